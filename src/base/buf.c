@@ -1,0 +1,80 @@
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Noreturn void out_of_memory(size_t len) {
+    (void)fprintf(stderr, "kvfall: error: memory is exhausted (%zu bytes were asked for)\n", len);
+    abort();
+}
+
+/* Room for `more` bytes and the NUL; doubling keeps building linear. */
+static void buf_reserve(struct buf *b, size_t more) {
+    if (more >= SIZE_MAX / 2 - b->len) out_of_memory(more);
+    size_t need = b->len + more + 1;
+    if (need <= b->cap) return;
+    size_t cap = b->cap ? b->cap : 64;
+    while (cap < need) cap *= 2;
+    b->data = mem_realloc(b->data, cap);
+    b->cap = cap;
+}
+
+void buf_bytes(struct buf *b, const void *data, size_t len) {
+    buf_reserve(b, len);
+    if (len) memcpy(b->data + b->len, data, len);
+    b->len += len;
+    b->data[b->len] = '\0';
+}
+
+void buf_add(struct buf *b, const char *text) {
+    buf_bytes(b, text, strlen(text));
+}
+
+void buf_addf(struct buf *b, const char *fmt, ...) {
+    va_list ap, again;
+
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int len = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (len >= 0) {
+        buf_reserve(b, (size_t)len);
+        (void)vsnprintf(b->data + b->len, (size_t)len + 1, fmt, again);
+        b->len += (size_t)len;
+    }
+    va_end(again);
+}
+
+const char *buf_text(const struct buf *b) {
+    return b->data ? b->data : "";
+}
+
+void buf_free(struct buf *b) {
+    free(b->data);
+    *b = (struct buf){0};
+}
+
+void *mem_alloc(size_t len) {
+    void *p = malloc(len ? len : 1);
+    if (!p) out_of_memory(len);
+    return p;
+}
+
+void *mem_zalloc(size_t count, size_t size) {
+    void *p = calloc(count ? count : 1, size ? size : 1);
+    if (!p) out_of_memory(size && count > SIZE_MAX / size ? SIZE_MAX : count * size);
+    return p;
+}
+
+void *mem_realloc(void *p, size_t len) {
+    void *q = realloc(p, len ? len : 1);
+    if (!q) out_of_memory(len);
+    return q;
+}
+
+char *mem_strdup(const char *text) {
+    size_t len = strlen(text) + 1;
+    return memcpy(mem_alloc(len), text, len);
+}

@@ -1,0 +1,26 @@
+/* A growing byte string for text that is built piece by piece. Not for hot paths: it aborts when
+ * memory is exhausted. */
+#ifndef KVF_BASE_BUF_H
+#define KVF_BASE_BUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf {
+    char *data; /* NUL-terminated once anything was added, else NULL */
+    size_t len; /* without the NUL */
+    size_t cap;
+};
+
+void buf_add(struct buf *b, const char *text);
+void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void buf_bytes(struct buf *b, const void *data, size_t len);
+const char *buf_text(const struct buf *b); /* "" when empty */
+void buf_free(struct buf *b);              /* takes an empty one; leaves it empty */
+/* malloc, calloc and realloc that abort with a sentence when memory is exhausted; set-up only. */
+void *mem_alloc(size_t len);
+void *mem_zalloc(size_t count, size_t size);
+void *mem_realloc(void *p, size_t len);
+char *mem_strdup(const char *text);
+
+#endif

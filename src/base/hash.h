@@ -1,0 +1,22 @@
+/* Hashing: 64-bit mixing for tables and keys, SHA-256 of files for provenance. */
+#ifndef KVF_BASE_HASH_H
+#define KVF_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Bijective finalizer of SplitMix64 (Stafford's variant 13). */
+static inline uint64_t hash_mix64(uint64_t x) {
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+uint64_t hash_bytes(const void *data, size_t len, uint64_t seed); /* FNV-1a, then mixed */
+
+enum { KVF_SHA256_TEXT = 65 };
+/* SHA-256 of a whole file as 64 hex digits and a NUL. Reads it once, constant memory. */
+int hash_sha256_file(const char *path, char out[KVF_SHA256_TEXT], struct err *e);
+
+#endif

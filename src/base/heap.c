@@ -1,0 +1,50 @@
+#include "base/heap.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+
+static bool item_before(const struct heap_item *a, const struct heap_item *b) {
+    if (a->key != b->key) return a->key < b->key;
+    return a->tie < b->tie;
+}
+
+void heap_push(struct heap *h, uint64_t key, uint64_t tie, void *item) {
+    if (h->count == h->cap) {
+        h->cap = h->cap ? 2 * h->cap : 64;
+        h->items = mem_realloc(h->items, h->cap * sizeof(struct heap_item));
+    }
+    struct heap_item added = {key, tie, item};
+    uint64_t i = h->count++;
+    while (i > 0 && item_before(&added, &h->items[(i - 1) / 2])) {
+        h->items[i] = h->items[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    h->items[i] = added;
+}
+
+bool heap_pop(struct heap *h, struct heap_item *out) {
+    if (h->count == 0) return false;
+    *out = h->items[0];
+    struct heap_item last = h->items[--h->count];
+    uint64_t i = 0;
+    for (;;) {
+        uint64_t child = 2 * i + 1;
+        if (child >= h->count) break;
+        if (child + 1 < h->count && item_before(&h->items[child + 1], &h->items[child])) child++;
+        if (!item_before(&h->items[child], &last)) break;
+        h->items[i] = h->items[child];
+        i = child;
+    }
+    if (h->count > 0) h->items[i] = last;
+    return true;
+}
+
+uint64_t heap_min_key(const struct heap *h) {
+    return h->count ? h->items[0].key : UINT64_MAX;
+}
+
+void heap_free(struct heap *h) {
+    free(h->items);
+    *h = (struct heap){0};
+}

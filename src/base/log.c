@@ -1,0 +1,124 @@
+#include "base/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HELD_MAX = 1000, LINE_SHORT = 1024 };
+
+static const char *const level_names[] = {"error", "warning", "info", "debug"};
+static _Atomic int level_max = KVF_LOG_INFO;
+
+/* Held lines are a ring: `held_first` is the oldest of `held_count`. One lock orders everything, so
+ * that lines let out and lines that come meanwhile do not mix. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool holding;
+static char *held[HELD_MAX];
+static unsigned held_first, held_count;
+static unsigned long held_lost;
+
+/* A line is one write; a pipe or terminal may still take only part of it. */
+static void write_all(const char *text, size_t len) {
+    while (len > 0) {
+        ssize_t done = write(STDERR_FILENO, text, len);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) return;
+        text += done;
+        len -= (size_t)done;
+    }
+}
+
+static void hold_line(char *line) {
+    if (held_count == HELD_MAX) {
+        free(held[held_first]);
+        held_first = (held_first + 1) % HELD_MAX;
+        held_count--;
+        held_lost++;
+    }
+    held[(held_first + held_count++) % HELD_MAX] = line;
+}
+
+static void let_out(void) {
+    if (held_lost) {
+        char line[80];
+        int len = snprintf(line, sizeof line, "kvfall: %lu earlier messages were dropped\n", held_lost);
+        write_all(line, (size_t)len);
+    }
+    for (; held_count > 0; held_count--) {
+        write_all(held[held_first], strlen(held[held_first]));
+        free(held[held_first]);
+        held[held_first] = NULL;
+        held_first = (held_first + 1) % HELD_MAX;
+    }
+    held_first = 0;
+    held_lost = 0;
+}
+
+/* Names and paths come from outside: no control character of theirs may reach a terminal. */
+static void clean(char *line) {
+    size_t len = strlen(line);
+    while (len > 0 && (line[len - 1] == '\n' || line[len - 1] == '\r')) line[--len] = '\0';
+    for (char *p = line; *p; p++)
+        if (((unsigned char)*p < 0x20 && *p != '\n' && *p != '\t') || *p == 0x7f) *p = '?';
+}
+
+void log_set_level(enum log_level level) {
+    atomic_store_explicit(&level_max, (int)level, memory_order_relaxed);
+}
+
+void log_hold(bool hold) {
+    pthread_mutex_lock(&lock);
+    holding = hold;
+    if (!hold) let_out();
+    pthread_mutex_unlock(&lock);
+}
+
+void log_line(enum log_level level, const char *fmt, ...) {
+    char near[LINE_SHORT];
+    char *line = near;
+    int saved_errno = errno;
+    va_list ap, again;
+
+    if ((int)level > atomic_load_explicit(&level_max, memory_order_relaxed)) return;
+    int head = level == KVF_LOG_INFO ? snprintf(near, sizeof near, "kvfall: ")
+                                     : snprintf(near, sizeof near, "kvfall: %s: ", log_level_name(level));
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int len = vsnprintf(near + head, sizeof near - (size_t)head - 1, fmt, ap);
+    va_end(ap);
+    size_t need = (size_t)head + (len > 0 ? (size_t)len : 0) + 2;
+    if (need > sizeof near && (line = malloc(need))) {
+        memcpy(line, near, (size_t)head);
+        (void)vsnprintf(line + head, need - (size_t)head, fmt, again);
+    }
+    va_end(again);
+    if (!line) line = near; /* no memory: the beginning of it is better than nothing */
+    clean(line);
+    size_t end = strlen(line);
+    line[end++] = '\n';
+    line[end] = '\0';
+
+    pthread_mutex_lock(&lock);
+    if (holding) {
+        char *kept = line == near ? strdup(near) : line;
+        if (kept)
+            hold_line(kept);
+        else
+            held_lost++;
+        line = near;
+    } else {
+        write_all(line, end);
+    }
+    pthread_mutex_unlock(&lock);
+    if (line != near) free(line);
+    errno = saved_errno;
+}
+
+const char *log_level_name(enum log_level level) {
+    return (unsigned)level < sizeof level_names / sizeof level_names[0] ? level_names[level] : "?";
+}

@@ -1,0 +1,15 @@
+/* Messages for people on standard error, one line each, whole lines only, any thread. While the
+ * screen is up lines are held back and let out afterwards. */
+#ifndef KVF_BASE_LOG_H
+#define KVF_BASE_LOG_H
+
+#include <stdbool.h>
+
+enum log_level { KVF_LOG_ERROR, KVF_LOG_WARNING, KVF_LOG_INFO, KVF_LOG_DEBUG };
+
+void log_set_level(enum log_level level); /* lines above it are dropped; default INFO */
+void log_hold(bool hold);                 /* true: keep lines (newest 1,000) until false */
+void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *log_level_name(enum log_level level); /* "error", "warning", "info", "debug" */
+
+#endif

@@ -1,0 +1,30 @@
+#include "base/terms.h"
+
+#include <stddef.h>
+
+#define X(id, name) name,
+static const char *const tier_names[] = {KVF_TIER_LIST(X)};
+static const char *const dir_names[] = {KVF_DIR_LIST(X)};
+static const char *const cause_names[] = {KVF_CAUSE_LIST(X)};
+static const char *const run_phase_names[] = {KVF_RUN_PHASE_LIST(X)};
+#undef X
+
+static const char *name_at(const char *const *names, size_t count, size_t index) {
+    return index < count ? names[index] : "?";
+}
+
+const char *tier_name(enum kvf_tier tier) {
+    return name_at(tier_names, KVF_TIERS, (size_t)tier);
+}
+
+const char *dir_name(enum kvf_dir dir) {
+    return name_at(dir_names, KVF_DIRS, (size_t)dir);
+}
+
+const char *cause_name(enum kvf_cause cause) {
+    return name_at(cause_names, KVF_CAUSES, (size_t)cause);
+}
+
+const char *run_phase_name(enum kvf_run_phase phase) {
+    return name_at(run_phase_names, KVF_RUN_PHASES, (size_t)phase);
+}

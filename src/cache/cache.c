@@ -1,0 +1,279 @@
+#include "cache/cache.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "cache/state.h"
+
+static uint64_t rank_next(struct cache *c, uint64_t rank) {
+    return rank ? rank : ++c->rank;
+}
+
+/* An access can only make an entry more recent, whatever order the calls come in. */
+static void entry_access(struct cache *c, uint32_t i, uint64_t rank) {
+    struct entry *e = cache_entry(c, i);
+    rank = rank_next(c, rank);
+    if (rank <= e->access) return;
+    e->access = rank;
+    struct cache_tier *t = &c->tier[e->seat];
+    if (e->state == ENTRY_RESIDENT) t->policy->touch(t->order, i, rank);
+}
+
+static struct cache_op *op_make(struct cache *c, enum cache_op_kind kind, enum kvf_cause cause,
+                                uint32_t entry, uint32_t worker, void *owner) {
+    const struct entry *e = cache_entry(c, entry);
+    struct cache_op *op = &op_take(&c->ops)->op;
+    op->kind = kind;
+    op->cause = cause;
+    op->entry = entry;
+    op->key = e->key;
+    op->generation = e->generation;
+    op->bytes = e->bytes;
+    op->rank = e->access;
+    op->worker = worker;
+    op->owner = owner;
+    return op;
+}
+
+static int config_check(const struct cache_config *config, struct err *e) {
+    if (config->placement != KVF_PLACEMENT_WATERFALL && config->placement != KVF_PLACEMENT_SPILLOVER)
+        return err_set(e, KVF_ERR_UNAVAILABLE,
+                       "cache.placement: choose waterfall or spillover in this build");
+    if (config->promotion != KVF_PROMOTION_NEVER && config->promotion != KVF_PROMOTION_ON_HIT)
+        return err_set(e, KVF_ERR_UNAVAILABLE, "cache.promotion: choose never or on_hit in this build");
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (config->on[t] && !policy_find(config->eviction[t]))
+            return err_set(e, KVF_ERR_UNAVAILABLE, "tier %s: choose eviction lru or fifo in this build",
+                           tier_name((enum kvf_tier)t));
+    }
+    return 0;
+}
+
+struct cache *cache_open(const struct cache_config *config, struct err *e) {
+    if (config_check(config, e)) return NULL;
+    struct cache *c = mem_zalloc(1, sizeof *c);
+    c->config = *config;
+    busy_pool_init(&c->busies);
+    index_init(&c->index, &c->entries);
+    for (int i = 0; i < KVF_TIERS; i++) {
+        struct cache_tier *t = &c->tier[i];
+        t->skip = ENTRY_NONE;
+        if (!config->on[i]) continue;
+        t->on = true;
+        t->usable = config->usable_bytes[i];
+        t->policy = policy_find(config->eviction[i]);
+        t->order = t->policy->open(&c->entries.nodes);
+    }
+    return c;
+}
+
+void cache_close(struct cache *c) {
+    if (!c) return;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (c->tier[t].order) c->tier[t].policy->close(c->tier[t].order);
+    }
+    index_close(&c->index);
+    entry_pool_close(&c->entries);
+    busy_pool_close(&c->busies);
+    op_pool_close(&c->ops);
+    free(c->steps);
+    free(c);
+}
+
+enum cache_presence cache_peek(const struct cache *c, struct cache_key key) {
+    uint32_t i = index_find(&c->index, key);
+    if (i == ENTRY_NONE) return CACHE_ABSENT;
+    return cache_entry(c, i)->state == ENTRY_RESIDENT ? CACHE_RESIDENT : CACHE_WRITING;
+}
+
+void cache_count_lookup(struct cache *c, enum kvf_cause cause, int tier) {
+    c->stats.decisions++;
+    c->stats.lookups[cause]++;
+    if (tier < 0) {
+        c->stats.misses[cause]++;
+    } else {
+        c->stats.hits[cause]++;
+        c->stats.tier_hits[tier]++;
+    }
+}
+
+void cache_recount_miss(struct cache *c, enum kvf_cause cause, int tier) {
+    if (tier < 0) return;
+    c->stats.hits[cause]--;
+    c->stats.tier_hits[tier]--;
+    c->stats.misses[cause]++;
+}
+
+int cache_where(const struct cache *c, struct cache_key key) {
+    uint32_t i = index_find(&c->index, key);
+    return i != ENTRY_NONE && cache_entry(c, i)->state == ENTRY_RESIDENT ? cache_entry(c, i)->tier : -1;
+}
+
+uint64_t cache_ranks(struct cache *c, uint64_t n) {
+    uint64_t first = c->rank + 1;
+    c->rank += n;
+    return first;
+}
+
+void cache_touch(struct cache *c, struct cache_key key, uint64_t rank) {
+    uint32_t i = index_find(&c->index, key);
+    if (i != ENTRY_NONE) entry_access(c, i, rank);
+}
+
+struct cache_op *cache_read(struct cache *c, struct cache_key key, enum kvf_cause cause, uint64_t rank,
+                            uint32_t worker, void *owner) {
+    uint32_t i = index_find(&c->index, key);
+    if (i == ENTRY_NONE || cache_entry(c, i)->state != ENTRY_RESIDENT) return NULL;
+    struct entry *e = cache_entry(c, i);
+    entry_access(c, i, rank);
+    struct cache_op *op = op_make(c, CACHE_OP_READ, cause, i, worker, owner);
+    op->from = e->tier;
+    op->from_place = e->place;
+    op->seq = ++c->seq;
+    busy_of(c, e)->pins++;
+    op_slot(op)->busy = e->busy;
+    ready_push(c, op);
+    return op;
+}
+
+/* The key is reserved from here on, also while the write waits for room: others find it WRITING. */
+static struct cache_op *write_make(struct cache *c, struct cache_key key, uint64_t bytes,
+                                   enum kvf_cause cause, uint64_t rank, uint32_t worker, void *owner) {
+    uint32_t i = entry_take(&c->entries);
+    struct entry *e = cache_entry(c, i);
+    e->key = key;
+    e->bytes = bytes;
+    e->access = e->first = rank_next(c, rank);
+    e->generation = ++c->generation;
+    e->state = ENTRY_WRITING;
+    index_insert(&c->index, i);
+    struct cache_op *op = op_make(c, CACHE_OP_WRITE, cause, i, worker, owner);
+    struct busy *b = busy_of(c, e);
+    b->first = b->last = op_slot(op);
+    return op;
+}
+
+enum cache_verdict cache_write(struct cache *c, struct cache_key key, uint64_t bytes, enum kvf_cause cause,
+                               uint64_t rank, uint32_t worker, void *owner, struct cache_op **op) {
+    *op = NULL;
+    uint32_t i = index_find(&c->index, key);
+    if (i != ENTRY_NONE)
+        return cache_entry(c, i)->state == ENTRY_RESIDENT ? CACHE_IS_RESIDENT : CACHE_IS_WRITING;
+    int target = plan_target(c, bytes);
+    if (target < 0) {
+        c->stats.refused++;
+        return CACHE_TOO_LARGE;
+    }
+    *op = write_make(c, key, bytes, cause, rank, worker, owner);
+    if (c->stopped) {
+        ready_refuse(c, *op);
+        return CACHE_PLANNED;
+    }
+    if (!c->tier[target].wait.head && plan_write(c, *op)) return CACHE_PLANNED;
+    wait_enter(c, *op);
+    return CACHE_NO_ROOM_NOW;
+}
+
+struct cache_op *cache_wait(struct cache *c, struct cache_key key, uint32_t worker, void *owner) {
+    uint32_t i = index_find(&c->index, key);
+    if (i == ENTRY_NONE || cache_entry(c, i)->state != ENTRY_WRITING) return NULL;
+    struct cache_op *write = &c->busies.at[cache_entry(c, i)->busy].first->op;
+    struct cache_op *op = op_make(c, CACHE_OP_WAIT, write->cause, i, worker, owner);
+    if (c->stopped) {
+        ready_refuse(c, op);
+    } else {
+        wait_enter(c, op);
+    }
+    return op;
+}
+
+bool cache_cancel(struct cache *c, struct cache_op *op) {
+    if (op->state != CACHE_OP_WAITING) return false;
+    wait_leave(c, op);
+    if (op->kind == CACHE_OP_WRITE) c->stats.refused++;
+    ready_refuse(c, op);
+    /* It may have held up others that need less. */
+    wait_retry(c);
+    return true;
+}
+
+struct cache_op *cache_next_ready(struct cache *c) {
+    struct cache_op *op = c->ready_head;
+    if (!op) return NULL;
+    c->ready_head = op->next;
+    if (!c->ready_head) c->ready_tail = NULL;
+    op->next = NULL;
+    op->state = CACHE_OP_RUNNING;
+    return op;
+}
+
+/* After a hit the entry goes up, unless somebody has got hold of it meanwhile. */
+static void hit_promote(struct cache *c, const struct cache_op *read) {
+    const struct entry *e = cache_entry(c, read->entry);
+    if (c->stopped || e->state != ENTRY_RESIDENT || e->generation != read->generation) return;
+    if (e->busy == BUSY_NONE) plan_promotion(c, read->entry, read->worker);
+}
+
+void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry) {
+    if (op->failed_wait) outcome = CACHE_ABANDONED;
+    switch (op->kind) {
+    case CACHE_OP_READ:
+        finish_read(c, op, outcome, drop_entry);
+        break;
+    case CACHE_OP_WRITE:
+        finish_write(c, op, outcome);
+        break;
+    case CACHE_OP_MOVE:
+        finish_move(c, op, outcome);
+        break;
+    case CACHE_OP_WAIT:
+        break;
+    }
+    /* Operations that have their reservation come first, then who waits, promotions last. */
+    if (!c->stopped) gate_open_all(c);
+    wait_retry(c);
+    if (op->kind == CACHE_OP_READ && outcome == CACHE_DONE && c->config.promotion == KVF_PROMOTION_ON_HIT)
+        hit_promote(c, op);
+    op_give(&c->ops, op);
+}
+
+void cache_stop(struct cache *c) {
+    if (c->stopped) return;
+    c->stopped = true;
+    for (int t = KVF_TIERS - 1; t >= 0; t--) {
+        struct op_list *gate = &c->tier[t].gate;
+        while (gate->head) {
+            struct cache_op *op = gate->head;
+            op_list_remove(gate, op);
+            ready_refuse(c, op);
+        }
+    }
+    for (uint32_t i = 0; i < c->ops.chunk_count; i++) {
+        for (uint32_t j = 0; j < OP_CHUNK; j++) {
+            struct op_slot *s = &c->ops.chunks[i][j];
+            if (!s->live || s->op.state != CACHE_OP_WAITING) continue;
+            wait_leave(c, &s->op);
+            ready_refuse(c, &s->op);
+        }
+    }
+}
+
+void cache_stats(const struct cache *c, struct cache_stats *out) {
+    *out = c->stats;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        out->used_bytes[t] = c->tier[t].used;
+        out->entries[t] = c->tier[t].entries;
+    }
+}
+
+/* While the pools are nearly empty their first pieces would distort the figure, so it is then what a
+ * full pool comes to: an eighth of slack in the nodes, the index 80 % full and being doubled. */
+size_t cache_memory_bytes(const struct cache *c) {
+    size_t live = c->entries.live;
+    if (live < ENTRY_CHUNK)
+        return sizeof(struct entry) + sizeof(struct policy_node) * 9 / 8 + sizeof(struct index_slot) * 15 / 4;
+    size_t all =
+        (size_t)c->entries.chunk_count * (ENTRY_CHUNK * sizeof(struct entry) + sizeof(struct entry *)) +
+        c->entries.node_cap * sizeof(struct policy_node) + index_bytes(&c->index);
+    return (all + live - 1) / live;
+}

@@ -1,0 +1,155 @@
+/* The cache: which entries are where, who is victim, what must move first. It only decides; bytes
+ * are moved by an executor that asks it. Pure logic: no I/O, no threads, no clock; the caller holds
+ * one lock (or is the only thread) for every call.
+ *
+ * Work comes out as operations (struct cache_op). An operation is WAITING (for room or for another
+ * write), GATED (planned; all room in every tier is reserved; the moves that free its bytes are not
+ * done yet), READY (on the ready list, to be carried out) or FINISHED. After any call the caller
+ * drains cache_next_ready() and carries those out, then reports each with cache_finish().
+ *
+ *   cache_write ──plan fits──► GATED ──bytes are free──► READY ──finish──► entry resident
+ *        └─ no victims now ──► WAITING ──somebody unpins, moves, finishes──┘
+ *   a plan's moves: GATED ► READY, deepest first, in plan order
+ *
+ * Accounting of a tier, all in logical bytes:
+ *   used      sum of sizes of entries that are there (resident, or moving away and not gone yet)
+ *   incoming  reserved for writes and moves into it that are not finished
+ *   falling   of used: leaving downwards or already gone in a plan
+ *   plan rule:  used + incoming - falling + new <= usable
+ *   gate rule:  an operation into the tier becomes READY when used + started incoming + its bytes
+ *               <= usable, in the order in which they were planned for that tier.
+ * Falling bytes are freed by moves that depend only on deeper tiers, and the terminal tier frees at
+ * once, so every gated operation becomes ready: no deadlock. Bytes that leave upwards (promotions)
+ * do not count as falling for that reason. */
+#ifndef KVF_CACHE_CACHE_H
+#define KVF_CACHE_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/terms.h"
+#include "cache/key.h"
+#include "scenario/scenario.h"
+
+enum cache_op_kind { CACHE_OP_READ, CACHE_OP_WRITE, CACHE_OP_MOVE, CACHE_OP_WAIT };
+enum cache_op_state { CACHE_OP_WAITING, CACHE_OP_GATED, CACHE_OP_READY, CACHE_OP_RUNNING };
+
+struct cache_op {
+    enum cache_op_kind kind;
+    enum cache_op_state state;
+    enum kvf_cause cause;
+    int from, to;                  /* tiers; -1 where there is none (write: from, read: to) */
+    uint64_t from_place, to_place; /* of the tiers; to_place is allocated when it becomes READY */
+    struct cache_key key;
+    uint64_t generation;           /* of the entry's content */
+    uint64_t bytes;
+    uint64_t seq;                  /* order in which reads, writes and moves were planned, from 1, no
+                                      gaps: given when a plan is committed; 0 for WAIT and unplanned */
+    uint32_t entry;                /* index inside the cache */
+    uint32_t worker;               /* who carries it out: copied from the call that planned it */
+    bool failed_wait;              /* WAIT and WRITE taken off by cache_cancel or refused after all */
+    void *owner;                   /* the caller's; NULL for moves */
+    struct cache_op *next;         /* ready list; the caller's once taken from it */
+    struct cache_op *prev_gate, *next_gate; /* the cache's */
+    uint64_t rank;                 /* recency to give the entry; the cache's */
+    /* the executor's, zero when the operation is made */
+    uint64_t deadline_ns;
+    uint32_t role;
+    struct cache_op *wait_prev, *wait_next;
+    void *user;
+};
+
+struct cache_config {
+    bool on[KVF_TIERS];
+    uint64_t usable_bytes[KVF_TIERS];
+    enum scenario_placement placement;
+    enum scenario_eviction eviction[KVF_TIERS];
+    enum scenario_promotion promotion;
+    /* Places: called under the caller's lock. ctx first. */
+    void *ctx;
+    uint64_t (*alloc)(void *ctx, int tier, uint64_t bytes);
+    void (*drop)(void *ctx, int tier, uint64_t place, uint64_t bytes);
+};
+
+/* Totals since the opening; plain numbers, read under the same lock. */
+struct cache_stats {
+    uint64_t lookups[KVF_CAUSES], hits[KVF_CAUSES], misses[KVF_CAUSES];
+    uint64_t tier_hits[KVF_TIERS];
+    uint64_t used_bytes[KVF_TIERS], entries[KVF_TIERS];
+    uint64_t bytes_in[KVF_TIERS], bytes_out[KVF_TIERS]; /* entries that came to be there, that left */
+    uint64_t evictions[KVF_TIERS];  /* dropped out of the cache from there */
+    uint64_t demotions[KVF_TIERS];  /* moved down out of it, completed */
+    uint64_t promotions[KVF_TIERS]; /* moved up out of it, completed */
+    uint64_t promotions_skipped;    /* no room without waiting */
+    uint64_t refused;               /* writes: too large for every tier, or no room in time */
+    uint64_t move_errors;           /* failed moves: the entry was dropped */
+    uint64_t waiting;               /* operations that wait now */
+    uint64_t decisions;             /* lookups, plans, victims: for the speed figure */
+};
+
+struct cache;
+struct cache *cache_open(const struct cache_config *config, struct err *e);
+void cache_close(struct cache *c); /* takes NULL; drops no places */
+
+enum cache_presence { CACHE_ABSENT, CACHE_RESIDENT, CACHE_WRITING };
+/* Where an entry stands; no access, nothing counted. */
+enum cache_presence cache_peek(const struct cache *c, struct cache_key key);
+
+/* Counts one lookup of `cause`; `tier` (-1: miss) is where it hit. cache_read does not count. */
+void cache_count_lookup(struct cache *c, enum kvf_cause cause, int tier);
+/* Turns a counted hit into a miss: its read failed, and an error is never a hit. */
+void cache_recount_miss(struct cache *c, enum kvf_cause cause, int tier);
+/* The tier in which a resident entry is read now; -1 if it is not resident. */
+int cache_where(const struct cache *c, struct cache_key key);
+
+/* Recency. cache_ranks hands out n successive ranks and returns the first; a rank given to read,
+ * write or touch makes the access that recent (0: the next one). */
+uint64_t cache_ranks(struct cache *c, uint64_t n);
+void cache_touch(struct cache *c, struct cache_key key, uint64_t rank);
+
+/* Starts a read of a resident entry: pins it, counts as access. The operation is on the ready list
+ * on return. NULL when the entry is not resident. */
+struct cache_op *cache_read(struct cache *c, struct cache_key key, enum kvf_cause cause, uint64_t rank,
+                            uint32_t worker, void *owner);
+
+enum cache_verdict {
+    CACHE_PLANNED,      /* *op is gated or ready: it will come out of the ready list */
+    CACHE_NO_ROOM_NOW,  /* *op waits and is planned as soon as it can be: same way out */
+    CACHE_IS_RESIDENT,  /* nothing to do, no access */
+    CACHE_IS_WRITING,   /* somebody else writes it: cache_wait for it */
+    CACHE_TOO_LARGE     /* no tier can hold it at all: refused and counted */
+};
+enum cache_verdict cache_write(struct cache *c, struct cache_key key, uint64_t bytes, enum kvf_cause cause,
+                               uint64_t rank, uint32_t worker, void *owner, struct cache_op **op);
+/* An operation of kind WAIT that comes out of the ready list when the entry being written is
+ * resident or its write ended badly. NULL when nobody writes it now. Report it with cache_finish. */
+struct cache_op *cache_wait(struct cache *c, struct cache_key key, uint32_t worker, void *owner);
+
+/* Takes a WAITING operation off (its time is up): it is put on the ready list with failed_wait set;
+ * a write counts as refused. No effect in any other state; returns whether it had one. */
+bool cache_cancel(struct cache *c, struct cache_op *op);
+
+struct cache_op *cache_next_ready(struct cache *c); /* NULL when there is none */
+
+enum cache_outcome { CACHE_DONE, CACHE_FAILED, CACHE_ABANDONED };
+/* The end of a READY operation; the cache owns `op` again afterwards. DONE: as planned. FAILED: a
+ * write leaves no entry, a move drops the entry and counts an error, a read drops the entry when
+ * `drop_entry` (corrupt data must not be hit again). ABANDONED (the run ends): a write leaves no
+ * entry, a move leaves it where it was; nothing is counted. An operation with failed_wait set is
+ * finished with ABANDONED. */
+void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry);
+/* Puts every WAITING and GATED operation on the ready list with failed_wait set, not counted as
+ * refused: the run ends. Nothing is gated from then on. */
+void cache_stop(struct cache *c);
+
+/* Fills *out. */
+void cache_stats(const struct cache *c, struct cache_stats *out);
+/* Asserts the identities: lookups = hits + misses, bytes in - out = used = sum of entry sizes, used
+ * <= usable, order structures agree with the entries. Walks everything. 0 or -KVF_ERR_INTERNAL. */
+int cache_check(const struct cache *c, struct err *e);
+/* Memory per resident entry, for budgets and benches. */
+size_t cache_memory_bytes(const struct cache *c);
+
+#endif

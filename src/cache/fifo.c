@@ -1,0 +1,62 @@
+#include "cache/policy.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "cache/order.h"
+
+/* The entry written first falls first; accesses change nothing. */
+struct policy {
+    struct order order;
+};
+
+static struct policy *fifo_open(struct policy_node *const *nodes) {
+    struct policy *p = mem_zalloc(1, sizeof *p);
+    order_init(&p->order, nodes);
+    return p;
+}
+
+static void fifo_close(struct policy *p) {
+    free(p);
+}
+
+static void fifo_insert(struct policy *p, uint32_t entry, uint64_t access, uint64_t first) {
+    (void)access;
+    order_insert(&p->order, entry, first);
+}
+
+static void fifo_remove(struct policy *p, uint32_t entry) {
+    order_remove(&p->order, entry);
+}
+
+static void fifo_touch(struct policy *p, uint32_t entry, uint64_t access) {
+    (void)p;
+    (void)entry;
+    (void)access;
+}
+
+static uint32_t fifo_first(const struct policy *p) {
+    return order_first(&p->order);
+}
+
+static uint32_t fifo_next(const struct policy *p, uint32_t entry) {
+    return order_next(&p->order, entry);
+}
+
+static bool fifo_check(const struct policy *p, uint64_t *entries) {
+    *entries = p->order.count;
+    return order_check(&p->order);
+}
+
+const struct policy_ops policy_fifo = {
+    .name = "fifo",
+    .id = KVF_EVICTION_FIFO,
+    .open = fifo_open,
+    .close = fifo_close,
+    .insert = fifo_insert,
+    .remove = fifo_remove,
+    .touch = fifo_touch,
+    .first = fifo_first,
+    .next = fifo_next,
+    .check = fifo_check,
+};

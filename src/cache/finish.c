@@ -1,0 +1,148 @@
+#include "cache/state.h"
+
+/* Ends of operations. A move changes where its entry is; the entry may have more moves to come, may
+ * be read at the place that it leaves, and may have been dropped meanwhile. */
+
+/* Takes the last planned move of an entry back, as if it had not been planned. */
+static void move_unplan(struct cache *c, struct entry *e, struct op_slot *s) {
+    struct busy *b = &c->busies.at[e->busy];
+    struct op_slot *before = NULL;
+    for (struct op_slot *at = b->first; at != s; at = at->chain) before = at;
+    if (before) {
+        before->chain = NULL;
+    } else {
+        b->first = NULL;
+    }
+    b->last = before;
+    c->tier[s->op.to].level -= e->bytes;
+    if (move_falls(&s->op)) c->tier[s->op.from].level += e->bytes;
+    if (e->state == ENTRY_RESIDENT) {
+        order_leave(c, s->op.entry, s->op.to);
+        order_enter(c, s->op.entry, s->op.from);
+    }
+    e->seat = (uint8_t)s->op.from;
+}
+
+/* Takes back all moves behind `keep` (NULL: all that have not started), last first. They still go to
+ * the caller, as failed_wait and without an entry: every operation comes out once. */
+static void moves_cut(struct cache *c, struct entry *e, const struct op_slot *keep) {
+    while (e->busy != BUSY_NONE) {
+        struct op_slot *s = c->busies.at[e->busy].last;
+        if (!s || s == keep || s->started) return;
+        move_unplan(c, e, s);
+        if (s->op.state == CACHE_OP_GATED) {
+            op_list_remove(&c->tier[s->op.to].gate, &s->op);
+            ready_refuse(c, &s->op);
+        }
+        s->detached = true;
+    }
+}
+
+/* From now on nobody finds it. */
+static void entry_hide(struct cache *c, uint32_t i) {
+    struct entry *e = cache_entry(c, i);
+    order_leave(c, i, e->seat);
+    index_remove(&c->index, i);
+    e->state = ENTRY_DOOMED;
+}
+
+/* The end of a hidden entry without moves. fell: its bytes had been counted as leaving; they stay so
+ * although readers may hold the place a little longer. */
+static void entry_bury(struct cache *c, uint32_t i, bool fell) {
+    struct entry *e = cache_entry(c, i);
+    if (fell) c->tier[e->tier].level -= e->bytes;
+    place_leave(c, e, !fell);
+    busy_settle(c, e);
+    entry_give(&c->entries, i);
+}
+
+static void entry_drop(struct cache *c, uint32_t i) {
+    struct entry *e = cache_entry(c, i);
+    struct op_slot *first = e->busy == BUSY_NONE ? NULL : c->busies.at[e->busy].first;
+    bool fell = first && move_falls(&first->op);
+    entry_hide(c, i);
+    moves_cut(c, e, NULL);
+    if (e->busy == BUSY_NONE || !c->busies.at[e->busy].first) {
+        entry_bury(c, i, fell);
+        return;
+    }
+    /* A move that has started cannot be called back; its end buries the entry. Where it goes to
+     * nothing will stay, so the bytes may be given away; a gate holds them until that end. */
+    c->tier[e->seat].level -= e->bytes;
+}
+
+void finish_read(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry) {
+    uint32_t pinned = op_slot(op)->busy;
+    struct busy *b = &c->busies.at[pinned];
+    struct entry *e = cache_entry(c, op->entry);
+    b->pins--;
+    if (!b->ghost) {
+        busy_settle(c, e);
+    } else if (b->pins == 0) {
+        place_free(c, b->tier, b->place, b->bytes, b->counted);
+        busy_give(&c->busies, pinned);
+    }
+    /* The entry's number may belong to another one by now; generations are unique. */
+    bool there = e->state == ENTRY_RESIDENT && e->generation == op->generation;
+    if (outcome == CACHE_FAILED && drop_entry && there) entry_drop(c, op->entry);
+}
+
+void finish_write(struct cache *c, struct cache_op *op, enum cache_outcome outcome) {
+    struct entry *e = cache_entry(c, op->entry);
+    struct busy *b = &c->busies.at[e->busy];
+    bool done = outcome == CACHE_DONE && op_slot(op)->started;
+    wait_wake(c, &b->waiters);
+    b->first = b->last = NULL;
+    busy_settle(c, e);
+    if (done) {
+        place_settle(c, op);
+        e->place = op->to_place;
+        e->tier = e->seat = (uint8_t)op->to;
+        e->state = ENTRY_RESIDENT;
+        order_enter(c, op->entry, op->to);
+        return;
+    }
+    if (op_slot(op)->started) place_return(c, op);
+    if (op->to >= 0) c->tier[op->to].level -= op->bytes;
+    index_remove(&c->index, op->entry);
+    entry_give(&c->entries, op->entry);
+}
+
+static void move_arrive(struct cache *c, struct cache_op *op) {
+    struct entry *e = cache_entry(c, op->entry);
+    struct busy *b = &c->busies.at[e->busy];
+    b->first = op_slot(op)->chain;
+    if (!b->first) b->last = NULL;
+    place_settle(c, op);
+    place_leave(c, e, !move_falls(op));
+    e->tier = (uint8_t)op->to;
+    e->place = op->to_place;
+    busy_settle(c, e);
+    if (move_falls(op)) {
+        c->stats.demotions[op->from]++;
+    } else {
+        c->stats.promotions[op->from]++;
+    }
+}
+
+void finish_move(struct cache *c, struct cache_op *op, enum cache_outcome outcome) {
+    struct op_slot *s = op_slot(op);
+    if (s->detached) return;
+    struct entry *e = cache_entry(c, op->entry);
+    if (outcome == CACHE_DONE && e->state == ENTRY_RESIDENT) {
+        move_arrive(c, op);
+        return;
+    }
+    if (s->started) place_return(c, op);
+    if (e->state == ENTRY_DOOMED) c->tier[op->to].level += op->bytes; /* taken off when it was doomed */
+    if (outcome == CACHE_FAILED) c->stats.move_errors++;
+    if (outcome == CACHE_FAILED && e->state == ENTRY_RESIDENT) entry_hide(c, op->entry);
+    moves_cut(c, e, s);
+    move_unplan(c, e, s);
+    if (e->state == ENTRY_DOOMED) {
+        entry_bury(c, op->entry, move_falls(op));
+    } else {
+        c->uneven = true;
+        busy_settle(c, e);
+    }
+}

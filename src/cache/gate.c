@@ -1,0 +1,130 @@
+#include "cache/state.h"
+
+struct busy *busy_of(struct cache *c, struct entry *e) {
+    if (e->busy == BUSY_NONE) e->busy = busy_take(&c->busies);
+    return &c->busies.at[e->busy];
+}
+
+void busy_settle(struct cache *c, struct entry *e) {
+    if (e->busy == BUSY_NONE) return;
+    struct busy *b = &c->busies.at[e->busy];
+    if (b->pins || b->first) return;
+    busy_give(&c->busies, e->busy);
+    e->busy = BUSY_NONE;
+}
+
+void order_enter(struct cache *c, uint32_t entry, int tier) {
+    const struct entry *e = cache_entry(c, entry);
+    struct cache_tier *t = &c->tier[tier];
+    t->policy->insert(t->order, entry, e->access, e->first);
+}
+
+void order_leave(struct cache *c, uint32_t entry, int tier) {
+    struct cache_tier *t = &c->tier[tier];
+    t->policy->remove(t->order, entry);
+}
+
+void ready_push(struct cache *c, struct cache_op *op) {
+    op->state = CACHE_OP_READY;
+    op->next = NULL;
+    if (c->ready_tail) {
+        c->ready_tail->next = op;
+    } else {
+        c->ready_head = op;
+    }
+    c->ready_tail = op;
+}
+
+void ready_refuse(struct cache *c, struct cache_op *op) {
+    op->failed_wait = true;
+    ready_push(c, op);
+}
+
+static bool gate_passes(const struct cache *c, struct cache_op *op) {
+    const struct cache_tier *t = &c->tier[op->to];
+    if (t->used + t->started + op->bytes > t->usable) return false;
+    if (op->kind != CACHE_OP_MOVE) return true;
+    /* Its entry may still be on its way to where this move starts from. */
+    return c->busies.at[cache_entry(c, op->entry)->busy].first == op_slot(op);
+}
+
+static void op_start(struct cache *c, struct cache_op *op) {
+    struct cache_tier *t = &c->tier[op->to];
+    if (op->kind == CACHE_OP_MOVE) op->from_place = cache_entry(c, op->entry)->place;
+    op->to_place = c->config.alloc(c->config.ctx, op->to, op->bytes);
+    op_slot(op)->started = true;
+    t->started += op->bytes;
+    t->physical += op->bytes;
+    ready_push(c, op);
+}
+
+static void gate_open(struct cache *c, int tier) {
+    struct op_list *gate = &c->tier[tier].gate;
+    while (gate->head && gate_passes(c, gate->head)) {
+        struct cache_op *op = gate->head;
+        op_list_remove(gate, op);
+        op_start(c, op);
+    }
+}
+
+void gate_enter(struct cache *c, struct cache_op *op) {
+    op->state = CACHE_OP_GATED;
+    op_list_push(&c->tier[op->to].gate, op);
+    gate_open(c, op->to);
+}
+
+void gate_open_all(struct cache *c) {
+    for (int t = KVF_TIERS - 1; t >= 0; t--) gate_open(c, t);
+}
+
+static void place_drop(struct cache *c, int tier, uint64_t place, uint64_t bytes) {
+    c->tier[tier].physical -= bytes;
+    c->config.drop(c->config.ctx, tier, place, bytes);
+}
+
+void place_return(struct cache *c, struct cache_op *op) {
+    op_slot(op)->started = false;
+    c->tier[op->to].started -= op->bytes;
+    place_drop(c, op->to, op->to_place, op->bytes);
+}
+
+void place_settle(struct cache *c, struct cache_op *op) {
+    struct cache_tier *t = &c->tier[op->to];
+    op_slot(op)->started = false;
+    t->started -= op->bytes;
+    t->used += op->bytes;
+    t->entries++;
+    c->stats.bytes_in[op->to] += op->bytes;
+}
+
+void place_free(struct cache *c, int tier, uint64_t place, uint64_t bytes, bool counted) {
+    struct cache_tier *t = &c->tier[tier];
+    t->used -= bytes;
+    t->entries--;
+    if (counted) t->level -= bytes;
+    c->stats.bytes_out[tier] += bytes;
+    place_drop(c, tier, place, bytes);
+}
+
+void place_leave(struct cache *c, struct entry *e, bool counted) {
+    struct busy *b = e->busy == BUSY_NONE ? NULL : &c->busies.at[e->busy];
+    if (!b || b->pins == 0) {
+        place_free(c, e->tier, e->place, e->bytes, counted);
+        return;
+    }
+    b->ghost = true;
+    b->counted = counted;
+    b->tier = e->tier;
+    b->place = e->place;
+    b->bytes = e->bytes;
+    struct busy left = *b;
+    b->first = b->last = NULL;
+    e->busy = BUSY_NONE;
+    if (left.first) {
+        /* The moves to come go on with the entry; the readers stay with the place. */
+        struct busy *fresh = busy_of(c, e);
+        fresh->plan = left.plan;
+        fresh->first = left.first;
+        fresh->last = left.last;
+    }
+}

@@ -1,0 +1,38 @@
+/* From key to entry: an open-addressing hash table with linear probing. It keeps 32 bits of the
+ * hash per slot and compares keys exactly in the entries themselves. Growing moves a few slots with
+ * each insertion, so that no call is long. Caller's lock. */
+#ifndef KVF_CACHE_INDEX_H
+#define KVF_CACHE_INDEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cache/key.h"
+#include "cache/pool.h"
+
+struct index_slot {
+    uint32_t hash;
+    uint32_t entry; /* its number plus one; 0 empty */
+};
+struct index_table {
+    struct index_slot *slots;
+    uint32_t mask;  /* slots - 1 */
+    uint32_t count; /* of them taken */
+};
+struct index {
+    const struct entry_pool *entries;
+    struct index_table now, old; /* old: being emptied into now, no slots when it is empty */
+    uint32_t cursor;             /* all slots of old before it are empty */
+};
+
+void index_init(struct index *ix, const struct entry_pool *entries);
+void index_close(struct index *ix);
+uint32_t index_find(const struct index *ix, struct cache_key key); /* ENTRY_NONE: not there */
+void index_insert(struct index *ix, uint32_t entry);               /* its key is set and not there */
+void index_remove(struct index *ix, uint32_t entry);               /* must be there */
+static inline uint32_t index_count(const struct index *ix) {
+    return ix->now.count + ix->old.count;
+}
+size_t index_bytes(const struct index *ix);
+
+#endif

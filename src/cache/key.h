@@ -1,0 +1,40 @@
+/* Identity of an entry: exact, no hash, so two entries cannot be taken for one another. */
+#ifndef KVF_CACHE_KEY_H
+#define KVF_CACHE_KEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* hi = kind (8 bits) | owner (56 bits), lo = index. */
+enum cache_key_kind {
+    CACHE_KEY_TURN = 1,     /* owner conversation, index turn */
+    CACHE_KEY_PROMPT,       /* owner 0, index shared prompt */
+    CACHE_KEY_BLOCK,        /* owner conversation, index block */
+    CACHE_KEY_PROMPT_BLOCK, /* owner shared prompt, index block */
+    CACHE_KEY_TRACE,        /* owner replay cycle, index the trace's id */
+    CACHE_KEY_STORED,       /* owner user, index entry; written before a decode-only run */
+    CACHE_KEY_CHUNK,        /* owner document, index chunk (RAG) */
+    CACHE_KEY_TEXT          /* up to 15 bytes of text packed into the other 120 bits */
+};
+
+struct cache_key {
+    uint64_t hi, lo;
+};
+
+static inline struct cache_key cache_key_make(enum cache_key_kind kind, uint64_t owner, uint64_t index) {
+    return (struct cache_key){((uint64_t)kind << 56) | (owner & ((UINT64_C(1) << 56) - 1)), index};
+}
+static inline bool cache_key_equal(struct cache_key a, struct cache_key b) { return a.hi == b.hi && a.lo == b.lo; }
+static inline enum cache_key_kind cache_key_kind(struct cache_key k) { return (enum cache_key_kind)(k.hi >> 56); }
+
+/* From the key column of an ops file: "12" (TRACE, cycle 0), "3/4" (TURN), else text. 0, or -1 for
+ * text that is empty or longer than 15 bytes. */
+int cache_key_parse(const char *text, struct cache_key *key);
+/* For people and traces: "12" for TRACE, "owner/index" for TURN and BLOCK, "prompt-2", "prompt-2/7",
+ * "stored-5/1", "doc-3/2", the text itself. Parsing a printed TRACE, TURN or text gives it back.
+ * At most 48 bytes with NUL. */
+enum { CACHE_KEY_TEXT_MAX = 48 };
+char *cache_key_text(struct cache_key key, char *buf, size_t len);
+
+#endif

@@ -1,0 +1,60 @@
+#include "cache/policy.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "cache/order.h"
+
+/* The entry accessed longest ago falls first. */
+struct policy {
+    struct order order;
+};
+
+static struct policy *lru_open(struct policy_node *const *nodes) {
+    struct policy *p = mem_zalloc(1, sizeof *p);
+    order_init(&p->order, nodes);
+    return p;
+}
+
+static void lru_close(struct policy *p) {
+    free(p);
+}
+
+static void lru_insert(struct policy *p, uint32_t entry, uint64_t access, uint64_t first) {
+    (void)first;
+    order_insert(&p->order, entry, access);
+}
+
+static void lru_remove(struct policy *p, uint32_t entry) {
+    order_remove(&p->order, entry);
+}
+
+static void lru_touch(struct policy *p, uint32_t entry, uint64_t access) {
+    order_move(&p->order, entry, access);
+}
+
+static uint32_t lru_first(const struct policy *p) {
+    return order_first(&p->order);
+}
+
+static uint32_t lru_next(const struct policy *p, uint32_t entry) {
+    return order_next(&p->order, entry);
+}
+
+static bool lru_check(const struct policy *p, uint64_t *entries) {
+    *entries = p->order.count;
+    return order_check(&p->order);
+}
+
+const struct policy_ops policy_lru = {
+    .name = "lru",
+    .id = KVF_EVICTION_LRU,
+    .open = lru_open,
+    .close = lru_close,
+    .insert = lru_insert,
+    .remove = lru_remove,
+    .touch = lru_touch,
+    .first = lru_first,
+    .next = lru_next,
+    .check = lru_check,
+};

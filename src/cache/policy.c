@@ -1,0 +1,12 @@
+#include "cache/policy.h"
+
+#include <stddef.h>
+
+static const struct policy_ops *const policies[] = {&policy_lru, &policy_fifo};
+
+const struct policy_ops *policy_find(enum scenario_eviction id) {
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        if (policies[i]->id == id) return policies[i];
+    }
+    return NULL;
+}

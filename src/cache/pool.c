@@ -1,0 +1,147 @@
+#include "cache/pool.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+
+/* Nodes have to lie in one piece. An eighth more each time keeps the slack small; the C library
+ * moves large pieces by remapping pages. */
+static void nodes_grow(struct entry_pool *p, uint32_t need) {
+    if (need <= p->node_cap) return;
+    uint32_t cap = p->node_cap + p->node_cap / 8;
+    if (cap < need) cap = need;
+    p->nodes = mem_realloc(p->nodes, (size_t)cap * sizeof *p->nodes);
+    p->node_cap = cap;
+}
+
+static void entries_grow(struct entry_pool *p) {
+    p->chunks = mem_realloc(p->chunks, (p->chunk_count + (size_t)1) * sizeof(struct entry *));
+    /* Aligned to its size: an entry must not straddle two cache lines. */
+    struct entry *piece = aligned_alloc(sizeof(struct entry), ENTRY_CHUNK * sizeof(struct entry));
+    if (!piece) {
+        log_line(KVF_LOG_ERROR, "memory is exhausted: the cache cannot list any more entries");
+        abort();
+    }
+    p->chunks[p->chunk_count++] = piece;
+    nodes_grow(p, p->chunk_count * ENTRY_CHUNK);
+}
+
+uint32_t entry_take(struct entry_pool *p) {
+    uint32_t i;
+    if (p->live < p->top) {
+        i = p->free;
+        p->free = entry_at(p, i)->busy;
+    } else {
+        if (p->top == p->chunk_count * ENTRY_CHUNK) entries_grow(p);
+        i = p->top++;
+    }
+    p->live++;
+    *entry_at(p, i) = (struct entry){.busy = BUSY_NONE};
+    return i;
+}
+
+/* The free list runs through the busy fields; its length is top - live. */
+void entry_give(struct entry_pool *p, uint32_t i) {
+    struct entry *e = entry_at(p, i);
+    e->state = ENTRY_FREE;
+    e->busy = p->free;
+    p->free = i;
+    p->live--;
+}
+
+void entry_pool_close(struct entry_pool *p) {
+    for (uint32_t i = 0; i < p->chunk_count; i++) free(p->chunks[i]);
+    free(p->chunks);
+    free(p->nodes);
+}
+
+void busy_pool_init(struct busy_pool *p) {
+    *p = (struct busy_pool){.free = BUSY_NONE};
+}
+
+uint32_t busy_take(struct busy_pool *p) {
+    if (p->free == BUSY_NONE) {
+        uint32_t cap = p->cap ? 2 * p->cap : 256;
+        p->at = mem_realloc(p->at, (size_t)cap * sizeof *p->at);
+        for (uint32_t i = cap; i-- > p->cap;) {
+            p->at[i] = (struct busy){.next = p->free};
+            p->free = i;
+        }
+        p->cap = cap;
+    }
+    uint32_t i = p->free;
+    p->free = p->at[i].next;
+    p->at[i] = (struct busy){.live = true};
+    return i;
+}
+
+void busy_give(struct busy_pool *p, uint32_t i) {
+    p->at[i].live = false;
+    p->at[i].next = p->free;
+    p->free = i;
+}
+
+void busy_pool_close(struct busy_pool *p) {
+    free(p->at);
+}
+
+struct op_slot *op_take(struct op_pool *p) {
+    if (!p->free) {
+        struct op_slot *chunk = mem_zalloc(OP_CHUNK, sizeof *chunk);
+        p->chunks = mem_realloc(p->chunks, (p->chunk_count + (size_t)1) * sizeof *p->chunks);
+        p->chunks[p->chunk_count++] = chunk;
+        for (int i = OP_CHUNK - 1; i >= 0; i--) op_give(p, &chunk[i].op);
+    }
+    struct op_slot *s = op_slot(p->free);
+    p->free = s->op.next;
+    *s = (struct op_slot){.op = {.from = -1, .to = -1, .entry = ENTRY_NONE}, .busy = BUSY_NONE, .live = true};
+    return s;
+}
+
+void op_give(struct op_pool *p, struct cache_op *op) {
+    op_slot(op)->live = false;
+    op->next = p->free;
+    p->free = op;
+}
+
+void op_pool_close(struct op_pool *p) {
+    for (uint32_t i = 0; i < p->chunk_count; i++) free(p->chunks[i]);
+    free(p->chunks);
+}
+
+void op_list_push(struct op_list *l, struct cache_op *op) {
+    op->prev_gate = l->tail;
+    op->next_gate = NULL;
+    if (l->tail) {
+        l->tail->next_gate = op;
+    } else {
+        l->head = op;
+    }
+    l->tail = op;
+}
+
+void op_list_push_front(struct op_list *l, struct cache_op *op) {
+    op->prev_gate = NULL;
+    op->next_gate = l->head;
+    if (l->head) {
+        l->head->prev_gate = op;
+    } else {
+        l->tail = op;
+    }
+    l->head = op;
+}
+
+void op_list_remove(struct op_list *l, struct cache_op *op) {
+    if (op->prev_gate) {
+        op->prev_gate->next_gate = op->next_gate;
+    } else {
+        l->head = op->next_gate;
+    }
+    if (op->next_gate) {
+        op->next_gate->prev_gate = op->prev_gate;
+    } else {
+        l->tail = op->prev_gate;
+    }
+    op->prev_gate = op->next_gate = NULL;
+}

@@ -1,0 +1,110 @@
+/* What the cache keeps per entry, per busy entry and per operation, and where that memory comes
+ * from: pools that only grow, so that nothing is allocated in the steady state. Caller's lock. */
+#ifndef KVF_CACHE_POOL_H
+#define KVF_CACHE_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cache/cache.h"
+#include "cache/key.h"
+#include "cache/policy.h"
+
+#define ENTRY_NONE POLICY_END
+#define BUSY_NONE  UINT32_MAX
+
+enum entry_state {
+    ENTRY_FREE,
+    ENTRY_WRITING,  /* reserved by a write, in no order */
+    ENTRY_RESIDENT, /* in the order of its seat */
+    ENTRY_DOOMED    /* dropped, in no index and no order, while a move that has started goes on */
+};
+
+/* One cache line. seat differs from tier while moves are planned or going on. */
+struct entry {
+    struct cache_key key;
+    uint64_t bytes;
+    uint64_t place;      /* of its tier, where it is read now */
+    uint64_t access;     /* rank of the last access */
+    uint64_t first;      /* rank of the first write */
+    uint64_t generation; /* of its write */
+    uint32_t busy;       /* side record, BUSY_NONE when nobody reads, writes or moves it */
+    uint8_t state;       /* enum entry_state */
+    uint8_t tier;        /* where its bytes are */
+    uint8_t seat;        /* where they will be; whose order it stands in */
+};
+_Static_assert(sizeof(struct entry) == 64, "an entry fills one cache line");
+
+/* An operation and what only the cache may know of it. */
+struct op_slot {
+    struct cache_op op;    /* first, so that one pointer serves both */
+    struct op_slot *chain; /* MOVE: the next move of the same entry */
+    uint32_t busy;         /* READ: the record that it pins */
+    bool live;             /* not in the pool */
+    bool started;          /* its place is allocated */
+    bool detached;         /* MOVE: its entry has been dropped meanwhile */
+};
+
+struct op_list {
+    struct cache_op *head, *tail;
+};
+
+/* Exists while an entry is read, written or moved. When a move ends before the readers of the old
+ * place, the record stays behind as a ghost that holds the place until the last of them leaves. */
+struct busy {
+    uint64_t plan;                /* that moves it, 0 none: only that plan may move it on */
+    struct op_slot *first, *last; /* moves to come, in order; or the write */
+    struct op_list waiters;       /* of kind WAIT, for the write */
+    uint32_t pins;                /* reads of the place */
+    uint32_t next;                /* free list */
+    bool live;                    /* not in the pool */
+    bool ghost;                   /* the fields below hold */
+    bool counted;                 /* the place is still in the tier's level */
+    uint8_t tier;
+    uint64_t place, bytes;
+};
+
+enum { ENTRY_CHUNK = 4096, OP_CHUNK = 256 };
+
+struct entry_pool {
+    struct entry **chunks; /* never move: a call keeps pointers while the pool grows */
+    struct policy_node *nodes;
+    uint32_t chunk_count, node_cap;
+    uint32_t top, free, live; /* first never used; head of the free list; in use */
+};
+struct busy_pool {
+    struct busy *at;
+    uint32_t cap, free;
+};
+struct op_pool {
+    struct op_slot **chunks;
+    uint32_t chunk_count;
+    struct cache_op *free;
+};
+
+static inline struct entry *entry_at(const struct entry_pool *p, uint32_t i) {
+    return &p->chunks[i / ENTRY_CHUNK][i % ENTRY_CHUNK];
+}
+uint32_t entry_take(struct entry_pool *p); /* zeroed, busy BUSY_NONE, state still FREE */
+void entry_give(struct entry_pool *p, uint32_t i);
+void entry_pool_close(struct entry_pool *p);
+
+uint32_t busy_take(struct busy_pool *p); /* zeroed; records may move: keep numbers, not pointers */
+void busy_give(struct busy_pool *p, uint32_t i);
+void busy_pool_init(struct busy_pool *p);
+void busy_pool_close(struct busy_pool *p);
+
+struct op_slot *op_take(struct op_pool *p); /* zeroed, live */
+void op_give(struct op_pool *p, struct cache_op *op);
+void op_pool_close(struct op_pool *p);
+static inline struct op_slot *op_slot(struct cache_op *op) {
+    return (struct op_slot *)op;
+}
+
+/* Lists linked through prev_gate and next_gate; an operation is in one at most. */
+void op_list_push(struct op_list *l, struct cache_op *op);
+void op_list_push_front(struct op_list *l, struct cache_op *op);
+void op_list_remove(struct op_list *l, struct cache_op *op);
+
+#endif

@@ -1,0 +1,109 @@
+/* The inside of the cache, shared by its parts.
+ *
+ * Beside used and started a tier has one planned figure, its level:
+ *     level = used + incoming - falling, that is, what will be there when all that is planned is done.
+ * A move down takes its bytes off the level of its source when it is planned; a move up only when
+ * the place is freed. Planning changes levels and orders alone and can be taken back step by step;
+ * committing a plan turns its steps into operations.
+ *
+ * Why no gated operation waits for ever. Order all operations as they were planned (seq). An
+ * operation waits only for earlier ones: for those before it at its tier's gate, for the move that
+ * brings its entry to its source, and for the moves that free its bytes, which were planned before
+ * their bytes were given away. When all earlier ones are done and the readers of places that they
+ * left have gone, the physical bytes of its tier are at most the level that its plan saw, and it
+ * fits. */
+#ifndef KVF_CACHE_STATE_H
+#define KVF_CACHE_STATE_H
+
+#include "cache/cache.h"
+#include "cache/index.h"
+#include "cache/policy.h"
+#include "cache/pool.h"
+
+struct cache_tier {
+    bool on;
+    uint64_t usable;
+    uint64_t used;     /* of entries that are there, and of ghosts */
+    uint64_t started;  /* reserved by operations that have their place */
+    uint64_t physical; /* of all places handed out; counted by itself, to hold against the others */
+    uint64_t level;
+    uint64_t entries; /* as many as make up used */
+    const struct policy_ops *policy;
+    struct policy *order;
+    struct op_list gate; /* planned into it, not started, in the order of planning */
+    struct op_list wait; /* writes without a plan whose admission tier it is, oldest first */
+    uint32_t skip;       /* planning: entries up to this one are no victims; ENTRY_NONE */
+};
+
+/* to -1: out of the cache */
+struct plan_step {
+    uint32_t entry;
+    int8_t from, to;
+};
+
+struct cache {
+    struct cache_config config;
+    struct cache_tier tier[KVF_TIERS];
+    struct entry_pool entries;
+    struct busy_pool busies;
+    struct op_pool ops;
+    struct index index;
+    struct cache_op *ready_head, *ready_tail;
+    struct plan_step *steps; /* of the plan being made */
+    uint32_t step_count, step_cap;
+    uint64_t plan, seq, rank, generation; /* the last ones handed out */
+    uint64_t waiting_writes;
+    bool stopped;
+    bool uneven; /* a planned fall did not happen: levels may exceed what is usable from now on */
+    struct cache_stats stats;
+};
+
+static inline struct entry *cache_entry(const struct cache *c, uint32_t i) {
+    return entry_at(&c->entries, i);
+}
+static inline bool move_falls(const struct cache_op *op) {
+    return op->to > op->from;
+}
+
+/* The side record of an entry, made when it has none. */
+struct busy *busy_of(struct cache *c, struct entry *e);
+/* Gives it back when nobody needs it any more. */
+void busy_settle(struct cache *c, struct entry *e);
+void order_enter(struct cache *c, uint32_t entry, int tier);
+void order_leave(struct cache *c, uint32_t entry, int tier);
+
+/* --- gates and places --- */
+void ready_push(struct cache *c, struct cache_op *op);
+void ready_refuse(struct cache *c, struct cache_op *op); /* with failed_wait set */
+/* A planned operation: starts at once when it can, else stands at the gate of its tier. */
+void gate_enter(struct cache *c, struct cache_op *op);
+void gate_open_all(struct cache *c); /* starts what can start now */
+/* Takes the place of a started operation back. */
+void place_return(struct cache *c, struct cache_op *op);
+/* The bytes of a started operation are an entry of its tier from now on. */
+void place_settle(struct cache *c, struct cache_op *op);
+/* Frees a place that held an entry. counted: its bytes are in the level. */
+void place_free(struct cache *c, int tier, uint64_t place, uint64_t bytes, bool counted);
+/* An entry leaves its place: freed now, or by the last reader. */
+void place_leave(struct cache *c, struct entry *e, bool counted);
+
+/* --- plans --- */
+/* The tier that a new entry of this size goes to; -1: none can hold it. */
+int plan_target(const struct cache *c, uint64_t bytes);
+/* Plans a write and commits it, or changes nothing. */
+bool plan_write(struct cache *c, struct cache_op *op);
+/* Moves an entry that nobody uses as far up as it can be; counts when there is no room. */
+void plan_promotion(struct cache *c, uint32_t entry, uint32_t worker);
+
+/* --- waiting --- */
+void wait_enter(struct cache *c, struct cache_op *op);
+void wait_leave(struct cache *c, struct cache_op *op); /* WRITE or WAIT */
+void wait_retry(struct cache *c);                      /* plans what can be planned now */
+void wait_wake(struct cache *c, struct op_list *waiters);
+
+/* --- ends of operations --- */
+void finish_read(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry);
+void finish_write(struct cache *c, struct cache_op *op, enum cache_outcome outcome);
+void finish_move(struct cache *c, struct cache_op *op, enum cache_outcome outcome);
+
+#endif

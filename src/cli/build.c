@@ -1,0 +1,41 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "cli/build.h"
+
+#include <stddef.h>
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "unversioned"
+#endif
+#ifndef KVF_BUILD_COMPILER
+#define KVF_BUILD_COMPILER __VERSION__
+#endif
+#ifndef KVF_BUILD_FLAGS
+#define KVF_BUILD_FLAGS "unknown"
+#endif
+#ifndef KVF_BUILD_LIBRARIES
+#define KVF_BUILD_LIBRARIES "unknown"
+#endif
+#ifndef KVF_BUILD_CUDA
+#define KVF_BUILD_CUDA "off: built without configure"
+#endif
+#ifndef KVF_BUILD_SANITIZER
+#define KVF_BUILD_SANITIZER "off: built without configure"
+#endif
+#ifndef KVF_BUILD_COVERAGE
+#define KVF_BUILD_COVERAGE "off: built without configure"
+#endif
+
+const char *build_version(void) {
+    return PACKAGE_VERSION;
+}
+
+const struct build_fact build_facts[] = {{"compiler", KVF_BUILD_COMPILER},
+                                         {"flags", KVF_BUILD_FLAGS},
+                                         {"libraries", KVF_BUILD_LIBRARIES},
+                                         {"cuda", KVF_BUILD_CUDA},
+                                         {"sanitizer", KVF_BUILD_SANITIZER},
+                                         {"coverage", KVF_BUILD_COVERAGE},
+                                         {NULL, NULL}};

@@ -1,0 +1,14 @@
+/* What this program was built from and with; for --version and the environment of a run. */
+#ifndef KVF_CLI_BUILD_H
+#define KVF_CLI_BUILD_H
+
+const char *build_version(void);
+
+/* Everything else as pairs of name and text, ended by a nameless one. */
+struct build_fact {
+    const char *name;
+    const char *text;
+};
+extern const struct build_fact build_facts[];
+
+#endif

@@ -1,0 +1,222 @@
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "record/run.h"
+#include "report/format.h"
+#include "store/store.h"
+
+enum { LIMIT_DEFAULT = 20, NAME_COLUMNS = 22, MODEL_COLUMNS = 21 };
+enum form { FORM_TABLE, FORM_JSON, FORM_CSV };
+
+struct listing {
+    enum form form;
+    bool ascii;
+    struct buf text;
+    json_t *array;
+    uint64_t rows;
+};
+
+/* People read their own time, programs UTC. */
+static void local_time(double epoch_s, char *out, size_t len) {
+    time_t t = isfinite(epoch_s) ? (time_t)epoch_s : 0;
+    struct tm tm;
+    if (!isfinite(epoch_s) || !localtime_r(&t, &tm) || !strftime(out, len, "%Y-%m-%d %H:%M", &tm))
+        snprintf(out, len, "--");
+}
+
+static void utc_time(double epoch_s, char *out, size_t len) {
+    time_t t = isfinite(epoch_s) ? (time_t)epoch_s : 0;
+    struct tm tm;
+    if (!isfinite(epoch_s) || !gmtime_r(&t, &tm) || !strftime(out, len, "%Y-%m-%dT%H:%M:%SZ", &tm))
+        out[0] = '\0';
+}
+
+static const char *human(char *(*format)(double, char *, size_t), double v, char *out, size_t len) {
+    if (!isfinite(v))
+        snprintf(out, len, "--");
+    else
+        format(v, out, len);
+    return out;
+}
+
+static char *percent(double v, char *out, size_t len) {
+    snprintf(out, len, "%.1f %%", v * 100);
+    return out;
+}
+
+/* A text of exactly `width` columns, cut or filled up. */
+static void add_column(struct listing *l, const char *text, unsigned width) {
+    char copy[128];
+    snprintf(copy, sizeof copy, "%s", text);
+    format_clean(copy, l->ascii);
+    size_t len = 0;
+    for (unsigned n = 0; copy[len]; len++) {
+        n += ((unsigned char)copy[len] & 0xc0) != 0x80;
+        if (n > width) break;
+    }
+    copy[len] = '\0';
+    buf_addf(&l->text, "  %s%*s", copy, (int)(width - format_width(copy)), "");
+}
+
+static void table_row(struct listing *l, const struct store_row *r) {
+    char when[32], length[24], tok[24], storage[24], e2e[24], nvme[24], hits[24];
+    if (l->rows == 0)
+        buf_addf(&l->text, "%5s  %-16s  %-11s  %-*s  %-*s  %-8s  %8s  %8s  %8s  %8s  %8s  %7s\n", "run",
+                 "started", "status", NAME_COLUMNS, "name", MODEL_COLUMNS, "model", "mode", "length", "tok/s",
+                 "storage", "e2e P95", "read P95", "hits");
+    local_time(r->started_at, when, sizeof when);
+    human(units_duration_human, r->duration_s * 1e9, length, sizeof length);
+    human(units_count_human, r->throughput_tok_s, tok, sizeof tok);
+    human(units_count_human, r->storage_throughput_tok_s, storage, sizeof storage);
+    human(units_duration_human, r->e2e_p95_ms * 1e6, e2e, sizeof e2e);
+    human(units_duration_human, r->nvme_read_p95_ms * 1e6, nvme, sizeof nvme);
+    human(percent, r->hit_ratio, hits, sizeof hits);
+    buf_addf(&l->text, "%5" PRId64 "  %-16s  %-11s", r->run_id, when, r->status);
+    add_column(l, r->name, NAME_COLUMNS);
+    add_column(l, r->model, MODEL_COLUMNS);
+    buf_addf(&l->text, "  %-8s  %8s  %8s  %8s  %8s  %8s  %7s\n", r->mode, length, tok, storage, e2e, nvme,
+             hits);
+}
+
+static json_t *number(double v) {
+    return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *text(const char *s) {
+    json_t *v = json_string(s);
+    return v ? v : json_string("?");
+}
+
+static void json_row(struct listing *l, const struct store_row *r) {
+    char when[40];
+    json_t *o = json_object();
+    utc_time(r->started_at, when, sizeof when);
+    json_object_set_new(o, "run_id", json_integer(r->run_id));
+    json_object_set_new(o, "started_at", when[0] ? json_string(when) : json_null());
+    json_object_set_new(o, "status", text(r->status));
+    json_object_set_new(o, "name", text(r->name));
+    json_object_set_new(o, "model", text(r->model));
+    json_object_set_new(o, "mode", text(r->mode));
+    json_object_set_new(o, "host", text(r->host));
+    json_object_set_new(o, "duration_s", number(r->duration_s));
+    json_object_set_new(o, "throughput_tok_s", number(r->throughput_tok_s));
+    json_object_set_new(o, "storage_throughput_tok_s", number(r->storage_throughput_tok_s));
+    json_object_set_new(o, "e2e_p95_ms", number(r->e2e_p95_ms));
+    json_object_set_new(o, "nvme_read_p95_ms", number(r->nvme_read_p95_ms));
+    json_object_set_new(o, "hit_ratio", number(r->hit_ratio));
+    json_array_append_new(l->array, o);
+}
+
+static void csv_text(const char *s, struct buf *out) {
+    if (!strpbrk(s, ",\"\r\n")) {
+        buf_add(out, s);
+        return;
+    }
+    buf_add(out, "\"");
+    for (; *s; s++) buf_addf(out, "%s%c", *s == '"' ? "\"" : "", *s);
+    buf_add(out, "\"");
+}
+
+static void csv_row(struct listing *l, const struct store_row *r) {
+    const char *const texts[] = {r->status, r->name, r->model, r->mode, r->host};
+    const double numbers[] = {r->duration_s, r->throughput_tok_s, r->storage_throughput_tok_s,
+                              r->e2e_p95_ms, r->nvme_read_p95_ms, r->hit_ratio};
+    char when[40];
+    if (l->rows == 0)
+        buf_add(&l->text, "run_id,started_at,status,name,model,mode,host,duration_s,throughput_tok_s,"
+                          "storage_throughput_tok_s,e2e_p95_ms,nvme_read_p95_ms,hit_ratio\n");
+    utc_time(r->started_at, when, sizeof when);
+    buf_addf(&l->text, "%" PRId64 ",%s", r->run_id, when);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        buf_add(&l->text, ",");
+        csv_text(texts[i], &l->text);
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        buf_add(&l->text, ",");
+        if (isfinite(numbers[i])) buf_addf(&l->text, "%.17g", numbers[i]);
+    }
+    buf_add(&l->text, "\n");
+}
+
+static void add_row(void *ctx, const struct store_row *r) {
+    static void (*const rows[])(struct listing *, const struct store_row *) = {
+        [FORM_TABLE] = table_row, [FORM_JSON] = json_row, [FORM_CSV] = csv_row};
+    struct listing *l = ctx;
+    rows[l->form](l, r);
+    l->rows++;
+}
+
+static int read_filter(const struct options *o, struct store_filter *f, struct err *e) {
+    uint64_t limit = LIMIT_DEFAULT;
+    int rc = options_number(o, "limit", 0, INT64_MAX, &limit, e);
+    if (rc) return rc;
+    *f = (struct store_filter){.name = options_value(o, "name"),
+                               .model = options_value(o, "model"),
+                               .status = options_value(o, "status"),
+                               .limit = (int64_t)limit};
+    if (f->status && run_status_parse(f->status) == RUN_STATUSES)
+        return err_set(e, KVF_ERR_USAGE,
+                       "--status is running, completed, interrupted, failed or crashed, not \"%s\"",
+                       f->status);
+    if (options_has(o, "json") && options_has(o, "csv"))
+        return err_set(e, KVF_ERR_USAGE, "--json and --csv exclude each other; choose one");
+    return 0;
+}
+
+static int list(const struct options *o, struct listing *l, char *path, size_t len, struct err *e) {
+    struct store_filter filter;
+    struct store *store = NULL;
+
+    int rc = read_filter(o, &filter, e);
+    if (!rc) rc = store_path(options_value(o, "db"), path, len, e);
+    if (rc || access(path, F_OK) != 0) return rc;
+    rc = store_open(&store, path, STORE_READ, e);
+    if (!rc) rc = store_list(store, &filter, add_row, l, e);
+    store_close(store);
+    return rc;
+}
+
+static void print_listing(struct listing *l, const struct options *o, const char *path) {
+    bool filtered = options_has(o, "name") || options_has(o, "model") || options_has(o, "status");
+    if (l->form == FORM_JSON) {
+        char *dump = json_dumps(l->array, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+        if (dump) buf_addf(&l->text, "%s\n", dump);
+        free(dump);
+    } else if (l->form == FORM_TABLE && l->rows == 0) {
+        buf_addf(&l->text, filtered ? "no run in %s matches\n" : "no runs yet in %s\n", path);
+    }
+    cli_print(&l->text);
+}
+
+int cmd_history(int argc, char **argv) {
+    struct options o;
+    struct err e = {0};
+    struct listing l = {.array = json_array()};
+    char path[1024];
+    int status = 0;
+
+    int rc = options_parse(&o, argc, argv, &e);
+    if (!rc) {
+        l.ascii = cli_style(&o).ascii;
+        l.form = options_has(&o, "json") ? FORM_JSON : options_has(&o, "csv") ? FORM_CSV : FORM_TABLE;
+        rc = list(&o, &l, path, sizeof path, &e);
+    }
+    if (rc)
+        status = cli_fail(&e);
+    else
+        print_listing(&l, &o, path);
+    json_decref(l.array);
+    buf_free(&l.text);
+    options_free(&o);
+    return status;
+}

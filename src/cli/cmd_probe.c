@@ -1,0 +1,110 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "base/buf.h"
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "probe/blockdev.h"
+#include "probe/host.h"
+
+static const char *or_missing(const char *text) {
+    return text[0] ? text : "--";
+}
+
+static void add(struct buf *out, const char *label, const char *text) {
+    buf_addf(out, "%-16s%s\n", label, text);
+}
+
+static void add_host(struct buf *out) {
+    struct host h;
+    char all[32], free_now[32];
+
+    host_probe(&h);
+    units_size_human((double)h.memory_bytes, all, sizeof all);
+    units_size_human((double)h.memory_available_bytes, free_now, sizeof free_now);
+    add(out, "host", or_missing(h.name));
+    add(out, "system", or_missing(h.os));
+    add(out, "kernel", or_missing(h.kernel));
+    add(out, "cpu", or_missing(h.cpu_model));
+    buf_addf(out, "%-16s%u online, %u usable by this process\n", "cpus", h.cpus_online, h.cpus_usable);
+    buf_addf(out, "%-16s%s, %s available%s\n", "memory", all, free_now,
+             h.memory_from_cgroup ? " (limited by the cgroup)" : "");
+    if (h.gpu[0])
+        add(out, "gpu", h.gpu);
+    else
+        buf_addf(out, "%-16snone: %s\n", "gpu", or_missing(h.gpu_reason));
+}
+
+static void add_device(const struct blockdev *d, struct buf *out) {
+    if (!d->present) {
+        buf_addf(out, "%-16snone: %s\n", "  device", or_missing(d->absent_why));
+        return;
+    }
+    buf_addf(out, "%-16s%s", "  device", d->name);
+    if (strcmp(d->disk, d->name) != 0) buf_addf(out, " on %s", or_missing(d->disk));
+    if (d->rotational >= 0) buf_addf(out, ", %s", d->rotational ? "rotational" : "not rotational");
+    buf_add(out, "\n");
+    add(out, "  model", or_missing(d->model));
+    add(out, "  firmware", or_missing(d->firmware));
+    if (d->logical_block)
+        buf_addf(out, "%-16s%u B logical, %u B physical\n", "  block size", d->logical_block,
+                 d->physical_block);
+    else
+        add(out, "  block size", "--");
+}
+
+static const char *direct_answer(enum blockdev_direct d) {
+    return d == BLOCKDEV_DIRECT_YES ? "yes" : d == BLOCKDEV_DIRECT_NO ? "no" : "unknown";
+}
+
+static int add_path(const char *path, struct buf *out, struct err *e) {
+    struct blockdev d = {0};
+    struct statvfs fs;
+    struct stat st;
+
+    if (stat(path, &st)) return err_set_errno(e, KVF_ERR_USAGE, errno, "%s cannot be probed", path);
+    int rc = blockdev_find(path, &d, e);
+    if (rc) return rc;
+    buf_addf(out, "\n%-16s%s\n", "path", path);
+    buf_addf(out, "%-16s%s on %s\n", "  file system", or_missing(d.fs_type), or_missing(d.mount_point));
+    add(out, "  mounted with", or_missing(d.mount_options));
+    add_device(&d, out);
+    buf_addf(out, "%-16s%s", "  direct I/O", direct_answer(d.direct));
+    if (d.direct_why[0]) buf_addf(out, ": %s", d.direct_why);
+    buf_add(out, "\n");
+    if (statvfs(path, &fs) == 0) {
+        char room[32];
+        units_size_human((double)fs.f_bavail * (double)fs.f_frsize, room, sizeof room);
+        add(out, "  free", room);
+    }
+    return 0;
+}
+
+int cmd_probe(int argc, char **argv) {
+    struct options o;
+    struct err e = {0};
+    struct buf out = {0};
+    int status = 0;
+
+    if (options_parse(&o, argc, argv, &e)) {
+        status = cli_fail(&e);
+    } else {
+        const char *here = ".";
+        const char *const *paths = o.operands ? o.operand : &here;
+        size_t count = o.operands ? o.operands : 1;
+        add_host(&out);
+        for (size_t i = 0; i < count; i++) {
+            if (add_path(paths[i], &out, &e) == 0) continue;
+            status = cli_fail(&e); /* the other paths are still worth telling */
+            err_clear(&e);
+        }
+    }
+    cli_print(&out);
+    buf_free(&out);
+    options_free(&o);
+    return status;
+}

@@ -1,0 +1,222 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "cli/build.h"
+#include "cli/commands.h"
+#include "cli/environment.h"
+#include "cli/load.h"
+#include "cli/machine.h"
+#include "cli/options.h"
+#include "cli/output_file.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
+#include "engine/engine.h"
+#include "probe/host.h"
+#include "scenario/budget.h"
+#include "store/store.h"
+#include "tier/tier.h"
+
+enum { STORE_PATIENCE_S = 10 };
+
+/* Everything a run needs around the engine. */
+struct session {
+    struct run_options options;
+    struct scenario scenario;
+    struct run_record run;
+    struct progress progress;
+    struct command_queue *commands;
+    struct fifo *fifo;
+    struct slot *slot;
+    struct store *store;
+    struct store_writer *writer;
+    char trouble[400]; /* the database's, once; the writer's thread until it has been joined */
+    int signal;
+};
+
+static void store_trouble(void *ctx, const char *sentence) {
+    struct session *s = ctx;
+    snprintf(s->trouble, sizeof s->trouble, "%s", sentence);
+    log_line(KVF_LOG_WARNING, "%s", sentence);
+}
+
+/* Paths first, then what earlier runs left behind, which may be what makes room, then the sums. */
+static int session_budget(struct session *s, struct err *e) {
+    struct budget_machine machine;
+    struct budget budget;
+    if (s->scenario.nvme.on) {
+        int rc = tier_nvme_check_paths(&s->scenario, e);
+        if (rc != 0) return rc;
+        tier_nvme_clean_leftovers(&s->scenario);
+    }
+    machine_measure(&s->scenario, &machine);
+    return budget_resolve(&s->scenario, &machine, s->options.force, &budget, e);
+}
+
+static void session_describe(struct session *s, char *yaml) {
+    const struct scenario *sc = &s->scenario;
+    struct run_record *r = &s->run;
+    struct buf json = {0};
+    struct host host;
+    host_probe(&host);
+    snprintf(r->name, sizeof r->name, "%s", sc->name);
+    snprintf(r->description, sizeof r->description, "%s", sc->description);
+    snprintf(r->mode, sizeof r->mode, "%s", sc->mode == KVF_MODE_REAL ? "real" : "simulate");
+    snprintf(r->model, sizeof r->model, "%s", sc->model.preset);
+    snprintf(r->host, sizeof r->host, "%s", host.name);
+    snprintf(r->boot_id, sizeof r->boot_id, "%s", host.boot_id);
+    snprintf(r->version, sizeof r->version, "%s", build_version());
+    r->seed = sc->seed;
+    r->pid = getpid();
+    r->started_at = (double)clock_wall_ns() / 1e9;
+    r->ended_at = KVF_MISSING;
+    r->scenario_yaml = yaml;
+    scenario_emit_json(sc, &json);
+    r->effective_json = mem_strdup(buf_text(&json));
+    buf_free(&json);
+    r->environment = environment_json(sc);
+}
+
+static int session_store(struct session *s, struct err *e) {
+    char path[4096];
+    if (s->options.db && strcmp(s->options.db, "none") == 0) return 0;
+    int rc = store_path(s->options.db, path, sizeof path, e);
+    if (rc == 0) rc = store_open(&s->store, path, STORE_WRITE, e);
+    if (rc == 0) rc = store_begin_run(s->store, &s->run, e);
+    if (rc != 0) return rc;
+    if (store_notice(s->store)[0]) log_line(KVF_LOG_WARNING, "%s", store_notice(s->store));
+    s->fifo = fifo_new(FIFO_INTERVALS, false);
+    struct store_writer_setup setup = {
+        .store = s->store, .fifo = s->fifo, .run_id = s->run.run_id, .trouble = store_trouble, .ctx = s};
+    return store_writer_start(&s->writer, &setup, e);
+}
+
+/* After the engine: what is left in the FIFO, then the end of the run. The outcome of the run does
+ * not depend on the database taking it. */
+static void session_store_end(struct session *s, size_t events_before) {
+    struct err e = {0};
+    if (!s->store) return;
+    if (s->fifo) fifo_close(s->fifo);
+    uint64_t lost = s->writer ? store_writer_stop(s->writer, STORE_PATIENCE_S * KVF_NS_PER_S, NULL) : 0;
+    if (s->trouble[0]) {
+        struct record_event ev = {.t_s = KVF_MISSING, .level = "warning"};
+        snprintf(ev.message, sizeof ev.message, "%s", s->trouble);
+        run_record_event(&s->run, &ev);
+    }
+    if (lost)
+        log_line(KVF_LOG_WARNING, "%llu intervals and events could not be stored", (unsigned long long)lost);
+    if (store_finish_run(s->store, &s->run, events_before, &e) != 0)
+        log_line(KVF_LOG_WARNING, "the end of the run is not in the database: %s", e.text);
+}
+
+static int session_report(struct session *s) {
+    struct buf text = {0};
+    struct err e = {0};
+    int status = 0;
+    bool json_alone = s->options.json && strcmp(s->options.json, "-") == 0;
+    if (s->options.json) {
+        report_json(&s->run, &text);
+        if (json_alone)
+            cli_print(&text);
+        else if (output_file_write(s->options.json, &text, &e) != 0)
+            status = cli_fail(&e);
+        buf_free(&text);
+    }
+    if (!json_alone) {
+        struct report_style style = cli_style(&s->options.given);
+        report_text(&s->run, &style, &text);
+        cli_print(&text);
+        buf_free(&text);
+    }
+    return status;
+}
+
+static int exit_status(const struct session *s) {
+    if (s->run.status == RUN_FAILED) return 1;
+    if (s->signal) return 128 + s->signal;
+    bool missed = false;
+    for (size_t i = 0; i < s->run.criterion_count; i++) missed = missed || s->run.criteria[i].passed != 1;
+    return missed && s->options.check_assessment ? 3 : 0;
+}
+
+static int session_run(struct session *s, struct err *e) {
+    struct engine_setup setup = {.scenario = &s->scenario,
+                                 .run = &s->run,
+                                 .slot = s->slot,
+                                 .fifo = s->fifo,
+                                 .commands = s->commands,
+                                 .io_trace_path = s->options.io_trace,
+                                 .request_log_path = s->options.request_log,
+                                 .keep_going = s->options.keep_going,
+                                 .on_prepare = progress_prepare,
+                                 .on_interval = progress_interval,
+                                 .ctx = &s->progress};
+    int rc = engine_run(&setup, e);
+    progress_end(&s->progress);
+    s->run.ended_at = (double)clock_wall_ns() / 1e9;
+    if (rc != 0) {
+        s->run.status = RUN_FAILED;
+        snprintf(s->run.status_reason, sizeof s->run.status_reason, "%.299s", e->text);
+    }
+    return rc;
+}
+
+static void session_close(struct session *s) {
+    store_close(s->store);
+    fifo_free(s->fifo);
+    slot_free(s->slot);
+    command_queue_free(s->commands);
+    run_record_free(&s->run);
+    run_options_free(&s->options);
+}
+
+static int session_main(struct session *s) {
+    struct err e = {0};
+    struct scenario_report report;
+    char *yaml = NULL;
+    int status = cli_load_scenario(s->options.scenario, &s->options.given, &s->scenario, &yaml, &report);
+    scenario_report_free(&report);
+    if (status != 0) return status;
+    if (session_budget(s, &e) != 0 || engine_check(&s->scenario, &e) != 0) {
+        free(yaml);
+        /* refused before anything was made: the scenario asks for what is not to be had */
+        cli_fail(&e);
+        return 2;
+    }
+    session_describe(s, yaml);
+    s->commands = command_queue_new();
+    s->slot = slot_new();
+    progress_init(&s->progress, &s->scenario, s->options.quiet);
+    if (signals_start(s->commands, &e) != 0) return cli_fail(&e);
+    if (session_store(s, &e) != 0) {
+        signals_stop();
+        return cli_fail(&e);
+    }
+    int rc = session_run(s, &e);
+    session_store_end(s, s->fifo ? s->run.event_count : 0);
+    s->signal = signals_stop();
+    if (rc != 0) return cli_fail(&e);
+    status = session_report(s);
+    int end = exit_status(s);
+    return end ? end : status;
+}
+
+int cmd_run(int argc, char **argv) {
+    struct session *s = mem_zalloc(1, sizeof *s);
+    struct err e = {0};
+    int status;
+    run_record_init(&s->run);
+    if (run_options_parse(argc, argv, &s->options, &e) != 0)
+        status = cli_fail(&e);
+    else
+        status = session_main(s);
+    session_close(s);
+    free(s);
+    return status;
+}

@@ -1,0 +1,17 @@
+#include "base/buf.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "store/store.h"
+
+int cmd_schema(int argc, char **argv) {
+    struct options o;
+    struct err e = {0};
+    struct buf out = {0};
+
+    if (options_parse(&o, argc, argv, &e)) return cli_fail(&e);
+    store_schema(&out);
+    cli_print(&out);
+    buf_free(&out);
+    options_free(&o);
+    return 0;
+}

@@ -1,0 +1,32 @@
+/* The commands of the program. Each takes its own name as argv[0] and returns the exit status: 0
+ * done, 1 failed, 2 usage or scenario error, 3 an assessment failed, 130 and 143 stopped by a
+ * signal. */
+#ifndef KVF_CLI_COMMANDS_H
+#define KVF_CLI_COMMANDS_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "report/report.h"
+
+struct options;
+
+int cmd_run(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_models(int argc, char **argv);
+int cmd_probe(int argc, char **argv);
+int cmd_history(int argc, char **argv);
+int cmd_show(int argc, char **argv);
+int cmd_schema(int argc, char **argv);
+
+/* Says the error on standard error as "kvfall: sentence" and returns its exit status. */
+int cli_fail(const struct err *e);
+/* Writes text to standard output; whether it arrived is asked once, by cli_finish(). */
+void cli_print(const struct buf *text);
+/* Exit status of the program: `status`, or 1 with a sentence when standard output could not take
+ * everything. */
+int cli_finish(int status);
+/* How standard output wants its text: colour on a terminal unless --no-color or NO_COLOR, ASCII
+ * with --ascii or in a locale without UTF-8, the terminal's width. */
+struct report_style cli_style(const struct options *o);
+
+#endif

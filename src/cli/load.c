@@ -1,0 +1,39 @@
+#include "cli/load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/host.h"
+
+int cli_load_scenario(const char *path, const struct options *o, struct scenario *s, char **yaml,
+                      struct scenario_report *report) {
+    struct buf builtin = {0};
+    *report = (struct scenario_report){0};
+    if (yaml) *yaml = NULL;
+    if (!path) {
+        struct host host;
+        host_probe(&host);
+        scenario_quickstart(host.memory_available_bytes, &builtin);
+    }
+    int rc = scenario_load(path, path ? NULL : buf_text(&builtin), o->setting, o->settings, s, yaml, report);
+    buf_free(&builtin);
+    if (rc) {
+        fputs(buf_text(&report->errors), stderr);
+        if (report->errors.len && report->errors.data[report->errors.len - 1] != '\n') fputc('\n', stderr);
+        const char *what = !path ? "the built-in scenario" : strcmp(path, "-") == 0 ? "standard input" : path;
+        fprintf(stderr, "kvfall: %s cannot be used, %u error%s\n", what, report->error_count,
+                report->error_count == 1 ? "" : "s");
+        if (yaml) {
+            free(*yaml);
+            *yaml = NULL;
+        }
+        int status = err_exit_status((enum err_code)(-rc));
+        return status ? status : 2;
+    }
+    if (yaml && !path) {
+        free(*yaml);
+        *yaml = mem_strdup("");
+    }
+    return 0;
+}

@@ -1,0 +1,18 @@
+/* Scenario loading as the commands share it: a file, standard input or the built-in quickstart, with
+ * the settings of the command line on top. */
+#ifndef KVF_CLI_LOAD_H
+#define KVF_CLI_LOAD_H
+
+#include "base/err.h"
+#include "cli/options.h"
+#include "scenario/load.h"
+#include "scenario/scenario.h"
+
+/* path: a file, "-" for standard input, NULL for the built-in quickstart. *yaml (may be NULL) gets
+ * the text as given, malloc'd; "" for the built-in. Errors go to standard error, one
+ * file:line:column a line, then a closing sentence. Returns 0 or the exit status. The report is the
+ * caller's to free, whatever is returned. */
+int cli_load_scenario(const char *path, const struct options *o, struct scenario *s, char **yaml,
+                      struct scenario_report *report);
+
+#endif

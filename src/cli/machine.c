@@ -1,0 +1,29 @@
+#include "cli/machine.h"
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "probe/host.h"
+
+void machine_measure(const struct scenario *s, struct budget_machine *m) {
+    struct host host;
+    dev_t device[SCENARIO_PATHS_MAX] = {0};
+    bool known[SCENARIO_PATHS_MAX] = {false};
+
+    host_probe(&host);
+    *m = (struct budget_machine){.memory_available_bytes = host.memory_available_bytes,
+                                 .memory_from_cgroup = host.memory_from_cgroup,
+                                 .cpus = host.cpus_usable};
+    for (uint32_t i = 0; i < SCENARIO_PATHS_MAX; i++) m->disk_free_bytes[i] = KVF_UNSET;
+    if (!s->nvme.on) return;
+    for (uint32_t i = 0; i < s->nvme.path_count && i < SCENARIO_PATHS_MAX; i++) {
+        struct statvfs fs;
+        struct stat st;
+        if (statvfs(s->nvme.path[i], &fs) || stat(s->nvme.path[i], &st)) continue;
+        m->disk_free_bytes[i] = (uint64_t)fs.f_bavail * fs.f_frsize;
+        device[i] = st.st_dev;
+        known[i] = true;
+        for (uint32_t j = 0; j < i; j++)
+            if (known[j] && device[j] == device[i]) m->disk_same_fs[i] = true;
+    }
+}

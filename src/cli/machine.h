@@ -1,0 +1,11 @@
+/* What this machine offers to a scenario. */
+#ifndef KVF_CLI_MACHINE_H
+#define KVF_CLI_MACHINE_H
+
+#include "scenario/budget.h"
+#include "scenario/scenario.h"
+
+/* Memory and CPUs of the host, free space of the file systems under the nvme paths. */
+void machine_measure(const struct scenario *s, struct budget_machine *m);
+
+#endif

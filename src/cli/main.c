@@ -1,0 +1,177 @@
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/nearest.h"
+#include "cli/build.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/tables.h"
+
+struct command_entry {
+    const char *name;
+    const char *arguments;
+    const char *help; /* one line */
+    int (*run)(int argc, char **argv);
+};
+
+static int cmd_help(int argc, char **argv);
+
+static const struct command_entry commands[] = {
+    {"run", "[SCENARIO]", "run a scenario, or the built-in quickstart, and print its summary", cmd_run},
+    {"check", "SCENARIO", "print what a scenario means and what it will take, without running it", cmd_check},
+    {"models", "[NAME [SCENARIO]]", "list models, or show how a working set falls over the tiers",
+     cmd_models},
+    {"probe", "[PATH]...", "show what this machine offers: memory, CPUs, GPU, devices", cmd_probe},
+    {"history", "", "list the runs of the database, newest first", cmd_history},
+    {"show", "[RUN]", "print the summary of a stored run, the latest unless told", cmd_show},
+    {"schema", "", "print the schema of the database as SQL", cmd_schema},
+    {"help", "[COMMAND]", "explain a command", cmd_help},
+};
+enum { COMMANDS_KNOWN = sizeof commands / sizeof commands[0] };
+
+static const struct command_entry *command_find(const char *name) {
+    for (size_t i = 0; i < COMMANDS_KNOWN; i++)
+        if (strcmp(commands[i].name, name) == 0) return &commands[i];
+    return NULL;
+}
+
+static int unknown_command(const char *name) {
+    const char *best = NULL;
+    unsigned least = (unsigned)strnlen(name, 95) / 2;
+    for (size_t i = 0; i < COMMANDS_KNOWN; i++) {
+        unsigned d = nearest_distance(name, commands[i].name);
+        if (d > least || (best && d == least)) continue;
+        best = commands[i].name;
+        least = d;
+    }
+    struct err e = {0};
+    if (best)
+        err_set(&e, KVF_ERR_USAGE, "there is no command \"%s\"; did you mean \"%s\"?", name, best);
+    else
+        err_set(&e, KVF_ERR_USAGE, "there is no command \"%s\"; `kvfall --help` lists them", name);
+    return cli_fail(&e);
+}
+
+static void program_help(struct buf *out) {
+    buf_add(out, "usage: kvfall COMMAND [ARGUMENT]... [--OPTION]...\n"
+                 "\n"
+                 "Benchmarks tiered LLM KV caches: serving workloads on a real GPU, CPU and NVMe\n"
+                 "hierarchy, with every interval of every run kept in SQLite.\n"
+                 "\n"
+                 "Commands:\n");
+    for (size_t i = 0; i < COMMANDS_KNOWN; i++)
+        buf_addf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
+    buf_add(out, "\n"
+                 "Options:\n"
+                 "  --help     print this, or with a command what it takes\n"
+                 "  --version  print version, compiler, libraries and features\n"
+                 "\n"
+                 "Every command knows --help, --ascii and --no-color. The manual is kvfall(1).\n");
+}
+
+static void command_help(const struct command_entry *c, struct buf *out) {
+    buf_addf(out, "usage: kvfall %s%s%s [--OPTION]...\n\n", c->name, c->arguments[0] ? " " : "",
+             c->arguments);
+    buf_addf(out, "%c%s.\n", c->help[0] - 'a' + 'A', c->help + 1);
+    options_help(c->name, out);
+}
+
+static int cmd_help(int argc, char **argv) {
+    struct options o;
+    struct err e = {0};
+    struct buf out = {0};
+    int status = 0;
+
+    if (options_parse(&o, argc, argv, &e)) return cli_fail(&e);
+    const struct command_entry *c = o.operands ? command_find(o.operand[0]) : NULL;
+    if (o.operands && !c)
+        status = unknown_command(o.operand[0]);
+    else if (c)
+        command_help(c, &out);
+    else
+        program_help(&out);
+    cli_print(&out);
+    buf_free(&out);
+    options_free(&o);
+    return status;
+}
+
+static int print_version(void) {
+    struct buf out = {0};
+    buf_addf(&out, "kvfall %s\n", build_version());
+    for (const struct build_fact *f = build_facts; f->name; f++)
+        buf_addf(&out, "  %-11s %s\n", f->name, f->text);
+    cli_print(&out);
+    buf_free(&out);
+    return 0;
+}
+
+static bool wants_help(int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0) return true;
+    return false;
+}
+
+static int run_command(const struct command_entry *c, int argc, char **argv) {
+    if (!wants_help(argc, argv)) return c->run(argc, argv);
+    struct buf out = {0};
+    command_help(c, &out);
+    cli_print(&out);
+    buf_free(&out);
+    return 0;
+}
+
+static int usage_error(void) {
+    struct buf out = {0};
+    program_help(&out);
+    fputs(buf_text(&out), stderr);
+    buf_free(&out);
+    return 2;
+}
+
+/* Options that every command knows may stand before the command: they are handed on behind it. */
+static int dispatch(int argc, char **argv) {
+    int first = 1;
+    for (; first < argc && options_common(argv[first]); first++)
+        if (strcmp(argv[first], "--help") == 0) return cmd_help(1, (char *[]){(char[]){"help"}, NULL});
+    if (first == argc) return usage_error();
+    if (strcmp(argv[first], "--version") == 0) return print_version();
+    if (argv[first][0] == '-') {
+        struct err e = {0};
+        err_set(&e, KVF_ERR_USAGE, "kvfall itself has no option %s; it takes --help, --version, or a command",
+                argv[first]);
+        return cli_fail(&e);
+    }
+    const struct command_entry *c = command_find(argv[first]);
+    if (!c) return unknown_command(argv[first]);
+
+    char **moved = mem_zalloc((size_t)argc + 1, sizeof *moved);
+    int count = 0;
+    moved[count++] = argv[first];
+    for (int i = 1; i < first; i++) moved[count++] = argv[i];
+    for (int i = first + 1; i < argc; i++) moved[count++] = argv[i];
+    int status = run_command(c, count, moved);
+    free(moved);
+    return status;
+}
+
+/* A file opened later must not take the number of a closed standard stream: it would get what is
+ * meant for the terminal. The stand-ins are opened the wrong way round, so that use still fails. */
+static void keep_standard_streams(void) {
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) abort();
+}
+
+int main(int argc, char **argv) {
+    keep_standard_streams();
+    setlocale(LC_CTYPE, "");
+    signal(SIGPIPE, SIG_IGN);
+    return cli_finish(dispatch(argc, argv));
+}

@@ -1,0 +1,206 @@
+#include "cli/options.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "cli/tables.h"
+
+static const struct option_spec *find_option(const struct option_command *c, const char *name, size_t len) {
+    for (size_t g = 0; g < OPTION_GROUPS_MAX && c->groups[g]; g++)
+        for (const struct option_spec *s = c->groups[g]->options; s->name; s++)
+            if (strlen(s->name) == len && strncmp(s->name, name, len) == 0) return s;
+    return NULL;
+}
+
+static int unknown_option(const struct option_command *c, const char *argument, size_t len, struct err *e) {
+    const char *best = NULL;
+    char name[96];
+    snprintf(name, sizeof name, "%.*s", (int)(len < 80 ? len : 80), argument + 2);
+    unsigned least = (unsigned)strlen(name) / 2;
+    for (size_t g = 0; g < OPTION_GROUPS_MAX && c->groups[g]; g++)
+        for (const struct option_spec *s = c->groups[g]->options; s->name; s++) {
+            unsigned d = nearest_distance(name, s->name);
+            if (d > least || (best && d == least)) continue;
+            best = s->name;
+            least = d;
+        }
+    if (best)
+        return err_set(e, KVF_ERR_USAGE, "%s has no option --%s; did you mean --%s?", c->name, name, best);
+    return err_set(e, KVF_ERR_USAGE, "%s has no option --%s; `kvfall help %s` lists them", c->name, name,
+                   c->name);
+}
+
+static const char *own(struct options *o, char *text) {
+    o->owned[o->owned_count++] = text;
+    return text;
+}
+
+/* A single-quoted YAML scalar: nothing in it is special but the quote. */
+static char *quoted(const char *text) {
+    size_t len = strlen(text), used = 0;
+    char *out = mem_alloc(2 * len + 3);
+    out[used++] = '\'';
+    for (; *text; text++) {
+        if (*text == '\'') out[used++] = '\'';
+        out[used++] = *text;
+    }
+    out[used++] = '\'';
+    out[used] = '\0';
+    return out;
+}
+
+static int add_setting(struct options *o, const struct option_spec *spec, const char *value, struct err *e) {
+    struct scenario_setting *s = &o->setting[o->settings];
+    struct buf origin = {0};
+    switch (spec->use) {
+    case OPTION_SET: {
+        const char *eq = strchr(value, '=');
+        if (!eq || eq == value)
+            return err_set(e, KVF_ERR_USAGE,
+                           "--set needs KEY=VALUE, such as --set workload.users=20, not \"%s\"", value);
+        s->key = own(o, strndup(value, (size_t)(eq - value)));
+        s->value = eq + 1;
+        s->origin = "--set";
+        if (!s->key) return err_set(e, KVF_ERR_NOMEM, "memory is exhausted");
+        break;
+    }
+    case OPTION_KEY:
+    case OPTION_TEXT_KEY:
+        buf_addf(&origin, "--%s", spec->name);
+        s->key = spec->key;
+        s->origin = own(o, origin.data);
+        s->value = spec->use == OPTION_TEXT_KEY ? own(o, quoted(value)) : value;
+        break;
+    case OPTION_FLAG:
+    case OPTION_VALUE:
+        return 0;
+    }
+    o->settings++;
+    return 0;
+}
+
+/* argv[*i] is "--name" or "--name=value"; moves *i to the last argument it used. */
+static int parse_option(struct options *o, const struct option_command *c, int argc, char **argv, int *i,
+                        struct err *e) {
+    const char *argument = argv[*i];
+    const char *value = strchr(argument, '=');
+    size_t len = value ? (size_t)(value - argument) - 2 : strlen(argument + 2);
+    const struct option_spec *spec = find_option(c, argument + 2, len);
+
+    if (!spec) return unknown_option(c, argument, len, e);
+    if (spec->refused) return err_set(e, KVF_ERR_UNAVAILABLE, "--%s: %s", spec->name, spec->refused);
+    if (spec->use == OPTION_FLAG) {
+        if (value) return err_set(e, KVF_ERR_USAGE, "--%s takes no value", spec->name);
+    } else if (value) {
+        value++;
+    } else {
+        if (*i + 1 >= argc)
+            return err_set(e, KVF_ERR_USAGE, "--%s needs a value: --%s %s", spec->name, spec->name,
+                           spec->argument);
+        value = argv[++*i];
+    }
+    if (o->given_count == OPTIONS_GIVEN_MAX)
+        return err_set(e, KVF_ERR_USAGE, "more than %d options on one command line; put them into a scenario",
+                       OPTIONS_GIVEN_MAX);
+    o->given[o->given_count].spec = spec;
+    o->given[o->given_count++].value = value;
+    return add_setting(o, spec, value, e);
+}
+
+static int add_operand(struct options *o, const struct option_command *c, const char *operand,
+                       struct err *e) {
+    if (o->operands >= c->most_operands || o->operands == OPTIONS_OPERANDS_MAX) {
+        if (c->most_operands == 0)
+            return err_set(e, KVF_ERR_USAGE, "%s takes no argument, here \"%s\"", c->name, operand);
+        return err_set(e, KVF_ERR_USAGE, "%s takes %zu argument%s at most, \"%s\" is one too many", c->name,
+                       c->most_operands, c->most_operands == 1 ? "" : "s", operand);
+    }
+    o->operand[o->operands++] = operand;
+    return 0;
+}
+
+int options_parse(struct options *o, int argc, char **argv, struct err *e) {
+    const struct option_command *c = option_command_find(argv[0]);
+    bool plain = false;
+
+    *o = (struct options){.command = argv[0]};
+    if (!c) return err_set(e, KVF_ERR_INTERNAL, "%s has no table of options", argv[0]);
+    for (int i = 1; i < argc; i++) {
+        int rc;
+        if (!plain && strcmp(argv[i], "--") == 0) {
+            plain = true;
+            continue;
+        }
+        if (plain || argv[i][0] != '-' || !argv[i][1])
+            rc = add_operand(o, c, argv[i], e);
+        else if (argv[i][1] == '-')
+            rc = parse_option(o, c, argc, argv, &i, e);
+        else
+            rc = err_set(e, KVF_ERR_USAGE,
+                         "options have two dashes and a name, here \"%s\"; `kvfall help %s` lists them",
+                         argv[i], c->name);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+void options_free(struct options *o) {
+    for (size_t i = 0; i < o->owned_count; i++) free(o->owned[i]);
+    o->owned_count = 0;
+    o->settings = 0;
+}
+
+bool options_has(const struct options *o, const char *name) {
+    for (size_t i = 0; i < o->given_count; i++)
+        if (strcmp(o->given[i].spec->name, name) == 0) return true;
+    return false;
+}
+
+const char *options_value(const struct options *o, const char *name) {
+    for (size_t i = o->given_count; i > 0; i--)
+        if (strcmp(o->given[i - 1].spec->name, name) == 0) return o->given[i - 1].value;
+    return NULL;
+}
+
+int options_number(const struct options *o, const char *name, uint64_t least, uint64_t most, uint64_t *out,
+                   struct err *e) {
+    const char *text = options_value(o, name);
+    uint64_t v = 0;
+
+    if (!text) return 0;
+    bool good = *text != '\0';
+    for (const char *p = text; *p && good; p++) {
+        good = *p >= '0' && *p <= '9' && v <= (UINT64_MAX - 9) / 10;
+        if (good) v = v * 10 + (uint64_t)(*p - '0');
+    }
+    if (!good || v < least || v > most)
+        return err_set(e, KVF_ERR_USAGE, "--%s is a whole number from %" PRIu64 " to %" PRIu64 ", not \"%s\"",
+                       name, least, most, text);
+    *out = v;
+    return 0;
+}
+
+int run_options_parse(int argc, char **argv, struct run_options *r, struct err *e) {
+    *r = (struct run_options){0};
+    int rc = options_parse(&r->given, argc, argv, e);
+    if (rc) return rc;
+    const struct options *o = &r->given;
+    r->scenario = o->operands ? o->operand[0] : NULL;
+    r->headless = options_has(o, "headless");
+    r->check_assessment = options_has(o, "assert");
+    r->force = options_has(o, "force");
+    r->keep_going = options_has(o, "keep-going");
+    r->quiet = options_has(o, "quiet");
+    r->db = options_value(o, "db");
+    r->json = options_value(o, "json");
+    r->io_trace = options_value(o, "io-trace");
+    r->request_log = options_value(o, "request-log");
+    return 0;
+}
+
+void run_options_free(struct run_options *r) {
+    options_free(&r->given);
+}

@@ -1,0 +1,132 @@
+#include "cli/tables.h"
+
+#include <string.h>
+
+#define NOT_HERE "not available in this build"
+
+static const struct option_spec common_options[] = {
+    {"help", NULL, OPTION_FLAG, NULL, "print this and stop", NULL},
+    {"ascii", NULL, OPTION_FLAG, NULL, "no characters beyond ASCII", NULL},
+    {"no-color", NULL, OPTION_FLAG, NULL, "no colours; so does NO_COLOR in the environment", NULL},
+    {0}};
+static const struct option_group common = {"Everywhere", common_options};
+
+static const struct option_spec setting_options[] = {
+    {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of the scenario; may be repeated", NULL}, {0}};
+static const struct option_group setting = {"Scenario", setting_options};
+
+/* The short forms: one table onto keys. */
+static const struct option_spec short_options[] = {
+    {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of the scenario; may be repeated", NULL},
+    {"model", "NAME", OPTION_TEXT_KEY, "model", "model whose KV cache is stored", NULL},
+    {"users", "N", OPTION_KEY, "workload.users", "simulated users", NULL},
+    {"seed", "N", OPTION_KEY, "seed", "seed of all that is drawn", NULL},
+    {"gpu", "SIZE", OPTION_KEY, "tiers.gpu.capacity", "capacity of the gpu tier; 0 is off", NULL},
+    {"cpu", "SIZE", OPTION_KEY, "tiers.cpu.capacity", "capacity of the cpu tier; 0 is off", NULL},
+    {"nvme", "SIZE", OPTION_KEY, "tiers.nvme.capacity", "capacity of the nvme tier; 0 is off", NULL},
+    {"cache-dir", "DIR", OPTION_TEXT_KEY, "tiers.nvme.path", "directory that the nvme tier works under",
+     NULL},
+    {"generation", "MODE", OPTION_KEY, "compute.mode", "generation time per token", NULL},
+    {"autoscaler", "MODE", OPTION_KEY, "autoscaler.mode", "how the number of users adapts", NULL},
+    {"profile", "NAME", OPTION_KEY, "assess.profile", "what the run is judged by", NULL},
+    {"rag", "N", OPTION_KEY, "workload.rag.documents", "documents ingested for retrieval", NULL},
+    {"dataset", "FILE", OPTION_TEXT_KEY, "workload.path", "trace or data set that the source reads", NULL},
+    {"rate", "N", OPTION_KEY, "workload.arrival.rate", "requests per second of the whole source", NULL},
+    {"max-requests", "N", OPTION_KEY, "run.max_requests", "end after this many requests; 0 is no limit",
+     NULL},
+    {"trials", "N", OPTION_KEY, "run.trials", "times the run is repeated", NULL},
+    {"duration", "TIME", OPTION_KEY, "run.duration", "length of the measured part", NULL},
+    {0}};
+static const struct option_group shorts = {"Scenario", short_options};
+
+static const struct option_spec database_options[] = {
+    {"db", "FILE", OPTION_VALUE, NULL, "history database, else $KVFALL_DB or the user's own", NULL}, {0}};
+static const struct option_group database = {"Database", database_options};
+
+static const struct option_spec run_table[] = {
+    {"headless", NULL, OPTION_FLAG, NULL, "no screen: progress on standard error, then a summary", NULL},
+    {"json", "FILE", OPTION_VALUE, NULL, "write the summary as JSON; - prints it instead of the text", NULL},
+    {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing", NULL},
+    {"io-trace", "FILE", OPTION_VALUE, NULL,
+     "CSV row per entry read or written; compressed if it ends in .zst", NULL},
+    {"request-log", "FILE", OPTION_VALUE, NULL, "JSON line per request", NULL},
+    {"assert", NULL, OPTION_FLAG, NULL, "exit 3 when an assessment fails", NULL},
+    {"force", NULL, OPTION_FLAG, NULL, "start although memory or disk seem too small", NULL},
+    {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail the run", NULL},
+    {"quiet", NULL, OPTION_FLAG, NULL, "no progress", NULL},
+    {"fit", NULL, OPTION_FLAG, NULL, "scale tiers and users to this machine (" NOT_HERE ")", NOT_HERE},
+    {"metrics", "ADDR", OPTION_VALUE, NULL, "serve metrics while running (" NOT_HERE ")", NOT_HERE},
+    {0}};
+static const struct option_group run_group = {"Run", run_table};
+
+static const struct option_spec check_table[] = {
+    {"keys", NULL, OPTION_FLAG, NULL, "print the names of all keys instead, one a line", NULL},
+    {"force", NULL, OPTION_FLAG, NULL, "no error when memory or disk seem too small", NULL},
+    {0}};
+static const struct option_group check_group = {"Check", check_table};
+
+static const struct option_spec models_table[] = {
+    {"users", "N", OPTION_VALUE, NULL, "contexts held at once, one a user", NULL},
+    {"context", "TOKENS", OPTION_VALUE, NULL, "length of each context, 8192 unless told", NULL},
+    {0}};
+static const struct option_group models_group = {"Working set", models_table};
+
+static const struct option_spec probe_table[] = {
+    {"calibrate", NULL, OPTION_FLAG, NULL, "measure the device (" NOT_HERE ")", NOT_HERE}, {0}};
+static const struct option_group probe_group = {"Probe", probe_table};
+
+static const struct option_spec history_table[] = {
+    {"limit", "N", OPTION_VALUE, NULL, "newest N runs, 20 unless told; 0 is all", NULL},
+    {"name", "PATTERN", OPTION_VALUE, NULL, "runs of this name; % and _ are wildcards", NULL},
+    {"model", "PATTERN", OPTION_VALUE, NULL, "runs of this model; % and _ are wildcards", NULL},
+    {"status", "STATUS", OPTION_VALUE, NULL, "running, completed, interrupted, failed or crashed", NULL},
+    {"json", NULL, OPTION_FLAG, NULL, "print a JSON array", NULL},
+    {"csv", NULL, OPTION_FLAG, NULL, "print CSV", NULL},
+    {0}};
+static const struct option_group history_group = {"History", history_table};
+
+static const struct option_spec show_table[] = {
+    {"json", NULL, OPTION_FLAG, NULL, "print the summary as JSON", NULL}, {0}};
+static const struct option_group show_group = {"Show", show_table};
+
+static const struct option_command tables[] = {
+    {"run", 1, {&run_group, &shorts, &common}},
+    {"check", 1, {&check_group, &shorts, &common}},
+    {"models", 2, {&models_group, &setting, &common}},
+    {"probe", OPTIONS_OPERANDS_MAX, {&probe_group, &common}},
+    {"history", 0, {&history_group, &database, &common}},
+    {"show", 1, {&show_group, &database, &common}},
+    {"schema", 0, {&common}},
+    {"help", 1, {&common}},
+};
+
+const struct option_command *option_command_find(const char *name) {
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        if (strcmp(tables[i].name, name) == 0) return &tables[i];
+    return NULL;
+}
+
+bool options_common(const char *argument) {
+    if (strncmp(argument, "--", 2) != 0) return false;
+    for (const struct option_spec *s = common_options; s->name; s++)
+        if (strcmp(argument + 2, s->name) == 0) return true;
+    return false;
+}
+
+static void help_line(const struct option_spec *s, struct buf *out) {
+    struct buf left = {0};
+    buf_addf(&left, "  --%s%s%s", s->name, s->argument ? " " : "", s->argument ? s->argument : "");
+    buf_addf(out, "%-24s%s", buf_text(&left), s->help);
+    if (s->key) buf_addf(out, " (%s)", s->key);
+    buf_add(out, "\n");
+    buf_free(&left);
+}
+
+void options_help(const char *command, struct buf *out) {
+    const struct option_command *c = option_command_find(command);
+    if (!c) return;
+    for (size_t g = 0; g < OPTION_GROUPS_MAX && c->groups[g]; g++) {
+        buf_addf(out, "\n%s:\n", c->groups[g]->title);
+        for (const struct option_spec *s = c->groups[g]->options; s->name; s++) help_line(s, out);
+    }
+}

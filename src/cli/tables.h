@@ -1,0 +1,27 @@
+/* The tables behind the command lines: which options each command takes. */
+#ifndef KVF_CLI_TABLES_H
+#define KVF_CLI_TABLES_H
+
+#include <stddef.h>
+
+#include "cli/options.h"
+
+struct option_group {
+    const char *title;
+    const struct option_spec *options; /* ends with a nameless one */
+};
+
+enum { OPTION_GROUPS_MAX = 5 };
+struct option_command {
+    const char *name;
+    size_t most_operands;
+    const struct option_group *groups[OPTION_GROUPS_MAX];
+};
+const struct option_command *option_command_find(const char *name); /* NULL: unknown */
+
+/* The option lines of a command's help, or nothing for a command without a table. */
+void options_help(const char *command, struct buf *out);
+/* Whether an option of this name belongs to every command (--ascii, --no-color). */
+bool options_common(const char *argument);
+
+#endif

@@ -1,0 +1,137 @@
+/* What the files of the engine share; nobody else includes it.
+ *
+ * Threads: the control thread (the caller of engine_run: phases, sampling, commands), the generator
+ * (arrivals), the workers (everything a request needs), the log thread (traces), and outside the
+ * engine the database's writer.
+ * Locks, in order; a thread that holds one takes only later ones:
+ *   queue_lock   queue, slots, sessions, workload, free flights. Held for an arrival or a completion.
+ *   cache_lock   the cache and the tiers' places. Held for one decision.
+ *   error_lock   the first error and the list of events.
+ * Everything else is one thread's own, or atomic. */
+#ifndef KVF_ENGINE_CORE_H
+#define KVF_ENGINE_CORE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/heap.h"
+#include "cache/cache.h"
+#include "engine/engine.h"
+#include "engine/executor.h"
+#include "engine/flight.h"
+#include "engine/pipeline.h"
+#include "engine/queue.h"
+#include "engine/session.h"
+#include "engine/transfer.h"
+#include "metrics/counters.h"
+#include "probe/blockdev.h"
+#include "probe/host.h"
+#include "workload/workload.h"
+
+struct tracelog;
+
+struct worker {
+    struct executor x; /* first: the pipeline's view of a worker */
+    struct engine *engine;
+    pthread_t thread;
+    bool started;
+    int wake_fd;
+    _Atomic int sleeping;
+    _Atomic(struct flight *) flights_in; /* mailbox: requests that got a slot */
+    _Atomic(struct cache_op *) ops_in;   /* mailbox: operations that became ready elsewhere */
+    struct cache_op *run, **run_tail;    /* ready operations to begin */
+    struct cache_op *waits, *waits_last; /* operations that wait, by deadline */
+    struct heap timers;                  /* flights that generate, by time */
+    struct mover *mover;
+    uint32_t in_service; /* queue_lock */
+};
+
+/* Arrivals of one class, queue_lock. */
+struct class_counts {
+    uint64_t arrived, dropped, queued, in_service;
+};
+
+struct engine {
+    const struct engine_setup *setup;
+    const struct scenario *s;
+    struct run_clock clock;
+    struct payload *payload;
+    struct tier *tiers[KVF_TIERS];
+    struct cache *cache;
+    pthread_mutex_t cache_lock;
+    struct pipeline pipeline;
+    struct counters *counters;
+    struct worker *workers;
+    uint32_t worker_count;
+    struct tracelog *log;
+
+    pthread_mutex_t queue_lock;
+    struct queue queue;
+    struct session session;
+    struct workload *workload;
+    uint64_t slots, in_service;
+    struct class_counts klass[KVF_CLASSES_MAX];
+    uint64_t arrived, dropped;
+    struct histogram *lateness; /* arrivals behind schedule, ns; generator writes */
+    struct flight *spare;
+    struct flight **slabs;
+    size_t slab_count;
+    struct flight *next_row; /* open loop: read and not due yet */
+    uint64_t users_ended;
+    uint64_t begin_ns; /* run time of the start of arrivals */
+    bool arrivals_on;  /* the clock of the workload runs */
+    bool source_ended;
+    uint64_t stored_next, stored_total, stored_out; /* preparation of decode-only runs */
+    uint64_t generator_wake_ns;                     /* what the generator sleeps for */
+    pthread_t generator;
+    bool generator_started;
+    int generator_fd;
+
+    _Atomic bool stopping; /* nothing new is issued */
+    _Atomic bool drained;  /* the cache has let everything go; workers may leave */
+    int control_fd;        /* wakes the control thread: workload done, error */
+    _Atomic bool workload_done;
+    pthread_mutex_t error_lock;
+    _Atomic bool failed;
+    char error[300];
+    uint64_t error_count;
+    struct record_event *events; /* since the control thread last took them */
+    size_t event_count, event_cap;
+
+    /* the control thread's own */
+    struct sampler *sampler;
+    struct blockdev *devices;
+    uint32_t device_count;
+};
+
+/* dispatch.c */
+void dispatch_init(struct engine *e);
+void dispatch_destroy(struct engine *e);
+int dispatch_start(struct engine *e, struct err *err); /* the generator thread */
+void dispatch_stop(struct engine *e);                  /* joins it */
+void dispatch_begin_arrivals(struct engine *e);        /* run time 0 of the workload is now */
+bool dispatch_prepare(struct engine *e); /* decode-only: true while entries are still being stored */
+void dispatch_set_users(struct engine *e, uint64_t users);
+void dispatch_done(struct engine *e, struct worker *w, struct flight *f);
+void dispatch_wake(struct engine *e); /* the generator, after a pause or a stop */
+
+/* worker.c */
+int worker_start(struct engine *e, struct worker *w, uint32_t index, struct err *err);
+void worker_join(struct worker *w);
+void worker_wake(struct worker *w);
+void worker_post_flight(struct worker *w, struct flight *f);
+void worker_post_op(struct worker *w, struct cache_op *op);
+
+/* engine.c */
+void engine_event(struct engine *e, const char *level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void engine_error(struct engine *e, const char *sentence); /* counted; the first one is named */
+void engine_wake_control(struct engine *e);
+static inline uint64_t engine_now(const struct engine *e) {
+    return run_clock_now(&e->clock);
+}
+
+#endif

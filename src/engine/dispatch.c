@@ -1,0 +1,330 @@
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "engine/core.h"
+
+enum { FLIGHT_SLAB = 256, STORED_AHEAD = 2 };
+
+/* ---- flights: a free list that grows to the deepest queue seen ---- */
+
+static struct flight *flight_new(struct engine *e) {
+    if (!e->spare) {
+        struct flight *slab = mem_zalloc(FLIGHT_SLAB, sizeof *slab);
+        e->slabs = mem_realloc(e->slabs, (e->slab_count + 1) * sizeof(struct flight *));
+        e->slabs[e->slab_count++] = slab;
+        for (int i = 0; i < FLIGHT_SLAB; i++) {
+            slab[i].next = e->spare;
+            e->spare = &slab[i];
+        }
+    }
+    struct flight *f = e->spare;
+    e->spare = f->next;
+    /* the buffer for block ids stays with the flight */
+    uint64_t *ids = f->req.ids;
+    uint32_t cap = f->req.id_cap;
+    memset(f, 0, sizeof *f);
+    f->req.ids = ids;
+    f->req.id_cap = cap;
+    return f;
+}
+
+static void flight_release(struct engine *e, struct flight *f) {
+    f->next = e->spare;
+    e->spare = f;
+}
+
+/* ---- slots ---- */
+
+static struct worker *least_loaded(struct engine *e) {
+    struct worker *best = &e->workers[0];
+    for (uint32_t i = 1; i < e->worker_count; i++)
+        if (e->workers[i].in_service < best->in_service) best = &e->workers[i];
+    return best;
+}
+
+static void slots_fill(struct engine *e) {
+    while (e->in_service < e->slots && e->queue.count > 0 && !atomic_load(&e->stopping)) {
+        struct flight *f = queue_pop(&e->queue);
+        struct worker *w = least_loaded(e);
+        e->in_service++;
+        if (!f->internal) {
+            e->klass[f->req.klass].queued--;
+            e->klass[f->req.klass].in_service++;
+        }
+        w->in_service++;
+        f->worker = w->x.worker;
+        worker_post_flight(w, f);
+    }
+}
+
+/* ---- arrivals ---- */
+
+static bool closed_loop(const struct engine *e) {
+    return !workload_open_loop(e->workload) && e->s->workload.arrival.process != KVF_ARRIVAL_PACED;
+}
+
+static void generator_earlier(struct engine *e, uint64_t at_ns) {
+    if (at_ns < e->generator_wake_ns) dispatch_wake(e);
+}
+
+/* A request has arrived; false when the queue was full and it was dropped. */
+static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
+    struct class_counts *k = &e->klass[f->req.klass];
+    e->arrived++;
+    k->arrived++;
+    histogram_record(e->lateness, now > f->req.arrival_ns ? now - f->req.arrival_ns : 0);
+    if (!queue_push(&e->queue, f)) {
+        e->dropped++;
+        k->dropped++;
+        flight_release(e, f);
+        return false;
+    }
+    k->queued++;
+    return true;
+}
+
+/* A user's timer rang: it asks its next request. */
+static void user_asks(struct engine *e, uint64_t user, uint64_t at_ns, uint64_t now) {
+    e->session.state[user] = SESSION_IDLE;
+    if (user >= e->session.active) return;
+    struct flight *f = flight_new(e);
+    if (workload_next(e->workload, user, &f->req) == WORKLOAD_END) {
+        e->session.state[user] = SESSION_ENDED;
+        e->users_ended++;
+        flight_release(e, f);
+        return;
+    }
+    f->req.arrival_ns = at_ns;
+    bool queued = arrive(e, f, now);
+    if (!closed_loop(e))
+        session_schedule(&e->session, user, at_ns + workload_think_ns(e->workload, user));
+    else if (queued)
+        e->session.state[user] = SESSION_ASKING;
+    else
+        session_schedule(&e->session, user, now + workload_think_ns(e->workload, user));
+}
+
+/* Without delays (speed-up 0) rows arrive as fast as they are served: one per slot waits. */
+static bool row_is_due(const struct engine *e, uint64_t now) {
+    if (e->s->workload.arrival.speedup > 0) return e->begin_ns + e->next_row->req.arrival_ns <= now;
+    return e->queue.count < e->slots;
+}
+
+static void rows_arrive(struct engine *e, uint64_t now) {
+    while (!e->source_ended) {
+        if (!e->next_row) {
+            struct flight *f = flight_new(e);
+            if (workload_next(e->workload, 0, &f->req) == WORKLOAD_END) {
+                e->source_ended = true;
+                flight_release(e, f);
+                return;
+            }
+            e->next_row = f;
+        }
+        if (!row_is_due(e, now)) return;
+        struct flight *f = e->next_row;
+        e->next_row = NULL;
+        f->req.arrival_ns = e->s->workload.arrival.speedup > 0 ? e->begin_ns + f->req.arrival_ns : now;
+        arrive(e, f, now);
+    }
+}
+
+static uint64_t next_arrival_ns(const struct engine *e) {
+    if (!e->arrivals_on) return KVF_NEVER;
+    if (!workload_open_loop(e->workload)) return session_next_ns(&e->session);
+    if (!e->next_row || e->s->workload.arrival.speedup <= 0) return KVF_NEVER;
+    return e->begin_ns + e->next_row->req.arrival_ns;
+}
+
+static void arrivals_due(struct engine *e) {
+    uint64_t now = engine_now(e), user, at_ns;
+    if (workload_open_loop(e->workload)) {
+        rows_arrive(e, now);
+        return;
+    }
+    while (session_due(&e->session, now, &user, &at_ns)) user_asks(e, user, at_ns, now);
+}
+
+static void workload_done_check(struct engine *e) {
+    bool ended = workload_open_loop(e->workload) ? e->source_ended : e->users_ended >= e->session.known;
+    if (!e->arrivals_on || !ended || e->in_service > 0 || e->queue.count > 0) return;
+    if (!atomic_exchange(&e->workload_done, true)) engine_wake_control(e);
+}
+
+/* ---- the generator ---- */
+
+static void generator_sleep(struct engine *e, uint64_t next_ns) {
+    struct pollfd p = {.fd = e->generator_fd, .events = POLLIN};
+    struct timespec limit, *timeout = NULL;
+    if (next_ns != KVF_NEVER && !run_clock_paused(&e->clock)) {
+        uint64_t now = engine_now(e), wait = next_ns > now ? next_ns - now : 0;
+        limit = (struct timespec){(time_t)(wait / KVF_NS_PER_S), (long)(wait % KVF_NS_PER_S)};
+        timeout = &limit;
+    }
+    if (ppoll(&p, 1, timeout, NULL) > 0) {
+        uint64_t count;
+        (void)!read(e->generator_fd, &count, sizeof count);
+    }
+}
+
+static void *generator_main(void *arg) {
+    struct engine *e = arg;
+    pthread_setname_np(pthread_self(), "kvfall-arrivals");
+    prctl(PR_SET_TIMERSLACK, 10000, 0, 0, 0);
+    while (!atomic_load(&e->stopping)) {
+        pthread_mutex_lock(&e->queue_lock);
+        if (e->arrivals_on && !run_clock_paused(&e->clock)) {
+            arrivals_due(e);
+            slots_fill(e);
+            workload_done_check(e);
+        }
+        uint64_t next = next_arrival_ns(e);
+        e->generator_wake_ns = next;
+        pthread_mutex_unlock(&e->queue_lock);
+        generator_sleep(e, next);
+    }
+    return NULL;
+}
+
+/* ---- preparation: entries that decode-only requests will read ---- */
+
+static void stored_push(struct engine *e) {
+    while (e->stored_next < e->stored_total && e->stored_out < STORED_AHEAD * e->slots) {
+        struct flight *f = flight_new(e);
+        uint64_t i = e->stored_next++;
+        f->internal = true;
+        f->req.kind = REQUEST_WRITE;
+        f->req.id = i;
+        f->req.user = i / WORKLOAD_STORED_PER_USER;
+        f->req.stored = (uint32_t)(i % WORKLOAD_STORED_PER_USER);
+        f->req.prompt = REQUEST_NO_PROMPT;
+        f->req.context_tokens = workload_stored_tokens(e->workload, f->req.user, f->req.stored);
+        f->req.arrival_ns = i;
+        if (!queue_push(&e->queue, f)) {
+            flight_release(e, f);
+            e->stored_next--;
+            break;
+        }
+        e->stored_out++;
+    }
+    slots_fill(e);
+}
+
+bool dispatch_prepare(struct engine *e) {
+    pthread_mutex_lock(&e->queue_lock);
+    if (e->s->workload.phase == KVF_WORKLOAD_PHASE_DECODE && e->stored_total == 0)
+        e->stored_total = workload_users(e->workload) * WORKLOAD_STORED_PER_USER;
+    stored_push(e);
+    bool more = e->stored_out > 0 || e->stored_next < e->stored_total;
+    pthread_mutex_unlock(&e->queue_lock);
+    return more;
+}
+
+/* ---- completions ---- */
+
+void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
+    pthread_mutex_lock(&e->queue_lock);
+    e->in_service--;
+    w->in_service--;
+    if (f->internal) {
+        if (--e->stored_out == 0 || e->stored_next < e->stored_total) stored_push(e);
+        if (e->stored_out == 0) engine_wake_control(e);
+    } else {
+        e->klass[f->req.klass].in_service--;
+        if (closed_loop(e)) {
+            uint64_t at = engine_now(e) + workload_think_ns(e->workload, f->req.user);
+            session_schedule(&e->session, f->req.user, at);
+            generator_earlier(e, at);
+        } else if (workload_open_loop(e->workload) && e->s->workload.arrival.speedup <= 0) {
+            rows_arrive(e, engine_now(e));
+        }
+    }
+    flight_release(e, f);
+    slots_fill(e);
+    workload_done_check(e);
+    pthread_mutex_unlock(&e->queue_lock);
+}
+
+/* ---- control ---- */
+
+static void users_begin(struct engine *e, uint64_t from, uint64_t to, uint64_t now) {
+    for (uint64_t u = from; u < to; u++)
+        if (e->session.state[u] == SESSION_IDLE)
+            session_schedule(&e->session, u, now + workload_first_delay_ns(e->workload, u));
+}
+
+void dispatch_begin_arrivals(struct engine *e) {
+    pthread_mutex_lock(&e->queue_lock);
+    e->begin_ns = engine_now(e);
+    e->arrivals_on = true;
+    if (!workload_open_loop(e->workload)) {
+        e->session.active = workload_users(e->workload);
+        session_grow(&e->session, e->session.active);
+        users_begin(e, 0, e->session.active, e->begin_ns);
+    }
+    pthread_mutex_unlock(&e->queue_lock);
+    dispatch_wake(e);
+}
+
+void dispatch_set_users(struct engine *e, uint64_t users) {
+    pthread_mutex_lock(&e->queue_lock);
+    if (!workload_open_loop(e->workload)) {
+        workload_grow_users(e->workload, users);
+        session_grow(&e->session, users);
+        e->session.active = users;
+        if (e->arrivals_on) users_begin(e, 0, users, engine_now(e));
+    }
+    pthread_mutex_unlock(&e->queue_lock);
+    dispatch_wake(e);
+}
+
+void dispatch_wake(struct engine *e) {
+    uint64_t one = 1;
+    (void)!write(e->generator_fd, &one, sizeof one);
+}
+
+void dispatch_init(struct engine *e) {
+    pthread_mutex_init(&e->queue_lock, NULL);
+    queue_init(&e->queue, e->s->engine.queue_limit);
+    session_init(&e->session);
+    e->slots = e->s->engine.slots;
+    e->generator_fd = -1;
+    e->generator_wake_ns = KVF_NEVER;
+    e->lateness = mem_zalloc(1, sizeof *e->lateness);
+    histogram_init(e->lateness);
+}
+
+int dispatch_start(struct engine *e, struct err *err) {
+    e->generator_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (e->generator_fd < 0) return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for arrivals");
+    int rc = pthread_create(&e->generator, NULL, generator_main, e);
+    if (rc != 0) return err_set_errno(err, KVF_ERR_IO, rc, "cannot start the thread of arrivals");
+    e->generator_started = true;
+    return 0;
+}
+
+void dispatch_stop(struct engine *e) {
+    if (!e->generator_started) return;
+    dispatch_wake(e);
+    pthread_join(e->generator, NULL);
+    e->generator_started = false;
+}
+
+void dispatch_destroy(struct engine *e) {
+    if (e->generator_fd >= 0) close(e->generator_fd);
+    for (size_t i = 0; i < e->slab_count; i++) {
+        for (int k = 0; k < FLIGHT_SLAB; k++) request_free(&e->slabs[i][k].req);
+        free(e->slabs[i]);
+    }
+    free(e->slabs);
+    free(e->lateness);
+    queue_destroy(&e->queue);
+    session_destroy(&e->session);
+    pthread_mutex_destroy(&e->queue_lock);
+}

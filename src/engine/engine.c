@@ -1,0 +1,506 @@
+#include "engine/engine.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/units.h"
+#include "engine/core.h"
+#include "engine/sampler.h"
+#include "engine/tracelog.h"
+
+/* ---- events and errors ---- */
+
+void engine_event(struct engine *e, const char *level, const char *fmt, ...) {
+    struct record_event ev = {.t_s = KVF_MISSING};
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(ev.message, sizeof ev.message, fmt, ap);
+    va_end(ap);
+    snprintf(ev.level, sizeof ev.level, "%s", level);
+    pthread_mutex_lock(&e->error_lock);
+    if (e->arrivals_on && e->sampler)
+        ev.t_s = (double)(engine_now(e) - e->sampler->zero_ns) / (double)KVF_NS_PER_S;
+    if (e->event_count == e->event_cap) {
+        e->event_cap = e->event_cap ? 2 * e->event_cap : 16;
+        e->events = mem_realloc(e->events, e->event_cap * sizeof *e->events);
+    }
+    e->events[e->event_count++] = ev;
+    pthread_mutex_unlock(&e->error_lock);
+}
+
+enum { ERRORS_NAMED = 10 };
+
+void engine_error(struct engine *e, const char *sentence) {
+    pthread_mutex_lock(&e->error_lock);
+    uint64_t n = e->error_count++;
+    if (n == 0) snprintf(e->error, sizeof e->error, "%s", sentence);
+    pthread_mutex_unlock(&e->error_lock);
+    if (n < ERRORS_NAMED) engine_event(e, "error", "%s", sentence);
+    if (!atomic_exchange(&e->failed, true)) engine_wake_control(e);
+}
+
+void engine_wake_control(struct engine *e) {
+    uint64_t one = 1;
+    (void)!write(e->control_fd, &one, sizeof one);
+}
+
+/* Into the record of the run and, in order with the intervals, to the database. */
+static void events_flush(struct engine *e) {
+    pthread_mutex_lock(&e->error_lock);
+    struct record_event *events = e->events;
+    size_t count = e->event_count;
+    e->events = NULL;
+    e->event_count = e->event_cap = 0;
+    pthread_mutex_unlock(&e->error_lock);
+    for (size_t i = 0; i < count; i++) {
+        run_record_event(e->setup->run, &events[i]);
+        if (!e->setup->fifo) continue;
+        struct record *r = record_new(RECORD_EVENT);
+        r->event = events[i];
+        fifo_put(e->setup->fifo, r);
+    }
+    free(events);
+}
+
+/* ---- places, for the cache ---- */
+
+static uint64_t place_alloc(void *ctx, int tier, uint64_t bytes) {
+    struct tier *t = ((struct engine *)ctx)->tiers[tier];
+    return t->ops->alloc(t, bytes);
+}
+
+static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
+    struct tier *t = ((struct engine *)ctx)->tiers[tier];
+    t->ops->drop(t, place, bytes);
+}
+
+/* ---- opening ---- */
+
+/* Progress of a tier's opening; stop commands end it. */
+static bool tier_progress(void *ctx, enum kvf_tier tier, double share) {
+    struct engine *e = ctx;
+    char what[64];
+    struct command c;
+    snprintf(what, sizeof what, "faulting in the %s tier", tier_name(tier));
+    if (e->setup->on_prepare) e->setup->on_prepare(e->setup->ctx, what, share);
+    while (e->setup->commands && command_take(e->setup->commands, &c))
+        if (c.kind == COMMAND_STOP || c.kind == COMMAND_ABORT) {
+            e->setup->run->status = RUN_INTERRUPTED;
+            snprintf(e->setup->run->status_reason, sizeof e->setup->run->status_reason,
+                     "stopped during the preparation by %s", c.text);
+            return false;
+        }
+    return true;
+}
+
+static int tiers_open(struct engine *e, struct err *err) {
+    const struct scenario *s = e->s;
+    uint64_t tag = 0;
+    (void)!getrandom(&tag, sizeof tag, 0);
+    for (int t = 0; t < KVF_TIERS; t++) {
+        enum kvf_tier tier = (enum kvf_tier)t;
+        struct run_tier *rt = &e->setup->run->tier[t];
+        if (!scenario_tier_on(s, tier)) continue;
+        struct tier_setup setup = {.scenario = s,
+                                   .tier = tier,
+                                   .usable_bytes = scenario_usable_bytes(s, tier),
+                                   .page_bytes = scenario_page_bytes(s),
+                                   .min_entry_bytes = scenario_min_entry_bytes(s),
+                                   .workers = e->worker_count,
+                                   .run_tag = tag,
+                                   .clock = &e->clock,
+                                   .progress = tier_progress,
+                                   .progress_ctx = e};
+        const struct tier_ops *ops = tier_backend(&setup, err);
+        if (!ops) return -(int)err->code;
+        int rc = ops->open(&e->tiers[t], &setup, err);
+        if (rc != 0) return rc;
+        rt->on = true;
+        rt->emulated = (ops->caps(e->tiers[t]) & TIER_EMULATED) != 0;
+        rt->capacity_bytes = scenario_capacity_bytes(s, tier);
+        rt->usable_bytes = setup.usable_bytes;
+        ops->describe(e->tiers[t], rt->description, sizeof rt->description);
+    }
+    return 0;
+}
+
+static void devices_open(struct engine *e) {
+    const struct scenario *s = e->s;
+    if (!s->nvme.on) return;
+    e->devices = mem_zalloc(s->nvme.path_count, sizeof *e->devices);
+    for (uint32_t i = 0; i < s->nvme.path_count; i++) {
+        struct blockdev d;
+        if (blockdev_find(s->nvme.path[i], &d, NULL) != 0 || !d.present) continue;
+        bool known = false;
+        for (uint32_t k = 0; k < e->device_count; k++)
+            known = known || (e->devices[k].major == d.major && e->devices[k].minor == d.minor);
+        if (!known) e->devices[e->device_count++] = d;
+    }
+}
+
+static int cache_start(struct engine *e, struct err *err) {
+    const struct scenario *s = e->s;
+    struct cache_config c = {.placement = s->cache.placement,
+                             .promotion = s->cache.promotion,
+                             .ctx = e,
+                             .alloc = place_alloc,
+                             .drop = place_drop};
+    for (int t = 0; t < KVF_TIERS; t++) {
+        c.on[t] = e->tiers[t] != NULL;
+        c.usable_bytes[t] = scenario_usable_bytes(s, (enum kvf_tier)t);
+        c.eviction[t] = s->eviction[t];
+    }
+    e->cache = cache_open(&c, err);
+    return e->cache ? 0 : -(int)err->code;
+}
+
+static int workers_start(struct engine *e, struct err *err) {
+    int rc = 0;
+    e->counters = counters_new(e->worker_count);
+    if (!e->counters)
+        return err_set(err, KVF_ERR_NOMEM, "no memory for the counters of %u workers", e->worker_count);
+    e->workers = mem_zalloc(e->worker_count, sizeof *e->workers);
+    for (uint32_t i = 0; i < e->worker_count; i++) e->workers[i].wake_fd = -1;
+    for (uint32_t i = 0; i < e->worker_count && rc == 0; i++) rc = worker_start(e, &e->workers[i], i, err);
+    return rc;
+}
+
+static void run_describe(struct engine *e) {
+    struct run_record *run = e->setup->run;
+    run->classes = e->s->qos.classes;
+    snprintf(run->qos_latency, sizeof run->qos_latency, "%s",
+             e->s->qos.latency == KVF_QOS_LATENCY_TTFT ? "ttft" : "e2e");
+    for (uint32_t k = 0; k < run->classes; k++) {
+        const struct scenario_class *c = &e->s->qos.klass[k];
+        struct run_class *to = &run->klass[k];
+        snprintf(to->name, sizeof to->name, "%.31s", c->name);
+        to->share = c->share;
+        to->p95_ns = c->p95_ns == KVF_UNSET ? 0 : c->p95_ns;
+        to->p99_ns = c->p99_ns == KVF_UNSET ? 0 : c->p99_ns;
+        to->p999_ns = c->p999_ns == KVF_UNSET ? 0 : c->p999_ns;
+        to->p9999_ns = c->p9999_ns == KVF_UNSET ? 0 : c->p9999_ns;
+    }
+    snprintf(run->trace_path, sizeof run->trace_path, "%s", e->s->workload.path);
+}
+
+/* In the order in which things can be refused: what creates nothing first. */
+static int engine_open(struct engine *e, const struct engine_setup *setup, struct err *err) {
+    e->setup = setup;
+    e->s = setup->scenario;
+    e->worker_count = (uint32_t)e->s->engine.workers;
+    pthread_mutex_init(&e->cache_lock, NULL);
+    pthread_mutex_init(&e->error_lock, NULL);
+    dispatch_init(e);
+    e->control_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (e->control_fd < 0) return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for the engine");
+    run_describe(e);
+    int rc = workload_open(&e->workload, e->s, err);
+    if (rc == 0 && !(e->payload = payload_open(e->s->seed, e->s->engine.noise_bytes, err)))
+        rc = -(int)err->code;
+    if (rc == 0)
+        rc =
+            tracelog_open(&e->log, e->s, setup->io_trace_path, setup->request_log_path, e->worker_count, err);
+    if (rc == 0) rc = tiers_open(e, err);
+    if (rc != 0) return rc;
+    devices_open(e);
+    rc = cache_start(e, err);
+    e->pipeline = (struct pipeline){.scenario = e->s, .cache = e->cache};
+    atomic_store(&e->pipeline.ns_per_token, e->s->compute.ns_per_token);
+    if (rc == 0) rc = workers_start(e, err);
+    if (rc == 0) rc = sampler_open(e, err);
+    if (rc == 0) rc = dispatch_start(e, err);
+    return rc;
+}
+
+/* ---- the end ---- */
+
+static void workers_stop(struct engine *e) {
+    struct cache_op *op;
+    atomic_store(&e->stopping, true);
+    dispatch_stop(e);
+    for (uint32_t i = 0; e->workers && i < e->worker_count; i++)
+        if (e->workers[i].started) worker_wake(&e->workers[i]);
+    if (e->cache) {
+        pthread_mutex_lock(&e->cache_lock);
+        cache_stop(e->cache);
+        while ((op = cache_next_ready(e->cache)) != NULL) worker_post_op(&e->workers[op->worker], op);
+        pthread_mutex_unlock(&e->cache_lock);
+    }
+    atomic_store(&e->drained, true);
+    for (uint32_t i = 0; e->workers && i < e->worker_count; i++) {
+        uint64_t one = 1;
+        if (e->workers[i].started) (void)!write(e->workers[i].wake_fd, &one, sizeof one);
+    }
+    for (uint32_t i = 0; e->workers && i < e->worker_count; i++)
+        if (e->workers[i].engine) worker_join(&e->workers[i]);
+}
+
+static void engine_close(struct engine *e) {
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (e->tiers[t]) e->tiers[t]->ops->close(e->tiers[t]);
+    sampler_close(e);
+    cache_close(e->cache);
+    counters_free(e->counters, e->worker_count);
+    free(e->workers);
+    free(e->devices);
+    payload_close(e->payload);
+    dispatch_destroy(e);
+    workload_close(e->workload);
+    if (e->control_fd >= 0) close(e->control_fd);
+    pthread_mutex_destroy(&e->cache_lock);
+    pthread_mutex_destroy(&e->error_lock);
+}
+
+/* The identities that hold at the end of every run whatever happened in it. */
+static void identities_check(struct engine *e) {
+    struct err broken = {0};
+    uint64_t done = 0, failed = 0;
+    for (uint32_t w = 0; w < e->worker_count; w++) {
+        done += counters_get(&e->counters[w].requests_done);
+        failed += counters_get(&e->counters[w].requests_failed);
+    }
+    uint64_t queued = 0, in_service = 0;
+    for (uint32_t k = 0; k < e->s->qos.classes; k++) {
+        queued += e->klass[k].queued;
+        in_service += e->klass[k].in_service;
+    }
+    if (cache_check(e->cache, &broken) != 0) engine_error(e, broken.text);
+    if (e->arrived == done + failed + e->dropped + queued + in_service) return;
+    char text[200];
+    snprintf(text, sizeof text,
+             "requests do not add up: %llu arrived, %llu done, %llu failed, %llu dropped, %llu queued, %llu "
+             "in service",
+             (unsigned long long)e->arrived, (unsigned long long)done, (unsigned long long)failed,
+             (unsigned long long)e->dropped, (unsigned long long)queued, (unsigned long long)in_service);
+    engine_error(e, text);
+}
+
+/* ---- control ---- */
+
+struct control {
+    struct engine *e;
+    enum kvf_run_phase phase;
+    uint64_t phase_end_ns, next_sample_ns;
+    bool ended;
+};
+
+static void control_end(struct control *c, enum run_status status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void control_end(struct control *c, enum run_status status, const char *fmt, ...) {
+    struct run_record *run = c->e->setup->run;
+    va_list ap;
+    if (c->ended) return;
+    c->ended = true;
+    run->status = status;
+    va_start(ap, fmt);
+    vsnprintf(run->status_reason, sizeof run->status_reason, fmt, ap);
+    va_end(ap);
+}
+
+static void pause_or_resume(struct engine *e, bool pause, const char *who) {
+    if (run_clock_paused(&e->clock) == pause) return;
+    if (pause)
+        run_clock_pause(&e->clock);
+    else
+        run_clock_resume(&e->clock);
+    engine_event(e, "info", "%s by %s", pause ? "paused" : "resumed", who);
+    for (uint32_t i = 0; i < e->worker_count; i++) worker_wake(&e->workers[i]);
+    dispatch_wake(e);
+}
+
+static void command_obey(struct control *c, const struct command *cmd) {
+    struct engine *e = c->e;
+    switch (cmd->kind) {
+    case COMMAND_PAUSE:
+        pause_or_resume(e, true, cmd->text);
+        break;
+    case COMMAND_RESUME:
+        pause_or_resume(e, false, cmd->text);
+        break;
+    case COMMAND_USERS:
+        if (workload_open_loop(e->workload)) {
+            engine_event(e, "warning",
+                         "users cannot be changed: this workload's arrivals come from its trace");
+            break;
+        }
+        engine_event(e, "info", "users %llu by %s", (unsigned long long)cmd->value, cmd->text);
+        dispatch_set_users(e, cmd->value);
+        break;
+    case COMMAND_GENERATION:
+        engine_event(e, "info", "generation %.3g ms per token by %s", (double)cmd->value / 1e6, cmd->text);
+        atomic_store(&e->pipeline.ns_per_token, cmd->value);
+        break;
+    case COMMAND_AUTOSCALER:
+        engine_event(e, "warning", "the autoscaler is not available in this build");
+        break;
+    case COMMAND_MARK:
+        engine_event(e, "mark", "%s", cmd->text);
+        break;
+    case COMMAND_STOP:
+    case COMMAND_ABORT:
+        control_end(c, RUN_INTERRUPTED, "stopped by %s", cmd->text);
+        break;
+    default:
+        break;
+    }
+}
+
+static void control_wait(struct control *c, uint64_t until_ns) {
+    struct engine *e = c->e;
+    struct pollfd p[2] = {{.fd = e->control_fd, .events = POLLIN},
+                          {.fd = e->setup->commands ? command_fd(e->setup->commands) : -1, .events = POLLIN}};
+    struct timespec limit, *timeout = NULL;
+    if (!run_clock_paused(&e->clock)) {
+        uint64_t now = engine_now(e), wait = until_ns > now ? until_ns - now : 0;
+        limit = (struct timespec){(time_t)(wait / KVF_NS_PER_S), (long)(wait % KVF_NS_PER_S)};
+        timeout = &limit;
+    }
+    ppoll(p, 2, timeout, NULL);
+    if (p[0].revents & POLLIN) {
+        uint64_t count;
+        (void)!read(e->control_fd, &count, sizeof count);
+    }
+    struct command cmd;
+    while (e->setup->commands && command_take(e->setup->commands, &cmd)) {
+        command_obey(c, &cmd);
+        if (run_clock_paused(&e->clock)) sampler_peek(e, c->phase);
+    }
+    events_flush(e);
+    if (atomic_load(&e->failed) && !e->setup->keep_going) control_end(c, RUN_FAILED, "%s", e->error);
+}
+
+static bool stored_prepare(struct control *c) {
+    struct engine *e = c->e;
+    while (!c->ended && dispatch_prepare(e)) {
+        if (e->setup->on_prepare && e->stored_total > 0) {
+            double share = (double)(e->stored_next - e->stored_out) / (double)e->stored_total;
+            e->setup->on_prepare(e->setup->ctx, "writing the entries that will be read", share);
+        }
+        control_wait(c, engine_now(e) + 200 * KVF_NS_PER_MS);
+    }
+    return !c->ended;
+}
+
+static void phase_begin(struct control *c, enum kvf_run_phase phase, uint64_t length_ns) {
+    uint64_t now = c->e->sampler->last.run_ns;
+    c->phase = phase;
+    c->phase_end_ns = now + length_ns;
+    c->next_sample_ns = now + c->e->s->run.interval_ns;
+}
+
+/* A phase's end closes its interval; a workload that ended in the warm-up is measured as a whole. */
+static void control_step(struct control *c) {
+    struct engine *e = c->e;
+    uint64_t now = engine_now(e);
+    if (c->phase == KVF_PHASE_WARMUP && now >= c->phase_end_ns && !c->ended) {
+        sampler_interval(e, c->phase);
+        sampler_measure_from_here(e);
+        phase_begin(c, KVF_PHASE_MEASURED, e->s->run.duration_ns);
+    } else if (c->phase == KVF_PHASE_MEASURED && now >= c->phase_end_ns) {
+        control_end(c, RUN_COMPLETED, "%s", "");
+    } else if (now >= c->next_sample_ns && !c->ended) {
+        sampler_interval(e, c->phase);
+        /* absolute deadlines; what a stall of the machine skipped is not made up for */
+        while (c->next_sample_ns <= now) c->next_sample_ns += e->s->run.interval_ns;
+    }
+    if (atomic_load(&e->workload_done)) control_end(c, RUN_COMPLETED, "%s", "");
+}
+
+static void control_run(struct control *c) {
+    struct engine *e = c->e;
+    dispatch_begin_arrivals(e);
+    sampler_begin(e);
+    tracelog_arm(e->log, e->sampler->zero_ns);
+    bool warmup = e->s->run.warmup_ns > 0;
+    phase_begin(c, warmup ? KVF_PHASE_WARMUP : KVF_PHASE_MEASURED,
+                warmup ? e->s->run.warmup_ns : e->s->run.duration_ns);
+    while (!c->ended) {
+        control_wait(c, c->phase_end_ns < c->next_sample_ns ? c->phase_end_ns : c->next_sample_ns);
+        control_step(c);
+    }
+    if (c->phase == KVF_PHASE_WARMUP)
+        engine_event(e, "warning",
+                     "the run ended during the warm-up, so the warm-up was counted as measured; run.warmup: "
+                     "0 avoids this");
+    sampler_interval(e, KVF_PHASE_MEASURED);
+    sampler_measure_to_here(e);
+}
+
+static void trace_hash(struct engine *e, struct run_record *run) {
+    struct err err = {0};
+    if (run->trace_path[0] == '\0' || e->s->workload.source == KVF_SOURCE_SYNTHETIC) return;
+    if (hash_sha256_file(run->trace_path, run->trace_sha256, &err) != 0) {
+        run->trace_sha256[0] = '\0';
+        engine_event(e, "warning", "%s", err.text);
+    }
+}
+
+static void rejected_event(struct engine *e) {
+    const struct workload_rows *r = workload_rows(e->workload);
+    if (r->read > r->emitted)
+        engine_event(e, "warning", "%llu of %llu rows of the trace were rejected, the first at line %llu: %s",
+                     (unsigned long long)(r->read - r->emitted), (unsigned long long)r->read,
+                     (unsigned long long)r->first_rejected_line, r->first_rejected_why);
+}
+
+static void run_finish(struct engine *e, bool ran) {
+    struct run_record *run = e->setup->run;
+    workers_stop(e);
+    if (ran) {
+        sampler_interval(e, KVF_PHASE_DRAIN);
+        identities_check(e);
+        if (atomic_load(&e->failed) && !e->setup->keep_going && run->status == RUN_COMPLETED) {
+            run->status = RUN_FAILED;
+            snprintf(run->status_reason, sizeof run->status_reason, "%s", e->error);
+        }
+        result_fill(e, run);
+        rejected_event(e);
+    }
+    trace_hash(e, run);
+    struct err err = {0};
+    if (tracelog_close(e->log, &err) != 0) engine_error(e, err.text);
+    e->log = NULL;
+    if (e->setup->fifo && fifo_dropped(e->setup->fifo) > 0)
+        engine_event(e, "warning", "%llu intervals were lost because the database did not take them in time",
+                     (unsigned long long)fifo_dropped(e->setup->fifo));
+    events_flush(e);
+}
+
+int engine_check(const struct scenario *s, struct err *e) {
+    struct workload *w = NULL;
+    int rc = workload_open(&w, s, e);
+    workload_close(w);
+    return rc;
+}
+
+int engine_run(const struct engine_setup *setup, struct err *e) {
+    struct engine engine = {.control_fd = -1};
+    struct run_record *run = setup->run;
+    struct control c = {.e = &engine, .phase = KVF_PHASE_PREPARE};
+    uint64_t begun = clock_now_ns();
+    run->status = RUN_RUNNING;
+    int rc = engine_open(&engine, setup, e);
+    if (rc != 0) {
+        workers_stop(&engine);
+        tracelog_close(engine.log, NULL);
+        engine_close(&engine);
+        if (run->status == RUN_INTERRUPTED) return 0;
+        return rc;
+    }
+    bool ran = stored_prepare(&c);
+    result_add(&run->results, (double)(clock_now_ns() - begun) / 1e9, "s", 0, "prepare_s");
+    if (ran) control_run(&c);
+    run_finish(&engine, ran);
+    engine_close(&engine);
+    return 0;
+}

@@ -1,0 +1,38 @@
+/* The engine: runs a scenario on real tiers and fills the record of the run. */
+#ifndef KVF_ENGINE_ENGINE_H
+#define KVF_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "record/command.h"
+#include "record/publish.h"
+#include "record/run.h"
+#include "scenario/scenario.h"
+
+struct engine_setup {
+    const struct scenario *scenario; /* resolved by budget_resolve() */
+    struct run_record *run;          /* name, seed, environment already filled; the engine adds the rest */
+    struct slot *slot;               /* newest snapshot */
+    struct fifo *fifo;               /* every interval and event; NULL: nobody stores */
+    struct command_queue *commands;
+    const char *io_trace_path;    /* NULL: none; ".zst" compresses */
+    const char *request_log_path; /* NULL: none */
+    bool keep_going;              /* errors of operations do not fail the run */
+    /* Told on the engine's own threads; must return quickly. Either may be NULL. */
+    void (*on_prepare)(void *ctx, const char *what, double share);
+    void (*on_interval)(void *ctx, const struct snapshot *snap);
+    void *ctx;
+};
+
+/* Whether the scenario's source can be used at all; reads its first usable row and creates nothing.
+ * 0 or -KVF_ERR_USAGE. */
+int engine_check(const struct scenario *s, struct err *e);
+
+/* Runs to its end on the calling thread (which becomes the control thread) and returns when the run
+ * has ended, whatever the reason: run->status and run->status_reason say how. Non-zero only when
+ * the run could not start (a tier refused, a trace unusable): nothing is left behind then. */
+int engine_run(const struct engine_setup *setup, struct err *e);
+
+#endif

@@ -1,0 +1,54 @@
+/* A request on its way through the engine: queued, then in service on one worker. */
+#ifndef KVF_ENGINE_FLIGHT_H
+#define KVF_ENGINE_FLIGHT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/terms.h"
+#include "cache/cache.h"
+#include "workload/request.h"
+
+/* What a request in service is doing; the order is that of DESIGN's "a request's life". */
+#define FLIGHT_STAGE_LIST(X)                                                                                 \
+    X(QUEUED, "queued")     /* waits for a slot */                                                           \
+    X(LOOKUP, "lookup")     /* waits for blocks that somebody else writes */                                 \
+    X(READS, "reads")       /* shared prompt, earlier turns, resident blocks */                              \
+    X(PREFILL, "prefill")   /* writes its context */                                                         \
+    X(DECODE, "decode")     /* reads its entry back, batch by batch */                                       \
+    X(GENERATE, "generate") /* a timer runs */                                                               \
+    X(ENDED, "ended")
+#define X(id, name) FLIGHT_##id,
+enum flight_stage { FLIGHT_STAGE_LIST(X) FLIGHT_STAGES };
+#undef X
+
+struct flight {
+    struct request req;
+    struct flight *next; /* queue heap spill, mailbox or free list */
+    uint32_t worker;     /* who serves it */
+    enum flight_stage stage;
+    bool internal;           /* preparation: no request of the workload, counted nowhere */
+    bool failed;             /* an operation of it failed */
+    bool refused;            /* its context found no room; not tried again */
+    bool prompt_missed;      /* some of its shared prompt was not resident */
+    uint64_t slot_ns;        /* when it got its slot */
+    uint64_t first_token_ns; /* end of prefill; 0 before */
+    uint64_t generate_ns;    /* when generation began */
+    uint64_t storage_ns;     /* union of the times with an operation outstanding */
+    uint64_t storage_since_ns;
+    uint32_t outstanding;      /* operations not finished, waits included */
+    uint64_t wait_deadline_ns; /* end of its patience with other writers; 0: none yet */
+    /* block granularity */
+    uint64_t rank; /* first of its recency ranks */
+    uint32_t blocks, hit_blocks, next_block;
+    bool room_blocked; /* a write of it waits for room: no further one is planned */
+    /* decode */
+    uint32_t reads_left;
+    bool decode_counted; /* its one lookup is counted */
+    int decode_tier;     /* where that lookup hit; -1: miss */
+    uint32_t tier_hits[KVF_TIERS];
+    uint32_t misses;
+    uint64_t timer_ns; /* when the worker's timer for it rings */
+};
+
+#endif

@@ -1,0 +1,483 @@
+#include "engine/pipeline.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+
+/* What an operation is to its request; kept in op->role. */
+enum role {
+    ROLE_NONE,
+    ROLE_PROMPT_READ,
+    ROLE_PROMPT_WRITE,
+    ROLE_PROMPT_WAIT,
+    ROLE_TURN_READ,
+    ROLE_TURN_WAIT,
+    ROLE_PREFILL_WRITE,
+    ROLE_BLOCK_READ,
+    ROLE_BLOCK_WRITE,
+    ROLE_BLOCK_WAIT,
+    ROLE_DECODE_READ,
+    ROLE_DECODE_WRITE,
+    ROLE_DECODE_WAIT
+};
+
+/* Plans under one hold of the cache lock; more would keep other workers waiting. */
+enum { PLANS_PER_HOLD = 16 };
+
+/* ---- keys and sizes ---- */
+
+static struct cache_key prompt_key(const struct request *r) {
+    return cache_key_make(CACHE_KEY_PROMPT, 0, r->prompt);
+}
+
+static struct cache_key turn_key(const struct request *r, uint32_t turn) {
+    return cache_key_make(CACHE_KEY_TURN, r->conversation, turn);
+}
+
+/* The one entry of requests that have just one: an ops row, a stored entry, this turn's context. */
+static struct cache_key own_key(const struct request *r) {
+    struct cache_key key;
+    if (r->key[0] != '\0' && cache_key_parse(r->key, &key) == 0) return key;
+    if (r->decode_only || r->kind == REQUEST_WRITE)
+        return cache_key_make(CACHE_KEY_STORED, r->user, r->stored);
+    return turn_key(r, r->turn);
+}
+
+static uint64_t kv_bytes(const struct scenario *s, uint64_t tokens) {
+    return model_kv_bytes(&s->model, s->tensor_parallel, tokens);
+}
+
+struct cache_key pipeline_block_key(const struct request *r, uint64_t i) {
+    if (r->ids) return cache_key_make(CACHE_KEY_TRACE, r->cycle, r->ids[i]);
+    if (i < r->prompt_blocks) return cache_key_make(CACHE_KEY_PROMPT_BLOCK, r->prompt, i);
+    return cache_key_make(CACHE_KEY_BLOCK, r->conversation, i - r->prompt_blocks);
+}
+
+uint64_t pipeline_block_bytes(const struct scenario *s, const struct request *r, uint64_t i) {
+    (void)r;
+    return model_kv_bytes_range(&s->model, s->tensor_parallel, i * s->cache.block_tokens,
+                                s->cache.block_tokens);
+}
+
+/* Blocks of traces and of shared prompts are found through their prefix. */
+static enum kvf_cause block_cause(const struct request *r, uint64_t i) {
+    return r->ids || i < r->prompt_blocks ? KVF_CAUSE_PREFIX : KVF_CAUSE_CONVERSATION;
+}
+
+/* ---- operations of a request ---- */
+
+static void op_begun(struct executor *x, struct flight *f) {
+    if (f->outstanding++ == 0) f->storage_since_ns = x->ops->now(x);
+}
+
+static void op_ended(struct executor *x, struct flight *f) {
+    if (--f->outstanding == 0) f->storage_ns += x->ops->now(x) - f->storage_since_ns;
+}
+
+static void op_waits(struct pipeline *p, struct executor *x, struct flight *f, struct cache_op *op) {
+    op->deadline_ns = x->ops->now(x) + p->scenario->engine.room_wait_ns;
+    if (op->kind == CACHE_OP_WAIT) {
+        if (f->wait_deadline_ns == 0) f->wait_deadline_ns = op->deadline_ns;
+        op->deadline_ns = f->wait_deadline_ns;
+    }
+    x->ops->waits(x, op);
+}
+
+static bool wait_for_writer(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                            enum kvf_cause cause, enum role role) {
+    if (f->wait_deadline_ns != 0 && x->ops->now(x) >= f->wait_deadline_ns) return false;
+    struct cache_op *op = cache_wait(p->cache, key, x->worker, f);
+    if (!op) return false;
+    op->role = role;
+    op->cause = cause;
+    op_begun(x, f);
+    op_waits(p, x, f, op);
+    return true;
+}
+
+static void count_lookup(struct pipeline *p, struct flight *f, enum kvf_cause cause, int tier) {
+    cache_count_lookup(p->cache, cause, tier);
+    if (tier < 0)
+        f->misses++;
+    else
+        f->tier_hits[tier]++;
+}
+
+static void read_entry(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                       enum kvf_cause cause, uint64_t rank, enum role role) {
+    struct cache_op *op = cache_read(p->cache, key, cause, rank, x->worker, f);
+    op->role = role;
+    op_begun(x, f);
+}
+
+/* Returns whether an operation is under way. */
+static bool write_entry(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                        uint64_t bytes, enum kvf_cause cause, uint64_t rank, enum role role,
+                        enum cache_verdict *verdict) {
+    struct cache_op *op = NULL;
+    *verdict = cache_write(p->cache, key, bytes, cause, rank, x->worker, f, &op);
+    if (*verdict != CACHE_PLANNED && *verdict != CACHE_NO_ROOM_NOW) return false;
+    op->role = role;
+    op_begun(x, f);
+    if (*verdict == CACHE_NO_ROOM_NOW) op_waits(p, x, f, op);
+    return true;
+}
+
+/* One lookup: reads the entry, waits for whoever writes it, or counts a miss. Whether it missed. */
+static bool lookup_missed(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                          enum kvf_cause cause, enum role read, enum role wait) {
+    if (cache_peek(p->cache, key) == CACHE_WRITING && wait_for_writer(p, x, f, key, cause, wait))
+        return false;
+    int tier = cache_where(p->cache, key);
+    count_lookup(p, f, cause, tier);
+    if (tier < 0) return true;
+    read_entry(p, x, f, key, cause, 0, read);
+    return false;
+}
+
+/* ---- request granularity ---- */
+
+static void prompt_begin(struct pipeline *p, struct executor *x, struct flight *f) {
+    struct cache_key key = prompt_key(&f->req);
+    enum cache_verdict verdict;
+    if (!lookup_missed(p, x, f, key, KVF_CAUSE_PREFIX, ROLE_PROMPT_READ, ROLE_PROMPT_WAIT)) return;
+    f->prompt_missed = true;
+    write_entry(p, x, f, key, kv_bytes(p->scenario, f->req.prompt_tokens), KVF_CAUSE_PREFIX, 0,
+                ROLE_PROMPT_WRITE, &verdict);
+}
+
+static void turn_begin(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key) {
+    lookup_missed(p, x, f, key, KVF_CAUSE_CONVERSATION, ROLE_TURN_READ, ROLE_TURN_WAIT);
+}
+
+static void reads_begin(struct pipeline *p, struct executor *x, struct flight *f) {
+    const struct request *r = &f->req;
+    f->stage = FLIGHT_READS;
+    x->ops->enter(x);
+    if (r->kind == REQUEST_READ) {
+        turn_begin(p, x, f, own_key(r));
+    } else if (r->kind == REQUEST_INFERENCE) {
+        if (r->prompt != REQUEST_NO_PROMPT) prompt_begin(p, x, f);
+        bool all = p->scenario->workload.conversation.reads == KVF_READS_ALL;
+        for (uint32_t t = all || r->turn < 2 ? 1 : r->turn - 1; t < r->turn; t++)
+            turn_begin(p, x, f, turn_key(r, t));
+    }
+    x->ops->leave(x);
+}
+
+static void prefill_begin(struct pipeline *p, struct executor *x, struct flight *f) {
+    f->stage = FLIGHT_PREFILL;
+    if (f->req.kind == REQUEST_READ) return;
+    enum cache_verdict verdict;
+    x->ops->enter(x);
+    write_entry(p, x, f, own_key(&f->req), kv_bytes(p->scenario, f->req.context_tokens),
+                f->internal ? KVF_CAUSE_PRECONDITION : KVF_CAUSE_PREFILL, 0, ROLE_PREFILL_WRITE, &verdict);
+    x->ops->leave(x);
+    if (verdict == CACHE_TOO_LARGE) f->refused = true;
+}
+
+/* ---- block granularity ---- */
+
+static uint64_t block_rank(const struct pipeline *p, const struct flight *f, uint32_t i) {
+    bool forward = p->scenario->cache.touch_order == KVF_TOUCH_FORWARD;
+    return f->rank + (forward ? i : f->blocks - 1 - i);
+}
+
+/* The i-th block in touch order. */
+static uint32_t block_at(const struct pipeline *p, const struct flight *f, uint32_t k) {
+    return p->scenario->cache.touch_order == KVF_TOUCH_FORWARD ? k : f->blocks - 1 - k;
+}
+
+static void blocks_touch(struct pipeline *p, struct executor *x, struct flight *f) {
+    const struct request *r = &f->req;
+    f->rank = cache_ranks(p->cache, f->blocks);
+    for (uint32_t i = 0; i < f->blocks; i++) {
+        bool hit = i < f->hit_blocks;
+        count_lookup(p, f, block_cause(r, i), hit ? cache_where(p->cache, pipeline_block_key(r, i)) : -1);
+    }
+    for (uint32_t k = 0; k < f->blocks; k++) {
+        uint32_t i = block_at(p, f, k);
+        struct cache_key key = pipeline_block_key(r, i);
+        if (i < f->hit_blocks)
+            read_entry(p, x, f, key, block_cause(r, i), block_rank(p, f, i), ROLE_BLOCK_READ);
+        else
+            cache_touch(p->cache, key, block_rank(p, f, i));
+    }
+    f->prompt_missed = f->hit_blocks < r->prompt_blocks;
+}
+
+/* Finds the longest resident prefix. A block in it that is being written is waited for before
+ * anything is counted or pinned, and the scan begins again. */
+static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight *f) {
+    const struct request *r = &f->req;
+    f->stage = FLIGHT_LOOKUP;
+    f->blocks = r->ids ? r->id_count : (uint32_t)(r->prompt_blocks + r->conversation_blocks);
+    x->ops->enter(x);
+    uint32_t i = 0;
+    bool waiting = false;
+    for (; i < f->blocks; i++) {
+        struct cache_key key = pipeline_block_key(r, i);
+        enum cache_presence presence = cache_peek(p->cache, key);
+        if (presence == CACHE_WRITING)
+            waiting = wait_for_writer(p, x, f, key, block_cause(r, i), ROLE_BLOCK_WAIT);
+        if (presence != CACHE_RESIDENT) break;
+    }
+    if (!waiting) {
+        f->stage = FLIGHT_READS;
+        f->hit_blocks = i;
+        blocks_touch(p, x, f);
+    }
+    x->ops->leave(x);
+}
+
+/* Plans the writes of the missing blocks in touch order, until one has to wait for room. */
+static void blocks_write(struct pipeline *p, struct executor *x, struct flight *f) {
+    const struct request *r = &f->req;
+    f->stage = FLIGHT_PREFILL;
+    while (f->next_block < f->blocks && !f->room_blocked && !f->refused) {
+        x->ops->enter(x);
+        for (int n = 0; n < PLANS_PER_HOLD && f->next_block < f->blocks && !f->room_blocked; n++) {
+            uint32_t i = block_at(p, f, f->next_block++);
+            enum cache_verdict verdict;
+            if (i < f->hit_blocks) continue;
+            write_entry(p, x, f, pipeline_block_key(r, i), pipeline_block_bytes(p->scenario, r, i),
+                        KVF_CAUSE_PREFILL, block_rank(p, f, i), ROLE_BLOCK_WRITE, &verdict);
+            f->room_blocked = verdict == CACHE_NO_ROOM_NOW;
+        }
+        x->ops->leave(x);
+    }
+}
+
+/* ---- decode, generation, end ---- */
+
+static void decode_begin(struct pipeline *p, struct flight *f) {
+    f->stage = FLIGHT_DECODE;
+    uint64_t batch = p->scenario->workload.decode.batch_tokens;
+    f->reads_left = (uint32_t)(1 + (f->req.generate_tokens + batch - 1) / batch);
+}
+
+/* One read of the batch-by-batch decode; the first counts the one lookup. An entry that has gone
+ * is written again, unless it was refused room or the request only reads. */
+static void decode_step(struct pipeline *p, struct executor *x, struct flight *f) {
+    struct cache_key key = own_key(&f->req);
+    enum cache_verdict verdict;
+    x->ops->enter(x);
+    enum cache_presence presence = cache_peek(p->cache, key);
+    if (presence == CACHE_WRITING && wait_for_writer(p, x, f, key, KVF_CAUSE_DECODE, ROLE_DECODE_WAIT)) {
+        x->ops->leave(x);
+        return;
+    }
+    if (!f->decode_counted) {
+        f->decode_counted = true;
+        f->decode_tier = cache_where(p->cache, key);
+        count_lookup(p, f, KVF_CAUSE_DECODE, f->decode_tier);
+    }
+    if (presence == CACHE_RESIDENT) {
+        f->reads_left--;
+        read_entry(p, x, f, key, KVF_CAUSE_DECODE, 0, ROLE_DECODE_READ);
+    } else if (f->req.decode_only || f->refused ||
+               !write_entry(p, x, f, key, kv_bytes(p->scenario, f->req.context_tokens), KVF_CAUSE_DECODE, 0,
+                            ROLE_DECODE_WRITE, &verdict)) {
+        f->reads_left = 0;
+    }
+    x->ops->leave(x);
+}
+
+static void class_count(struct pipeline *p, struct executor *x, const struct flight *f, uint64_t e2e,
+                        uint64_t ttft) {
+    struct counters_class *k = &x->counters->klass[f->req.klass];
+    if (f->failed) {
+        counters_add(&k->failed, 1);
+        return;
+    }
+    bool judged_by_ttft = p->scenario->qos.latency == KVF_QOS_LATENCY_TTFT && f->first_token_ns != 0;
+    counters_add(&k->done, 1);
+    histogram_record(&k->e2e, e2e);
+    if (f->first_token_ns != 0) histogram_record(&k->ttft, ttft);
+    uint64_t target = p->scenario->qos.klass[f->req.klass].p95_ns;
+    if (target == KVF_UNSET || (judged_by_ttft ? ttft : e2e) <= target) counters_add(&k->met, 1);
+}
+
+static void flight_count(struct pipeline *p, struct executor *x, struct flight *f) {
+    struct counters *c = x->counters;
+    const struct request *r = &f->req;
+    uint64_t now = x->ops->now(x), e2e = now - r->arrival_ns;
+    uint64_t ttft = f->first_token_ns ? f->first_token_ns - r->arrival_ns : 0;
+    class_count(p, x, f, e2e, ttft);
+    if (f->failed) {
+        counters_add(&c->requests_failed, 1);
+        return;
+    }
+    uint64_t generation = f->generate_ns ? now - f->generate_ns : 0;
+    counters_add(&c->requests_done, 1);
+    counters_add(&c->context_tokens, r->context_tokens + r->prompt_tokens);
+    histogram_record(&c->latency[REQUEST_LATENCY_E2E], e2e);
+    histogram_record(&c->latency[REQUEST_LATENCY_QUEUE_WAIT], f->slot_ns - r->arrival_ns);
+    histogram_record(&c->latency[REQUEST_LATENCY_STORAGE_IO], f->storage_ns);
+    if (f->first_token_ns) histogram_record(&c->latency[REQUEST_LATENCY_TTFT], ttft);
+    if (r->kind != REQUEST_INFERENCE) return;
+    counters_add(&c->tokens_generated, r->generate_tokens);
+    histogram_record(&c->latency[REQUEST_LATENCY_GENERATION], generation);
+    if (r->generate_tokens)
+        histogram_record(&c->latency[REQUEST_LATENCY_TPOT], generation / r->generate_tokens);
+    if (r->prompt == REQUEST_NO_PROMPT) return;
+    counters_add(&c->prompt_seen, 1);
+    counters_add(f->prompt_missed ? &c->prompt_rebuilt : &c->prompt_hits, 1);
+}
+
+static void flight_end(struct pipeline *p, struct executor *x, struct flight *f) {
+    f->stage = FLIGHT_ENDED;
+    if (!f->internal) flight_count(p, x, f);
+    x->ops->done(x, f);
+}
+
+static void generate_begin(struct pipeline *p, struct executor *x, struct flight *f) {
+    uint64_t now = x->ops->now(x);
+    if (f->first_token_ns == 0 && f->req.kind != REQUEST_READ) f->first_token_ns = now;
+    f->stage = FLIGHT_GENERATE;
+    f->generate_ns = now;
+    uint64_t ns = f->req.kind == REQUEST_INFERENCE
+                      ? f->req.generate_tokens * atomic_load_explicit(&p->ns_per_token, memory_order_relaxed)
+                      : 0;
+    if (ns > 0)
+        x->ops->timer(x, f, now + ns);
+    else
+        flight_end(p, x, f);
+}
+
+/* The context is in the cache: prefill is over. */
+static void prefill_ended(struct pipeline *p, struct executor *x, struct flight *f) {
+    const struct request *r = &f->req;
+    f->first_token_ns = r->kind == REQUEST_READ ? 0 : x->ops->now(x);
+    bool decodes = r->kind == REQUEST_INFERENCE && !r->prefill_only &&
+                   p->scenario->cache.granularity == KVF_GRANULARITY_REQUEST;
+    if (decodes)
+        decode_begin(p, f);
+    else
+        generate_begin(p, x, f);
+}
+
+static void flight_first(struct pipeline *p, struct executor *x, struct flight *f) {
+    f->slot_ns = x->ops->now(x);
+    if (f->req.decode_only)
+        decode_begin(p, f);
+    else if (f->req.kind == REQUEST_INFERENCE && p->scenario->cache.granularity == KVF_GRANULARITY_BLOCK)
+        blocks_lookup(p, x, f);
+    else
+        reads_begin(p, x, f);
+}
+
+/* One step from a point at which nothing is outstanding. */
+static void flight_step(struct pipeline *p, struct executor *x, struct flight *f) {
+    bool blocks = f->blocks > 0;
+    switch (f->stage) {
+    case FLIGHT_QUEUED:
+        flight_first(p, x, f);
+        break;
+    case FLIGHT_LOOKUP:
+        blocks_lookup(p, x, f);
+        break;
+    case FLIGHT_READS:
+        f->wait_deadline_ns = 0;
+        if (p->scenario->cache.granularity == KVF_GRANULARITY_BLOCK && f->req.kind == REQUEST_INFERENCE)
+            blocks_write(p, x, f);
+        else
+            prefill_begin(p, x, f);
+        break;
+    case FLIGHT_PREFILL:
+        if (blocks && f->next_block < f->blocks && !f->refused)
+            blocks_write(p, x, f);
+        else
+            prefill_ended(p, x, f);
+        break;
+    case FLIGHT_DECODE:
+        if (f->reads_left > 0)
+            decode_step(p, x, f);
+        else
+            generate_begin(p, x, f);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Goes on until something is outstanding, a timer runs or the request has ended. */
+static void flight_run(struct pipeline *p, struct executor *x, struct flight *f) {
+    while (!x->stopping && f->outstanding == 0 && f->stage != FLIGHT_GENERATE && f->stage != FLIGHT_ENDED) {
+        if (f->failed)
+            flight_end(p, x, f);
+        else
+            flight_step(p, x, f);
+    }
+}
+
+/* ---- what the executor calls ---- */
+
+void pipeline_start(struct pipeline *p, struct executor *x, struct flight *f) {
+    flight_run(p, x, f);
+}
+
+void pipeline_timer(struct pipeline *p, struct executor *x, struct flight *f) {
+    flight_end(p, x, f);
+}
+
+static void write_ended(struct executor *x, struct flight *f, const struct cache_op *op,
+                        enum cache_outcome outcome) {
+    if (op->failed_wait) f->refused = f->refused || op->role != ROLE_PROMPT_WRITE;
+    if (outcome == CACHE_DONE && !f->internal) histogram_record(&x->counters->entry_bytes, op->bytes);
+    if (op->role == ROLE_BLOCK_WRITE && op->deadline_ns != 0) f->room_blocked = false;
+}
+
+/* Between enter and leave, the operation finished with the cache; `op` is a copy. */
+static void role_ended(struct pipeline *p, struct executor *x, struct flight *f, const struct cache_op *op,
+                       enum cache_outcome outcome) {
+    switch ((enum role)op->role) {
+    case ROLE_PROMPT_WAIT:
+        prompt_begin(p, x, f);
+        break;
+    case ROLE_TURN_WAIT:
+        turn_begin(p, x, f, op->key);
+        break;
+    case ROLE_PROMPT_WRITE:
+    case ROLE_PREFILL_WRITE:
+    case ROLE_BLOCK_WRITE:
+    case ROLE_DECODE_WRITE:
+        write_ended(x, f, op, outcome);
+        break;
+    case ROLE_DECODE_READ:
+        if (f->req.decode_only && f->first_token_ns == 0) f->first_token_ns = x->ops->now(x);
+        break;
+    default:
+        break;
+    }
+}
+
+/* An error is never a hit. All decode reads of a request share one lookup. */
+static void hit_withdrawn(struct pipeline *p, struct flight *f, const struct cache_op *op) {
+    int tier = op->role == ROLE_DECODE_READ ? f->decode_tier : op->from;
+    if (tier >= 0) cache_recount_miss(p->cache, op->cause, tier);
+    if (op->role == ROLE_DECODE_READ) f->decode_tier = -1;
+}
+
+void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *op,
+                      enum cache_outcome outcome) {
+    struct cache_op was = *op;
+    struct flight *f = was.owner;
+    bool failed = outcome == CACHE_FAILED;
+    x->ops->enter(x);
+    if (failed && was.kind == CACHE_OP_READ) hit_withdrawn(p, f, &was);
+    cache_finish(p->cache, op, outcome, failed && was.kind == CACHE_OP_READ);
+    if (!f || x->stopping) {
+        x->ops->leave(x);
+        return;
+    }
+    f->failed = f->failed || failed;
+    /* before op_ended, so that a wait turning into a read is one stretch of storage time */
+    if (!f->failed) role_ended(p, x, f, &was, outcome);
+    op_ended(x, f);
+    x->ops->leave(x);
+    bool more =
+        f->stage == FLIGHT_PREFILL && was.role == ROLE_BLOCK_WRITE && !f->failed && f->outstanding > 0;
+    if (more) blocks_write(p, x, f);
+    flight_run(p, x, f);
+}

@@ -1,0 +1,27 @@
+/* The QoS queue: requests that wait for a slot. Strict: the first class with anybody waiting is
+ * served first; within a class by scheduled arrival, then by id. Not thread safe: the engine's
+ * queue lock. */
+#ifndef KVF_ENGINE_QUEUE_H
+#define KVF_ENGINE_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/heap.h"
+#include "base/terms.h"
+#include "engine/flight.h"
+
+struct queue {
+    struct heap heap[KVF_CLASSES_MAX];
+    uint64_t count;
+    uint64_t limit;
+};
+
+void queue_init(struct queue *q, uint64_t limit);
+void queue_destroy(struct queue *q);                /* not the flights */
+bool queue_push(struct queue *q, struct flight *f); /* false: full */
+struct flight *queue_pop(struct queue *q);          /* NULL: empty */
+/* Scheduled arrival of the longest waiting request of a class; KVF_NEVER when none waits. */
+uint64_t queue_oldest_ns(const struct queue *q, uint32_t klass);
+
+#endif

@@ -1,0 +1,338 @@
+/* Results of the measured part: the difference between two readings, as named measures. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/units.h"
+#include "engine/sampler.h"
+#include "record/bottleneck.h"
+
+struct measure {
+    struct engine *e;
+    struct result_list *out;
+    const struct reading *from, *to;
+    const struct counters *d; /* to - from */
+    double wall_s;
+};
+
+static const struct {
+    const char *name;
+    double q;
+    uint64_t samples; /* fewer leave it missing */
+} quantiles[] = {
+    {"p50", 0.5, 1}, {"p95", 0.95, 1}, {"p99", 0.99, 100}, {"p999", 0.999, 1000}, {"p9999", 0.9999, 10000}};
+enum { QUANTILES = sizeof quantiles / sizeof quantiles[0] };
+
+double result_quantile_ms(const struct histogram *h, double q) {
+    uint64_t n = histogram_count(h);
+    for (int i = 0; i < QUANTILES; i++)
+        if (quantiles[i].q >= q && n >= quantiles[i].samples)
+            return histogram_quantile(h, q) / (double)KVF_NS_PER_MS;
+        else if (quantiles[i].q >= q)
+            break;
+    return KVF_MISSING;
+}
+
+static double ratio(double part, double whole) {
+    return whole > 0 ? part / whole : KVF_MISSING;
+}
+
+static void add_latency(struct measure *m, const char *prefix, const struct histogram *h) {
+    uint64_t n = histogram_count(h);
+    result_add(m->out, histogram_mean(h) / 1e6, "ms", n, "%s_mean_ms", prefix);
+    for (int i = 0; i < QUANTILES; i++)
+        result_add(m->out, result_quantile_ms(h, quantiles[i].q), "ms", n, "%s_%s_ms", prefix,
+                   quantiles[i].name);
+    result_add(m->out, histogram_max(h) / 1e6, "ms", n, "%s_max_ms", prefix);
+}
+
+static void add_count(struct measure *m, const char *name, uint64_t n) {
+    result_add(m->out, (double)n, "", 0, "%s", name);
+}
+
+static uint64_t io_sum(const struct measure *m, int tier, int dir, bool bytes) {
+    uint64_t n = 0;
+    for (int c = 0; c < KVF_CAUSES; c++)
+        n += counters_get(bytes ? &m->d->io[tier][dir][c].bytes : &m->d->io[tier][dir][c].ops);
+    return n;
+}
+
+/* ---- parts ---- */
+
+static void add_tier_dir(struct measure *m, int t, int dir) {
+    const char *tier = tier_name((enum kvf_tier)t), *way = dir_name((enum kvf_dir)dir);
+    const struct histogram *total = &m->d->op_total[t][dir], *device = &m->d->op_device[t][dir];
+    bool on = m->e->tiers[t] != NULL;
+    char prefix[48];
+    uint64_t bytes = io_sum(m, t, dir, true);
+    result_add(m->out, on ? (double)io_sum(m, t, dir, false) : KVF_MISSING, "", 0, "%s_%s_ops", tier, way);
+    result_add(m->out, on ? (double)bytes : KVF_MISSING, "B", 0, "%s_%s_bytes", tier, way);
+    result_add(m->out, on ? ratio((double)bytes / (double)KVF_GIB, m->wall_s) : KVF_MISSING, "GiB/s", 0,
+               "%s_%s_gib_s", tier, way);
+    snprintf(prefix, sizeof prefix, "%s_%s", tier, way);
+    add_latency(m, prefix, total);
+    snprintf(prefix, sizeof prefix, "%s_%s_device", tier, way);
+    add_latency(m, prefix, device);
+    snprintf(prefix, sizeof prefix, "%s_%s_host", tier, way);
+    add_latency(m, prefix, &m->d->op_host[t][dir]);
+    double total_s = histogram_mean(total), device_s = histogram_mean(device);
+    result_add(m->out, total_s > 0 ? (total_s - device_s) / total_s : KVF_MISSING, "", histogram_count(total),
+               "%s_%s_host_share", tier, way);
+}
+
+static void add_tiers(struct measure *m) {
+    const struct cache_stats *a = &m->from->cache, *b = &m->to->cache;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        const char *tier = tier_name((enum kvf_tier)t);
+        bool on = m->e->tiers[t] != NULL;
+        result_add(m->out, on ? (double)b->entries[t] : KVF_MISSING, "", 0, "%s_entries", tier);
+        result_add(m->out, on ? (double)b->used_bytes[t] : KVF_MISSING, "B", 0, "%s_used_bytes", tier);
+        result_add(m->out, on ? (double)(b->tier_hits[t] - a->tier_hits[t]) : KVF_MISSING, "", 0, "%s_hits",
+                   tier);
+        result_add(m->out, on ? (double)(b->evictions[t] - a->evictions[t]) : KVF_MISSING, "", 0,
+                   "%s_evictions", tier);
+        result_add(m->out, on ? (double)(b->demotions[t] - a->demotions[t]) : KVF_MISSING, "", 0,
+                   "%s_demotions", tier);
+        result_add(m->out, on ? (double)(b->promotions[t] - a->promotions[t]) : KVF_MISSING, "", 0,
+                   "%s_promotions", tier);
+        add_tier_dir(m, t, KVF_DIR_READ);
+        add_tier_dir(m, t, KVF_DIR_WRITE);
+    }
+}
+
+static uint64_t tier_sum(const uint64_t now[KVF_TIERS], const uint64_t then[KVF_TIERS]) {
+    uint64_t n = 0;
+    for (int t = 0; t < KVF_TIERS; t++) n += now[t] - then[t];
+    return n;
+}
+
+static void add_cache(struct measure *m) {
+    const struct cache_stats *a = &m->from->cache, *b = &m->to->cache;
+    uint64_t lookups = 0, hits = 0, misses = 0, reuse = 0, reuse_hits = 0;
+    for (int c = 0; c < KVF_CAUSES; c++) {
+        const char *cause = cause_name((enum kvf_cause)c);
+        uint64_t l = b->lookups[c] - a->lookups[c], h = b->hits[c] - a->hits[c];
+        lookups += l;
+        hits += h;
+        misses += b->misses[c] - a->misses[c];
+        if (c != KVF_CAUSE_DECODE) reuse += l;
+        if (c != KVF_CAUSE_DECODE) reuse_hits += h;
+        result_add(m->out, (double)l, "", 0, "%s_lookups", cause);
+        result_add(m->out, (double)h, "", 0, "%s_hits", cause);
+    }
+    add_count(m, "lookups", lookups);
+    add_count(m, "hits", hits);
+    add_count(m, "misses", misses);
+    result_add(m->out, ratio((double)hits, (double)lookups), "", lookups, "hit_ratio");
+    result_add(m->out, ratio((double)reuse_hits, (double)reuse), "", reuse, "reuse_hit_ratio");
+    add_count(m, "evictions", tier_sum(b->evictions, a->evictions));
+    add_count(m, "demotions", tier_sum(b->demotions, a->demotions));
+    add_count(m, "promotions", tier_sum(b->promotions, a->promotions));
+    add_count(m, "promotions_skipped", b->promotions_skipped - a->promotions_skipped);
+    add_count(m, "refused", b->refused - a->refused);
+    add_count(m, "prefix_seen", counters_get(&m->d->prompt_seen));
+    add_count(m, "prefix_rebuilt", counters_get(&m->d->prompt_rebuilt));
+}
+
+static void add_io_totals(struct measure *m) {
+    uint64_t total[KVF_DIRS] = {0}, errors = 0, verified = 0, mismatched = 0, unverified = 0;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        for (int dir = 0; dir < KVF_DIRS; dir++) {
+            total[dir] += io_sum(m, t, dir, true);
+            errors += counters_get(&m->d->errors[t][dir]);
+        }
+        verified += counters_get(&m->d->verified[t]);
+        mismatched += counters_get(&m->d->mismatched[t]);
+        unverified += counters_get(&m->d->unverified[t]);
+    }
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int dir = 0; dir < KVF_DIRS; dir++)
+            for (int c = 0; c < KVF_CAUSES; c++) {
+                const struct counters_io *io = &m->d->io[t][dir][c];
+                if (counters_get(&io->ops) == 0 && counters_get(&io->bytes) == 0) continue;
+                const char *tier = tier_name((enum kvf_tier)t), *way = dir_name((enum kvf_dir)dir);
+                const char *cause = cause_name((enum kvf_cause)c);
+                const struct histogram *h = &m->d->op_cause[t][dir][c];
+                result_add(m->out, (double)counters_get(&io->ops), "", 0, "%s_%s_%s_ops", tier, way, cause);
+                result_add(m->out, (double)counters_get(&io->bytes), "B", 0, "%s_%s_%s_bytes", tier, way,
+                           cause);
+                result_add(m->out, histogram_quantile(h, 0.95) / 1e6, "ms", histogram_count(h),
+                           "%s_%s_%s_p95_ms", tier, way, cause);
+            }
+    double per_token = (double)model_bytes_per_token(&m->e->s->model, m->e->s->tensor_parallel);
+    double tokens = (double)counters_get(&m->d->tokens_generated);
+    result_add(m->out, (double)total[KVF_DIR_READ], "B", 0, "total_read_bytes");
+    result_add(m->out, (double)total[KVF_DIR_WRITE], "B", 0, "total_write_bytes");
+    result_add(m->out, ratio((double)total[KVF_DIR_READ], (double)total[KVF_DIR_WRITE]), "", 0,
+               "read_write_ratio");
+    result_add(m->out, ratio((double)total[KVF_DIR_READ] / per_token, tokens), "", 0, "amplification");
+    add_count(m, "operation_errors", errors);
+    add_count(m, "verify_checked", verified);
+    add_count(m, "verify_mismatched", mismatched);
+    add_count(m, "verify_unverified", unverified);
+}
+
+static void add_throughput(struct measure *m) {
+    const struct histogram *io = &m->d->latency[REQUEST_LATENCY_STORAGE_IO];
+    double tokens = (double)counters_get(&m->d->tokens_generated);
+    uint64_t done = counters_get(&m->d->requests_done);
+    double storage_s = (double)atomic_load(&io->sum) / 1e9;
+    double per_token = (double)model_bytes_per_token(&m->e->s->model, m->e->s->tensor_parallel);
+    bool nvme = m->e->tiers[KVF_TIER_NVME] != NULL;
+    double moved = (double)(io_sum(m, KVF_TIER_NVME, KVF_DIR_READ, true) +
+                            io_sum(m, KVF_TIER_NVME, KVF_DIR_WRITE, true));
+    result_add(m->out, m->wall_s, "s", 0, "measured_s");
+    result_add(m->out, ratio(tokens, m->wall_s), "tok/s", 0, "throughput_tok_s");
+    result_add(m->out, ratio((double)done, m->wall_s), "1/s", 0, "requests_per_s");
+    result_add(m->out, ratio(tokens, storage_s), "tok/s", 0, "storage_throughput_tok_s");
+    result_add(m->out, nvme ? ratio(moved / per_token, m->wall_s) : KVF_MISSING, "tok/s", 0, "nvme_tok_s");
+    add_count(m, "requests_arrived", m->to->arrived - m->from->arrived);
+    add_count(m, "requests_done", done);
+    add_count(m, "requests_failed", counters_get(&m->d->requests_failed));
+    add_count(m, "requests_dropped", m->to->dropped - m->from->dropped);
+    result_add(m->out, (double)m->to->queued, "", 0, "requests_queued_at_end");
+    result_add(m->out, (double)m->to->in_service, "", 0, "requests_in_service_at_end");
+    result_add(m->out, tokens, "", 0, "tokens_generated");
+    result_add(m->out, ratio((double)counters_get(&m->d->context_tokens), (double)done), "", done,
+               "context_tokens_mean");
+    const struct histogram *size = &m->d->entry_bytes;
+    uint64_t n = histogram_count(size);
+    result_add(m->out, histogram_min(size), "B", n, "entry_bytes_min");
+    result_add(m->out, histogram_mean(size), "B", n, "entry_bytes_mean");
+    result_add(m->out, histogram_quantile(size, 0.95), "B", n, "entry_bytes_p95");
+    result_add(m->out, histogram_max(size), "B", n, "entry_bytes_max");
+}
+
+static void add_requests(struct measure *m) {
+    struct histogram *late = mem_zalloc(1, sizeof *late);
+    for (int l = 0; l < REQUEST_LATENCIES; l++)
+        add_latency(m, request_latency_name((enum request_latency)l), &m->d->latency[l]);
+    histogram_copy(late, m->to->lateness);
+    histogram_subtract(late, m->from->lateness);
+    add_latency(m, "lateness", late);
+    free(late);
+    for (uint32_t k = 0; k < m->e->s->qos.classes; k++) {
+        const struct counters_class *c = &m->d->klass[k];
+        const char *name = m->e->s->qos.klass[k].name;
+        uint64_t dropped = m->to->klass[k].dropped - m->from->klass[k].dropped;
+        uint64_t all = counters_get(&c->done) + counters_get(&c->failed) + dropped;
+        result_add(m->out, ratio((double)counters_get(&c->met), (double)all), "", all, "slo_%s_met_ratio",
+                   name);
+        result_add(m->out, (double)counters_get(&c->done), "", 0, "class_%s_done", name);
+        result_add(m->out, (double)(m->to->klass[k].arrived - m->from->klass[k].arrived), "", 0,
+                   "class_%s_arrived", name);
+        result_add(m->out, (double)m->to->klass[k].queued, "", 0, "class_%s_queued_at_end", name);
+        result_add(m->out, result_quantile_ms(&c->ttft, 0.95), "ms", histogram_count(&c->ttft),
+                   "class_%s_ttft_p95_ms", name);
+        result_add(m->out, result_quantile_ms(&c->e2e, 0.95), "ms", histogram_count(&c->e2e),
+                   "class_%s_e2e_p95_ms", name);
+        uint64_t oldest = m->to->oldest_ns[k];
+        double wait_ms = oldest < m->to->run_ns ? (double)(m->to->run_ns - oldest) / 1e6 : 0;
+        result_add(m->out, wait_ms, "ms", 0, "class_%s_oldest_wait_ms", name);
+    }
+}
+
+static void add_machine(struct measure *m) {
+    const struct host_counts *a = &m->from->host, *b = &m->to->host;
+    const struct blockdev_counters *x = &m->from->device, *y = &m->to->device;
+    bool device = m->from->device_present && m->to->device_present;
+    result_add(m->out, device ? (double)(y->read_bytes - x->read_bytes) : KVF_MISSING, "B", 0,
+               "device_read_bytes");
+    result_add(m->out, device ? (double)(y->write_bytes - x->write_bytes) : KVF_MISSING, "B", 0,
+               "device_write_bytes");
+    result_add(m->out, device ? (double)(y->read_ms - x->read_ms) : KVF_MISSING, "ms", 0, "device_read_ms");
+    result_add(m->out, device ? (double)(y->write_ms - x->write_ms) : KVF_MISSING, "ms", 0,
+               "device_write_ms");
+    result_add(m->out,
+               device ? ratio((double)(y->io_ticks_ms - x->io_ticks_ms) / 1e3, m->wall_s) : KVF_MISSING, "",
+               0, "device_busy_ratio");
+    result_add(m->out, b->process_user_s - a->process_user_s, "s", 0, "cpu_user_s");
+    result_add(m->out, b->process_sys_s - a->process_sys_s, "s", 0, "cpu_sys_s");
+    result_add(m->out, (double)counters_get(&m->d->cpu_ns) / 1e9, "s", 0, "cpu_workers_s");
+    result_add(m->out, b->process_rss_peak_bytes, "B", 0, "rss_peak_bytes");
+}
+
+static void add_rows(struct measure *m) {
+    if (m->e->s->workload.source == KVF_SOURCE_SYNTHETIC) return;
+    const struct workload_rows *r = workload_rows(m->e->workload);
+    uint64_t rejected = 0;
+    for (int i = 0; i < WORKLOAD_REJECTS; i++) rejected += r->rejected[i];
+    add_count(m, "rows_read", r->read);
+    add_count(m, "rows_emitted", r->emitted);
+    add_count(m, "rows_rejected", rejected);
+    for (int i = 0; i < WORKLOAD_REJECTS; i++)
+        if (r->rejected[i])
+            result_add(m->out, (double)r->rejected[i], "", 0, "rows_rejected_%s",
+                       workload_reject_name((enum workload_reject)i));
+}
+
+static void add_bottleneck(struct measure *m, struct run_record *run) {
+    struct sampler *p = m->e->sampler;
+    struct bottleneck_input in = {.e2e_ms = result_value(m->out, "e2e_mean_ms"),
+                                  .queue_ms = result_value(m->out, "queue_wait_mean_ms"),
+                                  .storage_ms = result_value(m->out, "storage_io_mean_ms"),
+                                  .generation_ms = result_value(m->out, "generation_mean_ms"),
+                                  .device_busy_ratio = result_value(m->out, "device_busy_ratio"),
+                                  .misses_ratio = 1 - result_value(m->out, "reuse_hit_ratio"),
+                                  .host_cpu_ratio = ratio(p->host_busy_sum, p->host_busy_s),
+                                  .slots_ratio = ratio(p->slots_busy, m->wall_s * (double)m->e->slots),
+                                  .requests = counters_get(&m->d->requests_done),
+                                  .backlog = m->to->queued,
+                                  .slots = m->e->slots};
+    for (int t = 0; t < KVF_TIERS; t++) {
+        for (int dir = 0; dir < KVF_DIRS; dir++) {
+            in.op_s[t][dir] = (double)atomic_load(&m->d->op_total[t][dir].sum) / 1e9;
+            in.device_s[t][dir] = (double)atomic_load(&m->d->op_device[t][dir].sum) / 1e9;
+        }
+        in.used_ratio[t] = m->e->tiers[t] ? ratio((double)m->to->cache.used_bytes[t],
+                                                  (double)scenario_usable_bytes(m->e->s, (enum kvf_tier)t))
+                                          : KVF_MISSING;
+    }
+    result_add(m->out, in.host_cpu_ratio, "", 0, "host_cpu_ratio");
+    result_add(m->out, in.slots_ratio, "", 0, "slots_busy_ratio");
+    bottleneck_sentence(&in, run->bottleneck, sizeof run->bottleneck);
+}
+
+static void keep(struct run_record *run, const char *scope, const struct histogram *h) {
+    if (histogram_count(h) == 0) return;
+    size_t len = histogram_encode(h, NULL, 0);
+    uint8_t *data = mem_alloc(len);
+    len = histogram_encode(h, data, len);
+    run_record_histogram(run, scope, data, len);
+    free(data);
+}
+
+static void keep_histograms(struct measure *m, struct run_record *run) {
+    char scope[48];
+    for (int l = 0; l < REQUEST_LATENCIES; l++)
+        keep(run, request_latency_name((enum request_latency)l), &m->d->latency[l]);
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int dir = 0; dir < KVF_DIRS; dir++) {
+            const char *tier = tier_name((enum kvf_tier)t), *way = dir_name((enum kvf_dir)dir);
+            snprintf(scope, sizeof scope, "%s_%s", tier, way);
+            keep(run, scope, &m->d->op_total[t][dir]);
+            snprintf(scope, sizeof scope, "%s_%s_device", tier, way);
+            keep(run, scope, &m->d->op_device[t][dir]);
+        }
+}
+
+void result_fill(struct engine *e, struct run_record *run) {
+    struct sampler *p = e->sampler;
+    counters_sum(p->delta, p->end.workers, 1);
+    counters_subtract(p->delta, p->base.workers);
+    struct measure m = {.e = e,
+                        .out = &run->results,
+                        .from = &p->base,
+                        .to = &p->end,
+                        .d = p->delta,
+                        .wall_s = (double)(p->end.run_ns - p->base.run_ns) / 1e9};
+    add_throughput(&m);
+    add_requests(&m);
+    add_cache(&m);
+    add_tiers(&m);
+    add_io_totals(&m);
+    add_machine(&m);
+    add_rows(&m);
+    add_bottleneck(&m, run);
+    keep_histograms(&m, run);
+}

@@ -1,0 +1,365 @@
+#include "engine/sampler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "record/bottleneck.h"
+
+/* ---- reading ---- */
+
+static int reading_open(struct reading *r, struct err *e) {
+    r->workers = counters_new(1);
+    r->lateness = mem_zalloc(1, sizeof *r->lateness);
+    histogram_init(r->lateness);
+    return r->workers ? 0 : err_set(e, KVF_ERR_NOMEM, "no memory for the sums of the counters");
+}
+
+static void reading_close(struct reading *r) {
+    counters_free(r->workers, 1);
+    free(r->lateness);
+}
+
+static void reading_copy(struct reading *to, const struct reading *from) {
+    struct counters *workers = to->workers;
+    struct histogram *lateness = to->lateness;
+    counters_sum(workers, from->workers, 1);
+    histogram_copy(lateness, from->lateness);
+    *to = *from;
+    to->workers = workers;
+    to->lateness = lateness;
+}
+
+static void devices_read(struct engine *e, struct reading *r) {
+    r->device = (struct blockdev_counters){0};
+    r->device_present = e->device_count > 0;
+    for (uint32_t i = 0; i < e->device_count; i++) {
+        struct blockdev_counters c;
+        if (blockdev_counters(&e->devices[i], &c) != 0) {
+            r->device_present = false;
+            continue;
+        }
+        r->device.read_bytes += c.read_bytes;
+        r->device.write_bytes += c.write_bytes;
+        r->device.read_ms += c.read_ms;
+        r->device.write_ms += c.write_ms;
+        r->device.io_ticks_ms += c.io_ticks_ms;
+        r->device.time_in_queue_ms += c.time_in_queue_ms;
+    }
+}
+
+static void reading_take(struct engine *e, struct reading *r) {
+    counters_sum(r->workers, e->counters, e->worker_count);
+    pthread_mutex_lock(&e->queue_lock);
+    r->run_ns = engine_now(e);
+    memcpy(r->klass, e->klass, sizeof r->klass);
+    r->arrived = e->arrived;
+    r->dropped = e->dropped;
+    r->queued = r->in_service = 0;
+    for (uint32_t k = 0; k < e->s->qos.classes; k++) {
+        r->queued += e->klass[k].queued;
+        r->in_service += e->klass[k].in_service;
+        r->oldest_ns[k] = queue_oldest_ns(&e->queue, k);
+    }
+    r->users = e->session.active;
+    histogram_copy(r->lateness, e->lateness);
+    pthread_mutex_unlock(&e->queue_lock);
+    pthread_mutex_lock(&e->cache_lock);
+    cache_stats(e->cache, &r->cache);
+    pthread_mutex_unlock(&e->cache_lock);
+    host_count(&r->host);
+    devices_read(e, r);
+}
+
+/* ---- the snapshot of an interval ---- */
+
+static double seconds(uint64_t ns) {
+    return (double)ns / (double)KVF_NS_PER_S;
+}
+
+static double per(double amount, double whole) {
+    return whole > 0 ? amount / whole : KVF_MISSING;
+}
+
+static double quantile_ms(const struct histogram *h, double q) {
+    return histogram_quantile(h, q) / (double)KVF_NS_PER_MS;
+}
+
+static double mean_ms(const struct histogram *h) {
+    return histogram_mean(h) / (double)KVF_NS_PER_MS;
+}
+
+static uint64_t sum_causes(const uint64_t now[KVF_CAUSES], const uint64_t last[KVF_CAUSES],
+                           bool with_decode) {
+    uint64_t n = 0;
+    for (int c = 0; c < KVF_CAUSES; c++)
+        if (with_decode || c != KVF_CAUSE_DECODE) n += now[c] - last[c];
+    return n;
+}
+
+static void snap_latencies(struct snapshot_interval *i, const struct counters *d) {
+    const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E], *ttft = &d->latency[REQUEST_LATENCY_TTFT];
+    const struct histogram *wait = &d->latency[REQUEST_LATENCY_QUEUE_WAIT];
+    const struct histogram *io = &d->latency[REQUEST_LATENCY_STORAGE_IO];
+    const struct histogram *gen = &d->latency[REQUEST_LATENCY_GENERATION];
+#define QUANTILES(name, h)                                                                                   \
+    i->name##_p50_ms = quantile_ms(h, 0.5);                                                                  \
+    i->name##_p95_ms = quantile_ms(h, 0.95);                                                                 \
+    i->name##_p99_ms = result_quantile_ms(h, 0.99);                                                          \
+    i->name##_p999_ms = result_quantile_ms(h, 0.999)
+    QUANTILES(e2e, e2e);
+    QUANTILES(ttft, ttft);
+    QUANTILES(queue_wait, wait);
+    QUANTILES(storage_io, io);
+#undef QUANTILES
+    i->generation_p95_ms = quantile_ms(gen, 0.95);
+    i->e2e_mean_ms = mean_ms(e2e);
+    i->queue_wait_mean_ms = mean_ms(wait);
+    i->storage_io_mean_ms = mean_ms(io);
+    i->generation_mean_ms = mean_ms(gen);
+}
+
+static void snap_host(struct snapshot_interval *i, const struct reading *now, const struct reading *last,
+                      double s) {
+    const struct host_counts *a = &last->host, *b = &now->host;
+    double ticks = b->cpu_total_ticks - a->cpu_total_ticks;
+    i->rss_bytes = b->process_rss_bytes;
+    i->cpu_user_s = b->process_user_s - a->process_user_s;
+    i->cpu_sys_s = b->process_sys_s - a->process_sys_s;
+    i->host_cpu_ratio = per(b->cpu_busy_ticks - a->cpu_busy_ticks, ticks);
+    i->host_steal_ratio = per(b->cpu_steal_ticks - a->cpu_steal_ticks, ticks);
+    i->host_available_bytes = b->available_bytes;
+    i->net_rx_bytes = b->net_rx_bytes - a->net_rx_bytes;
+    i->net_tx_bytes = b->net_tx_bytes - a->net_tx_bytes;
+    bool device = now->device_present && last->device_present;
+    const struct blockdev_counters *x = &last->device, *y = &now->device;
+    i->device_read_bytes = device ? (double)(y->read_bytes - x->read_bytes) : KVF_MISSING;
+    i->device_write_bytes = device ? (double)(y->write_bytes - x->write_bytes) : KVF_MISSING;
+    i->device_read_ms = device ? (double)(y->read_ms - x->read_ms) : KVF_MISSING;
+    i->device_write_ms = device ? (double)(y->write_ms - x->write_ms) : KVF_MISSING;
+    i->device_busy_ratio = device ? per((double)(y->io_ticks_ms - x->io_ticks_ms) / 1e3, s) : KVF_MISSING;
+    if (i->device_busy_ratio > 1) i->device_busy_ratio = 1;
+    i->device_queue =
+        device ? per((double)(y->time_in_queue_ms - x->time_in_queue_ms) / 1e3, s) : KVF_MISSING;
+}
+
+static void snap_interval(struct engine *e, struct snapshot *snap, const struct counters *d) {
+    struct sampler *p = e->sampler;
+    const struct reading *now = &p->now, *last = &p->last;
+    struct snapshot_interval *i = &snap->interval;
+    double s = seconds(now->run_ns - last->run_ns);
+    uint64_t reuse = sum_causes(now->cache.lookups, last->cache.lookups, false), oldest = KVF_NEVER;
+    i->t_s = seconds(now->run_ns - p->zero_ns);
+    i->length_s = s;
+    i->paused = run_clock_paused(&e->clock);
+    i->users = now->users;
+    i->queue_depth = now->queued;
+    for (uint32_t k = 0; k < e->s->qos.classes; k++)
+        if (now->oldest_ns[k] < oldest) oldest = now->oldest_ns[k];
+    i->oldest_wait_ms = oldest == KVF_NEVER || oldest > now->run_ns ? 0 : seconds(now->run_ns - oldest) * 1e3;
+    i->in_service = now->in_service;
+    i->slots = e->slots;
+    i->arrived = now->arrived - last->arrived;
+    i->dropped = now->dropped - last->dropped;
+    i->done = counters_get(&d->requests_done);
+    i->failed = counters_get(&d->requests_failed);
+    i->tokens = counters_get(&d->tokens_generated);
+    i->throughput_tok_s = per((double)i->tokens, s);
+    i->requests_per_s = per((double)i->done, s);
+    i->lookups = sum_causes(now->cache.lookups, last->cache.lookups, true);
+    i->hits = sum_causes(now->cache.hits, last->cache.hits, true);
+    i->hit_ratio = per((double)i->hits, (double)i->lookups);
+    i->reuse_hit_ratio = per((double)sum_causes(now->cache.hits, last->cache.hits, false), (double)reuse);
+    i->refused = now->cache.refused - last->cache.refused;
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int dir = 0; dir < KVF_DIRS; dir++) i->errors += counters_get(&d->errors[t][dir]);
+    i->workers_cpu_s = seconds(counters_get(&d->cpu_ns));
+    i->saturation = KVF_MISSING;
+    snap_latencies(i, d);
+    static struct histogram late; /* control thread only; too large for its stack */
+    histogram_copy(&late, now->lateness);
+    histogram_subtract(&late, last->lateness);
+    i->lateness_p99_ms = quantile_ms(&late, 0.99);
+    snap_host(i, now, last, s);
+}
+
+static void snap_tier(struct engine *e, struct snapshot *snap, const struct counters *d, int t) {
+    const struct cache_stats *now = &e->sampler->now.cache, *last = &e->sampler->last.cache;
+    const struct histogram *read = &d->op_total[t][KVF_DIR_READ], *write = &d->op_total[t][KVF_DIR_WRITE];
+    struct snapshot_tier *v = &snap->tier[t];
+    v->capacity_bytes = scenario_usable_bytes(e->s, (enum kvf_tier)t);
+    v->used_bytes = now->used_bytes[t];
+    v->entries = now->entries[t];
+    v->hits = now->tier_hits[t] - last->tier_hits[t];
+    for (int c = 0; c < KVF_CAUSES; c++) {
+        for (int dir = 0; dir < KVF_DIRS; dir++) {
+            snap->cause[t][dir][c].ops = counters_get(&d->io[t][dir][c].ops);
+            snap->cause[t][dir][c].bytes = counters_get(&d->io[t][dir][c].bytes);
+        }
+        v->read_ops += snap->cause[t][KVF_DIR_READ][c].ops;
+        v->write_ops += snap->cause[t][KVF_DIR_WRITE][c].ops;
+        v->read_bytes += snap->cause[t][KVF_DIR_READ][c].bytes;
+        v->write_bytes += snap->cause[t][KVF_DIR_WRITE][c].bytes;
+    }
+    v->read_p50_ms = quantile_ms(read, 0.5);
+    v->read_p95_ms = quantile_ms(read, 0.95);
+    v->read_p99_ms = result_quantile_ms(read, 0.99);
+    v->write_p50_ms = quantile_ms(write, 0.5);
+    v->write_p95_ms = quantile_ms(write, 0.95);
+    v->write_p99_ms = result_quantile_ms(write, 0.99);
+    v->read_device_p95_ms = quantile_ms(&d->op_device[t][KVF_DIR_READ], 0.95);
+    v->write_device_p95_ms = quantile_ms(&d->op_device[t][KVF_DIR_WRITE], 0.95);
+    v->read_host_p95_ms = quantile_ms(&d->op_host[t][KVF_DIR_READ], 0.95);
+    v->write_host_p95_ms = quantile_ms(&d->op_host[t][KVF_DIR_WRITE], 0.95);
+    v->io_in_flight = counters_get(&d->chunks_in_flight[t]);
+    v->evictions = now->evictions[t] - last->evictions[t];
+    v->demotions = now->demotions[t] - last->demotions[t];
+    v->promotions = now->promotions[t] - last->promotions[t];
+    v->errors = counters_get(&d->errors[t][KVF_DIR_READ]) + counters_get(&d->errors[t][KVF_DIR_WRITE]);
+}
+
+static void snap_class(struct engine *e, struct snapshot *snap, const struct counters *d, uint32_t k) {
+    const struct reading *now = &e->sampler->now, *last = &e->sampler->last;
+    const struct counters_class *c = &d->klass[k];
+    struct snapshot_qos *v = &snap->qos[k];
+    snprintf(snap->class_name[k], sizeof snap->class_name[k], "%.31s", e->s->qos.klass[k].name);
+    uint64_t dropped = now->klass[k].dropped - last->klass[k].dropped;
+    v->queued = now->klass[k].queued;
+    v->in_service = now->klass[k].in_service;
+    v->arrived = now->klass[k].arrived - last->klass[k].arrived;
+    v->done = counters_get(&c->done);
+    v->failed = counters_get(&c->failed) + dropped;
+    v->oldest_wait_ms = now->oldest_ns[k] < now->run_ns ? seconds(now->run_ns - now->oldest_ns[k]) * 1e3 : 0;
+    v->e2e_p95_ms = quantile_ms(&c->e2e, 0.95);
+    v->ttft_p95_ms = quantile_ms(&c->ttft, 0.95);
+    v->met_ratio = per((double)counters_get(&c->met), (double)(v->done + v->failed));
+}
+
+static void snap_bottleneck(struct snapshot *snap, const struct counters *d) {
+    const struct snapshot_interval *i = &snap->interval;
+    struct bottleneck_input in = {.e2e_ms = i->e2e_mean_ms,
+                                  .queue_ms = i->queue_wait_mean_ms,
+                                  .storage_ms = i->storage_io_mean_ms,
+                                  .generation_ms = i->generation_mean_ms,
+                                  .device_busy_ratio = i->device_busy_ratio,
+                                  .misses_ratio = 1 - i->reuse_hit_ratio,
+                                  .host_cpu_ratio = i->host_cpu_ratio,
+                                  .slots_ratio = per((double)i->in_service, (double)i->slots),
+                                  .requests = i->done,
+                                  .backlog = i->queue_depth,
+                                  .slots = i->slots};
+    for (int t = 0; t < KVF_TIERS; t++) {
+        for (int dir = 0; dir < KVF_DIRS; dir++) {
+            in.op_s[t][dir] = seconds(atomic_load(&d->op_total[t][dir].sum));
+            in.device_s[t][dir] = seconds(atomic_load(&d->op_device[t][dir].sum));
+        }
+        in.used_ratio[t] = snap->tier_on[t]
+                               ? per((double)snap->tier[t].used_bytes, (double)snap->tier[t].capacity_bytes)
+                               : KVF_MISSING;
+    }
+    bottleneck_sentence(&in, snap->bottleneck, sizeof snap->bottleneck);
+}
+
+static void snapshot_make(struct engine *e, enum kvf_run_phase phase, struct snapshot *snap) {
+    struct sampler *p = e->sampler;
+    memset(snap, 0, sizeof *snap);
+    reading_take(e, &p->now);
+    counters_sum(p->delta, p->now.workers, 1);
+    counters_subtract(p->delta, p->last.workers);
+    snap->interval.phase = phase;
+    snap_interval(e, snap, p->delta);
+    for (int t = 0; t < KVF_TIERS; t++) {
+        snap->tier_on[t] = e->tiers[t] != NULL;
+        if (!e->tiers[t]) continue;
+        snap->tier_emulated[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_EMULATED) != 0;
+        snap_tier(e, snap, p->delta, t);
+    }
+    if (e->device_count > 0)
+        snprintf(snap->tier_device[KVF_TIER_NVME], SNAPSHOT_NAME, "%.31s", e->devices[0].disk);
+    snap->classes = e->s->qos.classes;
+    for (uint32_t k = 0; k < snap->classes; k++) snap_class(e, snap, p->delta, k);
+    snap_bottleneck(snap, p->delta);
+}
+
+/* ---- publication ---- */
+
+static void record_code(struct record *r, int scope, const struct histogram *h) {
+    if (histogram_count(h) == 0) return;
+    size_t need = histogram_encode(h, NULL, 0);
+    r->coded[scope] = mem_alloc(need);
+    r->coded_len[scope] = histogram_encode(h, r->coded[scope], need);
+}
+
+void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
+    struct sampler *p = e->sampler;
+    struct record *r = record_new(RECORD_SNAPSHOT);
+    snapshot_make(e, phase, &r->snap);
+    r->snap.interval.seq = p->seq++;
+    record_code(r, 0, &p->delta->latency[REQUEST_LATENCY_E2E]);
+    record_code(r, 1, &p->delta->op_total[KVF_TIER_NVME][KVF_DIR_READ]);
+    record_code(r, 2, &p->delta->op_total[KVF_TIER_NVME][KVF_DIR_WRITE]);
+    if (phase == KVF_PHASE_MEASURED) {
+        double s = r->snap.interval.length_s;
+        p->slots_busy += (double)r->snap.interval.in_service * s;
+        if (kvf_present(r->snap.interval.host_cpu_ratio)) {
+            p->host_busy_sum += r->snap.interval.host_cpu_ratio * s;
+            p->host_busy_s += s;
+        }
+    }
+    reading_copy(&p->last, &p->now);
+    if (e->setup->slot) slot_put(e->setup->slot, &r->snap);
+    if (e->setup->on_interval) e->setup->on_interval(e->setup->ctx, &r->snap);
+    if (e->setup->fifo)
+        fifo_put(e->setup->fifo, r);
+    else
+        record_free(r);
+}
+
+void sampler_peek(struct engine *e, enum kvf_run_phase phase) {
+    static struct snapshot snap; /* control thread only; too large for its stack */
+    snapshot_make(e, phase, &snap);
+    snap.interval.seq = e->sampler->seq;
+    if (e->setup->slot) slot_put(e->setup->slot, &snap);
+}
+
+void sampler_begin(struct engine *e) {
+    struct sampler *p = e->sampler;
+    reading_take(e, &p->now);
+    reading_copy(&p->last, &p->now);
+    reading_copy(&p->base, &p->now);
+    p->zero_ns = p->now.run_ns;
+}
+
+void sampler_measure_from_here(struct engine *e) {
+    struct sampler *p = e->sampler;
+    reading_copy(&p->base, &p->last);
+    p->slots_busy = p->host_busy_sum = p->host_busy_s = 0;
+}
+
+void sampler_measure_to_here(struct engine *e) {
+    reading_copy(&e->sampler->end, &e->sampler->last);
+}
+
+int sampler_open(struct engine *e, struct err *err) {
+    struct sampler *p = e->sampler = mem_zalloc(1, sizeof *p);
+    int rc = reading_open(&p->now, err);
+    if (rc == 0) rc = reading_open(&p->last, err);
+    if (rc == 0) rc = reading_open(&p->base, err);
+    if (rc == 0) rc = reading_open(&p->end, err);
+    if (rc == 0 && !(p->delta = counters_new(1)))
+        rc = err_set(err, KVF_ERR_NOMEM, "no memory for the sums of the counters");
+    return rc;
+}
+
+void sampler_close(struct engine *e) {
+    struct sampler *p = e->sampler;
+    if (!p) return;
+    reading_close(&p->now);
+    reading_close(&p->last);
+    reading_close(&p->base);
+    reading_close(&p->end);
+    counters_free(p->delta, 1);
+    free(p);
+    e->sampler = NULL;
+}

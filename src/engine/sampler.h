@@ -1,0 +1,51 @@
+/* The sampler: reads everybody's counters, makes a snapshot of each interval, and in the end the
+ * results of the measured part. Control thread only. */
+#ifndef KVF_ENGINE_SAMPLER_H
+#define KVF_ENGINE_SAMPLER_H
+
+#include "base/terms.h"
+#include "cache/cache.h"
+#include "engine/core.h"
+#include "record/publish.h"
+
+/* All counts of the run at one moment. */
+struct reading {
+    uint64_t run_ns;
+    struct counters *workers; /* summed over the workers */
+    struct cache_stats cache;
+    struct class_counts klass[KVF_CLASSES_MAX];
+    uint64_t arrived, dropped, queued, in_service, users, oldest_ns[KVF_CLASSES_MAX];
+    struct histogram *lateness;
+    struct host_counts host;
+    struct blockdev_counters device;
+    bool device_present;
+};
+
+struct sampler {
+    struct reading now, last;
+    struct reading base, end; /* of the measured part */
+    struct counters *delta;
+    uint64_t zero_ns;  /* run time of the first request */
+    uint64_t seq;      /* of the next interval */
+    double slots_busy; /* sum over measured time of in service x seconds */
+    double host_busy_sum, host_busy_s;
+};
+
+int sampler_open(struct engine *e, struct err *err);
+void sampler_close(struct engine *e);
+/* The clock of intervals starts now. */
+void sampler_begin(struct engine *e);
+/* Closes an interval: snapshot to the slot, the FIFO and on_interval. */
+void sampler_interval(struct engine *e, enum kvf_run_phase phase);
+/* A look for the screen alone, when nothing passes: preparation, pause. */
+void sampler_peek(struct engine *e, enum kvf_run_phase phase);
+/* The last interval's end is where the measured part begins, or ends. */
+void sampler_measure_from_here(struct engine *e);
+void sampler_measure_to_here(struct engine *e);
+
+/* result.c: fills run->results, histograms and the bottleneck from base to the end. */
+void result_fill(struct engine *e, struct run_record *run);
+/* Quantile in ms, NaN where the samples are too few for it (100 for P99, 1,000, 10,000). */
+double result_quantile_ms(const struct histogram *h, double q);
+
+#endif

@@ -1,0 +1,40 @@
+#include "engine/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+void session_init(struct session *s) {
+    *s = (struct session){0};
+}
+
+void session_destroy(struct session *s) {
+    heap_free(&s->timers);
+    free(s->state);
+    *s = (struct session){0};
+}
+
+void session_grow(struct session *s, uint64_t users) {
+    if (users <= s->known) return;
+    s->state = mem_realloc(s->state, users);
+    memset(s->state + s->known, SESSION_IDLE, users - s->known);
+    s->known = users;
+}
+
+void session_schedule(struct session *s, uint64_t user, uint64_t at_ns) {
+    heap_push(&s->timers, at_ns, user, NULL);
+    s->state[user] = SESSION_WAITING;
+}
+
+uint64_t session_next_ns(const struct session *s) {
+    return heap_min_key(&s->timers);
+}
+
+bool session_due(struct session *s, uint64_t now_ns, uint64_t *user, uint64_t *at_ns) {
+    struct heap_item top;
+    if (heap_min_key(&s->timers) > now_ns || !heap_pop(&s->timers, &top)) return false;
+    *user = top.tie;
+    *at_ns = top.key;
+    return true;
+}

@@ -1,0 +1,30 @@
+/* Users as timers: when each active user asks next. 100,000 users are 100,000 heap items and no
+ * thread. Not thread safe: the engine's queue lock. */
+#ifndef KVF_ENGINE_SESSION_H
+#define KVF_ENGINE_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/heap.h"
+
+/* IDLE: no timer and no request under way (parked, or not begun). WAITING: its timer runs. ASKING:
+ * its request is queued or in service; the next is planned when it ends. ENDED: it has no more. */
+enum session_state { SESSION_IDLE, SESSION_WAITING, SESSION_ASKING, SESSION_ENDED };
+
+struct session {
+    struct heap timers; /* key run time, tie user */
+    uint8_t *state;     /* per user */
+    uint64_t known;     /* users that have a state */
+    uint64_t active;    /* users 0 .. active - 1 go on asking */
+};
+
+void session_init(struct session *s);
+void session_destroy(struct session *s);
+void session_grow(struct session *s, uint64_t users); /* states for users up to this number */
+void session_schedule(struct session *s, uint64_t user, uint64_t at_ns);
+uint64_t session_next_ns(const struct session *s); /* KVF_NEVER when nobody is waiting */
+/* The user whose timer is due at now_ns; false when none is. *at_ns is when it was due. */
+bool session_due(struct session *s, uint64_t now_ns, uint64_t *user, uint64_t *at_ns);
+
+#endif

@@ -1,0 +1,27 @@
+/* The two optional logs of a run: --io-trace, one CSV row per completed entry read or write in the
+ * order in which they were planned, and --request-log, one JSON line per request. Workers put plain
+ * rows into rings of their own; a thread formats and writes them. A full ring makes its worker wait:
+ * a log is complete or the run says that it is not. */
+#ifndef KVF_ENGINE_TRACELOG_H
+#define KVF_ENGINE_TRACELOG_H
+
+#include "base/err.h"
+#include "cache/cache.h"
+#include "engine/flight.h"
+#include "engine/transfer.h"
+#include "scenario/scenario.h"
+
+struct tracelog;
+/* Creates the files; either path may be NULL. ".zst" compresses the I/O trace. */
+int tracelog_open(struct tracelog **out, const struct scenario *s, const char *io_trace,
+                  const char *request_log, uint32_t workers, struct err *e);
+/* Worker's thread. The end of every operation with a seq: complete ones make rows, the others only
+ * tell that no row will come. */
+void tracelog_op(struct tracelog *l, uint32_t worker, const struct cache_op *op, const struct transfer *t);
+void tracelog_request(struct tracelog *l, uint32_t worker, const struct flight *f, uint64_t now_ns);
+/* From now on rows are written (the first request); before, operations are only followed. */
+void tracelog_arm(struct tracelog *l, uint64_t run_ns);
+/* Writes what is left and closes; -KVF_ERR_IO when a file could not take everything. Takes NULL. */
+int tracelog_close(struct tracelog *l, struct err *e);
+
+#endif

@@ -1,0 +1,562 @@
+#include "engine/transfer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/buf.h"
+#include "base/units.h"
+
+/* Copies between memory and a buffer take the processor; after so many chunks of them the disk's
+ * queue gets its turn again. */
+enum { INSTANT_PER_PUMP = 4, INSTANT_BUFFERS = 2, BATCH = 64, SLAB = 64 };
+
+/* A buffer and the chunk that it carries. Clean: it holds the noise that it was filled with, apart
+ * from the stamps. */
+struct staging {
+    struct tier_chunk chunk;
+    struct transfer *transfer;
+    struct staging *next;
+    uint8_t *buf;
+    uint64_t noise_block;
+    bool clean, instant;
+};
+
+struct chunk_list {
+    struct tier_chunk *head, **tail;
+};
+struct transfer_list {
+    struct transfer head; /* sentinel of a ring */
+};
+
+struct mover {
+    struct mover_setup setup;
+    struct tier_queue *queue[KVF_TIERS];
+    uint32_t caps[KVF_TIERS];
+    uint64_t io_size;
+    uint8_t *memory;
+    size_t memory_len;
+    struct staging *buffers;
+    uint32_t buffer_count;
+    struct staging *clean, *dirty;   /* free, for tiers that need waiting */
+    struct staging *landing;         /* free, for copies in memory */
+    struct transfer_list waiting[2]; /* with chunks to issue: 0 copies only, 1 some tier must be waited for */
+    struct chunk_list pending[KVF_TIERS]; /* to be submitted */
+    struct transfer *spare;
+    struct transfer **slabs;
+    size_t slab_count;
+    uint32_t at_device; /* chunks submitted and not complete, timed ones too */
+    uint32_t live;      /* transfers */
+    bool stopped, moved;
+};
+
+/* ---- lists ---- */
+
+static void chunk_push(struct chunk_list *l, struct tier_chunk *c) {
+    c->next = NULL;
+    *l->tail = c;
+    l->tail = &c->next;
+}
+
+static void chunk_list_init(struct chunk_list *l) {
+    l->head = NULL;
+    l->tail = &l->head;
+}
+
+static void list_init(struct transfer_list *l) {
+    l->head.prev = l->head.next = &l->head;
+}
+
+static void list_append(struct transfer_list *l, struct transfer *t) {
+    t->prev = l->head.prev;
+    t->next = &l->head;
+    t->prev->next = t->next->prev = t;
+    t->listed = true;
+}
+
+static void list_remove(struct transfer *t) {
+    if (!t->listed) return;
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
+    t->listed = false;
+}
+
+static struct transfer *transfer_new(struct mover *m) {
+    if (!m->spare) {
+        struct transfer *slab = mem_zalloc(SLAB, sizeof *slab);
+        m->slabs = mem_realloc(m->slabs, (m->slab_count + 1) * sizeof(struct transfer *));
+        m->slabs[m->slab_count++] = slab;
+        for (int i = 0; i < SLAB; i++) {
+            slab[i].next = m->spare;
+            m->spare = &slab[i];
+        }
+    }
+    struct transfer *t = m->spare;
+    m->spare = t->next;
+    memset(t, 0, sizeof *t);
+    m->live++;
+    return t;
+}
+
+static void transfer_release(struct mover *m, struct transfer *t) {
+    t->next = m->spare;
+    m->spare = t;
+    m->live--;
+}
+
+static struct staging *staging_take(struct mover *m, bool instant, bool for_write) {
+    struct staging **from = instant ? &m->landing : NULL;
+    if (!from) {
+        struct staging **first = for_write ? &m->clean : &m->dirty,
+                       **second = for_write ? &m->dirty : &m->clean;
+        from = *first ? first : second;
+    }
+    struct staging *s = *from;
+    if (s) *from = s->next;
+    return s;
+}
+
+static void staging_give(struct mover *m, struct staging *s) {
+    struct staging **to = s->instant ? &m->landing : s->clean ? &m->clean : &m->dirty;
+    s->next = *to;
+    *to = s;
+}
+
+/* ---- the end of an operation ---- */
+
+static void leg_record(struct mover *m, const struct transfer *t, enum kvf_dir dir) {
+    const struct transfer_leg *leg = &t->leg[dir];
+    if (leg->tier < 0) return;
+    struct counters *c = m->setup.counters;
+    uint64_t total = leg->end_ns - leg->start_ns;
+    uint64_t device = leg->device_ns < total ? leg->device_ns : total;
+    counters_add(&c->io[leg->tier][dir][t->op->cause].ops, 1);
+    histogram_record(&c->op_total[leg->tier][dir], total);
+    histogram_record(&c->op_device[leg->tier][dir], device);
+    histogram_record(&c->op_host[leg->tier][dir], total - device);
+    histogram_record(&c->op_cause[leg->tier][dir][t->op->cause], total);
+    bool unchecked = dir == KVF_DIR_READ && leg->timed && m->setup.scenario->cache.verify != KVF_VERIFY_NONE;
+    if (unchecked) counters_add(&c->unverified[leg->tier], 1);
+}
+
+static void transfer_end(struct mover *m, struct transfer *t) {
+    const struct cache_op *op = t->op;
+    bool complete = t->error == 0;
+    char what[300] = "";
+    for (int d = 0; d < KVF_DIRS; d++) {
+        struct transfer_leg *leg = &t->leg[d];
+        if (leg->tier < 0) continue;
+        struct tier *tier = m->setup.tiers[leg->tier];
+        if (leg->begun && tier->ops->end)
+            tier->ops->end(m->queue[leg->tier], d == KVF_DIR_READ ? op->from_place : op->to_place,
+                           (enum kvf_dir)d);
+        complete = complete && leg->done_bytes == op->bytes;
+    }
+    if (t->error) {
+        int tier = t->leg[t->error_dir].tier;
+        char key[CACHE_KEY_TEXT_MAX], size[32];
+        counters_add(&m->setup.counters->errors[tier][t->error_dir], 1);
+        snprintf(what, sizeof what, "%s %s of entry %s (%s) failed: %s", tier_name((enum kvf_tier)tier),
+                 dir_name(t->error_dir), cache_key_text(op->key, key, sizeof key),
+                 units_size_human((double)op->bytes, size, sizeof size),
+                 t->error == EBADMSG ? "the data is not what was written" : strerror(t->error));
+    } else if (complete) {
+        leg_record(m, t, KVF_DIR_READ);
+        leg_record(m, t, KVF_DIR_WRITE);
+    }
+    list_remove(t);
+    m->setup.done(m->setup.ctx, t, !t->error && !complete, what);
+    transfer_release(m, t);
+    m->moved = true;
+}
+
+static void transfer_fail(struct transfer *t, enum kvf_dir dir, int error) {
+    if (t->error == 0) {
+        t->error = error;
+        t->error_dir = dir;
+    }
+    list_remove(t);
+}
+
+/* Ends it if nothing of it is out and nothing more will be issued. */
+static void transfer_settle(struct mover *m, struct transfer *t) {
+    if (t->held || t->leg[KVF_DIR_READ].out || t->leg[KVF_DIR_WRITE].out) return;
+    bool all = true;
+    for (int d = 0; d < KVF_DIRS; d++)
+        all = all && (t->leg[d].tier < 0 || t->leg[d].done_bytes == t->op->bytes);
+    if (all || t->error || m->stopped) transfer_end(m, t);
+}
+
+/* ---- chunks on their way ---- */
+
+static void chunk_submit(struct mover *m, struct transfer *t, struct tier_chunk *c, enum kvf_dir dir) {
+    struct transfer_leg *leg = &t->leg[dir];
+    c->dir = dir;
+    c->place = dir == KVF_DIR_READ ? t->op->from_place : t->op->to_place;
+    c->entry_bytes = t->op->bytes;
+    c->error = 0;
+    leg->out++;
+    m->moved = true;
+    chunk_push(&m->pending[leg->tier], c);
+}
+
+static struct transfer *chunk_transfer(const struct tier_chunk *c) {
+    return c->buf ? ((struct staging *)c->owner)->transfer : c->owner;
+}
+
+/* The device is busy for a leg from the submission that finds none of it there to the completion
+ * that leaves none. Completions are seen in the order of their times. */
+static void leg_submitted(struct transfer_leg *leg, const struct tier_chunk *c) {
+    if (leg->at_device++ == 0) leg->since_ns = c->submit_ns;
+}
+
+static void leg_completed(struct transfer_leg *leg, const struct tier_chunk *c) {
+    leg->out--;
+    if (--leg->at_device == 0) leg->device_ns += c->complete_ns - leg->since_ns;
+    if (c->complete_ns > leg->end_ns) leg->end_ns = c->complete_ns;
+}
+
+static bool begin_leg(struct mover *m, struct transfer *t, enum kvf_dir dir) {
+    struct transfer_leg *leg = &t->leg[dir];
+    if (leg->tier < 0 || leg->timed || leg->begun) return true;
+    const struct tier_ops *ops = m->setup.tiers[leg->tier]->ops;
+    int error = 0;
+    if (ops->begin)
+        error = ops->begin(m->queue[leg->tier], dir == KVF_DIR_READ ? t->op->from_place : t->op->to_place,
+                           t->op->bytes, dir);
+    if (error) {
+        transfer_fail(t, dir, error);
+        return false;
+    }
+    leg->begun = true;
+    return true;
+}
+
+static void timed_submit(struct mover *m, struct transfer *t, enum kvf_dir dir) {
+    struct tier_chunk *c = &t->timed_chunk;
+    list_remove(t);
+    *c = (struct tier_chunk){.len = t->op->bytes, .owner = t};
+    t->leg[dir].start_ns = run_clock_now(m->setup.clock);
+    chunk_submit(m, t, c, dir);
+}
+
+/* The next byte chunk of a transfer into a free buffer; false when there is no buffer. */
+static bool byte_chunk_issue(struct mover *m, struct transfer *t, bool instant) {
+    bool reads = t->leg[KVF_DIR_READ].tier >= 0 && !t->leg[KVF_DIR_READ].timed;
+    struct staging *s = staging_take(m, instant, !reads);
+    if (!s) return false;
+    uint64_t left = t->op->bytes - t->next_offset;
+    s->transfer = t;
+    s->chunk = (struct tier_chunk){
+        .offset = t->next_offset, .len = left < m->io_size ? left : m->io_size, .buf = s->buf, .owner = s};
+    t->next_offset += s->chunk.len;
+    t->held++;
+    if (t->next_offset == t->op->bytes) list_remove(t);
+    if (reads) {
+        s->clean = false;
+        chunk_submit(m, t, &s->chunk, KVF_DIR_READ);
+        return true;
+    }
+    struct payload_id id = {t->op->key.hi, t->op->key.lo, t->op->generation};
+    if (!s->clean) payload_prefill(m->setup.payload, s->buf, m->io_size, s->noise_block);
+    s->clean = true;
+    payload_restamp(m->setup.payload, s->buf, s->chunk.len, &id, s->chunk.offset / PAYLOAD_BLOCK,
+                    s->noise_block);
+    chunk_submit(m, t, &s->chunk, KVF_DIR_WRITE);
+    return true;
+}
+
+/* Issues what it can of one transfer; false when buffers ran out. */
+static bool transfer_issue(struct mover *m, struct transfer *t, bool instant, unsigned *budget) {
+    struct transfer_leg *read = &t->leg[KVF_DIR_READ], *write = &t->leg[KVF_DIR_WRITE];
+    if (read->tier >= 0 && read->timed && read->done_bytes == 0) {
+        timed_submit(m, t, KVF_DIR_READ);
+        return true;
+    }
+    bool bytes = (read->tier >= 0 && !read->timed) || (write->tier >= 0 && !write->timed);
+    if (!bytes) {
+        timed_submit(m, t, KVF_DIR_WRITE);
+        return true;
+    }
+    if (!begin_leg(m, t, KVF_DIR_READ) || !begin_leg(m, t, KVF_DIR_WRITE)) {
+        transfer_settle(m, t);
+        return true;
+    }
+    while (t->listed && *budget > 0) {
+        if (!byte_chunk_issue(m, t, instant)) return false;
+        (*budget)--;
+    }
+    return true;
+}
+
+static void issue_list(struct mover *m, int which, unsigned budget) {
+    struct transfer_list *l = &m->waiting[which];
+    while (budget > 0 && l->head.next != &l->head)
+        if (!transfer_issue(m, l->head.next, which == 0, &budget)) return;
+}
+
+/* ---- completions ---- */
+
+static void chunk_counted(struct mover *m, struct transfer *t, enum kvf_dir dir, uint64_t len) {
+    struct transfer_leg *leg = &t->leg[dir];
+    leg->done_bytes += len;
+    counters_add(&m->setup.counters->io[leg->tier][dir][t->op->cause].bytes, len);
+}
+
+static void chunk_check(struct mover *m, struct transfer *t, const struct staging *s) {
+    enum scenario_verify verify = m->setup.scenario->cache.verify;
+    if (verify == KVF_VERIFY_NONE) return;
+    struct payload_id id = {t->op->key.hi, t->op->key.lo, t->op->generation};
+    struct counters *c = m->setup.counters;
+    int tier = t->leg[KVF_DIR_READ].tier;
+    uint64_t first_bad, first = s->chunk.offset / PAYLOAD_BLOCK;
+    uint64_t bad = payload_verify(m->setup.payload, s->buf, s->chunk.len, &id, first,
+                                  verify == KVF_VERIFY_FULL ? PAYLOAD_CHECK_FULL : PAYLOAD_CHECK_HEADER,
+                                  &first_bad, NULL);
+    counters_add(&c->verified[tier], (s->chunk.len + PAYLOAD_BLOCK - 1) / PAYLOAD_BLOCK);
+    counters_add(&c->mismatched[tier], bad);
+    if (bad) transfer_fail(t, KVF_DIR_READ, EBADMSG);
+}
+
+static void timed_complete(struct mover *m, struct transfer *t, struct tier_chunk *c) {
+    leg_completed(&t->leg[c->dir], c);
+    chunk_counted(m, t, c->dir, t->op->bytes);
+    struct transfer_leg *write = &t->leg[KVF_DIR_WRITE];
+    if (c->dir == KVF_DIR_READ && write->tier >= 0 && !m->stopped) {
+        write->start_ns = c->complete_ns;
+        list_append(&m->waiting[(m->caps[write->tier] & TIER_INSTANT) == 0], t);
+        return;
+    }
+    transfer_settle(m, t);
+}
+
+/* A read chunk of a move is in its buffer: write it out. True when it is on its way. */
+static bool chunk_forward(struct mover *m, struct transfer *t, struct staging *s) {
+    struct transfer_leg *write = &t->leg[KVF_DIR_WRITE];
+    if (write->tier < 0 || write->timed || t->error || m->stopped) return false;
+    if (write->start_ns == 0) write->start_ns = s->chunk.complete_ns;
+    chunk_submit(m, t, &s->chunk, KVF_DIR_WRITE);
+    return true;
+}
+
+static void byte_complete(struct mover *m, struct staging *s) {
+    struct transfer *t = s->transfer;
+    enum kvf_dir dir = s->chunk.dir;
+    leg_completed(&t->leg[dir], &s->chunk);
+    if (s->chunk.error) {
+        transfer_fail(t, dir, s->chunk.error);
+    } else {
+        chunk_counted(m, t, dir, s->chunk.len);
+        if (dir == KVF_DIR_READ) chunk_check(m, t, s);
+        if (dir == KVF_DIR_READ && chunk_forward(m, t, s)) return;
+    }
+    staging_give(m, s);
+    t->held--;
+    /* a tier without bytes gets the entry once all of it has been read */
+    bool read_all = dir == KVF_DIR_READ && t->leg[dir].done_bytes == t->op->bytes;
+    if (read_all && t->leg[KVF_DIR_WRITE].tier >= 0 && t->leg[KVF_DIR_WRITE].timed && !t->error &&
+        !m->stopped) {
+        timed_submit(m, t, KVF_DIR_WRITE);
+        return;
+    }
+    transfer_settle(m, t);
+}
+
+static void reap_tier(struct mover *m, int tier) {
+    struct tier_chunk *done[BATCH];
+    unsigned n;
+    do {
+        n = m->setup.tiers[tier]->ops->reap(m->queue[tier], done, BATCH);
+        for (unsigned i = 0; i < n; i++) {
+            struct tier_chunk *c = done[i];
+            m->at_device--;
+            counters_add(&m->setup.counters->chunks_in_flight[tier], UINT64_MAX);
+            if (c->buf)
+                byte_complete(m, c->owner);
+            else
+                timed_complete(m, c->owner, c);
+        }
+        m->moved = m->moved || n > 0;
+    } while (n == BATCH);
+}
+
+static void flush_tier(struct mover *m, int tier) {
+    struct chunk_list *l = &m->pending[tier];
+    while (l->head) {
+        struct tier_chunk *batch[BATCH + 1];
+        unsigned n = 0;
+        for (batch[0] = l->head; batch[n] && n < BATCH; n++) batch[n + 1] = batch[n]->next;
+        unsigned taken = m->setup.tiers[tier]->ops->submit(m->queue[tier], batch, n);
+        for (unsigned i = 0; i < taken; i++)
+            leg_submitted(&chunk_transfer(batch[i])->leg[batch[i]->dir], batch[i]);
+        l->head = batch[taken];
+        if (!l->head) l->tail = &l->head;
+        m->moved = m->moved || taken > 0;
+        m->at_device += taken;
+        counters_add(&m->setup.counters->chunks_in_flight[tier], taken);
+        if (taken < n) return;
+    }
+}
+
+static bool instant_step(struct mover *m) {
+    bool any = false;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (!m->queue[t] || !(m->caps[t] & TIER_INSTANT) || !m->pending[t].head) continue;
+        flush_tier(m, t);
+        reap_tier(m, t);
+        any = true;
+    }
+    return any;
+}
+
+bool mover_pump(struct mover *m, bool issue) {
+    m->moved = false;
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (m->queue[t]) reap_tier(m, t);
+    if (issue && !m->stopped) {
+        issue_list(m, 1, UINT32_MAX);
+        issue_list(m, 0, INSTANT_PER_PUMP);
+    }
+    while (instant_step(m)) {}
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (m->queue[t]) flush_tier(m, t);
+    return m->moved;
+}
+
+/* ---- opening, closing ---- */
+
+void mover_begin(struct mover *m, struct cache_op *op) {
+    struct transfer *t = transfer_new(m);
+    t->op = op;
+    t->issue_ns = run_clock_now(m->setup.clock);
+    t->leg[KVF_DIR_READ].tier = op->from;
+    t->leg[KVF_DIR_WRITE].tier = op->to;
+    bool instant = true;
+    for (int d = 0; d < KVF_DIRS; d++) {
+        int tier = t->leg[d].tier;
+        if (tier < 0) continue;
+        t->leg[d].timed = !(m->caps[tier] & TIER_HOLDS_BYTES);
+        /* the write of a move begins with its first byte, everything else now */
+        if (d == KVF_DIR_READ || op->from < 0) t->leg[d].start_ns = t->issue_ns;
+        instant = instant && (m->caps[tier] & TIER_INSTANT) != 0;
+    }
+    list_append(&m->waiting[!instant], t);
+}
+
+void mover_stop(struct mover *m) {
+    m->stopped = true;
+    /* what was not submitted yet never will be */
+    for (int tier = 0; tier < KVF_TIERS; tier++) {
+        struct tier_chunk *c = m->pending[tier].head, *next;
+        chunk_list_init(&m->pending[tier]);
+        for (; c; c = next) {
+            next = c->next;
+            struct transfer *t = chunk_transfer(c);
+            t->leg[c->dir].out--;
+            if (c->buf) {
+                staging_give(m, c->owner);
+                t->held--;
+            }
+            if (!t->listed) list_append(&m->waiting[0], t);
+        }
+    }
+    for (int which = 0; which < 2; which++)
+        for (struct transfer *t = m->waiting[which].head.next, *next; t != &m->waiting[which].head;
+             t = next) {
+            next = t->next;
+            transfer_settle(m, t);
+        }
+}
+
+bool mover_idle(const struct mover *m) {
+    return m->at_device == 0;
+}
+
+bool mover_has_work(const struct mover *m) {
+    if (m->stopped) return false;
+    bool copies = m->waiting[0].head.next != &m->waiting[0].head && m->landing;
+    bool disk = m->waiting[1].head.next != &m->waiting[1].head && (m->clean || m->dirty);
+    return copies || disk;
+}
+
+uint64_t mover_next_ns(const struct mover *m) {
+    uint64_t next = KVF_NEVER;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (!m->queue[t] || !m->setup.tiers[t]->ops->next_ns) continue;
+        uint64_t at = m->setup.tiers[t]->ops->next_ns(m->queue[t]);
+        if (at < next) next = at;
+    }
+    return next;
+}
+
+unsigned mover_fds(const struct mover *m, int fds[KVF_TIERS]) {
+    unsigned n = 0;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        int fd = m->queue[t] && m->setup.tiers[t]->ops->fd ? m->setup.tiers[t]->ops->fd(m->queue[t]) : -1;
+        if (fd >= 0) fds[n++] = fd;
+    }
+    return n;
+}
+
+/* Buffers stand in one mapping that starts at a huge page, so that pinning one costs few pages. */
+static int buffers_open(struct mover *m, struct err *e) {
+    const uint64_t huge = 2 * KVF_MIB;
+    m->buffer_count = m->setup.buffers + INSTANT_BUFFERS;
+    m->memory_len = m->buffer_count * m->io_size + huge;
+    m->memory = mmap(NULL, m->memory_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (m->memory == MAP_FAILED) {
+        m->memory = NULL;
+        return err_set(e, KVF_ERR_NOMEM,
+                       "no memory for %u staging buffers of worker %u; lower engine.staging", m->buffer_count,
+                       m->setup.worker);
+    }
+    uint8_t *base = (uint8_t *)(((uintptr_t)m->memory + huge - 1) & ~(uintptr_t)(huge - 1));
+    madvise(base, m->buffer_count * m->io_size, MADV_HUGEPAGE);
+    m->buffers = mem_zalloc(m->buffer_count, sizeof *m->buffers);
+    uint64_t blocks = m->io_size / PAYLOAD_BLOCK;
+    for (uint32_t i = 0; i < m->buffer_count; i++) {
+        struct staging *s = &m->buffers[i];
+        s->buf = base + i * m->io_size;
+        s->noise_block = (m->setup.worker * (uint64_t)m->buffer_count + i) * blocks;
+        s->instant = i < INSTANT_BUFFERS;
+        s->clean = true;
+        payload_prefill(m->setup.payload, s->buf, m->io_size, s->noise_block);
+        staging_give(m, s);
+    }
+    return 0;
+}
+
+int mover_open(struct mover **out, const struct mover_setup *setup, struct err *e) {
+    struct mover *m = mem_zalloc(1, sizeof *m);
+    m->setup = *setup;
+    m->io_size = setup->scenario->nvme.io_size;
+    list_init(&m->waiting[0]);
+    list_init(&m->waiting[1]);
+    int rc = buffers_open(m, e);
+    for (int t = 0; t < KVF_TIERS && rc == 0; t++) {
+        chunk_list_init(&m->pending[t]);
+        if (!setup->tiers[t]) continue;
+        const struct tier_ops *ops = setup->tiers[t]->ops;
+        m->caps[t] = ops->caps(setup->tiers[t]);
+        rc = ops->queue_open(setup->tiers[t], &m->queue[t], setup->worker, m->buffer_count, e);
+    }
+    if (rc != 0) {
+        mover_close(m);
+        return rc;
+    }
+    *out = m;
+    return 0;
+}
+
+void mover_close(struct mover *m) {
+    if (!m) return;
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (m->queue[t]) m->setup.tiers[t]->ops->queue_close(m->queue[t]);
+    for (size_t i = 0; i < m->slab_count; i++) free(m->slabs[i]);
+    free(m->slabs);
+    free(m->buffers);
+    if (m->memory) munmap(m->memory, m->memory_len);
+    free(m);
+}

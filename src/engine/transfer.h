@@ -1,0 +1,82 @@
+/* Entry operations as chunks. A mover belongs to one worker: it cuts reads, writes and moves into
+ * chunks of io_size, keeps the tiers' queues full across entry borders, stamps and checks payload,
+ * and times every operation. The bytes of any entry, however large, pass through the worker's few
+ * staging buffers.
+ *
+ *   read   tier ─► buffer (─► check)
+ *   write  noise in buffer, restamped ─► tier
+ *   move   tier ─► buffer ─► tier, chunk by chunk, so that both legs overlap
+ * A tier that keeps no bytes takes or gives the whole entry as one timed chunk, before (source) or
+ * after (destination) the bytes pass; what leaves it is stamped anew.
+ *
+ * A leg's device time is the union of the times in which a chunk of it was submitted and not
+ * complete; total is issue to completion; host is the difference. */
+#ifndef KVF_ENGINE_TRANSFER_H
+#define KVF_ENGINE_TRANSFER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "cache/cache.h"
+#include "metrics/counters.h"
+#include "scenario/scenario.h"
+#include "tier/payload.h"
+#include "tier/tier.h"
+
+struct transfer_leg {
+    int tier;            /* -1: this operation has no such leg */
+    bool timed;          /* its tier keeps no bytes */
+    bool begun;          /* tier ops begin was called */
+    uint32_t out;        /* chunks made for it and not complete */
+    uint32_t at_device;  /* of which submitted */
+    uint64_t done_bytes; /* of completed chunks */
+    uint64_t start_ns;   /* when the leg could begin */
+    uint64_t since_ns;   /* of the present stretch at the device */
+    uint64_t device_ns;
+    uint64_t end_ns; /* completion of its last chunk */
+};
+
+struct transfer {
+    struct cache_op *op;
+    struct transfer *prev, *next;
+    struct transfer_leg leg[KVF_DIRS]; /* READ: from the source, WRITE: to the destination */
+    uint64_t issue_ns;
+    uint64_t next_offset; /* of the next chunk to issue */
+    uint32_t held;        /* buffers that carry chunks of it */
+    int error;            /* first errno; EBADMSG: data was not what was written */
+    enum kvf_dir error_dir;
+    bool listed; /* on a list of transfers with chunks left to issue */
+    struct tier_chunk timed_chunk;
+};
+
+struct mover;
+struct mover_setup {
+    const struct scenario *scenario;
+    const struct run_clock *clock;
+    const struct payload *payload;
+    struct tier *const *tiers; /* KVF_TIERS; NULL: off */
+    struct counters *counters;
+    uint32_t worker;
+    uint32_t buffers; /* staging buffers for tiers that need waiting, at least 1 */
+    /* The operation has ended; the transfer is gone after the call. error: 0 or an errno; abandoned:
+     * cut off by mover_stop. `what` is a sentence when there was an error. */
+    void (*done)(void *ctx, const struct transfer *t, bool abandoned, const char *what);
+    void *ctx;
+};
+
+/* All by the worker's thread. */
+int mover_open(struct mover **out, const struct mover_setup *setup, struct err *e);
+void mover_close(struct mover *m);                      /* takes NULL; nothing may be at a device */
+void mover_begin(struct mover *m, struct cache_op *op); /* a READY operation */
+/* Reaps, issues, submits; calls done(). `issue` false: only reaps. Returns whether anything moved. */
+bool mover_pump(struct mover *m, bool issue);
+/* No chunk is issued any more; operations end (abandoned) when their last chunk has returned. */
+void mover_stop(struct mover *m);
+bool mover_idle(const struct mover *m);        /* nothing at a device */
+uint64_t mover_next_ns(const struct mover *m); /* run time of the next timed completion, or KVF_NEVER */
+unsigned mover_fds(const struct mover *m, int fds[KVF_TIERS]);
+bool mover_has_work(const struct mover *m); /* chunks could be issued without anything completing */
+
+#endif

@@ -1,0 +1,313 @@
+/* A worker is an event loop: it takes requests that got a slot and operations that became ready,
+ * moves chunks, rings timers, and sleeps only when nothing of all that can be done. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "engine/core.h"
+#include "engine/tracelog.h"
+
+enum { CPU_EVERY = 64 }; /* loops between looks at the thread's CPU clock */
+
+static struct worker *worker_of(struct executor *x) {
+    return (struct worker *)x;
+}
+
+/* ---- mailboxes: stacks that many push and the worker takes whole ---- */
+
+void worker_wake(struct worker *w) {
+    uint64_t one = 1;
+    if (atomic_exchange(&w->sleeping, 0)) (void)!write(w->wake_fd, &one, sizeof one);
+}
+
+void worker_post_flight(struct worker *w, struct flight *f) {
+    struct flight *head = atomic_load(&w->flights_in);
+    do f->next = head;
+    while (!atomic_compare_exchange_weak(&w->flights_in, &head, f));
+    worker_wake(w);
+}
+
+void worker_post_op(struct worker *w, struct cache_op *op) {
+    struct cache_op *head = atomic_load(&w->ops_in);
+    do op->next = head;
+    while (!atomic_compare_exchange_weak(&w->ops_in, &head, op));
+    worker_wake(w);
+}
+
+static void run_append(struct worker *w, struct cache_op *op) {
+    op->next = NULL;
+    *w->run_tail = op;
+    w->run_tail = &op->next;
+}
+
+static struct flight *flights_take(struct worker *w) {
+    struct flight *f = atomic_exchange(&w->flights_in, NULL), *in_order = NULL, *next;
+    for (; f; f = next) {
+        next = f->next;
+        f->next = in_order;
+        in_order = f;
+    }
+    return in_order;
+}
+
+static void ops_take(struct worker *w) {
+    struct cache_op *op = atomic_exchange(&w->ops_in, NULL), *in_order = NULL, *next;
+    for (; op; op = next) {
+        next = op->next;
+        op->next = in_order;
+        in_order = op;
+    }
+    for (op = in_order; op; op = next) {
+        next = op->next;
+        run_append(w, op);
+    }
+}
+
+/* ---- what the pipeline asks of its executor ---- */
+
+static uint64_t worker_now(struct executor *x) {
+    return engine_now(worker_of(x)->engine);
+}
+
+static void worker_enter(struct executor *x) {
+    pthread_mutex_lock(&worker_of(x)->engine->cache_lock);
+}
+
+static void worker_leave(struct executor *x) {
+    struct worker *w = worker_of(x);
+    struct engine *e = w->engine;
+    struct cache_op *others = NULL, **tail = &others, *op, *next;
+    while ((op = cache_next_ready(e->cache)) != NULL) {
+        if (op->worker == x->worker) {
+            run_append(w, op);
+        } else {
+            op->next = NULL;
+            *tail = op;
+            tail = &op->next;
+        }
+    }
+    pthread_mutex_unlock(&e->cache_lock);
+    for (op = others; op; op = next) {
+        next = op->next;
+        worker_post_op(&e->workers[op->worker], op);
+    }
+}
+
+static void worker_waits(struct executor *x, struct cache_op *op) {
+    struct worker *w = worker_of(x);
+    op->wait_next = NULL;
+    op->wait_prev = w->waits_last;
+    if (w->waits_last)
+        w->waits_last->wait_next = op;
+    else
+        w->waits = op;
+    w->waits_last = op;
+}
+
+static void wait_over(struct worker *w, struct cache_op *op) {
+    if (op->deadline_ns == 0) return;
+    if (op->wait_prev)
+        op->wait_prev->wait_next = op->wait_next;
+    else
+        w->waits = op->wait_next;
+    if (op->wait_next)
+        op->wait_next->wait_prev = op->wait_prev;
+    else
+        w->waits_last = op->wait_prev;
+}
+
+static void worker_timer(struct executor *x, struct flight *f, uint64_t at_ns) {
+    f->timer_ns = at_ns;
+    heap_push(&worker_of(x)->timers, at_ns, f->req.id, f);
+}
+
+static void worker_done(struct executor *x, struct flight *f) {
+    struct worker *w = worker_of(x);
+    if (!f->internal) tracelog_request(w->engine->log, x->worker, f, worker_now(x));
+    dispatch_done(w->engine, w, f);
+}
+
+static void worker_error(struct executor *x, const char *sentence) {
+    engine_error(worker_of(x)->engine, sentence);
+}
+
+static const struct executor_ops worker_executor_ops = {.now = worker_now,
+                                                        .enter = worker_enter,
+                                                        .leave = worker_leave,
+                                                        .waits = worker_waits,
+                                                        .timer = worker_timer,
+                                                        .done = worker_done,
+                                                        .error = worker_error};
+
+/* ---- the loop ---- */
+
+static void transfer_done(void *ctx, const struct transfer *t, bool abandoned, const char *what) {
+    struct worker *w = ctx;
+    bool failed = t->error != 0;
+    if (failed) w->x.ops->error(&w->x, what);
+    tracelog_op(w->engine->log, w->x.worker, t->op, failed || abandoned ? NULL : t);
+    pipeline_op_done(&w->engine->pipeline, &w->x, t->op,
+                     failed      ? CACHE_FAILED
+                     : abandoned ? CACHE_ABANDONED
+                                 : CACHE_DONE);
+}
+
+/* Begins what became ready. An operation that has nothing to move ends here. */
+static bool run_ready(struct worker *w) {
+    bool any = w->run != NULL;
+    while (w->run) {
+        struct cache_op *op = w->run;
+        w->run = op->next;
+        if (!w->run) w->run_tail = &w->run;
+        wait_over(w, op);
+        if (op->kind == CACHE_OP_WAIT || op->failed_wait || w->x.stopping) {
+            bool ended = op->kind == CACHE_OP_WAIT && !op->failed_wait;
+            if (op->kind != CACHE_OP_WAIT) tracelog_op(w->engine->log, w->x.worker, op, NULL);
+            pipeline_op_done(&w->engine->pipeline, &w->x, op, ended ? CACHE_DONE : CACHE_ABANDONED);
+        } else {
+            mover_begin(w->mover, op);
+        }
+    }
+    return any;
+}
+
+static bool run_timers(struct worker *w, uint64_t now) {
+    struct heap_item item;
+    bool any = false;
+    while (heap_min_key(&w->timers) <= now && heap_pop(&w->timers, &item)) {
+        pipeline_timer(&w->engine->pipeline, &w->x, item.item);
+        any = true;
+    }
+    return any;
+}
+
+/* Waits whose time is up. The list is by deadline but for waits that inherited an earlier one, which
+ * are late by no more than the head's remaining time. */
+static bool run_deadlines(struct worker *w, uint64_t now) {
+    if (!w->waits || (w->waits->deadline_ns > now && !w->x.stopping)) return false;
+    worker_enter(&w->x);
+    bool any = false;
+    for (struct cache_op *op = w->waits; op && (op->deadline_ns <= now || w->x.stopping); op = op->wait_next)
+        any = cache_cancel(w->engine->cache, op) || any;
+    worker_leave(&w->x);
+    return any;
+}
+
+static uint64_t next_event_ns(const struct worker *w) {
+    uint64_t next = mover_next_ns(w->mover), timer = heap_min_key(&w->timers);
+    if (timer < next) next = timer;
+    if (w->waits && w->waits->deadline_ns < next) next = w->waits->deadline_ns;
+    return next;
+}
+
+static void worker_sleep(struct worker *w, bool paused) {
+    int fds[KVF_TIERS];
+    struct pollfd p[KVF_TIERS + 1] = {{.fd = w->wake_fd, .events = POLLIN}};
+    unsigned n = mover_fds(w->mover, fds);
+    for (unsigned i = 0; i < n; i++) p[i + 1] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+    atomic_store(&w->sleeping, 1);
+    if (atomic_load(&w->flights_in) || atomic_load(&w->ops_in) ||
+        atomic_load(&w->engine->stopping) != w->x.stopping) {
+        atomic_store(&w->sleeping, 0);
+        return;
+    }
+    struct timespec limit, *timeout = NULL;
+    uint64_t next = next_event_ns(w);
+    if (next != KVF_NEVER && !paused) {
+        uint64_t now = engine_now(w->engine), wait = next > now ? next - now : 0;
+        limit = (struct timespec){(time_t)(wait / KVF_NS_PER_S), (long)(wait % KVF_NS_PER_S)};
+        timeout = &limit;
+    }
+    ppoll(p, n + 1, timeout, NULL);
+    atomic_store(&w->sleeping, 0);
+    if (p[0].revents & POLLIN) {
+        uint64_t count;
+        (void)!read(w->wake_fd, &count, sizeof count);
+    }
+}
+
+static bool worker_turn(struct worker *w, bool paused) {
+    struct engine *e = w->engine;
+    uint64_t now = engine_now(e);
+    bool any = mover_pump(w->mover, false);
+    if (paused && !w->x.stopping) return any;
+    ops_take(w);
+    for (struct flight *f = flights_take(w), *next; f; f = next) {
+        next = f->next;
+        any = true;
+        if (!w->x.stopping) pipeline_start(&e->pipeline, &w->x, f);
+    }
+    if (!w->x.stopping) any = run_timers(w, now) || any;
+    any = run_deadlines(w, now) || any;
+    any = run_ready(w) || any;
+    return mover_pump(w->mover, true) || any;
+}
+
+static bool worker_finished(const struct worker *w) {
+    return w->x.stopping && atomic_load(&w->engine->drained) && mover_idle(w->mover) && !w->run &&
+           !w->waits && !atomic_load(&w->ops_in);
+}
+
+static void *worker_main(void *arg) {
+    struct worker *w = arg;
+    struct engine *e = w->engine;
+    char name[16];
+    snprintf(name, sizeof name, "kvfall-work-%u", w->x.worker);
+    pthread_setname_np(pthread_self(), name);
+    prctl(PR_SET_TIMERSLACK, 10000, 0, 0, 0);
+    for (unsigned turn = 0; !worker_finished(w); turn++) {
+        if (!w->x.stopping && atomic_load(&e->stopping)) {
+            w->x.stopping = true;
+            mover_stop(w->mover);
+        }
+        bool paused = run_clock_paused(&e->clock);
+        bool any = worker_turn(w, paused);
+        if (!any || turn % CPU_EVERY == 0)
+            atomic_store_explicit(&w->x.counters->cpu_ns, clock_thread_cpu_ns(), memory_order_relaxed);
+        if (!any && !worker_finished(w)) worker_sleep(w, paused && !w->x.stopping);
+    }
+    return NULL;
+}
+
+static uint32_t buffers_per_worker(const struct scenario *s, uint32_t workers) {
+    uint64_t n = s->engine.staging_bytes / workers / s->nvme.io_size;
+    if (n > s->nvme.io_depth) n = s->nvme.io_depth;
+    return n > 0 ? (uint32_t)n : 1;
+}
+
+int worker_start(struct engine *e, struct worker *w, uint32_t index, struct err *err) {
+    w->engine = e;
+    w->x = (struct executor){.ops = &worker_executor_ops, .counters = &e->counters[index], .worker = index};
+    w->run_tail = &w->run;
+    w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (w->wake_fd < 0)
+        return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for worker %u", index);
+    struct mover_setup setup = {.scenario = e->s,
+                                .clock = &e->clock,
+                                .payload = e->payload,
+                                .tiers = e->tiers,
+                                .counters = w->x.counters,
+                                .worker = index,
+                                .buffers = buffers_per_worker(e->s, e->worker_count),
+                                .done = transfer_done,
+                                .ctx = w};
+    int rc = mover_open(&w->mover, &setup, err);
+    if (rc != 0) return rc;
+    rc = pthread_create(&w->thread, NULL, worker_main, w);
+    if (rc != 0) return err_set_errno(err, KVF_ERR_IO, rc, "cannot start worker %u", index);
+    w->started = true;
+    return 0;
+}
+
+void worker_join(struct worker *w) {
+    if (w->started) pthread_join(w->thread, NULL);
+    w->started = false;
+    mover_close(w->mover);
+    w->mover = NULL;
+    heap_free(&w->timers);
+    if (w->engine && w->wake_fd >= 0) close(w->wake_fd);
+}

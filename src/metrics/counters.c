@@ -1,0 +1,131 @@
+#include "metrics/counters.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define X(id, name) name,
+static const char *const latency_names[] = {REQUEST_LATENCY_LIST(X)};
+#undef X
+
+const char *request_latency_name(enum request_latency l) {
+    return (unsigned)l < REQUEST_LATENCIES ? latency_names[l] : "?";
+}
+
+/* struct counters is plain counters, then histograms, then the classes: the first two are walked
+ * as arrays, so that a field added to the struct is summed without another line here. */
+enum {
+    SCALARS = offsetof(struct counters, latency) / sizeof(uint64_t),
+    HISTOGRAMS =
+        (offsetof(struct counters, klass) - offsetof(struct counters, latency)) / sizeof(struct histogram),
+};
+static_assert(sizeof(_Atomic uint64_t) == sizeof(uint64_t), "counters are plain words");
+static_assert(offsetof(struct counters, latency) % sizeof(uint64_t) == 0, "plain counters come first");
+static_assert((offsetof(struct counters, klass) - offsetof(struct counters, latency)) %
+                      sizeof(struct histogram) ==
+                  0,
+              "histograms follow each other");
+
+static _Atomic uint64_t *scalar(struct counters *c, size_t i) {
+    return (_Atomic uint64_t *)(void *)((char *)c + i * sizeof(uint64_t));
+}
+
+static const _Atomic uint64_t *scalar_const(const struct counters *c, size_t i) {
+    return (const _Atomic uint64_t *)(const void *)((const char *)c + i * sizeof(uint64_t));
+}
+
+static struct histogram *member(struct counters *c, size_t i) {
+    return (struct histogram *)(void *)((char *)c + offsetof(struct counters, latency)) + i;
+}
+
+static const struct histogram *member_const(const struct counters *c, size_t i) {
+    return (const struct histogram *)(const void *)((const char *)c + offsetof(struct counters, latency)) + i;
+}
+
+/* Pages of the kernel's zeroes until they are written: what is never used is never resident. Huge
+ * pages would make all of it resident at the first write. */
+struct counters *counters_new(unsigned count) {
+    size_t bytes = (size_t)(count ? count : 1) * sizeof(struct counters);
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return NULL;
+    (void)madvise(p, bytes, MADV_NOHUGEPAGE);
+    return p;
+}
+
+void counters_free(struct counters *c, unsigned count) {
+    if (c) (void)munmap(c, (size_t)(count ? count : 1) * sizeof(struct counters));
+}
+
+/* Empties without touching the pages of what is empty. */
+static void histogram_clear(struct histogram *h) {
+    uint32_t hi = atomic_load_explicit(&h->hi, memory_order_relaxed);
+    uint32_t lo = atomic_load_explicit(&h->lo, memory_order_relaxed);
+    if (hi == 0) return;
+    memset(&h->bucket[lo], 0, (hi - lo) * sizeof h->bucket[0]);
+    memset(h, 0, offsetof(struct histogram, bucket));
+}
+
+/* Writing what is there already would make the page of an unused class resident. */
+static void set(_Atomic uint64_t *v, uint64_t n) {
+    if (counters_get(v) != n) atomic_store_explicit(v, n, memory_order_relaxed);
+}
+
+static void class_add(struct counters_class *sum, const struct counters_class *k) {
+    set(&sum->done, counters_get(&sum->done) + counters_get(&k->done));
+    set(&sum->failed, counters_get(&sum->failed) + counters_get(&k->failed));
+    set(&sum->met, counters_get(&sum->met) + counters_get(&k->met));
+    histogram_add(&sum->e2e, &k->e2e);
+    histogram_add(&sum->ttft, &k->ttft);
+}
+
+static void class_clear(struct counters_class *k) {
+    set(&k->done, 0);
+    set(&k->failed, 0);
+    set(&k->met, 0);
+    histogram_clear(&k->e2e);
+    histogram_clear(&k->ttft);
+}
+
+void counters_sum(struct counters *sum, const struct counters *c, unsigned count) {
+    for (size_t i = 0; i < SCALARS; i++) {
+        uint64_t n = 0;
+        for (unsigned w = 0; w < count; w++) n += counters_get(scalar_const(&c[w], i));
+        atomic_store_explicit(scalar(sum, i), n, memory_order_relaxed);
+    }
+    for (size_t i = 0; i < HISTOGRAMS; i++) {
+        histogram_clear(member(sum, i));
+        for (unsigned w = 0; w < count; w++) histogram_add(member(sum, i), member_const(&c[w], i));
+    }
+    for (size_t k = 0; k < KVF_CLASSES_MAX; k++) {
+        class_clear(&sum->klass[k]);
+        for (unsigned w = 0; w < count; w++) class_add(&sum->klass[k], &c[w].klass[k]);
+    }
+}
+
+static void less(_Atomic uint64_t *v, const _Atomic uint64_t *earlier) {
+    set(v, counters_get(v) - counters_get(earlier));
+}
+
+/* Nothing to take away: leave the pages of an unused histogram alone. */
+static void histogram_less(struct histogram *h, const struct histogram *earlier) {
+    if (atomic_load_explicit(&earlier->hi, memory_order_relaxed)) histogram_subtract(h, earlier);
+}
+
+void counters_subtract(struct counters *sum, const struct counters *earlier) {
+    uint64_t in_flight[KVF_TIERS];
+
+    for (size_t t = 0; t < KVF_TIERS; t++) in_flight[t] = counters_get(&sum->chunks_in_flight[t]);
+    for (size_t i = 0; i < SCALARS; i++) less(scalar(sum, i), scalar_const(earlier, i));
+    for (size_t t = 0; t < KVF_TIERS; t++)
+        atomic_store_explicit(&sum->chunks_in_flight[t], in_flight[t], memory_order_relaxed);
+    for (size_t i = 0; i < HISTOGRAMS; i++) histogram_less(member(sum, i), member_const(earlier, i));
+    for (size_t k = 0; k < KVF_CLASSES_MAX; k++) {
+        struct counters_class *now = &sum->klass[k];
+        const struct counters_class *then = &earlier->klass[k];
+        less(&now->done, &then->done);
+        less(&now->failed, &then->failed);
+        less(&now->met, &then->met);
+        histogram_less(&now->e2e, &then->e2e);
+        histogram_less(&now->ttft, &then->ttft);
+    }
+}

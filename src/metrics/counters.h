@@ -1,0 +1,82 @@
+/* What one worker thread counts: padded, one writer (the worker), relaxed atomics, read by the
+ * sampler alone. */
+#ifndef KVF_METRICS_COUNTERS_H
+#define KVF_METRICS_COUNTERS_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/terms.h"
+#include "metrics/histogram.h"
+
+/* Latencies of a request, per request; names are metric prefixes. */
+#define REQUEST_LATENCY_LIST(X)                                                                              \
+    X(E2E, "e2e")                                                                                            \
+    X(TTFT, "ttft")                                                                                          \
+    X(QUEUE_WAIT, "queue_wait")                                                                              \
+    X(STORAGE_IO, "storage_io")                                                                              \
+    X(GENERATION, "generation")                                                                              \
+    X(TPOT, "tpot")
+#define X(id, name) REQUEST_LATENCY_##id,
+enum request_latency { REQUEST_LATENCY_LIST(X) REQUEST_LATENCIES };
+#undef X
+const char *request_latency_name(enum request_latency l);
+
+/* Per-tier totals of one cause and direction. Bytes count per completed chunk, ops per completed
+ * entry. */
+struct counters_io {
+    _Atomic uint64_t ops;
+    _Atomic uint64_t bytes;
+};
+
+struct counters_class {
+    _Atomic uint64_t done;
+    _Atomic uint64_t failed;
+    _Atomic uint64_t met; /* of done: inside the P95 target of its class */
+    struct histogram e2e;
+    struct histogram ttft;
+};
+
+struct counters {
+    alignas(64) struct counters_io io[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
+    _Atomic uint64_t errors[KVF_TIERS][KVF_DIRS]; /* entry operations that failed */
+    _Atomic uint64_t verified[KVF_TIERS];         /* blocks checked */
+    _Atomic uint64_t mismatched[KVF_TIERS];       /* blocks that were not what was written */
+    _Atomic uint64_t unverified[KVF_TIERS];       /* entry reads of emulated tiers under verify */
+    _Atomic uint64_t requests_done;
+    _Atomic uint64_t requests_failed;
+    _Atomic uint64_t tokens_generated;
+    _Atomic uint64_t context_tokens; /* of the requests done */
+    _Atomic uint64_t prompt_seen;    /* requests that start with a shared prompt */
+    _Atomic uint64_t prompt_hits;    /* of which found it resident, all of it */
+    _Atomic uint64_t prompt_rebuilt; /* of which wrote it, or a part, again */
+    _Atomic uint64_t cpu_ns;         /* of the thread, set by itself now and then */
+    _Atomic uint64_t chunks_in_flight[KVF_TIERS];
+    struct histogram latency[REQUEST_LATENCIES];
+    struct histogram op_total[KVF_TIERS][KVF_DIRS];  /* entry operation: issue to completion, ns */
+    struct histogram op_device[KVF_TIERS][KVF_DIRS]; /* of which at the device, ns */
+    struct histogram op_host[KVF_TIERS][KVF_DIRS];   /* the rest, ns */
+    struct histogram op_cause[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
+    struct histogram entry_bytes; /* sizes of entries written by requests */
+    struct counters_class klass[KVF_CLASSES_MAX];
+};
+
+/* One zeroed, initialised block of `count` counters; NULL when memory is exhausted. The memory is
+ * touched lazily: unused histograms cost nothing. */
+struct counters *counters_new(unsigned count);
+void counters_free(struct counters *c, unsigned count);
+/* sum (private to the caller) = total over `count` writers; subtract takes an earlier sum away, but
+ * leaves chunks_in_flight, which says how many there are now. */
+void counters_sum(struct counters *sum, const struct counters *c, unsigned count);
+void counters_subtract(struct counters *sum, const struct counters *earlier);
+
+/* The writer's own additions: plain load, add, store. */
+static inline void counters_add(_Atomic uint64_t *v, uint64_t n) {
+    atomic_store_explicit(v, atomic_load_explicit(v, memory_order_relaxed) + n, memory_order_relaxed);
+}
+static inline uint64_t counters_get(const _Atomic uint64_t *v) {
+    return atomic_load_explicit(v, memory_order_relaxed);
+}
+
+#endif

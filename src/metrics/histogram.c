@@ -1,0 +1,246 @@
+#include "metrics/histogram.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { LINEAR = 1 << (HISTOGRAM_SUB_BITS + 1), SUB_MASK = (1 << HISTOGRAM_SUB_BITS) - 1, FORM_VERSION = 1 };
+
+static_assert(HISTOGRAM_BUCKETS == LINEAR + (HISTOGRAM_MAX_BITS - HISTOGRAM_SUB_BITS - 1) * (SUB_MASK + 1),
+              "the last octave ends at 2^HISTOGRAM_MAX_BITS");
+
+#define VALUE_LIMIT (UINT64_C(1) << HISTOGRAM_MAX_BITS)
+
+#define LOAD(v)     atomic_load_explicit(&(v), memory_order_relaxed)
+#define STORE(v, n) atomic_store_explicit(&(v), (n), memory_order_relaxed)
+
+/* A value of the octave [2^k, 2^(k+1)), k > SUB_BITS, keeps its SUB_BITS + 1 leading bits; the
+ * buckets of one octave follow those of the one below without a gap. */
+uint32_t histogram_bucket_of(uint64_t value) {
+    if (value < LINEAR) return (uint32_t)value;
+    if (value >= VALUE_LIMIT) return HISTOGRAM_BUCKETS - 1;
+    uint32_t shift = 63 - (uint32_t)__builtin_clzll(value) - HISTOGRAM_SUB_BITS;
+    return (shift << HISTOGRAM_SUB_BITS) + (uint32_t)(value >> shift);
+}
+
+uint64_t histogram_bucket_low(uint32_t bucket) {
+    if (bucket < LINEAR) return bucket;
+    uint32_t shift = (bucket >> HISTOGRAM_SUB_BITS) - 1;
+    return (uint64_t)((1U << HISTOGRAM_SUB_BITS) + (bucket & SUB_MASK)) << shift;
+}
+
+uint64_t histogram_bucket_high(uint32_t bucket) {
+    if (bucket < LINEAR) return bucket;
+    uint32_t shift = (bucket >> HISTOGRAM_SUB_BITS) - 1;
+    return histogram_bucket_low(bucket) + ((UINT64_C(1) << shift) - 1);
+}
+
+static double bucket_middle(uint32_t bucket) {
+    return ((double)histogram_bucket_low(bucket) + (double)histogram_bucket_high(bucket)) / 2;
+}
+
+void histogram_init(struct histogram *h) {
+    memset(h, 0, sizeof *h);
+}
+
+/* `lo` goes before `hi`: a reader that sees the first `hi` with the zero of an untouched `lo`
+ * merely looks at more buckets than it needs. */
+static void bracket(struct histogram *h, uint32_t lo, uint32_t hi) {
+    uint32_t end = LOAD(h->hi);
+    if (end == 0 || lo < LOAD(h->lo)) STORE(h->lo, lo);
+    if (hi > end) STORE(h->hi, hi);
+}
+
+void histogram_record(struct histogram *h, uint64_t value) {
+    uint32_t b = histogram_bucket_of(value);
+    STORE(h->bucket[b], LOAD(h->bucket[b]) + 1);
+    STORE(h->sum, LOAD(h->sum) + value);
+    STORE(h->count, LOAD(h->count) + 1);
+    bracket(h, b, b + 1);
+}
+
+void histogram_add(struct histogram *dst, const struct histogram *src) {
+    uint32_t hi = LOAD(src->hi);
+    uint32_t lo = LOAD(src->lo);
+    uint64_t added = 0;
+
+    if (lo >= hi) return;
+    for (uint32_t b = lo; b < hi; b++) {
+        uint64_t n = LOAD(src->bucket[b]);
+        STORE(dst->bucket[b], LOAD(dst->bucket[b]) + n);
+        added += n;
+    }
+    if (added == 0) return;
+    STORE(dst->count, LOAD(dst->count) + added);
+    STORE(dst->sum, LOAD(dst->sum) + LOAD(src->sum));
+    bracket(dst, lo, hi);
+}
+
+void histogram_subtract(struct histogram *dst, const struct histogram *src) {
+    uint32_t hi = LOAD(src->hi);
+    uint32_t lo = LOAD(src->lo);
+    uint64_t taken = 0;
+
+    for (uint32_t b = lo; b < hi; b++) {
+        uint64_t n = LOAD(src->bucket[b]);
+        STORE(dst->bucket[b], LOAD(dst->bucket[b]) - n);
+        taken += n;
+    }
+    STORE(dst->count, LOAD(dst->count) - taken);
+    STORE(dst->sum, LOAD(dst->sum) - LOAD(src->sum));
+    /* An interval uses fewer buckets than the run: draw the bracket in for those who read on. */
+    for (hi = LOAD(dst->hi), lo = LOAD(dst->lo); hi > lo && LOAD(dst->bucket[hi - 1]) == 0;) hi--;
+    while (lo < hi && LOAD(dst->bucket[lo]) == 0) lo++;
+    bool empty = lo >= hi;
+    STORE(dst->lo, empty ? 0 : lo);
+    STORE(dst->hi, empty ? 0 : hi);
+    if (empty) STORE(dst->sum, 0); /* of an addition that was seen half done */
+}
+
+void histogram_copy(struct histogram *dst, const struct histogram *src) {
+    histogram_init(dst);
+    histogram_add(dst, src);
+}
+
+uint64_t histogram_count(const struct histogram *h) {
+    return LOAD(h->count);
+}
+
+double histogram_mean(const struct histogram *h) {
+    unsigned __int128 least = 0, most = 0;
+    uint64_t count = 0;
+
+    for (uint32_t b = LOAD(h->lo), hi = LOAD(h->hi); b < hi; b++) {
+        uint64_t n = LOAD(h->bucket[b]);
+        uint64_t high = b == HISTOGRAM_BUCKETS - 1 ? UINT64_MAX : histogram_bucket_high(b);
+        least += (unsigned __int128)n * histogram_bucket_low(b);
+        most += (unsigned __int128)n * high;
+        count += n;
+    }
+    if (count == 0) return (double)NAN;
+    unsigned __int128 sum = LOAD(h->sum);
+    sum = sum < least ? least : sum > most ? most : sum;
+    return (double)sum / (double)count;
+}
+
+/* The bucket in which the value of the given rank (from 1) lies; the last used if there are fewer. */
+static uint32_t bucket_of_rank(const struct histogram *h, uint64_t rank) {
+    uint64_t seen = 0;
+    uint32_t last = 0;
+
+    for (uint32_t b = LOAD(h->lo), hi = LOAD(h->hi); b < hi; b++) {
+        uint64_t n = LOAD(h->bucket[b]);
+        if (n == 0) continue;
+        seen += n;
+        last = b;
+        if (seen >= rank) break;
+    }
+    return last;
+}
+
+double histogram_quantile(const struct histogram *h, double q) {
+    uint64_t count = histogram_count(h);
+    if (count == 0 || isnan(q)) return (double)NAN;
+    /* 0.07 x 100 is a little over 7 in binary and must not become rank 8. */
+    double exact = q * (double)count;
+    double rank = ceil(exact - exact * 0x1p-50);
+    if (rank < 1) rank = 1;
+    return bucket_middle(bucket_of_rank(h, rank >= (double)count ? count : (uint64_t)rank));
+}
+
+double histogram_min(const struct histogram *h) {
+    return histogram_count(h) ? bucket_middle(bucket_of_rank(h, 1)) : (double)NAN;
+}
+
+double histogram_max(const struct histogram *h) {
+    uint64_t count = histogram_count(h);
+    return count ? bucket_middle(bucket_of_rank(h, count)) : (double)NAN;
+}
+
+double histogram_share_below(const struct histogram *h, uint64_t limit) {
+    uint64_t below = 0, count = 0;
+
+    for (uint32_t b = LOAD(h->lo), hi = LOAD(h->hi); b < hi; b++) {
+        uint64_t n = LOAD(h->bucket[b]);
+        count += n;
+        if (histogram_bucket_high(b) <= limit) below += n;
+    }
+    return count ? (double)below / (double)count : (double)NAN;
+}
+
+struct coder {
+    uint8_t *out;
+    size_t cap, len; /* len counts on beyond cap: it is what is needed */
+};
+
+static void put_byte(struct coder *c, uint8_t byte) {
+    if (c->len < c->cap) c->out[c->len] = byte;
+    c->len++;
+}
+
+/* Seven bits a byte, least first, the high bit on all but the last. */
+static void put_varint(struct coder *c, uint64_t v) {
+    for (; v >= 0x80; v >>= 7) put_byte(c, (uint8_t)(v | 0x80));
+    put_byte(c, (uint8_t)v);
+}
+
+/* -1 at the end of the bytes, beyond 64 bits, or in a form longer than need be. */
+static int get_varint(const uint8_t **p, const uint8_t *end, uint64_t *v) {
+    *v = 0;
+    for (unsigned shift = 0; *p < end && shift < 64; shift += 7) {
+        uint8_t byte = *(*p)++;
+        if (shift == 63 && byte > 1) return -1;
+        *v |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80)) return byte == 0 && shift > 0 ? -1 : 0;
+    }
+    return -1;
+}
+
+size_t histogram_encode(const struct histogram *h, uint8_t *out, size_t cap) {
+    struct coder c = {.out = out, .cap = cap};
+    uint32_t next = 0, used = 0;
+
+    put_byte(&c, FORM_VERSION);
+    put_varint(&c, LOAD(h->sum));
+    for (uint32_t b = LOAD(h->lo), hi = LOAD(h->hi); b < hi; b++) {
+        uint64_t n = LOAD(h->bucket[b]);
+        if (n == 0) continue;
+        put_varint(&c, b - next);
+        put_varint(&c, n);
+        next = b + 1;
+        used++;
+    }
+    return used ? c.len : 0;
+}
+
+static int decode_buckets(struct histogram *h, const uint8_t *p, const uint8_t *end) {
+    uint64_t count = 0, next = 0;
+
+    while (p < end) {
+        uint64_t gap, n;
+        if (get_varint(&p, end, &gap) || get_varint(&p, end, &n)) return -1;
+        if (gap >= HISTOGRAM_BUCKETS - next || n == 0 || n > UINT64_MAX - count) return -1;
+        uint32_t b = (uint32_t)(next + gap);
+        STORE(h->bucket[b], n);
+        bracket(h, b, b + 1);
+        count += n;
+        next = b + 1;
+    }
+    STORE(h->count, count);
+    return count ? 0 : -1;
+}
+
+int histogram_decode(struct histogram *h, const uint8_t *data, size_t len) {
+    const uint8_t *p = data, *end = data + len;
+    uint64_t sum;
+
+    histogram_init(h);
+    if (len == 0) return 0;
+    if (*p++ != FORM_VERSION || get_varint(&p, end, &sum) || decode_buckets(h, p, end)) {
+        histogram_init(h);
+        return -1;
+    }
+    STORE(h->sum, sum);
+    return 0;
+}

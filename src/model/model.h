@@ -1,0 +1,55 @@
+/* Geometry of a model's KV cache: how many bytes a context takes. */
+#ifndef KVF_MODEL_MODEL_H
+#define KVF_MODEL_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define MODEL_DTYPE_LIST(X) X(FP32, "fp32", 4) X(BF16, "bf16", 2) X(FP16, "fp16", 2) X(FP8, "fp8", 1) X(INT8, "int8", 1)
+#define X(id, name, bytes) MODEL_DTYPE_##id,
+enum model_dtype { MODEL_DTYPE_LIST(X) MODEL_DTYPES };
+#undef X
+
+/* layers counts all; sliding_layers of them keep only the last `window` tokens. MLA models have
+ * kv_lora_rank > 0 and keep one latent of kv_lora_rank + rope_head_dim per layer and token. */
+struct model {
+    char preset[48];         /* name of the preset it started from */
+    uint32_t layers;
+    uint32_t sliding_layers; /* of layers; 0: all attend to everything */
+    uint32_t window;         /* tokens a sliding layer keeps; 0 with no sliding layers */
+    uint32_t kv_heads;
+    uint32_t head_dim;
+    uint32_t kv_lora_rank;   /* MLA; 0 for GQA and MHA */
+    uint32_t rope_head_dim;  /* MLA */
+    uint32_t hidden;         /* model width; 0 where unknown */
+    enum model_dtype dtype;  /* of the KV cache, not of the weights */
+};
+
+struct model_preset {
+    struct model model;
+    const char *note; /* one phrase for the table; "" */
+};
+extern const struct model_preset model_presets[];
+extern const size_t model_preset_count;
+
+const struct model_preset *model_find(const char *preset); /* NULL when unknown */
+const char *model_nearest(const char *name);               /* nearest preset name by edit distance, or NULL */
+const char *model_dtype_name(enum model_dtype d);
+uint32_t model_dtype_bytes(enum model_dtype d);
+/* 0, or -KVF_ERR_USAGE with a sentence when the geometry contradicts itself. */
+int model_check(const struct model *m, struct err *e);
+
+/* KV bytes of a context of `tokens` tokens as one of `tp` tensor-parallel ranks keeps it.
+ * GQA/MHA: layers x 2 x heads x head_dim x dtype, heads = max(1, kv_heads / tp); MLA: layers x
+ * (kv_lora_rank + rope_head_dim) x dtype, the same on every rank. Sliding layers count
+ * min(tokens, window). Sources: the models' published configurations. Any thread. */
+uint64_t model_kv_bytes(const struct model *m, uint32_t tp, uint64_t tokens);
+/* Of the tokens [first, first + count) of a context: model_kv_bytes(first + count) - (first). */
+uint64_t model_kv_bytes_range(const struct model *m, uint32_t tp, uint64_t first, uint64_t count);
+/* Flat figure: bytes a token costs while it is inside every window. */
+uint64_t model_bytes_per_token(const struct model *m, uint32_t tp);
+
+#endif

@@ -1,0 +1,211 @@
+#include "record/bottleneck.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/units.h"
+
+/* From here on a part is called the bottleneck. */
+#define DOMINANT 0.5
+/* A tier this full explains why the one below is used. */
+#define FULL 0.95
+
+struct text {
+    char *out;
+    size_t len, cap;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...) {
+    va_list ap;
+
+    if (t->len >= t->cap) return;
+    va_start(ap, fmt);
+    int n = vsnprintf(t->out + t->len, t->cap - t->len, fmt, ap);
+    va_end(ap);
+    if (n > 0) t->len += (size_t)n;
+}
+
+/* Part of a whole, 0 to 1; NaN when either is missing or there is no whole. Every comparison with
+ * it is then false, so that missing data is never the bottleneck. */
+static double share(double part, double whole) {
+    if (!(whole > 0) || isinf(whole) || isnan(part)) return (double)NAN;
+    return fmin(fmax(part / whole, 0), 1);
+}
+
+static double percent(double ratio) {
+    return round(100 * ratio);
+}
+
+/* "queue wait 274 s of 318 s mean end-to-end (86 %)" */
+static void add_part(struct text *t, const char *name, double part_ms, double e2e_ms) {
+    char part[24], whole[24];
+    add(t, "%s %s of %s mean end-to-end (%.0f %%)", name,
+        units_duration_human(part_ms * 1e6, part, sizeof part),
+        units_duration_human(e2e_ms * 1e6, whole, sizeof whole), percent(share(part_ms, e2e_ms)));
+}
+
+/* The tier and direction with most operation time. */
+struct leader {
+    bool found;
+    enum kvf_tier tier;
+    enum kvf_dir dir;
+    double share;        /* of all operation time */
+    double device_share; /* of its own time; NaN when missing */
+};
+
+static struct leader find_leader(const struct bottleneck_input *in) {
+    struct leader l = {.device_share = (double)NAN};
+    double total = 0, most = 0;
+
+    for (unsigned t = 0; t < KVF_TIERS; t++) {
+        for (unsigned d = 0; d < KVF_DIRS; d++) {
+            double s = in->op_s[t][d];
+            if (!(s > 0) || isinf(s)) continue;
+            total += s;
+            if (s <= most) continue;
+            most = s;
+            l.found = true;
+            l.tier = (enum kvf_tier)t;
+            l.dir = (enum kvf_dir)d;
+        }
+    }
+    if (!l.found) return l;
+    l.share = share(most, total);
+    l.device_share = share(in->device_s[l.tier][l.dir], most);
+    return l;
+}
+
+/* Whether what is known rules the drive out as the thing that keeps the slots. */
+static bool disk_acquitted(double storage_share, const struct leader *l) {
+    if (storage_share < DOMINANT) return true;
+    return l->found && (l->tier != KVF_TIER_NVME || l->device_share < DOMINANT);
+}
+
+/* "nvme reads, 71 % of storage time, 93 % of it at the device" and what explains it. */
+static void add_leader(struct text *t, const struct leader *l, const struct bottleneck_input *in) {
+    add(t, "%s %ss, %.0f %% of storage time", tier_name(l->tier), dir_name(l->dir), percent(l->share));
+    if (l->device_share >= DOMINANT) {
+        add(t, ", %.0f %% of it at the device", percent(l->device_share));
+        if (l->tier == KVF_TIER_NVME && in->device_busy_ratio >= 0)
+            add(t, " (disk %.0f %% busy)", percent(fmin(in->device_busy_ratio, 1)));
+    } else if (l->device_share < DOMINANT) {
+        add(t, ", %.0f %% of it on the host side", percent(1 - l->device_share));
+        if (in->host_cpu_ratio >= 0) add(t, " (CPUs %.0f %% busy)", percent(fmin(in->host_cpu_ratio, 1)));
+    }
+}
+
+/* Why the work lands below: faster tiers that are full, lookups that miss. */
+static void add_occupancy(struct text *t, const struct leader *l, const struct bottleneck_input *in) {
+    bool any = false;
+    for (unsigned i = 0; i < (unsigned)l->tier; i++) {
+        if (!(in->used_ratio[i] >= FULL)) continue;
+        add(t, "%s%s %.0f %%", any ? " and " : "; ", tier_name((enum kvf_tier)i),
+            percent(fmin(in->used_ratio[i], 1)));
+        any = true;
+    }
+    if (any) add(t, " full");
+    if (l->dir == KVF_DIR_WRITE && in->misses_ratio >= DOMINANT)
+        add(t, "; %.0f %% of lookups miss", percent(fmin(in->misses_ratio, 1)));
+}
+
+static void add_slots(struct text *t, const struct bottleneck_input *in) {
+    if (!(in->slots_ratio >= 0)) return;
+    double ratio = fmin(in->slots_ratio, 1);
+    if (in->slots)
+        add(t, "; %.0f of %.0f slots busy", round(ratio * (double)in->slots), (double)in->slots);
+    else
+        add(t, "; slots %.0f %% busy", percent(ratio));
+}
+
+static void add_backlog(struct text *t, const struct bottleneck_input *in) {
+    char count[24];
+    if (in->backlog) add(t, "; %s waiting", units_count_human((double)in->backlog, count, sizeof count));
+}
+
+/* The queue is the consequence of what the slots are busy with: that is named too, and the disk is
+ * acquitted only where it is not what keeps them. */
+static void overload(struct text *t, const struct bottleneck_input *in) {
+    struct leader l = find_leader(in);
+    double service_ms = in->e2e_ms - in->queue_ms;
+    double storage = share(in->storage_ms, service_ms);
+    double generation = share(in->generation_ms, service_ms);
+
+    add_part(t, "queue wait", in->queue_ms, in->e2e_ms);
+    add(t, ": overload%s", disk_acquitted(storage, &l) ? ", not the disk" : "");
+    add_slots(t, in);
+    if (storage >= DOMINANT && !(generation > storage)) {
+        add(t, "; service is %.0f %% storage", percent(storage));
+        if (l.found) {
+            add(t, ": ");
+            add_leader(t, &l, in);
+        }
+    } else if (generation >= DOMINANT) {
+        add(t, "; service is %.0f %% generation", percent(generation));
+    }
+    add_backlog(t, in);
+}
+
+static void storage_bound(struct text *t, const struct bottleneck_input *in) {
+    struct leader l = find_leader(in);
+
+    if (l.found) {
+        add_leader(t, &l, in);
+        add(t, "; ");
+    }
+    add_part(t, "storage I/O", in->storage_ms, in->e2e_ms);
+    if (l.found) add_occupancy(t, &l, in);
+}
+
+static void add_share(struct text *t, const char *name, double ratio, const char *after) {
+    if (isnan(ratio))
+        add(t, "%s --%s", name, after);
+    else
+        add(t, "%s %.0f %%%s", name, percent(ratio), after);
+}
+
+static bool largest(double v, double a, double b, double c) {
+    return v > 0 && !(a > v) && !(b > v) && !(c > v);
+}
+
+char *bottleneck_sentence(const struct bottleneck_input *in, char *out, size_t len) {
+    struct text t = {.out = out, .cap = len};
+    char number[24];
+
+    if (len) out[0] = '\0';
+    if (in->requests == 0) {
+        add(&t, "no request was completed");
+        add_slots(&t, in);
+        add_backlog(&t, in);
+        return out;
+    }
+    if (!(in->e2e_ms > 0) || isinf(in->e2e_ms)) {
+        add(&t, "none to be named: the end-to-end latency of %s %s is %s",
+            units_count_human((double)in->requests, number, sizeof number),
+            in->requests == 1 ? "request" : "requests", in->e2e_ms <= 0 ? "0" : "missing");
+        return out;
+    }
+    double queue = share(in->queue_ms, in->e2e_ms);
+    double storage = share(in->storage_ms, in->e2e_ms);
+    double generation = share(in->generation_ms, in->e2e_ms);
+    double rest = fmax(1 - queue - storage - generation, 0);
+    if (isnan(queue + storage + generation)) rest = (double)NAN; /* fmax() would make it 0 */
+
+    if (queue >= DOMINANT) {
+        overload(&t, in);
+    } else if (generation >= DOMINANT) {
+        add_part(&t, "generation", in->generation_ms, in->e2e_ms);
+        add(&t, ": token time, not the cache");
+    } else if (storage >= DOMINANT || largest(storage, queue, generation, rest)) {
+        storage_bound(&t, in);
+    } else {
+        add(&t, "none stands out: ");
+        add_share(&t, "queue wait", queue, ", ");
+        add_share(&t, "storage I/O", storage, ", ");
+        add_share(&t, "generation", generation, ", ");
+        add_share(&t, "the rest", rest, "");
+        add(&t, " of %s mean end-to-end", units_duration_human(in->e2e_ms * 1e6, number, sizeof number));
+    }
+    return out;
+}

@@ -1,0 +1,32 @@
+/* The rule behind the sentence "Bottleneck: ...". Documented in kvfall(1), READING THE RESULTS. */
+#ifndef KVF_RECORD_BOTTLENECK_H
+#define KVF_RECORD_BOTTLENECK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/terms.h"
+
+/* Means per request and shares; NaN where missing. */
+struct bottleneck_input {
+    double e2e_ms, queue_ms, storage_ms, generation_ms; /* means per completed request */
+    double op_s[KVF_TIERS][KVF_DIRS];                   /* sum of entry operation times, seconds */
+    double device_s[KVF_TIERS][KVF_DIRS];               /* of which at the device */
+    double device_busy_ratio;                           /* kernel's utilisation of the disk */
+    double used_ratio[KVF_TIERS];                       /* used / usable, NaN for a tier that is off */
+    double misses_ratio;                                /* misses / lookups without decode */
+    double host_cpu_ratio;
+    double slots_ratio; /* mean in service / slots */
+    uint64_t requests;  /* done */
+    uint64_t backlog;   /* waiting at the end */
+    uint64_t slots;     /* there are; 0 where unknown */
+};
+
+/* Writes one sentence, "Bottleneck: ..." left off, with its numbers. Pure. The order:
+ * no request done -> says so; queue >= 50 % of e2e -> overload (and what the slots are busy with);
+ * generation >= 50 % -> generation; storage >= 50 % or the largest share -> the tier and direction
+ * with most operation time, then whether its time is at the device (>= 50 %) or host side; else
+ * none stands out. */
+char *bottleneck_sentence(const struct bottleneck_input *in, char *out, size_t len);
+
+#endif

@@ -1,0 +1,31 @@
+/* Commands from outside (screen, signals) to the engine: a bounded lock-free-for-the-reader queue,
+ * so that whoever presses a key takes no engine lock and never waits. */
+#ifndef KVF_RECORD_COMMAND_H
+#define KVF_RECORD_COMMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define COMMAND_LIST(X)                                                                                      \
+    X(PAUSE, "pause")                                                                                        \
+    X(RESUME, "resume") X(USERS, "users") X(GENERATION, "generation") X(AUTOSCALER, "autoscaler")            \
+        X(MARK, "mark") X(STOP, "stop") X(ABORT, "abort")
+#define X(id, name) COMMAND_##id,
+enum command_kind { COMMAND_LIST(X) COMMANDS };
+#undef X
+
+struct command {
+    enum command_kind kind;
+    uint64_t value; /* USERS: the new number; GENERATION: ns per token; STOP: 0 or the signal */
+    char text[160]; /* MARK: the note; else who asked ("key", "signal") */
+};
+
+struct command_queue;
+struct command_queue *command_queue_new(void);
+void command_queue_free(struct command_queue *q);
+bool command_put(struct command_queue *q, const struct command *c); /* any thread; false when full (64) */
+bool command_take(struct command_queue *q, struct command *out);    /* engine's control thread only */
+int command_fd(const struct command_queue *q); /* an eventfd readable while commands wait */
+const char *command_name(enum command_kind kind);
+
+#endif

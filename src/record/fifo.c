@@ -1,0 +1,135 @@
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "record/publish.h"
+
+const char *const record_scope_names[RECORD_SCOPES] = {"e2e", "nvme_read", "nvme_write"};
+
+struct record *record_new(enum record_kind kind) {
+    struct record *r = mem_zalloc(1, sizeof *r);
+    r->kind = kind;
+    return r;
+}
+
+void record_free(struct record *r) {
+    if (!r) return;
+    for (size_t i = 0; i < RECORD_SCOPES; i++) free(r->coded[i]);
+    free(r);
+}
+
+/* `lock` guards all but `dropped`, which has one writer at a time (it is written under the lock) and
+ * is read without. Records are freed outside the lock. */
+struct fifo {
+    pthread_mutex_t lock;
+    pthread_cond_t filled;  /* a record came, or closed */
+    pthread_cond_t emptied; /* a record went, or closed */
+    struct record *first, *last;
+    size_t count, capacity;
+    bool wait_when_full, closed;
+    _Atomic uint64_t dropped;
+};
+
+struct fifo *fifo_new(size_t capacity, bool wait_when_full) {
+    struct fifo *f = mem_zalloc(1, sizeof *f);
+    pthread_condattr_t attr;
+
+    f->capacity = capacity ? capacity : 1;
+    f->wait_when_full = wait_when_full;
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&f->filled, &attr);
+    pthread_cond_init(&f->emptied, &attr);
+    pthread_condattr_destroy(&attr);
+    return f;
+}
+
+static struct record *pop(struct fifo *f) {
+    struct record *r = f->first;
+    if (!r) return NULL;
+    f->first = r->next;
+    if (!f->first) f->last = NULL;
+    f->count--;
+    r->next = NULL;
+    return r;
+}
+
+static void push(struct fifo *f, struct record *r) {
+    r->next = NULL;
+    if (f->last)
+        f->last->next = r;
+    else
+        f->first = r;
+    f->last = r;
+    f->count++;
+}
+
+void fifo_free(struct fifo *f) {
+    struct record *r;
+
+    if (!f) return;
+    while ((r = pop(f))) record_free(r);
+    pthread_cond_destroy(&f->emptied);
+    pthread_cond_destroy(&f->filled);
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+}
+
+void fifo_put(struct fifo *f, struct record *r) {
+    struct record *lost = NULL;
+
+    pthread_mutex_lock(&f->lock);
+    while (f->wait_when_full && f->count == f->capacity && !f->closed)
+        pthread_cond_wait(&f->emptied, &f->lock);
+    if (f->closed) {
+        lost = r;
+    } else {
+        if (f->count == f->capacity) lost = pop(f);
+        push(f, r);
+        pthread_cond_signal(&f->filled);
+    }
+    if (lost) atomic_fetch_add_explicit(&f->dropped, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&f->lock);
+    record_free(lost);
+}
+
+static struct timespec deadline_after(uint64_t timeout_ns) {
+    uint64_t now = clock_now_ns();
+    uint64_t end = timeout_ns > (uint64_t)INT64_MAX - now ? (uint64_t)INT64_MAX : now + timeout_ns;
+    return (struct timespec){.tv_sec = (time_t)(end / KVF_NS_PER_S), .tv_nsec = (long)(end % KVF_NS_PER_S)};
+}
+
+struct record *fifo_take(struct fifo *f, uint64_t timeout_ns) {
+    struct timespec deadline = deadline_after(timeout_ns);
+
+    pthread_mutex_lock(&f->lock);
+    while (!f->first && !f->closed && timeout_ns > 0)
+        if (pthread_cond_timedwait(&f->filled, &f->lock, &deadline) != 0) break;
+    struct record *r = pop(f);
+    if (r && f->wait_when_full) pthread_cond_signal(&f->emptied);
+    pthread_mutex_unlock(&f->lock);
+    return r;
+}
+
+void fifo_close(struct fifo *f) {
+    pthread_mutex_lock(&f->lock);
+    f->closed = true;
+    pthread_cond_broadcast(&f->filled);
+    pthread_cond_broadcast(&f->emptied);
+    pthread_mutex_unlock(&f->lock);
+}
+
+bool fifo_drained(struct fifo *f) {
+    pthread_mutex_lock(&f->lock);
+    bool drained = f->closed && !f->first;
+    pthread_mutex_unlock(&f->lock);
+    return drained;
+}
+
+uint64_t fifo_dropped(const struct fifo *f) {
+    return atomic_load_explicit(&f->dropped, memory_order_relaxed);
+}

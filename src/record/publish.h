@@ -1,0 +1,60 @@
+/* Publication of snapshots by the sampler: a newest-value slot for readers that may skip, and a
+ * bounded FIFO for the writer that must not.
+ *
+ * Slot: a sequence lock over two copies. The sampler writes the older copy and then bumps the
+ * sequence, so it never waits; a reader copies and retries if the sequence moved meanwhile. The
+ * copies are arrays of atomic words: no data race, no lock.
+ * FIFO: one mutex held for a pointer move. When it is full the oldest item is dropped and counted,
+ * so the sampler never waits; with `wait_when_full` (simulate) the producer waits instead. */
+#ifndef KVF_RECORD_PUBLISH_H
+#define KVF_RECORD_PUBLISH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/snapshot.h"
+
+struct slot;
+struct slot *slot_new(void);
+void slot_free(struct slot *s);
+void slot_put(struct slot *s, const struct snapshot *snap); /* sampler thread only; never waits */
+/* Copies the newest snapshot; false (out untouched) when there is none newer than *version, which
+ * starts at 0 and is updated. Any thread. */
+bool slot_get(struct slot *s, struct snapshot *out, uint64_t *version);
+
+enum record_kind { RECORD_SNAPSHOT, RECORD_EVENT };
+struct record_event {
+    double t_s;     /* run time; NaN before the first request */
+    char level[12]; /* error, warning, info, mark */
+    char message[400];
+};
+
+/* One thing for the database. Histograms are coded (histogram_encode) by the sampler. */
+enum { RECORD_SCOPES = 3 }; /* coded histograms of an interval: e2e, nvme_read, nvme_write */
+extern const char *const record_scope_names[RECORD_SCOPES];
+struct record {
+    enum record_kind kind;
+    struct record *next;
+    struct snapshot snap;
+    struct record_event event;
+    uint8_t *coded[RECORD_SCOPES]; /* owned by the record; NULL when empty */
+    size_t coded_len[RECORD_SCOPES];
+};
+struct record *record_new(enum record_kind kind); /* zeroed; aborts when memory is exhausted */
+void record_free(struct record *r);               /* takes NULL */
+
+struct fifo;
+enum { FIFO_INTERVALS = 3600 };
+struct fifo *fifo_new(size_t capacity, bool wait_when_full);
+void fifo_free(struct fifo *f); /* frees what is still in it */
+/* Takes ownership; any thread. After fifo_close() the record is freed and counted as dropped. */
+void fifo_put(struct fifo *f, struct record *r);
+/* The oldest record, now the caller's; waits up to timeout_ns for one; NULL when none came or the
+ * FIFO is closed and empty. One consumer thread. */
+struct record *fifo_take(struct fifo *f, uint64_t timeout_ns);
+void fifo_close(struct fifo *f);             /* nothing more will come; wakes the consumer */
+bool fifo_drained(struct fifo *f);           /* closed and empty */
+uint64_t fifo_dropped(const struct fifo *f); /* records lost because it was full; any thread */
+
+#endif

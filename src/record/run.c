@@ -1,0 +1,87 @@
+#include "record/run.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+#define X(id, name) name,
+static const char *const status_names[] = {RUN_STATUS_LIST(X)};
+#undef X
+
+const char *run_status_name(enum run_status s) {
+    return (unsigned)s < RUN_STATUSES ? status_names[s] : "?";
+}
+
+enum run_status run_status_parse(const char *name) {
+    for (unsigned s = 0; s < RUN_STATUSES; s++)
+        if (strcmp(name, status_names[s]) == 0) return (enum run_status)s;
+    return RUN_STATUSES;
+}
+
+/* Room for one more of `size` bytes each. */
+static void *grown(void *items, size_t count, size_t *cap, size_t size) {
+    if (count < *cap) return items;
+    *cap = *cap ? *cap * 2 : 64;
+    return mem_realloc(items, *cap * size);
+}
+
+void result_add(struct result_list *l, double value, const char *unit, uint64_t samples,
+                const char *metric_fmt, ...) {
+    va_list ap;
+
+    l->items = grown(l->items, l->count, &l->cap, sizeof *l->items);
+    struct result *r = &l->items[l->count++];
+    *r = (struct result){.value = value, .samples = samples};
+    va_start(ap, metric_fmt);
+    (void)vsnprintf(r->metric, sizeof r->metric, metric_fmt, ap);
+    va_end(ap);
+    (void)snprintf(r->unit, sizeof r->unit, "%s", unit);
+}
+
+const struct result *result_find(const struct result_list *l, const char *metric) {
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->items[i].metric, metric) == 0) return &l->items[i];
+    return NULL;
+}
+
+double result_value(const struct result_list *l, const char *metric) {
+    const struct result *r = result_find(l, metric);
+    return r ? r->value : KVF_MISSING;
+}
+
+void run_record_init(struct run_record *r) {
+    memset(r, 0, sizeof *r);
+    r->started_at = KVF_MISSING;
+    r->ended_at = KVF_MISSING;
+}
+
+void run_record_free(struct run_record *r) {
+    if (!r) return;
+    for (size_t i = 0; i < r->histogram_count; i++) free(r->histograms[i].data);
+    free(r->histograms);
+    free(r->criteria);
+    free(r->decision_t_s);
+    free(r->decisions);
+    free(r->events);
+    free(r->results.items);
+    free(r->effective_json);
+    free(r->scenario_yaml);
+    free(r->environment);
+    run_record_init(r);
+}
+
+void run_record_event(struct run_record *r, const struct record_event *e) {
+    r->events = grown(r->events, r->event_count, &r->event_cap, sizeof *r->events);
+    r->events[r->event_count++] = *e;
+}
+
+void run_record_histogram(struct run_record *r, const char *scope, const uint8_t *data, size_t len) {
+    r->histograms = mem_realloc(r->histograms, (r->histogram_count + 1) * sizeof *r->histograms);
+    struct run_histogram *h = &r->histograms[r->histogram_count++];
+    *h = (struct run_histogram){.data = mem_alloc(len), .len = len};
+    (void)snprintf(h->scope, sizeof h->scope, "%s", scope);
+    if (len) memcpy(h->data, data, len);
+}

@@ -1,0 +1,102 @@
+/* The record of a run: what ran, where, what came out. Plain data from which the text summary, the
+ * JSON summary and the database rows are made, and into which `show` loads a stored run. */
+#ifndef KVF_RECORD_RUN_H
+#define KVF_RECORD_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/terms.h"
+#include "record/publish.h"
+#include "record/snapshot.h"
+
+#define RUN_STATUS_LIST(X)                                                                                   \
+    X(RUNNING, "running")                                                                                    \
+    X(COMPLETED, "completed") X(INTERRUPTED, "interrupted") X(FAILED, "failed") X(CRASHED, "crashed")
+#define X(id, name) RUN_##id,
+enum run_status { RUN_STATUS_LIST(X) RUN_STATUSES };
+#undef X
+const char *run_status_name(enum run_status s);
+enum run_status run_status_parse(const char *name); /* RUN_STATUSES when unknown */
+
+struct result {
+    char metric[64];  /* a name of the table of measures */
+    double value;     /* NaN: missing */
+    char unit[12];    /* "", "ms", "B", "GiB/s", "tok/s", "1/s", "s" */
+    uint64_t samples; /* values behind it; 0 where that has no meaning */
+};
+struct result_list {
+    struct result *items;
+    size_t count, cap;
+};
+void result_add(struct result_list *l, double value, const char *unit, uint64_t samples,
+                const char *metric_fmt, ...) __attribute__((format(printf, 5, 6)));
+/* The value of a metric; NaN when missing or absent. */
+double result_value(const struct result_list *l, const char *metric);
+const struct result *result_find(const struct result_list *l, const char *metric);
+
+struct run_tier { /* a tier as the run used it */
+    bool on, emulated;
+    uint64_t capacity_bytes; /* as configured */
+    uint64_t usable_bytes;
+    char description[200]; /* backend, device, file system, direct or why not: one line */
+};
+struct run_class {
+    char name[SNAPSHOT_NAME];
+    double share;
+    uint64_t p95_ns, p99_ns, p999_ns, p9999_ns; /* targets; 0: none */
+};
+struct run_criterion {
+    char name[64];
+    double target, actual;
+    char unit[12];
+    int passed; /* 1, 0, or -1: no data */
+};
+struct run_histogram { /* a whole-run histogram, coded */
+    char scope[48];    /* "e2e", "nvme_read", "nvme_read_device", "gpu_write", ... */
+    uint8_t *data;
+    size_t len;
+};
+
+struct run_record {
+    int64_t run_id; /* of the database; 0 when not stored */
+    char uuid[37];
+    int64_t parent_id; /* 0: none */
+    uint32_t trial;    /* from 1; 0: no trials */
+    char name[64], description[400], mode[16], model[64];
+    uint64_t seed;
+    enum run_status status;
+    char status_reason[300];     /* why it failed or was interrupted; "" */
+    double started_at, ended_at; /* epoch seconds; ended NaN while running */
+    char host[72], boot_id[40], version[80];
+    int64_t pid;
+    char *environment;    /* JSON object, malloc'd */
+    char *scenario_yaml;  /* as given, malloc'd, "" for the built-in */
+    char *effective_json; /* the effective configuration as a JSON object, malloc'd */
+    char tags[200];
+    char trace_path[1024], trace_sha256[65];
+    struct run_tier tier[KVF_TIERS];
+    uint32_t classes;
+    struct run_class klass[KVF_CLASSES_MAX];
+    char qos_latency[8]; /* ttft or e2e */
+    struct result_list results;
+    struct record_event *events;
+    size_t event_count, event_cap;
+    struct snapshot_decision *decisions; /* in order, with their times beside */
+    double *decision_t_s;
+    size_t decision_count;
+    struct run_criterion *criteria;
+    size_t criterion_count;
+    struct run_histogram *histograms;
+    size_t histogram_count;
+    char bottleneck[300];
+};
+
+void run_record_init(struct run_record *r);
+void run_record_free(struct run_record *r); /* what it owns, not the struct */
+void run_record_event(struct run_record *r, const struct record_event *e);
+void run_record_histogram(struct run_record *r, const char *scope, const uint8_t *data,
+                          size_t len); /* copies */
+
+#endif

@@ -1,0 +1,40 @@
+#include "record/snapshot.h"
+
+#include <string.h>
+
+#define X(type, name, unit, help)                                                                            \
+    {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_interval, name)},
+const struct snapshot_field snapshot_interval_fields[] = {SNAPSHOT_INTERVAL_FIELDS(X)};
+#undef X
+#define X(type, name, unit, help) {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_tier, name)},
+const struct snapshot_field snapshot_tier_fields[] = {SNAPSHOT_TIER_FIELDS(X)};
+#undef X
+#define X(type, name, unit, help) {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_cause, name)},
+const struct snapshot_field snapshot_cause_fields[] = {SNAPSHOT_CAUSE_FIELDS(X)};
+#undef X
+#define X(type, name, unit, help) {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_qos, name)},
+const struct snapshot_field snapshot_qos_fields[] = {SNAPSHOT_QOS_FIELDS(X)};
+#undef X
+#define X(type, name, unit, help) {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_gpu, name)},
+const struct snapshot_field snapshot_gpu_fields[] = {SNAPSHOT_GPU_FIELDS(X)};
+#undef X
+
+#define COUNT(table) (sizeof(table) / sizeof(table)[0])
+const size_t snapshot_interval_field_count = COUNT(snapshot_interval_fields);
+const size_t snapshot_tier_field_count = COUNT(snapshot_tier_fields);
+const size_t snapshot_cause_field_count = COUNT(snapshot_cause_fields);
+const size_t snapshot_qos_field_count = COUNT(snapshot_qos_fields);
+const size_t snapshot_gpu_field_count = COUNT(snapshot_gpu_fields);
+
+double snapshot_value(const void *part, const struct snapshot_field *f) {
+    const char *at = (const char *)part + f->offset;
+    double real;
+    uint64_t whole;
+
+    if (f->type == SNAPSHOT_F) {
+        memcpy(&real, at, sizeof real);
+        return real;
+    }
+    memcpy(&whole, at, sizeof whole);
+    return (double)whole;
+}

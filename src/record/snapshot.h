@@ -1,0 +1,207 @@
+/* The snapshot: what one interval of a run looked like, plain data, immutable once published. It is
+ * all that passes from the engine to the screen, the database and the autoscaler.
+ *
+ * Each part is one X-macro list X(type, name, unit, help): the struct, the columns of its database
+ * table, the manual and the screen's labels come from it. type is U (uint64_t, always present) or F
+ * (double; NaN is "missing" and becomes NULL, null or --, never 0). Counts and latencies are those
+ * of the interval alone unless the help says "so far" or "now". */
+#ifndef KVF_RECORD_SNAPSHOT_H
+#define KVF_RECORD_SNAPSHOT_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/terms.h"
+
+#define KVF_MISSING ((double)NAN)
+static inline bool kvf_present(double v) {
+    return !isnan(v);
+}
+
+#define SNAPSHOT_INTERVAL_FIELDS(X)                                                                          \
+    X(U, seq, "", "number of the interval, from 0")                                                          \
+    X(F, t_s, "s", "run time at its end, pauses excluded, from the first request on")                        \
+    X(F, length_s, "s", "its length")                                                                        \
+    X(U, phase, "", "prepare, warmup, measured or drain")                                                    \
+    X(U, paused, "", "1 if the run stands still now")                                                        \
+    X(U, users, "", "active users now")                                                                      \
+    X(U, queue_depth, "", "requests waiting for a slot now")                                                 \
+    X(F, oldest_wait_ms, "ms", "age of the oldest waiting request now")                                      \
+    X(U, in_service, "", "requests holding a slot now")                                                      \
+    X(U, slots, "", "slots there are")                                                                       \
+    X(U, arrived, "", "requests that arrived")                                                               \
+    X(U, done, "", "requests completed")                                                                     \
+    X(U, failed, "", "requests failed")                                                                      \
+    X(U, dropped, "", "requests dropped at the full queue")                                                  \
+    X(U, tokens, "", "tokens generated")                                                                     \
+    X(F, throughput_tok_s, "tok/s", "tokens generated per second")                                           \
+    X(F, requests_per_s, "1/s", "requests done per second")                                                  \
+    X(U, lookups, "", "cache lookups")                                                                       \
+    X(U, hits, "", "cache hits")                                                                             \
+    X(F, hit_ratio, "", "hits / lookups")                                                                    \
+    X(F, reuse_hit_ratio, "", "hits / lookups without cause decode")                                         \
+    X(U, refused, "", "writes refused for want of room")                                                     \
+    X(U, errors, "", "operations that failed")                                                               \
+    X(F, e2e_p50_ms, "ms", "end-to-end latency, P50")                                                        \
+    X(F, e2e_p95_ms, "ms", "end-to-end latency, P95")                                                        \
+    X(F, e2e_p99_ms, "ms", "end-to-end latency, P99")                                                        \
+    X(F, e2e_p999_ms, "ms", "end-to-end latency, P99.9")                                                     \
+    X(F, ttft_p50_ms, "ms", "time to first token, P50")                                                      \
+    X(F, ttft_p95_ms, "ms", "time to first token, P95")                                                      \
+    X(F, ttft_p99_ms, "ms", "time to first token, P99")                                                      \
+    X(F, ttft_p999_ms, "ms", "time to first token, P99.9")                                                   \
+    X(F, queue_wait_p50_ms, "ms", "queue wait, P50")                                                         \
+    X(F, queue_wait_p95_ms, "ms", "queue wait, P95")                                                         \
+    X(F, queue_wait_p99_ms, "ms", "queue wait, P99")                                                         \
+    X(F, queue_wait_p999_ms, "ms", "queue wait, P99.9")                                                      \
+    X(F, storage_io_p50_ms, "ms", "storage I/O latency of a request, P50")                                   \
+    X(F, storage_io_p95_ms, "ms", "storage I/O latency of a request, P95")                                   \
+    X(F, storage_io_p99_ms, "ms", "storage I/O latency of a request, P99")                                   \
+    X(F, storage_io_p999_ms, "ms", "storage I/O latency of a request, P99.9")                                \
+    X(F, generation_p95_ms, "ms", "generation time of a request, P95")                                       \
+    X(F, e2e_mean_ms, "ms", "end-to-end latency, mean")                                                      \
+    X(F, queue_wait_mean_ms, "ms", "queue wait, mean")                                                       \
+    X(F, storage_io_mean_ms, "ms", "storage I/O latency of a request, mean")                                 \
+    X(F, generation_mean_ms, "ms", "generation time of a request, mean")                                     \
+    X(F, lateness_p99_ms, "ms", "arrivals behind their schedule, P99")                                       \
+    X(F, saturation, "", "0 idle to 1 saturated; set by the autoscaler")                                     \
+    X(F, rss_bytes, "B", "resident memory of the process now")                                               \
+    X(F, cpu_user_s, "s", "CPU time of the process in user mode")                                            \
+    X(F, cpu_sys_s, "s", "CPU time of the process in the kernel")                                            \
+    X(F, workers_cpu_s, "s", "CPU time of the worker threads")                                               \
+    X(F, host_cpu_ratio, "", "busy share of the host's CPUs")                                                \
+    X(F, host_steal_ratio, "", "share of CPU time stolen by the hypervisor")                                 \
+    X(F, host_available_bytes, "B", "memory the host could still give now")                                  \
+    X(F, device_read_bytes, "B", "the kernel's count for the device under nvme")                             \
+    X(F, device_write_bytes, "B", "the kernel's count for the device under nvme")                            \
+    X(F, device_read_ms, "ms", "the kernel's time of reads, summed over them")                               \
+    X(F, device_write_ms, "ms", "the kernel's time of writes, summed over them")                             \
+    X(F, device_busy_ratio, "", "share of time with a request at the device")                                \
+    X(F, device_queue, "", "mean requests at the device")                                                    \
+    X(F, net_rx_bytes, "B", "received by the host's network interfaces")                                     \
+    X(F, net_tx_bytes, "B", "sent by the host's network interfaces")
+
+#define SNAPSHOT_TIER_FIELDS(X)                                                                              \
+    X(U, capacity_bytes, "B", "usable bytes of the tier")                                                    \
+    X(U, used_bytes, "B", "sum of the sizes of its entries now")                                             \
+    X(U, entries, "", "entries in it now")                                                                   \
+    X(U, hits, "", "lookups that found their entry here")                                                    \
+    X(U, read_ops, "", "entry reads completed")                                                              \
+    X(U, write_ops, "", "entry writes completed")                                                            \
+    X(U, read_bytes, "B", "bytes of completed read chunks")                                                  \
+    X(U, write_bytes, "B", "bytes of completed write chunks")                                                \
+    X(F, read_p50_ms, "ms", "entry read, P50")                                                               \
+    X(F, read_p95_ms, "ms", "entry read, P95")                                                               \
+    X(F, read_p99_ms, "ms", "entry read, P99")                                                               \
+    X(F, write_p50_ms, "ms", "entry write, P50")                                                             \
+    X(F, write_p95_ms, "ms", "entry write, P95")                                                             \
+    X(F, write_p99_ms, "ms", "entry write, P99")                                                             \
+    X(F, read_device_p95_ms, "ms", "device part of an entry read, P95")                                      \
+    X(F, write_device_p95_ms, "ms", "device part of an entry write, P95")                                    \
+    X(F, read_host_p95_ms, "ms", "host part of an entry read, P95")                                          \
+    X(F, write_host_p95_ms, "ms", "host part of an entry write, P95")                                        \
+    X(U, io_in_flight, "", "chunks at the device now")                                                       \
+    X(U, evictions, "", "entries dropped from the cache")                                                    \
+    X(U, demotions, "", "entries that fell out of it to a lower tier")                                       \
+    X(U, promotions, "", "entries that rose out of it to a higher tier")                                     \
+    X(U, errors, "", "entry operations that failed")
+
+#define SNAPSHOT_CAUSE_FIELDS(X)                                                                             \
+    X(U, ops, "", "entry operations completed")                                                              \
+    X(U, bytes, "B", "bytes of completed chunks")
+
+#define SNAPSHOT_QOS_FIELDS(X)                                                                               \
+    X(U, queued, "", "requests waiting now")                                                                 \
+    X(U, in_service, "", "requests holding a slot now")                                                      \
+    X(U, arrived, "", "requests that arrived")                                                               \
+    X(U, done, "", "requests completed")                                                                     \
+    X(U, failed, "", "requests failed or dropped")                                                           \
+    X(F, oldest_wait_ms, "ms", "age of the oldest waiting request now")                                      \
+    X(F, e2e_p95_ms, "ms", "end-to-end latency, P95")                                                        \
+    X(F, ttft_p95_ms, "ms", "time to first token, P95")                                                      \
+    X(F, met_ratio, "", "requests inside the P95 target / requests ended")
+
+#define SNAPSHOT_GPU_FIELDS(X)                                                                               \
+    X(U, device, "", "index of the device")                                                                  \
+    X(F, utilisation, "", "share of time a kernel ran")                                                      \
+    X(F, memory_used_bytes, "B", "device memory in use now")                                                 \
+    X(F, memory_total_bytes, "B", "device memory there is")                                                  \
+    X(F, pcie_rx_bytes_s, "B/s", "from the host")                                                            \
+    X(F, pcie_tx_bytes_s, "B/s", "to the host")                                                              \
+    X(F, power_w, "W", "power drawn now")                                                                    \
+    X(F, temperature_c, "C", "temperature now")                                                              \
+    X(F, clock_sm_mhz, "MHz", "processor clock now")                                                         \
+    X(F, clock_mem_mhz, "MHz", "memory clock now")                                                           \
+    X(F, ecc_errors, "", "uncorrected ECC errors so far")
+
+#define SNAPSHOT_TYPE_U           uint64_t
+#define SNAPSHOT_TYPE_F           double
+#define X(type, name, unit, help) SNAPSHOT_TYPE_##type name;
+struct snapshot_interval {
+    SNAPSHOT_INTERVAL_FIELDS(X)
+};
+struct snapshot_tier {
+    SNAPSHOT_TIER_FIELDS(X)
+};
+struct snapshot_cause {
+    SNAPSHOT_CAUSE_FIELDS(X)
+};
+struct snapshot_qos {
+    SNAPSHOT_QOS_FIELDS(X)
+};
+struct snapshot_gpu {
+    SNAPSHOT_GPU_FIELDS(X)
+};
+#undef X
+
+enum { SNAPSHOT_GPUS_MAX = 8, SNAPSHOT_NAME = 32, SNAPSHOT_DECISIONS = 4 };
+
+/* What the autoscaler decided in an interval. */
+struct snapshot_decision {
+    char mode[16];
+    char action[24];
+    uint64_t users_before, users_after;
+    double saturation, throughput_tok_s, p95_ms;
+    char reason[200];
+};
+
+struct snapshot {
+    struct snapshot_interval interval;
+    bool tier_on[KVF_TIERS];
+    bool tier_emulated[KVF_TIERS];
+    char tier_device[KVF_TIERS][SNAPSHOT_NAME]; /* "vda"; "" where there is none */
+    struct snapshot_tier tier[KVF_TIERS];
+    struct snapshot_cause cause[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
+    uint32_t classes;
+    char class_name[KVF_CLASSES_MAX][SNAPSHOT_NAME];
+    struct snapshot_qos qos[KVF_CLASSES_MAX];
+    uint32_t gpus;
+    struct snapshot_gpu gpu[SNAPSHOT_GPUS_MAX];
+    uint32_t decisions;
+    struct snapshot_decision decision[SNAPSHOT_DECISIONS];
+    char bottleneck[200]; /* one sentence by the rule of bottleneck.h */
+};
+
+/* The field tables, for code that walks fields by name: database columns, JSON, screen. */
+enum snapshot_type { SNAPSHOT_U, SNAPSHOT_F };
+struct snapshot_field {
+    const char *name;
+    const char *unit; /* "" for plain counts and ratios */
+    const char *help;
+    enum snapshot_type type;
+    size_t offset; /* into the part's struct */
+};
+extern const struct snapshot_field snapshot_interval_fields[];
+extern const struct snapshot_field snapshot_tier_fields[];
+extern const struct snapshot_field snapshot_cause_fields[];
+extern const struct snapshot_field snapshot_qos_fields[];
+extern const struct snapshot_field snapshot_gpu_fields[];
+extern const size_t snapshot_interval_field_count, snapshot_tier_field_count, snapshot_cause_field_count,
+    snapshot_qos_field_count, snapshot_gpu_field_count;
+
+/* The value of a field of a part, NaN when missing. Any thread. */
+double snapshot_value(const void *part, const struct snapshot_field *f);
+
+#endif

@@ -1,0 +1,224 @@
+#include "report/report.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { EXACT_DIGITS = 17 }; /* a double read back from them is the same double */
+
+/* NaN and infinities have no JSON form and mean "missing". Whole numbers that a double holds exactly
+ * are written as integers. */
+static json_t *number(double v) {
+    if (!isfinite(v)) return json_null();
+    if (v == floor(v) && fabs(v) < 9007199254740992.0) return json_integer((json_int_t)v);
+    return json_real(v);
+}
+
+static json_t *count(uint64_t v) {
+    return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
+}
+
+/* Text from outside may be cut inside a character or be no UTF-8 at all. */
+static json_t *text(const char *s) {
+    json_t *v = json_string(s);
+    if (v) return v;
+    char *copy = mem_strdup(s);
+    for (char *p = copy; *p; p++)
+        if ((unsigned char)*p >= 0x80) *p = '?';
+    v = json_string(copy);
+    free(copy);
+    return v;
+}
+
+static json_t *text_or_null(const char *s) {
+    return s[0] ? text(s) : json_null();
+}
+
+static json_t *moment(double epoch_s) {
+    if (!isfinite(epoch_s)) return json_null();
+    /* Rounded first, so that .9996 s carries into the seconds. */
+    int64_t ms = (int64_t)llround(epoch_s * 1000);
+    time_t whole = (time_t)(ms / 1000);
+    struct tm tm;
+    if (!gmtime_r(&whole, &tm)) return json_null();
+    char date[40], out[56];
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(out, sizeof out, "%s.%03dZ", date, (int)(ms % 1000));
+    return json_string(out);
+}
+
+/* A stored JSON object; what is no object becomes an empty one. */
+static json_t *embedded(const char *object) {
+    json_t *v = object ? json_loads(object, 0, NULL) : NULL;
+    if (json_is_object(v)) return v;
+    json_decref(v);
+    return json_object();
+}
+
+static json_t *run_object(const struct run_record *r) {
+    json_t *o = json_object();
+    json_object_set_new(o, "run_id", r->run_id > 0 ? json_integer(r->run_id) : json_null());
+    json_object_set_new(o, "uuid", text_or_null(r->uuid));
+    json_object_set_new(o, "parent_id", r->parent_id > 0 ? json_integer(r->parent_id) : json_null());
+    json_object_set_new(o, "trial", r->trial ? json_integer(r->trial) : json_null());
+    json_object_set_new(o, "name", text(r->name));
+    json_object_set_new(o, "description", text(r->description));
+    json_object_set_new(o, "mode", text(r->mode));
+    json_object_set_new(o, "model", text(r->model));
+    json_object_set_new(o, "seed", count(r->seed));
+    json_object_set_new(o, "status", text(run_status_name(r->status)));
+    json_object_set_new(o, "status_reason", text(r->status_reason));
+    json_object_set_new(o, "started_at", moment(r->started_at));
+    json_object_set_new(o, "ended_at", moment(r->ended_at));
+    json_object_set_new(o, "host", text(r->host));
+    json_object_set_new(o, "boot_id", text_or_null(r->boot_id));
+    json_object_set_new(o, "pid", json_integer(r->pid));
+    json_object_set_new(o, "version", text(r->version));
+    json_object_set_new(o, "tags", text(r->tags));
+    json_object_set_new(o, "bottleneck", text_or_null(r->bottleneck));
+    json_t *trace = json_object();
+    json_object_set_new(trace, "path", text_or_null(r->trace_path));
+    json_object_set_new(trace, "sha256", text_or_null(r->trace_sha256));
+    json_object_set_new(o, "trace", trace);
+    json_object_set_new(o, "environment", embedded(r->environment));
+    json_object_set_new(o, "configuration", embedded(r->effective_json));
+    return o;
+}
+
+static json_t *results_object(const struct run_record *r) {
+    json_t *o = json_object();
+    for (size_t i = 0; i < r->results.count; i++) {
+        const struct result *m = &r->results.items[i];
+        json_t *entry = json_object();
+        json_object_set_new(entry, "value", number(m->value));
+        json_object_set_new(entry, "unit", text(m->unit));
+        json_object_set_new(o, m->metric, entry);
+    }
+    return o;
+}
+
+/* The results whose names begin with `prefix` and an underscore, under the rest of their names. */
+static json_t *group(const struct run_record *r, const char *prefix) {
+    json_t *o = json_object();
+    size_t len = strlen(prefix);
+    for (size_t i = 0; i < r->results.count; i++) {
+        const struct result *m = &r->results.items[i];
+        if (strncmp(m->metric, prefix, len) == 0 && m->metric[len] == '_')
+            json_object_set_new(o, m->metric + len + 1, number(m->value));
+    }
+    return o;
+}
+
+static json_t *tiers_object(const struct run_record *r) {
+    json_t *o = json_object();
+    for (unsigned t = 0; t < KVF_TIERS; t++) {
+        const struct run_tier *tier = &r->tier[t];
+        const char *name = tier_name((enum kvf_tier)t);
+        json_t *entry = json_object();
+        json_object_set_new(entry, "on", json_boolean(tier->on));
+        json_object_set_new(entry, "emulated", json_boolean(tier->emulated));
+        json_object_set_new(entry, "capacity_bytes", count(tier->on ? tier->capacity_bytes : 0));
+        json_object_set_new(entry, "usable_bytes", count(tier->on ? tier->usable_bytes : 0));
+        json_object_set_new(entry, "description", text(tier->description));
+        json_object_set_new(entry, "metrics", group(r, name));
+        json_object_set_new(o, name, entry);
+    }
+    return o;
+}
+
+static json_t *target(uint64_t ns) {
+    return ns ? number((double)ns / 1e6) : json_null();
+}
+
+static json_t *qos_array(const struct run_record *r) {
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < r->classes && i < KVF_CLASSES_MAX; i++) {
+        const struct run_class *c = &r->klass[i];
+        char met[64], prefix[64];
+        snprintf(met, sizeof met, "slo_%s_met_ratio", c->name);
+        snprintf(prefix, sizeof prefix, "class_%s", c->name);
+        json_t *entry = json_object();
+        json_object_set_new(entry, "name", text(c->name));
+        json_object_set_new(entry, "share", number(c->share));
+        json_object_set_new(entry, "latency", text(r->qos_latency));
+        json_t *targets = json_object();
+        json_object_set_new(targets, "p95_ms", target(c->p95_ns));
+        json_object_set_new(targets, "p99_ms", target(c->p99_ns));
+        json_object_set_new(targets, "p999_ms", target(c->p999_ns));
+        json_object_set_new(targets, "p9999_ms", target(c->p9999_ns));
+        json_object_set_new(entry, "targets", targets);
+        json_object_set_new(entry, "met_ratio", number(result_value(&r->results, met)));
+        json_object_set_new(entry, "metrics", group(r, prefix));
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
+static json_t *decisions_array(const struct run_record *r) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < r->decision_count; i++) {
+        const struct snapshot_decision *d = &r->decisions[i];
+        json_t *entry = json_object();
+        json_object_set_new(entry, "t_s", number(r->decision_t_s ? r->decision_t_s[i] : KVF_MISSING));
+        json_object_set_new(entry, "mode", text(d->mode));
+        json_object_set_new(entry, "action", text(d->action));
+        json_object_set_new(entry, "users_before", count(d->users_before));
+        json_object_set_new(entry, "users_after", count(d->users_after));
+        json_object_set_new(entry, "saturation", number(d->saturation));
+        json_object_set_new(entry, "throughput_tok_s", number(d->throughput_tok_s));
+        json_object_set_new(entry, "p95_ms", number(d->p95_ms));
+        json_object_set_new(entry, "reason", text(d->reason));
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
+static json_t *criteria_array(const struct run_record *r) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < r->criterion_count; i++) {
+        const struct run_criterion *c = &r->criteria[i];
+        json_t *entry = json_object();
+        json_object_set_new(entry, "name", text(c->name));
+        json_object_set_new(entry, "target", number(c->target));
+        json_object_set_new(entry, "actual", number(c->actual));
+        json_object_set_new(entry, "unit", text(c->unit));
+        json_object_set_new(entry, "passed", c->passed < 0 ? json_null() : json_boolean(c->passed));
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
+static json_t *events_array(const struct run_record *r) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < r->event_count; i++) {
+        const struct record_event *e = &r->events[i];
+        json_t *entry = json_object();
+        json_object_set_new(entry, "t_s", number(e->t_s));
+        json_object_set_new(entry, "level", text(e->level));
+        json_object_set_new(entry, "message", text(e->message));
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
+void report_json(const struct run_record *r, struct buf *out) {
+    json_t *o = json_object();
+    json_object_set_new(o, "run", run_object(r));
+    json_object_set_new(o, "results", results_object(r));
+    json_object_set_new(o, "tiers", tiers_object(r));
+    json_object_set_new(o, "qos", qos_array(r));
+    json_object_set_new(o, "decisions", decisions_array(r));
+    json_object_set_new(o, "criteria", criteria_array(r));
+    json_object_set_new(o, "events", events_array(r));
+    char *dump = json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(EXACT_DIGITS));
+    if (dump) {
+        buf_add(out, dump);
+        buf_add(out, "\n");
+        free(dump);
+    }
+    json_decref(o);
+}

@@ -1,0 +1,314 @@
+#include "report/report.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/format.h"
+
+enum { EVENTS_SHOWN = 5 };
+
+struct summary {
+    const struct run_record *run;
+    struct format_page page;
+};
+
+__attribute__((format(printf, 2, 3))) static double metric(const struct summary *s, const char *fmt, ...) {
+    char name[64];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(name, sizeof name, fmt, args);
+    va_end(args);
+    return result_value(&s->run->results, name);
+}
+
+static double ratio(double part, double whole) {
+    return whole > 0 ? part / whole : KVF_MISSING;
+}
+
+static double measured_s(const struct summary *s) {
+    double v = metric(s, "measured_s");
+    return kvf_present(v) ? v : s->run->ended_at - s->run->started_at;
+}
+
+static void put_verdict(struct summary *s) {
+    static const struct {
+        const char *word;
+        enum format_tone tone;
+    } verdicts[RUN_STATUSES] = {[RUN_RUNNING] = {"RUNNING", FORMAT_WARN},
+                                [RUN_COMPLETED] = {"COMPLETED", FORMAT_GOOD},
+                                [RUN_INTERRUPTED] = {"INTERRUPTED", FORMAT_WARN},
+                                [RUN_FAILED] = {"FAILED", FORMAT_BAD},
+                                [RUN_CRASHED] = {"CRASHED", FORMAT_BAD}};
+    const struct run_record *r = s->run;
+    struct format_page *p = &s->page;
+    bool known = (unsigned)r->status < RUN_STATUSES;
+
+    format_label(p, known ? verdicts[r->status].tone : FORMAT_BAD, known ? verdicts[r->status].word : "?");
+    format_item(p, "%s", r->name[0] ? r->name : "unnamed");
+    format_item(p, "%s", r->model);
+    format_item(p, "%s", r->mode);
+    if (r->run_id > 0)
+        format_item(p, "run %lld", (long long)r->run_id);
+    else
+        format_item(p, "not stored");
+    if (r->trial) format_item(p, "trial %u", r->trial);
+    format_item(p, "%s measured", format_seconds(measured_s(s)).text);
+    format_end(p);
+    if (r->status_reason[0]) {
+        format_label(p, FORMAT_HEADING, "Reason");
+        format_words(p, r->status_reason);
+        format_end(p);
+    }
+}
+
+static void put_throughput(struct summary *s) {
+    struct format_page *p = &s->page;
+    format_label(p, FORMAT_HEADING, "Throughput");
+    format_item(p, "%s tok/s", format_count(metric(s, "throughput_tok_s")).text);
+    format_item(p, "%s requests/s", format_rate(metric(s, "requests_per_s")).text);
+    format_item(p, "storage %s tok/s", format_count(metric(s, "storage_throughput_tok_s")).text);
+    if (s->run->tier[KVF_TIER_NVME].on)
+        format_item(p, "nvme %s tok/s", format_count(metric(s, "nvme_tok_s")).text);
+    format_end(p);
+    format_label(p, FORMAT_HEADING, "Requests");
+    format_item(p, "%s done", format_count(metric(s, "requests_done")).text);
+    format_item(p, "%s failed", format_count(metric(s, "requests_failed")).text);
+    format_item(p, "%s dropped", format_count(metric(s, "requests_dropped")).text);
+    format_item(p, "%s tokens", format_count(metric(s, "tokens_generated")).text);
+    format_item(p, "late P99 %s", format_ms(metric(s, "lateness_p99_ms")).text);
+    format_end(p);
+}
+
+static void put_latencies(struct summary *s) {
+    static const struct {
+        const char *label, *metric;
+    } rows[] = {{"end-to-end", "e2e"},
+                {"ttft", "ttft"},
+                {"queue wait", "queue_wait"},
+                {"storage I/O", "storage_io"},
+                {"generation", "generation"}};
+    static const char *const columns[] = {"mean", "p50", "p95", "p99", "p999", "max"};
+    enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+    format_line(&s->page, FORMAT_HEADING, "%-12s%11s%11s%11s%11s%11s%11s", "Latency", "mean", "P50", "P95",
+                "P99", "P99.9", "max");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char line[160];
+        int used = snprintf(line, sizeof line, "  %-10s", rows[i].label);
+        for (size_t c = 0; c < COLUMNS; c++) {
+            double v = metric(s, "%s_%s_ms", rows[i].metric, columns[c]);
+            used += snprintf(line + used, sizeof line - (size_t)used, "%*s", c ? 11 : (int)(23 - used),
+                             format_ms(v).text);
+        }
+        format_line(&s->page, FORMAT_PLAIN, "%s", line);
+    }
+}
+
+static const char *tier_label(const struct run_record *r, unsigned t, char *out, size_t len) {
+    snprintf(out, len, "  %s%s", tier_name((enum kvf_tier)t), r->tier[t].emulated ? " emul" : "");
+    return out;
+}
+
+static void put_tier_space(struct summary *s) {
+    char label[24];
+    format_line(&s->page, FORMAT_HEADING, "%-12s%21s%10s%12s%11s%12s", "Tiers", "used / usable", "entries",
+                "hits", "demotions", "evictions");
+    for (unsigned t = 0; t < KVF_TIERS; t++) {
+        const struct run_tier *tier = &s->run->tier[t];
+        const char *name = tier_name((enum kvf_tier)t);
+        if (!tier->on) continue;
+        char space[96];
+        snprintf(space, sizeof space, "%s / %s", format_bytes(metric(s, "%s_used_bytes", name)).text,
+                 format_bytes((double)tier->usable_bytes).text);
+        format_line(
+            &s->page, FORMAT_PLAIN, "%-12s%21s%10s%12s%11s%12s", tier_label(s->run, t, label, sizeof label),
+            space, format_count(metric(s, "%s_entries", name)).text,
+            format_count(metric(s, "%s_hits", name)).text, format_count(metric(s, "%s_demotions", name)).text,
+            format_count(metric(s, "%s_evictions", name)).text);
+    }
+}
+
+static void put_tier_io(struct summary *s) {
+    char label[24];
+    format_line(&s->page, FORMAT_HEADING, "%-12s%10s%12s%11s%11s%11s%11s", "Entry I/O", "read GiB/s",
+                "write GiB/s", "read P95", "device", "host", "write P95");
+    for (unsigned t = 0; t < KVF_TIERS; t++) {
+        const char *name = tier_name((enum kvf_tier)t);
+        if (!s->run->tier[t].on) continue;
+        format_line(&s->page, FORMAT_PLAIN, "%-12s%10s%12s%11s%11s%11s%11s",
+                    tier_label(s->run, t, label, sizeof label),
+                    format_rate(metric(s, "%s_read_gib_s", name)).text,
+                    format_rate(metric(s, "%s_write_gib_s", name)).text,
+                    format_ms(metric(s, "%s_read_p95_ms", name)).text,
+                    format_ms(metric(s, "%s_read_device_p95_ms", name)).text,
+                    format_ms(metric(s, "%s_read_host_p95_ms", name)).text,
+                    format_ms(metric(s, "%s_write_p95_ms", name)).text);
+    }
+}
+
+static void put_tiers(struct summary *s) {
+    bool any = false;
+    for (unsigned t = 0; t < KVF_TIERS; t++) any |= s->run->tier[t].on;
+    if (!any) return;
+    put_tier_space(s);
+    put_tier_io(s);
+    if (!s->run->tier[KVF_TIER_NVME].on) return;
+    format_label(&s->page, FORMAT_HEADING, "nvme is");
+    format_words(&s->page, s->run->tier[KVF_TIER_NVME].description);
+    format_end(&s->page);
+}
+
+static void put_hits(struct summary *s) {
+    struct format_page *p = &s->page;
+    format_label(p, FORMAT_HEADING, "Hits");
+    format_item(p, "%s of %s lookups, %s", format_count(metric(s, "hits")).text,
+                format_count(metric(s, "lookups")).text, format_percent(metric(s, "hit_ratio")).text);
+    format_item(p, "reuse alone %s", format_percent(metric(s, "reuse_hit_ratio")).text);
+    format_item(p, "misses %s", format_count(metric(s, "misses")).text);
+    for (unsigned c = 0; c < KVF_CAUSES; c++) {
+        const char *cause = cause_name((enum kvf_cause)c);
+        double lookups = metric(s, "%s_lookups", cause);
+        double hits = metric(s, "%s_hits", cause);
+        if (lookups > 0)
+            format_item(p, "%s %s/%s", cause, format_count(hits).text, format_count(lookups).text);
+    }
+    format_end(p);
+}
+
+static void put_moved(struct summary *s) {
+    struct format_page *p = &s->page;
+    format_label(p, FORMAT_HEADING, "Moved");
+    format_item(p, "read %s", format_bytes(metric(s, "total_read_bytes")).text);
+    format_item(p, "written %s", format_bytes(metric(s, "total_write_bytes")).text);
+    format_item(p, "ratio %s", format_rate(metric(s, "read_write_ratio")).text);
+    format_item(p, "amplification %s", format_rate(metric(s, "amplification")).text);
+    format_end(p);
+    format_label(p, FORMAT_HEADING, "Entries");
+    format_words(p, "latencies are per entry:");
+    format_item(p, "min %s", format_bytes(metric(s, "entry_bytes_min")).text);
+    format_item(p, "mean %s", format_bytes(metric(s, "entry_bytes_mean")).text);
+    format_item(p, "P95 %s", format_bytes(metric(s, "entry_bytes_p95")).text);
+    format_item(p, "max %s", format_bytes(metric(s, "entry_bytes_max")).text);
+    format_item(p, "mean context %s tokens", format_count(metric(s, "context_tokens_mean")).text);
+    format_end(p);
+}
+
+static void put_kernel(struct summary *s) {
+    struct format_page *p = &s->page;
+    if (!s->run->tier[KVF_TIER_NVME].on || s->run->tier[KVF_TIER_NVME].emulated) return;
+    format_label(p, FORMAT_HEADING, "Kernel");
+    for (unsigned d = 0; d < KVF_DIRS; d++) {
+        const char *dir = dir_name((enum kvf_dir)d);
+        double device = metric(s, "device_%s_bytes", dir);
+        double ours = metric(s, "nvme_%s_bytes", dir);
+        format_item(p, "%s %s (ours %s, %s)", dir, format_bytes(device).text, format_bytes(ours).text,
+                    format_times(ratio(device, ours)).text);
+    }
+    format_end(p);
+}
+
+/* Offered load, backlog and the oldest wait stand beside what was met, so that a starved class
+ * cannot look fast. Classes that nobody belonged to are left out. */
+static void put_classes(struct summary *s) {
+    bool any = false;
+    for (uint32_t i = 0; i < s->run->classes; i++) {
+        const struct run_class *c = &s->run->klass[i];
+        double arrived = metric(s, "class_%s_arrived", c->name);
+        double waiting = metric(s, "class_%s_queued_at_end", c->name);
+        if (arrived == 0 && !(waiting > 0)) continue;
+        if (!any)
+            format_line(&s->page, FORMAT_HEADING, "%-15s%9s  of %4s P95%10s%10s%10s%11s", "Class", "SLO met",
+                        s->run->qos_latency, "arrived", "done", "waiting", "oldest");
+        any = true;
+        format_line(&s->page, FORMAT_PLAIN, "  %-13.13s%9s%13s%10s%10s%10s%11s", c->name,
+                    format_percent(metric(s, "slo_%s_met_ratio", c->name)).text,
+                    format_ms(c->p95_ns ? (double)c->p95_ns / 1e6 : KVF_MISSING).text,
+                    format_count(arrived).text, format_count(metric(s, "class_%s_done", c->name)).text,
+                    format_count(waiting).text,
+                    format_ms(metric(s, "class_%s_oldest_wait_ms", c->name)).text);
+    }
+}
+
+static void put_rows(struct summary *s) {
+    struct format_page *p = &s->page;
+    double read = metric(s, "rows_read");
+    if (!kvf_present(read)) return;
+    format_label(p, FORMAT_HEADING, "Trace rows");
+    format_item(p, "%s read = %s emitted + %s rejected", format_exact(read).text,
+                format_exact(metric(s, "rows_emitted")).text, format_exact(metric(s, "rows_rejected")).text);
+    if (s->run->trace_sha256[0]) format_item(p, "sha256 %.12s", s->run->trace_sha256);
+    format_end(p);
+}
+
+static void put_errors(struct summary *s) {
+    struct format_page *p = &s->page;
+    format_label(p, FORMAT_HEADING, "Errors");
+    format_item(p, "%s operations failed", format_count(metric(s, "operation_errors")).text);
+    format_item(p, "%s refused for room", format_count(metric(s, "refused")).text);
+    double checked = metric(s, "verify_checked"), unverified = metric(s, "verify_unverified");
+    double mismatched = metric(s, "verify_mismatched");
+    if (checked > 0 || mismatched > 0)
+        format_item(p, "%s of %s blocks wrong", format_count(mismatched).text, format_count(checked).text);
+    if (unverified > 0) format_item(p, "%s emulated reads unverified", format_count(unverified).text);
+    format_end(p);
+}
+
+static void put_process(struct summary *s) {
+    struct format_page *p = &s->page;
+    format_label(p, FORMAT_HEADING, "Process");
+    format_item(p, "CPU %s user, %s kernel", format_seconds(metric(s, "cpu_user_s")).text,
+                format_seconds(metric(s, "cpu_sys_s")).text);
+    format_item(p, "peak RSS %s", format_bytes(metric(s, "rss_peak_bytes")).text);
+    format_item(p, "prepared %s", format_seconds(metric(s, "prepare_s")).text);
+    format_end(p);
+}
+
+static enum format_tone event_tone(const struct record_event *e) {
+    if (strcmp(e->level, "error") == 0) return FORMAT_BAD;
+    return strcmp(e->level, "warning") == 0 ? FORMAT_WARN : FORMAT_PLAIN;
+}
+
+static void put_events(struct summary *s) {
+    struct format_page *p = &s->page;
+    size_t bad = 0;
+    for (size_t i = 0; i < s->run->event_count; i++) {
+        const struct record_event *e = &s->run->events[i];
+        enum format_tone tone = event_tone(e);
+        if (tone == FORMAT_PLAIN || bad++ >= EVENTS_SHOWN) continue;
+        format_label(p, tone, tone == FORMAT_BAD ? "Error" : "Warning");
+        if (kvf_present(e->t_s)) format_item(p, "at %s", format_seconds(e->t_s).text);
+        format_words(p, e->message);
+        format_end(p);
+    }
+    if (bad <= EVENTS_SHOWN) return;
+    format_label(p, FORMAT_WARN, "Warning");
+    format_item(p, "and %zu more, see the events of the run", bad - EVENTS_SHOWN);
+    format_end(p);
+}
+
+static void put_bottleneck(struct summary *s) {
+    format_label(&s->page, FORMAT_HEADING, "Bottleneck:");
+    format_words(&s->page, s->run->bottleneck[0] ? s->run->bottleneck : "--");
+    format_end(&s->page);
+}
+
+void report_text(const struct run_record *r, const struct report_style *style, struct buf *out) {
+    struct summary s = {.run = r};
+    format_page_init(&s.page, style, out);
+    put_verdict(&s);
+    put_throughput(&s);
+    put_latencies(&s);
+    put_tiers(&s);
+    put_hits(&s);
+    put_moved(&s);
+    put_kernel(&s);
+    put_classes(&s);
+    put_rows(&s);
+    put_errors(&s);
+    put_process(&s);
+    put_events(&s);
+    put_bottleneck(&s);
+}

@@ -1,0 +1,268 @@
+#include "scenario/budget.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+
+enum {
+    DISK_GRAIN = 4096,        /* files and extents are whole 4 KiB blocks */
+    INDEX_BYTES = 128,        /* of an entry in the cache's index */
+    COUNTER_BYTES = 314572,   /* histogram pages and counters that a worker touches */
+    INTERVAL_BYTES = 10240,   /* of a snapshot in the FIFO */
+    INTERVALS = 3600,         /* that the FIFO holds */
+    USER_BYTES = 300,         /* of a synthetic user with its stream and timer */
+    REQUEST_BYTES = 256,      /* of a request in the queue */
+    FILE_CONTEXT_TOKENS = 128 /* taken for the smallest usual context of a trace at request granularity */
+};
+static const uint64_t program_bytes = 16 * KVF_MIB;
+static const uint64_t staging_limit = 512 * KVF_MIB;
+static const uint64_t disk_reserve = 2 * KVF_GIB;
+static const uint64_t index_limit = 4 * KVF_GIB;
+
+static uint64_t min_u64(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+static uint64_t max_u64(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+static uint64_t round_up(uint64_t v, uint64_t to) {
+    return (v + to - 1) / to * to;
+}
+
+/* The unit in which the nvme tier gives out room. */
+static uint64_t disk_unit(const struct scenario *s) {
+    return s->nvme.layout == KVF_NVME_LAYOUT_ARENA ? scenario_page_bytes(s) : DISK_GRAIN;
+}
+
+/* Provisioned for the rounding of one entry up to `unit`: nothing when every entry is a multiple of
+ * the smallest and that one of the unit. */
+static uint64_t waste_per_entry(const struct scenario *s, uint64_t unit) {
+    return scenario_min_entry_bytes(s) % unit || s->model.sliding_layers ? unit : 0;
+}
+
+/* What a tier takes that can keep `usable` logical bytes in whatever entries they come. */
+static uint64_t provisioned(const struct scenario *s, uint64_t usable, uint64_t unit) {
+    uint64_t waste = waste_per_entry(s, unit);
+    unsigned __int128 sum = (unsigned __int128)usable + unit - 1;
+    sum -= sum % unit;
+    if (waste) sum += (unsigned __int128)(usable / scenario_min_entry_bytes(s) + 1) * waste;
+    return sum > UINT64_MAX / 2 ? UINT64_MAX / 2 : (uint64_t)sum;
+}
+
+/* --- what is auto --- */
+
+static void resolve_threads(struct scenario *s, const struct budget_machine *m, struct budget *b) {
+    if (s->engine.workers == KVF_AUTO) s->engine.workers = m->cpus < 2 ? 2 : min_u64(m->cpus, 16);
+    if (s->engine.slots == KVF_AUTO) s->engine.slots = 256;
+    b->workers = s->engine.workers;
+    b->slots = s->engine.slots;
+}
+
+static void resolve_staging(struct scenario *s, struct budget *b) {
+    /* Without nvme a worker needs one buffer to read into. */
+    uint64_t least = s->nvme.on || s->cpu.on ? b->workers * s->nvme.io_size : 0;
+    uint64_t wanted = s->nvme.on ? min_u64(least * s->nvme.io_depth, staging_limit) : least;
+
+    if (s->engine.staging_bytes == KVF_AUTO) s->engine.staging_bytes = max_u64(wanted, least);
+    b->staging_bytes = s->nvme.on ? s->engine.staging_bytes : least;
+}
+
+/* Free bytes of the file systems behind the nvme paths, `reserve` and a tenth of each left out when
+ * `share` is true. KVF_UNSET when one is unknown. */
+static uint64_t free_bytes(const struct scenario *s, const struct budget_machine *m, bool share) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < s->nvme.path_count; i++) {
+        uint64_t one = m->disk_free_bytes[i];
+        if (m->disk_same_fs[i]) continue;
+        if (one == KVF_UNSET) return KVF_UNSET;
+        if (share) one = one > disk_reserve ? min_u64(one / 10 * 9, one - disk_reserve) : 0;
+        sum += one;
+    }
+    return sum;
+}
+
+static int resolve_nvme(struct scenario *s, const struct budget_machine *m, struct err *e) {
+    char free_text[32];
+
+    if (!s->nvme.on || s->nvme.capacity_bytes != KVF_AUTO) return 0;
+    uint64_t room = free_bytes(s, m, true), total = free_bytes(s, m, false);
+    if (room == KVF_UNSET)
+        return err_set(e, KVF_ERR_USAGE,
+                       "tiers.nvme.capacity is auto, but the free space under %s is unknown; give a capacity",
+                       s->nvme.path[0]);
+    uint64_t least = scenario_min_entry_bytes(s), taken = least + waste_per_entry(s, disk_unit(s));
+    uint64_t capacity = (uint64_t)((unsigned __int128)room * least / taken);
+    capacity -= capacity % KVF_MIB;
+    if (!capacity)
+        return err_set(e, KVF_ERR_NOSPACE,
+                       "tiers.nvme.capacity is auto, which takes 90 %% of the free space and leaves at least "
+                       "2 GiB, but only %s "
+                       "are free under %s; free some, name another tiers.nvme.path, or give a capacity",
+                       units_size_human((double)total, free_text, sizeof(free_text)), s->nvme.path[0]);
+    s->nvme.capacity_bytes = capacity;
+    return 0;
+}
+
+/* --- the sums --- */
+
+/* The smallest entry that is usual: bounds how many the index has to hold. */
+static uint64_t usual_entry_bytes(const struct scenario *s) {
+    uint64_t tokens = FILE_CONTEXT_TOKENS;
+
+    if (s->cache.granularity == KVF_GRANULARITY_BLOCK) return scenario_min_entry_bytes(s);
+    if (s->workload.source == KVF_SOURCE_SYNTHETIC) {
+        tokens = UINT64_MAX;
+        for (uint32_t i = 0; i < s->workload.personas; i++) {
+            const struct scenario_persona *p = &s->workload.persona[i];
+            tokens = min_u64(tokens, (uint64_t)((double)p->context.lo * p->spread));
+        }
+    }
+    return model_kv_bytes(&s->model, s->tensor_parallel, tokens && tokens != UINT64_MAX ? tokens : 1);
+}
+
+static uint64_t fixed_bytes(const struct scenario *s, const struct budget *b) {
+    uint64_t usable = 0, index;
+
+    for (int t = 0; t < KVF_TIERS; t++) usable += scenario_usable_bytes(s, (enum kvf_tier)t);
+    index = min_u64(usable / usual_entry_bytes(s) * INDEX_BYTES, index_limit);
+    uint64_t users = s->workload.source == KVF_SOURCE_SYNTHETIC ? s->workload.users * USER_BYTES : 0;
+    return program_bytes + index + b->workers * COUNTER_BYTES + (uint64_t)INTERVALS * INTERVAL_BYTES + users +
+           s->engine.queue_limit * REQUEST_BYTES;
+}
+
+static void add_up(const struct scenario *s, struct budget *b) {
+    uint64_t page = scenario_page_bytes(s), cpu = scenario_usable_bytes(s, KVF_TIER_CPU);
+
+    b->arena_bytes = s->cpu.on ? provisioned(s, cpu, page) : 0;
+    if (s->cpu.huge_pages) b->arena_bytes = round_up(b->arena_bytes, 2 * KVF_MIB);
+    b->noise_bytes = s->cpu.on || s->nvme.on ? s->engine.noise_bytes : 0;
+    b->fixed_bytes = fixed_bytes(s, b);
+    b->memory_bytes = b->arena_bytes + b->staging_bytes + b->noise_bytes + b->fixed_bytes;
+    b->disk_bytes = s->nvme.on ? provisioned(s, s->nvme.capacity_bytes, disk_unit(s)) : 0;
+}
+
+/* --- whether it fits --- */
+
+struct part {
+    const char *name, *key;
+    uint64_t bytes;
+};
+
+/* The key whose lowering helps most, and how far down it would have to go (0: out of reach). */
+static const struct part *largest_part(const struct part *parts, size_t count) {
+    const struct part *best = &parts[0];
+    for (size_t i = 1; i < count; i++)
+        if (parts[i].bytes > best->bytes) best = &parts[i];
+    return best;
+}
+
+static void memory_refusal(const struct scenario *s, const struct budget_machine *m, const struct budget *b,
+                           struct buf *out) {
+    const struct part parts[] = {
+        {"cpu tier", "tiers.cpu.capacity", b->arena_bytes},
+        {"staging", s->nvme.on ? "engine.staging" : "tiers.nvme.io_size", b->staging_bytes},
+        {"noise", "engine.noise", b->noise_bytes},
+        {"index, queue and the rest", "tiers.nvme.capacity, engine.queue_limit or workload.users",
+         b->fixed_bytes},
+    };
+    const struct part *largest = largest_part(parts, 4);
+    char a[32], c[32];
+
+    buf_addf(out, "memory: %s are needed (", units_size_human((double)b->memory_bytes, a, sizeof(a)));
+    for (size_t i = 0; i < 4; i++)
+        buf_addf(out, "%s%s %s", i ? " + " : "", parts[i].name,
+                 units_size_human((double)parts[i].bytes, a, sizeof(a)));
+    buf_addf(out, "), but %s are %s; lower %s",
+             units_size_human((double)m->memory_available_bytes, c, sizeof(c)),
+             m->memory_from_cgroup ? "left under the limit of the cgroup" : "available", largest->key);
+    uint64_t others = b->memory_bytes - largest->bytes;
+    if (largest == &parts[0] && m->memory_available_bytes > others) {
+        uint64_t arena = m->memory_available_bytes - others;
+        uint64_t capacity =
+            (uint64_t)((double)s->cpu.capacity_bytes * ((double)arena / (double)b->arena_bytes));
+        capacity -= capacity % KVF_MIB;
+        if (capacity) buf_addf(out, " to %s or less", units_size_exact(capacity, a, sizeof(a)));
+    }
+}
+
+static void disk_refusal(const struct scenario *s, uint64_t available, const struct budget *b,
+                         struct buf *out) {
+    char a[32], c[32], d[32], g[32];
+
+    buf_addf(out,
+             "disk: %s are needed (nvme tier %s + rounding %s), but %s are free under %s%s; lower "
+             "tiers.nvme.capacity",
+             units_size_human((double)b->disk_bytes, a, sizeof(a)),
+             units_size_human((double)s->nvme.capacity_bytes, c, sizeof(c)),
+             units_size_human((double)(b->disk_bytes - s->nvme.capacity_bytes), d, sizeof(d)),
+             units_size_human((double)available, g, sizeof(g)), s->nvme.path[0],
+             s->nvme.path_count > 1 ? " and the other paths" : "");
+    buf_add(out, " or free some");
+}
+
+static int check_fit(const struct scenario *s, const struct budget_machine *m, const struct budget *b,
+                     struct err *e) {
+    struct buf why = {0};
+    uint64_t disk = free_bytes(s, m, false);
+    int rc = 0;
+
+    if (b->memory_bytes > m->memory_available_bytes) memory_refusal(s, m, b, &why);
+    if (s->nvme.on && disk != KVF_UNSET && b->disk_bytes > disk) {
+        if (why.len) buf_add(&why, "; ");
+        disk_refusal(s, disk, b, &why);
+    }
+    if (why.len) rc = err_set(e, KVF_ERR_NOSPACE, "%s, or use --force", buf_text(&why));
+    buf_free(&why);
+    return rc;
+}
+
+int budget_resolve(struct scenario *s, const struct budget_machine *m, bool force, struct budget *b,
+                   struct err *e) {
+    memset(b, 0, sizeof(*b));
+    resolve_threads(s, m, b);
+    resolve_staging(s, b);
+    if (s->nvme.on && b->staging_bytes < b->workers * s->nvme.io_size) {
+        char pool[32], least[32];
+        return err_set(e, KVF_ERR_USAGE,
+                       "engine.staging %s is less than one chunk of tiers.nvme.io_size for each of %" PRIu64
+                       " workers; give at least %s, or fewer engine.workers",
+                       units_size_exact(b->staging_bytes, pool, sizeof(pool)), b->workers,
+                       units_size_exact(b->workers * s->nvme.io_size, least, sizeof(least)));
+    }
+    int rc = resolve_nvme(s, m, e);
+    if (rc) return rc;
+    add_up(s, b);
+    return force ? 0 : check_fit(s, m, b, e);
+}
+
+static void text_line(struct buf *out, const char *name, uint64_t bytes, const char *how) {
+    char size[32];
+    buf_addf(out, "  %-10s %10s  %s\n", name, units_size_human((double)bytes, size, sizeof(size)), how);
+}
+
+void budget_text(const struct scenario *s, const struct budget_machine *m, const struct budget *b,
+                 struct buf *out) {
+    char how[240], x[32], y[32];
+    uint64_t disk = free_bytes(s, m, false);
+
+    buf_addf(out, "memory: %s of %s %s\n", units_size_human((double)b->memory_bytes, x, sizeof(x)),
+             units_size_human((double)m->memory_available_bytes, y, sizeof(y)),
+             m->memory_from_cgroup ? "left under the limit of the cgroup" : "available");
+    (void)snprintf(how, sizeof(how), "capacity %s less headroom %.3g, in pages of %s",
+                   units_size_human((double)scenario_capacity_bytes(s, KVF_TIER_CPU), x, sizeof(x)),
+                   s->cache.headroom, units_size_human((double)scenario_page_bytes(s), y, sizeof(y)));
+    text_line(out, "cpu tier", b->arena_bytes, s->cpu.on ? how : "off");
+    (void)snprintf(how, sizeof(how), "%" PRIu64 " workers, chunks of %s, depth %" PRIu64, b->workers,
+                   units_size_human((double)s->nvme.io_size, x, sizeof(x)), s->nvme.io_depth);
+    text_line(out, "staging", b->staging_bytes, s->nvme.on || s->cpu.on ? how : "no tier holds real bytes");
+    text_line(out, "noise", b->noise_bytes, "payload that writes are cut from");
+    text_line(out, "fixed", b->fixed_bytes, "about: index, counters, users, queue, intervals, the program");
+    if (!s->nvme.on) return;
+    buf_addf(out, "disk: %s of %s free", units_size_human((double)b->disk_bytes, x, sizeof(x)),
+             disk == KVF_UNSET ? "an unknown number" : units_size_human((double)disk, y, sizeof(y)));
+    buf_addf(out, " under %s%s\n", s->nvme.path[0], s->nvme.path_count > 1 ? " and the other paths" : "");
+    text_line(out, "nvme tier", s->nvme.capacity_bytes, "capacity");
+    text_line(out, "rounding", b->disk_bytes - s->nvme.capacity_bytes, "whole blocks for every entry");
+}

@@ -1,0 +1,39 @@
+/* Memory and disk arithmetic of a scenario on this machine: what it will take, known before the
+ * start, printed by `check` and enforced by `run`. */
+#ifndef KVF_SCENARIO_BUDGET_H
+#define KVF_SCENARIO_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "scenario/scenario.h"
+
+struct budget_machine {              /* what the machine offers; filled by the caller from probe/ */
+    uint64_t memory_available_bytes; /* MemAvailable, or what the cgroup still allows if less */
+    bool memory_from_cgroup;
+    uint32_t cpus;                                /* usable by this process */
+    uint64_t disk_free_bytes[SCENARIO_PATHS_MAX]; /* per nvme path; KVF_UNSET: unknown */
+    bool disk_same_fs[SCENARIO_PATHS_MAX];        /* path i is on the file system of an earlier path */
+};
+
+struct budget {
+    uint64_t workers, slots;
+    uint64_t staging_bytes;            /* all workers */
+    uint64_t arena_bytes;              /* cpu tier with page rounding provisioned on top */
+    uint64_t noise_bytes, fixed_bytes; /* fixed: index, counters, queue, FIFO, database */
+    uint64_t memory_bytes;             /* sum */
+    uint64_t disk_bytes;               /* nvme tier with rounding on top, all paths */
+};
+
+/* Resolves what is `auto` (workers, slots, staging, nvme capacity) in the scenario and computes the
+ * budget. 0, or -KVF_ERR_NOSPACE with the arithmetic in the sentence when it does not fit and
+ * `force` is false (status 2). */
+int budget_resolve(struct scenario *s, const struct budget_machine *m, bool force, struct budget *b,
+                   struct err *e);
+/* The arithmetic as text lines, for people. */
+void budget_text(const struct scenario *s, const struct budget_machine *m, const struct budget *b,
+                 struct buf *out);
+
+#endif

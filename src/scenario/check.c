@@ -1,0 +1,189 @@
+#include "scenario/loading.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+
+enum { SECTOR = 4096 };
+
+static void check_model(struct loading *l) {
+    const struct scenario *s = l->s;
+    struct place place = place_of_key(l, "model", NULL);
+    struct err e = {0};
+
+    if (!loading_given(l, "model")) {
+        problem_add(l, place, "model",
+                    "missing; name one, such as model: llama3.1-8b (kvfall models lists them)");
+        return;
+    }
+    if (l->model_bad) return;
+    if (model_check(&s->model, &e)) {
+        problem_add(l, place, "model", "%s", e.text);
+        return;
+    }
+    uint32_t heads = s->model.kv_heads, tp = s->tensor_parallel;
+    if (!s->model.kv_lora_rank && tp > 1 && heads % tp && tp % heads)
+        problem_add(l, place_of_key(l, "tensor_parallel", "model"), "tensor_parallel",
+                    "%" PRIu32 " KV heads cannot be divided among %" PRIu32
+                    " ranks; take a divisor or a multiple",
+                    heads, tp);
+    if (s->cache.granularity == KVF_GRANULARITY_BLOCK && s->model.sliding_layers == s->model.layers)
+        problem_add(l, place_of_key(l, "cache.granularity", "model"), "cache.granularity",
+                    "block needs a layer that keeps every token; all %" PRIu32 " of this model slide",
+                    s->model.layers);
+}
+
+static void check_tiers(struct loading *l) {
+    const struct scenario *s = l->s;
+
+    if (!s->gpu.on && !s->cpu.on && !s->nvme.on) {
+        const char *near = l->tier_named[KVF_TIER_GPU]   ? "tiers.gpu.capacity"
+                           : l->tier_named[KVF_TIER_CPU] ? "tiers.cpu.capacity"
+                                                         : "tiers.nvme.capacity";
+        problem_add(l, place_of_key(l, near, NULL), "tiers",
+                    "no tier is on; give one a capacity, such as tiers: {cpu: {capacity: 4GiB}}");
+    }
+    if (s->nvme.io_size % SECTOR) {
+        char size[40];
+        problem_add(l, place_of_key(l, "tiers.nvme.io_size", NULL), "tiers.nvme.io_size",
+                    "%s is no multiple of 4KiB, which direct I/O needs",
+                    units_size_exact(s->nvme.io_size, size, sizeof(size)));
+    }
+    if (s->nvme.on && s->engine.staging_bytes != KVF_AUTO && s->engine.staging_bytes < s->nvme.io_size) {
+        char pool[40], chunk[40];
+        problem_add(l, place_of_key(l, "engine.staging", "tiers.nvme.io_size"), "engine.staging",
+                    "%s does not hold one chunk of io_size %s; raise it or leave it at auto",
+                    units_size_exact(s->engine.staging_bytes, pool, sizeof(pool)),
+                    units_size_exact(s->nvme.io_size, chunk, sizeof(chunk)));
+    }
+}
+
+static void choice_name(const char *key, unsigned value, char *out, size_t len) {
+    const char *words = key_table[key_index(key)].pub.range;
+    if (!strncmp(words, "null | ", 7)) words += 7;
+    if (!key_word(words, (int)value, out, len)) (void)snprintf(out, len, "?");
+}
+
+static void check_arrival(struct loading *l, const char *source) {
+    const struct scenario *s = l->s;
+    const char *key = "workload.arrival.process";
+    struct place place = place_of_key(l, key, "workload.source");
+    char process[24];
+
+    choice_name(key, s->workload.arrival.process, process, sizeof(process));
+    bool trace = s->workload.arrival.process == KVF_ARRIVAL_TRACE;
+    switch (s->workload.source) {
+    case KVF_SOURCE_MOONCAKE:
+    case KVF_SOURCE_AZURE:
+        if (!trace)
+            problem_add(l, place, key,
+                        "%s needs users, which source %s does not have; leave it at trace (speedup: 0 plays "
+                        "it without delay)",
+                        process, source);
+        break;
+    case KVF_SOURCE_OPS:
+        if (s->workload.arrival.process != KVF_ARRIVAL_CLOSED)
+            problem_add(l, place, key,
+                        "%s does not go with source ops, whose operations follow each other; leave it out",
+                        process);
+        break;
+    default:
+        if (trace)
+            problem_add(l, place, key, "trace needs a source with times; source %s takes closed or paced",
+                        source);
+        break;
+    }
+}
+
+/* A mooncake trace is made of blocks of its own size; operations of an ops file are whole entries. */
+static void check_granularity(struct loading *l, const char *source) {
+    const struct scenario *s = l->s;
+    bool block = s->cache.granularity == KVF_GRANULARITY_BLOCK;
+    struct place place = place_of_key(l, "cache.granularity", "workload.source");
+
+    if (s->workload.source == KVF_SOURCE_MOONCAKE) {
+        if (!block)
+            problem_add(l, place, "cache.granularity", "source %s names blocks; set cache.granularity: block",
+                        source);
+        if (s->cache.block_tokens != 512)
+            problem_add(l, place_of_key(l, "cache.block_tokens", "workload.source"), "cache.block_tokens",
+                        "%" PRIu64 " contradicts the 512 tokens of a block of source %s; leave it out",
+                        s->cache.block_tokens, source);
+    }
+    if (s->workload.source == KVF_SOURCE_OPS && block)
+        problem_add(l, place, "cache.granularity",
+                    "source %s writes and reads whole entries; set cache.granularity: request", source);
+}
+
+static void check_phase(struct loading *l, const char *source) {
+    const struct scenario *s = l->s;
+    struct place place = place_of_key(l, "workload.phase", "workload.source");
+
+    if (s->workload.phase != KVF_WORKLOAD_PHASE_DECODE || s->workload.source == KVF_SOURCE_OPS) return;
+    if (s->workload.source != KVF_SOURCE_SYNTHETIC)
+        problem_add(l, place, "workload.phase",
+                    "decode reads entries of users, which source %s does not have; take both or prefill",
+                    source);
+    else if (s->cache.granularity == KVF_GRANULARITY_BLOCK)
+        problem_add(l, place, "workload.phase",
+                    "decode reads whole entries; set cache.granularity: request, or take both or prefill");
+}
+
+static void check_workload(struct loading *l) {
+    const struct scenario *s = l->s;
+    char source[24];
+
+    choice_name("workload.source", s->workload.source, source, sizeof(source));
+    if (s->workload.source != KVF_SOURCE_SYNTHETIC && !*s->workload.path)
+        problem_add(l, place_of_key(l, "workload.path", "workload.source"), "workload.path",
+                    "missing; source %s reads a file", source);
+    check_arrival(l, source);
+    check_granularity(l, source);
+    check_phase(l, source);
+}
+
+static void check_shares(struct loading *l) {
+    const struct scenario *s = l->s;
+    double personas = 0, classes = 0;
+
+    for (uint32_t i = 0; i < s->workload.personas; i++) personas += s->workload.persona[i].share;
+    for (uint32_t i = 0; i < s->qos.classes; i++) classes += s->qos.klass[i].share;
+    if (personas <= 0)
+        problem_add(l, place_of_key(l, "workload.personas", NULL), "workload.personas",
+                    "all shares are 0; give one of them a weight");
+    if (classes <= 0)
+        problem_add(l, place_of_key(l, "qos.classes", NULL), "qos.classes",
+                    "all shares are 0; give one of them a weight");
+}
+
+static void check_targets(struct loading *l) {
+    static const char *const names[] = {"p95", "p99", "p999", "p9999"};
+
+    for (uint32_t i = 0; i < l->s->qos.classes; i++) {
+        const struct scenario_class *c = &l->s->qos.klass[i];
+        uint64_t target[] = {c->p95_ns, c->p99_ns, c->p999_ns, c->p9999_ns};
+        int last = -1;
+        for (int t = 0; t < 4; t++) {
+            if (target[t] == KVF_UNSET) continue;
+            if (last >= 0 && target[last] > target[t]) {
+                char key[48], high[40], low[40];
+                (void)snprintf(key, sizeof(key), "qos.classes[%" PRIu32 "].%s", i, names[t]);
+                problem_add(l, place_of_key(l, "qos.classes", NULL), key,
+                            "%s is under the %s of %s; a higher percentile cannot be lower",
+                            units_duration_exact(target[t], high, sizeof(high)), names[last],
+                            units_duration_exact(target[last], low, sizeof(low)));
+            }
+            last = t;
+        }
+    }
+}
+
+void scenario_check(struct loading *l) {
+    check_model(l);
+    check_tiers(l);
+    check_workload(l);
+    check_shares(l);
+    check_targets(l);
+}

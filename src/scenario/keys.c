@@ -1,0 +1,414 @@
+#include "scenario/keys.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/nearest.h"
+
+#define CHOICE_WORD(id, name)       " | " name
+#define DTYPE_WORD(id, name, bytes) " | " name
+#define CHOICES(LIST)               (&(LIST(CHOICE_WORD))[3])
+#define CHOICES_OR_NULL(LIST)       ("null" LIST(CHOICE_WORD))
+
+#define X(id, name) name,
+static const char *const kind_names[] = {KEY_KIND_LIST(X)};
+#undef X
+
+/* ALL: this build carries out every value; NONE: the default only. */
+#define ALL  "*"
+#define NONE ""
+
+#define ROW(name_, kind_, offset_, size_, flag_, unit_, range_, fallback_, use_, here_, help_)               \
+    {                                                                                                        \
+        .pub = {name_, NULL, unit_, range_, fallback_, help_, sizeof(here_) > 1}, .kind = KEY_##kind_,       \
+        .use = KEY_USE_##use_, .offset = offset_, .size = size_, .flag = flag_, .here = here_                \
+    }
+#define SIZE_OF(type, field) sizeof(((struct type *)0)->field)
+#define K(name, kind, field, unit, range, fallback, use, here, help)                                         \
+    ROW(name, kind, offsetof(struct scenario, field), SIZE_OF(scenario, field), 0, unit, range, fallback,    \
+        use, here, help)
+#define KF(name, kind, field, flag, range, fallback, use, here, help)                                        \
+    ROW(name, kind, offsetof(struct scenario, field), SIZE_OF(scenario, field),                              \
+        offsetof(struct scenario, flag), "", range, fallback, use, here, help)
+#define PERSONA(name, kind, field, unit, range, fallback, help)                                              \
+    ROW("workload.personas[]." name, kind, offsetof(struct scenario_persona, field),                         \
+        SIZE_OF(scenario_persona, field), 0, unit, range, fallback, SYNTHETIC, ALL, help)
+#define CLASS(name, kind, field, unit, range, fallback, help)                                                \
+    ROW("qos.classes[]." name, kind, offsetof(struct scenario_class, field), SIZE_OF(scenario_class, field), \
+        0, unit, range, fallback, ALWAYS, ALL, help)
+#define LINK(tier, TIER, read, write, delay)                                                                 \
+    K("tiers." tier ".read_bandwidth", RATE, emulation[KVF_TIER_##TIER].read_bytes_per_s, "bytes/s",         \
+      "1MB/s to 100TB/s", read, TIER##_LINK, ALL,                                                            \
+      "Bandwidth of reads of the emulated tier, shared by all operations."),                                 \
+        K("tiers." tier ".write_bandwidth", RATE, emulation[KVF_TIER_##TIER].write_bytes_per_s, "bytes/s",   \
+          "1MB/s to 100TB/s", write, TIER##_LINK, ALL,                                                       \
+          "Bandwidth of writes of the emulated tier, shared by all operations."),                            \
+        K("tiers." tier ".latency", DURATION, emulation[KVF_TIER_##TIER].latency_ns, "", "0 to 10s", delay,  \
+          TIER##_LINK, ALL, "Time an operation of the emulated tier takes before its first byte.")
+#define TIER_EVICTION(tier, TIER)                                                                            \
+    KF("tiers." tier ".eviction", CHOICE, eviction[KVF_TIER_##TIER], tier_eviction_set[KVF_TIER_##TIER],     \
+       CHOICES_OR_NULL(SCENARIO_EVICTION_LIST), "null", TIER, "null | lru | fifo",                           \
+       "Eviction policy of this tier; null takes cache.eviction.")
+
+#define DEFAULT_PERSONAS                                                                                     \
+    "[{name: chatbot, share: 1, context: [512, 4096], generate: [50, 200], think: [100ms, 500ms], "          \
+    "spread: 0.25}]"
+#define DEFAULT_CLASSES                                                                                      \
+    "[{name: interactive, share: 0.15, p95: 50ms, p99: 100ms, p999: 150ms, p9999: 200ms}, "                  \
+    "{name: responsive, share: 0.35, p95: 100ms, p99: 200ms, p999: 350ms, p9999: 500ms}, "                   \
+    "{name: batch, share: 0.5, p95: 1s, p99: 5s, p999: 7500ms, p9999: 10s}]"
+
+const struct key key_table[] = {
+    K("name", TEXT, name, "", "", "quickstart", ALWAYS, ALL,
+      "Name of the run, on the screen and in the database."),
+    K("description", TEXT, description, "", "", "\"\"", ALWAYS, ALL,
+      "What the scenario is for, in a sentence."),
+
+    K("model", MODEL, model, "", "", "required", ALWAYS, ALL,
+      "A preset of kvfall models, or a mapping of the keys below that overrides fields of one."),
+    K("model.preset", PRESET, model, "", "", "null", ALWAYS, ALL,
+      "Preset that the other fields start from; null for a model given in full."),
+    K("model.layers", SMALL, model.layers, "layers", "1 to 1000", "of the preset", ALWAYS, ALL,
+      "Layers that keep KV, sliding ones included."),
+    K("model.kv_heads", SMALL, model.kv_heads, "heads", "0 to 1024", "of the preset", ALWAYS, ALL,
+      "KV heads of a layer (GQA, MHA); 0 with MLA."),
+    K("model.head_dim", SMALL, model.head_dim, "", "0 to 4096", "of the preset", ALWAYS, ALL,
+      "Width of a KV head; 0 with MLA."),
+    K("model.dtype", CHOICE, model.dtype, "", (&(MODEL_DTYPE_LIST(DTYPE_WORD))[3]), "of the preset", ALWAYS,
+      ALL, "Number format of the KV cache, not of the weights."),
+    K("model.sliding_layers", SMALL, model.sliding_layers, "layers", "0 to 1000", "of the preset", ALWAYS,
+      ALL, "Layers that keep the last window tokens only."),
+    K("model.window", SMALL, model.window, "tokens", "0 to 100000000", "of the preset", ALWAYS, ALL,
+      "Tokens that a sliding layer keeps."),
+    K("model.kv_lora_rank", SMALL, model.kv_lora_rank, "", "0 to 65536", "of the preset", ALWAYS, ALL,
+      "Width of the latent of an MLA model; 0 for GQA and MHA."),
+    K("model.rope_head_dim", SMALL, model.rope_head_dim, "", "0 to 4096", "of the preset", ALWAYS, ALL,
+      "Rotary part kept beside the latent of an MLA model."),
+    K("model.hidden", SMALL, model.hidden, "", "0 to 1000000", "of the preset", ALWAYS, ALL,
+      "Width of the model, for compute models; 0 where unknown."),
+    K("tensor_parallel", SMALL, tensor_parallel, "ranks", "1 to 1024", "1", ALWAYS, ALL,
+      "Ranks that share the KV heads; sizes are those of one rank."),
+    K("mode", CHOICE, mode, "", CHOICES(SCENARIO_MODE_LIST), "real", ALWAYS, "real",
+      "Move real bytes, or run on a virtual clock."),
+    K("seed", INTEGER, seed, "", "0 to 18446744073709551615", "42", ALWAYS, ALL, "Same seed, same requests."),
+    K("submission", BOOLEAN, submission, "", "", "false", ALWAYS, ALL,
+      "Flag the run as not comparable unless it has a seed, no RAG and no autoscaler."),
+
+    K("run.duration", DURATION, run.duration_ns, "", "1ms to 10000h", "60s", ALWAYS, ALL,
+      "Length of the measured part."),
+    K("run.warmup", DURATION, run.warmup_ns, "", "0 to 10000h", "5s", ALWAYS, ALL,
+      "Time before the measured part in which nothing counts."),
+    K("run.interval", DURATION, run.interval_ns, "", "10ms to 1h", "1s", ALWAYS, ALL, "Sampling period."),
+    K("run.max_requests", INTEGER, run.max_requests, "requests", "0 to 1000000000000", "0", ALWAYS, ALL,
+      "End the run when that many requests are done; 0 for no limit."),
+    K("run.trials", INTEGER, run.trials, "runs", "0 to 1000", "1", ALWAYS, "0 | 1",
+      "Repetitions of the run."),
+    K("run.precondition", INTEGER, run.precondition, "", "0 to 100", "0", ALWAYS, NONE,
+      "How often the nvme capacity is written before the clock starts."),
+
+    K("tiers.gpu.capacity", SIZE, gpu.capacity_bytes, "bytes", "auto, or 0 to 1024TiB", "2GiB", ALWAYS,
+      "!auto", "Size of the gpu tier, headroom included; 0 is off."),
+    K("tiers.gpu.backend", CHOICE, gpu.backend, "", CHOICES(SCENARIO_BACKEND_LIST), "auto", ALWAYS,
+      "auto | emulated | off", "What stands behind the tier; auto takes what is there."),
+    K("tiers.gpu.devices", DEVICES, gpu.devices, "", "0 to 63", "[0]", GPU, NONE, "GPUs by number."),
+    K("tiers.gpu.read", CHOICE, gpu.read, "", CHOICES(SCENARIO_GPU_READ_LIST), "hbm", GPU, NONE,
+      "What a read does: stay in device memory, or copy to the host."),
+    K("tiers.gpu.write", CHOICE, gpu.write, "", CHOICES(SCENARIO_GPU_WRITE_LIST), "generate", GPU, NONE,
+      "What a write does: generate on the device, or copy from the host."),
+    K("tiers.gpu.layout", CHOICE, gpu.layout, "", CHOICES(SCENARIO_GPU_LAYOUT_LIST), "contiguous", GPU, NONE,
+      "An entry in one piece, or in one per layer."),
+    TIER_EVICTION("gpu", GPU),
+    LINK("gpu", GPU, "55GB/s", "55GB/s", "10us"),
+
+    K("tiers.cpu.capacity", SIZE, cpu.capacity_bytes, "bytes", "0 to 1024TiB", "4GiB", ALWAYS, ALL,
+      "Size of the cpu tier, headroom included; 0 is off."),
+    K("tiers.cpu.huge_pages", BOOLEAN, cpu.huge_pages, "", "", "false", CPU, ALL,
+      "Ask for huge pages for the arena."),
+    TIER_EVICTION("cpu", CPU),
+    LINK("cpu", CPU, "20GB/s", "20GB/s", "1us"),
+
+    K("tiers.nvme.capacity", SIZE, nvme.capacity_bytes, "bytes", "auto, or 0 to 1024TiB", "auto", ALWAYS, ALL,
+      "Size of the nvme tier; auto is 90 % of the free space and leaves at least 2 GiB; 0 is off."),
+    K("tiers.nvme.path", PATHS, nvme.path, "", "", ".", NVME, ALL,
+      "Directory, or several, under which the tier makes its own; entries spread over them."),
+    K("tiers.nvme.layout", CHOICE, nvme.layout, "", CHOICES(SCENARIO_NVME_LAYOUT_LIST), "files", NVME, ALL,
+      "One file per entry, or extents in one file."),
+    K("tiers.nvme.io_size", SIZE, nvme.io_size, "bytes", "4KiB to 64MiB", "1MiB", NVME, ALL,
+      "Chunk of an operation at the device; a multiple of 4KiB."),
+    K("tiers.nvme.io_depth", INTEGER, nvme.io_depth, "operations", "1 to 1024", "32", NVME, ALL,
+      "Chunks that a worker keeps in flight."),
+    K("tiers.nvme.direct", BOOLEAN, nvme.direct, "", "", "true", NVME, ALL,
+      "Bypass the page cache where the file system can."),
+    K("tiers.nvme.sync", CHOICE, nvme.sync, "", CHOICES(SCENARIO_SYNC_LIST), "none", NVME, ALL,
+      "Whether a write is flushed to the device before it counts as done."),
+    K("tiers.nvme.direct_to_gpu", CHOICE, nvme.direct_to_gpu, "", CHOICES(SCENARIO_DIRECT_TO_GPU_LIST), "off",
+      NVME, NONE, "Move between device and GPU without a copy in host memory."),
+    TIER_EVICTION("nvme", NVME),
+    LINK("nvme", NVME, "7GB/s", "5GB/s", "80us"),
+
+    K("cache.granularity", CHOICE, cache.granularity, "", CHOICES(SCENARIO_GRANULARITY_LIST), "request",
+      ALWAYS, ALL, "What an entry is: a request's context, or a block of tokens."),
+    K("cache.block_tokens", INTEGER, cache.block_tokens, "tokens", "1 to 1048576", "16", BLOCK, ALL,
+      "Tokens of a block; a mooncake trace has 512."),
+    K("cache.touch_order", CHOICE, cache.touch_order, "", CHOICES(SCENARIO_TOUCH_LIST), "last_first", BLOCK,
+      ALL, "Order in which a request touches its blocks; last first lets leaves go before roots."),
+    K("cache.placement", CHOICE, cache.placement, "", CHOICES(SCENARIO_PLACEMENT_LIST), "waterfall", MOVES,
+      "waterfall | spillover", "Where a new entry goes and what makes room for it."),
+    K("cache.eviction", CHOICE, cache.eviction, "", CHOICES(SCENARIO_EVICTION_LIST), "lru", EVICTION,
+      "lru | fifo", "Which entry leaves a tier first."),
+    K("cache.promotion", CHOICE, cache.promotion, "", CHOICES(SCENARIO_PROMOTION_LIST), "never", MOVES,
+      "never | on_hit", "When an entry that was read moves up."),
+    K("cache.admission", CHOICE, cache.admission, "", CHOICES(SCENARIO_ADMISSION_LIST), "always", ALWAYS,
+      NONE, "Which new entries are let in."),
+    K("cache.headroom", NUMBER, cache.headroom, "", "0 to 0.95", "0.2", HEADROOM, ALL,
+      "Part of a gpu or cpu tier that is kept free."),
+    K("cache.verify", CHOICE, cache.verify, "", CHOICES(SCENARIO_VERIFY_LIST), "none", BYTES, ALL,
+      "What a read checks: nothing, each block's stamp, or every byte."),
+    K("cache.read_target", CHOICE, cache.read_target, "", CHOICES(SCENARIO_READ_TARGET_LIST), "host", ALWAYS,
+      NONE, "Where bytes that are read end up."),
+
+    K("workload.source", CHOICE, workload.source, "", CHOICES(SCENARIO_SOURCE_LIST), "synthetic", ALWAYS,
+      "synthetic | mooncake | azure | ops", "Where requests come from."),
+    K("workload.path", PATH, workload.path, "", "", "null", FILE, ALL,
+      "File of the source, relative to the working directory."),
+    K("workload.limit", INTEGER, workload.limit, "rows", "0 to 1000000000000", "0", FILE, ALL,
+      "Conversations or rows taken from the file; 0 for all."),
+    K("workload.users", INTEGER, workload.users, "users", "1 to 1000000", "50", SYNTHETIC, ALL,
+      "Simulated people who think, ask and wait."),
+    KF("workload.arrival.process", CHOICE, workload.arrival.process, workload.arrival.process_set,
+       CHOICES_OR_NULL(SCENARIO_ARRIVAL_LIST), "null", ALWAYS, "null | closed | paced | trace",
+       "When the next request comes; null is trace for sources with times, else closed."),
+    K("workload.arrival.rate", NUMBER, workload.arrival.rate, "requests/s", "0 to 1000000000", "0", RATE,
+      NONE, "Requests a second of the whole source."),
+    K("workload.arrival.cv", NUMBER, workload.arrival.cv, "", "0 to 1000", "1", RATE, NONE,
+      "Coefficient of variation of gamma arrivals."),
+    K("workload.arrival.speedup", NUMBER, workload.arrival.speedup, "", "0 to 1000000", "1", TIMES, ALL,
+      "How much faster than recorded a trace is played; 0 without delay."),
+    K("workload.arrival.cycles", INTEGER, workload.arrival.cycles, "", "0 to 1000000", "1", TIMES, NONE,
+      "How often a trace is played, with new keys each time."),
+    K("workload.personas", LIST, workload.persona, "", "1 to 16 members", DEFAULT_PERSONAS, SYNTHETIC, ALL,
+      "Kinds of users."),
+    PERSONA("name", TEXT, name, "", "", "required", "Name of the kind."),
+    PERSONA("share", NUMBER, share, "", "0 to 1000000000", "1", "Weight of the kind among all users."),
+    PERSONA("context", TOKENS, context, "tokens", "1 to 100000000", "[512, 4096]",
+            "Context of a user's requests, drawn once per user."),
+    PERSONA("generate", TOKENS, generate, "tokens", "0 to 100000000", "[50, 200]",
+            "Tokens generated per request, drawn once per user."),
+    PERSONA("think", TIMES, think_ns, "", "0 to 24h", "[100ms, 500ms]",
+            "Think time, drawn once per user; each varies by 20 %."),
+    PERSONA("spread", NUMBER, spread, "", "above 0 to 1", "0.25",
+            "A request takes between this part and all of its user's sizes; 1 is fixed."),
+    K("workload.conversation.end_probability", NUMBER, workload.conversation.end_probability, "", "0 to 1",
+      "0.2", TURNS, ALL, "Probability that a turn is the last of its conversation."),
+    K("workload.conversation.max_turns", INTEGER, workload.conversation.max_turns, "turns", "1 to 1000000",
+      "50", TURNS, ALL, "Longest conversation."),
+    K("workload.conversation.reads", CHOICE, workload.conversation.reads, "", CHOICES(SCENARIO_READS_LIST),
+      "all", TURN_READS, ALL, "Earlier turns that a turn reads."),
+    K("workload.prefix.probability", NUMBER, workload.prefix.probability, "", "0 to 1", "0.2", TURNS, ALL,
+      "Probability that a conversation starts with a shared prompt."),
+    K("workload.prefix.prompt_tokens", LENGTHS, workload.prefix.prompt_tokens, "tokens", "1 to 100000000",
+      "[512, 1024, 2048]", PROMPTS, ALL, "Lengths of the shared prompts, or one length for all."),
+    K("workload.prefix.count", INTEGER, workload.prefix.count, "prompts", "1 to 1024", "3", PROMPTS, ALL,
+      "Shared prompts; unless given, as many as lengths."),
+    K("workload.prefix.pick", CHOICE, workload.prefix.pick, "", CHOICES(SCENARIO_PICK_LIST), "uniform",
+      PROMPTS, "uniform", "How a conversation picks its prompt."),
+    K("workload.rag.documents", INTEGER, workload.rag.documents, "documents", "0 to 1000000", "0", ALWAYS,
+      NONE, "Documents that are ingested; 0 is no RAG."),
+    K("workload.rag.probability", NUMBER, workload.rag.probability, "", "0 to 1", "0.1", RAG, NONE,
+      "Probability that a request reads chunks."),
+    K("workload.rag.chunk_tokens", INTEGER, workload.rag.chunk_tokens, "tokens", "1 to 1048576", "512", RAG,
+      NONE, "Tokens of a chunk."),
+    K("workload.rag.top_k", INTEGER, workload.rag.top_k, "chunks", "1 to 1000", "5", RAG, NONE,
+      "Chunks read by a request."),
+    K("workload.rag.distribution", CHOICE, workload.rag.distribution, "", CHOICES(SCENARIO_PICK_LIST), "zipf",
+      RAG, NONE, "How documents are picked."),
+    K("workload.rag.tokens", TOKENS, workload.rag.tokens, "tokens", "1 to 100000000", "[4000, 12000]", RAG,
+      NONE, "Length of a document."),
+    K("workload.rag.max_documents", INTEGER, workload.rag.max_documents, "documents", "0 to 1000000", "0",
+      RAG, NONE, "Documents kept at a time; 0 for all."),
+    K("workload.phase", CHOICE, workload.phase, "", CHOICES(SCENARIO_WORKLOAD_PHASE_LIST), "both", REQUESTS,
+      ALL, "Parts of a request that are carried out."),
+    K("workload.decode.batch_tokens", INTEGER, workload.decode.batch_tokens, "tokens", "1 to 1000000000",
+      "32", REREADS, ALL, "Tokens generated per read of the entry."),
+    K("workload.decode.max_context", INTEGER, workload.decode.max_context, "tokens", "0 to 1000000000", "0",
+      DECODE, ALL, "Contexts of that many tokens and more are prefill only; 0 for no such limit."),
+
+    K("compute.mode", CHOICE, compute.mode, "", CHOICES(SCENARIO_COMPUTE_LIST), "none", REQUESTS,
+      "none | fast | realistic | fixed | deterministic",
+      "Time that generation takes: none 0, fast 2 ms and realistic 30 ms a token, or ms_per_token."),
+    K("compute.ms_per_token", NUMBER, compute.ms_per_token, "ms", "0 to 1000000", "0", TOKEN_TIME, ALL,
+      "Time per generated token of modes fixed and deterministic."),
+
+    K("qos.scheduler", CHOICE, qos.scheduler, "", CHOICES(SCENARIO_SCHEDULER_LIST), "strict", ALWAYS,
+      "strict", "Order between classes: the first always first, or with aging."),
+    K("qos.latency", CHOICE, qos.latency, "", CHOICES(SCENARIO_QOS_LATENCY_LIST), "ttft", ALWAYS, ALL,
+      "Latency that the targets are about."),
+    KF("qos.classes", LIST, qos.klass, qos.classes_set, "1 to 8 members", DEFAULT_CLASSES, ALWAYS, ALL,
+       "Service classes, the most urgent first."),
+    CLASS("name", TEXT, name, "", "", "required", "Name of the class; each is different."),
+    CLASS("share", NUMBER, share, "", "0 to 1000000000", "1", "Weight of the class among all users."),
+    CLASS("p95", DURATION, p95_ns, "", "null, or 1us to 24h", "null",
+          "Target of the 95th percentile; null for none."),
+    CLASS("p99", DURATION, p99_ns, "", "null, or 1us to 24h", "null",
+          "Target of the 99th percentile; null for none."),
+    CLASS("p999", DURATION, p999_ns, "", "null, or 1us to 24h", "null",
+          "Target of the 99.9th percentile; null for none."),
+    CLASS("p9999", DURATION, p9999_ns, "", "null, or 1us to 24h", "null",
+          "Target of the 99.99th percentile; null for none."),
+
+    K("engine.workers", INTEGER, engine.workers, "threads", "auto, or 1 to 256", "auto", ALWAYS, ALL,
+      "Threads that carry out tier operations; auto is the usable CPUs, 2 to 16."),
+    K("engine.slots", INTEGER, engine.slots, "requests", "auto, or 1 to 100000", "auto", ALWAYS, ALL,
+      "Requests in service at a time; auto is 256."),
+    K("engine.queue_limit", INTEGER, engine.queue_limit, "requests", "1 to 100000000", "100000", ALWAYS, ALL,
+      "Requests that may wait; arrivals beyond are dropped and counted."),
+    K("engine.max_concurrent_writes", INTEGER, engine.max_concurrent_writes, "writes", "0 to 100000", "0",
+      ALWAYS, NONE, "Entry writes in flight at a time; 0 for no limit."),
+    K("engine.room_wait", DURATION, engine.room_wait_ns, "", "0 to 1h", "10s", ALWAYS, ALL,
+      "How long a write waits for room before it is refused."),
+    K("engine.staging", SIZE, engine.staging_bytes, "bytes", "auto, or 0 to 1TiB", "auto", NVME, ALL,
+      "Pool of aligned buffers; auto is workers x io_depth x io_size, at most 512 MiB."),
+    K("engine.noise", SIZE, engine.noise_bytes, "bytes", "1MiB to 64GiB", "64MiB", BYTES, ALL,
+      "Noise that payloads are cut from."),
+    K("engine.cpus", CPUS, engine.cpus, "", "", "null", ALWAYS, ALL,
+      "CPUs that workers are bound to, such as 0-3,8; null for any."),
+
+    K("autoscaler.mode", CHOICE, autoscaler.mode, "", CHOICES(SCENARIO_AUTOSCALER_LIST), "off", ALWAYS, NONE,
+      "What the number of users is steered by."),
+    K("autoscaler.target_saturation", NUMBER, autoscaler.target_saturation, "", "0 to 1", "0.8", ALWAYS, NONE,
+      "Saturation that is steered for."),
+    K("autoscaler.min_users", INTEGER, autoscaler.min_users, "users", "1 to 1000000", "1", ALWAYS, NONE,
+      "Fewest users."),
+    K("autoscaler.max_users", INTEGER, autoscaler.max_users, "users", "1 to 1000000", "10000", ALWAYS, NONE,
+      "Most users."),
+    K("assess.profile", CHOICE, assess.profile, "", CHOICES(SCENARIO_PROFILE_LIST), "latency", ALWAYS, NONE,
+      "Set of criteria that the run is held against."),
+    ROW("assess.criteria", EMPTY, 0, 0, 0, "", "", "[]", ALWAYS, NONE, "Further criteria."),
+    ROW("sweep", NOTHING, 0, 0, 0, "", "", "null", ALWAYS, NONE,
+        "Keys that kvfall sweep varies, with their values."),
+};
+const size_t key_count = sizeof(key_table) / sizeof(key_table[0]);
+_Static_assert(sizeof(key_table) / sizeof(key_table[0]) <= KEY_MAX, "arrays beside the table hold every key");
+
+const char *key_type(enum key_kind kind) {
+    return kind_names[kind];
+}
+
+int key_index(const char *name) {
+    for (size_t i = 0; i < key_count; i++)
+        if (!strcmp(key_table[i].pub.name, name)) return (int)i;
+    return -1;
+}
+
+bool key_is_section(const char *name) {
+    size_t len = strlen(name);
+    for (size_t i = 0; i < key_count; i++)
+        if (!strncmp(key_table[i].pub.name, name, len) && key_table[i].pub.name[len] == '.') return true;
+    return false;
+}
+
+bool key_in_list(const struct key *k) {
+    return strstr(k->pub.name, "[]") != NULL;
+}
+
+bool key_word(const char *words, int index, char *out, size_t len) {
+    for (int i = 0;; i++) {
+        const char *end = strstr(words, " | ");
+        size_t n = end ? (size_t)(end - words) : strlen(words);
+        if (i == index) {
+            if (n >= len) n = len - 1;
+            memcpy(out, words, n);
+            out[n] = '\0';
+            return true;
+        }
+        if (!end) return false;
+        words = end + 3;
+    }
+}
+
+int key_word_index(const char *words, const char *word) {
+    char one[48];
+    for (int i = 0; key_word(words, i, one, sizeof(one)); i++)
+        if (!strcmp(one, word)) return i;
+    return -1;
+}
+
+const char *key_nearest_word(const char *words, const char *word, char *out, size_t len) {
+    char one[48];
+    unsigned least = (unsigned)(strnlen(word, 48) + 1) / 2;
+    bool found = false;
+
+    for (int i = 0; key_word(words, i, one, sizeof(one)); i++) {
+        unsigned d = nearest_distance(word, one);
+        if (d > least || (found && d == least)) continue;
+        least = d;
+        found = key_word(words, i, out, len);
+    }
+    return found ? out : NULL;
+}
+
+/* The part of a dotted name behind the last dot. */
+static const char *last_part(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+/* How far a mistyped name is from a key, in hundredths of an edit. The right last part in the wrong
+ * section counts for little, and the less the nearer the section. */
+static unsigned name_distance(const char *name, const char *key) {
+    unsigned edits = nearest_distance(name, key), moved = 150 + edits;
+    if (strcmp(last_part(name), last_part(key)) != 0 || edits * 100 < moved) return edits * 100;
+    return moved;
+}
+
+static void offer(const char *name, const char *candidate, const char **best, unsigned *least) {
+    unsigned d = name_distance(name, candidate);
+    if (d > *least || (*best && d == *least)) return;
+    *least = d;
+    *best = candidate;
+}
+
+const char *scenario_nearest_key(const char *name) {
+    static const char *const sections[] = {
+        "run",
+        "tiers",
+        "tiers.gpu",
+        "tiers.cpu",
+        "tiers.nvme",
+        "cache",
+        "workload",
+        "assess",
+        "workload.arrival",
+        "workload.conversation",
+        "workload.prefix",
+        "workload.rag",
+        "workload.decode",
+        "compute",
+        "qos",
+        "engine",
+        "autoscaler",
+    };
+    const char *best = NULL;
+    unsigned edits = (unsigned)strlen(last_part(name)) / 3 + 1, least = edits < 2 ? 200 : edits * 100;
+
+    for (size_t i = 0; i < key_count; i++) offer(name, key_table[i].pub.name, &best, &least);
+    for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++)
+        offer(name, sections[i], &best, &least);
+    return best;
+}
+
+static struct scenario_key public_keys[KEY_MAX];
+
+static void public_keys_fill(void) {
+    for (size_t i = 0; i < key_count; i++) {
+        public_keys[i] = key_table[i].pub;
+        public_keys[i].type = key_type(key_table[i].kind);
+    }
+}
+
+const struct scenario_key *scenario_keys(size_t *count) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, public_keys_fill);
+    *count = key_count;
+    return public_keys;
+}

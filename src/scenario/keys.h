@@ -1,0 +1,99 @@
+/* The key table: every key of a scenario file once, with what the loader, the emitters and the
+ * manual need to know about it. Constant; any thread. */
+#ifndef KVF_SCENARIO_KEYS_H
+#define KVF_SCENARIO_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scenario/load.h"
+
+/* id, type as users see it */
+#define KEY_KIND_LIST(X)                                                                                     \
+    X(TEXT, "text")                                                                                          \
+    X(BOOLEAN, "boolean")                                                                                    \
+    X(INTEGER, "integer")                                                                                    \
+    X(SMALL, "integer") /* held in 32 bits */                                                                \
+    X(NUMBER, "number")                                                                                      \
+    X(SIZE, "size")                                                                                          \
+    X(DURATION, "duration")                                                                                  \
+    X(RATE, "bandwidth")                                                                                     \
+    X(CHOICE, "choice")                                                                                      \
+    X(TOKENS, "range of integers")                                                                           \
+    X(TIMES, "range of durations")                                                                           \
+    X(PATH, "path")                                                                                          \
+    X(PATHS, "path or list of paths")                                                                        \
+    X(LENGTHS, "integer or list of integers")                                                                \
+    X(DEVICES, "list of integers")                                                                           \
+    X(CPUS, "CPU list")                                                                                      \
+    X(MODEL, "preset or mapping")                                                                            \
+    X(PRESET, "preset")                                                                                      \
+    X(LIST, "list of mappings")                                                                              \
+    X(EMPTY, "list")                                                                                         \
+    X(NOTHING, "null")
+#define X(id, name) KEY_##id,
+enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
+#undef X
+
+/* id: what makes a key have an effect, and why it has none otherwise */
+#define KEY_USE_LIST(X)                                                                                      \
+    X(ALWAYS, "")                                                                                            \
+    X(GPU, "the gpu tier is off")                                                                            \
+    X(GPU_LINK, "the gpu tier is off")                                                                       \
+    X(CPU, "the cpu tier is off")                                                                            \
+    X(CPU_LINK, "only an emulated tier has one")                                                             \
+    X(NVME, "the nvme tier is off")                                                                          \
+    X(NVME_LINK, "only an emulated tier has one")                                                            \
+    X(EVICTION, "every tier names its own")                                                                  \
+    X(MOVES, "there is one tier only")                                                                       \
+    X(HEADROOM, "gpu and cpu tiers are off")                                                                 \
+    X(BYTES, "no tier holds real bytes")                                                                     \
+    X(BLOCK, "granularity is request")                                                                       \
+    X(FILE, "the source is synthetic")                                                                       \
+    X(SYNTHETIC, "the source is a file")                                                                     \
+    X(TIMES, "arrivals are not a trace's")                                                                   \
+    X(RATE, "arrivals have no rate")                                                                         \
+    X(TURNS, "no synthetic conversations")                                                                   \
+    X(TURN_READS, "turns read no entries")                                                                   \
+    X(PROMPTS, "no request has a prefix")                                                                    \
+    X(RAG, "rag.documents is 0")                                                                             \
+    X(REQUESTS, "the source is ops")                                                                         \
+    X(DECODE, "nothing is decoded")                                                                          \
+    X(REREADS, "there are no decode reads")                                                                  \
+    X(TOKEN_TIME, "compute.mode does not use it")
+#define X(id, reason) KEY_USE_##id,
+enum key_use { KEY_USE_LIST(X) KEY_USES };
+#undef X
+
+struct key {
+    struct scenario_key pub; /* without type, which the kind has */
+    enum key_kind kind;
+    enum key_use use;
+    size_t offset;    /* in struct scenario, or in the member of the list it belongs to */
+    size_t size;      /* of the field */
+    size_t flag;      /* offset of a bool "was given", 0: none */
+    const char *here; /* values this build carries out: "*" all, "" the default, "!x" all but x, "a | b" */
+};
+
+extern const struct key key_table[];
+extern const size_t key_count;
+enum { KEY_MAX = 160 }; /* bound on key_count, for arrays beside the table */
+
+/* The type of a kind as users see it. */
+const char *key_type(enum key_kind kind);
+/* Index of a key in the table, -1 when there is none. */
+int key_index(const char *name);
+/* Whether `name` has keys below it: "run", "tiers.gpu". */
+bool key_is_section(const char *name);
+/* Whether the key belongs to a member of a list. */
+bool key_in_list(const struct key *k);
+/* NULL when the key has an effect in this scenario, else why not. */
+const char *key_unused_reason(const struct key *k, const struct scenario *s);
+/* Word number `index` of "a | b | c"; false when there are fewer. And the index of a word, or -1. */
+bool key_word(const char *words, int index, char *out, size_t len);
+int key_word_index(const char *words, const char *word);
+/* Nearest of the words, NULL when none is near; written to out. */
+const char *key_nearest_word(const char *words, const char *word, char *out, size_t len);
+
+#endif

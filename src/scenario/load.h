@@ -1,0 +1,58 @@
+/* Loading scenarios: YAML through the key table into struct scenario, and back. */
+#ifndef KVF_SCENARIO_LOAD_H
+#define KVF_SCENARIO_LOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "scenario/scenario.h"
+
+/* An assignment from the command line: a dotted key and its value as YAML flow text
+ * ("tiers.gpu.capacity", "16GiB"; "workload.personas", "[{name: a}]"). */
+struct scenario_setting {
+    const char *key;
+    const char *value;
+    const char *origin; /* how errors name it: "--set", "--users" */
+};
+
+enum { SCENARIO_ERRORS_MAX = 50, SCENARIO_UNUSED_MAX = 200 };
+struct scenario_report {
+    struct buf errors; /* one "file:line:column: key: what is wrong" a line; empty: none */
+    unsigned error_count;
+    char unused[SCENARIO_UNUSED_MAX][72]; /* dotted keys that are set and have no effect, with why */
+    unsigned unused_count;
+};
+void scenario_report_free(struct scenario_report *r);
+
+/* Loads `path` ("-" standard input; NULL: nothing, defaults alone, as `builtin` text if given),
+ * applies settings on top, checks everything. All errors are in the report in one go; 0, or
+ * -KVF_ERR_USAGE. *yaml (may be NULL) gets the text as given, malloc'd. Touches nothing else. */
+int scenario_load(const char *path, const char *builtin, const struct scenario_setting *settings,
+                  size_t count, struct scenario *s, char **yaml, struct scenario_report *report);
+
+/* The effective configuration as YAML that loads back to the same struct, and as a JSON object of
+ * the same nesting. */
+void scenario_emit_yaml(const struct scenario *s, struct buf *out);
+void scenario_emit_json(const struct scenario *s, struct buf *out);
+
+/* The built-in quickstart as YAML (gpu 2 GiB, cpu a quarter of available memory but at most 4 GiB,
+ * nvme 8 GiB in the current directory); available_bytes of memory from the caller. */
+void scenario_quickstart(uint64_t available_bytes, struct buf *out);
+
+/* The key table, for help, manual and tests. */
+struct scenario_key {
+    const char *name;     /* dotted: "tiers.nvme.io_size"; "[]" for list members: "qos.classes[].p95" */
+    const char *type;     /* "size", "duration", "integer", "number", "boolean", "text", "choice", ... */
+    const char *unit;     /* "" */
+    const char *range;    /* "4KiB to 64MiB"; for choices "real | simulate"; "" when free */
+    const char *fallback; /* the default as YAML; "required" */
+    const char *help;     /* one sentence */
+    bool available;       /* carried out by this build; else only the default is accepted */
+};
+const struct scenario_key *scenario_keys(size_t *count);
+/* Nearest known key or word by edit distance; NULL when nothing is near. */
+const char *scenario_nearest_key(const char *name);
+
+#endif

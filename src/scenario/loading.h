@@ -1,0 +1,81 @@
+/* What the parts of the loader share while a scenario is being read: where things stand, what is
+ * wrong so far, which keys were given. One thread. */
+#ifndef KVF_SCENARIO_LOADING_H
+#define KVF_SCENARIO_LOADING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "scenario/keys.h"
+#include "scenario/load.h"
+#include "scenario/node.h"
+
+/* Where a value stands: in the file (origin NULL), or in a setting of the command line. */
+struct place {
+    const char *origin, *setting; /* "--set", "tiers.gpu.capacity" */
+    size_t order;                 /* of the source: 0 the file, then the settings */
+    size_t line, column;          /* from 1 */
+};
+
+struct problem {
+    struct place place;
+    size_t number; /* in order of finding */
+    char *key;     /* "" when no key is concerned */
+    char *text;
+};
+
+struct loading {
+    struct scenario *s;
+    struct scenario *defaults; /* what the key table says; NULL while that is being made */
+    const char *file;          /* how errors name the file */
+    struct place source;       /* of what is being read; line and column 1 */
+    bool given[KEY_MAX];       /* the key was given by any source */
+    struct place place[KEY_MAX];
+    bool tier_named[KVF_TIERS]; /* its mapping stands in the file, or its capacity was set */
+    uint32_t prompt_lengths;    /* lengths given, 1 with prompt_single */
+    bool model_bad;             /* the model cannot be used, which was reported */
+    bool prompt_single;         /* one length stands for prefix.count prompts */
+    struct problem *problems;
+    size_t problem_count;
+};
+
+struct place place_of(const struct loading *l, const struct node *n);
+/* The place where a key was given; that of `other`, or the start of the file, when it was not. */
+struct place place_of_key(const struct loading *l, const char *key, const char *other);
+bool loading_given(const struct loading *l, const char *key);
+
+void problem_add(struct loading *l, struct place place, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Writes all problems in the order of their places and frees them. */
+void problems_report(struct loading *l, struct scenario_report *report);
+
+/* Stores a value in the field of its key in `base` (the scenario or a member of a list); `name` is
+ * the key as messages name it. False when it cannot be used (reported). Lists of mappings and the
+ * model are not for this function. */
+bool value_store(struct loading *l, const struct key *k, const char *name, const struct node *n, void *base);
+/* The table's default of a key into its field. */
+void value_default(struct loading *l, const struct key *k, void *base);
+/* Refuses what this build does not carry out, and puts the default back. */
+void value_check_available(struct loading *l, const struct key *k, const struct node *n);
+
+/* Lists of mappings. */
+bool list_store(struct loading *l, const struct key *k, const struct node *n);
+/* A key by its whole name, with its value; `key` is where the name stands. */
+void pair_store(struct loading *l, const char *name, const struct node *key, const struct node *value);
+/* A mapping whose keys stand below `prefix` ("" at the top). */
+void mapping_store(struct loading *l, const char *prefix, const struct node *n);
+
+/* Puts the default capacities in place, which hold for tiers that come to be named. */
+void scenario_begin(struct loading *l);
+/* Fills what follows from other keys: arrival process, evictions, prompts, times per token. */
+void scenario_finish(struct loading *l);
+/* Finds what contradicts itself or is missing. */
+void scenario_check(struct loading *l);
+/* Lists the keys that were given and have no effect. */
+void scenario_list_unused(const struct loading *l, struct scenario_report *report);
+
+/* A key's value as YAML flow text, which is JSON with `json`. */
+struct buf;
+void emit_value(const struct key *k, const void *base, bool json, struct buf *out);
+
+#endif

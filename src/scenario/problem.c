@@ -1,0 +1,75 @@
+#include "scenario/loading.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct place place_of(const struct loading *l, const struct node *n) {
+    struct place p = l->source;
+    p.line = n->line;
+    p.column = n->column;
+    return p;
+}
+
+bool loading_given(const struct loading *l, const char *key) {
+    int i = key_index(key);
+    return i >= 0 && l->given[i];
+}
+
+struct place place_of_key(const struct loading *l, const char *key, const char *other) {
+    if (loading_given(l, key)) return l->place[key_index(key)];
+    if (other && loading_given(l, other)) return l->place[key_index(other)];
+    return (struct place){.line = 1, .column = 1};
+}
+
+void problem_add(struct loading *l, struct place place, const char *key, const char *fmt, ...) {
+    char sentence[700];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(sentence, sizeof(sentence), fmt, ap);
+    va_end(ap);
+    l->problems = mem_realloc(l->problems, (l->problem_count + 1) * sizeof(*l->problems));
+    l->problems[l->problem_count] = (struct problem){
+        .place = place, .number = l->problem_count, .key = mem_strdup(key), .text = mem_strdup(sentence)};
+    l->problem_count++;
+}
+
+static int compare(size_t a, size_t b) {
+    return (a > b) - (a < b);
+}
+
+static int problem_compare(const void *va, const void *vb) {
+    const struct problem *a = va, *b = vb;
+    int c = compare(a->place.order, b->place.order);
+    if (!c) c = compare(a->place.line, b->place.line);
+    if (!c) c = compare(a->place.column, b->place.column);
+    return c ? c : compare(a->number, b->number);
+}
+
+static void problem_print(const struct loading *l, const struct problem *p, struct buf *out) {
+    if (p->place.origin) {
+        buf_addf(out, "%s %s: ", p->place.origin, p->place.setting);
+        if (*p->key && strcmp(p->key, p->place.setting)) buf_addf(out, "%s: ", p->key);
+    } else {
+        buf_addf(out, "%s:%zu:%zu: ", l->file, p->place.line, p->place.column);
+        if (*p->key) buf_addf(out, "%s: ", p->key);
+    }
+    buf_addf(out, "%s\n", p->text);
+}
+
+void problems_report(struct loading *l, struct scenario_report *report) {
+    if (l->problem_count) qsort(l->problems, l->problem_count, sizeof(*l->problems), problem_compare);
+    for (size_t i = 0; i < l->problem_count; i++) {
+        if (i < SCENARIO_ERRORS_MAX) problem_print(l, &l->problems[i], &report->errors);
+        free(l->problems[i].key);
+        free(l->problems[i].text);
+    }
+    if (l->problem_count > SCENARIO_ERRORS_MAX)
+        buf_addf(&report->errors, "and %zu more errors\n", l->problem_count - SCENARIO_ERRORS_MAX);
+    report->error_count += (unsigned)l->problem_count;
+    free(l->problems);
+    l->problems = NULL;
+    l->problem_count = 0;
+}

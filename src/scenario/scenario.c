@@ -1,0 +1,167 @@
+#include "scenario/scenario.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "scenario/loading.h"
+
+enum { MOONCAKE_BLOCK = 512 };
+
+static bool has_times(enum scenario_source source) {
+    return source == KVF_SOURCE_MOONCAKE || source == KVF_SOURCE_AZURE || source == KVF_SOURCE_BURSTGPT ||
+           source == KVF_SOURCE_AGENTIC;
+}
+
+/* What the capacities would be if the tiers were named. */
+void scenario_begin(struct loading *l) {
+    static const char *const capacities[] = {"tiers.gpu.capacity", "tiers.cpu.capacity",
+                                             "tiers.nvme.capacity"};
+    for (size_t i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++)
+        value_default(l, &key_table[key_index(capacities[i])], l->s);
+    l->prompt_lengths = (uint32_t)l->s->workload.prefix.count;
+}
+
+static void finish_tiers(struct loading *l) {
+    struct scenario *s = l->s;
+
+    if (!l->tier_named[KVF_TIER_GPU]) s->gpu.capacity_bytes = 0;
+    if (!l->tier_named[KVF_TIER_CPU]) s->cpu.capacity_bytes = 0;
+    if (!l->tier_named[KVF_TIER_NVME]) s->nvme.capacity_bytes = 0;
+    if (s->gpu.backend == KVF_BACKEND_AUTO) s->gpu.backend = KVF_BACKEND_EMULATED;
+    s->gpu.on = s->gpu.capacity_bytes > 0 && s->gpu.backend != KVF_BACKEND_OFF;
+    s->cpu.on = s->cpu.capacity_bytes > 0;
+    s->nvme.on = s->nvme.capacity_bytes > 0;
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (!s->tier_eviction_set[t]) s->eviction[t] = s->cache.eviction;
+}
+
+static void finish_prompts(struct loading *l) {
+    struct scenario *s = l->s;
+    uint64_t *tokens = s->workload.prefix.prompt_tokens, *count = &s->workload.prefix.count;
+
+    if (l->prompt_single) {
+        for (uint64_t i = 1; i < *count; i++) tokens[i] = tokens[0];
+        return;
+    }
+    if (loading_given(l, "workload.prefix.count") && *count != l->prompt_lengths)
+        problem_add(l, place_of_key(l, "workload.prefix.count", NULL), "workload.prefix.count",
+                    "%llu, but prompt_tokens has %u lengths; give one length, or leave count out",
+                    (unsigned long long)*count, l->prompt_lengths);
+    *count = l->prompt_lengths;
+}
+
+/* Requests of a file belong to the first class unless classes are given: the shares say so. */
+static void finish_classes(struct loading *l) {
+    struct scenario *s = l->s;
+
+    if (!s->qos.classes_set && s->workload.source != KVF_SOURCE_SYNTHETIC)
+        for (uint32_t i = 0; i < s->qos.classes; i++) s->qos.klass[i].share = i == 0 ? 1 : 0;
+    if (l->defaults) s->qos.classes_set = true;
+}
+
+void scenario_finish(struct loading *l) {
+    struct scenario *s = l->s;
+
+    finish_tiers(l);
+    finish_prompts(l);
+    finish_classes(l);
+    if (!s->workload.arrival.process_set)
+        s->workload.arrival.process = has_times(s->workload.source) ? KVF_ARRIVAL_TRACE : KVF_ARRIVAL_CLOSED;
+    if (l->defaults) s->workload.arrival.process_set = true; /* from here on it is this one */
+    if (s->workload.source == KVF_SOURCE_MOONCAKE && !loading_given(l, "cache.block_tokens"))
+        s->cache.block_tokens = MOONCAKE_BLOCK;
+    switch (s->compute.mode) {
+    case KVF_COMPUTE_FAST:
+        s->compute.ns_per_token = 2 * 1000000;
+        break;
+    case KVF_COMPUTE_REALISTIC:
+        s->compute.ns_per_token = 30 * 1000000;
+        break;
+    case KVF_COMPUTE_FIXED:
+    case KVF_COMPUTE_DETERMINISTIC:
+        s->compute.ns_per_token = (uint64_t)llround(s->compute.ms_per_token * 1e6);
+        break;
+    default:
+        s->compute.ns_per_token = 0;
+        break;
+    }
+}
+
+void scenario_default(struct scenario *s) {
+    struct loading l = {.s = s};
+
+    memset(s, 0, sizeof(*s));
+    for (size_t i = 0; i < key_count; i++) {
+        const struct key *k = &key_table[i];
+        if (!key_in_list(k) && strncmp(k->pub.name, "model", 5) != 0) value_default(&l, k, s);
+    }
+    scenario_finish(&l);
+}
+
+bool scenario_tier_on(const struct scenario *s, enum kvf_tier tier) {
+    switch (tier) {
+    case KVF_TIER_GPU:
+        return s->gpu.on;
+    case KVF_TIER_CPU:
+        return s->cpu.on;
+    case KVF_TIER_NVME:
+        return s->nvme.on;
+    default:
+        return false;
+    }
+}
+
+uint64_t scenario_capacity_bytes(const struct scenario *s, enum kvf_tier tier) {
+    if (!scenario_tier_on(s, tier)) return 0;
+    return tier == KVF_TIER_GPU   ? s->gpu.capacity_bytes
+           : tier == KVF_TIER_CPU ? s->cpu.capacity_bytes
+                                  : s->nvme.capacity_bytes;
+}
+
+uint64_t scenario_usable_bytes(const struct scenario *s, enum kvf_tier tier) {
+    const uint64_t parts = 1000000000;
+    uint64_t capacity = scenario_capacity_bytes(s, tier);
+    if (tier == KVF_TIER_NVME) return capacity;
+    /* In whole parts: 1 - 0.9 of 10 bytes is 1 byte, which binary fractions would round to 0. */
+    uint64_t kept = parts - (uint64_t)llround(s->cache.headroom * (double)parts);
+    return (uint64_t)((unsigned __int128)capacity * kept / parts);
+}
+
+static uint64_t low_bit(uint64_t v) {
+    return v & (~v + 1);
+}
+
+/* Bytes of a token in the layers that attend to everything, and in the sliding ones. */
+static uint64_t full_bytes(const struct scenario *s) {
+    struct model m = s->model;
+    m.layers -= m.sliding_layers;
+    m.sliding_layers = m.window = 0;
+    return model_bytes_per_token(&m, s->tensor_parallel);
+}
+
+static uint64_t sliding_bytes(const struct scenario *s) {
+    return model_bytes_per_token(&s->model, s->tensor_parallel) - full_bytes(s);
+}
+
+uint64_t scenario_page_bytes(const struct scenario *s) {
+    /* Every entry is a sum of multiples of these; a block that straddles the end of a window takes
+     * only a part of its tokens in the sliding layers. */
+    uint64_t full = full_bytes(s), sliding = sliding_bytes(s), grain;
+
+    if (s->cache.granularity == KVF_GRANULARITY_BLOCK)
+        grain = full * s->cache.block_tokens | sliding * s->cache.block_tokens |
+                sliding * (s->model.window % s->cache.block_tokens);
+    else
+        grain = full | sliding;
+    uint64_t page = low_bit(grain);
+    if (page < 4 * KVF_KIB) return 4 * KVF_KIB;
+    return page < 2 * KVF_MIB ? page : 2 * KVF_MIB;
+}
+
+uint64_t scenario_min_entry_bytes(const struct scenario *s) {
+    if (s->cache.granularity != KVF_GRANULARITY_BLOCK)
+        return model_bytes_per_token(&s->model, s->tensor_parallel);
+    uint64_t beyond = full_bytes(s) * s->cache.block_tokens; /* of a block behind every window */
+    return beyond ? beyond : sliding_bytes(s);
+}

@@ -1,0 +1,267 @@
+/* The scenario: everything a run is told, as one plain struct. Filled by scenario_default() and the
+ * loader, read by everybody, changed by nobody after the start.
+ *
+ * KVF_AUTO (all ones) in a number means "auto", KVF_UNSET means "null". */
+#ifndef KVF_SCENARIO_SCENARIO_H
+#define KVF_SCENARIO_SCENARIO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/terms.h"
+#include "model/model.h"
+
+#define KVF_AUTO  UINT64_MAX
+#define KVF_UNSET (UINT64_MAX - 1)
+
+#define SCENARIO_MODE_LIST(X)          X(REAL, "real") X(SIMULATE, "simulate")
+#define SCENARIO_BACKEND_LIST(X)       X(AUTO, "auto") X(CUDA, "cuda") X(EMULATED, "emulated") X(OFF, "off")
+#define SCENARIO_GPU_READ_LIST(X)      X(HBM, "hbm") X(D2H, "d2h")
+#define SCENARIO_GPU_WRITE_LIST(X)     X(GENERATE, "generate") X(H2D, "h2d")
+#define SCENARIO_GPU_LAYOUT_LIST(X)    X(CONTIGUOUS, "contiguous") X(LAYERS, "layers")
+#define SCENARIO_NVME_LAYOUT_LIST(X)   X(FILES, "files") X(ARENA, "arena")
+#define SCENARIO_SYNC_LIST(X)          X(NONE, "none") X(DATA, "data")
+#define SCENARIO_DIRECT_TO_GPU_LIST(X) X(OFF, "off") X(AUTO, "auto") X(ON, "on")
+#define SCENARIO_GRANULARITY_LIST(X)   X(REQUEST, "request") X(BLOCK, "block")
+#define SCENARIO_TOUCH_LIST(X)         X(LAST_FIRST, "last_first") X(FORWARD, "forward")
+#define SCENARIO_PLACEMENT_LIST(X)                                                                           \
+    X(WATERFALL, "waterfall") X(SPILLOVER, "spillover") X(INCLUSIVE, "inclusive")
+#define SCENARIO_EVICTION_LIST(X)                                                                            \
+    X(LRU, "lru")                                                                                            \
+    X(FIFO, "fifo") X(CLOCK, "clock") X(LFU, "lfu") X(SLRU, "slru") X(TWOQ, "2q") X(ARC, "arc")              \
+        X(S3FIFO, "s3fifo") X(SIEVE, "sieve") X(GDSF, "gdsf") X(LEAF_LRU, "leaf_lru") X(TTL, "ttl")          \
+            X(PRIORITY, "priority") X(BELADY, "belady")
+#define SCENARIO_PROMOTION_LIST(X)   X(NEVER, "never") X(ON_HIT, "on_hit") X(SECOND_HIT, "second_hit")
+#define SCENARIO_ADMISSION_LIST(X)   X(ALWAYS, "always") X(SECOND_HIT, "second_hit") X(SIZE_LIMIT, "size_limit")
+#define SCENARIO_VERIFY_LIST(X)      X(NONE, "none") X(HEADER, "header") X(FULL, "full")
+#define SCENARIO_READ_TARGET_LIST(X) X(HOST, "host") X(GPU, "gpu")
+#define SCENARIO_SOURCE_LIST(X)                                                                              \
+    X(SYNTHETIC, "synthetic")                                                                                \
+    X(MOONCAKE, "mooncake") X(AZURE, "azure") X(BURSTGPT, "burstgpt") X(SHAREGPT, "sharegpt")                \
+        X(AGENTIC, "agentic") X(OPS, "ops")
+#define SCENARIO_ARRIVAL_LIST(X)                                                                             \
+    X(CLOSED, "closed") X(PACED, "paced") X(POISSON, "poisson") X(GAMMA, "gamma") X(TRACE, "trace")
+#define SCENARIO_READS_LIST(X)          X(ALL, "all") X(PREVIOUS, "previous")
+#define SCENARIO_PICK_LIST(X)           X(UNIFORM, "uniform") X(ZIPF, "zipf")
+#define SCENARIO_WORKLOAD_PHASE_LIST(X) X(BOTH, "both") X(PREFILL, "prefill") X(DECODE, "decode")
+#define SCENARIO_COMPUTE_LIST(X)                                                                             \
+    X(NONE, "none")                                                                                          \
+    X(FAST, "fast") X(REALISTIC, "realistic") X(FIXED, "fixed") X(DETERMINISTIC, "deterministic")            \
+        X(ROOFLINE, "roofline")
+#define SCENARIO_SCHEDULER_LIST(X)   X(STRICT, "strict") X(AGING, "aging")
+#define SCENARIO_QOS_LATENCY_LIST(X) X(TTFT, "ttft") X(E2E, "e2e")
+#define SCENARIO_AUTOSCALER_LIST(X)  X(OFF, "off") X(QOS, "qos") X(CAPACITY, "capacity")
+#define SCENARIO_PROFILE_LIST(X)     X(LATENCY, "latency") X(THROUGHPUT, "throughput")
+
+/* Declares `enum scenario_<lower>` with values KVF_<UPPER>_<ID>. */
+#define SCENARIO_ENUM(lower, UPPER, LIST)            enum scenario_##lower{LIST(SCENARIO_ENUM_VALUE_##UPPER)};
+#define SCENARIO_ENUM_VALUE_MODE(id, name)           KVF_MODE_##id,
+#define SCENARIO_ENUM_VALUE_BACKEND(id, name)        KVF_BACKEND_##id,
+#define SCENARIO_ENUM_VALUE_GPU_READ(id, name)       KVF_GPU_READ_##id,
+#define SCENARIO_ENUM_VALUE_GPU_WRITE(id, name)      KVF_GPU_WRITE_##id,
+#define SCENARIO_ENUM_VALUE_GPU_LAYOUT(id, name)     KVF_GPU_LAYOUT_##id,
+#define SCENARIO_ENUM_VALUE_NVME_LAYOUT(id, name)    KVF_NVME_LAYOUT_##id,
+#define SCENARIO_ENUM_VALUE_SYNC(id, name)           KVF_SYNC_##id,
+#define SCENARIO_ENUM_VALUE_DIRECT_TO_GPU(id, name)  KVF_DIRECT_TO_GPU_##id,
+#define SCENARIO_ENUM_VALUE_GRANULARITY(id, name)    KVF_GRANULARITY_##id,
+#define SCENARIO_ENUM_VALUE_TOUCH(id, name)          KVF_TOUCH_##id,
+#define SCENARIO_ENUM_VALUE_PLACEMENT(id, name)      KVF_PLACEMENT_##id,
+#define SCENARIO_ENUM_VALUE_EVICTION(id, name)       KVF_EVICTION_##id,
+#define SCENARIO_ENUM_VALUE_PROMOTION(id, name)      KVF_PROMOTION_##id,
+#define SCENARIO_ENUM_VALUE_ADMISSION(id, name)      KVF_ADMISSION_##id,
+#define SCENARIO_ENUM_VALUE_VERIFY(id, name)         KVF_VERIFY_##id,
+#define SCENARIO_ENUM_VALUE_READ_TARGET(id, name)    KVF_READ_TARGET_##id,
+#define SCENARIO_ENUM_VALUE_SOURCE(id, name)         KVF_SOURCE_##id,
+#define SCENARIO_ENUM_VALUE_ARRIVAL(id, name)        KVF_ARRIVAL_##id,
+#define SCENARIO_ENUM_VALUE_READS(id, name)          KVF_READS_##id,
+#define SCENARIO_ENUM_VALUE_PICK(id, name)           KVF_PICK_##id,
+#define SCENARIO_ENUM_VALUE_WORKLOAD_PHASE(id, name) KVF_WORKLOAD_PHASE_##id,
+#define SCENARIO_ENUM_VALUE_COMPUTE(id, name)        KVF_COMPUTE_##id,
+#define SCENARIO_ENUM_VALUE_SCHEDULER(id, name)      KVF_SCHEDULER_##id,
+#define SCENARIO_ENUM_VALUE_QOS_LATENCY(id, name)    KVF_QOS_LATENCY_##id,
+#define SCENARIO_ENUM_VALUE_AUTOSCALER(id, name)     KVF_AUTOSCALER_##id,
+#define SCENARIO_ENUM_VALUE_PROFILE(id, name)        KVF_PROFILE_##id,
+
+SCENARIO_ENUM(mode, MODE, SCENARIO_MODE_LIST)
+SCENARIO_ENUM(backend, BACKEND, SCENARIO_BACKEND_LIST)
+SCENARIO_ENUM(gpu_read, GPU_READ, SCENARIO_GPU_READ_LIST)
+SCENARIO_ENUM(gpu_write, GPU_WRITE, SCENARIO_GPU_WRITE_LIST)
+SCENARIO_ENUM(gpu_layout, GPU_LAYOUT, SCENARIO_GPU_LAYOUT_LIST)
+SCENARIO_ENUM(nvme_layout, NVME_LAYOUT, SCENARIO_NVME_LAYOUT_LIST)
+SCENARIO_ENUM(sync, SYNC, SCENARIO_SYNC_LIST)
+SCENARIO_ENUM(direct_to_gpu, DIRECT_TO_GPU, SCENARIO_DIRECT_TO_GPU_LIST)
+SCENARIO_ENUM(granularity, GRANULARITY, SCENARIO_GRANULARITY_LIST)
+SCENARIO_ENUM(touch, TOUCH, SCENARIO_TOUCH_LIST)
+SCENARIO_ENUM(placement, PLACEMENT, SCENARIO_PLACEMENT_LIST)
+SCENARIO_ENUM(eviction, EVICTION, SCENARIO_EVICTION_LIST)
+SCENARIO_ENUM(promotion, PROMOTION, SCENARIO_PROMOTION_LIST)
+SCENARIO_ENUM(admission, ADMISSION, SCENARIO_ADMISSION_LIST)
+SCENARIO_ENUM(verify, VERIFY, SCENARIO_VERIFY_LIST)
+SCENARIO_ENUM(read_target, READ_TARGET, SCENARIO_READ_TARGET_LIST)
+SCENARIO_ENUM(source, SOURCE, SCENARIO_SOURCE_LIST)
+SCENARIO_ENUM(arrival, ARRIVAL, SCENARIO_ARRIVAL_LIST)
+SCENARIO_ENUM(reads, READS, SCENARIO_READS_LIST)
+SCENARIO_ENUM(pick, PICK, SCENARIO_PICK_LIST)
+SCENARIO_ENUM(workload_phase, WORKLOAD_PHASE, SCENARIO_WORKLOAD_PHASE_LIST)
+SCENARIO_ENUM(compute, COMPUTE, SCENARIO_COMPUTE_LIST)
+SCENARIO_ENUM(scheduler, SCHEDULER, SCENARIO_SCHEDULER_LIST)
+SCENARIO_ENUM(qos_latency, QOS_LATENCY, SCENARIO_QOS_LATENCY_LIST)
+SCENARIO_ENUM(autoscaler, AUTOSCALER, SCENARIO_AUTOSCALER_LIST)
+SCENARIO_ENUM(profile, PROFILE, SCENARIO_PROFILE_LIST)
+
+enum {
+    SCENARIO_PATHS_MAX = 16,
+    SCENARIO_PATH = 1024,
+    SCENARIO_PERSONAS_MAX = 16,
+    SCENARIO_PROMPTS_MAX = 1024,
+    SCENARIO_NAME = 64
+};
+
+struct scenario_range {
+    uint64_t lo, hi; /* both included; tokens or ns */
+};
+struct scenario_emulation { /* for emulated tiers and simulate */
+    uint64_t read_bytes_per_s, write_bytes_per_s, latency_ns;
+};
+struct scenario_persona {
+    char name[SCENARIO_NAME];
+    double share; /* relative weight */
+    struct scenario_range context, generate, think_ns;
+    double spread; /* a request draws uniformly between spread x and 1 x of its user's size */
+};
+struct scenario_class {
+    char name[32];
+    double share;                               /* relative weight */
+    uint64_t p95_ns, p99_ns, p999_ns, p9999_ns; /* targets; KVF_UNSET: none */
+};
+
+struct scenario {
+    char name[SCENARIO_NAME];
+    char description[400];
+    struct model model;
+    uint32_t tensor_parallel;
+    enum scenario_mode mode;
+    uint64_t seed;
+    bool submission;
+    struct {
+        uint64_t duration_ns, warmup_ns, interval_ns, max_requests, trials, precondition;
+    } run;
+    struct {
+        bool on;                 /* named and of capacity > 0 and backend not off */
+        uint64_t capacity_bytes; /* KVF_AUTO until scenario_resolve() */
+        enum scenario_backend backend;
+        uint32_t devices[8], device_count;
+        enum scenario_gpu_read read;
+        enum scenario_gpu_write write;
+        enum scenario_gpu_layout layout;
+    } gpu;
+    struct {
+        bool on;
+        uint64_t capacity_bytes;
+        bool huge_pages;
+    } cpu;
+    struct {
+        bool on;
+        uint64_t capacity_bytes; /* KVF_AUTO: 90 % of free space, at least 2 GiB left */
+        char path[SCENARIO_PATHS_MAX][SCENARIO_PATH];
+        uint32_t path_count;
+        enum scenario_nvme_layout layout;
+        uint64_t io_size, io_depth;
+        bool direct;
+        enum scenario_sync sync;
+        enum scenario_direct_to_gpu direct_to_gpu;
+    } nvme;
+    struct scenario_emulation emulation[KVF_TIERS];
+    enum scenario_eviction eviction[KVF_TIERS]; /* cache.eviction unless the tier names its own */
+    bool tier_eviction_set[KVF_TIERS];          /* the tier named its own */
+    struct {
+        enum scenario_granularity granularity;
+        uint64_t block_tokens;
+        enum scenario_touch touch_order;
+        enum scenario_placement placement;
+        enum scenario_eviction eviction;
+        enum scenario_promotion promotion;
+        enum scenario_admission admission;
+        double headroom;
+        enum scenario_verify verify;
+        enum scenario_read_target read_target;
+    } cache;
+    struct {
+        enum scenario_source source;
+        char path[SCENARIO_PATH]; /* "" = null */
+        uint64_t limit;
+        uint64_t users;
+        struct {
+            enum scenario_arrival process; /* resolved: trace for sources with times, else closed */
+            bool process_set;
+            double rate, cv, speedup; /* speedup 0: no delay */
+            uint64_t cycles;
+        } arrival;
+        struct scenario_persona persona[SCENARIO_PERSONAS_MAX];
+        uint32_t personas;
+        struct {
+            double end_probability;
+            uint64_t max_turns;
+            enum scenario_reads reads;
+        } conversation;
+        struct {
+            double probability;
+            uint64_t prompt_tokens[SCENARIO_PROMPTS_MAX]; /* `count` lengths */
+            uint64_t count;
+            enum scenario_pick pick;
+        } prefix;
+        struct {
+            uint64_t documents, chunk_tokens, top_k, max_documents;
+            double probability;
+            enum scenario_pick distribution;
+            struct scenario_range tokens;
+        } rag;
+        enum scenario_workload_phase phase;
+        struct {
+            uint64_t batch_tokens, max_context;
+        } decode;
+    } workload;
+    struct {
+        enum scenario_compute mode;
+        double ms_per_token;   /* as given; fixed and deterministic use it */
+        uint64_t ns_per_token; /* resolved: none 0, fast 2 ms, realistic 30 ms */
+    } compute;
+    struct {
+        enum scenario_scheduler scheduler;
+        enum scenario_qos_latency latency;
+        struct scenario_class klass[KVF_CLASSES_MAX];
+        uint32_t classes;
+        bool classes_set;
+    } qos;
+    struct {
+        uint64_t workers, slots, queue_limit, max_concurrent_writes, room_wait_ns, staging_bytes, noise_bytes;
+        char cpus[256]; /* "" = null; a list like "0-3,8" */
+    } engine;
+    struct {
+        enum scenario_autoscaler mode;
+        double target_saturation;
+        uint64_t min_users, max_users;
+    } autoscaler;
+    struct {
+        enum scenario_profile profile;
+    } assess;
+};
+
+/* All defaults of the key table; no model, no tier named. */
+void scenario_default(struct scenario *s);
+
+/* Usable bytes of a tier: capacity x (1 - headroom) rounded down for gpu and cpu, capacity for
+ * nvme; 0 when off. Needs resolved capacities. */
+uint64_t scenario_usable_bytes(const struct scenario *s, enum kvf_tier tier);
+bool scenario_tier_on(const struct scenario *s, enum kvf_tier tier);
+uint64_t scenario_capacity_bytes(const struct scenario *s, enum kvf_tier tier);
+/* Entry sizes are multiples of this many bytes (at least 4 KiB pages hold them with the least
+ * waste): the largest power of two that divides the bytes of a token (request granularity) or of
+ * a block; from 4 KiB to 2 MiB. */
+uint64_t scenario_page_bytes(const struct scenario *s);
+/* Smallest entry the scenario can produce: a token's or a block's bytes. */
+uint64_t scenario_min_entry_bytes(const struct scenario *s);
+
+#endif

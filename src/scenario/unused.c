@@ -1,0 +1,94 @@
+#include "scenario/loading.h"
+
+#include <stdio.h>
+
+/* Whether a tier that is on takes cache.eviction. */
+static bool uses_common_eviction(const struct scenario *s) {
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (scenario_tier_on(s, (enum kvf_tier)t) && !s->tier_eviction_set[t]) return true;
+    return false;
+}
+
+static bool has_turns(const struct scenario *s) {
+    return s->workload.source == KVF_SOURCE_SYNTHETIC && s->workload.phase != KVF_WORKLOAD_PHASE_DECODE;
+}
+
+static bool decodes(const struct scenario *s) {
+    return s->workload.source != KVF_SOURCE_OPS && s->workload.phase != KVF_WORKLOAD_PHASE_PREFILL;
+}
+
+static bool has_token_time(const struct scenario *s) {
+    return s->workload.source != KVF_SOURCE_OPS &&
+           (s->compute.mode == KVF_COMPUTE_FIXED || s->compute.mode == KVF_COMPUTE_DETERMINISTIC);
+}
+
+static bool has_effect(enum key_use use, const struct scenario *s) {
+    bool block = s->cache.granularity == KVF_GRANULARITY_BLOCK;
+    enum scenario_arrival process = s->workload.arrival.process;
+
+    switch (use) {
+    case KEY_USE_GPU:
+    case KEY_USE_GPU_LINK:
+        return s->gpu.on;
+    case KEY_USE_CPU:
+        return s->cpu.on;
+    case KEY_USE_CPU_LINK:
+        return s->cpu.on && s->mode == KVF_MODE_SIMULATE;
+    case KEY_USE_NVME:
+        return s->nvme.on;
+    case KEY_USE_NVME_LINK:
+        return s->nvme.on && s->mode == KVF_MODE_SIMULATE;
+    case KEY_USE_EVICTION:
+        return uses_common_eviction(s);
+    case KEY_USE_MOVES:
+        return s->gpu.on + s->cpu.on + s->nvme.on > 1;
+    case KEY_USE_HEADROOM:
+        return s->gpu.on || s->cpu.on;
+    case KEY_USE_BYTES:
+        return s->cpu.on || s->nvme.on;
+    case KEY_USE_BLOCK:
+        return block;
+    case KEY_USE_FILE:
+        return s->workload.source != KVF_SOURCE_SYNTHETIC;
+    case KEY_USE_SYNTHETIC:
+        return s->workload.source == KVF_SOURCE_SYNTHETIC;
+    case KEY_USE_TIMES:
+        return process == KVF_ARRIVAL_TRACE;
+    case KEY_USE_RATE:
+        return process == KVF_ARRIVAL_POISSON || process == KVF_ARRIVAL_GAMMA;
+    case KEY_USE_TURNS:
+        return has_turns(s);
+    case KEY_USE_TURN_READS:
+        return has_turns(s) && !block;
+    case KEY_USE_PROMPTS:
+        return has_turns(s) && s->workload.prefix.probability > 0;
+    case KEY_USE_RAG:
+        return s->workload.rag.documents > 0;
+    case KEY_USE_REQUESTS:
+        return s->workload.source != KVF_SOURCE_OPS;
+    case KEY_USE_DECODE:
+        return decodes(s);
+    case KEY_USE_REREADS:
+        return decodes(s) && !block;
+    case KEY_USE_TOKEN_TIME:
+        return has_token_time(s);
+    default:
+        return true;
+    }
+}
+
+const char *key_unused_reason(const struct key *k, const struct scenario *s) {
+#define X(id, reason) reason,
+    static const char *const reasons[] = {KEY_USE_LIST(X)};
+#undef X
+    return has_effect(k->use, s) ? NULL : reasons[k->use];
+}
+
+void scenario_list_unused(const struct loading *l, struct scenario_report *report) {
+    for (size_t i = 0; i < key_count; i++) {
+        const char *why = l->given[i] ? key_unused_reason(&key_table[i], l->s) : NULL;
+        if (!why || report->unused_count == SCENARIO_UNUSED_MAX) continue;
+        (void)snprintf(report->unused[report->unused_count++], sizeof(report->unused[0]), "%s: %s",
+                       key_table[i].pub.name, why);
+    }
+}

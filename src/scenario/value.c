@@ -1,0 +1,475 @@
+#include "scenario/loading.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+
+/* One value on its way into its field. */
+struct storing {
+    struct loading *l;
+    const struct key *k;
+    const char *name;
+    const struct node *n;
+    void *field;
+    bool *flag; /* "was given"; NULL: the key has none */
+};
+
+/* A range of the key table: "auto, or 1 to 256", "null, or 1us to 24h", "above 0 to 1". The text
+ * that people read is the rule that is applied. */
+struct rule {
+    bool may_auto, may_null, above;
+    char low[32], high[32];
+};
+
+enum verdict { FITS, NO_VALUE, OUTSIDE };
+
+static bool skip(const char **text, const char *word) {
+    if (strncmp(*text, word, strlen(word)) != 0) return false;
+    *text += strlen(word);
+    return true;
+}
+
+static struct rule rule_parse(const char *range) {
+    struct rule r = {0};
+    r.may_auto = skip(&range, "auto, or ");
+    r.may_null = skip(&range, "null, or ");
+    r.above = skip(&range, "above ");
+    const char *to = strstr(range, " to ");
+    if (to) {
+        (void)snprintf(r.low, sizeof(r.low), "%.*s", (int)(to - range), range);
+        (void)snprintf(r.high, sizeof(r.high), "%s", to + 4);
+    }
+    return r;
+}
+
+static bool is_digits(const char *text) {
+    return *text && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* -1 is no such value, -2 one that cannot be held. */
+static int parse_integer(const char *text, uint64_t *v) {
+    if (*text == '-' && is_digits(text + 1)) return -2;
+    if (!is_digits(text)) return -1;
+    *v = 0;
+    for (; *text; text++)
+        if (__builtin_mul_overflow(*v, 10, v) || __builtin_add_overflow(*v, (uint64_t)(*text - '0'), v))
+            return -2;
+    return 0;
+}
+
+static int parse_rate(const char *text, uint64_t *v) {
+    char size[40];
+    size_t len = strlen(text);
+    if (len < 3 || len > sizeof(size) || strcmp(text + len - 2, "/s") != 0) return -1;
+    (void)snprintf(size, sizeof(size), "%.*s", (int)(len - 2), text);
+    return units_parse_size(size, v);
+}
+
+static int parse_whole(enum key_kind kind, const char *text, uint64_t *v) {
+    switch (kind) {
+    case KEY_SIZE:
+        return units_parse_size(text, v);
+    case KEY_DURATION:
+    case KEY_TIMES:
+        return units_parse_duration(text, v);
+    case KEY_RATE:
+        return parse_rate(text, v);
+    default:
+        return parse_integer(text, v);
+    }
+}
+
+static int parse_number(const char *text, double *v) {
+    char *end;
+    if (!*text || text[strspn(text, "0123456789.eE+-")] || isalpha((unsigned char)*text)) return -1;
+    *v = strtod(text, &end);
+    return *end || !isfinite(*v) ? -1 : 0;
+}
+
+static const char *kind_phrase(enum key_kind kind) {
+    switch (kind) {
+    case KEY_SIZE:
+        return "a size such as 16GiB";
+    case KEY_DURATION:
+    case KEY_TIMES:
+        return "a duration such as 500ms or 60s";
+    case KEY_RATE:
+        return "a bandwidth such as 7GB/s";
+    case KEY_NUMBER:
+        return "a number";
+    default:
+        return "an integer";
+    }
+}
+
+static bool fail_type(const struct storing *v, const char *name, const struct node *n, const char *phrase) {
+    char what[64];
+    problem_add(v->l, place_of(v->l, n), name, "must be %s, not %s", phrase,
+                node_describe(n, what, sizeof(what)));
+    return false;
+}
+
+static bool fail_range(const struct storing *v, const char *name, const struct node *n) {
+    char what[64];
+    problem_add(v->l, place_of(v->l, n), name, "%s is out of range; it must be %s",
+                node_quote(n->text, what, sizeof(what)), v->k->pub.range);
+    return false;
+}
+
+/* A whole number of the key's kind inside its range, or auto or null where the range says so. */
+static bool read_whole(const struct storing *v, const char *name, const struct node *n, uint64_t *out) {
+    struct rule r = rule_parse(v->k->pub.range);
+    enum key_kind kind = v->k->kind;
+    bool counted = kind == KEY_INTEGER || kind == KEY_SMALL || kind == KEY_LENGTHS || kind == KEY_DEVICES ||
+                   kind == KEY_TOKENS;
+    uint64_t low = 0, high = UINT64_MAX;
+    char phrase[64];
+
+    (void)snprintf(phrase, sizeof(phrase), "%s%s%s", r.may_auto ? "auto or " : "",
+                   r.may_null ? "null or " : "", kind_phrase(kind));
+    if (n->kind != NODE_SCALAR) return fail_type(v, name, n, phrase);
+    if (r.may_auto && !strcmp(n->text, "auto")) {
+        *out = KVF_AUTO;
+        return true;
+    }
+    if (node_is_null(n) && r.may_null) {
+        *out = KVF_UNSET;
+        return true;
+    }
+    if (n->len != strlen(n->text) || (counted && !n->plain)) return fail_type(v, name, n, phrase);
+    int bad = parse_whole(kind, n->text, out);
+    if (bad == -1) return fail_type(v, name, n, phrase);
+    (void)parse_whole(kind, r.low, &low);
+    (void)parse_whole(kind, r.high, &high);
+    if (bad || *out < low || *out > high) return fail_range(v, name, n);
+    return true;
+}
+
+static bool store_whole(const struct storing *v) {
+    uint64_t value;
+    if (!read_whole(v, v->name, v->n, &value)) return false;
+    if (v->k->kind == KEY_SMALL)
+        *(uint32_t *)v->field = (uint32_t)value;
+    else
+        *(uint64_t *)v->field = value;
+    return true;
+}
+
+static bool store_number(const struct storing *v) {
+    struct rule r = rule_parse(v->k->pub.range);
+    double value, low = 0, high = INFINITY;
+
+    if (v->n->kind != NODE_SCALAR || !v->n->plain || parse_number(v->n->text, &value))
+        return fail_type(v, v->name, v->n, "a number");
+    (void)parse_number(r.low, &low);
+    (void)parse_number(r.high, &high);
+    if (value < low || value > high || (r.above && value <= low)) return fail_range(v, v->name, v->n);
+    *(double *)v->field = value == 0 ? 0 : value; /* no negative zero */
+    return true;
+}
+
+static bool store_boolean(const struct storing *v) {
+    bool is_true = v->n->kind == NODE_SCALAR && v->n->plain && !strcmp(v->n->text, "true");
+    bool is_false = v->n->kind == NODE_SCALAR && v->n->plain && !strcmp(v->n->text, "false");
+    if (!is_true && !is_false) return fail_type(v, v->name, v->n, "true or false");
+    *(bool *)v->field = is_true;
+    return true;
+}
+
+static bool store_choice(const struct storing *v) {
+    const char *words = v->k->pub.range;
+    bool nullable = !strncmp(words, "null | ", 7);
+    char near[48], what[64];
+
+    if (v->n->kind != NODE_SCALAR) {
+        problem_add(v->l, place_of(v->l, v->n), v->name, "must be one of %s, not %s", words,
+                    node_describe(v->n, what, sizeof(what)));
+        return false;
+    }
+    bool null = nullable && node_is_null(v->n);
+    if (v->flag) *v->flag = !null;
+    if (null) return true;
+    if (nullable) words += 7;
+    int index = v->n->len == strlen(v->n->text) ? key_word_index(words, v->n->text) : -1;
+    if (index < 0) {
+        const char *nearest = key_nearest_word(words, v->n->text, near, sizeof(near));
+        problem_add(v->l, place_of(v->l, v->n), v->name, "%s is none of %s%s%s",
+                    node_describe(v->n, what, sizeof(what)), v->k->pub.range,
+                    nearest ? "; the nearest is " : "", nearest ? nearest : "");
+        return false;
+    }
+    *(unsigned *)v->field = (unsigned)index;
+    return true;
+}
+
+/* Copies text into a field, zero-filled so that equal scenarios are equal byte for byte. */
+static bool copy_text(const struct storing *v, const struct node *n, char *out, size_t size, bool lines) {
+    bool clean = n->len == strlen(n->text);
+    for (const unsigned char *p = (const unsigned char *)n->text; *p && clean; p++) {
+        if ((*p < 0x20 && !(lines && (*p == '\n' || *p == '\t'))) || *p == 0x7f) clean = false;
+        if (*p == 0xc2 && p[1] < 0xa0) clean = false; /* C1 controls */
+    }
+    if (!clean) {
+        problem_add(v->l, place_of(v->l, n), v->name, "control characters have no place here");
+        return false;
+    }
+    if (n->len >= size) {
+        problem_add(v->l, place_of(v->l, n), v->name, "%zu bytes are too many; at most %zu fit", n->len,
+                    size - 1);
+        return false;
+    }
+    memset(out, 0, size);
+    memcpy(out, n->text, n->len);
+    return true;
+}
+
+static bool store_text(const struct storing *v) {
+    bool may_be_empty = !strcmp(v->k->pub.fallback, "\"\"");
+    if (v->n->kind != NODE_SCALAR || (node_is_null(v->n) && !may_be_empty))
+        return fail_type(v, v->name, v->n, "text");
+    if (node_is_null(v->n)) {
+        memset(v->field, 0, v->k->size);
+        return true;
+    }
+    if (!v->n->len && !may_be_empty) {
+        problem_add(v->l, place_of(v->l, v->n), v->name, "must not be empty");
+        return false;
+    }
+    return copy_text(v, v->n, v->field, v->k->size, may_be_empty);
+}
+
+static bool copy_path(const struct storing *v, const char *name, const struct node *n, char *out) {
+    if (n->kind != NODE_SCALAR || node_is_null(n)) return fail_type(v, name, n, "a path");
+    if (!n->len) {
+        problem_add(v->l, place_of(v->l, n), name, "must not be empty; the current directory is .");
+        return false;
+    }
+    return copy_text(v, n, out, SCENARIO_PATH, false);
+}
+
+static bool store_path(const struct storing *v) {
+    if (v->n->kind == NODE_SCALAR && node_is_null(v->n)) {
+        memset(v->field, 0, SCENARIO_PATH);
+        return true;
+    }
+    return copy_path(v, v->name, v->n, v->field);
+}
+
+/* Bounds of a list: false (reported) when there are too few or too many members. */
+static bool list_fits(const struct storing *v, size_t most) {
+    if (v->n->count >= 1 && v->n->count <= most) return true;
+    problem_add(v->l, place_of(v->l, v->n), v->name, "a list of %zu; it takes 1 to %zu", v->n->count, most);
+    return false;
+}
+
+static bool store_paths(const struct storing *v) {
+    struct scenario *s = v->l->s;
+    char path[SCENARIO_PATHS_MAX][SCENARIO_PATH] = {{0}};
+    uint32_t count = 1;
+
+    if (v->n->kind == NODE_MAPPING) return fail_type(v, v->name, v->n, "a path or a list of paths");
+    if (v->n->kind == NODE_SCALAR) {
+        if (!copy_path(v, v->name, v->n, path[0])) return false;
+    } else {
+        if (!list_fits(v, SCENARIO_PATHS_MAX)) return false;
+        for (count = 0; count < v->n->count; count++) {
+            const struct node *item = v->n->items[count];
+            if (item->broken || !copy_path(v, v->name, item, path[count])) return false;
+            for (uint32_t i = 0; i < count; i++) {
+                if (strcmp(path[i], path[count]) != 0) continue;
+                problem_add(v->l, place_of(v->l, item), v->name, "a path named twice");
+                return false;
+            }
+        }
+    }
+    memcpy(s->nvme.path, path, sizeof(path));
+    s->nvme.path_count = count;
+    return true;
+}
+
+/* Members of a list of integers; the count, 0 when there is something wrong. */
+static uint32_t read_integers(const struct storing *v, uint64_t *out, size_t most) {
+    bool good = true;
+    char name[128];
+
+    if (v->n->kind != NODE_LIST) return fail_type(v, v->name, v->n, key_type(v->k->kind)), 0;
+    if (!list_fits(v, most)) return 0;
+    for (size_t i = 0; i < v->n->count; i++) {
+        if (v->n->items[i]->broken) return 0;
+        (void)snprintf(name, sizeof(name), "%s[%zu]", v->name, i);
+        if (!read_whole(v, name, v->n->items[i], &out[i])) good = false;
+    }
+    return good ? (uint32_t)v->n->count : 0;
+}
+
+static bool store_lengths(const struct storing *v) {
+    uint64_t lengths[SCENARIO_PROMPTS_MAX] = {0};
+    uint32_t count = 1;
+
+    if (v->n->kind == NODE_SCALAR) {
+        if (!read_whole(v, v->name, v->n, &lengths[0])) return false;
+    } else {
+        count = read_integers(v, lengths, SCENARIO_PROMPTS_MAX);
+        if (!count) return false;
+    }
+    memcpy(v->field, lengths, sizeof(lengths));
+    v->l->prompt_lengths = count;
+    v->l->prompt_single = v->n->kind == NODE_SCALAR;
+    return true;
+}
+
+static bool store_devices(const struct storing *v) {
+    uint64_t devices[8] = {0};
+    uint32_t count = read_integers(v, devices, 8);
+
+    if (!count) return false;
+    memset(v->l->s->gpu.devices, 0, sizeof(v->l->s->gpu.devices));
+    for (uint32_t i = 0; i < count; i++) v->l->s->gpu.devices[i] = (uint32_t)devices[i];
+    v->l->s->gpu.device_count = count;
+    return true;
+}
+
+static bool store_range(const struct storing *v) {
+    struct scenario_range range;
+    const struct node *n = v->n;
+
+    if (n->kind != NODE_LIST || n->count != 2) return fail_type(v, v->name, n, "a range [low, high]");
+    if (n->items[0]->broken || n->items[1]->broken) return false;
+    bool low = read_whole(v, v->name, n->items[0], &range.lo);
+    bool high = read_whole(v, v->name, n->items[1], &range.hi);
+    if (!low || !high) return false;
+    if (range.lo > range.hi) {
+        problem_add(v->l, place_of(v->l, n), v->name,
+                    "the range [%s, %s] ends before it begins; give the lower end first", n->items[0]->text,
+                    n->items[1]->text);
+        return false;
+    }
+    *(struct scenario_range *)v->field = range;
+    return true;
+}
+
+/* "0-3,8": numbers and ascending ranges of CPUs. */
+static bool is_cpu_list(const char *text) {
+    do {
+        char *end;
+        if (!isdigit((unsigned char)*text)) return false;
+        unsigned long first = strtoul(text, &end, 10), last = first;
+        if (*end == '-') {
+            if (!isdigit((unsigned char)end[1])) return false;
+            last = strtoul(end + 1, &end, 10);
+        }
+        if (first > last || last > 4095) return false;
+        if (*end != ',') return *end == '\0';
+        text = end + 1;
+    } while (true);
+}
+
+static bool store_cpus(const struct storing *v) {
+    if (v->n->kind == NODE_SCALAR && node_is_null(v->n)) {
+        memset(v->field, 0, v->k->size);
+        return true;
+    }
+    if (v->n->kind != NODE_SCALAR || !is_cpu_list(v->n->text))
+        return fail_type(v, v->name, v->n, "null or a list of CPUs such as 0-3,8");
+    return copy_text(v, v->n, v->field, v->k->size, false);
+}
+
+static bool store_empty(const struct storing *v) {
+    bool null = v->n->kind == NODE_SCALAR && node_is_null(v->n);
+    if (v->k->kind == KEY_EMPTY ? v->n->kind == NODE_LIST && !v->n->count : null) return true;
+    problem_add(v->l, place_of(v->l, v->n), v->name, "not available in this build; leave it at %s",
+                v->k->pub.fallback);
+    return false;
+}
+
+bool value_store(struct loading *l, const struct key *k, const char *name, const struct node *n, void *base) {
+    struct storing v = {.l = l, .k = k, .name = name, .n = n, .field = (char *)base + k->offset};
+
+    if (n->broken) return false;
+    if (k->flag) v.flag = (bool *)((char *)base + k->flag);
+    switch (k->kind) {
+    case KEY_TEXT:
+        return store_text(&v);
+    case KEY_BOOLEAN:
+        return store_boolean(&v);
+    case KEY_INTEGER:
+    case KEY_SMALL:
+    case KEY_SIZE:
+    case KEY_DURATION:
+    case KEY_RATE:
+        return store_whole(&v);
+    case KEY_NUMBER:
+        return store_number(&v);
+    case KEY_CHOICE:
+        return store_choice(&v);
+    case KEY_TOKENS:
+    case KEY_TIMES:
+        return store_range(&v);
+    case KEY_PATH:
+        return store_path(&v);
+    case KEY_PATHS:
+        return store_paths(&v);
+    case KEY_LENGTHS:
+        return store_lengths(&v);
+    case KEY_DEVICES:
+        return store_devices(&v);
+    case KEY_CPUS:
+        return store_cpus(&v);
+    default:
+        return store_empty(&v);
+    }
+}
+
+static void default_problem(void *arg, size_t line, size_t column, const char *text) {
+    (void)fprintf(stderr, "kvfall: the default of %s is wrong at %zu:%zu: %s\n", (const char *)arg, line,
+                  column, text);
+    abort();
+}
+
+void value_default(struct loading *l, const struct key *k, void *base) {
+    const char *text = k->pub.fallback;
+    bool flow = *text && strchr("[{\"", *text);
+    char *name = mem_strdup(k->pub.name);
+    struct node *n = flow ? node_parse(text, strlen(text), default_problem, name) : node_scalar(text);
+
+    if (k->kind == KEY_LIST)
+        (void)list_store(l, k, n);
+    else
+        (void)value_store(l, k, k->pub.name, n, base);
+    node_free(n);
+    free(name);
+}
+
+void value_check_available(struct loading *l, const struct key *k, const struct node *n) {
+    struct buf text = {0}, usual = {0};
+    const char *here = k->here;
+    bool fine;
+
+    if (!l->defaults || !strcmp(here, "*")) return;
+    emit_value(k, l->s, false, &text);
+    emit_value(k, l->defaults, false, &usual);
+    if (!*here)
+        fine = !strcmp(buf_text(&text), buf_text(&usual));
+    else if (*here == '!')
+        fine = strcmp(buf_text(&text), here + 1) != 0;
+    else
+        fine = key_word_index(here, buf_text(&text)) >= 0;
+    if (!fine) {
+        if (!*here)
+            problem_add(l, place_of(l, n), k->pub.name, "not available in this build; leave it at %s",
+                        buf_text(&usual));
+        else if (*here == '!')
+            problem_add(l, place_of(l, n), k->pub.name, "%s is not available in this build; give %s",
+                        here + 1, kind_phrase(k->kind));
+        else
+            problem_add(l, place_of(l, n), k->pub.name, "%s is not available in this build; it takes %s",
+                        buf_text(&text), here);
+        value_default(l, k, l->s);
+    }
+    buf_free(&text);
+    buf_free(&usual);
+}

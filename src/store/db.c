@@ -1,0 +1,147 @@
+#include "store/db.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+
+static const struct {
+    unsigned long type;
+    const char *name;
+} network_types[] = {
+    {0x6969, "NFS"},          {0x517b, "SMB"},         {0xff534d42, "CIFS"},      {0xfe534d42, "SMB"},
+    {0x01021997, "9P"},       {0x65735546, "FUSE"},    {0x00c36400, "Ceph"},      {0x0bd00bd0, "Lustre"},
+    {0x47504653, "GPFS"},     {0x5346414f, "AFS"},     {0x6b414653, "AFS"},       {0x73757245, "Coda"},
+    {0x7461636f, "OCFS2"},    {0x01161970, "GFS2"},    {0x19830326, "BeeGFS"},    {0xaad7aaea, "PanFS"},
+    {0x786f4256, "vboxsf"},   {0x564c, "NCP"},         {0xbacbacbc, "VMHGFS"},
+};
+
+bool db_network_fs(long f_type, const char **name) {
+    unsigned long type = (unsigned long)f_type & 0xffffffffUL; /* sign-extended on some machines */
+    for (size_t i = 0; i < sizeof network_types / sizeof *network_types; i++) {
+        if (network_types[i].type != type) continue;
+        if (name) *name = network_types[i].name;
+        return true;
+    }
+    return false;
+}
+
+int db_exec(sqlite3 *db, const char *sql) { return sqlite3_exec(db, sql, NULL, NULL, NULL); }
+
+int db_prepare(sqlite3 *db, sqlite3_stmt **out, const char *sql) {
+    return sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
+}
+
+int db_int(sqlite3 *db, const char *sql, int64_t *out) {
+    sqlite3_stmt *stmt = NULL;
+    int rc = db_prepare(db, &stmt, sql);
+    if (rc == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) *out = sqlite3_column_int64(stmt, 0);
+    int end = sqlite3_finalize(stmt);
+    return rc == SQLITE_OK ? end : rc;
+}
+
+void db_rollback(sqlite3 *db) {
+    if (!sqlite3_get_autocommit(db)) db_exec(db, "ROLLBACK");
+}
+
+static int io_sentence(struct err *e, sqlite3 *db, const char *path, const char *doing) {
+    int errnum = db ? sqlite3_system_errno(db) : 0;
+    return err_set(e, KVF_ERR_IO,
+                   "cannot %s the history database '%s': %s; check the disk or name another file with --db",
+                   doing, path, errnum ? strerror(errnum) : "the system reported an input/output error");
+}
+
+int db_error(struct err *e, sqlite3 *db, int rc, const char *path, const char *doing) {
+    switch (rc & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+        return err_set(e, KVF_ERR_BUSY,
+                       "cannot %s the history database '%s': another process keeps it locked; try again when "
+                       "that has ended, or name another file with --db",
+                       doing, path);
+    case SQLITE_FULL:
+        return err_set(e, KVF_ERR_NOSPACE,
+                       "cannot %s the history database '%s': its disk is full; make room, or name a file on "
+                       "another disk with --db",
+                       doing, path);
+    case SQLITE_NOTADB:
+        return err_set(e, KVF_ERR_USAGE,
+                       "'%s' is not a history database (not an SQLite file); name another file with --db", path);
+    case SQLITE_CORRUPT:
+        return err_set(e, KVF_ERR_CORRUPT,
+                       "the history database '%s' is damaged; move it away, save what can be read with "
+                       "sqlite3's .recover, or name another file with --db",
+                       path);
+    case SQLITE_READONLY:
+        return err_set(e, KVF_ERR_USAGE,
+                       "cannot %s the history database '%s': it is read-only; make the file and its folder "
+                       "writable, or name another file with --db",
+                       doing, path);
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_AUTH: {
+        int errnum = db ? sqlite3_system_errno(db) : 0;
+        return err_set(e, KVF_ERR_USAGE,
+                       "cannot %s the history database '%s': %s; check the file and its folder, or name "
+                       "another file with --db",
+                       doing, path, errnum ? strerror(errnum) : "the system does not open it");
+    }
+    case SQLITE_IOERR: return io_sentence(e, db, path, doing);
+    case SQLITE_NOMEM:
+        return err_set(e, KVF_ERR_NOMEM, "cannot %s the history database '%s': memory is exhausted", doing, path);
+    default:
+        return err_set(e, KVF_ERR_INTERNAL, "cannot %s the history database '%s': %s", doing, path,
+                       db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
+    }
+}
+
+/* A path as the URI that SQLite wants for its parameters. */
+static void add_uri(struct buf *b, const char *path) {
+    buf_add(b, "file:");
+    if (path[0] == '/') buf_add(b, "//"); /* else "//x" would name a host */
+    for (const char *p = path; *p; p++) {
+        if (strchr("?#%", *p))
+            buf_addf(b, "%%%02x", (unsigned char)*p);
+        else
+            buf_bytes(b, p, 1);
+    }
+}
+
+int db_connect(sqlite3 **out, const char *path, enum db_access access, struct err *e) {
+    struct buf uri = {0};
+    add_uri(&uri, path);
+    if (access == DB_READ_IMMUTABLE) buf_add(&uri, "?immutable=1");
+    int flags = access == DB_WRITE  ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                : access == DB_READ ? SQLITE_OPEN_READWRITE
+                                    : SQLITE_OPEN_READONLY;
+    sqlite3 *db = NULL;
+    int rc = sqlite3_open_v2(buf_text(&uri), &db, flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+    buf_free(&uri);
+    if (rc == SQLITE_OK) {
+        sqlite3_extended_result_codes(db, 1);
+        sqlite3_busy_timeout(db, 10000);
+        rc = db_exec(db, access == DB_WRITE ? "PRAGMA foreign_keys = ON" : "PRAGMA query_only = ON");
+    }
+    if (rc != SQLITE_OK) {
+        int code = db_error(e, db, rc, path, "open");
+        sqlite3_close(db);
+        return code;
+    }
+    *out = db;
+    return 0;
+}
+
+/* The switch to or from WAL needs the file alone and does not ask the busy handler, so that two
+ * processes that create a database at once would see SQLITE_BUSY here. */
+int db_journal(sqlite3 *db, bool wal) {
+    const char *sql = wal ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE";
+    uint64_t until_ns = clock_now_ns() + 10 * KVF_NS_PER_S;
+    int rc;
+    while ((rc = db_exec(db, sql)) != SQLITE_OK && (rc & 0xff) == SQLITE_BUSY && clock_now_ns() < until_ns)
+        sqlite3_sleep(10);
+    if (rc != SQLITE_OK) return rc;
+    return db_exec(db, wal ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL");
+}

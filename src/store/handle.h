@@ -1,0 +1,32 @@
+/* The open database as the parts of the store see it. One thread at a time. */
+#ifndef KVF_STORE_HANDLE_H
+#define KVF_STORE_HANDLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include "store/store.h"
+
+struct store {
+    sqlite3 *db;
+    char *path;
+    char notice[400];
+    char host[72], boot_id[40]; /* this machine, to tell runs that are gone */
+    uint64_t pid_namespace;
+};
+
+/* The condition of a run that says it is running and is not; needs the SQL function of a store's
+ * own connection. */
+#define STORE_RUN_GONE "status = 'running' AND run_gone(host, boot_id, pid, pid_start, pid_namespace)"
+#define STORE_GONE_REASON "its process ended without a word: killed, or the machine went down"
+
+/* store_open() on a file system of the given statfs type. */
+int store_open_on(struct store **out, const char *path, enum store_mode mode, long fs_type, struct err *e);
+
+/* The SELECT statements built into the program, for the test that each has an index. */
+extern const char *const query_texts[];
+extern const size_t query_text_count;
+
+#endif

@@ -1,0 +1,257 @@
+#include "store/store.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/db.h"
+#include "store/handle.h"
+#include "store/row.h"
+#include "store/schema.h"
+
+/* A run that says it is running and is not is shown as crashed, marked or not. */
+#define STATUS "CASE WHEN " STORE_RUN_GONE " THEN 'crashed' ELSE status END"
+#define RESULT(metric) "(SELECT value FROM results WHERE run_id = runs.run_id AND metric = '" metric "')"
+
+enum { Q_LATEST, Q_ID, Q_UUID, Q_NAME, Q_SPAN, Q_LIST, Q_RUN, Q_TIERS, Q_CLASSES, Q_DECISIONS, Q_EVENTS, Q_RESULTS,
+       Q_CRITERIA, Q_HISTOGRAMS, QUERIES };
+
+const char *const query_texts[] = {
+    [Q_LATEST] = "SELECT run_id FROM runs ORDER BY started_at DESC, run_id DESC LIMIT 1 OFFSET ?1",
+    [Q_ID] = "SELECT run_id FROM runs WHERE run_id = ?1",
+    [Q_UUID] = "SELECT run_id, (SELECT count(*) FROM runs WHERE uuid >= ?1 AND uuid < ?1 || 'g') FROM runs "
+               "WHERE uuid >= ?1 AND uuid < ?1 || 'g' LIMIT 1",
+    [Q_NAME] = "SELECT run_id FROM runs WHERE name = ?1 ORDER BY started_at DESC, run_id DESC LIMIT 1",
+    [Q_SPAN] = "SELECT (SELECT min(run_id) FROM runs), (SELECT max(run_id) FROM runs), "
+               "(SELECT group_concat(name, ', ') FROM (SELECT DISTINCT name FROM runs ORDER BY name LIMIT 8))",
+    [Q_LIST] = "SELECT run_id, name, model, mode, " STATUS " AS now, host, started_at, "
+               "coalesce(ended_at - started_at, (SELECT t_s FROM intervals WHERE run_id = runs.run_id "
+               "ORDER BY seq DESC LIMIT 1)), " RESULT("throughput_tok_s") ", " RESULT("storage_throughput_tok_s")
+               ", " RESULT("e2e_p95_ms") ", " RESULT("nvme_read_p95_ms") ", " RESULT("hit_ratio")
+               " FROM runs WHERE (?1 IS NULL OR name LIKE ?1) AND (?2 IS NULL OR model LIKE ?2) "
+               "AND (?3 IS NULL OR now = ?3) ORDER BY started_at DESC, run_id DESC LIMIT ?4",
+    [Q_RUN] = "SELECT *, " STORE_RUN_GONE " AS gone FROM runs WHERE run_id = ?1",
+    [Q_TIERS] = "SELECT * FROM run_tiers WHERE run_id = ?1",
+    [Q_CLASSES] = "SELECT * FROM run_classes WHERE run_id = ?1 ORDER BY n",
+    [Q_DECISIONS] = "SELECT * FROM decisions WHERE run_id = ?1 ORDER BY seq, n",
+    [Q_EVENTS] = "SELECT * FROM events WHERE run_id = ?1 ORDER BY n",
+    [Q_RESULTS] = "SELECT * FROM results WHERE run_id = ?1 ORDER BY n",
+    [Q_CRITERIA] = "SELECT * FROM criteria WHERE run_id = ?1 ORDER BY n",
+    [Q_HISTOGRAMS] = "SELECT scope, data FROM histograms WHERE run_id = ?1 ORDER BY rowid",
+};
+_Static_assert(sizeof query_texts / sizeof *query_texts == QUERIES, "each query has its text");
+const size_t query_text_count = QUERIES;
+
+static int read_error(struct store *s, int rc, struct err *e) { return db_error(e, s->db, rc, s->path, "read"); }
+
+/* The first row of a query with one parameter; 0 in *found: there is none. Columns are integers. */
+static int find_run(struct store *s, int query, const char *text, int64_t number, int64_t *run_id, int64_t *matches,
+                    struct err *e) {
+    sqlite3_stmt *stmt = NULL;
+    int rc = db_prepare(s->db, &stmt, query_texts[query]);
+    if (rc == SQLITE_OK && text)
+        sqlite3_bind_text(stmt, 1, text, -1, SQLITE_STATIC);
+    else if (rc == SQLITE_OK)
+        sqlite3_bind_int64(stmt, 1, number);
+    *matches = 0;
+    if (rc == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) {
+        *run_id = sqlite3_column_int64(stmt, 0);
+        *matches = sqlite3_column_count(stmt) > 1 ? sqlite3_column_int64(stmt, 1) : 1;
+    }
+    int end = sqlite3_finalize(stmt);
+    if (rc == SQLITE_OK) rc = end;
+    return rc == SQLITE_OK ? 0 : read_error(s, rc, e);
+}
+
+static int no_such_run(struct store *s, const char *ref, struct err *e) {
+    sqlite3_stmt *stmt = NULL;
+    int rc = db_prepare(s->db, &stmt, query_texts[Q_SPAN]);
+    if (rc == SQLITE_OK) rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW && sqlite3_column_type(stmt, 0) == SQLITE_NULL)
+        rc = err_set(e, KVF_ERR_USAGE, "there is no run '%s': the history database '%s' holds no runs yet", ref, s->path);
+    else if (rc == SQLITE_ROW)
+        rc = err_set(e, KVF_ERR_USAGE,
+                     "there is no run '%s' in '%s': it holds runs %lld to %lld (%s); 'kvfall history' lists them", ref,
+                     s->path, (long long)sqlite3_column_int64(stmt, 0), (long long)sqlite3_column_int64(stmt, 1),
+                     (const char *)sqlite3_column_text(stmt, 2));
+    else
+        rc = read_error(s, rc, e);
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
+/* "latest" is 0, "latest~2" is 2; false for anything else. */
+static bool parse_latest(const char *ref, int64_t *back) {
+    if (strncmp(ref, "latest", 6)) return false;
+    *back = 0;
+    if (!ref[6]) return true;
+    if (ref[6] != '~' || !isdigit((unsigned char)ref[7]) || strlen(ref + 7) > 9) return false;
+    *back = strtoll(ref + 7, NULL, 10);
+    return ref[7 + strspn(ref + 7, "0123456789")] == '\0';
+}
+
+static bool parse_id(const char *ref, int64_t *id) {
+    size_t len = strspn(ref, "0123456789");
+    if (!len || ref[len] || len > 18) return false;
+    *id = strtoll(ref, NULL, 10);
+    return true;
+}
+
+/* At least 8 characters of a UUID, in lower case as they are stored. */
+static bool parse_uuid(const char *ref, char *uuid, size_t len) {
+    size_t n = strlen(ref);
+    if (n < 8 || n > 36 || n >= len || ref[strspn(ref, "0123456789abcdefABCDEF-")]) return false;
+    for (size_t i = 0; i <= n; i++) uuid[i] = (char)tolower((unsigned char)ref[i]);
+    return true;
+}
+
+int store_resolve(struct store *s, const char *ref, int64_t *run_id, struct err *e) {
+    int64_t number, matches = 0;
+    char uuid[40];
+    int rc = 0;
+    if (parse_latest(ref, &number))
+        rc = find_run(s, Q_LATEST, NULL, number, run_id, &matches, e);
+    else if (parse_id(ref, &number))
+        rc = find_run(s, Q_ID, NULL, number, run_id, &matches, e);
+    if (rc == 0 && !matches && parse_uuid(ref, uuid, sizeof uuid))
+        rc = find_run(s, Q_UUID, uuid, 0, run_id, &matches, e);
+    if (rc == 0 && matches > 1)
+        return err_set(e, KVF_ERR_USAGE, "'%s' is the beginning of the UUIDs of %lld runs; give more of it", ref,
+                       (long long)matches);
+    if (rc == 0 && !matches) rc = find_run(s, Q_NAME, ref, 0, run_id, &matches, e);
+    if (rc != 0) return rc;
+    return matches ? 0 : no_such_run(s, ref, e);
+}
+
+/* Calls row() for each row that a query has for a run. */
+static int each_row(struct store *s, int query, int64_t run_id, void (*row)(sqlite3_stmt *stmt, void *ctx), void *ctx) {
+    sqlite3_stmt *stmt = NULL;
+    int rc = db_prepare(s->db, &stmt, query_texts[query]);
+    if (rc == SQLITE_OK) sqlite3_bind_int64(stmt, 1, run_id);
+    while (rc == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) row(stmt, ctx);
+    int end = sqlite3_finalize(stmt);
+    return rc == SQLITE_OK ? end : rc;
+}
+
+static void load_run(sqlite3_stmt *stmt, void *ctx) {
+    struct run_record *r = ctx;
+    row_load(stmt, schema_table(TABLE_RUNS), r);
+    r->run_id = sqlite3_column_int64(stmt, 0);
+    if (!sqlite3_column_int(stmt, sqlite3_column_count(stmt) - 1)) return;
+    r->status = RUN_CRASHED;
+    snprintf(r->status_reason, sizeof r->status_reason, "%s", STORE_GONE_REASON);
+}
+
+static void load_tier(sqlite3_stmt *stmt, void *ctx) {
+    struct run_record *r = ctx;
+    char name[16];
+    row_text(stmt, 1, name, sizeof name);
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (strcmp(name, tier_name((enum kvf_tier)t)) != 0) continue;
+        r->tier[t].on = true;
+        row_load(stmt, schema_table(TABLE_RUN_TIERS), &r->tier[t]);
+    }
+}
+
+static void load_class(sqlite3_stmt *stmt, void *ctx) {
+    struct run_record *r = ctx;
+    if (r->classes < KVF_CLASSES_MAX) row_load(stmt, schema_table(TABLE_RUN_CLASSES), &r->klass[r->classes++]);
+}
+
+static void load_decision(sqlite3_stmt *stmt, void *ctx) {
+    struct run_record *r = ctx;
+    size_t n = r->decision_count++;
+    r->decisions = mem_realloc(r->decisions, (n + 1) * sizeof *r->decisions);
+    r->decision_t_s = mem_realloc(r->decision_t_s, (n + 1) * sizeof *r->decision_t_s);
+    memset(&r->decisions[n], 0, sizeof r->decisions[n]);
+    row_load(stmt, schema_table(TABLE_DECISIONS), &r->decisions[n]);
+    r->decision_t_s[n] = row_real(stmt, 3);
+}
+
+static void load_event(sqlite3_stmt *stmt, void *ctx) {
+    struct record_event event = {0};
+    row_load(stmt, schema_table(TABLE_EVENTS), &event);
+    run_record_event(ctx, &event);
+}
+
+static void load_result(sqlite3_stmt *stmt, void *ctx) {
+    struct run_record *r = ctx;
+    struct result result = {0};
+    row_load(stmt, schema_table(TABLE_RESULTS), &result);
+    result_add(&r->results, result.value, result.unit, result.samples, "%s", result.metric);
+}
+
+static void load_criterion(sqlite3_stmt *stmt, void *ctx) {
+    struct run_record *r = ctx;
+    r->criteria = mem_realloc(r->criteria, (r->criterion_count + 1) * sizeof *r->criteria);
+    struct run_criterion *c = &r->criteria[r->criterion_count++];
+    memset(c, 0, sizeof *c);
+    row_load(stmt, schema_table(TABLE_CRITERIA), c);
+}
+
+static void load_histogram(sqlite3_stmt *stmt, void *ctx) {
+    char scope[48];
+    row_text(stmt, 0, scope, sizeof scope);
+    const void *data = sqlite3_column_blob(stmt, 1);
+    run_record_histogram(ctx, scope, data, (size_t)sqlite3_column_bytes(stmt, 1));
+}
+
+int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct err *e) {
+    static const struct {
+        int query;
+        void (*row)(sqlite3_stmt *stmt, void *ctx);
+    } parts[] = {
+        {Q_RUN, load_run},     {Q_TIERS, load_tier},     {Q_CLASSES, load_class},      {Q_DECISIONS, load_decision},
+        {Q_EVENTS, load_event}, {Q_RESULTS, load_result}, {Q_CRITERIA, load_criterion}, {Q_HISTOGRAMS, load_histogram},
+    };
+    /* One read transaction: a run that ends meanwhile is seen before or after, not half. */
+    int rc = db_exec(s->db, "BEGIN");
+    for (size_t i = 0; rc == SQLITE_OK && i < sizeof parts / sizeof *parts; i++)
+        rc = each_row(s, parts[i].query, run_id, parts[i].row, r);
+    int code = rc == SQLITE_OK ? 0 : read_error(s, rc, e);
+    db_rollback(s->db);
+    if (code == 0 && r->run_id != run_id) {
+        char ref[24];
+        snprintf(ref, sizeof ref, "%lld", (long long)run_id);
+        return no_such_run(s, ref, e);
+    }
+    return code;
+}
+
+static void load_list_row(sqlite3_stmt *stmt, struct store_row *row) {
+    *row = (struct store_row){.run_id = sqlite3_column_int64(stmt, 0)};
+    row_text(stmt, 1, row->name, sizeof row->name);
+    row_text(stmt, 2, row->model, sizeof row->model);
+    row_text(stmt, 3, row->mode, sizeof row->mode);
+    row_text(stmt, 4, row->status, sizeof row->status);
+    row_text(stmt, 5, row->host, sizeof row->host);
+    row->started_at = row_real(stmt, 6);
+    row->duration_s = row_real(stmt, 7);
+    row->throughput_tok_s = row_real(stmt, 8);
+    row->storage_throughput_tok_s = row_real(stmt, 9);
+    row->e2e_p95_ms = row_real(stmt, 10);
+    row->nvme_read_p95_ms = row_real(stmt, 11);
+    row->hit_ratio = row_real(stmt, 12);
+}
+
+int store_list(struct store *s, const struct store_filter *f, void (*row)(void *ctx, const struct store_row *r),
+               void *ctx, struct err *e) {
+    sqlite3_stmt *stmt = NULL;
+    int rc = db_prepare(s->db, &stmt, query_texts[Q_LIST]);
+    if (rc == SQLITE_OK) {
+        sqlite3_bind_text(stmt, 1, f->name, -1, SQLITE_STATIC);
+        sqlite3_bind_text(stmt, 2, f->model, -1, SQLITE_STATIC);
+        sqlite3_bind_text(stmt, 3, f->status, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(stmt, 4, f->limit > 0 ? f->limit : -1);
+    }
+    while (rc == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) {
+        struct store_row r;
+        load_list_row(stmt, &r);
+        row(ctx, &r);
+    }
+    int end = sqlite3_finalize(stmt);
+    if (rc == SQLITE_OK) rc = end;
+    return rc == SQLITE_OK ? 0 : read_error(s, rc, e);
+}

@@ -1,0 +1,128 @@
+#include "store/row.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/run.h"
+
+static void bind_text(sqlite3_stmt *stmt, int p, const char *text) {
+    sqlite3_bind_text(stmt, p, text, -1, SQLITE_STATIC);
+}
+
+static void bind_real(sqlite3_stmt *stmt, int p, double v) {
+    if (isnan(v))
+        sqlite3_bind_null(stmt, p);
+    else
+        sqlite3_bind_double(stmt, p, v);
+}
+
+static void bind_count(sqlite3_stmt *stmt, int p, int64_t v) {
+    if (v)
+        sqlite3_bind_int64(stmt, p, v);
+    else
+        sqlite3_bind_null(stmt, p);
+}
+
+static void bind_member(sqlite3_stmt *stmt, int p, enum column_kind kind, const void *member) {
+    switch (kind) {
+    case COLUMN_HAND: break;
+    case COLUMN_TEXT: bind_text(stmt, p, member); break;
+    case COLUMN_NAME: bind_text(stmt, p, *(const char *)member ? member : NULL); break;
+    case COLUMN_STRING: bind_text(stmt, p, *(char *const *)member); break;
+    case COLUMN_I64: sqlite3_bind_int64(stmt, p, *(const int64_t *)member); break;
+    case COLUMN_U64: sqlite3_bind_int64(stmt, p, (int64_t)*(const uint64_t *)member); break;
+    case COLUMN_COUNT: bind_count(stmt, p, (int64_t)*(const uint64_t *)member); break;
+    case COLUMN_ID: bind_count(stmt, p, *(const int64_t *)member); break;
+    case COLUMN_TRIAL: bind_count(stmt, p, *(const uint32_t *)member); break;
+    case COLUMN_REAL: bind_real(stmt, p, *(const double *)member); break;
+    case COLUMN_MS: {
+        uint64_t ns = *(const uint64_t *)member;
+        bind_real(stmt, p, ns ? (double)ns / 1e6 : NAN);
+        break;
+    }
+    case COLUMN_BOOL: sqlite3_bind_int(stmt, p, *(const bool *)member); break;
+    case COLUMN_PASSED:
+        if (*(const int *)member < 0)
+            sqlite3_bind_null(stmt, p);
+        else
+            sqlite3_bind_int(stmt, p, *(const int *)member);
+        break;
+    case COLUMN_STATUS: bind_text(stmt, p, run_status_name(*(const enum run_status *)member)); break;
+    case COLUMN_PHASE: bind_text(stmt, p, run_phase_name((enum kvf_run_phase) * (const uint64_t *)member)); break;
+    }
+}
+
+void row_bind(sqlite3_stmt *stmt, const struct table *t, const void *object) {
+    size_t count = schema_column_count(t);
+    for (size_t i = 0; i < count; i++) {
+        struct column c = schema_column(t, i);
+        bind_member(stmt, (int)i + 1, c.kind, (const char *)object + c.offset);
+    }
+}
+
+void row_text(sqlite3_stmt *stmt, int column, char *out, size_t size) {
+    const unsigned char *text = sqlite3_column_text(stmt, column);
+    snprintf(out, size, "%s", text ? (const char *)text : "");
+}
+
+double row_real(sqlite3_stmt *stmt, int column) {
+    return sqlite3_column_type(stmt, column) == SQLITE_NULL ? (double)NAN : sqlite3_column_double(stmt, column);
+}
+
+static void load_string(sqlite3_stmt *stmt, int i, char **member) {
+    const unsigned char *text = sqlite3_column_text(stmt, i);
+    free(*member);
+    *member = text ? mem_strdup((const char *)text) : NULL;
+}
+
+static void load_status(sqlite3_stmt *stmt, int i, enum run_status *member) {
+    const unsigned char *text = sqlite3_column_text(stmt, i);
+    enum run_status s = run_status_parse(text ? (const char *)text : "");
+    *member = s == RUN_STATUSES ? RUN_FAILED : s; /* a status of a later version is no success */
+}
+
+static void load_phase(sqlite3_stmt *stmt, int i, uint64_t *member) {
+    const unsigned char *text = sqlite3_column_text(stmt, i);
+    for (int phase = 0; text && phase < KVF_RUN_PHASES; phase++)
+        if (!strcmp((const char *)text, run_phase_name((enum kvf_run_phase)phase))) *member = (uint64_t)phase;
+}
+
+static void load_member(sqlite3_stmt *stmt, int i, const struct column *c, void *member) {
+    switch (c->kind) {
+    case COLUMN_HAND: break;
+    case COLUMN_TEXT:
+    case COLUMN_NAME: row_text(stmt, i, member, c->size); break;
+    case COLUMN_STRING: load_string(stmt, i, member); break;
+    case COLUMN_I64:
+    case COLUMN_ID: *(int64_t *)member = sqlite3_column_int64(stmt, i); break;
+    case COLUMN_U64:
+    case COLUMN_COUNT: *(uint64_t *)member = (uint64_t)sqlite3_column_int64(stmt, i); break;
+    case COLUMN_TRIAL: *(uint32_t *)member = (uint32_t)sqlite3_column_int64(stmt, i); break;
+    case COLUMN_REAL: *(double *)member = row_real(stmt, i); break;
+    case COLUMN_MS: *(uint64_t *)member = (uint64_t)llround(sqlite3_column_double(stmt, i) * 1e6); break;
+    case COLUMN_BOOL: *(bool *)member = sqlite3_column_int(stmt, i) != 0; break;
+    case COLUMN_PASSED:
+        *(int *)member = sqlite3_column_type(stmt, i) == SQLITE_NULL ? -1 : sqlite3_column_int(stmt, i);
+        break;
+    case COLUMN_STATUS: load_status(stmt, i, member); break;
+    case COLUMN_PHASE: load_phase(stmt, i, member); break;
+    }
+}
+
+static int index_of(sqlite3_stmt *stmt, const char *name) {
+    for (int i = 0; i < sqlite3_column_count(stmt); i++)
+        if (!strcmp(sqlite3_column_name(stmt, i), name)) return i;
+    return -1;
+}
+
+void row_load(sqlite3_stmt *stmt, const struct table *t, void *object) {
+    size_t count = schema_column_count(t);
+    for (size_t i = 0; i < count; i++) {
+        struct column c = schema_column(t, i);
+        int at = c.kind == COLUMN_HAND ? -1 : index_of(stmt, c.name);
+        if (at >= 0) load_member(stmt, at, &c, (char *)object + c.offset);
+    }
+}

@@ -1,0 +1,19 @@
+/* Between a plain struct and a row: what column_kind says about each member, both ways. */
+#ifndef KVF_STORE_ROW_H
+#define KVF_STORE_ROW_H
+
+#include <sqlite3.h>
+
+#include "store/schema.h"
+
+/* Binds all columns but the COLUMN_HAND ones to the parameters of schema_insert_sql() from
+ * `object`, whose texts must live until the step. NaN and the kinds' "nothing" become NULL. */
+void row_bind(sqlite3_stmt *stmt, const struct table *t, const void *object);
+/* Fills the members of `object` from the current row of "SELECT * FROM t"; members whose columns an
+ * older file lacks stay as they are. COLUMN_STRING members are freed and allocated anew. */
+void row_load(sqlite3_stmt *stmt, const struct table *t, void *object);
+/* A column of the current row as text into a char array; "" for NULL. */
+void row_text(sqlite3_stmt *stmt, int column, char *out, size_t size);
+double row_real(sqlite3_stmt *stmt, int column); /* NaN for NULL */
+
+#endif

@@ -1,0 +1,173 @@
+#include "store/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "probe/host.h"
+#include "store/db.h"
+#include "store/handle.h"
+#include "store/inserter.h"
+#include "store/schema.h"
+
+/* A random UUID: version 4, variant 1 (RFC 9562). */
+static int make_uuid(char out[37], struct err *e) {
+    uint8_t b[16];
+    ssize_t n;
+    while ((n = getrandom(b, sizeof b, 0)) < 0 && errno == EINTR) {
+    }
+    if (n != (ssize_t)sizeof b)
+        return err_set_errno(e, KVF_ERR_IO, errno, "the system gives no random bytes for the run's UUID");
+    b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
+    b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
+    for (size_t i = 0, at = 0; i < sizeof b; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) out[at++] = '-';
+        at += (size_t)snprintf(out + at, 37 - at, "%02x", b[i]);
+    }
+    return 0;
+}
+
+/* The writer may have put a row with the device's name already. */
+static int insert_tiers(sqlite3 *db, const struct run_record *r) {
+    struct inserter in = inserter_open(db, TABLE_RUN_TIERS, "INSERT",
+                                       " ON CONFLICT DO UPDATE SET emulated = excluded.emulated, "
+                                       "capacity_bytes = excluded.capacity_bytes, "
+                                       "usable_bytes = excluded.usable_bytes, description = excluded.description");
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (!r->tier[t].on) continue;
+        inserter_number(&in, "run_id", r->run_id);
+        inserter_text(&in, "tier", tier_name((enum kvf_tier)t));
+        inserter_row(&in, &r->tier[t]);
+    }
+    return inserter_close(&in);
+}
+
+static int insert_classes(sqlite3 *db, const struct run_record *r) {
+    struct inserter in = inserter_open(db, TABLE_RUN_CLASSES, "INSERT OR REPLACE", "");
+    for (uint32_t i = 0; i < r->classes && i < KVF_CLASSES_MAX; i++) {
+        inserter_number(&in, "run_id", r->run_id);
+        inserter_number(&in, "n", i);
+        inserter_row(&in, &r->klass[i]);
+    }
+    return inserter_close(&in);
+}
+
+static int insert_run(sqlite3 *db, struct run_record *r) {
+    struct inserter in = inserter_open(db, TABLE_RUNS, "INSERT", "");
+    uint64_t start = host_process_start(r->pid), namespace = host_pid_namespace();
+    if (start) inserter_number(&in, "pid_start", (int64_t)start);
+    if (namespace) inserter_number(&in, "pid_namespace", (int64_t)namespace);
+    inserter_row(&in, r);
+    int rc = inserter_close(&in);
+    if (rc == SQLITE_OK) r->run_id = sqlite3_last_insert_rowid(db);
+    return rc;
+}
+
+int store_begin_run(struct store *s, struct run_record *r, struct err *e) {
+    int code = make_uuid(r->uuid, e);
+    if (code != 0) return code;
+    if (!r->pid) r->pid = getpid();
+    r->status = RUN_RUNNING;
+    int rc = db_exec(s->db, "BEGIN IMMEDIATE");
+    if (rc == SQLITE_OK) rc = insert_run(s->db, r);
+    if (rc == SQLITE_OK) rc = insert_tiers(s->db, r);
+    if (rc == SQLITE_OK) rc = insert_classes(s->db, r);
+    if (rc == SQLITE_OK) rc = db_exec(s->db, "COMMIT");
+    if (rc == SQLITE_OK) return 0;
+    code = db_error(e, s->db, rc, s->path, "write");
+    db_rollback(s->db);
+    r->run_id = 0;
+    r->uuid[0] = '\0';
+    return code;
+}
+
+/* Texts that the record does not have any more keep what is stored. */
+static int update_run(sqlite3 *db, const struct run_record *r, int *changed) {
+    const struct table *t = schema_table(TABLE_RUNS);
+    struct buf sql = {0};
+    const char *separator = "UPDATE runs SET ";
+    for (size_t i = 0; i < schema_column_count(t); i++) {
+        struct column c = schema_column(t, i);
+        if (c.kind == COLUMN_HAND) continue;
+        buf_addf(&sql, c.kind == COLUMN_STRING ? "%s%s = coalesce(?%zu, %s)" : "%s%s = ?%zu", separator, c.name, i + 1,
+                 c.name);
+        separator = ", ";
+    }
+    buf_add(&sql, " WHERE run_id = ?1");
+    struct inserter in = {.table = t};
+    in.rc = db_prepare(db, &in.stmt, buf_text(&sql));
+    buf_free(&sql);
+    inserter_number(&in, "run_id", r->run_id);
+    inserter_row(&in, r);
+    *changed = sqlite3_changes(db);
+    return inserter_close(&in);
+}
+
+static int insert_events(sqlite3 *db, const struct run_record *r, size_t first) {
+    char sql[96];
+    int64_t n = 0;
+    snprintf(sql, sizeof sql, "SELECT max(n) + 1 FROM events WHERE run_id = %lld", (long long)r->run_id);
+    int rc = db_int(db, sql, &n);
+    if (rc != SQLITE_OK) return rc;
+    struct inserter in = inserter_open(db, TABLE_EVENTS, "INSERT", "");
+    for (size_t i = first; i < r->event_count; i++) {
+        inserter_number(&in, "run_id", r->run_id);
+        inserter_number(&in, "n", n++);
+        inserter_row(&in, &r->events[i]);
+    }
+    return inserter_close(&in);
+}
+
+/* A metric that is listed twice is stored as it is found: the first one counts. */
+static int insert_results(sqlite3 *db, const struct run_record *r) {
+    struct inserter in = inserter_open(db, TABLE_RESULTS, "INSERT OR IGNORE", "");
+    for (size_t i = 0; i < r->results.count; i++) {
+        inserter_number(&in, "run_id", r->run_id);
+        inserter_number(&in, "n", (int64_t)i);
+        inserter_row(&in, &r->results.items[i]);
+    }
+    int rc = inserter_close(&in);
+    if (rc != SQLITE_OK) return rc;
+    in = inserter_open(db, TABLE_CRITERIA, "INSERT OR REPLACE", "");
+    for (size_t i = 0; i < r->criterion_count; i++) {
+        inserter_number(&in, "run_id", r->run_id);
+        inserter_number(&in, "n", (int64_t)i);
+        inserter_row(&in, &r->criteria[i]);
+    }
+    return inserter_close(&in);
+}
+
+static int insert_histograms(sqlite3 *db, const struct run_record *r) {
+    struct inserter in = inserter_open(db, TABLE_HISTOGRAMS, "INSERT OR REPLACE", "");
+    for (size_t i = 0; i < r->histogram_count; i++) {
+        const struct run_histogram *h = &r->histograms[i];
+        inserter_number(&in, "run_id", r->run_id);
+        inserter_text(&in, "scope", h->scope);
+        inserter_blob(&in, "data", h->data, h->len);
+        inserter_row(&in, NULL);
+    }
+    return inserter_close(&in);
+}
+
+int store_finish_run(struct store *s, const struct run_record *r, size_t first_event, struct err *e) {
+    int changed = 0;
+    int rc = db_exec(s->db, "BEGIN IMMEDIATE");
+    if (rc == SQLITE_OK) rc = update_run(s->db, r, &changed);
+    if (rc == SQLITE_OK && !changed) {
+        db_rollback(s->db);
+        return err_set(e, KVF_ERR_IO, "run %lld is no longer in the history database '%s': somebody deleted it",
+                       (long long)r->run_id, s->path);
+    }
+    if (rc == SQLITE_OK) rc = insert_tiers(s->db, r);
+    if (rc == SQLITE_OK) rc = insert_classes(s->db, r);
+    if (rc == SQLITE_OK) rc = insert_events(s->db, r, first_event);
+    if (rc == SQLITE_OK) rc = insert_results(s->db, r);
+    if (rc == SQLITE_OK) rc = insert_histograms(s->db, r);
+    if (rc == SQLITE_OK) rc = db_exec(s->db, "COMMIT");
+    if (rc == SQLITE_OK) return 0;
+    int code = db_error(e, s->db, rc, s->path, "write");
+    db_rollback(s->db);
+    return code;
+}

@@ -1,0 +1,317 @@
+#include "store/schema.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "record/run.h"
+#include "store/db.h"
+#include "store/store.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define MEMBER(kind, type, member, decl)                                                                     \
+    { #member, decl, COLUMN_##kind, offsetof(type, member), sizeof(((type *)0)->member) }
+#define NAMED(kind, type, member, name, decl)                                                                \
+    { name, decl, COLUMN_##kind, offsetof(type, member), sizeof(((type *)0)->member) }
+#define HAND(name, decl) { name, decl, COLUMN_HAND, 0, 0 }
+#define RUN_ID HAND("run_id", "INTEGER NOT NULL REFERENCES runs(run_id) ON DELETE CASCADE")
+
+static const struct column runs_columns[] = {
+    HAND("run_id", "INTEGER PRIMARY KEY AUTOINCREMENT"),
+    MEMBER(TEXT, struct run_record, uuid, "TEXT NOT NULL UNIQUE"),
+    MEMBER(ID, struct run_record, parent_id, "INTEGER REFERENCES runs(run_id) ON DELETE CASCADE"),
+    MEMBER(TRIAL, struct run_record, trial, "INTEGER"),
+    MEMBER(TEXT, struct run_record, name, "TEXT NOT NULL"),
+    MEMBER(NAME, struct run_record, description, "TEXT"),
+    MEMBER(TEXT, struct run_record, mode, "TEXT"),
+    MEMBER(TEXT, struct run_record, model, "TEXT"),
+    MEMBER(U64, struct run_record, seed, "INTEGER"),
+    MEMBER(STATUS, struct run_record, status, "TEXT NOT NULL"),
+    MEMBER(NAME, struct run_record, status_reason, "TEXT"),
+    MEMBER(REAL, struct run_record, started_at, "REAL"),
+    MEMBER(REAL, struct run_record, ended_at, "REAL"),
+    MEMBER(TEXT, struct run_record, host, "TEXT"),
+    MEMBER(TEXT, struct run_record, boot_id, "TEXT"),
+    MEMBER(ID, struct run_record, pid, "INTEGER"),
+    HAND("pid_start", "INTEGER"),
+    HAND("pid_namespace", "INTEGER"),
+    MEMBER(TEXT, struct run_record, version, "TEXT"),
+    MEMBER(STRING, struct run_record, environment, "TEXT"),
+    MEMBER(STRING, struct run_record, scenario_yaml, "TEXT"),
+    MEMBER(STRING, struct run_record, effective_json, "TEXT"),
+    MEMBER(NAME, struct run_record, tags, "TEXT"),
+    MEMBER(NAME, struct run_record, trace_path, "TEXT"),
+    MEMBER(NAME, struct run_record, trace_sha256, "TEXT"),
+    MEMBER(NAME, struct run_record, qos_latency, "TEXT"),
+    MEMBER(NAME, struct run_record, bottleneck, "TEXT"),
+};
+
+static const struct column run_tiers_columns[] = {
+    RUN_ID,
+    HAND("tier", "TEXT NOT NULL"),
+    MEMBER(BOOL, struct run_tier, emulated, "INTEGER"),
+    MEMBER(U64, struct run_tier, capacity_bytes, "INTEGER"),
+    MEMBER(U64, struct run_tier, usable_bytes, "INTEGER"),
+    HAND("device", "TEXT"),
+    MEMBER(NAME, struct run_tier, description, "TEXT"),
+};
+
+static const struct column run_classes_columns[] = {
+    RUN_ID,
+    HAND("n", "INTEGER NOT NULL"),
+    NAMED(TEXT, struct run_class, name, "class", "TEXT NOT NULL"),
+    MEMBER(REAL, struct run_class, share, "REAL"),
+    NAMED(MS, struct run_class, p95_ns, "p95_ms", "REAL"),
+    NAMED(MS, struct run_class, p99_ns, "p99_ms", "REAL"),
+    NAMED(MS, struct run_class, p999_ns, "p999_ms", "REAL"),
+    NAMED(MS, struct run_class, p9999_ns, "p9999_ms", "REAL"),
+};
+
+/* The part of the snapshot comes first in it, so one pointer serves both. */
+_Static_assert(offsetof(struct snapshot, interval) == 0, "interval fields are bound from the snapshot itself");
+static const struct column intervals_head[] = {RUN_ID};
+static const struct column intervals_tail[] = {MEMBER(NAME, struct snapshot, bottleneck, "TEXT")};
+static const struct column tier_intervals_head[] = {
+    RUN_ID,
+    HAND("seq", "INTEGER NOT NULL"),
+    HAND("tier", "TEXT NOT NULL"),
+};
+static const struct column cause_intervals_head[] = {
+    RUN_ID,
+    HAND("seq", "INTEGER NOT NULL"),
+    HAND("tier", "TEXT NOT NULL"),
+    HAND("dir", "TEXT NOT NULL"),
+    HAND("cause", "TEXT NOT NULL"),
+};
+static const struct column gpu_intervals_head[] = {RUN_ID, HAND("seq", "INTEGER NOT NULL")};
+static const struct column qos_intervals_head[] = {
+    RUN_ID,
+    HAND("seq", "INTEGER NOT NULL"),
+    HAND("class", "TEXT NOT NULL"),
+};
+static const struct column interval_histograms_columns[] = {
+    RUN_ID,
+    HAND("seq", "INTEGER NOT NULL"),
+    HAND("scope", "TEXT NOT NULL"),
+    HAND("data", "BLOB NOT NULL"),
+};
+
+static const struct column decisions_columns[] = {
+    RUN_ID,
+    HAND("seq", "INTEGER NOT NULL"),
+    HAND("n", "INTEGER NOT NULL"),
+    HAND("t_s", "REAL"),
+    MEMBER(TEXT, struct snapshot_decision, mode, "TEXT"),
+    MEMBER(TEXT, struct snapshot_decision, action, "TEXT"),
+    MEMBER(U64, struct snapshot_decision, users_before, "INTEGER"),
+    MEMBER(U64, struct snapshot_decision, users_after, "INTEGER"),
+    MEMBER(REAL, struct snapshot_decision, saturation, "REAL"),
+    MEMBER(REAL, struct snapshot_decision, throughput_tok_s, "REAL"),
+    MEMBER(REAL, struct snapshot_decision, p95_ms, "REAL"),
+    MEMBER(TEXT, struct snapshot_decision, reason, "TEXT"),
+};
+
+static const struct column events_columns[] = {
+    RUN_ID,
+    HAND("n", "INTEGER NOT NULL"),
+    MEMBER(REAL, struct record_event, t_s, "REAL"),
+    MEMBER(TEXT, struct record_event, level, "TEXT"),
+    MEMBER(TEXT, struct record_event, message, "TEXT"),
+};
+
+static const struct column results_columns[] = {
+    RUN_ID,
+    HAND("n", "INTEGER NOT NULL"),
+    MEMBER(TEXT, struct result, metric, "TEXT NOT NULL"),
+    MEMBER(REAL, struct result, value, "REAL"),
+    MEMBER(TEXT, struct result, unit, "TEXT"),
+    MEMBER(COUNT, struct result, samples, "INTEGER"),
+};
+
+static const struct column criteria_columns[] = {
+    RUN_ID,
+    HAND("n", "INTEGER NOT NULL"),
+    MEMBER(TEXT, struct run_criterion, name, "TEXT NOT NULL"),
+    MEMBER(REAL, struct run_criterion, target, "REAL"),
+    MEMBER(REAL, struct run_criterion, actual, "REAL"),
+    MEMBER(TEXT, struct run_criterion, unit, "TEXT"),
+    MEMBER(PASSED, struct run_criterion, passed, "INTEGER"),
+};
+
+static const struct column histograms_columns[] = {
+    RUN_ID,
+    HAND("scope", "TEXT NOT NULL"),
+    HAND("data", "BLOB NOT NULL"),
+};
+
+#define PART(part) snapshot_##part##_fields, &snapshot_##part##_field_count
+#define PLAIN(columns) columns, COUNT(columns), NULL, NULL, NULL, 0
+#define KEY(columns) "PRIMARY KEY (" columns ")"
+
+/* Rows that hold a coded histogram stay ordinary tables: in a WITHOUT ROWID table everything beyond
+ * a quarter page would take an overflow page of its own. */
+static const struct table tables[TABLES] = {
+    [TABLE_RUNS] = {"runs", PLAIN(runs_columns), NULL,
+                    "CREATE INDEX IF NOT EXISTS runs_started ON runs(started_at);\n"
+                    "CREATE INDEX IF NOT EXISTS runs_name ON runs(name, started_at);\n"
+                    "CREATE INDEX IF NOT EXISTS runs_parent ON runs(parent_id);\n"
+                    "CREATE INDEX IF NOT EXISTS runs_running ON runs(run_id) WHERE status = 'running';\n",
+                    true},
+    [TABLE_RUN_TIERS] = {"run_tiers", PLAIN(run_tiers_columns), KEY("run_id, tier"), NULL, false},
+    [TABLE_RUN_CLASSES] = {"run_classes", PLAIN(run_classes_columns), KEY("run_id, n"), NULL, false},
+    [TABLE_INTERVALS] = {"intervals", intervals_head, COUNT(intervals_head), PART(interval), intervals_tail,
+                         COUNT(intervals_tail), KEY("run_id, seq"), NULL, false},
+    [TABLE_TIER_INTERVALS] = {"tier_intervals", tier_intervals_head, COUNT(tier_intervals_head), PART(tier), NULL,
+                              0, KEY("run_id, seq, tier"), NULL, false},
+    [TABLE_CAUSE_INTERVALS] = {"cause_intervals", cause_intervals_head, COUNT(cause_intervals_head), PART(cause),
+                               NULL, 0, KEY("run_id, seq, tier, dir, cause"), NULL, false},
+    [TABLE_GPU_INTERVALS] = {"gpu_intervals", gpu_intervals_head, COUNT(gpu_intervals_head), PART(gpu), NULL, 0,
+                             KEY("run_id, seq, device"), NULL, false},
+    [TABLE_QOS_INTERVALS] = {"qos_intervals", qos_intervals_head, COUNT(qos_intervals_head), PART(qos), NULL, 0,
+                             KEY("run_id, seq, class"), NULL, false},
+    [TABLE_INTERVAL_HISTOGRAMS] = {"interval_histograms", PLAIN(interval_histograms_columns),
+                                   KEY("run_id, seq, scope"), NULL, true},
+    [TABLE_DECISIONS] = {"decisions", PLAIN(decisions_columns), KEY("run_id, seq, n"), NULL, false},
+    [TABLE_EVENTS] = {"events", PLAIN(events_columns), KEY("run_id, n"), NULL, false},
+    [TABLE_RESULTS] = {"results", PLAIN(results_columns), KEY("run_id, metric"), NULL, false},
+    [TABLE_CRITERIA] = {"criteria", PLAIN(criteria_columns), KEY("run_id, n"), NULL, false},
+    [TABLE_HISTOGRAMS] = {"histograms", PLAIN(histograms_columns), KEY("run_id, scope"), NULL, true},
+};
+
+/* What tables and columns cannot say. A step brings a file of the version before to its version. */
+static const struct {
+    int version;
+    const char *sql;
+} steps[] = {
+    {1, "PRAGMA application_id = 1802921521"},
+};
+_Static_assert(STORE_APPLICATION_ID == 1802921521, "the statement and the constant name the same application");
+
+const struct table *schema_table(enum table_id id) { return &tables[id]; }
+
+size_t schema_column_count(const struct table *t) {
+    return t->head_count + (t->field_count ? *t->field_count : 0) + t->tail_count;
+}
+
+struct column schema_column(const struct table *t, size_t i) {
+    if (i < t->head_count) return t->head[i];
+    i -= t->head_count;
+    size_t fields = t->field_count ? *t->field_count : 0;
+    if (i >= fields) return t->tail[i - fields];
+    const struct snapshot_field *f = &t->fields[i];
+    if (t == &tables[TABLE_INTERVALS] && f->offset == offsetof(struct snapshot_interval, phase))
+        return (struct column){f->name, "TEXT", COLUMN_PHASE, f->offset, 0};
+    if (f->type == SNAPSHOT_U) return (struct column){f->name, "INTEGER", COLUMN_U64, f->offset, 0};
+    return (struct column){f->name, "REAL", COLUMN_REAL, f->offset, 0};
+}
+
+int schema_parameter(const struct table *t, const char *column) {
+    for (size_t i = 0; i < schema_column_count(t); i++)
+        if (!strcmp(schema_column(t, i).name, column)) return (int)i + 1;
+    return 0;
+}
+
+void schema_insert_sql(const struct table *t, const char *verb, struct buf *out) {
+    buf_addf(out, "%s INTO %s(", verb, t->name);
+    size_t count = schema_column_count(t);
+    for (size_t i = 0; i < count; i++) buf_addf(out, "%s%s", i ? ", " : "", schema_column(t, i).name);
+    buf_add(out, ") VALUES(");
+    for (size_t i = 0; i < count; i++) buf_addf(out, "%s?%zu", i ? ", " : "", i + 1);
+    buf_add(out, ")");
+}
+
+static void add_create_sql(const struct table *t, struct buf *out) {
+    buf_addf(out, "CREATE TABLE IF NOT EXISTS %s(\n", t->name);
+    size_t count = schema_column_count(t);
+    for (size_t i = 0; i < count; i++) {
+        struct column c = schema_column(t, i);
+        buf_addf(out, "%s    %s %s", i ? ",\n" : "", c.name, c.decl);
+    }
+    if (t->key) buf_addf(out, ",\n    %s", t->key);
+    buf_addf(out, "\n)%s;\n", t->rowid ? "" : " WITHOUT ROWID");
+}
+
+void store_schema(struct buf *out) {
+    buf_addf(out, "PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n", STORE_APPLICATION_ID,
+             STORE_SCHEMA_VERSION);
+    for (size_t i = 0; i < TABLES; i++) {
+        add_create_sql(&tables[i], out);
+        if (tables[i].indexes) buf_add(out, tables[i].indexes);
+    }
+}
+
+/* Calls missing() for each column that the file's table lacks. A table that is not there at all
+ * lacks every column. */
+static int each_missing(sqlite3 *db, const struct table *t, int (*missing)(void *ctx, const struct column *c),
+                        void *ctx) {
+    sqlite3_stmt *stmt = NULL;
+    int rc = db_prepare(db, &stmt, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2");
+    for (size_t i = 0; rc == SQLITE_OK && i < schema_column_count(t); i++) {
+        struct column c = schema_column(t, i);
+        sqlite3_bind_text(stmt, 1, t->name, -1, SQLITE_STATIC);
+        sqlite3_bind_text(stmt, 2, c.name, -1, SQLITE_STATIC);
+        int step = sqlite3_step(stmt);
+        rc = sqlite3_reset(stmt);
+        if (rc == SQLITE_OK && step != SQLITE_ROW) rc = missing(ctx, &c);
+    }
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
+static int note_missing(void *ctx, const struct column *c) {
+    (void)c;
+    *(bool *)ctx = true;
+    return SQLITE_OK;
+}
+
+int schema_outdated(sqlite3 *db, bool *outdated) {
+    int64_t version = 0;
+    int rc = db_int(db, "PRAGMA user_version", &version);
+    *outdated = version != STORE_SCHEMA_VERSION;
+    for (size_t i = 0; rc == SQLITE_OK && !*outdated && i < TABLES; i++)
+        rc = each_missing(db, &tables[i], note_missing, outdated);
+    return rc;
+}
+
+struct adding {
+    sqlite3 *db;
+    const char *table;
+};
+
+static int add_column(void *ctx, const struct column *c) {
+    const struct adding *a = ctx;
+    struct buf sql = {0};
+    buf_addf(&sql, "ALTER TABLE %s ADD COLUMN %s %s", a->table, c->name, c->decl);
+    int rc = db_exec(a->db, buf_text(&sql));
+    buf_free(&sql);
+    return rc;
+}
+
+static int migrate_table(sqlite3 *db, const struct table *t) {
+    struct buf sql = {0};
+    add_create_sql(t, &sql);
+    int rc = db_exec(db, buf_text(&sql));
+    buf_free(&sql);
+    if (rc == SQLITE_OK) rc = each_missing(db, t, add_column, &(struct adding){db, t->name});
+    if (rc == SQLITE_OK && t->indexes) rc = db_exec(db, t->indexes);
+    return rc;
+}
+
+int schema_migrate(sqlite3 *db, const char *path, struct err *e) {
+    int64_t version = 0;
+    int rc = db_exec(db, "BEGIN IMMEDIATE");
+    if (rc == SQLITE_OK) rc = db_int(db, "PRAGMA user_version", &version);
+    for (size_t i = 0; rc == SQLITE_OK && i < TABLES; i++) rc = migrate_table(db, &tables[i]);
+    for (size_t i = 0; rc == SQLITE_OK && i < COUNT(steps); i++)
+        if (steps[i].version > version) rc = db_exec(db, steps[i].sql);
+    if (rc == SQLITE_OK) {
+        struct buf sql = {0};
+        buf_addf(&sql, "PRAGMA user_version = %d", STORE_SCHEMA_VERSION);
+        rc = db_exec(db, buf_text(&sql));
+        buf_free(&sql);
+    }
+    if (rc == SQLITE_OK) rc = db_exec(db, "COMMIT");
+    if (rc == SQLITE_OK) return 0;
+    int code = db_error(e, db, rc, path, "set up");
+    db_rollback(db);
+    return code;
+}

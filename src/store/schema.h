@@ -1,0 +1,88 @@
+/* The tables of the database: one description of each drives its CREATE TABLE, its migration, its
+ * INSERT, the binding of a plain struct to it and the loading back. */
+#ifndef KVF_STORE_SCHEMA_H
+#define KVF_STORE_SCHEMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <sqlite3.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "record/snapshot.h"
+
+/* How a member of a struct becomes a value and back. */
+enum column_kind {
+    COLUMN_HAND,   /* no member: the caller binds it */
+    COLUMN_TEXT,   /* char[size], kept as it is */
+    COLUMN_NAME,   /* char[size], "" is NULL */
+    COLUMN_STRING, /* char *, NULL is NULL */
+    COLUMN_I64,
+    COLUMN_U64, /* beyond 2^63 it wraps, and wraps back */
+    COLUMN_COUNT, /* uint64_t, 0 is NULL */
+    COLUMN_ID,    /* int64_t, 0 is NULL */
+    COLUMN_TRIAL, /* uint32_t, 0 is NULL */
+    COLUMN_REAL,  /* double, NaN is NULL */
+    COLUMN_MS,    /* uint64_t ns as REAL ms, 0 is NULL */
+    COLUMN_BOOL,
+    COLUMN_PASSED, /* int, negative is NULL */
+    COLUMN_STATUS, /* enum run_status by name */
+    COLUMN_PHASE   /* uint64_t holding an enum kvf_run_phase, by name */
+};
+
+struct column {
+    const char *name;
+    const char *decl; /* SQL type and constraints */
+    enum column_kind kind;
+    size_t offset; /* of the member */
+    size_t size;   /* of the char array */
+};
+
+enum table_id {
+    TABLE_RUNS,
+    TABLE_RUN_TIERS,
+    TABLE_RUN_CLASSES,
+    TABLE_INTERVALS,
+    TABLE_TIER_INTERVALS,
+    TABLE_CAUSE_INTERVALS,
+    TABLE_GPU_INTERVALS,
+    TABLE_QOS_INTERVALS,
+    TABLE_INTERVAL_HISTOGRAMS,
+    TABLE_DECISIONS,
+    TABLE_EVENTS,
+    TABLE_RESULTS,
+    TABLE_CRITERIA,
+    TABLE_HISTOGRAMS,
+    TABLES
+};
+
+/* Columns in the order head, fields, tail. */
+struct table {
+    const char *name;
+    const struct column *head;
+    size_t head_count;
+    const struct snapshot_field *fields; /* NULL: not made from a part of the snapshot */
+    const size_t *field_count;
+    const struct column *tail;
+    size_t tail_count;
+    const char *key;     /* PRIMARY KEY clause; NULL: in the column itself */
+    const char *indexes; /* further statements; NULL: none */
+    bool rowid;          /* else WITHOUT ROWID */
+};
+
+const struct table *schema_table(enum table_id id);
+size_t schema_column_count(const struct table *t);
+struct column schema_column(const struct table *t, size_t i);
+/* 1-based parameter of a column in schema_insert_sql(); 0 when there is none. */
+int schema_parameter(const struct table *t, const char *column);
+/* "<verb> INTO t(columns...) VALUES(?1, ...)". */
+void schema_insert_sql(const struct table *t, const char *verb, struct buf *out);
+
+/* What of the schema a file lacks: bring it up inside one transaction. Creates missing tables, adds
+ * missing columns, carries out the steps between its user_version and ours. 0 or a negative code. */
+int schema_migrate(sqlite3 *db, const char *path, struct err *e);
+/* Whether schema_migrate() has anything to do; SQLite's code. */
+int schema_outdated(sqlite3 *db, bool *outdated);
+
+#endif

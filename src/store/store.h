@@ -1,0 +1,78 @@
+/* The history database: SQLite in WAL mode, one writer thread per run, many processes. The schema is
+ * described in kvfall-history(5) and made from the field tables of record/snapshot.h. */
+#ifndef KVF_STORE_STORE_H
+#define KVF_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "record/publish.h"
+#include "record/run.h"
+
+enum { STORE_APPLICATION_ID = 0x6b766631 /* "kvf1" */, STORE_SCHEMA_VERSION = 1 };
+
+/* --db FILE, else $KVFALL_DB, else $XDG_DATA_HOME/kvfall/history.db, else ~/.local/share/kvfall/
+ * history.db. `option` may be NULL. 0 or -KVF_ERR_USAGE (no HOME). */
+int store_path(const char *option, char *out, size_t len, struct err *e);
+
+struct store;
+/* Opens (STORE_WRITE: creates file and parent folders, migrates, marks crashed runs of this host).
+ * Not a database, a newer schema, another application's file, corrupt, read-only: one sentence. */
+enum store_mode { STORE_READ, STORE_WRITE };
+int store_open(struct store **out, const char *path, enum store_mode mode, struct err *e);
+void store_close(struct store *s); /* takes NULL */
+/* "" or a sentence worth telling: rollback journal on a network file system. */
+const char *store_notice(const struct store *s);
+
+/* Inserts the row of a run that starts (status running) and sets r->run_id and r->uuid. */
+int store_begin_run(struct store *s, struct run_record *r, struct err *e);
+
+/* The writer thread: takes records from the FIFO and commits each interval in a transaction of its
+ * own (or, with `lazy`, once per wall second). When the disk is full or the file stays locked it
+ * keeps what it has, tries again every second, and says so once through `trouble` (called on the
+ * writer's thread). */
+struct store_writer;
+struct store_writer_setup {
+    struct store *store;
+    struct fifo *fifo;
+    int64_t run_id;
+    bool lazy;
+    void (*trouble)(void *ctx, const char *sentence);
+    void *ctx;
+};
+int store_writer_start(struct store_writer **out, const struct store_writer_setup *setup, struct err *e);
+/* After fifo_close(): waits until everything is written, at most timeout_ns when the database does
+ * not take it. Returns records that could not be stored. cpu_ns (may be NULL): the thread's CPU time. */
+uint64_t store_writer_stop(struct store_writer *w, uint64_t timeout_ns, uint64_t *cpu_ns);
+
+/* Writes what is known at the end: status, end time, results, criteria, histograms, in one
+ * transaction (events and decisions of the FIFO are already there). Events of r that did not go
+ * through the FIFO are not written twice: only those from index first_event on. */
+int store_finish_run(struct store *s, const struct run_record *r, size_t first_event, struct err *e);
+
+/* A run reference: an id, "latest", "latest~2", a UUID or its unique beginning of at least 8, or a
+ * scenario name (its newest run). 0 with *run_id; -KVF_ERR_USAGE with a sentence naming what there is. */
+int store_resolve(struct store *s, const char *ref, int64_t *run_id, struct err *e);
+/* Loads everything `show` needs, results and events included. run_record_init() first. */
+int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct err *e);
+
+struct store_row { /* one line of `history` */
+    int64_t run_id;
+    char name[64], model[64], mode[16], status[16], host[72];
+    double started_at, duration_s;
+    double throughput_tok_s, storage_throughput_tok_s, e2e_p95_ms, nvme_read_p95_ms, hit_ratio; /* NaN: missing */
+};
+struct store_filter {
+    const char *name, *model, *status; /* NULL: any; name and model may hold SQL LIKE wildcards */
+    int64_t limit;                     /* 0: all */
+};
+/* Newest first; calls row() for each. */
+int store_list(struct store *s, const struct store_filter *f, void (*row)(void *ctx, const struct store_row *r), void *ctx,
+               struct err *e);
+/* The schema as SQL text, for `schema`, the manual's test and users. */
+void store_schema(struct buf *out);
+
+#endif

@@ -1,0 +1,479 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <libaio.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "tier/nvme.h"
+
+/* A worker's queue: a ring of the kernel, an eventfd that says when something completed, and slots.
+ *
+ * A slot is one iocb. A chunk is one slot in layout files; in an arena it is as many as it has
+ * stretches. A chunk whose slots do not suffice is `partial`: the rest follows as slots come back, and
+ * until then no further chunk is taken, so there is at most one. A slot that the kernel would not take
+ * again (the rest of a short transfer, an fdatasync) waits in `again`. Both are tried at every submit
+ * and reap; when nothing is in flight that would wake the worker, the eventfd is set by hand.
+ *
+ * The eventfd's count and the events taken are kept in balance (`unread`), so that a reap of an empty
+ * ring costs no system call. The count is read before the ring is: an event that comes in between sets
+ * it again and is never lost. */
+
+enum { EVENTS = 64, SLOTS_MAX = 4096, OPS_FIRST = 64 };
+#define NONE UINT32_MAX
+#define NOWHERE UINT64_MAX
+
+/* What a chunk's internal words are while it is here. */
+enum { CHUNK_ISSUED, CHUNK_TOTAL, CHUNK_FLYING, CHUNK_OP, CHUNK_SYNCED };
+
+struct nvme_slot {
+    struct iocb cb;
+    struct tier_chunk *chunk;
+    uint64_t left;   /* bytes asked for */
+    bool retried;    /* this is the rest of a short transfer */
+    bool sync;       /* an fdatasync */
+    struct nvme_slot *next;
+};
+
+/* Head of the kernel's completion ring, which it maps at the context's address. */
+struct ring_head {
+    unsigned id, nr;
+    _Atomic unsigned head, tail;
+    unsigned magic, compat_features, incompat_features, header_length;
+};
+#define RING_MAGIC 0xa10a10a1u
+
+struct tier_queue {
+    struct nvme_tier *tier;
+    io_context_t ctx;
+    const struct ring_head *ring; /* NULL when its layout is not the known one */
+    int event_fd;
+    int64_t unread; /* events taken whose count in the eventfd has not been read */
+    uint32_t depth, in_flight; /* chunks taken and not handed back */
+    uint32_t slots, flying;    /* slots given to the kernel */
+    struct nvme_slot *slot, *free, *again;
+    struct tier_chunk *partial;
+    struct tier_chunk *done_head, *done_tail;
+    struct iocb **batch;
+    struct nvme_op *op;
+    uint32_t *bucket;
+    uint32_t ops, op_free; /* ops: a power of two */
+    struct io_event event[EVENTS];
+};
+
+static struct nvme_slot *slot_of(struct iocb *cb) { return (struct nvme_slot *)cb->data; }
+
+static void slot_free(struct tier_queue *q, struct nvme_slot *s) {
+    s->next = q->free;
+    q->free = s;
+}
+
+static struct nvme_slot *slot_take(struct tier_queue *q) {
+    struct nvme_slot *s = q->free;
+    q->free = s->next;
+    s->retried = s->sync = false;
+    return s;
+}
+
+static void kick(struct tier_queue *q) {
+    uint64_t one = 1;
+    if (write(q->event_fd, &one, sizeof(one)) == (ssize_t)sizeof(one)) q->unread++;
+}
+
+static void chunk_done(struct tier_queue *q, struct tier_chunk *c, uint64_t now) {
+    c->complete_ns = now;
+    c->next = NULL;
+    if (q->done_tail)
+        q->done_tail->next = c;
+    else
+        q->done_head = c;
+    q->done_tail = c;
+}
+
+/* Operations between begin and end, found by place and direction. */
+static uint32_t *op_bucket(const struct tier_queue *q, uint64_t place, enum kvf_dir dir) {
+    return &q->bucket[hash_mix64(place * 2 + dir) & (q->ops - 1)];
+}
+
+static uint32_t op_find(const struct tier_queue *q, uint64_t place, enum kvf_dir dir) {
+    uint32_t i = *op_bucket(q, place, dir);
+    while (i != NONE && (q->op[i].place != place || q->op[i].dir != dir)) i = q->op[i].next;
+    return i;
+}
+
+static int ops_grow(struct tier_queue *q) {
+    uint32_t ops = q->ops ? q->ops * 2 : OPS_FIRST;
+    struct nvme_op *op = realloc(q->op, ops * sizeof(*op));
+    if (op) q->op = op;
+    uint32_t *bucket = op ? malloc(ops * sizeof(*bucket)) : NULL;
+    if (!bucket) return ENOMEM;
+    memset(op + q->ops, 0, (ops - q->ops) * sizeof(*op));
+    for (uint32_t i = q->ops; i < ops; i++) {
+        op[i].next = i + 1 < ops ? i + 1 : q->op_free;
+        bucket[i] = NONE;
+    }
+    for (uint32_t i = 0; i < q->ops; i++) bucket[i] = NONE;
+    q->op_free = q->ops;
+    uint32_t before = q->ops;
+    free(q->bucket);
+    q->bucket = bucket;
+    q->ops = ops;
+    for (uint32_t i = 0; i < before; i++) { /* all are in use, else there was no need to grow */
+        uint32_t *b = op_bucket(q, op[i].place, op[i].dir);
+        op[i].next = *b;
+        *b = i;
+    }
+    return 0;
+}
+
+int nvme_queue_begin(struct tier_queue *q, uint64_t place, uint64_t bytes, enum kvf_dir dir) {
+    uint32_t i = op_find(q, place, dir);
+    if (i != NONE) {
+        q->op[i].refs++;
+        return 0;
+    }
+    if (q->op_free == NONE && ops_grow(q) != 0) return ENOMEM;
+    i = q->op_free;
+    struct nvme_op *op = &q->op[i];
+    uint32_t next = op->next;
+    *op = (struct nvme_op){.place = place, .bytes = bytes, .dir = dir, .fd = -1, .next = next, .cursor_at = NOWHERE};
+    int error = q->tier->layout->begin(q->tier, op);
+    if (error) return error;
+    op->refs = 1;
+    q->op_free = next;
+    uint32_t *b = op_bucket(q, place, dir);
+    op->next = *b;
+    *b = i;
+    return 0;
+}
+
+void nvme_queue_end(struct tier_queue *q, uint64_t place, enum kvf_dir dir) {
+    uint32_t *link = op_bucket(q, place, dir);
+    while (*link != NONE && (q->op[*link].place != place || q->op[*link].dir != dir)) link = &q->op[*link].next;
+    if (*link == NONE) return;
+    uint32_t i = *link;
+    struct nvme_op *op = &q->op[i];
+    if (--op->refs > 0) return;
+    q->tier->layout->end(q->tier, op);
+    *link = op->next;
+    op->next = q->op_free;
+    q->op_free = i;
+}
+
+static void slot_prepare(struct tier_queue *q, struct nvme_slot *s, int fd, void *buf, uint64_t len, uint64_t at) {
+    s->left = len;
+    if (s->sync)
+        io_prep_fdsync(&s->cb, fd);
+    else if (s->chunk->dir == KVF_DIR_READ)
+        io_prep_pread(&s->cb, fd, buf, len, (long long)at);
+    else
+        io_prep_pwrite(&s->cb, fd, buf, len, (long long)at);
+    io_set_eventfd(&s->cb, q->event_fd);
+    s->cb.data = s;
+}
+
+/* Prepares slots for what of a chunk has none yet, as far as they go; returns how many. */
+static unsigned chunk_prepare(struct tier_queue *q, struct tier_chunk *c, struct iocb **batch) {
+    struct nvme_op *op = &q->op[c->internal[CHUNK_OP]];
+    unsigned n = 0;
+    while (q->free && c->internal[CHUNK_ISSUED] < c->internal[CHUNK_TOTAL]) {
+        uint64_t issued = c->internal[CHUNK_ISSUED], at;
+        int fd;
+        uint64_t len = q->tier->layout->piece(q->tier, op, c->offset + issued, c->internal[CHUNK_TOTAL] - issued, &fd, &at);
+        if (len == 0) {
+            c->error = EIO;
+            c->internal[CHUNK_TOTAL] = issued;
+            break;
+        }
+        struct nvme_slot *s = slot_take(q);
+        s->chunk = c;
+        slot_prepare(q, s, fd, (uint8_t *)c->buf + issued, len, at);
+        c->internal[CHUNK_ISSUED] += len;
+        c->internal[CHUNK_FLYING]++;
+        batch[n++] = &s->cb;
+    }
+    return n;
+}
+
+static void chunk_settle(struct tier_queue *q, struct tier_chunk *c, uint64_t now);
+
+/* A slot that the kernel refuses for good fails its chunk. */
+static void slot_refused(struct tier_queue *q, struct nvme_slot *s, int error) {
+    struct tier_chunk *c = s->chunk;
+    if (!c->error) c->error = error;
+    c->internal[CHUNK_FLYING]--;
+    slot_free(q, s);
+    chunk_settle(q, c, run_clock_now(q->tier->clock));
+}
+
+/* Gives prepared slots to the kernel, several chunks in one call. Returns how many it dealt with: took
+ * or refused. The others can be tried again. */
+static unsigned batch_submit(struct tier_queue *q, struct iocb **batch, unsigned n) {
+    unsigned i = 0;
+    while (i < n) {
+        int rc = io_submit(q->ctx, (long)(n - i), batch + i);
+        if (rc > 0) {
+            q->flying += (uint32_t)rc;
+            i += (unsigned)rc;
+        } else if (rc == 0 || rc == -EAGAIN || rc == -EINTR) {
+            break;
+        } else {
+            slot_refused(q, slot_of(batch[i]), -rc);
+            i++;
+        }
+    }
+    return i;
+}
+
+/* Takes back what the kernel had no room for, newest first, so that a chunk's pieces are undone from
+ * its end. */
+static void batch_undo(struct tier_queue *q, struct iocb **batch, unsigned from, unsigned n) {
+    for (unsigned i = n; i-- > from;) {
+        struct nvme_slot *s = slot_of(batch[i]);
+        struct tier_chunk *c = s->chunk;
+        c->internal[CHUNK_ISSUED] -= s->left;
+        c->internal[CHUNK_FLYING]--;
+        q->op[c->internal[CHUNK_OP]].cursor_at = NOWHERE;
+        slot_free(q, s);
+    }
+}
+
+/* One slot on its own: the rest of a short transfer, an fdatasync. */
+static void slot_submit(struct tier_queue *q, struct nvme_slot *s) {
+    struct iocb *cb = &s->cb;
+    int rc = io_submit(q->ctx, 1, &cb);
+    if (rc == 1) {
+        q->flying++;
+    } else if (rc == 0 || rc == -EAGAIN || rc == -EINTR) {
+        s->next = q->again;
+        q->again = s;
+    } else if (s->sync && rc == -EINVAL) { /* kernels before 4.18 sync on the caller's time */
+        int error = fdatasync(s->cb.aio_fildes) == 0 ? 0 : errno;
+        slot_refused(q, s, error);
+    } else {
+        slot_refused(q, s, -rc);
+    }
+}
+
+/* Starts the sync that a written entry's last chunk waits for; false: there is none (left) to do. */
+static bool chunk_sync(struct tier_queue *q, struct tier_chunk *c) {
+    struct nvme_tier *t = q->tier;
+    struct nvme_op *op = &q->op[c->internal[CHUNK_OP]];
+    if (!t->sync_data || c->dir != KVF_DIR_WRITE || op->done < op->bytes || c->error) return false;
+    int fd = t->layout->sync_fd(t, op, (unsigned)c->internal[CHUNK_SYNCED]++);
+    if (fd < 0) return false;
+    struct nvme_slot *s = slot_take(q);
+    s->chunk = c;
+    s->sync = true;
+    slot_prepare(q, s, fd, NULL, 0, 0);
+    c->internal[CHUNK_FLYING]++;
+    slot_submit(q, s);
+    return true;
+}
+
+/* After a slot of the chunk has come back: hands the chunk over when nothing is outstanding. */
+static void chunk_settle(struct tier_queue *q, struct tier_chunk *c, uint64_t now) {
+    if (c->internal[CHUNK_FLYING] > 0) return;
+    if (c->error) {
+        c->internal[CHUNK_TOTAL] = c->internal[CHUNK_ISSUED]; /* no further pieces */
+        if (q->partial == c) q->partial = NULL;
+    }
+    if (c->internal[CHUNK_ISSUED] < c->internal[CHUNK_TOTAL]) return;
+    struct nvme_op *op = &q->op[c->internal[CHUNK_OP]];
+    if (!c->error && c->internal[CHUNK_SYNCED] == 0) op->done += c->len;
+    if (chunk_sync(q, c)) return;
+    chunk_done(q, c, now);
+}
+
+/* Goes on with what could not be submitted before; true when nothing of it is left. */
+static bool queue_pump(struct tier_queue *q) {
+    struct nvme_slot *s = q->again;
+    q->again = NULL;
+    while (s) {
+        struct nvme_slot *next = s->next;
+        slot_submit(q, s);
+        s = next;
+    }
+    struct tier_chunk *c = q->partial;
+    if (c && !q->again) {
+        unsigned n = chunk_prepare(q, c, q->batch);
+        unsigned i = batch_submit(q, q->batch, n);
+        batch_undo(q, q->batch, i, n);
+        if (q->partial && c->error) chunk_settle(q, c, run_clock_now(q->tier->clock));
+        if (q->partial && c->internal[CHUNK_ISSUED] == c->internal[CHUNK_TOTAL]) q->partial = NULL;
+    }
+    bool clear = !q->again && !q->partial;
+    if (!clear && q->flying == 0) kick(q);
+    return clear;
+}
+
+/* Prepares a chunk that has just come; 0 slots, with its error, when it cannot be submitted at all. */
+static unsigned chunk_start(struct tier_queue *q, struct tier_chunk *c, uint64_t now, struct iocb **batch) {
+    uint32_t op = op_find(q, c->place, c->dir);
+    c->error = op == NONE ? EBADF : 0;
+    c->submit_ns = now;
+    c->internal[CHUNK_ISSUED] = 0;
+    c->internal[CHUNK_TOTAL] = op == NONE ? 0 : nvme_round(c->len);
+    c->internal[CHUNK_FLYING] = 0;
+    c->internal[CHUNK_OP] = op;
+    c->internal[CHUNK_SYNCED] = 0;
+    return op == NONE ? 0 : chunk_prepare(q, c, batch);
+}
+
+/* Chunks of which the kernel has nothing go back to the caller, the first of the others may be partial;
+ * the first `settled` are done with. Returns how many stay. */
+static unsigned untake(struct tier_queue *q, struct tier_chunk **chunks, unsigned taken, unsigned settled, uint64_t now) {
+    for (; taken > settled; taken--) {
+        struct tier_chunk *c = chunks[taken - 1];
+        if (c->internal[CHUNK_ISSUED] == c->internal[CHUNK_TOTAL]) break;
+        if (c->internal[CHUNK_ISSUED] > 0) {
+            q->partial = c;
+            if (c->error) chunk_settle(q, c, now);
+            break;
+        }
+    }
+    return taken;
+}
+
+unsigned nvme_queue_submit(struct tier_queue *q, struct tier_chunk **chunks, unsigned n) {
+    if (!queue_pump(q)) return 0;
+    uint64_t now = run_clock_now(q->tier->clock);
+    unsigned taken = 0, built = 0, settled = 0;
+    for (; taken < n && q->in_flight + taken < q->depth && q->free; taken++) {
+        unsigned pieces = chunk_start(q, chunks[taken], now, q->batch + built);
+        built += pieces;
+        if (pieces > 0) continue;
+        if (built > 0) break; /* its turn comes when those before it are on their way */
+        chunk_done(q, chunks[taken], now);
+        settled++;
+    }
+    unsigned dealt = batch_submit(q, q->batch, built);
+    batch_undo(q, q->batch, dealt, built);
+    taken = untake(q, chunks, taken, settled, now);
+    q->in_flight += taken;
+    if (q->done_head) kick(q);
+    return taken;
+}
+
+/* The outcome of a slot. A transfer cut short goes on once if it made progress. */
+static void slot_complete(struct tier_queue *q, struct nvme_slot *s, int64_t result, uint64_t now) {
+    struct tier_chunk *c = s->chunk;
+    q->flying--;
+    if (!s->sync && result >= 0 && (uint64_t)result < s->left) {
+        uint64_t got = (uint64_t)result / NVME_UNIT * NVME_UNIT;
+        if (got > 0 && !s->retried) {
+            struct iocb before = s->cb;
+            s->retried = true;
+            slot_prepare(q, s, before.aio_fildes, (uint8_t *)before.u.c.buf + got, s->left - got,
+                         (uint64_t)before.u.c.offset + got);
+            slot_submit(q, s);
+            return;
+        }
+        result = -EIO;
+    }
+    if (result < 0 && !c->error) c->error = (int)-result;
+    c->internal[CHUNK_FLYING]--;
+    slot_free(q, s);
+    chunk_settle(q, c, now);
+}
+
+static bool ring_is_empty(const struct tier_queue *q) {
+    if (!q->ring) return false;
+    return atomic_load_explicit(&q->ring->head, memory_order_relaxed) ==
+           atomic_load_explicit(&q->ring->tail, memory_order_acquire);
+}
+
+static void ring_drain(struct tier_queue *q) {
+    for (;;) {
+        struct timespec at_once = {0, 0};
+        int n = io_getevents(q->ctx, 0, EVENTS, q->event, &at_once);
+        if (n == -EINTR) continue;
+        if (n <= 0) return;
+        uint64_t now = run_clock_now(q->tier->clock);
+        q->unread += n;
+        for (int i = 0; i < n; i++)
+            slot_complete(q, (struct nvme_slot *)q->event[i].data, (int64_t)q->event[i].res, now);
+        if (n < EVENTS) return;
+    }
+}
+
+unsigned nvme_queue_reap(struct tier_queue *q, struct tier_chunk **done, unsigned max) {
+    bool empty = ring_is_empty(q);
+    if (!empty || q->unread > 0) {
+        uint64_t count;
+        if (read(q->event_fd, &count, sizeof(count)) == (ssize_t)sizeof(count)) q->unread -= (int64_t)count;
+        if (!empty || !ring_is_empty(q)) ring_drain(q);
+    }
+    if (q->again || q->partial) queue_pump(q);
+    unsigned n = 0;
+    while (n < max && q->done_head) {
+        struct tier_chunk *c = q->done_head;
+        q->done_head = c->next;
+        if (!q->done_head) q->done_tail = NULL;
+        c->next = NULL;
+        q->in_flight--;
+        done[n++] = c;
+    }
+    if (q->done_head) kick(q);
+    return n;
+}
+
+int nvme_queue_fd(const struct tier_queue *q) { return q->event_fd; }
+
+uint64_t nvme_queue_next_ns(const struct tier_queue *q) {
+    (void)q;
+    return KVF_NEVER;
+}
+
+void nvme_queue_close(struct tier_queue *q) {
+    if (!q) return;
+    if (q->ctx) io_destroy(q->ctx);
+    if (q->event_fd >= 0) close(q->event_fd);
+    free(q->bucket);
+    free(q->op);
+    free(q->batch);
+    free(q->slot);
+    free(q);
+}
+
+static int ring_open(struct tier_queue *q, uint32_t worker, struct err *e) {
+    int rc = io_setup((int)q->slots, &q->ctx);
+    if (rc == -EAGAIN)
+        return err_set(e, KVF_ERR_UNAVAILABLE,
+                       "worker %" PRIu32 " gets no ring of %" PRIu32 " operations: the system's limit of asynchronous I/O is "
+                       "used up; raise /proc/sys/fs/aio-max-nr or lower tiers.nvme.io_depth",
+                       worker, q->slots);
+    if (rc != 0) return err_set_errno(e, KVF_ERR_IO, -rc, "io_setup for %" PRIu32 " operations failed", q->slots);
+    q->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (q->event_fd < 0) return err_set_errno(e, KVF_ERR_IO, errno, "no eventfd can be made");
+    const struct ring_head *ring = (const struct ring_head *)q->ctx;
+    if (ring->magic == RING_MAGIC && ring->incompat_features == 0) q->ring = ring;
+    return 0;
+}
+
+int nvme_queue_open(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth, struct err *e) {
+    struct tier_queue *q = calloc(1, sizeof(*q));
+    if (!q) return err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of the nvme tier");
+    q->tier = (struct nvme_tier *)t;
+    q->event_fd = -1;
+    q->depth = depth;
+    q->op_free = NONE;
+    uint64_t slots = (uint64_t)depth * q->tier->pieces_max;
+    q->slots = slots > SLOTS_MAX ? (depth > SLOTS_MAX ? depth : SLOTS_MAX) : (uint32_t)slots;
+    q->slot = calloc(q->slots, sizeof(*q->slot));
+    q->batch = calloc(q->slots, sizeof(struct iocb *));
+    int rc = 0;
+    if (!q->slot || !q->batch || ops_grow(q) != 0)
+        rc = err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of %" PRIu32 " chunks of the nvme tier", depth);
+    if (rc == 0) rc = ring_open(q, worker, e);
+    if (rc != 0) {
+        nvme_queue_close(q);
+        return rc;
+    }
+    for (uint32_t i = q->slots; i-- > 0;) slot_free(q, &q->slot[i]);
+    *out = q;
+    return 0;
+}

@@ -1,0 +1,112 @@
+/* A tier: where entries' bytes are. Backends move chunks; what an entry is, how it is cut into
+ * chunks, stamped, checked and timed is the business of engine/transfer, the same for all.
+ *
+ * struct tier is shared by all workers. Each worker opens a struct tier_queue on it: its own ring,
+ * its own counters, touched by that worker alone. Places (where an entry's bytes are, opaque
+ * numbers) are given and taken back under the cache lock and do no I/O. */
+#ifndef KVF_TIER_TIER_H
+#define KVF_TIER_TIER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/terms.h"
+#include "scenario/scenario.h"
+
+enum tier_caps {
+    TIER_HOLDS_BYTES = 1, /* chunks carry data through a buffer; without it only sizes are kept */
+    TIER_INSTANT = 2,     /* submit carries the chunk out; reap returns it at once */
+    TIER_EMULATED = 4,    /* its numbers must be labelled */
+    TIER_WHOLE_ENTRY = 8  /* wants an entry as one chunk */
+};
+
+#define TIER_NO_PLACE UINT64_MAX
+
+/* One piece of an entry on its way. The submitter owns it and its buffer until reap returns it. */
+struct tier_chunk {
+    enum kvf_dir dir;
+    uint64_t place;        /* of the entry */
+    uint64_t entry_bytes;  /* logical size of the entry */
+    uint64_t offset;       /* within the entry, a multiple of the tier's alignment */
+    uint64_t len;          /* logical bytes; the buffer has room for them rounded up to 4 KiB */
+    void *buf;             /* aligned to 4 KiB; NULL for tiers that hold no bytes */
+    uint64_t submit_ns;    /* run clock, set by the backend when the device got it */
+    uint64_t complete_ns;  /* run clock, set by the backend when the device was done */
+    int error;             /* 0, or an errno; a short transfer is EIO, set by the backend */
+    void *owner;           /* the submitter's */
+    struct tier_chunk *next; /* free for the list that it is in */
+    uint64_t internal[8];  /* the backend's, e.g. an iocb */
+};
+
+/* What a tier is told at its opening. */
+struct tier_setup {
+    const struct scenario *scenario;
+    enum kvf_tier tier;
+    uint64_t usable_bytes;
+    uint64_t page_bytes;      /* scenario_page_bytes() */
+    uint64_t min_entry_bytes; /* bounds the number of entries */
+    uint32_t workers;
+    uint64_t run_tag;         /* random; names the run's directory */
+    const struct run_clock *clock;
+    /* Progress of long preparations, may be NULL; called from the opening thread. false: give up. */
+    bool (*progress)(void *ctx, enum kvf_tier tier, double share);
+    void *progress_ctx;
+};
+
+struct tier;
+struct tier_queue;
+
+struct tier_ops {
+    const char *name; /* "memory", "nvme", "emulated", "cuda" */
+    /* NULL, or a malloc-free static sentence why this backend cannot be used here. */
+    const char *(*refusal)(const struct tier_setup *setup);
+    int (*open)(struct tier **out, const struct tier_setup *setup, struct err *e);
+    void (*close)(struct tier *t); /* removes what open created; takes NULL */
+    /* One line: backend, device, file system, direct or why not. */
+    void (*describe)(const struct tier *t, char *out, size_t len);
+    uint32_t (*caps)(const struct tier *t);
+    /* Places; caller holds the cache lock. alloc never fails for what fits the usable bytes. */
+    uint64_t (*alloc)(struct tier *t, uint64_t bytes);
+    void (*drop)(struct tier *t, uint64_t place, uint64_t bytes);
+    /* A worker's queue. depth: chunks it may have in flight. Called by the worker's thread. */
+    int (*queue_open)(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth, struct err *e);
+    void (*queue_close)(struct tier_queue *q); /* nothing may be in flight; takes NULL */
+    /* Makes a place ready for writing `bytes` (fallocate), or for reading (open): called by the
+     * worker before the first and after the last chunk of an entry operation. begin returns 0 or an
+     * errno. Either may be NULL. */
+    int (*begin)(struct tier_queue *q, uint64_t place, uint64_t bytes, enum kvf_dir dir);
+    void (*end)(struct tier_queue *q, uint64_t place, enum kvf_dir dir);
+    /* Takes up to n chunks; returns how many it took (fewer: the ring or the kernel is full, try
+     * after a reap). A chunk that cannot be submitted at all is taken and comes back with error. */
+    unsigned (*submit)(struct tier_queue *q, struct tier_chunk **chunks, unsigned n);
+    unsigned (*reap)(struct tier_queue *q, struct tier_chunk **done, unsigned max); /* never waits */
+    int (*fd)(const struct tier_queue *q);           /* readable when something completed; -1: none */
+    uint64_t (*next_ns)(const struct tier_queue *q); /* run time of the next timed completion, or KVF_NEVER */
+};
+
+struct tier {
+    const struct tier_ops *ops;
+    enum kvf_tier tier;
+    /* the backend's struct continues here */
+};
+
+extern const struct tier_ops tier_memory_ops;
+extern const struct tier_ops tier_nvme_ops;
+extern const struct tier_ops tier_emulated_ops;
+
+/* The backend a scenario's tier uses on this machine; NULL with the reason in `e` when none can. */
+const struct tier_ops *tier_backend(const struct tier_setup *setup, struct err *e);
+
+/* Pages that hold whatever fits the usable bytes, the rounding of every entry provisioned on top. */
+uint64_t tier_pages(const struct tier_setup *setup);
+
+/* Removes run directories under the scenario's nvme paths whose process is gone (left by kill -9)
+ * and that belong to this user; returns how many; names each through log. */
+unsigned tier_nvme_clean_leftovers(const struct scenario *s);
+/* Checks the nvme paths without creating anything that stays: exists, a directory, no symlink to
+ * elsewhere as its last component, not a system directory, writable. 0 or -KVF_ERR_USAGE. */
+int tier_nvme_check_paths(const struct scenario *s, struct err *e);
+
+#endif

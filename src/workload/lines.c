@@ -1,0 +1,143 @@
+#include "workload/lines.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+
+enum { LINES_CHUNK = 64 * 1024 };
+
+/* Makes room for at least one more byte behind `end` (and a NUL); false: the line is too long. */
+static bool room_make(struct lines *l) {
+    if (l->start > 0) {
+        memmove(l->buf, l->buf + l->start, l->end - l->start);
+        l->end -= l->start;
+        l->start = 0;
+    }
+    if (l->end + 1 < l->cap) return true;
+    /* Two bytes more than a line: its "\r\n" must fit too before it can be judged. */
+    const size_t most = (size_t)LINES_MAX + 3;
+    if (l->cap >= most) return false;
+    l->cap = l->cap * 2 < most ? l->cap * 2 : most;
+    l->buf = mem_realloc(l->buf, l->cap);
+    return true;
+}
+
+/* Reads once. False at the end of the file or on an error. */
+static bool fill(struct lines *l) {
+    ssize_t n;
+    do n = read(l->fd, l->buf + l->end, l->cap - 1 - l->end);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0) {
+        l->eof = true;
+        if (n < 0) l->error_number = errno;
+        return false;
+    }
+    l->end += (size_t)n;
+    return true;
+}
+
+/* Drops the rest of a line that was too long; true when its end has been found. */
+static bool skip_rest(struct lines *l) {
+    for (;;) {
+        char *nl = memchr(l->buf + l->start, '\n', l->end - l->start);
+        size_t gone = nl ? (size_t)(nl + 1 - (l->buf + l->start)) : l->end - l->start;
+        l->consumed += gone;
+        l->start += gone;
+        if (nl) return true;
+        l->start = l->end = 0;
+        if (l->eof || !fill(l)) return false;
+    }
+}
+
+static enum lines_result line_judge(struct lines *l, size_t len, char **text, size_t *out_len) {
+    char *line = l->buf + l->start;
+    if (len > 0 && line[len - 1] == '\r') len--;
+    line[len] = '\0';
+    if (l->number == 1 && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) {
+        line += 3;
+        len -= 3;
+    }
+    *text = line;
+    *out_len = len;
+    if (len > LINES_MAX) return LINES_LONG;
+    return memchr(line, '\0', len) ? LINES_NUL : LINES_TEXT;
+}
+
+static enum lines_result line_last(struct lines *l, char **text, size_t *len) {
+    if (l->error_number != 0 && !l->error_told) {
+        /* Half a line read before the error would be taken for a whole one. */
+        l->consumed += l->end - l->start;
+        l->start = l->end = 0;
+        l->error_told = true;
+        return LINES_ERROR;
+    }
+    if (l->start == l->end) return LINES_END;
+    l->number++;
+    size_t n = l->end - l->start;
+    enum lines_result result = line_judge(l, n, text, len);
+    l->consumed += n;
+    l->start = l->end;
+    return result;
+}
+
+enum lines_result lines_next(struct lines *l, char **text, size_t *len) {
+    *text = NULL;
+    *len = 0;
+    if (l->skipping) {
+        l->skipping = false;
+        if (!skip_rest(l)) return line_last(l, text, len);
+    }
+    size_t seen = 0; /* bytes from start known to hold no line end */
+    for (;;) {
+        char *from = l->buf + l->start;
+        char *nl = memchr(from + seen, '\n', l->end - l->start - seen);
+        if (nl) {
+            size_t n = (size_t)(nl - from);
+            l->number++;
+            enum lines_result result = line_judge(l, n, text, len);
+            l->consumed += n + 1;
+            l->start += n + 1;
+            return result;
+        }
+        seen = l->end - l->start;
+        if (l->eof) return line_last(l, text, len);
+        if (!room_make(l)) {
+            l->number++;
+            l->consumed += seen;
+            l->start = l->end = 0;
+            l->skipping = true;
+            return LINES_LONG;
+        }
+        fill(l);
+    }
+}
+
+int lines_open(struct lines *l, const char *path, struct err *e) {
+    memset(l, 0, sizeof *l);
+    /* Without O_NONBLOCK the open of a pipe would wait for somebody to write into it. */
+    l->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (l->fd < 0) return err_set_errno(e, KVF_ERR_USAGE, errno, "cannot open \"%s\"", path);
+    struct stat st;
+    if (fstat(l->fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        close(l->fd);
+        l->fd = -1;
+        return err_set(e, KVF_ERR_USAGE, "\"%s\" is not a regular file; name a file of rows", path);
+    }
+    posix_fadvise(l->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    l->cap = LINES_CHUNK;
+    l->buf = mem_alloc(l->cap);
+    return 0;
+}
+
+void lines_close(struct lines *l) {
+    if (!l->buf) return;
+    close(l->fd);
+    free(l->buf);
+    memset(l, 0, sizeof *l);
+    l->fd = -1;
+}

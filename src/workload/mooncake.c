@@ -1,0 +1,322 @@
+#include "workload/trace.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+
+/* One object a line, read by a strict scanner of its own: a row costs no allocation, and what the
+ * rest of the object holds is checked and skipped without being built. */
+
+enum { MOONCAKE_BLOCK_TOKENS = 512, MOONCAKE_DEPTH_MAX = 64 };
+enum { MOONCAKE_INPUT, MOONCAKE_OUTPUT, MOONCAKE_TIME, MOONCAKE_IDS, MOONCAKE_BLOCK };
+
+struct scan {
+    const char *at;
+    struct trace_row *row;
+    struct trace_fault *fault; /* of the values; a fault of the form overrides it */
+    enum trace_outcome outcome;
+    unsigned seen; /* bit per key of MOONCAKE_... */
+};
+
+static void blank_skip(struct scan *s) {
+    s->at += strspn(s->at, " \t\r\n");
+}
+
+static bool form_fault(struct scan *s, const char *why) {
+    s->outcome = trace_reject(s->fault, WORKLOAD_REJECT_MALFORMED, "%s", why);
+    return false;
+}
+
+/* Keeps the first fault of a value and lets the scan go on. */
+static bool value_fault(struct scan *s, enum workload_reject reason, const char *what, const char *why) {
+    if (s->outcome == TRACE_ROW) s->outcome = trace_reject(s->fault, reason, "%s %s", what, why);
+    return true;
+}
+
+/* From the opening quote to behind the closing one; [*text, *len) is what is between, escapes as written. */
+static bool string_scan(struct scan *s, const char **text, size_t *len) {
+    const char *p = s->at + 1;
+    *text = p;
+    for (; *p != '"'; p++) {
+        if ((unsigned char)*p < 0x20)
+            return form_fault(s, "a string is cut short or has control bytes in it");
+        if (*p != '\\') continue;
+        p++;
+        if (*p == 'u') {
+            if (strspn(p + 1, "0123456789abcdefABCDEF") < 4)
+                return form_fault(s, "a string has a wrong escape");
+            p += 4;
+        } else if (*p == '\0' || !strchr("\"\\/bfnrt", *p)) {
+            return form_fault(s, "a string has a wrong escape");
+        }
+    }
+    *len = (size_t)(p - *text);
+    s->at = p + 1;
+    return true;
+}
+
+struct number {
+    const char *text;
+    size_t whole_len;     /* sign and digits before the point */
+    const char *fraction; /* digits behind the point */
+    size_t fraction_len;
+    bool exponent;
+};
+
+static bool number_scan(struct scan *s, struct number *n) {
+    const char *p = s->at;
+    *n = (struct number){.text = p};
+    if (*p == '-') p++;
+    size_t digits = strspn(p, "0123456789");
+    if (digits == 0) return form_fault(s, "a value is neither a number nor anything else of JSON");
+    if (*p == '0' && digits > 1) return form_fault(s, "a number starts with 0");
+    p += digits;
+    n->whole_len = (size_t)(p - n->text);
+    if (*p == '.') {
+        n->fraction = ++p;
+        n->fraction_len = strspn(p, "0123456789");
+        if (n->fraction_len == 0) return form_fault(s, "a number ends with its point");
+        p += n->fraction_len;
+    }
+    if (*p == 'e' || *p == 'E') {
+        n->exponent = true;
+        p++;
+        if (*p == '+' || *p == '-') p++;
+        digits = strspn(p, "0123456789");
+        if (digits == 0) return form_fault(s, "a number ends with its exponent");
+        p += digits;
+    }
+    s->at = p;
+    return true;
+}
+
+static bool word_scan(struct scan *s) {
+    static const char *const words[] = {"true", "false", "null"};
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t len = strlen(words[i]);
+        if (strncmp(s->at, words[i], len) != 0) continue;
+        s->at += len;
+        return true;
+    }
+    return form_fault(s, "the line is cut short or is not JSON");
+}
+
+/* A string, number or word. */
+static bool scalar_skip(struct scan *s) {
+    const char *text;
+    size_t len;
+    struct number n;
+    if (*s->at == '"') return string_scan(s, &text, &len);
+    if (*s->at == '-' || (*s->at >= '0' && *s->at <= '9')) return number_scan(s, &n);
+    return word_scan(s);
+}
+
+static bool key_scan(struct scan *s, const char **text, size_t *len) {
+    blank_skip(s);
+    if (*s->at != '"') return form_fault(s, "a key is missing or the line is cut short");
+    if (!string_scan(s, text, len)) return false;
+    blank_skip(s);
+    if (*s->at != ':') return form_fault(s, "a key has no value");
+    s->at++;
+    blank_skip(s);
+    return true;
+}
+
+/* Any value, without recursion: `open` is the stack of brackets still open. */
+static bool value_skip(struct scan *s) {
+    char open[MOONCAKE_DEPTH_MAX];
+    unsigned depth = 0;
+    const char *text;
+    size_t len;
+    for (;;) {
+        blank_skip(s);
+        if (*s->at == '[' || *s->at == '{') {
+            if (depth == MOONCAKE_DEPTH_MAX) return form_fault(s, "values are nested deeper than 64");
+            char close = *s->at == '[' ? ']' : '}';
+            s->at++;
+            blank_skip(s);
+            if (*s->at != close) {
+                open[depth++] = close;
+                if (close == '}' && !key_scan(s, &text, &len)) return false;
+                continue;
+            }
+            s->at++;
+        } else if (!scalar_skip(s)) {
+            return false;
+        }
+        for (;;) { /* a value has ended: close what ends with it */
+            if (depth == 0) return true;
+            blank_skip(s);
+            if (*s->at == ',') break;
+            if (*s->at != open[depth - 1])
+                return form_fault(s, "brackets do not match or the line is cut short");
+            s->at++;
+            depth--;
+        }
+        s->at++;
+        if (open[depth - 1] == '}' && !key_scan(s, &text, &len)) return false;
+    }
+}
+
+static bool number_begins(const struct scan *s) {
+    return *s->at == '-' || (*s->at >= '0' && *s->at <= '9');
+}
+
+static bool tokens_scan(struct scan *s, const char *what, uint64_t *out) {
+    struct number n;
+    struct trace_fault f;
+    if (!number_begins(s))
+        return value_skip(s) && value_fault(s, WORKLOAD_REJECT_MALFORMED, what, "is not a number");
+    if (!number_scan(s, &n)) return false;
+    if (n.fraction || n.exponent)
+        return value_fault(s, WORKLOAD_REJECT_MALFORMED, what, "is not a whole number");
+    if (trace_number(n.text, n.whole_len, what, out, &f) != TRACE_ROW && s->outcome == TRACE_ROW) {
+        *s->fault = f;
+        s->outcome = TRACE_REJECTED;
+    }
+    return true;
+}
+
+/* Milliseconds, a fraction of up to six digits counts. */
+static bool time_scan(struct scan *s) {
+    const char *what = "timestamp";
+    struct number n;
+    struct trace_fault f;
+    uint64_t ms = 0, ns = 0;
+    if (!number_begins(s))
+        return value_skip(s) && value_fault(s, WORKLOAD_REJECT_MALFORMED, what, "is not a number");
+    if (!number_scan(s, &n)) return false;
+    if (n.exponent) return value_fault(s, WORKLOAD_REJECT_MALFORMED, what, "has an exponent");
+    size_t nonzero = n.fraction_len ? strspn(n.fraction, "0") : 0;
+    if (*n.text == '-' && nonzero < n.fraction_len)
+        return value_fault(s, WORKLOAD_REJECT_NEGATIVE, what, "is below zero");
+    if (trace_number(n.text, n.whole_len, what, &ms, &f) != TRACE_ROW) {
+        if (s->outcome == TRACE_ROW) *s->fault = f;
+        s->outcome = TRACE_REJECTED;
+        return true;
+    }
+    for (size_t i = 0; i < 6; i++) ns = ns * 10 + (i < n.fraction_len ? (uint64_t)(n.fraction[i] - '0') : 0);
+    s->row->time_ns = ms * KVF_NS_PER_MS + ns;
+    return true;
+}
+
+static void id_add(struct trace_row *row, uint64_t id) {
+    if (row->id_count == row->id_cap) {
+        row->id_cap = row->id_cap ? row->id_cap * 2 : 256;
+        row->ids = mem_realloc(row->ids, row->id_cap * sizeof *row->ids);
+    }
+    row->ids[row->id_count++] = id;
+}
+
+/* One id: any whole number of 64 bits, since an id may be a hash. */
+static bool id_scan(struct scan *s) {
+    struct number n;
+    if (!number_begins(s))
+        return value_skip(s) &&
+               value_fault(s, WORKLOAD_REJECT_MALFORMED, "hash_ids", "holds something else than numbers");
+    if (!number_scan(s, &n)) return false;
+    if (n.fraction || n.exponent)
+        return value_fault(s, WORKLOAD_REJECT_MALFORMED, "hash_ids",
+                           "holds something else than whole numbers");
+    if (*n.text == '-')
+        return value_fault(s, WORKLOAD_REJECT_NEGATIVE, "hash_ids", "holds a number below zero");
+    uint64_t id = 0;
+    for (size_t i = 0; i < n.whole_len; i++) {
+        if (__builtin_mul_overflow(id, (uint64_t)10, &id) ||
+            __builtin_add_overflow(id, (uint64_t)(n.text[i] - '0'), &id))
+            return value_fault(s, WORKLOAD_REJECT_ABSURD, "hash_ids", "holds a number of more than 64 bits");
+    }
+    if (s->row->id_count == TRACE_IDS_MAX)
+        return value_fault(s, WORKLOAD_REJECT_ABSURD, "hash_ids", "holds more than 2^20 ids");
+    id_add(s->row, id);
+    return true;
+}
+
+static bool ids_scan(struct scan *s) {
+    if (*s->at != '[')
+        return value_skip(s) && value_fault(s, WORKLOAD_REJECT_MALFORMED, "hash_ids", "is not a list");
+    s->at++;
+    blank_skip(s);
+    if (*s->at == ']') {
+        s->at++;
+        return true;
+    }
+    for (;;) {
+        blank_skip(s);
+        if (!id_scan(s)) return false;
+        blank_skip(s);
+        if (*s->at == ']') break;
+        if (*s->at != ',') return form_fault(s, "hash_ids is cut short");
+        s->at++;
+    }
+    s->at++;
+    return true;
+}
+
+/* The value of a key, at its first byte; keys not known are checked for form and skipped. */
+static bool member_scan(struct scan *s, const char *key, size_t len) {
+    static const char *const names[] = {"input_length", "output_length", "timestamp", "hash_ids",
+                                        "block_size"};
+    unsigned which = 0;
+    while (which <= MOONCAKE_BLOCK && (strlen(names[which]) != len || memcmp(names[which], key, len) != 0))
+        which++;
+    if (which > MOONCAKE_BLOCK) return value_skip(s);
+    if (s->seen & 1u << which) return form_fault(s, "a key is there twice");
+    s->seen |= 1u << which;
+    uint64_t block = 0;
+    switch (which) {
+    case MOONCAKE_INPUT:
+        return tokens_scan(s, names[which], &s->row->context_tokens);
+    case MOONCAKE_OUTPUT:
+        return tokens_scan(s, names[which], &s->row->generate_tokens);
+    case MOONCAKE_TIME:
+        return time_scan(s);
+    case MOONCAKE_IDS:
+        return ids_scan(s);
+    default:
+        if (!tokens_scan(s, names[which], &block)) return false;
+        if (block != MOONCAKE_BLOCK_TOKENS)
+            value_fault(s, WORKLOAD_REJECT_ID_COUNT, names[which], "is not 512");
+        return true;
+    }
+}
+
+static bool object_scan(struct scan *s) {
+    const char *key;
+    size_t len;
+    blank_skip(s);
+    if (*s->at != '{') return form_fault(s, "the line is not a JSON object");
+    do {
+        s->at++;
+        if (!key_scan(s, &key, &len) || !member_scan(s, key, len)) return false;
+        blank_skip(s);
+    } while (*s->at == ',');
+    if (*s->at != '}') return form_fault(s, "the line is cut short");
+    s->at++;
+    blank_skip(s);
+    if (*s->at != '\0') return form_fault(s, "there is more text behind the object");
+    const unsigned needed =
+        1u << MOONCAKE_INPUT | 1u << MOONCAKE_OUTPUT | 1u << MOONCAKE_TIME | 1u << MOONCAKE_IDS;
+    if ((s->seen & needed) != needed)
+        return form_fault(s, "one of timestamp, input_length, output_length and hash_ids is missing");
+    return true;
+}
+
+static enum trace_outcome mooncake_parse(char *text, bool first, struct trace_row *row,
+                                         struct trace_fault *f) {
+    (void)first;
+    struct scan s = {.at = text, .row = row, .fault = f, .outcome = TRACE_ROW};
+    row->kind = REQUEST_INFERENCE;
+    row->id_count = 0;
+    if (!object_scan(&s) || s.outcome != TRACE_ROW) return s.outcome;
+    if (row->context_tokens == 0) return TRACE_ROW; /* has its own reason, whatever its ids */
+    uint64_t blocks = (row->context_tokens + MOONCAKE_BLOCK_TOKENS - 1) / MOONCAKE_BLOCK_TOKENS;
+    if (blocks != row->id_count)
+        return trace_reject(f, WORKLOAD_REJECT_ID_COUNT, "%u hash_ids for %llu tokens, %llu blocks of 512",
+                            row->id_count, (unsigned long long)row->context_tokens,
+                            (unsigned long long)blocks);
+    return TRACE_ROW;
+}
+
+const struct trace_format mooncake_format = {.timed = true, .has_ids = true, .parse = mooncake_parse};

@@ -1,0 +1,24 @@
+/* The shared prompts of a scenario: who starts with which. */
+#ifndef KVF_WORKLOAD_PROMPTS_H
+#define KVF_WORKLOAD_PROMPTS_H
+
+#include <stdint.h>
+
+#include "base/rng.h"
+#include "scenario/scenario.h"
+
+struct prompts {
+    double probability;
+    uint32_t count;
+    uint64_t *tokens; /* by index, as the scenario lists them */
+    uint32_t *order;  /* indices, shortest prompt first */
+};
+
+void prompts_init(struct prompts *p, const struct scenario *s);
+void prompts_free(struct prompts *p); /* takes one all zero */
+/* Draws for one conversation whose first context has `context` tokens: the index of a prompt that is
+ * shorter, each of them equally likely, or REQUEST_NO_PROMPT. Takes two numbers of
+ * the stream whatever comes out, so the prompts shift nothing that is drawn afterwards. */
+uint32_t prompts_draw(const struct prompts *p, struct rng *rng, uint64_t context);
+
+#endif

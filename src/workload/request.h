@@ -1,0 +1,42 @@
+/* One inference request (or one operation of an ops file) as a workload hands it to the engine. */
+#ifndef KVF_WORKLOAD_REQUEST_H
+#define KVF_WORKLOAD_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* No sibling folder may be included here, so keys are built by the engine from these numbers. */
+enum request_kind { REQUEST_INFERENCE, REQUEST_READ, REQUEST_WRITE };
+
+#define REQUEST_NO_PROMPT UINT32_MAX
+
+struct request {
+    uint64_t id;         /* synthetic: user << 32 | number; traces: row from 1 */
+    uint64_t arrival_ns; /* scheduled, run time; set by the engine for users, by the source for traces
+                            (there: ns after the start of the run, speed-up applied) */
+    enum request_kind kind;
+    uint64_t user;
+    uint64_t conversation;   /* unique in the run: user << 24 | number, or row */
+    uint32_t turn;           /* from 1 */
+    uint32_t klass;          /* index of its QoS class */
+    uint64_t context_tokens; /* drawn for this turn, the shared prompt already taken off */
+    uint64_t generate_tokens;
+    bool prefill_only; /* no decode reads (phase, or decode.max_context) */
+    bool decode_only;  /* reads one stored entry, writes nothing */
+    uint32_t stored;   /* decode_only: which of its user's stored entries */
+    uint32_t prompt;   /* index of its shared prompt, or REQUEST_NO_PROMPT */
+    uint64_t prompt_tokens;
+    /* block granularity, synthetic: full blocks of the prompt, then of the conversation so far */
+    uint64_t prompt_blocks, conversation_blocks;
+    /* block granularity, traces with ids; owned by the request, reused: request_reserve_ids() */
+    uint64_t *ids;
+    uint32_t id_count, id_cap;
+    uint64_t cycle; /* replay cycle, from 0 */
+    char key[16];   /* ops: the key column, NUL-terminated (15 bytes) */
+};
+
+/* Room for n ids; aborts when memory is exhausted. A request starts all zero. */
+void request_reserve_ids(struct request *r, uint32_t n);
+void request_free(struct request *r); /* frees the ids, not the struct */
+
+#endif

@@ -1,0 +1,54 @@
+/* What a workload source is to the rest of this folder: users with a stream each (synthetic), or
+ * rows of a file (trace) in one of several formats. */
+#ifndef KVF_WORKLOAD_SOURCE_H
+#define KVF_WORKLOAD_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/rng.h"
+#include "workload/prompts.h"
+#include "workload/workload.h"
+
+struct trace_format;
+
+struct source_ops {
+    int (*open)(struct workload *w, struct err *e); /* on failure `close` is called too */
+    void (*close)(struct workload *w);
+    void (*grow)(struct workload *w, uint64_t users); /* NULL: users have no state */
+    enum workload_next (*next)(struct workload *w, uint64_t user,
+                               struct request *r);                 /* r is all zero but for ids */
+    uint64_t (*first_delay_ns)(struct workload *w, uint64_t user); /* NULL: 0 */
+    uint64_t (*think_ns)(struct workload *w, uint64_t user);       /* NULL: 0 */
+    uint64_t (*stored_tokens)(struct workload *w, uint64_t user, uint32_t index); /* NULL: 0 */
+};
+
+struct source {
+    const char *name;
+    const struct source_ops *ops;      /* NULL: not in this build */
+    const struct trace_format *format; /* NULL: has no file */
+};
+
+struct workload {
+    const struct scenario *s; /* the caller's, unchanged while the workload is open */
+    const struct source *source;
+    bool open_loop;
+    uint64_t users; /* it starts with */
+    struct prompts prompts;
+    struct workload_rows rows;
+    void *state; /* of the source */
+};
+
+extern const struct source_ops synthetic_ops, trace_ops;
+
+/* An index of `n` drawn by relative weight; the weights are `stride` bytes apart. */
+uint32_t source_share_draw(struct rng *rng, const double *share, size_t stride, uint32_t n);
+uint32_t source_class_draw(const struct scenario *s, struct rng *rng);
+/* Full blocks of that many tokens; 0 at request granularity. */
+uint64_t source_blocks(const struct scenario *s, uint64_t tokens);
+/* Whether a context is prefilled only: the phase, or decode.max_context. */
+bool source_prefill_only(const struct scenario *s, uint64_t context_tokens);
+
+#endif

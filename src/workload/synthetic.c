@@ -1,0 +1,207 @@
+#include "workload/source.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+
+/* Everything about a user is made from (seed, user) alone, so it does not matter when a user is made
+ * or in which order users are asked. Thinks have a stream of their own: how often the engine asks
+ * for one changes no request. */
+
+enum user_stream { USER_SIZES, USER_REQUESTS, USER_THINKS, USER_STORED };
+
+#define USER_BITS         40 /* of a stream's index; what the stream is for stands above */
+#define CONVERSATION_BITS 24
+#define REQUEST_BITS      32
+#define UNLIMITED         UINT64_MAX
+
+struct user {
+    struct rng requests, thinks;
+    uint64_t think_ns;
+    uint64_t context, generate; /* its sizes; a request draws up to them */
+    uint64_t left;              /* of its share of max_requests */
+    uint64_t history_tokens;    /* of the conversation so far, its prompt not counted */
+    uint64_t generated;         /* by the turn before */
+    uint32_t conversation, turn, number;
+    uint32_t prompt;
+    uint8_t persona, klass;
+};
+_Static_assert(sizeof(struct user) <= 200, "a user is small: there may be 100,000");
+
+struct synthetic {
+    struct user *user;
+    uint64_t users, cap;
+};
+
+static bool lengths_fixed(const struct workload *w) {
+    return w->s->compute.mode == KVF_COMPUTE_DETERMINISTIC;
+}
+
+static void stream_init(struct rng *rng, const struct workload *w, uint64_t user, enum user_stream stream) {
+    rng_init(rng, w->s->seed, KVF_RNG_USER, (uint64_t)stream << USER_BITS | user);
+}
+
+static uint64_t range_draw(const struct workload *w, struct rng *rng, const struct scenario_range *range) {
+    uint64_t drawn = rng_range(rng, range->lo, range->hi);
+    return lengths_fixed(w) ? range->lo + (range->hi - range->lo) / 2 : drawn;
+}
+
+/* Uniform between spread x size and size, and never nothing. */
+static uint64_t spread_draw(const struct workload *w, struct rng *rng, uint64_t size, double spread) {
+    double least = ceil((double)size * spread - 1e-9);
+    uint64_t lo = least < 1 ? 1 : (uint64_t)least;
+    if (size < 1) size = 1;
+    if (lo > size) lo = size;
+    uint64_t drawn = rng_range(rng, lo, size);
+    return lengths_fixed(w) ? size : drawn;
+}
+
+/* max_requests is dealt to the users that a run starts with; users that come later get none. */
+static uint64_t share_deal(const struct workload *w, uint64_t user) {
+    uint64_t most = w->s->run.max_requests, users = w->users;
+    if (most == 0) return UNLIMITED;
+    if (user >= users) return 0;
+    return most / users + (user < most % users ? 1 : 0);
+}
+
+static void user_make(const struct workload *w, struct user *u, uint64_t number) {
+    const struct scenario *s = w->s;
+    struct rng sizes, classes;
+    *u = (struct user){.left = share_deal(w, number), .prompt = REQUEST_NO_PROMPT};
+    stream_init(&sizes, w, number, USER_SIZES);
+    stream_init(&u->requests, w, number, USER_REQUESTS);
+    stream_init(&u->thinks, w, number, USER_THINKS);
+    rng_init(&classes, s->seed, KVF_RNG_CLASS, number);
+    u->klass = (uint8_t)source_class_draw(s, &classes);
+    u->persona = (uint8_t)source_share_draw(&sizes, &s->workload.persona[0].share,
+                                            sizeof s->workload.persona[0], s->workload.personas);
+    const struct scenario_persona *p = &s->workload.persona[u->persona];
+    u->context = range_draw(w, &sizes, &p->context);
+    u->generate = range_draw(w, &sizes, &p->generate);
+    u->think_ns = range_draw(w, &sizes, &p->think_ns);
+}
+
+static void synthetic_grow(struct workload *w, uint64_t users) {
+    struct synthetic *y = w->state;
+    if (users <= y->users) return;
+    if (users > y->cap) {
+        y->cap = users > y->cap + y->cap / 2 ? users : y->cap + y->cap / 2;
+        y->user = mem_realloc(y->user, y->cap * sizeof *y->user);
+    }
+    for (; y->users < users; y->users++) user_make(w, &y->user[y->users], y->users);
+}
+
+static struct user *user_of(struct workload *w, uint64_t user) {
+    struct synthetic *y = w->state;
+    if (user >= y->users) synthetic_grow(w, user + 1);
+    return &y->user[user];
+}
+
+/* A shared prompt stands once at the start of the sequence that blocks are cut from; at request
+ * granularity each turn is an entry of its own, and one that is too short goes without. */
+static void prompt_take(const struct workload *w, const struct user *u, struct request *r) {
+    bool block = w->s->cache.granularity == KVF_GRANULARITY_BLOCK;
+    if (u->prompt == REQUEST_NO_PROMPT) return;
+    uint64_t tokens = w->prompts.tokens[u->prompt];
+    if (!block && r->context_tokens <= tokens) return;
+    r->prompt = u->prompt;
+    r->prompt_tokens = tokens;
+    r->prompt_blocks = source_blocks(w->s, tokens);
+    if (!block || r->turn == 1) r->context_tokens -= tokens;
+}
+
+static void turn_make(struct workload *w, struct user *u, struct request *r) {
+    const struct scenario *s = w->s;
+    const struct scenario_persona *p = &s->workload.persona[u->persona];
+    r->context_tokens = spread_draw(w, &u->requests, u->context, p->spread);
+    r->generate_tokens = spread_draw(w, &u->requests, u->generate, p->spread);
+    r->prefill_only = source_prefill_only(s, r->context_tokens);
+    if (u->turn == 1) {
+        u->prompt = prompts_draw(&w->prompts, &u->requests, r->context_tokens);
+        u->history_tokens = u->generated = 0;
+    }
+    prompt_take(w, u, r);
+    u->history_tokens += u->generated + r->context_tokens;
+    u->generated = r->generate_tokens;
+    r->conversation_blocks = source_blocks(s, u->history_tokens);
+}
+
+static uint64_t synthetic_stored_tokens(struct workload *w, uint64_t user, uint32_t index) {
+    const struct user *u = user_of(w, user);
+    struct rng rng;
+    stream_init(&rng, w, user * WORKLOAD_STORED_PER_USER + index, USER_STORED);
+    return spread_draw(w, &rng, u->context, w->s->workload.persona[u->persona].spread);
+}
+
+/* A decode-only request generates from one of the entries its user had before the clock. */
+static void stored_take(struct workload *w, uint64_t user, struct user *u, struct request *r) {
+    r->stored = (uint32_t)rng_range(&u->requests, 0, WORKLOAD_STORED_PER_USER - 1);
+    r->context_tokens = synthetic_stored_tokens(w, user, r->stored);
+    r->generate_tokens = spread_draw(w, &u->requests, u->generate, w->s->workload.persona[u->persona].spread);
+    r->decode_only = true;
+}
+
+static enum workload_next synthetic_next(struct workload *w, uint64_t user, struct request *r) {
+    const struct scenario *s = w->s;
+    struct user *u = user_of(w, user);
+    if (u->left == 0) return WORKLOAD_END;
+    if (u->left != UNLIMITED) u->left--;
+    if (u->turn == 0) u->conversation++;
+    u->turn++;
+    u->number++;
+    r->id = user << REQUEST_BITS | u->number;
+    r->kind = REQUEST_INFERENCE;
+    r->user = user;
+    r->conversation = user << CONVERSATION_BITS | (u->conversation & ((1u << CONVERSATION_BITS) - 1));
+    r->turn = u->turn;
+    r->klass = u->klass;
+    if (s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)
+        stored_take(w, user, u, r);
+    else
+        turn_make(w, u, r);
+    bool ends = rng_double(&u->requests) < s->workload.conversation.end_probability;
+    if (ends || u->turn >= s->workload.conversation.max_turns) u->turn = 0;
+    return WORKLOAD_REQUEST;
+}
+
+static uint64_t synthetic_think_ns(struct workload *w, uint64_t user) {
+    struct user *u = user_of(w, user);
+    double think = (double)u->think_ns;
+    if (lengths_fixed(w)) return u->think_ns;
+    return (uint64_t)rng_uniform(&u->thinks, 0.8 * think, 1.2 * think);
+}
+
+static uint64_t synthetic_first_delay_ns(struct workload *w, uint64_t user) {
+    struct user *u = user_of(w, user);
+    double think = (double)synthetic_think_ns(w, user);
+    return (uint64_t)(think * rng_double(&u->thinks));
+}
+
+static int synthetic_open(struct workload *w, struct err *e) {
+    const struct scenario *s = w->s;
+    if (s->workload.personas == 0)
+        return err_set(e, KVF_ERR_USAGE, "workload.personas: source synthetic needs at least one");
+    if (s->workload.prefix.pick != KVF_PICK_UNIFORM)
+        return err_set(e, KVF_ERR_UNAVAILABLE,
+                       "workload.prefix.pick: zipf is not available in this build; use uniform");
+    w->state = mem_zalloc(1, sizeof(struct synthetic));
+    return 0;
+}
+
+static void synthetic_close(struct workload *w) {
+    struct synthetic *y = w->state;
+    free(y->user);
+    free(y);
+    w->state = NULL;
+}
+
+const struct source_ops synthetic_ops = {
+    .open = synthetic_open,
+    .close = synthetic_close,
+    .grow = synthetic_grow,
+    .next = synthetic_next,
+    .first_delay_ns = synthetic_first_delay_ns,
+    .think_ns = synthetic_think_ns,
+    .stored_tokens = synthetic_stored_tokens,
+};

@@ -1,0 +1,244 @@
+#include "workload/trace.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "workload/lines.h"
+#include "workload/source.h"
+
+#define TRACE_PROBE_BYTES (UINT64_C(16) << 20) /* a usable row must come within these */
+#define TRACE_BACK_NS     (UINT64_C(24) * 3600 * KVF_NS_PER_S)
+#define TRACE_GAP_NS      (30 * TRACE_BACK_NS) /* one wrong date must not put off the rest of the run */
+#define TRACE_ARRIVAL_MAX (UINT64_MAX / 4)
+
+struct trace {
+    struct lines lines;
+    struct trace_row row;
+    bool held;      /* `row` was read at the start and is not handed out yet */
+    bool seen_line; /* some line that is not blank */
+    bool started;   /* `origin_ns` and `latest_ns` are set */
+    bool ended;
+    uint64_t origin_ns; /* time of the first usable row */
+    uint64_t latest_ns; /* latest time of a usable row */
+    struct rng classes, draws;
+};
+
+enum trace_outcome trace_reject(struct trace_fault *f, enum workload_reject reason, const char *fmt, ...) {
+    va_list ap;
+    f->reason = reason;
+    va_start(ap, fmt);
+    vsnprintf(f->why, sizeof f->why, fmt, ap);
+    va_end(ap);
+    return TRACE_REJECTED;
+}
+
+enum trace_outcome trace_number(const char *text, size_t len, const char *what, uint64_t *out,
+                                struct trace_fault *f) {
+    bool negative = len > 0 && text[0] == '-';
+    size_t i = negative ? 1 : 0;
+    uint64_t value = 0;
+    if (i == len) return trace_reject(f, WORKLOAD_REJECT_MALFORMED, "%s is not a whole number", what);
+    for (; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return trace_reject(f, WORKLOAD_REJECT_MALFORMED, "%s is not a whole number", what);
+        if (value <= TRACE_NUMBER_MAX) value = value * 10 + (uint64_t)(text[i] - '0');
+    }
+    if (negative && value > 0) return trace_reject(f, WORKLOAD_REJECT_NEGATIVE, "%s is below zero", what);
+    if (value > TRACE_NUMBER_MAX)
+        return trace_reject(f, WORKLOAD_REJECT_ABSURD, "%s is more than 2^40", what);
+    *out = value;
+    return TRACE_ROW;
+}
+
+bool trace_split(char *text, char **field, unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        field[i] = text;
+        char *comma = strchr(text, ',');
+        if (!comma) return i == n - 1;
+        *comma = '\0';
+        text = comma + 1;
+    }
+    return false;
+}
+
+static void rejected_count(struct workload *w, const struct trace *t, const struct trace_fault *f) {
+    w->rows.read++;
+    w->rows.rejected[f->reason]++;
+    if (w->rows.first_rejected_line != 0) return;
+    w->rows.first_rejected_line = t->lines.number;
+    snprintf(w->rows.first_rejected_why, sizeof w->rows.first_rejected_why, "%s", f->why);
+}
+
+/* Times never run backwards: a row a little out of order takes the time of the latest before it. */
+static enum trace_outcome time_settle(struct trace *t, struct trace_fault *f) {
+    uint64_t now = t->row.time_ns;
+    if (!t->started) {
+        t->started = true;
+        t->origin_ns = t->latest_ns = now;
+        return TRACE_ROW;
+    }
+    if (now < t->latest_ns) {
+        if (t->latest_ns - now > TRACE_BACK_NS)
+            return trace_reject(f, WORKLOAD_REJECT_ABSURD, "its time goes back by more than a day");
+        t->row.time_ns = t->latest_ns;
+        return TRACE_ROW;
+    }
+    if (now - t->latest_ns > TRACE_GAP_NS)
+        return trace_reject(f, WORKLOAD_REJECT_ABSURD, "its time is more than 30 days after the row before");
+    t->latest_ns = now;
+    return TRACE_ROW;
+}
+
+static enum trace_outcome line_parse(struct workload *w, struct trace *t, enum lines_result result,
+                                     char *text, struct trace_fault *f) {
+    const struct trace_format *format = w->source->format;
+    bool first = !t->seen_line;
+    if (result == LINES_TEXT && text[strspn(text, " \t\r")] == '\0') return TRACE_NO_ROW;
+    t->seen_line = true;
+    switch (result) {
+    case LINES_LONG:
+        return trace_reject(f, WORKLOAD_REJECT_MALFORMED, "the line is longer than 16 MiB");
+    case LINES_NUL:
+        return trace_reject(f, WORKLOAD_REJECT_MALFORMED, "the line has a NUL byte in it");
+    case LINES_ERROR:
+        return trace_reject(f, WORKLOAD_REJECT_MALFORMED, "the file cannot be read on: %s",
+                            strerror(t->lines.error_number));
+    default:
+        break;
+    }
+    enum trace_outcome outcome = format->parse(text, first, &t->row, f);
+    if (outcome == TRACE_ROW && t->row.context_tokens == 0)
+        return trace_reject(f, WORKLOAD_REJECT_EMPTY, "the row has no context tokens");
+    if (outcome == TRACE_ROW && format->timed) return time_settle(t, f);
+    return outcome;
+}
+
+/* Reads up to the next usable row, counting the others; false at the end of what may be read. */
+static bool row_read(struct workload *w, struct trace *t, uint64_t within_bytes) {
+    uint64_t limit = w->s->workload.limit;
+    while (!t->ended) {
+        if ((limit > 0 && w->rows.read >= limit) || t->lines.consumed >= within_bytes) return false;
+        char *text;
+        size_t len;
+        enum lines_result result = lines_next(&t->lines, &text, &len);
+        if (result == LINES_END) {
+            t->ended = true;
+            break;
+        }
+        struct trace_fault fault;
+        enum trace_outcome outcome = line_parse(w, t, result, text, &fault);
+        if (outcome == TRACE_ROW) return true;
+        if (outcome == TRACE_REJECTED) rejected_count(w, t, &fault);
+    }
+    return false;
+}
+
+static void trace_close(struct workload *w) {
+    struct trace *t = w->state;
+    lines_close(&t->lines);
+    free(t->row.ids);
+    free(t);
+    w->state = NULL;
+}
+
+static int trace_check(const struct workload *w, struct err *e) {
+    const struct scenario *s = w->s;
+    const char *source = w->source->name;
+    if (s->workload.path[0] == '\0')
+        return err_set(e, KVF_ERR_USAGE, "workload.path: source %s needs the file of its rows", source);
+    if (s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "workload.phase: decode needs personas, which source %s does not have; use both or prefill",
+            source);
+    if (w->source->format->has_ids && s->cache.granularity != KVF_GRANULARITY_BLOCK)
+        return err_set(e, KVF_ERR_USAGE, "cache.granularity: source %s names blocks; use block", source);
+    return 0;
+}
+
+static int trace_open(struct workload *w, struct err *e) {
+    const char *path = w->s->workload.path;
+    int rc = trace_check(w, e);
+    if (rc != 0) return rc;
+    struct trace *t = mem_zalloc(1, sizeof *t);
+    w->state = t;
+    rc = lines_open(&t->lines, path, e);
+    if (rc != 0) return rc;
+    rng_init(&t->classes, w->s->seed, KVF_RNG_CLASS, 0);
+    rng_init(&t->draws, w->s->seed, KVF_RNG_SOURCE, 0);
+    t->held = row_read(w, t, TRACE_PROBE_BYTES);
+    if (t->held) return 0;
+    if (w->rows.read == 0)
+        return err_set(e, KVF_ERR_USAGE, "\"%s\" has no rows; name a file of source %s in workload.path",
+                       path, w->source->name);
+    const char *where = t->ended ? ""
+                        : w->s->workload.limit && w->rows.read >= w->s->workload.limit
+                            ? " within workload.limit"
+                            : " in its first 16 MiB";
+    return err_set(
+        e, KVF_ERR_USAGE,
+        "\"%s\" has no usable row of source %s%s (line %llu: %s); check workload.source and workload.path",
+        path, w->source->name, where, (unsigned long long)w->rows.first_rejected_line,
+        w->rows.first_rejected_why);
+}
+
+static uint64_t arrival_ns(const struct workload *w, const struct trace *t) {
+    double speedup = w->s->workload.arrival.speedup;
+    uint64_t since = t->row.time_ns - t->origin_ns;
+    if (speedup <= 0) return 0;
+    if (speedup == 1) return since;
+    double at = (double)since / speedup;
+    return at < (double)TRACE_ARRIVAL_MAX ? (uint64_t)at : TRACE_ARRIVAL_MAX;
+}
+
+/* A row as a conversation of one turn, which may start with a shared prompt. */
+static void request_conversation(const struct workload *w, struct trace *t, struct request *r) {
+    r->prefill_only = source_prefill_only(w->s, r->context_tokens);
+    if (!w->source->format->conversations) return;
+    r->prompt = prompts_draw(&w->prompts, &t->draws, r->context_tokens);
+    if (r->prompt != REQUEST_NO_PROMPT) {
+        r->prompt_tokens = w->prompts.tokens[r->prompt];
+        r->context_tokens -= r->prompt_tokens;
+        r->prompt_blocks = source_blocks(w->s, r->prompt_tokens);
+    }
+    r->conversation_blocks = source_blocks(w->s, r->context_tokens);
+}
+
+static void request_fill(const struct workload *w, struct trace *t, uint64_t user, struct request *r) {
+    const struct trace_row *row = &t->row;
+    r->id = r->conversation = w->rows.read;
+    r->turn = 1;
+    r->kind = row->kind;
+    r->context_tokens = row->context_tokens;
+    r->generate_tokens = row->generate_tokens;
+    if (w->open_loop)
+        r->arrival_ns = arrival_ns(w, t);
+    else
+        r->user = user;
+    if (w->s->qos.classes_set) r->klass = source_class_draw(w->s, &t->classes);
+    if (row->kind == REQUEST_INFERENCE) request_conversation(w, t, r);
+    if (w->source->format->has_ids) {
+        request_reserve_ids(r, row->id_count);
+        memcpy(r->ids, row->ids, row->id_count * sizeof *r->ids);
+        r->id_count = row->id_count;
+    }
+    memcpy(r->key, row->key, sizeof r->key);
+}
+
+static enum workload_next trace_next(struct workload *w, uint64_t user, struct request *r) {
+    struct trace *t = w->state;
+    uint64_t most = w->s->run.max_requests;
+    if (most > 0 && w->rows.emitted >= most) return WORKLOAD_END;
+    if (!t->held && !row_read(w, t, UINT64_MAX)) return WORKLOAD_END;
+    t->held = false;
+    w->rows.read++;
+    w->rows.emitted++;
+    request_fill(w, t, user, r);
+    return WORKLOAD_REQUEST;
+}
+
+const struct source_ops trace_ops = {.open = trace_open, .close = trace_close, .next = trace_next};

@@ -1,0 +1,155 @@
+#include "workload/workload.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "workload/source.h"
+#include "workload/trace.h"
+
+static const struct source sources[] = {
+    [KVF_SOURCE_SYNTHETIC] = {"synthetic", &synthetic_ops, NULL},
+    [KVF_SOURCE_MOONCAKE] = {"mooncake", &trace_ops, &mooncake_format},
+    [KVF_SOURCE_AZURE] = {"azure", &trace_ops, &azure_format},
+    [KVF_SOURCE_OPS] = {"ops", &trace_ops, &ops_format},
+};
+
+static const char *const arrival_names[] = {
+#define X(id, name) [KVF_ARRIVAL_##id] = name,
+    SCENARIO_ARRIVAL_LIST(X)
+#undef X
+};
+
+uint32_t source_share_draw(struct rng *rng, const double *share, size_t stride, uint32_t n) {
+    double total = 0, sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        total += *(const double *)(const void *)((const char *)share + i * stride);
+    double at = rng_double(rng) * total;
+    for (uint32_t i = 0; i < n; i++) {
+        sum += *(const double *)(const void *)((const char *)share + i * stride);
+        if (at < sum) return i;
+    }
+    return n ? n - 1 : 0;
+}
+
+uint32_t source_class_draw(const struct scenario *s, struct rng *rng) {
+    return source_share_draw(rng, &s->qos.klass[0].share, sizeof s->qos.klass[0], s->qos.classes);
+}
+
+uint64_t source_blocks(const struct scenario *s, uint64_t tokens) {
+    if (s->cache.granularity != KVF_GRANULARITY_BLOCK || s->cache.block_tokens == 0) return 0;
+    return tokens / s->cache.block_tokens;
+}
+
+bool source_prefill_only(const struct scenario *s, uint64_t context_tokens) {
+    uint64_t limit = s->workload.decode.max_context;
+    return s->workload.phase == KVF_WORKLOAD_PHASE_PREFILL || (limit > 0 && context_tokens >= limit);
+}
+
+/* Fills open_loop and users, or says why this source cannot arrive like that. */
+static int arrival_resolve(struct workload *w, struct err *e) {
+    const struct scenario *s = w->s;
+    const struct trace_format *format = w->source->format;
+    bool timed = format && format->timed;
+    enum scenario_arrival process = s->workload.arrival.process;
+    const char *source = w->source->name;
+    const char *name =
+        (unsigned)process < sizeof arrival_names / sizeof *arrival_names ? arrival_names[process] : "?";
+    switch (process) {
+    case KVF_ARRIVAL_CLOSED:
+        break;
+    case KVF_ARRIVAL_PACED:
+        if (!format) break;
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "workload.arrival.process: paced needs think times, which source %s does not have; use %s",
+            source, timed ? "trace or closed" : "closed");
+    case KVF_ARRIVAL_TRACE:
+        if (timed) break;
+        return err_set(e, KVF_ERR_USAGE,
+                       "workload.arrival.process: trace needs arrival times, which source %s does not have; "
+                       "use closed%s",
+                       source, format ? "" : " or paced");
+    default:
+        return err_set(e, KVF_ERR_UNAVAILABLE,
+                       "workload.arrival.process: %s is not available in this build; use %s", name,
+                       timed    ? "trace or closed"
+                       : format ? "closed"
+                                : "closed or paced");
+    }
+    w->open_loop = process == KVF_ARRIVAL_TRACE;
+    w->users = w->open_loop ? 0 : format && !timed ? 1 : s->workload.users;
+    return 0;
+}
+
+int workload_open(struct workload **out, const struct scenario *s, struct err *e) {
+    *out = NULL;
+    const struct source *source = NULL;
+    if ((size_t)s->workload.source < sizeof sources / sizeof *sources) source = &sources[s->workload.source];
+    if (!source || !source->ops)
+        return err_set(e, KVF_ERR_UNAVAILABLE,
+                       "workload.source: this source is not available in this build; use synthetic, "
+                       "mooncake, azure or ops");
+    struct workload *w = mem_zalloc(1, sizeof *w);
+    w->s = s;
+    w->source = source;
+    prompts_init(&w->prompts, s);
+    int rc = arrival_resolve(w, e);
+    if (rc == 0) rc = source->ops->open(w, e);
+    if (rc != 0) {
+        workload_close(w);
+        return rc;
+    }
+    workload_grow_users(w, w->users);
+    *out = w;
+    return 0;
+}
+
+void workload_close(struct workload *w) {
+    if (!w) return;
+    if (w->state) w->source->ops->close(w);
+    prompts_free(&w->prompts);
+    free(w);
+}
+
+bool workload_open_loop(const struct workload *w) {
+    return w->open_loop;
+}
+
+uint64_t workload_users(const struct workload *w) {
+    return w->users;
+}
+
+void workload_grow_users(struct workload *w, uint64_t n) {
+    if (w->source->ops->grow) w->source->ops->grow(w, n);
+}
+
+enum workload_next workload_next(struct workload *w, uint64_t user, struct request *r) {
+    *r = (struct request){
+        .ids = r->ids, .id_cap = r->id_cap, .arrival_ns = r->arrival_ns, .prompt = REQUEST_NO_PROMPT};
+    return w->source->ops->next(w, user, r);
+}
+
+uint64_t workload_first_delay_ns(struct workload *w, uint64_t user) {
+    return w->source->ops->first_delay_ns ? w->source->ops->first_delay_ns(w, user) : 0;
+}
+
+uint64_t workload_think_ns(struct workload *w, uint64_t user) {
+    return w->source->ops->think_ns ? w->source->ops->think_ns(w, user) : 0;
+}
+
+uint64_t workload_stored_tokens(struct workload *w, uint64_t user, uint32_t index) {
+    return w->source->ops->stored_tokens ? w->source->ops->stored_tokens(w, user, index) : 0;
+}
+
+const struct workload_rows *workload_rows(const struct workload *w) {
+    return &w->rows;
+}
+
+const char *workload_reject_name(enum workload_reject r) {
+    static const char *const names[] = {
+#define X(id, name) name,
+        WORKLOAD_REJECT_LIST(X)
+#undef X
+    };
+    return (unsigned)r < WORKLOAD_REJECTS ? names[r] : "?";
+}

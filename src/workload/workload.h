@@ -1,0 +1,66 @@
+/* Workloads: where requests come from. Two shapes, told apart by workload_open_loop():
+ * users (closed or paced arrivals): the engine asks for the next request of a user when it is due;
+ * a source with times: the engine asks for the next row and waits until its arrival.
+ *
+ * Everything is drawn from streams of the seed (per user, source, class), so the same seed gives
+ * the same requests whatever the timing. Not thread safe: one thread (or one lock) for all calls. */
+#ifndef KVF_WORKLOAD_WORKLOAD_H
+#define KVF_WORKLOAD_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "scenario/scenario.h"
+#include "workload/request.h"
+
+/* Why a row was rejected; named in the results and in events. */
+#define WORKLOAD_REJECT_LIST(X)                                                                              \
+    X(MALFORMED, "malformed") /* not a row of this format, or cut short */                                   \
+    X(NEGATIVE, "negative")   /* a number below zero */                                                      \
+    X(ABSURD, "absurd")       /* more than 2^40 tokens or ms, time going back by over a day... */            \
+    X(EMPTY, "empty")         /* nothing to do: no context tokens */                                         \
+    X(ID_COUNT, "id_count")   /* hash_ids disagree with the length */                                        \
+    X(KEY, "key")             /* ops: no usable key or operation */
+#define X(id, name) WORKLOAD_REJECT_##id,
+enum workload_reject { WORKLOAD_REJECT_LIST(X) WORKLOAD_REJECTS };
+#undef X
+const char *workload_reject_name(enum workload_reject r);
+
+/* Rows of all cycles so far. read = emitted + sum(rejected); blank lines and headers are no rows. */
+struct workload_rows {
+    uint64_t read, emitted;
+    uint64_t rejected[WORKLOAD_REJECTS];
+    uint64_t first_rejected_line; /* of the file, from 1; 0: none */
+    char first_rejected_why[160];
+};
+
+struct workload;
+/* Opens the scenario's source. A trace that is missing, empty, binary or without one usable row in
+ * its first 16 MiB is -KVF_ERR_USAGE. Reads no further than the first usable row. */
+int workload_open(struct workload **out, const struct scenario *s, struct err *e);
+void workload_close(struct workload *w); /* takes NULL */
+
+bool workload_open_loop(const struct workload *w);
+/* Users: how many it starts with (ops: 1); state for up to n users, kept once made. */
+uint64_t workload_users(const struct workload *w);
+void workload_grow_users(struct workload *w, uint64_t n);
+
+enum workload_next { WORKLOAD_REQUEST, WORKLOAD_END };
+/* The next request of a user (users), or the next row (open loop, user ignored). END: this user has
+ * had its share of max_requests, or the source is at its end. Only fills fields, never arrival_ns
+ * for users. *r keeps its ids buffer. */
+enum workload_next workload_next(struct workload *w, uint64_t user, struct request *r);
+/* Before the first request of a user: a uniform part of its first think time. Then its think times
+ * (drawn, +-20 %). 0 for ops and for traces run closed. */
+uint64_t workload_first_delay_ns(struct workload *w, uint64_t user);
+uint64_t workload_think_ns(struct workload *w, uint64_t user);
+
+/* phase decode: entries written per user before the clock, and their sizes. */
+enum { WORKLOAD_STORED_PER_USER = 10 };
+uint64_t workload_stored_tokens(struct workload *w, uint64_t user, uint32_t index);
+
+/* Rows so far (all zero for synthetic). */
+const struct workload_rows *workload_rows(const struct workload *w);
+
+#endif

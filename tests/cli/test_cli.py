@@ -1,0 +1,555 @@
+#!/usr/bin/env python3
+"""The command line without a run: help, usage errors, models, check, probe, history, show, schema."""
+import csv
+import io
+import json
+import os
+import re
+import sqlite3
+
+from tap import SOURCE, case, database, finish, home, main, run, scratch, spawn
+
+COMMANDS = ["run", "check", "models", "probe", "history", "show", "schema", "help"]
+
+HELP = """\
+usage: kvfall COMMAND [ARGUMENT]... [--OPTION]...
+
+Benchmarks tiered LLM KV caches: serving workloads on a real GPU, CPU and NVMe
+hierarchy, with every interval of every run kept in SQLite.
+
+Commands:
+  run       run a scenario, or the built-in quickstart, and print its summary
+  check     print what a scenario means and what it will take, without running it
+  models    list models, or show how a working set falls over the tiers
+  probe     show what this machine offers: memory, CPUs, GPU, devices
+  history   list the runs of the database, newest first
+  show      print the summary of a stored run, the latest unless told
+  schema    print the schema of the database as SQL
+  help      explain a command
+
+Options:
+  --help     print this, or with a command what it takes
+  --version  print version, compiler, libraries and features
+
+Every command knows --help, --ascii and --no-color. The manual is kvfall(1).
+"""
+
+# The design's short forms and the keys that they set.
+SHORT_FORMS = {
+    "model": ("model", "qwen3-8b", "preset: qwen3-8b"),
+    "users": ("workload.users", "7", "users: 7"),
+    "seed": ("seed", "99", "seed: 99"),
+    "gpu": ("tiers.gpu.capacity", "3GiB", "capacity: 3GiB"),
+    "cpu": ("tiers.cpu.capacity", "5GiB", "capacity: 5GiB"),
+    "nvme": ("tiers.nvme.capacity", "6GiB", "capacity: 6GiB"),
+    "generation": ("compute.mode", "fast", "mode: fast"),
+    "max-requests": ("run.max_requests", "123", "max_requests: 123"),
+    "duration": ("run.duration", "90s", "duration: 90s"),
+    "cache-dir": ("tiers.nvme.path", None, None),
+    "dataset": ("workload.path", None, None),
+    "autoscaler": ("autoscaler.mode", None, None),
+    "profile": ("assess.profile", None, None),
+    "rag": ("workload.rag.documents", None, None),
+    "rate": ("workload.arrival.rate", None, None),
+    "trials": ("run.trials", None, None),
+}
+
+# Bytes of KV cache a token takes, from the models' published configurations.
+PUBLISHED = {
+    "tiny-1b": 24576, "qwen3-0.6b": 114688, "qwen3-8b": 147456, "qwen3-14b": 163840, "qwen3-32b": 262144,
+    "qwen3-32b-awq": 262144, "qwen3-30b-a3b": 98304, "qwen3-235b-a22b": 192512, "mistral-7b": 131072,
+    "llama2-7b": 524288, "llama2-13b": 819200, "llama3.1-8b": 131072, "llama3.1-70b-instruct": 327680,
+    "llama3.1-405b": 516096, "llama3.2-1b": 32768, "llama3.2-3b": 114688, "deepseek-v3": 70272, "kimi-k2": 70272,
+    "glm-4.5": 376832, "gpt-oss-20b": 49152, "gpt-oss-120b": 73728, "llama4-scout": 196608,
+}
+
+SMALL = """\
+name: small
+model: llama3.1-8b
+tiers: {gpu: {capacity: 2GiB, backend: emulated}, cpu: {capacity: 64MiB}}
+workload: {users: 4}
+"""
+
+
+def usage_error(args, sentence, **options):
+    got = run(args, **options)
+    assert (got.rc, got.stdout) == (2, ""), got
+    assert got.stderr == "kvfall: %s\n" % sentence, got
+
+
+def created():
+    """Files that stand in the case's home now."""
+    return sorted(os.path.join(folder, name) for folder, _, names in os.walk(home()) for name in names)
+
+
+def check_text(text, *options):
+    return run(["check", "-", *options], input=text)
+
+
+def configuration(output):
+    """The part of `check` that is the configuration."""
+    return "".join(line + "\n" for line in output.splitlines() if not line.startswith("#"))
+
+
+# Help and usage. ----------------------------------------------------------------------------------
+
+
+@case("--help is the page it is")
+def _():
+    assert run(["--help"]) == (0, HELP, "")
+    assert run(["help"]) == (0, HELP, "")
+    assert run(["--ascii", "--help"]) == (0, HELP, "")
+
+
+@case("without a command the same page is a usage error")
+def _():
+    assert run([]) == (2, "", HELP)
+    assert run(["--no-color"]) == (2, "", HELP)
+
+
+@case("--version names version, compiler and features")
+def _():
+    got = run(["--version"])
+    lines = got.stdout.splitlines()
+    assert got.rc == 0 and re.fullmatch(r"kvfall \d+\.\d+\.\d+", lines[0]), got
+    facts = dict(line.split(None, 1) for line in lines[1:])
+    assert set(facts) == {"compiler", "flags", "libraries", "cuda", "sanitizer", "coverage"}, got
+    assert re.match(r"on|off: .+", facts["cuda"]), got
+
+
+@case("COMMAND --help and help COMMAND agree, and name the command's arguments")
+def _():
+    for command in COMMANDS:
+        got = run([command, "--help"])
+        assert got.rc == 0 and got.stdout.startswith("usage: kvfall %s" % command), got
+        assert run(["help", command]) == got
+        assert "--ascii" in got.stdout and "--no-color" in got.stdout, got
+
+
+@case("an unknown command names the nearest and exits 2")
+def _():
+    usage_error(["rum"], 'there is no command "rum"; did you mean "run"?')
+    usage_error(["histroy", "--limit", "3"], 'there is no command "histroy"; did you mean "history"?')
+    usage_error(["frobnicate"], 'there is no command "frobnicate"; `kvfall --help` lists them')
+    usage_error(["help", "chekc"], 'there is no command "chekc"; did you mean "check"?')
+    usage_error(["-v"], "kvfall itself has no option -v; it takes --help, --version, or a command")
+
+
+@case("commands of later builds are unknown here")
+def _():
+    for command in ("suite", "sweep", "validate", "watch", "compare", "export", "sql", "prune"):
+        got = run([command])
+        assert got.rc == 2 and 'there is no command "%s"' % command in got.stderr, got
+
+
+@case("an unknown option names the nearest and exits 2")
+def _():
+    usage_error(["run", "--userz", "3"], "run has no option --userz; did you mean --users?")
+    usage_error(["run", "--headles"], "run has no option --headles; did you mean --headless?")
+    usage_error(["show", "--qqqqqq=1"], "show has no option --qqqqqq; `kvfall help show` lists them")
+    usage_error(["history", "-n", "3"],
+                'options have two dashes and a name, here "-n"; `kvfall help history` lists them')
+
+
+@case("options without their value, with one too many, twice the argument")
+def _():
+    usage_error(["run", "--users"], "--users needs a value: --users N")
+    usage_error(["run", "--headless=yes"], "--headless takes no value")
+    usage_error(["run", "a.yaml", "b.yaml"], 'run takes 1 argument at most, "b.yaml" is one too many')
+    usage_error(["schema", "x"], 'schema takes no argument, here "x"')
+    usage_error(["check", "-", "--set", "users"],
+                '--set needs KEY=VALUE, such as --set workload.users=20, not "users"')
+    usage_error(["history", "--limit", "few"],
+                '--limit is a whole number from 0 to 9223372036854775807, not "few"')
+    usage_error(["check"], "check needs a scenario: `kvfall check FILE`, or - for standard input")
+
+
+@case("what this build does not have is refused, never ignored")
+def _():
+    usage_error(["run", "--fit"], "--fit: not available in this build")
+    usage_error(["run", "--metrics", "localhost:9"], "--metrics: not available in this build")
+    usage_error(["probe", "--calibrate"], "--calibrate: not available in this build")
+    for option, value in (("--autoscaler", "qos"), ("--rag", "10"), ("--trials", "3")):
+        got = check_text(SMALL, option, value)
+        assert got.rc == 2 and "not available in this build" in got.stderr, got
+        assert option in got.stderr, got
+
+
+@case("the options of the manual are those of the program")
+def _():
+    text = (SOURCE / "man/kvfall.1").read_text().replace("\\-", "-")
+    manual = set(re.findall(r"\bFl -([a-z-]+)", text)) - {"name"}
+    program = {"version"}
+    for command in COMMANDS:
+        program |= set(re.findall(r"^  --([a-z-]+)", run(["help", command]).stdout, re.MULTILINE))
+    assert manual == program - {"name"}, (manual - program, program - manual)
+
+
+@case("output that cannot be written is exit 1 with a sentence")
+def _():
+    with open("/dev/full", "w") as full:
+        got = finish(spawn(["models"], stdout=full))
+    assert got.rc == 1 and "No space left on device" in got.stderr, got
+    got = run(["-c", 'exec "$0" models >&-', os.environ.get("KVFALL") or SOURCE / "kvfall"], program="/bin/sh")
+    assert got.rc == 1 and got.stderr.startswith("kvfall: not everything could be written"), got
+
+
+# Models. ------------------------------------------------------------------------------------------
+
+
+@case("bytes per token are the published ones")
+def _():
+    got = run(["models"])
+    assert got.rc == 0, got
+    table = {}
+    for line in got.stdout.splitlines()[1:]:
+        words = line.split()
+        table[words[0]] = int(words[5].replace(",", ""))
+    for name, size in PUBLISHED.items():
+        assert table.get(name) == size, (name, size, table.get(name))
+
+
+@case("a model by its name: geometry and contexts")
+def _():
+    got = run(["models", "llama3.1-70b-instruct"])
+    # 80 layers x 2 x 8 heads x 128 x 2 B = 327,680 B; x 8,192 = 2.5 GiB
+    assert got == (0, """\
+model             llama3.1-70b-instruct
+geometry          80 layers, 8 KV heads of 128, bf16
+per token         327,680 B
+1024 tokens       320 MiB (335,544,320 B)
+8192 tokens       2.50 GiB (2,684,354,560 B)
+32768 tokens      10.0 GiB (10,737,418,240 B)
+131072 tokens     40.0 GiB (42,949,672,960 B)
+""", ""), got
+
+
+@case("the working set falls over the tiers of a scenario, whole contexts at a time")
+def _():
+    path = home() / "work/three.yaml"
+    path.write_text("name: three\nmodel: tiny-1b\ntiers: {gpu: {capacity: 2GiB, backend: emulated}, "
+                    "cpu: {capacity: 64MiB}, nvme: {capacity: 3GiB}}\n")
+    got = run(["models", "llama3.1-8b", "three.yaml", "--users", "40", "--context", "8192"])
+    # 1 GiB a context; usable: 0.8 x 2 GiB holds 1, 0.8 x 64 MiB none, 3 GiB of nvme 3; 36 are left.
+    assert got == (0, """\
+model             llama3.1-8b
+geometry          32 layers, 8 KV heads of 128, bf16
+per token         131,072 B
+8192 tokens       1.00 GiB (1,073,741,824 B)
+working set       40 users x 1.00 GiB = 40.0 GiB
+tiers of          three.yaml
+
+tier         usable          users        bytes
+gpu        1.60 GiB              1     1.00 GiB
+cpu        51.2 MiB              0          0 B
+nvme       3.00 GiB              3     3.00 GiB
+none                            36     36.0 GiB
+
+36 of 40 contexts (36.0 GiB) fit into no tier: they are evicted and computed again.
+""", ""), got
+
+
+@case("MLA latents, sliding windows, dtypes and ranks are in the figures")
+def _():
+    def size(args):
+        got = run(args)
+        assert got.rc == 0, got
+        return int(re.search(r"^1000 tokens .*\(([\d,]+) B\)", got.stdout, re.MULTILINE).group(1).replace(",", ""))
+
+    # 61 x (512 + 64) x 2 B x 1000
+    assert size(["models", "deepseek-v3", "--context", "1000"]) == 70272000
+    # 12 full layers of 1000 tokens, 12 of the last 128, each 2 x 8 x 64 x 2 B
+    assert size(["models", "gpt-oss-20b", "--context", "1000"]) == 12 * (1000 + 128) * 2048
+    path = home() / "work/fp8.yaml"
+    path.write_text("model: {preset: llama3.1-8b, dtype: fp8}\ntensor_parallel: 2\ntiers: {cpu: {capacity: 64MiB}}\n")
+    assert size(["models", "llama3.1-8b", "fp8.yaml", "--context", "1000"]) == 131072 * 1000 // 4
+
+
+@case("an unknown model names the nearest and exits 2")
+def _():
+    usage_error(["models", "lama3.1-8b"], 'there is no model "lama3.1-8b"; did you mean "llama3.1-8b"?')
+    usage_error(["models", "%%%"], 'there is no model "%%%"; `kvfall models` lists them')
+    usage_error(["models", "--users", "3"], "name the model: `kvfall models NAME --users N --context TOKENS`")
+
+
+# Check. -------------------------------------------------------------------------------------------
+
+
+@case("check prints a configuration that loads back to itself")
+def _():
+    first = check_text(SMALL)
+    assert first.rc == 0 and first.stderr == "", first
+    assert "name: small\n" in first.stdout and "users: 4\n" in first.stdout, first
+    second = check_text(first.stdout)
+    assert second.rc == 0, second
+    assert configuration(second.stdout) == configuration(first.stdout), second
+    assert created() == [], created()
+
+
+@case("check tells unused keys and the memory it will take, as comments")
+def _():
+    got = check_text(SMALL + "cache: {block_tokens: 32}\n")
+    comments = [line for line in got.stdout.splitlines() if line.startswith("#")]
+    assert got.rc == 0 and any("cache.block_tokens" in line for line in comments), got
+    assert any("cpu tier" in line and "MiB" in line for line in comments), got
+    assert not re.search(r"^[^#\n]*cache\.block_tokens", got.stdout, re.MULTILINE), got
+
+
+@case("every configuration shipped is accepted")
+def _():
+    paths = sorted((SOURCE / "configs").glob("*.yaml"))
+    assert len(paths) >= 7, paths
+    for path in paths:
+        trace = scratch() / "trace"
+        trace.write_text('{"timestamp": 0, "input_length": 512, "output_length": 1, "hash_ids": [1]}\n')
+        got = run(["check", path, "--force", "--dataset", trace, "--cache-dir", "."])
+        assert got.rc == 0, got
+
+
+@case("short forms are the keys that they stand for")
+def _():
+    page = run(["run", "--help"]).stdout
+    for option, (key, value, line) in SHORT_FORMS.items():
+        assert re.search(r"^  --%s .*\(%s\)$" % (option, re.escape(key)), page, re.MULTILINE), (option, page)
+        if value:
+            by_option, by_key = check_text(SMALL, "--%s" % option, value), check_text(SMALL, "--set", "%s=%s" % (key, value))
+            assert by_option.rc == 0 and by_option.stdout == by_key.stdout, by_option
+            assert configuration(by_option.stdout) != configuration(check_text(SMALL).stdout), by_option
+    got = check_text(SMALL, "--duration=90s", "--users", "7", "--users=8")
+    assert "  duration: 90s\n" in got.stdout and "  users: 8\n" in got.stdout, got
+
+
+@case("a path may hold what YAML holds for special")
+def _():
+    folder = home() / "work" / "it's: [odd] #1"
+    folder.mkdir()
+    got = check_text(SMALL, "--nvme", "8MiB", "--cache-dir", folder)
+    assert got.rc == 0, got
+    again = check_text(got.stdout)
+    assert again.rc == 0 and configuration(again.stdout) == configuration(got.stdout), again
+
+
+@case("a bad scenario: every error at its place, exit 2, nothing created")
+def _():
+    bad = {
+        "model: llama3.1-8b\ntiers: {cpu: {capacity: 64MiB}}\nusers: 3\n": [(3, 1, "users")],
+        "model: lama3.1-8b\ntiers: {cpu: {capacity: 64MiB}}\n": [(1, 8, "model")],
+        "model: llama3.1-8b\nmodel: tiny-1b\ntiers: {cpu: {capacity: 64MiB}}\n": [(2, 1, "model")],
+        SMALL + "run: {duration: fast, warmup: -1s}\n": [(5, 17, "run.duration"), (5, 31, "run.warmup")],
+        SMALL + "cache: {headroom: 1.5}\n": [(5, 19, "cache.headroom")],
+        SMALL + "seed: [1]\n": [(5, 7, "seed")],
+    }
+    for text, places in bad.items():
+        path = home() / "work/bad.yaml"
+        path.write_text(text)
+        for args in (["check", "bad.yaml"], ["run", "--headless", "bad.yaml"]):
+            got = run(args)
+            assert (got.rc, got.stdout) == (2, ""), got
+            found = re.findall(r"^bad\.yaml:(\d+):(\d+): ([\w.]+): \S", got.stderr, re.MULTILINE)
+            assert found == [(str(line), str(column), key) for line, column, key in places], (text, got)
+            word = "error" if len(places) == 1 else "errors"
+            assert got.stderr.splitlines()[-1] == "kvfall: bad.yaml cannot be used, %d %s" % (len(places), word), got
+        path.unlink()
+    assert created() == [], created()
+
+
+@case("what is no YAML at all, or too much of it, is an error")
+def _():
+    aliases = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+        "%s: &%s [%s]\n" % (b, b, ", ".join(["*" + a] * 9)) for a, b in zip("abcdefgh", "bcdefghi"))
+    for number, content in enumerate([b"", b"a: [1, 2\n", b"\x00\x01\x02\xff" * 50, b"name: a\x00b\n", b"- 1\n",
+                                      aliases.encode(), b"{" * 5000, b"model: \xff\xfe\n"]):
+        path = home() / "work" / ("odd%d.yaml" % number)
+        path.write_bytes(content)
+        got = run(["check", path.name], timeout=20)
+        assert got.rc == 2 and got.stderr.startswith(path.name + ":"), (content[:40], got)
+        path.unlink()
+    got = run(["check", "absent.yaml"])
+    assert got.rc == 2 and "absent.yaml" in got.stderr and "No such file" in got.stderr, got
+    got = run(["check", "."])
+    assert got.rc == 2 and got.stderr, got
+    assert created() == [], created()
+
+
+@case("settings on the command line are judged like the file")
+def _():
+    got = check_text(SMALL, "--set", "workload.userz=3")
+    assert got.rc == 2 and "workload.users" in got.stderr and "--set" in got.stderr, got
+    got = check_text(SMALL, "--users", "many")
+    assert got.rc == 2 and "--users" in got.stderr, got
+
+
+@case("check looks at the cache path: absent, a file, a system directory")
+def _():
+    (home() / "work/file").write_text("")
+    for path in ("absent", "file", "/proc", "/etc"):
+        got = check_text(SMALL, "--nvme", "8MiB", "--cache-dir", path)
+        assert got.rc == 2 and path in got.stderr and got.stderr.startswith("kvfall: "), got
+
+
+@case("more than there is: refused with its arithmetic, or forced")
+def _():
+    got = check_text(SMALL, "--nvme", "900TiB")
+    assert got.rc == 2 and "900 TiB" in got.stderr and "free" in got.stderr and "--force" in got.stderr, got
+    assert check_text(SMALL, "--nvme", "900TiB", "--force").rc == 0
+
+
+@case("check --keys prints one key a line")
+def _():
+    got = run(["check", "--keys"])
+    keys = got.stdout.splitlines()
+    assert got.rc == 0 and len(keys) == len(set(keys)) > 80, got
+    assert {key for key, _, _ in SHORT_FORMS.values()} <= set(keys), got
+    assert all(re.fullmatch(r"[a-z0-9_.\[\]]+", key) for key in keys), got
+
+
+# Probe. -------------------------------------------------------------------------------------------
+
+
+@case("probe tells host, memory and the device under a path")
+def _():
+    got = run(["probe", "/dev/shm", "."])
+    facts = re.findall(r"^( *[a-zA-Z/ ]+?)  +(\S.*)$", got.stdout, re.MULTILINE)
+    names = [name.strip() for name, _ in facts]
+    assert got.rc == 0, got
+    for name in ("host", "kernel", "cpus", "memory", "gpu"):
+        assert names.count(name) == 1, (name, got)
+    for name in ("path", "file system", "device", "direct I/O", "free"):
+        assert names.count(name) == 2, (name, got)
+    assert created() == [], created()
+
+
+@case("probe of a path that is not there is exit 2, the others are told")
+def _():
+    got = run(["probe", "absent", "."])
+    assert got.rc == 2 and got.stderr == "kvfall: absent cannot be probed: No such file or directory\n", got
+    assert "file system" in got.stdout, got
+
+
+# History. -----------------------------------------------------------------------------------------
+
+
+def stored():
+    """A database of two runs, made from the schema that the program prints."""
+    path = database()
+    path.parent.mkdir(parents=True)
+    with sqlite3.connect(path) as db:
+        db.executescript(run(["schema"]).stdout)
+        runs = [(1, "first, \"quoted\"", "tiny-1b", "completed", 1700000000.0, 1700000060.0),
+                (2, "second", "llama3.1-8b", "failed", 1700003600.0, 1700003610.0)]
+        for number, name, model, status, start, end in runs:
+            db.execute("INSERT INTO runs (run_id, uuid, name, model, mode, seed, status, started_at, ended_at, host, "
+                       "bottleneck) VALUES (?, ?, ?, ?, 'real', 42, ?, ?, ?, 'lab1', 'none stands out')",
+                       (number, "%08d-0000-4000-8000-000000000000" % number, name, model, status, start, end))
+        results = [("throughput_tok_s", 1240.5, "tok/s"), ("storage_throughput_tok_s", 312.25, "tok/s"),
+                   ("e2e_p95_ms", 120, "ms"), ("nvme_read_p95_ms", None, "ms"), ("hit_ratio", 0.931, "")]
+        for number, result in enumerate(results):
+            db.execute("INSERT INTO results (run_id, n, metric, value, unit, samples) VALUES (1, ?, ?, ?, ?, 100)",
+                       (number, *result))
+    return path
+
+
+@case("an empty history says so, creates nothing, exit 0")
+def _():
+    assert run(["history"]) == (0, "no runs yet in %s\n" % database(), "")
+    assert json.loads(run(["history", "--json"]).stdout) == []
+    got = run(["show"])
+    assert got.rc == 2 and str(database()) in got.stderr, got
+    assert created() == [], created()
+
+
+@case("history lists the newest first")
+def _():
+    stored()
+    got = run(["history"])
+    lines = got.stdout.splitlines()
+    assert got.rc == 0 and len(lines) == 3, got
+    assert lines[1].split()[:5] == ["2", "2023-11-14", "23:13", "failed", "second"], got
+    assert lines[2].rstrip().endswith("1.24k       312    120 ms        --   93.1 %"), got
+    assert lines[1].count("--") == 5, got
+    assert len({len(line) for line in lines}) == 1, got
+
+
+@case("history filters by name, model, status and number")
+def _():
+    stored()
+
+    def ids(*options):
+        got = run(["history", "--json", *options])
+        assert got.rc == 0, got
+        return [row["run_id"] for row in json.loads(got.stdout)]
+
+    assert ids() == [2, 1]
+    assert ids("--limit", "1") == [2]
+    assert ids("--limit", "0") == [2, 1]
+    assert ids("--name", "first%") == [1]
+    assert ids("--model", "llama%") == [2]
+    assert ids("--status", "failed") == [2]
+    assert ids("--name", "nobody") == []
+    assert run(["history", "--name", "nobody"]).stdout == "no run in %s matches\n" % database()
+    usage_error(["history", "--status", "done"],
+                '--status is running, completed, interrupted, failed or crashed, not "done"')
+    usage_error(["history", "--json", "--csv"], "--json and --csv exclude each other; choose one")
+
+
+@case("history as JSON and CSV: every digit, missing is null or empty")
+def _():
+    stored()
+    row = json.loads(run(["history", "--json"]).stdout)[1]
+    assert row["started_at"] == "2023-11-14T22:13:20Z" and row["throughput_tok_s"] == 1240.5, row
+    assert row["nvme_read_p95_ms"] is None and row["name"] == 'first, "quoted"', row
+    rows = list(csv.DictReader(io.StringIO(run(["history", "--csv"]).stdout)))
+    assert list(rows[1]) == list(row), rows
+    assert rows[1]["name"] == 'first, "quoted"' and rows[1]["nvme_read_p95_ms"] == "", rows
+    assert float(rows[1]["storage_throughput_tok_s"]) == 312.25, rows
+
+
+@case("show finds a run by id, latest, UUID and name")
+def _():
+    stored()
+    for ref, status in (("1", "COMPLETED"), ("latest", "FAILED"), ("latest~1", "COMPLETED"), ("00000001", "COMPLETED"),
+                        ("second", "FAILED")):
+        got = run(["show", ref])
+        assert got.rc == 0 and got.stdout.startswith(status), (ref, got)
+        assert got.stdout.endswith("\nBottleneck: none stands out\n"), got
+    assert run(["show"]).stdout == run(["show", "2"]).stdout
+    for ref in ("77", "nobody"):
+        got = run(["show", ref])
+        assert got.rc == 2 and got.stdout == "" and ref in got.stderr, got
+
+
+@case("show --json gives the stored values under the stored names")
+def _():
+    stored()
+    summary = json.loads(run(["show", "1", "--json"]).stdout)
+    assert set(summary) == {"run", "results", "tiers", "qos", "decisions", "criteria", "events"}, summary
+    assert summary["run"]["status"] == "completed" and summary["run"]["started_at"] == "2023-11-14T22:13:20.000Z", summary
+    assert summary["results"]["throughput_tok_s"] == {"value": 1240.5, "unit": "tok/s"}, summary
+    assert summary["results"]["nvme_read_p95_ms"] == {"value": None, "unit": "ms"}, summary
+
+
+@case("--db and $KVFALL_DB name the database; no database is a sentence")
+def _():
+    path = stored()
+    other = home() / "other.db"
+    path.rename(other)
+    assert "second" in run(["history", "--db", other]).stdout
+    assert "second" in run(["history"], env={"KVFALL_DB": other}).stdout
+    other.write_bytes(b"this is not a database, whatever its name says" * 40)
+    for args in (["history", "--db", other], ["show", "--db", other]):
+        got = run(args)
+        assert got.rc in (1, 2) and got.stdout == "" and got.stderr.startswith("kvfall: "), got
+        assert "other.db" in got.stderr, got
+
+
+@case("names from outside cannot steer the terminal")
+def _():
+    with sqlite3.connect(stored()) as db:
+        db.execute("UPDATE runs SET name = ? WHERE run_id = 2", ("\x1b[2Jcaf\u00e9",))
+    assert "  ?[2Jcaf\u00e9  " in run(["history"]).stdout
+    assert "  ?[2Jcaf?  " in run(["history", "--ascii"]).stdout
+    assert "?[2Jcaf?" in run(["show", "--ascii"]).stdout
+    assert "?[2Jcaf?" in run(["show"], env={"LC_ALL": "C"}).stdout
+
+
+main()

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""The floors of the house: who may include whom."""
+import os
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from tap import SOURCE, case, main
+
+FLOORS = [["base"], ["metrics", "record", "model", "probe"], ["tier", "scenario"], ["cache", "workload"],
+          ["engine"], ["store", "report"], ["cli"]]
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+EXCEPTIONS = {("tier", "scenario"), ("scenario", "model")}  # the second goes down a floor anyway
+# Rooms whose members stand side by side and know nothing of each other. A member's files carry its
+# name as a word: nvme.c, nvme_ring.c, policy_lru.c.
+MEMBERS = {
+    "tier": ["memory", "nvme", "cuda", "emulated"],
+    "workload": ["synthetic", "mooncake", "azure", "burstgpt", "sharegpt", "agentic", "ops"],
+    "cache": ["lru", "fifo", "clock", "lfu", "slru", "2q", "twoq", "arc", "s3fifo", "sieve", "gdsf", "ttl",
+              "priority", "belady"],
+    "report": ["text", "json", "csv", "html"],
+    "ui": ["overview", "tiers", "latency", "queue", "autoscaler", "system", "requests", "log", "help"],
+}
+UI_READS = {"ui", "base", "record"}
+# Libraries that are the business of one room.
+LIBRARIES = {"sqlite3.h": "store", "yaml.h": "scenario", "libaio.h": "tier"}
+CURSES = re.compile(r"(n?curses[a-z]*|ncursesw?/.*|panel|menu|form|term)\.h$")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def project_files():
+    for top in ("src", "ui"):
+        for suffix in ("*.c", "*.h", "*.cu"):
+            yield from sorted((SOURCE / top).rglob(suffix))
+
+
+def room_of(path):
+    """The room of a file below the source directory: "ui", or the folder under src/."""
+    parts = path.relative_to(SOURCE).parts
+    return "ui" if parts[0] == "ui" else parts[1] if len(parts) > 2 else ""
+
+
+def member_of(room, path):
+    words = path.stem.split("_")
+    found = [name for name in MEMBERS.get(room, []) if name in words]
+    return found[0] if len(found) == 1 else None
+
+
+def resolve(path, name):
+    """The project file an include names, or None."""
+    for folder in (SOURCE / "src", SOURCE, path.parent):
+        target = pathlib.Path(os.path.normpath(folder / name))
+        if target.is_file() and SOURCE in target.parents:
+            return target
+    return None
+
+
+def includes():
+    """(file, room, bracket, name, target file or None) for every include of the project."""
+    for path in project_files():
+        text = re.sub(r"/\*.*?\*/", " ", path.read_text(errors="replace"), flags=re.DOTALL)
+        for bracket, name in INCLUDE.findall(text):
+            yield path, room_of(path), bracket, name, resolve(path, name) if bracket == '"' else None
+
+
+def allowed(room, other):
+    if room == other or (room == "cli" and other == "ui"):
+        return True
+    if room == "ui":
+        return other in UI_READS
+    if other not in FLOOR or room not in FLOOR:
+        return False
+    return FLOOR[other] < FLOOR[room] or (room, other) in EXCEPTIONS
+
+
+def expect_none(found, rule):
+    assert not found, "%s:\n%s" % (rule, "\n".join(sorted(set(found))))
+
+
+def edge(path, name):
+    return "  %s includes %s" % (path.relative_to(SOURCE), name)
+
+
+@case("every file stands in a room of the house")
+def _():
+    known = set(FLOOR) | {"ui"}
+    expect_none(["  %s" % path.relative_to(SOURCE) for path in project_files() if room_of(path) not in known],
+                "the rooms under src/ are %s" % ", ".join(sorted(FLOOR)))
+
+
+@case("includes of the project name files that are there")
+def _():
+    expect_none([edge(path, name) for path, _, bracket, name, target in includes()
+                 if bracket == '"' and not target and name != "config.h"],
+                "paths are relative to src/; system headers stand in <>")
+
+
+@case("a file includes lower floors only, and no sibling folder")
+def _():
+    expect_none([edge(path, name) for path, room, _, name, target in includes()
+                 if target and room_of(target) in FLOOR and room in FLOOR and not allowed(room, room_of(target))],
+                "floors, lowest first: %s" % "; ".join(", ".join(rooms) for rooms in FLOORS))
+
+
+@case("ui includes base and record alone, and only cli includes ui")
+def _():
+    expect_none([edge(path, name) for path, room, _, name, target in includes()
+                 if target and "ui" in (room, room_of(target)) and not allowed(room, room_of(target))],
+                "the screen is handed a snapshot provider and a command queue")
+
+
+@case("no backend, source, policy, sink or panel includes its sibling")
+def _():
+    found = []
+    for path, room, _, name, target in includes():
+        if target and room_of(target) == room:
+            own, other = member_of(room, path), member_of(room, target)
+            if own and other and own != other:
+                found.append(edge(path, name))
+    expect_none(found, "members of a room know nothing of each other")
+
+
+@case("curses is included by ui/term.c alone")
+def _():
+    expect_none([edge(path, name) for path, room, bracket, name, _ in includes()
+                 if bracket == "<" and CURSES.match(name) and path != SOURCE / "ui/term.c"],
+                "term.c is the only file that knows curses")
+
+
+@case("SQLite, libyaml and libaio are each the business of one room")
+def _():
+    expect_none([edge(path, name) for path, room, _, name, _ in includes()
+                 if name in LIBRARIES and room != LIBRARIES[name]],
+                "; ".join("%s: %s" % pair for pair in LIBRARIES.items()))
+
+
+@case("config.h is included by .c files alone")
+def _():
+    expect_none([edge(path, name) for path, _, _, name, _ in includes()
+                 if name == "config.h" and path.suffix == ".h"], "headers do not depend on the build")
+
+
+@case("a file includes its own header first")
+def _():
+    first = {}
+    for path, _, _, name, target in includes():
+        if name != "config.h":
+            first.setdefault(path, target)
+    expect_none([edge(path, "%s late or not at all" % path.with_suffix(".h").name) for path, target in first.items()
+                 if path.suffix == ".c" and path.with_suffix(".h").is_file() and target != path.with_suffix(".h")],
+                "so that every header is complete in itself")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""The manual agrees with the program: commands, scenario keys, tables, example queries."""
+import contextlib
+import pathlib
+import re
+import sqlite3
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from tap import SOURCE, case, database, main, need_tool, run
+
+PAGES = ["kvfall.1", "kvfall-scenario.5", "kvfall-history.5"]
+QUERIES_A_TABLE = 2
+
+
+def page(name):
+    """The source of a page as plain words: the escapes that occur inside names are undone."""
+    path = SOURCE / "man" / name
+    assert path.is_file(), "man/%s is not there" % name
+    text = path.read_text()
+    for escape, plain in ((r"\-", "-"), (r"\&", ""), (r"\_", "_"), (r"\(aq", "'"), (r"\(dq", '"'), (r"\(ti", "~"),
+                          (r"\e", "\\")):
+        text = text.replace(escape, plain)
+    return re.sub(r"\\f(\[[^]]*\]|\([^ ]{2}|.)", "", text)
+
+
+def missing(words, text):
+    """The words that do not stand in the text by themselves."""
+    return [word for word in words if not re.search(r"(?<![\w.-])%s(?![\w\[-])" % re.escape(word), text)]
+
+
+def small_run():
+    """A run of a few requests on an emulated tier; returns where its database is."""
+    got = run(["run", "--headless", "--model", "tiny-1b", "--users", "2", "--max-requests", "4",
+               "--gpu", "1GiB", "--cpu", "0", "--nvme", "0", "--set", "tiers.gpu.backend=emulated",
+               "--set", "run.warmup=0s", "--set", "run.duration=5s"])
+    assert got.rc == 0, got
+    assert database().is_file(), "no database at %s\n%s" % (database(), got)
+    return database()
+
+
+def schema(path):
+    """{table: [columns]} of a database."""
+    with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % path, uri=True)) as db:
+        names = [row[0] for row in db.execute(
+            "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'")]
+        return {name: [row[1] for row in db.execute('PRAGMA table_info("%s")' % name)] for name in names}
+
+
+def queries(text):
+    """The example queries of a page: statements in its literal blocks."""
+    found = []
+    for block in re.findall(r"^\.(?:Bd|EX|nf)\b[^\n]*\n(.*?)^\.(?:Ed|EE|fi)\b", text, re.MULTILINE | re.DOTALL):
+        for statement in re.split(r";[ \t]*\n", block + "\n"):
+            statement = re.sub(r"^(\.\w+.*|--.*)?\n", "", statement, flags=re.MULTILINE).strip()
+            if re.match(r"(SELECT|WITH)\b", statement, re.IGNORECASE):
+                found.append(statement)
+    return found
+
+
+for name in PAGES:
+    @case("%s is clean under mandoc -T lint" % name)
+    def _(name=name):
+        mandoc = need_tool("mandoc")
+        path = SOURCE / "man" / name
+        assert path.is_file(), "man/%s is not there" % name
+        got = subprocess.run([mandoc, "-T", "lint", "-W", "warning", str(path)], capture_output=True, text=True)
+        complaints = [line for line in (got.stdout + got.stderr).splitlines() if "outdated mandoc.db" not in line]
+        assert not complaints, "\n" + "\n".join(complaints)
+
+
+@case("every command of --help stands in kvfall(1)")
+def _():
+    got = run(["--help"])
+    assert got.rc == 0, got
+    section = re.search(r"^commands:?[^\n]*\n((?:[ \t]+\S[^\n]*\n)+)", got.stdout, re.IGNORECASE | re.MULTILINE)
+    assert section, "--help has no section Commands\n%s" % got
+    indent = min(len(line) - len(line.lstrip()) for line in section.group(1).splitlines())
+    commands = re.findall(r"^ {%d}(?:kvfall +)?([a-z]+)\b" % indent, section.group(1), re.MULTILINE)
+    assert {"run", "check", "models", "probe", "history", "show"} <= set(commands), commands
+    assert not missing(commands, page("kvfall.1")), missing(commands, page("kvfall.1"))
+
+
+@case("every long option of --help stands in kvfall(1)")
+def _():
+    text = page("kvfall.1")
+    options = set()
+    for command in ("", "run", "check", "models", "probe", "history", "show"):
+        got = run([command, "--help"] if command else ["--help"])
+        assert got.rc == 0, got
+        options |= set(re.findall(r"(?<![\w-])--([a-z][a-z-]+)", got.stdout))
+    assert options, "no option found"
+    # mdoc writes --name as ".Fl -name" or "Fl \-name", man as "--name".
+    absent = [option for option in sorted(options) if not re.search(r"(?<!\w)-{1,2}%s(?![\w-])" % option, text)]
+    assert not absent, absent
+
+
+@case("every scenario key stands in kvfall-scenario(5)")
+def _():
+    got = run(["check", "--keys"])
+    assert got.rc == 0, got
+    keys = got.stdout.split()
+    assert len(keys) > 80 and "tiers.nvme.io_size" in keys, got
+    absent = missing(keys, page("kvfall-scenario.5"))
+    assert not absent, "\n" + "\n".join(absent)
+
+
+@case("every table and column of the database stands in kvfall-history(5)")
+def _():
+    text = page("kvfall-history.5")
+    tables = schema(small_run())
+    assert "runs" in tables and "intervals" in tables, tables
+    absent = missing(sorted(tables), text)
+    absent += ["%s.%s" % (table, column) for table, columns in sorted(tables.items())
+               for column in missing(columns, text)]
+    assert not absent, "\n" + "\n".join(absent)
+
+
+@case("the example queries of kvfall-history(5) work, %d at least for every table" % QUERIES_A_TABLE)
+def _():
+    examples = queries(page("kvfall-history.5"))
+    path = small_run()
+    tables = schema(path)
+    with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % path, uri=True)) as db:
+        for statement in examples:
+            try:
+                bound = {name: 1 for name in re.findall(r":([a-z_]+)", statement)}
+                db.execute(statement, bound).fetchall()
+            except sqlite3.Error as error:
+                raise AssertionError("%s\n%s" % (error, statement)) from None
+    few = [table for table in sorted(tables)
+           if sum(1 for text in examples if re.search(r"\b%s\b" % table, text)) < QUERIES_A_TABLE]
+    assert not few, "fewer than %d queries for: %s" % (QUERIES_A_TABLE, ", ".join(few))
+
+
+main()

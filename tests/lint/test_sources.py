@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Makefile.am names every file there is, and nothing that is not there."""
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from tap import SOURCE, case, main
+
+FLOORS = ["base", "metrics", "record", "model", "probe", "tier", "scenario", "cache", "workload", "engine", "store",
+          "report", "cli"]
+
+
+def variables():
+    """The lists of Makefile.am: {name: [words]}."""
+    text = re.sub(r"\\\n", " ", (SOURCE / "Makefile.am").read_text())
+    found = {}
+    for name, operator, words in re.findall(r"^(\w+)[ \t]*(\+?=)[ \t]*(.*)$", text, re.MULTILINE):
+        found[name] = (found.get(name, []) if operator == "+=" else []) + words.split()
+    return found
+
+
+LISTS = variables()
+
+
+def present(*patterns):
+    return {str(path.relative_to(SOURCE)) for pattern in patterns for path in SOURCE.glob(pattern)}
+
+
+def compare(name, there):
+    listed = LISTS.get(name, [])
+    problems = ["add to %s: %s" % (name, path) for path in sorted(there - set(listed))]
+    problems += ["%s names %s, which is not there" % (name, path) for path in sorted(set(listed) - there)]
+    problems += ["%s names %s twice" % (name, path) for path in sorted(set(listed)) if listed.count(path) > 1]
+    assert not problems, "\n" + "\n".join(problems)
+
+
+for room in FLOORS:
+    @case("%s_sources is what stands in src/%s" % (room, room))
+    def _(room=room):
+        compare(room + "_sources", present("src/%s/*.[ch]" % room))
+
+
+@case("ui_sources is what stands in ui")
+def _():
+    compare("ui_sources", present("ui/*.[ch]"))
+
+
+@case("unit_tests is what stands in tests/unit")
+def _():
+    compare("unit_tests", {path[:-2] for path in present("tests/unit/test_*.c")})
+    compare("unit_helpers", present("tests/unit/*.[ch]") - present("tests/unit/test_*.c"))
+
+
+@case("script_tests is what stands in tests")
+def _():
+    compare("script_tests", present("tests/*/test_*.py"))
+
+
+@case("every module of the test scripts is listed")
+def _():
+    compare("test_modules", present("tests/cli/*.py", "tests/lint/*.py", "tests/tui/*.py") - present("tests/*/test_*.py"))
+
+
+@case("bench_programs and bench_scripts are what stands in tests/bench")
+def _():
+    compare("bench_programs", {path[:-2] for path in present("tests/bench/*.c")})
+    compare("bench_scripts", present("tests/bench/*.py", "tests/bench/*.sh"))
+
+
+@case("dist_man_MANS is what stands in man")
+def _():
+    compare("dist_man_MANS", present("man/*.[1-9]"))
+
+
+main()

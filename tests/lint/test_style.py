@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""What the house style can be held to by a machine."""
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from tap import SOURCE, Skip, case, main, need_tool
+
+LONGEST_FILE = 600
+CLANG_FORMAT = 14  # other versions format differently
+# In two parts, so that this file does not contain them.
+LEFT_OVER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b|\bnot (yet )?imple" r"mented|place" r"holder")
+TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'')
+
+# Not decodable, no-break, zero-width and direction-changing characters.
+INVISIBLE = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\xa0\\xad\\u200b-\\u200f\\u2028-\\u202f\\u2060-\\u206f\\ufeff\\ufffd]")
+
+
+def keep_lines(match):
+    return "\n" * match.group().count("\n")
+
+
+def files(*patterns):
+    return [path for pattern in patterns for path in sorted(SOURCE.glob(pattern)) if path.is_file()]
+
+
+def code():
+    return files("src/**/*.[ch]", "ui/**/*.[ch]")
+
+
+def all_code():
+    return code() + files("tests/unit/*.[ch]", "tests/bench/*.[ch]")
+
+
+def texts():
+    return all_code() + files("configs/*", "man/*", "tests/cli/*.py", "tests/bench/*.py", "README.md")
+
+
+def lines(paths):
+    """(file:line, line) of all files."""
+    for path in paths:
+        for number, line in enumerate(path.read_text(errors="surrogateescape").split("\n"), 1):
+            yield "%s:%d" % (path.relative_to(SOURCE), number), line
+
+
+def expect_none(found):
+    assert not found, "\n" + "\n".join(found)
+
+
+@case("no file of src or ui is longer than %d lines" % LONGEST_FILE)
+def _():
+    counts = [(path, len(path.read_bytes().splitlines())) for path in code()]
+    expect_none(["%s: %d lines" % (path.relative_to(SOURCE), count) for path, count in counts
+                 if count > LONGEST_FILE])
+
+
+@case("nothing is left for later")
+def _():
+    expect_none(["%s: %s" % (where, line.strip()) for where, line in lines(texts()) if LEFT_OVER.search(line)])
+
+
+@case("code is ASCII; other characters stand in strings and comments, and all are visible")
+def _():
+    found = []
+    for path in all_code():
+        text = path.read_text(errors="replace")
+        bare = re.sub(r"//[^\n]*|/\*.*?\*/", keep_lines, TOKEN.sub('""', text), flags=re.DOTALL)
+        for number, (line, code_of_it) in enumerate(zip(text.split("\n"), bare.split("\n")), 1):
+            if not code_of_it.isascii() or INVISIBLE.search(line):
+                found.append("%s:%d: %s" % (path.relative_to(SOURCE), number, ascii(line.strip())))
+    expect_none(found)
+
+
+@case("no tabs, no spaces at line ends, one newline at the end of a file")
+def _():
+    found = ["%s: %s" % (where, "tab" if "\t" in line else "space or CR at the end")
+             for where, line in lines(all_code()) if "\t" in line or line != line.rstrip()]
+    for path in texts():
+        text = path.read_bytes()
+        if not text.endswith(b"\n") or text.endswith(b"\n\n"):
+            found.append("%s: no newline or an empty line at the end" % path.relative_to(SOURCE))
+    expect_none(found)
+
+
+@case("a header is guarded by its own path")
+def _():
+    found = []
+    for path in files("src/**/*.h", "ui/**/*.h"):
+        inside = path.relative_to(SOURCE / "src") if path.parts[len(SOURCE.parts)] == "src" else path.relative_to(SOURCE)
+        guard = "KVF_" + re.sub(r"\W", "_", str(inside)).upper()
+        if not re.search(r"^#ifndef %s\n#define %s$" % (guard, guard), path.read_text(), re.MULTILINE):
+            found.append("%s: the guard should be %s" % (path.relative_to(SOURCE), guard))
+    expect_none(found)
+
+
+@case("nothing below cli ends the process")
+def _():
+    ends = re.compile(r"(?<![\w.>])(exit|_exit|_Exit|quick_exit)\s*\(")
+    expect_none(["%s: %s" % (where, line.strip()) for where, line in lines(code())
+                 if not where.startswith("src/cli/") and ends.search(TOKEN.sub("", line))
+                 and not line.lstrip().startswith(("*", "/*"))])
+
+
+@case("clang-format has nothing to change")
+def _():
+    tool = need_tool("clang-format")
+    version = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout
+    major = re.search(r"version (\d+)", version)
+    if not major or int(major.group(1)) != CLANG_FORMAT:
+        raise Skip("clang-format %d is the one whose layout counts, here is %s" % (CLANG_FORMAT, version.strip()))
+    got = subprocess.run([tool, "--dry-run"] + [str(path.relative_to(SOURCE)) for path in all_code()], cwd=SOURCE,
+                         capture_output=True, text=True)
+    expect_none(sorted(set(re.findall(r"^(\S+?):\d+:\d+: warning: code should be", got.stderr, re.MULTILINE))))
+
+
+if __name__ == "__main__":
+    main()

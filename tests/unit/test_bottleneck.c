@@ -1,0 +1,219 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "record/bottleneck.h"
+
+/* Nothing known but that a hundred requests were done. */
+static struct bottleneck_input unknown(void) {
+    struct bottleneck_input in = {
+        .e2e_ms = NAN,
+        .queue_ms = NAN,
+        .storage_ms = NAN,
+        .generation_ms = NAN,
+        .device_busy_ratio = NAN,
+        .misses_ratio = NAN,
+        .host_cpu_ratio = NAN,
+        .slots_ratio = NAN,
+        .requests = 100,
+    };
+    for (int t = 0; t < KVF_TIERS; t++) {
+        in.used_ratio[t] = NAN;
+        for (int d = 0; d < KVF_DIRS; d++) in.op_s[t][d] = in.device_s[t][d] = NAN;
+    }
+    return in;
+}
+
+static struct bottleneck_input means(double e2e, double queue, double storage, double generation) {
+    struct bottleneck_input in = unknown();
+    in.e2e_ms = e2e;
+    in.queue_ms = queue;
+    in.storage_ms = storage;
+    in.generation_ms = generation;
+    return in;
+}
+
+static void says(const struct bottleneck_input *in, const char *expected) {
+    char out[300];
+    assert_ptr_equal(bottleneck_sentence(in, out, sizeof out), out);
+    assert_string_equal(out, expected);
+}
+
+static void test_no_request(void **state) {
+    (void)state;
+    struct bottleneck_input in = unknown();
+    in.requests = 0;
+    says(&in, "no request was completed");
+    in.slots_ratio = 1;
+    in.slots = 256;
+    in.backlog = 4120;
+    says(&in, "no request was completed; 256 of 256 slots busy; 4.12k waiting");
+    in.e2e_ms = in.queue_ms = 5; /* of nobody */
+    says(&in, "no request was completed; 256 of 256 slots busy; 4.12k waiting");
+}
+
+static void test_missing_latency(void **state) {
+    (void)state;
+    struct bottleneck_input in = unknown();
+    says(&in, "none to be named: the end-to-end latency of 100 requests is missing");
+    in.requests = 1;
+    says(&in, "none to be named: the end-to-end latency of 1 request is missing");
+    in.e2e_ms = 0;
+    says(&in, "none to be named: the end-to-end latency of 1 request is 0");
+    in.e2e_ms = 400; /* the whole is known, no part of it */
+    says(&in, "none stands out: queue wait --, storage I/O --, generation --, the rest -- of 400 ms mean "
+              "end-to-end");
+}
+
+static void test_overload(void **state) {
+    (void)state;
+    struct bottleneck_input in = means(318000, 274000, 4000, 38000);
+    in.slots_ratio = 1;
+    in.slots = 256;
+    says(&in,
+         "queue wait 274 s of 318 s mean end-to-end (86 %): overload, not the disk; 256 of 256 slots busy; "
+         "service is 86 % generation");
+    in.slots = 0;
+    in.slots_ratio = 0.971;
+    in.generation_ms = 10000;
+    in.backlog = 17;
+    says(&in, "queue wait 274 s of 318 s mean end-to-end (86 %): overload, not the disk; slots 97 % busy; "
+              "17 waiting");
+    in = means(100, 50, NAN, NAN); /* exactly half, and nothing that acquits the disk */
+    says(&in, "queue wait 50.0 ms of 100 ms mean end-to-end (50 %): overload");
+}
+
+/* When the slots are held by the drive, the drive is not acquitted. */
+static void test_overload_by_disk(void **state) {
+    (void)state;
+    struct bottleneck_input in = means(318000, 274000, 43000, 0);
+    in.slots_ratio = 1;
+    in.slots = 256;
+    in.op_s[KVF_TIER_NVME][KVF_DIR_READ] = 710;
+    in.device_s[KVF_TIER_NVME][KVF_DIR_READ] = 660.3;
+    in.op_s[KVF_TIER_NVME][KVF_DIR_WRITE] = 200;
+    in.op_s[KVF_TIER_CPU][KVF_DIR_READ] = 90;
+    says(&in, "queue wait 274 s of 318 s mean end-to-end (86 %): overload; 256 of 256 slots busy; "
+              "service is 98 % storage: nvme reads, 71 % of storage time, 93 % of it at the device");
+    in.device_s[KVF_TIER_NVME][KVF_DIR_READ] = 71;
+    says(&in,
+         "queue wait 274 s of 318 s mean end-to-end (86 %): overload, not the disk; 256 of 256 slots busy; "
+         "service is 98 % storage: nvme reads, 71 % of storage time, 90 % of it on the host side");
+}
+
+static void test_generation(void **state) {
+    (void)state;
+    struct bottleneck_input in = means(2000, 100, 400, 1500);
+    says(&in, "generation 1.50 s of 2.00 s mean end-to-end (75 %): token time, not the cache");
+    in.generation_ms = 998;
+    in.storage_ms = 902;
+    says(&in,
+         "none stands out: queue wait 5 %, storage I/O 45 %, generation 50 %, the rest 0 % of 2.00 s mean "
+         "end-to-end"); /* 49.9 % is under one half */
+}
+
+static void test_storage(void **state) {
+    (void)state;
+    struct bottleneck_input in = means(400, 40, 320, 0);
+    in.op_s[KVF_TIER_GPU][KVF_DIR_READ] = 10;
+    in.op_s[KVF_TIER_NVME][KVF_DIR_READ] = 71;
+    in.op_s[KVF_TIER_NVME][KVF_DIR_WRITE] = 19;
+    in.device_s[KVF_TIER_NVME][KVF_DIR_READ] = 66.03;
+    in.device_busy_ratio = 0.98;
+    says(&in,
+         "nvme reads, 71 % of storage time, 93 % of it at the device (disk 98 % busy); storage I/O 320 ms of "
+         "400 ms mean end-to-end (80 %)");
+    in.used_ratio[KVF_TIER_GPU] = 1;
+    in.used_ratio[KVF_TIER_CPU] = 0.96;
+    in.used_ratio[KVF_TIER_NVME] = 0.99; /* not above itself */
+    in.device_s[KVF_TIER_NVME][KVF_DIR_READ] = 7.1;
+    in.host_cpu_ratio = 0.5;
+    says(&in,
+         "nvme reads, 71 % of storage time, 90 % of it on the host side (CPUs 50 % busy); storage I/O 320 ms "
+         "of 400 ms mean end-to-end (80 %); gpu 100 % and cpu 96 % full");
+    in.op_s[KVF_TIER_NVME][KVF_DIR_WRITE] = 119;
+    in.misses_ratio = 0.62;
+    in.used_ratio[KVF_TIER_GPU] = 0.5;
+    says(&in,
+         "nvme writes, 60 % of storage time; storage I/O 320 ms of 400 ms mean end-to-end (80 %); cpu 96 % "
+         "full; 62 % of lookups miss");
+    in = means(400, 0, 320, 0); /* no operation measured */
+    says(&in, "storage I/O 320 ms of 400 ms mean end-to-end (80 %)");
+}
+
+/* The largest share, though under one half, against a part or the rest that is larger. */
+static void test_largest_share(void **state) {
+    (void)state;
+    struct bottleneck_input in = means(1000, 300, 400, 290);
+    in.op_s[KVF_TIER_CPU][KVF_DIR_WRITE] = 3;
+    in.device_s[KVF_TIER_CPU][KVF_DIR_WRITE] = 3;
+    says(&in,
+         "cpu writes, 100 % of storage time, 100 % of it at the device; storage I/O 400 ms of 1.00 s mean "
+         "end-to-end (40 %)");
+    in.queue_ms = 450;
+    in.generation_ms = 0;
+    says(&in,
+         "none stands out: queue wait 45 %, storage I/O 40 %, generation 0 %, the rest 15 % of 1.00 s mean "
+         "end-to-end");
+    in = means(1000, 100, 200, 100);
+    says(&in,
+         "none stands out: queue wait 10 %, storage I/O 20 %, generation 10 %, the rest 60 % of 1.00 s mean "
+         "end-to-end");
+}
+
+/* Parts a little over the whole, infinite and negative figures: never above 100 %, never nonsense. */
+static void test_odd_numbers(void **state) {
+    (void)state;
+    struct bottleneck_input in = means(100, 101, 5, 0);
+    in.slots_ratio = 1.02;
+    in.slots = 8;
+    says(&in, "queue wait 101 ms of 100 ms mean end-to-end (100 %): overload; 8 of 8 slots busy");
+    in = means(100, 0, 90, 0);
+    in.op_s[KVF_TIER_NVME][KVF_DIR_READ] = INFINITY;
+    in.op_s[KVF_TIER_GPU][KVF_DIR_READ] = -4;
+    in.op_s[KVF_TIER_CPU][KVF_DIR_READ] = 2;
+    in.device_s[KVF_TIER_CPU][KVF_DIR_READ] = 2.1;
+    says(&in,
+         "cpu reads, 100 % of storage time, 100 % of it at the device; storage I/O 90.0 ms of 100 ms mean "
+         "end-to-end (90 %)");
+    in.e2e_ms = INFINITY;
+    says(&in, "none to be named: the end-to-end latency of 100 requests is missing");
+}
+
+/* The fullest sentence fits a snapshot; a small buffer gets the beginning and nothing beyond. */
+static void test_room(void **state) {
+    (void)state;
+    struct bottleneck_input in = means(318000, 274000, 43000, 0);
+    char out[300], little[11];
+
+    in.slots_ratio = 1;
+    in.slots = 256;
+    in.backlog = 99900;
+    in.op_s[KVF_TIER_NVME][KVF_DIR_WRITE] = in.device_s[KVF_TIER_NVME][KVF_DIR_WRITE] = 1;
+    bottleneck_sentence(&in, out, sizeof out);
+    assert_true(strlen(out) < 200);
+    memset(little, '#', sizeof little);
+    bottleneck_sentence(&in, little, 10);
+    assert_string_equal(little, "queue wai");
+    assert_int_equal(little[10], '#');
+    bottleneck_sentence(&in, little, 0);
+    assert_string_equal(little, "queue wai");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_no_request),    cmocka_unit_test(test_missing_latency),
+    cmocka_unit_test(test_overload),      cmocka_unit_test(test_overload_by_disk),
+    cmocka_unit_test(test_generation),    cmocka_unit_test(test_storage),
+    cmocka_unit_test(test_largest_share), cmocka_unit_test(test_odd_numbers),
+    cmocka_unit_test(test_room),
+};
+
+int main(void) {
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("bottleneck", tests, NULL, NULL);
+}

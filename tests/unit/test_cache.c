@@ -1,0 +1,431 @@
+#include "cache_fixture.h"
+
+/* Worked examples: how entries fall, who waits for whom, and who is victim. Sizes are chosen so that
+ * each outcome can be followed by hand. */
+
+static void write_then_resident(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *op;
+    fixture_waterfall(&f, 100, 100, 100);
+    assert_int_equal(cache_peek(f.c, key_of('A')), CACHE_ABSENT);
+    assert_int_equal(write_start(&f, 'A', 60, &op), CACHE_PLANNED);
+    assert_int_equal(op->state, CACHE_OP_READY);
+    assert_int_equal(cache_peek(f.c, key_of('A')), CACHE_WRITING);
+    assert_null(read_start(&f, 'A'));
+    struct cache_op *again;
+    assert_int_equal(write_start(&f, 'A', 60, &again), CACHE_IS_WRITING);
+    assert_null(again);
+    assert_ptr_equal(expect_write(&f, 'A', GPU), op);
+    assert_int_equal(fixture_stats(&f).used_bytes[GPU], 0);
+    done(&f, op);
+    assert_int_equal(cache_peek(f.c, key_of('A')), CACHE_RESIDENT);
+    assert_int_equal(write_start(&f, 'A', 60, &again), CACHE_IS_RESIDENT);
+    struct cache_stats s = fixture_stats(&f);
+    assert_int_equal(s.used_bytes[GPU], 60);
+    assert_int_equal(s.entries[GPU], 1);
+    assert_int_equal(s.bytes_in[GPU], 60);
+    fixture_close(&f);
+}
+
+/* All tiers full: A leaves at once, then C, E and G start one after the other, deepest first. */
+static void waterfall_chain(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *op;
+    fixture_waterfall(&f, 200, 200, 200);
+    for (char k = 'A'; k <= 'F'; k++) put(&f, k, 100);
+    expect_content(&f, "EF", "CD", "AB");
+    assert_int_equal(write_start(&f, 'G', 100, &op), CACHE_PLANNED);
+    assert_int_equal(op->state, CACHE_OP_GATED);
+    assert_int_equal(where(&f, 'A'), -1);
+    struct cache_op *c = expect_move(&f, 'C', CPU, NVME);
+    expect_nothing(&f);
+    done(&f, c);
+    struct cache_op *e = expect_move(&f, 'E', GPU, CPU);
+    expect_nothing(&f);
+    assert_int_equal(where(&f, 'E'), GPU);
+    done(&f, e);
+    assert_ptr_equal(expect_write(&f, 'G', GPU), op);
+    done(&f, op);
+    expect_nothing(&f);
+    expect_content(&f, "FG", "DE", "BC");
+    struct cache_stats s = fixture_stats(&f);
+    assert_int_equal(s.evictions[NVME], 1);
+    assert_int_equal(s.demotions[GPU], 5); /* A to E */
+    assert_int_equal(s.demotions[CPU], 3); /* A to C */
+    fixture_close(&f);
+}
+
+/* W needs two victims. V falls to cpu, and again to nvme to let X follow, being colder than U: each
+ * fall is a move of its own, the second starts where the first ended. */
+static void same_entry_falls_twice(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *w;
+    fixture_waterfall(&f, 100, 100, 1000);
+    put(&f, 'U', 50);
+    put(&f, 'P', 60);
+    put(&f, 'V', 40); /* P and V fill gpu, U is in cpu */
+    put(&f, 'X', 60); /* P falls: cpu 110 > 100, so U falls to nvme */
+    expect_content(&f, "VX", "P", "U");
+    get(&f, 'P');
+    assert_int_equal(write_start(&f, 'W', 100, &w), CACHE_PLANNED);
+    /* V (40) fits beside P (60). X (60) needs 60: V is colder than P and falls on, then P as well. */
+    struct cache_op *v1 = expect_move(&f, 'V', GPU, CPU);
+    expect_nothing(&f);
+    uint64_t seq = v1->seq, place = v1->to_place;
+    done(&f, v1);
+    struct cache_op *v2 = expect_move(&f, 'V', CPU, NVME);
+    assert_int_equal(v2->seq, seq + 1);
+    assert_int_equal(v2->from_place, place);
+    struct cache_op *p = expect_move(&f, 'P', CPU, NVME);
+    assert_int_equal(p->seq, seq + 2);
+    expect_nothing(&f);
+    done(&f, v2);
+    expect_nothing(&f); /* 60 of cpu are still P's */
+    done(&f, p);
+    struct cache_op *x = expect_move(&f, 'X', GPU, CPU);
+    assert_int_equal(x->seq, seq + 3);
+    expect_nothing(&f);
+    done(&f, x);
+    assert_ptr_equal(expect_write(&f, 'W', GPU), w);
+    assert_int_equal(w->seq, seq + 4);
+    done(&f, w);
+    expect_content(&f, "W", "X", "UVP");
+    fixture_close(&f);
+}
+
+/* The same without nvme: V would fall and then leave; it leaves from where it is, nothing is copied. */
+static void fall_and_leave_collapses(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *w;
+    fixture_waterfall(&f, 100, 100, 0);
+    put(&f, 'P', 60);
+    put(&f, 'V', 40);
+    put(&f, 'X', 60);
+    expect_content(&f, "VX", "P", "");
+    get(&f, 'P');
+    uint64_t out = fixture_stats(&f).bytes_out[GPU];
+    assert_int_equal(write_start(&f, 'W', 100, &w), CACHE_PLANNED);
+    assert_int_equal(where(&f, 'V'), -1);
+    assert_int_equal(where(&f, 'P'), -1);
+    struct cache_stats s = fixture_stats(&f);
+    assert_int_equal(s.evictions[GPU], 1);
+    assert_int_equal(s.evictions[CPU], 1);
+    assert_int_equal(s.bytes_out[GPU], out + 40);
+    done(&f, expect_move(&f, 'X', GPU, CPU));
+    done(&f, expect_write(&f, 'W', GPU));
+    expect_nothing(&f);
+    expect_content(&f, "W", "X", "");
+    fixture_close(&f);
+}
+
+static void too_large_for_the_next_tier(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *op;
+    fixture_waterfall(&f, 100, 50, 1000);
+    put(&f, 'A', 60);
+    put(&f, 'B', 90);
+    expect_content(&f, "B", "", "A");
+    put(&f, 'C', 200);
+    expect_content(&f, "B", "", "AC");
+    assert_int_equal(write_start(&f, 'D', 1001, &op), CACHE_TOO_LARGE);
+    assert_null(op);
+    assert_int_equal(fixture_stats(&f).refused, 1);
+    assert_int_equal(cache_peek(f.c, key_of('D')), CACHE_ABSENT);
+    put(&f, 'E', 1000);
+    expect_content(&f, "B", "", "E");
+    fixture_close(&f);
+}
+
+static void spillover_moves_nothing(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_open(&f, 100, 100, 0, KVF_PLACEMENT_SPILLOVER, KVF_EVICTION_LRU, KVF_PROMOTION_NEVER);
+    put(&f, 'A', 60);
+    put(&f, 'B', 60);
+    put(&f, 'C', 40);
+    expect_content(&f, "AC", "B", "");
+    put(&f, 'D', 60); /* no room anywhere: the terminal tier evicts, though A is colder */
+    expect_content(&f, "AC", "D", "");
+    struct cache_stats s = fixture_stats(&f);
+    assert_int_equal(s.evictions[CPU], 1);
+    assert_int_equal(s.evictions[GPU] + s.demotions[GPU] + s.demotions[CPU], 0);
+    fixture_close(&f);
+}
+
+static void pinned_is_no_victim(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *b;
+    fixture_waterfall(&f, 100, 0, 0);
+    put(&f, 'A', 100);
+    struct cache_op *r1 = read_start(&f, 'A'), *r2 = read_start(&f, 'A');
+    assert_ptr_equal(expect_read(&f, 'A', GPU), r1);
+    assert_ptr_equal(expect_read(&f, 'A', GPU), r2);
+    assert_int_equal(write_start(&f, 'B', 100, &b), CACHE_NO_ROOM_NOW);
+    assert_int_equal(b->state, CACHE_OP_WAITING);
+    assert_int_equal(b->seq, 0);
+    assert_int_equal(fixture_stats(&f).waiting, 1);
+    assert_int_equal(cache_peek(f.c, key_of('B')), CACHE_WRITING);
+    done(&f, r1);
+    expect_nothing(&f);
+    done(&f, r2);
+    assert_ptr_equal(expect_write(&f, 'B', GPU), b);
+    assert_int_equal(where(&f, 'A'), -1);
+    assert_int_equal(fixture_stats(&f).waiting, 0);
+    done(&f, b);
+    fixture_close(&f);
+}
+
+/* A plan that fails deep down leaves nothing behind: gpu and cpu are as they were. */
+static void failed_plan_changes_nothing(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *op;
+    fixture_waterfall(&f, 100, 100, 100);
+    put(&f, 'A', 100);
+    put(&f, 'B', 100);
+    put(&f, 'C', 50);
+    put(&f, 'D', 50);
+    expect_content(&f, "CD", "B", "A");
+    struct cache_op *r = read_start(&f, 'A');
+    expect_read(&f, 'A', NVME);
+    struct cache_stats before = fixture_stats(&f), after;
+    assert_int_equal(write_start(&f, 'E', 80, &op), CACHE_NO_ROOM_NOW);
+    expect_nothing(&f);
+    after = fixture_stats(&f);
+    before.waiting = 1;
+    assert_memory_equal(&before, &after, sizeof before);
+    expect_content(&f, "CD", "B", "A");
+    done(&f, r);
+    expect_move(&f, 'B', CPU, NVME);
+    fixture_close(&f);
+}
+
+/* Two writes wait for the same tier; the smaller, later one may not slip in. */
+static void newcomers_do_not_overtake(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *b, *c, *d;
+    fixture_waterfall(&f, 100, 0, 0);
+    put(&f, 'A', 80);
+    struct cache_op *r = read_start(&f, 'A');
+    expect_read(&f, 'A', GPU);
+    assert_int_equal(write_start(&f, 'B', 50, &b), CACHE_NO_ROOM_NOW);
+    assert_int_equal(write_start(&f, 'C', 20, &c), CACHE_NO_ROOM_NOW);
+    expect_nothing(&f);
+    /* B gives up: C fits beside A at once, D has to wait for A. */
+    assert_true(cache_cancel(f.c, b));
+    assert_false(cache_cancel(f.c, b));
+    struct cache_op *gone = expect(&f, CACHE_OP_WRITE, 'B', -1, -1);
+    assert_true(gone->failed_wait);
+    assert_false(c->failed_wait);
+    assert_ptr_equal(expect_write(&f, 'C', GPU), c);
+    assert_int_equal(write_start(&f, 'D', 30, &d), CACHE_NO_ROOM_NOW);
+    assert_int_equal(fixture_stats(&f).refused, 1);
+    cache_finish(f.c, gone, CACHE_ABANDONED, false);
+    assert_int_equal(cache_peek(f.c, key_of('B')), CACHE_ABSENT);
+    done(&f, c);
+    done(&f, r);
+    settle(&f);
+    expect_content(&f, "CD", "", "");
+    fixture_close(&f);
+}
+
+/* B's move waits for A's; a reader of the moving A uses the old place, which counts until it leaves. */
+static void moving_entry_is_read_at_its_old_place(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *b;
+    fixture_waterfall(&f, 100, 100, 0);
+    put(&f, 'A', 100);
+    assert_int_equal(write_start(&f, 'B', 100, &b), CACHE_PLANNED);
+    struct cache_op *move = expect_move(&f, 'A', GPU, CPU);
+    read_start(&f, 'A');
+    struct cache_op *old = expect_read(&f, 'A', GPU);
+    assert_int_equal(old->from_place, move->from_place);
+    uint64_t new_place = move->to_place;
+    done(&f, move);
+    expect_nothing(&f); /* B is held up by the reader alone */
+    assert_int_equal(where(&f, 'A'), CPU);
+    struct cache_stats s = fixture_stats(&f);
+    assert_int_equal(s.used_bytes[GPU], 100);
+    assert_int_equal(s.used_bytes[CPU], 100);
+    assert_int_equal(s.demotions[GPU], 1);
+    read_start(&f, 'A');
+    struct cache_op *fresh = expect_read(&f, 'A', CPU);
+    assert_int_equal(fresh->from_place, new_place);
+    done(&f, fresh);
+    expect_nothing(&f);
+    done(&f, old);
+    assert_ptr_equal(expect_write(&f, 'B', GPU), b);
+    assert_int_equal(fixture_stats(&f).used_bytes[GPU], 0);
+    done(&f, b);
+    fixture_close(&f);
+}
+
+/* A moves for B's sake and is no victim for C, which waits although A alone would do. */
+static void moving_for_others_is_no_victim(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *b, *c;
+    fixture_waterfall(&f, 100, 100, 0);
+    put(&f, 'A', 100);
+    write_start(&f, 'B', 100, &b);
+    struct cache_op *move = expect_move(&f, 'A', GPU, CPU);
+    assert_int_equal(write_start(&f, 'C', 100, &c), CACHE_NO_ROOM_NOW);
+    done(&f, move);
+    done(&f, expect_write(&f, 'B', GPU));
+    /* Now that B is resident it may fall, and A make room for it by leaving. */
+    done(&f, expect_move(&f, 'B', GPU, CPU));
+    done(&f, expect_write(&f, 'C', GPU));
+    expect_content(&f, "C", "B", "");
+    fixture_close(&f);
+}
+
+/* B falls after A, but A was read below since: B is the colder one there. */
+static void demotion_keeps_recency(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_waterfall(&f, 100, 200, 0);
+    put(&f, 'A', 100);
+    put(&f, 'B', 100);
+    get(&f, 'A');
+    put(&f, 'C', 100);
+    expect_content(&f, "C", "AB", "");
+    put(&f, 'D', 100);
+    expect_content(&f, "D", "AC", "");
+    fixture_close(&f);
+}
+
+static void lru_and_fifo_differ(void **state) {
+    (void)state;
+    struct fixture f;
+    for (int fifo = 0; fifo < 2; fifo++) {
+        fixture_open(&f, 300, 0, 0, KVF_PLACEMENT_WATERFALL, fifo ? KVF_EVICTION_FIFO : KVF_EVICTION_LRU,
+                     KVF_PROMOTION_NEVER);
+        for (char k = 'A'; k <= 'C'; k++) put(&f, k, 100);
+        get(&f, 'A');
+        cache_touch(f.c, key_of('B'), 0);
+        struct cache_op *op;
+        assert_int_equal(write_start(&f, 'C', 100, &op), CACHE_IS_RESIDENT); /* no access */
+        put(&f, 'D', 100);
+        expect_content(&f, fifo ? "BCD" : "ABD", "", "");
+        fixture_close(&f);
+    }
+}
+
+/* Three blocks, touched with ranks of one piece: last first lets the leaf (C) go first. */
+static void touch_order_decides(void **state) {
+    (void)state;
+    for (int forward = 0; forward < 2; forward++) {
+        struct fixture f;
+        fixture_waterfall(&f, 300, 0, 0);
+        for (char k = 'A'; k <= 'C'; k++) put(&f, k, 100);
+        uint64_t rank = cache_ranks(f.c, 3);
+        for (char k = 'A'; k <= 'C'; k++)
+            cache_touch(f.c, key_of(k), forward ? rank + (uint64_t)(k - 'A') : rank + (uint64_t)('C' - k));
+        put(&f, 'D', 100);
+        expect_content(&f, forward ? "BCD" : "ABD", "", "");
+        fixture_close(&f);
+    }
+}
+
+/* Writes with explicit ranks, finished in another order; an old rank does not make less recent. */
+static void ranks_of_writes_and_late_touches(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *a, *b;
+    fixture_waterfall(&f, 200, 0, 0);
+    uint64_t rank = cache_ranks(f.c, 2);
+    cache_write(f.c, key_of('A'), 100, KVF_CAUSE_PREFILL, rank + 1, 3, &f, &a);
+    cache_write(f.c, key_of('B'), 100, KVF_CAUSE_PREFILL, rank, 4, &f, &b);
+    assert_int_equal(a->worker, 3);
+    assert_ptr_equal(b->owner, &f);
+    settle(&f);
+    put(&f, 'C', 100);
+    expect_content(&f, "AC", "", "");
+    cache_touch(f.c, key_of('C'), rank);
+    put(&f, 'D', 100);
+    expect_content(&f, "CD", "", "");
+    fixture_close(&f);
+}
+
+static void lookups_are_counted(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_waterfall(&f, 100, 0, 0);
+    cache_count_lookup(f.c, KVF_CAUSE_PREFIX, GPU);
+    cache_count_lookup(f.c, KVF_CAUSE_PREFIX, -1);
+    cache_count_lookup(f.c, KVF_CAUSE_RAG, GPU);
+    cache_recount_miss(f.c, KVF_CAUSE_RAG, GPU);
+    struct cache_stats s = fixture_stats(&f);
+    assert_int_equal(s.lookups[KVF_CAUSE_PREFIX], 2);
+    assert_int_equal(s.hits[KVF_CAUSE_PREFIX], 1);
+    assert_int_equal(s.misses[KVF_CAUSE_PREFIX], 1);
+    assert_int_equal(s.tier_hits[GPU], 1);
+    assert_int_equal(s.hits[KVF_CAUSE_RAG], 0);
+    assert_int_equal(s.misses[KVF_CAUSE_RAG], 1);
+    fixture_close(&f);
+}
+
+static void what_this_build_has_not_is_refused(void **state) {
+    (void)state;
+    struct cache_config config = {.on = {true}, .usable_bytes = {100}, .eviction = {KVF_EVICTION_BELADY}};
+    struct err e = {0};
+    assert_null(cache_open(&config, &e));
+    assert_int_equal(e.code, KVF_ERR_UNAVAILABLE);
+    assert_non_null(strstr(e.text, "gpu"));
+    config.eviction[GPU] = KVF_EVICTION_FIFO;
+    config.placement = KVF_PLACEMENT_INCLUSIVE;
+    err_clear(&e);
+    assert_null(cache_open(&config, &e));
+    config.placement = KVF_PLACEMENT_SPILLOVER;
+    config.promotion = KVF_PROMOTION_SECOND_HIT;
+    err_clear(&e);
+    assert_null(cache_open(&config, &e));
+    cache_close(NULL);
+}
+
+/* Measured on the pools themselves, at every size on the way up. */
+static void memory_of_an_entry(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_waterfall(&f, 1 << 20, 0, 0);
+    for (uint64_t i = 0; i < 60000; i++) {
+        struct cache_op *op;
+        cache_write(f.c, cache_key_make(CACHE_KEY_BLOCK, 1, i), 1, KVF_CAUSE_PREFILL, 0, 0, NULL, &op);
+        settle(&f);
+        if (i == 10 || i > 30000) assert_true(cache_memory_bytes(f.c) < 128);
+    }
+    fixture_close(&f);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(write_then_resident),
+        cmocka_unit_test(waterfall_chain),
+        cmocka_unit_test(same_entry_falls_twice),
+        cmocka_unit_test(fall_and_leave_collapses),
+        cmocka_unit_test(too_large_for_the_next_tier),
+        cmocka_unit_test(spillover_moves_nothing),
+        cmocka_unit_test(pinned_is_no_victim),
+        cmocka_unit_test(failed_plan_changes_nothing),
+        cmocka_unit_test(newcomers_do_not_overtake),
+        cmocka_unit_test(moving_entry_is_read_at_its_old_place),
+        cmocka_unit_test(moving_for_others_is_no_victim),
+        cmocka_unit_test(demotion_keeps_recency),
+        cmocka_unit_test(lru_and_fifo_differ),
+        cmocka_unit_test(touch_order_decides),
+        cmocka_unit_test(ranks_of_writes_and_late_touches),
+        cmocka_unit_test(lookups_are_counted),
+        cmocka_unit_test(what_this_build_has_not_is_refused),
+        cmocka_unit_test(memory_of_an_entry),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("cache", tests, NULL, NULL);
+}

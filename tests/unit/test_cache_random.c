@@ -1,0 +1,373 @@
+#include "cache_fixture.h"
+
+#include <stdio.h>
+
+#include "base/rng.h"
+
+/* Two random nets. First, one operation at a time, against a slow model that knows nothing of plans:
+ * it moves entries in an array, found by linear search. Second, many operations at a time, ended in
+ * any order and any way: the identities hold, no tier ever holds too much (the fixture sees every
+ * place), and everything that was asked for comes out. */
+
+enum { KEYS = 60, ACTIVE = 128 };
+
+struct setting {
+    uint64_t usable[KVF_TIERS];
+    uint64_t size_max;
+    enum scenario_placement placement;
+    enum scenario_eviction eviction;
+    enum scenario_promotion promotion;
+};
+
+static const struct setting settings[] = {
+    {{100, 200, 400}, 30, KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LRU, KVF_PROMOTION_NEVER},
+    {{100, 200, 400}, 120, KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LRU, KVF_PROMOTION_ON_HIT},
+    {{200, 100, 300}, 150, KVF_PLACEMENT_WATERFALL, KVF_EVICTION_FIFO, KVF_PROMOTION_ON_HIT},
+    {{100, 100, 100}, 60, KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LRU, KVF_PROMOTION_NEVER},
+    {{150, 0, 300}, 400, KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LRU, KVF_PROMOTION_ON_HIT},
+    {{0, 120, 0}, 50, KVF_PLACEMENT_WATERFALL, KVF_EVICTION_FIFO, KVF_PROMOTION_NEVER},
+    {{300, 150, 80}, 100, KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LRU, KVF_PROMOTION_ON_HIT},
+    {{100, 200, 400}, 120, KVF_PLACEMENT_SPILLOVER, KVF_EVICTION_LRU, KVF_PROMOTION_ON_HIT},
+    {{100, 200, 150}, 170, KVF_PLACEMENT_SPILLOVER, KVF_EVICTION_FIFO, KVF_PROMOTION_NEVER},
+};
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+/* --- the model --- */
+
+struct mirror_entry {
+    int tier; /* -1: not there */
+    uint64_t bytes, access, first;
+    bool held; /* not to be moved: the entry being promoted */
+};
+struct mirror {
+    const struct setting *set;
+    struct mirror_entry e[KEYS];
+    uint64_t rank, gone, refused, skipped;
+};
+
+static bool model_on(const struct mirror *m, int t, uint64_t bytes) {
+    return m->set->usable[t] > 0 && bytes <= m->set->usable[t];
+}
+
+static uint64_t model_free(const struct mirror *m, int t) {
+    uint64_t used = 0;
+    for (int k = 0; k < KEYS; k++) used += m->e[k].tier == t ? m->e[k].bytes : 0;
+    return m->set->usable[t] - used;
+}
+
+static int model_victim(const struct mirror *m, int t) {
+    int best = -1;
+    for (int k = 0; k < KEYS; k++) {
+        const struct mirror_entry *e = &m->e[k];
+        if (e->tier != t || e->held) continue;
+        bool fifo = m->set->eviction == KVF_EVICTION_FIFO;
+        if (best < 0 || (fifo ? e->first < m->e[best].first : e->access < m->e[best].access)) best = k;
+    }
+    return best;
+}
+
+static bool model_room(struct mirror *m, int t, uint64_t bytes) {
+    while (model_free(m, t) < bytes) {
+        int v = model_victim(m, t), below = -1;
+        if (v < 0) return false;
+        for (int d = t + 1; d < KVF_TIERS && m->set->placement == KVF_PLACEMENT_WATERFALL && below < 0; d++) {
+            if (model_on(m, d, m->e[v].bytes)) below = d;
+        }
+        if (below >= 0 && !model_room(m, below, m->e[v].bytes)) return false;
+        m->e[v].tier = below;
+        m->gone += below < 0;
+    }
+    return true;
+}
+
+static void model_write(struct mirror *m, int k, uint64_t bytes, uint64_t rank) {
+    int to = -1, deepest = -1;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (!model_on(m, t, bytes)) continue;
+        deepest = t;
+        bool take = m->set->placement == KVF_PLACEMENT_WATERFALL || model_free(m, t) >= bytes;
+        if (to < 0 && take) to = t;
+    }
+    if (deepest < 0) {
+        m->refused++;
+        return;
+    }
+    if (to < 0) to = deepest;
+    assert_true(model_room(m, to, bytes));
+    m->e[k] = (struct mirror_entry){.tier = to, .bytes = bytes, .access = rank, .first = rank};
+}
+
+static void model_touch(struct mirror *m, int k, uint64_t rank) {
+    if (m->e[k].access < rank) m->e[k].access = rank;
+}
+
+static void model_read(struct mirror *m, int k, uint64_t rank) {
+    model_touch(m, k, rank);
+    if (m->set->promotion == KVF_PROMOTION_NEVER) return;
+    uint64_t bytes = m->e[k].bytes;
+    int to = -1;
+    bool spill = m->set->placement == KVF_PLACEMENT_SPILLOVER, higher = false;
+    for (int t = m->e[k].tier - 1; t >= 0; t--) {
+        if (!model_on(m, t, bytes)) continue;
+        higher = true;
+        if (!spill || model_free(m, t) >= bytes) to = t;
+    }
+    if (!higher) return;
+    struct mirror before = *m;
+    m->e[k].held = true;
+    if (to >= 0 && model_room(m, to, bytes)) {
+        m->e[k].tier = to;
+        m->e[k].held = false;
+    } else {
+        *m = before;
+        m->skipped++;
+    }
+}
+
+/* --- one at a time, against the model --- */
+
+static struct cache_key number_key(int k) {
+    return cache_key_make(CACHE_KEY_TRACE, 1, (uint64_t)k);
+}
+
+static void same_content(const struct fixture *f, const struct mirror *m, int step) {
+    struct cache_stats s = fixture_stats(f);
+    for (int k = 0; k < KEYS; k++) {
+        int tier = cache_where(f->c, number_key(k));
+        if (tier != m->e[k].tier)
+            fail_msg("step %d: key %d is in tier %d, not %d", step, k, tier, m->e[k].tier);
+    }
+    uint64_t gone = 0;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        gone += s.evictions[t];
+        if (m->set->usable[t]) assert_int_equal(s.used_bytes[t], m->set->usable[t] - model_free(m, t));
+        assert_int_equal(f->held[t], s.used_bytes[t]);
+    }
+    assert_int_equal(gone, m->gone);
+    assert_int_equal(s.refused, m->refused);
+    assert_int_equal(s.promotions_skipped, m->skipped);
+    assert_int_equal(s.waiting, 0);
+}
+
+static void model_step(struct fixture *f, struct mirror *m, struct rng *r) {
+    int k = (int)rng_range(r, 0, KEYS - 1);
+    /* Sometimes a rank out of a piece, so that ranks come in any order. */
+    uint64_t rank = 0, effective = m->rank + 1;
+    if (rng_range(r, 0, 4) == 0) {
+        rank = cache_ranks(f->c, 4) + rng_range(r, 0, 3);
+        assert_true(rank > m->rank && rank <= m->rank + 4);
+        effective = rank;
+        m->rank += 4;
+    }
+    uint64_t what = rng_range(r, 0, 9);
+    struct cache_op *op;
+    bool there = m->e[k].tier >= 0;
+    if (what == 0) {
+        cache_touch(f->c, number_key(k), rank);
+        if (there) model_touch(m, k, effective);
+    } else if (there) {
+        assert_non_null(cache_read(f->c, number_key(k), KVF_CAUSE_CONVERSATION, rank, 0, NULL));
+        model_read(m, k, effective);
+    } else {
+        uint64_t bytes = rng_range(r, 1, m->set->size_max);
+        uint64_t refused = m->refused;
+        enum cache_verdict v = cache_write(f->c, number_key(k), bytes, KVF_CAUSE_PREFILL, rank, 0, NULL, &op);
+        model_write(m, k, bytes, effective);
+        assert_int_equal(v, m->refused > refused ? CACHE_TOO_LARGE : CACHE_PLANNED);
+        there = v == CACHE_PLANNED;
+    }
+    if (!rank && there) m->rank++;
+    settle(f);
+}
+
+static void sequence_against_the_model(void **state) {
+    (void)state;
+    for (int i = 0; i < SETTINGS; i++) {
+        const struct setting *set = &settings[i];
+        struct fixture f;
+        struct mirror m = {.set = set};
+        struct rng r;
+        for (int k = 0; k < KEYS; k++) m.e[k].tier = -1;
+        rng_init(&r, 11, KVF_RNG_TEST, (uint64_t)i);
+        fixture_open(&f, set->usable[GPU], set->usable[CPU], set->usable[NVME], set->placement, set->eviction,
+                     set->promotion);
+        for (int step = 0; step < 4000; step++) {
+            model_step(&f, &m, &r);
+            same_content(&f, &m, step);
+            if (step % 16 == 0) fixture_check(&f);
+        }
+        assert_true(m.gone > 100);
+        fixture_close(&f);
+    }
+}
+
+/* --- many at a time --- */
+
+/* What was asked for and has not come out yet. */
+struct asked {
+    struct cache_op *op; /* NULL: free */
+};
+struct crowd {
+    struct fixture f;
+    struct rng r;
+    struct asked asked[ACTIVE];
+    struct cache_op *active[ACTIVE * 16]; /* came out, not ended */
+    int actives;
+    bool seen[1 << 18]; /* by seq: came out */
+    uint64_t seq_max;
+    uint64_t failed_moves, given_up, waited;
+    bool stopped;
+};
+
+static struct asked *asked_free(struct crowd *w) {
+    for (int i = 0; i < ACTIVE; i++) {
+        if (!w->asked[i].op) return &w->asked[i];
+    }
+    return NULL;
+}
+
+static void crowd_drain(struct crowd *w) {
+    struct cache_op *op;
+    while ((op = cache_next_ready(w->f.c))) {
+        if (op->owner) ((struct asked *)op->owner)->op = NULL;
+        assert_true(w->actives < (int)(sizeof w->active / sizeof *w->active));
+        w->active[w->actives++] = op;
+        w->given_up += op->failed_wait;
+        if (op->seq == 0) continue;
+        assert_true(op->seq < sizeof w->seen && !w->seen[op->seq]);
+        w->seen[op->seq] = true;
+        if (op->seq > w->seq_max) w->seq_max = op->seq;
+    }
+}
+
+static void crowd_ask(struct crowd *w, const struct setting *set) {
+    struct asked *a = asked_free(w);
+    struct cache_key key = number_key((int)rng_range(&w->r, 0, KEYS - 1));
+    if (!a || w->actives > ACTIVE) return;
+    switch (cache_peek(w->f.c, key)) {
+    case CACHE_RESIDENT:
+        a->op = cache_read(w->f.c, key, KVF_CAUSE_DECODE, 0, 0, a);
+        assert_non_null(a->op);
+        break;
+    case CACHE_WRITING:
+        a->op = cache_wait(w->f.c, key, 0, a);
+        assert_non_null(a->op);
+        break;
+    case CACHE_ABSENT:
+        w->waited += cache_write(w->f.c, key, rng_range(&w->r, 1, set->size_max), KVF_CAUSE_PREFILL, 0, 0, a,
+                                 &a->op) == CACHE_NO_ROOM_NOW;
+        break;
+    }
+}
+
+static void crowd_end_one(struct crowd *w, bool only_done) {
+    if (w->actives == 0) return;
+    int at = (int)rng_range(&w->r, 0, (uint64_t)w->actives - 1);
+    struct cache_op *op = w->active[at];
+    w->active[at] = w->active[--w->actives];
+    uint64_t dice = only_done ? 99 : rng_range(&w->r, 0, 99);
+    enum cache_outcome outcome = dice < 8 ? CACHE_FAILED : CACHE_DONE;
+    if (w->stopped && dice < 50) outcome = CACHE_ABANDONED;
+    if (op->failed_wait) outcome = CACHE_ABANDONED;
+    w->failed_moves += op->kind == CACHE_OP_MOVE && outcome == CACHE_FAILED;
+    cache_finish(w->f.c, op, outcome, op->kind == CACHE_OP_READ && dice < 4);
+}
+
+static void crowd_step(struct crowd *w, const struct setting *set) {
+    uint64_t what = rng_range(&w->r, 0, 19);
+    if (what < 10) {
+        crowd_ask(w, set);
+    } else if (what < 18) {
+        crowd_end_one(w, false);
+    } else if (what < 19) {
+        struct asked *a = &w->asked[rng_range(&w->r, 0, ACTIVE - 1)];
+        if (a->op) cache_cancel(w->f.c, a->op);
+    } else {
+        cache_touch(w->f.c, number_key((int)rng_range(&w->r, 0, KEYS - 1)), 0);
+    }
+    crowd_drain(w);
+}
+
+/* Ends what is there until nothing is: had anything been forgotten at a gate or in a queue, it would
+ * be missing from what came out. */
+static void crowd_empty(struct crowd *w) {
+    while (w->actives) {
+        crowd_end_one(w, !w->stopped);
+        crowd_drain(w);
+    }
+    fixture_check(&w->f);
+    for (int i = 0; i < ACTIVE; i++) assert_null(w->asked[i].op);
+    for (uint64_t s = 1; s <= w->seq_max; s++) assert_true(w->seen[s]);
+    struct cache_stats s = fixture_stats(&w->f);
+    assert_int_equal(s.waiting, 0);
+    assert_int_equal(s.move_errors, w->failed_moves);
+    for (int t = 0; t < KVF_TIERS; t++) {
+        assert_int_equal(s.used_bytes[t], w->f.held[t]);
+        assert_int_equal(s.bytes_in[t] - s.bytes_out[t], w->f.held[t]);
+    }
+}
+
+static void crowd_run(const struct setting *set, uint64_t index, bool stop) {
+    struct crowd *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    rng_init(&w->r, 23, KVF_RNG_TEST, index);
+    fixture_open(&w->f, set->usable[GPU], set->usable[CPU], set->usable[NVME], set->placement, set->eviction,
+                 set->promotion);
+    for (int round = 0; round < (stop ? 1 : 4); round++) {
+        for (int step = 0; step < 3000; step++) {
+            crowd_step(w, set);
+            if (step % 4 == 0) fixture_check(&w->f);
+        }
+        if (stop) {
+            cache_stop(w->f.c);
+            w->stopped = true;
+            crowd_drain(w);
+        }
+        crowd_empty(w);
+    }
+    assert_true(w->waited > 20 && w->given_up > 0);
+    fixture_close(&w->f);
+    free(w);
+}
+
+static void any_order_drains(void **state) {
+    (void)state;
+    for (int i = 0; i < SETTINGS; i++) crowd_run(&settings[i], (uint64_t)i, false);
+}
+
+static void any_order_stops(void **state) {
+    (void)state;
+    for (int seed = 0; seed < 3; seed++) {
+        for (int i = 0; i < SETTINGS; i++) crowd_run(&settings[i], (uint64_t)(100 + 10 * seed + i), true);
+    }
+}
+
+/* Nothing else uses the machine of the cache: same calls, same operations. */
+static void same_calls_same_decisions(void **state) {
+    (void)state;
+    struct cache_stats s[2];
+    memset(s, 0, sizeof s);
+    for (int i = 0; i < 2; i++) {
+        struct crowd *w = calloc(1, sizeof *w);
+        assert_non_null(w);
+        rng_init(&w->r, 31, KVF_RNG_TEST, 0);
+        fixture_open(&w->f, 100, 200, 400, KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LRU, KVF_PROMOTION_ON_HIT);
+        for (int step = 0; step < 3000; step++) crowd_step(w, &settings[1]);
+        s[i] = fixture_stats(&w->f);
+        crowd_empty(w);
+        fixture_close(&w->f);
+        free(w);
+    }
+    assert_memory_equal(&s[0], &s[1], sizeof s[0]);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sequence_against_the_model),
+        cmocka_unit_test(any_order_drains),
+        cmocka_unit_test(any_order_stops),
+        cmocka_unit_test(same_calls_same_decisions),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("cache_random", tests, NULL, NULL);
+}

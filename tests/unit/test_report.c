@@ -1,0 +1,410 @@
+/* The summaries of a run filled by hand: the text against a golden page, the JSON member by member.
+ * KVF_UPDATE_GOLDEN=1 writes the page anew; look at the difference before it is kept. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/report.h"
+
+#define NONE KVF_MISSING
+
+static void add(struct run_record *r, const char *metric, double value, const char *unit) {
+    result_add(&r->results, value, unit, 0, "%s", metric);
+}
+
+static void add_latency(struct run_record *r, const char *name, const double v[6]) {
+    static const char *const columns[] = {"mean", "p50", "p95", "p99", "p999", "max"};
+    for (size_t i = 0; i < 6; i++) result_add(&r->results, v[i], "ms", 2292, "%s_%s_ms", name, columns[i]);
+}
+
+static void add_event(struct run_record *r, double t_s, const char *level, const char *message) {
+    struct record_event e = {.t_s = t_s};
+    snprintf(e.level, sizeof e.level, "%s", level);
+    snprintf(e.message, sizeof e.message, "%s", message);
+    run_record_event(r, &e);
+}
+
+static void fill_identity(struct run_record *r) {
+    run_record_init(r);
+    r->run_id = 12;
+    strcpy(r->uuid, "0b0e3a52-6a0d-4f0e-9d4e-2f6d2b8f3a11");
+    strcpy(r->name, "mooncake-conversation");
+    strcpy(r->description, "a trace on three tiers");
+    strcpy(r->mode, "real");
+    strcpy(r->model, "llama3.1-8b");
+    r->seed = 42;
+    r->status = RUN_FAILED;
+    strcpy(r->status_reason, "3 operations failed");
+    r->started_at = 1700000000.9996; /* 2023-11-14T22:13:20 UTC is 1700000000 */
+    r->ended_at = 1700000064.5;
+    strcpy(r->host, "lab1");
+    strcpy(r->version, "0.1.0");
+    r->pid = 4711;
+    r->environment = strdup("{\"cpu\": {\"usable\": 8}}");
+    r->effective_json = strdup("{\"seed\": 42, \"tiers\": {\"gpu\": {\"capacity\": 2147483648}}}");
+    r->scenario_yaml = strdup("name: mooncake-conversation\n");
+    strcpy(r->trace_path, "conversation_trace.jsonl");
+    memset(r->trace_sha256, 'a', 64);
+    strcpy(r->bottleneck,
+           "queue wait 274 s of 318 s mean end-to-end (86 %): overload, not the disk; 256 of 256 slots "
+           "busy");
+}
+
+static void fill_tiers(struct run_record *r) {
+    r->tier[KVF_TIER_GPU] = (struct run_tier){.on = true,
+                                              .emulated = true,
+                                              .capacity_bytes = UINT64_C(2) << 30,
+                                              .usable_bytes = 1717986918,
+                                              .description = "emulated, 55/55 GB/s, 10 us"};
+    r->tier[KVF_TIER_NVME] = (struct run_tier){.on = true,
+                                               .capacity_bytes = UINT64_C(20) << 30,
+                                               .usable_bytes = UINT64_C(20) << 30,
+                                               .description = "files on vda1, ext4, direct I/O"};
+    add(r, "gpu_used_bytes", 1610612736, "B");
+    add(r, "gpu_entries", 214, "");
+    add(r, "gpu_hits", 1500, "");
+    add(r, "gpu_demotions", 120345, "");
+    add(r, "gpu_evictions", 0, "");
+    add(r, "gpu_read_gib_s", 3.2, "GiB/s");
+    add(r, "gpu_write_gib_s", 0.4, "GiB/s");
+    add(r, "gpu_read_p95_ms", 0.8, "ms");
+    add(r, "gpu_read_device_p95_ms", 0.79, "ms");
+    add(r, "gpu_read_host_p95_ms", 0.01, "ms");
+    add(r, "gpu_write_p95_ms", 1.1, "ms");
+    add(r, "nvme_used_bytes", 4402341478, "B");
+    add(r, "nvme_entries", 502, "");
+    add(r, "nvme_hits", 2000, "");
+    add(r, "nvme_demotions", 0, "");
+    add(r, "nvme_evictions", 17, "");
+    add(r, "nvme_read_bytes", 107374182400, "B"); /* 100 GiB */
+    add(r, "nvme_write_bytes", 10737418240, "B");
+    add(r, "nvme_read_gib_s", 1.6667, "GiB/s");
+    add(r, "nvme_write_gib_s", 0.16667, "GiB/s");
+    add(r, "nvme_read_p95_ms", 42, "ms");
+    add(r, "nvme_read_device_p95_ms", 41.2, "ms");
+    add(r, "nvme_read_host_p95_ms", 0.8, "ms");
+    add(r, "nvme_write_p95_ms", NONE, "ms");
+    add(r, "device_read_bytes", 112742891520, "B"); /* 105 GiB: 1.05 of ours */
+    add(r, "device_write_bytes", NONE, "B");
+}
+
+static void fill_counts(struct run_record *r) {
+    add(r, "measured_s", 60, "s");
+    add(r, "throughput_tok_s", 12400, "tok/s");
+    add(r, "requests_per_s", 38.2, "1/s");
+    add(r, "storage_throughput_tok_s", 312.2, "tok/s");
+    add(r, "nvme_tok_s", 98100, "tok/s");
+    add(r, "requests_done", 2292, "");
+    add(r, "requests_failed", 3, "");
+    add(r, "requests_dropped", 0, "");
+    add(r, "tokens_generated", 744000, "");
+    add(r, "context_tokens_mean", 2676.25, "");
+    add(r, "lookups", 4000, "");
+    add(r, "hits", 3500, "");
+    add(r, "misses", 500, "");
+    add(r, "hit_ratio", 0.875, "");
+    add(r, "reuse_hit_ratio", 0.6, "");
+    add(r, "decode_lookups", 2750, "");
+    add(r, "decode_hits", 2750, "");
+    add(r, "conversation_lookups", 1250, "");
+    add(r, "conversation_hits", 750, "");
+    add(r, "total_read_bytes", 322122547200, "B");
+    add(r, "total_write_bytes", 25769803776, "B");
+    add(r, "read_write_ratio", 12.5, "");
+    add(r, "amplification", 85.21, "");
+    add(r, "entry_bytes_min", 67108864, "B");
+    add(r, "entry_bytes_mean", 220200960, "B");
+    add(r, "entry_bytes_p95", 503316480, "B");
+    add(r, "entry_bytes_max", 536870912, "B");
+    add(r, "rows_read", 12031, "");
+    add(r, "rows_emitted", 12000, "");
+    add(r, "rows_rejected", 31, "");
+    add(r, "operation_errors", 3, "");
+    add(r, "verify_checked", 120000, "");
+    add(r, "verify_mismatched", 1, "");
+    add(r, "lateness_p99_ms", 1.2, "ms");
+    add(r, "refused", 0, "");
+    add(r, "cpu_user_s", 12.1, "s");
+    add(r, "cpu_sys_s", 3.4, "s");
+    add(r, "rss_peak_bytes", 536870912, "B");
+    add(r, "prepare_s", 1.25, "s");
+    add(r, "slo_interactive_met_ratio", 0.972, "");
+    add(r, "slo_batch_met_ratio", NONE, "");
+    add(r, "class_interactive_arrived", 2340, "");
+    add(r, "class_interactive_done", 2292, "");
+    add(r, "class_interactive_queued_at_end", 41, "");
+    add(r, "class_interactive_oldest_wait_ms", 12000, "ms");
+    add(r, "class_nobody_arrived", 0, "");
+    add(r, "class_nobody_queued_at_end", 0, "");
+}
+
+static void fill(struct run_record *r) {
+    fill_identity(r);
+    fill_counts(r);
+    fill_tiers(r);
+    add_latency(r, "e2e", (const double[]){318000, 300000, 420000, 440000, 445000, 450000});
+    add_latency(r, "ttft", (const double[]){310000, 290000, 410000, 430000, 435000, 440000});
+    add_latency(r, "queue_wait", (const double[]){274000, 260000, 400000, 410000, NONE, 420000});
+    add_latency(r, "storage_io", (const double[]){37000, 35000, 50000, 60000, NONE, 70000});
+    add_latency(r, "generation", (const double[]){0, 0, 0, 0, 0, 0});
+    r->classes = 3;
+    strcpy(r->qos_latency, "ttft");
+    r->klass[0] =
+        (struct run_class){.name = "interactive", .share = 0.5, .p95_ns = 50000000, .p99_ns = 100000000};
+    r->klass[1] = (struct run_class){.name = "batch", .share = 0.5};
+    r->klass[2] = (struct run_class){.name = "nobody"};
+    add_event(r, 12.3, "error", "nvme read of entry 7f3a: Input/output error");
+    add_event(r, 20, "info", "half way");
+    add_event(r, NONE, "warning",
+              "a file system without direct I/O is not measured but remembered: reads come from memory");
+}
+
+static char *read_file(const char *path) {
+    FILE *f = fopen(path, "r");
+    if (!f) return NULL;
+    struct buf b = {0};
+    char part[512];
+    size_t n;
+    while ((n = fread(part, 1, sizeof part, f)) > 0) buf_bytes(&b, part, n);
+    fclose(f);
+    return b.data;
+}
+
+static const char *golden_path(char *out, size_t len) {
+    const char *source = getenv("KVFALL_SOURCE");
+    snprintf(out, len, "%s/tests/golden/summary.txt", source && *source ? source : ".");
+    return out;
+}
+
+static void test_text_golden(void **state) {
+    (void)state;
+    struct run_record r;
+    struct buf out = {0};
+    char path[1024];
+    fill(&r);
+    report_text(&r, &(struct report_style){.ascii = true}, &out);
+    golden_path(path, sizeof path);
+    if (getenv("KVF_UPDATE_GOLDEN")) {
+        FILE *f = fopen(path, "w");
+        assert_non_null(f);
+        fputs(buf_text(&out), f);
+        fclose(f);
+    }
+    char *want = read_file(path);
+    assert_non_null(want);
+    assert_string_equal(buf_text(&out), want);
+    free(want);
+    buf_free(&out);
+    run_record_free(&r);
+}
+
+static unsigned longest_line(const char *text) {
+    unsigned longest = 0, now = 0;
+    for (; *text; text++) {
+        now = *text == '\n' ? 0 : now + (((unsigned char)*text & 0xc0) != 0x80);
+        if (now > longest) longest = now;
+    }
+    return longest;
+}
+
+static void test_text_fits_the_screen(void **state) {
+    (void)state;
+    struct run_record r;
+    struct buf out = {0};
+    unsigned lines = 0;
+    fill(&r);
+    report_text(&r, &(struct report_style){.columns = 80}, &out);
+    for (const char *p = out.data; *p; p++) lines += *p == '\n';
+    assert_in_range(lines, 20, 34);
+    assert_in_range(longest_line(out.data), 60, 80);
+    const char *last = strstr(out.data, "\nBottleneck: ");
+    assert_non_null(last);
+    assert_null(strstr(last + 1, "\nWarning"));
+    buf_free(&out);
+    run_record_free(&r);
+}
+
+static void test_text_style(void **state) {
+    (void)state;
+    struct run_record r;
+    struct buf plain = {0}, colour = {0};
+    fill(&r);
+    strcpy(r.name, "caf\xc3\xa9\033[2J");
+    report_text(&r, &(struct report_style){.ascii = true}, &plain);
+    assert_non_null(strstr(plain.data, "caf??[2J"));
+    for (const char *p = plain.data; *p; p++) assert_true((*p >= 0x20 && *p < 0x7f) || *p == '\n');
+    report_text(&r, &(struct report_style){.colour = true}, &colour);
+    assert_non_null(strstr(colour.data, "\033[1;31mFAILED\033[0m"));
+    assert_non_null(strstr(colour.data, "caf\xc3\xa9?[2J"));
+    buf_free(&plain);
+    buf_free(&colour);
+    run_record_free(&r);
+}
+
+static void test_text_of_an_empty_record(void **state) {
+    (void)state;
+    struct run_record r;
+    struct buf out = {0};
+    run_record_init(&r);
+    report_text(&r, &(struct report_style){.ascii = true}, &out);
+    assert_non_null(strstr(out.data, "not stored"));
+    assert_non_null(strstr(out.data, "-- tok/s"));
+    assert_non_null(strstr(out.data, "Bottleneck: --"));
+    assert_null(strstr(out.data, "nan"));
+    buf_free(&out);
+    run_record_free(&r);
+}
+
+/* "run.trace.sha256" or "events.0.level" in the document. */
+static json_t *at(json_t *o, const char *path) {
+    char copy[128];
+    char *rest = copy;
+    snprintf(copy, sizeof copy, "%s", path);
+    for (char *step; (step = strsep(&rest, ".")) != NULL;)
+        o = json_is_array(o) ? json_array_get(o, (size_t)atoi(step)) : json_object_get(o, step);
+    if (!o) fail_msg("%s is not there", path);
+    return o;
+}
+
+static json_t *parsed(const struct run_record *r) {
+    struct buf out = {0};
+    json_error_t error;
+    report_json(r, &out);
+    json_t *o = json_loads(buf_text(&out), JSON_REJECT_DUPLICATES, &error);
+    if (!o) fail_msg("line %d: %s", error.line, error.text);
+    buf_free(&out);
+    return o;
+}
+
+static void expect_text(json_t *o, const char *path, const char *want) {
+    assert_string_equal(json_string_value(at(o, path)), want);
+}
+
+static void expect_integer(json_t *o, const char *path, json_int_t want) {
+    json_t *v = at(o, path);
+    assert_true(json_is_integer(v));
+    assert_int_equal(json_integer_value(v), want);
+}
+
+static void test_json_run(void **state) {
+    (void)state;
+    struct run_record r;
+    fill(&r);
+    json_t *o = parsed(&r);
+    assert_int_equal(json_object_size(o), 7);
+    expect_integer(o, "run.run_id", 12);
+    expect_integer(o, "run.seed", 42);
+    expect_integer(o, "run.pid", 4711);
+    expect_text(o, "run.name", "mooncake-conversation");
+    expect_text(o, "run.description", "a trace on three tiers");
+    expect_text(o, "run.mode", "real");
+    expect_text(o, "run.model", "llama3.1-8b");
+    expect_text(o, "run.status", "failed");
+    expect_text(o, "run.status_reason", "3 operations failed");
+    expect_text(o, "run.started_at", "2023-11-14T22:13:21.000Z");
+    expect_text(o, "run.ended_at", "2023-11-14T22:14:24.500Z");
+    expect_text(o, "run.host", "lab1");
+    expect_text(o, "run.version", "0.1.0");
+    expect_text(o, "run.uuid", "0b0e3a52-6a0d-4f0e-9d4e-2f6d2b8f3a11");
+    expect_text(o, "run.trace.path", "conversation_trace.jsonl");
+    expect_text(o, "run.trace.sha256", r.trace_sha256);
+    expect_text(o, "run.bottleneck", r.bottleneck);
+    expect_integer(o, "run.environment.cpu.usable", 8);
+    expect_integer(o, "run.configuration.tiers.gpu.capacity", 2147483648);
+    json_decref(o);
+    run_record_free(&r);
+}
+
+static void test_json_every_result(void **state) {
+    (void)state;
+    struct run_record r;
+    fill(&r);
+    json_t *o = parsed(&r);
+    json_t *results = at(o, "results");
+    assert_int_equal(json_object_size(results), r.results.count);
+    for (size_t i = 0; i < r.results.count; i++) {
+        json_t *m = json_object_get(results, r.results.items[i].metric);
+        json_t *v = json_object_get(m, "value");
+        assert_int_equal(json_object_size(m), 2);
+        assert_string_equal(json_string_value(json_object_get(m, "unit")), r.results.items[i].unit);
+        if (isnan(r.results.items[i].value))
+            assert_true(json_is_null(v));
+        else /* every digit survives */
+            assert_true(json_number_value(v) == r.results.items[i].value);
+    }
+    expect_integer(o, "results.nvme_read_bytes.value", 107374182400);
+    assert_true(json_is_real(at(o, "results.requests_per_s.value")));
+    json_decref(o);
+    run_record_free(&r);
+}
+
+static void test_json_parts(void **state) {
+    (void)state;
+    struct run_record r;
+    fill(&r);
+    r.decision_count = 1;
+    r.decisions = calloc(1, sizeof *r.decisions);
+    r.decision_t_s = calloc(1, sizeof *r.decision_t_s);
+    *r.decisions =
+        (struct snapshot_decision){.mode = "qos", .users_before = 50, .users_after = 60, .p95_ms = NONE};
+    r.criterion_count = 1;
+    r.criteria = calloc(1, sizeof *r.criteria);
+    *r.criteria =
+        (struct run_criterion){.name = "read_p95", .target = 500, .actual = NONE, .unit = "ms", .passed = -1};
+    json_t *o = parsed(&r);
+    assert_true(json_is_true(at(o, "tiers.gpu.on")));
+    assert_true(json_is_true(at(o, "tiers.gpu.emulated")));
+    assert_true(json_is_false(at(o, "tiers.cpu.on")));
+    expect_integer(o, "tiers.nvme.usable_bytes", 21474836480);
+    expect_text(o, "tiers.nvme.description", "files on vda1, ext4, direct I/O");
+    expect_integer(o, "tiers.nvme.metrics.entries", 502);
+    assert_true(json_is_null(at(o, "tiers.nvme.metrics.write_p95_ms")));
+    assert_null(json_object_get(at(o, "tiers.cpu.metrics"), "entries"));
+    expect_text(o, "qos.0.name", "interactive");
+    expect_integer(o, "qos.0.targets.p95_ms", 50);
+    assert_true(fabs(json_real_value(at(o, "qos.0.met_ratio")) - 0.972) < 1e-12);
+    assert_true(json_is_null(at(o, "qos.1.targets.p95_ms")));
+    assert_true(json_is_null(at(o, "qos.1.met_ratio")));
+    expect_integer(o, "qos.0.metrics.queued_at_end", 41);
+    expect_integer(o, "decisions.0.users_after", 60);
+    assert_true(json_is_null(at(o, "decisions.0.p95_ms")));
+    assert_true(json_is_null(at(o, "criteria.0.passed")));
+    expect_text(o, "events.0.level", "error");
+    assert_true(json_is_null(at(o, "events.2.t_s")));
+    json_decref(o);
+    run_record_free(&r);
+}
+
+static void test_json_of_odd_texts(void **state) {
+    (void)state;
+    struct run_record r;
+    run_record_init(&r);
+    strcpy(r.name, "cut \xc3");
+    r.environment = strdup("[1, 2");
+    json_t *o = parsed(&r);
+    expect_text(o, "run.name", "cut ?");
+    assert_int_equal(json_object_size(at(o, "run.environment")), 0);
+    assert_true(json_is_null(at(o, "run.started_at")));
+    assert_true(json_is_null(at(o, "run.run_id")));
+    json_decref(o);
+    run_record_free(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text_golden), cmocka_unit_test(test_text_fits_the_screen),
+        cmocka_unit_test(test_text_style),  cmocka_unit_test(test_text_of_an_empty_record),
+        cmocka_unit_test(test_json_run),    cmocka_unit_test(test_json_every_result),
+        cmocka_unit_test(test_json_parts),  cmocka_unit_test(test_json_of_odd_texts),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("report", tests, NULL, NULL);
+}
