@@ -17,8 +17,8 @@ static void move_unplan(struct cache *c, struct entry *e, struct op_slot *s) {
     c->tier[s->op.to].level -= e->bytes;
     if (move_falls(&s->op)) c->tier[s->op.from].level += e->bytes;
     if (e->state == ENTRY_RESIDENT) {
-        order_leave(c, s->op.entry, s->op.to);
-        order_enter(c, s->op.entry, s->op.from);
+        seat_leave(c, s->op.entry, s->op.to);
+        seat_enter(c, s->op.entry, s->op.from);
     }
     e->seat = (uint8_t)s->op.from;
 }
@@ -41,7 +41,7 @@ static void moves_cut(struct cache *c, struct entry *e, const struct op_slot *ke
 /* From now on nobody finds it. */
 static void entry_hide(struct cache *c, uint32_t i) {
     struct entry *e = cache_entry(c, i);
-    order_leave(c, i, e->seat);
+    seat_leave(c, i, e->seat);
     index_remove(&c->index, i);
     e->state = ENTRY_DOOMED;
 }
@@ -99,7 +99,7 @@ void finish_write(struct cache *c, struct cache_op *op, enum cache_outcome outco
         e->place = op->to_place;
         e->tier = e->seat = (uint8_t)op->to;
         e->state = ENTRY_RESIDENT;
-        order_enter(c, op->entry, op->to);
+        seat_enter(c, op->entry, op->to);
         return;
     }
     if (op_slot(op)->started) place_return(c, op);

@@ -13,13 +13,13 @@ void busy_settle(struct cache *c, struct entry *e) {
     e->busy = BUSY_NONE;
 }
 
-void order_enter(struct cache *c, uint32_t entry, int tier) {
+void seat_enter(struct cache *c, uint32_t entry, int tier) {
     const struct entry *e = cache_entry(c, entry);
     struct cache_tier *t = &c->tier[tier];
     t->policy->insert(t->order, entry, e->access, e->first);
 }
 
-void order_leave(struct cache *c, uint32_t entry, int tier) {
+void seat_leave(struct cache *c, uint32_t entry, int tier) {
     struct cache_tier *t = &c->tier[tier];
     t->policy->remove(t->order, entry);
 }

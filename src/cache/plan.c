@@ -61,11 +61,11 @@ static void step_push(struct cache *c, struct plan_step step) {
 
 static void step_do(struct cache *c, uint32_t entry, int from, int to) {
     struct entry *e = cache_entry(c, entry);
-    order_leave(c, entry, from);
+    seat_leave(c, entry, from);
     c->tier[from].level -= e->bytes;
     if (to >= 0) {
         busy_of(c, e)->plan = c->plan + 1;
-        order_enter(c, entry, to);
+        seat_enter(c, entry, to);
         c->tier[to].level += e->bytes;
         c->tier[to].skip = ENTRY_NONE;
         e->seat = (uint8_t)to;
@@ -76,12 +76,12 @@ static void step_do(struct cache *c, uint32_t entry, int from, int to) {
 static void step_undo(struct cache *c, struct plan_step step) {
     struct entry *e = cache_entry(c, step.entry);
     if (step.to >= 0) {
-        order_leave(c, step.entry, step.to);
+        seat_leave(c, step.entry, step.to);
         c->tier[step.to].level -= e->bytes;
         e->seat = (uint8_t)step.from;
         if (e->seat == e->tier) busy_settle(c, e);
     }
-    order_enter(c, step.entry, step.from);
+    seat_enter(c, step.entry, step.from);
     c->tier[step.from].level += e->bytes;
 }
 
@@ -202,8 +202,8 @@ void plan_promotion(struct cache *c, uint32_t entry, uint32_t worker) {
         return;
     }
     plan_commit(c, worker);
-    order_leave(c, entry, from);
-    order_enter(c, entry, to);
+    seat_leave(c, entry, from);
+    seat_enter(c, entry, to);
     e->seat = (uint8_t)to;
     c->tier[to].level += e->bytes;
     op_commit(c, move_make(c, entry, from, to, worker));

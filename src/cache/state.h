@@ -69,8 +69,9 @@ static inline bool move_falls(const struct cache_op *op) {
 struct busy *busy_of(struct cache *c, struct entry *e);
 /* Gives it back when nobody needs it any more. */
 void busy_settle(struct cache *c, struct entry *e);
-void order_enter(struct cache *c, uint32_t entry, int tier);
-void order_leave(struct cache *c, uint32_t entry, int tier);
+/* Into and out of the order of a tier. */
+void seat_enter(struct cache *c, uint32_t entry, int tier);
+void seat_leave(struct cache *c, uint32_t entry, int tier);
 
 /* --- gates and places --- */
 void ready_push(struct cache *c, struct cache_op *op);

@@ -46,6 +46,17 @@ static void store_trouble(void *ctx, const char *sentence) {
     log_line(KVF_LOG_WARNING, "%s", sentence);
 }
 
+/* A run whose results could not be written would be for nothing. */
+static int session_outputs(const struct session *s, struct err *e) {
+    const struct run_options *o = &s->options;
+    const char *files[] = {o->json && strcmp(o->json, "-") != 0 ? o->json : NULL, o->io_trace,
+                           o->request_log};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof files / sizeof files[0] && rc == 0; i++)
+        if (files[i]) rc = output_file_check(files[i], e);
+    return rc;
+}
+
 /* Paths first, then what earlier runs left behind, which may be what makes room, then the sums. */
 static int session_budget(struct session *s, struct err *e) {
     struct budget_machine machine;
@@ -183,7 +194,7 @@ static int session_main(struct session *s) {
     int status = cli_load_scenario(s->options.scenario, &s->options.given, &s->scenario, &yaml, &report);
     scenario_report_free(&report);
     if (status != 0) return status;
-    if (session_budget(s, &e) != 0 || engine_check(&s->scenario, &e) != 0) {
+    if (session_outputs(s, &e) != 0 || session_budget(s, &e) != 0 || engine_check(&s->scenario, &e) != 0) {
         free(yaml);
         /* refused before anything was made: the scenario asks for what is not to be had */
         cli_fail(&e);
@@ -193,7 +204,9 @@ static int session_main(struct session *s) {
     s->commands = command_queue_new();
     s->slot = slot_new();
     progress_init(&s->progress, &s->scenario, s->options.quiet);
-    if (signals_start(s->commands, &e) != 0) return cli_fail(&e);
+    if (!s->options.headless && !s->options.quiet && isatty(STDOUT_FILENO))
+        log_line(KVF_LOG_INFO, "this build has no screen; running headless");
+    if (signals_start(s->commands, s->slot, &e) != 0) return cli_fail(&e);
     if (session_store(s, &e) != 0) {
         signals_stop();
         return cli_fail(&e);

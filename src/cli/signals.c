@@ -4,12 +4,18 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 enum { SIGNAL_EXIT_BASE = 128 };
+static const uint64_t pause_patience_ns = 300 * KVF_NS_PER_MS;
 
 static struct {
     struct command_queue *commands;
+    struct slot *slot;
+    uint64_t seen; /* version of the newest snapshot that was looked at */
     pthread_t thread;
     _Atomic int asked; /* the first signal that asked for the end */
     _Atomic int closing;
@@ -28,9 +34,22 @@ static const char *signal_name(int signal) {
                                : "SIGTSTP";
 }
 
+/* A process that stopped before its run clock did would count the stop as time of the run. While
+ * there is no run to pause, during the preparation, patience ends it. */
+static void pause_wait(void) {
+    static struct snapshot snap; /* this thread's alone; large for a stack */
+    uint64_t until = clock_now_ns() + pause_patience_ns;
+    struct timespec nap = {0, (long)KVF_NS_PER_MS};
+    while (clock_now_ns() < until) {
+        if (slot_get(signals.slot, &snap, &signals.seen) && snap.interval.paused) return;
+        nanosleep(&nap, NULL);
+    }
+}
+
 static void signal_taken(int signal) {
     if (signal == SIGTSTP) {
         command_send(COMMAND_PAUSE, "SIGTSTP", signal);
+        pause_wait();
         kill(getpid(), SIGSTOP);
         command_send(COMMAND_RESUME, "SIGCONT", SIGCONT);
         return;
@@ -64,9 +83,10 @@ static void *signals_main(void *arg) {
     return NULL;
 }
 
-int signals_start(struct command_queue *commands, struct err *e) {
+int signals_start(struct command_queue *commands, struct slot *slot, struct err *e) {
     sigset_t set = signal_set();
     signals.commands = commands;
+    signals.slot = slot;
     signal(SIGPIPE, SIG_IGN);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     int rc = pthread_create(&signals.thread, NULL, signals_main, NULL);

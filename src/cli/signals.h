@@ -5,9 +5,10 @@
 
 #include "base/err.h"
 #include "record/command.h"
+#include "record/publish.h"
 
-/* Before any other thread is started: they inherit the mask. */
-int signals_start(struct command_queue *commands, struct err *e);
+/* Before any other thread is started: they inherit the mask. `slot` tells when the run has paused. */
+int signals_start(struct command_queue *commands, struct slot *slot, struct err *e);
 int signals_stop(void); /* joins the thread; the first signal that asked for the end, or 0 */
 
 #endif

@@ -418,9 +418,9 @@ static void control_step(struct control *c) {
 
 static void control_run(struct control *c) {
     struct engine *e = c->e;
-    dispatch_begin_arrivals(e);
     sampler_begin(e);
     tracelog_arm(e->log, e->sampler->zero_ns);
+    dispatch_begin_arrivals(e);
     bool warmup = e->s->run.warmup_ns > 0;
     phase_begin(c, warmup ? KVF_PHASE_WARMUP : KVF_PHASE_MEASURED,
                 warmup ? e->s->run.warmup_ns : e->s->run.duration_ns);

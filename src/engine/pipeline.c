@@ -308,7 +308,7 @@ static void flight_count(struct pipeline *p, struct executor *x, struct flight *
         counters_add(&c->requests_failed, 1);
         return;
     }
-    uint64_t generation = f->generate_ns ? now - f->generate_ns : 0;
+    uint64_t generation = f->timer_ns ? now - f->generate_ns : 0;
     counters_add(&c->requests_done, 1);
     counters_add(&c->context_tokens, r->context_tokens + r->prompt_tokens);
     histogram_record(&c->latency[REQUEST_LATENCY_E2E], e2e);
@@ -328,7 +328,6 @@ static void flight_count(struct pipeline *p, struct executor *x, struct flight *
 static void flight_end(struct pipeline *p, struct executor *x, struct flight *f) {
     f->stage = FLIGHT_ENDED;
     if (!f->internal) flight_count(p, x, f);
-    x->ops->done(x, f);
 }
 
 static void generate_begin(struct pipeline *p, struct executor *x, struct flight *f) {
@@ -401,7 +400,8 @@ static void flight_step(struct pipeline *p, struct executor *x, struct flight *f
     }
 }
 
-/* Goes on until something is outstanding, a timer runs or the request has ended. */
+/* Goes on until something is outstanding, a timer runs or the request has ended. An ended flight is
+ * the executor's at once and may be another request before done() returns: this is its last use. */
 static void flight_run(struct pipeline *p, struct executor *x, struct flight *f) {
     while (!x->stopping && f->outstanding == 0 && f->stage != FLIGHT_GENERATE && f->stage != FLIGHT_ENDED) {
         if (f->failed)
@@ -409,6 +409,7 @@ static void flight_run(struct pipeline *p, struct executor *x, struct flight *f)
         else
             flight_step(p, x, f);
     }
+    if (f->stage == FLIGHT_ENDED) x->ops->done(x, f);
 }
 
 /* ---- what the executor calls ---- */
@@ -419,6 +420,7 @@ void pipeline_start(struct pipeline *p, struct executor *x, struct flight *f) {
 
 void pipeline_timer(struct pipeline *p, struct executor *x, struct flight *f) {
     flight_end(p, x, f);
+    x->ops->done(x, f);
 }
 
 static void write_ended(struct executor *x, struct flight *f, const struct cache_op *op,

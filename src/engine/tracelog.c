@@ -94,7 +94,7 @@ void tracelog_request(struct tracelog *l, uint32_t worker, const struct flight *
                             .queue_ns = f->slot_ns - r->arrival_ns,
                             .ttft_ns = f->first_token_ns ? f->first_token_ns - r->arrival_ns : 0,
                             .storage_ns = f->storage_ns,
-                            .generation_ns = f->generate_ns ? now_ns - f->generate_ns : 0,
+                            .generation_ns = f->timer_ns ? now_ns - f->generate_ns : 0,
                             .e2e_ns = now_ns - r->arrival_ns,
                             .klass = r->klass,
                             .turn = r->turn,

@@ -43,6 +43,7 @@ struct mover {
     struct staging *clean, *dirty;   /* free, for tiers that need waiting */
     struct staging *landing;         /* free, for copies in memory */
     struct transfer_list waiting[2]; /* with chunks to issue: 0 copies only, 1 some tier must be waited for */
+    struct transfer_list timed;      /* with an entry at a tier that keeps no bytes */
     struct chunk_list pending[KVF_TIERS]; /* to be submitted */
     struct transfer *spare;
     struct transfer **slabs;
@@ -126,11 +127,20 @@ static void staging_give(struct mover *m, struct staging *s) {
 
 /* ---- the end of an operation ---- */
 
+/* In a move that passes bytes the faster tier's leg waits for the slower one's line and buffers;
+ * that wait is the slower tier's, so the faster leg has only its device time. */
+static bool leg_is_paced(const struct transfer *t, enum kvf_dir dir) {
+    const struct transfer_leg *leg = &t->leg[dir], *other = &t->leg[dir == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ];
+    return other->tier >= 0 && !leg->timed && !other->timed && leg->tier < other->tier;
+}
+
 static void leg_record(struct mover *m, const struct transfer *t, enum kvf_dir dir) {
     const struct transfer_leg *leg = &t->leg[dir];
     if (leg->tier < 0) return;
     struct counters *c = m->setup.counters;
-    uint64_t total = leg->end_ns - leg->start_ns;
+    bool chained = t->op->from >= 0 && t->op->to >= 0 && !t->leg[KVF_DIR_READ].timed && !t->leg[KVF_DIR_WRITE].timed;
+    uint64_t total = leg->end_ns - (chained ? t->issue_ns : leg->start_ns);
+    if (leg_is_paced(t, dir)) total = leg->device_ns;
     uint64_t device = leg->device_ns < total ? leg->device_ns : total;
     counters_add(&c->io[leg->tier][dir][t->op->cause].ops, 1);
     histogram_record(&c->op_total[leg->tier][dir], total);
@@ -237,6 +247,7 @@ static bool begin_leg(struct mover *m, struct transfer *t, enum kvf_dir dir) {
 static void timed_submit(struct mover *m, struct transfer *t, enum kvf_dir dir) {
     struct tier_chunk *c = &t->timed_chunk;
     list_remove(t);
+    list_append(&m->timed, t);
     *c = (struct tier_chunk){.len = t->op->bytes, .owner = t};
     t->leg[dir].start_ns = run_clock_now(m->setup.clock);
     chunk_submit(m, t, c, dir);
@@ -321,6 +332,7 @@ static void chunk_check(struct mover *m, struct transfer *t, const struct stagin
 }
 
 static void timed_complete(struct mover *m, struct transfer *t, struct tier_chunk *c) {
+    list_remove(t);
     leg_completed(&t->leg[c->dir], c);
     chunk_counted(m, t, c->dir, t->op->bytes);
     struct transfer_leg *write = &t->leg[KVF_DIR_WRITE];
@@ -445,6 +457,23 @@ void mover_begin(struct mover *m, struct cache_op *op) {
     list_append(&m->waiting[!instant], t);
 }
 
+/* Nobody has to wait for the clock of an emulated tier: its queue forgets what is in it. */
+static void timed_forget(struct mover *m) {
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (!m->queue[t] || (m->caps[t] & TIER_HOLDS_BYTES)) continue;
+        m->setup.tiers[t]->ops->queue_close(m->queue[t]);
+        m->queue[t] = NULL;
+        atomic_store_explicit(&m->setup.counters->chunks_in_flight[t], 0, memory_order_relaxed);
+    }
+    while (m->timed.head.next != &m->timed.head) {
+        struct transfer *t = m->timed.head.next;
+        list_remove(t);
+        if (t->leg[t->timed_chunk.dir].at_device > 0) m->at_device--;
+        t->leg[t->timed_chunk.dir].out = 0;
+        transfer_settle(m, t);
+    }
+}
+
 void mover_stop(struct mover *m) {
     m->stopped = true;
     /* what was not submitted yet never will be */
@@ -454,14 +483,14 @@ void mover_stop(struct mover *m) {
         for (; c; c = next) {
             next = c->next;
             struct transfer *t = chunk_transfer(c);
+            if (!c->buf) continue; /* on the list of timed ones */
             t->leg[c->dir].out--;
-            if (c->buf) {
-                staging_give(m, c->owner);
-                t->held--;
-            }
+            staging_give(m, c->owner);
+            t->held--;
             if (!t->listed) list_append(&m->waiting[0], t);
         }
     }
+    timed_forget(m);
     for (int which = 0; which < 2; which++)
         for (struct transfer *t = m->waiting[which].head.next, *next; t != &m->waiting[which].head;
              t = next) {
@@ -534,13 +563,16 @@ int mover_open(struct mover **out, const struct mover_setup *setup, struct err *
     m->io_size = setup->scenario->nvme.io_size;
     list_init(&m->waiting[0]);
     list_init(&m->waiting[1]);
+    list_init(&m->timed);
     int rc = buffers_open(m, e);
     for (int t = 0; t < KVF_TIERS && rc == 0; t++) {
         chunk_list_init(&m->pending[t]);
         if (!setup->tiers[t]) continue;
         const struct tier_ops *ops = setup->tiers[t]->ops;
         m->caps[t] = ops->caps(setup->tiers[t]);
-        rc = ops->queue_open(setup->tiers[t], &m->queue[t], setup->worker, m->buffer_count, e);
+        /* bytes need a buffer each; an entry of a tier without bytes needs nothing */
+        uint32_t depth = m->caps[t] & TIER_HOLDS_BYTES ? m->buffer_count : UINT32_MAX;
+        rc = ops->queue_open(setup->tiers[t], &m->queue[t], setup->worker, depth, e);
     }
     if (rc != 0) {
         mover_close(m);

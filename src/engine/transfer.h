@@ -10,7 +10,8 @@
  * after (destination) the bytes pass; what leaves it is stamped anew.
  *
  * A leg's device time is the union of the times in which a chunk of it was submitted and not
- * complete; total is issue to completion; host is the difference. */
+ * complete; total is issue to completion; host is the difference. In a move that passes bytes the
+ * time in line and for buffers is the slower tier's: the faster leg's total is its device time. */
 #ifndef KVF_ENGINE_TRANSFER_H
 #define KVF_ENGINE_TRANSFER_H
 

@@ -2,8 +2,10 @@
  * moves chunks, rings timers, and sleeps only when nothing of all that can be done. */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -252,6 +254,24 @@ static bool worker_finished(const struct worker *w) {
            !w->waits && !atomic_load(&w->ops_in);
 }
 
+/* Keeps the worker on the CPUs that the scenario names ("0-3,8"; the loader has checked the form). */
+static void worker_pin(struct worker *w) {
+    const char *list = w->engine->s->engine.cpus;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (list[0] == '\0') return;
+    for (char *end; *list; list = *end == ',' ? end + 1 : end) {
+        unsigned long from = strtoul(list, &end, 10), to = from;
+        if (*end == '-') to = strtoul(end + 1, &end, 10);
+        for (unsigned long cpu = from; cpu <= to && cpu < CPU_SETSIZE; cpu++) CPU_SET(cpu, &set);
+        if (*end != ',' && *end != '\0') break;
+    }
+    int rc = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+    if (rc != 0)
+        engine_event(w->engine, "warning", "worker %u cannot be kept on CPUs %s: %s", w->x.worker,
+                     w->engine->s->engine.cpus, strerror(rc));
+}
+
 static void *worker_main(void *arg) {
     struct worker *w = arg;
     struct engine *e = w->engine;
@@ -259,6 +279,7 @@ static void *worker_main(void *arg) {
     snprintf(name, sizeof name, "kvfall-work-%u", w->x.worker);
     pthread_setname_np(pthread_self(), name);
     prctl(PR_SET_TIMERSLACK, 10000, 0, 0, 0);
+    worker_pin(w);
     for (unsigned turn = 0; !worker_finished(w); turn++) {
         if (!w->x.stopping && atomic_load(&e->stopping)) {
             w->x.stopping = true;

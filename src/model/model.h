@@ -8,7 +8,8 @@
 
 #include "base/err.h"
 
-#define MODEL_DTYPE_LIST(X) X(FP32, "fp32", 4) X(BF16, "bf16", 2) X(FP16, "fp16", 2) X(FP8, "fp8", 1) X(INT8, "int8", 1)
+#define MODEL_DTYPE_LIST(X)                                                                                  \
+    X(FP32, "fp32", 4) X(BF16, "bf16", 2) X(FP16, "fp16", 2) X(FP8, "fp8", 1) X(INT8, "int8", 1)
 #define X(id, name, bytes) MODEL_DTYPE_##id,
 enum model_dtype { MODEL_DTYPE_LIST(X) MODEL_DTYPES };
 #undef X
@@ -16,16 +17,16 @@ enum model_dtype { MODEL_DTYPE_LIST(X) MODEL_DTYPES };
 /* layers counts all; sliding_layers of them keep only the last `window` tokens. MLA models have
  * kv_lora_rank > 0 and keep one latent of kv_lora_rank + rope_head_dim per layer and token. */
 struct model {
-    char preset[48];         /* name of the preset it started from */
+    char preset[48]; /* name of the preset it started from */
     uint32_t layers;
     uint32_t sliding_layers; /* of layers; 0: all attend to everything */
     uint32_t window;         /* tokens a sliding layer keeps; 0 with no sliding layers */
     uint32_t kv_heads;
     uint32_t head_dim;
-    uint32_t kv_lora_rank;   /* MLA; 0 for GQA and MHA */
-    uint32_t rope_head_dim;  /* MLA */
-    uint32_t hidden;         /* model width; 0 where unknown */
-    enum model_dtype dtype;  /* of the KV cache, not of the weights */
+    uint32_t kv_lora_rank;  /* MLA; 0 for GQA and MHA */
+    uint32_t rope_head_dim; /* MLA */
+    uint32_t hidden;        /* model width; 0 where unknown */
+    enum model_dtype dtype; /* of the KV cache, not of the weights */
 };
 
 struct model_preset {

@@ -14,8 +14,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define SYS_ROOT "/sys"
-#define MOUNTINFO "/proc/self/mountinfo"
+#define SYS_ROOT      "/sys"
+#define MOUNTINFO     "/proc/self/mountinfo"
 #define WANT_DIOALIGN 0x2000u
 
 enum { SECTOR = 512, DIRECT_UNIT = 4096, SLAVES_DEEP = 4 };
@@ -31,7 +31,7 @@ struct statx_abi {
 _Static_assert(sizeof(struct statx_abi) == 256, "struct statx is 256 bytes");
 
 /* File systems whose O_DIRECT is known to pass by the page cache, for kernels without STATX_DIOALIGN. */
-static const char *const direct_types[] = {"ext2", "ext3", "ext4", "xfs",  "f2fs", "btrfs",
+static const char *const direct_types[] = {"ext2", "ext3", "ext4", "xfs",    "f2fs", "btrfs",
                                            "nfs",  "nfs4", "ceph", "lustre", "gpfs", "bcachefs"};
 
 static const struct {
@@ -91,7 +91,8 @@ static uint32_t read_u32_in(const char *dir, const char *file, uint32_t fallback
 static void decode_octal(char *text) {
     char *out = text;
     for (const char *in = text; *in; out++) {
-        if (in[0] == '\\' && in[1] >= '0' && in[1] <= '3' && in[2] >= '0' && in[2] <= '7' && in[3] >= '0' && in[3] <= '7') {
+        if (in[0] == '\\' && in[1] >= '0' && in[1] <= '3' && in[2] >= '0' && in[2] <= '7' && in[3] >= '0' &&
+            in[3] <= '7') {
             *out = (char)((in[1] - '0') * 64 + (in[2] - '0') * 8 + (in[3] - '0'));
             in += 4;
         } else {
@@ -129,7 +130,8 @@ static void mount_consider(char *line, const char *path, struct blockdev *out, s
     copy_text(out->mount_point, sizeof(out->mount_point), field[4]);
     copy_text(out->fs_type, sizeof(out->fs_type), type);
     copy_text(out->source, sizeof(out->source), source);
-    snprintf(out->mount_options, sizeof(out->mount_options), "%s%s%s", field[5], super ? "," : "", super ? super : "");
+    snprintf(out->mount_options, sizeof(out->mount_options), "%s%s%s", field[5], super ? "," : "",
+             super ? super : "");
 }
 
 static int mount_find(const char *path, const char *mountinfo, struct blockdev *out, struct err *e) {
@@ -232,7 +234,9 @@ int blockdev_find_in(const char *path, const char *sys_root, const char *mountin
 }
 
 /* Opens a file without a name under a directory, -1 where that is not possible. */
-static int unnamed_file(const char *path) { return open(path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); }
+static int unnamed_file(const char *path) {
+    return open(path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+}
 
 int blockdev_find(const char *path, struct blockdev *out, struct err *e) {
     int rc = blockdev_find_in(path, SYS_ROOT, MOUNTINFO, out, e);
@@ -261,7 +265,8 @@ static void direct_by_type(int fd, struct blockdev *out) {
     bool ok = flags >= 0 && fcntl(fd, F_SETFL, flags | O_DIRECT) == 0;
     if (ok) fcntl(fd, F_SETFL, flags);
     out->direct = ok ? BLOCKDEV_DIRECT_YES : BLOCKDEV_DIRECT_NO;
-    snprintf(out->direct_why, sizeof(out->direct_why), "%s %s O_DIRECT", out->fs_type, ok ? "takes" : "refuses");
+    snprintf(out->direct_why, sizeof(out->direct_why), "%s %s O_DIRECT", out->fs_type,
+             ok ? "takes" : "refuses");
 }
 
 void blockdev_direct(int fd, struct blockdev *out) {
@@ -282,8 +287,9 @@ void blockdev_direct(int fd, struct blockdev *out) {
     }
     bool fits = st.dio_mem_align <= DIRECT_UNIT && st.dio_offset_align <= DIRECT_UNIT;
     out->direct = fits ? BLOCKDEV_DIRECT_YES : BLOCKDEV_DIRECT_NO;
-    snprintf(out->direct_why, sizeof(out->direct_why), "STATX_DIOALIGN: memory %" PRIu32 ", offset %" PRIu32 "%s",
-             st.dio_mem_align, st.dio_offset_align, fits ? "" : ", coarser than 4 KiB");
+    snprintf(out->direct_why, sizeof(out->direct_why),
+             "STATX_DIOALIGN: memory %" PRIu32 ", offset %" PRIu32 "%s", st.dio_mem_align,
+             st.dio_offset_align, fits ? "" : ", coarser than 4 KiB");
 }
 
 int blockdev_counters_in(const char *sys_root, const struct blockdev *b, struct blockdev_counters *out) {

@@ -14,25 +14,25 @@
 enum blockdev_direct { BLOCKDEV_DIRECT_UNKNOWN, BLOCKDEV_DIRECT_YES, BLOCKDEV_DIRECT_NO };
 
 struct blockdev {
-    bool present;           /* a block device is under the path */
-    char absent_why[160];   /* when not: "tmpfs keeps its files in memory" */
-    unsigned major, minor;  /* of the device that the file system is on */
-    char name[64];          /* "nvme0n1p2" */
-    char disk[64];          /* "nvme0n1"; name itself for a whole disk */
-    char model[128];        /* "" where the kernel does not tell */
-    char firmware[64];      /* "" where the kernel does not tell */
-    uint32_t logical_block; /* bytes; 0 unknown */
+    bool present;            /* a block device is under the path */
+    char absent_why[160];    /* when not: "tmpfs keeps its files in memory" */
+    unsigned major, minor;   /* of the device that the file system is on */
+    char name[64];           /* "nvme0n1p2" */
+    char disk[64];           /* "nvme0n1"; name itself for a whole disk */
+    char model[128];         /* "" where the kernel does not tell */
+    char firmware[64];       /* "" where the kernel does not tell */
+    uint32_t logical_block;  /* bytes; 0 unknown */
     uint32_t physical_block; /* bytes; 0 unknown */
-    int rotational;         /* 1, 0, or -1 unknown */
+    int rotational;          /* 1, 0, or -1 unknown */
 
-    char fs_type[32];         /* "ext4" */
-    char mount_point[512];    /* decoded */
-    char mount_options[512];  /* of the mount, then of the file system */
-    char source[256];         /* "/dev/nvme0n1p2" */
+    char fs_type[32];        /* "ext4" */
+    char mount_point[512];   /* decoded */
+    char mount_options[512]; /* of the mount, then of the file system */
+    char source[256];        /* "/dev/nvme0n1p2" */
 
-    enum blockdev_direct direct; /* outcome of blockdev_direct() on a file there */
+    enum blockdev_direct direct;              /* outcome of blockdev_direct() on a file there */
     uint32_t dio_mem_align, dio_offset_align; /* bytes; 0 when the kernel does not tell */
-    char direct_why[160];     /* a phrase: "STATX_DIOALIGN: memory 512, offset 512" */
+    char direct_why[160];                     /* a phrase: "STATX_DIOALIGN: memory 512, offset 512" */
 };
 
 /* The kernel's counts for a device since its start; differences of two readings are a period's. */

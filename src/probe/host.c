@@ -262,24 +262,36 @@ void host_count(struct host_counts *c) {
     count_all(c, "", own_levels, own_level_count);
 }
 
-/* Field 22 of stat; the name in field 2 may hold spaces and brackets, so count from its last one. */
-uint64_t host_process_start(int64_t pid) {
+/* Fields 3 and 22 of stat; the name in field 2 may hold spaces and brackets, so count from its last
+ * one. False: no such process, or not to be seen. */
+static bool process_stat(int64_t pid, char *process_state, uint64_t *start) {
     char path[64], line[1024];
-    unsigned long long start;
+    unsigned long long ticks;
     snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
-    if (pid <= 0 || !file_line("", path, line, sizeof line)) return 0;
+    if (pid <= 0 || !file_line("", path, line, sizeof line)) return false;
     const char *rest = strrchr(line, ')');
-    if (!rest) return 0;
-    int n = sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &start);
-    return n == 1 ? start : 0;
+    if (!rest || sscanf(rest + 1,
+                        " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+                        process_state, &ticks) != 2)
+        return false;
+    *start = ticks;
+    return true;
+}
+
+uint64_t host_process_start(int64_t pid) {
+    char process_state;
+    uint64_t start = 0;
+    return process_stat(pid, &process_state, &start) ? start : 0;
 }
 
 /* With hidepid another user's process cannot be seen in /proc, yet kill() tells that it is there. */
 bool host_process_alive(int64_t pid, uint64_t start) {
+    char process_state;
+    uint64_t now;
     if (pid <= 0 || pid != (pid_t)pid) return false;
     if (kill((pid_t)pid, 0) != 0 && errno != EPERM) return false;
-    uint64_t now = host_process_start(pid);
-    return !start || !now || now == start;
+    if (!process_stat(pid, &process_state, &now)) return true;
+    return process_state != 'Z' && process_state != 'X' && (!start || now == start);
 }
 
 uint64_t host_pid_namespace(void) {

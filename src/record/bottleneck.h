@@ -25,8 +25,8 @@ struct bottleneck_input {
 /* Writes one sentence, "Bottleneck: ..." left off, with its numbers. Pure. The order:
  * no request done -> says so; queue >= 50 % of e2e -> overload (and what the slots are busy with);
  * generation >= 50 % -> generation; storage >= 50 % or the largest share -> the tier and direction
- * with most operation time, then whether its time is at the device (>= 50 %) or host side; else
- * none stands out. */
+ * with most operation time, then whether its time is at the device (>= 50 %), in line for it (nvme,
+ * less, while the kernel calls the disk >= 90 % busy) or on the host side; else none stands out. */
 char *bottleneck_sentence(const struct bottleneck_input *in, char *out, size_t len);
 
 #endif

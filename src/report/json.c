@@ -101,13 +101,21 @@ static json_t *results_object(const struct run_record *r) {
     return o;
 }
 
+/* CPU time of the process, which is none of the cpu tier's. */
+static bool is_process(const char *metric) {
+    static const char *const names[] = {"cpu_user_s", "cpu_sys_s", "cpu_workers_s"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(metric, names[i]) == 0) return true;
+    return false;
+}
+
 /* The results whose names begin with `prefix` and an underscore, under the rest of their names. */
 static json_t *group(const struct run_record *r, const char *prefix) {
     json_t *o = json_object();
     size_t len = strlen(prefix);
     for (size_t i = 0; i < r->results.count; i++) {
         const struct result *m = &r->results.items[i];
-        if (strncmp(m->metric, prefix, len) == 0 && m->metric[len] == '_')
+        if (strncmp(m->metric, prefix, len) == 0 && m->metric[len] == '_' && !is_process(m->metric))
             json_object_set_new(o, m->metric + len + 1, number(m->value));
     }
     return o;

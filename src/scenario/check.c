@@ -73,25 +73,22 @@ static void check_arrival(struct loading *l, const char *source) {
     char process[24];
 
     choice_name(key, s->workload.arrival.process, process, sizeof(process));
-    bool trace = s->workload.arrival.process == KVF_ARRIVAL_TRACE;
     switch (s->workload.source) {
-    case KVF_SOURCE_MOONCAKE:
-    case KVF_SOURCE_AZURE:
-        if (!trace)
-            problem_add(l, place, key,
-                        "%s needs users, which source %s does not have; leave it at trace (speedup: 0 plays "
-                        "it without delay)",
-                        process, source);
-        break;
     case KVF_SOURCE_OPS:
         if (s->workload.arrival.process != KVF_ARRIVAL_CLOSED)
             problem_add(l, place, key,
                         "%s does not go with source ops, whose operations follow each other; leave it out",
                         process);
         break;
-    default:
-        if (trace)
+    case KVF_SOURCE_SYNTHETIC:
+        if (s->workload.arrival.process == KVF_ARRIVAL_TRACE)
             problem_add(l, place, key, "trace needs a source with times; source %s takes closed or paced",
+                        source);
+        break;
+    default:
+        if (s->workload.arrival.process == KVF_ARRIVAL_PACED)
+            problem_add(l, place, key,
+                        "paced needs think times, which source %s does not have; take trace or closed",
                         source);
         break;
     }

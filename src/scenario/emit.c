@@ -94,6 +94,14 @@ static void put_whole(enum key_kind kind, uint64_t v, bool json, struct buf *out
     }
 }
 
+static void put_range(enum key_kind kind, const struct scenario_range *range, bool json, struct buf *out) {
+    buf_add(out, "[");
+    put_whole(kind, range->lo, json, out);
+    buf_add(out, ", ");
+    put_whole(kind, range->hi, json, out);
+    buf_add(out, "]");
+}
+
 static void put_integers(const uint64_t *v, size_t count, struct buf *out) {
     for (size_t i = 0; i < count; i++) buf_addf(out, "%s%" PRIu64, i ? ", " : "[", v[i]);
     buf_add(out, "]");
@@ -181,7 +189,6 @@ static void put_devices(const struct scenario *s, struct buf *out) {
 
 void emit_value(const struct key *k, const void *base, bool json, struct buf *out) {
     const char *field = (const char *)base + k->offset;
-    const struct scenario_range *range = (const void *)field;
 
     switch (k->kind) {
     case KEY_TEXT:
@@ -213,11 +220,7 @@ void emit_value(const struct key *k, const void *base, bool json, struct buf *ou
         break;
     case KEY_TOKENS:
     case KEY_TIMES:
-        buf_add(out, "[");
-        put_whole(k->kind, range->lo, json, out);
-        buf_add(out, ", ");
-        put_whole(k->kind, range->hi, json, out);
-        buf_add(out, "]");
+        put_range(k->kind, (const void *)field, json, out);
         break;
     case KEY_PATH:
     case KEY_CPUS:

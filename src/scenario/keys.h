@@ -52,10 +52,12 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(BLOCK, "granularity is request")                                                                       \
     X(FILE, "the source is synthetic")                                                                       \
     X(SYNTHETIC, "the source is a file")                                                                     \
+    X(USERS, "requests come without users")                                                                  \
     X(TIMES, "arrivals are not a trace's")                                                                   \
     X(RATE, "arrivals have no rate")                                                                         \
     X(TURNS, "no synthetic conversations")                                                                   \
     X(TURN_READS, "turns read no entries")                                                                   \
+    X(PREFIX, "no request can have a prefix")                                                                \
     X(PROMPTS, "no request has a prefix")                                                                    \
     X(RAG, "rag.documents is 0")                                                                             \
     X(REQUESTS, "the source is ops")                                                                         \

@@ -30,17 +30,23 @@
     X(WATERFALL, "waterfall") X(SPILLOVER, "spillover") X(INCLUSIVE, "inclusive")
 #define SCENARIO_EVICTION_LIST(X)                                                                            \
     X(LRU, "lru")                                                                                            \
-    X(FIFO, "fifo") X(CLOCK, "clock") X(LFU, "lfu") X(SLRU, "slru") X(TWOQ, "2q") X(ARC, "arc")              \
-        X(S3FIFO, "s3fifo") X(SIEVE, "sieve") X(GDSF, "gdsf") X(LEAF_LRU, "leaf_lru") X(TTL, "ttl")          \
-            X(PRIORITY, "priority") X(BELADY, "belady")
+    X(FIFO, "fifo")                                                                                          \
+    X(CLOCK, "clock")                                                                                        \
+    X(LFU, "lfu")                                                                                            \
+    X(SLRU, "slru")                                                                                          \
+    X(TWOQ, "2q")                                                                                            \
+    X(ARC, "arc")                                                                                            \
+    X(S3FIFO, "s3fifo")                                                                                      \
+    X(SIEVE, "sieve")                                                                                        \
+    X(GDSF, "gdsf") X(LEAF_LRU, "leaf_lru") X(TTL, "ttl") X(PRIORITY, "priority") X(BELADY, "belady")
 #define SCENARIO_PROMOTION_LIST(X)   X(NEVER, "never") X(ON_HIT, "on_hit") X(SECOND_HIT, "second_hit")
 #define SCENARIO_ADMISSION_LIST(X)   X(ALWAYS, "always") X(SECOND_HIT, "second_hit") X(SIZE_LIMIT, "size_limit")
 #define SCENARIO_VERIFY_LIST(X)      X(NONE, "none") X(HEADER, "header") X(FULL, "full")
 #define SCENARIO_READ_TARGET_LIST(X) X(HOST, "host") X(GPU, "gpu")
 #define SCENARIO_SOURCE_LIST(X)                                                                              \
     X(SYNTHETIC, "synthetic")                                                                                \
-    X(MOONCAKE, "mooncake") X(AZURE, "azure") X(BURSTGPT, "burstgpt") X(SHAREGPT, "sharegpt")                \
-        X(AGENTIC, "agentic") X(OPS, "ops")
+    X(MOONCAKE, "mooncake")                                                                                  \
+    X(AZURE, "azure") X(BURSTGPT, "burstgpt") X(SHAREGPT, "sharegpt") X(AGENTIC, "agentic") X(OPS, "ops")
 #define SCENARIO_ARRIVAL_LIST(X)                                                                             \
     X(CLOSED, "closed") X(PACED, "paced") X(POISSON, "poisson") X(GAMMA, "gamma") X(TRACE, "trace")
 #define SCENARIO_READS_LIST(X)          X(ALL, "all") X(PREVIOUS, "previous")
@@ -48,8 +54,8 @@
 #define SCENARIO_WORKLOAD_PHASE_LIST(X) X(BOTH, "both") X(PREFILL, "prefill") X(DECODE, "decode")
 #define SCENARIO_COMPUTE_LIST(X)                                                                             \
     X(NONE, "none")                                                                                          \
-    X(FAST, "fast") X(REALISTIC, "realistic") X(FIXED, "fixed") X(DETERMINISTIC, "deterministic")            \
-        X(ROOFLINE, "roofline")
+    X(FAST, "fast")                                                                                          \
+    X(REALISTIC, "realistic") X(FIXED, "fixed") X(DETERMINISTIC, "deterministic") X(ROOFLINE, "roofline")
 #define SCENARIO_SCHEDULER_LIST(X)   X(STRICT, "strict") X(AGING, "aging")
 #define SCENARIO_QOS_LATENCY_LIST(X) X(TTFT, "ttft") X(E2E, "e2e")
 #define SCENARIO_AUTOSCALER_LIST(X)  X(OFF, "off") X(QOS, "qos") X(CAPACITY, "capacity")

@@ -13,6 +13,11 @@ static bool has_turns(const struct scenario *s) {
     return s->workload.source == KVF_SOURCE_SYNTHETIC && s->workload.phase != KVF_WORKLOAD_PHASE_DECODE;
 }
 
+/* A row of an azure trace is a conversation of one turn. */
+static bool has_prefixes(const struct scenario *s) {
+    return has_turns(s) || s->workload.source == KVF_SOURCE_AZURE;
+}
+
 static bool decodes(const struct scenario *s) {
     return s->workload.source != KVF_SOURCE_OPS && s->workload.phase != KVF_WORKLOAD_PHASE_PREFILL;
 }
@@ -61,7 +66,12 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
     case KEY_USE_TURN_READS:
         return has_turns(s) && !block;
     case KEY_USE_PROMPTS:
-        return has_turns(s) && s->workload.prefix.probability > 0;
+        return has_prefixes(s) && s->workload.prefix.probability > 0;
+    case KEY_USE_PREFIX:
+        return has_prefixes(s);
+    case KEY_USE_USERS:
+        return s->workload.source == KVF_SOURCE_SYNTHETIC ||
+               (s->workload.source != KVF_SOURCE_OPS && process != KVF_ARRIVAL_TRACE);
     case KEY_USE_RAG:
         return s->workload.rag.documents > 0;
     case KEY_USE_REQUESTS:

@@ -38,8 +38,9 @@ static int make_parents(const char *path, struct err *e) {
     int rc = 0;
     for (char *p = copy + 1; rc == 0 && (p = strchr(p, '/')); p++) {
         *p = '\0';
-        if (mkdir(copy, 0777) != 0 && errno != EEXIST && access(copy, X_OK) != 0)
-            rc = err_set_errno(e, KVF_ERR_USAGE, errno,
+        int errnum = mkdir(copy, 0777) == 0 ? 0 : errno;
+        if (errnum && errnum != EEXIST && access(copy, X_OK) != 0)
+            rc = err_set_errno(e, KVF_ERR_USAGE, errnum,
                                "cannot create the folder '%s' for the history database; name another file with --db",
                                copy);
         *p = '/';
@@ -109,13 +110,16 @@ static int mark_crashed(struct store *s) {
                           "' WHERE " STORE_RUN_GONE);
 }
 
-/* Whose file it is. An empty one is nobody's and may become ours. */
+/* Whose file it is. An empty one is nobody's and may become ours. All is read in one transaction:
+ * another process may be creating it. */
 static int check_identity(sqlite3 *db, const char *path, enum store_mode mode, struct err *e) {
     int64_t application = 0, version = 0, tables = 0;
-    int rc = db_int(db, "PRAGMA application_id", &application);
+    int rc = db_exec(db, "BEGIN");
+    if (rc == SQLITE_OK) rc = db_int(db, "PRAGMA application_id", &application);
     if (rc == SQLITE_OK) rc = db_int(db, "PRAGMA user_version", &version);
     if (rc == SQLITE_OK) rc = db_int(db, "SELECT count(*) FROM sqlite_master", &tables);
     if (rc != SQLITE_OK) return db_error(e, db, rc, path, "open");
+    db_rollback(db);
     if (application != STORE_APPLICATION_ID && (application || tables))
         return err_set(e, KVF_ERR_USAGE,
                        "'%s' is a database of another application; it is left alone; name another file with --db",

@@ -35,7 +35,9 @@ static const char *emulated_refusal(const struct tier_setup *setup) {
 
 static int emulated_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
     struct emulated_tier *t = calloc(1, sizeof(*t));
-    if (!t) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the emulated %s tier", tier_name(setup->tier));
+    if (!t)
+        return err_set(e, KVF_ERR_NOMEM, "there is no memory for the emulated %s tier",
+                       tier_name(setup->tier));
     t->base.ops = &tier_emulated_ops;
     t->base.tier = setup->tier;
     t->speed = setup->scenario->emulation[setup->tier];
@@ -44,7 +46,9 @@ static int emulated_open(struct tier **out, const struct tier_setup *setup, stru
     return 0;
 }
 
-static void emulated_close(struct tier *t) { free(t); }
+static void emulated_close(struct tier *t) {
+    free(t);
+}
 
 static void emulated_describe(const struct tier *base, char *out, size_t len) {
     const struct emulated_tier *t = (const struct emulated_tier *)base;
@@ -71,17 +75,22 @@ static void emulated_drop(struct tier *t, uint64_t place, uint64_t bytes) {
     (void)bytes;
 }
 
-static int emulated_queue_open(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth, struct err *e) {
+static int emulated_queue_open(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth,
+                               struct err *e) {
     (void)worker;
     struct tier_queue *q = calloc(1, sizeof(*q));
-    if (!q) return err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of the emulated %s tier", tier_name(t->tier));
+    if (!q)
+        return err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of the emulated %s tier",
+                       tier_name(t->tier));
     q->tier = (struct emulated_tier *)t;
     q->depth = depth;
     *out = q;
     return 0;
 }
 
-static void emulated_queue_close(struct tier_queue *q) { free(q); }
+static void emulated_queue_close(struct tier_queue *q) {
+    free(q);
+}
 
 static uint64_t transfer_ns(uint64_t bytes, uint64_t bytes_per_s) {
     if (bytes_per_s == 0) return 0;
@@ -94,7 +103,8 @@ static uint64_t link_take(_Atomic uint64_t *link_free, uint64_t now, uint64_t bu
     uint64_t before = atomic_load_explicit(link_free, memory_order_relaxed), after;
     do {
         after = (before > now ? before : now) + busy_ns;
-    } while (!atomic_compare_exchange_weak_explicit(link_free, &before, after, memory_order_relaxed, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(link_free, &before, after, memory_order_relaxed,
+                                                    memory_order_relaxed));
     return after;
 }
 
@@ -106,7 +116,8 @@ static unsigned emulated_submit(struct tier_queue *q, struct tier_chunk **chunks
         struct tier_chunk *c = chunks[taken];
         uint64_t speed = c->dir == KVF_DIR_READ ? t->speed.read_bytes_per_s : t->speed.write_bytes_per_s;
         c->submit_ns = now;
-        c->complete_ns = link_take(&t->link_free_ns[c->dir], now, transfer_ns(c->len, speed)) + t->speed.latency_ns;
+        c->complete_ns =
+            link_take(&t->link_free_ns[c->dir], now, transfer_ns(c->len, speed)) + t->speed.latency_ns;
         c->error = 0;
         c->next = NULL;
         if (q->tail[c->dir])

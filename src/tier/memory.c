@@ -21,7 +21,7 @@
 #define MAP_HUGE_2MB (21 << 26)
 #endif
 
-#define HUGE_PAGE (UINT64_C(2) << 20)
+#define HUGE_PAGE   (UINT64_C(2) << 20)
 #define FAULT_SLICE (UINT64_C(32) << 20)
 
 enum { CURSORS = 64, FAULT_THREADS_MAX = 64, FAULT_WAIT_MS = 50 };
@@ -95,6 +95,9 @@ static void *fault_thread(void *arg) {
 static void fault_wait(struct fault_job *j, const struct tier_setup *setup) {
     pthread_mutex_lock(&j->lock);
     while (j->running > 0) {
+        double share = (double)atomic_load(&j->done) / (double)j->bytes;
+        if (setup->progress && !setup->progress(setup->progress_ctx, setup->tier, share))
+            atomic_store(&j->stop, true);
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += FAULT_WAIT_MS * 1000000L;
@@ -103,11 +106,10 @@ static void fault_wait(struct fault_job *j, const struct tier_setup *setup) {
             until.tv_sec++;
         }
         pthread_cond_timedwait(&j->changed, &j->lock, &until);
-        if (!setup->progress) continue;
-        double share = (double)atomic_load(&j->done) / (double)j->bytes;
-        if (!setup->progress(setup->progress_ctx, setup->tier, share)) atomic_store(&j->stop, true);
     }
     pthread_mutex_unlock(&j->lock);
+    if (setup->progress && atomic_load(&j->done) >= j->bytes)
+        setup->progress(setup->progress_ctx, setup->tier, 1.0);
 }
 
 static int fault_in(struct memory_tier *t, const struct tier_setup *setup, struct err *e) {
@@ -129,10 +131,11 @@ static int fault_in(struct memory_tier *t, const struct tier_setup *setup, struc
     pthread_mutex_destroy(&j.lock);
     int error = atomic_load(&j.error);
     if (error)
-        return err_set_errno(e, KVF_ERR_IO, error, "faulting in %" PRIu64 " bytes for the cpu tier failed; give tiers.cpu a smaller capacity",
+        return err_set_errno(e, KVF_ERR_IO, error,
+                             "faulting in %" PRIu64
+                             " bytes for the cpu tier failed; give tiers.cpu a smaller capacity",
                              t->arena_bytes);
-    if (started == 0)
-        return err_set(e, KVF_ERR_NOMEM, "no thread could be started to fault in the cpu tier");
+    if (started == 0) return err_set(e, KVF_ERR_NOMEM, "no thread could be started to fault in the cpu tier");
     if (atomic_load(&j.done) < j.bytes)
         return err_set(e, KVF_ERR_CANCELLED, "stopped while the cpu tier was faulted in");
     return 0;
@@ -149,14 +152,17 @@ static int arena_map(struct memory_tier *t, bool huge, struct err *e) {
             t->pages_note = "2 MiB huge pages";
             return 0;
         }
-        t->pages_note = "transparent huge pages, because the huge pages asked for are not reserved (vm.nr_hugepages)";
+        t->pages_note =
+            "transparent huge pages, because the huge pages asked for are not reserved (vm.nr_hugepages)";
     }
     t->map_bytes = t->arena_bytes + HUGE_PAGE;
     t->map = mmap(NULL, t->map_bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, -1, 0);
     if (t->map == MAP_FAILED) {
         int error = errno;
         t->map = NULL;
-        return err_set_errno(e, KVF_ERR_IO, error, "mapping %" PRIu64 " bytes for the cpu tier failed; give tiers.cpu a smaller capacity",
+        return err_set_errno(e, KVF_ERR_IO, error,
+                             "mapping %" PRIu64
+                             " bytes for the cpu tier failed; give tiers.cpu a smaller capacity",
                              t->arena_bytes);
     }
     uintptr_t start = (uintptr_t)t->map;
@@ -190,8 +196,8 @@ static int memory_open(struct tier **out, const struct tier_setup *setup, struct
     t->pager = pager_new(pages, setup->page_bytes);
     int rc = 0;
     if (!t->pager)
-        rc = err_set(e, KVF_ERR_NOMEM, "there is no memory to keep track of %" PRIu64 " pages of the %s tier", pages,
-                     tier_name(setup->tier));
+        rc = err_set(e, KVF_ERR_NOMEM, "there is no memory to keep track of %" PRIu64 " pages of the %s tier",
+                     pages, tier_name(setup->tier));
     if (rc == 0) rc = arena_map(t, setup->scenario->cpu.huge_pages, e);
     if (rc == 0) rc = fault_in(t, setup, e);
     if (rc != 0) {
@@ -205,8 +211,8 @@ static int memory_open(struct tier **out, const struct tier_setup *setup, struct
 static void memory_describe(const struct tier *base, char *out, size_t len) {
     const struct memory_tier *t = (const struct memory_tier *)base;
     char size[32];
-    snprintf(out, len, "memory: an arena of %s, %s", units_size_human((double)t->arena_bytes, size, sizeof(size)),
-             t->pages_note);
+    snprintf(out, len, "memory: an arena of %s, %s",
+             units_size_human((double)t->arena_bytes, size, sizeof(size)), t->pages_note);
 }
 
 static uint32_t memory_caps(const struct tier *t) {
@@ -223,10 +229,12 @@ static void memory_drop(struct tier *t, uint64_t place, uint64_t bytes) {
     pager_release(((struct memory_tier *)t)->pager, place);
 }
 
-static int memory_queue_open(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth, struct err *e) {
+static int memory_queue_open(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth,
+                             struct err *e) {
     (void)worker;
     struct tier_queue *q = calloc(1, sizeof(*q));
-    if (!q) return err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of the %s tier", tier_name(t->tier));
+    if (!q)
+        return err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of the %s tier", tier_name(t->tier));
     q->tier = (struct memory_tier *)t;
     q->depth = depth;
     for (int i = 0; i < CURSORS; i++) q->cursor[i].place = TIER_NO_PLACE;
@@ -234,7 +242,9 @@ static int memory_queue_open(struct tier *t, struct tier_queue **out, uint32_t w
     return 0;
 }
 
-static void memory_queue_close(struct tier_queue *q) { free(q); }
+static void memory_queue_close(struct tier_queue *q) {
+    free(q);
+}
 
 static struct memory_cursor *cursor_of(struct tier_queue *q, uint64_t place) {
     return &q->cursor[hash_mix64(place) % CURSORS];
@@ -307,7 +317,9 @@ static int memory_fd(const struct tier_queue *q) {
     return -1;
 }
 
-static uint64_t memory_next_ns(const struct tier_queue *q) { return q->head ? q->head->complete_ns : KVF_NEVER; }
+static uint64_t memory_next_ns(const struct tier_queue *q) {
+    return q->head ? q->head->complete_ns : KVF_NEVER;
+}
 
 const struct tier_ops tier_memory_ops = {
     .name = "memory",

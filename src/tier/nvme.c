@@ -20,9 +20,13 @@ static const char *nvme_refusal(const struct tier_setup *setup) {
     int rc = io_setup(1, &ctx);
     if (rc == 0) io_destroy(ctx);
     if (rc == -ENOSYS) return "this kernel has no asynchronous I/O (CONFIG_AIO), or a sandbox forbids it";
-    if (rc == -EPERM || rc == -EACCES) return "asynchronous I/O (io_setup) is forbidden here, probably by a container's seccomp profile";
+    if (rc == -EPERM || rc == -EACCES)
+        return "asynchronous I/O (io_setup) is forbidden here, probably by a container's seccomp profile";
     return NULL; /* a ring limit that is used up is told when the queues open */
 }
+
+_Static_assert(sizeof(((struct nvme_dir *)0)->why) >= sizeof(((struct blockdev *)0)->direct_why),
+               "the reason fits");
 
 /* Asks a file in the run directory itself whether direct I/O works. */
 static int decide_direct(struct nvme_dir *d, bool wanted, struct err *e) {
@@ -39,11 +43,13 @@ static int decide_direct(struct nvme_dir *d, bool wanted, struct err *e) {
     } else if (d->device.direct == BLOCKDEV_DIRECT_YES) {
         d->direct = true;
         fd = nvme_dir_file(d, NVME_ARENA_NAME, false);
-        if (fd >= 0) close(fd);
         d->direct = fd >= 0;
-        if (fd < 0) snprintf(d->why, sizeof(d->why), "%s refuses O_DIRECT: %s", d->device.fs_type, strerror(-fd));
+        if (fd >= 0)
+            close(fd);
+        else
+            snprintf(d->why, sizeof(d->why), "O_DIRECT is refused: %s", strerror(-fd));
     } else {
-        snprintf(d->why, sizeof(d->why), "%s", d->device.direct_why);
+        memcpy(d->why, d->device.direct_why, sizeof(d->device.direct_why));
     }
     unlinkat(d->fd, NVME_ARENA_NAME, 0);
     return 0;
@@ -117,7 +123,8 @@ static void nvme_describe(const struct tier *base, char *out, size_t len) {
         describe_dir(&t->dir[i], one, sizeof(one));
         at += (size_t)snprintf(out + at, len - at, "%s%s", i ? "; " : "libaio: ", one);
     }
-    if (at < len) snprintf(out + at, len - at, "; layout %s, sync %s", t->layout->name, t->sync_data ? "data" : "none");
+    if (at < len)
+        snprintf(out + at, len - at, "; layout %s, sync %s", t->layout->name, t->sync_data ? "data" : "none");
 }
 
 static uint32_t nvme_caps(const struct tier *t) {

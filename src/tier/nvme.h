@@ -16,7 +16,9 @@
 
 enum { NVME_UNIT = 4096 }; /* lengths on the device are multiples of it */
 
-static inline uint64_t nvme_round(uint64_t bytes) { return (bytes + NVME_UNIT - 1) / NVME_UNIT * NVME_UNIT; }
+static inline uint64_t nvme_round(uint64_t bytes) {
+    return (bytes + NVME_UNIT - 1) / NVME_UNIT * NVME_UNIT;
+}
 
 /* A run directory: made under one path of the scenario, locked through its marker file while the run
  * lives, removed at its end. */
@@ -37,9 +39,9 @@ void nvme_dir_close(struct nvme_dir *d);
 enum { NVME_FILE_NAME = 24 };
 /* "ab/abcdef0123456789.kv": where the file with this hash is, relative to the directory. */
 void nvme_file_name(uint64_t hash, char out[NVME_FILE_NAME]);
-int nvme_dir_make_subdirs(struct nvme_dir *d, struct err *e);
 #define NVME_ARENA_NAME "arena.kv"
-/* open() of a file in the directory with the flags that all its data files share; fd or -errno. */
+/* open() of a file in the directory with the flags that all its data files share; fd or -errno. Makes
+ * the file, and the subdirectory that it is the first of, when asked to. */
 int nvme_dir_file(const struct nvme_dir *d, const char *name, bool create);
 
 /* An entry operation between begin and end on one queue. */
@@ -49,10 +51,10 @@ struct nvme_op {
     uint64_t done;      /* bytes whose chunks have completed well */
     uint64_t cursor_at; /* offset that cursor stands at; UINT64_MAX: nowhere */
     struct pager_cursor cursor;
-    uint32_t refs;      /* operations that share it; 0: free */
-    uint32_t next;      /* in its hash bucket or the free list */
-    int fd;             /* files: the entry's file; arena: -1 */
-    uint32_t path;      /* files: index of the directory */
+    uint32_t refs; /* operations that share it; 0: free */
+    uint32_t next; /* in its hash bucket or the free list */
+    int fd;        /* files: the entry's file; arena: -1 */
+    uint32_t path; /* files: index of the directory */
     enum kvf_dir dir;
 };
 

@@ -29,14 +29,16 @@ static int file_reserve(int fd, uint64_t at, uint64_t len) {
 static int arena_file(struct nvme_tier *t, uint32_t i, const struct tier_setup *setup, struct err *e) {
     struct arena_state *a = t->state;
     int fd = nvme_dir_file(&t->dir[i], NVME_ARENA_NAME, true);
-    if (fd < 0) return err_set_errno(e, KVF_ERR_IO, -fd, "the arena file in %s cannot be made", t->dir[i].path);
+    if (fd < 0)
+        return err_set_errno(e, KVF_ERR_IO, -fd, "the arena file in %s cannot be made", t->dir[i].path);
     a->fd[i] = fd;
     for (uint64_t at = 0; at < a->file_bytes; at += FALLOCATE_STEP) {
         uint64_t len = a->file_bytes - at < FALLOCATE_STEP ? a->file_bytes - at : FALLOCATE_STEP;
         int error = file_reserve(fd, at, len);
         char size[32];
         if (error)
-            return err_set_errno(e, KVF_ERR_IO, error, "reserving %s in %s failed; give tiers.nvme a smaller capacity",
+            return err_set_errno(e, KVF_ERR_IO, error,
+                                 "reserving %s in %s failed; give tiers.nvme a smaller capacity",
                                  units_size_human((double)a->file_bytes, size, sizeof(size)), t->dir[i].path);
         double share = ((double)i + (double)(at + len) / (double)a->file_bytes) / t->dirs;
         if (setup->progress && !setup->progress(setup->progress_ctx, setup->tier, share))
@@ -67,7 +69,8 @@ static int arena_open(struct nvme_tier *t, const struct tier_setup *setup, struc
     if (t->dirs == 1) a->file_bytes = pages * page;
     a->pager = pager_new(pages, page);
     if (!a->pager)
-        return err_set(e, KVF_ERR_NOMEM, "there is no memory to keep track of %" PRIu64 " pages of the nvme tier", pages);
+        return err_set(e, KVF_ERR_NOMEM,
+                       "there is no memory to keep track of %" PRIu64 " pages of the nvme tier", pages);
     uint64_t each = t->io_size / page + 1;
     t->pieces_max = each < 4 ? (unsigned)each : 4; /* what is more waits its turn in the queue */
     for (uint32_t i = 0; i < t->dirs; i++) {
@@ -92,8 +95,8 @@ static int arena_begin(struct nvme_tier *t, struct nvme_op *op) {
     return 0;
 }
 
-static uint64_t arena_piece(const struct nvme_tier *t, struct nvme_op *op, uint64_t offset, uint64_t want, int *fd,
-                            uint64_t *file_offset) {
+static uint64_t arena_piece(const struct nvme_tier *t, struct nvme_op *op, uint64_t offset, uint64_t want,
+                            int *fd, uint64_t *file_offset) {
     const struct arena_state *a = t->state;
     if (op->cursor_at != offset) pager_seek(a->pager, op->place, offset, &op->cursor);
     struct pager_cursor at_stripe = op->cursor;

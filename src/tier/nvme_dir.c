@@ -20,10 +20,10 @@
  * lock is free (which also tells processes apart that another container or host numbers). Only files
  * of our own naming are ever unlinked. */
 
-#define MARKER "kvfall.run"
+#define MARKER        "kvfall.run"
 #define MARKER_FORMAT "kvfall run directory\nuid %u\npid %ld\nboot %s\nstart %llu\nhost %s\n"
 
-enum { SUBDIRS = 256, BOOT_ID = 64, HOST = 65 };
+enum { BOOT_ID = 64, HOST = 65 };
 
 struct marker {
     unsigned uid;
@@ -74,8 +74,8 @@ static bool marker_read(int fd, struct marker *m) {
     ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
     if (len <= 0) return false;
     text[len] = '\0';
-    if (sscanf(text, "kvfall run directory\nuid %u\npid %ld\nboot %63s\nstart %llu\nhost %64s\n", &m->uid, &m->pid,
-               m->boot, &m->start, m->host) != 5)
+    if (sscanf(text, "kvfall run directory\nuid %u\npid %ld\nboot %63s\nstart %llu\nhost %64s\n", &m->uid,
+               &m->pid, m->boot, &m->start, m->host) != 5)
         return false;
     snprintf(again, sizeof(again), MARKER_FORMAT, m->uid, m->pid, m->boot, m->start, m->host);
     return strcmp(text, again) == 0;
@@ -94,16 +94,21 @@ static bool is_hex(const char *text, size_t len) {
     return true;
 }
 
-static bool is_data_file(const char *name) { return strlen(name) == 19 && is_hex(name, 16) && strcmp(name + 16, ".kv") == 0; }
+static bool is_data_file(const char *name) {
+    return strlen(name) == 19 && is_hex(name, 16) && strcmp(name + 16, ".kv") == 0;
+}
 
-static bool is_subdir(const char *name) { return strlen(name) == 2 && is_hex(name, 2); }
+static bool is_subdir(const char *name) {
+    return strlen(name) == 2 && is_hex(name, 2);
+}
 
 /* kvfall-<uid>-<pid>-<16 hex digits> of this user. */
 static bool is_run_name(const char *name) {
     unsigned uid;
     long pid;
     char tag[20] = "", again[96];
-    if (sscanf(name, "kvfall-%u-%ld-%17s", &uid, &pid, tag) != 3 || strlen(tag) != 16 || !is_hex(tag, 16)) return false;
+    if (sscanf(name, "kvfall-%u-%ld-%17s", &uid, &pid, tag) != 3 || strlen(tag) != 16 || !is_hex(tag, 16))
+        return false;
     snprintf(again, sizeof(again), "kvfall-%u-%ld-%s", uid, pid, tag);
     return strcmp(name, again) == 0 && uid == (unsigned)geteuid();
 }
@@ -130,7 +135,9 @@ static unsigned unlink_files(int dir, bool (*ours)(const char *name)) {
     return left;
 }
 
-static bool is_arena(const char *name) { return strcmp(name, NVME_ARENA_NAME) == 0; }
+static bool is_arena(const char *name) {
+    return strcmp(name, NVME_ARENA_NAME) == 0;
+}
 
 /* Removes everything of ours below a run directory but the marker. Returns how many other things there
  * are besides the marker. */
@@ -163,8 +170,9 @@ static unsigned empty_dir(int fd) {
 static bool remove_dir(const char *path, int fd) {
     unsigned left = empty_dir(fd);
     if (left > 0) {
-        log_line(KVF_LOG_WARNING, "%s holds %u thing%s that kvfall did not put there; it stays, remove it by hand", path,
-                 left, left == 1 ? "" : "s");
+        log_line(KVF_LOG_WARNING,
+                 "%s holds %u thing%s that kvfall did not put there; it stays, remove it by hand", path, left,
+                 left == 1 ? "" : "s");
         return false;
     }
     unlinkat(fd, MARKER, 0);
@@ -176,16 +184,18 @@ static bool remove_dir(const char *path, int fd) {
 int nvme_dir_open(struct nvme_dir *d, const char *path, uint64_t tag, struct err *e) {
     d->fd = d->marker_fd = -1;
     char real[PATH_MAX]; /* absolute, so that it is found again from wherever the process is then */
-    if (!realpath(path, real)) return err_set_errno(e, KVF_ERR_IO, errno, "tiers.nvme.path: %s cannot be used", path);
-    if (snprintf(d->path, sizeof(d->path), "%s/kvfall-%u-%ld-%016" PRIx64, real, (unsigned)geteuid(), (long)getpid(), tag) >=
-        (int)sizeof(d->path)) {
+    if (!realpath(path, real))
+        return err_set_errno(e, KVF_ERR_IO, errno, "tiers.nvme.path: %s cannot be used", path);
+    if (snprintf(d->path, sizeof(d->path), "%s/kvfall-%u-%ld-%016" PRIx64, real, (unsigned)geteuid(),
+                 (long)getpid(), tag) >= (int)sizeof(d->path)) {
         d->path[0] = '\0';
         return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: the name %s is too long", path);
     }
     if (mkdir(d->path, 0700) != 0)
         return err_set_errno(e, KVF_ERR_IO, errno, "the run directory %s cannot be made", d->path);
     d->fd = open(d->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (d->fd >= 0) d->marker_fd = openat(d->fd, MARKER, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (d->fd >= 0)
+        d->marker_fd = openat(d->fd, MARKER, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (d->marker_fd < 0 || flock(d->marker_fd, LOCK_EX | LOCK_NB) != 0 || marker_write(d->marker_fd) != 0) {
         int error = errno;
         nvme_dir_close(d);
@@ -216,19 +226,13 @@ void nvme_file_name(uint64_t hash, char out[NVME_FILE_NAME]) {
     out[2] = '/';
 }
 
-int nvme_dir_make_subdirs(struct nvme_dir *d, struct err *e) {
-    for (unsigned i = 0; i < SUBDIRS; i++) {
-        char name[4];
-        snprintf(name, sizeof(name), "%02x", i & 0xff);
-        if (mkdirat(d->fd, name, 0700) != 0)
-            return err_set_errno(e, KVF_ERR_IO, errno, "the directory %s/%s cannot be made", d->path, name);
-    }
-    return 0;
-}
-
 int nvme_dir_file(const struct nvme_dir *d, const char *name, bool create) {
     int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0) | (d->direct ? O_DIRECT : 0);
     int fd = openat(d->fd, name, flags, 0600);
+    if (fd < 0 && errno == ENOENT && create && name[2] == '/') { /* the first file of its subdirectory */
+        char subdir[3] = {name[0], name[1], '\0'};
+        if (mkdirat(d->fd, subdir, 0700) == 0 || errno == EEXIST) fd = openat(d->fd, name, flags, 0600);
+    }
     return fd >= 0 ? fd : -errno;
 }
 
@@ -269,8 +273,8 @@ unsigned tier_nvme_clean_leftovers(const struct scenario *s) {
 }
 
 /* Whole trees, and directories that are refused themselves while those below may be used. */
-static const char *const system_trees[] = {"/bin", "/boot", "/dev",  "/etc", "/lib", "/lib32", "/lib64", "/libx32",
-                                           "/proc", "/sbin", "/sys", "/usr"};
+static const char *const system_trees[] = {"/bin",   "/boot",   "/dev",  "/etc",  "/lib", "/lib32",
+                                           "/lib64", "/libx32", "/proc", "/sbin", "/sys", "/usr"};
 static const char *const system_dirs[] = {"/", "/run", "/var"};
 static const char *const allowed_trees[] = {"/dev/shm", "/usr/local"};
 
@@ -297,22 +301,27 @@ static int check_path(const char *given, struct err *e) {
     if (path[0] == '\0') return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path is empty; name a directory");
     if (lstat(path, &st) != 0) {
         if (errno == ENOENT)
-            return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: %s does not exist; make the directory or name another", path);
+            return err_set(e, KVF_ERR_USAGE,
+                           "tiers.nvme.path: %s does not exist; make the directory or name another", path);
         return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: %s cannot be used: %s", path, strerror(errno));
     }
     if (S_ISLNK(st.st_mode)) {
         ssize_t len = readlink(path, target, sizeof(target) - 1);
         target[len > 0 ? len : 0] = '\0';
-        return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: %s is a symbolic link to %s; name the directory itself", path, target);
+        return err_set(e, KVF_ERR_USAGE,
+                       "tiers.nvme.path: %s is a symbolic link to %s; name the directory itself", path,
+                       target);
     }
     if (!S_ISDIR(st.st_mode))
         return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: %s is not a directory; name one", path);
     if (!realpath(path, real))
         return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: %s cannot be used: %s", path, strerror(errno));
     if (is_system(real))
-        return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: %s is a system directory; name one of your own", real);
+        return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: %s is a system directory; name one of your own",
+                       real);
     if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) != 0)
-        return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: %s is not writable (%s); name another directory", path, strerror(errno));
+        return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: %s is not writable (%s); name another directory",
+                       path, strerror(errno));
     return 0;
 }
 
@@ -322,7 +331,8 @@ int tier_nvme_check_paths(const struct scenario *s, struct err *e) {
         if (rc != 0) return rc;
         struct stat a, b;
         for (uint32_t j = 0; j < i; j++)
-            if (stat(s->nvme.path[i], &a) == 0 && stat(s->nvme.path[j], &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+            if (stat(s->nvme.path[i], &a) == 0 && stat(s->nvme.path[j], &b) == 0 && a.st_dev == b.st_dev &&
+                a.st_ino == b.st_ino)
                 return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: %s is named twice", s->nvme.path[i]);
     }
     return 0;

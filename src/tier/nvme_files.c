@@ -34,9 +34,9 @@ struct files_place {
 };
 
 struct files_dir {
-    uint64_t planned; /* bytes of all files once everything begun is done */
-    uint64_t live;    /* bytes of live entries */
-    uint64_t limit;   /* pooled files are cut when planned would exceed it */
+    uint64_t planned;   /* bytes of all files once everything begun is done */
+    uint64_t live;      /* bytes of live entries */
+    uint64_t limit;     /* pooled files are cut when planned would exceed it */
     uint32_t bin[BINS]; /* pooled places by the magnitude of their files */
 };
 
@@ -212,8 +212,8 @@ static void files_end(struct nvme_tier *t, struct nvme_op *op) {
     close(op->fd);
 }
 
-static uint64_t files_piece(const struct nvme_tier *t, struct nvme_op *op, uint64_t offset, uint64_t want, int *fd,
-                            uint64_t *file_offset) {
+static uint64_t files_piece(const struct nvme_tier *t, struct nvme_op *op, uint64_t offset, uint64_t want,
+                            int *fd, uint64_t *file_offset) {
     (void)t;
     *fd = op->fd;
     *file_offset = offset;
@@ -247,7 +247,9 @@ static int files_open(struct nvme_tier *t, const struct tier_setup *setup, struc
     void *map = mmap(NULL, s->places_max * sizeof(*s->place), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
-        return err_set_errno(e, KVF_ERR_IO, errno, "there is no memory to keep track of %" PRIu64 " files of the nvme tier", s->places_max);
+        return err_set_errno(e, KVF_ERR_IO, errno,
+                             "there is no memory to keep track of %" PRIu64 " files of the nvme tier",
+                             s->places_max);
     s->place = map;
     struct tier_setup in_units = *setup;
     in_units.page_bytes = NVME_UNIT;
@@ -255,8 +257,6 @@ static int files_open(struct nvme_tier *t, const struct tier_setup *setup, struc
     for (uint32_t i = 0; i < t->dirs; i++) {
         s->dir[i].limit = limit / t->dirs;
         for (unsigned b = 0; b < BINS; b++) s->dir[i].bin[b] = NONE;
-        int rc = nvme_dir_make_subdirs(&t->dir[i], e);
-        if (rc != 0) return rc;
     }
     return 0;
 }

@@ -23,7 +23,7 @@
  * it again and is never lost. */
 
 enum { EVENTS = 64, SLOTS_MAX = 4096, OPS_FIRST = 64 };
-#define NONE UINT32_MAX
+#define NONE    UINT32_MAX
 #define NOWHERE UINT64_MAX
 
 /* What a chunk's internal words are while it is here. */
@@ -32,9 +32,9 @@ enum { CHUNK_ISSUED, CHUNK_TOTAL, CHUNK_FLYING, CHUNK_OP, CHUNK_SYNCED };
 struct nvme_slot {
     struct iocb cb;
     struct tier_chunk *chunk;
-    uint64_t left;   /* bytes asked for */
-    bool retried;    /* this is the rest of a short transfer */
-    bool sync;       /* an fdatasync */
+    uint64_t left; /* bytes asked for */
+    bool retried;  /* this is the rest of a short transfer */
+    bool sync;     /* an fdatasync */
     struct nvme_slot *next;
 };
 
@@ -51,7 +51,7 @@ struct tier_queue {
     io_context_t ctx;
     const struct ring_head *ring; /* NULL when its layout is not the known one */
     int event_fd;
-    int64_t unread; /* events taken whose count in the eventfd has not been read */
+    int64_t unread;            /* events taken whose count in the eventfd has not been read */
     uint32_t depth, in_flight; /* chunks taken and not handed back */
     uint32_t slots, flying;    /* slots given to the kernel */
     struct nvme_slot *slot, *free, *again;
@@ -64,7 +64,9 @@ struct tier_queue {
     struct io_event event[EVENTS];
 };
 
-static struct nvme_slot *slot_of(struct iocb *cb) { return (struct nvme_slot *)cb->data; }
+static struct nvme_slot *slot_of(struct iocb *cb) {
+    return (struct nvme_slot *)cb->data;
+}
 
 static void slot_free(struct tier_queue *q, struct nvme_slot *s) {
     s->next = q->free;
@@ -139,7 +141,8 @@ int nvme_queue_begin(struct tier_queue *q, uint64_t place, uint64_t bytes, enum 
     i = q->op_free;
     struct nvme_op *op = &q->op[i];
     uint32_t next = op->next;
-    *op = (struct nvme_op){.place = place, .bytes = bytes, .dir = dir, .fd = -1, .next = next, .cursor_at = NOWHERE};
+    *op = (struct nvme_op){
+        .place = place, .bytes = bytes, .dir = dir, .fd = -1, .next = next, .cursor_at = NOWHERE};
     int error = q->tier->layout->begin(q->tier, op);
     if (error) return error;
     op->refs = 1;
@@ -152,7 +155,8 @@ int nvme_queue_begin(struct tier_queue *q, uint64_t place, uint64_t bytes, enum 
 
 void nvme_queue_end(struct tier_queue *q, uint64_t place, enum kvf_dir dir) {
     uint32_t *link = op_bucket(q, place, dir);
-    while (*link != NONE && (q->op[*link].place != place || q->op[*link].dir != dir)) link = &q->op[*link].next;
+    while (*link != NONE && (q->op[*link].place != place || q->op[*link].dir != dir))
+        link = &q->op[*link].next;
     if (*link == NONE) return;
     uint32_t i = *link;
     struct nvme_op *op = &q->op[i];
@@ -163,7 +167,8 @@ void nvme_queue_end(struct tier_queue *q, uint64_t place, enum kvf_dir dir) {
     q->op_free = i;
 }
 
-static void slot_prepare(struct tier_queue *q, struct nvme_slot *s, int fd, void *buf, uint64_t len, uint64_t at) {
+static void slot_prepare(struct tier_queue *q, struct nvme_slot *s, int fd, void *buf, uint64_t len,
+                         uint64_t at) {
     s->left = len;
     if (s->sync)
         io_prep_fdsync(&s->cb, fd);
@@ -182,7 +187,8 @@ static unsigned chunk_prepare(struct tier_queue *q, struct tier_chunk *c, struct
     while (q->free && c->internal[CHUNK_ISSUED] < c->internal[CHUNK_TOTAL]) {
         uint64_t issued = c->internal[CHUNK_ISSUED], at;
         int fd;
-        uint64_t len = q->tier->layout->piece(q->tier, op, c->offset + issued, c->internal[CHUNK_TOTAL] - issued, &fd, &at);
+        uint64_t len = q->tier->layout->piece(q->tier, op, c->offset + issued,
+                                              c->internal[CHUNK_TOTAL] - issued, &fd, &at);
         if (len == 0) {
             c->error = EIO;
             c->internal[CHUNK_TOTAL] = issued;
@@ -325,7 +331,8 @@ static unsigned chunk_start(struct tier_queue *q, struct tier_chunk *c, uint64_t
 
 /* Chunks of which the kernel has nothing go back to the caller, the first of the others may be partial;
  * the first `settled` are done with. Returns how many stay. */
-static unsigned untake(struct tier_queue *q, struct tier_chunk **chunks, unsigned taken, unsigned settled, uint64_t now) {
+static unsigned untake(struct tier_queue *q, struct tier_chunk **chunks, unsigned taken, unsigned settled,
+                       uint64_t now) {
     for (; taken > settled; taken--) {
         struct tier_chunk *c = chunks[taken - 1];
         if (c->internal[CHUNK_ISSUED] == c->internal[CHUNK_TOTAL]) break;
@@ -421,7 +428,9 @@ unsigned nvme_queue_reap(struct tier_queue *q, struct tier_chunk **done, unsigne
     return n;
 }
 
-int nvme_queue_fd(const struct tier_queue *q) { return q->event_fd; }
+int nvme_queue_fd(const struct tier_queue *q) {
+    return q->event_fd;
+}
 
 uint64_t nvme_queue_next_ns(const struct tier_queue *q) {
     (void)q;
@@ -443,10 +452,12 @@ static int ring_open(struct tier_queue *q, uint32_t worker, struct err *e) {
     int rc = io_setup((int)q->slots, &q->ctx);
     if (rc == -EAGAIN)
         return err_set(e, KVF_ERR_UNAVAILABLE,
-                       "worker %" PRIu32 " gets no ring of %" PRIu32 " operations: the system's limit of asynchronous I/O is "
+                       "worker %" PRIu32 " gets no ring of %" PRIu32
+                       " operations: the system's limit of asynchronous I/O is "
                        "used up; raise /proc/sys/fs/aio-max-nr or lower tiers.nvme.io_depth",
                        worker, q->slots);
-    if (rc != 0) return err_set_errno(e, KVF_ERR_IO, -rc, "io_setup for %" PRIu32 " operations failed", q->slots);
+    if (rc != 0)
+        return err_set_errno(e, KVF_ERR_IO, -rc, "io_setup for %" PRIu32 " operations failed", q->slots);
     q->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (q->event_fd < 0) return err_set_errno(e, KVF_ERR_IO, errno, "no eventfd can be made");
     const struct ring_head *ring = (const struct ring_head *)q->ctx;
@@ -467,7 +478,8 @@ int nvme_queue_open(struct tier *t, struct tier_queue **out, uint32_t worker, ui
     q->batch = calloc(q->slots, sizeof(struct iocb *));
     int rc = 0;
     if (!q->slot || !q->batch || ops_grow(q) != 0)
-        rc = err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of %" PRIu32 " chunks of the nvme tier", depth);
+        rc = err_set(e, KVF_ERR_NOMEM,
+                     "there is no memory for a queue of %" PRIu32 " chunks of the nvme tier", depth);
     if (rc == 0) rc = ring_open(q, worker, e);
     if (rc != 0) {
         nvme_queue_close(q);

@@ -20,7 +20,9 @@ struct pager {
     uint64_t *level[LEVELS_MAX];
 };
 
-static unsigned lowest_bit(uint64_t word) { return (unsigned)__builtin_ctzll(word); }
+static unsigned lowest_bit(uint64_t word) {
+    return (unsigned)__builtin_ctzll(word);
+}
 
 /* First free page at or behind `from`; PAGER_NONE when there is none up to the end. */
 static uint64_t next_free(const struct pager *p, uint64_t from) {
@@ -176,7 +178,9 @@ void pager_release(struct pager *p, uint64_t first) {
     }
 }
 
-uint64_t pager_free_pages(const struct pager *p) { return p->free_pages; }
+uint64_t pager_free_pages(const struct pager *p) {
+    return p->free_pages;
+}
 
 void pager_seek(const struct pager *p, uint64_t first, uint64_t offset, struct pager_cursor *c) {
     uint64_t run = first;

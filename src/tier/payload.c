@@ -11,7 +11,7 @@
 #include "base/rng.h"
 
 #define STAMP_MAGIC UINT64_C(0x314b4c4246564b1f) /* a control byte, then "KVFBLK1" */
-#define NOISE_MIN (UINT64_C(1) << 20)
+#define NOISE_MIN   (UINT64_C(1) << 20)
 
 enum { WHY_BYTES = 160 };
 
@@ -22,7 +22,6 @@ struct payload {
 };
 
 _Static_assert(sizeof(struct payload_stamp) == PAYLOAD_STAMP, "a stamp is 64 bytes on the device");
-
 
 /* Everything of the check that does not change from block to block. */
 static uint64_t check_base(const struct payload_id *id, uint64_t seed) {
@@ -53,23 +52,25 @@ static bool all_zero(const uint8_t *bytes, uint64_t len) {
 /* Says in `why` what is wrong with a stamp, and returns whether anything is. `got` starts as what is
  * expected and is overlaid with the bytes that are there, so that a stamp cut short by the end of
  * the entry is judged by what it has. */
-static bool stamp_differs(const struct payload *p, const struct payload_stamp *want, struct payload_stamp *got,
-                          uint64_t have, uint64_t block, char *why) {
+static bool stamp_differs(const struct payload *p, const struct payload_stamp *want,
+                          struct payload_stamp *got, uint64_t have, uint64_t block, char *why) {
     uint64_t noise_block = le64toh(got->noise_block);
     if (got->magic != want->magic) {
         snprintf(why, WHY_BYTES, "block %" PRIu64 " %s", block,
                  all_zero((const uint8_t *)got, have) ? "is zeroes" : "carries no stamp");
     } else if (got->key_hi != want->key_hi || got->key_lo != want->key_lo) {
-        snprintf(why, WHY_BYTES, "block %" PRIu64 " names entry %016" PRIx64 "%016" PRIx64 ", not %016" PRIx64 "%016" PRIx64,
-                 block, le64toh(got->key_hi), le64toh(got->key_lo), le64toh(want->key_hi), le64toh(want->key_lo));
+        snprintf(why, WHY_BYTES,
+                 "block %" PRIu64 " names entry %016" PRIx64 "%016" PRIx64 ", not %016" PRIx64 "%016" PRIx64,
+                 block, le64toh(got->key_hi), le64toh(got->key_lo), le64toh(want->key_hi),
+                 le64toh(want->key_lo));
     } else if (got->generation != want->generation) {
         snprintf(why, WHY_BYTES, "block %" PRIu64 " names generation %" PRIu64 ", not %" PRIu64, block,
                  le64toh(got->generation), le64toh(want->generation));
     } else if (got->block != want->block) {
         snprintf(why, WHY_BYTES, "block %" PRIu64 " names block %" PRIu64, block, le64toh(got->block));
     } else if (got->seed != want->seed) {
-        snprintf(why, WHY_BYTES, "block %" PRIu64 " names seed %" PRIu64 ", not %" PRIu64, block, le64toh(got->seed),
-                 le64toh(want->seed));
+        snprintf(why, WHY_BYTES, "block %" PRIu64 " names seed %" PRIu64 ", not %" PRIu64, block,
+                 le64toh(got->seed), le64toh(want->seed));
     } else if (have == PAYLOAD_STAMP && (got->check != want->check || noise_block >= p->blocks)) {
         snprintf(why, WHY_BYTES, "block %" PRIu64 " has a damaged stamp", block);
     } else {
@@ -85,14 +86,16 @@ static bool noise_differs(const struct payload *p, const uint8_t *bytes, uint64_
     if (memcmp(bytes + PAYLOAD_STAMP, want + PAYLOAD_STAMP, len - PAYLOAD_STAMP) == 0) return false;
     uint64_t at = PAYLOAD_STAMP;
     while (bytes[at] == want[at]) at++;
-    snprintf(why, WHY_BYTES, "block %" PRIu64 " differs from what was written at its byte %" PRIu64 ": %02x, not %02x",
-             block, at, bytes[at], want[at]);
+    snprintf(why, WHY_BYTES,
+             "block %" PRIu64 " differs from what was written at its byte %" PRIu64 ": %02x, not %02x", block,
+             at, bytes[at], want[at]);
     return true;
 }
 
 struct payload *payload_open(uint64_t seed, uint64_t noise_bytes, struct err *e) {
     if (noise_bytes < NOISE_MIN || noise_bytes % PAYLOAD_BLOCK != 0) {
-        err_set(e, KVF_ERR_USAGE, "engine.noise is %" PRIu64 " bytes; it must be a multiple of 4 KiB and at least 1 MiB",
+        err_set(e, KVF_ERR_USAGE,
+                "engine.noise is %" PRIu64 " bytes; it must be a multiple of 4 KiB and at least 1 MiB",
                 noise_bytes);
         return NULL;
     }
@@ -100,8 +103,8 @@ struct payload *payload_open(uint64_t seed, uint64_t noise_bytes, struct err *e)
     if (p) p->noise = aligned_alloc(PAYLOAD_BLOCK, noise_bytes);
     if (!p || !p->noise) {
         free(p);
-        err_set(e, KVF_ERR_NOMEM, "there is no memory for %" PRIu64 " bytes of noise; make engine.noise smaller",
-                noise_bytes);
+        err_set(e, KVF_ERR_NOMEM,
+                "there is no memory for %" PRIu64 " bytes of noise; make engine.noise smaller", noise_bytes);
         return NULL;
     }
     struct rng rng;

@@ -23,9 +23,14 @@ const struct tier_ops *tier_backend(const struct tier_setup *setup, struct err *
         }
         ops = &tier_emulated_ops;
         break;
-    case KVF_TIER_CPU: ops = &tier_memory_ops; break;
-    case KVF_TIER_NVME: ops = &tier_nvme_ops; break;
-    case KVF_TIERS: break;
+    case KVF_TIER_CPU:
+        ops = &tier_memory_ops;
+        break;
+    case KVF_TIER_NVME:
+        ops = &tier_nvme_ops;
+        break;
+    case KVF_TIERS:
+        break;
     }
     if (!ops) {
         err_set(e, KVF_ERR_INTERNAL, "there is no tier number %d", (int)setup->tier);

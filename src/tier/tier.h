@@ -72,7 +72,8 @@ struct tier_ops {
     void (*drop)(struct tier *t, uint64_t place, uint64_t bytes);
     /* A worker's queue. depth: chunks it may have in flight. Called by the worker's thread. */
     int (*queue_open)(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth, struct err *e);
-    void (*queue_close)(struct tier_queue *q); /* nothing may be in flight; takes NULL */
+    /* Nothing may be in flight, except at a tier that holds no bytes: it forgets. Takes NULL. */
+    void (*queue_close)(struct tier_queue *q);
     /* Makes a place ready for writing `bytes` (fallocate), or for reading (open): called by the
      * worker before the first and after the last chunk of an entry operation. begin returns 0 or an
      * errno. Either may be NULL. */

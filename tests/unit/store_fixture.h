@@ -82,7 +82,7 @@ static inline void plain_exec(const char *path, const char *sql) {
 }
 
 /* The first value of the first row as text, "NULL" for NULL, "" without a row. In a static buffer. */
-static inline const char *plain_text(const char *path, const char *fmt, ...) {
+__attribute__((format(printf, 2, 3))) static inline const char *plain_text(const char *path, const char *fmt, ...) {
     static char out[600];
     char sql[600];
     sqlite3_stmt *stmt = NULL;

@@ -39,11 +39,14 @@ static void auto_is_resolved(void **state) {
         {"{model: llama3.1-8b, tiers: {nvme: {capacity: 8GiB}}}", 1, 2, 64 * KVF_MIB},
         {"{model: llama3.1-8b, tiers: {nvme: {capacity: 8GiB}}}", 4, 4, 128 * KVF_MIB},
         {"{model: llama3.1-8b, tiers: {nvme: {capacity: 8GiB}}}", 64, 16, 512 * KVF_MIB},
-        {"{model: llama3.1-8b, tiers: {nvme: {capacity: 8GiB, io_size: 4MiB, io_depth: 64}}}", 4, 4, 512 * KVF_MIB},
+        {"{model: llama3.1-8b, tiers: {nvme: {capacity: 8GiB, io_size: 4MiB, io_depth: 64}}}", 4, 4,
+         512 * KVF_MIB},
         {"{model: llama3.1-8b, tiers: {nvme: {capacity: 8GiB, io_size: 4KiB, io_depth: 1}}}", 3, 3, 3 * 4096},
         /* one chunk each when the limit is less */
-        {"{model: llama3.1-8b, tiers: {nvme: {capacity: 8GiB, io_size: 64MiB}}, engine: {workers: 12}}", 4, 12, 768 * KVF_MIB},
-        {"{model: llama3.1-8b, tiers: {nvme: {capacity: 8GiB}}, engine: {workers: 3, staging: 100MiB}}", 8, 3, 100 * KVF_MIB},
+        {"{model: llama3.1-8b, tiers: {nvme: {capacity: 8GiB, io_size: 64MiB}}, engine: {workers: 12}}", 4,
+         12, 768 * KVF_MIB},
+        {"{model: llama3.1-8b, tiers: {nvme: {capacity: 8GiB}}, engine: {workers: 3, staging: 100MiB}}", 8, 3,
+         100 * KVF_MIB},
         /* without nvme a buffer to read into, without real tiers none */
         {"{model: llama3.1-8b, tiers: {cpu: {capacity: 8GiB}}}", 4, 4, 4 * KVF_MIB},
         {"{model: llama3.1-8b, tiers: {gpu: {capacity: 8GiB}}}", 4, 4, 0},
@@ -145,7 +148,8 @@ static void rounding_is_provisioned(void **state) {
 }
 
 static void too_much_is_refused_with_its_arithmetic(void **state) {
-    const char *yaml = "{model: llama3.1-8b, tiers: {cpu: {capacity: 10GiB}, nvme: {capacity: 30GiB, path: /mnt}}}";
+    const char *yaml =
+        "{model: llama3.1-8b, tiers: {cpu: {capacity: 10GiB}, nvme: {capacity: 30GiB, path: /mnt}}}";
     struct scenario *s = make(yaml);
     struct budget_machine m = machine(4 * KVF_GIB, 4, 20 * KVF_GIB);
     struct budget b;
@@ -205,7 +209,8 @@ static void staging_holds_a_chunk_each(void **state) {
 }
 
 static void text_names_the_parts(void **state) {
-    struct scenario *s = make("{model: llama3.1-8b, tiers: {cpu: {capacity: 4GiB}, nvme: {capacity: 16GiB, path: /mnt}}}");
+    struct scenario *s =
+        make("{model: llama3.1-8b, tiers: {cpu: {capacity: 4GiB}, nvme: {capacity: 16GiB, path: /mnt}}}");
     struct budget_machine m = machine(16 * KVF_GIB, 4, 20 * KVF_GIB);
     struct budget b;
     struct buf out = {0};
@@ -223,14 +228,10 @@ static void text_names_the_parts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_is_resolved),
-        cmocka_unit_test(nvme_takes_free_space),
-        cmocka_unit_test(file_systems_count_once),
-        cmocka_unit_test(no_room_for_auto),
-        cmocka_unit_test(rounding_is_provisioned),
-        cmocka_unit_test(too_much_is_refused_with_its_arithmetic),
-        cmocka_unit_test(the_remedy_works),
-        cmocka_unit_test(staging_holds_a_chunk_each),
+        cmocka_unit_test(auto_is_resolved),        cmocka_unit_test(nvme_takes_free_space),
+        cmocka_unit_test(file_systems_count_once), cmocka_unit_test(no_room_for_auto),
+        cmocka_unit_test(rounding_is_provisioned), cmocka_unit_test(too_much_is_refused_with_its_arithmetic),
+        cmocka_unit_test(the_remedy_works),        cmocka_unit_test(staging_holds_a_chunk_each),
         cmocka_unit_test(text_names_the_parts),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

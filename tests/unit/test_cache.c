@@ -206,6 +206,49 @@ static void failed_plan_changes_nothing(void **state) {
     fixture_close(&f);
 }
 
+/* P is pinned and colder than what falls beside it later in the same plan: V, colder still, must be
+ * found although the search for victims had passed P before V came. */
+static void fallen_entry_is_found_before_a_pinned_one(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *w;
+    fixture_waterfall(&f, 100, 100, 1000);
+    put(&f, 'P', 30);
+    put(&f, 'Q', 50);
+    put(&f, 'V', 50);
+    put(&f, 'X', 50);
+    expect_content(&f, "VX", "PQ", "");
+    read_start(&f, 'P');
+    struct cache_op *pin = expect_read(&f, 'P', CPU);
+    get(&f, 'Q');
+    assert_int_equal(write_start(&f, 'W', 100, &w), CACHE_PLANNED);
+    settle(&f);
+    expect_content(&f, "W", "PX", "QV");
+    done(&f, pin);
+    fixture_close(&f);
+}
+
+/* A retry that comes to nothing leaves the queue as it was. */
+static void waiters_keep_their_order(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *b, *c;
+    fixture_waterfall(&f, 100, 0, 0);
+    put(&f, 'A', 100);
+    read_start(&f, 'A');
+    read_start(&f, 'A');
+    struct cache_op *r1 = expect_read(&f, 'A', GPU), *r2 = expect_read(&f, 'A', GPU);
+    assert_int_equal(write_start(&f, 'B', 50, &b), CACHE_NO_ROOM_NOW);
+    assert_int_equal(write_start(&f, 'C', 50, &c), CACHE_NO_ROOM_NOW);
+    done(&f, r1);
+    expect_nothing(&f);
+    done(&f, r2);
+    assert_ptr_equal(expect_write(&f, 'B', GPU), b);
+    assert_ptr_equal(expect_write(&f, 'C', GPU), c);
+    assert_true(b->seq < c->seq);
+    fixture_close(&f);
+}
+
 /* Two writes wait for the same tier; the smaller, later one may not slip in. */
 static void newcomers_do_not_overtake(void **state) {
     (void)state;
@@ -415,6 +458,8 @@ int main(void) {
         cmocka_unit_test(spillover_moves_nothing),
         cmocka_unit_test(pinned_is_no_victim),
         cmocka_unit_test(failed_plan_changes_nothing),
+        cmocka_unit_test(fallen_entry_is_found_before_a_pinned_one),
+        cmocka_unit_test(waiters_keep_their_order),
         cmocka_unit_test(newcomers_do_not_overtake),
         cmocka_unit_test(moving_entry_is_read_at_its_old_place),
         cmocka_unit_test(moving_for_others_is_no_victim),

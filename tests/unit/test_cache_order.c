@@ -183,6 +183,24 @@ static void index_against_an_array(void **state) {
     entry_pool_close(&pool);
 }
 
+/* So many keys that hashes of 32 bits coincide: what is not there is not found all the same. */
+static void index_tells_equal_hashes_apart(void **state) {
+    (void)state;
+    enum { HELD = 100000, ASKED = 300000 };
+    struct entry_pool pool = {0};
+    struct index ix;
+    index_init(&ix, &pool);
+    for (uint64_t k = 0; k < HELD; k++) {
+        uint32_t i = entry_take(&pool);
+        entry_at(&pool, i)->key = cache_key_make(CACHE_KEY_BLOCK, 1, k);
+        index_insert(&ix, i);
+    }
+    for (uint64_t k = 0; k < ASKED; k++)
+        assert_int_equal(index_find(&ix, cache_key_make(CACHE_KEY_BLOCK, 2, k)), ENTRY_NONE);
+    index_close(&ix);
+    entry_pool_close(&pool);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(against_a_sorted_array),
@@ -191,6 +209,7 @@ int main(void) {
         cmocka_unit_test(nodes_may_move),
         cmocka_unit_test(check_sees_damage),
         cmocka_unit_test(index_against_an_array),
+        cmocka_unit_test(index_tells_equal_hashes_apart),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("cache_order", tests, NULL, NULL);

@@ -19,18 +19,14 @@ static void bytes_per_token(void **state) {
         const char *name;
         uint64_t bytes;
     } published[] = {
-        {"tiny-1b", 24576},         {"qwen3-0.6b", 114688},
-        {"qwen3-8b", 147456},       {"qwen3-14b", 163840},
-        {"qwen3-32b", 262144},      {"qwen3-32b-awq", 262144},
-        {"qwen3-30b-a3b", 98304},   {"qwen3-235b-a22b", 192512},
-        {"mistral-7b", 131072},     {"llama2-7b", 524288},
-        {"llama3.1-8b", 131072},    {"llama3.1-70b-instruct", 327680},
-        {"llama3.1-405b", 516096},  {"deepseek-v3", 70272},
-        {"deepseek-r1", 70272},     {"kimi-k2", 70272},
-        {"glm-4.5", 376832},        {"gpt-oss-20b", 49152},
-        {"gpt-oss-120b", 73728},    {"llama4-scout", 196608},
-        {"llama3.2-1b", 32768},     {"llama3.2-3b", 114688},
-        {"llama2-13b", 819200},
+        {"tiny-1b", 24576},        {"qwen3-0.6b", 114688},      {"qwen3-8b", 147456},
+        {"qwen3-14b", 163840},     {"qwen3-32b", 262144},       {"qwen3-32b-awq", 262144},
+        {"qwen3-30b-a3b", 98304},  {"qwen3-235b-a22b", 192512}, {"mistral-7b", 131072},
+        {"llama2-7b", 524288},     {"llama3.1-8b", 131072},     {"llama3.1-70b-instruct", 327680},
+        {"llama3.1-405b", 516096}, {"deepseek-v3", 70272},      {"deepseek-r1", 70272},
+        {"kimi-k2", 70272},        {"glm-4.5", 376832},         {"gpt-oss-20b", 49152},
+        {"gpt-oss-120b", 73728},   {"llama4-scout", 196608},    {"llama3.2-1b", 32768},
+        {"llama3.2-3b", 114688},   {"llama2-13b", 819200},
     };
     size_t count = sizeof(published) / sizeof(published[0]);
     (void)state;
@@ -46,7 +42,8 @@ static void bytes_per_token(void **state) {
 }
 
 static void long_contexts_slide(void **state) {
-    const struct model *oss = preset("gpt-oss-20b"), *big = preset("gpt-oss-120b"), *scout = preset("llama4-scout");
+    const struct model *oss = preset("gpt-oss-20b"), *big = preset("gpt-oss-120b"),
+                       *scout = preset("llama4-scout");
     (void)state;
 
     /* A layer and token take 2 x 8 x 64 x 2 = 2,048 bytes. */
@@ -58,7 +55,8 @@ static void long_contexts_slide(void **state) {
     assert_int_equal(model_kv_bytes_range(big, 1, 5000, 1), 36864);
     /* 2 x 8 x 128 x 2 = 4,096 bytes; three quarters of the layers keep 8,192 tokens. */
     assert_int_equal(model_kv_bytes(scout, 1, 8192), UINT64_C(48) * 8192 * 4096);
-    assert_int_equal(model_kv_bytes(scout, 1, 10000), UINT64_C(12) * 10000 * 4096 + UINT64_C(36) * 8192 * 4096);
+    assert_int_equal(model_kv_bytes(scout, 1, 10000),
+                     UINT64_C(12) * 10000 * 4096 + UINT64_C(36) * 8192 * 4096);
     assert_int_equal(model_kv_bytes(scout, 1, 0), 0);
 }
 
@@ -79,8 +77,9 @@ static void types_scale(void **state) {
         const char *name;
         uint64_t bytes;
     } types[] = {
-        {MODEL_DTYPE_FP32, "fp32", 262144}, {MODEL_DTYPE_BF16, "bf16", 131072}, {MODEL_DTYPE_FP16, "fp16", 131072},
-        {MODEL_DTYPE_FP8, "fp8", 65536},    {MODEL_DTYPE_INT8, "int8", 65536},
+        {MODEL_DTYPE_FP32, "fp32", 262144}, {MODEL_DTYPE_BF16, "bf16", 131072},
+        {MODEL_DTYPE_FP16, "fp16", 131072}, {MODEL_DTYPE_FP8, "fp8", 65536},
+        {MODEL_DTYPE_INT8, "int8", 65536},
     };
     struct model m = *preset("llama3.1-8b");
     (void)state;
@@ -118,7 +117,8 @@ static void contradictions_are_named(void **state) {
         {{.layers = 0, .kv_heads = 8, .head_dim = 64}, "layers is missing"},
         {{.layers = 4, .head_dim = 64}, "kv_heads is missing"},
         {{.layers = 4, .kv_heads = 2}, "head_dim is missing"},
-        {{.layers = 4, .kv_heads = 2, .head_dim = 64, .sliding_layers = 5, .window = 8}, "more than all 4 layers"},
+        {{.layers = 4, .kv_heads = 2, .head_dim = 64, .sliding_layers = 5, .window = 8},
+         "more than all 4 layers"},
         {{.layers = 4, .kv_heads = 2, .head_dim = 64, .sliding_layers = 2}, "need a window"},
         {{.layers = 4, .kv_heads = 2, .head_dim = 64, .window = 128}, "needs sliding layers"},
         {{.layers = 4, .kv_heads = 2, .head_dim = 64, .rope_head_dim = 64}, "belongs to MLA"},
@@ -136,9 +136,12 @@ static void contradictions_are_named(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_per_token),       cmocka_unit_test(long_contexts_slide),
-        cmocka_unit_test(heads_divide_and_latents_do_not), cmocka_unit_test(types_scale),
-        cmocka_unit_test(huge_contexts_saturate), cmocka_unit_test(names_are_found),
+        cmocka_unit_test(bytes_per_token),
+        cmocka_unit_test(long_contexts_slide),
+        cmocka_unit_test(heads_divide_and_latents_do_not),
+        cmocka_unit_test(types_scale),
+        cmocka_unit_test(huge_contexts_saturate),
+        cmocka_unit_test(names_are_found),
         cmocka_unit_test(contradictions_are_named),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

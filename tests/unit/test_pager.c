@@ -13,8 +13,8 @@ enum { PAGE = 4096 };
 
 /* Walks a chain in steps of `step` bytes, claiming its pages for `owner` in a plain array: a page that
  * has an owner already is a double allocation. Returns the bytes seen and the number of runs. */
-static uint64_t claim(const struct pager *p, uint64_t first, uint64_t step, uint32_t *owner_of, uint64_t pages,
-                      uint32_t owner, unsigned *runs) {
+static uint64_t claim(const struct pager *p, uint64_t first, uint64_t step, uint32_t *owner_of,
+                      uint64_t pages, uint32_t owner, unsigned *runs) {
     struct pager_cursor c;
     pager_seek(p, first, 0, &c);
     uint64_t seen = 0, at, len, behind = UINT64_MAX;
@@ -115,7 +115,8 @@ static void random_use_never_gives_a_page_twice(void **state) {
         unsigned runs;
         for (int k = 0; k < ENTRIES; k++)
             if (place[k] != PAGER_NONE)
-                assert_true(claim(p, place[k], 7 * PAGE, owner, PAGES, (uint32_t)k + 1, &runs) == need[k] * PAGE);
+                assert_true(claim(p, place[k], 7 * PAGE, owner, PAGES, (uint32_t)k + 1, &runs) ==
+                            need[k] * PAGE);
     }
     free(owner);
     pager_free(p);

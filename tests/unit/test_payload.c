@@ -9,7 +9,7 @@
 #include "tier/payload.h"
 
 #define NOISE (UINT64_C(1) << 20) /* 256 blocks */
-#define SEED 77
+#define SEED  77
 
 static const struct payload_id ID = {UINT64_C(0x0102030405060708), UINT64_C(0x1112131415161718), 5};
 
@@ -27,7 +27,8 @@ static uint64_t le64(const uint8_t *at) {
 }
 
 /* A buffer of `len` bytes as the engine makes it: prefilled, then stamped; room up to 4 KiB. */
-static uint8_t *stamped(const struct payload *p, uint64_t len, const struct payload_id *id, uint64_t block, uint64_t noise) {
+static uint8_t *stamped(const struct payload *p, uint64_t len, const struct payload_id *id, uint64_t block,
+                        uint64_t noise) {
     uint8_t *buf = calloc(1, (len + 4095) / 4096 * 4096);
     assert_non_null(buf);
     payload_prefill(p, buf, len, noise);
@@ -78,7 +79,8 @@ static void noise_comes_from_the_named_blocks_and_wraps(void **state) {
 static void noise_depends_on_the_seed_and_is_not_regular(void **state) {
     (void)state;
     struct err e = {0};
-    struct payload *a = payload_open(1, NOISE, &e), *b = payload_open(1, NOISE, &e), *c = payload_open(2, NOISE, &e);
+    struct payload *a = payload_open(1, NOISE, &e), *b = payload_open(1, NOISE, &e),
+                   *c = payload_open(2, NOISE, &e);
     uint8_t *x = malloc(NOISE), *y = malloc(NOISE);
     payload_prefill(a, x, NOISE, 0);
     payload_prefill(b, y, NOISE, 0);
@@ -120,8 +122,9 @@ static void a_good_buffer_verifies_at_every_length(void **state) {
     payload_close(p);
 }
 
-static void expect_bad(const struct payload *p, const uint8_t *buf, uint64_t len, const struct payload_id *id, uint64_t block,
-                       enum payload_check check, uint64_t bad, uint64_t first, const char *phrase) {
+static void expect_bad(const struct payload *p, const uint8_t *buf, uint64_t len, const struct payload_id *id,
+                       uint64_t block, enum payload_check check, uint64_t bad, uint64_t first,
+                       const char *phrase) {
     char why[160] = "";
     uint64_t at = 0;
     assert_true(payload_verify(p, buf, len, id, block, check, &at, why) == bad);
@@ -135,10 +138,12 @@ static void what_differs_is_named(void **state) {
     uint8_t *buf = stamped(p, 4 * 4096, &ID, 10, 0);
     struct payload_id other = ID;
     other.generation = 6;
-    expect_bad(p, buf, 4 * 4096, &other, 10, PAYLOAD_CHECK_HEADER, 4, 10, "block 10 names generation 5, not 6");
+    expect_bad(p, buf, 4 * 4096, &other, 10, PAYLOAD_CHECK_HEADER, 4, 10,
+               "block 10 names generation 5, not 6");
     other = ID;
     other.key_lo++;
-    expect_bad(p, buf, 4 * 4096, &other, 10, PAYLOAD_CHECK_HEADER, 4, 10, "names entry 01020304050607081112131415161718, not 01020304050607081112131415161719");
+    expect_bad(p, buf, 4 * 4096, &other, 10, PAYLOAD_CHECK_HEADER, 4, 10,
+               "names entry 01020304050607081112131415161718, not 01020304050607081112131415161719");
     expect_bad(p, buf, 4 * 4096, &ID, 11, PAYLOAD_CHECK_HEADER, 4, 11, "block 11 names block 10");
     struct err e = {0};
     struct payload *q = payload_open(78, NOISE, &e);

@@ -111,7 +111,7 @@ static int look_into_unwritable_folder(const struct fixture *f) {
     struct err e = {0};
     snprintf(path, sizeof path, "%s/new/history.db", f->dir);
     if (store_open(&s, path, STORE_WRITE, &e) != -KVF_ERR_USAGE) return 1;
-    puts(e.text);fflush(stdout);return 2;
+    return strstr(e.text, "Permission denied") && strstr(e.text, "--db") ? 0 : 2;
 }
 
 static void a_read_only_database_is_read_and_not_written(void **state) {

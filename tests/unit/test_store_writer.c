@@ -138,7 +138,7 @@ static void free_disk(void) { assert_int_equal(unlink(ballast), 0); }
 
 static void a_full_disk_loses_nothing(void **state) {
     struct fixture *f = *state;
-    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("tmpfs", f->dir, "tmpfs", 0, "size=1m") != 0) {
         print_message("# no small disk can be made here: %s\n", strerror(errno));
         skip();

@@ -1,0 +1,53 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/nearest.h"
+
+static void distances_by_hand(void **state) {
+    static const struct {
+        const char *a, *b;
+        unsigned edits;
+    } pairs[] = {
+        {"", "", 0},
+        {"", "abc", 3},
+        {"abc", "", 3},
+        {"kitten", "sitting", 3},
+        {"users", "users", 0},
+        {"usres", "users", 1},
+        {"uesr", "users", 2},
+        {"CPU", "cpu", 0},
+        {"capcity", "capacity", 1},
+        {"ca", "abc", 3}, /* aligned: no letter is edited twice */
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        assert_int_equal(nearest_distance(pairs[i].a, pairs[i].b), pairs[i].edits);
+        assert_int_equal(nearest_distance(pairs[i].b, pairs[i].a), pairs[i].edits);
+    }
+}
+
+static void long_words_are_cut(void **state) {
+    char a[300], b[300];
+    (void)state;
+
+    memset(a, 'a', sizeof(a));
+    memset(b, 'b', sizeof(b));
+    a[299] = b[299] = '\0';
+    assert_int_equal(nearest_distance(a, a), 0);
+    assert_int_equal(nearest_distance(a, b), 95);
+    assert_int_equal(nearest_distance(a, ""), 95);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(distances_by_hand),
+        cmocka_unit_test(long_words_are_cut),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("nearest", tests, NULL, NULL);
+}

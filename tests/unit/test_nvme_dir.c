@@ -1,0 +1,246 @@
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "nvme_rig.h"
+
+static const enum scenario_nvme_layout LAYOUTS[] = {KVF_NVME_LAYOUT_FILES, KVF_NVME_LAYOUT_ARENA};
+
+static void two_runs_share_a_directory(void **state) {
+    (void)state;
+    scenario->nvme.layout = KVF_NVME_LAYOUT_FILES;
+    struct tier_setup one = setup_of(1 << 20, PAGE, 0x1111), two = setup_of(1 << 20, PAGE, 0x2222);
+    struct tier *a = open_tier(&one), *b = open_tier(&two);
+    struct tier_queue *qa = open_queue(a), *qb = open_queue(b);
+    uint64_t pa = a->ops->alloc(a, 100000), pb = b->ops->alloc(b, 100000);
+    assert_int_equal(transfer(qa, KVF_DIR_WRITE, pa, 100000, 1, 1), 0);
+    assert_int_equal(transfer(qb, KVF_DIR_WRITE, pb, 100000, 2, 1), 0);
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 0);
+    assert_int_equal(transfer(qa, KVF_DIR_READ, pa, 100000, 1, 1), 0);
+    a->ops->queue_close(qa);
+    a->ops->close(a);
+    assert_int_equal(transfer(qb, KVF_DIR_READ, pb, 100000, 2, 1), 0);
+    b->ops->queue_close(qb);
+    b->ops->close(b);
+    expect_empty(base);
+}
+
+/* A run that is killed while it has entries; returns the name of what it leaves. */
+static void leave_behind(enum scenario_nvme_layout layout, char path[PATH_BYTES]) {
+    scenario->nvme.layout = layout;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct tier_setup setup = setup_of(1 << 20, PAGE, 0xabcdef);
+        struct tier *t = NULL;
+        struct tier_queue *q = NULL;
+        struct err e = {0};
+        if (tier_nvme_ops.open(&t, &setup, &e) == 0 && tier_nvme_ops.queue_open(t, &q, 0, DEPTH, &e) == 0)
+            transfer(q, KVF_DIR_WRITE, t->ops->alloc(t, 100000), 100000, 1, 1);
+        kill(getpid(), SIGKILL);
+    }
+    int status;
+    assert_true(waitpid(child, &status, 0) == child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    snprintf(path, PATH_BYTES, "%s/kvfall-%u-%ld-%016x", base, (unsigned)geteuid(), (long)child, 0xabcdefu);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    find_data(path);
+    assert_int_equal(found.files, 1);
+}
+
+static void write_text(const char *dir, const char *name, const char *text) {
+    char path[PATH_BYTES];
+    join(path, dir, name);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static bool exists(const char *dir, const char *name) {
+    char path[PATH_BYTES];
+    struct stat st;
+    join(path, dir, name);
+    return lstat(path, &st) == 0;
+}
+
+static void a_killed_runs_directory_is_cleaned(void **state) {
+    (void)state;
+    char path[PATH_BYTES];
+    for (int l = 0; l < 2; l++) {
+        leave_behind(LAYOUTS[l], path);
+        write_text(base, "precious", "not ours");
+        assert_int_equal(tier_nvme_clean_leftovers(scenario), 1);
+        assert_true(exists(base, "precious"));
+        join(path, base, "precious");
+        assert_int_equal(remove(path), 0);
+        expect_empty(base);
+    }
+}
+
+static void what_is_not_ours_stays(void **state) {
+    (void)state;
+    char path[PATH_BYTES], inside[PATH_BYTES];
+    leave_behind(KVF_NVME_LAYOUT_FILES, path);
+    find_data(path);
+    snprintf(inside, sizeof(inside), "%.*s", (int)(strrchr(found.last, '/') - found.last), found.last);
+    write_text(path, "thesis.txt", "years of work");
+    write_text(inside, "0123456789abcdef.kv.bak", "");
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 0);
+    assert_true(exists(path, "thesis.txt"));
+    assert_true(exists(inside, "0123456789abcdef.kv.bak"));
+    find_data(path);
+    assert_int_equal(found.files, 0); /* the room is given back all the same */
+    join(inside, inside, "0123456789abcdef.kv.bak");
+    unlink(inside);
+    join(inside, path, "thesis.txt");
+    unlink(inside);
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 1);
+    expect_empty(base);
+}
+
+static void what_only_looks_like_ours_stays(void **state) {
+    (void)state;
+    char path[PATH_BYTES], name[256], other[PATH_BYTES], away[PATH_BYTES];
+    snprintf(name, sizeof(name), "kvfall-%u-999999999-0123456789abcdef", (unsigned)geteuid());
+    join(other, base, name);
+    assert_int_equal(mkdir(other, 0700), 0); /* no marker */
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 0);
+    write_text(other, "kvfall.run", "kvfall run directory\nuid 0\n"); /* half a marker */
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 0);
+    assert_true(exists(other, "kvfall.run"));
+    nftw(other, on_remove, 16, FTW_DEPTH | FTW_PHYS);
+    /* A real leftover under a name that is not ours, and a link with our name to it. */
+    leave_behind(KVF_NVME_LAYOUT_FILES, path);
+    join(away, base, "kvfall-backup");
+    assert_int_equal(rename(path, away), 0);
+    assert_int_equal(symlink(away, other), 0);
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 0);
+    find_data(away);
+    assert_int_equal(found.files, 1);
+    assert_int_equal(unlink(other), 0);
+    /* Somebody else's name and number. */
+    snprintf(other, sizeof(other), "%s/kvfall-%u-1-0000000000abcdef", base, (unsigned)geteuid() + 1);
+    assert_int_equal(rename(away, other), 0);
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 0);
+    assert_int_equal(rename(other, path), 0);
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 1);
+    expect_empty(base);
+}
+
+static void a_locked_directory_is_alive_whatever_its_marker_says(void **state) {
+    (void)state;
+    scenario->nvme.layout = KVF_NVME_LAYOUT_FILES;
+    struct tier_setup setup = setup_of(1 << 20, PAGE, 7);
+    struct tier *t = open_tier(&setup);
+    char name[256], path[PATH_MAX], text[400];
+    assert_int_equal(entries_in(base, name), 1);
+    join(path, base, name);
+    /* As seen from another container: the process number means nobody there. */
+    snprintf(text, sizeof(text),
+             "kvfall run directory\nuid %u\npid 999999999\nboot elsewhere\nstart 5\nhost h\n",
+             (unsigned)geteuid());
+    write_text(path, "kvfall.run", text);
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 0);
+    assert_true(exists(path, "kvfall.run"));
+    t->ops->close(t);
+    expect_empty(base);
+}
+
+static void expect_refused(const char *path, const char *phrase) {
+    struct err e = {0};
+    use_path(0, path);
+    assert_int_equal(tier_nvme_check_paths(scenario, &e), -KVF_ERR_USAGE);
+    if (!strstr(e.text, phrase)) print_message("# %s: %s\n", path, e.text);
+    assert_non_null(strstr(e.text, phrase));
+    struct tier_setup setup = setup_of(1 << 20, PAGE, 1);
+    struct tier *t = NULL;
+    struct err again = {0};
+    assert_int_equal(tier_nvme_ops.open(&t, &setup, &again), -KVF_ERR_USAGE);
+    use_path(0, base);
+}
+
+static void unusable_paths_are_refused(void **state) {
+    (void)state;
+    char path[PATH_BYTES], file[PATH_BYTES];
+    struct err e = {0};
+    assert_int_equal(tier_nvme_check_paths(scenario, &e), 0);
+    join(path, base, "none");
+    expect_refused(path, "does not exist");
+    join(file, base, "file");
+    write_text(base, "file", "");
+    expect_refused(file, "is not a directory");
+    snprintf(path, sizeof(path), "%s/file/below", base);
+    expect_refused(path, "cannot be used");
+    join(path, base, "link");
+    assert_int_equal(symlink("/var/tmp", path), 0);
+    expect_refused(path, "is a symbolic link to /var/tmp; name the directory itself");
+    strcat(path, "///");
+    expect_refused(path, "is a symbolic link");
+    static const char *const system[] = {"/",    "/etc",       "/proc", "/proc/sys", "/sys/kernel", "/dev",
+                                         "/usr", "/usr/share", "/var",  "/run",      "/etc/../etc", "//"};
+    for (size_t i = 0; i < sizeof(system) / sizeof(system[0]); i++)
+        expect_refused(system[i], "is a system directory");
+    unlink(file);
+    path[strlen(path) - 3] = '\0';
+    unlink(path);
+    use_path(1, base);
+    assert_int_equal(tier_nvme_check_paths(scenario, &e), -KVF_ERR_USAGE);
+    assert_non_null(strstr(e.text, "named twice"));
+    scenario->nvme.path_count = 1;
+    expect_empty(base);
+}
+
+static void a_path_that_may_not_be_written_is_refused(void **state) {
+    (void)state;
+    char path[PATH_BYTES];
+    join(path, base, "closed");
+    assert_int_equal(mkdir(path, 0555), 0);
+    uid_t user = geteuid();
+    if (user == 0) {
+        assert_int_equal(chmod(base, 0755), 0);
+        assert_int_equal(seteuid(65534), 0);
+    }
+    struct err e = {0};
+    use_path(0, path);
+    int rc = tier_nvme_check_paths(scenario, &e);
+    assert_int_equal(seteuid(user), 0);
+    assert_int_equal(rc, -KVF_ERR_USAGE);
+    assert_non_null(strstr(e.text, "not writable"));
+    use_path(0, base);
+    assert_int_equal(rmdir(path), 0);
+}
+
+static void closing_leaves_the_neighbours_alone(void **state) {
+    (void)state;
+    char path[PATH_BYTES], name[256], run[PATH_BYTES];
+    scenario->nvme.layout = KVF_NVME_LAYOUT_FILES;
+    struct tier_setup setup = setup_of(1 << 20, PAGE, 1);
+    struct tier *t = open_tier(&setup);
+    assert_int_equal(entries_in(base, name), 1);
+    join(run, base, name);
+    write_text(base, "precious", "not ours");
+    write_text(run, "notes", "not ours either");
+    t->ops->close(t);
+    assert_true(exists(base, "precious") && exists(run, "notes"));
+    nftw(run, on_remove, 16, FTW_DEPTH | FTW_PHYS);
+    join(path, base, "precious");
+    unlink(path);
+    expect_empty(base);
+    tier_nvme_ops.close(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_runs_share_a_directory),
+        cmocka_unit_test(a_killed_runs_directory_is_cleaned),
+        cmocka_unit_test(what_is_not_ours_stays),
+        cmocka_unit_test(what_only_looks_like_ours_stays),
+        cmocka_unit_test(a_locked_directory_is_alive_whatever_its_marker_says),
+        cmocka_unit_test(unusable_paths_are_refused),
+        cmocka_unit_test(a_path_that_may_not_be_written_is_refused),
+        cmocka_unit_test(closing_leaves_the_neighbours_alone),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("nvme_dir", tests, group_setup, group_teardown);
+}
