@@ -9,11 +9,11 @@
 
 #define KVF_NS_PER_US UINT64_C(1000)
 #define KVF_NS_PER_MS UINT64_C(1000000)
-#define KVF_NS_PER_S UINT64_C(1000000000)
-#define KVF_NEVER UINT64_MAX /* a deadline that does not come */
+#define KVF_NS_PER_S  UINT64_C(1000000000)
+#define KVF_NEVER     UINT64_MAX /* a deadline that does not come */
 
-uint64_t clock_now_ns(void);      /* CLOCK_MONOTONIC, any thread */
-uint64_t clock_wall_ns(void);     /* CLOCK_REALTIME since the epoch, any thread */
+uint64_t clock_now_ns(void);        /* CLOCK_MONOTONIC, any thread */
+uint64_t clock_wall_ns(void);       /* CLOCK_REALTIME since the epoch, any thread */
 uint64_t clock_thread_cpu_ns(void); /* CPU time of the calling thread */
 
 /* paused_at is the monotonic time at which the clock was stopped, 0 while it runs; shift is the

@@ -5,16 +5,16 @@
 #include <stdbool.h>
 
 /* code, exit status of the program when it ends with it, what the code means */
-#define ERR_CODE_LIST(X)                                                        \
-    X(OK, 0, "no error")                                                        \
-    X(USAGE, 2, "the command line, a scenario or a trace cannot be used")       \
-    X(IO, 1, "an operation of the system failed")                               \
-    X(NOMEM, 1, "memory is exhausted")                                          \
-    X(NOSPACE, 1, "a disk or a tier is full")                                   \
-    X(UNAVAILABLE, 2, "something asked for is not available here")              \
-    X(CORRUPT, 1, "stored data is not what was written")                        \
-    X(BUSY, 1, "the thing is in use by somebody else")                          \
-    X(CANCELLED, 1, "stopped before it was done")                               \
+#define ERR_CODE_LIST(X)                                                                                     \
+    X(OK, 0, "no error")                                                                                     \
+    X(USAGE, 2, "the command line, a scenario or a trace cannot be used")                                    \
+    X(IO, 1, "an operation of the system failed")                                                            \
+    X(NOMEM, 1, "memory is exhausted")                                                                       \
+    X(NOSPACE, 1, "a disk or a tier is full")                                                                \
+    X(UNAVAILABLE, 2, "something asked for is not available here")                                           \
+    X(CORRUPT, 1, "stored data is not what was written")                                                     \
+    X(BUSY, 1, "the thing is in use by somebody else")                                                       \
+    X(CANCELLED, 1, "stopped before it was done")                                                            \
     X(INTERNAL, 1, "a rule of the program itself was broken")
 
 #define X(id, status, text) KVF_ERR_##id,
@@ -28,8 +28,7 @@ struct err {
 
 /* Sets code and sentence unless an error is already there (the first wins) and returns -code.
  * `e` may be NULL. Not thread safe: an err belongs to one thread. */
-int err_set(struct err *e, enum err_code code, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+int err_set(struct err *e, enum err_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The same with ": <text of errno>" appended; maps ENOMEM, ENOSPC and EDQUOT to their codes when
  * `code` is KVF_ERR_IO. */
 int err_set_errno(struct err *e, enum err_code code, int errnum, const char *fmt, ...)

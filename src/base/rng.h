@@ -11,16 +11,24 @@ struct rng {
 };
 
 /* Names of streams; the index tells members of one kind apart (the user, the class). */
-enum rng_stream { KVF_RNG_USER = 1, KVF_RNG_CLASS, KVF_RNG_SOURCE, KVF_RNG_PAYLOAD, KVF_RNG_DECK, KVF_RNG_TEST };
+enum rng_stream {
+    KVF_RNG_USER = 1,
+    KVF_RNG_CLASS,
+    KVF_RNG_SOURCE,
+    KVF_RNG_PAYLOAD,
+    KVF_RNG_DECK,
+    KVF_RNG_TEST
+};
 
 void rng_init(struct rng *r, uint64_t seed, enum rng_stream stream, uint64_t index);
 uint64_t rng_u64(struct rng *r);
-double rng_double(struct rng *r);                                  /* uniform in [0, 1) */
-uint64_t rng_range(struct rng *r, uint64_t lo, uint64_t hi);       /* uniform integer, both included, unbiased (Lemire) */
-double rng_uniform(struct rng *r, double lo, double hi);           /* uniform in [lo, hi) */
-double rng_exponential(struct rng *r, double mean);                /* inverse transform */
-double rng_gamma(struct rng *r, double shape, double scale);       /* Marsaglia and Tsang 2000 */
-double rng_normal(struct rng *r);                                  /* mean 0, sd 1, polar method */
-void rng_fill(struct rng *r, void *buf, uint64_t len);             /* bytes; len a multiple of 8 */
+double rng_double(struct rng *r); /* uniform in [0, 1) */
+uint64_t rng_range(struct rng *r, uint64_t lo,
+                   uint64_t hi); /* uniform integer, both included, unbiased (Lemire) */
+double rng_uniform(struct rng *r, double lo, double hi);     /* uniform in [lo, hi) */
+double rng_exponential(struct rng *r, double mean);          /* inverse transform */
+double rng_gamma(struct rng *r, double shape, double scale); /* Marsaglia and Tsang 2000 */
+double rng_normal(struct rng *r);                            /* mean 0, sd 1, polar method */
+void rng_fill(struct rng *r, void *buf, uint64_t len);       /* bytes; len a multiple of 8 */
 
 #endif

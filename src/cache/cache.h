@@ -43,17 +43,17 @@ struct cache_op {
     int from, to;                  /* tiers; -1 where there is none (write: from, read: to) */
     uint64_t from_place, to_place; /* of the tiers; to_place is allocated when it becomes READY */
     struct cache_key key;
-    uint64_t generation;           /* of the entry's content */
+    uint64_t generation; /* of the entry's content */
     uint64_t bytes;
-    uint64_t seq;                  /* order in which reads, writes and moves were planned, from 1, no
-                                      gaps: given when a plan is committed; 0 for WAIT and unplanned */
-    uint32_t entry;                /* index inside the cache */
-    uint32_t worker;               /* who carries it out: copied from the call that planned it */
-    bool failed_wait;              /* WAIT and WRITE taken off by cache_cancel or refused after all */
-    void *owner;                   /* the caller's; NULL for moves */
-    struct cache_op *next;         /* ready list; the caller's once taken from it */
+    uint64_t seq;          /* order in which reads, writes and moves were planned, from 1, no
+                              gaps: given when a plan is committed; 0 for WAIT and unplanned */
+    uint32_t entry;        /* index inside the cache */
+    uint32_t worker;       /* who carries it out: copied from the call that planned it */
+    bool failed_wait;      /* WAIT and WRITE taken off by cache_cancel or refused after all */
+    void *owner;           /* the caller's; NULL for moves */
+    struct cache_op *next; /* ready list; the caller's once taken from it */
     struct cache_op *prev_gate, *next_gate; /* the cache's */
-    uint64_t rank;                 /* recency to give the entry; the cache's */
+    uint64_t rank;                          /* recency to give the entry; the cache's */
     /* the executor's, zero when the operation is made */
     uint64_t deadline_ns;
     uint32_t role;
@@ -79,14 +79,14 @@ struct cache_stats {
     uint64_t tier_hits[KVF_TIERS];
     uint64_t used_bytes[KVF_TIERS], entries[KVF_TIERS];
     uint64_t bytes_in[KVF_TIERS], bytes_out[KVF_TIERS]; /* entries that came to be there, that left */
-    uint64_t evictions[KVF_TIERS];  /* dropped out of the cache from there */
-    uint64_t demotions[KVF_TIERS];  /* moved down out of it, completed */
-    uint64_t promotions[KVF_TIERS]; /* moved up out of it, completed */
-    uint64_t promotions_skipped;    /* no room without waiting */
-    uint64_t refused;               /* writes: too large for every tier, or no room in time */
-    uint64_t move_errors;           /* failed moves: the entry was dropped */
-    uint64_t waiting;               /* operations that wait now */
-    uint64_t decisions;             /* lookups, plans, victims: for the speed figure */
+    uint64_t evictions[KVF_TIERS];                      /* dropped out of the cache from there */
+    uint64_t demotions[KVF_TIERS];                      /* moved down out of it, completed */
+    uint64_t promotions[KVF_TIERS];                     /* moved up out of it, completed */
+    uint64_t promotions_skipped;                        /* no room without waiting */
+    uint64_t refused;     /* writes: too large for every tier, or no room in time */
+    uint64_t move_errors; /* failed moves: the entry was dropped */
+    uint64_t waiting;     /* operations that wait now */
+    uint64_t decisions;   /* lookups, plans, victims: for the speed figure */
 };
 
 struct cache;
@@ -115,11 +115,11 @@ struct cache_op *cache_read(struct cache *c, struct cache_key key, enum kvf_caus
                             uint32_t worker, void *owner);
 
 enum cache_verdict {
-    CACHE_PLANNED,      /* *op is gated or ready: it will come out of the ready list */
-    CACHE_NO_ROOM_NOW,  /* *op waits and is planned as soon as it can be: same way out */
-    CACHE_IS_RESIDENT,  /* nothing to do, no access */
-    CACHE_IS_WRITING,   /* somebody else writes it: cache_wait for it */
-    CACHE_TOO_LARGE     /* no tier can hold it at all: refused and counted */
+    CACHE_PLANNED,     /* *op is gated or ready: it will come out of the ready list */
+    CACHE_NO_ROOM_NOW, /* *op waits and is planned as soon as it can be: same way out */
+    CACHE_IS_RESIDENT, /* nothing to do, no access */
+    CACHE_IS_WRITING,  /* somebody else writes it: cache_wait for it */
+    CACHE_TOO_LARGE    /* no tier can hold it at all: refused and counted */
 };
 enum cache_verdict cache_write(struct cache *c, struct cache_key key, uint64_t bytes, enum kvf_cause cause,
                                uint64_t rank, uint32_t worker, void *owner, struct cache_op **op);

@@ -25,8 +25,12 @@ struct cache_key {
 static inline struct cache_key cache_key_make(enum cache_key_kind kind, uint64_t owner, uint64_t index) {
     return (struct cache_key){((uint64_t)kind << 56) | (owner & ((UINT64_C(1) << 56) - 1)), index};
 }
-static inline bool cache_key_equal(struct cache_key a, struct cache_key b) { return a.hi == b.hi && a.lo == b.lo; }
-static inline enum cache_key_kind cache_key_kind(struct cache_key k) { return (enum cache_key_kind)(k.hi >> 56); }
+static inline bool cache_key_equal(struct cache_key a, struct cache_key b) {
+    return a.hi == b.hi && a.lo == b.lo;
+}
+static inline enum cache_key_kind cache_key_kind(struct cache_key k) {
+    return (enum cache_key_kind)(k.hi >> 56);
+}
 
 /* From the key column of an ops file: "12" (TRACE, cycle 0), "3/4" (TURN), else text. 0, or -1 for
  * text that is empty or longer than 15 bytes. */

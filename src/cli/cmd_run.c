@@ -108,20 +108,27 @@ static int session_store(struct session *s, struct err *e) {
     return store_writer_start(&s->writer, &setup, e);
 }
 
+static void session_event(struct session *s, const char *sentence) {
+    struct record_event ev = {.t_s = KVF_MISSING, .level = "warning"};
+    snprintf(ev.message, sizeof ev.message, "%s", sentence);
+    run_record_event(&s->run, &ev);
+}
+
 /* After the engine: what is left in the FIFO, then the end of the run. The outcome of the run does
  * not depend on the database taking it. */
 static void session_store_end(struct session *s, size_t events_before) {
     struct err e = {0};
+    char lost_text[120];
     if (!s->store) return;
     if (s->fifo) fifo_close(s->fifo);
     uint64_t lost = s->writer ? store_writer_stop(s->writer, STORE_PATIENCE_S * KVF_NS_PER_S, NULL) : 0;
-    if (s->trouble[0]) {
-        struct record_event ev = {.t_s = KVF_MISSING, .level = "warning"};
-        snprintf(ev.message, sizeof ev.message, "%s", s->trouble);
-        run_record_event(&s->run, &ev);
+    if (s->trouble[0]) session_event(s, s->trouble);
+    if (lost) {
+        snprintf(lost_text, sizeof lost_text, "%llu intervals and events could not be stored in the database",
+                 (unsigned long long)lost);
+        session_event(s, lost_text);
+        log_line(KVF_LOG_WARNING, "%s", lost_text);
     }
-    if (lost)
-        log_line(KVF_LOG_WARNING, "%llu intervals and events could not be stored", (unsigned long long)lost);
     if (store_finish_run(s->store, &s->run, events_before, &e) != 0)
         log_line(KVF_LOG_WARNING, "the end of the run is not in the database: %s", e.text);
 }

@@ -60,13 +60,15 @@ static void signal_taken(int signal) {
     command_send(COMMAND_STOP, signal_name(signal), signal);
 }
 
+/* What whoever started us has had ignored (nohup, a shell's background job) stays so. It has to be
+ * left out: a signal that is blocked is kept for sigwait() although it is ignored. */
 static sigset_t signal_set(void) {
+    static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP};
+    struct sigaction now;
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGTSTP);
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        if (sigaction(wanted[i], NULL, &now) != 0 || now.sa_handler != SIG_IGN) sigaddset(&set, wanted[i]);
     sigaddset(&set, SIGUSR2); /* ours: the thread shall end */
     return set;
 }

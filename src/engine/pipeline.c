@@ -457,7 +457,11 @@ static void role_ended(struct pipeline *p, struct executor *x, struct flight *f,
 /* An error is never a hit. All decode reads of a request share one lookup. */
 static void hit_withdrawn(struct pipeline *p, struct flight *f, const struct cache_op *op) {
     int tier = op->role == ROLE_DECODE_READ ? f->decode_tier : op->from;
-    if (tier >= 0) cache_recount_miss(p->cache, op->cause, tier);
+    if (tier >= 0) {
+        cache_recount_miss(p->cache, op->cause, tier);
+        f->tier_hits[tier]--;
+        f->misses++;
+    }
     if (op->role == ROLE_DECODE_READ) f->decode_tier = -1;
 }
 

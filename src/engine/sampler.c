@@ -49,6 +49,19 @@ static void devices_read(struct engine *e, struct reading *r) {
     }
 }
 
+/* The queue is read after the workers' counters: a request that ended in between is in service still,
+ * as the counters have it, so that what arrived adds up in every reading. */
+static void reading_in_service(const struct engine *e, struct reading *r) {
+    const struct counters *w = r->workers;
+    r->in_service = r->arrived - r->dropped - r->queued - counters_get(&w->requests_done) -
+                    counters_get(&w->requests_failed);
+    for (uint32_t k = 0; k < e->s->qos.classes; k++) {
+        struct class_counts *c = &r->klass[k];
+        c->in_service = c->arrived - c->dropped - c->queued - counters_get(&w->klass[k].done) -
+                        counters_get(&w->klass[k].failed);
+    }
+}
+
 static void reading_take(struct engine *e, struct reading *r) {
     counters_sum(r->workers, e->counters, e->worker_count);
     pthread_mutex_lock(&e->queue_lock);
@@ -56,15 +69,15 @@ static void reading_take(struct engine *e, struct reading *r) {
     memcpy(r->klass, e->klass, sizeof r->klass);
     r->arrived = e->arrived;
     r->dropped = e->dropped;
-    r->queued = r->in_service = 0;
+    r->queued = 0;
     for (uint32_t k = 0; k < e->s->qos.classes; k++) {
         r->queued += e->klass[k].queued;
-        r->in_service += e->klass[k].in_service;
         r->oldest_ns[k] = queue_oldest_ns(&e->queue, k);
     }
     r->users = e->session.active;
     histogram_copy(r->lateness, e->lateness);
     pthread_mutex_unlock(&e->queue_lock);
+    reading_in_service(e, r);
     pthread_mutex_lock(&e->cache_lock);
     cache_stats(e->cache, &r->cache);
     pthread_mutex_unlock(&e->cache_lock);

@@ -130,7 +130,8 @@ static void staging_give(struct mover *m, struct staging *s) {
 /* In a move that passes bytes the faster tier's leg waits for the slower one's line and buffers;
  * that wait is the slower tier's, so the faster leg has only its device time. */
 static bool leg_is_paced(const struct transfer *t, enum kvf_dir dir) {
-    const struct transfer_leg *leg = &t->leg[dir], *other = &t->leg[dir == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ];
+    const struct transfer_leg *leg = &t->leg[dir],
+                              *other = &t->leg[dir == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ];
     return other->tier >= 0 && !leg->timed && !other->timed && leg->tier < other->tier;
 }
 
@@ -138,7 +139,8 @@ static void leg_record(struct mover *m, const struct transfer *t, enum kvf_dir d
     const struct transfer_leg *leg = &t->leg[dir];
     if (leg->tier < 0) return;
     struct counters *c = m->setup.counters;
-    bool chained = t->op->from >= 0 && t->op->to >= 0 && !t->leg[KVF_DIR_READ].timed && !t->leg[KVF_DIR_WRITE].timed;
+    bool chained =
+        t->op->from >= 0 && t->op->to >= 0 && !t->leg[KVF_DIR_READ].timed && !t->leg[KVF_DIR_WRITE].timed;
     uint64_t total = leg->end_ns - (chained ? t->issue_ns : leg->start_ns);
     if (leg_is_paced(t, dir)) total = leg->device_ns;
     uint64_t device = leg->device_ns < total ? leg->device_ns : total;

@@ -27,7 +27,8 @@ static bool find_group(const char *root, const char *controller, char *group, si
     char *text = file_text(root, "/proc/self/cgroup");
     bool found = false;
     char *save = NULL;
-    for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !found; line = strtok_r(NULL, "\n", &save)) {
+    for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !found;
+         line = strtok_r(NULL, "\n", &save)) {
         char *list = strchr(line, ':');
         char *path = list ? strchr(list + 1, ':') : NULL;
         if (!path) continue;
@@ -44,12 +45,14 @@ static bool find_mount(const char *root, const char *controller, struct place *p
     char *text = file_text(root, "/proc/self/mountinfo");
     bool found = false;
     char *save = NULL;
-    for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !found; line = strtok_r(NULL, "\n", &save)) {
+    for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line && !found;
+         line = strtok_r(NULL, "\n", &save)) {
         char mount_root[256], mount[256], type[32], options[256];
         const char *rest = strstr(line, " - ");
         if (!rest || sscanf(line, "%*s %*s %*s %255s %255s", mount_root, mount) != 2) continue;
         if (sscanf(rest, " - %31s %*s %255s", type, options) != 2) continue;
-        found = *controller ? !strcmp(type, "cgroup") && list_has(options, controller) : !strcmp(type, "cgroup2");
+        found =
+            *controller ? !strcmp(type, "cgroup") && list_has(options, controller) : !strcmp(type, "cgroup2");
         if (!found) continue;
         memcpy(p->mount, mount, sizeof mount);
         memcpy(p->mount_root, mount_root, sizeof mount_root);

@@ -160,7 +160,8 @@ static void probe_gpu(struct host *h, const char *root) {
         snprintf(h->gpu_reason, sizeof h->gpu_reason,
                  "there is an NVIDIA device, but no driver shows it; load the nvidia kernel module");
     else
-        snprintf(h->gpu_reason, sizeof h->gpu_reason, "no NVIDIA driver is loaded and no NVIDIA device is to be seen");
+        snprintf(h->gpu_reason, sizeof h->gpu_reason,
+                 "no NVIDIA driver is loaded and no NVIDIA device is to be seen");
 }
 
 void host_identity(char *name, size_t name_len, char *boot_id, size_t boot_id_len) {
@@ -183,14 +184,17 @@ void host_probe_under(struct host *h, const char *root) {
     probe_gpu(h, root);
 }
 
-void host_probe(struct host *h) { host_probe_under(h, ""); }
+void host_probe(struct host *h) {
+    host_probe_under(h, "");
+}
 
 /* user nice system idle iowait irq softirq steal; guests are in user already. */
 static void count_cpu(struct host_counts *c, const char *root) {
     char line[512];
     double t[8] = {0};
     if (!file_line(root, "/proc/stat", line, sizeof line)) return;
-    int n = sscanf(line, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]);
+    int n = sscanf(line, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5],
+                   &t[6], &t[7]);
     if (n < 4) return;
     c->cpu_total_ticks = 0;
     for (int i = 0; i < n; i++) c->cpu_total_ticks += t[i];
@@ -217,7 +221,9 @@ static void count_net(struct host_counts *c, const char *root) {
     free(text);
 }
 
-static double timeval_s(struct timeval t) { return (double)t.tv_sec + (double)t.tv_usec / 1e6; }
+static double timeval_s(struct timeval t) {
+    return (double)t.tv_sec + (double)t.tv_usec / 1e6;
+}
 
 /* The peak is the kernel's VmHWM: ru_maxrss would carry over that of whoever started us. */
 static void count_process(struct host_counts *c, const char *root) {
@@ -233,7 +239,8 @@ static void count_process(struct host_counts *c, const char *root) {
     free(status);
 }
 
-static void count_all(struct host_counts *c, const char *root, const struct cgroup_memory *levels, unsigned count) {
+static void count_all(struct host_counts *c, const char *root, const struct cgroup_memory *levels,
+                      unsigned count) {
     bool from_cgroup;
     *c = (struct host_counts){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     count_cpu(c, root);
@@ -255,7 +262,9 @@ static pthread_once_t levels_once = PTHREAD_ONCE_INIT;
 static struct cgroup_memory own_levels[CGROUP_LEVELS];
 static unsigned own_level_count;
 
-static void find_own_levels(void) { own_level_count = cgroup_memory_find("", own_levels); }
+static void find_own_levels(void) {
+    own_level_count = cgroup_memory_find("", own_levels);
+}
 
 void host_count(struct host_counts *c) {
     pthread_once(&levels_once, find_own_levels);
@@ -270,9 +279,9 @@ static bool process_stat(int64_t pid, char *process_state, uint64_t *start) {
     snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
     if (pid <= 0 || !file_line("", path, line, sizeof line)) return false;
     const char *rest = strrchr(line, ')');
-    if (!rest || sscanf(rest + 1,
-                        " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                        process_state, &ticks) != 2)
+    if (!rest ||
+        sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+               process_state, &ticks) != 2)
         return false;
     *start = ticks;
     return true;

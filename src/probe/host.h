@@ -11,14 +11,14 @@
 struct host {
     char name[72], kernel[120], os[120], cpu_model[120], boot_id[40];
     uint32_t cpus_online;
-    uint32_t cpus_usable;      /* affinity mask, and CPU quota of the cgroup rounded up */
-    uint64_t memory_bytes;     /* MemTotal */
+    uint32_t cpus_usable;            /* affinity mask, and CPU quota of the cgroup rounded up */
+    uint64_t memory_bytes;           /* MemTotal */
     uint64_t memory_available_bytes; /* MemAvailable, or what the cgroup still allows if that is less */
     bool memory_from_cgroup;
-    char gpu[120];             /* "" where no driver answers; why in gpu_reason */
+    char gpu[120]; /* "" where no driver answers; why in gpu_reason */
     char gpu_reason[160];
-    uint32_t gpus;             /* that the driver shows */
-    char gpu_driver[64];       /* its version; "" unknown */
+    uint32_t gpus;       /* that the driver shows */
+    char gpu_driver[64]; /* its version; "" unknown */
 };
 void host_probe(struct host *h);
 /* The same for a machine whose files lie under `root` ("" this one), so that a test can show it
@@ -42,7 +42,7 @@ struct host_counts {
     double net_rx_bytes, net_tx_bytes; /* all interfaces but lo */
     double process_user_s, process_sys_s, process_rss_bytes, process_rss_peak_bytes;
 };
-void host_count(struct host_counts *c); /* a few small reads of /proc; under 200 us */
+void host_count(struct host_counts *c);                         /* a few small reads of /proc; under 200 us */
 void host_count_under(struct host_counts *c, const char *root); /* see host_probe_under() */
 
 #endif

@@ -77,7 +77,8 @@ static struct leader find_leader(const struct bottleneck_input *in) {
     if (!l.found) return l;
     l.share = share(most, total);
     l.device_share = share(in->device_s[l.tier][l.dir], most);
-    l.waits_for_disk = l.tier == KVF_TIER_NVME && l.device_share < DOMINANT && in->device_busy_ratio >= SATURATED;
+    l.waits_for_disk =
+        l.tier == KVF_TIER_NVME && l.device_share < DOMINANT && in->device_busy_ratio >= SATURATED;
     return l;
 }
 

@@ -11,11 +11,11 @@ static const struct {
     unsigned long type;
     const char *name;
 } network_types[] = {
-    {0x6969, "NFS"},          {0x517b, "SMB"},         {0xff534d42, "CIFS"},      {0xfe534d42, "SMB"},
-    {0x01021997, "9P"},       {0x65735546, "FUSE"},    {0x00c36400, "Ceph"},      {0x0bd00bd0, "Lustre"},
-    {0x47504653, "GPFS"},     {0x5346414f, "AFS"},     {0x6b414653, "AFS"},       {0x73757245, "Coda"},
-    {0x7461636f, "OCFS2"},    {0x01161970, "GFS2"},    {0x19830326, "BeeGFS"},    {0xaad7aaea, "PanFS"},
-    {0x786f4256, "vboxsf"},   {0x564c, "NCP"},         {0xbacbacbc, "VMHGFS"},
+    {0x6969, "NFS"},        {0x517b, "SMB"},      {0xff534d42, "CIFS"},   {0xfe534d42, "SMB"},
+    {0x01021997, "9P"},     {0x65735546, "FUSE"}, {0x00c36400, "Ceph"},   {0x0bd00bd0, "Lustre"},
+    {0x47504653, "GPFS"},   {0x5346414f, "AFS"},  {0x6b414653, "AFS"},    {0x73757245, "Coda"},
+    {0x7461636f, "OCFS2"},  {0x01161970, "GFS2"}, {0x19830326, "BeeGFS"}, {0xaad7aaea, "PanFS"},
+    {0x786f4256, "vboxsf"}, {0x564c, "NCP"},      {0xbacbacbc, "VMHGFS"},
 };
 
 bool db_network_fs(long f_type, const char **name) {
@@ -28,7 +28,9 @@ bool db_network_fs(long f_type, const char **name) {
     return false;
 }
 
-int db_exec(sqlite3 *db, const char *sql) { return sqlite3_exec(db, sql, NULL, NULL, NULL); }
+int db_exec(sqlite3 *db, const char *sql) {
+    return sqlite3_exec(db, sql, NULL, NULL, NULL);
+}
 
 int db_prepare(sqlite3 *db, sqlite3_stmt **out, const char *sql) {
     return sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
@@ -69,7 +71,8 @@ int db_error(struct err *e, sqlite3 *db, int rc, const char *path, const char *d
                        doing, path);
     case SQLITE_NOTADB:
         return err_set(e, KVF_ERR_USAGE,
-                       "'%s' is not a history database (not an SQLite file); name another file with --db", path);
+                       "'%s' is not a history database (not an SQLite file); name another file with --db",
+                       path);
     case SQLITE_CORRUPT:
         return err_set(e, KVF_ERR_CORRUPT,
                        "the history database '%s' is damaged; move it away, save what can be read with "
@@ -89,9 +92,11 @@ int db_error(struct err *e, sqlite3 *db, int rc, const char *path, const char *d
                        "another file with --db",
                        doing, path, errnum ? strerror(errnum) : "the system does not open it");
     }
-    case SQLITE_IOERR: return io_sentence(e, db, path, doing);
+    case SQLITE_IOERR:
+        return io_sentence(e, db, path, doing);
     case SQLITE_NOMEM:
-        return err_set(e, KVF_ERR_NOMEM, "cannot %s the history database '%s': memory is exhausted", doing, path);
+        return err_set(e, KVF_ERR_NOMEM, "cannot %s the history database '%s': memory is exhausted", doing,
+                       path);
     default:
         return err_set(e, KVF_ERR_INTERNAL, "cannot %s the history database '%s': %s", doing, path,
                        db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));

@@ -19,7 +19,7 @@ struct store {
 
 /* The condition of a run that says it is running and is not; needs the SQL function of a store's
  * own connection. */
-#define STORE_RUN_GONE "status = 'running' AND run_gone(host, boot_id, pid, pid_start, pid_namespace)"
+#define STORE_RUN_GONE    "status = 'running' AND run_gone(host, boot_id, pid, pid_start, pid_namespace)"
 #define STORE_GONE_REASON "its process ended without a word: killed, or the machine went down"
 
 /* store_open() on a file system of the given statfs type. */

@@ -37,7 +37,8 @@ void inserter_number(struct inserter *in, const char *column, int64_t v) {
 
 void inserter_real(struct inserter *in, const char *column, double v) {
     int p = schema_parameter(in->table, column);
-    if (in->rc == SQLITE_OK) in->rc = isnan(v) ? sqlite3_bind_null(in->stmt, p) : sqlite3_bind_double(in->stmt, p, v);
+    if (in->rc == SQLITE_OK)
+        in->rc = isnan(v) ? sqlite3_bind_null(in->stmt, p) : sqlite3_bind_double(in->stmt, p, v);
 }
 
 void inserter_blob(struct inserter *in, const char *column, const void *data, size_t len) {

@@ -28,7 +28,8 @@ int store_path(const char *option, char *out, size_t len, struct err *e) {
         return err_set(e, KVF_ERR_USAGE,
                        "there is no place for the history database: HOME is not set; name a file with --db");
     if (n < 0 || (size_t)n >= len)
-        return err_set(e, KVF_ERR_USAGE, "the path of the history database is too long; name a shorter one with --db");
+        return err_set(e, KVF_ERR_USAGE,
+                       "the path of the history database is too long; name a shorter one with --db");
     return 0;
 }
 
@@ -40,9 +41,9 @@ static int make_parents(const char *path, struct err *e) {
         *p = '\0';
         int errnum = mkdir(copy, 0777) == 0 ? 0 : errno;
         if (errnum && errnum != EEXIST && access(copy, X_OK) != 0)
-            rc = err_set_errno(e, KVF_ERR_USAGE, errnum,
-                               "cannot create the folder '%s' for the history database; name another file with --db",
-                               copy);
+            rc = err_set_errno(
+                e, KVF_ERR_USAGE, errnum,
+                "cannot create the folder '%s' for the history database; name another file with --db", copy);
         *p = '/';
     }
     free(copy);
@@ -54,20 +55,23 @@ static int check_file(const char *path, enum store_mode mode, struct err *e) {
     struct stat st;
     if (stat(path, &st) == 0) {
         if (S_ISDIR(st.st_mode))
-            return err_set(e, KVF_ERR_USAGE,
-                           "'%s' is a folder, not a history database; name a file with --db, such as '%s/history.db'",
-                           path, path);
+            return err_set(
+                e, KVF_ERR_USAGE,
+                "'%s' is a folder, not a history database; name a file with --db, such as '%s/history.db'",
+                path, path);
         if (!S_ISREG(st.st_mode))
-            return err_set(e, KVF_ERR_USAGE,
-                           "'%s' is not an ordinary file and cannot be a history database; name another with --db",
-                           path);
+            return err_set(
+                e, KVF_ERR_USAGE,
+                "'%s' is not an ordinary file and cannot be a history database; name another with --db",
+                path);
         return 0;
     }
     if (errno != ENOENT && errno != ENOTDIR)
         return err_set_errno(e, KVF_ERR_USAGE, errno, "cannot open the history database '%s'", path);
     if (mode == STORE_WRITE) return make_parents(path, e);
-    return err_set(e, KVF_ERR_USAGE,
-                   "there is no history database '%s' yet; 'kvfall run' creates it, or name another with --db", path);
+    return err_set(
+        e, KVF_ERR_USAGE,
+        "there is no history database '%s' yet; 'kvfall run' creates it, or name another with --db", path);
 }
 
 static long file_system_type(const char *path) {
@@ -121,17 +125,19 @@ static int check_identity(sqlite3 *db, const char *path, enum store_mode mode, s
     if (rc != SQLITE_OK) return db_error(e, db, rc, path, "open");
     db_rollback(db);
     if (application != STORE_APPLICATION_ID && (application || tables))
-        return err_set(e, KVF_ERR_USAGE,
-                       "'%s' is a database of another application; it is left alone; name another file with --db",
-                       path);
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "'%s' is a database of another application; it is left alone; name another file with --db", path);
     if (!tables && mode == STORE_READ)
         return err_set(e, KVF_ERR_USAGE,
-                       "the history database '%s' is empty; 'kvfall run' fills it, or name another with --db", path);
+                       "the history database '%s' is empty; 'kvfall run' fills it, or name another with --db",
+                       path);
     if (version > STORE_SCHEMA_VERSION)
-        return err_set(e, KVF_ERR_UNAVAILABLE,
-                       "the history database '%s' was written by a newer kvfall (schema %lld, this one knows %d); "
-                       "use that version, or name another file with --db",
-                       path, (long long)version, STORE_SCHEMA_VERSION);
+        return err_set(
+            e, KVF_ERR_UNAVAILABLE,
+            "the history database '%s' was written by a newer kvfall (schema %lld, this one knows %d); "
+            "use that version, or name another file with --db",
+            path, (long long)version, STORE_SCHEMA_VERSION);
     return 0;
 }
 
@@ -156,7 +162,8 @@ static int open_reading(struct store *s, struct err *e) {
     rc = connect_to(s, DB_READ_IMMUTABLE, e);
     if (rc == 0)
         snprintf(s->notice, sizeof s->notice,
-                 "the history database '%.200s' lies in a read-only folder and is read as it is; intervals of a run "
+                 "the history database '%.200s' lies in a read-only folder and is read as it is; intervals "
+                 "of a run "
                  "that still goes on or has crashed may be missing",
                  s->path);
     return rc;
@@ -173,7 +180,8 @@ static int open_writing(struct store *s, long fs_type, struct err *e) {
     if (sql != SQLITE_OK) return db_error(e, s->db, sql, s->path, "open");
     if (network)
         snprintf(s->notice, sizeof s->notice,
-                 "the history database '%.200s' is on a network file system (%s): it uses a rollback journal, which is "
+                 "the history database '%.200s' is on a network file system (%s): it uses a rollback "
+                 "journal, which is "
                  "slower; a file on a local disk (--db) is better",
                  s->path, fs_name);
     if (outdated && (rc = schema_migrate(s->db, s->path, e)) != 0) return rc;
@@ -209,4 +217,6 @@ void store_close(struct store *s) {
     free(s);
 }
 
-const char *store_notice(const struct store *s) { return s->notice; }
+const char *store_notice(const struct store *s) {
+    return s->notice;
+}

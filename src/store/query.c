@@ -12,11 +12,30 @@
 #include "store/schema.h"
 
 /* A run that says it is running and is not is shown as crashed, marked or not. */
-#define STATUS "CASE WHEN " STORE_RUN_GONE " THEN 'crashed' ELSE status END"
-#define RESULT(metric) "(SELECT value FROM results WHERE run_id = runs.run_id AND metric = '" metric "')"
+#define STATUS         "CASE WHEN " STORE_RUN_GONE " THEN 'crashed' ELSE status END"
+#define RESULT(metric) ", (SELECT value FROM results WHERE run_id = runs.run_id AND metric = '" metric "') "
+#define LISTED_RESULTS                                                                                       \
+    RESULT("throughput_tok_s")                                                                               \
+    RESULT("storage_throughput_tok_s")                                                                       \
+    RESULT("e2e_p95_ms") RESULT("nvme_read_p95_ms") RESULT("hit_ratio")
 
-enum { Q_LATEST, Q_ID, Q_UUID, Q_NAME, Q_SPAN, Q_LIST, Q_RUN, Q_TIERS, Q_CLASSES, Q_DECISIONS, Q_EVENTS, Q_RESULTS,
-       Q_CRITERIA, Q_HISTOGRAMS, QUERIES };
+enum {
+    Q_LATEST,
+    Q_ID,
+    Q_UUID,
+    Q_NAME,
+    Q_SPAN,
+    Q_LIST,
+    Q_RUN,
+    Q_TIERS,
+    Q_CLASSES,
+    Q_DECISIONS,
+    Q_EVENTS,
+    Q_RESULTS,
+    Q_CRITERIA,
+    Q_HISTOGRAMS,
+    QUERIES
+};
 
 const char *const query_texts[] = {
     [Q_LATEST] = "SELECT run_id FROM runs ORDER BY started_at DESC, run_id DESC LIMIT 1 OFFSET ?1",
@@ -24,13 +43,13 @@ const char *const query_texts[] = {
     [Q_UUID] = "SELECT run_id, (SELECT count(*) FROM runs WHERE uuid >= ?1 AND uuid < ?1 || 'g') FROM runs "
                "WHERE uuid >= ?1 AND uuid < ?1 || 'g' LIMIT 1",
     [Q_NAME] = "SELECT run_id FROM runs WHERE name = ?1 ORDER BY started_at DESC, run_id DESC LIMIT 1",
-    [Q_SPAN] = "SELECT (SELECT min(run_id) FROM runs), (SELECT max(run_id) FROM runs), "
-               "(SELECT group_concat(name, ', ') FROM (SELECT DISTINCT name FROM runs ORDER BY name LIMIT 8))",
+    [Q_SPAN] =
+        "SELECT (SELECT min(run_id) FROM runs), (SELECT max(run_id) FROM runs), "
+        "(SELECT group_concat(name, ', ') FROM (SELECT DISTINCT name FROM runs ORDER BY name LIMIT 8))",
     [Q_LIST] = "SELECT run_id, name, model, mode, " STATUS " AS now, host, started_at, "
                "coalesce(ended_at - started_at, (SELECT t_s FROM intervals WHERE run_id = runs.run_id "
-               "ORDER BY seq DESC LIMIT 1)), " RESULT("throughput_tok_s") ", " RESULT("storage_throughput_tok_s")
-               ", " RESULT("e2e_p95_ms") ", " RESULT("nvme_read_p95_ms") ", " RESULT("hit_ratio")
-               " FROM runs WHERE (?1 IS NULL OR name LIKE ?1) AND (?2 IS NULL OR model LIKE ?2) "
+               "ORDER BY seq DESC LIMIT 1))" LISTED_RESULTS
+               "FROM runs WHERE (?1 IS NULL OR name LIKE ?1) AND (?2 IS NULL OR model LIKE ?2) "
                "AND (?3 IS NULL OR now = ?3) ORDER BY started_at DESC, run_id DESC LIMIT ?4",
     [Q_RUN] = "SELECT *, " STORE_RUN_GONE " AS gone FROM runs WHERE run_id = ?1",
     [Q_TIERS] = "SELECT * FROM run_tiers WHERE run_id = ?1",
@@ -44,11 +63,13 @@ const char *const query_texts[] = {
 _Static_assert(sizeof query_texts / sizeof *query_texts == QUERIES, "each query has its text");
 const size_t query_text_count = QUERIES;
 
-static int read_error(struct store *s, int rc, struct err *e) { return db_error(e, s->db, rc, s->path, "read"); }
+static int read_error(struct store *s, int rc, struct err *e) {
+    return db_error(e, s->db, rc, s->path, "read");
+}
 
 /* The first row of a query with one parameter; 0 in *found: there is none. Columns are integers. */
-static int find_run(struct store *s, int query, const char *text, int64_t number, int64_t *run_id, int64_t *matches,
-                    struct err *e) {
+static int find_run(struct store *s, int query, const char *text, int64_t number, int64_t *run_id,
+                    int64_t *matches, struct err *e) {
     sqlite3_stmt *stmt = NULL;
     int rc = db_prepare(s->db, &stmt, query_texts[query]);
     if (rc == SQLITE_OK && text)
@@ -70,12 +91,14 @@ static int no_such_run(struct store *s, const char *ref, struct err *e) {
     int rc = db_prepare(s->db, &stmt, query_texts[Q_SPAN]);
     if (rc == SQLITE_OK) rc = sqlite3_step(stmt);
     if (rc == SQLITE_ROW && sqlite3_column_type(stmt, 0) == SQLITE_NULL)
-        rc = err_set(e, KVF_ERR_USAGE, "there is no run '%s': the history database '%s' holds no runs yet", ref, s->path);
+        rc = err_set(e, KVF_ERR_USAGE, "there is no run '%s': the history database '%s' holds no runs yet",
+                     ref, s->path);
     else if (rc == SQLITE_ROW)
-        rc = err_set(e, KVF_ERR_USAGE,
-                     "there is no run '%s' in '%s': it holds runs %lld to %lld (%s); 'kvfall history' lists them", ref,
-                     s->path, (long long)sqlite3_column_int64(stmt, 0), (long long)sqlite3_column_int64(stmt, 1),
-                     (const char *)sqlite3_column_text(stmt, 2));
+        rc = err_set(
+            e, KVF_ERR_USAGE,
+            "there is no run '%s' in '%s': it holds runs %lld to %lld (%s); 'kvfall history' lists them", ref,
+            s->path, (long long)sqlite3_column_int64(stmt, 0), (long long)sqlite3_column_int64(stmt, 1),
+            (const char *)sqlite3_column_text(stmt, 2));
     else
         rc = read_error(s, rc, e);
     sqlite3_finalize(stmt);
@@ -118,15 +141,16 @@ int store_resolve(struct store *s, const char *ref, int64_t *run_id, struct err 
     if (rc == 0 && !matches && parse_uuid(ref, uuid, sizeof uuid))
         rc = find_run(s, Q_UUID, uuid, 0, run_id, &matches, e);
     if (rc == 0 && matches > 1)
-        return err_set(e, KVF_ERR_USAGE, "'%s' is the beginning of the UUIDs of %lld runs; give more of it", ref,
-                       (long long)matches);
+        return err_set(e, KVF_ERR_USAGE, "'%s' is the beginning of the UUIDs of %lld runs; give more of it",
+                       ref, (long long)matches);
     if (rc == 0 && !matches) rc = find_run(s, Q_NAME, ref, 0, run_id, &matches, e);
     if (rc != 0) return rc;
     return matches ? 0 : no_such_run(s, ref, e);
 }
 
 /* Calls row() for each row that a query has for a run. */
-static int each_row(struct store *s, int query, int64_t run_id, void (*row)(sqlite3_stmt *stmt, void *ctx), void *ctx) {
+static int each_row(struct store *s, int query, int64_t run_id, void (*row)(sqlite3_stmt *stmt, void *ctx),
+                    void *ctx) {
     sqlite3_stmt *stmt = NULL;
     int rc = db_prepare(s->db, &stmt, query_texts[query]);
     if (rc == SQLITE_OK) sqlite3_bind_int64(stmt, 1, run_id);
@@ -157,7 +181,8 @@ static void load_tier(sqlite3_stmt *stmt, void *ctx) {
 
 static void load_class(sqlite3_stmt *stmt, void *ctx) {
     struct run_record *r = ctx;
-    if (r->classes < KVF_CLASSES_MAX) row_load(stmt, schema_table(TABLE_RUN_CLASSES), &r->klass[r->classes++]);
+    if (r->classes < KVF_CLASSES_MAX)
+        row_load(stmt, schema_table(TABLE_RUN_CLASSES), &r->klass[r->classes++]);
 }
 
 static void load_decision(sqlite3_stmt *stmt, void *ctx) {
@@ -203,8 +228,14 @@ int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct
         int query;
         void (*row)(sqlite3_stmt *stmt, void *ctx);
     } parts[] = {
-        {Q_RUN, load_run},     {Q_TIERS, load_tier},     {Q_CLASSES, load_class},      {Q_DECISIONS, load_decision},
-        {Q_EVENTS, load_event}, {Q_RESULTS, load_result}, {Q_CRITERIA, load_criterion}, {Q_HISTOGRAMS, load_histogram},
+        {Q_RUN, load_run},
+        {Q_TIERS, load_tier},
+        {Q_CLASSES, load_class},
+        {Q_DECISIONS, load_decision},
+        {Q_EVENTS, load_event},
+        {Q_RESULTS, load_result},
+        {Q_CRITERIA, load_criterion},
+        {Q_HISTOGRAMS, load_histogram},
     };
     /* One read transaction: a run that ends meanwhile is seen before or after, not half. */
     int rc = db_exec(s->db, "BEGIN");
@@ -236,8 +267,8 @@ static void load_list_row(sqlite3_stmt *stmt, struct store_row *row) {
     row->hit_ratio = row_real(stmt, 12);
 }
 
-int store_list(struct store *s, const struct store_filter *f, void (*row)(void *ctx, const struct store_row *r),
-               void *ctx, struct err *e) {
+int store_list(struct store *s, const struct store_filter *f,
+               void (*row)(void *ctx, const struct store_row *r), void *ctx, struct err *e) {
     sqlite3_stmt *stmt = NULL;
     int rc = db_prepare(s->db, &stmt, query_texts[Q_LIST]);
     if (rc == SQLITE_OK) {

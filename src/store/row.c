@@ -28,30 +28,52 @@ static void bind_count(sqlite3_stmt *stmt, int p, int64_t v) {
 
 static void bind_member(sqlite3_stmt *stmt, int p, enum column_kind kind, const void *member) {
     switch (kind) {
-    case COLUMN_HAND: break;
-    case COLUMN_TEXT: bind_text(stmt, p, member); break;
-    case COLUMN_NAME: bind_text(stmt, p, *(const char *)member ? member : NULL); break;
-    case COLUMN_STRING: bind_text(stmt, p, *(char *const *)member); break;
-    case COLUMN_I64: sqlite3_bind_int64(stmt, p, *(const int64_t *)member); break;
-    case COLUMN_U64: sqlite3_bind_int64(stmt, p, (int64_t)*(const uint64_t *)member); break;
-    case COLUMN_COUNT: bind_count(stmt, p, (int64_t)*(const uint64_t *)member); break;
-    case COLUMN_ID: bind_count(stmt, p, *(const int64_t *)member); break;
-    case COLUMN_TRIAL: bind_count(stmt, p, *(const uint32_t *)member); break;
-    case COLUMN_REAL: bind_real(stmt, p, *(const double *)member); break;
+    case COLUMN_HAND:
+        break;
+    case COLUMN_TEXT:
+        bind_text(stmt, p, member);
+        break;
+    case COLUMN_NAME:
+        bind_text(stmt, p, *(const char *)member ? member : NULL);
+        break;
+    case COLUMN_STRING:
+        bind_text(stmt, p, *(char *const *)member);
+        break;
+    case COLUMN_U64:
+        sqlite3_bind_int64(stmt, p, (int64_t) * (const uint64_t *)member);
+        break;
+    case COLUMN_COUNT:
+        bind_count(stmt, p, (int64_t) * (const uint64_t *)member);
+        break;
+    case COLUMN_ID:
+        bind_count(stmt, p, *(const int64_t *)member);
+        break;
+    case COLUMN_TRIAL:
+        bind_count(stmt, p, *(const uint32_t *)member);
+        break;
+    case COLUMN_REAL:
+        bind_real(stmt, p, *(const double *)member);
+        break;
     case COLUMN_MS: {
         uint64_t ns = *(const uint64_t *)member;
         bind_real(stmt, p, ns ? (double)ns / 1e6 : NAN);
         break;
     }
-    case COLUMN_BOOL: sqlite3_bind_int(stmt, p, *(const bool *)member); break;
+    case COLUMN_BOOL:
+        sqlite3_bind_int(stmt, p, *(const bool *)member);
+        break;
     case COLUMN_PASSED:
         if (*(const int *)member < 0)
             sqlite3_bind_null(stmt, p);
         else
             sqlite3_bind_int(stmt, p, *(const int *)member);
         break;
-    case COLUMN_STATUS: bind_text(stmt, p, run_status_name(*(const enum run_status *)member)); break;
-    case COLUMN_PHASE: bind_text(stmt, p, run_phase_name((enum kvf_run_phase) * (const uint64_t *)member)); break;
+    case COLUMN_STATUS:
+        bind_text(stmt, p, run_status_name(*(const enum run_status *)member));
+        break;
+    case COLUMN_PHASE:
+        bind_text(stmt, p, run_phase_name((enum kvf_run_phase) * (const uint64_t *)member));
+        break;
     }
 }
 
@@ -69,7 +91,8 @@ void row_text(sqlite3_stmt *stmt, int column, char *out, size_t size) {
 }
 
 double row_real(sqlite3_stmt *stmt, int column) {
-    return sqlite3_column_type(stmt, column) == SQLITE_NULL ? (double)NAN : sqlite3_column_double(stmt, column);
+    return sqlite3_column_type(stmt, column) == SQLITE_NULL ? (double)NAN
+                                                            : sqlite3_column_double(stmt, column);
 }
 
 static void load_string(sqlite3_stmt *stmt, int i, char **member) {
@@ -92,23 +115,43 @@ static void load_phase(sqlite3_stmt *stmt, int i, uint64_t *member) {
 
 static void load_member(sqlite3_stmt *stmt, int i, const struct column *c, void *member) {
     switch (c->kind) {
-    case COLUMN_HAND: break;
+    case COLUMN_HAND:
+        break;
     case COLUMN_TEXT:
-    case COLUMN_NAME: row_text(stmt, i, member, c->size); break;
-    case COLUMN_STRING: load_string(stmt, i, member); break;
-    case COLUMN_I64:
-    case COLUMN_ID: *(int64_t *)member = sqlite3_column_int64(stmt, i); break;
+    case COLUMN_NAME:
+        row_text(stmt, i, member, c->size);
+        break;
+    case COLUMN_STRING:
+        load_string(stmt, i, member);
+        break;
+    case COLUMN_ID:
+        *(int64_t *)member = sqlite3_column_int64(stmt, i);
+        break;
     case COLUMN_U64:
-    case COLUMN_COUNT: *(uint64_t *)member = (uint64_t)sqlite3_column_int64(stmt, i); break;
-    case COLUMN_TRIAL: *(uint32_t *)member = (uint32_t)sqlite3_column_int64(stmt, i); break;
-    case COLUMN_REAL: *(double *)member = row_real(stmt, i); break;
-    case COLUMN_MS: *(uint64_t *)member = (uint64_t)llround(sqlite3_column_double(stmt, i) * 1e6); break;
-    case COLUMN_BOOL: *(bool *)member = sqlite3_column_int(stmt, i) != 0; break;
+    case COLUMN_COUNT:
+        *(uint64_t *)member = (uint64_t)sqlite3_column_int64(stmt, i);
+        break;
+    case COLUMN_TRIAL:
+        *(uint32_t *)member = (uint32_t)sqlite3_column_int64(stmt, i);
+        break;
+    case COLUMN_REAL:
+        *(double *)member = row_real(stmt, i);
+        break;
+    case COLUMN_MS:
+        *(uint64_t *)member = (uint64_t)llround(sqlite3_column_double(stmt, i) * 1e6);
+        break;
+    case COLUMN_BOOL:
+        *(bool *)member = sqlite3_column_int(stmt, i) != 0;
+        break;
     case COLUMN_PASSED:
         *(int *)member = sqlite3_column_type(stmt, i) == SQLITE_NULL ? -1 : sqlite3_column_int(stmt, i);
         break;
-    case COLUMN_STATUS: load_status(stmt, i, member); break;
-    case COLUMN_PHASE: load_phase(stmt, i, member); break;
+    case COLUMN_STATUS:
+        load_status(stmt, i, member);
+        break;
+    case COLUMN_PHASE:
+        load_phase(stmt, i, member);
+        break;
     }
 }
 

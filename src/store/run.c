@@ -16,8 +16,7 @@
 static int make_uuid(char out[37], struct err *e) {
     uint8_t b[16];
     ssize_t n;
-    while ((n = getrandom(b, sizeof b, 0)) < 0 && errno == EINTR) {
-    }
+    while ((n = getrandom(b, sizeof b, 0)) < 0 && errno == EINTR) {}
     if (n != (ssize_t)sizeof b)
         return err_set_errno(e, KVF_ERR_IO, errno, "the system gives no random bytes for the run's UUID");
     b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
@@ -31,10 +30,11 @@ static int make_uuid(char out[37], struct err *e) {
 
 /* The writer may have put a row with the device's name already. */
 static int insert_tiers(sqlite3 *db, const struct run_record *r) {
-    struct inserter in = inserter_open(db, TABLE_RUN_TIERS, "INSERT",
-                                       " ON CONFLICT DO UPDATE SET emulated = excluded.emulated, "
-                                       "capacity_bytes = excluded.capacity_bytes, "
-                                       "usable_bytes = excluded.usable_bytes, description = excluded.description");
+    struct inserter in =
+        inserter_open(db, TABLE_RUN_TIERS, "INSERT",
+                      " ON CONFLICT DO UPDATE SET emulated = excluded.emulated, "
+                      "capacity_bytes = excluded.capacity_bytes, "
+                      "usable_bytes = excluded.usable_bytes, description = excluded.description");
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!r->tier[t].on) continue;
         inserter_number(&in, "run_id", r->run_id);
@@ -58,7 +58,7 @@ static int insert_run(sqlite3 *db, struct run_record *r) {
     struct inserter in = inserter_open(db, TABLE_RUNS, "INSERT", "");
     uint64_t start = host_process_start(r->pid), namespace = host_pid_namespace();
     if (start) inserter_number(&in, "pid_start", (int64_t)start);
-    if (namespace) inserter_number(&in, "pid_namespace", (int64_t)namespace);
+    if (namespace) inserter_number(&in, "pid_namespace", (int64_t) namespace);
     inserter_row(&in, r);
     int rc = inserter_close(&in);
     if (rc == SQLITE_OK) r->run_id = sqlite3_last_insert_rowid(db);
@@ -91,8 +91,8 @@ static int update_run(sqlite3 *db, const struct run_record *r, int *changed) {
     for (size_t i = 0; i < schema_column_count(t); i++) {
         struct column c = schema_column(t, i);
         if (c.kind == COLUMN_HAND) continue;
-        buf_addf(&sql, c.kind == COLUMN_STRING ? "%s%s = coalesce(?%zu, %s)" : "%s%s = ?%zu", separator, c.name, i + 1,
-                 c.name);
+        buf_addf(&sql, c.kind == COLUMN_STRING ? "%s%s = coalesce(?%zu, %s)" : "%s%s = ?%zu", separator,
+                 c.name, i + 1, c.name);
         separator = ", ";
     }
     buf_add(&sql, " WHERE run_id = ?1");
@@ -157,7 +157,8 @@ int store_finish_run(struct store *s, const struct run_record *r, size_t first_e
     if (rc == SQLITE_OK) rc = update_run(s->db, r, &changed);
     if (rc == SQLITE_OK && !changed) {
         db_rollback(s->db);
-        return err_set(e, KVF_ERR_IO, "run %lld is no longer in the history database '%s': somebody deleted it",
+        return err_set(e, KVF_ERR_IO,
+                       "run %lld is no longer in the history database '%s': somebody deleted it",
                        (long long)r->run_id, s->path);
     }
     if (rc == SQLITE_OK) rc = insert_tiers(s->db, r);

@@ -12,7 +12,8 @@
     { #member, decl, COLUMN_##kind, offsetof(type, member), sizeof(((type *)0)->member) }
 #define NAMED(kind, type, member, name, decl)                                                                \
     { name, decl, COLUMN_##kind, offsetof(type, member), sizeof(((type *)0)->member) }
-#define HAND(name, decl) { name, decl, COLUMN_HAND, 0, 0 }
+#define HAND(name, decl)                                                                                     \
+    { name, decl, COLUMN_HAND, 0, 0 }
 #define RUN_ID HAND("run_id", "INTEGER NOT NULL REFERENCES runs(run_id) ON DELETE CASCADE")
 
 static const struct column runs_columns[] = {
@@ -67,7 +68,8 @@ static const struct column run_classes_columns[] = {
 };
 
 /* The part of the snapshot comes first in it, so one pointer serves both. */
-_Static_assert(offsetof(struct snapshot, interval) == 0, "interval fields are bound from the snapshot itself");
+_Static_assert(offsetof(struct snapshot, interval) == 0,
+               "interval fields are bound from the snapshot itself");
 static const struct column intervals_head[] = {RUN_ID};
 static const struct column intervals_tail[] = {MEMBER(NAME, struct snapshot, bottleneck, "TEXT")};
 static const struct column tier_intervals_head[] = {
@@ -143,9 +145,9 @@ static const struct column histograms_columns[] = {
     HAND("data", "BLOB NOT NULL"),
 };
 
-#define PART(part) snapshot_##part##_fields, &snapshot_##part##_field_count
+#define PART(part)     snapshot_##part##_fields, &snapshot_##part##_field_count
 #define PLAIN(columns) columns, COUNT(columns), NULL, NULL, NULL, 0
-#define KEY(columns) "PRIMARY KEY (" columns ")"
+#define KEY(columns)   "PRIMARY KEY (" columns ")"
 
 /* Rows that hold a coded histogram stay ordinary tables: in a WITHOUT ROWID table everything beyond
  * a quarter page would take an overflow page of its own. */
@@ -160,14 +162,14 @@ static const struct table tables[TABLES] = {
     [TABLE_RUN_CLASSES] = {"run_classes", PLAIN(run_classes_columns), KEY("run_id, n"), NULL, false},
     [TABLE_INTERVALS] = {"intervals", intervals_head, COUNT(intervals_head), PART(interval), intervals_tail,
                          COUNT(intervals_tail), KEY("run_id, seq"), NULL, false},
-    [TABLE_TIER_INTERVALS] = {"tier_intervals", tier_intervals_head, COUNT(tier_intervals_head), PART(tier), NULL,
-                              0, KEY("run_id, seq, tier"), NULL, false},
-    [TABLE_CAUSE_INTERVALS] = {"cause_intervals", cause_intervals_head, COUNT(cause_intervals_head), PART(cause),
-                               NULL, 0, KEY("run_id, seq, tier, dir, cause"), NULL, false},
-    [TABLE_GPU_INTERVALS] = {"gpu_intervals", gpu_intervals_head, COUNT(gpu_intervals_head), PART(gpu), NULL, 0,
-                             KEY("run_id, seq, device"), NULL, false},
-    [TABLE_QOS_INTERVALS] = {"qos_intervals", qos_intervals_head, COUNT(qos_intervals_head), PART(qos), NULL, 0,
-                             KEY("run_id, seq, class"), NULL, false},
+    [TABLE_TIER_INTERVALS] = {"tier_intervals", tier_intervals_head, COUNT(tier_intervals_head), PART(tier),
+                              NULL, 0, KEY("run_id, seq, tier"), NULL, false},
+    [TABLE_CAUSE_INTERVALS] = {"cause_intervals", cause_intervals_head, COUNT(cause_intervals_head),
+                               PART(cause), NULL, 0, KEY("run_id, seq, tier, dir, cause"), NULL, false},
+    [TABLE_GPU_INTERVALS] = {"gpu_intervals", gpu_intervals_head, COUNT(gpu_intervals_head), PART(gpu), NULL,
+                             0, KEY("run_id, seq, device"), NULL, false},
+    [TABLE_QOS_INTERVALS] = {"qos_intervals", qos_intervals_head, COUNT(qos_intervals_head), PART(qos), NULL,
+                             0, KEY("run_id, seq, class"), NULL, false},
     [TABLE_INTERVAL_HISTOGRAMS] = {"interval_histograms", PLAIN(interval_histograms_columns),
                                    KEY("run_id, seq, scope"), NULL, true},
     [TABLE_DECISIONS] = {"decisions", PLAIN(decisions_columns), KEY("run_id, seq, n"), NULL, false},
@@ -184,9 +186,12 @@ static const struct {
 } steps[] = {
     {1, "PRAGMA application_id = 1802921521"},
 };
-_Static_assert(STORE_APPLICATION_ID == 1802921521, "the statement and the constant name the same application");
+_Static_assert(STORE_APPLICATION_ID == 1802921521,
+               "the statement and the constant name the same application");
 
-const struct table *schema_table(enum table_id id) { return &tables[id]; }
+const struct table *schema_table(enum table_id id) {
+    return &tables[id];
+}
 
 size_t schema_column_count(const struct table *t) {
     return t->head_count + (t->field_count ? *t->field_count : 0) + t->tail_count;

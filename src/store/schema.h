@@ -18,13 +18,12 @@ enum column_kind {
     COLUMN_TEXT,   /* char[size], kept as it is */
     COLUMN_NAME,   /* char[size], "" is NULL */
     COLUMN_STRING, /* char *, NULL is NULL */
-    COLUMN_I64,
-    COLUMN_U64, /* beyond 2^63 it wraps, and wraps back */
-    COLUMN_COUNT, /* uint64_t, 0 is NULL */
-    COLUMN_ID,    /* int64_t, 0 is NULL */
-    COLUMN_TRIAL, /* uint32_t, 0 is NULL */
-    COLUMN_REAL,  /* double, NaN is NULL */
-    COLUMN_MS,    /* uint64_t ns as REAL ms, 0 is NULL */
+    COLUMN_U64,    /* beyond 2^63 it wraps, and wraps back */
+    COLUMN_COUNT,  /* uint64_t, 0 is NULL */
+    COLUMN_ID,     /* int64_t, 0 is NULL */
+    COLUMN_TRIAL,  /* uint32_t, 0 is NULL */
+    COLUMN_REAL,   /* double, NaN is NULL */
+    COLUMN_MS,     /* uint64_t ns as REAL ms, 0 is NULL */
     COLUMN_BOOL,
     COLUMN_PASSED, /* int, negative is NULL */
     COLUMN_STATUS, /* enum run_status by name */

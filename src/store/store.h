@@ -63,15 +63,16 @@ struct store_row { /* one line of `history` */
     int64_t run_id;
     char name[64], model[64], mode[16], status[16], host[72];
     double started_at, duration_s;
-    double throughput_tok_s, storage_throughput_tok_s, e2e_p95_ms, nvme_read_p95_ms, hit_ratio; /* NaN: missing */
+    double throughput_tok_s, storage_throughput_tok_s, e2e_p95_ms, nvme_read_p95_ms,
+        hit_ratio; /* NaN: missing */
 };
 struct store_filter {
     const char *name, *model, *status; /* NULL: any; name and model may hold SQL LIKE wildcards */
     int64_t limit;                     /* 0: all */
 };
 /* Newest first; calls row() for each. */
-int store_list(struct store *s, const struct store_filter *f, void (*row)(void *ctx, const struct store_row *r), void *ctx,
-               struct err *e);
+int store_list(struct store *s, const struct store_filter *f,
+               void (*row)(void *ctx, const struct store_row *r), void *ctx, struct err *e);
 /* The schema as SQL text, for `schema`, the manual's test and users. */
 void store_schema(struct buf *out);
 

@@ -23,8 +23,18 @@
  * A transaction that found the file locked ends after a second; two in a row are worth telling. */
 enum { BATCH_MAX = 4096, LOCKED_TRIES = 2 };
 
-enum part { PART_INTERVAL, PART_TIER, PART_CAUSE, PART_GPU, PART_QOS, PART_HISTOGRAM, PART_DECISION, PART_EVENT,
-            PART_RUN_TIER, PARTS };
+enum part {
+    PART_INTERVAL,
+    PART_TIER,
+    PART_CAUSE,
+    PART_GPU,
+    PART_QOS,
+    PART_HISTOGRAM,
+    PART_DECISION,
+    PART_EVENT,
+    PART_RUN_TIER,
+    PARTS
+};
 
 static const struct {
     enum table_id table;
@@ -214,7 +224,8 @@ static void tell(struct store_writer *w, bool for_good) {
     if (w->told) return;
     w->told = true;
     snprintf(sentence, sizeof sentence, "%s; the run goes on, %s", w->why.text,
-             for_good ? "and what the database refuses is lost" : "and its intervals are kept in memory as long as they fit");
+             for_good ? "and what the database refuses is lost"
+                      : "and its intervals are kept in memory as long as they fit");
     if (w->setup.trouble) w->setup.trouble(w->setup.ctx, sentence);
 }
 
@@ -230,8 +241,10 @@ static bool may_pass(int rc) {
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_NOMEM:
-    case SQLITE_SCHEMA: return true;
-    default: return false;
+    case SQLITE_SCHEMA:
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -369,7 +382,8 @@ int store_writer_start(struct store_writer **out, const struct store_writer_setu
         pthread_sigmask(SIG_SETMASK, &all, &before);
         int errnum = pthread_create(&w->thread, NULL, writer_main, w);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (errnum) rc = err_set_errno(e, KVF_ERR_IO, errnum, "cannot start the thread that writes the history");
+        if (errnum)
+            rc = err_set_errno(e, KVF_ERR_IO, errnum, "cannot start the thread that writes the history");
     }
     if (rc != 0) {
         writer_free(w);
@@ -384,7 +398,8 @@ uint64_t store_writer_stop(struct store_writer *w, uint64_t timeout_ns, uint64_t
     pthread_mutex_lock(&w->lock);
     w->progress_ns = clock_now_ns();
     while (!w->done) {
-        uint64_t end = timeout_ns > (uint64_t)INT64_MAX - w->progress_ns ? INT64_MAX : w->progress_ns + timeout_ns;
+        uint64_t end =
+            timeout_ns > (uint64_t)INT64_MAX - w->progress_ns ? INT64_MAX : w->progress_ns + timeout_ns;
         if (clock_now_ns() >= end) {
             atomic_store(&w->give_up, true);
             pthread_cond_broadcast(&w->changed);

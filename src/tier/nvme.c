@@ -1,3 +1,5 @@
+#include "tier/nvme.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <libaio.h>
@@ -6,8 +8,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include "tier/nvme.h"
 
 /* The nvme tier put together: its directories, whether they take direct I/O, and a layout. The queues,
  * where the work is, are a part of their own. */

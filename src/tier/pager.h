@@ -23,8 +23,8 @@ uint64_t pager_free_pages(const struct pager *p);
 /* Walking a chain from an offset: each call gives the arena offset and length of the next
  * contiguous piece, at most `want` bytes. Start with cursor = {first, 0, 0} and seek. */
 struct pager_cursor {
-    uint64_t run;     /* first page of the current run; PAGER_NONE behind the end */
-    uint64_t within;  /* bytes into the run */
+    uint64_t run;    /* first page of the current run; PAGER_NONE behind the end */
+    uint64_t within; /* bytes into the run */
 };
 void pager_seek(const struct pager *p, uint64_t first, uint64_t offset, struct pager_cursor *c);
 uint64_t pager_next(const struct pager *p, struct pager_cursor *c, uint64_t want, uint64_t *arena_offset);

@@ -23,7 +23,7 @@ struct payload_stamp { /* exactly 64 bytes, as on the device, little endian */
     uint64_t magic;
     uint64_t key_hi, key_lo;
     uint64_t generation;
-    uint64_t block;       /* index within the entry */
+    uint64_t block; /* index within the entry */
     uint64_t seed;
     uint64_t noise_block; /* which noise block the rest was taken from */
     uint64_t check;       /* mix of all the above */

@@ -27,17 +27,17 @@ enum tier_caps {
 /* One piece of an entry on its way. The submitter owns it and its buffer until reap returns it. */
 struct tier_chunk {
     enum kvf_dir dir;
-    uint64_t place;        /* of the entry */
-    uint64_t entry_bytes;  /* logical size of the entry */
-    uint64_t offset;       /* within the entry, a multiple of the tier's alignment */
-    uint64_t len;          /* logical bytes; the buffer has room for them rounded up to 4 KiB */
-    void *buf;             /* aligned to 4 KiB; NULL for tiers that hold no bytes */
-    uint64_t submit_ns;    /* run clock, set by the backend when the device got it */
-    uint64_t complete_ns;  /* run clock, set by the backend when the device was done */
-    int error;             /* 0, or an errno; a short transfer is EIO, set by the backend */
-    void *owner;           /* the submitter's */
+    uint64_t place;          /* of the entry */
+    uint64_t entry_bytes;    /* logical size of the entry */
+    uint64_t offset;         /* within the entry, a multiple of the tier's alignment */
+    uint64_t len;            /* logical bytes; the buffer has room for them rounded up to 4 KiB */
+    void *buf;               /* aligned to 4 KiB; NULL for tiers that hold no bytes */
+    uint64_t submit_ns;      /* run clock, set by the backend when the device got it */
+    uint64_t complete_ns;    /* run clock, set by the backend when the device was done */
+    int error;               /* 0, or an errno; a short transfer is EIO, set by the backend */
+    void *owner;             /* the submitter's */
     struct tier_chunk *next; /* free for the list that it is in */
-    uint64_t internal[8];  /* the backend's, e.g. an iocb */
+    uint64_t internal[8];    /* the backend's, e.g. an iocb */
 };
 
 /* What a tier is told at its opening. */
@@ -48,7 +48,7 @@ struct tier_setup {
     uint64_t page_bytes;      /* scenario_page_bytes() */
     uint64_t min_entry_bytes; /* bounds the number of entries */
     uint32_t workers;
-    uint64_t run_tag;         /* random; names the run's directory */
+    uint64_t run_tag; /* random; names the run's directory */
     const struct run_clock *clock;
     /* Progress of long preparations, may be NULL; called from the opening thread. false: give up. */
     bool (*progress)(void *ctx, enum kvf_tier tier, double share);
@@ -71,7 +71,8 @@ struct tier_ops {
     uint64_t (*alloc)(struct tier *t, uint64_t bytes);
     void (*drop)(struct tier *t, uint64_t place, uint64_t bytes);
     /* A worker's queue. depth: chunks it may have in flight. Called by the worker's thread. */
-    int (*queue_open)(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth, struct err *e);
+    int (*queue_open)(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth,
+                      struct err *e);
     /* Nothing may be in flight, except at a tier that holds no bytes: it forgets. Takes NULL. */
     void (*queue_close)(struct tier_queue *q);
     /* Makes a place ready for writing `bytes` (fallocate), or for reading (open): called by the

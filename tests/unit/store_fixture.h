@@ -24,7 +24,7 @@
 #include "probe/host.h"
 #include "store/store.h"
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_open, fixture_close)
+#define CASE(name)         cmocka_unit_test_setup_teardown(name, fixture_open, fixture_close)
 #define COPY(member, text) snprintf(member, sizeof(member), "%s", text)
 
 struct fixture {
@@ -82,7 +82,8 @@ static inline void plain_exec(const char *path, const char *sql) {
 }
 
 /* The first value of the first row as text, "NULL" for NULL, "" without a row. In a static buffer. */
-__attribute__((format(printf, 2, 3))) static inline const char *plain_text(const char *path, const char *fmt, ...) {
+__attribute__((format(printf, 2, 3))) static inline const char *plain_text(const char *path, const char *fmt,
+                                                                           ...) {
     static char out[600];
     char sql[600];
     sqlite3_stmt *stmt = NULL;
@@ -91,7 +92,8 @@ __attribute__((format(printf, 2, 3))) static inline const char *plain_text(const
     vsnprintf(sql, sizeof sql, fmt, ap);
     va_end(ap);
     sqlite3 *db = plain_open(path);
-    if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK) fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
     out[0] = '\0';
     if (sqlite3_step(stmt) == SQLITE_ROW) {
         const unsigned char *text = sqlite3_column_text(stmt, 0);
@@ -102,7 +104,9 @@ __attribute__((format(printf, 2, 3))) static inline const char *plain_text(const
     return out;
 }
 
-static inline long long plain_int(const char *path, const char *sql) { return atoll(plain_text(path, "%s", sql)); }
+static inline long long plain_int(const char *path, const char *sql) {
+    return atoll(plain_text(path, "%s", sql));
+}
 
 /* The facts of a run that begins here and now. */
 static inline void fill_start(struct run_record *r, const char *name) {
@@ -152,7 +156,8 @@ static inline struct record *make_record(uint64_t seq) {
     s->cause[KVF_TIER_GPU][KVF_DIR_WRITE][KVF_CAUSE_PREFILL] = (struct snapshot_cause){7, 700};
     s->cause[KVF_TIER_GPU][KVF_DIR_READ][KVF_CAUSE_DECODE] = (struct snapshot_cause){8, 800};
     s->cause[KVF_TIER_NVME][KVF_DIR_WRITE][KVF_CAUSE_DEMOTION] = (struct snapshot_cause){9, 900};
-    s->cause[KVF_TIER_NVME][KVF_DIR_READ][KVF_CAUSE_RAG] = (struct snapshot_cause){0, 1000}; /* entry not complete */
+    s->cause[KVF_TIER_NVME][KVF_DIR_READ][KVF_CAUSE_RAG] =
+        (struct snapshot_cause){0, 1000}; /* entry not complete */
     s->classes = 2;
     snprintf(s->class_name[0], sizeof s->class_name[0], "interactive");
     snprintf(s->class_name[1], sizeof s->class_name[1], "batch");

@@ -53,7 +53,7 @@ static void put(const char *path, const char *text) {
 }
 
 #define MEMINFO "MemTotal:       16384 kB\nMemFree:         100 kB\nMemAvailable:    8192 kB\n"
-#define MIB(n)  ((n) * 1048576.0)
+#define MIB(n)  ((n)*1048576.0)
 
 static void a_bare_machine_is_read(void **state) {
     struct host h;
@@ -130,7 +130,8 @@ static void a_mount_may_begin_inside_the_tree(void **state) {
     (void)state;
     put("/proc/meminfo", MEMINFO);
     put("/proc/self/cgroup", "4:memory:/docker/abc/sub\n");
-    put("/proc/self/mountinfo", "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n");
+    put("/proc/self/mountinfo",
+        "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n");
     put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "3145728\n");
     put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "0\n");
     put("/sys/fs/cgroup/memory/sub/memory.limit_in_bytes", "9223372036854771712\n");
@@ -154,7 +155,8 @@ static void gpus_of_the_driver_are_named(void **state) {
     struct host h;
     (void)state;
     put("/proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t NVIDIA H200\nIRQ: 5\n");
-    put("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5\nGCC: 12\n");
+    put("/proc/driver/nvidia/version",
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5\nGCC: 12\n");
     host_probe_under(&h, root);
     assert_string_equal(h.gpu, "NVIDIA H200");
     assert_string_equal(h.gpu_driver, "550.54.15");

@@ -65,7 +65,8 @@ static void assert_same_start(const struct run_record *a, const struct run_recor
         assert_string_equal(a->tier[t].description, b->tier[t].description);
     }
     assert_int_equal(a->classes, b->classes);
-    for (uint32_t i = 0; i < a->classes; i++) assert_memory_equal(&a->klass[i], &b->klass[i], sizeof a->klass[i]);
+    for (uint32_t i = 0; i < a->classes; i++)
+        assert_memory_equal(&a->klass[i], &b->klass[i], sizeof a->klass[i]);
 }
 
 static void assert_same_end(const struct run_record *a, const struct run_record *b) {
@@ -85,7 +86,8 @@ static void assert_same_end(const struct run_record *a, const struct run_record 
     for (size_t i = 0; i < a->event_count; i++) {
         assert_string_equal(a->events[i].level, b->events[i].level);
         assert_string_equal(a->events[i].message, b->events[i].message);
-        assert_true(a->events[i].t_s == b->events[i].t_s || (isnan(a->events[i].t_s) && isnan(b->events[i].t_s)));
+        assert_true(a->events[i].t_s == b->events[i].t_s ||
+                    (isnan(a->events[i].t_s) && isnan(b->events[i].t_s)));
     }
     assert_int_equal(a->criterion_count, b->criterion_count);
     for (size_t i = 0; i < a->criterion_count; i++) {
@@ -115,8 +117,10 @@ static void a_whole_run_comes_back_as_it_was(void **state) {
     /* Two events and two decisions go through the FIFO, one more event is known at the end only. */
     struct record *one = make_record(0), *two = make_record(1);
     one->snap.decisions = 2;
-    one->snap.decision[0] = (struct snapshot_decision){"qos", "up", 50, 60, 0.42, 1000.5, 38, "P95 38 ms is under 45 ms"};
-    one->snap.decision[1] = (struct snapshot_decision){"qos", "hold", 60, 60, KVF_MISSING, 1.5, KVF_MISSING, "waits"};
+    one->snap.decision[0] =
+        (struct snapshot_decision){"qos", "up", 50, 60, 0.42, 1000.5, 38, "P95 38 ms is under 45 ms"};
+    one->snap.decision[1] =
+        (struct snapshot_decision){"qos", "hold", 60, 60, KVF_MISSING, 1.5, KVF_MISSING, "waits"};
     struct record *all[] = {make_event(KVF_MISSING, "info", "before the first request"), one,
                             make_event(1.5, "mark", "here"), two};
     double t_s = one->snap.interval.t_s;
@@ -154,8 +158,8 @@ static void a_whole_run_comes_back_as_it_was(void **state) {
     assert_string_equal(plain_text(f->db, "SELECT value FROM results WHERE metric = 'misses'"), "0.0");
 }
 
-static void assert_part(const char *db, const char *table, const char *where, const struct snapshot_field *fields,
-                        size_t count, const void *part) {
+static void assert_part(const char *db, const char *table, const char *where,
+                        const struct snapshot_field *fields, size_t count, const void *part) {
     for (size_t i = 0; i < count; i++) {
         if (!strcmp(fields[i].name, "phase")) continue;
         const char *text = plain_text(db, "SELECT %s FROM %s WHERE %s", fields[i].name, table, where);
@@ -182,20 +186,28 @@ static void every_field_of_a_snapshot_is_a_column(void **state) {
     write_all(s, r.run_id, &record, 1);
     store_close(s);
 
-    assert_part(f->db, "intervals", "seq = 7", snapshot_interval_fields, snapshot_interval_field_count, &snap.interval);
+    assert_part(f->db, "intervals", "seq = 7", snapshot_interval_fields, snapshot_interval_field_count,
+                &snap.interval);
     assert_string_equal(plain_text(f->db, "SELECT phase FROM intervals"), "measured");
-    assert_string_equal(plain_text(f->db, "SELECT bottleneck FROM intervals"), "nvme reads, 71 % of storage time");
+    assert_string_equal(plain_text(f->db, "SELECT bottleneck FROM intervals"),
+                        "nvme reads, 71 % of storage time");
     assert_string_equal(plain_text(f->db, "SELECT hit_ratio FROM intervals"), "NULL");
     assert_int_equal(plain_int(f->db, "SELECT count(*) FROM tier_intervals"), 2);
-    assert_part(f->db, "tier_intervals", "tier = 'gpu'", snapshot_tier_fields, snapshot_tier_field_count, &snap.tier[0]);
-    assert_part(f->db, "tier_intervals", "tier = 'nvme'", snapshot_tier_fields, snapshot_tier_field_count, &snap.tier[2]);
+    assert_part(f->db, "tier_intervals", "tier = 'gpu'", snapshot_tier_fields, snapshot_tier_field_count,
+                &snap.tier[0]);
+    assert_part(f->db, "tier_intervals", "tier = 'nvme'", snapshot_tier_fields, snapshot_tier_field_count,
+                &snap.tier[2]);
     assert_int_equal(plain_int(f->db, "SELECT count(*) FROM cause_intervals"), 4);
-    assert_int_equal(plain_int(f->db, "SELECT bytes FROM cause_intervals WHERE tier = 'nvme' AND dir = 'write' "
-                                      "AND cause = 'demotion' AND ops = 9"),
+    assert_int_equal(plain_int(f->db,
+                               "SELECT bytes FROM cause_intervals WHERE tier = 'nvme' AND dir = 'write' "
+                               "AND cause = 'demotion' AND ops = 9"),
                      900);
-    assert_part(f->db, "qos_intervals", "class = 'batch'", snapshot_qos_fields, snapshot_qos_field_count, &snap.qos[1]);
-    assert_part(f->db, "gpu_intervals", "seq = 7", snapshot_gpu_fields, snapshot_gpu_field_count, &snap.gpu[0]);
-    assert_string_equal(plain_text(f->db, "SELECT scope || hex(data) FROM interval_histograms"), "nvme_read010203");
+    assert_part(f->db, "qos_intervals", "class = 'batch'", snapshot_qos_fields, snapshot_qos_field_count,
+                &snap.qos[1]);
+    assert_part(f->db, "gpu_intervals", "seq = 7", snapshot_gpu_fields, snapshot_gpu_field_count,
+                &snap.gpu[0]);
+    assert_string_equal(plain_text(f->db, "SELECT scope || hex(data) FROM interval_histograms"),
+                        "nvme_read010203");
     run_record_free(&r);
 }
 
@@ -206,17 +218,21 @@ static void a_file_of_an_older_version_gets_the_new_columns(void **state) {
     fill_start(&r, "old");
     begin_run(s, &r);
     store_close(s);
-    plain_exec(f->db, "DROP TABLE tier_intervals; DROP TABLE criteria; DROP INDEX runs_started;"
-                      "CREATE TABLE tier_intervals(run_id INTEGER NOT NULL, seq INTEGER NOT NULL, tier TEXT NOT NULL,"
-                      " capacity_bytes INTEGER, PRIMARY KEY (run_id, seq, tier)) WITHOUT ROWID;"
-                      "INSERT INTO tier_intervals VALUES(1, 0, 'cpu', 99)");
+    plain_exec(
+        f->db,
+        "DROP TABLE tier_intervals; DROP TABLE criteria; DROP INDEX runs_started;"
+        "CREATE TABLE tier_intervals(run_id INTEGER NOT NULL, seq INTEGER NOT NULL, tier TEXT NOT NULL,"
+        " capacity_bytes INTEGER, PRIMARY KEY (run_id, seq, tier)) WITHOUT ROWID;"
+        "INSERT INTO tier_intervals VALUES(1, 0, 'cpu', 99)");
     s = open_store(f->db, STORE_WRITE);
     struct record *record = make_record(1);
     write_all(s, r.run_id, &record, 1);
     store_close(s);
     assert_int_equal(plain_int(f->db, "SELECT capacity_bytes FROM tier_intervals WHERE tier = 'cpu'"), 99);
-    assert_string_equal(plain_text(f->db, "SELECT read_p95_ms FROM tier_intervals WHERE tier = 'cpu'"), "NULL");
-    assert_int_equal(plain_int(f->db, "SELECT count(*) FROM tier_intervals WHERE seq = 1 AND read_p95_ms > 0"), 2);
+    assert_string_equal(plain_text(f->db, "SELECT read_p95_ms FROM tier_intervals WHERE tier = 'cpu'"),
+                        "NULL");
+    assert_int_equal(
+        plain_int(f->db, "SELECT count(*) FROM tier_intervals WHERE seq = 1 AND read_p95_ms > 0"), 2);
     assert_int_equal(plain_int(f->db, "SELECT count(*) FROM criteria"), 0);
     assert_int_equal(plain_int(f->db, "SELECT count(*) FROM sqlite_master WHERE name = 'runs_started'"), 1);
     run_record_free(&r);
@@ -235,8 +251,10 @@ static void the_file_names_its_application_and_schema(void **state) {
     plain_exec(other, buf_text(&sql)); /* the printed schema makes the same database */
     buf_free(&sql);
     char want[600];
-    snprintf(want, sizeof want, "%s", plain_text(f->db, "SELECT count(*) || ' ' || sum(length(sql)) FROM sqlite_master"));
-    assert_string_equal(plain_text(other, "SELECT count(*) || ' ' || sum(length(sql)) FROM sqlite_master"), want);
+    snprintf(want, sizeof want, "%s",
+             plain_text(f->db, "SELECT count(*) || ' ' || sum(length(sql)) FROM sqlite_master"));
+    assert_string_equal(plain_text(other, "SELECT count(*) || ' ' || sum(length(sql)) FROM sqlite_master"),
+                        want);
 }
 
 static void deleting_a_run_leaves_nothing_of_it(void **state) {
@@ -323,7 +341,8 @@ static void an_interval_takes_less_than_4_kib(void **state) {
         for (int t = 0; t < KVF_TIERS; t++) {
             record->snap.tier_on[t] = true;
             for (int d = 0; d < KVF_DIRS; d++)
-                for (int c = 0; c < 4; c++) record->snap.cause[t][d][c] = (struct snapshot_cause){500, 123456789};
+                for (int c = 0; c < 4; c++)
+                    record->snap.cause[t][d][c] = (struct snapshot_cause){500, 123456789};
         }
         record->snap.classes = 3;
         snprintf(record->snap.class_name[2], SNAPSHOT_NAME, "responsive");

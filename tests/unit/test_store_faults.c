@@ -80,7 +80,8 @@ static int as_nobody(int (*look)(const struct fixture *f), const struct fixture 
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        if (geteuid() == 0 && (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0)) _exit(99);
+        if (geteuid() == 0 && (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0))
+            _exit(99);
         _exit(look(f));
     }
     return wait_child(pid);
@@ -193,7 +194,8 @@ static void a_kill_leaves_a_sound_file_with_what_was_written(void **state) {
     store_close(s);
     assert_true(plain_int(f->db, "SELECT count(*) FROM intervals") >= reported);
     assert_int_equal(plain_int(f->db, "SELECT count(*) = max(seq) + 1 FROM intervals"), 1);
-    assert_int_equal(plain_int(f->db, "SELECT count(*) = 2 * (SELECT count(*) FROM intervals) FROM tier_intervals"), 1);
+    assert_int_equal(
+        plain_int(f->db, "SELECT count(*) = 2 * (SELECT count(*) FROM intervals) FROM tier_intervals"), 1);
     assert_string_equal(plain_text(f->db, "PRAGMA integrity_check"), "ok");
     assert_string_equal(plain_text(f->db, "SELECT status FROM runs"), "crashed");
 }

@@ -15,7 +15,8 @@ static void uuids_are_random_version_4(void **state) {
     assert_int_equal(a.uuid[14], '4');
     assert_non_null(strchr("89ab", a.uuid[19]));
     for (int i = 0; i < 36; i++)
-        assert_true(i == 8 || i == 13 || i == 18 || i == 23 ? a.uuid[i] == '-' : !!strchr("0123456789abcdef", a.uuid[i]));
+        assert_true(i == 8 || i == 13 || i == 18 || i == 23 ? a.uuid[i] == '-'
+                                                            : !!strchr("0123456789abcdef", a.uuid[i]));
     store_close(s);
 }
 
@@ -24,13 +25,14 @@ static void leave_run(const char *db, const char *name, const char *host, const 
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        static struct store *s; /* never closed, as in a crash */
+        struct store *s = NULL;
         struct run_record r;
         fill_start(&r, name);
         if (host) COPY(r.host, host);
         if (boot_id) COPY(r.boot_id, boot_id);
         int rc = store_open(&s, db, STORE_WRITE, NULL);
         if (rc == 0) rc = store_begin_run(s, &r, NULL);
+        store_close(s);
         _exit(rc != 0);
     }
     assert_int_equal(wait_child(pid), 0);
@@ -64,8 +66,9 @@ static void runs_whose_process_is_gone_are_marked_crashed(void **state) {
     assert_string_equal(plain_text(f->db, "SELECT status FROM runs WHERE name = 'dead'"), "running");
 
     store_close(open_store(f->db, STORE_WRITE));
-    assert_string_equal(plain_text(f->db, "SELECT group_concat(name || ' ' || status, ', ') FROM runs ORDER BY run_id"),
-                        "elsewhere running, alive running, before the boot crashed, pid again crashed, dead crashed");
+    assert_string_equal(
+        plain_text(f->db, "SELECT group_concat(name || ' ' || status, ', ') FROM runs ORDER BY run_id"),
+        "elsewhere running, alive running, before the boot crashed, pid again crashed, dead crashed");
     assert_string_not_equal(plain_text(f->db, "SELECT status_reason FROM runs WHERE name = 'dead'"), "NULL");
 }
 
@@ -94,8 +97,9 @@ static void a_run_is_found_by_each_kind_of_reference(void **state) {
         r.started_at = 1000 + (i == 2 ? -5 : i); /* run 3 began before all others */
         begin_run(s, &r);
     }
-    plain_exec(f->db, "UPDATE runs SET uuid = 'abcdef01-2345-4678-9abc-00000000000' || run_id WHERE run_id < 3;"
-                      "UPDATE runs SET uuid = '12345678-aaaa-4678-9abc-000000000000' WHERE run_id = 3");
+    plain_exec(f->db,
+               "UPDATE runs SET uuid = 'abcdef01-2345-4678-9abc-00000000000' || run_id WHERE run_id < 3;"
+               "UPDATE runs SET uuid = '12345678-aaaa-4678-9abc-000000000000' WHERE run_id = 3");
     expect_run(s, "2", 2);
     expect_run(s, "latest", 4);
     expect_run(s, "latest~1", 2);
@@ -161,7 +165,8 @@ static void history_lists_newest_first_with_filters(void **state) {
     assert_string_equal(l.rows[0].status, "running");
     assert_true(l.rows[0].duration_s == 12.5 && isnan(l.rows[0].throughput_tok_s));
     assert_string_equal(l.rows[1].name, "mooncake");
-    assert_true(l.rows[1].duration_s == 30 && l.rows[1].throughput_tok_s == 101 && l.rows[1].hit_ratio == 0.93);
+    assert_true(l.rows[1].duration_s == 30 && l.rows[1].throughput_tok_s == 101 &&
+                l.rows[1].hit_ratio == 0.93);
     assert_true(isnan(l.rows[1].nvme_read_p95_ms));
     l = list(s, (struct store_filter){.name = "stor%", .limit = 1});
     assert_int_equal(l.count, 1);
@@ -183,8 +188,10 @@ static void every_built_in_query_has_its_index(void **state) {
         while (sqlite3_step(stmt) == SQLITE_ROW) {
             const char *detail = (const char *)sqlite3_column_text(stmt, 3);
             bool few = strstr(query_texts[i], "ORDER BY n") || strstr(query_texts[i], "FROM histograms");
-            bool scan = !strncmp(detail, "SCAN ", 5) && strncmp(detail, "SCAN (", 6) && strcmp(detail, "SCAN CONSTANT ROW");
-            bool sort = strstr(detail, "TEMP B-TREE FOR ORDER BY") && !few; /* a run's few rows may be sorted */
+            bool scan = !strncmp(detail, "SCAN ", 5) && strncmp(detail, "SCAN (", 6) &&
+                        strcmp(detail, "SCAN CONSTANT ROW");
+            bool sort =
+                strstr(detail, "TEMP B-TREE FOR ORDER BY") && !few; /* a run's few rows may be sorted */
             if ((scan && !strstr(detail, "USING")) || sort) fail_msg("%s: %s", query_texts[i], detail);
         }
         sqlite3_finalize(stmt);

@@ -35,7 +35,8 @@ static void wait_until_told(struct told *t) {
     assert_int_equal(told_count(t), 1);
 }
 
-static struct store_writer *start_telling(struct store *s, struct fifo *f, int64_t run_id, bool lazy, struct told *t) {
+static struct store_writer *start_telling(struct store *s, struct fifo *f, int64_t run_id, bool lazy,
+                                          struct told *t) {
     struct store_writer_setup setup = {s, f, run_id, lazy, tell, t};
     struct store_writer *w = NULL;
     struct err e = {0};
@@ -50,7 +51,8 @@ static void put_records(struct fifo *f, uint64_t first, uint64_t count) {
 
 /* A writer whose database does not take anything for a while: nothing is lost and one sentence is
  * said. make_trouble() and end_trouble() surround ten intervals. */
-static void survive(const char *db, void (*make_trouble)(const char *db), void (*end_trouble)(void), const char *why) {
+static void survive(const char *db, void (*make_trouble)(const char *db), void (*end_trouble)(void),
+                    const char *why) {
     struct told told;
     struct run_record r;
     struct store *s = open_store(db, STORE_WRITE);
@@ -71,7 +73,8 @@ static void survive(const char *db, void (*make_trouble)(const char *db), void (
     fifo_close(f);
     assert_int_equal(store_writer_stop(w, 10 * KVF_NS_PER_S, NULL), 0);
     assert_int_equal(told.count, 1);
-    if (!strstr(told.sentence, why) || !strstr(told.sentence, "the run goes on")) fail_msg("%s", told.sentence);
+    if (!strstr(told.sentence, why) || !strstr(told.sentence, "the run goes on"))
+        fail_msg("%s", told.sentence);
     assert_int_equal(plain_int(db, "SELECT count(*) FROM events"), 1);
     assert_int_equal(plain_int(db, "SELECT count(*) FROM tier_intervals"), 30);
     assert_string_equal(plain_text(db, "PRAGMA integrity_check"), "ok");
@@ -128,13 +131,14 @@ static void fill_disk(const char *db) {
     int fd = open(ballast, O_WRONLY | O_CREAT, 0600);
     char zeros[4096] = {0};
     assert_true(fd >= 0);
-    while (write(fd, zeros, sizeof zeros) > 0) {
-    }
+    while (write(fd, zeros, sizeof zeros) > 0) {}
     assert_int_equal(errno, ENOSPC);
     close(fd);
 }
 
-static void free_disk(void) { assert_int_equal(unlink(ballast), 0); }
+static void free_disk(void) {
+    assert_int_equal(unlink(ballast), 0);
+}
 
 static void a_full_disk_loses_nothing(void **state) {
     struct fixture *f = *state;

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""kvfall-history(5) agrees with the database: columns, types and units, and what its examples do."""
+import contextlib
+import re
+import sqlite3
+
+from tap import SOURCE, case, database, main, run
+
+QUERIES_A_TABLE = 2
+PARTS = {"intervals": "INTERVAL", "tier_intervals": "TIER", "cause_intervals": "CAUSE", "gpu_intervals": "GPU",
+         "qos_intervals": "QOS"}
+
+
+def plain(text):
+    """Words of the page as they are read."""
+    for escape, char in ((r"\-", "-"), (r"\(aq", "'"), (r"\&", ""), (r"\e", "\\")):
+        text = text.replace(escape, char)
+    return text
+
+
+def sections():
+    """{table: its part of the page}."""
+    page = (SOURCE / "man/kvfall-history.5").read_text()
+    tables = page.split("\n.Sh TABLES\n")[1].split("\n.Sh ")[0]
+    found = re.split(r"^\.Ss (\w+)\n", tables, flags=re.MULTILINE)[1:]
+    return dict(zip(found[::2], found[1::2]))
+
+
+def columns(section):
+    """{column: (type, unit, meaning)} of a table's part of the page."""
+    items = re.findall(r"^\.It Va (\w+) Pq (\w+)(?:, (\S+))?\n(.*?)(?=^\.(?:It|El)\b)", section, re.MULTILINE | re.DOTALL)
+    return {name: (kind, unit, plain(meaning).strip()) for name, kind, unit, meaning in items}
+
+
+def queries(section):
+    blocks = re.findall(r"^\.Bd -literal[^\n]*\n(SELECT.*?;)\n\.Ed", section, re.MULTILINE | re.DOTALL)
+    return [plain(block) for block in blocks]
+
+
+def empty_database():
+    got = run(["schema"])
+    assert got.rc == 0, got
+    db = sqlite3.connect(":memory:")
+    db.executescript(got.stdout)
+    return contextlib.closing(db)
+
+
+def tables_of(db):
+    names = [row[0] for row in db.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid")]
+    return {name: {row[1]: row[2] for row in db.execute("PRAGMA table_info(%s)" % name)} for name in names}
+
+
+def small_run():
+    """A run of a few requests on an emulated tier."""
+    got = run(["run", "--headless", "--model", "tiny-1b", "--users", "4", "--max-requests", "12",
+               "--gpu", "256MiB", "--cpu", "0", "--nvme", "0", "--set", "tiers.gpu.backend=emulated",
+               "--set", "run.warmup=0s", "--set", "run.interval=100ms", "--set", "run.duration=20s"])
+    assert got.rc == 0, got
+    return contextlib.closing(sqlite3.connect("file:%s?mode=ro" % database(), uri=True))
+
+
+@case("the page has the database's tables, in its order")
+def _():
+    with empty_database() as db:
+        assert list(sections()) == list(tables_of(db)), (list(sections()), list(tables_of(db)))
+
+
+@case("the page has every column with its type, and no other")
+def _():
+    with empty_database() as db:
+        for table, have in tables_of(db).items():
+            told = {name: kind for name, (kind, _, _) in columns(sections()[table]).items()}
+            assert told == have, "%s: %s" % (table, sorted(set(told.items()) ^ set(have.items())))
+
+
+@case("columns made from the snapshot have its units and meanings")
+def _():
+    header = (SOURCE / "src/record/snapshot.h").read_text()
+    for table, part in PARTS.items():
+        told = columns(sections()[table])
+        body = re.search(r"#define SNAPSHOT_%s_FIELDS\(X\)(.*?)\n\n" % part, header, re.DOTALL).group(1)
+        fields = re.findall(r'X\((\w), (\w+), "([^"]*)", "([^"]*)"\)', body)
+        assert fields, part
+        for _, name, unit, meaning in fields:
+            assert name in told, "%s.%s" % (table, name)
+            assert told[name][1] == unit, "%s.%s is in %r, not %r" % (table, name, unit, told[name][1])
+            assert told[name][2].rstrip(".").lower() == meaning.lower(), "%s.%s: %s" % (table, name, meaning)
+
+
+@case("every column says what it means")
+def _():
+    bare = ["%s.%s" % (table, name) for table, section in sections().items()
+            for name, (_, _, meaning) in columns(section).items() if not meaning]
+    assert not bare, bare
+
+
+@case("each table has %d queries of its own that run" % QUERIES_A_TABLE)
+def _():
+    with empty_database() as db:
+        for table, section in sections().items():
+            found = [text for text in queries(section) if re.search(r"\b%s\b" % table, text)]
+            assert len(found) >= QUERIES_A_TABLE, "%s has %d" % (table, len(found))
+            for text in found:
+                db.execute(text, {"run": 1} if ":run" in text else {}).fetchall()
+
+
+@case("the queries find what a run has stored")
+def _():
+    # What a short run on one emulated tier has no rows for.
+    silent = {"gpu_intervals", "decisions", "criteria", "events", "interval_histograms"}
+    with small_run() as db:
+        number = db.execute("SELECT run_id FROM runs").fetchone()[0]
+        for table, section in sections().items():
+            if table in silent:
+                continue
+            found = [text for text in queries(section)
+                     if db.execute(text, {"run": number} if ":run" in text else {}).fetchall()]
+            assert found, "no query of %s finds anything" % table
+
+
+@case("the page's Python reads the histograms that were stored")
+def _():
+    page = (SOURCE / "man/kvfall-history.5").read_text()
+    code = re.search(r"^\.Bd -literal[^\n]*\n(def buckets.*?)\n\.Ed", page, re.MULTILINE | re.DOTALL).group(1)
+    scope = {}
+    exec(plain(code), scope)
+    # By hand: 3 values of 5 ns and 2 of 1000 ns (bucket 317: 125 << 3) are version 1, sum 2015, gap 5, 3, gap 311, 2.
+    assert list(scope["buckets"](bytes([1, 0xdf, 0x0f, 5, 3, 0xb7, 0x02, 2]))) == [(5, 1, 3), (1000, 8, 2)]
+    with small_run() as db:
+        blob = db.execute("SELECT data FROM histograms WHERE scope = 'e2e'").fetchone()[0]
+        values = dict(db.execute("SELECT metric, value FROM results"))
+    rows = list(scope["buckets"](blob))
+    total = sum(count for _, _, count in rows)
+    assert total == values["requests_done"], (total, values["requests_done"])
+    seen = 0
+    for low, width, count in rows:
+        seen += count
+        if 2 * seen >= total:
+            break
+    median_ms = (low + (width - 1) / 2) / 1e6
+    assert abs(median_ms - values["e2e_p50_ms"]) <= 0.01 * median_ms, (median_ms, values["e2e_p50_ms"])
+
+
+main()

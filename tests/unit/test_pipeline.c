@@ -1,0 +1,692 @@
+#include "engine_fixture.h"
+
+static struct rig r;
+
+/* ---- the life of a first turn ---- */
+
+/* 100 tokens are 200 bytes; 40 tokens in batches of 32 are 1 + 2 reads of it. */
+static void a_first_turn_writes_its_context_and_reads_it_back(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    struct flight f = rig_flight(7, 1, 100, 40);
+    rig_start_at(&r, 1500, &f);
+    assert_int_equal(r.outs, 1);
+    struct cache_op *op = rig_expect(&r, CACHE_OP_WRITE, rig_turn(7, 1), 200, KVF_CAUSE_PREFILL);
+    assert_int_equal(op->to, GPU);
+    rig_end_at(&r, 1700, op);
+    for (uint64_t read = 0; read < 3; read++) {
+        assert_int_equal(r.dones, 0);
+        assert_int_equal(r.outs, 1);
+        op = rig_expect(&r, CACHE_OP_READ, rig_turn(7, 1), 200, KVF_CAUSE_DECODE);
+        rig_end_at(&r, 1750 + 60 * read, op);
+    }
+    assert_int_equal(r.dones, 1);
+    assert_int_equal(r.last.req.id, 7 << 8 | 1);
+    assert_false(r.last.failed);
+    rig_lookups(&r, KVF_CAUSE_DECODE, 1, 1);
+    rig_lookups(&r, KVF_CAUSE_PREFILL, 0, 0);
+    rig_lookups(&r, KVF_CAUSE_CONVERSATION, 0, 0);
+    assert_int_equal(fixture_stats(&r.cache).tier_hits[GPU], 1);
+    assert_int_equal(r.last.tier_hits[GPU], 1);
+    assert_int_equal(r.last.misses, 0);
+    rig_close(&r);
+}
+
+/* Arrived at 1000, slot at 1500, written at 1700, read at 1750, 1810 and 1870. */
+static void the_latencies_of_a_first_turn_are_exact(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    struct flight f = rig_flight(7, 1, 100, 40);
+    rig_start_at(&r, 1500, &f);
+    rig_end_at(&r, 1700, r.out[0]);
+    rig_end_at(&r, 1750, r.out[0]);
+    rig_end_at(&r, 1810, r.out[0]);
+    rig_end_at(&r, 1870, r.out[0]);
+    assert_int_equal(rig_latency(&r, REQUEST_LATENCY_QUEUE_WAIT), 500);
+    assert_int_equal(rig_latency(&r, REQUEST_LATENCY_TTFT), 700);
+    assert_int_equal(rig_latency(&r, REQUEST_LATENCY_STORAGE_IO), 370);
+    assert_int_equal(rig_latency(&r, REQUEST_LATENCY_E2E), 870);
+    assert_int_equal(rig_latency(&r, REQUEST_LATENCY_GENERATION), 0);
+    for (int l = 0; l < REQUEST_LATENCIES; l++) assert_int_equal(rig_samples(&r, l), 1);
+    const struct counters *c = r.x.counters;
+    assert_int_equal(counters_get(&c->requests_done), 1);
+    assert_int_equal(counters_get(&c->requests_failed), 0);
+    assert_int_equal(counters_get(&c->tokens_generated), 40);
+    assert_int_equal(counters_get(&c->context_tokens), 100);
+    assert_int_equal(counters_get(&c->prompt_seen), 0);
+    assert_int_equal(histogram_count(&c->entry_bytes), 1);
+    assert_int_equal(atomic_load(&c->entry_bytes.sum), 200);
+    rig_close(&r);
+}
+
+/* 1 + ceil(generated / batch): nothing generated is one read, a full batch two, one more three. */
+static void decode_reads_once_and_once_a_batch(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t generate;
+        unsigned reads;
+    } example[] = {{0, 1}, {1, 2}, {32, 2}, {33, 3}, {320, 11}};
+    for (size_t i = 0; i < sizeof example / sizeof *example; i++) {
+        rig_open(&r, 1000, 0, 0);
+        struct flight f = rig_flight(1, 1, 10, example[i].generate);
+        rig_start_at(&r, 2000, &f);
+        rig_end_at(&r, 2010, rig_find(&r, CACHE_OP_WRITE, rig_turn(1, 1)));
+        unsigned reads = 0;
+        for (; r.outs > 0; reads++) rig_end_at(&r, 2020, rig_find(&r, CACHE_OP_READ, rig_turn(1, 1)));
+        assert_int_equal(reads, example[i].reads);
+        assert_int_equal(r.dones, 1);
+        rig_lookups(&r, KVF_CAUSE_DECODE, 1, 1);
+        rig_close(&r);
+    }
+}
+
+/* ---- shared prompts ---- */
+
+static struct flight prompted(uint64_t conversation, uint32_t turn) {
+    struct flight f = rig_flight(conversation, turn, 60, 0);
+    f.req.prompt = 2;
+    f.req.prompt_tokens = 50;
+    return f;
+}
+
+static void a_shared_prompt_that_is_resident_is_read(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    rig_put(&r, rig_prompt(2), 100);
+    struct flight f = prompted(7, 1);
+    rig_start_at(&r, 2000, &f);
+    assert_int_equal(r.outs, 1);
+    rig_end_at(&r, 2100, rig_expect(&r, CACHE_OP_READ, rig_prompt(2), 100, KVF_CAUSE_PREFIX));
+    rig_end_at(&r, 2300, rig_expect(&r, CACHE_OP_WRITE, rig_turn(7, 1), 120, KVF_CAUSE_PREFILL));
+    rig_end_at(&r, 2400, rig_expect(&r, CACHE_OP_READ, rig_turn(7, 1), 120, KVF_CAUSE_DECODE));
+    assert_int_equal(r.dones, 1);
+    rig_lookups(&r, KVF_CAUSE_PREFIX, 1, 1);
+    const struct counters *c = r.x.counters;
+    assert_int_equal(counters_get(&c->prompt_seen), 1);
+    assert_int_equal(counters_get(&c->prompt_hits), 1);
+    assert_int_equal(counters_get(&c->prompt_rebuilt), 0);
+    assert_int_equal(counters_get(&c->context_tokens), 110);
+    assert_int_equal(rig_latency(&r, REQUEST_LATENCY_TTFT), 1300);
+    rig_close(&r);
+}
+
+static void a_shared_prompt_that_is_missing_is_written(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    struct flight f = prompted(7, 1);
+    rig_start_at(&r, 2000, &f);
+    rig_end_at(&r, 2100, rig_expect(&r, CACHE_OP_WRITE, rig_prompt(2), 100, KVF_CAUSE_PREFIX));
+    rig_end_at(&r, 2300, rig_expect(&r, CACHE_OP_WRITE, rig_turn(7, 1), 120, KVF_CAUSE_PREFILL));
+    rig_end_at(&r, 2400, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    assert_int_equal(r.dones, 1);
+    rig_lookups(&r, KVF_CAUSE_PREFIX, 1, 0);
+    assert_int_equal(counters_get(&r.x.counters->prompt_hits), 0);
+    assert_int_equal(counters_get(&r.x.counters->prompt_rebuilt), 1);
+    assert_int_equal(r.last.misses, 1);
+    assert_int_equal(rig_where(&r, rig_prompt(2)), GPU);
+    rig_close(&r);
+}
+
+/* B finds the prompt being written by A: it waits, counts nothing, and hits when A is done. Its wait
+ * from 2000 and its read to 2250 are one stretch of storage time. */
+static void a_prompt_being_written_is_waited_for_and_hit(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    struct flight a = prompted(7, 1), b = prompted(8, 1);
+    rig_start_at(&r, 1900, &a);
+    struct cache_op *write = rig_find(&r, CACHE_OP_WRITE, rig_prompt(2));
+    rig_start_at(&r, 2000, &b);
+    assert_int_equal(r.outs, 1);
+    assert_int_equal(r.waits, 1);
+    assert_int_equal(r.wait[0]->kind, CACHE_OP_WAIT);
+    assert_int_equal(r.wait[0]->deadline_ns, 2000 + ROOM_NS);
+    rig_lookups(&r, KVF_CAUSE_PREFIX, 1, 0);
+    rig_end_at(&r, 2100, write);
+    rig_end_at(&r, 2150, rig_find(&r, CACHE_OP_WAIT, rig_prompt(2)));
+    rig_lookups(&r, KVF_CAUSE_PREFIX, 2, 1);
+    rig_end_at(&r, 2250, rig_expect(&r, CACHE_OP_READ, rig_prompt(2), 100, KVF_CAUSE_PREFIX));
+    assert_int_equal(b.storage_ns, 250);
+    rig_end_at(&r, 2300, rig_find(&r, CACHE_OP_WRITE, rig_turn(8, 1)));
+    rig_end_at(&r, 2310, rig_find(&r, CACHE_OP_READ, rig_turn(8, 1)));
+    assert_int_equal(r.dones, 1);
+    assert_int_equal(r.last.req.conversation, 8);
+    assert_int_equal(r.last.storage_ns, 310);
+    assert_int_equal(counters_get(&r.x.counters->prompt_hits), 1);
+    rig_end_at(&r, 2320, rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 1)));
+    rig_end_at(&r, 2330, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    assert_int_equal(r.dones, 2);
+    rig_close(&r);
+}
+
+static void a_waiter_writes_the_prompt_itself_when_that_write_failed(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    struct flight a = prompted(7, 1), b = prompted(8, 1);
+    rig_start_at(&r, 2000, &a);
+    rig_start_at(&r, 2000, &b);
+    rig_end(&r, rig_find(&r, CACHE_OP_WRITE, rig_prompt(2)), CACHE_FAILED);
+    assert_int_equal(r.dones, 1);
+    assert_true(r.last.failed);
+    rig_end_at(&r, 2100, rig_find(&r, CACHE_OP_WAIT, rig_prompt(2)));
+    rig_lookups(&r, KVF_CAUSE_PREFIX, 2, 0);
+    rig_end_at(&r, 2200, rig_expect(&r, CACHE_OP_WRITE, rig_prompt(2), 100, KVF_CAUSE_PREFIX));
+    rig_end_at(&r, 2300, rig_find(&r, CACHE_OP_WRITE, rig_turn(8, 1)));
+    rig_end_at(&r, 2400, rig_find(&r, CACHE_OP_READ, rig_turn(8, 1)));
+    assert_int_equal(r.dones, 2);
+    assert_false(r.last.failed);
+    assert_int_equal(counters_get(&r.x.counters->requests_failed), 1);
+    rig_close(&r);
+}
+
+/* After the time for waiting it is a miss, and the request goes on without the prompt. */
+static void a_wait_for_a_writer_is_bounded(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    struct flight a = prompted(7, 1), b = prompted(8, 1);
+    rig_start_at(&r, 2000, &a);
+    rig_start_at(&r, 2000, &b);
+    r.now = 2000 + ROOM_NS - 1;
+    rig_waits_over(&r);
+    assert_int_equal(r.outs, 1);
+    r.now = 2000 + ROOM_NS;
+    rig_waits_over(&r);
+    assert_int_equal(r.outs, 2);
+    rig_end_at(&r, r.now, rig_find(&r, CACHE_OP_WAIT, rig_prompt(2)));
+    rig_lookups(&r, KVF_CAUSE_PREFIX, 2, 0);
+    assert_int_equal(fixture_stats(&r.cache).refused, 0);
+    rig_end_at(&r, r.now + 5, rig_find(&r, CACHE_OP_WRITE, rig_turn(8, 1)));
+    rig_end_at(&r, r.now + 5, rig_find(&r, CACHE_OP_READ, rig_turn(8, 1)));
+    assert_int_equal(r.last.req.conversation, 8);
+    rig_end_at(&r, r.now, rig_find(&r, CACHE_OP_WRITE, rig_prompt(2)));
+    rig_end_at(&r, r.now, rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 1)));
+    rig_end_at(&r, r.now, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    assert_int_equal(r.dones, 2);
+    rig_close(&r);
+}
+
+/* ---- earlier turns ---- */
+
+/* Turns 1 and 2 are there, turn 3 has gone, this is turn 4. */
+static void all_earlier_turns_are_read_together(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    rig_put(&r, rig_turn(7, 1), 80);
+    rig_put(&r, rig_turn(7, 2), 90);
+    struct flight f = rig_flight(7, 4, 100, 0);
+    rig_start_at(&r, 2000, &f);
+    assert_int_equal(r.outs, 2);
+    rig_lookups(&r, KVF_CAUSE_CONVERSATION, 3, 2);
+    struct cache_op *second = rig_expect(&r, CACHE_OP_READ, rig_turn(7, 2), 90, KVF_CAUSE_CONVERSATION);
+    struct cache_op *first = rig_expect(&r, CACHE_OP_READ, rig_turn(7, 1), 80, KVF_CAUSE_CONVERSATION);
+    rig_end_at(&r, 2050, second);
+    assert_int_equal(r.outs, 1); /* the prefill needs all of them */
+    rig_end_at(&r, 2100, first);
+    rig_end_at(&r, 2200, rig_expect(&r, CACHE_OP_WRITE, rig_turn(7, 4), 200, KVF_CAUSE_PREFILL));
+    rig_end_at(&r, 2250, rig_find(&r, CACHE_OP_READ, rig_turn(7, 4)));
+    assert_int_equal(r.dones, 1);
+    assert_int_equal(r.last.misses, 1);
+    /* a union: 2000 to 2250 without a gap, not 50 + 100 + 100 + 50 */
+    assert_int_equal(rig_latency(&r, REQUEST_LATENCY_STORAGE_IO), 250);
+    assert_int_equal(rig_where(&r, rig_turn(7, 3)), -1); /* a miss is not made good */
+    rig_close(&r);
+}
+
+static void only_the_previous_turn_is_read_if_told_so(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    r.s.workload.conversation.reads = KVF_READS_PREVIOUS;
+    rig_put(&r, rig_turn(7, 1), 80);
+    rig_put(&r, rig_turn(7, 2), 90);
+    struct flight f = rig_flight(7, 3, 100, 0);
+    rig_start_at(&r, 2000, &f);
+    assert_int_equal(r.outs, 1);
+    rig_lookups(&r, KVF_CAUSE_CONVERSATION, 1, 1);
+    rig_end_at(&r, 2100, rig_find(&r, CACHE_OP_READ, rig_turn(7, 2)));
+    rig_end_at(&r, 2200, rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 3)));
+    rig_end_at(&r, 2300, rig_find(&r, CACHE_OP_READ, rig_turn(7, 3)));
+    struct flight g = rig_flight(9, 1, 10, 0); /* a first turn has none before it */
+    rig_start_at(&r, 2400, &g);
+    rig_lookups(&r, KVF_CAUSE_CONVERSATION, 1, 1);
+    rig_end_at(&r, 2500, rig_find(&r, CACHE_OP_WRITE, rig_turn(9, 1)));
+    rig_end_at(&r, 2600, rig_find(&r, CACHE_OP_READ, rig_turn(9, 1)));
+    assert_int_equal(r.dones, 2);
+    rig_close(&r);
+}
+
+/* Prompt and earlier turns do not depend on each other. */
+static void the_prompt_and_the_turns_are_looked_up_together(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    rig_put(&r, rig_prompt(2), 100);
+    rig_put(&r, rig_turn(7, 1), 80);
+    struct flight f = prompted(7, 2);
+    rig_start_at(&r, 2000, &f);
+    assert_int_equal(r.outs, 2);
+    rig_end_at(&r, 2010, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    rig_end_at(&r, 2020, rig_find(&r, CACHE_OP_READ, rig_prompt(2)));
+    rig_end_at(&r, 2030, rig_expect(&r, CACHE_OP_WRITE, rig_turn(7, 2), 120, KVF_CAUSE_PREFILL));
+    rig_end_at(&r, 2040, rig_find(&r, CACHE_OP_READ, rig_turn(7, 2)));
+    assert_int_equal(r.dones, 1);
+    rig_close(&r);
+}
+
+/* ---- gone, refused ---- */
+
+/* The tier holds one entry. While it is read the first time, X asks for its room and gets it between
+ * that read and the next. It is written again behind X; all reads share one lookup. */
+static void an_entry_that_goes_between_reads_is_written_again(void **state) {
+    (void)state;
+    rig_open(&r, 200, 0, 0);
+    struct flight f = rig_flight(7, 1, 100, 33), x = rig_flight(8, 1, 100, 0);
+    x.req.prefill_only = true;
+    rig_start_at(&r, 2000, &f);
+    rig_end_at(&r, 2100, rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 1)));
+    rig_start_at(&r, 2150, &x);
+    assert_int_equal(r.waits, 1); /* X: the only victim is being read */
+    rig_end_at(&r, 2200, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    assert_int_equal(rig_where(&r, rig_turn(7, 1)), -1);
+    assert_int_equal(r.outs, 1);
+    rig_end_at(&r, 2300, rig_find(&r, CACHE_OP_WRITE, rig_turn(8, 1)));
+    assert_int_equal(r.dones, 1);
+    rig_end_at(&r, 2400, rig_expect(&r, CACHE_OP_WRITE, rig_turn(7, 1), 200, KVF_CAUSE_DECODE));
+    rig_end_at(&r, 2500, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    assert_int_equal(r.dones, 1);
+    rig_end_at(&r, 2600, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    assert_int_equal(r.dones, 2);
+    rig_lookups(&r, KVF_CAUSE_DECODE, 1, 1);
+    assert_int_equal(r.last.storage_ns, 600); /* the wait for room is in it */
+    assert_int_equal(fixture_stats(&r.cache).evictions[GPU], 2);
+    rig_close(&r);
+}
+
+static void a_context_that_no_tier_holds_is_refused_and_the_request_is_done(void **state) {
+    (void)state;
+    rig_open(&r, 100, 150, 0);
+    struct flight f = rig_flight(7, 1, 76, 40); /* 152 bytes */
+    rig_start_at(&r, 2000, &f);
+    assert_int_equal(r.dones, 1);
+    assert_int_equal(r.outs, 0);
+    assert_false(r.last.failed);
+    assert_int_equal(fixture_stats(&r.cache).refused, 1); /* once: it is not tried again */
+    rig_lookups(&r, KVF_CAUSE_DECODE, 1, 0);
+    assert_int_equal(counters_get(&r.x.counters->requests_done), 1);
+    assert_int_equal(counters_get(&r.x.counters->tokens_generated), 40);
+    rig_close(&r);
+}
+
+/* Admission takes the first tier that can hold it at all. */
+static void a_context_too_large_for_the_first_tier_goes_to_the_next(void **state) {
+    (void)state;
+    rig_open(&r, 100, 200, 0);
+    struct flight f = rig_flight(7, 1, 76, 0);
+    rig_start_at(&r, 2000, &f);
+    struct cache_op *op = rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 1));
+    assert_int_equal(op->to, CPU);
+    rig_end_at(&r, 2100, op);
+    rig_end_at(&r, 2200, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    assert_int_equal(fixture_stats(&r.cache).tier_hits[CPU], 1);
+    rig_close(&r);
+}
+
+static void a_wait_for_room_is_bounded_and_then_the_write_is_refused(void **state) {
+    (void)state;
+    rig_open(&r, 200, 0, 0);
+    struct flight f = rig_flight(7, 1, 100, 0), x = rig_flight(8, 1, 100, 40);
+    rig_start_at(&r, 2000, &f);
+    rig_end_at(&r, 2100, rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 1)));
+    rig_start_at(&r, 3000, &x); /* while the one entry is read */
+    assert_int_equal(r.waits, 1);
+    assert_int_equal(r.wait[0]->kind, CACHE_OP_WRITE);
+    assert_int_equal(r.wait[0]->deadline_ns, 3000 + ROOM_NS);
+    r.now = 3000 + ROOM_NS;
+    rig_waits_over(&r);
+    struct cache_op *refused = rig_find(&r, CACHE_OP_WRITE, rig_turn(8, 1));
+    assert_true(refused->failed_wait);
+    rig_end_at(&r, r.now, refused);
+    assert_int_equal(r.dones, 1);
+    assert_int_equal(r.last.req.conversation, 8);
+    assert_false(r.last.failed);
+    assert_int_equal(r.last.storage_ns, ROOM_NS);
+    assert_int_equal(fixture_stats(&r.cache).refused, 1);
+    rig_lookups(&r, KVF_CAUSE_DECODE, 2, 1);
+    rig_end_at(&r, r.now, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    assert_int_equal(r.dones, 2);
+    rig_close(&r);
+}
+
+/* The moves that make room belong to the write: it is outstanding all the while. */
+static void the_moves_for_a_write_are_storage_time_of_its_request(void **state) {
+    (void)state;
+    rig_open(&r, 200, 200, 0);
+    rig_put(&r, rig_turn(1, 1), 200);
+    struct flight f = rig_flight(7, 1, 100, 0);
+    f.req.prefill_only = true;
+    rig_start_at(&r, 2000, &f);
+    assert_int_equal(r.outs, 1);
+    struct cache_op *move = rig_expect(&r, CACHE_OP_MOVE, rig_turn(1, 1), 200, KVF_CAUSE_DEMOTION);
+    assert_null(move->owner);
+    rig_end_at(&r, 2600, move);
+    rig_end_at(&r, 2700, rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 1)));
+    assert_int_equal(r.dones, 1);
+    assert_int_equal(r.last.storage_ns, 700);
+    assert_int_equal(rig_latency(&r, REQUEST_LATENCY_TTFT), 1700);
+    assert_int_equal(rig_where(&r, rig_turn(1, 1)), CPU);
+    rig_close(&r);
+}
+
+/* ---- phases ---- */
+
+static void prefill_alone_does_not_read_back(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    rig_put(&r, rig_turn(7, 1), 50);
+    struct flight f = rig_flight(7, 2, 100, 40);
+    f.req.prefill_only = true;
+    rig_start_at(&r, 2000, &f);
+    rig_end_at(&r, 2100, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    rig_end_at(&r, 2200, rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 2)));
+    assert_int_equal(r.outs, 0);
+    assert_int_equal(r.dones, 1);
+    rig_lookups(&r, KVF_CAUSE_DECODE, 0, 0);
+    rig_lookups(&r, KVF_CAUSE_CONVERSATION, 1, 1);
+    rig_close(&r);
+}
+
+static struct flight decoding(uint32_t stored) {
+    struct flight f = rig_flight(7, 1, 100, 40);
+    f.req.user = 5;
+    f.req.decode_only = true;
+    f.req.stored = stored;
+    return f;
+}
+
+static void decode_alone_reads_a_stored_entry_and_writes_nothing(void **state) {
+    (void)state;
+    struct cache_key key = cache_key_make(CACHE_KEY_STORED, 5, 8);
+    rig_open(&r, 1000, 0, 0);
+    rig_put(&r, key, 200);
+    struct flight f = decoding(8);
+    rig_start_at(&r, 2000, &f);
+    for (uint64_t read = 0; read < 3; read++)
+        rig_end_at(&r, 2100 + 100 * read, rig_expect(&r, CACHE_OP_READ, key, 200, KVF_CAUSE_DECODE));
+    assert_int_equal(r.dones, 1);
+    rig_lookups(&r, KVF_CAUSE_DECODE, 1, 1);
+    assert_int_equal(rig_latency(&r, REQUEST_LATENCY_TTFT), 1100); /* its first read */
+    assert_int_equal(rig_latency(&r, REQUEST_LATENCY_E2E), 1300);
+    rig_close(&r);
+}
+
+static void decode_alone_of_an_entry_that_has_gone_is_a_miss(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    struct flight f = decoding(8);
+    rig_start_at(&r, 2000, &f);
+    assert_int_equal(r.dones, 1);
+    assert_int_equal(r.outs, 0);
+    rig_lookups(&r, KVF_CAUSE_DECODE, 1, 0);
+    rig_close(&r);
+}
+
+static void storing_before_the_clock_is_counted_nowhere(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    struct flight f = decoding(8);
+    f.req.decode_only = false;
+    f.req.kind = REQUEST_WRITE;
+    f.internal = true;
+    rig_start_at(&r, 2000, &f);
+    rig_end_at(&r, 2100,
+               rig_expect(&r, CACHE_OP_WRITE, cache_key_make(CACHE_KEY_STORED, 5, 8), 200,
+                          KVF_CAUSE_PRECONDITION));
+    assert_int_equal(r.dones, 1);
+    assert_int_equal(counters_get(&r.x.counters->requests_done), 0);
+    assert_int_equal(histogram_count(&r.x.counters->entry_bytes), 0);
+    for (int l = 0; l < REQUEST_LATENCIES; l++) assert_int_equal(rig_samples(&r, l), 0);
+    rig_close(&r);
+}
+
+/* ---- operations of a file ---- */
+
+static struct flight operation(enum request_kind kind, const char *key) {
+    struct flight f = rig_flight(1, 1, 100, 0);
+    f.req.kind = kind;
+    snprintf(f.req.key, sizeof f.req.key, "%s", key);
+    return f;
+}
+
+static void operations_of_a_file_write_and_read_their_key_once(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    struct flight miss = operation(REQUEST_READ, "12"), write = operation(REQUEST_WRITE, "12"),
+                  again = operation(REQUEST_WRITE, "12"), hit = operation(REQUEST_READ, "12");
+    rig_start_at(&r, 2000, &miss);
+    assert_int_equal(r.dones, 1);
+    rig_start_at(&r, 2000, &write);
+    rig_end_at(&r, 2200, rig_expect(&r, CACHE_OP_WRITE, rig_id(12), 200, KVF_CAUSE_PREFILL));
+    assert_int_equal(r.dones, 2);
+    rig_start_at(&r, 2300, &again); /* resident: writes nothing */
+    assert_int_equal(r.dones, 3);
+    assert_int_equal(r.outs, 0);
+    rig_start_at(&r, 2300, &hit);
+    rig_end_at(&r, 2350, rig_find(&r, CACHE_OP_READ, rig_id(12)));
+    assert_int_equal(r.dones, 4);
+    rig_lookups(&r, KVF_CAUSE_CONVERSATION, 2, 1);
+    assert_int_equal(counters_get(&r.x.counters->requests_done), 4);
+    assert_int_equal(counters_get(&r.x.counters->tokens_generated), 0);
+    assert_int_equal(rig_samples(&r, REQUEST_LATENCY_GENERATION), 0);
+    rig_close(&r);
+}
+
+/* ---- generation ---- */
+
+/* 40 tokens of 2 ms, on a timer, after the decode reads. */
+static void generation_runs_on_a_timer(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    atomic_store(&r.p.ns_per_token, 2 * MS);
+    struct flight f = rig_flight(7, 1, 100, 40);
+    rig_start_at(&r, 2000, &f);
+    rig_end_at(&r, 2100, rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 1)));
+    for (uint64_t at = 2200; at <= 2400; at += 100)
+        rig_end_at(&r, at, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    assert_int_equal(r.dones, 0);
+    assert_int_equal(r.outs, 0);
+    assert_int_equal(r.timers, 1);
+    assert_ptr_equal(r.timed, &f);
+    assert_int_equal(r.timer_ns, 2400 + 80 * MS);
+    r.now = r.timer_ns;
+    pipeline_timer(&r.p, &r.x, r.timed);
+    assert_int_equal(r.dones, 1);
+    assert_int_equal(rig_latency(&r, REQUEST_LATENCY_GENERATION), 80 * MS);
+    assert_int_equal(rig_latency(&r, REQUEST_LATENCY_TPOT), 2 * MS);
+    assert_int_equal(rig_latency(&r, REQUEST_LATENCY_TTFT), 1100);
+    assert_int_equal(rig_latency(&r, REQUEST_LATENCY_STORAGE_IO), 400);
+    assert_int_equal(rig_latency(&r, REQUEST_LATENCY_E2E), 1400 + 80 * MS);
+    rig_close(&r);
+}
+
+/* ---- targets ---- */
+
+static void run_class_1(uint64_t written_at) {
+    struct flight f = rig_flight(7, (uint32_t)written_at, 10, 0);
+    f.req.klass = 1;
+    f.req.prefill_only = true;
+    f.req.turn = 1;
+    f.req.conversation = written_at;
+    rig_start_at(&r, 1000, &f);
+    rig_end_at(&r, written_at, r.out[0]);
+}
+
+/* At the target is inside it. */
+static void a_target_is_met_up_to_its_value(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    r.s.qos.klass[1].p95_ns = 500;
+    run_class_1(1499);
+    run_class_1(1500);
+    run_class_1(1501);
+    const struct counters_class *k = &r.x.counters->klass[1];
+    assert_int_equal(counters_get(&k->done), 3);
+    assert_int_equal(counters_get(&k->met), 2);
+    assert_int_equal(histogram_count(&k->ttft), 3);
+    assert_int_equal(counters_get(&r.x.counters->klass[0].done), 0);
+    rig_close(&r);
+}
+
+/* TTFT is inside the target, the whole request is not. */
+static void the_target_is_that_of_ttft_or_of_the_whole_request(void **state) {
+    (void)state;
+    for (int e2e = 0; e2e < 2; e2e++) {
+        rig_open(&r, 1000, 0, 0);
+        r.s.qos.latency = e2e ? KVF_QOS_LATENCY_E2E : KVF_QOS_LATENCY_TTFT;
+        r.s.qos.klass[0].p95_ns = 500;
+        struct flight f = rig_flight(7, 1, 10, 0);
+        rig_start_at(&r, 1000, &f);
+        rig_end_at(&r, 1400, r.out[0]);
+        rig_end_at(&r, 1600, r.out[0]);
+        assert_int_equal(counters_get(&r.x.counters->klass[0].met), e2e ? 0 : 1);
+        rig_close(&r);
+    }
+}
+
+/* ---- errors and the end ---- */
+
+/* Two reads are under way; one fails. The hit is taken back, the other read is waited for, and the
+ * request ends as failed without a prefill. */
+static void a_failed_read_is_no_hit_and_fails_the_request(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    rig_put(&r, rig_turn(7, 1), 80);
+    rig_put(&r, rig_turn(7, 2), 90);
+    struct flight f = rig_flight(7, 3, 100, 40);
+    rig_start_at(&r, 2000, &f);
+    rig_end(&r, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)), CACHE_FAILED);
+    assert_int_equal(r.dones, 0);
+    assert_int_equal(r.outs, 1);
+    rig_lookups(&r, KVF_CAUSE_CONVERSATION, 2, 1);
+    assert_int_equal(fixture_stats(&r.cache).tier_hits[GPU], 1);
+    assert_int_equal(rig_where(&r, rig_turn(7, 1)), -1); /* not to be hit again */
+    rig_end_at(&r, 2100, rig_find(&r, CACHE_OP_READ, rig_turn(7, 2)));
+    assert_int_equal(r.outs, 0);
+    assert_int_equal(r.dones, 1);
+    assert_true(r.last.failed);
+    assert_int_equal(r.last.tier_hits[GPU], 1);
+    assert_int_equal(r.last.misses, 1);
+    const struct counters *c = r.x.counters;
+    assert_int_equal(counters_get(&c->requests_failed), 1);
+    assert_int_equal(counters_get(&c->requests_done), 0);
+    assert_int_equal(counters_get(&c->klass[0].failed), 1);
+    assert_int_equal(counters_get(&c->klass[0].done), 0);
+    assert_int_equal(counters_get(&c->klass[0].met), 0);
+    assert_int_equal(counters_get(&c->tokens_generated), 0);
+    for (int l = 0; l < REQUEST_LATENCIES; l++) assert_int_equal(rig_samples(&r, l), 0);
+    rig_close(&r);
+}
+
+/* The third read of the batch-by-batch decode fails: the one lookup that they share was no hit. */
+static void a_failed_decode_read_takes_the_one_hit_back(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    struct flight f = rig_flight(7, 1, 100, 40);
+    rig_start_at(&r, 2000, &f);
+    rig_end_at(&r, 2100, rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 1)));
+    rig_end_at(&r, 2200, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    rig_end_at(&r, 2300, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    rig_lookups(&r, KVF_CAUSE_DECODE, 1, 1);
+    rig_end(&r, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)), CACHE_FAILED);
+    rig_lookups(&r, KVF_CAUSE_DECODE, 1, 0);
+    assert_int_equal(fixture_stats(&r.cache).tier_hits[GPU], 0);
+    assert_int_equal(r.dones, 1);
+    assert_true(r.last.failed);
+    assert_int_equal(r.last.tier_hits[GPU], 0);
+    assert_int_equal(r.last.misses, 1);
+    rig_close(&r);
+}
+
+static void a_failed_write_fails_the_request_and_leaves_no_entry(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    struct flight f = rig_flight(7, 1, 100, 40);
+    rig_start_at(&r, 2000, &f);
+    rig_end(&r, rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 1)), CACHE_FAILED);
+    assert_int_equal(r.dones, 1);
+    assert_true(r.last.failed);
+    assert_int_equal(rig_where(&r, rig_turn(7, 1)), -1);
+    rig_lookups(&r, KVF_CAUSE_DECODE, 0, 0);
+    assert_int_equal(fixture_stats(&r.cache).used_bytes[GPU], 0);
+    assert_int_equal(histogram_count(&r.x.counters->entry_bytes), 0);
+    rig_close(&r);
+}
+
+/* A move that fails is nobody's request; the write that it makes room for goes on. */
+static void a_failed_move_drops_its_entry_and_fails_no_request(void **state) {
+    (void)state;
+    rig_open(&r, 200, 200, 0);
+    rig_put(&r, rig_turn(1, 1), 200);
+    struct flight f = rig_flight(7, 1, 100, 0);
+    f.req.prefill_only = true;
+    rig_start_at(&r, 2000, &f);
+    rig_end(&r, rig_find(&r, CACHE_OP_MOVE, rig_turn(1, 1)), CACHE_FAILED);
+    assert_int_equal(rig_where(&r, rig_turn(1, 1)), -1);
+    assert_int_equal(fixture_stats(&r.cache).move_errors, 1);
+    rig_end_at(&r, 2100, rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 1)));
+    assert_int_equal(r.dones, 1);
+    assert_false(r.last.failed);
+    rig_close(&r);
+}
+
+/* What is under way is finished with the cache; nothing is begun, nothing ends, nothing is counted. */
+static void after_the_stop_nothing_new_is_begun(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    struct flight f = rig_flight(7, 1, 100, 40), g = rig_flight(8, 1, 100, 40), h = rig_flight(9, 1, 100, 0);
+    rig_start_at(&r, 2000, &f);
+    rig_start_at(&r, 2000, &g);
+    rig_end_at(&r, 2100, rig_find(&r, CACHE_OP_WRITE, rig_turn(8, 1)));
+    r.x.stopping = true;
+    rig_end_at(&r, 2200, rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 1)));
+    rig_end(&r, rig_find(&r, CACHE_OP_READ, rig_turn(8, 1)), CACHE_ABANDONED);
+    rig_start_at(&r, 2300, &h);
+    assert_int_equal(r.outs, 0);
+    assert_int_equal(r.dones, 0);
+    assert_int_equal(counters_get(&r.x.counters->requests_done), 0);
+    assert_int_equal(counters_get(&r.x.counters->requests_failed), 0);
+    assert_int_equal(rig_where(&r, rig_turn(7, 1)), GPU);
+    rig_close(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_first_turn_writes_its_context_and_reads_it_back),
+        cmocka_unit_test(the_latencies_of_a_first_turn_are_exact),
+        cmocka_unit_test(decode_reads_once_and_once_a_batch),
+        cmocka_unit_test(a_shared_prompt_that_is_resident_is_read),
+        cmocka_unit_test(a_shared_prompt_that_is_missing_is_written),
+        cmocka_unit_test(a_prompt_being_written_is_waited_for_and_hit),
+        cmocka_unit_test(a_waiter_writes_the_prompt_itself_when_that_write_failed),
+        cmocka_unit_test(a_wait_for_a_writer_is_bounded),
+        cmocka_unit_test(all_earlier_turns_are_read_together),
+        cmocka_unit_test(only_the_previous_turn_is_read_if_told_so),
+        cmocka_unit_test(the_prompt_and_the_turns_are_looked_up_together),
+        cmocka_unit_test(an_entry_that_goes_between_reads_is_written_again),
+        cmocka_unit_test(a_context_that_no_tier_holds_is_refused_and_the_request_is_done),
+        cmocka_unit_test(a_context_too_large_for_the_first_tier_goes_to_the_next),
+        cmocka_unit_test(a_wait_for_room_is_bounded_and_then_the_write_is_refused),
+        cmocka_unit_test(the_moves_for_a_write_are_storage_time_of_its_request),
+        cmocka_unit_test(prefill_alone_does_not_read_back),
+        cmocka_unit_test(decode_alone_reads_a_stored_entry_and_writes_nothing),
+        cmocka_unit_test(decode_alone_of_an_entry_that_has_gone_is_a_miss),
+        cmocka_unit_test(storing_before_the_clock_is_counted_nowhere),
+        cmocka_unit_test(operations_of_a_file_write_and_read_their_key_once),
+        cmocka_unit_test(generation_runs_on_a_timer),
+        cmocka_unit_test(a_target_is_met_up_to_its_value),
+        cmocka_unit_test(the_target_is_that_of_ttft_or_of_the_whole_request),
+        cmocka_unit_test(a_failed_read_is_no_hit_and_fails_the_request),
+        cmocka_unit_test(a_failed_decode_read_takes_the_one_hit_back),
+        cmocka_unit_test(a_failed_write_fails_the_request_and_leaves_no_entry),
+        cmocka_unit_test(a_failed_move_drops_its_entry_and_fails_no_request),
+        cmocka_unit_test(after_the_stop_nothing_new_is_begun),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("pipeline", tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "engine/session.h"
+
+static void expect_due(struct session *s, uint64_t now, uint64_t user, uint64_t at) {
+    uint64_t got_user, got_at;
+    assert_true(session_due(s, now, &got_user, &got_at));
+    assert_int_equal(got_user, user);
+    assert_int_equal(got_at, at);
+}
+
+static void expect_none(struct session *s, uint64_t now) {
+    uint64_t user, at;
+    assert_false(session_due(s, now, &user, &at));
+}
+
+static void nobody_waits_at_first(void **state) {
+    (void)state;
+    struct session s;
+    session_init(&s);
+    assert_true(session_next_ns(&s) == KVF_NEVER);
+    expect_none(&s, UINT64_MAX - 1);
+    session_grow(&s, 3);
+    assert_int_equal(s.known, 3);
+    for (int u = 0; u < 3; u++) assert_int_equal(s.state[u], SESSION_IDLE);
+    assert_true(session_next_ns(&s) == KVF_NEVER);
+    session_destroy(&s);
+}
+
+static void users_are_due_in_the_order_of_their_times(void **state) {
+    (void)state;
+    struct session s;
+    session_init(&s);
+    session_grow(&s, 4);
+    session_schedule(&s, 0, 400);
+    session_schedule(&s, 1, 100);
+    session_schedule(&s, 2, 300);
+    assert_int_equal(s.state[1], SESSION_WAITING);
+    assert_int_equal(s.state[3], SESSION_IDLE);
+    assert_int_equal(session_next_ns(&s), 100);
+    expect_none(&s, 99);
+    expect_due(&s, 100, 1, 100);
+    expect_none(&s, 299);
+    expect_due(&s, 1000, 2, 300); /* late, and it says when it was due */
+    expect_due(&s, 1000, 0, 400);
+    expect_none(&s, 1000);
+    session_destroy(&s);
+}
+
+static void users_due_at_the_same_time_go_by_number(void **state) {
+    (void)state;
+    struct session s;
+    session_init(&s);
+    session_grow(&s, 5);
+    session_schedule(&s, 4, 7);
+    session_schedule(&s, 1, 7);
+    session_schedule(&s, 3, 7);
+    expect_due(&s, 7, 1, 7);
+    expect_due(&s, 7, 3, 7);
+    expect_due(&s, 7, 4, 7);
+    session_destroy(&s);
+}
+
+static void growing_keeps_the_states_of_who_is_there(void **state) {
+    (void)state;
+    struct session s;
+    session_init(&s);
+    session_grow(&s, 2);
+    session_schedule(&s, 1, 10);
+    s.state[0] = SESSION_ENDED;
+    session_grow(&s, 1); /* never fewer */
+    assert_int_equal(s.known, 2);
+    session_grow(&s, 1000);
+    assert_int_equal(s.known, 1000);
+    assert_int_equal(s.state[0], SESSION_ENDED);
+    assert_int_equal(s.state[1], SESSION_WAITING);
+    for (int u = 2; u < 1000; u++) assert_int_equal(s.state[u], SESSION_IDLE);
+    expect_due(&s, 10, 1, 10);
+    session_destroy(&s);
+}
+
+static void a_hundred_thousand_users_are_timers(void **state) {
+    (void)state;
+    enum { USERS = 100000 };
+    struct session s;
+    session_init(&s);
+    session_grow(&s, USERS);
+    for (uint64_t u = 0; u < USERS; u++) session_schedule(&s, u, (u * 7919) % USERS);
+    uint64_t last = 0;
+    for (uint64_t u = 0; u < USERS; u++) {
+        uint64_t user, at;
+        assert_true(session_due(&s, USERS, &user, &at));
+        assert_true(at >= last && at == (user * 7919) % USERS);
+        last = at;
+    }
+    expect_none(&s, UINT64_MAX - 1);
+    session_destroy(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_waits_at_first),
+        cmocka_unit_test(users_are_due_in_the_order_of_their_times),
+        cmocka_unit_test(users_due_at_the_same_time_go_by_number),
+        cmocka_unit_test(growing_keeps_the_states_of_who_is_there),
+        cmocka_unit_test(a_hundred_thousand_users_are_timers),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("session", tests, NULL, NULL);
+}
