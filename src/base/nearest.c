@@ -1,6 +1,7 @@
 #include "base/nearest.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { WORD_MAX = 95 };
@@ -34,4 +35,22 @@ unsigned nearest_distance(const char *a, const char *b) {
         now = spare;
     }
     return last[lb];
+}
+
+struct nearest nearest_start(const char *word) {
+    return (struct nearest){.word = word, .least = (unsigned)strnlen(word, WORD_MAX) / 2};
+}
+
+static size_t common_start(const char *a, const char *b) {
+    size_t n = 0;
+    while (a[n] && same(a[n], b[n])) n++;
+    return n;
+}
+
+void nearest_offer(struct nearest *n, const char *candidate) {
+    unsigned d = nearest_distance(n->word, candidate);
+    bool tie = n->best && d == n->least;
+    if (d > n->least || (tie && common_start(n->word, candidate) <= common_start(n->word, n->best))) return;
+    n->best = candidate;
+    n->least = d;
 }

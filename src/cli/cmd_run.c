@@ -223,6 +223,7 @@ static int session_main(struct session *s) {
     s->signal = signals_stop();
     if (rc != 0) return cli_fail(&e);
     status = session_report(s);
+    if (s->run.status == RUN_FAILED) fprintf(stderr, "kvfall: the run failed: %s\n", s->run.status_reason);
     int end = exit_status(s);
     return end ? end : status;
 }

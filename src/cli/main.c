@@ -43,17 +43,11 @@ static const struct command_entry *command_find(const char *name) {
 }
 
 static int unknown_command(const char *name) {
-    const char *best = NULL;
-    unsigned least = (unsigned)strnlen(name, 95) / 2;
-    for (size_t i = 0; i < COMMANDS_KNOWN; i++) {
-        unsigned d = nearest_distance(name, commands[i].name);
-        if (d > least || (best && d == least)) continue;
-        best = commands[i].name;
-        least = d;
-    }
+    struct nearest n = nearest_start(name);
     struct err e = {0};
-    if (best)
-        err_set(&e, KVF_ERR_USAGE, "there is no command \"%s\"; did you mean \"%s\"?", name, best);
+    for (size_t i = 0; i < COMMANDS_KNOWN; i++) nearest_offer(&n, commands[i].name);
+    if (n.best)
+        err_set(&e, KVF_ERR_USAGE, "there is no command \"%s\"; did you mean \"%s\"?", name, n.best);
     else
         err_set(&e, KVF_ERR_USAGE, "there is no command \"%s\"; `kvfall --help` lists them", name);
     return cli_fail(&e);

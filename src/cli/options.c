@@ -16,19 +16,13 @@ static const struct option_spec *find_option(const struct option_command *c, con
 }
 
 static int unknown_option(const struct option_command *c, const char *argument, size_t len, struct err *e) {
-    const char *best = NULL;
     char name[96];
     snprintf(name, sizeof name, "%.*s", (int)(len < 80 ? len : 80), argument + 2);
-    unsigned least = (unsigned)strlen(name) / 2;
+    struct nearest n = nearest_start(name);
     for (size_t g = 0; g < OPTION_GROUPS_MAX && c->groups[g]; g++)
-        for (const struct option_spec *s = c->groups[g]->options; s->name; s++) {
-            unsigned d = nearest_distance(name, s->name);
-            if (d > least || (best && d == least)) continue;
-            best = s->name;
-            least = d;
-        }
-    if (best)
-        return err_set(e, KVF_ERR_USAGE, "%s has no option --%s; did you mean --%s?", c->name, name, best);
+        for (const struct option_spec *s = c->groups[g]->options; s->name; s++) nearest_offer(&n, s->name);
+    if (n.best)
+        return err_set(e, KVF_ERR_USAGE, "%s has no option --%s; did you mean --%s?", c->name, name, n.best);
     return err_set(e, KVF_ERR_USAGE, "%s has no option --%s; `kvfall help %s` lists them", c->name, name,
                    c->name);
 }

@@ -15,14 +15,18 @@ int cli_fail(const struct err *e) {
     return status ? status : 1;
 }
 
+static int print_errno; /* of the first output that failed before the last flush */
+
 void cli_print(const struct buf *text) {
-    if (text->len) fwrite(text->data, 1, text->len, stdout);
+    errno = 0;
+    if (text->len && fwrite(text->data, 1, text->len, stdout) != text->len && !print_errno)
+        print_errno = errno;
 }
 
 int cli_finish(int status) {
     errno = 0;
     bool failed = fflush(stdout) != 0;
-    int why = errno;
+    int why = print_errno ? print_errno : errno;
     if (!failed && !ferror(stdout)) return status;
     fprintf(stderr, "kvfall: not everything could be written to standard output: %s\n",
             why ? strerror(why) : "an earlier write failed");

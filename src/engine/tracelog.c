@@ -54,7 +54,8 @@ struct tracelog {
     uint64_t next_seq;
     uint64_t wall_minus_mono;
     uint64_t run_zero_ns;
-    int error;
+    int error; /* the first one, and whose it is */
+    const char *failed_path;
     _Atomic bool armed, closing;
     pthread_t thread;
     bool started;
@@ -112,8 +113,15 @@ void tracelog_request(struct tracelog *l, uint32_t worker, const struct flight *
 
 /* ---- the log thread ---- */
 
+static void file_failed(struct tracelog *l, const FILE *f, int error) {
+    if (l->error != 0) return;
+    l->error = error ? error : EIO;
+    l->failed_path = f == l->io ? l->io_path : l->request_path;
+}
+
 static void file_write(struct tracelog *l, FILE *f, const void *data, size_t len) {
-    if (fwrite(data, 1, len, f) != len && l->error == 0) l->error = errno ? errno : EIO;
+    errno = 0;
+    if (fwrite(data, 1, len, f) != len) file_failed(l, f, errno);
 }
 
 static void io_flush(struct tracelog *l, bool end) {
@@ -128,7 +136,7 @@ static void io_flush(struct tracelog *l, bool end) {
             ZSTD_outBuffer o = {out, room, 0};
             left = ZSTD_compressStream2(l->zstd, &o, &in, end ? ZSTD_e_end : ZSTD_e_continue);
             if (ZSTD_isError(left)) {
-                if (l->error == 0) l->error = EIO;
+                file_failed(l, l->io, EIO);
                 break;
             }
             file_write(l, l->io, out, o.pos);
@@ -285,9 +293,12 @@ void tracelog_arm(struct tracelog *l, uint64_t run_ns) {
     atomic_store(&l->armed, true);
 }
 
-static int file_close(struct tracelog *l, FILE *f) {
-    if (f && fclose(f) != 0 && l->error == 0) l->error = errno;
-    return l->error;
+static void file_close(struct tracelog *l, FILE *f) {
+    if (!f) return;
+    bool io = f == l->io;
+    if (fclose(f) == 0 || l->error != 0) return;
+    l->error = errno;
+    l->failed_path = io ? l->io_path : l->request_path;
 }
 
 int tracelog_close(struct tracelog *l, struct err *e) {
@@ -308,8 +319,7 @@ int tracelog_close(struct tracelog *l, struct err *e) {
     file_close(l, l->requests);
     int rc = 0;
     if (l->error)
-        rc = err_set_errno(e, KVF_ERR_IO, l->error, "the log %s is incomplete",
-                           l->io ? l->io_path : l->request_path);
+        rc = err_set_errno(e, KVF_ERR_IO, l->error, "the log %s is incomplete", l->failed_path);
     for (uint32_t w = 0; w < l->workers; w++) free(l->rings[w].rows);
     free(l->rings);
     ZSTD_freeCCtx(l->zstd);

@@ -218,16 +218,16 @@ static struct transfer *chunk_transfer(const struct tier_chunk *c) {
     return c->buf ? ((struct staging *)c->owner)->transfer : c->owner;
 }
 
-/* The device is busy for a leg from the submission that finds none of it there to the completion
- * that leaves none. Completions are seen in the order of their times. */
+/* The device is busy for a leg from the submission that finds none of it there to the last completion
+ * when none is left, in whatever order they are handed over. */
 static void leg_submitted(struct transfer_leg *leg, const struct tier_chunk *c) {
     if (leg->at_device++ == 0) leg->since_ns = c->submit_ns;
 }
 
 static void leg_completed(struct transfer_leg *leg, const struct tier_chunk *c) {
     leg->out--;
-    if (--leg->at_device == 0) leg->device_ns += c->complete_ns - leg->since_ns;
     if (c->complete_ns > leg->end_ns) leg->end_ns = c->complete_ns;
+    if (--leg->at_device == 0) leg->device_ns += leg->end_ns - leg->since_ns;
 }
 
 static bool begin_leg(struct mover *m, struct transfer *t, enum kvf_dir dir) {
@@ -246,12 +246,13 @@ static bool begin_leg(struct mover *m, struct transfer *t, enum kvf_dir dir) {
     return true;
 }
 
+/* The entry as a whole. It takes no buffer and so stands in no line. */
 static void timed_submit(struct mover *m, struct transfer *t, enum kvf_dir dir) {
     struct tier_chunk *c = &t->timed_chunk;
     list_remove(t);
     list_append(&m->timed, t);
     *c = (struct tier_chunk){.len = t->op->bytes, .owner = t};
-    t->leg[dir].start_ns = run_clock_now(m->setup.clock);
+    if (t->leg[dir].start_ns == 0) t->leg[dir].start_ns = run_clock_now(m->setup.clock);
     chunk_submit(m, t, c, dir);
 }
 
@@ -283,16 +284,6 @@ static bool byte_chunk_issue(struct mover *m, struct transfer *t, bool instant) 
 
 /* Issues what it can of one transfer; false when buffers ran out. */
 static bool transfer_issue(struct mover *m, struct transfer *t, bool instant, unsigned *budget) {
-    struct transfer_leg *read = &t->leg[KVF_DIR_READ], *write = &t->leg[KVF_DIR_WRITE];
-    if (read->tier >= 0 && read->timed && read->done_bytes == 0) {
-        timed_submit(m, t, KVF_DIR_READ);
-        return true;
-    }
-    bool bytes = (read->tier >= 0 && !read->timed) || (write->tier >= 0 && !write->timed);
-    if (!bytes) {
-        timed_submit(m, t, KVF_DIR_WRITE);
-        return true;
-    }
     if (!begin_leg(m, t, KVF_DIR_READ) || !begin_leg(m, t, KVF_DIR_WRITE)) {
         transfer_settle(m, t);
         return true;
@@ -336,11 +327,17 @@ static void chunk_check(struct mover *m, struct transfer *t, const struct stagin
 static void timed_complete(struct mover *m, struct transfer *t, struct tier_chunk *c) {
     list_remove(t);
     leg_completed(&t->leg[c->dir], c);
-    chunk_counted(m, t, c->dir, t->op->bytes);
+    if (c->error)
+        transfer_fail(t, c->dir, c->error);
+    else
+        chunk_counted(m, t, c->dir, t->op->bytes);
     struct transfer_leg *write = &t->leg[KVF_DIR_WRITE];
-    if (c->dir == KVF_DIR_READ && write->tier >= 0 && !m->stopped) {
+    if (c->dir == KVF_DIR_READ && write->tier >= 0 && !t->error && !m->stopped) {
         write->start_ns = c->complete_ns;
-        list_append(&m->waiting[(m->caps[write->tier] & TIER_INSTANT) == 0], t);
+        if (write->timed)
+            timed_submit(m, t, KVF_DIR_WRITE);
+        else
+            list_append(&m->waiting[(m->caps[write->tier] & TIER_INSTANT) == 0], t);
         return;
     }
     transfer_settle(m, t);
@@ -456,7 +453,13 @@ void mover_begin(struct mover *m, struct cache_op *op) {
         if (d == KVF_DIR_READ || op->from < 0) t->leg[d].start_ns = t->issue_ns;
         instant = instant && (m->caps[tier] & TIER_INSTANT) != 0;
     }
-    list_append(&m->waiting[!instant], t);
+    const struct transfer_leg *read = &t->leg[KVF_DIR_READ], *write = &t->leg[KVF_DIR_WRITE];
+    if (read->timed)
+        timed_submit(m, t, KVF_DIR_READ);
+    else if (read->tier < 0 && write->timed)
+        timed_submit(m, t, KVF_DIR_WRITE);
+    else
+        list_append(&m->waiting[!instant], t);
 }
 
 /* Nobody has to wait for the clock of an emulated tier: its queue forgets what is in it. */

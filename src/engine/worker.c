@@ -111,7 +111,7 @@ static void worker_waits(struct executor *x, struct cache_op *op) {
 }
 
 static void wait_over(struct worker *w, struct cache_op *op) {
-    if (op->deadline_ns == 0) return;
+    if (op->deadline_ns == 0 || op->deadline_ns == KVF_NEVER) return;
     if (op->wait_prev)
         op->wait_prev->wait_next = op->wait_next;
     else
@@ -120,6 +120,7 @@ static void wait_over(struct worker *w, struct cache_op *op) {
         op->wait_next->wait_prev = op->wait_prev;
     else
         w->waits_last = op->wait_prev;
+    op->deadline_ns = KVF_NEVER; /* no longer listed, but it did wait */
 }
 
 static void worker_timer(struct executor *x, struct flight *f, uint64_t at_ns) {
@@ -192,11 +193,13 @@ static bool run_timers(struct worker *w, uint64_t now) {
 static bool run_deadlines(struct worker *w, uint64_t now) {
     if (!w->waits || (w->waits->deadline_ns > now && !w->x.stopping)) return false;
     worker_enter(&w->x);
-    bool any = false;
-    for (struct cache_op *op = w->waits; op && (op->deadline_ns <= now || w->x.stopping); op = op->wait_next)
-        any = cache_cancel(w->engine->cache, op) || any;
+    for (struct cache_op *op = w->waits, *next; op && (op->deadline_ns <= now || w->x.stopping); op = next) {
+        next = op->wait_next;
+        wait_over(w, op);
+        cache_cancel(w->engine->cache, op); /* without effect on one that has its room by now */
+    }
     worker_leave(&w->x);
-    return any;
+    return true;
 }
 
 static uint64_t next_event_ns(const struct worker *w) {
@@ -212,8 +215,10 @@ static void worker_sleep(struct worker *w, bool paused) {
     unsigned n = mover_fds(w->mover, fds);
     for (unsigned i = 0; i < n; i++) p[i + 1] = (struct pollfd){.fd = fds[i], .events = POLLIN};
     atomic_store(&w->sleeping, 1);
-    if (atomic_load(&w->flights_in) || atomic_load(&w->ops_in) ||
-        atomic_load(&w->engine->stopping) != w->x.stopping) {
+    /* what came before this is seen now, what comes later wakes; in a pause the mail stays where it is */
+    bool awake = paused ? !run_clock_paused(&w->engine->clock)
+                        : atomic_load(&w->flights_in) || atomic_load(&w->ops_in);
+    if (awake || atomic_load(&w->engine->stopping) != w->x.stopping) {
         atomic_store(&w->sleeping, 0);
         return;
     }

@@ -18,16 +18,9 @@ const struct model_preset *model_find(const char *preset) {
 }
 
 const char *model_nearest(const char *name) {
-    const char *best = NULL;
-    unsigned least = (unsigned)(strnlen(name, 95) / 2); /* farther away is no slip of the pen */
-
-    for (size_t i = 0; i < model_preset_count; i++) {
-        unsigned d = nearest_distance(name, model_presets[i].model.preset);
-        if (d > least || (best && d == least)) continue;
-        best = model_presets[i].model.preset;
-        least = d;
-    }
-    return best;
+    struct nearest n = nearest_start(name);
+    for (size_t i = 0; i < model_preset_count; i++) nearest_offer(&n, model_presets[i].model.preset);
+    return n.best;
 }
 
 const char *model_dtype_name(enum model_dtype d) {

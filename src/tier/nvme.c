@@ -12,7 +12,10 @@
 /* The nvme tier put together: its directories, whether they take direct I/O, and a layout. The queues,
  * where the work is, are a part of their own. */
 
-enum { FILES_BESIDE = 256 }; /* descriptors for everything else in the process */
+enum {
+    FILES_BESIDE = 256,  /* descriptors for everything else in the process */
+    CACHE_UNIT = 2 << 20 /* the largest folio of a page cache */
+};
 
 static const char *nvme_refusal(const struct tier_setup *setup) {
     (void)setup;
@@ -147,7 +150,10 @@ void nvme_drop_cache(const struct nvme_dir *d, int fd, enum kvf_dir dir, uint64_
     if (dir == KVF_DIR_WRITE)
         sync_file_range(fd, (off_t)offset, (off_t)len,
                         SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
-    posix_fadvise(fd, (off_t)offset, (off_t)len, POSIX_FADV_DONTNEED);
+    /* The kernel drops whole folios alone, and one may reach into the neighbours. */
+    uint64_t first = offset / CACHE_UNIT * CACHE_UNIT;
+    uint64_t behind = len ? (offset + len + CACHE_UNIT - 1) / CACHE_UNIT * CACHE_UNIT : first;
+    posix_fadvise(fd, (off_t)first, (off_t)(behind - first), POSIX_FADV_DONTNEED);
 }
 
 const struct tier_ops tier_nvme_ops = {

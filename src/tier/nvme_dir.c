@@ -117,6 +117,11 @@ static int dir_open_at(int at, const char *name) {
     return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+/* Somebody else may have removed it meanwhile: then it is gone all the same. */
+static bool unlinked(int at, const char *name, int flags) {
+    return unlinkat(at, name, flags) == 0 || errno == ENOENT;
+}
+
 /* Unlinks the files in `dir` whose name is ours; returns how many things stay. Takes the descriptor. */
 static unsigned unlink_files(int dir, bool (*ours)(const char *name)) {
     DIR *d = fdopendir(dir);
@@ -128,8 +133,10 @@ static unsigned unlink_files(int dir, bool (*ours)(const char *name)) {
     for (struct dirent *entry; (entry = readdir(d)) != NULL;) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         struct stat st;
-        bool file = fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
-        if (!file || !ours(entry->d_name) || unlinkat(dirfd(d), entry->d_name, 0) != 0) left++;
+        if (fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            left += errno != ENOENT;
+        else if (!S_ISREG(st.st_mode) || !ours(entry->d_name) || !unlinked(dirfd(d), entry->d_name, 0))
+            left++;
     }
     closedir(d);
     return left;
@@ -155,11 +162,11 @@ static unsigned empty_dir(int fd) {
         struct stat st;
         if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
         if (S_ISREG(st.st_mode) && is_arena(name)) {
-            left += unlinkat(fd, name, 0) != 0;
+            left += !unlinked(fd, name, 0);
             continue;
         }
         int sub = S_ISDIR(st.st_mode) && is_subdir(name) ? dir_open_at(fd, name) : -1;
-        if (sub < 0 || unlink_files(sub, is_data_file) > 0 || unlinkat(fd, name, AT_REMOVEDIR) != 0) left++;
+        if (sub < 0 || unlink_files(sub, is_data_file) > 0 || !unlinked(fd, name, AT_REMOVEDIR)) left++;
     }
     closedir(d);
     return left;
@@ -233,7 +240,9 @@ int nvme_dir_file(const struct nvme_dir *d, const char *name, bool create) {
         char subdir[3] = {name[0], name[1], '\0'};
         if (mkdirat(d->fd, subdir, 0700) == 0 || errno == EEXIST) fd = openat(d->fd, name, flags, 0600);
     }
-    return fd >= 0 ? fd : -errno;
+    if (fd < 0) return -errno;
+    if (!d->direct) posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM); /* else the cache fills ahead of the reads */
+    return fd;
 }
 
 /* Removes a directory below `at` if it is a leftover; see above for what makes one. */

@@ -242,7 +242,6 @@ static void batch_undo(struct tier_queue *q, struct iocb **batch, unsigned from,
         struct tier_chunk *c = s->chunk;
         c->internal[CHUNK_ISSUED] -= s->left;
         c->internal[CHUNK_FLYING]--;
-        q->op[c->internal[CHUNK_OP]].cursor_at = NOWHERE;
         slot_free(q, s);
     }
 }

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 #include "tier/payload.h"
 #include "tier/tier.h"
 
+static const enum scenario_nvme_layout LAYOUTS[] = {KVF_NVME_LAYOUT_FILES, KVF_NVME_LAYOUT_ARENA};
 enum { PAGE = 4096, IO = 64 * 1024, DEPTH = 8, PATH_BYTES = 600 };
 
 static struct run_clock run_time;
@@ -183,6 +185,20 @@ static inline void expect_empty(const char *dir) {
     assert_int_equal(entries_in(dir, name), 0);
 }
 
+/* Each test starts from the same scenario, whatever became of the one before. */
+static inline int rig_reset(void **state) {
+    (void)state;
+    scenario->nvme.path_count = 0;
+    use_path(0, base);
+    scenario->nvme.layout = KVF_NVME_LAYOUT_FILES;
+    scenario->nvme.io_size = IO;
+    scenario->nvme.io_depth = DEPTH;
+    scenario->nvme.direct = true;
+    scenario->nvme.sync = KVF_SYNC_NONE;
+    return 0;
+}
+#define RIG_TEST(name) cmocka_unit_test_setup(name, rig_reset)
+
 static inline int group_setup(void **state) {
     (void)state;
     struct err e = {0};
@@ -193,15 +209,14 @@ static inline int group_setup(void **state) {
     buffers = aligned_alloc(4096, DEPTH * IO);
     if (!scenario || !payload || !buffers || !mkdtemp(base)) return -1;
     snprintf(second, sizeof(second), "%s.2", base);
-    scenario->nvme.io_size = IO;
-    scenario->nvme.io_depth = DEPTH;
-    scenario->nvme.direct = true;
-    use_path(0, base);
     return 0;
 }
 
 static inline int group_teardown(void **state) {
     (void)state;
+    char mounted[PATH_BYTES]; /* where a test that failed had mounted something */
+    join(mounted, base, "full");
+    umount2(mounted, MNT_DETACH);
     nftw(base, on_remove, 16, FTW_DEPTH | FTW_PHYS);
     nftw(second, on_remove, 16, FTW_DEPTH | FTW_PHYS);
     free(scenario);

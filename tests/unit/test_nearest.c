@@ -43,10 +43,25 @@ static void long_words_are_cut(void **state) {
     assert_int_equal(nearest_distance(a, ""), 95);
 }
 
+static void nearest_of_those_offered(void **state) {
+    (void)state;
+
+    struct nearest n = nearest_start("llama3-8b");
+    assert_null(n.best);
+    nearest_offer(&n, "tiny-1b"); /* farther than half its length */
+    assert_null(n.best);
+    nearest_offer(&n, "llama2-7b"); /* two edits */
+    assert_string_equal(n.best, "llama2-7b");
+    nearest_offer(&n, "llama3.1-8b"); /* two as well, but it begins alike for longer */
+    nearest_offer(&n, "llama3.2-3b");
+    assert_string_equal(n.best, "llama3.1-8b");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(distances_by_hand),
         cmocka_unit_test(long_words_are_cut),
+        cmocka_unit_test(nearest_of_those_offered),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("nearest", tests, NULL, NULL);

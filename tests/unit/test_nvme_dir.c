@@ -3,8 +3,6 @@
 
 #include "nvme_rig.h"
 
-static const enum scenario_nvme_layout LAYOUTS[] = {KVF_NVME_LAYOUT_FILES, KVF_NVME_LAYOUT_ARENA};
-
 static void two_runs_share_a_directory(void **state) {
     (void)state;
     scenario->nvme.layout = KVF_NVME_LAYOUT_FILES;
@@ -54,6 +52,13 @@ static void write_text(const char *dir, const char *name, const char *text) {
     FILE *f = fopen(path, "we");
     assert_non_null(f);
     fputs(text, f);
+    fclose(f);
+}
+
+static void read_text(const char *path, char out[400]) {
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    out[fread(out, 1, 399, f)] = '\0';
     fclose(f);
 }
 
@@ -147,6 +152,27 @@ static void a_locked_directory_is_alive_whatever_its_marker_says(void **state) {
     expect_empty(base);
 }
 
+static void a_living_process_keeps_its_directory_even_unlocked(void **state) {
+    (void)state;
+    char path[PATH_BYTES], live[PATH_BYTES], marker[PATH_BYTES], before[400] = "", ours[400] = "";
+    leave_behind(KVF_NVME_LAYOUT_FILES, path);
+    struct tier_setup setup = setup_of(1 << 20, PAGE, 0x77);
+    struct tier *t = open_tier(&setup);
+    snprintf(live, sizeof(live), "%s/kvfall-%u-%ld-%016x/kvfall.run", base, (unsigned)geteuid(),
+             (long)getpid(), 0x77u);
+    join(marker, path, "kvfall.run");
+    read_text(marker, before);
+    read_text(live, ours);
+    write_text(path, "kvfall.run", ours);
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 0);
+    assert_true(exists(path, "kvfall.run"));
+    t->ops->close(t);
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 0); /* this process goes on */
+    write_text(path, "kvfall.run", before);
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 1);
+    expect_empty(base);
+}
+
 static void expect_refused(const char *path, const char *phrase) {
     struct err e = {0};
     use_path(0, path);
@@ -232,14 +258,15 @@ static void closing_leaves_the_neighbours_alone(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_runs_share_a_directory),
-        cmocka_unit_test(a_killed_runs_directory_is_cleaned),
-        cmocka_unit_test(what_is_not_ours_stays),
-        cmocka_unit_test(what_only_looks_like_ours_stays),
-        cmocka_unit_test(a_locked_directory_is_alive_whatever_its_marker_says),
-        cmocka_unit_test(unusable_paths_are_refused),
-        cmocka_unit_test(a_path_that_may_not_be_written_is_refused),
-        cmocka_unit_test(closing_leaves_the_neighbours_alone),
+        RIG_TEST(two_runs_share_a_directory),
+        RIG_TEST(a_killed_runs_directory_is_cleaned),
+        RIG_TEST(what_is_not_ours_stays),
+        RIG_TEST(what_only_looks_like_ours_stays),
+        RIG_TEST(a_locked_directory_is_alive_whatever_its_marker_says),
+        RIG_TEST(a_living_process_keeps_its_directory_even_unlocked),
+        RIG_TEST(unusable_paths_are_refused),
+        RIG_TEST(a_path_that_may_not_be_written_is_refused),
+        RIG_TEST(closing_leaves_the_neighbours_alone),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("nvme_dir", tests, group_setup, group_teardown);

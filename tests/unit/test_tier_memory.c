@@ -121,6 +121,32 @@ static void a_reused_place_is_not_mistaken_for_the_one_before(void **state) {
     t->ops->close(t);
 }
 
+static void a_chain_of_before_is_not_followed_again(void **state) {
+    (void)state;
+    enum { HALF = 8 * PAGE };
+    struct tier_setup setup = setup_of(48 * PAGE, PAGE);
+    struct tier *t = open_tier(&setup);
+    struct tier_queue *q = open_queue(t);
+    uint64_t all = t->ops->alloc(t, 32 * PAGE), rest = t->ops->alloc(t, 16 * PAGE);
+    assert_true(all == 0 && rest == 32);
+    assert_int_equal(t->ops->begin(q, all, 32 * PAGE, KVF_DIR_READ), 0);
+    move(q, KVF_DIR_READ, all, 32 * PAGE, 0, HALF); /* would go on at page 8 */
+    t->ops->drop(t, all, 32 * PAGE);
+    uint64_t a = t->ops->alloc(t, HALF), b = t->ops->alloc(t, 16 * PAGE), c = t->ops->alloc(t, HALF);
+    assert_true(a == 0 && b == 8 && c == 24);
+    put(q, b, 16 * PAGE, 2);
+    t->ops->drop(t, a, HALF);
+    t->ops->drop(t, c, HALF);
+    uint64_t d = t->ops->alloc(t, 16 * PAGE); /* pages 0 to 7, then 24 to 31 */
+    assert_true(d == 0);
+    assert_int_equal(t->ops->begin(q, d, 16 * PAGE, KVF_DIR_WRITE), 0);
+    memset(buf, 0xaa, HALF);
+    move(q, KVF_DIR_WRITE, d, 16 * PAGE, HALF, HALF); /* its second half first */
+    get(q, b, 16 * PAGE, 2);
+    t->ops->queue_close(q);
+    t->ops->close(t);
+}
+
 static void rounding_to_pages_never_refuses_what_fits(void **state) {
     (void)state;
     struct tier_setup setup = setup_of(1000000, PAGE + 1); /* each entry wastes nearly a page */
@@ -258,6 +284,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_come_back_as_they_went),
         cmocka_unit_test(a_reused_place_is_not_mistaken_for_the_one_before),
+        cmocka_unit_test(a_chain_of_before_is_not_followed_again),
         cmocka_unit_test(rounding_to_pages_never_refuses_what_fits),
         cmocka_unit_test(a_full_queue_takes_no_more),
         cmocka_unit_test(preparation_reports_and_can_be_given_up),

@@ -1,0 +1,161 @@
+"""Real runs that take less than a second and a few MiB, for the test scripts: a scenario to start from, and what
+holds of every run."""
+import copy
+import json
+import os
+import pathlib
+import sqlite3
+import subprocess
+
+from tap import SOURCE, Skip, database, finish, home, spawn
+
+TIERS = ("gpu", "cpu", "nvme")
+CAUSES = ("prefill", "decode", "conversation", "prefix", "rag", "demotion", "promotion", "precondition")
+METRICS_OF_ALL = ("throughput_tok_s", "storage_throughput_tok_s", "nvme_tok_s", "e2e_p95_ms", "ttft_p95_ms",
+                  "queue_wait_p95_ms", "storage_io_p95_ms", "requests_done", "hit_ratio", "reuse_hit_ratio",
+                  "total_read_bytes", "amplification", "cpu_user_s", "rss_peak_bytes", "prepare_s")
+
+TOKEN_BYTES = 2048  # one layer of tiny-1b: 2 x 4 heads x 128 x 2 B
+
+_SMALL = {
+    "name": "small",
+    "model": {"preset": "tiny-1b", "layers": 1},
+    "run": {"duration": "400ms", "warmup": "0s", "interval": "100ms"},
+    "tiers": {"gpu": {"capacity": "2MiB", "backend": "emulated"}, "cpu": {"capacity": "3MiB"},
+              "nvme": {"capacity": "8MiB", "path": ".", "io_size": "64KiB"}},
+    "workload": {
+        "users": 6,
+        "personas": [{"name": "brief", "context": [32, 256], "generate": [20, 60], "think": ["2ms", "10ms"]}],
+        "prefix": {"prompt_tokens": [32, 64]},
+    },
+    "engine": {"workers": 2, "noise": "1MiB"},
+}
+
+
+def scenario(changes=None):
+    """The small scenario with keys changed by their dotted names; None takes a key away."""
+    whole = copy.deepcopy(_SMALL)
+    for name, value in (changes or {}).items():
+        *above, last = name.split(".")
+        part = whole
+        for key in above:
+            part = part.setdefault(key, {})
+        if value is None:
+            part.pop(last, None)
+        else:
+            part[last] = value
+    return whole
+
+
+def write(changes=None, name="small.yaml", folder=None):
+    """The scenario as a file (JSON is YAML) where programs run; returns its path."""
+    path = pathlib.Path(folder or home() / "work") / name
+    path.write_text(json.dumps(scenario(changes)))
+    return path
+
+
+def start(changes=None, *options, **how):
+    """Starts a run of the small scenario; the arguments of spawn() may follow."""
+    return spawn(["run", "--headless", write(changes, folder=how.get("cwd")), *options], **how)
+
+
+def result(summary, name):
+    return summary["results"][name]["value"]
+
+
+def measure(changes=None, *options, rc=0, **how):
+    """Runs it to its end, checks the exit status; returns its Result and the JSON summary, which has
+    been checked for what holds of every run."""
+    path = (home() / "work/summary.json").resolve()
+    got = finish(start(changes, "--json", path, *options, **how))
+    assert got.rc == rc, got
+    summary = json.loads(path.read_text())
+    path.unlink()
+    check_identities(summary)
+    return got, summary
+
+
+def check_identities(summary):
+    """The equations that hold whatever was run; a run without results has none to check."""
+    assert set(summary) == {"run", "results", "tiers", "qos", "decisions", "criteria", "events"}, set(summary)
+    value = {name: one["value"] for name, one in summary["results"].items()}
+    assert all(set(one) == {"value", "unit"} for one in summary["results"].values()), summary["results"]
+    on = [tier for tier in TIERS if tier in summary["tiers"] and summary["tiers"][tier]["on"]]
+    assert all(name in value for name in METRICS_OF_ALL), sorted(value)
+    assert value["lookups"] == sum(value[tier + "_hits"] for tier in on) + value["misses"], value
+    assert value["hits"] == sum(value[tier + "_hits"] for tier in on), value
+    for what in ("lookups", "hits"):
+        assert value[what] == sum(value["%s_%s" % (cause, what)] for cause in CAUSES), (what, value)
+    if value["lookups"]:
+        assert abs(value["hit_ratio"] - value["hits"] / value["lookups"]) < 1e-9, value
+    ended = value["requests_done"] + value["requests_failed"] + value["requests_dropped"]
+    there = value["requests_queued_at_end"] + value["requests_in_service_at_end"]
+    if summary["run"]["configuration"]["run"]["warmup"] == "0s":
+        assert value["requests_arrived"] == ended + there, value
+    for way in ("read", "write"):
+        assert value["total_%s_bytes" % way] == sum(value["%s_%s_bytes" % (tier, way)] for tier in on), value
+        for tier in on:
+            for what in ("ops", "bytes"):
+                parts = [value.get("%s_%s_%s_%s" % (tier, way, cause, what), 0) for cause in CAUSES]
+                assert value["%s_%s_%s" % (tier, way, what)] == sum(parts), (tier, way, what, value)
+    for tier in on:
+        assert value[tier + "_used_bytes"] <= summary["tiers"][tier]["usable_bytes"], value
+    for tier in set(TIERS) - set(on):
+        assert value[tier + "_read_bytes"] is None, value
+
+
+def rows(sql, *values, path=None):
+    """Rows of the history database as dictionaries."""
+    connection = sqlite3.connect("file:%s?mode=ro" % (path or database()), uri=True)
+    try:
+        connection.row_factory = sqlite3.Row
+        return [dict(row) for row in connection.execute(sql, values)]
+    finally:
+        connection.close()
+
+
+def last_run(path=None):
+    return rows("SELECT * FROM runs ORDER BY run_id DESC LIMIT 1", path=path)[0]
+
+
+def healthy(path=None):
+    """Whether the database passes SQLite's own check."""
+    return rows("PRAGMA integrity_check", path=path) == [{"integrity_check": "ok"}]
+
+
+def tree(*folders):
+    """Everything below the folders with type, size and time of change: equal means untouched."""
+    seen = {}
+    for top in folders:
+        for folder, names, files in os.walk(top):
+            for name in names + files:
+                path = os.path.join(folder, name)
+                info = os.lstat(path)
+                seen[path] = (info.st_mode, info.st_size, info.st_mtime_ns)
+    return seen
+
+
+def run_folders(folder=None):
+    """The directories that runs have made, and not removed, below a path."""
+    return sorted(pathlib.Path(folder or home() / "work").glob("kvfall-*"))
+
+
+def trace(name):
+    """A real trace beside the checkout, or the case is skipped."""
+    path = SOURCE.parent / "shared/traces" / name
+    if not path.exists():
+        raise Skip("the trace %s is not in %s" % (name, path.parents[len(pathlib.PurePath(name).parts) - 1]))
+    return path
+
+
+def refused(args, *words, **how):
+    """An exit status of 2 with a sentence that has these words, and nothing made or changed anywhere."""
+    before = tree(home())
+    timeout, text = how.pop("timeout", 30), how.pop("input", None)
+    got = finish(spawn(args, stdin=subprocess.DEVNULL if text is None else subprocess.PIPE, **how), timeout, text)
+    assert (got.rc, got.stdout) == (2, ""), got
+    for word in words:
+        assert word in got.stderr, (word, got)
+    after = tree(home())
+    assert after == before, (sorted(set(after) ^ set(before)), got)
+    return got
