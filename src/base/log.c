@@ -17,7 +17,7 @@ static _Atomic int level_max = KVF_LOG_INFO;
 /* Held lines are a ring: `held_first` is the oldest of `held_count`. One lock orders everything, so
  * that lines let out and lines that come meanwhile do not mix. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool holding;
+static bool holding, open_line;
 static char *held[HELD_MAX];
 static unsigned held_first, held_count;
 static unsigned long held_lost;
@@ -78,6 +78,12 @@ void log_hold(bool hold) {
     pthread_mutex_unlock(&lock);
 }
 
+void log_behind_open_line(bool open) {
+    pthread_mutex_lock(&lock);
+    open_line = open;
+    pthread_mutex_unlock(&lock);
+}
+
 void log_line(enum log_level level, const char *fmt, ...) {
     char near[LINE_SHORT];
     char *line = near;
@@ -112,6 +118,9 @@ void log_line(enum log_level level, const char *fmt, ...) {
             held_lost++;
         line = near;
     } else {
+        static const char erase[] = "\r\033[K";
+        if (open_line) write_all(erase, sizeof erase - 1);
+        open_line = false;
         write_all(line, end);
     }
     pthread_mutex_unlock(&lock);

@@ -1,24 +1,88 @@
 #include "cli/progress.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/units.h"
 
+/* What a narrow terminal shows first. The order on the line is the one in which parts are added. */
+enum rank {
+    RANK_CLOCK,
+    RANK_ETA,
+    RANK_ERRORS,
+    RANK_TOKENS,
+    RANK_QUEUE,
+    RANK_E2E,
+    RANK_REQUESTS,
+    RANK_HITS,
+    RANK_TIERS, /* and on: the slowest tier first */
+    RANKS = RANK_TIERS + KVF_TIERS
+};
+
+struct line {
+    struct {
+        char text[80];
+        int rank;
+    } part[RANKS];
+    int parts;
+};
+
 void progress_init(struct progress *p, const struct scenario *s, bool quiet) {
+    const char *term = getenv("TERM");
     *p = (struct progress){.quiet = quiet,
-                           .terminal = isatty(STDERR_FILENO) == 1,
+                           .terminal = isatty(STDERR_FILENO) == 1 && !(term && strcmp(term, "dumb") == 0),
                            .total_ns = s->run.warmup_ns + s->run.duration_ns,
                            .asked = s->run.max_requests};
 }
 
-static void line_put(struct progress *p, const struct buf *line) {
-    fprintf(stderr, p->terminal ? "\r%s\033[K" : "%s\n", buf_text(line));
-    p->open = p->terminal;
+__attribute__((format(printf, 3, 4))) static void add(struct line *l, int rank, const char *fmt, ...) {
+    va_list ap;
+    if (l->parts == RANKS) return;
+    va_start(ap, fmt);
+    vsnprintf(l->part[l->parts].text, sizeof l->part[0].text, fmt, ap);
+    va_end(ap);
+    l->part[l->parts++].rank = rank;
+}
+
+/* Columns that a line may fill without wrapping; a wrapped line cannot be rewritten. */
+static size_t columns(const struct progress *p) {
+    struct winsize size;
+    if (!p->terminal) return SIZE_MAX;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79;
+}
+
+/* The rank from which on parts are left out. */
+static int ranks_shown(const struct line *l, size_t room) {
+    size_t used = 0;
+    for (int rank = 0; rank < RANKS; rank++)
+        for (int i = 0; i < l->parts; i++)
+            if (l->part[i].rank == rank) {
+                used += (used ? 2 : 0) + strlen(l->part[i].text);
+                if (used > room) return rank;
+            }
+    return RANKS;
+}
+
+static void put(struct progress *p, const struct line *l) {
+    size_t room = columns(p);
+    int shown = ranks_shown(l, room);
+    struct buf text = {0};
+    for (int i = 0; i < l->parts; i++)
+        if (l->part[i].rank < shown) buf_addf(&text, "%s%s", text.len ? "  " : "", l->part[i].text);
+    if (shown == 0) buf_addf(&text, "%.*s", (int)room, l->part[0].text);
+    fprintf(stderr, p->terminal ? "\r%s\033[K" : "%s\n", buf_text(&text));
     fflush(stderr);
+    p->open = p->terminal;
+    log_behind_open_line(p->open);
+    buf_free(&text);
 }
 
 void progress_prepare(void *ctx, const char *what, double share) {
@@ -27,24 +91,24 @@ void progress_prepare(void *ctx, const char *what, double share) {
     bool due = p->last_prepare_ns == 0 || now - p->last_prepare_ns > KVF_NS_PER_S / (p->terminal ? 5 : 1);
     if (p->quiet || (!due && share < 1)) return;
     p->last_prepare_ns = now;
-    struct buf line = {0};
-    buf_addf(&line, "prepare: %s, %.0f %%", what, share * 100);
-    line_put(p, &line);
-    buf_free(&line);
+    struct line line = {0};
+    add(&line, RANK_CLOCK, "prepare: %s, %.0f %%", what, share * 100);
+    put(p, &line);
 }
 
-static void put_ms(struct buf *b, const char *label, double ms) {
-    char text[32];
-    buf_addf(b, "  %s %s", label, kvf_present(ms) ? units_duration_human(ms * 1e6, text, sizeof text) : "--");
+static void add_tier(struct line *l, const struct snapshot *snap, int t) {
+    const struct snapshot_tier *tier = &snap->tier[t];
+    double s = snap->interval.length_s;
+    char read[32] = "--", write[32] = "--";
+    if (s > 0) {
+        units_size_human((double)tier->read_bytes / s, read, sizeof read);
+        units_size_human((double)tier->write_bytes / s, write, sizeof write);
+    }
+    add(l, RANK_TIERS + KVF_TIERS - 1 - t, "%s%s r %s/s w %s/s", tier_name((enum kvf_tier)t),
+        snap->tier_emulated[t] ? " (emulated)" : "", read, write);
 }
 
-static void put_rate(struct buf *b, const char *label, double amount, double s) {
-    char text[32];
-    buf_addf(b, " %s %s", label, s > 0 ? units_size_human(amount / s, text, sizeof text) : "--");
-    if (s > 0) buf_add(b, "/s");
-}
-
-static void put_eta(const struct progress *p, struct buf *b, double t_s) {
+static void add_eta(struct line *l, const struct progress *p, double t_s) {
     char clock[24];
     double total_s = (double)p->total_ns / (double)KVF_NS_PER_S, left = total_s - t_s;
     if (p->asked > 0 && p->done > 0) {
@@ -52,39 +116,36 @@ static void put_eta(const struct progress *p, struct buf *b, double t_s) {
         if (by_count < left) left = by_count;
     }
     if (left < 0) left = 0;
-    buf_addf(b, "  ETA %s", units_clock((uint64_t)(left * 1e9), clock, sizeof clock));
+    add(l, RANK_ETA, "ETA %s", units_clock((uint64_t)(left * 1e9), clock, sizeof clock));
 }
 
 void progress_interval(void *ctx, const struct snapshot *snap) {
     struct progress *p = ctx;
     const struct snapshot_interval *i = &snap->interval;
-    char clock[24], tokens[32];
-    struct buf line = {0};
+    char text[32] = "--";
+    struct line line = {0};
     p->done += i->done;
     if (p->quiet) return;
-    units_clock((uint64_t)(i->t_s * 1e9), clock, sizeof clock);
-    buf_addf(&line, "%s %-8s", clock, run_phase_name((enum kvf_run_phase)i->phase));
-    buf_addf(&line, " %s tok/s  %.3g req/s",
-             kvf_present(i->throughput_tok_s) ? units_count_human(i->throughput_tok_s, tokens, sizeof tokens)
-                                              : "--",
-             kvf_present(i->requests_per_s) ? i->requests_per_s : 0.0);
-    buf_addf(&line, "  queue %llu  in service %llu", (unsigned long long)i->queue_depth,
-             (unsigned long long)i->in_service);
-    put_ms(&line, "e2e P95", i->e2e_p95_ms);
-    if (kvf_present(i->hit_ratio)) buf_addf(&line, "  hits %.1f %%", i->hit_ratio * 100);
-    for (int t = 0; t < KVF_TIERS; t++) {
-        if (!snap->tier_on[t]) continue;
-        buf_addf(&line, "  %s%s", tier_name((enum kvf_tier)t), snap->tier_emulated[t] ? " (emulated)" : "");
-        put_rate(&line, "r", (double)snap->tier[t].read_bytes, i->length_s);
-        put_rate(&line, "w", (double)snap->tier[t].write_bytes, i->length_s);
-    }
-    if (i->errors) buf_addf(&line, "  ERRORS %llu", (unsigned long long)i->errors);
-    if (i->phase != KVF_PHASE_DRAIN) put_eta(p, &line, i->t_s);
-    line_put(p, &line);
-    buf_free(&line);
+    units_clock((uint64_t)(i->t_s * 1e9), text, sizeof text);
+    add(&line, RANK_CLOCK, "%s %-8s", text, run_phase_name((enum kvf_run_phase)i->phase));
+    bool rates = kvf_present(i->throughput_tok_s) && kvf_present(i->requests_per_s);
+    add(&line, RANK_TOKENS, "%s tok/s",
+        rates ? units_count_human(i->throughput_tok_s, text, sizeof text) : "--");
+    if (rates) add(&line, RANK_REQUESTS, "%.3g req/s", i->requests_per_s);
+    add(&line, RANK_QUEUE, "queue %llu  in service %llu", (unsigned long long)i->queue_depth,
+        (unsigned long long)i->in_service);
+    add(&line, RANK_E2E, "e2e P95 %s",
+        kvf_present(i->e2e_p95_ms) ? units_duration_human(i->e2e_p95_ms * 1e6, text, sizeof text) : "--");
+    if (kvf_present(i->hit_ratio)) add(&line, RANK_HITS, "hits %.1f %%", i->hit_ratio * 100);
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (snap->tier_on[t]) add_tier(&line, snap, t);
+    if (i->errors) add(&line, RANK_ERRORS, "ERRORS %llu", (unsigned long long)i->errors);
+    if (i->phase != KVF_PHASE_DRAIN) add_eta(&line, p, i->t_s);
+    put(p, &line);
 }
 
 void progress_end(struct progress *p) {
     if (p->open) fputc('\n', stderr);
     p->open = false;
+    log_behind_open_line(false);
 }

@@ -1,5 +1,5 @@
-/* Progress of a headless run on standard error: one line that is rewritten on a terminal, a line
- * per interval elsewhere. Control thread of the engine only. */
+/* Progress of a headless run on standard error: one line that is rewritten on a terminal, cut to what
+ * matters most where it is narrow; a line per interval elsewhere. Control thread of the engine only. */
 #ifndef KVF_CLI_PROGRESS_H
 #define KVF_CLI_PROGRESS_H
 

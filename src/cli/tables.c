@@ -113,11 +113,20 @@ bool options_common(const char *argument) {
     return false;
 }
 
+/* Whether this build carries out more than the default of a key. */
+static bool carried_out(const char *key) {
+    size_t count;
+    const struct scenario_key *keys = scenario_keys(&count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(keys[i].name, key) == 0) return keys[i].available;
+    return true;
+}
+
 static void help_line(const struct option_spec *s, struct buf *out) {
     struct buf left = {0};
     buf_addf(&left, "  --%s%s%s", s->name, s->argument ? " " : "", s->argument ? s->argument : "");
     buf_addf(out, "%-24s%s", buf_text(&left), s->help);
-    if (s->key) buf_addf(out, " (%s)", s->key);
+    if (s->key) buf_addf(out, " (%s%s)", s->key, carried_out(s->key) ? "" : "; " NOT_HERE);
     buf_add(out, "\n");
     buf_free(&left);
 }

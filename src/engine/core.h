@@ -79,10 +79,10 @@ struct engine {
     struct flight *spare;
     struct flight **slabs;
     size_t slab_count;
-    struct flight *next_row; /* open loop: read and not due yet */
-    uint64_t users_ended;
-    uint64_t begin_ns; /* run time of the start of arrivals */
-    bool arrivals_on;  /* the clock of the workload runs */
+    struct flight *next_row;  /* open loop: read and not due yet */
+    uint64_t users_ended;     /* of the active ones: they have asked their last */
+    uint64_t begin_ns;        /* run time of the start of arrivals */
+    _Atomic bool arrivals_on; /* the clock of the workload runs, and the sampler's has begun */
     bool source_ended;
     uint64_t stored_next, stored_total, stored_out; /* preparation of decode-only runs */
     uint64_t generator_wake_ns;                     /* what the generator sleeps for */
@@ -107,25 +107,26 @@ struct engine {
     uint32_t device_count;
 };
 
-/* dispatch.c */
+/* The generator: arrivals, the queue, slots. */
 void dispatch_init(struct engine *e);
 void dispatch_destroy(struct engine *e);
 int dispatch_start(struct engine *e, struct err *err); /* the generator thread */
 void dispatch_stop(struct engine *e);                  /* joins it */
 void dispatch_begin_arrivals(struct engine *e);        /* run time 0 of the workload is now */
-bool dispatch_prepare(struct engine *e); /* decode-only: true while entries are still being stored */
+/* Decode-only: true while entries are still being stored; *share is how much of them is. */
+bool dispatch_prepare(struct engine *e, double *share);
 void dispatch_set_users(struct engine *e, uint64_t users);
 void dispatch_done(struct engine *e, struct worker *w, struct flight *f);
 void dispatch_wake(struct engine *e); /* the generator, after a pause or a stop */
 
-/* worker.c */
+/* Workers: event loops over flights and operations. */
 int worker_start(struct engine *e, struct worker *w, uint32_t index, struct err *err);
 void worker_join(struct worker *w);
 void worker_wake(struct worker *w);
 void worker_post_flight(struct worker *w, struct flight *f);
 void worker_post_op(struct worker *w, struct cache_op *op);
 
-/* engine.c */
+/* The control thread's side. */
 void engine_event(struct engine *e, const char *level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void engine_error(struct engine *e, const char *sentence); /* counted; the first one is named */

@@ -9,7 +9,9 @@
 #include "base/buf.h"
 #include "engine/core.h"
 
-enum { FLIGHT_SLAB = 256, STORED_AHEAD = 2 };
+enum { FLIGHT_SLAB = 256, STORED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024 };
+/* Who found the queue full does not try again at once. */
+#define DROPPED_PAUSE_NS KVF_NS_PER_MS
 
 /* ---- flights: a free list that grows to the deepest queue seen ---- */
 
@@ -89,25 +91,41 @@ static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
     return true;
 }
 
+static void user_ends(struct engine *e, uint64_t user) {
+    e->session.state[user] = SESSION_ENDED;
+    if (user < e->session.active) e->users_ended++;
+}
+
+/* The user asks again at that time. One that has asked its last ends now: a run does not wait for
+ * thoughts that lead to nothing. */
+static void user_goes_on(struct engine *e, uint64_t user, uint64_t at_ns) {
+    if (workload_more(e->workload, user))
+        session_schedule(&e->session, user, at_ns);
+    else
+        user_ends(e, user);
+}
+
 /* A user's timer rang: it asks its next request. */
 static void user_asks(struct engine *e, uint64_t user, uint64_t at_ns, uint64_t now) {
     e->session.state[user] = SESSION_IDLE;
     if (user >= e->session.active) return;
     struct flight *f = flight_new(e);
     if (workload_next(e->workload, user, &f->req) == WORKLOAD_END) {
-        e->session.state[user] = SESSION_ENDED;
-        e->users_ended++;
+        user_ends(e, user);
         flight_release(e, f);
         return;
     }
     f->req.arrival_ns = at_ns;
     bool queued = arrive(e, f, now);
-    if (!closed_loop(e))
-        session_schedule(&e->session, user, at_ns + workload_think_ns(e->workload, user));
-    else if (queued)
+    if (queued && closed_loop(e)) {
         e->session.state[user] = SESSION_ASKING;
+        return;
+    }
+    uint64_t think = workload_think_ns(e->workload, user);
+    if (!closed_loop(e))
+        user_goes_on(e, user, at_ns + think);
     else
-        session_schedule(&e->session, user, now + workload_think_ns(e->workload, user));
+        user_goes_on(e, user, now + (think > DROPPED_PAUSE_NS ? think : DROPPED_PAUSE_NS));
 }
 
 /* Without delays (speed-up 0) rows arrive as fast as they are served: one per slot waits. */
@@ -116,8 +134,10 @@ static bool row_is_due(const struct engine *e, uint64_t now) {
     return e->queue.count < e->slots;
 }
 
+/* A part of what is due at a time: who needs the lock meanwhile gets it. The next row is read by then,
+ * so that the generator knows when to come back. */
 static void rows_arrive(struct engine *e, uint64_t now) {
-    while (!e->source_ended) {
+    for (int n = 0; !e->source_ended; n++) {
         if (!e->next_row) {
             struct flight *f = flight_new(e);
             if (workload_next(e->workload, 0, &f->req) == WORKLOAD_END) {
@@ -127,7 +147,7 @@ static void rows_arrive(struct engine *e, uint64_t now) {
             }
             e->next_row = f;
         }
-        if (!row_is_due(e, now)) return;
+        if (n == ARRIVALS_PER_HOLD || !row_is_due(e, now)) return;
         struct flight *f = e->next_row;
         e->next_row = NULL;
         f->req.arrival_ns = e->s->workload.arrival.speedup > 0 ? e->begin_ns + f->req.arrival_ns : now;
@@ -148,11 +168,13 @@ static void arrivals_due(struct engine *e) {
         rows_arrive(e, now);
         return;
     }
-    while (session_due(&e->session, now, &user, &at_ns)) user_asks(e, user, at_ns, now);
+    for (int n = 0; n < ARRIVALS_PER_HOLD && session_due(&e->session, now, &user, &at_ns); n++)
+        user_asks(e, user, at_ns, now);
 }
 
 static void workload_done_check(struct engine *e) {
-    bool ended = workload_open_loop(e->workload) ? e->source_ended : e->users_ended >= e->session.known;
+    uint64_t active = e->session.active;
+    bool ended = workload_open_loop(e->workload) ? e->source_ended : active > 0 && e->users_ended >= active;
     if (!e->arrivals_on || !ended || e->in_service > 0 || e->queue.count > 0) return;
     if (!atomic_exchange(&e->workload_done, true)) engine_wake_control(e);
 }
@@ -216,12 +238,13 @@ static void stored_push(struct engine *e) {
     slots_fill(e);
 }
 
-bool dispatch_prepare(struct engine *e) {
+bool dispatch_prepare(struct engine *e, double *share) {
     pthread_mutex_lock(&e->queue_lock);
     if (e->s->workload.phase == KVF_WORKLOAD_PHASE_DECODE && e->stored_total == 0)
         e->stored_total = workload_users(e->workload) * WORKLOAD_STORED_PER_USER;
     stored_push(e);
     bool more = e->stored_out > 0 || e->stored_next < e->stored_total;
+    *share = more ? (double)(e->stored_next - e->stored_out) / (double)e->stored_total : 1;
     pthread_mutex_unlock(&e->queue_lock);
     return more;
 }
@@ -239,7 +262,7 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
         e->klass[f->req.klass].in_service--;
         if (closed_loop(e)) {
             uint64_t at = engine_now(e) + workload_think_ns(e->workload, f->req.user);
-            session_schedule(&e->session, f->req.user, at);
+            user_goes_on(e, f->req.user, at);
             generator_earlier(e, at);
         } else if (workload_open_loop(e->workload) && e->s->workload.arrival.speedup <= 0) {
             rows_arrive(e, engine_now(e));
@@ -256,7 +279,7 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
 static void users_begin(struct engine *e, uint64_t from, uint64_t to, uint64_t now) {
     for (uint64_t u = from; u < to; u++)
         if (e->session.state[u] == SESSION_IDLE)
-            session_schedule(&e->session, u, now + workload_first_delay_ns(e->workload, u));
+            user_goes_on(e, u, now + workload_first_delay_ns(e->workload, u));
 }
 
 void dispatch_begin_arrivals(struct engine *e) {
@@ -264,7 +287,7 @@ void dispatch_begin_arrivals(struct engine *e) {
     e->begin_ns = engine_now(e);
     e->arrivals_on = true;
     if (!workload_open_loop(e->workload)) {
-        e->session.active = workload_users(e->workload);
+        if (e->session.active == 0) e->session.active = workload_users(e->workload);
         session_grow(&e->session, e->session.active);
         users_begin(e, 0, e->session.active, e->begin_ns);
     }
@@ -278,6 +301,8 @@ void dispatch_set_users(struct engine *e, uint64_t users) {
         workload_grow_users(e->workload, users);
         session_grow(&e->session, users);
         e->session.active = users;
+        e->users_ended = 0;
+        for (uint64_t u = 0; u < users; u++) e->users_ended += e->session.state[u] == SESSION_ENDED;
         if (e->arrivals_on) users_begin(e, 0, users, engine_now(e));
     }
     pthread_mutex_unlock(&e->queue_lock);

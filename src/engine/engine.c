@@ -28,7 +28,7 @@ void engine_event(struct engine *e, const char *level, const char *fmt, ...) {
     va_end(ap);
     snprintf(ev.level, sizeof ev.level, "%s", level);
     pthread_mutex_lock(&e->error_lock);
-    if (e->arrivals_on && e->sampler)
+    if (atomic_load(&e->arrivals_on))
         ev.t_s = (double)(engine_now(e) - e->sampler->zero_ns) / (double)KVF_NS_PER_S;
     if (e->event_count == e->event_cap) {
         e->event_cap = e->event_cap ? 2 * e->event_cap : 16;
@@ -86,20 +86,27 @@ static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
 
 /* ---- opening ---- */
 
-/* Progress of a tier's opening; stop commands end it. */
+enum { COMMANDS_KEPT = 16 };
+
+/* Progress of a tier's opening; a stop ends it, other commands are for later. */
 static bool tier_progress(void *ctx, enum kvf_tier tier, double share) {
     struct engine *e = ctx;
+    struct command_queue *q = e->setup->commands;
     char what[64];
-    struct command c;
+    struct command c, kept[COMMANDS_KEPT];
+    unsigned n = 0;
     snprintf(what, sizeof what, "faulting in the %s tier", tier_name(tier));
     if (e->setup->on_prepare) e->setup->on_prepare(e->setup->ctx, what, share);
-    while (e->setup->commands && command_take(e->setup->commands, &c))
+    while (q && n < COMMANDS_KEPT && command_take(q, &c)) {
         if (c.kind == COMMAND_STOP || c.kind == COMMAND_ABORT) {
             e->setup->run->status = RUN_INTERRUPTED;
             snprintf(e->setup->run->status_reason, sizeof e->setup->run->status_reason,
                      "stopped during the preparation by %s", c.text);
             return false;
         }
+        kept[n++] = c;
+    }
+    for (unsigned i = 0; i < n; i++) command_put(q, &kept[i]);
     return true;
 }
 
@@ -125,6 +132,8 @@ static int tiers_open(struct engine *e, struct err *err) {
         if (!ops) return -(int)err->code;
         int rc = ops->open(&e->tiers[t], &setup, err);
         if (rc != 0) return rc;
+        if (e->setup->run->status == RUN_INTERRUPTED)
+            return err_set(err, KVF_ERR_CANCELLED, "stopped during the preparation");
         rt->on = true;
         rt->emulated = (ops->caps(e->tiers[t]) & TIER_EMULATED) != 0;
         rt->capacity_bytes = scenario_capacity_bytes(s, tier);
@@ -381,11 +390,10 @@ static void control_wait(struct control *c, uint64_t until_ns) {
 
 static bool stored_prepare(struct control *c) {
     struct engine *e = c->e;
-    while (!c->ended && dispatch_prepare(e)) {
-        if (e->setup->on_prepare && e->stored_total > 0) {
-            double share = (double)(e->stored_next - e->stored_out) / (double)e->stored_total;
+    double share;
+    while (!c->ended && dispatch_prepare(e, &share)) {
+        if (e->setup->on_prepare)
             e->setup->on_prepare(e->setup->ctx, "writing the entries that will be read", share);
-        }
         control_wait(c, engine_now(e) + 200 * KVF_NS_PER_MS);
     }
     return !c->ended;
@@ -455,7 +463,11 @@ static void rejected_event(struct engine *e) {
 
 static void run_finish(struct engine *e, bool ran) {
     struct run_record *run = e->setup->run;
+    struct err err = {0};
     workers_stop(e);
+    /* an incomplete log is an error of the run, and known only now */
+    if (tracelog_close(e->log, &err) != 0) engine_error(e, err.text);
+    e->log = NULL;
     if (ran) {
         sampler_interval(e, KVF_PHASE_DRAIN);
         identities_check(e);
@@ -467,9 +479,6 @@ static void run_finish(struct engine *e, bool ran) {
         rejected_event(e);
     }
     trace_hash(e, run);
-    struct err err = {0};
-    if (tracelog_close(e->log, &err) != 0) engine_error(e, err.text);
-    e->log = NULL;
     if (e->setup->fifo && fifo_dropped(e->setup->fifo) > 0)
         engine_event(e, "warning", "%llu intervals were lost because the database did not take them in time",
                      (unsigned long long)fifo_dropped(e->setup->fifo));
@@ -492,7 +501,7 @@ int engine_run(const struct engine_setup *setup, struct err *e) {
     int rc = engine_open(&engine, setup, e);
     if (rc != 0) {
         workers_stop(&engine);
-        tracelog_close(engine.log, NULL);
+        tracelog_discard(engine.log);
         engine_close(&engine);
         if (run->status == RUN_INTERRUPTED) return 0;
         return rc;

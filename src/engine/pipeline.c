@@ -47,14 +47,14 @@ static uint64_t kv_bytes(const struct scenario *s, uint64_t tokens) {
     return model_kv_bytes(&s->model, s->tensor_parallel, tokens);
 }
 
-struct cache_key pipeline_block_key(const struct request *r, uint64_t i) {
+/* Key of block i of a request at block granularity. */
+static struct cache_key block_key(const struct request *r, uint64_t i) {
     if (r->ids) return cache_key_make(CACHE_KEY_TRACE, r->cycle, r->ids[i]);
     if (i < r->prompt_blocks) return cache_key_make(CACHE_KEY_PROMPT_BLOCK, r->prompt, i);
     return cache_key_make(CACHE_KEY_BLOCK, r->conversation, i - r->prompt_blocks);
 }
 
-uint64_t pipeline_block_bytes(const struct scenario *s, const struct request *r, uint64_t i) {
-    (void)r;
+static uint64_t block_bytes(const struct scenario *s, uint64_t i) {
     return model_kv_bytes_range(&s->model, s->tensor_parallel, i * s->cache.block_tokens,
                                 s->cache.block_tokens);
 }
@@ -193,11 +193,11 @@ static void blocks_touch(struct pipeline *p, struct executor *x, struct flight *
     f->rank = cache_ranks(p->cache, f->blocks);
     for (uint32_t i = 0; i < f->blocks; i++) {
         bool hit = i < f->hit_blocks;
-        count_lookup(p, f, block_cause(r, i), hit ? cache_where(p->cache, pipeline_block_key(r, i)) : -1);
+        count_lookup(p, f, block_cause(r, i), hit ? cache_where(p->cache, block_key(r, i)) : -1);
     }
     for (uint32_t k = 0; k < f->blocks; k++) {
         uint32_t i = block_at(p, f, k);
-        struct cache_key key = pipeline_block_key(r, i);
+        struct cache_key key = block_key(r, i);
         if (i < f->hit_blocks)
             read_entry(p, x, f, key, block_cause(r, i), block_rank(p, f, i), ROLE_BLOCK_READ);
         else
@@ -216,7 +216,7 @@ static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight 
     uint32_t i = 0;
     bool waiting = false;
     for (; i < f->blocks; i++) {
-        struct cache_key key = pipeline_block_key(r, i);
+        struct cache_key key = block_key(r, i);
         enum cache_presence presence = cache_peek(p->cache, key);
         if (presence == CACHE_WRITING)
             waiting = wait_for_writer(p, x, f, key, block_cause(r, i), ROLE_BLOCK_WAIT);
@@ -240,8 +240,8 @@ static void blocks_write(struct pipeline *p, struct executor *x, struct flight *
             uint32_t i = block_at(p, f, f->next_block++);
             enum cache_verdict verdict;
             if (i < f->hit_blocks) continue;
-            write_entry(p, x, f, pipeline_block_key(r, i), pipeline_block_bytes(p->scenario, r, i),
-                        KVF_CAUSE_PREFILL, block_rank(p, f, i), ROLE_BLOCK_WRITE, &verdict);
+            write_entry(p, x, f, block_key(r, i), block_bytes(p->scenario, i), KVF_CAUSE_PREFILL,
+                        block_rank(p, f, i), ROLE_BLOCK_WRITE, &verdict);
             f->room_blocked = verdict == CACHE_NO_ROOM_NOW;
         }
         x->ops->leave(x);

@@ -22,8 +22,4 @@ void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *o
                       enum cache_outcome outcome);
 void pipeline_timer(struct pipeline *p, struct executor *x, struct flight *f);
 
-/* Key and size of block i of a request at block granularity. */
-struct cache_key pipeline_block_key(const struct request *r, uint64_t i);
-uint64_t pipeline_block_bytes(const struct scenario *s, const struct request *r, uint64_t i);
-
 #endif

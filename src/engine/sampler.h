@@ -43,7 +43,7 @@ void sampler_peek(struct engine *e, enum kvf_run_phase phase);
 void sampler_measure_from_here(struct engine *e);
 void sampler_measure_to_here(struct engine *e);
 
-/* result.c: fills run->results, histograms and the bottleneck from base to the end. */
+/* Fills run->results, histograms and the bottleneck from base to the end. */
 void result_fill(struct engine *e, struct run_record *run);
 /* Quantile in ms, NaN where the samples are too few for it (100 for P99, 1,000, 10,000). */
 double result_quantile_ms(const struct histogram *h, double q);

@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/heap.h"
 
-enum { RING_ROWS = 4096, FLUSH_BYTES = 1 << 20 };
+enum { RING_ROWS = 4096, FLUSH_BYTES = 1 << 20, PATH_LEN = 1024 };
 
 struct op_row {
     uint64_t seq, time_ns, bytes;
@@ -47,12 +48,12 @@ struct tracelog {
     struct ring *rings;
     uint32_t workers;
     FILE *io, *requests;
-    char io_path[1024], request_path[1024];
+    char io_path[PATH_LEN], request_path[PATH_LEN];
+    bool io_made, requests_made; /* the files were not there before */
     ZSTD_CCtx *zstd;
     struct buf text, lines;
     struct heap early; /* rows whose predecessors have not ended, by seq */
     uint64_t next_seq;
-    uint64_t wall_minus_mono;
     uint64_t run_zero_ns;
     int error; /* the first one, and whose it is */
     const char *failed_path;
@@ -179,6 +180,18 @@ static void op_order(struct tracelog *l, const struct op_row *row) {
     }
 }
 
+static void json_text(struct buf *b, const char *text) {
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            buf_addf(b, "\\%c", c);
+        else if (c < 0x20)
+            buf_addf(b, "\\u%04x", c);
+        else
+            buf_bytes(b, text, 1);
+    }
+}
+
 static void request_line(struct tracelog *l, const struct request_row *q) {
     const double ms = (double)KVF_NS_PER_MS;
     const char *phase = q->op == 'r'      ? "read"
@@ -186,14 +199,15 @@ static void request_line(struct tracelog *l, const struct request_row *q) {
                         : q->prefill_only ? "prefill"
                         : q->decode_only  ? "decode"
                                           : "both";
-    buf_addf(
-        &l->lines,
-        "{\"id\":%llu,\"class\":\"%s\",\"phase\":\"%s\",\"conversation\":%llu,\"turn\":%u,\"context_tokens\":"
-        "%llu,"
-        "\"generate_tokens\":%llu,\"arrival_s\":%.6f,\"queue_ms\":%.6f,",
-        (unsigned long long)q->id, l->s->qos.klass[q->klass].name, phase, (unsigned long long)q->conversation,
-        q->turn, (unsigned long long)q->context, (unsigned long long)q->generate,
-        ((double)q->arrival_ns - (double)l->run_zero_ns) / (double)KVF_NS_PER_S, (double)q->queue_ns / ms);
+    buf_addf(&l->lines, "{\"id\":%llu,\"class\":\"", (unsigned long long)q->id);
+    json_text(&l->lines, l->s->qos.klass[q->klass].name);
+    buf_addf(&l->lines,
+             "\",\"phase\":\"%s\",\"conversation\":%llu,\"turn\":%u,\"context_tokens\":%llu,"
+             "\"generate_tokens\":%llu,\"arrival_s\":%.6f,\"queue_ms\":%.6f,",
+             phase, (unsigned long long)q->conversation, q->turn, (unsigned long long)q->context,
+             (unsigned long long)q->generate,
+             ((double)q->arrival_ns - (double)l->run_zero_ns) / (double)KVF_NS_PER_S,
+             (double)q->queue_ns / ms);
     if (q->ttft_ns)
         buf_addf(&l->lines, "\"ttft_ms\":%.6f,", (double)q->ttft_ns / ms);
     else
@@ -241,9 +255,11 @@ static void *log_main(void *arg) {
 
 /* ---- opening, closing ---- */
 
-static FILE *file_open(const char *path, char *copy, size_t len, const char *what, struct err *e) {
-    snprintf(copy, len, "%s", path);
-    FILE *f = fopen(path, "we");
+static FILE *file_open(const char *path, char copy[PATH_LEN], bool *made, const char *what, struct err *e) {
+    bool whole = snprintf(copy, PATH_LEN, "%s", path) < PATH_LEN;
+    FILE *f = fopen(path, "wxe");
+    *made = f && whole;
+    if (!f) f = fopen(path, "we");
     if (!f) err_set_errno(e, KVF_ERR_USAGE, errno, "cannot create the %s %s", what, path);
     return f;
 }
@@ -251,14 +267,13 @@ static FILE *file_open(const char *path, char *copy, size_t len, const char *wha
 static int files_open(struct tracelog *l, const char *io_trace, const char *request_log, struct err *e) {
     if (io_trace) {
         size_t len = strlen(io_trace);
-        if (!(l->io = file_open(io_trace, l->io_path, sizeof l->io_path, "I/O trace", e)))
-            return -KVF_ERR_USAGE;
+        if (!(l->io = file_open(io_trace, l->io_path, &l->io_made, "I/O trace", e))) return -KVF_ERR_USAGE;
         if (len > 4 && strcmp(io_trace + len - 4, ".zst") == 0 && !(l->zstd = ZSTD_createCCtx()))
             return err_set(e, KVF_ERR_NOMEM, "no memory to compress the I/O trace %s", io_trace);
         buf_add(&l->text, "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase\n");
     }
     if (request_log &&
-        !(l->requests = file_open(request_log, l->request_path, sizeof l->request_path, "request log", e)))
+        !(l->requests = file_open(request_log, l->request_path, &l->requests_made, "request log", e)))
         return -KVF_ERR_USAGE;
     return 0;
 }
@@ -280,7 +295,7 @@ int tracelog_open(struct tracelog **out, const struct scenario *s, const char *i
         if (failed) rc = err_set_errno(e, KVF_ERR_IO, failed, "cannot start the thread of the logs");
     }
     if (rc != 0) {
-        tracelog_close(l, NULL);
+        tracelog_discard(l);
         return rc;
     }
     *out = l;
@@ -318,8 +333,7 @@ int tracelog_close(struct tracelog *l, struct err *e) {
     file_close(l, l->io);
     file_close(l, l->requests);
     int rc = 0;
-    if (l->error)
-        rc = err_set_errno(e, KVF_ERR_IO, l->error, "the log %s is incomplete", l->failed_path);
+    if (l->error) rc = err_set_errno(e, KVF_ERR_IO, l->error, "the log %s is incomplete", l->failed_path);
     for (uint32_t w = 0; w < l->workers; w++) free(l->rings[w].rows);
     free(l->rings);
     ZSTD_freeCCtx(l->zstd);
@@ -328,4 +342,11 @@ int tracelog_close(struct tracelog *l, struct err *e) {
     buf_free(&l->lines);
     free(l);
     return rc;
+}
+
+void tracelog_discard(struct tracelog *l) {
+    if (!l) return;
+    if (l->io_made) unlink(l->io_path);
+    if (l->requests_made) unlink(l->request_path);
+    tracelog_close(l, NULL);
 }

@@ -23,5 +23,7 @@ void tracelog_request(struct tracelog *l, uint32_t worker, const struct flight *
 void tracelog_arm(struct tracelog *l, uint64_t run_ns);
 /* Writes what is left and closes; -KVF_ERR_IO when a file could not take everything. Takes NULL. */
 int tracelog_close(struct tracelog *l, struct err *e);
+/* The run could not start: closes, and removes the files that were not there before. Takes NULL. */
+void tracelog_discard(struct tracelog *l);
 
 #endif

@@ -508,13 +508,6 @@ bool mover_idle(const struct mover *m) {
     return m->at_device == 0;
 }
 
-bool mover_has_work(const struct mover *m) {
-    if (m->stopped) return false;
-    bool copies = m->waiting[0].head.next != &m->waiting[0].head && m->landing;
-    bool disk = m->waiting[1].head.next != &m->waiting[1].head && (m->clean || m->dirty);
-    return copies || disk;
-}
-
 uint64_t mover_next_ns(const struct mover *m) {
     uint64_t next = KVF_NEVER;
     for (int t = 0; t < KVF_TIERS; t++) {

@@ -78,6 +78,5 @@ void mover_stop(struct mover *m);
 bool mover_idle(const struct mover *m);        /* nothing at a device */
 uint64_t mover_next_ns(const struct mover *m); /* run time of the next timed completion, or KVF_NEVER */
 unsigned mover_fds(const struct mover *m, int fds[KVF_TIERS]);
-bool mover_has_work(const struct mover *m); /* chunks could be issued without anything completing */
 
 #endif

@@ -27,7 +27,7 @@ const char *model_dtype_name(enum model_dtype d) {
     return (unsigned)d < MODEL_DTYPES ? dtypes[d].name : "?";
 }
 
-uint32_t model_dtype_bytes(enum model_dtype d) {
+static uint32_t dtype_bytes(enum model_dtype d) {
     return (unsigned)d < MODEL_DTYPES ? dtypes[d].bytes : 0;
 }
 
@@ -69,7 +69,7 @@ int model_check(const struct model *m, struct err *e) {
 
 /* Bytes of one token in one layer on one rank. */
 static uint64_t layer_bytes(const struct model *m, uint32_t tp) {
-    uint64_t dtype = model_dtype_bytes(m->dtype);
+    uint64_t dtype = dtype_bytes(m->dtype);
     if (m->kv_lora_rank) return ((uint64_t)m->kv_lora_rank + m->rope_head_dim) * dtype;
     uint64_t heads = tp > 1 ? m->kv_heads / tp : m->kv_heads;
     if (heads == 0) heads = 1; /* ranks beyond the number of heads keep copies */

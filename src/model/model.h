@@ -39,7 +39,6 @@ extern const size_t model_preset_count;
 const struct model_preset *model_find(const char *preset); /* NULL when unknown */
 const char *model_nearest(const char *name);               /* nearest preset name by edit distance, or NULL */
 const char *model_dtype_name(enum model_dtype d);
-uint32_t model_dtype_bytes(enum model_dtype d);
 /* 0, or -KVF_ERR_USAGE with a sentence when the geometry contradicts itself. */
 int model_check(const struct model *m, struct err *e);
 

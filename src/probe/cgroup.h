@@ -13,7 +13,8 @@ struct cgroup_memory {
 };
 enum { CGROUP_LEVELS = 8 };
 
-/* The levels with a memory limit, at most CGROUP_LEVELS; returns how many. `root` as in host.h. */
+/* The levels with a memory limit, at most CGROUP_LEVELS; returns how many. `root`: where /proc and /sys are
+ * looked for, "" for the machine itself. */
 unsigned cgroup_memory_find(const char *root, struct cgroup_memory *levels);
 /* Bytes that a level still gives: its limit less what is in use and cannot be reclaimed. UINT64_MAX
  * when it sets none any more. *limit (may be NULL) is the limit itself. */

@@ -9,8 +9,12 @@
 #define COMMAND_LIST(X)                                                                                      \
     X(PAUSE, "pause")                                                                                        \
     X(RESUME, "resume")                                                                                      \
-    X(USERS, "users") X(GENERATION, "generation") X(AUTOSCALER, "autoscaler") X(MARK, "mark")                \
-        X(STOP, "stop") X(ABORT, "abort")
+    X(USERS, "users")                                                                                        \
+    X(GENERATION, "generation")                                                                              \
+    X(AUTOSCALER, "autoscaler")                                                                              \
+    X(MARK, "mark")                                                                                          \
+    X(STOP, "stop")                                                                                          \
+    X(ABORT, "abort")
 #define X(id, name) COMMAND_##id,
 enum command_kind { COMMAND_LIST(X) COMMANDS };
 #undef X

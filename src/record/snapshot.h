@@ -181,7 +181,7 @@ struct snapshot {
     struct snapshot_gpu gpu[SNAPSHOT_GPUS_MAX];
     uint32_t decisions;
     struct snapshot_decision decision[SNAPSHOT_DECISIONS];
-    char bottleneck[200]; /* one sentence by the rule of bottleneck.h */
+    char bottleneck[200]; /* one sentence by the bottleneck rule */
 };
 
 /* The field tables, for code that walks fields by name: database columns, JSON, screen. */

@@ -101,8 +101,7 @@ const struct key key_table[] = {
     K("run.interval", DURATION, run.interval_ns, "", "10ms to 1h", "1s", ALWAYS, ALL, "Sampling period."),
     K("run.max_requests", INTEGER, run.max_requests, "requests", "0 to 1000000000000", "0", ALWAYS, ALL,
       "End the run when that many requests are done; 0 for no limit."),
-    K("run.trials", INTEGER, run.trials, "runs", "0 to 1000", "1", ALWAYS, "0 | 1",
-      "Repetitions of the run."),
+    K("run.trials", INTEGER, run.trials, "runs", "1 to 1000", "1", ALWAYS, NONE, "Repetitions of the run."),
     K("run.precondition", INTEGER, run.precondition, "", "0 to 100", "0", ALWAYS, NONE,
       "How often the nvme capacity is written before the clock starts."),
 

@@ -165,6 +165,10 @@ static enum workload_next synthetic_next(struct workload *w, uint64_t user, stru
     return WORKLOAD_REQUEST;
 }
 
+static bool synthetic_more(struct workload *w, uint64_t user) {
+    return user_of(w, user)->left > 0;
+}
+
 static uint64_t synthetic_think_ns(struct workload *w, uint64_t user) {
     struct user *u = user_of(w, user);
     double think = (double)u->think_ns;
@@ -201,6 +205,7 @@ const struct source_ops synthetic_ops = {
     .close = synthetic_close,
     .grow = synthetic_grow,
     .next = synthetic_next,
+    .more = synthetic_more,
     .first_delay_ns = synthetic_first_delay_ns,
     .think_ns = synthetic_think_ns,
     .stored_tokens = synthetic_stored_tokens,

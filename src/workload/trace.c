@@ -229,11 +229,18 @@ static void request_fill(const struct workload *w, struct trace *t, uint64_t use
     memcpy(r->key, row->key, sizeof r->key);
 }
 
-static enum workload_next trace_next(struct workload *w, uint64_t user, struct request *r) {
+static bool trace_more(struct workload *w, uint64_t user) {
+    (void)user;
     struct trace *t = w->state;
     uint64_t most = w->s->run.max_requests;
-    if (most > 0 && w->rows.emitted >= most) return WORKLOAD_END;
-    if (!t->held && !row_read(w, t, UINT64_MAX)) return WORKLOAD_END;
+    if (most > 0 && w->rows.emitted >= most) return false;
+    if (!t->held) t->held = row_read(w, t, UINT64_MAX);
+    return t->held;
+}
+
+static enum workload_next trace_next(struct workload *w, uint64_t user, struct request *r) {
+    struct trace *t = w->state;
+    if (!trace_more(w, user)) return WORKLOAD_END;
     t->held = false;
     w->rows.read++;
     w->rows.emitted++;
@@ -241,4 +248,5 @@ static enum workload_next trace_next(struct workload *w, uint64_t user, struct r
     return WORKLOAD_REQUEST;
 }
 
-const struct source_ops trace_ops = {.open = trace_open, .close = trace_close, .next = trace_next};
+const struct source_ops trace_ops = {
+    .open = trace_open, .close = trace_close, .next = trace_next, .more = trace_more};

@@ -1,4 +1,4 @@
-/* Row formats of traces: one file each knows how a line becomes a row, trace.c does the rest. */
+/* Row formats of traces: one file each knows how a line becomes a row, the trace source does the rest. */
 #ifndef KVF_WORKLOAD_TRACE_H
 #define KVF_WORKLOAD_TRACE_H
 

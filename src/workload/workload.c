@@ -129,6 +129,10 @@ enum workload_next workload_next(struct workload *w, uint64_t user, struct reque
     return w->source->ops->next(w, user, r);
 }
 
+bool workload_more(struct workload *w, uint64_t user) {
+    return w->source->ops->more(w, user);
+}
+
 uint64_t workload_first_delay_ns(struct workload *w, uint64_t user) {
     return w->source->ops->first_delay_ns ? w->source->ops->first_delay_ns(w, user) : 0;
 }

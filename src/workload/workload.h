@@ -51,6 +51,8 @@ enum workload_next { WORKLOAD_REQUEST, WORKLOAD_END };
  * had its share of max_requests, or the source is at its end. Only fills fields, never arrival_ns
  * for users. *r keeps its ids buffer. */
 enum workload_next workload_next(struct workload *w, uint64_t user, struct request *r);
+/* Whether that would be a request now; reads on to the next usable row and keeps it. */
+bool workload_more(struct workload *w, uint64_t user);
 /* Before the first request of a user: a uniform part of its first think time. Then its think times
  * (drawn, +-20 %). 0 for ops and for traces run closed. */
 uint64_t workload_first_delay_ns(struct workload *w, uint64_t user);

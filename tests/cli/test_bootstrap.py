@@ -6,7 +6,7 @@ import shutil
 
 from tap import SOURCE, case, main, run, scratch
 
-REAL = ["bash", "env", "cat", "dirname", "find", "grep", "nproc", "flock", "awk"]
+REAL = ["bash", "env", "cat", "dirname", "rm", "grep", "nproc", "flock", "awk"]
 TOOLS = ["gcc", "make", "autoconf", "automake", "autoreconf", "pkg-config"]
 PACKAGES = {"gcc": "gcc", "make": "make", "autoconf": "autoconf", "automake": "automake", "pkg-config": "pkg-config"}
 

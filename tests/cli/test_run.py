@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 """Runs from a scenario to its summary, its JSON, its rows in the database and its logs."""
+import contextlib
 import csv
+import fcntl
 import io
 import json
 import os
+import pty
 import re
 import stat
+import struct
 import subprocess
+import termios
 
 from runs import (TIERS, TOKEN_BYTES, check_identities, healthy, last_run, measure, result, rows, run_folders, start, trace,
                   tree, write)
@@ -423,6 +428,37 @@ def _():
                for line in lines), got
     got, _ = measure({"run.duration": "200ms"}, "--db", "none", "--quiet")
     assert got.stderr == "", got
+
+
+def on_terminal(columns, env=None):
+    """What a run writes to a terminal of so many columns."""
+    terminal, program = pty.openpty()
+    try:
+        fcntl.ioctl(program, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = start({"run.duration": "400ms"}, "--db", "none", stderr=program, env=env)
+        os.close(program)
+        text = b""
+        with contextlib.suppress(OSError):  # how a terminal ends
+            while part := os.read(terminal, 65536):
+                text += part
+    finally:
+        os.close(terminal)
+    assert finish(process).rc == 0, text
+    return text.decode()
+
+
+@case("progress on a terminal is one line, rewritten, that never wraps and keeps what matters")
+def _():
+    for columns, kept, lost in ((240, "gpu (emulated) r ", None), (80, "in service", "gpu"), (40, "ETA", "queue")):
+        text = on_terminal(columns, {"TERM": "xterm"})
+        assert text.count("\n") == 1 and text.endswith("\n"), text
+        shown = [line for line in text.replace("\x1b[K", "").rstrip().split("\r") if line]
+        assert all(len(line) < columns for line in shown), shown
+        measured = [line for line in shown if re.match(r"\d\d:\d\d measured  .*ETA \d\d:\d\d$", line)]
+        assert len(measured) >= 3 and all(kept in line for line in measured), shown
+        assert not any(lost and lost in line for line in measured), shown
+    text = on_terminal(80, {"TERM": "dumb"})
+    assert "\x1b" not in text and text.count("\n") > 4, text
 
 
 @case("without a scenario it is the quickstart")

@@ -176,6 +176,16 @@ def _():
     check_identities(json.loads((home() / "work/out.json").read_text()))
 
 
+@case("a log that cannot be written whole: the run fails and names it, keep-going keeps it")
+def _():
+    for option in ("--io-trace", "--request-log"):
+        got = finish(launch({"run.max_requests": 5}, option, "/dev/full"))
+        assert got.rc == 1 and "the log /dev/full is incomplete: No space left on device" in got.stderr, got
+        assert last_run()["status"] == "failed"
+    got = finish(launch({"run.max_requests": 5}, "--keep-going", "--io-trace", "/dev/full"))
+    assert got.rc == 0 and "the log /dev/full is incomplete" in got.stdout, got
+
+
 @case("nobody who reads the progress is no reason to end")
 def _():
     process = launch({"run.duration": "300ms"})

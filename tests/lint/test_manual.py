@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
-from tap import SOURCE, case, database, main, need_tool, run
+from tap import SOURCE, case, database, home, main, need_tool, run
 
 PAGES = ["kvfall.1", "kvfall-scenario.5", "kvfall-history.5"]
 QUERIES_A_TABLE = 2
@@ -38,6 +38,23 @@ def small_run():
     assert got.rc == 0, got
     assert database().is_file(), "no database at %s\n%s" % (database(), got)
     return database()
+
+
+def metrics_stored():
+    """The names of all results of a run with users and of a run with a trace, one row of it rejected."""
+    trace = home() / "work/ops.csv"
+    trace.write_text("op,key,tokens\nwrite,a,64\nread,a,64\nburn,a,64\n")
+    small_run()
+    got = run(["run", "--headless", "--model", "tiny-1b", "--cpu", "64MiB", "--gpu", "0", "--nvme", "0",
+               "--set", "workload.source=ops", "--dataset", trace, "--set", "run.warmup=0s"])
+    assert got.rc == 0, got
+    with contextlib.closing(sqlite3.connect(database())) as db:
+        return {row[0] for row in db.execute("SELECT DISTINCT metric FROM results")}
+
+
+MEASURE_WORDS = {"TIER": "(gpu|cpu|nvme)", "DIR": "(read|write)", "STAT": "(mean|p50|p95|p99|p999|p9999|max)",
+                 "CAUSE": "(prefill|decode|conversation|prefix|rag|demotion|promotion|precondition)",
+                 "CLASS": "(interactive|responsive|batch)", "REASON": "[a-z_]+"}
 
 
 def schema(path):
@@ -104,6 +121,20 @@ def _():
     assert len(keys) > 80 and "tiers.nvme.io_size" in keys, got
     absent = missing(keys, page("kvfall-scenario.5"))
     assert not absent, "\n" + "\n".join(absent)
+
+
+@case("the measures of kvfall(1) are the results of runs")
+def _():
+    section = re.search(r"^\.Ss Measures\n(.*?)^\.S[sh] ", page("kvfall.1"), re.MULTILINE | re.DOTALL)
+    assert section, "kvfall(1) has no section Measures"
+    documented = {word for line in re.findall(r"^\.It Va (.*)", section.group(1), re.MULTILINE)
+                  for word in line.split(" , ")}
+    patterns = {word: re.compile(re.sub("|".join(MEASURE_WORDS), lambda part: MEASURE_WORDS[part.group()], word))
+                for word in documented}
+    stored = metrics_stored()
+    absent = [name for name in sorted(stored) if not any(one.fullmatch(name) for one in patterns.values())]
+    absent += [word for word in sorted(documented) if not any(patterns[word].fullmatch(name) for name in stored)]
+    assert len(stored) > 200 and not absent, "\n" + "\n".join(absent)
 
 
 @case("every table and column of the database stands in kvfall-history(5)")

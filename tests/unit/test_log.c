@@ -98,6 +98,17 @@ static void test_hold(void **state) {
     wrote(*state, "kvfall: before\nkvfall: first\nkvfall: error: second\nkvfall: after\n");
 }
 
+/* A message takes the place of an unfinished line, once. */
+static void test_open_line(void **state) {
+    log_behind_open_line(true);
+    log_line(KVF_LOG_INFO, "first");
+    log_line(KVF_LOG_INFO, "second");
+    log_behind_open_line(true);
+    log_behind_open_line(false);
+    log_line(KVF_LOG_INFO, "third");
+    wrote(*state, "\r\033[Kkvfall: first\nkvfall: second\nkvfall: third\n");
+}
+
 /* 1,000 newest are kept and the loss is told. */
 static void test_hold_overflow(void **state) {
     log_hold(true);
@@ -143,6 +154,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_levels, setup, teardown),
     cmocka_unit_test_setup_teardown(test_long_line, setup, teardown),
     cmocka_unit_test_setup_teardown(test_hold, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_open_line, setup, teardown),
     cmocka_unit_test_setup_teardown(test_hold_overflow, setup, teardown),
     cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
 };

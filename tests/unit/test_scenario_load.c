@@ -216,7 +216,7 @@ static const struct {
     {"workload.prefix.pick=zipf", "zipf is not available in this build; it takes uniform"},
     {"workload.rag.documents=1", "not available in this build; leave it at 0"},
     {"workload.rag.tokens=[1, 2]", "not available in this build; leave it at [4000, 12000]"},
-    {"run.trials=2", "2 is not available in this build; it takes 0 | 1"},
+    {"run.trials=2", "not available in this build; leave it at 1"},
     {"run.precondition=1", "not available in this build; leave it at 0"},
     {"compute.mode=roofline",
      "roofline is not available in this build; it takes none | fast | realistic | fixed | deterministic"},

@@ -280,6 +280,20 @@ static void a_request_is_one_line_with_its_times(void **state) {
                     "\"hits\":{\"gpu\":2,\"cpu\":0,\"nvme\":1},\"misses\":4,\"failed\":false}\n");
 }
 
+static void the_name_of_a_class_may_be_any_text(void **state) {
+    (void)state;
+    snprintf(scenario.qos.klass[1].name, sizeof scenario.qos.klass[1].name, "a\"b\\c\td");
+    struct tracelog *l = opened(NULL, request_path, 1);
+    struct flight f = flight_of();
+    tracelog_request(l, 0, &f, 1730 * MS);
+    closed(l);
+    snprintf(scenario.qos.klass[1].name, sizeof scenario.qos.klass[1].name, "batch");
+    size_t len;
+    char *text = content(request_path, &len);
+    assert_non_null(strstr(text, "\"class\":\"a\\\"b\\\\c\\u0009d\",\"phase\""));
+    free(text);
+}
+
 /* A read of a file has no prefill, hence no TTFT: null, not 0. */
 static void what_a_request_does_not_have_is_null(void **state) {
     (void)state;
@@ -351,6 +365,27 @@ static void a_file_that_takes_no_more_is_named(void **state) {
     assert_non_null(strstr(e.text, "/dev/full"));
 }
 
+static bool exists(const char *path) {
+    return access(path, F_OK) == 0;
+}
+
+static void a_log_that_is_not_wanted_after_all_leaves_nothing(void **state) {
+    (void)state;
+    struct err e = {0};
+    struct tracelog *l = NULL;
+    unlink(io_path);
+    unlink(request_path);
+    tracelog_discard(NULL);
+    tracelog_discard(opened(io_path, request_path, 2));
+    assert_false(exists(io_path) || exists(request_path));
+    assert_int_equal(tracelog_open(&l, &scenario, io_path, "/nonexistent/log", 1, &e), -KVF_ERR_USAGE);
+    assert_false(exists(io_path));
+    closed(opened(NULL, request_path, 1));
+    tracelog_discard(opened(io_path, request_path, 1)); /* that one was there before */
+    assert_false(exists(io_path));
+    assert_true(exists(request_path));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_paths_there_is_no_log),
@@ -362,10 +397,12 @@ int main(void) {
         cmocka_unit_test(full_rings_lose_nothing),
         cmocka_unit_test(a_name_that_ends_in_zst_is_compressed),
         cmocka_unit_test(a_request_is_one_line_with_its_times),
+        cmocka_unit_test(the_name_of_a_class_may_be_any_text),
         cmocka_unit_test(what_a_request_does_not_have_is_null),
         cmocka_unit_test(the_phase_of_a_request_is_named),
         cmocka_unit_test(a_file_that_cannot_be_created_is_an_error_that_names_it),
         cmocka_unit_test(a_file_that_takes_no_more_is_named),
+        cmocka_unit_test(a_log_that_is_not_wanted_after_all_leaves_nothing),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("tracelog", tests, dir_make, dir_remove);

@@ -15,7 +15,8 @@ static void an_entry_is_cut_into_chunks_of_the_io_size(void **state) {
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(t.tier[NVME].at[i]->entry_bytes, 20 * 1024);
         assert_int_equal((uintptr_t)t.tier[NVME].at[i]->buf % 4096, 0);
-        for (unsigned k = 0; k < i; k++) assert_ptr_not_equal(t.tier[NVME].at[i]->buf, t.tier[NVME].at[k]->buf);
+        for (unsigned k = 0; k < i; k++)
+            assert_ptr_not_equal(t.tier[NVME].at[i]->buf, t.tier[NVME].at[k]->buf);
     }
     finish_all();
     assert_int_equal(t.ends, 1);
@@ -88,7 +89,8 @@ static void the_size_of_an_entry_needs_no_more_buffers(void **state) {
 static void copies_in_memory_do_not_wait_for_the_disk(void **state) {
     (void)state;
     movers_open(1, KVF_VERIFY_NONE);
-    struct cache_op slow = read_op(NVME, 0, IO), next = write_op(NVME, 1, IO), copy = write_op(CPU, 2, 5 * IO);
+    struct cache_op slow = read_op(NVME, 0, IO), next = write_op(NVME, 1, IO),
+                    copy = write_op(CPU, 2, 5 * IO);
     mover_begin(t.m, &slow);
     mover_begin(t.m, &next);
     mover_begin(t.m, &copy);

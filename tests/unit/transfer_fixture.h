@@ -189,8 +189,8 @@ static inline void movers_open(uint32_t buffers, enum scenario_verify verify) {
     t.payload = payload_open(42, 1 << 20, &e);
     assert_non_null(t.payload);
     t.counters = counters_new(1);
-    static const uint32_t caps[KVF_TIERS] = {TIER_EMULATED | TIER_WHOLE_ENTRY, TIER_HOLDS_BYTES | TIER_INSTANT,
-                                             TIER_HOLDS_BYTES};
+    static const uint32_t caps[KVF_TIERS] = {TIER_EMULATED | TIER_WHOLE_ENTRY,
+                                             TIER_HOLDS_BYTES | TIER_INSTANT, TIER_HOLDS_BYTES};
     for (int i = 0; i < KVF_TIERS; i++) {
         t.tier[i] = (struct played){.base = {.ops = &played_ops, .tier = (enum kvf_tier)i},
                                     .caps = caps[i],
