@@ -12,6 +12,7 @@
 #define KVF_ENGINE_CORE_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,6 +47,8 @@ struct worker {
     struct cache_op *waits, *waits_last; /* operations that wait, by deadline */
     struct heap timers;                  /* flights that generate, by time */
     struct mover *mover;
+    int open_rc; /* what became of its opening, once workers_open was posted */
+    struct err open_err;
     uint32_t in_service; /* queue_lock */
 };
 
@@ -66,6 +69,7 @@ struct engine {
     struct counters *counters;
     struct worker *workers;
     uint32_t worker_count;
+    sem_t workers_open; /* posted by every worker when its opening has ended */
     struct tracelog *log;
 
     pthread_mutex_t queue_lock;

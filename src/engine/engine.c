@@ -181,6 +181,12 @@ static int workers_start(struct engine *e, struct err *err) {
     e->workers = mem_zalloc(e->worker_count, sizeof *e->workers);
     for (uint32_t i = 0; i < e->worker_count; i++) e->workers[i].wake_fd = -1;
     for (uint32_t i = 0; i < e->worker_count && rc == 0; i++) rc = worker_start(e, &e->workers[i], i, err);
+    for (uint32_t i = 0; i < e->worker_count; i++) {
+        if (!e->workers[i].started) continue;
+        while (sem_wait(&e->workers_open) != 0) {}
+    }
+    for (uint32_t i = 0; i < e->worker_count && rc == 0; i++)
+        if ((rc = e->workers[i].open_rc) != 0) *err = e->workers[i].open_err;
     return rc;
 }
 
@@ -209,6 +215,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     e->worker_count = (uint32_t)e->s->engine.workers;
     pthread_mutex_init(&e->cache_lock, NULL);
     pthread_mutex_init(&e->error_lock, NULL);
+    sem_init(&e->workers_open, 0, 0);
     dispatch_init(e);
     e->control_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (e->control_fd < 0) return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for the engine");
@@ -266,6 +273,7 @@ static void engine_close(struct engine *e) {
     dispatch_destroy(e);
     workload_close(e->workload);
     if (e->control_fd >= 0) close(e->control_fd);
+    sem_destroy(&e->workers_open);
     pthread_mutex_destroy(&e->cache_lock);
     pthread_mutex_destroy(&e->error_lock);
 }

@@ -79,6 +79,9 @@ static void add_tier_dir(struct measure *m, int t, int dir) {
     double total_s = histogram_mean(total), device_s = histogram_mean(device);
     result_add(m->out, total_s > 0 ? (total_s - device_s) / total_s : KVF_MISSING, "", histogram_count(total),
                "%s_%s_host_share", tier, way);
+    double line_ns = (double)counters_get(&m->d->line_ns[t][dir]);
+    result_add(m->out, ratio(line_ns, (double)atomic_load(&total->sum)), "", histogram_count(total),
+               "%s_%s_line_share", tier, way);
 }
 
 static void add_tiers(struct measure *m) {
@@ -286,6 +289,7 @@ static void add_bottleneck(struct measure *m, struct run_record *run) {
         for (int dir = 0; dir < KVF_DIRS; dir++) {
             in.op_s[t][dir] = (double)atomic_load(&m->d->op_total[t][dir].sum) / 1e9;
             in.device_s[t][dir] = (double)atomic_load(&m->d->op_device[t][dir].sum) / 1e9;
+            in.line_s[t][dir] = (double)counters_get(&m->d->line_ns[t][dir]) / 1e9;
         }
         in.used_ratio[t] = m->e->tiers[t] ? ratio((double)m->to->cache.used_bytes[t],
                                                   (double)scenario_usable_bytes(m->e->s, (enum kvf_tier)t))

@@ -266,6 +266,7 @@ static void snap_bottleneck(struct snapshot *snap, const struct counters *d) {
         for (int dir = 0; dir < KVF_DIRS; dir++) {
             in.op_s[t][dir] = seconds(atomic_load(&d->op_total[t][dir].sum));
             in.device_s[t][dir] = seconds(atomic_load(&d->op_device[t][dir].sum));
+            in.line_s[t][dir] = seconds(counters_get(&d->line_ns[t][dir]));
         }
         in.used_ratio[t] = snap->tier_on[t]
                                ? per((double)snap->tier[t].used_bytes, (double)snap->tier[t].capacity_bytes)

@@ -4,25 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/buf.h"
 #include "base/units.h"
+#include "engine/staging.h"
 
 /* Copies between memory and a buffer take the processor; after so many chunks of them the disk's
  * queue gets its turn again. */
-enum { INSTANT_PER_PUMP = 4, INSTANT_BUFFERS = 2, BATCH = 64, SLAB = 64 };
-
-/* A buffer and the chunk that it carries. Clean: it holds the noise that it was filled with, apart
- * from the stamps. */
-struct staging {
-    struct tier_chunk chunk;
-    struct transfer *transfer;
-    struct staging *next;
-    uint8_t *buf;
-    uint64_t noise_block;
-    bool clean, instant;
-};
+enum { INSTANT_PER_PUMP = 4, BATCH = 64, SLAB = 64 };
 
 struct chunk_list {
     struct tier_chunk *head, **tail;
@@ -35,13 +24,7 @@ struct mover {
     struct mover_setup setup;
     struct tier_queue *queue[KVF_TIERS];
     uint32_t caps[KVF_TIERS];
-    uint64_t io_size;
-    uint8_t *memory;
-    size_t memory_len;
-    struct staging *buffers;
-    uint32_t buffer_count;
-    struct staging *clean, *dirty;   /* free, for tiers that need waiting */
-    struct staging *landing;         /* free, for copies in memory */
+    struct staging_pool pool;
     struct transfer_list waiting[2]; /* with chunks to issue: 0 copies only, 1 some tier must be waited for */
     struct transfer_list timed;      /* with an entry at a tier that keeps no bytes */
     struct chunk_list pending[KVF_TIERS]; /* to be submitted */
@@ -107,24 +90,6 @@ static void transfer_release(struct mover *m, struct transfer *t) {
     m->live--;
 }
 
-static struct staging *staging_take(struct mover *m, bool instant, bool for_write) {
-    struct staging **from = instant ? &m->landing : NULL;
-    if (!from) {
-        struct staging **first = for_write ? &m->clean : &m->dirty,
-                       **second = for_write ? &m->dirty : &m->clean;
-        from = *first ? first : second;
-    }
-    struct staging *s = *from;
-    if (s) *from = s->next;
-    return s;
-}
-
-static void staging_give(struct mover *m, struct staging *s) {
-    struct staging **to = s->instant ? &m->landing : s->clean ? &m->clean : &m->dirty;
-    s->next = *to;
-    *to = s;
-}
-
 /* ---- the end of an operation ---- */
 
 /* In a move that passes bytes the faster tier's leg waits for the slower one's line and buffers;
@@ -149,6 +114,8 @@ static void leg_record(struct mover *m, const struct transfer *t, enum kvf_dir d
     histogram_record(&c->op_device[leg->tier][dir], device);
     histogram_record(&c->op_host[leg->tier][dir], total - device);
     histogram_record(&c->op_cause[leg->tier][dir][t->op->cause], total);
+    uint64_t line = t->line_ns < total - device ? t->line_ns : total - device;
+    if (!leg->timed && !(m->caps[leg->tier] & TIER_INSTANT)) counters_add(&c->line_ns[leg->tier][dir], line);
     bool unchecked = dir == KVF_DIR_READ && leg->timed && m->setup.scenario->cache.verify != KVF_VERIFY_NONE;
     if (unchecked) counters_add(&c->unverified[leg->tier], 1);
 }
@@ -259,25 +226,27 @@ static void timed_submit(struct mover *m, struct transfer *t, enum kvf_dir dir) 
 /* The next byte chunk of a transfer into a free buffer; false when there is no buffer. */
 static bool byte_chunk_issue(struct mover *m, struct transfer *t, bool instant) {
     bool reads = t->leg[KVF_DIR_READ].tier >= 0 && !t->leg[KVF_DIR_READ].timed;
-    struct staging *s = staging_take(m, instant, !reads);
+    struct staging *s = staging_take(&m->pool, instant, !reads);
     if (!s) return false;
     uint64_t left = t->op->bytes - t->next_offset;
     s->transfer = t;
-    s->chunk = (struct tier_chunk){
-        .offset = t->next_offset, .len = left < m->io_size ? left : m->io_size, .buf = s->buf, .owner = s};
+    s->chunk = (struct tier_chunk){.offset = t->next_offset,
+                                   .len = left < m->pool.io_size ? left : m->pool.io_size,
+                                   .buf = s->buf,
+                                   .owner = s};
     t->next_offset += s->chunk.len;
     t->held++;
-    if (t->next_offset == t->op->bytes) list_remove(t);
+    if (t->next_offset == t->op->bytes) {
+        list_remove(t);
+        t->line_ns = staging_starved_ns(&m->pool) - t->line_ns;
+    }
     if (reads) {
         s->clean = false;
         chunk_submit(m, t, &s->chunk, KVF_DIR_READ);
         return true;
     }
     struct payload_id id = {t->op->key.hi, t->op->key.lo, t->op->generation};
-    if (!s->clean) payload_prefill(m->setup.payload, s->buf, m->io_size, s->noise_block);
-    s->clean = true;
-    payload_restamp(m->setup.payload, s->buf, s->chunk.len, &id, s->chunk.offset / PAYLOAD_BLOCK,
-                    s->noise_block);
+    staging_stamp(&m->pool, s, &id);
     chunk_submit(m, t, &s->chunk, KVF_DIR_WRITE);
     return true;
 }
@@ -363,7 +332,7 @@ static void byte_complete(struct mover *m, struct staging *s) {
         if (dir == KVF_DIR_READ) chunk_check(m, t, s);
         if (dir == KVF_DIR_READ && chunk_forward(m, t, s)) return;
     }
-    staging_give(m, s);
+    staging_give(&m->pool, s);
     t->held--;
     /* a tier without bytes gets the entry once all of it has been read */
     bool read_all = dir == KVF_DIR_READ && t->leg[dir].done_bytes == t->op->bytes;
@@ -442,6 +411,7 @@ void mover_begin(struct mover *m, struct cache_op *op) {
     struct transfer *t = transfer_new(m);
     t->op = op;
     t->issue_ns = run_clock_now(m->setup.clock);
+    t->line_ns = staging_starved_ns(&m->pool);
     t->leg[KVF_DIR_READ].tier = op->from;
     t->leg[KVF_DIR_WRITE].tier = op->to;
     bool instant = true;
@@ -490,7 +460,7 @@ void mover_stop(struct mover *m) {
             struct transfer *t = chunk_transfer(c);
             if (!c->buf) continue; /* on the list of timed ones */
             t->leg[c->dir].out--;
-            staging_give(m, c->owner);
+            staging_give(&m->pool, c->owner);
             t->held--;
             if (!t->listed) list_append(&m->waiting[0], t);
         }
@@ -527,49 +497,22 @@ unsigned mover_fds(const struct mover *m, int fds[KVF_TIERS]) {
     return n;
 }
 
-/* Buffers stand in one mapping that starts at a huge page, so that pinning one costs few pages. */
-static int buffers_open(struct mover *m, struct err *e) {
-    const uint64_t huge = 2 * KVF_MIB;
-    m->buffer_count = m->setup.buffers + INSTANT_BUFFERS;
-    m->memory_len = m->buffer_count * m->io_size + huge;
-    m->memory = mmap(NULL, m->memory_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (m->memory == MAP_FAILED) {
-        m->memory = NULL;
-        return err_set(e, KVF_ERR_NOMEM,
-                       "no memory for %u staging buffers of worker %u; lower engine.staging", m->buffer_count,
-                       m->setup.worker);
-    }
-    uint8_t *base = (uint8_t *)(((uintptr_t)m->memory + huge - 1) & ~(uintptr_t)(huge - 1));
-    madvise(base, m->buffer_count * m->io_size, MADV_HUGEPAGE);
-    m->buffers = mem_zalloc(m->buffer_count, sizeof *m->buffers);
-    uint64_t blocks = m->io_size / PAYLOAD_BLOCK;
-    for (uint32_t i = 0; i < m->buffer_count; i++) {
-        struct staging *s = &m->buffers[i];
-        s->buf = base + i * m->io_size;
-        s->noise_block = (m->setup.worker * (uint64_t)m->buffer_count + i) * blocks;
-        s->instant = i < INSTANT_BUFFERS;
-        s->clean = true;
-        payload_prefill(m->setup.payload, s->buf, m->io_size, s->noise_block);
-        staging_give(m, s);
-    }
-    return 0;
-}
-
 int mover_open(struct mover **out, const struct mover_setup *setup, struct err *e) {
     struct mover *m = mem_zalloc(1, sizeof *m);
     m->setup = *setup;
-    m->io_size = setup->scenario->nvme.io_size;
     list_init(&m->waiting[0]);
     list_init(&m->waiting[1]);
     list_init(&m->timed);
-    int rc = buffers_open(m, e);
+    int rc = staging_open(&m->pool, setup->clock, setup->payload, setup->scenario->nvme.io_size,
+                          setup->buffers, setup->worker, e);
+    if (rc == 0) staging_prefill(&m->pool);
     for (int t = 0; t < KVF_TIERS && rc == 0; t++) {
         chunk_list_init(&m->pending[t]);
         if (!setup->tiers[t]) continue;
         const struct tier_ops *ops = setup->tiers[t]->ops;
         m->caps[t] = ops->caps(setup->tiers[t]);
         /* bytes need a buffer each; an entry of a tier without bytes needs nothing */
-        uint32_t depth = m->caps[t] & TIER_HOLDS_BYTES ? m->buffer_count : UINT32_MAX;
+        uint32_t depth = m->caps[t] & TIER_HOLDS_BYTES ? m->pool.count : UINT32_MAX;
         rc = ops->queue_open(setup->tiers[t], &m->queue[t], setup->worker, depth, e);
     }
     if (rc != 0) {
@@ -586,7 +529,6 @@ void mover_close(struct mover *m) {
         if (m->queue[t]) m->setup.tiers[t]->ops->queue_close(m->queue[t]);
     for (size_t i = 0; i < m->slab_count; i++) free(m->slabs[i]);
     free(m->slabs);
-    free(m->buffers);
-    if (m->memory) munmap(m->memory, m->memory_len);
+    staging_close(&m->pool);
     free(m);
 }

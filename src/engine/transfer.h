@@ -10,8 +10,10 @@
  * after (destination) the bytes pass; what leaves it is stamped anew.
  *
  * A leg's device time is the union of the times in which a chunk of it was submitted and not
- * complete; total is issue to completion; host is the difference. In a move that passes bytes the
- * time in line and for buffers is the slower tier's: the faster leg's total is its device time. */
+ * complete; total is issue to completion; host is the difference. Of the host time, that in which
+ * all buffers were out while the operation had chunks left is its time in line for the tier. In a move that
+ * passes bytes the time in line and for buffers is the slower tier's: the faster leg's total is its device
+ * time. */
 #ifndef KVF_ENGINE_TRANSFER_H
 #define KVF_ENGINE_TRANSFER_H
 
@@ -45,6 +47,7 @@ struct transfer {
     struct transfer_leg leg[KVF_DIRS]; /* READ: from the source, WRITE: to the destination */
     uint64_t issue_ns;
     uint64_t next_offset; /* of the next chunk to issue */
+    uint64_t line_ns;     /* the pool's starved time at its beginning, then its own time in line */
     uint32_t held;        /* buffers that carry chunks of it */
     int error;            /* first errno; EBADMSG: data was not what was written */
     enum kvf_dir error_dir;

@@ -277,14 +277,8 @@ static void worker_pin(struct worker *w) {
                      w->engine->s->engine.cpus, strerror(rc));
 }
 
-static void *worker_main(void *arg) {
-    struct worker *w = arg;
+static void worker_loop(struct worker *w) {
     struct engine *e = w->engine;
-    char name[16];
-    snprintf(name, sizeof name, "kvfall-work-%u", w->x.worker);
-    pthread_setname_np(pthread_self(), name);
-    prctl(PR_SET_TIMERSLACK, 10000, 0, 0, 0);
-    worker_pin(w);
     for (unsigned turn = 0; !worker_finished(w); turn++) {
         if (!w->x.stopping && atomic_load(&e->stopping)) {
             w->x.stopping = true;
@@ -296,13 +290,41 @@ static void *worker_main(void *arg) {
             atomic_store_explicit(&w->x.counters->cpu_ns, clock_thread_cpu_ns(), memory_order_relaxed);
         if (!any && !worker_finished(w)) worker_sleep(w, paused && !w->x.stopping);
     }
-    return NULL;
 }
 
 static uint32_t buffers_per_worker(const struct scenario *s, uint32_t workers) {
     uint64_t n = s->engine.staging_bytes / workers / s->nvme.io_size;
     if (n > s->nvme.io_depth) n = s->nvme.io_depth;
     return n > 0 ? (uint32_t)n : 1;
+}
+
+/* On the worker's own thread, so that many workers fill their buffers side by side. */
+static int worker_open(struct worker *w, struct err *err) {
+    struct engine *e = w->engine;
+    struct mover_setup setup = {.scenario = e->s,
+                                .clock = &e->clock,
+                                .payload = e->payload,
+                                .tiers = e->tiers,
+                                .counters = w->x.counters,
+                                .worker = w->x.worker,
+                                .buffers = buffers_per_worker(e->s, e->worker_count),
+                                .done = transfer_done,
+                                .ctx = w};
+    return mover_open(&w->mover, &setup, err);
+}
+
+static void *worker_main(void *arg) {
+    struct worker *w = arg;
+    struct engine *e = w->engine;
+    char name[16];
+    snprintf(name, sizeof name, "kvfall-work-%u", w->x.worker);
+    pthread_setname_np(pthread_self(), name);
+    prctl(PR_SET_TIMERSLACK, 10000, 0, 0, 0);
+    worker_pin(w);
+    w->open_rc = worker_open(w, &w->open_err);
+    sem_post(&e->workers_open);
+    if (w->open_rc == 0) worker_loop(w);
+    return NULL;
 }
 
 int worker_start(struct engine *e, struct worker *w, uint32_t index, struct err *err) {
@@ -312,18 +334,7 @@ int worker_start(struct engine *e, struct worker *w, uint32_t index, struct err 
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->wake_fd < 0)
         return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for worker %u", index);
-    struct mover_setup setup = {.scenario = e->s,
-                                .clock = &e->clock,
-                                .payload = e->payload,
-                                .tiers = e->tiers,
-                                .counters = w->x.counters,
-                                .worker = index,
-                                .buffers = buffers_per_worker(e->s, e->worker_count),
-                                .done = transfer_done,
-                                .ctx = w};
-    int rc = mover_open(&w->mover, &setup, err);
-    if (rc != 0) return rc;
-    rc = pthread_create(&w->thread, NULL, worker_main, w);
+    int rc = pthread_create(&w->thread, NULL, worker_main, w);
     if (rc != 0) return err_set_errno(err, KVF_ERR_IO, rc, "cannot start worker %u", index);
     w->started = true;
     return 0;

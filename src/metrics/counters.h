@@ -41,9 +41,11 @@ struct counters_class {
 struct counters {
     alignas(64) struct counters_io io[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
     _Atomic uint64_t errors[KVF_TIERS][KVF_DIRS]; /* entry operations that failed */
-    _Atomic uint64_t verified[KVF_TIERS];         /* blocks checked */
-    _Atomic uint64_t mismatched[KVF_TIERS];       /* blocks that were not what was written */
-    _Atomic uint64_t unverified[KVF_TIERS];       /* entry reads of emulated tiers under verify */
+    _Atomic uint64_t
+        line_ns[KVF_TIERS][KVF_DIRS];       /* of completed operations' host time: in line, no buffer free */
+    _Atomic uint64_t verified[KVF_TIERS];   /* blocks checked */
+    _Atomic uint64_t mismatched[KVF_TIERS]; /* blocks that were not what was written */
+    _Atomic uint64_t unverified[KVF_TIERS]; /* entry reads of emulated tiers under verify */
     _Atomic uint64_t requests_done;
     _Atomic uint64_t requests_failed;
     _Atomic uint64_t tokens_generated;

@@ -9,8 +9,6 @@
 
 /* From here on a part is called the bottleneck. */
 #define DOMINANT 0.5
-/* A disk this busy is what operations wait for, even while they wait on the host for their turn. */
-#define SATURATED 0.9
 /* A tier this full explains why the one below is used. */
 #define FULL 0.95
 
@@ -55,7 +53,8 @@ struct leader {
     enum kvf_dir dir;
     double share;        /* of all operation time */
     double device_share; /* of its own time; NaN when missing */
-    bool waits_for_disk; /* its host time is spent in line for a saturated disk */
+    double line_share;   /* of its own time, in line for the device; NaN when missing */
+    bool in_line;        /* less than half is at the device, with the line for it half or more */
 };
 
 static struct leader find_leader(const struct bottleneck_input *in) {
@@ -77,24 +76,26 @@ static struct leader find_leader(const struct bottleneck_input *in) {
     if (!l.found) return l;
     l.share = share(most, total);
     l.device_share = share(in->device_s[l.tier][l.dir], most);
-    l.waits_for_disk =
-        l.tier == KVF_TIER_NVME && l.device_share < DOMINANT && in->device_busy_ratio >= SATURATED;
+    l.line_share = share(in->line_s[l.tier][l.dir], most);
+    l.in_line = l.device_share < DOMINANT && l.device_share + l.line_share >= DOMINANT;
     return l;
 }
 
 /* Whether what is known rules the drive out as the thing that keeps the slots. */
 static bool disk_acquitted(double storage_share, const struct leader *l) {
     if (storage_share < DOMINANT) return true;
-    if (l->found && l->waits_for_disk) return false;
+    if (l->found && l->in_line && l->tier == KVF_TIER_NVME) return false;
     return l->found && (l->tier != KVF_TIER_NVME || l->device_share < DOMINANT);
 }
 
 /* "nvme reads, 71 % of storage time, 93 % of it at the device" and what explains it. */
 static void add_leader(struct text *t, const struct leader *l, const struct bottleneck_input *in) {
     add(t, "%s %ss, %.0f %% of storage time", tier_name(l->tier), dir_name(l->dir), percent(l->share));
-    if (l->waits_for_disk) {
-        add(t, " at %.0f %% device utilisation: %.0f %% of it at the device, the rest in line for it",
-            percent(fmin(in->device_busy_ratio, 1)), percent(l->device_share));
+    if (l->in_line) {
+        add(t, ", %.0f %% of it at the device and %.0f %% in line for it", percent(l->device_share),
+            percent(l->line_share));
+        if (l->tier == KVF_TIER_NVME && in->device_busy_ratio >= 0)
+            add(t, " (disk %.0f %% busy)", percent(fmin(in->device_busy_ratio, 1)));
     } else if (l->device_share >= DOMINANT) {
         add(t, ", %.0f %% of it at the device", percent(l->device_share));
         if (l->tier == KVF_TIER_NVME && in->device_busy_ratio >= 0)

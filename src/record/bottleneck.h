@@ -12,6 +12,7 @@ struct bottleneck_input {
     double e2e_ms, queue_ms, storage_ms, generation_ms; /* means per completed request */
     double op_s[KVF_TIERS][KVF_DIRS];                   /* sum of entry operation times, seconds */
     double device_s[KVF_TIERS][KVF_DIRS];               /* of which at the device */
+    double line_s[KVF_TIERS][KVF_DIRS];                 /* of which in line for it */
     double device_busy_ratio;                           /* kernel's utilisation of the disk */
     double used_ratio[KVF_TIERS];                       /* used / usable, NaN for a tier that is off */
     double misses_ratio;                                /* misses / lookups without decode */
@@ -25,8 +26,8 @@ struct bottleneck_input {
 /* Writes one sentence, "Bottleneck: ..." left off, with its numbers. Pure. The order:
  * no request done -> says so; queue >= 50 % of e2e -> overload (and what the slots are busy with);
  * generation >= 50 % -> generation; storage >= 50 % or the largest share -> the tier and direction
- * with most operation time, then whether its time is at the device (>= 50 %), in line for it (nvme,
- * less, while the kernel calls the disk >= 90 % busy) or on the host side; else none stands out. */
+ * with most operation time, then whether its time is at the device (>= 50 %), in line for it (>= 50 %
+ * together with that at it) or on the host side; else none stands out. */
 char *bottleneck_sentence(const struct bottleneck_input *in, char *out, size_t len);
 
 #endif

@@ -128,8 +128,10 @@ static uint64_t fixed_bytes(const struct scenario *s, const struct budget *b) {
     for (int t = 0; t < KVF_TIERS; t++) usable += scenario_usable_bytes(s, (enum kvf_tier)t);
     index = min_u64(usable / usual_entry_bytes(s) * INDEX_BYTES, index_limit);
     uint64_t users = s->workload.source == KVF_SOURCE_SYNTHETIC ? s->workload.users * USER_BYTES : 0;
+    /* a worker has one buffer to stage in even when no tier holds bytes */
+    uint64_t buffers = b->workers * (BUDGET_LANDING_BUFFERS + (b->staging_bytes ? 0 : 1));
     return program_bytes + index + b->workers * COUNTER_BYTES + (uint64_t)INTERVALS * INTERVAL_BYTES + users +
-           s->engine.queue_limit * REQUEST_BYTES;
+           s->engine.queue_limit * REQUEST_BYTES + buffers * s->nvme.io_size;
 }
 
 static void add_up(const struct scenario *s, struct budget *b) {
@@ -164,8 +166,8 @@ static void memory_refusal(const struct scenario *s, const struct budget_machine
         {"cpu tier", "tiers.cpu.capacity", b->arena_bytes},
         {"staging", s->nvme.on ? "engine.staging" : "tiers.nvme.io_size", b->staging_bytes},
         {"noise", "engine.noise", b->noise_bytes},
-        {"index, queue and the rest", "tiers.nvme.capacity, engine.queue_limit or workload.users",
-         b->fixed_bytes},
+        {"index, queue and the rest",
+         "tiers.nvme.capacity, tiers.nvme.io_size, engine.queue_limit or workload.users", b->fixed_bytes},
     };
     const struct part *largest = largest_part(parts, 4);
     char a[32], c[32];
@@ -258,7 +260,8 @@ void budget_text(const struct scenario *s, const struct budget_machine *m, const
                    units_size_human((double)s->nvme.io_size, x, sizeof(x)), s->nvme.io_depth);
     text_line(out, "staging", b->staging_bytes, s->nvme.on || s->cpu.on ? how : "no tier holds real bytes");
     text_line(out, "noise", b->noise_bytes, "payload that writes are cut from");
-    text_line(out, "fixed", b->fixed_bytes, "about: index, counters, users, queue, intervals, the program");
+    text_line(out, "fixed", b->fixed_bytes,
+              "about: index, counters, users, queue, intervals, landing buffers, the program");
     if (!s->nvme.on) return;
     buf_addf(out, "disk: %s of %s free", units_size_human((double)b->disk_bytes, x, sizeof(x)),
              disk == KVF_UNSET ? "an unknown number" : units_size_human((double)disk, y, sizeof(y)));

@@ -10,6 +10,9 @@
 #include "base/err.h"
 #include "scenario/scenario.h"
 
+/* Of io_size, beside engine.staging: a worker's buffers for copies that stay in memory. */
+enum { BUDGET_LANDING_BUFFERS = 2 };
+
 struct budget_machine {              /* what the machine offers; filled by the caller from probe/ */
     uint64_t memory_available_bytes; /* MemAvailable, or what the cgroup still allows if less */
     bool memory_from_cgroup;
@@ -22,7 +25,7 @@ struct budget {
     uint64_t workers, slots;
     uint64_t staging_bytes;            /* all workers */
     uint64_t arena_bytes;              /* cpu tier with page rounding provisioned on top */
-    uint64_t noise_bytes, fixed_bytes; /* fixed: index, counters, queue, FIFO, database */
+    uint64_t noise_bytes, fixed_bytes; /* fixed: index, counters, landing buffers, queue, FIFO */
     uint64_t memory_bytes;             /* sum */
     uint64_t disk_bytes;               /* nvme tier with rounding on top, all paths */
 };

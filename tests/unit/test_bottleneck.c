@@ -132,11 +132,12 @@ static void test_storage(void **state) {
     in.used_ratio[KVF_TIER_CPU] = 0.96;
     in.used_ratio[KVF_TIER_NVME] = 0.99; /* not above itself */
     in.device_s[KVF_TIER_NVME][KVF_DIR_READ] = 7.1;
+    in.line_s[KVF_TIER_NVME][KVF_DIR_READ] = 56.8;
     in.host_cpu_ratio = 0.5;
     says(&in,
-         "nvme reads, 71 % of storage time at 98 % device utilisation: 10 % of it at the device, the rest in "
-         "line for it; storage I/O 320 ms of 400 ms mean end-to-end (80 %); gpu 100 % and cpu 96 % full");
-    in.device_busy_ratio = 0.89; /* the disk has time left: the wait is the host's own */
+         "nvme reads, 71 % of storage time, 10 % of it at the device and 80 % in line for it (disk 98 % busy); "
+         "storage I/O 320 ms of 400 ms mean end-to-end (80 %); gpu 100 % and cpu 96 % full");
+    in.line_s[KVF_TIER_NVME][KVF_DIR_READ] = 28; /* 10 % + 39 %: half of it is the host's own */
     says(&in,
          "nvme reads, 71 % of storage time, 90 % of it on the host side (CPUs 50 % busy); storage I/O 320 ms "
          "of 400 ms mean end-to-end (80 %); gpu 100 % and cpu 96 % full");

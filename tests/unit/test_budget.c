@@ -69,6 +69,21 @@ static void auto_is_resolved(void **state) {
     }
 }
 
+/* 64 workers with chunks of 16 MiB: 64 x 16 MiB to stage in and twice that for copies in memory. */
+static void landing_buffers_count(void **state) {
+    struct scenario *s = make("{model: llama3.1-8b, tiers: {nvme: {capacity: 1GiB, io_size: 16MiB}}, "
+                              "engine: {workers: 64}}");
+    struct budget_machine m = machine(64 * KVF_GIB, 64, 100 * KVF_GIB);
+    struct budget b;
+    struct err e = {0};
+    (void)state;
+
+    assert_int_equal(budget_resolve(s, &m, false, &b, &e), 0);
+    assert_int_equal(b.staging_bytes, KVF_GIB);
+    assert_true(b.memory_bytes > 3 * KVF_GIB && b.memory_bytes < 4 * KVF_GIB);
+    free(s);
+}
+
 static void nvme_takes_free_space(void **state) {
     static const struct {
         uint64_t free, capacity; /* GiB; capacity in MiB */
@@ -228,10 +243,15 @@ static void text_names_the_parts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_is_resolved),        cmocka_unit_test(nvme_takes_free_space),
-        cmocka_unit_test(file_systems_count_once), cmocka_unit_test(no_room_for_auto),
-        cmocka_unit_test(rounding_is_provisioned), cmocka_unit_test(too_much_is_refused_with_its_arithmetic),
-        cmocka_unit_test(the_remedy_works),        cmocka_unit_test(staging_holds_a_chunk_each),
+        cmocka_unit_test(auto_is_resolved),
+        cmocka_unit_test(landing_buffers_count),
+        cmocka_unit_test(nvme_takes_free_space),
+        cmocka_unit_test(file_systems_count_once),
+        cmocka_unit_test(no_room_for_auto),
+        cmocka_unit_test(rounding_is_provisioned),
+        cmocka_unit_test(too_much_is_refused_with_its_arithmetic),
+        cmocka_unit_test(the_remedy_works),
+        cmocka_unit_test(staging_holds_a_chunk_each),
         cmocka_unit_test(text_names_the_parts),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
