@@ -51,9 +51,17 @@ static int session_outputs(const struct session *s, struct err *e) {
     const struct run_options *o = &s->options;
     const char *files[] = {o->json && strcmp(o->json, "-") != 0 ? o->json : NULL, o->io_trace,
                            o->request_log};
+    enum { FILES = sizeof files / sizeof files[0] };
     int rc = 0;
-    for (size_t i = 0; i < sizeof files / sizeof files[0] && rc == 0; i++)
-        if (files[i]) rc = output_file_check(files[i], e);
+    for (int i = 0; i < FILES && rc == 0; i++) {
+        if (!files[i]) continue;
+        for (int k = 0; k < i; k++)
+            if (files[k] && strcmp(files[i], files[k]) == 0)
+                return err_set(e, KVF_ERR_USAGE, "two outputs are to go to %s; name a file for each", files[i]);
+        if (o->scenario && strcmp(files[i], o->scenario) == 0)
+            return err_set(e, KVF_ERR_USAGE, "the scenario %s would be overwritten; name another file", files[i]);
+        rc = output_file_check(files[i], e);
+    }
     return rc;
 }
 

@@ -450,6 +450,7 @@ static void control_run(struct control *c) {
                      "0 avoids this");
     sampler_interval(e, KVF_PHASE_MEASURED);
     sampler_measure_to_here(e);
+    tracelog_disarm(e->log);
 }
 
 static void trace_hash(struct engine *e, struct run_record *run) {

@@ -51,4 +51,12 @@ struct flight {
     uint64_t timer_ns; /* when the worker's timer for it rings */
 };
 
+/* Tokens that the request came with: a shared prompt counts in every turn at request granularity, and
+ * in the first at block granularity, where later turns find it in front of the conversation. */
+static inline uint64_t flight_context_tokens(const struct flight *f) {
+    const struct request *r = &f->req;
+    bool counted = r->turn < 2 || (r->prompt_blocks == 0 && r->conversation_blocks == 0);
+    return r->context_tokens + (counted ? r->prompt_tokens : 0);
+}
+
 #endif

@@ -257,16 +257,13 @@ static void decode_begin(struct pipeline *p, struct flight *f) {
 }
 
 /* One read of the batch-by-batch decode; the first counts the one lookup. An entry that has gone
- * is written again, unless it was refused room or the request only reads. */
-static void decode_step(struct pipeline *p, struct executor *x, struct flight *f) {
+ * is written again, unless it was refused room or the request only reads. Between enter and leave. */
+static void decode_look(struct pipeline *p, struct executor *x, struct flight *f) {
     struct cache_key key = own_key(&f->req);
     enum cache_verdict verdict;
-    x->ops->enter(x);
     enum cache_presence presence = cache_peek(p->cache, key);
-    if (presence == CACHE_WRITING && wait_for_writer(p, x, f, key, KVF_CAUSE_DECODE, ROLE_DECODE_WAIT)) {
-        x->ops->leave(x);
+    if (presence == CACHE_WRITING && wait_for_writer(p, x, f, key, KVF_CAUSE_DECODE, ROLE_DECODE_WAIT))
         return;
-    }
     if (!f->decode_counted) {
         f->decode_counted = true;
         f->decode_tier = cache_where(p->cache, key);
@@ -280,6 +277,11 @@ static void decode_step(struct pipeline *p, struct executor *x, struct flight *f
                             ROLE_DECODE_WRITE, &verdict)) {
         f->reads_left = 0;
     }
+}
+
+static void decode_step(struct pipeline *p, struct executor *x, struct flight *f) {
+    x->ops->enter(x);
+    decode_look(p, x, f);
     x->ops->leave(x);
 }
 
@@ -310,7 +312,7 @@ static void flight_count(struct pipeline *p, struct executor *x, struct flight *
     }
     uint64_t generation = f->timer_ns ? now - f->generate_ns : 0;
     counters_add(&c->requests_done, 1);
-    counters_add(&c->context_tokens, r->context_tokens + r->prompt_tokens);
+    counters_add(&c->context_tokens, flight_context_tokens(f));
     histogram_record(&c->latency[REQUEST_LATENCY_E2E], e2e);
     histogram_record(&c->latency[REQUEST_LATENCY_QUEUE_WAIT], f->slot_ns - r->arrival_ns);
     histogram_record(&c->latency[REQUEST_LATENCY_STORAGE_IO], f->storage_ns);
@@ -344,13 +346,16 @@ static void generate_begin(struct pipeline *p, struct executor *x, struct flight
         flight_end(p, x, f);
 }
 
+static bool decodes(const struct pipeline *p, const struct request *r) {
+    return r->kind == REQUEST_INFERENCE && !r->prefill_only &&
+           p->scenario->cache.granularity == KVF_GRANULARITY_REQUEST;
+}
+
 /* The context is in the cache: prefill is over. */
 static void prefill_ended(struct pipeline *p, struct executor *x, struct flight *f) {
     const struct request *r = &f->req;
     f->first_token_ns = r->kind == REQUEST_READ ? 0 : x->ops->now(x);
-    bool decodes = r->kind == REQUEST_INFERENCE && !r->prefill_only &&
-                   p->scenario->cache.granularity == KVF_GRANULARITY_REQUEST;
-    if (decodes)
+    if (decodes(p, r))
         decode_begin(p, f);
     else
         generate_begin(p, x, f);
@@ -430,6 +435,16 @@ static void write_ended(struct executor *x, struct flight *f, const struct cache
     if (op->role == ROLE_BLOCK_WRITE && op->deadline_ns != 0) f->room_blocked = false;
 }
 
+/* What the request has just written is read before those who wait for room can have it out, so that
+ * every write comes to at least one read and the request to its end. */
+static void own_written(struct pipeline *p, struct executor *x, struct flight *f) {
+    if (f->stage == FLIGHT_PREFILL) {
+        if (!decodes(p, &f->req)) return;
+        prefill_ended(p, x, f);
+    }
+    decode_look(p, x, f);
+}
+
 /* Between enter and leave, the operation finished with the cache; `op` is a copy. */
 static void role_ended(struct pipeline *p, struct executor *x, struct flight *f, const struct cache_op *op,
                        enum cache_outcome outcome) {
@@ -441,10 +456,13 @@ static void role_ended(struct pipeline *p, struct executor *x, struct flight *f,
         turn_begin(p, x, f, op->key);
         break;
     case ROLE_PROMPT_WRITE:
-    case ROLE_PREFILL_WRITE:
     case ROLE_BLOCK_WRITE:
+        write_ended(x, f, op, outcome);
+        break;
+    case ROLE_PREFILL_WRITE:
     case ROLE_DECODE_WRITE:
         write_ended(x, f, op, outcome);
+        if (outcome == CACHE_DONE) own_written(p, x, f);
         break;
     case ROLE_DECODE_READ:
         if (f->req.decode_only && f->first_token_ns == 0) f->first_token_ns = x->ops->now(x);

@@ -90,7 +90,7 @@ void tracelog_request(struct tracelog *l, uint32_t worker, const struct flight *
     const struct request *r = &f->req;
     struct request_row q = {.id = r->id,
                             .conversation = r->conversation,
-                            .context = r->context_tokens + r->prompt_tokens,
+                            .context = flight_context_tokens(f),
                             .generate = r->generate_tokens,
                             .arrival_ns = r->arrival_ns,
                             .queue_ns = f->slot_ns - r->arrival_ns,
@@ -306,6 +306,10 @@ void tracelog_arm(struct tracelog *l, uint64_t run_ns) {
     if (!l) return;
     l->run_zero_ns = run_ns;
     atomic_store(&l->armed, true);
+}
+
+void tracelog_disarm(struct tracelog *l) {
+    if (l) atomic_store(&l->armed, false);
 }
 
 static void file_close(struct tracelog *l, FILE *f) {

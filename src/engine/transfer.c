@@ -395,6 +395,9 @@ bool mover_pump(struct mover *m, bool issue) {
     m->moved = false;
     for (int t = 0; t < KVF_TIERS; t++)
         if (m->queue[t]) reap_tier(m, t);
+    /* what needs no buffer does not wait for those that do */
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (m->queue[t] && !(m->caps[t] & TIER_HOLDS_BYTES)) flush_tier(m, t);
     if (issue && !m->stopped) {
         issue_list(m, 1, UINT32_MAX);
         issue_list(m, 0, INSTANT_PER_PUMP);

@@ -101,13 +101,13 @@ static void worker_leave(struct executor *x) {
 
 static void worker_waits(struct executor *x, struct cache_op *op) {
     struct worker *w = worker_of(x);
-    op->wait_next = NULL;
-    op->wait_prev = w->waits_last;
-    if (w->waits_last)
-        w->waits_last->wait_next = op;
-    else
-        w->waits = op;
-    w->waits_last = op;
+    struct cache_op *before = w->waits_last;
+    /* a wait that goes on has its first deadline: it stands a little further in front */
+    while (before && before->deadline_ns > op->deadline_ns) before = before->wait_prev;
+    op->wait_prev = before;
+    op->wait_next = before ? before->wait_next : w->waits;
+    *(before ? &before->wait_next : &w->waits) = op;
+    *(op->wait_next ? &op->wait_next->wait_prev : &w->waits_last) = op;
 }
 
 static void wait_over(struct worker *w, struct cache_op *op) {
@@ -188,8 +188,7 @@ static bool run_timers(struct worker *w, uint64_t now) {
     return any;
 }
 
-/* Waits whose time is up. The list is by deadline but for waits that inherited an earlier one, which
- * are late by no more than the head's remaining time. */
+/* Waits whose time is up; the list is by deadline. */
 static bool run_deadlines(struct worker *w, uint64_t now) {
     if (!w->waits || (w->waits->deadline_ns > now && !w->x.stopping)) return false;
     worker_enter(&w->x);

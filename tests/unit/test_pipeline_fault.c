@@ -31,6 +31,27 @@ static void an_entry_that_goes_between_reads_is_written_again(void **state) {
     rig_close(&r);
 }
 
+/* The tier holds one entry and X waits for its room. Whoever has written it reads it once before it can
+ * go: else both would write in turn for ever. */
+static void what_was_written_is_read_once_before_it_can_go(void **state) {
+    (void)state;
+    rig_open(&r, 200, 0, 0);
+    struct flight f = rig_flight(7, 1, 100, 0), x = rig_flight(8, 1, 100, 0);
+    rig_start_at(&r, 2000, &f);
+    rig_start_at(&r, 2050, &x);
+    assert_int_equal(r.waits, 1);
+    rig_end_at(&r, 2100, rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 1)));
+    assert_int_equal(r.outs, 1);
+    rig_end_at(&r, 2200, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    assert_int_equal(r.dones, 1);
+    rig_end_at(&r, 2300, rig_find(&r, CACHE_OP_WRITE, rig_turn(8, 1)));
+    rig_end_at(&r, 2400, rig_find(&r, CACHE_OP_READ, rig_turn(8, 1)));
+    assert_int_equal(r.dones, 2);
+    rig_lookups(&r, KVF_CAUSE_DECODE, 2, 2);
+    assert_int_equal(r.last.storage_ns, 350);
+    rig_close(&r);
+}
+
 static void a_context_that_no_tier_holds_is_refused_and_the_request_is_done(void **state) {
     (void)state;
     rig_open(&r, 100, 150, 0);
@@ -215,6 +236,7 @@ static void after_the_stop_nothing_new_is_begun(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_entry_that_goes_between_reads_is_written_again),
+        cmocka_unit_test(what_was_written_is_read_once_before_it_can_go),
         cmocka_unit_test(a_context_that_no_tier_holds_is_refused_and_the_request_is_done),
         cmocka_unit_test(a_context_too_large_for_the_first_tier_goes_to_the_next),
         cmocka_unit_test(a_wait_for_room_is_bounded_and_then_the_write_is_refused),

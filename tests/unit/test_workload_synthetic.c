@@ -317,7 +317,11 @@ static void max_requests_is_dealt(void **state) {
     struct workload *w = opened();
     for (uint64_t u = 0; u < 5; u++) {
         struct request r = {0};
-        for (unsigned i = 0; i < want[u]; i++) next_of(w, u);
+        for (unsigned i = 0; i < want[u]; i++) {
+            assert_true(workload_more(w, u));
+            next_of(w, u);
+        }
+        assert_false(workload_more(w, u));
         assert_int_equal(workload_next(w, u, &r), WORKLOAD_END);
         assert_int_equal(workload_next(w, u, &r), WORKLOAD_END);
     }

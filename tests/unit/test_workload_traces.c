@@ -242,6 +242,33 @@ static void early_stop_keeps_the_totals(void **state) {
     workload_close(w);
 }
 
+/* Asking takes nothing, however often; rejected rows in between and at the end are counted once. */
+static void asking_for_more_takes_nothing(void **state) {
+    (void)state;
+    struct workload *w =
+        opened_with(KVF_SOURCE_MOONCAKE, GOOD "rubbish\n" ROW("1", "100", "1", "8") "rubbish\n");
+    assert_true(workload_more(w, 0) && workload_more(w, 3));
+    rows_expect(w, 0, 0);
+    next_expect(w);
+    assert_int_equal(request.context_tokens, 513);
+    assert_true(workload_more(w, 0) && workload_more(w, 0));
+    rows_expect(w, 1, 1);
+    next_expect(w);
+    assert_int_equal(request.context_tokens, 100);
+    assert_int_equal(request.id, 3);
+    assert_false(workload_more(w, 0));
+    end_expect(w);
+    rows_expect(w, 2, 2);
+    workload_close(w);
+    unlink(scenario.workload.path);
+    scenario.run.max_requests = 1;
+    w = opened_with(KVF_SOURCE_MOONCAKE, GOOD GOOD);
+    assert_true(workload_more(w, 0));
+    next_expect(w);
+    assert_false(workload_more(w, 0));
+    workload_close(w);
+}
+
 static void classes_only_when_the_scenario_sets_them(void **state) {
     enum { ROWS = 4000 };
     static char data[ROWS * 90];
@@ -327,6 +354,7 @@ int main(void) {
         TEST(speedup),
         TEST(closed_arrivals_share_the_rows),
         TEST(early_stop_keeps_the_totals),
+        TEST(asking_for_more_takes_nothing),
         TEST(classes_only_when_the_scenario_sets_them),
         TEST(shared_prompts),
         TEST(phase_prefill),
