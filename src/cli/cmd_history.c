@@ -15,12 +15,13 @@
 #include "report/format.h"
 #include "store/store.h"
 
-enum { LIMIT_DEFAULT = 20, NAME_COLUMNS = 22, MODEL_COLUMNS = 21 };
+enum { LIMIT_DEFAULT = 20, NAME_COLUMNS = 22, MODEL_COLUMNS = 21, NAME_NARROW = 20, TABLE_COLUMNS = 147 };
 enum form { FORM_TABLE, FORM_JSON, FORM_CSV };
 
 struct listing {
     enum form form;
     bool ascii;
+    bool narrow; /* a terminal that the whole table does not fit */
     struct buf text;
     json_t *array;
     uint64_t rows;
@@ -68,7 +69,25 @@ static void add_column(struct listing *l, const char *text, unsigned width) {
     buf_addf(&l->text, "  %s%*s", copy, (int)(width - format_width(copy)), "");
 }
 
+/* What fits 80 columns. */
+static void narrow_row(struct listing *l, const struct store_row *r) {
+    char when[32], tok[24], e2e[24];
+    if (l->rows == 0)
+        buf_addf(&l->text, "%5s  %-16s  %-11s  %-*s  %8s  %8s\n", "run", "started", "status", NAME_NARROW,
+                 "name", "tok/s", "e2e P95");
+    local_time(r->started_at, when, sizeof when);
+    human(units_count_human, r->throughput_tok_s, tok, sizeof tok);
+    human(units_duration_human, r->e2e_p95_ms * 1e6, e2e, sizeof e2e);
+    buf_addf(&l->text, "%5" PRId64 "  %-16s  %-11s", r->run_id, when, r->status);
+    add_column(l, r->name, NAME_NARROW);
+    buf_addf(&l->text, "  %8s  %8s\n", tok, e2e);
+}
+
 static void table_row(struct listing *l, const struct store_row *r) {
+    if (l->narrow) {
+        narrow_row(l, r);
+        return;
+    }
     char when[32], length[24], tok[24], storage[24], e2e[24], nvme[24], hits[24];
     if (l->rows == 0)
         buf_addf(&l->text, "%5s  %-16s  %-11s  %-*s  %-*s  %-8s  %8s  %8s  %8s  %8s  %8s  %7s\n", "run",
@@ -207,7 +226,9 @@ int cmd_history(int argc, char **argv) {
 
     int rc = options_parse(&o, argc, argv, &e);
     if (!rc) {
-        l.ascii = cli_style(&o).ascii;
+        struct report_style style = cli_style(&o);
+        l.ascii = style.ascii;
+        l.narrow = isatty(STDOUT_FILENO) == 1 && style.columns < TABLE_COLUMNS;
         l.form = options_has(&o, "json") ? FORM_JSON : options_has(&o, "csv") ? FORM_CSV : FORM_TABLE;
         rc = list(&o, &l, path, sizeof path, &e);
     }
