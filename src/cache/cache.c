@@ -198,6 +198,10 @@ bool cache_cancel(struct cache *c, struct cache_op *op) {
 }
 
 struct cache_op *cache_next_ready(struct cache *c) {
+    if (c->retry_due) {
+        c->retry_due = false;
+        wait_retry(c);
+    }
     struct cache_op *op = c->ready_head;
     if (!op) return NULL;
     c->ready_head = op->next;
@@ -231,7 +235,10 @@ void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outco
     }
     /* Operations that have their reservation come first, then who waits, promotions last. */
     if (!c->stopped) gate_open_all(c);
-    wait_retry(c);
+    if (op->kind == CACHE_OP_WRITE && outcome == CACHE_DONE)
+        c->retry_due = true;
+    else
+        wait_retry(c);
     if (op->kind == CACHE_OP_READ && outcome == CACHE_DONE && c->config.promotion == KVF_PROMOTION_ON_HIT)
         hit_promote(c, op);
     op_give(&c->ops, op);

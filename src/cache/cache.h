@@ -138,7 +138,9 @@ enum cache_outcome { CACHE_DONE, CACHE_FAILED, CACHE_ABANDONED };
  * write leaves no entry, a move drops the entry and counts an error, a read drops the entry when
  * `drop_entry` (corrupt data must not be hit again). ABANDONED (the run ends): a write leaves no
  * entry, a move leaves it where it was; nothing is counted. An operation with failed_wait set is
- * finished with ABANDONED. */
+ * finished with ABANDONED. After the end of a write its entry is no victim before the next call of
+ * cache_next_ready: whoever wrote it can read it first. Else entries could be put out again and
+ * again before anybody had read them, and no request would ever end. */
 void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry);
 /* Puts every WAITING and GATED operation on the ready list with failed_wait set, not counted as
  * refused: the run ends. Nothing is gated from then on. */

@@ -53,6 +53,7 @@ struct cache {
     uint32_t step_count, step_cap;
     uint64_t plan, seq, rank, generation; /* the last ones handed out */
     uint64_t waiting_writes;
+    bool retry_due; /* a write has ended, and who waits for room has not had its turn */
     bool stopped;
     bool uneven; /* a planned fall did not happen: levels may exceed what is usable from now on */
     struct cache_stats stats;

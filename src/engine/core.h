@@ -4,7 +4,8 @@
  * (arrivals), the workers (everything a request needs), the log thread (traces), and outside the
  * engine the database's writer.
  * Locks, in order; a thread that holds one takes only later ones:
- *   queue_lock   queue, slots, sessions, workload, free flights. Held for an arrival or a completion.
+ *   queue_lock   queue, slots, sessions, workload, free flights. Held for an arrival, a completion or a
+ *                sum of the counters (under 1 ms an interval).
  *   cache_lock   the cache and the tiers' places. Held for one decision.
  *   error_lock   the first error and the list of events.
  * Everything else is one thread's own, or atomic. */

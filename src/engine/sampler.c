@@ -49,8 +49,8 @@ static void devices_read(struct engine *e, struct reading *r) {
     }
 }
 
-/* The queue is read after the workers' counters: a request that ended in between is in service still,
- * as the counters have it, so that what arrived adds up in every reading. */
+/* A request is counted as ended just before its slot is given back under the queue's lock: in service
+ * is what the counters leave of it, so that what arrived adds up in every reading. */
 static void reading_in_service(const struct engine *e, struct reading *r) {
     const struct counters *w = r->workers;
     r->in_service = r->arrived - r->dropped - r->queued - counters_get(&w->requests_done) -
@@ -63,8 +63,8 @@ static void reading_in_service(const struct engine *e, struct reading *r) {
 }
 
 static void reading_take(struct engine *e, struct reading *r) {
-    counters_sum(r->workers, e->counters, e->worker_count);
     pthread_mutex_lock(&e->queue_lock);
+    counters_sum(r->workers, e->counters, e->worker_count);
     r->run_ns = engine_now(e);
     memcpy(r->klass, e->klass, sizeof r->klass);
     r->arrived = e->arrived;

@@ -370,6 +370,133 @@ static void a_prefill_run_reads_nothing_back(void **state) {
     run_end();
 }
 
+/* ---- more than the cache holds ---- */
+
+/* One entry is as large as the one tier, or a quarter of it, and 32 requests are in service: all of them
+ * come to their end, each having read what it wrote. */
+static void more_requests_than_the_cache_holds_all_come_to_their_end(void **state) {
+    (void)state;
+    static const char *const capacity[] = {"64KiB", "256KiB"};
+    for (int i = 0; i < 2; i++) {
+        char yaml[800];
+        snprintf(yaml, sizeof yaml,
+                 MODEL_4K ENGINE "tiers: {nvme: {capacity: %s, io_size: 16KiB}}\n"
+                                 "workload: {users: 32, prefix: {probability: 0}, conversation: "
+                                 "{end_probability: 1}, personas: [{name: a, context: [16, 16], generate: "
+                                 "[32, 32], spread: 1, think: [0, 1ms]}]}\n"
+                                 "cache: {verify: full}\n"
+                                 "run: {duration: 100s, warmup: 0s, max_requests: 100}\n",
+                 capacity[i]);
+        run_yaml(yaml, 1);
+        expect_status(RUN_COMPLETED);
+        expect_identities();
+        expect_no_errors();
+        expect_result("requests_done", 100);
+        expect_result("decode_lookups", 100);
+        expect_result("refused", 0);
+        expect_result("nvme_read_ops", 200); /* 1 + 32 / 32 each */
+        assert_true(value_of("nvme_write_ops") >= 100);
+        run_end();
+    }
+}
+
+/* The same without patience: writes that do not find room at once are refused, and their requests done. */
+static void writes_that_find_no_room_in_time_are_refused(void **state) {
+    (void)state;
+    run_yaml(MODEL_4K "engine: {workers: 2, noise: 1MiB, room_wait: 0s}\n"
+                      "tiers: {nvme: {capacity: 64KiB, io_size: 4KiB, io_depth: 1}}\n"
+                      "workload: {users: 32, prefix: {probability: 0}, conversation: {end_probability: 1}, "
+                      "personas: [{name: a, context: [16, 16], generate: [32, 32], spread: 1, think: [0, "
+                      "1ms]}]}\n"
+                      "run: {duration: 100s, warmup: 0s, max_requests: 200}\n",
+             1);
+    expect_status(RUN_COMPLETED);
+    expect_identities();
+    expect_no_errors();
+    expect_result("requests_done", 200);
+    assert_true(value_of("refused") > 0);
+    expect_result("decode_lookups", 200);
+    run_end();
+}
+
+/* ---- arrivals ---- */
+
+/* No answer ever comes: who waits for it asks once, who is paced asks on. */
+static void paced_users_do_not_wait_for_answers(void **state) {
+    (void)state;
+    static const char yaml[] = MODEL_4K ENGINE
+        "tiers: {cpu: {capacity: 4MiB}}\ncompute: {mode: fixed, ms_per_token: 100000}\n"
+        "workload: {users: 3, arrival: {process: %s}, personas: [{name: a, context: [4, 4], generate: [1, 1], "
+        "think: [10ms, 10ms]}]}\n"
+        "run: {duration: 300ms, warmup: 0s}\n";
+    char text[700];
+    snprintf(text, sizeof text, yaml, "closed");
+    run_yaml(text, 1);
+    expect_identities();
+    expect_result("requests_arrived", 3);
+    run_end();
+    snprintf(text, sizeof text, yaml, "paced");
+    run_yaml(text, 1);
+    expect_identities();
+    assert_true(value_of("requests_arrived") >= 9);
+    expect_result("requests_done", 0);
+    run_end();
+}
+
+/* Ten users share three rows; whoever comes too late has nothing to ask. */
+static void rows_shared_by_users_are_each_played_once(void **state) {
+    (void)state;
+    rows_write("{\"timestamp\": 0, \"input_length\": 512, \"output_length\": 1, \"hash_ids\": [1]}\n"
+               "{\"timestamp\": 99999, \"input_length\": 512, \"output_length\": 1, \"hash_ids\": [2]}\n"
+               "{\"timestamp\": 99999, \"input_length\": 512, \"output_length\": 1, \"hash_ids\": [1]}\n");
+    run_yaml(MODEL_16 ENGINE "tiers: {cpu: {capacity: 1MiB}}\ncache: {granularity: block}\n"
+                             "workload: {source: mooncake, users: 10, arrival: {process: closed}}\n"
+                             "run: {duration: 100s, warmup: 0s}\n",
+             1);
+    expect_status(RUN_COMPLETED);
+    expect_identities();
+    expect_result("requests_done", 3);
+    expect_result("rows_emitted", 3);
+    assert_true(value_of("measured_s") < 50);
+    run_end();
+}
+
+/* ---- what passes to others ---- */
+
+/* Every interval and every event goes to whoever stores them, in order. */
+static void intervals_and_events_are_handed_on(void **state) {
+    (void)state;
+    uint64_t next_seq = 0, events = 0, version = 0;
+    static struct snapshot last, newest;
+    setup_of(MODEL_4K ENGINE "tiers: {cpu: {capacity: 4MiB}}\n" SIX_USERS
+                             "run: {duration: 100s, warmup: 50s, interval: 10ms, max_requests: 100}\n",
+             1);
+    struct fifo *fifo = fifo_new(FIFO_INTERVALS, false);
+    t.setup.fifo = fifo;
+    t.setup.slot = slot_new();
+    run_go();
+    fifo_close(fifo);
+    for (struct record *r; (r = fifo_take(fifo, 0)) != NULL; record_free(r)) {
+        if (r->kind == RECORD_EVENT) {
+            assert_string_equal(r->event.message, t.run.events[events++].message);
+            continue;
+        }
+        assert_int_equal(r->snap.interval.seq, next_seq++);
+        last = r->snap;
+    }
+    assert_int_equal(events, t.run.event_count);
+    assert_true(next_seq >= 2);
+    assert_true(slot_get(t.setup.slot, &newest, &version));
+    assert_int_equal(newest.interval.seq, last.interval.seq);
+    assert_int_equal(last.interval.phase, KVF_PHASE_DRAIN);
+    /* it ended in the warm-up: that is measured then, and said */
+    expect_result("requests_done", 100);
+    assert_non_null(strstr(event_of("warning"), "warm-up"));
+    fifo_free(fifo);
+    slot_free(t.setup.slot);
+    run_end();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_of_so_many_requests_completes_and_adds_up),
@@ -383,6 +510,11 @@ int main(void) {
         cmocka_unit_test(a_full_queue_drops_arrivals_and_the_run_goes_on),
         cmocka_unit_test(a_decode_run_reads_what_was_stored_before),
         cmocka_unit_test(a_prefill_run_reads_nothing_back),
+        cmocka_unit_test(more_requests_than_the_cache_holds_all_come_to_their_end),
+        cmocka_unit_test(writes_that_find_no_room_in_time_are_refused),
+        cmocka_unit_test(paced_users_do_not_wait_for_answers),
+        cmocka_unit_test(rows_shared_by_users_are_each_played_once),
+        cmocka_unit_test(intervals_and_events_are_handed_on),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("engine", tests, runs_set_up, runs_tear_down);
