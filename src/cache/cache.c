@@ -16,7 +16,7 @@ static void entry_access(struct cache *c, uint32_t i, uint64_t rank) {
     if (rank <= e->access) return;
     e->access = rank;
     struct cache_tier *t = &c->tier[e->seat];
-    if (e->state == ENTRY_RESIDENT) t->policy->touch(t->order, i, rank);
+    if (e->state == ENTRY_RESIDENT && !e->parked) t->policy->touch(t->order, i, rank);
 }
 
 static struct cache_op *op_make(struct cache *c, enum cache_op_kind kind, enum kvf_cause cause,
@@ -57,7 +57,6 @@ struct cache *cache_open(const struct cache_config *config, struct err *e) {
     index_init(&c->index, &c->entries);
     for (int i = 0; i < KVF_TIERS; i++) {
         struct cache_tier *t = &c->tier[i];
-        t->skip = ENTRY_NONE;
         if (!config->on[i]) continue;
         t->on = true;
         t->usable = config->usable_bytes[i];

@@ -14,13 +14,17 @@
  * Accounting of a tier, all in logical bytes:
  *   used      sum of sizes of entries that are there (resident, or moving away and not gone yet)
  *   incoming  reserved for writes and moves into it that are not finished
- *   falling   of used: leaving downwards or already gone in a plan
+ *   falling   of used and incoming: leaving downwards or out of the cache in a plan
  *   plan rule:  used + incoming - falling + new <= usable
  *   gate rule:  an operation into the tier becomes READY when used + started incoming + its bytes
  *               <= usable, in the order in which they were planned for that tier.
- * Falling bytes are freed by moves that depend only on deeper tiers, and the terminal tier frees at
- * once, so every gated operation becomes ready: no deadlock. Bytes that leave upwards (promotions)
- * do not count as falling for that reason. */
+ * Falling bytes are freed by moves that depend only on deeper tiers; the terminal tier frees at once,
+ * or at the end of the moves that bring a victim to it in the same plan, which were planned before.
+ * So every gated operation becomes ready: no deadlock. Bytes that leave upwards (promotions) do not
+ * count as falling for that reason.
+ *
+ * An entry that falls and falls out of the cache in one plan does so move by move; from the plan on
+ * it is absent, and a write of its key makes another entry. */
 #ifndef KVF_CACHE_CACHE_H
 #define KVF_CACHE_CACHE_H
 

@@ -4,7 +4,7 @@
 
 /* Everything that the cache keeps sums of, counted again from the entries, records and operations. */
 struct census {
-    uint64_t used[KVF_TIERS], started[KVF_TIERS], level[KVF_TIERS];
+    uint64_t used[KVF_TIERS], started[KVF_TIERS], level[KVF_TIERS], idle[KVF_TIERS];
     uint64_t entries[KVF_TIERS], ordered[KVF_TIERS];
     uint64_t indexed, pins, reads, waiting;
 };
@@ -26,7 +26,10 @@ static const char *entry_count(const struct cache *c, uint32_t i, struct census 
     const struct busy *b = e->busy == BUSY_NONE ? NULL : &c->busies.at[e->busy];
     const char *wrong = b ? busy_wrong(c, e) : NULL;
     if (wrong) return wrong;
-    if (e->state != ENTRY_DOOMED) {
+    bool hidden = e->state == ENTRY_DOOMED || e->state == ENTRY_LEAVING;
+    if (hidden && (!b || !b->first)) return "an entry that is to go has no move that goes on";
+    if (e->parked && (!b || e->state != ENTRY_RESIDENT)) return "an entry nobody uses is parked";
+    if (!hidden) {
         if (index_find(&c->index, e->key) != i) return "an entry is not found under its key";
         n->indexed++;
     }
@@ -40,7 +43,8 @@ static const char *entry_count(const struct cache *c, uint32_t i, struct census 
     n->entries[e->tier]++;
     if (e->state == ENTRY_RESIDENT) n->level[e->seat] += e->bytes;
     if (b && b->first && !move_falls(&b->first->op)) n->level[e->tier] += e->bytes;
-    if (e->state == ENTRY_RESIDENT) n->ordered[e->seat]++;
+    if (e->state == ENTRY_RESIDENT && !e->parked) n->ordered[e->seat]++;
+    if (e->state == ENTRY_RESIDENT && !b) n->idle[e->seat] += e->bytes;
     return NULL;
 }
 
@@ -79,6 +83,10 @@ static int tier_check(const struct cache *c, int tier, const struct census *n, s
                        " in %" PRIu64 " entries, but kept %" PRIu64 ", %" PRIu64 ", %" PRIu64 " in %" PRIu64,
                        name, n->used[tier], n->started[tier], n->level[tier], n->entries[tier], t->used,
                        t->started, t->level, t->entries);
+    if (t->idle != n->idle[tier] || t->idle > t->level)
+        return err_set(e, KVF_ERR_INTERNAL,
+                       "cache, %s: counted %" PRIu64 " bytes idle, but kept %" PRIu64 " of level %" PRIu64,
+                       name, n->idle[tier], t->idle, t->level);
     if (c->stats.bytes_in[tier] - c->stats.bytes_out[tier] != t->used)
         return err_set(e, KVF_ERR_INTERNAL, "cache, %s: bytes in less bytes out is not what is used", name);
     if (t->physical != t->used + t->started || t->physical > t->usable)

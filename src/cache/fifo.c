@@ -39,10 +39,6 @@ static uint32_t fifo_first(const struct policy *p) {
     return order_first(&p->order);
 }
 
-static uint32_t fifo_next(const struct policy *p, uint32_t entry) {
-    return order_next(&p->order, entry);
-}
-
 static bool fifo_check(const struct policy *p, uint64_t *entries) {
     *entries = p->order.count;
     return order_check(&p->order);
@@ -57,6 +53,5 @@ const struct policy_ops policy_fifo = {
     .remove = fifo_remove,
     .touch = fifo_touch,
     .first = fifo_first,
-    .next = fifo_next,
     .check = fifo_check,
 };

@@ -41,6 +41,7 @@ static void moves_cut(struct cache *c, struct entry *e, const struct op_slot *ke
 /* From now on nobody finds it. */
 static void entry_hide(struct cache *c, uint32_t i) {
     struct entry *e = cache_entry(c, i);
+    if (e->busy == BUSY_NONE) c->tier[e->seat].idle -= e->bytes;
     seat_leave(c, i, e->seat);
     index_remove(&c->index, i);
     e->state = ENTRY_DOOMED;
@@ -52,7 +53,7 @@ static void entry_bury(struct cache *c, uint32_t i, bool fell) {
     struct entry *e = cache_entry(c, i);
     if (fell) c->tier[e->tier].level -= e->bytes;
     place_leave(c, e, !fell);
-    busy_settle(c, e);
+    busy_settle(c, i);
     entry_give(&c->entries, i);
 }
 
@@ -77,7 +78,7 @@ void finish_read(struct cache *c, struct cache_op *op, enum cache_outcome outcom
     struct entry *e = cache_entry(c, op->entry);
     b->pins--;
     if (!b->ghost) {
-        busy_settle(c, e);
+        busy_settle(c, op->entry);
     } else if (b->pins == 0) {
         place_free(c, b->tier, b->place, b->bytes, b->counted);
         busy_give(&c->busies, pinned);
@@ -93,15 +94,16 @@ void finish_write(struct cache *c, struct cache_op *op, enum cache_outcome outco
     bool done = outcome == CACHE_DONE && op_slot(op)->started;
     wait_wake(c, &b->waiters);
     b->first = b->last = NULL;
-    busy_settle(c, e);
     if (done) {
         place_settle(c, op);
         e->place = op->to_place;
         e->tier = e->seat = (uint8_t)op->to;
         e->state = ENTRY_RESIDENT;
         seat_enter(c, op->entry, op->to);
+        busy_settle(c, op->entry);
         return;
     }
+    busy_settle(c, op->entry);
     if (op_slot(op)->started) place_return(c, op);
     if (op->to >= 0) c->tier[op->to].level -= op->bytes;
     index_remove(&c->index, op->entry);
@@ -117,32 +119,46 @@ static void move_arrive(struct cache *c, struct cache_op *op) {
     place_leave(c, e, !move_falls(op));
     e->tier = (uint8_t)op->to;
     e->place = op->to_place;
-    busy_settle(c, e);
+    busy_settle(c, op->entry);
     if (move_falls(op)) {
         c->stats.demotions[op->from]++;
     } else {
         c->stats.promotions[op->from]++;
     }
+    if (e->state == ENTRY_LEAVING && e->busy == BUSY_NONE) entry_evict(c, op->entry);
+}
+
+/* A fall of a leaving entry did not take place: it leaves from the last tier that it reaches. */
+static void leaving_cut(struct cache *c, uint32_t i) {
+    struct entry *e = cache_entry(c, i);
+    c->tier[e->seat].level -= e->bytes;
+    busy_settle(c, i);
+    if (e->busy == BUSY_NONE) entry_evict(c, i);
 }
 
 void finish_move(struct cache *c, struct cache_op *op, enum cache_outcome outcome) {
     struct op_slot *s = op_slot(op);
     if (s->detached) return;
     struct entry *e = cache_entry(c, op->entry);
-    if (outcome == CACHE_DONE && e->state == ENTRY_RESIDENT) {
+    if (outcome == CACHE_DONE && e->state != ENTRY_DOOMED) {
         move_arrive(c, op);
         return;
     }
     if (s->started) place_return(c, op);
-    if (e->state == ENTRY_DOOMED) c->tier[op->to].level += op->bytes; /* taken off when it was doomed */
-    if (outcome == CACHE_FAILED) c->stats.move_errors++;
-    if (outcome == CACHE_FAILED && e->state == ENTRY_RESIDENT) entry_hide(c, op->entry);
+    if (e->state != ENTRY_RESIDENT) c->tier[e->seat].level += op->bytes; /* taken off when it was hidden */
+    if (outcome == CACHE_FAILED) {
+        c->stats.move_errors++;
+        if (e->state == ENTRY_RESIDENT) entry_hide(c, op->entry);
+        e->state = ENTRY_DOOMED;
+    }
     moves_cut(c, e, s);
     move_unplan(c, e, s);
     if (e->state == ENTRY_DOOMED) {
         entry_bury(c, op->entry, move_falls(op));
+    } else if (e->state == ENTRY_LEAVING) {
+        leaving_cut(c, op->entry);
     } else {
         c->uneven = true;
-        busy_settle(c, e);
+        busy_settle(c, op->entry);
     }
 }

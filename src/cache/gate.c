@@ -1,27 +1,43 @@
 #include "cache/state.h"
 
 struct busy *busy_of(struct cache *c, struct entry *e) {
-    if (e->busy == BUSY_NONE) e->busy = busy_take(&c->busies);
+    if (e->busy == BUSY_NONE) {
+        e->busy = busy_take(&c->busies);
+        if (e->state == ENTRY_RESIDENT) c->tier[e->seat].idle -= e->bytes;
+    }
     return &c->busies.at[e->busy];
 }
 
-void busy_settle(struct cache *c, struct entry *e) {
+void busy_settle(struct cache *c, uint32_t entry) {
+    struct entry *e = cache_entry(c, entry);
     if (e->busy == BUSY_NONE) return;
     struct busy *b = &c->busies.at[e->busy];
     if (b->pins || b->first) return;
     busy_give(&c->busies, e->busy);
     e->busy = BUSY_NONE;
+    if (e->state != ENTRY_RESIDENT) return;
+    c->tier[e->seat].idle += e->bytes;
+    if (e->parked) seat_enter(c, entry, e->seat);
 }
 
 void seat_enter(struct cache *c, uint32_t entry, int tier) {
-    const struct entry *e = cache_entry(c, entry);
+    struct entry *e = cache_entry(c, entry);
     struct cache_tier *t = &c->tier[tier];
+    e->parked = false;
     t->policy->insert(t->order, entry, e->access, e->first);
 }
 
 void seat_leave(struct cache *c, uint32_t entry, int tier) {
+    struct entry *e = cache_entry(c, entry);
     struct cache_tier *t = &c->tier[tier];
-    t->policy->remove(t->order, entry);
+    if (!e->parked) t->policy->remove(t->order, entry);
+    e->parked = false;
+}
+
+void seat_park(struct cache *c, uint32_t entry) {
+    struct entry *e = cache_entry(c, entry);
+    seat_leave(c, entry, e->seat);
+    e->parked = true;
 }
 
 void ready_push(struct cache *c, struct cache_op *op) {
@@ -119,12 +135,10 @@ void place_leave(struct cache *c, struct entry *e, bool counted) {
     b->bytes = e->bytes;
     struct busy left = *b;
     b->first = b->last = NULL;
-    e->busy = BUSY_NONE;
-    if (left.first) {
-        /* The moves to come go on with the entry; the readers stay with the place. */
-        struct busy *fresh = busy_of(c, e);
-        fresh->plan = left.plan;
-        fresh->first = left.first;
-        fresh->last = left.last;
-    }
+    /* The readers stay with the place; the moves to come, if any, go on with the entry. */
+    e->busy = busy_take(&c->busies);
+    struct busy *fresh = &c->busies.at[e->busy];
+    fresh->plan = left.plan;
+    fresh->first = left.first;
+    fresh->last = left.last;
 }

@@ -37,10 +37,6 @@ static uint32_t lru_first(const struct policy *p) {
     return order_first(&p->order);
 }
 
-static uint32_t lru_next(const struct policy *p, uint32_t entry) {
-    return order_next(&p->order, entry);
-}
-
 static bool lru_check(const struct policy *p, uint64_t *entries) {
     *entries = p->order.count;
     return order_check(&p->order);
@@ -55,6 +51,5 @@ const struct policy_ops policy_lru = {
     .remove = lru_remove,
     .touch = lru_touch,
     .first = lru_first,
-    .next = lru_next,
     .check = lru_check,
 };

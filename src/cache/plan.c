@@ -4,10 +4,12 @@
 
 /* A plan in the making is a list of steps: an entry falls from one tier to another, or out. Steps
  * change orders, seats and levels at once, so that each sees what the ones before it did, and are
- * taken back last first when the plan comes to nothing. Nothing else changes before the commit.
+ * taken back last first when the plan comes to nothing. Nothing else changes before the commit, but
+ * that busy entries in the way of the search are parked.
  *
- * An entry that fell in this plan and then falls out of the terminal tier leaves the cache from where
- * its bytes are: none of its moves is carried out. */
+ * An entry that only falls out of its tier is evicted at the commit. One that fell in this plan and
+ * then falls out of a lower tier is hidden at the commit, carries its falls out, and is evicted from
+ * the last tier that it reaches. */
 
 static bool tier_holds(const struct cache *c, int tier, uint64_t bytes) {
     return c->tier[tier].on && bytes <= c->tier[tier].usable;
@@ -43,11 +45,8 @@ static bool entry_barred(const struct cache *c, uint32_t entry) {
 
 static uint32_t victim_find(struct cache *c, int tier) {
     struct cache_tier *t = &c->tier[tier];
-    uint32_t i = t->skip == ENTRY_NONE ? t->policy->first(t->order) : t->policy->next(t->order, t->skip);
-    while (i != POLICY_END && entry_barred(c, i)) {
-        t->skip = i;
-        i = t->policy->next(t->order, i);
-    }
+    uint32_t i;
+    while ((i = t->policy->first(t->order)) != POLICY_END && entry_barred(c, i)) seat_park(c, i);
     return i;
 }
 
@@ -59,15 +58,29 @@ static void step_push(struct cache *c, struct plan_step step) {
     c->steps[c->step_count++] = step;
 }
 
+static void candidate_enter(struct cache *c, uint32_t entry, int tier) {
+    uint64_t bytes = cache_entry(c, entry)->bytes;
+    seat_enter(c, entry, tier);
+    c->tier[tier].level += bytes;
+    c->tier[tier].idle += bytes;
+}
+
+static void candidate_leave(struct cache *c, uint32_t entry, int tier) {
+    uint64_t bytes = cache_entry(c, entry)->bytes;
+    seat_leave(c, entry, tier);
+    c->tier[tier].level -= bytes;
+    c->tier[tier].idle -= bytes;
+}
+
+/* An entry that falls gets its side record here and stays a candidate: it counts as idle where it
+ * falls to, until the commit. */
 static void step_do(struct cache *c, uint32_t entry, int from, int to) {
     struct entry *e = cache_entry(c, entry);
-    seat_leave(c, entry, from);
-    c->tier[from].level -= e->bytes;
+    candidate_leave(c, entry, from);
     if (to >= 0) {
-        busy_of(c, e)->plan = c->plan + 1;
-        seat_enter(c, entry, to);
-        c->tier[to].level += e->bytes;
-        c->tier[to].skip = ENTRY_NONE;
+        if (e->busy == BUSY_NONE) e->busy = busy_take(&c->busies);
+        c->busies.at[e->busy].plan = c->plan + 1;
+        candidate_enter(c, entry, to);
         e->seat = (uint8_t)to;
     }
     step_push(c, (struct plan_step){entry, (int8_t)from, (int8_t)to});
@@ -76,28 +89,31 @@ static void step_do(struct cache *c, uint32_t entry, int from, int to) {
 static void step_undo(struct cache *c, struct plan_step step) {
     struct entry *e = cache_entry(c, step.entry);
     if (step.to >= 0) {
-        seat_leave(c, step.entry, step.to);
-        c->tier[step.to].level -= e->bytes;
+        candidate_leave(c, step.entry, step.to);
         e->seat = (uint8_t)step.from;
-        if (e->seat == e->tier) busy_settle(c, e);
+        if (e->seat == e->tier) {
+            busy_give(&c->busies, e->busy);
+            e->busy = BUSY_NONE;
+        }
     }
-    seat_enter(c, step.entry, step.from);
-    c->tier[step.from].level += e->bytes;
-}
-
-static void plan_begin(struct cache *c) {
-    c->step_count = 0;
-    for (int t = 0; t < KVF_TIERS; t++) c->tier[t].skip = ENTRY_NONE;
+    candidate_enter(c, step.entry, step.from);
 }
 
 static void plan_undo(struct cache *c) {
     while (c->step_count) step_undo(c, c->steps[--c->step_count]);
 }
 
+/* Even if all that is idle went, as much as is idle would be free: what is not stays in the way. */
+static bool room_possible(const struct cache *c, int tier, uint64_t bytes) {
+    const struct cache_tier *t = &c->tier[tier];
+    return t->level + bytes <= t->usable + t->idle;
+}
+
 /* Lets victims fall, or drops them with `falls` false, until `bytes` more have room in the tier.
  * Recursion is as deep as there are tiers, and touches none above: the victim stays where it is
  * while the tier below makes room for it. */
 static bool room_make(struct cache *c, int tier, uint64_t bytes, bool falls) {
+    if (!room_possible(c, tier, bytes)) return false;
     while (!tier_has_room(c, tier, bytes)) {
         uint32_t victim = victim_find(c, tier);
         if (victim == POLICY_END) return false;
@@ -109,12 +125,10 @@ static bool room_make(struct cache *c, int tier, uint64_t bytes, bool falls) {
     return true;
 }
 
-static void entry_evict(struct cache *c, uint32_t entry) {
-    struct entry *e = cache_entry(c, entry);
+void entry_evict(struct cache *c, uint32_t entry) {
+    const struct entry *e = cache_entry(c, entry);
     c->stats.evictions[e->tier]++;
     place_free(c, e->tier, e->place, e->bytes, false);
-    index_remove(&c->index, entry);
-    if (e->busy != BUSY_NONE) busy_give(&c->busies, e->busy);
     entry_give(&c->entries, entry);
 }
 
@@ -147,18 +161,34 @@ static struct cache_op *move_make(struct cache *c, uint32_t entry, int from, int
     return &s->op;
 }
 
-/* Evictions first: they free their bytes at once. An entry that has left is ENTRY_FREE by then, and
- * the falls before its eviction are passed over. */
+/* Falling out of the cache: nobody finds the entry from now on. It goes at once, unless it has falls
+ * to do before. */
+static void step_evict(struct cache *c, uint32_t entry) {
+    struct entry *e = cache_entry(c, entry);
+    index_remove(&c->index, entry);
+    if (e->busy == BUSY_NONE) {
+        entry_evict(c, entry);
+    } else {
+        e->state = ENTRY_LEAVING;
+    }
+}
+
+static void step_fall(struct cache *c, struct plan_step step, uint32_t worker) {
+    const struct entry *e = cache_entry(c, step.entry);
+    bool last = e->state == ENTRY_RESIDENT && step.to == e->seat;
+    if (last) c->tier[step.to].idle -= e->bytes;
+    op_commit(c, move_make(c, step.entry, step.from, step.to, worker));
+}
+
+/* Evictions first: those from where they stand free their bytes at once. */
 static void plan_commit(struct cache *c, uint32_t worker) {
     c->plan++;
     c->stats.decisions += 1 + c->step_count;
     for (uint32_t i = 0; i < c->step_count; i++) {
-        if (c->steps[i].to < 0) entry_evict(c, c->steps[i].entry);
+        if (c->steps[i].to < 0) step_evict(c, c->steps[i].entry);
     }
     for (uint32_t i = 0; i < c->step_count; i++) {
-        struct plan_step s = c->steps[i];
-        if (s.to < 0 || cache_entry(c, s.entry)->state == ENTRY_FREE) continue;
-        op_commit(c, move_make(c, s.entry, s.from, s.to, worker));
+        if (c->steps[i].to >= 0) step_fall(c, c->steps[i], worker);
     }
 }
 
@@ -174,7 +204,7 @@ bool plan_write(struct cache *c, struct cache_op *op) {
     bool falls = c->config.placement != KVF_PLACEMENT_SPILLOVER;
     int to = falls ? plan_target(c, op->bytes) : tier_with_room(c, KVF_TIERS, op->bytes);
     if (to < 0) to = tier_deepest(c, op->bytes);
-    plan_begin(c);
+    c->step_count = 0;
     if (!room_make(c, to, op->bytes, falls)) {
         plan_undo(c);
         return false;
@@ -193,11 +223,11 @@ void plan_promotion(struct cache *c, uint32_t entry, uint32_t worker) {
     if (best >= from) return;
     /* Spillover moves nothing out of the way, so only a tier with room will do. */
     int to = falls ? best : tier_with_room(c, from, e->bytes);
-    plan_begin(c);
+    c->step_count = 0;
     busy_of(c, e)->plan = 0; /* not a victim of its own plan */
     if (to < 0 || c->tier[best].wait.head || !room_make(c, to, e->bytes, falls)) {
         plan_undo(c);
-        busy_settle(c, e);
+        busy_settle(c, entry);
         c->stats.promotions_skipped++;
         return;
     }

@@ -25,9 +25,8 @@ struct policy_ops {
     void (*insert)(struct policy *p, uint32_t entry, uint64_t access, uint64_t first);
     void (*remove)(struct policy *p, uint32_t entry);
     void (*touch)(struct policy *p, uint32_t entry, uint64_t access);
-    /* Victims in order: the first, then the next after a given one (which is still in); POLICY_END. */
+    /* The victim; POLICY_END when there is none. The cache takes out of the order what may not fall. */
     uint32_t (*first)(const struct policy *p);
-    uint32_t (*next)(const struct policy *p, uint32_t entry);
     bool (*check)(const struct policy *p, uint64_t *entries); /* structure sound; counts */
 };
 #define POLICY_END UINT32_MAX

@@ -17,7 +17,8 @@
 enum entry_state {
     ENTRY_FREE,
     ENTRY_WRITING,  /* reserved by a write, in no order */
-    ENTRY_RESIDENT, /* in the order of its seat */
+    ENTRY_RESIDENT, /* in the order of its seat, unless it is parked */
+    ENTRY_LEAVING,  /* in no index and no order: evicted when its moves, all falls, are done */
     ENTRY_DOOMED    /* dropped, in no index and no order, while a move that has started goes on */
 };
 
@@ -33,6 +34,7 @@ struct entry {
     uint8_t state;       /* enum entry_state */
     uint8_t tier;        /* where its bytes are */
     uint8_t seat;        /* where they will be; whose order it stands in */
+    bool parked;         /* taken out of that order until it is busy no more */
 };
 _Static_assert(sizeof(struct entry) == 64, "an entry fills one cache line");
 

@@ -11,7 +11,17 @@
  * brings its entry to its source, and for the moves that free its bytes, which were planned before
  * their bytes were given away. When all earlier ones are done and the readers of places that they
  * left have gone, the physical bytes of its tier are at most the level that its plan saw, and it
- * fits. */
+ * fits.
+ *
+ * An entry that falls and then falls out of the cache in the same plan is hidden at the commit and
+ * leaves with the end of its last fall. No level counts it below its source, but its moves stand at
+ * the gates it passes before whatever was given its bytes there, and the last of them was planned
+ * before its eviction: when all earlier operations are done it has gone, and the argument holds.
+ *
+ * Victims in O(log n). A busy entry (read or moved by others) that the search meets at the cold end
+ * is parked: taken out of the order, and put back when it is busy no more. So the search passes each
+ * once in a busy spell, not once in a plan. What is idle is kept as a sum per tier: whether victims
+ * can make room in a tier at all is known before the first step. */
 #ifndef KVF_CACHE_STATE_H
 #define KVF_CACHE_STATE_H
 
@@ -27,12 +37,12 @@ struct cache_tier {
     uint64_t started;  /* reserved by operations that have their place */
     uint64_t physical; /* of all places handed out; counted by itself, to hold against the others */
     uint64_t level;
+    uint64_t idle;    /* of level: resident in this seat, and not busy or busy for the plan being made */
     uint64_t entries; /* as many as make up used */
     const struct policy_ops *policy;
     struct policy *order;
     struct op_list gate; /* planned into it, not started, in the order of planning */
     struct op_list wait; /* writes without a plan whose admission tier it is, oldest first */
-    uint32_t skip;       /* planning: entries up to this one are no victims; ENTRY_NONE */
 };
 
 /* to -1: out of the cache */
@@ -66,13 +76,15 @@ static inline bool move_falls(const struct cache_op *op) {
     return op->to > op->from;
 }
 
-/* The side record of an entry, made when it has none. */
+/* The side record of an entry, made when it has none: it is idle no more. */
 struct busy *busy_of(struct cache *c, struct entry *e);
-/* Gives it back when nobody needs it any more. */
-void busy_settle(struct cache *c, struct entry *e);
-/* Into and out of the order of a tier. */
+/* Gives it back when nobody needs it any more: a resident entry is idle again, and no longer parked. */
+void busy_settle(struct cache *c, uint32_t entry);
+/* Into and out of the order of a tier; an entry that leaves it may be parked. */
 void seat_enter(struct cache *c, uint32_t entry, int tier);
 void seat_leave(struct cache *c, uint32_t entry, int tier);
+/* Out of the order, but not out of the seat. */
+void seat_park(struct cache *c, uint32_t entry);
 
 /* --- gates and places --- */
 void ready_push(struct cache *c, struct cache_op *op);
@@ -86,7 +98,7 @@ void place_return(struct cache *c, struct cache_op *op);
 void place_settle(struct cache *c, struct cache_op *op);
 /* Frees a place that held an entry. counted: its bytes are in the level. */
 void place_free(struct cache *c, int tier, uint64_t place, uint64_t bytes, bool counted);
-/* An entry leaves its place: freed now, or by the last reader. */
+/* An entry leaves its place: freed now, or by the last reader. Settle its side record afterwards. */
 void place_leave(struct cache *c, struct entry *e, bool counted);
 
 /* --- plans --- */
@@ -96,6 +108,8 @@ int plan_target(const struct cache *c, uint64_t bytes);
 bool plan_write(struct cache *c, struct cache_op *op);
 /* Moves an entry that nobody uses as far up as it can be; counts when there is no room. */
 void plan_promotion(struct cache *c, uint32_t entry, uint32_t worker);
+/* The end of an entry that is in no index and no order, from where it is; its level is taken off. */
+void entry_evict(struct cache *c, uint32_t entry);
 
 /* --- waiting --- */
 void wait_enter(struct cache *c, struct cache_op *op);

@@ -57,9 +57,11 @@ static int session_outputs(const struct session *s, struct err *e) {
         if (!files[i]) continue;
         for (int k = 0; k < i; k++)
             if (files[k] && strcmp(files[i], files[k]) == 0)
-                return err_set(e, KVF_ERR_USAGE, "two outputs are to go to %s; name a file for each", files[i]);
+                return err_set(e, KVF_ERR_USAGE, "two outputs are to go to %s; name a file for each",
+                               files[i]);
         if (o->scenario && strcmp(files[i], o->scenario) == 0)
-            return err_set(e, KVF_ERR_USAGE, "the scenario %s would be overwritten; name another file", files[i]);
+            return err_set(e, KVF_ERR_USAGE, "the scenario %s would be overwritten; name another file",
+                           files[i]);
         rc = output_file_check(files[i], e);
     }
     return rc;

@@ -35,6 +35,10 @@
 
 struct tracelog;
 
+struct wait_list { /* by deadline */
+    struct cache_op *first, *last;
+};
+
 struct worker {
     struct executor x; /* first: the pipeline's view of a worker */
     struct engine *engine;
@@ -45,7 +49,7 @@ struct worker {
     _Atomic(struct flight *) flights_in; /* mailbox: requests that got a slot */
     _Atomic(struct cache_op *) ops_in;   /* mailbox: operations that became ready elsewhere */
     struct cache_op *run, **run_tail;    /* ready operations to begin */
-    struct cache_op *waits, *waits_last; /* operations that wait, by deadline */
+    struct wait_list waits[2];           /* operations that wait: begun with this wait, going on */
     struct heap timers;                  /* flights that generate, by time */
     struct mover *mover;
     int open_rc; /* what became of its opening, once workers_open was posted */

@@ -74,6 +74,7 @@ static void op_ended(struct executor *x, struct flight *f) {
     if (--f->outstanding == 0) f->storage_ns += x->ops->now(x) - f->storage_since_ns;
 }
 
+/* Every wait is bounded alike; a lookup that has to wait again does so until the end of its first. */
 static void op_waits(struct pipeline *p, struct executor *x, struct flight *f, struct cache_op *op) {
     op->deadline_ns = x->ops->now(x) + p->scenario->engine.room_wait_ns;
     if (op->kind == CACHE_OP_WAIT) {

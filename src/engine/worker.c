@@ -99,27 +99,26 @@ static void worker_leave(struct executor *x) {
     }
 }
 
+/* A wait begun now ends last of all; one that goes on ends when the first would have, so these have a
+ * list of their own and find their place from its end. */
 static void worker_waits(struct executor *x, struct cache_op *op) {
     struct worker *w = worker_of(x);
-    struct cache_op *before = w->waits_last;
-    /* a wait that goes on has its first deadline: it stands a little further in front */
-    while (before && before->deadline_ns > op->deadline_ns) before = before->wait_prev;
+    bool goes_on = w->waits[0].last && w->waits[0].last->deadline_ns > op->deadline_ns;
+    struct wait_list *l = &w->waits[goes_on];
+    struct cache_op *before = l->last;
+    while (goes_on && before && before->deadline_ns > op->deadline_ns) before = before->wait_prev;
+    op->user = l;
     op->wait_prev = before;
-    op->wait_next = before ? before->wait_next : w->waits;
-    *(before ? &before->wait_next : &w->waits) = op;
-    *(op->wait_next ? &op->wait_next->wait_prev : &w->waits_last) = op;
+    op->wait_next = before ? before->wait_next : l->first;
+    *(before ? &before->wait_next : &l->first) = op;
+    *(op->wait_next ? &op->wait_next->wait_prev : &l->last) = op;
 }
 
-static void wait_over(struct worker *w, struct cache_op *op) {
+static void wait_over(struct cache_op *op) {
     if (op->deadline_ns == 0 || op->deadline_ns == KVF_NEVER) return;
-    if (op->wait_prev)
-        op->wait_prev->wait_next = op->wait_next;
-    else
-        w->waits = op->wait_next;
-    if (op->wait_next)
-        op->wait_next->wait_prev = op->wait_prev;
-    else
-        w->waits_last = op->wait_prev;
+    struct wait_list *l = op->user;
+    *(op->wait_prev ? &op->wait_prev->wait_next : &l->first) = op->wait_next;
+    *(op->wait_next ? &op->wait_next->wait_prev : &l->last) = op->wait_prev;
     op->deadline_ns = KVF_NEVER; /* no longer listed, but it did wait */
 }
 
@@ -166,7 +165,7 @@ static bool run_ready(struct worker *w) {
         struct cache_op *op = w->run;
         w->run = op->next;
         if (!w->run) w->run_tail = &w->run;
-        wait_over(w, op);
+        wait_over(op);
         if (op->kind == CACHE_OP_WAIT || op->failed_wait || w->x.stopping) {
             bool ended = op->kind == CACHE_OP_WAIT && !op->failed_wait;
             if (op->kind != CACHE_OP_WAIT) tracelog_op(w->engine->log, w->x.worker, op, NULL);
@@ -188,14 +187,26 @@ static bool run_timers(struct worker *w, uint64_t now) {
     return any;
 }
 
-/* Waits whose time is up; the list is by deadline. */
+/* When the wait that ends first ends. */
+static uint64_t waits_end_ns(const struct worker *w) {
+    uint64_t end = KVF_NEVER;
+    for (int i = 0; i < 2; i++)
+        if (w->waits[i].first && w->waits[i].first->deadline_ns < end) end = w->waits[i].first->deadline_ns;
+    return end;
+}
+
+/* Waits whose time is up, or all of them when the run ends. */
 static bool run_deadlines(struct worker *w, uint64_t now) {
-    if (!w->waits || (w->waits->deadline_ns > now && !w->x.stopping)) return false;
+    uint64_t end = waits_end_ns(w);
+    if (end == KVF_NEVER || (end > now && !w->x.stopping)) return false;
     worker_enter(&w->x);
-    for (struct cache_op *op = w->waits, *next; op && (op->deadline_ns <= now || w->x.stopping); op = next) {
-        next = op->wait_next;
-        wait_over(w, op);
-        cache_cancel(w->engine->cache, op); /* without effect on one that has its room by now */
+    for (int i = 0; i < 2; i++) {
+        struct cache_op *op = w->waits[i].first, *next;
+        for (; op && (op->deadline_ns <= now || w->x.stopping); op = next) {
+            next = op->wait_next;
+            wait_over(op);
+            cache_cancel(w->engine->cache, op); /* without effect on one that has its room by now */
+        }
     }
     worker_leave(&w->x);
     return true;
@@ -204,8 +215,8 @@ static bool run_deadlines(struct worker *w, uint64_t now) {
 static uint64_t next_event_ns(const struct worker *w) {
     uint64_t next = mover_next_ns(w->mover), timer = heap_min_key(&w->timers);
     if (timer < next) next = timer;
-    if (w->waits && w->waits->deadline_ns < next) next = w->waits->deadline_ns;
-    return next;
+    uint64_t waits = waits_end_ns(w);
+    return waits < next ? waits : next;
 }
 
 static void worker_sleep(struct worker *w, bool paused) {
@@ -255,7 +266,7 @@ static bool worker_turn(struct worker *w, bool paused) {
 
 static bool worker_finished(const struct worker *w) {
     return w->x.stopping && atomic_load(&w->engine->drained) && mover_idle(w->mover) && !w->run &&
-           !w->waits && !atomic_load(&w->ops_in);
+           waits_end_ns(w) == KVF_NEVER && !atomic_load(&w->ops_in);
 }
 
 /* Keeps the worker on the CPUs that the scenario names ("0-3,8"; the loader has checked the form). */

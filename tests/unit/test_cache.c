@@ -96,29 +96,90 @@ static void same_entry_falls_twice(void **state) {
     fixture_close(&f);
 }
 
-/* The same without nvme: V would fall and then leave; it leaves from where it is, nothing is copied. */
-static void fall_and_leave_collapses(void **state) {
+/* The same without nvme: V falls to cpu and out of it. It does so byte for byte, but nobody finds it. */
+static void fall_and_leave_in_one_plan(void **state) {
     (void)state;
     struct fixture f;
-    struct cache_op *w;
+    struct cache_op *w, *again;
     fixture_waterfall(&f, 100, 100, 0);
     put(&f, 'P', 60);
     put(&f, 'V', 40);
     put(&f, 'X', 60);
     expect_content(&f, "VX", "P", "");
     get(&f, 'P');
-    uint64_t out = fixture_stats(&f).bytes_out[GPU];
+    struct cache_stats before = fixture_stats(&f);
     assert_int_equal(write_start(&f, 'W', 100, &w), CACHE_PLANNED);
-    assert_int_equal(where(&f, 'V'), -1);
+    /* P leaves at once, so both V and X have room below; what X was given is still V's in the plan. */
+    assert_int_equal(cache_peek(f.c, key_of('V')), CACHE_ABSENT);
+    assert_null(read_start(&f, 'V'));
     assert_int_equal(where(&f, 'P'), -1);
+    assert_int_equal(fixture_stats(&f).evictions[CPU], before.evictions[CPU] + 1);
+    struct cache_op *v = expect_move(&f, 'V', GPU, CPU), *x = expect_move(&f, 'X', GPU, CPU);
+    assert_int_equal(v->seq + 1, x->seq);
+    assert_int_equal(fixture_stats(&f).used_bytes[GPU], 100);
+    /* The new V is another entry; it waits, as all of gpu is promised to W. */
+    assert_int_equal(write_start(&f, 'V', 40, &again), CACHE_NO_ROOM_NOW);
+    assert_true(again->generation > v->generation);
+    done(&f, v);
     struct cache_stats s = fixture_stats(&f);
-    assert_int_equal(s.evictions[GPU], 1);
-    assert_int_equal(s.evictions[CPU], 1);
-    assert_int_equal(s.bytes_out[GPU], out + 40);
-    done(&f, expect_move(&f, 'X', GPU, CPU));
-    done(&f, expect_write(&f, 'W', GPU));
+    assert_int_equal(s.demotions[GPU], before.demotions[GPU] + 1);
+    assert_int_equal(s.evictions[GPU], 0);
+    assert_int_equal(s.evictions[CPU], before.evictions[CPU] + 2);
+    assert_int_equal(s.bytes_in[CPU], before.bytes_in[CPU] + 40);
+    assert_int_equal(s.bytes_out[CPU], before.bytes_out[CPU] + 60 + 40);
+    assert_int_equal(s.bytes_out[GPU], before.bytes_out[GPU] + 40);
+    assert_int_equal(s.used_bytes[CPU], 0);
+    assert_int_equal(cache_peek(f.c, key_of('V')), CACHE_WRITING);
+    done(&f, x);
+    assert_ptr_equal(expect_write(&f, 'W', GPU), w);
     expect_nothing(&f);
-    expect_content(&f, "W", "X", "");
+    done(&f, w);
+    settle(&f);
+    expect_content(&f, "V", "W", "");
+    fixture_close(&f);
+}
+
+/* Three full tiers; A and B were read since, so C is the coldest that is not in gpu, then D. For F,
+ * which takes all of gpu: D falls and C before it, E falls and D again before it, and now nvme has to
+ * let C go, which came to it in this plan. */
+static void victim_leaves_from_where_it_fell_to(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *w;
+    fixture_waterfall(&f, 8192, 8192, 8192);
+    for (char k = 'A'; k <= 'E'; k++) put(&f, k, 4096);
+    expect_content(&f, "DE", "BC", "A");
+    get(&f, 'A');
+    get(&f, 'B');
+    struct cache_stats before = fixture_stats(&f);
+    assert_int_equal(write_start(&f, 'F', 8192, &w), CACHE_PLANNED);
+    assert_int_equal(where(&f, 'C'), -1);
+    struct cache_op *c = expect_move(&f, 'C', CPU, NVME);
+    uint64_t seq = c->seq;
+    expect_nothing(&f);
+    assert_int_equal(fixture_stats(&f).used_bytes[CPU], 8192);
+    done(&f, c);
+    assert_int_equal(fixture_stats(&f).evictions[NVME], 1);
+    assert_int_equal(fixture_stats(&f).used_bytes[NVME], 4096);
+    assert_int_equal(fixture_stats(&f).bytes_in[NVME], before.bytes_in[NVME] + 4096);
+    struct cache_op *d1 = expect_move(&f, 'D', GPU, CPU);
+    assert_int_equal(d1->seq, seq + 1);
+    expect_nothing(&f);
+    done(&f, d1);
+    struct cache_op *d2 = expect_move(&f, 'D', CPU, NVME);
+    assert_int_equal(d2->seq, seq + 2);
+    expect_nothing(&f);
+    done(&f, d2);
+    struct cache_op *e = expect_move(&f, 'E', GPU, CPU);
+    assert_int_equal(e->seq, seq + 3);
+    done(&f, e);
+    done(&f, expect_write(&f, 'F', GPU));
+    expect_content(&f, "F", "BE", "AD");
+    struct cache_stats s = fixture_stats(&f);
+    assert_int_equal(s.evictions[GPU] + s.evictions[CPU], 0);
+    assert_int_equal(s.evictions[NVME], 1);
+    assert_int_equal(s.demotions[CPU], before.demotions[CPU] + 2);
+    assert_int_equal(s.demotions[GPU], before.demotions[GPU] + 2);
     fixture_close(&f);
 }
 
@@ -225,6 +286,75 @@ static void fallen_entry_is_found_before_a_pinned_one(void **state) {
     settle(&f);
     expect_content(&f, "W", "PX", "QV");
     done(&f, pin);
+    fixture_close(&f);
+}
+
+/* A, B and C are passed over while they are read. Each comes back with its own recency: B as it was,
+ * A as read last, C as touched meanwhile. */
+static void passed_over_keeps_its_recency(void **state) {
+    (void)state;
+    for (int fifo = 0; fifo < 2; fifo++) {
+        struct fixture f;
+        struct cache_op *pin[3];
+        fixture_open(&f, 500, 0, 0, KVF_PLACEMENT_WATERFALL, fifo ? KVF_EVICTION_FIFO : KVF_EVICTION_LRU,
+                     KVF_PROMOTION_NEVER);
+        for (char k = 'A'; k <= 'C'; k++) put(&f, k, 100);
+        for (int i = 0; i < 3; i++) {
+            read_start(&f, "BAC"[i]);
+            pin[i] = cache_next_ready(f.c);
+        }
+        put(&f, 'D', 100);
+        put(&f, 'E', 100);
+        get(&f, 'D');
+        put(&f, 'F', 100); /* of D and E; passes A, B and C if they are the coldest */
+        expect_content(&f, fifo ? "ABCEF" : "ABCDF", "", "");
+        fixture_check(&f);
+        cache_touch(f.c, key_of('C'), 0);
+        for (int i = 0; i < 3; i++) done(&f, pin[i]);
+        fixture_check(&f);
+        put(&f, 'G', 100);
+        expect_content(&f, fifo ? "BCEFG" : "ACDFG", "", "");
+        put(&f, 'H', 100);
+        expect_content(&f, fifo ? "CEFGH" : "CDFGH", "", "");
+        put(&f, 'I', 200);
+        expect_content(&f, fifo ? "FGHI" : "CGHI", "", "");
+        fixture_close(&f);
+    }
+}
+
+/* A crowd of readers at the cold end, and as many writes that find the one victim behind them all,
+ * then as many that wait in vain: neither walks over the crowd each time. */
+static void busy_crowd_is_passed_once(void **state) {
+    (void)state;
+    enum { CROWD = 20000 };
+    struct fixture f;
+    struct cache_op *op, *first = NULL, *last = NULL;
+    fixture_waterfall(&f, CROWD + 1, 0, 0);
+    for (uint64_t i = 0; i < CROWD; i++) {
+        struct cache_key key = cache_key_make(CACHE_KEY_BLOCK, 1, i);
+        cache_write(f.c, key, 1, KVF_CAUSE_PREFILL, 0, 0, NULL, &op);
+        settle(&f);
+        cache_read(f.c, key, KVF_CAUSE_CONVERSATION, 0, 0, NULL);
+        op = cache_next_ready(f.c);
+        op->user = last;
+        last = op;
+    }
+    for (uint64_t i = 0; i < CROWD; i++) {
+        cache_write(f.c, cache_key_make(CACHE_KEY_BLOCK, 2, i), 1, KVF_CAUSE_PREFILL, 0, 0, NULL, &op);
+        settle(&f);
+    }
+    assert_int_equal(fixture_stats(&f).evictions[GPU], CROWD - 1);
+    fixture_check(&f);
+    assert_int_equal(write_start(&f, 'W', CROWD + 1, &first), CACHE_NO_ROOM_NOW);
+    while (last) {
+        op = last;
+        last = op->user;
+        assert_int_equal(first->state, CACHE_OP_WAITING);
+        done(&f, op);
+    }
+    settle(&f);
+    assert_int_equal(fixture_stats(&f).evictions[GPU], 2 * CROWD);
+    expect_content(&f, "W", "", "");
     fixture_close(&f);
 }
 
@@ -453,12 +583,15 @@ int main(void) {
         cmocka_unit_test(write_then_resident),
         cmocka_unit_test(waterfall_chain),
         cmocka_unit_test(same_entry_falls_twice),
-        cmocka_unit_test(fall_and_leave_collapses),
+        cmocka_unit_test(fall_and_leave_in_one_plan),
+        cmocka_unit_test(victim_leaves_from_where_it_fell_to),
         cmocka_unit_test(too_large_for_the_next_tier),
         cmocka_unit_test(spillover_moves_nothing),
         cmocka_unit_test(pinned_is_no_victim),
         cmocka_unit_test(failed_plan_changes_nothing),
         cmocka_unit_test(fallen_entry_is_found_before_a_pinned_one),
+        cmocka_unit_test(passed_over_keeps_its_recency),
+        cmocka_unit_test(busy_crowd_is_passed_once),
         cmocka_unit_test(waiters_keep_their_order),
         cmocka_unit_test(newcomers_do_not_overtake),
         cmocka_unit_test(moving_entry_is_read_at_its_old_place),

@@ -256,6 +256,81 @@ static void failed_move_with_another_behind(void **state) {
     fixture_close(&f);
 }
 
+/* For W, all of gpu, D falls to cpu, on to nvme and out, B making room in cpu before it, A in nvme;
+ * E follows it to nvme and F to cpu. Returns the first fall of D. */
+static struct cache_op *leaving_start(struct fixture *f, struct cache_op **w) {
+    fixture_waterfall(f, 12, 8, 8);
+    for (char k = 'A'; k <= 'F'; k++) put(f, k, 4);
+    expect_content(f, "DEF", "BC", "A");
+    for (char k = 'A'; k <= 'C'; k++) get(f, k);
+    assert_int_equal(write_start(f, 'W', 12, w), CACHE_PLANNED);
+    expect_content(f, "EF", "BC", "");
+    done(f, expect_move(f, 'B', CPU, NVME));
+    return expect_move(f, 'D', GPU, CPU);
+}
+
+/* Each fall of D fails in turn: D is lost where it is, by an error and not by eviction. */
+static void failed_move_of_a_leaving_entry(void **state) {
+    (void)state;
+    for (int which = 0; which < 3; which++) {
+        struct fixture f;
+        struct cache_op *w, *d = leaving_start(&f, &w);
+        if (which == 0) {
+            end_failed(&f, d);
+            d = expect_move(&f, 'D', CPU, NVME);
+            assert_true(d->failed_wait);
+            abandon(&f, d);
+        } else {
+            done(&f, d);
+            d = expect_move(&f, 'D', CPU, NVME);
+            assert_int_equal(fixture_stats(&f).used_bytes[CPU], 8);
+            cache_finish(f.c, d, which == 1 ? CACHE_FAILED : CACHE_DONE, false);
+        }
+        fixture_check(&f);
+        assert_int_equal(fixture_stats(&f).used_bytes[GPU], 8);
+        assert_int_equal(f.held[NVME], 4);
+        settle(&f);
+        expect_content(&f, "W", "CF", "BE");
+        struct cache_stats s = fixture_stats(&f);
+        assert_int_equal(s.move_errors, which < 2);
+        assert_int_equal(s.evictions[GPU] + s.evictions[CPU], 0);
+        assert_int_equal(s.evictions[NVME], which < 2 ? 1 : 2); /* A; and D if all went well */
+        fixture_close(&f);
+    }
+}
+
+/* The run ends while D falls: it leaves from the last tier that it reached, in whatever order the
+ * executor reports, and all else is where it was. */
+static void stop_of_a_leaving_entry(void **state) {
+    (void)state;
+    for (int which = 0; which < 4; which++) {
+        struct fixture f;
+        struct cache_op *w, *d1 = leaving_start(&f, &w), *d2;
+        bool arrives = which & 1, first = which & 2;
+        cache_stop(f.c);
+        while ((d2 = cache_next_ready(f.c)) && letter_of(d2) != 'D') abandon(&f, d2);
+        assert_true(d2->failed_wait);
+        if (!first) abandon(&f, d2);
+        fixture_check(&f);
+        assert_int_equal(fixture_stats(&f).used_bytes[GPU], 12);
+        cache_finish(f.c, d1, arrives ? CACHE_DONE : CACHE_ABANDONED, false);
+        fixture_check(&f);
+        if (first && arrives) assert_int_equal(fixture_stats(&f).used_bytes[CPU], 8);
+        if (first) abandon(&f, d2);
+        settle(&f);
+        expect_content(&f, "EF", "C", "B");
+        struct cache_stats s = fixture_stats(&f);
+        assert_int_equal(s.evictions[GPU], !arrives);
+        assert_int_equal(s.evictions[CPU], arrives);
+        assert_int_equal(s.evictions[NVME], 1);
+        assert_int_equal(s.demotions[GPU], 3 + arrives);
+        assert_int_equal(s.used_bytes[GPU], 8);
+        assert_int_equal(f.held[CPU], 4);
+        assert_int_equal(s.move_errors, 0);
+        fixture_close(&f);
+    }
+}
+
 /* A corrupt entry is gone at once, its place when the other reader has left. */
 static void corrupt_read_drops_the_entry(void **state) {
     (void)state;
@@ -405,6 +480,8 @@ int main(void) {
         cmocka_unit_test(waiter_gives_up),
         cmocka_unit_test(failed_move_drops_the_entry),
         cmocka_unit_test(failed_move_with_another_behind),
+        cmocka_unit_test(failed_move_of_a_leaving_entry),
+        cmocka_unit_test(stop_of_a_leaving_entry),
         cmocka_unit_test(corrupt_read_drops_the_entry),
         cmocka_unit_test(corrupt_read_of_an_older_generation),
         cmocka_unit_test(corrupt_read_of_a_moving_entry),
