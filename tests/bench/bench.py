@@ -67,7 +67,7 @@ def main():
     options = options_parse()
     missing = needs(options)
     if missing:
-        say("bench: " + missing)
+        print("bench: " + missing, file=sys.stderr)
         return 1
     signal.signal(signal.SIGTERM, stopped)
     signal.signal(signal.SIGHUP, stopped)
@@ -88,7 +88,7 @@ def main():
     except Trouble as e:
         if bench and bench.rows:
             bench.table()
-        say("bench: %s" % e)
+        print("bench: %s" % e, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT

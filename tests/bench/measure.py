@@ -32,8 +32,11 @@ class Unfit(Exception):
     """A figure cannot be taken on this machine; the text says why."""
 
 
+BEGUN = time.monotonic()
+
+
 def say(text):
-    print(text, file=sys.stderr, flush=True)
+    print("%4.0f s  %s" % (time.monotonic() - BEGUN, text), file=sys.stderr, flush=True)
 
 
 def size(n):
