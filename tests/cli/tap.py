@@ -25,7 +25,7 @@ import tempfile
 import time
 import traceback
 
-SOURCE = pathlib.Path(os.environ.get("KVFALL_SOURCE") or pathlib.Path(__file__).resolve().parents[2])
+SOURCE = pathlib.Path(os.environ.get("KVFALL_SOURCE") or pathlib.Path(__file__).parents[2]).resolve()
 BUILD = pathlib.Path(os.environ.get("KVFALL_BUILD") or SOURCE)
 KVFALL = pathlib.Path(os.environ.get("KVFALL") or BUILD / "kvfall")
 
