@@ -102,6 +102,7 @@ static void session_describe(struct session *s, char *yaml) {
     r->effective_json = mem_strdup(buf_text(&json));
     buf_free(&json);
     r->environment = environment_json(sc);
+    engine_describe(sc, r);
 }
 
 static int session_store(struct session *s, struct err *e) {

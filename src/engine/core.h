@@ -4,8 +4,8 @@
  * (arrivals), the workers (everything a request needs), the log thread (traces), and outside the
  * engine the database's writer.
  * Locks, in order; a thread that holds one takes only later ones:
- *   queue_lock   queue, slots, sessions, workload, free flights. Held for an arrival, a completion or a
- *                sum of the counters (under 1 ms an interval).
+ *   queue_lock   queue, slots, who is in service, sessions, workload, free flights. Held for an
+ *                arrival, a completion or a sum of the counters (under 1 ms an interval).
  *   cache_lock   the cache and the tiers' places. Held for one decision.
  *   error_lock   the first error and the list of events.
  * Everything else is one thread's own, or atomic. */
@@ -85,6 +85,8 @@ struct engine {
     struct class_counts klass[KVF_CLASSES_MAX];
     uint64_t arrived, dropped;
     struct histogram *lateness; /* arrivals behind schedule, ns; generator writes */
+    /* in service, by when they got their slot; those of the preparation are not here */
+    struct flight *service_first, *service_last;
     struct flight *spare;
     struct flight **slabs;
     size_t slab_count;
@@ -127,6 +129,9 @@ bool dispatch_prepare(struct engine *e, double *share);
 void dispatch_set_users(struct engine *e, uint64_t users);
 void dispatch_done(struct engine *e, struct worker *w, struct flight *f);
 void dispatch_wake(struct engine *e); /* the generator, after a pause or a stop */
+
+/* Fills the requests of a snapshot. The caller holds queue_lock, and now_ns was read under it. */
+void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot *snap);
 
 /* Workers: event loops over flights and operations. */
 int worker_start(struct engine *e, struct worker *w, uint32_t index, struct err *err);

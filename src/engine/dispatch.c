@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -50,14 +51,30 @@ static struct worker *least_loaded(struct engine *e) {
     return best;
 }
 
+static void service_enter(struct engine *e, struct flight *f) {
+    f->service_prev = e->service_last;
+    f->service_next = NULL;
+    *(e->service_last ? &e->service_last->service_next : &e->service_first) = f;
+    e->service_last = f;
+}
+
+static void service_leave(struct engine *e, struct flight *f) {
+    *(f->service_prev ? &f->service_prev->service_next : &e->service_first) = f->service_next;
+    *(f->service_next ? &f->service_next->service_prev : &e->service_last) = f->service_prev;
+}
+
+/* From the moment it is posted a flight is its worker's: everything that others read of it while it is
+ * served is written before. */
 static void slots_fill(struct engine *e) {
     while (e->in_service < e->slots && e->queue.count > 0 && !atomic_load(&e->stopping)) {
         struct flight *f = queue_pop(&e->queue);
         struct worker *w = least_loaded(e);
         e->in_service++;
+        f->slot_ns = engine_now(e);
         if (!f->internal) {
             e->klass[f->req.klass].queued--;
             e->klass[f->req.klass].in_service++;
+            service_enter(e, f);
         }
         w->in_service++;
         f->worker = w->x.worker;
@@ -260,6 +277,7 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
         if (e->stored_out == 0) engine_wake_control(e);
     } else {
         e->klass[f->req.klass].in_service--;
+        service_leave(e, f);
         if (closed_loop(e)) {
             uint64_t at = engine_now(e) + workload_think_ns(e->workload, f->req.user);
             user_goes_on(e, f->req.user, at);
@@ -272,6 +290,41 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
     slots_fill(e);
     workload_done_check(e);
     pthread_mutex_unlock(&e->queue_lock);
+}
+
+/* ---- who is in service ---- */
+
+#define X(id, name) name,
+static const char *const stage_names[] = {FLIGHT_STAGE_LIST(X)};
+#undef X
+
+static double since_ms(uint64_t now_ns, uint64_t then_ns) {
+    return now_ns > then_ns ? (double)(now_ns - then_ns) / (double)KVF_NS_PER_MS : 0;
+}
+
+/* One that has ended is left out, as it is counted as done by then; one that its worker has still in the
+ * mail is about to look its context up. Once the run ends nobody is served any more. */
+void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot *snap) {
+    snap->requests_known = true;
+    if (atomic_load(&e->stopping)) return;
+    for (const struct flight *f = e->service_first; f && snap->requests < SNAPSHOT_REQUESTS;
+         f = f->service_next) {
+        struct snapshot_request *r = &snap->request[snap->requests];
+        int tier;
+        enum flight_stage stage = flight_shown(f, &tier);
+        if (stage == FLIGHT_ENDED) continue;
+        if (stage == FLIGHT_QUEUED) stage = FLIGHT_LOOKUP;
+        *r = (struct snapshot_request){.user = f->req.user,
+                                       .turn = f->req.turn,
+                                       .context_tokens = flight_context_tokens(f),
+                                       .generate_tokens = f->req.generate_tokens,
+                                       .age_ms = since_ms(now_ns, f->req.arrival_ns),
+                                       .service_ms = since_ms(now_ns, f->slot_ns),
+                                       .klass = f->req.klass,
+                                       .tier = tier};
+        snprintf(r->step, sizeof r->step, "%s", stage_names[stage]);
+        snap->requests++;
+    }
 }
 
 /* ---- control ---- */
@@ -287,7 +340,6 @@ void dispatch_begin_arrivals(struct engine *e) {
     e->begin_ns = engine_now(e);
     e->arrivals_on = true;
     if (!workload_open_loop(e->workload)) {
-        if (e->session.active == 0) e->session.active = workload_users(e->workload);
         session_grow(&e->session, e->session.active);
         users_begin(e, 0, e->session.active, e->begin_ns);
     }
@@ -326,6 +378,7 @@ void dispatch_init(struct engine *e) {
 }
 
 int dispatch_start(struct engine *e, struct err *err) {
+    if (!workload_open_loop(e->workload)) e->session.active = workload_users(e->workload);
     e->generator_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (e->generator_fd < 0) return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for arrivals");
     int rc = pthread_create(&e->generator, NULL, generator_main, e);

@@ -64,6 +64,7 @@ static void events_flush(struct engine *e) {
     pthread_mutex_unlock(&e->error_lock);
     for (size_t i = 0; i < count; i++) {
         run_record_event(e->setup->run, &events[i]);
+        if (e->setup->on_event) e->setup->on_event(e->setup->ctx, &events[i]);
         if (!e->setup->fifo) continue;
         struct record *r = record_new(RECORD_EVENT);
         r->event = events[i];
@@ -86,7 +87,8 @@ static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
 
 /* ---- opening ---- */
 
-enum { COMMANDS_KEPT = 16 };
+enum { COMMANDS_KEPT = 16, USERS_MAX = 1000000 };
+#define TOKEN_NS_MAX (1000000 * KVF_NS_PER_MS)
 
 /* Progress of a tier's opening; a stop ends it, other commands are for later. */
 static bool tier_progress(void *ctx, enum kvf_tier tier, double share) {
@@ -190,24 +192,6 @@ static int workers_start(struct engine *e, struct err *err) {
     return rc;
 }
 
-static void run_describe(struct engine *e) {
-    struct run_record *run = e->setup->run;
-    run->classes = e->s->qos.classes;
-    snprintf(run->qos_latency, sizeof run->qos_latency, "%s",
-             e->s->qos.latency == KVF_QOS_LATENCY_TTFT ? "ttft" : "e2e");
-    for (uint32_t k = 0; k < run->classes; k++) {
-        const struct scenario_class *c = &e->s->qos.klass[k];
-        struct run_class *to = &run->klass[k];
-        snprintf(to->name, sizeof to->name, "%.31s", c->name);
-        to->share = c->share;
-        to->p95_ns = c->p95_ns == KVF_UNSET ? 0 : c->p95_ns;
-        to->p99_ns = c->p99_ns == KVF_UNSET ? 0 : c->p99_ns;
-        to->p999_ns = c->p999_ns == KVF_UNSET ? 0 : c->p999_ns;
-        to->p9999_ns = c->p9999_ns == KVF_UNSET ? 0 : c->p9999_ns;
-    }
-    snprintf(run->trace_path, sizeof run->trace_path, "%s", e->s->workload.path);
-}
-
 /* In the order in which things can be refused: what creates nothing first. */
 static int engine_open(struct engine *e, const struct engine_setup *setup, struct err *err) {
     e->setup = setup;
@@ -219,7 +203,6 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     dispatch_init(e);
     e->control_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (e->control_fd < 0) return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for the engine");
-    run_describe(e);
     int rc = workload_open(&e->workload, e->s, err);
     if (rc == 0 && !(e->payload = payload_open(e->s->seed, e->s->engine.noise_bytes, err)))
         rc = -(int)err->code;
@@ -335,6 +318,26 @@ static void pause_or_resume(struct engine *e, bool pause, const char *who) {
     dispatch_wake(e);
 }
 
+/* As many as a scenario may ask for; none at all would be no run. */
+static void users_change(struct engine *e, const struct command *cmd) {
+    uint64_t users = cmd->value < USERS_MAX ? cmd->value : USERS_MAX;
+    if (workload_open_loop(e->workload)) {
+        engine_event(e, "warning", "users cannot be changed: this workload's arrivals come from its trace");
+    } else if (users == 0) {
+        engine_event(e, "warning", "users cannot be 0: the fewest is 1; pause the run to have nobody ask");
+    } else {
+        engine_event(e, "info", "users %llu by %s%s", (unsigned long long)users, cmd->text,
+                     users < cmd->value ? ", who asked for more than there may be" : "");
+        dispatch_set_users(e, users);
+    }
+}
+
+static void generation_change(struct engine *e, const struct command *cmd) {
+    uint64_t ns = cmd->value < TOKEN_NS_MAX ? cmd->value : TOKEN_NS_MAX;
+    engine_event(e, "info", "generation %.3g ms per token by %s", (double)ns / 1e6, cmd->text);
+    atomic_store(&e->pipeline.ns_per_token, ns);
+}
+
 static void command_obey(struct control *c, const struct command *cmd) {
     struct engine *e = c->e;
     switch (cmd->kind) {
@@ -345,17 +348,10 @@ static void command_obey(struct control *c, const struct command *cmd) {
         pause_or_resume(e, false, cmd->text);
         break;
     case COMMAND_USERS:
-        if (workload_open_loop(e->workload)) {
-            engine_event(e, "warning",
-                         "users cannot be changed: this workload's arrivals come from its trace");
-            break;
-        }
-        engine_event(e, "info", "users %llu by %s", (unsigned long long)cmd->value, cmd->text);
-        dispatch_set_users(e, cmd->value);
+        users_change(e, cmd);
         break;
     case COMMAND_GENERATION:
-        engine_event(e, "info", "generation %.3g ms per token by %s", (double)cmd->value / 1e6, cmd->text);
-        atomic_store(&e->pipeline.ns_per_token, cmd->value);
+        generation_change(e, cmd);
         break;
     case COMMAND_AUTOSCALER:
         engine_event(e, "warning", "the autoscaler is not available in this build");
@@ -390,7 +386,7 @@ static void control_wait(struct control *c, uint64_t until_ns) {
     struct command cmd;
     while (e->setup->commands && command_take(e->setup->commands, &cmd)) {
         command_obey(c, &cmd);
-        if (run_clock_paused(&e->clock)) sampler_peek(e, c->phase);
+        if (!c->ended) sampler_peek(e, c->phase); /* who asked sees at once what became of it */
     }
     events_flush(e);
     if (atomic_load(&e->failed) && !e->setup->keep_going) control_end(c, RUN_FAILED, "%s", e->error);
@@ -402,6 +398,7 @@ static bool stored_prepare(struct control *c) {
     while (!c->ended && dispatch_prepare(e, &share)) {
         if (e->setup->on_prepare)
             e->setup->on_prepare(e->setup->ctx, "writing the entries that will be read", share);
+        sampler_peek(e, c->phase);
         control_wait(c, engine_now(e) + 200 * KVF_NS_PER_MS);
     }
     return !c->ended;
@@ -440,6 +437,7 @@ static void control_run(struct control *c) {
     bool warmup = e->s->run.warmup_ns > 0;
     phase_begin(c, warmup ? KVF_PHASE_WARMUP : KVF_PHASE_MEASURED,
                 warmup ? e->s->run.warmup_ns : e->s->run.duration_ns);
+    sampler_peek(e, c->phase);
     while (!c->ended) {
         control_wait(c, c->phase_end_ns < c->next_sample_ns ? c->phase_end_ns : c->next_sample_ns);
         control_step(c);
@@ -455,8 +453,8 @@ static void control_run(struct control *c) {
 
 static void trace_hash(struct engine *e, struct run_record *run) {
     struct err err = {0};
-    if (run->trace_path[0] == '\0' || e->s->workload.source == KVF_SOURCE_SYNTHETIC) return;
-    if (hash_sha256_file(run->trace_path, run->trace_sha256, &err) != 0) {
+    if (e->s->workload.path[0] == '\0' || e->s->workload.source == KVF_SOURCE_SYNTHETIC) return;
+    if (hash_sha256_file(e->s->workload.path, run->trace_sha256, &err) != 0) {
         run->trace_sha256[0] = '\0';
         engine_event(e, "warning", "%s", err.text);
     }
@@ -501,6 +499,23 @@ int engine_check(const struct scenario *s, struct err *e) {
     return rc;
 }
 
+void engine_describe(const struct scenario *s, struct run_record *run) {
+    run->classes = s->qos.classes;
+    snprintf(run->qos_latency, sizeof run->qos_latency, "%s",
+             s->qos.latency == KVF_QOS_LATENCY_TTFT ? "ttft" : "e2e");
+    for (uint32_t k = 0; k < run->classes; k++) {
+        const struct scenario_class *c = &s->qos.klass[k];
+        struct run_class *to = &run->klass[k];
+        snprintf(to->name, sizeof to->name, "%.31s", c->name);
+        to->share = c->share;
+        to->p95_ns = c->p95_ns == KVF_UNSET ? 0 : c->p95_ns;
+        to->p99_ns = c->p99_ns == KVF_UNSET ? 0 : c->p99_ns;
+        to->p999_ns = c->p999_ns == KVF_UNSET ? 0 : c->p999_ns;
+        to->p9999_ns = c->p9999_ns == KVF_UNSET ? 0 : c->p9999_ns;
+    }
+    snprintf(run->trace_path, sizeof run->trace_path, "%s", s->workload.path);
+}
+
 int engine_run(const struct engine_setup *setup, struct err *e) {
     struct engine engine = {.control_fd = -1};
     struct run_record *run = setup->run;
@@ -515,6 +530,7 @@ int engine_run(const struct engine_setup *setup, struct err *e) {
         if (run->status == RUN_INTERRUPTED) return 0;
         return rc;
     }
+    sampler_begin(&engine);
     bool ran = stored_prepare(&c);
     result_add(&run->results, (double)(clock_now_ns() - begun) / 1e9, "s", 0, "prepare_s");
     if (ran) control_run(&c);

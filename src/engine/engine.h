@@ -13,22 +13,27 @@
 
 struct engine_setup {
     const struct scenario *scenario; /* resolved by budget_resolve() */
-    struct run_record *run;          /* name, seed, environment already filled; the engine adds the rest */
-    struct slot *slot;               /* newest snapshot */
-    struct fifo *fifo;               /* every interval and event; NULL: nobody stores */
+    struct run_record *run; /* engine_describe(), name, seed, environment are in; the rest is added */
+    struct slot *slot;      /* newest snapshot */
+    struct fifo *fifo;      /* every interval and event; NULL: nobody stores */
     struct command_queue *commands;
     const char *io_trace_path;    /* NULL: none; ".zst" compresses */
     const char *request_log_path; /* NULL: none */
     bool keep_going;              /* errors of operations do not fail the run */
-    /* Told on the engine's own threads; must return quickly. Either may be NULL. */
+    /* Told on the engine's own threads; must return quickly. Any may be NULL. */
     void (*on_prepare)(void *ctx, const char *what, double share);
     void (*on_interval)(void *ctx, const struct snapshot *snap);
+    void (*on_event)(void *ctx, const struct record_event *e); /* each, in order; control thread */
     void *ctx;
 };
 
 /* Whether the scenario's source can be used at all; reads its first usable row and creates nothing.
  * 0 or -KVF_ERR_USAGE. */
 int engine_check(const struct scenario *s, struct err *e);
+
+/* Fills what a run's record can say of its workload before it begins: classes with their targets, what
+ * these are about, the path of the trace. */
+void engine_describe(const struct scenario *s, struct run_record *run);
 
 /* Runs to its end on the calling thread (which becomes the control thread) and returns when the run
  * has ended, whatever the reason: run->status and run->status_reason say how. Non-zero only when

@@ -2,6 +2,7 @@
 #ifndef KVF_ENGINE_FLIGHT_H
 #define KVF_ENGINE_FLIGHT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,17 +25,19 @@ enum flight_stage { FLIGHT_STAGE_LIST(X) FLIGHT_STAGES };
 
 struct flight {
     struct request req;
-    struct flight *next; /* queue heap spill, mailbox or free list */
-    uint32_t worker;     /* who serves it */
-    enum flight_stage stage;
-    bool internal;           /* preparation: no request of the workload, counted nowhere */
-    bool failed;             /* an operation of it failed */
-    bool refused;            /* its context found no room; not tried again */
-    bool prompt_missed;      /* some of its shared prompt was not resident */
-    uint64_t slot_ns;        /* when it got its slot */
-    uint64_t first_token_ns; /* end of prefill; 0 before */
-    uint64_t generate_ns;    /* when generation began */
-    uint64_t storage_ns;     /* union of the times with an operation outstanding */
+    struct flight *next;                        /* queue heap spill, mailbox or free list */
+    struct flight *service_prev, *service_next; /* in service, by when they got their slot; queue_lock */
+    uint32_t worker;                            /* who serves it */
+    enum flight_stage stage;                    /* set by flight_enter() */
+    _Atomic uint32_t shown;                     /* stage and tier for those who look on */
+    bool internal;                              /* preparation: no request of the workload, counted nowhere */
+    bool failed;                                /* an operation of it failed */
+    bool refused;                               /* its context found no room; not tried again */
+    bool prompt_missed;                         /* some of its shared prompt was not resident */
+    uint64_t slot_ns;                           /* when it got its slot; written with queue_lock */
+    uint64_t first_token_ns;                    /* end of prefill; 0 before */
+    uint64_t generate_ns;                       /* when generation began */
+    uint64_t storage_ns;                        /* union of the times with an operation outstanding */
     uint64_t storage_since_ns;
     uint32_t outstanding;      /* operations not finished, waits included */
     uint64_t wait_deadline_ns; /* end of its patience with other writers; 0: none yet */
@@ -50,6 +53,25 @@ struct flight {
     uint32_t misses;
     uint64_t timer_ns; /* when the worker's timer for it rings */
 };
+
+/* What a request in service is doing can be looked at while its worker goes on: one word, so that the
+ * stage and the tier in it belong together, with the worker as its only writer. The low byte is the
+ * tier + 1: zero is queued and nowhere. */
+static inline void flight_enter(struct flight *f, enum flight_stage stage) {
+    uint32_t tier = atomic_load_explicit(&f->shown, memory_order_relaxed) & 0xff;
+    f->stage = stage;
+    atomic_store_explicit(&f->shown, (uint32_t)stage << 8 | tier, memory_order_relaxed);
+}
+/* Where its context was found or is being written; -1: nowhere. */
+static inline void flight_at(struct flight *f, int tier) {
+    atomic_store_explicit(&f->shown, (uint32_t)f->stage << 8 | (uint32_t)(tier + 1), memory_order_relaxed);
+}
+/* Any thread, as long as the flight is in service. */
+static inline enum flight_stage flight_shown(const struct flight *f, int *tier) {
+    uint32_t shown = atomic_load_explicit(&f->shown, memory_order_relaxed);
+    *tier = (int)(shown & 0xff) - 1;
+    return (enum flight_stage)(shown >> 8);
+}
 
 /* Tokens that the request came with: a shared prompt counts in every turn at request granularity, and
  * in the first at block granularity, where later turns find it in front of the conversation. */

@@ -108,6 +108,7 @@ static void read_entry(struct pipeline *p, struct executor *x, struct flight *f,
                        enum kvf_cause cause, uint64_t rank, enum role role) {
     struct cache_op *op = cache_read(p->cache, key, cause, rank, x->worker, f);
     op->role = role;
+    flight_at(f, op->from);
     op_begun(x, f);
 }
 
@@ -119,6 +120,7 @@ static bool write_entry(struct pipeline *p, struct executor *x, struct flight *f
     *verdict = cache_write(p->cache, key, bytes, cause, rank, x->worker, f, &op);
     if (*verdict != CACHE_PLANNED && *verdict != CACHE_NO_ROOM_NOW) return false;
     op->role = role;
+    flight_at(f, *verdict == CACHE_PLANNED ? op->to : -1);
     op_begun(x, f);
     if (*verdict == CACHE_NO_ROOM_NOW) op_waits(p, x, f, op);
     return true;
@@ -153,7 +155,7 @@ static void turn_begin(struct pipeline *p, struct executor *x, struct flight *f,
 
 static void reads_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     const struct request *r = &f->req;
-    f->stage = FLIGHT_READS;
+    flight_enter(f, FLIGHT_READS);
     x->ops->enter(x);
     if (r->kind == REQUEST_READ) {
         turn_begin(p, x, f, own_key(r));
@@ -167,7 +169,7 @@ static void reads_begin(struct pipeline *p, struct executor *x, struct flight *f
 }
 
 static void prefill_begin(struct pipeline *p, struct executor *x, struct flight *f) {
-    f->stage = FLIGHT_PREFILL;
+    flight_enter(f, FLIGHT_PREFILL);
     if (f->req.kind == REQUEST_READ) return;
     enum cache_verdict verdict;
     x->ops->enter(x);
@@ -211,7 +213,7 @@ static void blocks_touch(struct pipeline *p, struct executor *x, struct flight *
  * anything is counted or pinned, and the scan begins again. */
 static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight *f) {
     const struct request *r = &f->req;
-    f->stage = FLIGHT_LOOKUP;
+    flight_enter(f, FLIGHT_LOOKUP);
     f->blocks = r->ids ? r->id_count : (uint32_t)(r->prompt_blocks + r->conversation_blocks);
     x->ops->enter(x);
     uint32_t i = 0;
@@ -224,7 +226,7 @@ static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight 
         if (presence != CACHE_RESIDENT) break;
     }
     if (!waiting) {
-        f->stage = FLIGHT_READS;
+        flight_enter(f, FLIGHT_READS);
         f->hit_blocks = i;
         blocks_touch(p, x, f);
     }
@@ -234,7 +236,7 @@ static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight 
 /* Plans the writes of the missing blocks in touch order, until one has to wait for room. */
 static void blocks_write(struct pipeline *p, struct executor *x, struct flight *f) {
     const struct request *r = &f->req;
-    f->stage = FLIGHT_PREFILL;
+    flight_enter(f, FLIGHT_PREFILL);
     while (f->next_block < f->blocks && !f->room_blocked && !f->refused) {
         x->ops->enter(x);
         for (int n = 0; n < PLANS_PER_HOLD && f->next_block < f->blocks && !f->room_blocked; n++) {
@@ -252,7 +254,7 @@ static void blocks_write(struct pipeline *p, struct executor *x, struct flight *
 /* ---- decode, generation, end ---- */
 
 static void decode_begin(struct pipeline *p, struct flight *f) {
-    f->stage = FLIGHT_DECODE;
+    flight_enter(f, FLIGHT_DECODE);
     uint64_t batch = p->scenario->workload.decode.batch_tokens;
     f->reads_left = (uint32_t)(1 + (f->req.generate_tokens + batch - 1) / batch);
 }
@@ -329,14 +331,14 @@ static void flight_count(struct pipeline *p, struct executor *x, struct flight *
 }
 
 static void flight_end(struct pipeline *p, struct executor *x, struct flight *f) {
-    f->stage = FLIGHT_ENDED;
+    flight_enter(f, FLIGHT_ENDED);
     if (!f->internal) flight_count(p, x, f);
 }
 
 static void generate_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     uint64_t now = x->ops->now(x);
     if (f->first_token_ns == 0 && f->req.kind != REQUEST_READ) f->first_token_ns = now;
-    f->stage = FLIGHT_GENERATE;
+    flight_enter(f, FLIGHT_GENERATE);
     f->generate_ns = now;
     uint64_t ns = f->req.kind == REQUEST_INFERENCE
                       ? f->req.generate_tokens * atomic_load_explicit(&p->ns_per_token, memory_order_relaxed)
@@ -363,7 +365,6 @@ static void prefill_ended(struct pipeline *p, struct executor *x, struct flight 
 }
 
 static void flight_first(struct pipeline *p, struct executor *x, struct flight *f) {
-    f->slot_ns = x->ops->now(x);
     if (f->req.decode_only)
         decode_begin(p, f);
     else if (f->req.kind == REQUEST_INFERENCE && p->scenario->cache.granularity == KVF_GRANULARITY_BLOCK)
@@ -427,6 +428,10 @@ void pipeline_start(struct pipeline *p, struct executor *x, struct flight *f) {
 void pipeline_timer(struct pipeline *p, struct executor *x, struct flight *f) {
     flight_end(p, x, f);
     x->ops->done(x, f);
+}
+
+void pipeline_op_begins(const struct cache_op *op) {
+    if (op->owner) flight_at(op->owner, op->to >= 0 ? op->to : op->from);
 }
 
 static void write_ended(struct executor *x, struct flight *f, const struct cache_op *op,

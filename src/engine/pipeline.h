@@ -14,8 +14,11 @@ struct pipeline {
     _Atomic uint64_t ns_per_token; /* generation; a command may change it */
 };
 
-/* The request got its slot on executor x (its arrival and class are set). */
+/* The request got its slot on executor x (its arrival, its class and slot_ns are set). */
 void pipeline_start(struct pipeline *p, struct executor *x, struct flight *f);
+/* An operation that x got from the ready list is about to move bytes: one that waited for room knows its
+ * tier only now. Executor thread of op->worker only. */
+void pipeline_op_begins(const struct cache_op *op);
 /* An operation that x got from the ready list has ended; finishes it with the cache. Moves (owner
  * NULL) included. Executor thread of op->worker only. */
 void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *op,

@@ -62,7 +62,8 @@ static void reading_in_service(const struct engine *e, struct reading *r) {
     }
 }
 
-static void reading_take(struct engine *e, struct reading *r) {
+/* The requests in service go straight into `snap`, which may be NULL. */
+static void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     pthread_mutex_lock(&e->queue_lock);
     counters_sum(r->workers, e->counters, e->worker_count);
     r->run_ns = engine_now(e);
@@ -76,6 +77,7 @@ static void reading_take(struct engine *e, struct reading *r) {
     }
     r->users = e->session.active;
     histogram_copy(r->lateness, e->lateness);
+    if (snap) dispatch_requests(e, r->run_ns, snap);
     pthread_mutex_unlock(&e->queue_lock);
     reading_in_service(e, r);
     pthread_mutex_lock(&e->cache_lock);
@@ -163,7 +165,7 @@ static void snap_interval(struct engine *e, struct snapshot *snap, const struct 
     struct snapshot_interval *i = &snap->interval;
     double s = seconds(now->run_ns - last->run_ns);
     uint64_t reuse = sum_causes(now->cache.lookups, last->cache.lookups, false), oldest = KVF_NEVER;
-    i->t_s = seconds(now->run_ns - p->zero_ns);
+    i->t_s = i->phase == KVF_PHASE_PREPARE ? 0 : seconds(now->run_ns - p->zero_ns);
     i->length_s = s;
     i->paused = run_clock_paused(&e->clock);
     i->users = now->users;
@@ -249,36 +251,72 @@ static void snap_class(struct engine *e, struct snapshot *snap, const struct cou
     v->met_ratio = per((double)counters_get(&c->met), (double)(v->done + v->failed));
 }
 
-static void snap_bottleneck(struct snapshot *snap, const struct counters *d) {
+static void snap_heat(struct snapshot *snap, const struct counters *d) {
+    const struct histogram *h[SNAPSHOT_HEATS] = {&d->latency[REQUEST_LATENCY_E2E],
+                                                 &d->op_total[KVF_TIER_NVME][KVF_DIR_READ],
+                                                 &d->op_total[KVF_TIER_NVME][KVF_DIR_WRITE]};
+    double first_ns = snapshot_heat_edge_ms(0) * (double)KVF_NS_PER_MS;
+    for (int i = 0; i < SNAPSHOT_HEATS; i++)
+        histogram_spread(h[i], first_ns, snap->heat[i], SNAPSHOT_HEAT_BINS);
+}
+
+static double sum_ms(const struct histogram *h) {
+    return histogram_count(h) ? mean_ms(h) * (double)histogram_count(h) : 0;
+}
+
+static struct window_sums window_sums_of(const struct sampler *p, const struct snapshot *snap,
+                                         const struct counters *d) {
     const struct snapshot_interval *i = &snap->interval;
-    struct bottleneck_input in = {.e2e_ms = i->e2e_mean_ms,
-                                  .queue_ms = i->queue_wait_mean_ms,
-                                  .storage_ms = i->storage_io_mean_ms,
-                                  .generation_ms = i->generation_mean_ms,
-                                  .device_busy_ratio = i->device_busy_ratio,
-                                  .misses_ratio = 1 - i->reuse_hit_ratio,
-                                  .host_cpu_ratio = i->host_cpu_ratio,
-                                  .slots_ratio = per((double)i->in_service, (double)i->slots),
-                                  .requests = i->done,
-                                  .backlog = i->queue_depth,
-                                  .slots = i->slots};
+    const struct cache_stats *now = &p->now.cache, *last = &p->last.cache;
+    const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E];
+    const struct histogram *generation = &d->latency[REQUEST_LATENCY_GENERATION];
+    struct window_sums w = {.length_s = i->length_s,
+                            .requests = (double)histogram_count(e2e),
+                            .e2e_ms = sum_ms(e2e),
+                            .queue_ms = sum_ms(&d->latency[REQUEST_LATENCY_QUEUE_WAIT]),
+                            .storage_ms = sum_ms(&d->latency[REQUEST_LATENCY_STORAGE_IO]),
+                            .generation_ms = sum_ms(generation),
+                            .generations = (double)histogram_count(generation),
+                            .slots_busy_s = (double)i->in_service * i->length_s,
+                            .slots_s = (double)i->slots * i->length_s,
+                            .lookups = (double)sum_causes(now->lookups, last->lookups, false),
+                            .misses = (double)sum_causes(now->misses, last->misses, false)};
+    if (kvf_present(i->device_busy_ratio)) {
+        w.device_busy_s = i->device_busy_ratio * i->length_s;
+        w.device_known_s = i->length_s;
+    }
+    if (kvf_present(i->host_cpu_ratio)) {
+        w.host_busy_s = i->host_cpu_ratio * i->length_s;
+        w.host_known_s = i->length_s;
+    }
     for (int t = 0; t < KVF_TIERS; t++) {
         for (int dir = 0; dir < KVF_DIRS; dir++) {
-            in.op_s[t][dir] = seconds(atomic_load(&d->op_total[t][dir].sum));
-            in.device_s[t][dir] = seconds(atomic_load(&d->op_device[t][dir].sum));
-            in.line_s[t][dir] = seconds(counters_get(&d->line_ns[t][dir]));
+            w.op_s[t][dir] = seconds(atomic_load(&d->op_total[t][dir].sum));
+            w.device_s[t][dir] = seconds(atomic_load(&d->op_device[t][dir].sum));
+            w.line_s[t][dir] = seconds(counters_get(&d->line_ns[t][dir]));
         }
+    }
+    return w;
+}
+
+static void snap_bottleneck(struct sampler *p, struct snapshot *snap, const struct counters *d) {
+    struct window_sums interval = window_sums_of(p, snap, d), recent;
+    if (!snap->peek) window_add(&p->window, &interval);
+    window_look(&p->window, snap->peek ? &interval : NULL, &recent);
+    struct bottleneck_input in = {.backlog = snap->interval.queue_depth, .slots = snap->interval.slots};
+    for (int t = 0; t < KVF_TIERS; t++)
         in.used_ratio[t] = snap->tier_on[t]
                                ? per((double)snap->tier[t].used_bytes, (double)snap->tier[t].capacity_bytes)
                                : KVF_MISSING;
-    }
+    window_means(&recent, &in);
     bottleneck_sentence(&in, snap->bottleneck, sizeof snap->bottleneck);
 }
 
-static void snapshot_make(struct engine *e, enum kvf_run_phase phase, struct snapshot *snap) {
+static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek, struct snapshot *snap) {
     struct sampler *p = e->sampler;
     memset(snap, 0, sizeof *snap);
-    reading_take(e, &p->now);
+    snap->peek = peek;
+    reading_take(e, &p->now, snap);
     counters_sum(p->delta, p->now.workers, 1);
     counters_subtract(p->delta, p->last.workers);
     snap->interval.phase = phase;
@@ -293,7 +331,8 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, struct sna
         snprintf(snap->tier_device[KVF_TIER_NVME], SNAPSHOT_NAME, "%.31s", e->devices[0].disk);
     snap->classes = e->s->qos.classes;
     for (uint32_t k = 0; k < snap->classes; k++) snap_class(e, snap, p->delta, k);
-    snap_bottleneck(snap, p->delta);
+    snap_heat(snap, p->delta);
+    snap_bottleneck(p, snap, p->delta);
 }
 
 /* ---- publication ---- */
@@ -308,7 +347,7 @@ static void record_code(struct record *r, int scope, const struct histogram *h) 
 void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     struct sampler *p = e->sampler;
     struct record *r = record_new(RECORD_SNAPSHOT);
-    snapshot_make(e, phase, &r->snap);
+    snapshot_make(e, phase, false, &r->snap);
     r->snap.interval.seq = p->seq++;
     record_code(r, 0, &p->delta->latency[REQUEST_LATENCY_E2E]);
     record_code(r, 1, &p->delta->op_total[KVF_TIER_NVME][KVF_DIR_READ]);
@@ -332,17 +371,18 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
 
 void sampler_peek(struct engine *e, enum kvf_run_phase phase) {
     static struct snapshot snap; /* control thread only; too large for its stack */
-    snapshot_make(e, phase, &snap);
+    snapshot_make(e, phase, true, &snap);
     snap.interval.seq = e->sampler->seq;
     if (e->setup->slot) slot_put(e->setup->slot, &snap);
 }
 
 void sampler_begin(struct engine *e) {
     struct sampler *p = e->sampler;
-    reading_take(e, &p->now);
+    reading_take(e, &p->now, NULL);
     reading_copy(&p->last, &p->now);
     reading_copy(&p->base, &p->now);
     p->zero_ns = p->now.run_ns;
+    window_begin(&p->window);
 }
 
 void sampler_measure_from_here(struct engine *e) {

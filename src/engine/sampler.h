@@ -6,6 +6,7 @@
 #include "base/terms.h"
 #include "cache/cache.h"
 #include "engine/core.h"
+#include "engine/window.h"
 #include "record/publish.h"
 
 /* All counts of the run at one moment. */
@@ -25,19 +26,22 @@ struct sampler {
     struct reading now, last;
     struct reading base, end; /* of the measured part */
     struct counters *delta;
-    uint64_t zero_ns;  /* run time of the first request */
-    uint64_t seq;      /* of the next interval */
-    double slots_busy; /* sum over measured time of in service x seconds */
+    struct window window; /* for the sentence on the bottleneck */
+    uint64_t zero_ns;     /* run time of the first request */
+    uint64_t seq;         /* of the next interval */
+    double slots_busy;    /* sum over measured time of in service x seconds */
     double host_busy_sum, host_busy_s;
 };
 
 int sampler_open(struct engine *e, struct err *err);
 void sampler_close(struct engine *e);
-/* The clock of intervals starts now. */
+/* The clock of intervals starts now. Called once before the preparation too, whose looks count from
+ * there. */
 void sampler_begin(struct engine *e);
 /* Closes an interval: snapshot to the slot, the FIFO and on_interval. */
 void sampler_interval(struct engine *e, enum kvf_run_phase phase);
-/* A look for the screen alone, when nothing passes: preparation, pause. */
+/* A look for the screen alone, at what has passed since the last interval: in preparation, after a
+ * command. */
 void sampler_peek(struct engine *e, enum kvf_run_phase phase);
 /* The last interval's end is where the measured part begins, or ends. */
 void sampler_measure_from_here(struct engine *e);

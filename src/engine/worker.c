@@ -171,6 +171,7 @@ static bool run_ready(struct worker *w) {
             if (op->kind != CACHE_OP_WAIT) tracelog_op(w->engine->log, w->x.worker, op, NULL);
             pipeline_op_done(&w->engine->pipeline, &w->x, op, ended ? CACHE_DONE : CACHE_ABANDONED);
         } else {
+            pipeline_op_begins(op);
             mover_begin(w->mover, op);
         }
     }

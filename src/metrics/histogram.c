@@ -169,6 +169,18 @@ double histogram_share_below(const struct histogram *h, uint64_t limit) {
     return count ? (double)below / (double)count : (double)NAN;
 }
 
+void histogram_spread(const struct histogram *h, double first, uint32_t *bins, size_t n) {
+    size_t bin = 0;
+
+    if (n == 0) return;
+    for (uint32_t b = LOAD(h->lo), hi = LOAD(h->hi); b < hi; b++) {
+        uint64_t count = LOAD(h->bucket[b]);
+        if (count == 0) continue;
+        while (bin + 1 < n && bucket_middle(b) >= first * exp2((double)(bin + 1) / 2)) bin++;
+        bins[bin] = count < UINT32_MAX - bins[bin] ? bins[bin] + (uint32_t)count : UINT32_MAX;
+    }
+}
+
 struct coder {
     uint8_t *out;
     size_t cap, len; /* len counts on beyond cap: it is what is needed */

@@ -134,6 +134,19 @@ static void add_backlog(struct text *t, const struct bottleneck_input *in) {
     if (in->backlog) add(t, "; %s waiting", units_count_human((double)in->backlog, count, sizeof count));
 }
 
+/* Before any request has ended its operations are all there is to tell from. */
+static void nothing_done(struct text *t, const struct bottleneck_input *in) {
+    struct leader l = find_leader(in);
+
+    add(t, "no request was completed");
+    if (l.found) {
+        add(t, "; so far ");
+        add_leader(t, &l, in);
+    }
+    add_slots(t, in);
+    add_backlog(t, in);
+}
+
 /* The queue is the consequence of what the slots are busy with: that is named too, and the disk is
  * acquitted only where it is not what keeps them. */
 static void overload(struct text *t, const struct bottleneck_input *in) {
@@ -185,9 +198,7 @@ char *bottleneck_sentence(const struct bottleneck_input *in, char *out, size_t l
 
     if (len) out[0] = '\0';
     if (in->requests == 0) {
-        add(&t, "no request was completed");
-        add_slots(&t, in);
-        add_backlog(&t, in);
+        nothing_done(&t, in);
         return out;
     }
     if (!(in->e2e_ms > 0) || isinf(in->e2e_ms)) {

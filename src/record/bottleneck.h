@@ -24,10 +24,10 @@ struct bottleneck_input {
 };
 
 /* Writes one sentence, "Bottleneck: ..." left off, with its numbers. Pure. The order:
- * no request done -> says so; queue >= 50 % of e2e -> overload (and what the slots are busy with);
- * generation >= 50 % -> generation; storage >= 50 % or the largest share -> the tier and direction
- * with most operation time, then whether its time is at the device (>= 50 %), in line for it (>= 50 %
- * together with that at it) or on the host side; else none stands out. */
+ * no request done -> says so, and which operations took most time so far; queue >= 50 % of e2e -> overload
+ * (and what the slots are busy with); generation >= 50 % -> generation; storage >= 50 % or the largest share
+ * -> the tier and direction with most operation time, then whether its time is at the device (>= 50 %), in
+ * line for it (>= 50 % together with that at it) or on the host side; else none stands out. */
 char *bottleneck_sentence(const struct bottleneck_input *in, char *out, size_t len);
 
 #endif

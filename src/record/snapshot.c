@@ -38,3 +38,24 @@ double snapshot_value(const void *part, const struct snapshot_field *f) {
     memcpy(&whole, at, sizeof whole);
     return (double)whole;
 }
+
+double snapshot_heat_edge_ms(size_t bin) {
+    if (bin > SNAPSHOT_HEAT_BINS) bin = SNAPSHOT_HEAT_BINS;
+    return ldexp(bin % 2 ? M_SQRT2 : 1, (int)(bin / 2)) * 1e-3;
+}
+
+/* By halving over the edges themselves, so that no rounding of a logarithm puts an edge into the bin
+ * below it. NaN is at least no edge. */
+size_t snapshot_heat_bin(double ms) {
+    size_t low = 0, high = SNAPSHOT_HEAT_BINS;
+
+    while (high - low > 1) {
+        size_t mid = (low + high) / 2;
+
+        if (ms >= snapshot_heat_edge_ms(mid))
+            low = mid;
+        else
+            high = mid;
+    }
+    return low;
+}

@@ -167,6 +167,26 @@ struct snapshot_decision {
     char reason[200];
 };
 
+/* A request in service, for the live screen alone: the oldest ones, in no table of the database. */
+enum { SNAPSHOT_REQUESTS = 64 };
+struct snapshot_request {
+    uint64_t user, turn;     /* who asks, and its place in the conversation, from 1 */
+    uint64_t context_tokens; /* it came with */
+    uint64_t generate_tokens;
+    double age_ms;     /* since its scheduled arrival */
+    double service_ms; /* since it got its slot */
+    uint32_t klass;
+    int32_t tier;  /* where its context was found or is being written; -1: nowhere yet */
+    char step[12]; /* lookup, reads, prefill, decode, generate */
+};
+
+/* How the latencies of an interval are spread, for the heat map: bin b holds those of at least
+ * snapshot_heat_edge_ms(b), two bins an octave from a microsecond on; the first and the last also what
+ * lies beyond. Made from the interval's histograms (interval_histograms in the database). */
+enum { SNAPSHOT_HEATS = 3, SNAPSHOT_HEAT_BINS = 64 }; /* end-to-end, nvme reads, nvme writes */
+double snapshot_heat_edge_ms(size_t bin);
+size_t snapshot_heat_bin(double ms);
+
 struct snapshot {
     struct snapshot_interval interval;
     bool tier_on[KVF_TIERS];
@@ -182,6 +202,11 @@ struct snapshot {
     uint32_t decisions;
     struct snapshot_decision decision[SNAPSHOT_DECISIONS];
     char bottleneck[200]; /* one sentence by the bottleneck rule */
+    bool peek;            /* a look between intervals (pause, preparation): no interval of its own */
+    uint32_t heat[SNAPSHOT_HEATS][SNAPSHOT_HEAT_BINS];
+    bool requests_known; /* live; a stored run has none */
+    uint32_t requests;
+    struct snapshot_request request[SNAPSHOT_REQUESTS];
 };
 
 /* The field tables, for code that walks fields by name: database columns, JSON, screen. */

@@ -22,7 +22,8 @@ enum {
     SNAPSHOTS = 200,
     OPERATIONS = 10000,
     KEYS = 200000,
-    STEPS = 1000000
+    STEPS = 1000000,
+    BINS = 64
 };
 #define ENTRY_BYTES UINT64_C(1048576)
 
@@ -85,11 +86,12 @@ static double quantiles_sum(const struct histogram *h) {
 }
 
 /* What the sampler does with the counters for an interval: sum over the workers, difference to the
- * sum before, quantiles, and a copy for the next time. */
+ * sum before, quantiles, the spread of three latencies, and a copy for the next time. */
 static int snapshot_main(unsigned workers, struct rng *rng) {
     struct counters *c = counters_new(workers), *now = counters_new(1), *last = counters_new(1),
                     *delta = counters_new(1);
     volatile double sink = 0;
+    uint32_t bins[BINS] = {0};
     if (!c || !now || !last || !delta) return fail("no memory");
     for (unsigned w = 0; w < workers; w++) counters_fill(&c[w], rng);
     uint64_t took = 0;
@@ -105,6 +107,9 @@ static int snapshot_main(unsigned workers, struct rng *rng) {
             for (int d = 0; d < KVF_DIRS; d++)
                 sink += quantiles_sum(&delta->op_total[t][d]) + quantiles_sum(&delta->op_device[t][d]) +
                         quantiles_sum(&delta->op_host[t][d]);
+        histogram_spread(&delta->latency[REQUEST_LATENCY_E2E], 1000, bins, BINS);
+        for (int d = 0; d < KVF_DIRS; d++)
+            histogram_spread(&delta->op_total[KVF_TIER_NVME][d], 1000, bins, BINS);
         counters_sum(last, now, 1);
         took += clock_thread_cpu_ns() - from;
     }

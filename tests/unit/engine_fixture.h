@@ -215,7 +215,15 @@ static inline int rig_where(const struct rig *r, struct cache_key key) {
 
 static inline void rig_start_at(struct rig *r, uint64_t at, struct flight *f) {
     r->now = at;
+    f->slot_ns = at;
     pipeline_start(&r->p, &r->x, f);
+}
+
+/* What others see of a flight. */
+static inline void rig_shows(const struct flight *f, enum flight_stage stage, int tier) {
+    int at;
+    assert_int_equal(flight_shown(f, &at), stage);
+    assert_int_equal(at, tier);
 }
 
 /* Lookups, hits and misses of a cause so far. */

@@ -97,6 +97,7 @@ static inline void rows_write(const char *text) {
 static inline void setup_of(const char *yaml, uint64_t seed) {
     scenario_of(yaml, seed);
     run_record_init(&t.run);
+    engine_describe(&t.s, &t.run);
     t.err = (struct err){0};
     t.commands = command_queue_new();
     assert_non_null(t.commands);

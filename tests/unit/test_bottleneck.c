@@ -57,6 +57,27 @@ static void test_no_request(void **state) {
     says(&in, "no request was completed; 256 of 256 slots busy; 4.12k waiting");
 }
 
+/* Nothing has ended: 30 of 40 s of operations are writes to nvme, 27 of them at the device. */
+static void test_operations_alone(void **state) {
+    (void)state;
+    struct bottleneck_input in = unknown();
+    in.requests = 0;
+    in.op_s[KVF_TIER_NVME][KVF_DIR_WRITE] = 30;
+    in.device_s[KVF_TIER_NVME][KVF_DIR_WRITE] = 27;
+    in.op_s[KVF_TIER_CPU][KVF_DIR_WRITE] = 10;
+    in.device_s[KVF_TIER_CPU][KVF_DIR_WRITE] = 10;
+    in.device_busy_ratio = 0.98;
+    says(&in, "no request was completed; so far nvme writes, 75 % of storage time, 90 % of it at the device "
+              "(disk 98 % busy)");
+    in.slots_ratio = 0.5;
+    in.slots = 8;
+    in.backlog = 3;
+    in.device_s[KVF_TIER_NVME][KVF_DIR_WRITE] = 6;
+    in.host_cpu_ratio = 1;
+    says(&in, "no request was completed; so far nvme writes, 75 % of storage time, 80 % of it on the host "
+              "side (CPUs 100 % busy); 4 of 8 slots busy; 3 waiting");
+}
+
 static void test_missing_latency(void **state) {
     (void)state;
     struct bottleneck_input in = unknown();
@@ -212,11 +233,11 @@ static void test_room(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_no_request),    cmocka_unit_test(test_missing_latency),
-    cmocka_unit_test(test_overload),      cmocka_unit_test(test_overload_by_disk),
-    cmocka_unit_test(test_generation),    cmocka_unit_test(test_storage),
-    cmocka_unit_test(test_largest_share), cmocka_unit_test(test_odd_numbers),
-    cmocka_unit_test(test_room),
+    cmocka_unit_test(test_no_request),       cmocka_unit_test(test_operations_alone),
+    cmocka_unit_test(test_missing_latency),  cmocka_unit_test(test_overload),
+    cmocka_unit_test(test_overload_by_disk), cmocka_unit_test(test_generation),
+    cmocka_unit_test(test_storage),          cmocka_unit_test(test_largest_share),
+    cmocka_unit_test(test_odd_numbers),      cmocka_unit_test(test_room),
 };
 
 int main(void) {

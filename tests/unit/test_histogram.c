@@ -166,6 +166,30 @@ static void test_share_below(void **state) {
 }
 
 /* Two halves added are the whole; an earlier state taken away leaves what came since. */
+/* Two bins an octave from 1,000 on: edges at 1000, 1414, 2000, 2828, 4000, 5657... Buckets there are 8 to
+ * 32 wide and taken by their middle. */
+static void test_spread(void **state) {
+    (void)state;
+    static const uint64_t values[] = {0,    7,    900,  1000, 1300, 1500, 1900, 2000,
+                                      2100, 2700, 2900, 3900, 4000, 5500, 5800, 60000};
+    static const uint32_t expected[6] = {5, 2, 3, 2, 2, 3};
+    struct histogram *h = fresh();
+    uint32_t bins[7] = {0, 0, 0, 10, 0, UINT32_MAX - 2, 99}, one = 0;
+
+    histogram_spread(h, 1000, bins, 6); /* nothing in it: nothing is added */
+    assert_int_equal(bins[0], 0);
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) histogram_record(h, values[i]);
+    histogram_record(h, UINT64_C(1) << 60);
+    histogram_spread(h, 1000, bins, 6);
+    for (size_t b = 0; b < 5; b++) assert_int_equal(bins[b], expected[b] + (b == 3 ? 10 : 0));
+    assert_int_equal(bins[5], UINT32_MAX); /* full */
+    assert_int_equal(bins[6], 99);
+    histogram_spread(h, 1000, &one, 1);
+    assert_int_equal(one, 17);
+    histogram_spread(h, 1000, NULL, 0);
+    free(h);
+}
+
 static void test_add_and_subtract(void **state) {
     (void)state;
     struct histogram *a = fresh(), *b = fresh(), *whole = fresh(), *sum = fresh();
@@ -401,6 +425,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_empty),
     cmocka_unit_test(test_values_out_of_range),
     cmocka_unit_test(test_share_below),
+    cmocka_unit_test(test_spread),
     cmocka_unit_test(test_add_and_subtract),
     cmocka_unit_test(test_bracket),
     cmocka_unit_test(test_half_done_sum),

@@ -80,6 +80,51 @@ static void decode_reads_once_and_once_a_batch(void **state) {
     }
 }
 
+/* ---- what others see of it ---- */
+
+/* The turn before is in gpu, which is too small for this one. */
+static void its_stage_and_tier_are_shown_as_it_goes_on(void **state) {
+    (void)state;
+    rig_open(&r, 100, 1000, 0);
+    atomic_store(&r.p.ns_per_token, 7);
+    rig_put(&r, rig_turn(7, 1), 80);
+    struct flight f = rig_flight(7, 2, 60, 10);
+    rig_shows(&f, FLIGHT_QUEUED, -1);
+    rig_start_at(&r, 1500, &f);
+    rig_shows(&f, FLIGHT_READS, GPU);
+    rig_end_at(&r, 1600, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    rig_shows(&f, FLIGHT_PREFILL, CPU);
+    rig_end_at(&r, 1700, rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 2)));
+    rig_shows(&f, FLIGHT_DECODE, CPU);
+    for (int read = 0; read < 2; read++) rig_end_at(&r, 1800, rig_find(&r, CACHE_OP_READ, rig_turn(7, 2)));
+    rig_shows(&f, FLIGHT_GENERATE, CPU);
+    pipeline_timer(&r.p, &r.x, &f);
+    rig_shows(&r.last, FLIGHT_ENDED, CPU);
+    rig_close(&r);
+}
+
+/* B waits for room, which is nowhere; when A has read what fills the tier, its write begins. */
+static void who_waits_for_room_is_nowhere(void **state) {
+    (void)state;
+    rig_open(&r, 100, 0, 0);
+    struct flight a = rig_flight(1, 1, 40, 0), b = rig_flight(2, 1, 40, 0);
+    rig_start_at(&r, 1500, &a);
+    rig_start_at(&r, 1500, &b);
+    assert_int_equal(r.waits, 1);
+    rig_shows(&a, FLIGHT_PREFILL, GPU);
+    rig_shows(&b, FLIGHT_PREFILL, -1);
+    rig_end_at(&r, 1600, rig_find(&r, CACHE_OP_WRITE, rig_turn(1, 1)));
+    rig_end_at(&r, 1700, rig_find(&r, CACHE_OP_READ, rig_turn(1, 1)));
+    rig_shows(&b, FLIGHT_PREFILL, -1);
+    struct cache_op *op = rig_find(&r, CACHE_OP_WRITE, rig_turn(2, 1));
+    pipeline_op_begins(op);
+    rig_shows(&b, FLIGHT_PREFILL, GPU);
+    rig_end_at(&r, 1800, op);
+    rig_end_at(&r, 1900, rig_find(&r, CACHE_OP_READ, rig_turn(2, 1)));
+    assert_int_equal(r.dones, 2);
+    rig_close(&r);
+}
+
 /* ---- shared prompts ---- */
 
 static struct flight prompted(uint64_t conversation, uint32_t turn) {
@@ -275,6 +320,8 @@ int main(void) {
         cmocka_unit_test(a_first_turn_writes_its_context_and_reads_it_back),
         cmocka_unit_test(the_latencies_of_a_first_turn_are_exact),
         cmocka_unit_test(decode_reads_once_and_once_a_batch),
+        cmocka_unit_test(its_stage_and_tier_are_shown_as_it_goes_on),
+        cmocka_unit_test(who_waits_for_room_is_nowhere),
         cmocka_unit_test(a_shared_prompt_that_is_resident_is_read),
         cmocka_unit_test(a_shared_prompt_that_is_missing_is_written),
         cmocka_unit_test(a_prompt_being_written_is_waited_for_and_hit),

@@ -218,6 +218,7 @@ static void a_block_being_written_is_waited_for(void **state) {
     assert_int_equal(r.waits, 1);
     assert_int_equal(r.wait[0]->kind, CACHE_OP_WAIT);
     assert_int_equal(r.wait[0]->deadline_ns, 2000 + ROOM_NS);
+    rig_shows(&b.f, FLIGHT_LOOKUP, -1);
     rig_lookups(&r, KVF_CAUSE_PREFIX, 2, 0);
     rig_end_at(&r, 2100, rig_find(&r, CACHE_OP_WRITE, id_key('A')));
     rig_end_at(&r, 2150, rig_find(&r, CACHE_OP_WAIT, id_key('A')));
@@ -227,6 +228,7 @@ static void a_block_being_written_is_waited_for(void **state) {
     rows_done(1);
     rig_end_at(&r, 2250, rig_find(&r, CACHE_OP_WAIT, id_key('B')));
     rig_lookups(&r, KVF_CAUSE_PREFIX, 5, 2);
+    rig_shows(&b.f, FLIGHT_READS, GPU);
     rig_end_at(&r, 2300, rig_find(&r, CACHE_OP_READ, id_key('A')));
     rig_end_at(&r, 2300, rig_find(&r, CACHE_OP_READ, id_key('B')));
     expect_out(CACHE_OP_WRITE, "C");
