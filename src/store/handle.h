@@ -25,7 +25,41 @@ struct store {
 /* store_open() on a file system of the given statfs type. */
 int store_open_on(struct store **out, const char *path, enum store_mode mode, long fs_type, struct err *e);
 
-/* The SELECT statements built into the program, for the test that each has an index. */
+/* The SELECT statements built into the program, in one list for the test that each has an index. */
+enum query {
+    Q_LATEST,
+    Q_ID,
+    Q_UUID,
+    Q_NAME,
+    Q_SPAN,
+    Q_LIST,
+    Q_RUN,
+    Q_TIERS,
+    Q_CLASSES,
+    Q_DECISIONS,
+    Q_EVENTS,
+    Q_RESULTS,
+    Q_CRITERIA,
+    Q_HISTOGRAMS,
+    /* of a run that is watched: what was planned, how it is, its tiers, its intervals and all that
+     * belongs to those of a span, its events, and the intervals around one */
+    Q_PLAN,
+    Q_STATE,
+    Q_DEVICES,
+    Q_INTERVALS,
+    Q_INTERVAL_TIERS,
+    Q_INTERVAL_CAUSES,
+    Q_INTERVAL_CLASSES,
+    Q_INTERVAL_GPUS,
+    Q_INTERVAL_DECISIONS,
+    Q_INTERVAL_HISTOGRAMS,
+    Q_EVENTS_FROM,
+    Q_ENDS,
+    Q_UP_TO,
+    Q_AFTER,
+    Q_BEFORE,
+    QUERIES
+};
 extern const char *const query_texts[];
 extern const size_t query_text_count;
 

@@ -19,23 +19,7 @@
     RESULT("storage_throughput_tok_s")                                                                       \
     RESULT("e2e_p95_ms") RESULT("nvme_read_p95_ms") RESULT("hit_ratio")
 
-enum {
-    Q_LATEST,
-    Q_ID,
-    Q_UUID,
-    Q_NAME,
-    Q_SPAN,
-    Q_LIST,
-    Q_RUN,
-    Q_TIERS,
-    Q_CLASSES,
-    Q_DECISIONS,
-    Q_EVENTS,
-    Q_RESULTS,
-    Q_CRITERIA,
-    Q_HISTOGRAMS,
-    QUERIES
-};
+#define SPAN_OF(table) "FROM " table " WHERE run_id = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq"
 
 const char *const query_texts[] = {
     [Q_LATEST] = "SELECT run_id FROM runs ORDER BY started_at DESC, run_id DESC LIMIT 1 OFFSET ?1",
@@ -59,6 +43,28 @@ const char *const query_texts[] = {
     [Q_RESULTS] = "SELECT * FROM results WHERE run_id = ?1 ORDER BY n",
     [Q_CRITERIA] = "SELECT * FROM criteria WHERE run_id = ?1 ORDER BY n",
     [Q_HISTOGRAMS] = "SELECT scope, data FROM histograms WHERE run_id = ?1 ORDER BY rowid",
+    [Q_PLAN] =
+        "SELECT json_extract(effective_json, '$.run.duration'), "
+        "json_extract(effective_json, '$.run.warmup'), json_extract(effective_json, '$.run.interval'), "
+        "json_extract(effective_json, '$.compute.mode') "
+        "FROM runs WHERE run_id = ?1 AND json_valid(effective_json)",
+    [Q_STATE] = "SELECT status, " STORE_RUN_GONE ", host, pid_namespace FROM runs WHERE run_id = ?1 "
+                "AND uuid = ?2",
+    [Q_DEVICES] = "SELECT tier, emulated, device FROM run_tiers WHERE run_id = ?1",
+    [Q_INTERVALS] = "SELECT seq, * FROM intervals WHERE run_id = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3",
+    [Q_INTERVAL_TIERS] = "SELECT seq, tier, * " SPAN_OF("tier_intervals"),
+    [Q_INTERVAL_CAUSES] = "SELECT seq, tier, dir, cause, * " SPAN_OF("cause_intervals"),
+    [Q_INTERVAL_CLASSES] = "SELECT seq, class, * " SPAN_OF("qos_intervals"),
+    [Q_INTERVAL_GPUS] = "SELECT seq, * " SPAN_OF("gpu_intervals") ", device",
+    [Q_INTERVAL_DECISIONS] = "SELECT seq, * " SPAN_OF("decisions") ", n",
+    [Q_INTERVAL_HISTOGRAMS] = "SELECT seq, scope, data " SPAN_OF("interval_histograms"),
+    [Q_EVENTS_FROM] = "SELECT n, * FROM events WHERE run_id = ?1 AND n >= ?2 ORDER BY n LIMIT ?3",
+    [Q_ENDS] = "SELECT (SELECT seq FROM intervals WHERE run_id = ?1 ORDER BY seq LIMIT 1), "
+               "(SELECT seq FROM intervals WHERE run_id = ?1 ORDER BY seq DESC LIMIT 1)",
+    [Q_UP_TO] = "SELECT seq, t_s FROM intervals WHERE run_id = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1",
+    [Q_AFTER] = "SELECT seq FROM intervals WHERE run_id = ?1 AND seq > ?2 ORDER BY seq LIMIT 1 OFFSET ?3",
+    [Q_BEFORE] =
+        "SELECT seq FROM intervals WHERE run_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT 1 OFFSET ?3",
 };
 _Static_assert(sizeof query_texts / sizeof *query_texts == QUERIES, "each query has its text");
 const size_t query_text_count = QUERIES;

@@ -169,3 +169,26 @@ void row_load(sqlite3_stmt *stmt, const struct table *t, void *object) {
         if (at >= 0) load_member(stmt, at, &c, (char *)object + c.offset);
     }
 }
+
+void row_map_make(struct row_map *m, sqlite3_stmt *stmt, const struct table *t) {
+    size_t count = schema_column_count(t);
+    row_map_free(m);
+    m->members = mem_zalloc(count, sizeof *m->members);
+    for (size_t i = 0; i < count; i++) {
+        struct column c = schema_column(t, i);
+        int at = c.kind == COLUMN_HAND ? -1 : index_of(stmt, c.name);
+        if (at >= 0) m->members[m->count++] = (struct row_member){c, at};
+    }
+}
+
+void row_map_load(const struct row_map *m, sqlite3_stmt *stmt, void *object) {
+    for (size_t i = 0; i < m->count; i++) {
+        const struct row_member *member = &m->members[i];
+        load_member(stmt, member->at, &member->column, (char *)object + member->column.offset);
+    }
+}
+
+void row_map_free(struct row_map *m) {
+    free(m->members);
+    *m = (struct row_map){0};
+}

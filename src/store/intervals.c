@@ -1,0 +1,237 @@
+#include "store/intervals.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "metrics/histogram.h"
+#include "record/publish.h"
+#include "store/db.h"
+#include "store/handle.h"
+#include "store/row.h"
+#include "store/schema.h"
+
+_Static_assert((int)RECORD_SCOPES == (int)SNAPSHOT_HEATS, "each coded histogram has its row of the heat map");
+
+/* One statement for each table. Rows of all of them come in the order of seq, so that those of many
+ * intervals are put where they belong in one pass over each. */
+enum part {
+    PART_INTERVAL,
+    PART_TIER,
+    PART_CAUSE,
+    PART_CLASS,
+    PART_GPU,
+    PART_DECISION,
+    PART_HISTOGRAM,
+    PARTS
+};
+
+struct cursor {
+    sqlite3_stmt *stmt;
+    const struct table *table;
+    struct row_map map;
+    int prepared; /* times SQLite prepared it anew when the map was made; -1: there is no map */
+};
+
+struct intervals {
+    sqlite3 *db;
+    struct cursor cursor[PARTS];
+    sqlite3_stmt *devices;
+    uint32_t classes;
+    char class_name[KVF_CLASSES_MAX][SNAPSHOT_NAME];
+    struct snapshot blank;    /* all missing, with what holds for every interval */
+    struct histogram decoded; /* the one in hand */
+};
+
+/* ---- where a row belongs in its snapshot; the first columns are the key ---- */
+
+static int tier_of(sqlite3_stmt *stmt, int column) {
+    const char *name = (const char *)sqlite3_column_text(stmt, column);
+    int t = 0;
+    while (t < KVF_TIERS && (!name || strcmp(name, tier_name((enum kvf_tier)t)) != 0)) t++;
+    return t;
+}
+
+static void put_tier(struct intervals *i, const struct cursor *c, struct snapshot *s) {
+    int t = tier_of(c->stmt, 1);
+    (void)i;
+    if (t == KVF_TIERS) return;
+    s->tier_on[t] = true;
+    row_map_load(&c->map, c->stmt, &s->tier[t]);
+}
+
+static void put_cause(struct intervals *i, const struct cursor *c, struct snapshot *s) {
+    const char *dir = (const char *)sqlite3_column_text(c->stmt, 2);
+    const char *cause = (const char *)sqlite3_column_text(c->stmt, 3);
+    int t = tier_of(c->stmt, 1), d = 0, n = 0;
+    (void)i;
+    while (d < KVF_DIRS && (!dir || strcmp(dir, dir_name((enum kvf_dir)d)) != 0)) d++;
+    while (n < KVF_CAUSES && (!cause || strcmp(cause, cause_name((enum kvf_cause)n)) != 0)) n++;
+    if (t == KVF_TIERS || d == KVF_DIRS || n == KVF_CAUSES) return;
+    row_map_load(&c->map, c->stmt, &s->cause[t][d][n]);
+}
+
+/* Classes stand in the scenario's order; one that the run does not name comes after them. */
+static void put_class(struct intervals *i, const struct cursor *c, struct snapshot *s) {
+    char name[SNAPSHOT_NAME];
+    uint32_t k = 0;
+    row_text(c->stmt, 1, name, sizeof name);
+    if (!s->classes) {
+        s->classes = i->classes;
+        memcpy(s->class_name, i->class_name, sizeof s->class_name);
+    }
+    while (k < s->classes && strcmp(name, s->class_name[k]) != 0) k++;
+    if (k == KVF_CLASSES_MAX) return;
+    if (k == s->classes) memcpy(s->class_name[s->classes++], name, sizeof name);
+    row_map_load(&c->map, c->stmt, &s->qos[k]);
+}
+
+static void put_gpu(struct intervals *i, const struct cursor *c, struct snapshot *s) {
+    (void)i;
+    if (s->gpus < SNAPSHOT_GPUS_MAX) row_map_load(&c->map, c->stmt, &s->gpu[s->gpus++]);
+}
+
+static void put_decision(struct intervals *i, const struct cursor *c, struct snapshot *s) {
+    (void)i;
+    if (s->decisions < SNAPSHOT_DECISIONS) row_map_load(&c->map, c->stmt, &s->decision[s->decisions++]);
+}
+
+static void put_histogram(struct intervals *i, const struct cursor *c, struct snapshot *s) {
+    const char *scope = (const char *)sqlite3_column_text(c->stmt, 1);
+    const uint8_t *data = sqlite3_column_blob(c->stmt, 2);
+    size_t len = (size_t)sqlite3_column_bytes(c->stmt, 2);
+    int n = 0;
+    while (n < RECORD_SCOPES && (!scope || strcmp(scope, record_scope_names[n]) != 0)) n++;
+    if (n == RECORD_SCOPES || !data || histogram_decode(&i->decoded, data, len) != 0) return;
+    histogram_spread(&i->decoded, snapshot_heat_edge_ms(0) * 1e6, s->heat[n], SNAPSHOT_HEAT_BINS);
+}
+
+static const struct {
+    enum query query;
+    enum table_id table;
+    void (*put)(struct intervals *i, const struct cursor *c, struct snapshot *s);
+} parts[PARTS] = {
+    [PART_INTERVAL] = {Q_INTERVALS, TABLE_INTERVALS, NULL},
+    [PART_TIER] = {Q_INTERVAL_TIERS, TABLE_TIER_INTERVALS, put_tier},
+    [PART_CAUSE] = {Q_INTERVAL_CAUSES, TABLE_CAUSE_INTERVALS, put_cause},
+    [PART_CLASS] = {Q_INTERVAL_CLASSES, TABLE_QOS_INTERVALS, put_class},
+    [PART_GPU] = {Q_INTERVAL_GPUS, TABLE_GPU_INTERVALS, put_gpu},
+    [PART_DECISION] = {Q_INTERVAL_DECISIONS, TABLE_DECISIONS, put_decision},
+    [PART_HISTOGRAM] = {Q_INTERVAL_HISTOGRAMS, TABLE_INTERVAL_HISTOGRAMS, put_histogram},
+};
+
+/* ---- reading ---- */
+
+/* The next row, with a map that fits it: a migration by another process moves columns about. */
+static bool cursor_row(struct cursor *c) {
+    if (sqlite3_step(c->stmt) != SQLITE_ROW) return false;
+    int prepared = sqlite3_stmt_status(c->stmt, SQLITE_STMTSTATUS_REPREPARE, 0);
+    if (prepared != c->prepared) row_map_make(&c->map, c->stmt, c->table);
+    c->prepared = prepared;
+    return true;
+}
+
+/* What holds for the whole run is in the file with its first interval only. */
+static int read_devices(struct intervals *i) {
+    sqlite3_stmt *stmt = i->devices;
+    while (sqlite3_step(stmt) == SQLITE_ROW) {
+        int t = tier_of(stmt, 0);
+        if (t == KVF_TIERS) continue;
+        i->blank.tier_emulated[t] = sqlite3_column_int(stmt, 1) != 0;
+        row_text(stmt, 2, i->blank.tier_device[t], SNAPSHOT_NAME);
+    }
+    return sqlite3_reset(stmt);
+}
+
+static int read_intervals(struct intervals *i, int64_t from, size_t most, struct snapshot *out,
+                          size_t *count) {
+    struct cursor *c = &i->cursor[PART_INTERVAL];
+    sqlite3_bind_int64(c->stmt, 2, from);
+    sqlite3_bind_int64(c->stmt, 3, (int64_t)most);
+    while (*count < most && cursor_row(c)) {
+        struct snapshot *s = &out[(*count)++];
+        *s = i->blank;
+        row_map_load(&c->map, c->stmt, s);
+    }
+    return sqlite3_reset(c->stmt);
+}
+
+static int read_part(struct intervals *i, enum part part, struct snapshot *snaps, size_t count) {
+    struct cursor *c = &i->cursor[part];
+    size_t at = 0;
+    sqlite3_bind_int64(c->stmt, 2, (int64_t)snaps[0].interval.seq);
+    sqlite3_bind_int64(c->stmt, 3, (int64_t)snaps[count - 1].interval.seq);
+    while (cursor_row(c)) {
+        int64_t seq = sqlite3_column_int64(c->stmt, 0);
+        while (at < count && (int64_t)snaps[at].interval.seq < seq) at++;
+        if (at == count) break;
+        if ((int64_t)snaps[at].interval.seq == seq) parts[part].put(i, c, &snaps[at]);
+    }
+    return sqlite3_reset(c->stmt);
+}
+
+int intervals_read(struct intervals *i, int64_t from, size_t most, struct snapshot *out, size_t *count) {
+    *count = 0;
+    int rc = db_exec(i->db, "BEGIN");
+    if (rc == SQLITE_OK) rc = read_devices(i);
+    if (rc == SQLITE_OK) rc = read_intervals(i, from, most, out, count);
+    for (int p = PART_TIER; rc == SQLITE_OK && *count && p < PARTS; p++)
+        rc = read_part(i, (enum part)p, out, *count);
+    db_rollback(i->db);
+    if (rc != SQLITE_OK) *count = 0;
+    return rc;
+}
+
+/* ---- opening ---- */
+
+static void blank_part(void *part, const struct snapshot_field *fields, size_t count) {
+    for (size_t f = 0; f < count; f++)
+        if (fields[f].type == SNAPSHOT_F) *(double *)((char *)part + fields[f].offset) = KVF_MISSING;
+}
+
+static void blank_snapshot(struct snapshot *s) {
+    memset(s, 0, sizeof *s);
+    blank_part(&s->interval, snapshot_interval_fields, snapshot_interval_field_count);
+    for (int t = 0; t < KVF_TIERS; t++)
+        blank_part(&s->tier[t], snapshot_tier_fields, snapshot_tier_field_count);
+    for (int k = 0; k < KVF_CLASSES_MAX; k++)
+        blank_part(&s->qos[k], snapshot_qos_fields, snapshot_qos_field_count);
+    for (int g = 0; g < SNAPSHOT_GPUS_MAX; g++)
+        blank_part(&s->gpu[g], snapshot_gpu_fields, snapshot_gpu_field_count);
+    for (int d = 0; d < SNAPSHOT_DECISIONS; d++)
+        s->decision[d].saturation = s->decision[d].throughput_tok_s = s->decision[d].p95_ms = KVF_MISSING;
+}
+
+int intervals_open(struct intervals **out, sqlite3 *db, const struct run_record *run) {
+    struct intervals *i = mem_zalloc(1, sizeof *i);
+    int rc = db_prepare(db, &i->devices, query_texts[Q_DEVICES]);
+    if (rc == SQLITE_OK) rc = sqlite3_bind_int64(i->devices, 1, run->run_id);
+    i->db = db;
+    i->classes = run->classes;
+    for (uint32_t k = 0; k < run->classes; k++)
+        memcpy(i->class_name[k], run->klass[k].name, sizeof i->class_name[k]);
+    blank_snapshot(&i->blank);
+    for (int p = 0; rc == SQLITE_OK && p < PARTS; p++) {
+        struct cursor *c = &i->cursor[p];
+        c->table = schema_table(parts[p].table);
+        c->prepared = -1;
+        rc = db_prepare(db, &c->stmt, query_texts[parts[p].query]);
+        if (rc == SQLITE_OK) rc = sqlite3_bind_int64(c->stmt, 1, run->run_id);
+    }
+    if (rc != SQLITE_OK) {
+        intervals_close(i);
+        return rc;
+    }
+    *out = i;
+    return SQLITE_OK;
+}
+
+void intervals_close(struct intervals *i) {
+    if (!i) return;
+    sqlite3_finalize(i->devices);
+    for (int p = 0; p < PARTS; p++) {
+        sqlite3_finalize(i->cursor[p].stmt);
+        row_map_free(&i->cursor[p].map);
+    }
+    free(i);
+}

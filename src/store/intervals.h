@@ -1,0 +1,23 @@
+/* Stored intervals, read back as the snapshots they were made from. Belongs to the thread of its
+ * connection. */
+#ifndef KVF_STORE_INTERVALS_H
+#define KVF_STORE_INTERVALS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include "record/run.h"
+#include "record/snapshot.h"
+
+struct intervals;
+/* `run` gives run_id and the order of the classes; it is not kept. SQLite's code. */
+int intervals_open(struct intervals **out, sqlite3 *db, const struct run_record *run);
+void intervals_close(struct intervals *i); /* takes NULL */
+/* Reads the first `most` intervals whose seq is at least `from`, with all that belongs to them, in one
+ * read transaction; none is open before or after. *count tells how many there were. What a file of an
+ * older version lacks is missing. SQLite's code, with *count 0 after a failure. */
+int intervals_read(struct intervals *i, int64_t from, size_t most, struct snapshot *out, size_t *count);
+
+#endif
