@@ -117,9 +117,9 @@ def _():
     machine = Machine("apt-get", modules=False)
     machine.bootstrap("build")
     built = requested(machine.called("apt-get")[-1])
-    assert built == {"libyaml-dev", "libsqlite3-dev", "libjansson-dev", "libzstd-dev", "libssl-dev"}, built
+    assert built == {"libncurses-dev", "libyaml-dev", "libsqlite3-dev", "libjansson-dev", "libzstd-dev", "libssl-dev"}, built
     machine.bootstrap("check")
-    assert requested(machine.called("apt-get")[-1]) - built == {"libcmocka-dev", "python3", "mandoc"}, machine.calls
+    assert requested(machine.called("apt-get")[-1]) - built == {"libcmocka-dev", "python3", "mandoc", "tmux"}, machine.calls
 
 
 @case("Debian: a package that dpkg knows is not installed again")
@@ -135,8 +135,8 @@ def _():
     machine = Machine("dnf", modules=False)
     got = machine.bootstrap("build")
     assert got.rc == 0, got
-    assert requested(machine.called("dnf")[0]) == {"libyaml-devel", "sqlite-devel", "jansson-devel", "libzstd-devel",
-                                                   "openssl-devel"}, machine.calls
+    assert requested(machine.called("dnf")[0]) == {"ncurses-devel", "libyaml-devel", "sqlite-devel", "jansson-devel",
+                                                   "libzstd-devel", "openssl-devel"}, machine.calls
 
 
 @case("sudo is used by other users than root")
@@ -181,7 +181,7 @@ def _():
 @case("tests that could not be built before are configured in, with the same options")
 def _():
     machine = Machine("apt-get")
-    for name in ("python3", "mandoc"):
+    for name in ("python3", "mandoc", "tmux"):
         machine.tool(name, "exit 0", quiet=True)
     machine.bootstrap("check")
     assert machine.called("config.status")[0] == "config.status --recheck", machine.calls

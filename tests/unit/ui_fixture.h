@@ -1,0 +1,458 @@
+/* A made-up run for the tests of the screen: a record, ninety intervals of smooth formulas, events, a
+ * history fed from them, and the frames that the views are handed. The same at every call. */
+#ifndef KVF_TESTS_UI_FIXTURE_H
+#define KVF_TESTS_UI_FIXTURE_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "ui/frame.h"
+#include "ui/panels.h"
+
+enum { UI_INTERVALS = 90, UI_NO_DATA = 30 /* an interval in which nothing was completed */ };
+
+/* X(id, name of its golden files) */
+#define UI_VARIANT_LIST(X)                                                                                   \
+    X(LIVE, "live")                                                                                          \
+    X(PREPARING, "preparing") /* before the first interval */                                                \
+    X(OVER, "over")                                                                                          \
+    X(BACK, "back")                                                                                          \
+    X(WATCH, "watch")     /* no requests known, no keys that change the run, stalled */                      \
+    X(NVME, "nvme")       /* no other tier */                                                                \
+    X(CLASSES, "classes") /* eight */                                                                        \
+    X(LARGE, "large")     /* figures as large as they get, long names */                                     \
+    X(AUTO, "auto")       /* an autoscaler with decisions, one GPU device */                                 \
+    X(MISSING, "missing") /* every figure that can be missing is */
+#define X(id, name) UI_##id,
+enum ui_variant { UI_VARIANT_LIST(X) UI_VARIANTS };
+#undef X
+
+struct ui_fixture {
+    struct run_record run;
+    struct provider_status status;
+    struct history *history;
+    struct snapshot *snap; /* UI_INTERVALS of them */
+    struct frame frame;
+};
+
+static inline const char *ui_variant_name(enum ui_variant v) {
+#define X(id, name) name,
+    static const char *const names[] = {UI_VARIANT_LIST(X)};
+#undef X
+    return names[v];
+}
+
+/* Between -1 and 1, smooth, from multiplications alone so that every machine gets the same. */
+static inline double ui_wave(int i, int period, int shift) {
+    double x = (double)((i + shift) % period) / period;
+    return x < 0.5 ? 16 * x * (0.5 - x) : -16 * (x - 0.5) * (1 - x);
+}
+
+/* A value around `mid` that swings by `share` of it. */
+static inline double ui_about(double mid, double share, int i, int period) {
+    return mid * (1 + share * ui_wave(i, period, (int)((uint64_t)(mid * 7) % 13) + period));
+}
+
+static inline uint64_t ui_u(double v) {
+    return (uint64_t)(v + 0.5);
+}
+
+static inline void ui_fill_latencies(struct snapshot_interval *s, int i) {
+    s->e2e_p50_ms = ui_about(41, 0.2, i, 37), s->e2e_p95_ms = ui_about(120, 0.35, i, 37);
+    s->e2e_p99_ms = ui_about(310, 0.3, i, 29);
+    s->ttft_p50_ms = ui_about(32, 0.2, i, 37), s->ttft_p95_ms = ui_about(86, 0.35, i, 37);
+    s->ttft_p99_ms = ui_about(240, 0.3, i, 29);
+    s->queue_wait_p50_ms = ui_about(1.2, 0.5, i, 41), s->queue_wait_p95_ms = ui_about(22, 0.6, i, 41);
+    s->queue_wait_p99_ms = ui_about(100, 0.3, i, 41);
+    s->storage_io_p50_ms = ui_about(28, 0.2, i, 31), s->storage_io_p95_ms = ui_about(96, 0.25, i, 31);
+    s->storage_io_p99_ms = ui_about(280, 0.2, i, 31);
+    s->generation_p95_ms = ui_about(400, 0.02, i, 31);
+    s->e2e_mean_ms = 52, s->queue_wait_mean_ms = 4.1, s->storage_io_mean_ms = 39.5,
+    s->generation_mean_ms = 8.4;
+    s->lateness_p99_ms = 0.12;
+    /* P99.9 needs a thousand samples, which not every interval has. */
+    bool many = i % 4 != 2;
+    s->e2e_p999_ms = many ? ui_about(702, 0.1, i, 23) : KVF_MISSING;
+    s->ttft_p999_ms = many ? ui_about(610, 0.1, i, 23) : KVF_MISSING;
+    s->queue_wait_p999_ms = many ? ui_about(240, 0.1, i, 23) : KVF_MISSING;
+    s->storage_io_p999_ms = many ? ui_about(612, 0.1, i, 23) : KVF_MISSING;
+}
+
+static inline void ui_no_latencies(struct snapshot_interval *s) {
+    s->e2e_p50_ms = s->e2e_p95_ms = s->e2e_p99_ms = s->e2e_p999_ms = KVF_MISSING;
+    s->ttft_p50_ms = s->ttft_p95_ms = s->ttft_p99_ms = s->ttft_p999_ms = KVF_MISSING;
+    s->queue_wait_p50_ms = s->queue_wait_p95_ms = s->queue_wait_p99_ms = s->queue_wait_p999_ms = KVF_MISSING;
+    s->storage_io_p50_ms = s->storage_io_p95_ms = s->storage_io_p99_ms = s->storage_io_p999_ms = KVF_MISSING;
+    s->generation_p95_ms = s->e2e_mean_ms = s->queue_wait_mean_ms = s->storage_io_mean_ms = KVF_MISSING;
+    s->generation_mean_ms = s->lateness_p99_ms = KVF_MISSING;
+    s->hit_ratio = s->reuse_hit_ratio = KVF_MISSING;
+}
+
+static inline void ui_fill_machine(struct snapshot_interval *s, int i) {
+    s->rss_bytes = 5.4e9 + 2e6 * i;
+    s->cpu_user_s = ui_about(1.3, 0.2, i, 19), s->cpu_sys_s = ui_about(0.55, 0.2, i, 17);
+    s->workers_cpu_s = ui_about(1.7, 0.2, i, 19);
+    s->host_cpu_ratio = ui_about(0.47, 0.2, i, 19), s->host_steal_ratio = 0.002;
+    s->host_available_bytes = 11.2e9 - 1e6 * i;
+    s->device_read_bytes = ui_about(2.02e9, 0.15, i, 27), s->device_write_bytes = ui_about(6.4e8, 0.3, i, 33);
+    s->device_read_ms = ui_about(38000, 0.15, i, 27), s->device_write_ms = ui_about(9000, 0.3, i, 33);
+    s->device_busy_ratio = fmin(1, ui_about(0.95, 0.06, i, 27)), s->device_queue = ui_about(47, 0.15, i, 27);
+    s->net_rx_bytes = 21e3, s->net_tx_bytes = 9.5e3;
+}
+
+static inline void ui_fill_interval(struct snapshot_interval *s, int i) {
+    s->seq = (uint64_t)i, s->t_s = i + 1, s->length_s = 1;
+    s->phase = i < 5 ? KVF_PHASE_WARMUP : KVF_PHASE_MEASURED;
+    s->users = i < 31 ? 50 : i < 60 ? 60 : 50;
+    s->queue_depth = ui_u(ui_about(53, 0.8, i, 41)), s->oldest_wait_ms = ui_about(84, 0.8, i, 41);
+    s->in_service = 50, s->slots = 256;
+    s->arrived = ui_u(ui_about(96, 0.2, i, 37)), s->done = s->arrived - 1;
+    s->failed = i == 47 ? 1 : 0;
+    s->throughput_tok_s = ui_about(12400, 0.2, i, 37), s->tokens = ui_u(s->throughput_tok_s);
+    s->requests_per_s = (double)s->done;
+    s->lookups = 820, s->hits = ui_u(ui_about(763, 0.04, i, 31));
+    s->hit_ratio = (double)s->hits / 820, s->reuse_hit_ratio = s->hit_ratio - 0.11;
+    s->errors = i == 47 ? 1 : 0;
+    s->saturation = KVF_MISSING;
+    ui_fill_latencies(s, i);
+    ui_fill_machine(s, i);
+    if (i == UI_NO_DATA) ui_no_latencies(s);
+}
+
+static inline void ui_fill_tier(struct snapshot *s, int t, int i) {
+    static const double usable_gib[] = {1.6, 3.2, 20}, full[] = {0.97, 0.95, 0.21},
+                        read_gib[] = {3.2, 5.1, 1.9}, write_gib[] = {0.4, 0.6, 0.6}, r95[] = {0.8, 1.9, 42},
+                        w95[] = {1.1, 2.2, 18.3}, entries[] = {214, 388, 502};
+    const double gib = 1073741824.0;
+    struct snapshot_tier *x = &s->tier[t];
+
+    s->tier_on[t] = true, s->tier_emulated[t] = t == KVF_TIER_GPU;
+    if (t == KVF_TIER_NVME) snprintf(s->tier_device[t], sizeof s->tier_device[t], "vda");
+    x->capacity_bytes = ui_u(usable_gib[t] * gib);
+    double level = t == KVF_TIER_NVME ? full[t] * (i + 1) / UI_INTERVALS : fmin(full[t], 0.05 * (i + 1));
+    x->used_bytes = ui_u((double)x->capacity_bytes * level);
+    x->entries = ui_u(entries[t] * level / full[t]), x->hits = ui_u(ui_about(entries[t], 0.1, i, 21));
+    double read = ui_about(read_gib[t], 0.25, i, 27) * gib, write = ui_about(write_gib[t], 0.3, i, 33) * gib;
+    x->read_bytes = ui_u(read), x->write_bytes = ui_u(write);
+    x->read_ops = ui_u(read / 24e6), x->write_ops = ui_u(write / 24e6);
+    x->read_p95_ms = ui_about(r95[t], 0.25, i, 27), x->write_p95_ms = ui_about(w95[t], 0.3, i, 33);
+    x->read_p50_ms = x->read_p95_ms / 3, x->write_p50_ms = x->write_p95_ms / 3;
+    x->read_p99_ms = x->read_ops >= 100 ? x->read_p95_ms * 1.8 : KVF_MISSING;
+    x->write_p99_ms = x->write_ops >= 100 ? x->write_p95_ms * 1.8 : KVF_MISSING;
+    x->read_device_p95_ms = x->read_p95_ms * 0.9, x->write_device_p95_ms = x->write_p95_ms * 0.85;
+    x->read_host_p95_ms = x->read_p95_ms * 0.12, x->write_host_p95_ms = x->write_p95_ms * 0.16;
+    x->io_in_flight = t == KVF_TIER_NVME ? ui_u(ui_about(118, 0.3, i, 27)) : ui_u(ui_about(5, 0.8, i, 27));
+    x->evictions = 0, x->demotions = t == KVF_TIER_NVME ? 0 : ui_u(ui_about(30, 0.2, i, 25));
+    x->promotions = t == KVF_TIER_GPU ? 0 : ui_u(ui_about(6, 0.5, i, 25));
+    if (i == UI_NO_DATA) {
+        x->read_p50_ms = x->read_p95_ms = x->read_p99_ms = x->read_device_p95_ms = x->read_host_p95_ms =
+            KVF_MISSING;
+    }
+    static const double shares[KVF_DIRS][KVF_CAUSES] = {{0, 0.55, 0.2, 0.1, 0, 0.1, 0.05, 0},
+                                                        {0.6, 0.05, 0, 0.02, 0, 0.3, 0.03, 0}};
+    for (int d = 0; d < KVF_DIRS; d++) {
+        for (int c = 0; c < KVF_CAUSES; c++) {
+            double bytes = shares[d][c] * (d == KVF_DIR_READ ? read : write);
+            s->cause[t][d][c] = (struct snapshot_cause){.ops = ui_u(bytes / 24e6), .bytes = ui_u(bytes)};
+        }
+    }
+}
+
+static inline void ui_fill_class(struct snapshot *s, int k, int i) {
+    static const char *const names[KVF_CLASSES_MAX] = {"interactive", "responsive", "batch",  "vip",
+                                                       "free",        "evaluation", "agents", "background"};
+    static const double waiting[] = {3, 9, 41, 0, 2, 7, 1, 120}, served[] = {12, 20, 18, 2, 4, 3, 1, 6},
+                        met[] = {0.972, 0.99, 1, 1, 0.88, 0.4, 0.999, 1};
+    struct snapshot_qos *q = &s->qos[k];
+
+    snprintf(s->class_name[k], sizeof s->class_name[k], "%s", names[k]);
+    q->queued = ui_u(ui_about(waiting[k], 0.5, i, 41)), q->in_service = ui_u(ui_about(served[k], 0.2, i, 23));
+    q->arrived = 14 + (uint64_t)k, q->done = q->arrived, q->failed = k == 0 && i == 47;
+    q->oldest_wait_ms = q->queued ? ui_about(20 * (k + 1), 0.5, i, 41) : KVF_MISSING;
+    q->e2e_p95_ms = ui_about(60 * (k + 1), 0.3, i, 37), q->ttft_p95_ms = ui_about(42 * (k + 1), 0.3, i, 37);
+    q->met_ratio = fmin(1, ui_about(met[k], 0.02, i, 31));
+    if (i == UI_NO_DATA) q->e2e_p95_ms = q->ttft_p95_ms = q->met_ratio = KVF_MISSING;
+}
+
+static inline void ui_fill_heat(struct snapshot *s, int i) {
+    static const double mid_ms[SNAPSHOT_HEATS] = {41, 14, 7};
+    if (i == UI_NO_DATA) return;
+    for (int h = 0; h < SNAPSHOT_HEATS; h++) {
+        size_t mid = snapshot_heat_bin(ui_about(mid_ms[h], 0.4, i, 37));
+        static const uint32_t shape[] = {2, 11, 34, 25, 12, 6, 3, 1, 1};
+        for (size_t b = 0; b < sizeof shape / sizeof *shape; b++) s->heat[h][mid - 3 + b] = shape[b];
+    }
+}
+
+static inline void ui_fill_requests(struct snapshot *s, int i) {
+    static const char *const steps[] = {"reads", "generate", "decode", "prefill", "lookup"};
+    s->requests_known = true, s->requests = 20;
+    for (uint32_t r = 0; r < s->requests; r++) {
+        struct snapshot_request *q = &s->request[r];
+        q->user = (7 * r + 3) % 50, q->turn = 1 + (3 * r + (uint64_t)i) % 11;
+        q->context_tokens = 600 + (977 * r) % 3400, q->generate_tokens = 50 + (41 * r) % 150;
+        q->age_ms = 900.0 - 41 * r, q->service_ms = q->age_ms - 7 * (r % 5);
+        q->klass = r % s->classes, q->tier = (int32_t)(r % 4) - 1;
+        if (q->tier >= 0 && !s->tier_on[q->tier]) q->tier = KVF_TIER_NVME;
+        snprintf(q->step, sizeof q->step, "%s", steps[r % 5]);
+    }
+}
+
+static inline void ui_fill_auto(struct snapshot *s, int i) {
+    s->interval.saturation = ui_about(0.62, 0.3, i, 29);
+    s->interval.users = 20 + 4 * (uint64_t)(i / 10);
+    if (i % 10 == 9 || i == 44) {
+        struct snapshot_decision *d = &s->decision[s->decisions++];
+        *d = (struct snapshot_decision){.users_before = s->interval.users,
+                                        .users_after = s->interval.users + 4};
+        d->saturation = s->interval.saturation, d->throughput_tok_s = s->interval.throughput_tok_s;
+        d->p95_ms = i == 44 ? KVF_MISSING : s->interval.ttft_p95_ms;
+        if (i == 44) d->users_after = d->users_before;
+        snprintf(d->mode, sizeof d->mode, "qos");
+        snprintf(d->action, sizeof d->action, i == 44 ? "hold" : "more users");
+        snprintf(d->reason, sizeof d->reason, "%s",
+                 i == 44 ? "too few requests in the window to judge"
+                         : "P95 38 ms is under 45 ms (target 50 ms)");
+    }
+    s->gpus = 1;
+    s->gpu[0] = (struct snapshot_gpu){.utilisation = ui_about(0.4, 0.3, i, 21),
+                                      .memory_used_bytes = 9.1e9,
+                                      .memory_total_bytes = 143e9,
+                                      .pcie_rx_bytes_s = 11e9,
+                                      .pcie_tx_bytes_s = 3.1e9,
+                                      .power_w = 214,
+                                      .temperature_c = 41,
+                                      .clock_sm_mhz = 1980,
+                                      .clock_mem_mhz = 3201,
+                                      .ecc_errors = KVF_MISSING};
+}
+
+/* Every field of a part to what is as large as it gets, or missing. */
+static inline void ui_all_fields(void *part, const struct snapshot_field *f, size_t n, bool missing) {
+    for (size_t k = 0; k < n; k++) {
+        char *at = (char *)part + f[k].offset;
+        if (f[k].type == SNAPSHOT_U && !missing) {
+            *(uint64_t *)(void *)at = UINT64_MAX / 2;
+        } else if (f[k].type == SNAPSHOT_F) {
+            *(double *)(void *)at = missing ? KVF_MISSING : strstr(f[k].name, "ratio") ? 123.4 : 9.99e17;
+        }
+    }
+}
+
+static inline void ui_extremes(struct snapshot *s, int i, bool missing) {
+    ui_all_fields(&s->interval, snapshot_interval_fields, snapshot_interval_field_count, missing);
+    s->interval.seq = (uint64_t)i, s->interval.t_s = (i + 1) * (missing ? 1.0 : 40000.0),
+    s->interval.length_s = 1;
+    s->interval.phase = KVF_PHASE_MEASURED, s->interval.paused = !missing && i == UI_INTERVALS - 1;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        ui_all_fields(&s->tier[t], snapshot_tier_fields, snapshot_tier_field_count, missing);
+        for (int d = 0; d < KVF_DIRS; d++)
+            for (int c = 0; c < KVF_CAUSES; c++)
+                ui_all_fields(&s->cause[t][d][c], snapshot_cause_fields, snapshot_cause_field_count, missing);
+        if (!missing) snprintf(s->tier_device[t], sizeof s->tier_device[t], "mapper-vg0-very-long-name-xx");
+    }
+    for (uint32_t k = 0; k < s->classes; k++) {
+        ui_all_fields(&s->qos[k], snapshot_qos_fields, snapshot_qos_field_count, missing);
+        if (!missing)
+            snprintf(s->class_name[k], sizeof s->class_name[k], "class-with-a-very-long-name-%u", k % 10);
+    }
+    s->gpus = missing ? 1 : SNAPSHOT_GPUS_MAX;
+    for (uint32_t g = 0; g < s->gpus; g++) {
+        ui_all_fields(&s->gpu[g], snapshot_gpu_fields, snapshot_gpu_field_count, missing);
+        s->gpu[g].device = g;
+    }
+    for (uint32_t r = 0; r < s->requests && !missing; r++) {
+        s->request[r].user = s->request[r].turn = UINT64_MAX;
+        s->request[r].context_tokens = s->request[r].generate_tokens = UINT64_MAX;
+        s->request[r].age_ms = s->request[r].service_ms = 1e15;
+    }
+    for (int h = 0; h < SNAPSHOT_HEATS; h++)
+        for (int b = 0; b < SNAPSHOT_HEAT_BINS; b++) s->heat[h][b] = missing ? 0 : UINT32_MAX / 200;
+    if (missing) s->bottleneck[0] = 0;
+}
+
+static inline void ui_fill_snapshot(struct snapshot *s, enum ui_variant v, int i) {
+    memset(s, 0, sizeof *s);
+    s->classes = v == UI_CLASSES || v == UI_LARGE ? KVF_CLASSES_MAX : 3;
+    ui_fill_interval(&s->interval, i);
+    for (int t = v == UI_NVME ? KVF_TIER_NVME : 0; t < KVF_TIERS; t++) ui_fill_tier(s, t, i);
+    for (uint32_t k = 0; k < s->classes; k++) ui_fill_class(s, (int)k, i);
+    ui_fill_heat(s, i);
+    ui_fill_requests(s, i);
+    snprintf(s->bottleneck, sizeof s->bottleneck,
+             "nvme reads, 71 %% of storage time, at 98 %% device utilisation");
+    if (v == UI_AUTO) ui_fill_auto(s, i);
+    if (v == UI_LARGE || v == UI_MISSING) ui_extremes(s, i, v == UI_MISSING);
+    if (v == UI_OVER || v == UI_WATCH || v == UI_BACK) s->requests_known = false, s->requests = 0;
+}
+
+static inline void ui_fill_events(struct ui_fixture *x, enum ui_variant v) {
+    static const struct record_event events[] = {
+        {NAN, "warning", "no CUDA device is here: the gpu tier is emulated, at 55 GB/s each way and 10 us"},
+        {20.4, "mark", "before the second group of users"},
+        {31.2, "info", "users 60 by key"},
+        {47.6, "error",
+         "nvme: read of 24.0 MiB of conversation 17/3 came back short: 8.00 MiB; counted as an error, no hit"},
+        {52.1, "warning",
+         "arrivals are behind their schedule by up to 210 ms: the generator gets too little CPU time"},
+        {60.3, "info", "users 50 by key"},
+        {71.8, "info", "paused by key"},
+        {71.8, "info", "resumed by key"},
+    };
+    for (size_t k = 0; k < sizeof events / sizeof *events; k++) {
+        struct record_event e = events[k];
+        if (v == UI_PREPARING && k > 0) break;
+        if (v == UI_LARGE && kvf_present(e.t_s)) e.t_s *= 40000;
+        history_event(x->history, &e);
+        run_record_event(&x->run, &e);
+    }
+}
+
+static inline void ui_fill_results(struct run_record *r) {
+    static const char *const latency[] = {"e2e", "ttft", "queue_wait", "storage_io", "generation"};
+    static const char *const level[] = {"mean", "p50", "p95", "p99", "p999", "p9999", "max"};
+    static const double mid[] = {41, 32, 1.2, 28, 8.4}, factor[] = {1.3, 1, 2.9, 7.6, 17, 30, 44};
+    static const double tier_ms[] = {0.27, 0.63, 14};
+    struct result_list *l = &r->results;
+
+    result_add(l, 12480, "tok/s", 0, "throughput_tok_s");
+    result_add(l, 94.8, "1/s", 0, "requests_per_s");
+    result_add(l, 0.931, "", 65600, "hit_ratio");
+    result_add(l, 0.822, "", 65600, "reuse_hit_ratio");
+    result_add(l, 11376, "", 0, "requests_done");
+    result_add(l, 1, "", 0, "requests_failed");
+    result_add(l, 0, "", 0, "requests_dropped");
+    result_add(l, 1497600, "", 0, "tokens_generated");
+    result_add(l, 85, "s", 0, "measured_s");
+    for (size_t k = 0; k < 5; k++)
+        for (size_t q = 0; q < 7; q++)
+            result_add(l, q == 5 ? KVF_MISSING : mid[k] * factor[q], "ms", 11376, "%s_%s_ms", latency[k],
+                       level[q]);
+    for (int t = 0; t < KVF_TIERS; t++) {
+        result_add(l, 200 + 100 * t, "", 0, "%s_entries", tier_name((enum kvf_tier)t));
+        result_add(l, (double)r->tier[t].usable_bytes * (0.95 - 0.3 * t), "B", 0, "%s_used_bytes",
+                   tier_name((enum kvf_tier)t));
+        result_add(l, 25000, "", 0, "%s_hits", tier_name((enum kvf_tier)t));
+        result_add(l, 0, "", 0, "%s_evictions", tier_name((enum kvf_tier)t));
+        result_add(l, t == KVF_TIER_NVME ? 0 : 2600, "", 0, "%s_demotions", tier_name((enum kvf_tier)t));
+        result_add(l, t == KVF_TIER_GPU ? 0 : 500, "", 0, "%s_promotions", tier_name((enum kvf_tier)t));
+        for (int d = 0; d < KVF_DIRS; d++) {
+            result_add(l, 10000, "", 0, "%s_%s_ops", tier_name(t), dir_name(d));
+            result_add(l, 2.4e11, "B", 0, "%s_%s_bytes", tier_name(t), dir_name(d));
+            result_add(l, 1.9, "GiB/s", 0, "%s_%s_gib_s", tier_name(t), dir_name(d));
+            for (size_t q = 0; q < 7; q++)
+                result_add(l, q == 5 ? KVF_MISSING : tier_ms[t] * factor[q], "ms", 10000, "%s_%s_%s_ms",
+                           tier_name(t), dir_name(d), level[q]);
+        }
+    }
+    for (uint32_t k = 0; k < r->classes; k++)
+        result_add(l, 0.99 - 0.01 * k, "", 3000, "slo_%s_met_ratio", r->klass[k].name);
+    snprintf(
+        r->bottleneck, sizeof r->bottleneck,
+        "storage 39.5 ms of 52.0 ms mean end-to-end (76 %%), mostly nvme reads: 71 %% of the operation time, 90 %% of it "
+        "at the device, which was busy 98 %% of the time; cpu is full (95 %%)");
+}
+
+static inline void ui_fill_run(struct ui_fixture *x, enum ui_variant v) {
+    static const double p95_ms[] = {50, 100, 1000};
+    struct run_record *r = &x->run;
+    const struct snapshot *s = &x->snap[UI_INTERVALS - 1];
+
+    run_record_init(r);
+    r->run_id = 12, r->seed = 42, r->pid = 4711, r->started_at = 1760000000, r->ended_at = KVF_MISSING;
+    snprintf(r->name, sizeof r->name, "%s",
+             v == UI_LARGE ? "a-scenario-whose-name-is-as-long-as-names-may-be-63-characters" : "quickstart");
+    snprintf(r->model, sizeof r->model, "llama3.1-8b");
+    snprintf(r->mode, sizeof r->mode, "real");
+    snprintf(r->qos_latency, sizeof r->qos_latency, "ttft");
+    snprintf(r->host, sizeof r->host, "lab7");
+    snprintf(r->version, sizeof r->version, "kvfall 0.9");
+    r->status = v == UI_OVER ? RUN_COMPLETED : RUN_RUNNING;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (!s->tier_on[t]) continue;
+        r->tier[t] = (struct run_tier){.on = true, .emulated = s->tier_emulated[t]};
+        r->tier[t].usable_bytes = s->tier[t].capacity_bytes,
+        r->tier[t].capacity_bytes = s->tier[t].capacity_bytes / 4 * 5;
+        snprintf(r->tier[t].description, sizeof r->tier[t].description, "%s",
+                 t == KVF_TIER_GPU   ? "emulated, 55 GB/s read, 55 GB/s write, 10 us"
+                 : t == KVF_TIER_CPU ? "memory, 4 KiB pages, faulted in"
+                                     : "files on ext4, device vda, direct I/O");
+    }
+    r->classes = s->classes;
+    for (uint32_t k = 0; k < r->classes; k++) {
+        snprintf(r->klass[k].name, sizeof r->klass[k].name, "%s", s->class_name[k]);
+        r->klass[k].share = 1.0 / r->classes, r->klass[k].p95_ns = ui_u(p95_ms[k % 3] * 1e6);
+        r->klass[k].p99_ns = 2 * r->klass[k].p95_ns;
+    }
+    if (v == UI_OVER) {
+        r->ended_at = r->started_at + 95;
+        ui_fill_results(r);
+    }
+}
+
+static inline struct ui_fixture *ui_fixture_new(enum ui_variant v) {
+    struct ui_fixture *x = mem_zalloc(1, sizeof *x);
+    x->snap = mem_zalloc(UI_INTERVALS, sizeof *x->snap);
+    x->history = history_new();
+    for (int i = 0; i < UI_INTERVALS; i++) {
+        ui_fill_snapshot(&x->snap[i], v, i);
+        if (v != UI_PREPARING) history_add(x->history, &x->snap[i]);
+    }
+    ui_fill_run(x, v);
+    ui_fill_events(x, v);
+    const struct snapshot *last = &x->snap[UI_INTERVALS - 1], *shown = v == UI_BACK ? &x->snap[41] : last;
+    x->frame = (struct frame){.run = &x->run,
+                              .snap = shown,
+                              .history = x->history,
+                              .status = &x->status,
+                              .planned_s = v == UI_LARGE  ? 3.6e6
+                                           : v == UI_OVER ? 90
+                                                          : 125,
+                              .shown_s = shown->interval.t_s,
+                              .newest_s = last->interval.t_s,
+                              .zoom = ZOOM_MINUTE,
+                              .live = true,
+                              .controls = true,
+                              .generation = "fast"};
+    struct frame *f = &x->frame;
+    if (v == UI_PREPARING) {
+        f->snap = NULL, f->shown_s = f->newest_s = KVF_MISSING;
+        snprintf(x->status.preparing, sizeof x->status.preparing, "faulting in the cpu tier");
+        x->status.prepared = 0.45;
+    }
+    if (v == UI_OVER) f->live = false, f->over = true, f->zoom = ZOOM_ALL, x->status.ended = true;
+    if (v == UI_BACK) f->back = true, f->message = "at 00:42";
+    if (v == UI_WATCH) f->controls = false, x->status.stalled = true;
+    if (v == UI_CLASSES) f->question = "Note of the mark: ", f->answer = "second group";
+    if (v == UI_AUTO) f->autoscaler = true, f->zoom = ZOOM_TEN;
+    return x;
+}
+
+static inline void ui_fixture_free(struct ui_fixture *x) {
+    if (!x) return;
+    run_record_free(&x->run);
+    history_free(x->history);
+    free(x->snap);
+    free(x);
+}
+
+/* A view of the frame on a screen of that size, with the first and the last row. */
+static inline void ui_fixture_draw(struct canvas *c, const struct ui_fixture *x, size_t view,
+                                   void (*header)(const struct pane *, const struct frame *),
+                                   void (*footer)(const struct pane *, const struct frame *)) {
+    struct frame f = x->frame;
+    struct rect at[LAYOUT_SECTIONS] = {0};
+    struct layout_screen s = layout_screen(c->rows, c->cols);
+    f.view = view;
+    canvas_clear(c);
+    layout_sections(panels[view]->sections, panels[view]->section_count, s.body, at);
+    panels[view]->draw(c, at, &f);
+    struct pane head = pane_at(c, s.header), foot = pane_at(c, s.footer);
+    header(&head, &f);
+    footer(&foot, &f);
+}
+
+#endif

@@ -1,0 +1,94 @@
+#include "ui/keys.h"
+
+#include <string.h>
+
+#include "ui/panels.h"
+
+/* In the order of help. The code of a control character is its letter's minus 64. */
+const struct key_entry keyboard[] = {
+    {'1', "1", ACTION_VIEW, PANEL_overview, "overview: the waterfall, load, latency, bottleneck"},
+    {'2', "2", ACTION_VIEW, PANEL_tiers, "tiers: occupancy, bandwidth, latency, falls"},
+    {'3', "3", ACTION_VIEW, PANEL_latency, "latency: percentiles and heat map"},
+    {'4', "4", ACTION_VIEW, PANEL_queue, "queue: depth, waits, QoS classes"},
+    {'5', "5", ACTION_VIEW, PANEL_autoscaler, "autoscaler: users, saturation, decisions"},
+    {'6', "6", ACTION_VIEW, PANEL_system, "system: CPU, memory, disk, network, GPU"},
+    {'7', "7", ACTION_VIEW, PANEL_requests, "requests: those in service, oldest first"},
+    {'8', "8", ACTION_VIEW, PANEL_log, "log: events and warnings"},
+    {'?', "?", ACTION_HELP, 0, "help, and back"},
+    {'h', "h", ACTION_HELP, 0, NULL},
+    {'\t', "Tab", ACTION_VIEW_NEXT, 0, "next view"},
+    {KEY_CODE_BACK_TAB, "shift-Tab", ACTION_VIEW_PREVIOUS, 0, "previous view"},
+    {' ', "space", ACTION_PAUSE, 0, "pause the run, or go on"},
+    {'+', "+", ACTION_USERS_MORE, 0, "a tenth more users"},
+    {'=', "=", ACTION_USERS_MORE, 0, NULL},
+    {'-', "-", ACTION_USERS_LESS, 0, "a tenth fewer users"},
+    {']', "]", ACTION_USERS_DOUBLE, 0, "twice the users"},
+    {'[', "[", ACTION_USERS_HALVE, 0, "half the users"},
+    {'g', "g", ACTION_GENERATION, 0, "generation mode: none, fast, realistic"},
+    {'a', "a", ACTION_AUTOSCALER, 0, "autoscaler: off, qos, capacity"},
+    {'m', "m", ACTION_MARK, 0, "mark this moment with a note"},
+    {'s', "s", ACTION_SAVE, 0, "save the screen to a text file"},
+    {'p', "p", ACTION_FREEZE, 0, "freeze the screen while the run goes on, or follow it again"},
+    {'z', "z", ACTION_ZOOM_OUT, 0, "graphs: zoom out (minute, ten minutes, all)"},
+    {'Z', "Z", ACTION_ZOOM_IN, 0, "graphs: zoom in"},
+    {'e', "e", ACTION_HEAT, 0, "heat map: end-to-end, nvme reads, nvme writes"},
+    {'c', "c", ACTION_SCHEME, 0, "next colour scheme"},
+    {'/', "/", ACTION_FILTER, 0, "filter the rows of a table"},
+    {'o', "o", ACTION_SORT, 0, "sort a table by its next column"},
+    {'O', "O", ACTION_SORT_REVERSE, 0, "reverse the sort order"},
+    {KEY_CODE_UP, "up", ACTION_UP, 0, "a row up"},
+    {KEY_CODE_DOWN, "down", ACTION_DOWN, 0, "a row down"},
+    {KEY_CODE_PAGE_UP, "page-up", ACTION_PAGE_UP, 0, "a page up"},
+    {KEY_CODE_PAGE_DOWN, "page-down", ACTION_PAGE_DOWN, 0, "a page down"},
+    {KEY_CODE_LEFT, "left", ACTION_BACK, 0, "an interval back in time"},
+    {KEY_CODE_RIGHT, "right", ACTION_FORWARD, 0, "an interval forward"},
+    {KEY_CODE_SHIFT_LEFT, "shift-left", ACTION_BACK_TEN, 0, "ten intervals back"},
+    {KEY_CODE_SHIFT_RIGHT, "shift-right", ACTION_FORWARD_TEN, 0, "ten intervals forward"},
+    {KEY_CODE_HOME, "Home", ACTION_FIRST, 0, "first interval"},
+    {KEY_CODE_END, "End", ACTION_LAST, 0, "newest interval"},
+    {'t', "t", ACTION_GO_TO, 0, "go to a typed time"},
+    {KEY_CODE_REDRAW, "Ctrl-L", ACTION_REDRAW, 0, "draw the screen anew"},
+    {KEY_CODE_SUSPEND, "Ctrl-Z", ACTION_SUSPEND, 0, "suspend, the run stands still; fg goes on"},
+    {'q', "q", ACTION_QUIT, 0, "quit: asks once, then ends the run and keeps its results"},
+    {KEY_CODE_INTERRUPT, "Ctrl-C", ACTION_QUIT, 0, NULL},
+    {KEY_CODE_ABORT, "Ctrl-\\", ACTION_ABORT, 0, "end at once"},
+};
+const size_t keyboard_count = sizeof keyboard / sizeof keyboard[0];
+
+const struct key_entry *key_find(int code) {
+    for (size_t i = 0; i < keyboard_count; i++)
+        if (keyboard[i].code == code) return &keyboard[i];
+    return NULL;
+}
+
+/* The names of an entry and of the other keys for it, as "+, =", into out (NULL: only measured).
+ * Returns their columns; *next is the entry after them. */
+static size_t key_names(size_t i, size_t *next, struct buf *out) {
+    size_t cols = 0;
+    size_t k = i;
+
+    do {
+        if (out) buf_addf(out, "%s%s", k > i ? ", " : "", keyboard[k].name);
+        cols += strlen(keyboard[k].name) + (k > i ? 2 : 0);
+        k++;
+    } while (k < keyboard_count && !keyboard[k].help);
+    *next = k;
+    return cols;
+}
+
+void keys_text(struct buf *out) {
+    size_t widest = 0, next;
+
+    for (size_t i = 0; i < keyboard_count; i = next) {
+        size_t cols = key_names(i, &next, NULL);
+
+        if (cols > widest) widest = cols;
+    }
+    for (size_t i = 0; i < keyboard_count; i = next) {
+        size_t cols;
+
+        buf_add(out, "  ");
+        cols = key_names(i, &next, out);
+        buf_addf(out, "%*s%s\n", (int)(widest - cols + 2), "", keyboard[i].help);
+    }
+}

@@ -1,0 +1,302 @@
+#include <math.h>
+#include <stdio.h>
+
+#include "ui/columns.h"
+#include "ui/graph.h"
+#include "ui/number.h"
+#include "ui/panels.h"
+#include "ui/parts.h"
+
+enum { CPU, DISK, MEMORY, NETWORK, CPU_GRAPH, DISK_GRAPH, MEMORY_GRAPH, BUSY_GRAPH, GPU, SECTIONS };
+
+static const struct layout_section sections[SECTIONS] = {
+    [CPU] = {.name = "CPU", .line = 0, .least_cols = 39, .rows = {2, 3, 5}, .urgency = {1, 3, 5}},
+    [DISK] = {.name = "disk", .line = 0, .least_cols = 39, .rows = {2, 3, 5}, .urgency = {1, 2, 5}},
+    [MEMORY] = {.name = "memory", .line = 1, .least_cols = 39, .rows = {1, 2, 3}, .urgency = {1, 1, 6}},
+    [NETWORK] = {.name = "network", .line = 1, .least_cols = 39, .rows = {2, 3}, .urgency = {4, 6}},
+    [CPU_GRAPH] =
+        {.name = "CPU over time", .line = 2, .least_cols = 39, .rows = {6, 9}, .urgency = {7, 9}, .grow = 1},
+    [DISK_GRAPH] =
+        {.name = "disk over time", .line = 2, .least_cols = 39, .rows = {6, 9}, .urgency = {7, 9}, .grow = 1},
+    [MEMORY_GRAPH] = {.name = "memory over time",
+                      .line = 3,
+                      .least_cols = 39,
+                      .rows = {6, 9},
+                      .urgency = {8, 10},
+                      .grow = 1},
+    [BUSY_GRAPH] =
+        {.name = "utilisation", .line = 3, .least_cols = 39, .rows = {6, 9}, .urgency = {8, 10}, .grow = 1},
+    [GPU] = {.name = "GPU",
+             .line = 4,
+             .least_cols = 40,
+             .rows = {1, 2, 1 + SNAPSHOT_GPUS_MAX},
+             .urgency = {1, 6, 11}},
+};
+
+enum { FIGURE = NUMBER_RATE };
+
+/* A row of a part: what it is called alone, and what under the part's heading. */
+struct figure {
+    const char *alone, *under;
+    double value;
+    number_fn *as;
+    const char *unit; /* behind a figure that has none of its own */
+    int series;
+    double top;
+    enum tone tone;
+    bool unknown; /* no series of it */
+};
+
+static double per_second(const struct frame *f, double amount) {
+    /* A look between intervals has no length, and so no rates. */
+    double s = f->snap && !f->snap->peek ? f->snap->interval.length_s : KVF_MISSING;
+    return s > 0 ? amount / s : KVF_MISSING;
+}
+
+static const struct snapshot_interval *shown(const struct frame *f) {
+    static const struct snapshot_interval none = {
+#define X(type, name, unit, help) .name = SYSTEM_NONE_##type,
+#define SYSTEM_NONE_U             0
+#define SYSTEM_NONE_F             KVF_MISSING
+        SNAPSHOT_INTERVAL_FIELDS(X)
+#undef SYSTEM_NONE_U
+#undef SYSTEM_NONE_F
+#undef X
+    };
+    return f->snap ? &f->snap->interval : &none;
+}
+
+/* As many rows as there are, with a heading where one is left over for it. */
+static void draw_figures(const struct pane *p, const struct frame *f, const char *heading, const char *of,
+                         const struct figure *figures, int count) {
+    bool headed = p->at.rows > count;
+    if (headed) {
+        int col = pane_text(p, 0, 0, TONE_HEADING, heading) + 2;
+        pane_clip(p, 0, col, p->at.cols - col, TONE_DIM, of);
+    }
+    for (int i = 0; i < count && i + headed < p->at.rows; i++) {
+        const struct figure *x = &figures[i];
+        char label[24], text[NUMBER], padded[2 * NUMBER];
+        snprintf(label, sizeof label, headed ? " %-10s" : "%-11s", headed ? x->under : x->alone);
+        snprintf(text, sizeof text, "%s", x->as(x->value, padded));
+        const char *unit = kvf_present(x->value) ? x->unit : "";
+        snprintf(padded, sizeof padded, "%*s%s", FIGURE - text_columns(unit), text, unit);
+        if (x->unknown) {
+            int col = pane_text(p, i + headed, 0, TONE_NORMAL, label) + 1;
+            pane_text(p, i + headed, col, TONE_NORMAL, padded);
+        } else {
+            parts_spark(p, i + headed, 0, p->at.cols, f, label, padded, x->series, x->top, x->tone);
+        }
+    }
+}
+
+static void draw_cpu(const struct pane *p, const struct frame *f) {
+    const struct snapshot_interval *i = shown(f);
+    char of[64], user[NUMBER], sys[NUMBER];
+    const struct figure figures[] = {
+        {"CPU host", "host", i->host_cpu_ratio, number_percent, "", SERIES_HOST_CPU, 1, TONE_ACCENT, false},
+        {"CPU process", "process", per_second(f, i->cpu_user_s + i->cpu_sys_s), number_plain, " cores",
+         SERIES_PROCESS_CORES, 0, TONE_SECOND, false},
+        {"CPU steal", "steal", i->host_steal_ratio, number_percent, "", SERIES_HOST_STEAL, 1, TONE_WARN,
+         false},
+        {"CPU workers", "workers", per_second(f, i->workers_cpu_s), number_plain, " cores", 0, 0, TONE_NORMAL,
+         true},
+    };
+    snprintf(of, sizeof of, "process %s user, %s kernel", number_plain(per_second(f, i->cpu_user_s), user),
+             number_plain(per_second(f, i->cpu_sys_s), sys));
+    draw_figures(p, f, "CPU", of, figures, sizeof figures / sizeof *figures);
+}
+
+static void draw_disk(const struct pane *p, const struct frame *f) {
+    const struct snapshot_interval *i = shown(f);
+    const char *device = f->snap ? f->snap->tier_device[KVF_TIER_NVME] : "";
+    const struct figure figures[] = {
+        {"Disk busy", "busy", i->device_busy_ratio, number_percent, "", SERIES_DISK_BUSY, 1, TONE_ACCENT,
+         false},
+        {"Disk read", "read", per_second(f, i->device_read_bytes), number_rate, "", SERIES_DISK_READ, 0,
+         TONE_READ, false},
+        {"Disk write", "write", per_second(f, i->device_write_bytes), number_rate, "", SERIES_DISK_WRITE, 0,
+         TONE_WRITE, false},
+        {"Disk queue", "queue", i->device_queue, number_plain, "", SERIES_DISK_QUEUE, 0, TONE_SECOND, false},
+    };
+    draw_figures(p, f, "Disk", device[0] ? device : "none known under the nvme tier", figures,
+                 sizeof figures / sizeof *figures);
+}
+
+static void draw_memory(const struct pane *p, const struct frame *f) {
+    const struct snapshot_interval *i = shown(f);
+    const struct figure figures[] = {
+        {"Available", "available", i->host_available_bytes, number_bytes, "", SERIES_AVAILABLE, 0,
+         TONE_ACCENT, false},
+        {"Resident", "resident", i->rss_bytes, number_bytes, "", SERIES_RSS, 0, TONE_SECOND, false},
+    };
+    draw_figures(p, f, "Memory", "of the host, of the process", figures, sizeof figures / sizeof *figures);
+}
+
+static void draw_network(const struct pane *p, const struct frame *f) {
+    const struct snapshot_interval *i = shown(f);
+    const struct figure figures[] = {
+        {"Net in", "in", per_second(f, i->net_rx_bytes), number_rate, "", SERIES_NET_RX, 0, TONE_READ, false},
+        {"Net out", "out", per_second(f, i->net_tx_bytes), number_rate, "", SERIES_NET_TX, 0, TONE_WRITE,
+         false},
+    };
+    draw_figures(p, f, "Network", "all interfaces of the host", figures, sizeof figures / sizeof *figures);
+}
+
+/* ---- GPU devices ---- */
+
+enum { DEVICE, BUSY, USED, TOTAL, IN, OUT, POWER, HEAT, SM, MEM, ECC, TREND, COLUMNS };
+static const struct column columns[COLUMNS] = {
+    [DEVICE] = {.heading = "GPU", .cols = 6, .rank = 1, .left = true},
+    [BUSY] = {.heading = "busy", .cols = NUMBER_PERCENT, .rank = 2},
+    [USED] = {.heading = "used", .cols = NUMBER_BYTES, .rank = 3},
+    [TOTAL] = {.heading = "memory", .cols = NUMBER_BYTES, .rank = 4},
+    [IN] = {.heading = "PCIe in", .cols = NUMBER_RATE, .rank = 6},
+    [OUT] = {.heading = "PCIe out", .cols = NUMBER_RATE, .rank = 7},
+    [POWER] = {.heading = "power", .cols = 7, .rank = 5},
+    [HEAT] = {.heading = "temp", .cols = 7, .rank = 8},
+    [SM] = {.heading = "SM clock", .cols = 9, .rank = 9},
+    [MEM] = {.heading = "mem clock", .cols = 9, .rank = 10},
+    [ECC] = {.heading = "ECC err", .cols = 7, .rank = 11},
+    [TREND] = {.heading = "busy lately", .cols = 14, .rank = 12, .most = 80, .left = true},
+};
+
+static void with_unit(const struct pane *p, int row, int column, const struct column_place *at, double v,
+                      const char *unit) {
+    char number[NUMBER], text[2 * NUMBER];
+    number_fn *as = v < 99999.5 ? number_plain : number_count;
+    snprintf(text, sizeof text, "%s%s", as(v, number), kvf_present(v) ? unit : "");
+    columns_cell(p, row, &columns[column], at[column], TONE_NORMAL, text);
+}
+
+static void draw_device(const struct pane *p, int row, const struct column_place *at, const struct frame *f,
+                        const char *name, const struct snapshot_gpu *g, bool first) {
+    char text[NUMBER];
+    columns_cell(p, row, &columns[DEVICE], at[DEVICE], TONE_GPU, name);
+    columns_cell(p, row, &columns[BUSY], at[BUSY], TONE_STRONG, number_percent(g->utilisation, text));
+    columns_cell(p, row, &columns[USED], at[USED], TONE_NORMAL, number_bytes(g->memory_used_bytes, text));
+    columns_cell(p, row, &columns[TOTAL], at[TOTAL], TONE_NORMAL, number_bytes(g->memory_total_bytes, text));
+    columns_cell(p, row, &columns[IN], at[IN], TONE_READ, number_rate(g->pcie_rx_bytes_s, text));
+    columns_cell(p, row, &columns[OUT], at[OUT], TONE_WRITE, number_rate(g->pcie_tx_bytes_s, text));
+    with_unit(p, row, POWER, at, g->power_w, " W");
+    with_unit(p, row, HEAT, at, g->temperature_c, " C");
+    with_unit(p, row, SM, at, g->clock_sm_mhz, " MHz");
+    with_unit(p, row, MEM, at, g->clock_mem_mhz, " MHz");
+    columns_cell(p, row, &columns[ECC], at[ECC], g->ecc_errors > 0 ? TONE_BAD : TONE_NORMAL,
+                 number_count(g->ecc_errors, text));
+    int cols = at[TREND].cols;
+    if (!first || cols == 0) return;
+    float values[2 * 80];
+    history_series(f->history, series_gpu(SERIES_GPU_UTILISATION), f->zoom, parts_end_s(f),
+                   graph_spark_points(p->canvas, cols), values);
+    graph_spark(p, row, at[TREND].col, cols, values, 1, TONE_GPU);
+}
+
+/* Devices that have no row of their own, as one: memory, traffic and power are those of all, the load
+ * is the mean, the temperature the highest. */
+static struct snapshot_gpu devices_joined(const struct snapshot_gpu *g, uint32_t count) {
+    struct snapshot_gpu all = g[0];
+    for (uint32_t k = 1; k < count; k++) {
+        all.utilisation += g[k].utilisation;
+        all.memory_used_bytes += g[k].memory_used_bytes;
+        all.memory_total_bytes += g[k].memory_total_bytes;
+        all.pcie_rx_bytes_s += g[k].pcie_rx_bytes_s;
+        all.pcie_tx_bytes_s += g[k].pcie_tx_bytes_s;
+        all.power_w += g[k].power_w;
+        all.temperature_c = fmax(all.temperature_c, g[k].temperature_c);
+        all.ecc_errors += g[k].ecc_errors;
+    }
+    all.utilisation /= count;
+    all.clock_sm_mhz = all.clock_mem_mhz = KVF_MISSING;
+    return all;
+}
+
+static void draw_gpu(const struct pane *p, const struct frame *f) {
+    uint32_t gpus = f->snap ? f->snap->gpus : 0;
+    struct column_place at[COLUMNS];
+    if (gpus == 0) {
+        int col = pane_text(p, 0, 0, TONE_HEADING, "GPU") + 2;
+        pane_clip(p, 0, col, p->at.cols - col, TONE_DIM,
+                  f->snap ? "none found by this run" : "no interval yet");
+        return;
+    }
+    bool headed = p->at.rows > 1;
+    columns_place(columns, COLUMNS, p->at.cols, at);
+    if (headed) columns_headings(p, 0, columns, COLUMNS, at);
+    uint32_t rows = (uint32_t)(p->at.rows - headed);
+    for (uint32_t k = 0; k < gpus && k < rows; k++) {
+        char name[24];
+        struct snapshot_gpu g = f->snap->gpu[k];
+        uint32_t left = k + 1 == rows ? gpus - k : 1;
+        snprintf(name, sizeof name, "GPU %u", (unsigned)g.device);
+        if (left > 1) {
+            g = devices_joined(&f->snap->gpu[k], left);
+            snprintf(name, sizeof name, k > 0 ? "%u more" : "%u GPUs", (unsigned)left);
+        }
+        draw_device(p, (int)k + headed, at, f, name, &g, k == 0);
+    }
+}
+
+/* ---- over time ---- */
+
+static void draw_cpu_graph(const struct pane *p, const struct frame *f) {
+    static const struct parts_line lines[] = {
+        {"steal", SERIES_HOST_STEAL, TONE_WARN},
+        {"host", SERIES_HOST_CPU, TONE_ACCENT},
+    };
+    parts_graph(p, f, "CPU", number_percent, 1, lines, sizeof lines / sizeof *lines);
+}
+
+static void draw_disk_graph(const struct pane *p, const struct frame *f) {
+    static const struct parts_line lines[] = {
+        {"write", SERIES_DISK_WRITE, TONE_WRITE},
+        {"read", SERIES_DISK_READ, TONE_READ},
+    };
+    parts_graph(p, f, "Disk B/s", number_short, 0, lines, sizeof lines / sizeof *lines);
+}
+
+static void draw_memory_graph(const struct pane *p, const struct frame *f) {
+    static const struct parts_line lines[] = {
+        {"available", SERIES_AVAILABLE, TONE_ACCENT},
+        {"resident", SERIES_RSS, TONE_SECOND},
+    };
+    parts_graph(p, f, "Memory", number_short, 0, lines, sizeof lines / sizeof *lines);
+}
+
+static void draw_busy_graph(const struct pane *p, const struct frame *f) {
+    const struct parts_line lines[] = {
+        {"disk", SERIES_DISK_BUSY, TONE_NVME},
+        {"GPU", series_gpu(SERIES_GPU_UTILISATION), TONE_GPU},
+    };
+    bool gpu = f->snap && f->snap->gpus > 0;
+    parts_graph(p, f, "Busy", number_percent, 1, lines, gpu ? 2 : 1);
+}
+
+static void draw(struct canvas *c, const struct rect *at, const struct frame *f) {
+    static void (*const parts[SECTIONS])(const struct pane *, const struct frame *) = {
+        [CPU] = draw_cpu,
+        [DISK] = draw_disk,
+        [MEMORY] = draw_memory,
+        [NETWORK] = draw_network,
+        [CPU_GRAPH] = draw_cpu_graph,
+        [DISK_GRAPH] = draw_disk_graph,
+        [MEMORY_GRAPH] = draw_memory_graph,
+        [BUSY_GRAPH] = draw_busy_graph,
+        [GPU] = draw_gpu,
+    };
+    for (int i = 0; i < SECTIONS; i++) {
+        struct pane p = pane_at(c, at[i]);
+        bool graph = i >= CPU_GRAPH && i <= BUSY_GRAPH;
+        if (!graph) p = pane_part(&p, 0, 1, -1, -1);
+        if (!pane_empty(&p)) parts[i](&p, f);
+    }
+}
+
+const struct panel_ops panel_system = {
+    .name = "system",
+    .title = "what the machine has to give and what the run takes of it",
+    .key = '6',
+    .sections = sections,
+    .section_count = SECTIONS,
+    .draw = draw,
+};

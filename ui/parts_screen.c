@@ -1,0 +1,306 @@
+#include "ui/parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/keys.h"
+#include "ui/number.h"
+#include "ui/panels.h"
+
+enum { NARROW_COLS = 60 };
+
+/* ---- header ---- */
+
+struct state {
+    const char *name;
+    enum tone tone;
+};
+
+static struct state state_when_over(const struct frame *f) {
+    switch (f->run->status) {
+    case RUN_COMPLETED:
+        return (struct state){"COMPLETED", TONE_GOOD};
+    case RUN_INTERRUPTED:
+        return (struct state){"INTERRUPTED", TONE_WARN};
+    case RUN_FAILED:
+        return (struct state){"FAILED", TONE_BAD};
+    case RUN_CRASHED:
+        return (struct state){"CRASHED", TONE_BAD};
+    default:
+        return (struct state){"ENDED", TONE_WARN};
+    }
+}
+
+static struct state state_of(const struct frame *f) {
+    const struct snapshot_interval *i = f->snap ? &f->snap->interval : NULL;
+    if (f->frozen) return (struct state){"FROZEN", TONE_WARN};
+    if (f->back) return (struct state){"LOOKING BACK", TONE_WARN};
+    if (f->over) return state_when_over(f);
+    if (f->status->stalled) return (struct state){"STALLED", TONE_BAD};
+    if (parts_preparing(f)) return (struct state){"PREPARING", TONE_WARN};
+    if (i->paused) return (struct state){"PAUSED", TONE_WARN};
+    if (i->phase == KVF_PHASE_WARMUP) return (struct state){"WARM-UP", TONE_WARN};
+    if (i->phase == KVF_PHASE_DRAIN) return (struct state){"DRAINING", TONE_WARN};
+    return (struct state){"RUNNING", TONE_GOOD};
+}
+
+bool parts_preparing(const struct frame *f) {
+    if (f->over || f->back) return false;
+    return !f->snap || f->status->preparing[0] || f->snap->interval.phase == KVF_PHASE_PREPARE;
+}
+
+static void clock_of(const struct frame *f, const char *slash, char *out, size_t len) {
+    char now[NUMBER], planned[NUMBER];
+    number_clock(f->shown_s, now);
+    if (f->planned_s > 0)
+        snprintf(out, len, "%s%s%s", now, slash, number_clock(f->planned_s, planned));
+    else
+        snprintf(out, len, "%s", now);
+}
+
+/* What ran, the least important part left out first. */
+static void header_name(const struct pane *p, const struct frame *f, int col, int end) {
+    const struct run_record *r = f->run;
+    char id[32] = "", dot[8];
+    if (r->run_id > 0) snprintf(id, sizeof id, "run %lld", (long long)r->run_id);
+    const char *part[] = {r->name, r->model, r->mode, id};
+    static const int order[] = {0, 3, 2, 1};
+    bool shown[4] = {false};
+    int need = -3;
+
+    snprintf(dot, sizeof dot, " %s ", parts_sign(p->canvas, PARTS_DOT));
+    for (size_t k = 0; k < 4; k++) {
+        int more = text_columns(part[order[k]]) + 3;
+        if (k > 0 && need + more > end - col) break;
+        shown[order[k]] = part[order[k]][0];
+        if (shown[order[k]]) need += more;
+    }
+    bool first = true;
+    for (size_t k = 0; k < 4; k++) {
+        if (!shown[k]) continue;
+        if (!first) col += pane_text(p, 0, col, TONE_TITLE, dot);
+        col += pane_clip(p, 0, col, end - col, TONE_TITLE, part[k]);
+        first = false;
+    }
+}
+
+void parts_header(const struct pane *p, const struct frame *f) {
+    struct state s = state_of(f);
+    char clock[2 * NUMBER + 8];
+    int cols = p->at.cols;
+
+    if (pane_empty(p)) return;
+    pane_fill(p, TONE_TITLE, ' ');
+    bool narrow = cols < NARROW_COLS;
+    clock_of(f, narrow ? "/" : " / ", clock, sizeof clock);
+    int end = pane_right(p, 0, cols - 1, s.tone, s.name) - (narrow ? 1 : 2);
+    end = pane_right(p, 0, end, TONE_TITLE, clock) - (narrow ? 1 : 2);
+    /* The program's own name makes room for that of the run. */
+    int name = text_columns(f->run->name) + 9 <= end ? 9 : 1;
+    if (name > 1) pane_text(p, 0, 1, TONE_TITLE, "kvfall");
+    if (end > name + 2) header_name(p, f, name, end);
+}
+
+/* ---- footer: keys ---- */
+
+struct hint {
+    char key[16];
+    char label[32];
+    int code, second; /* of a pair like +/-; 0 */
+    int rank;         /* 1 is the last to go */
+    bool selected;    /* the view shown */
+    int cols;         /* 0: no room */
+};
+enum { HINTS = 32, HINT_GAP = 2, WIDE_COLS = 150 };
+struct hints {
+    struct hint hint[HINTS];
+    int count;
+};
+
+static const struct key_entry *key_of(enum action a) {
+    for (size_t i = 0; i < keyboard_count; i++)
+        if (keyboard[i].action == a) return &keyboard[i];
+    return NULL;
+}
+
+static struct hint *hint_add(struct hints *h, enum action a, int rank, const char *label) {
+    const struct key_entry *k = key_of(a);
+    if (!k || h->count == HINTS) return NULL;
+    struct hint *x = &h->hint[h->count++];
+    *x = (struct hint){.code = k->code, .rank = rank};
+    snprintf(x->key, sizeof x->key, "%s", k->name);
+    snprintf(x->label, sizeof x->label, "%s", label);
+    return x;
+}
+
+static void hint_pair(struct hints *h, enum action a, enum action b, int rank, const char *key,
+                      const char *label) {
+    const struct key_entry *second = key_of(b);
+    struct hint *x = hint_add(h, a, rank, label);
+    if (!x || !second) return;
+    x->second = second->code;
+    snprintf(x->key, sizeof x->key, "%s", key);
+}
+
+static void hints_of_views(struct hints *h, const struct frame *f, bool wide) {
+    if (!wide) {
+        hint_pair(h, ACTION_VIEW_NEXT, ACTION_VIEW_NEXT, 3, "1-8", "views");
+        return;
+    }
+    for (int v = 0; v < PANELS && v != PANEL_help; v++) {
+        struct hint *x = &h->hint[h->count++];
+        *x = (struct hint){.code = panels[v]->key, .rank = 3, .selected = (size_t)v == f->view};
+        snprintf(x->key, sizeof x->key, "%c", panels[v]->key);
+        snprintf(x->label, sizeof x->label, "%s", panels[v]->name);
+    }
+}
+
+static void hints_of_run(struct hints *h, const struct frame *f) {
+    bool paused = f->snap && f->snap->interval.paused && !f->back;
+    if (!f->controls) return;
+    hint_add(h, ACTION_PAUSE, 4, paused ? "go on" : "pause");
+    hint_pair(h, ACTION_USERS_MORE, ACTION_USERS_LESS, 5, "+/-", "users");
+    if (f->autoscaler) hint_add(h, ACTION_AUTOSCALER, 6, "autoscaler");
+    hint_add(h, ACTION_MARK, 7, "mark");
+    hint_add(h, ACTION_GENERATION, 12, "generation");
+}
+
+static void hints_of_picture(struct hints *h, const struct frame *f, const char *time_keys) {
+    const struct panel_ops *v = panels[f->view];
+    if (v->sort_columns) hint_add(h, ACTION_SORT, 8, "sort");
+    if (v->list && f->view != PANEL_help) hint_add(h, ACTION_FILTER, 9, "filter");
+    hint_pair(h, ACTION_BACK, ACTION_FORWARD, f->back || !f->controls ? 5 : 11, time_keys, "time");
+    if (f->back) {
+        const struct key_entry *k = key_of(f->frozen ? ACTION_FREEZE : ACTION_LAST);
+        if (k) hint_add(h, k->action, 6, "newest");
+    }
+    if (f->back || !f->controls) hint_add(h, ACTION_GO_TO, 12, "go to a time");
+    hint_add(h, ACTION_ZOOM_OUT, 10, zoom_name(f->zoom));
+    if (!f->back) hint_add(h, ACTION_FREEZE, 13, "freeze");
+    hint_add(h, ACTION_SAVE, 14, "save");
+}
+
+/* By rank as far as there is room; the first that does not fit ends it. */
+static void hints_fit(struct hints *h, int room) {
+    room += HINT_GAP;
+    for (int rank = 1; rank <= 14; rank++) {
+        for (int i = 0; i < h->count; i++) {
+            struct hint *x = &h->hint[i];
+            int need = text_columns(x->key) + 1 + text_columns(x->label) + HINT_GAP;
+            if (x->rank != rank) continue;
+            if (need > room) return;
+            x->cols = need - HINT_GAP;
+            room -= need;
+        }
+    }
+}
+
+static void hints_draw(const struct pane *p, const struct hints *h, int col) {
+    for (int i = 0; i < h->count; i++) {
+        const struct hint *x = &h->hint[i];
+        if (x->cols == 0) continue;
+        int key = text_columns(x->key);
+        pane_text(p, 0, col, TONE_KEY, x->key);
+        pane_text(p, 0, col + key + 1, TONE_NORMAL, x->label);
+        if (x->selected) pane_tone(p, 0, col, x->cols, TONE_SELECTED);
+        pane_hot(p, 0, col, 1, x->cols, x->code);
+        /* Of a pair the second key's part is its last sign. */
+        if (x->second) pane_hot(p, 0, col + key - 1, 1, 1, x->second);
+        col += x->cols + HINT_GAP;
+    }
+}
+
+static void footer_keys(const struct pane *p, const struct frame *f) {
+    struct hints h = {.count = 0};
+    hints_of_views(&h, f, p->at.cols >= WIDE_COLS);
+    hints_of_run(&h, f);
+    hints_of_picture(&h, f, parts_sign(p->canvas, PARTS_LEFT_RIGHT));
+    hint_add(&h, ACTION_HELP, 2, f->view == PANEL_help ? "back" : "help");
+    hint_add(&h, ACTION_QUIT, 1, f->controls ? "quit" : "leave");
+    hints_fit(&h, p->at.cols - 2);
+    hints_draw(p, &h, 1);
+}
+
+/* ---- footer: the verdict ---- */
+
+static int verdict_figure(const struct pane *p, int col, int end, const char *label, const char *figure,
+                          const char *unit) {
+    char text[64];
+    figure += strspn(figure, " ");
+    snprintf(text, sizeof text, "%s%s%s", figure, unit[0] ? " " : "", unit);
+    int need = text_columns(label) + (label[0] ? 1 : 0) + text_columns(text);
+    if (col + need > end) return col;
+    if (label[0]) col += pane_text(p, 0, col, TONE_DIM, label) + 1;
+    return col + pane_text(p, 0, col, TONE_STRONG, text) + 2;
+}
+
+static void footer_verdict(const struct pane *p, const struct frame *f) {
+    const struct run_record *r = f->run;
+    struct hints h = {.count = 0};
+    struct state s = state_when_over(f);
+    char figure[NUMBER];
+    int end = p->at.cols - 1;
+
+    if (p->at.cols >= WIDE_COLS) {
+        hints_of_views(&h, f, false);
+        hint_pair(&h, ACTION_BACK, ACTION_FORWARD, 5, parts_sign(p->canvas, PARTS_LEFT_RIGHT), "time");
+        hint_add(&h, ACTION_HELP, 2, f->view == PANEL_help ? "back" : "help");
+    }
+    hint_add(&h, ACTION_QUIT, 1, "leave");
+    hints_fit(&h, end);
+    int cols = -HINT_GAP;
+    for (int i = 0; i < h.count; i++) cols += h.hint[i].cols + HINT_GAP;
+    hints_draw(p, &h, end - cols);
+    end -= cols + HINT_GAP;
+
+    int col = 1 + pane_clip(p, 0, 1, end - 1, s.tone, run_status_name(r->status)) + 2;
+    bool why = r->status != RUN_COMPLETED && r->status_reason[0];
+    if (!why || p->at.cols >= WIDE_COLS) {
+        col = verdict_figure(p, col, end, "",
+                             number_count(result_value(&r->results, "throughput_tok_s"), figure), "tok/s");
+        col = verdict_figure(p, col, end, "e2e P95",
+                             number_ms(result_value(&r->results, "e2e_p95_ms"), figure), "");
+        col = verdict_figure(p, col, end, "hits",
+                             number_percent(result_value(&r->results, "hit_ratio"), figure), "");
+    }
+    if (end - col > 8) pane_clip(p, 0, col, end - col, TONE_NORMAL, why ? r->status_reason : r->bottleneck);
+}
+
+/* ---- footer: what is asked ---- */
+
+static void footer_question(const struct pane *p, const struct frame *f) {
+    int cols = p->at.cols;
+    int col = 1 + pane_clip(p, 0, 1, cols - 2, TONE_KEY, f->question);
+    const char *answer = f->answer ? f->answer : "";
+    struct pane room = pane_part(p, 0, col, 1, cols - 1 - col);
+    /* The end of a long answer is what is being typed. */
+    int used = text_columns(answer);
+    if (used <= room.at.cols)
+        pane_text(&room, 0, 0, TONE_STRONG, answer);
+    else
+        pane_right(&room, 0, used = room.at.cols, TONE_STRONG, answer);
+    pane_tone(p, 0, col + used, 1, TONE_SELECTED);
+}
+
+void parts_footer(const struct pane *p, const struct frame *f) {
+    if (pane_empty(p)) return;
+    if (f->question)
+        footer_question(p, f);
+    else if (f->message)
+        pane_clip(p, 0, 1, p->at.cols - 2, TONE_STRONG, f->message);
+    else if (f->over)
+        footer_verdict(p, f);
+    else
+        footer_keys(p, f);
+}
+
+void parts_too_small(const struct pane *p, const struct frame *f) {
+    struct state s = state_of(f);
+    char text[120], clock[2 * NUMBER + 8];
+    if (pane_empty(p)) return;
+    clock_of(f, "/", clock, sizeof clock);
+    snprintf(text, sizeof text, "%dx%d needed, is %dx%d: %s %s", LAYOUT_LEAST_COLS, LAYOUT_LEAST_ROWS,
+             p->at.cols, p->at.rows, clock, s.name);
+    pane_clip(p, 0, 0, p->at.cols, TONE_WARN, text);
+}

@@ -1,0 +1,223 @@
+#include "ui/screen.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "ui/parts.h"
+
+enum { FEED_AT_ONCE = 1000, REQUESTS_BY_AGE = 7 /* the column of the table, from 0 */ };
+
+static void say(struct screen *s, const char *text) {
+    snprintf(s->message, sizeof s->message, "%s", text);
+    s->message_until_ns = clock_now_ns() + 5 * KVF_NS_PER_S;
+}
+
+void screen_init(struct screen *s, const struct ui_setup *setup) {
+    memset(s, 0, sizeof *s);
+    s->setup = setup;
+    s->style = setup->style;
+    s->history = history_new();
+    s->newest_s = KVF_MISSING;
+    s->zoom = ZOOM_MINUTE;
+    snprintf(s->generation, sizeof s->generation, "%s", setup->provider->generation);
+    snprintf(s->autoscaler, sizeof s->autoscaler, "off");
+    for (size_t i = 0; setup->view && i < PANELS; i++)
+        if (strcmp(panels[i]->name, setup->view) == 0) s->view = i;
+    s->to_begin_at_s = setup->at_s;
+    s->table[PANEL_requests] = (struct frame_table){.sort = REQUESTS_BY_AGE, .descending = true};
+}
+
+void screen_free(struct screen *s) {
+    history_free(s->history);
+    s->history = NULL;
+}
+
+/* A look between intervals is too short for rates and percentiles: what stands "now" is taken over, the
+ * rest stays that of the last interval. */
+static void take_peek(struct snapshot *shown, const struct snapshot *peek) {
+    shown->interval.paused = peek->interval.paused;
+    shown->interval.users = peek->interval.users;
+    shown->interval.queue_depth = peek->interval.queue_depth;
+    shown->interval.oldest_wait_ms = peek->interval.oldest_wait_ms;
+    shown->interval.in_service = peek->interval.in_service;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        shown->tier[t].used_bytes = peek->tier[t].used_bytes;
+        shown->tier[t].entries = peek->tier[t].entries;
+        shown->tier[t].io_in_flight = peek->tier[t].io_in_flight;
+    }
+    shown->requests_known = peek->requests_known;
+    shown->requests = peek->requests;
+    memcpy(shown->request, peek->request, sizeof shown->request);
+}
+
+static bool feed_snapshots(struct screen *s, unsigned most, bool *more) {
+    const struct provider *p = s->setup->provider;
+    unsigned n = 0;
+    while (n < most && p->next(p->ctx, &s->arrived, &s->version)) {
+        n++;
+        if (s->arrived.peek && kvf_present(s->newest_s)) {
+            take_peek(&s->newest, &s->arrived);
+            continue;
+        }
+        s->newest = s->arrived;
+        s->any = true;
+        if (s->newest.peek) continue;
+        s->newest_s = s->newest.interval.t_s;
+        history_add(s->history, &s->newest);
+    }
+    *more = n == most;
+    return n > 0;
+}
+
+static bool feed_events(struct screen *s) {
+    const struct provider *p = s->setup->provider;
+    struct record_event e;
+    bool any = false;
+    while (p->event && p->event(p->ctx, &e)) {
+        history_event(s->history, &e);
+        bool old = p->stored && kvf_present(s->newest_s) && e.t_s < s->newest_s - 10 * p->interval_s;
+        bool wrong = strcmp(e.level, "warning") == 0 || strcmp(e.level, "error") == 0;
+        if (wrong && !old) say(s, e.message);
+        any = true;
+    }
+    return any;
+}
+
+static bool feed_status(struct screen *s) {
+    const struct provider *p = s->setup->provider;
+    struct provider_status now = {0};
+    p->status(p->ctx, &now);
+    bool changed = now.ended != s->status.ended || now.stalled != s->status.stalled ||
+                   strcmp(now.preparing, s->status.preparing) != 0 || now.prepared != s->status.prepared;
+    s->status = now;
+    return changed;
+}
+
+bool screen_feed(struct screen *s, unsigned most, bool *more) {
+    bool again = false;
+    bool changed = feed_snapshots(s, most, &again);
+    if (!again) {
+        changed = feed_events(s) || changed;
+        changed = feed_status(s) || changed;
+        if (!isnan(s->to_begin_at_s) && s->any) {
+            screen_travel(s, s->to_begin_at_s);
+            s->to_begin_at_s = KVF_MISSING;
+        }
+    }
+    if (more) *more = again;
+    return changed;
+}
+
+bool screen_tick(struct screen *s) {
+    if (!s->message[0] || clock_now_ns() < s->message_until_ns) return false;
+    s->message[0] = '\0';
+    return true;
+}
+
+bool screen_travel(struct screen *s, double t_s) {
+    const struct provider *p = s->setup->provider;
+    if (!p->at) {
+        say(s, "there is no way back in time: this run is not kept in a database (--db none)");
+        return false;
+    }
+    /* intervals end a little after the moment that people mean by their number */
+    if (!p->at(p->ctx, t_s + p->interval_s / 2, &s->past)) {
+        say(s, "no interval of this run is in the database yet");
+        return false;
+    }
+    s->back = true;
+    s->frozen = false;
+    return true;
+}
+
+static const char *question_of(const struct screen *s) {
+    return s->asking == ASKING_QUIT ? "Stop the run and keep its results? y/n" : s->prompt.question;
+}
+
+static struct frame frame_of(const struct screen *s) {
+    const struct provider *p = s->setup->provider;
+    const struct snapshot *snap = s->back ? &s->past : s->any ? &s->newest : NULL;
+    return (struct frame){.run = p->run,
+                          .snap = snap,
+                          .history = s->history,
+                          .status = &s->status,
+                          .planned_s = p->planned_s,
+                          .shown_s = snap ? snap->interval.t_s : KVF_MISSING,
+                          .newest_s = s->newest_s,
+                          .zoom = s->zoom,
+                          .live = !s->status.ended,
+                          .over = s->status.ended,
+                          .back = s->back,
+                          .frozen = s->frozen,
+                          .controls = s->setup->commands != NULL && !s->status.ended,
+                          .autoscaler = s->setup->autoscaler,
+                          .generation = s->generation,
+                          .view = s->view,
+                          .heat = s->heat,
+                          .table = s->table[s->view],
+                          .message = s->message[0] ? s->message : NULL,
+                          .question = question_of(s),
+                          .answer = s->prompt.text};
+}
+
+void screen_draw(struct screen *s, struct canvas *c) {
+    struct frame f = frame_of(s);
+    struct layout_screen l = layout_screen(c->rows, c->cols);
+    struct rect at[LAYOUT_SECTIONS];
+    const struct panel_ops *panel = panels[s->view];
+
+    canvas_clear(c);
+    c->style = s->style;
+    struct pane body = pane_at(c, l.body);
+    if (l.too_small) {
+        parts_too_small(&body, &f);
+        return;
+    }
+    struct pane header = pane_at(c, l.header), footer = pane_at(c, l.footer);
+    parts_header(&header, &f);
+    layout_sections(panel->sections, panel->section_count, l.body, at);
+    f.list_end = &s->list_end;
+    s->list_end = 0;
+    panel->draw(c, at, &f);
+    parts_footer(&footer, &f);
+}
+
+bool ui_view_known(const char *name) {
+    for (int i = 0; i < PANELS; i++)
+        if (strcmp(panels[i]->name, name) == 0) return true;
+    return false;
+}
+
+char *ui_view_names(char *out, size_t len) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < PANELS && used < len; i++)
+        used += (size_t)snprintf(out + used, len - used, "%s%s", i ? ", " : "", panels[i]->name);
+    return out;
+}
+
+int ui_dump(const struct provider *provider, double at_s, const char *view, int rows, int cols,
+            struct style style, struct buf *out, struct err *e) {
+    struct ui_setup setup = {.provider = provider, .style = style, .fd = -1, .view = view, .at_s = at_s};
+    static struct screen s; /* large for a stack; one dump at a time */
+    struct canvas c;
+    bool more = true;
+    int rc = 0;
+
+    screen_init(&s, &setup);
+    while (more) screen_feed(&s, FEED_AT_ONCE, &more);
+    s.message[0] = '\0';
+    if (!isnan(at_s) && !s.back) {
+        rc = err_set(e, KVF_ERR_UNAVAILABLE,
+                     "there is no such moment to show: the run has stored no interval");
+    } else {
+        canvas_init(&c, rows, cols, style);
+        screen_draw(&s, &c);
+        canvas_text(&c, out);
+        canvas_free(&c);
+    }
+    screen_free(&s);
+    return rc;
+}

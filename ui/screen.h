@@ -1,0 +1,63 @@
+/* What is on the screen and what keys do to it, without any terminal: takes in what the provider has,
+ * keeps the moment shown, the view and the questions asked, and draws the whole picture. One thread. */
+#ifndef KVF_UI_SCREEN_H
+#define KVF_UI_SCREEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ui/frame.h"
+#include "ui/panels.h"
+#include "ui/prompt.h"
+#include "ui/ui.h"
+
+/* What is being asked in the footer. */
+enum screen_asking { ASKING_NOTHING, ASKING_MARK, ASKING_FILTER, ASKING_TIME, ASKING_QUIT };
+
+struct screen {
+    const struct ui_setup *setup;
+    struct style style;
+    struct history *history;
+    struct snapshot newest;  /* the last interval, brought up to date by looks in between */
+    struct snapshot arrived; /* as it came */
+    bool any;                /* there is one */
+    double newest_s;         /* run time of the newest interval */
+    uint64_t version;
+    struct provider_status status;
+
+    bool back, frozen; /* `past` is shown instead of the newest */
+    struct snapshot past;
+
+    size_t view, view_before_help;
+    enum zoom zoom;
+    int heat;
+    struct frame_table table[PANELS];
+    int list_end; /* last place in the list that was drawn last */
+    struct prompt prompt;
+    enum screen_asking asking;
+    char message[400];
+    uint64_t message_until_ns;
+    uint64_t users;          /* asked for last */
+    uint64_t users_until_ns; /* and not yet to be seen */
+    char generation[16];
+    char autoscaler[16];
+    double to_begin_at_s; /* NaN once it is shown */
+    bool stop_sent;       /* q was confirmed: nobody needs to be told how it ended */
+};
+
+enum screen_wish { WISH_NOTHING, WISH_SUSPEND, WISH_REDRAW, WISH_ABORT, WISH_LEAVE };
+
+void screen_init(struct screen *s, const struct ui_setup *setup);
+void screen_free(struct screen *s);
+/* Takes in what is new; true when the picture may have changed. At most `most` intervals a call, so
+ * that a long stored run does not keep keys waiting; *more (may be NULL) says there are more. */
+bool screen_feed(struct screen *s, unsigned most, bool *more);
+/* A key; `c` is the picture it was pressed on. Tells what the terminal's owner has to do. */
+enum screen_wish screen_key(struct screen *s, const struct canvas *c, int code, int row, int col);
+/* Shows the moment at or before run time t_s; false with a message when there is none to be had. */
+bool screen_travel(struct screen *s, double t_s);
+void screen_draw(struct screen *s, struct canvas *c);
+/* Runs out messages; true when the picture has changed by that. */
+bool screen_tick(struct screen *s);
+
+#endif

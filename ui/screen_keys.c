@@ -1,0 +1,416 @@
+#include "ui/screen.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "ui/keys.h"
+
+enum { MESSAGE_S = 5, USERS_SETTLE_S = 2, PAGE = 10 };
+
+__attribute__((format(printf, 2, 3))) static void say(struct screen *s, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(s->message, sizeof s->message, fmt, ap);
+    va_end(ap);
+    s->message_until_ns = clock_now_ns() + MESSAGE_S * KVF_NS_PER_S;
+}
+
+/* ---- changes of the run ---- */
+
+/* Sends a command, or says why it is not for here. */
+static bool order(struct screen *s, enum command_kind kind, uint64_t value, const char *text) {
+    struct command c = {.kind = kind, .value = value};
+    snprintf(c.text, sizeof c.text, "%s", text);
+    if (s->status.ended)
+        say(s, "the run has ended: there is nothing left to change");
+    else if (!s->setup->commands)
+        say(s, "this is a run of another process: it can be watched, not changed");
+    else if (!command_put(s->setup->commands, &c))
+        say(s, "the engine has not obeyed the last keys yet; try again");
+    else
+        return true;
+    return false;
+}
+
+static void change_users(struct screen *s, enum action action) {
+    if (!s->any) {
+        say(s, "users can be changed once the run has begun");
+        return;
+    }
+    uint64_t now = s->newest.interval.users;
+    if (clock_now_ns() < s->users_until_ns) now = s->users;
+    uint64_t tenth = now / 10 > 1 ? now / 10 : 1, to = now;
+    if (action == ACTION_USERS_MORE) to = now + tenth;
+    if (action == ACTION_USERS_LESS) to = now > tenth ? now - tenth : 1;
+    if (action == ACTION_USERS_DOUBLE) to = now ? 2 * now : 1;
+    if (action == ACTION_USERS_HALVE) to = now > 1 ? now / 2 : 1;
+    if (!order(s, COMMAND_USERS, to, "key")) return;
+    s->users = to;
+    s->users_until_ns = clock_now_ns() + USERS_SETTLE_S * KVF_NS_PER_S;
+    say(s, "users %llu -> %llu", (unsigned long long)now, (unsigned long long)to);
+}
+
+static void change_pause(struct screen *s) {
+    bool paused = s->any && s->newest.interval.paused;
+    if (order(s, paused ? COMMAND_RESUME : COMMAND_PAUSE, 0, "key")) say(s, paused ? "resumed" : "paused");
+}
+
+/* Times per token of the contract's modes; any other mode of the scenario is left by the first press. */
+static void change_generation(struct screen *s) {
+    static const struct {
+        const char *name;
+        uint64_t ns;
+    } modes[] = {{"none", 0}, {"fast", 2 * KVF_NS_PER_MS}, {"realistic", 30 * KVF_NS_PER_MS}};
+    size_t i = 0, n = sizeof modes / sizeof modes[0];
+    while (i < n && strcmp(modes[i].name, s->generation) != 0) i++;
+    i = i < n ? (i + 1) % n : 0;
+    if (!order(s, COMMAND_GENERATION, modes[i].ns, "key")) return;
+    snprintf(s->generation, sizeof s->generation, "%s", modes[i].name);
+    say(s, "generation %s: %llu ms per token", modes[i].name,
+        (unsigned long long)(modes[i].ns / KVF_NS_PER_MS));
+}
+
+static void change_autoscaler(struct screen *s) {
+    static const char *const modes[] = {"off", "qos", "capacity"};
+    uint64_t i = 0;
+    if (!s->setup->autoscaler) {
+        say(s, "this build has no autoscaler; + and - change the users");
+        return;
+    }
+    while (i < 2 && strcmp(modes[i], s->autoscaler) != 0) i++;
+    i = (i + 1) % 3;
+    if (!order(s, COMMAND_AUTOSCALER, i, "key")) return;
+    snprintf(s->autoscaler, sizeof s->autoscaler, "%s", modes[i]);
+    say(s, "autoscaler %s", modes[i]);
+}
+
+/* ---- what is shown ---- */
+
+static void show_view(struct screen *s, size_t view) {
+    if (view == PANEL_help && s->view != PANEL_help) s->view_before_help = s->view;
+    s->view = view;
+}
+
+static void save_picture(struct screen *s, const struct canvas *c) {
+    char path[80];
+    struct buf text = {0};
+    struct tm tm;
+    time_t now = time(NULL);
+    localtime_r(&now, &tm);
+    size_t n = (size_t)snprintf(path, sizeof path, "kvfall-%s-", panels[s->view]->name);
+    strftime(path + n, sizeof path - n, "%Y%m%d-%H%M%S.txt", &tm);
+    canvas_text(c, &text);
+    FILE *f = fopen(path, "wx");
+    bool good = f && fwrite(text.data, 1, text.len, f) == text.len;
+    int errnum = good ? 0 : errno;
+    if (f && fclose(f) != 0 && good) {
+        good = false;
+        errnum = errno;
+    }
+    if (good)
+        say(s, "the screen is in %s", path);
+    else
+        say(s, "the screen could not be written to %s: %s", path, strerror(errnum));
+    buf_free(&text);
+}
+
+static void freeze(struct screen *s) {
+    if (s->back) {
+        s->back = s->frozen = false;
+    } else if (s->any) {
+        s->past = s->newest;
+        s->back = s->frozen = true;
+    }
+}
+
+static void travel(struct screen *s, int steps) {
+    const struct provider *p = s->setup->provider;
+    double from = s->back ? s->past.interval.t_s : s->newest_s;
+    if (!p->step || isnan(from)) {
+        screen_travel(s, from); /* says why not */
+        return;
+    }
+    if (steps > 0 && !s->back) return;
+    if (!p->step(p->ctx, from, steps, &s->past)) {
+        say(s, "that moment is not in the database");
+        s->back = false;
+        return;
+    }
+    s->frozen = false;
+    s->back = s->past.interval.t_s < s->newest_s;
+}
+
+static void move(struct screen *s, int by) {
+    struct frame_table *t = &s->table[s->view];
+    if (panels[s->view]->upwards) by = -by;
+    t->selected += by;
+    if (t->selected > s->list_end) t->selected = s->list_end;
+    if (t->selected < 0) t->selected = 0;
+}
+
+static void sort(struct screen *s) {
+    int columns = panels[s->view]->sort_columns;
+    struct frame_table *t = &s->table[s->view];
+    if (columns)
+        t->sort = (t->sort + 1) % columns;
+    else
+        say(s, "there is no table to sort in this view; 7 has one");
+}
+
+/* ---- questions ---- */
+
+static void ask(struct screen *s, enum screen_asking what, const char *question, const char *text) {
+    s->asking = what;
+    prompt_start(&s->prompt, question, text);
+}
+
+static void ask_mark(struct screen *s) {
+    if (s->setup->commands && !s->status.ended)
+        ask(s, ASKING_MARK, "Note: ", "");
+    else
+        order(s, COMMAND_MARK, 0, ""); /* says why not */
+}
+
+static void ask_filter(struct screen *s) {
+    if (panels[s->view]->list)
+        ask(s, ASKING_FILTER, "Show only: ", s->table[s->view].filter);
+    else
+        say(s, "there is no list to filter in this view; 7 and 8 have one");
+}
+
+static void answered(struct screen *s) {
+    const char *text = s->prompt.text;
+    double t_s;
+    if (s->asking == ASKING_MARK && text[0] && order(s, COMMAND_MARK, 0, text)) say(s, "marked: %s", text);
+    if (s->asking == ASKING_FILTER)
+        snprintf(s->table[s->view].filter, sizeof s->table[s->view].filter, "%.63s", text);
+    if (s->asking == ASKING_TIME && text[0]) {
+        if (ui_parse_time(text, &t_s))
+            screen_travel(s, t_s);
+        else
+            say(s, "\"%s\" is no run time; write 0:42, 1:02:07 or 90s", text);
+    }
+}
+
+static void ask_quit(struct screen *s, enum screen_wish *wish) {
+    if (s->status.ended || !s->setup->commands)
+        *wish = WISH_LEAVE;
+    else
+        s->asking = ASKING_QUIT;
+}
+
+/* The question of q: its own key again, Enter and y agree, all else does not. */
+static void quit_key(struct screen *s, int code) {
+    s->asking = ASKING_NOTHING;
+    if (code != 'y' && code != 'Y' && code != 'q' && code != KEY_CODE_INTERRUPT && code != KEY_CODE_ENTER)
+        return;
+    if (!order(s, COMMAND_STOP, 0, "key")) return;
+    s->stop_sent = true;
+    say(s, "stopping: what is in flight comes to its end");
+}
+
+static bool question_key(struct screen *s, int code) {
+    if (s->asking == ASKING_NOTHING) return false;
+    if (s->asking == ASKING_QUIT) {
+        quit_key(s, code);
+        return true;
+    }
+    enum prompt_result r = prompt_key(&s->prompt, code);
+    if (r == PROMPT_GOES_ON) return true;
+    if (r == PROMPT_DONE) answered(s);
+    s->asking = ASKING_NOTHING;
+    prompt_end(&s->prompt);
+    return true;
+}
+
+/* ---- keys ---- */
+
+static void act_on_list(struct screen *s, enum action a) {
+    switch (a) {
+    case ACTION_UP:
+        move(s, -1);
+        break;
+    case ACTION_DOWN:
+        move(s, 1);
+        break;
+    case ACTION_PAGE_UP:
+        move(s, -PAGE);
+        break;
+    case ACTION_PAGE_DOWN:
+        move(s, PAGE);
+        break;
+    case ACTION_SORT:
+        sort(s);
+        break;
+    case ACTION_SORT_REVERSE:
+        s->table[s->view].descending = !s->table[s->view].descending;
+        break;
+    case ACTION_FILTER:
+        ask_filter(s);
+        break;
+    default:
+        break;
+    }
+}
+
+static void act_on_time(struct screen *s, enum action a) {
+    switch (a) {
+    case ACTION_BACK:
+        travel(s, -1);
+        break;
+    case ACTION_FORWARD:
+        travel(s, 1);
+        break;
+    case ACTION_BACK_TEN:
+        travel(s, -10);
+        break;
+    case ACTION_FORWARD_TEN:
+        travel(s, 10);
+        break;
+    case ACTION_FIRST:
+        screen_travel(s, 0);
+        break;
+    case ACTION_LAST:
+        s->back = s->frozen = false;
+        break;
+    case ACTION_GO_TO:
+        ask(s, ASKING_TIME, "Go to run time: ", "");
+        break;
+    case ACTION_FREEZE:
+        freeze(s);
+        break;
+    case ACTION_ZOOM_OUT:
+        s->zoom = (enum zoom)((s->zoom + 1) % ZOOMS);
+        break;
+    case ACTION_ZOOM_IN:
+        s->zoom = (enum zoom)((s->zoom + ZOOMS - 1) % ZOOMS);
+        break;
+    default:
+        break;
+    }
+}
+
+static void act_on_run(struct screen *s, enum action a) {
+    switch (a) {
+    case ACTION_PAUSE:
+        change_pause(s);
+        break;
+    case ACTION_USERS_MORE:
+    case ACTION_USERS_LESS:
+    case ACTION_USERS_DOUBLE:
+    case ACTION_USERS_HALVE:
+        change_users(s, a);
+        break;
+    case ACTION_GENERATION:
+        change_generation(s);
+        break;
+    case ACTION_AUTOSCALER:
+        change_autoscaler(s);
+        break;
+    case ACTION_MARK:
+        ask_mark(s);
+        break;
+    default:
+        break;
+    }
+}
+
+static void act_on_view(struct screen *s, const struct canvas *c, const struct key_entry *k) {
+    switch (k->action) {
+    case ACTION_VIEW:
+        show_view(s, (size_t)k->number);
+        break;
+    case ACTION_VIEW_NEXT:
+        show_view(s, (s->view + 1) % PANELS);
+        break;
+    case ACTION_VIEW_PREVIOUS:
+        show_view(s, (s->view + PANELS - 1) % PANELS);
+        break;
+    case ACTION_HELP:
+        show_view(s, s->view == PANEL_help ? s->view_before_help : PANEL_help);
+        break;
+    case ACTION_HEAT:
+        s->heat = (s->heat + 1) % SNAPSHOT_HEATS;
+        break;
+    case ACTION_SCHEME:
+        s->style.scheme = (enum scheme)((s->style.scheme + 1) % SCHEMES);
+        say(s, "colours: %s", scheme_name(s->style.scheme));
+        break;
+    case ACTION_SAVE:
+        save_picture(s, c);
+        break;
+    default:
+        break;
+    }
+}
+
+static enum screen_wish act(struct screen *s, const struct canvas *c, const struct key_entry *k) {
+    enum screen_wish wish = WISH_NOTHING;
+    switch (k->action) {
+    case ACTION_QUIT:
+        ask_quit(s, &wish);
+        return wish;
+    case ACTION_SUSPEND:
+        return WISH_SUSPEND;
+    case ACTION_REDRAW:
+        return WISH_REDRAW;
+    case ACTION_ABORT:
+        return WISH_ABORT;
+    default:
+        act_on_view(s, c, k);
+        act_on_run(s, k->action);
+        act_on_list(s, k->action);
+        act_on_time(s, k->action);
+        return WISH_NOTHING;
+    }
+}
+
+/* Whether a key that changes a run may as well end the look at one that is over. */
+static bool changes_run(enum action a) {
+    return a == ACTION_PAUSE || a == ACTION_MARK || a == ACTION_GENERATION || a == ACTION_AUTOSCALER ||
+           a == ACTION_USERS_MORE || a == ACTION_USERS_LESS || a == ACTION_USERS_DOUBLE ||
+           a == ACTION_USERS_HALVE;
+}
+
+enum screen_wish screen_key(struct screen *s, const struct canvas *c, int code, int row, int col) {
+    if (code == KEY_CODE_MOUSE) code = canvas_hot_at(c, row, col);
+    if (code == 0) return WISH_NOTHING;
+    if (question_key(s, code)) return WISH_NOTHING;
+    const struct key_entry *k = key_find(code);
+    bool own_end = s->status.ended && s->setup->commands;
+    if (own_end && (!k || changes_run(k->action)) && code != KEY_CODE_OTHER) return WISH_LEAVE;
+    s->message[0] = '\0';
+    return k ? act(s, c, k) : WISH_NOTHING;
+}
+
+bool ui_parse_time(const char *text, double *s) {
+    unsigned long part[3] = {0};
+    int n = 0;
+    uint64_t ns;
+    if (units_parse_duration(text, &ns) == 0) {
+        *s = (double)ns / (double)KVF_NS_PER_S;
+        return true;
+    }
+    for (const char *p = text;; p++) {
+        char *end;
+        if (n == 3 || *p < '0' || *p > '9') return false;
+        part[n++] = strtoul(p, &end, 10);
+        if (end - p > 6) return false;
+        p = end;
+        if (*p == '\0') break;
+        if (*p != ':') return false;
+    }
+    *s = 0;
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && part[i] > 59) return false;
+        *s = *s * 60 + (double)part[i];
+    }
+    return true;
+}

@@ -1,0 +1,63 @@
+/* The screen: a thread that draws what a provider knows and sends what is typed as commands. It takes
+ * no lock of the engine, and nobody waits for it but ui_close(), which is bounded. */
+#ifndef KVF_UI_UI_H
+#define KVF_UI_UI_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "record/command.h"
+#include "record/provider.h"
+#include "ui/style.h"
+
+struct ui_setup {
+    const struct provider *provider; /* used on the screen's thread alone */
+    struct command_queue *commands;  /* NULL: the run cannot be changed (watch) */
+    struct style style;
+    bool colour;      /* false: NO_COLOR, --no-color */
+    bool autoscaler;  /* built in */
+    int fd;           /* the terminal, standard output */
+    const char *view; /* to begin with, by name; NULL: the overview */
+    double at_s;      /* run time to begin at; NaN: the newest */
+};
+
+struct ui;
+/* Whether the screen can be shown on a terminal: 0, or -KVF_ERR_UNAVAILABLE with a sentence. */
+int ui_check(int fd, struct err *e);
+/* Takes over the terminal and starts the thread. 0, or a negative code with the terminal as it was. */
+int ui_open(struct ui **out, const struct ui_setup *setup, struct err *e);
+/* Any thread: */
+void ui_wake(struct ui *ui);    /* something has changed, a size perhaps: look at once */
+void ui_leave(struct ui *ui);   /* give the terminal back and end, whatever is shown */
+void ui_hurry(struct ui *ui);   /* leave when the run has ended, without waiting for a key */
+void ui_emergency(void);        /* the terminal as it was; async-signal-safe */
+void ui_suspend(struct ui *ui); /* terminal as it was; returns when it is, or after two seconds */
+void ui_resume(struct ui *ui);  /* and back */
+/* Waits until the screen has been left: by a key, by ui_leave(), or because the terminal is gone or
+ * takes nothing after the run has ended. */
+void ui_wait(struct ui *ui);
+void ui_close(struct ui *ui); /* leaves, waits, frees; takes NULL */
+
+bool ui_view_known(const char *name);
+/* "overview, tiers, ..." for messages. */
+char *ui_view_names(char *out, size_t len);
+/* A picture as text without any terminal: the view by name (ui_view_known), at run time at_s (NaN: the
+ * newest or the end). 0, or -KVF_ERR_UNAVAILABLE when there is no such moment. */
+int ui_dump(const struct provider *provider, double at_s, const char *view, int rows, int cols,
+            struct style style, struct buf *out, struct err *e);
+
+/* Run time as people write it: "42", "0:42", "1:02:07", "42s", "5m". False when it is none of these. */
+bool ui_parse_time(const char *text, double *s);
+
+/* A list of lines to choose one from, the whole screen, on the calling thread. Returns its index, or -1
+ * when it was left without choosing. */
+struct ui_list {
+    const char *title, *heading;
+    const char *const *lines;
+    int count;
+    bool (*leave)(void); /* asked now and then: true ends it */
+};
+int ui_choose(const struct ui_list *list, const struct ui_setup *setup, struct err *e);
+
+#endif
