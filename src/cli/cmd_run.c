@@ -11,6 +11,7 @@
 #include "cli/build.h"
 #include "cli/commands.h"
 #include "cli/environment.h"
+#include "cli/live.h"
 #include "cli/load.h"
 #include "cli/machine.h"
 #include "cli/options.h"
@@ -22,6 +23,7 @@
 #include "scenario/budget.h"
 #include "store/store.h"
 #include "tier/tier.h"
+#include "ui/ui.h"
 
 enum { STORE_PATIENCE_S = 10 };
 
@@ -36,13 +38,19 @@ struct session {
     struct slot *slot;
     struct store *store;
     struct store_writer *writer;
+    char db[4096];     /* "" when nothing is stored */
+    struct live *live; /* NULL: headless */
+    struct ui *ui;
     char trouble[400]; /* the database's, once; the writer's thread until it has been joined */
     int signal;
 };
 
 static void store_trouble(void *ctx, const char *sentence) {
     struct session *s = ctx;
+    struct record_event ev = {.t_s = KVF_MISSING, .level = "warning"};
     snprintf(s->trouble, sizeof s->trouble, "%s", sentence);
+    snprintf(ev.message, sizeof ev.message, "%s", sentence);
+    if (s->live) live_event(s->live, &ev);
     log_line(KVF_LOG_WARNING, "%s", sentence);
 }
 
@@ -106,10 +114,9 @@ static void session_describe(struct session *s, char *yaml) {
 }
 
 static int session_store(struct session *s, struct err *e) {
-    char path[4096];
     if (s->options.db && strcmp(s->options.db, "none") == 0) return 0;
-    int rc = store_path(s->options.db, path, sizeof path, e);
-    if (rc == 0) rc = store_open(&s->store, path, STORE_WRITE, e);
+    int rc = store_path(s->options.db, s->db, sizeof s->db, e);
+    if (rc == 0) rc = store_open(&s->store, s->db, STORE_WRITE, e);
     if (rc == 0) rc = store_begin_run(s->store, &s->run, e);
     if (rc != 0) return rc;
     if (store_notice(s->store)[0]) log_line(KVF_LOG_WARNING, "%s", store_notice(s->store));
@@ -174,6 +181,61 @@ static int exit_status(const struct session *s) {
     return missed && s->options.check_assessment ? 3 : 0;
 }
 
+/* ---- the screen ---- */
+
+static void screen_prepare(void *ctx, const char *what, double share) {
+    struct session *s = ctx;
+    live_prepare(s->live, what, share);
+}
+
+static void screen_interval(void *ctx, const struct snapshot *snap) {
+    struct session *s = ctx;
+    (void)snap;                   /* it is in the slot */
+    live_prepare(s->live, "", 1); /* done: there are intervals */
+    ui_wake(s->ui);
+}
+
+static void screen_event(void *ctx, const struct record_event *e) {
+    struct session *s = ctx;
+    live_event(s->live, e);
+    ui_wake(s->ui);
+}
+
+/* Standard output is a terminal that can show it, and nobody asked for less. What does not work is said
+ * in a sentence and the run goes on without. */
+static void screen_open(struct session *s) {
+    struct err e = {0};
+    if (s->options.headless || isatty(STDOUT_FILENO) != 1) return;
+    if (ui_check(STDOUT_FILENO, &e) == 0) {
+        struct ui_setup setup = {.commands = s->commands, .fd = STDOUT_FILENO, .at_s = KVF_MISSING};
+        s->live = live_new(&s->scenario, &s->run, s->slot, s->db[0] ? s->db : NULL);
+        setup.provider = live_provider(s->live);
+        if (cli_screen_style(&s->options.given, &setup, &e) == 0 && ui_open(&s->ui, &setup, &e) == 0) {
+            log_hold(true);
+            signals_screen(s->ui);
+            return;
+        }
+        live_free(s->live);
+        s->live = NULL;
+    }
+    log_line(KVF_LOG_INFO, "%s; running headless", e.text);
+}
+
+/* The verdict stays until somebody has seen it; a run that never ran has none. Whether there was a
+ * screen. */
+static bool screen_close(struct session *s, bool ran) {
+    if (!s->ui) return false;
+    if (ran) {
+        live_ended(s->live);
+        ui_wake(s->ui);
+        ui_wait(s->ui);
+    }
+    signals_screen(NULL);
+    ui_close(s->ui);
+    s->ui = NULL;
+    return true;
+}
+
 static int session_run(struct session *s, struct err *e) {
     struct engine_setup setup = {.scenario = &s->scenario,
                                  .run = &s->run,
@@ -183,11 +245,12 @@ static int session_run(struct session *s, struct err *e) {
                                  .io_trace_path = s->options.io_trace,
                                  .request_log_path = s->options.request_log,
                                  .keep_going = s->options.keep_going,
-                                 .on_prepare = progress_prepare,
-                                 .on_interval = progress_interval,
-                                 .ctx = &s->progress};
+                                 .on_prepare = s->ui ? screen_prepare : progress_prepare,
+                                 .on_interval = s->ui ? screen_interval : progress_interval,
+                                 .on_event = s->ui ? screen_event : NULL,
+                                 .ctx = s->ui ? (void *)s : (void *)&s->progress};
     int rc = engine_run(&setup, e);
-    progress_end(&s->progress);
+    if (!s->ui) progress_end(&s->progress);
     s->run.ended_at = (double)clock_wall_ns() / 1e9;
     if (rc != 0) {
         s->run.status = RUN_FAILED;
@@ -198,6 +261,7 @@ static int session_run(struct session *s, struct err *e) {
 
 static void session_close(struct session *s) {
     store_close(s->store);
+    live_free(s->live);
     fifo_free(s->fifo);
     slot_free(s->slot);
     command_queue_free(s->commands);
@@ -222,16 +286,20 @@ static int session_main(struct session *s) {
     s->commands = command_queue_new();
     s->slot = slot_new();
     progress_init(&s->progress, &s->scenario, s->options.quiet);
-    if (!s->options.headless && !s->options.quiet && isatty(STDOUT_FILENO))
-        log_line(KVF_LOG_INFO, "this build has no screen; running headless");
     if (signals_start(s->commands, s->slot, &e) != 0) return cli_fail(&e);
     if (session_store(s, &e) != 0) {
         signals_stop();
         return cli_fail(&e);
     }
+    screen_open(s);
     int rc = session_run(s, &e);
     session_store_end(s, s->fifo ? s->run.event_count : 0);
+    bool screen = screen_close(s, rc == 0);
     s->signal = signals_stop();
+    if (screen) {
+        cli_bound_output(rc != 0 ? err_exit_status(e.code) : exit_status(s));
+        log_hold(false);
+    }
     if (rc != 0) return cli_fail(&e);
     status = session_report(s);
     if (s->run.status == RUN_FAILED) fprintf(stderr, "kvfall: the run failed: %s\n", s->run.status_reason);

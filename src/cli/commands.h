@@ -9,6 +9,7 @@
 #include "report/report.h"
 
 struct options;
+struct ui_setup;
 
 int cmd_run(int argc, char **argv);
 int cmd_check(int argc, char **argv);
@@ -17,6 +18,7 @@ int cmd_probe(int argc, char **argv);
 int cmd_history(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_schema(int argc, char **argv);
+int cmd_watch(int argc, char **argv);
 
 /* Says the error on standard error as "kvfall: sentence" and returns its exit status. */
 int cli_fail(const struct err *e);
@@ -25,6 +27,13 @@ void cli_print(const struct buf *text);
 /* Exit status of the program: `status`, or 1 with a sentence when standard output could not take
  * everything. */
 int cli_finish(int status);
+/* After a screen: a terminal that takes nothing for ten seconds more ends the program with `status`
+ * instead of keeping it. */
+void cli_bound_output(int status);
+/* How a screen on standard output is to look: --theme, else light where COLORFGBG says that the
+ * terminal is, else dark; mono by --no-color and NO_COLOR; ASCII as in cli_style(). 0 or
+ * -KVF_ERR_USAGE. */
+int cli_screen_style(const struct options *o, struct ui_setup *setup, struct err *e);
 /* How standard output wants its text: colour on a terminal unless --no-color or NO_COLOR, ASCII
  * with --ascii or in a locale without UTF-8, the terminal's width. */
 struct report_style cli_style(const struct options *o);

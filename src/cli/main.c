@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/tables.h"
+#include "ui/keys.h"
 
 struct command_entry {
     const char *name;
@@ -24,15 +25,17 @@ struct command_entry {
 static int cmd_help(int argc, char **argv);
 
 static const struct command_entry commands[] = {
-    {"run", "[SCENARIO]", "run a scenario, or the built-in quickstart, and print its summary", cmd_run},
+    {"run", "[SCENARIO]", "run a scenario, or the built-in quickstart: on the screen, or --headless",
+     cmd_run},
     {"check", "SCENARIO", "print what a scenario means and what it will take, without running it", cmd_check},
     {"models", "[NAME [SCENARIO]]", "list models, or show how a working set falls over the tiers",
      cmd_models},
     {"probe", "[PATH]...", "show what this machine offers: memory, CPUs, GPU, devices", cmd_probe},
+    {"watch", "[RUN]", "show a run of the database on the screen: live, or its past", cmd_watch},
     {"history", "", "list the runs of the database, newest first", cmd_history},
     {"show", "[RUN]", "print the summary of a stored run, the latest unless told", cmd_show},
     {"schema", "", "print the schema of the database as SQL", cmd_schema},
-    {"help", "[COMMAND]", "explain a command", cmd_help},
+    {"help", "[COMMAND]", "explain a command, or list the keys of the screen (help keys)", cmd_help},
 };
 enum { COMMANDS_KNOWN = sizeof commands / sizeof commands[0] };
 
@@ -85,7 +88,9 @@ static int cmd_help(int argc, char **argv) {
 
     if (options_parse(&o, argc, argv, &e)) return cli_fail(&e);
     const struct command_entry *c = o.operands ? command_find(o.operand[0]) : NULL;
-    if (o.operands && !c)
+    if (o.operands && strcmp(o.operand[0], "keys") == 0)
+        keys_text(&out);
+    else if (o.operands && !c)
         status = unknown_command(o.operand[0]);
     else if (c)
         command_help(c, &out);

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <langinfo.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "ui/ui.h"
 
 int cli_fail(const struct err *e) {
     fprintf(stderr, "kvfall: %s\n", e->text);
@@ -46,4 +48,37 @@ struct report_style cli_style(const struct options *o) {
     if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
         style.columns = size.ws_col;
     return style;
+}
+
+enum { OUTPUT_PATIENCE_S = 10 };
+static volatile sig_atomic_t bound_status;
+
+static void output_bound(int signal) {
+    (void)signal;
+    _exit(bound_status);
+}
+
+void cli_bound_output(int status) {
+    struct sigaction sa = {.sa_handler = output_bound};
+    bound_status = status;
+    sigemptyset(&sa.sa_mask);
+    sigaction(SIGALRM, &sa, NULL);
+    alarm(OUTPUT_PATIENCE_S);
+}
+
+/* COLORFGBG is "foreground;background" or has a third part between; 7 and 15 are the whites. */
+static bool light_background(void) {
+    const char *colours = getenv("COLORFGBG"), *last = colours ? strrchr(colours, ';') : NULL;
+    return last && (strcmp(last, ";7") == 0 || strcmp(last, ";15") == 0);
+}
+
+int cli_screen_style(const struct options *o, struct ui_setup *setup, struct err *e) {
+    const char *theme = options_value(o, "theme"), *no_color = getenv("NO_COLOR");
+    setup->colour = !(no_color && *no_color) && !options_has(o, "no-color");
+    setup->style.ascii = cli_style(o).ascii;
+    setup->style.scheme = theme ? scheme_parse(theme) : light_background() ? SCHEME_LIGHT : SCHEME_DARK;
+    if (setup->style.scheme == SCHEMES)
+        return err_set(e, KVF_ERR_USAGE, "--theme is dark, light or mono, not \"%s\"", theme);
+    if (!setup->colour) setup->style.scheme = SCHEME_MONO;
+    return 0;
 }

@@ -3,11 +3,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "ui/ui.h"
 
 enum { SIGNAL_EXIT_BASE = 128 };
 static const uint64_t pause_patience_ns = 300 * KVF_NS_PER_MS;
@@ -16,15 +18,18 @@ static struct {
     struct command_queue *commands;
     struct slot *slot;
     uint64_t seen; /* version of the newest snapshot that was looked at */
+    bool paused;   /* says that one */
     pthread_t thread;
+    pthread_mutex_t screen_lock; /* held while the screen is told */
+    struct ui *screen;
     _Atomic int asked; /* the first signal that asked for the end */
     _Atomic int closing;
-} signals;
+} signals = {.screen_lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void command_send(enum command_kind kind, const char *who, int signal) {
     struct command c = {.kind = kind, .value = (uint64_t)signal};
     snprintf(c.text, sizeof c.text, "%s", who);
-    command_put(signals.commands, &c);
+    if (signals.commands) command_put(signals.commands, &c);
 }
 
 static const char *signal_name(int signal) {
@@ -34,36 +39,60 @@ static const char *signal_name(int signal) {
                                : "SIGTSTP";
 }
 
+static bool run_paused(void) {
+    static struct snapshot snap; /* this thread's alone; large for a stack */
+    if (signals.slot && slot_get(signals.slot, &snap, &signals.seen)) signals.paused = snap.interval.paused;
+    return signals.paused;
+}
+
 /* A process that stopped before its run clock did would count the stop as time of the run. While
  * there is no run to pause, during the preparation, patience ends it. */
 static void pause_wait(void) {
-    static struct snapshot snap; /* this thread's alone; large for a stack */
     uint64_t until = clock_now_ns() + pause_patience_ns;
     struct timespec nap = {0, (long)KVF_NS_PER_MS};
-    while (clock_now_ns() < until) {
-        if (slot_get(signals.slot, &snap, &signals.seen) && snap.interval.paused) return;
-        nanosleep(&nap, NULL);
+    while (!run_paused() && clock_now_ns() < until) nanosleep(&nap, NULL);
+}
+
+/* A run that stood still before goes on standing still. */
+static void stop_process(void) {
+    bool paused = run_paused();
+    if (!paused && signals.commands) {
+        command_send(COMMAND_PAUSE, "SIGTSTP", SIGTSTP);
+        pause_wait();
     }
+    pthread_mutex_lock(&signals.screen_lock);
+    if (signals.screen) ui_suspend(signals.screen);
+    raise(SIGSTOP); /* by this thread, so that it goes no further before all stand still */
+    if (signals.screen) ui_resume(signals.screen);
+    pthread_mutex_unlock(&signals.screen_lock);
+    if (!paused) command_send(COMMAND_RESUME, "SIGCONT", SIGCONT);
+}
+
+static void screen_tell(void (*what)(struct ui *ui)) {
+    pthread_mutex_lock(&signals.screen_lock);
+    if (signals.screen) what(signals.screen);
+    pthread_mutex_unlock(&signals.screen_lock);
 }
 
 static void signal_taken(int signal) {
-    if (signal == SIGTSTP) {
-        command_send(COMMAND_PAUSE, "SIGTSTP", signal);
-        pause_wait();
-        kill(getpid(), SIGSTOP);
-        command_send(COMMAND_RESUME, "SIGCONT", SIGCONT);
-        return;
-    }
     int none = 0;
-    /* the next start removes what this leaves behind */
-    if (!atomic_compare_exchange_strong(&signals.asked, &none, signal)) _exit(SIGNAL_EXIT_BASE + signal);
-    command_send(COMMAND_STOP, signal_name(signal), signal);
+    if (signal == SIGTSTP) {
+        stop_process();
+    } else if (signal == SIGWINCH) {
+        screen_tell(ui_wake);
+    } else if (atomic_compare_exchange_strong(&signals.asked, &none, signal)) {
+        command_send(COMMAND_STOP, signal_name(signal), signal);
+        screen_tell(signals.commands ? ui_hurry : ui_leave);
+    } else {
+        ui_emergency();
+        _exit(SIGNAL_EXIT_BASE + signal); /* the next start removes what this leaves behind */
+    }
 }
 
 /* What whoever started us has had ignored (nohup, a shell's background job) stays so. It has to be
  * left out: a signal that is blocked is kept for sigwait() although it is ignored. */
 static sigset_t signal_set(void) {
-    static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP};
+    static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
     struct sigaction now;
     sigset_t set;
     sigemptyset(&set);
@@ -94,6 +123,16 @@ int signals_start(struct command_queue *commands, struct slot *slot, struct err 
     int rc = pthread_create(&signals.thread, NULL, signals_main, NULL);
     if (rc != 0) return err_set_errno(e, KVF_ERR_IO, rc, "cannot start the thread that takes signals");
     return 0;
+}
+
+void signals_screen(struct ui *ui) {
+    pthread_mutex_lock(&signals.screen_lock);
+    signals.screen = ui;
+    pthread_mutex_unlock(&signals.screen_lock);
+}
+
+int signals_asked(void) {
+    return atomic_load(&signals.asked);
 }
 
 int signals_stop(void) {

@@ -1,5 +1,6 @@
-/* Signals of a run, taken by one thread: SIGINT, SIGTERM and SIGHUP stop it in good order, a second
- * one at once; SIGTSTP pauses it, stops the process and resumes it when it goes on. */
+/* Signals of a run or a watch, taken by one thread: SIGINT, SIGTERM and SIGHUP stop it in good order, a
+ * second one at once; SIGTSTP pauses it, stops the process and resumes it when it goes on; SIGWINCH is
+ * for the screen. */
 #ifndef KVF_CLI_SIGNALS_H
 #define KVF_CLI_SIGNALS_H
 
@@ -7,8 +8,14 @@
 #include "record/command.h"
 #include "record/publish.h"
 
-/* Before any other thread is started: they inherit the mask. `slot` tells when the run has paused. */
+struct ui;
+
+/* Before any other thread is started: they inherit the mask. `slot` tells when the run has paused.
+ * Both NULL for a watch: there is no run to stop, only a screen to leave. */
 int signals_start(struct command_queue *commands, struct slot *slot, struct err *e);
-int signals_stop(void); /* joins the thread; the first signal that asked for the end, or 0 */
+/* The screen that signals concern from now on, or NULL: then none does when this returns. Any thread. */
+void signals_screen(struct ui *ui);
+int signals_asked(void); /* the first signal that asked for the end, or 0; any thread */
+int signals_stop(void);  /* joins the thread; the same */
 
 #endif

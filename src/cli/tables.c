@@ -43,6 +43,18 @@ static const struct option_spec database_options[] = {
     {"db", "FILE", OPTION_VALUE, NULL, "history database, else $KVFALL_DB or the user's own", NULL}, {0}};
 static const struct option_group database = {"Database", database_options};
 
+static const struct option_spec screen_options[] = {
+    {"theme", "NAME", OPTION_VALUE, NULL, "colours of the screen: dark, light or mono", NULL}, {0}};
+static const struct option_group screen = {"Screen", screen_options};
+
+static const struct option_spec watch_table[] = {
+    {"at", "TIME", OPTION_VALUE, NULL, "begin at this run time, such as 00:42 or 90s", NULL},
+    {"view", "NAME", OPTION_VALUE, NULL, "begin with this view: overview, tiers, latency, queue, ...", NULL},
+    {"dump", NULL, OPTION_FLAG, NULL, "print the screen as plain text instead of showing it", NULL},
+    {"size", "COLUMNSxROWS", OPTION_VALUE, NULL, "size of what --dump prints, 80x24 unless told", NULL},
+    {0}};
+static const struct option_group watch_group = {"Watch", watch_table};
+
 static const struct option_spec run_table[] = {
     {"headless", NULL, OPTION_FLAG, NULL, "no screen: progress on standard error, then a summary", NULL},
     {"json", "FILE", OPTION_VALUE, NULL, "write the summary as JSON; - prints it instead of the text", NULL},
@@ -90,10 +102,11 @@ static const struct option_spec show_table[] = {
 static const struct option_group show_group = {"Show", show_table};
 
 static const struct option_command tables[] = {
-    {"run", 1, {&run_group, &shorts, &common}},
+    {"run", 1, {&run_group, &screen, &shorts, &common}},
     {"check", 1, {&check_group, &shorts, &common}},
     {"models", 2, {&models_group, &setting, &common}},
     {"probe", OPTIONS_OPERANDS_MAX, {&probe_group, &common}},
+    {"watch", 1, {&watch_group, &screen, &database, &common}},
     {"history", 0, {&history_group, &database, &common}},
     {"show", 1, {&show_group, &database, &common}},
     {"schema", 0, {&common}},

@@ -9,7 +9,7 @@ import sqlite3
 
 from tap import SOURCE, case, database, finish, home, main, run, scratch, spawn
 
-COMMANDS = ["run", "check", "models", "probe", "history", "show", "schema", "help"]
+COMMANDS = ["run", "check", "models", "probe", "watch", "history", "show", "schema", "help"]
 
 HELP = """\
 usage: kvfall COMMAND [ARGUMENT]... [--OPTION]...
@@ -18,14 +18,15 @@ Benchmarks tiered LLM KV caches: serving workloads on a real GPU, CPU and NVMe
 hierarchy, with every interval of every run kept in SQLite.
 
 Commands:
-  run       run a scenario, or the built-in quickstart, and print its summary
+  run       run a scenario, or the built-in quickstart: on the screen, or --headless
   check     print what a scenario means and what it will take, without running it
   models    list models, or show how a working set falls over the tiers
   probe     show what this machine offers: memory, CPUs, GPU, devices
+  watch     show a run of the database on the screen: live, or its past
   history   list the runs of the database, newest first
   show      print the summary of a stored run, the latest unless told
   schema    print the schema of the database as SQL
-  help      explain a command
+  help      explain a command, or list the keys of the screen (help keys)
 
 Options:
   --help     print this, or with a command what it takes
@@ -139,7 +140,7 @@ def _():
 
 @case("commands of later builds are unknown here")
 def _():
-    for command in ("suite", "sweep", "validate", "watch", "compare", "export", "sql", "prune"):
+    for command in ("suite", "sweep", "validate", "compare", "export", "sql", "prune"):
         got = run([command])
         assert got.rc == 2 and 'there is no command "%s"' % command in got.stderr, got
 

@@ -95,7 +95,7 @@ def _():
     assert section, "--help has no section Commands\n%s" % got
     indent = min(len(line) - len(line.lstrip()) for line in section.group(1).splitlines())
     commands = re.findall(r"^ {%d}(?:kvfall +)?([a-z]+)\b" % indent, section.group(1), re.MULTILINE)
-    assert {"run", "check", "models", "probe", "history", "show"} <= set(commands), commands
+    assert {"run", "check", "models", "probe", "watch", "history", "show"} <= set(commands), commands
     assert not missing(commands, page("kvfall.1")), missing(commands, page("kvfall.1"))
 
 
@@ -103,7 +103,7 @@ def _():
 def _():
     text = page("kvfall.1")
     options = set()
-    for command in ("", "run", "check", "models", "probe", "history", "show"):
+    for command in ("", "run", "check", "models", "probe", "watch", "history", "show"):
         got = run([command, "--help"] if command else ["--help"])
         assert got.rc == 0, got
         options |= set(re.findall(r"(?<![\w-])--([a-z][a-z-]+)", got.stdout))
@@ -111,6 +111,18 @@ def _():
     # mdoc writes --name as ".Fl -name" or "Fl \-name", man as "--name".
     absent = [option for option in sorted(options) if not re.search(r"(?<!\w)-{1,2}%s(?![\w-])" % option, text)]
     assert not absent, absent
+
+
+@case("every key of the screen stands in kvfall(1) with its words")
+def _():
+    got = run(["help", "keys"])
+    lines = [re.fullmatch(r"  (\S+(?:, \S+)*)  +(.*)", line) for line in got.stdout.splitlines()]
+    assert got.rc == 0 and len(lines) > 30 and all(lines), got
+    section = re.search(r"^\.Ss Keys\n(.*?)^\.El", page("kvfall.1"), re.MULTILINE | re.DOTALL).group(1)
+    items = re.findall(r"^\.It (.*)\n((?:[^.].*\n)+)", section, re.MULTILINE)
+    documented = {(tuple(re.sub(r"\bIc |\"", "", names).split(" , ")), " ".join(words.split())) for names, words in items}
+    shown = {(tuple(line.group(1).split(", ")), line.group(2)[0].upper() + line.group(2)[1:] + ".") for line in lines}
+    assert documented == shown, "\n%s\n%s" % (sorted(documented - shown), sorted(shown - documented))
 
 
 @case("every scenario key stands in kvfall-scenario(5)")

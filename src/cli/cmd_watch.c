@@ -1,0 +1,211 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/signals.h"
+#include "store/store.h"
+#include "store/watch.h"
+#include "ui/ui.h"
+
+enum { DUMP_COLS = 80, DUMP_ROWS = 24, SIZE_MAX_COLS = 1000, SIZE_MAX_ROWS = 500 };
+
+struct watching {
+    struct options o;
+    char path[4096];
+    int64_t run_id;
+    double at_s; /* NaN: not asked for */
+    const char *view;
+    int rows, cols;
+    struct ui_setup setup;
+};
+
+/* ---- the list to choose from ---- */
+
+struct run_lines {
+    char **line;
+    int64_t *run_id;
+    int count, cap;
+};
+
+static const char heading[] =
+    "  run  started           status       name                  length     tok/s  e2e P95";
+
+static void add_run(void *ctx, const struct store_row *r) {
+    struct run_lines *l = ctx;
+    char when[32] = "--", length[24] = "--", tok[24] = "--", e2e[24] = "--";
+    struct buf line = {0};
+    struct tm tm;
+    time_t t = (time_t)r->started_at;
+    if (isfinite(r->started_at) && localtime_r(&t, &tm)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
+    if (isfinite(r->duration_s)) units_duration_human(r->duration_s * 1e9, length, sizeof length);
+    if (isfinite(r->throughput_tok_s)) units_count_human(r->throughput_tok_s, tok, sizeof tok);
+    if (isfinite(r->e2e_p95_ms)) units_duration_human(r->e2e_p95_ms * 1e6, e2e, sizeof e2e);
+    buf_addf(&line, "%5lld  %-16s  %-11s  %-20.20s  %8s  %8s  %7s", (long long)r->run_id, when, r->status,
+             r->name, length, tok, e2e);
+    if (l->count == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 64;
+        l->line = mem_realloc(l->line, (size_t)l->cap * sizeof *l->line);
+        l->run_id = mem_realloc(l->run_id, (size_t)l->cap * sizeof *l->run_id);
+    }
+    l->run_id[l->count] = r->run_id;
+    l->line[l->count++] = line.data;
+}
+
+static void lines_free(struct run_lines *l) {
+    for (int i = 0; i < l->count; i++) free(l->line[i]);
+    free(l->line);
+    free(l->run_id);
+}
+
+static bool signal_came(void) {
+    return signals_asked() != 0;
+}
+
+/* 1: a run was chosen, 0: none, or a negative code. */
+static int choose(struct watching *w, struct store *store, struct err *e) {
+    static const struct store_filter all = {0};
+    struct run_lines l = {0};
+    int rc = store_list(store, &all, add_run, &l, e);
+    if (rc == 0 && l.count == 0)
+        rc = err_set(e, KVF_ERR_USAGE,
+                     "there is nothing to watch: the history database '%s' holds no runs yet", w->path);
+    if (rc == 0) {
+        struct ui_list list = {.title = "kvfall  runs of the database",
+                               .heading = heading,
+                               .lines = (const char *const *)l.line,
+                               .count = l.count,
+                               .leave = signal_came};
+        int chosen = ui_choose(&list, &w->setup, e);
+        if (chosen >= 0) {
+            w->run_id = l.run_id[chosen];
+            rc = 1;
+        } else if (err_is(e)) {
+            rc = -(int)e->code;
+        }
+    }
+    lines_free(&l);
+    return rc;
+}
+
+/* ---- what was asked for ---- */
+
+static int read_size(struct watching *w, struct err *e) {
+    const char *size = options_value(&w->o, "size");
+    char end;
+    if (!size) return 0;
+    if (sscanf(size, "%4dx%4d%c", &w->cols, &w->rows, &end) != 2 || w->cols < 1 || w->rows < 1 ||
+        w->cols > SIZE_MAX_COLS || w->rows > SIZE_MAX_ROWS)
+        return err_set(e, KVF_ERR_USAGE,
+                       "--size is columns x rows from 1x1 to %dx%d, such as 100x30, not \"%s\"",
+                       SIZE_MAX_COLS, SIZE_MAX_ROWS, size);
+    if (!options_has(&w->o, "dump"))
+        return err_set(e, KVF_ERR_USAGE, "--size is for --dump; the screen has the size of its terminal");
+    return 0;
+}
+
+static int read_options(struct watching *w, int argc, char **argv, struct err *e) {
+    char names[200];
+    int rc = options_parse(&w->o, argc, argv, e);
+    if (rc != 0) return rc;
+    const char *at = options_value(&w->o, "at");
+    w->at_s = (double)NAN;
+    if (at && !ui_parse_time(at, &w->at_s))
+        return err_set(e, KVF_ERR_USAGE, "--at is a run time such as 00:42, 1:02:07 or 90s, not \"%s\"", at);
+    w->view = options_value(&w->o, "view");
+    if (!w->view) w->view = "overview";
+    if (!ui_view_known(w->view))
+        return err_set(e, KVF_ERR_USAGE, "there is no view \"%s\"; the views are %s", w->view,
+                       ui_view_names(names, sizeof names));
+    w->cols = DUMP_COLS;
+    w->rows = DUMP_ROWS;
+    rc = read_size(w, e);
+    w->setup.fd = STDOUT_FILENO;
+    if (rc == 0) rc = cli_screen_style(&w->o, &w->setup, e);
+    if (rc == 0 && !options_has(&w->o, "dump") && ui_check(STDOUT_FILENO, e) != 0) {
+        char why[sizeof e->text];
+        snprintf(why, sizeof why, "%s", e->text);
+        err_clear(e);
+        rc = err_set(e, KVF_ERR_UNAVAILABLE, "%.800s; --dump prints the screen as plain text", why);
+    }
+    return rc;
+}
+
+/* 1: there is a run to watch, 0: none was chosen, or a negative code. */
+static int find_run(struct watching *w, struct err *e) {
+    struct store *store = NULL;
+    const char *ref = w->o.operands ? w->o.operand[0] : options_has(&w->o, "dump") ? "latest" : NULL;
+    int rc = store_path(options_value(&w->o, "db"), w->path, sizeof w->path, e);
+    if (rc == 0) rc = store_open(&store, w->path, STORE_READ, e);
+    if (rc == 0 && store_notice(store)[0] && options_has(&w->o, "dump")) /* the screen says it itself */
+        log_line(KVF_LOG_WARNING, "%s", store_notice(store));
+    if (rc == 0 && ref) {
+        rc = store_resolve(store, ref, &w->run_id, e);
+        if (rc == 0) rc = 1;
+    } else if (rc == 0) {
+        rc = choose(w, store, e);
+    }
+    store_close(store);
+    return rc;
+}
+
+static int dump(const struct watching *w, const struct provider *p, struct err *e) {
+    struct buf text = {0};
+    int rc = ui_dump(p, w->at_s, w->view, w->rows, w->cols, w->setup.style, &text, e);
+    if (rc == 0) cli_print(&text);
+    buf_free(&text);
+    return rc;
+}
+
+static int show(struct watching *w, struct err *e) {
+    struct ui *ui;
+    w->setup.at_s = w->at_s;
+    w->setup.view = w->view;
+    int rc = ui_open(&ui, &w->setup, e);
+    if (rc != 0) return rc;
+    log_hold(true);
+    signals_screen(ui);
+    if (signals_asked()) ui_leave(ui); /* came before there was a screen to tell */
+    ui_wait(ui);
+    signals_screen(NULL);
+    ui_close(ui);
+    cli_bound_output(0);
+    log_hold(false);
+    return 0;
+}
+
+static int watch(struct watching *w, struct err *e) {
+    struct store_watch *watched = NULL;
+    struct provider provider;
+    int rc = store_watch_open(&watched, w->path, w->run_id, e);
+    if (rc != 0) return rc;
+    store_watch_provider(watched, &provider);
+    w->setup.provider = &provider;
+    rc = options_has(&w->o, "dump") ? dump(w, &provider, e) : show(w, e);
+    store_watch_close(watched);
+    return rc;
+}
+
+int cmd_watch(int argc, char **argv) {
+    struct watching *w = mem_zalloc(1, sizeof *w);
+    struct err e = {0};
+    int status = 0;
+    int rc = read_options(w, argc, argv, &e);
+    if (rc == 0) rc = signals_start(NULL, NULL, &e);
+    if (rc == 0) {
+        rc = find_run(w, &e);
+        if (rc > 0 && !signals_asked()) rc = watch(w, &e);
+        int signal = signals_stop();
+        if (signal) status = 128 + signal;
+    }
+    if (rc < 0) status = cli_fail(&e);
+    options_free(&w->o);
+    free(w);
+    return status;
+}
