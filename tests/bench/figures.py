@@ -6,6 +6,7 @@ import time
 
 from measure import (GIB, KIB, MIB, SOURCE, Trouble, Unfit, direct_io_works, peak_memory, size, thread_table,
                      watch)
+from screen import screen
 
 IO_SIZE, IO_DEPTH = MIB, 32
 TOKENS = 512           # of an entry: a block of Mooncake's traces
@@ -372,4 +373,5 @@ def parts(bench):
                        "publication included.")
 
 
-BENCHES = {"nvme": nvme, "memory": memory, "rss": rss, "users": users, "start": start, "parts": parts}
+BENCHES = {"nvme": nvme, "memory": memory, "rss": rss, "users": users, "start": start, "parts": parts,
+           "screen": screen}

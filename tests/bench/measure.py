@@ -185,23 +185,27 @@ class Bench:
             say("  %s, pair %d of %d" % (what, i + 1, pairs or self.pairs))
         return got
 
-    def row_ratio(self, what, pairs, unit, least=None, most=None):
-        """A figure as the ratio of each pair. pairs: [(ours, theirs)], numbers that `unit` formats."""
+    def row_ratio(self, what, pairs, unit, least=None, most=None, same=False):
+        """A figure as the ratio of each pair. pairs: [(ours, theirs)], numbers that `unit` formats. same: there
+        shall be no difference beyond the spread."""
         ratios = [a / b for a, b in pairs]
         middle = statistics.median(ratios)
         target = ">= %g" % least if least is not None else "<= %g" % most if most is not None else ""
         met = None if not target else middle >= least if least is not None else middle <= most
+        if same:
+            target, met = "1 in spread", min(ratios) <= 1 <= max(ratios)
         self.rows.append((what, unit % statistics.median(a for a, _ in pairs),
                           unit % statistics.median(b for _, b in pairs), "%.2f" % middle,
                           "%.2f .. %.2f" % (min(ratios), max(ratios)), target, met))
 
-    def row_value(self, what, values, unit, under=None):
-        """A figure that stands for itself, of one or several measurements, numbers that `unit` formats."""
+    def row_value(self, what, values, unit, under=None, worst=False):
+        """A figure that stands for itself, of one or several measurements, numbers that `unit` formats. worst:
+        none of them may miss the target."""
         spread = "%s .. %s" % (unit % min(values), unit % max(values)) if len(values) > 1 else "--"
         middle = statistics.median(values)
         self.rows.append((what, unit % middle, "--", "--", spread,
                           "" if under is None else "< " + re.sub(r"%[.\d]*f", "%g" % under, unit).replace("%%", "%"),
-                          None if under is None else middle < under))
+                          None if under is None else (max(values) if worst else middle) < under))
 
     def row_same(self, what, value, expected, tolerance, unit, target):
         self.rows.append((what, unit % value, "--", "--", "--", target, abs(value - expected) <= tolerance))
