@@ -178,10 +178,10 @@ static bool part_find(const struct ring *r, double a, double b, size_t *cursor, 
 static struct ring_cell cell_between(const struct ring *r, int series, size_t at, double a, double b) {
     const struct ring_slot *slot = &r->slot[at];
     struct ring_cell cell = r->cell[series][at];
-    double share;
-
-    share = (fmin(b, slot->to_s) - fmax(a, slot->from_s)) / (slot->to_s - slot->from_s);
-    cell.weight *= (float)fmax(share, 1e-9);
+    /* no fmin() or fmax(): they are calls, and there are thousands of cells in a picture */
+    double from_s = a > slot->from_s ? a : slot->from_s, to_s = b < slot->to_s ? b : slot->to_s;
+    double share = (to_s - from_s) / (slot->to_s - slot->from_s);
+    cell.weight *= share > 1e-9 ? (float)share : 1e-9F;
     return cell;
 }
 
@@ -219,10 +219,24 @@ bool ring_reaches(const struct ring *r, double from_s) {
     return !r->lost || r->slot[r->first].from_s <= from_s;
 }
 
+/* The first slot that ends after a moment: where part_find() may begin to look. */
+static size_t slot_after(const struct ring *r, double t_s) {
+    size_t low = 0, high = r->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (r->slot[ring_at(r, middle)].to_s <= t_s)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 void ring_series(const struct ring *r, int series, double from_s, double to_s, size_t points, float *out) {
     enum ring_join join = r->joins[series];
     double step = (to_s - from_s) / (double)points;
-    size_t cursor = 0, ended;
+    size_t cursor = slot_after(r, from_s), ended;
 
     for (size_t p = 0; p < points; p++) {
         double a = from_s + (double)p * step, b = a + step;
@@ -239,7 +253,7 @@ void ring_series(const struct ring *r, int series, double from_s, double to_s, s
 
 void ring_heat(const struct ring *r, int scope, double from_s, double to_s, size_t points, uint32_t *counts) {
     double step = (to_s - from_s) / (double)points;
-    size_t cursor = 0, ended;
+    size_t cursor = slot_after(r, from_s), ended;
 
     for (size_t p = 0; p < points; p++, counts += SNAPSHOT_HEAT_BINS) {
         double a = from_s + (double)p * step;
@@ -255,7 +269,7 @@ double ring_top(const struct ring *r, int series) {
 }
 
 double ring_top_of(const struct ring *r, int series, double from_s, double to_s) {
-    size_t cursor = 0, ended;
+    size_t cursor = slot_after(r, from_s), ended;
     bool over = part_find(r, from_s, to_s, &cursor, &ended);
 
     return top_over((double)ring_peak(r, series, cursor, cursor + ended + over, INFINITY));

@@ -53,6 +53,7 @@ struct term {
     int scheme;   /* of looks; -1: none yet */
     bool unicode; /* the locale can say more than ASCII */
     cchar_t looks[TONES];
+    bool plain[TONES]; /* a blank in it is a blank */
     cchar_t run[CANVAS_COLS_MAX];
     struct cell *shown; /* rows x cols, what curses was told last */
 
@@ -336,6 +337,7 @@ static void set_scheme(struct term *t, enum scheme scheme) {
         if (look.attrs & LOOK_REVERSE) attrs |= A_REVERSE;
         if (look.attrs & LOOK_UNDERLINE) attrs |= A_UNDERLINE;
         if (look.fg >= 0 && init_pair((short)(i + 1), look.fg, (short)t->ground) == OK) pair = (short)(i + 1);
+        t->plain[i] = !(look.attrs & (LOOK_REVERSE | LOOK_UNDERLINE));
         (void)setcchar(&t->looks[i], L" ", attrs, pair, NULL);
     }
     t->scheme = (int)scheme;
@@ -350,15 +352,31 @@ static wchar_t glyph(const struct term *t, bool ascii, uint32_t ch, int columns)
     return !ascii && t->unicode && wcwidth((wchar_t)ch) == columns ? (wchar_t)ch : L'?';
 }
 
+/* A blank looks the same in every tone that changes neither ground nor line. Taking that of the cell
+ * before spares the terminal, and curses, two changes of attributes. */
+static struct cell cell_shown(const struct term *t, struct cell cell, uint8_t *tone) {
+    bool plain = cell.tone < TONES && t->plain[cell.tone];
+    if (cell.ch == ' ' && plain) cell.tone = *tone;
+    *tone = plain ? cell.tone : TONE_NORMAL;
+    return cell;
+}
+
+/* Where the blanks at the end of a row begin; those stay as they are, for the terminal to clear. */
+static int row_end(const struct cell *cells, int cols) {
+    while (cols > 0 && cells[cols - 1].ch == ' ') cols--;
+    return cols;
+}
+
 /* Cells that differ go to curses in runs; wide ones alone, for which it wants a call each. */
 static void put_row(struct term *t, const struct canvas *c, int row) {
     static const struct cell blank = {' ', TONE_NORMAL};
     struct cell *shown = t->shown + (size_t)row * (size_t)t->cols;
     const struct cell *cells = row < c->rows ? c->cells + (size_t)row * (size_t)c->cols : NULL;
-    int cols = cells ? c->cols : 0, run = 0;
+    int cols = cells ? c->cols : 0, end = row_end(cells, cols), run = 0;
+    uint8_t tone = TONE_NORMAL;
 
     for (int col = 0; col < t->cols; col++) {
-        struct cell now = col < cols ? cells[col] : blank;
+        struct cell now = col < end ? cell_shown(t, cells[col], &tone) : col < cols ? cells[col] : blank;
         bool wide = col + 1 < cols && col + 1 < t->cols && now.ch && cells[col + 1].ch == 0;
         bool same =
             now.ch == shown[col].ch && now.tone == shown[col].tone && (!wide || shown[col + 1].ch == 0);

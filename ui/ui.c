@@ -18,7 +18,8 @@
 
 /* What others ask of the screen's thread; each bit is taken by it alone. */
 enum { ASKED_LEAVE = 1, ASKED_HURRY = 2, ASKED_SUSPEND = 4, ASKED_RESUME = 8 };
-enum { FEED_AT_ONCE = 500, LOOK_MS = 100 };
+/* A live run wakes the screen itself; a database has to be asked. */
+enum { FEED_AT_ONCE = 500, LOOK_LIVE_MS = 1000, LOOK_STORED_MS = 200 };
 static const uint64_t suspend_patience_ns = 2 * KVF_NS_PER_S;
 /* A terminal that takes nothing for so long after the end of the run is not waited for. */
 static const uint64_t end_patience_ns = 3 * KVF_NS_PER_S;
@@ -115,7 +116,7 @@ static void wait_for_something(struct ui *ui, bool again) {
     bool gone = term_gone(ui->term);
     struct pollfd p[2] = {{.fd = ui->wake_fd, .events = POLLIN},
                           {.fd = gone ? -1 : term_fd(ui->term), .events = term_events(ui->term)}};
-    poll(p, 2, again ? 0 : LOOK_MS);
+    poll(p, 2, again ? 0 : ui->setup.provider->stored ? LOOK_STORED_MS : LOOK_LIVE_MS);
     if (p[0].revents & POLLIN) {
         uint64_t count;
         ssize_t got = read(ui->wake_fd, &count, sizeof count);
