@@ -13,7 +13,7 @@ import time
 
 from measure import GIB, KVFALL, MIB, Trouble, Unfit, direct_io_works, end_with_parent, say, size, thread_table
 
-ROWS, COLS = 60, 200
+USUAL, LARGE = (24, 80), (60, 200)  # rows and columns
 VIEWS = b"12345678"
 QUIET_S = 0.05  # a picture has come when nothing follows for so long
 PRESSES = 3     # between two intervals
@@ -25,11 +25,11 @@ SCREEN, CLOCK = "kvfall-screen", "kvfall-arrivals"
 class Terminal:
     """kvfall in a terminal of its own, which takes everything at once and looks at none of it."""
 
-    def __init__(self, bench, argv):
+    def __init__(self, bench, argv, rows_cols):
         self.master, slave = os.openpty()
         self.errors = open(bench.path("errors.txt"), "w+")
         try:
-            fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLS, 0, 0))
+            fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *rows_cols, 0, 0))
             self.process = subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=self.errors, cwd=bench.scratch,
                                             env=environment(bench), start_new_session=True,
                                             preexec_fn=self.take)
@@ -157,7 +157,7 @@ def ended(db):
 class Shown:
     """A run on the screen, from its clock's start to the key that leaves the verdict."""
 
-    def __init__(self, bench, bound, seconds, warmup):
+    def __init__(self, bench, bound, seconds, warmup, rows_cols=USUAL):
         self.json, self.db = bench.path("screen.json"), bench.path("screen.db")
         for name in (self.json, self.db, self.db + "-wal", self.db + "-shm"):
             with contextlib.suppress(FileNotFoundError):
@@ -165,7 +165,8 @@ class Shown:
         path = bench.path("screen.yaml")
         with open(path, "w") as out:
             out.write(bound.scenario(bench, seconds, warmup))
-        self.terminal = Terminal(bench, [str(KVFALL), "run", path, "--json", self.json, "--db", self.db])
+        self.terminal = Terminal(bench, [str(KVFALL), "run", path, "--json", self.json, "--db", self.db],
+                                 rows_cols)
         self.pid = self.terminal.process.pid
         try:
             self.wait_for_clock()
@@ -224,17 +225,22 @@ class Shown:
 def beside(bench, bound):
     """Pairs of the same run with the screen and its database, and with neither."""
     seconds, warmup = (4, 1.5) if bench.quick else (10, 2)
-    shares, milliseconds = [], []
+    shares, milliseconds, large = [], [], []
+
+    def measured(run):
+        run.terminal.listen(run.from_s + 0.2)
+        before, begun = run.cpu(), time.monotonic()
+        run.terminal.listen(run.to_s - 0.3)
+        after, took = run.cpu(), time.monotonic() - begun
+        used = {who: after[who] - before[who] for who in before}
+        return (used["screen"] + used["writer"]) / used["process"] * 100, [
+            used[who] / took * 1e3 for who in ("screen", "writer", "process")]
 
     def ours():
         with Shown(bench, bound, seconds, warmup) as run:
-            run.terminal.listen(run.from_s + 0.2)
-            before, begun = run.cpu(), time.monotonic()
-            run.terminal.listen(run.to_s - 0.3)
-            after, took = run.cpu(), time.monotonic() - begun
-            used = {who: after[who] - before[who] for who in before}
-            shares.append((used["screen"] + used["writer"]) / used["process"] * 100)
-            milliseconds.append([used[who] / took * 1e3 for who in ("screen", "writer", "process")])
+            share, ms = measured(run)
+            shares.append(share)
+            milliseconds.append(ms)
             return bound.moved(run.results())
 
     def theirs():
@@ -246,7 +252,12 @@ def beside(bench, bound):
     bench.row_ratio("  per CPU second", [(a[1], b[1]) for a, b in pairs], "%.1f GiB")
     bench.row_value("  screen's and writer's CPU", shares, "%.2f %%", under=1)
     for i, who in enumerate(("screen", "writer", "whole run")):
-        bench.row_value("    %s, each second" % who, [row[i] for row in milliseconds], "%.1f ms")
+        bench.row_value("    %s, each second" % who, [row[i] for row in milliseconds], "%.2f ms")
+    for _ in range(3):
+        with Shown(bench, bound, seconds, warmup, LARGE) as run:
+            large.append(measured(run)[0])
+            run.results()
+    bench.row_value("    the same at %d x %d" % LARGE[::-1], large, "%.2f %%")
 
 
 # ---- keys ----
@@ -289,7 +300,7 @@ def pictures(bench):
         what = ", the dearest" if view == dearest else ""
         bench.row_value("ten redraws a second: %s%s" % (view, what), shares, "%.2f %%", under=2)
     bench.notes.append("screen: %d x %d, a new interval in each picture; of one core. At once, one after the other, in "
-                       "ms: %s." % (COLS, ROWS, ", ".join("%s %.2f" % view for view in views.items())))
+                       "ms: %s." % (*LARGE[::-1], ", ".join("%s %.2f" % view for view in views.items())))
 
 
 def day(bench):
@@ -321,6 +332,6 @@ def screen(bench):
             say("  %s, %d keys, median %.1f ms" % (bound.name, len(times), statistics.median(times)))
         except Unfit as why:
             bench.row_none("screen, " + bound.name, str(why))
-    bench.notes.append("screen on : off: bytes that the tier moved each second in a terminal with its database, beside "
-                       "--headless --db none; CPU by the clocks of the threads, at an interval of 1 s. Keys: to the "
-                       "last byte of the picture, while those runs are on; the target is for the slowest.")
+    bench.notes.append("screen on : off: bytes that the tier moved each second, on a terminal of 80 x 24 with a "
+                       "database, beside --headless --db none; CPU by the clocks of the threads, at an interval of 1 s. "
+                       "Keys: to the last byte of the picture, while those runs are on; the target is for the slowest.")
