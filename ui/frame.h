@@ -25,9 +25,10 @@ struct frame {
     const struct snapshot *snap;  /* the moment shown; NULL: no interval yet */
     const struct history *history;
     const struct provider_status *status;
-    double planned_s; /* warm-up and duration; 0: not known */
-    double shown_s;   /* run time of the moment shown, NaN: none; ends the graphs that are no "all" */
-    double newest_s;  /* run time of the newest interval; NaN: none */
+    double interval_s; /* of the scenario */
+    double planned_s;  /* warm-up and duration; 0: not known */
+    double shown_s;    /* run time of the moment shown, NaN: none; ends the graphs that are no "all" */
+    double newest_s;   /* run time of the newest interval; NaN: none */
     enum zoom zoom;
     bool live;                /* the run goes on and its figures come in */
     bool over;                /* it has ended: run->results, bottleneck, status are there */

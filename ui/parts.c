@@ -207,10 +207,12 @@ void parts_tiers(const struct pane *p, const struct frame *f) {
 
 int parts_bottleneck(const struct pane *p, const struct frame *f) {
     struct pane body = pane_part(p, 0, 1, -1, -1);
-    char text[360];
-    const char *what = parts_whole_run(f) ? f->run->bottleneck : f->snap ? f->snap->bottleneck : "";
+    char text[KVF_BOTTLENECK + 40];
+    bool whole = parts_whole_run(f);
+    const char *what = whole ? f->run->bottleneck : f->snap ? f->snap->bottleneck : "";
     if (pane_empty(&body)) return 0;
-    snprintf(text, sizeof text, "Bottleneck: %s", what[0] ? what : "--");
+    snprintf(text, sizeof text, "Bottleneck: %s%s", what[0] ? what : "--",
+             what[0] && !whole ? " (last 10 s)" : "");
     int used = pane_wrap(&body, 0, TONE_STRONG, text);
     pane_tone(&body, 0, 0, 11, TONE_HEADING);
     return used;

@@ -143,6 +143,7 @@ static struct frame frame_of(const struct screen *s) {
                           .snap = snap,
                           .history = s->history,
                           .status = &s->status,
+                          .interval_s = p->interval_s,
                           .planned_s = p->planned_s,
                           .shown_s = snap ? snap->interval.t_s : KVF_MISSING,
                           .newest_s = s->newest_s,

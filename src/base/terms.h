@@ -30,7 +30,8 @@ enum kvf_cause { KVF_CAUSE_LIST(X) KVF_CAUSES };
 enum kvf_run_phase { KVF_RUN_PHASE_LIST(X) KVF_RUN_PHASES };
 #undef X
 
-enum { KVF_CLASSES_MAX = 8 }; /* QoS classes a scenario may name */
+enum { KVF_CLASSES_MAX = 8 };  /* QoS classes a scenario may name */
+enum { KVF_BOTTLENECK = 448 }; /* bytes of the sentence on the bottleneck, its NUL included */
 
 /* Names as users and the database see them; "?" for a value outside the list. Any thread. */
 const char *tier_name(enum kvf_tier tier);

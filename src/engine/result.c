@@ -285,12 +285,17 @@ static void add_bottleneck(struct measure *m, struct run_record *run) {
                                   .requests = counters_get(&m->d->requests_done),
                                   .backlog = m->to->queued,
                                   .slots = m->e->slots};
+    for (uint32_t k = 0; k < m->e->s->qos.classes; k++) {
+        uint64_t oldest = m->to->oldest_ns[k];
+        if (oldest < m->to->run_ns) in.oldest_ms = fmax(in.oldest_ms, (double)(m->to->run_ns - oldest) / 1e6);
+    }
     for (int t = 0; t < KVF_TIERS; t++) {
         for (int dir = 0; dir < KVF_DIRS; dir++) {
             in.op_s[t][dir] = (double)atomic_load(&m->d->op_total[t][dir].sum) / 1e9;
             in.device_s[t][dir] = (double)atomic_load(&m->d->op_device[t][dir].sum) / 1e9;
             in.line_s[t][dir] = (double)counters_get(&m->d->line_ns[t][dir]) / 1e9;
         }
+        in.emulated[t] = run->tier[t].emulated;
         in.used_ratio[t] = m->e->tiers[t] ? ratio((double)m->to->cache.used_bytes[t],
                                                   (double)scenario_usable_bytes(m->e->s, (enum kvf_tier)t))
                                           : KVF_MISSING;

@@ -303,7 +303,10 @@ static void snap_bottleneck(struct sampler *p, struct snapshot *snap, const stru
     struct window_sums interval = window_sums_of(p, snap, d), recent;
     if (!snap->peek) window_add(&p->window, &interval);
     window_look(&p->window, snap->peek ? &interval : NULL, &recent);
-    struct bottleneck_input in = {.backlog = snap->interval.queue_depth, .slots = snap->interval.slots};
+    struct bottleneck_input in = {.backlog = snap->interval.queue_depth,
+                                  .oldest_ms = snap->interval.oldest_wait_ms,
+                                  .slots = snap->interval.slots};
+    memcpy(in.emulated, snap->tier_emulated, sizeof in.emulated);
     for (int t = 0; t < KVF_TIERS; t++)
         in.used_ratio[t] = snap->tier_on[t]
                                ? per((double)snap->tier[t].used_bytes, (double)snap->tier[t].capacity_bytes)

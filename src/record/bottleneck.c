@@ -9,7 +9,7 @@
 
 /* From here on a part is called the bottleneck. */
 #define DOMINANT 0.5
-/* A tier this full explains why the one below is used. */
+/* A tier this full explains why the one below is used; slots this busy, why requests wait. */
 #define FULL 0.95
 
 struct text {
@@ -88,9 +88,15 @@ static bool disk_acquitted(double storage_share, const struct leader *l) {
     return l->found && (l->tier != KVF_TIER_NVME || l->device_share < DOMINANT);
 }
 
+/* Figures of an emulated tier are never without that word. */
+static const char *emulated_word(const struct bottleneck_input *in, enum kvf_tier t) {
+    return in->emulated[t] ? " (emulated)" : "";
+}
+
 /* "nvme reads, 71 % of storage time, 93 % of it at the device" and what explains it. */
 static void add_leader(struct text *t, const struct leader *l, const struct bottleneck_input *in) {
-    add(t, "%s %ss, %.0f %% of storage time", tier_name(l->tier), dir_name(l->dir), percent(l->share));
+    add(t, "%s%s %ss, %.0f %% of storage time", tier_name(l->tier), emulated_word(in, l->tier),
+        dir_name(l->dir), percent(l->share));
     if (l->in_line) {
         add(t, ", %.0f %% of it at the device and %.0f %% in line for it", percent(l->device_share),
             percent(l->line_share));
@@ -111,8 +117,8 @@ static void add_occupancy(struct text *t, const struct leader *l, const struct b
     bool any = false;
     for (unsigned i = 0; i < (unsigned)l->tier; i++) {
         if (!(in->used_ratio[i] >= FULL)) continue;
-        add(t, "%s%s %.0f %%", any ? " and " : "; ", tier_name((enum kvf_tier)i),
-            percent(fmin(in->used_ratio[i], 1)));
+        add(t, "%s%s%s %.0f %%", any ? " and " : "; ", tier_name((enum kvf_tier)i),
+            emulated_word(in, (enum kvf_tier)i), percent(fmin(in->used_ratio[i], 1)));
         any = true;
     }
     if (any) add(t, " full");
@@ -147,15 +153,26 @@ static void nothing_done(struct text *t, const struct bottleneck_input *in) {
     add_backlog(t, in);
 }
 
+/* Means are of requests that have ended: while the slots are full and somebody has waited for longer than
+ * those took, they say nothing of who waits. */
+static bool queue_outgrows(const struct bottleneck_input *in) {
+    return in->backlog > 0 && in->slots_ratio >= FULL && in->oldest_ms > in->e2e_ms;
+}
+
 /* The queue is the consequence of what the slots are busy with: that is named too, and the disk is
  * acquitted only where it is not what keeps them. */
-static void overload(struct text *t, const struct bottleneck_input *in) {
+static void overload(struct text *t, const struct bottleneck_input *in, bool dominant) {
     struct leader l = find_leader(in);
     double service_ms = in->e2e_ms - in->queue_ms;
     double storage = share(in->storage_ms, service_ms);
     double generation = share(in->generation_ms, service_ms);
 
-    add_part(t, "queue wait", in->queue_ms, in->e2e_ms);
+    char count[24], wait[24];
+    if (dominant)
+        add_part(t, "queue wait", in->queue_ms, in->e2e_ms);
+    else
+        add(t, "%s waiting, the oldest for %s", units_count_human((double)in->backlog, count, sizeof count),
+            units_duration_human(in->oldest_ms * 1e6, wait, sizeof wait));
     add(t, ": overload%s", disk_acquitted(storage, &l) ? ", not the disk" : "");
     add_slots(t, in);
     if (storage >= DOMINANT && !(generation > storage)) {
@@ -167,7 +184,7 @@ static void overload(struct text *t, const struct bottleneck_input *in) {
     } else if (generation >= DOMINANT) {
         add(t, "; service is %.0f %% generation", percent(generation));
     }
-    add_backlog(t, in);
+    if (dominant) add_backlog(t, in);
 }
 
 static void storage_bound(struct text *t, const struct bottleneck_input *in) {
@@ -213,8 +230,8 @@ char *bottleneck_sentence(const struct bottleneck_input *in, char *out, size_t l
     double rest = fmax(1 - queue - storage - generation, 0);
     if (isnan(queue + storage + generation)) rest = (double)NAN; /* fmax() would make it 0 */
 
-    if (queue >= DOMINANT) {
-        overload(&t, in);
+    if (queue >= DOMINANT || queue_outgrows(in)) {
+        overload(&t, in, queue >= DOMINANT);
     } else if (generation >= DOMINANT) {
         add_part(&t, "generation", in->generation_ms, in->e2e_ms);
         add(&t, ": token time, not the cache");

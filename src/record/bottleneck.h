@@ -2,6 +2,7 @@
 #ifndef KVF_RECORD_BOTTLENECK_H
 #define KVF_RECORD_BOTTLENECK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,17 +16,20 @@ struct bottleneck_input {
     double line_s[KVF_TIERS][KVF_DIRS];                 /* of which in line for it */
     double device_busy_ratio;                           /* kernel's utilisation of the disk */
     double used_ratio[KVF_TIERS];                       /* used / usable, NaN for a tier that is off */
-    double misses_ratio;                                /* misses / lookups without decode */
+    bool emulated[KVF_TIERS];
+    double misses_ratio; /* misses / lookups without decode */
     double host_cpu_ratio;
     double slots_ratio; /* mean in service / slots */
     uint64_t requests;  /* done */
     uint64_t backlog;   /* waiting at the end */
+    double oldest_ms;   /* what the one that waits longest has waited by then; 0 when none waits */
     uint64_t slots;     /* there are; 0 where unknown */
 };
 
-/* Writes one sentence, "Bottleneck: ..." left off, with its numbers. Pure. The order:
- * no request done -> says so, and which operations took most time so far; queue >= 50 % of e2e -> overload
- * (and what the slots are busy with); generation >= 50 % -> generation; storage >= 50 % or the largest share
+/* Writes one sentence, "Bottleneck: ..." left off, with its numbers; KVF_BOTTLENECK bytes hold any. Pure.
+ * The order: no request done -> says so, and which operations took most time so far; queue >= 50 % of e2e,
+ * or slots >= 95 % busy and somebody waiting for longer than the mean e2e -> overload (and what the slots
+ * are busy with); generation >= 50 % -> generation; storage >= 50 % or the largest share
  * -> the tier and direction with most operation time, then whether its time is at the device (>= 50 %), in
  * line for it (>= 50 % together with that at it) or on the host side; else none stands out. */
 char *bottleneck_sentence(const struct bottleneck_input *in, char *out, size_t len);

@@ -90,7 +90,7 @@ struct run_record {
     size_t criterion_count;
     struct run_histogram *histograms;
     size_t histogram_count;
-    char bottleneck[300];
+    char bottleneck[KVF_BOTTLENECK];
 };
 
 void run_record_init(struct run_record *r);

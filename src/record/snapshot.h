@@ -201,8 +201,8 @@ struct snapshot {
     struct snapshot_gpu gpu[SNAPSHOT_GPUS_MAX];
     uint32_t decisions;
     struct snapshot_decision decision[SNAPSHOT_DECISIONS];
-    char bottleneck[200]; /* one sentence by the bottleneck rule */
-    bool peek;            /* a look between intervals (pause, preparation): no interval of its own */
+    char bottleneck[KVF_BOTTLENECK]; /* one sentence by the bottleneck rule */
+    bool peek; /* a look between intervals (pause, preparation): no interval of its own */
     uint32_t heat[SNAPSHOT_HEATS][SNAPSHOT_HEAT_BINS];
     bool requests_known; /* live; a stored run has none */
     uint32_t requests;

@@ -39,7 +39,7 @@ static struct bottleneck_input means(double e2e, double queue, double storage, d
 }
 
 static void says(const struct bottleneck_input *in, const char *expected) {
-    char out[300];
+    char out[KVF_BOTTLENECK];
     assert_ptr_equal(bottleneck_sentence(in, out, sizeof out), out);
     assert_string_equal(out, expected);
 }
@@ -212,18 +212,61 @@ static void test_odd_numbers(void **state) {
     says(&in, "none to be named: the end-to-end latency of 100 requests is missing");
 }
 
-/* The fullest sentence fits a snapshot; a small buffer gets the beginning and nothing beyond. */
+/* Four slots that generate, and a queue that grows: those who wait are in no mean yet. */
+static void test_overload_of_those_who_wait(void **state) {
+    (void)state;
+    struct bottleneck_input in = means(4130, 1960, 10, 2160);
+    in.slots_ratio = 0.96;
+    in.slots = 4;
+    in.backlog = 177;
+    in.oldest_ms = 4130;
+    says(&in, "generation 2.16 s of 4.13 s mean end-to-end (52 %): token time, not the cache");
+    in.oldest_ms = 12600;
+    says(&in,
+         "177 waiting, the oldest for 12.6 s: overload, not the disk; 4 of 4 slots busy; service is 100 % "
+         "generation");
+    in.slots_ratio = 0.94;
+    says(&in, "generation 2.16 s of 4.13 s mean end-to-end (52 %): token time, not the cache");
+}
+
+static void test_emulated(void **state) {
+    (void)state;
+    struct bottleneck_input in = means(100, 0, 90, 0);
+    in.op_s[KVF_TIER_GPU][KVF_DIR_READ] = in.device_s[KVF_TIER_GPU][KVF_DIR_READ] = 2;
+    in.emulated[KVF_TIER_GPU] = true;
+    says(&in,
+         "gpu (emulated) reads, 100 % of storage time, 100 % of it at the device; storage I/O 90.0 ms of 100 "
+         "ms mean end-to-end (90 %)");
+    in.op_s[KVF_TIER_NVME][KVF_DIR_READ] = in.device_s[KVF_TIER_NVME][KVF_DIR_READ] = 6;
+    in.used_ratio[KVF_TIER_GPU] = 0.97;
+    says(&in,
+         "nvme reads, 75 % of storage time, 100 % of it at the device; storage I/O 90.0 ms of 100 ms mean "
+         "end-to-end (90 %); gpu (emulated) 97 % full");
+}
+
+/* The longest sentence there can be fits where it is kept; a small buffer gets the beginning of one and
+ * nothing beyond. */
 static void test_room(void **state) {
     (void)state;
     struct bottleneck_input in = means(318000, 274000, 43000, 0);
-    char out[300], little[11];
+    char out[2 * KVF_BOTTLENECK], little[11];
 
     in.slots_ratio = 1;
     in.slots = 256;
     in.backlog = 99900;
-    in.op_s[KVF_TIER_NVME][KVF_DIR_WRITE] = in.device_s[KVF_TIER_NVME][KVF_DIR_WRITE] = 1;
-    bottleneck_sentence(&in, out, sizeof out);
-    assert_true(strlen(out) < 200);
+    in.op_s[KVF_TIER_NVME][KVF_DIR_WRITE] = 1;
+    in.device_s[KVF_TIER_NVME][KVF_DIR_WRITE] = 0.29;
+    in.line_s[KVF_TIER_NVME][KVF_DIR_WRITE] = 0.71;
+    in.device_busy_ratio = in.misses_ratio = in.used_ratio[KVF_TIER_GPU] = in.used_ratio[KVF_TIER_CPU] = 1;
+    for (int i = 0; i < 2; i++) {
+        for (int t = 0; t < KVF_TIERS; t++) in.emulated[t] = true;
+        bottleneck_sentence(&in, out, sizeof out);
+        assert_in_range(strlen(out), 150, KVF_BOTTLENECK - 1);
+        in.queue_ms = 0; /* and with nothing else but storage */
+        in.storage_ms = 318000;
+        in.slots_ratio = 0.5;
+    }
+    in = means(318000, 274000, 43000, 0);
     memset(little, '#', sizeof little);
     bottleneck_sentence(&in, little, 10);
     assert_string_equal(little, "queue wai");
@@ -233,11 +276,18 @@ static void test_room(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_no_request),       cmocka_unit_test(test_operations_alone),
-    cmocka_unit_test(test_missing_latency),  cmocka_unit_test(test_overload),
-    cmocka_unit_test(test_overload_by_disk), cmocka_unit_test(test_generation),
-    cmocka_unit_test(test_storage),          cmocka_unit_test(test_largest_share),
-    cmocka_unit_test(test_odd_numbers),      cmocka_unit_test(test_room),
+    cmocka_unit_test(test_overload_of_those_who_wait),
+    cmocka_unit_test(test_emulated),
+    cmocka_unit_test(test_no_request),
+    cmocka_unit_test(test_operations_alone),
+    cmocka_unit_test(test_missing_latency),
+    cmocka_unit_test(test_overload),
+    cmocka_unit_test(test_overload_by_disk),
+    cmocka_unit_test(test_generation),
+    cmocka_unit_test(test_storage),
+    cmocka_unit_test(test_largest_share),
+    cmocka_unit_test(test_odd_numbers),
+    cmocka_unit_test(test_room),
 };
 
 int main(void) {
