@@ -1,8 +1,8 @@
 #include "ui/ui.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -11,18 +11,18 @@
 #include "ui/prompt.h"
 #include "ui/term.h"
 
-enum { MATCHES_MAX = 10000, LOOK_MS = 200, FRAME_ROWS = 4, CHOSEN_NONE = -1, CHOOSING = -2 };
+enum { LOOK_MS = 200, FRAME_ROWS = 4, CHOSEN_NONE = -1, CHOOSING = -2 };
 
 struct chooser {
     const struct ui_list *list;
-    int match[MATCHES_MAX]; /* lines that pass the filter */
+    int *match; /* lines that pass the filter */
     int matches, selected;
     struct prompt filter;
 };
 
 static void filter_apply(struct chooser *c) {
     c->matches = 0;
-    for (int i = 0; i < c->list->count && c->matches < MATCHES_MAX; i++)
+    for (int i = 0; i < c->list->count; i++)
         if (parts_filter(c->list->lines[i], c->filter.text)) c->match[c->matches++] = i;
     if (c->selected >= c->matches) c->selected = c->matches ? c->matches - 1 : 0;
 }
@@ -84,9 +84,9 @@ static int mouse_line(const struct chooser *c, const struct canvas *canvas, int 
     return row >= 2 && row < 2 + rows && at < c->matches ? at : c->selected;
 }
 
-static void stop_process(struct term *t) {
+static void suspend(const struct chooser *c, struct term *t) {
     term_suspend(t, KVF_NS_PER_S / 2);
-    raise(SIGSTOP);
+    c->list->stop();
     term_resume(t);
 }
 
@@ -106,7 +106,7 @@ static int chooser_run(struct chooser *c, struct canvas *canvas, struct term *t)
                 continue;
             }
             if (code == KEY_CODE_SUSPEND) {
-                stop_process(t);
+                suspend(c, t);
                 continue;
             }
             int chosen = chooser_key(c, code, rows > FRAME_ROWS ? rows - FRAME_ROWS : 1);
@@ -125,17 +125,18 @@ static int chooser_run(struct chooser *c, struct canvas *canvas, struct term *t)
 }
 
 int ui_choose(const struct ui_list *list, const struct ui_setup *setup, struct err *e) {
-    static struct chooser c; /* large for a stack; one list at a time */
+    struct chooser c = {.list = list};
     struct canvas canvas;
     struct term *t;
 
-    c = (struct chooser){.list = list};
-    filter_apply(&c);
     int rc = term_open(&t, setup->fd, setup->colour, e);
     if (rc != 0) return CHOSEN_NONE;
+    c.match = mem_alloc((size_t)list->count * sizeof *c.match + 1);
+    filter_apply(&c);
     canvas_init(&canvas, 24, 80, setup->style);
     int chosen = chooser_run(&c, &canvas, t);
     term_close(t, KVF_NS_PER_S / 2);
     canvas_free(&canvas);
+    free(c.match);
     return chosen;
 }

@@ -3,11 +3,17 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "ui/parts.h"
 
-enum { FEED_AT_ONCE = 1000, REQUESTS_BY_AGE = 7 /* the column of the table, from 0 */ };
+enum {
+    FEED_AT_ONCE = 1000,
+    EVENTS_AT_ONCE = 1000,
+    DUMP_PATIENCE_S = 10,
+    REQUESTS_BY_AGE = 7 /* the column of the table, from 0 */
+};
 
 static void say(struct screen *s, const char *text) {
     snprintf(s->message, sizeof s->message, "%s", text);
@@ -42,6 +48,14 @@ static void take_peek(struct snapshot *shown, const struct snapshot *peek) {
     shown->interval.queue_depth = peek->interval.queue_depth;
     shown->interval.oldest_wait_ms = peek->interval.oldest_wait_ms;
     shown->interval.in_service = peek->interval.in_service;
+    shown->interval.phase = peek->interval.phase;
+    shown->interval.rss_bytes = peek->interval.rss_bytes;
+    shown->interval.host_available_bytes = peek->interval.host_available_bytes;
+    for (int k = 0; k < KVF_CLASSES_MAX; k++) {
+        shown->qos[k].queued = peek->qos[k].queued;
+        shown->qos[k].in_service = peek->qos[k].in_service;
+        shown->qos[k].oldest_wait_ms = peek->qos[k].oldest_wait_ms;
+    }
     for (int t = 0; t < KVF_TIERS; t++) {
         shown->tier[t].used_bytes = peek->tier[t].used_bytes;
         shown->tier[t].entries = peek->tier[t].entries;
@@ -50,6 +64,12 @@ static void take_peek(struct snapshot *shown, const struct snapshot *peek) {
     shown->requests_known = peek->requests_known;
     shown->requests = peek->requests;
     memcpy(shown->request, peek->request, sizeof shown->request);
+}
+
+/* What is left of an interval when a run ends: too short for rates, and nothing ends in it. */
+static bool is_stub(const struct screen *s, const struct snapshot *snap) {
+    return snap->interval.phase == KVF_PHASE_DRAIN &&
+           !(snap->interval.length_s >= s->setup->provider->interval_s / 2);
 }
 
 static bool feed_snapshots(struct screen *s, unsigned most, bool *more) {
@@ -61,6 +81,7 @@ static bool feed_snapshots(struct screen *s, unsigned most, bool *more) {
             take_peek(&s->newest, &s->arrived);
             continue;
         }
+        if (kvf_present(s->newest_s) && is_stub(s, &s->arrived)) continue;
         s->newest = s->arrived;
         s->any = true;
         if (s->newest.peek) continue;
@@ -75,7 +96,7 @@ static bool feed_events(struct screen *s) {
     const struct provider *p = s->setup->provider;
     struct record_event e;
     bool any = false;
-    while (p->event && p->event(p->ctx, &e)) {
+    for (int n = 0; n < EVENTS_AT_ONCE && p->event && p->event(p->ctx, &e); n++) {
         history_event(s->history, &e);
         bool old = p->stored && kvf_present(s->newest_s) && e.t_s < s->newest_s - 10 * p->interval_s;
         bool wrong = strcmp(e.level, "warning") == 0 || strcmp(e.level, "error") == 0;
@@ -91,6 +112,12 @@ static bool feed_status(struct screen *s) {
     p->status(p->ctx, &now);
     bool changed = now.ended != s->status.ended || now.stalled != s->status.stalled ||
                    strcmp(now.preparing, s->status.preparing) != 0 || now.prepared != s->status.prepared;
+    /* how a run went is told by all of it, and a question about it is settled */
+    if (now.ended && !s->status.ended) {
+        s->zoom = ZOOM_ALL;
+        s->asking = ASKING_NOTHING;
+        prompt_end(&s->prompt);
+    }
     s->status = now;
     return changed;
 }
@@ -116,6 +143,13 @@ bool screen_tick(struct screen *s) {
     return true;
 }
 
+void screen_look_back(struct screen *s) {
+    s->past = s->arrived;
+    if (is_stub(s, &s->past) && kvf_present(s->newest_s)) s->past = s->newest;
+    s->back = s->past.interval.t_s < s->newest_s;
+    s->frozen = false;
+}
+
 bool screen_travel(struct screen *s, double t_s) {
     const struct provider *p = s->setup->provider;
     if (!p->at) {
@@ -123,13 +157,28 @@ bool screen_travel(struct screen *s, double t_s) {
         return false;
     }
     /* intervals end a little after the moment that people mean by their number */
-    if (!p->at(p->ctx, t_s + p->interval_s / 2, &s->past)) {
-        say(s, "no interval of this run is in the database yet");
+    if (!p->at(p->ctx, t_s + p->interval_s / 2, &s->arrived)) {
+        say(s, "that moment could not be read from the database; it may not be there yet");
         return false;
     }
-    s->back = true;
-    s->frozen = false;
+    screen_look_back(s);
     return true;
+}
+
+/* What is generated at the moment shown: the mode that the scenario or the last change before it set. */
+static const char *generation_of(const struct screen *s, double shown_s) {
+    static const char mark[] = "generation ";
+    const struct record_event *last = NULL;
+    double ms;
+    for (size_t i = 0; i < history_events(s->history); i++) {
+        const struct record_event *e = history_event_at(s->history, i);
+        bool later = s->back && e->t_s > shown_s;
+        if (!later && strcmp(e->level, "info") == 0 && strncmp(e->message, mark, sizeof mark - 1) == 0)
+            last = e;
+    }
+    if (!last || sscanf(last->message, "generation %lf", &ms) != 1) return s->setup->provider->generation;
+    const char *name = screen_generation_name(ms);
+    return name ? name : "fixed";
 }
 
 static const char *question_of(const struct screen *s) {
@@ -154,7 +203,7 @@ static struct frame frame_of(const struct screen *s) {
                           .frozen = s->frozen,
                           .controls = s->setup->commands != NULL && !s->status.ended,
                           .autoscaler = s->setup->autoscaler,
-                          .generation = s->generation,
+                          .generation = generation_of(s, snap ? snap->interval.t_s : KVF_MISSING),
                           .view = s->view,
                           .heat = s->heat,
                           .table = s->table[s->view],
@@ -208,9 +257,18 @@ int ui_dump(const struct provider *provider, double at_s, const char *view, int 
     int rc = 0;
 
     screen_init(&s, &setup);
-    while (more) screen_feed(&s, FEED_AT_ONCE, &more);
+    uint64_t until_ns = clock_now_ns() + DUMP_PATIENCE_S * KVF_NS_PER_S;
+    struct timespec nap = {0, (long)(20 * KVF_NS_PER_MS)};
+    while (more || (s.status.behind && clock_now_ns() < until_ns)) {
+        if (!more) nanosleep(&nap, NULL);
+        screen_feed(&s, FEED_AT_ONCE, &more);
+    }
     s.message[0] = '\0';
-    if (!isnan(at_s) && !s.back) {
+    if (s.status.behind) {
+        rc = err_set(e, KVF_ERR_BUSY,
+                     "the history database cannot be read to its end: another process keeps it "
+                     "locked; try again");
+    } else if (!isnan(at_s) && !kvf_present(s.newest_s)) {
         rc = err_set(e, KVF_ERR_UNAVAILABLE,
                      "there is no such moment to show: the run has stored no interval");
     } else {

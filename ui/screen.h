@@ -19,7 +19,7 @@ struct screen {
     struct style style;
     struct history *history;
     struct snapshot newest;  /* the last interval, brought up to date by looks in between */
-    struct snapshot arrived; /* as it came */
+    struct snapshot arrived; /* as it came; also earlier ones */
     bool any;                /* there is one */
     double newest_s;         /* run time of the newest interval */
     uint64_t version;
@@ -54,6 +54,10 @@ void screen_free(struct screen *s);
 bool screen_feed(struct screen *s, unsigned most, bool *more);
 /* A key; `c` is the picture it was pressed on. Tells what the terminal's owner has to do. */
 enum screen_wish screen_key(struct screen *s, const struct canvas *c, int code, int row, int col);
+/* The name of a time per token among the modes that g goes through; NULL when it is none of them. */
+const char *screen_generation_name(double ms_per_token);
+/* Shows `arrived`, which a provider has filled with an earlier moment. */
+void screen_look_back(struct screen *s);
 /* Shows the moment at or before run time t_s; false with a message when there is none to be had. */
 bool screen_travel(struct screen *s, double t_s);
 void screen_draw(struct screen *s, struct canvas *c);

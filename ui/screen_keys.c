@@ -45,6 +45,10 @@ static void change_users(struct screen *s, enum action action) {
         return;
     }
     uint64_t now = s->newest.interval.users;
+    if (now == 0) {
+        say(s, "there are no users to change: the arrivals come from the trace");
+        return;
+    }
     if (clock_now_ns() < s->users_until_ns) now = s->users;
     uint64_t tenth = now / 10 > 1 ? now / 10 : 1, to = now;
     if (action == ACTION_USERS_MORE) to = now + tenth;
@@ -63,18 +67,25 @@ static void change_pause(struct screen *s) {
 }
 
 /* Times per token of the contract's modes; any other mode of the scenario is left by the first press. */
+static const struct {
+    const char *name;
+    unsigned ms;
+} generations[] = {{"none", 0}, {"fast", 2}, {"realistic", 30}};
+enum { GENERATIONS = sizeof generations / sizeof generations[0] };
+
+const char *screen_generation_name(double ms_per_token) {
+    for (int i = 0; i < GENERATIONS; i++)
+        if (fabs(ms_per_token - generations[i].ms) < 1e-6) return generations[i].name;
+    return NULL;
+}
+
 static void change_generation(struct screen *s) {
-    static const struct {
-        const char *name;
-        uint64_t ns;
-    } modes[] = {{"none", 0}, {"fast", 2 * KVF_NS_PER_MS}, {"realistic", 30 * KVF_NS_PER_MS}};
-    size_t i = 0, n = sizeof modes / sizeof modes[0];
-    while (i < n && strcmp(modes[i].name, s->generation) != 0) i++;
-    i = i < n ? (i + 1) % n : 0;
-    if (!order(s, COMMAND_GENERATION, modes[i].ns, "key")) return;
-    snprintf(s->generation, sizeof s->generation, "%s", modes[i].name);
-    say(s, "generation %s: %llu ms per token", modes[i].name,
-        (unsigned long long)(modes[i].ns / KVF_NS_PER_MS));
+    int i = 0;
+    while (i < GENERATIONS && strcmp(generations[i].name, s->generation) != 0) i++;
+    i = i < GENERATIONS ? (i + 1) % GENERATIONS : 0;
+    if (!order(s, COMMAND_GENERATION, generations[i].ms * KVF_NS_PER_MS, "key")) return;
+    snprintf(s->generation, sizeof s->generation, "%s", generations[i].name);
+    say(s, "generation %s: %u ms per token", generations[i].name, generations[i].ms);
 }
 
 static void change_autoscaler(struct screen *s) {
@@ -138,13 +149,10 @@ static void travel(struct screen *s, int steps) {
         return;
     }
     if (steps > 0 && !s->back) return;
-    if (!p->step(p->ctx, from, steps, &s->past)) {
-        say(s, "that moment is not in the database");
-        s->back = false;
-        return;
-    }
-    s->frozen = false;
-    s->back = s->past.interval.t_s < s->newest_s;
+    if (p->step(p->ctx, from, steps, &s->arrived))
+        screen_look_back(s);
+    else
+        say(s, "that moment could not be read from the database; it may not be there yet");
 }
 
 static void move(struct screen *s, int by) {
@@ -392,6 +400,7 @@ enum screen_wish screen_key(struct screen *s, const struct canvas *c, int code, 
 
 bool ui_parse_time(const char *text, double *s) {
     unsigned long part[3] = {0};
+    double fraction = 0;
     int n = 0;
     uint64_t ns;
     if (units_parse_duration(text, &ns) == 0) {
@@ -404,6 +413,10 @@ bool ui_parse_time(const char *text, double *s) {
         part[n++] = strtoul(p, &end, 10);
         if (end - p > 6) return false;
         p = end;
+        if (*p == '.' && strspn(p + 1, "0123456789") == strlen(p + 1)) {
+            fraction = strtod(p, NULL);
+            break;
+        }
         if (*p == '\0') break;
         if (*p != ':') return false;
     }
@@ -412,5 +425,6 @@ bool ui_parse_time(const char *text, double *s) {
         if (i > 0 && part[i] > 59) return false;
         *s = *s * 60 + (double)part[i];
     }
+    *s += fraction;
     return true;
 }

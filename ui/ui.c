@@ -72,7 +72,7 @@ static void abort_at_once(struct ui *ui) {
     sigaddset(&set, SIGQUIT);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     kill(getpid(), SIGQUIT);
-    pause();
+    _exit(128 + SIGQUIT); /* where it is ignored */
 }
 
 /* All keys that are there; false when one of them leaves. */
@@ -231,6 +231,9 @@ void ui_hurry(struct ui *ui) {
 void ui_suspend(struct ui *ui) {
     uint64_t until = clock_wall_ns() + suspend_patience_ns;
     struct timespec at = {.tv_sec = (time_t)(until / KVF_NS_PER_S), .tv_nsec = (long)(until % KVF_NS_PER_S)};
+    /* what an earlier one, given up, has left */
+    while (sem_trywait(&ui->suspended) == 0) {}
+    atomic_fetch_and(&ui->asked, ~(unsigned)ASKED_RESUME);
     ask(ui, ASKED_SUSPEND);
     while (sem_timedwait(&ui->suspended, &at) != 0 && errno == EINTR) {}
 }

@@ -1,5 +1,6 @@
 /* The screen: a thread that draws what a provider knows and sends what is typed as commands. It takes
- * no lock of the engine, and nobody waits for it but ui_close(), which is bounded. */
+ * no lock of the engine, and nobody waits for it but ui_wait() and ui_close(): for a key, for what one call
+ * of the provider takes, and half a second for a terminal that takes nothing. */
 #ifndef KVF_UI_UI_H
 #define KVF_UI_UI_H
 
@@ -47,7 +48,8 @@ char *ui_view_names(char *out, size_t len);
 int ui_dump(const struct provider *provider, double at_s, const char *view, int rows, int cols,
             struct style style, struct buf *out, struct err *e);
 
-/* Run time as people write it: "42", "0:42", "1:02:07", "42s", "5m". False when it is none of these. */
+/* Run time as people write it: "42", "0:42", "1:02:07", "0:42.5", "42s", "5m". False when it is none of
+ * these. */
 bool ui_parse_time(const char *text, double *s);
 
 /* A list of lines to choose one from, the whole screen, on the calling thread. Returns its index, or -1
@@ -57,6 +59,7 @@ struct ui_list {
     const char *const *lines;
     int count;
     bool (*leave)(void); /* asked now and then: true ends it */
+    void (*stop)(void);  /* Ctrl-Z: stops the process */
 };
 int ui_choose(const struct ui_list *list, const struct ui_setup *setup, struct err *e);
 

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,10 +39,11 @@ struct session {
     struct slot *slot;
     struct store *store;
     struct store_writer *writer;
-    char db[4096];     /* "" when nothing is stored */
-    struct live *live; /* NULL: headless */
-    struct ui *ui;
-    char trouble[400]; /* the database's, once; the writer's thread until it has been joined */
+    char db[4096];         /* "" when nothing is stored */
+    struct live *live;     /* NULL: headless */
+    struct ui *_Atomic ui; /* the database's writer looks at it too */
+    struct ui_setup look;  /* how the screen is to look, and where it is */
+    char trouble[400];     /* the database's, once; the writer's thread until it has been joined */
     int signal;
 };
 
@@ -50,7 +52,10 @@ static void store_trouble(void *ctx, const char *sentence) {
     struct record_event ev = {.t_s = KVF_MISSING, .level = "warning"};
     snprintf(s->trouble, sizeof s->trouble, "%s", sentence);
     snprintf(ev.message, sizeof ev.message, "%s", sentence);
-    if (s->live) live_event(s->live, &ev);
+    if (s->ui) {
+        live_event(s->live, &ev);
+        ui_wake(s->ui);
+    }
     log_line(KVF_LOG_WARNING, "%s", sentence);
 }
 
@@ -175,7 +180,7 @@ static int session_report(struct session *s) {
 
 static int exit_status(const struct session *s) {
     if (s->run.status == RUN_FAILED) return 1;
-    if (s->signal) return 128 + s->signal;
+    if (s->signal && s->run.status == RUN_INTERRUPTED) return 128 + s->signal; /* else it came too late */
     bool missed = false;
     for (size_t i = 0; i < s->run.criterion_count; i++) missed = missed || s->run.criteria[i].passed != 1;
     return missed && s->options.check_assessment ? 3 : 0;
@@ -186,6 +191,7 @@ static int exit_status(const struct session *s) {
 static void screen_prepare(void *ctx, const char *what, double share) {
     struct session *s = ctx;
     live_prepare(s->live, what, share);
+    ui_wake(s->ui);
 }
 
 static void screen_interval(void *ctx, const struct snapshot *snap) {
@@ -207,12 +213,16 @@ static void screen_open(struct session *s) {
     struct err e = {0};
     if (s->options.headless || isatty(STDOUT_FILENO) != 1) return;
     if (ui_check(STDOUT_FILENO, &e) == 0) {
-        struct ui_setup setup = {.commands = s->commands, .fd = STDOUT_FILENO, .at_s = KVF_MISSING};
+        struct ui_setup setup = s->look;
+        setup.commands = s->commands;
         s->live = live_new(&s->scenario, &s->run, s->slot, s->db[0] ? s->db : NULL);
         setup.provider = live_provider(s->live);
-        if (cli_screen_style(&s->options.given, &setup, &e) == 0 && ui_open(&s->ui, &setup, &e) == 0) {
+        struct ui *ui;
+        if (ui_open(&ui, &setup, &e) == 0) {
+            s->ui = ui;
             log_hold(true);
             signals_screen(s->ui);
+            if (signals_asked()) ui_hurry(s->ui); /* came before there was a screen to tell */
             return;
         }
         live_free(s->live);
@@ -276,7 +286,9 @@ static int session_main(struct session *s) {
     int status = cli_load_scenario(s->options.scenario, &s->options.given, &s->scenario, &yaml, &report);
     scenario_report_free(&report);
     if (status != 0) return status;
-    if (session_outputs(s, &e) != 0 || session_budget(s, &e) != 0 || engine_check(&s->scenario, &e) != 0) {
+    s->look = (struct ui_setup){.fd = STDOUT_FILENO, .at_s = KVF_MISSING};
+    if (cli_screen_style(&s->options.given, &s->look, &e) != 0 || session_outputs(s, &e) != 0 ||
+        session_budget(s, &e) != 0 || engine_check(&s->scenario, &e) != 0) {
         free(yaml);
         /* refused before anything was made: the scenario asks for what is not to be had */
         cli_fail(&e);

@@ -34,21 +34,20 @@ struct run_lines {
     int count, cap;
 };
 
-static const char heading[] =
-    "  run  started           status       name                  length     tok/s  e2e P95";
+/* What tells runs apart comes first: a narrow terminal shows the beginning. */
+static const char heading[] = "  run  name                  status       started            tok/s  e2e P95";
 
 static void add_run(void *ctx, const struct store_row *r) {
     struct run_lines *l = ctx;
-    char when[32] = "--", length[24] = "--", tok[24] = "--", e2e[24] = "--";
+    char when[32] = "--", tok[24] = "--", e2e[24] = "--";
     struct buf line = {0};
     struct tm tm;
     time_t t = (time_t)r->started_at;
     if (isfinite(r->started_at) && localtime_r(&t, &tm)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
-    if (isfinite(r->duration_s)) units_duration_human(r->duration_s * 1e9, length, sizeof length);
     if (isfinite(r->throughput_tok_s)) units_count_human(r->throughput_tok_s, tok, sizeof tok);
     if (isfinite(r->e2e_p95_ms)) units_duration_human(r->e2e_p95_ms * 1e6, e2e, sizeof e2e);
-    buf_addf(&line, "%5lld  %-16s  %-11s  %-20.20s  %8s  %8s  %7s", (long long)r->run_id, when, r->status,
-             r->name, length, tok, e2e);
+    buf_addf(&line, "%5lld  %-20.20s  %-11s  %-16s  %6s  %7s", (long long)r->run_id, r->name, r->status, when,
+             tok, e2e);
     if (l->count == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 64;
         l->line = mem_realloc(l->line, (size_t)l->cap * sizeof *l->line);
@@ -81,7 +80,8 @@ static int choose(struct watching *w, struct store *store, struct err *e) {
                                .heading = heading,
                                .lines = (const char *const *)l.line,
                                .count = l.count,
-                               .leave = signal_came};
+                               .leave = signal_came,
+                               .stop = signals_stop_process};
         int chosen = ui_choose(&list, &w->setup, e);
         if (chosen >= 0) {
             w->run_id = l.run_id[chosen];
@@ -175,7 +175,7 @@ static int show(struct watching *w, struct err *e) {
     ui_wait(ui);
     signals_screen(NULL);
     ui_close(ui);
-    cli_bound_output(0);
+    cli_bound_output(signals_asked() ? 128 + signals_asked() : 0);
     log_hold(false);
     return 0;
 }

@@ -53,8 +53,20 @@ static void pause_wait(void) {
     while (!run_paused() && clock_now_ns() < until) nanosleep(&nap, NULL);
 }
 
+/* By SIGTSTP and not by SIGSTOP: nobody could continue a process whose shell is not there (ssh -t, xterm
+ * -e), and the kernel drops this one for those. By the calling thread, so that it goes no further before
+ * all stand still. */
+void signals_stop_process(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTSTP);
+    raise(SIGTSTP); /* blocked here: it waits */
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 /* A run that stood still before goes on standing still. */
-static void stop_process(void) {
+static void suspend(void) {
     bool paused = run_paused();
     if (!paused && signals.commands) {
         command_send(COMMAND_PAUSE, "SIGTSTP", SIGTSTP);
@@ -62,7 +74,7 @@ static void stop_process(void) {
     }
     pthread_mutex_lock(&signals.screen_lock);
     if (signals.screen) ui_suspend(signals.screen);
-    raise(SIGSTOP); /* by this thread, so that it goes no further before all stand still */
+    signals_stop_process();
     if (signals.screen) ui_resume(signals.screen);
     pthread_mutex_unlock(&signals.screen_lock);
     if (!paused) command_send(COMMAND_RESUME, "SIGCONT", SIGCONT);
@@ -77,13 +89,13 @@ static void screen_tell(void (*what)(struct ui *ui)) {
 static void signal_taken(int signal) {
     int none = 0;
     if (signal == SIGTSTP) {
-        stop_process();
+        suspend();
     } else if (signal == SIGWINCH) {
         screen_tell(ui_wake);
     } else if (atomic_compare_exchange_strong(&signals.asked, &none, signal)) {
         command_send(COMMAND_STOP, signal_name(signal), signal);
         screen_tell(signals.commands ? ui_hurry : ui_leave);
-    } else {
+    } else if (signal != SIGHUP) { /* a shell that goes says it twice, and means it once */
         ui_emergency();
         _exit(SIGNAL_EXIT_BASE + signal); /* the next start removes what this leaves behind */
     }

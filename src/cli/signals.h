@@ -15,6 +15,8 @@ struct ui;
 int signals_start(struct command_queue *commands, struct slot *slot, struct err *e);
 /* The screen that signals concern from now on, or NULL: then none does when this returns. Any thread. */
 void signals_screen(struct ui *ui);
+/* Stops the process as SIGTSTP does, until it is continued. Any thread. */
+void signals_stop_process(void);
 int signals_asked(void); /* the first signal that asked for the end, or 0; any thread */
 int signals_stop(void);  /* joins the thread; the same */
 

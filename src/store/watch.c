@@ -360,6 +360,7 @@ static void watch_status(void *ctx, struct provider_status *out) {
     if (all && !w->complete) load_end(w);
     if (all && w->complete && !w->warning_count) w->ended = true;
     out->ended = w->ended;
+    out->behind = w->now_ns() < w->retry_ns || (w->over && !w->ended);
     if (w->over) return;
     if (silence_ns < SILENCE_NS) silence_ns = SILENCE_NS;
     out->stalled = (!w->local || w->blind) && w->now_ns() - w->last_ns >= silence_ns;
