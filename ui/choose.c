@@ -59,13 +59,17 @@ static void filter_key(struct chooser *c, int code) {
 /* The index of the line that was chosen, CHOSEN_NONE or CHOOSING. */
 static int chooser_key(struct chooser *c, int code, int page) {
     int to = c->selected;
+    if (code == KEY_CODE_ABORT) return CHOSEN_NONE;
     if (c->filter.question) {
         filter_key(c, code);
         return CHOOSING;
     }
     if (code == 'q' || code == KEY_CODE_ESCAPE || code == KEY_CODE_INTERRUPT) return CHOSEN_NONE;
     if (code == KEY_CODE_ENTER && c->matches) return c->match[c->selected];
-    if (code == '/') prompt_start(&c->filter, "Show only: ", c->filter.text);
+    if (code == '/') {
+        struct prompt before = c->filter; /* prompt_start() clears what it fills */
+        prompt_start(&c->filter, "Show only: ", before.text);
+    }
     if (code == KEY_CODE_UP) to--;
     if (code == KEY_CODE_DOWN) to++;
     if (code == KEY_CODE_PAGE_UP) to -= page;
@@ -94,6 +98,7 @@ static int chooser_run(struct chooser *c, struct canvas *canvas, struct term *t)
     bool dirty = true;
     while (!term_gone(t) && !c->list->leave()) {
         int rows, cols, code, row, col;
+        if (c->list->stop_asked()) suspend(c, t);
         if (term_wake(t, &rows, &cols)) dirty = true;
         if (rows != canvas->rows || cols != canvas->cols) {
             canvas_resize(canvas, rows, cols);

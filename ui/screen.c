@@ -97,6 +97,7 @@ static bool feed_events(struct screen *s) {
     struct record_event e;
     bool any = false;
     for (int n = 0; n < EVENTS_AT_ONCE && p->event && p->event(p->ctx, &e); n++) {
+        if (!p->stored && isnan(e.t_s)) e.t_s = s->newest_s; /* one of ours, not the engine's */
         history_event(s->history, &e);
         bool old = p->stored && kvf_present(s->newest_s) && e.t_s < s->newest_s - 10 * p->interval_s;
         bool wrong = strcmp(e.level, "warning") == 0 || strcmp(e.level, "error") == 0;
@@ -110,13 +111,19 @@ static bool feed_status(struct screen *s) {
     const struct provider *p = s->setup->provider;
     struct provider_status now = {0};
     p->status(p->ctx, &now);
-    bool changed = now.ended != s->status.ended || now.stalled != s->status.stalled ||
-                   strcmp(now.preparing, s->status.preparing) != 0 || now.prepared != s->status.prepared;
+    bool changed = now.ended != s->status.ended || now.storing != s->status.storing ||
+                   now.stalled != s->status.stalled || strcmp(now.preparing, s->status.preparing) != 0 ||
+                   now.prepared != s->status.prepared;
     /* how a run went is told by all of it, and a question about it is settled */
     if (now.ended && !s->status.ended) {
         s->zoom = ZOOM_ALL;
         s->asking = ASKING_NOTHING;
         prompt_end(&s->prompt);
+    }
+    /* A run that stands still stores nothing, so that its last interval does not know. */
+    if (p->stored && s->any && s->newest.interval.paused != now.paused) {
+        s->newest.interval.paused = now.paused;
+        changed = true;
     }
     s->status = now;
     return changed;

@@ -39,6 +39,8 @@ struct screen {
     uint64_t message_until_ns;
     uint64_t users;          /* asked for last */
     uint64_t users_until_ns; /* and not yet to be seen */
+    bool pause;              /* the same for space */
+    uint64_t pause_until_ns;
     char generation[16];
     char autoscaler[16];
     double to_begin_at_s; /* NaN once it is shown */

@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/units.h"
 #include "ui/keys.h"
 
-enum { MESSAGE_S = 5, USERS_SETTLE_S = 2, PAGE = 10 };
+enum { MESSAGE_S = 5, SETTLE_S = 2, PAGE = 10 };
 
 __attribute__((format(printf, 2, 3))) static void say(struct screen *s, const char *fmt, ...) {
     va_list ap;
@@ -30,6 +31,8 @@ static bool order(struct screen *s, enum command_kind kind, uint64_t value, cons
     snprintf(c.text, sizeof c.text, "%s", text);
     if (s->status.ended)
         say(s, "the run has ended: there is nothing left to change");
+    else if (s->status.storing)
+        say(s, "the run has ended and its results are being stored");
     else if (!s->setup->commands)
         say(s, "this is a run of another process: it can be watched, not changed");
     else if (!command_put(s->setup->commands, &c))
@@ -55,15 +58,25 @@ static void change_users(struct screen *s, enum action action) {
     if (action == ACTION_USERS_LESS) to = now > tenth ? now - tenth : 1;
     if (action == ACTION_USERS_DOUBLE) to = now ? 2 * now : 1;
     if (action == ACTION_USERS_HALVE) to = now > 1 ? now / 2 : 1;
+    if (to > COMMAND_USERS_MAX) to = COMMAND_USERS_MAX;
+    if (to == now) {
+        say(s, "users stay at %llu: %s", (unsigned long long)now,
+            now == 1 ? "the fewest" : "the most there may be");
+        return;
+    }
     if (!order(s, COMMAND_USERS, to, "key")) return;
     s->users = to;
-    s->users_until_ns = clock_now_ns() + USERS_SETTLE_S * KVF_NS_PER_S;
+    s->users_until_ns = clock_now_ns() + SETTLE_S * KVF_NS_PER_S;
     say(s, "users %llu -> %llu", (unsigned long long)now, (unsigned long long)to);
 }
 
 static void change_pause(struct screen *s) {
     bool paused = s->any && s->newest.interval.paused;
-    if (order(s, paused ? COMMAND_RESUME : COMMAND_PAUSE, 0, "key")) say(s, paused ? "resumed" : "paused");
+    if (clock_now_ns() < s->pause_until_ns) paused = s->pause;
+    if (!order(s, paused ? COMMAND_RESUME : COMMAND_PAUSE, 0, "key")) return;
+    s->pause = !paused;
+    s->pause_until_ns = clock_now_ns() + SETTLE_S * KVF_NS_PER_S;
+    say(s, paused ? "resumed" : "paused");
 }
 
 /* Times per token of the contract's modes; any other mode of the scenario is left by the first press. */
@@ -109,22 +122,36 @@ static void show_view(struct screen *s, size_t view) {
     s->view = view;
 }
 
+/* A new file of that name, or of that name and a number. */
+static FILE *picture_file(char *path, size_t len, const char *name) {
+    for (int i = 1; i < 100; i++) {
+        if (i == 1)
+            snprintf(path, len, "%s.txt", name);
+        else
+            snprintf(path, len, "%s-%d.txt", name, i);
+        FILE *f = fopen(path, "wx");
+        if (f || errno != EEXIST) return f;
+    }
+    return NULL;
+}
+
 static void save_picture(struct screen *s, const struct canvas *c) {
-    char path[80];
+    char name[80], path[100];
     struct buf text = {0};
     struct tm tm;
     time_t now = time(NULL);
     localtime_r(&now, &tm);
-    size_t n = (size_t)snprintf(path, sizeof path, "kvfall-%s-", panels[s->view]->name);
-    strftime(path + n, sizeof path - n, "%Y%m%d-%H%M%S.txt", &tm);
+    size_t n = (size_t)snprintf(name, sizeof name, "kvfall-%s-", panels[s->view]->name);
+    strftime(name + n, sizeof name - n, "%Y%m%d-%H%M%S", &tm);
     canvas_text(c, &text);
-    FILE *f = fopen(path, "wx");
+    FILE *f = picture_file(path, sizeof path, name);
     bool good = f && fwrite(text.data, 1, text.len, f) == text.len;
     int errnum = good ? 0 : errno;
     if (f && fclose(f) != 0 && good) {
         good = false;
         errnum = errno;
     }
+    if (f && !good) unlink(path);
     if (good)
         say(s, "the screen is in %s", path);
     else
@@ -216,6 +243,7 @@ static void ask_quit(struct screen *s, enum screen_wish *wish) {
 
 /* The question of q: its own key again, Enter and y agree, all else does not. */
 static void quit_key(struct screen *s, int code) {
+    if (code == KEY_CODE_UP || code == KEY_CODE_DOWN) return; /* the wheel turns by itself */
     s->asking = ASKING_NOTHING;
     if (code != 'y' && code != 'Y' && code != 'q' && code != KEY_CODE_INTERRUPT && code != KEY_CODE_ENTER)
         return;
@@ -388,8 +416,10 @@ static bool changes_run(enum action a) {
 }
 
 enum screen_wish screen_key(struct screen *s, const struct canvas *c, int code, int row, int col) {
-    if (code == KEY_CODE_MOUSE) code = canvas_hot_at(c, row, col);
+    if (code == KEY_CODE_MOUSE) code = s->asking == ASKING_NOTHING ? canvas_hot_at(c, row, col) : 0;
     if (code == 0) return WISH_NOTHING;
+    if (code == KEY_CODE_SUSPEND) return WISH_SUSPEND;
+    if (code == KEY_CODE_ABORT) return WISH_ABORT;
     if (question_key(s, code)) return WISH_NOTHING;
     const struct key_entry *k = key_find(code);
     bool own_end = s->status.ended && s->setup->commands;

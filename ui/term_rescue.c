@@ -17,7 +17,9 @@ static _Atomic int state = IDLE;
 static _Atomic bool drawn;
 static struct term_rescue way;
 
-static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+/* Crashes, and what else ends a process that does not expect it. */
+static const int crashes[] = {SIGSEGV, SIGBUS,  SIGFPE,    SIGILL,  SIGABRT, SIGQUIT, SIGTRAP,
+                              SIGSYS,  SIGUSR1, SIGVTALRM, SIGPROF, SIGXCPU, SIGALRM};
 enum { CRASHES = sizeof(crashes) / sizeof(crashes[0]) };
 static struct sigaction before_crash[CRASHES];
 static bool installed[CRASHES];

@@ -19,7 +19,7 @@
 /* What others ask of the screen's thread; each bit is taken by it alone. */
 enum { ASKED_LEAVE = 1, ASKED_HURRY = 2, ASKED_SUSPEND = 4, ASKED_RESUME = 8 };
 /* A live run wakes the screen itself; a database has to be asked. */
-enum { FEED_AT_ONCE = 500, LOOK_LIVE_MS = 1000, LOOK_STORED_MS = 200 };
+enum { FEED_AT_ONCE = 500, KEYS_AT_ONCE = 256, LOOK_LIVE_MS = 1000, LOOK_STORED_MS = 200 };
 static const uint64_t suspend_patience_ns = 2 * KVF_NS_PER_S;
 /* A terminal that takes nothing for so long after the end of the run is not waited for. */
 static const uint64_t end_patience_ns = 3 * KVF_NS_PER_S;
@@ -75,10 +75,11 @@ static void abort_at_once(struct ui *ui) {
     _exit(128 + SIGQUIT); /* where it is ignored */
 }
 
-/* All keys that are there; false when one of them leaves. */
+/* Keys that are there; false when one of them leaves. */
 static bool take_keys(struct ui *ui, bool *changed) {
     int code, row, col;
-    while ((code = term_key(ui->term, &row, &col)) != 0) {
+    /* not all at once: what is pasted or comes from a broken line must not keep the picture away */
+    for (int n = 0; n < KEYS_AT_ONCE && (code = term_key(ui->term, &row, &col)) != 0; n++) {
         *changed = true;
         switch (screen_key(&ui->screen, &ui->canvas, code, row, col)) {
         case WISH_LEAVE:

@@ -58,8 +58,9 @@ struct ui_list {
     const char *title, *heading;
     const char *const *lines;
     int count;
-    bool (*leave)(void); /* asked now and then: true ends it */
-    void (*stop)(void);  /* Ctrl-Z: stops the process */
+    bool (*leave)(void);      /* asked now and then: true ends it */
+    void (*stop)(void);       /* Ctrl-Z: stops the process */
+    bool (*stop_asked)(void); /* asked now and then: true does that too */
 };
 int ui_choose(const struct ui_list *list, const struct ui_setup *setup, struct err *e);
 

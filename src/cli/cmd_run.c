@@ -133,7 +133,7 @@ static int session_store(struct session *s, struct err *e) {
 
 static void session_event(struct session *s, const char *sentence) {
     struct record_event ev = {.t_s = KVF_MISSING, .level = "warning"};
-    snprintf(ev.message, sizeof ev.message, "%s", sentence);
+    snprintf(ev.message, sizeof ev.message, "%.399s", sentence);
     run_record_event(&s->run, &ev);
 }
 
@@ -152,8 +152,12 @@ static void session_store_end(struct session *s, size_t events_before) {
         session_event(s, lost_text);
         log_line(KVF_LOG_WARNING, "%s", lost_text);
     }
-    if (store_finish_run(s->store, &s->run, events_before, &e) != 0)
-        log_line(KVF_LOG_WARNING, "the end of the run is not in the database: %s", e.text);
+    if (store_finish_run(s->store, &s->run, events_before, &e) != 0) {
+        char text[sizeof e.text + 60];
+        snprintf(text, sizeof text, "the end of the run is not in the database: %s", e.text);
+        session_event(s, text);
+        log_line(KVF_LOG_WARNING, "%s", text);
+    }
 }
 
 static int session_report(struct session *s) {
@@ -305,6 +309,10 @@ static int session_main(struct session *s) {
     }
     screen_open(s);
     int rc = session_run(s, &e);
+    if (s->ui) {
+        live_storing(s->live);
+        ui_wake(s->ui);
+    }
     session_store_end(s, s->fifo ? s->run.event_count : 0);
     bool screen = screen_close(s, rc == 0);
     s->signal = signals_stop();

@@ -12,9 +12,10 @@
 #include "cli/signals.h"
 #include "store/store.h"
 #include "store/watch.h"
+#include "ui/canvas.h"
 #include "ui/ui.h"
 
-enum { DUMP_COLS = 80, DUMP_ROWS = 24, SIZE_MAX_COLS = 1000, SIZE_MAX_ROWS = 500 };
+enum { DUMP_COLS = 80, DUMP_ROWS = 24, SIZE_MAX_COLS = 1000, SIZE_MAX_ROWS = 500, NAME_COLUMNS = 20 };
 
 struct watching {
     struct options o;
@@ -37,6 +38,19 @@ struct run_lines {
 /* What tells runs apart comes first: a narrow terminal shows the beginning. */
 static const char heading[] = "  run  name                  status       started            tok/s  e2e P95";
 
+/* As many whole characters as fit, filled up. */
+static void add_name(struct buf *line, const char *name) {
+    char cut[sizeof((struct store_row *)0)->name];
+    size_t len = strlen(name);
+    snprintf(cut, sizeof cut, "%s", name);
+    while (text_columns(cut) > NAME_COLUMNS && len > 0) {
+        while (len > 0 && ((unsigned char)cut[len - 1] & 0xc0) == 0x80) len--;
+        if (len > 0) len--;
+        cut[len] = '\0';
+    }
+    buf_addf(line, "%s%*s", cut, NAME_COLUMNS - text_columns(cut), "");
+}
+
 static void add_run(void *ctx, const struct store_row *r) {
     struct run_lines *l = ctx;
     char when[32] = "--", tok[24] = "--", e2e[24] = "--";
@@ -46,8 +60,9 @@ static void add_run(void *ctx, const struct store_row *r) {
     if (isfinite(r->started_at) && localtime_r(&t, &tm)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
     if (isfinite(r->throughput_tok_s)) units_count_human(r->throughput_tok_s, tok, sizeof tok);
     if (isfinite(r->e2e_p95_ms)) units_duration_human(r->e2e_p95_ms * 1e6, e2e, sizeof e2e);
-    buf_addf(&line, "%5lld  %-20.20s  %-11s  %-16s  %6s  %7s", (long long)r->run_id, r->name, r->status, when,
-             tok, e2e);
+    buf_addf(&line, "%5lld  ", (long long)r->run_id);
+    add_name(&line, r->name);
+    buf_addf(&line, "  %-11s  %-16s  %6s  %7s", r->status, when, tok, e2e);
     if (l->count == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 64;
         l->line = mem_realloc(l->line, (size_t)l->cap * sizeof *l->line);
@@ -81,7 +96,8 @@ static int choose(struct watching *w, struct store *store, struct err *e) {
                                .lines = (const char *const *)l.line,
                                .count = l.count,
                                .leave = signal_came,
-                               .stop = signals_stop_process};
+                               .stop = signals_stop_process,
+                               .stop_asked = signals_stop_asked};
         int chosen = ui_choose(&list, &w->setup, e);
         if (chosen >= 0) {
             w->run_id = l.run_id[chosen];
@@ -100,7 +116,8 @@ static int read_size(struct watching *w, struct err *e) {
     const char *size = options_value(&w->o, "size");
     char end;
     if (!size) return 0;
-    if (sscanf(size, "%4dx%4d%c", &w->cols, &w->rows, &end) != 2 || w->cols < 1 || w->rows < 1 ||
+    if (size[0] < '0' || size[0] > '9' || strpbrk(size, " +-") ||
+        sscanf(size, "%4dx%4d%c", &w->cols, &w->rows, &end) != 2 || w->cols < 1 || w->rows < 1 ||
         w->cols > SIZE_MAX_COLS || w->rows > SIZE_MAX_ROWS)
         return err_set(e, KVF_ERR_USAGE,
                        "--size is columns x rows from 1x1 to %dx%d, such as 100x30, not \"%s\"",

@@ -80,10 +80,17 @@ void live_event(struct live *l, const struct record_event *e) {
     fifo_put(l->events, r);
 }
 
+void live_storing(struct live *l) {
+    pthread_mutex_lock(&l->lock);
+    l->status.storing = true;
+    l->status.preparing[0] = '\0';
+    pthread_mutex_unlock(&l->lock);
+}
+
 void live_ended(struct live *l) {
     pthread_mutex_lock(&l->lock);
     l->status.ended = true;
-    l->status.preparing[0] = '\0';
+    l->status.storing = false;
     pthread_mutex_unlock(&l->lock);
 }
 

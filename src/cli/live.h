@@ -20,6 +20,7 @@ const struct provider *live_provider(struct live *l);
 /* For the engine's hooks; any thread. */
 void live_prepare(struct live *l, const char *what, double share);
 void live_event(struct live *l, const struct record_event *e);
-void live_ended(struct live *l); /* the record is complete */
+void live_storing(struct live *l); /* the engine has ended */
+void live_ended(struct live *l);   /* the record is complete */
 
 #endif

@@ -172,5 +172,6 @@ int main(int argc, char **argv) {
     keep_standard_streams();
     setlocale(LC_CTYPE, "");
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of a write like others */
     return cli_finish(dispatch(argc, argv));
 }

@@ -1,5 +1,6 @@
 #include "cli/signals.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -13,6 +14,9 @@
 
 enum { SIGNAL_EXIT_BASE = 128 };
 static const uint64_t pause_patience_ns = 300 * KVF_NS_PER_MS;
+/* timeout(1) signals its child and then its group; a shell that is hung up hangs up its jobs, and the kernel
+ * does so too. One wish said twice is no second one. */
+static const uint64_t echo_ns = 100 * KVF_NS_PER_MS;
 
 static struct {
     struct command_queue *commands;
@@ -23,7 +27,9 @@ static struct {
     pthread_mutex_t screen_lock; /* held while the screen is told */
     struct ui *screen;
     _Atomic int asked; /* the first signal that asked for the end */
+    uint64_t asked_ns;
     _Atomic int closing;
+    _Atomic int stop_asked;
 } signals = {.screen_lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void command_send(enum command_kind kind, const char *who, int signal) {
@@ -53,28 +59,36 @@ static void pause_wait(void) {
     while (!run_paused() && clock_now_ns() < until) nanosleep(&nap, NULL);
 }
 
-/* By SIGTSTP and not by SIGSTOP: nobody could continue a process whose shell is not there (ssh -t, xterm
- * -e), and the kernel drops this one for those. By the calling thread, so that it goes no further before
- * all stand still. */
-void signals_stop_process(void) {
+/* By the calling thread, so that it goes no further before all stand still. What a key asks for is done by
+ * SIGTSTP: the kernel drops that where no shell could continue the process (ssh -t, xterm -e). Another
+ * process that asks for it can. */
+static void stop_by(int signal) {
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, SIGTSTP);
-    raise(SIGTSTP); /* blocked here: it waits */
+    sigaddset(&set, signal);
+    raise(signal); /* SIGTSTP is blocked: it waits */
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
+void signals_stop_process(void) {
+    stop_by(SIGTSTP);
+}
+
 /* A run that stood still before goes on standing still. */
-static void suspend(void) {
+static void suspend(int signal) {
     bool paused = run_paused();
     if (!paused && signals.commands) {
         command_send(COMMAND_PAUSE, "SIGTSTP", SIGTSTP);
         pause_wait();
     }
     pthread_mutex_lock(&signals.screen_lock);
+    bool list = !signals.commands && !signals.screen;
     if (signals.screen) ui_suspend(signals.screen);
-    signals_stop_process();
+    if (list)
+        atomic_store(&signals.stop_asked, 1); /* the list of runs has the terminal, and gives it back first */
+    else
+        stop_by(signal);
     if (signals.screen) ui_resume(signals.screen);
     pthread_mutex_unlock(&signals.screen_lock);
     if (!paused) command_send(COMMAND_RESUME, "SIGCONT", SIGCONT);
@@ -86,16 +100,20 @@ static void screen_tell(void (*what)(struct ui *ui)) {
     pthread_mutex_unlock(&signals.screen_lock);
 }
 
-static void signal_taken(int signal) {
-    int none = 0;
+static void signal_taken(const siginfo_t *info) {
+    int none = 0, signal = info->si_signo;
+    bool asked_by_other = info->si_code == SI_USER && info->si_pid != getpid();
     if (signal == SIGTSTP) {
-        suspend();
+        suspend(asked_by_other ? SIGSTOP : SIGTSTP);
     } else if (signal == SIGWINCH) {
         screen_tell(ui_wake);
+    } else if (signal == SIGCONT) {
+        screen_tell(ui_resume); /* whoever stopped us, others may have used the terminal since */
     } else if (atomic_compare_exchange_strong(&signals.asked, &none, signal)) {
+        signals.asked_ns = clock_now_ns();
         command_send(COMMAND_STOP, signal_name(signal), signal);
         screen_tell(signals.commands ? ui_hurry : ui_leave);
-    } else if (signal != SIGHUP) { /* a shell that goes says it twice, and means it once */
+    } else if (signal != SIGHUP && clock_now_ns() - signals.asked_ns > echo_ns) {
         ui_emergency();
         _exit(SIGNAL_EXIT_BASE + signal); /* the next start removes what this leaves behind */
     }
@@ -104,7 +122,7 @@ static void signal_taken(int signal) {
 /* What whoever started us has had ignored (nohup, a shell's background job) stays so. It has to be
  * left out: a signal that is blocked is kept for sigwait() although it is ignored. */
 static sigset_t signal_set(void) {
-    static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
+    static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH};
     struct sigaction now;
     sigset_t set;
     sigemptyset(&set);
@@ -116,12 +134,13 @@ static sigset_t signal_set(void) {
 
 static void *signals_main(void *arg) {
     sigset_t set = signal_set();
+    siginfo_t info;
     int signal;
     (void)arg;
     pthread_setname_np(pthread_self(), "kvfall-signals");
-    while (sigwait(&set, &signal) == 0) {
+    while ((signal = sigwaitinfo(&set, &info)) > 0 || errno == EINTR) {
         if (signal == SIGUSR2 && atomic_load(&signals.closing)) return NULL;
-        if (signal != SIGUSR2) signal_taken(signal);
+        if (signal > 0 && signal != SIGUSR2) signal_taken(&info);
     }
     return NULL;
 }
@@ -141,6 +160,10 @@ void signals_screen(struct ui *ui) {
     pthread_mutex_lock(&signals.screen_lock);
     signals.screen = ui;
     pthread_mutex_unlock(&signals.screen_lock);
+}
+
+bool signals_stop_asked(void) {
+    return atomic_exchange(&signals.stop_asked, 0) != 0;
 }
 
 int signals_asked(void) {

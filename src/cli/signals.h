@@ -4,6 +4,8 @@
 #ifndef KVF_CLI_SIGNALS_H
 #define KVF_CLI_SIGNALS_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "record/command.h"
 #include "record/publish.h"
@@ -17,6 +19,8 @@ int signals_start(struct command_queue *commands, struct slot *slot, struct err 
 void signals_screen(struct ui *ui);
 /* Stops the process as SIGTSTP does, until it is continued. Any thread. */
 void signals_stop_process(void);
+/* While there is neither run nor screen: whether SIGTSTP has come since this was asked last. */
+bool signals_stop_asked(void);
 int signals_asked(void); /* the first signal that asked for the end, or 0; any thread */
 int signals_stop(void);  /* joins the thread; the same */
 

@@ -87,7 +87,7 @@ static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
 
 /* ---- opening ---- */
 
-enum { COMMANDS_KEPT = 16, USERS_MAX = 1000000 };
+enum { COMMANDS_KEPT = 16 };
 #define TOKEN_NS_MAX (1000000 * KVF_NS_PER_MS)
 
 /* Progress of a tier's opening; a stop ends it, other commands are for later. */
@@ -320,7 +320,7 @@ static void pause_or_resume(struct engine *e, bool pause, const char *who) {
 
 /* As many as a scenario may ask for; none at all would be no run. */
 static void users_change(struct engine *e, const struct command *cmd) {
-    uint64_t users = cmd->value < USERS_MAX ? cmd->value : USERS_MAX;
+    uint64_t users = cmd->value < COMMAND_USERS_MAX ? cmd->value : COMMAND_USERS_MAX;
     if (workload_open_loop(e->workload)) {
         engine_event(e, "warning", "users cannot be changed: this workload's arrivals come from its trace");
     } else if (users == 0) {
@@ -383,10 +383,16 @@ static void control_wait(struct control *c, uint64_t until_ns) {
         uint64_t count;
         (void)!read(e->control_fd, &count, sizeof count);
     }
-    struct command cmd;
-    while (e->setup->commands && command_take(e->setup->commands, &cmd)) {
-        command_obey(c, &cmd);
-        if (!c->ended) sampler_peek(e, c->phase); /* who asked sees at once what became of it */
+    /* Of changes of the users that follow each other the last one is meant. */
+    struct command cmd, next;
+    bool more = e->setup->commands && command_take(e->setup->commands, &cmd);
+    while (more) {
+        more = command_take(e->setup->commands, &next);
+        if (!more || cmd.kind != COMMAND_USERS || next.kind != COMMAND_USERS) {
+            command_obey(c, &cmd);
+            if (!c->ended) sampler_peek(e, c->phase); /* who asked sees at once what became of it */
+        }
+        cmd = next;
     }
     events_flush(e);
     if (atomic_load(&e->failed) && !e->setup->keep_going) control_end(c, RUN_FAILED, "%s", e->error);

@@ -19,6 +19,8 @@
 enum command_kind { COMMAND_LIST(X) COMMANDS };
 #undef X
 
+enum { COMMAND_USERS_MAX = 1000000 };
+
 struct command {
     enum command_kind kind;
     uint64_t value; /* USERS: the new number; GENERATION: ns per token; STOP: 0 or the signal */

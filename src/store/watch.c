@@ -70,6 +70,7 @@ struct store_watch {
     uint64_t told;            /* bits of SQLite's codes */
     uint64_t locked_since_ns; /* 0: it is not */
 
+    bool paused;   /* by its events */
     bool local;    /* its process is one of this machine: while it lives it is not stalled */
     bool blind;    /* the file does not show what is written now */
     bool replaced; /* was told */
@@ -325,6 +326,8 @@ static bool watch_event(void *ctx, struct record_event *out) {
         return false;
     }
     *out = w->events[w->first_event++];
+    if (strcmp(out->level, "info") == 0 && strncmp(out->message, "paused by ", 10) == 0) w->paused = true;
+    if (strcmp(out->level, "info") == 0 && strncmp(out->message, "resumed by ", 11) == 0) w->paused = false;
     return true;
 }
 
@@ -360,6 +363,7 @@ static void watch_status(void *ctx, struct provider_status *out) {
     if (all && !w->complete) load_end(w);
     if (all && w->complete && !w->warning_count) w->ended = true;
     out->ended = w->ended;
+    out->paused = w->paused && !w->over;
     out->behind = w->now_ns() < w->retry_ns || (w->over && !w->ended);
     if (w->over) return;
     if (silence_ns < SILENCE_NS) silence_ns = SILENCE_NS;

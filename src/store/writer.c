@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -68,6 +69,8 @@ struct store_writer {
     bool told;              /* trouble was told */
     unsigned locked;        /* transactions in a row that found the file locked */
     struct err why;         /* of the last transaction that failed */
+    struct stat file;       /* what we write to; st_ino 0: unknown */
+    uint64_t look_ns;       /* when it was last looked whether the path is still that file */
     uint64_t busy_since_ns; /* of the wait in the busy handler */
     uint64_t cpu_ns;        /* set at its end */
 
@@ -257,6 +260,23 @@ static void wait_a_second(struct store_writer *w) {
     pthread_mutex_unlock(&w->lock);
 }
 
+/* SQLite writes on into a file that has no name any more. */
+static void look_for_file(struct store_writer *w) {
+    char sentence[sizeof w->why.text];
+    struct stat now;
+    uint64_t now_ns = clock_now_ns();
+    if (w->told || !w->file.st_ino || now_ns - w->look_ns < KVF_NS_PER_S) return;
+    w->look_ns = now_ns;
+    bool there = stat(w->path, &now) == 0;
+    if (there && now.st_ino == w->file.st_ino && now.st_dev == w->file.st_dev) return;
+    w->told = true;
+    snprintf(sentence, sizeof sentence,
+             "the history database '%s' has been %s while the run writes to it; the run goes on, and what it "
+             "stores is lost with the old file",
+             w->path, there ? "replaced" : "deleted");
+    if (w->setup.trouble) w->setup.trouble(w->setup.ctx, sentence);
+}
+
 /* Writes what is pending, however long that takes; false when told to give up. */
 static bool flush(struct store_writer *w) {
     size_t count = w->pending; /* in one transaction, but singly once one of them was refused */
@@ -265,6 +285,7 @@ static bool flush(struct store_writer *w) {
         int rc = write_transaction(w, count);
         if (rc == SQLITE_OK) {
             drop_pending(w, count);
+            look_for_file(w);
             w->locked = 0;
             pthread_mutex_lock(&w->lock);
             w->progress_ns = clock_now_ns();
@@ -350,6 +371,7 @@ static int writer_prepare(struct store_writer *w, struct err *e) {
     int code = db_connect(&w->db, w->path, DB_WRITE, e);
     if (code != 0) return code;
     sqlite3_busy_handler(w->db, wait_for_lock, w);
+    if (stat(w->path, &w->file) != 0) w->file.st_ino = 0;
     int64_t wal = 0;
     int rc = db_int(w->db, "SELECT journal_mode = 'wal' FROM pragma_journal_mode", &wal);
     if (rc == SQLITE_OK && wal) rc = db_exec(w->db, "PRAGMA synchronous = NORMAL");

@@ -91,6 +91,7 @@ def _():
     process.send_signal(signal.SIGTERM)
     wait_until(lambda: not run_folders(), what="the end of the run")
     assert process.poll() is None
+    hold(0.3)  # at once it would be an echo of the first
     process.send_signal(signal.SIGTERM)
     got = finish(process, timeout=5)
     keeper.rollback()

@@ -175,11 +175,22 @@ static void test_users(void **state) {
     r->screen.users_until_ns = 0;
     r->screen.newest.interval.users = 1;
     press(r, '-');
-    expect_command(r, COMMAND_USERS, 1, NULL);
     press(r, '[');
-    expect_command(r, COMMAND_USERS, 1, NULL);
+    expect_no_command(r);
+    assert_true(shows(r, "users stay at 1"));
     press(r, '+');
     expect_command(r, COMMAND_USERS, 2, NULL);
+    for (int i = 0; i < 70; i++) {
+        struct command c;
+        press(r, ']');
+        while (command_take(r->setup.commands, &c)) assert_in_range(c.value, 3, COMMAND_USERS_MAX);
+    }
+    assert_int_equal(r->screen.users, COMMAND_USERS_MAX);
+    r->screen.users_until_ns = 0;
+    r->screen.newest.interval.users = 0; /* of a trace */
+    press(r, '+');
+    expect_no_command(r);
+    assert_true(shows(r, "come from the trace"));
 }
 
 static void test_pause_generation_autoscaler(void **state) {
@@ -187,6 +198,9 @@ static void test_pause_generation_autoscaler(void **state) {
     feed(r);
     press(r, ' ');
     expect_command(r, COMMAND_PAUSE, 0, "key");
+    press(r, ' '); /* the engine has not obeyed yet */
+    expect_command(r, COMMAND_RESUME, 0, "key");
+    r->screen.pause_until_ns = 0;
     r->screen.newest.interval.paused = 1;
     press(r, ' ');
     expect_command(r, COMMAND_RESUME, 0, "key");
@@ -224,6 +238,13 @@ static void test_mark(void **state) {
     press(r, 'm');
     press(r, KEY_CODE_ENTER); /* an empty note is none */
     expect_no_command(r);
+    press(r, 'm');
+    assert_int_equal(press(r, KEY_CODE_SUSPEND), WISH_SUSPEND); /* the question stands meanwhile */
+    assert_int_equal(press(r, KEY_CODE_ABORT), WISH_ABORT);
+    screen_draw(&r->screen, &r->canvas);
+    for (int col = 0; col < 80; col++) screen_key(&r->screen, &r->canvas, KEY_CODE_MOUSE, 23, col);
+    assert_string_equal(r->screen.prompt.text, ""); /* clicks type nothing */
+    press(r, KEY_CODE_ESCAPE);
 }
 
 static void test_filter(void **state) {
@@ -262,6 +283,8 @@ static void test_quit_asks_once(void **state) {
     assert_int_equal(press(r, 'q'), WISH_NOTHING);
     assert_true(shows(r, "Stop the run"));
     expect_no_command(r);
+    press(r, KEY_CODE_DOWN); /* a wheel that turns answers nothing */
+    assert_int_equal(r->screen.asking, ASKING_QUIT);
     assert_int_equal(press(r, 'n'), WISH_NOTHING);
     expect_no_command(r);
     assert_false(r->screen.stop_sent);
@@ -473,8 +496,8 @@ static void test_parse_time(void **state) {
     static const struct {
         const char *text;
         double s;
-    } good[] = {{"42", 42},  {"0:42", 42}, {"00:42", 42}, {"1:02:07", 3727},
-                {"90s", 90}, {"5m", 300},  {"0", 0}};
+    } good[] = {{"42", 42},  {"0:42", 42},   {"00:42", 42},     {"1:02:07", 3727}, {"90s", 90},
+                {"5m", 300}, {"23.5", 23.5}, {"0:06.25", 6.25}, {"0", 0}};
     static const char *const bad[] = {"",        "x",  "1:",   ":1",    "1:60",
                                       "1:2:3:4", "-1", "1:-2", "1.5:2", "99999999999"};
     double s;
