@@ -17,7 +17,6 @@ struct time_row {
     int cols;
     double from_s, to_s;
     char text[CANVAS_COLS_MAX];
-    enum tone tone[CANVAS_COLS_MAX];
 };
 
 /* The column of a moment; -1 outside. */
@@ -26,15 +25,6 @@ static int time_col(double from_s, double to_s, int cols, double t_s) {
     /* A part's first moment belongs to its column, also when the division falls just short of it. */
     int col = (int)floor((t_s - from_s) / (to_s - from_s) * cols + 1e-6);
     return col < cols ? col : cols - 1;
-}
-
-static void row_marks(struct time_row *r, const struct graph_mark *marks, unsigned count) {
-    for (unsigned i = 0; i < count; i++) {
-        int col = time_col(r->from_s, r->to_s, r->cols, marks[i].t_s);
-        if (col < 0 || (r->text[col] != ' ' && r->tone[col] == TONE_BAD)) continue;
-        r->text[col] = marks[i].sign;
-        r->tone[col] = marks[i].tone;
-    }
 }
 
 /* Whether columns [col, col + len) are in the row and free, and `gap` columns beside them too. */
@@ -46,26 +36,18 @@ static bool row_free(const struct time_row *r, int col, int len, int gap) {
 }
 
 static void row_put(struct time_row *r, int col, const char *text) {
-    for (; *text && col < r->cols; text++, col++) {
-        r->text[col] = *text;
-        r->tone[col] = TONE_DIM;
-    }
+    for (; *text && col < r->cols; text++, col++) r->text[col] = *text;
 }
 
-/* The time of an end, as near to it as marks allow, but within its half. The newest one comes first: in
- * a row too narrow for both it stands alone, and where marks leave no room at all it hides some. */
-static void row_end(struct time_row *r, double t_s, bool right) {
-    char text[NUMBER];
-    int len = (int)strlen(number_clock(t_s, text));
-    int outer = right ? r->cols - len : 0, step = right ? -1 : 1;
-    int moved = 0, most = r->cols / 2 - len;
+/* The times of both ends where they are; in a row too narrow for both the newest one stands alone. */
+static void row_ends(struct time_row *r) {
+    char from[NUMBER], to[NUMBER];
+    int right = (int)strlen(number_clock(r->to_s, to)), left = (int)strlen(number_clock(r->from_s, from));
 
-    if (!right && most < 0) return;
-    while (moved <= most && !row_free(r, outer + moved * step, len, 1)) moved++;
-    if (moved <= most)
-        row_put(r, outer + moved * step, text);
-    else if (right && len <= r->cols)
-        row_put(r, outer, text);
+    if (right > r->cols) return;
+    row_put(r, r->cols - right, to);
+    /* Before the run there was nothing to tell the time of. */
+    if (r->from_s >= 0 && left + 1 + right <= r->cols) row_put(r, 0, from);
 }
 
 static void row_ticks(struct time_row *r) {
@@ -112,18 +94,28 @@ void axes_value(const struct pane *p, int row, number_fn *fn, double v) {
     pane_glyph(p, row + 1, LABEL_COLS, TONE_DIM, p->canvas->style.ascii ? '+' : 0x2524);
 }
 
-void axes_time(const struct pane *p, double from_s, double to_s, const struct graph_mark *marks,
-               unsigned count) {
+void axes_time(const struct pane *p, double from_s, double to_s) {
     struct pane plot = axes_plot(p);
     struct time_row r = {.cols = plot.at.cols, .from_s = from_s, .to_s = to_s};
 
     memset(r.text, ' ', sizeof r.text);
-    row_marks(&r, marks, count);
-    row_end(&r, to_s, true);
-    if (from_s >= 0) row_end(&r, from_s, false); /* before the run there was nothing to tell the time of */
+    row_ends(&r);
     row_ticks(&r);
     for (int col = 0; col < r.cols; col++)
-        pane_glyph(p, p->at.rows - 1, GRAPH_AXIS + col, r.tone[col], (unsigned char)r.text[col]);
+        pane_glyph(p, p->at.rows - 1, GRAPH_AXIS + col, TONE_DIM, (unsigned char)r.text[col]);
+}
+
+void axes_marks(const struct pane *p, double from_s, double to_s, const struct graph_mark *marks,
+                unsigned count) {
+    struct pane plot = axes_plot(p);
+
+    /* The newest come first and hide older ones; what went wrong is hidden by nothing else. */
+    for (int bad = 0; bad < 2; bad++)
+        for (unsigned i = count; i-- > 0;) {
+            int col = time_col(from_s, to_s, plot.at.cols, marks[i].t_s);
+            if (col >= 0 && (marks[i].tone == TONE_BAD) == bad)
+                pane_glyph(&plot, 0, col, marks[i].tone, (unsigned char)marks[i].sign);
+        }
 }
 
 void axes_cursor(const struct pane *p, double from_s, double to_s, double cursor_s) {

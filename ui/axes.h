@@ -14,10 +14,11 @@ struct pane axes_plot(const struct pane *p);
 void axes_frame(const struct pane *p);
 /* A value beside a row of the plot. */
 void axes_value(const struct pane *p, int row, number_fn *fn, double v);
-/* The last row: marks where they belong, run time at both ends and at round times between, moved or
- * left out where a mark stands. */
-void axes_time(const struct pane *p, double from_s, double to_s, const struct graph_mark *marks,
-               unsigned count);
+/* The last row: run time at both ends and at round times between. */
+void axes_time(const struct pane *p, double from_s, double to_s);
+/* The signs of marks in the top row of the plot, each in the column of its time, whatever is drawn there. */
+void axes_marks(const struct pane *p, double from_s, double to_s, const struct graph_mark *marks,
+                unsigned count);
 /* A line down the plot where nothing is drawn, inverse where something is. Last of all. */
 void axes_cursor(const struct pane *p, double from_s, double to_s, double cursor_s);
 /* Says in the middle of the plot that there is nothing to show. */

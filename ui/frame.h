@@ -21,7 +21,7 @@ struct frame_table {
 };
 
 struct frame {
-    const struct run_record *run; /* name, model, mode, classes, tiers; results and the rest once `over` */
+    const struct run_record *run; /* name, model, mode, classes; the rest is being written until `over` */
     const struct snapshot *snap;  /* the moment shown; NULL: no interval yet */
     const struct history *history;
     const struct provider_status *status;

@@ -12,7 +12,7 @@ enum {
     BRAILLE = 0x2800,
     DOTS = 4,          /* of braille one above the other */
     LETTER_EVERY = 24, /* columns from one letter of a line to the next, without colours */
-    LEGEND_LEAST = 2   /* columns of a name in a legend that is short of room */
+    LEGEND_LEAST = 3   /* columns of a name in a legend that is short of room */
 };
 
 /* Dots of a cell's left and right half, from the top. */
@@ -168,18 +168,24 @@ static const char *line_text(const struct graph *g, unsigned i) {
     return g->line[i].name ? g->line[i].name : "";
 }
 
-/* Columns of the first `lines` names with their letters, a name taking `most` at most. */
+/* Columns of a name that may take `most`. */
+static int name_cols(const struct graph *g, unsigned i, int most) {
+    int cols = text_columns(line_text(g, i));
+    return g->line[i].whole || cols < most ? cols : most;
+}
+
+/* Columns of the first `lines` names with their letters. */
 static int legend_cols(const struct graph *g, unsigned lines, bool letters, int most) {
     int total = 0;
     for (unsigned i = 0; i < lines; i++) {
-        int cols = text_columns(line_text(g, i));
-        total += (cols < most ? cols : most) + (letters ? 2 : 0) + (i ? 2 : 0);
+        int cols = name_cols(g, i, most);
+        total += cols + (letters ? cols ? 2 : 1 : 0) + (i ? 2 : 0);
     }
     return total;
 }
 
-/* Title at the left and the names of the lines at the right, which become shorter, then fewer, where
- * there is not the room. */
+/* Title at the left and the names of the lines at the right, which become shorter where there is not the
+ * room; then names go and leave their letters, at last lines go. */
 static void draw_title(const struct pane *p, const struct graph *g, unsigned lines, const char *letters) {
     const char *title = g->title ? g->title : "";
     bool lettered = lines > 1 || (lines && p->canvas->style.ascii);
@@ -187,15 +193,18 @@ static void draw_title(const struct pane *p, const struct graph *g, unsigned lin
     int room = p->at.cols - (used ? used + 2 : 0), most = p->at.cols;
 
     while (most > LEGEND_LEAST && legend_cols(g, lines, lettered, most) > room) most--;
+    if (lettered && legend_cols(g, lines, lettered, most) > room) most = 0;
     while (lines && legend_cols(g, lines, lettered, most) > room) lines--;
     int col = p->at.cols - legend_cols(g, lines, lettered, most);
     for (unsigned i = 0; i < lines; i++) {
         enum tone tone = g->line[i].tone;
+        int cols = name_cols(g, i, most);
         if (lettered) {
             pane_glyph(p, 0, col, tone, (unsigned char)letters[i]);
-            col += 2;
+            col += cols ? 2 : 1;
         }
-        col += pane_clip(p, 0, col, most, tone, line_text(g, i)) + 2;
+        if (cols) col += pane_clip(p, 0, col, cols, tone, line_text(g, i));
+        col += 2;
     }
 }
 
@@ -215,7 +224,7 @@ void graph_draw(const struct pane *p, const struct graph *g) {
     draw_title(p, g, pane_empty(&plot) ? 0 : lines, letters);
     if (pane_empty(&plot)) return;
     axes_frame(p);
-    axes_time(p, g->from_s, g->to_s, g->mark, g->marks < GRAPH_MARKS ? g->marks : GRAPH_MARKS);
+    axes_time(p, g->from_s, g->to_s);
     if (g->top > 0 && isfinite(g->top)) {
         draw_values(p, g, plot.at.rows);
         for (unsigned i = 0; i < lines; i++) {
@@ -229,5 +238,6 @@ void graph_draw(const struct pane *p, const struct graph *g) {
     } else {
         axes_no_data(p);
     }
+    axes_marks(p, g->from_s, g->to_s, g->mark, g->marks < GRAPH_MARKS ? g->marks : GRAPH_MARKS);
     axes_cursor(p, g->from_s, g->to_s, g->cursor_s);
 }

@@ -24,10 +24,11 @@ struct graph_line {
     const char *name;    /* in the legend */
     const float *values; /* graph_points() of them; NaN is a gap */
     enum tone tone;
+    bool whole; /* the name is shown whole or not at all */
 };
 struct graph_mark {
     double t_s;
-    char sign;      /* what stands under the axis: 'm', '!', '^' */
+    char sign;      /* what stands at the top of the plot: 'm', '!', '^' */
     enum tone tone; /* MARK, BAD */
 };
 struct graph {
@@ -42,24 +43,26 @@ struct graph {
     struct graph_mark mark[GRAPH_MARKS];
 };
 /* Title and legend in the first row, values at the left in GRAPH_AXIS columns (top, middle when there
- * are five rows of plot, 0), run time and marks in the last row. Lines are drawn in braille, each dot
- * joined to the one before; in ASCII each line has a letter of its own (the first of its name, upper
- * case when taken). Where two lines meet in a cell the later one gives the tone. Below 3 rows or 16
- * columns only the title is drawn. */
+ * are five rows of plot, 0), run time in the last row, marks over the top row of the plot. Lines are drawn in
+ * braille, each dot joined to the one before; in ASCII each line has a letter of its own (the first of its
+ * name, upper case when taken). Where two lines meet in a cell the later one gives the tone. Below 3 rows or
+ * 16 columns only the title is drawn. */
 void graph_draw(const struct pane *p, const struct graph *g);
 size_t graph_points(const struct pane *p); /* values a line needs for this pane */
 
 struct graph_heat {
     const char *title;
     double from_s, to_s, cursor_s;
+    unsigned marks;
+    struct graph_mark mark[GRAPH_MARKS];
     size_t bins;            /* of a part, lowest first */
     const uint32_t *counts; /* graph_heat_points(p) x bins */
     number_fn *axis;
     double (*edge)(size_t bin); /* lower edge of a bin, for the axis */
 };
 /* Time to the right, bins upwards (only those between the lowest and the highest in use, joined where
- * there are more than rows), shade and tone by the logarithm of the count; the legend says what the
- * darkest is. */
+ * there are more than rows), sign and tone by the logarithm of the count; the legend says what the
+ * densest is. */
 void graph_heat_draw(const struct pane *p, const struct graph_heat *h);
 size_t graph_heat_points(const struct pane *p);
 

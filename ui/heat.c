@@ -45,7 +45,7 @@ static uint64_t band_count(const struct graph_heat *h, const struct bands *b, in
     return total;
 }
 
-/* Counts from which a level begins, at equal steps of the logarithm. The largest count is the darkest
+/* Counts from which a level begins, at equal steps of the logarithm. The largest count is the densest
  * level, also when it is 1. */
 struct shades {
     double from[LEVELS];
@@ -123,10 +123,11 @@ void graph_heat_draw(const struct pane *p, const struct graph_heat *h) {
     struct shades shades = shades_of(most);
     draw_title(p, h, most);
     axes_frame(p);
-    axes_time(p, h->from_s, h->to_s, NULL, 0);
+    axes_time(p, h->from_s, h->to_s);
     if (b.count)
         draw_bands(p, h, &b, &shades);
     else
         axes_no_data(p);
+    axes_marks(p, h->from_s, h->to_s, h->mark, h->marks < GRAPH_MARKS ? h->marks : GRAPH_MARKS);
     axes_cursor(p, h->from_s, h->to_s, h->cursor_s);
 }

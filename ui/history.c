@@ -65,12 +65,10 @@ static void fill_run(float *v, const struct snapshot *s) {
     v[SERIES_USERS] = value_of((double)i->users);
     v[SERIES_QUEUE] = value_of((double)i->queue_depth);
     v[SERIES_IN_SERVICE] = value_of((double)i->in_service);
-    v[SERIES_OLDEST_WAIT_MS] = value_of(i->oldest_wait_ms);
     v[SERIES_TOKENS_PER_S] = value_of(i->throughput_tok_s);
     v[SERIES_REQUESTS_PER_S] = value_of(i->requests_per_s);
     v[SERIES_HIT_RATIO] = value_of(i->hit_ratio);
     v[SERIES_IO_IN_FLIGHT] = value_of(in_flight);
-    v[SERIES_ERRORS] = value_of((double)i->errors);
     v[SERIES_E2E_P50_MS] = value_of(i->e2e_p50_ms);
     v[SERIES_E2E_P95_MS] = value_of(i->e2e_p95_ms);
     v[SERIES_E2E_P99_MS] = value_of(i->e2e_p99_ms);
@@ -118,12 +116,7 @@ static void fill_values(float *v, const struct snapshot *s) {
         at[SERIES_CLASS_MET] = value_of(s->qos[c].met_ratio);
         at[SERIES_CLASS_OLDEST_MS] = value_of(s->qos[c].oldest_wait_ms);
     }
-    if (s->gpus) {
-        v[series_gpu(SERIES_GPU_UTILISATION)] = value_of(s->gpu[0].utilisation);
-        v[series_gpu(SERIES_GPU_MEMORY)] = value_of(s->gpu[0].memory_used_bytes);
-        v[series_gpu(SERIES_GPU_PCIE_RX)] = value_of(s->gpu[0].pcie_rx_bytes_s);
-        v[series_gpu(SERIES_GPU_PCIE_TX)] = value_of(s->gpu[0].pcie_tx_bytes_s);
-    }
+    if (s->gpus) v[series_gpu(SERIES_GPU_UTILISATION)] = value_of(s->gpu[0].utilisation);
 }
 
 /* When an interval began. Without a length it reaches back to the one before. */
@@ -211,16 +204,12 @@ void history_series(const struct history *h, int series, enum zoom z, double end
     ring_series(ring_for(h, z, from_s), series, from_s, to_s, points, out);
 }
 
-double history_top(const struct history *h, int series, enum zoom z) {
-    return series >= 0 && series < SERIES_ALL ? ring_top(&h->ring[z], series) : 0;
-}
-
-double history_top_at(const struct history *h, int series, enum zoom z, double end_s) {
+double history_top(const struct history *h, int series, enum zoom z, double end_s) {
     double from_s, to_s;
 
+    if (series < 0 || series >= SERIES_ALL) return 0;
+    if (z == ZOOM_ALL || !(end_s < h->end_s)) return ring_top(&h->ring[z], series);
     history_span(h, z, end_s, &from_s, &to_s);
-    if (z == ZOOM_ALL || !(end_s < h->end_s) || series < 0 || series >= SERIES_ALL)
-        return history_top(h, series, z);
     return ring_top_of(ring_for(h, z, from_s), series, from_s, to_s);
 }
 

@@ -4,8 +4,8 @@
  * slot, by the mean, the largest or the last value as the series asks. The slots of the ring for all
  * double in length whenever it is full.
  *
- * Memory: HISTORY_SLOTS slots a ring, and HISTORY_EVENTS and HISTORY_DECISIONS newest of their kind;
- * history_bytes() is all of it, 5,873,600 bytes whatever the length of the run. One thread. */
+ * Memory: HISTORY_SLOTS slots a ring, and HISTORY_EVENTS and HISTORY_DECISIONS newest of their kind, all
+ * of it from the beginning: history_bytes(), whatever the length of the run. One thread. */
 #ifndef KVF_UI_HISTORY_H
 #define KVF_UI_HISTORY_H
 
@@ -16,7 +16,7 @@
 #include "record/publish.h"
 #include "record/snapshot.h"
 
-#define ZOOM_LIST(X) X(MINUTE, "last minute") X(TEN, "last 10 minutes") X(ALL, "all")
+#define ZOOM_LIST(X) X(MINUTE, "1 min") X(TEN, "10 min") X(ALL, "all")
 #define X(id, name)  ZOOM_##id,
 enum zoom { ZOOM_LIST(X) ZOOMS };
 #undef X
@@ -29,12 +29,10 @@ enum { HISTORY_SLOTS = 1200, HISTORY_EVENTS = 1000, HISTORY_DECISIONS = 500 };
     X(USERS, LAST)                                                                                           \
     X(QUEUE, MAX)                                                                                            \
     X(IN_SERVICE, MEAN)                                                                                      \
-    X(OLDEST_WAIT_MS, MAX)                                                                                   \
     X(TOKENS_PER_S, MEAN)                                                                                    \
     X(REQUESTS_PER_S, MEAN)                                                                                  \
     X(HIT_RATIO, MEAN)                                                                                       \
     X(IO_IN_FLIGHT, MEAN) /* of all tiers */                                                                 \
-    X(ERRORS, SUM)                                                                                           \
     X(E2E_P50_MS, MEAN)                                                                                      \
     X(E2E_P95_MS, MAX)                                                                                       \
     X(E2E_P99_MS, MAX)                                                                                       \
@@ -67,12 +65,8 @@ enum { HISTORY_SLOTS = 1200, HISTORY_EVENTS = 1000, HISTORY_DECISIONS = 500 };
     X(SERVED, MEAN) /* in service */                                                                         \
     X(MET, MEAN)                                                                                             \
     X(OLDEST_MS, MAX)
-#define SERIES_GPU_LIST(X)                                                                                   \
-    X(UTILISATION, MEAN)                                                                                     \
-    X(MEMORY, LAST)                                                                                          \
-    X(PCIE_RX, MEAN)                                                                                         \
-    X(PCIE_TX, MEAN)
-#define X(id, join) SERIES_##id,
+#define SERIES_GPU_LIST(X) X(UTILISATION, MEAN)
+#define X(id, join)        SERIES_##id,
 enum series { SERIES_RUN_LIST(X) SERIES_RUN };
 #undef X
 #define X(id, join) SERIES_TIER_##id,
@@ -120,13 +114,12 @@ void history_span(const struct history *h, enum zoom z, double end_s, double *fr
  * part shorter than a slot repeats what the slot says. Means weigh by time. */
 void history_series(const struct history *h, int series, enum zoom z, double end_s, size_t points,
                     float *out);
-/* Where an axis for this series may end: a round number (1, 2 or 5 x 10^n) not below what the ring
- * holds. It rises at once and falls only when the values have stayed below half of the next lower
- * one for ten intervals, so that it does not flicker. 0 when there is no data. */
-double history_top(const struct history *h, int series, enum zoom z);
-/* The same for a graph that ends at end_s: in the past, where the ring may hold other values than near
- * its end, the round number over that stretch alone. */
-double history_top_at(const struct history *h, int series, enum zoom z, double end_s);
+/* Where an axis for this series may end in a graph that ends at end_s (NaN: the newest): a round number
+ * not below what is shown, 1, 1.5, 2, 3, 4, 5, 6 or 8 x 10^n, 0 when there is no data. At the newest it
+ * rises at once and falls only when the values have stayed below half of the next lower one for ten
+ * intervals, so that it does not flicker. In the past, where the ring may hold other values than near
+ * its end, it is the lowest that holds that stretch. */
+double history_top(const struct history *h, int series, enum zoom z, double end_s);
 /* Heat of a scope (0 end-to-end, 1 nvme reads, 2 nvme writes) over the stretch: counts[i] is the number
  * of operations in bin i % SNAPSHOT_HEAT_BINS of part i / SNAPSHOT_HEAT_BINS; a part shorter than a slot
  * repeats it. */

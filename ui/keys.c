@@ -12,7 +12,7 @@ const struct key_entry keyboard[] = {
     {'4', "4", ACTION_VIEW, PANEL_queue, "queue: depth, waits, QoS classes"},
     {'5', "5", ACTION_VIEW, PANEL_autoscaler, "autoscaler: users, saturation, decisions"},
     {'6', "6", ACTION_VIEW, PANEL_system, "system: CPU, memory, disk, network, GPU"},
-    {'7', "7", ACTION_VIEW, PANEL_requests, "requests: those in service, oldest first"},
+    {'7', "7", ACTION_VIEW, PANEL_requests, "requests: those longest in service"},
     {'8', "8", ACTION_VIEW, PANEL_log, "log: events and warnings"},
     {'?', "?", ACTION_HELP, 0, "help, and back"},
     {'h', "h", ACTION_HELP, 0, NULL},

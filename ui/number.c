@@ -95,7 +95,7 @@ char *number_ms(double ms, char *out) {
 }
 
 char *number_count(double count, char *out) {
-    static const struct ladder l = {RUNGS(count_rungs), NUMBER_COUNT, 1, "", ""};
+    static const struct ladder l = {RUNGS(count_rungs), NUMBER_COUNT, 2, "", ""};
     return ladder_text(count, &l, out);
 }
 
@@ -140,9 +140,9 @@ char *number_plain(double v, char *out) {
     if (!isfinite(v)) return padded(0, "--", out);
     if (size == 0)
         (void)snprintf(out, NUMBER, "0");
-    else if (size < 0.00995 || size >= 999999.5)
+    else if (size >= 999999.5)
         (void)snprintf(out, NUMBER, "%.3g", v);
     else
-        (void)snprintf(out, NUMBER, "%.*f", size < 9.995 ? 2 : size < 99.95 ? 1 : 0, v);
+        (void)snprintf(out, NUMBER, "%.*f", size < 9.995 ? 2 : size < 99.95 ? 1 : 0, size < 0.005 ? 0.0 : v);
     return out;
 }

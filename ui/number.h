@@ -9,7 +9,7 @@ enum {
     NUMBER_BYTES = 8,   /* "1.25 GiB", " 512 B  " is "   512 B" */
     NUMBER_RATE = 10,   /* "1.25 GiB/s" */
     NUMBER_MS = 7,      /* "42.0 ms", " 820 us", " 1.20 s", "  12 m " is "   12 m" */
-    NUMBER_COUNT = 5,   /* "  388", "12.4k", " 1.2M" */
+    NUMBER_COUNT = 5,   /* "  388", "12.4k", "1.20M" */
     NUMBER_PERCENT = 7, /* " 93.1 %", "100.0 %" */
     NUMBER_SHORT = 5    /* bytes without a space: "1.60G", " 512K", "  20G" */
 };

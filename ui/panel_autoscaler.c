@@ -206,7 +206,7 @@ static void draw_detail(const struct pane *p, const struct item *x) {
 /* ---- graphs ---- */
 
 static void draw_graphs(struct canvas *c, const struct rect *at, const struct frame *f) {
-    bool e2e = strcmp(f->run->qos_latency, "e2e") == 0;
+    bool e2e = parts_judged_by_e2e(f);
     const struct parts_line users[] = {{"users", SERIES_USERS, TONE_ACCENT},
                                        {"in service", SERIES_IN_SERVICE, TONE_SECOND}},
                             saturation[] = {{"saturation", SERIES_SATURATION, TONE_ACCENT}},

@@ -21,17 +21,28 @@ static const struct word {
     {"gpu", TONE_GPU, "and the other tiers keep their colour in every view"},
     {"cpu", TONE_CPU, "memory of the host"},
     {"nvme", TONE_NVME, "files, with the device under them"},
+    {"usable", TONE_HEADING, "bytes that a tier may hold: its capacity, without headroom on gpu and cpu"},
     {"r P95", TONE_HEADING, "of reads of entries, in this interval; w: of writes"},
     {"falls/s", TONE_HEADING, "entries that left a tier, to a lower one or out of the cache"},
     {"rises/s", TONE_HEADING, "entries that left a tier for a higher one"},
+    {"in flight", TONE_HEADING, "chunks of entries that are at a tier's device now"},
+    {"dev", TONE_HEADING, "part of a read or write at the device: from submission to completion"},
+    {"host", TONE_HEADING, "its other part: software, and waiting in line for the device"},
+    {"in line", TONE_HEADING, "a wait because all buffers of a worker are out"},
+    {"ratio", TONE_HEADING, "the kernel's bytes to ours: above 1 somebody else uses the disk, too"},
+    {"per MiB", TONE_HEADING, "the kernel's time for a MiB, its queue included"},
     {"e2e", TONE_HEADING, "end-to-end: from a request's scheduled arrival to its end"},
     {"ttft", TONE_HEADING, "time to first token: from the scheduled arrival to the end of prefill"},
     {"wait", TONE_HEADING, "queue wait: from the scheduled arrival to a slot"},
-    {"storage", TONE_HEADING, "time in which a request had reads, writes or moves outstanding"},
+    {"slots", TONE_HEADING, "as many requests are in service at most; the others wait"},
+    {"storage", TONE_HEADING, "storage time: in which a request had reads, writes or moves outstanding"},
+    {"last 10 s", TONE_HEADING, "what the bottleneck is told from, in run time"},
+    {"oldest", TONE_HEADING, "how long the request that came first has waited by now"},
     {"SLO met", TONE_GOOD, "share of a class's requests inside its P95 target"},
-    {"!", TONE_BAD, "beside a class: less than 95 % are; under a graph: a warning or an error"},
-    {"m", TONE_MARK, "under a graph: a mark set with the key m"},
-    {"^", TONE_MARK, "under a graph: a change by a key or by the autoscaler"},
+    {"!", TONE_BAD,
+     "beside a class: less than 95 % are, or one waits for longer; on a graph: a warning or an error"},
+    {"m", TONE_MARK, "on a graph: a mark set with the key m"},
+    {"^", TONE_MARK, "on a graph: a change by a key or by the autoscaler"},
     {"CAPITALS", TONE_WARN,
      "at the top right: the state of the run, or that the picture is of an earlier moment"},
 };
@@ -41,7 +52,8 @@ enum {
     SIGN_COLS = 12,
     COLUMN_GAP = 3,
     COLUMN_LEAST = 48,
-    BLOCKS = 3
+    BLOCKS = 3,
+    NARROW_COLS = 60
 };
 
 /* All of it, one below the other, on a picture of its own; blocks begin at block[i]. */
@@ -58,39 +70,68 @@ static void strip_heading(struct strip *s, int block, const char *text) {
     pane_text(&s->pane, s->rows++, 0, TONE_HEADING, text);
 }
 
-static void strip_line(struct strip *s, const char *sign, enum tone tone, const char *text) {
+static void strip_line(struct strip *s, const char *sign, enum tone tone, enum tone rest_tone,
+                       const char *text) {
     struct pane rest = pane_part(&s->pane, s->rows, SIGN_COLS + 1, -1, -1);
     pane_clip(&s->pane, s->rows, 0, SIGN_COLS, tone, sign);
-    int used = pane_wrap(&rest, 0, TONE_NORMAL, text);
+    int used = pane_wrap(&rest, 0, rest_tone, text);
     s->rows += used > 0 ? used : 1;
 }
 
-static void strip_keys(struct strip *s) {
+/* Whether a key does anything on this screen. */
+static bool key_works(const struct frame *f, enum action a) {
+    switch (a) {
+    case ACTION_AUTOSCALER:
+        return f->controls && f->autoscaler;
+    case ACTION_PAUSE:
+    case ACTION_USERS_MORE:
+    case ACTION_USERS_LESS:
+    case ACTION_USERS_DOUBLE:
+    case ACTION_USERS_HALVE:
+    case ACTION_GENERATION:
+    case ACTION_MARK:
+        return f->controls;
+    default:
+        return true;
+    }
+}
+
+static void strip_keys(struct strip *s, const struct frame *f) {
     for (size_t i = 0; i < keyboard_count; i++) {
         const struct key_entry *k = &keyboard[i];
-        char names[40];
+        bool works = key_works(f, k->action);
+        char names[40], text[120];
         if (k->action == ACTION_VIEW || !k->help) continue;
         int len = snprintf(names, sizeof names, "%s", k->name);
         for (size_t j = i + 1; j < keyboard_count && !keyboard[j].help && len < (int)sizeof names; j++)
             len += snprintf(names + len, sizeof names - (size_t)len, ", %s", keyboard[j].name);
-        strip_line(s, names, TONE_KEY, k->help);
+        snprintf(text, sizeof text, "%s%s", k->help, works ? "" : " (not here)");
+        strip_line(s, names, works ? TONE_KEY : TONE_DIM, works ? TONE_NORMAL : TONE_DIM, text);
     }
 }
 
-static void strip_fill(struct strip *s) {
-    char text[120];
-    strip_heading(s, 0, "Views");
+static void strip_views(struct strip *s) {
     for (int v = 0; v < PANELS; v++) {
         const char key[] = {(char)panels[v]->key, ' ', '\0'};
         char sign[24];
         snprintf(sign, sizeof sign, "%s%s", key, panels[v]->name);
-        snprintf(text, sizeof text, "%s", panels[v]->title);
-        strip_line(s, sign, TONE_KEY, text);
+        strip_line(s, sign, TONE_KEY, TONE_NORMAL, panels[v]->title);
     }
-    strip_heading(s, 1, "Keys");
-    strip_keys(s);
-    strip_heading(s, 2, "Words and signs");
-    for (int i = 0; i < WORDS; i++) strip_line(s, words[i].sign, words[i].tone, words[i].text);
+}
+
+/* Where there is little room the footer has none for keys either: they come first. */
+static void strip_fill(struct strip *s, const struct frame *f, bool keys_first) {
+    enum { VIEWS, WORDS_AND_SIGNS, KEYS };
+    static const char *const headings[BLOCKS] = {"Views", "Words and signs", "Keys"};
+    static const int narrow[BLOCKS] = {KEYS, VIEWS, WORDS_AND_SIGNS}, wide[] = {VIEWS, WORDS_AND_SIGNS, KEYS};
+    const int *order = keys_first ? narrow : wide;
+    for (int b = 0; b < BLOCKS; b++) {
+        strip_heading(s, b, headings[order[b]]);
+        if (order[b] == VIEWS) strip_views(s);
+        if (order[b] == KEYS) strip_keys(s, f);
+        for (int i = 0; order[b] == WORDS_AND_SIGNS && i < WORDS; i++)
+            strip_line(s, words[i].sign, words[i].tone, TONE_NORMAL, words[i].text);
+    }
     s->block[BLOCKS] = s->rows + 1;
 }
 
@@ -118,12 +159,12 @@ static bool blocks_place(const struct strip *s, int columns, int rows, int *begi
     return true;
 }
 
-static struct strip strip_new(const struct pane *body, int columns) {
+static struct strip strip_new(const struct pane *body, const struct frame *f, int columns) {
     struct strip s = {.rows = 0};
     canvas_init(&s.canvas, STRIP_ROWS, (body->at.cols - COLUMN_GAP * (columns - 1)) / columns,
                 body->canvas->style);
     s.pane = pane_whole(&s.canvas);
-    strip_fill(&s);
+    strip_fill(&s, f, body->at.cols < NARROW_COLS);
     return s;
 }
 
@@ -146,11 +187,11 @@ static void draw_help(const struct pane *p, const struct frame *f) {
     int columns = 1;
 
     if (pane_empty(&body)) return;
-    struct strip s = strip_new(&body, columns);
+    struct strip s = strip_new(&body, f, columns);
     bool placed = blocks_place(&s, columns, body.at.rows, begin);
     while (!placed && columns < most) {
         canvas_free(&s.canvas);
-        s = strip_new(&body, ++columns);
+        s = strip_new(&body, f, ++columns);
         placed = blocks_place(&s, columns, body.at.rows, begin);
     }
     if (!placed) page_place(&body, f, &s, columns, begin);

@@ -66,10 +66,6 @@ static const struct latency requests[] = {
 };
 enum { REQUESTS = sizeof requests / sizeof *requests, LATENCIES = REQUESTS + KVF_TIERS * KVF_DIRS };
 
-static bool tier_on(const struct frame *f, int t) {
-    return f->snap ? f->snap->tier_on[t] : f->run->tier[t].on;
-}
-
 static double field_value(const void *part, const struct snapshot_field *fields, size_t count,
                           const char *name) {
     for (size_t i = 0; i < count; i++)
@@ -109,13 +105,13 @@ static int choose_rows(const struct frame *f, int room, struct latency *out) {
     int n = 0, first = KVF_TIERS;
     for (int i = 0; i < REQUESTS && n < room; i++) out[n++] = requests[i];
     for (int t = KVF_TIERS - 1, left = room - n; t >= 0; t--) {
-        if (!tier_on(f, t)) continue;
+        if (!parts_tier_on(f, t)) continue;
         if (left < KVF_DIRS) break;
         left -= KVF_DIRS;
         first = t;
     }
     for (int t = first; t < KVF_TIERS; t++) {
-        if (!tier_on(f, t)) continue;
+        if (!parts_tier_on(f, t)) continue;
         for (int d = 0; d < KVF_DIRS; d++) {
             enum series_tier s = d == KVF_DIR_READ ? SERIES_TIER_READ_P95_MS : SERIES_TIER_WRITE_P95_MS;
             out[n++] = (struct latency){NULL, dir_name((enum kvf_dir)d), t, d, series_tier(t, s)};
@@ -139,18 +135,6 @@ static void draw_name(const struct pane *p, int row, struct column_place at, con
     pane_text(p, row, at.col + used + 1, l->dir == KVF_DIR_READ ? TONE_READ : TONE_WRITE, l->metric);
 }
 
-static void draw_trend(const struct pane *p, int row, struct column_place at, const struct frame *f,
-                       int series) {
-    enum { MOST = 100 };
-    float values[2 * MOST];
-    int cols = at.cols < MOST ? at.cols : MOST;
-    if (cols == 0) return;
-    size_t points = graph_spark_points(p->canvas, cols);
-    history_series(f->history, series, f->zoom, parts_end_s(f), points, values);
-    graph_spark(p, row, at.col, cols, values, history_top_at(f->history, series, f->zoom, parts_end_s(f)),
-                TONE_SECOND);
-}
-
 static void draw_table(const struct pane *p, const struct frame *f) {
     struct column_place at[COLUMNS];
     struct latency rows[LATENCIES];
@@ -170,7 +154,7 @@ static void draw_table(const struct pane *p, const struct frame *f) {
                          number_ms(figure_ms(f, &rows[i], k), text));
         columns_cell(p, 1 + i, &columns[SAMPLES], at[SAMPLES], TONE_DIM,
                      number_count(samples(f, &rows[i]), text));
-        draw_trend(p, 1 + i, at[TREND], f, rows[i].series);
+        parts_spark(p, 1 + i, at[TREND].col, at[TREND].cols, f, "", "", rows[i].series, 0, TONE_SECOND);
     }
 }
 
@@ -194,30 +178,16 @@ static void draw_stages(const struct pane *p, const struct frame *f) {
     parts_graph(p, f, "P95 by stage", number_ms, 0, lines, sizeof lines / sizeof *lines);
 }
 
-static void draw_tiers(const struct pane *p, const struct frame *f, const char *title,
-                       enum series_tier series) {
-    struct parts_line lines[KVF_TIERS];
-    char names[KVF_TIERS][64];
-    unsigned n = 0;
-    for (int t = 0; t < KVF_TIERS; t++) {
-        if (!tier_on(f, t)) continue;
-        lines[n] = (struct parts_line){tier_label(f, t, names[n], sizeof names[n]), series_tier(t, series),
-                                       tone_of_tier(t)};
-        n++;
-    }
-    parts_graph(p, f, title, number_ms, 0, lines, n);
-}
-
 static void draw_reads(const struct pane *p, const struct frame *f) {
-    draw_tiers(p, f, "Read P95", SERIES_TIER_READ_P95_MS);
+    parts_tier_graph(p, f, "Read P95", number_ms, 0, SERIES_TIER_READ_P95_MS);
 }
 
 static void draw_writes(const struct pane *p, const struct frame *f) {
-    draw_tiers(p, f, "Write P95", SERIES_TIER_WRITE_P95_MS);
+    parts_tier_graph(p, f, "Write P95", number_ms, 0, SERIES_TIER_WRITE_P95_MS);
 }
 
 static void draw_heat(const struct pane *p, const struct frame *f) {
-    static const char *const scopes[SNAPSHOT_HEATS] = {"End-to-end", "reads", "writes"};
+    static const char *const scopes[SNAPSHOT_HEATS] = {" End-to-end", "reads", "writes"};
     int scope = f->heat >= 0 && f->heat < SNAPSHOT_HEATS ? f->heat : 0;
     char label[64], title[128];
     struct graph_heat h = {.title = title,
@@ -229,12 +199,13 @@ static void draw_heat(const struct pane *p, const struct frame *f) {
     uint32_t *counts = calloc(points ? points : 1, SNAPSHOT_HEAT_BINS * sizeof *counts);
     if (!counts) return;
     if (scope == 0)
-        snprintf(title, sizeof title, "%s (e: next)", scopes[scope]);
+        snprintf(title, sizeof title, "%s, log (e: next)", scopes[scope]);
     else
-        snprintf(title, sizeof title, "%s %s (e: next)", tier_label(f, KVF_TIER_NVME, label, sizeof label),
-                 scopes[scope]);
+        snprintf(title, sizeof title, " %s %s, log (e: next)",
+                 tier_label(f, KVF_TIER_NVME, label, sizeof label), scopes[scope]);
     history_span(f->history, f->zoom, parts_end_s(f), &h.from_s, &h.to_s);
     if (f->back && f->shown_s < h.to_s) h.cursor_s = f->shown_s;
+    h.marks = parts_marks(f, h.from_s, h.to_s, h.mark);
     history_heat(f->history, scope, f->zoom, parts_end_s(f), points, counts);
     h.counts = counts;
     graph_heat_draw(p, &h);

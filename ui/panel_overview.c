@@ -20,37 +20,37 @@ static const struct layout_section sections[SECTIONS] = {
                  .line = 2,
                  .least_cols = 40,
                  .rows = {2, 4, 6},
-                 .urgency = {4, 6, 7},
+                 .urgency = {4, 7, 8},
                  .grow = 1,
                  .most_rows = 9},
     [QUEUE] = {.name = "queue",
                .line = 2,
                .least_cols = 39,
                .rows = {4, 6},
-               .urgency = {6, 7},
+               .urgency = {7, 8},
                .grow = 1,
                .most_rows = 9},
-    [STATE] = {.name = "state", .line = 3, .least_cols = 20, .rows = {1, 2, 4}, .urgency = {2, 5, 8}},
+    [STATE] = {.name = "state", .line = 3, .least_cols = 20, .rows = {1, 2, 3, 4}, .urgency = {2, 5, 6, 9}},
     [THROUGHPUT] =
-        {.name = "throughput", .line = 4, .least_cols = 38, .rows = {5, 7}, .urgency = {9, 10}, .grow = 2},
-    [E2E] = {.name = "e2e", .line = 4, .least_cols = 38, .rows = {5, 7}, .urgency = {9, 10}, .grow = 2},
+        {.name = "throughput", .line = 4, .least_cols = 38, .rows = {5, 7}, .urgency = {10, 11}, .grow = 2},
+    [E2E] = {.name = "e2e", .line = 4, .least_cols = 38, .rows = {5, 7}, .urgency = {10, 11}, .grow = 2},
     [READS] =
-        {.name = "reads", .line = 5, .least_cols = 38, .rows = {5, 6, 7}, .urgency = {11, 12, 13}, .grow = 2},
+        {.name = "reads", .line = 5, .least_cols = 38, .rows = {5, 6, 7}, .urgency = {12, 13, 14}, .grow = 2},
     [WRITES] = {.name = "writes",
                 .line = 5,
                 .least_cols = 38,
                 .rows = {5, 6, 7},
-                .urgency = {11, 12, 13},
+                .urgency = {12, 13, 14},
                 .grow = 2},
     [LOAD] =
-        {.name = "load", .line = 6, .least_cols = 38, .rows = {5, 6, 7}, .urgency = {14, 15, 16}, .grow = 2},
+        {.name = "load", .line = 6, .least_cols = 38, .rows = {5, 6, 7}, .urgency = {15, 16, 17}, .grow = 2},
     [LEVELS] = {.name = "levels",
                 .line = 6,
                 .least_cols = 38,
                 .rows = {5, 6, 7},
-                .urgency = {14, 15, 16},
+                .urgency = {15, 16, 17},
                 .grow = 2},
-    [EVENTS] = {.name = "events", .line = 7, .least_cols = 20, .rows = {2, 4, 6}, .urgency = {17, 18, 19}},
+    [EVENTS] = {.name = "events", .line = 7, .least_cols = 20, .rows = {2, 4, 6}, .urgency = {18, 19, 20}},
 };
 
 static double result_or(const struct frame *f, double now, const char *metric) {
@@ -227,7 +227,7 @@ static bool latency_shown(const struct frame *f, const struct latency *l, int ro
     char label[40];
     if (l->rank > rows) return false;
     if (l->tier == KVF_TIERS) return true;
-    return f->snap && f->snap->tier_on[l->tier] &&
+    return parts_tier_on(f, l->tier) &&
            text_columns(tier_label(f, l->tier, label, sizeof label)) + 6 <= name_cols;
 }
 
@@ -259,42 +259,28 @@ static const struct column class_columns[C_COLUMNS] = {
     [C_TREND] = {.heading = "waiting over time", .cols = 17, .rank = 6, .most = 120, .left = true},
 };
 
-static bool judged_by_e2e(const struct frame *f) {
-    return strcmp(f->run->qos_latency, "e2e") == 0;
-}
-
-/* A class misses its target when less than the 95 % inside it that a P95 asks for are; a sign at the
- * margin says so where colours do not. */
+/* A class that misses its target has a sign at the margin where colours say nothing. */
 static void draw_class(const struct pane *p, int row, const struct frame *f, uint32_t k,
-                       const struct column_place *at) {
-    const struct column *c = class_columns;
-    const struct snapshot_qos *q = &f->snap->qos[k];
-    const struct snapshot_interval *i = &f->snap->interval;
-    char text[64], metric[64];
-    double met = q->met_ratio, target = KVF_MISSING;
-
-    snprintf(metric, sizeof metric, "slo_%.31s_met_ratio", f->snap->class_name[k]);
-    met = result_or(f, met, metric);
-    if (k < f->run->classes && f->run->klass[k].p95_ns) target = (double)f->run->klass[k].p95_ns / 1e6;
+                       const struct column *c, const struct column_place *at) {
     struct pane body = pane_part(p, 0, 1, -1, -1);
-    if (met < 0.95) pane_text(p, row, 0, TONE_BAD, "!");
-    columns_cell(&body, row, &c[C_NAME], at[C_NAME], TONE_NORMAL, f->snap->class_name[k]);
-    columns_cell(&body, row, &c[C_WAITING], at[C_WAITING], TONE_STRONG,
-                 number_count((double)q->queued, text));
-    columns_cell(&body, row, &c[C_SERVED], at[C_SERVED], TONE_NORMAL,
-                 number_count((double)q->in_service, text));
+    struct parts_class x;
+    char text[NUMBER];
+
+    parts_class(f, k, &x);
+    if (x.missed) pane_text(p, row, 0, TONE_BAD, "!");
+    columns_cell(&body, row, &c[C_NAME], at[C_NAME], TONE_NORMAL, x.name);
+    columns_cell(&body, row, &c[C_WAITING], at[C_WAITING], TONE_STRONG, number_count(x.waiting, text));
+    columns_cell(&body, row, &c[C_SERVED], at[C_SERVED], TONE_NORMAL, number_count(x.in_service, text));
     columns_cell(&body, row, &c[C_MET], at[C_MET],
-                 isnan(met)   ? TONE_NORMAL
-                 : met < 0.95 ? TONE_BAD
-                              : TONE_GOOD,
-                 number_percent(met, text));
-    columns_cell(&body, row, &c[C_OLDEST], at[C_OLDEST], TONE_NORMAL, number_ms(q->oldest_wait_ms, text));
-    columns_cell(&body, row, &c[C_P95], at[C_P95], TONE_NORMAL,
-                 number_ms(judged_by_e2e(f) ? q->e2e_p95_ms : q->ttft_p95_ms, text));
-    columns_cell(&body, row, &c[C_TARGET], at[C_TARGET], TONE_DIM, number_ms(target, text));
-    columns_cell(
-        &body, row, &c[C_DONE], at[C_DONE], TONE_NORMAL,
-        number_count(i->length_s > 0 && !f->snap->peek ? (double)q->done / i->length_s : KVF_MISSING, text));
+                 x.missed       ? TONE_BAD
+                 : isnan(x.met) ? TONE_NORMAL
+                                : TONE_GOOD,
+                 number_percent(x.met, text));
+    columns_cell(&body, row, &c[C_OLDEST], at[C_OLDEST], x.oldest_ms > x.target_ms ? TONE_BAD : TONE_NORMAL,
+                 number_ms(x.oldest_ms, text));
+    columns_cell(&body, row, &c[C_P95], at[C_P95], TONE_NORMAL, number_ms(x.p95_ms, text));
+    columns_cell(&body, row, &c[C_TARGET], at[C_TARGET], TONE_DIM, number_ms(x.target_ms, text));
+    columns_cell(&body, row, &c[C_DONE], at[C_DONE], TONE_NORMAL, number_count(x.done_s, text));
     if (at[C_TREND].cols)
         parts_spark(&body, row, at[C_TREND].col, at[C_TREND].cols, f, "", "",
                     series_class((int)k, SERIES_CLASS_QUEUED), 0, TONE_SECOND);
@@ -308,14 +294,19 @@ static void draw_queue(const struct pane *p, const struct frame *f) {
 
     if (pane_empty(&body)) return;
     memcpy(c, class_columns, sizeof c);
-    if (judged_by_e2e(f)) c[C_P95].heading = "e2e P95";
+    if (parts_judged_by_e2e(f)) c[C_P95].heading = "e2e P95";
+    if (parts_whole_run(f)) { /* what stands in the queue is what it left, and nobody is served */
+        c[C_NAME].heading = "Whole run";
+        c[C_WAITING].heading = "waiting at end", c[C_WAITING].cols = 14;
+        c[C_SERVED].cols = CANVAS_COLS_MAX, c[C_SERVED].rank = C_COLUMNS;
+    }
     columns_place(c, C_COLUMNS, body.at.cols, at);
     columns_headings(&body, 0, c, C_COLUMNS, at);
-    if (!f->snap) return;
-    uint32_t n = f->snap->classes, room = (uint32_t)(p->at.rows > 0 ? p->at.rows - 1 : 0);
+    uint32_t n = parts_classes(f), room = (uint32_t)(p->at.rows > 0 ? p->at.rows - 1 : 0);
     uint32_t shown = n <= room ? n : room > 0 ? room - 1 : 0;
-    for (uint32_t k = 0; k < shown; k++) draw_class(p, 1 + (int)k, f, k, at);
+    for (uint32_t k = 0; k < shown; k++) draw_class(p, 1 + (int)k, f, k, c, at);
     if (shown == n) return;
+    if (parts_class_missed(f, shown)) pane_text(p, 1 + (int)shown, 0, TONE_BAD, "!");
     snprintf(text, sizeof text, "%u more in view %c", n - shown, panels[PANEL_queue]->key);
     pane_clip(&body, 1 + (int)shown, 0, body.at.cols, TONE_DIM, text);
 }
@@ -356,30 +347,19 @@ static void draw_newest(const struct pane *p, const struct frame *f) {
     for (int k = 0; k < n; k++) parts_event(p, n - 1 - k, shown[k]);
 }
 
-static void draw_state(const struct pane *p, const struct frame *f, bool events_below) {
-    struct pane rest = pane_part(p, p->at.rows > 1 ? 1 : 0, 0, -1, -1);
-    if (p->at.rows > 1) (parts_whole_run(f) ? draw_verdict : parts_users)(p, f);
+/* Returns the rows that were needed; where there are no events below, what is left shows the newest. */
+static int draw_state(const struct pane *p, const struct frame *f, bool events_below) {
+    int first = p->at.rows > 1;
+    struct pane rest = pane_part(p, first, 0, -1, -1);
+    if (first) (parts_whole_run(f) ? draw_verdict : parts_users)(p, f);
     int used = parts_bottleneck(&rest, f);
-    if (events_below || p->at.rows < 3) return;
-    /* Rows that the sentence does not need go to the newest events. */
+    if (events_below) return first + used;
     struct pane events = pane_part(&rest, used, 1, -1, -1);
     draw_newest(&events, f);
+    return p->at.rows;
 }
 
 /* ---- graphs and events ---- */
-
-static void draw_tier_graph(const struct pane *p, const struct frame *f, const char *title, number_fn *axis,
-                            double top, enum series_tier series) {
-    char name[KVF_TIERS][40];
-    struct parts_line line[KVF_TIERS];
-    unsigned n = 0;
-    for (int t = 0; t < KVF_TIERS; t++) {
-        if (!f->snap || !f->snap->tier_on[t]) continue;
-        tier_label(f, t, name[t], sizeof name[t]);
-        line[n++] = (struct parts_line){name[t], series_tier(t, series), tone_of_tier(t)};
-    }
-    parts_graph(p, f, title, axis, top, line, n);
-}
 
 static void draw_graphs(const struct pane *p, const struct frame *f) {
     static const struct parts_line throughput[] = {{"tok/s", SERIES_TOKENS_PER_S, TONE_ACCENT}};
@@ -391,10 +371,10 @@ static void draw_graphs(const struct pane *p, const struct frame *f) {
                                              {"waiting", SERIES_QUEUE, TONE_ACCENT}};
     parts_graph(&p[THROUGHPUT], f, "Throughput", number_count, 0, throughput, 1);
     parts_graph(&p[E2E], f, "End-to-end", number_ms, 0, e2e, 3);
-    draw_tier_graph(&p[READS], f, "Reads", number_rate, 0, SERIES_TIER_READ);
-    draw_tier_graph(&p[WRITES], f, "Writes", number_rate, 0, SERIES_TIER_WRITE);
+    parts_tier_graph(&p[READS], f, "Reads", number_rate, 0, SERIES_TIER_READ);
+    parts_tier_graph(&p[WRITES], f, "Writes", number_rate, 0, SERIES_TIER_WRITE);
     parts_graph(&p[LOAD], f, "Requests and users", number_count, 0, load, 3);
-    draw_tier_graph(&p[LEVELS], f, "Tiers full", number_percent, 1, SERIES_TIER_USED_RATIO);
+    parts_tier_graph(&p[LEVELS], f, "Tiers full", number_percent, 1, SERIES_TIER_USED_RATIO);
 }
 
 static void draw_events(const struct pane *p, const struct frame *f) {
@@ -424,18 +404,44 @@ static void draw_preparing(struct canvas *c, const struct rect *at, const struct
               "The clock begins with the first request. Figures come after the first interval.");
 }
 
-static void draw(struct canvas *c, const struct rect *at, const struct frame *f) {
+/* What section `from` and all below it do not have to leave free goes to the events, or to the state. */
+static void close_up(struct rect *at, int from, int rows) {
+    if (rows <= 0) return;
+    if (at[EVENTS].rows == 0) {
+        if (from == STATE && at[STATE].rows) at[STATE].row -= rows, at[STATE].rows += rows;
+        return;
+    }
+    for (int i = from; i < SECTIONS; i++) at[i].row -= rows;
+    at[EVENTS].rows += rows;
+}
+
+/* Rows that the classes leave, where nothing stands beside them, and those under the last section. */
+static void share_rows(struct rect *at, const struct frame *f, int end) {
+    bool alone = at[QUEUE].rows && at[QUEUE].row != at[LATENCY].row, last = at[STATE].rows > 0;
+    if (alone) close_up(at, STATE, at[QUEUE].rows - 1 - (int)parts_classes(f));
+    for (int i = STATE + 1; i < SECTIONS; i++) last = last && at[i].rows == 0;
+    if (last) at[STATE].rows = end - at[STATE].row;
+}
+
+static void draw(struct canvas *c, const struct rect *where, const struct frame *f) {
+    struct rect at[SECTIONS];
     struct pane p[SECTIONS];
-    for (int i = 0; i < SECTIONS; i++) p[i] = pane_at(c, at[i]);
+
+    memcpy(at, where, sizeof at);
+    p[TIERS] = pane_at(c, at[TIERS]);
     if (f->snap || !parts_preparing(f)) parts_tiers(&p[TIERS], f);
     if (parts_preparing(f)) {
         draw_preparing(c, at, f);
         return;
     }
+    share_rows(at, f, c->rows - 1);
+    p[STATE] = pane_at(c, at[STATE]);
+    int used = draw_state(&p[STATE], f, at[EVENTS].rows > 0);
+    close_up(at, STATE + 1, at[STATE].rows - used);
+    for (int i = 0; i < SECTIONS; i++) p[i] = pane_at(c, at[i]);
     draw_rates(&p[RATES], f);
     draw_latency(&p[LATENCY], f);
     draw_queue(&p[QUEUE], f);
-    draw_state(&p[STATE], f, !pane_empty(&p[EVENTS]));
     draw_graphs(p, f);
     draw_events(&p[EVENTS], f);
 }

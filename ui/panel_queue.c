@@ -31,7 +31,6 @@ enum {
     SLO_MET,
     WAITING_TREND,
     MET_TREND,
-    SLO_RUN,
     COLUMNS
 };
 static const struct column columns[COLUMNS] = {
@@ -46,7 +45,6 @@ static const struct column columns[COLUMNS] = {
     [SLO_MET] = {.heading = "SLO met", .cols = NUMBER_PERCENT, .rank = 3},
     [WAITING_TREND] = {.heading = "waiting lately", .cols = 16, .rank = 11, .most = 40, .left = true},
     [MET_TREND] = {.heading = "SLO met lately", .cols = 16, .rank = 12, .most = 40, .left = true},
-    [SLO_RUN] = {.heading = "run SLO", .cols = NUMBER_PERCENT, .rank = 10}, /* once it is over */
 };
 
 static enum tone class_tone(uint32_t k) {
@@ -55,42 +53,28 @@ static enum tone class_tone(uint32_t k) {
     return tones[k % KVF_CLASSES_MAX];
 }
 
-static const char *class_name(const struct frame *f, uint32_t k) {
-    return f->snap && k < f->snap->classes ? f->snap->class_name[k] : f->run->klass[k].name;
-}
-
-static uint32_t class_count(const struct frame *f) {
-    uint32_t n = f->snap ? f->snap->classes : f->run->classes;
-    return n < KVF_CLASSES_MAX ? n : KVF_CLASSES_MAX;
-}
-
-static char *per_second(uint64_t count, double length_s, char *out) {
-    return number_count(length_s > 0 ? (double)count / length_s : KVF_MISSING, out);
-}
-
-/* The latency that the classes are judged by. */
-static bool by_e2e(const struct frame *f) {
-    return strcmp(f->run->qos_latency, "e2e") == 0;
-}
-
 /* ---- slots ---- */
 
-/* "50 of 256", a bar, and what found no room in the queue. */
+/* "50 of 256 in use", a bar, and what found no room in the queue. Of a whole run "19.5 % of 256". */
 static void draw_slots(const struct pane *p, const struct frame *f) {
     enum { BAR_LEAST = 5, SAID_LEAST = 24, GAP = 2 };
     char one[NUMBER], two[NUMBER];
     const struct snapshot_interval *i = f->snap ? &f->snap->interval : NULL;
+    bool whole = parts_whole_run(f);
     double slots = i && i->slots ? (double)i->slots : KVF_MISSING;
-    double busy = i ? (double)i->in_service : KVF_MISSING;
-    double dropped = parts_whole_run(f) ? result_value(&f->run->results, "requests_dropped")
-                     : i                ? (double)i->dropped
-                                        : KVF_MISSING;
-    bool full = busy >= slots, drops = dropped > 0;
+    double busy = i ? (double)i->in_service : KVF_MISSING, dropped = i ? (double)i->dropped : KVF_MISSING;
+    double share = whole ? result_value(&f->run->results, "slots_busy_ratio") : busy / slots;
+    if (whole) dropped = result_value(&f->run->results, "requests_dropped");
+    bool full = whole ? share >= 0.95 : busy >= slots, drops = dropped > 0;
     char text[64];
 
     int col = pane_text(p, 0, 0, TONE_HEADING, "Slots ");
     number_count(slots, two);
-    snprintf(text, sizeof text, "%s of %-5s", number_count(busy, one), two + strspn(two, " "));
+    const char *used = whole ? number_percent(share, one) : number_count(busy, one);
+    if (whole)
+        snprintf(text, sizeof text, "%s of %s", used + strspn(used, " "), two + strspn(two, " "));
+    else
+        snprintf(text, sizeof text, "%s of %-5s", used, two + strspn(two, " "));
     col += pane_text(p, 0, col, full ? TONE_WARN : TONE_STRONG, text) + 1;
     number_count(dropped, one);
     snprintf(text, sizeof text, "%s%s dropped", drops ? "! " : "", one + strspn(one, " "));
@@ -99,108 +83,98 @@ static void draw_slots(const struct pane *p, const struct frame *f) {
     pane_right(p, 0, p->at.cols, drops ? TONE_BAD : TONE_DIM, text);
     if (end - col >= SAID_LEAST)
         col += pane_text(p, 0, col, full ? TONE_WARN : TONE_NORMAL, full ? "all in use" : "in use    ") + 1;
-    if (end - col >= BAR_LEAST) graph_bar(p, 0, col, end - col, busy / slots, full ? TONE_WARN : TONE_ACCENT);
+    if (end - col >= BAR_LEAST) graph_bar(p, 0, col, end - col, share, full ? TONE_WARN : TONE_ACCENT);
 }
 
 /* ---- the table ---- */
 
-static enum tone met_tone(double met) {
-    return isnan(met) ? TONE_DIM : met >= 0.95 ? TONE_GOOD : met >= 0.9 ? TONE_WARN : TONE_BAD;
+enum { MARGIN = 1 }; /* for the sign of a missed target */
+
+static enum tone met_tone(const struct parts_class *x) {
+    return x->missed ? TONE_BAD : isnan(x->met) ? TONE_DIM : TONE_GOOD;
 }
 
-static void draw_trends(const struct pane *p, int row, const struct frame *f, const struct column_place *at,
-                        uint32_t k) {
-    static const struct {
-        int column;
-        enum series_class series;
-    } trends[] = {{WAITING_TREND, SERIES_CLASS_QUEUED}, {MET_TREND, SERIES_CLASS_MET}};
-    float values[2 * 40];
+static void draw_cells(const struct pane *p, int row, const struct column *c, const struct column_place *at,
+                       const struct parts_class *x) {
+    char text[64], one[NUMBER], two[NUMBER];
 
-    for (size_t i = 0; i < sizeof trends / sizeof *trends; i++) {
-        struct column_place place = at[trends[i].column];
-        size_t points = graph_spark_points(p->canvas, place.cols);
-        if (place.cols == 0 || points > sizeof values / sizeof *values) continue;
-        int series = series_class((int)k, trends[i].series);
-        double top =
-            trends[i].column == MET_TREND ? 1 : history_top_at(f->history, series, f->zoom, parts_end_s(f));
-        history_series(f->history, series, f->zoom, parts_end_s(f), points, values);
-        graph_spark(p, row, place.col, place.cols, values, top, class_tone(k));
+    columns_cell(p, row, &c[WAITING], at[WAITING], x->waiting > 0 ? TONE_STRONG : TONE_NORMAL,
+                 number_count(x->waiting, one));
+    columns_cell(p, row, &c[IN_SERVICE], at[IN_SERVICE], TONE_NORMAL, number_count(x->in_service, one));
+    columns_cell(p, row, &c[ARRIVED], at[ARRIVED], TONE_NORMAL, number_count(x->arrived_s, one));
+    columns_cell(p, row, &c[DONE], at[DONE], TONE_NORMAL, number_count(x->done_s, one));
+    columns_cell(p, row, &c[FAILED], at[FAILED], x->failed_s > 0 ? TONE_BAD : TONE_DIM,
+                 number_count(x->failed_s, one));
+    columns_cell(p, row, &c[OLDEST_WAIT], at[OLDEST_WAIT],
+                 x->oldest_ms > x->target_ms ? TONE_BAD : TONE_NORMAL, number_ms(x->oldest_ms, one));
+    snprintf(text, sizeof text, "%s%s%7s", number_ms(x->p95_ms, one), x->name ? " / " : "   ",
+             x->name ? number_ms(x->target_ms, two) : "");
+    columns_cell(p, row, &c[P95], at[P95], x->p95_ms > x->target_ms ? TONE_BAD : TONE_NORMAL, text);
+    if (x->name) columns_cell(p, row, &c[SLO_MET], at[SLO_MET], met_tone(x), number_percent(x->met, one));
+}
+
+static void draw_class(const struct pane *p, int row, const struct frame *f, const struct column *c,
+                       const struct column_place *at, uint32_t k) {
+    struct parts_class x;
+
+    parts_class(f, k, &x);
+    if (x.missed) pane_text(p, row, 0, TONE_BAD, "!");
+    columns_cell(p, row, &c[CLASS], at[CLASS], class_tone(k), x.name);
+    draw_cells(p, row, c, at, &x);
+    parts_spark(p, row, at[WAITING_TREND].col, at[WAITING_TREND].cols, f, "", "",
+                series_class((int)k, SERIES_CLASS_QUEUED), 0, class_tone(k));
+    parts_spark(p, row, at[MET_TREND].col, at[MET_TREND].cols, f, "", "",
+                series_class((int)k, SERIES_CLASS_MET), 1, class_tone(k));
+}
+
+/* All classes, whose targets differ: they are not judged together. */
+static void draw_sum(const struct pane *p, int row, const struct frame *f, const struct column *c,
+                     const struct column_place *at) {
+    struct parts_figures m;
+    const struct snapshot_interval *i = &m.interval;
+
+    parts_figures(f, &m);
+    struct parts_class x = {.waiting = (double)i->queue_depth,
+                            .in_service = m.whole ? KVF_MISSING : (double)i->in_service,
+                            .oldest_ms = i->oldest_wait_ms,
+                            .arrived_s = parts_per_second(f, (double)i->arrived),
+                            .done_s = parts_per_second(f, (double)i->done),
+                            .failed_s = parts_per_second(f, (double)(i->failed + i->dropped)),
+                            .p95_ms = parts_judged_by_e2e(f) ? i->e2e_p95_ms : i->ttft_p95_ms,
+                            .target_ms = KVF_MISSING,
+                            .met = KVF_MISSING};
+    columns_cell(p, row, &c[CLASS], at[CLASS], TONE_HEADING, "all");
+    draw_cells(p, row, c, at, &x);
+}
+
+static void place(const struct pane *p, const struct frame *f, struct column *mine, struct column_place *at) {
+    memcpy(mine, columns, sizeof columns);
+    mine[P95].heading = parts_judged_by_e2e(f) ? "e2e P95 / target" : "TTFT P95 / target";
+    if (parts_whole_run(f)) { /* what stands in the queue is what it left, and nobody is served */
+        mine[CLASS].heading = "whole run";
+        mine[WAITING].heading = "waiting at end", mine[WAITING].cols = 14;
+        mine[IN_SERVICE].cols = mine[FAILED].cols = CANVAS_COLS_MAX;
+        mine[IN_SERVICE].rank = mine[FAILED].rank = COLUMNS;
     }
-}
-
-static void draw_class(const struct pane *p, int row, const struct frame *f, const struct column_place *at,
-                       uint32_t k) {
-    static const struct snapshot_qos none = {.oldest_wait_ms = KVF_MISSING,
-                                             .e2e_p95_ms = KVF_MISSING,
-                                             .ttft_p95_ms = KVF_MISSING,
-                                             .met_ratio = KVF_MISSING};
-    const struct snapshot_qos *q = f->snap ? &f->snap->qos[k] : &none;
-    double length_s = f->snap ? f->snap->interval.length_s : KVF_MISSING;
-    double p95 = by_e2e(f) ? q->e2e_p95_ms : q->ttft_p95_ms;
-    double target =
-        k < f->run->classes && f->run->klass[k].p95_ns ? (double)f->run->klass[k].p95_ns / 1e6 : KVF_MISSING;
-    char text[64], one[NUMBER], two[NUMBER], metric[96];
-
-    columns_cell(p, row, &columns[CLASS], at[CLASS], class_tone(k), class_name(f, k));
-    columns_cell(p, row, &columns[WAITING], at[WAITING], q->queued ? TONE_STRONG : TONE_NORMAL,
-                 number_count(f->snap ? (double)q->queued : KVF_MISSING, one));
-    columns_cell(p, row, &columns[IN_SERVICE], at[IN_SERVICE], TONE_NORMAL,
-                 number_count(f->snap ? (double)q->in_service : KVF_MISSING, one));
-    columns_cell(p, row, &columns[ARRIVED], at[ARRIVED], TONE_NORMAL, per_second(q->arrived, length_s, one));
-    columns_cell(p, row, &columns[DONE], at[DONE], TONE_NORMAL, per_second(q->done, length_s, one));
-    columns_cell(p, row, &columns[FAILED], at[FAILED], q->failed ? TONE_BAD : TONE_DIM,
-                 per_second(q->failed, length_s, one));
-    columns_cell(p, row, &columns[OLDEST_WAIT], at[OLDEST_WAIT],
-                 q->oldest_wait_ms > target ? TONE_BAD : TONE_NORMAL, number_ms(q->oldest_wait_ms, one));
-    snprintf(text, sizeof text, "%s / %s", number_ms(p95, one), number_ms(target, two));
-    columns_cell(p, row, &columns[P95], at[P95], p95 > target ? TONE_BAD : TONE_NORMAL, text);
-    columns_cell(p, row, &columns[SLO_MET], at[SLO_MET], met_tone(q->met_ratio),
-                 number_percent(q->met_ratio, one));
-    draw_trends(p, row, f, at, k);
-    if (at[SLO_RUN].cols == 0) return;
-    snprintf(metric, sizeof metric, "slo_%s_met_ratio", class_name(f, k));
-    double met = result_value(&f->run->results, metric);
-    columns_cell(p, row, &columns[SLO_RUN], at[SLO_RUN], met_tone(met), number_percent(met, one));
-}
-
-static void draw_sum(const struct pane *p, int row, const struct frame *f, const struct column_place *at) {
-    const struct snapshot_interval *i = &f->snap->interval;
-    char one[NUMBER], text[64];
-
-    columns_cell(p, row, &columns[CLASS], at[CLASS], TONE_HEADING, "all");
-    columns_cell(p, row, &columns[WAITING], at[WAITING], TONE_NORMAL,
-                 number_count((double)i->queue_depth, one));
-    columns_cell(p, row, &columns[IN_SERVICE], at[IN_SERVICE], TONE_NORMAL,
-                 number_count((double)i->in_service, one));
-    columns_cell(p, row, &columns[ARRIVED], at[ARRIVED], TONE_NORMAL,
-                 per_second(i->arrived, i->length_s, one));
-    columns_cell(p, row, &columns[DONE], at[DONE], TONE_NORMAL, per_second(i->done, i->length_s, one));
-    columns_cell(p, row, &columns[FAILED], at[FAILED], i->failed + i->dropped ? TONE_BAD : TONE_DIM,
-                 per_second(i->failed + i->dropped, i->length_s, one));
-    columns_cell(p, row, &columns[OLDEST_WAIT], at[OLDEST_WAIT], TONE_NORMAL,
-                 number_ms(i->oldest_wait_ms, one));
-    snprintf(text, sizeof text, "%s%*s", number_ms(by_e2e(f) ? i->e2e_p95_ms : i->ttft_p95_ms, one),
-             NUMBER_MS + 3, "");
-    columns_cell(p, row, &columns[P95], at[P95], TONE_NORMAL, text);
+    columns_place(mine, COLUMNS, p->at.cols - MARGIN, at);
+    for (int i = 0; i < COLUMNS; i++) at[i].col += MARGIN;
+    columns_headings(p, 0, mine, COLUMNS, at);
 }
 
 static void draw_classes(const struct pane *p, const struct frame *f) {
     struct column mine[COLUMNS];
-    struct column_place at[COLUMNS] = {0};
-    uint32_t classes = class_count(f);
+    struct column_place at[COLUMNS];
+    uint32_t classes = parts_classes(f);
 
-    memcpy(mine, columns, sizeof mine);
-    mine[P95].heading = by_e2e(f) ? "e2e P95 / target" : "TTFT P95 / target";
-    if (parts_whole_run(f)) mine[SLO_RUN].rank = 2;
-    columns_place(mine, parts_whole_run(f) ? COLUMNS : SLO_RUN, p->at.cols, at);
-    columns_headings(p, 0, mine, COLUMNS, at);
+    place(p, f, mine, at);
     uint32_t rows = p->at.rows > 1 ? (uint32_t)p->at.rows - 1 : 0;
     uint32_t shown = classes <= rows ? classes : rows > 0 ? rows - 1 : 0;
-    for (uint32_t k = 0; k < shown; k++) draw_class(p, (int)k + 1, f, at, k);
+    for (uint32_t k = 0; k < shown; k++) draw_class(p, (int)k + 1, f, mine, at, k);
+    if (shown < classes && parts_class_missed(f, shown)) pane_text(p, (int)rows, 0, TONE_BAD, "!");
     if (shown < classes)
-        pane_textf(p, (int)rows, 0, TONE_DIM, "and %u more classes", classes - shown);
+        pane_textf(p, (int)rows, MARGIN, TONE_DIM, "and %u more classes", classes - shown);
     else if (classes < rows && classes > 1 && f->snap)
-        draw_sum(p, (int)classes + 1, f, at);
+        draw_sum(p, (int)classes + 1, f, mine, at);
 }
 
 /* ---- graphs ---- */
@@ -208,11 +182,14 @@ static void draw_classes(const struct pane *p, const struct frame *f) {
 static void draw_graph(struct canvas *c, struct rect at, const struct frame *f, const char *title,
                        number_fn *axis, enum series_class series, double top) {
     struct parts_line lines[KVF_CLASSES_MAX];
+    struct parts_class x[KVF_CLASSES_MAX];
     struct pane p = pane_at(c, at);
-    uint32_t classes = class_count(f);
+    uint32_t classes = parts_classes(f);
     if (pane_empty(&p)) return;
-    for (uint32_t k = 0; k < classes; k++)
-        lines[k] = (struct parts_line){class_name(f, k), series_class((int)k, series), class_tone(k)};
+    for (uint32_t k = 0; k < classes; k++) {
+        parts_class(f, k, &x[k]);
+        lines[k] = (struct parts_line){x[k].name, series_class((int)k, series), class_tone(k)};
+    }
     parts_graph(&p, f, title, axis, top, lines, classes);
 }
 
@@ -245,13 +222,12 @@ static void share_rows(struct rect *at, int need) {
 
 static void draw(struct canvas *c, const struct rect *where, const struct frame *f) {
     struct rect at[SECTIONS];
-    int classes = (int)class_count(f);
+    int classes = (int)parts_classes(f);
 
     memcpy(at, where, sizeof at);
     if (at[CLASSES].rows) share_rows(at, 1 + classes + (classes > 1 && f->snap && at[CLASSES].rows > 4));
     struct pane slots = pane_at(c, at[SLOTS]), table = pane_at(c, at[CLASSES]);
     slots = pane_part(&slots, 0, 1, -1, -1);
-    table = pane_part(&table, 0, 1, -1, -1);
     if (!pane_empty(&slots)) draw_slots(&slots, f);
     if (!pane_empty(&table)) draw_classes(&table, f);
     draw_graph(c, at[DEPTH], f, "Waiting", number_count, SERIES_CLASS_QUEUED, 0);

@@ -134,7 +134,7 @@ static void draw_counts(const struct pane *p, const struct frame *f, int shown) 
     if (f->table.filter[0])
         pane_textf(p, 0, col, TONE_WARN, ", %d of %u pass \"%s\"", shown, f->snap->requests, f->table.filter);
     else if (f->snap->requests < f->snap->interval.in_service)
-        pane_textf(p, 0, col, TONE_DIM, ", the %u oldest are here", f->snap->requests);
+        pane_textf(p, 0, col, TONE_DIM, ", the %u longest shown", f->snap->requests);
 }
 
 static void draw_headings(const struct pane *p, const struct frame *f, const struct column_place *at) {
@@ -232,7 +232,7 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
 }
 
 const struct panel_ops panel_requests = {.name = "requests",
-                                         .title = "the 64 oldest requests in service, one by one",
+                                         .title = "the 64 requests longest in service, one by one",
                                          .key = '7',
                                          .sections = sections,
                                          .section_count = SECTIONS,

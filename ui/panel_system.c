@@ -1,4 +1,3 @@
-#include <math.h>
 #include <stdio.h>
 
 #include "ui/columns.h"
@@ -47,31 +46,13 @@ struct figure {
     bool unknown; /* no series of it */
 };
 
-static double per_second(const struct frame *f, double amount) {
-    /* A look between intervals has no length, and so no rates. */
-    double s = f->snap && !f->snap->peek ? f->snap->interval.length_s : KVF_MISSING;
-    return s > 0 ? amount / s : KVF_MISSING;
-}
-
-static const struct snapshot_interval *shown(const struct frame *f) {
-    static const struct snapshot_interval none = {
-#define X(type, name, unit, help) .name = SYSTEM_NONE_##type,
-#define SYSTEM_NONE_U             0
-#define SYSTEM_NONE_F             KVF_MISSING
-        SNAPSHOT_INTERVAL_FIELDS(X)
-#undef SYSTEM_NONE_U
-#undef SYSTEM_NONE_F
-#undef X
-    };
-    return f->snap ? &f->snap->interval : &none;
-}
-
 /* As many rows as there are, with a heading where one is left over for it. */
 static void draw_figures(const struct pane *p, const struct frame *f, const char *heading, const char *of,
                          const struct figure *figures, int count) {
     bool headed = p->at.rows > count;
     if (headed) {
         int col = pane_text(p, 0, 0, TONE_HEADING, heading) + 2;
+        if (parts_whole_run(f)) col += pane_text(p, 0, col, TONE_HEADING, "whole run") + 2;
         pane_clip(p, 0, col, p->at.cols - col, TONE_DIM, of);
     }
     for (int i = 0; i < count && i + headed < p->at.rows; i++) {
@@ -90,57 +71,62 @@ static void draw_figures(const struct pane *p, const struct frame *f, const char
     }
 }
 
-static void draw_cpu(const struct pane *p, const struct frame *f) {
-    const struct snapshot_interval *i = shown(f);
-    char of[64], user[NUMBER], sys[NUMBER];
+static void draw_cpu(const struct pane *p, const struct frame *f, const struct snapshot_interval *i) {
+    char of[96], user[NUMBER], sys[NUMBER];
     const struct figure figures[] = {
         {"CPU host", "host", i->host_cpu_ratio, number_percent, "", SERIES_HOST_CPU, 1, TONE_ACCENT, false},
-        {"CPU process", "process", per_second(f, i->cpu_user_s + i->cpu_sys_s), number_plain, " cores",
+        {"CPU process", "process", parts_per_second(f, i->cpu_user_s + i->cpu_sys_s), number_plain, " cores",
          SERIES_PROCESS_CORES, 0, TONE_SECOND, false},
         {"CPU steal", "steal", i->host_steal_ratio, number_percent, "", SERIES_HOST_STEAL, 1, TONE_WARN,
          false},
-        {"CPU workers", "workers", per_second(f, i->workers_cpu_s), number_plain, " cores", 0, 0, TONE_NORMAL,
-         true},
+        {"CPU workers", "workers", parts_per_second(f, i->workers_cpu_s), number_plain, " cores", 0, 0,
+         TONE_NORMAL, true},
     };
-    snprintf(of, sizeof of, "process %s user, %s kernel", number_plain(per_second(f, i->cpu_user_s), user),
-             number_plain(per_second(f, i->cpu_sys_s), sys));
+    number_plain(parts_per_second(f, i->cpu_user_s), user);
+    number_plain(parts_per_second(f, i->cpu_sys_s), sys);
+    snprintf(of, sizeof of, "process %s cores user, %s cores kernel", user, sys);
+    int room = p->at.cols - (parts_whole_run(f) ? 16 : 5);
+    if (text_columns(of) > room) snprintf(of, sizeof of, "cores: %s user, %s kernel", user, sys);
+    if (text_columns(of) > room) of[0] = '\0';
     draw_figures(p, f, "CPU", of, figures, sizeof figures / sizeof *figures);
 }
 
-static void draw_disk(const struct pane *p, const struct frame *f) {
-    const struct snapshot_interval *i = shown(f);
+static void draw_disk(const struct pane *p, const struct frame *f, const struct snapshot_interval *i) {
     const char *device = f->snap ? f->snap->tier_device[KVF_TIER_NVME] : "";
     const struct figure figures[] = {
         {"Disk busy", "busy", i->device_busy_ratio, number_percent, "", SERIES_DISK_BUSY, 1, TONE_ACCENT,
          false},
-        {"Disk read", "read", per_second(f, i->device_read_bytes), number_rate, "", SERIES_DISK_READ, 0,
+        {"Disk read", "read", parts_per_second(f, i->device_read_bytes), number_rate, "", SERIES_DISK_READ, 0,
          TONE_READ, false},
-        {"Disk write", "write", per_second(f, i->device_write_bytes), number_rate, "", SERIES_DISK_WRITE, 0,
-         TONE_WRITE, false},
+        {"Disk write", "write", parts_per_second(f, i->device_write_bytes), number_rate, "",
+         SERIES_DISK_WRITE, 0, TONE_WRITE, false},
         {"Disk queue", "queue", i->device_queue, number_plain, "", SERIES_DISK_QUEUE, 0, TONE_SECOND, false},
     };
     draw_figures(p, f, "Disk", device[0] ? device : "none known under the nvme tier", figures,
                  sizeof figures / sizeof *figures);
 }
 
-static void draw_memory(const struct pane *p, const struct frame *f) {
-    const struct snapshot_interval *i = shown(f);
+static void draw_memory(const struct pane *p, const struct frame *f, const struct snapshot_interval *i) {
+    bool whole = parts_whole_run(f);
     const struct figure figures[] = {
         {"Available", "available", i->host_available_bytes, number_bytes, "", SERIES_AVAILABLE, 0,
          TONE_ACCENT, false},
-        {"Resident", "resident", i->rss_bytes, number_bytes, "", SERIES_RSS, 0, TONE_SECOND, false},
+        {whole ? "Peak memory" : "Resident", whole ? "peak" : "resident", i->rss_bytes, number_bytes, "",
+         SERIES_RSS, 0, TONE_SECOND, false},
     };
-    draw_figures(p, f, "Memory", "of the host, of the process", figures, sizeof figures / sizeof *figures);
+    draw_figures(p, f, "Memory", whole ? "available at end" : "of the host, of the process", figures,
+                 sizeof figures / sizeof *figures);
 }
 
-static void draw_network(const struct pane *p, const struct frame *f) {
-    const struct snapshot_interval *i = shown(f);
+static void draw_network(const struct pane *p, const struct frame *f, const struct snapshot_interval *i) {
     const struct figure figures[] = {
-        {"Net in", "in", per_second(f, i->net_rx_bytes), number_rate, "", SERIES_NET_RX, 0, TONE_READ, false},
-        {"Net out", "out", per_second(f, i->net_tx_bytes), number_rate, "", SERIES_NET_TX, 0, TONE_WRITE,
+        {"Net in", "in", parts_per_second(f, i->net_rx_bytes), number_rate, "", SERIES_NET_RX, 0, TONE_READ,
          false},
+        {"Net out", "out", parts_per_second(f, i->net_tx_bytes), number_rate, "", SERIES_NET_TX, 0,
+         TONE_WRITE, false},
     };
-    draw_figures(p, f, "Network", "all interfaces of the host", figures, sizeof figures / sizeof *figures);
+    draw_figures(p, f, "Network", parts_whole_run(f) ? "not in the results" : "all interfaces of the host",
+                 figures, sizeof figures / sizeof *figures);
 }
 
 /* ---- GPU devices ---- */
@@ -184,31 +170,9 @@ static void draw_device(const struct pane *p, int row, const struct column_place
     with_unit(p, row, MEM, at, g->clock_mem_mhz, " MHz");
     columns_cell(p, row, &columns[ECC], at[ECC], g->ecc_errors > 0 ? TONE_BAD : TONE_NORMAL,
                  number_count(g->ecc_errors, text));
-    int cols = at[TREND].cols;
-    if (!first || cols == 0) return;
-    float values[2 * 80];
-    history_series(f->history, series_gpu(SERIES_GPU_UTILISATION), f->zoom, parts_end_s(f),
-                   graph_spark_points(p->canvas, cols), values);
-    graph_spark(p, row, at[TREND].col, cols, values, 1, TONE_GPU);
-}
-
-/* Devices that have no row of their own, as one: memory, traffic and power are those of all, the load
- * is the mean, the temperature the highest. */
-static struct snapshot_gpu devices_joined(const struct snapshot_gpu *g, uint32_t count) {
-    struct snapshot_gpu all = g[0];
-    for (uint32_t k = 1; k < count; k++) {
-        all.utilisation += g[k].utilisation;
-        all.memory_used_bytes += g[k].memory_used_bytes;
-        all.memory_total_bytes += g[k].memory_total_bytes;
-        all.pcie_rx_bytes_s += g[k].pcie_rx_bytes_s;
-        all.pcie_tx_bytes_s += g[k].pcie_tx_bytes_s;
-        all.power_w += g[k].power_w;
-        all.temperature_c = fmax(all.temperature_c, g[k].temperature_c);
-        all.ecc_errors += g[k].ecc_errors;
-    }
-    all.utilisation /= count;
-    all.clock_sm_mhz = all.clock_mem_mhz = KVF_MISSING;
-    return all;
+    if (first)
+        parts_spark(p, row, at[TREND].col, at[TREND].cols, f, "", "", series_gpu(SERIES_GPU_UTILISATION), 1,
+                    TONE_GPU);
 }
 
 static void draw_gpu(const struct pane *p, const struct frame *f) {
@@ -217,24 +181,26 @@ static void draw_gpu(const struct pane *p, const struct frame *f) {
     if (gpus == 0) {
         int col = pane_text(p, 0, 0, TONE_HEADING, "GPU") + 2;
         pane_clip(p, 0, col, p->at.cols - col, TONE_DIM,
-                  f->snap ? "none found by this run" : "no interval yet");
+                  !f->snap                               ? "no interval yet"
+                  : parts_tier_emulated(f, KVF_TIER_GPU) ? "no figures in this run; its gpu tier is emulated"
+                                                         : "no figures in this run");
         return;
     }
     bool headed = p->at.rows > 1;
     columns_place(columns, COLUMNS, p->at.cols, at);
     if (headed) columns_headings(p, 0, columns, COLUMNS, at);
     uint32_t rows = (uint32_t)(p->at.rows - headed);
-    for (uint32_t k = 0; k < gpus && k < rows; k++) {
-        char name[24];
-        struct snapshot_gpu g = f->snap->gpu[k];
-        uint32_t left = k + 1 == rows ? gpus - k : 1;
-        snprintf(name, sizeof name, "GPU %u", (unsigned)g.device);
-        if (left > 1) {
-            g = devices_joined(&f->snap->gpu[k], left);
-            snprintf(name, sizeof name, k > 0 ? "%u more" : "%u GPUs", (unsigned)left);
-        }
-        draw_device(p, (int)k + headed, at, f, name, &g, k == 0);
+    bool more = gpus > rows && rows > 1; /* of one row there is nothing to give away */
+    for (uint32_t k = 0; k < gpus && k < rows - more; k++) {
+        char name[32];
+        unsigned device = (unsigned)f->snap->gpu[k].device;
+        if (rows == 1 && gpus > 1)
+            snprintf(name, sizeof name, "%u of %u", device, (unsigned)gpus);
+        else
+            snprintf(name, sizeof name, "GPU %u", device);
+        draw_device(p, (int)k + headed, at, f, name, &f->snap->gpu[k], k == 0);
     }
+    if (more) pane_textf(p, p->at.rows - 1, 0, TONE_DIM, "and %u more GPUs", (unsigned)(gpus - rows + 1));
 }
 
 /* ---- over time ---- */
@@ -273,22 +239,31 @@ static void draw_busy_graph(const struct pane *p, const struct frame *f) {
 }
 
 static void draw(struct canvas *c, const struct rect *at, const struct frame *f) {
-    static void (*const parts[SECTIONS])(const struct pane *, const struct frame *) = {
+    static void (*const figures[SECTIONS])(const struct pane *, const struct frame *,
+                                           const struct snapshot_interval *) = {
         [CPU] = draw_cpu,
         [DISK] = draw_disk,
         [MEMORY] = draw_memory,
         [NETWORK] = draw_network,
+    };
+    static void (*const parts[SECTIONS])(const struct pane *, const struct frame *) = {
         [CPU_GRAPH] = draw_cpu_graph,
         [DISK_GRAPH] = draw_disk_graph,
         [MEMORY_GRAPH] = draw_memory_graph,
         [BUSY_GRAPH] = draw_busy_graph,
         [GPU] = draw_gpu,
     };
+    struct parts_figures m;
+    parts_figures(f, &m);
     for (int i = 0; i < SECTIONS; i++) {
         struct pane p = pane_at(c, at[i]);
         bool graph = i >= CPU_GRAPH && i <= BUSY_GRAPH;
         if (!graph) p = pane_part(&p, 0, 1, -1, -1);
-        if (!pane_empty(&p)) parts[i](&p, f);
+        if (pane_empty(&p)) continue;
+        if (figures[i])
+            figures[i](&p, f, &m.interval);
+        else
+            parts[i](&p, f);
     }
 }
 

@@ -7,7 +7,21 @@
 #include "ui/panels.h"
 #include "ui/parts.h"
 
-enum { TIERS, IO, CAUSES, ENTRIES, DISK, OCCUPANCY, READS, WRITES, FALLS, READ_P95, WRITE_P95, SECTIONS };
+enum {
+    TIERS,
+    IO,
+    CAUSES,
+    ENTRIES,
+    DISK,
+    OCCUPANCY,
+    READS,
+    WRITES,
+    READ_P95,
+    WRITE_P95,
+    FALLS,
+    FLIGHT,
+    SECTIONS
+};
 
 static const struct layout_section sections[SECTIONS] = {
     [TIERS] = {.name = "tiers", .line = 0, .least_cols = 40, .rows = {4}, .urgency = {1}},
@@ -24,80 +38,11 @@ static const struct layout_section sections[SECTIONS] = {
         {.name = "occupancy", .line = 4, .least_cols = 32, .rows = {6, 9}, .urgency = {7, 8}, .grow = 1},
     [READS] = {.name = "reads", .line = 4, .least_cols = 32, .rows = {6, 9}, .urgency = {7, 8}, .grow = 1},
     [WRITES] = {.name = "writes", .line = 4, .least_cols = 32, .rows = {6, 9}, .urgency = {7, 8}, .grow = 1},
-    [FALLS] = {.name = "falls", .line = 5, .least_cols = 32, .rows = {6}, .urgency = {10}, .grow = 1},
     [READ_P95] = {.name = "read P95", .line = 5, .least_cols = 32, .rows = {6}, .urgency = {10}, .grow = 1},
     [WRITE_P95] = {.name = "write P95", .line = 5, .least_cols = 32, .rows = {6}, .urgency = {10}, .grow = 1},
+    [FALLS] = {.name = "falls", .line = 6, .least_cols = 32, .rows = {6}, .urgency = {11}, .grow = 1},
+    [FLIGHT] = {.name = "in flight", .line = 6, .least_cols = 32, .rows = {6}, .urgency = {11}, .grow = 1},
 };
-
-static bool tier_on(const struct frame *f, int t) {
-    return f->snap ? f->snap->tier_on[t] : f->run->tier[t].on;
-}
-
-static int tiers_on(const struct frame *f) {
-    int n = 0;
-    for (int t = 0; t < KVF_TIERS; t++) n += tier_on(f, t);
-    return n;
-}
-
-/* What the tables show: an interval, or the whole run where it is over. */
-struct moment {
-    bool any, whole;
-    double length_s;
-    struct snapshot_interval interval;
-    struct snapshot_tier tier[KVF_TIERS];
-    struct snapshot_cause cause[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
-};
-
-/* The fields of a part that there are results for, under their names with `prefix` in front. */
-static void fill_from_results(const struct result_list *results, const char *prefix, void *part,
-                              const struct snapshot_field *fields, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        char metric[96], *at = (char *)part + fields[i].offset;
-        snprintf(metric, sizeof metric, "%s%s", prefix, fields[i].name);
-        double v = result_value(results, metric);
-        if (fields[i].type == SNAPSHOT_F)
-            *(double *)(void *)at = v;
-        else
-            *(uint64_t *)(void *)at = v > 0 ? (uint64_t)v : 0;
-    }
-}
-
-static void moment_of_run(struct moment *m, const struct frame *f) {
-    const struct result_list *r = &f->run->results;
-    char prefix[64];
-    m->whole = true;
-    m->length_s = result_value(r, "measured_s");
-    fill_from_results(r, "", &m->interval, snapshot_interval_fields, snapshot_interval_field_count);
-    for (int t = 0; t < KVF_TIERS; t++) {
-        const char *tier = tier_name((enum kvf_tier)t);
-        snprintf(prefix, sizeof prefix, "%s_", tier);
-        fill_from_results(r, prefix, &m->tier[t], snapshot_tier_fields, snapshot_tier_field_count);
-        for (int d = 0; d < KVF_DIRS; d++)
-            for (int c = 0; c < KVF_CAUSES; c++) {
-                snprintf(prefix, sizeof prefix, "%s_%s_%s_", tier, dir_name((enum kvf_dir)d),
-                         cause_name((enum kvf_cause)c));
-                fill_from_results(r, prefix, &m->cause[t][d][c], snapshot_cause_fields,
-                                  snapshot_cause_field_count);
-            }
-    }
-}
-
-static void moment_fill(struct moment *m, const struct frame *f) {
-    *m = (struct moment){.any = f->snap || parts_whole_run(f), .length_s = KVF_MISSING};
-    if (parts_whole_run(f)) {
-        moment_of_run(m, f);
-    } else if (f->snap) {
-        /* A look between intervals has no length, and so no rates. */
-        if (!f->snap->peek) m->length_s = f->snap->interval.length_s;
-        m->interval = f->snap->interval;
-        memcpy(m->tier, f->snap->tier, sizeof m->tier);
-        memcpy(m->cause, f->snap->cause, sizeof m->cause);
-    }
-}
-
-static double per_second(const struct moment *m, double amount) {
-    return m->any && m->length_s > 0 ? amount / m->length_s : KVF_MISSING;
-}
 
 static enum tone tone_of_dir(int dir) {
     return dir == KVF_DIR_READ ? TONE_READ : TONE_WRITE;
@@ -110,7 +55,7 @@ struct io_figures {
     double ops_s, entry_bytes, bytes_s;
 };
 
-static struct io_figures io_figures(const struct moment *m, int t, int dir) {
+static struct io_figures io_figures(const struct frame *f, const struct parts_figures *m, int t, int dir) {
     const double no = KVF_MISSING;
     struct io_figures x = {no, no, no, no, no, no, no, no};
     if (!m->any) return x;
@@ -123,22 +68,10 @@ static struct io_figures io_figures(const struct moment *m, int t, int dir) {
     x.p99_ms = read ? v->read_p99_ms : v->write_p99_ms;
     x.device_ms = read ? v->read_device_p95_ms : v->write_device_p95_ms;
     x.host_ms = read ? v->read_host_p95_ms : v->write_host_p95_ms;
-    x.ops_s = per_second(m, ops);
-    x.bytes_s = per_second(m, bytes);
+    x.ops_s = parts_per_second(f, ops);
+    x.bytes_s = parts_per_second(f, bytes);
     x.entry_bytes = ops > 0 ? bytes / ops : KVF_MISSING;
     return x;
-}
-
-static void draw_trend(const struct pane *p, int row, struct column_place at, const struct frame *f,
-                       int series, enum tone tone) {
-    enum { MOST = 100 };
-    float values[2 * MOST];
-    int cols = at.cols < MOST ? at.cols : MOST;
-    if (cols == 0) return;
-    size_t points = graph_spark_points(p->canvas, cols);
-    history_series(f->history, series, f->zoom, parts_end_s(f), points, values);
-    graph_spark(p, row, at.col, cols, values, history_top_at(f->history, series, f->zoom, parts_end_s(f)),
-                tone);
 }
 
 enum { IO_TIER, IO_OP, IO_P50, IO_P95, IO_P99, IO_DEVICE, IO_HOST, IO_OPS, IO_ENTRY, IO_TREND, IO_COLUMNS };
@@ -156,8 +89,8 @@ static const struct column io_columns[IO_COLUMNS] = {
 };
 
 static void draw_io_row(const struct pane *p, int row, const struct column_place *at, const struct frame *f,
-                        const struct moment *m, int t, int dir) {
-    struct io_figures x = io_figures(m, t, dir);
+                        const struct parts_figures *m, int t, int dir) {
+    struct io_figures x = io_figures(f, m, t, dir);
     char name[64], text[NUMBER];
     if (dir == KVF_DIR_READ)
         columns_cell(p, row, &io_columns[IO_TIER], at[IO_TIER], tone_of_tier(t),
@@ -177,7 +110,7 @@ static void draw_io_row(const struct pane *p, int row, const struct column_place
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         columns_cell(p, row, &io_columns[cells[i].column], at[cells[i].column], cells[i].tone, cells[i].text);
     int series = series_tier(t, dir == KVF_DIR_READ ? SERIES_TIER_READ : SERIES_TIER_WRITE);
-    draw_trend(p, row, at[IO_TREND], f, series, tone_of_dir(dir));
+    parts_spark(p, row, at[IO_TREND].col, at[IO_TREND].cols, f, "", "", series, 0, tone_of_dir(dir));
 }
 
 /* A row for a tier where there is no room for one for each direction. */
@@ -192,14 +125,14 @@ static const struct column sum_columns[SUMS] = {
     [SUM_WRITE_P50] = {.heading = "write P50", .cols = 9, .rank = 7},
 };
 
-static void draw_io_sums(const struct pane *p, const struct frame *f, const struct moment *m) {
+static void draw_io_sums(const struct pane *p, const struct frame *f, const struct parts_figures *m) {
     struct column_place at[SUMS];
     int row = 1;
     columns_place(sum_columns, SUMS, p->at.cols, at);
     columns_headings(p, 0, sum_columns, SUMS, at);
     for (int t = 0; t < KVF_TIERS; t++) {
-        if (!tier_on(f, t)) continue;
-        struct io_figures r = io_figures(m, t, KVF_DIR_READ), w = io_figures(m, t, KVF_DIR_WRITE);
+        if (!parts_tier_on(f, t)) continue;
+        struct io_figures r = io_figures(f, m, t, KVF_DIR_READ), w = io_figures(f, m, t, KVF_DIR_WRITE);
         const double ms[SUMS] = {0, r.p95_ms, r.device_ms, w.p95_ms, w.device_ms, r.p50_ms, w.p50_ms};
         char name[64], text[NUMBER];
         columns_cell(p, row, &sum_columns[SUM_TIER], at[SUM_TIER], tone_of_tier(t),
@@ -213,17 +146,17 @@ static void draw_io_sums(const struct pane *p, const struct frame *f, const stru
     }
 }
 
-static void draw_io(const struct pane *p, const struct frame *f, const struct moment *m) {
+static void draw_io(const struct pane *p, const struct frame *f, const struct parts_figures *m) {
     struct column_place at[IO_COLUMNS];
     int row = 1;
-    if (p->at.rows < 1 + 2 * tiers_on(f)) {
+    if (p->at.rows < 1 + 2 * parts_tiers_on(f)) {
         draw_io_sums(p, f, m);
         return;
     }
     columns_place(io_columns, IO_COLUMNS, p->at.cols, at);
     columns_headings(p, 0, io_columns, IO_COLUMNS, at);
     for (int t = 0; t < KVF_TIERS; t++) {
-        if (!tier_on(f, t)) continue;
+        if (!parts_tier_on(f, t)) continue;
         draw_io_row(p, row++, at, f, m, t, KVF_DIR_READ);
         draw_io_row(p, row++, at, f, m, t, KVF_DIR_WRITE);
     }
@@ -246,19 +179,19 @@ static struct traffic traffic_form(const struct frame *f, int cols) {
                                            {0, NUMBER_RATE + 1, 0, 1, number_rate},
                                            {0, NUMBER_SHORT + 1, 0, 1, number_short},
                                            {0, NUMBER_SHORT + 1, 0, 0, number_short}};
-    int n = tiers_on(f);
+    int n = parts_tiers_on(f);
     struct traffic x = {0};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         x = forms[i];
         if (CAUSE_NAME + n * (2 * (x.cell + x.ops) + x.gap) - x.gap <= cols) return x;
     }
-    for (; n > 1 && CAUSE_NAME + n * 2 * x.cell > cols; x.first++) n -= tier_on(f, x.first);
+    for (; n > 1 && CAUSE_NAME + n * 2 * x.cell > cols; x.first++) n -= parts_tier_on(f, x.first);
     return x;
 }
 
-static bool cause_used(const struct frame *f, const struct moment *m, int cause) {
+static bool cause_used(const struct frame *f, const struct parts_figures *m, int cause) {
     for (int t = 0; t < KVF_TIERS; t++) {
-        if (!tier_on(f, t)) continue;
+        if (!parts_tier_on(f, t)) continue;
         for (int d = 0; d < KVF_DIRS; d++) {
             const struct snapshot_cause *c = &m->cause[t][d][cause];
             if (c->ops || c->bytes) return true;
@@ -268,14 +201,15 @@ static bool cause_used(const struct frame *f, const struct moment *m, int cause)
 }
 
 static void draw_traffic_cell(const struct pane *p, int row, int col, const struct traffic *x,
-                              const struct moment *m, struct snapshot_cause sum, int dir) {
+                              const struct frame *f, struct snapshot_cause sum, int dir) {
     char text[NUMBER];
     bool any = sum.ops || sum.bytes;
     enum tone tone = any ? tone_of_dir(dir) : TONE_DIM;
-    pane_right(p, row, col + x->cell, tone, any ? x->rate(per_second(m, (double)sum.bytes), text) : "-");
+    pane_right(p, row, col + x->cell, tone,
+               any ? x->rate(parts_per_second(f, (double)sum.bytes), text) : "-");
     if (x->ops == 0) return;
     pane_right(p, row, col + x->cell + x->ops, any ? TONE_NORMAL : TONE_DIM,
-               any ? number_count(per_second(m, (double)sum.ops), text) : "-");
+               any ? number_count(parts_per_second(f, (double)sum.ops), text) : "-");
 }
 
 static void draw_traffic_heading(const struct pane *p, const struct traffic *x, const struct frame *f) {
@@ -284,7 +218,7 @@ static void draw_traffic_heading(const struct pane *p, const struct traffic *x, 
     pane_text(p, 0, 0, TONE_HEADING, x->rate == number_short ? "Bytes/s" : "Traffic");
     pane_text(p, 1, 0, TONE_HEADING, "by cause");
     for (int t = x->first; t < KVF_TIERS; t++) {
-        if (!tier_on(f, t)) continue;
+        if (!parts_tier_on(f, t)) continue;
         tier_label(f, t, name, sizeof name);
         int used = text_columns(name) < 2 * half - 1 ? text_columns(name) : 2 * half - 1;
         pane_clip(p, 0, col + 2 * half - used, used, tone_of_tier(t), name);
@@ -298,24 +232,24 @@ static void draw_traffic_heading(const struct pane *p, const struct traffic *x, 
 
 /* A row for a set of causes: more than one where the rows have run out. */
 static void draw_traffic_row(const struct pane *p, int row, const struct traffic *x, const struct frame *f,
-                             const struct moment *m, const char *name, const int *causes, int count) {
+                             const struct parts_figures *m, const char *name, const int *causes, int count) {
     int col = CAUSE_NAME;
     pane_clip(p, row, 0, CAUSE_NAME, TONE_NORMAL, name);
     for (int t = x->first; t < KVF_TIERS; t++) {
-        if (!tier_on(f, t)) continue;
+        if (!parts_tier_on(f, t)) continue;
         for (int d = 0; d < KVF_DIRS; d++, col += x->cell + x->ops) {
             struct snapshot_cause sum = {0};
             for (int i = 0; i < count; i++) {
                 sum.ops += m->cause[t][d][causes[i]].ops;
                 sum.bytes += m->cause[t][d][causes[i]].bytes;
             }
-            draw_traffic_cell(p, row, col, x, m, sum, d);
+            draw_traffic_cell(p, row, col, x, f, sum, d);
         }
         col += x->gap;
     }
 }
 
-static void draw_causes(const struct pane *p, const struct frame *f, const struct moment *m) {
+static void draw_causes(const struct pane *p, const struct frame *f, const struct parts_figures *m) {
     struct traffic x = traffic_form(f, p->at.cols);
     int used[KVF_CAUSES], n = 0, room = p->at.rows - 2;
     char others[24];
@@ -342,35 +276,35 @@ enum { ENTRY_EVICTED, ENTRY_DEMOTED, ENTRY_PROMOTED, ENTRY_IN_FLIGHT, ENTRY_HITS
 static const char *const entry_names[ENTRY_ROWS] = {"evicted/s", "demoted/s", "promoted/s",
                                                     "in flight", "hits/s",    "errors"};
 
-static double entry_figure(const struct moment *m, int t, int what) {
+static double entry_figure(const struct frame *f, const struct parts_figures *m, int t, int what) {
     if (!m->any) return KVF_MISSING;
     const struct snapshot_tier *v = &m->tier[t];
     switch (what) {
     case ENTRY_EVICTED:
-        return per_second(m, (double)v->evictions);
+        return parts_per_second(f, (double)v->evictions);
     case ENTRY_DEMOTED:
-        return per_second(m, (double)v->demotions);
+        return parts_per_second(f, (double)v->demotions);
     case ENTRY_PROMOTED:
-        return per_second(m, (double)v->promotions);
+        return parts_per_second(f, (double)v->promotions);
     case ENTRY_IN_FLIGHT:
         return m->whole ? KVF_MISSING : (double)v->io_in_flight;
     case ENTRY_HITS:
-        return per_second(m, (double)v->hits);
+        return parts_per_second(f, (double)v->hits);
     default:
         return m->whole ? KVF_MISSING : (double)v->errors;
     }
 }
 
 /* A column for each tier; what distinguishes it beyond its name stands in the second row. */
-static void draw_entries(const struct pane *p, const struct frame *f, const struct moment *m) {
+static void draw_entries(const struct pane *p, const struct frame *f, const struct parts_figures *m) {
     enum { NAMES = 10 };
-    int n = tiers_on(f), col = NAMES;
+    int n = parts_tiers_on(f), col = NAMES;
     int cell = n && (p->at.cols - NAMES) / n < 14 ? (p->at.cols - NAMES) / n : 14;
     char text[NUMBER];
     pane_text(p, 0, 0, TONE_HEADING, "Entries");
     for (int r = 0; r < ENTRY_ROWS; r++) pane_text(p, 2 + r, 0, TONE_NORMAL, entry_names[r]);
     for (int t = 0; t < KVF_TIERS; t++) {
-        if (!tier_on(f, t)) continue;
+        if (!parts_tier_on(f, t)) continue;
         char name[64];
         tier_label(f, t, name, sizeof name);
         const char *rest = strchr(name, ' ') ? strchr(name, ' ') + 1 : "";
@@ -378,7 +312,7 @@ static void draw_entries(const struct pane *p, const struct frame *f, const stru
         pane_right(p, 0, col + cell, tone_of_tier(t), tier_name((enum kvf_tier)t));
         pane_clip(p, 1, col + cell - used, used, tone_of_tier(t), rest);
         for (int r = 0; r < ENTRY_ROWS; r++) {
-            double v = entry_figure(m, t, r);
+            double v = entry_figure(f, m, t, r);
             enum tone tone = !(v > 0) ? TONE_DIM : r == ENTRY_ERRORS ? TONE_BAD : TONE_NORMAL;
             pane_right(p, 2 + r, col + cell, tone, number_count(v, text));
         }
@@ -404,21 +338,21 @@ static const struct column disk_columns[DISK_COLUMNS] = {
     [DISK_BUSY] = {.heading = "busy", .cols = NUMBER_PERCENT, .rank = 4},
 };
 
-static void draw_disk_row(const struct pane *p, int row, const struct column_place *at,
-                          const struct moment *m, const char *name, enum tone tone, struct disk_figures x) {
+static void draw_disk_row(const struct pane *p, int row, const struct column_place *at, const struct frame *f,
+                          const char *name, enum tone tone, struct disk_figures x) {
     char text[NUMBER], ratio[NUMBER + 1];
     double mib = x.kernel / 1048576.0;
     columns_cell(p, row, &disk_columns[DISK_NAME], at[DISK_NAME], tone, name);
     columns_cell(p, row, &disk_columns[DISK_OURS], at[DISK_OURS], TONE_NORMAL,
-                 number_rate(per_second(m, x.ours), text));
+                 number_rate(parts_per_second(f, x.ours), text));
     columns_cell(p, row, &disk_columns[DISK_KERNEL], at[DISK_KERNEL], TONE_STRONG,
-                 number_rate(per_second(m, x.kernel), text));
+                 number_rate(parts_per_second(f, x.kernel), text));
     bool compared = x.ours > 0 && kvf_present(x.kernel);
     number_plain(compared ? x.kernel / x.ours : KVF_MISSING, text);
     snprintf(ratio, sizeof ratio, compared ? "%sx" : "%s", text);
     columns_cell(p, row, &disk_columns[DISK_RATIO], at[DISK_RATIO], TONE_NORMAL, ratio);
     columns_cell(p, row, &disk_columns[DISK_QUEUE], at[DISK_QUEUE], TONE_NORMAL,
-                 number_count(per_second(m, x.ms / 1e3), text));
+                 number_count(parts_per_second(f, x.ms / 1e3), text));
     columns_cell(p, row, &disk_columns[DISK_PER_MIB], at[DISK_PER_MIB], TONE_NORMAL,
                  number_ms(mib > 0 ? x.ms / mib : KVF_MISSING, text));
 }
@@ -432,19 +366,19 @@ static void draw_disk_load(const struct pane *p, int row, int col, const struct 
     parts_spark(p, row + 1, col, p->at.cols - col, f, "queue", padded, SERIES_DISK_QUEUE, 0, TONE_SECOND);
 }
 
-static const char *disk_absent(const struct frame *f) {
-    if (!tier_on(f, KVF_TIER_NVME)) return "the nvme tier is off";
-    if (!f->snap) return "no interval yet";
-    if (f->snap->tier_emulated[KVF_TIER_NVME]) return "the nvme tier is emulated: no device to ask";
+static const char *disk_absent(const struct frame *f, const struct parts_figures *m) {
+    if (!m->any) return "no interval yet";
+    if (!parts_tier_on(f, KVF_TIER_NVME)) return "the nvme tier is off";
+    if (parts_tier_emulated(f, KVF_TIER_NVME)) return "the nvme tier is emulated: no device to ask";
     return "the kernel counts no device under the nvme tier";
 }
 
-static void draw_disk(const struct pane *p, const struct frame *f, const struct moment *m) {
+static void draw_disk(const struct pane *p, const struct frame *f, const struct parts_figures *m) {
     struct column_place at[DISK_COLUMNS];
     const struct snapshot_interval *i = &m->interval;
     if (!m->any || (!kvf_present(i->device_read_bytes) && !kvf_present(i->device_busy_ratio))) {
         int col = pane_text(p, 0, 0, TONE_HEADING, "Disk") + 1;
-        pane_clip(p, 0, col, p->at.cols - col, TONE_DIM, disk_absent(f));
+        pane_clip(p, 0, col, p->at.cols - col, TONE_DIM, disk_absent(f, m));
         return;
     }
     const struct snapshot_tier *v = &m->tier[KVF_TIER_NVME];
@@ -462,9 +396,9 @@ static void draw_disk(const struct pane *p, const struct frame *f, const struct 
         columns_place(disk_columns, DISK_COLUMNS, p->at.cols, at);
     columns_headings(p, 0, disk_columns, DISK_COLUMNS, at);
     if (f->snap) pane_clip(p, 0, 5, at[DISK_NAME].cols - 5, TONE_NVME, f->snap->tier_device[KVF_TIER_NVME]);
-    draw_disk_row(p, 1, at, m, "read", TONE_READ, r);
-    draw_disk_row(p, 2, at, m, "write", TONE_WRITE, w);
-    if (p->at.rows > 3) draw_disk_row(p, 3, at, m, "both", TONE_NORMAL, both);
+    draw_disk_row(p, 1, at, f, "read", TONE_READ, r);
+    draw_disk_row(p, 2, at, f, "write", TONE_WRITE, w);
+    if (p->at.rows > 3) draw_disk_row(p, 3, at, f, "both", TONE_NORMAL, both);
     char busy[NUMBER];
     columns_cell(p, 1, &disk_columns[DISK_BUSY], at[DISK_BUSY], TONE_STRONG,
                  number_percent(i->device_busy_ratio, busy));
@@ -472,33 +406,17 @@ static void draw_disk(const struct pane *p, const struct frame *f, const struct 
 
 /* ---- over time ---- */
 
-static void draw_graph(struct canvas *c, struct rect at, const struct frame *f, const char *title,
-                       number_fn *axis, double top, enum series_tier series) {
-    struct pane p = pane_at(c, at);
-    struct parts_line lines[KVF_TIERS];
-    char names[KVF_TIERS][64];
-    unsigned n = 0;
-    if (pane_empty(&p)) return;
-    for (int t = 0; t < KVF_TIERS; t++) {
-        if (!tier_on(f, t)) continue;
-        lines[n] = (struct parts_line){tier_label(f, t, names[n], sizeof names[n]), series_tier(t, series),
-                                       tone_of_tier(t)};
-        n++;
-    }
-    parts_graph(&p, f, title, axis, top, lines, n);
-}
-
 /* Fewer tiers than there are rows for, and no room for graphs of their own: what is left over under the
  * table shows how much goes to and fro. */
 static void draw_bandwidth(struct canvas *c, struct rect at, const struct frame *f) {
     struct parts_line lines[KVF_TIERS * KVF_DIRS];
     char names[KVF_TIERS * KVF_DIRS][80], label[64];
-    int used = 1 + 2 * tiers_on(f);
+    int used = 1 + 2 * parts_tiers_on(f);
     unsigned n = 0;
     struct pane p = pane_at(c, (struct rect){at.row + used, at.col, at.rows - used, at.cols});
-    if (pane_empty(&p) || p.at.rows < 3) return;
+    if (pane_empty(&p) || p.at.rows < 3 || used == 1) return;
     for (int t = 0; t < KVF_TIERS; t++) {
-        if (!tier_on(f, t)) continue;
+        if (!parts_tier_on(f, t)) continue;
         for (int d = 0; d < KVF_DIRS; d++, n++) {
             enum series_tier s = d == KVF_DIR_READ ? SERIES_TIER_READ : SERIES_TIER_WRITE;
             snprintf(names[n], sizeof names[n], "%s %s", tier_label(f, t, label, sizeof label),
@@ -510,27 +428,38 @@ static void draw_bandwidth(struct canvas *c, struct rect at, const struct frame 
 }
 
 static void draw(struct canvas *c, const struct rect *at, const struct frame *f) {
-    static void (*const tables[])(const struct pane *, const struct frame *, const struct moment *) = {
+    static void (*const tables[])(const struct pane *, const struct frame *, const struct parts_figures *) = {
         [IO] = draw_io,
         [CAUSES] = draw_causes,
         [ENTRIES] = draw_entries,
         [DISK] = draw_disk,
     };
-    struct moment m;
+    struct parts_figures m;
     struct pane top = pane_at(c, at[TIERS]);
     parts_tiers(&top, f);
-    moment_fill(&m, f);
+    parts_figures(f, &m);
     for (size_t i = IO; i < sizeof tables / sizeof *tables; i++) {
         struct pane whole = pane_at(c, at[i]), p = pane_part(&whole, 0, 1, -1, -1);
         if (!pane_empty(&p)) tables[i](&p, f, &m);
     }
     if (at[READS].rows == 0) draw_bandwidth(c, at[IO], f);
-    draw_graph(c, at[OCCUPANCY], f, "Occupancy", number_percent, 1, SERIES_TIER_USED_RATIO);
-    draw_graph(c, at[READS], f, "Read B/s", number_short, 0, SERIES_TIER_READ);
-    draw_graph(c, at[WRITES], f, "Write B/s", number_short, 0, SERIES_TIER_WRITE);
-    draw_graph(c, at[FALLS], f, "Falls/s", number_count, 0, SERIES_TIER_FALLS);
-    draw_graph(c, at[READ_P95], f, "Read P95", number_ms, 0, SERIES_TIER_READ_P95_MS);
-    draw_graph(c, at[WRITE_P95], f, "Write P95", number_ms, 0, SERIES_TIER_WRITE_P95_MS);
+    static const struct {
+        int section;
+        enum series_tier series;
+        const char *title;
+        number_fn *axis;
+        double top;
+    } graphs[] = {{OCCUPANCY, SERIES_TIER_USED_RATIO, "Occupancy", number_percent, 1},
+                  {READS, SERIES_TIER_READ, "Read B/s", number_short, 0},
+                  {WRITES, SERIES_TIER_WRITE, "Write B/s", number_short, 0},
+                  {READ_P95, SERIES_TIER_READ_P95_MS, "Read P95", number_ms, 0},
+                  {WRITE_P95, SERIES_TIER_WRITE_P95_MS, "Write P95", number_ms, 0},
+                  {FALLS, SERIES_TIER_FALLS, "Falls/s", number_count, 0},
+                  {FLIGHT, SERIES_TIER_IN_FLIGHT, "I/O in flight", number_count, 0}};
+    for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+        struct pane p = pane_at(c, at[graphs[i].section]);
+        parts_tier_graph(&p, f, graphs[i].title, graphs[i].axis, graphs[i].top, graphs[i].series);
+    }
 }
 
 const struct panel_ops panel_tiers = {

@@ -4,203 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/columns.h"
 #include "ui/number.h"
 
-enum { LABEL_LEAST = 8, LABEL_MOST = 12, LABEL_MOST_WIDE = 20, WIDE_COLS = 100, NARROW_COLS = 60 };
-enum { EVENT_TIME_COLS = 8, EVENT_LEVEL_COLS = 8 };
-
-bool parts_whole_run(const struct frame *f) {
-    return f->over && !f->back;
-}
+enum { NARROW_COLS = 60, EVENT_TIME_COLS = 8, EVENT_LEVEL_COLS = 8 };
 
 const char *parts_sign(const struct canvas *c, enum parts_sign sign) {
     static const char *const signs[PARTS_SIGNS][2] = {[PARTS_DOT] = {"\u00b7", "-"},
                                                       [PARTS_ARROW] = {"\u2192", "->"},
-                                                      [PARTS_LEFT_RIGHT] = {"\u2190/\u2192", "left/right"}};
+                                                      [PARTS_LEFT_RIGHT] = {"\u2190/\u2192", "<-/->"}};
     return signs[sign][c->style.ascii];
-}
-
-enum tone tone_of_tier(int tier) {
-    static const enum tone tones[KVF_TIERS] = {TONE_GPU, TONE_CPU, TONE_NVME};
-    return tier >= 0 && tier < KVF_TIERS ? tones[tier] : TONE_NORMAL;
-}
-
-const char *tier_label(const struct frame *f, int tier, char *out, size_t len) {
-    bool emulated = f->snap ? f->snap->tier_emulated[tier] : f->run->tier[tier].emulated;
-    const char *device = f->snap ? f->snap->tier_device[tier] : "";
-    if (emulated) device = "emul";
-    snprintf(out, len, "%s%s%s", tier_name((enum kvf_tier)tier), device[0] ? " " : "", device);
-    return out;
-}
-
-/* ---- tiers ---- */
-
-enum {
-    NAME,
-    BAR,
-    FULL,
-    ROOM,
-    READ,
-    WRITE,
-    READ_P50,
-    READ_P95,
-    READ_P99,
-    WRITE_P50,
-    WRITE_P95,
-    WRITE_P99,
-    IN_FLIGHT,
-    ENTRIES,
-    HITS,
-    FALLS,
-    RISES,
-    COLUMNS
-};
-static const struct column tier_columns[COLUMNS] = {
-    [NAME] = {.heading = "Tiers", .cols = LABEL_LEAST, .rank = 1, .left = true},
-    [BAR] = {.heading = "", .cols = 6, .rank = 2, .most = 48, .left = true},
-    [FULL] = {.heading = "full", .cols = NUMBER_PERCENT, .rank = 10},
-    [ROOM] = {.heading = "used/usable", .cols = 2 * NUMBER_SHORT + 1, .rank = 6, .left = true},
-    [READ] = {.heading = "read/s", .cols = 6, .rank = 3},
-    [WRITE] = {.heading = "write/s", .cols = 7, .rank = 5},
-    [READ_P50] = {.heading = "r P50", .cols = NUMBER_MS, .rank = 14},
-    [READ_P95] = {.heading = "r P95", .cols = NUMBER_MS, .rank = 4},
-    [READ_P99] = {.heading = "r P99", .cols = NUMBER_MS, .rank = 12},
-    [WRITE_P50] = {.heading = "w P50", .cols = NUMBER_MS, .rank = 15},
-    [WRITE_P95] = {.heading = "w P95", .cols = NUMBER_MS, .rank = 7},
-    [WRITE_P99] = {.heading = "w P99", .cols = NUMBER_MS, .rank = 13},
-    [IN_FLIGHT] = {.heading = "in flight", .cols = 9, .rank = 11},
-    [ENTRIES] = {.heading = "entries", .cols = 7, .rank = 9},
-    [HITS] = {.heading = "hits/s", .cols = 6, .rank = 16},
-    [FALLS] = {.heading = "falls/s", .cols = 7, .rank = 8},
-    [RISES] = {.heading = "rises/s", .cols = 7, .rank = 17},
-};
-
-/* What a row shows, of the moment or of the whole run. */
-struct tier_row {
-    double used, usable, read, write;              /* bytes, bytes per second */
-    double ms[KVF_DIRS][3];                        /* P50, P95, P99 */
-    double in_flight, entries, hits, falls, rises; /* counts; the last three per second */
-};
-
-static double tier_result(const struct frame *f, int tier, const char *what) {
-    char metric[64];
-    snprintf(metric, sizeof metric, "%s_%s", tier_name((enum kvf_tier)tier), what);
-    return result_value(&f->run->results, metric);
-}
-
-static void tier_row_of_run(const struct frame *f, int t, struct tier_row *r) {
-    static const char *const quantile[] = {"p50", "p95", "p99"};
-    const double gib = 1024.0 * 1024 * 1024, wall_s = result_value(&f->run->results, "measured_s");
-    char what[32];
-    *r = (struct tier_row){.used = tier_result(f, t, "used_bytes"),
-                           .usable = (double)f->run->tier[t].usable_bytes};
-    r->read = tier_result(f, t, "read_gib_s") * gib, r->write = tier_result(f, t, "write_gib_s") * gib;
-    for (int d = 0; d < KVF_DIRS; d++) {
-        for (int q = 0; q < 3; q++) {
-            snprintf(what, sizeof what, "%s_%s_ms", dir_name((enum kvf_dir)d), quantile[q]);
-            r->ms[d][q] = tier_result(f, t, what);
-        }
-    }
-    r->in_flight = KVF_MISSING, r->entries = tier_result(f, t, "entries");
-    r->hits = tier_result(f, t, "hits") / wall_s, r->rises = tier_result(f, t, "promotions") / wall_s;
-    r->falls = (tier_result(f, t, "demotions") + tier_result(f, t, "evictions")) / wall_s;
-}
-
-static void tier_row_of_moment(const struct frame *f, int t, struct tier_row *r) {
-    const struct snapshot_tier *x = &f->snap->tier[t];
-    /* A look between intervals has no length, and so no rates. */
-    double s = f->snap->interval.length_s > 0 && !f->snap->peek ? f->snap->interval.length_s : KVF_MISSING;
-    *r = (struct tier_row){.used = (double)x->used_bytes,
-                           .usable = (double)x->capacity_bytes,
-                           .read = (double)x->read_bytes / s,
-                           .write = (double)x->write_bytes / s,
-                           .ms = {{x->read_p50_ms, x->read_p95_ms, x->read_p99_ms},
-                                  {x->write_p50_ms, x->write_p95_ms, x->write_p99_ms}},
-                           .in_flight = (double)x->io_in_flight,
-                           .entries = (double)x->entries,
-                           .hits = (double)x->hits / s,
-                           .rises = (double)x->promotions / s,
-                           .falls = ((double)x->demotions + (double)x->evictions) / s};
-}
-
-static bool tier_is_on(const struct frame *f, int t) {
-    return f->snap ? f->snap->tier_on[t] : f->run->tier[t].on;
-}
-
-static void draw_tier(const struct pane *p, int row, const struct frame *f, int t, const struct column *c,
-                      const struct column_place *at) {
-    struct tier_row r;
-    char text[64], used[NUMBER], usable[NUMBER];
-    bool wide = at[READ].cols >= NUMBER_RATE;
-
-    columns_cell(p, row, &c[NAME], at[NAME], tone_of_tier(t), tier_label(f, t, text, sizeof text));
-    if (!tier_is_on(f, t)) {
-        columns_cell(p, row, &c[BAR], at[BAR], TONE_DIM, "off");
-        return;
-    }
-    if (parts_whole_run(f))
-        tier_row_of_run(f, t, &r);
-    else if (f->snap)
-        tier_row_of_moment(f, t, &r);
-    else
-        return;
-    double full = r.usable > 0 ? r.used / r.usable : KVF_MISSING;
-    if (at[BAR].cols) graph_bar(p, row, at[BAR].col, at[BAR].cols, full, tone_of_tier(t));
-    number_short(r.used, used), number_short(r.usable, usable);
-    snprintf(text, sizeof text, "%s/%s", used, usable + strspn(usable, " "));
-    columns_cell(p, row, &c[ROOM], at[ROOM], TONE_NORMAL, text);
-    columns_cell(p, row, &c[FULL], at[FULL], TONE_NORMAL, number_percent(full, text));
-    columns_cell(p, row, &c[READ], at[READ], TONE_STRONG, (wide ? number_rate : number_short)(r.read, text));
-    columns_cell(p, row, &c[WRITE], at[WRITE], TONE_STRONG,
-                 (wide ? number_rate : number_short)(r.write, text));
-    for (int d = 0; d < KVF_DIRS; d++) {
-        for (int q = 0; q < 3; q++) {
-            int k = (d == KVF_DIR_READ ? READ_P50 : WRITE_P50) + q;
-            columns_cell(p, row, &c[k], at[k], TONE_NORMAL, number_ms(r.ms[d][q], text));
-        }
-    }
-    const double counts[] = {r.in_flight, r.entries, r.hits, r.falls, r.rises};
-    for (int k = IN_FLIGHT; k <= RISES; k++)
-        columns_cell(p, row, &c[k], at[k], TONE_NORMAL, number_count(counts[k - IN_FLIGHT], text));
-}
-
-/* The widest label there is, inside bounds. */
-static int label_cols(const struct frame *f, int most, const char *heading) {
-    char text[64];
-    int cols = text_columns(heading);
-    if (cols < LABEL_LEAST) cols = LABEL_LEAST;
-    for (int t = 0; t < KVF_TIERS; t++) {
-        int need = text_columns(tier_label(f, t, text, sizeof text));
-        if (tier_is_on(f, t) && need > cols) cols = need;
-    }
-    return cols < most ? cols : most;
-}
-
-void parts_tiers(const struct pane *p, const struct frame *f) {
-    struct column c[COLUMNS];
-    struct column_place at[COLUMNS];
-    struct pane body = pane_part(p, 0, 1, -1, -1);
-    bool wide = body.at.cols >= WIDE_COLS;
-    int row = 1;
-
-    if (pane_empty(&body)) return;
-    memcpy(c, tier_columns, sizeof c);
-    if (parts_whole_run(f)) c[NAME].heading = "Whole run";
-    c[NAME].cols = label_cols(f, wide ? LABEL_MOST_WIDE : LABEL_MOST, c[NAME].heading);
-    if (wide) {
-        c[READ].heading = "read", c[READ].cols = NUMBER_RATE;
-        c[WRITE].heading = "write", c[WRITE].cols = NUMBER_RATE;
-    }
-    columns_place(c, COLUMNS, body.at.cols, at);
-    columns_headings(&body, 0, c, COLUMNS, at);
-    for (int t = 0; t < KVF_TIERS; t++)
-        if (tier_is_on(f, t)) row++;
-    /* Tiers that are off are named only where that costs no row of one that is on. */
-    bool all = body.at.rows > KVF_TIERS || row > body.at.rows;
-    row = 1;
-    for (int t = 0; t < KVF_TIERS; t++)
-        if (tier_is_on(f, t) || (all && (f->snap || f->over))) draw_tier(&body, row++, f, t, c, at);
 }
 
 /* ---- sentences ---- */
@@ -281,20 +93,21 @@ void parts_users(const struct pane *p, const struct frame *f) {
         draw_decision(&l, f, d, t_s);
         return;
     }
-    snprintf(text, sizeof text, "%s", "--");
-    if (f->snap)
-        snprintf(text, sizeof text, "%s",
-                 number_count((double)f->snap->interval.users, clock) + strspn(clock, " "));
-    line_add(&l, "Users", text);
-    line_add(&l, "generation", f->generation ? f->generation : "--");
-    if (change) {
-        snprintf(text, sizeof text, "%.60s at %s", change->message, number_clock(change->t_s, clock));
-        line_add(&l, "last change", text);
+    if (parts_open_loop(f)) {
+        line_add(&l, "Arrivals", "from the trace");
+    } else {
+        number_count(f->snap ? (double)f->snap->interval.users : KVF_MISSING, text);
+        line_add(&l, "Users", text + strspn(text, " "));
     }
+    line_add(&l, "generation", f->generation ? f->generation : "--");
     if (f->snap) {
         snprintf(text, sizeof text, "%llu of %llu", (unsigned long long)f->snap->interval.in_service,
                  (unsigned long long)f->snap->interval.slots);
         line_add(&l, "slots in use", text);
+    }
+    if (change) {
+        snprintf(text, sizeof text, "%.60s at %s", change->message, number_clock(change->t_s, clock));
+        line_add(&l, "last change", text);
     }
     if (f->autoscaler) line_add(&l, "autoscaler", "off");
 }
@@ -339,21 +152,21 @@ bool parts_event_marked(const struct record_event *e, char *sign, enum tone *ton
     return *sign == 'm' || strstr(e->message, " by ");
 }
 
-/* The newest ones, when there are more than a graph takes. */
-static void graph_marks(struct graph *g, const struct frame *f) {
-    for (size_t i = history_events(f->history); i-- > 0 && g->marks < GRAPH_MARKS;) {
+unsigned parts_marks(const struct frame *f, double from_s, double to_s, struct graph_mark *out) {
+    unsigned n = 0;
+    for (size_t i = history_events(f->history); i-- > 0 && n < GRAPH_MARKS;) {
         const struct record_event *e = history_event_at(f->history, i);
-        struct graph_mark *m = &g->mark[g->marks];
-        if (!(e->t_s >= g->from_s && e->t_s <= g->to_s)) continue;
-        m->t_s = e->t_s;
-        if (parts_event_marked(e, &m->sign, &m->tone)) g->marks++;
+        if (!(e->t_s >= from_s && e->t_s <= to_s)) continue;
+        out[n].t_s = e->t_s;
+        if (parts_event_marked(e, &out[n].sign, &out[n].tone)) n++;
     }
-    for (size_t i = history_decisions(f->history); i-- > 0 && g->marks < GRAPH_MARKS;) {
+    for (size_t i = history_decisions(f->history); i-- > 0 && n < GRAPH_MARKS;) {
         double t_s;
         const struct snapshot_decision *d = history_decision_at(f->history, i, &t_s);
-        if (t_s >= g->from_s && t_s <= g->to_s && d->users_before != d->users_after)
-            g->mark[g->marks++] = (struct graph_mark){.t_s = t_s, .sign = '^', .tone = TONE_MARK};
+        if (t_s >= from_s && t_s <= to_s && d->users_before != d->users_after)
+            out[n++] = (struct graph_mark){.t_s = t_s, .sign = '^', .tone = TONE_MARK};
     }
+    return n;
 }
 
 double parts_end_s(const struct frame *f) {
@@ -381,13 +194,29 @@ void parts_graph(const struct pane *p, const struct frame *f, const char *title,
     for (; g.lines < count && g.lines < GRAPH_LINES; g.lines++) {
         const struct parts_line *l = &lines[g.lines];
         history_series(f->history, l->series, f->zoom, parts_end_s(f), points, values[g.lines]);
-        g.line[g.lines] = (struct graph_line){.name = l->name, .values = values[g.lines], .tone = l->tone};
-        if (top <= 0) g.top = fmax(g.top, history_top_at(f->history, l->series, f->zoom, parts_end_s(f)));
+        g.line[g.lines] = (struct graph_line){
+            .name = l->name, .values = values[g.lines], .tone = l->tone, .whole = strstr(l->name, " emul")};
+        if (top <= 0) g.top = fmax(g.top, history_top(f->history, l->series, f->zoom, parts_end_s(f)));
     }
     if (top <= 0 && (axis == number_rate || axis == number_bytes || axis == number_short))
         g.top = binary_top(g.top);
-    graph_marks(&g, f);
+    g.marks = parts_marks(f, g.from_s, g.to_s, g.mark);
     graph_draw(p, &g);
+}
+
+void parts_tier_graph(const struct pane *p, const struct frame *f, const char *title, number_fn *axis,
+                      double top, enum series_tier series) {
+    struct parts_line line[KVF_TIERS];
+    char name[KVF_TIERS][64];
+    unsigned n = 0;
+
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (!parts_tier_on(f, t)) continue;
+        line[n] = (struct parts_line){tier_label(f, t, name[n], sizeof name[n]), series_tier(t, series),
+                                      tone_of_tier(t)};
+        n++;
+    }
+    parts_graph(p, f, title, axis, top, line, n);
 }
 
 int parts_spark(const struct pane *p, int row, int col, int cols, const struct frame *f, const char *label,
@@ -401,7 +230,7 @@ int parts_spark(const struct pane *p, int row, int col, int cols, const struct f
     size_t points = graph_spark_points(p->canvas, end - col);
     if (points > 2 * CANVAS_COLS_MAX) return end - begin;
     history_series(f->history, series, f->zoom, parts_end_s(f), points, values);
-    if (top <= 0) top = history_top_at(f->history, series, f->zoom, parts_end_s(f));
+    if (top <= 0) top = history_top(f->history, series, f->zoom, parts_end_s(f));
     graph_spark(p, row, col, end - col, values, top, tone);
     return end - begin;
 }

@@ -11,36 +11,88 @@ void parts_header(const struct pane *p, const struct frame *f);
 void parts_footer(const struct pane *p, const struct frame *f);
 void parts_too_small(const struct pane *p, const struct frame *f);
 
+/* ---- what is shown: a moment, or the whole run ---- */
+
+/* Whether the figures are those of the whole run: it is over with results, and no earlier moment is
+ * shown. What a crashed run has left is its last interval. */
+bool parts_whole_run(const struct frame *f);
+/* Whether the clock has not begun yet. */
+bool parts_preparing(const struct frame *f);
+/* The figures of that interval or of the run, where gauges such as bytes used or requests waiting are
+ * those at its end. What a run has no result for is missing: the steal, the network, what is in flight.
+ * Whole numbers cannot be missing: of a tier that is off they are 0. */
+struct parts_figures {
+    bool any, whole; /* false, false: nothing is known yet, and all below is missing or 0 */
+    struct snapshot_interval interval;
+    struct snapshot_tier tier[KVF_TIERS];
+    struct snapshot_cause cause[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
+};
+void parts_figures(const struct frame *f, struct parts_figures *out);
+/* An amount of what is shown per second of it; missing for a look between intervals, which has no
+ * length. */
+double parts_per_second(const struct frame *f, double amount);
+/* The same for a QoS class, k from 0 on. */
+struct parts_class {
+    const char *name;
+    double waiting, in_service, oldest_ms; /* at the end of what is shown */
+    double arrived_s, done_s, failed_s;    /* per second */
+    double p95_ms, target_ms, met;         /* of the latency that it is judged by */
+    bool missed;                           /* less than 95 % are inside, or somebody waits for longer */
+};
+uint32_t parts_classes(const struct frame *f);
+void parts_class(const struct frame *f, uint32_t k, struct parts_class *out);
+bool parts_class_missed(const struct frame *f, uint32_t from); /* any class from that one on */
+bool parts_judged_by_e2e(const struct frame *f); /* classes by end-to-end latency, else by ttft */
+
+/* ---- tiers ---- */
+
+/* Before the first interval nobody knows which tiers are on. */
+bool parts_tier_on(const struct frame *f, int tier);
+int parts_tiers_on(const struct frame *f);
+bool parts_tier_emulated(const struct frame *f, int tier);
+/* "gpu emul", "cpu", "nvme vda": how a tier is called where its figures stand. */
+const char *tier_label(const struct frame *f, int tier, char *out, size_t len);
+enum tone tone_of_tier(int tier);
 /* A table of the tiers, a heading and a row each: occupancy bar, used / usable, read and write rate,
  * P95s, entries, falls. Columns appear by importance as there is room. */
 void parts_tiers(const struct pane *p, const struct frame *f);
+
+/* ---- sentences ---- */
+
 /* The sentence on the bottleneck of this moment, or of the run when it is over, in the rows there are.
  * Returns rows used. */
 int parts_bottleneck(const struct pane *p, const struct frame *f);
+/* Whether requests come at times of their own, with no users whose number could be changed. */
+bool parts_open_loop(const struct frame *f);
 /* "Autoscaler qos   users 50 -> 60 ...", or the users and the last change by hand. */
 void parts_users(const struct pane *p, const struct frame *f);
 
-enum tone tone_of_tier(int tier);
-/* "gpu emul", "cpu", "nvme vda": how a tier is called where its figures stand. */
-const char *tier_label(const struct frame *f, int tier, char *out, size_t len);
+/* ---- over time ---- */
+
 /* Fills a graph's time and marks from the frame (events by hand, warnings, errors), and draws lines of
- * series over it: the usual graph of a view. `series` are numbers of history.h. */
+ * series over it: the usual graph of a view. `series` are numbers of history.h. A name that says that a
+ * tier is emulated is never cut. */
 struct parts_line {
     const char *name;
     int series;
     enum tone tone;
 };
 void parts_graph(const struct pane *p, const struct frame *f, const char *title, number_fn *axis, double top,
-                 const struct parts_line *lines, unsigned count); /* top 0: history_top of the largest */
-/* Label, figure and sparkline of a series in one row; returns the columns used. */
+                 const struct parts_line *lines, unsigned count); /* top 0: that of the largest */
+/* A line for each tier that is on. */
+void parts_tier_graph(const struct pane *p, const struct frame *f, const char *title, number_fn *axis,
+                      double top, enum series_tier series);
+/* Label, figure and sparkline of a series in one row, "" for those that are not wanted; returns the
+ * columns used. */
 int parts_spark(const struct pane *p, int row, int col, int cols, const struct frame *f, const char *label,
                 const char *figure, int series, double top, enum tone tone);
-/* Whether the figures are those of the whole run: it is over and no earlier moment is shown. */
-bool parts_whole_run(const struct frame *f);
-/* Whether the clock has not begun yet. */
-bool parts_preparing(const struct frame *f);
 /* Where graphs end, as the functions of the history want it: NaN for the newest. */
 double parts_end_s(const struct frame *f);
+/* The marks of a stretch of run time, GRAPH_MARKS at most, the newest first; returns how many. */
+unsigned parts_marks(const struct frame *f, double from_s, double to_s, struct graph_mark *out);
+
+/* ---- events and signs ---- */
+
 /* Signs that have another form in ASCII. */
 enum parts_sign { PARTS_DOT, PARTS_ARROW, PARTS_LEFT_RIGHT, PARTS_SIGNS };
 const char *parts_sign(const struct canvas *c, enum parts_sign sign);

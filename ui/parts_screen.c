@@ -32,11 +32,20 @@ static struct state state_when_over(const struct frame *f) {
     }
 }
 
+/* An earlier moment, and its phase where that is not what is measured. */
+static struct state state_when_back(const struct frame *f) {
+    static const char *const names[2][KVF_RUN_PHASES] = {
+        {"LOOKING BACK: PREPARING", "LOOKING BACK: WARM-UP", "LOOKING BACK", "LOOKING BACK: DRAINING"},
+        {"FROZEN: PREPARING", "FROZEN: WARM-UP", "FROZEN", "FROZEN: DRAINING"}};
+    uint64_t phase = f->snap ? f->snap->interval.phase : KVF_PHASE_MEASURED;
+    return (struct state){names[f->frozen][phase < KVF_RUN_PHASES ? phase : KVF_PHASE_MEASURED], TONE_WARN};
+}
+
 static struct state state_of(const struct frame *f) {
     const struct snapshot_interval *i = f->snap ? &f->snap->interval : NULL;
-    if (f->frozen) return (struct state){"FROZEN", TONE_WARN};
-    if (f->back) return (struct state){"LOOKING BACK", TONE_WARN};
+    if (f->frozen || f->back) return state_when_back(f);
     if (f->over) return state_when_over(f);
+    if (f->status->storing) return (struct state){"STORING", TONE_WARN};
     if (f->status->stalled) return (struct state){"STALLED", TONE_BAD};
     if (parts_preparing(f)) return (struct state){"PREPARING", TONE_WARN};
     if (i->paused) return (struct state){"PAUSED", TONE_WARN};
@@ -45,14 +54,13 @@ static struct state state_of(const struct frame *f) {
     return (struct state){"RUNNING", TONE_GOOD};
 }
 
-bool parts_preparing(const struct frame *f) {
-    if (f->over || f->back) return false;
-    return !f->snap || f->status->preparing[0] || f->snap->interval.phase == KVF_PHASE_PREPARE;
-}
-
+/* Intervals below a second have tenths, so that each has a time of its own. */
 static void clock_of(const struct frame *f, const char *slash, char *out, size_t len) {
-    char now[NUMBER], planned[NUMBER];
-    number_clock(f->shown_s, now);
+    char now[NUMBER + 2], planned[NUMBER];
+    double tenths = floor(f->shown_s * 10 + 1e-2);
+    bool fine = f->interval_s > 0 && f->interval_s < 1 && tenths >= 0;
+    number_clock(fine ? floor(tenths / 10) : f->shown_s, now);
+    if (fine) snprintf(now + strlen(now), 3, ".%d", (int)fmod(tenths, 10));
     if (f->planned_s > 0)
         snprintf(out, len, "%s%s%s", now, slash, number_clock(f->planned_s, planned));
     else
@@ -112,7 +120,7 @@ struct hint {
     bool selected;    /* the view shown */
     int cols;         /* 0: no room */
 };
-enum { HINTS = 32, HINT_GAP = 2, WIDE_COLS = 150 };
+enum { HINTS = 32, HINT_GAP = 2, WIDE_COLS = 150, SENTENCE_LEAST = 40 };
 struct hints {
     struct hint hint[HINTS];
     int count;
@@ -160,23 +168,27 @@ static void hints_of_run(struct hints *h, const struct frame *f) {
     bool paused = f->snap && f->snap->interval.paused && !f->back;
     if (!f->controls) return;
     hint_add(h, ACTION_PAUSE, 4, paused ? "go on" : "pause");
-    hint_pair(h, ACTION_USERS_MORE, ACTION_USERS_LESS, 5, "+/-", "users");
-    if (f->autoscaler) hint_add(h, ACTION_AUTOSCALER, 6, "autoscaler");
+    if (!parts_open_loop(f)) hint_pair(h, ACTION_USERS_MORE, ACTION_USERS_LESS, 5, "+/-", "users");
+    if (f->autoscaler) hint_add(h, ACTION_AUTOSCALER, 9, "autoscaler");
     hint_add(h, ACTION_MARK, 7, "mark");
     hint_add(h, ACTION_GENERATION, 12, "generation");
 }
 
 static void hints_of_picture(struct hints *h, const struct frame *f, const char *time_keys) {
     const struct panel_ops *v = panels[f->view];
+    bool graphs = f->view != PANEL_requests && f->view != PANEL_log && f->view != PANEL_help;
+    char zoom[32];
+
     if (v->sort_columns) hint_add(h, ACTION_SORT, 8, "sort");
     if (v->list && f->view != PANEL_help) hint_add(h, ACTION_FILTER, 9, "filter");
-    hint_pair(h, ACTION_BACK, ACTION_FORWARD, f->back || !f->controls ? 5 : 11, time_keys, "time");
+    hint_pair(h, ACTION_BACK, ACTION_FORWARD, 6, time_keys, "time");
     if (f->back) {
         const struct key_entry *k = key_of(f->frozen ? ACTION_FREEZE : ACTION_LAST);
-        if (k) hint_add(h, k->action, 6, "newest");
+        if (k) hint_add(h, k->action, 4, "newest");
     }
-    if (f->back || !f->controls) hint_add(h, ACTION_GO_TO, 12, "go to a time");
-    hint_add(h, ACTION_ZOOM_OUT, 10, zoom_name(f->zoom));
+    if (f->back || !f->controls) hint_add(h, ACTION_GO_TO, 11, "go to a time");
+    snprintf(zoom, sizeof zoom, "zoom: %s", zoom_name(f->zoom));
+    if (graphs) hint_add(h, ACTION_ZOOM_OUT, 8, zoom);
     if (!f->back) hint_add(h, ACTION_FREEZE, 13, "freeze");
     hint_add(h, ACTION_SAVE, 14, "save");
 }
@@ -205,8 +217,8 @@ static void hints_draw(const struct pane *p, const struct hints *h, int col) {
         pane_text(p, 0, col + key + 1, TONE_NORMAL, x->label);
         if (x->selected) pane_tone(p, 0, col, x->cols, TONE_SELECTED);
         pane_hot(p, 0, col, 1, x->cols, x->code);
-        /* Of a pair the second key's part is its last sign. */
-        if (x->second) pane_hot(p, 0, col + key - 1, 1, 1, x->second);
+        /* Of a pair the second key's part is behind the stroke. */
+        if (x->second) pane_hot(p, 0, col + key - (key - 1) / 2, 1, (key - 1) / 2, x->second);
         col += x->cols + HINT_GAP;
     }
 }
@@ -224,6 +236,7 @@ static void footer_keys(const struct pane *p, const struct frame *f) {
 
 /* ---- footer: the verdict ---- */
 
+/* A figure with its label, where it has room as a whole; returns the column behind it. */
 static int verdict_figure(const struct pane *p, int col, int end, const char *label, const char *figure,
                           const char *unit) {
     char text[64];
@@ -235,26 +248,13 @@ static int verdict_figure(const struct pane *p, int col, int end, const char *la
     return col + pane_text(p, 0, col, TONE_STRONG, text) + 2;
 }
 
-static void footer_verdict(const struct pane *p, const struct frame *f) {
+static void draw_verdict(const struct pane *p, const struct frame *f, int end) {
     const struct run_record *r = f->run;
-    struct hints h = {.count = 0};
-    struct state s = state_when_over(f);
+    const char *name = run_status_name(r->status);
     char figure[NUMBER];
-    int end = p->at.cols - 1;
-
-    if (p->at.cols >= WIDE_COLS) {
-        hints_of_views(&h, f, false);
-        hint_pair(&h, ACTION_BACK, ACTION_FORWARD, 5, parts_sign(p->canvas, PARTS_LEFT_RIGHT), "time");
-        hint_add(&h, ACTION_HELP, 2, f->view == PANEL_help ? "back" : "help");
-    }
-    hint_add(&h, ACTION_QUIT, 1, "leave");
-    hints_fit(&h, end);
-    int cols = -HINT_GAP;
-    for (int i = 0; i < h.count; i++) cols += h.hint[i].cols + HINT_GAP;
-    hints_draw(p, &h, end - cols);
-    end -= cols + HINT_GAP;
-
-    int col = 1 + pane_clip(p, 0, 1, end - 1, s.tone, run_status_name(r->status)) + 2;
+    /* The header has it as well. */
+    if (text_columns(name) > end - 1) return;
+    int col = 1 + pane_text(p, 0, 1, state_when_over(f).tone, name) + 2;
     bool why = r->status != RUN_COMPLETED && r->status_reason[0];
     if (!why || p->at.cols >= WIDE_COLS) {
         col = verdict_figure(p, col, end, "",
@@ -264,7 +264,25 @@ static void footer_verdict(const struct pane *p, const struct frame *f) {
         col = verdict_figure(p, col, end, "hits",
                              number_percent(result_value(&r->results, "hit_ratio"), figure), "");
     }
-    if (end - col > 8) pane_clip(p, 0, col, end - col, TONE_NORMAL, why ? r->status_reason : r->bottleneck);
+    const char *sentence = why ? r->status_reason : r->bottleneck;
+    if (end - col > (why ? 8 : SENTENCE_LEAST)) pane_clip(p, 0, col, end - col, TONE_NORMAL, sentence);
+}
+
+/* The keys that work then at the right, and how it ended in the room that they leave. */
+static void footer_verdict(const struct pane *p, const struct frame *f) {
+    struct hints h = {.count = 0};
+    int end = p->at.cols - 1, cols = -HINT_GAP;
+
+    hints_of_views(&h, f, false);
+    hint_pair(&h, ACTION_BACK, ACTION_FORWARD, 4, parts_sign(p->canvas, PARTS_LEFT_RIGHT), "time");
+    hint_add(&h, ACTION_HELP, 2, f->view == PANEL_help ? "back" : "help");
+    hint_add(&h, ACTION_QUIT, 1, "leave");
+    hints_fit(&h, end - 1);
+    for (int i = 0; i < h.count; i++)
+        if (h.hint[i].cols) cols += h.hint[i].cols + HINT_GAP;
+    if (cols < 0) cols = 0;
+    hints_draw(p, &h, end - cols);
+    draw_verdict(p, f, end - cols - HINT_GAP);
 }
 
 /* ---- footer: what is asked ---- */
@@ -289,7 +307,7 @@ void parts_footer(const struct pane *p, const struct frame *f) {
         footer_question(p, f);
     else if (f->message)
         pane_clip(p, 0, 1, p->at.cols - 2, TONE_STRONG, f->message);
-    else if (f->over)
+    else if (f->over && !f->back)
         footer_verdict(p, f);
     else
         footer_keys(p, f);

@@ -25,9 +25,6 @@ static void cell_join(struct ring_cell *a, enum ring_join join, struct ring_cell
     case JOIN_MAX:
         a->value = fmaxf(a->value, b.value);
         break;
-    case JOIN_SUM:
-        a->value += b.value;
-        break;
     case JOIN_LAST:
         a->value = b.value;
         break;
@@ -38,12 +35,26 @@ static void heat_join(uint32_t *a, const uint32_t *b, size_t n) {
     for (size_t i = 0; i < n; i++) a[i] = b[i] > UINT32_MAX - a[i] ? UINT32_MAX : a[i] + b[i];
 }
 
-/* The smallest of 1, 2 and 5 x 10^n that is not below v > 0. */
+/* Where axes end, x 10^n. */
+static const double ladder[] = {1, 1.5, 2, 3, 4, 5, 6, 8, 10};
+enum { LADDER = sizeof ladder / sizeof ladder[0] };
+
+/* The lowest of them that is not below v > 0. */
 static double round_up(double v) {
     double base = pow(10, floor(log10(v)));
+    int i = 0;
 
-    v *= 1 - FLOAT_SLACK;
-    return v <= base ? base : v <= 2 * base ? 2 * base : v <= 5 * base ? 5 * base : 10 * base;
+    while (i < LADDER - 1 && v * (1 - FLOAT_SLACK) > ladder[i] * base) i++;
+    return ladder[i] * base;
+}
+
+/* The one before a round number. */
+static double round_below(double top) {
+    double base = pow(10, floor(log10(top * (1 - FLOAT_SLACK))));
+    int i = LADDER - 1;
+
+    while (i > 0 && ladder[i] * base > top * (1 - FLOAT_SLACK)) i--;
+    return ladder[i] * base;
 }
 
 /* Nothing but zeros still needs an axis. */
@@ -54,7 +65,7 @@ static double top_over(double peak) {
 static void axis_set(struct ring_axis *a, double top) {
     a->top = top;
     a->calm = 0;
-    a->calm_at = round_up(0.3 * top) / 2; /* half of the round number before top, for 1, 2 and 5 alike */
+    a->calm_at = round_below(top) / 2;
 }
 
 static void axis_update(struct ring_axis *a) {
@@ -130,7 +141,6 @@ static void ring_double(struct ring *r) {
                 r->cell[s][to[i]] = cell;
         }
         r->axis[s].stale = true;
-        r->axis[s].peak = INFINITY; /* sums may have risen */
     }
     r->count = kept;
 }

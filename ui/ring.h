@@ -10,7 +10,7 @@
 
 #include "ui/history.h"
 
-enum ring_join { JOIN_MEAN, JOIN_MAX, JOIN_SUM, JOIN_LAST };
+enum ring_join { JOIN_MEAN, JOIN_MAX, JOIN_LAST };
 
 struct ring_slot {
     double from_s, to_s; /* run time; slots are in order and do not overlap */

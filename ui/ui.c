@@ -71,8 +71,9 @@ static void abort_at_once(struct ui *ui) {
     sigemptyset(&set);
     sigaddset(&set, SIGQUIT);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    signal(SIGQUIT, SIG_DFL); /* whoever started us may have had it ignored */
     kill(getpid(), SIGQUIT);
-    _exit(128 + SIGQUIT); /* where it is ignored */
+    pause();
 }
 
 /* Keys that are there; false when one of them leaves. */

@@ -91,6 +91,7 @@ void live_ended(struct live *l) {
     pthread_mutex_lock(&l->lock);
     l->status.ended = true;
     l->status.storing = false;
+    l->status.preparing[0] = '\0';
     pthread_mutex_unlock(&l->lock);
 }
 

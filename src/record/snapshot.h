@@ -167,7 +167,7 @@ struct snapshot_decision {
     char reason[200];
 };
 
-/* A request in service, for the live screen alone: the oldest ones, in no table of the database. */
+/* A request in service, for the live screen alone: those longest in service, in no table of the database. */
 enum { SNAPSHOT_REQUESTS = 64 };
 struct snapshot_request {
     uint64_t user, turn;     /* who asks, and its place in the conversation, from 1 */

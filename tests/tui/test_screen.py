@@ -18,10 +18,10 @@ from tmux import Terminal
 
 # Two tiers that are quick to set up, on requests that never end by themselves.
 SMALL = {"tiers.gpu": None, "run.duration": "60s", "run.interval": "200ms"}
-CLOCK = re.compile(r"(\d+:\d\d) / (\d+:\d\d)")
+CLOCK = re.compile(r"(\d+:\d\d(?:\.\d)?) / (\d+:\d\d)")
 RUNNING = re.compile(r"^ kvfall .* RUNNING *$", re.MULTILINE)
 VIEWS = {"1": "Bottleneck", "2": "evict", "3": "P99", "4": "SLO met", "5": "Changes by hand", "6": "CPU",
-         "7": "Requests in service", "8": None, "?": "pause the run"}
+         "7": "Requests in service", "8": None, "?": "Words and signs"}
 
 
 def hold(seconds):
@@ -113,7 +113,7 @@ def _():
             t.keys(key)
             t.wait_for(words or "8")
         t.keys("?")
-        t.wait_gone("pause the run")
+        t.wait_gone("Words and signs")
         t.keys("1")
         t.wait_for("Bottleneck:")
         for key in ("4", "5", "7"):

@@ -108,7 +108,7 @@ static struct graph small_graph(const float *values) {
                           .to_s = 16,
                           .cursor_s = NAN,
                           .lines = 1,
-                          .line = {{"all", values, TONE_ACCENT}}};
+                          .line = {{"all", values, TONE_ACCENT, false}}};
 }
 
 static void test_line(void **state) {
@@ -174,7 +174,7 @@ static void test_later_line_gives_tone(void **state) {
     }
     struct graph g = small_graph(low);
     g.lines = 2;
-    g.line[1] = (struct graph_line){"aft", high, TONE_SECOND};
+    g.line[1] = (struct graph_line){.name = "aft", .values = high, .tone = TONE_SECOND};
     graph_draw(&w, &g);
     assert_int_equal(canvas_cell(&c, 5, 8)->tone, TONE_SECOND);
     assert_int_equal(canvas_cell(&c, 5, 31)->tone, TONE_ACCENT);
@@ -185,7 +185,7 @@ static void test_later_line_gives_tone(void **state) {
     canvas_text(&c, &out);
     assert_non_null(strstr(buf_text(&out), "Wait                a all  A aft\n"));
     /* Five rows of plot: the middle has its value as well. */
-    assert_non_null(strstr(buf_text(&out), "    5.5\u2524"));
+    assert_non_null(strstr(buf_text(&out), "   5.50\u2524"));
     buf_free(&out);
     canvas_free(&c);
 }
@@ -204,7 +204,7 @@ static void test_mono_repeats_letters(void **state) {
     }
     struct graph g = small_graph(a);
     g.lines = 2;
-    g.line[1] = (struct graph_line){"b", b, TONE_SECOND};
+    g.line[1] = (struct graph_line){.name = "b", .values = b, .tone = TONE_SECOND};
     graph_draw(&w, &g);
     for (int row = 1; row < 5; row++)
         for (int col = 8; col < 88; col++) seen += glyph(&c, row, col) == 'a';
@@ -226,7 +226,7 @@ static void test_ascii_letters(void **state) {
     g.lines = 6;
     for (unsigned l = 0; l < 6; l++) {
         for (int i = 0; i < 24; i++) v[l][i] = i == 3 ? NAN : (float)l;
-        g.line[l] = (struct graph_line){names[l], v[l], TONE_ACCENT};
+        g.line[l] = (struct graph_line){.name = names[l], .values = v[l], .tone = TONE_ACCENT};
     }
     graph_draw(&w, &g);
     static const char want[] = "rRaW12"; /* from the bottom */
@@ -259,13 +259,15 @@ static void test_time_axis(void **state) {
     graph_draw(&w, &g);
     struct buf out = {0};
     canvas_text(&c, &out);
-    assert_non_null(strstr(
-        buf_text(&out),
-        "\n        00:10          m  00:30          00:45          01:00          01:15     01:30 !\n"));
+    /* Both ends are told where they are, and marks stand at their time over the top of the plot. */
+    assert_non_null(strstr(buf_text(&out),
+                           "\n        00:10             00:30          00:45          01:00      "
+                           "    01:15       01:30\n"));
     buf_free(&out);
-    assert_int_equal(glyph(&c, 3, 8 + 15), 'm');
-    assert_int_equal(canvas_cell(&c, 3, 8 + 15)->tone, TONE_MARK);
-    assert_int_equal(canvas_cell(&c, 3, 87)->tone, TONE_BAD);
+    assert_int_equal(glyph(&c, 1, 8 + 15), 'm');
+    assert_int_equal(canvas_cell(&c, 1, 8 + 15)->tone, TONE_MARK);
+    assert_int_equal(glyph(&c, 1, 87), '!');
+    assert_int_equal(canvas_cell(&c, 1, 87)->tone, TONE_BAD);
     assert_int_equal(glyph(&c, 1, 8 + 40), '|');
     assert_int_equal(glyph(&c, 2, 8 + 40), 'a');
     assert_int_equal(canvas_cell(&c, 2, 8 + 40)->tone, TONE_SELECTED);
@@ -306,11 +308,11 @@ static void test_time_between(void **state) {
     g.marks = 1;
     g.mark[0] = (struct graph_mark){0.31, 'm', TONE_MARK};
     graph_draw(&w, &g);
-    assert_int_equal(glyph(&c, 3, 8 + 31), 'm');
+    assert_int_equal(glyph(&c, 1, 8 + 31), 'm');
     canvas_free(&c);
 }
 
-/* Dense marks: the newest time is still told. */
+/* Dense marks: both ends are still told. */
 static void test_marks_everywhere(void **state) {
     (void)state;
     static float v[64];
@@ -324,7 +326,8 @@ static void test_marks_everywhere(void **state) {
     graph_draw(&w, &g);
     struct buf out = {0};
     canvas_text(&c, &out);
-    assert_non_null(strstr(buf_text(&out), "        mmmmmmmmmmmmmmmmmmmmmmmmmmm00:32\n"));
+    assert_non_null(strstr(buf_text(&out), "mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm\n"));
+    assert_non_null(strstr(buf_text(&out), "        00:00        00:15         00:32\n"));
     buf_free(&out);
     canvas_free(&c);
 }
@@ -366,7 +369,7 @@ static void test_axis_labels(void **state) {
     g.top = 4.66 * 1073741824;
     graph_draw(&w, &g);
     expect_text(&c,
-                "Wait                  1\n4.66GiB+\n  0 B/s+1111111111111111\n        00:00      00:16\n");
+                "Wait                   1\n4.66GiB+\n  0 B/s+1111111111111111\n        00:00      00:16\n");
     g.axis = number_bytes;
     g.top = 20 * 1073741824.0;
     canvas_clear(&c);
@@ -417,6 +420,11 @@ static void test_heat(void **state) {
                     "        00:00      00:16\n");
     assert_int_equal(canvas_cell(&c, 1, 23)->tone, TONE_HEAT5);
     assert_int_equal(canvas_cell(&c, 3, 9)->tone, TONE_HEAT3);
+    h.marks = 1;
+    h.mark[0] = (struct graph_mark){4.5, 'm', TONE_MARK};
+    graph_heat_draw(&w, &h);
+    assert_int_equal(glyph(&c, 1, 8 + 4), 'm');
+    h.marks = 0;
 
     /* Eight bins in four rows: two a row, added up. */
     counts[0 * BINS + 9] = 9900;
@@ -428,6 +436,33 @@ static void test_heat(void **state) {
     assert_int_equal(glyph(&c, 4, 9), '+');
     assert_int_equal(glyph(&c, 3, 23), '#');
     canvas_free(&c);
+}
+
+/* What says that a tier is emulated is whole as long as there is room for it alone; the other names give
+ * way, at last all but their letters. */
+static void test_legend_keeps_whole_names(void **state) {
+    (void)state;
+    static float v[3][160];
+    static const char *const wants[] = {"Title    g gpu emul  c cpu  n nvme vda",
+                                        "Title  g gpu emul  c cpu  n nvm~", "Title     g gpu emul  c  n",
+                                        "Title    g gpu emul  c  n", "Title  g gpu emul  c  n"};
+    for (size_t i = 0; i < sizeof wants / sizeof *wants; i++) {
+        struct canvas c;
+        struct buf out = {0};
+        canvas_init(&c, 4, (int)strlen(wants[i]), ascii);
+        struct pane w = pane_whole(&c);
+        struct graph g = small_graph(v[0]);
+        g.title = "Title", g.lines = 3;
+        g.line[0] = (struct graph_line){"gpu emul", v[0], TONE_GPU, true};
+        g.line[1] = (struct graph_line){"cpu", v[1], TONE_CPU, false};
+        g.line[2] = (struct graph_line){"nvme vda", v[2], TONE_NVME, false};
+        graph_draw(&w, &g);
+        canvas_text(&c, &out);
+        *strchr(out.data, '\n') = '\0';
+        assert_string_equal(out.data, wants[i]);
+        buf_free(&out);
+        canvas_free(&c);
+    }
 }
 
 static void test_heat_utf8(void **state) {
@@ -475,7 +510,7 @@ static void test_sweep(void **state) {
                 struct graph g = small_graph(v);
                 g.lines = GRAPH_LINES;
                 for (int i = 0; i < GRAPH_LINES; i++)
-                    g.line[i] = (struct graph_line){"line", v + i, TONE_GPU};
+                    g.line[i] = (struct graph_line){.name = "line", .values = v + i, .tone = TONE_GPU};
                 g.title = "A title of some length";
                 g.cursor_s = 7;
                 assert_true(graph_points(&p) <= 2 * CANVAS_COLS_MAX - GRAPH_LINES);
@@ -517,6 +552,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_time_odd),
     cmocka_unit_test(test_time_between),
     cmocka_unit_test(test_marks_everywhere),
+    cmocka_unit_test(test_legend_keeps_whole_names),
     cmocka_unit_test(test_no_data_and_no_room),
     cmocka_unit_test(test_axis_labels),
     cmocka_unit_test(test_heat),

@@ -149,11 +149,11 @@ static void test_steps(void **state) {
     (void)state;
     static const struct layout_section s[] = {
         {.name = "head", .line = 0, .rows = {1}, .urgency = {1}},
-        {.name = "table", .line = 1, .rows = {2, 5}, .urgency = {2, 4}},
+        {.name = "table", .line = 1, .rows = {2, 5, 6, 7}, .urgency = {2, 4, 5, 6}},
         {.name = "note", .line = 2, .rows = {2}, .urgency = {3}},
     };
     static const int want[][4] = {{0, 0, 0, 0}, {1, 1, 0, 0}, {2, 1, 0, 0}, {3, 1, 2, 0}, {4, 1, 2, 0},
-                                  {5, 1, 2, 2}, {7, 1, 2, 2}, {8, 1, 5, 2}, {30, 1, 5, 2}};
+                                  {5, 1, 2, 2}, {7, 1, 2, 2}, {8, 1, 5, 2}, {9, 1, 6, 2}, {30, 1, 7, 2}};
     struct rect at[3];
 
     for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
@@ -161,8 +161,8 @@ static void test_steps(void **state) {
         for (int k = 0; k < 3; k++) assert_int_equal(at[k].rows, want[i][k + 1]);
     }
     assert_rect(at[0], 0, 0, 1, 50);
-    assert_rect(at[1], 1, 0, 5, 50);
-    assert_rect(at[2], 6, 0, 2, 50);
+    assert_rect(at[1], 1, 0, 7, 50);
+    assert_rect(at[2], 8, 0, 2, 50);
 }
 
 /* What is left is handed out only when all steps are taken, in proportion, and up to the limits. */

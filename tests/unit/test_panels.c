@@ -9,17 +9,16 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include <errno.h>
 #include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "ui/keys.h"
 #include "ui/parts.h"
 
+#include "golden_fixture.h"
 #include "ui_fixture.h"
 
 static struct ui_fixture *fixture[UI_VARIANTS];
@@ -36,75 +35,22 @@ static char *picture(const struct ui_fixture *x, size_t view, int rows, int cols
     return text.data;
 }
 
-static char *read_file(const char *path) {
-    struct buf b = {0};
-    char part[4096];
-    FILE *f = fopen(path, "r");
-    if (!f) return NULL;
-    size_t n;
-    while ((n = fread(part, 1, sizeof part, f)) > 0) buf_bytes(&b, part, n);
-    fclose(f);
-    return b.data;
-}
-
-static void golden_path(char *out, size_t len, const char *name) {
-    const char *source = getenv("KVFALL_SOURCE");
-    snprintf(out, len, "%s/tests/golden/screen%s%s", source && *source ? source : ".", name[0] ? "/" : "",
-             name);
-}
-
-static void write_golden(const char *path, const char *text) {
-    char folder[1024];
-    golden_path(folder, sizeof folder, "");
-    assert_true(mkdir(folder, 0777) == 0 || errno == EEXIST);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    assert_int_equal(fclose(f), 0);
-}
-
-/* The first row that differs, as both sides have it. */
-static void say_difference(const char *name, const char *want, const char *have) {
-    int row = 1;
-    for (;; row++) {
-        size_t w = strcspn(want, "\n"), h = strcspn(have, "\n");
-        if (w != h || memcmp(want, have, w) != 0) {
-            fprintf(stderr, "# %s, row %d\n#   want %.*s\n#   have %.*s\n", name, row, (int)w, want, (int)h,
-                    have);
-            return;
-        }
-        if (!want[w] || !have[h]) break;
-        want += w + 1;
-        have += h + 1;
-    }
-    fprintf(stderr, "# %s has another number of rows\n", name);
-}
-
+/* Requests stand in the order that the screen begins with, by age. */
 static int compare(enum ui_variant v, size_t view, int rows, int cols, bool ascii) {
-    char name[96], path[1200], *have = picture(fixture[v], view, rows, cols, ascii);
-    int wrong = 0;
+    enum { REQUESTS_BY_AGE = 7 };
+    struct ui_fixture x = *fixture[v];
+    if (view == PANEL_requests)
+        x.frame.table = (struct frame_table){.sort = REQUESTS_BY_AGE, .descending = true};
+    char name[96], *have = picture(&x, view, rows, cols, ascii);
     snprintf(name, sizeof name, "%s%s%s-%dx%d%s.txt", panels[view]->name, v == UI_LIVE ? "" : "-",
              v == UI_LIVE ? "" : ui_variant_name(v), rows, cols, ascii ? "-ascii" : "");
-    golden_path(path, sizeof path, name);
-    if (getenv("KVF_UPDATE_GOLDEN")) write_golden(path, have);
-    char *want = read_file(path);
-    if (!want) {
-        fprintf(stderr, "# %s is missing\n", path);
-        wrong = 1;
-    } else if (strcmp(want, have) != 0) {
-        say_difference(name, want, have);
-        wrong = 1;
-    }
-    free(want);
+    int wrong = golden_compare("screen", name, have);
     free(have);
     return wrong;
 }
 
 static void judge(int wrong) {
-    if (wrong == 0) return;
-    fprintf(stderr,
-            "# if the new pictures are right: KVF_UPDATE_GOLDEN=1 make check TESTS=tests/unit/test_panels\n");
-    fail_msg("%d pictures are not as they were", wrong);
+    golden_judge(wrong, "tests/unit/test_panels");
 }
 
 static void test_goldens_of_a_running_run(void **state) {
@@ -123,11 +69,12 @@ static void test_goldens_of_other_runs(void **state) {
     static const struct {
         enum ui_variant variant;
         enum panel view;
-    } extra[] = {{UI_OVER, PANEL_tiers},      {UI_OVER, PANEL_latency},    {UI_OVER, PANEL_queue},
-                 {UI_OVER, PANEL_requests},   {UI_NVME, PANEL_tiers},      {UI_NVME, PANEL_latency},
-                 {UI_CLASSES, PANEL_queue},   {UI_AUTO, PANEL_autoscaler}, {UI_AUTO, PANEL_system},
-                 {UI_WATCH, PANEL_requests},  {UI_BACK, PANEL_log},        {UI_BACK, PANEL_latency},
-                 {UI_PREPARING, PANEL_tiers}, {UI_MISSING, PANEL_tiers},   {UI_LARGE, PANEL_tiers}};
+    } extra[] = {{UI_OVER, PANEL_system},     {UI_WATCH, PANEL_help},   {UI_OVER, PANEL_tiers},
+                 {UI_OVER, PANEL_latency},    {UI_OVER, PANEL_queue},   {UI_OVER, PANEL_requests},
+                 {UI_NVME, PANEL_tiers},      {UI_NVME, PANEL_latency}, {UI_CLASSES, PANEL_queue},
+                 {UI_AUTO, PANEL_autoscaler}, {UI_AUTO, PANEL_system},  {UI_WATCH, PANEL_requests},
+                 {UI_BACK, PANEL_log},        {UI_BACK, PANEL_latency}, {UI_PREPARING, PANEL_tiers},
+                 {UI_MISSING, PANEL_tiers},   {UI_LARGE, PANEL_tiers}};
     int wrong = 0;
     for (int v = UI_LIVE + 1; v < UI_VARIANTS; v++)
         wrong += compare((enum ui_variant)v, PANEL_overview, 24, 80, false);
@@ -238,8 +185,24 @@ static void test_states_in_the_header(void **state) {
     assert_state(&x, "DRAINING");
     s.interval.paused = 1;
     assert_state(&x, "PAUSED");
-    x.frame.back = x.frame.frozen = true;
-    assert_state(&x, "FROZEN");
+    x.frame.back = true;
+    assert_state(&x, "  LOOKING BACK: DRAINING");
+    s.interval.phase = KVF_PHASE_WARMUP;
+    assert_state(&x, "  LOOKING BACK: WARM-UP");
+    x.frame.frozen = true;
+    assert_state(&x, "  FROZEN: WARM-UP");
+    s.interval.phase = KVF_PHASE_MEASURED;
+    assert_state(&x, "  FROZEN");
+    x.frame.frozen = x.frame.back = false;
+    s.interval.paused = 0;
+    /* Once there is an interval its phase alone says what is done. */
+    struct provider_status status = {.preparing = "faulting in the cpu tier"};
+    x.frame.status = &status;
+    assert_state(&x, "RUNNING");
+    s.interval.phase = KVF_PHASE_PREPARE;
+    assert_state(&x, "PREPARING");
+    status.storing = true;
+    assert_state(&x, "STORING");
     x = *fixture[UI_OVER];
     x.frame.run = &run;
     assert_state(&x, "COMPLETED");
@@ -249,6 +212,19 @@ static void test_states_in_the_header(void **state) {
     assert_state(&x, "FAILED");
     run.status = RUN_CRASHED;
     assert_state(&x, "CRASHED");
+}
+
+static void test_short_intervals_have_tenths(void **state) {
+    (void)state;
+    struct ui_fixture x = *fixture[UI_LIVE];
+    x.frame.shown_s = 6.3, x.frame.interval_s = 0.5;
+    assert_state(&x, "00:06.3 / 02:05  RUNNING");
+    x.frame.shown_s = 59.9999, x.frame.interval_s = 0.05;
+    assert_state(&x, "01:00.0 / 02:05  RUNNING");
+    x.frame.shown_s = 59.9, x.frame.interval_s = 1;
+    assert_state(&x, "00:59 / 02:05  RUNNING");
+    x.frame.shown_s = KVF_MISSING, x.frame.interval_s = 0.5;
+    assert_state(&x, "--:-- / 02:05  RUNNING");
 }
 
 static void footer_of(const struct ui_fixture *x, size_t view, int cols, char *out, size_t len) {
@@ -262,13 +238,18 @@ static void test_verdict_in_every_view(void **state) {
     (void)state;
     char line[400];
     for (size_t view = 0; view < PANELS; view++) {
-        footer_of(fixture[UI_OVER], view, 120, line, sizeof line);
+        const char *keys = view == PANEL_help ? "1-8 views  <-/-> time  ? back  q leave"
+                                              : "1-8 views  <-/-> time  ? help  q leave";
+        footer_of(fixture[UI_OVER], view, 160, line, sizeof line);
         assert_non_null(
             strstr(line, "completed  12.5k tok/s  e2e P95 119 ms  hits 93.1 %  storage 39.5 ms of 52.0 ms"));
-        assert_non_null(strstr(line, "q leave"));
+        assert_non_null(strstr(line, keys));
+        footer_of(fixture[UI_OVER], view, 80, line, sizeof line);
+        assert_non_null(strstr(line, " completed  12.5k tok/s  e2e P95 119 ms  "));
+        assert_non_null(strstr(line, keys));
         footer_of(fixture[UI_OVER], view, 40, line, sizeof line);
-        assert_non_null(strstr(line, "completed  12.5k tok/s"));
-        assert_non_null(strstr(line, "q leave"));
+        assert_int_equal(strncmp(line, " ", 1), 0);
+        assert_string_equal(line + 1, keys);
     }
     /* The sentence in full, whose end stands alone in its row. */
     assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80, "% of the time; cpu is full (95 %)\n"));
@@ -280,7 +261,12 @@ static void test_verdict_in_every_view(void **state) {
     snprintf(run.status_reason, sizeof run.status_reason, "nvme: short read");
     footer_of(&x, PANEL_log, 80, line, sizeof line);
     assert_string_equal(line,
-                        " failed  nvme: short read                                               q leave");
+                        " failed  nvme: short read                1-8 views  <-/-> time  ? help  q leave");
+    /* An earlier moment has the keys that come back from it. */
+    x.frame.back = true;
+    footer_of(&x, PANEL_overview, 80, line, sizeof line);
+    assert_non_null(strstr(line, "End newest"));
+    assert_null(strstr(line, "failed"));
 }
 
 static void test_figures_of_the_whole_run(void **state) {
@@ -289,12 +275,73 @@ static void test_figures_of_the_whole_run(void **state) {
     assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80, "Whole run"));
     assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80, "1.52G/1.60G"));
     assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80, "    30.6\n"));
-    assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80, "Requests  94.8/s"));
+    assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80, "Requests   134/s"));
     assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80,
-                      "11.4k requests done, 1 failed, 0 dropped; 1.5M tokens in 01:25"));
+                      "11.4k requests done, 1 failed, 0 dropped; 1.50M tokens in 01:25"));
+    /* Classes: what was waiting at the end, done in 85 s, P95 of the run; 2.4 s are more than the target. */
+    assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80, "interactive                  4  99.0 %"));
+    assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80, "!batch                       61  97.0 %"));
+    assert_true(shows(fixture[UI_OVER], PANEL_queue, 24, 80,
+                      "!batch                         61  58.1   57.4  2.40 s  940 ms /  1.00 s  97.0 %"));
+    assert_true(shows(fixture[UI_OVER], PANEL_queue, 24, 80, "Slots 19.5 % of 256"));
+    /* 2.5e11 B in 85 s, (3.2e6 + 7.6e5) ms in 85 s. */
+    assert_true(shows(fixture[UI_OVER], PANEL_tiers, 24, 80, " 2.74 GiB/s  1.04x  37.6 "));
+    assert_true(shows(fixture[UI_OVER], PANEL_tiers, 24, 80, "queue    46.6"));
+    assert_true(shows(fixture[UI_OVER], PANEL_system, 24, 80, "queue            46.6"));
+    assert_true(shows(fixture[UI_OVER], PANEL_system, 24, 80, "process    1.85 cores"));
     struct ui_fixture x = *fixture[UI_OVER];
     x.frame.back = true;
     assert_false(shows(&x, PANEL_overview, 24, 80, "Whole run"));
+}
+
+/* What a crashed run has left has no results: its last interval is shown, and nothing is said of the
+ * whole run. */
+static void test_crashed(void **state) {
+    (void)state;
+    struct ui_fixture x = *fixture[UI_LIVE];
+    struct run_record run = x.run;
+    run.status = RUN_CRASHED;
+    x.frame.run = &run, x.frame.live = false, x.frame.over = true;
+    for (size_t view = 0; view < PANELS; view++) {
+        assert_false(shows(&x, view, 60, 200, "hole run"));
+        assert_true(shows(&x, view, 60, 200, "CRASHED"));
+    }
+    assert_true(shows(&x, PANEL_overview, 24, 80, "1.55G/1.60G  2.59G"));
+    assert_true(shows(&x, PANEL_tiers, 24, 80, "decode       1.42G"));
+    assert_true(shows(&x, PANEL_tiers, 24, 80, "1.66 GiB/s"));
+}
+
+/* A look between intervals has no length, and so no rates in any view. */
+static void test_a_look_has_no_rates(void **state) {
+    (void)state;
+    struct ui_fixture x = *fixture[UI_LIVE];
+    struct snapshot s = *x.frame.snap;
+    x.frame.snap = &s;
+    for (int peek = 0; peek < 2; peek++) {
+        s.peek = peek, s.interval.length_s = peek ? 1 : 0;
+        assert_true(shows(&x, PANEL_overview, 24, 80, "1.55G/1.60G     --      --  829 us"));
+        assert_true(shows(&x, PANEL_queue, 24, 80, "interactive            4     14     --     --"));
+        assert_true(shows(&x, PANEL_queue, 24, 80, "all                   90     50     --     --"));
+        assert_true(shows(&x, PANEL_system, 24, 80, "process            --"));
+        assert_true(shows(&x, PANEL_tiers, 24, 80, "evicted/s     --    --    --"));
+    }
+}
+
+/* While the run goes on nothing is read from the record's tiers, which the engine fills. */
+static void test_tiers_before_the_first_interval(void **state) {
+    (void)state;
+    struct ui_fixture x = *fixture[UI_PREPARING];
+    struct run_record run = x.run;
+    x.frame.run = &run;
+    for (size_t view = 0; view < PANELS; view++) {
+        char *with = picture(&x, view, 60, 200, true);
+        memset(run.tier, 0, sizeof run.tier);
+        char *without = picture(&x, view, 60, 200, true);
+        assert_string_equal(with, without);
+        memcpy(run.tier, x.run.tier, sizeof run.tier);
+        free(with);
+        free(without);
+    }
 }
 
 static void test_a_missed_target_has_a_sign(void **state) {
@@ -306,8 +353,23 @@ static void test_a_missed_target_has_a_sign(void **state) {
     assert_false(shows(&x, PANEL_overview, 24, 80, "!responsive"));
     s.qos[1].met_ratio = 0.9499;
     assert_true(shows(&x, PANEL_overview, 24, 80, "!responsive"));
+    assert_true(shows(&x, PANEL_queue, 24, 80, "!responsive"));
     s.qos[1].met_ratio = KVF_MISSING;
     assert_false(shows(&x, PANEL_overview, 24, 80, "!responsive"));
+    /* Starved: its target is 100 ms, and nobody who waits has a latency yet. */
+    s.qos[1].oldest_wait_ms = 99;
+    assert_false(shows(&x, PANEL_overview, 24, 80, "!responsive"));
+    s.qos[1].oldest_wait_ms = 101;
+    assert_true(shows(&x, PANEL_overview, 24, 80, "!responsive"));
+    s.qos[1].met_ratio = 1;
+    assert_true(shows(&x, PANEL_overview, 24, 80, "!responsive"));
+    assert_true(shows(&x, PANEL_queue, 24, 80, "!responsive"));
+    /* Of classes that have no row the line that counts them has it. */
+    assert_true(shows(fixture[UI_CLASSES], PANEL_overview, 24, 80, "!4 more in view 4"));
+    assert_true(shows(fixture[UI_CLASSES], PANEL_queue, 10, 40, "!and"));
+    struct parts_class c;
+    parts_class(&x.frame, 1, &c);
+    assert_true(c.missed);
 }
 
 static void test_preparing(void **state) {
@@ -346,6 +408,30 @@ static void test_keys_can_be_clicked(void **state) {
     assert_int_equal(canvas_cell(&c, 23, place_of(&c, "queue"))->tone, TONE_SELECTED);
     canvas_free(&c);
     assert_false(shows(fixture[UI_WATCH], PANEL_overview, 24, 80, "space pause"));
+}
+
+static void test_hints(void **state) {
+    (void)state;
+    char line[400];
+    struct ui_fixture x = *fixture[UI_LIVE];
+    struct snapshot s = *x.frame.snap;
+    footer_of(&x, PANEL_overview, 80, line, sizeof line);
+    assert_string_equal(line, " 1-8 views  space pause  +/- users  m mark  <-/-> time  ? help  q quit");
+    footer_of(&x, PANEL_overview, 90, line, sizeof line);
+    assert_non_null(strstr(line, "z zoom: 1 min"));
+    x.frame.zoom = ZOOM_ALL;
+    footer_of(&x, PANEL_overview, 90, line, sizeof line);
+    assert_non_null(strstr(line, "z zoom: all"));
+    /* Arrivals of a trace have no users to add. */
+    assert_true(shows(&x, PANEL_overview, 24, 80, "Users 50"));
+    s.interval.users = 0;
+    x.frame.snap = &s;
+    footer_of(&x, PANEL_overview, 90, line, sizeof line);
+    assert_null(strstr(line, "+/-"));
+    assert_true(shows(&x, PANEL_overview, 24, 80, "Arrivals from the trace"));
+    assert_false(shows(&x, PANEL_overview, 24, 80, "Users 0"));
+    assert_true(shows(fixture[UI_WATCH], PANEL_help, 140, 120, "a tenth more users (not here)"));
+    assert_false(shows(fixture[UI_LIVE], PANEL_help, 140, 120, "a tenth more users (not here)"));
 }
 
 static void test_questions_and_messages(void **state) {
@@ -467,11 +553,16 @@ int main(void) {
         cmocka_unit_test(test_sweep),
         cmocka_unit_test(test_lists_at_any_place),
         cmocka_unit_test(test_states_in_the_header),
+        cmocka_unit_test(test_short_intervals_have_tenths),
         cmocka_unit_test(test_verdict_in_every_view),
         cmocka_unit_test(test_figures_of_the_whole_run),
+        cmocka_unit_test(test_crashed),
+        cmocka_unit_test(test_a_look_has_no_rates),
+        cmocka_unit_test(test_tiers_before_the_first_interval),
         cmocka_unit_test(test_a_missed_target_has_a_sign),
         cmocka_unit_test(test_preparing),
         cmocka_unit_test(test_keys_can_be_clicked),
+        cmocka_unit_test(test_hints),
         cmocka_unit_test(test_questions_and_messages),
         cmocka_unit_test(test_log),
         cmocka_unit_test(test_help_names_every_key_and_view),

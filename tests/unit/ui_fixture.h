@@ -18,7 +18,7 @@ enum { UI_INTERVALS = 90, UI_NO_DATA = 30 /* an interval in which nothing was co
 #define UI_VARIANT_LIST(X)                                                                                   \
     X(LIVE, "live")                                                                                          \
     X(PREPARING, "preparing") /* before the first interval */                                                \
-    X(OVER, "over")                                                                                          \
+    X(OVER, "over")           /* the newest interval is what was left after the measured part */             \
     X(BACK, "back")                                                                                          \
     X(WATCH, "watch")     /* no requests known, no keys that change the run, stalled */                      \
     X(NVME, "nvme")       /* no other tier */                                                                \
@@ -34,7 +34,7 @@ struct ui_fixture {
     struct run_record run;
     struct provider_status status;
     struct history *history;
-    struct snapshot *snap; /* UI_INTERVALS of them */
+    struct snapshot *snap; /* UI_INTERVALS of them, and one more when it is over */
     struct frame frame;
 };
 
@@ -274,6 +274,35 @@ static inline void ui_extremes(struct snapshot *s, int i, bool missing) {
     if (missing) s->bottleneck[0] = 0;
 }
 
+/* Some milliseconds after the clock has stopped, in which nothing is completed. */
+static inline void ui_drain(struct snapshot *s) {
+    static const struct snapshot_cause nothing[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
+    struct snapshot_interval *i = &s->interval;
+
+    i->phase = KVF_PHASE_DRAIN, i->t_s = UI_INTERVALS + 0.012, i->length_s = 0.012;
+    i->arrived = i->done = i->failed = i->tokens = i->lookups = i->hits = i->queue_depth = i->in_service = 0;
+    i->throughput_tok_s = i->requests_per_s = 0, i->oldest_wait_ms = KVF_MISSING;
+    i->device_read_bytes = i->device_write_bytes = i->device_read_ms = i->device_write_ms = 0;
+    i->device_busy_ratio = i->device_queue = 0, i->cpu_user_s = i->cpu_sys_s = 0.001;
+    ui_no_latencies(i);
+    for (int t = 0; t < KVF_TIERS; t++) {
+        struct snapshot_tier was = s->tier[t];
+        ui_all_fields(&s->tier[t], snapshot_tier_fields, snapshot_tier_field_count, true);
+        s->tier[t].hits = s->tier[t].read_ops = s->tier[t].write_ops = 0;
+        s->tier[t].read_bytes = s->tier[t].write_bytes = s->tier[t].io_in_flight = 0;
+        s->tier[t].demotions = s->tier[t].promotions = 0;
+        s->tier[t].used_bytes = was.used_bytes, s->tier[t].entries = was.entries;
+    }
+    memcpy(s->cause, nothing, sizeof s->cause);
+    for (uint32_t k = 0; k < s->classes; k++)
+        s->qos[k] = (struct snapshot_qos){.oldest_wait_ms = KVF_MISSING,
+                                          .e2e_p95_ms = KVF_MISSING,
+                                          .ttft_p95_ms = KVF_MISSING,
+                                          .met_ratio = KVF_MISSING};
+    memset(s->heat, 0, sizeof s->heat);
+    snprintf(s->bottleneck, sizeof s->bottleneck, "no request was completed");
+}
+
 static inline void ui_fill_snapshot(struct snapshot *s, enum ui_variant v, int i) {
     memset(s, 0, sizeof *s);
     s->classes = v == UI_CLASSES || v == UI_LARGE ? KVF_CLASSES_MAX : 3;
@@ -287,6 +316,7 @@ static inline void ui_fill_snapshot(struct snapshot *s, enum ui_variant v, int i
     if (v == UI_AUTO) ui_fill_auto(s, i);
     if (v == UI_LARGE || v == UI_MISSING) ui_extremes(s, i, v == UI_MISSING);
     if (v == UI_OVER || v == UI_WATCH || v == UI_BACK) s->requests_known = false, s->requests = 0;
+    if (i == UI_INTERVALS) ui_drain(s);
 }
 
 static inline void ui_fill_events(struct ui_fixture *x, enum ui_variant v) {
@@ -311,45 +341,95 @@ static inline void ui_fill_events(struct ui_fixture *x, enum ui_variant v) {
     }
 }
 
+static inline void ui_fill_tier_results(struct run_record *r, int t) {
+    static const char *const level[] = {"mean", "p50", "p95", "p99", "p999", "p9999", "max"};
+    static const double factor[] = {1.3, 1, 2.9, 7.6, 17, 30, 44}, tier_ms[] = {0.27, 0.63, 14};
+    static const double share[KVF_CAUSES] = {0.6, 0.3, 0.1};
+    const char *tier = tier_name((enum kvf_tier)t);
+    struct result_list *l = &r->results;
+
+    result_add(l, 200 + 100 * t, "", 0, "%s_entries", tier);
+    result_add(l, (double)r->tier[t].usable_bytes * (0.95 - 0.3 * t), "B", 0, "%s_used_bytes", tier);
+    result_add(l, 25000, "", 0, "%s_hits", tier);
+    result_add(l, 0, "", 0, "%s_evictions", tier);
+    result_add(l, t == KVF_TIER_NVME ? 0 : 2600, "", 0, "%s_demotions", tier);
+    result_add(l, t == KVF_TIER_GPU ? 0 : 500, "", 0, "%s_promotions", tier);
+    for (int d = 0; d < KVF_DIRS; d++) {
+        const char *way = dir_name((enum kvf_dir)d);
+        result_add(l, 10000, "", 0, "%s_%s_ops", tier, way);
+        result_add(l, 2.4e11, "B", 0, "%s_%s_bytes", tier, way);
+        result_add(l, 2.4e11 / 85 / 1073741824, "GiB/s", 0, "%s_%s_gib_s", tier, way);
+        for (size_t q = 0; q < 7; q++)
+            result_add(l, q == 5 ? KVF_MISSING : tier_ms[t] * factor[q], "ms", 10000, "%s_%s_%s_ms", tier,
+                       way, level[q]);
+        result_add(l, tier_ms[t] * 2.5, "ms", 10000, "%s_%s_device_p95_ms", tier, way);
+        result_add(l, tier_ms[t] * 0.6, "ms", 10000, "%s_%s_host_p95_ms", tier, way);
+        for (int c = 0; c < KVF_CAUSES && share[c] > 0; c++) {
+            result_add(l, 10000 * share[c], "", 0, "%s_%s_%s_ops", tier, way, cause_name((enum kvf_cause)c));
+            result_add(l, 2.4e11 * share[c], "B", 0, "%s_%s_%s_bytes", tier, way,
+                       cause_name((enum kvf_cause)c));
+        }
+    }
+}
+
+/* The last class is starved: what came through was fast, and somebody has waited for 2.4 s. */
+static inline void ui_fill_class_results(struct run_record *r) {
+    static const double done[] = {3000, 3500, 4876}, left[] = {4, 11, 0}, oldest[] = {25.7, 57.3, 0},
+                        ttft[] = {33.1, 87, 940};
+    struct result_list *l = &r->results;
+    for (uint32_t k = 0; k < r->classes; k++) {
+        const char *name = r->klass[k].name;
+        bool starved = k + 1 == r->classes;
+        result_add(l, 0.99 - 0.01 * k, "", 3000, "slo_%s_met_ratio", name);
+        result_add(l, done[k % 3], "", 0, "class_%s_done", name);
+        result_add(l, done[k % 3] + left[k % 3] + (starved ? 61 : 0), "", 0, "class_%s_arrived", name);
+        result_add(l, starved ? 61 : left[k % 3], "", 0, "class_%s_queued_at_end", name);
+        result_add(l, starved ? 2400 : oldest[k % 3], "ms", 0, "class_%s_oldest_wait_ms", name);
+        result_add(l, ttft[k % 3], "ms", 3000, "class_%s_ttft_p95_ms", name);
+        result_add(l, 1.4 * ttft[k % 3], "ms", 3000, "class_%s_e2e_p95_ms", name);
+    }
+}
+
 static inline void ui_fill_results(struct run_record *r) {
     static const char *const latency[] = {"e2e", "ttft", "queue_wait", "storage_io", "generation"};
     static const char *const level[] = {"mean", "p50", "p95", "p99", "p999", "p9999", "max"};
     static const double mid[] = {41, 32, 1.2, 28, 8.4}, factor[] = {1.3, 1, 2.9, 7.6, 17, 30, 44};
-    static const double tier_ms[] = {0.27, 0.63, 14};
+    static const struct {
+        const char *metric, *unit;
+        double value;
+    } rest[] = {{"throughput_tok_s", "tok/s", 12480},
+                {"requests_per_s", "1/s", 11376 / 85.0},
+                {"hit_ratio", "", 0.931},
+                {"reuse_hit_ratio", "", 0.822},
+                {"requests_arrived", "", 11503},
+                {"requests_done", "", 11376},
+                {"requests_failed", "", 1},
+                {"requests_dropped", "", 0},
+                {"requests_queued_at_end", "", 76},
+                {"requests_in_service_at_end", "", 50},
+                {"slots_busy_ratio", "", 0.195},
+                {"tokens_generated", "", 1497600},
+                {"measured_s", "s", 85},
+                {"device_read_bytes", "B", 2.5e11},
+                {"device_write_bytes", "B", 2.41e11},
+                {"device_read_ms", "ms", 3.2e6},
+                {"device_write_ms", "ms", 7.6e5},
+                {"device_busy_ratio", "", 0.95},
+                {"cpu_user_s", "s", 110},
+                {"cpu_sys_s", "s", 47},
+                {"cpu_workers_s", "s", 140},
+                {"host_cpu_ratio", "", 0.47},
+                {"rss_peak_bytes", "B", 5.58e9}};
     struct result_list *l = &r->results;
 
-    result_add(l, 12480, "tok/s", 0, "throughput_tok_s");
-    result_add(l, 94.8, "1/s", 0, "requests_per_s");
-    result_add(l, 0.931, "", 65600, "hit_ratio");
-    result_add(l, 0.822, "", 65600, "reuse_hit_ratio");
-    result_add(l, 11376, "", 0, "requests_done");
-    result_add(l, 1, "", 0, "requests_failed");
-    result_add(l, 0, "", 0, "requests_dropped");
-    result_add(l, 1497600, "", 0, "tokens_generated");
-    result_add(l, 85, "s", 0, "measured_s");
+    for (size_t k = 0; k < sizeof rest / sizeof *rest; k++)
+        result_add(l, rest[k].value, rest[k].unit, 0, "%s", rest[k].metric);
     for (size_t k = 0; k < 5; k++)
         for (size_t q = 0; q < 7; q++)
             result_add(l, q == 5 ? KVF_MISSING : mid[k] * factor[q], "ms", 11376, "%s_%s_ms", latency[k],
                        level[q]);
-    for (int t = 0; t < KVF_TIERS; t++) {
-        result_add(l, 200 + 100 * t, "", 0, "%s_entries", tier_name((enum kvf_tier)t));
-        result_add(l, (double)r->tier[t].usable_bytes * (0.95 - 0.3 * t), "B", 0, "%s_used_bytes",
-                   tier_name((enum kvf_tier)t));
-        result_add(l, 25000, "", 0, "%s_hits", tier_name((enum kvf_tier)t));
-        result_add(l, 0, "", 0, "%s_evictions", tier_name((enum kvf_tier)t));
-        result_add(l, t == KVF_TIER_NVME ? 0 : 2600, "", 0, "%s_demotions", tier_name((enum kvf_tier)t));
-        result_add(l, t == KVF_TIER_GPU ? 0 : 500, "", 0, "%s_promotions", tier_name((enum kvf_tier)t));
-        for (int d = 0; d < KVF_DIRS; d++) {
-            result_add(l, 10000, "", 0, "%s_%s_ops", tier_name(t), dir_name(d));
-            result_add(l, 2.4e11, "B", 0, "%s_%s_bytes", tier_name(t), dir_name(d));
-            result_add(l, 1.9, "GiB/s", 0, "%s_%s_gib_s", tier_name(t), dir_name(d));
-            for (size_t q = 0; q < 7; q++)
-                result_add(l, q == 5 ? KVF_MISSING : tier_ms[t] * factor[q], "ms", 10000, "%s_%s_%s_ms",
-                           tier_name(t), dir_name(d), level[q]);
-        }
-    }
-    for (uint32_t k = 0; k < r->classes; k++)
-        result_add(l, 0.99 - 0.01 * k, "", 3000, "slo_%s_met_ratio", r->klass[k].name);
+    for (int t = 0; t < KVF_TIERS; t++) ui_fill_tier_results(r, t);
+    ui_fill_class_results(r);
     snprintf(
         r->bottleneck, sizeof r->bottleneck,
         "storage 39.5 ms of 52.0 ms mean end-to-end (76 %%), mostly nvme reads: 71 %% of the operation time, 90 %% of it "
@@ -395,19 +475,21 @@ static inline void ui_fill_run(struct ui_fixture *x, enum ui_variant v) {
 
 static inline struct ui_fixture *ui_fixture_new(enum ui_variant v) {
     struct ui_fixture *x = mem_zalloc(1, sizeof *x);
-    x->snap = mem_zalloc(UI_INTERVALS, sizeof *x->snap);
+    int intervals = UI_INTERVALS + (v == UI_OVER);
+    x->snap = mem_zalloc((size_t)intervals, sizeof *x->snap);
     x->history = history_new();
-    for (int i = 0; i < UI_INTERVALS; i++) {
+    for (int i = 0; i < intervals; i++) {
         ui_fill_snapshot(&x->snap[i], v, i);
         if (v != UI_PREPARING) history_add(x->history, &x->snap[i]);
     }
     ui_fill_run(x, v);
     ui_fill_events(x, v);
-    const struct snapshot *last = &x->snap[UI_INTERVALS - 1], *shown = v == UI_BACK ? &x->snap[41] : last;
+    const struct snapshot *last = &x->snap[intervals - 1], *shown = v == UI_BACK ? &x->snap[41] : last;
     x->frame = (struct frame){.run = &x->run,
                               .snap = shown,
                               .history = x->history,
                               .status = &x->status,
+                              .interval_s = 1,
                               .planned_s = v == UI_LARGE  ? 3.6e6
                                            : v == UI_OVER ? 90
                                                           : 125,
