@@ -249,7 +249,7 @@ int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct
         rc = each_row(s, parts[i].query, run_id, parts[i].row, r);
     int code = rc == SQLITE_OK ? 0 : read_error(s, rc, e);
     db_rollback(s->db);
-    if (code == 0 && r->run_id != run_id) {
+    if (code == 0 && (run_id == 0 || r->run_id != run_id)) {
         char ref[24];
         snprintf(ref, sizeof ref, "%lld", (long long)run_id);
         return no_such_run(s, ref, e);

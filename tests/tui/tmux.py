@@ -60,7 +60,7 @@ class Terminal:
 
     def __exit__(self, *error):
         # A stopped or stuck program must not outlive its case.
-        for pid in self._children():
+        for pid in self.children():
             _kill(pid)
         self._ask("kill-server", check=False)
         try:
@@ -74,7 +74,7 @@ class Terminal:
         assert not check or got.returncode == 0, "tmux %s: %s" % (words[0], got.stderr.decode())
         return got.stdout.decode("utf-8", "replace")
 
-    def _children(self):
+    def children(self):
         """Processes started by the shell."""
         shell = self._ask("display-message", "-p", "-t", "case", "#{pane_pid}", check=False).strip()
         found = []
@@ -107,6 +107,7 @@ class Terminal:
 
     def start(self, *args, before=""):
         """Starts kvfall in the foreground; before: variables for it alone, as `LC_ALL=C `."""
+        assert pathlib.Path(tap.KVFALL).exists(), "%s is not built" % tap.KVFALL
         self._status.unlink(missing_ok=True)
         self.type("clear; %s$PROGRAM %s; echo $? >$STATUS" % (before, " ".join(shlex.quote(str(a)) for a in args)))
         self.keys("Enter")

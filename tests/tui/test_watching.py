@@ -1,0 +1,347 @@
+#!/usr/bin/env python3
+"""`kvfall watch` in a real terminal: the list to choose from, a run that goes on, and the way through time."""
+import os
+import pathlib
+import re
+import signal
+import sqlite3
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from reports import case
+from runs import last_run, rows, start, write
+from screens import (RUNNING, SMALL, VIEWS, Line, begin, clock, hold, intervals, leave, same_modes, under_way)
+from tap import database, finish, home, main, wait_until
+from tmux import Terminal
+
+SHORT = {**SMALL, "run.interval": "100ms"}
+LIST = "runs of the database"
+
+
+def make(name, changes=None):
+    """A run from its beginning to its end."""
+    got = finish(start({**SHORT, "name": name, "run.duration": "200ms", **(changes or {})}))
+    assert got.rc == 0, got
+
+
+def chosen(t, name):
+    """The line of the list that the bar is on, by its attribute."""
+    lines = [line for line in t.coloured().split("\n") if re.search(r"\b(alpha|beta|gamma)\b", line)]
+    plain = [line for line in lines if name not in line]
+    marked = [line for line in lines if name in line]
+    assert len(marked) == 1, t.screen()
+    first = re.match(r"(\x1b\[[\d;]*m)*", marked[0]).group()
+    return "\x1b[" in first and all(re.match(r"(\x1b\[[\d;]*m)*", line).group() != first for line in plain)
+
+
+def make_three():
+    for name in ("alpha", "beta", "gamma"):
+        make(name)
+
+
+@case("without RUN a list of the runs is offered: arrows choose, Enter shows, q leaves")
+def _():
+    make_three()
+    with Terminal() as t:
+        before = t.modes()
+        t.start("watch")
+        screen = t.wait_for(LIST)
+        assert re.search(r"gamma .*\n.*beta .*\n.*alpha ", screen), screen  # the newest first
+        t.wait_for("1 of 3")
+        wait_until(lambda: chosen(t, "gamma"), what="the bar on gamma")
+        t.keys("Up")
+        t.keys("Down", "Down", "Down")
+        t.wait_for("3 of 3")
+        t.keys("Up")
+        t.wait_for("2 of 3")
+        wait_until(lambda: chosen(t, "beta"), what="the bar on beta")
+        t.keys("End")
+        t.wait_for("3 of 3")
+        t.keys("Home", "Down", "Enter")
+        t.wait_for(re.compile(r"^ kvfall  beta .* COMPLETED", re.MULTILINE))
+        t.keys("q")
+        assert t.status() == 0
+        same_modes(t, before)
+        assert "COMPLETED" not in t.all()  # a watch has no summary of its own
+        for key in ("q", "C-c", "Escape"):
+            t.start("watch")
+            t.wait_for(LIST)
+            t.keys(key)
+            assert t.status() == 0
+            same_modes(t, before)
+
+
+@case("/ filters the list, Enter ends the typing, Escape drops the filter")
+def _():
+    make_three()
+    with Terminal() as t:
+        t.start("watch")
+        t.wait_for(LIST)
+        t.keys("/")
+        t.wait_for("Show only:")
+        t.type("eTa")
+        t.wait_gone("alpha")
+        t.keys("Enter")
+        t.wait_for("1 of 1")
+        t.keys("/")
+        t.wait_for("Show only:")
+        t.type("q no such run")  # q is a letter here
+        t.wait_for("none matches the filter")
+        t.keys("Enter")
+        t.wait_for("0 of 0")
+        t.keys("Enter")  # there is nothing to show
+        t.keys("/")
+        t.wait_for("Show only:")
+        t.keys("Escape")
+        t.wait_for("of 3")
+        t.keys("/")
+        t.type("alpha")
+        t.keys("Enter")
+        t.wait_for("1 of 1")
+        t.keys("Enter")
+        t.wait_for(re.compile(r"^ kvfall  alpha .* COMPLETED", re.MULTILINE))
+        t.keys("q")
+        assert t.status() == 0
+
+
+@case("signals end the list and the watch, with their exit statuses; Ctrl-Z and fg work in both")
+def _():
+    make("alpha")
+    with Terminal() as t:
+        before = t.modes()
+        for run, shown in (((), LIST), (("latest",), "COMPLETED")):
+            t.start("watch", *run)
+            t.wait_for(shown)
+            t.keys("C-z")
+            t.status()
+            same_modes(t, before)
+            t.foreground()
+            t.wait_for(shown)
+            os.kill(t.children()[0], signal.SIGTERM)
+            assert t.status() == 128 + signal.SIGTERM
+            same_modes(t, before)
+
+
+@case("a run that goes on is followed within two intervals, and its end is seen")
+def _():
+    process = start({**SMALL, "run.duration": "4s", "run.interval": "500ms"})
+    under_way(1)
+    with Terminal() as t:
+        before = t.modes()
+        t.start("watch", "latest")
+        t.wait_for(RUNNING)
+        lags = []
+        while process.poll() is None and len(lags) < 40:
+            stored_s = rows("SELECT max(t_s) AS t FROM intervals")[0]["t"]
+            if "RUNNING" in t.title() and stored_s < 4:
+                lags.append(stored_s - clock(t))
+            hold(0.05)
+        assert len(lags) > 5 and max(lags) < 2 * 0.5 + 0.1, lags
+        assert finish(process).rc == 0
+        t.wait_for("COMPLETED")
+        shown_s, last_s = clock(t), rows("SELECT max(t_s) AS t FROM intervals")[0]["t"]
+        assert abs(shown_s - last_s) < 1, (shown_s, last_s)
+        hold(0.5)
+        assert not t.ended()  # it stays until it is left
+        t.keys("q")
+        assert t.status() == 0
+        same_modes(t, before)
+
+
+@case("a run of another process cannot be changed, and is none the worse for being watched")
+def _():
+    process = start(SMALL)
+    under_way()
+    with Terminal() as t:
+        t.start("watch", "latest")
+        t.wait_for(RUNNING)
+        for key in (" ", "+", "-", "]", "[", "g", "m"):
+            t.type(key)
+            t.wait_for("it can be watched, not changed")
+            t.keys("c")
+            t.wait_for("colours:")
+        t.keys("q")
+        assert t.status() == 0
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert finish(process).rc == 143
+    assert [row["message"] for row in rows("SELECT * FROM events WHERE message LIKE '%key%'")] == []
+
+
+@case("a pause made in the live screen is seen by who watches")
+def _():
+    with Line(["run", write(SMALL)], read=True) as line, Terminal() as t:
+        under_way()
+        t.start("watch", "latest")
+        t.wait_for(RUNNING)
+        line.type(b" ")
+        t.wait_for("PAUSED")
+        line.type(b" ")
+        t.wait_for(RUNNING)
+        t.keys("q")
+        assert t.status() == 0
+        line.type(b"qy")
+        assert line.process.wait(30) == 0
+
+
+@case("a run that is killed while it is watched has crashed")
+def _():
+    process = start(SMALL)
+    under_way()
+    with Terminal() as t:
+        t.start("watch", "latest")
+        t.wait_for(RUNNING)
+        process.kill()
+        process.wait()
+        t.wait_for("CRASHED")
+        t.keys("Left")
+        t.wait_for("LOOKING BACK")
+        t.keys("q")
+        assert t.status() == 0
+
+
+def step_through(t, last_s, newest):
+    """All ways through time, from an end of which the clock shows last_s; a second between two intervals."""
+    def expect(seconds, what="LOOKING BACK"):
+        text = "%02d:%02d / " % divmod(seconds, 60)
+        t.wait_for(re.compile(r"\A kvfall .* %s.* %s" % (text, what)))
+
+    expect(last_s, newest)
+    t.keys("Left")
+    expect(last_s - 1)
+    t.keys("Left", "Left", "Right")
+    expect(last_s - 2)
+    t.keys("S-Left")
+    expect(last_s - 12)
+    t.keys("S-Right")
+    expect(last_s - 2)
+    t.keys("S-Left", "S-Left", "S-Left")
+    expect(1)
+    t.keys("Right")
+    expect(2)
+    t.keys("End")
+    expect(last_s, newest)
+    t.keys("Home")
+    expect(1)
+    for typed, seconds in (("0:07", 7), ("12", 12), ("5s", 5), ("0:03.2", 3)):
+        t.keys("t")
+        t.wait_for("Go to run time:")
+        t.type(typed)
+        t.keys("Enter")
+        expect(seconds)
+    t.keys("t")
+    t.wait_for("Go to run time:")
+    t.type("7h")
+    t.keys("Escape")
+    t.keys("t")
+    t.type("then")
+    t.keys("Enter")
+    t.wait_for("\"then\" is no run time")
+    expect(3)
+    for key in "2345681":  # every view shows that moment
+        t.keys(key)
+        t.wait_for(VIEWS[key])
+        expect(3)
+    t.keys("End")
+    expect(last_s, newest)
+
+
+@case("a finished run: arrows, shift, Home, End and t go through its time, in every view")
+def _():
+    make("alpha", {"run.duration": "2500ms"})
+    # Seconds between the intervals, so that the clock tells them apart.
+    connection = sqlite3.connect(database())
+    connection.execute("UPDATE intervals SET t_s = seq + 1, length_s = 1")
+    connection.execute("UPDATE runs SET effective_json = json_set(effective_json, '$.run.interval', '1s')")
+    connection.commit()
+    last_s = int(connection.execute("SELECT max(t_s) FROM intervals").fetchone()[0])
+    connection.close()
+    assert last_s >= 20
+    with Terminal(30, 100) as t:
+        t.start("watch", "alpha")
+        step_through(t, last_s, "COMPLETED")
+        t.keys("q")
+        assert t.status() == 0
+        t.start("watch", "alpha", "--at", "0:06", "--view", "tiers")
+        t.wait_for(VIEWS["2"])
+        t.wait_for(re.compile(r"\A kvfall .* 00:06 / .* LOOKING BACK"))
+        t.keys("q")
+        assert t.status() == 0
+
+
+@case("time travel in a run that goes on, watched and live: it goes on meanwhile, End is the present")
+def _():
+    for live in (False, True):
+        process = None
+        with Terminal(30, 100) as t:
+            if live:
+                begin(t)
+            else:
+                process = start(SMALL)
+                under_way()
+                t.start("watch", "latest")
+                t.wait_for(RUNNING)
+            newest = "SELECT max(t_s) AS t FROM intervals WHERE run_id = (SELECT max(run_id) FROM runs)"
+            wait_until(lambda: rows(newest)[0]["t"] > 3, what="some seconds of the run")
+            t.keys("Left")
+            t.wait_for("LOOKING BACK")
+            seen_s, before = clock(t), rows(newest)[0]["t"]
+            wait_until(lambda: rows(newest)[0]["t"] > before + 0.5, what="more intervals")
+            assert "LOOKING BACK" in t.title() and clock(t) == seen_s, t.screen()
+            for key, moved_s in (("Left", -0.2), ("S-Left", -2.0), ("Right", 0.2), ("S-Right", 2.0), ("Left", -0.2)):
+                from_s = clock(t)
+                t.keys(key)
+                wait_until(lambda: clock(t) != from_s, what="another moment after %s" % key)
+                assert abs(clock(t) - max(from_s + moved_s, 0.2)) < 0.15, (key, from_s, t.screen())
+                assert "LOOKING BACK" in t.title(), t.screen()
+            t.keys("Home")
+            t.wait_for(re.compile(r"\A kvfall .* 00:00\.2 / .* LOOKING BACK"))
+            t.keys("t")
+            t.wait_for("Go to run time:")
+            t.type("0:01.1")
+            t.keys("Enter")
+            t.wait_for(re.compile(r"\A kvfall .* 00:01\.[012] / .* LOOKING BACK"))
+            t.keys("7")
+            screen = t.wait_for("does not keep them")
+            assert "LOOKING BACK" in screen, screen
+            t.keys("End")
+            t.wait_for(RUNNING)
+            assert clock(t) >= seen_s, t.screen()
+            if live:
+                assert leave(t) == 0
+            else:
+                t.keys("q")
+                assert t.status() == 0
+                process.send_signal(signal.SIGTERM)
+                assert finish(process).rc == 143
+
+
+@case("--db none: there is no way back, and nothing is made")
+def _():
+    with Terminal() as t:
+        begin(t, None, "--db", "none")
+        for key in ("Left", "Home", "S-Right"):
+            t.keys(key)
+            t.wait_for("there is no way back in time: this run is not kept in a database")
+            assert "RUNNING" in t.title(), t.screen()
+            t.keys("c")
+            t.wait_for("colours:")
+        assert leave(t) == 0
+        assert not database().exists() and "INTERRUPTED" in t.all()
+
+
+@case("a window that closes ends the watch, not the run")
+def _():
+    process = start(SMALL)
+    under_way()
+    with Line(["watch", "latest"], read=True) as line:
+        wait_until(lambda: b"kvfall" in line.seen, what="the screen")
+        line.close()
+        assert line.process.wait(20) in (0, 129)
+    seen = intervals()
+    wait_until(lambda: intervals() > seen + 2, what="intervals of the run")
+    process.send_signal(signal.SIGTERM)
+    assert finish(process).rc == 143
+
+
+main()
