@@ -1,6 +1,7 @@
 #include "ui/screen.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -9,15 +10,18 @@
 #include "ui/parts.h"
 
 enum {
-    FEED_AT_ONCE = 1000,
+    MESSAGE_S = 5,
     EVENTS_AT_ONCE = 1000,
     DUMP_PATIENCE_S = 10,
     REQUESTS_BY_AGE = 7 /* the column of the table, from 0 */
 };
 
-static void say(struct screen *s, const char *text) {
-    snprintf(s->message, sizeof s->message, "%s", text);
-    s->message_until_ns = clock_now_ns() + 5 * KVF_NS_PER_S;
+void screen_say(struct screen *s, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(s->message, sizeof s->message, fmt, ap);
+    va_end(ap);
+    s->message_until_ns = clock_now_ns() + MESSAGE_S * KVF_NS_PER_S;
 }
 
 void screen_init(struct screen *s, const struct ui_setup *setup) {
@@ -101,7 +105,7 @@ static bool feed_events(struct screen *s) {
         history_event(s->history, &e);
         bool old = p->stored && kvf_present(s->newest_s) && e.t_s < s->newest_s - 10 * p->interval_s;
         bool wrong = strcmp(e.level, "warning") == 0 || strcmp(e.level, "error") == 0;
-        if (wrong && !old) say(s, e.message);
+        if (wrong && !old) screen_say(s, "%s", e.message);
         any = true;
     }
     return any;
@@ -160,12 +164,12 @@ void screen_look_back(struct screen *s) {
 bool screen_travel(struct screen *s, double t_s) {
     const struct provider *p = s->setup->provider;
     if (!p->at) {
-        say(s, "there is no way back in time: this run is not kept in a database (--db none)");
+        screen_say(s, "there is no way back in time: this run is not kept in a database (--db none)");
         return false;
     }
     /* intervals end a little after the moment that people mean by their number */
     if (!p->at(p->ctx, t_s + p->interval_s / 2, &s->arrived)) {
-        say(s, "that moment could not be read from the database; it may not be there yet");
+        screen_say(s, "that moment could not be read from the database; it may not be there yet");
         return false;
     }
     screen_look_back(s);
@@ -268,7 +272,7 @@ int ui_dump(const struct provider *provider, double at_s, const char *view, int 
     struct timespec nap = {0, (long)(20 * KVF_NS_PER_MS)};
     while (more || (s.status.behind && clock_now_ns() < until_ns)) {
         if (!more) nanosleep(&nap, NULL);
-        screen_feed(&s, FEED_AT_ONCE, &more);
+        screen_feed(&s, SCREEN_FEED, &more);
     }
     s.message[0] = '\0';
     if (s.status.behind) {

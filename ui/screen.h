@@ -47,8 +47,11 @@ struct screen {
     bool stop_sent;       /* q was confirmed: nobody needs to be told how it ended */
 };
 
+enum { SCREEN_FEED = 500 }; /* intervals to take in before keys are looked at again */
 enum screen_wish { WISH_NOTHING, WISH_SUSPEND, WISH_REDRAW, WISH_ABORT, WISH_LEAVE };
 
+/* A few words for the footer, for some seconds. */
+void screen_say(struct screen *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void screen_init(struct screen *s, const struct ui_setup *setup);
 void screen_free(struct screen *s);
 /* Takes in what is new; true when the picture may have changed. At most `most` intervals a call, so

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +12,7 @@
 #include "base/units.h"
 #include "ui/keys.h"
 
-enum { MESSAGE_S = 5, SETTLE_S = 2, PAGE = 10 };
-
-__attribute__((format(printf, 2, 3))) static void say(struct screen *s, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(s->message, sizeof s->message, fmt, ap);
-    va_end(ap);
-    s->message_until_ns = clock_now_ns() + MESSAGE_S * KVF_NS_PER_S;
-}
+enum { SETTLE_S = 2, PAGE = 10 };
 
 /* ---- changes of the run ---- */
 
@@ -30,13 +21,13 @@ static bool order(struct screen *s, enum command_kind kind, uint64_t value, cons
     struct command c = {.kind = kind, .value = value};
     snprintf(c.text, sizeof c.text, "%s", text);
     if (s->status.ended)
-        say(s, "the run has ended: there is nothing left to change");
+        screen_say(s, "the run has ended: there is nothing left to change");
     else if (s->status.storing)
-        say(s, "the run has ended and its results are being stored");
+        screen_say(s, "the run has ended and its results are being stored");
     else if (!s->setup->commands)
-        say(s, "this is a run of another process: it can be watched, not changed");
+        screen_say(s, "this is a run of another process: it can be watched, not changed");
     else if (!command_put(s->setup->commands, &c))
-        say(s, "the engine has not obeyed the last keys yet; try again");
+        screen_say(s, "the engine has not obeyed the last keys yet; try again");
     else
         return true;
     return false;
@@ -44,12 +35,12 @@ static bool order(struct screen *s, enum command_kind kind, uint64_t value, cons
 
 static void change_users(struct screen *s, enum action action) {
     if (!s->any) {
-        say(s, "users can be changed once the run has begun");
+        screen_say(s, "users can be changed once the run has begun");
         return;
     }
     uint64_t now = s->newest.interval.users;
     if (now == 0) {
-        say(s, "there are no users to change: the arrivals come from the trace");
+        screen_say(s, "there are no users to change: the arrivals come from the trace");
         return;
     }
     if (clock_now_ns() < s->users_until_ns) now = s->users;
@@ -60,14 +51,14 @@ static void change_users(struct screen *s, enum action action) {
     if (action == ACTION_USERS_HALVE) to = now > 1 ? now / 2 : 1;
     if (to > COMMAND_USERS_MAX) to = COMMAND_USERS_MAX;
     if (to == now) {
-        say(s, "users stay at %llu: %s", (unsigned long long)now,
-            now == 1 ? "the fewest" : "the most there may be");
+        screen_say(s, "users stay at %llu: %s", (unsigned long long)now,
+                   now == 1 ? "the fewest" : "the most there may be");
         return;
     }
     if (!order(s, COMMAND_USERS, to, "key")) return;
     s->users = to;
     s->users_until_ns = clock_now_ns() + SETTLE_S * KVF_NS_PER_S;
-    say(s, "users %llu -> %llu", (unsigned long long)now, (unsigned long long)to);
+    screen_say(s, "users %llu -> %llu", (unsigned long long)now, (unsigned long long)to);
 }
 
 static void change_pause(struct screen *s) {
@@ -76,7 +67,7 @@ static void change_pause(struct screen *s) {
     if (!order(s, paused ? COMMAND_RESUME : COMMAND_PAUSE, 0, "key")) return;
     s->pause = !paused;
     s->pause_until_ns = clock_now_ns() + SETTLE_S * KVF_NS_PER_S;
-    say(s, paused ? "resumed" : "paused");
+    screen_say(s, paused ? "resumed" : "paused");
 }
 
 /* Times per token of the contract's modes; any other mode of the scenario is left by the first press. */
@@ -98,21 +89,21 @@ static void change_generation(struct screen *s) {
     i = i < GENERATIONS ? (i + 1) % GENERATIONS : 0;
     if (!order(s, COMMAND_GENERATION, generations[i].ms * KVF_NS_PER_MS, "key")) return;
     snprintf(s->generation, sizeof s->generation, "%s", generations[i].name);
-    say(s, "generation %s: %u ms per token", generations[i].name, generations[i].ms);
+    screen_say(s, "generation %s: %u ms per token", generations[i].name, generations[i].ms);
 }
 
 static void change_autoscaler(struct screen *s) {
     static const char *const modes[] = {"off", "qos", "capacity"};
     uint64_t i = 0;
     if (!s->setup->autoscaler) {
-        say(s, "this build has no autoscaler; + and - change the users");
+        screen_say(s, "this build has no autoscaler; + and - change the users");
         return;
     }
     while (i < 2 && strcmp(modes[i], s->autoscaler) != 0) i++;
     i = (i + 1) % 3;
     if (!order(s, COMMAND_AUTOSCALER, i, "key")) return;
     snprintf(s->autoscaler, sizeof s->autoscaler, "%s", modes[i]);
-    say(s, "autoscaler %s", modes[i]);
+    screen_say(s, "autoscaler %s", modes[i]);
 }
 
 /* ---- what is shown ---- */
@@ -153,9 +144,9 @@ static void save_picture(struct screen *s, const struct canvas *c) {
     }
     if (f && !good) unlink(path);
     if (good)
-        say(s, "the screen is in %s", path);
+        screen_say(s, "the screen is in %s", path);
     else
-        say(s, "the screen could not be written to %s: %s", path, strerror(errnum));
+        screen_say(s, "the screen could not be written to %s: %s", path, strerror(errnum));
     buf_free(&text);
 }
 
@@ -179,7 +170,7 @@ static void travel(struct screen *s, int steps) {
     if (p->step(p->ctx, from, steps, &s->arrived))
         screen_look_back(s);
     else
-        say(s, "that moment could not be read from the database; it may not be there yet");
+        screen_say(s, "that moment could not be read from the database; it may not be there yet");
 }
 
 static void move(struct screen *s, int by) {
@@ -196,7 +187,7 @@ static void sort(struct screen *s) {
     if (columns)
         t->sort = (t->sort + 1) % columns;
     else
-        say(s, "there is no table to sort in this view; 7 has one");
+        screen_say(s, "there is no table to sort in this view; 7 has one");
 }
 
 /* ---- questions ---- */
@@ -217,20 +208,21 @@ static void ask_filter(struct screen *s) {
     if (panels[s->view]->list)
         ask(s, ASKING_FILTER, "Show only: ", s->table[s->view].filter);
     else
-        say(s, "there is no list to filter in this view; 7 and 8 have one");
+        screen_say(s, "there is no list to filter in this view; 7 and 8 have one");
 }
 
 static void answered(struct screen *s) {
     const char *text = s->prompt.text;
     double t_s;
-    if (s->asking == ASKING_MARK && text[0] && order(s, COMMAND_MARK, 0, text)) say(s, "marked: %s", text);
+    if (s->asking == ASKING_MARK && text[0] && order(s, COMMAND_MARK, 0, text))
+        screen_say(s, "marked: %s", text);
     if (s->asking == ASKING_FILTER)
         snprintf(s->table[s->view].filter, sizeof s->table[s->view].filter, "%.63s", text);
     if (s->asking == ASKING_TIME && text[0]) {
         if (ui_parse_time(text, &t_s))
             screen_travel(s, t_s);
         else
-            say(s, "\"%s\" is no run time; write 0:42, 1:02:07 or 90s", text);
+            screen_say(s, "\"%s\" is no run time; write 0:42, 1:02:07 or 90s", text);
     }
 }
 
@@ -249,7 +241,7 @@ static void quit_key(struct screen *s, int code) {
         return;
     if (!order(s, COMMAND_STOP, 0, "key")) return;
     s->stop_sent = true;
-    say(s, "stopping: what is in flight comes to its end");
+    screen_say(s, "stopping: what is in flight comes to its end");
 }
 
 static bool question_key(struct screen *s, int code) {
@@ -377,7 +369,7 @@ static void act_on_view(struct screen *s, const struct canvas *c, const struct k
         break;
     case ACTION_SCHEME:
         s->style.scheme = (enum scheme)((s->style.scheme + 1) % SCHEMES);
-        say(s, "colours: %s", scheme_name(s->style.scheme));
+        screen_say(s, "colours: %s", scheme_name(s->style.scheme));
         break;
     case ACTION_SAVE:
         save_picture(s, c);

@@ -19,7 +19,7 @@
 /* What others ask of the screen's thread; each bit is taken by it alone. */
 enum { ASKED_LEAVE = 1, ASKED_HURRY = 2, ASKED_SUSPEND = 4, ASKED_RESUME = 8 };
 /* A live run wakes the screen itself; a database has to be asked. */
-enum { FEED_AT_ONCE = 500, KEYS_AT_ONCE = 256, LOOK_LIVE_MS = 1000, LOOK_STORED_MS = 200 };
+enum { KEYS_AT_ONCE = 256, LOOK_LIVE_MS = 1000, LOOK_STORED_MS = 200 };
 static const uint64_t suspend_patience_ns = 2 * KVF_NS_PER_S;
 /* A terminal that takes nothing for so long after the end of the run is not waited for. */
 static const uint64_t end_patience_ns = 3 * KVF_NS_PER_S;
@@ -136,7 +136,7 @@ static void screen_loop(struct ui *ui) {
             canvas_resize(&ui->canvas, rows, cols);
             dirty = true;
         }
-        if (screen_feed(&ui->screen, FEED_AT_ONCE, &again)) dirty = true;
+        if (screen_feed(&ui->screen, SCREEN_FEED, &again)) dirty = true;
         if (!take_keys(ui, &dirty)) return;
         if (screen_tick(&ui->screen)) dirty = true;
         if (dirty && term_active(ui->term) && term_idle(ui->term)) {

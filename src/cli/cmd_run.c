@@ -160,34 +160,41 @@ static void session_store_end(struct session *s, size_t events_before) {
     }
 }
 
-static int session_report(struct session *s) {
-    struct buf text = {0};
-    struct err e = {0};
-    int status = 0;
-    bool json_alone = s->options.json && strcmp(s->options.json, "-") == 0;
-    if (s->options.json) {
-        report_json(&s->run, &text);
-        if (json_alone)
-            cli_print(&text);
-        else if (output_file_write(s->options.json, &text, &e) != 0)
-            status = cli_fail(&e);
-        buf_free(&text);
-    }
-    if (!json_alone) {
-        struct report_style style = cli_style(&s->options.given);
-        report_text(&s->run, &style, &text);
-        cli_print(&text);
-        buf_free(&text);
-    }
-    return status;
-}
-
 static int exit_status(const struct session *s) {
     if (s->run.status == RUN_FAILED) return 1;
     if (s->signal && s->run.status == RUN_INTERRUPTED) return 128 + s->signal; /* else it came too late */
     bool missed = false;
     for (size_t i = 0; i < s->run.criterion_count; i++) missed = missed || s->run.criteria[i].passed != 1;
     return missed && s->options.check_assessment ? 3 : 0;
+}
+
+/* What was held back is said now, to a terminal that gets ten seconds to take it. */
+static void screen_left(int status) {
+    cli_bound_output(status);
+    log_hold(false);
+}
+
+/* After a screen the terminal may take nothing any more; files are written in full before that counts. */
+static int session_report(struct session *s, bool screen) {
+    struct buf text = {0};
+    struct err e = {0};
+    int status = exit_status(s);
+    bool json_alone = s->options.json && strcmp(s->options.json, "-") == 0;
+    if (s->options.json) report_json(&s->run, &text);
+    if (s->options.json && !json_alone) {
+        if (output_file_write(s->options.json, &text, &e) != 0 && status == 0)
+            status = err_exit_status(e.code);
+        buf_free(&text);
+    }
+    if (screen) screen_left(status);
+    if (err_is(&e)) cli_fail(&e);
+    if (!json_alone) {
+        struct report_style style = cli_style(&s->options.given);
+        report_text(&s->run, &style, &text);
+    }
+    cli_print(&text);
+    buf_free(&text);
+    return status;
 }
 
 /* ---- the screen ---- */
@@ -316,15 +323,13 @@ static int session_main(struct session *s) {
     session_store_end(s, s->fifo ? s->run.event_count : 0);
     bool screen = screen_close(s, rc == 0);
     s->signal = signals_stop();
-    if (screen) {
-        cli_bound_output(rc != 0 ? err_exit_status(e.code) : exit_status(s));
-        log_hold(false);
+    if (rc != 0) {
+        if (screen) screen_left(err_exit_status(e.code));
+        return cli_fail(&e);
     }
-    if (rc != 0) return cli_fail(&e);
-    status = session_report(s);
+    status = session_report(s, screen);
     if (s->run.status == RUN_FAILED) fprintf(stderr, "kvfall: the run failed: %s\n", s->run.status_reason);
-    int end = exit_status(s);
-    return end ? end : status;
+    return status;
 }
 
 int cmd_run(int argc, char **argv) {

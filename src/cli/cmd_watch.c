@@ -98,7 +98,9 @@ static int choose(struct watching *w, struct store *store, struct err *e) {
                                .leave = signal_came,
                                .stop = signals_stop_process,
                                .stop_asked = signals_stop_asked};
+        signals_list(true);
         int chosen = ui_choose(&list, &w->setup, e);
+        signals_list(false);
         if (chosen >= 0) {
             w->run_id = l.run_id[chosen];
             rc = 1;

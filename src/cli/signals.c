@@ -26,6 +26,7 @@ static struct {
     pthread_t thread;
     pthread_mutex_t screen_lock; /* held while the screen is told */
     struct ui *screen;
+    bool list;         /* the list of runs has the terminal */
     _Atomic int asked; /* the first signal that asked for the end */
     uint64_t asked_ns;
     _Atomic int closing;
@@ -83,9 +84,8 @@ static void suspend(int signal) {
         pause_wait();
     }
     pthread_mutex_lock(&signals.screen_lock);
-    bool list = !signals.commands && !signals.screen;
     if (signals.screen) ui_suspend(signals.screen);
-    if (list)
+    if (signals.list)
         atomic_store(&signals.stop_asked, 1); /* the list of runs has the terminal, and gives it back first */
     else
         stop_by(signal);
@@ -159,6 +159,12 @@ int signals_start(struct command_queue *commands, struct slot *slot, struct err 
 void signals_screen(struct ui *ui) {
     pthread_mutex_lock(&signals.screen_lock);
     signals.screen = ui;
+    pthread_mutex_unlock(&signals.screen_lock);
+}
+
+void signals_list(bool shown) {
+    pthread_mutex_lock(&signals.screen_lock);
+    signals.list = shown;
     pthread_mutex_unlock(&signals.screen_lock);
 }
 

@@ -19,7 +19,9 @@ int signals_start(struct command_queue *commands, struct slot *slot, struct err 
 void signals_screen(struct ui *ui);
 /* Stops the process as SIGTSTP does, until it is continued. Any thread. */
 void signals_stop_process(void);
-/* While there is neither run nor screen: whether SIGTSTP has come since this was asked last. */
+/* While the list of runs has the terminal SIGTSTP is left to it, which asks for it here: whether one has
+ * come since it asked last. Any thread. */
+void signals_list(bool shown);
 bool signals_stop_asked(void);
 int signals_asked(void); /* the first signal that asked for the end, or 0; any thread */
 int signals_stop(void);  /* joins the thread; the same */
