@@ -139,7 +139,10 @@ static void put_choice(const struct key *k, const char *field, const char *flag,
         words += 7;
     }
     (void)key_word(words, (int)*(const unsigned *)field, word, sizeof(word));
-    put_word(word, json, out);
+    if (isalpha((unsigned char)*word) || isdigit((unsigned char)*word))
+        put_word(word, json, out);
+    else
+        put_quoted(word, out);
 }
 
 /* A member of a list of mappings: all keys below `prefix`. */
@@ -158,17 +161,21 @@ static void put_member(const char *prefix, const void *member, bool json, struct
 }
 
 static size_t member_count(const struct key *k, const struct scenario *s) {
-    return k->offset == offsetof(struct scenario, qos.klass) ? s->qos.classes : s->workload.personas;
+    if (k->offset == offsetof(struct scenario, qos.klass)) return s->qos.classes;
+    return k->offset == offsetof(struct scenario, assess.criterion) ? s->assess.criteria
+                                                                    : s->workload.personas;
 }
 
 static const void *member_at(const struct key *k, const struct scenario *s, size_t i) {
     if (k->offset == offsetof(struct scenario, qos.klass)) return &s->qos.klass[i];
+    if (k->offset == offsetof(struct scenario, assess.criterion)) return &s->assess.criterion[i];
     return &s->workload.persona[i];
 }
 
 static void put_list(const struct key *k, const struct scenario *s, bool json, struct buf *out) {
+    buf_add(out, "[");
     for (size_t i = 0; i < member_count(k, s); i++) {
-        buf_add(out, i ? ", " : "[");
+        if (i) buf_add(out, ", ");
         put_member(k->pub.name, member_at(k, s, i), json, out);
     }
     buf_add(out, "]");
@@ -220,7 +227,10 @@ void emit_value(const struct key *k, const void *base, bool json, struct buf *ou
         break;
     case KEY_TOKENS:
     case KEY_TIMES:
-        put_range(k->kind, (const void *)field, json, out);
+        if (k->flag && !*((const bool *)base + k->flag))
+            buf_add(out, "null");
+        else
+            put_range(k->kind, (const void *)field, json, out);
         break;
     case KEY_PATH:
     case KEY_CPUS:
@@ -320,7 +330,7 @@ static void emit(const struct scenario *s, bool json, struct buf *out) {
         if (key_in_list(k) || k->kind == KEY_MODEL) continue;
         const char *name = section_enter(&n, k->pub.name);
         put_name(&n, name, strlen(name));
-        if (k->kind == KEY_LIST && !json) {
+        if (k->kind == KEY_LIST && !json && member_count(k, s) > 0) {
             put_members_below(k, s, &n);
         } else {
             buf_add(out, " ");

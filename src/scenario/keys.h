@@ -30,7 +30,6 @@
     X(MODEL, "preset or mapping")                                                                            \
     X(PRESET, "preset")                                                                                      \
     X(LIST, "list of mappings")                                                                              \
-    X(EMPTY, "list")                                                                                         \
     X(NOTHING, "null")
 #define X(id, name) KEY_##id,
 enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
@@ -55,6 +54,10 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(USERS, "requests come without users")                                                                  \
     X(TIMES, "arrivals are not a trace's")                                                                   \
     X(RATE, "arrivals have no rate")                                                                         \
+    X(SHAREGPT, "the source is not sharegpt")                                                                \
+    X(STORED, "the phase is not decode")                                                                     \
+    X(AGING, "the scheduler is strict")                                                                      \
+    X(SCALED, "the autoscaler is off")                                                                       \
     X(TURNS, "no synthetic conversations")                                                                   \
     X(TURN_READS, "turns read no entries")                                                                   \
     X(PREFIX, "no request can have a prefix")                                                                \
@@ -80,7 +83,7 @@ struct key {
 
 extern const struct key key_table[];
 extern const size_t key_count;
-enum { KEY_MAX = 160 }; /* bound on key_count, for arrays beside the table */
+enum { KEY_MAX = 192 }; /* bound on key_count, for arrays beside the table */
 
 /* The type of a kind as users see it. */
 const char *key_type(enum key_kind kind);

@@ -7,17 +7,23 @@
 /* The lists of mappings: where their members lie, and how many there are. */
 struct list_shape {
     const char *name;
-    size_t array, member_size, count, most;
+    size_t array, member_size, count, least, most;
+    const char *named_by; /* the key every member has, its first field */
+    bool distinct;        /* no two members have the same there */
 };
 static const struct list_shape lists[] = {
     {"workload.personas", offsetof(struct scenario, workload.persona), sizeof(struct scenario_persona),
-     offsetof(struct scenario, workload.personas), SCENARIO_PERSONAS_MAX},
+     offsetof(struct scenario, workload.personas), 1, SCENARIO_PERSONAS_MAX, "name", true},
     {"qos.classes", offsetof(struct scenario, qos.klass), sizeof(struct scenario_class),
-     offsetof(struct scenario, qos.classes), KVF_CLASSES_MAX},
+     offsetof(struct scenario, qos.classes), 1, KVF_CLASSES_MAX, "name", true},
+    {"assess.criteria", offsetof(struct scenario, assess.criterion), sizeof(struct scenario_criterion),
+     offsetof(struct scenario, assess.criteria), 0, SCENARIO_CRITERIA_MAX, "metric", false},
 };
 
 static const struct list_shape *list_shape(const struct key *k) {
-    return !strcmp(k->pub.name, lists[0].name) ? &lists[0] : &lists[1];
+    const struct list_shape *shape = lists;
+    while (strcmp(k->pub.name, shape->name) != 0) shape++;
+    return shape;
 }
 
 static void fail_unknown(struct loading *l, const struct node *key, const char *shown, const char *name) {
@@ -82,6 +88,7 @@ static bool member_pair(struct loading *l, const struct key *k, const char *memb
 
 static bool member_store(struct loading *l, const struct key *k, size_t number, const struct node *n,
                          void *base) {
+    const char *named_by = list_shape(k)->named_by;
     char member[120];
     bool good = true, named = false;
 
@@ -97,11 +104,11 @@ static bool member_store(struct loading *l, const struct key *k, size_t number, 
             good = false;
             continue;
         }
-        if (!strcmp(n->items[i]->text, "name")) named = true;
+        if (!strcmp(n->items[i]->text, named_by)) named = true;
         if (!member_pair(l, k, member, n->items[i], n->items[i + 1], base)) good = false;
     }
     if (!named) {
-        problem_add(l, place_of(l, n), member, "name is missing; every member has one");
+        problem_add(l, place_of(l, n), member, "%s is missing; every member has one", named_by);
         good = false;
     }
     return good;
@@ -130,16 +137,16 @@ bool list_store(struct loading *l, const struct key *k, const struct node *n) {
                     node_describe(n, what, sizeof(what)));
         return false;
     }
-    if (!n->count || n->count > shape->most) {
-        problem_add(l, place_of(l, n), k->pub.name, "a list of %zu; it takes 1 to %zu members", n->count,
-                    shape->most);
+    if (n->count < shape->least || n->count > shape->most) {
+        problem_add(l, place_of(l, n), k->pub.name, "a list of %zu; it takes %zu to %zu members", n->count,
+                    shape->least, shape->most);
         return false;
     }
     char *members = mem_zalloc(shape->most, shape->member_size);
     for (size_t i = 0; i < n->count; i++)
         if (!member_store(l, k, i, n->items[i], members + i * shape->member_size)) good = false;
     if (good) {
-        check_names(l, k, n, members, shape->member_size);
+        if (shape->distinct) check_names(l, k, n, members, shape->member_size);
         memcpy((char *)l->s + shape->array, members, shape->most * shape->member_size);
         *(uint32_t *)(void *)((char *)l->s + shape->count) = (uint32_t)n->count;
         if (k->flag && l->defaults) *((bool *)l->s + k->flag) = true;

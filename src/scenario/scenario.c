@@ -60,12 +60,25 @@ static void finish_classes(struct loading *l) {
     if (l->defaults) s->qos.classes_set = true;
 }
 
+/* A document of a large model is shorter, so that its chunks are of a similar size in bytes. */
+static void finish_rag(struct loading *l) {
+    struct scenario *s = l->s;
+    bool large = s->model.layers >= 64 || s->model.hidden >= 8192;
+
+    if (s->workload.rag.documents == KVF_AUTO) s->workload.rag.documents = SCENARIO_RAG_DOCUMENTS;
+    if (!s->workload.rag.tokens_set)
+        s->workload.rag.tokens =
+            large ? (struct scenario_range){1024, 4096} : (struct scenario_range){4000, 12000};
+    if (l->defaults) s->workload.rag.tokens_set = true; /* from here on it is this one */
+}
+
 void scenario_finish(struct loading *l) {
     struct scenario *s = l->s;
 
     finish_tiers(l);
     finish_prompts(l);
     finish_classes(l);
+    finish_rag(l);
     if (!s->workload.arrival.process_set)
         s->workload.arrival.process = has_times(s->workload.source) ? KVF_ARRIVAL_TRACE : KVF_ARRIVAL_CLOSED;
     if (l->defaults) s->workload.arrival.process_set = true; /* from here on it is this one */

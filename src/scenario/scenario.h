@@ -56,10 +56,17 @@
     X(NONE, "none")                                                                                          \
     X(FAST, "fast")                                                                                          \
     X(REALISTIC, "realistic") X(FIXED, "fixed") X(DETERMINISTIC, "deterministic") X(ROOFLINE, "roofline")
-#define SCENARIO_SCHEDULER_LIST(X)   X(STRICT, "strict") X(AGING, "aging")
-#define SCENARIO_QOS_LATENCY_LIST(X) X(TTFT, "ttft") X(E2E, "e2e")
-#define SCENARIO_AUTOSCALER_LIST(X)  X(OFF, "off") X(QOS, "qos") X(CAPACITY, "capacity")
-#define SCENARIO_PROFILE_LIST(X)     X(LATENCY, "latency") X(THROUGHPUT, "throughput")
+#define SCENARIO_SCHEDULER_LIST(X)            X(STRICT, "strict") X(AGING, "aging")
+#define SCENARIO_QOS_LATENCY_LIST(X)          X(TTFT, "ttft") X(E2E, "e2e")
+#define SCENARIO_AUTOSCALER_LIST(X)           X(OFF, "off") X(QOS, "qos") X(CAPACITY, "capacity")
+#define SCENARIO_AUTOSCALER_SIGNAL_LIST(X)    X(TARGETS, "targets") X(SATURATION, "saturation")
+#define SCENARIO_AUTOSCALER_OBJECTIVE_LIST(X) X(THROUGHPUT, "throughput_tok_s") X(NVME, "nvme_tok_s")
+#define SCENARIO_AUTOSCALER_FOUND_LIST(X)     X(HOLD, "hold") X(STOP, "stop")
+#define SCENARIO_RAG_INGEST_LIST(X)           X(BEFORE, "before") X(DURING, "during")
+#define SCENARIO_OP_LIST(X)                                                                                  \
+    X(LT, "<")                                                                                               \
+    X(LE, "<=") X(GT, ">") X(GE, ">=") X(EQ, "==") X(NE, "!=")
+#define SCENARIO_PROFILE_LIST(X) X(LATENCY, "latency") X(THROUGHPUT, "throughput")
 
 /* Declares `enum scenario_<lower>` with values KVF_<UPPER>_<ID>. */
 #define SCENARIO_ENUM(lower, UPPER, LIST)            enum scenario_##lower{LIST(SCENARIO_ENUM_VALUE_##UPPER)};
@@ -89,6 +96,11 @@
 #define SCENARIO_ENUM_VALUE_QOS_LATENCY(id, name)    KVF_QOS_LATENCY_##id,
 #define SCENARIO_ENUM_VALUE_AUTOSCALER(id, name)     KVF_AUTOSCALER_##id,
 #define SCENARIO_ENUM_VALUE_PROFILE(id, name)        KVF_PROFILE_##id,
+#define SCENARIO_ENUM_VALUE_SIGNAL(id, name)         KVF_AUTOSCALER_SIGNAL_##id,
+#define SCENARIO_ENUM_VALUE_OBJECTIVE(id, name)      KVF_AUTOSCALER_OBJECTIVE_##id,
+#define SCENARIO_ENUM_VALUE_FOUND(id, name)          KVF_AUTOSCALER_FOUND_##id,
+#define SCENARIO_ENUM_VALUE_RAG_INGEST(id, name)     KVF_RAG_INGEST_##id,
+#define SCENARIO_ENUM_VALUE_OP(id, name)             KVF_OP_##id,
 
 SCENARIO_ENUM(mode, MODE, SCENARIO_MODE_LIST)
 SCENARIO_ENUM(backend, BACKEND, SCENARIO_BACKEND_LIST)
@@ -116,12 +128,19 @@ SCENARIO_ENUM(scheduler, SCHEDULER, SCENARIO_SCHEDULER_LIST)
 SCENARIO_ENUM(qos_latency, QOS_LATENCY, SCENARIO_QOS_LATENCY_LIST)
 SCENARIO_ENUM(autoscaler, AUTOSCALER, SCENARIO_AUTOSCALER_LIST)
 SCENARIO_ENUM(profile, PROFILE, SCENARIO_PROFILE_LIST)
+SCENARIO_ENUM(autoscaler_signal, SIGNAL, SCENARIO_AUTOSCALER_SIGNAL_LIST)
+SCENARIO_ENUM(autoscaler_objective, OBJECTIVE, SCENARIO_AUTOSCALER_OBJECTIVE_LIST)
+SCENARIO_ENUM(autoscaler_found, FOUND, SCENARIO_AUTOSCALER_FOUND_LIST)
+SCENARIO_ENUM(rag_ingest, RAG_INGEST, SCENARIO_RAG_INGEST_LIST)
+SCENARIO_ENUM(criterion_op, OP, SCENARIO_OP_LIST)
 
 enum {
     SCENARIO_PATHS_MAX = 16,
     SCENARIO_PATH = 1024,
     SCENARIO_PERSONAS_MAX = 16,
     SCENARIO_PROMPTS_MAX = 1024,
+    SCENARIO_CRITERIA_MAX = 32,
+    SCENARIO_RAG_DOCUMENTS = 10, /* of rag.documents: auto */
     SCENARIO_NAME = 64
 };
 
@@ -143,6 +162,12 @@ struct scenario_class {
     uint64_t p95_ns, p99_ns, p999_ns, p9999_ns; /* targets; KVF_UNSET: none */
 };
 
+struct scenario_criterion {
+    char metric[64]; /* a name of the table of measures */
+    enum scenario_criterion_op op;
+    double value; /* in the unit of the metric */
+};
+
 struct scenario {
     char name[SCENARIO_NAME];
     char description[400];
@@ -152,7 +177,9 @@ struct scenario {
     uint64_t seed;
     bool submission;
     struct {
-        uint64_t duration_ns, warmup_ns, interval_ns, max_requests, trials, precondition;
+        uint64_t duration_ns, warmup_ns, interval_ns, max_requests, trials;
+        uint64_t precondition_bytes; /* to nvme before the clock; KVF_AUTO: 2 x its capacity */
+        double prepopulate;          /* part of the usable bytes that is filled before the clock */
     } run;
     struct {
         bool on;                 /* named and of capacity > 0 and backend not off */
@@ -196,14 +223,16 @@ struct scenario {
     } cache;
     struct {
         enum scenario_source source;
-        char path[SCENARIO_PATH]; /* "" = null */
+        char path[SCENARIO_PATH];      /* "" = null */
+        char tokenizer[SCENARIO_PATH]; /* "chars4", else a file */
         uint64_t limit;
         uint64_t users;
         struct {
             enum scenario_arrival process; /* resolved: trace for sources with times, else closed */
             bool process_set;
             double rate, cv, speedup; /* speedup 0: no delay */
-            uint64_t cycles;
+            uint64_t cycles;          /* 0: endlessly */
+            uint64_t batch;           /* requests that arrive together */
         } arrival;
         struct scenario_persona persona[SCENARIO_PERSONAS_MAX];
         uint32_t personas;
@@ -219,14 +248,18 @@ struct scenario {
             enum scenario_pick pick;
         } prefix;
         struct {
-            uint64_t documents, chunk_tokens, top_k, max_documents;
+            uint64_t documents; /* resolved: auto is ten */
+            uint64_t chunk_tokens, top_k, max_documents;
             double probability;
             enum scenario_pick distribution;
-            struct scenario_range tokens;
+            struct scenario_range tokens; /* resolved: null goes by the model */
+            bool tokens_set;
+            enum scenario_rag_ingest ingest;
         } rag;
         enum scenario_workload_phase phase;
         struct {
             uint64_t batch_tokens, max_context;
+            uint64_t entries; /* per user, written before a decode-only run */
         } decode;
     } workload;
     struct {
@@ -236,6 +269,7 @@ struct scenario {
     } compute;
     struct {
         enum scenario_scheduler scheduler;
+        uint64_t aging_ns; /* what one class is worth in waiting */
         enum scenario_qos_latency latency;
         struct scenario_class klass[KVF_CLASSES_MAX];
         uint32_t classes;
@@ -247,11 +281,21 @@ struct scenario {
     } engine;
     struct {
         enum scenario_autoscaler mode;
+        enum scenario_autoscaler_signal signal;
+        enum scenario_autoscaler_objective objective;
         double target_saturation;
         uint64_t min_users, max_users;
+        uint64_t settle_ns, stage_ns, hold_ns, cooldown_ns;
+        double growth, backoff;
+        double precision, tolerance;
+        double weight_latency, weight_queue, weight_device;
+        enum scenario_autoscaler_found when_found;
     } autoscaler;
     struct {
         enum scenario_profile profile;
+        double nvme_tok_s; /* least of profile throughput */
+        struct scenario_criterion criterion[SCENARIO_CRITERIA_MAX];
+        uint32_t criteria;
     } assess;
 };
 

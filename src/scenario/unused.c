@@ -61,6 +61,14 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
         return process == KVF_ARRIVAL_TRACE;
     case KEY_USE_RATE:
         return process == KVF_ARRIVAL_POISSON || process == KVF_ARRIVAL_GAMMA;
+    case KEY_USE_SHAREGPT:
+        return s->workload.source == KVF_SOURCE_SHAREGPT;
+    case KEY_USE_STORED:
+        return s->workload.phase == KVF_WORKLOAD_PHASE_DECODE;
+    case KEY_USE_AGING:
+        return s->qos.scheduler == KVF_SCHEDULER_AGING;
+    case KEY_USE_SCALED:
+        return s->autoscaler.mode != KVF_AUTOSCALER_OFF;
     case KEY_USE_TURNS:
         return has_turns(s);
     case KEY_USE_TURN_READS:

@@ -336,7 +336,10 @@ static bool store_devices(const struct storing *v) {
 static bool store_range(const struct storing *v) {
     struct scenario_range range;
     const struct node *n = v->n;
+    bool null = v->flag && n->kind == NODE_SCALAR && node_is_null(n);
 
+    if (v->flag) *v->flag = !null;
+    if (null) return true;
     if (n->kind != NODE_LIST || n->count != 2) return fail_type(v, v->name, n, "a range [low, high]");
     if (n->items[0]->broken || n->items[1]->broken) return false;
     bool low = read_whole(v, v->name, n->items[0], &range.lo);
@@ -378,9 +381,8 @@ static bool store_cpus(const struct storing *v) {
     return copy_text(v, v->n, v->field, v->k->size, false);
 }
 
-static bool store_empty(const struct storing *v) {
-    bool null = v->n->kind == NODE_SCALAR && node_is_null(v->n);
-    if (v->k->kind == KEY_EMPTY ? v->n->kind == NODE_LIST && !v->n->count : null) return true;
+static bool store_nothing(const struct storing *v) {
+    if (v->n->kind == NODE_SCALAR && node_is_null(v->n)) return true;
     problem_add(v->l, place_of(v->l, v->n), v->name, "not available in this build; leave it at %s",
                 v->k->pub.fallback);
     return false;
@@ -420,7 +422,7 @@ bool value_store(struct loading *l, const struct key *k, const char *name, const
     case KEY_CPUS:
         return store_cpus(&v);
     default:
-        return store_empty(&v);
+        return store_nothing(&v);
     }
 }
 

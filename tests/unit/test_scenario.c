@@ -338,6 +338,10 @@ static void random_scenario(struct rng *r, struct buf *b) {
              PICK(r, "auto", "1", "256"), PICK(r, "auto", "7"), (unsigned long long)rng_range(r, 0, 3600000),
              PICK(r, "auto", "1GiB", "1073741825"), (unsigned long long)rng_range(r, 2, 60000),
              PICK(r, "null", "'0-3,8'", "5"));
+    buf_addf(b, "assess: {profile: %s, criteria: %s}\n", PICK(r, "latency", "throughput"),
+             PICK(r, "[]", "[{metric: e2e_p95_ms, value: 5}]",
+                  "[{metric: hit_ratio, op: '>', value: 0.5}, {metric: misses, op: '!=', value: -1}]"));
+    buf_addf(b, "autoscaler: {growth: 1.5, weights: {queue: %s}}\n", PICK(r, "0", "0.25", "3"));
 }
 
 static void random_scenarios_return(void **state) {
@@ -364,6 +368,7 @@ static void every_key_is_emitted(void **state) {
     (void)state;
 
     load_good(GOOD, s);
+    s->assess.criteria = 1; /* a list without members shows no keys of theirs */
     scenario_emit_yaml(s, &text);
     for (size_t i = 0; i < count; i++) {
         char line[64];
