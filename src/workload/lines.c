@@ -1,13 +1,12 @@
 #include "workload/lines.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "workload/input.h"
 
 enum { LINES_CHUNK = 64 * 1024 };
 
@@ -119,16 +118,12 @@ enum lines_result lines_next(struct lines *l, char **text, size_t *len) {
 
 int lines_open(struct lines *l, const char *path, struct err *e) {
     memset(l, 0, sizeof *l);
-    /* Without O_NONBLOCK the open of a pipe would wait for somebody to write into it. */
-    l->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (l->fd < 0) return err_set_errno(e, KVF_ERR_USAGE, errno, "cannot open \"%s\"", path);
-    struct stat st;
-    if (fstat(l->fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        close(l->fd);
+    l->fd = input_open(path, "name a file of rows", e);
+    if (l->fd < 0) {
+        int rc = l->fd;
         l->fd = -1;
-        return err_set(e, KVF_ERR_USAGE, "\"%s\" is not a regular file; name a file of rows", path);
+        return rc;
     }
-    posix_fadvise(l->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     l->cap = LINES_CHUNK;
     l->buf = mem_alloc(l->cap);
     return 0;
