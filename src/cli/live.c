@@ -17,6 +17,7 @@ static const char *const compute_names[] = {SCENARIO_COMPUTE_LIST(X)};
 struct live {
     struct provider provider;
     struct slot *slot;
+    uint64_t before; /* version of the newest snapshot of a run before this one */
     struct fifo *events;
     pthread_mutex_t lock; /* guards status; held for its copy */
     struct provider_status status;
@@ -29,6 +30,7 @@ struct live {
 
 static bool live_next(void *ctx, struct snapshot *out, uint64_t *version) {
     struct live *l = ctx;
+    if (*version < l->before) *version = l->before;
     return slot_get(l->slot, out, version);
 }
 
@@ -97,8 +99,10 @@ void live_ended(struct live *l) {
 
 struct live *live_new(const struct scenario *s, const struct run_record *run, struct slot *slot,
                       const char *db) {
+    static struct snapshot old; /* large for a stack; nobody else makes one now */
     struct live *l = mem_zalloc(1, sizeof *l);
     l->slot = slot;
+    (void)slot_get(slot, &old, &l->before);
     l->db = db;
     l->events = fifo_new(EVENTS_KEPT, false);
     pthread_mutex_init(&l->lock, NULL);

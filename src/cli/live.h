@@ -11,7 +11,7 @@
 
 struct live;
 /* run: known parts filled; db and run_id of where it is stored, db NULL when it is not. All must outlive
- * the screen. */
+ * the screen. What is in the slot already is another run's. Main thread, before the run begins. */
 struct live *live_new(const struct scenario *s, const struct run_record *run, struct slot *slot,
                       const char *db);
 void live_free(struct live *l); /* takes NULL */

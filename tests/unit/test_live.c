@@ -83,6 +83,23 @@ static void the_newest_interval_is_shown_each_once(void **state) {
     rig_free(r);
 }
 
+static void what_an_earlier_run_has_left_is_not_shown(void **state) {
+    (void)state;
+    struct rig *r = rig_new();
+    put_interval(r, 6);
+    put_interval(r, 7);
+    struct live *l = live_new(&r->scenario, &r->run, r->slot, NULL);
+    const struct provider *p = live_provider(l);
+    static struct snapshot got;
+    uint64_t version = 0;
+    assert_false(p->next(p->ctx, &got, &version));
+    put_interval(r, 0);
+    assert_true(p->next(p->ctx, &got, &version));
+    assert_int_equal(got.interval.seq, 0);
+    live_free(l);
+    rig_free(r);
+}
+
 static void events_come_in_order_and_the_newest_are_kept(void **state) {
     (void)state;
     struct rig *r = rig_new();
@@ -215,6 +232,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(what_is_known_beforehand),
         CASE(the_newest_interval_is_shown_each_once),
+        CASE(what_an_earlier_run_has_left_is_not_shown),
         CASE(events_come_in_order_and_the_newest_are_kept),
         CASE(preparation_and_end_are_told),
         CASE(without_a_database_there_is_no_way_back),

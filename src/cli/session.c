@@ -1,0 +1,326 @@
+#include "cli/session.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/build.h"
+#include "cli/commands.h"
+#include "cli/environment.h"
+#include "cli/live.h"
+#include "cli/machine.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
+#include "engine/engine.h"
+#include "probe/host.h"
+#include "scenario/budget.h"
+#include "scenario/load.h"
+#include "store/store.h"
+#include "tier/tier.h"
+
+enum { STORE_PATIENCE_S = 10 };
+
+struct session {
+    struct session_setup setup;
+    struct command_queue *commands;
+    struct slot *slot;
+    bool signals;      /* they are ours */
+    bool screen_shown; /* by one of the runs: the terminal may take nothing any more */
+    bool stopped;
+    char db[4096];       /* "" when nothing is stored */
+    struct store *store; /* one for all runs */
+
+    /* of the run under way */
+    const struct session_run *what;
+    struct run_record *run;
+    struct progress progress;
+    struct fifo *fifo;
+    struct store_writer *writer;
+    struct live *live;     /* NULL: headless */
+    struct ui *_Atomic ui; /* the database's writer looks at it too */
+    char trouble[400];     /* the database's, once; the writer's thread until it has been joined */
+};
+
+struct session *session_new(const struct session_setup *setup) {
+    struct session *s = mem_zalloc(1, sizeof *s);
+    s->setup = *setup;
+    s->commands = command_queue_new();
+    s->slot = slot_new();
+    return s;
+}
+
+void session_free(struct session *s) {
+    if (!s) return;
+    (void)session_end(s);
+    store_close(s->store);
+    slot_free(s->slot);
+    command_queue_free(s->commands);
+    free(s);
+}
+
+/* Paths first, then what earlier runs left behind, which may be what makes room, then the sums. */
+int session_check(struct scenario *scenario, bool force, struct err *e) {
+    struct budget_machine machine;
+    struct budget budget;
+    if (scenario->nvme.on) {
+        int rc = tier_nvme_check_paths(scenario, e);
+        if (rc != 0) return rc;
+        tier_nvme_clean_leftovers(scenario);
+    }
+    machine_measure(scenario, &machine);
+    int rc = budget_resolve(scenario, &machine, force, &budget, e);
+    return rc == 0 ? engine_check(scenario, e) : rc;
+}
+
+/* ---- the record and the database ---- */
+
+static void run_describe(const struct session_run *what, struct run_record *r) {
+    const struct scenario *sc = what->scenario;
+    struct buf json = {0};
+    struct host host;
+    host_probe(&host);
+    snprintf(r->name, sizeof r->name, "%s", sc->name);
+    snprintf(r->description, sizeof r->description, "%s", sc->description);
+    snprintf(r->mode, sizeof r->mode, "%s", sc->mode == KVF_MODE_REAL ? "real" : "simulate");
+    snprintf(r->model, sizeof r->model, "%s", sc->model.preset);
+    snprintf(r->host, sizeof r->host, "%s", host.name);
+    snprintf(r->boot_id, sizeof r->boot_id, "%s", host.boot_id);
+    snprintf(r->version, sizeof r->version, "%s", build_version());
+    r->parent_id = what->parent_id;
+    r->trial = what->trial;
+    r->seed = sc->seed;
+    r->pid = getpid();
+    r->started_at = (double)clock_wall_ns() / 1e9;
+    r->scenario_yaml = mem_strdup(what->yaml);
+    scenario_emit_json(sc, &json);
+    r->effective_json = mem_strdup(buf_text(&json));
+    buf_free(&json);
+    r->environment = environment_json(sc);
+    engine_describe(sc, r);
+}
+
+static void store_trouble(void *ctx, const char *sentence) {
+    struct session *s = ctx;
+    struct record_event ev = {.t_s = KVF_MISSING, .level = "warning"};
+    snprintf(s->trouble, sizeof s->trouble, "%s", sentence);
+    snprintf(ev.message, sizeof ev.message, "%s", sentence);
+    if (s->ui) {
+        live_event(s->live, &ev);
+        ui_wake(s->ui);
+    }
+    log_line(KVF_LOG_WARNING, "%s", sentence);
+}
+
+static int store_open_once(struct session *s, struct err *e) {
+    if (s->store) return 0;
+    int rc = store_path(s->setup.db, s->db, sizeof s->db, e);
+    if (rc == 0) rc = store_open(&s->store, s->db, STORE_WRITE, e);
+    if (rc == 0 && store_notice(s->store)[0]) log_line(KVF_LOG_WARNING, "%s", store_notice(s->store));
+    return rc;
+}
+
+static int store_begin(struct session *s, struct err *e) {
+    if (s->setup.db && strcmp(s->setup.db, "none") == 0) return 0;
+    int rc = store_open_once(s, e);
+    if (rc == 0) rc = store_begin_run(s->store, s->run, e);
+    if (rc != 0) return rc;
+    s->fifo = fifo_new(FIFO_INTERVALS, false);
+    struct store_writer_setup setup = {
+        .store = s->store, .fifo = s->fifo, .run_id = s->run->run_id, .trouble = store_trouble, .ctx = s};
+    return store_writer_start(&s->writer, &setup, e);
+}
+
+static void event_add(struct session *s, const char *sentence) {
+    struct record_event ev = {.t_s = KVF_MISSING, .level = "warning"};
+    snprintf(ev.message, sizeof ev.message, "%.399s", sentence);
+    run_record_event(s->run, &ev);
+}
+
+/* After the engine: what is left in the FIFO, then the end of the run. The outcome of the run does
+ * not depend on the database taking it. */
+static void store_end(struct session *s) {
+    struct err e = {0};
+    char lost_text[120];
+    size_t events_before = s->fifo ? s->run->event_count : 0;
+    if (!s->store) return;
+    if (s->fifo) fifo_close(s->fifo);
+    uint64_t lost = s->writer ? store_writer_stop(s->writer, STORE_PATIENCE_S * KVF_NS_PER_S, NULL) : 0;
+    s->writer = NULL;
+    if (s->trouble[0]) event_add(s, s->trouble);
+    if (lost) {
+        snprintf(lost_text, sizeof lost_text, "%llu intervals and events could not be stored in the database",
+                 (unsigned long long)lost);
+        event_add(s, lost_text);
+        log_line(KVF_LOG_WARNING, "%s", lost_text);
+    }
+    if (store_finish_run(s->store, s->run, events_before, &e) != 0) {
+        char text[sizeof e.text + 60];
+        snprintf(text, sizeof text, "the end of the run is not in the database: %s", e.text);
+        event_add(s, text);
+        log_line(KVF_LOG_WARNING, "%s", text);
+    }
+}
+
+/* ---- the screen ---- */
+
+static void screen_prepare(void *ctx, const char *what, double share) {
+    struct session *s = ctx;
+    live_prepare(s->live, what, share);
+    ui_wake(s->ui);
+}
+
+static void screen_interval(void *ctx, const struct snapshot *snap) {
+    struct session *s = ctx;
+    (void)snap;                   /* it is in the slot */
+    live_prepare(s->live, "", 1); /* done: there are intervals */
+    ui_wake(s->ui);
+}
+
+static void screen_event(void *ctx, const struct record_event *e) {
+    struct session *s = ctx;
+    live_event(s->live, e);
+    ui_wake(s->ui);
+}
+
+/* Standard output is a terminal that can show it, and nobody asked for less. What does not work is said
+ * in a sentence and the runs go on without. */
+static void screen_open(struct session *s) {
+    struct err e = {0};
+    if (s->setup.headless || isatty(STDOUT_FILENO) != 1) return;
+    if (ui_check(STDOUT_FILENO, &e) == 0) {
+        struct ui_setup setup = s->setup.look;
+        setup.commands = s->commands;
+        s->live = live_new(s->what->scenario, s->run, s->slot, s->db[0] ? s->db : NULL);
+        setup.provider = live_provider(s->live);
+        struct ui *ui;
+        if (ui_open(&ui, &setup, &e) == 0) {
+            s->ui = ui;
+            s->screen_shown = true;
+            log_hold(true);
+            signals_screen(s->ui);
+            if (signals_asked()) ui_hurry(s->ui); /* came before there was a screen to tell */
+            return;
+        }
+        live_free(s->live);
+        s->live = NULL;
+    }
+    s->setup.headless = true;
+    log_line(KVF_LOG_INFO, "%s; running headless", e.text);
+}
+
+/* The verdict stays until somebody has seen it, unless there is more to see; a run that never ran has
+ * none. */
+static void screen_close(struct session *s, bool ran) {
+    if (!s->ui) return;
+    if (ran) {
+        if (!s->what->last && s->run->status != RUN_INTERRUPTED) ui_hurry(s->ui);
+        live_ended(s->live);
+        ui_wake(s->ui);
+        ui_wait(s->ui);
+    }
+    signals_screen(NULL);
+    ui_close(s->ui);
+    s->ui = NULL;
+    live_free(s->live);
+    s->live = NULL;
+}
+
+/* ---- one run ---- */
+
+static int engine_carry_out(struct session *s, struct err *e) {
+    struct session_setup *own = &s->setup;
+    bool callers = own->on_prepare || own->on_interval;
+    struct engine_setup setup = {.scenario = s->what->scenario,
+                                 .run = s->run,
+                                 .slot = s->slot,
+                                 .fifo = s->fifo,
+                                 .commands = s->commands,
+                                 .io_trace_path = s->what->io_trace,
+                                 .request_log_path = s->what->request_log,
+                                 .keep_going = own->keep_going};
+    if (s->ui) {
+        setup.on_prepare = screen_prepare;
+        setup.on_interval = screen_interval;
+        setup.on_event = screen_event;
+        setup.ctx = s;
+    } else {
+        setup.on_prepare = callers ? own->on_prepare : progress_prepare;
+        setup.on_interval = callers ? own->on_interval : progress_interval;
+        setup.ctx = callers ? own->ctx : &s->progress;
+    }
+    int rc = engine_run(&setup, e);
+    if (!s->ui && !callers) progress_end(&s->progress);
+    s->run->ended_at = (double)clock_wall_ns() / 1e9;
+    if (rc != 0) {
+        s->run->status = RUN_FAILED;
+        snprintf(s->run->status_reason, sizeof s->run->status_reason, "%.299s", e->text);
+    }
+    return rc;
+}
+
+/* The first run takes over the signals. What was asked of a run before is none of the next one's
+ * business, but for the wish that there be none. */
+static int run_may_begin(struct session *s, struct err *e) {
+    struct command c;
+    if (!s->signals) {
+        int rc = signals_start(s->commands, s->slot, e);
+        s->signals = rc == 0;
+        return rc;
+    }
+    while (command_take(s->commands, &c)) {}
+    if (!session_stopped(s)) return 0;
+    s->run->status = RUN_INTERRUPTED;
+    return err_set(e, KVF_ERR_CANCELLED, "stopped before %s began", s->run->name);
+}
+
+static int run_carry_out(struct session *s, struct err *e) {
+    screen_open(s);
+    int rc = engine_carry_out(s, e);
+    if (s->run->status == RUN_INTERRUPTED || signals_asked()) s->stopped = true;
+    if (s->ui) {
+        live_storing(s->live);
+        ui_wake(s->ui);
+    }
+    store_end(s);
+    screen_close(s, rc == 0);
+    return rc;
+}
+
+int session_run(struct session *s, const struct session_run *what, struct run_record *run, struct err *e) {
+    run_record_init(run);
+    run_describe(what, run);
+    s->what = what;
+    s->run = run;
+    s->trouble[0] = '\0';
+    progress_init(&s->progress, what->scenario, s->setup.quiet);
+    int rc = run_may_begin(s, e);
+    if (rc == 0) rc = store_begin(s, e);
+    if (rc == 0) rc = run_carry_out(s, e);
+    fifo_free(s->fifo);
+    s->fifo = NULL;
+    s->what = NULL;
+    s->run = NULL;
+    return rc;
+}
+
+bool session_stopped(const struct session *s) {
+    return s->stopped || (s->signals && signals_asked() != 0);
+}
+
+int session_end(struct session *s) {
+    if (!s->signals) return 0;
+    s->signals = false;
+    return signals_stop();
+}
+
+void session_release(struct session *s, int status) {
+    if (!s->screen_shown) return;
+    s->screen_shown = false;
+    cli_bound_output(status);
+    log_hold(false);
+}
