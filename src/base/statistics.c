@@ -1,0 +1,67 @@
+#include "base/statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+
+enum { CLOSED_FORM_DF = 10000 };
+static const double normal_975 = 1.959963984540054;
+
+/* P(-t < T < t). With x = arctan(t / sqrt(df)) it is a finite sum of even (df even) or odd powers of
+ * cos x, each term a known multiple of the one before. */
+static double inside(double t, uint64_t df) {
+    double x = atan(t / sqrt((double)df)), square = cos(x) * cos(x);
+    double term = df % 2 ? cos(x) : 1, sum = 0;
+    for (uint64_t power = df % 2; power + 2 <= df; power += 2) {
+        sum += term;
+        term *= square * (double)(power + 1) / (double)(power + 2);
+    }
+    return df % 2 ? 2 / M_PI * (x + sin(x) * sum) : sin(x) * sum;
+}
+
+double statistics_student_t975(uint64_t df) {
+    double low = normal_975, high = 13; /* df of 1 has the largest, 12.706 */
+    if (df == 0) return (double)NAN;
+    if (df > CLOSED_FORM_DF) return normal_975;
+    for (int i = 0; i < 60; i++) {
+        double middle = (low + high) / 2;
+        *(inside(middle, df) < 0.95 ? &low : &high) = middle;
+    }
+    return (low + high) / 2;
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of(const double *sorted, size_t n) {
+    return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+void statistics_of(const double *values, size_t count, struct statistics *out) {
+    const double none = (double)NAN;
+    double *there = mem_zalloc(count + 1, sizeof *there), sum = 0, squares = 0, rest = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(values[i])) there[n++] = values[i];
+    *out = (struct statistics){n, none, none, none, none, none, none};
+    if (n > 0) {
+        qsort(there, n, sizeof *there, ascending);
+        out->median = median_of(there, n);
+        for (size_t i = 0; i < n; i++) sum += there[i];
+        out->mean = sum / (double)n;
+        for (size_t i = 0; i < n; i++) rest += there[i] - out->mean;
+        out->mean += rest / (double)n; /* what rounding has left */
+    }
+    if (n > 1) {
+        for (size_t i = 0; i < n; i++) squares += (there[i] - out->mean) * (there[i] - out->mean);
+        out->sd = sqrt(squares / (double)(n - 1));
+        double half = statistics_student_t975(n - 1) * out->sd / sqrt((double)n);
+        out->ci95_low = out->mean - half;
+        out->ci95_high = out->mean + half;
+        if (out->mean != 0) out->cv = out->sd / fabs(out->mean);
+    }
+    free(there);
+}
