@@ -83,11 +83,15 @@ static uint64_t free_bytes(const struct scenario *s, const struct budget_machine
     return sum;
 }
 
+uint64_t budget_disk_room(const struct scenario *s, const struct budget_machine *m) {
+    return free_bytes(s, m, true);
+}
+
 static int resolve_nvme(struct scenario *s, const struct budget_machine *m, struct err *e) {
     char free_text[32];
 
     if (!s->nvme.on || s->nvme.capacity_bytes != KVF_AUTO) return 0;
-    uint64_t room = free_bytes(s, m, true), total = free_bytes(s, m, false);
+    uint64_t room = budget_disk_room(s, m), total = free_bytes(s, m, false);
     if (room == KVF_UNSET)
         return err_set(e, KVF_ERR_USAGE,
                        "tiers.nvme.capacity is auto, but the free space under %s is unknown; give a capacity",

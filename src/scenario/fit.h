@@ -1,0 +1,36 @@
+/* Scaling a scenario down to a machine: the rule behind --fit. A pure function; any thread.
+ *
+ * One factor for all tiers of stated capacity, so that they keep their ratios: the largest, at most
+ * 1, with which
+ *   - the cpu tier takes at most half of the memory that is available, and all that the run takes of
+ *     memory (see budget.h) at most 90 % of it;
+ *   - the nvme tier takes at most what `auto` would: 90 % of the free space, 2 GiB left at least.
+ * Capacities are rounded down (to 512 MiB from 8 GiB on, to 128 MiB from 1 GiB on). As long as there
+ * is room no tier that held two of the scenario's largest entries, or one, is taken below that.
+ * A gpu tier that is emulated takes no memory and follows the others.
+ *
+ * Load follows: users and documents of rag by the factor of the stated capacities together, a stated
+ * precondition volume by that of nvme. Where nvme is `auto` the users are also no more than have
+ * their conversations in the tiers (mean entry x mean turns of a conversation each), the documents
+ * take no more than a quarter of them, and a stated precondition volume is at most 2 x nvme. */
+#ifndef KVF_SCENARIO_FIT_H
+#define KVF_SCENARIO_FIT_H
+
+#include "scenario/budget.h"
+#include "scenario/scenario.h"
+
+enum { FIT_LINES_MAX = 16, FIT_LINE = 240 };
+struct fit { /* a sentence for every change, and for what no change can help */
+    char line[FIT_LINES_MAX][FIT_LINE];
+    unsigned lines;
+};
+
+/* Changes `s`, never upwards, and says what it changed. Applied to its own result it changes
+ * nothing. What cannot be made to fit (a full disk) is left to budget_resolve() to refuse. */
+void fit_apply(struct fit *f, struct scenario *s, const struct budget_machine *m);
+
+/* Mean bytes that one user's conversations keep in the cache; 0 for sources whose lengths are not
+ * known beforehand. */
+uint64_t fit_user_bytes(const struct scenario *s);
+
+#endif
