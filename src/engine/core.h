@@ -25,6 +25,7 @@
 #include "engine/executor.h"
 #include "engine/flight.h"
 #include "engine/pipeline.h"
+#include "engine/prepare.h"
 #include "engine/queue.h"
 #include "engine/session.h"
 #include "engine/transfer.h"
@@ -62,6 +63,13 @@ struct class_counts {
     uint64_t arrived, dropped, queued, in_service;
 };
 
+/* Entries of the step under way, queue_lock. */
+struct prepare {
+    uint64_t made;  /* so far */
+    uint64_t out;   /* of which not ended */
+    uint64_t total; /* there will be, where that is known */
+};
+
 struct engine {
     const struct engine_setup *setup;
     const struct scenario *s;
@@ -95,8 +103,9 @@ struct engine {
     uint64_t begin_ns;        /* run time of the start of arrivals */
     _Atomic bool arrivals_on; /* the clock of the workload runs, and the sampler's has begun */
     bool source_ended;
-    uint64_t stored_next, stored_total, stored_out; /* preparation of decode-only runs */
-    uint64_t generator_wake_ns;                     /* what the generator sleeps for */
+    const struct prepare_step *step; /* of the preparation, under way; NULL: none */
+    struct prepare prepare;
+    uint64_t generator_wake_ns; /* what the generator sleeps for */
     pthread_t generator;
     bool generator_started;
     int generator_fd;
@@ -124,8 +133,11 @@ void dispatch_destroy(struct engine *e);
 int dispatch_start(struct engine *e, struct err *err); /* the generator thread */
 void dispatch_stop(struct engine *e);                  /* joins it */
 void dispatch_begin_arrivals(struct engine *e);        /* run time 0 of the workload is now */
-/* Decode-only: true while entries are still being stored; *share is how much of them is. */
-bool dispatch_prepare(struct engine *e, double *share);
+/* Goes on with a step of the preparation: true while any of it is under way. Then, or when the run ends,
+ * dispatch_prepare_end(), after which the step is not called any more. */
+bool dispatch_prepare(struct engine *e, const struct prepare_step *step, char *what, size_t len,
+                      double *share);
+void dispatch_prepare_end(struct engine *e);
 void dispatch_set_users(struct engine *e, uint64_t users);
 void dispatch_done(struct engine *e, struct worker *w, struct flight *f);
 void dispatch_wake(struct engine *e); /* the generator, after a pause or a stop */

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "engine/core.h"
 
-enum { FLIGHT_SLAB = 256, STORED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024 };
+enum { FLIGHT_SLAB = 256, PREPARED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024 };
 /* Who found the queue full does not try again at once. */
 #define DROPPED_PAUSE_NS KVF_NS_PER_MS
 
@@ -231,39 +231,50 @@ static void *generator_main(void *arg) {
     return NULL;
 }
 
-/* ---- preparation: entries that decode-only requests will read ---- */
+/* ---- preparation ---- */
 
-static void stored_push(struct engine *e) {
-    while (e->stored_next < e->stored_total && e->stored_out < STORED_AHEAD * e->slots) {
+/* Entries of the step under way, so many that no slot waits for the next. */
+static void prepare_push(struct engine *e) {
+    while (e->step && e->prepare.out < PREPARED_AHEAD * e->slots && e->queue.count < e->queue.limit) {
         struct flight *f = flight_new(e);
-        uint64_t i = e->stored_next++;
         f->internal = true;
         f->req.kind = REQUEST_WRITE;
-        f->req.id = i;
-        f->req.user = i / WORKLOAD_STORED_PER_USER;
-        f->req.stored = (uint32_t)(i % WORKLOAD_STORED_PER_USER);
         f->req.prompt = REQUEST_NO_PROMPT;
-        f->req.context_tokens = workload_stored_tokens(e->workload, f->req.user, f->req.stored);
-        f->req.arrival_ns = i;
-        if (!queue_push(&e->queue, f)) {
+        f->req.id = f->req.arrival_ns = e->prepare.made;
+        if (!e->step->next(e, f)) {
             flight_release(e, f);
-            e->stored_next--;
             break;
         }
-        e->stored_out++;
+        queue_push(&e->queue, f);
+        e->prepare.made++;
+        e->prepare.out++;
     }
     slots_fill(e);
 }
 
-bool dispatch_prepare(struct engine *e, double *share) {
+static void prepared_one(struct engine *e, const struct flight *f) {
+    e->prepare.out--;
+    if (e->step && e->step->ended) e->step->ended(e, f);
+    prepare_push(e);
+    if (e->prepare.out == 0) engine_wake_control(e);
+}
+
+bool dispatch_prepare(struct engine *e, const struct prepare_step *step, char *what, size_t len,
+                      double *share) {
     pthread_mutex_lock(&e->queue_lock);
-    if (e->s->workload.phase == KVF_WORKLOAD_PHASE_DECODE && e->stored_total == 0)
-        e->stored_total = workload_users(e->workload) * WORKLOAD_STORED_PER_USER;
-    stored_push(e);
-    bool more = e->stored_out > 0 || e->stored_next < e->stored_total;
-    *share = more ? (double)(e->stored_next - e->stored_out) / (double)e->stored_total : 1;
+    e->step = step;
+    prepare_push(e);
+    bool more = e->prepare.out > 0;
+    *share = step->progress(e, what, len);
     pthread_mutex_unlock(&e->queue_lock);
     return more;
+}
+
+void dispatch_prepare_end(struct engine *e) {
+    pthread_mutex_lock(&e->queue_lock);
+    e->step = NULL;
+    e->prepare.made = e->prepare.total = 0;
+    pthread_mutex_unlock(&e->queue_lock);
 }
 
 /* ---- completions ---- */
@@ -273,8 +284,7 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
     e->in_service--;
     w->in_service--;
     if (f->internal) {
-        if (--e->stored_out == 0 || e->stored_next < e->stored_total) stored_push(e);
-        if (e->stored_out == 0) engine_wake_control(e);
+        prepared_one(e, f);
     } else {
         e->klass[f->req.klass].in_service--;
         service_leave(e, f);

@@ -398,14 +398,20 @@ static void control_wait(struct control *c, uint64_t until_ns) {
     if (atomic_load(&e->failed) && !e->setup->keep_going) control_end(c, RUN_FAILED, "%s", e->error);
 }
 
-static bool stored_prepare(struct control *c) {
+/* The steps of the preparation; false when the run has ended in it. */
+static bool prepare(struct control *c) {
     struct engine *e = c->e;
-    double share;
-    while (!c->ended && dispatch_prepare(e, &share)) {
-        if (e->setup->on_prepare)
-            e->setup->on_prepare(e->setup->ctx, "writing the entries that will be read", share);
-        sampler_peek(e, c->phase);
-        control_wait(c, engine_now(e) + 200 * KVF_NS_PER_MS);
+    for (const struct prepare_step *step = prepare_steps; step->name && !c->ended; step++) {
+        char what[80];
+        double share;
+        if (!step->begin(e)) continue;
+        while (!c->ended && dispatch_prepare(e, step, what, sizeof what, &share)) {
+            if (e->setup->on_prepare) e->setup->on_prepare(e->setup->ctx, what, share);
+            sampler_peek(e, c->phase);
+            control_wait(c, engine_now(e) + 200 * KVF_NS_PER_MS);
+        }
+        dispatch_prepare_end(e);
+        if (step->end) step->end(e);
     }
     return !c->ended;
 }
@@ -537,7 +543,7 @@ int engine_run(const struct engine_setup *setup, struct err *e) {
         return rc;
     }
     sampler_begin(&engine);
-    bool ran = stored_prepare(&c);
+    bool ran = prepare(&c);
     result_add(&run->results, (double)(clock_now_ns() - begun) / 1e9, "s", 0, "prepare_s");
     if (ran) control_run(&c);
     run_finish(&engine, ran);

@@ -31,6 +31,9 @@ struct flight {
     enum flight_stage stage;                    /* set by flight_enter() */
     _Atomic uint32_t shown;                     /* stage and tier for those who look on */
     bool internal;                              /* preparation: no request of the workload, counted nowhere */
+    struct cache_key key;                       /* internal: of the one entry that it writes */
+    uint64_t bytes;                             /* internal: of that entry */
+    enum kvf_cause cause;                       /* internal: of that write */
     bool failed;                                /* an operation of it failed */
     bool refused;                               /* its context found no room; not tried again */
     bool prompt_missed;                         /* some of its shared prompt was not resident */

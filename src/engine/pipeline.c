@@ -38,8 +38,7 @@ static struct cache_key turn_key(const struct request *r, uint32_t turn) {
 static struct cache_key own_key(const struct request *r) {
     struct cache_key key;
     if (r->key[0] != '\0' && cache_key_parse(r->key, &key) == 0) return key;
-    if (r->decode_only || r->kind == REQUEST_WRITE)
-        return cache_key_make(CACHE_KEY_STORED, r->user, r->stored);
+    if (r->decode_only) return cache_key_make(CACHE_KEY_STORED, r->user, r->stored);
     return turn_key(r, r->turn);
 }
 
@@ -76,6 +75,7 @@ static void op_ended(struct executor *x, struct flight *f) {
 
 /* Every wait is bounded alike; a lookup that has to wait again does so until the end of its first. */
 static void op_waits(struct pipeline *p, struct executor *x, struct flight *f, struct cache_op *op) {
+    if (f->internal) return; /* the preparation is patient: what it asks for is there when it ends */
     op->deadline_ns = x->ops->now(x) + p->scenario->engine.room_wait_ns;
     if (op->kind == CACHE_OP_WAIT) {
         if (f->wait_deadline_ns == 0) f->wait_deadline_ns = op->deadline_ns;
@@ -173,8 +173,11 @@ static void prefill_begin(struct pipeline *p, struct executor *x, struct flight 
     if (f->req.kind == REQUEST_READ) return;
     enum cache_verdict verdict;
     x->ops->enter(x);
-    write_entry(p, x, f, own_key(&f->req), kv_bytes(p->scenario, f->req.context_tokens),
-                f->internal ? KVF_CAUSE_PRECONDITION : KVF_CAUSE_PREFILL, 0, ROLE_PREFILL_WRITE, &verdict);
+    if (f->internal)
+        write_entry(p, x, f, f->key, f->bytes, f->cause, f->rank, ROLE_PREFILL_WRITE, &verdict);
+    else
+        write_entry(p, x, f, own_key(&f->req), kv_bytes(p->scenario, f->req.context_tokens),
+                    KVF_CAUSE_PREFILL, 0, ROLE_PREFILL_WRITE, &verdict);
     x->ops->leave(x);
     if (verdict == CACHE_TOO_LARGE) f->refused = true;
 }

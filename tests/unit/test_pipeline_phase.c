@@ -55,21 +55,45 @@ static void decode_alone_of_an_entry_that_has_gone_is_a_miss(void **state) {
     rig_close(&r);
 }
 
-static void storing_before_the_clock_is_counted_nowhere(void **state) {
+static struct flight prepared(uint64_t index, uint64_t bytes) {
+    return (struct flight){.req = {.kind = REQUEST_WRITE, .prompt = REQUEST_NO_PROMPT},
+                           .internal = true,
+                           .key = cache_key_make(CACHE_KEY_STORED, 5, index),
+                           .bytes = bytes,
+                           .cause = KVF_CAUSE_PRECONDITION};
+}
+
+static struct cache_op *prepared_write(uint64_t index, uint64_t bytes) {
+    return rig_expect(&r, CACHE_OP_WRITE, cache_key_make(CACHE_KEY_STORED, 5, index), bytes,
+                      KVF_CAUSE_PRECONDITION);
+}
+
+static void what_is_written_before_the_clock_is_counted_nowhere(void **state) {
     (void)state;
     rig_open(&r, 1000, 0, 0);
-    struct flight f = decoding(8);
-    f.req.decode_only = false;
-    f.req.kind = REQUEST_WRITE;
-    f.internal = true;
+    struct flight f = prepared(8, 200);
     rig_start_at(&r, 2000, &f);
-    rig_end_at(
-        &r, 2100,
-        rig_expect(&r, CACHE_OP_WRITE, cache_key_make(CACHE_KEY_STORED, 5, 8), 200, KVF_CAUSE_PRECONDITION));
+    rig_end_at(&r, 2100, prepared_write(8, 200));
     assert_int_equal(r.dones, 1);
     assert_int_equal(counters_get(&r.x.counters->requests_done), 0);
     assert_int_equal(histogram_count(&r.x.counters->entry_bytes), 0);
     for (int l = 0; l < REQUEST_LATENCIES; l++) assert_int_equal(rig_samples(&r, l), 0);
+    rig_close(&r);
+}
+
+/* However long it takes: its wait for room has no end. */
+static void what_is_written_before_the_clock_waits_for_room(void **state) {
+    (void)state;
+    rig_open(&r, 1000, 0, 0);
+    struct flight first = prepared(1, 600), second = prepared(2, 600);
+    rig_start_at(&r, 2000, &first);
+    rig_start_at(&r, 2000, &second);
+    assert_int_equal(r.outs, 1);
+    assert_int_equal(r.waits, 0);
+    rig_end_at(&r, 2000 + 100 * ROOM_NS, prepared_write(1, 600));
+    rig_end_at(&r, 2000 + 100 * ROOM_NS, prepared_write(2, 600));
+    assert_int_equal(r.dones, 2);
+    assert_false(r.last.refused);
     rig_close(&r);
 }
 
@@ -182,7 +206,8 @@ int main(void) {
         cmocka_unit_test(prefill_alone_does_not_read_back),
         cmocka_unit_test(decode_alone_reads_a_stored_entry_and_writes_nothing),
         cmocka_unit_test(decode_alone_of_an_entry_that_has_gone_is_a_miss),
-        cmocka_unit_test(storing_before_the_clock_is_counted_nowhere),
+        cmocka_unit_test(what_is_written_before_the_clock_is_counted_nowhere),
+        cmocka_unit_test(what_is_written_before_the_clock_waits_for_room),
         cmocka_unit_test(operations_of_a_file_write_and_read_their_key_once),
         cmocka_unit_test(generation_runs_on_a_timer),
         cmocka_unit_test(a_target_is_met_up_to_its_value),

@@ -1,0 +1,34 @@
+/* What is done before the clock: steps, one after the other, each a stream of entries that are written
+ * like those of requests, by all workers side by side, but are no requests of the workload: they are
+ * counted nowhere as such, and what they read and write is before the results.
+ *
+ * While a step is under way its next() and ended() are called by whichever thread has a slot to fill,
+ * with queue_lock held; begin(), progress() and end() by the control thread. */
+#ifndef KVF_ENGINE_PREPARE_H
+#define KVF_ENGINE_PREPARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/flight.h"
+
+struct engine;
+struct prepare_step {
+    const char *name;
+    /* Whether the scenario asks for it and there is anything to do. */
+    bool (*begin)(struct engine *e);
+    /* The next entry: its key, size and cause are put into the flight. False: there are no more now;
+     * asked again after each end of one. */
+    bool (*next)(struct engine *e, struct flight *f);
+    /* One has ended, well or not (failed, refused). NULL: nobody needs to know. */
+    void (*ended)(struct engine *e, const struct flight *f);
+    /* How much of it is done, 0 to 1, and what is being done in a few words. queue_lock is held. */
+    double (*progress)(const struct engine *e, char *what, size_t len);
+    /* None of it is under way any more, or the run ends and nothing new will be. NULL: nothing to do. */
+    void (*end)(struct engine *e);
+};
+
+/* In order; the last one has no name. */
+extern const struct prepare_step prepare_steps[];
+
+#endif
