@@ -378,7 +378,8 @@ void dispatch_wake(struct engine *e) {
 
 void dispatch_init(struct engine *e) {
     pthread_mutex_init(&e->queue_lock, NULL);
-    queue_init(&e->queue, e->s->engine.queue_limit);
+    bool aging = e->s->qos.scheduler == KVF_SCHEDULER_AGING;
+    queue_init(&e->queue, e->s->engine.queue_limit, aging ? e->s->qos.aging_ns : 0);
     session_init(&e->session);
     e->slots = e->s->engine.slots;
     e->generator_fd = -1;

@@ -1,7 +1,9 @@
 #include "engine/queue.h"
 
-void queue_init(struct queue *q, uint64_t limit) {
-    *q = (struct queue){.limit = limit};
+#include "base/clock.h"
+
+void queue_init(struct queue *q, uint64_t limit, uint64_t aging_ns) {
+    *q = (struct queue){.limit = limit, .aging_ns = aging_ns};
 }
 
 void queue_destroy(struct queue *q) {
@@ -16,14 +18,28 @@ bool queue_push(struct queue *q, struct flight *f) {
     return true;
 }
 
+/* The class whose oldest request is next; KVF_CLASSES_MAX when nobody waits. */
+static uint32_t class_next(const struct queue *q) {
+    uint32_t best = KVF_CLASSES_MAX;
+    uint64_t least = KVF_NEVER;
+    for (uint32_t k = 0; k < KVF_CLASSES_MAX; k++) {
+        uint64_t key = heap_min_key(&q->heap[k]);
+        if (key == KVF_NEVER) continue;
+        if (q->aging_ns == 0) return k;
+        key += k * q->aging_ns;
+        if (key >= least) continue;
+        least = key;
+        best = k;
+    }
+    return best;
+}
+
 struct flight *queue_pop(struct queue *q) {
     struct heap_item top;
-    for (int k = 0; k < KVF_CLASSES_MAX; k++) {
-        if (!heap_pop(&q->heap[k], &top)) continue;
-        q->count--;
-        return top.item;
-    }
-    return NULL;
+    uint32_t k = class_next(q);
+    if (k == KVF_CLASSES_MAX || !heap_pop(&q->heap[k], &top)) return NULL;
+    q->count--;
+    return top.item;
 }
 
 uint64_t queue_oldest_ns(const struct queue *q, uint32_t klass) {

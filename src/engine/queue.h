@@ -1,6 +1,11 @@
-/* The QoS queue: requests that wait for a slot. Strict: the first class with anybody waiting is
- * served first; within a class by scheduled arrival, then by id. Not thread safe: the engine's
- * queue lock. */
+/* The QoS queue: requests that wait for a slot. Within a class by scheduled arrival, then by id.
+ *
+ * Between classes, strict: the first class with anybody waiting is served first, however long others
+ * have waited. Aging: by scheduled arrival + class x aging, the smallest first, of equals the more urgent
+ * class. The key of a request never changes, so that nothing is sorted again while it waits, and whoever
+ * arrives later than class x aging after it, of whatever class, is served after it: nobody starves.
+ *
+ * Not thread safe: the engine's queue lock. */
 #ifndef KVF_ENGINE_QUEUE_H
 #define KVF_ENGINE_QUEUE_H
 
@@ -15,9 +20,10 @@ struct queue {
     struct heap heap[KVF_CLASSES_MAX];
     uint64_t count;
     uint64_t limit;
+    uint64_t aging_ns; /* that one class is worth; 0: strict */
 };
 
-void queue_init(struct queue *q, uint64_t limit);
+void queue_init(struct queue *q, uint64_t limit, uint64_t aging_ns);
 void queue_destroy(struct queue *q);                /* not the flights */
 bool queue_push(struct queue *q, struct flight *f); /* false: full */
 struct flight *queue_pop(struct queue *q);          /* NULL: empty */
