@@ -63,6 +63,8 @@ struct cache_op {
     uint32_t role;
     struct cache_op *wait_prev, *wait_next;
     void *user;
+    uint64_t held_since_ns; /* in line for its turn among the writes; 0: it never was */
+    bool has_turn;
 };
 
 struct cache_config {

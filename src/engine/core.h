@@ -7,6 +7,7 @@
  *   queue_lock   queue, slots, who is in service, sessions, workload, free flights. Held for an
  *                arrival, a completion or a sum of the counters (under 1 ms an interval).
  *   cache_lock   the cache and the tiers' places. Held for one decision.
+ *   writes.lock  who of the entry writes has its turn. Held for one operation.
  *   error_lock   the first error and the list of events.
  * Everything else is one thread's own, or atomic. */
 #ifndef KVF_ENGINE_CORE_H
@@ -29,6 +30,7 @@
 #include "engine/queue.h"
 #include "engine/session.h"
 #include "engine/transfer.h"
+#include "engine/writegate.h"
 #include "metrics/counters.h"
 #include "probe/blockdev.h"
 #include "probe/host.h"
@@ -79,6 +81,7 @@ struct engine {
     struct cache *cache;
     pthread_mutex_t cache_lock;
     struct pipeline pipeline;
+    struct writegate writes;
     struct counters *counters;
     struct worker *workers;
     uint32_t worker_count;

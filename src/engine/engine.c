@@ -192,6 +192,10 @@ static int workers_start(struct engine *e, struct err *err) {
     return rc;
 }
 
+static void write_post(void *ctx, struct cache_op *op) {
+    worker_post_op(&((struct engine *)ctx)->workers[op->worker], op);
+}
+
 /* In the order in which things can be refused: what creates nothing first. */
 static int engine_open(struct engine *e, const struct engine_setup *setup, struct err *err) {
     e->setup = setup;
@@ -201,6 +205,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     pthread_mutex_init(&e->error_lock, NULL);
     sem_init(&e->workers_open, 0, 0);
     dispatch_init(e);
+    writegate_init(&e->writes, e->s->engine.max_concurrent_writes, write_post, e);
     e->control_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (e->control_fd < 0) return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for the engine");
     int rc = workload_open(&e->workload, e->s, err);
@@ -235,6 +240,7 @@ static void workers_stop(struct engine *e) {
         while ((op = cache_next_ready(e->cache)) != NULL) worker_post_op(&e->workers[op->worker], op);
         pthread_mutex_unlock(&e->cache_lock);
     }
+    writegate_stop(&e->writes);
     atomic_store(&e->drained, true);
     for (uint32_t i = 0; e->workers && i < e->worker_count; i++) {
         uint64_t one = 1;
@@ -254,6 +260,7 @@ static void engine_close(struct engine *e) {
     free(e->devices);
     payload_close(e->payload);
     dispatch_destroy(e);
+    writegate_destroy(&e->writes);
     workload_close(e->workload);
     if (e->control_fd >= 0) close(e->control_fd);
     sem_destroy(&e->workers_open);

@@ -138,6 +138,16 @@ static void add_cache(struct measure *m) {
     add_count(m, "prefix_rebuilt", counters_get(&m->d->prompt_rebuilt));
 }
 
+/* Of the gate; without a limit nobody counts. */
+static void add_writes(struct measure *m) {
+    bool limited = m->e->writes.limit > 0;
+    uint64_t held = counters_get(&m->d->writes_held);
+    double held_ms = (double)counters_get(&m->d->writes_held_ns) / 1e6;
+    result_add(m->out, limited ? (double)m->to->writes_most : KVF_MISSING, "", 0, "writes_in_flight_max");
+    result_add(m->out, limited ? (double)held : KVF_MISSING, "", 0, "writes_held");
+    result_add(m->out, ratio(held_ms, (double)held), "ms", held, "writes_held_mean_ms");
+}
+
 static void add_io_totals(struct measure *m) {
     uint64_t total[KVF_DIRS] = {0}, errors = 0, verified = 0, mismatched = 0, unverified = 0;
     for (int t = 0; t < KVF_TIERS; t++) {
@@ -163,6 +173,7 @@ static void add_io_totals(struct measure *m) {
                 result_add(m->out, histogram_quantile(h, 0.95) / 1e6, "ms", histogram_count(h),
                            "%s_%s_%s_p95_ms", tier, way, cause);
             }
+    add_writes(m);
     double per_token = (double)model_bytes_per_token(&m->e->s->model, m->e->s->tensor_parallel);
     double tokens = (double)counters_get(&m->d->tokens_generated);
     result_add(m->out, (double)total[KVF_DIR_READ], "B", 0, "total_read_bytes");

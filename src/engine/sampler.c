@@ -83,6 +83,7 @@ static void reading_take(struct engine *e, struct reading *r, struct snapshot *s
     pthread_mutex_lock(&e->cache_lock);
     cache_stats(e->cache, &r->cache);
     pthread_mutex_unlock(&e->cache_lock);
+    r->writes_most = writegate_most(&e->writes);
     host_count(&r->host);
     devices_read(e, r);
 }
@@ -392,6 +393,7 @@ void sampler_measure_from_here(struct engine *e) {
     struct sampler *p = e->sampler;
     reading_copy(&p->base, &p->last);
     p->slots_busy = p->host_busy_sum = p->host_busy_s = 0;
+    writegate_most_from_here(&e->writes);
 }
 
 void sampler_measure_to_here(struct engine *e) {

@@ -145,6 +145,26 @@ static const struct executor_ops worker_executor_ops = {.now = worker_now,
                                                         .done = worker_done,
                                                         .error = worker_error};
 
+/* ---- the gate of writes ---- */
+
+static bool op_is_limited(const struct worker *w, const struct cache_op *op) {
+    const struct flight *f = op->owner;
+    return w->engine->writes.limit > 0 && op->kind == CACHE_OP_WRITE && f && !f->internal;
+}
+
+/* Whether a write that could begin has to stand in line first. It is not this worker's then until it has
+ * its turn, when it comes back with the mail. */
+static bool write_held(struct worker *w, struct cache_op *op) {
+    if (!op_is_limited(w, op)) return false;
+    if (!op->has_turn) {
+        op->held_since_ns = worker_now(&w->x);
+        return !writegate_enter(&w->engine->writes, op);
+    }
+    counters_add(&w->x.counters->writes_held, 1);
+    counters_add(&w->x.counters->writes_held_ns, worker_now(&w->x) - op->held_since_ns);
+    return false;
+}
+
 /* ---- the loop ---- */
 
 static void transfer_done(void *ctx, const struct transfer *t, bool abandoned, const char *what) {
@@ -152,6 +172,7 @@ static void transfer_done(void *ctx, const struct transfer *t, bool abandoned, c
     bool failed = t->error != 0;
     if (failed) w->x.ops->error(&w->x, what);
     tracelog_op(w->engine->log, w->x.worker, t->op, failed || abandoned ? NULL : t);
+    if (t->op->has_turn) writegate_leave(&w->engine->writes);
     pipeline_op_done(&w->engine->pipeline, &w->x, t->op,
                      failed      ? CACHE_FAILED
                      : abandoned ? CACHE_ABANDONED
@@ -170,7 +191,7 @@ static bool run_ready(struct worker *w) {
             bool ended = op->kind == CACHE_OP_WAIT && !op->failed_wait;
             if (op->kind != CACHE_OP_WAIT) tracelog_op(w->engine->log, w->x.worker, op, NULL);
             pipeline_op_done(&w->engine->pipeline, &w->x, op, ended ? CACHE_DONE : CACHE_ABANDONED);
-        } else {
+        } else if (!write_held(w, op)) {
             pipeline_op_begins(op);
             mover_begin(w->mover, op);
         }

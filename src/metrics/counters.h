@@ -53,6 +53,8 @@ struct counters {
     _Atomic uint64_t prompt_seen;    /* requests that start with a shared prompt */
     _Atomic uint64_t prompt_hits;    /* of which found it resident, all of it */
     _Atomic uint64_t prompt_rebuilt; /* of which wrote it, or a part, again */
+    _Atomic uint64_t writes_held;    /* entry writes of requests that stood in line for their turn */
+    _Atomic uint64_t writes_held_ns; /* for so long in all */
     _Atomic uint64_t cpu_ns;         /* of the thread, set by itself now and then */
     _Atomic uint64_t chunks_in_flight[KVF_TIERS];
     struct histogram latency[REQUEST_LATENCIES];
