@@ -196,6 +196,15 @@ bool cache_cancel(struct cache *c, struct cache_op *op) {
     return true;
 }
 
+bool cache_drop(struct cache *c, struct cache_key key) {
+    uint32_t i = index_find(&c->index, key);
+    if (i == ENTRY_NONE || cache_entry(c, i)->state != ENTRY_RESIDENT) return false;
+    entry_drop(c, i);
+    if (!c->stopped) gate_open_all(c);
+    c->retry_due = true;
+    return true;
+}
+
 struct cache_op *cache_next_ready(struct cache *c) {
     if (c->retry_due) {
         c->retry_due = false;

@@ -137,6 +137,12 @@ struct cache_op *cache_wait(struct cache *c, struct cache_key key, uint32_t work
  * a write counts as refused. No effect in any other state; returns whether it had one. */
 bool cache_cancel(struct cache *c, struct cache_op *op);
 
+/* Takes a resident entry out of the cache: nobody finds it from now on, and it is no eviction. Who reads
+ * it reads on, and its bytes are free when the last reader has left; a move of it that has started ends
+ * first, one that has not comes out of the ready list with failed_wait set. An entry that is being written
+ * stays. Whether there was one to take. */
+bool cache_drop(struct cache *c, struct cache_key key);
+
 struct cache_op *cache_next_ready(struct cache *c); /* NULL when there is none */
 
 enum cache_outcome { CACHE_DONE, CACHE_FAILED, CACHE_ABANDONED };

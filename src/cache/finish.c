@@ -57,7 +57,7 @@ static void entry_bury(struct cache *c, uint32_t i, bool fell) {
     entry_give(&c->entries, i);
 }
 
-static void entry_drop(struct cache *c, uint32_t i) {
+void entry_drop(struct cache *c, uint32_t i) {
     struct entry *e = cache_entry(c, i);
     struct op_slot *first = e->busy == BUSY_NONE ? NULL : c->busies.at[e->busy].first;
     bool fell = first && move_falls(&first->op);

@@ -63,7 +63,7 @@ struct cache {
     uint32_t step_count, step_cap;
     uint64_t plan, seq, rank, generation; /* the last ones handed out */
     uint64_t waiting_writes;
-    bool retry_due; /* a write has ended, and who waits for room has not had its turn */
+    bool retry_due; /* a write has ended or an entry gone, and who waits for room has not had its turn */
     bool stopped;
     bool uneven; /* a planned fall did not happen: levels may exceed what is usable from now on */
     struct cache_stats stats;
@@ -117,7 +117,8 @@ void wait_leave(struct cache *c, struct cache_op *op); /* WRITE or WAIT */
 void wait_retry(struct cache *c);                      /* plans what can be planned now */
 void wait_wake(struct cache *c, struct op_list *waiters);
 
-/* --- ends of operations --- */
+/* --- ends of operations, and of entries --- */
+void entry_drop(struct cache *c, uint32_t entry); /* resident, whatever is done with it */
 void finish_read(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry);
 void finish_write(struct cache *c, struct cache_op *op, enum cache_outcome outcome);
 void finish_move(struct cache *c, struct cache_op *op, enum cache_outcome outcome);

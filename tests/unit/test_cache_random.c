@@ -46,6 +46,7 @@ struct mirror {
     uint64_t rank, gone, refused, skipped;
     uint64_t evicted[KVF_TIERS], fallen[KVF_TIERS], risen[KVF_TIERS], in[KVF_TIERS], out[KVF_TIERS];
     uint64_t passed; /* fell and left within one request */
+    bool drops;
 };
 
 static bool model_on(const struct mirror *m, int t, uint64_t bytes) {
@@ -181,11 +182,22 @@ static void same_content(const struct fixture *f, const struct mirror *m, int st
     assert_int_equal(s.waiting, 0);
 }
 
+/* One in eight is taken out. */
+static bool model_drop(struct fixture *f, struct mirror *m, struct rng *r, int k) {
+    if (rng_range(r, 0, 7) != 0) return false;
+    bool there = m->e[k].tier >= 0;
+    assert_int_equal(cache_drop(f->c, number_key(k)), there);
+    if (there) model_leave(m, k);
+    m->e[k].tier = -1;
+    return true;
+}
+
 static void model_step(struct fixture *f, struct mirror *m, struct rng *r) {
     int k = (int)rng_range(r, 0, KEYS - 1);
     /* Sometimes a rank out of a piece, so that ranks come in any order. */
     uint64_t rank = 0, effective = m->rank + 1;
     for (int i = 0; i < KEYS; i++) m->e[i].falls = 0;
+    if (m->drops && model_drop(f, m, r, k)) return;
     if (rng_range(r, 0, 4) == 0) {
         rank = cache_ranks(f->c, 4) + rng_range(r, 0, 3);
         assert_true(rank > m->rank && rank <= m->rank + 4);
@@ -213,13 +225,12 @@ static void model_step(struct fixture *f, struct mirror *m, struct rng *r) {
     settle(f);
 }
 
-static void sequence_against_the_model(void **state) {
-    (void)state;
+static void sequences(bool drops) {
     uint64_t passed = 0;
     for (int i = 0; i < SETTINGS; i++) {
         const struct setting *set = &settings[i];
         struct fixture f;
-        struct mirror m = {.set = set};
+        struct mirror m = {.set = set, .drops = drops};
         struct rng r;
         for (int k = 0; k < KEYS; k++) m.e[k].tier = -1;
         rng_init(&r, 11, KVF_RNG_TEST, (uint64_t)i);
@@ -237,6 +248,16 @@ static void sequence_against_the_model(void **state) {
     assert_true(passed > 100);
 }
 
+static void sequence_against_the_model(void **state) {
+    (void)state;
+    sequences(false);
+}
+
+static void sequence_with_drops_against_the_model(void **state) {
+    (void)state;
+    sequences(true);
+}
+
 /* --- many at a time --- */
 
 /* What was asked for and has not come out yet. */
@@ -251,8 +272,8 @@ struct crowd {
     int actives;
     bool seen[1 << 18]; /* by seq: came out */
     uint64_t seq_max;
-    uint64_t failed_moves, given_up, waited;
-    bool stopped;
+    uint64_t failed_moves, given_up, waited, dropped;
+    bool stopped, drops;
 };
 
 static struct asked *asked_free(struct crowd *w) {
@@ -318,6 +339,12 @@ static void crowd_step(struct crowd *w, const struct setting *set) {
     } else if (what < 19) {
         struct asked *a = &w->asked[rng_range(&w->r, 0, ACTIVE - 1)];
         if (a->op) cache_cancel(w->f.c, a->op);
+    } else if (w->drops) {
+        struct cache_key key = number_key((int)rng_range(&w->r, 0, KEYS - 1));
+        bool there = cache_peek(w->f.c, key) == CACHE_RESIDENT;
+        assert_int_equal(cache_drop(w->f.c, key), there);
+        if (there) assert_int_equal(cache_peek(w->f.c, key), CACHE_ABSENT);
+        w->dropped += there;
     } else {
         cache_touch(w->f.c, number_key((int)rng_range(&w->r, 0, KEYS - 1)), 0);
     }
@@ -343,9 +370,10 @@ static void crowd_empty(struct crowd *w) {
     }
 }
 
-static void crowd_run(const struct setting *set, uint64_t index, bool stop) {
+static void crowd_run(const struct setting *set, uint64_t index, bool stop, bool drops) {
     struct crowd *w = calloc(1, sizeof *w);
     assert_non_null(w);
+    w->drops = drops;
     rng_init(&w->r, 23, KVF_RNG_TEST, index);
     fixture_open(&w->f, set->usable[GPU], set->usable[CPU], set->usable[NVME], set->placement, set->eviction,
                  set->promotion);
@@ -362,19 +390,26 @@ static void crowd_run(const struct setting *set, uint64_t index, bool stop) {
         crowd_empty(w);
     }
     assert_true(w->waited > 20 && w->given_up > 0);
+    assert_true(!drops || w->dropped > 0);
     fixture_close(&w->f);
     free(w);
 }
 
 static void any_order_drains(void **state) {
     (void)state;
-    for (int i = 0; i < SETTINGS; i++) crowd_run(&settings[i], (uint64_t)i, false);
+    for (int i = 0; i < SETTINGS; i++) crowd_run(&settings[i], (uint64_t)i, false, false);
+}
+
+static void any_order_drains_with_drops(void **state) {
+    (void)state;
+    for (int i = 0; i < SETTINGS; i++) crowd_run(&settings[i], (uint64_t)(200 + i), false, true);
 }
 
 static void any_order_stops(void **state) {
     (void)state;
     for (int seed = 0; seed < 3; seed++) {
-        for (int i = 0; i < SETTINGS; i++) crowd_run(&settings[i], (uint64_t)(100 + 10 * seed + i), true);
+        for (int i = 0; i < SETTINGS; i++)
+            crowd_run(&settings[i], (uint64_t)(100 + 10 * seed + i), true, seed == 2);
     }
 }
 
@@ -400,7 +435,9 @@ static void same_calls_same_decisions(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(sequence_against_the_model),
+        cmocka_unit_test(sequence_with_drops_against_the_model),
         cmocka_unit_test(any_order_drains),
+        cmocka_unit_test(any_order_drains_with_drops),
         cmocka_unit_test(any_order_stops),
         cmocka_unit_test(same_calls_same_decisions),
     };
