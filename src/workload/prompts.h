@@ -12,13 +12,16 @@ struct prompts {
     uint32_t count;
     uint64_t *tokens; /* by index, as the scenario lists them */
     uint32_t *order;  /* indices, shortest prompt first */
+    double *sums;     /* of weights, in that order; NULL: all weigh the same */
 };
 
 void prompts_init(struct prompts *p, const struct scenario *s);
 void prompts_free(struct prompts *p); /* takes one all zero */
 /* Draws for one conversation whose first context has `context` tokens: the index of a prompt that is
- * shorter, each of them equally likely, or REQUEST_NO_PROMPT. Takes two numbers of
- * the stream whatever comes out, so the prompts shift nothing that is drawn afterwards. */
+ * shorter, or REQUEST_NO_PROMPT. Each of those is equally likely, or, with pick zipf, the n-th that the
+ * scenario lists in proportion to 1 / n (Zipf's law with exponent 1; for requests of documents see
+ * Breslau et al., Web Caching and Zipf-like Distributions, INFOCOM 1999). Takes two numbers of the
+ * stream whatever comes out, so the prompts shift nothing that is drawn afterwards. O(log count). */
 uint32_t prompts_draw(const struct prompts *p, struct rng *rng, uint64_t context);
 
 #endif

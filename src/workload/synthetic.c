@@ -186,9 +186,6 @@ static int synthetic_open(struct workload *w, struct err *e) {
     const struct scenario *s = w->s;
     if (s->workload.personas == 0)
         return err_set(e, KVF_ERR_USAGE, "workload.personas: source synthetic needs at least one");
-    if (s->workload.prefix.pick != KVF_PICK_UNIFORM)
-        return err_set(e, KVF_ERR_UNAVAILABLE,
-                       "workload.prefix.pick: zipf is not available in this build; use uniform");
     w->state = mem_zalloc(1, sizeof(struct synthetic));
     return 0;
 }
