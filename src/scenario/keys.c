@@ -93,7 +93,7 @@ const struct key key_table[] = {
       "Ranks that share the KV heads; sizes are those of one rank."),
     K("mode", CHOICE, mode, "", CHOICES(SCENARIO_MODE_LIST), "real", ALWAYS, "real",
       "Move real bytes, or run on a virtual clock."),
-    K("seed", INTEGER, seed, "", "0 to 18446744073709551615", "42", ALWAYS, ALL, "Same seed, same requests."),
+    K("seed", INTEGER, seed, "", "0 to 9223372036854775807", "42", ALWAYS, ALL, "Same seed, same requests."),
     K("submission", BOOLEAN, submission, "", "", "false", ALWAYS, ALL,
       "Flag the run as not comparable unless it has a seed, no RAG and no autoscaler."),
 

@@ -11,8 +11,7 @@
 
 enum { TEXT_MAX = 1 << 20 };
 
-/* Length of the UTF-8 character at p, 0 when there is none that is valid. */
-static size_t utf8_length(const unsigned char *p, size_t left) {
+size_t character_length(const unsigned char *p, size_t left) {
     static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
     if (p[0] < 0x80) return 1;
     size_t len = p[0] >= 0xf0 && p[0] < 0xf8   ? 4
@@ -34,7 +33,7 @@ static bool text_usable(struct loading *l, const char *text, size_t len) {
 
     for (size_t i = 0; i < len;) {
         unsigned char c = (unsigned char)text[i];
-        size_t n = utf8_length((const unsigned char *)text + i, len - i);
+        size_t n = character_length((const unsigned char *)text + i, len - i);
         bool control = n == 1 && (c < 0x20 || c == 0x7f) && c != '\n' && c != '\r' && c != '\t';
         if (!n || control) {
             problem_add(l, place, "", "byte 0x%02x is %s; a scenario is a text in UTF-8", c,

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SHOWN_MAX = 80 }; /* bytes of a key from the command line */
+
 struct place place_of(const struct loading *l, const struct node *n) {
     struct place p = l->source;
     p.line = n->line;
@@ -48,15 +50,35 @@ static int problem_compare(const void *va, const void *vb) {
     return c ? c : compare(a->number, b->number);
 }
 
-static void problem_print(const struct loading *l, const struct problem *p, struct buf *out) {
+/* A key or the name of a file may hold anything; a terminal shall obey none of it. */
+static void line_clean(char *line, size_t len) {
+    for (char *p = line, *end = line + len; p < end;) {
+        const unsigned char *u = (const unsigned char *)p;
+        size_t n = character_length(u, (size_t)(end - p));
+        bool control = u[0] < 0x20 || u[0] == 0x7f || (u[0] == 0xc2 && n == 2 && u[1] < 0xa0);
+        if (n && !control) {
+            p += n;
+            continue;
+        }
+        for (n = n ? n : 1; n; n--) *p++ = '?';
+    }
+}
+
+static void problem_print(const struct loading *l, const struct problem *p, struct buf *report) {
+    struct buf line = {0}, *out = &line;
     if (p->place.origin) {
-        buf_addf(out, "%s %s: ", p->place.origin, p->place.setting);
+        const char *setting = p->place.setting;
+        buf_addf(out, "%s %.*s%s: ", p->place.origin, SHOWN_MAX, setting,
+                 strlen(setting) > SHOWN_MAX ? "..." : "");
         if (*p->key && strcmp(p->key, p->place.setting)) buf_addf(out, "%s: ", p->key);
     } else {
         buf_addf(out, "%s:%zu:%zu: ", l->file, p->place.line, p->place.column);
         if (*p->key) buf_addf(out, "%s: ", p->key);
     }
-    buf_addf(out, "%s\n", p->text);
+    buf_addf(out, "%s", p->text);
+    line_clean(line.data, line.len);
+    buf_addf(report, "%s\n", buf_text(&line));
+    buf_free(&line);
 }
 
 void problems_report(struct loading *l, struct scenario_report *report) {

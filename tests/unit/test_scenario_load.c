@@ -71,7 +71,7 @@ static const struct {
     {GOOD "workload: {users: -3}\n",
      "3:19: workload.users: \"-3\" is out of range; it must be 1 to 1000000\n"},
     {GOOD "seed: 18446744073709551616\n",
-     "3:7: seed: \"18446744073709551616\" is out of range; it must be 0 to 18446744073709551615\n"},
+     "3:7: seed: \"18446744073709551616\" is out of range; it must be 0 to 9223372036854775807\n"},
     {GOOD "cache: {headroom: 0.96}\n",
      "3:19: cache.headroom: \"0.96\" is out of range; it must be 0 to 0.95\n"},
     {GOOD "cache: {headroom: -0.1}\n",
