@@ -62,6 +62,15 @@ def _():
     compare("test_modules", present("tests/cli/*.py", "tests/lint/*.py", "tests/tui/*.py") - present("tests/*/test_*.py"))
 
 
+@case("fuzz_programs and fuzz_helpers are what stands in tests/fuzz, each program with its libraries")
+def _():
+    programs = {path[:-2] for path in present("tests/fuzz/fuzz_*.c")}
+    compare("fuzz_programs", programs)
+    compare("fuzz_helpers", present("tests/fuzz/*.[ch]") - present("tests/fuzz/fuzz_*.c"))
+    bare = [path for path in sorted(programs) if LISTS.get(path.replace("/", "_") + "_LDADD") != ["$(fuzz_libs)"]]
+    assert not bare, bare
+
+
 @case("bench_programs and bench_scripts are what stands in tests/bench")
 def _():
     compare("bench_programs", {path[:-2] for path in present("tests/bench/*.c")})

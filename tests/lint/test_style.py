@@ -31,11 +31,11 @@ def code():
 
 
 def all_code():
-    return code() + files("tests/unit/*.[ch]", "tests/bench/*.[ch]")
+    return code() + files("tests/unit/*.[ch]", "tests/bench/*.[ch]", "tests/fuzz/*.[ch]")
 
 
 def texts():
-    return all_code() + files("configs/*", "man/*", "tests/cli/*.py", "tests/bench/*.py", "README.md")
+    return all_code() + files("configs/*", "man/*", "tests/cli/*.py", "tests/bench/*.py", "tests/fuzz/*.py", "README.md")
 
 
 def lines(paths):
