@@ -94,7 +94,7 @@ void parts_users(const struct pane *p, const struct frame *f) {
         return;
     }
     if (parts_open_loop(f)) {
-        line_add(&l, "Arrivals", "from the trace");
+        line_add(&l, "Arrivals", "open loop");
     } else {
         number_count(f->snap ? (double)f->snap->interval.users : KVF_MISSING, text);
         line_add(&l, "Users", text + strspn(text, " "));

@@ -40,7 +40,7 @@ static void change_users(struct screen *s, enum action action) {
     }
     uint64_t now = s->newest.interval.users;
     if (now == 0) {
-        screen_say(s, "there are no users to change: the arrivals come from the trace");
+        screen_say(s, "there are no users to change: in an open loop requests do not wait for them");
         return;
     }
     if (clock_now_ns() < s->users_until_ns) now = s->users;

@@ -17,7 +17,8 @@ enum rng_stream {
     KVF_RNG_SOURCE,
     KVF_RNG_PAYLOAD,
     KVF_RNG_DECK,
-    KVF_RNG_TEST
+    KVF_RNG_TEST,
+    KVF_RNG_ARRIVAL
 };
 
 void rng_init(struct rng *r, uint64_t seed, enum rng_stream stream, uint64_t index);

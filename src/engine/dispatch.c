@@ -147,7 +147,7 @@ static void user_asks(struct engine *e, uint64_t user, uint64_t at_ns, uint64_t 
 
 /* Without delays (speed-up 0) rows arrive as fast as they are served: one per slot waits. */
 static bool row_is_due(const struct engine *e, uint64_t now) {
-    if (e->s->workload.arrival.speedup > 0) return e->begin_ns + e->next_row->req.arrival_ns <= now;
+    if (!workload_unpaced(e->workload)) return e->begin_ns + e->next_row->req.arrival_ns <= now;
     return e->queue.count < e->slots;
 }
 
@@ -167,7 +167,7 @@ static void rows_arrive(struct engine *e, uint64_t now) {
         if (n == ARRIVALS_PER_HOLD || !row_is_due(e, now)) return;
         struct flight *f = e->next_row;
         e->next_row = NULL;
-        f->req.arrival_ns = e->s->workload.arrival.speedup > 0 ? e->begin_ns + f->req.arrival_ns : now;
+        f->req.arrival_ns = workload_unpaced(e->workload) ? now : e->begin_ns + f->req.arrival_ns;
         arrive(e, f, now);
     }
 }
@@ -175,7 +175,7 @@ static void rows_arrive(struct engine *e, uint64_t now) {
 static uint64_t next_arrival_ns(const struct engine *e) {
     if (!e->arrivals_on) return KVF_NEVER;
     if (!workload_open_loop(e->workload)) return session_next_ns(&e->session);
-    if (!e->next_row || e->s->workload.arrival.speedup <= 0) return KVF_NEVER;
+    if (!e->next_row || workload_unpaced(e->workload)) return KVF_NEVER;
     return e->begin_ns + e->next_row->req.arrival_ns;
 }
 
@@ -292,7 +292,7 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
             uint64_t at = engine_now(e) + workload_think_ns(e->workload, f->req.user);
             user_goes_on(e, f->req.user, at);
             generator_earlier(e, at);
-        } else if (workload_open_loop(e->workload) && e->s->workload.arrival.speedup <= 0) {
+        } else if (workload_unpaced(e->workload)) {
             rows_arrive(e, engine_now(e));
         }
     }

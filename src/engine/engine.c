@@ -329,7 +329,7 @@ static void pause_or_resume(struct engine *e, bool pause, const char *who) {
 static void users_change(struct engine *e, const struct command *cmd) {
     uint64_t users = cmd->value < COMMAND_USERS_MAX ? cmd->value : COMMAND_USERS_MAX;
     if (workload_open_loop(e->workload)) {
-        engine_event(e, "warning", "users cannot be changed: this workload's arrivals come from its trace");
+        engine_event(e, "warning", "users cannot be changed: in an open loop requests do not wait for them");
     } else if (users == 0) {
         engine_event(e, "warning", "users cannot be 0: the fewest is 1; pause the run to have nobody ask");
     } else {

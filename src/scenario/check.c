@@ -66,32 +66,29 @@ static void choice_name(const char *key, unsigned value, char *out, size_t len) 
     if (!key_word(words, (int)value, out, len)) (void)snprintf(out, len, "?");
 }
 
+bool scenario_at_rate(const struct scenario *s) {
+    return s->workload.arrival.process == KVF_ARRIVAL_POISSON ||
+           s->workload.arrival.process == KVF_ARRIVAL_GAMMA;
+}
+
+/* Every source takes arrivals at a rate, and those that wait for answers. */
 static void check_arrival(struct loading *l, const char *source) {
     const struct scenario *s = l->s;
     const char *key = "workload.arrival.process";
     struct place place = place_of_key(l, key, "workload.source");
-    char process[24];
+    bool asked = s->workload.source == KVF_SOURCE_SYNTHETIC || s->workload.source == KVF_SOURCE_SHAREGPT;
 
-    choice_name(key, s->workload.arrival.process, process, sizeof(process));
-    switch (s->workload.source) {
-    case KVF_SOURCE_OPS:
-        if (s->workload.arrival.process != KVF_ARRIVAL_CLOSED)
-            problem_add(l, place, key,
-                        "%s does not go with source ops, whose operations follow each other; leave it out",
-                        process);
-        break;
-    case KVF_SOURCE_SYNTHETIC:
-        if (s->workload.arrival.process == KVF_ARRIVAL_TRACE)
-            problem_add(l, place, key, "trace needs a source with times; source %s takes closed or paced",
-                        source);
-        break;
-    default:
-        if (s->workload.arrival.process == KVF_ARRIVAL_PACED)
-            problem_add(l, place, key,
-                        "paced needs think times, which source %s does not have; take trace or closed",
-                        source);
-        break;
-    }
+    if (s->workload.arrival.process == KVF_ARRIVAL_TRACE && asked)
+        problem_add(l, place, key,
+                    "trace needs a source with times; source %s takes closed, poisson or gamma", source);
+    if (s->workload.arrival.process == KVF_ARRIVAL_PACED && s->workload.source != KVF_SOURCE_SYNTHETIC)
+        problem_add(l, place, key,
+                    "paced needs think times, which source %s does not have; take %sclosed, poisson or gamma",
+                    source, asked ? "" : "trace, ");
+    if (scenario_at_rate(s) && !(s->workload.arrival.rate > 0))
+        problem_add(l, place_of_key(l, "workload.arrival.rate", key), "workload.arrival.rate",
+                    "arrivals of process %s need the requests per second, such as rate: 10",
+                    s->workload.arrival.process == KVF_ARRIVAL_POISSON ? "poisson" : "gamma");
 }
 
 /* A mooncake trace is made of blocks of its own size; operations of an ops file are whole entries. */

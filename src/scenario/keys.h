@@ -54,6 +54,7 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(USERS, "requests come without users")                                                                  \
     X(TIMES, "arrivals are not a trace's")                                                                   \
     X(RATE, "arrivals have no rate")                                                                         \
+    X(GAMMA, "arrivals are not gamma distributed")                                                           \
     X(SHAREGPT, "the source is not sharegpt")                                                                \
     X(STORED, "the phase is not decode")                                                                     \
     X(AGING, "the scheduler is strict")                                                                      \

@@ -74,6 +74,8 @@ void scenario_begin(struct loading *l);
 void scenario_finish(struct loading *l);
 /* Finds what contradicts itself or is missing. */
 void scenario_check(struct loading *l);
+/* Whether requests arrive at workload.arrival.rate. */
+bool scenario_at_rate(const struct scenario *s);
 /* Lists the keys that were given and have no effect. */
 void scenario_list_unused(const struct loading *l, struct scenario_report *report);
 

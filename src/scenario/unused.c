@@ -13,6 +13,13 @@ static bool has_turns(const struct scenario *s) {
     return s->workload.source == KVF_SOURCE_SYNTHETIC && s->workload.phase != KVF_WORKLOAD_PHASE_DECODE;
 }
 
+/* Whether requests are asked by users: always where users are made, else where they wait for answers. */
+static bool has_users(const struct scenario *s) {
+    if (s->workload.source == KVF_SOURCE_SYNTHETIC || s->workload.source == KVF_SOURCE_SHAREGPT) return true;
+    return s->workload.source != KVF_SOURCE_OPS && s->workload.arrival.process != KVF_ARRIVAL_TRACE &&
+           !scenario_at_rate(s);
+}
+
 /* A row of an azure trace is a conversation of one turn. */
 static bool has_prefixes(const struct scenario *s) {
     return has_turns(s) || s->workload.source == KVF_SOURCE_AZURE;
@@ -60,7 +67,9 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
     case KEY_USE_TIMES:
         return process == KVF_ARRIVAL_TRACE;
     case KEY_USE_RATE:
-        return process == KVF_ARRIVAL_POISSON || process == KVF_ARRIVAL_GAMMA;
+        return scenario_at_rate(s);
+    case KEY_USE_GAMMA:
+        return process == KVF_ARRIVAL_GAMMA;
     case KEY_USE_SHAREGPT:
         return s->workload.source == KVF_SOURCE_SHAREGPT;
     case KEY_USE_STORED:
@@ -78,8 +87,7 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
     case KEY_USE_PREFIX:
         return has_prefixes(s);
     case KEY_USE_USERS:
-        return s->workload.source == KVF_SOURCE_SYNTHETIC ||
-               (s->workload.source != KVF_SOURCE_OPS && process != KVF_ARRIVAL_TRACE);
+        return has_users(s);
     case KEY_USE_RAG:
         return s->workload.rag.documents > 0;
     case KEY_USE_REQUESTS:

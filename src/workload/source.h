@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/rng.h"
+#include "workload/arrivals.h"
 #include "workload/prompts.h"
 #include "workload/workload.h"
 
@@ -32,11 +33,21 @@ struct source {
     const struct trace_format *format; /* NULL: has no file */
 };
 
+/* Arrivals at a rate: the users that can still be asked, in any order. */
+struct workload_rated {
+    struct arrivals arrivals;
+    uint64_t *user; /* NULL: the source has none */
+    uint64_t users;
+    uint64_t asked; /* requests so far */
+};
+
 struct workload {
     const struct scenario *s; /* the caller's, unchanged while the workload is open */
     const struct source *source;
     bool open_loop;
+    bool at_rate;   /* open loop, arrivals poisson or gamma: `rated` holds */
     uint64_t users; /* it starts with */
+    struct workload_rated rated;
     struct prompts prompts;
     struct workload_rows rows;
     void *state; /* of the source */

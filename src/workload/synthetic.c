@@ -57,10 +57,11 @@ static uint64_t spread_draw(const struct workload *w, struct rng *rng, uint64_t 
     return lengths_fixed(w) ? size : drawn;
 }
 
-/* max_requests is dealt to the users that a run starts with; users that come later get none. */
+/* max_requests is dealt to the users that a run starts with; users that come later get none. At a rate
+ * they are asked in a fixed order, so there it is counted. */
 static uint64_t share_deal(const struct workload *w, uint64_t user) {
     uint64_t most = w->s->run.max_requests, users = w->users;
-    if (most == 0) return UNLIMITED;
+    if (most == 0 || w->at_rate) return UNLIMITED;
     if (user >= users) return 0;
     return most / users + (user < most % users ? 1 : 0);
 }

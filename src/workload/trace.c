@@ -215,10 +215,10 @@ static void request_fill(const struct workload *w, struct trace *t, uint64_t use
     r->kind = row->kind;
     r->context_tokens = row->context_tokens;
     r->generate_tokens = row->generate_tokens;
-    if (w->open_loop)
-        r->arrival_ns = arrival_ns(w, t);
-    else
+    if (!w->open_loop)
         r->user = user;
+    else if (!w->at_rate)
+        r->arrival_ns = arrival_ns(w, t);
     if (w->s->qos.classes_set) r->klass = source_class_draw(w->s, &t->classes);
     if (row->kind == REQUEST_INFERENCE) request_conversation(w, t, r);
     if (w->source->format->has_ids) {

@@ -13,12 +13,6 @@ static const struct source sources[] = {
     [KVF_SOURCE_OPS] = {"ops", &trace_ops, &ops_format},
 };
 
-static const char *const arrival_names[] = {
-#define X(id, name) [KVF_ARRIVAL_##id] = name,
-    SCENARIO_ARRIVAL_LIST(X)
-#undef X
-};
-
 uint32_t source_share_draw(struct rng *rng, const double *share, size_t stride, uint32_t n) {
     double total = 0, sum = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -45,40 +39,52 @@ bool source_prefill_only(const struct scenario *s, uint64_t context_tokens) {
     return s->workload.phase == KVF_WORKLOAD_PHASE_PREFILL || (limit > 0 && context_tokens >= limit);
 }
 
+static int arrival_refuse(const struct workload *w, const char *needs, struct err *e) {
+    const struct trace_format *format = w->source->format;
+    const char *closed = format && format->timed ? "trace or closed" : format ? "closed" : "closed or paced";
+    return err_set(e, KVF_ERR_USAGE,
+                   "workload.arrival.process: %s, which source %s does not have; use %s, or poisson or gamma "
+                   "with a rate",
+                   needs, w->source->name, closed);
+}
+
 /* Fills open_loop and users, or says why this source cannot arrive like that. */
 static int arrival_resolve(struct workload *w, struct err *e) {
     const struct scenario *s = w->s;
     const struct trace_format *format = w->source->format;
     bool timed = format && format->timed;
-    enum scenario_arrival process = s->workload.arrival.process;
-    const char *source = w->source->name;
-    const char *name =
-        (unsigned)process < sizeof arrival_names / sizeof *arrival_names ? arrival_names[process] : "?";
-    switch (process) {
-    case KVF_ARRIVAL_CLOSED:
-        break;
+    switch (s->workload.arrival.process) {
     case KVF_ARRIVAL_PACED:
-        if (!format) break;
-        return err_set(
-            e, KVF_ERR_USAGE,
-            "workload.arrival.process: paced needs think times, which source %s does not have; use %s",
-            source, timed ? "trace or closed" : "closed");
+        if (format) return arrival_refuse(w, "paced needs think times", e);
+        break;
     case KVF_ARRIVAL_TRACE:
-        if (timed) break;
-        return err_set(e, KVF_ERR_USAGE,
-                       "workload.arrival.process: trace needs arrival times, which source %s does not have; "
-                       "use closed%s",
-                       source, format ? "" : " or paced");
+        if (!timed) return arrival_refuse(w, "trace needs arrival times", e);
+        w->open_loop = true;
+        break;
+    case KVF_ARRIVAL_POISSON:
+    case KVF_ARRIVAL_GAMMA:
+        if (!(s->workload.arrival.rate > 0))
+            return err_set(e, KVF_ERR_USAGE,
+                           "workload.arrival.rate: arrivals at a rate need the requests per second");
+        w->open_loop = w->at_rate = true;
+        arrivals_init(&w->rated.arrivals, s);
+        break;
     default:
-        return err_set(e, KVF_ERR_UNAVAILABLE,
-                       "workload.arrival.process: %s is not available in this build; use %s", name,
-                       timed    ? "trace or closed"
-                       : format ? "closed"
-                                : "closed or paced");
+        break;
     }
-    w->open_loop = process == KVF_ARRIVAL_TRACE;
-    w->users = w->open_loop ? 0 : format && !timed ? 1 : s->workload.users;
+    if (!format)
+        w->users = s->workload.users;
+    else if (!w->open_loop)
+        w->users = timed ? s->workload.users : 1;
     return 0;
+}
+
+/* Everybody can be asked, until a source says that somebody has asked the last. */
+static void rated_begin(struct workload *w) {
+    if (!w->at_rate || w->users == 0) return;
+    w->rated.user = mem_alloc(w->users * sizeof *w->rated.user);
+    for (w->rated.users = 0; w->rated.users < w->users; w->rated.users++)
+        w->rated.user[w->rated.users] = w->rated.users;
 }
 
 int workload_open(struct workload **out, const struct scenario *s, struct err *e) {
@@ -100,6 +106,7 @@ int workload_open(struct workload **out, const struct scenario *s, struct err *e
         return rc;
     }
     workload_grow_users(w, w->users);
+    rated_begin(w);
     *out = w;
     return 0;
 }
@@ -108,11 +115,16 @@ void workload_close(struct workload *w) {
     if (!w) return;
     if (w->state) w->source->ops->close(w);
     prompts_free(&w->prompts);
+    free(w->rated.user);
     free(w);
 }
 
 bool workload_open_loop(const struct workload *w) {
     return w->open_loop;
+}
+
+bool workload_unpaced(const struct workload *w) {
+    return w->open_loop && !w->at_rate && w->s->workload.arrival.speedup <= 0;
 }
 
 uint64_t workload_users(const struct workload *w) {
@@ -123,14 +135,48 @@ void workload_grow_users(struct workload *w, uint64_t n) {
     if (w->source->ops->grow) w->source->ops->grow(w, n);
 }
 
+/* Draws the user that asks next at a rate; false when nobody has a request left. */
+static bool rated_pick(struct workload *w, uint64_t *user) {
+    struct workload_rated *rated = &w->rated;
+    while (rated->users > 0) {
+        uint64_t i = arrivals_pick(&rated->arrivals, rated->users);
+        *user = rated->user[i];
+        if (w->source->ops->more(w, *user)) return true;
+        rated->user[i] = rated->user[--rated->users];
+    }
+    return false;
+}
+
+static bool rated_ended(const struct workload *w) {
+    uint64_t most = w->s->run.max_requests;
+    return most > 0 && w->rated.asked >= most;
+}
+
+static enum workload_next rated_next(struct workload *w, struct request *r) {
+    uint64_t user = 0;
+    if (rated_ended(w) || (w->rated.user && !rated_pick(w, &user))) return WORKLOAD_END;
+    if (w->source->ops->next(w, user, r) == WORKLOAD_END) return WORKLOAD_END;
+    r->arrival_ns = arrivals_next_ns(&w->rated.arrivals);
+    w->rated.asked++;
+    return WORKLOAD_REQUEST;
+}
+
+static bool rated_more(struct workload *w) {
+    if (rated_ended(w)) return false;
+    if (!w->rated.user) return w->source->ops->more(w, 0);
+    for (uint64_t i = 0; i < w->rated.users; i++)
+        if (w->source->ops->more(w, w->rated.user[i])) return true;
+    return false;
+}
+
 enum workload_next workload_next(struct workload *w, uint64_t user, struct request *r) {
     *r = (struct request){
         .ids = r->ids, .id_cap = r->id_cap, .arrival_ns = r->arrival_ns, .prompt = REQUEST_NO_PROMPT};
-    return w->source->ops->next(w, user, r);
+    return w->at_rate ? rated_next(w, r) : w->source->ops->next(w, user, r);
 }
 
 bool workload_more(struct workload *w, uint64_t user) {
-    return w->source->ops->more(w, user);
+    return w->at_rate ? rated_more(w) : w->source->ops->more(w, user);
 }
 
 uint64_t workload_first_delay_ns(struct workload *w, uint64_t user) {

@@ -1,6 +1,7 @@
 /* Workloads: where requests come from. Two shapes, told apart by workload_open_loop():
  * users (closed or paced arrivals): the engine asks for the next request of a user when it is due;
- * a source with times: the engine asks for the next row and waits until its arrival.
+ * an open loop (a source with times, or arrivals at a rate): the engine asks for the next request
+ * and waits until its arrival, whatever has become of those before.
  *
  * Everything is drawn from streams of the seed (per user, source, class), so the same seed gives
  * the same requests whatever the timing. Not thread safe: one thread (or one lock) for all calls. */
@@ -42,13 +43,16 @@ int workload_open(struct workload **out, const struct scenario *s, struct err *e
 void workload_close(struct workload *w); /* takes NULL */
 
 bool workload_open_loop(const struct workload *w);
-/* Users: how many it starts with (ops: 1); state for up to n users, kept once made. */
+/* Whether it is an open loop without times: rows come as fast as they are served (speed-up 0). */
+bool workload_unpaced(const struct workload *w);
+/* Users: how many it starts with (ops: 1; 0 when requests come without users, at a rate those that
+ * are asked by turns); state for up to n users, kept once made. */
 uint64_t workload_users(const struct workload *w);
 void workload_grow_users(struct workload *w, uint64_t n);
 
 enum workload_next { WORKLOAD_REQUEST, WORKLOAD_END };
-/* The next request of a user (users), or the next row (open loop, user ignored). END: this user has
- * had its share of max_requests, or the source is at its end. Only fills fields, never arrival_ns
+/* The next request of a user (users), or the next one of all (open loop, user ignored). END: this user
+ * has had its share of max_requests, or the source is at its end. Only fills fields, never arrival_ns
  * for users. *r keeps its ids buffer. */
 enum workload_next workload_next(struct workload *w, uint64_t user, struct request *r);
 /* Whether that would be a request now; reads on to the next usable row and keeps it. */

@@ -428,7 +428,7 @@ static void test_hints(void **state) {
     x.frame.snap = &s;
     footer_of(&x, PANEL_overview, 90, line, sizeof line);
     assert_null(strstr(line, "+/-"));
-    assert_true(shows(&x, PANEL_overview, 24, 80, "Arrivals from the trace"));
+    assert_true(shows(&x, PANEL_overview, 24, 80, "Arrivals open loop"));
     assert_false(shows(&x, PANEL_overview, 24, 80, "Users 0"));
     assert_true(shows(fixture[UI_WATCH], PANEL_help, 140, 120, "a tenth more users (not here)"));
     assert_false(shows(fixture[UI_LIVE], PANEL_help, 140, 120, "a tenth more users (not here)"));

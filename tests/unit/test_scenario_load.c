@@ -143,11 +143,20 @@ static const struct {
      "4:22: cache.granularity: source ops writes and reads whole entries; set cache.granularity: "
      "request\n"},
     {GOOD "workload: {arrival: {process: trace}}\n",
-     "3:31: workload.arrival.process: trace needs a source with times; source synthetic takes closed or "
-     "paced\n"},
+     "3:31: workload.arrival.process: trace needs a source with times; source synthetic takes closed, "
+     "poisson or gamma\n"},
     {GOOD "workload: {source: azure, path: x, arrival: {process: paced}}\n",
-     "3:55: workload.arrival.process: paced needs think times, which source azure does not have; take trace "
-     "or closed\n"},
+     "3:55: workload.arrival.process: paced needs think times, which source azure does not have; take trace, "
+     "closed, poisson or gamma\n"},
+    {GOOD "workload: {source: ops, path: x, arrival: {process: paced, rate: 5}}\n",
+     "3:53: workload.arrival.process: paced needs think times, which source ops does not have; take trace, "
+     "closed, poisson or gamma\n"},
+    {GOOD "workload: {arrival: {process: poisson}}\n",
+     "3:31: workload.arrival.rate: arrivals of process poisson need the requests per second, such as rate: "
+     "10\n"},
+    {GOOD "workload: {source: azure, path: x, arrival: {process: gamma, rate: 0}}\n",
+     "3:68: workload.arrival.rate: arrivals of process gamma need the requests per second, such as rate: "
+     "10\n"},
     {GOOD "workload: {prefix: {count: 4}}\n", "3:28: workload.prefix.count: 4, but prompt_tokens has 3 "
                                               "lengths; give one length, or leave count out\n"},
     {"model: llama3.1-8b\ntiers: {nvme: {capacity: 1GiB, io_size: 5000}}\n",

@@ -190,7 +190,7 @@ static void test_users(void **state) {
     r->screen.newest.interval.users = 0; /* of a trace */
     press(r, '+');
     expect_no_command(r);
-    assert_true(shows(r, "come from the trace"));
+    assert_true(shows(r, "do not wait for them"));
 }
 
 static void test_pause_generation_autoscaler(void **state) {

@@ -268,7 +268,7 @@ static void scenarios_that_do_not_fit(void **state) {
     scenario.workload.arrival.process = KVF_ARRIVAL_PACED;
     refused(KVF_ERR_USAGE, "paced");
     scenario.workload.arrival.process = KVF_ARRIVAL_GAMMA;
-    refused(KVF_ERR_UNAVAILABLE, "gamma");
+    refused(KVF_ERR_USAGE, "workload.arrival.rate");
     scenario.workload.source = KVF_SOURCE_OPS;
     scenario.workload.arrival.process = KVF_ARRIVAL_TRACE;
     refused(KVF_ERR_USAGE, "ops");

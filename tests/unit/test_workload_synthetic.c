@@ -548,11 +548,45 @@ static void arrivals(void **state) {
     scenario.workload.arrival.process = KVF_ARRIVAL_TRACE;
     refused(KVF_ERR_USAGE, "workload.arrival.process");
     scenario.workload.arrival.process = KVF_ARRIVAL_POISSON;
-    refused(KVF_ERR_UNAVAILABLE, "poisson");
+    refused(KVF_ERR_USAGE, "workload.arrival.rate");
     scenario.workload.arrival.process = KVF_ARRIVAL_CLOSED;
     scenario.workload.source = KVF_SOURCE_AGENTIC;
     refused(KVF_ERR_UNAVAILABLE, "workload.source");
     workload_close(NULL);
+}
+
+/* Requests come in one sequence, each the next of a user; the users' own requests are those of a closed
+ * loop, in their order, and all of them take part. */
+static void at_a_rate_users_are_asked_by_turns(void **state) {
+    (void)state;
+    enum { N = 5000 };
+    struct workload *closed = opened();
+    scenario.workload.arrival.process = KVF_ARRIVAL_POISSON;
+    scenario.workload.arrival.rate = 1000;
+    scenario.run.max_requests = N;
+    struct workload *w = opened(), *again = opened();
+    unsigned of[50] = {0};
+    uint64_t last = 0;
+    assert_true(workload_open_loop(w) && !workload_unpaced(w));
+    assert_int_equal(workload_users(w), 50);
+    for (int i = 0; i < N; i++) {
+        assert_true(workload_more(w, 0));
+        struct request r = next_of(w, 0), copy = next_of(again, 17);
+        assert_true(same(&r, &copy) && r.arrival_ns == copy.arrival_ns);
+        assert_true(r.user < 50 && r.arrival_ns >= last);
+        last = r.arrival_ns;
+        of[r.user]++;
+        struct request own = next_of(closed, r.user);
+        assert_true(same(&r, &own));
+    }
+    struct request end = {0};
+    assert_false(workload_more(w, 0));
+    assert_int_equal(workload_next(w, 0, &end), WORKLOAD_END);
+    for (int u = 0; u < 50; u++) assert_true(of[u] > N / 100 && of[u] < N / 25);
+    assert_true(fabs((double)last / 5e9 - 1) < 4 / sqrt(N));
+    workload_close(w);
+    workload_close(again);
+    workload_close(closed);
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, scenario_reset)
@@ -580,6 +614,7 @@ int main(void) {
         TEST(long_contexts_are_prefill_only),
         TEST(deterministic_is_the_middle),
         TEST(arrivals),
+        TEST(at_a_rate_users_are_asked_by_turns),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("workload_synthetic", tests, NULL, NULL);

@@ -39,7 +39,7 @@ static void published_check(const struct published *p) {
     scenario.workload.source = p->source;
     struct workload *w = opened();
     rows_expect(w, 0, 0);
-    assert_true(workload_open_loop(w));
+    assert_true(workload_open_loop(w) && !workload_unpaced(w));
     for (uint64_t row = 1; workload_next(w, 0, &request) == WORKLOAD_REQUEST; row++) {
         assert_true(request.id == row && request.conversation == row && request.turn == 1);
         assert_true(row > 1 || request.arrival_ns == 0);
@@ -330,6 +330,34 @@ static void shared_prompts(void **state) {
     workload_close(w);
 }
 
+/* Rows in their order, at a rate instead of at their times. */
+static void rows_at_a_rate(void **state) {
+    (void)state;
+    scenario.workload.arrival.process = KVF_ARRIVAL_GAMMA;
+    scenario.workload.arrival.rate = 20;
+    scenario.workload.arrival.cv = 0;
+    scenario.workload.arrival.batch = 2;
+    scenario.workload.arrival.speedup = 0; /* has no say here */
+    scenario.run.max_requests = 3;
+    struct workload *w =
+        opened_with(KVF_SOURCE_MOONCAKE, ROW("0", "1", "1", "1") ROW("7000", "2", "1", "2")
+                                             ROW("7001", "3", "1", "3") ROW("7002", "4", "1", "4"));
+    assert_true(workload_open_loop(w) && !workload_unpaced(w));
+    assert_int_equal(workload_users(w), 0);
+    static const uint64_t at[] = {0, 0, 100 * MS};
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_true(workload_more(w, 0));
+        next_expect(w);
+        assert_int_equal(request.arrival_ns, at[i]);
+        assert_int_equal(request.context_tokens, i + 1);
+        assert_int_equal(request.user, 0);
+    }
+    assert_false(workload_more(w, 0));
+    end_expect(w);
+    rows_expect(w, 3, 0);
+    workload_close(w);
+}
+
 static void phase_prefill(void **state) {
     (void)state;
     scenario.workload.phase = KVF_WORKLOAD_PHASE_PREFILL;
@@ -357,6 +385,7 @@ int main(void) {
         TEST(asking_for_more_takes_nothing),
         TEST(classes_only_when_the_scenario_sets_them),
         TEST(shared_prompts),
+        TEST(rows_at_a_rate),
         TEST(phase_prefill),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
