@@ -220,6 +220,18 @@ static void add_throughput(struct measure *m) {
     result_add(m->out, fmax(histogram_max(size), mean), "B", n, "entry_bytes_max");
 }
 
+/* Where requests do not wait for answers, what was asked of the system and what it did are two things. */
+static void add_load(struct measure *m) {
+    const struct workload *w = m->e->workload;
+    if (!workload_open_loop(w)) return;
+    double arrived = (double)(m->to->arrived - m->from->arrived);
+    double offered = workload_unpaced(w) ? KVF_MISSING : ratio(arrived, m->wall_s);
+    double achieved = result_value(m->out, "requests_per_s");
+    result_add(m->out, offered, "1/s", 0, "offered_requests_per_s");
+    result_add(m->out, achieved, "1/s", 0, "achieved_requests_per_s");
+    result_add(m->out, ratio(achieved, offered), "", 0, "achieved_ratio");
+}
+
 static void add_requests(struct measure *m) {
     struct histogram *late = mem_zalloc(1, sizeof *late);
     for (int l = 0; l < REQUEST_LATENCIES; l++)
@@ -350,6 +362,7 @@ void result_fill(struct engine *e, struct run_record *run) {
                         .d = p->delta,
                         .wall_s = (double)(p->end.run_ns - p->base.run_ns) / 1e9};
     add_throughput(&m);
+    add_load(&m);
     add_requests(&m);
     add_cache(&m);
     add_tiers(&m);

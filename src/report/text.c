@@ -73,6 +73,13 @@ static void put_throughput(struct summary *s) {
     if (s->run->tier[KVF_TIER_NVME].on)
         format_item(p, "nvme %s tok/s", format_count(metric(s, "nvme_tok_s")).text);
     format_end(p);
+    if (kvf_present(metric(s, "offered_requests_per_s"))) {
+        format_label(p, FORMAT_HEADING, "Load");
+        format_item(p, "offered %s/s", format_rate(metric(s, "offered_requests_per_s")).text);
+        format_item(p, "achieved %s/s (%s)", format_rate(metric(s, "achieved_requests_per_s")).text,
+                    format_percent(metric(s, "achieved_ratio")).text);
+        format_end(p);
+    }
     format_label(p, FORMAT_HEADING, "Requests");
     format_item(p, "%s done", format_count(metric(s, "requests_done")).text);
     format_item(p, "%s failed", format_count(metric(s, "requests_failed")).text);

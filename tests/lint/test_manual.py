@@ -41,12 +41,13 @@ def small_run():
 
 
 def metrics_stored():
-    """The names of all results of a run with users and of a run with a trace, one row of it rejected."""
+    """The names of all results of a run with users and of a run with a trace at a rate, one row of it rejected."""
     trace = home() / "work/ops.csv"
     trace.write_text("op,key,tokens\nwrite,a,64\nread,a,64\nburn,a,64\n")
     small_run()
     got = run(["run", "--headless", "--model", "tiny-1b", "--cpu", "64MiB", "--gpu", "0", "--nvme", "0",
-               "--set", "workload.source=ops", "--dataset", trace, "--set", "run.warmup=0s"])
+               "--set", "workload.source=ops", "--dataset", trace, "--set", "run.warmup=0s",
+               "--set", "workload.arrival={process: poisson, rate: 1000}"])
     assert got.rc == 0, got
     with contextlib.closing(sqlite3.connect(database())) as db:
         return {row[0] for row in db.execute("SELECT DISTINCT metric FROM results")}

@@ -195,6 +195,57 @@ static void the_same_seed_makes_the_same_requests(void **state) {
     free(other);
 }
 
+/* At a rate the sequence of all requests is fixed, whatever serves them: one worker or four. */
+static void at_a_rate_the_requests_do_not_depend_on_who_serves_them(void **state) {
+    (void)state;
+    static const char load[] =
+        "workload: {users: 6, arrival: {process: gamma, rate: 2000, cv: 2, batch: 3}, personas: [{name: a, "
+        "context: [4, 16], generate: [1, 80]}], conversation: {end_probability: 0.3}}\n" REQUESTS_300;
+    struct buf slow = {0}, fast = {0};
+    buf_addf(&slow, "%s%s",
+             MODEL_4K "engine: {workers: 1, noise: 1MiB, slots: 1}\n"
+                      "tiers: {cpu: {capacity: 256KiB}}\n",
+             load);
+    buf_addf(&fast, "%s%s",
+             MODEL_4K "engine: {workers: 4, noise: 1MiB, slots: 64}\n"
+                      "tiers: {gpu: {capacity: 4MiB}}\n",
+             load);
+    char *first = requests_of(slow.data, 5), *second = requests_of(fast.data, 5);
+    assert_int_equal(lines_of(first), 300);
+    assert_string_equal(first, second);
+    free(first);
+    free(second);
+    buf_free(&slow);
+    buf_free(&fast);
+}
+
+/* 200 requests at 4,000 a second take some 50 ms, more than one slot can serve of them. */
+static void an_open_loop_states_what_was_offered_and_what_was_achieved(void **state) {
+    (void)state;
+    run_yaml(MODEL_4K "engine: {workers: 1, noise: 1MiB, slots: 1}\n"
+                      "tiers: {gpu: {capacity: 4MiB, latency: 1ms}}\n"
+                      "workload: {arrival: {process: gamma, rate: 4000, cv: 0}, personas: [{name: a, "
+                      "context: [4, 8], generate: [1, 2]}], prefix: {probability: 0}}\n"
+                      "run: {duration: 200ms, warmup: 0s}\n",
+             1);
+    expect_status(RUN_COMPLETED);
+    expect_identities();
+    double s = value_of("measured_s");
+    /* one every 250 us from the start on, up to the end */
+    assert_true(fabs(value_of("requests_arrived") - s * 4000) <= 2);
+    expect_result("offered_requests_per_s", value_of("requests_arrived") / s);
+    expect_result("achieved_requests_per_s", value_of("requests_per_s"));
+    expect_result("achieved_ratio", value_of("requests_per_s") / value_of("offered_requests_per_s"));
+    assert_true(value_of("achieved_ratio") < 0.5 && value_of("requests_done") > 0);
+    run_end();
+    run_yaml(MODEL_4K ENGINE "tiers: {gpu: {capacity: 4MiB}}\nworkload: {users: 2}\n"
+                             "run: {duration: 100s, warmup: 0s, max_requests: 2}\n",
+             1);
+    assert_null(result_find(&t.run.results, "offered_requests_per_s"));
+    assert_null(result_find(&t.run.results, "achieved_ratio"));
+    run_end();
+}
+
 /* 50 requests of 7 users are 8 of the first and 7 of each other. */
 static void max_requests_are_dealt_to_the_users(void **state) {
     (void)state;
@@ -503,6 +554,8 @@ int main(void) {
         cmocka_unit_test(all_measures_have_their_names),
         cmocka_unit_test(figures_without_enough_behind_them_are_missing),
         cmocka_unit_test(the_same_seed_makes_the_same_requests),
+        cmocka_unit_test(at_a_rate_the_requests_do_not_depend_on_who_serves_them),
+        cmocka_unit_test(an_open_loop_states_what_was_offered_and_what_was_achieved),
         cmocka_unit_test(max_requests_are_dealt_to_the_users),
         cmocka_unit_test(a_run_ends_when_its_last_request_is_done),
         cmocka_unit_test(users_without_requests_end_at_once),

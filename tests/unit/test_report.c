@@ -100,6 +100,9 @@ static void fill_counts(struct run_record *r) {
     add(r, "measured_s", 60, "s");
     add(r, "throughput_tok_s", 12400, "tok/s");
     add(r, "requests_per_s", 38.2, "1/s");
+    add(r, "offered_requests_per_s", 47.75, "1/s");
+    add(r, "achieved_requests_per_s", 38.2, "1/s");
+    add(r, "achieved_ratio", 0.8, "");
     add(r, "storage_throughput_tok_s", 312.2, "tok/s");
     add(r, "nvme_tok_s", 98100, "tok/s");
     add(r, "requests_done", 2292, "");
@@ -223,7 +226,7 @@ static void test_text_fits_the_screen(void **state) {
     fill(&r);
     report_text(&r, &(struct report_style){.columns = 80}, &out);
     for (const char *p = out.data; *p; p++) lines += *p == '\n';
-    assert_in_range(lines, 20, 34);
+    assert_in_range(lines, 20, 36);
     assert_in_range(longest_line(out.data), 60, 80);
     const char *last = strstr(out.data, "\nBottleneck: ");
     assert_non_null(last);
