@@ -20,9 +20,10 @@ static bool has_users(const struct scenario *s) {
            !scenario_at_rate(s);
 }
 
-/* A row of an azure trace is a conversation of one turn. */
+/* A row of an azure or burstgpt trace is a conversation of one turn. */
 static bool has_prefixes(const struct scenario *s) {
-    return has_turns(s) || s->workload.source == KVF_SOURCE_AZURE;
+    return has_turns(s) || s->workload.source == KVF_SOURCE_AZURE ||
+           s->workload.source == KVF_SOURCE_BURSTGPT;
 }
 
 static bool decodes(const struct scenario *s) {

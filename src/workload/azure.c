@@ -62,10 +62,12 @@ static enum trace_outcome time_parse(const char *text, uint64_t *ns, struct trac
     return TRACE_ROW;
 }
 
-static enum trace_outcome azure_parse(char *text, bool first, struct trace_row *row, struct trace_fault *f) {
+static enum trace_outcome azure_parse(const struct trace_line *line, struct trace_row *row,
+                                      struct trace_fault *f) {
     char *field[3];
-    if (first && strcasecmp(text, "TIMESTAMP,ContextTokens,GeneratedTokens") == 0) return TRACE_NO_ROW;
-    if (!trace_split(text, field, 3))
+    if (line->first && strcasecmp(line->text, "TIMESTAMP,ContextTokens,GeneratedTokens") == 0)
+        return TRACE_NO_ROW;
+    if (trace_split(line->text, field, 3) != 3)
         return trace_reject(f, WORKLOAD_REJECT_MALFORMED, "the row does not have three columns");
     row->kind = REQUEST_INFERENCE;
     enum trace_outcome outcome = time_parse(field[0], &row->time_ns, f);

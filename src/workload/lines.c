@@ -129,6 +129,12 @@ int lines_open(struct lines *l, const char *path, struct err *e) {
     return 0;
 }
 
+bool lines_rewind(struct lines *l) {
+    if (lseek(l->fd, 0, SEEK_SET) != 0) return false;
+    *l = (struct lines){.fd = l->fd, .buf = l->buf, .cap = l->cap};
+    return true;
+}
+
 void lines_close(struct lines *l) {
     if (!l->buf) return;
     close(l->fd);

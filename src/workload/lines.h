@@ -32,6 +32,8 @@ struct lines {
 /* Opens a regular file; anything else, and a file that cannot be read, is -KVF_ERR_USAGE. */
 int lines_open(struct lines *l, const char *path, struct err *e);
 void lines_close(struct lines *l); /* takes one that is closed or all zero */
+/* From the first line again; false when the file cannot be set back. */
+bool lines_rewind(struct lines *l);
 /* The next line, NUL-terminated, without "\n" or "\r\n", good until the next call. A byte-order mark
  * at the start of the file is dropped; the last line needs no end. */
 enum lines_result lines_next(struct lines *l, char **text, size_t *len);

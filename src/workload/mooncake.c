@@ -303,10 +303,9 @@ static bool object_scan(struct scan *s) {
     return true;
 }
 
-static enum trace_outcome mooncake_parse(char *text, bool first, struct trace_row *row,
+static enum trace_outcome mooncake_parse(const struct trace_line *line, struct trace_row *row,
                                          struct trace_fault *f) {
-    (void)first;
-    struct scan s = {.at = text, .row = row, .fault = f, .outcome = TRACE_ROW};
+    struct scan s = {.at = line->text, .row = row, .fault = f, .outcome = TRACE_ROW};
     row->kind = REQUEST_INFERENCE;
     row->id_count = 0;
     if (!object_scan(&s) || s.outcome != TRACE_ROW) return s.outcome;

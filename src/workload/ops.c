@@ -16,10 +16,11 @@ static enum trace_outcome key_parse(const char *text, char *key, struct trace_fa
     return TRACE_ROW;
 }
 
-static enum trace_outcome ops_parse(char *text, bool first, struct trace_row *row, struct trace_fault *f) {
+static enum trace_outcome ops_parse(const struct trace_line *line, struct trace_row *row,
+                                    struct trace_fault *f) {
     char *field[3];
-    if (first && strcasecmp(text, "op,key,tokens") == 0) return TRACE_NO_ROW;
-    if (!trace_split(text, field, 3))
+    if (line->first && strcasecmp(line->text, "op,key,tokens") == 0) return TRACE_NO_ROW;
+    if (trace_split(line->text, field, 3) != 3)
         return trace_reject(f, WORKLOAD_REJECT_MALFORMED, "the row does not have three columns");
     if (strcmp(field[0], "write") == 0)
         row->kind = REQUEST_WRITE;
@@ -34,4 +35,4 @@ static enum trace_outcome ops_parse(char *text, bool first, struct trace_row *ro
     return outcome;
 }
 
-const struct trace_format ops_format = {.parse = ops_parse};
+const struct trace_format ops_format = {.timed = true, .one_by_one = true, .parse = ops_parse};

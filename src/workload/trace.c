@@ -1,6 +1,5 @@
 #include "workload/trace.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,54 +17,25 @@
 struct trace {
     struct lines lines;
     struct trace_row row;
-    bool held;      /* `row` was read at the start and is not handed out yet */
-    bool seen_line; /* some line that is not blank */
-    bool started;   /* `origin_ns` and `latest_ns` are set */
+    bool held; /* `row` was read at the start and is not handed out yet */
     bool ended;
+    bool unusable; /* the header says so; `why` */
+    char why[sizeof((struct trace_fault *)0)->why];
+    uint64_t cycle;   /* from 0 */
+    uint64_t base_ns; /* when this cycle starts, on the trace's own scale */
+    /* of this cycle */
+    bool seen_line;     /* some line that is not blank */
+    bool started;       /* `origin_ns` and `latest_ns` are set */
     uint64_t origin_ns; /* time of the first usable row */
     uint64_t latest_ns; /* latest time of a usable row */
+    uint64_t read;      /* rows handed out or rejected */
+    uint64_t usable;    /* rows that were not rejected */
+    _Alignas(8) char layout[TRACE_LAYOUT];
     struct rng classes, draws;
 };
 
-enum trace_outcome trace_reject(struct trace_fault *f, enum workload_reject reason, const char *fmt, ...) {
-    va_list ap;
-    f->reason = reason;
-    va_start(ap, fmt);
-    vsnprintf(f->why, sizeof f->why, fmt, ap);
-    va_end(ap);
-    return TRACE_REJECTED;
-}
-
-enum trace_outcome trace_number(const char *text, size_t len, const char *what, uint64_t *out,
-                                struct trace_fault *f) {
-    bool negative = len > 0 && text[0] == '-';
-    size_t i = negative ? 1 : 0;
-    uint64_t value = 0;
-    if (i == len) return trace_reject(f, WORKLOAD_REJECT_MALFORMED, "%s is not a whole number", what);
-    for (; i < len; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return trace_reject(f, WORKLOAD_REJECT_MALFORMED, "%s is not a whole number", what);
-        if (value <= TRACE_NUMBER_MAX) value = value * 10 + (uint64_t)(text[i] - '0');
-    }
-    if (negative && value > 0) return trace_reject(f, WORKLOAD_REJECT_NEGATIVE, "%s is below zero", what);
-    if (value > TRACE_NUMBER_MAX)
-        return trace_reject(f, WORKLOAD_REJECT_ABSURD, "%s is more than 2^40", what);
-    *out = value;
-    return TRACE_ROW;
-}
-
-bool trace_split(char *text, char **field, unsigned n) {
-    for (unsigned i = 0; i < n; i++) {
-        field[i] = text;
-        char *comma = strchr(text, ',');
-        if (!comma) return i == n - 1;
-        *comma = '\0';
-        text = comma + 1;
-    }
-    return false;
-}
-
-static void rejected_count(struct workload *w, const struct trace *t, const struct trace_fault *f) {
+static void rejected_count(struct workload *w, struct trace *t, const struct trace_fault *f) {
+    t->read++;
     w->rows.read++;
     w->rows.rejected[f->reason]++;
     if (w->rows.first_rejected_line != 0) return;
@@ -95,8 +65,7 @@ static enum trace_outcome time_settle(struct trace *t, struct trace_fault *f) {
 
 static enum trace_outcome line_parse(struct workload *w, struct trace *t, enum lines_result result,
                                      char *text, struct trace_fault *f) {
-    const struct trace_format *format = w->source->format;
-    bool first = !t->seen_line;
+    struct trace_line line = {.text = text, .first = !t->seen_line, .layout = t->layout};
     if (result == LINES_TEXT && text[strspn(text, " \t\r")] == '\0') return TRACE_NO_ROW;
     t->seen_line = true;
     switch (result) {
@@ -110,28 +79,55 @@ static enum trace_outcome line_parse(struct workload *w, struct trace *t, enum l
     default:
         break;
     }
-    enum trace_outcome outcome = format->parse(text, first, &t->row, f);
+    t->row.time_ns = TRACE_NO_TIME;
+    enum trace_outcome outcome = w->source->format->parse(&line, &t->row, f);
+    if (outcome == TRACE_UNUSABLE) {
+        t->unusable = t->ended = true;
+        memcpy(t->why, f->why, sizeof t->why);
+    }
     if (outcome == TRACE_ROW && t->row.context_tokens == 0)
         return trace_reject(f, WORKLOAD_REJECT_EMPTY, "the row has no context tokens");
-    if (outcome == TRACE_ROW && format->timed) return time_settle(t, f);
+    if (outcome == TRACE_ROW && t->row.time_ns != TRACE_NO_TIME) return time_settle(t, f);
     return outcome;
+}
+
+static uint64_t clamped_sum(uint64_t a, uint64_t b) {
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) || sum > TRACE_ARRIVAL_MAX ? TRACE_ARRIVAL_MAX : sum;
+}
+
+/* From the start again, a mean gap after the last row, or a second where all rows have one time. False
+ * when the file has been played as often as it should, or gave nothing this time. */
+static bool cycle_begin(const struct workload *w, struct trace *t) {
+    uint64_t cycles = w->s->workload.arrival.cycles;
+    if (t->usable == 0 || (cycles > 0 && t->cycle + 1 >= cycles) || !lines_rewind(&t->lines)) return false;
+    uint64_t span = t->latest_ns - t->origin_ns, gap = t->usable > 1 ? span / (t->usable - 1) : 0;
+    t->base_ns = clamped_sum(t->base_ns, clamped_sum(span, gap ? gap : KVF_NS_PER_S));
+    t->cycle++;
+    t->seen_line = t->started = false;
+    t->read = t->usable = 0;
+    return true;
 }
 
 /* Reads up to the next usable row, counting the others; false at the end of what may be read. */
 static bool row_read(struct workload *w, struct trace *t, uint64_t within_bytes) {
     uint64_t limit = w->s->workload.limit;
     while (!t->ended) {
-        if ((limit > 0 && w->rows.read >= limit) || t->lines.consumed >= within_bytes) return false;
         char *text;
         size_t len;
-        enum lines_result result = lines_next(&t->lines, &text, &len);
+        if (t->lines.consumed >= within_bytes) return false;
+        bool enough = limit > 0 && t->read >= limit;
+        enum lines_result result = enough ? LINES_END : lines_next(&t->lines, &text, &len);
         if (result == LINES_END) {
-            t->ended = true;
-            break;
+            t->ended = !cycle_begin(w, t);
+            continue;
         }
         struct trace_fault fault;
         enum trace_outcome outcome = line_parse(w, t, result, text, &fault);
-        if (outcome == TRACE_ROW) return true;
+        if (outcome == TRACE_ROW) {
+            t->usable++;
+            return true;
+        }
         if (outcome == TRACE_REJECTED) rejected_count(w, t, &fault);
     }
     return false;
@@ -171,14 +167,20 @@ static int trace_open(struct workload *w, struct err *e) {
     rng_init(&t->classes, w->s->seed, KVF_RNG_CLASS, 0);
     rng_init(&t->draws, w->s->seed, KVF_RNG_SOURCE, 0);
     t->held = row_read(w, t, TRACE_PROBE_BYTES);
+    if (t->held && w->open_loop && !w->at_rate && t->row.time_ns == TRACE_NO_TIME)
+        return err_set(e, KVF_ERR_USAGE,
+                       "workload.arrival.process: trace needs arrival times, which \"%s\" does not have; use "
+                       "closed, or poisson or gamma with a rate",
+                       path);
     if (t->held) return 0;
+    if (t->unusable)
+        return err_set(e, KVF_ERR_USAGE, "\"%s\" cannot be read as source %s: %s", path, w->source->name,
+                       t->why);
     if (w->rows.read == 0)
         return err_set(e, KVF_ERR_USAGE, "\"%s\" has no rows; name a file of source %s in workload.path",
                        path, w->source->name);
-    const char *where = t->ended ? ""
-                        : w->s->workload.limit && w->rows.read >= w->s->workload.limit
-                            ? " within workload.limit"
-                            : " in its first 16 MiB";
+    bool limited = w->s->workload.limit && w->rows.read >= w->s->workload.limit;
+    const char *where = limited ? " within workload.limit" : t->ended ? "" : " in its first 16 MiB";
     return err_set(
         e, KVF_ERR_USAGE,
         "\"%s\" has no usable row of source %s%s (line %llu: %s); check workload.source and workload.path",
@@ -188,7 +190,7 @@ static int trace_open(struct workload *w, struct err *e) {
 
 static uint64_t arrival_ns(const struct workload *w, const struct trace *t) {
     double speedup = w->s->workload.arrival.speedup;
-    uint64_t since = t->row.time_ns - t->origin_ns;
+    uint64_t since = clamped_sum(t->base_ns, t->row.time_ns - t->origin_ns);
     if (speedup <= 0) return 0;
     if (speedup == 1) return since;
     double at = (double)since / speedup;
@@ -212,6 +214,7 @@ static void request_fill(const struct workload *w, struct trace *t, uint64_t use
     const struct trace_row *row = &t->row;
     r->id = r->conversation = w->rows.read;
     r->turn = 1;
+    r->cycle = t->cycle;
     r->kind = row->kind;
     r->context_tokens = row->context_tokens;
     r->generate_tokens = row->generate_tokens;
@@ -242,6 +245,7 @@ static enum workload_next trace_next(struct workload *w, uint64_t user, struct r
     struct trace *t = w->state;
     if (!trace_more(w, user)) return WORKLOAD_END;
     t->held = false;
+    t->read++;
     w->rows.read++;
     w->rows.emitted++;
     request_fill(w, t, user, r);

@@ -9,11 +9,14 @@
 #include "workload/request.h"
 #include "workload/workload.h"
 
-#define TRACE_NUMBER_MAX (UINT64_C(1) << 40) /* tokens or ms above this are absurd */
-enum { TRACE_IDS_MAX = 1 << 20 };            /* ids of one row: bounds the memory of a request */
+#define TRACE_NUMBER_MAX  (UINT64_C(1) << 40) /* tokens or ms above this are absurd */
+#define TRACE_SECONDS_MAX (UINT64_C(1) << 33) /* and seconds above this, which is the year 2242 */
+#define TRACE_NO_TIME     UINT64_MAX
+enum { TRACE_IDS_MAX = 1 << 20 }; /* ids of one row: bounds the memory of a request */
+enum { TRACE_LAYOUT = 64 };       /* bytes that a format has for what a header says */
 
 struct trace_row {
-    uint64_t time_ns; /* on the trace's own scale */
+    uint64_t time_ns; /* on the trace's own scale; TRACE_NO_TIME before and without one */
     uint64_t context_tokens, generate_tokens;
     enum request_kind kind;
     char key[16];
@@ -30,18 +33,25 @@ enum trace_outcome {
     TRACE_ROW,
     TRACE_NO_ROW, /* a header or a blank line: not counted */
     TRACE_REJECTED,
+    TRACE_UNUSABLE, /* the header says that no row of the file can be used; the fault says why */
+};
+
+struct trace_line {
+    char *text;   /* without its end; may be changed */
+    bool first;   /* no line but blank ones came before it in the file */
+    void *layout; /* TRACE_LAYOUT bytes of the format, all zero at the first line, kept from line to line */
 };
 
 struct trace_format {
-    bool timed;         /* rows carry arrival times */
+    bool timed;         /* rows can carry arrival times */
+    bool one_by_one;    /* without their times, each row is done before the next starts */
     bool has_ids;       /* rows carry block ids: granularity block, no shared prompts */
     bool conversations; /* rows are inference requests that may share a prompt */
-    /* `text` is a line without its end, which may be changed; `first`: no line but blank ones
-     * came before it. Fills the row, or the fault. */
-    enum trace_outcome (*parse)(char *text, bool first, struct trace_row *row, struct trace_fault *f);
+    /* Fills the row, or the fault. */
+    enum trace_outcome (*parse)(const struct trace_line *line, struct trace_row *row, struct trace_fault *f);
 };
 
-extern const struct trace_format mooncake_format, azure_format, ops_format;
+extern const struct trace_format mooncake_format, azure_format, burstgpt_format, ops_format;
 
 /* Fills the fault; returns TRACE_REJECTED. */
 enum trace_outcome trace_reject(struct trace_fault *f, enum workload_reject reason, const char *fmt, ...)
@@ -50,7 +60,12 @@ enum trace_outcome trace_reject(struct trace_fault *f, enum workload_reject reas
  * with `what` in the reason. */
 enum trace_outcome trace_number(const char *text, size_t len, const char *what, uint64_t *out,
                                 struct trace_fault *f);
-/* Splits a line at commas into exactly `n` fields; false when there are more or fewer. */
-bool trace_split(char *text, char **field, unsigned n);
+/* Seconds with a fraction of any length, of which nine digits count, as ns; no sign but a minus, no
+ * exponent. The rest as trace_number(). */
+enum trace_outcome trace_seconds(const char *text, const char *what, uint64_t *ns, struct trace_fault *f);
+/* Splits a line at commas into its fields and returns their number, `most` + 1 when there are more. A
+ * field in double quotes may have commas in it, and quotes when they are doubled; the quotes are taken
+ * off. 0: quotes do not match. */
+unsigned trace_split(char *text, char **field, unsigned most);
 
 #endif

@@ -10,6 +10,7 @@ static const struct source sources[] = {
     [KVF_SOURCE_SYNTHETIC] = {"synthetic", &synthetic_ops, NULL},
     [KVF_SOURCE_MOONCAKE] = {"mooncake", &trace_ops, &mooncake_format},
     [KVF_SOURCE_AZURE] = {"azure", &trace_ops, &azure_format},
+    [KVF_SOURCE_BURSTGPT] = {"burstgpt", &trace_ops, &burstgpt_format},
     [KVF_SOURCE_OPS] = {"ops", &trace_ops, &ops_format},
 };
 
@@ -75,7 +76,7 @@ static int arrival_resolve(struct workload *w, struct err *e) {
     if (!format)
         w->users = s->workload.users;
     else if (!w->open_loop)
-        w->users = timed ? s->workload.users : 1;
+        w->users = format->one_by_one ? 1 : s->workload.users;
     return 0;
 }
 
@@ -94,7 +95,7 @@ int workload_open(struct workload **out, const struct scenario *s, struct err *e
     if (!source || !source->ops)
         return err_set(e, KVF_ERR_UNAVAILABLE,
                        "workload.source: this source is not available in this build; use synthetic, "
-                       "mooncake, azure or ops");
+                       "mooncake, azure, burstgpt or ops");
     struct workload *w = mem_zalloc(1, sizeof *w);
     w->s = s;
     w->source = source;

@@ -21,6 +21,7 @@
     X(NEGATIVE, "negative")   /* a number below zero */                                                      \
     X(ABSURD, "absurd")       /* more than 2^40 tokens or ms, time going back by over a day... */            \
     X(EMPTY, "empty")         /* nothing to do: no context tokens */                                         \
+    X(FAILED, "failed")       /* burstgpt: a call that got no answer */                                      \
     X(ID_COUNT, "id_count")   /* hash_ids disagree with the length */                                        \
     X(KEY, "key")             /* ops: no usable key or operation */
 #define X(id, name) WORKLOAD_REJECT_##id,

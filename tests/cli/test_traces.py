@@ -224,6 +224,53 @@ def _():
     assert abs(result(summary, "context_tokens_mean") - context / limit) < 1e-9
 
 
+@case("burstgpt: failed calls are counted, and a file can be played more than once")
+def _():
+    path = trace("burstgpt/burstgpt_1_head30.csv")
+    with open(path, newline="") as lines:
+        rows_there = [(int(row["Request tokens"]), int(row["Response tokens"])) for row in csv.DictReader(lines)]
+    done = [row for row in rows_there if row[1] > 0]
+    path_here = home() / "work/burstgpt.trace"
+    path_here.write_bytes(path.read_bytes())
+    changes = {**source("burstgpt", path.read_text()), **MODEL, "workload.arrival": {"speedup": 0, "cycles": 3}}
+    got, summary = measure(changes, "--db", "none")
+    reconciled(got, summary, read=3 * len(rows_there), emitted=3 * len(done))
+    assert rejected(summary) == {"failed": 3 * (len(rows_there) - len(done))}, rejected(summary)
+    assert result(summary, "tokens_generated") == 3 * sum(row[1] for row in done), summary["results"]
+    # Each cycle writes its contexts anew.
+    assert result(summary, "gpu_write_bytes") == 3 * sum(row[0] for row in done) * 2048, summary["results"]
+    assert result(summary, "offered_requests_per_s") is None and "offered" not in got.stdout, got
+    write({**source("burstgpt", ""),
+           "workload.path": str(trace("burstgpt/burstgpt_1_request_tokens_first500_clamped1023.csv"))})
+    refused(["run", "--headless", "small.yaml"], "clamped1023.csv", "no column \"Timestamp\"")
+
+
+@case("mooncake: each cycle has ids of its own")
+def _():
+    text = block_row(0, 1024, (1, 2)) + block_row(10, 1536, (1, 2, 3))
+    _, summary = measure({**source("mooncake", text), **MODEL, "workload.arrival": {"speedup": 0, "cycles": 4}},
+                         "--db", "none")
+    assert (result(summary, "lookups"), result(summary, "hits")) == (4 * 5, 4 * 2), summary["results"]
+    assert result(summary, "gpu_write_ops") == 4 * 3, summary["results"]
+
+
+@case("rows at a rate: in order, at fixed times, and what was offered is stated")
+def _():
+    log = home() / "work/requests.jsonl"
+    arrival = {"process": "gamma", "cv": 0, "rate": 200, "batch": 2}
+    got, summary = measure(source("azure", good("azure", 6), {"workload.arrival": arrival}), "--request-log", log,
+                           "--db", "none")
+    reconciled(got, summary, read=6, emitted=6)
+    at = sorted((line["id"], line["arrival_s"], line["context_tokens"]) for line in map(json.loads, log.read_text().splitlines()))
+    assert [round(1000 * (time - at[0][1])) for _, time, _ in at] == [0, 0, 10, 10, 20, 20], at
+    assert [tokens for _, _, tokens in at] == list(range(602, 608)), at
+    wall = result(summary, "measured_s")
+    assert abs(result(summary, "offered_requests_per_s") * wall - 6) < 1e-6, summary["results"]
+    assert result(summary, "achieved_ratio") == 1 and re.search(r"^Load +offered \S+/s +achieved \S+/s \(100", got.stdout, re.M)
+    refused(["run", "--headless", write(source("azure", good("azure", 6), {"workload.arrival": {"process": "poisson"}}))],
+            "workload.arrival.rate", "rate: 10")
+
+
 @case("ops: each operation in turn, and the I/O trace is the file")
 def _():
     text = "op,key,tokens\nwrite,a,10\nread,a,10\nread,b,7\nwrite,b,20\nread,b,20\nwrite,a,10\nread,a,10\n"

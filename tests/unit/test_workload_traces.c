@@ -20,22 +20,9 @@ static const struct published published[] = {
      0, 0},
 };
 
-static bool published_find(const struct published *p) {
-    const char *folder = getenv("KVF_TRACES"), *srcdir = getenv("srcdir");
-    char *path = scenario.workload.path;
-    size_t size = sizeof scenario.workload.path;
-    if (folder)
-        snprintf(path, size, "%s/%s", folder, p->file);
-    else
-        snprintf(path, size, "%s/../shared/traces/%s", srcdir ? srcdir : ".", p->file);
-    if (access(path, R_OK) == 0) return true;
-    print_message("skipped: %s is not here; KVF_TRACES names the folder of the published traces\n", path);
-    return false;
-}
-
 static void published_check(const struct published *p) {
     uint64_t context = 0, generate = 0, ids = 0, id_sum = 0, last = 0;
-    if (!published_find(p)) skip();
+    if (!published_find(p->file)) skip();
     scenario.workload.source = p->source;
     struct workload *w = opened();
     rows_expect(w, 0, 0);
@@ -86,7 +73,8 @@ static void mooncake_row(void **state) {
                         "0, 18446744073709551615,3") "\n  \r\n"
                                                      "{\"hash_ids\":[9],\"x\":{\"a\":[1,{\"b\":\"\\u00e9]}\"}"
                                                      "],\"c\":null},\"output_length\":0,"
-                                                     "\"input_length\":512,\"block_size\":512,\"timestamp\":"
+                                                     "\"input_length\":512,\"block_size\":512,\"session_id\":"
+                                                     "\"s-1\",\"delay\":1.5e1,\"timestamp\":"
                                                      "1002.25}\r\n" ROW("1000.5", "1", "2", "77"));
     next_expect(w);
     assert_int_equal(request.kind, REQUEST_INFERENCE);

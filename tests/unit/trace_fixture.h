@@ -63,6 +63,20 @@ static inline void file_write(const char *data, size_t len) {
     assert_int_equal(fclose(f), 0);
 }
 
+/* Sets the path to one of the published traces; false when it is not here. */
+static inline bool published_find(const char *file) {
+    const char *folder = getenv("KVF_TRACES"), *srcdir = getenv("srcdir");
+    char *path = scenario.workload.path;
+    size_t size = sizeof scenario.workload.path;
+    if (folder)
+        snprintf(path, size, "%s/%s", folder, file);
+    else
+        snprintf(path, size, "%s/../shared/traces/%s", srcdir ? srcdir : ".", file);
+    if (access(path, R_OK) == 0) return true;
+    print_message("skipped: %s is not here; KVF_TRACES names the folder of the published traces\n", path);
+    return false;
+}
+
 static inline struct workload *opened(void) {
     struct workload *w = NULL;
     struct err e = {0};
