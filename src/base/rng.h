@@ -18,7 +18,9 @@ enum rng_stream {
     KVF_RNG_PAYLOAD,
     KVF_RNG_DECK,
     KVF_RNG_TEST,
-    KVF_RNG_ARRIVAL
+    KVF_RNG_ARRIVAL,
+    KVF_RNG_DOCUMENT, /* lengths of documents */
+    KVF_RNG_RETRIEVAL /* which requests retrieve, and what */
 };
 
 void rng_init(struct rng *r, uint64_t seed, enum rng_stream stream, uint64_t index);

@@ -114,8 +114,11 @@ static int resolve_nvme(struct scenario *s, const struct budget_machine *m, stru
 /* The smallest entry that is usual: bounds how many the index has to hold. */
 static uint64_t usual_entry_bytes(const struct scenario *s) {
     uint64_t tokens = FILE_CONTEXT_TOKENS;
+    uint64_t chunk = scenario_retrieves(s)
+                         ? model_kv_bytes(&s->model, s->tensor_parallel, scenario_chunk_tokens(s))
+                         : UINT64_MAX;
 
-    if (s->cache.granularity == KVF_GRANULARITY_BLOCK) return scenario_min_entry_bytes(s);
+    if (s->cache.granularity == KVF_GRANULARITY_BLOCK) return min_u64(scenario_block_bytes(s), chunk);
     if (s->workload.source == KVF_SOURCE_SYNTHETIC) {
         tokens = UINT64_MAX;
         for (uint32_t i = 0; i < s->workload.personas; i++) {
@@ -123,7 +126,8 @@ static uint64_t usual_entry_bytes(const struct scenario *s) {
             tokens = min_u64(tokens, (uint64_t)((double)p->context.lo * p->spread));
         }
     }
-    return model_kv_bytes(&s->model, s->tensor_parallel, tokens && tokens != UINT64_MAX ? tokens : 1);
+    return min_u64(model_kv_bytes(&s->model, s->tensor_parallel, tokens && tokens != UINT64_MAX ? tokens : 1),
+                   chunk);
 }
 
 static uint64_t fixed_bytes(const struct scenario *s, const struct budget *b) {

@@ -174,10 +174,23 @@ static void check_targets(struct loading *l) {
     }
 }
 
+static void check_rag(struct loading *l) {
+    const struct scenario *s = l->s;
+    uint64_t tokens = s->workload.rag.tokens.hi, most = scenario_chunk_tokens(s) * SCENARIO_CHUNKS_MAX;
+
+    if (l->model_bad || !scenario_retrieves(s) || tokens <= most) return;
+    problem_add(
+        l, place_of_key(l, "workload.rag.chunk_tokens", "workload.rag.tokens"), "workload.rag.chunk_tokens",
+        "a document of %" PRIu64 " tokens would have more than %d chunks; take longer chunks or at most "
+        "%" PRIu64 " tokens",
+        tokens, SCENARIO_CHUNKS_MAX, most);
+}
+
 void scenario_check(struct loading *l) {
     check_model(l);
     check_tiers(l);
     check_workload(l);
+    check_rag(l);
     check_shares(l);
     check_targets(l);
 }

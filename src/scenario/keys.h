@@ -63,7 +63,8 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(TURN_READS, "turns read no entries")                                                                   \
     X(PREFIX, "no request can have a prefix")                                                                \
     X(PROMPTS, "no request has a prefix")                                                                    \
-    X(RAG, "rag.documents is 0")                                                                             \
+    X(DOCUMENTS, "no request can retrieve chunks")                                                           \
+    X(RAG, "no request retrieves chunks")                                                                    \
     X(REQUESTS, "the source is ops")                                                                         \
     X(DECODE, "nothing is decoded")                                                                          \
     X(REREADS, "there are no decode reads")                                                                  \

@@ -162,7 +162,7 @@ uint64_t scenario_page_bytes(const struct scenario *s) {
      * only a part of its tokens in the sliding layers. */
     uint64_t full = full_bytes(s), sliding = sliding_bytes(s), grain;
 
-    if (s->cache.granularity == KVF_GRANULARITY_BLOCK)
+    if (s->cache.granularity == KVF_GRANULARITY_BLOCK && !scenario_retrieves(s))
         grain = full * s->cache.block_tokens | sliding * s->cache.block_tokens |
                 sliding * (s->model.window % s->cache.block_tokens);
     else
@@ -172,9 +172,38 @@ uint64_t scenario_page_bytes(const struct scenario *s) {
     return page < 2 * KVF_MIB ? page : 2 * KVF_MIB;
 }
 
-uint64_t scenario_min_entry_bytes(const struct scenario *s) {
-    if (s->cache.granularity != KVF_GRANULARITY_BLOCK)
-        return model_bytes_per_token(&s->model, s->tensor_parallel);
+uint64_t scenario_block_bytes(const struct scenario *s) {
     uint64_t beyond = full_bytes(s) * s->cache.block_tokens; /* of a block behind every window */
     return beyond ? beyond : sliding_bytes(s);
+}
+
+/* The last chunk of a document may be one token. */
+uint64_t scenario_min_entry_bytes(const struct scenario *s) {
+    uint64_t token = model_bytes_per_token(&s->model, s->tensor_parallel);
+    if (s->cache.granularity != KVF_GRANULARITY_BLOCK) return token;
+    uint64_t block = scenario_block_bytes(s);
+    return scenario_retrieves(s) && token < block ? token : block;
+}
+
+bool scenario_can_retrieve(const struct scenario *s) {
+    enum scenario_source source = s->workload.source;
+    bool infers = source == KVF_SOURCE_SYNTHETIC || source == KVF_SOURCE_SHAREGPT ||
+                  source == KVF_SOURCE_AZURE || source == KVF_SOURCE_BURSTGPT;
+    return infers && s->workload.phase != KVF_WORKLOAD_PHASE_DECODE;
+}
+
+bool scenario_retrieves(const struct scenario *s) {
+    return s->workload.rag.documents > 0 && scenario_can_retrieve(s);
+}
+
+uint64_t scenario_chunk_tokens(const struct scenario *s) {
+    uint64_t fits = 1, over = s->workload.rag.chunk_tokens + 1;
+    while (over - fits > 1) {
+        uint64_t mid = fits + (over - fits) / 2;
+        if (model_kv_bytes(&s->model, s->tensor_parallel, mid) <= SCENARIO_CHUNK_BYTES)
+            fits = mid;
+        else
+            over = mid;
+    }
+    return fits;
 }

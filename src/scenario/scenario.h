@@ -140,6 +140,7 @@ enum {
     SCENARIO_PERSONAS_MAX = 16,
     SCENARIO_PROMPTS_MAX = 1024,
     SCENARIO_CRITERIA_MAX = 32,
+    SCENARIO_CHUNKS_MAX = 65536, /* of a document */
     SCENARIO_RAG_DOCUMENTS = 10, /* of rag.documents: auto */
     SCENARIO_NAME = 64
 };
@@ -313,5 +314,16 @@ uint64_t scenario_capacity_bytes(const struct scenario *s, enum kvf_tier tier);
 uint64_t scenario_page_bytes(const struct scenario *s);
 /* Smallest entry the scenario can produce: a token's or a block's bytes. */
 uint64_t scenario_min_entry_bytes(const struct scenario *s);
+/* Smallest block at granularity block. */
+uint64_t scenario_block_bytes(const struct scenario *s);
+
+/* Whether requests may retrieve chunks of documents: there are documents, and a source whose requests are
+ * inference requests without block ids, which do not only decode. The MLPerf KV-cache benchmark keeps an
+ * entry of a document under 256 MiB: the tokens of a chunk are workload.rag.chunk_tokens, or as many as
+ * that holds, at least one. */
+bool scenario_can_retrieve(const struct scenario *s); /* whether it could, had it documents */
+bool scenario_retrieves(const struct scenario *s);
+#define SCENARIO_CHUNK_BYTES (UINT64_C(256) << 20)
+uint64_t scenario_chunk_tokens(const struct scenario *s);
 
 #endif

@@ -89,8 +89,10 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
         return has_prefixes(s);
     case KEY_USE_USERS:
         return has_users(s);
+    case KEY_USE_DOCUMENTS:
+        return scenario_can_retrieve(s);
     case KEY_USE_RAG:
-        return s->workload.rag.documents > 0;
+        return scenario_retrieves(s);
     case KEY_USE_REQUESTS:
         return s->workload.source != KVF_SOURCE_OPS;
     case KEY_USE_DECODE:

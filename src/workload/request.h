@@ -26,6 +26,8 @@ struct request {
     uint32_t stored;   /* decode_only: which of its user's stored entries */
     uint32_t prompt;   /* index of its shared prompt, or REQUEST_NO_PROMPT */
     uint64_t prompt_tokens;
+    bool retrieves;     /* after its prefill it reads chunks of a document */
+    uint64_t retrieval; /* which ones is drawn from this: rag_pick() */
     /* block granularity, synthetic: full blocks of the prompt, then of the conversation so far */
     uint64_t prompt_blocks, conversation_blocks;
     /* block granularity, traces with ids; owned by the request, reused: request_reserve_ids() */

@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "workload/arrivals.h"
 #include "workload/prompts.h"
+#include "workload/rag.h"
 #include "workload/workload.h"
 
 struct trace_format;
@@ -49,6 +50,7 @@ struct workload {
     uint64_t users; /* it starts with */
     struct workload_rated rated;
     struct prompts prompts;
+    struct rag rag; /* documents 0: no request retrieves */
     struct workload_rows rows;
     void *state; /* of the source */
 };

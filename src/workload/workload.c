@@ -100,6 +100,7 @@ int workload_open(struct workload **out, const struct scenario *s, struct err *e
     w->s = s;
     w->source = source;
     prompts_init(&w->prompts, s);
+    if (scenario_retrieves(s)) rag_init(&w->rag, s);
     int rc = arrival_resolve(w, e);
     if (rc == 0) rc = source->ops->open(w, e);
     if (rc != 0) {
@@ -117,6 +118,7 @@ void workload_close(struct workload *w) {
     if (w->state) w->source->ops->close(w);
     prompts_free(&w->prompts);
     free(w->rated.user);
+    rag_free(&w->rag);
     free(w);
 }
 
@@ -173,7 +175,9 @@ static bool rated_more(struct workload *w) {
 enum workload_next workload_next(struct workload *w, uint64_t user, struct request *r) {
     *r = (struct request){
         .ids = r->ids, .id_cap = r->id_cap, .arrival_ns = r->arrival_ns, .prompt = REQUEST_NO_PROMPT};
-    return w->at_rate ? rated_next(w, r) : w->source->ops->next(w, user, r);
+    enum workload_next next = w->at_rate ? rated_next(w, r) : w->source->ops->next(w, user, r);
+    if (next == WORKLOAD_REQUEST && w->rag.documents > 0) rag_draw(&w->rag, r);
+    return next;
 }
 
 bool workload_more(struct workload *w, uint64_t user) {
@@ -190,6 +194,10 @@ uint64_t workload_think_ns(struct workload *w, uint64_t user) {
 
 uint64_t workload_stored_tokens(struct workload *w, uint64_t user, uint32_t index) {
     return w->source->ops->stored_tokens ? w->source->ops->stored_tokens(w, user, index) : 0;
+}
+
+const struct rag *workload_rag(const struct workload *w) {
+    return w->rag.documents > 0 ? &w->rag : NULL;
 }
 
 const struct workload_rows *workload_rows(const struct workload *w) {

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "scenario/scenario.h"
+#include "workload/rag.h"
 #include "workload/request.h"
 
 /* Why a row was rejected; named in the results and in events. */
@@ -66,6 +67,9 @@ uint64_t workload_think_ns(struct workload *w, uint64_t user);
 /* phase decode: entries written per user before the clock, and their sizes. */
 enum { WORKLOAD_STORED_PER_USER = 10 };
 uint64_t workload_stored_tokens(struct workload *w, uint64_t user, uint32_t index);
+
+/* What requests retrieve from; NULL when the scenario has no retrieval. Good until the closing. */
+const struct rag *workload_rag(const struct workload *w);
 
 /* Rows so far (all zero for synthetic). */
 const struct workload_rows *workload_rows(const struct workload *w);

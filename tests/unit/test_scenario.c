@@ -114,7 +114,13 @@ static void keys_without_effect_are_listed(void **state) {
          "workload.prefix.count: no request has a prefix"},
         {GOOD "workload: {phase: prefill, decode: {batch_tokens: 8}}\n",
          "workload.decode.batch_tokens: there are no decode reads"},
-        {GOOD "workload: {rag: {top_k: 5}}\n", "workload.rag.top_k: rag.documents is 0"},
+        {GOOD "workload: {rag: {top_k: 5}}\n", "workload.rag.top_k: no request retrieves chunks"},
+        {GOOD "workload: {rag: {documents: 5, top_k: 5}}\n", NULL},
+        {GOOD "workload: {source: azure, path: x, rag: {documents: 5, top_k: 5}}\n", NULL},
+        {GOOD "workload: {source: ops, path: x, rag: {documents: 5}}\n",
+         "workload.rag.documents: no request can retrieve chunks"},
+        {GOOD "workload: {phase: decode, rag: {documents: 5}}\n",
+         "workload.rag.documents: no request can retrieve chunks"},
         {GOOD "compute: {ms_per_token: 3}\n", "compute.ms_per_token: compute.mode does not use it"},
         {GOOD "engine: {staging: 64MiB}\n", "engine.staging: the nvme tier is off"},
         {"model: llama3.1-8b\ntiers: {cpu: {capacity: 1GiB, latency: 5us}}\n",
@@ -171,6 +177,13 @@ static void sizes_of_entries_and_tiers(void **state) {
          858993459, 2 * KVF_MIB, 16 * KVF_MIB},
         {"{model: llama3.2-1b, tiers: {cpu: {capacity: 1GiB}}, cache: {granularity: block, block_tokens: 3}}",
          858993459, 32768, 98304},
+        /* a piece of a document may be one token */
+        {"{model: llama3.2-1b, tiers: {cpu: {capacity: 1GiB}}, cache: {granularity: block, block_tokens: "
+         "512}, workload: {rag: {documents: 1}}}",
+         858993459, 32768, 32768},
+        {"{model: gpt-oss-20b, tiers: {cpu: {capacity: 1GiB}}, cache: {granularity: block}, workload: {rag: "
+         "{documents: auto}}}",
+         858993459, 8192, 49152},
     };
     struct scenario *s = malloc(sizeof(*s));
     (void)state;

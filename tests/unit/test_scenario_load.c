@@ -142,6 +142,9 @@ static const struct {
     {GOOD "workload: {source: ops, path: x}\ncache: {granularity: block}\n",
      "4:22: cache.granularity: source ops writes and reads whole entries; set cache.granularity: "
      "request\n"},
+    {GOOD "workload: {rag: {documents: 1, chunk_tokens: 1, tokens: [1, 65537]}}\n",
+     "3:46: workload.rag.chunk_tokens: a document of 65537 tokens would have more than 65536 chunks; take longer "
+     "chunks or at most 65536 tokens\n"},
     {GOOD "workload: {arrival: {process: trace}}\n",
      "3:31: workload.arrival.process: trace needs a source with times; source synthetic takes closed, "
      "poisson or gamma\n"},
