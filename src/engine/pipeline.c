@@ -3,23 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-
-/* What an operation is to its request; kept in op->role. */
-enum role {
-    ROLE_NONE,
-    ROLE_PROMPT_READ,
-    ROLE_PROMPT_WRITE,
-    ROLE_PROMPT_WAIT,
-    ROLE_TURN_READ,
-    ROLE_TURN_WAIT,
-    ROLE_PREFILL_WRITE,
-    ROLE_BLOCK_READ,
-    ROLE_BLOCK_WRITE,
-    ROLE_BLOCK_WAIT,
-    ROLE_DECODE_READ,
-    ROLE_DECODE_WRITE,
-    ROLE_DECODE_WAIT
-};
+#include "engine/access.h"
 
 /* Plans under one hold of the cache lock; more would keep other workers waiting. */
 enum { PLANS_PER_HOLD = 16 };
@@ -63,94 +47,19 @@ static enum kvf_cause block_cause(const struct request *r, uint64_t i) {
     return r->ids || i < r->prompt_blocks ? KVF_CAUSE_PREFIX : KVF_CAUSE_CONVERSATION;
 }
 
-/* ---- operations of a request ---- */
-
-static void op_begun(struct executor *x, struct flight *f) {
-    if (f->outstanding++ == 0) f->storage_since_ns = x->ops->now(x);
-}
-
-static void op_ended(struct executor *x, struct flight *f) {
-    if (--f->outstanding == 0) f->storage_ns += x->ops->now(x) - f->storage_since_ns;
-}
-
-/* Every wait is bounded alike; a lookup that has to wait again does so until the end of its first. */
-static void op_waits(struct pipeline *p, struct executor *x, struct flight *f, struct cache_op *op) {
-    if (f->internal) return; /* the preparation is patient: what it asks for is there when it ends */
-    op->deadline_ns = x->ops->now(x) + p->scenario->engine.room_wait_ns;
-    if (op->kind == CACHE_OP_WAIT) {
-        if (f->wait_deadline_ns == 0) f->wait_deadline_ns = op->deadline_ns;
-        op->deadline_ns = f->wait_deadline_ns;
-    }
-    x->ops->waits(x, op);
-}
-
-static bool wait_for_writer(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
-                            enum kvf_cause cause, enum role role) {
-    if (f->wait_deadline_ns != 0 && x->ops->now(x) >= f->wait_deadline_ns) return false;
-    struct cache_op *op = cache_wait(p->cache, key, x->worker, f);
-    if (!op) return false;
-    op->role = role;
-    op->cause = cause;
-    op_begun(x, f);
-    op_waits(p, x, f, op);
-    return true;
-}
-
-static void count_lookup(struct pipeline *p, struct flight *f, enum kvf_cause cause, int tier) {
-    cache_count_lookup(p->cache, cause, tier);
-    if (tier < 0)
-        f->misses++;
-    else
-        f->tier_hits[tier]++;
-}
-
-static void read_entry(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
-                       enum kvf_cause cause, uint64_t rank, enum role role) {
-    struct cache_op *op = cache_read(p->cache, key, cause, rank, x->worker, f);
-    op->role = role;
-    flight_at(f, op->from);
-    op_begun(x, f);
-}
-
-/* Returns whether an operation is under way. */
-static bool write_entry(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
-                        uint64_t bytes, enum kvf_cause cause, uint64_t rank, enum role role,
-                        enum cache_verdict *verdict) {
-    struct cache_op *op = NULL;
-    *verdict = cache_write(p->cache, key, bytes, cause, rank, x->worker, f, &op);
-    if (*verdict != CACHE_PLANNED && *verdict != CACHE_NO_ROOM_NOW) return false;
-    op->role = role;
-    flight_at(f, *verdict == CACHE_PLANNED ? op->to : -1);
-    op_begun(x, f);
-    if (*verdict == CACHE_NO_ROOM_NOW) op_waits(p, x, f, op);
-    return true;
-}
-
-/* One lookup: reads the entry, waits for whoever writes it, or counts a miss. Whether it missed. */
-static bool lookup_missed(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
-                          enum kvf_cause cause, enum role read, enum role wait) {
-    if (cache_peek(p->cache, key) == CACHE_WRITING && wait_for_writer(p, x, f, key, cause, wait))
-        return false;
-    int tier = cache_where(p->cache, key);
-    count_lookup(p, f, cause, tier);
-    if (tier < 0) return true;
-    read_entry(p, x, f, key, cause, 0, read);
-    return false;
-}
-
 /* ---- request granularity ---- */
 
 static void prompt_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     struct cache_key key = prompt_key(&f->req);
     enum cache_verdict verdict;
-    if (!lookup_missed(p, x, f, key, KVF_CAUSE_PREFIX, ROLE_PROMPT_READ, ROLE_PROMPT_WAIT)) return;
+    if (!access_missed(p, x, f, key, KVF_CAUSE_PREFIX, ROLE_PROMPT_READ, ROLE_PROMPT_WAIT)) return;
     f->prompt_missed = true;
-    write_entry(p, x, f, key, kv_bytes(p->scenario, f->req.prompt_tokens), KVF_CAUSE_PREFIX, 0,
-                ROLE_PROMPT_WRITE, &verdict);
+    access_write(p, x, f, key, kv_bytes(p->scenario, f->req.prompt_tokens), KVF_CAUSE_PREFIX, 0,
+                 ROLE_PROMPT_WRITE, &verdict);
 }
 
 static void turn_begin(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key) {
-    lookup_missed(p, x, f, key, KVF_CAUSE_CONVERSATION, ROLE_TURN_READ, ROLE_TURN_WAIT);
+    access_missed(p, x, f, key, KVF_CAUSE_CONVERSATION, ROLE_TURN_READ, ROLE_TURN_WAIT);
 }
 
 static void reads_begin(struct pipeline *p, struct executor *x, struct flight *f) {
@@ -174,10 +83,10 @@ static void prefill_begin(struct pipeline *p, struct executor *x, struct flight 
     enum cache_verdict verdict;
     x->ops->enter(x);
     if (f->internal)
-        write_entry(p, x, f, f->key, f->bytes, f->cause, f->rank, ROLE_PREFILL_WRITE, &verdict);
+        access_write(p, x, f, f->key, f->bytes, f->cause, f->rank, ROLE_PREFILL_WRITE, &verdict);
     else
-        write_entry(p, x, f, own_key(&f->req), kv_bytes(p->scenario, f->req.context_tokens),
-                    KVF_CAUSE_PREFILL, 0, ROLE_PREFILL_WRITE, &verdict);
+        access_write(p, x, f, own_key(&f->req), kv_bytes(p->scenario, f->req.context_tokens),
+                     KVF_CAUSE_PREFILL, 0, ROLE_PREFILL_WRITE, &verdict);
     x->ops->leave(x);
     if (verdict == CACHE_TOO_LARGE) f->refused = true;
 }
@@ -199,13 +108,13 @@ static void blocks_touch(struct pipeline *p, struct executor *x, struct flight *
     f->rank = cache_ranks(p->cache, f->blocks);
     for (uint32_t i = 0; i < f->blocks; i++) {
         bool hit = i < f->hit_blocks;
-        count_lookup(p, f, block_cause(r, i), hit ? cache_where(p->cache, block_key(r, i)) : -1);
+        access_count(p, f, block_cause(r, i), hit ? cache_where(p->cache, block_key(r, i)) : -1);
     }
     for (uint32_t k = 0; k < f->blocks; k++) {
         uint32_t i = block_at(p, f, k);
         struct cache_key key = block_key(r, i);
         if (i < f->hit_blocks)
-            read_entry(p, x, f, key, block_cause(r, i), block_rank(p, f, i), ROLE_BLOCK_READ);
+            access_read(p, x, f, key, block_cause(r, i), block_rank(p, f, i), ROLE_BLOCK_READ);
         else
             cache_touch(p->cache, key, block_rank(p, f, i));
     }
@@ -225,7 +134,7 @@ static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight 
         struct cache_key key = block_key(r, i);
         enum cache_presence presence = cache_peek(p->cache, key);
         if (presence == CACHE_WRITING)
-            waiting = wait_for_writer(p, x, f, key, block_cause(r, i), ROLE_BLOCK_WAIT);
+            waiting = access_wait(p, x, f, key, block_cause(r, i), ROLE_BLOCK_WAIT);
         if (presence != CACHE_RESIDENT) break;
     }
     if (!waiting) {
@@ -246,8 +155,8 @@ static void blocks_write(struct pipeline *p, struct executor *x, struct flight *
             uint32_t i = block_at(p, f, f->next_block++);
             enum cache_verdict verdict;
             if (i < f->hit_blocks) continue;
-            write_entry(p, x, f, block_key(r, i), block_bytes(p->scenario, i), KVF_CAUSE_PREFILL,
-                        block_rank(p, f, i), ROLE_BLOCK_WRITE, &verdict);
+            access_write(p, x, f, block_key(r, i), block_bytes(p->scenario, i), KVF_CAUSE_PREFILL,
+                         block_rank(p, f, i), ROLE_BLOCK_WRITE, &verdict);
             f->room_blocked = verdict == CACHE_NO_ROOM_NOW;
         }
         x->ops->leave(x);
@@ -268,19 +177,18 @@ static void decode_look(struct pipeline *p, struct executor *x, struct flight *f
     struct cache_key key = own_key(&f->req);
     enum cache_verdict verdict;
     enum cache_presence presence = cache_peek(p->cache, key);
-    if (presence == CACHE_WRITING && wait_for_writer(p, x, f, key, KVF_CAUSE_DECODE, ROLE_DECODE_WAIT))
-        return;
+    if (presence == CACHE_WRITING && access_wait(p, x, f, key, KVF_CAUSE_DECODE, ROLE_DECODE_WAIT)) return;
     if (!f->decode_counted) {
         f->decode_counted = true;
         f->decode_tier = cache_where(p->cache, key);
-        count_lookup(p, f, KVF_CAUSE_DECODE, f->decode_tier);
+        access_count(p, f, KVF_CAUSE_DECODE, f->decode_tier);
     }
     if (presence == CACHE_RESIDENT) {
         f->reads_left--;
-        read_entry(p, x, f, key, KVF_CAUSE_DECODE, 0, ROLE_DECODE_READ);
+        access_read(p, x, f, key, KVF_CAUSE_DECODE, 0, ROLE_DECODE_READ);
     } else if (f->req.decode_only || f->refused ||
-               !write_entry(p, x, f, key, kv_bytes(p->scenario, f->req.context_tokens), KVF_CAUSE_DECODE, 0,
-                            ROLE_DECODE_WRITE, &verdict)) {
+               !access_write(p, x, f, key, kv_bytes(p->scenario, f->req.context_tokens), KVF_CAUSE_DECODE, 0,
+                             ROLE_DECODE_WRITE, &verdict)) {
         f->reads_left = 0;
     }
 }
@@ -457,7 +365,7 @@ static void own_written(struct pipeline *p, struct executor *x, struct flight *f
 /* Between enter and leave, the operation finished with the cache; `op` is a copy. */
 static void role_ended(struct pipeline *p, struct executor *x, struct flight *f, const struct cache_op *op,
                        enum cache_outcome outcome) {
-    switch ((enum role)op->role) {
+    switch ((enum access_role)op->role) {
     case ROLE_PROMPT_WAIT:
         prompt_begin(p, x, f);
         break;
@@ -505,9 +413,9 @@ void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *o
         return;
     }
     f->failed = f->failed || failed;
-    /* before op_ended, so that a wait turning into a read is one stretch of storage time */
+    /* before access_ended, so that a wait turning into a read is one stretch of storage time */
     if (!f->failed) role_ended(p, x, f, &was, outcome);
-    op_ended(x, f);
+    access_ended(x, f);
     x->ops->leave(x);
     bool more =
         f->stage == FLIGHT_PREFILL && was.role == ROLE_BLOCK_WRITE && !f->failed && f->outstanding > 0;

@@ -1,0 +1,71 @@
+#include "engine/access.h"
+
+static void op_begun(struct executor *x, struct flight *f) {
+    if (f->outstanding++ == 0) f->storage_since_ns = x->ops->now(x);
+}
+
+void access_ended(struct executor *x, struct flight *f) {
+    if (--f->outstanding == 0) f->storage_ns += x->ops->now(x) - f->storage_since_ns;
+}
+
+/* Every wait is bounded alike; a lookup that has to wait again does so until the end of its first. */
+static void op_waits(struct pipeline *p, struct executor *x, struct flight *f, struct cache_op *op) {
+    if (f->internal) return; /* the preparation is patient: what it asks for is there when it ends */
+    op->deadline_ns = x->ops->now(x) + p->scenario->engine.room_wait_ns;
+    if (op->kind == CACHE_OP_WAIT) {
+        if (f->wait_deadline_ns == 0) f->wait_deadline_ns = op->deadline_ns;
+        op->deadline_ns = f->wait_deadline_ns;
+    }
+    x->ops->waits(x, op);
+}
+
+bool access_wait(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                 enum kvf_cause cause, enum access_role role) {
+    if (f->wait_deadline_ns != 0 && x->ops->now(x) >= f->wait_deadline_ns) return false;
+    struct cache_op *op = cache_wait(p->cache, key, x->worker, f);
+    if (!op) return false;
+    op->role = role;
+    op->cause = cause;
+    op_begun(x, f);
+    op_waits(p, x, f, op);
+    return true;
+}
+
+void access_count(struct pipeline *p, struct flight *f, enum kvf_cause cause, int tier) {
+    cache_count_lookup(p->cache, cause, tier);
+    if (tier < 0)
+        f->misses++;
+    else
+        f->tier_hits[tier]++;
+}
+
+void access_read(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                 enum kvf_cause cause, uint64_t rank, enum access_role role) {
+    struct cache_op *op = cache_read(p->cache, key, cause, rank, x->worker, f);
+    op->role = role;
+    flight_at(f, op->from);
+    op_begun(x, f);
+}
+
+bool access_write(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                  uint64_t bytes, enum kvf_cause cause, uint64_t rank, enum access_role role,
+                  enum cache_verdict *verdict) {
+    struct cache_op *op = NULL;
+    *verdict = cache_write(p->cache, key, bytes, cause, rank, x->worker, f, &op);
+    if (*verdict != CACHE_PLANNED && *verdict != CACHE_NO_ROOM_NOW) return false;
+    op->role = role;
+    flight_at(f, *verdict == CACHE_PLANNED ? op->to : -1);
+    op_begun(x, f);
+    if (*verdict == CACHE_NO_ROOM_NOW) op_waits(p, x, f, op);
+    return true;
+}
+
+bool access_missed(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                   enum kvf_cause cause, enum access_role read, enum access_role wait) {
+    if (cache_peek(p->cache, key) == CACHE_WRITING && access_wait(p, x, f, key, cause, wait)) return false;
+    int tier = cache_where(p->cache, key);
+    access_count(p, f, cause, tier);
+    if (tier < 0) return true;
+    access_read(p, x, f, key, cause, 0, read);
+    return false;
+}
