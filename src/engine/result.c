@@ -328,6 +328,24 @@ static void add_bottleneck(struct measure *m, struct run_record *run) {
     bottleneck_sentence(&in, run->bottleneck, sizeof run->bottleneck);
 }
 
+/* An autoscaler changes the load on purpose: there is no one state to be steady in. */
+static void add_steady(struct measure *m, struct run_record *run) {
+    struct steady_result r = {0};
+    if (m->e->s->autoscaler.mode == KVF_AUTOSCALER_OFF) steady_judge(&m->e->sampler->steady, &r);
+    double none = KVF_MISSING;
+    result_add(m->out, r.known ? (double)r.reached : none, "", 0, "steady");
+    result_add(m->out, r.reached ? r.from_s : none, "s", 0, "steady_from_s");
+    result_add(m->out, r.reached ? r.length_s : none, "s", 0, "steady_s");
+    result_add(m->out, r.reached ? r.tokens_per_s : none, "tok/s", 0, "steady_throughput_tok_s");
+    result_add(m->out, r.reached && m->e->tiers[KVF_TIER_NVME] ? r.nvme_tokens_per_s : none, "tok/s", 0,
+               "steady_nvme_tok_s");
+    result_add(m->out, r.known ? r.throughput.slope : none, "", 0, "steady_slope");
+    result_add(m->out, r.known ? r.throughput.range : none, "", 0, "steady_range");
+    result_add(m->out, r.known ? r.nvme.slope : none, "", 0, "steady_nvme_slope");
+    result_add(m->out, r.known ? r.nvme.range : none, "", 0, "steady_nvme_range");
+    steady_sentence(&r, run->steady, sizeof run->steady);
+}
+
 static void keep(struct run_record *run, const char *scope, const struct histogram *h) {
     if (histogram_count(h) == 0) return;
     size_t len = histogram_encode(h, NULL, 0);
@@ -369,6 +387,7 @@ void result_fill(struct engine *e, struct run_record *run) {
     add_io_totals(&m);
     add_machine(&m);
     add_rows(&m);
+    add_steady(&m, run);
     add_bottleneck(&m, run);
     keep_histograms(&m, run);
 }

@@ -339,6 +339,17 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
     snap_bottleneck(p, snap, p->delta);
 }
 
+static void steady_note(struct engine *e, const struct snapshot *snap) {
+    double per_token = (double)model_bytes_per_token(&e->s->model, e->s->tensor_parallel);
+    struct steady_cell c = {.length_s = snap->interval.length_s, .tokens = (double)snap->interval.tokens};
+    for (int t = 0; t < KVF_TIERS; t++) {
+        double bytes = (double)(snap->tier[t].read_bytes + snap->tier[t].write_bytes);
+        c.moved_tokens += bytes / per_token;
+        if (t == KVF_TIER_NVME) c.nvme_tokens = bytes / per_token;
+    }
+    steady_add(&e->sampler->steady, &c);
+}
+
 /* ---- publication ---- */
 
 static void record_code(struct record *r, int scope, const struct histogram *h) {
@@ -357,6 +368,7 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     record_code(r, 1, &p->delta->op_total[KVF_TIER_NVME][KVF_DIR_READ]);
     record_code(r, 2, &p->delta->op_total[KVF_TIER_NVME][KVF_DIR_WRITE]);
     if (phase == KVF_PHASE_MEASURED) {
+        steady_note(e, &r->snap);
         double s = r->snap.interval.length_s;
         p->slots_busy += (double)r->snap.interval.in_service * s;
         if (kvf_present(r->snap.interval.host_cpu_ratio)) {
@@ -387,6 +399,7 @@ void sampler_begin(struct engine *e) {
     reading_copy(&p->base, &p->now);
     p->zero_ns = p->now.run_ns;
     window_begin(&p->window);
+    steady_begin(&p->steady, 0);
 }
 
 void sampler_measure_from_here(struct engine *e) {
@@ -394,6 +407,7 @@ void sampler_measure_from_here(struct engine *e) {
     reading_copy(&p->base, &p->last);
     p->slots_busy = p->host_busy_sum = p->host_busy_s = 0;
     writegate_most_from_here(&e->writes);
+    steady_begin(&p->steady, seconds(p->last.run_ns - p->zero_ns));
 }
 
 void sampler_measure_to_here(struct engine *e) {

@@ -6,6 +6,7 @@
 #include "base/terms.h"
 #include "cache/cache.h"
 #include "engine/core.h"
+#include "engine/steady.h"
 #include "engine/window.h"
 #include "record/publish.h"
 
@@ -28,6 +29,7 @@ struct sampler {
     struct reading base, end; /* of the measured part */
     struct counters *delta;
     struct window window; /* for the sentence on the bottleneck */
+    struct steady steady; /* of the measured part */
     uint64_t zero_ns;     /* run time of the first request */
     uint64_t seq;         /* of the next interval */
     double slots_busy;    /* sum over measured time of in service x seconds */

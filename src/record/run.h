@@ -91,6 +91,7 @@ struct run_record {
     struct run_histogram *histograms;
     size_t histogram_count;
     char bottleneck[KVF_BOTTLENECK];
+    char steady[160]; /* since when the run was steady, or why it was not; "": not known */
 };
 
 void run_record_init(struct run_record *r);

@@ -80,6 +80,7 @@ static json_t *run_object(const struct run_record *r) {
     json_object_set_new(o, "version", text(r->version));
     json_object_set_new(o, "tags", text(r->tags));
     json_object_set_new(o, "bottleneck", text_or_null(r->bottleneck));
+    json_object_set_new(o, "steady_state", text_or_null(r->steady));
     json_t *trace = json_object();
     json_object_set_new(trace, "path", text_or_null(r->trace_path));
     json_object_set_new(trace, "sha256", text_or_null(r->trace_sha256));

@@ -89,6 +89,16 @@ static void put_throughput(struct summary *s) {
     format_end(p);
 }
 
+/* Under the rates, since it says what they are worth. */
+static void put_steady(struct summary *s) {
+    struct format_page *p = &s->page;
+    if (!s->run->steady[0]) return;
+    bool reached = metric(s, "steady") == 1;
+    format_label(p, reached ? FORMAT_HEADING : FORMAT_WARN, "Steady");
+    format_words(p, s->run->steady);
+    format_end(p);
+}
+
 static void put_latencies(struct summary *s) {
     static const struct {
         const char *label, *metric;
@@ -307,6 +317,7 @@ void report_text(const struct run_record *r, const struct report_style *style, s
     format_page_init(&s.page, style, out);
     put_verdict(&s);
     put_throughput(&s);
+    put_steady(&s);
     put_latencies(&s);
     put_tiers(&s);
     put_hits(&s);

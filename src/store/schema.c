@@ -44,6 +44,7 @@ static const struct column runs_columns[] = {
     MEMBER(NAME, struct run_record, trace_sha256, "TEXT"),
     MEMBER(NAME, struct run_record, qos_latency, "TEXT"),
     MEMBER(NAME, struct run_record, bottleneck, "TEXT"),
+    NAMED(NAME, struct run_record, steady, "steady_state", "TEXT"),
 };
 
 static const struct column run_tiers_columns[] = {

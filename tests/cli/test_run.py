@@ -166,6 +166,26 @@ def _():
     assert all(len(line) <= 80 for line in lines) and len(lines) <= 50, got
 
 
+@case("a run of many intervals says whether it was steady, the same everywhere; one of few says nothing")
+def _():
+    got, summary = measure({"run.interval": "10ms", "run.duration": "600ms", "run.warmup": "100ms"})
+    words, steady = summary["run"]["steady_state"], result(summary, "steady")
+    said = re.search(r"^Steady      ((?:.*\n {12})*.*)$", got.stdout, re.MULTILINE)
+    assert said and " ".join(said.group(1).split()) == words, got
+    assert last_run()["steady_state"] == words and run(["show"]).stdout == got.stdout
+    if steady:
+        assert words.startswith("from ") and result(summary, "steady_throughput_tok_s") > 0, summary
+        begin, length = result(summary, "steady_from_s"), result(summary, "steady_s")
+        assert begin >= 0.1 and abs(begin + length - 0.1 - result(summary, "measured_s")) < 0.02, summary
+        assert abs(result(summary, "steady_slope")) <= 0.1 and result(summary, "steady_range") <= 0.2, summary
+    else:
+        assert steady == 0 and words.startswith("not reached: "), summary
+        assert result(summary, "steady_from_s") is None and result(summary, "steady_s") is None, summary
+    got, summary = measure()
+    assert result(summary, "steady") is None and summary["run"]["steady_state"] is None, summary
+    assert "Steady" not in got.stdout and last_run()["steady_state"] is None, got
+
+
 @case("--json - is JSON alone on standard output")
 def _():
     write(COUNTED)

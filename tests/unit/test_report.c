@@ -56,6 +56,7 @@ static void fill_identity(struct run_record *r) {
     strcpy(r->bottleneck,
            "queue wait 274 s of 318 s mean end-to-end (86 %): overload, not the disk; 256 of 256 slots "
            "busy");
+    strcpy(r->steady, "not reached: throughput fell by 31 % over the last 30.0 s");
 }
 
 static void fill_tiers(struct run_record *r) {
@@ -320,6 +321,7 @@ static void test_json_run(void **state) {
     expect_text(o, "run.trace.path", "conversation_trace.jsonl");
     expect_text(o, "run.trace.sha256", r.trace_sha256);
     expect_text(o, "run.bottleneck", r.bottleneck);
+    expect_text(o, "run.steady_state", r.steady);
     expect_integer(o, "run.environment.cpu.usable", 8);
     expect_integer(o, "run.configuration.tiers.gpu.capacity", 2147483648);
     json_decref(o);

@@ -26,6 +26,7 @@ static void fill_end(struct run_record *r) {
     r->status = RUN_FAILED;
     COPY(r->status_reason, "3 operations failed");
     COPY(r->bottleneck, "queue wait 274 s of 318 s mean, 86 %: overload, not the disk");
+    COPY(r->steady, "not reached: throughput fell by 31 % over the last 30.0 s");
     r->ended_at = r->started_at + 60.25;
     result_add(&r->results, 12345.678, "tok/s", 60, "throughput_tok_s");
     result_add(&r->results, KVF_MISSING, "ms", 12, "e2e_p9999_ms");
@@ -73,6 +74,7 @@ static void assert_same_end(const struct run_record *a, const struct run_record 
     assert_int_equal(a->status, b->status);
     assert_string_equal(a->status_reason, b->status_reason);
     assert_string_equal(a->bottleneck, b->bottleneck);
+    assert_string_equal(a->steady, b->steady);
     assert_true(a->started_at == b->started_at && a->ended_at == b->ended_at);
     assert_int_equal(a->results.count, b->results.count);
     for (size_t i = 0; i < a->results.count; i++) {
