@@ -57,6 +57,10 @@ struct workload {
 
 extern const struct source_ops synthetic_ops, trace_ops;
 
+/* A user's share of run.max_requests, which is dealt to the users that a run starts with; users that come
+ * later get none. At a rate users are asked in a fixed order, so there it is counted, not dealt. */
+#define SOURCE_UNLIMITED UINT64_MAX
+uint64_t source_share(const struct workload *w, uint64_t user);
 /* An index of `n` drawn by relative weight; the weights are `stride` bytes apart. */
 uint32_t source_share_draw(struct rng *rng, const double *share, size_t stride, uint32_t n);
 uint32_t source_class_draw(const struct scenario *s, struct rng *rng);

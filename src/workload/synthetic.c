@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "workload/conversation.h"
 
 /* Everything about a user is made from (seed, user) alone, so it does not matter when a user is made
  * or in which order users are asked. Thinks have a stream of their own: how often the engine asks
@@ -11,20 +12,15 @@
 
 enum user_stream { USER_SIZES, USER_REQUESTS, USER_THINKS, USER_STORED };
 
-#define USER_BITS         40 /* of a stream's index; what the stream is for stands above */
-#define CONVERSATION_BITS 24
-#define REQUEST_BITS      32
-#define UNLIMITED         UINT64_MAX
+#define USER_BITS 40 /* of a stream's index; what the stream is for stands above */
 
 struct user {
     struct rng requests, thinks;
     uint64_t think_ns;
     uint64_t context, generate; /* its sizes; a request draws up to them */
     uint64_t left;              /* of its share of max_requests */
-    uint64_t history_tokens;    /* of the conversation so far, its prompt not counted */
-    uint64_t generated;         /* by the turn before */
+    struct conversation talk;
     uint32_t conversation, turn, number;
-    uint32_t prompt;
     uint8_t persona, klass;
 };
 _Static_assert(sizeof(struct user) <= 200, "a user is small: there may be 100,000");
@@ -57,19 +53,10 @@ static uint64_t spread_draw(const struct workload *w, struct rng *rng, uint64_t 
     return lengths_fixed(w) ? size : drawn;
 }
 
-/* max_requests is dealt to the users that a run starts with; users that come later get none. At a rate
- * they are asked in a fixed order, so there it is counted. */
-static uint64_t share_deal(const struct workload *w, uint64_t user) {
-    uint64_t most = w->s->run.max_requests, users = w->users;
-    if (most == 0 || w->at_rate) return UNLIMITED;
-    if (user >= users) return 0;
-    return most / users + (user < most % users ? 1 : 0);
-}
-
 static void user_make(const struct workload *w, struct user *u, uint64_t number) {
     const struct scenario *s = w->s;
     struct rng sizes, classes;
-    *u = (struct user){.left = share_deal(w, number), .prompt = REQUEST_NO_PROMPT};
+    *u = (struct user){.left = source_share(w, number)};
     stream_init(&sizes, w, number, USER_SIZES);
     stream_init(&u->requests, w, number, USER_REQUESTS);
     stream_init(&u->thinks, w, number, USER_THINKS);
@@ -99,33 +86,11 @@ static struct user *user_of(struct workload *w, uint64_t user) {
     return &y->user[user];
 }
 
-/* A shared prompt stands once at the start of the sequence that blocks are cut from; at request
- * granularity each turn is an entry of its own, and one that is too short goes without. */
-static void prompt_take(const struct workload *w, const struct user *u, struct request *r) {
-    bool block = w->s->cache.granularity == KVF_GRANULARITY_BLOCK;
-    if (u->prompt == REQUEST_NO_PROMPT) return;
-    uint64_t tokens = w->prompts.tokens[u->prompt];
-    if (!block && r->context_tokens <= tokens) return;
-    r->prompt = u->prompt;
-    r->prompt_tokens = tokens;
-    r->prompt_blocks = source_blocks(w->s, tokens);
-    if (!block || r->turn == 1) r->context_tokens -= tokens;
-}
-
 static void turn_make(struct workload *w, struct user *u, struct request *r) {
-    const struct scenario *s = w->s;
-    const struct scenario_persona *p = &s->workload.persona[u->persona];
+    const struct scenario_persona *p = &w->s->workload.persona[u->persona];
     r->context_tokens = spread_draw(w, &u->requests, u->context, p->spread);
     r->generate_tokens = spread_draw(w, &u->requests, u->generate, p->spread);
-    r->prefill_only = source_prefill_only(s, r->context_tokens);
-    if (u->turn == 1) {
-        u->prompt = prompts_draw(&w->prompts, &u->requests, r->context_tokens);
-        u->history_tokens = u->generated = 0;
-    }
-    prompt_take(w, u, r);
-    u->history_tokens += u->generated + r->context_tokens;
-    u->generated = r->generate_tokens;
-    r->conversation_blocks = source_blocks(s, u->history_tokens);
+    conversation_turn(w, &u->talk, &u->requests, r);
 }
 
 static uint64_t synthetic_stored_tokens(struct workload *w, uint64_t user, uint32_t index) {
@@ -147,15 +112,11 @@ static enum workload_next synthetic_next(struct workload *w, uint64_t user, stru
     const struct scenario *s = w->s;
     struct user *u = user_of(w, user);
     if (u->left == 0) return WORKLOAD_END;
-    if (u->left != UNLIMITED) u->left--;
+    if (u->left != SOURCE_UNLIMITED) u->left--;
     if (u->turn == 0) u->conversation++;
     u->turn++;
     u->number++;
-    r->id = user << REQUEST_BITS | u->number;
-    r->kind = REQUEST_INFERENCE;
-    r->user = user;
-    r->conversation = user << CONVERSATION_BITS | (u->conversation & ((1u << CONVERSATION_BITS) - 1));
-    r->turn = u->turn;
+    conversation_name(r, user, u->number, u->conversation, u->turn);
     r->klass = u->klass;
     if (s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)
         stored_take(w, user, u, r);

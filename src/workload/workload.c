@@ -14,6 +14,13 @@ static const struct source sources[] = {
     [KVF_SOURCE_OPS] = {"ops", &trace_ops, &ops_format},
 };
 
+uint64_t source_share(const struct workload *w, uint64_t user) {
+    uint64_t most = w->s->run.max_requests, users = w->users;
+    if (most == 0 || w->at_rate) return SOURCE_UNLIMITED;
+    if (user >= users) return 0;
+    return most / users + (user < most % users ? 1 : 0);
+}
+
 uint32_t source_share_draw(struct rng *rng, const double *share, size_t stride, uint32_t n) {
     double total = 0, sum = 0;
     for (uint32_t i = 0; i < n; i++)
