@@ -212,9 +212,7 @@ static enum json_token after_take(struct json *j, int c) {
 }
 
 enum json_token json_next(struct json *j) {
-    const char *piece;
-    size_t len;
-    while (json_piece(j, &piece, &len)) {}
+    if (!json_measure(j)) return JSON_ERROR;
     if (j->state == STATE_START) {
         if (json_ahead(j, 3) && memcmp(j->at, "\xef\xbb\xbf", 3) == 0) j->at += 3;
         j->state = STATE_VALUE;
@@ -248,12 +246,9 @@ bool json_leave(struct json *j, unsigned depth) {
 }
 
 bool json_skip(struct json *j, enum json_token token) {
-    const char *piece;
-    size_t len;
     if (token == JSON_KEY) token = json_next(j);
     if (token == JSON_OBJECT || token == JSON_ARRAY) return json_leave(j, j->depth - 1U);
-    while (json_piece(j, &piece, &len)) {}
-    return !j->failed && token != JSON_END;
+    return json_measure(j) && token != JSON_END;
 }
 
 const char *json_error(const struct json *j) {

@@ -87,6 +87,9 @@ unsigned json_depth(const struct json *j);
  * an error. Meanwhile j->bytes and j->chars (code points) count what was given. Pieces end anywhere
  * but inside a code point. */
 bool json_piece(struct json *j, const char **piece, size_t *len);
+/* Reads the string just begun to its end and gives none of it: then j->bytes and j->chars are the
+ * whole's. Nothing when no string is being read; false on an error. */
+bool json_measure(struct json *j);
 /* The key, number or string just given, NUL-terminated and cut at JSON_TEXT_MAX bytes; a string is
  * read to its end. *len is the whole length. NULL on an error. */
 const char *json_text(struct json *j, uint64_t *len);

@@ -28,6 +28,10 @@ static size_t plain_length(const char *p, size_t len) {
     return i;
 }
 
+static bool continues(char c) {
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
 /* Length of the UTF-8 sequence at p, whose first byte is above 0x7f: 2 to 4; 0 when it goes on behind
  * `len`, -1 when it is none (overlong forms, surrogates and what is above U+10FFFF are none). */
 static int utf8_length(const char *p, size_t len) {
@@ -38,30 +42,36 @@ static int utf8_length(const char *p, size_t len) {
     if (lead == 0xed) hi = 0x9f;
     if (lead == 0xf0) lo = 0x90;
     if (lead == 0xf4) hi = 0x8f;
-    for (int i = 1; i < n; i++) {
+    if (len < 2) return 0;
+    if ((unsigned char)p[1] < lo || (unsigned char)p[1] > hi) return -1;
+    for (int i = 2; i < n; i++) {
         if ((size_t)i >= len) return 0;
-        unsigned char c = (unsigned char)p[i];
-        if (c < lo || c > hi) return -1;
-        lo = 0x80;
-        hi = 0xbf;
+        if (!continues(p[i])) return -1;
     }
     return n;
 }
 
+/* The end of the whole code points above 0x7f that begin at p; adds them to *chars. */
+static const char *wide_end(const char *p, const char *end, uint64_t *chars) {
+    for (; p < end && (unsigned char)*p >= 0x80; (*chars)++) {
+        unsigned char lead = (unsigned char)*p;
+        int n = 3; /* most of them, so that they get a shorter way */
+        if (end - p < 3 || lead <= 0xe0 || lead >= 0xed || !continues(p[1]) || !continues(p[2]))
+            n = utf8_length(p, (size_t)(end - p));
+        if (n <= 0) break;
+        p += n;
+    }
+    return p;
+}
+
 /* Bytes at hand that mean themselves, whole code points only; counts them. */
 static size_t run_take(struct json *j) {
-    const char *p = j->at;
-    while (p < j->end) {
+    const char *p = j->at, *wide = NULL;
+    while (p < j->end && p != wide) {
         size_t plain = plain_length(p, (size_t)(j->end - p));
-        p += plain;
         j->chars += plain;
-        if (p == j->end || (unsigned char)*p < 0x80) break;
-        int n;
-        while (p < j->end && (unsigned char)*p >= 0x80 && (n = utf8_length(p, (size_t)(j->end - p))) > 0) {
-            p += n;
-            j->chars++;
-        }
-        if (p == j->end || (unsigned char)*p >= 0x80) break;
+        wide = p + plain;
+        p = wide_end(wide, j->end, &j->chars);
     }
     size_t len = (size_t)(p - j->at);
     j->at = p;
@@ -187,6 +197,56 @@ bool json_piece(struct json *j, const char **piece, size_t *len) {
     return true;
 }
 
+/* Bytes that the escape at p decodes to, *taken its own; 0 for one that needs a closer look. */
+static unsigned escape_bytes(const char *p, size_t len, size_t *taken) {
+    static const bool simple[256] = {['"'] = true, ['\\'] = true, ['/'] = true, ['b'] = true,
+                                     ['f'] = true, ['n'] = true,  ['r'] = true, ['t'] = true};
+    *taken = 2;
+    if (len < 6) return 0;
+    if (simple[(unsigned char)p[1]]) return 1;
+    long c = p[1] == 'u' ? hex4(p + 2) : -1;
+    if (c < 0 || (c >= 0xd800 && c < 0xe000)) return 0;
+    *taken = 6;
+    return c < 0x80 ? 1 : c < 0x800 ? 2 : 3;
+}
+
+/* What json_piece() would give of the bytes at hand, counted alone, up to where it matters more. */
+static void run_count(struct json *j) {
+    const char *p = j->at, *end = j->end;
+    uint64_t chars = 0, bytes = 0;
+    while (p < end) {
+        size_t plain = plain_length(p, (size_t)(end - p)), taken = 0;
+        chars += plain;
+        bytes += plain;
+        p += plain;
+        if (p == end) break;
+        if (*p == '\\') {
+            unsigned n = escape_bytes(p, (size_t)(end - p), &taken);
+            if (n == 0) break;
+            p += taken;
+            bytes += n;
+            chars++;
+            continue;
+        }
+        const char *wide = wide_end(p, end, &chars);
+        if (wide == p) break;
+        bytes += (uint64_t)(wide - p);
+        p = wide;
+    }
+    j->at = p;
+    j->chars += chars;
+    j->bytes += bytes;
+}
+
+bool json_measure(struct json *j) {
+    const char *piece;
+    size_t len;
+    do {
+        if (j->in_string && !j->failed) run_count(j);
+    } while (json_piece(j, &piece, &len));
+    return !j->failed;
+}
+
 bool json_text_read(struct json *j) {
     const char *piece;
     size_t len, kept = 0;
@@ -195,7 +255,7 @@ bool json_text_read(struct json *j) {
         size_t n = len;
         if (n > JSON_TEXT_MAX - kept) {
             n = JSON_TEXT_MAX - kept;
-            while (n > 0 && ((unsigned char)piece[n] & 0xc0) == 0x80) n--;
+            while (n > 0 && continues(piece[n])) n--;
         }
         if (full) continue;
         memcpy(j->text + kept, piece, n);
