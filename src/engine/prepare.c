@@ -8,18 +8,17 @@
 
 static bool stored_begin(struct engine *e) {
     if (e->s->workload.phase != KVF_WORKLOAD_PHASE_DECODE) return false;
-    e->prepare.total = workload_users(e->workload) * WORKLOAD_STORED_PER_USER;
+    e->prepare.total = workload_users(e->workload) * e->s->workload.decode.entries;
     return e->prepare.total > 0;
 }
 
 static bool stored_next(struct engine *e, struct flight *f) {
-    uint64_t i = e->prepare.made;
+    uint64_t i = e->prepare.made, each = e->s->workload.decode.entries;
     if (i == e->prepare.total) return false;
-    uint64_t user = i / WORKLOAD_STORED_PER_USER;
-    uint32_t index = (uint32_t)(i % WORKLOAD_STORED_PER_USER);
-    f->key = cache_key_make(CACHE_KEY_STORED, user, index);
-    f->bytes =
-        model_kv_bytes(&e->s->model, e->s->tensor_parallel, workload_stored_tokens(e->workload, user, index));
+    uint32_t index = (uint32_t)(i % each);
+    f->key = cache_key_make(CACHE_KEY_STORED, i / each, index);
+    f->bytes = model_kv_bytes(&e->s->model, e->s->tensor_parallel,
+                              workload_stored_tokens(e->workload, i / each, index));
     f->cause = KVF_CAUSE_PRECONDITION;
     return true;
 }

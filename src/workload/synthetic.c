@@ -96,13 +96,13 @@ static void turn_make(struct workload *w, struct user *u, struct request *r) {
 static uint64_t synthetic_stored_tokens(struct workload *w, uint64_t user, uint32_t index) {
     const struct user *u = user_of(w, user);
     struct rng rng;
-    stream_init(&rng, w, user * WORKLOAD_STORED_PER_USER + index, USER_STORED);
+    stream_init(&rng, w, user * w->s->workload.decode.entries + index, USER_STORED);
     return spread_draw(w, &rng, u->context, w->s->workload.persona[u->persona].spread);
 }
 
 /* A decode-only request generates from one of the entries its user had before the clock. */
 static void stored_take(struct workload *w, uint64_t user, struct user *u, struct request *r) {
-    r->stored = (uint32_t)rng_range(&u->requests, 0, WORKLOAD_STORED_PER_USER - 1);
+    r->stored = (uint32_t)rng_range(&u->requests, 0, w->s->workload.decode.entries - 1);
     r->context_tokens = synthetic_stored_tokens(w, user, r->stored);
     r->generate_tokens = spread_draw(w, &u->requests, u->generate, w->s->workload.persona[u->persona].spread);
     r->decode_only = true;

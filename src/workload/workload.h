@@ -64,8 +64,7 @@ bool workload_more(struct workload *w, uint64_t user);
 uint64_t workload_first_delay_ns(struct workload *w, uint64_t user);
 uint64_t workload_think_ns(struct workload *w, uint64_t user);
 
-/* phase decode: entries written per user before the clock, and their sizes. */
-enum { WORKLOAD_STORED_PER_USER = 10 };
+/* phase decode: the sizes of the workload.decode.entries that each user has before the clock. */
 uint64_t workload_stored_tokens(struct workload *w, uint64_t user, uint32_t index);
 
 /* What requests retrieve from; NULL when the scenario has no retrieval. Good until the closing. */
