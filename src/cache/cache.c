@@ -186,6 +186,18 @@ struct cache_op *cache_wait(struct cache *c, struct cache_key key, uint32_t work
     return op;
 }
 
+void cache_admit_from(struct cache *c, int tier) {
+    c->top = tier;
+}
+
+void cache_clear(struct cache *c) {
+    for (int i = 0; i < KVF_TIERS; i++) {
+        const struct cache_tier *t = &c->tier[i];
+        uint32_t entry;
+        while (t->on && (entry = t->policy->first(t->order)) != POLICY_END) entry_drop(c, entry);
+    }
+}
+
 bool cache_cancel(struct cache *c, struct cache_op *op) {
     if (op->state != CACHE_OP_WAITING) return false;
     wait_leave(c, op);

@@ -129,6 +129,11 @@ enum cache_verdict {
 };
 enum cache_verdict cache_write(struct cache *c, struct cache_key key, uint64_t bytes, enum kvf_cause cause,
                                uint64_t rank, uint32_t worker, void *owner, struct cache_op **op);
+/* New entries go to this tier or below it from now on, the faster ones apart: what is prepared before a
+ * run is put where it belongs. 0, as at the opening, is the rule of the placement. No write may wait. */
+void cache_admit_from(struct cache *c, int tier);
+/* Drops every entry; none counts as evicted. Nothing may be under way. */
+void cache_clear(struct cache *c);
 /* An operation of kind WAIT that comes out of the ready list when the entry being written is
  * resident or its write ended badly. NULL when nobody writes it now. Report it with cache_finish. */
 struct cache_op *cache_wait(struct cache *c, struct cache_key key, uint32_t worker, void *owner);

@@ -83,6 +83,9 @@ char *cache_key_text(struct cache_key key, char *buf, size_t len) {
     case CACHE_KEY_CHUNK:
         snprintf(buf, len, "doc-%" PRIu64 "/%" PRIu64, owner, index);
         break;
+    case CACHE_KEY_FILL:
+        snprintf(buf, len, "fill-%" PRIu64, index);
+        break;
     case CACHE_KEY_TEXT:
         text_unpack(key, text);
         snprintf(buf, len, "%s", text);

@@ -15,7 +15,8 @@ enum cache_key_kind {
     CACHE_KEY_TRACE,        /* owner replay cycle, index the trace's id */
     CACHE_KEY_STORED,       /* owner user, index entry; written before a decode-only run */
     CACHE_KEY_CHUNK,        /* owner document, index chunk (RAG) */
-    CACHE_KEY_TEXT          /* up to 15 bytes of text packed into the other 120 bits */
+    CACHE_KEY_TEXT,         /* up to 15 bytes of text packed into the other 120 bits */
+    CACHE_KEY_FILL          /* owner 0, index entry; fills a tier before the clock */
 };
 
 struct cache_key {
@@ -36,7 +37,7 @@ static inline enum cache_key_kind cache_key_kind(struct cache_key k) {
  * text that is empty or longer than 15 bytes. */
 int cache_key_parse(const char *text, struct cache_key *key);
 /* For people and traces: "12" for TRACE, "owner/index" for TURN and BLOCK, "prompt-2", "prompt-2/7",
- * "stored-5/1", "doc-3/2", the text itself. Parsing a printed TRACE, TURN or text gives it back.
+ * "stored-5/1", "doc-3/2", "fill-7", the text itself. Parsing a printed TRACE, TURN or text gives it back.
  * At most 48 bytes with NUL. */
 enum { CACHE_KEY_TEXT_MAX = 48 };
 char *cache_key_text(struct cache_key key, char *buf, size_t len);

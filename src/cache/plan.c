@@ -27,7 +27,7 @@ static int tier_below(const struct cache *c, int tier, uint64_t bytes) {
 }
 
 int plan_target(const struct cache *c, uint64_t bytes) {
-    return tier_below(c, -1, bytes);
+    return tier_below(c, c->top - 1, bytes);
 }
 
 /* Spillover evicts in the deepest tier that can hold the entry at all. */
@@ -194,7 +194,7 @@ static void plan_commit(struct cache *c, uint32_t worker) {
 
 /* The fastest tier that has room now, before `limit`; -1. */
 static int tier_with_room(const struct cache *c, int limit, uint64_t bytes) {
-    for (int t = 0; t < limit; t++) {
+    for (int t = c->top; t < limit; t++) {
         if (tier_has_room(c, t, bytes)) return t;
     }
     return -1;

@@ -64,6 +64,7 @@ struct cache {
     uint64_t plan, seq, rank, generation; /* the last ones handed out */
     uint64_t waiting_writes;
     bool retry_due; /* a write has ended or an entry gone, and who waits for room has not had its turn */
+    int top;        /* the fastest tier that new entries go to */
     bool stopped;
     bool uneven; /* a planned fall did not happen: levels may exceed what is usable from now on */
     struct cache_stats stats;

@@ -578,6 +578,61 @@ static void memory_of_an_entry(void **state) {
     fixture_close(&f);
 }
 
+/* ---- before a run ---- */
+
+/* Straight into the tier, and out of the cache from there; then the rule of the placement again. */
+static void entries_can_be_put_into_a_lower_tier(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_waterfall(&f, 100, 100, 200);
+    cache_admit_from(f.c, NVME);
+    for (char k = 'A'; k <= 'C'; k++) put(&f, k, 100);
+    expect_content(&f, "", "", "BC");
+    cache_admit_from(f.c, CPU);
+    put(&f, 'D', 100);
+    put(&f, 'E', 150); /* does not fit cpu at all */
+    expect_content(&f, "", "D", "E");
+    cache_admit_from(f.c, GPU);
+    put(&f, 'F', 100);
+    expect_content(&f, "F", "D", "E");
+    assert_int_equal(fixture_stats(&f).demotions[GPU] + fixture_stats(&f).demotions[CPU], 0);
+    fixture_close(&f);
+}
+
+static void spillover_puts_them_there_too(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_open(&f, 100, 100, 100, KVF_PLACEMENT_SPILLOVER, KVF_EVICTION_LRU, KVF_PROMOTION_NEVER);
+    cache_admit_from(f.c, CPU);
+    put(&f, 'A', 100);
+    put(&f, 'B', 100);
+    expect_content(&f, "", "A", "B");
+    fixture_close(&f);
+}
+
+/* Nothing is left of them, nothing counts as evicted, and all the room is there again. */
+static void a_cleared_cache_is_empty(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_waterfall(&f, 200, 200, 200);
+    for (char k = 'A'; k <= 'F'; k++) put(&f, k, 100);
+    cache_clear(f.c);
+    fixture_check(&f);
+    expect_nothing(&f);
+    expect_content(&f, "", "", "");
+    struct cache_stats s = fixture_stats(&f);
+    for (int t = GPU; t <= NVME; t++) {
+        assert_int_equal(s.used_bytes[t] + s.entries[t] + s.evictions[t], 0);
+        assert_int_equal(s.bytes_in[t], s.bytes_out[t]);
+    }
+    for (char k = 'A'; k <= 'C'; k++) {
+        assert_int_equal(cache_peek(f.c, key_of(k)), CACHE_ABSENT);
+        put(&f, k, 200);
+    }
+    expect_content(&f, "C", "B", "A");
+    fixture_close(&f);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(write_then_resident),
@@ -603,6 +658,9 @@ int main(void) {
         cmocka_unit_test(lookups_are_counted),
         cmocka_unit_test(what_this_build_has_not_is_refused),
         cmocka_unit_test(memory_of_an_entry),
+        cmocka_unit_test(entries_can_be_put_into_a_lower_tier),
+        cmocka_unit_test(spillover_puts_them_there_too),
+        cmocka_unit_test(a_cleared_cache_is_empty),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("cache", tests, NULL, NULL);

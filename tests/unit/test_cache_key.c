@@ -69,6 +69,7 @@ static void printed_for_people(void **state) {
     text_is(CACHE_KEY_PROMPT_BLOCK, 2, 7, "prompt-2/7");
     text_is(CACHE_KEY_STORED, 5, 1, "stored-5/1");
     text_is(CACHE_KEY_CHUNK, 3, 2, "doc-3/2");
+    text_is(CACHE_KEY_FILL, 0, 7, "fill-7");
     text_is(CACHE_KEY_STORED, (UINT64_C(1) << 56) - 1, UINT64_MAX,
             "stored-72057594037927935/18446744073709551615");
 }
