@@ -67,9 +67,15 @@ struct class_counts {
 
 /* Entries of the step under way, queue_lock. */
 struct prepare {
-    uint64_t made;  /* so far */
-    uint64_t out;   /* of which not ended */
-    uint64_t total; /* there will be, where that is known */
+    uint64_t made;       /* so far */
+    uint64_t out;        /* of which not ended */
+    uint64_t total;      /* entries, or bytes, there will be */
+    uint64_t made_bytes; /* of what was made */
+    uint64_t out_bytes;  /* of which not ended */
+    uint64_t done_bytes; /* of which ended well */
+    struct sizes *sizes; /* precondition, prepopulate */
+    int tier;            /* prepopulate: that is being filled */
+    uint64_t room_bytes; /* prepopulate: left to fill in it */
 };
 
 struct engine {
@@ -108,7 +114,8 @@ struct engine {
     bool source_ended;
     const struct prepare_step *step; /* of the preparation, under way; NULL: none */
     struct prepare prepare;
-    uint64_t generator_wake_ns; /* what the generator sleeps for */
+    uint64_t preconditioned_bytes, prepopulated_bytes; /* of the steps that have ended; control thread */
+    uint64_t generator_wake_ns;                        /* what the generator sleeps for */
     pthread_t generator;
     bool generator_started;
     int generator_fd;

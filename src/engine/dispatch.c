@@ -247,6 +247,8 @@ static void prepare_push(struct engine *e) {
         }
         queue_push(&e->queue, f);
         e->prepare.made++;
+        e->prepare.made_bytes += f->bytes;
+        e->prepare.out_bytes += f->bytes;
         e->prepare.out++;
     }
     slots_fill(e);
@@ -254,7 +256,8 @@ static void prepare_push(struct engine *e) {
 
 static void prepared_one(struct engine *e, const struct flight *f) {
     e->prepare.out--;
-    if (e->step && e->step->ended) e->step->ended(e, f);
+    e->prepare.out_bytes -= f->bytes;
+    if (!f->failed && !f->refused) e->prepare.done_bytes += f->bytes;
     prepare_push(e);
     if (e->prepare.out == 0) engine_wake_control(e);
 }
@@ -273,7 +276,6 @@ bool dispatch_prepare(struct engine *e, const struct prepare_step *step, char *w
 void dispatch_prepare_end(struct engine *e) {
     pthread_mutex_lock(&e->queue_lock);
     e->step = NULL;
-    e->prepare.made = e->prepare.total = 0;
     pthread_mutex_unlock(&e->queue_lock);
 }
 

@@ -405,20 +405,28 @@ static void control_wait(struct control *c, uint64_t until_ns) {
     if (atomic_load(&e->failed) && !e->setup->keep_going) control_end(c, RUN_FAILED, "%s", e->error);
 }
 
+static void step_carry_out(struct control *c, const struct prepare_step *step) {
+    struct engine *e = c->e;
+    char what[80];
+    double share;
+    bool more = true;
+    while (!c->ended && more) {
+        more = dispatch_prepare(e, step, what, sizeof what, &share);
+        if (e->setup->on_prepare) e->setup->on_prepare(e->setup->ctx, what, share);
+        sampler_peek(e, c->phase);
+        if (more) control_wait(c, engine_now(e) + 200 * KVF_NS_PER_MS);
+    }
+}
+
 /* The steps of the preparation; false when the run has ended in it. */
 static bool prepare(struct control *c) {
     struct engine *e = c->e;
     for (const struct prepare_step *step = prepare_steps; step->name && !c->ended; step++) {
-        char what[80];
-        double share;
+        e->prepare = (struct prepare){0};
         if (!step->begin(e)) continue;
-        while (!c->ended && dispatch_prepare(e, step, what, sizeof what, &share)) {
-            if (e->setup->on_prepare) e->setup->on_prepare(e->setup->ctx, what, share);
-            sampler_peek(e, c->phase);
-            control_wait(c, engine_now(e) + 200 * KVF_NS_PER_MS);
-        }
+        step_carry_out(c, step);
         dispatch_prepare_end(e);
-        if (step->end) step->end(e);
+        if (step->end) step->end(e, !c->ended);
     }
     return !c->ended;
 }

@@ -2,7 +2,132 @@
 
 #include <stdio.h>
 
+#include "base/units.h"
 #include "engine/core.h"
+#include "engine/sizes.h"
+
+static void admit_from(struct engine *e, int tier) {
+    pthread_mutex_lock(&e->cache_lock);
+    cache_admit_from(e->cache, tier);
+    pthread_mutex_unlock(&e->cache_lock);
+}
+
+static bool sizes_begin(struct engine *e) {
+    struct err err = {0};
+    e->prepare.sizes = sizes_open(e->s, &err);
+    if (!e->prepare.sizes) engine_error(e, err.text);
+    return e->prepare.sizes != NULL;
+}
+
+/* "preconditioning nvme: 3.10 GiB of 32.0 GiB" */
+static double bytes_progress(const struct engine *e, const char *doing, int tier, char *what, size_t len) {
+    const struct prepare *p = &e->prepare;
+    char done[24], total[24];
+    units_size_human((double)p->done_bytes, done, sizeof done);
+    units_size_human((double)p->total, total, sizeof total);
+    snprintf(what, len, "%s %s: %s of %s", doing, tier_name((enum kvf_tier)tier), done, total);
+    return p->done_bytes < p->total ? (double)p->done_bytes / (double)p->total : 1;
+}
+
+/* ---- a volume written to nvme, so that the device is not measured fresh ---- */
+
+enum { FIT_TRIES = 4096, FILL_TRIES = 64 };
+
+static bool precondition_begin(struct engine *e) {
+    const struct scenario *s = e->s;
+    e->prepare.total = s->run.precondition_bytes;
+    if (!s->nvme.on || e->prepare.total == 0 || !sizes_begin(e)) return false;
+    admit_from(e, KVF_TIER_NVME);
+    return true;
+}
+
+/* What failed is written again, but all in all not more than twice what was asked for. */
+static bool precondition_next(struct engine *e, struct flight *f) {
+    struct prepare *p = &e->prepare;
+    if (p->done_bytes + p->out_bytes >= p->total || p->made_bytes >= 2 * p->total) return false;
+    f->bytes = sizes_next(p->sizes, scenario_usable_bytes(e->s, KVF_TIER_NVME), FIT_TRIES);
+    f->key = cache_key_make(CACHE_KEY_FILL, 0, p->made);
+    f->cause = KVF_CAUSE_PRECONDITION;
+    if (f->bytes == 0) {
+        p->total = 0; /* said once */
+        engine_error(e, "run.precondition: no entry of this workload fits the nvme tier; raise its capacity");
+    }
+    return f->bytes > 0;
+}
+
+static double precondition_progress(const struct engine *e, char *what, size_t len) {
+    return bytes_progress(e, "preconditioning", KVF_TIER_NVME, what, len);
+}
+
+static uint64_t bytes_written(const struct engine *e, enum kvf_tier tier) {
+    uint64_t bytes = 0;
+    for (uint32_t w = 0; w < e->worker_count; w++)
+        bytes += counters_get(&e->counters[w].io[tier][KVF_DIR_WRITE][KVF_CAUSE_PRECONDITION].bytes);
+    return bytes;
+}
+
+/* The run begins with an empty cache; the tier keeps what it has on the device and writes over it. */
+static void precondition_end(struct engine *e, bool complete) {
+    sizes_close(e->prepare.sizes);
+    if (!complete) return;
+    e->preconditioned_bytes = bytes_written(e, KVF_TIER_NVME);
+    pthread_mutex_lock(&e->cache_lock);
+    cache_clear(e->cache);
+    cache_admit_from(e->cache, 0);
+    pthread_mutex_unlock(&e->cache_lock);
+}
+
+/* ---- tiers that are not empty when the run begins ---- */
+
+static uint64_t fill_bytes(const struct engine *e, int tier) {
+    return (uint64_t)(e->s->run.prepopulate * (double)scenario_usable_bytes(e->s, (enum kvf_tier)tier));
+}
+
+/* From the slowest tier up, so that what is in it is colder than what is above. */
+static bool prepopulate_begin(struct engine *e) {
+    struct prepare *p = &e->prepare;
+    for (int t = 0; t < KVF_TIERS; t++) p->total += fill_bytes(e, t);
+    if (p->total == 0 || !sizes_begin(e)) return false;
+    p->tier = KVF_TIERS;
+    return true;
+}
+
+/* The next tier with anything to fill; false when there is none, or the one before is being written. */
+static bool fill_tier_next(struct engine *e) {
+    struct prepare *p = &e->prepare;
+    if (p->out > 0 || p->tier == 0) return false;
+    p->room_bytes = fill_bytes(e, --p->tier);
+    admit_from(e, p->tier);
+    return true;
+}
+
+/* Recency is dealt here, so that it does not depend on who writes when. */
+static bool prepopulate_next(struct engine *e, struct flight *f) {
+    struct prepare *p = &e->prepare;
+    while (p->room_bytes == 0 || (f->bytes = sizes_next(p->sizes, p->room_bytes, FILL_TRIES)) == 0) {
+        p->room_bytes = 0;
+        if (!fill_tier_next(e)) return false;
+    }
+    p->room_bytes -= f->bytes;
+    f->key = cache_key_make(CACHE_KEY_FILL, 0, p->made);
+    f->cause = KVF_CAUSE_PRECONDITION;
+    pthread_mutex_lock(&e->cache_lock);
+    f->rank = cache_ranks(e->cache, 1);
+    pthread_mutex_unlock(&e->cache_lock);
+    return true;
+}
+
+static double prepopulate_progress(const struct engine *e, char *what, size_t len) {
+    int tier = e->prepare.tier < KVF_TIERS ? e->prepare.tier : KVF_TIERS - 1;
+    return bytes_progress(e, "prepopulating", tier, what, len);
+}
+
+static void prepopulate_end(struct engine *e, bool complete) {
+    sizes_close(e->prepare.sizes);
+    if (!complete) return;
+    e->prepopulated_bytes = e->prepare.done_bytes;
+    admit_from(e, 0);
+}
 
 /* ---- entries that decode-only requests will read ---- */
 
@@ -31,6 +156,16 @@ static double stored_progress(const struct engine *e, char *what, size_t len) {
 /* ---- all of it ---- */
 
 const struct prepare_step prepare_steps[] = {
+    {.name = "precondition",
+     .begin = precondition_begin,
+     .next = precondition_next,
+     .progress = precondition_progress,
+     .end = precondition_end},
+    {.name = "prepopulate",
+     .begin = prepopulate_begin,
+     .next = prepopulate_next,
+     .progress = prepopulate_progress,
+     .end = prepopulate_end},
     {.name = "stored", .begin = stored_begin, .next = stored_next, .progress = stored_progress},
     {.name = NULL},
 };

@@ -2,8 +2,8 @@
  * like those of requests, by all workers side by side, but are no requests of the workload: they are
  * counted nowhere as such, and what they read and write is before the results.
  *
- * While a step is under way its next() and ended() are called by whichever thread has a slot to fill,
- * with queue_lock held; begin(), progress() and end() by the control thread. */
+ * While a step is under way its next() is called by whichever thread has a slot to fill, with queue_lock
+ * held; begin(), progress() and end() by the control thread. */
 #ifndef KVF_ENGINE_PREPARE_H
 #define KVF_ENGINE_PREPARE_H
 
@@ -20,12 +20,11 @@ struct prepare_step {
     /* The next entry: its key, size and cause are put into the flight. False: there are no more now;
      * asked again after each end of one. */
     bool (*next)(struct engine *e, struct flight *f);
-    /* One has ended, well or not (failed, refused). NULL: nobody needs to know. */
-    void (*ended)(struct engine *e, const struct flight *f);
     /* How much of it is done, 0 to 1, and what is being done in a few words. queue_lock is held. */
     double (*progress)(const struct engine *e, char *what, size_t len);
-    /* None of it is under way any more, or the run ends and nothing new will be. NULL: nothing to do. */
-    void (*end)(struct engine *e);
+    /* Nothing of it is under way any more, or the run ends (complete false) and no call follows. NULL:
+     * nothing to do. */
+    void (*end)(struct engine *e, bool complete);
 };
 
 /* In order; the last one has no name. */

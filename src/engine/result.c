@@ -386,6 +386,8 @@ void result_fill(struct engine *e, struct run_record *run) {
     add_tiers(&m);
     add_io_totals(&m);
     add_machine(&m);
+    result_add(&run->results, (double)e->preconditioned_bytes, "B", 0, "precondition_bytes");
+    result_add(&run->results, (double)e->prepopulated_bytes, "B", 0, "prepopulate_bytes");
     add_rows(&m);
     add_steady(&m, run);
     add_bottleneck(&m, run);

@@ -109,6 +109,12 @@ static int resolve_nvme(struct scenario *s, const struct budget_machine *m, stru
     return 0;
 }
 
+/* Twice the capacity leaves no block of the device as it was, spare ones included. */
+static void resolve_precondition(struct scenario *s) {
+    if (s->run.precondition_bytes == KVF_AUTO)
+        s->run.precondition_bytes = s->nvme.on ? 2 * s->nvme.capacity_bytes : 0;
+}
+
 /* --- the sums --- */
 
 /* The smallest entry that is usual: bounds how many the index has to hold. */
@@ -243,6 +249,7 @@ int budget_resolve(struct scenario *s, const struct budget_machine *m, bool forc
     }
     int rc = resolve_nvme(s, m, e);
     if (rc) return rc;
+    resolve_precondition(s);
     add_up(s, b);
     return force ? 0 : check_fit(s, m, b, e);
 }

@@ -60,6 +60,14 @@ static void check_tiers(struct loading *l) {
     }
 }
 
+static void check_preparation(struct loading *l) {
+    const struct scenario *s = l->s;
+
+    if (s->run.precondition_bytes > 0 && !s->nvme.on)
+        problem_add(l, place_of_key(l, "run.precondition", "tiers.nvme.capacity"), "run.precondition",
+                    "writes to the nvme tier, which is off; give it a capacity, or set 0");
+}
+
 static void choice_name(const char *key, unsigned value, char *out, size_t len) {
     const char *words = key_table[key_index(key)].pub.range;
     if (!strncmp(words, "null | ", 7)) words += 7;
@@ -189,6 +197,7 @@ static void check_rag(struct loading *l) {
 void scenario_check(struct loading *l) {
     check_model(l);
     check_tiers(l);
+    check_preparation(l);
     check_workload(l);
     check_rag(l);
     check_shares(l);
