@@ -215,6 +215,7 @@ static void the_rows_of_azure_retrieve(void **state) {
     s.workload.source = KVF_SOURCE_AZURE;
     s.workload.arrival.process = KVF_ARRIVAL_TRACE;
     s.workload.arrival.speedup = 1;
+    s.workload.arrival.cycles = 1;
     s.workload.rag.probability = 1;
     struct workload *w = opened();
     uint64_t first = 0;
