@@ -17,6 +17,7 @@
 #include "engine/core.h"
 #include "engine/sampler.h"
 #include "engine/tracelog.h"
+#include "workload/tokenizer.h"
 
 /* ---- events and errors ---- */
 
@@ -493,6 +494,8 @@ static void rejected_event(struct engine *e) {
         engine_event(e, "warning", "%llu of %llu rows of the trace were rejected, the first at line %llu: %s",
                      (unsigned long long)(r->read - r->emitted), (unsigned long long)r->read,
                      (unsigned long long)r->first_rejected_line, r->first_rejected_why);
+    if (r->stopped_why[0])
+        engine_event(e, "warning", "the file of the workload was read no further: %s", r->stopped_why);
 }
 
 static void run_finish(struct engine *e, bool ran) {
@@ -541,6 +544,8 @@ void engine_describe(const struct scenario *s, struct run_record *run) {
         to->p9999_ns = c->p9999_ns == KVF_UNSET ? 0 : c->p9999_ns;
     }
     snprintf(run->trace_path, sizeof run->trace_path, "%s", s->workload.path);
+    if (s->workload.source == KVF_SOURCE_SHAREGPT)
+        tokenizer_label(s->workload.tokenizer, run->tokenizer, sizeof run->tokenizer);
 }
 
 int engine_run(const struct engine_setup *setup, struct err *e) {

@@ -284,7 +284,8 @@ static void add_machine(struct measure *m) {
 static void add_rows(struct measure *m) {
     if (m->e->s->workload.source == KVF_SOURCE_SYNTHETIC) return;
     const struct workload_rows *r = workload_rows(m->e->workload);
-    uint64_t rejected = 0, ahead = m->e->next_row ? 1 : 0; /* read to learn its time, which never came */
+    /* a row that was read to learn its time, which never came */
+    uint64_t rejected = 0, ahead = m->e->next_row && m->e->next_row->req.turn == 1 ? 1 : 0;
     for (int i = 0; i < WORKLOAD_REJECTS; i++) rejected += r->rejected[i];
     add_count(m, "rows_read", r->read - ahead);
     add_count(m, "rows_emitted", r->emitted - ahead);
@@ -293,6 +294,9 @@ static void add_rows(struct measure *m) {
         if (r->rejected[i])
             result_add(m->out, (double)r->rejected[i], "", 0, "rows_rejected_%s",
                        workload_reject_name((enum workload_reject)i));
+    if (m->e->s->workload.source != KVF_SOURCE_SHAREGPT) return;
+    add_count(m, "turns_context_cut", r->context_cut);
+    add_count(m, "turns_generate_cut", r->generate_cut);
 }
 
 static void add_bottleneck(struct measure *m, struct run_record *run) {

@@ -76,6 +76,7 @@ struct run_record {
     char *effective_json; /* the effective configuration as a JSON object, malloc'd */
     char tags[200];
     char trace_path[1024], trace_sha256[65];
+    char tokenizer[1040]; /* what counted the tokens of texts; "" where there are none */
     struct run_tier tier[KVF_TIERS];
     uint32_t classes;
     struct run_class klass[KVF_CLASSES_MAX];

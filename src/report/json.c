@@ -85,6 +85,7 @@ static json_t *run_object(const struct run_record *r) {
     json_object_set_new(trace, "path", text_or_null(r->trace_path));
     json_object_set_new(trace, "sha256", text_or_null(r->trace_sha256));
     json_object_set_new(o, "trace", trace);
+    json_object_set_new(o, "tokenizer", text_or_null(r->tokenizer));
     json_object_set_new(o, "environment", embedded(r->environment));
     json_object_set_new(o, "configuration", embedded(r->effective_json));
     return o;

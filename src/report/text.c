@@ -257,6 +257,7 @@ static void put_rows(struct summary *s) {
     format_item(p, "%s read = %s emitted + %s rejected", format_exact(read).text,
                 format_exact(metric(s, "rows_emitted")).text, format_exact(metric(s, "rows_rejected")).text);
     if (s->run->trace_sha256[0]) format_item(p, "sha256 %.12s", s->run->trace_sha256);
+    if (s->run->tokenizer[0]) format_item(p, "tokenizer %s", s->run->tokenizer);
     format_end(p);
 }
 

@@ -12,7 +12,7 @@ enum {
     COUNTER_BYTES = 314572,   /* histogram pages and counters that a worker touches */
     INTERVAL_BYTES = 10240,   /* of a snapshot in the FIFO */
     INTERVALS = 3600,         /* that the FIFO holds */
-    USER_BYTES = 300,         /* of a synthetic user with its stream and timer */
+    USER_BYTES = 300,         /* of a user with its stream and timer */
     REQUEST_BYTES = 256,      /* of a request in the queue */
     FILE_CONTEXT_TOKENS = 128 /* taken for the smallest usual context of a trace at request granularity */
 };
@@ -141,7 +141,8 @@ static uint64_t fixed_bytes(const struct scenario *s, const struct budget *b) {
 
     for (int t = 0; t < KVF_TIERS; t++) usable += scenario_usable_bytes(s, (enum kvf_tier)t);
     index = min_u64(usable / usual_entry_bytes(s) * INDEX_BYTES, index_limit);
-    uint64_t users = s->workload.source == KVF_SOURCE_SYNTHETIC ? s->workload.users * USER_BYTES : 0;
+    bool has_users = s->workload.source == KVF_SOURCE_SYNTHETIC || s->workload.source == KVF_SOURCE_SHAREGPT;
+    uint64_t users = has_users ? s->workload.users * USER_BYTES : 0;
     /* a worker has one buffer to stage in even when no tier holds bytes */
     uint64_t buffers = b->workers * (BUDGET_LANDING_BUFFERS + (b->staging_bytes ? 0 : 1));
     return program_bytes + index + b->workers * COUNTER_BYTES + (uint64_t)INTERVALS * INTERVAL_BYTES + users +

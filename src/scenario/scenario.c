@@ -51,11 +51,12 @@ static void finish_prompts(struct loading *l) {
     *count = l->prompt_lengths;
 }
 
-/* Requests of a file belong to the first class unless classes are given: the shares say so. */
+/* Requests of a trace belong to the first class unless classes are given: the shares say so. */
 static void finish_classes(struct loading *l) {
     struct scenario *s = l->s;
 
-    if (!s->qos.classes_set && s->workload.source != KVF_SOURCE_SYNTHETIC)
+    if (!s->qos.classes_set && s->workload.source != KVF_SOURCE_SYNTHETIC &&
+        s->workload.source != KVF_SOURCE_SHAREGPT)
         for (uint32_t i = 0; i < s->qos.classes; i++) s->qos.klass[i].share = i == 0 ? 1 : 0;
     if (l->defaults) s->qos.classes_set = true;
 }

@@ -23,7 +23,7 @@ static bool has_users(const struct scenario *s) {
 /* A row of an azure or burstgpt trace is a conversation of one turn. */
 static bool has_prefixes(const struct scenario *s) {
     return has_turns(s) || s->workload.source == KVF_SOURCE_AZURE ||
-           s->workload.source == KVF_SOURCE_BURSTGPT;
+           s->workload.source == KVF_SOURCE_BURSTGPT || s->workload.source == KVF_SOURCE_SHAREGPT;
 }
 
 static bool decodes(const struct scenario *s) {
@@ -82,7 +82,7 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
     case KEY_USE_TURNS:
         return has_turns(s);
     case KEY_USE_TURN_READS:
-        return has_turns(s) && !block;
+        return (has_turns(s) || s->workload.source == KVF_SOURCE_SHAREGPT) && !block;
     case KEY_USE_PROMPTS:
         return has_prefixes(s) && s->workload.prefix.probability > 0;
     case KEY_USE_PREFIX:

@@ -42,6 +42,7 @@ static const struct column runs_columns[] = {
     MEMBER(NAME, struct run_record, tags, "TEXT"),
     MEMBER(NAME, struct run_record, trace_path, "TEXT"),
     MEMBER(NAME, struct run_record, trace_sha256, "TEXT"),
+    MEMBER(NAME, struct run_record, tokenizer, "TEXT"),
     MEMBER(NAME, struct run_record, qos_latency, "TEXT"),
     MEMBER(NAME, struct run_record, bottleneck, "TEXT"),
     NAMED(NAME, struct run_record, steady, "steady_state", "TEXT"),

@@ -1,5 +1,5 @@
-/* What a workload source is to the rest of this folder: users with a stream each (synthetic), or
- * rows of a file (trace) in one of several formats. */
+/* What a workload source is to the rest of this folder: users with a stream each (synthetic) or with
+ * the conversations of a file (sharegpt), or rows of a file (trace) in one of several formats. */
 #ifndef KVF_WORKLOAD_SOURCE_H
 #define KVF_WORKLOAD_SOURCE_H
 
@@ -31,7 +31,8 @@ struct source_ops {
 struct source {
     const char *name;
     const struct source_ops *ops;      /* NULL: not in this build */
-    const struct trace_format *format; /* NULL: has no file */
+    const struct trace_format *format; /* NULL: does not come in rows */
+    bool thinks;                       /* users have think times: arrivals may be paced */
 };
 
 /* Arrivals at a rate: the users that can still be asked, in any order. */
@@ -55,7 +56,7 @@ struct workload {
     void *state; /* of the source */
 };
 
-extern const struct source_ops synthetic_ops, trace_ops;
+extern const struct source_ops synthetic_ops, sharegpt_ops, trace_ops;
 
 /* A user's share of run.max_requests, which is dealt to the users that a run starts with; users that come
  * later get none. At a rate users are asked in a fixed order, so there it is counted, not dealt. */

@@ -7,10 +7,11 @@
 #include "workload/trace.h"
 
 static const struct source sources[] = {
-    [KVF_SOURCE_SYNTHETIC] = {"synthetic", &synthetic_ops, NULL},
+    [KVF_SOURCE_SYNTHETIC] = {"synthetic", &synthetic_ops, NULL, .thinks = true},
     [KVF_SOURCE_MOONCAKE] = {"mooncake", &trace_ops, &mooncake_format},
     [KVF_SOURCE_AZURE] = {"azure", &trace_ops, &azure_format},
     [KVF_SOURCE_BURSTGPT] = {"burstgpt", &trace_ops, &burstgpt_format},
+    [KVF_SOURCE_SHAREGPT] = {"sharegpt", &sharegpt_ops, NULL},
     [KVF_SOURCE_OPS] = {"ops", &trace_ops, &ops_format},
 };
 
@@ -49,7 +50,9 @@ bool source_prefill_only(const struct scenario *s, uint64_t context_tokens) {
 
 static int arrival_refuse(const struct workload *w, const char *needs, struct err *e) {
     const struct trace_format *format = w->source->format;
-    const char *closed = format && format->timed ? "trace or closed" : format ? "closed" : "closed or paced";
+    const char *closed = format && format->timed ? "trace or closed"
+                         : w->source->thinks     ? "closed or paced"
+                                                 : "closed";
     return err_set(e, KVF_ERR_USAGE,
                    "workload.arrival.process: %s, which source %s does not have; use %s, or poisson or gamma "
                    "with a rate",
@@ -63,7 +66,7 @@ static int arrival_resolve(struct workload *w, struct err *e) {
     bool timed = format && format->timed;
     switch (s->workload.arrival.process) {
     case KVF_ARRIVAL_PACED:
-        if (format) return arrival_refuse(w, "paced needs think times", e);
+        if (!w->source->thinks) return arrival_refuse(w, "paced needs think times", e);
         break;
     case KVF_ARRIVAL_TRACE:
         if (!timed) return arrival_refuse(w, "trace needs arrival times", e);
@@ -102,7 +105,7 @@ int workload_open(struct workload **out, const struct scenario *s, struct err *e
     if (!source || !source->ops)
         return err_set(e, KVF_ERR_UNAVAILABLE,
                        "workload.source: this source is not available in this build; use synthetic, "
-                       "mooncake, azure, burstgpt or ops");
+                       "mooncake, azure, burstgpt, sharegpt or ops");
     struct workload *w = mem_zalloc(1, sizeof *w);
     w->s = s;
     w->source = source;

@@ -30,12 +30,15 @@ enum workload_reject { WORKLOAD_REJECT_LIST(X) WORKLOAD_REJECTS };
 #undef X
 const char *workload_reject_name(enum workload_reject r);
 
-/* Rows of all cycles so far. read = emitted + sum(rejected); blank lines and headers are no rows. */
+/* Rows of all cycles so far. read = emitted + sum(rejected); blank lines and headers are no rows. The
+ * rows of sharegpt are conversations, emitted when a user begins them. */
 struct workload_rows {
     uint64_t read, emitted;
     uint64_t rejected[WORKLOAD_REJECTS];
     uint64_t first_rejected_line; /* of the file, from 1; 0: none */
-    char first_rejected_why[160];
+    char first_rejected_why[240];
+    char stopped_why[240];              /* why the file was not read to its end; "" when it may be */
+    uint64_t context_cut, generate_cut; /* sharegpt: turns read that were longer than the limits */
 };
 
 struct workload;

@@ -41,13 +41,18 @@ def small_run():
 
 
 def metrics_stored():
-    """The names of all results of a run with users and of a run with a trace at a rate, one row of it rejected."""
-    trace = home() / "work/ops.csv"
+    """The names of all results of a run with users, of one with conversations of a file, and of one with a trace at a
+    rate, one row of it rejected."""
+    trace, dataset = home() / "work/ops.csv", home() / "work/dataset.json"
+    dataset.write_text('[{"conversations": [{"from": "human", "value": "?"}, {"from": "gpt", "value": "!"}]}]')
     trace.write_text("op,key,tokens\nwrite,a,64\nread,a,64\nburn,a,64\n")
     small_run()
     got = run(["run", "--headless", "--model", "tiny-1b", "--cpu", "64MiB", "--gpu", "0", "--nvme", "0",
                "--set", "workload.source=ops", "--dataset", trace, "--set", "run.warmup=0s",
                "--set", "workload.arrival={process: poisson, rate: 1000}"])
+    assert got.rc == 0, got
+    got = run(["run", "--headless", "--model", "tiny-1b", "--cpu", "64MiB", "--gpu", "0", "--nvme", "0",
+               "--set", "workload.source=sharegpt", "--dataset", dataset, "--set", "run.warmup=0s"])
     assert got.rc == 0, got
     with contextlib.closing(sqlite3.connect(database())) as db:
         return {row[0] for row in db.execute("SELECT DISTINCT metric FROM results")}

@@ -137,7 +137,7 @@ static const struct {
      "3:19: workload.phase: decode reads whole entries; set cache.granularity: request, or take both or "
      "prefill\n"},
     {GOOD "workload: {phase: decode, source: azure, path: x}\n",
-     "3:19: workload.phase: decode reads entries of users, which source azure does not have; take both "
+     "3:19: workload.phase: decode reads entries sized by personas, which source azure does not have; take both "
      "or prefill\n"},
     {GOOD "workload: {source: ops, path: x}\ncache: {granularity: block}\n",
      "4:22: cache.granularity: source ops writes and reads whole entries; set cache.granularity: "
