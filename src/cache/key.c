@@ -4,9 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 #define OWNER_BITS 56
 #define OWNER_MASK ((UINT64_C(1) << OWNER_BITS) - 1)
-enum { TEXT_BYTES = 15, TEXT_BYTES_HI = 7 };
+enum { TEXT_BYTES = 15, TEXT_BYTES_HI = 7, HASH_DIGITS_HI = 14, HASH_DIGITS_LO = 16 };
+
+static const char hex_digits[] = "0123456789abcdef";
 
 /* Reads digits as people write a number: no sign, no leading zeros, so that "7" and "007" stay two
  * keys. Returns what follows, or NULL. */
@@ -40,23 +44,69 @@ static void text_unpack(struct cache_key key, char out[TEXT_BYTES + 1]) {
     out[TEXT_BYTES] = '\0';
 }
 
+/* "12" and "12@3", whose cycle is not 0. */
+static bool trace_parse(const char *text, struct cache_key *key) {
+    uint64_t index, cycle = 0;
+    const char *rest = number_read(text, &index);
+    if (rest && *rest == '@') {
+        rest = number_read(rest + 1, &cycle);
+        if (cycle == 0 || cycle > OWNER_MASK) return false;
+    }
+    if (!rest || *rest != '\0') return false;
+    *key = cache_key_make(CACHE_KEY_TRACE, cycle, index);
+    return true;
+}
+
+/* "<owner>/<index>" of a kind. */
+static bool pair_parse(const char *text, enum cache_key_kind kind, struct cache_key *key) {
+    uint64_t owner, index;
+    const char *rest = number_read(text, &owner);
+    if (!rest || *rest != '/' || owner > OWNER_MASK) return false;
+    rest = number_read(rest + 1, &index);
+    if (!rest || *rest != '\0') return false;
+    *key = cache_key_make(kind, owner, index);
+    return true;
+}
+
+static bool prompt_parse(const char *text, struct cache_key *key) {
+    uint64_t index;
+    const char *rest = number_read(text, &index);
+    if (!rest || *rest != '\0') return pair_parse(text, CACHE_KEY_PROMPT_BLOCK, key);
+    *key = cache_key_make(CACHE_KEY_PROMPT, 0, index);
+    return true;
+}
+
+/* 14 and 16 hexadecimal digits. */
+static bool hash_parse(const char *text, struct cache_key *key) {
+    uint64_t half[2] = {0};
+    if (strlen(text) != HASH_DIGITS_HI + HASH_DIGITS_LO) return false;
+    for (int i = 0; text[i]; i++) {
+        const char *digit = strchr(hex_digits, text[i]);
+        if (!digit) return false;
+        uint64_t *to = &half[i >= HASH_DIGITS_HI];
+        *to = *to << 4 | (uint64_t)(digit - hex_digits);
+    }
+    *key = cache_key_make(CACHE_KEY_HASH, half[0], half[1]);
+    return true;
+}
+
+/* What cache_key_text() has made of a key that is no text. */
+static bool printed_parse(const char *text, struct cache_key *key) {
+    if (strncmp(text, "prompt-", 7) == 0) return prompt_parse(text + 7, key);
+    if (strncmp(text, "stored-", 7) == 0) return pair_parse(text + 7, CACHE_KEY_STORED, key);
+    if (strncmp(text, "doc-", 4) == 0) return pair_parse(text + 4, CACHE_KEY_CHUNK, key);
+    if (text[0] == '#') return hash_parse(text + 1, key);
+    return trace_parse(text, key) || pair_parse(text, CACHE_KEY_TURN, key);
+}
+
 int cache_key_parse(const char *text, struct cache_key *key) {
-    uint64_t first, second;
-    const char *rest = number_read(text, &first);
-    if (rest && *rest == '\0') {
-        *key = cache_key_make(CACHE_KEY_TRACE, 0, first);
-        return 0;
-    }
-    if (rest && *rest == '/' && first <= OWNER_MASK) {
-        rest = number_read(rest + 1, &second);
-        if (rest && *rest == '\0') {
-            *key = cache_key_make(CACHE_KEY_TURN, first, second);
-            return 0;
-        }
-    }
-    size_t len = strnlen(text, TEXT_BYTES + 1);
-    if (len == 0 || len > TEXT_BYTES) return -1;
-    *key = text_pack(text, len);
+    size_t len = strlen(text);
+    if (len == 0) return -1;
+    if (printed_parse(text, key)) return 0;
+    if (len <= TEXT_BYTES)
+        *key = text_pack(text, len);
+    else
+        *key = cache_key_make(CACHE_KEY_HASH, hash_bytes(text, len, 1), hash_bytes(text, len, 2));
     return 0;
 }
 
@@ -75,7 +125,10 @@ char *cache_key_text(struct cache_key key, char *buf, size_t len) {
         snprintf(buf, len, "prompt-%" PRIu64 "/%" PRIu64, owner, index);
         break;
     case CACHE_KEY_TRACE:
-        snprintf(buf, len, "%" PRIu64, index);
+        if (owner == 0)
+            snprintf(buf, len, "%" PRIu64, index);
+        else
+            snprintf(buf, len, "%" PRIu64 "@%" PRIu64, index, owner);
         break;
     case CACHE_KEY_STORED:
         snprintf(buf, len, "stored-%" PRIu64 "/%" PRIu64, owner, index);
@@ -89,6 +142,9 @@ char *cache_key_text(struct cache_key key, char *buf, size_t len) {
     case CACHE_KEY_TEXT:
         text_unpack(key, text);
         snprintf(buf, len, "%s", text);
+        break;
+    case CACHE_KEY_HASH:
+        snprintf(buf, len, "#%0*" PRIx64 "%0*" PRIx64, HASH_DIGITS_HI, owner, HASH_DIGITS_LO, index);
         break;
     default:
         snprintf(buf, len, "?");

@@ -1,4 +1,5 @@
-/* Identity of an entry: exact, no hash, so two entries cannot be taken for one another. */
+/* Identity of an entry: exact, so two entries cannot be taken for one another, but for names of more than
+ * 15 bytes, of which it keeps 120 bits of hash. */
 #ifndef KVF_CACHE_KEY_H
 #define KVF_CACHE_KEY_H
 
@@ -16,7 +17,8 @@ enum cache_key_kind {
     CACHE_KEY_STORED,       /* owner user, index entry; written before a decode-only run */
     CACHE_KEY_CHUNK,        /* owner document, index chunk (RAG) */
     CACHE_KEY_TEXT,         /* up to 15 bytes of text packed into the other 120 bits */
-    CACHE_KEY_FILL          /* owner 0, index entry; fills a tier before the clock */
+    CACHE_KEY_FILL,         /* owner 0, index entry; fills a tier before the clock */
+    CACHE_KEY_HASH          /* longer text: 120 bits of its hash */
 };
 
 struct cache_key {
@@ -33,12 +35,12 @@ static inline enum cache_key_kind cache_key_kind(struct cache_key k) {
     return (enum cache_key_kind)(k.hi >> 56);
 }
 
-/* From the key column of an ops file: "12" (TRACE, cycle 0), "3/4" (TURN), else text. 0, or -1 for
- * text that is empty or longer than 15 bytes. */
+/* From the key column of an ops file: what cache_key_text() makes of a key (of "3/4" a TURN), else text.
+ * 0, or -1 for text that is empty. */
 int cache_key_parse(const char *text, struct cache_key *key);
-/* For people and traces: "12" for TRACE, "owner/index" for TURN and BLOCK, "prompt-2", "prompt-2/7",
- * "stored-5/1", "doc-3/2", "fill-7", the text itself. Parsing a printed TRACE, TURN or text gives it back.
- * At most 48 bytes with NUL. */
+/* For people and traces: "12" for TRACE of the first cycle, "12@3" of a later one, "owner/index" for TURN
+ * and BLOCK, "prompt-2", "prompt-2/7", "stored-5/1", "doc-3/2", "fill-7", the text itself, "#" and 30 digits
+ * for HASH. Parsing what is printed gives the key back, but for BLOCK and FILL. At most 48 bytes with NUL. */
 enum { CACHE_KEY_TEXT_MAX = 48 };
 char *cache_key_text(struct cache_key key, char *buf, size_t len);
 
