@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "base/buf.h"
 #include "workload/input.h"
@@ -26,18 +27,47 @@ static bool room_make(struct lines *l) {
     return true;
 }
 
+/* As much as read() gives; 0 at the end of the file or on an error. */
+static size_t bytes_read(struct lines *l, char *to, size_t room) {
+    ssize_t n;
+    do n = read(l->fd, to, room);
+    while (n < 0 && errno == EINTR);
+    if (n < 0) l->error_number = errno;
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* The same of what is compressed in it; a frame may follow another. */
+static size_t bytes_unpacked(struct lines *l, char *to, size_t room) {
+    ZSTD_outBuffer out = {to, room, 0};
+    while (out.pos == 0) {
+        if (l->packed_start == l->packed_end && !l->more_inside) {
+            l->packed_start = 0;
+            l->packed_end = bytes_read(l, l->packed, LINES_CHUNK);
+            if (l->packed_end == 0) {
+                if (l->frame_open && l->error_number == 0) l->error_number = EBADMSG;
+                return 0;
+            }
+        }
+        ZSTD_inBuffer in = {l->packed, l->packed_end, l->packed_start};
+        size_t left = ZSTD_decompressStream(l->zstd, &out, &in);
+        l->packed_start = in.pos;
+        if (ZSTD_isError(left)) {
+            l->error_number = EBADMSG;
+            return 0;
+        }
+        l->frame_open = left > 0;
+        l->more_inside = out.pos == out.size && left > 0; /* the room was too small for it */
+    }
+    return out.pos;
+}
+
 /* Reads once. False at the end of the file or on an error. */
 static bool fill(struct lines *l) {
-    ssize_t n;
-    do n = read(l->fd, l->buf + l->end, l->cap - 1 - l->end);
-    while (n < 0 && errno == EINTR);
-    if (n <= 0) {
-        l->eof = true;
-        if (n < 0) l->error_number = errno;
-        return false;
-    }
-    l->end += (size_t)n;
-    return true;
+    size_t room = l->cap - 1 - l->end;
+    size_t n = l->zstd ? bytes_unpacked(l, l->buf + l->end, room) : bytes_read(l, l->buf + l->end, room);
+    l->eof = n == 0;
+    l->end += n;
+    return n > 0;
 }
 
 /* Drops the rest of a line that was too long; true when its end has been found. */
@@ -116,6 +146,13 @@ enum lines_result lines_next(struct lines *l, char **text, size_t *len) {
     }
 }
 
+static bool is_packed(int fd) {
+    static const unsigned char magic[4] = {0x28, 0xb5, 0x2f, 0xfd}; /* RFC 8878, 3.1.1 */
+    unsigned char first[sizeof magic];
+    return pread(fd, first, sizeof first, 0) == (ssize_t)sizeof first &&
+           memcmp(first, magic, sizeof magic) == 0;
+}
+
 int lines_open(struct lines *l, const char *path, struct err *e) {
     memset(l, 0, sizeof *l);
     l->fd = input_open(path, "name a file of rows", e);
@@ -126,19 +163,31 @@ int lines_open(struct lines *l, const char *path, struct err *e) {
     }
     l->cap = LINES_CHUNK;
     l->buf = mem_alloc(l->cap);
-    return 0;
+    if (!is_packed(l->fd)) return 0;
+    l->packed = mem_alloc(LINES_CHUNK);
+    if ((l->zstd = ZSTD_createDCtx()) != NULL) return 0;
+    lines_close(l);
+    return err_set(e, KVF_ERR_NOMEM, "no memory to decompress \"%s\"", path);
 }
 
 bool lines_rewind(struct lines *l) {
     if (lseek(l->fd, 0, SEEK_SET) != 0) return false;
-    *l = (struct lines){.fd = l->fd, .buf = l->buf, .cap = l->cap};
+    if (l->zstd) ZSTD_DCtx_reset(l->zstd, ZSTD_reset_session_only);
+    *l = (struct lines){.fd = l->fd, .zstd = l->zstd, .packed = l->packed, .buf = l->buf, .cap = l->cap};
     return true;
+}
+
+const char *lines_error(const struct lines *l) {
+    return l->error_number == EBADMSG ? "what is compressed in it is damaged or cut short"
+                                      : strerror(l->error_number);
 }
 
 void lines_close(struct lines *l) {
     if (!l->buf) return;
     close(l->fd);
     free(l->buf);
+    free(l->packed);
+    ZSTD_freeDCtx(l->zstd);
     memset(l, 0, sizeof *l);
     l->fd = -1;
 }

@@ -1,5 +1,6 @@
 /* Text files line by line in constant memory: one buffer, which holds the longest line seen but
- * never more than LINES_MAX bytes. Longer lines are reported once and skipped piecewise. */
+ * never more than LINES_MAX bytes. Longer lines are reported once and skipped piecewise. A file that is
+ * compressed with zstd, which its first bytes say, is read as what is in it. */
 #ifndef KVF_WORKLOAD_LINES_H
 #define KVF_WORKLOAD_LINES_H
 
@@ -16,16 +17,23 @@ enum lines_result {
     LINES_LONG,  /* a line of more than LINES_MAX bytes; its text is not given */
     LINES_NUL,   /* a line with a NUL byte in it */
     LINES_END,   /* no more lines */
-    LINES_ERROR, /* read failed: error_number; given once, then LINES_END */
+    LINES_ERROR, /* read failed: lines_error(); given once, then LINES_END */
 };
+
+struct ZSTD_DCtx_s;
 
 struct lines {
     int fd;
-    int error_number;
+    int error_number;         /* EBADMSG: what is compressed is damaged or cut short */
+    struct ZSTD_DCtx_s *zstd; /* NULL: plain text */
+    char *packed;             /* read and not decompressed: [packed_start, packed_end) */
+    size_t packed_start, packed_end;
+    bool frame_open;  /* the file must not end here */
+    bool more_inside; /* zstd has text that it could not give yet */
     char *buf;
     size_t cap, start, end; /* unread bytes are buf[start, end) */
     uint64_t number;        /* of the line given last, from 1 */
-    uint64_t consumed;      /* bytes of the file behind us, skipped ones included */
+    uint64_t consumed;      /* bytes of text behind us, skipped ones included */
     bool eof, skipping, error_told;
 };
 
@@ -37,5 +45,6 @@ bool lines_rewind(struct lines *l);
 /* The next line, NUL-terminated, without "\n" or "\r\n", good until the next call. A byte-order mark
  * at the start of the file is dropped; the last line needs no end. */
 enum lines_result lines_next(struct lines *l, char **text, size_t *len);
+const char *lines_error(const struct lines *l); /* why it could not be read on */
 
 #endif

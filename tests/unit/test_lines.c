@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <zstd.h>
+
 #include "workload/lines.h"
 
 static char path[64];
@@ -231,6 +233,112 @@ static void files_that_cannot_be_read(void **state) {
 
 #define TEST(name) cmocka_unit_test_teardown(name, file_remove)
 
+/* ---- compressed files ---- */
+
+enum { PACKED_LINES = 40000 };
+
+/* Lines that say their number, of many lengths, in `frames` frames behind each other. */
+static size_t numbers_pack(char *packed, size_t room, int frames) {
+    size_t cap = PACKED_LINES * 110, len = 0, used = 0;
+    char *text = malloc(cap);
+    assert_non_null(text);
+    for (int i = 0; i < PACKED_LINES; i++)
+        len += (size_t)snprintf(text + len, cap - len, "%d%*s\n", i, i % 100, "");
+    for (int f = 0; f < frames; f++) {
+        size_t from = len * (size_t)f / (size_t)frames, to = len * (size_t)(f + 1) / (size_t)frames;
+        size_t n = ZSTD_compress(packed + used, room - used, text + from, to - from, 3);
+        assert_false(ZSTD_isError(n));
+        used += n;
+    }
+    free(text);
+    return used;
+}
+
+static void numbers_expect(struct lines *l) {
+    for (int i = 0; i < PACKED_LINES; i++) {
+        char *text, *rest;
+        size_t len;
+        assert_int_equal(lines_next(l, &text, &len), LINES_TEXT);
+        assert_int_equal(strtol(text, &rest, 10), i);
+        assert_int_equal(strspn(rest, " "), i % 100);
+        assert_int_equal(l->number, i + 1);
+    }
+    expect(l, LINES_END, NULL);
+}
+
+static void compressed_files_are_read_as_what_is_in_them(void **state) {
+    static char packed[2 << 20];
+    for (int frames = 1; frames <= 3; frames++) {
+        struct lines l;
+        file_open(&l, packed, numbers_pack(packed, sizeof packed, frames));
+        numbers_expect(&l);
+        uint64_t consumed = l.consumed;
+        assert_true(consumed > PACKED_LINES * 50);
+        assert_true(lines_rewind(&l));
+        numbers_expect(&l);
+        assert_int_equal(l.consumed, consumed);
+        lines_close(&l);
+        file_remove(state);
+    }
+}
+
+/* More text than the buffer takes at once comes out of a handful of bytes. */
+static void what_is_packed_densely_comes_out_whole(void **state) {
+    (void)state;
+    enum { LEN = 5 << 20 };
+    static char packed[1 << 16];
+    char *text = malloc(LEN), *line;
+    size_t len;
+    struct lines l;
+    assert_non_null(text);
+    memset(text, 'x', LEN);
+    text[LEN - 2] = '\n';
+    size_t n = ZSTD_compress(packed, sizeof packed, text, LEN, 3);
+    assert_false(ZSTD_isError(n));
+    file_open(&l, packed, n);
+    assert_int_equal(lines_next(&l, &line, &len), LINES_TEXT);
+    assert_int_equal(len, LEN - 2);
+    expect(&l, LINES_TEXT, "x");
+    expect(&l, LINES_END, NULL);
+    lines_close(&l);
+    free(text);
+}
+
+static void damage_in_a_compressed_file_is_an_error(void **state) {
+    static char packed[2 << 20];
+    for (int cut = 0; cut < 2; cut++) {
+        size_t n = numbers_pack(packed, sizeof packed, 1), len;
+        enum lines_result result;
+        struct lines l;
+        char *text;
+        if (!cut) memset(packed + n / 2, 0xff, 64);
+        file_open(&l, packed, cut ? n - 7 : n);
+        unsigned lines = 0;
+        while ((result = lines_next(&l, &text, &len)) == LINES_TEXT) lines++;
+        assert_int_equal(result, LINES_ERROR);
+        assert_non_null(strstr(lines_error(&l), "damaged or cut short"));
+        assert_true(lines < PACKED_LINES);
+        expect(&l, LINES_END, NULL);
+        lines_close(&l);
+        file_remove(state);
+    }
+}
+
+static void a_plain_file_is_read_again_from_its_start(void **state) {
+    (void)state;
+    struct lines l;
+    file_open(&l, "\xef\xbb\xbfone\ntwo", 10);
+    for (int i = 0; i < 3; i++) {
+        expect(&l, LINES_TEXT, "one");
+        assert_int_equal(l.number, 1);
+        if (i < 2) expect(&l, LINES_TEXT, "two");
+        if (i < 1) expect(&l, LINES_END, NULL);
+        assert_true(lines_rewind(&l));
+        assert_int_equal(l.consumed, 0);
+    }
+    lines_close(&l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(ends_of_lines),
@@ -244,6 +352,10 @@ int main(void) {
         TEST(long_line_is_not_read_to_its_end_at_once),
         TEST(long_last_line_without_end),
         TEST(files_that_cannot_be_read),
+        TEST(compressed_files_are_read_as_what_is_in_them),
+        TEST(what_is_packed_densely_comes_out_whole),
+        TEST(damage_in_a_compressed_file_is_an_error),
+        TEST(a_plain_file_is_read_again_from_its_start),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("lines", tests, NULL, NULL);
