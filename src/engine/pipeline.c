@@ -30,6 +30,11 @@ static uint64_t kv_bytes(const struct scenario *s, uint64_t tokens) {
     return model_kv_bytes(&s->model, s->tensor_parallel, tokens);
 }
 
+/* The size of that one entry. */
+static uint64_t own_bytes(const struct scenario *s, const struct request *r) {
+    return r->entry_bytes ? r->entry_bytes : kv_bytes(s, r->context_tokens);
+}
+
 /* Key of block i of a request at block granularity. */
 static struct cache_key block_key(const struct request *r, uint64_t i) {
     if (r->ids) return cache_key_make(CACHE_KEY_TRACE, r->cycle, r->ids[i]);
@@ -85,8 +90,8 @@ static void prefill_begin(struct pipeline *p, struct executor *x, struct flight 
     if (f->internal)
         access_write(p, x, f, f->key, f->bytes, f->cause, f->rank, ROLE_PREFILL_WRITE, &verdict);
     else
-        access_write(p, x, f, own_key(&f->req), kv_bytes(p->scenario, f->req.context_tokens),
-                     KVF_CAUSE_PREFILL, 0, ROLE_PREFILL_WRITE, &verdict);
+        access_write(p, x, f, own_key(&f->req), own_bytes(p->scenario, &f->req), KVF_CAUSE_PREFILL, 0,
+                     ROLE_PREFILL_WRITE, &verdict);
     x->ops->leave(x);
     if (verdict == CACHE_TOO_LARGE) f->refused = true;
 }
@@ -187,7 +192,7 @@ static void decode_look(struct pipeline *p, struct executor *x, struct flight *f
         f->reads_left--;
         access_read(p, x, f, key, KVF_CAUSE_DECODE, 0, ROLE_DECODE_READ);
     } else if (f->req.decode_only || f->refused ||
-               !access_write(p, x, f, key, kv_bytes(p->scenario, f->req.context_tokens), KVF_CAUSE_DECODE, 0,
+               !access_write(p, x, f, key, own_bytes(p->scenario, &f->req), KVF_CAUSE_DECODE, 0,
                              ROLE_DECODE_WRITE, &verdict)) {
         f->reads_left = 0;
     }

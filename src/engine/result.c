@@ -290,6 +290,7 @@ static void add_rows(struct measure *m) {
     add_count(m, "rows_read", r->read - ahead);
     add_count(m, "rows_emitted", r->emitted - ahead);
     add_count(m, "rows_rejected", rejected);
+    if (r->skipped > 0) add_count(m, "rows_skipped", r->skipped);
     for (int i = 0; i < WORKLOAD_REJECTS; i++)
         if (r->rejected[i])
             result_add(m->out, (double)r->rejected[i], "", 0, "rows_rejected_%s",

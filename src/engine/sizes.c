@@ -52,6 +52,7 @@ static uint64_t entry_next(struct sizes *z) {
     uint64_t tokens = z->s.cache.block_tokens;
     if (z->block < z->blocks) return model_kv_bytes_range(m, tp, z->block++ * tokens, tokens);
     if (!request_next(z) || z->r.kind == REQUEST_READ) return 0;
+    if (z->r.entry_bytes > 0) return z->r.entry_bytes;
     if (!block) return model_kv_bytes(m, tp, z->r.context_tokens);
     z->blocks = z->r.ids ? z->r.id_count : z->r.prompt_blocks + z->r.conversation_blocks;
     z->block = 0;

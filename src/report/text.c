@@ -256,6 +256,8 @@ static void put_rows(struct summary *s) {
     format_label(p, FORMAT_HEADING, "Trace rows");
     format_item(p, "%s read = %s emitted + %s rejected", format_exact(read).text,
                 format_exact(metric(s, "rows_emitted")).text, format_exact(metric(s, "rows_rejected")).text);
+    if (metric(s, "rows_skipped") > 0)
+        format_item(p, "%s moves skipped", format_exact(metric(s, "rows_skipped")).text);
     if (s->run->trace_sha256[0]) format_item(p, "sha256 %.12s", s->run->trace_sha256);
     if (s->run->tokenizer[0]) format_item(p, "tokenizer %s", s->run->tokenizer);
     format_end(p);

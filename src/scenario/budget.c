@@ -39,6 +39,7 @@ static uint64_t disk_unit(const struct scenario *s) {
 /* Provisioned for the rounding of one entry up to `unit`: nothing when every entry is a multiple of
  * the smallest and that one of the unit. */
 static uint64_t waste_per_entry(const struct scenario *s, uint64_t unit) {
+    if (s->workload.source == KVF_SOURCE_OPS) return unit;
     return scenario_min_entry_bytes(s) % unit || s->model.sliding_layers ? unit : 0;
 }
 

@@ -163,6 +163,7 @@ uint64_t scenario_page_bytes(const struct scenario *s) {
      * only a part of its tokens in the sliding layers. */
     uint64_t full = full_bytes(s), sliding = sliding_bytes(s), grain;
 
+    if (s->workload.source == KVF_SOURCE_OPS) return 4 * KVF_KIB; /* entries of any size */
     if (s->cache.granularity == KVF_GRANULARITY_BLOCK && !scenario_retrieves(s))
         grain = full * s->cache.block_tokens | sliding * s->cache.block_tokens |
                 sliding * (s->model.window % s->cache.block_tokens);

@@ -310,7 +310,7 @@ bool scenario_tier_on(const struct scenario *s, enum kvf_tier tier);
 uint64_t scenario_capacity_bytes(const struct scenario *s, enum kvf_tier tier);
 /* Entry sizes are multiples of this many bytes (at least 4 KiB pages hold them with the least
  * waste): the largest power of two that divides the bytes of a token (request granularity) or of
- * a block; from 4 KiB to 2 MiB. */
+ * a block; from 4 KiB to 2 MiB. Source ops has entries of any size from a token up: 4 KiB. */
 uint64_t scenario_page_bytes(const struct scenario *s);
 /* Smallest entry the scenario can produce: a token's or a block's bytes. */
 uint64_t scenario_min_entry_bytes(const struct scenario *s);

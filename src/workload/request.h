@@ -9,6 +9,7 @@
 enum request_kind { REQUEST_INFERENCE, REQUEST_READ, REQUEST_WRITE };
 
 #define REQUEST_NO_PROMPT UINT32_MAX
+enum { REQUEST_KEY = 72 }; /* bytes, the NUL counted */
 
 struct request {
     uint64_t id;         /* synthetic: user << 32 | number; traces: row from 1 */
@@ -33,8 +34,9 @@ struct request {
     /* block granularity, traces with ids; owned by the request, reused: request_reserve_ids() */
     uint64_t *ids;
     uint32_t id_count, id_cap;
-    uint64_t cycle; /* replay cycle, from 0 */
-    char key[16];   /* ops: the key column, NUL-terminated (15 bytes) */
+    uint64_t cycle;        /* replay cycle, from 0 */
+    uint64_t entry_bytes;  /* ops: of its one entry; 0: what the context takes */
+    char key[REQUEST_KEY]; /* ops: the key column, NUL-terminated; "" otherwise */
 };
 
 /* Room for n ids; aborts when memory is exhausted. A request starts all zero. */

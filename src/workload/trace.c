@@ -63,6 +63,17 @@ static enum trace_outcome time_settle(struct trace *t, struct trace_fault *f) {
     return TRACE_ROW;
 }
 
+/* An entry of so many bytes is worth so many tokens; the tiers are made for entries of at least one. */
+static enum trace_outcome size_check(const struct workload *w, struct trace_row *row, struct trace_fault *f) {
+    uint64_t token = model_bytes_per_token(&w->s->model, w->s->tensor_parallel);
+    if (row->entry_bytes > 0) row->context_tokens = row->entry_bytes / (token ? token : 1);
+    if (row->context_tokens > 0) return TRACE_ROW;
+    if (row->entry_bytes == 0) return trace_reject(f, WORKLOAD_REJECT_EMPTY, "the row has no context tokens");
+    return trace_reject(f, WORKLOAD_REJECT_SIZE,
+                        "its %llu bytes are less than a token of the model takes, %llu",
+                        (unsigned long long)row->entry_bytes, (unsigned long long)token);
+}
+
 static enum trace_outcome line_parse(struct workload *w, struct trace *t, enum lines_result result,
                                      char *text, struct trace_fault *f) {
     struct trace_line line = {.text = text, .first = !t->seen_line, .layout = t->layout};
@@ -75,7 +86,7 @@ static enum trace_outcome line_parse(struct workload *w, struct trace *t, enum l
         return trace_reject(f, WORKLOAD_REJECT_MALFORMED, "the line has a NUL byte in it");
     case LINES_ERROR:
         return trace_reject(f, WORKLOAD_REJECT_MALFORMED, "the file cannot be read on: %s",
-                            strerror(t->lines.error_number));
+                            lines_error(&t->lines));
     default:
         break;
     }
@@ -85,8 +96,7 @@ static enum trace_outcome line_parse(struct workload *w, struct trace *t, enum l
         t->unusable = t->ended = true;
         memcpy(t->why, f->why, sizeof t->why);
     }
-    if (outcome == TRACE_ROW && t->row.context_tokens == 0)
-        return trace_reject(f, WORKLOAD_REJECT_EMPTY, "the row has no context tokens");
+    if (outcome == TRACE_ROW) outcome = size_check(w, &t->row, f);
     if (outcome == TRACE_ROW && t->row.time_ns != TRACE_NO_TIME) return time_settle(t, f);
     return outcome;
 }
@@ -129,6 +139,7 @@ static bool row_read(struct workload *w, struct trace *t, uint64_t within_bytes)
             return true;
         }
         if (outcome == TRACE_REJECTED) rejected_count(w, t, &fault);
+        if (outcome == TRACE_SKIPPED) w->rows.skipped++;
     }
     return false;
 }
@@ -229,7 +240,12 @@ static void request_fill(const struct workload *w, struct trace *t, uint64_t use
         memcpy(r->ids, row->ids, row->id_count * sizeof *r->ids);
         r->id_count = row->id_count;
     }
-    memcpy(r->key, row->key, sizeof r->key);
+    r->entry_bytes = row->entry_bytes;
+    /* the keys of each cycle are others */
+    if (t->cycle > 0 && row->key[0])
+        snprintf(r->key, sizeof r->key, "%s@%llu", row->key, (unsigned long long)t->cycle);
+    else
+        memcpy(r->key, row->key, sizeof row->key);
 }
 
 static bool trace_more(struct workload *w, uint64_t user) {

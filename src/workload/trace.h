@@ -14,12 +14,15 @@
 #define TRACE_NO_TIME     UINT64_MAX
 enum { TRACE_IDS_MAX = 1 << 20 }; /* ids of one row: bounds the memory of a request */
 enum { TRACE_LAYOUT = 64 };       /* bytes that a format has for what a header says */
+enum { TRACE_KEY = 48 };          /* bytes of a key, its NUL counted */
+enum { TRACE_COLUMNS = 64 };      /* most of a table with a header */
 
 struct trace_row {
     uint64_t time_ns; /* on the trace's own scale; TRACE_NO_TIME before and without one */
     uint64_t context_tokens, generate_tokens;
+    uint64_t entry_bytes; /* instead of context tokens; 0: those */
     enum request_kind kind;
-    char key[16];
+    char key[TRACE_KEY];
     uint64_t *ids; /* reused from row to row, owned by the trace */
     uint32_t id_count, id_cap;
 };
@@ -31,7 +34,8 @@ struct trace_fault {
 
 enum trace_outcome {
     TRACE_ROW,
-    TRACE_NO_ROW, /* a header or a blank line: not counted */
+    TRACE_NO_ROW,  /* a header or a blank line: not counted */
+    TRACE_SKIPPED, /* what a replay makes of its own: counted, but no row */
     TRACE_REJECTED,
     TRACE_UNUSABLE, /* the header says that no row of the file can be used; the fault says why */
 };
@@ -67,5 +71,18 @@ enum trace_outcome trace_seconds(const char *text, const char *what, uint64_t *n
  * field in double quotes may have commas in it, and quotes when they are doubled; the quotes are taken
  * off. 0: quotes do not match. */
 unsigned trace_split(char *text, char **field, unsigned most);
+
+/* A table whose header names its columns, in any order and with others between them. */
+struct trace_columns {
+    unsigned char columns; /* 0: no header has been read */
+    unsigned char at[8];   /* of each name, from 0 */
+};
+/* Reads a header that has to have these names (at most 8), written in any case and with blanks around
+ * them; TRACE_NO_ROW, or TRACE_UNUSABLE with the first that is not there in the reason. */
+enum trace_outcome trace_header(char *text, const char *const *names, unsigned n, struct trace_columns *c,
+                                struct trace_fault *f);
+/* The fields of a row below it, by name, without blanks around them; TRACE_ROW, or TRACE_REJECTED. */
+enum trace_outcome trace_fields(char *text, const struct trace_columns *c, unsigned n, char **field,
+                                struct trace_fault *f);
 
 #endif

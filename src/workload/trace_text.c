@@ -1,6 +1,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "workload/trace.h"
@@ -77,4 +78,42 @@ unsigned trace_split(char *text, char **field, unsigned most) {
         text = end + 1;
     }
     return most + 1;
+}
+
+/* Without the blanks around it. */
+static char *trimmed(char *text) {
+    text += strspn(text, " \t");
+    for (size_t len = strlen(text); len > 0 && strchr(" \t", text[len - 1]); len--) text[len - 1] = '\0';
+    return text;
+}
+
+enum trace_outcome trace_header(char *text, const char *const *names, unsigned n, struct trace_columns *c,
+                                struct trace_fault *f) {
+    char *field[TRACE_COLUMNS];
+    unsigned columns = trace_split(text, field, TRACE_COLUMNS);
+    if (columns > TRACE_COLUMNS) columns = 0;
+    for (unsigned i = 0; i < columns; i++) field[i] = trimmed(field[i]);
+    for (unsigned name = 0; name < n; name++) {
+        unsigned at = 0;
+        while (at < columns && strcasecmp(field[at], names[name]) != 0) at++;
+        if (at == columns) {
+            trace_reject(f, WORKLOAD_REJECT_MALFORMED, "its header names no column \"%s\"", names[name]);
+            return TRACE_UNUSABLE;
+        }
+        c->at[name] = (unsigned char)at;
+    }
+    c->columns = (unsigned char)columns;
+    return TRACE_NO_ROW;
+}
+
+enum trace_outcome trace_fields(char *text, const struct trace_columns *c, unsigned n, char **field,
+                                struct trace_fault *f) {
+    char *all[TRACE_COLUMNS];
+    unsigned columns = trace_split(text, all, c->columns);
+    if (columns == 0) return trace_reject(f, WORKLOAD_REJECT_MALFORMED, "the quotes of the row do not match");
+    if (columns != c->columns)
+        return trace_reject(f, WORKLOAD_REJECT_MALFORMED, "the row has %s columns than the header",
+                            columns > c->columns ? "more" : "fewer");
+    for (unsigned i = 0; i < n; i++) field[i] = trimmed(all[c->at[i]]);
+    return TRACE_ROW;
 }

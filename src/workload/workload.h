@@ -23,6 +23,7 @@
     X(ABSURD, "absurd")       /* more than 2^40 tokens or ms, time going back by over a day... */            \
     X(EMPTY, "empty")         /* nothing to do: no context tokens */                                         \
     X(FAILED, "failed")       /* burstgpt: a call that got no answer */                                      \
+    X(SIZE, "size")           /* ops: an entry that is smaller than a token */                               \
     X(ID_COUNT, "id_count")   /* hash_ids disagree with the length */                                        \
     X(KEY, "key")             /* ops: no usable key or operation */
 #define X(id, name) WORKLOAD_REJECT_##id,
@@ -34,6 +35,7 @@ const char *workload_reject_name(enum workload_reject r);
  * rows of sharegpt are conversations, emitted when a user begins them. */
 struct workload_rows {
     uint64_t read, emitted;
+    uint64_t skipped; /* moves of an I/O trace, which are no rows to a replay */
     uint64_t rejected[WORKLOAD_REJECTS];
     uint64_t first_rejected_line; /* of the file, from 1; 0: none */
     char first_rejected_why[240];

@@ -93,7 +93,7 @@ BAD = {
     ],
     "ops": [
         ("write,a,-5\n", "negative"), ("write,a,99999999999999999999\n", "absurd"), ("write,a,0\n", "empty"),
-        ("erase,a,5\n", "key"), ("write,,5\n", "key"), ("write,%s,5\n" % ("k" * 40), "key"), ("write,a b,5\n", "key"),
+        ("erase,a,5\n", "key"), ("write,,5\n", "key"), ("write,%s,5\n" % ("k" * 48), "key"), ("write,a b,5\n", "key"),
         ("write,a\n", "malformed"), ("write,a,5,6\n", "malformed"), ("write,a,many\n", "malformed"),
     ],
 }
@@ -283,6 +283,82 @@ def _():
     assert table == [("Write", "a", 20480, "Prefill"), ("Read", "a", 20480, "Decode"), ("Write", "b", 40960, "Prefill"),
                      ("Read", "b", 40960, "Decode"), ("Read", "a", 20480, "Decode")], table
     assert result(summary, "hits") == 3 and result(summary, "misses") == 1, summary["results"]
+
+
+IO_HEADER = "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase"
+ROOM = {"tiers.gpu": None, "tiers.cpu.capacity": "64MiB", "tiers.nvme": None}
+
+
+def operations(log):
+    """(operation, key, bytes) of what requests did in an I/O trace, in order."""
+    return [(row["Operation"], row["Key"], int(row["Object_Size_Bytes"]))
+            for row in csv.DictReader(io.StringIO(log.read_text())) if row["Phase"] != "Evict"]
+
+
+def replay(log, changes, *options):
+    return measure({**source("ops", ""), "workload.path": log.name, **changes}, *options, "--db", "none")
+
+
+@case("ops: the I/O trace of a run plays the same reads and writes, plain or compressed")
+def _():
+    log, again = home() / "work/first.csv", home() / "work/again.csv"
+    made = {"run.max_requests": 60, "run.duration": "60s", "workload.prefix": {"probability": 0.5, "prompt_tokens": [32]}}
+    _, first = measure({**made, **ROOM}, "--io-trace", log, "--db", "none")
+    done = operations(log)
+    assert len({key for _, key, _ in done}) > 20 and any(key.startswith("prompt-") for _, key, _ in done), done[:20]
+    got, second = replay(log, ROOM, "--io-trace", again)
+    reconciled(got, second, read=len(done), emitted=len(done))
+    assert operations(again) == done
+    for name in ("cpu_write_ops", "cpu_write_bytes", "cpu_read_ops", "cpu_read_bytes", "cpu_used_bytes", "cpu_entries"):
+        assert result(second, name) == result(first, name), name
+    assert result(second, "misses") == 0 and "rows_skipped" not in second["results"], second["results"]
+    packed = home() / "work/packed.csv.zst"
+    measure({**made, **ROOM}, "--io-trace", packed, "--db", "none")
+    assert packed.read_bytes()[:4] == b"\x28\xb5\x2f\xfd"
+    _, third = replay(packed, {**ROOM, "workload.arrival": {"process": "trace", "speedup": 0}})
+    assert result(third, "cpu_write_bytes") == result(first, "cpu_write_bytes"), third["results"]
+    packed.write_bytes(packed.read_bytes()[:-30])
+    write({**source("ops", ""), "workload.path": packed.name})
+    refused(["run", "--headless", "small.yaml"], packed.name, "damaged or cut short")
+
+
+@case("ops: moves of an I/O trace are left to the cache that replays it")
+def _():
+    log = home() / "work/full.csv"
+    tiers = {"tiers.gpu": None, "tiers.cpu.capacity": "1MiB", "tiers.nvme.capacity": "1MiB"}
+    _, first = measure({**tiers, "run.max_requests": 80, "run.duration": "60s"}, "--io-trace", log, "--db", "none")
+    done, moves = operations(log), result(first, "demotions")
+    assert moves > 0 and result(first, "evictions") > 0, first["results"]
+    got, second = replay(log, tiers)
+    reconciled(got, second, read=len(done), emitted=len(done))
+    assert result(second, "rows_skipped") == 2 * moves and "moves skipped" in got.stdout, second["results"]
+    assert result(second, "demotions") > 0 and result(second, "operation_errors") == 0, second["results"]
+    # Every row that hits moves its bytes; what the other order of things has put out is a miss.
+    reads = sum(one[0] == "Read" for one in done)
+    assert result(second, "hits") + result(second, "misses") == reads, second["results"]
+    assert result(second, "hits") > 0.7 * reads, second["results"]
+
+
+@case("ops: the I/O trace of blocks and names of other programs are entries like any")
+def _():
+    text, log = "".join(block_row(0, 1024, (number, number + 1)) for number in range(0, 40, 2)), home() / "work/blocks.csv"
+    _, first = measure({**source("mooncake", text), **ROOM, "workload.arrival": {"speedup": 0, "cycles": 2}},
+                       "--io-trace", log, "--db", "none")
+    _, second = replay(log, ROOM)
+    assert result(second, "cpu_write_ops") == result(first, "cpu_write_ops") == 80, second["results"]
+    assert result(second, "cpu_used_bytes") == result(first, "cpu_used_bytes"), second["results"]
+    # Sizes are those of the file, whatever pages and tokens are; the name is longer than a key keeps.
+    names = ["user_0001_conversation_%d_8b1f0a52" % number for number in range(3)]
+    rows_there = ["%f,%s,%d,Tier-1,%s,%s" % (1e9 + at, *one) for at, one in enumerate(
+        [("Write", 5001 + number, name, "Prefill") for number, name in enumerate(names)] +
+        [("Read", 5001, names[0], "Decode"), ("Read", 2048, "never-written-before-now", "Decode")])]
+    log.write_text("\n".join([IO_HEADER, *rows_there]))
+    _, got = replay(log, {**ROOM, "cache.verify": "full", "tiers.cpu.capacity": "64KiB", "tiers.nvme.capacity": "1MiB"})
+    assert result(got, "cpu_write_bytes") == 5001 + 5002 + 5003 and result(got, "cpu_read_bytes") == 5001, got["results"]
+    assert (result(got, "hits"), result(got, "misses")) == (1, 1), got["results"]
+    log.write_text(IO_HEADER + "\n1,Write,2047,Tier-0,a,Prefill\n")
+    write({**source("ops", ""), "workload.path": log.name})
+    refused(["run", "--headless", "small.yaml"], "less than a token of the model", "2048")
 
 
 @case("limit and max_requests end the trace early, its end ends the run")

@@ -146,12 +146,54 @@ static void ops_bad_rows(void **state) {
         {"write,a,1099511627777", WORKLOAD_REJECT_ABSURD},
         {"write,a,0", WORKLOAD_REJECT_EMPTY},
         {"write,,1", WORKLOAD_REJECT_KEY},
-        {"read,sixteen-letters-,1", WORKLOAD_REJECT_KEY},
+        {"read,forty-eight-letters-are-one-letter-more-than-fit,1", WORKLOAD_REJECT_KEY},
         {"read,a b,1", WORKLOAD_REJECT_KEY},
         {"erase,a,1", WORKLOAD_REJECT_KEY},
         {",a,1", WORKLOAD_REJECT_KEY},
     };
     bad_check(KVF_SOURCE_OPS, "write,a,1\n", bad, COUNT(bad));
+}
+
+#define IO "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase\n"
+static void io_trace_bad_rows(void **state) {
+    (void)state;
+    static const struct {
+        const char *line;
+        enum workload_reject reason;
+    } bad[] = {
+        {"2.5,Write,4096,Tier-0,a", WORKLOAD_REJECT_MALFORMED},
+        {"2.5,Write,4096,Tier-0,a,Prefill,x", WORKLOAD_REJECT_MALFORMED},
+        {"2.5,Write,4096,Tier-0,a,", WORKLOAD_REJECT_MALFORMED},
+        {"2.5,Write,4096,Tier-0,a,Later", WORKLOAD_REJECT_MALFORMED},
+        {"now,Write,4096,Tier-0,a,Prefill", WORKLOAD_REJECT_MALFORMED},
+        {"2.5,Write,4k,Tier-0,a,Prefill", WORKLOAD_REJECT_MALFORMED},
+        {"-2.5,Write,4096,Tier-0,a,Prefill", WORKLOAD_REJECT_NEGATIVE},
+        {"2.5,Write,-1,Tier-0,a,Prefill", WORKLOAD_REJECT_NEGATIVE},
+        {"2.5,Write,1099511627777,Tier-0,a,Prefill", WORKLOAD_REJECT_ABSURD},
+        {"9000000000,Write,1,Tier-0,a,Prefill", WORKLOAD_REJECT_ABSURD},
+        {"2.5,Write,0,Tier-0,a,Prefill", WORKLOAD_REJECT_EMPTY},
+        {"2.5,Write,15,Tier-0,a,Prefill", WORKLOAD_REJECT_SIZE}, /* of tokens of 16 bytes */
+        {"2.5,Move,4096,Tier-0,a,Prefill", WORKLOAD_REJECT_KEY},
+        {"2.5,Write,4096,Tier-0,,Prefill", WORKLOAD_REJECT_KEY},
+        {"2.5,Write,4096,Tier-0,a b,Prefill", WORKLOAD_REJECT_KEY},
+    };
+    scenario.model = (struct model){.layers = 1, .kv_heads = 1, .head_dim = 8, .dtype = MODEL_DTYPE_INT8};
+    scenario.tensor_parallel = 1;
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        char data[400];
+        snprintf(data, sizeof data, IO "1.5,Write,16,Tier-0,a,Prefill\n%s\n2.5,Read,16,Tier-0,a,Decode\n",
+                 bad[i].line);
+        struct workload *w = opened_with(KVF_SOURCE_OPS, data);
+        next_expect(w);
+        next_expect(w);
+        end_expect(w);
+        rows_expect(w, 2, 1);
+        if (workload_rows(w)->rejected[bad[i].reason] != 1)
+            fail_msg("%s: rejected because %s", bad[i].line, workload_rows(w)->first_rejected_why);
+        assert_int_equal(workload_rows(w)->skipped, 0);
+        workload_close(w);
+        scenario_clean(NULL);
+    }
 }
 
 static void deep_nesting(void **state) {
@@ -260,7 +302,6 @@ static void usable_row_must_come_early(void **state) {
 }
 
 static void scenarios_that_do_not_fit(void **state) {
-    (void)state;
     file_write(GOOD, strlen(GOOD));
     scenario.cache.granularity = KVF_GRANULARITY_REQUEST;
     refused(KVF_ERR_USAGE, "cache.granularity");
@@ -270,8 +311,16 @@ static void scenarios_that_do_not_fit(void **state) {
     scenario.workload.arrival.process = KVF_ARRIVAL_GAMMA;
     refused(KVF_ERR_USAGE, "workload.arrival.rate");
     scenario.workload.source = KVF_SOURCE_OPS;
-    scenario.workload.arrival.process = KVF_ARRIVAL_TRACE;
+    refused(KVF_ERR_USAGE, "workload.arrival.rate");
+    scenario.workload.arrival.process = KVF_ARRIVAL_PACED;
     refused(KVF_ERR_USAGE, "ops");
+    scenario_clean(state);
+    file_write("write,a,1\n", 10);
+    scenario.workload.arrival.process = KVF_ARRIVAL_TRACE;
+    refused(KVF_ERR_USAGE, "trace needs arrival times, which \"/tmp/kvf-test-trace-");
+    scenario_clean(state);
+    file_write("Timestamp,Operation,Key\n", 24);
+    refused(KVF_ERR_USAGE, "its header names no column \"Object_Size_Bytes\"");
 }
 
 int main(void) {
@@ -279,6 +328,7 @@ int main(void) {
         TEST(mooncake_bad_rows),
         TEST(azure_bad_rows),
         TEST(ops_bad_rows),
+        TEST(io_trace_bad_rows),
         TEST(deep_nesting),
         TEST(nul_bytes_and_long_lines),
         TEST(too_many_ids),

@@ -163,6 +163,58 @@ static void ops_row(void **state) {
     workload_close(w);
 }
 
+/* What a run has written with --io-trace: its moves are not repeated, its sizes are kept. */
+static const char io_rows[] = "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase\n"
+                              "1763650000.000001,Write,4096,Tier-0,16777217/1,Prefill\n"
+                              "1763650000.250000,Read,4096,Tier-0,16777217/1,Evict\n"
+                              "1763650000.250000,Write,4096,Tier-1,16777217/1,Evict\n"
+                              "1763650000.500001,Read,4096,Tier-1,16777217/1,Decode\n"
+                              "1763650000.500000,Write,100,Tier-2,stored-12345678/12345678,Prefill\n";
+
+static void io_trace_rows(void **state) {
+    scenario.model = (struct model){.layers = 1, .kv_heads = 1, .head_dim = 8, .dtype = MODEL_DTYPE_INT8};
+    scenario.tensor_parallel = 1;
+    struct workload *w = opened_with(KVF_SOURCE_OPS, io_rows);
+    assert_false(workload_open_loop(w));
+    assert_int_equal(workload_users(w), 1);
+    next_expect(w);
+    assert_int_equal(request.kind, REQUEST_WRITE);
+    assert_string_equal(request.key, "16777217/1");
+    assert_int_equal(request.entry_bytes, 4096);
+    assert_int_equal(request.context_tokens, 256); /* of 16 bytes */
+    next_expect(w);
+    assert_int_equal(request.kind, REQUEST_READ);
+    assert_string_equal(request.key, "16777217/1");
+    next_expect(w);
+    assert_string_equal(request.key, "stored-12345678/12345678");
+    assert_int_equal(request.entry_bytes, 100);
+    assert_int_equal(request.context_tokens, 6);
+    end_expect(w);
+    rows_expect(w, 3, 0);
+    assert_int_equal(workload_rows(w)->skipped, 2);
+    workload_close(w);
+    scenario_clean(state);
+    /* at their times, twice as fast, twice: 0.5 s of rows and a mean gap of 0.25 s */
+    scenario.workload.source = KVF_SOURCE_OPS;
+    scenario.workload.arrival.process = KVF_ARRIVAL_TRACE;
+    scenario.workload.arrival.speedup = 2;
+    scenario.workload.arrival.cycles = 2;
+    file_write(io_rows, sizeof io_rows - 1);
+    w = opened();
+    assert_true(workload_open_loop(w));
+    static const uint64_t at_ms[] = {0, 250, 250, 375, 625, 625};
+    static const char *const keys[] = {"16777217/1",   "16777217/1",   "stored-12345678/12345678",
+                                       "16777217/1@1", "16777217/1@1", "stored-12345678/12345678@1"};
+    for (int i = 0; i < 6; i++) {
+        next_expect(w);
+        assert_int_equal(request.arrival_ns, at_ms[i] * MS);
+        assert_string_equal(request.key, keys[i]);
+    }
+    end_expect(w);
+    assert_int_equal(workload_rows(w)->skipped, 4);
+    workload_close(w);
+}
+
 static void speedup(void **state) {
     (void)state;
     static const double factor[] = {2, 0.5, 0, 1e-9};
@@ -367,6 +419,7 @@ int main(void) {
         TEST(azure_row),
         TEST(header_is_optional),
         TEST(ops_row),
+        TEST(io_trace_rows),
         TEST(speedup),
         TEST(closed_arrivals_share_the_rows),
         TEST(early_stop_keeps_the_totals),
