@@ -63,6 +63,7 @@ struct worker {
 /* Arrivals of one class, queue_lock. */
 struct class_counts {
     uint64_t arrived, dropped, queued, in_service;
+    uint64_t overtaken; /* how often a request of another class, arrived later, got a slot before one of it */
 };
 
 /* Entries of the step under way, queue_lock. */

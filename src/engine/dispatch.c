@@ -63,6 +63,12 @@ static void service_leave(struct engine *e, struct flight *f) {
     *(f->service_next ? &f->service_next->service_prev : &e->service_last) = f->service_prev;
 }
 
+/* A request gets a slot before older ones of other classes. */
+static void overtaking_count(struct engine *e, const struct flight *f) {
+    for (uint32_t k = 0; k < e->s->qos.classes; k++)
+        if (k != f->req.klass && queue_oldest_ns(&e->queue, k) < f->req.arrival_ns) e->klass[k].overtaken++;
+}
+
 /* From the moment it is posted a flight is its worker's: everything that others read of it while it is
  * served is written before. */
 static void slots_fill(struct engine *e) {
@@ -74,6 +80,7 @@ static void slots_fill(struct engine *e) {
         if (!f->internal) {
             e->klass[f->req.klass].queued--;
             e->klass[f->req.klass].in_service++;
+            overtaking_count(e, f);
             service_enter(e, f);
         }
         w->in_service++;

@@ -45,3 +45,10 @@ struct flight *queue_pop(struct queue *q) {
 uint64_t queue_oldest_ns(const struct queue *q, uint32_t klass) {
     return heap_min_key(&q->heap[klass]);
 }
+
+uint64_t queue_older(const struct queue *q, uint32_t klass, uint64_t arrival_ns) {
+    const struct heap *h = &q->heap[klass];
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < h->count; i++) n += h->items[i].key < arrival_ns;
+    return n;
+}

@@ -29,5 +29,7 @@ bool queue_push(struct queue *q, struct flight *f); /* false: full */
 struct flight *queue_pop(struct queue *q);          /* NULL: empty */
 /* Scheduled arrival of the longest waiting request of a class; KVF_NEVER when none waits. */
 uint64_t queue_oldest_ns(const struct queue *q, uint32_t klass);
+/* How many of a class arrived before that; looks at all that wait. */
+uint64_t queue_older(const struct queue *q, uint32_t klass, uint64_t arrival_ns);
 
 #endif

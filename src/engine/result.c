@@ -23,6 +23,7 @@ static const struct {
 } quantiles[] = {
     {"p50", 0.5, 1}, {"p95", 0.95, 1}, {"p99", 0.99, 100}, {"p999", 0.999, 1000}, {"p9999", 0.9999, 10000}};
 enum { QUANTILES = sizeof quantiles / sizeof quantiles[0] };
+_Static_assert(QUANTILES == 1 + SAMPLER_TARGETS, "classes have targets of all quantiles but the median");
 
 double result_quantile_ms(const struct histogram *h, double q) {
     uint64_t n = histogram_count(h);
@@ -240,25 +241,64 @@ static void add_requests(struct measure *m) {
     histogram_subtract(late, m->from->lateness);
     add_latency(m, "lateness", late);
     free(late);
-    for (uint32_t k = 0; k < m->e->s->qos.classes; k++) {
-        const struct counters_class *c = &m->d->klass[k];
-        const char *name = m->e->s->qos.klass[k].name;
-        uint64_t dropped = m->to->klass[k].dropped - m->from->klass[k].dropped;
-        uint64_t all = counters_get(&c->done) + counters_get(&c->failed) + dropped;
-        result_add(m->out, ratio((double)counters_get(&c->met), (double)all), "", all, "slo_%s_met_ratio",
-                   name);
-        result_add(m->out, (double)counters_get(&c->done), "", 0, "class_%s_done", name);
-        result_add(m->out, (double)(m->to->klass[k].arrived - m->from->klass[k].arrived), "", 0,
-                   "class_%s_arrived", name);
-        result_add(m->out, (double)m->to->klass[k].queued, "", 0, "class_%s_queued_at_end", name);
-        result_add(m->out, result_quantile_ms(&c->ttft, 0.95), "ms", histogram_count(&c->ttft),
-                   "class_%s_ttft_p95_ms", name);
-        result_add(m->out, result_quantile_ms(&c->e2e, 0.95), "ms", histogram_count(&c->e2e),
-                   "class_%s_e2e_p95_ms", name);
-        uint64_t oldest = m->to->oldest_ns[k];
-        double wait_ms = oldest < m->to->run_ns ? (double)(m->to->run_ns - oldest) / 1e6 : 0;
-        result_add(m->out, wait_ms, "ms", 0, "class_%s_oldest_wait_ms", name);
+}
+
+/* How often a class kept its targets, where those that failed or were dropped kept none. */
+struct kept {
+    const struct scenario_class *klass;
+    uint64_t all, met;       /* requests that ended, and those inside the P95 target */
+    const uint64_t *overdue; /* requests that had not, and waited for longer than each target */
+    const struct histogram *latency;
+};
+
+/* Missing without a target, and with fewer requests than the quantile needs. P95 goes by the count that
+ * is exact, the others by the histogram. */
+static double target_met(const struct kept *k, int i) {
+    uint64_t target_ns = sampler_target_ns(k->klass, i), n = histogram_count(k->latency);
+    uint64_t all = k->all + k->overdue[i];
+    if (target_ns == KVF_UNSET || all < quantiles[1 + i].samples) return KVF_MISSING;
+    if (i == 0) return (double)k->met >= 0.95 * (double)all;
+    double q = quantiles[1 + i].q * (double)all / (double)n; /* among those that have a latency */
+    return n > 0 && q <= 1 && histogram_quantile(k->latency, q) <= (double)target_ns;
+}
+
+static void add_targets(struct measure *m, const struct kept *k) {
+    for (int i = 0; i < SAMPLER_TARGETS; i++) {
+        const char *name = k->klass->name, *quantile = quantiles[1 + i].name;
+        result_add(m->out, result_quantile_ms(k->latency, quantiles[1 + i].q), "ms",
+                   histogram_count(k->latency), "slo_%s_%s_ms", name, quantile);
+        result_add(m->out, target_met(k, i), "", k->all + k->overdue[i], "slo_%s_%s_met", name, quantile);
     }
+}
+
+static void add_class(struct measure *m, uint32_t k) {
+    const struct counters_class *c = &m->d->klass[k];
+    const struct class_counts *from = &m->from->klass[k], *to = &m->to->klass[k];
+    const char *name = m->e->s->qos.klass[k].name;
+    uint64_t done = counters_get(&c->done), lost = counters_get(&c->failed) + to->dropped - from->dropped;
+    /* operations that have no first token are judged as a whole */
+    bool ttft = m->e->s->qos.latency == KVF_QOS_LATENCY_TTFT && histogram_count(&c->ttft) > 0;
+    struct kept kept = {&m->e->s->qos.klass[k], done + lost, counters_get(&c->met), m->e->sampler->overdue[k],
+                        ttft ? &c->ttft : &c->e2e};
+    result_add(m->out, ratio((double)kept.met, (double)kept.all), "", kept.all, "slo_%s_met_ratio", name);
+    result_add(m->out, (double)(kept.all - kept.met), "", kept.all, "slo_%s_violations", name);
+    add_targets(m, &kept);
+    result_add(m->out, (double)(to->arrived - from->arrived), "", 0, "class_%s_arrived", name);
+    result_add(m->out, (double)done, "", 0, "class_%s_done", name);
+    result_add(m->out, (double)lost, "", 0, "class_%s_failed", name);
+    result_add(m->out, (double)to->queued, "", 0, "class_%s_queued_at_end", name);
+    for (int i = 1; i <= 2; i++) {
+        result_add(m->out, result_quantile_ms(&c->ttft, quantiles[i].q), "ms", histogram_count(&c->ttft),
+                   "class_%s_ttft_%s_ms", name, quantiles[i].name);
+        result_add(m->out, result_quantile_ms(&c->e2e, quantiles[i].q), "ms", histogram_count(&c->e2e),
+                   "class_%s_e2e_%s_ms", name, quantiles[i].name);
+    }
+    uint64_t oldest = m->to->oldest_ns[k];
+    double wait_ms = oldest < m->to->run_ns ? (double)(m->to->run_ns - oldest) / 1e6 : 0;
+    result_add(m->out, wait_ms, "ms", 0, "class_%s_oldest_wait_ms", name);
+    bool judged = m->e->s->qos.klass[k].p95_ns != KVF_UNSET;
+    result_add(m->out, judged ? m->e->sampler->starved_s[k] : KVF_MISSING, "s", 0, "class_%s_starved_s",
+               name);
 }
 
 static void add_machine(struct measure *m) {
@@ -387,6 +427,7 @@ void result_fill(struct engine *e, struct run_record *run) {
     add_throughput(&m);
     add_load(&m);
     add_requests(&m);
+    for (uint32_t k = 0; k < e->s->qos.classes; k++) add_class(&m, k);
     add_cache(&m);
     add_tiers(&m);
     add_io_totals(&m);

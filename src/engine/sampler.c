@@ -249,7 +249,12 @@ static void snap_class(struct engine *e, struct snapshot *snap, const struct cou
     v->oldest_wait_ms = now->oldest_ns[k] < now->run_ns ? seconds(now->run_ns - now->oldest_ns[k]) * 1e3 : 0;
     v->e2e_p95_ms = quantile_ms(&c->e2e, 0.95);
     v->ttft_p95_ms = quantile_ms(&c->ttft, 0.95);
-    v->met_ratio = per((double)counters_get(&c->met), (double)(v->done + v->failed));
+    uint64_t ended = v->done + v->failed, target_ns = e->s->qos.klass[k].p95_ns;
+    v->met_ratio = per((double)counters_get(&c->met), (double)ended);
+    v->violations = (double)(ended - counters_get(&c->met));
+    bool old = v->oldest_wait_ms * (double)KVF_NS_PER_MS > SAMPLER_STARVED_TARGETS * (double)target_ns;
+    bool overtaken = now->klass[k].overtaken > last->klass[k].overtaken;
+    v->starved = target_ns == KVF_UNSET ? KVF_MISSING : old && overtaken;
 }
 
 static void snap_heat(struct snapshot *snap, const struct counters *d) {
@@ -367,9 +372,11 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     record_code(r, 0, &p->delta->latency[REQUEST_LATENCY_E2E]);
     record_code(r, 1, &p->delta->op_total[KVF_TIER_NVME][KVF_DIR_READ]);
     record_code(r, 2, &p->delta->op_total[KVF_TIER_NVME][KVF_DIR_WRITE]);
+    double s = r->snap.interval.length_s;
+    for (uint32_t k = 0; k < r->snap.classes && phase != KVF_PHASE_DRAIN; k++)
+        if (r->snap.qos[k].starved > 0) p->starved_s[k] += s;
     if (phase == KVF_PHASE_MEASURED) {
         steady_note(e, &r->snap);
-        double s = r->snap.interval.length_s;
         p->slots_busy += (double)r->snap.interval.in_service * s;
         if (kvf_present(r->snap.interval.host_cpu_ratio)) {
             p->host_busy_sum += r->snap.interval.host_cpu_ratio * s;
@@ -406,12 +413,28 @@ void sampler_measure_from_here(struct engine *e) {
     struct sampler *p = e->sampler;
     reading_copy(&p->base, &p->last);
     p->slots_busy = p->host_busy_sum = p->host_busy_s = 0;
+    memset(p->starved_s, 0, sizeof p->starved_s);
     writegate_most_from_here(&e->writes);
     steady_begin(&p->steady, seconds(p->last.run_ns - p->zero_ns));
 }
 
+/* They have no latency yet, and whatever it becomes is beyond the target. */
+static void overdue_count(struct engine *e) {
+    struct sampler *p = e->sampler;
+    pthread_mutex_lock(&e->queue_lock);
+    for (uint32_t k = 0; k < e->s->qos.classes; k++) {
+        for (int i = 0; i < SAMPLER_TARGETS; i++) {
+            uint64_t target_ns = sampler_target_ns(&e->s->qos.klass[k], i);
+            bool can_be = target_ns != KVF_UNSET && target_ns < p->end.run_ns;
+            p->overdue[k][i] = can_be ? queue_older(&e->queue, k, p->end.run_ns - target_ns) : 0;
+        }
+    }
+    pthread_mutex_unlock(&e->queue_lock);
+}
+
 void sampler_measure_to_here(struct engine *e) {
     reading_copy(&e->sampler->end, &e->sampler->last);
+    overdue_count(e);
 }
 
 int sampler_open(struct engine *e, struct err *err) {

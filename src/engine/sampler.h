@@ -10,6 +10,12 @@
 #include "engine/window.h"
 #include "record/publish.h"
 
+enum { SAMPLER_TARGETS = 4 }; /* of a class: P95, P99, P99.9, P99.99 */
+static inline uint64_t sampler_target_ns(const struct scenario_class *c, int i) {
+    const uint64_t ns[SAMPLER_TARGETS] = {c->p95_ns, c->p99_ns, c->p999_ns, c->p9999_ns};
+    return ns[i];
+}
+
 /* All counts of the run at one moment. */
 struct reading {
     uint64_t run_ns;
@@ -28,13 +34,20 @@ struct sampler {
     struct reading now, last;
     struct reading base, end; /* of the measured part */
     struct counters *delta;
-    struct window window; /* for the sentence on the bottleneck */
-    struct steady steady; /* of the measured part */
-    uint64_t zero_ns;     /* run time of the first request */
-    uint64_t seq;         /* of the next interval */
-    double slots_busy;    /* sum over measured time of in service x seconds */
+    struct window window;              /* for the sentence on the bottleneck */
+    struct steady steady;              /* of the measured part */
+    uint64_t zero_ns;                  /* run time of the first request */
+    uint64_t seq;                      /* of the next interval */
+    double slots_busy;                 /* sum over measured time of in service x seconds */
+    double starved_s[KVF_CLASSES_MAX]; /* of the intervals in which the class was starved */
+    /* of the measured part's end: requests that wait already for longer than the target of P95, P99, ... */
+    uint64_t overdue[KVF_CLASSES_MAX][SAMPLER_TARGETS];
     double host_busy_sum, host_busy_s;
 };
+
+/* A class is starved when its oldest request waits for longer than this many of its P95 targets while
+ * requests that arrived after it, of other classes, are given slots. */
+enum { SAMPLER_STARVED_TARGETS = 10 };
 
 int sampler_open(struct engine *e, struct err *err);
 void sampler_close(struct engine *e);

@@ -121,7 +121,9 @@ static inline bool kvf_present(double v) {
     X(F, oldest_wait_ms, "ms", "age of the oldest waiting request now")                                      \
     X(F, e2e_p95_ms, "ms", "end-to-end latency, P95")                                                        \
     X(F, ttft_p95_ms, "ms", "time to first token, P95")                                                      \
-    X(F, met_ratio, "", "requests inside the P95 target / requests ended")
+    X(F, met_ratio, "", "requests inside the P95 target / requests ended")                                   \
+    X(F, violations, "", "requests that ended beyond the P95 target, failed or were dropped")                \
+    X(F, starved, "", "1: later requests of others got slots, and the oldest waits ten times its target")
 
 #define SNAPSHOT_GPU_FIELDS(X)                                                                               \
     X(U, device, "", "index of the device")                                                                  \

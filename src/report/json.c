@@ -144,12 +144,33 @@ static json_t *target(uint64_t ns) {
     return ns ? number((double)ns / 1e6) : json_null();
 }
 
+static double class_result(const struct run_record *r, const char *name, const char *what) {
+    char metric[96];
+    snprintf(metric, sizeof metric, "slo_%s_%s", name, what);
+    return result_value(&r->results, metric);
+}
+
+/* A class's four percentiles: what they came to ("p95_ms"), or whether the target was kept ("p95"). */
+static json_t *target_values(const struct run_record *r, const char *name, const char *what, bool verdict) {
+    static const char *const quantiles[] = {"p95", "p99", "p999", "p9999"};
+    json_t *o = json_object();
+    for (size_t i = 0; i < sizeof quantiles / sizeof quantiles[0]; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "%s_%s", quantiles[i], what);
+        double v = class_result(r, name, key);
+        if (verdict)
+            json_object_set_new(o, quantiles[i], isfinite(v) ? json_boolean(v != 0) : json_null());
+        else
+            json_object_set_new(o, key, number(v));
+    }
+    return o;
+}
+
 static json_t *qos_array(const struct run_record *r) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < r->classes && i < KVF_CLASSES_MAX; i++) {
         const struct run_class *c = &r->klass[i];
-        char met[64], prefix[64];
-        snprintf(met, sizeof met, "slo_%s_met_ratio", c->name);
+        char prefix[64];
         snprintf(prefix, sizeof prefix, "class_%s", c->name);
         json_t *entry = json_object();
         json_object_set_new(entry, "name", text(c->name));
@@ -161,7 +182,10 @@ static json_t *qos_array(const struct run_record *r) {
         json_object_set_new(targets, "p999_ms", target(c->p999_ns));
         json_object_set_new(targets, "p9999_ms", target(c->p9999_ns));
         json_object_set_new(entry, "targets", targets);
-        json_object_set_new(entry, "met_ratio", number(result_value(&r->results, met)));
+        json_object_set_new(entry, "actual", target_values(r, c->name, "ms", false));
+        json_object_set_new(entry, "met", target_values(r, c->name, "met", true));
+        json_object_set_new(entry, "met_ratio", number(class_result(r, c->name, "met_ratio")));
+        json_object_set_new(entry, "violations", number(class_result(r, c->name, "violations")));
         json_object_set_new(entry, "metrics", group(r, prefix));
         json_array_append_new(list, entry);
     }

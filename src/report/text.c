@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "report/format.h"
 
 enum { EVENTS_SHOWN = 5 };
@@ -227,6 +228,10 @@ static void put_kernel(struct summary *s) {
     format_end(p);
 }
 
+static bool class_used(const struct summary *s, const struct run_class *c) {
+    return metric(s, "class_%s_arrived", c->name) != 0 || metric(s, "class_%s_queued_at_end", c->name) > 0;
+}
+
 /* Offered load, backlog and the oldest wait stand beside what was met, so that a starved class
  * cannot look fast. Classes that nobody belonged to are left out. */
 static void put_classes(struct summary *s) {
@@ -235,7 +240,7 @@ static void put_classes(struct summary *s) {
         const struct run_class *c = &s->run->klass[i];
         double arrived = metric(s, "class_%s_arrived", c->name);
         double waiting = metric(s, "class_%s_queued_at_end", c->name);
-        if (arrived == 0 && !(waiting > 0)) continue;
+        if (!class_used(s, c)) continue;
         if (!any)
             format_line(&s->page, FORMAT_HEADING, "%-15s%9s  of %4s P95%10s%10s%10s%11s", "Class", "SLO met",
                         s->run->qos_latency, "arrived", "done", "waiting", "oldest");
@@ -246,6 +251,74 @@ static void put_classes(struct summary *s) {
                     format_count(arrived).text, format_count(metric(s, "class_%s_done", c->name)).text,
                     format_count(waiting).text,
                     format_ms(metric(s, "class_%s_oldest_wait_ms", c->name)).text);
+    }
+}
+
+/* A class's targets, as the names of the results have them. */
+enum { TARGETS = 4, TARGET_COLS = 7 };
+static const char *const target_names[TARGETS] = {"p95", "p99", "p999", "p9999"};
+
+static uint64_t target_ns(const struct run_class *c, int i) {
+    const uint64_t ns[TARGETS] = {c->p95_ns, c->p99_ns, c->p999_ns, c->p9999_ns};
+    return ns[i];
+}
+
+static bool has_targets(const struct run_class *c) {
+    return c->p95_ns || c->p99_ns || c->p999_ns || c->p9999_ns;
+}
+
+/* "!120 ms/100ms": what came out, what was asked for, and a sign when that was missed. */
+static struct cell target_cell(const struct summary *s, const struct run_class *c, int i) {
+    struct cell cell = {""};
+    char target[40];
+    if (target_ns(c, i) == 0) return cell;
+    units_duration_exact(target_ns(c, i), target, sizeof target);
+    if (strlen(target) > TARGET_COLS) units_duration_human((double)target_ns(c, i), target, sizeof target);
+    double actual = metric(s, "slo_%s_%s_ms", c->name, target_names[i]);
+    bool missed = metric(s, "slo_%s_%s_met", c->name, target_names[i]) == 0;
+    snprintf(cell.text, sizeof cell.text, "%s%.12s/%.12s", missed ? "!" : "", format_ms(actual).text, target);
+    return cell;
+}
+
+/* The percentiles that any class has a target for. */
+static void put_targets(struct summary *s) {
+    static const char *const headings[TARGETS] = {"P95", "P99", "P99.9", "P99.99"};
+    bool asked[TARGETS] = {false};
+    char line[160];
+    int used = snprintf(line, sizeof line, "%-15s", "Missed target !");
+    for (int i = 0; i < TARGETS; i++) {
+        bool known = false;
+        for (uint32_t k = 0; k < s->run->classes; k++) {
+            asked[i] = asked[i] || target_ns(&s->run->klass[k], i) > 0;
+            known = known || kvf_present(metric(s, "slo_%s_%s_met", s->run->klass[k].name, target_names[i]));
+        }
+        asked[i] = asked[i] && known;
+        if (asked[i]) used += snprintf(line + used, sizeof line - (size_t)used, "%16s", headings[i]);
+    }
+    if (used == 15) return; /* nothing was asked for, or too few requests for an answer */
+    format_line(&s->page, FORMAT_HEADING, "%s", line);
+    for (uint32_t k = 0; k < s->run->classes; k++) {
+        const struct run_class *c = &s->run->klass[k];
+        if (!class_used(s, c) || !has_targets(c)) continue;
+        used = snprintf(line, sizeof line, "  %-13.13s", c->name);
+        for (int i = 0; i < TARGETS; i++)
+            if (asked[i])
+                used += snprintf(line + used, sizeof line - (size_t)used, "%16s", target_cell(s, c, i).text);
+        format_line(&s->page, FORMAT_PLAIN, "%s", line);
+    }
+}
+
+/* A class may look fast because hardly anybody of it was served. */
+static void put_starved(struct summary *s) {
+    for (uint32_t k = 0; k < s->run->classes; k++) {
+        const struct run_class *c = &s->run->klass[k];
+        double starved_s = metric(s, "class_%s_starved_s", c->name);
+        if (!(starved_s > 0)) continue;
+        format_label(&s->page, FORMAT_WARN, "Starved");
+        format_item(&s->page, "%s for %s:", c->name, format_seconds(starved_s).text);
+        format_words(&s->page, "later requests of other classes were served while its oldest waited for more "
+                               "than ten times its P95 target");
+        format_end(&s->page);
     }
 }
 
@@ -327,6 +400,8 @@ void report_text(const struct run_record *r, const struct report_style *style, s
     put_moved(&s);
     put_kernel(&s);
     put_classes(&s);
+    put_targets(&s);
+    put_starved(&s);
     put_rows(&s);
     put_errors(&s);
     put_process(&s);

@@ -85,6 +85,23 @@ static void a_full_queue_refuses_and_keeps_what_it_has(void **state) {
     queue_destroy(&q);
 }
 
+static void those_that_arrived_before_are_counted(void **state) {
+    (void)state;
+    struct queue q;
+    struct flight f[5];
+    queue_init(&q, 10, 0);
+    for (uint64_t i = 0; i < 5; i++) {
+        f[i] = flight_of(i == 4, 100 * (5 - i), i); /* 500, 400, 300, 200; 100 of another class */
+        assert_true(queue_push(&q, &f[i]));
+    }
+    assert_int_equal(queue_older(&q, 0, 200), 0);
+    assert_int_equal(queue_older(&q, 0, 201), 1);
+    assert_int_equal(queue_older(&q, 0, 401), 3);
+    assert_int_equal(queue_older(&q, 0, KVF_NEVER), 4);
+    assert_int_equal(queue_older(&q, 2, KVF_NEVER), 0);
+    queue_destroy(&q);
+}
+
 /* ---- aging ---- */
 
 /* With 100 a class, worked by hand: 1000 + 0, 950 + 100, 870 + 200, and 900 + 100 of a later row. */
@@ -191,6 +208,7 @@ int main(void) {
         cmocka_unit_test(within_a_class_the_scheduled_arrival_counts_then_the_row),
         cmocka_unit_test(the_first_class_is_served_first),
         cmocka_unit_test(a_full_queue_refuses_and_keeps_what_it_has),
+        cmocka_unit_test(those_that_arrived_before_are_counted),
         cmocka_unit_test(a_class_is_worth_so_much_waiting),
         cmocka_unit_test(of_equal_keys_the_more_urgent_class_is_served),
         cmocka_unit_test(aging_keeps_the_order_within_a_class),

@@ -142,6 +142,14 @@ static void fill_counts(struct run_record *r) {
     add(r, "prepare_s", 1.25, "s");
     add(r, "slo_interactive_met_ratio", 0.972, "");
     add(r, "slo_batch_met_ratio", NONE, "");
+    add(r, "slo_interactive_violations", 64, "");
+    add(r, "slo_interactive_p95_ms", 48.2, "ms");
+    add(r, "slo_interactive_p95_met", 1, "");
+    add(r, "slo_interactive_p99_ms", 61500, "ms");
+    add(r, "slo_interactive_p99_met", 0, "");
+    add(r, "slo_interactive_p999_ms", NONE, "ms");
+    add(r, "slo_interactive_p999_met", NONE, "");
+    add(r, "class_interactive_starved_s", 12.5, "s");
     add(r, "class_interactive_arrived", 2340, "");
     add(r, "class_interactive_done", 2292, "");
     add(r, "class_interactive_queued_at_end", 41, "");
@@ -162,7 +170,7 @@ static void fill(struct run_record *r) {
     r->classes = 3;
     strcpy(r->qos_latency, "ttft");
     r->klass[0] =
-        (struct run_class){.name = "interactive", .share = 0.5, .p95_ns = 50000000, .p99_ns = 100000000};
+        (struct run_class){.name = "interactive", .share = 0.5, .p95_ns = 50000000, .p99_ns = 7500000000};
     r->klass[1] = (struct run_class){.name = "batch", .share = 0.5};
     r->klass[2] = (struct run_class){.name = "nobody"};
     add_event(r, 12.3, "error", "nvme read of entry 7f3a: Input/output error");
@@ -227,7 +235,7 @@ static void test_text_fits_the_screen(void **state) {
     fill(&r);
     report_text(&r, &(struct report_style){.columns = 80}, &out);
     for (const char *p = out.data; *p; p++) lines += *p == '\n';
-    assert_in_range(lines, 20, 36);
+    assert_in_range(lines, 20, 44);
     assert_in_range(longest_line(out.data), 60, 80);
     const char *last = strstr(out.data, "\nBottleneck: ");
     assert_non_null(last);
@@ -250,6 +258,39 @@ static void test_text_style(void **state) {
     assert_non_null(strstr(colour.data, "caf\xc3\xa9?[2J"));
     buf_free(&plain);
     buf_free(&colour);
+    run_record_free(&r);
+}
+
+/* Eight classes with four targets each, as wide as they get: every one has its rows, and none is cut. */
+static void test_text_of_eight_classes(void **state) {
+    (void)state;
+    static const char *const quantiles[] = {"p95", "p99", "p999", "p9999"};
+    struct run_record r;
+    struct buf out = {0};
+    char name[96];
+    run_record_init(&r);
+    r.classes = KVF_CLASSES_MAX;
+    for (uint32_t k = 0; k < r.classes; k++) {
+        struct run_class *c = &r.klass[k];
+        snprintf(c->name, sizeof c->name, "class-%u", k);
+        c->p95_ns = c->p99_ns = c->p999_ns = c->p9999_ns = UINT64_C(12345) * 1000000;
+        snprintf(name, sizeof name, "class_%s_arrived", c->name);
+        add(&r, name, 100, "");
+        for (int q = 0; q < 4; q++) {
+            snprintf(name, sizeof name, "slo_%s_%s_ms", c->name, quantiles[q]);
+            add(&r, name, 99.9e3, "ms");
+            snprintf(name, sizeof name, "slo_%s_%s_met", c->name, quantiles[q]);
+            add(&r, name, 0, "");
+        }
+    }
+    report_text(&r, &(struct report_style){.ascii = true}, &out);
+    assert_in_range(longest_line(out.data), 60, 80);
+    for (uint32_t k = 0; k < r.classes; k++) {
+        snprintf(name, sizeof name,
+                 "  class-%u       !99.9 s/12345ms !99.9 s/12345ms !99.9 s/12345ms !99.9 s/12345ms\n", k);
+        assert_non_null(strstr(out.data, name));
+    }
+    buf_free(&out);
     run_record_free(&r);
 }
 
@@ -379,6 +420,13 @@ static void test_json_parts(void **state) {
     assert_true(json_is_null(at(o, "qos.1.targets.p95_ms")));
     assert_true(json_is_null(at(o, "qos.1.met_ratio")));
     expect_integer(o, "qos.0.metrics.queued_at_end", 41);
+    assert_true(fabs(json_real_value(at(o, "qos.0.actual.p95_ms")) - 48.2) < 1e-12);
+    assert_true(json_is_null(at(o, "qos.0.actual.p999_ms")));
+    assert_true(json_is_true(at(o, "qos.0.met.p95")));
+    assert_true(json_is_false(at(o, "qos.0.met.p99")));
+    assert_true(json_is_null(at(o, "qos.0.met.p999")));
+    expect_integer(o, "qos.0.violations", 64);
+    assert_true(json_is_null(at(o, "qos.1.violations")));
     expect_integer(o, "decisions.0.users_after", 60);
     assert_true(json_is_null(at(o, "decisions.0.p95_ms")));
     assert_true(json_is_null(at(o, "criteria.0.passed")));
@@ -405,10 +453,15 @@ static void test_json_of_odd_texts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_golden), cmocka_unit_test(test_text_fits_the_screen),
-        cmocka_unit_test(test_text_style),  cmocka_unit_test(test_text_of_an_empty_record),
-        cmocka_unit_test(test_json_run),    cmocka_unit_test(test_json_every_result),
-        cmocka_unit_test(test_json_parts),  cmocka_unit_test(test_json_of_odd_texts),
+        cmocka_unit_test(test_text_golden),
+        cmocka_unit_test(test_text_fits_the_screen),
+        cmocka_unit_test(test_text_of_eight_classes),
+        cmocka_unit_test(test_text_style),
+        cmocka_unit_test(test_text_of_an_empty_record),
+        cmocka_unit_test(test_json_run),
+        cmocka_unit_test(test_json_every_result),
+        cmocka_unit_test(test_json_parts),
+        cmocka_unit_test(test_json_of_odd_texts),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("report", tests, NULL, NULL);

@@ -242,6 +242,31 @@ static void a_file_of_an_older_version_gets_the_new_columns(void **state) {
     run_record_free(&r);
 }
 
+/* As a version without them left it: what was stored then has no value, what comes now has. */
+static void violations_and_starvation_come_to_an_older_file(void **state) {
+    struct fixture *f = *state;
+    struct store *s = open_store(f->db, STORE_WRITE);
+    struct run_record r;
+    fill_start(&r, "older");
+    begin_run(s, &r);
+    struct record *record = make_record(0);
+    write_all(s, r.run_id, &record, 1);
+    store_close(s);
+    plain_exec(f->db, "ALTER TABLE qos_intervals DROP COLUMN violations;"
+                      "ALTER TABLE qos_intervals DROP COLUMN starved");
+    s = open_store(f->db, STORE_WRITE);
+    record = make_record(1);
+    record->snap.qos[1].violations = 3;
+    record->snap.qos[1].starved = 1;
+    write_all(s, r.run_id, &record, 1);
+    store_close(s);
+    assert_string_equal(
+        plain_text(f->db, "SELECT group_concat(coalesce(violations, '--') || ' ' || coalesce(starved, '--'), "
+                          "', ') FROM qos_intervals WHERE class = 'batch'"),
+        "-- --, 3.0 1.0");
+    run_record_free(&r);
+}
+
 static void the_file_names_its_application_and_schema(void **state) {
     struct fixture *f = *state;
     store_close(open_store(f->db, STORE_WRITE));
@@ -380,6 +405,7 @@ int main(void) {
         CASE(a_whole_run_comes_back_as_it_was),
         CASE(every_field_of_a_snapshot_is_a_column),
         CASE(a_file_of_an_older_version_gets_the_new_columns),
+        CASE(violations_and_starvation_come_to_an_older_file),
         CASE(the_file_names_its_application_and_schema),
         CASE(deleting_a_run_leaves_nothing_of_it),
         CASE(a_network_file_system_gets_a_rollback_journal),
