@@ -115,6 +115,7 @@ static void fill_values(float *v, const struct snapshot *s) {
         at[SERIES_CLASS_SERVED] = value_of((double)s->qos[c].in_service);
         at[SERIES_CLASS_MET] = value_of(s->qos[c].met_ratio);
         at[SERIES_CLASS_OLDEST_MS] = value_of(s->qos[c].oldest_wait_ms);
+        at[SERIES_CLASS_VIOLATIONS] = rate_of(s->qos[c].violations, s);
     }
     if (s->gpus) v[series_gpu(SERIES_GPU_UTILISATION)] = value_of(s->gpu[0].utilisation);
 }

@@ -64,7 +64,8 @@ enum { HISTORY_SLOTS = 1200, HISTORY_EVENTS = 1000, HISTORY_DECISIONS = 500 };
     X(QUEUED, MAX)                                                                                           \
     X(SERVED, MEAN) /* in service */                                                                         \
     X(MET, MEAN)                                                                                             \
-    X(OLDEST_MS, MAX)
+    X(OLDEST_MS, MAX)                                                                                        \
+    X(VIOLATIONS, MEAN) /* per second */
 #define SERIES_GPU_LIST(X) X(UTILISATION, MEAN)
 #define X(id, join)        SERIES_##id,
 enum series { SERIES_RUN_LIST(X) SERIES_RUN };

@@ -275,7 +275,7 @@ static void draw_class(const struct pane *p, int row, const struct frame *f, uin
                  x.missed       ? TONE_BAD
                  : isnan(x.met) ? TONE_NORMAL
                                 : TONE_GOOD,
-                 number_percent(x.met, text));
+                 parts_class_met(f, &x, text));
     columns_cell(&body, row, &c[C_OLDEST], at[C_OLDEST], x.oldest_ms > x.target_ms ? TONE_BAD : TONE_NORMAL,
                  number_ms(x.oldest_ms, text));
     columns_cell(&body, row, &c[C_P95], at[C_P95], TONE_NORMAL, number_ms(x.p95_ms, text));

@@ -8,7 +8,7 @@
 #include "ui/panels.h"
 #include "ui/parts.h"
 
-enum { SLOTS, CLASSES, DEPTH, MET, OLDEST, SERVED, SECTIONS };
+enum { SLOTS, CLASSES, DEPTH, MET, OLDEST, VIOLATED, SERVED, SECTIONS };
 
 static const struct layout_section sections[SECTIONS] = {
     [SLOTS] = {.name = "slots", .line = 0, .least_cols = 20, .rows = {1}, .urgency = {2}},
@@ -16,7 +16,9 @@ static const struct layout_section sections[SECTIONS] = {
     [DEPTH] = {.name = "waiting", .line = 2, .least_cols = 38, .rows = {3, 6}, .urgency = {3, 7}, .grow = 1},
     [MET] = {.name = "SLO met", .line = 2, .least_cols = 38, .rows = {3, 6}, .urgency = {5, 8}, .grow = 1},
     [OLDEST] = {.name = "oldest", .line = 3, .least_cols = 38, .rows = {3, 6}, .urgency = {6, 9}, .grow = 1},
-    [SERVED] = {.name = "in service", .line = 3, .least_cols = 38, .rows = {5}, .urgency = {10}, .grow = 1},
+    [VIOLATED] =
+        {.name = "violations", .line = 3, .least_cols = 38, .rows = {3, 6}, .urgency = {10, 11}, .grow = 1},
+    [SERVED] = {.name = "in service", .line = 4, .least_cols = 38, .rows = {3}, .urgency = {12}, .grow = 1},
 };
 
 enum {
@@ -94,8 +96,8 @@ static enum tone met_tone(const struct parts_class *x) {
     return x->missed ? TONE_BAD : isnan(x->met) ? TONE_DIM : TONE_GOOD;
 }
 
-static void draw_cells(const struct pane *p, int row, const struct column *c, const struct column_place *at,
-                       const struct parts_class *x) {
+static void draw_cells(const struct pane *p, int row, const struct frame *f, const struct column *c,
+                       const struct column_place *at, const struct parts_class *x) {
     char text[64], one[NUMBER], two[NUMBER];
 
     columns_cell(p, row, &c[WAITING], at[WAITING], x->waiting > 0 ? TONE_STRONG : TONE_NORMAL,
@@ -110,7 +112,7 @@ static void draw_cells(const struct pane *p, int row, const struct column *c, co
     snprintf(text, sizeof text, "%s%s%7s", number_ms(x->p95_ms, one), x->name ? " / " : "   ",
              x->name ? number_ms(x->target_ms, two) : "");
     columns_cell(p, row, &c[P95], at[P95], x->p95_ms > x->target_ms ? TONE_BAD : TONE_NORMAL, text);
-    if (x->name) columns_cell(p, row, &c[SLO_MET], at[SLO_MET], met_tone(x), number_percent(x->met, one));
+    if (x->name) columns_cell(p, row, &c[SLO_MET], at[SLO_MET], met_tone(x), parts_class_met(f, x, one));
 }
 
 static void draw_class(const struct pane *p, int row, const struct frame *f, const struct column *c,
@@ -120,7 +122,7 @@ static void draw_class(const struct pane *p, int row, const struct frame *f, con
     parts_class(f, k, &x);
     if (x.missed) pane_text(p, row, 0, TONE_BAD, "!");
     columns_cell(p, row, &c[CLASS], at[CLASS], class_tone(k), x.name);
-    draw_cells(p, row, c, at, &x);
+    draw_cells(p, row, f, c, at, &x);
     parts_spark(p, row, at[WAITING_TREND].col, at[WAITING_TREND].cols, f, "", "",
                 series_class((int)k, SERIES_CLASS_QUEUED), 0, class_tone(k));
     parts_spark(p, row, at[MET_TREND].col, at[MET_TREND].cols, f, "", "",
@@ -144,7 +146,7 @@ static void draw_sum(const struct pane *p, int row, const struct frame *f, const
                             .target_ms = KVF_MISSING,
                             .met = KVF_MISSING};
     columns_cell(p, row, &c[CLASS], at[CLASS], TONE_HEADING, "all");
-    draw_cells(p, row, c, at, &x);
+    draw_cells(p, row, f, c, at, &x);
 }
 
 static void place(const struct pane *p, const struct frame *f, struct column *mine, struct column_place *at) {
@@ -196,7 +198,7 @@ static void draw_graph(struct canvas *c, struct rect at, const struct frame *f, 
 /* The table takes the rows its classes need, the graphs share what is left in equal parts, those that
  * would not be readable are left out from the last on. */
 static void share_rows(struct rect *at, int need) {
-    enum { GRAPH_LEAST = 3 };
+    enum { GRAPH_LEAST = 3, GRAPH_GOOD = 7 };
     int bands = 0, free_rows = at[CLASSES].rows, top = at[CLASSES].row;
     int band[SECTIONS] = {0};
 
@@ -208,6 +210,7 @@ static void share_rows(struct rect *at, int need) {
     }
     at[CLASSES].rows = need < free_rows ? need : free_rows;
     free_rows -= at[CLASSES].rows;
+    if (band[SERVED] && free_rows / bands < GRAPH_GOOD) bands--; /* the others are worth more */
     while (bands > 0 && free_rows / bands < GRAPH_LEAST) bands--;
     for (int s = DEPTH; s < SECTIONS; s++) {
         if (band[s] == 0 || band[s] > bands) {
@@ -233,6 +236,7 @@ static void draw(struct canvas *c, const struct rect *where, const struct frame 
     draw_graph(c, at[DEPTH], f, "Waiting", number_count, SERIES_CLASS_QUEUED, 0);
     draw_graph(c, at[MET], f, "SLO met", number_percent, SERIES_CLASS_MET, 1);
     draw_graph(c, at[OLDEST], f, "Oldest wait", number_ms, SERIES_CLASS_OLDEST_MS, 0);
+    draw_graph(c, at[VIOLATED], f, "Violations/s", number_count, SERIES_CLASS_VIOLATIONS, 0);
     draw_graph(c, at[SERVED], f, "In service", number_count, SERIES_CLASS_SERVED, 0);
 }
 

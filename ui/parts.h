@@ -38,9 +38,13 @@ struct parts_class {
     double arrived_s, done_s, failed_s;    /* per second */
     double p95_ms, target_ms, met;         /* of the latency that it is judged by */
     bool missed;                           /* less than 95 % are inside, or somebody waits for longer */
+    bool starved;                          /* at the moment shown; of a whole run: in any of its intervals */
 };
 uint32_t parts_classes(const struct frame *f);
 void parts_class(const struct frame *f, uint32_t k, struct parts_class *out);
+/* Its share inside the target, or "starved", which says more than the share of those few it is of. Of a
+ * whole run the share. */
+const char *parts_class_met(const struct frame *f, const struct parts_class *x, char *out);
 bool parts_class_missed(const struct frame *f, uint32_t from); /* any class from that one on */
 bool parts_judged_by_e2e(const struct frame *f); /* classes by end-to-end latency, else by ttft */
 

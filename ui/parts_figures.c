@@ -129,6 +129,7 @@ static void class_of_run(const struct frame *f, struct parts_class *c) {
     c->p95_ms = class_result(f, c->name, parts_judged_by_e2e(f) ? "e2e_p95_ms" : "ttft_p95_ms");
     snprintf(metric, sizeof metric, "slo_%s_met_ratio", c->name);
     c->met = result_value(&f->run->results, metric);
+    c->starved = class_result(f, c->name, "starved_s") > 0;
 }
 
 void parts_class(const struct frame *f, uint32_t k, struct parts_class *out) {
@@ -136,8 +137,9 @@ void parts_class(const struct frame *f, uint32_t k, struct parts_class *out) {
     const struct run_class *r = k < f->run->classes ? &f->run->klass[k] : NULL;
     const struct snapshot_qos *q = f->snap && k < f->snap->classes ? &f->snap->qos[k] : NULL;
 
-    *out = (struct parts_class){q ? f->snap->class_name[k] : r ? r->name : "", no, no,   no, no, no, no, no,
-                                r && r->p95_ns ? (double)r->p95_ns / 1e6 : no, no, false};
+    *out =
+        (struct parts_class){q ? f->snap->class_name[k] : r ? r->name : "", no, no,    no,   no, no, no, no,
+                             r && r->p95_ns ? (double)r->p95_ns / 1e6 : no, no, false, false};
     if (parts_whole_run(f)) {
         class_of_run(f, out);
     } else if (q) {
@@ -148,9 +150,15 @@ void parts_class(const struct frame *f, uint32_t k, struct parts_class *out) {
         out->failed_s = parts_per_second(f, (double)q->failed);
         out->p95_ms = parts_judged_by_e2e(f) ? q->e2e_p95_ms : q->ttft_p95_ms;
         out->met = q->met_ratio;
+        out->starved = q->starved > 0;
     }
     /* Who still waits has no latency yet: a class that is starved must not look fast. */
-    out->missed = out->met < 0.95 || out->oldest_ms > out->target_ms;
+    out->missed = out->met < 0.95 || out->oldest_ms > out->target_ms || out->starved;
+}
+
+const char *parts_class_met(const struct frame *f, const struct parts_class *x, char *out) {
+    if (x->starved && !parts_whole_run(f)) return "starved";
+    return number_percent(x->met, out);
 }
 
 bool parts_class_missed(const struct frame *f, uint32_t from) {

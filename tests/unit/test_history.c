@@ -97,14 +97,15 @@ static void test_fields(void **state) {
     }
     s->classes = 2;
     s->qos[2].queued = 5; /* not a class of this run */
-    s->qos[1] =
-        (struct snapshot_qos){.queued = 51, .in_service = 52, .met_ratio = 0.53, .oldest_wait_ms = 54};
-    s->qos[0] = (struct snapshot_qos){.met_ratio = MISSING, .oldest_wait_ms = MISSING};
+    s->qos[1] = (struct snapshot_qos){
+        .queued = 51, .in_service = 52, .met_ratio = 0.53, .oldest_wait_ms = 54, .violations = 4 * 55};
+    s->qos[0] = (struct snapshot_qos){.met_ratio = MISSING, .oldest_wait_ms = MISSING, .violations = MISSING};
     for (int c = 0; c < 2; c++) {
         want[series_class(c, SERIES_CLASS_QUEUED)] = c ? 51 : 0;
         want[series_class(c, SERIES_CLASS_SERVED)] = c ? 52 : 0;
         want[series_class(c, SERIES_CLASS_MET)] = c ? 0.53 : MISSING;
         want[series_class(c, SERIES_CLASS_OLDEST_MS)] = c ? 54 : MISSING;
+        want[series_class(c, SERIES_CLASS_VIOLATIONS)] = c ? 55 : MISSING;
     }
     s->gpus = 2;
     s->gpu[0].utilisation = 0.61;

@@ -372,6 +372,36 @@ static void test_a_missed_target_has_a_sign(void **state) {
     assert_true(c.missed);
 }
 
+/* A word where the share of those few who were served would say nothing. */
+static void test_a_starved_class_is_called_so(void **state) {
+    (void)state;
+    struct ui_fixture x = *fixture[UI_LIVE];
+    struct snapshot s = *x.frame.snap;
+    x.frame.snap = &s;
+    s.qos[2].met_ratio = 1, s.qos[2].oldest_wait_ms = 0;
+    assert_false(shows(&x, PANEL_queue, 24, 80, "starved"));
+    s.qos[2].starved = 1;
+    static const int sizes[][2] = {{10, 40}, {24, 80}, {30, 100}, {60, 200}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        assert_true(shows(&x, PANEL_queue, sizes[i][0], sizes[i][1], "!batch"));
+        assert_true(shows(&x, PANEL_queue, sizes[i][0], sizes[i][1], "starved"));
+    }
+    assert_true(shows(&x, PANEL_overview, 24, 80, "starved"));
+    s.qos[2].starved = KVF_MISSING; /* a class without a target */
+    assert_false(shows(&x, PANEL_queue, 24, 80, "starved"));
+    /* Of a whole run the share is shown, with the sign. */
+    x = *fixture[UI_OVER];
+    struct run_record run = x.run;
+    struct result items[600];
+    assert_true(run.results.count + 1 < 600);
+    memcpy(items, run.results.items, run.results.count * sizeof *items);
+    run.results = (struct result_list){items, run.results.count, 600};
+    result_add(&run.results, 3.5, "s", 0, "class_interactive_starved_s");
+    x.frame.run = &run;
+    assert_true(shows(&x, PANEL_queue, 24, 80, "!interactive"));
+    assert_false(shows(&x, PANEL_queue, 24, 80, "starved"));
+}
+
 static void test_preparing(void **state) {
     (void)state;
     assert_true(shows(fixture[UI_PREPARING], PANEL_overview, 24, 80, "Preparing: faulting in the cpu tier"));
@@ -560,6 +590,7 @@ int main(void) {
         cmocka_unit_test(test_a_look_has_no_rates),
         cmocka_unit_test(test_tiers_before_the_first_interval),
         cmocka_unit_test(test_a_missed_target_has_a_sign),
+        cmocka_unit_test(test_a_starved_class_is_called_so),
         cmocka_unit_test(test_preparing),
         cmocka_unit_test(test_keys_can_be_clicked),
         cmocka_unit_test(test_hints),

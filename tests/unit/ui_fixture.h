@@ -174,6 +174,8 @@ static inline void ui_fill_class(struct snapshot *s, int k, int i) {
     q->oldest_wait_ms = q->queued ? ui_about(20 * (k + 1), 0.5, i, 41) : KVF_MISSING;
     q->e2e_p95_ms = ui_about(60 * (k + 1), 0.3, i, 37), q->ttft_p95_ms = ui_about(42 * (k + 1), 0.3, i, 37);
     q->met_ratio = fmin(1, ui_about(met[k], 0.02, i, 31));
+    q->violations = (double)ui_u((1 - q->met_ratio) * (double)q->done * 10) / 10;
+    q->starved = k == 7 && i > 60;
     if (i == UI_NO_DATA) q->e2e_p95_ms = q->ttft_p95_ms = q->met_ratio = KVF_MISSING;
 }
 
