@@ -108,14 +108,14 @@ static void without_targets_nothing_is_judged(void **state) {
 
 #define OVERLOAD(scheduler)                                                                                  \
     MODEL_4K                                                                                                 \
-        "engine: {workers: 2, noise: 1MiB, slots: 1}\n"                                                      \
-        "tiers: {gpu: {capacity: 8MiB, backend: emulated}}\n"                                                \
-        "workload: {users: 12, phase: prefill, personas: [{name: a, context: [4, 8], generate: [2, 2], "     \
-        "think: [0, 0], spread: 1}], prefix: {probability: 0}, conversation: {end_probability: 1}}\n"        \
-        "compute: {mode: fixed, ms_per_token: 1}\n"                                                          \
-        "qos: {" scheduler ", classes: [{name: urgent, share: 1, p95: 1ms}, {name: batch, share: 1, "        \
-        "p95: 1ms}]}\n"                                                                                      \
-        "run: {duration: 400ms, warmup: 0s, interval: 20ms}\n"
+    "engine: {workers: 2, noise: 1MiB, slots: 1}\n"                                                          \
+    "tiers: {gpu: {capacity: 8MiB, backend: emulated}}\n"                                                    \
+    "workload: {users: 12, phase: prefill, personas: [{name: a, context: [4, 8], generate: [2, 2], "         \
+    "think: [0, 0], spread: 1}], prefix: {probability: 0}, conversation: {end_probability: 1}}\n"            \
+    "compute: {mode: fixed, ms_per_token: 1}\n"                                                              \
+    "qos: {" scheduler ", classes: [{name: urgent, share: 1, p95: 1ms}, {name: batch, share: 1, "            \
+    "p95: 1ms}]}\n"                                                                                          \
+    "run: {duration: 400ms, warmup: 0s, interval: 20ms}\n"
 
 static void strict_starves_and_says_so(void **state) {
     (void)state;
