@@ -298,6 +298,8 @@ int session_run(struct session *s, const struct session_run *what, struct run_re
     s->run = run;
     s->trouble[0] = '\0';
     progress_init(&s->progress, what->scenario, s->setup.quiet);
+    if (run->not_comparable[0] && what->trial <= 1)
+        log_line(KVF_LOG_WARNING, "the submission is not comparable: %s", run->not_comparable);
     int rc = run_may_begin(s, e);
     if (rc == 0) rc = store_begin(s, e);
     if (rc == 0) rc = run_carry_out(s, e);

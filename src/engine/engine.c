@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/units.h"
+#include "engine/assess.h"
 #include "engine/core.h"
 #include "engine/sampler.h"
 #include "engine/tracelog.h"
@@ -515,6 +516,7 @@ static void run_finish(struct engine *e, bool ran) {
         result_fill(e, run);
         rejected_event(e);
     }
+    result_assess(e, run);
     trace_hash(e, run);
     if (e->setup->fifo && fifo_dropped(e->setup->fifo) > 0)
         engine_event(e, "warning", "%llu intervals were lost because the database did not take them in time",
@@ -543,6 +545,7 @@ void engine_describe(const struct scenario *s, struct run_record *run) {
         to->p999_ns = c->p999_ns == KVF_UNSET ? 0 : c->p999_ns;
         to->p9999_ns = c->p9999_ns == KVF_UNSET ? 0 : c->p9999_ns;
     }
+    assess_submission(s, run->not_comparable, sizeof run->not_comparable);
     snprintf(run->trace_path, sizeof run->trace_path, "%s", s->workload.path);
     if (s->workload.source == KVF_SOURCE_SHAREGPT)
         tokenizer_label(s->workload.tokenizer, run->tokenizer, sizeof run->tokenizer);
@@ -559,8 +562,9 @@ int engine_run(const struct engine_setup *setup, struct err *e) {
         workers_stop(&engine);
         tracelog_discard(engine.log);
         engine_close(&engine);
-        if (run->status == RUN_INTERRUPTED) return 0;
-        return rc;
+        if (run->status != RUN_INTERRUPTED) return rc;
+        assess_run(setup->scenario, run);
+        return 0;
     }
     sampler_begin(&engine);
     bool ran = prepare(&c);

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/units.h"
+#include "engine/assess.h"
 #include "engine/sampler.h"
 #include "record/bottleneck.h"
 
@@ -87,6 +88,7 @@ static void add_tier_dir(struct measure *m, int t, int dir) {
 
 static void add_tiers(struct measure *m) {
     const struct cache_stats *a = &m->from->cache, *b = &m->to->cache;
+    struct histogram *both = mem_zalloc(1, sizeof *both);
     for (int t = 0; t < KVF_TIERS; t++) {
         const char *tier = tier_name((enum kvf_tier)t);
         bool on = m->e->tiers[t] != NULL;
@@ -102,7 +104,11 @@ static void add_tiers(struct measure *m) {
                    "%s_promotions", tier);
         add_tier_dir(m, t, KVF_DIR_READ);
         add_tier_dir(m, t, KVF_DIR_WRITE);
+        histogram_copy(both, &m->d->op_total[t][KVF_DIR_READ]);
+        histogram_add(both, &m->d->op_total[t][KVF_DIR_WRITE]);
+        result_add(m->out, result_quantile_ms(both, 0.95), "ms", histogram_count(both), "%s_p95_ms", tier);
     }
+    free(both);
 }
 
 static uint64_t tier_sum(const uint64_t now[KVF_TIERS], const uint64_t then[KVF_TIERS]) {
@@ -202,6 +208,11 @@ static void add_throughput(struct measure *m) {
     result_add(m->out, ratio((double)done, m->wall_s), "1/s", 0, "requests_per_s");
     result_add(m->out, ratio(tokens, storage_s), "tok/s", 0, "storage_throughput_tok_s");
     result_add(m->out, nvme ? ratio(moved / per_token, m->wall_s) : KVF_MISSING, "tok/s", 0, "nvme_tok_s");
+    for (int dir = 0; dir < KVF_DIRS; dir++) {
+        double way = (double)io_sum(m, KVF_TIER_NVME, dir, true);
+        result_add(m->out, nvme ? ratio(way / per_token, m->wall_s) : KVF_MISSING, "tok/s", 0,
+                   "nvme_%s_tok_s", dir_name((enum kvf_dir)dir));
+    }
     add_count(m, "requests_arrived", m->to->arrived - m->from->arrived);
     add_count(m, "requests_done", done);
     add_count(m, "requests_failed", counters_get(&m->d->requests_failed));
@@ -438,4 +449,16 @@ void result_fill(struct engine *e, struct run_record *run) {
     add_steady(&m, run);
     add_bottleneck(&m, run);
     keep_histograms(&m, run);
+}
+
+void result_assess(struct engine *e, struct run_record *run) {
+    assess_run(e->s, run);
+    if (!result_find(&run->results, "measured_s")) return; /* it never ran, which is said elsewhere */
+    for (size_t i = 0; i < run->criterion_count; i++)
+        if (!result_find(&run->results, run->criteria[i].metric))
+            engine_event(
+                e, "warning",
+                "criterion %s has no data: this run has no metric of that name; kvfall(1) lists them "
+                "under Measures",
+                run->criteria[i].metric);
 }

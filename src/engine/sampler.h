@@ -65,6 +65,8 @@ void sampler_measure_to_here(struct engine *e);
 
 /* Fills run->results, histograms and the bottleneck from base to the end. */
 void result_fill(struct engine *e, struct run_record *run);
+/* Adds the criteria, and a warning for each that is about a metric the run does not have. */
+void result_assess(struct engine *e, struct run_record *run);
 /* Quantile in ms, NaN where the samples are too few for it (100 for P99, 1,000, 10,000). */
 double result_quantile_ms(const struct histogram *h, double q);
 

@@ -78,6 +78,11 @@ void run_record_event(struct run_record *r, const struct record_event *e) {
     r->events[r->event_count++] = *e;
 }
 
+void run_record_criterion(struct run_record *r, const struct run_criterion *c) {
+    r->criteria = mem_realloc(r->criteria, (r->criterion_count + 1) * sizeof *r->criteria);
+    r->criteria[r->criterion_count++] = *c;
+}
+
 void run_record_histogram(struct run_record *r, const char *scope, const uint8_t *data, size_t len) {
     r->histograms = mem_realloc(r->histograms, (r->histogram_count + 1) * sizeof *r->histograms);
     struct run_histogram *h = &r->histograms[r->histogram_count++];

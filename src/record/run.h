@@ -48,10 +48,12 @@ struct run_class {
     uint64_t p95_ns, p99_ns, p999_ns, p9999_ns; /* targets; 0: none */
 };
 struct run_criterion {
-    char name[64];
-    double target, actual;
-    char unit[12];
-    int passed; /* 1, 0, or -1: no data */
+    char name[64];         /* as people call it */
+    char metric[64];       /* the measure that is judged; "" in old databases */
+    char op[4];            /* how: "<", ">=", ...; "" likewise */
+    double target, actual; /* actual NaN: missing */
+    char unit[12];         /* of both */
+    int passed;            /* 1, 0, or -1: no data, which is no pass */
 };
 struct run_histogram { /* a whole-run histogram, coded */
     char scope[48];    /* "e2e", "nvme_read", "nvme_read_device", "gpu_write", ... */
@@ -92,12 +94,14 @@ struct run_record {
     struct run_histogram *histograms;
     size_t histogram_count;
     char bottleneck[KVF_BOTTLENECK];
-    char steady[160]; /* since when the run was steady, or why it was not; "": not known */
+    char not_comparable[120]; /* rules that a submission breaks; "": none, or it is no submission */
+    char steady[160];         /* since when the run was steady, or why it was not; "": not known */
 };
 
 void run_record_init(struct run_record *r);
 void run_record_free(struct run_record *r); /* what it owns, not the struct */
 void run_record_event(struct run_record *r, const struct record_event *e);
+void run_record_criterion(struct run_record *r, const struct run_criterion *c);
 void run_record_histogram(struct run_record *r, const char *scope, const uint8_t *data,
                           size_t len); /* copies */
 

@@ -70,6 +70,25 @@ struct cell format_times(double ratio) {
     return format_number(ratio, "x", 2);
 }
 
+static bool ends_with(const char *text, const char *end) {
+    size_t a = strlen(text), b = strlen(end);
+    return a >= b && strcmp(text + a - b, end) == 0;
+}
+
+struct cell format_measure(double v, const char *unit, const char *metric) {
+    static const char *const shares[] = {"_ratio", "_share", "_slope", "_range"};
+    struct cell number, c;
+    if (strcmp(unit, "ms") == 0) return format_ms(v);
+    if (strcmp(unit, "s") == 0) return format_seconds(v);
+    if (strcmp(unit, "B") == 0) return format_bytes(v);
+    for (size_t i = 0; !*unit && i < sizeof shares / sizeof shares[0]; i++)
+        if (ends_with(metric, shares[i]) && strcmp(metric, "read_write_ratio") != 0) return format_percent(v);
+    number = strcmp(unit, "GiB/s") == 0 || strcmp(unit, "1/s") == 0 ? format_rate(v) : format_count(v);
+    if (!isfinite(v)) return missing;
+    snprintf(c.text, sizeof c.text, "%.20s%s%.12s", number.text, *unit ? " " : "", unit);
+    return c;
+}
+
 static const char *tone_code(enum format_tone tone) {
     static const char *const codes[] = {[FORMAT_PLAIN] = "",
                                         [FORMAT_HEADING] = "\033[1m",

@@ -20,6 +20,8 @@ struct cell format_rate(double v);        /* two decimals, for GiB/s */
 struct cell format_seconds(double s);     /* as format_ms */
 struct cell format_percent(double ratio); /* "97.2 %" */
 struct cell format_times(double ratio);   /* "1.02x" */
+/* A measure in its unit, "12.4k tok/s"; ratios and shares, which have none, as percent. */
+struct cell format_measure(double v, const char *unit, const char *metric);
 
 /* Takes control characters and, for ASCII, all beyond it out of a text from outside. */
 void format_clean(char *text, bool ascii);

@@ -81,6 +81,7 @@ static json_t *run_object(const struct run_record *r) {
     json_object_set_new(o, "tags", text(r->tags));
     json_object_set_new(o, "bottleneck", text_or_null(r->bottleneck));
     json_object_set_new(o, "steady_state", text_or_null(r->steady));
+    json_object_set_new(o, "not_comparable", text_or_null(r->not_comparable));
     json_t *trace = json_object();
     json_object_set_new(trace, "path", text_or_null(r->trace_path));
     json_object_set_new(trace, "sha256", text_or_null(r->trace_sha256));
@@ -217,6 +218,8 @@ static json_t *criteria_array(const struct run_record *r) {
         const struct run_criterion *c = &r->criteria[i];
         json_t *entry = json_object();
         json_object_set_new(entry, "name", text(c->name));
+        json_object_set_new(entry, "metric", text_or_null(c->metric));
+        json_object_set_new(entry, "op", text_or_null(c->op));
         json_object_set_new(entry, "target", number(c->target));
         json_object_set_new(entry, "actual", number(c->actual));
         json_object_set_new(entry, "unit", text(c->unit));

@@ -63,6 +63,12 @@ static void put_verdict(struct summary *s) {
         format_words(p, r->status_reason);
         format_end(p);
     }
+    if (r->not_comparable[0]) {
+        format_label(p, FORMAT_WARN, "Submission");
+        format_words(p, "not comparable:");
+        format_words(p, r->not_comparable);
+        format_end(p);
+    }
 }
 
 static void put_throughput(struct summary *s) {
@@ -359,6 +365,36 @@ static void put_process(struct summary *s) {
     format_end(p);
 }
 
+/* Values that look alike in three digits and are judged differently get more of them. */
+static void criterion_texts(const struct run_criterion *c, struct cell *target, struct cell *actual) {
+    *target = format_measure(c->target, c->unit, c->metric);
+    *actual = format_measure(c->actual, c->unit, c->metric);
+    if (c->target == c->actual || strcmp(target->text, actual->text) != 0) return;
+    snprintf(target->text, sizeof target->text, "%.12g %s", c->target, c->unit);
+    snprintf(actual->text, sizeof actual->text, "%.12g %s", c->actual, c->unit);
+}
+
+static void put_criteria(struct summary *s) {
+    const struct run_record *r = s->run;
+    struct format_page *p = &s->page;
+    size_t passed = 0;
+    for (size_t i = 0; i < r->criterion_count; i++) passed += r->criteria[i].passed == 1;
+    if (r->criterion_count == 0) return;
+    format_label(p, passed == r->criterion_count ? FORMAT_GOOD : FORMAT_WARN, "Assessment");
+    format_item(p, "%zu of %zu criteria passed", passed, r->criterion_count);
+    format_end(p);
+    for (size_t i = 0; i < r->criterion_count; i++) {
+        const struct run_criterion *c = &r->criteria[i];
+        enum format_tone tone = c->passed < 0 ? FORMAT_WARN : c->passed ? FORMAT_PLAIN : FORMAT_BAD;
+        struct cell target, actual;
+        criterion_texts(c, &target, &actual);
+        format_line(p, tone, "  %-30.64s%3s %-14s%18s  %s", c->name, c->op, target.text, actual.text,
+                    c->passed < 0 ? "NO DATA"
+                    : c->passed   ? "PASS"
+                                  : "FAIL");
+    }
+}
+
 static enum format_tone event_tone(const struct record_event *e) {
     if (strcmp(e->level, "error") == 0) return FORMAT_BAD;
     return strcmp(e->level, "warning") == 0 ? FORMAT_WARN : FORMAT_PLAIN;
@@ -406,5 +442,6 @@ void report_text(const struct run_record *r, const struct report_style *style, s
     put_errors(&s);
     put_process(&s);
     put_events(&s);
+    put_criteria(&s);
     put_bottleneck(&s);
 }

@@ -194,6 +194,24 @@ static void check_rag(struct loading *l) {
         tokens, SCENARIO_CHUNKS_MAX, most);
 }
 
+/* Names of classes are part of some metrics and may hold anything. */
+static bool may_be_metric(const char *name) {
+    bool of_class = strncmp(name, "class_", 6) == 0 || strncmp(name, "slo_", 4) == 0;
+    return of_class || (*name >= 'a' && *name <= 'z' &&
+                        name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0');
+}
+
+static void check_criteria(struct loading *l) {
+    for (uint32_t i = 0; i < l->s->assess.criteria; i++) {
+        const char *metric = l->s->assess.criterion[i].metric;
+        char key[48];
+        if (may_be_metric(metric)) continue;
+        (void)snprintf(key, sizeof(key), "assess.criteria[%" PRIu32 "].metric", i);
+        problem_add(l, place_of_key(l, "assess.criteria", NULL), key,
+                    "\"%s\" can be no metric; their names are like nvme_read_p95_ms", metric);
+    }
+}
+
 void scenario_check(struct loading *l) {
     check_model(l);
     check_tiers(l);
@@ -202,4 +220,5 @@ void scenario_check(struct loading *l) {
     check_rag(l);
     check_shares(l);
     check_targets(l);
+    check_criteria(l);
 }

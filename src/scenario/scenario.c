@@ -80,6 +80,7 @@ void scenario_finish(struct loading *l) {
     finish_prompts(l);
     finish_classes(l);
     finish_rag(l);
+    s->seed_missing = s->submission && !loading_given(l, "seed");
     if (!s->workload.arrival.process_set)
         s->workload.arrival.process = has_times(s->workload.source) ? KVF_ARRIVAL_TRACE : KVF_ARRIVAL_CLOSED;
     if (l->defaults) s->workload.arrival.process_set = true; /* from here on it is this one */

@@ -177,6 +177,7 @@ struct scenario {
     enum scenario_mode mode;
     uint64_t seed;
     bool submission;
+    bool seed_missing; /* a submission that names no seed */
     struct {
         uint64_t duration_ns, warmup_ns, interval_ns, max_requests, trials;
         uint64_t precondition_bytes; /* to nvme before the clock; KVF_AUTO: 2 x its capacity */

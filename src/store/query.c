@@ -215,11 +215,9 @@ static void load_result(sqlite3_stmt *stmt, void *ctx) {
 }
 
 static void load_criterion(sqlite3_stmt *stmt, void *ctx) {
-    struct run_record *r = ctx;
-    r->criteria = mem_realloc(r->criteria, (r->criterion_count + 1) * sizeof *r->criteria);
-    struct run_criterion *c = &r->criteria[r->criterion_count++];
-    memset(c, 0, sizeof *c);
-    row_load(stmt, schema_table(TABLE_CRITERIA), c);
+    struct run_criterion c = {0};
+    row_load(stmt, schema_table(TABLE_CRITERIA), &c);
+    run_record_criterion(ctx, &c);
 }
 
 static void load_histogram(sqlite3_stmt *stmt, void *ctx) {

@@ -46,6 +46,7 @@ static const struct column runs_columns[] = {
     MEMBER(NAME, struct run_record, qos_latency, "TEXT"),
     MEMBER(NAME, struct run_record, bottleneck, "TEXT"),
     NAMED(NAME, struct run_record, steady, "steady_state", "TEXT"),
+    MEMBER(NAME, struct run_record, not_comparable, "TEXT"),
 };
 
 static const struct column run_tiers_columns[] = {
@@ -135,6 +136,8 @@ static const struct column criteria_columns[] = {
     RUN_ID,
     HAND("n", "INTEGER NOT NULL"),
     MEMBER(TEXT, struct run_criterion, name, "TEXT NOT NULL"),
+    MEMBER(NAME, struct run_criterion, metric, "TEXT"),
+    MEMBER(NAME, struct run_criterion, op, "TEXT"),
     MEMBER(REAL, struct run_criterion, target, "REAL"),
     MEMBER(REAL, struct run_criterion, actual, "REAL"),
     MEMBER(TEXT, struct run_criterion, unit, "TEXT"),

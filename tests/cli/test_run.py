@@ -5,6 +5,7 @@ import csv
 import fcntl
 import io
 import json
+import operator
 import os
 import pty
 import re
@@ -151,6 +152,96 @@ def _():
     assert list(folder.iterdir()) == []
 
 
+# Assessment. ---------------------------------------------------------------------------------------
+
+
+def verdicts(got):
+    """{criterion: verdict} of the text summary."""
+    block = re.search(r"^Assessment .*\n((?:  .*\n)+)", got.stdout, re.MULTILINE)
+    assert block, got
+    return {line[2:32].strip(): line.split("  ")[-1] for line in block.group(1).splitlines()}
+
+
+def own(*criteria):
+    return {"assess.criteria": [{"metric": metric, "op": op, "value": value} for metric, op, value in criteria]}
+
+
+COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
+            "!=": operator.ne}
+STORAGE = {**COUNTED, "tiers.gpu": None, "tiers.cpu": None}  # every lookup that hits reads from nvme
+
+
+@case("the profile's criteria and one's own, judged alike in text, JSON and database")
+def _():
+    got, summary = measure({**COUNTED, "tiers.gpu": None,
+                            **own(("requests_done", "==", 60), ("requests_done", "<", 60),
+                                  ("slo_batch_met_ratio", ">=", 0), ("no_such_metric", "!=", 1))})
+    told = [(one["metric"], one["op"], one["target"], one["actual"], one["passed"]) for one in summary["criteria"]]
+    assert [one[:3] for one in told[:4]] == [
+        ("nvme_write_device_p95_ms", "<", 500), ("nvme_read_device_p95_ms", "<", 200), ("cpu_p95_ms", "<", 150),
+        ("hit_ratio", ">", 0.3)], told
+    assert told[4:6] == [("requests_done", "==", 60, 60, True), ("requests_done", "<", 60, 60, False)], told
+    assert told[7] == ("no_such_metric", "!=", 1, None, None), told
+    for metric, op, target, actual, passed in told[:7]:
+        assert actual == result(summary, metric) and passed == COMPARED[op](actual, target), told
+    passes = [one[4] for one in told].count(True)
+    assert "Assessment  %d of 8 criteria passed\n" % passes in got.stdout, got
+    words = {True: "PASS", False: "FAIL", None: "NO DATA"}
+    named = verdicts(got)
+    assert list(named)[:4] == ["nvme write P95, device", "nvme read P95, device", "cpu read and write P95", "hit ratio"]
+    assert list(named.values()) == [words[told[i][4]] for i in (0, 1, 2, 3, 5, 6, 7)], got  # of one name the last
+    assert any("no_such_metric" in event["message"] for event in summary["events"]), summary["events"]
+    stored = rows("SELECT metric, op, target, actual, passed FROM criteria ORDER BY n")
+    assert [tuple(one.values()) for one in stored] == told, stored
+    assert run(["show"]).stdout == got.stdout
+
+
+@case("what is judged at the device and together is what was measured there")
+def _():
+    _, summary = measure({**COUNTED, "tiers.gpu": None})
+    low, high = sorted((result(summary, "cpu_read_p95_ms"), result(summary, "cpu_write_p95_ms")))
+    assert low <= result(summary, "cpu_p95_ms") <= high, summary["results"]
+    both = result(summary, "nvme_read_tok_s") + result(summary, "nvme_write_tok_s")
+    assert abs(both / result(summary, "nvme_tok_s") - 1) < 1e-9, summary["results"]
+
+
+@case("--assert: exit status 3 when a criterion fails or has no data, 0 when all pass")
+def _():
+    quiet = {**STORAGE, "assess.profile": "throughput"}
+    measure({**quiet, **own(("requests_done", ">=", 60))}, "--assert")
+    measure({**quiet, **own(("requests_done", ">", 60))}, "--assert", rc=3)
+    measure({**quiet, **own(("requests_done", ">", 60))})
+    got, _ = measure({**quiet, **own(("cpu_p95_ms", "<", 1e9))}, "--assert", rc=3)
+    assert verdicts(got)["cpu_p95_ms"] == "NO DATA" and "4 of 5 criteria passed" in got.stdout, got
+
+
+@case("profile throughput: nvme traffic in the directions of the phase, and no errors")
+def _():
+    storage = {**STORAGE, "assess.profile": "throughput"}
+    got, _ = measure(storage, "--assert")
+    assert list(verdicts(got)) == ["nvme reads", "nvme writes", "failed operations", "failed requests"], got
+    got, _ = measure({**storage, "workload.phase": "prefill"}, "--assert")
+    assert list(verdicts(got)) == ["nvme writes", "failed operations", "failed requests"], got
+    got, _ = measure({**storage, "workload.phase": "decode"}, "--assert")
+    assert list(verdicts(got)) == ["nvme reads", "failed operations", "failed requests"], got
+    got, _ = measure({**storage, "assess.nvme_tok_s": 1e12}, "--assert", rc=3)
+    assert verdicts(got) == {"nvme traffic": "FAIL", "failed operations": "PASS", "failed requests": "PASS"}, got
+    got, _ = measure({**storage, "tiers.nvme": None, "tiers.cpu": {"capacity": "16MiB"}}, "--assert", rc=3)
+    assert verdicts(got)["nvme reads"] == "NO DATA", got
+
+
+@case("a submission that breaks a rule is not comparable, and says which, everywhere")
+def _():
+    got, summary = measure({**COUNTED, "submission": True})
+    assert "Submission  not comparable: no seed is given\n" in got.stdout, got
+    assert "not comparable: no seed is given" in got.stderr, got
+    assert summary["run"]["not_comparable"] == last_run()["not_comparable"] == "no seed is given", summary["run"]
+    assert run(["show"]).stdout == got.stdout
+    got, summary = measure({**COUNTED, "submission": True}, "--seed", "42")
+    assert "omparable" not in got.stdout + got.stderr and summary["run"]["not_comparable"] is None, got
+    assert last_run()["not_comparable"] is None
+
+
 # Results: text, JSON, database. -------------------------------------------------------------------
 
 
@@ -160,9 +251,9 @@ def _():
     lines = got.stdout.splitlines()
     assert lines[0].startswith("COMPLETED ") and "small" in lines[0] and "tiny-1b" in lines[0], got
     labels = re.findall(r"^(Throughput|Requests|Latency|Tiers|Hits|Moved|Entries|Kernel|Class|Errors|Process|"
-                        r"Bottleneck:)", got.stdout, re.MULTILINE)
+                        r"Assessment|Bottleneck:)", got.stdout, re.MULTILINE)
     assert labels == ["Throughput", "Requests", "Latency", "Tiers", "Hits", "Moved", "Entries", "Kernel", "Class",
-                      "Errors", "Process", "Bottleneck:"], got
+                      "Errors", "Process", "Assessment", "Bottleneck:"], got
     assert all(len(line) <= 80 for line in lines) and len(lines) <= 50, got
 
 
@@ -199,7 +290,7 @@ def _():
     assert about["configuration"]["workload"]["users"] == 6, about["configuration"]
     assert about["environment"]["kernel"].startswith("Linux "), about["environment"]
     assert about["trace"] == {"path": None, "sha256": None}, about
-    assert summary["decisions"] == [] and summary["criteria"] == [], summary
+    assert summary["decisions"] == [], summary
     assert [one["name"] for one in summary["qos"]] == ["interactive", "responsive", "batch"], summary["qos"]
 
 

@@ -158,8 +158,27 @@ static void fill_counts(struct run_record *r) {
     add(r, "class_nobody_queued_at_end", 0, "");
 }
 
+static void add_criterion(struct run_record *r, const char *name, const char *metric, const char *op,
+                          double target, double actual, const char *unit, int passed) {
+    struct run_criterion c = {.target = target, .actual = actual, .passed = passed};
+    snprintf(c.name, sizeof c.name, "%s", name);
+    snprintf(c.metric, sizeof c.metric, "%s", metric);
+    snprintf(c.op, sizeof c.op, "%s", op);
+    snprintf(c.unit, sizeof c.unit, "%s", unit);
+    run_record_criterion(r, &c);
+}
+
+static void fill_criteria(struct run_record *r) {
+    add_criterion(r, "nvme read P95, device", "nvme_read_device_p95_ms", "<", 200, 41.2, "ms", 1);
+    add_criterion(r, "hit ratio", "hit_ratio", ">", 0.9, 0.875, "", 0);
+    add_criterion(r, "cpu read and write P95", "cpu_p95_ms", "<", 150, NONE, "ms", -1);
+    add_criterion(r, "ttft_p95_ms", "ttft_p95_ms", "<=", 410000, 410001, "ms", 0); /* 410 s both */
+}
+
 static void fill(struct run_record *r) {
     fill_identity(r);
+    fill_criteria(r);
+    strcpy(r->not_comparable, "RAG is on; the autoscaler is on");
     fill_counts(r);
     fill_tiers(r);
     add_latency(r, "e2e", (const double[]){318000, 300000, 420000, 440000, 445000, 450000});
@@ -235,7 +254,7 @@ static void test_text_fits_the_screen(void **state) {
     fill(&r);
     report_text(&r, &(struct report_style){.columns = 80}, &out);
     for (const char *p = out.data; *p; p++) lines += *p == '\n';
-    assert_in_range(lines, 20, 44);
+    assert_in_range(lines, 20, 52);
     assert_in_range(longest_line(out.data), 60, 80);
     const char *last = strstr(out.data, "\nBottleneck: ");
     assert_non_null(last);
@@ -401,10 +420,6 @@ static void test_json_parts(void **state) {
     r.decision_t_s = calloc(1, sizeof *r.decision_t_s);
     *r.decisions =
         (struct snapshot_decision){.mode = "qos", .users_before = 50, .users_after = 60, .p95_ms = NONE};
-    r.criterion_count = 1;
-    r.criteria = calloc(1, sizeof *r.criteria);
-    *r.criteria =
-        (struct run_criterion){.name = "read_p95", .target = 500, .actual = NONE, .unit = "ms", .passed = -1};
     json_t *o = parsed(&r);
     assert_true(json_is_true(at(o, "tiers.gpu.on")));
     assert_true(json_is_true(at(o, "tiers.gpu.emulated")));
@@ -429,7 +444,14 @@ static void test_json_parts(void **state) {
     assert_true(json_is_null(at(o, "qos.1.violations")));
     expect_integer(o, "decisions.0.users_after", 60);
     assert_true(json_is_null(at(o, "decisions.0.p95_ms")));
-    assert_true(json_is_null(at(o, "criteria.0.passed")));
+    expect_text(o, "criteria.0.name", "nvme read P95, device");
+    expect_text(o, "criteria.0.metric", "nvme_read_device_p95_ms");
+    expect_text(o, "criteria.0.op", "<");
+    expect_integer(o, "criteria.0.target", 200);
+    assert_true(json_is_true(at(o, "criteria.0.passed")));
+    assert_true(json_is_false(at(o, "criteria.1.passed")));
+    assert_true(json_is_null(at(o, "criteria.2.passed")) && json_is_null(at(o, "criteria.2.actual")));
+    expect_text(o, "run.not_comparable", "RAG is on; the autoscaler is on");
     expect_text(o, "events.0.level", "error");
     assert_true(json_is_null(at(o, "events.2.t_s")));
     json_decref(o);

@@ -90,6 +90,25 @@ static void values_follow_from_others(void **state) {
     free(s);
 }
 
+static void a_submission_without_a_seed_is_noticed(void **state) {
+    static const char *const setting[] = {"seed=42"};
+    static const char text[] = GOOD "submission: true\n";
+    struct scenario *s = malloc(sizeof(*s));
+    (void)state;
+
+    load_good(text, s);
+    assert_true(s->submission && s->seed_missing && s->seed == 42);
+    load_good(GOOD "submission: true\nseed: 42\n", s);
+    assert_true(s->submission && !s->seed_missing);
+    load_good(GOOD, s);
+    assert_false(s->seed_missing);
+    char *errors = load(text, strlen(text), setting, 1, s, NULL);
+    assert_string_equal(errors, "");
+    assert_false(s->seed_missing);
+    free(errors);
+    free(s);
+}
+
 /* A key that has no effect, and only that one, is listed with the reason. */
 static void keys_without_effect_are_listed(void **state) {
     static const struct {
@@ -433,11 +452,16 @@ static void the_manual_has_every_key(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_are_the_published_ones),   cmocka_unit_test(values_follow_from_others),
-        cmocka_unit_test(keys_without_effect_are_listed),    cmocka_unit_test(sizes_of_entries_and_tiers),
-        cmocka_unit_test(shipped_scenarios_load_and_return), cmocka_unit_test(quickstart_fits_the_machine),
-        cmocka_unit_test(random_scenarios_return),           cmocka_unit_test(every_key_is_emitted),
+        cmocka_unit_test(defaults_are_the_published_ones),
+        cmocka_unit_test(values_follow_from_others),
+        cmocka_unit_test(keys_without_effect_are_listed),
+        cmocka_unit_test(sizes_of_entries_and_tiers),
+        cmocka_unit_test(shipped_scenarios_load_and_return),
+        cmocka_unit_test(quickstart_fits_the_machine),
+        cmocka_unit_test(random_scenarios_return),
+        cmocka_unit_test(every_key_is_emitted),
         cmocka_unit_test(the_manual_has_every_key),
+        cmocka_unit_test(a_submission_without_a_seed_is_noticed),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("scenario", tests, set_up, tear_down);

@@ -126,6 +126,11 @@ static const struct {
      "3:16: qos.classes[0].p999: 1ms is under the p95 of 5ms; a higher percentile cannot be lower\n"},
     {GOOD "qos: {classes: [{name: a, share: 0}]}\n",
      "3:16: qos.classes: all shares are 0; give one of them a weight\n"},
+    {GOOD "assess: {criteria: [{metric: e2e_p95_ms}, {metric: e2e P95}]}\n",
+     "3:20: assess.criteria[1].metric: \"e2e P95\" can be no metric; their names are like "
+     "nvme_read_p95_ms\n"},
+    {GOOD "assess: {criteria: [{metric: _x}, {metric: slo_a b_met_ratio}]}\n",
+     "3:20: assess.criteria[0].metric: \"_x\" can be no metric; their names are like nvme_read_p95_ms\n"},
     /* contradictions */
     {GOOD "workload: {source: azure}\n", "3:20: workload.path: missing; source azure reads a file\n"},
     {GOOD "workload: {source: mooncake, path: x}\n",

@@ -27,6 +27,7 @@ static void fill_end(struct run_record *r) {
     r->status = RUN_FAILED;
     COPY(r->status_reason, "3 operations failed");
     COPY(r->bottleneck, "queue wait 274 s of 318 s mean, 86 %: overload, not the disk");
+    COPY(r->not_comparable, "RAG is on");
     COPY(r->steady, "not reached: throughput fell by 31 % over the last 30.0 s");
     r->ended_at = r->started_at + 60.25;
     result_add(&r->results, 12345.678, "tok/s", 60, "throughput_tok_s");
@@ -34,8 +35,9 @@ static void fill_end(struct run_record *r) {
     result_add(&r->results, 0.0, "", 0, "misses");
     r->criteria = mem_zalloc(2, sizeof *r->criteria);
     r->criterion_count = 2;
-    r->criteria[0] = (struct run_criterion){"nvme read P95", 200, 42.5, "ms", 1};
-    r->criteria[1] = (struct run_criterion){"nvme write P95", 500, KVF_MISSING, "ms", -1};
+    r->criteria[0] = (struct run_criterion){"nvme read P95", "nvme_read_p95_ms", "<", 200, 42.5, "ms", 1};
+    r->criteria[1] =
+        (struct run_criterion){"nvme write P95", "nvme_write_p95_ms", "<=", 500, KVF_MISSING, "ms", -1};
     run_record_histogram(r, "e2e", (const uint8_t *)"\1\0\2", 3);
     run_record_histogram(r, "nvme_read_device", (const uint8_t *)"\1\7", 2);
 }
@@ -77,6 +79,7 @@ static void assert_same_end(const struct run_record *a, const struct run_record 
     assert_string_equal(a->status_reason, b->status_reason);
     assert_string_equal(a->bottleneck, b->bottleneck);
     assert_string_equal(a->steady, b->steady);
+    assert_string_equal(a->not_comparable, b->not_comparable);
     assert_true(a->started_at == b->started_at && a->ended_at == b->ended_at);
     assert_int_equal(a->results.count, b->results.count);
     for (size_t i = 0; i < a->results.count; i++) {
@@ -96,6 +99,8 @@ static void assert_same_end(const struct run_record *a, const struct run_record 
     assert_int_equal(a->criterion_count, b->criterion_count);
     for (size_t i = 0; i < a->criterion_count; i++) {
         assert_string_equal(a->criteria[i].name, b->criteria[i].name);
+        assert_string_equal(a->criteria[i].metric, b->criteria[i].metric);
+        assert_string_equal(a->criteria[i].op, b->criteria[i].op);
         assert_string_equal(a->criteria[i].unit, b->criteria[i].unit);
         assert_int_equal(a->criteria[i].passed, b->criteria[i].passed);
         assert_true(a->criteria[i].target == b->criteria[i].target);

@@ -1,0 +1,81 @@
+#include "engine/assess.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define X(id, name) name,
+static const char *const op_names[] = {SCENARIO_OP_LIST(X)};
+#undef X
+
+static bool holds(double actual, enum scenario_criterion_op op, double target) {
+    switch (op) {
+    case KVF_OP_LT:
+        return actual < target;
+    case KVF_OP_LE:
+        return actual <= target;
+    case KVF_OP_GT:
+        return actual > target;
+    case KVF_OP_GE:
+        return actual >= target;
+    case KVF_OP_EQ:
+        return actual == target;
+    case KVF_OP_NE:
+        return actual != target;
+    }
+    return false;
+}
+
+static void judge(struct run_record *run, const char *name, const char *metric, enum scenario_criterion_op op,
+                  double target) {
+    const struct result *r = result_find(&run->results, metric);
+    struct run_criterion c = {.target = target, .actual = r ? r->value : KVF_MISSING, .passed = -1};
+    snprintf(c.name, sizeof c.name, "%s", name);
+    snprintf(c.metric, sizeof c.metric, "%s", metric);
+    snprintf(c.op, sizeof c.op, "%s", op_names[op]);
+    if (r) snprintf(c.unit, sizeof c.unit, "%s", r->unit);
+    if (kvf_present(c.actual)) c.passed = holds(c.actual, op, target);
+    run_record_criterion(run, &c);
+}
+
+static void judge_latency(struct run_record *run) {
+    judge(run, "nvme write P95, device", "nvme_write_device_p95_ms", KVF_OP_LT, 500);
+    judge(run, "nvme read P95, device", "nvme_read_device_p95_ms", KVF_OP_LT, 200);
+    judge(run, "cpu read and write P95", "cpu_p95_ms", KVF_OP_LT, 150);
+    judge(run, "hit ratio", "hit_ratio", KVF_OP_GT, 0.30);
+}
+
+static void judge_throughput(const struct scenario *s, struct run_record *run) {
+    if (s->assess.nvme_tok_s > 0) {
+        judge(run, "nvme traffic", "nvme_tok_s", KVF_OP_GE, s->assess.nvme_tok_s);
+    } else {
+        if (s->workload.phase != KVF_WORKLOAD_PHASE_PREFILL)
+            judge(run, "nvme reads", "nvme_read_tok_s", KVF_OP_GT, 0);
+        if (s->workload.phase != KVF_WORKLOAD_PHASE_DECODE)
+            judge(run, "nvme writes", "nvme_write_tok_s", KVF_OP_GT, 0);
+    }
+    judge(run, "failed operations", "operation_errors", KVF_OP_EQ, 0);
+    judge(run, "failed requests", "requests_failed", KVF_OP_EQ, 0);
+}
+
+void assess_run(const struct scenario *s, struct run_record *run) {
+    if (s->assess.profile == KVF_PROFILE_LATENCY)
+        judge_latency(run);
+    else
+        judge_throughput(s, run);
+    for (uint32_t i = 0; i < s->assess.criteria; i++) {
+        const struct scenario_criterion *c = &s->assess.criterion[i];
+        judge(run, c->metric, c->metric, c->op, c->value);
+    }
+}
+
+void assess_submission(const struct scenario *s, char *out, size_t len) {
+    const char *const broken[] = {s->seed_missing ? "no seed is given" : NULL,
+                                  s->workload.rag.documents > 0 ? "RAG is on" : NULL,
+                                  s->autoscaler.mode != KVF_AUTOSCALER_OFF ? "the autoscaler is on" : NULL};
+    size_t used = 0;
+    out[0] = '\0';
+    if (!s->submission) return;
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++)
+        if (broken[i] && used < len)
+            used += (size_t)snprintf(out + used, len - used, "%s%s", used ? "; " : "", broken[i]);
+}
