@@ -2,37 +2,6 @@
 
 #include <wchar.h>
 
-int32_t utf8_next(const char **p) {
-    static const uint32_t least[UTF8_LEN] = {0, 0x80, 0x800, 0x10000}; /* by continuation bytes */
-    const unsigned char *s = (const unsigned char *)*p;
-    unsigned char head = *s;
-
-    (*p)++;
-    if (head < 0x80) return head;
-    int more = head >= 0xf0 ? 3 : head >= 0xe0 ? 2 : 1;
-    if (head < 0xc2 || head > 0xf4) return -1;
-    uint32_t ch = head & (0x3fu >> more);
-    for (int i = 1; i <= more; i++) {
-        if ((s[i] & 0xc0) != 0x80) return -1; /* the NUL ends here as well */
-        ch = ch << 6 | (s[i] & 0x3fu);
-    }
-    if (ch < least[more] || ch > 0x10ffff || (ch >= 0xd800 && ch <= 0xdfff)) return -1;
-    *p += more;
-    return (int32_t)ch;
-}
-
-size_t utf8_put(uint32_t ch, char out[UTF8_LEN]) {
-    if (ch < 0x80) {
-        out[0] = (char)ch;
-        return 1;
-    }
-    if (ch > 0x10ffff || (ch >= 0xd800 && ch <= 0xdfff)) return 0;
-    size_t len = ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4;
-    for (size_t i = len - 1; i > 0; i--, ch >>= 6) out[i] = (char)(0x80u | (ch & 0x3fu));
-    out[0] = (char)((0xf00u >> len & 0xffu) | ch);
-    return len;
-}
-
 int utf8_width(uint32_t ch) {
     if (ch < 0x20 || (ch >= 0x7f && ch < 0xa0)) return -1;
     if (ch < 0x7f) return 1;

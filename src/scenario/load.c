@@ -7,37 +7,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "scenario/loading.h"
 
 enum { TEXT_MAX = 1 << 20 };
-
-size_t character_length(const unsigned char *p, size_t left) {
-    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (p[0] < 0x80) return 1;
-    size_t len = p[0] >= 0xf0 && p[0] < 0xf8   ? 4
-                 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
-                 : p[0] >= 0xc0 && p[0] < 0xe0 ? 2
-                                               : 0;
-    if (!len || len > left) return 0;
-    unsigned c = p[0] & (0xffU >> (len + 1));
-    for (size_t i = 1; i < len; i++) {
-        if ((p[i] & 0xc0) != 0x80) return 0;
-        c = c << 6 | (p[i] & 0x3fU);
-    }
-    return c < least[len] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : len;
-}
 
 /* Finds what no text has; false when it was found (reported). */
 static bool text_usable(struct loading *l, const char *text, size_t len) {
     struct place place = l->source;
 
-    for (size_t i = 0; i < len;) {
-        unsigned char c = (unsigned char)text[i];
-        size_t n = character_length((const unsigned char *)text + i, len - i);
-        bool control = n == 1 && (c < 0x20 || c == 0x7f) && c != '\n' && c != '\r' && c != '\t';
-        if (!n || control) {
+    for (const char *p = text, *end = text + len; p < end;) {
+        unsigned char c = (unsigned char)*p;
+        int32_t ch = utf8_next(&p);
+        bool control = (c < 0x20 || c == 0x7f) && c != '\n' && c != '\r' && c != '\t';
+        if (ch < 0 || control) {
             problem_add(l, place, "", "byte 0x%02x is %s; a scenario is a text in UTF-8", c,
-                        n ? "a control character" : "not UTF-8");
+                        control ? "a control character" : "not UTF-8");
             return false;
         }
         place.column++;
@@ -45,7 +30,6 @@ static bool text_usable(struct loading *l, const char *text, size_t len) {
             place.line++;
             place.column = 1;
         }
-        i += n;
     }
     return true;
 }

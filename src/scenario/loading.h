@@ -39,9 +39,6 @@ struct loading {
     size_t problem_count;
 };
 
-/* Length of the UTF-8 character at p, 0 when there is none that is valid. */
-size_t character_length(const unsigned char *p, size_t left);
-
 struct place place_of(const struct loading *l, const struct node *n);
 /* The place where a key was given; that of `other`, or the start of the file, when it was not. */
 struct place place_of_key(const struct loading *l, const char *key, const char *other);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 enum { SHOWN_MAX = 80 }; /* bytes of a key from the command line */
 
 struct place place_of(const struct loading *l, const struct node *n) {
@@ -51,19 +53,6 @@ static int problem_compare(const void *va, const void *vb) {
 }
 
 /* A key or the name of a file may hold anything; a terminal shall obey none of it. */
-static void line_clean(char *line, size_t len) {
-    for (char *p = line, *end = line + len; p < end;) {
-        const unsigned char *u = (const unsigned char *)p;
-        size_t n = character_length(u, (size_t)(end - p));
-        bool control = u[0] < 0x20 || u[0] == 0x7f || (u[0] == 0xc2 && n == 2 && u[1] < 0xa0);
-        if (n && !control) {
-            p += n;
-            continue;
-        }
-        for (n = n ? n : 1; n; n--) *p++ = '?';
-    }
-}
-
 static void problem_print(const struct loading *l, const struct problem *p, struct buf *report) {
     struct buf line = {0}, *out = &line;
     if (p->place.origin) {
@@ -76,7 +65,7 @@ static void problem_print(const struct loading *l, const struct problem *p, stru
         if (*p->key) buf_addf(out, "%s: ", p->key);
     }
     buf_addf(out, "%s", p->text);
-    line_clean(line.data, line.len);
+    utf8_clean(line.data);
     buf_addf(report, "%s\n", buf_text(&line));
     buf_free(&line);
 }

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/utf8.h"
+
 /* Two kinds of file, told apart by their first line: a list of operations, and what a run has written
  * with --io-trace. Of the latter the moves are left out, because the cache that replays it makes its own. */
 
@@ -16,10 +18,10 @@ static enum trace_outcome key_parse(const char *text, char *key, struct trace_fa
     if (len == 0) return trace_reject(f, WORKLOAD_REJECT_KEY, "the key is empty");
     if (len >= TRACE_KEY)
         return trace_reject(f, WORKLOAD_REJECT_KEY, "the key is longer than %d bytes", TRACE_KEY - 1);
-    for (const char *p = text; *p; p++) {
-        if ((unsigned char)*p <= ' ' || *p == '"' || *p == 0x7f)
-            return trace_reject(f, WORKLOAD_REJECT_KEY, "the key has blanks, quotes or control bytes in it");
-    }
+    if (strpbrk(text, " \"") || !utf8_is_plain(text))
+        return trace_reject(
+            f, WORKLOAD_REJECT_KEY,
+            "the key has blanks, quotes, control characters or bytes that are not UTF-8 in it");
     memset(key, 0, TRACE_KEY);
     memcpy(key, text, len);
     return TRACE_ROW;

@@ -1,0 +1,26 @@
+/* Text in UTF-8, a code point at a time. Any thread. */
+#ifndef KVF_BASE_UTF8_H
+#define KVF_BASE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { UTF8_LEN = 4 };
+
+/* The code point at *p, which moves behind it; -1 for a byte that is no UTF-8 (overlong forms and
+ * surrogates included), which is stepped over alone. The text ends with a NUL, which *p must not
+ * stand at unless it is one of several. */
+int32_t utf8_next(const char **p);
+/* Bytes written to `out`; 0 for what is no code point. No NUL is added. */
+size_t utf8_put(uint32_t ch, char out[UTF8_LEN]);
+/* A control character of ASCII or of ISO 6429 (U+0080 to U+009F), which a terminal may obey. */
+static inline bool utf8_is_control(int32_t ch) {
+    return (ch >= 0 && ch < 0x20) || (ch >= 0x7f && ch < 0xa0);
+}
+/* Whether all of it is UTF-8 without control characters. */
+bool utf8_is_plain(const char *text);
+/* Makes it so: question marks stand for all other bytes. */
+void utf8_clean(char *text);
+
+#endif
