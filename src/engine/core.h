@@ -143,7 +143,8 @@ void dispatch_init(struct engine *e);
 void dispatch_destroy(struct engine *e);
 int dispatch_start(struct engine *e, struct err *err); /* the generator thread */
 void dispatch_stop(struct engine *e);                  /* joins it */
-void dispatch_begin_arrivals(struct engine *e);        /* run time 0 of the workload is now */
+/* Arrivals are scheduled from that run time on. */
+void dispatch_begin_arrivals(struct engine *e, uint64_t from_ns);
 /* Goes on with a step of the preparation: true while any of it is under way. Then, or when the run ends,
  * dispatch_prepare_end(), after which the step is not called any more. */
 bool dispatch_prepare(struct engine *e, const struct prepare_step *step, char *what, size_t len,

@@ -354,9 +354,9 @@ static void users_begin(struct engine *e, uint64_t from, uint64_t to, uint64_t n
             user_goes_on(e, u, now + workload_first_delay_ns(e->workload, u));
 }
 
-void dispatch_begin_arrivals(struct engine *e) {
+void dispatch_begin_arrivals(struct engine *e, uint64_t from_ns) {
     pthread_mutex_lock(&e->queue_lock);
-    e->begin_ns = engine_now(e);
+    e->begin_ns = from_ns;
     e->arrivals_on = true;
     if (!workload_open_loop(e->workload)) {
         session_grow(&e->session, e->session.active);

@@ -462,7 +462,7 @@ static void control_run(struct control *c) {
     struct engine *e = c->e;
     sampler_begin(e);
     tracelog_arm(e->log, e->sampler->zero_ns);
-    dispatch_begin_arrivals(e);
+    dispatch_begin_arrivals(e, e->sampler->zero_ns);
     bool warmup = e->s->run.warmup_ns > 0;
     phase_begin(c, warmup ? KVF_PHASE_WARMUP : KVF_PHASE_MEASURED,
                 warmup ? e->s->run.warmup_ns : e->s->run.duration_ns);

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""The same seed gives the same requests, byte for byte, whatever the timing and the number of workers.
+
+Each source runs on fast tiers with one worker and with four, on slow ones with few slots, and on real
+memory and a disk. What belongs to a request is compared; what happened to it is not. To add a source,
+add a row to SOURCES."""
+import json
+import random
+
+from runs import measure, result
+from tap import case, home, main
+
+FAST = {"tiers.cpu": None, "tiers.nvme": None, "tiers.gpu.capacity": "64GiB", "tiers.gpu.latency": "0s",
+        "tiers.gpu.read_bandwidth": "100TB/s", "tiers.gpu.write_bandwidth": "100TB/s"}
+SLOW = {"tiers.cpu": None, "tiers.nvme": None, "tiers.gpu.capacity": "2MiB", "tiers.gpu.latency": "3ms",
+        "tiers.gpu.read_bandwidth": "100MB/s", "tiers.gpu.write_bandwidth": "50MB/s", "engine.slots": 3}
+WAYS = [("fast, one worker", {**FAST, "engine.workers": 1}), ("fast, four workers", {**FAST, "engine.workers": 4}),
+        ("slow, three slots", {**SLOW, "engine.workers": 4}), ("memory and disk", {"tiers.gpu": None})]
+
+# Of a line of the request log; the arrival only where no answer decides it.
+OF_A_REQUEST = ("id", "class", "phase", "conversation", "turn", "context_tokens", "generate_tokens")
+OF_ITS_FATE = ("queue_ms", "ttft_ms", "storage_ms", "generation_ms", "e2e_ms", "hits", "misses", "failed")
+
+CLASSES = [{"name": "first", "share": 1}, {"name": "second", "share": 2}, {"name": "third", "share": 1}]
+PEOPLE = {"run.max_requests": 60, "qos.classes": CLASSES, "workload.prefix": {"probability": 0.5, "prompt_tokens": [32, 64]},
+          "workload.conversation": {"end_probability": 0.3, "max_turns": 5}}
+BLOCKS = {"cache.granularity": "block", "cache.block_tokens": 16}
+
+
+def trace(name, rows, changes=None):
+    """The changes that play this text as the file of a source, all of it within a quarter of a second."""
+    path = home() / "work" / (name + ".rows")
+    path.write_text("".join(rows))
+    return {"workload.source": name, "workload.path": path.name, "workload.personas": None, "workload.users": None,
+            "workload.prefix": None, "qos.classes": CLASSES, **(changes or {})}
+
+
+def mooncake():
+    draw, rows = random.Random(5), []
+    for row in range(40):
+        ids = list(range(row % 7)) + [100 + row]
+        rows.append(json.dumps({"timestamp": row * 50, "input_length": 512 * len(ids) - draw.randrange(512),
+                                "output_length": draw.randrange(1, 90), "hash_ids": ids}) + "\n")
+    return trace("mooncake", rows, {"cache.granularity": "block", "cache.block_tokens": 512,
+                                    "workload.arrival": {"speedup": 10}})
+
+
+def azure():
+    draw = random.Random(6)
+    rows = ["TIMESTAMP,ContextTokens,GeneratedTokens\n"] + [
+        "2023-11-16 18:15:%02d.%07d,%d,%d\n" % (row // 20, row % 20 * 500000, draw.randrange(20, 300), draw.randrange(1, 90))
+        for row in range(40)]
+    return trace("azure", rows, {"workload.arrival": {"speedup": 10},
+                                 "workload.prefix": {"probability": 0.5, "prompt_tokens": [16, 64]}})
+
+
+def ops():
+    draw = random.Random(7)
+    return trace("ops", ["%s,key-%d,%d\n" % (draw.choice(("write", "read")), draw.randrange(9), draw.randrange(1, 300))
+                         for _ in range(40)])
+
+
+# What it is called, its changes, how many requests it gives, whether arrivals are the same as well.
+SOURCES = [
+    ("users who wait", lambda: {**PEOPLE}, 60, False),
+    ("users who wait, in blocks", lambda: {**PEOPLE, **BLOCKS}, 60, False),
+    ("users who do not wait", lambda: {**PEOPLE, "workload.arrival": {"process": "paced"}}, 60, True),
+    ("users who only ask", lambda: {**PEOPLE, "workload.phase": "prefill"}, 60, False),
+    ("users who only generate", lambda: {**PEOPLE, "workload.phase": "decode", "workload.prefix": None,
+                                         "tiers.gpu.capacity": "64MiB", "tiers.nvme.capacity": "64MiB"}, 60, False),
+    ("lines of mooncake", mooncake, 40, True),
+    ("rows of azure", azure, 40, True),
+    ("azure's rows, one after the other", lambda: {**azure(), "workload.arrival": {"process": "closed"},
+                                                   "workload.users": 3, "run.max_requests": 30}, 30, False),
+    ("operations", ops, 40, False),
+]
+
+
+def requests_of(changes, count, arrivals):
+    """The requests of a run as text, a line each, in the order of their ids."""
+    path = home() / "work/requests.jsonl"
+    _, summary = measure({"run.duration": "60s", "run.interval": "1s", **changes}, "--request-log", path, "--db", "none")
+    assert result(summary, "requests_done") == count, summary["results"]
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    path.unlink()
+    assert all(set(line) == {*OF_A_REQUEST, "arrival_s", *OF_ITS_FATE} for line in lines), lines[0]
+    assert len({line["id"] for line in lines}) == count == len(lines), lines
+    fields = OF_A_REQUEST + ("arrival_s",) * arrivals
+    return [json.dumps([line[name] for name in fields]) for line in sorted(lines, key=lambda line: line["id"])]
+
+
+for name, changes_of, count, arrivals in SOURCES:
+    @case("same seed, same requests: " + name)
+    def _(changes_of=changes_of, count=count, arrivals=arrivals):
+        changes = changes_of()
+        first = requests_of({**WAYS[0][1], **changes}, count, arrivals)
+        for way, others in WAYS[1:]:
+            again = requests_of({**changes, **others}, count, arrivals)
+            assert again == first, (way, [pair for pair in zip(first, again) if pair[0] != pair[1]][:5])
+        other = requests_of({**WAYS[0][1], **changes, "seed": 43}, count, arrivals)
+        assert other != first
+
+
+main()
