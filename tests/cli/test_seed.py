@@ -7,12 +7,12 @@ add a row to SOURCES."""
 import json
 import random
 
-from runs import measure, result
-from tap import case, home, main
+from runs import check_identities, result, start
+from tap import case, finish, home, main, scratch
 
 FAST = {"tiers.cpu": None, "tiers.nvme": None, "tiers.gpu.capacity": "64GiB", "tiers.gpu.latency": "0s",
         "tiers.gpu.read_bandwidth": "100TB/s", "tiers.gpu.write_bandwidth": "100TB/s"}
-SLOW = {"tiers.cpu": None, "tiers.nvme": None, "tiers.gpu.capacity": "2MiB", "tiers.gpu.latency": "3ms",
+SLOW = {"tiers.cpu": None, "tiers.nvme": None, "tiers.gpu.capacity": "2MiB", "tiers.gpu.latency": "1ms",
         "tiers.gpu.read_bandwidth": "100MB/s", "tiers.gpu.write_bandwidth": "50MB/s", "engine.slots": 3}
 WAYS = [("fast, one worker", {**FAST, "engine.workers": 1}), ("fast, four workers", {**FAST, "engine.workers": 4}),
         ("slow, three slots", {**SLOW, "engine.workers": 4}), ("memory and disk", {"tiers.gpu": None})]
@@ -22,7 +22,7 @@ OF_A_REQUEST = ("id", "class", "phase", "conversation", "turn", "context_tokens"
 OF_ITS_FATE = ("queue_ms", "ttft_ms", "storage_ms", "generation_ms", "e2e_ms", "hits", "misses", "failed")
 
 CLASSES = [{"name": "first", "share": 1}, {"name": "second", "share": 2}, {"name": "third", "share": 1}]
-PEOPLE = {"run.max_requests": 60, "qos.classes": CLASSES, "workload.prefix": {"probability": 0.5, "prompt_tokens": [32, 64]},
+PEOPLE = {"run.max_requests": 40, "qos.classes": CLASSES, "workload.prefix": {"probability": 0.5, "prompt_tokens": [32, 64]},
           "workload.conversation": {"end_probability": 0.3, "max_turns": 5}}
 BLOCKS = {"cache.granularity": "block", "cache.block_tokens": 16}
 
@@ -31,7 +31,7 @@ def trace(name, rows, changes=None):
     """The changes that play this text as the file of a source, all of it within a quarter of a second."""
     path = home() / "work" / (name + ".rows")
     path.write_text("".join(rows))
-    return {"workload.source": name, "workload.path": path.name, "workload.personas": None, "workload.users": None,
+    return {"workload.source": name, "workload.path": str(path), "workload.personas": None, "workload.users": None,
             "workload.prefix": None, "qos.classes": CLASSES, **(changes or {})}
 
 
@@ -54,6 +54,15 @@ def azure():
                                  "workload.prefix": {"probability": 0.5, "prompt_tokens": [16, 64]}})
 
 
+def burstgpt(changes=None):
+    draw = random.Random(8)
+    rows = ["Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"]
+    for row in range(40):
+        asked, given = draw.randrange(20, 300), draw.randrange(1, 90)
+        rows.append("%d,ChatGPT,%d,%d,%d,Conversation log\n" % (row // 2, asked, given, asked + given))
+    return trace("burstgpt", rows, {"workload.arrival": {"speedup": 100}, **(changes or {})})
+
+
 def ops():
     draw = random.Random(7)
     return trace("ops", ["%s,key-%d,%d\n" % (draw.choice(("write", "read")), draw.randrange(9), draw.randrange(1, 300))
@@ -62,27 +71,43 @@ def ops():
 
 # What it is called, its changes, how many requests it gives, whether arrivals are the same as well.
 SOURCES = [
-    ("users who wait", lambda: {**PEOPLE}, 60, False),
-    ("users who wait, in blocks", lambda: {**PEOPLE, **BLOCKS}, 60, False),
-    ("users who do not wait", lambda: {**PEOPLE, "workload.arrival": {"process": "paced"}}, 60, True),
-    ("users who only ask", lambda: {**PEOPLE, "workload.phase": "prefill"}, 60, False),
+    ("users who wait", lambda: {**PEOPLE}, 40, False),
+    ("users who wait, in blocks", lambda: {**PEOPLE, **BLOCKS}, 40, False),
+    ("users who do not wait", lambda: {**PEOPLE, "workload.arrival": {"process": "paced"}}, 40, True),
+    ("users who only ask", lambda: {**PEOPLE, "workload.phase": "prefill"}, 40, False),
     ("users who only generate", lambda: {**PEOPLE, "workload.phase": "decode", "workload.prefix": None,
-                                         "tiers.gpu.capacity": "64MiB", "tiers.nvme.capacity": "64MiB"}, 60, False),
+                                         "tiers.gpu.capacity": "64MiB", "tiers.nvme.capacity": "64MiB"}, 40, False),
     ("lines of mooncake", mooncake, 40, True),
     ("rows of azure", azure, 40, True),
     ("azure's rows, one after the other", lambda: {**azure(), "workload.arrival": {"process": "closed"},
                                                    "workload.users": 3, "run.max_requests": 30}, 30, False),
+    ("rows of burstgpt", burstgpt, 40, True),
+    ("rows of burstgpt, played twice", lambda: burstgpt({"workload.arrival": {"speedup": 200, "cycles": 2}}), 80, True),
     ("operations", ops, 40, False),
+    ("users at a rate, poisson", lambda: {**PEOPLE, "workload.arrival": {"process": "poisson", "rate": 300}}, 40, True),
+    ("users at a rate, gamma, in blocks", lambda: {**PEOPLE, **BLOCKS, "workload.arrival": {
+        "process": "gamma", "rate": 300, "cv": 2}}, 40, True),
+    ("four at a time", lambda: {**PEOPLE, "workload.arrival": {"process": "poisson", "rate": 300, "batch": 4}}, 40, True),
+    ("azure's rows at a rate", lambda: {**azure(), "workload.arrival": {"process": "gamma", "rate": 300, "cv": 0.5}}, 40,
+     True),
 ]
 
 
-def requests_of(changes, count, arrivals):
+def begun(changes):
+    """A run in a folder of its own."""
+    folder = scratch()
+    return folder, start({"run.duration": "60s", "run.interval": "1s", **changes}, "--request-log", "requests.jsonl",
+                         "--json", "summary.json", "--db", "none", cwd=folder)
+
+
+def requests_of(folder, process, count, arrivals):
     """The requests of a run as text, a line each, in the order of their ids."""
-    path = home() / "work/requests.jsonl"
-    _, summary = measure({"run.duration": "60s", "run.interval": "1s", **changes}, "--request-log", path, "--db", "none")
+    got = finish(process)
+    assert got.rc == 0, got
+    summary = json.loads((folder / "summary.json").read_text())
+    check_identities(summary)
     assert result(summary, "requests_done") == count, summary["results"]
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    path.unlink()
+    lines = [json.loads(line) for line in (folder / "requests.jsonl").read_text().splitlines()]
     assert all(set(line) == {*OF_A_REQUEST, "arrival_s", *OF_ITS_FATE} for line in lines), lines[0]
     assert len({line["id"] for line in lines}) == count == len(lines), lines
     fields = OF_A_REQUEST + ("arrival_s",) * arrivals
@@ -93,11 +118,10 @@ for name, changes_of, count, arrivals in SOURCES:
     @case("same seed, same requests: " + name)
     def _(changes_of=changes_of, count=count, arrivals=arrivals):
         changes = changes_of()
-        first = requests_of({**WAYS[0][1], **changes}, count, arrivals)
-        for way, others in WAYS[1:]:
-            again = requests_of({**changes, **others}, count, arrivals)
-            assert again == first, (way, [pair for pair in zip(first, again) if pair[0] != pair[1]][:5])
-        other = requests_of({**WAYS[0][1], **changes, "seed": 43}, count, arrivals)
+        runs = [begun({**changes, **way}) for _, way in WAYS] + [begun({**changes, **WAYS[0][1], "seed": 43})]
+        first, *again, other = [requests_of(*one, count, arrivals) for one in runs]
+        for (way, _), got in zip(WAYS[1:], again):
+            assert got == first, (way, [pair for pair in zip(first, got) if pair[0] != pair[1]][:5])
         assert other != first
 
 
