@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "scenario/budget.h"
 #include "tier/tier.h"
+#include "workload/rag.h"
 
 static int print_keys(void) {
     struct buf out = {0};
@@ -41,10 +42,12 @@ static int check(const struct scenario *s, const struct scenario_report *report,
     struct budget_machine machine;
     struct budget budget;
     struct scenario resolved = *s;
+    char note[RAG_NOTE];
 
     /* As given: what is `auto` stays so and loads back to the same thing. */
     scenario_emit_yaml(s, out);
     add_unused(report, out);
+    if (rag_note(s, note, sizeof note)) add_comments("Note:", note, out);
     if (s->nvme.on) {
         int rc = tier_nvme_check_paths(s, e);
         if (rc) return rc;

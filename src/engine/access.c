@@ -8,9 +8,15 @@ void access_ended(struct executor *x, struct flight *f) {
     if (--f->outstanding == 0) f->storage_ns += x->ops->now(x) - f->storage_since_ns;
 }
 
+/* The preparation is patient: what it asks for is there when it ends. Documents come in while it is
+ * needed elsewhere too. */
+static bool patient(const struct flight *f) {
+    return f->internal && f->req.kind != REQUEST_INGEST;
+}
+
 /* Every wait is bounded alike; a lookup that has to wait again does so until the end of its first. */
 static void op_waits(struct pipeline *p, struct executor *x, struct flight *f, struct cache_op *op) {
-    if (f->internal) return; /* the preparation is patient: what it asks for is there when it ends */
+    if (patient(f)) return;
     op->deadline_ns = x->ops->now(x) + p->scenario->engine.room_wait_ns;
     if (op->kind == CACHE_OP_WAIT) {
         if (f->wait_deadline_ns == 0) f->wait_deadline_ns = op->deadline_ns;

@@ -20,7 +20,9 @@ enum access_role {
     ROLE_BLOCK_WAIT,
     ROLE_DECODE_READ,
     ROLE_DECODE_WRITE,
-    ROLE_DECODE_WAIT
+    ROLE_DECODE_WAIT,
+    ROLE_CHUNK_READ,
+    ROLE_CHUNK_WAIT
 };
 
 /* One lookup: reads the entry, waits for whoever writes it, or counts a miss. Whether it missed. */

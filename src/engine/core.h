@@ -25,6 +25,7 @@
 #include "engine/engine.h"
 #include "engine/executor.h"
 #include "engine/flight.h"
+#include "engine/ingest.h"
 #include "engine/pipeline.h"
 #include "engine/prepare.h"
 #include "engine/queue.h"
@@ -115,6 +116,7 @@ struct engine {
     bool source_ended;
     const struct prepare_step *step; /* of the preparation, under way; NULL: none */
     struct prepare prepare;
+    struct ingest ingest;                              /* queue_lock */
     uint64_t preconditioned_bytes, prepopulated_bytes; /* of the steps that have ended; control thread */
     uint64_t generator_wake_ns;                        /* what the generator sleeps for */
     pthread_t generator;

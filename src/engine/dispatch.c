@@ -229,8 +229,10 @@ static void *generator_main(void *arg) {
             arrivals_due(e);
             slots_fill(e);
             workload_done_check(e);
+            ingest_due(e, engine_now(e));
         }
-        uint64_t next = next_arrival_ns(e);
+        uint64_t next = next_arrival_ns(e), document = ingest_next_ns(e);
+        if (document < next) next = document;
         e->generator_wake_ns = next;
         pthread_mutex_unlock(&e->queue_lock);
         generator_sleep(e, next);
@@ -290,6 +292,10 @@ void dispatch_prepare_end(struct engine *e) {
 
 void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
     pthread_mutex_lock(&e->queue_lock);
+    if (ingest_took(e, f)) {
+        pthread_mutex_unlock(&e->queue_lock);
+        return;
+    }
     e->in_service--;
     w->in_service--;
     if (f->internal) {

@@ -221,6 +221,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     devices_open(e);
     rc = cache_start(e, err);
     e->pipeline = (struct pipeline){.scenario = e->s, .cache = e->cache};
+    ingest_init(e);
     atomic_store(&e->pipeline.ns_per_token, e->s->compute.ns_per_token);
     if (rc == 0) rc = workers_start(e, err);
     if (rc == 0) rc = sampler_open(e, err);
@@ -515,6 +516,7 @@ static void run_finish(struct engine *e, bool ran) {
         }
         result_fill(e, run);
         rejected_event(e);
+        ingest_finish(e);
     }
     result_assess(e, run);
     trace_hash(e, run);

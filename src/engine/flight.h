@@ -16,6 +16,7 @@
     X(LOOKUP, "lookup")     /* waits for blocks that somebody else writes */                                 \
     X(READS, "reads")       /* shared prompt, earlier turns, resident blocks */                              \
     X(PREFILL, "prefill")   /* writes its context */                                                         \
+    X(RETRIEVE, "retrieve") /* reads chunks of a document */                                                 \
     X(DECODE, "decode")     /* reads its entry back, batch by batch */                                       \
     X(GENERATE, "generate") /* a timer runs */                                                               \
     X(ENDED, "ended")
@@ -37,6 +38,7 @@ struct flight {
     bool failed;                                /* an operation of it failed */
     bool refused;                               /* its context found no room; not tried again */
     bool prompt_missed;                         /* some of its shared prompt was not resident */
+    bool retrieved;                             /* it found a document to read chunks of */
     uint64_t slot_ns;                           /* when it got its slot; written with queue_lock */
     uint64_t first_token_ns;                    /* end of prefill; 0 before */
     uint64_t generate_ns;                       /* when generation began */
@@ -44,7 +46,7 @@ struct flight {
     uint64_t storage_since_ns;
     uint32_t outstanding;      /* operations not finished, waits included */
     uint64_t wait_deadline_ns; /* end of its patience with other writers; 0: none yet */
-    /* block granularity */
+    /* block granularity, and the chunks of a document that is ingested */
     uint64_t rank; /* first of its recency ranks */
     uint32_t blocks, hit_blocks, next_block;
     bool room_blocked; /* a write of it waits for room: no further one is planned */

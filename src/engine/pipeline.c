@@ -35,14 +35,22 @@ static uint64_t own_bytes(const struct scenario *s, const struct request *r) {
     return r->entry_bytes ? r->entry_bytes : kv_bytes(s, r->context_tokens);
 }
 
-/* Key of block i of a request at block granularity. */
+static struct cache_key chunk_key(uint64_t document, uint64_t chunk) {
+    return cache_key_make(CACHE_KEY_CHUNK, document, chunk);
+}
+
+/* Key of block i of a request at block granularity, or of chunk i of a document. */
 static struct cache_key block_key(const struct request *r, uint64_t i) {
+    if (r->kind == REQUEST_INGEST) return chunk_key(r->conversation, i);
     if (r->ids) return cache_key_make(CACHE_KEY_TRACE, r->cycle, r->ids[i]);
     if (i < r->prompt_blocks) return cache_key_make(CACHE_KEY_PROMPT_BLOCK, r->prompt, i);
     return cache_key_make(CACHE_KEY_BLOCK, r->conversation, i - r->prompt_blocks);
 }
 
-static uint64_t block_bytes(const struct scenario *s, uint64_t i) {
+/* A chunk's KV is that of a context of its own, wherever in the document it stands. */
+static uint64_t block_bytes(const struct pipeline *p, const struct request *r, uint32_t i) {
+    const struct scenario *s = p->scenario;
+    if (r->kind == REQUEST_INGEST) return kv_bytes(s, rag_chunk_tokens(p->rag, r->conversation, i));
     return model_kv_bytes_range(&s->model, s->tensor_parallel, i * s->cache.block_tokens,
                                 s->cache.block_tokens);
 }
@@ -98,14 +106,19 @@ static void prefill_begin(struct pipeline *p, struct executor *x, struct flight 
 
 /* ---- block granularity ---- */
 
+static bool touches_forward(const struct pipeline *p, const struct flight *f) {
+    return p->scenario->cache.touch_order == KVF_TOUCH_FORWARD || f->req.kind == REQUEST_INGEST;
+}
+
+/* Chunks have the ranks of the moments at which they are written. */
 static uint64_t block_rank(const struct pipeline *p, const struct flight *f, uint32_t i) {
-    bool forward = p->scenario->cache.touch_order == KVF_TOUCH_FORWARD;
-    return f->rank + (forward ? i : f->blocks - 1 - i);
+    if (f->req.kind == REQUEST_INGEST) return 0;
+    return f->rank + (touches_forward(p, f) ? i : f->blocks - 1 - i);
 }
 
 /* The i-th block in touch order. */
 static uint32_t block_at(const struct pipeline *p, const struct flight *f, uint32_t k) {
-    return p->scenario->cache.touch_order == KVF_TOUCH_FORWARD ? k : f->blocks - 1 - k;
+    return touches_forward(p, f) ? k : f->blocks - 1 - k;
 }
 
 static void blocks_touch(struct pipeline *p, struct executor *x, struct flight *f) {
@@ -153,6 +166,7 @@ static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight 
 /* Plans the writes of the missing blocks in touch order, until one has to wait for room. */
 static void blocks_write(struct pipeline *p, struct executor *x, struct flight *f) {
     const struct request *r = &f->req;
+    enum kvf_cause cause = r->kind == REQUEST_INGEST ? KVF_CAUSE_RAG : KVF_CAUSE_PREFILL;
     flight_enter(f, FLIGHT_PREFILL);
     while (f->next_block < f->blocks && !f->room_blocked && !f->refused) {
         x->ops->enter(x);
@@ -160,12 +174,54 @@ static void blocks_write(struct pipeline *p, struct executor *x, struct flight *
             uint32_t i = block_at(p, f, f->next_block++);
             enum cache_verdict verdict;
             if (i < f->hit_blocks) continue;
-            access_write(p, x, f, block_key(r, i), block_bytes(p->scenario, i), KVF_CAUSE_PREFILL,
-                         block_rank(p, f, i), ROLE_BLOCK_WRITE, &verdict);
+            access_write(p, x, f, block_key(r, i), block_bytes(p, r, i), cause, block_rank(p, f, i),
+                         ROLE_BLOCK_WRITE, &verdict);
             f->room_blocked = verdict == CACHE_NO_ROOM_NOW;
         }
         x->ops->leave(x);
     }
+}
+
+/* ---- documents ---- */
+
+/* One chunk; one that is missing is a miss and stays missing. */
+static void chunk_begin(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key) {
+    access_missed(p, x, f, key, KVF_CAUSE_RAG, ROLE_CHUNK_READ, ROLE_CHUNK_WAIT);
+}
+
+static void retrieve_begin(struct pipeline *p, struct executor *x, struct flight *f) {
+    uint32_t chunk[RAG_TOP_MAX];
+    uint64_t document;
+    flight_enter(f, FLIGHT_RETRIEVE);
+    f->wait_deadline_ns = 0;
+    uint32_t chunks = rag_pick(p->rag, pipeline_documents(p), f->req.retrieval, &document, chunk);
+    f->retrieved = chunks > 0;
+    for (uint32_t i = 0; i < chunks;) {
+        x->ops->enter(x);
+        for (int n = 0; n < PLANS_PER_HOLD && i < chunks; n++)
+            chunk_begin(p, x, f, chunk_key(document, chunk[i++]));
+        x->ops->leave(x);
+    }
+}
+
+static void document_drop(struct pipeline *p, struct executor *x, uint64_t document) {
+    uint32_t chunks = rag_chunks(p->rag, document);
+    for (uint32_t i = 0; i < chunks;) {
+        uint64_t dropped = 0;
+        x->ops->enter(x);
+        for (int n = 0; n < PLANS_PER_HOLD && i < chunks; n++)
+            dropped += cache_drop(p->cache, chunk_key(document, i++));
+        x->ops->leave(x);
+        counters_add(&x->counters->rag_evicted, dropped);
+    }
+}
+
+/* The document in whose place this one comes leaves first. */
+static void ingest_begin(struct pipeline *p, struct executor *x, struct flight *f) {
+    uint64_t document = f->req.conversation, most = p->rag->max_documents;
+    if (most > 0 && document >= most) document_drop(p, x, document - most);
+    f->blocks = rag_chunks(p->rag, document);
+    blocks_write(p, x, f);
 }
 
 /* ---- decode, generation, end ---- */
@@ -241,6 +297,7 @@ static void flight_count(struct pipeline *p, struct executor *x, struct flight *
     histogram_record(&c->latency[REQUEST_LATENCY_GENERATION], generation);
     if (r->generate_tokens)
         histogram_record(&c->latency[REQUEST_LATENCY_TPOT], generation / r->generate_tokens);
+    if (r->retrieves) counters_add(f->retrieved ? &c->rag_requests : &c->rag_empty, 1);
     if (r->prompt == REQUEST_NO_PROMPT) return;
     counters_add(&c->prompt_seen, 1);
     counters_add(f->prompt_missed ? &c->prompt_rebuilt : &c->prompt_hits, 1);
@@ -270,19 +327,30 @@ static bool decodes(const struct pipeline *p, const struct request *r) {
            p->scenario->cache.granularity == KVF_GRANULARITY_REQUEST;
 }
 
-/* The context is in the cache: prefill is over. */
-static void prefill_ended(struct pipeline *p, struct executor *x, struct flight *f) {
-    const struct request *r = &f->req;
-    f->first_token_ns = r->kind == REQUEST_READ ? 0 : x->ops->now(x);
-    if (decodes(p, r))
+static void answer_begin(struct pipeline *p, struct executor *x, struct flight *f) {
+    if (decodes(p, &f->req))
         decode_begin(p, f);
     else
         generate_begin(p, x, f);
 }
 
+/* The context is in the cache: prefill is over. */
+static void prefill_ended(struct pipeline *p, struct executor *x, struct flight *f) {
+    const struct request *r = &f->req;
+    f->first_token_ns = r->kind == REQUEST_READ ? 0 : x->ops->now(x);
+    if (r->kind == REQUEST_INGEST)
+        flight_end(p, x, f);
+    else if (r->retrieves)
+        retrieve_begin(p, x, f);
+    else
+        answer_begin(p, x, f);
+}
+
 static void flight_first(struct pipeline *p, struct executor *x, struct flight *f) {
     if (f->req.decode_only)
         decode_begin(p, f);
+    else if (f->req.kind == REQUEST_INGEST)
+        ingest_begin(p, x, f);
     else if (f->req.kind == REQUEST_INFERENCE && p->scenario->cache.granularity == KVF_GRANULARITY_BLOCK)
         blocks_lookup(p, x, f);
     else
@@ -311,6 +379,10 @@ static void flight_step(struct pipeline *p, struct executor *x, struct flight *f
             blocks_write(p, x, f);
         else
             prefill_ended(p, x, f);
+        break;
+    case FLIGHT_RETRIEVE:
+        f->wait_deadline_ns = 0;
+        answer_begin(p, x, f);
         break;
     case FLIGHT_DECODE:
         if (f->reads_left > 0)
@@ -358,10 +430,11 @@ static void write_ended(struct executor *x, struct flight *f, const struct cache
 }
 
 /* What the request has just written is read before those who wait for room can have it out, so that
- * every write comes to at least one read and the request to its end. */
+ * every write comes to at least one read and the request to its end. One that retrieves before it decodes
+ * may have to write once more. */
 static void own_written(struct pipeline *p, struct executor *x, struct flight *f) {
     if (f->stage == FLIGHT_PREFILL) {
-        if (!decodes(p, &f->req)) return;
+        if (!decodes(p, &f->req) || f->req.retrieves) return;
         prefill_ended(p, x, f);
     }
     decode_look(p, x, f);
@@ -376,6 +449,9 @@ static void role_ended(struct pipeline *p, struct executor *x, struct flight *f,
         break;
     case ROLE_TURN_WAIT:
         turn_begin(p, x, f, op->key);
+        break;
+    case ROLE_CHUNK_WAIT:
+        chunk_begin(p, x, f, op->key);
         break;
     case ROLE_PROMPT_WRITE:
     case ROLE_BLOCK_WRITE:

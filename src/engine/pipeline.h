@@ -7,12 +7,24 @@
 #include "cache/cache.h"
 #include "engine/executor.h"
 #include "scenario/scenario.h"
+#include "workload/rag.h"
 
 struct pipeline {
     const struct scenario *scenario;
     struct cache *cache;
     _Atomic uint64_t ns_per_token; /* generation; a command may change it */
+    const struct rag *rag;         /* NULL: no request retrieves */
+    _Atomic uint64_t documents;    /* that are in, as one word: first << 32 | next */
 };
+
+/* Which documents requests that come to their retrieval from now on choose from. Any thread. */
+static inline void pipeline_documents_set(struct pipeline *p, struct rag_window in) {
+    atomic_store_explicit(&p->documents, (uint64_t)in.first << 32 | in.next, memory_order_relaxed);
+}
+static inline struct rag_window pipeline_documents(const struct pipeline *p) {
+    uint64_t in = atomic_load_explicit(&p->documents, memory_order_relaxed);
+    return (struct rag_window){(uint32_t)(in >> 32), (uint32_t)in};
+}
 
 /* The request got its slot on executor x (its arrival, its class and slot_ns are set). */
 void pipeline_start(struct pipeline *p, struct executor *x, struct flight *f);

@@ -166,6 +166,11 @@ const struct prepare_step prepare_steps[] = {
      .next = prepopulate_next,
      .progress = prepopulate_progress,
      .end = prepopulate_end},
+    {.name = "documents",
+     .begin = ingest_prepare_begin,
+     .next = ingest_prepare_next,
+     .ended = ingest_prepare_ended,
+     .progress = ingest_prepare_progress},
     {.name = "stored", .begin = stored_begin, .next = stored_next, .progress = stored_progress},
     {.name = NULL},
 };

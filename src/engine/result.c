@@ -141,8 +141,41 @@ static void add_cache(struct measure *m) {
     add_count(m, "promotions", tier_sum(b->promotions, a->promotions));
     add_count(m, "promotions_skipped", b->promotions_skipped - a->promotions_skipped);
     add_count(m, "refused", b->refused - a->refused);
+}
+
+/* Of all tiers, by what moved them; operations, or bytes. */
+static uint64_t cause_sum(const struct counters *c, int dir, enum kvf_cause cause, bool bytes) {
+    uint64_t n = 0;
+    for (int t = 0; t < KVF_TIERS; t++)
+        n += counters_get(bytes ? &c->io[t][dir][cause].bytes : &c->io[t][dir][cause].ops);
+    return n;
+}
+
+/* What is read of a shared prompt or of an earlier turn is neither computed nor written again. */
+static void add_reuse(struct measure *m) {
     add_count(m, "prefix_seen", counters_get(&m->d->prompt_seen));
+    add_count(m, "prefix_found", counters_get(&m->d->prompt_hits));
     add_count(m, "prefix_rebuilt", counters_get(&m->d->prompt_rebuilt));
+    result_add(m->out, (double)cause_sum(m->d, KVF_DIR_READ, KVF_CAUSE_PREFIX, true), "B", 0,
+               "prefix_bytes_saved");
+    result_add(m->out, (double)cause_sum(m->d, KVF_DIR_READ, KVF_CAUSE_CONVERSATION, true), "B", 0,
+               "conversation_bytes_saved");
+}
+
+/* Ingestion counts from the preparation on: mostly it is over when the measured part begins. */
+static void add_rag(struct measure *m) {
+    const struct counters *all = m->to->workers;
+    if (!m->e->ingest.rag) return;
+    add_count(m, "rag_requests", counters_get(&m->d->rag_requests));
+    add_count(m, "rag_requests_empty", counters_get(&m->d->rag_empty));
+    result_add(m->out, (double)cause_sum(m->d, KVF_DIR_READ, KVF_CAUSE_RAG, true), "B", 0, "rag_bytes_read");
+    add_count(m, "rag_documents_ingested", m->to->documents_in);
+    add_count(m, "rag_documents_evicted", m->to->documents_evicted);
+    add_count(m, "rag_chunks_ingested", cause_sum(all, KVF_DIR_WRITE, KVF_CAUSE_RAG, false));
+    add_count(m, "rag_chunks_evicted", counters_get(&all->rag_evicted));
+    result_add(m->out, (double)cause_sum(all, KVF_DIR_WRITE, KVF_CAUSE_RAG, true), "B", 0,
+               "rag_bytes_ingested");
+    result_add(m->out, (double)ingest_spent_ns(m->e) / 1e9, "s", 0, "rag_ingest_s");
 }
 
 /* Of the gate; without a limit nobody counts. */
@@ -440,6 +473,8 @@ void result_fill(struct engine *e, struct run_record *run) {
     add_requests(&m);
     for (uint32_t k = 0; k < e->s->qos.classes; k++) add_class(&m, k);
     add_cache(&m);
+    add_reuse(&m);
+    add_rag(&m);
     add_tiers(&m);
     add_io_totals(&m);
     add_machine(&m);

@@ -76,6 +76,8 @@ static void reading_take(struct engine *e, struct reading *r, struct snapshot *s
         r->oldest_ns[k] = queue_oldest_ns(&e->queue, k);
     }
     r->users = e->session.active;
+    r->documents_in = e->ingest.in;
+    r->documents_evicted = ingest_evicted(e);
     histogram_copy(r->lateness, e->lateness);
     if (snap) dispatch_requests(e, r->run_ns, snap);
     pthread_mutex_unlock(&e->queue_lock);

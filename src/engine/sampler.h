@@ -24,6 +24,7 @@ struct reading {
     struct class_counts klass[KVF_CLASSES_MAX];
     uint64_t arrived, dropped, queued, in_service, users, oldest_ns[KVF_CLASSES_MAX];
     struct histogram *lateness;
+    uint64_t documents_in, documents_evicted; /* of retrieval */
     uint64_t writes_most; /* entry writes in flight at a time since the measured part began */
     struct host_counts host;
     struct blockdev_counters device;

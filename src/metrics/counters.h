@@ -55,6 +55,9 @@ struct counters {
     _Atomic uint64_t prompt_rebuilt; /* of which wrote it, or a part, again */
     _Atomic uint64_t writes_held;    /* entry writes of requests that stood in line for their turn */
     _Atomic uint64_t writes_held_ns; /* for so long in all */
+    _Atomic uint64_t rag_requests;   /* done, that read chunks of a document */
+    _Atomic uint64_t rag_empty;      /* done, that found no document to read chunks of */
+    _Atomic uint64_t rag_evicted;    /* chunks dropped with their documents */
     _Atomic uint64_t cpu_ns;         /* of the thread, set by itself now and then */
     _Atomic uint64_t chunks_in_flight[KVF_TIERS];
     struct histogram latency[REQUEST_LATENCIES];

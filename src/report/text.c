@@ -202,6 +202,35 @@ static void put_hits(struct summary *s) {
     format_end(p);
 }
 
+static void put_prefixes(struct summary *s) {
+    struct format_page *p = &s->page;
+    double seen = metric(s, "prefix_seen");
+    if (!(seen > 0)) return;
+    format_label(p, FORMAT_HEADING, "Prefixes");
+    format_item(p, "%s seen", format_count(seen).text);
+    format_item(p, "%s found", format_count(metric(s, "prefix_found")).text);
+    format_item(p, "%s rebuilt", format_count(metric(s, "prefix_rebuilt")).text);
+    format_item(p, "%s saved", format_bytes(metric(s, "prefix_bytes_saved")).text);
+    format_end(p);
+}
+
+static void put_rag(struct summary *s) {
+    struct format_page *p = &s->page;
+    double documents = metric(s, "rag_documents_ingested"), evicted = metric(s, "rag_documents_evicted");
+    if (!kvf_present(documents)) return;
+    format_label(p, FORMAT_HEADING, "RAG");
+    format_item(p, "documents %s in chunks %s", format_count(documents).text,
+                format_count(metric(s, "rag_chunks_ingested")).text);
+    format_item(p, "ingested %s in %s", format_bytes(metric(s, "rag_bytes_ingested")).text,
+                format_seconds(metric(s, "rag_ingest_s")).text);
+    if (evicted > 0) format_item(p, "evicted %s", format_count(evicted).text);
+    format_item(p, "requests %s read %s", format_count(metric(s, "rag_requests")).text,
+                format_bytes(metric(s, "rag_bytes_read")).text);
+    if (metric(s, "rag_requests_empty") > 0)
+        format_item(p, "without a document %s", format_count(metric(s, "rag_requests_empty")).text);
+    format_end(p);
+}
+
 static void put_moved(struct summary *s) {
     struct format_page *p = &s->page;
     format_label(p, FORMAT_HEADING, "Moved");
@@ -433,6 +462,8 @@ void report_text(const struct run_record *r, const struct report_style *style, s
     put_latencies(&s);
     put_tiers(&s);
     put_hits(&s);
+    put_prefixes(&s);
+    put_rag(&s);
     put_moved(&s);
     put_kernel(&s);
     put_classes(&s);

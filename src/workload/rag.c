@@ -1,12 +1,28 @@
 #include "workload/rag.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/rng.h"
+#include "base/units.h"
 #include "workload/weights.h"
 
 enum { WORD = 64 };
+
+bool rag_note(const struct scenario *s, char *buf, size_t len) {
+    uint64_t asked = s->workload.rag.chunk_tokens, taken = scenario_chunk_tokens(s);
+    char size[32], most[32];
+    if (!scenario_retrieves(s) || taken == asked) return false;
+    uint64_t bytes = model_kv_bytes(&s->model, s->tensor_parallel, asked);
+    snprintf(buf, len,
+             "workload.rag.chunk_tokens: %" PRIu64 " tokens are %s of KV, and a chunk has %s at most: chunks "
+             "have %" PRIu64 " tokens",
+             asked, units_size_human((double)bytes, size, sizeof size),
+             units_size_human((double)SCENARIO_CHUNK_BYTES, most, sizeof most), taken);
+    return true;
+}
 
 static uint64_t most_chunks(const struct rag *g) {
     return (g->tokens.hi + g->chunk_tokens - 1) / g->chunk_tokens;

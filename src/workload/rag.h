@@ -8,6 +8,7 @@
 #define KVF_WORKLOAD_RAG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "scenario/scenario.h"
@@ -29,6 +30,10 @@ struct rag {
 struct rag_window {
     uint32_t first, next;
 };
+
+/* Whether chunks are shorter than the scenario asks for, and that in a sentence. */
+enum { RAG_NOTE = 200 };
+bool rag_note(const struct scenario *s, char *buf, size_t len);
 
 void rag_init(struct rag *g, const struct scenario *s); /* of a scenario with retrieval */
 void rag_free(struct rag *g);                           /* takes one all zero */

@@ -6,7 +6,12 @@
 #include <stdint.h>
 
 /* No sibling folder may be included here, so keys are built by the engine from these numbers. */
-enum request_kind { REQUEST_INFERENCE, REQUEST_READ, REQUEST_WRITE };
+enum request_kind {
+    REQUEST_INFERENCE,
+    REQUEST_READ,
+    REQUEST_WRITE,
+    REQUEST_INGEST /* writes a document in chunks; the engine's own */
+};
 
 #define REQUEST_NO_PROMPT UINT32_MAX
 enum { REQUEST_KEY = 72 }; /* bytes, the NUL counted */
@@ -17,7 +22,7 @@ struct request {
                             (there: ns after the start of the run, speed-up applied) */
     enum request_kind kind;
     uint64_t user;
-    uint64_t conversation;   /* unique in the run: user << 24 | number, or row */
+    uint64_t conversation;   /* unique in the run: user << 24 | number, or row; ingestion: the document */
     uint32_t turn;           /* from 1 */
     uint32_t klass;          /* index of its QoS class */
     uint64_t context_tokens; /* drawn for this turn, the shared prompt already taken off */

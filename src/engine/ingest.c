@@ -1,0 +1,133 @@
+#include "engine/ingest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/core.h"
+#include "engine/sampler.h"
+
+static uint64_t most_ahead(const struct ingest *i) {
+    uint64_t most = i->rag->max_documents;
+    return most > 0 && most < INGEST_AHEAD ? most : INGEST_AHEAD;
+}
+
+static void window_set(struct engine *e) {
+    const struct ingest *i = &e->ingest;
+    pipeline_documents_set(&e->pipeline, (struct rag_window){(uint32_t)ingest_evicted(e), (uint32_t)i->in});
+}
+
+static void document_begin(struct engine *e, struct flight *f) {
+    struct ingest *i = &e->ingest;
+    f->internal = true;
+    f->req.kind = REQUEST_INGEST;
+    f->req.prompt = REQUEST_NO_PROMPT;
+    f->req.conversation = i->begun++;
+    if (i->out++ == 0) i->since_ns = engine_now(e);
+    window_set(e);
+}
+
+static void document_ended(struct engine *e, const struct flight *f) {
+    struct ingest *i = &e->ingest;
+    i->done[f->req.conversation % INGEST_AHEAD] = true;
+    for (; i->done[i->in % INGEST_AHEAD]; i->in++) i->done[i->in % INGEST_AHEAD] = false;
+    if (--i->out == 0) i->spent_ns += engine_now(e) - i->since_ns;
+    window_set(e);
+}
+
+/* ---- before the clock ---- */
+
+bool ingest_prepare_begin(struct engine *e) {
+    if (!e->ingest.rag || e->ingest.interval_ns > 0) return false;
+    e->prepare.total = e->ingest.rag->documents;
+    return true;
+}
+
+bool ingest_prepare_next(struct engine *e, struct flight *f) {
+    const struct ingest *i = &e->ingest;
+    if (i->begun == i->rag->documents || i->begun - i->in >= most_ahead(i)) return false;
+    document_begin(e, f);
+    return true;
+}
+
+void ingest_prepare_ended(struct engine *e, const struct flight *f) {
+    document_ended(e, f);
+}
+
+double ingest_prepare_progress(const struct engine *e, char *what, size_t len) {
+    snprintf(what, len, "ingesting %llu documents", (unsigned long long)e->prepare.total);
+    return (double)(e->prepare.made - e->prepare.out) / (double)e->prepare.total;
+}
+
+/* ---- during the run ---- */
+
+static uint64_t due_ns(const struct engine *e, uint64_t document) {
+    return e->begin_ns + document * e->ingest.interval_ns;
+}
+
+static bool has_more(const struct ingest *i) {
+    return i->begun < (i->rag->max_documents > 0 ? UINT32_MAX : i->rag->documents);
+}
+
+uint64_t ingest_next_ns(const struct engine *e) {
+    const struct ingest *i = &e->ingest;
+    if (i->interval_ns == 0 || !atomic_load(&e->arrivals_on) || i->out > 0 || !has_more(i)) return KVF_NEVER;
+    return due_ns(e, i->begun);
+}
+
+void ingest_due(struct engine *e, uint64_t now_ns) {
+    struct ingest *i = &e->ingest;
+    if (ingest_next_ns(e) > now_ns || atomic_load(&e->stopping)) return;
+    struct worker *w = &e->workers[i->begun % e->worker_count];
+    memset(&i->flight, 0, sizeof i->flight);
+    document_begin(e, &i->flight);
+    i->flight.slot_ns = now_ns;
+    i->flight.worker = w->x.worker;
+    worker_post_flight(w, &i->flight);
+}
+
+bool ingest_took(struct engine *e, const struct flight *f) {
+    if (f != &e->ingest.flight) return false;
+    document_ended(e, f);
+    ingest_due(e, engine_now(e));
+    dispatch_wake(e); /* it sleeps to another end now */
+    return true;
+}
+
+/* ---- all of it ---- */
+
+void ingest_init(struct engine *e) {
+    const struct scenario *s = e->s;
+    struct ingest *i = &e->ingest;
+    char note[RAG_NOTE];
+    i->rag = e->pipeline.rag = workload_rag(e->workload);
+    if (!i->rag) return;
+    if (rag_note(s, note, sizeof note)) engine_event(e, "warning", "%s", note);
+    if (s->workload.rag.ingest != KVF_RAG_INGEST_DURING) return;
+    i->interval_ns = (s->run.warmup_ns + s->run.duration_ns) / 2 / i->rag->documents;
+    if (i->interval_ns == 0) i->interval_ns = 1;
+}
+
+uint64_t ingest_spent_ns(const struct engine *e) {
+    const struct ingest *i = &e->ingest;
+    return i->spent_ns + (i->out > 0 ? engine_now(e) - i->since_ns : 0);
+}
+
+/* Those that have left for others, which need not be in yet. */
+uint64_t ingest_evicted(const struct engine *e) {
+    const struct ingest *i = &e->ingest;
+    uint64_t most = i->rag ? i->rag->max_documents : 0;
+    return most > 0 && i->begun > most ? i->begun - most : 0;
+}
+
+void ingest_finish(struct engine *e) {
+    const struct ingest *i = &e->ingest;
+    uint64_t end_ns = e->sampler->end.run_ns;
+    if (!i->rag || i->interval_ns == 0 || !has_more(i) || due_ns(e, i->begun + 1) >= end_ns) return;
+    uint64_t due = (end_ns - e->begin_ns) / i->interval_ns + 1;
+    if (i->rag->max_documents == 0 && due > i->rag->documents) due = i->rag->documents;
+    engine_event(
+        e, "warning",
+        "the ingestion of documents fell behind: %llu were due in the run, %llu were begun and %llu are "
+        "in; ingest fewer or shorter ones (workload.rag.documents, workload.rag.tokens)",
+        (unsigned long long)due, (unsigned long long)i->begun, (unsigned long long)i->in);
+}

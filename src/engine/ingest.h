@@ -1,0 +1,52 @@
+/* Ingestion of documents: before the clock as a step of the preparation, several side by side; or during
+ * the run, one at a time, beside the requests and without a slot. A document is a flight that writes its
+ * chunks; with max_documents it first drops the document that leaves for it. Documents begin in the order
+ * of their numbers, and those below the first that has not ended are in.
+ *
+ * During the run the first document comes at once and the others at even intervals, so that all are due
+ * in the first half of warm-up and measured part; with max_documents new ones go on coming, for as long as
+ * the run lasts. One that is due while another is under way begins after it. */
+#ifndef KVF_ENGINE_INGEST_H
+#define KVF_ENGINE_INGEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/flight.h"
+#include "workload/rag.h"
+
+enum { INGEST_AHEAD = 16 }; /* documents side by side, before the clock */
+
+struct ingest {
+    const struct rag *rag;   /* NULL: none */
+    uint64_t begun;          /* documents */
+    uint64_t in;             /* of which all below are in */
+    bool done[INGEST_AHEAD]; /* by number modulo: ended, but one below has not */
+    uint32_t out;            /* under way */
+    uint64_t since_ns;       /* run time from which on there are any */
+    uint64_t spent_ns;       /* run time in which there were any, before */
+    uint64_t interval_ns;    /* during the run; 0: before it */
+    struct flight flight;    /* during the run: the one under way */
+};
+
+struct engine;
+void ingest_init(struct engine *e); /* after the workload's opening */
+/* The step of the preparation; see there. */
+bool ingest_prepare_begin(struct engine *e);
+bool ingest_prepare_next(struct engine *e, struct flight *f);
+void ingest_prepare_ended(struct engine *e, const struct flight *f);
+double ingest_prepare_progress(const struct engine *e, char *what, size_t len);
+
+/* During the run, with queue_lock held. Begins a document if one is due. */
+void ingest_due(struct engine *e, uint64_t now_ns);
+uint64_t ingest_next_ns(const struct engine *e); /* run time at which that may be; KVF_NEVER: not known */
+/* Whether the flight is that of a document during the run, which has ended. */
+bool ingest_took(struct engine *e, const struct flight *f);
+
+uint64_t ingest_evicted(const struct engine *e); /* documents; with queue_lock held */
+/* When nothing is under way any more. */
+uint64_t ingest_spent_ns(const struct engine *e);
+void ingest_finish(struct engine *e); /* says so when more than one was overdue at the end */
+
+#endif
