@@ -328,6 +328,16 @@ def _():
     assert again.rc == 0 and configuration(again.stdout) == configuration(got.stdout), again
 
 
+@case("check says that chunks of documents are cut, and that they are not")
+def _():
+    text = "model: llama3.1-8b\ntiers: {cpu: {capacity: 64MiB}}\nworkload: {rag: {documents: auto, chunk_tokens: %d}}\n"
+    got = check_text(text % 4096)
+    assert got.rc == 0, got
+    assert ("# Note:\n#   workload.rag.chunk_tokens: 4096 tokens are 512 MiB of KV, and a chunk has 256 MiB at most: "
+            "chunks have 2048 tokens\n") in got.stdout, got
+    assert "# Note:" not in check_text(text % 2048).stdout
+
+
 @case("a bad scenario: every error at its place, exit 2, nothing created")
 def _():
     bad = {

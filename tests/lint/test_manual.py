@@ -30,11 +30,11 @@ def missing(words, text):
     return [word for word in words if not re.search(r"(?<![\w.-])%s(?![\w\[-])" % re.escape(word), text)]
 
 
-def small_run():
+def small_run(*more):
     """A run of a few requests on an emulated tier; returns where its database is."""
     got = run(["run", "--headless", "--model", "tiny-1b", "--users", "2", "--max-requests", "4",
                "--gpu", "1GiB", "--cpu", "0", "--nvme", "0", "--set", "tiers.gpu.backend=emulated",
-               "--set", "run.warmup=0s", "--set", "run.duration=5s"])
+               "--set", "run.warmup=0s", "--set", "run.duration=5s", *more])
     assert got.rc == 0, got
     assert database().is_file(), "no database at %s\n%s" % (database(), got)
     return database()
@@ -51,7 +51,7 @@ def metrics_stored():
                      "2,Read,99999,Tier-0,a,Evict
 3,Burn,99999,Tier-0,a,Prefill
 ")
-    small_run()
+    small_run("--rag", "2", "--set", "workload.rag.tokens=[600, 600]")
     got = run(["run", "--headless", "--model", "tiny-1b", "--cpu", "64MiB", "--gpu", "0", "--nvme", "0",
                "--set", "workload.source=ops", "--dataset", trace, "--set", "run.warmup=0s",
                "--set", "workload.arrival={process: poisson, rate: 1000}"])

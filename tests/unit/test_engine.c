@@ -29,7 +29,7 @@ static void a_run_of_so_many_requests_completes_and_adds_up(void **state) {
     assert_true(value_of("cpu_hits") + value_of("nvme_hits") > 0);
     assert_true(value_of("verify_checked") > 0);
     assert_true(value_of("prefix_seen") > 0);
-    expect_result("prefix_seen", value_of("prefix_hits") + value_of("prefix_rebuilt"));
+    expect_result("prefix_seen", value_of("prefix_found") + value_of("prefix_rebuilt"));
     assert_true(value_of("gpu_used_bytes") <= 0.8 * 512 * 1024);
     assert_true(value_of("nvme_used_bytes") <= 1024 * 1024);
     char *log = text_of(t.requests);
@@ -63,6 +63,9 @@ static void all_measures_have_their_names(void **state) {
                                         "refused",
                                         "prefix_seen",
                                         "prefix_hits",
+                                        "prefix_found",
+                                        "prefix_bytes_saved",
+                                        "conversation_bytes_saved",
                                         "prefix_rebuilt",
                                         "hit_ratio",
                                         "reuse_hit_ratio",
