@@ -49,10 +49,6 @@ bool ingest_prepare_next(struct engine *e, struct flight *f) {
     return true;
 }
 
-void ingest_prepare_ended(struct engine *e, const struct flight *f) {
-    document_ended(e, f);
-}
-
 double ingest_prepare_progress(const struct engine *e, char *what, size_t len) {
     snprintf(what, len, "ingesting %llu documents", (unsigned long long)e->prepare.total);
     return (double)(e->prepare.made - e->prepare.out) / (double)e->prepare.total;
@@ -86,8 +82,9 @@ void ingest_due(struct engine *e, uint64_t now_ns) {
 }
 
 bool ingest_took(struct engine *e, const struct flight *f) {
-    if (f != &e->ingest.flight) return false;
+    if (f->req.kind != REQUEST_INGEST) return false;
     document_ended(e, f);
+    if (f != &e->ingest.flight) return false;
     ingest_due(e, engine_now(e));
     dispatch_wake(e); /* it sleeps to another end now */
     return true;

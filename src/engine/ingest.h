@@ -35,13 +35,12 @@ void ingest_init(struct engine *e); /* after the workload's opening */
 /* The step of the preparation; see there. */
 bool ingest_prepare_begin(struct engine *e);
 bool ingest_prepare_next(struct engine *e, struct flight *f);
-void ingest_prepare_ended(struct engine *e, const struct flight *f);
 double ingest_prepare_progress(const struct engine *e, char *what, size_t len);
 
-/* During the run, with queue_lock held. Begins a document if one is due. */
+/* With queue_lock held, the next three. During the run: begins a document if one is due. */
 void ingest_due(struct engine *e, uint64_t now_ns);
 uint64_t ingest_next_ns(const struct engine *e); /* run time at which that may be; KVF_NEVER: not known */
-/* Whether the flight is that of a document during the run, which has ended. */
+/* A flight has ended, one of a document perhaps. True: it had no slot and is done with. */
 bool ingest_took(struct engine *e, const struct flight *f);
 
 uint64_t ingest_evicted(const struct engine *e); /* documents; with queue_lock held */

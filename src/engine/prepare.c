@@ -169,7 +169,6 @@ const struct prepare_step prepare_steps[] = {
     {.name = "documents",
      .begin = ingest_prepare_begin,
      .next = ingest_prepare_next,
-     .ended = ingest_prepare_ended,
      .progress = ingest_prepare_progress},
     {.name = "stored", .begin = stored_begin, .next = stored_next, .progress = stored_progress},
     {.name = NULL},
