@@ -415,6 +415,7 @@ static void step_carry_out(struct control *c, const struct prepare_step *step) {
     bool more = true;
     while (!c->ended && more) {
         more = dispatch_prepare(e, step, what, sizeof what, &share);
+        if (!more) share = 1; /* entries fill a volume to within one of them */
         if (e->setup->on_prepare) e->setup->on_prepare(e->setup->ctx, what, share);
         sampler_peek(e, c->phase);
         if (more) control_wait(c, engine_now(e) + 200 * KVF_NS_PER_MS);
