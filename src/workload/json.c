@@ -26,7 +26,8 @@ static uint64_t here(const struct json *j) {
     return j->begin_offset + (uint64_t)(j->at - j->begin);
 }
 
-static void sentence(char *out, size_t len, uint64_t line, uint64_t offset, const char *fmt, va_list ap) {
+__attribute__((format(printf, 5, 0))) static void sentence(char *out, size_t len, uint64_t line,
+                                                           uint64_t offset, const char *fmt, va_list ap) {
     int n =
         snprintf(out, len, "line %llu, byte %llu: ", (unsigned long long)line, (unsigned long long)offset);
     vsnprintf(out + n, len - (size_t)n, fmt, ap);
