@@ -92,12 +92,15 @@ static bool prepopulate_begin(struct engine *e) {
     return true;
 }
 
-/* The next tier with anything to fill; false when there is none, or the one before is being written. */
+/* The next tier that is on; false when there is none, or the one before is being written. */
 static bool fill_tier_next(struct engine *e) {
     struct prepare *p = &e->prepare;
-    if (p->out > 0 || p->tier == 0) return false;
-    p->room_bytes = fill_bytes(e, --p->tier);
-    admit_from(e, p->tier);
+    int next = p->tier - 1;
+    while (next >= 0 && !scenario_tier_on(e->s, (enum kvf_tier)next)) next--;
+    if (p->out > 0 || next < 0) return false;
+    p->tier = next;
+    p->room_bytes = fill_bytes(e, next);
+    admit_from(e, next);
     return true;
 }
 
