@@ -70,8 +70,10 @@ static void clock_of(const struct frame *f, const char *slash, char *out, size_t
 /* What ran, the least important part left out first. */
 static void header_name(const struct pane *p, const struct frame *f, int col, int end) {
     const struct run_record *r = f->run;
-    char id[32] = "", dot[8];
-    if (r->run_id > 0) snprintf(id, sizeof id, "run %lld", (long long)r->run_id);
+    char id[48] = "", dot[8];
+    int used = r->run_id > 0 ? snprintf(id, sizeof id, "run %lld", (long long)r->run_id) : 0;
+    if (r->trial)
+        snprintf(id + used, sizeof id - (size_t)used, "%strial %u/%u", used ? ", " : "", r->trial, r->trials);
     const char *part[] = {r->name, r->model, r->mode, id};
     static const int order[] = {0, 3, 2, 1};
     bool shown[4] = {false};

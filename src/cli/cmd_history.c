@@ -69,6 +69,24 @@ static void add_column(struct listing *l, const char *text, unsigned width) {
     buf_addf(&l->text, "  %s%*s", copy, (int)(width - format_width(copy)), "");
 }
 
+/* "small 2/3" for a trial, whose number is never cut. */
+static void add_name(struct listing *l, const struct store_row *r, unsigned width) {
+    char trial[32], name[sizeof r->name + sizeof trial];
+    if (!r->trial) {
+        add_column(l, r->name, width);
+        return;
+    }
+    int tail = snprintf(trial, sizeof trial, " %u/%u", r->trial, r->trials);
+    snprintf(name, sizeof name, "%s", r->name);
+    size_t len = strlen(name);
+    while (len > 0 && format_width(name) + (unsigned)tail > width) { /* whole characters */
+        while (len > 1 && ((unsigned char)name[len - 1] & 0xc0) == 0x80) len--;
+        name[--len] = '\0';
+    }
+    snprintf(name + len, sizeof name - len, "%s", trial);
+    add_column(l, name, width);
+}
+
 /* What fits 80 columns. */
 static void narrow_row(struct listing *l, const struct store_row *r) {
     char when[32], tok[24], e2e[24];
@@ -79,7 +97,7 @@ static void narrow_row(struct listing *l, const struct store_row *r) {
     human(units_count_human, r->throughput_tok_s, tok, sizeof tok);
     human(units_duration_human, r->e2e_p95_ms * 1e6, e2e, sizeof e2e);
     buf_addf(&l->text, "%5" PRId64 "  %-16s  %-11s", r->run_id, when, r->status);
-    add_column(l, r->name, NAME_NARROW);
+    add_name(l, r, NAME_NARROW);
     buf_addf(&l->text, "  %8s  %8s\n", tok, e2e);
 }
 
@@ -101,7 +119,7 @@ static void table_row(struct listing *l, const struct store_row *r) {
     human(units_duration_human, r->nvme_read_p95_ms * 1e6, nvme, sizeof nvme);
     human(percent, r->hit_ratio, hits, sizeof hits);
     buf_addf(&l->text, "%5" PRId64 "  %-16s  %-11s", r->run_id, when, r->status);
-    add_column(l, r->name, NAME_COLUMNS);
+    add_name(l, r, NAME_COLUMNS);
     add_column(l, r->model, MODEL_COLUMNS);
     buf_addf(&l->text, "  %-8s  %8s  %8s  %8s  %8s  %8s  %7s\n", r->mode, length, tok, storage, e2e, nvme,
              hits);
@@ -133,6 +151,9 @@ static void json_row(struct listing *l, const struct store_row *r) {
     json_object_set_new(o, "e2e_p95_ms", number(r->e2e_p95_ms));
     json_object_set_new(o, "nvme_read_p95_ms", number(r->nvme_read_p95_ms));
     json_object_set_new(o, "hit_ratio", number(r->hit_ratio));
+    json_object_set_new(o, "parent_id", r->parent_id ? json_integer(r->parent_id) : json_null());
+    json_object_set_new(o, "trial", r->trial ? json_integer(r->trial) : json_null());
+    json_object_set_new(o, "trials", r->trial ? json_integer(r->trials) : json_null());
     json_array_append_new(l->array, o);
 }
 
@@ -146,14 +167,21 @@ static void csv_text(const char *s, struct buf *out) {
     buf_add(out, "\"");
 }
 
+/* 0 is no number. */
+static void csv_whole(uint64_t n, struct buf *out) {
+    buf_add(out, ",");
+    if (n) buf_addf(out, "%" PRIu64, n);
+}
+
 static void csv_row(struct listing *l, const struct store_row *r) {
     const char *const texts[] = {r->status, r->name, r->model, r->mode, r->host};
     const double numbers[] = {r->duration_s, r->throughput_tok_s, r->storage_throughput_tok_s,
                               r->e2e_p95_ms, r->nvme_read_p95_ms, r->hit_ratio};
     char when[40];
     if (l->rows == 0)
-        buf_add(&l->text, "run_id,started_at,status,name,model,mode,host,duration_s,throughput_tok_s,"
-                          "storage_throughput_tok_s,e2e_p95_ms,nvme_read_p95_ms,hit_ratio\n");
+        buf_add(&l->text,
+                "run_id,started_at,status,name,model,mode,host,duration_s,throughput_tok_s,"
+                "storage_throughput_tok_s,e2e_p95_ms,nvme_read_p95_ms,hit_ratio,parent_id,trial,trials\n");
     utc_time(r->started_at, when, sizeof when);
     buf_addf(&l->text, "%" PRId64 ",%s", r->run_id, when);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -164,6 +192,9 @@ static void csv_row(struct listing *l, const struct store_row *r) {
         buf_add(&l->text, ",");
         if (isfinite(numbers[i])) buf_addf(&l->text, "%.17g", numbers[i]);
     }
+    csv_whole((uint64_t)r->parent_id, &l->text);
+    csv_whole(r->trial, &l->text);
+    csv_whole(r->trials, &l->text);
     buf_add(&l->text, "\n");
 }
 

@@ -17,7 +17,8 @@ struct command_run {
     struct scenario scenario;
     char *yaml;
     struct session *session;
-    struct run_record run;
+    struct run_record run; /* of trials the last one */
+    struct trials trials;  /* empty without */
     int signal;
 };
 
@@ -41,10 +42,17 @@ static int check_outputs(const struct run_options *o, struct err *e) {
     return rc;
 }
 
+static bool stopped_short(const struct command_run *c) {
+    return c->run.status == RUN_INTERRUPTED || c->trials.count < c->trials.asked;
+}
+
 static int exit_status(const struct command_run *c) {
+    for (size_t i = 0; i < c->trials.count; i++)
+        if (c->trials.trial[i].status == RUN_FAILED) return 1;
     if (c->run.status == RUN_FAILED) return 1;
-    if (c->signal && c->run.status == RUN_INTERRUPTED) return 128 + c->signal; /* else it came too late */
-    bool missed = false;
+    if (c->signal && stopped_short(c)) return 128 + c->signal; /* else it came too late */
+    bool missed = c->trials.count > 0 && !trials_passed(&c->trials);
+    if (c->trials.count > 0) return missed && c->options.check_assessment ? 3 : 0;
     for (size_t i = 0; i < c->run.criterion_count; i++) missed = missed || c->run.criteria[i].passed != 1;
     return missed && c->options.check_assessment ? 3 : 0;
 }
@@ -56,7 +64,11 @@ static int print_summary(struct command_run *c) {
     int status = exit_status(c);
     const char *json = c->options.json;
     bool json_alone = json && strcmp(json, "-") == 0;
-    if (json) report_json(&c->run, &text);
+    bool group = c->trials.count > 0;
+    if (json && group)
+        report_trials_json(&c->run, &c->trials, &text);
+    else if (json)
+        report_json(&c->run, &text);
     if (json && !json_alone) {
         if (output_file_write(json, &text, &e) != 0 && status == 0) status = err_exit_status(e.code);
         buf_free(&text);
@@ -66,6 +78,7 @@ static int print_summary(struct command_run *c) {
     if (!json_alone) {
         struct report_style style = cli_style(&c->options.given);
         report_text(&c->run, &style, &text);
+        if (group) report_trials_text(&c->trials, &style, &text);
     }
     cli_print(&text);
     buf_free(&text);
@@ -77,9 +90,8 @@ static int run_scenario(struct command_run *c, struct err *e) {
     struct session_run what = {.scenario = &c->scenario,
                                .yaml = c->yaml,
                                .io_trace = c->options.io_trace,
-                               .request_log = c->options.request_log,
-                               .last = true};
-    int rc = session_run(c->session, &what, &c->run, e);
+                               .request_log = c->options.request_log};
+    int rc = session_repeat(c->session, &what, &c->run, &c->trials, e);
     c->signal = session_end(c->session);
     return rc;
 }
@@ -118,6 +130,7 @@ int cmd_run(int argc, char **argv) {
     else
         status = command_main(c);
     session_free(c->session);
+    trials_free(&c->trials);
     run_record_free(&c->run);
     run_options_free(&c->options);
     free(c->yaml);

@@ -2,43 +2,69 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "record/run.h"
+#include "record/trials.h"
 #include "report/report.h"
 #include "store/store.h"
 
-static int load(const struct options *o, struct run_record *run, struct err *e) {
+/* What is shown: a run, and the group when it is a trial. */
+struct shown {
+    struct store *store;
+    struct run_record run;
+    struct trials trials;
+    int rc;
+    struct err e;
+};
+
+static void add_trial(void *ctx, int64_t run_id) {
+    struct shown *s = ctx;
+    struct run_record one;
+    run_record_init(&one);
+    if (s->rc == 0) s->rc = store_load_run(s->store, run_id, &one, &s->e);
+    /* one that still goes on is no trial yet */
+    if (s->rc == 0 && one.status != RUN_RUNNING) trials_add(&s->trials, &one);
+    run_record_free(&one);
+}
+
+static int load(const struct options *o, struct shown *s) {
     char path[1024];
-    struct store *store = NULL;
     int64_t id;
+    struct err *e = &s->e;
 
     int rc = store_path(options_value(o, "db"), path, sizeof path, e);
-    if (rc) return rc;
-    rc = store_open(&store, path, STORE_READ, e);
-    if (!rc) rc = store_resolve(store, o->operands ? o->operand[0] : "latest", &id, e);
-    if (!rc) rc = store_load_run(store, id, run, e);
-    store_close(store);
+    if (!rc) rc = store_open(&s->store, path, STORE_READ, e);
+    if (!rc) rc = store_resolve(s->store, o->operands ? o->operand[0] : "latest", &id, e);
+    if (!rc) rc = store_load_run(s->store, id, &s->run, e);
+    if (!rc && s->run.trial && s->run.parent_id)
+        rc = store_trials(s->store, s->run.parent_id, add_trial, s, e);
+    if (!rc) rc = s->rc;
+    store_close(s->store);
     return rc;
 }
 
 int cmd_show(int argc, char **argv) {
     struct options o;
-    struct err e = {0};
-    struct run_record run;
+    struct shown s = {0};
     struct buf out = {0};
     int status = 0;
 
-    run_record_init(&run);
-    if (options_parse(&o, argc, argv, &e) || load(&o, &run, &e)) {
-        status = cli_fail(&e);
+    run_record_init(&s.run);
+    if (options_parse(&o, argc, argv, &s.e) || load(&o, &s)) {
+        status = cli_fail(&s.e);
     } else {
         struct report_style style = cli_style(&o);
-        if (options_has(&o, "json"))
-            report_json(&run, &out);
+        bool group = s.trials.count > 0;
+        if (options_has(&o, "json") && group)
+            report_trials_json(&s.run, &s.trials, &out);
+        else if (options_has(&o, "json"))
+            report_json(&s.run, &out);
         else
-            report_text(&run, &style, &out);
+            report_text(&s.run, &style, &out);
+        if (group && !options_has(&o, "json")) report_trials_text(&s.trials, &style, &out);
         cli_print(&out);
     }
     buf_free(&out);
-    run_record_free(&run);
+    trials_free(&s.trials);
+    run_record_free(&s.run);
     options_free(&o);
     return status;
 }

@@ -85,6 +85,12 @@ static void put(struct progress *p, const struct line *l) {
     buf_free(&text);
 }
 
+static const char *title(const struct progress *p, char out[32]) {
+    out[0] = '\0';
+    if (p->trial) snprintf(out, 32, "trial %u/%u  ", p->trial, p->trials);
+    return out;
+}
+
 void progress_prepare(void *ctx, const char *what, double share) {
     struct progress *p = ctx;
     uint64_t now = clock_now_ns();
@@ -92,7 +98,8 @@ void progress_prepare(void *ctx, const char *what, double share) {
     if (p->quiet || (!due && share < 1)) return;
     p->last_prepare_ns = now;
     struct line line = {0};
-    add(&line, RANK_CLOCK, "prepare: %s, %.0f %%", what, share * 100);
+    char trial[32];
+    add(&line, RANK_CLOCK, "%sprepare: %s, %.0f %%", title(p, trial), what, share * 100);
     put(p, &line);
 }
 
@@ -122,12 +129,12 @@ static void add_eta(struct line *l, const struct progress *p, double t_s) {
 void progress_interval(void *ctx, const struct snapshot *snap) {
     struct progress *p = ctx;
     const struct snapshot_interval *i = &snap->interval;
-    char text[32] = "--";
+    char text[32] = "--", trial[32];
     struct line line = {0};
     p->done += i->done;
     if (p->quiet) return;
     units_clock((uint64_t)(i->t_s * 1e9), text, sizeof text);
-    add(&line, RANK_CLOCK, "%s %-8s", text, run_phase_name((enum kvf_run_phase)i->phase));
+    add(&line, RANK_CLOCK, "%s%s %-8s", title(p, trial), text, run_phase_name((enum kvf_run_phase)i->phase));
     bool rates = kvf_present(i->throughput_tok_s) && kvf_present(i->requests_per_s);
     add(&line, RANK_TOKENS, "%s tok/s",
         rates ? units_count_human(i->throughput_tok_s, text, sizeof text) : "--");

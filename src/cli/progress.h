@@ -13,7 +13,8 @@ struct progress {
     bool quiet, terminal, open; /* open: the terminal's cursor stands behind an unfinished line */
     uint64_t total_ns;          /* warm-up and measured part together */
     uint64_t last_prepare_ns;
-    uint64_t done, asked; /* requests, of max_requests (0: not limited) */
+    uint64_t done, asked;   /* requests, of max_requests (0: not limited) */
+    uint32_t trial, trials; /* 2 of 3; 0: no trials */
 };
 void progress_init(struct progress *p, const struct scenario *s, bool quiet);
 void progress_prepare(void *ctx, const char *what, double share); /* ctx: the progress */

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "cli/build.h"
 #include "cli/commands.h"
 #include "cli/environment.h"
@@ -93,6 +95,7 @@ static void run_describe(const struct session_run *what, struct run_record *r) {
     snprintf(r->version, sizeof r->version, "%s", build_version());
     r->parent_id = what->parent_id;
     r->trial = what->trial;
+    r->trials = what->trial ? (uint32_t)sc->run.trials : 0;
     r->seed = sc->seed;
     r->pid = getpid();
     r->started_at = (double)clock_wall_ns() / 1e9;
@@ -298,6 +301,8 @@ int session_run(struct session *s, const struct session_run *what, struct run_re
     s->run = run;
     s->trouble[0] = '\0';
     progress_init(&s->progress, what->scenario, s->setup.quiet);
+    s->progress.trial = run->trial;
+    s->progress.trials = run->trials;
     if (run->not_comparable[0] && what->trial <= 1)
         log_line(KVF_LOG_WARNING, "the submission is not comparable: %s", run->not_comparable);
     int rc = run_may_begin(s, e);
@@ -308,6 +313,77 @@ int session_run(struct session *s, const struct session_run *what, struct run_re
     s->what = NULL;
     s->run = NULL;
     return rc;
+}
+
+/* ---- trials ---- */
+
+char *session_trial_file(const char *path, uint32_t trial) {
+    struct stat st;
+    if (!path) return NULL;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return mem_strdup(path); /* a pipe or device takes all */
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = *name ? strchr(name + 1, '.') : NULL; /* that of a hidden file begins its name */
+    size_t stem = dot ? (size_t)(dot - path) : strlen(path);
+    struct buf out = {0};
+    buf_addf(&out, "%.*s-trial%u%s", (int)stem, path, trial, path + stem);
+    return out.data;
+}
+
+static int trial_run(struct session *s, const struct session_run *what, struct run_record *run,
+                     struct err *e) {
+    struct session_run one = *what;
+    char *io_trace = session_trial_file(what->io_trace, what->trial);
+    char *request_log = session_trial_file(what->request_log, what->trial);
+    one.io_trace = io_trace;
+    one.request_log = request_log;
+    int rc = session_run(s, &one, run, e);
+    free(io_trace);
+    free(request_log);
+    return rc;
+}
+
+static void trial_say(const struct session *s, const struct trials *group) {
+    const struct trial *t = &group->trial[group->count - 1];
+    char tok[24] = "--";
+    if (t->incomplete[0]) {
+        log_line(KVF_LOG_WARNING, "trial %u of %u is incomplete: %s", t->number, group->asked, t->incomplete);
+    } else if (!s->setup.quiet) {
+        if (kvf_present(t->throughput_tok_s)) units_count_human(t->throughput_tok_s, tok, sizeof tok);
+        log_line(KVF_LOG_INFO, "trial %u of %u: %s tok/s", t->number, group->asked, tok);
+    }
+}
+
+int session_repeat(struct session *s, const struct session_run *what, struct run_record *run,
+                   struct trials *group, struct err *e) {
+    struct session_run one = *what;
+    uint32_t trials = (uint32_t)what->scenario->run.trials;
+    if (trials < 2) {
+        one.last = true;
+        return session_run(s, &one, run, e);
+    }
+    run_record_init(run);
+    for (one.trial = 1; one.trial <= trials && !session_stopped(s); one.trial++) {
+        struct run_record now;
+        one.last = one.trial == trials;
+        int rc = trial_run(s, &one, &now, e);
+        if (rc != 0 && (one.trial == 1 || e->code == KVF_ERR_CANCELLED)) {
+            run_record_free(&now);
+            if (one.trial > 1) break;
+            return rc;
+        }
+        if (rc != 0 && now.status != RUN_FAILED) {
+            now.status = RUN_FAILED;
+            snprintf(now.status_reason, sizeof now.status_reason, "%.299s", e->text);
+        }
+        if (one.trial == 1) one.parent_id = now.run_id;
+        trials_add(group, &now);
+        trial_say(s, group);
+        run_record_free(run);
+        *run = now;
+        if (rc != 0) break;
+    }
+    return 0;
 }
 
 bool session_stopped(const struct session *s) {

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "record/run.h"
+#include "record/trials.h"
 #include "scenario/scenario.h"
 #include "ui/ui.h"
 
@@ -48,6 +49,17 @@ int session_check(struct scenario *scenario, bool force, struct err *e);
  * database. 0: run->status says how it ended; negative: the database refused it, or it could not start,
  * which is then stored as failed; -KVF_ERR_CANCELLED: session_stopped() before it began, nothing made. */
 int session_run(struct session *s, const struct session_run *what, struct run_record *run, struct err *e);
+
+/* Runs the scenario as often as its run.trials says, with the same seed, each a run of its own below the
+ * first. `what` needs no parent, trial or last. Logs get "-trial2" before their extension. `group` (zeroed)
+ * gets every trial, `run` is the last one. Ends early when session_stopped(), or when a trial could not
+ * start, which counts as a failed one; negative only when the first could not. Without trials it is
+ * session_run() and `group` stays empty. */
+int session_repeat(struct session *s, const struct session_run *what, struct run_record *run,
+                   struct trials *group, struct err *e);
+/* The name of a trial's log: "ops.csv.zst" is "ops-trial2.csv.zst"; what is no ordinary file stays as it
+ * is. malloc'd; NULL for NULL. */
+char *session_trial_file(const char *path, uint32_t trial);
 
 /* Whether somebody wants no further run: a signal, or a run that was stopped by hand. */
 bool session_stopped(const struct session *s);

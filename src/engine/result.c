@@ -227,6 +227,17 @@ static void add_io_totals(struct measure *m) {
     add_count(m, "verify_unverified", unverified);
 }
 
+/* Over the whole run, warm-up included: the limit is on all requests. A file that came to its end has given
+ * all that it had, which may be less. */
+static void add_asked(struct measure *m) {
+    bool limited = m->e->s->run.max_requests > 0;
+    bool ended = m->e->s->workload.source != KVF_SOURCE_SYNTHETIC && atomic_load(&m->e->workload_done);
+    double done = (double)counters_get(&m->to->workers->requests_done);
+    double asked = (double)(ended ? m->to->arrived : m->e->s->run.max_requests);
+    result_add(m->out, limited ? asked : KVF_MISSING, "", 0, "requests_asked");
+    result_add(m->out, limited ? fmax(0, asked - done) : KVF_MISSING, "", 0, "requests_left");
+}
+
 static void add_throughput(struct measure *m) {
     const struct histogram *io = &m->d->latency[REQUEST_LATENCY_STORAGE_IO];
     double tokens = (double)counters_get(&m->d->tokens_generated);
@@ -248,6 +259,7 @@ static void add_throughput(struct measure *m) {
     }
     add_count(m, "requests_arrived", m->to->arrived - m->from->arrived);
     add_count(m, "requests_done", done);
+    add_asked(m);
     add_count(m, "requests_failed", counters_get(&m->d->requests_failed));
     add_count(m, "requests_dropped", m->to->dropped - m->from->dropped);
     result_add(m->out, (double)m->to->queued, "", 0, "requests_queued_at_end");

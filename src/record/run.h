@@ -64,8 +64,9 @@ struct run_histogram { /* a whole-run histogram, coded */
 struct run_record {
     int64_t run_id; /* of the database; 0 when not stored */
     char uuid[37];
-    int64_t parent_id; /* 0: none */
+    int64_t parent_id; /* of trials: the first of them, which is its own; 0: none */
     uint32_t trial;    /* from 1; 0: no trials */
+    uint32_t trials;   /* as many as were asked for; 0 likewise */
     char name[64], description[400], mode[16], model[64];
     uint64_t seed;
     enum run_status status;

@@ -65,6 +65,7 @@ static json_t *run_object(const struct run_record *r) {
     json_object_set_new(o, "uuid", text_or_null(r->uuid));
     json_object_set_new(o, "parent_id", r->parent_id > 0 ? json_integer(r->parent_id) : json_null());
     json_object_set_new(o, "trial", r->trial ? json_integer(r->trial) : json_null());
+    json_object_set_new(o, "trials", r->trial ? json_integer(r->trials) : json_null());
     json_object_set_new(o, "name", text(r->name));
     json_object_set_new(o, "description", text(r->description));
     json_object_set_new(o, "mode", text(r->mode));
@@ -242,7 +243,7 @@ static json_t *events_array(const struct run_record *r) {
     return list;
 }
 
-void report_json(const struct run_record *r, struct buf *out) {
+static json_t *document(const struct run_record *r) {
     json_t *o = json_object();
     json_object_set_new(o, "run", run_object(r));
     json_object_set_new(o, "results", results_object(r));
@@ -251,6 +252,11 @@ void report_json(const struct run_record *r, struct buf *out) {
     json_object_set_new(o, "decisions", decisions_array(r));
     json_object_set_new(o, "criteria", criteria_array(r));
     json_object_set_new(o, "events", events_array(r));
+    return o;
+}
+
+/* Takes the document. */
+static void print(json_t *o, struct buf *out) {
     char *dump = json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(EXACT_DIGITS));
     if (dump) {
         buf_add(out, dump);
@@ -258,4 +264,59 @@ void report_json(const struct run_record *r, struct buf *out) {
         free(dump);
     }
     json_decref(o);
+}
+
+void report_json(const struct run_record *r, struct buf *out) {
+    print(document(r), out);
+}
+
+/* ---- trials ---- */
+
+static json_t *run_id(int64_t id) {
+    return id > 0 ? json_integer(id) : json_null();
+}
+
+static json_t *incomplete_array(const struct trials *t) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < t->count; i++) {
+        const struct trial *one = &t->trial[i];
+        if (!one->incomplete[0]) continue;
+        json_t *entry = json_object();
+        json_object_set_new(entry, "run_id", run_id(one->run_id));
+        json_object_set_new(entry, "trial", json_integer(one->number));
+        json_object_set_new(entry, "reason", text(one->incomplete));
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
+static json_t *statistics_object(const struct trials *t) {
+    json_t *o = json_object();
+    for (size_t i = 0; i < t->metrics; i++) {
+        struct statistics s;
+        trials_statistics(&t->metric[i], &s);
+        json_t *entry = json_object();
+        json_object_set_new(entry, "n", count(s.n));
+        json_object_set_new(entry, "median", number(s.median));
+        json_object_set_new(entry, "mean", number(s.mean));
+        json_object_set_new(entry, "sd", number(s.sd));
+        json_object_set_new(entry, "cv", number(s.cv));
+        json_object_set_new(entry, "ci95_low", number(s.ci95_low));
+        json_object_set_new(entry, "ci95_high", number(s.ci95_high));
+        json_object_set_new(entry, "unit", text(t->metric[i].unit));
+        json_object_set_new(o, t->metric[i].metric, entry);
+    }
+    return o;
+}
+
+void report_trials_json(const struct run_record *r, const struct trials *t, struct buf *out) {
+    json_t *o = document(r), *group = json_object(), *runs = json_array();
+    for (size_t i = 0; i < t->count; i++) json_array_append_new(runs, run_id(t->trial[i].run_id));
+    json_object_set_new(group, "asked", json_integer(t->asked));
+    json_object_set_new(group, "runs", runs);
+    json_object_set_new(group, "incomplete", incomplete_array(t));
+    json_object_set_new(group, "passed", json_boolean(trials_passed(t)));
+    json_object_set_new(group, "metrics", statistics_object(t));
+    json_object_set_new(o, "trials", group);
+    print(o, out);
 }

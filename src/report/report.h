@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "record/run.h"
+#include "record/trials.h"
 
 struct report_style {
     bool colour;      /* ANSI colours; never the only cue */
@@ -19,5 +20,12 @@ void report_text(const struct run_record *r, const struct report_style *style, s
 /* {"run": {...}, "results": {metric: {"value", "unit"}}, "tiers": {...}, "qos": [...],
  *  "decisions": [...], "criteria": [...], "events": [...]}; missing values are null. */
 void report_json(const struct run_record *r, struct buf *out);
+
+/* For a run that is one of several trials: a line for each, then median, mean, spread and confidence
+ * interval of the main metrics. */
+void report_trials_text(const struct trials *t, const struct report_style *style, struct buf *out);
+/* report_json() with "trials": {"asked", "runs": [ids], "incomplete": [{"run_id", "trial", "reason"}],
+ * "passed", "metrics": {metric: {"n", "median", "mean", "sd", "cv", "ci95_low", "ci95_high", "unit"}}}. */
+void report_trials_json(const struct run_record *r, const struct trials *t, struct buf *out);
 
 #endif

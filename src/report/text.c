@@ -55,7 +55,7 @@ static void put_verdict(struct summary *s) {
         format_item(p, "run %lld", (long long)r->run_id);
     else
         format_item(p, "not stored");
-    if (r->trial) format_item(p, "trial %u", r->trial);
+    if (r->trial) format_item(p, "trial %u of %u", r->trial, r->trials);
     format_item(p, "%s measured", format_seconds(measured_s(s)).text);
     format_end(p);
     if (r->status_reason[0]) {

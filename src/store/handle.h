@@ -41,6 +41,7 @@ enum query {
     Q_RESULTS,
     Q_CRITERIA,
     Q_HISTOGRAMS,
+    Q_TRIALS,
     /* of a run that is watched: what was planned, how it is, its tiers, its intervals and all that
      * belongs to those of a span, its events, and the intervals around one */
     Q_PLAN,

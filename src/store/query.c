@@ -14,6 +14,9 @@
 /* A run that says it is running and is not is shown as crashed, marked or not. */
 #define STATUS         "CASE WHEN " STORE_RUN_GONE " THEN 'crashed' ELSE status END"
 #define RESULT(metric) ", (SELECT value FROM results WHERE run_id = runs.run_id AND metric = '" metric "') "
+/* How many trials were asked for, 1 for a run by itself. */
+#define TRIALS                                                                                               \
+    "CASE WHEN trial IS NOT NULL AND json_valid(effective_json) THEN  json_extract(effective_json, '$.run.trials') END"
 #define LISTED_RESULTS                                                                                       \
     RESULT("throughput_tok_s")                                                                               \
     RESULT("storage_throughput_tok_s")                                                                       \
@@ -32,10 +35,10 @@ const char *const query_texts[] = {
         "(SELECT group_concat(name, ', ') FROM (SELECT DISTINCT name FROM runs ORDER BY name LIMIT 8))",
     [Q_LIST] = "SELECT run_id, name, model, mode, " STATUS " AS now, host, started_at, "
                "coalesce(ended_at - started_at, (SELECT t_s FROM intervals WHERE run_id = runs.run_id "
-               "ORDER BY seq DESC LIMIT 1))" LISTED_RESULTS
-               "FROM runs WHERE (?1 IS NULL OR name LIKE ?1) AND (?2 IS NULL OR model LIKE ?2) "
+               "ORDER BY seq DESC LIMIT 1))" LISTED_RESULTS ", parent_id, trial, " TRIALS
+               " FROM runs WHERE (?1 IS NULL OR name LIKE ?1) AND (?2 IS NULL OR model LIKE ?2) "
                "AND (?3 IS NULL OR now = ?3) ORDER BY started_at DESC, run_id DESC LIMIT ?4",
-    [Q_RUN] = "SELECT *, " STORE_RUN_GONE " AS gone FROM runs WHERE run_id = ?1",
+    [Q_RUN] = "SELECT *, " TRIALS " AS planned, " STORE_RUN_GONE " AS gone FROM runs WHERE run_id = ?1",
     [Q_TIERS] = "SELECT * FROM run_tiers WHERE run_id = ?1",
     [Q_CLASSES] = "SELECT * FROM run_classes WHERE run_id = ?1 ORDER BY n",
     [Q_DECISIONS] = "SELECT * FROM decisions WHERE run_id = ?1 ORDER BY seq, n",
@@ -43,6 +46,7 @@ const char *const query_texts[] = {
     [Q_RESULTS] = "SELECT * FROM results WHERE run_id = ?1 ORDER BY n",
     [Q_CRITERIA] = "SELECT * FROM criteria WHERE run_id = ?1 ORDER BY n",
     [Q_HISTOGRAMS] = "SELECT scope, data FROM histograms WHERE run_id = ?1 ORDER BY rowid",
+    [Q_TRIALS] = "SELECT run_id FROM runs WHERE parent_id = ?1 AND trial IS NOT NULL ORDER BY trial, run_id",
     [Q_PLAN] =
         "SELECT json_extract(effective_json, '$.run.duration'), "
         "json_extract(effective_json, '$.run.warmup'), json_extract(effective_json, '$.run.interval'), "
@@ -169,6 +173,7 @@ static void load_run(sqlite3_stmt *stmt, void *ctx) {
     struct run_record *r = ctx;
     row_load(stmt, schema_table(TABLE_RUNS), r);
     r->run_id = sqlite3_column_int64(stmt, 0);
+    if (r->trial) r->trials = (uint32_t)sqlite3_column_int(stmt, sqlite3_column_count(stmt) - 2);
     if (!sqlite3_column_int(stmt, sqlite3_column_count(stmt) - 1)) return;
     r->status = RUN_CRASHED;
     snprintf(r->status_reason, sizeof r->status_reason, "%s", STORE_GONE_REASON);
@@ -269,6 +274,26 @@ static void load_list_row(sqlite3_stmt *stmt, struct store_row *row) {
     row->e2e_p95_ms = row_real(stmt, 10);
     row->nvme_read_p95_ms = row_real(stmt, 11);
     row->hit_ratio = row_real(stmt, 12);
+    row->parent_id = sqlite3_column_int64(stmt, 13);
+    row->trial = (uint32_t)sqlite3_column_int(stmt, 14);
+    if (row->trial) row->trials = (uint32_t)sqlite3_column_int(stmt, 15);
+}
+
+struct trial_ids {
+    void (*run)(void *ctx, int64_t run_id);
+    void *ctx;
+};
+
+static void trial_id(sqlite3_stmt *stmt, void *ctx) {
+    const struct trial_ids *t = ctx;
+    t->run(t->ctx, sqlite3_column_int64(stmt, 0));
+}
+
+int store_trials(struct store *s, int64_t parent_id, void (*run)(void *ctx, int64_t run_id), void *ctx,
+                 struct err *e) {
+    struct trial_ids t = {run, ctx};
+    int rc = each_row(s, Q_TRIALS, parent_id, trial_id, &t);
+    return rc == SQLITE_OK ? 0 : read_error(s, rc, e);
 }
 
 int store_list(struct store *s, const struct store_filter *f,

@@ -65,6 +65,15 @@ static int insert_run(sqlite3 *db, struct run_record *r) {
     return rc;
 }
 
+/* The first of several trials belongs to the group that is named after it. */
+static int found_group(sqlite3 *db, struct run_record *r) {
+    char sql[96];
+    if (r->trial != 1 || r->parent_id) return SQLITE_OK;
+    r->parent_id = r->run_id;
+    snprintf(sql, sizeof sql, "UPDATE runs SET parent_id = run_id WHERE run_id = %lld", (long long)r->run_id);
+    return db_exec(db, sql);
+}
+
 int store_begin_run(struct store *s, struct run_record *r, struct err *e) {
     int code = make_uuid(r->uuid, e);
     if (code != 0) return code;
@@ -72,12 +81,14 @@ int store_begin_run(struct store *s, struct run_record *r, struct err *e) {
     r->status = RUN_RUNNING;
     int rc = db_exec(s->db, "BEGIN IMMEDIATE");
     if (rc == SQLITE_OK) rc = insert_run(s->db, r);
+    if (rc == SQLITE_OK) rc = found_group(s->db, r);
     if (rc == SQLITE_OK) rc = insert_tiers(s->db, r);
     if (rc == SQLITE_OK) rc = insert_classes(s->db, r);
     if (rc == SQLITE_OK) rc = db_exec(s->db, "COMMIT");
     if (rc == SQLITE_OK) return 0;
     code = db_error(e, s->db, rc, s->path, "write");
     db_rollback(s->db);
+    if (r->parent_id == r->run_id) r->parent_id = 0;
     r->run_id = 0;
     r->uuid[0] = '\0';
     return code;

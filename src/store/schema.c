@@ -160,7 +160,7 @@ static const struct table tables[TABLES] = {
     [TABLE_RUNS] = {"runs", PLAIN(runs_columns), NULL,
                     "CREATE INDEX IF NOT EXISTS runs_started ON runs(started_at);\n"
                     "CREATE INDEX IF NOT EXISTS runs_name ON runs(name, started_at);\n"
-                    "CREATE INDEX IF NOT EXISTS runs_parent ON runs(parent_id);\n"
+                    "CREATE INDEX IF NOT EXISTS runs_trials ON runs(parent_id, trial);\n"
                     "CREATE INDEX IF NOT EXISTS runs_running ON runs(run_id) WHERE status = 'running';\n",
                     true},
     [TABLE_RUN_TIERS] = {"run_tiers", PLAIN(run_tiers_columns), KEY("run_id, tier"), NULL, false},

@@ -27,7 +27,8 @@ void store_close(struct store *s); /* takes NULL */
 /* "" or a sentence worth telling: rollback journal on a network file system. */
 const char *store_notice(const struct store *s);
 
-/* Inserts the row of a run that starts (status running) and sets r->run_id and r->uuid. */
+/* Inserts the row of a run that starts (status running) and sets r->run_id and r->uuid; of a first trial
+ * without a parent also r->parent_id, to itself. */
 int store_begin_run(struct store *s, struct run_record *r, struct err *e);
 
 /* The writer thread: takes records from the FIFO and commits each interval in a transaction of its
@@ -59,8 +60,14 @@ int store_resolve(struct store *s, const char *ref, int64_t *run_id, struct err 
 /* Loads everything `show` needs, results and events included. run_record_init() first. */
 int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct err *e);
 
+/* Calls run() with the id of each trial of a group (run_record.parent_id), in their order. */
+int store_trials(struct store *s, int64_t parent_id, void (*run)(void *ctx, int64_t run_id), void *ctx,
+                 struct err *e);
+
 struct store_row { /* one line of `history` */
     int64_t run_id;
+    int64_t parent_id;      /* 0: none */
+    uint32_t trial, trials; /* 2 of 3; 0: no trials */
     char name[64], model[64], mode[16], status[16], host[72];
     double started_at, duration_s;
     double throughput_tok_s, storage_throughput_tok_s, e2e_p95_ms, nvme_read_p95_ms,

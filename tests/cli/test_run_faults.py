@@ -135,7 +135,7 @@ def _():
 
 @case("keys that contradict each other, and what this build does not carry out, are refused")
 def _():
-    for changes, word in (({"mode": "simulate"}, "mode"), ({"run.trials": 3}, "run.trials"),
+    for changes, word in (({"mode": "simulate"}, "mode"),
                           ({"workload.rag": {"documents": 3}}, "workload.rag.documents"),
                           ({"autoscaler": {"mode": "qos"}}, "autoscaler.mode"),
                           ({"workload.phase": "decode", "cache.granularity": "block"}, "workload.phase"),

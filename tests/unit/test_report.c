@@ -209,34 +209,6 @@ static char *read_file(const char *path) {
     return b.data;
 }
 
-static const char *golden_path(char *out, size_t len) {
-    const char *source = getenv("KVFALL_SOURCE");
-    snprintf(out, len, "%s/tests/golden/summary.txt", source && *source ? source : ".");
-    return out;
-}
-
-static void test_text_golden(void **state) {
-    (void)state;
-    struct run_record r;
-    struct buf out = {0};
-    char path[1024];
-    fill(&r);
-    report_text(&r, &(struct report_style){.ascii = true}, &out);
-    golden_path(path, sizeof path);
-    if (getenv("KVF_UPDATE_GOLDEN")) {
-        FILE *f = fopen(path, "w");
-        assert_non_null(f);
-        fputs(buf_text(&out), f);
-        fclose(f);
-    }
-    char *want = read_file(path);
-    assert_non_null(want);
-    assert_string_equal(buf_text(&out), want);
-    free(want);
-    buf_free(&out);
-    run_record_free(&r);
-}
-
 static unsigned longest_line(const char *text) {
     unsigned longest = 0, now = 0;
     for (; *text; text++) {
@@ -244,6 +216,94 @@ static unsigned longest_line(const char *text) {
         if (now > longest) longest = now;
     }
     return longest;
+}
+
+static void expect_golden(const struct buf *out, const char *name) {
+    const char *source = getenv("KVFALL_SOURCE");
+    char path[1024];
+    snprintf(path, sizeof path, "%s/tests/golden/%s", source && *source ? source : ".", name);
+    if (getenv("KVF_UPDATE_GOLDEN")) {
+        FILE *f = fopen(path, "w");
+        assert_non_null(f);
+        fputs(buf_text(out), f);
+        fclose(f);
+    }
+    char *want = read_file(path);
+    assert_non_null(want);
+    assert_string_equal(buf_text(out), want);
+    free(want);
+}
+
+static void test_text_golden(void **state) {
+    (void)state;
+    struct run_record r;
+    struct buf out = {0};
+    fill(&r);
+    report_text(&r, &(struct report_style){.ascii = true}, &out);
+    expect_golden(&out, "summary.txt");
+    buf_free(&out);
+    run_record_free(&r);
+}
+
+/* Four trials, of which the second did not finish: its figures are far off and in no average. */
+static void fill_trials(struct trials *t) {
+    static const double scale[] = {1, 50, 0.9, 1.1};
+    *t = (struct trials){0};
+    for (uint32_t i = 0; i < 4; i++) {
+        struct run_record r;
+        run_record_init(&r);
+        r.run_id = 12 + i;
+        r.trial = i + 1;
+        r.trials = 4;
+        r.status = RUN_COMPLETED;
+        add(&r, "measured_s", 60, "s");
+        add(&r, "throughput_tok_s", 12400 * scale[i], "tok/s");
+        add(&r, "requests_per_s", 38.25 * scale[i], "1/s");
+        add(&r, "requests_asked", 549, "");
+        add(&r, "requests_left", i == 1 ? 111 : 0, "");
+        add(&r, "e2e_p95_ms", 120 * scale[i], "ms");
+        add(&r, "e2e_p99_ms", i == 3 ? NONE : 200, "ms");
+        add(&r, "hit_ratio", 0.875, "");
+        add(&r, "total_read_bytes", 322122547200 * scale[i], "B");
+        add_criterion(&r, "hit ratio", "hit_ratio", ">", 0.3, 0.875, "", 1);
+        trials_add(t, &r);
+        run_record_free(&r);
+    }
+}
+
+static void test_text_of_trials(void **state) {
+    (void)state;
+    struct trials t;
+    struct buf out = {0}, wide = {0};
+    fill_trials(&t);
+    report_trials_text(&t, &(struct report_style){.ascii = true}, &out);
+    expect_golden(&out, "trials.txt");
+    report_trials_text(&t, &(struct report_style){0}, &wide);
+    assert_non_null(strstr(wide.data, "12.4k \xc2\xb1 1.24k"));
+    assert_in_range(longest_line(out.data), 60, 80);
+    assert_int_equal(longest_line(wide.data), longest_line(out.data));
+    buf_free(&out);
+    buf_free(&wide);
+    trials_free(&t);
+}
+
+static void test_text_of_no_complete_trial(void **state) {
+    (void)state;
+    struct trials t = {0};
+    struct buf out = {0};
+    struct run_record r;
+    run_record_init(&r);
+    r.trial = 1;
+    r.trials = 3;
+    r.status = RUN_INTERRUPTED;
+    strcpy(r.status_reason, "stopped by key");
+    trials_add(&t, &r);
+    report_trials_text(&t, &(struct report_style){.ascii = true}, &out);
+    assert_string_equal(out.data, "Trials      1 of 3 run  0 complete  1 incomplete and left out\n"
+                                  "  1         INCOMPLETE: interrupted: stopped by key\n");
+    buf_free(&out);
+    run_record_free(&r);
+    trials_free(&t);
 }
 
 static void test_text_fits_the_screen(void **state) {
@@ -458,6 +518,44 @@ static void test_json_parts(void **state) {
     run_record_free(&r);
 }
 
+static void test_json_of_trials(void **state) {
+    (void)state;
+    struct trials t;
+    struct run_record r;
+    struct buf out = {0};
+    fill_trials(&t);
+    fill(&r);
+    report_trials_json(&r, &t, &out);
+    json_t *o = json_loads(buf_text(&out), JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(o);
+    expect_text(o, "run.name", "mooncake-conversation");
+    expect_integer(o, "trials.asked", 4);
+    assert_int_equal(json_array_size(at(o, "trials.runs")), 4);
+    expect_integer(o, "trials.runs.3", 15);
+    assert_int_equal(json_array_size(at(o, "trials.incomplete")), 1);
+    expect_integer(o, "trials.incomplete.0.run_id", 13);
+    expect_integer(o, "trials.incomplete.0.trial", 2);
+    expect_text(o, "trials.incomplete.0.reason", "438 of 549 requests done");
+    assert_true(json_is_true(at(o, "trials.passed")));
+    expect_integer(o, "trials.metrics.throughput_tok_s.n", 3);
+    expect_integer(o, "trials.metrics.throughput_tok_s.median", 12400);
+    expect_text(o, "trials.metrics.throughput_tok_s.unit", "tok/s");
+    /* sd of 0.9, 1 and 1.1 is 0.1; t for 2 is 4.30265 */
+    assert_true(fabs(json_number_value(at(o, "trials.metrics.throughput_tok_s.sd")) - 1240) < 1e-6);
+    assert_true(fabs(json_number_value(at(o, "trials.metrics.throughput_tok_s.cv")) - 0.1) < 1e-9);
+    double half = 4.30265 * 1240 / sqrt(3);
+    assert_true(fabs(json_number_value(at(o, "trials.metrics.throughput_tok_s.ci95_low")) - 12400 + half) <
+                0.1);
+    assert_true(fabs(json_number_value(at(o, "trials.metrics.throughput_tok_s.ci95_high")) - 12400 - half) <
+                0.1);
+    expect_integer(o, "trials.metrics.e2e_p99_ms.n", 2);
+    expect_integer(o, "trials.metrics.requests_left.mean", 0);
+    json_decref(o);
+    buf_free(&out);
+    trials_free(&t);
+    run_record_free(&r);
+}
+
 static void test_json_of_odd_texts(void **state) {
     (void)state;
     struct run_record r;
@@ -484,6 +582,9 @@ int main(void) {
         cmocka_unit_test(test_json_every_result),
         cmocka_unit_test(test_json_parts),
         cmocka_unit_test(test_json_of_odd_texts),
+        cmocka_unit_test(test_text_of_trials),
+        cmocka_unit_test(test_text_of_no_complete_trial),
+        cmocka_unit_test(test_json_of_trials),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("report", tests, NULL, NULL);

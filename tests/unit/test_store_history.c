@@ -177,6 +177,65 @@ static void history_lists_newest_first_with_filters(void **state) {
     store_close(s);
 }
 
+struct found {
+    int count;
+    int64_t run_id[8];
+};
+
+static void keep_id(void *ctx, int64_t run_id) {
+    struct found *g = ctx;
+    if (g->count < 8) g->run_id[g->count] = run_id;
+    g->count++;
+}
+
+/* The first trial is a member of the group that is named after it; what else has it as parent is none. */
+static void trials_are_found_by_their_first(void **state) {
+    struct fixture *f = *state;
+    struct store *s = open_store(f->db, STORE_WRITE);
+    struct run_record r;
+    struct found g = {0};
+    struct err e = {0};
+    int64_t first = 0;
+    fill_start(&r, "alone");
+    begin_run(s, &r);
+    run_record_free(&r);
+    for (uint32_t trial = 1; trial <= 3; trial++) {
+        fill_start(&r, "three");
+        r.trial = trial;
+        r.parent_id = first;
+        free(r.effective_json);
+        r.effective_json = mem_strdup("{\"run\": {\"trials\": 3}}");
+        begin_run(s, &r);
+        if (trial == 1) first = r.run_id;
+        assert_int_equal(r.parent_id, first);
+        run_record_free(&r);
+    }
+    fill_start(&r, "child");
+    r.parent_id = first;
+    begin_run(s, &r);
+    run_record_free(&r);
+
+    assert_int_equal(store_trials(s, first, keep_id, &g, &e), 0);
+    assert_int_equal(g.count, 3);
+    for (int i = 0; i < 3; i++) assert_int_equal(g.run_id[i], first + i);
+    run_record_init(&r);
+    assert_int_equal(store_load_run(s, first + 1, &r, &e), 0);
+    assert_true(r.trial == 2 && r.trials == 3 && r.parent_id == first);
+    run_record_free(&r);
+    assert_int_equal(store_load_run(s, first - 1, &r, &e), 0);
+    assert_true(r.trial == 0 && r.trials == 0 && r.parent_id == 0);
+    run_record_free(&r);
+
+    struct listed l = list(s, (struct store_filter){0});
+    assert_int_equal(l.count, 5);
+    assert_true(l.rows[0].trial == 0 && l.rows[0].trials == 0 && l.rows[0].parent_id == first);
+    assert_true(l.rows[1].trial == 3 && l.rows[1].trials == 3 && l.rows[1].parent_id == first);
+    assert_true(l.rows[4].trial == 0 && l.rows[4].parent_id == 0);
+    plain_exec(f->db, "UPDATE runs SET effective_json = 'cut {' WHERE trial = 2");
+    assert_true(list(s, (struct store_filter){0}).rows[2].trials == 0);
+    store_close(s);
+}
+
 static void every_built_in_query_has_its_index(void **state) {
     struct fixture *f = *state;
     struct store *s = open_store(f->db, STORE_WRITE);
@@ -235,6 +294,7 @@ int main(void) {
         CASE(runs_whose_process_is_gone_are_marked_crashed),
         CASE(a_run_is_found_by_each_kind_of_reference),
         CASE(history_lists_newest_first_with_filters),
+        CASE(trials_are_found_by_their_first),
         CASE(every_built_in_query_has_its_index),
         CASE(the_path_follows_option_and_environment),
     };

@@ -1,0 +1,106 @@
+#include "record/trials.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+/* Why a run says nothing that could be averaged; "" when it does. */
+static void incomplete_why(const struct run_record *r, char *out, size_t len) {
+    double asked = result_value(&r->results, "requests_asked");
+    double left = result_value(&r->results, "requests_left");
+    out[0] = '\0';
+    if (left > 0)
+        snprintf(out, len, "%.0f of %.0f requests done", asked - left, asked);
+    else if (r->status != RUN_COMPLETED)
+        snprintf(out, len, "%s%s%.120s", run_status_name(r->status), r->status_reason[0] ? ": " : "",
+                 r->status_reason);
+}
+
+static struct trial_metric *metric_add(struct trials *t, const struct result *r) {
+    if (t->metrics == t->metric_cap) {
+        t->metric_cap = t->metric_cap ? 2 * t->metric_cap : 256;
+        t->metric = mem_realloc(t->metric, t->metric_cap * sizeof *t->metric);
+    }
+    struct trial_metric *m = &t->metric[t->metrics++];
+    *m = (struct trial_metric){0};
+    snprintf(m->metric, sizeof m->metric, "%s", r->metric);
+    snprintf(m->unit, sizeof m->unit, "%s", r->unit);
+    return m;
+}
+
+/* Results of one build come in one order: the next is nearly always the one after the last found. */
+static struct trial_metric *metric_find(const struct trials *t, const char *metric, size_t guess) {
+    if (guess < t->metrics && strcmp(t->metric[guess].metric, metric) == 0) return &t->metric[guess];
+    for (size_t i = 0; i < t->metrics; i++)
+        if (strcmp(t->metric[i].metric, metric) == 0) return &t->metric[i];
+    return NULL;
+}
+
+/* What earlier trials did not have is missing in them. */
+static void value_put(struct trial_metric *m, size_t place, double value) {
+    if (place >= m->cap) {
+        m->cap = place + 1 > 2 * m->cap ? place + 1 : 2 * m->cap;
+        m->value = mem_realloc(m->value, m->cap * sizeof *m->value);
+    }
+    while (m->count < place) m->value[m->count++] = KVF_MISSING;
+    if (m->count == place) m->value[m->count++] = value; /* of one listed twice the first counts */
+}
+
+static void metrics_add(struct trials *t, const struct result_list *l, size_t place) {
+    size_t guess = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        struct trial_metric *m = metric_find(t, l->items[i].metric, guess);
+        if (!m) m = metric_add(t, &l->items[i]);
+        value_put(m, place, l->items[i].value);
+        guess = (size_t)(m - t->metric) + 1;
+    }
+}
+
+void trials_add(struct trials *t, const struct run_record *r) {
+    size_t place = trials_complete(t);
+    if (t->count == t->cap) {
+        t->cap = t->cap ? 2 * t->cap : 8;
+        t->trial = mem_realloc(t->trial, t->cap * sizeof *t->trial);
+    }
+    struct trial *one = &t->trial[t->count++];
+    *one = (struct trial){.run_id = r->run_id,
+                          .number = r->trial,
+                          .status = r->status,
+                          .measured_s = result_value(&r->results, "measured_s"),
+                          .throughput_tok_s = result_value(&r->results, "throughput_tok_s"),
+                          .e2e_p95_ms = result_value(&r->results, "e2e_p95_ms"),
+                          .criteria = r->criterion_count};
+    for (size_t i = 0; i < r->criterion_count; i++) one->passed += r->criteria[i].passed == 1;
+    incomplete_why(r, one->incomplete, sizeof one->incomplete);
+    if (r->trials > t->asked) t->asked = r->trials;
+    if (!one->incomplete[0]) metrics_add(t, &r->results, place);
+}
+
+void trials_free(struct trials *t) {
+    for (size_t i = 0; i < t->metrics; i++) free(t->metric[i].value);
+    free(t->metric);
+    free(t->trial);
+    *t = (struct trials){0};
+}
+
+size_t trials_complete(const struct trials *t) {
+    size_t n = 0;
+    for (size_t i = 0; i < t->count; i++) n += !t->trial[i].incomplete[0];
+    return n;
+}
+
+bool trials_passed(const struct trials *t) {
+    for (size_t i = 0; i < t->count; i++)
+        if (!t->trial[i].incomplete[0] && t->trial[i].passed < t->trial[i].criteria) return false;
+    return trials_complete(t) > 0;
+}
+
+const struct trial_metric *trials_metric(const struct trials *t, const char *metric) {
+    return metric_find(t, metric, 0);
+}
+
+void trials_statistics(const struct trial_metric *m, struct statistics *out) {
+    statistics_of(m->value, m->count, out);
+}

@@ -1,0 +1,45 @@
+/* The trials of one scenario as a group: which count, and every metric of those that do. Plain data from
+ * run records, for the summary of the group in text and JSON. */
+#ifndef KVF_RECORD_TRIALS_H
+#define KVF_RECORD_TRIALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/statistics.h"
+#include "record/run.h"
+
+struct trial {
+    int64_t run_id;  /* 0: not stored */
+    uint32_t number; /* from 1 */
+    enum run_status status;
+    char incomplete[160]; /* why it is left out, "438 of 549 requests done"; "": it counts */
+    double measured_s, throughput_tok_s, e2e_p95_ms;
+    size_t criteria, passed;
+};
+struct trial_metric {
+    char metric[64], unit[12];
+    double *value; /* of the complete trials, in their order; NaN: missing there */
+    size_t count, cap;
+};
+struct trials {
+    uint32_t asked; /* as many as the scenario wants */
+    struct trial *trial;
+    size_t count, cap;
+    struct trial_metric *metric; /* in the order of the results */
+    size_t metrics, metric_cap;
+};
+
+/* Adds a run that has ended; the record is not kept. A trial is incomplete, and left out of the metrics,
+ * unless it completed and did all requests that it was asked for (result requests_left). */
+void trials_add(struct trials *t, const struct run_record *r);
+void trials_free(struct trials *t); /* what it owns; zeroed, it is empty */
+
+size_t trials_complete(const struct trials *t); /* how many count */
+/* Whether every complete trial passed all its criteria, and there is one. */
+bool trials_passed(const struct trials *t);
+const struct trial_metric *trials_metric(const struct trials *t, const char *metric); /* NULL: none */
+void trials_statistics(const struct trial_metric *m, struct statistics *out);
+
+#endif

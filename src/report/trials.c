@@ -1,0 +1,127 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "report/format.h"
+#include "report/report.h"
+
+/* What the table shows, in this order, as far as there are values. */
+static const struct {
+    const char *metric, *label;
+} rows[] = {{"throughput_tok_s", "tokens/s"},
+            {"requests_per_s", "requests/s"},
+            {"storage_throughput_tok_s", "storage tokens/s"},
+            {"nvme_tok_s", "nvme tokens/s"},
+            {"nvme_read_gib_s", "nvme read GiB/s"},
+            {"nvme_write_gib_s", "nvme write GiB/s"},
+            {"e2e_p50_ms", "end-to-end P50"},
+            {"e2e_p95_ms", "end-to-end P95"},
+            {"e2e_p99_ms", "end-to-end P99"},
+            {"ttft_p95_ms", "TTFT P95"},
+            {"queue_wait_p95_ms", "queue wait P95"},
+            {"storage_io_p95_ms", "storage I/O P95"},
+            {"gpu_read_p95_ms", "gpu read P95"},
+            {"cpu_read_p95_ms", "cpu read P95"},
+            {"nvme_read_p95_ms", "nvme read P95"},
+            {"nvme_write_p95_ms", "nvme write P95"},
+            {"nvme_read_device_p95_ms", "device read P95"},
+            {"hit_ratio", "hit ratio"},
+            {"reuse_hit_ratio", "reuse hit ratio"},
+            {"total_read_bytes", "bytes read"},
+            {"total_write_bytes", "bytes written"}};
+
+/* Rates have their unit in the label. */
+static struct cell cell_of(double v, const struct trial_metric *m) {
+    bool rate = strcmp(m->unit, "tok/s") == 0 || strcmp(m->unit, "1/s") == 0 || strcmp(m->unit, "GiB/s") == 0;
+    if (!rate) return format_measure(v, m->unit, m->metric);
+    struct cell c = {"--"};
+    if (isfinite(v)) units_count_human(v, c.text, sizeof c.text);
+    return c;
+}
+
+/* Adds text at the right of so many columns; "±" is one of them and two bytes. */
+static void add_right(struct buf *line, const char *text, unsigned columns) {
+    unsigned w = format_width(text);
+    buf_addf(line, "%*s%s", w < columns ? (int)(columns - w) : 1, "", text);
+}
+
+static void put_line(struct format_page *p, enum format_tone tone, const char *const part[5]) {
+    static const unsigned columns[] = {0, 9, 20, 8, 21};
+    struct buf line = {0};
+    buf_addf(&line, "%-22s", part[0]);
+    for (size_t i = 1; i < 5; i++) add_right(&line, part[i], columns[i]);
+    format_line(p, tone, "%s", buf_text(&line));
+    buf_free(&line);
+}
+
+/* "35.5 ± 5.68 ms": a unit that both have is said once. */
+static void put_pair(char *out, size_t len, struct cell left, const char *between, struct cell right) {
+    char *one = strchr(left.text, ' ');
+    const char *two = strchr(right.text, ' ');
+    if (one && two && strcmp(one, two) == 0) *one = '\0';
+    snprintf(out, len, "%s %s %s", left.text, between, right.text);
+}
+
+/* Whether some trials have no value; with one in none there is no row. */
+static bool put_row(struct format_page *p, const char *label, const struct trial_metric *m, size_t complete) {
+    struct statistics s;
+    char name[64], mean[96], interval[96] = "--";
+    trials_statistics(m, &s);
+    if (s.n == 0) return false;
+    snprintf(name, sizeof name, "  %s%s", label, s.n < complete ? "*" : "");
+    put_pair(mean, sizeof mean, cell_of(s.mean, m), p->style->ascii ? "+-" : "±", cell_of(s.sd, m));
+    if (isfinite(s.ci95_low))
+        put_pair(interval, sizeof interval, cell_of(s.ci95_low, m), "to", cell_of(s.ci95_high, m));
+    struct cell median = cell_of(s.median, m), cv = format_percent(s.cv);
+    put_line(p, FORMAT_PLAIN, (const char *const[]){name, median.text, mean, cv.text, interval});
+    return s.n < complete;
+}
+
+static void put_trial(struct format_page *p, const struct trial *t) {
+    char label[24];
+    bool whole = !t->incomplete[0];
+    snprintf(label, sizeof label, "  %u", t->number);
+    format_label(p, whole ? FORMAT_PLAIN : FORMAT_WARN, label);
+    if (t->run_id > 0) format_item(p, "run %lld", (long long)t->run_id);
+    if (!whole) {
+        format_item(p, "INCOMPLETE:");
+        format_words(p, t->incomplete);
+    } else {
+        format_item(p, "%s", format_seconds(t->measured_s).text);
+        format_item(p, "%s tok/s", format_count(t->throughput_tok_s).text);
+        format_item(p, "e2e P95 %s", format_ms(t->e2e_p95_ms).text);
+        if (t->criteria) format_item(p, "%zu of %zu criteria", t->passed, t->criteria);
+    }
+    format_end(p);
+}
+
+static void put_heading(struct format_page *p, const struct trials *t) {
+    size_t complete = trials_complete(t);
+    format_label(p, FORMAT_HEADING, "Trials");
+    format_item(p, "%zu of %u run", t->count, t->asked);
+    format_item(p, "%zu complete", complete);
+    if (complete < t->count) format_item(p, "%zu incomplete and left out", t->count - complete);
+    if (t->count > 0 && t->trial[0].criteria)
+        format_item(p, trials_passed(t) ? "all criteria passed"
+                       : complete       ? "criteria missed"
+                                        : "none to be judged");
+    format_end(p);
+}
+
+void report_trials_text(const struct trials *t, const struct report_style *style, struct buf *out) {
+    struct format_page page;
+    size_t complete = trials_complete(t);
+    bool gaps = false;
+    format_page_init(&page, style, out);
+    put_heading(&page, t);
+    for (size_t i = 0; i < t->count; i++) put_trial(&page, &t->trial[i]);
+    if (complete == 0) return;
+    const char *mean = style->ascii ? "mean +- SD" : "mean ± SD";
+    put_line(&page, FORMAT_HEADING, (const char *const[]){"Metric", "median", mean, "CV", "95 % interval"});
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct trial_metric *m = trials_metric(t, rows[i].metric);
+        if (m && put_row(&page, rows[i].label, m, complete)) gaps = true;
+    }
+    if (gaps) format_line(&page, FORMAT_PLAIN, "  * of fewer trials: the others have no value");
+}

@@ -1,0 +1,208 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/trials.h"
+
+static struct trials t;
+
+static int set_up(void **state) {
+    (void)state;
+    t = (struct trials){0};
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    trials_free(&t);
+    return 0;
+}
+
+static void expect_near(double got, double want, double off) {
+    if (!(fabs(got - want) <= off)) fail_msg("%.12g is not %.12g within %g", got, want, off);
+}
+
+static void begin(struct run_record *r, uint32_t trial) {
+    run_record_init(r);
+    r->run_id = 100 + trial;
+    r->trial = trial;
+    r->trials = 4;
+    r->status = RUN_COMPLETED;
+}
+
+static void put(struct run_record *r, const char *metric, double value, const char *unit) {
+    result_add(&r->results, value, unit, 0, "%s", metric);
+}
+
+static void end(struct run_record *r) {
+    trials_add(&t, r);
+    run_record_free(r);
+}
+
+static void criterion(struct run_record *r, int passed) {
+    run_record_criterion(r, &(struct run_criterion){.name = "x", .passed = passed});
+}
+
+/* Published of a tier validation: 263 +- 2 tok/s on nvme alone over three trials. */
+static void metrics_of_complete_trials(void **state) {
+    (void)state;
+    static const double tok[] = {261, 265, 263}, read[] = {350, 358.2, 366.4};
+    struct run_record r;
+    struct statistics s;
+    for (uint32_t i = 0; i < 3; i++) {
+        begin(&r, i + 1);
+        put(&r, "storage_throughput_tok_s", tok[i], "tok/s");
+        put(&r, "nvme_read_p95_ms", read[i], "ms");
+        end(&r);
+    }
+    assert_int_equal(t.asked, 4);
+    assert_true(t.count == 3 && trials_complete(&t) == 3 && t.metrics == 2);
+    assert_true(t.trial[1].run_id == 102 && t.trial[1].number == 2);
+    const struct trial_metric *m = trials_metric(&t, "storage_throughput_tok_s");
+    assert_string_equal(m->unit, "tok/s");
+    trials_statistics(m, &s);
+    assert_true(s.n == 3 && s.median == 263 && s.mean == 263);
+    expect_near(s.sd, 2, 1e-12);
+    expect_near(s.cv * 100, 0.76, 0.005);
+    expect_near(s.ci95_high, 263 + 4.30265 * 2 / sqrt(3), 1e-4);
+    trials_statistics(trials_metric(&t, "nvme_read_p95_ms"), &s);
+    expect_near(s.median, 358.2, 1e-12);
+    assert_null(trials_metric(&t, "no_such"));
+}
+
+/* Published of the same: one trial finished 438 of 549 requests. */
+static void a_trial_with_requests_left_is_left_out_and_named(void **state) {
+    (void)state;
+    struct run_record r;
+    struct statistics s;
+    for (uint32_t i = 1; i <= 4; i++) {
+        begin(&r, i);
+        put(&r, "throughput_tok_s", i == 2 ? 9999 : 100, "tok/s");
+        put(&r, "requests_asked", 549, "");
+        put(&r, "requests_left", i == 2 ? 111 : 0, "");
+        end(&r);
+    }
+    assert_true(t.count == 4 && trials_complete(&t) == 3);
+    assert_string_equal(t.trial[1].incomplete, "438 of 549 requests done");
+    assert_string_equal(t.trial[0].incomplete, "");
+    assert_true(t.trial[1].throughput_tok_s == 9999); /* known, but no part of the averages */
+    trials_statistics(trials_metric(&t, "throughput_tok_s"), &s);
+    assert_true(s.n == 3 && s.mean == 100 && s.sd == 0);
+}
+
+static void without_a_limit_no_request_is_left(void **state) {
+    (void)state;
+    struct run_record r;
+    begin(&r, 1);
+    put(&r, "requests_asked", KVF_MISSING, "");
+    put(&r, "requests_left", KVF_MISSING, "");
+    end(&r);
+    assert_int_equal(trials_complete(&t), 1);
+}
+
+static void what_did_not_complete_is_left_out(void **state) {
+    (void)state;
+    static const struct {
+        enum run_status status;
+        const char *reason, *want;
+    } ends[] = {
+        {RUN_INTERRUPTED, "stopped by key", "interrupted: stopped by key"},
+        {RUN_FAILED, "read of entry 7: Input/output error", "failed: read of entry 7: Input/output error"},
+        {RUN_CRASHED, "", "crashed"}};
+    struct run_record r;
+    for (uint32_t i = 0; i < 3; i++) {
+        begin(&r, i + 1);
+        r.status = ends[i].status;
+        strcpy(r.status_reason, ends[i].reason);
+        put(&r, "throughput_tok_s", 5, "tok/s");
+        end(&r);
+        assert_string_equal(t.trial[i].incomplete, ends[i].want);
+    }
+    assert_true(trials_complete(&t) == 0 && t.metrics == 0);
+    assert_false(trials_passed(&t));
+}
+
+/* Metrics by cause are there only where the cause did something, and values may be missing. */
+static void a_metric_that_some_trials_lack(void **state) {
+    (void)state;
+    struct run_record r;
+    struct statistics s;
+    for (uint32_t i = 1; i <= 4; i++) {
+        begin(&r, i);
+        if (i >= 2) put(&r, "late_ms", i, "ms");
+        if (i != 3) put(&r, "gap_ms", i, "ms");
+        put(&r, "all_ms", i == 4 ? KVF_MISSING : i, "ms");
+        end(&r);
+    }
+    trials_statistics(trials_metric(&t, "late_ms"), &s);
+    assert_true(s.n == 3 && s.mean == 3); /* 2, 3, 4 */
+    trials_statistics(trials_metric(&t, "gap_ms"), &s);
+    assert_true(s.n == 3 && s.median == 2); /* 1, 2, 4 */
+    trials_statistics(trials_metric(&t, "all_ms"), &s);
+    assert_true(s.n == 3 && s.mean == 2); /* 1, 2, 3 */
+    const struct trial_metric *m = trials_metric(&t, "late_ms");
+    assert_true(isnan(m->value[0]) && m->value[1] == 2); /* each value at its trial's place */
+}
+
+static void the_group_passes_when_every_complete_trial_does(void **state) {
+    (void)state;
+    struct run_record r;
+    begin(&r, 1);
+    criterion(&r, 1);
+    criterion(&r, 1);
+    end(&r);
+    assert_true(t.trial[0].criteria == 2 && t.trial[0].passed == 2);
+    assert_true(trials_passed(&t));
+    begin(&r, 2); /* incomplete: its verdicts do not count */
+    r.status = RUN_INTERRUPTED;
+    criterion(&r, 0);
+    end(&r);
+    assert_true(trials_passed(&t));
+    begin(&r, 3);
+    criterion(&r, 1);
+    criterion(&r, -1); /* no data is no pass */
+    end(&r);
+    assert_true(t.trial[2].passed == 1);
+    assert_false(trials_passed(&t));
+}
+
+static void many_trials_of_many_metrics(void **state) {
+    (void)state;
+    char name[32];
+    struct run_record r;
+    struct statistics s;
+    for (uint32_t i = 1; i <= 50; i++) {
+        begin(&r, i);
+        for (int k = 0; k < 600; k++) {
+            snprintf(name, sizeof name, "metric_%d",
+                     (k * 7 + (int)i * 13) % 600); /* not always in one order */
+            put(&r, name, i, "");
+        }
+        end(&r);
+    }
+    assert_true(t.metrics == 600 && trials_complete(&t) == 50);
+    for (size_t i = 0; i < t.metrics; i++) {
+        trials_statistics(&t.metric[i], &s);
+        assert_true(s.n == 50 && s.mean == 25.5); /* 1 to 50 */
+    }
+}
+
+#define CASE(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        CASE(metrics_of_complete_trials),         CASE(a_trial_with_requests_left_is_left_out_and_named),
+        CASE(without_a_limit_no_request_is_left), CASE(what_did_not_complete_is_left_out),
+        CASE(a_metric_that_some_trials_lack),     CASE(the_group_passes_when_every_complete_trial_does),
+        CASE(many_trials_of_many_metrics),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("trials", tests, NULL, NULL);
+}
