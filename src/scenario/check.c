@@ -125,9 +125,10 @@ static void check_phase(struct loading *l, const char *source) {
 
     if (s->workload.phase != KVF_WORKLOAD_PHASE_DECODE || s->workload.source == KVF_SOURCE_OPS) return;
     if (s->workload.source != KVF_SOURCE_SYNTHETIC)
-        problem_add(l, place, "workload.phase",
-                    "decode reads entries sized by personas, which source %s does not have; take both or prefill",
-                    source);
+        problem_add(
+            l, place, "workload.phase",
+            "decode reads entries sized by personas, which source %s does not have; take both or prefill",
+            source);
     else if (s->cache.granularity == KVF_GRANULARITY_BLOCK)
         problem_add(l, place, "workload.phase",
                     "decode reads whole entries; set cache.granularity: request, or take both or prefill");

@@ -136,8 +136,8 @@ def _():
 @case("keys that contradict each other, and what this build does not carry out, are refused")
 def _():
     for changes, word in (({"mode": "simulate"}, "mode"),
-                          ({"workload.rag": {"documents": 3}}, "workload.rag.documents"),
-                          ({"autoscaler": {"mode": "qos"}}, "autoscaler.mode"),
+                          ({"compute.mode": "roofline"}, "compute.mode"),
+                          ({"workload.arrival": {"process": "poisson"}}, "workload.arrival.rate"),
                           ({"workload.phase": "decode", "cache.granularity": "block"}, "workload.phase"),
                           ({"tiers": {}}, "tiers"), ({"engine.staging": "4KiB"}, "engine.staging")):
         write(changes)
