@@ -3,6 +3,8 @@
 #include <endian.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 
 #define EACH_BYTE(b) ((uint64_t)(b)*UINT64_C(0x0101010101010101))
@@ -108,17 +110,6 @@ static long hex4(const char *p) {
     return value;
 }
 
-static size_t utf8_encode(uint32_t c, char out[4]) {
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (size_t i = n - 1; i > 0; i--, c >>= 6) out[i] = (char)(0x80 | (c & 0x3f));
-    out[0] = (char)((0xf00 >> n & 0xff) | c);
-    return n;
-}
-
 /* A \u escape at hand: one code point from one escape or from two. */
 static bool unicode_escape(struct json *j, const char **piece, size_t *len) {
     if (!json_ahead(j, 6)) return json_cut_short(j);
@@ -139,8 +130,8 @@ static bool unicode_escape(struct json *j, const char **piece, size_t *len) {
         if (!json_fault_here(j, "\\u%04lx is half of a surrogate pair", (unsigned long)c)) return false;
         return piece_replace(j, taken, piece, len);
     }
-    char out[4];
-    size_t n = utf8_encode((uint32_t)c, out);
+    char out[UTF8_LEN];
+    size_t n = utf8_put((uint32_t)c, out);
     j->at += taken;
     return piece_give(j, piece, len, out, n);
 }

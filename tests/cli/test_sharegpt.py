@@ -93,6 +93,9 @@ def _():
     _, summary = measure(dataset(ten, changes=changes), "--db", "none")
     assert result(summary, "rows_read") == 30 and result(summary, "requests_done") == 60, summary["results"]
     assert result(summary, "conversation_hits") == 30 and result(summary, "gpu_entries") == 60, summary["results"]
+    changes = {"workload.arrival": {"process": "poisson", "rate": 20000, "cycles": 3}, "workload.users": 2}
+    _, summary = measure(dataset(ten, changes=changes), "--db", "none")
+    assert result(summary, "rows_read") == 30 and result(summary, "requests_done") == 60, summary["results"]
     changes = {"workload.arrival": {"cycles": 0}, "run.max_requests": 77}
     _, summary = measure(dataset(ten, changes=changes), "--db", "none")
     assert result(summary, "requests_done") == 77, summary["results"]
