@@ -70,3 +70,13 @@ out:
     (void)close(fd);
     return rc;
 }
+
+int hash_sha256_bytes(const void *data, size_t len, char out[KVF_SHA256_TEXT], struct err *e) {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int digest_len = 0;
+    if (EVP_Digest(data, len, digest, &digest_len, EVP_sha256(), NULL) != 1 ||
+        digest_len * 2 + 1 != KVF_SHA256_TEXT)
+        return err_set(e, KVF_ERR_UNAVAILABLE, "this libcrypto offers no SHA-256");
+    hex_text(digest, digest_len, out);
+    return 0;
+}

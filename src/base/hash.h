@@ -18,5 +18,7 @@ uint64_t hash_bytes(const void *data, size_t len, uint64_t seed); /* FNV-1a, the
 enum { KVF_SHA256_TEXT = 65 };
 /* SHA-256 of a whole file as 64 hex digits and a NUL. Reads it once, constant memory. */
 int hash_sha256_file(const char *path, char out[KVF_SHA256_TEXT], struct err *e);
+/* The same of bytes in memory. */
+int hash_sha256_bytes(const void *data, size_t len, char out[KVF_SHA256_TEXT], struct err *e);
 
 #endif
