@@ -111,6 +111,7 @@ struct engine {
     size_t slab_count;
     struct flight *next_row;  /* open loop: read and not due yet */
     uint64_t users_ended;     /* of the active ones: they have asked their last */
+    uint64_t lanes;           /* whom responses have started and who have not ended */
     uint64_t begin_ns;        /* run time of the start of arrivals */
     _Atomic bool arrivals_on; /* the clock of the workload runs, and the sampler's has begun */
     bool source_ended;

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "engine/core.h"
 
-enum { FLIGHT_SLAB = 256, PREPARED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024 };
+enum { FLIGHT_SLAB = 256, PREPARED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024, LANES_AT_ONCE = 1024 };
 /* Who found the queue full does not try again at once. */
 #define DROPPED_PAUSE_NS KVF_NS_PER_MS
 
@@ -117,6 +117,7 @@ static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
 
 static void user_ends(struct engine *e, uint64_t user) {
     e->session.state[user] = SESSION_ENDED;
+    if (user >= WORKLOAD_LANES) e->lanes--;
     if (user < e->session.active) e->users_ended++;
 }
 
@@ -129,10 +130,21 @@ static void user_goes_on(struct engine *e, uint64_t user, uint64_t at_ns) {
         user_ends(e, user);
 }
 
+/* Those whom a response to the user has started go their own way from here on. */
+static void lanes_begin(struct engine *e, uint64_t user, uint64_t now) {
+    uint64_t lane, delay_ns;
+    while (workload_spawned(e->workload, user, &lane, &delay_ns)) {
+        session_grow(&e->session, (lane | (LANES_AT_ONCE - 1)) + 1);
+        session_schedule(&e->session, lane, now + delay_ns);
+        e->lanes++;
+        generator_earlier(e, now + delay_ns);
+    }
+}
+
 /* A user's timer rang: it asks its next request. */
 static void user_asks(struct engine *e, uint64_t user, uint64_t at_ns, uint64_t now) {
     e->session.state[user] = SESSION_IDLE;
-    if (user >= e->session.active) return;
+    if (user >= e->session.active && user < WORKLOAD_LANES) return;
     struct flight *f = flight_new(e);
     if (workload_next(e->workload, user, &f->req) == WORKLOAD_END) {
         user_ends(e, user);
@@ -145,6 +157,7 @@ static void user_asks(struct engine *e, uint64_t user, uint64_t at_ns, uint64_t 
         e->session.state[user] = SESSION_ASKING;
         return;
     }
+    lanes_begin(e, user, closed_loop(e) ? now : at_ns);
     uint64_t think = workload_think_ns(e->workload, user);
     if (!closed_loop(e))
         user_goes_on(e, user, at_ns + think);
@@ -199,7 +212,7 @@ static void arrivals_due(struct engine *e) {
 static void workload_done_check(struct engine *e) {
     uint64_t active = e->session.active;
     bool ended = workload_open_loop(e->workload) ? e->source_ended : active > 0 && e->users_ended >= active;
-    if (!e->arrivals_on || !ended || e->in_service > 0 || e->queue.count > 0) return;
+    if (!e->arrivals_on || !ended || e->lanes > 0 || e->in_service > 0 || e->queue.count > 0) return;
     if (!atomic_exchange(&e->workload_done, true)) engine_wake_control(e);
 }
 
@@ -304,6 +317,7 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
         e->klass[f->req.klass].in_service--;
         service_leave(e, f);
         if (closed_loop(e)) {
+            lanes_begin(e, f->req.user, engine_now(e));
             uint64_t at = engine_now(e) + workload_think_ns(e->workload, f->req.user);
             user_goes_on(e, f->req.user, at);
             generator_earlier(e, at);

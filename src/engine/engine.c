@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/hash.h"
 #include "base/units.h"
 #include "engine/assess.h"
 #include "engine/core.h"
 #include "engine/sampler.h"
 #include "engine/tracelog.h"
+#include "workload/listing.h"
 #include "workload/tokenizer.h"
 
 /* ---- events and errors ---- */
@@ -485,7 +485,7 @@ static void control_run(struct control *c) {
 static void trace_hash(struct engine *e, struct run_record *run) {
     struct err err = {0};
     if (e->s->workload.path[0] == '\0' || e->s->workload.source == KVF_SOURCE_SYNTHETIC) return;
-    if (hash_sha256_file(e->s->workload.path, run->trace_sha256, &err) != 0) {
+    if (listing_sha256(e->s->workload.path, ".json", e->s->workload.limit, run->trace_sha256, &err) != 0) {
         run->trace_sha256[0] = '\0';
         engine_event(e, "warning", "%s", err.text);
     }

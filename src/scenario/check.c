@@ -89,7 +89,8 @@ static void check_arrival(struct loading *l, const char *source) {
     if (s->workload.arrival.process == KVF_ARRIVAL_TRACE && asked)
         problem_add(l, place, key,
                     "trace needs a source with times; source %s takes closed, poisson or gamma", source);
-    if (s->workload.arrival.process == KVF_ARRIVAL_PACED && s->workload.source != KVF_SOURCE_SYNTHETIC)
+    if (s->workload.arrival.process == KVF_ARRIVAL_PACED && s->workload.source != KVF_SOURCE_SYNTHETIC &&
+        s->workload.source != KVF_SOURCE_AGENTIC)
         problem_add(l, place, key,
                     "paced needs think times, which source %s does not have; take %sclosed, poisson or gamma",
                     source, asked ? "" : "trace, ");
@@ -99,20 +100,23 @@ static void check_arrival(struct loading *l, const char *source) {
                     s->workload.arrival.process == KVF_ARRIVAL_POISSON ? "poisson" : "gamma");
 }
 
-/* A mooncake trace is made of blocks of its own size; operations of an ops file are whole entries. */
+/* A trace with block ids is made of blocks of its own size; operations of an ops file are whole entries. */
 static void check_granularity(struct loading *l, const char *source) {
     const struct scenario *s = l->s;
     bool block = s->cache.granularity == KVF_GRANULARITY_BLOCK;
     struct place place = place_of_key(l, "cache.granularity", "workload.source");
 
-    if (s->workload.source == KVF_SOURCE_MOONCAKE) {
+    uint64_t of_trace = scenario_trace_block_tokens(s->workload.source);
+
+    if (of_trace > 0) {
         if (!block)
             problem_add(l, place, "cache.granularity", "source %s names blocks; set cache.granularity: block",
                         source);
-        if (s->cache.block_tokens != 512)
+        if (s->cache.block_tokens != of_trace)
             problem_add(l, place_of_key(l, "cache.block_tokens", "workload.source"), "cache.block_tokens",
-                        "%" PRIu64 " contradicts the 512 tokens of a block of source %s; leave it out",
-                        s->cache.block_tokens, source);
+                        "%" PRIu64 " contradicts the %" PRIu64
+                        " tokens of a block of source %s; leave it out",
+                        s->cache.block_tokens, of_trace, source);
     }
     if (s->workload.source == KVF_SOURCE_OPS && block)
         problem_add(l, place, "cache.granularity",

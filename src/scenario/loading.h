@@ -71,6 +71,8 @@ void scenario_begin(struct loading *l);
 void scenario_finish(struct loading *l);
 /* Finds what contradicts itself or is missing. */
 void scenario_check(struct loading *l);
+/* Tokens of a block whose ids the source's files carry; 0: they carry none. */
+uint64_t scenario_trace_block_tokens(enum scenario_source source);
 /* Whether requests arrive at workload.arrival.rate. */
 bool scenario_at_rate(const struct scenario *s);
 /* Lists the keys that were given and have no effect. */

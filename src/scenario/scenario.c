@@ -6,11 +6,13 @@
 #include "base/units.h"
 #include "scenario/loading.h"
 
-enum { MOONCAKE_BLOCK = 512 };
-
+/* Agentic conversations have times, too, but what was recorded is how long the agents waited. */
 static bool has_times(enum scenario_source source) {
-    return source == KVF_SOURCE_MOONCAKE || source == KVF_SOURCE_AZURE || source == KVF_SOURCE_BURSTGPT ||
-           source == KVF_SOURCE_AGENTIC;
+    return source == KVF_SOURCE_MOONCAKE || source == KVF_SOURCE_AZURE || source == KVF_SOURCE_BURSTGPT;
+}
+
+uint64_t scenario_trace_block_tokens(enum scenario_source source) {
+    return source == KVF_SOURCE_MOONCAKE ? 512 : source == KVF_SOURCE_AGENTIC ? 64 : 0;
 }
 
 /* What the capacities would be if the tiers were named. */
@@ -84,8 +86,8 @@ void scenario_finish(struct loading *l) {
     if (!s->workload.arrival.process_set)
         s->workload.arrival.process = has_times(s->workload.source) ? KVF_ARRIVAL_TRACE : KVF_ARRIVAL_CLOSED;
     if (l->defaults) s->workload.arrival.process_set = true; /* from here on it is this one */
-    if (s->workload.source == KVF_SOURCE_MOONCAKE && !loading_given(l, "cache.block_tokens"))
-        s->cache.block_tokens = MOONCAKE_BLOCK;
+    uint64_t of_trace = scenario_trace_block_tokens(s->workload.source);
+    if (of_trace > 0 && !loading_given(l, "cache.block_tokens")) s->cache.block_tokens = of_trace;
     switch (s->compute.mode) {
     case KVF_COMPUTE_FAST:
         s->compute.ns_per_token = 2 * 1000000;

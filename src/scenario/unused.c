@@ -66,7 +66,8 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
     case KEY_USE_SYNTHETIC:
         return s->workload.source == KVF_SOURCE_SYNTHETIC;
     case KEY_USE_TIMES:
-        return process == KVF_ARRIVAL_TRACE;
+        return process == KVF_ARRIVAL_TRACE ||
+               (s->workload.source == KVF_SOURCE_AGENTIC && !scenario_at_rate(s));
     case KEY_USE_RATE:
         return scenario_at_rate(s);
     case KEY_USE_GAMMA:

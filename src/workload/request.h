@@ -21,7 +21,7 @@ struct request {
     uint64_t arrival_ns; /* scheduled, run time; set by the engine for users, by the source for traces
                             (there: ns after the start of the run, speed-up applied) */
     enum request_kind kind;
-    uint64_t user;
+    uint64_t user;           /* who asks it; of those whom others start, any free number */
     uint64_t conversation;   /* unique in the run: user << 24 | number, or row; ingestion: the document */
     uint32_t turn;           /* from 1 */
     uint32_t klass;          /* index of its QoS class */
@@ -39,7 +39,7 @@ struct request {
     /* block granularity, traces with ids; owned by the request, reused: request_reserve_ids() */
     uint64_t *ids;
     uint32_t id_count, id_cap;
-    uint64_t cycle;        /* replay cycle, from 0 */
+    uint64_t cycle;        /* replay cycle, from 0; what tells its ids from those of other files */
     uint64_t entry_bytes;  /* ops: of its one entry; 0: what the context takes */
     char key[REQUEST_KEY]; /* ops: the key column, NUL-terminated; "" otherwise */
 };

@@ -26,6 +26,8 @@ struct source_ops {
     uint64_t (*first_delay_ns)(struct workload *w, uint64_t user); /* NULL: 0 */
     uint64_t (*think_ns)(struct workload *w, uint64_t user);       /* NULL: 0 */
     uint64_t (*stored_tokens)(struct workload *w, uint64_t user, uint32_t index); /* NULL: 0 */
+    bool (*spawned)(struct workload *w, uint64_t user, uint64_t *spawned,
+                    uint64_t *delay_ns); /* NULL: nobody starts anybody */
 };
 
 struct source {
@@ -33,6 +35,7 @@ struct source {
     const struct source_ops *ops;      /* NULL: not in this build */
     const struct trace_format *format; /* NULL: does not come in rows */
     bool thinks;                       /* users have think times: arrivals may be paced */
+    bool recorded; /* requests have times, and in an open loop one sequence without users */
 };
 
 /* Arrivals at a rate: the users that can still be asked, in any order. */
@@ -56,7 +59,7 @@ struct workload {
     void *state; /* of the source */
 };
 
-extern const struct source_ops synthetic_ops, sharegpt_ops, trace_ops;
+extern const struct source_ops synthetic_ops, sharegpt_ops, agentic_ops, trace_ops;
 
 /* A user's share of run.max_requests, which is dealt to the users that a run starts with; users that come
  * later get none. At a rate users are asked in a fixed order, so there it is counted, not dealt. */
@@ -67,6 +70,12 @@ uint32_t source_share_draw(struct rng *rng, const double *share, size_t stride, 
 uint32_t source_class_draw(const struct scenario *s, struct rng *rng);
 /* Full blocks of that many tokens; 0 at request granularity. */
 uint64_t source_blocks(const struct scenario *s, uint64_t tokens);
+/* A file has to be named, its source has no stored entries, and one that names blocks needs blocks. */
+int source_file_check(const struct workload *w, bool has_ids, struct err *e);
+/* A recorded time or pause at the scenario's speed-up; 0 without delays. And a sum of such, which ends
+ * where a run cannot last to. */
+uint64_t source_speed_up(const struct workload *w, uint64_t ns);
+uint64_t source_time_sum(uint64_t a, uint64_t b);
 /* Whether a context is prefilled only: the phase, or decode.max_context. */
 bool source_prefill_only(const struct scenario *s, uint64_t context_tokens);
 

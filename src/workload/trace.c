@@ -12,7 +12,6 @@
 #define TRACE_PROBE_BYTES (UINT64_C(16) << 20) /* a usable row must come within these */
 #define TRACE_BACK_NS     (UINT64_C(24) * 3600 * KVF_NS_PER_S)
 #define TRACE_GAP_NS      (30 * TRACE_BACK_NS) /* one wrong date must not put off the rest of the run */
-#define TRACE_ARRIVAL_MAX (UINT64_MAX / 4)
 
 struct trace {
     struct lines lines;
@@ -101,18 +100,13 @@ static enum trace_outcome line_parse(struct workload *w, struct trace *t, enum l
     return outcome;
 }
 
-static uint64_t clamped_sum(uint64_t a, uint64_t b) {
-    uint64_t sum;
-    return __builtin_add_overflow(a, b, &sum) || sum > TRACE_ARRIVAL_MAX ? TRACE_ARRIVAL_MAX : sum;
-}
-
 /* From the start again, a mean gap after the last row, or a second where all rows have one time. False
  * when the file has been played as often as it should, or gave nothing this time. */
 static bool cycle_begin(const struct workload *w, struct trace *t) {
     uint64_t cycles = w->s->workload.arrival.cycles;
     if (t->usable == 0 || (cycles > 0 && t->cycle + 1 >= cycles) || !lines_rewind(&t->lines)) return false;
     uint64_t span = t->latest_ns - t->origin_ns, gap = t->usable > 1 ? span / (t->usable - 1) : 0;
-    t->base_ns = clamped_sum(t->base_ns, clamped_sum(span, gap ? gap : KVF_NS_PER_S));
+    t->base_ns = source_time_sum(t->base_ns, source_time_sum(span, gap ? gap : KVF_NS_PER_S));
     t->cycle++;
     t->seen_line = t->started = false;
     t->read = t->usable = 0;
@@ -152,24 +146,9 @@ static void trace_close(struct workload *w) {
     w->state = NULL;
 }
 
-static int trace_check(const struct workload *w, struct err *e) {
-    const struct scenario *s = w->s;
-    const char *source = w->source->name;
-    if (s->workload.path[0] == '\0')
-        return err_set(e, KVF_ERR_USAGE, "workload.path: source %s needs the file of its rows", source);
-    if (s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)
-        return err_set(
-            e, KVF_ERR_USAGE,
-            "workload.phase: decode needs personas, which source %s does not have; use both or prefill",
-            source);
-    if (w->source->format->has_ids && s->cache.granularity != KVF_GRANULARITY_BLOCK)
-        return err_set(e, KVF_ERR_USAGE, "cache.granularity: source %s names blocks; use block", source);
-    return 0;
-}
-
 static int trace_open(struct workload *w, struct err *e) {
     const char *path = w->s->workload.path;
-    int rc = trace_check(w, e);
+    int rc = source_file_check(w, w->source->format->has_ids, e);
     if (rc != 0) return rc;
     struct trace *t = mem_zalloc(1, sizeof *t);
     w->state = t;
@@ -199,15 +178,6 @@ static int trace_open(struct workload *w, struct err *e) {
         w->rows.first_rejected_why);
 }
 
-static uint64_t arrival_ns(const struct workload *w, const struct trace *t) {
-    double speedup = w->s->workload.arrival.speedup;
-    uint64_t since = clamped_sum(t->base_ns, t->row.time_ns - t->origin_ns);
-    if (speedup <= 0) return 0;
-    if (speedup == 1) return since;
-    double at = (double)since / speedup;
-    return at < (double)TRACE_ARRIVAL_MAX ? (uint64_t)at : TRACE_ARRIVAL_MAX;
-}
-
 /* A row as a conversation of one turn, which may start with a shared prompt. */
 static void request_conversation(const struct workload *w, struct trace *t, struct request *r) {
     r->prefill_only = source_prefill_only(w->s, r->context_tokens);
@@ -232,7 +202,7 @@ static void request_fill(const struct workload *w, struct trace *t, uint64_t use
     if (!w->open_loop)
         r->user = user;
     else if (!w->at_rate)
-        r->arrival_ns = arrival_ns(w, t);
+        r->arrival_ns = source_speed_up(w, source_time_sum(t->base_ns, row->time_ns - t->origin_ns));
     if (w->s->qos.classes_set) r->klass = source_class_draw(w->s, &t->classes);
     if (row->kind == REQUEST_INFERENCE) request_conversation(w, t, r);
     if (w->source->format->has_ids) {

@@ -12,6 +12,7 @@ static const struct source sources[] = {
     [KVF_SOURCE_AZURE] = {"azure", &trace_ops, &azure_format},
     [KVF_SOURCE_BURSTGPT] = {"burstgpt", &trace_ops, &burstgpt_format},
     [KVF_SOURCE_SHAREGPT] = {"sharegpt", &sharegpt_ops, NULL},
+    [KVF_SOURCE_AGENTIC] = {"agentic", &agentic_ops, NULL, true, true},
     [KVF_SOURCE_OPS] = {"ops", &trace_ops, &ops_format},
 };
 
@@ -48,11 +49,40 @@ bool source_prefill_only(const struct scenario *s, uint64_t context_tokens) {
     return s->workload.phase == KVF_WORKLOAD_PHASE_PREFILL || (limit > 0 && context_tokens >= limit);
 }
 
+#define TIME_MAX (UINT64_MAX / 4) /* ns: later than any run lasts */
+
+uint64_t source_time_sum(uint64_t a, uint64_t b) {
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) || sum > TIME_MAX ? TIME_MAX : sum;
+}
+
+uint64_t source_speed_up(const struct workload *w, uint64_t ns) {
+    double speedup = w->s->workload.arrival.speedup, fast = (double)ns / (speedup > 0 ? speedup : 1);
+    if (speedup <= 0) return 0;
+    if (speedup == 1) return ns;
+    return fast < (double)TIME_MAX ? (uint64_t)fast : TIME_MAX;
+}
+
+int source_file_check(const struct workload *w, bool has_ids, struct err *e) {
+    const struct scenario *s = w->s;
+    const char *source = w->source->name;
+    if (s->workload.path[0] == '\0')
+        return err_set(e, KVF_ERR_USAGE, "workload.path: source %s needs the file of its %s", source,
+                       w->source->format ? "rows" : "conversations");
+    if (s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "workload.phase: decode needs personas, which source %s does not have; use both or prefill",
+            source);
+    if (has_ids && s->cache.granularity != KVF_GRANULARITY_BLOCK)
+        return err_set(e, KVF_ERR_USAGE, "cache.granularity: source %s names blocks; use block", source);
+    return 0;
+}
+
 static int arrival_refuse(const struct workload *w, const char *needs, struct err *e) {
     const struct trace_format *format = w->source->format;
-    const char *closed = format && format->timed ? "trace or closed"
-                         : w->source->thinks     ? "closed or paced"
-                                                 : "closed";
+    bool timed = w->source->recorded || (format && format->timed);
+    const char *closed = timed ? "trace or closed" : w->source->thinks ? "closed or paced" : "closed";
     return err_set(e, KVF_ERR_USAGE,
                    "workload.arrival.process: %s, which source %s does not have; use %s, or poisson or gamma "
                    "with a rate",
@@ -63,7 +93,7 @@ static int arrival_refuse(const struct workload *w, const char *needs, struct er
 static int arrival_resolve(struct workload *w, struct err *e) {
     const struct scenario *s = w->s;
     const struct trace_format *format = w->source->format;
-    bool timed = format && format->timed;
+    bool timed = w->source->recorded || (format && format->timed);
     switch (s->workload.arrival.process) {
     case KVF_ARRIVAL_PACED:
         if (!w->source->thinks) return arrival_refuse(w, "paced needs think times", e);
@@ -84,7 +114,7 @@ static int arrival_resolve(struct workload *w, struct err *e) {
         break;
     }
     if (!format)
-        w->users = s->workload.users;
+        w->users = w->source->recorded && w->open_loop ? 0 : s->workload.users;
     else if (!w->open_loop)
         w->users = format->one_by_one ? 1 : s->workload.users;
     return 0;
@@ -105,7 +135,7 @@ int workload_open(struct workload **out, const struct scenario *s, struct err *e
     if (!source || !source->ops)
         return err_set(e, KVF_ERR_UNAVAILABLE,
                        "workload.source: this source is not available in this build; use synthetic, "
-                       "mooncake, azure, burstgpt, sharegpt or ops");
+                       "mooncake, azure, burstgpt, sharegpt, agentic or ops");
     struct workload *w = mem_zalloc(1, sizeof *w);
     w->s = s;
     w->source = source;
@@ -200,6 +230,10 @@ uint64_t workload_first_delay_ns(struct workload *w, uint64_t user) {
 
 uint64_t workload_think_ns(struct workload *w, uint64_t user) {
     return w->source->ops->think_ns ? w->source->ops->think_ns(w, user) : 0;
+}
+
+bool workload_spawned(struct workload *w, uint64_t user, uint64_t *spawned, uint64_t *delay_ns) {
+    return w->source->ops->spawned && w->source->ops->spawned(w, user, spawned, delay_ns);
 }
 
 uint64_t workload_stored_tokens(struct workload *w, uint64_t user, uint32_t index) {

@@ -69,6 +69,13 @@ bool workload_more(struct workload *w, uint64_t user);
 uint64_t workload_first_delay_ns(struct workload *w, uint64_t user);
 uint64_t workload_think_ns(struct workload *w, uint64_t user);
 
+/* Users that others start, and that end by themselves, have numbers from here on. */
+#define WORKLOAD_LANES (UINT64_C(1) << 20)
+/* Behind every response to a user's request (or its drop), until false: somebody whom it has started and
+ * who asks first after that delay. When workload_more() is false for such a one, the number is free for
+ * another. */
+bool workload_spawned(struct workload *w, uint64_t user, uint64_t *spawned, uint64_t *delay_ns);
+
 /* phase decode: the sizes of the workload.decode.entries that each user has before the clock. */
 uint64_t workload_stored_tokens(struct workload *w, uint64_t user, uint32_t index);
 

@@ -552,7 +552,7 @@ static void arrivals(void **state) {
     scenario.workload.arrival.process = KVF_ARRIVAL_POISSON;
     refused(KVF_ERR_USAGE, "workload.arrival.rate");
     scenario.workload.arrival.process = KVF_ARRIVAL_CLOSED;
-    scenario.workload.source = KVF_SOURCE_AGENTIC;
+    scenario.workload.source = (enum scenario_source)99; /* as none of the loader's */
     refused(KVF_ERR_UNAVAILABLE, "workload.source");
     workload_close(NULL);
 }
