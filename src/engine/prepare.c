@@ -70,7 +70,10 @@ static uint64_t bytes_written(const struct engine *e, enum kvf_tier tier) {
 static void precondition_end(struct engine *e, bool complete) {
     sizes_close(e->prepare.sizes);
     if (!complete) return;
+    char volume[24];
     e->preconditioned_bytes = bytes_written(e, KVF_TIER_NVME);
+    units_size_human((double)e->preconditioned_bytes, volume, sizeof volume);
+    engine_event(e, "info", "preconditioned: %s were written to nvme, and the cache is empty again", volume);
     pthread_mutex_lock(&e->cache_lock);
     cache_clear(e->cache);
     cache_admit_from(e->cache, 0);
@@ -128,7 +131,10 @@ static double prepopulate_progress(const struct engine *e, char *what, size_t le
 static void prepopulate_end(struct engine *e, bool complete) {
     sizes_close(e->prepare.sizes);
     if (!complete) return;
+    char volume[24];
     e->prepopulated_bytes = e->prepare.done_bytes;
+    units_size_human((double)e->prepopulated_bytes, volume, sizeof volume);
+    engine_event(e, "info", "prepopulated: the tiers hold %s of entries that nobody asks for", volume);
     admit_from(e, 0);
 }
 

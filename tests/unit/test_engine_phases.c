@@ -291,6 +291,10 @@ static void the_steps_follow_each_other(void **state) {
     expect_status(RUN_COMPLETED);
     expect_identities();
     expect_no_errors();
+    assert_string_equal(t.run.events[0].message,
+                        "preconditioned: 4.00 MiB were written to nvme, and the cache is empty again");
+    assert_string_equal(t.run.events[1].message,
+                        "prepopulated: the tiers hold 1.38 MiB of entries that nobody asks for");
     expect_result("precondition_bytes", 4 * MIB);
     /* entries of 32 KiB: a quarter of 1,677,721 bytes holds 12, of 4 MiB 32 */
     expect_result("prepopulate_bytes", (12 + 32) * 32 * KIB);
