@@ -7,6 +7,7 @@
 #include "cli/machine.h"
 #include "cli/options.h"
 #include "scenario/budget.h"
+#include "scenario/fit.h"
 #include "tier/tier.h"
 #include "workload/rag.h"
 
@@ -37,23 +38,35 @@ static void add_unused(const struct scenario_report *report, struct buf *out) {
     buf_free(&lines);
 }
 
-static int check(const struct scenario *s, const struct scenario_report *report, bool force, struct buf *out,
+static void add_fit(const struct fit *fit, struct buf *out) {
+    struct buf lines = {0};
+    for (unsigned i = 0; i < fit->lines; i++) buf_addf(&lines, "%s\n", fit->line[i].text);
+    add_comments("Scaled to this machine by --fit:", fit->lines ? lines.data : "nothing", out);
+    buf_free(&lines);
+}
+
+struct how {
+    bool force, fit;
+};
+
+static int check(struct scenario *s, const struct scenario_report *report, struct how how, struct buf *out,
                  struct err *e) {
     struct budget_machine machine;
     struct budget budget;
-    struct scenario resolved = *s;
+    struct fit fit = {0};
     char note[RAG_NOTE];
+    int rc = s->nvme.on ? tier_nvme_check_paths(s, e) : 0;
 
-    /* As given: what is `auto` stays so and loads back to the same thing. */
+    if (!rc) machine_measure(s, &machine);
+    if (!rc && how.fit) fit_apply(&fit, s, &machine);
+    /* As given, or as fitted: what is `auto` stays so and loads back to the same thing. */
     scenario_emit_yaml(s, out);
     add_unused(report, out);
     if (rag_note(s, note, sizeof note)) add_comments("Note:", note, out);
-    if (s->nvme.on) {
-        int rc = tier_nvme_check_paths(s, e);
-        if (rc) return rc;
-    }
-    machine_measure(s, &machine);
-    int rc = budget_resolve(&resolved, &machine, force, &budget, e);
+    if (rc) return rc;
+    if (how.fit) add_fit(&fit, out);
+    struct scenario resolved = *s;
+    rc = budget_resolve(&resolved, &machine, how.force, &budget, e);
     if (rc) return rc;
     struct buf lines = {0};
     budget_text(&resolved, &machine, &budget, &lines);
@@ -85,7 +98,8 @@ int cmd_check(int argc, char **argv) {
     }
     status = cli_load_scenario(o.operand[0], &o, &scenario, NULL, &report);
     if (status) goto out;
-    if (check(&scenario, &report, options_has(&o, "force"), &out, &e)) {
+    struct how how = {.force = options_has(&o, "force"), .fit = options_has(&o, "fit")};
+    if (check(&scenario, &report, how, &out, &e)) {
         cli_fail(&e);
         status = 2; /* whatever the reason: this scenario cannot run here as it is */
     }

@@ -16,6 +16,7 @@ struct command_run {
     struct run_options options;
     struct scenario scenario;
     char *yaml;
+    struct fit fit;
     struct session *session;
     struct run_record run; /* of trials the last one */
     struct trials trials;  /* empty without */
@@ -90,7 +91,8 @@ static int run_scenario(struct command_run *c, struct err *e) {
     struct session_run what = {.scenario = &c->scenario,
                                .yaml = c->yaml,
                                .io_trace = c->options.io_trace,
-                               .request_log = c->options.request_log};
+                               .request_log = c->options.request_log,
+                               .fit = c->options.fit ? &c->fit : NULL};
     int rc = session_repeat(c->session, &what, &c->run, &c->trials, e);
     c->signal = session_end(c->session);
     return rc;
@@ -109,11 +111,12 @@ static int command_main(struct command_run *c) {
     scenario_report_free(&report);
     if (status != 0) return status;
     if (cli_screen_style(&o->given, &setup.look, &e) != 0 || check_outputs(o, &e) != 0 ||
-        session_check(&c->scenario, o->force, &e) != 0) {
+        session_check(&c->scenario, o->force, o->fit ? &c->fit : NULL, &e) != 0) {
         /* refused before anything was made: the scenario asks for what is not to be had */
         cli_fail(&e);
         return 2;
     }
+    cli_say_fit(&c->fit);
     c->session = session_new(&setup);
     if (run_scenario(c, &e) == 0) return print_summary(c);
     session_release(c->session, err_exit_status(e.code));

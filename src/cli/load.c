@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "probe/host.h"
 
 int cli_load_scenario(const char *path, const struct options *o, struct scenario *s, char **yaml,
@@ -36,4 +37,8 @@ int cli_load_scenario(const char *path, const struct options *o, struct scenario
         *yaml = mem_strdup("");
     }
     return 0;
+}
+
+void cli_say_fit(const struct fit *fit) {
+    for (unsigned i = 0; i < fit->lines; i++) log_line(KVF_LOG_INFO, "--fit: %s", fit->line[i].text);
 }

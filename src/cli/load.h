@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "cli/options.h"
+#include "scenario/fit.h"
 #include "scenario/load.h"
 #include "scenario/scenario.h"
 
@@ -14,5 +15,8 @@
  * caller's to free, whatever is returned. */
 int cli_load_scenario(const char *path, const struct options *o, struct scenario *s, char **yaml,
                       struct scenario_report *report);
+
+/* What --fit has changed, a line each on standard error. */
+void cli_say_fit(const struct fit *fit);
 
 #endif

@@ -63,6 +63,7 @@ static int add_setting(struct options *o, const struct option_spec *spec, const 
     }
     case OPTION_KEY:
     case OPTION_TEXT_KEY:
+    case OPTION_AUTO_KEY:
         buf_addf(&origin, "--%s", spec->name);
         s->key = spec->key;
         s->origin = own(o, origin.data);
@@ -74,6 +75,10 @@ static int add_setting(struct options *o, const struct option_spec *spec, const 
     }
     o->settings++;
     return 0;
+}
+
+static bool whole_number(const char *text) {
+    return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
 /* argv[*i] is "--name" or "--name=value"; moves *i to the last argument it used. */
@@ -90,6 +95,8 @@ static int parse_option(struct options *o, const struct option_command *c, int a
         if (value) return err_set(e, KVF_ERR_USAGE, "--%s takes no value", spec->name);
     } else if (value) {
         value++;
+    } else if (spec->use == OPTION_AUTO_KEY) {
+        value = *i + 1 < argc && whole_number(argv[*i + 1]) ? argv[++*i] : "auto";
     } else {
         if (*i + 1 >= argc)
             return err_set(e, KVF_ERR_USAGE, "--%s needs a value: --%s %s", spec->name, spec->name,
@@ -165,9 +172,9 @@ int options_number(const struct options *o, const char *name, uint64_t least, ui
     uint64_t v = 0;
 
     if (!text) return 0;
-    bool good = *text != '\0';
+    bool good = whole_number(text);
     for (const char *p = text; *p && good; p++) {
-        good = *p >= '0' && *p <= '9' && v <= (UINT64_MAX - 9) / 10;
+        good = v <= (UINT64_MAX - 9) / 10;
         if (good) v = v * 10 + (uint64_t)(*p - '0');
     }
     if (!good || v < least || v > most)
@@ -185,6 +192,7 @@ int run_options_parse(int argc, char **argv, struct run_options *r, struct err *
     r->scenario = o->operands ? o->operand[0] : NULL;
     r->headless = options_has(o, "headless");
     r->check_assessment = options_has(o, "assert");
+    r->fit = options_has(o, "fit");
     r->force = options_has(o, "force");
     r->keep_going = options_has(o, "keep-going");
     r->quiet = options_has(o, "quiet");

@@ -12,11 +12,12 @@
 #include "scenario/load.h"
 
 enum option_use {
-    OPTION_FLAG,    /* a switch */
-    OPTION_VALUE,   /* takes a value; the last one given counts */
-    OPTION_SET,     /* KEY=VALUE, a setting of any key */
-    OPTION_KEY,     /* a setting of `key` to the value as YAML */
-    OPTION_TEXT_KEY /* a setting of `key` to the value as plain text, whatever is in it */
+    OPTION_FLAG,     /* a switch */
+    OPTION_VALUE,    /* takes a value; the last one given counts */
+    OPTION_SET,      /* KEY=VALUE, a setting of any key */
+    OPTION_KEY,      /* a setting of `key` to the value as YAML */
+    OPTION_TEXT_KEY, /* a setting of `key` to the value as plain text, whatever is in it */
+    OPTION_AUTO_KEY  /* a setting of `key` to the whole number that follows, else to auto */
 };
 
 struct option_spec {
@@ -61,7 +62,7 @@ int options_number(const struct options *o, const char *name, uint64_t least, ui
 struct run_options {
     struct options given; /* settings, and how to write to standard output */
     const char *scenario; /* path, "-" for standard input, NULL for the built-in quickstart */
-    bool headless, check_assessment, force, keep_going, quiet;
+    bool headless, check_assessment, fit, force, keep_going, quiet;
     const char *db;          /* as given: a path, "none", or NULL for the usual place */
     const char *json;        /* a path, "-", or NULL */
     const char *io_trace;    /* a path or NULL */

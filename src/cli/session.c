@@ -66,7 +66,7 @@ void session_free(struct session *s) {
 }
 
 /* Paths first, then what earlier runs left behind, which may be what makes room, then the sums. */
-int session_check(struct scenario *scenario, bool force, struct err *e) {
+int session_check(struct scenario *scenario, bool force, struct fit *fit, struct err *e) {
     struct budget_machine machine;
     struct budget budget;
     if (scenario->nvme.on) {
@@ -75,6 +75,7 @@ int session_check(struct scenario *scenario, bool force, struct err *e) {
         tier_nvme_clean_leftovers(scenario);
     }
     machine_measure(scenario, &machine);
+    if (fit) fit_apply(fit, scenario, &machine);
     int rc = budget_resolve(scenario, &machine, force, &budget, e);
     return rc == 0 ? engine_check(scenario, e) : rc;
 }
@@ -281,8 +282,25 @@ static int run_may_begin(struct session *s, struct err *e) {
     return err_set(e, KVF_ERR_CANCELLED, "stopped before %s began", s->run->name);
 }
 
+/* What was scaled stands before everything that happens. */
+static void run_note_fit(struct session *s) {
+    const struct fit *fit = s->what->fit;
+    for (unsigned i = 0; fit && i < fit->lines; i++) {
+        struct record_event ev = {.t_s = KVF_MISSING};
+        snprintf(ev.level, sizeof ev.level, "%s", fit->line[i].scaled ? "warning" : "info");
+        snprintf(ev.message, sizeof ev.message, "--fit: %s", fit->line[i].text);
+        run_record_event(s->run, &ev);
+        if (s->ui) live_event(s->live, &ev);
+        if (!s->fifo) continue;
+        struct record *r = record_new(RECORD_EVENT);
+        r->event = ev;
+        fifo_put(s->fifo, r);
+    }
+}
+
 static int run_carry_out(struct session *s, struct err *e) {
     screen_open(s);
+    run_note_fit(s);
     int rc = engine_carry_out(s, e);
     if (s->run->status == RUN_INTERRUPTED || signals_asked()) s->stopped = true;
     if (s->ui) {

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "record/run.h"
 #include "record/trials.h"
+#include "scenario/fit.h"
 #include "scenario/scenario.h"
 #include "ui/ui.h"
 
@@ -33,16 +34,18 @@ struct session_run {                 /* one run; texts are copied */
     uint32_t trial;                  /* from 1; 0: no trials */
     const char *io_trace;            /* paths or NULL */
     const char *request_log;
-    bool last; /* its screen stays until somebody has seen how it ended */
+    const struct fit *fit; /* what session_check() scaled, or NULL; events of the run */
+    bool last;             /* its screen stays until somebody has seen how it ended */
 };
 
 struct session *session_new(const struct session_setup *setup);
 void session_free(struct session *s); /* takes NULL */
 
 /* Whether the scenario can be run here and now: paths (what dead runs left there is removed), memory and
- * disk unless `force`, the trace. Resolves what is auto. Makes nothing. 0 or a negative code; a command
- * that is refused so ends with status 2. */
-int session_check(struct scenario *scenario, bool force, struct err *e);
+ * disk unless `force`, the trace. With `fit`, which may be NULL, it is scaled to this machine first.
+ * Resolves what is auto. Makes nothing. 0 or a negative code; a command that is refused so ends with
+ * status 2. */
+int session_check(struct scenario *scenario, bool force, struct fit *fit, struct err *e);
 
 /* Runs to the end and returns when it is stored and its screen is left. `run` need not be initialised and
  * is the caller's to free whatever is returned. The first run takes over the signals and opens the

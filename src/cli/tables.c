@@ -29,7 +29,8 @@ static const struct option_spec short_options[] = {
     {"generation", "MODE", OPTION_KEY, "compute.mode", "generation time per token", NULL},
     {"autoscaler", "MODE", OPTION_KEY, "autoscaler.mode", "how the number of users adapts", NULL},
     {"profile", "NAME", OPTION_KEY, "assess.profile", "what the run is judged by", NULL},
-    {"rag", "N", OPTION_KEY, "workload.rag.documents", "documents ingested for retrieval", NULL},
+    {"rag", "[N]", OPTION_AUTO_KEY, "workload.rag.documents", "documents ingested for retrieval, or ten",
+     NULL},
     {"dataset", "FILE", OPTION_TEXT_KEY, "workload.path", "trace or data set that the source reads", NULL},
     {"rate", "N", OPTION_KEY, "workload.arrival.rate", "requests per second of the whole source", NULL},
     {"max-requests", "N", OPTION_KEY, "run.max_requests", "end after this many requests; 0 is no limit",
@@ -66,13 +67,14 @@ static const struct option_spec run_table[] = {
     {"force", NULL, OPTION_FLAG, NULL, "start although memory or disk seem too small", NULL},
     {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail the run", NULL},
     {"quiet", NULL, OPTION_FLAG, NULL, "no progress", NULL},
-    {"fit", NULL, OPTION_FLAG, NULL, "scale tiers and users to this machine (" NOT_HERE ")", NOT_HERE},
+    {"fit", NULL, OPTION_FLAG, NULL, "scale tiers and users down to this machine, and say so", NULL},
     {"metrics", "ADDR", OPTION_VALUE, NULL, "serve metrics while running (" NOT_HERE ")", NOT_HERE},
     {0}};
 static const struct option_group run_group = {"Run", run_table};
 
 static const struct option_spec check_table[] = {
     {"keys", NULL, OPTION_FLAG, NULL, "print the names of all keys instead, one a line", NULL},
+    {"fit", NULL, OPTION_FLAG, NULL, "as `run --fit` would scale it", NULL},
     {"force", NULL, OPTION_FLAG, NULL, "no error when memory or disk seem too small", NULL},
     {0}};
 static const struct option_group check_group = {"Check", check_table};

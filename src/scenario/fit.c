@@ -11,7 +11,7 @@
 #include "scenario/keys.h"
 
 enum {
-    STEPS = 65536,            /* fineness of the factor */
+    STEPS = 1 << 30,          /* fineness of the factor */
     SHAREGPT_CONTEXT = 16384, /* longest context that the reader of the data set makes */
     STAGING_CHUNKS = 4        /* of a worker, where memory is scarce */
 };
@@ -30,8 +30,9 @@ __attribute__((format(printf, 2, 3))) static void say(struct fitting *f, const c
     va_list ap;
     if (f->out->lines == FIT_LINES_MAX) return;
     va_start(ap, fmt);
-    vsnprintf(f->out->line[f->out->lines++], FIT_LINE, fmt, ap);
+    vsnprintf(f->out->line[f->out->lines].text, FIT_LINE, fmt, ap);
     va_end(ap);
+    f->out->line[f->out->lines++].scaled = true;
 }
 
 /* A text by value, so that several fit into one sentence. */
@@ -156,7 +157,7 @@ static int largest_factor(struct fitting *f, enum limit limit) {
     scale(f, &f->trial, 0);
     if (!fits(f, &f->trial, limit)) return -1;
     while (high - low > 1) {
-        int middle = (low + high) / 2;
+        int middle = low + (high - low) / 2;
         scale(f, &f->trial, middle);
         if (fits(f, &f->trial, limit))
             low = middle;
@@ -347,8 +348,10 @@ void fit_apply(struct fit *out, struct scenario *s, const struct budget_machine 
     out->lines = 0;
     f.disk_room = s->nvme.on ? budget_disk_room(s, m) : KVF_UNSET;
     if (f.disk_room != KVF_UNSET && f.disk_room < least_room) f.disk_room = KVF_UNSET;
-    if (s->gpu.on && s->gpu.backend == KVF_BACKEND_EMULATED)
+    if (s->gpu.on && s->gpu.backend == KVF_BACKEND_EMULATED) {
         say(&f, "the gpu tier is emulated: it takes no memory, and its figures are a model's");
+        out->line[0].scaled = false;
+    }
     fit_tiers(&f);
     double ratio = stated_ratio(&f), total = total_bytes(&f);
     fit_users(&f, ratio, total);

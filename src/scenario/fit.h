@@ -21,7 +21,10 @@
 
 enum { FIT_LINES_MAX = 16, FIT_LINE = 240 };
 struct fit { /* a sentence for every change, and for what no change can help */
-    char line[FIT_LINES_MAX][FIT_LINE];
+    struct {
+        char text[FIT_LINE];
+        bool scaled; /* the run is not the one of the file; else only to be known */
+    } line[FIT_LINES_MAX];
     unsigned lines;
 };
 

@@ -167,11 +167,21 @@ def _():
 
 @case("what this build does not have is refused, never ignored")
 def _():
-    usage_error(["run", "--fit"], "--fit: not available in this build")
     usage_error(["run", "--metrics", "localhost:9"], "--metrics: not available in this build")
     usage_error(["probe", "--calibrate"], "--calibrate: not available in this build")
     got = check_text(SMALL, "--generation", "roofline")
     assert got.rc == 2 and "not available in this build" in got.stderr and "--generation" in got.stderr, got
+
+
+@case("an option whose number may be left out takes a number that follows, and nothing else")
+def _():
+    for options, documents in ((["--rag"], 10), (["--rag", "20"], 20), (["--rag=5"], 5), (["--rag", "--users", "3"], 10)):
+        got = check_text(SMALL, *options)
+        assert got.rc == 0 and "    documents: %d\n" % documents in got.stdout, (options, got)
+    got = run(["check", "--rag", "-"], input=SMALL)
+    assert got.rc == 0 and "    documents: 10\n" in got.stdout, got
+    got = check_text(SMALL, "--rag=many")
+    assert got.rc == 2 and '--rag workload.rag.documents: must be auto or an integer, not "many"' in got.stderr, got
 
 
 @case("the options of the manual are those of the program")

@@ -33,8 +33,8 @@ static struct budget_machine machine(uint64_t memory, uint64_t disk) {
 
 static bool says(const struct fit *f, const char *text) {
     for (unsigned i = 0; i < f->lines; i++)
-        if (strstr(f->line[i], text)) return true;
-    for (unsigned i = 0; i < f->lines; i++) print_message("%s\n", f->line[i]);
+        if (strstr(f->line[i].text, text)) return true;
+    for (unsigned i = 0; i < f->lines; i++) print_message("%s\n", f->line[i].text);
     return false;
 }
 
