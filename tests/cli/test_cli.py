@@ -304,17 +304,6 @@ def _():
     assert not re.search(r"^[^#\n]*cache\.block_tokens", got.stdout, re.MULTILINE), got
 
 
-@case("every configuration shipped is accepted")
-def _():
-    paths = sorted((SOURCE / "configs").glob("*.yaml"))
-    assert len(paths) >= 7, paths
-    for path in paths:
-        trace = scratch() / "trace"
-        trace.write_text('{"timestamp": 0, "input_length": 512, "output_length": 1, "hash_ids": [1]}\n')
-        got = run(["check", path, "--force", "--dataset", trace, "--cache-dir", "."])
-        assert got.rc == 0, got
-
-
 @case("short forms are the keys that they stand for")
 def _():
     page = run(["run", "--help"]).stdout

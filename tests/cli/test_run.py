@@ -16,7 +16,7 @@ import termios
 
 from runs import (TIERS, TOKEN_BYTES, check_identities, healthy, last_run, measure, result, rows, run_folders, start, trace,
                   tree, write)
-from tap import SOURCE, Skip, case, database, finish, home, main, need_tool, run, scratch, wait_until
+from tap import Skip, case, database, finish, home, main, need_tool, run, scratch, wait_until
 
 # No request is cut off, so that every one of them can be accounted for.
 COUNTED = {"run.duration": "60s", "run.max_requests": 60}
@@ -582,32 +582,6 @@ def _():
     assert [tier for tier in TIERS if summary["tiers"][tier]["on"]] == list(TIERS), summary["tiers"]
     assert summary["run"]["configuration"]["workload"]["users"] == 50, summary["run"]["configuration"]
     assert result(summary, "requests_done") > 0, summary["results"]
-
-
-def ships(path):
-    text = path.read_text()
-    options = list(TINY)
-    for tier, size in TIERS_TINY.items():
-        if re.search(r"^  %s:" % tier, text, re.MULTILINE) and not re.search(r"^  %s: +\{capacity: 0" % tier, text,
-                                                                             re.MULTILINE):
-            options += ["--" + tier, size]
-    named = re.search(r"shared/traces/(\S+)", text)
-    if named:
-        options += ["--dataset", trace(named.group(1)), "--set", "workload.arrival.speedup=50"]
-    checked = run(["check", path, *options])
-    assert checked.rc == 0 and checked.stderr == "", checked
-    got = run(["run", "--headless", path, "--json", "-", *options])
-    assert got.rc == 0, got
-    summary = json.loads(got.stdout)
-    check_identities(summary)
-    assert summary["run"]["name"] == path.stem and result(summary, "requests_done") > 0, summary["results"]
-    if named:
-        assert result(summary, "rows_read") == result(summary, "rows_emitted") > 0, summary["results"]
-        assert re.fullmatch(r"[0-9a-f]{64}", summary["run"]["trace"]["sha256"]), summary["run"]["trace"]
-
-
-for _path in sorted((SOURCE / "configs").glob("*.yaml")):
-    case("configs/%s is accepted and runs" % _path.name)(lambda path=_path: ships(path))
 
 
 main()

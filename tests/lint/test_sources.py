@@ -82,4 +82,9 @@ def _():
     compare("dist_man_MANS", present("man/*.[1-9]"))
 
 
+@case("nobase_dist_pkgdata_DATA is what stands in configs")
+def _():
+    compare("nobase_dist_pkgdata_DATA", present("configs/**/*.yaml"))
+
+
 main()

@@ -35,7 +35,7 @@ def all_code():
 
 
 def texts():
-    return all_code() + files("configs/*", "man/*", "tests/cli/*.py", "tests/bench/*.py", "tests/fuzz/*.py", "README.md")
+    return all_code() + files("configs/**/*", "man/*", "tests/cli/*.py", "tests/bench/*.py", "tests/fuzz/*.py", "README.md")
 
 
 def lines(paths):
