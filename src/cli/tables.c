@@ -72,6 +72,32 @@ static const struct option_spec run_table[] = {
     {0}};
 static const struct option_group run_group = {"Run", run_table};
 
+static const struct option_spec suite_table[] = {
+    {"plan", NULL, OPTION_FLAG, NULL, "print what would be done and stop", NULL},
+    {"list", NULL, OPTION_FLAG, NULL, "print the names of all tests and stop", NULL},
+    {"quick", NULL, OPTION_FLAG, NULL, "short runs on small tiers, under five minutes in all", NULL},
+    {"path", "DIR", OPTION_VALUE, NULL, "where the nvme tier works, else on the fastest drive", NULL},
+    {"duration", "[TEST=]TIME", OPTION_VALUE, NULL, "measured part of each test, or of one", NULL},
+    {"users", "N", OPTION_VALUE, NULL, "users of a usual load, 50 unless told", NULL},
+    {"high-users", "N", OPTION_VALUE, NULL, "users of a high load, 10 per GiB of memory unless told", NULL},
+    {"json", "FILE", OPTION_VALUE, NULL, "write everything as JSON; - prints it instead of the text", NULL},
+    {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing", NULL},
+    {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail a test for them", NULL},
+    {"quiet", NULL, OPTION_FLAG, NULL, "no progress", NULL},
+    {0}};
+static const struct option_group suite_group = {"Suite", suite_table};
+
+static const struct option_spec suite_keys[] = {
+    {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of every test; may be repeated", NULL},
+    {"model", "NAME", OPTION_TEXT_KEY, "model", "model whose KV cache is stored", NULL},
+    {"rag", "[N]", OPTION_AUTO_KEY, "workload.rag.documents", "documents ingested for retrieval, or ten",
+     NULL},
+    {"dataset", "FILE", OPTION_TEXT_KEY, "workload.path", "the ShareGPT data set", NULL},
+    {"trials", "N", OPTION_KEY, "run.trials", "times each test is repeated", NULL},
+    {0}};
+static const struct option_group suite_scenario = {"Scenario (all tests, but model and RAG of mlperf)",
+                                                   suite_keys};
+
 static const struct option_spec check_table[] = {
     {"keys", NULL, OPTION_FLAG, NULL, "print the names of all keys instead, one a line", NULL},
     {"fit", NULL, OPTION_FLAG, NULL, "as `run --fit` would scale it", NULL},
@@ -105,6 +131,7 @@ static const struct option_group show_group = {"Show", show_table};
 
 static const struct option_command tables[] = {
     {"run", 1, {&run_group, &screen, &shorts, &common}},
+    {"suite", OPTIONS_OPERANDS_MAX, {&suite_group, &suite_scenario, &common}},
     {"check", 1, {&check_group, &shorts, &common}},
     {"models", 2, {&models_group, &setting, &common}},
     {"probe", OPTIONS_OPERANDS_MAX, {&probe_group, &common}},

@@ -1,0 +1,122 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/output_file.h"
+#include "cli/suite.h"
+
+static void suite_free(struct suite *s) {
+    session_free(s->session);
+    for (size_t i = 0; i < s->entries; i++) {
+        for (uint32_t k = 0; k < s->entry[i].runs; k++) run_record_free(&s->entry[i].run[k]);
+        free(s->entry[i].run);
+        trials_free(&s->entry[i].group);
+    }
+    free(s->entry);
+}
+
+/* Nothing can be run: what the tests say of themselves is the error. */
+static int nothing_to_run(const struct suite *s, struct err *e) {
+    for (size_t i = 0; i < s->entries; i++)
+        if (!s->entry[i].refused[0]) return 0;
+    return err_set(e, KVF_ERR_USAGE, "no test can be run; %s: %.600s", s->entry[0].test->name,
+                   s->entry[0].refused);
+}
+
+/* 1 when a test failed, could not be run, or had no time to; 0 when all were carried out. */
+static int suite_status(const struct suite *s) {
+    if (s->signal) return 128 + s->signal;
+    for (size_t i = 0; i < s->entries; i++) {
+        const struct suite_entry *e = &s->entry[i];
+        if (e->refused[0]) return 1;
+        for (uint32_t k = 0; k < e->runs; k++)
+            if (e->run[k].status == RUN_FAILED) return 1;
+    }
+    return 0;
+}
+
+static int print_results(const struct suite *s, const struct report_style *style) {
+    const char *json = options_value(s->options, "json");
+    bool alone = json && strcmp(json, "-") == 0;
+    struct suite_words words;
+    struct buf out = {0};
+    struct err e = {0};
+    int status = suite_status(s);
+
+    suite_meaning(s, &words);
+    if (json) suite_json(s, &words, &out);
+    if (json && !alone) {
+        if (output_file_write(json, &out, &e) != 0 && status == 0) status = cli_fail(&e);
+        buf_free(&out);
+    }
+    if (!alone) {
+        buf_add(&out, "\n");
+        suite_table_text(s, style, &out);
+        buf_add(&out, "\n");
+        suite_meaning_text(&words, style, &out);
+    }
+    cli_print(&out);
+    buf_free(&out);
+    return status;
+}
+
+/* The plan is on the screen before the first test begins. */
+static void print_plan(const struct suite *s, const struct report_style *style) {
+    struct buf out = {0};
+    suite_plan_text(s, style, &out);
+    cli_print(&out);
+    fflush(stdout);
+    buf_free(&out);
+}
+
+static int print_list(const struct report_style *style) {
+    struct buf out = {0};
+    suite_list_text(style, &out);
+    cli_print(&out);
+    buf_free(&out);
+    return 0;
+}
+
+static int suite_main(struct suite *s, const struct report_style *style, struct err *e) {
+    const struct suite_test *chosen[SUITE_MOST];
+    const char *json = options_value(s->options, "json");
+    bool alone = json && strcmp(json, "-") == 0;
+    size_t count;
+
+    s->begin_ns = clock_now_ns();
+    s->quick = options_has(s->options, "quick");
+    s->named = s->options->operands > 0;
+    int rc = suite_choose(s->options->operand, s->options->operands, chosen, &count, e);
+    if (rc == 0 && json && !alone) rc = output_file_check(json, e);
+    if (rc == 0) rc = suite_look(s, e);
+    if (rc == 0) rc = suite_prepare(s, chosen, count, e);
+    if (rc == 0) rc = nothing_to_run(s, e);
+    if (rc) return cli_fail(e);
+    suite_keep_time(s, 0);
+    if (!alone) print_plan(s, style);
+    if (options_has(s->options, "plan")) return 0;
+    suite_run(s);
+    return print_results(s, style);
+}
+
+int cmd_suite(int argc, char **argv) {
+    struct suite *s = mem_zalloc(1, sizeof *s);
+    struct options *o = mem_zalloc(1, sizeof *o);
+    struct err e = {0};
+    int status;
+
+    s->options = o;
+    if (options_parse(o, argc, argv, &e) != 0) {
+        status = cli_fail(&e);
+    } else {
+        struct report_style style = cli_style(o);
+        status = options_has(o, "list") ? print_list(&style) : suite_main(s, &style, &e);
+    }
+    suite_free(s);
+    free(s);
+    options_free(o);
+    free(o);
+    return status;
+}

@@ -1,0 +1,223 @@
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "cli/machine.h"
+#include "cli/shipped.h"
+#include "cli/suite.h"
+#include "scenario/load.h"
+
+/* What --quick leaves of times, and of the machine that other groups are fitted to. */
+static const uint64_t quick_run = 8 * KVF_NS_PER_S, quick_search = 28 * KVF_NS_PER_S;
+static const uint64_t quick_memory = 4 * KVF_GIB, quick_disk = 36 * KVF_GIB;
+enum { SETTINGS_MAX = OPTIONS_GIVEN_MAX, QUICK_DOCUMENTS = 2, QUICK_REQUESTS = 60 };
+
+static uint64_t min_u64(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* Whether the command line sets a key, which is then not ours to choose. */
+static bool set_by_user(const struct suite *s, const char *key) {
+    for (size_t i = 0; i < s->options->settings; i++)
+        if (strcmp(s->options->setting[i].key, key) == 0) return true;
+    return false;
+}
+
+/* The closed division fixes model and workload: what is asked of all tests is not asked of these. The size
+ * of a tier is for tests that have it: gpu-only stays so. */
+static bool concerns(const struct suite_test *t, const struct scenario *file, const char *key) {
+    if (strcmp(key, "tiers.gpu.capacity") == 0) return file->gpu.on;
+    if (strcmp(key, "tiers.cpu.capacity") == 0) return file->cpu.on;
+    if (strcmp(key, "tiers.nvme.capacity") == 0) return file->nvme.on;
+    return t->group != SUITE_GROUP_MLPERF ||
+           (strcmp(key, "model") != 0 && strcmp(key, "workload.rag.documents") != 0);
+}
+
+static int load_with(const char *name, const struct scenario_setting *setting, size_t count,
+                     struct scenario *sc, struct err *e) {
+    struct scenario_report report;
+    const char *yaml = shipped_find(name);
+    if (!yaml) return err_set(e, KVF_ERR_INTERNAL, "the scenario %s is not in the program", name);
+    int rc = scenario_load(NULL, yaml, setting, count, sc, NULL, &report);
+    if (rc)
+        err_set(e, KVF_ERR_USAGE, "%s: %.*s", name, (int)strcspn(buf_text(&report.errors), "\n"),
+                buf_text(&report.errors));
+    scenario_report_free(&report);
+    return rc;
+}
+
+/* The file as it is first, which says what of the command line is for it. */
+static int load(const struct suite *s, const struct suite_test *t, struct scenario *sc, struct err *e) {
+    struct scenario_setting setting[SETTINGS_MAX];
+    char name[96];
+    size_t count = 0;
+
+    snprintf(name, sizeof name, "%s/%s", suite_group_name(t->group), t->name);
+    int rc = load_with(name, NULL, 0, sc, e);
+    for (size_t i = 0; i < s->options->settings; i++)
+        if (concerns(t, sc, s->options->setting[i].key)) setting[count++] = s->options->setting[i];
+    return rc ? rc : load_with(name, setting, count, sc, e);
+}
+
+/* ---- times ---- */
+
+static bool known_test(const char *name, size_t len) {
+    for (size_t i = 0; i < suite_test_count; i++)
+        if (strlen(suite_tests[i].name) == len && strncmp(suite_tests[i].name, name, len) == 0) return true;
+    return false;
+}
+
+/* --duration TIME for all tests, --duration TEST=TIME for one; the last that concerns a test counts. */
+static int given_duration(const struct suite *s, const struct suite_test *t, uint64_t *ns, struct err *e) {
+    for (size_t i = 0; i < s->options->given_count; i++) {
+        const char *value = s->options->given[i].value;
+        if (strcmp(s->options->given[i].spec->name, "duration") != 0) continue;
+        const char *eq = strchr(value, '='), *time = eq ? eq + 1 : value;
+        size_t len = eq ? (size_t)(eq - value) : 0;
+        uint64_t v;
+        if (eq && !known_test(value, len))
+            return err_set(e, KVF_ERR_USAGE, "--duration %s: there is no test \"%.*s\"", value, (int)len,
+                           value);
+        if (units_parse_duration(time, &v) != 0 || v == 0)
+            return err_set(e, KVF_ERR_USAGE, "--duration is a time such as 30s, or TEST=TIME, not \"%s\"",
+                           value);
+        if (!eq || (strlen(t->name) == len && strncmp(value, t->name, len) == 0)) *ns = v;
+    }
+    return 0;
+}
+
+static int choose_times(const struct suite *s, const struct suite_test *t, struct scenario *sc,
+                        struct err *e) {
+    if (s->quick) {
+        sc->run.duration_ns = min_u64(sc->run.duration_ns, t->searches ? quick_search : quick_run);
+        sc->run.warmup_ns = min_u64(sc->run.warmup_ns, KVF_NS_PER_S);
+        if (!set_by_user(s, "run.max_requests"))
+            sc->run.max_requests = min_u64(sc->run.max_requests, QUICK_REQUESTS);
+    }
+    if (s->quick && t->searches) { /* an answer, if a rough one, in half a minute */
+        sc->autoscaler.settle_ns = min_u64(sc->autoscaler.settle_ns, KVF_NS_PER_S / 2);
+        sc->autoscaler.stage_ns = min_u64(sc->autoscaler.stage_ns, 2 * KVF_NS_PER_S);
+        sc->autoscaler.hold_ns = min_u64(sc->autoscaler.hold_ns, 4 * KVF_NS_PER_S);
+        sc->autoscaler.cooldown_ns = min_u64(sc->autoscaler.cooldown_ns, KVF_NS_PER_S);
+    }
+    return given_duration(s, t, &sc->run.duration_ns, e);
+}
+
+/* ---- sizes ---- */
+
+__attribute__((format(printf, 2, 3))) static void note(struct fit *f, const char *fmt, ...) {
+    va_list ap;
+    if (f->lines == FIT_LINES_MAX) return;
+    va_start(ap, fmt);
+    vsnprintf(f->line[f->lines].text, FIT_LINE, fmt, ap);
+    va_end(ap);
+    f->line[f->lines++].scaled = true;
+}
+
+static void drop_emulated_note(struct fit *f) {
+    if (f->lines && !f->line[0].scaled) {
+        memmove(&f->line[0], &f->line[1], (f->lines - 1) * sizeof f->line[0]);
+        f->lines--;
+    }
+}
+
+/* The wrapper's tests: the same tiers and users wherever they are on, so that tests compare. */
+static void size_by_machine(const struct suite *s, struct suite_entry *entry) {
+    const struct suite_test *t = entry->test;
+    struct scenario *sc = &entry->scenario;
+
+    if (sc->gpu.on && !set_by_user(s, "tiers.gpu.capacity")) sc->gpu.capacity_bytes = s->gpu_bytes;
+    if (sc->cpu.on && t->cpu_part && !set_by_user(s, "tiers.cpu.capacity"))
+        sc->cpu.capacity_bytes = suite_cpu_bytes(s, t->cpu_part);
+    if (sc->nvme.on && !set_by_user(s, "tiers.nvme.capacity")) sc->nvme.capacity_bytes = s->nvme_bytes;
+    if (s->quick && sc->workload.rag.documents > QUICK_DOCUMENTS)
+        sc->workload.rag.documents = QUICK_DOCUMENTS;
+    if (set_by_user(s, "workload.users")) return;
+    /* As many as have their conversations on nvme, were it the only tier. */
+    uint64_t each = fit_user_bytes(sc), base = s->base_users, high = s->high_users;
+    if (!s->users_given && each && s->nvme_bytes / each < base) base = s->nvme_bytes / each;
+    if (base < 1) base = 1;
+    if (!s->high_users_given && base < s->base_users) high = high * base / s->base_users;
+    sc->workload.users = t->users == SUITE_USERS_HIGH   ? (high ? high : 1)
+                         : t->users == SUITE_USERS_BASE ? base
+                                                        : min_u64(sc->workload.users, base);
+}
+
+/* The others: their files, scaled to the machine, which --quick takes for a small one. */
+static void size_by_fit(const struct suite *s, struct suite_entry *entry) {
+    struct scenario *sc = &entry->scenario;
+    struct budget_machine machine;
+    struct fit unsaid;
+
+    machine_measure(sc, &machine);
+    if (s->quick) {
+        struct budget_machine small = machine;
+        small.memory_available_bytes = min_u64(machine.memory_available_bytes, quick_memory);
+        if (machine.disk_free_bytes[0] != KVF_UNSET)
+            small.disk_free_bytes[0] = min_u64(machine.disk_free_bytes[0], quick_disk);
+        fit_apply(&unsaid, sc, &small);
+        if (sc->nvme.on && sc->nvme.capacity_bytes == KVF_AUTO)
+            sc->nvme.capacity_bytes = budget_disk_room(sc, &small);
+    }
+    fit_apply(&entry->fit, sc, &machine);
+    if (s->users_given) sc->workload.users = s->base_users;
+}
+
+static bool missing_data(const struct scenario *sc) {
+    return sc->workload.source == KVF_SOURCE_SHAREGPT && access(sc->workload.path, R_OK) != 0;
+}
+
+static void check(struct suite_entry *entry) {
+    struct err e = {0};
+    if (missing_data(&entry->scenario))
+        snprintf(entry->refused, sizeof entry->refused,
+                 "it needs the ShareGPT data set: give its file with --dataset FILE");
+    else if (session_check(&entry->scenario, false, NULL, &e) != 0)
+        snprintf(entry->refused, sizeof entry->refused, "%.399s", e.text);
+}
+
+static int prepare(struct suite *s, const struct suite_test *t, struct suite_entry *entry, struct err *e) {
+    struct scenario *sc = &entry->scenario;
+
+    entry->test = t;
+    int rc = load(s, t, sc, e);
+    if (rc == 0) rc = choose_times(s, t, sc, e);
+    if (rc) return rc;
+    entry->users_before = sc->workload.users;
+    if (!set_by_user(s, "tiers.nvme.path")) {
+        snprintf(sc->nvme.path[0], sizeof sc->nvme.path[0], "%s", s->dir);
+        sc->nvme.path_count = 1;
+    }
+    if (t->group == SUITE_GROUP_SUITE)
+        size_by_machine(s, entry);
+    else
+        size_by_fit(s, entry);
+    drop_emulated_note(&entry->fit);
+    if (s->quick) note(&entry->fit, "suite --quick: a short run on small tiers; a look, not a measurement");
+    /* One trial where it is one test among many; the group asked for by name is the whole procedure. */
+    bool once = !s->named && !set_by_user(s, "run.trials");
+    entry->trials = once || sc->run.trials < 1 ? 1 : (uint32_t)sc->run.trials;
+    sc->run.trials = entry->trials;
+    entry->run = mem_zalloc(entry->trials, sizeof *entry->run);
+    check(entry);
+    return 0;
+}
+
+int suite_prepare(struct suite *s, const struct suite_test *const *chosen, size_t count, struct err *e) {
+    s->entry = mem_zalloc(count ? count : 1, sizeof *s->entry);
+    for (; s->entries < count; s->entries++) {
+        int rc = prepare(s, chosen[s->entries], &s->entry[s->entries], e);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+double suite_entry_s(const struct suite_entry *e) {
+    double one = (double)(e->scenario.run.warmup_ns + e->scenario.run.duration_ns) / (double)KVF_NS_PER_S;
+    return e->trials * one;
+}

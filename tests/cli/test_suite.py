@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""kvfall suite: names, plan, a small suite from its plan to its table, what goes wrong, signals."""
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import resource
+import signal
+import struct
+import termios
+
+from runs import check_identities, refused, rows, run_folders, trace, tree
+from tap import SOURCE, case, finish, home, main, run, spawn, wait_until
+
+WRAPPER = ["gpu-only", "cpu-only", "storage-only", "gpu-cpu", "cpu-storage", "gpu-cpu-storage", "storage-saturation",
+           "production", "autoscale", "capacity-autoscale"]
+MLPERF = ["mlperf-closed-1", "mlperf-closed-2", "mlperf-closed-3"]
+SMOKE = ["s1-storage-saturation", "s2-three-tiers", "s3-users-at-qos", "s4-peak-capacity", "s5-submission-8b",
+         "s6-submission-70b", "s7-rag", "s8-everything", "s9-sharegpt"]
+TIERS = ["tiers-gpu", "tiers-gpu-cpu", "tiers-gpu-cpu-nvme", "tiers-nvme"]
+# A test that takes less than a second and a few MiB.
+TINY = ["--path", ".", "--set", "model={preset: tiny-1b, layers: 1}", "--set", "tiers.gpu.capacity=2MiB",
+        "--set", "tiers.cpu.capacity=3MiB", "--set", "tiers.nvme.capacity=8MiB", "--set", "run.warmup=0s",
+        "--set", "tiers.nvme.io_size=64KiB", "--set", "engine.noise=1MiB", "--set", "engine.workers=2",
+        "--set", "engine.room_wait=100ms", "--users", "6", "--high-users", "12", "--set",
+        "workload.personas=[{name: brief, context: [32, 256], generate: [20, 60], think: [2ms, 10ms]}]"]
+COUNTED = ["--duration", "30s", "--set", "run.max_requests=20"]  # ends with the twentieth
+SIZE = r"(?: *--| *\d[\d.]*[KMGT])"
+PLAN_ROW = re.compile(r"^(\S+) +(?:(\S+) +)?(\d+(?:/\d+)?)" + SIZE * 3 + r" +((?:\d+ x )?\d\d:\d\d|not run)$")
+TABLE_ROW = re.compile(r"^(\S+) +(\S+) +(\S+) +(\S+(?: [mun]?s)?) +(\S+(?: [mun]?s)?) +(\d+ %|--) +(\S+/\S+/\S+)  (\S.*)$")
+
+
+def data_set():
+    return trace("sharegpt/fastchat_dummy_conversation.json")
+
+
+def planned(output):
+    """Names in the plan, in order, with the users and the time of each."""
+    part = output.split("\nTest ", 1)[1].split("\n\n", 1)[0].splitlines()[1:]
+    found = [PLAN_ROW.match(line) for line in part]
+    assert all(found), part
+    return [(row.group(1), row.group(3), row.group(4)) for row in found]
+
+
+def table(output):
+    """The comparison: {name: cells}."""
+    part = output.split("\nTest                   tok/s ", 1)[1].split("\n            storage: ", 1)[0].splitlines()[1:]
+    found = [TABLE_ROW.match(line) for line in part]
+    assert all(found), part
+    return {row.group(1): row.groups()[1:] for row in found}
+
+
+def narrow(output):
+    assert all(len(line) <= 80 for line in output.splitlines()), [line for line in output.splitlines() if len(line) > 80]
+
+
+@case("--list names every test by group, and each is a file")
+def _():
+    got = run(["suite", "--list"])
+    assert (got.rc, got.stderr) == (0, ""), got
+    names = re.findall(r"^  (\S+)  +\S", got.stdout, re.MULTILINE)
+    assert names == WRAPPER + MLPERF + SMOKE + TIERS, names
+    assert re.findall(r"^(\w+): ", got.stdout, re.MULTILINE) == ["suite", "mlperf", "smoke", "tiers"], got
+    files = {path.stem for folder in ("suite", "mlperf", "smoke", "tiers")
+             for path in (SOURCE / "configs" / folder).glob("*.yaml")}
+    assert files == set(names), files ^ set(names)
+
+
+@case("--plan says what would be done on what, in 80 columns, and makes nothing")
+def _():
+    before = tree(home())
+    got = run(["suite", "--plan"])
+    assert (got.rc, got.stderr) == (0, ""), got
+    assert tree(home()) == before
+    narrow(got.stdout)
+    labels = re.findall(r"^(Machine|GPU|Drive|Plan)  ", got.stdout, re.MULTILINE)
+    assert labels == ["Machine", "GPU", "Drive", "Plan"], got
+    assert "the gpu tier is emulated" in " ".join(got.stdout.split()), got
+    rows_of = planned(got.stdout)
+    assert [row[0] for row in rows_of] == WRAPPER + MLPERF, rows_of
+    assert {row[2] for row in rows_of} == {"02:05", "03:05", "05:05", "05:00"}, rows_of
+    assert re.search(r"^Plan +13 tests, 13 runs: 43:50 of measuring at most, about 4\d:\d\d in all$", got.stdout,
+                     re.MULTILINE), got
+    drive = re.search(r"^Drive((?:.*\n )*.*)$", got.stdout, re.MULTILINE).group(1)
+    assert re.search(r"free; .* Files go under \S+ and are removed\.", " ".join(drive.split())), got
+
+
+@case("tests are chosen by name, by group, and by what comes before the first dash")
+def _():
+    for names, expected in ((["storage-only", "gpu-only", "storage-only"], ["gpu-only", "storage-only"]),
+                            (["s2", "s7"], ["s2-three-tiers", "s7-rag"]), (["production"], ["production"]),
+                            (["mlperf", "cpu-only"], ["cpu-only"] + MLPERF), (["suite"], WRAPPER),
+                            (["smoke", "s1"], SMOKE), (["tiers"], TIERS)):
+        got = run(["suite", "--plan", *names, "--dataset", data_set()])
+        assert got.rc == 0 and [row[0] for row in planned(got.stdout)] == expected, got
+    for names, time in ((["mlperf"], "3 x 05:00"), (["tiers"], "3 x 10:00")):  # three trials, asked for by name
+        got = run(["suite", "--plan", *names, "--dataset", data_set()])
+        assert {row[2] for row in planned(got.stdout)} == {time}, got
+
+
+@case("what cannot be is a usage error that names the remedy")
+def _():
+    refused(["suite", "storge-only"], 'there is no test "storge-only"; did you mean "storage-only"?')
+    refused(["suite", "gpu"], 'there is no test "gpu"; `kvfall suite --list` names all')
+    refused(["suite", "smoek"], 'did you mean "smoke"?')
+    refused(["suite", "--duration", "gpu-onyl=3s"], 'there is no test "gpu-onyl"')
+    refused(["suite", "--duration", "soon"], '--duration is a time such as 30s, or TEST=TIME, not "soon"')
+    refused(["suite", "--users", "0"], '--users is a whole number from 1 to 1000000, not "0"')
+    refused(["suite", "--path", "nowhere"], "--path nowhere cannot be used: No such file or directory")
+    refused(["suite", "--path", "/dev/null"], "--path /dev/null is no directory that can be written to")
+    refused(["suite", "--model", "llama"], "llama")
+    refused(["suite", "--set", "workload.userz=3"], "workload.userz")
+    refused(["suite", "--json", "no/such/folder/s.json", "--plan"], "no/such/folder")
+    refused(["suite", "tiers"], "no test can be run; tiers-gpu: it needs the ShareGPT data set: "
+                                "give its file with --dataset FILE")
+
+
+@case("durations, users, model and retrieval are for the tests that they concern")
+def _():
+    got = run(["suite", "--plan", "gpu-only", "cpu-only", "storage-saturation", "mlperf-closed-3", "--path", ".",
+               "--duration", "7s", "--duration", "cpu-only=9s", "--users", "11", "--high-users", "222",
+               "--model", "qwen3-0.6b", "--rag", "--set", "run.warmup=0s"])
+    assert got.rc == 0, got
+    assert [row[2] for row in planned(got.stdout)] == ["00:07", "00:09", "00:07", "3 x 00:07"], got
+    assert [row[1].split("/")[0] for row in planned(got.stdout)] == ["11", "11", "222", "11"], got
+    assert got.stdout.count(" qwen3-0.6b ") == 3 and " llama3.1-70b-instruct " in got.stdout, got
+    got = run(["suite", "--plan", "gpu-only", "cpu-only", "--set", "tiers.cpu.capacity=1GiB"])
+    assert re.search(r"^gpu-only .* --    -- ", got.stdout, re.MULTILINE), got  # which has none
+    assert re.search(r"^cpu-only .* -- +1G    -- ", got.stdout, re.MULTILINE), got
+
+
+@case("--quick plans less than five minutes for any group")
+def _():
+    for group in ("suite", "mlperf", "smoke", "tiers"):
+        got = run(["suite", "--plan", "--quick", group, "--dataset", data_set()])
+        whole = re.search(r"about 0(\d):(\d\d) in all", got.stdout)
+        assert got.rc == 0 and int(whole.group(1)) < 5, got
+    got = run(["suite", "--plan", "--quick"])
+    assert int(re.search(r"about 0(\d):\d\d in all", got.stdout).group(1)) < 5, got
+
+
+@case("from the plan to the table: every test is a run, and the first is the parent of the others")
+def _():
+    got = run(["suite", "storage-only", "gpu-cpu-storage", "cpu-storage", "storage-saturation", *TINY, *COUNTED])
+    assert got.rc == 0, got
+    narrow(got.stdout)
+    names = ["storage-only", "cpu-storage", "gpu-cpu-storage", "storage-saturation"]
+    assert [row[0] for row in planned(got.stdout)] == names, got
+    stored = rows("SELECT run_id, parent_id, name, status, trial FROM runs ORDER BY run_id")
+    assert [(row["name"], row["status"], row["trial"]) for row in stored] == [(n, "completed", None) for n in names], stored
+    assert [row["parent_id"] for row in stored] == [None] + [stored[0]["run_id"]] * 3, stored
+    cells = table(got.stdout)
+    assert list(cells) == names, cells
+    for row in stored:
+        value = {one["metric"]: one["value"] for one in
+                 rows("SELECT metric, value FROM results WHERE run_id = %d" % row["run_id"])}
+        assert value["requests_done"] == 20, value
+        tok_s, storage, _, _, hits, where, verdict = cells[row["name"]]
+        assert storage == "%.0f" % value["storage_throughput_tok_s"] or value["storage_throughput_tok_s"] > 1e5, cells
+        assert hits == "%.0f %%" % (100 * value["hit_ratio"]), (cells, value["hit_ratio"])
+        shares = [value["%s_hits" % tier] for tier in ("gpu", "cpu", "nvme")]
+        assert where == "/".join("--" if one is None else "%.0f" % (100 * one / value["hits"]) for one in shares), cells
+        passed = [one["passed"] for one in rows("SELECT passed FROM criteria WHERE run_id = %d" % row["run_id"])]
+        assert verdict == "%s %d/%d" % ("met" if all(one == 1 for one in passed) else "miss",
+                                        sum(one == 1 for one in passed), len(passed)), (cells, passed)
+    words = " ".join(got.stdout.split())
+    assert re.search(r"nvme alone carries \d+ % of what gpu, cpu and nvme carry together", words), got
+    assert re.search(r"memory A cpu tier of 3.00 MiB above nvme carries [\d.]+ times what nvme alone does", words), got
+    assert re.search(r"load 12 instead of 6 users bring [\d.]+ times the throughput", words), got
+    assert "The gpu tier was emulated" in words and "1 to 4 of the database" in words, got
+    lines = got.stderr.splitlines()
+    assert [line.split()[:2] for line in lines] == [["[%d/4]" % n, name] for n, name in enumerate(names, 1)], got
+    assert run_folders() == []
+
+
+@case("--json - is JSON alone: the machine, each test with its runs, the sentences")
+def _():
+    got = run(["suite", "gpu-only", "storage-only", *TINY, *COUNTED, "--trials", "2", "--quiet", "--json", "-",
+               "--db", "none"])
+    assert (got.rc, got.stderr) == (0, ""), got
+    whole = json.loads(got.stdout)
+    assert set(whole) == {"suite", "tests", "meaning"}, set(whole)
+    assert whole["suite"]["path"] == "." and whole["suite"]["stopped"] is False, whole["suite"]
+    assert [test["name"] for test in whole["tests"]] == ["gpu-only", "storage-only"], whole["tests"]
+    for test in whole["tests"]:
+        assert test["trials"] == 2 and [one["run"]["trial"] for one in test["runs"]] == [1, 2], test
+        assert "trials" not in test["runs"][0] and test["runs"][1]["trials"]["asked"] == 2, test
+        for one in test["runs"]:
+            check_identities({**one, "trials": {}})
+            assert one["run"]["name"] == test["name"] and one["results"]["requests_done"]["value"] == 20, one["run"]
+    assert whole["tests"][0]["nvme_bytes"] == 0 and whole["tests"][1]["nvme_bytes"] == 8 << 20, whole["tests"]
+    assert "gpu" in [line["topic"] for line in whole["meaning"]], whole["meaning"]
+
+
+@case("tiers: ranked by the mean over three trials, with what each moved")
+def _():
+    got = run(["suite", "tiers", *TINY[:-1], "workload.decode.batch_tokens=32", "--dataset", data_set(),
+               "--duration", "30s", "--set", "run.max_requests=30", "--json", "t.json"])
+    assert got.rc == 0, got
+    narrow(got.stdout)
+    ranks = re.findall(r"^ +(\d) (\S+) +(\S+) ± (\S+) +(\S+) % +(\S+)x +(\S+) % +3 of 3$", got.stdout, re.MULTILINE)
+    assert [rank[0] for rank in ranks] == ["1", "2", "3", "4"] and {rank[1] for rank in ranks} == set(TIERS), got
+    tests = json.loads((home() / "work/t.json").read_text())["tests"]
+    mean = {}
+    for test in tests:
+        values = [one["results"]["storage_throughput_tok_s"]["value"] for one in test["runs"]]
+        assert len(values) == 3, test
+        mean[test["name"]] = sum(values) / 3
+    assert [rank[1] for rank in ranks] == sorted(mean, key=mean.get, reverse=True), (ranks, mean)
+    for _, name, _, _, _, times, _ in ranks:
+        assert abs(float(times) - mean[name] / mean["tiers-nvme"]) < 0.006 * max(1, float(times)), (ranks, mean)
+    moved = re.findall(r"^(tiers-\S+) +(\S+ \S*B) +(\S+ \S*B) +[\d.]+ ", got.stdout, re.MULTILINE)
+    assert [name for name, _, _ in moved] == [rank[1] for rank in ranks], got
+    assert re.search(r"multiple of nvme alone \(published for an H100 NVL\): tiers-gpu [\d.]+ \(6\.4\)",
+                     " ".join(got.stdout.split())), got
+
+
+@case("a test that fails or cannot be run does not stop the others, and the exit status is 1")
+def _():
+    got = run(["suite", "tiers-nvme", "gpu-only", *TINY, *COUNTED, "--db", "none"])
+    assert got.rc == 1 and planned(got.stdout)[1][2] == "not run", got
+    cells = table(got.stdout)
+    assert cells["tiers-nvme"][-1] == "not run" and cells["gpu-only"][-1] != "not run", cells
+    assert "not run tiers-nvme: it needs the ShareGPT data set" in " ".join(got.stdout.split()), got
+
+    def no_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    got = finish(spawn(["suite", "storage-only", "gpu-only", "cpu-only", *TINY, *COUNTED, "--db", "none"],
+                       preexec_fn=no_files))
+    cells = table(got.stdout)
+    assert got.rc == 1 and cells["storage-only"][-1] == "failed", got
+    assert all(cells[name][-1] not in ("failed", "not run") for name in ("gpu-only", "cpu-only")), cells
+    assert re.search(r"failed storage-only: .*File too large", " ".join(got.stdout.split())), got
+    assert run_folders() == []
+
+
+@case("a signal ends the test under way; the table so far is printed, results are kept")
+def _():
+    for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        process = spawn(["suite", "gpu-only", "storage-only", "gpu-cpu", *TINY, "--duration", "60s",
+                         "--duration", "gpu-only=300ms", "--set", "run.interval=100ms", "--db", "%d.db" % status])
+        wait_until(lambda: list((home() / "work").glob("kvfall-*/*/*.kv")), what="the second test")
+        process.send_signal(number)
+        got = finish(process)
+        assert got.rc == status, got
+        cells = table(got.stdout)
+        assert cells["gpu-only"][-1] not in ("stopped", "not run"), cells
+        assert (cells["storage-only"][-1], cells["gpu-cpu"][-1]) == ("stopped", "not run"), cells
+        assert "What was not begun by then is missing above." in " ".join(got.stdout.split()), got
+        stored = rows("SELECT name, status FROM runs ORDER BY run_id", path=home() / "work" / ("%d.db" % status))
+        assert [tuple(row.values()) for row in stored] == [("gpu-only", "completed"), ("storage-only", "interrupted")]
+        assert run_folders() == []
+
+
+@case("progress on a terminal is one line a test, rewritten, that never wraps")
+def _():
+    terminal, program = pty.openpty()
+    try:
+        fcntl.ioctl(program, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+        process = spawn(["suite", "gpu-only", "cpu-only", *TINY, "--duration", "400ms", "--set", "run.interval=100ms",
+                         "--db", "none"], stderr=program, env={"TERM": "xterm"})
+        os.close(program)
+        text = b""
+        with contextlib.suppress(OSError):  # how a terminal ends
+            while part := os.read(terminal, 65536):
+                text += part
+    finally:
+        os.close(terminal)
+    got = finish(process)
+    assert got.rc == 0, got
+    text = text.decode().replace("\x1b[K", "")
+    assert text.count("\n") == 2, text
+    shown = [line for line in re.split(r"[\r\n]+", text) if line]
+    assert all(len(line) < 60 for line in shown), shown
+    for number, name in ((1, "gpu-only"), (2, "cpu-only")):
+        live = [line for line in shown if re.match(r"\[%d/2\] %s +00:00  \S+ tok/s  " % (number, name), line)]
+        assert len(live) >= 3, shown
+
+
+main()
