@@ -19,6 +19,8 @@ WAYS = [("fast, one worker", {**FAST, "engine.workers": 1}), ("fast, four worker
 
 # Of a line of the request log; the arrival only where no answer decides it.
 OF_A_REQUEST = ("id", "class", "phase", "conversation", "turn", "context_tokens", "generate_tokens")
+# Sums of results that say what requests ask for, whatever they then find.
+COUNTED = (("prefix_seen",), ("rag_requests", "rag_requests_empty"))
 OF_ITS_FATE = ("queue_ms", "ttft_ms", "storage_ms", "generation_ms", "e2e_ms", "hits", "misses", "failed")
 
 CLASSES = [{"name": "first", "share": 1}, {"name": "second", "share": 2}, {"name": "third", "share": 1}]
@@ -69,6 +71,26 @@ def ops():
                          for _ in range(40)])
 
 
+def sharegpt(changes=None):
+    draw, told = random.Random(9), []
+    for number in range(12):
+        texts = ["x" * draw.randrange(1, 900) for _ in range(2 * draw.randrange(1, 5))]
+        told.append({"id": str(number), "conversations": [
+            {"from": "gpt" if turn % 2 else "human", "value": text} for turn, text in enumerate(texts)]})
+    return trace("sharegpt", [json.dumps(told)], {"workload.users": 4, "run.max_requests": 20, **(changes or {})})
+
+
+def io_trace():
+    draw, rows = random.Random(10), ["Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase\n"]
+    for row in range(40):
+        rows.append("%d.%06d,%s,%d,Tier-0,%d,%s\n" % (1700000000 + row // 20, row % 20 * 50000, *draw.choice(
+            (("Write", 2048 * draw.randrange(1, 300), draw.randrange(9), "Prefill"),
+             ("Read", 2048 * draw.randrange(1, 300), draw.randrange(9), "Decode")))))
+    return trace("ops", rows, {"workload.arrival": {"speedup": 10}})
+
+
+RETRIEVAL = {"documents": 4, "probability": 0.5, "chunk_tokens": 64, "top_k": 2, "tokens": [100, 500]}
+
 # What it is called, its changes, how many requests it gives, whether arrivals are the same as well.
 SOURCES = [
     ("users who wait", lambda: {**PEOPLE}, 40, False),
@@ -84,6 +106,14 @@ SOURCES = [
     ("rows of burstgpt", burstgpt, 40, True),
     ("rows of burstgpt, played twice", lambda: burstgpt({"workload.arrival": {"speedup": 200, "cycles": 2}}), 80, True),
     ("operations", ops, 40, False),
+    ("an I/O trace, one entry after the other", io_trace, 40, False),
+    ("an I/O trace at its times", lambda: {**io_trace(), "workload.arrival": {"process": "trace", "speedup": 10}}, 40, True),
+    ("conversations of sharegpt", sharegpt, 20, False),
+    ("conversations of sharegpt, in blocks, at a rate", lambda: sharegpt({**BLOCKS, "workload.arrival": {
+        "process": "poisson", "rate": 200}}), 20, True),
+    ("users with documents", lambda: {**PEOPLE, "workload.rag": RETRIEVAL}, 40, False),
+    ("users whose documents come during the run", lambda: {**PEOPLE, "workload.rag": {
+        **RETRIEVAL, "ingest": "during"}}, 40, False),
     ("users at a rate, poisson", lambda: {**PEOPLE, "workload.arrival": {"process": "poisson", "rate": 300}}, 40, True),
     ("users at a rate, gamma, in blocks", lambda: {**PEOPLE, **BLOCKS, "workload.arrival": {
         "process": "gamma", "rate": 300, "cv": 2}}, 40, True),
@@ -111,7 +141,9 @@ def requests_of(folder, process, count, arrivals):
     assert all(set(line) == {*OF_A_REQUEST, "arrival_s", *OF_ITS_FATE} for line in lines), lines[0]
     assert len({line["id"] for line in lines}) == count == len(lines), lines
     fields = OF_A_REQUEST + ("arrival_s",) * arrivals
-    return [json.dumps([line[name] for name in fields]) for line in sorted(lines, key=lambda line: line["id"])]
+    counted = ["%s: %d" % (" + ".join(names), sum(summary["results"].get(name, {"value": 0})["value"] for name in names))
+               for names in COUNTED]
+    return [json.dumps([line[name] for name in fields]) for line in sorted(lines, key=lambda line: line["id"])] + counted
 
 
 for name, changes_of, count, arrivals in SOURCES:
