@@ -32,7 +32,8 @@ void recordings_close(struct recordings *r) {
 
 void recordings_ids(const struct recordings *r, const struct recording_request *q, uint64_t *ids) {
     for (uint32_t i = 0; i < q->runs; i++) {
-        const struct recording_run *run = &r->run[q->runs_from + i];
-        for (uint32_t k = 0; k < run->count; k++) *ids++ = run->first + k;
+        uint64_t first = r->run[q->runs_from + i].first, count = r->run[q->runs_from + i].count;
+        for (uint64_t k = 0; k < count; k++) ids[k] = first + k;
+        ids += count;
     }
 }
