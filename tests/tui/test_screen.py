@@ -243,6 +243,17 @@ def _():
         assert last_run()["status"] == "completed"
 
 
+@case("what --fit scaled is in the log from the first moment")
+def _():
+    with Terminal() as t:
+        write({**SMALL, "tiers.nvme.capacity": "900TiB"})
+        t.start("run", "--fit", "small.yaml")
+        t.wait_for("RUNNING")
+        t.keys("8")
+        t.wait_for("before warning  --fit: tiers.nvme.capacity 900 TiB -> ")
+        assert leave(t) == 0
+
+
 @case("--headless in a terminal is headless, and output that is no terminal too")
 def _():
     with Terminal() as t:
