@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """The figures of speed and memory, each beside its yardstick: bench.py [--quick] [BENCH]...
 
-  nvme    entry reads and writes of four sizes against fio: bandwidth, CPU time per GiB
-  memory  the same on the memory tier against threads that only copy
-  rss     peak memory with entries of 2.5 GiB and 16 workers, after 10 s and at the end
-  users   100,000 users on timers: CPU, memory, lateness; what the database costs whom
-  start   from the start of the program to its first request
-  parts   a latency recorded, a snapshot, a cache decision
-  screen  a picture, a day of its history; runs with and without it; from a key to its picture
+  nvme      entry reads and writes of four sizes against fio: bandwidth, CPU time per GiB
+  memory    the same on the memory tier against threads that only copy
+  rss       peak memory with entries of 2.5 GiB and 16 workers, after 10 s and at the end
+  users     100,000 users on timers: CPU, memory, lateness; what the database costs whom
+  start     from the start of the program to its first request
+  parts     a latency recorded, a snapshot, a cache decision
+  workload  a request made; files of conversations and rows against readers in Python
+  screen    a picture, a day of its history; runs with and without it; from a key to its picture
 
 A yardstick runs in pairs with kvfall, in turn who begins; the table has the median of the ratios of
 the pairs and the least and the largest. Sizes follow the disk and the memory that are free. Nothing
@@ -56,7 +57,8 @@ def needs(options):
     """The sentence that says what is missing, or None."""
     if not os.access(str(KVFALL), os.X_OK):
         return "%s is not there; build it with ./bootstrap build, or run make bench" % KVFALL
-    for name, users in (("bench_copy", {"memory"}), ("bench_parts", {"parts"}), ("bench_screen", {"screen"})):
+    for name, users in (("bench_copy", {"memory"}), ("bench_parts", {"parts"}), ("bench_screen", {"screen"}),
+                        ("bench_workload", {"workload"})):
         if users & set(options.bench) and not os.access(str(BUILD / "tests/bench" / name), os.X_OK):
             return "%s is not built; run make bench" % (BUILD / "tests/bench" / name)
     if "nvme" in options.bench and not shutil.which("fio"):

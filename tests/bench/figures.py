@@ -7,6 +7,7 @@ import time
 from measure import (GIB, KIB, MIB, SOURCE, Trouble, Unfit, direct_io_works, peak_memory, size, thread_table,
                      watch)
 from screen import screen
+from workload import workload
 
 IO_SIZE, IO_DEPTH = MIB, 32
 TOKENS = 512           # of an entry: a block of Mooncake's traces
@@ -374,4 +375,4 @@ def parts(bench):
 
 
 BENCHES = {"nvme": nvme, "memory": memory, "rss": rss, "users": users, "start": start, "parts": parts,
-           "screen": screen}
+           "workload": workload, "screen": screen}

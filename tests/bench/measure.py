@@ -185,15 +185,18 @@ class Bench:
             say("  %s, pair %d of %d" % (what, i + 1, pairs or self.pairs))
         return got
 
-    def row_ratio(self, what, pairs, unit, least=None, most=None, same=False):
+    def row_ratio(self, what, pairs, unit, least=None, most=None, same=False, floor=None):
         """A figure as the ratio of each pair. pairs: [(ours, theirs)], numbers that `unit` formats. same: there
-        shall be no difference beyond the spread."""
+        shall be no difference beyond the spread. floor: what ours shall reach, whatever the ratio is."""
         ratios = [a / b for a, b in pairs]
         middle = statistics.median(ratios)
         target = ">= %g" % least if least is not None else "<= %g" % most if most is not None else ""
         met = None if not target else middle >= least if least is not None else middle <= most
         if same:
             target, met = "1 in spread", min(ratios) <= 1 <= max(ratios)
+        if floor is not None:
+            target = ">= " + re.sub(r"%[.\d]*f", "%g" % floor, unit)
+            met = statistics.median(a for a, _ in pairs) >= floor
         self.rows.append((what, unit % statistics.median(a for a, _ in pairs),
                           unit % statistics.median(b for _, b in pairs), "%.2f" % middle,
                           "%.2f .. %.2f" % (min(ratios), max(ratios)), target, met))
