@@ -25,7 +25,7 @@ struct recording_request {
     uint64_t context_tokens, generate_tokens;
     uint32_t runs_from, runs, ids;
     uint32_t conversation;
-    uint32_t order;  /* in its conversation, as the file lists them, from 0 */
+    uint32_t order;  /* in its conversation, from 0: as in the file, but nobody before who starts it */
     uint32_t next;   /* request of the same lane, or RECORDING_NONE */
     uint32_t starts; /* first lane that its response starts, or RECORDING_NONE */
 };

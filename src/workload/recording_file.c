@@ -214,9 +214,21 @@ static void item_check(const struct reader *f, struct item *i) {
 /* ---- lanes ---- */
 
 struct lane {
-    uint32_t first, last; /* requests so far, or RECORDING_NONE */
+    uint32_t begun;       /* requests that there were before it */
+    uint32_t first, last; /* its requests so far, or RECORDING_NONE */
     uint32_t starts;      /* lanes that no request stands before */
 };
+
+/* Its first request comes before the sub-agents that it starts, even if they stand in front of it. */
+static void first_keep(struct recordings *r, struct lane *lane, uint32_t at) {
+    lane->first = at;
+    if (lane->begun == at) return;
+    r->request[at].order = r->request[lane->begun].order;
+    for (uint32_t i = lane->begun; i < at; i++) {
+        if (r->request[i].order < r->request[at].order) r->request[at].order = r->request[i].order;
+        r->request[i].order++;
+    }
+}
 
 static bool request_keep(struct reader *f, const struct item *i, struct lane *lane) {
     struct recordings *r = f->r;
@@ -238,7 +250,7 @@ static bool request_keep(struct reader *f, const struct item *i, struct lane *la
                                                 .next = RECORDING_NONE,
                                                 .starts = lane->starts};
     if (lane->last == RECORDING_NONE)
-        lane->first = at;
+        first_keep(r, lane, at);
     else
         r->request[lane->last].next = at;
     lane->last = at;
@@ -292,7 +304,8 @@ static bool item_read(struct reader *f, struct lane *lane) {
 /* The list of a lane's requests, behind its bracket. Sub-agents in it read theirs in turn, as deep as the
  * reader of JSON goes. */
 static bool lane_read(struct reader *f, uint32_t *first) {
-    struct lane lane = {.first = RECORDING_NONE, .last = RECORDING_NONE, .starts = RECORDING_NONE};
+    struct lane lane = {
+        .begun = f->r->requests, .first = RECORDING_NONE, .last = RECORDING_NONE, .starts = RECORDING_NONE};
     enum json_token token;
     while ((token = json_next(&f->json)) == JSON_OBJECT)
         if (!item_read(f, &lane)) return false;

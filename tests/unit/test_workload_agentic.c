@@ -254,6 +254,41 @@ static void max_requests_cut_a_conversation_in_its_order(void **state) {
     }
 }
 
+/* One that stands in front of all requests is started by the first of them, and comes behind it. */
+static void a_sub_agent_in_front_starts_with_the_first_response(void **state) {
+    (void)state;
+    static const char text[] =
+        FILE_OF(SUBAGENT("1.0", SUBAGENT("0", REQUEST("0", "0", "1", "64", "1", "5")) "," REQUEST(
+                                    "0", "0.5", "1", "65", "1",
+                                    "5")) "," REQUEST("0", "0", "4", "130", "10",
+                                                      "1,2") "," REQUEST("9", "7", "1", "131", "10", "1,2"));
+    uint64_t lane, inner, delay;
+    struct workload *w = opened_text(text);
+    asks(w, 0, 130);
+    assert_int_equal(request.id, 1);
+    assert_true(workload_spawned(w, 0, &lane, &delay));
+    assert_int_equal(delay, 500 * MS); /* it should have been there before the response */
+    assert_false(workload_spawned(w, 0, &inner, &delay));
+    asks(w, lane, 65);
+    assert_int_equal(request.id, 2);
+    assert_true(workload_spawned(w, lane, &inner, &delay));
+    asks(w, inner, 64);
+    assert_int_equal(request.id, 3);
+    asks(w, 0, 131);
+    assert_int_equal(request.id, 4);
+    workload_close(w);
+    for (uint64_t most = 1; most <= 3; most++) {
+        scenario.run.max_requests = most;
+        w = opened();
+        asks(w, 0, 130);
+        assert_int_equal(workload_spawned(w, 0, &lane, &delay), most > 1);
+        assert_false(workload_more(w, 0));
+        if (most > 1) asks(w, lane, 65);
+        if (most > 1) assert_int_equal(workload_spawned(w, lane, &inner, &delay), most > 2);
+        workload_close(w);
+    }
+}
+
 /* ---- one sequence ---- */
 
 static void at_their_times_all_conversations_start_together(void **state) {
@@ -502,6 +537,7 @@ int main(void) {
         TEST(speedup_shortens_thoughts),
         TEST(conversations_are_dealt_in_the_order_of_names),
         TEST(max_requests_cut_a_conversation_in_its_order),
+        TEST(a_sub_agent_in_front_starts_with_the_first_response),
         TEST(at_their_times_all_conversations_start_together),
         TEST(requests_that_cannot_be_used_are_left_out),
         TEST(files_that_cannot_be_used),
