@@ -75,13 +75,18 @@ static inline uint64_t fuzz_play(const struct scenario *s) {
         fuzz_require_sentence(e.text);
         return 0;
     }
+    static uint64_t user[FUZZ_USERS + FUZZ_REQUESTS]; /* those who may still ask */
     struct request r = {0};
-    uint64_t hash = 1, requests = 0, latest = 0, users = workload_open_loop(w) ? 1 : FUZZ_USERS;
-    for (uint64_t ended = 0, user = 0; ended < users && requests < FUZZ_REQUESTS; user = (user + 1) % users) {
-        bool more = workload_more(w, user);
-        fuzz_require((workload_next(w, user, &r) == WORKLOAD_REQUEST) == more);
-        ended = more ? 0 : ended + 1;
-        if (!more) continue;
+    uint64_t hash = 1, requests = 0, latest = 0, users = 0, delay_ns;
+    while (users < (workload_open_loop(w) ? 1 : FUZZ_USERS)) user[users] = users, users++;
+    for (uint64_t i = 0; users > 0 && requests < FUZZ_REQUESTS; i = i + 1 < users ? i + 1 : 0) {
+        bool more = workload_more(w, user[i]);
+        fuzz_require((workload_next(w, user[i], &r) == WORKLOAD_REQUEST) == more);
+        if (!more) {
+            user[i] = user[--users];
+            i = users; /* from the first again */
+            continue;
+        }
         requests++;
         fuzz_request_check(s, &r);
         if (workload_open_loop(w)) {
@@ -89,6 +94,9 @@ static inline uint64_t fuzz_play(const struct scenario *s) {
             latest = r.arrival_ns;
         }
         hash = fuzz_request_hash(&r, hash);
+        while (users < FUZZ_USERS + FUZZ_REQUESTS && workload_spawned(w, user[i], &user[users], &delay_ns))
+            users++;
+        if (!workload_open_loop(w)) hash += workload_think_ns(w, user[i]);
     }
     fuzz_rows_check(w, requests);
     request_free(&r);
