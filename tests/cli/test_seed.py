@@ -89,6 +89,24 @@ def io_trace():
     return trace("ops", rows, {"workload.arrival": {"speedup": 10}})
 
 
+def agentic(changes=None):
+    """Three conversations, each request with more of the blocks before, two sub-agents in each."""
+    draw, folder = random.Random(11), scratch()
+
+    def request(at, blocks):
+        return {"t": at, "type": "n", "in": 64 * blocks - draw.randrange(64), "out": draw.randrange(1, 60),
+                "hash_ids": list(range(1, blocks)) + [100 + draw.randrange(50)], "api_time": 0.001, "think_time": 0.002}
+
+    for number in range(3):
+        told = [request(at * 0.01, 2 + at) for at in range(6)]
+        for at in (3, 5):
+            told.insert(at, {"t": at * 0.01, "type": "subagent", "agent_id": "x",
+                             "requests": [request(0.001 * sub, 1 + sub) for sub in range(3)]})
+        (folder / ("%d.json" % number)).write_text(json.dumps({"id": str(number), "block_size": 64, "requests": told}))
+    return {**trace("agentic", [""]), "workload.path": str(folder), "cache.granularity": "block",
+            "cache.block_tokens": 64, **(changes or {})}
+
+
 RETRIEVAL = {"documents": 4, "probability": 0.5, "chunk_tokens": 64, "top_k": 2, "tokens": [100, 500]}
 
 # What it is called, its changes, how many requests it gives, whether arrivals are the same as well.
@@ -111,6 +129,8 @@ SOURCES = [
     ("conversations of sharegpt", sharegpt, 20, False),
     ("conversations of sharegpt, in blocks, at a rate", lambda: sharegpt({**BLOCKS, "workload.arrival": {
         "process": "poisson", "rate": 200}}), 20, True),
+    ("agents and their sub-agents", lambda: agentic({"workload.users": 2}), 36, False),
+    ("agents at their times", lambda: agentic({"workload.arrival": {"process": "trace", "cycles": 2}}), 72, True),
     ("users with documents", lambda: {**PEOPLE, "workload.rag": RETRIEVAL}, 40, False),
     ("users whose documents come during the run", lambda: {**PEOPLE, "workload.rag": {
         **RETRIEVAL, "ingest": "during"}}, 40, False),
