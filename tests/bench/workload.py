@@ -8,7 +8,7 @@ from measure import MIB, say, size
 
 # A reader in Python: the seconds of processor time to take in the whole file, by kind.
 YARDSTICKS = {
-    "sharegpt": "json.load(open(path, encoding='utf-8'))",
+    "json": "json.load(open(path, encoding='utf-8'))",
     "mooncake": "[json.loads(line) for line in open(path, encoding='utf-8')]",
     "csv": "list(csv.reader(open(path, encoding='utf-8', newline='')))",
 }
@@ -125,13 +125,31 @@ def burstgpt_file(bench, size_bytes):
     return path
 
 
+def agentic_file(bench, size_bytes):
+    """One conversation in a line, as agents have them: each request names all blocks before it and a few new ones."""
+    path, draw, written, at, known = bench.path("agentic.json"), random.Random(7), 0, 0.0, 200
+    with open(path, "w") as out:
+        out.write('{"id":"trace_0001","block_size":64,"hash_id_scope":"local","requests":[')
+        while written < size_bytes:
+            known = known + draw.randrange(1, 40) if known < 2500 else 200
+            at += draw.random() * 20
+            text = json.dumps({"t": round(at, 3), "type": "n", "model": "agent", "in": 64 * known - draw.randrange(64),
+                               "out": draw.randrange(1, 900), "hash_ids": list(range(1, known + 1)), "think_time": 1.5,
+                               "api_time": 2.25}, separators=(",", ":"))
+            out.write("," * (written > 0) + text)
+            written += len(text)
+        out.write("]}")
+    return path
+
+
 # ---- the figures ----
 
 BLOCK = "cache: {granularity: block}\n"
+BLOCKS = {"mooncake": BLOCK, "agentic": "cache: {granularity: block, block_tokens: 64}\n"}
 ALL = 1 << 40
 FILES = [  # source, what makes its file, its yardstick, MB/s that it shall reach
-    ("sharegpt", sharegpt_file, "sharegpt", 150), ("mooncake", mooncake_file, "mooncake", 100),
-    ("azure", azure_file, "csv", None), ("burstgpt", burstgpt_file, "csv", None)]
+    ("sharegpt", sharegpt_file, "json", 150), ("mooncake", mooncake_file, "mooncake", 100),
+    ("agentic", agentic_file, "json", None), ("azure", azure_file, "csv", None), ("burstgpt", burstgpt_file, "csv", None)]
 KINDS = [
     ("users, whole contexts", PEOPLE),
     ("users, blocks and shared prompts", BLOCK + PEOPLE + "  prefix: {probability: 0.5}\n"),
@@ -143,7 +161,7 @@ KINDS = [
 def file_figures(bench, source, path, yardstick, floor):
     """MB/s through the whole file beside Python's own reader, and what a request of it costs."""
     length = os.path.getsize(path)
-    words = "%sworkload: {source: %s, path: \"%s\"}\n" % (BLOCK if source == "mooncake" else "", source, path)
+    words = "%sworkload: {source: %s, path: \"%s\"}\n" % (BLOCKS.get(source, ""), source, path)
     runs = []
 
     def ours():
@@ -155,11 +173,12 @@ def file_figures(bench, source, path, yardstick, floor):
 
     pairs = bench.pair(source, ours, theirs)
     bench.row_ratio("%s, %s" % (source, size(length)), pairs, "%.0f MB/s", floor=floor)
-    if source == "sharegpt":  # what is read is kept, so a second play of it only makes requests
+    kept = source in ("sharegpt", "agentic")
+    if kept:  # in memory, so a second play only makes requests
         count = int(runs[0][1])
         words = words.replace("workload: {", "workload: {arrival: {cycles: 2}, ")
         runs = [taken(bench, words, count, ALL) for _ in pairs]
-    bench.row_value("  a request" if source == "sharegpt" else "  a row becomes a request", [run[0] for run in runs],
+    bench.row_value("  a request" if kept else "  a row becomes a request", [run[0] for run in runs],
                     "%.0f ns", under=1000)
     bench.row_value("  to the first request", [run[3] * 1e3 for run in runs], "%.2f ms")
 
