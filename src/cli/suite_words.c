@@ -119,25 +119,31 @@ static void mean_production(const struct suite *s, struct suite_words *w) {
             (unsigned long long)e->scenario.workload.users, classes);
 }
 
+/* What the search itself said last, and how to give it time. */
+static void say_unfinished(const struct suite_entry *e, const char *topic, struct suite_words *w) {
+    const struct run_record *r = &e->run[0];
+    const char *last =
+        r->decision_count ? r->decisions[r->decision_count - 1].reason : "no answer in its time";
+    say(w, topic, "%s: %s. More time: --duration %s=10m.", e->test->name, last, e->test->name);
+}
+
 static void mean_users(const struct suite_entry *e, struct suite_words *w) {
     if (!e) return;
     double users = suite_metric(e, "autoscaler_users");
-    if (kvf_present(users))
+    if (kvf_present(users) && suite_metric(e, "autoscaler_found") != 0)
         say(w, "users", "%s: about %.0f users keep every class inside its P95 target.", e->test->name, users);
     else
-        say(w, "users", "%s: no answer in its time; give it more with --duration %s=10m.", e->test->name,
-            e->test->name);
+        say_unfinished(e, "users", w);
 }
 
 static void mean_peak(const struct suite_entry *e, struct suite_words *w) {
     if (!e) return;
     double peak = suite_metric(e, "peak_throughput_tok_s"), users = suite_metric(e, "users_at_peak");
     if (kvf_present(peak) && kvf_present(users))
-        say(w, "peak", "%s: %s tok/s at %.0f users is the most it found.", e->test->name, tokens(peak).text,
-            users);
+        say(w, "peak", "%s: %s tok/s at %.0f users is the most it found%s.", e->test->name, tokens(peak).text,
+            users, suite_metric(e, "autoscaler_found") == 0 ? " in its time; the search had not ended" : "");
     else
-        say(w, "peak", "%s: no peak found in its time; give it more with --duration %s=10m.", e->test->name,
-            e->test->name);
+        say_unfinished(e, "peak", w);
 }
 
 static void mean_mlperf(const struct suite *s, struct suite_words *w) {
