@@ -34,8 +34,7 @@ static int load(const struct options *o, struct shown *s) {
     if (!rc) rc = store_open(&s->store, path, STORE_READ, e);
     if (!rc) rc = store_resolve(s->store, o->operands ? o->operand[0] : "latest", &id, e);
     if (!rc) rc = store_load_run(s->store, id, &s->run, e);
-    if (!rc && s->run.trial && s->run.parent_id)
-        rc = store_trials(s->store, s->run.parent_id, add_trial, s, e);
+    if (!rc && s->run.trial && s->run.parent_id) rc = store_trials(s->store, s->run.run_id, add_trial, s, e);
     if (!rc) rc = s->rc;
     store_close(s->store);
     return rc;

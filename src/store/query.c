@@ -46,7 +46,8 @@ const char *const query_texts[] = {
     [Q_RESULTS] = "SELECT * FROM results WHERE run_id = ?1 ORDER BY n",
     [Q_CRITERIA] = "SELECT * FROM criteria WHERE run_id = ?1 ORDER BY n",
     [Q_HISTOGRAMS] = "SELECT scope, data FROM histograms WHERE run_id = ?1 ORDER BY rowid",
-    [Q_TRIALS] = "SELECT run_id FROM runs WHERE parent_id = ?1 AND trial IS NOT NULL ORDER BY trial, run_id",
+    [Q_TRIALS] = "SELECT t.run_id FROM runs r JOIN runs t ON t.parent_id = r.parent_id AND t.name = r.name "
+                 "WHERE r.run_id = ?1 AND t.trial IS NOT NULL ORDER BY t.trial, t.run_id",
     [Q_PLAN] =
         "SELECT json_extract(effective_json, '$.run.duration'), "
         "json_extract(effective_json, '$.run.warmup'), json_extract(effective_json, '$.run.interval'), "
@@ -289,10 +290,10 @@ static void trial_id(sqlite3_stmt *stmt, void *ctx) {
     t->run(t->ctx, sqlite3_column_int64(stmt, 0));
 }
 
-int store_trials(struct store *s, int64_t parent_id, void (*run)(void *ctx, int64_t run_id), void *ctx,
+int store_trials(struct store *s, int64_t run_id, void (*run)(void *ctx, int64_t run_id), void *ctx,
                  struct err *e) {
     struct trial_ids t = {run, ctx};
-    int rc = each_row(s, Q_TRIALS, parent_id, trial_id, &t);
+    int rc = each_row(s, Q_TRIALS, run_id, trial_id, &t);
     return rc == SQLITE_OK ? 0 : read_error(s, rc, e);
 }
 

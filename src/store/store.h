@@ -60,8 +60,9 @@ int store_resolve(struct store *s, const char *ref, int64_t *run_id, struct err 
 /* Loads everything `show` needs, results and events included. run_record_init() first. */
 int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct err *e);
 
-/* Calls run() with the id of each trial of a group (run_record.parent_id), in their order. */
-int store_trials(struct store *s, int64_t parent_id, void (*run)(void *ctx, int64_t run_id), void *ctx,
+/* Calls run() with the id of each trial of the group that a trial belongs to, in their order: they have its
+ * parent and its name. A suite is the parent of trials of several names. */
+int store_trials(struct store *s, int64_t run_id, void (*run)(void *ctx, int64_t run_id), void *ctx,
                  struct err *e);
 
 struct store_row { /* one line of `history` */

@@ -214,10 +214,22 @@ static void trials_are_found_by_their_first(void **state) {
     r.parent_id = first;
     begin_run(s, &r);
     run_record_free(&r);
+    fill_start(&r, "other"); /* of the same suite, a trial of another test */
+    r.parent_id = first;
+    r.trial = 1;
+    begin_run(s, &r);
+    run_record_free(&r);
 
-    assert_int_equal(store_trials(s, first, keep_id, &g, &e), 0);
-    assert_int_equal(g.count, 3);
-    for (int i = 0; i < 3; i++) assert_int_equal(g.run_id[i], first + i);
+    for (int member = 0; member < 3; member++) {
+        g.count = 0;
+        assert_int_equal(store_trials(s, first + member, keep_id, &g, &e), 0);
+        assert_int_equal(g.count, 3);
+        for (int i = 0; i < 3; i++) assert_int_equal(g.run_id[i], first + i);
+    }
+    g.count = 0;
+    assert_int_equal(store_trials(s, first + 4, keep_id, &g, &e), 0);
+    assert_int_equal(g.count, 1);
+    assert_int_equal(g.run_id[0], first + 4);
     run_record_init(&r);
     assert_int_equal(store_load_run(s, first + 1, &r, &e), 0);
     assert_true(r.trial == 2 && r.trials == 3 && r.parent_id == first);
@@ -227,12 +239,12 @@ static void trials_are_found_by_their_first(void **state) {
     run_record_free(&r);
 
     struct listed l = list(s, (struct store_filter){0});
-    assert_int_equal(l.count, 5);
-    assert_true(l.rows[0].trial == 0 && l.rows[0].trials == 0 && l.rows[0].parent_id == first);
-    assert_true(l.rows[1].trial == 3 && l.rows[1].trials == 3 && l.rows[1].parent_id == first);
-    assert_true(l.rows[4].trial == 0 && l.rows[4].parent_id == 0);
+    assert_int_equal(l.count, 6);
+    assert_true(l.rows[1].trial == 0 && l.rows[1].trials == 0 && l.rows[1].parent_id == first);
+    assert_true(l.rows[2].trial == 3 && l.rows[2].trials == 3 && l.rows[2].parent_id == first);
+    assert_true(l.rows[5].trial == 0 && l.rows[5].parent_id == 0);
     plain_exec(f->db, "UPDATE runs SET effective_json = 'cut {' WHERE trial = 2");
-    assert_true(list(s, (struct store_filter){0}).rows[2].trials == 0);
+    assert_true(list(s, (struct store_filter){0}).rows[3].trials == 0);
     store_close(s);
 }
 
