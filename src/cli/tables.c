@@ -167,7 +167,7 @@ static bool carried_out(const char *key) {
 static void help_line(const struct option_spec *s, struct buf *out) {
     struct buf left = {0};
     buf_addf(&left, "  --%s%s%s", s->name, s->argument ? " " : "", s->argument ? s->argument : "");
-    buf_addf(out, "%-24s%s", buf_text(&left), s->help);
+    buf_addf(out, "%-22s  %s", buf_text(&left), s->help);
     if (s->key) buf_addf(out, " (%s%s)", s->key, carried_out(s->key) ? "" : "; " NOT_HERE);
     buf_add(out, "\n");
     buf_free(&left);

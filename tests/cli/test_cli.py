@@ -126,6 +126,8 @@ def _():
         assert got.rc == 0 and got.stdout.startswith("usage: kvfall %s" % command), got
         assert run(["help", command]) == got
         assert "--ascii" in got.stdout and "--no-color" in got.stdout, got
+        for line in got.stdout.splitlines():
+            assert not line.startswith("  --") or re.match(r"  --[a-z-]+( [^ ]+){0,2}  +[A-Za-z0-9]", line), line
 
 
 @case("an unknown command names the nearest and exits 2")
