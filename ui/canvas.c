@@ -1,10 +1,12 @@
 #include "ui/canvas.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "ui/utf8.h"
 
 enum { ELLIPSIS = 0x2026 };
@@ -205,14 +207,16 @@ int pane_clip(const struct pane *p, int row, int col, int cols, enum tone tone, 
     return end + 1 - col;
 }
 
-/* How much of the text stands in a row of `cols`: up to the last space that has all before it inside,
- * or as much as fits of a word that is longer than the row. At least one character. */
+/* How much of the text stands in a row of `cols`: up to the last space that has all before it inside and
+ * no number before and its unit behind it, or as much as fits of a word that is longer than the row. At
+ * least one character. */
 static size_t wrap_length(const char *text, int room) {
     const char *s = text, *fits = text, *word_end = NULL;
     int used = 0;
 
     while (*s) {
-        if (*s == ' ' && used <= room) word_end = s;
+        if (*s == ' ' && used <= room && !(s > text && isdigit((unsigned char)s[-1]) && units_is_unit(s + 1)))
+            word_end = s;
         int cols;
         (void)text_next(&s, &cols);
         used += cols;

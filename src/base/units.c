@@ -169,3 +169,13 @@ char *units_clock(uint64_t ns, char *buf, size_t len) {
         (void)snprintf(buf, len, "%02" PRIu64 ":%02" PRIu64, s / 60, s % 60);
     return buf;
 }
+
+bool units_is_unit(const char *text) {
+    static const char *const names[] = {"%",   "ns",  "us",  "ms",  "s",   "min",   "h",     "B",
+                                        "KiB", "MiB", "GiB", "TiB", "PiB", "MiB/s", "GiB/s", "tok/s"};
+    size_t len = strcspn(text, " ");
+    while (len > 0 && strchr(",.;:)", text[len - 1])) len--;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strlen(names[i]) == len && strncmp(text, names[i], len) == 0) return true;
+    return false;
+}

@@ -3,6 +3,7 @@
 #ifndef KVF_BASE_UNITS_H
 #define KVF_BASE_UNITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,5 +26,8 @@ char *units_size_human(double bytes, char *buf, size_t len);
 char *units_duration_human(double ns, char *buf, size_t len);
 char *units_count_human(double count, char *buf, size_t len);
 char *units_clock(uint64_t ns, char *buf, size_t len);
+/* Whether the word that `text` begins with, up to a space and without punctuation behind it, is a unit as
+ * it stands behind a number: "GiB," "ms" "%" "tok/s". Lines do not break before one. Any thread. */
+bool units_is_unit(const char *text);
 
 #endif

@@ -256,6 +256,9 @@ static void test_wrap(void **state) {
     assert_int_equal(pane_wrap(&w, 0, TONE_NORMAL, "a verylongwordindeed  b"), 4);
     expect_text(&c, "a\nverylongwo\nrdindeed\nb\n");
     canvas_clear(&c);
+    assert_int_equal(pane_wrap(&w, 0, TONE_NORMAL, "busy at 95 % of 10 disks, 2.00 s"), 4);
+    expect_text(&c, "busy at\n95 % of 10\ndisks,\n2.00 s\n");
+    canvas_clear(&c);
     assert_int_equal(pane_wrap(&w, 0, TONE_NORMAL, ""), 0);
     assert_int_equal(pane_wrap(&w, 0, TONE_NORMAL, "  "), 0);
     assert_int_equal(pane_wrap(&w, 4, TONE_NORMAL, "no row"), 0);

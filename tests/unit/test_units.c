@@ -207,6 +207,14 @@ static void test_clock(void **state) {
     assert_string_equal(units_clock(UINT64_C(360000000000000), text, sizeof text), "100:00:00");
 }
 
+static void test_is_unit(void **state) {
+    (void)state;
+    static const char *const units[] = {"%", "ms", "GiB, more", "s)", "tok/s.", "B", "% of it"};
+    static const char *const words[] = {"", " %", "of", "msg", "Gib", "slots", ","};
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) assert_true(units_is_unit(units[i]));
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) assert_false(units_is_unit(words[i]));
+}
+
 static void test_small_buffers(void **state) {
     (void)state;
     char text[5];
@@ -224,6 +232,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_exact_parses_back),
     cmocka_unit_test(test_human),
     cmocka_unit_test(test_clock),
+    cmocka_unit_test(test_is_unit),
     cmocka_unit_test(test_small_buffers),
 };
 
