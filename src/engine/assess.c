@@ -25,6 +25,20 @@ static bool holds(double actual, enum scenario_criterion_op op, double target) {
     return false;
 }
 
+/* The unit of a metric that this run has no result of, as its name says it. */
+static const char *unit_named(const char *metric) {
+    static const struct {
+        const char *end, *unit;
+    } units[] = {{"_ms", "ms"},     {"_tok_s", "tok/s"}, {"_gib_s", "GiB/s"},
+                 {"_per_s", "1/s"}, {"_bytes", "B"},     {"_s", "s"}};
+    size_t len = strlen(metric);
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        size_t end = strlen(units[i].end);
+        if (len > end && strcmp(metric + len - end, units[i].end) == 0) return units[i].unit;
+    }
+    return "";
+}
+
 static void judge(struct run_record *run, const char *name, const char *metric, enum scenario_criterion_op op,
                   double target) {
     const struct result *r = result_find(&run->results, metric);
@@ -32,7 +46,7 @@ static void judge(struct run_record *run, const char *name, const char *metric, 
     snprintf(c.name, sizeof c.name, "%s", name);
     snprintf(c.metric, sizeof c.metric, "%s", metric);
     snprintf(c.op, sizeof c.op, "%s", op_names[op]);
-    if (r) snprintf(c.unit, sizeof c.unit, "%s", r->unit);
+    snprintf(c.unit, sizeof c.unit, "%s", r ? r->unit : unit_named(metric));
     if (kvf_present(c.actual)) c.passed = holds(c.actual, op, target);
     run_record_criterion(run, &c);
 }

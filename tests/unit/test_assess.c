@@ -91,6 +91,8 @@ static void without_data_nothing_passes(void **state) {
     add("cpu_p95_ms", 3, "ms");
     expect_latency(-1, -1, 1, -1);
     assert_true(isnan(r.criteria[0].actual) && isnan(r.criteria[1].actual));
+    assert_string_equal(r.criteria[1].unit, "ms"); /* of the target, which is told all the same */
+    assert_string_equal(r.criteria[3].unit, "");
 }
 
 static void throughput(enum scenario_workload_phase phase, double least) {
