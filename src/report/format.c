@@ -1,5 +1,6 @@
 #include "report/format.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -126,6 +127,18 @@ unsigned format_width(const char *text) {
     return n;
 }
 
+char *format_fit(const char *text, unsigned columns, bool ascii, char *out, size_t len) {
+    unsigned width = format_width(text);
+    bool cut = width > columns;
+    unsigned left = cut ? columns - 1 : columns;
+    const char *end = text, *mark = ascii ? "~" : "\u2026";
+    for (; *end; end++)
+        if (!is_continuation((unsigned char)*end) && left-- == 0) break;
+    snprintf(out, len, "%.*s%s%*s", (int)(end - text), text, cut ? mark : "",
+             cut ? 0 : (int)(columns - width), "");
+    return out;
+}
+
 void format_page_init(struct format_page *p, const struct report_style *style, struct buf *out) {
     *p = (struct format_page){.out = out, .style = style, .columns = style->columns ? style->columns : 80};
 }
@@ -169,9 +182,15 @@ void format_words(struct format_page *p, const char *sentence) {
     char text[1024];
     snprintf(text, sizeof text, "%s", sentence);
     format_clean(text, p->style->ascii);
-    char *rest = text;
-    for (char *word; (word = strsep(&rest, " ")) != NULL;)
+    for (char *word = text; *word;) {
+        char *end = word + strcspn(word, " ");
+        if (end > word && isdigit((unsigned char)end[-1]) && *end && units_is_unit(end + 1))
+            end += 1 + strcspn(end + 1, " "); /* a number and its unit stay together */
+        bool more = *end != '\0';
+        *end = '\0';
         if (*word) put(p, word, 1);
+        word = end + more;
+    }
 }
 
 void format_end(struct format_page *p) {

@@ -26,6 +26,8 @@ struct cell format_measure(double v, const char *unit, const char *metric);
 /* Takes control characters and, for ASCII, all beyond it out of a text from outside. */
 void format_clean(char *text, bool ascii);
 unsigned format_width(const char *text); /* columns it takes: its characters */
+/* A text in exactly so many columns: with spaces behind it, or cut, which its last character says. */
+char *format_fit(const char *text, unsigned columns, bool ascii, char *out, size_t len);
 
 enum format_tone { FORMAT_PLAIN, FORMAT_HEADING, FORMAT_GOOD, FORMAT_WARN, FORMAT_BAD };
 enum { FORMAT_LABEL = 12 }; /* columns of the label that opens a line */

@@ -29,9 +29,9 @@ static double ratio(double part, double whole) {
     return whole > 0 ? part / whole : KVF_MISSING;
 }
 
-static double measured_s(const struct summary *s) {
-    double v = metric(s, "measured_s");
-    return kvf_present(v) ? v : s->run->ended_at - s->run->started_at;
+/* A run that was stopped in its preparation, or crashed, has no results. */
+static bool measured(const struct summary *s) {
+    return kvf_present(metric(s, "measured_s"));
 }
 
 static void put_verdict(struct summary *s) {
@@ -56,7 +56,12 @@ static void put_verdict(struct summary *s) {
     else
         format_item(p, "not stored");
     if (r->trial) format_item(p, "trial %u of %u", r->trial, r->trials);
-    format_item(p, "%s measured", format_seconds(measured_s(s)).text);
+    if (measured(s))
+        format_item(p, "%s measured", format_seconds(metric(s, "measured_s")).text);
+    else
+        format_item(p, r->status == RUN_RUNNING   ? "no results yet"
+                       : r->status == RUN_CRASHED ? "no results"
+                                                  : "nothing measured");
     format_end(p);
     if (r->status_reason[0]) {
         format_label(p, FORMAT_HEADING, "Reason");
@@ -117,6 +122,7 @@ static void put_latencies(struct summary *s) {
     static const char *const columns[] = {"mean", "p50", "p95", "p99", "p999", "max"};
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
+    if (metric(s, "requests_done") == 0) return; /* of nobody */
     format_line(&s->page, FORMAT_HEADING, "%-12s%11s%11s%11s%11s%11s%11s", "Latency", "mean", "P50", "P95",
                 "P99", "P99.9", "max");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -187,6 +193,7 @@ static void put_tiers(struct summary *s) {
 
 static void put_hits(struct summary *s) {
     struct format_page *p = &s->page;
+    if (metric(s, "lookups") == 0) return;
     format_label(p, FORMAT_HEADING, "Hits");
     format_item(p, "%s of %s lookups, %s", format_count(metric(s, "hits")).text,
                 format_count(metric(s, "lookups")).text, format_percent(metric(s, "hit_ratio")).text);
@@ -239,13 +246,15 @@ static void put_moved(struct summary *s) {
     format_item(p, "ratio %s", format_rate(metric(s, "read_write_ratio")).text);
     format_item(p, "amplification %s", format_rate(metric(s, "amplification")).text);
     format_end(p);
+    if (!kvf_present(metric(s, "entry_bytes_mean"))) return;
     format_label(p, FORMAT_HEADING, "Entries");
     format_words(p, "latencies are per entry:");
     format_item(p, "min %s", format_bytes(metric(s, "entry_bytes_min")).text);
     format_item(p, "mean %s", format_bytes(metric(s, "entry_bytes_mean")).text);
     format_item(p, "P95 %s", format_bytes(metric(s, "entry_bytes_p95")).text);
     format_item(p, "max %s", format_bytes(metric(s, "entry_bytes_max")).text);
-    format_item(p, "mean context %s tokens", format_count(metric(s, "context_tokens_mean")).text);
+    if (kvf_present(metric(s, "context_tokens_mean")))
+        format_item(p, "mean context %s tokens", format_count(metric(s, "context_tokens_mean")).text);
     format_end(p);
 }
 
@@ -267,39 +276,13 @@ static bool class_used(const struct summary *s, const struct run_class *c) {
     return metric(s, "class_%s_arrived", c->name) != 0 || metric(s, "class_%s_queued_at_end", c->name) > 0;
 }
 
-/* Offered load, backlog and the oldest wait stand beside what was met, so that a starved class
- * cannot look fast. Classes that nobody belonged to are left out. */
-static void put_classes(struct summary *s) {
-    bool any = false;
-    for (uint32_t i = 0; i < s->run->classes; i++) {
-        const struct run_class *c = &s->run->klass[i];
-        double arrived = metric(s, "class_%s_arrived", c->name);
-        double waiting = metric(s, "class_%s_queued_at_end", c->name);
-        if (!class_used(s, c)) continue;
-        if (!any)
-            format_line(&s->page, FORMAT_HEADING, "%-15s%9s  of %4s P95%10s%10s%10s%11s", "Class", "SLO met",
-                        s->run->qos_latency, "arrived", "done", "waiting", "oldest");
-        any = true;
-        format_line(&s->page, FORMAT_PLAIN, "  %-13.13s%9s%13s%10s%10s%10s%11s", c->name,
-                    format_percent(metric(s, "slo_%s_met_ratio", c->name)).text,
-                    format_ms(c->p95_ns ? (double)c->p95_ns / 1e6 : KVF_MISSING).text,
-                    format_count(arrived).text, format_count(metric(s, "class_%s_done", c->name)).text,
-                    format_count(waiting).text,
-                    format_ms(metric(s, "class_%s_oldest_wait_ms", c->name)).text);
-    }
-}
-
 /* A class's targets, as the names of the results have them. */
-enum { TARGETS = 4, TARGET_COLS = 7 };
+enum { TARGETS = 4, TARGET_COLS = 7, CLASS_COLS = 13 };
 static const char *const target_names[TARGETS] = {"p95", "p99", "p999", "p9999"};
 
 static uint64_t target_ns(const struct run_class *c, int i) {
     const uint64_t ns[TARGETS] = {c->p95_ns, c->p99_ns, c->p999_ns, c->p9999_ns};
     return ns[i];
-}
-
-static bool has_targets(const struct run_class *c) {
-    return c->p95_ns || c->p99_ns || c->p999_ns || c->p9999_ns;
 }
 
 /* "!120 ms/100ms": what came out, what was asked for, and a sign when that was missed. */
@@ -315,46 +298,83 @@ static struct cell target_cell(const struct summary *s, const struct run_class *
     return cell;
 }
 
-/* The percentiles that any class has a target for. */
+/* Offered load, backlog and the oldest wait stand beside what was met, so that a starved class
+ * cannot look fast. Classes that nobody belonged to are left out. */
+static void put_classes(struct summary *s) {
+    bool any = false;
+    for (uint32_t i = 0; i < s->run->classes; i++) {
+        const struct run_class *c = &s->run->klass[i];
+        char name[SNAPSHOT_NAME + CLASS_COLS], heading[24];
+        if (!class_used(s, c)) continue;
+        snprintf(heading, sizeof heading, "%.4s P95/target", s->run->qos_latency);
+        if (!any)
+            format_line(&s->page, FORMAT_HEADING, "%-15s%9s%18s%9s%9s%9s%11s", "Class", "SLO met", heading,
+                        "arrived", "done", "waiting", "oldest");
+        any = true;
+        struct cell target = target_cell(s, c, 0);
+        format_line(&s->page, FORMAT_PLAIN, "  %s%9s%18s%9s%9s%9s%11s",
+                    format_fit(c->name, CLASS_COLS, s->page.style->ascii, name, sizeof name),
+                    format_percent(metric(s, "slo_%s_met_ratio", c->name)).text,
+                    target.text[0] ? target.text : "--",
+                    format_count(metric(s, "class_%s_arrived", c->name)).text,
+                    format_count(metric(s, "class_%s_done", c->name)).text,
+                    format_count(metric(s, "class_%s_queued_at_end", c->name)).text,
+                    format_ms(metric(s, "class_%s_oldest_wait_ms", c->name)).text);
+    }
+}
+
+/* Whether a class has an answer for one of these targets. */
+static bool target_known(const struct summary *s, const struct run_class *c, int i) {
+    return target_ns(c, i) > 0 && kvf_present(metric(s, "slo_%s_%s_met", c->name, target_names[i]));
+}
+
+/* The percentiles above the P95, those of which a class has an answer. */
 static void put_targets(struct summary *s) {
     static const char *const headings[TARGETS] = {"P95", "P99", "P99.9", "P99.99"};
-    bool asked[TARGETS] = {false};
-    char line[160];
-    int used = snprintf(line, sizeof line, "%-15s", "Missed target !");
-    for (int i = 0; i < TARGETS; i++) {
-        bool known = false;
-        for (uint32_t k = 0; k < s->run->classes; k++) {
-            asked[i] = asked[i] || target_ns(&s->run->klass[k], i) > 0;
-            known = known || kvf_present(metric(s, "slo_%s_%s_met", s->run->klass[k].name, target_names[i]));
-        }
-        asked[i] = asked[i] && known;
-        if (asked[i]) used += snprintf(line + used, sizeof line - (size_t)used, "%16s", headings[i]);
+    bool known[TARGETS] = {false};
+    char line[160], name[SNAPSHOT_NAME + CLASS_COLS];
+    int used = snprintf(line, sizeof line, "%-15s", "Higher targets");
+    for (int i = 1; i < TARGETS; i++) {
+        for (uint32_t k = 0; k < s->run->classes; k++)
+            known[i] = known[i] || target_known(s, &s->run->klass[k], i);
+        if (known[i]) used += snprintf(line + used, sizeof line - (size_t)used, "%16s", headings[i]);
     }
     if (used == 15) return; /* nothing was asked for, or too few requests for an answer */
     format_line(&s->page, FORMAT_HEADING, "%s", line);
     for (uint32_t k = 0; k < s->run->classes; k++) {
         const struct run_class *c = &s->run->klass[k];
-        if (!class_used(s, c) || !has_targets(c)) continue;
-        used = snprintf(line, sizeof line, "  %-13.13s", c->name);
-        for (int i = 0; i < TARGETS; i++)
-            if (asked[i])
-                used += snprintf(line + used, sizeof line - (size_t)used, "%16s", target_cell(s, c, i).text);
-        format_line(&s->page, FORMAT_PLAIN, "%s", line);
+        bool any = false;
+        if (!class_used(s, c)) continue;
+        format_fit(c->name, CLASS_COLS, s->page.style->ascii, name, sizeof name);
+        used = snprintf(line, sizeof line, "  %s", name);
+        for (int i = 1; i < TARGETS; i++) {
+            if (!known[i]) continue;
+            any = any || target_ns(c, i) > 0;
+            used += snprintf(line + used, sizeof line - (size_t)used, "%16s", target_cell(s, c, i).text);
+        }
+        if (any) format_line(&s->page, FORMAT_PLAIN, "%s", line);
     }
 }
 
 /* A class may look fast because hardly anybody of it was served. */
 static void put_starved(struct summary *s) {
+    struct format_page *p = &s->page;
+    struct buf who = {0};
     for (uint32_t k = 0; k < s->run->classes; k++) {
-        const struct run_class *c = &s->run->klass[k];
-        double starved_s = metric(s, "class_%s_starved_s", c->name);
+        double starved_s = metric(s, "class_%s_starved_s", s->run->klass[k].name);
         if (!(starved_s > 0)) continue;
-        format_label(&s->page, FORMAT_WARN, "Starved");
-        format_item(&s->page, "%s for %s:", c->name, format_seconds(starved_s).text);
-        format_words(&s->page, "later requests of other classes were served while its oldest waited for more "
-                               "than ten times its P95 target");
-        format_end(&s->page);
+        buf_addf(&who, "%s%s for %s", who.len ? ", " : "", s->run->klass[k].name,
+                 format_seconds(starved_s).text);
     }
+    if (who.len) {
+        buf_add(&who,
+                ": later requests of other classes were served while its oldest waited for more than ten "
+                "times its P95 target");
+        format_label(p, FORMAT_WARN, "Starved");
+        format_words(p, buf_text(&who));
+        format_end(p);
+    }
+    buf_free(&who);
 }
 
 static void put_rows(struct summary *s) {
@@ -386,11 +406,14 @@ static void put_errors(struct summary *s) {
 
 static void put_process(struct summary *s) {
     struct format_page *p = &s->page;
+    double preconditioned = metric(s, "precondition_bytes"), filled = metric(s, "prepopulate_bytes");
     format_label(p, FORMAT_HEADING, "Process");
     format_item(p, "CPU %s user, %s kernel", format_seconds(metric(s, "cpu_user_s")).text,
                 format_seconds(metric(s, "cpu_sys_s")).text);
     format_item(p, "peak RSS %s", format_bytes(metric(s, "rss_peak_bytes")).text);
     format_item(p, "prepared %s", format_seconds(metric(s, "prepare_s")).text);
+    if (preconditioned > 0) format_item(p, "preconditioned %s", format_bytes(preconditioned).text);
+    if (filled > 0) format_item(p, "prepopulated %s", format_bytes(filled).text);
     format_end(p);
 }
 
@@ -417,7 +440,10 @@ static void put_criteria(struct summary *s) {
         enum format_tone tone = c->passed < 0 ? FORMAT_WARN : c->passed ? FORMAT_PLAIN : FORMAT_BAD;
         struct cell target, actual;
         criterion_texts(c, &target, &actual);
-        format_line(p, tone, "  %-30.64s%3s %-14s%18s  %s", c->name, c->op, target.text, actual.text,
+        bool long_name = format_width(c->name) > 30;
+        if (long_name) format_line(p, tone, "  %s", c->name);
+        format_line(p, tone, "  %-30s%3s %-14s%18s  %s", long_name ? "" : c->name, c->op, target.text,
+                    actual.text,
                     c->passed < 0 ? "NO DATA"
                     : c->passed   ? "PASS"
                                   : "FAIL");
@@ -453,25 +479,30 @@ static void put_bottleneck(struct summary *s) {
     format_end(&s->page);
 }
 
+/* What the measured part tells; without one all of it would be missing. */
+static void put_measured(struct summary *s) {
+    put_throughput(s);
+    put_steady(s);
+    put_latencies(s);
+    put_tiers(s);
+    put_hits(s);
+    put_prefixes(s);
+    put_rag(s);
+    put_moved(s);
+    put_kernel(s);
+    put_classes(s);
+    put_targets(s);
+    put_starved(s);
+    put_rows(s);
+    put_errors(s);
+    put_process(s);
+}
+
 void report_text(const struct run_record *r, const struct report_style *style, struct buf *out) {
     struct summary s = {.run = r};
     format_page_init(&s.page, style, out);
     put_verdict(&s);
-    put_throughput(&s);
-    put_steady(&s);
-    put_latencies(&s);
-    put_tiers(&s);
-    put_hits(&s);
-    put_prefixes(&s);
-    put_rag(&s);
-    put_moved(&s);
-    put_kernel(&s);
-    put_classes(&s);
-    put_targets(&s);
-    put_starved(&s);
-    put_rows(&s);
-    put_errors(&s);
-    put_process(&s);
+    if (measured(&s)) put_measured(&s);
     put_events(&s);
     put_criteria(&s);
     put_bottleneck(&s);

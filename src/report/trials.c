@@ -63,6 +63,18 @@ static void put_pair(char *out, size_t len, struct cell left, const char *betwee
     snprintf(out, len, "%s %s %s", left.text, between, right.text);
 }
 
+/* What a row is called: "gpu emul read P95" for a tier whose times are computed. */
+static void row_label(const struct trials *t, const char *label, char *out, size_t len) {
+    for (int i = 0; i < KVF_TIERS; i++) {
+        const char *tier = tier_name((enum kvf_tier)i);
+        size_t n = strlen(tier);
+        if (!t->emulated[i] || strncmp(label, tier, n) != 0) continue;
+        snprintf(out, len, "%s emul%s", tier, label + n);
+        return;
+    }
+    snprintf(out, len, "%s", label);
+}
+
 /* Whether some trials have no value; with one in none there is no row. */
 static bool put_row(struct format_page *p, const char *label, const struct trial_metric *m, size_t complete) {
     struct statistics s;
@@ -117,11 +129,17 @@ void report_trials_text(const struct trials *t, const struct report_style *style
     put_heading(&page, t);
     for (size_t i = 0; i < t->count; i++) put_trial(&page, &t->trial[i]);
     if (complete == 0) return;
+    if (complete == 1) { /* its figures stand above */
+        format_line(&page, FORMAT_PLAIN, "  Mean and spread need two complete trials.");
+        return;
+    }
     const char *mean = style->ascii ? "mean +- SD" : "mean ± SD";
     put_line(&page, FORMAT_HEADING, (const char *const[]){"Metric", "median", mean, "CV", "95 % interval"});
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct trial_metric *m = trials_metric(t, rows[i].metric);
-        if (m && put_row(&page, rows[i].label, m, complete)) gaps = true;
+        char label[40];
+        row_label(t, rows[i].label, label, sizeof label);
+        if (m && put_row(&page, label, m, complete)) gaps = true;
     }
     if (gaps) format_line(&page, FORMAT_PLAIN, "  * of fewer trials: the others have no value");
 }

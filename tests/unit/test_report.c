@@ -265,6 +265,8 @@ static void fill_trials(struct trials *t) {
         add(&r, "e2e_p99_ms", i == 3 ? NONE : 200, "ms");
         add(&r, "hit_ratio", 0.875, "");
         add(&r, "total_read_bytes", 322122547200 * scale[i], "B");
+        add(&r, "gpu_read_p95_ms", 0.8, "ms");
+        r.tier[KVF_TIER_GPU].emulated = true;
         add_criterion(&r, "hit ratio", "hit_ratio", ">", 0.3, 0.875, "", 1);
         trials_add(t, &r);
         run_record_free(&r);
@@ -284,6 +286,29 @@ static void test_text_of_trials(void **state) {
     assert_int_equal(longest_line(wide.data), longest_line(out.data));
     buf_free(&out);
     buf_free(&wide);
+    trials_free(&t);
+}
+
+/* One run has no spread, and its figures stand in the summary above. */
+static void test_text_of_one_complete_trial(void **state) {
+    (void)state;
+    struct trials t = {0};
+    struct buf out = {0};
+    struct run_record r;
+    run_record_init(&r);
+    r.trial = 1;
+    r.trials = 3;
+    r.status = RUN_COMPLETED;
+    add(&r, "measured_s", 60, "s");
+    add(&r, "throughput_tok_s", 12400, "tok/s");
+    add(&r, "e2e_p95_ms", 120, "ms");
+    trials_add(&t, &r);
+    report_trials_text(&t, &(struct report_style){.ascii = true}, &out);
+    assert_string_equal(out.data, "Trials      1 of 3 run  1 complete\n"
+                                  "  1         60.0 s  12400 tok/s  e2e P95 120 ms\n"
+                                  "  Mean and spread need two complete trials.\n");
+    buf_free(&out);
+    run_record_free(&r);
     trials_free(&t);
 }
 
@@ -348,6 +373,7 @@ static void test_text_of_eight_classes(void **state) {
     struct buf out = {0};
     char name[96];
     run_record_init(&r);
+    add(&r, "measured_s", 60, "s");
     r.classes = KVF_CLASSES_MAX;
     for (uint32_t k = 0; k < r.classes; k++) {
         struct run_class *c = &r.klass[k];
@@ -365,10 +391,79 @@ static void test_text_of_eight_classes(void **state) {
     report_text(&r, &(struct report_style){.ascii = true}, &out);
     assert_in_range(longest_line(out.data), 60, 80);
     for (uint32_t k = 0; k < r.classes; k++) {
-        snprintf(name, sizeof name,
-                 "  class-%u       !99.9 s/12345ms !99.9 s/12345ms !99.9 s/12345ms !99.9 s/12345ms\n", k);
+        snprintf(name, sizeof name, "  class-%u             --   !99.9 s/12345ms      100", k);
+        assert_non_null(strstr(out.data, name));
+        snprintf(name, sizeof name, "  class-%u       !99.9 s/12345ms !99.9 s/12345ms !99.9 s/12345ms\n", k);
         assert_non_null(strstr(out.data, name));
     }
+    buf_free(&out);
+    run_record_free(&r);
+}
+
+/* Names take their columns, whatever bytes they are made of; a row without a figure is no row. */
+static void test_text_of_class_names(void **state) {
+    (void)state;
+    struct run_record r;
+    struct buf out = {0};
+    run_record_init(&r);
+    add(&r, "measured_s", 60, "s");
+    r.classes = 3;
+    r.klass[0] = (struct run_class){.name = "gr\xc3\xb6\xc3\x9f"
+                                            "e",
+                                    .p99_ns = 1000000000};
+    r.klass[1] = (struct run_class){.name = "a-very-long-class-name", .p99_ns = 1000000000};
+    r.klass[2] = (struct run_class){.name = "rare", .p9999_ns = 1000000000};
+    for (uint32_t k = 0; k < r.classes; k++) {
+        result_add(&r.results, 7, "", 0, "class_%s_arrived", r.klass[k].name);
+        result_add(&r.results, 12.5 * (k + 1), "s", 0, "class_%s_starved_s", r.klass[k].name);
+    }
+    result_add(&r.results, 1, "", 0, "slo_%s_p99_met", r.klass[0].name);
+    result_add(&r.results, 800, "ms", 0, "slo_%s_p99_ms", r.klass[0].name);
+    report_text(&r, &(struct report_style){0}, &out);
+    assert_non_null(strstr(out.data, "\n  gr\xc3\xb6\xc3\x9f"
+                                     "e               --                --        7"));
+    assert_non_null(strstr(out.data, "\n  a-very-long-\xe2\x80\xa6       --                --        7"));
+    assert_non_null(strstr(out.data, "\n  gr\xc3\xb6\xc3\x9f"
+                                     "e               800 ms/1s\n"));
+    assert_null(strstr(out.data, "rare  \n"));
+    const char *starved = strstr(out.data, "\nStarved     gr\xc3\xb6\xc3\x9f"
+                                           "e for 12.5 s, a-very");
+    assert_non_null(starved);
+    assert_null(strstr(starved + 2, "Starved"));
+    assert_in_range(longest_line(out.data), 60, 80);
+    buf_free(&out);
+    run_record_free(&r);
+}
+
+/* A name that is too long for its column stands in a line of its own. */
+static void test_text_of_a_long_criterion(void **state) {
+    (void)state;
+    static const char name[] = "nvme_write_conversation_device_p9999_of_everything_ms";
+    struct run_record r;
+    struct buf out = {0};
+    run_record_init(&r);
+    add_criterion(&r, name, name, "<", 5, NONE, "ms", -1);
+    report_text(&r, &(struct report_style){0}, &out);
+    assert_non_null(strstr(out.data, "\n  nvme_write_conversation_device_p9999_of_everything_ms\n   "));
+    assert_in_range(longest_line(out.data), 60, 80);
+    buf_free(&out);
+    run_record_free(&r);
+}
+
+/* What nothing was measured of has no lines full of "--"; what did not happen has none full of 0. */
+static void test_text_without_content(void **state) {
+    (void)state;
+    static const char *const sections[] = {"Latency", "Hits", "Entries"};
+    struct run_record r;
+    struct buf out = {0};
+    run_record_init(&r);
+    add(&r, "measured_s", 2, "s");
+    add(&r, "requests_done", 0, "");
+    add(&r, "lookups", 0, "");
+    report_text(&r, &(struct report_style){0}, &out);
+    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
+        assert_null(strstr(out.data, sections[i]));
+    assert_non_null(strstr(out.data, "Throughput"));
     buf_free(&out);
     run_record_free(&r);
 }
@@ -380,7 +475,8 @@ static void test_text_of_an_empty_record(void **state) {
     run_record_init(&r);
     report_text(&r, &(struct report_style){.ascii = true}, &out);
     assert_non_null(strstr(out.data, "not stored"));
-    assert_non_null(strstr(out.data, "-- tok/s"));
+    assert_non_null(strstr(out.data, "no results yet"));
+    assert_null(strstr(out.data, "Throughput"));
     assert_non_null(strstr(out.data, "Bottleneck: --"));
     assert_null(strstr(out.data, "nan"));
     buf_free(&out);
@@ -577,12 +673,16 @@ int main(void) {
         cmocka_unit_test(test_text_fits_the_screen),
         cmocka_unit_test(test_text_of_eight_classes),
         cmocka_unit_test(test_text_style),
+        cmocka_unit_test(test_text_of_class_names),
+        cmocka_unit_test(test_text_of_a_long_criterion),
+        cmocka_unit_test(test_text_without_content),
         cmocka_unit_test(test_text_of_an_empty_record),
         cmocka_unit_test(test_json_run),
         cmocka_unit_test(test_json_every_result),
         cmocka_unit_test(test_json_parts),
         cmocka_unit_test(test_json_of_odd_texts),
         cmocka_unit_test(test_text_of_trials),
+        cmocka_unit_test(test_text_of_one_complete_trial),
         cmocka_unit_test(test_text_of_no_complete_trial),
         cmocka_unit_test(test_json_of_trials),
     };
