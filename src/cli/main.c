@@ -25,10 +25,9 @@ struct command_entry {
 static int cmd_help(int argc, char **argv);
 
 static const struct command_entry commands[] = {
-    {"run", "[SCENARIO]", "run a scenario, or the built-in quickstart: on the screen, or --headless",
-     cmd_run},
+    {"run", "[SCENARIO]", "run a scenario, else the quickstart, on the screen or --headless", cmd_run},
     {"suite", "[TEST|GROUP]...", "run many tests on one plan and compare what came out", cmd_suite},
-    {"check", "SCENARIO", "print what a scenario means and what it will take, without running it", cmd_check},
+    {"check", "SCENARIO", "print what a scenario means and will take, without running it", cmd_check},
     {"models", "[NAME [SCENARIO]]", "list models, or show how a working set falls over the tiers",
      cmd_models},
     {"probe", "[PATH]...", "show what this machine offers: memory, CPUs, GPU, devices", cmd_probe},

@@ -164,13 +164,39 @@ static bool carried_out(const char *key) {
     return true;
 }
 
-static void help_line(const struct option_spec *s, struct buf *out) {
-    struct buf left = {0};
-    buf_addf(&left, "  --%s%s%s", s->name, s->argument ? " " : "", s->argument ? s->argument : "");
-    buf_addf(out, "%-22s  %s", buf_text(&left), s->help);
-    if (s->key) buf_addf(out, " (%s%s)", s->key, carried_out(s->key) ? "" : "; " NOT_HERE);
+enum { HELP_COLUMN = 24, HELP_WIDTH = 80 };
+
+/* Words behind the option, in rows of their own where one does not hold them. `column`: used of this one. */
+static void help_words(const char *text, size_t column, struct buf *out) {
+    while (*text) {
+        size_t len = strcspn(text, " ");
+        bool first = column <= HELP_COLUMN;
+        if (column >= HELP_COLUMN && column + !first + len > HELP_WIDTH) {
+            buf_add(out, "\n");
+            column = 0;
+            first = true;
+        }
+        if (column < HELP_COLUMN) {
+            buf_addf(out, "%*s", (int)(HELP_COLUMN - column), "");
+            column = HELP_COLUMN;
+        }
+        buf_addf(out, "%s%.*s", first ? "" : " ", (int)len, text);
+        column += !first + len;
+        text += len + strspn(text + len, " ");
+    }
     buf_add(out, "\n");
+}
+
+static void help_line(const struct option_spec *s, struct buf *out) {
+    struct buf left = {0}, words = {0};
+    buf_addf(&left, "  --%s%s%s", s->name, s->argument ? " " : "", s->argument ? s->argument : "");
+    buf_add(&words, s->help);
+    if (s->key) buf_addf(&words, " (%s%s)", s->key, carried_out(s->key) ? "" : "; " NOT_HERE);
+    bool own_row = left.len + 2 > HELP_COLUMN;
+    buf_addf(out, "%s%s", buf_text(&left), own_row ? "\n" : "");
+    help_words(buf_text(&words), own_row ? 0 : left.len, out);
     buf_free(&left);
+    buf_free(&words);
 }
 
 void options_help(const char *command, struct buf *out) {

@@ -18,9 +18,9 @@ Benchmarks tiered LLM KV caches: serving workloads on a real GPU, CPU and NVMe
 hierarchy, with every interval of every run kept in SQLite.
 
 Commands:
-  run       run a scenario, or the built-in quickstart: on the screen, or --headless
+  run       run a scenario, else the quickstart, on the screen or --headless
   suite     run many tests on one plan and compare what came out
-  check     print what a scenario means and what it will take, without running it
+  check     print what a scenario means and will take, without running it
   models    list models, or show how a working set falls over the tiers
   probe     show what this machine offers: memory, CPUs, GPU, devices
   watch     show a run of the database on the screen: live, or its past
@@ -126,7 +126,8 @@ def _():
         assert got.rc == 0 and got.stdout.startswith("usage: kvfall %s" % command), got
         assert run(["help", command]) == got
         assert "--ascii" in got.stdout and "--no-color" in got.stdout, got
-        for line in got.stdout.splitlines():
+        assert max(len(line) for line in got.stdout.splitlines()) <= 80, got
+        for line in re.sub(r"\n {20,}", "  ", got.stdout).splitlines():
             assert not line.startswith("  --") or re.match(r"  --[a-z-]+( [^ ]+){0,2}  +[A-Za-z0-9]", line), line
 
 
@@ -309,7 +310,7 @@ def _():
 
 @case("short forms are the keys that they stand for")
 def _():
-    page = run(["run", "--help"]).stdout
+    page = re.sub(r"\n {20,}", " ", run(["run", "--help"]).stdout)
     for option, (key, value, line) in SHORT_FORMS.items():
         assert re.search(r"^  --%s .*\(%s\)$" % (option, re.escape(key)), page, re.MULTILINE), (option, page)
         if value:
