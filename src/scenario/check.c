@@ -145,7 +145,7 @@ static void check_workload(struct loading *l) {
     choice_name("workload.source", s->workload.source, source, sizeof(source));
     if (s->workload.source != KVF_SOURCE_SYNTHETIC && !*s->workload.path)
         problem_add(l, place_of_key(l, "workload.path", "workload.source"), "workload.path",
-                    "missing; source %s reads a file", source);
+                    "missing; source %s reads a file: name it, or give --dataset FILE", source);
     check_arrival(l, source);
     check_granularity(l, source);
     check_phase(l, source);

@@ -291,7 +291,7 @@ void json_open_stream(struct json *j, json_read *read_bytes, void *ctx, size_t b
 
 int json_open_file(struct json *j, const char *path, struct err *e) {
     json_open_memory(j, "", 0);
-    int fd = input_open(path, "name a file of JSON", e);
+    int fd = input_open(path, "name a file of JSON in workload.path or with --dataset", e);
     if (fd < 0) return fd;
     json_open_stream(j, descriptor_read, j, JSON_BUFFER_BYTES);
     j->fd = fd;

@@ -155,7 +155,7 @@ static bool is_packed(int fd) {
 
 int lines_open(struct lines *l, const char *path, struct err *e) {
     memset(l, 0, sizeof *l);
-    l->fd = input_open(path, "name a file of rows", e);
+    l->fd = input_open(path, "name a file of rows in workload.path or with --dataset", e);
     if (l->fd < 0) {
         int rc = l->fd;
         l->fd = -1;

@@ -53,7 +53,11 @@ static int directory_list(struct listing *l, const char *path, const char *suffi
 int listing_open(struct listing *l, const char *path, const char *suffix, uint64_t most, struct err *e) {
     struct stat st;
     *l = (struct listing){0};
-    if (stat(path, &st) != 0) return err_set_errno(e, KVF_ERR_USAGE, errno, "cannot open \"%s\"", path);
+    if (stat(path, &st) != 0)
+        return err_set(e, KVF_ERR_USAGE,
+                       "cannot open \"%s\": %s; name a file or directory in workload.path or with "
+                       "--dataset",
+                       path, strerror(errno));
     l->directory = S_ISDIR(st.st_mode);
     if (!l->directory) {
         listing_add(l, NULL, path);

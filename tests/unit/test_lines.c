@@ -223,7 +223,7 @@ static void refused(const char *name, const char *word) {
 
 static void files_that_cannot_be_read(void **state) {
     (void)state;
-    refused("/nonexistent/trace.jsonl", "No such file");
+    refused("/nonexistent/trace.jsonl", "No such file or directory; name a file of rows in workload.path");
     refused("/tmp", "not a regular file");
     refused("/dev/null", "not a regular file");
     snprintf(path, sizeof path, "/tmp/kvf-test-fifo-%d", (int)getpid());
