@@ -108,6 +108,7 @@ static int command_main(struct command_run *c) {
     struct scenario_report report;
     struct err e = {0};
     int status = cli_load_scenario(o->scenario, &o->given, &c->scenario, &c->yaml, &report);
+    if (status == 0) cli_say_unused(&report);
     scenario_report_free(&report);
     if (status != 0) return status;
     if (cli_screen_style(&o->given, &setup.look, &e) != 0 || check_outputs(o, &e) != 0 ||

@@ -39,6 +39,17 @@ int cli_load_scenario(const char *path, const struct options *o, struct scenario
     return 0;
 }
 
+void cli_say_unused(const struct scenario_report *report) {
+    for (unsigned i = 0; i < report->unused_count; i++) {
+        const char *by = report->unused_by[i], *key = report->unused[i], *why = strstr(key, ": ");
+        if (!by || !why) continue;
+        if (strcmp(by, "--set") == 0)
+            log_line(KVF_LOG_WARNING, "--set %.*s has no effect%s", (int)(why - key), key, why);
+        else
+            log_line(KVF_LOG_WARNING, "%s has no effect%s", by, why);
+    }
+}
+
 void cli_say_fit(const struct fit *fit) {
     for (unsigned i = 0; i < fit->lines; i++) log_line(KVF_LOG_INFO, "--fit: %s", fit->line[i].text);
 }

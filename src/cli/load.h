@@ -16,6 +16,10 @@
 int cli_load_scenario(const char *path, const struct options *o, struct scenario *s, char **yaml,
                       struct scenario_report *report);
 
+/* Options and settings of the command line that this scenario makes nothing of, a warning each; keys of its
+ * file are for `check` to list. */
+void cli_say_unused(const struct scenario_report *report);
+
 /* What --fit has changed, a line each on standard error. */
 void cli_say_fit(const struct fit *fit);
 

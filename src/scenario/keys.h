@@ -53,7 +53,7 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(SYNTHETIC, "the source is a file")                                                                     \
     X(USERS, "requests come without users")                                                                  \
     X(TIMES, "arrivals are not a trace's")                                                                   \
-    X(RATE, "arrivals have no rate")                                                                         \
+    X(RATE, "arrivals are neither poisson nor gamma")                                                        \
     X(GAMMA, "arrivals are not gamma distributed")                                                           \
     X(SHAREGPT, "the source is not sharegpt")                                                                \
     X(STORED, "the phase is not decode")                                                                     \

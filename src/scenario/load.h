@@ -21,7 +21,8 @@ enum { SCENARIO_ERRORS_MAX = 50, SCENARIO_UNUSED_MAX = 200 };
 struct scenario_report {
     struct buf errors; /* one "file:line:column: key: what is wrong" a line; empty: none */
     unsigned error_count;
-    char unused[SCENARIO_UNUSED_MAX][72]; /* dotted keys that are set and have no effect, with why */
+    char unused[SCENARIO_UNUSED_MAX][72];       /* dotted keys that are set and have no effect, with why */
+    const char *unused_by[SCENARIO_UNUSED_MAX]; /* origin of the setting that gave it; NULL: the file */
     unsigned unused_count;
 };
 void scenario_report_free(struct scenario_report *r);

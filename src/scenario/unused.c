@@ -118,6 +118,7 @@ void scenario_list_unused(const struct loading *l, struct scenario_report *repor
     for (size_t i = 0; i < key_count; i++) {
         const char *why = l->given[i] ? key_unused_reason(&key_table[i], l->s) : NULL;
         if (!why || report->unused_count == SCENARIO_UNUSED_MAX) continue;
+        report->unused_by[report->unused_count] = l->place[i].origin;
         (void)snprintf(report->unused[report->unused_count++], sizeof(report->unused[0]), "%s: %s",
                        key_table[i].pub.name, why);
     }

@@ -541,6 +541,15 @@ def _():
     assert got.stderr == "", got
 
 
+@case("what the command line asks for in vain is told; what the file has in vain is for check")
+def _():
+    got, _ = measure({"run.duration": "100ms", "qos.aging": "2s"}, "--db", "none", "--quiet", "--rate", "5",
+                     "--set", "workload.arrival.cv=2", "--seed", "3")
+    assert got.stderr.splitlines() == [
+        "kvfall: warning: --rate has no effect: arrivals are neither poisson nor gamma",
+        "kvfall: warning: --set workload.arrival.cv has no effect: arrivals are not gamma distributed"], got
+
+
 def on_terminal(columns, env=None):
     """What a run writes to a terminal of so many columns."""
     terminal, program = pty.openpty()
