@@ -168,6 +168,8 @@ void cache_stats(const struct cache *c, struct cache_stats *out);
 /* Asserts the identities: lookups = hits + misses, bytes in - out = used = sum of entry sizes, used
  * <= usable, order structures agree with the entries. Walks everything. 0 or -KVF_ERR_INTERNAL. */
 int cache_check(const struct cache *c, struct err *e);
+/* Operations that have been made and not finished; walks. None is left when a run has ended. */
+uint64_t cache_under_way(const struct cache *c);
 /* Memory per resident entry, for budgets and benches. */
 size_t cache_memory_bytes(const struct cache *c);
 

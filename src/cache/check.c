@@ -116,6 +116,14 @@ static int lookups_check(const struct cache *c, struct err *e) {
     return 0;
 }
 
+uint64_t cache_under_way(const struct cache *c) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < c->ops.chunk_count; i++) {
+        for (uint32_t j = 0; j < OP_CHUNK; j++) n += c->ops.chunks[i][j].live;
+    }
+    return n;
+}
+
 int cache_check(const struct cache *c, struct err *e) {
     struct census n = {0};
     uint32_t live = 0;

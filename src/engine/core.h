@@ -163,6 +163,7 @@ void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot 
 /* Workers: event loops over flights and operations. */
 int worker_start(struct engine *e, struct worker *w, uint32_t index, struct err *err);
 void worker_join(struct worker *w);
+void worker_close(struct worker *w); /* when all are joined: who was still under way may have woken it */
 void worker_wake(struct worker *w);
 void worker_post_flight(struct worker *w, struct flight *f);
 void worker_post_op(struct worker *w, struct cache_op *op);

@@ -251,6 +251,8 @@ static void workers_stop(struct engine *e) {
     }
     for (uint32_t i = 0; e->workers && i < e->worker_count; i++)
         if (e->workers[i].engine) worker_join(&e->workers[i]);
+    for (uint32_t i = 0; e->workers && i < e->worker_count; i++)
+        if (e->workers[i].engine) worker_close(&e->workers[i]);
 }
 
 static void engine_close(struct engine *e) {
@@ -266,6 +268,7 @@ static void engine_close(struct engine *e) {
     writegate_destroy(&e->writes);
     workload_close(e->workload);
     if (e->control_fd >= 0) close(e->control_fd);
+    free(e->events);
     sem_destroy(&e->workers_open);
     pthread_mutex_destroy(&e->cache_lock);
     pthread_mutex_destroy(&e->error_lock);
@@ -285,8 +288,14 @@ static void identities_check(struct engine *e) {
         in_service += e->klass[k].in_service;
     }
     if (cache_check(e->cache, &broken) != 0) engine_error(e, broken.text);
-    if (e->arrived == done + failed + e->dropped + queued + in_service) return;
     char text[200];
+    uint64_t left = cache_under_way(e->cache);
+    if (left > 0) {
+        snprintf(text, sizeof text, "operations do not add up: %llu were begun and not ended",
+                 (unsigned long long)left);
+        engine_error(e, text);
+    }
+    if (e->arrived == done + failed + e->dropped + queued + in_service) return;
     snprintf(text, sizeof text,
              "requests do not add up: %llu arrived, %llu done, %llu failed, %llu dropped, %llu queued, %llu "
              "in service",
@@ -508,9 +517,9 @@ static void run_finish(struct engine *e, bool ran) {
     /* an incomplete log is an error of the run, and known only now */
     if (tracelog_close(e->log, &err) != 0) engine_error(e, err.text);
     e->log = NULL;
+    identities_check(e);
     if (ran) {
         sampler_interval(e, KVF_PHASE_DRAIN);
-        identities_check(e);
         if (atomic_load(&e->failed) && !e->setup->keep_going && run->status == RUN_COMPLETED) {
             run->status = RUN_FAILED;
             snprintf(run->status_reason, sizeof run->status_reason, "%s", e->error);

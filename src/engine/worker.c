@@ -13,7 +13,10 @@
 #include "engine/core.h"
 #include "engine/tracelog.h"
 
-enum { CPU_EVERY = 64 }; /* loops between looks at the thread's CPU clock */
+enum {
+    CPU_EVERY = 64,   /* loops between looks at the thread's CPU clock */
+    WORKERS_MAX = 256 /* of engine.workers */
+};
 
 static struct worker *worker_of(struct executor *x) {
     return (struct worker *)x;
@@ -33,10 +36,14 @@ void worker_post_flight(struct worker *w, struct flight *f) {
     worker_wake(w);
 }
 
-void worker_post_op(struct worker *w, struct cache_op *op) {
+static void op_mail(struct worker *w, struct cache_op *op) {
     struct cache_op *head = atomic_load(&w->ops_in);
     do op->next = head;
     while (!atomic_compare_exchange_weak(&w->ops_in, &head, op));
+}
+
+void worker_post_op(struct worker *w, struct cache_op *op) {
+    op_mail(w, op);
     worker_wake(w);
 }
 
@@ -79,24 +86,27 @@ static void worker_enter(struct executor *x) {
     pthread_mutex_lock(&worker_of(x)->engine->cache_lock);
 }
 
+/* What is another worker's is in its mail before the lock is left: when the run ends the cache is stopped
+ * under that lock, and a worker that sees the end then sees its last mail too. It is woken afterwards. */
 static void worker_leave(struct executor *x) {
     struct worker *w = worker_of(x);
     struct engine *e = w->engine;
-    struct cache_op *others = NULL, **tail = &others, *op, *next;
+    uint64_t woken[WORKERS_MAX / 64] = {0};
+    struct cache_op *op;
+    bool any = false;
     while ((op = cache_next_ready(e->cache)) != NULL) {
-        if (op->worker == x->worker) {
+        uint32_t whose = op->worker; /* once in the mail it is not looked at any more */
+        if (whose == x->worker) {
             run_append(w, op);
-        } else {
-            op->next = NULL;
-            *tail = op;
-            tail = &op->next;
+            continue;
         }
+        op_mail(&e->workers[whose], op);
+        woken[whose / 64] |= UINT64_C(1) << whose % 64;
+        any = true;
     }
     pthread_mutex_unlock(&e->cache_lock);
-    for (op = others; op; op = next) {
-        next = op->next;
-        worker_post_op(&e->workers[op->worker], op);
-    }
+    for (uint32_t i = 0; any && i < e->worker_count; i++)
+        if (woken[i / 64] >> i % 64 & 1) worker_wake(&e->workers[i]);
 }
 
 /* A wait begun now ends last of all; one that goes on ends when the first would have, so these have a
@@ -375,6 +385,9 @@ int worker_start(struct engine *e, struct worker *w, uint32_t index, struct err 
 void worker_join(struct worker *w) {
     if (w->started) pthread_join(w->thread, NULL);
     w->started = false;
+}
+
+void worker_close(struct worker *w) {
     mover_close(w->mover);
     w->mover = NULL;
     heap_free(&w->timers);

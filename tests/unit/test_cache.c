@@ -11,6 +11,7 @@ static void write_then_resident(void **state) {
     assert_int_equal(cache_peek(f.c, key_of('A')), CACHE_ABSENT);
     assert_int_equal(write_start(&f, 'A', 60, &op), CACHE_PLANNED);
     assert_int_equal(op->state, CACHE_OP_READY);
+    assert_int_equal(cache_under_way(f.c), 1);
     assert_int_equal(cache_peek(f.c, key_of('A')), CACHE_WRITING);
     assert_null(read_start(&f, 'A'));
     struct cache_op *again;
@@ -19,6 +20,7 @@ static void write_then_resident(void **state) {
     assert_ptr_equal(expect_write(&f, 'A', GPU), op);
     assert_int_equal(fixture_stats(&f).used_bytes[GPU], 0);
     done(&f, op);
+    assert_int_equal(cache_under_way(f.c), 0);
     assert_int_equal(cache_peek(f.c, key_of('A')), CACHE_RESIDENT);
     assert_int_equal(write_start(&f, 'A', 60, &again), CACHE_IS_RESIDENT);
     struct cache_stats s = fixture_stats(&f);
