@@ -165,10 +165,11 @@ static void user_asks(struct engine *e, uint64_t user, uint64_t at_ns, uint64_t 
         user_goes_on(e, user, now + (think > DROPPED_PAUSE_NS ? think : DROPPED_PAUSE_NS));
 }
 
-/* Without delays (speed-up 0) rows arrive as fast as they are served: one per slot waits. */
+/* Without delays (speed-up 0) rows arrive as fast as they are served: one per slot waits, if the queue holds
+ * as many. */
 static bool row_is_due(const struct engine *e, uint64_t now) {
     if (!workload_unpaced(e->workload)) return e->begin_ns + e->next_row->req.arrival_ns <= now;
-    return e->queue.count < e->slots;
+    return e->queue.count < e->slots && e->queue.count < e->queue.limit;
 }
 
 /* A part of what is due at a time: who needs the lock meanwhile gets it. The next row is read by then,
@@ -195,7 +196,9 @@ static void rows_arrive(struct engine *e, uint64_t now) {
 static uint64_t next_arrival_ns(const struct engine *e) {
     if (!e->arrivals_on) return KVF_NEVER;
     if (!workload_open_loop(e->workload)) return session_next_ns(&e->session);
-    if (!e->next_row || workload_unpaced(e->workload)) return KVF_NEVER;
+    if (!e->next_row) return KVF_NEVER;
+    if (workload_unpaced(e->workload))
+        return row_is_due(e, 0) ? 0 : KVF_NEVER; /* the end of one lets the next in */
     return e->begin_ns + e->next_row->req.arrival_ns;
 }
 

@@ -265,6 +265,54 @@ static void concurrent_rows_write_a_block_once(void **state) {
     run_end();
 }
 
+static void stop_when_slots_are_full(void *ctx, const struct snapshot *snap) {
+    (void)ctx;
+    static int intervals; /* 20 s are more than it can take */
+    if (snap->interval.in_service == 3000 || ++intervals == 2000) tell(COMMAND_STOP, 0);
+}
+
+/* Without times rows come as fast as they are served: none is dropped, however few the queue holds. */
+static void rows_without_times_wait_for_room_in_the_queue(void **state) {
+    (void)state;
+    struct buf rows = {0};
+    for (int i = 0; i < 200; i++) buf_add(&rows, ROW("512", "1"));
+    rows_write(buf_text(&rows));
+    buf_free(&rows);
+    run_yaml(MODEL_16 "engine: {workers: 2, noise: 1MiB, slots: 16, queue_limit: 2}\n"
+                      "tiers: {gpu: {capacity: 1MiB, backend: emulated}}\n"
+                      "workload: {source: mooncake, arrival: {speedup: 0}}\n"
+                      "run: {duration: 100s, warmup: 0s}\n" BLOCKS("last_first"),
+             1);
+    expect_status(RUN_COMPLETED);
+    expect_identities();
+    expect_no_errors();
+    expect_result("requests_arrived", 200);
+    expect_result("requests_dropped", 0);
+    expect_result("requests_done", 200);
+    run_end();
+}
+
+/* And fill all slots, however many: 3,000 requests whose answers take longer than the run. */
+static void rows_without_times_fill_all_slots(void **state) {
+    (void)state;
+    struct buf rows = {0};
+    for (int i = 0; i < 3001; i++) buf_add(&rows, ROW("512", "1"));
+    rows_write(buf_text(&rows));
+    buf_free(&rows);
+    setup_of(MODEL_16 "engine: {workers: 2, noise: 1MiB, slots: 3000}\n"
+                      "tiers: {gpu: {capacity: 1MiB, backend: emulated}}\n"
+                      "workload: {source: mooncake, arrival: {speedup: 0}}\n"
+                      "compute: {mode: fixed, ms_per_token: 100000}\n"
+                      "run: {duration: 100s, warmup: 0s, interval: 10ms}\n" BLOCKS("last_first"),
+             1);
+    t.setup.on_interval = stop_when_slots_are_full;
+    run_go();
+    expect_status(RUN_INTERRUPTED);
+    expect_result("requests_in_service_at_end", 3000);
+    expect_identities();
+    run_end();
+}
+
 /* Rows 40 ms apart at double speed: no row is in service before its time. */
 static void rows_arrive_at_their_times(void **state) {
     (void)state;
@@ -302,6 +350,8 @@ int main(void) {
         cmocka_unit_test(blocks_of_a_trace_hit_and_miss_where_they_must),
         cmocka_unit_test(the_touch_order_decides_which_block_goes),
         cmocka_unit_test(concurrent_rows_write_a_block_once),
+        cmocka_unit_test(rows_without_times_wait_for_room_in_the_queue),
+        cmocka_unit_test(rows_without_times_fill_all_slots),
         cmocka_unit_test(rows_arrive_at_their_times),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
