@@ -8,7 +8,7 @@
 enum { SIZES_USERS = 256 }; /* whose sizes are drawn in turn */
 
 struct sizes {
-    struct scenario s; /* with fewer users and no end */
+    struct scenario s; /* with fewer users, and without end */
     struct workload *w;
     struct request r;
     uint64_t user;
@@ -18,7 +18,7 @@ struct sizes {
 struct sizes *sizes_open(const struct scenario *s, struct err *e) {
     struct sizes *z = mem_zalloc(1, sizeof *z);
     z->s = *s;
-    z->s.run.max_requests = 0;
+    z->s.run.max_requests = z->s.workload.arrival.cycles = 0;
     if (z->s.workload.users > SIZES_USERS) z->s.workload.users = SIZES_USERS;
     if (workload_open(&z->w, &z->s, e) == 0) return z;
     free(z);
@@ -32,16 +32,11 @@ void sizes_close(struct sizes *z) {
     free(z);
 }
 
-/* At its end a file begins again; one that cannot be opened again has no more requests. */
+/* Who has nothing to ask leaves it to the next user. */
 static bool request_next(struct sizes *z) {
-    struct err e = {0};
-    for (int opened = 0; z->w && opened < 2; opened++) {
-        uint64_t users = workload_open_loop(z->w) ? 0 : workload_users(z->w);
-        uint64_t user = users ? z->user++ % users : 0;
-        if (workload_next(z->w, user, &z->r) == WORKLOAD_REQUEST) return true;
-        workload_close(z->w);
-        if (workload_open(&z->w, &z->s, &e) != 0) z->w = NULL;
-    }
+    uint64_t users = workload_open_loop(z->w) ? 1 : workload_users(z->w);
+    for (uint64_t i = 0; i < users; i++)
+        if (workload_next(z->w, z->user++ % users, &z->r) == WORKLOAD_REQUEST) return true;
     return false;
 }
 
