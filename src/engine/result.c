@@ -406,6 +406,7 @@ static void add_bottleneck(struct measure *m, struct run_record *run) {
                                   .misses_ratio = 1 - result_value(m->out, "reuse_hit_ratio"),
                                   .host_cpu_ratio = ratio(p->host_busy_sum, p->host_busy_s),
                                   .slots_ratio = ratio(p->slots_busy, m->wall_s * (double)m->e->slots),
+                                  .held_s = (double)counters_get(&m->d->writes_held_ns) / 1e9,
                                   .requests = counters_get(&m->d->requests_done),
                                   .backlog = m->to->queued,
                                   .slots = m->e->slots};

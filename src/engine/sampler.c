@@ -285,6 +285,7 @@ static struct window_sums window_sums_of(const struct sampler *p, const struct s
                             .storage_ms = sum_ms(&d->latency[REQUEST_LATENCY_STORAGE_IO]),
                             .generation_ms = sum_ms(generation),
                             .generations = (double)histogram_count(generation),
+                            .held_s = seconds(counters_get(&d->writes_held_ns)),
                             .slots_busy_s = (double)i->in_service * i->length_s,
                             .slots_s = (double)i->slots * i->length_s,
                             .lookups = (double)sum_causes(now->lookups, last->lookups, false),

@@ -54,6 +54,7 @@ void window_means(const struct window_sums *s, struct bottleneck_input *in) {
     in->host_cpu_ratio = per(s->host_busy_s, s->host_known_s);
     in->slots_ratio = per(s->slots_busy_s, s->slots_s);
     in->misses_ratio = per(s->misses, s->lookups);
+    in->held_s = s->held_s;
     for (int t = 0; t < KVF_TIERS; t++) {
         for (int d = 0; d < KVF_DIRS; d++) {
             in->op_s[t][d] = s->op_s[t][d];

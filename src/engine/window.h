@@ -19,6 +19,7 @@ struct window_sums {
     double op_s[KVF_TIERS][KVF_DIRS];  /* of entry operations */
     double device_s[KVF_TIERS][KVF_DIRS];
     double line_s[KVF_TIERS][KVF_DIRS];
+    double held_s; /* writes in line for their turn */
     double device_busy_s, device_known_s;
     double host_busy_s, host_known_s;
     double slots_busy_s, slots_s; /* in service, and slots there are, times seconds */

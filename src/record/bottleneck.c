@@ -46,9 +46,10 @@ static void add_part(struct text *t, const char *name, double part_ms, double e2
         units_duration_human(e2e_ms * 1e6, whole, sizeof whole), percent(share(part_ms, e2e_ms)));
 }
 
-/* The tier and direction with most operation time. */
+/* The tier and direction with most operation time, or the limit on writes in flight. */
 struct leader {
     bool found;
+    bool limit; /* writes in line for their turn took most; the rest but the share is unset */
     enum kvf_tier tier;
     enum kvf_dir dir;
     double share;        /* of all operation time */
@@ -73,6 +74,14 @@ static struct leader find_leader(const struct bottleneck_input *in) {
             l.dir = (enum kvf_dir)d;
         }
     }
+    if (in->held_s > 0) total += in->held_s;
+    if (in->held_s > most) {
+        l.found = l.limit = true;
+        l.tier = KVF_TIER_GPU; /* no tier is faster: none explains it */
+        l.dir = KVF_DIR_WRITE;
+        l.share = share(in->held_s, total);
+        return l;
+    }
     if (!l.found) return l;
     l.share = share(most, total);
     l.device_share = share(in->device_s[l.tier][l.dir], most);
@@ -84,6 +93,7 @@ static struct leader find_leader(const struct bottleneck_input *in) {
 /* Whether what is known rules the drive out as the thing that keeps the slots. */
 static bool disk_acquitted(double storage_share, const struct leader *l) {
     if (storage_share < DOMINANT) return true;
+    if (l->limit) return false; /* the line is as slow as the writes that it waits for */
     if (l->found && l->in_line && l->tier == KVF_TIER_NVME) return false;
     return l->found && (l->tier != KVF_TIER_NVME || l->device_share < DOMINANT);
 }
@@ -95,6 +105,11 @@ static const char *emulated_word(const struct bottleneck_input *in, enum kvf_tie
 
 /* "nvme reads, 71 % of storage time, 93 % of it at the device" and what explains it. */
 static void add_leader(struct text *t, const struct leader *l, const struct bottleneck_input *in) {
+    if (l->limit) {
+        add(t, "writes in line for their turn (engine.max_concurrent_writes), %.0f %% of storage time",
+            percent(l->share));
+        return;
+    }
     add(t, "%s%s %ss, %.0f %% of storage time", tier_name(l->tier), emulated_word(in, l->tier),
         dir_name(l->dir), percent(l->share));
     if (l->in_line) {

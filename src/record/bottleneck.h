@@ -14,8 +14,9 @@ struct bottleneck_input {
     double op_s[KVF_TIERS][KVF_DIRS];                   /* sum of entry operation times, seconds */
     double device_s[KVF_TIERS][KVF_DIRS];               /* of which at the device */
     double line_s[KVF_TIERS][KVF_DIRS];                 /* of which in line for it */
-    double device_busy_ratio;                           /* kernel's utilisation of the disk */
-    double used_ratio[KVF_TIERS];                       /* used / usable, NaN for a tier that is off */
+    double held_s; /* in line for their turn under engine.max_concurrent_writes; in none of these */
+    double device_busy_ratio;     /* kernel's utilisation of the disk */
+    double used_ratio[KVF_TIERS]; /* used / usable, NaN for a tier that is off */
     bool emulated[KVF_TIERS];
     double misses_ratio; /* misses / lookups without decode */
     double host_cpu_ratio;
@@ -31,7 +32,8 @@ struct bottleneck_input {
  * or slots >= 95 % busy and somebody waiting for longer than the mean e2e -> overload (and what the slots
  * are busy with); generation >= 50 % -> generation; storage >= 50 % or the largest share
  * -> the tier and direction with most operation time, then whether its time is at the device (>= 50 %), in
- * line for it (>= 50 % together with that at it) or on the host side; else none stands out. */
+ * line for it (>= 50 % together with that at it) or on the host side; else none stands out. Writes in line
+ * for their turn count as one more tier with its operation time. */
 char *bottleneck_sentence(const struct bottleneck_input *in, char *out, size_t len);
 
 #endif

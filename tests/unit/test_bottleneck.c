@@ -275,7 +275,37 @@ static void test_room(void **state) {
     assert_string_equal(little, "queue wai");
 }
 
+/* Of 40 s of storage time 30 s are spent in line for a turn among the writes. */
+static void test_limit_on_writes(void **state) {
+    (void)state;
+    struct bottleneck_input in = means(100, 5, 90, 0);
+    in.op_s[KVF_TIER_NVME][KVF_DIR_WRITE] = in.device_s[KVF_TIER_NVME][KVF_DIR_WRITE] = 8;
+    in.op_s[KVF_TIER_CPU][KVF_DIR_READ] = in.device_s[KVF_TIER_CPU][KVF_DIR_READ] = 2;
+    in.held_s = 30;
+    in.used_ratio[KVF_TIER_GPU] = in.used_ratio[KVF_TIER_CPU] = 1;
+    in.misses_ratio = 0.6;
+#define IN_LINE "writes in line for their turn (engine.max_concurrent_writes), 75 % of storage time"
+    says(&in, IN_LINE "; storage I/O 90.0 ms of 100 ms mean end-to-end (90 %); 60 % of lookups miss");
+    in.misses_ratio = NAN;
+    in.queue_ms = 60;
+    in.storage_ms = 30;
+    in.slots_ratio = 1;
+    says(&in,
+         "queue wait 60.0 ms of 100 ms mean end-to-end (60 %): overload; slots 100 % busy; service is 75 % "
+         "storage: " IN_LINE);
+    in.requests = 0;
+    says(&in, "no request was completed; so far " IN_LINE "; slots 100 % busy");
+    /* less than another part it is no bottleneck, but its time counts as storage time */
+    in = means(100, 5, 90, 0);
+    in.op_s[KVF_TIER_NVME][KVF_DIR_WRITE] = in.device_s[KVF_TIER_NVME][KVF_DIR_WRITE] = 6;
+    in.held_s = 4;
+    says(&in,
+         "nvme writes, 60 % of storage time, 100 % of it at the device; storage I/O 90.0 ms of 100 ms mean "
+         "end-to-end (90 %)");
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_limit_on_writes),
     cmocka_unit_test(test_overload_of_those_who_wait),
     cmocka_unit_test(test_emulated),
     cmocka_unit_test(test_no_request),

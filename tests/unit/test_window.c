@@ -165,7 +165,8 @@ static void means_are_weighted(void **state) {
                             .misses = 9,
                             .op_s = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 0.25}},
                             .device_s = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 0.2}},
-                            .line_s = {[KVF_TIER_NVME] = {[KVF_DIR_READ] = 0.1}}};
+                            .line_s = {[KVF_TIER_NVME] = {[KVF_DIR_READ] = 0.1}},
+                            .held_s = 0.3};
     struct window_sums c = {.length_s = 1, .host_busy_s = 1, .host_known_s = 1, .slots_s = 8};
     struct bottleneck_input in = {.backlog = 77, .slots = 8};
     window_add(&w, &a);
@@ -185,6 +186,7 @@ static void means_are_weighted(void **state) {
     near(in.op_s[KVF_TIER_CPU][KVF_DIR_WRITE], 0.25);
     near(in.device_s[KVF_TIER_CPU][KVF_DIR_WRITE], 0.2);
     near(in.line_s[KVF_TIER_NVME][KVF_DIR_READ], 0.1);
+    near(in.held_s, 0.3);
     assert_int_equal(in.backlog, 77);
     assert_int_equal(in.slots, 8);
 }
