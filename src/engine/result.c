@@ -36,6 +36,11 @@ double result_quantile_ms(const struct histogram *h, double q) {
     return KVF_MISSING;
 }
 
+uint64_t result_met(const struct counters_class *c, uint64_t ended) {
+    uint64_t met = counters_get(&c->met);
+    return met < ended ? met : ended;
+}
+
 static double ratio(double part, double whole) {
     return whole > 0 ? part / whole : KVF_MISSING;
 }
@@ -79,7 +84,7 @@ static void add_tier_dir(struct measure *m, int t, int dir) {
     snprintf(prefix, sizeof prefix, "%s_%s_host", tier, way);
     add_latency(m, prefix, &m->d->op_host[t][dir]);
     double total_s = histogram_mean(total), device_s = histogram_mean(device);
-    result_add(m->out, total_s > 0 ? (total_s - device_s) / total_s : KVF_MISSING, "", histogram_count(total),
+    result_add(m->out, ratio(fmax(0, total_s - device_s), total_s), "", histogram_count(total),
                "%s_%s_host_share", tier, way);
     double line_ns = (double)counters_get(&m->d->line_ns[t][dir]);
     result_add(m->out, ratio(line_ns, (double)atomic_load(&total->sum)), "", histogram_count(total),
@@ -334,8 +339,8 @@ static void add_class(struct measure *m, uint32_t k) {
     uint64_t done = counters_get(&c->done), lost = counters_get(&c->failed) + to->dropped - from->dropped;
     /* operations that have no first token are judged as a whole */
     bool ttft = m->e->s->qos.latency == KVF_QOS_LATENCY_TTFT && histogram_count(&c->ttft) > 0;
-    struct kept kept = {&m->e->s->qos.klass[k], done + lost, counters_get(&c->met), m->e->sampler->overdue[k],
-                        ttft ? &c->ttft : &c->e2e};
+    struct kept kept = {&m->e->s->qos.klass[k], done + lost, result_met(c, done + lost),
+                        m->e->sampler->overdue[k], ttft ? &c->ttft : &c->e2e};
     result_add(m->out, ratio((double)kept.met, (double)kept.all), "", kept.all, "slo_%s_met_ratio", name);
     result_add(m->out, (double)(kept.all - kept.met), "", kept.all, "slo_%s_violations", name);
     add_targets(m, &kept);

@@ -252,8 +252,9 @@ static void snap_class(struct engine *e, struct snapshot *snap, const struct cou
     v->e2e_p95_ms = quantile_ms(&c->e2e, 0.95);
     v->ttft_p95_ms = quantile_ms(&c->ttft, 0.95);
     uint64_t ended = v->done + v->failed, target_ns = e->s->qos.klass[k].p95_ns;
-    v->met_ratio = per((double)counters_get(&c->met), (double)ended);
-    v->violations = (double)(ended - counters_get(&c->met));
+    uint64_t met = result_met(c, ended);
+    v->met_ratio = per((double)met, (double)ended);
+    v->violations = (double)(ended - met);
     bool old = v->oldest_wait_ms * (double)KVF_NS_PER_MS > SAMPLER_STARVED_TARGETS * (double)target_ns;
     bool overtaken = now->klass[k].overtaken > last->klass[k].overtaken;
     v->starved = target_ns == KVF_UNSET ? KVF_MISSING : old && overtaken;

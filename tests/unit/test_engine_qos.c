@@ -1,6 +1,7 @@
 /* Classes in a run: who is served, what became of their targets, and what of it is seen meanwhile. */
 #include "run_fixture.h"
 
+#include "engine/sampler.h"
 #include "record/publish.h"
 
 /* A hundred rows at once; a class of its own for rows. */
@@ -170,6 +171,18 @@ static void eight_classes_add_up(void **state) {
     run_end();
 }
 
+/* A reading between a request's two counts: three are counted as inside before the third is as done. */
+static void no_more_keep_a_target_than_have_ended(void **state) {
+    (void)state;
+    struct counters *c = counters_new(1);
+    assert_non_null(c);
+    counters_add(&c->klass[0].met, 3);
+    assert_int_equal(result_met(&c->klass[0], 2), 2);
+    assert_int_equal(result_met(&c->klass[0], 3), 3);
+    assert_int_equal(result_met(&c->klass[0], 7), 3);
+    counters_free(c, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kept_targets),
@@ -179,6 +192,7 @@ int main(void) {
         cmocka_unit_test(strict_starves_and_says_so),
         cmocka_unit_test(aging_serves_everybody),
         cmocka_unit_test(eight_classes_add_up),
+        cmocka_unit_test(no_more_keep_a_target_than_have_ended),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("engine_qos", tests, runs_set_up, runs_tear_down);
