@@ -1,0 +1,86 @@
+/* The autoscaler: seeks a number of users, one stage after the other. A state machine without clock, thread
+ * or I/O and in fixed memory: autoscaler_step() takes what an interval brought and says what is decided.
+ * kvfall(1), AUTOSCALER, describes both searches step by step; whoever changes one changes that too.
+ *
+ *     qos       the largest number of users whose stages stay inside the line (targets or saturation):
+ *               grow -> breach -> back off -> halve the gap -> hold the answer -> found
+ *     capacity  the smallest number of users whose throughput is the best but for the tolerance:
+ *               double, x 1.5 -> no better -> halve the wider gap beside the best -> found
+ *
+ * One thread. */
+#ifndef KVF_ENGINE_AUTOSCALER_H
+#define KVF_ENGINE_AUTOSCALER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/stage.h"
+#include "record/snapshot.h"
+
+enum autoscaler_mode { AUTOSCALER_OFF, AUTOSCALER_QOS, AUTOSCALER_CAPACITY };
+const char *autoscaler_mode_name(enum autoscaler_mode m); /* "off", "qos", "capacity" */
+
+struct autoscaler_config {
+    enum autoscaler_mode mode; /* not off */
+    struct stage_rules rules;  /* figure: of the signal (qos) or the objective (capacity) */
+    uint64_t min_users, max_users;
+    double settle_s, stage_s, hold_s, cooldown_s;
+    double growth, backoff;
+    double precision, tolerance;
+};
+
+enum autoscaler_answer {
+    AUTOSCALER_SEEKING,
+    AUTOSCALER_FOUND,
+    AUTOSCALER_AT_LEAST, /* the most users allowed are not too many */
+    AUTOSCALER_TOO_MANY, /* the fewest users allowed are too many, or nothing was generated */
+};
+
+/* Numbers of users that were tried; what qos knows to be good, and what capacity has measured. */
+enum { AUTOSCALER_LEVELS = 96 };
+struct autoscaler_level {
+    uint64_t users;
+    double value, noise; /* of the objective, and its standard error */
+    double seconds;      /* judged */
+    unsigned visits;     /* stages */
+};
+
+enum autoscaler_step { AUTOSCALER_SEEK, AUTOSCALER_CONFIRM, AUTOSCALER_WATCH, AUTOSCALER_DONE };
+
+struct autoscaler {
+    struct autoscaler_config config;
+    enum autoscaler_step doing;
+    enum autoscaler_answer answer;
+    uint64_t users;   /* now */
+    uint64_t decided; /* decisions so far */
+    struct stage stage;
+    struct stage_reading last; /* of the stage that ended last */
+    bool judged;               /* there is one */
+
+    struct autoscaler_level level[AUTOSCALER_LEVELS]; /* by users; qos: those that are good */
+    unsigned levels;
+
+    uint64_t bad;        /* qos: fewest users known to be too many; 0: none */
+    unsigned turned_bad; /* qos: windows in a row in which the answer did not hold */
+    bool growing;        /* capacity */
+    bool gently;         /* capacity: x 1.5 from now on */
+    double grown_from;   /* capacity: objective of the stage before */
+    uint64_t newest;     /* capacity: users of the stage that ended last */
+
+    double peak;         /* qos: most tok/s of a stage inside the line; capacity: objective of the answer */
+    uint64_t peak_users; /* and the users it had */
+    double peak_noise;   /* capacity: its standard error as a part of it */
+};
+
+/* Begins with so many users, cut to what is allowed; *out is that decision. */
+void autoscaler_init(struct autoscaler *a, const struct autoscaler_config *config, uint64_t users,
+                     struct snapshot_decision *out);
+/* Takes an interval. True when there is a decision: *out says which, users_after is to be obeyed. Under
+ * 100 us. */
+bool autoscaler_step(struct autoscaler *a, const struct stage_signals *in, struct snapshot_decision *out);
+/* What is known when the run ends or the search is called off: one sentence. */
+void autoscaler_known(const struct autoscaler *a, char *out, size_t len);
+/* The answer, or the best that is known: NaN when there is none. *found: it is the answer. */
+double autoscaler_users(const struct autoscaler *a, bool *found);
+
+#endif

@@ -1,0 +1,38 @@
+/* What the two searches of the autoscaler share; nobody else includes it. */
+#ifndef KVF_ENGINE_SEEK_H
+#define KVF_ENGINE_SEEK_H
+
+#include "engine/autoscaler.h"
+
+/* One search. */
+struct seek {
+    void (*begin)(struct autoscaler *a); /* the first stage, with a->users */
+    /* What a stage that ended leads to: fills action, users_after and reason, and begins the next stage.
+     * False: nothing is decided. */
+    bool (*judged)(struct autoscaler *a, bool over, struct snapshot_decision *out);
+    void (*known)(const struct autoscaler *a, char *out, size_t len);
+    double (*users)(const struct autoscaler *a); /* the answer or the best that is known; NaN */
+};
+extern const struct seek seek_qos, seek_capacity;
+
+/* The next stage: settle_s, then plan's length, with `users` from now on. */
+void seek_stage(struct autoscaler *a, struct snapshot_decision *out, uint64_t users,
+                const struct stage_plan *plan);
+/* users x factor, at least one away from users, inside what is allowed. */
+uint64_t seek_times(const struct autoscaler *a, uint64_t users, double factor);
+/* Keeps a level in its place by users. */
+void seek_keep(struct autoscaler *a, const struct autoscaler_level *l);
+/* Names the action and begins the reason anew; appends to the reason. What has no room is cut. */
+void seek_act(struct snapshot_decision *out, const char *action);
+void seek_say(struct snapshot_decision *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* A number for people by value, so that several fit into one call of printf. */
+struct seek_text {
+    char text[32];
+};
+struct seek_text seek_ms(double ms);
+struct seek_text seek_s(double s);
+struct seek_text seek_count(double n);
+struct seek_text seek_users(uint64_t users); /* "1 user", "44 users" */
+
+#endif
