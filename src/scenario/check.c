@@ -217,6 +217,12 @@ static void check_criteria(struct loading *l) {
     }
 }
 
+static void check_autoscaler(struct loading *l) {
+    const char *key = NULL;
+    const char *why = scenario_autoscaler_refusal(l->s, l->s->autoscaler.mode, &key);
+    if (why) problem_add(l, place_of_key(l, key, "autoscaler.mode"), key, "%s", why);
+}
+
 void scenario_check(struct loading *l) {
     check_model(l);
     check_tiers(l);
@@ -226,4 +232,5 @@ void scenario_check(struct loading *l) {
     check_shares(l);
     check_targets(l);
     check_criteria(l);
+    check_autoscaler(l);
 }

@@ -212,3 +212,52 @@ uint64_t scenario_chunk_tokens(const struct scenario *s) {
     }
     return fits;
 }
+
+static bool arrives_by_itself(const struct scenario *s) {
+    enum scenario_arrival process = s->workload.arrival.process;
+    return process == KVF_ARRIVAL_TRACE || process == KVF_ARRIVAL_POISSON || process == KVF_ARRIVAL_GAMMA;
+}
+
+static bool has_p95(const struct scenario *s) {
+    for (uint32_t k = 0; k < s->qos.classes; k++)
+        if (s->qos.klass[k].p95_ns != KVF_UNSET) return true;
+    return false;
+}
+
+const char *scenario_autoscaler_refusal(const struct scenario *s, enum scenario_autoscaler mode,
+                                        const char **key) {
+    bool qos = mode == KVF_AUTOSCALER_QOS, targets = s->autoscaler.signal == KVF_AUTOSCALER_SIGNAL_TARGETS;
+    const struct {
+        bool refused;
+        const char *key, *why;
+    } rules[] = {
+        {arrives_by_itself(s), "workload.arrival.process",
+         "the autoscaler steers users, and these arrivals do not come from users; take closed or paced"},
+        {s->workload.source == KVF_SOURCE_OPS, "workload.source",
+         "the autoscaler steers users, and source ops has one"},
+        {s->run.max_requests > 0, "run.max_requests",
+         "it is dealt to the users at the start, and users that the autoscaler adds get none; leave it at 0"},
+        {s->workload.phase == KVF_WORKLOAD_PHASE_DECODE, "workload.phase",
+         "decode stores entries for the users at the start, and users that the autoscaler adds have none; "
+         "take both or prefill"},
+        {s->autoscaler.min_users > s->autoscaler.max_users, "autoscaler.min_users",
+         "is more than autoscaler.max_users"},
+        {qos && targets && !has_p95(s), "autoscaler.signal",
+         "targets needs a class with a p95; give one, or take saturation"},
+        {qos && !targets && !(s->autoscaler.target_saturation > 0), "autoscaler.target_saturation",
+         "0 leaves room for nobody; take up to 1"},
+        {qos && !targets &&
+             !(s->autoscaler.weight_latency + s->autoscaler.weight_queue + s->autoscaler.weight_device > 0),
+         "autoscaler.weights.latency", "all weights of the saturation are 0; give one of them a weight"},
+        {mode == KVF_AUTOSCALER_CAPACITY && s->autoscaler.objective == KVF_AUTOSCALER_OBJECTIVE_NVME &&
+             !s->nvme.on,
+         "autoscaler.objective", "nvme_tok_s needs the nvme tier, which is off"},
+    };
+    if (mode == KVF_AUTOSCALER_OFF) return NULL;
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        if (!rules[i].refused) continue;
+        if (key) *key = rules[i].key;
+        return rules[i].why;
+    }
+    return NULL;
+}

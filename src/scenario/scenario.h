@@ -326,5 +326,9 @@ bool scenario_can_retrieve(const struct scenario *s); /* whether it could, had i
 bool scenario_retrieves(const struct scenario *s);
 #define SCENARIO_CHUNK_BYTES (UINT64_C(256) << 20)
 uint64_t scenario_chunk_tokens(const struct scenario *s);
+/* Why an autoscaler of that mode cannot steer this scenario: a sentence, and the key that it is about
+ * (`key` may be NULL). NULL when it can. */
+const char *scenario_autoscaler_refusal(const struct scenario *s, enum scenario_autoscaler mode,
+                                        const char **key);
 
 #endif
