@@ -83,6 +83,14 @@ void run_record_criterion(struct run_record *r, const struct run_criterion *c) {
     r->criteria[r->criterion_count++] = *c;
 }
 
+void run_record_decision(struct run_record *r, const struct snapshot_decision *d, double t_s) {
+    size_t n = r->decision_count++;
+    r->decisions = mem_realloc(r->decisions, (n + 1) * sizeof *r->decisions);
+    r->decision_t_s = mem_realloc(r->decision_t_s, (n + 1) * sizeof *r->decision_t_s);
+    r->decisions[n] = *d;
+    r->decision_t_s[n] = t_s;
+}
+
 void run_record_histogram(struct run_record *r, const char *scope, const uint8_t *data, size_t len) {
     r->histograms = mem_realloc(r->histograms, (r->histogram_count + 1) * sizeof *r->histograms);
     struct run_histogram *h = &r->histograms[r->histogram_count++];

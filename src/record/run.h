@@ -103,6 +103,7 @@ void run_record_init(struct run_record *r);
 void run_record_free(struct run_record *r); /* what it owns, not the struct */
 void run_record_event(struct run_record *r, const struct record_event *e);
 void run_record_criterion(struct run_record *r, const struct run_criterion *c);
+void run_record_decision(struct run_record *r, const struct snapshot_decision *d, double t_s);
 void run_record_histogram(struct run_record *r, const char *scope, const uint8_t *data,
                           size_t len); /* copies */
 

@@ -198,13 +198,9 @@ static void load_class(sqlite3_stmt *stmt, void *ctx) {
 }
 
 static void load_decision(sqlite3_stmt *stmt, void *ctx) {
-    struct run_record *r = ctx;
-    size_t n = r->decision_count++;
-    r->decisions = mem_realloc(r->decisions, (n + 1) * sizeof *r->decisions);
-    r->decision_t_s = mem_realloc(r->decision_t_s, (n + 1) * sizeof *r->decision_t_s);
-    memset(&r->decisions[n], 0, sizeof r->decisions[n]);
-    row_load(stmt, schema_table(TABLE_DECISIONS), &r->decisions[n]);
-    r->decision_t_s[n] = row_real(stmt, 3);
+    struct snapshot_decision decision = {0};
+    row_load(stmt, schema_table(TABLE_DECISIONS), &decision);
+    run_record_decision(ctx, &decision, row_real(stmt, 3));
 }
 
 static void load_event(sqlite3_stmt *stmt, void *ctx) {
