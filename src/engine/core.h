@@ -137,6 +137,7 @@ struct engine {
 
     /* the control thread's own */
     struct sampler *sampler;
+    struct scaling *scaling;
     struct blockdev *devices;
     uint32_t device_count;
 };

@@ -16,6 +16,7 @@
 #include "engine/assess.h"
 #include "engine/core.h"
 #include "engine/sampler.h"
+#include "engine/scaling.h"
 #include "engine/tracelog.h"
 #include "workload/listing.h"
 #include "workload/tokenizer.h"
@@ -225,6 +226,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     atomic_store(&e->pipeline.ns_per_token, e->s->compute.ns_per_token);
     if (rc == 0) rc = workers_start(e, err);
     if (rc == 0) rc = sampler_open(e, err);
+    scaling_open(e);
     if (rc == 0) rc = dispatch_start(e, err);
     return rc;
 }
@@ -259,6 +261,7 @@ static void engine_close(struct engine *e) {
     for (int t = 0; t < KVF_TIERS; t++)
         if (e->tiers[t]) e->tiers[t]->ops->close(e->tiers[t]);
     sampler_close(e);
+    scaling_close(e);
     cache_close(e->cache);
     counters_free(e->counters, e->worker_count);
     free(e->workers);
@@ -311,6 +314,7 @@ struct control {
     enum kvf_run_phase phase;
     uint64_t phase_end_ns, next_sample_ns;
     bool ended;
+    bool closed; /* with an interval that was just closed */
 };
 
 static void control_end(struct control *c, enum run_status status, const char *fmt, ...)
@@ -347,6 +351,7 @@ static void users_change(struct engine *e, const struct command *cmd) {
     } else {
         engine_event(e, "info", "users %llu by %s%s", (unsigned long long)users, cmd->text,
                      users < cmd->value ? ", who asked for more than there may be" : "");
+        scaling_by_hand(e, cmd);
         dispatch_set_users(e, users);
     }
 }
@@ -373,7 +378,7 @@ static void command_obey(struct control *c, const struct command *cmd) {
         generation_change(e, cmd);
         break;
     case COMMAND_AUTOSCALER:
-        engine_event(e, "warning", "the autoscaler is not available in this build");
+        scaling_command(e, cmd);
         break;
     case COMMAND_MARK:
         engine_event(e, "mark", "%s", cmd->text);
@@ -459,12 +464,18 @@ static void control_step(struct control *c) {
         sampler_interval(e, c->phase);
         sampler_measure_from_here(e);
         phase_begin(c, KVF_PHASE_MEASURED, e->s->run.duration_ns);
+        scaling_begin(e);
     } else if (c->phase == KVF_PHASE_MEASURED && now >= c->phase_end_ns) {
         control_end(c, RUN_COMPLETED, "%s", "");
     } else if (now >= c->next_sample_ns && !c->ended) {
         sampler_interval(e, c->phase);
         /* absolute deadlines; what a stall of the machine skipped is not made up for */
         while (c->next_sample_ns <= now) c->next_sample_ns += e->s->run.interval_ns;
+    }
+    if (scaling_finished(e) && !c->ended) {
+        c->closed = true;
+        control_end(c, RUN_COMPLETED,
+                    "the autoscaler has found its answer, and autoscaler.when_found is stop");
     }
     if (atomic_load(&e->workload_done)) control_end(c, RUN_COMPLETED, "%s", "");
 }
@@ -477,6 +488,7 @@ static void control_run(struct control *c) {
     bool warmup = e->s->run.warmup_ns > 0;
     phase_begin(c, warmup ? KVF_PHASE_WARMUP : KVF_PHASE_MEASURED,
                 warmup ? e->s->run.warmup_ns : e->s->run.duration_ns);
+    if (!warmup) scaling_begin(e);
     sampler_peek(e, c->phase);
     while (!c->ended) {
         control_wait(c, c->phase_end_ns < c->next_sample_ns ? c->phase_end_ns : c->next_sample_ns);
@@ -486,7 +498,8 @@ static void control_run(struct control *c) {
         engine_event(e, "warning",
                      "the run ended during the warm-up, so the warm-up was counted as measured; run.warmup: "
                      "0 avoids this");
-    sampler_interval(e, KVF_PHASE_MEASURED);
+    scaling_end(e);
+    if (!c->closed) sampler_interval(e, KVF_PHASE_MEASURED);
     sampler_measure_to_here(e);
     tracelog_disarm(e->log);
 }

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "engine/assess.h"
 #include "engine/sampler.h"
+#include "engine/scaling.h"
 #include "record/bottleneck.h"
 
 struct measure {
@@ -500,6 +501,7 @@ void result_fill(struct engine *e, struct run_record *run) {
     result_add(&run->results, (double)e->prepopulated_bytes, "B", 0, "prepopulate_bytes");
     add_rows(&m);
     add_steady(&m, run);
+    scaling_results(e, m.out);
     add_bottleneck(&m, run);
     keep_histograms(&m, run);
 }

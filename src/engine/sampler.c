@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "engine/scaling.h"
 #include "record/bottleneck.h"
 
 /* ---- reading ---- */
@@ -193,7 +194,6 @@ static void snap_interval(struct engine *e, struct snapshot *snap, const struct 
     for (int t = 0; t < KVF_TIERS; t++)
         for (int dir = 0; dir < KVF_DIRS; dir++) i->errors += counters_get(&d->errors[t][dir]);
     i->workers_cpu_s = seconds(counters_get(&d->cpu_ns));
-    i->saturation = KVF_MISSING;
     snap_latencies(i, d);
     static struct histogram late; /* control thread only; too large for its stack */
     histogram_copy(&late, now->lateness);
@@ -344,6 +344,7 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
         snprintf(snap->tier_device[KVF_TIER_NVME], SNAPSHOT_NAME, "%.31s", e->devices[0].disk);
     snap->classes = e->s->qos.classes;
     for (uint32_t k = 0; k < snap->classes; k++) snap_class(e, snap, p->delta, k);
+    snap->interval.saturation = scaling_saturation(e, snap);
     snap_heat(snap, p->delta);
     snap_bottleneck(p, snap, p->delta);
 }
@@ -373,6 +374,7 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     struct record *r = record_new(RECORD_SNAPSHOT);
     snapshot_make(e, phase, false, &r->snap);
     r->snap.interval.seq = p->seq++;
+    scaling_interval(e, &r->snap, p->delta);
     record_code(r, 0, &p->delta->latency[REQUEST_LATENCY_E2E]);
     record_code(r, 1, &p->delta->op_total[KVF_TIER_NVME][KVF_DIR_READ]);
     record_code(r, 2, &p->delta->op_total[KVF_TIER_NVME][KVF_DIR_WRITE]);

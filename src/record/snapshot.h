@@ -66,7 +66,7 @@ static inline bool kvf_present(double v) {
     X(F, storage_io_mean_ms, "ms", "storage I/O latency of a request, mean")                                 \
     X(F, generation_mean_ms, "ms", "generation time of a request, mean")                                     \
     X(F, lateness_p99_ms, "ms", "arrivals behind their schedule, P99")                                       \
-    X(F, saturation, "", "0 idle to 1 saturated; set by the autoscaler")                                     \
+    X(F, saturation, "", "0 idle to 1 saturated")                                                            \
     X(F, rss_bytes, "B", "resident memory of the process now")                                               \
     X(F, cpu_user_s, "s", "CPU time of the process in user mode")                                            \
     X(F, cpu_sys_s, "s", "CPU time of the process in the kernel")                                            \

@@ -1,0 +1,318 @@
+#include "engine/scaling.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "engine/saturation.h"
+
+/* Of one moment: the end of one search, the begin of the next. An interval takes no more. */
+enum { PENDING = SNAPSHOT_DECISIONS };
+
+struct scaling {
+    struct autoscaler search;  /* that goes on, or the last one */
+    enum autoscaler_mode mode; /* off, or what is on; before the measured part: what will be */
+    bool measuring;            /* inside the measured part */
+    bool used;                 /* there was one in this run */
+    bool fresh;                /* it has begun and seen no interval: its begin is the last one pending */
+    bool finished;             /* it has found its answer and the run is to stop */
+    uint64_t decisions;
+    struct snapshot_decision pending[PENDING];
+    unsigned pendings;
+};
+
+/* ---- saturation ---- */
+
+static double target_ms(const struct scenario_class *c) {
+    return c->p95_ns == KVF_UNSET ? KVF_MISSING : (double)c->p95_ns / (double)KVF_NS_PER_MS;
+}
+
+static double link_busy(uint64_t bytes, uint64_t bytes_per_s, double length_s) {
+    if (bytes_per_s == 0 || !(length_s > 0)) return KVF_MISSING;
+    return (double)bytes / (double)bytes_per_s / length_s;
+}
+
+/* Users that wait for their answers cannot be more than the slots unless there are more of them. */
+static bool can_wait(const struct engine *e, uint64_t users) {
+    bool closed = !workload_open_loop(e->workload) && e->s->workload.arrival.process != KVF_ARRIVAL_PACED;
+    return !closed || users > e->slots;
+}
+
+double scaling_saturation(struct engine *e, const struct snapshot *snap) {
+    const struct scenario *s = e->s;
+    const struct snapshot_interval *i = &snap->interval;
+    struct saturation_input in = {.classes = snap->classes,
+                                  .can_wait = can_wait(e, i->users),
+                                  .arrived = i->arrived,
+                                  .waiting_before = e->sampler->last.queued,
+                                  .waiting = i->queue_depth,
+                                  .in_service = i->in_service,
+                                  .device_busy = i->device_busy_ratio,
+                                  .weight_latency = s->autoscaler.weight_latency,
+                                  .weight_queue = s->autoscaler.weight_queue,
+                                  .weight_device = s->autoscaler.weight_device};
+    bool ttft = s->qos.latency == KVF_QOS_LATENCY_TTFT;
+    if (i->phase == KVF_PHASE_PREPARE || i->phase == KVF_PHASE_DRAIN) return KVF_MISSING;
+    for (uint32_t k = 0; k < snap->classes; k++) {
+        const struct snapshot_qos *q = &snap->qos[k];
+        in.klass[k] = (struct saturation_class){.target_ms = target_ms(&s->qos.klass[k]),
+                                                .p95_ms = ttft ? q->ttft_p95_ms : q->e2e_p95_ms,
+                                                .oldest_wait_ms = q->queued > 0 ? q->oldest_wait_ms : 0};
+    }
+    for (int t = 0; t < KVF_TIERS; t++) {
+        const struct scenario_emulation *link = &s->emulation[t];
+        const struct snapshot_tier *v = &snap->tier[t];
+        bool emulated = snap->tier_on[t] && snap->tier_emulated[t];
+        in.link_busy[t][KVF_DIR_READ] =
+            emulated ? link_busy(v->read_bytes, link->read_bytes_per_s, i->length_s) : KVF_MISSING;
+        in.link_busy[t][KVF_DIR_WRITE] =
+            emulated ? link_busy(v->write_bytes, link->write_bytes_per_s, i->length_s) : KVF_MISSING;
+    }
+    return saturation_of(&in).value;
+}
+
+/* ---- searches ---- */
+
+static struct autoscaler_config config_of(const struct scenario *s, enum autoscaler_mode mode) {
+    bool targets = s->autoscaler.signal == KVF_AUTOSCALER_SIGNAL_TARGETS;
+    bool nvme = s->autoscaler.objective == KVF_AUTOSCALER_OBJECTIVE_NVME;
+    struct autoscaler_config c = {.mode = mode,
+                                  .min_users = s->autoscaler.min_users,
+                                  .max_users = s->autoscaler.max_users,
+                                  .settle_s = (double)s->autoscaler.settle_ns / 1e9,
+                                  .stage_s = (double)s->autoscaler.stage_ns / 1e9,
+                                  .hold_s = (double)s->autoscaler.hold_ns / 1e9,
+                                  .cooldown_s = (double)s->autoscaler.cooldown_ns / 1e9,
+                                  .growth = s->autoscaler.growth,
+                                  .backoff = s->autoscaler.backoff,
+                                  .precision = s->autoscaler.precision,
+                                  .tolerance = s->autoscaler.tolerance};
+    c.rules.limit_saturation = s->autoscaler.target_saturation;
+    c.rules.figure = mode == AUTOSCALER_QOS ? targets ? STAGE_TARGETS : STAGE_SATURATION
+                     : nvme                 ? STAGE_NVME
+                                            : STAGE_TOKENS;
+    c.rules.classes = s->qos.classes;
+    for (uint32_t k = 0; k < s->qos.classes; k++) {
+        snprintf(c.rules.name[k], sizeof c.rules.name[k], "%.31s", s->qos.klass[k].name);
+        c.rules.target_ms[k] = target_ms(&s->qos.klass[k]);
+    }
+    return c;
+}
+
+static uint64_t users_now(struct engine *e) {
+    pthread_mutex_lock(&e->queue_lock);
+    uint64_t users = e->session.active;
+    pthread_mutex_unlock(&e->queue_lock);
+    return users;
+}
+
+static void decided(struct engine *e, const struct snapshot_decision *d) {
+    struct scaling *s = e->scaling;
+    if (s->pendings < PENDING) s->pending[s->pendings++] = *d;
+    if (d->users_after != users_now(e)) dispatch_set_users(e, d->users_after);
+}
+
+/* What changes without a stage having said anything. */
+static void note_end(struct engine *e, const char *action, const char *reason) {
+    struct scaling *s = e->scaling;
+    uint64_t users = users_now(e);
+    struct snapshot_decision d = {.users_before = users,
+                                  .users_after = users,
+                                  .saturation = KVF_MISSING,
+                                  .throughput_tok_s = KVF_MISSING,
+                                  .p95_ms = KVF_MISSING};
+    snprintf(d.mode, sizeof d.mode, "%s", autoscaler_mode_name(s->mode));
+    snprintf(d.action, sizeof d.action, "%s", action);
+    snprintf(d.reason, sizeof d.reason, "%.199s", reason);
+    decided(e, &d);
+}
+
+/* Stages that the run has time for, against what an answer takes. */
+static void warn_of_time(struct engine *e, const struct autoscaler_config *c) {
+    enum { LEAST = 8 };
+    double left_s = (double)e->s->run.duration_ns / 1e9, stage_s = c->settle_s + c->stage_s;
+    double hold_s = c->mode == AUTOSCALER_QOS ? c->hold_s : 0;
+    if (left_s >= LEAST * stage_s + hold_s) return;
+    engine_event(
+        e, "warning",
+        "run.duration %.4g s has room for %.0f stages of %.4g s, and an answer commonly takes %d to %d%s; "
+        "make the run longer or autoscaler.stage shorter",
+        left_s, floor(fmax(0, left_s - hold_s) / stage_s), stage_s, LEAST, 2 * LEAST,
+        hold_s > 0 ? " and the hold" : "");
+}
+
+static void search_begin(struct engine *e) {
+    struct scaling *s = e->scaling;
+    struct autoscaler_config config = config_of(e->s, s->mode);
+    struct snapshot_decision d;
+    autoscaler_init(&s->search, &config, users_now(e), &d);
+    s->used = s->fresh = true;
+    s->finished = false;
+    decided(e, &d);
+}
+
+/* A search that was begun and ended between two intervals leaves no trace; one that was to begin and was
+ * called off leaves one. */
+static void search_end(struct engine *e, const char *reason) {
+    struct scaling *s = e->scaling;
+    if (s->mode == AUTOSCALER_OFF) return;
+    if (s->measuring && s->fresh)
+        s->pendings--;
+    else if (s->measuring || s->pendings == 0)
+        note_end(e, "off", reason);
+    s->mode = AUTOSCALER_OFF;
+    s->fresh = false;
+}
+
+void scaling_begin(struct engine *e) {
+    struct scaling *s = e->scaling;
+    s->measuring = true;
+    if (s->mode == AUTOSCALER_OFF) return;
+    search_begin(e);
+    warn_of_time(e, &s->search.config);
+}
+
+static void tell_answer(struct engine *e, enum autoscaler_answer before, const struct snapshot_decision *d) {
+    struct scaling *s = e->scaling;
+    char known[200];
+    if (s->search.answer == before) return;
+    if (s->search.answer == AUTOSCALER_SEEKING) {
+        engine_event(e, "info", "autoscaler: the answer does not hold any more; %s", d->reason);
+        return;
+    }
+    autoscaler_known(&s->search, known, sizeof known);
+    engine_event(e, s->search.answer == AUTOSCALER_TOO_MANY ? "warning" : "info", "%s", known);
+    if (s->mode == AUTOSCALER_CAPACITY && s->search.peak_noise > s->search.config.tolerance)
+        engine_event(e, "warning",
+                     "intervals scatter so much that a stage of %.4g s knows its throughput to %.1f %% only; "
+                     "make autoscaler.stage longer to know the answer better",
+                     s->search.config.stage_s, 100 * s->search.peak_noise);
+    s->finished = e->s->autoscaler.when_found == KVF_AUTOSCALER_FOUND_STOP;
+}
+
+static void signals_of(const struct engine *e, const struct snapshot *snap, const struct counters *d,
+                       struct stage_signals *in) {
+    const struct snapshot_interval *i = &snap->interval;
+    const struct snapshot_tier *nvme = &snap->tier[KVF_TIER_NVME];
+    double per_token = (double)model_bytes_per_token(&e->s->model, e->s->tensor_parallel);
+    bool ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT;
+    *in = (struct stage_signals){.length_s = i->length_s,
+                                 .saturation = i->saturation,
+                                 .tokens = (double)i->tokens,
+                                 .nvme_tokens = (double)(nvme->read_bytes + nvme->write_bytes) / per_token};
+    for (uint32_t r = 0; r < snap->requests; r++)
+        in->oldest_ms = fmax(in->oldest_ms, snap->request[r].age_ms);
+    for (uint32_t k = 0; k < snap->classes; k++)
+        if (snap->qos[k].queued > 0) in->oldest_ms = fmax(in->oldest_ms, snap->qos[k].oldest_wait_ms);
+    for (uint32_t k = 0; k < snap->classes; k++)
+        in->klass[k] = (struct stage_class_signals){.latency = ttft ? &d->klass[k].ttft : &d->klass[k].e2e,
+                                                    .failed = snap->qos[k].failed,
+                                                    .waiting = snap->qos[k].queued,
+                                                    .in_service = snap->qos[k].in_service,
+                                                    .oldest_wait_ms = snap->qos[k].oldest_wait_ms};
+}
+
+static void step(struct engine *e, const struct snapshot *snap, const struct counters *d) {
+    struct scaling *s = e->scaling;
+    enum autoscaler_answer before = s->search.answer;
+    struct snapshot_decision decision;
+    struct stage_signals in;
+    signals_of(e, snap, d, &in);
+    s->fresh = false;
+    if (!autoscaler_step(&s->search, &in, &decision)) return;
+    decided(e, &decision);
+    tell_answer(e, before, &decision);
+}
+
+void scaling_interval(struct engine *e, struct snapshot *snap, const struct counters *d) {
+    struct scaling *s = e->scaling;
+    if (s->measuring && s->mode != AUTOSCALER_OFF) step(e, snap, d);
+    snap->decisions = s->pendings;
+    memcpy(snap->decision, s->pending, s->pendings * sizeof s->pending[0]);
+    for (unsigned i = 0; i < s->pendings; i++)
+        run_record_decision(e->setup->run, &s->pending[i], snap->interval.t_s);
+    s->decisions += s->pendings;
+    s->pendings = 0;
+}
+
+bool scaling_finished(const struct engine *e) {
+    return e->scaling->finished;
+}
+
+void scaling_end(struct engine *e) {
+    struct scaling *s = e->scaling;
+    char known[200];
+    if (s->measuring && s->mode != AUTOSCALER_OFF && s->search.answer == AUTOSCALER_SEEKING) {
+        autoscaler_known(&s->search, known, sizeof known);
+        note_end(e, "end", known);
+        engine_event(e, "warning", "autoscaler %s: the run has ended with %s", autoscaler_mode_name(s->mode),
+                     known);
+    }
+    s->measuring = false;
+}
+
+/* ---- commands ---- */
+
+void scaling_command(struct engine *e, const struct command *cmd) {
+    struct scaling *s = e->scaling;
+    enum autoscaler_mode mode =
+        cmd->value <= AUTOSCALER_CAPACITY ? (enum autoscaler_mode)cmd->value : AUTOSCALER_OFF;
+    const char *key = "", *why = NULL;
+    char reason[200];
+    if (mode == s->mode) return;
+    if (workload_open_loop(e->workload))
+        why = "arrivals come from the trace, not from users";
+    else
+        why = scenario_autoscaler_refusal(e->s, (enum scenario_autoscaler)mode, &key);
+    if (mode != AUTOSCALER_OFF && why) {
+        engine_event(e, "warning", "the autoscaler stays %s: %s%s%s", autoscaler_mode_name(s->mode), key,
+                     key[0] ? ": " : "", why);
+        return;
+    }
+    snprintf(reason, sizeof reason, "switched to %s by %.100s", autoscaler_mode_name(mode), cmd->text);
+    engine_event(e, "info", "autoscaler %s by %s", autoscaler_mode_name(mode), cmd->text);
+    search_end(e, reason);
+    s->mode = mode;
+    if (mode != AUTOSCALER_OFF && s->measuring) search_begin(e);
+}
+
+void scaling_by_hand(struct engine *e, const struct command *cmd) {
+    struct scaling *s = e->scaling;
+    char reason[200];
+    if (s->mode == AUTOSCALER_OFF) return;
+    snprintf(reason, sizeof reason, "the users were changed to %llu by %.100s, which ends the autoscaler",
+             (unsigned long long)cmd->value, cmd->text);
+    engine_event(e, "info", "autoscaler off: the users were changed by %s", cmd->text);
+    search_end(e, reason);
+}
+
+/* ---- results ---- */
+
+void scaling_results(const struct engine *e, struct result_list *out) {
+    const struct scaling *s = e->scaling;
+    bool found;
+    if (!s->used) return;
+    double users = autoscaler_users(&s->search, &found);
+    bool stages = s->search.peak > 0;
+    result_add(out, users, "", 0, "autoscaler_users");
+    result_add(out, found, "", 0, "autoscaler_found");
+    result_add(out, (double)s->decisions, "", 0, "autoscaler_decisions");
+    result_add(out, stages ? s->search.peak : KVF_MISSING, "tok/s", 0, "peak_throughput_tok_s");
+    result_add(out, stages ? (double)s->search.peak_users : KVF_MISSING, "", 0, "users_at_peak");
+}
+
+void scaling_open(struct engine *e) {
+    e->scaling = mem_zalloc(1, sizeof *e->scaling);
+    e->scaling->mode = (enum autoscaler_mode)e->s->autoscaler.mode;
+}
+
+void scaling_close(struct engine *e) {
+    free(e->scaling);
+    e->scaling = NULL;
+}
+
+_Static_assert((int)AUTOSCALER_QOS == (int)KVF_AUTOSCALER_QOS &&
+                   (int)AUTOSCALER_CAPACITY == (int)KVF_AUTOSCALER_CAPACITY,
+               "modes of the scenario, of commands and of the machine are the same numbers");
