@@ -17,7 +17,7 @@ static const struct layout_section sections[SECTIONS] = {
         {.name = "saturation", .line = 2, .least_cols = 20, .rows = {3, 5}, .urgency = {5, 8}, .grow = 1},
     [LATENCY] = {.name = "P95", .line = 3, .least_cols = 20, .rows = {3, 5}, .urgency = {4, 7}, .grow = 1},
     [LIST] = {.name = "list", .line = 4, .least_cols = 20, .rows = {4}, .urgency = {2}, .grow = 1},
-    [DETAIL] = {.name = "detail", .line = 5, .least_cols = 20, .rows = {2}, .urgency = {9}},
+    [DETAIL] = {.name = "detail", .line = 5, .least_cols = 20, .rows = {2, 3}, .urgency = {9, 10}},
 };
 
 enum { TIME, CHANGE, ACTION, REASON, SATURATED, P95, MODE, TOKENS, COLUMNS };
@@ -31,7 +31,7 @@ static const struct column columns[COLUMNS] = {
     [MODE] = {.heading = "mode", .cols = 8, .rank = 8, .left = true},
     [TOKENS] = {.heading = "tok/s", .cols = NUMBER_COUNT, .rank = 7},
 };
-enum { MARKER = 1, REASON_WANTED = 44 };
+enum { MARKER = 1, REASON_WANTED = 44, WITH_FIGURES = 3 };
 
 /* What the list holds: decisions, or where nobody decides the changes by hand, newest first. */
 struct item {
@@ -40,9 +40,13 @@ struct item {
     const struct record_event *event;
 };
 
-/* Only an autoscaler says how saturated the machine is. */
 static bool deciding(const struct frame *f) {
-    return history_decisions(f->history) > 0 || (f->snap && kvf_present(f->snap->interval.saturation));
+    return history_decisions(f->history) > 0 || strcmp(f->autoscaler, "off") != 0;
+}
+
+/* Runs of older versions were never told how saturated they were. */
+static bool saturation_told(const struct frame *f) {
+    return deciding(f) || (f->snap && kvf_present(f->snap->interval.saturation));
 }
 
 static size_t item_count(const struct frame *f) {
@@ -140,7 +144,8 @@ static void draw_heading(const struct pane *p, const struct frame *f, const stru
     col += pane_textf(p, 0, col, TONE_STRONG, "%d", shown);
     if (p->at.rows > 1)
         pane_clip(p, 0, col + 2, p->at.cols - col - 2, TONE_DIM,
-                  f->autoscaler ? "the autoscaler is off" : "no autoscaler in this build");
+                  f->controls && !parts_open_loop(f) ? "the autoscaler is off; a starts it"
+                                                     : "the autoscaler is off");
 }
 
 static const char *nothing(const struct frame *f) {
@@ -186,13 +191,18 @@ static bool event_fits(const struct item *x, int cols) {
 
 /* What the selected line has no room for. */
 static void draw_detail(const struct pane *p, const struct item *x) {
-    char clock[NUMBER], saturation[NUMBER], p95[NUMBER], tokens[NUMBER];
+    char clock[NUMBER], saturation[NUMBER], p95[NUMBER], tokens[NUMBER], text[300];
     struct pane body = pane_part(p, 0, MARKER, -1, -1);
     const struct snapshot_decision *d = x->decision;
 
     number_clock(x->t_s, clock);
     if (!d) {
         pane_wrap(&body, 0, TONE_DIM, x->event->message);
+        return;
+    }
+    if (p->at.rows < WITH_FIGURES) { /* most of them stand in the reason */
+        snprintf(text, sizeof text, "%s  %s: %s", clock + strspn(clock, " "), d->action, d->reason);
+        pane_wrap(&body, 0, TONE_DIM, text);
         return;
     }
     number_ms(d->p95_ms, p95);
@@ -237,7 +247,7 @@ static void draw(struct canvas *c, const struct rect *where, const struct frame 
     int shown = items_shown(f);
 
     memcpy(at, where, sizeof at);
-    if (!deciding(f)) share_rows(at);
+    if (!saturation_told(f)) share_rows(at);
     bool any = shown > 0 && item_nth(f, cut(f->table.selected, shown), &selected);
     if (!any || (selected.event && event_fits(&selected, at[LIST].cols))) {
         at[LIST].rows += at[DETAIL].rows;

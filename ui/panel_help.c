@@ -85,7 +85,6 @@ static void strip_line(struct strip *s, const char *sign, enum tone tone, enum t
 static bool key_works(const struct frame *f, enum action a) {
     switch (a) {
     case ACTION_AUTOSCALER:
-        return f->controls && f->autoscaler;
     case ACTION_PAUSE:
     case ACTION_USERS_MORE:
     case ACTION_USERS_LESS:

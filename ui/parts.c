@@ -6,7 +6,7 @@
 
 #include "ui/number.h"
 
-enum { NARROW_COLS = 60, EVENT_TIME_COLS = 8, EVENT_LEVEL_COLS = 8 };
+enum { NARROW_COLS = 60, WIDE_COLS = 95, EVENT_TIME_COLS = 8, EVENT_LEVEL_COLS = 8 };
 
 const char *parts_sign(const struct canvas *c, enum parts_sign sign) {
     static const char *const signs[PARTS_SIGNS][2] = {[PARTS_DOT] = {"\u00b7", "-"},
@@ -74,7 +74,7 @@ static void draw_decision(struct line *l, const struct frame *f, const struct sn
     snprintf(text, sizeof text, "%llu %s %llu", (unsigned long long)d->users_before,
              parts_sign(l->p->canvas, PARTS_ARROW), (unsigned long long)d->users_after);
     line_add(l, "users", text);
-    line_add(l, "at", number_clock(t_s, clock));
+    if (l->p->at.cols >= WIDE_COLS) line_add(l, "at", number_clock(t_s, clock));
     line_add(l, "saturation", number_plain(f->snap ? f->snap->interval.saturation : KVF_MISSING, clock));
     if (l->col < l->p->at.cols)
         pane_clip(l->p, l->row, l->col, l->p->at.cols - l->col, TONE_NORMAL, d->reason);
@@ -89,7 +89,7 @@ void parts_users(const struct pane *p, const struct frame *f) {
     const struct record_event *change = last_change(f);
 
     if (pane_empty(&body)) return;
-    if (d) {
+    if (d && strcmp(d->action, "off") != 0) {
         draw_decision(&l, f, d, t_s);
         return;
     }
@@ -109,7 +109,7 @@ void parts_users(const struct pane *p, const struct frame *f) {
         snprintf(text, sizeof text, "%.60s at %s", change->message, number_clock(change->t_s, clock));
         line_add(&l, "last change", text);
     }
-    if (f->autoscaler) line_add(&l, "autoscaler", "off");
+    if (f->controls && !parts_open_loop(f)) line_add(&l, "autoscaler", f->autoscaler);
 }
 
 /* ---- events ---- */

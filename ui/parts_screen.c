@@ -170,8 +170,10 @@ static void hints_of_run(struct hints *h, const struct frame *f) {
     bool paused = f->snap && f->snap->interval.paused && !f->back;
     if (!f->controls) return;
     hint_add(h, ACTION_PAUSE, 4, paused ? "go on" : "pause");
-    if (!parts_open_loop(f)) hint_pair(h, ACTION_USERS_MORE, ACTION_USERS_LESS, 5, "+/-", "users");
-    if (f->autoscaler) hint_add(h, ACTION_AUTOSCALER, 9, "autoscaler");
+    if (!parts_open_loop(f)) {
+        hint_pair(h, ACTION_USERS_MORE, ACTION_USERS_LESS, 5, "+/-", "users");
+        hint_add(h, ACTION_AUTOSCALER, 9, "autoscaler");
+    }
     hint_add(h, ACTION_MARK, 7, "mark");
     hint_add(h, ACTION_GENERATION, 12, "generation");
 }

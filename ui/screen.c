@@ -32,7 +32,6 @@ void screen_init(struct screen *s, const struct ui_setup *setup) {
     s->newest_s = KVF_MISSING;
     s->zoom = ZOOM_MINUTE;
     snprintf(s->generation, sizeof s->generation, "%s", setup->provider->generation);
-    snprintf(s->autoscaler, sizeof s->autoscaler, "off");
     for (size_t i = 0; setup->view && i < PANELS; i++)
         if (strcmp(panels[i]->name, setup->view) == 0) s->view = i;
     s->to_begin_at_s = setup->at_s;
@@ -192,6 +191,28 @@ static const char *generation_of(const struct screen *s, double shown_s) {
     return name ? name : "fixed";
 }
 
+/* What the last event before that moment says, or the last decision, or the scenario. */
+const char *screen_autoscaler(const struct screen *s) {
+    static const char *const modes[] = {"off", "qos", "capacity"};
+    static const char mark[] = "autoscaler ";
+    const char *mode = s->setup->provider->autoscaler;
+    double t_s, shown_s = s->back ? s->past.interval.t_s : (double)INFINITY;
+    if (!s->back && clock_now_ns() < s->autoscaler_until_ns) return s->autoscaler;
+    for (size_t i = 0; !mode[0] && i < history_decisions(s->history); i++) {
+        const struct snapshot_decision *d = history_decision_at(s->history, i, &t_s);
+        if (t_s <= shown_s) mode = d->mode;
+    }
+    for (size_t i = 0; i < history_events(s->history); i++) {
+        const struct record_event *e = history_event_at(s->history, i);
+        if (e->t_s > shown_s || strcmp(e->level, "info") != 0 ||
+            strncmp(e->message, mark, sizeof mark - 1) != 0)
+            continue;
+        for (int m = 0; m < 3; m++)
+            if (strncmp(e->message + sizeof mark - 1, modes[m], strlen(modes[m])) == 0) mode = modes[m];
+    }
+    return mode[0] ? mode : modes[0];
+}
+
 static const char *question_of(const struct screen *s) {
     return s->asking == ASKING_QUIT ? "Stop the run and keep its results? y/n" : s->prompt.question;
 }
@@ -213,7 +234,7 @@ static struct frame frame_of(const struct screen *s) {
                           .back = s->back,
                           .frozen = s->frozen,
                           .controls = s->setup->commands != NULL && !s->status.ended,
-                          .autoscaler = s->setup->autoscaler,
+                          .autoscaler = screen_autoscaler(s),
                           .generation = generation_of(s, snap ? snap->interval.t_s : KVF_MISSING),
                           .view = s->view,
                           .heat = s->heat,

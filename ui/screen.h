@@ -42,7 +42,8 @@ struct screen {
     bool pause;              /* the same for space */
     uint64_t pause_until_ns;
     char generation[16];
-    char autoscaler[16];
+    char autoscaler[16]; /* the same for a */
+    uint64_t autoscaler_until_ns;
     double to_begin_at_s; /* NaN once it is shown */
     bool stop_sent;       /* q was confirmed: nobody needs to be told how it ended */
 };
@@ -50,6 +51,8 @@ struct screen {
 enum { SCREEN_FEED = 500 }; /* intervals to take in before keys are looked at again */
 enum screen_wish { WISH_NOTHING, WISH_SUSPEND, WISH_REDRAW, WISH_ABORT, WISH_LEAVE };
 
+/* What steers the users at the moment shown: "off", "qos" or "capacity". */
+const char *screen_autoscaler(const struct screen *s);
 /* A few words for the footer, for some seconds. */
 void screen_say(struct screen *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void screen_init(struct screen *s, const struct ui_setup *setup);

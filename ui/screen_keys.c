@@ -33,6 +33,11 @@ static bool order(struct screen *s, enum command_kind kind, uint64_t value, cons
     return false;
 }
 
+static void autoscaler_becomes(struct screen *s, const char *mode) {
+    snprintf(s->autoscaler, sizeof s->autoscaler, "%s", mode);
+    s->autoscaler_until_ns = clock_now_ns() + SETTLE_S * KVF_NS_PER_S;
+}
+
 static void change_users(struct screen *s, enum action action) {
     if (!s->any) {
         screen_say(s, "users can be changed once the run has begun");
@@ -58,7 +63,10 @@ static void change_users(struct screen *s, enum action action) {
     if (!order(s, COMMAND_USERS, to, "key")) return;
     s->users = to;
     s->users_until_ns = clock_now_ns() + SETTLE_S * KVF_NS_PER_S;
-    screen_say(s, "users %llu -> %llu", (unsigned long long)now, (unsigned long long)to);
+    bool steered = strcmp(screen_autoscaler(s), "off") != 0;
+    screen_say(s, "users %llu -> %llu%s", (unsigned long long)now, (unsigned long long)to,
+               steered ? "; that ends the autoscaler" : "");
+    if (steered) autoscaler_becomes(s, "off");
 }
 
 static void change_pause(struct screen *s) {
@@ -94,16 +102,17 @@ static void change_generation(struct screen *s) {
 
 static void change_autoscaler(struct screen *s) {
     static const char *const modes[] = {"off", "qos", "capacity"};
+    const char *now = screen_autoscaler(s);
     uint64_t i = 0;
-    if (!s->setup->autoscaler) {
-        screen_say(s, "this build has no autoscaler; + and - change the users");
+    if (s->any && s->newest.interval.users == 0) {
+        screen_say(s, "there are no users to steer: the arrivals come from the trace");
         return;
     }
-    while (i < 2 && strcmp(modes[i], s->autoscaler) != 0) i++;
+    while (i < 2 && strcmp(modes[i], now) != 0) i++;
     i = (i + 1) % 3;
     if (!order(s, COMMAND_AUTOSCALER, i, "key")) return;
-    snprintf(s->autoscaler, sizeof s->autoscaler, "%s", modes[i]);
-    screen_say(s, "autoscaler %s", modes[i]);
+    autoscaler_becomes(s, modes[i]);
+    screen_say(s, "autoscaler %s%s", modes[i], i == 0 ? "; the users stay as they are" : "");
 }
 
 /* ---- what is shown ---- */

@@ -17,7 +17,6 @@ struct ui_setup {
     struct command_queue *commands;  /* NULL: the run cannot be changed (watch) */
     struct style style;
     bool colour;      /* false: NO_COLOR, --no-color */
-    bool autoscaler;  /* built in */
     int fd;           /* the terminal, standard output */
     const char *view; /* to begin with, by name; NULL: the overview */
     double at_s;      /* run time to begin at; NaN: the newest */

@@ -12,6 +12,7 @@ enum { EVENTS_KEPT = 1000 };
 
 #define X(id, name) name,
 static const char *const compute_names[] = {SCENARIO_COMPUTE_LIST(X)};
+static const char *const autoscaler_names[] = {SCENARIO_AUTOSCALER_LIST(X)};
 #undef X
 
 struct live {
@@ -115,6 +116,8 @@ struct live *live_new(const struct scenario *s, const struct run_record *run, st
                                     .step = db ? live_step : NULL,
                                     .event = live_next_event,
                                     .status = live_status};
+    snprintf(l->provider.autoscaler, sizeof l->provider.autoscaler, "%s",
+             autoscaler_names[s->autoscaler.mode]);
     snprintf(l->provider.generation, sizeof l->provider.generation, "%s", compute_names[s->compute.mode]);
     return l;
 }

@@ -28,6 +28,7 @@ struct provider {
     double planned_s;    /* warm-up and duration of the scenario; 0: not known */
     double interval_s;   /* of the scenario */
     char generation[16]; /* compute.mode at the start */
+    char autoscaler[16]; /* autoscaler.mode at the start; "" where only decisions tell */
     bool stored;         /* snapshots come from the database, whole and in order */
     /* The next snapshot after *version (0 at first), which it moves on; false when there is none yet. A
      * live provider gives the newest and may leave some out; a stored one gives each. */

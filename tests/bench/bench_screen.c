@@ -140,7 +140,6 @@ static int rig_open(struct rig *r, double step_s) {
                                  .commands = command_queue_new(),
                                  .style = {.ascii = MB_CUR_MAX == 1, .scheme = SCHEME_DARK},
                                  .colour = true,
-                                 .autoscaler = true,
                                  .at_s = KVF_MISSING};
     canvas_init(&r->canvas, ROWS, COLS, r->setup.style);
     if (terminal_open(r, &e) != 0) return fail(e.text);
@@ -250,7 +249,7 @@ static uint64_t intervals_feed(struct rig *r, int count) {
 
 static int day_main(struct rig *r) {
     feed_init(&r->feed, 1);
-    r->setup = (struct ui_setup){.provider = &r->feed.provider, .autoscaler = true, .at_s = KVF_MISSING};
+    r->setup = (struct ui_setup){.provider = &r->feed.provider, .at_s = KVF_MISSING};
     canvas_init(&r->canvas, ROWS, COLS, r->setup.style);
     /* a first screen, so that the pages of the program itself are no growth over the day */
     screen_init(&r->screen, &r->setup);

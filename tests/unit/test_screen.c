@@ -211,15 +211,39 @@ static void test_pause_generation_autoscaler(void **state) {
     press(r, 'g');
     expect_command(r, COMMAND_GENERATION, 0, "key");
     press(r, 'a');
-    expect_no_command(r);
-    assert_true(shows(r, "no autoscaler"));
-    r->setup.autoscaler = true;
-    press(r, 'a');
     expect_command(r, COMMAND_AUTOSCALER, 1, NULL);
     press(r, 'a');
     expect_command(r, COMMAND_AUTOSCALER, 2, NULL);
     press(r, 'a');
     expect_command(r, COMMAND_AUTOSCALER, 0, NULL);
+}
+
+/* What was pressed holds until the engine's event says what became of it; without one nothing did. */
+static void test_autoscaler_is_what_the_run_says(void **state) {
+    struct rig *r = *state;
+    feed(r);
+    assert_string_equal(screen_autoscaler(&r->screen), "off");
+    press(r, 'a');
+    assert_string_equal(screen_autoscaler(&r->screen), "qos");
+    r->screen.autoscaler_until_ns = 0;
+    assert_string_equal(screen_autoscaler(&r->screen), "off"); /* it was refused */
+    struct record_event e = {.t_s = 41, .level = "info", .message = "autoscaler capacity by key"};
+    history_event(r->screen.history, &e);
+    assert_string_equal(screen_autoscaler(&r->screen), "capacity");
+    expect_command(r, COMMAND_AUTOSCALER, 1, "key");
+    press(r, '+');
+    expect_command(r, COMMAND_USERS, 66, "key");
+    assert_string_equal(screen_autoscaler(&r->screen), "off");
+    assert_true(shows(r, "that ends the autoscaler"));
+    r->screen.autoscaler_until_ns = 0;
+    e = (struct record_event){
+        .t_s = 43, .level = "info", .message = "autoscaler off: the users were changed by key"};
+    history_event(r->screen.history, &e);
+    assert_string_equal(screen_autoscaler(&r->screen), "off");
+    r->screen.newest.interval.users = 0; /* of a trace */
+    press(r, 'a');
+    expect_no_command(r);
+    assert_true(shows(r, "no users to steer"));
 }
 
 static void test_mark(void **state) {
@@ -530,6 +554,7 @@ int main(void) {
         CASE(views),
         CASE(users),
         CASE(pause_generation_autoscaler),
+        CASE(autoscaler_is_what_the_run_says),
         CASE(mark),
         CASE(filter),
         CASE(quit_asks_once),

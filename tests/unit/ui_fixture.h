@@ -116,7 +116,7 @@ static inline void ui_fill_interval(struct snapshot_interval *s, int i) {
     s->lookups = 820, s->hits = ui_u(ui_about(763, 0.04, i, 31));
     s->hit_ratio = (double)s->hits / 820, s->reuse_hit_ratio = s->hit_ratio - 0.11;
     s->errors = i == 47 ? 1 : 0;
-    s->saturation = KVF_MISSING;
+    s->saturation = ui_about(0.62, 0.3, i, 29);
     ui_fill_latencies(s, i);
     ui_fill_machine(s, i);
     if (i == UI_NO_DATA) ui_no_latencies(s);
@@ -203,22 +203,47 @@ static inline void ui_fill_requests(struct snapshot *s, int i) {
     }
 }
 
+/* A search as it would have gone: when it decided what, with the sentences of the autoscaler. */
+static const struct {
+    int at;
+    uint64_t before, after;
+    double saturation, p95_ms;
+    const char *action, *reason;
+} ui_search[] = {
+    {5, 20, 20, NAN, NAN, "start",
+     "seek the most users that keep every P95 target, between 1 and 10000: begin with 20 users, judged for 10 s "
+     "after 3 s"},
+    {18, 20, 40, 0.31, 18.2, "grow",
+     "P95 18.2 ms of interactive is under 45.0 ms (90 % of its 50.0 ms target), saturation 0.31: grow to 40 users"},
+    {31, 40, 80, 0.58, 33.7, "grow",
+     "P95 33.7 ms of interactive is under 45.0 ms (90 % of its 50.0 ms target), saturation 0.58: grow to 80 users"},
+    {36, 80, 56, 0.93, 81.5, "back off",
+     "P95 81.5 ms of interactive is over its 50.0 ms target in 2 of 2 intervals, saturation 0.93: back off to 56 "
+     "users (x 0.7), cool down 10 s"},
+    {56, 56, 48, 0.79, 53.1, "bisect",
+     "P95 53.1 ms of interactive is over its 50.0 ms target in 7 of 10 intervals, saturation 0.79: try 48, between "
+     "40 (good) and 56 (too many)"},
+    {76, 48, 52, 0.66, 41.0, "bisect",
+     "P95 41.0 ms of interactive is under 45.0 ms (90 % of its 50.0 ms target), saturation 0.66: try 52, between 48 "
+     "(good) and 56 (too many)"},
+};
+
 static inline void ui_fill_auto(struct snapshot *s, int i) {
-    s->interval.saturation = ui_about(0.62, 0.3, i, 29);
-    s->interval.users = 20 + 4 * (uint64_t)(i / 10);
-    if (i % 10 == 9 || i == 44) {
+    s->interval.users = 20;
+    for (size_t k = 0; k < sizeof ui_search / sizeof ui_search[0] && ui_search[k].at <= i; k++) {
+        if (ui_search[k].at < i) s->interval.users = ui_search[k].after;
+        if (ui_search[k].at != i) continue;
         struct snapshot_decision *d = &s->decision[s->decisions++];
-        *d = (struct snapshot_decision){.users_before = s->interval.users,
-                                        .users_after = s->interval.users + 4};
-        d->saturation = s->interval.saturation, d->throughput_tok_s = s->interval.throughput_tok_s;
-        d->p95_ms = i == 44 ? KVF_MISSING : s->interval.ttft_p95_ms;
-        if (i == 44) d->users_after = d->users_before;
+        *d = (struct snapshot_decision){.users_before = ui_search[k].before,
+                                        .users_after = ui_search[k].after,
+                                        .saturation = ui_search[k].saturation,
+                                        .p95_ms = ui_search[k].p95_ms};
+        d->throughput_tok_s = k ? s->interval.throughput_tok_s : KVF_MISSING;
         snprintf(d->mode, sizeof d->mode, "qos");
-        snprintf(d->action, sizeof d->action, i == 44 ? "hold" : "more users");
-        snprintf(d->reason, sizeof d->reason, "%s",
-                 i == 44 ? "too few requests in the window to judge"
-                         : "P95 38 ms is under 45 ms (target 50 ms)");
+        snprintf(d->action, sizeof d->action, "%s", ui_search[k].action);
+        snprintf(d->reason, sizeof d->reason, "%s", ui_search[k].reason);
     }
+    s->interval.saturation = ui_about(0.0125 * (double)s->interval.users, 0.1, i, 29);
     s->gpus = 1;
     s->gpu[0] = (struct snapshot_gpu){.utilisation = ui_about(0.4, 0.3, i, 21),
                                       .memory_used_bytes = 9.1e9,
@@ -500,7 +525,8 @@ static inline struct ui_fixture *ui_fixture_new(enum ui_variant v) {
                               .zoom = ZOOM_MINUTE,
                               .live = true,
                               .controls = true,
-                              .generation = "fast"};
+                              .generation = "fast",
+                              .autoscaler = "off"};
     struct frame *f = &x->frame;
     if (v == UI_PREPARING) {
         f->snap = NULL, f->shown_s = f->newest_s = KVF_MISSING;
@@ -511,7 +537,7 @@ static inline struct ui_fixture *ui_fixture_new(enum ui_variant v) {
     if (v == UI_BACK) f->back = true, f->message = "at 00:42";
     if (v == UI_WATCH) f->controls = false, x->status.stalled = true;
     if (v == UI_CLASSES) f->question = "Note of the mark: ", f->answer = "second group";
-    if (v == UI_AUTO) f->autoscaler = true, f->zoom = ZOOM_TEN;
+    if (v == UI_AUTO) f->autoscaler = "qos", f->zoom = ZOOM_TEN;
     return x;
 }
 

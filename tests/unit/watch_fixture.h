@@ -131,7 +131,8 @@ static inline void assert_decisions(const struct snapshot *a, const struct snaps
         assert_string_equal(x->reason, y->reason);
         assert_true(x->users_before == y->users_before && x->users_after == y->users_after);
         assert_true(x->saturation == y->saturation || (isnan(x->saturation) && isnan(y->saturation)));
-        assert_true(x->throughput_tok_s == y->throughput_tok_s);
+        assert_true(x->throughput_tok_s == y->throughput_tok_s ||
+                    (isnan(x->throughput_tok_s) && isnan(y->throughput_tok_s)));
         assert_true(x->p95_ms == y->p95_ms || (isnan(x->p95_ms) && isnan(y->p95_ms)));
     }
 }
