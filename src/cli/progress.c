@@ -126,6 +126,19 @@ static void add_eta(struct line *l, const struct progress *p, double t_s) {
     add(l, RANK_ETA, "ETA %s", units_clock((uint64_t)(left * 1e9), clock, sizeof clock));
 }
 
+/* What the autoscaler decided stands in lines of its own, which stay. */
+static void put_decisions(struct progress *p, const struct snapshot *snap) {
+    char clock[24];
+    units_clock((uint64_t)(snap->interval.t_s * 1e9), clock, sizeof clock);
+    for (uint32_t i = 0; i < snap->decisions; i++) {
+        const struct snapshot_decision *d = &snap->decision[i];
+        fprintf(stderr, "%s%s autoscaler %s, users %llu -> %llu: %s\n", p->open ? "\r\033[K" : "", clock,
+                d->action, (unsigned long long)d->users_before, (unsigned long long)d->users_after,
+                d->reason);
+        p->open = false;
+    }
+}
+
 void progress_interval(void *ctx, const struct snapshot *snap) {
     struct progress *p = ctx;
     const struct snapshot_interval *i = &snap->interval;
@@ -133,6 +146,7 @@ void progress_interval(void *ctx, const struct snapshot *snap) {
     struct line line = {0};
     p->done += i->done;
     if (p->quiet) return;
+    put_decisions(p, snap);
     units_clock((uint64_t)(i->t_s * 1e9), text, sizeof text);
     add(&line, RANK_CLOCK, "%s%s %-8s", title(p, trial), text, run_phase_name((enum kvf_run_phase)i->phase));
     bool rates = kvf_present(i->throughput_tok_s) && kvf_present(i->requests_per_s);

@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "report/format.h"
 
-enum { EVENTS_SHOWN = 5 };
+enum { EVENTS_SHOWN = 5, DECISIONS_SHOWN = 12, DECISIONS_FIRST = 3 };
 
 struct summary {
     const struct run_record *run;
@@ -377,6 +377,48 @@ static void put_starved(struct summary *s) {
     buf_free(&who);
 }
 
+static void put_decision(struct summary *s, size_t i) {
+    const struct snapshot_decision *d = &s->run->decisions[i];
+    struct format_page *p = &s->page;
+    double t_s = s->run->decision_t_s[i];
+    char label[48] = "  --";
+    if (kvf_present(t_s)) snprintf(label, sizeof label, "  %s", format_seconds(t_s).text);
+    format_label(p, FORMAT_PLAIN, label);
+    format_item(p, "%s %s -> %s:", d->action, format_count((double)d->users_before).text,
+                format_count((double)d->users_after).text);
+    format_words(p, d->reason);
+    format_end(p);
+}
+
+/* How the number of users was found: the result, then each decision, those in the middle left out when
+ * there are many. */
+static void put_autoscaler(struct summary *s) {
+    struct format_page *p = &s->page;
+    size_t n = s->run->decision_count;
+    double users = metric(s, "autoscaler_users"), found = metric(s, "autoscaler_found");
+    if (n == 0) return;
+    format_label(p, FORMAT_HEADING, "Autoscaler");
+    format_item(p, "%s", s->run->decisions[n - 1].mode);
+    if (found == 1)
+        format_item(p, "%s users found", format_count(users).text);
+    else
+        format_item(p, "no answer, best known %s users", format_count(users).text);
+    format_item(p, "%s tok/s with %s users", format_count(metric(s, "peak_throughput_tok_s")).text,
+                format_count(metric(s, "users_at_peak")).text);
+    format_item(p, "%zu decisions", n);
+    format_end(p);
+    for (size_t i = 0; i < n; i++) {
+        size_t left_out = n > DECISIONS_SHOWN ? n - DECISIONS_SHOWN : 0;
+        if (left_out && i == DECISIONS_FIRST) {
+            format_label(p, FORMAT_PLAIN, "  ...");
+            format_item(p, "%zu more, all of them stand in --json and in table decisions", left_out);
+            format_end(p);
+            i += left_out;
+        }
+        put_decision(s, i);
+    }
+}
+
 static void put_rows(struct summary *s) {
     struct format_page *p = &s->page;
     double read = metric(s, "rows_read");
@@ -493,6 +535,7 @@ static void put_measured(struct summary *s) {
     put_classes(s);
     put_targets(s);
     put_starved(s);
+    put_autoscaler(s);
     put_rows(s);
     put_errors(s);
     put_process(s);

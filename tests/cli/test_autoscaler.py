@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""The autoscaler as a user sees it: lines while it seeks, summary, JSON, database, and what it cannot steer."""
+import re
+
+from runs import last_run, measure, refused, result, rows, write
+from tap import case, home, main, run
+
+# Nobody is over ten seconds, so that it grows to the most allowed whatever this machine does meanwhile.
+EASY = {"tiers": {"gpu": {"capacity": "2MiB", "backend": "emulated"}}, "run.duration": "30s", "run.interval": "20ms",
+        "qos": {"classes": [{"name": "all", "p95": "10s"}]},
+        "autoscaler": {"mode": "qos", "max_users": 20, "settle": "0s", "stage": "40ms", "hold": "40ms",
+                       "cooldown": "0s", "when_found": "stop"}}
+STEPS = [("start", 6, 6), ("grow", 6, 12), ("grow", 12, 20), ("hold", 20, 20), ("found", 20, 20)]
+
+
+def words(text):
+    """The text with its line ends as spaces: sentences wrap."""
+    return " ".join(text.split())
+
+
+def section(text):
+    """The autoscaler's lines of a summary."""
+    found = re.search(r"^Autoscaler .*?(?=^\S)", text.split("\n", 1)[1], re.MULTILINE | re.DOTALL)
+    assert found, text
+    return found.group()
+
+
+@case("decisions stand on standard error, in the summary, in the JSON and in the database, the same everywhere")
+def _():
+    got, summary = measure(EASY)
+    assert [(d["action"], d["users_before"], d["users_after"]) for d in summary["decisions"]] == STEPS, summary["decisions"]
+    stored = rows("SELECT mode, action, users_before, users_after, saturation, throughput_tok_s, p95_ms, reason, t_s "
+                  "FROM decisions WHERE run_id = ? ORDER BY seq, n", last_run()["run_id"])
+    keys = ("mode", "action", "users_before", "users_after", "saturation", "throughput_tok_s", "p95_ms", "reason", "t_s")
+    assert [tuple(d[k] for k in keys) for d in summary["decisions"]] == [tuple(row[k] for k in keys) for row in stored], stored
+    assert result(summary, "autoscaler_users") == 20 and result(summary, "autoscaler_found") == 1
+    assert result(summary, "autoscaler_decisions") == 5
+    for d in summary["decisions"]:
+        line = "autoscaler %s, users %d -> %d: %s" % (d["action"], d["users_before"], d["users_after"], d["reason"])
+        assert line in got.stderr, got
+        assert "%s %d -> %d: %s" % (d["action"], d["users_before"], d["users_after"], d["reason"]) in words(got.stdout), got
+    assert "Autoscaler qos 20 users found" in words(section(got.stdout)), got
+    shown = run(["show", last_run()["run_id"]])
+    assert section(shown.stdout) == section(got.stdout), shown
+
+
+@case("mode capacity closes with the peak, in the summary, in an event and in the last reason")
+def _():
+    got, summary = measure({**EASY, "autoscaler": {**EASY["autoscaler"], "mode": "capacity", "min_users": 6, "max_users": 6}})
+    peak = "Peak capacity found: %.0f tok/s at 6 users" % result(summary, "peak_throughput_tok_s")
+    assert summary["decisions"][-1]["reason"].startswith(peak), summary["decisions"]
+    assert peak in [event["message"] for event in summary["events"]], summary["events"]
+    assert peak in words(got.stdout), got
+    assert result(summary, "users_at_peak") == result(summary, "autoscaler_users") == 6
+
+
+@case("a run that ends before an answer says what it knows, and that it was too short")
+def _():
+    got, summary = measure({**EASY, "run.duration": "400ms", "autoscaler": {"mode": "qos", "settle": "0s", "stage": "20s"}})
+    assert [d["action"] for d in summary["decisions"]] == ["start", "end"]
+    assert result(summary, "autoscaler_users") is None and result(summary, "autoscaler_found") == 0
+    assert "no answer, best known -- users" in words(section(got.stdout)), got
+    assert "run.duration 0.4 s has room for 0 stages of 20 s" in words(got.stdout), got
+
+
+@case("saturation is told without an autoscaler")
+def _():
+    _, summary = measure({**EASY, "run.duration": "300ms", "autoscaler": None})
+    told = rows("SELECT saturation FROM intervals WHERE run_id = ? AND done > 0 AND phase = 'measured'", last_run()["run_id"])
+    values = [row["saturation"] for row in told]
+    assert values and all(0 <= value <= 1 for value in values), values
+    assert summary["decisions"] == [] and "autoscaler_users" not in summary["results"]
+
+
+@case("a run of many decisions shows the first and the last of them")
+def _():
+    got, _ = measure({**EASY, "autoscaler": {**EASY["autoscaler"], "growth": 1.05}})
+    text = section(got.stdout)
+    left = re.search(r"\.\.\. +(\d+) more", text)
+    decisions = int(re.search(r"(\d+) decisions", text).group(1))
+    assert left and decisions - int(left.group(1)) == 12, text
+    assert len(re.findall(r"^  \S+ (?:ms|s) ", text, re.MULTILINE)) == 12, text
+
+
+@case("what it cannot steer is an error of the scenario that says why")
+def _():
+    (home() / "work/rows.csv").write_text("op,key,tokens\nwrite,a,64\n")
+    source = {"workload": {"source": "ops", "path": "rows.csv"}, "tiers": {"cpu": {"capacity": "3MiB"}}}
+    for changes, key, why in (
+            ({"workload.arrival": {"process": "poisson", "rate": 10}}, "workload.arrival.process", "do not come from users"),
+            (source, "workload.source", "source ops has one"),
+            ({"run.max_requests": 100}, "run.max_requests", "users that the autoscaler adds get none"),
+            ({"workload.phase": "decode"}, "workload.phase", "users that the autoscaler adds have none"),
+            ({"autoscaler": {"mode": "qos", "min_users": 30, "max_users": 20}}, "autoscaler.min_users", "is more than"),
+            ({"qos": {"classes": [{"name": "all", "p99": "1s"}]}}, "autoscaler.signal", "needs a class with a p95"),
+            ({"autoscaler": {"mode": "qos", "signal": "saturation", "target_saturation": 0}},
+             "autoscaler.target_saturation", "leaves room for nobody"),
+            ({"autoscaler": {"mode": "qos", "signal": "saturation", "weights": {"latency": 0, "queue": 0, "device": 0}}},
+             "autoscaler.weights.latency", "all weights"),
+            ({"autoscaler": {"mode": "capacity", "objective": "nvme_tok_s"}}, "autoscaler.objective", "which is off")):
+        write({**EASY, **changes})
+        refused(["check", "small.yaml"], key, why)
+    write({**EASY, "run.max_requests": 100, "autoscaler": None})
+    assert run(["check", "small.yaml"]).rc == 0
+    refused(["run", "--headless", "small.yaml", "--autoscaler", "qos"], "run.max_requests")
+    refused(["run", "--headless", "small.yaml", "--autoscaler", "fast"], "autoscaler.mode", "qos")
+
+
+main()
