@@ -308,7 +308,7 @@ const struct key key_table[] = {
     K("autoscaler.hold", DURATION, autoscaler.hold_ns, "", "0 to 24h", "20s", SCALED, ALL,
       "Time that the answer has to hold before it counts as found."),
     K("autoscaler.cooldown", DURATION, autoscaler.cooldown_ns, "", "0 to 24h", "10s", SCALED, ALL,
-      "Time after a step back in which nothing grows."),
+      "The same after a breach, if that is longer than settle."),
     K("autoscaler.growth", NUMBER, autoscaler.growth, "", "above 1 to 10", "2", SCALED, ALL,
       "Factor by which mode qos grows."),
     K("autoscaler.backoff", NUMBER, autoscaler.backoff, "", "above 0 to 0.99", "0.7", SCALED, ALL,
