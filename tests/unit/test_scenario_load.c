@@ -132,7 +132,8 @@ static const struct {
     {GOOD "assess: {criteria: [{metric: _x}, {metric: slo_a b_met_ratio}]}\n",
      "3:20: assess.criteria[0].metric: \"_x\" can be no metric; their names are like nvme_read_p95_ms\n"},
     /* contradictions */
-    {GOOD "workload: {source: azure}\n", "3:20: workload.path: missing; source azure reads a file: name it, or give --dataset FILE\n"},
+    {GOOD "workload: {source: azure}\n",
+     "3:20: workload.path: missing; source azure reads a file: name it, or give --dataset FILE\n"},
     {GOOD "workload: {source: mooncake, path: x}\n",
      "3:20: cache.granularity: source mooncake names blocks; set cache.granularity: block\n"},
     {GOOD "workload: {source: mooncake, path: x}\ncache: {granularity: block, block_tokens: 16}\n",

@@ -490,7 +490,8 @@ static void nothing_to_begin_with(void **state) {
     scenario.workload.path[0] = '\0';
     refused(KVF_ERR_USAGE, "workload.path: source sharegpt needs the file of its conversations");
     strcpy(scenario.workload.path, "/nonexistent/sharegpt.json");
-    refused(KVF_ERR_USAGE, "No such file or directory; name a file of JSON in workload.path or with --dataset");
+    refused(KVF_ERR_USAGE,
+            "No such file or directory; name a file of JSON in workload.path or with --dataset");
     file_write("[{}, " ONE(C1) "]", strlen("[{}, " ONE(C1) "]"));
     scenario.workload.limit = 1;
     refused(KVF_ERR_USAGE, "within workload.limit");
