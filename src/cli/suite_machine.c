@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "cli/suite.h"
+#include "tier/tier.h"
 
 /* Of the wrapper's tests; what `--quick` leaves of them. */
 enum { GPU_PART = 8, SPILL_PART = 8, USERS = 50, USERS_PER_GIB = 10, MOST_USERS = 300 };
@@ -24,6 +25,21 @@ static uint64_t whole(uint64_t bytes, uint64_t grain) {
     return bytes - bytes % grain;
 }
 
+/* Whether the nvme tier works there: not in a directory of the system, nor behind a link. */
+static int check_dir(const char *dir, struct err *e) {
+    struct scenario *sc = mem_zalloc(1, sizeof *sc);
+    snprintf(sc->nvme.path[0], sizeof sc->nvme.path[0], "%s", dir);
+    sc->nvme.path_count = 1;
+    int rc = tier_nvme_check_paths(sc, e);
+    free(sc);
+    return rc;
+}
+
+static bool usable(const char *dir) {
+    struct err e = {0};
+    return check_dir(dir, &e) == 0;
+}
+
 static int look_at_path(struct suite *s, const char *path, struct err *e) {
     struct stat st;
     if (strlen(path) >= sizeof s->dir)
@@ -31,6 +47,11 @@ static int look_at_path(struct suite *s, const char *path, struct err *e) {
     if (stat(path, &st) != 0) return err_set_errno(e, KVF_ERR_USAGE, errno, "--path %s cannot be used", path);
     if (!S_ISDIR(st.st_mode) || access(path, W_OK | X_OK) != 0)
         return err_set(e, KVF_ERR_USAGE, "--path %s is no directory that can be written to", path);
+    struct err why = {0};
+    if (check_dir(path, &why) != 0) {
+        const char *of_key = strstr(why.text, ": "); /* "tiers.nvme.path: /proc is ..." */
+        return err_set(e, KVF_ERR_USAGE, "--path%s", of_key ? of_key : ": it cannot be used");
+    }
     snprintf(s->dir, sizeof s->dir, "%s", path);
     snprintf(s->dir_why, sizeof s->dir_why, "given with --path");
     return 0;
@@ -38,7 +59,7 @@ static int look_at_path(struct suite *s, const char *path, struct err *e) {
 
 static void look_for_drive(struct suite *s) {
     struct drive *found = mem_zalloc(DRIVES_MAX, sizeof *found);
-    unsigned count = drive_list(found, DRIVES_MAX);
+    unsigned count = drive_list(usable, found, DRIVES_MAX);
     int best = drive_best(found, count, room_least, s->dir_why, sizeof s->dir_why);
     if (best >= 0) {
         s->drive = found[best];

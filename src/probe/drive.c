@@ -67,6 +67,7 @@ static bool for_exchange(const char *type) {
 
 struct listing {
     const char *sys_root, *mountinfo;
+    drive_usable *usable;
     struct drive *out;
     unsigned count, max;
 };
@@ -75,6 +76,7 @@ static void consider(struct listing *l, const char *dir) {
     struct drive d = {.class = DRIVE_UNKNOWN};
     struct statvfs fs;
     if (l->count == l->max || strlen(dir) >= sizeof d.dir || access(dir, W_OK | X_OK) != 0) return;
+    if (l->usable && !l->usable(dir)) return;
     if (blockdev_find_in(dir, l->sys_root, l->mountinfo, &d.device, NULL) != 0 || !d.device.present) return;
     if (in_memory(&d.device) || for_exchange(d.device.fs_type) || statvfs(dir, &fs) != 0) return;
     for (unsigned i = 0; i < l->count; i++)
@@ -103,8 +105,9 @@ static bool mount_point(const char *line, char *out, size_t len) {
 }
 
 unsigned drive_list_in(const char *const *dirs, size_t dir_count, const char *sys_root, const char *mountinfo,
-                       struct drive *out, unsigned max) {
-    struct listing l = {.sys_root = sys_root, .mountinfo = mountinfo, .out = out, .max = max};
+                       drive_usable *usable, struct drive *out, unsigned max) {
+    struct listing l = {
+        .sys_root = sys_root, .mountinfo = mountinfo, .usable = usable, .out = out, .max = max};
     for (size_t i = 0; i < dir_count; i++)
         if (dirs[i] && dirs[i][0]) consider(&l, dirs[i]);
     FILE *f = fopen(mountinfo, "re");
@@ -117,11 +120,11 @@ unsigned drive_list_in(const char *const *dirs, size_t dir_count, const char *sy
     return l.count;
 }
 
-unsigned drive_list(struct drive *out, unsigned max) {
+unsigned drive_list(drive_usable *usable, struct drive *out, unsigned max) {
     char here[PATH_MAX];
     const char *dirs[] = {getcwd(here, sizeof here) ? here : NULL, getenv("HOME"), getenv("TMPDIR"),
                           "/var/tmp", "/tmp"};
-    return drive_list_in(dirs, sizeof dirs / sizeof dirs[0], SYS_ROOT, MOUNTINFO, out, max);
+    return drive_list_in(dirs, sizeof dirs / sizeof dirs[0], SYS_ROOT, MOUNTINFO, usable, out, max);
 }
 
 int drive_best(const struct drive *d, unsigned count, uint64_t room, char *why, size_t len) {

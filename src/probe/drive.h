@@ -3,6 +3,7 @@
 #ifndef KVF_PROBE_DRIVE_H
 #define KVF_PROBE_DRIVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,13 +30,14 @@ struct drive {
 enum { DRIVES_MAX = 32 };
 
 /* One entry per block device: the working directory, home, the temporary directories and all mount points
- * are looked at in this order, and the first on a device stands for it. File systems without direct I/O
- * of their own or made for exchange (vfat, exfat, ntfs), read-only mounts and devices in memory (zram, ram)
- * are left out. Returns how many. */
-unsigned drive_list(struct drive *out, unsigned max);
+ * are looked at in this order, and the first on a device that is `usable` (NULL: any) stands for it. File
+ * systems without direct I/O of their own or made for exchange (vfat, exfat, ntfs), read-only mounts and
+ * devices in memory (zram, ram) are left out. Returns how many. */
+typedef bool drive_usable(const char *dir);
+unsigned drive_list(drive_usable *usable, struct drive *out, unsigned max);
 /* The same with the directories that come first, /sys and /proc/self/mountinfo from elsewhere. */
 unsigned drive_list_in(const char *const *dirs, size_t dir_count, const char *sys_root, const char *mountinfo,
-                       struct drive *out, unsigned max);
+                       drive_usable *usable, struct drive *out, unsigned max);
 
 /* The index of the best one with at least `room` bytes free: by class, then by free space, then the first;
  * -1 when there is none. `why` (may be NULL) gets the reason in a phrase: "the only drive with room". */

@@ -60,7 +60,7 @@ static void mount_as(const char *type) {
 
 static unsigned list(struct drive *d, unsigned max) {
     const char *const dirs[] = {root, NULL, "", "/no/such/directory", root};
-    return drive_list_in(dirs, 5, sys, mountinfo, d, max);
+    return drive_list_in(dirs, 5, sys, mountinfo, NULL, d, max);
 }
 
 static void classes_come_from_the_kernel(void **state) {
@@ -96,6 +96,27 @@ static void a_mapped_drive_is_what_it_is_mapped_to(void **state) {
     assert_true(list(d, 4) >= 1);
     assert_string_equal(d[0].device.disk, "dm-3");
     assert_int_equal(d[0].class, DRIVE_NVME);
+}
+
+static bool not_the_root(const char *dir) {
+    return strcmp(dir, root) != 0;
+}
+
+/* Another directory stands for a drive when the first is none to work in. */
+static void the_first_usable_directory_stands_for_a_drive(void **state) {
+    char below[600];
+    const char *const dirs[] = {root, below};
+    struct drive d[DRIVES_MAX];
+    (void)state;
+
+    mount_as("ext4");
+    be("sda", "0\n");
+    snprintf(below, sizeof below, "%s/below", root);
+    assert_true(mkdir(below, 0700) == 0 || errno == EEXIST);
+    assert_true(drive_list_in(dirs, 2, sys, mountinfo, not_the_root, d, DRIVES_MAX) >= 1);
+    assert_string_equal(d[0].dir, below);
+    assert_true(drive_list_in(dirs, 2, sys, mountinfo, NULL, d, DRIVES_MAX) >= 1);
+    assert_string_equal(d[0].dir, root);
 }
 
 static void one_entry_per_device(void **state) {
@@ -153,7 +174,7 @@ static void this_machine_answers(void **state) {
     struct drive d[DRIVES_MAX];
     (void)state;
 
-    unsigned count = drive_list(d, DRIVES_MAX);
+    unsigned count = drive_list(NULL, d, DRIVES_MAX);
     for (unsigned i = 0; i < count; i++) {
         assert_int_equal(access(d[i].dir, W_OK), 0);
         assert_true(d[i].device.present);
@@ -188,6 +209,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_come_from_the_kernel),
         cmocka_unit_test(a_mapped_drive_is_what_it_is_mapped_to),
+        cmocka_unit_test(the_first_usable_directory_stands_for_a_drive),
         cmocka_unit_test(one_entry_per_device),
         cmocka_unit_test(what_is_no_drive_is_left_out),
         cmocka_unit_test(the_best_is_the_fastest_kind_with_room),
