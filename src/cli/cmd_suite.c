@@ -71,6 +71,21 @@ static void print_plan(const struct suite *s, const struct report_style *style) 
     buf_free(&out);
 }
 
+/* The same object as after the runs, without any. */
+static int print_plan_json(const struct suite *s, const char *json) {
+    struct suite_words words = {0};
+    struct buf out = {0};
+    struct err e = {0};
+    int status = 0;
+    suite_json(s, &words, &out);
+    if (strcmp(json, "-") == 0)
+        cli_print(&out);
+    else if (output_file_write(json, &out, &e) != 0)
+        status = cli_fail(&e);
+    buf_free(&out);
+    return status;
+}
+
 static int print_list(const struct report_style *style) {
     struct buf out = {0};
     suite_list_text(style, &out);
@@ -96,7 +111,7 @@ static int suite_main(struct suite *s, const struct report_style *style, struct 
     if (rc) return cli_fail(e);
     suite_keep_time(s, 0);
     if (!alone) print_plan(s, style);
-    if (options_has(s->options, "plan")) return 0;
+    if (options_has(s->options, "plan")) return json ? print_plan_json(s, json) : 0;
     suite_run(s);
     return print_results(s, style);
 }
@@ -112,7 +127,13 @@ int cmd_suite(int argc, char **argv) {
         status = cli_fail(&e);
     } else {
         struct report_style style = cli_style(o);
-        status = options_has(o, "list") ? print_list(&style) : suite_main(s, &style, &e);
+        bool list = options_has(o, "list");
+        if (list && options_has(o, "plan")) {
+            err_set(&e, KVF_ERR_USAGE, "--list and --plan exclude each other; choose one");
+            status = cli_fail(&e);
+        } else {
+            status = list ? print_list(&style) : suite_main(s, &style, &e);
+        }
     }
     suite_free(s);
     free(s);

@@ -288,7 +288,8 @@ static void run_note_fit(struct session *s) {
     for (unsigned i = 0; fit && i < fit->lines; i++) {
         struct record_event ev = {.t_s = KVF_MISSING};
         snprintf(ev.level, sizeof ev.level, "%s", fit->line[i].scaled ? "warning" : "info");
-        snprintf(ev.message, sizeof ev.message, "--fit: %s", fit->line[i].text);
+        snprintf(ev.message, sizeof ev.message, "%s: %s", s->what->fit_by ? s->what->fit_by : "--fit",
+                 fit->line[i].text);
         run_record_event(s->run, &ev);
         if (s->ui) live_event(s->live, &ev);
         if (!s->fifo) continue;

@@ -34,7 +34,8 @@ struct session_run {                 /* one run; texts are copied */
     uint32_t trial;                  /* from 1; 0: no trials */
     const char *io_trace;            /* paths or NULL */
     const char *request_log;
-    const struct fit *fit; /* what session_check() scaled, or NULL; events of the run */
+    const struct fit *fit; /* what was scaled, or NULL; events of the run */
+    const char *fit_by;    /* who scaled; NULL: --fit, in session_check() */
     bool last;             /* its screen stays until somebody has seen how it ended */
 };
 

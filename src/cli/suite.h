@@ -51,6 +51,7 @@ struct suite_entry { /* a test of the plan */
     const struct suite_test *test;
     struct scenario scenario; /* as it will run */
     uint64_t users_before;    /* of the file, before they were scaled */
+    bool as_filed;            /* users, times, trials and settings are the file's */
     struct fit fit;
     char refused[400]; /* why it cannot run; "" */
     uint32_t trials;
@@ -61,7 +62,8 @@ struct suite_entry { /* a test of the plan */
 
 struct suite {
     const struct options *options;
-    bool quick, named; /* named: tests were asked for by name or group */
+    bool effective[OPTIONS_GIVEN_MAX]; /* by setting: a test makes something of it */
+    bool quick, named;                 /* named: tests were asked for by name or group */
     struct host host;
     struct drive drive;
     bool drive_known; /* else dir is on no block device */

@@ -58,6 +58,24 @@ static void put_drive(const struct suite *s, struct format_page *p) {
     format_end(p);
 }
 
+/* What the command line changes in the tests. */
+static void put_settings(const struct suite *s, struct format_page *p) {
+    const struct options *o = s->options;
+    bool any = false;
+    for (size_t i = 0; i < o->settings; i++) {
+        if (!s->effective[i]) continue;
+        if (!any) format_label(p, FORMAT_HEADING, "Settings");
+        any = true;
+        char text[200], shown[240];
+        unsigned room = p->columns - FORMAT_LABEL;
+        snprintf(text, sizeof text, "%.60s=%s", o->setting[i].key, o->setting[i].value);
+        format_item(
+            p, "%s",
+            format_width(text) <= room ? text : format_fit(text, room, p->style->ascii, shown, sizeof shown));
+    }
+    if (any) format_end(p);
+}
+
 static bool same_model(const struct suite *s) {
     for (size_t i = 1; i < s->entries; i++)
         if (strcmp(s->entry[i].scenario.model.preset, s->entry[0].scenario.model.preset) != 0) return false;
@@ -95,10 +113,11 @@ static void put_tests(const struct suite *s, struct format_page *p) {
 }
 
 static void put_notes(const struct suite *s, struct format_page *p) {
-    bool scaled = false, any = false;
+    const struct suite_entry *scaled = NULL;
+    bool any = false;
     for (size_t i = 0; i < s->entries; i++) {
         const struct suite_entry *e = &s->entry[i];
-        scaled = scaled || e->scenario.workload.users < e->users_before;
+        if (!scaled && e->scenario.workload.users < e->users_before) scaled = e;
         if (!e->refused[0]) continue;
         if (!any) format_end(p);
         any = true;
@@ -110,9 +129,14 @@ static void put_notes(const struct suite *s, struct format_page *p) {
     if (!scaled || s->users_given) return;
     if (!any) format_end(p);
     format_label(p, FORMAT_HEADING, "Users");
-    format_words(
-        p,
-        "8/50: 8 in place of the scenario's 50, because this machine's tiers hold the contexts of so many");
+    char text[200];
+    unsigned long long now = scaled->scenario.workload.users, before = scaled->users_before;
+    snprintf(
+        text, sizeof text,
+        "%llu/%llu: %llu in place of the scenario's %llu, because the tiers hold the conversations of so "
+        "many",
+        now, before, now, before);
+    format_words(p, text);
     format_end(p);
 }
 
@@ -129,6 +153,7 @@ void suite_plan_text(const struct suite *s, const struct report_style *style, st
                 span(total_s(s, SUITE_AROUND_S)).text);
     if (s->entries && same_model(s)) format_item(&p, "model %s", s->entry[0].scenario.model.preset);
     format_end(&p);
+    put_settings(s, &p);
     format_end(&p);
     put_tests(s, &p);
     put_notes(s, &p);

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -6,10 +7,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/units.h"
 #include "cli/machine.h"
 #include "cli/shipped.h"
 #include "cli/suite.h"
+#include "report/format.h"
 #include "scenario/load.h"
 
 /* What --quick leaves of times, and of the machine that other groups are fitted to. */
@@ -38,7 +41,17 @@ static bool concerns(const struct suite_test *t, const struct scenario *file, co
            (strcmp(key, "model") != 0 && strcmp(key, "workload.rag.documents") != 0);
 }
 
-static int load_with(const char *name, const struct scenario_setting *setting, size_t count,
+static bool in_vain(const struct scenario_report *report, const struct scenario_setting *setting) {
+    size_t len = strlen(setting->key);
+    for (unsigned i = 0; i < report->unused_count; i++)
+        if (report->unused_by[i] && strncmp(report->unused[i], setting->key, len) == 0 &&
+            report->unused[i][len] == ':')
+            return true;
+    return false;
+}
+
+/* `effective`, NULL without settings: which of them the scenario makes something of. */
+static int load_with(const char *name, const struct scenario_setting *setting, size_t count, bool *effective,
                      struct scenario *sc, struct err *e) {
     struct scenario_report report;
     const char *yaml = shipped_find(name);
@@ -47,21 +60,37 @@ static int load_with(const char *name, const struct scenario_setting *setting, s
     if (rc)
         err_set(e, KVF_ERR_USAGE, "%s: %.*s", name, (int)strcspn(buf_text(&report.errors), "\n"),
                 buf_text(&report.errors));
+    for (size_t i = 0; i < count; i++) effective[i] = !in_vain(&report, &setting[i]);
     scenario_report_free(&report);
     return rc;
 }
 
-/* The file as it is first, which says what of the command line is for it. */
-static int load(const struct suite *s, const struct suite_test *t, struct scenario *sc, struct err *e) {
-    struct scenario_setting setting[SETTINGS_MAX];
-    char name[96];
-    size_t count = 0;
+/* Whether a setting leaves what a test is, and says where and how often. */
+static bool harmless(const char *key) {
+    return strcmp(key, "tiers.nvme.path") == 0 || strcmp(key, "run.trials") == 0;
+}
 
-    snprintf(name, sizeof name, "%s/%s", suite_group_name(t->group), t->name);
-    int rc = load_with(name, NULL, 0, sc, e);
-    for (size_t i = 0; i < s->options->settings; i++)
-        if (concerns(t, sc, s->options->setting[i].key)) setting[count++] = s->options->setting[i];
-    return rc ? rc : load_with(name, setting, count, sc, e);
+/* The file as it is first, which says what of the command line is for it. */
+static int load(struct suite *s, struct suite_entry *entry, struct err *e) {
+    struct scenario_setting setting[SETTINGS_MAX];
+    size_t from[SETTINGS_MAX], count = 0;
+    bool effective[SETTINGS_MAX];
+    char name[96];
+
+    snprintf(name, sizeof name, "%s/%s", suite_group_name(entry->test->group), entry->test->name);
+    int rc = load_with(name, NULL, 0, NULL, &entry->scenario, e);
+    for (size_t i = 0; i < s->options->settings; i++) {
+        if (!concerns(entry->test, &entry->scenario, s->options->setting[i].key)) continue;
+        from[count] = i;
+        setting[count++] = s->options->setting[i];
+    }
+    if (rc == 0) rc = load_with(name, setting, count, effective, &entry->scenario, e);
+    entry->as_filed = true;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        s->effective[from[i]] = s->effective[from[i]] || effective[i];
+        entry->as_filed = entry->as_filed && (!effective[i] || harmless(setting[i].key));
+    }
+    return rc;
 }
 
 /* ---- times ---- */
@@ -126,6 +155,15 @@ static void drop_emulated_note(struct fit *f) {
     }
 }
 
+/* Bytes of nvme that users are counted by: those given for it, else its share of the drive. */
+static uint64_t nvme_room(const struct suite *s) {
+    uint64_t room = s->nvme_bytes, given;
+    for (size_t i = 0; i < s->options->settings; i++)
+        if (strcmp(s->options->setting[i].key, "tiers.nvme.capacity") == 0)
+            room = units_parse_size(s->options->setting[i].value, &given) == 0 ? given : s->nvme_bytes;
+    return room;
+}
+
 /* The wrapper's tests: the same tiers and users wherever they are on, so that tests compare. */
 static void size_by_machine(const struct suite *s, struct suite_entry *entry) {
     const struct suite_test *t = entry->test;
@@ -139,20 +177,24 @@ static void size_by_machine(const struct suite *s, struct suite_entry *entry) {
         sc->workload.rag.documents = QUICK_DOCUMENTS;
     if (set_by_user(s, "workload.users")) return;
     /* As many as have their conversations on nvme, were it the only tier. */
-    uint64_t each = fit_user_bytes(sc), base = s->base_users, high = s->high_users;
-    if (!s->users_given && each && s->nvme_bytes / each < base) base = s->nvme_bytes / each;
+    uint64_t each = fit_user_bytes(sc), base = s->base_users, high = s->high_users, room = nvme_room(s);
+    if (!s->users_given && each && room / each < base) base = room / each;
     if (base < 1) base = 1;
     if (!s->high_users_given && base < s->base_users) high = high * base / s->base_users;
     sc->workload.users = t->users == SUITE_USERS_HIGH   ? (high ? high : 1)
                          : t->users == SUITE_USERS_BASE ? base
                                                         : min_u64(sc->workload.users, base);
+    if (sc->workload.users < entry->users_before)
+        note(&entry->fit, "workload.users %llu -> %llu: about %s of conversations each, in %s of nvme",
+             (unsigned long long)entry->users_before, (unsigned long long)sc->workload.users,
+             format_bytes((double)each).text, format_bytes((double)room).text);
 }
 
 /* The others: their files, scaled to the machine, which --quick takes for a small one. */
 static void size_by_fit(const struct suite *s, struct suite_entry *entry) {
     struct scenario *sc = &entry->scenario;
     struct budget_machine machine;
-    struct fit unsaid;
+    struct fit small_fit = {0};
 
     machine_measure(sc, &machine);
     if (s->quick) {
@@ -160,11 +202,15 @@ static void size_by_fit(const struct suite *s, struct suite_entry *entry) {
         small.memory_available_bytes = min_u64(machine.memory_available_bytes, quick_memory);
         if (machine.disk_free_bytes[0] != KVF_UNSET)
             small.disk_free_bytes[0] = min_u64(machine.disk_free_bytes[0], quick_disk);
-        fit_apply(&unsaid, sc, &small);
+        fit_apply(&small_fit, sc, &small);
         if (sc->nvme.on && sc->nvme.capacity_bytes == KVF_AUTO)
             sc->nvme.capacity_bytes = budget_disk_room(sc, &small);
     }
     fit_apply(&entry->fit, sc, &machine);
+    for (unsigned i = 0; i < small_fit.lines;
+         i++) /* what was changed; the machine is larger than the reason */
+        if (small_fit.line[i].scaled)
+            note(&entry->fit, "%.*s", (int)strcspn(small_fit.line[i].text, ":"), small_fit.line[i].text);
     if (s->users_given) sc->workload.users = s->base_users;
 }
 
@@ -172,9 +218,12 @@ static bool missing_data(const struct scenario *sc) {
     return sc->workload.source == KVF_SOURCE_SHAREGPT && access(sc->workload.path, R_OK) != 0;
 }
 
-static void check(struct suite_entry *entry) {
+static void check(const struct suite *s, struct suite_entry *entry) {
     struct err e = {0};
-    if (missing_data(&entry->scenario))
+    if (missing_data(&entry->scenario) && set_by_user(s, "workload.path"))
+        snprintf(entry->refused, sizeof entry->refused, "the ShareGPT data set %.250s cannot be read: %s",
+                 entry->scenario.workload.path, strerror(errno));
+    else if (missing_data(&entry->scenario))
         snprintf(entry->refused, sizeof entry->refused,
                  "it needs the ShareGPT data set: give its file with --dataset FILE");
     else if (session_check(&entry->scenario, false, NULL, &e) != 0)
@@ -185,7 +234,8 @@ static int prepare(struct suite *s, const struct suite_test *t, struct suite_ent
     struct scenario *sc = &entry->scenario;
 
     entry->test = t;
-    int rc = load(s, t, sc, e);
+    int rc = load(s, entry, e);
+    uint64_t duration_ns = sc->run.duration_ns, trials = sc->run.trials;
     if (rc == 0) rc = choose_times(s, t, sc, e);
     if (rc) return rc;
     entry->users_before = sc->workload.users;
@@ -198,14 +248,27 @@ static int prepare(struct suite *s, const struct suite_test *t, struct suite_ent
     else
         size_by_fit(s, entry);
     drop_emulated_note(&entry->fit);
-    if (s->quick) note(&entry->fit, "suite --quick: a short run on small tiers; a look, not a measurement");
+    if (s->quick) note(&entry->fit, "--quick: a short run on small tiers; a look, not a measurement");
     /* One trial where it is one test among many; the group asked for by name is the whole procedure. */
     bool once = !s->named && !set_by_user(s, "run.trials");
     entry->trials = once || sc->run.trials < 1 ? 1 : (uint32_t)sc->run.trials;
     sc->run.trials = entry->trials;
+    entry->as_filed = entry->as_filed && !s->quick && entry->trials >= trials &&
+                      sc->run.duration_ns >= duration_ns && sc->workload.users == entry->users_before;
     entry->run = mem_zalloc(entry->trials, sizeof *entry->run);
-    check(entry);
+    check(s, entry);
     return 0;
+}
+
+/* What the command line asks for and no test of the plan makes anything of. */
+static void say_in_vain(const struct suite *s) {
+    const struct options *o = s->options;
+    for (size_t i = 0; i < o->settings; i++) {
+        bool set = strcmp(o->setting[i].origin, "--set") == 0;
+        if (!s->effective[i])
+            log_line(KVF_LOG_WARNING, "%s%s%s has no effect on these tests", o->setting[i].origin,
+                     set ? " " : "", set ? o->setting[i].key : "");
+    }
 }
 
 int suite_prepare(struct suite *s, const struct suite_test *const *chosen, size_t count, struct err *e) {
@@ -214,6 +277,7 @@ int suite_prepare(struct suite *s, const struct suite_test *const *chosen, size_
         int rc = prepare(s, chosen[s->entries], &s->entry[s->entries], e);
         if (rc) return rc;
     }
+    say_in_vain(s);
     return 0;
 }
 

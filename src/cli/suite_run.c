@@ -132,7 +132,8 @@ static void run_trial(struct suite *s, struct suite_entry *entry, struct line *l
                                .yaml = yaml_of(entry->test),
                                .parent_id = s->parent_id,
                                .trial = entry->trials > 1 ? line->trial : 0,
-                               .fit = entry->fit.lines ? &entry->fit : NULL};
+                               .fit = entry->fit.lines ? &entry->fit : NULL,
+                               .fit_by = "suite"};
     int rc = session_run(s->session, &what, run, &e);
     if (rc == -KVF_ERR_CANCELLED) {
         run_record_free(run);

@@ -80,7 +80,25 @@ static bool mark(const char *name, bool *wanted) {
     return found >= 0;
 }
 
+/* "gpu" begins several names. */
+static bool several(const char *name, struct buf *found) {
+    size_t len = strlen(name);
+    unsigned count = 0;
+    for (int i = 0; i < TESTS; i++) {
+        if (strncmp(suite_tests[i].name, name, len) != 0 || suite_tests[i].name[len] != '-') continue;
+        buf_addf(found, "%s%s", count++ ? ", " : "", suite_tests[i].name);
+    }
+    return count > 1;
+}
+
 static int unknown(const char *name, struct err *e) {
+    struct buf found = {0};
+    if (several(name, &found)) {
+        err_set(e, KVF_ERR_USAGE, "\"%s\" may be %s; name one", name, buf_text(&found));
+        buf_free(&found);
+        return -KVF_ERR_USAGE;
+    }
+    buf_free(&found);
     struct nearest n = nearest_start(name);
     for (int i = 0; i < TESTS; i++) nearest_offer(&n, suite_tests[i].name);
     for (int g = 0; g < SUITE_GROUPS; g++) nearest_offer(&n, groups[g].name);
@@ -104,6 +122,8 @@ int suite_choose(const char *const *names, size_t count, const struct suite_test
     return 0;
 }
 
+enum { LIST_NAME = 23 };
+
 /* What the file says of itself. */
 static void list_test(const struct suite_test *t, struct format_page *p) {
     static const char key[] = "\ndescription: ";
@@ -113,7 +133,15 @@ static void list_test(const struct suite_test *t, struct format_page *p) {
     text = text ? strstr(text, key) : NULL;
     if (!text) return;
     text += sizeof key - 1;
-    format_line(p, FORMAT_PLAIN, "  %-23s %.*s", t->name, (int)strcspn(text, "\n"), text);
+    const char *end = text + strcspn(text, "\n"), *name_of = t->name;
+    while (text < end) { /* rows of whole words */
+        int room = (int)p->columns - LIST_NAME - 3, len = (int)(end - text);
+        if (len > room)
+            for (len = room; len > 1 && text[len] != ' ';) len--;
+        format_line(p, FORMAT_PLAIN, "  %-*s %.*s", LIST_NAME, name_of, len, text);
+        name_of = "";
+        text += len + (text[len] == ' ');
+    }
 }
 
 void suite_list_text(const struct report_style *style, struct buf *out) {

@@ -46,10 +46,22 @@ static void say_reads(const struct suite_entry *e, char *out, size_t len) {
              device >= all / 2 ? "the drive is the limit" : "reads wait in line for it");
 }
 
+/* A test without a request has no rate to compare. */
+static bool nobody_done(const struct suite_entry *e, const char *topic, struct suite_words *w) {
+    if (suite_metric(e, "requests_done") != 0) return false;
+    unsigned long long users = e->scenario.workload.users;
+    say(w, topic,
+        "%s: with %llu user%s not one request was done: more load than the drive carries, or too short a run. "
+        "More time: --duration %s=5m.",
+        e->test->name, users, users == 1 ? "" : "s", e->test->name);
+    return true;
+}
+
 static void mean_nvme(const struct suite *s, struct suite_words *w) {
     const struct suite_entry *alone = done(s, "storage-only"), *all = done(s, "gpu-cpu-storage");
     char reads[200];
     if (!alone) return;
+    if (nobody_done(alone, "nvme alone", w)) return;
     say_reads(alone, reads, sizeof reads);
     double share = all ? tok_s(alone) / tok_s(all) : KVF_MISSING;
     if (kvf_present(share))
@@ -61,7 +73,7 @@ static void mean_nvme(const struct suite *s, struct suite_words *w) {
 
 static void mean_memory(const struct suite *s, struct suite_words *w) {
     const struct suite_entry *alone = done(s, "storage-only"), *cpu = done(s, "cpu-storage");
-    if (!alone || !cpu) return;
+    if (!alone || !cpu || suite_metric(alone, "requests_done") == 0) return;
     double times = tok_s(cpu) / tok_s(alone), hits = suite_metric(cpu, "hits"),
            own = suite_metric(cpu, "cpu_hits");
     if (!kvf_present(times)) return;
@@ -87,12 +99,7 @@ static void mean_misses(const struct suite *s, struct suite_words *w) {
 static void mean_load(const struct suite *s, struct suite_words *w) {
     const struct suite_entry *base = done(s, "storage-only"), *high = done(s, "storage-saturation");
     if (!base || !high) return;
-    if (suite_metric(high, "requests_done") == 0) {
-        say(w, "load",
-            "With %llu users not one request was done: more load than the drive carries, or too short a run.",
-            (unsigned long long)high->scenario.workload.users);
-        return;
-    }
+    if (nobody_done(high, "load", w) || suite_metric(base, "requests_done") == 0) return;
     double times = tok_s(high) / tok_s(base);
     double slower = suite_metric(high, "e2e_p95_ms") / suite_metric(base, "e2e_p95_ms");
     if (!kvf_present(times) || !kvf_present(slower)) return;
@@ -156,11 +163,12 @@ static void mean_mlperf(const struct suite *s, struct suite_words *w) {
             e->test->name[strlen(e->test->name) - 1],
             tokens(suite_metric(e, "storage_throughput_tok_s")).text, format_rate(moved).text,
             format_ms(suite_metric(e, "nvme_read_p95_ms")).text);
-        scaled = scaled || s->quick || e->scenario.workload.users < e->users_before;
+        scaled = scaled || !e->as_filed;
     }
     if (scaled)
         say(w, "mlperf",
-            "With fewer users or less time than the rules ask: not comparable with submissions.");
+            "With fewer users, trials or less time than the rules ask, or other settings: not comparable with "
+            "submissions.");
 }
 
 static void mean_smoke(const struct suite *s, struct suite_words *w) {
@@ -235,16 +243,20 @@ static void mean_limits(const struct suite *s, struct suite_words *w) {
 
 static void mean_stored(const struct suite *s, struct suite_words *w) {
     long long first = 0, last = 0;
+    unsigned count = 0;
     for (size_t i = 0; i < s->entries; i++)
         for (uint32_t k = 0; k < s->entry[i].runs; k++) {
             if (s->entry[i].run[k].run_id <= 0) continue;
             last = (long long)s->entry[i].run[k].run_id;
-            if (!first) first = last;
+            if (!count++) first = last;
         }
-    if (first)
+    if (count == 1)
+        say(w, "runs", "It is run %lld of the database: `kvfall show %lld`.", first, first);
+    else if (count)
         say(w, "runs",
-            "%lld to %lld of the database: `kvfall show %lld` for one of them, `kvfall history` for all.",
-            first, last, last);
+            "They are %u runs of the database, %lld to %lld: `kvfall show %lld` for one, `kvfall history` for "
+            "all.",
+            count, first, last, last);
 }
 
 void suite_meaning(const struct suite *s, struct suite_words *w) {

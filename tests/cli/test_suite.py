@@ -66,6 +66,7 @@ def _():
     files = {path.stem for folder in ("suite", "mlperf", "smoke", "tiers")
              for path in (SOURCE / "configs" / folder).glob("*.yaml")}
     assert set(names) <= files, set(names) - files
+    narrow(got.stdout)
 
 
 @case("--plan says what would be done on what, in 80 columns, and makes nothing")
@@ -103,18 +104,48 @@ def _():
 @case("what cannot be is a usage error that names the remedy")
 def _():
     refused(["suite", "storge-only"], 'there is no test "storge-only"; did you mean "storage-only"?')
-    refused(["suite", "gpu"], 'there is no test "gpu"; `kvfall suite --list` names all')
+    refused(["suite", "gpu"], '"gpu" may be gpu-only, gpu-cpu, gpu-cpu-storage; name one')
+    refused(["suite", "s"], 'there is no test "s"; `kvfall suite --list` names all')
     refused(["suite", "smoek"], 'did you mean "smoke"?')
     refused(["suite", "--duration", "gpu-onyl=3s"], 'there is no test "gpu-onyl"')
     refused(["suite", "--duration", "soon"], '--duration is a time such as 30s, or TEST=TIME, not "soon"')
     refused(["suite", "--users", "0"], '--users is a whole number from 1 to 1000000, not "0"')
     refused(["suite", "--path", "nowhere"], "--path nowhere cannot be used: No such file or directory")
     refused(["suite", "--path", "/dev/null"], "--path /dev/null is no directory that can be written to")
+    for path in ("/proc", "/usr/lib", "/"):
+        refused(["suite", "--path", path], "--path: %s is a system directory; name one of your own" % path)
+    refused(["suite", "--list", "--plan"], "--list and --plan exclude each other; choose one")
     refused(["suite", "--model", "llama"], "llama")
     refused(["suite", "--set", "workload.userz=3"], "workload.userz")
     refused(["suite", "--json", "no/such/folder/s.json", "--plan"], "no/such/folder")
     refused(["suite", "tiers"], "no test can be run; tiers-gpu: it needs the ShareGPT data set: "
                                 "give its file with --dataset FILE")
+    refused(["suite", "tiers", "--dataset", "none.json"],
+            "the ShareGPT data set none.json cannot be read: No such file or directory")
+
+
+@case("what the command line asks of no test is told, and not shown among the settings")
+def _():
+    got = run(["suite", "--plan", "mlperf", "--model", "tiny-1b", "--set", "workload.arrival.cv=2", "--rag", "--trials", "2"])
+    assert got.rc == 0 and got.stderr.splitlines() == [
+        "kvfall: warning: %s has no effect on these tests" % one
+        for one in ("--model", "--set workload.arrival.cv", "--rag")], got
+    assert re.search(r"^Settings    run.trials=2$", got.stdout, re.MULTILINE), got
+    got = run(["suite", "--plan", "mlperf", "storage-only", "--model", "tiny-1b"])  # which one of them takes
+    assert got.stderr == "" and re.search(r"^Settings    model='tiny-1b'$", got.stdout, re.MULTILINE), got
+
+
+@case("--plan --json is the plan as JSON, with what is scaled")
+def _():
+    got = run(["suite", "--plan", "--quick", "storage-only", "s2", "--json", "-", "--db", "none"])
+    assert (got.rc, got.stderr) == (0, ""), got
+    whole = json.loads(got.stdout)
+    assert [test["name"] for test in whole["tests"]] == ["storage-only", "s2-three-tiers"], whole
+    assert all(test["runs"] == [] for test in whole["tests"]) and whole["meaning"] == [], whole
+    assert any(re.match(r"workload.users 100 -> \d+$", line) for line in whole["tests"][1]["scaled"]), whole["tests"]
+    got = run(["suite", "--plan", "gpu-only", "--json", "plan.json"])
+    assert got.rc == 0 and planned(got.stdout)[0][0] == "gpu-only", got
+    assert len(json.loads((home() / "work/plan.json").read_text())["tests"]) == 1
 
 
 @case("durations, users, model and retrieval are for the tests that they concern")
@@ -169,17 +200,29 @@ def _():
     assert re.search(r"nvme alone carries \d+ % of what gpu, cpu and nvme carry together", words), got
     assert re.search(r"memory A cpu tier of 3.00 MiB above nvme carries [\d.]+ times what nvme alone does", words), got
     assert re.search(r"load 12 instead of 6 users bring [\d.]+ times the throughput", words), got
-    assert "The gpu tier was emulated" in words and "1 to 4 of the database" in words, got
+    assert "The gpu tier was emulated" in words and "They are 4 runs of the database, 1 to 4:" in words, got
     lines = got.stderr.splitlines()
     assert [line.split()[:2] for line in lines] == [["[%d/4]" % n, name] for n, name in enumerate(names, 1)], got
     assert run_folders() == []
+
+
+@case("a test in which no request was done is said to be so, and is compared with nothing")
+def _():
+    slow = ["--set", "workload.personas=[{name: slow, context: [32, 32], generate: [1, 1], think: [1h, 1h]}]"]
+    got = run(["suite", "storage-only", "cpu-storage", "gpu-cpu-storage", "storage-saturation", *TINY, *slow,
+               "--duration", "100ms", "--db", "none"])
+    assert got.rc == 0 and not re.search(r"\b(inf|nan)\b", got.stdout), got
+    words = " ".join(got.stdout.split())
+    assert "nvme alone storage-only: with 6 users not one request was done:" in words, got
+    assert "load storage-saturation: with 12 users not one request was done:" in words, got
+    assert "memory A cpu tier" not in words and "carries 0 %" not in words, got
 
 
 @case("--json - is JSON alone: the machine, each test with its runs, the sentences")
 def _():
     got = run(["suite", "gpu-only", "storage-only", *TINY, *COUNTED, "--trials", "2", "--quiet", "--json", "-",
                "--db", "none"])
-    assert (got.rc, got.stderr) == (0, ""), got
+    assert (got.rc, got.stderr) == (0, "kvfall: warning: --set tiers.cpu.capacity has no effect on these tests\n"), got
     whole = json.loads(got.stdout)
     assert set(whole) == {"suite", "tests", "meaning"}, set(whole)
     assert whole["suite"]["path"] == "." and whole["suite"]["stopped"] is False, whole["suite"]
@@ -275,7 +318,7 @@ def _():
         os.close(terminal)
     got = finish(process)
     assert got.rc == 0, got
-    text = text.decode().replace("\x1b[K", "")
+    text = re.sub("kvfall: warning: .* has no effect on these tests\r?\n", "", text.decode().replace("\x1b[K", ""))
     assert text.count("\n") == 2, text
     shown = [line for line in re.split(r"[\r\n]+", text) if line]
     assert all(len(line) < 60 for line in shown), shown
