@@ -329,10 +329,10 @@ static void draw_verdict(const struct pane *p, const struct frame *f) {
     number_clock(result_value(l, "measured_s"), wall);
     int col = pane_text(&body, 0, 0, tone, run_status_name(r->status));
     col += pane_text(&body, 0, col, tone, ": ");
-    snprintf(text, sizeof text, "%s%s%s requests done, %s failed, %s dropped; %s tokens in %s",
+    snprintf(text, sizeof text, "%s%s%s request%s done, %s failed, %s dropped; %s tokens in %s",
              r->status_reason, r->status_reason[0] ? "; " : "", done + strspn(done, " "),
-             failed + strspn(failed, " "), dropped + strspn(dropped, " "), tokens + strspn(tokens, " "),
-             wall);
+             result_value(l, "requests_done") == 1 ? "" : "s", failed + strspn(failed, " "),
+             dropped + strspn(dropped, " "), tokens + strspn(tokens, " "), wall);
     pane_clip(&body, 0, col, body.at.cols - col, TONE_STRONG, text);
 }
 

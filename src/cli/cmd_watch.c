@@ -38,17 +38,18 @@ struct run_lines {
 /* What tells runs apart comes first: a narrow terminal shows the beginning. */
 static const char heading[] = "  run  name                  status       started            tok/s  e2e P95";
 
-/* As many whole characters as fit, filled up. */
-static void add_name(struct buf *line, const char *name) {
-    char cut[sizeof((struct store_row *)0)->name];
-    size_t len = strlen(name);
-    snprintf(cut, sizeof cut, "%s", name);
-    while (text_columns(cut) > NAME_COLUMNS && len > 0) {
+/* As many whole characters as fit, filled up; the number of a trial, "small 2/3", is never cut. */
+static void add_name(struct buf *line, const struct store_row *r) {
+    char cut[sizeof r->name], trial[32] = "";
+    size_t len = strlen(r->name);
+    snprintf(cut, sizeof cut, "%s", r->name);
+    if (r->trial) snprintf(trial, sizeof trial, " %u/%u", r->trial, r->trials);
+    while (text_columns(cut) + text_columns(trial) > NAME_COLUMNS && len > 0) {
         while (len > 0 && ((unsigned char)cut[len - 1] & 0xc0) == 0x80) len--;
         if (len > 0) len--;
         cut[len] = '\0';
     }
-    buf_addf(line, "%s%*s", cut, NAME_COLUMNS - text_columns(cut), "");
+    buf_addf(line, "%s%s%*s", cut, trial, NAME_COLUMNS - text_columns(cut) - text_columns(trial), "");
 }
 
 static void add_run(void *ctx, const struct store_row *r) {
@@ -61,7 +62,7 @@ static void add_run(void *ctx, const struct store_row *r) {
     if (isfinite(r->throughput_tok_s)) units_count_human(r->throughput_tok_s, tok, sizeof tok);
     if (isfinite(r->e2e_p95_ms)) units_duration_human(r->e2e_p95_ms * 1e6, e2e, sizeof e2e);
     buf_addf(&line, "%5lld  ", (long long)r->run_id);
-    add_name(&line, r->name);
+    add_name(&line, r);
     buf_addf(&line, "  %-11s  %-16s  %6s  %7s", r->status, when, tok, e2e);
     if (l->count == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 64;

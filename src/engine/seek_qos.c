@@ -51,6 +51,13 @@ static void hold_users(struct autoscaler *a, struct snapshot_decision *out, uint
 
 /* ---- what the stage said ---- */
 
+/* Few answers make a breach together that no interval shows. */
+static struct seek_text breaches_of(const struct stage_reading *r) {
+    struct seek_text t = {" in the stage as a whole"};
+    if (r->breaches > 0) snprintf(t.text, sizeof t.text, " in %u of %u intervals", r->breaches, r->intervals);
+    return t;
+}
+
 static void say_targets(struct snapshot_decision *out, const struct autoscaler *a, bool over) {
     const struct stage_reading *r = &a->last;
     const char *name = r->worst >= 0 ? a->config.rules.name[r->worst] : "";
@@ -66,8 +73,8 @@ static void say_targets(struct snapshot_decision *out, const struct autoscaler *
         seek_say(out, "%llu of %llu requests of %.24s failed", (unsigned long long)r->failed,
                  (unsigned long long)r->ended, name);
     else if (over)
-        seek_say(out, "P95 %s of %.24s is over its %s target in %u of %u intervals", seek_ms(r->p95_ms).text,
-                 name, target.text, r->breaches, r->intervals);
+        seek_say(out, "P95 %s of %.24s is over its %s target%s", seek_ms(r->p95_ms).text, name, target.text,
+                 breaches_of(r).text);
     else if (r->value < ROOM)
         seek_say(out, "P95 %s of %.24s is under %s (90 %% of its %s target)", seek_ms(r->p95_ms).text, name,
                  seek_ms(ROOM * r->target_ms).text, target.text);
@@ -83,8 +90,7 @@ static void say_saturation(struct snapshot_decision *out, const struct autoscale
     if (!kvf_present(r->saturation))
         seek_say(out, "nothing told a saturation");
     else if (over)
-        seek_say(out, "saturation %.2f is over its limit %.2f in %u of %u intervals", r->saturation, limit,
-                 r->breaches, r->intervals);
+        seek_say(out, "saturation %.2f is over its limit %.2f%s", r->saturation, limit, breaches_of(r).text);
     else if (r->value < ROOM)
         seek_say(out, "saturation %.2f is under %.2f (90 %% of its limit %.2f)", r->saturation, ROOM * limit,
                  limit);

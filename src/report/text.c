@@ -400,12 +400,15 @@ static void put_autoscaler(struct summary *s) {
     format_label(p, FORMAT_HEADING, "Autoscaler");
     format_item(p, "%s", s->run->decisions[n - 1].mode);
     if (found == 1)
-        format_item(p, "%s users found", format_count(users).text);
-    else
+        format_item(p, "%s user%s found", format_count(users).text, users == 1 ? "" : "s");
+    else if (kvf_present(users))
         format_item(p, "no answer, best known %s users", format_count(users).text);
-    format_item(p, "%s tok/s with %s users", format_count(metric(s, "peak_throughput_tok_s")).text,
-                format_count(metric(s, "users_at_peak")).text);
-    format_item(p, "%zu decisions", n);
+    else
+        format_item(p, "no answer");
+    if (kvf_present(metric(s, "peak_throughput_tok_s")))
+        format_item(p, "%s tok/s with %s users", format_count(metric(s, "peak_throughput_tok_s")).text,
+                    format_count(metric(s, "users_at_peak")).text);
+    format_item(p, "%zu decision%s", n, n == 1 ? "" : "s");
     format_end(p);
     for (size_t i = 0; i < n; i++) {
         size_t left_out = n > DECISIONS_SHOWN ? n - DECISIONS_SHOWN : 0;

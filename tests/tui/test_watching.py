@@ -71,6 +71,19 @@ def _():
             same_modes(t, before)
 
 
+@case("trials stand in the list with their numbers, however long the name is")
+def _():
+    make("alpha", {"run.trials": 2})
+    make("gamma-with-a-name-beyond-its-column", {"run.trials": 2})
+    with Terminal() as t:
+        t.start("watch")
+        screen = t.wait_for("1 of 4")
+        assert re.search(r" 4  gamma-with-a-nam 2/2  completed .*\n +3  gamma-with-a-nam 1/2  completed ", screen), screen
+        assert re.search(r" 2  alpha 2/2 +completed .*\n +1  alpha 1/2 +completed ", screen), screen
+        t.keys("q")
+        assert t.status() == 0
+
+
 @case("/ filters the list, Enter ends the typing, Escape drops the filter")
 def _():
     make_three()

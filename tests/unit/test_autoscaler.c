@@ -299,6 +299,7 @@ static void few_answers_are_taken_together(void **state) {
     assert_string_equal(d.action, "grow");
     assert_int_equal(until(1, 500), 2 + 12);
     assert_string_equal(d.action, "back off");
+    assert_non_null(strstr(d.reason, "over its 100 ms target in the stage as a whole"));
 }
 
 static void failed_requests_are_the_slowest(void **state) {
