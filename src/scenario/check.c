@@ -138,6 +138,12 @@ static void check_phase(struct loading *l, const char *source) {
                     "decode reads whole entries; set cache.granularity: request, or take both or prefill");
 }
 
+static void check_compute(struct loading *l) {
+    if (l->s->compute.mode == KVF_COMPUTE_FIXED && !loading_given(l, "compute.ms_per_token"))
+        problem_add(l, place_of_key(l, "compute.mode", NULL), "compute.ms_per_token",
+                    "missing; mode fixed needs the time per token, such as ms_per_token: 8");
+}
+
 static void check_workload(struct loading *l) {
     const struct scenario *s = l->s;
     char source[24];
@@ -228,6 +234,7 @@ void scenario_check(struct loading *l) {
     check_tiers(l);
     check_preparation(l);
     check_workload(l);
+    check_compute(l);
     check_rag(l);
     check_shares(l);
     check_targets(l);

@@ -327,7 +327,7 @@ const struct key key_table[] = {
       "hold", SCALED, ALL, "What follows the answer: the rest of the run with it, or the end."),
     K("assess.profile", CHOICE, assess.profile, "", CHOICES(SCENARIO_PROFILE_LIST), "latency", ALWAYS, ALL,
       "Set of criteria that the run is held against."),
-    K("assess.nvme_tok_s", NUMBER, assess.nvme_tok_s, "tok/s", "0 to 1000000000000", "0", ALWAYS, ALL,
+    K("assess.nvme_tok_s", NUMBER, assess.nvme_tok_s, "tok/s", "0 to 1000000000000", "0", THROUGHPUT, ALL,
       "Least nvme_tok_s of profile throughput; 0 is anything above 0."),
     K("assess.criteria", LIST, assess.criterion, "", "0 to 32 members", "[]", ALWAYS, ALL,
       "Further criteria."),

@@ -241,7 +241,7 @@ const char *scenario_autoscaler_refusal(const struct scenario *s, enum scenario_
          "decode stores entries for the users at the start, and users that the autoscaler adds have none; "
          "take both or prefill"},
         {s->autoscaler.min_users > s->autoscaler.max_users, "autoscaler.min_users",
-         "is more than autoscaler.max_users"},
+         "is more than autoscaler.max_users; lower it, or raise that"},
         {qos && targets && !has_p95(s), "autoscaler.signal",
          "targets needs a class with a p95; give one, or take saturation"},
         {qos && !targets && !(s->autoscaler.target_saturation > 0), "autoscaler.target_saturation",

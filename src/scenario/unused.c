@@ -102,6 +102,8 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
         return decodes(s) && !block;
     case KEY_USE_TOKEN_TIME:
         return has_token_time(s);
+    case KEY_USE_THROUGHPUT:
+        return s->assess.profile == KVF_PROFILE_THROUGHPUT;
     default:
         return true;
     }

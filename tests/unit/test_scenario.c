@@ -142,6 +142,8 @@ static void keys_without_effect_are_listed(void **state) {
         {GOOD "workload: {phase: decode, rag: {documents: 5}}\n",
          "workload.rag.documents: no request can retrieve chunks"},
         {GOOD "compute: {ms_per_token: 3}\n", "compute.ms_per_token: compute.mode does not use it"},
+        {GOOD "assess: {nvme_tok_s: 5}\n", "assess.nvme_tok_s: the profile is latency"},
+        {GOOD "assess: {nvme_tok_s: 5, profile: throughput}\n", NULL},
         {GOOD "engine: {staging: 64MiB}\n", "engine.staging: the nvme tier is off"},
         {"model: llama3.1-8b\ntiers: {cpu: {capacity: 1GiB, latency: 5us}}\n",
          "tiers.cpu.latency: only an emulated tier has one"},

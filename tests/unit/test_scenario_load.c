@@ -166,6 +166,11 @@ static const struct {
     {GOOD "workload: {source: azure, path: x, arrival: {process: gamma, rate: 0}}\n",
      "3:68: workload.arrival.rate: arrivals of process gamma need the requests per second, such as rate: "
      "10\n"},
+    {GOOD "compute: {mode: fixed}\n",
+     "3:17: compute.ms_per_token: missing; mode fixed needs the time per token, "
+     "such as ms_per_token: 8\n"},
+    {GOOD "autoscaler: {mode: qos, min_users: 9, max_users: 8}\n",
+     "3:36: autoscaler.min_users: is more than autoscaler.max_users; lower it, or raise that\n"},
     {GOOD "workload: {prefix: {count: 4}}\n", "3:28: workload.prefix.count: 4, but prompt_tokens has 3 "
                                               "lengths; give one length, or leave count out\n"},
     {"model: llama3.1-8b\ntiers: {nvme: {capacity: 1GiB, io_size: 5000}}\n",
