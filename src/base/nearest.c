@@ -38,7 +38,7 @@ unsigned nearest_distance(const char *a, const char *b) {
 }
 
 struct nearest nearest_start(const char *word) {
-    return (struct nearest){.word = word, .least = (unsigned)strnlen(word, WORD_MAX) / 2};
+    return (struct nearest){.word = word, .least = ((unsigned)strnlen(word, WORD_MAX) + 1) / 3};
 }
 
 static size_t common_start(const char *a, const char *b) {

@@ -7,7 +7,7 @@
 unsigned nearest_distance(const char *a, const char *b);
 
 /* A search: start it with the mistyped word, offer the candidates, and `best` is the nearest of them,
- * the one that begins alike on a tie; NULL when none is within half the word's length. */
+ * the one that begins alike on a tie; NULL when none is within a third of the word's length. */
 struct nearest {
     const char *word;
     const char *best; /* one of those offered; not copied */

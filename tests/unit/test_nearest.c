@@ -48,8 +48,12 @@ static void nearest_of_those_offered(void **state) {
 
     struct nearest n = nearest_start("llama3-8b");
     assert_null(n.best);
-    nearest_offer(&n, "tiny-1b"); /* farther than half its length */
+    nearest_offer(&n, "tiny-1b"); /* farther than a third of its length */
     assert_null(n.best);
+    n = nearest_start("assert");
+    nearest_offer(&n, "users"); /* three edits of six letters are another word */
+    assert_null(n.best);
+    n = nearest_start("llama3-8b");
     nearest_offer(&n, "llama2-7b"); /* two edits */
     assert_string_equal(n.best, "llama2-7b");
     nearest_offer(&n, "llama3.1-8b"); /* two as well, but it begins alike for longer */
