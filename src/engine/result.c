@@ -342,8 +342,11 @@ static void add_class(struct measure *m, uint32_t k) {
     bool ttft = m->e->s->qos.latency == KVF_QOS_LATENCY_TTFT && histogram_count(&c->ttft) > 0;
     struct kept kept = {&m->e->s->qos.klass[k], done + lost, result_met(c, done + lost),
                         m->e->sampler->overdue[k], ttft ? &c->ttft : &c->e2e};
-    result_add(m->out, ratio((double)kept.met, (double)kept.all), "", kept.all, "slo_%s_met_ratio", name);
-    result_add(m->out, (double)(kept.all - kept.met), "", kept.all, "slo_%s_violations", name);
+    bool judged = kept.klass->p95_ns != KVF_UNSET;
+    result_add(m->out, judged ? ratio((double)kept.met, (double)kept.all) : KVF_MISSING, "", kept.all,
+               "slo_%s_met_ratio", name);
+    result_add(m->out, judged ? (double)(kept.all - kept.met) : KVF_MISSING, "", kept.all,
+               "slo_%s_violations", name);
     add_targets(m, &kept);
     result_add(m->out, (double)(to->arrived - from->arrived), "", 0, "class_%s_arrived", name);
     result_add(m->out, (double)done, "", 0, "class_%s_done", name);
@@ -358,7 +361,6 @@ static void add_class(struct measure *m, uint32_t k) {
     uint64_t oldest = m->to->oldest_ns[k];
     double wait_ms = oldest < m->to->run_ns ? (double)(m->to->run_ns - oldest) / 1e6 : 0;
     result_add(m->out, wait_ms, "ms", 0, "class_%s_oldest_wait_ms", name);
-    bool judged = m->e->s->qos.klass[k].p95_ns != KVF_UNSET;
     result_add(m->out, judged ? m->e->sampler->starved_s[k] : KVF_MISSING, "s", 0, "class_%s_starved_s",
                name);
 }

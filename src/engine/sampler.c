@@ -253,11 +253,12 @@ static void snap_class(struct engine *e, struct snapshot *snap, const struct cou
     v->ttft_p95_ms = quantile_ms(&c->ttft, 0.95);
     uint64_t ended = v->done + v->failed, target_ns = e->s->qos.klass[k].p95_ns;
     uint64_t met = result_met(c, ended);
-    v->met_ratio = per((double)met, (double)ended);
-    v->violations = (double)(ended - met);
+    bool judged = target_ns != KVF_UNSET;
+    v->met_ratio = judged ? per((double)met, (double)ended) : KVF_MISSING;
+    v->violations = judged ? (double)(ended - met) : KVF_MISSING;
     bool old = v->oldest_wait_ms * (double)KVF_NS_PER_MS > SAMPLER_STARVED_TARGETS * (double)target_ns;
     bool overtaken = now->klass[k].overtaken > last->klass[k].overtaken;
-    v->starved = target_ns == KVF_UNSET ? KVF_MISSING : old && overtaken;
+    v->starved = judged ? old && overtaken : KVF_MISSING;
 }
 
 static void snap_heat(struct snapshot *snap, const struct counters *d) {

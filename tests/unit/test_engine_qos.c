@@ -25,13 +25,15 @@ static void rows_at_once(void) {
 }
 
 static double violations_seen;
-static unsigned unknown;
+static unsigned unknown, unjudged;
 
 static void violations_watched(void *ctx, const struct snapshot *snap) {
     (void)ctx;
     for (uint32_t k = 0; k < snap->classes; k++) {
-        if (snap->interval.phase == KVF_PHASE_MEASURED) violations_seen += snap->qos[k].violations;
-        unknown += !kvf_present(snap->qos[k].starved);
+        const struct snapshot_qos *q = &snap->qos[k];
+        if (snap->interval.phase == KVF_PHASE_MEASURED) violations_seen += q->violations;
+        unknown += !kvf_present(q->starved);
+        unjudged += q->done > 0 && !kvf_present(q->met_ratio) && !kvf_present(q->violations);
     }
 }
 
@@ -40,7 +42,7 @@ static void run_watched(const char *yaml) {
     setup_of(yaml, 1);
     t.setup.on_interval = violations_watched;
     violations_seen = 0;
-    unknown = 0;
+    unknown = unjudged = 0;
     run_go();
     expect_status(RUN_COMPLETED);
     expect_identities();
@@ -59,7 +61,7 @@ static void kept_targets(void **state) {
     expect_result("slo_only_p95_ms", value_of("class_only_ttft_p95_ms"));
     expect_result("slo_only_p99_ms", value_of("ttft_p99_ms"));
     expect_missing("slo_only_p999_ms");
-    assert_true(violations_seen == 0 && unknown == 0);
+    assert_true(violations_seen == 0 && unknown + unjudged == 0);
     run_end();
 }
 
@@ -96,12 +98,25 @@ static void dropped_requests_keep_no_target(void **state) {
 static void without_targets_nothing_is_judged(void **state) {
     (void)state;
     run_watched(AT_ONCE("1000") CLASS(""));
-    expect_result("slo_only_violations", 0);
+    expect_result("class_only_done", ROWS);
+    expect_missing("slo_only_met_ratio");
+    expect_missing("slo_only_violations");
     expect_missing("slo_only_p95_met");
     expect_missing("slo_only_p99_met");
     expect_missing("class_only_starved_s");
     assert_true(value_of("slo_only_p95_ms") > 0);
-    assert_true(unknown > 0);
+    assert_true(unknown > 0 && unjudged > 0);
+    run_end();
+}
+
+/* The ratio is of the P95 target: a P99 target alone is judged by itself. */
+static void a_later_target_alone_is_judged_by_itself(void **state) {
+    (void)state;
+    run_watched(AT_ONCE("1000") CLASS(", p99: 1us"));
+    expect_missing("slo_only_met_ratio");
+    expect_missing("slo_only_violations");
+    expect_missing("slo_only_p95_met");
+    expect_result("slo_only_p99_met", 0);
     run_end();
 }
 
@@ -189,6 +204,7 @@ int main(void) {
         cmocka_unit_test(missed_targets),
         cmocka_unit_test(dropped_requests_keep_no_target),
         cmocka_unit_test(without_targets_nothing_is_judged),
+        cmocka_unit_test(a_later_target_alone_is_judged_by_itself),
         cmocka_unit_test(strict_starves_and_says_so),
         cmocka_unit_test(aging_serves_everybody),
         cmocka_unit_test(eight_classes_add_up),
