@@ -24,6 +24,7 @@ PUBLISHED = {
     "tiers-nvme": (50, 600, 0, 0), "engine-gpu": (10, 120, 24, 0), "engine-offload": (20, 120, 8, 32),
 }
 MLPERF = ("mlperf-closed-", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "random-full")
+CONVERSATIONS = ("s9", "real-sharegpt", "tiers-")  # of the same benchmark, with the rules but not the personas
 
 
 def configuration(path):
@@ -88,6 +89,11 @@ def _():
                             "context: [4096, 16384], generate: [200, 800], think: [300ms, 1500ms]"):
                 assert persona in text, (path, persona)
             assert value["workload.arrival.process"] == "paced", (path, value)
+        if path.stem.startswith(CONVERSATIONS):  # 1,000 of them are over long before 300 s are
+            assert value["workload.arrival.process"] == "closed", (path, value)
+            assert value["workload.arrival.cycles"] == "0", (path, value)
+        if path.stem.startswith(MLPERF + CONVERSATIONS):
+            assert value["workload.prefix.probability"] == "0.2", (path, value)
             assert value["workload.decode.max_context"] == "10000", (path, value)
             assert value["workload.prefix.prompt_tokens"] == "[5, 9, 6]", (path, value)
 
