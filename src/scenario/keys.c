@@ -233,7 +233,7 @@ const struct key key_table[] = {
     ROW("workload.rag.tokens", TOKENS, offsetof(struct scenario, workload.rag.tokens),
         SIZE_OF(scenario, workload.rag.tokens), offsetof(struct scenario, workload.rag.tokens_set), "tokens",
         "null, or 1 to 100000000", "null", RAG, ALL,
-        "Length of a document; null is [4000, 12000], or [1024, 4096] for models of 64 layers or width 8192."),
+        "Length of a document; null is [4000, 12000], or [1024, 4096] for models of 64 layers or width 8192 or more."),
     K("workload.rag.max_documents", INTEGER, workload.rag.max_documents, "documents", "0 to 1000000", "0",
       RAG, ALL, "Documents kept at a time; 0 for all."),
     K("workload.rag.ingest", CHOICE, workload.rag.ingest, "", CHOICES(SCENARIO_RAG_INGEST_LIST), "before",
