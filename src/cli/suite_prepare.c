@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -271,6 +272,23 @@ static void say_in_vain(const struct suite *s) {
     }
 }
 
+/* Hierarchies that are ranked are asked the same by as many users, those of the one that carries fewest: what
+ * is asked, and the storage throughput that ranks them, depends on how many ask at a time. */
+static void level_users(struct suite *s) {
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < s->entries; i++)
+        if (s->entry[i].test->group == SUITE_GROUP_TIERS && !s->entry[i].refused[0])
+            least = min_u64(least, s->entry[i].scenario.workload.users);
+    for (size_t i = 0; i < s->entries; i++) {
+        struct suite_entry *entry = &s->entry[i];
+        uint64_t *users = &entry->scenario.workload.users;
+        if (entry->test->group != SUITE_GROUP_TIERS || *users <= least) continue;
+        note(&entry->fit, "workload.users %" PRIu64 " -> %" PRIu64 ": as in the hierarchy that has fewest",
+             *users, least);
+        *users = least;
+    }
+}
+
 int suite_prepare(struct suite *s, const struct suite_test *const *chosen, size_t count, struct err *e) {
     s->entry = mem_zalloc(count ? count : 1, sizeof *s->entry);
     for (; s->entries < count; s->entries++) {
@@ -278,6 +296,7 @@ int suite_prepare(struct suite *s, const struct suite_test *const *chosen, size_
         if (rc) return rc;
     }
     say_in_vain(s);
+    level_users(s);
     return 0;
 }
 

@@ -27,7 +27,7 @@ TINY = ["--path", ".", "--set", "model={preset: tiny-1b, layers: 1}", "--set", "
         "--set", "engine.room_wait=100ms", "--users", "6", "--high-users", "12", "--set",
         "workload.personas=[{name: brief, context: [32, 256], generate: [20, 60], think: [2ms, 10ms]}]"]
 COUNTED = ["--duration", "30s", "--set", "run.max_requests=20"]  # ends with the twentieth
-SIZE = r"(?: *--| *\d[\d.]*[KMGT])"
+SIZE = r"(?: +--| +\d[\d.]*[KMGT])"
 PLAN_ROW = re.compile(r"^(\S+) +(?:(\S+) +)?(\d+(?:/\d+)?)" + SIZE * 3 + r" +((?:\d+ x )?\d\d:\d\d|not run)$")
 TABLE_ROW = re.compile(r"^(\S+) +(\S+) +(\S+) +(\S+(?: [mun]?s)?) +(\S+(?: [mun]?s)?) +(\d+ %|--) +(\S+/\S+/\S+)  (\S.*)$")
 
@@ -235,6 +235,14 @@ def _():
             assert one["run"]["name"] == test["name"] and one["results"]["requests_done"]["value"] == 20, one["run"]
     assert whole["tests"][0]["nvme_bytes"] == 0 and whole["tests"][1]["nvme_bytes"] == 8 << 20, whole["tests"]
     assert "gpu" in [line["topic"] for line in whole["meaning"]], whole["meaning"]
+
+
+@case("tiers: scaled or not, every hierarchy has as many users, so that all are asked the same")
+def _():
+    got = run(["suite", "tiers", "--quick", "--plan", "--path", ".", "--dataset", data_set()])
+    assert got.rc == 0, got
+    users = {users for _, users, _ in planned(got.stdout)}
+    assert len(users) == 1 and users != {"50"}, got  # of 4 GiB of memory there is a part for some of them
 
 
 @case("tiers: ranked by the mean over three trials, with what each moved")
