@@ -19,7 +19,6 @@
 #include "engine/scaling.h"
 #include "engine/tracelog.h"
 #include "workload/listing.h"
-#include "workload/tokenizer.h"
 
 /* ---- events and errors ---- */
 
@@ -547,33 +546,6 @@ static void run_finish(struct engine *e, bool ran) {
         engine_event(e, "warning", "%llu intervals were lost because the database did not take them in time",
                      (unsigned long long)fifo_dropped(e->setup->fifo));
     events_flush(e);
-}
-
-int engine_check(const struct scenario *s, struct err *e) {
-    struct workload *w = NULL;
-    int rc = workload_open(&w, s, e);
-    workload_close(w);
-    return rc;
-}
-
-void engine_describe(const struct scenario *s, struct run_record *run) {
-    run->classes = s->qos.classes;
-    snprintf(run->qos_latency, sizeof run->qos_latency, "%s",
-             s->qos.latency == KVF_QOS_LATENCY_TTFT ? "ttft" : "e2e");
-    for (uint32_t k = 0; k < run->classes; k++) {
-        const struct scenario_class *c = &s->qos.klass[k];
-        struct run_class *to = &run->klass[k];
-        snprintf(to->name, sizeof to->name, "%.31s", c->name);
-        to->share = c->share;
-        to->p95_ns = c->p95_ns == KVF_UNSET ? 0 : c->p95_ns;
-        to->p99_ns = c->p99_ns == KVF_UNSET ? 0 : c->p99_ns;
-        to->p999_ns = c->p999_ns == KVF_UNSET ? 0 : c->p999_ns;
-        to->p9999_ns = c->p9999_ns == KVF_UNSET ? 0 : c->p9999_ns;
-    }
-    assess_submission(s, run->not_comparable, sizeof run->not_comparable);
-    snprintf(run->trace_path, sizeof run->trace_path, "%s", s->workload.path);
-    if (s->workload.source == KVF_SOURCE_SHAREGPT)
-        tokenizer_label(s->workload.tokenizer, run->tokenizer, sizeof run->tokenizer);
 }
 
 int engine_run(const struct engine_setup *setup, struct err *e) {

@@ -7,10 +7,11 @@ from runs import TIERS, check_identities, result, trace
 from tap import SOURCE, case, home, main, run, scratch
 
 PATHS = sorted((SOURCE / "configs").glob("**/*.yaml"))
-# What a file takes on a machine of any size.
-TINY = ["--set", "model={preset: tiny-1b, layers: 1}", "--duration", "30s", "--set", "run.warmup=0s",
+# What a file takes on a machine of any size. A run ends by its requests, but an autoscaler's by its time: users that
+# it adds get none of a number that is dealt at the start.
+TINY = ["--set", "model={preset: tiny-1b, layers: 1}", "--set", "run.warmup=0s",
         "--set", "engine.noise=1MiB", "--set", "engine.workers=2", "--set", "engine.room_wait=100ms",
-        "--generation", "none", "--trials", "1", "--max-requests", "5"]
+        "--generation", "none", "--trials", "1"]
 TIERS_TINY = {"gpu": "16MiB", "cpu": "16MiB", "nvme": "64MiB"}
 
 # Parameters that are compared between systems, as published: users, seconds, gpu and cpu in GiB.
@@ -112,13 +113,16 @@ def runs(path):
         options += ["--dataset", trace(named.group(1)), "--set", "workload.arrival.speedup=50"]
     if "source: sharegpt" in text:
         options += ["--dataset", trace("sharegpt/fastchat_dummy_conversation.json")]
+    scaled = "\nautoscaler:" in text
+    options += ["--duration", "1s"] if scaled else ["--duration", "30s", "--max-requests", "5"]
     checked = run(["check", path, *options, "--fit"])
     assert checked.rc == 0 and checked.stderr == "", checked
     got = run(["run", "--headless", "--fit", path, "--json", "-", *options])
     assert got.rc == 0, got
     summary = json.loads(got.stdout)
     check_identities(summary)
-    assert summary["run"]["name"] == path.stem and result(summary, "requests_done") == 5, summary["results"]
+    done = result(summary, "requests_done")
+    assert summary["run"]["name"] == path.stem and (done > 0 if scaled else done == 5), summary["results"]
     off = [tier for tier in TIERS if "--" + tier not in options]
     assert not any(summary["tiers"].get(tier, {}).get("on") for tier in off), summary["tiers"]
     assert not re.search("--fit: .* -> ", got.stderr), got

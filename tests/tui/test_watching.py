@@ -295,7 +295,7 @@ def _():
                 t.start("watch", "latest")
                 t.wait_for(RUNNING)
             newest = "SELECT max(t_s) AS t FROM intervals WHERE run_id = (SELECT max(run_id) FROM runs)"
-            wait_until(lambda: rows(newest)[0]["t"] > 3, what="some seconds of the run")
+            wait_until(lambda: (rows(newest)[0]["t"] or 0) > 3, what="some seconds of the run")
             t.keys("Left")
             t.wait_for("LOOKING BACK")
             seen_s, before = clock(t), rows(newest)[0]["t"]

@@ -1,0 +1,36 @@
+#include "engine/engine.h"
+
+#include <stdio.h>
+
+#include "engine/assess.h"
+#include "workload/tokenizer.h"
+#include "workload/workload.h"
+
+/* What can be said of a scenario's workload before anything is made. */
+
+int engine_check(const struct scenario *s, struct err *e) {
+    struct workload *w = NULL;
+    int rc = workload_open(&w, s, e);
+    workload_close(w);
+    return rc;
+}
+
+void engine_describe(const struct scenario *s, struct run_record *run) {
+    run->classes = s->qos.classes;
+    snprintf(run->qos_latency, sizeof run->qos_latency, "%s",
+             s->qos.latency == KVF_QOS_LATENCY_TTFT ? "ttft" : "e2e");
+    for (uint32_t k = 0; k < run->classes; k++) {
+        const struct scenario_class *c = &s->qos.klass[k];
+        struct run_class *to = &run->klass[k];
+        snprintf(to->name, sizeof to->name, "%.31s", c->name);
+        to->share = c->share;
+        to->p95_ns = c->p95_ns == KVF_UNSET ? 0 : c->p95_ns;
+        to->p99_ns = c->p99_ns == KVF_UNSET ? 0 : c->p99_ns;
+        to->p999_ns = c->p999_ns == KVF_UNSET ? 0 : c->p999_ns;
+        to->p9999_ns = c->p9999_ns == KVF_UNSET ? 0 : c->p9999_ns;
+    }
+    assess_submission(s, run->not_comparable, sizeof run->not_comparable);
+    snprintf(run->trace_path, sizeof run->trace_path, "%s", s->workload.path);
+    if (s->workload.source == KVF_SOURCE_SHAREGPT)
+        tokenizer_label(s->workload.tokenizer, run->tokenizer, sizeof run->tokenizer);
+}
