@@ -6,7 +6,7 @@
   rss       peak memory with entries of 2.5 GiB and 16 workers, after 10 s and at the end
   users     100,000 users on timers: CPU, memory, lateness; what the database costs whom
   start     from the start of the program to its first request
-  parts     a latency recorded, a snapshot, a cache decision
+  parts     a latency recorded, a snapshot, a cache decision, the autoscaler's interval
   workload  a request made; files of conversations and rows against readers in Python
   screen    a picture, a day of its history; runs with and without it; from a key to its picture
 

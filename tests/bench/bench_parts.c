@@ -3,8 +3,9 @@
  *   bench_parts record              ns to record a latency
  *   bench_parts snapshot WORKERS    ms for the sums of a snapshot over so many workers
  *   bench_parts cache               decisions of an LRU cache per second
+ *   bench_parts autoscaler MODE     us for an interval of a search, qos or capacity, and for the longest
  *
- * Prints one number, of processor time, so that other work on the machine does not count. */
+ * Prints one number (autoscaler two), of processor time, so that other work on the machine does not count. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +15,8 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "cache/cache.h"
+#include "engine/autoscaler.h"
+#include "engine/saturation.h"
 #include "metrics/counters.h"
 
 enum {
@@ -23,7 +26,10 @@ enum {
     OPERATIONS = 10000,
     KEYS = 200000,
     STEPS = 1000000,
-    BINS = 64
+    BINS = 64,
+    INTERVALS = 2000,
+    KNEE = 300,    /* users that a run carries */
+    ANSWERED = 200 /* requests of a class in an interval */
 };
 #define ENTRY_BYTES UINT64_C(1048576)
 
@@ -185,6 +191,79 @@ static int cache_main(struct rng *rng) {
     return 0;
 }
 
+/* ---- autoscaler ---- */
+
+/* Eight classes whose latencies grow with the users and are past their targets beyond the knee. */
+static void signals_fill(struct stage_signals *in, struct histogram *answered, uint64_t users,
+                         struct rng *rng) {
+    double load = (double)users / KNEE;
+    *in = (struct stage_signals){
+        .length_s = 1, .tokens = 1e4 * (load < 1 ? load : 1), .nvme_tokens = 1e5 * load};
+    for (int k = 0; k < KVF_CLASSES_MAX; k++) {
+        histogram_init(&answered[k]);
+        for (int i = 0; i < ANSWERED; i++)
+            histogram_record(&answered[k], (uint64_t)(1e8 * load * (0.5 + 0.55 * rng_double(rng)) * (k + 1)));
+        in->klass[k] = (struct stage_class_signals){.latency = &answered[k], .in_service = 3};
+    }
+}
+
+static double saturation_now(const struct stage_signals *in) {
+    struct saturation_input s = {.classes = KVF_CLASSES_MAX,
+                                 .can_wait = true,
+                                 .arrived = 1000,
+                                 .in_service = 20,
+                                 .device_busy = 0.5,
+                                 .weight_latency = 0.5,
+                                 .weight_queue = 0.25,
+                                 .weight_device = 0.25};
+    for (int k = 0; k < KVF_CLASSES_MAX; k++)
+        s.klass[k] = (struct saturation_class){
+            .target_ms = 100 * (k + 1), .p95_ms = histogram_quantile(in->klass[k].latency, 0.95) / 1e6};
+    for (int t = 0; t < KVF_TIERS; t++) s.link_busy[t][KVF_DIR_READ] = s.link_busy[t][KVF_DIR_WRITE] = 0.3;
+    return saturation_of(&s).value;
+}
+
+/* One search after the other from a single user, so that stages, decisions and windows are all in it. */
+static int autoscaler_main(enum autoscaler_mode mode, struct rng *rng) {
+    static struct autoscaler a;
+    static struct histogram answered[KVF_CLASSES_MAX];
+    static struct snapshot_decision decision;
+    struct stage_signals in;
+    struct autoscaler_config config = {
+        .mode = mode,
+        .rules = {.figure = mode == AUTOSCALER_QOS ? STAGE_TARGETS : STAGE_TOKENS,
+                  .limit_saturation = 0.8,
+                  .classes = KVF_CLASSES_MAX},
+        .min_users = 1,
+        .max_users = 10000,
+        .settle_s = 3,
+        .stage_s = 10,
+        .hold_s = 20,
+        .cooldown_s = 10,
+        .growth = 2,
+        .backoff = 0.7,
+        .precision = 0.05,
+        .tolerance = 0.02};
+    uint64_t all = 0, longest = 0, decisions = 0;
+    for (int k = 0; k < KVF_CLASSES_MAX; k++) {
+        snprintf(config.rules.name[k], sizeof config.rules.name[k], "class-%d", k);
+        config.rules.target_ms[k] = 100 * (k + 1);
+    }
+    for (int i = 0; i < INTERVALS; i++) {
+        if (i % 400 == 0) autoscaler_init(&a, &config, 1, &decision);
+        signals_fill(&in, answered, a.users, rng);
+        uint64_t from = clock_thread_cpu_ns();
+        in.saturation = saturation_now(&in);
+        decisions += autoscaler_step(&a, &in, &decision);
+        uint64_t took = clock_thread_cpu_ns() - from;
+        all += took;
+        if (took > longest) longest = took;
+    }
+    if (decisions < 10) return fail("the autoscaler decided nothing");
+    printf("%.3f %.3f\n", (double)all / INTERVALS / 1e3, (double)longest / 1e3);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     struct rng rng;
     rng_init(&rng, 42, KVF_RNG_USER, 0);
@@ -192,6 +271,8 @@ int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "snapshot") == 0)
         return snapshot_main((unsigned)strtoul(argv[2], NULL, 10), &rng);
     if (argc == 2 && strcmp(argv[1], "cache") == 0) return cache_main(&rng);
-    fprintf(stderr, "usage: bench_parts record | snapshot WORKERS | cache\n");
+    if (argc == 3 && strcmp(argv[1], "autoscaler") == 0)
+        return autoscaler_main(strcmp(argv[2], "qos") == 0 ? AUTOSCALER_QOS : AUTOSCALER_CAPACITY, &rng);
+    fprintf(stderr, "usage: bench_parts record | snapshot WORKERS | cache | autoscaler MODE\n");
     return 2;
 }

@@ -153,9 +153,9 @@ class Bench:
     def program(self, name):
         return BUILD / "tests/bench" / name
 
-    def helper(self, name, *args):
-        """The first number that one of the measuring programs prints."""
-        return float(self.finish(self.start([str(self.program(name))] + [str(a) for a in args])).split()[0])
+    def helper(self, name, *args, which=0):
+        """The first number that one of the measuring programs prints, or another of them."""
+        return float(self.finish(self.start([str(self.program(name))] + [str(a) for a in args])).split()[which])
 
     # ---- traces of single entries ----
 
