@@ -250,6 +250,7 @@ static int prepare(struct suite *s, const struct suite_test *t, struct suite_ent
         size_by_fit(s, entry);
     drop_emulated_note(&entry->fit);
     if (s->quick) note(&entry->fit, "--quick: a short run on small tiers; a look, not a measurement");
+    sc->scaled = sc->scaled || s->quick;
     /* One trial where it is one test among many; the group asked for by name is the whole procedure. */
     bool once = !s->named && !set_by_user(s, "run.trials");
     entry->trials = once || sc->run.trials < 1 ? 1 : (uint32_t)sc->run.trials;

@@ -358,4 +358,5 @@ void fit_apply(struct fit *out, struct scenario *s, const struct budget_machine 
     fit_documents(&f, ratio, total);
     fit_precondition(&f);
     warn_of_large_entries(&f);
+    for (unsigned i = 0; i < out->lines; i++) s->scaled = s->scaled || out->line[i].scaled;
 }

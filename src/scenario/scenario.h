@@ -178,6 +178,7 @@ struct scenario {
     uint64_t seed;
     bool submission;
     bool seed_missing; /* a submission that names no seed */
+    bool scaled;       /* fitted to a machine: not what the file describes */
     struct {
         uint64_t duration_ns, warmup_ns, interval_ns, max_requests, trials;
         uint64_t precondition_bytes; /* to nvme before the clock; KVF_AUTO: 2 x its capacity */

@@ -186,6 +186,11 @@ static void a_submission_names_the_rules_it_breaks(void **state) {
     expect_submission("no seed is given; RAG is on; the autoscaler is on");
     s->seed_missing = false;
     expect_submission("RAG is on; the autoscaler is on");
+    s->scaled = true;
+    expect_submission("RAG is on; the autoscaler is on; it was scaled to this machine");
+    s->seed_missing = true; /* all there are, in the 120 bytes that a run has for them */
+    expect_submission("no seed is given; RAG is on; the autoscaler is on; it was scaled to this machine");
+    s->seed_missing = s->scaled = false;
     s->workload.rag.documents = 0;
     expect_submission("the autoscaler is on");
     s->autoscaler.mode = KVF_AUTOSCALER_OFF;
