@@ -108,6 +108,8 @@ void suite_run(struct suite *s);
 bool suite_done(const struct suite_entry *e);
 /* Mean of a metric over the trials that count, of a test that was stopped what there is; NaN when missing. */
 double suite_metric(const struct suite_entry *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The largest instead. */
+double suite_metric_largest(const struct suite_entry *e, const char *metric);
 const struct suite_entry *suite_find(const struct suite *s, const char *name); /* NULL: not in the plan */
 
 /* The comparison, one line a test, and for group tiers the ranking. */

@@ -36,6 +36,14 @@ double suite_metric(const struct suite_entry *e, const char *fmt, ...) {
     return s.n ? s.mean : KVF_MISSING;
 }
 
+double suite_metric_largest(const struct suite_entry *e, const char *metric) {
+    const struct trial_metric *m = trials_metric(&e->group, metric);
+    double largest = KVF_MISSING;
+    if (!m) return suite_metric(e, "%s", metric);
+    for (size_t i = 0; i < m->count; i++) largest = fmax(largest, m->value[i]); /* NaN is less than any */
+    return largest;
+}
+
 const struct suite_entry *suite_find(const struct suite *s, const char *name) {
     for (size_t i = 0; i < s->entries; i++)
         if (strcmp(s->entry[i].test->name, name) == 0) return &s->entry[i];

@@ -272,6 +272,26 @@ def _():
                      " ".join(got.stdout.split())), got
 
 
+@case("mlperf: what is reported are the means over three trials, and the largest P95 of reads")
+def _():
+    got = run(["suite", "mlperf-closed-1", *TINY[:-1], "workload.personas=[{name: brief, context: [2, 8]}]", *COUNTED,
+               "--set", "tiers.nvme.capacity=256MiB", "--set", "workload.prefix.probability=0", "--trials", "3",
+               "--json", "m.json"])
+    assert got.rc == 0, got
+    values = [{name: one["value"] for name, one in each["results"].items()}
+              for each in json.loads((home() / "work/m.json").read_text())["tests"][0]["runs"]]
+    mean = [sum(value[name] for value in values) / 3
+            for name in ("storage_throughput_tok_s", "nvme_read_gib_s", "nvme_write_gib_s")]
+    said = re.search(r"Option 1: storage throughput (\S+) tok/s, nvme (\S+) GiB/s, largest read P95 (\S+) (\S+)\. ",
+                     " ".join(got.stdout.split()))
+    assert said, got
+    assert said.group(1) == "%.0f" % mean[0] or mean[0] > 1e5, (said.groups(), mean)
+    assert abs(float(said.group(2)) - mean[1] - mean[2]) < 0.006, (said.groups(), mean)
+    p95_ms = float(said.group(3)) * {"us": 1e-3, "ms": 1, "s": 1e3}[said.group(4)]
+    largest = max(value["nvme_read_p95_ms"] for value in values)
+    assert abs(p95_ms - largest) <= 0.006 * largest, (said.groups(), values)
+
+
 @case("a test that fails or cannot be run does not stop the others, and the exit status is 1")
 def _():
     got = run(["suite", "tiers-nvme", "gpu-only", *TINY, *COUNTED, "--db", "none"])
