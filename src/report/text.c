@@ -127,6 +127,7 @@ static void put_latencies(struct summary *s) {
                 "P99", "P99.9", "max");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char line[160];
+        if (!kvf_present(metric(s, "%s_mean_ms", rows[i].metric))) continue;
         int used = snprintf(line, sizeof line, "  %-10s", rows[i].label);
         for (size_t c = 0; c < COLUMNS; c++) {
             double v = metric(s, "%s_%s_ms", rows[i].metric, columns[c]);
@@ -226,15 +227,15 @@ static void put_rag(struct summary *s) {
     double documents = metric(s, "rag_documents_ingested"), evicted = metric(s, "rag_documents_evicted");
     if (!kvf_present(documents)) return;
     format_label(p, FORMAT_HEADING, "RAG");
-    format_item(p, "documents %s in chunks %s", format_count(documents).text,
+    format_item(p, "%s documents in %s chunks", format_count(documents).text,
                 format_count(metric(s, "rag_chunks_ingested")).text);
-    format_item(p, "ingested %s in %s", format_bytes(metric(s, "rag_bytes_ingested")).text,
+    format_item(p, "%s ingested in %s", format_bytes(metric(s, "rag_bytes_ingested")).text,
                 format_seconds(metric(s, "rag_ingest_s")).text);
-    if (evicted > 0) format_item(p, "evicted %s", format_count(evicted).text);
-    format_item(p, "requests %s read %s", format_count(metric(s, "rag_requests")).text,
+    if (evicted > 0) format_item(p, "%s left", format_count(evicted).text);
+    format_item(p, "%s requests read %s", format_count(metric(s, "rag_requests")).text,
                 format_bytes(metric(s, "rag_bytes_read")).text);
     if (metric(s, "rag_requests_empty") > 0)
-        format_item(p, "without a document %s", format_count(metric(s, "rag_requests_empty")).text);
+        format_item(p, "%s found no document", format_count(metric(s, "rag_requests_empty")).text);
     format_end(p);
 }
 

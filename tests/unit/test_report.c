@@ -468,6 +468,33 @@ static void test_text_without_content(void **state) {
     run_record_free(&r);
 }
 
+static void test_text_of_retrieval(void **state) {
+    (void)state;
+    struct run_record r;
+    struct buf out = {0};
+    run_record_init(&r);
+    add(&r, "measured_s", 2, "s");
+    add(&r, "requests_done", 7, "");
+    add_latency(&r, "e2e", (const double[]){5, 4, 9, NONE, NONE, 9});
+    add_latency(&r, "generation", (const double[]){NONE, NONE, NONE, NONE, NONE, NONE});
+    add(&r, "rag_documents_ingested", 10, "");
+    add(&r, "rag_chunks_ingested", 153, "");
+    add(&r, "rag_bytes_ingested", 10737418240, "B");
+    add(&r, "rag_ingest_s", 2.5, "s");
+    add(&r, "rag_documents_evicted", 3, "");
+    add(&r, "rag_requests", 5, "");
+    add(&r, "rag_bytes_read", 1073741824, "B");
+    add(&r, "rag_requests_empty", 2, "");
+    report_text(&r, &(struct report_style){0}, &out);
+    assert_non_null(strstr(out.data,
+                           "\nRAG         10 documents in 153 chunks  10.0 GiB ingested in 2.50 s  3 left\n"
+                           "            5 requests read 1.00 GiB  2 found no document\n"));
+    assert_non_null(strstr(out.data, "\n  end-to-end "));
+    assert_null(strstr(out.data, "generation")); /* operations of a list have none */
+    buf_free(&out);
+    run_record_free(&r);
+}
+
 static void test_text_of_an_empty_record(void **state) {
     (void)state;
     struct run_record r;
@@ -676,6 +703,7 @@ int main(void) {
         cmocka_unit_test(test_text_of_class_names),
         cmocka_unit_test(test_text_of_a_long_criterion),
         cmocka_unit_test(test_text_without_content),
+        cmocka_unit_test(test_text_of_retrieval),
         cmocka_unit_test(test_text_of_an_empty_record),
         cmocka_unit_test(test_json_run),
         cmocka_unit_test(test_json_every_result),
