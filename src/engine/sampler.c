@@ -425,6 +425,23 @@ void sampler_measure_from_here(struct engine *e) {
     steady_begin(&p->steady, seconds(p->last.run_ns - p->zero_ns));
 }
 
+/* Whether a request in service has not had what its class is judged by: the first token, or its end. */
+static bool latency_is_open(const struct engine *e, const struct flight *f) {
+    int tier;
+    bool ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT && f->req.kind != REQUEST_READ;
+    return flight_shown(f, &tier) < (ttft ? FLIGHT_RETRIEVE : FLIGHT_ENDED);
+}
+
+static void overdue_in_service(struct engine *e) {
+    struct sampler *p = e->sampler;
+    for (const struct flight *f = e->service_first; f; f = f->service_next) {
+        uint32_t k = f->req.klass;
+        uint64_t age_ns = p->end.run_ns > f->req.arrival_ns ? p->end.run_ns - f->req.arrival_ns : 0;
+        for (int i = 0; i < SAMPLER_TARGETS && latency_is_open(e, f); i++)
+            p->overdue[k][i] += age_ns > sampler_target_ns(&e->s->qos.klass[k], i);
+    }
+}
+
 /* They have no latency yet, and whatever it becomes is beyond the target. */
 static void overdue_count(struct engine *e) {
     struct sampler *p = e->sampler;
@@ -436,6 +453,7 @@ static void overdue_count(struct engine *e) {
             p->overdue[k][i] = can_be ? queue_older(&e->queue, k, p->end.run_ns - target_ns) : 0;
         }
     }
+    overdue_in_service(e);
     pthread_mutex_unlock(&e->queue_lock);
 }
 

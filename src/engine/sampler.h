@@ -41,7 +41,8 @@ struct sampler {
     uint64_t seq;                      /* of the next interval */
     double slots_busy;                 /* sum over measured time of in service x seconds */
     double starved_s[KVF_CLASSES_MAX]; /* of the intervals in which the class was starved */
-    /* of the measured part's end: requests that wait already for longer than the target of P95, P99, ... */
+    /* of the measured part's end: requests that have no latency yet and are older than the target of P95,
+     * P99, ... */
     uint64_t overdue[KVF_CLASSES_MAX][SAMPLER_TARGETS];
     double host_busy_sum, host_busy_s;
 };

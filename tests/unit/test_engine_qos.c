@@ -95,6 +95,36 @@ static void dropped_requests_keep_no_target(void **state) {
     run_end();
 }
 
+/* Four slots, in which generation outlasts the run: nobody has ended, four have had their first token. */
+static void who_is_still_served_is_judged_too(void **state) {
+    (void)state;
+    static const struct {
+        const char *latency;
+        double samples;
+    } of[] = {{"ttft", ROWS - 4}, {"e2e", ROWS}};
+    for (int i = 0; i < 2; i++) {
+        struct buf yaml = {0};
+        buf_addf(&yaml,
+                 MODEL_16 "engine: {workers: 2, noise: 1MiB, slots: 4}\n"
+                          "tiers: {gpu: {capacity: 1MiB, backend: emulated}}\n"
+                          "cache: {granularity: block, block_tokens: 512}\n"
+                          "workload: {source: mooncake}\ncompute: {mode: fixed, ms_per_token: 1000000}\n"
+                          "run: {duration: 300ms, warmup: 0s, interval: 10ms}\n"
+                          "qos: {latency: %s, classes: [{name: only, p95: 1us, p99: 24h}]}\n",
+                 of[i].latency);
+        rows_at_once();
+        run_yaml(buf_text(&yaml), 1);
+        buf_free(&yaml);
+        expect_status(RUN_COMPLETED);
+        expect_identities();
+        expect_result("requests_in_service_at_end", 4);
+        expect_result("slo_only_p95_met", 0);
+        expect_missing("slo_only_p99_met"); /* nobody is older than that, and nobody has ended */
+        assert_true(result_find(&t.run.results, "slo_only_p95_met")->samples == of[i].samples);
+        run_end();
+    }
+}
+
 static void without_targets_nothing_is_judged(void **state) {
     (void)state;
     run_watched(AT_ONCE("1000") CLASS(""));
@@ -203,6 +233,7 @@ int main(void) {
         cmocka_unit_test(kept_targets),
         cmocka_unit_test(missed_targets),
         cmocka_unit_test(dropped_requests_keep_no_target),
+        cmocka_unit_test(who_is_still_served_is_judged_too),
         cmocka_unit_test(without_targets_nothing_is_judged),
         cmocka_unit_test(a_later_target_alone_is_judged_by_itself),
         cmocka_unit_test(strict_starves_and_says_so),
