@@ -309,7 +309,7 @@ static void add_requests(struct measure *m) {
 struct kept {
     const struct scenario_class *klass;
     uint64_t all, met;       /* requests that ended, and those inside the P95 target */
-    const uint64_t *overdue; /* requests that had not, and waited for longer than each target */
+    const uint64_t *overdue; /* requests that had not, and were older than each target */
     const struct histogram *latency;
 };
 
@@ -388,8 +388,9 @@ static void add_machine(struct measure *m) {
 static void add_rows(struct measure *m) {
     if (m->e->s->workload.source == KVF_SOURCE_SYNTHETIC) return;
     const struct workload_rows *r = workload_rows(m->e->workload);
-    /* a row that was read to learn its time, which never came */
-    uint64_t rejected = 0, ahead = m->e->next_row && m->e->next_row->req.turn == 1 ? 1 : 0;
+    /* a row that was read to learn its time, which never came; of sharegpt a conversation is a row */
+    bool talks = m->e->s->workload.source == KVF_SOURCE_SHAREGPT;
+    uint64_t rejected = 0, ahead = m->e->next_row && (!talks || m->e->next_row->req.turn == 1) ? 1 : 0;
     for (int i = 0; i < WORKLOAD_REJECTS; i++) rejected += r->rejected[i];
     add_count(m, "rows_read", r->read - ahead);
     add_count(m, "rows_emitted", r->emitted - ahead);
@@ -399,7 +400,7 @@ static void add_rows(struct measure *m) {
         if (r->rejected[i])
             result_add(m->out, (double)r->rejected[i], "", 0, "rows_rejected_%s",
                        workload_reject_name((enum workload_reject)i));
-    if (m->e->s->workload.source != KVF_SOURCE_SHAREGPT) return;
+    if (!talks) return;
     add_count(m, "turns_context_cut", r->context_cut);
     add_count(m, "turns_generate_cut", r->generate_cut);
 }

@@ -3,11 +3,12 @@
 /* Conversations of agents in the engine: sub-agents beside their parent, and the same requests whatever
  * serves them. A block of 64 tokens is 1 KiB. */
 
-#define REQUEST(think, in, out, ids)                                                                         \
-    "{\"t\":0,\"type\":\"n\",\"in\":" in ",\"out\":" out ",\"hash_ids\":[" ids                               \
+#define REQUEST_AT(time, think, in, out, ids)                                                                \
+    "{\"t\":" time ",\"type\":\"n\",\"in\":" in ",\"out\":" out ",\"hash_ids\":[" ids                        \
     "],\"api_time\":0,\"think_time\":" think "}"
-#define SUBAGENT(...) "{\"t\":0,\"type\":\"subagent\",\"requests\":[" __VA_ARGS__ "]}"
-#define FILE_OF(...)  "{\"block_size\":64,\"requests\":[" __VA_ARGS__ "]}"
+#define REQUEST(think, in, out, ids) REQUEST_AT("0", think, in, out, ids)
+#define SUBAGENT(...)                "{\"t\":0,\"type\":\"subagent\",\"requests\":[" __VA_ARGS__ "]}"
+#define FILE_OF(...)                 "{\"block_size\":64,\"requests\":[" __VA_ARGS__ "]}"
 
 /* The parent generates for 400 ms; each agent for 20 ms three times, in the meantime. */
 #define AGENT(ids)                                                                                           \
@@ -101,6 +102,23 @@ static char *requests_of(const char *yaml) {
     return out.data;
 }
 
+/* Two of three requests are due before the end; the third was read to know when it is. */
+static void in_one_sequence_a_row_is_one_that_arrived(void **state) {
+    (void)state;
+    rows_write(FILE_OF(REQUEST("0", "64", "1", "1") "," REQUEST("0", "64", "1", "2") "," REQUEST_AT(
+        "1000", "0", "64", "1", "3")));
+    run_yaml(MODEL_16 ENGINE "tiers: {gpu: {capacity: 4MiB}}\ncache: {granularity: block}\n"
+                             "run: {duration: 200ms, warmup: 0s}\n"
+                             "workload: {source: agentic, arrival: {process: trace}}\n",
+             1);
+    expect_status(RUN_COMPLETED);
+    expect_identities();
+    expect_result("requests_arrived", 2);
+    expect_result("rows_read", 2);
+    expect_result("rows_emitted", 2);
+    run_end();
+}
+
 static void the_same_requests_whatever_serves_them(void **state) {
     (void)state;
 #define LOAD                                                                                                 \
@@ -122,6 +140,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sub_agents_run_beside_their_parent, runs_set_up, runs_tear_down),
         cmocka_unit_test_setup_teardown(the_run_waits_for_sub_agents, runs_set_up, runs_tear_down),
+        cmocka_unit_test_setup_teardown(in_one_sequence_a_row_is_one_that_arrived, runs_set_up,
+                                        runs_tear_down),
         cmocka_unit_test_setup_teardown(the_same_requests_whatever_serves_them, runs_set_up, runs_tear_down),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
