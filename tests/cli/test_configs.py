@@ -90,6 +90,8 @@ def _():
                             "context: [4096, 16384], generate: [200, 800], think: [300ms, 1500ms]"):
                 assert persona in text, (path, persona)
             assert value["workload.arrival.process"] == "paced", (path, value)
+        if path.parent.name == "validate":  # reads of generation are in its time per token, and not twice
+            assert int(value["workload.decode.batch_tokens"]) >= 1024, (path, value)
         if path.stem.startswith(CONVERSATIONS):  # 1,000 of them are over long before 300 s are
             assert value["workload.arrival.process"] == "closed", (path, value)
             assert value["workload.arrival.cycles"] == "0", (path, value)
