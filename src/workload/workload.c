@@ -7,13 +7,13 @@
 #include "workload/trace.h"
 
 static const struct source sources[] = {
-    [KVF_SOURCE_SYNTHETIC] = {"synthetic", &synthetic_ops, NULL, .thinks = true},
-    [KVF_SOURCE_MOONCAKE] = {"mooncake", &trace_ops, &mooncake_format},
-    [KVF_SOURCE_AZURE] = {"azure", &trace_ops, &azure_format},
-    [KVF_SOURCE_BURSTGPT] = {"burstgpt", &trace_ops, &burstgpt_format},
-    [KVF_SOURCE_SHAREGPT] = {"sharegpt", &sharegpt_ops, NULL},
-    [KVF_SOURCE_AGENTIC] = {"agentic", &agentic_ops, NULL, true, true},
-    [KVF_SOURCE_OPS] = {"ops", &trace_ops, &ops_format},
+    [KVF_SOURCE_SYNTHETIC] = {.name = "synthetic", .ops = &synthetic_ops, .thinks = true},
+    [KVF_SOURCE_MOONCAKE] = {.name = "mooncake", .ops = &trace_ops, .format = &mooncake_format},
+    [KVF_SOURCE_AZURE] = {.name = "azure", .ops = &trace_ops, .format = &azure_format},
+    [KVF_SOURCE_BURSTGPT] = {.name = "burstgpt", .ops = &trace_ops, .format = &burstgpt_format},
+    [KVF_SOURCE_SHAREGPT] = {.name = "sharegpt", .ops = &sharegpt_ops},
+    [KVF_SOURCE_AGENTIC] = {.name = "agentic", .ops = &agentic_ops, .thinks = true, .recorded = true},
+    [KVF_SOURCE_OPS] = {.name = "ops", .ops = &trace_ops, .format = &ops_format},
 };
 
 uint64_t source_share(const struct workload *w, uint64_t user) {
