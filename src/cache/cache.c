@@ -1,6 +1,7 @@
 #include "cache/cache.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "cache/state.h"
@@ -93,6 +94,7 @@ void cache_count_lookup(struct cache *c, enum kvf_cause cause, int tier) {
     } else {
         c->stats.hits[cause]++;
         c->stats.tier_hits[tier]++;
+        c->stats.hits_in[tier][cause]++;
     }
 }
 
@@ -100,6 +102,7 @@ void cache_recount_miss(struct cache *c, enum kvf_cause cause, int tier) {
     if (tier < 0) return;
     c->stats.hits[cause]--;
     c->stats.tier_hits[tier]--;
+    c->stats.hits_in[tier][cause]--;
     c->stats.misses[cause]++;
 }
 
@@ -291,6 +294,36 @@ void cache_stats(const struct cache *c, struct cache_stats *out) {
         out->used_bytes[t] = c->tier[t].used;
         out->entries[t] = c->tier[t].entries;
     }
+}
+
+/* They are nothing but numbers. */
+enum { STATS = sizeof(struct cache_stats) / sizeof(uint64_t) };
+_Static_assert(sizeof(struct cache_stats) == STATS * sizeof(uint64_t), "statistics are plain words");
+
+static void hits_since(struct cache_stats *out, const struct cache_stats *now,
+                       const struct cache_stats *then) {
+    memset(out->hits, 0, sizeof out->hits);
+    memset(out->tier_hits, 0, sizeof out->tier_hits);
+    for (int t = 0; t < KVF_TIERS; t++) {
+        for (int k = 0; k < KVF_CAUSES; k++) {
+            uint64_t n = now->hits_in[t][k], before = then->hits_in[t][k];
+            out->hits_in[t][k] = n > before ? n - before : 0;
+            out->hits[k] += out->hits_in[t][k];
+            out->tier_hits[t] += out->hits_in[t][k];
+        }
+    }
+    for (int k = 0; k < KVF_CAUSES; k++) out->misses[k] = out->lookups[k] - out->hits[k];
+}
+
+void cache_stats_since(struct cache_stats *out, const struct cache_stats *now,
+                       const struct cache_stats *then) {
+    uint64_t *to = (uint64_t *)out;
+    const uint64_t *a = (const uint64_t *)now, *b = (const uint64_t *)then;
+    for (size_t i = 0; i < STATS; i++) to[i] = a[i] - b[i];
+    memcpy(out->used_bytes, now->used_bytes, sizeof out->used_bytes);
+    memcpy(out->entries, now->entries, sizeof out->entries);
+    out->waiting = now->waiting;
+    hits_since(out, now, then);
 }
 
 /* While the pools are nearly empty their first pieces would distort the figure, so it is then what a

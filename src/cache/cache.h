@@ -83,6 +83,7 @@ struct cache_config {
 struct cache_stats {
     uint64_t lookups[KVF_CAUSES], hits[KVF_CAUSES], misses[KVF_CAUSES];
     uint64_t tier_hits[KVF_TIERS];
+    uint64_t hits_in[KVF_TIERS][KVF_CAUSES]; /* the same hits by tier and cause */
     uint64_t used_bytes[KVF_TIERS], entries[KVF_TIERS];
     uint64_t bytes_in[KVF_TIERS], bytes_out[KVF_TIERS]; /* entries that came to be there, that left */
     uint64_t evictions[KVF_TIERS];                      /* dropped out of the cache from there */
@@ -165,6 +166,11 @@ void cache_stop(struct cache *c);
 
 /* Fills *out. */
 void cache_stats(const struct cache *c, struct cache_stats *out);
+/* What was counted from one reading to a later one; used_bytes, entries and waiting are those of the later.
+ * A hit from before the first that has become a miss is left out, so that nothing is less than zero and the
+ * identities hold in between too. Any thread. */
+void cache_stats_since(struct cache_stats *out, const struct cache_stats *now,
+                       const struct cache_stats *then);
 /* Asserts the identities: lookups = hits + misses, bytes in - out = used = sum of entry sizes, used
  * <= usable, order structures agree with the entries. Walks everything. 0 or -KVF_ERR_INTERNAL. */
 int cache_check(const struct cache *c, struct err *e);

@@ -105,7 +105,14 @@ static int tier_check(const struct cache *c, int tier, const struct census *n, s
 
 static int lookups_check(const struct cache *c, struct err *e) {
     uint64_t by_tier = 0, hits = 0;
-    for (int t = 0; t < KVF_TIERS; t++) by_tier += c->stats.tier_hits[t];
+    for (int t = 0; t < KVF_TIERS; t++) {
+        uint64_t by_cause = 0;
+        for (int k = 0; k < KVF_CAUSES; k++) by_cause += c->stats.hits_in[t][k];
+        if (by_cause != c->stats.tier_hits[t])
+            return err_set(e, KVF_ERR_INTERNAL, "cache, %s: its hits are not its hits by cause",
+                           tier_name((enum kvf_tier)t));
+        by_tier += c->stats.tier_hits[t];
+    }
     for (int k = 0; k < KVF_CAUSES; k++) {
         hits += c->stats.hits[k];
         if (c->stats.lookups[k] != c->stats.hits[k] + c->stats.misses[k])

@@ -15,6 +15,7 @@ struct measure {
     struct result_list *out;
     const struct reading *from, *to;
     const struct counters *d; /* to - from */
+    struct cache_stats cache; /* likewise */
     double wall_s;
 };
 
@@ -93,21 +94,17 @@ static void add_tier_dir(struct measure *m, int t, int dir) {
 }
 
 static void add_tiers(struct measure *m) {
-    const struct cache_stats *a = &m->from->cache, *b = &m->to->cache;
+    const struct cache_stats *c = &m->cache;
     struct histogram *both = mem_zalloc(1, sizeof *both);
     for (int t = 0; t < KVF_TIERS; t++) {
         const char *tier = tier_name((enum kvf_tier)t);
         bool on = m->e->tiers[t] != NULL;
-        result_add(m->out, on ? (double)b->entries[t] : KVF_MISSING, "", 0, "%s_entries", tier);
-        result_add(m->out, on ? (double)b->used_bytes[t] : KVF_MISSING, "B", 0, "%s_used_bytes", tier);
-        result_add(m->out, on ? (double)(b->tier_hits[t] - a->tier_hits[t]) : KVF_MISSING, "", 0, "%s_hits",
-                   tier);
-        result_add(m->out, on ? (double)(b->evictions[t] - a->evictions[t]) : KVF_MISSING, "", 0,
-                   "%s_evictions", tier);
-        result_add(m->out, on ? (double)(b->demotions[t] - a->demotions[t]) : KVF_MISSING, "", 0,
-                   "%s_demotions", tier);
-        result_add(m->out, on ? (double)(b->promotions[t] - a->promotions[t]) : KVF_MISSING, "", 0,
-                   "%s_promotions", tier);
+        result_add(m->out, on ? (double)c->entries[t] : KVF_MISSING, "", 0, "%s_entries", tier);
+        result_add(m->out, on ? (double)c->used_bytes[t] : KVF_MISSING, "B", 0, "%s_used_bytes", tier);
+        result_add(m->out, on ? (double)c->tier_hits[t] : KVF_MISSING, "", 0, "%s_hits", tier);
+        result_add(m->out, on ? (double)c->evictions[t] : KVF_MISSING, "", 0, "%s_evictions", tier);
+        result_add(m->out, on ? (double)c->demotions[t] : KVF_MISSING, "", 0, "%s_demotions", tier);
+        result_add(m->out, on ? (double)c->promotions[t] : KVF_MISSING, "", 0, "%s_promotions", tier);
         add_tier_dir(m, t, KVF_DIR_READ);
         add_tier_dir(m, t, KVF_DIR_WRITE);
         histogram_copy(both, &m->d->op_total[t][KVF_DIR_READ]);
@@ -117,21 +114,21 @@ static void add_tiers(struct measure *m) {
     free(both);
 }
 
-static uint64_t tier_sum(const uint64_t now[KVF_TIERS], const uint64_t then[KVF_TIERS]) {
+static uint64_t tier_sum(const uint64_t counts[KVF_TIERS]) {
     uint64_t n = 0;
-    for (int t = 0; t < KVF_TIERS; t++) n += now[t] - then[t];
+    for (int t = 0; t < KVF_TIERS; t++) n += counts[t];
     return n;
 }
 
 static void add_cache(struct measure *m) {
-    const struct cache_stats *a = &m->from->cache, *b = &m->to->cache;
+    const struct cache_stats *s = &m->cache;
     uint64_t lookups = 0, hits = 0, misses = 0, reuse = 0, reuse_hits = 0;
     for (int c = 0; c < KVF_CAUSES; c++) {
         const char *cause = cause_name((enum kvf_cause)c);
-        uint64_t l = b->lookups[c] - a->lookups[c], h = b->hits[c] - a->hits[c];
+        uint64_t l = s->lookups[c], h = s->hits[c];
         lookups += l;
         hits += h;
-        misses += b->misses[c] - a->misses[c];
+        misses += s->misses[c];
         if (c != KVF_CAUSE_DECODE) reuse += l;
         if (c != KVF_CAUSE_DECODE) reuse_hits += h;
         result_add(m->out, (double)l, "", 0, "%s_lookups", cause);
@@ -142,11 +139,11 @@ static void add_cache(struct measure *m) {
     add_count(m, "misses", misses);
     result_add(m->out, ratio((double)hits, (double)lookups), "", lookups, "hit_ratio");
     result_add(m->out, ratio((double)reuse_hits, (double)reuse), "", reuse, "reuse_hit_ratio");
-    add_count(m, "evictions", tier_sum(b->evictions, a->evictions));
-    add_count(m, "demotions", tier_sum(b->demotions, a->demotions));
-    add_count(m, "promotions", tier_sum(b->promotions, a->promotions));
-    add_count(m, "promotions_skipped", b->promotions_skipped - a->promotions_skipped);
-    add_count(m, "refused", b->refused - a->refused);
+    add_count(m, "evictions", tier_sum(s->evictions));
+    add_count(m, "demotions", tier_sum(s->demotions));
+    add_count(m, "promotions", tier_sum(s->promotions));
+    add_count(m, "promotions_skipped", s->promotions_skipped);
+    add_count(m, "refused", s->refused);
 }
 
 /* Of all tiers, by what moved them; operations, or bytes. */
@@ -490,6 +487,7 @@ void result_fill(struct engine *e, struct run_record *run) {
                         .to = &p->end,
                         .d = p->delta,
                         .wall_s = (double)(p->end.run_ns - p->base.run_ns) / 1e9};
+    cache_stats_since(&m.cache, &p->end.cache, &p->base.cache);
     add_throughput(&m);
     add_load(&m);
     add_requests(&m);

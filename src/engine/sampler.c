@@ -109,11 +109,10 @@ static double mean_ms(const struct histogram *h) {
     return histogram_mean(h) / (double)KVF_NS_PER_MS;
 }
 
-static uint64_t sum_causes(const uint64_t now[KVF_CAUSES], const uint64_t last[KVF_CAUSES],
-                           bool with_decode) {
+static uint64_t sum_causes(const uint64_t counts[KVF_CAUSES], bool with_decode) {
     uint64_t n = 0;
     for (int c = 0; c < KVF_CAUSES; c++)
-        if (with_decode || c != KVF_CAUSE_DECODE) n += now[c] - last[c];
+        if (with_decode || c != KVF_CAUSE_DECODE) n += counts[c];
     return n;
 }
 
@@ -168,7 +167,7 @@ static void snap_interval(struct engine *e, struct snapshot *snap, const struct 
     const struct reading *now = &p->now, *last = &p->last;
     struct snapshot_interval *i = &snap->interval;
     double s = seconds(now->run_ns - last->run_ns);
-    uint64_t reuse = sum_causes(now->cache.lookups, last->cache.lookups, false), oldest = KVF_NEVER;
+    uint64_t reuse = sum_causes(p->cache.lookups, false), oldest = KVF_NEVER;
     i->t_s = i->phase == KVF_PHASE_PREPARE ? 0 : seconds(now->run_ns - p->zero_ns);
     i->length_s = s;
     i->paused = run_clock_paused(&e->clock);
@@ -186,11 +185,11 @@ static void snap_interval(struct engine *e, struct snapshot *snap, const struct 
     i->tokens = counters_get(&d->tokens_generated);
     i->throughput_tok_s = per((double)i->tokens, s);
     i->requests_per_s = per((double)i->done, s);
-    i->lookups = sum_causes(now->cache.lookups, last->cache.lookups, true);
-    i->hits = sum_causes(now->cache.hits, last->cache.hits, true);
+    i->lookups = sum_causes(p->cache.lookups, true);
+    i->hits = sum_causes(p->cache.hits, true);
     i->hit_ratio = per((double)i->hits, (double)i->lookups);
-    i->reuse_hit_ratio = per((double)sum_causes(now->cache.hits, last->cache.hits, false), (double)reuse);
-    i->refused = now->cache.refused - last->cache.refused;
+    i->reuse_hit_ratio = per((double)sum_causes(p->cache.hits, false), (double)reuse);
+    i->refused = p->cache.refused;
     for (int t = 0; t < KVF_TIERS; t++)
         for (int dir = 0; dir < KVF_DIRS; dir++) i->errors += counters_get(&d->errors[t][dir]);
     i->workers_cpu_s = seconds(counters_get(&d->cpu_ns));
@@ -203,13 +202,13 @@ static void snap_interval(struct engine *e, struct snapshot *snap, const struct 
 }
 
 static void snap_tier(struct engine *e, struct snapshot *snap, const struct counters *d, int t) {
-    const struct cache_stats *now = &e->sampler->now.cache, *last = &e->sampler->last.cache;
+    const struct cache_stats *cache = &e->sampler->cache;
     const struct histogram *read = &d->op_total[t][KVF_DIR_READ], *write = &d->op_total[t][KVF_DIR_WRITE];
     struct snapshot_tier *v = &snap->tier[t];
     v->capacity_bytes = scenario_usable_bytes(e->s, (enum kvf_tier)t);
-    v->used_bytes = now->used_bytes[t];
-    v->entries = now->entries[t];
-    v->hits = now->tier_hits[t] - last->tier_hits[t];
+    v->used_bytes = cache->used_bytes[t];
+    v->entries = cache->entries[t];
+    v->hits = cache->tier_hits[t];
     for (int c = 0; c < KVF_CAUSES; c++) {
         for (int dir = 0; dir < KVF_DIRS; dir++) {
             snap->cause[t][dir][c].ops = counters_get(&d->io[t][dir][c].ops);
@@ -231,9 +230,9 @@ static void snap_tier(struct engine *e, struct snapshot *snap, const struct coun
     v->read_host_p95_ms = quantile_ms(&d->op_host[t][KVF_DIR_READ], 0.95);
     v->write_host_p95_ms = quantile_ms(&d->op_host[t][KVF_DIR_WRITE], 0.95);
     v->io_in_flight = counters_get(&d->chunks_in_flight[t]);
-    v->evictions = now->evictions[t] - last->evictions[t];
-    v->demotions = now->demotions[t] - last->demotions[t];
-    v->promotions = now->promotions[t] - last->promotions[t];
+    v->evictions = cache->evictions[t];
+    v->demotions = cache->demotions[t];
+    v->promotions = cache->promotions[t];
     v->errors = counters_get(&d->errors[t][KVF_DIR_READ]) + counters_get(&d->errors[t][KVF_DIR_WRITE]);
 }
 
@@ -277,7 +276,6 @@ static double sum_ms(const struct histogram *h) {
 static struct window_sums window_sums_of(const struct sampler *p, const struct snapshot *snap,
                                          const struct counters *d) {
     const struct snapshot_interval *i = &snap->interval;
-    const struct cache_stats *now = &p->now.cache, *last = &p->last.cache;
     const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E];
     const struct histogram *generation = &d->latency[REQUEST_LATENCY_GENERATION];
     struct window_sums w = {.length_s = i->length_s,
@@ -290,8 +288,8 @@ static struct window_sums window_sums_of(const struct sampler *p, const struct s
                             .held_s = seconds(counters_get(&d->writes_held_ns)),
                             .slots_busy_s = (double)i->in_service * i->length_s,
                             .slots_s = (double)i->slots * i->length_s,
-                            .lookups = (double)sum_causes(now->lookups, last->lookups, false),
-                            .misses = (double)sum_causes(now->misses, last->misses, false)};
+                            .lookups = (double)sum_causes(p->cache.lookups, false),
+                            .misses = (double)sum_causes(p->cache.misses, false)};
     if (kvf_present(i->device_busy_ratio)) {
         w.device_busy_s = i->device_busy_ratio * i->length_s;
         w.device_known_s = i->length_s;
@@ -333,6 +331,7 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
     reading_take(e, &p->now, snap);
     counters_sum(p->delta, p->now.workers, 1);
     counters_subtract(p->delta, p->last.workers);
+    cache_stats_since(&p->cache, &p->now.cache, &p->last.cache);
     snap->interval.phase = phase;
     snap_interval(e, snap, p->delta);
     for (int t = 0; t < KVF_TIERS; t++) {

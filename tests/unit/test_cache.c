@@ -548,6 +548,47 @@ static void lookups_are_counted(void **state) {
     fixture_close(&f);
 }
 
+static void expect_since(const struct fixture *f, const struct cache_stats *then, enum kvf_cause cause,
+                         uint64_t lookups, uint64_t hits) {
+    struct cache_stats now = fixture_stats(f), since;
+    cache_stats_since(&since, &now, then);
+    assert_int_equal(since.lookups[cause], lookups);
+    assert_int_equal(since.hits[cause], hits);
+    assert_int_equal(since.misses[cause], lookups - hits);
+    uint64_t by_tier = 0, by_cause = 0;
+    for (int t = 0; t < KVF_TIERS; t++) by_tier += since.tier_hits[t];
+    for (int k = 0; k < KVF_CAUSES; k++) by_cause += since.hits[k];
+    assert_int_equal(by_tier, by_cause);
+}
+
+/* A read that fails after a reading takes back a hit from before it. */
+static void what_was_counted_in_between_is_never_less_than_nothing(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_waterfall(&f, 100, 100, 0);
+    put(&f, 'A', 60);
+    cache_count_lookup(f.c, KVF_CAUSE_PREFIX, GPU);
+    cache_count_lookup(f.c, KVF_CAUSE_PREFIX, CPU);
+    struct cache_stats then = fixture_stats(&f);
+    cache_recount_miss(f.c, KVF_CAUSE_PREFIX, GPU);
+    expect_since(&f, &then, KVF_CAUSE_PREFIX, 0, 0);
+    cache_count_lookup(f.c, KVF_CAUSE_PREFIX, CPU);
+    cache_count_lookup(f.c, KVF_CAUSE_PREFIX, CPU);
+    cache_count_lookup(f.c, KVF_CAUSE_PREFIX, -1);
+    cache_recount_miss(f.c, KVF_CAUSE_PREFIX, CPU); /* of three that were or are there, one of these */
+    cache_count_lookup(f.c, KVF_CAUSE_RAG, GPU);
+    expect_since(&f, &then, KVF_CAUSE_PREFIX, 3, 1);
+    expect_since(&f, &then, KVF_CAUSE_RAG, 1, 1);
+    put(&f, 'B', 60);
+    struct cache_stats now = fixture_stats(&f), since;
+    cache_stats_since(&since, &now, &then);
+    assert_int_equal(since.demotions[GPU], 1);
+    assert_int_equal(since.bytes_in[GPU], 60);
+    assert_int_equal(since.used_bytes[CPU], 60);
+    assert_int_equal(since.entries[GPU], 1);
+    fixture_close(&f);
+}
+
 static void what_this_build_has_not_is_refused(void **state) {
     (void)state;
     struct cache_config config = {.on = {true}, .usable_bytes = {100}, .eviction = {KVF_EVICTION_BELADY}};
@@ -658,6 +699,7 @@ int main(void) {
         cmocka_unit_test(touch_order_decides),
         cmocka_unit_test(ranks_of_writes_and_late_touches),
         cmocka_unit_test(lookups_are_counted),
+        cmocka_unit_test(what_was_counted_in_between_is_never_less_than_nothing),
         cmocka_unit_test(what_this_build_has_not_is_refused),
         cmocka_unit_test(memory_of_an_entry),
         cmocka_unit_test(entries_can_be_put_into_a_lower_tier),
