@@ -381,7 +381,7 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     double s = r->snap.interval.length_s;
     for (uint32_t k = 0; k < r->snap.classes && phase != KVF_PHASE_DRAIN; k++)
         if (r->snap.qos[k].starved > 0) p->starved_s[k] += s;
-    if (phase == KVF_PHASE_MEASURED) {
+    if (phase != KVF_PHASE_DRAIN) { /* those of the warm-up are forgotten at its end, if there is one */
         steady_note(e, &r->snap);
         p->slots_busy += (double)r->snap.interval.in_service * s;
         if (kvf_present(r->snap.interval.host_cpu_ratio)) {

@@ -167,6 +167,24 @@ static void figures_without_enough_behind_them_are_missing(void **state) {
     run_end();
 }
 
+/* Then the warm-up is the measured part: two users who are served for 20 ms each time, in two slots. */
+static void a_run_that_ends_in_its_warmup_is_measured_as_a_whole(void **state) {
+    (void)state;
+    run_yaml(MODEL_4K "engine: {workers: 2, noise: 1MiB, slots: 2}\n"
+                      "tiers: {gpu: {capacity: 4MiB, backend: emulated, latency: 20ms}}\n"
+                      "workload: {users: 2, phase: prefill, prefix: {probability: 0}, personas: [{name: a, "
+                      "context: [4, 8], think: [0, 0]}], conversation: {end_probability: 1}}\n"
+                      "run: {duration: 100s, warmup: 100s, interval: 10ms, max_requests: 20}\n",
+             1);
+    expect_status(RUN_COMPLETED);
+    expect_identities();
+    assert_non_null(event_of("warning"));
+    expect_result("requests_done", 20);
+    expect_result("requests_arrived", 20);
+    assert_true(value_of("slots_busy_ratio") > 0.5);
+    run_end();
+}
+
 /* ---- the same seed ---- */
 
 static int line_compare(const void *a, const void *b) {
@@ -571,6 +589,7 @@ int main(void) {
         cmocka_unit_test(a_run_of_so_many_requests_completes_and_adds_up),
         cmocka_unit_test(all_measures_have_their_names),
         cmocka_unit_test(figures_without_enough_behind_them_are_missing),
+        cmocka_unit_test(a_run_that_ends_in_its_warmup_is_measured_as_a_whole),
         cmocka_unit_test(the_same_seed_makes_the_same_requests),
         cmocka_unit_test(at_a_rate_the_requests_do_not_depend_on_who_serves_them),
         cmocka_unit_test(an_open_loop_states_what_was_offered_and_what_was_achieved),
