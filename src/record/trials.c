@@ -6,16 +6,35 @@
 
 #include "base/buf.h"
 
+/* What the engine says when somebody changes the load: "users 10 by key", "generation 2 ms per token by key",
+ * "autoscaler qos by key". NULL when nobody has. */
+static const char *changed_by_hand(const struct run_record *r) {
+    for (size_t i = 0; i < r->event_count; i++) {
+        const char *message = r->events[i].message;
+        unsigned long long users;
+        double ms;
+        int end = 0;
+        if (strcmp(r->events[i].level, "info") != 0) continue;
+        if (sscanf(message, "users %llu by %n", &users, &end) == 1 && end > 0) return message;
+        if (sscanf(message, "generation %lf ms per token by %n", &ms, &end) == 1 && end > 0) return message;
+        if (sscanf(message, "autoscaler %*[a-z] by %n", &end) == 0 && end > 0) return message;
+    }
+    return NULL;
+}
+
 /* Why a run says nothing that could be averaged; "" when it does. */
 static void incomplete_why(const struct run_record *r, char *out, size_t len) {
     double asked = result_value(&r->results, "requests_asked");
     double left = result_value(&r->results, "requests_left");
+    const char *change = changed_by_hand(r);
     out[0] = '\0';
     if (left > 0)
         snprintf(out, len, "%.0f of %.0f requests done", asked - left, asked);
     else if (r->status != RUN_COMPLETED)
         snprintf(out, len, "%s%s%.120s", run_status_name(r->status), r->status_reason[0] ? ": " : "",
                  r->status_reason);
+    else if (change)
+        snprintf(out, len, "changed by hand: %.120s", change);
 }
 
 static struct trial_metric *metric_add(struct trials *t, const struct result *r) {

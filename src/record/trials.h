@@ -33,7 +33,8 @@ struct trials {
 };
 
 /* Adds a run that has ended; the record is not kept. A trial is incomplete, and left out of the metrics,
- * unless it completed and did all requests that it was asked for (result requests_left). */
+ * unless it completed, did all requests that it was asked for (result requests_left) and nobody changed its
+ * users, generation or autoscaler meanwhile (events). */
 void trials_add(struct trials *t, const struct run_record *r);
 void trials_free(struct trials *t); /* what it owns; zeroed, it is empty */
 

@@ -97,6 +97,30 @@ static void a_trial_with_requests_left_is_left_out_and_named(void **state) {
     assert_true(s.n == 3 && s.mean == 100 && s.sd == 0);
 }
 
+/* Whose load somebody has changed is no repetition; a pause, a mark and the autoscaler's own are none of
+ * that. */
+static void a_trial_that_was_changed_by_hand_is_left_out(void **state) {
+    static const char *const messages[] = {"users 10 by key",
+                                           "generation 2 ms per token by key",
+                                           "autoscaler qos by key",
+                                           "paused by key",
+                                           "autoscaler: the answer does not hold any more; by and by",
+                                           "users cannot be changed: in an open loop requests do not wait"};
+    (void)state;
+    for (uint32_t i = 0; i < 6; i++) {
+        struct run_record r;
+        struct record_event e = {.t_s = 3, .level = "info"};
+        begin(&r, i + 1);
+        snprintf(e.message, sizeof e.message, "%s", messages[i]);
+        run_record_event(&r, &e);
+        end(&r);
+    }
+    assert_int_equal(trials_complete(&t), 3);
+    assert_string_equal(t.trial[0].incomplete, "changed by hand: users 10 by key");
+    assert_string_equal(t.trial[1].incomplete, "changed by hand: generation 2 ms per token by key");
+    assert_string_equal(t.trial[2].incomplete, "changed by hand: autoscaler qos by key");
+}
+
 static void without_a_limit_no_request_is_left(void **state) {
     (void)state;
     struct run_record r;
@@ -198,9 +222,14 @@ static void many_trials_of_many_metrics(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(metrics_of_complete_trials),         CASE(a_trial_with_requests_left_is_left_out_and_named),
-        CASE(without_a_limit_no_request_is_left), CASE(what_did_not_complete_is_left_out),
-        CASE(a_metric_that_some_trials_lack),     CASE(the_group_passes_when_every_complete_trial_does),
+        CASE(metrics_of_complete_trials),
+        CASE(a_trial_with_requests_left_is_left_out_and_named),
+        CASE(a_trial_that_was_changed_by_hand_is_left_out),
+        CASE(what_did_not_complete_is_left_out),
+        CASE(without_a_limit_no_request_is_left),
+        CASE(what_did_not_complete_is_left_out),
+        CASE(a_metric_that_some_trials_lack),
+        CASE(the_group_passes_when_every_complete_trial_does),
         CASE(many_trials_of_many_metrics),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
