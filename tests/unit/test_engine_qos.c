@@ -100,7 +100,7 @@ static void who_is_still_served_is_judged_too(void **state) {
     (void)state;
     static const struct {
         const char *latency;
-        double samples;
+        uint64_t samples;
     } of[] = {{"ttft", ROWS - 4}, {"e2e", ROWS}};
     for (int i = 0; i < 2; i++) {
         struct buf yaml = {0};

@@ -96,15 +96,10 @@ static void spoilt_anywhere(void **state) {
 
 static void bytes_that_no_text_has(void **state) {
     (void)state;
-    static const char *const junk[] = {"\xff\xfe\n",
-                                       "\x80\n",
-                                       "\xc0\x80,\xc0\x80,\xc0\x80\n",
-                                       "{\"\xed\xa0\x80\":1}\n",
-                                       "\x1b[2J\n",
-                                       "\x7f"
-                                       "ELF\n",
-                                       "\xef\xbf\xbf\n",
-                                       "\xf5\n"};
+    static const char *const junk[] = {
+        "\xff\xfe\n",     "\x80\n",       "\xc0\x80,\xc0\x80,\xc0\x80\n", "{\"\xed\xa0\x80\":1}\n",
+        "\x1b[2J\n",      "\x7f\x45LF\n", /* an ELF file */
+        "\xef\xbf\xbf\n", "\xf5\n"};
     for (int i = 0; i < FORMATS; i++) {
         char data[2048] = "";
         size_t count = sizeof junk / sizeof *junk;
