@@ -1,0 +1,130 @@
+/* A stand-in for the management library of the NVIDIA driver, built as libnvidia-ml.so.1. FAKE_NVML in the
+ * environment says what it shows: words between commas, "devices=N" (1 unless told), "init", "count" or the
+ * name of a figure for a call that fails, "lost=N" for a device that cannot be had. Device d has utilisation
+ * 10 d + 50 %, 80 GiB, of which d + 1 are in use, and figures that differ from device to device. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUCCESS = 0, NOT_SUPPORTED = 3, GPU_IS_LOST = 15, DRIVER_NOT_LOADED = 9, UNKNOWN = 999 };
+
+int nvmlInit_v2(void);
+int nvmlShutdown(void);
+const char *nvmlErrorString(int code);
+int nvmlSystemGetDriverVersion(char *out, unsigned len);
+int nvmlDeviceGetCount_v2(unsigned *out);
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **out);
+int nvmlDeviceGetName(void *d, char *out, unsigned len);
+int nvmlDeviceGetUUID(void *d, char *out, unsigned len);
+int nvmlDeviceGetMigMode(void *d, unsigned *now, unsigned *later);
+int nvmlDeviceGetUtilizationRates(void *d, unsigned out[2]);
+int nvmlDeviceGetMemoryInfo(void *d, unsigned long long out[3]);
+int nvmlDeviceGetPcieThroughput(void *d, int counter, unsigned *out);
+int nvmlDeviceGetPowerUsage(void *d, unsigned *out);
+int nvmlDeviceGetTemperature(void *d, int sensor, unsigned *out);
+int nvmlDeviceGetClockInfo(void *d, int which, unsigned *out);
+int nvmlDeviceGetTotalEccErrors(void *d, int type, int counter, unsigned long long *out);
+
+static int places[16]; /* a device's handle is the address of its place */
+
+static int told(const char *word, int otherwise) {
+    const char *all = getenv("FAKE_NVML");
+    size_t len = strlen(word);
+    for (const char *p = all ? all : ""; *p; p += strcspn(p, ","), p += *p == ',')
+        if (strncmp(p, word, len) == 0 && strchr(",=", p[len])) return p[len] == '=' ? atoi(p + len + 1) : 1;
+    return otherwise;
+}
+
+static int answer(const char *figure) {
+    return told(figure, 0) ? NOT_SUPPORTED : SUCCESS;
+}
+
+static unsigned number(const void *d) {
+    return (unsigned)((const int *)d - places);
+}
+
+int nvmlInit_v2(void) {
+    return told("init", 0) ? DRIVER_NOT_LOADED : SUCCESS;
+}
+
+int nvmlShutdown(void) {
+    return SUCCESS;
+}
+
+const char *nvmlErrorString(int code) {
+    return code == DRIVER_NOT_LOADED ? "Driver Not Loaded"
+           : code == GPU_IS_LOST     ? "GPU is lost"
+           : code == NOT_SUPPORTED   ? "Not Supported"
+                                     : "Unknown Error";
+}
+
+int nvmlSystemGetDriverVersion(char *out, unsigned len) {
+    snprintf(out, len, "580.65.06");
+    return answer("driver");
+}
+
+int nvmlDeviceGetCount_v2(unsigned *out) {
+    *out = (unsigned)told("devices", 1);
+    return told("count", 0) ? UNKNOWN : SUCCESS;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **out) {
+    *out = &places[index];
+    return told("lost", -1) == (int)index ? GPU_IS_LOST : SUCCESS;
+}
+
+int nvmlDeviceGetName(void *d, char *out, unsigned len) {
+    snprintf(out, len, "Fake H200 %u", number(d));
+    return answer("name");
+}
+
+int nvmlDeviceGetUUID(void *d, char *out, unsigned len) {
+    snprintf(out, len, "GPU-%c0000000-feed-beef-cafe-000000000000", 'a' + (int)number(d));
+    return answer("uuid");
+}
+
+int nvmlDeviceGetMigMode(void *d, unsigned *now, unsigned *later) {
+    *now = *later = number(d) % 2;
+    return answer("mig");
+}
+
+int nvmlDeviceGetUtilizationRates(void *d, unsigned out[2]) {
+    out[0] = 50 + 10 * number(d);
+    out[1] = 7;
+    return answer("utilisation");
+}
+
+int nvmlDeviceGetMemoryInfo(void *d, unsigned long long out[3]) {
+    out[0] = 80ULL << 30;
+    out[2] = (number(d) + 1ULL) << 30;
+    out[1] = out[0] - out[2];
+    return answer("memory");
+}
+
+/* 0 sends, 1 receives */
+int nvmlDeviceGetPcieThroughput(void *d, int counter, unsigned *out) {
+    *out = (counter == 1 ? 2000 : 1000) + number(d);
+    return answer(counter == 1 ? "pcie_rx" : "pcie_tx");
+}
+
+int nvmlDeviceGetPowerUsage(void *d, unsigned *out) {
+    *out = 312500 + number(d);
+    return answer("power");
+}
+
+int nvmlDeviceGetTemperature(void *d, int sensor, unsigned *out) {
+    *out = sensor == 0 ? 41 + number(d) : 0;
+    return answer("temperature");
+}
+
+/* 1 the processors, 2 memory */
+int nvmlDeviceGetClockInfo(void *d, int which, unsigned *out) {
+    *out = (which == 1 ? 1755 : which == 2 ? 2619 : 1) + number(d);
+    return answer(which == 1 ? "clock_sm" : "clock_mem");
+}
+
+/* type 1 is uncorrected, counter 0 since the driver was loaded */
+int nvmlDeviceGetTotalEccErrors(void *d, int type, int counter, unsigned long long *out) {
+    *out = type == 1 && counter == 0 ? 3 + number(d) : 99;
+    return answer("ecc");
+}
