@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include "cli/options.h"
 #include "probe/blockdev.h"
 #include "probe/host.h"
+#include "probe/nvml.h"
 
 static const char *or_missing(const char *text) {
     return text[0] ? text : "--";
@@ -17,6 +19,43 @@ static const char *or_missing(const char *text) {
 
 static void add(struct buf *out, const char *label, const char *text) {
     buf_addf(out, "%-16s%s\n", label, text);
+}
+
+static void add_gpu(const struct nvml *n, uint32_t i, struct buf *out) {
+    const struct nvml_device *d = nvml_device(n, i);
+    char memory[32], label[24];
+
+    snprintf(label, sizeof label, "  device %u", i);
+    if (d->trouble[0]) {
+        buf_addf(out, "%-16snot to be had: %s\n", label, d->trouble);
+        return;
+    }
+    buf_addf(out, "%-16s%s", label, or_missing(d->name));
+    if (!isnan(d->memory_bytes))
+        buf_addf(out, ", %s", units_size_human(d->memory_bytes, memory, sizeof memory));
+    buf_addf(out, ", %s, MIG %s\n", or_missing(d->uuid),
+             d->mig == NVML_MIG_ON    ? "on"
+             : d->mig == NVML_MIG_OFF ? "off"
+                                      : "unknown");
+}
+
+/* A container may have the driver's library without the files of its kernel module. */
+static void add_gpus(const struct host *h, struct buf *out) {
+    struct err e = {0};
+    struct nvml *n = NULL;
+    bool open = nvml_open(&n, NULL, &e) == 0;
+    uint32_t devices = open ? nvml_devices(n) : 0;
+
+    if (h->gpu[0])
+        add(out, "gpu", h->gpu);
+    else if (devices)
+        buf_addf(out, "%-16s%u, shown by the management library alone\n", "gpu", devices);
+    else
+        buf_addf(out, "%-16snone: %s\n", "gpu", or_missing(h->gpu_reason));
+    if (!open && h->gpu[0]) buf_addf(out, "%-16sno figures: %s\n", "  nvml", e.text);
+    if (open) add(out, "  driver", or_missing(nvml_driver(n)));
+    for (uint32_t i = 0; i < devices; i++) add_gpu(n, i, out);
+    nvml_close(n);
 }
 
 static void add_host(struct buf *out) {
@@ -33,10 +72,7 @@ static void add_host(struct buf *out) {
     buf_addf(out, "%-16s%u online, %u usable by this process\n", "cpus", h.cpus_online, h.cpus_usable);
     buf_addf(out, "%-16s%s, %s available%s\n", "memory", all, free_now,
              h.memory_from_cgroup ? " (limited by the cgroup)" : "");
-    if (h.gpu[0])
-        add(out, "gpu", h.gpu);
-    else
-        buf_addf(out, "%-16snone: %s\n", "gpu", or_missing(h.gpu_reason));
+    add_gpus(&h, out);
 }
 
 static void add_device(const struct blockdev *d, struct buf *out) {

@@ -1,6 +1,7 @@
 #include "cli/environment.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "cli/build.h"
 #include "probe/blockdev.h"
 #include "probe/host.h"
+#include "probe/nvml.h"
 
 /* Null for "" and for bytes that are no text. */
 static void set_text(json_t *o, const char *name, const char *text) {
@@ -66,9 +68,42 @@ static json_t *build_object(void) {
     return o;
 }
 
+static const char *mig_word(enum nvml_mig mig) {
+    return mig == NVML_MIG_ON ? "on" : mig == NVML_MIG_OFF ? "off" : "";
+}
+
+static json_t *device_object(const struct nvml_device *d) {
+    json_t *o = json_object();
+    set_text(o, "name", d->name);
+    set_text(o, "uuid", d->uuid);
+    json_object_set_new(o, "memory_bytes",
+                        isnan(d->memory_bytes) ? json_null() : json_integer((json_int_t)d->memory_bytes));
+    set_text(o, "mig", mig_word(d->mig));
+    if (d->trouble[0]) set_text(o, "reason", d->trouble);
+    return o;
+}
+
+/* What the kernel shows, then what the driver's management library does. */
+static json_t *gpu_object(const struct host *h) {
+    json_t *o = json_object(), *devices = json_array();
+    struct err e = {0};
+    struct nvml *n = NULL;
+    bool open = nvml_open(&n, NULL, &e) == 0;
+
+    set_text(o, "name", h->gpu);
+    set_text(o, "reason", h->gpu[0] ? "" : h->gpu_reason);
+    set_text(o, "driver", open && nvml_driver(n)[0] ? nvml_driver(n) : h->gpu_driver);
+    set_text(o, "nvml", open ? "yes" : e.text);
+    for (uint32_t i = 0; open && i < nvml_devices(n); i++)
+        json_array_append_new(devices, device_object(nvml_device(n, i)));
+    json_object_set_new(o, "devices", devices);
+    nvml_close(n);
+    return o;
+}
+
 char *environment_json(const struct scenario *s) {
     struct host host;
-    json_t *o = json_object(), *cpu = json_object(), *gpu = json_object(), *paths = json_array();
+    json_t *o = json_object(), *cpu = json_object(), *paths = json_array();
 
     host_probe(&host);
     set_text(o, "host", host.name);
@@ -81,9 +116,7 @@ char *environment_json(const struct scenario *s) {
     set_count(o, "memory_bytes", host.memory_bytes);
     set_count(o, "memory_available_bytes", host.memory_available_bytes);
     json_object_set_new(o, "memory_limited_by_cgroup", json_boolean(host.memory_from_cgroup));
-    set_text(gpu, "name", host.gpu);
-    set_text(gpu, "reason", host.gpu[0] ? "" : host.gpu_reason);
-    json_object_set_new(o, "gpu", gpu);
+    json_object_set_new(o, "gpu", gpu_object(&host));
     for (uint32_t i = 0; s->nvme.on && i < s->nvme.path_count; i++)
         json_array_append_new(paths, path_object(s->nvme.path[i]));
     json_object_set_new(o, "nvme_paths", paths);

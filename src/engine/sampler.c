@@ -345,6 +345,7 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
     snap->classes = e->s->qos.classes;
     for (uint32_t k = 0; k < snap->classes; k++) snap_class(e, snap, p->delta, k);
     snap->interval.saturation = scaling_saturation(e, snap);
+    gpus_snap(&p->gpus, snap);
     snap_heat(snap, p->delta);
     snap_bottleneck(p, snap, p->delta);
 }
@@ -469,12 +470,14 @@ int sampler_open(struct engine *e, struct err *err) {
     if (rc == 0) rc = reading_open(&p->end, err);
     if (rc == 0 && !(p->delta = counters_new(1)))
         rc = err_set(err, KVF_ERR_NOMEM, "no memory for the sums of the counters");
+    if (rc == 0) gpus_open(e, &p->gpus);
     return rc;
 }
 
 void sampler_close(struct engine *e) {
     struct sampler *p = e->sampler;
     if (!p) return;
+    gpus_close(&p->gpus);
     reading_close(&p->now);
     reading_close(&p->last);
     reading_close(&p->base);

@@ -6,6 +6,7 @@
 #include "base/terms.h"
 #include "cache/cache.h"
 #include "engine/core.h"
+#include "engine/gpus.h"
 #include "engine/steady.h"
 #include "engine/window.h"
 #include "record/publish.h"
@@ -38,6 +39,7 @@ struct sampler {
     struct cache_stats cache;          /* of the interval, like delta */
     struct window window;              /* for the sentence on the bottleneck */
     struct steady steady;              /* of the measured part */
+    struct gpus gpus;
     uint64_t zero_ns;                  /* run time of the first request */
     uint64_t seq;                      /* of the next interval */
     double slots_busy;                 /* sum over measured time of in service x seconds */

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Figures of GPUs, from a stand-in for the management library of the NVIDIA driver."""
+
+from runs import measure, rows
+from tap import BUILD, Skip, case, main, run
+
+FAKE = BUILD / "tests" / "unit" / "fake"
+GIB = 1 << 30
+
+
+def driver(how):
+    if not (FAKE / "libnvidia-ml.so.1").exists():
+        raise Skip("the stand-in is not built; make check builds it")
+    return {"LD_LIBRARY_PATH": str(FAKE), "FAKE_NVML": how}
+
+
+@case("probe lists driver and devices")
+def _():
+    got = run(["probe"], env=driver("devices=2"))
+    assert got.rc == 0, got
+    lines = got.stdout.splitlines()
+    assert "  driver        580.65.06" in lines, got
+    assert "  device 0      Fake H200 0, 80.0 GiB, GPU-a0000000-feed-beef-cafe-000000000000, MIG off" in lines, got
+    assert "  device 1      Fake H200 1, 80.0 GiB, GPU-b0000000-feed-beef-cafe-000000000000, MIG on" in lines, got
+
+
+@case("probe says which device cannot be had, and why")
+def _():
+    got = run(["probe"], env=driver("devices=2,lost=0,mig,memory"))
+    assert "  device 0      not to be had: GPU is lost\n" in got.stdout, got
+    assert "  device 1      Fake H200 1, GPU-b0000000-feed-beef-cafe-000000000000, MIG unknown\n" in got.stdout, got
+
+
+@case("every interval of a run has a row for each device, what is missing is NULL")
+def _():
+    _, summary = measure({}, env=driver("devices=2,power,ecc"))
+    found = rows("SELECT * FROM gpu_intervals ORDER BY seq, device")
+    intervals = rows("SELECT count(*) AS n FROM intervals")[0]["n"]
+    assert len(found) == 2 * intervals > 0, (len(found), intervals)
+    for row in found:
+        d = row["device"]
+        assert row["utilisation"] == (50 + 10 * d) / 100, row
+        assert (row["memory_used_bytes"], row["memory_total_bytes"]) == ((d + 1) * GIB, 80 * GIB), row
+        assert (row["pcie_rx_bytes_s"], row["pcie_tx_bytes_s"]) == ((2000 + d) * 1024, (1000 + d) * 1024), row
+        assert (row["temperature_c"], row["clock_sm_mhz"], row["clock_mem_mhz"]) == (41 + d, 1755 + d, 2619 + d), row
+        assert row["power_w"] is None and row["ecc_errors"] is None, row
+    gpu = summary["run"]["environment"]["gpu"]
+    assert gpu["driver"] == "580.65.06" and gpu["nvml"] == "yes", gpu
+    assert gpu["devices"] == [
+        {"name": "Fake H200 %d" % d, "uuid": "GPU-%s0000000-feed-beef-cafe-000000000000" % "ab"[d],
+         "memory_bytes": 80 * GIB, "mig": ["off", "on"][d]} for d in range(2)], gpu
+
+
+@case("a library that does not answer leaves no rows, and the environment says why")
+def _():
+    _, summary = measure({}, env=driver("init"))
+    assert rows("SELECT * FROM gpu_intervals") == []
+    gpu = summary["run"]["environment"]["gpu"]
+    assert gpu["nvml"] == "the NVIDIA driver does not answer: Driver Not Loaded" and gpu["devices"] == [], gpu
+
+
+@case("the screen shows the devices")
+def _():
+    measure({}, env=driver("devices=2"))
+    for view in ("tiers", "system"):
+        got = run(["watch", "--dump", "--view", view, "--at", "0.1", "--size", "120x50"])
+        assert got.rc == 0, got
+        for device, busy in (("GPU 0", "50.0 %"), ("GPU 1", "60.0 %")):
+            found = [line for line in got.stdout.splitlines() if device in line]
+            assert len(found) == 1 and busy in found[0], (view, got)
+
+
+main()
