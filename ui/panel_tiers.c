@@ -427,7 +427,25 @@ static void draw_bandwidth(struct canvas *c, struct rect at, const struct frame 
     parts_graph(&p, f, "Bytes/s", number_short, 0, lines, n);
 }
 
-static void draw(struct canvas *c, const struct rect *at, const struct frame *f) {
+/* GPUs are no section, since most runs have none: their rows are taken from the top of the first line of
+ * graphs, as many as leave those readable. */
+static struct rect take_gpu_rows(struct rect at[SECTIONS], const struct frame *f) {
+    enum { GRAPH_LEAST = 6 };
+    int top = at[OCCUPANCY].row, left = at[OCCUPANCY].col, end = left;
+    int rows = f->snap && f->snap->gpus > 0 ? 1 + (int)f->snap->gpus : 0, room = at[OCCUPANCY].rows;
+
+    if (rows > room - GRAPH_LEAST) rows = room - GRAPH_LEAST;
+    if (rows < 1) return (struct rect){top, left, 0, 0};
+    for (int i = OCCUPANCY; i <= WRITES; i++) {
+        if (at[i].rows == 0 || at[i].row != top) continue;
+        end = at[i].col + at[i].cols;
+        at[i].row += rows;
+        at[i].rows -= rows;
+    }
+    return (struct rect){top, left, rows, end - left};
+}
+
+static void draw(struct canvas *c, const struct rect *places, const struct frame *f) {
     static void (*const tables[])(const struct pane *, const struct frame *, const struct parts_figures *) = {
         [IO] = draw_io,
         [CAUSES] = draw_causes,
@@ -435,7 +453,12 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
         [DISK] = draw_disk,
     };
     struct parts_figures m;
-    struct pane top = pane_at(c, at[TIERS]);
+    struct rect at[SECTIONS];
+    memcpy(at, places, sizeof at);
+    struct rect gpus = take_gpu_rows(at, f);
+    struct pane top = pane_at(c, at[TIERS]), devices = pane_at(c, gpus);
+    struct pane table = pane_part(&devices, 0, 1, -1, -1);
+    parts_gpus(&table, f);
     parts_tiers(&top, f);
     parts_figures(f, &m);
     for (size_t i = IO; i < sizeof tables / sizeof *tables; i++) {

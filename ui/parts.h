@@ -60,6 +60,8 @@ enum tone tone_of_tier(int tier);
 /* A table of the tiers, a heading and a row each: occupancy bar, used / usable, read and write rate,
  * P95s, entries, falls. Columns appear by importance as there is room. */
 void parts_tiers(const struct pane *p, const struct frame *f);
+/* A table of the GPUs, with a heading where there is more than a row; nothing where there are none. */
+void parts_gpus(const struct pane *p, const struct frame *f);
 
 /* ---- sentences ---- */
 
