@@ -52,12 +52,12 @@ static enum tone tone_of_dir(int dir) {
 
 struct io_figures {
     double p50_ms, p95_ms, p99_ms, device_ms, host_ms;
-    double ops_s, entry_bytes, bytes_s;
+    double ops_s, entry_bytes, bytes_s, of_peak;
 };
 
 static struct io_figures io_figures(const struct frame *f, const struct parts_figures *m, int t, int dir) {
     const double no = KVF_MISSING;
-    struct io_figures x = {no, no, no, no, no, no, no, no};
+    struct io_figures x = {no, no, no, no, no, no, no, no, no};
     if (!m->any) return x;
     const struct snapshot_tier *v = &m->tier[t];
     bool read = dir == KVF_DIR_READ;
@@ -71,13 +71,29 @@ static struct io_figures io_figures(const struct frame *f, const struct parts_fi
     x.ops_s = parts_per_second(f, ops);
     x.bytes_s = parts_per_second(f, bytes);
     x.entry_bytes = ops > 0 ? bytes / ops : KVF_MISSING;
+    x.of_peak =
+        f->run && f->run->peak_bytes_s[t][dir] > 0 ? x.bytes_s / f->run->peak_bytes_s[t][dir] : KVF_MISSING;
     return x;
 }
 
-enum { IO_TIER, IO_OP, IO_P50, IO_P95, IO_P99, IO_DEVICE, IO_HOST, IO_OPS, IO_ENTRY, IO_TREND, IO_COLUMNS };
+enum {
+    IO_TIER,
+    IO_OP,
+    IO_PEAK,
+    IO_P50,
+    IO_P95,
+    IO_P99,
+    IO_DEVICE,
+    IO_HOST,
+    IO_OPS,
+    IO_ENTRY,
+    IO_TREND,
+    IO_COLUMNS
+};
 static const struct column io_columns[IO_COLUMNS] = {
     [IO_TIER] = {.heading = "Entry I/O", .cols = 9, .rank = 1, .most = 13, .left = true},
     [IO_OP] = {.heading = "", .cols = 5, .rank = 2, .left = true},
+    [IO_PEAK] = {.heading = "of peak", .cols = NUMBER_PERCENT, .rank = 4},
     [IO_P50] = {.heading = "P50", .cols = NUMBER_MS, .rank = 4},
     [IO_P95] = {.heading = "P95", .cols = NUMBER_MS, .rank = 3},
     [IO_P99] = {.heading = "P99", .cols = NUMBER_MS, .rank = 5},
@@ -100,6 +116,7 @@ static void draw_io_row(const struct pane *p, int row, const struct column_place
         enum tone tone;
         const char *text;
     } cells[] = {{IO_OP, tone_of_dir(dir), dir_name((enum kvf_dir)dir)},
+                 {IO_PEAK, TONE_STRONG, number_percent(x.of_peak, (char[NUMBER]){0})},
                  {IO_P50, TONE_NORMAL, number_ms(x.p50_ms, (char[NUMBER]){0})},
                  {IO_P95, TONE_STRONG, number_ms(x.p95_ms, (char[NUMBER]){0})},
                  {IO_P99, TONE_NORMAL, number_ms(x.p99_ms, (char[NUMBER]){0})},
@@ -146,6 +163,13 @@ static void draw_io_sums(const struct pane *p, const struct frame *f, const stru
     }
 }
 
+static bool peaks_known(const struct frame *f) {
+    for (int t = 0; f->run && t < KVF_TIERS; t++)
+        for (int d = 0; d < KVF_DIRS; d++)
+            if (parts_tier_on(f, t) && f->run->peak_bytes_s[t][d] > 0) return true;
+    return false;
+}
+
 static void draw_io(const struct pane *p, const struct frame *f, const struct parts_figures *m) {
     struct column_place at[IO_COLUMNS];
     int row = 1;
@@ -153,8 +177,12 @@ static void draw_io(const struct pane *p, const struct frame *f, const struct pa
         draw_io_sums(p, f, m);
         return;
     }
-    columns_place(io_columns, IO_COLUMNS, p->at.cols, at);
-    columns_headings(p, 0, io_columns, IO_COLUMNS, at);
+    struct column c[IO_COLUMNS];
+    memcpy(c, io_columns, sizeof c);
+    /* Of the last rank and wider than any screen, a column has no place. */
+    if (!peaks_known(f)) c[IO_PEAK].rank = IO_COLUMNS, c[IO_PEAK].cols = INT16_MAX;
+    columns_place(c, IO_COLUMNS, p->at.cols, at);
+    columns_headings(p, 0, c, IO_COLUMNS, at);
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!parts_tier_on(f, t)) continue;
         draw_io_row(p, row++, at, f, m, t, KVF_DIR_READ);

@@ -87,6 +87,14 @@ int units_parse_size(const char *text, uint64_t *bytes) {
     return parse(text, size_units, SIZE_UNITS, true, bytes);
 }
 
+int units_parse_rate(const char *text, uint64_t *bytes_per_s) {
+    char size[40];
+    size_t len = strlen(text);
+    if (len < 3 || len > sizeof(size) || strcmp(text + len - 2, "/s") != 0) return -1;
+    (void)snprintf(size, sizeof(size), "%.*s", (int)(len - 2), text);
+    return units_parse_size(size, bytes_per_s);
+}
+
 int units_parse_duration(const char *text, uint64_t *ns) {
     return parse(text, duration_units, DURATION_UNITS, false, ns);
 }

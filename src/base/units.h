@@ -15,6 +15,8 @@
 /* Parse the whole of `text`; fractions are allowed ("1.5GiB", "0.5s"). A bare number is bytes, or
  * nanoseconds only when it is 0. 0, or -1 when the text is not such a number or overflows. */
 int units_parse_size(const char *text, uint64_t *bytes);
+/* A size and "/s", in bytes per second: "7GB/s". */
+int units_parse_rate(const char *text, uint64_t *bytes_per_s);
 int units_parse_duration(const char *text, uint64_t *ns);
 /* Shortest exact form that parses back to the same value: 4194304 -> "4MiB", 90000000000 -> "90s"
  * (the largest unit that divides it; else the plain number of bytes, or of "ns"). */

@@ -69,6 +69,11 @@ static int add_setting(struct options *o, const struct option_spec *spec, const 
         s->origin = own(o, origin.data);
         s->value = spec->use == OPTION_TEXT_KEY ? own(o, quoted(value)) : value;
         break;
+    case OPTION_INCLUDE:
+        s->key = NULL;
+        s->value = value;
+        s->origin = "--include";
+        break;
     case OPTION_FLAG:
     case OPTION_VALUE:
         return 0;

@@ -17,6 +17,7 @@ enum option_use {
     OPTION_SET,      /* KEY=VALUE, a setting of any key */
     OPTION_KEY,      /* a setting of `key` to the value as YAML */
     OPTION_TEXT_KEY, /* a setting of `key` to the value as plain text, whatever is in it */
+    OPTION_INCLUDE,  /* a file of settings, under those of the scenario */
     OPTION_AUTO_KEY  /* a setting of `key` to the whole number that follows, else to auto */
 };
 

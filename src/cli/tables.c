@@ -12,12 +12,15 @@ static const struct option_spec common_options[] = {
 static const struct option_group common = {"Everywhere", common_options};
 
 static const struct option_spec setting_options[] = {
-    {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of the scenario; may be repeated", NULL}, {0}};
+    {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of the scenario; may be repeated", NULL},
+    {"include", "FILE", OPTION_INCLUDE, NULL, "keys that hold where the scenario has none of its own", NULL},
+    {0}};
 static const struct option_group setting = {"Scenario", setting_options};
 
 /* The short forms: one table onto keys. */
 static const struct option_spec short_options[] = {
     {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of the scenario; may be repeated", NULL},
+    {"include", "FILE", OPTION_INCLUDE, NULL, "keys that hold where the scenario has none of its own", NULL},
     {"model", "NAME", OPTION_TEXT_KEY, "model", "model whose KV cache is stored", NULL},
     {"users", "N", OPTION_KEY, "workload.users", "simulated users", NULL},
     {"seed", "N", OPTION_KEY, "seed", "seed of all that is drawn", NULL},
@@ -89,6 +92,7 @@ static const struct option_group suite_group = {"Suite", suite_table};
 
 static const struct option_spec suite_keys[] = {
     {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of every test; may be repeated", NULL},
+    {"include", "FILE", OPTION_INCLUDE, NULL, "keys that hold where the scenario has none of its own", NULL},
     {"model", "NAME", OPTION_TEXT_KEY, "model", "model whose KV cache is stored", NULL},
     {"rag", "[N]", OPTION_AUTO_KEY, "workload.rag.documents", "documents ingested for retrieval, or ten",
      NULL},

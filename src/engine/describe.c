@@ -29,6 +29,11 @@ void engine_describe(const struct scenario *s, struct run_record *run) {
         to->p999_ns = c->p999_ns == KVF_UNSET ? 0 : c->p999_ns;
         to->p9999_ns = c->p9999_ns == KVF_UNSET ? 0 : c->p9999_ns;
     }
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int d = 0; d < KVF_DIRS; d++) {
+            uint64_t peak = s->peak_bytes_per_s[t][d];
+            run->peak_bytes_s[t][d] = peak == KVF_UNSET ? 0 : (double)peak;
+        }
     assess_submission(s, run->not_comparable, sizeof run->not_comparable);
     snprintf(run->trace_path, sizeof run->trace_path, "%s", s->workload.path);
     if (s->workload.source == KVF_SOURCE_SHAREGPT)

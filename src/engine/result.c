@@ -79,6 +79,10 @@ static void add_tier_dir(struct measure *m, int t, int dir) {
     result_add(m->out, on ? (double)bytes : KVF_MISSING, "B", 0, "%s_%s_bytes", tier, way);
     result_add(m->out, on ? ratio((double)bytes / (double)KVF_GIB, m->wall_s) : KVF_MISSING, "GiB/s", 0,
                "%s_%s_gib_s", tier, way);
+    uint64_t peak = m->e->s->peak_bytes_per_s[t][dir];
+    bool judged = on && peak != KVF_UNSET;
+    result_add(m->out, judged ? ratio((double)bytes / (double)peak, m->wall_s) : KVF_MISSING, "", 0,
+               "%s_%s_peak_share", tier, way);
     snprintf(prefix, sizeof prefix, "%s_%s", tier, way);
     add_latency(m, prefix, total);
     snprintf(prefix, sizeof prefix, "%s_%s_device", tier, way);

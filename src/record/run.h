@@ -81,6 +81,8 @@ struct run_record {
     char trace_path[1024], trace_sha256[65];
     char tokenizer[1040]; /* what counted the tokens of texts; "" where there are none */
     struct run_tier tier[KVF_TIERS];
+    double peak_bytes_s[KVF_TIERS]
+                       [KVF_DIRS]; /* what the tiers' devices can do, as the scenario says; 0: unknown */
     uint32_t classes;
     struct run_class klass[KVF_CLASSES_MAX];
     char qos_latency[8]; /* ttft or e2e */

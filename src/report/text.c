@@ -180,12 +180,32 @@ static void put_tier_io(struct summary *s) {
     }
 }
 
+/* "read 1.35 GiB/s, 61 % of peak", of the tiers whose peak the scenario knows. */
+static void put_peaks(struct summary *s) {
+    struct format_page *p = &s->page;
+    bool any = false;
+    for (unsigned t = 0; t < KVF_TIERS; t++) {
+        const char *name = tier_name((enum kvf_tier)t);
+        for (unsigned d = 0; d < KVF_DIRS && s->run->tier[t].on; d++) {
+            const char *way = dir_name((enum kvf_dir)d);
+            double share = metric(s, "%s_%s_peak_share", name, way);
+            if (!kvf_present(share)) continue;
+            if (!any) format_label(p, FORMAT_HEADING, "Bandwidth");
+            any = true;
+            format_item(p, "%s %s %s GiB/s, %s of peak", name, way,
+                        format_rate(metric(s, "%s_%s_gib_s", name, way)).text, format_percent(share).text);
+        }
+    }
+    if (any) format_end(p);
+}
+
 static void put_tiers(struct summary *s) {
     bool any = false;
     for (unsigned t = 0; t < KVF_TIERS; t++) any |= s->run->tier[t].on;
     if (!any) return;
     put_tier_space(s);
     put_tier_io(s);
+    put_peaks(s);
     if (!s->run->tier[KVF_TIER_NVME].on) return;
     format_label(&s->page, FORMAT_HEADING, "nvme is");
     format_words(&s->page, s->run->tier[KVF_TIER_NVME].description);

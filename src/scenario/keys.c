@@ -39,10 +39,18 @@ static const char *const kind_names[] = {KEY_KIND_LIST(X)};
 #define CRITERION(name, kind, field, range, fallback, help)                                                  \
     ROW("assess.criteria[]." name, kind, offsetof(struct scenario_criterion, field),                         \
         SIZE_OF(scenario_criterion, field), 0, "", range, fallback, ALWAYS, ALL, help)
+#define PEAK(tier, TIER, way, DIR)                                                                           \
+    K("tiers." tier ".peak_" way, RATE, peak_bytes_per_s[KVF_TIER_##TIER][KVF_DIR_##DIR], "bytes/s",         \
+      "null, or 1MB/s to 100TB/s", "null", TIER, ALL,                                                        \
+      "Bandwidth of " way "s that the tier's device can do; null where that is not known.")
 #define LINK(tier, TIER, read, write, delay)                                                                 \
-    K("tiers." tier ".read_bandwidth", RATE, emulation[KVF_TIER_##TIER].read_bytes_per_s, "bytes/s",         \
-      "1MB/s to 100TB/s", read, TIER##_LINK, ALL,                                                            \
-      "Bandwidth of reads of the emulated tier, shared by all operations."),                                 \
+    PEAK(tier, TIER, "read", READ), PEAK(tier, TIER, "write", WRITE),                                        \
+        KF("tiers." tier ".preset", CHOICE, link_preset[KVF_TIER_##TIER], link_preset_set[KVF_TIER_##TIER],  \
+           CHOICES_OR_NULL(SCENARIO_##TIER##_LINK_LIST), "null", TIER##_LINK, ALL,                           \
+           "Known link that read_bandwidth, write_bandwidth and latency are taken from."),                   \
+        K("tiers." tier ".read_bandwidth", RATE, emulation[KVF_TIER_##TIER].read_bytes_per_s, "bytes/s",     \
+          "1MB/s to 100TB/s", read, TIER##_LINK, ALL,                                                        \
+          "Bandwidth of reads of the emulated tier, shared by all operations."),                             \
         K("tiers." tier ".write_bandwidth", RATE, emulation[KVF_TIER_##TIER].write_bytes_per_s, "bytes/s",   \
           "1MB/s to 100TB/s", write, TIER##_LINK, ALL,                                                       \
           "Bandwidth of writes of the emulated tier, shared by all operations."),                            \
@@ -66,6 +74,8 @@ const struct key key_table[] = {
       "Name of the run, on the screen and in the database."),
     K("description", TEXT, description, "", "", "\"\"", ALWAYS, ALL,
       "What the scenario is for, in a sentence."),
+    ROW("include", INCLUDE, 0, 0, 0, "", "", "null", ALWAYS, ALL,
+        "File of keys that hold where the scenario has none of its own; relative to the scenario."),
 
     K("model", MODEL, model, "", "", "required", ALWAYS, ALL,
       "A preset of kvfall models, or a mapping of the keys below that overrides fields of one."),

@@ -30,6 +30,7 @@
     X(MODEL, "preset or mapping")                                                                            \
     X(PRESET, "preset")                                                                                      \
     X(LIST, "list of mappings")                                                                              \
+    X(INCLUDE, "path")                                                                                       \
     X(NOTHING, "null")
 #define X(id, name) KEY_##id,
 enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };

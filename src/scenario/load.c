@@ -10,7 +10,8 @@
 #include "base/utf8.h"
 #include "scenario/loading.h"
 
-enum { TEXT_MAX = 1 << 20 };
+/* Included files are numbered from 1 on, in front of the scenario's own. */
+enum { TEXT_MAX = 1 << 20, ORDER_OWN = LOADING_INCLUDES_MAX + 1 };
 
 /* Finds what no text has; false when it was found (reported). */
 static bool text_usable(struct loading *l, const char *text, size_t len) {
@@ -66,17 +67,84 @@ static bool file_read(struct loading *l, const char *path, struct buf *out) {
     return !problem && out->len <= TEXT_MAX;
 }
 
-/* False when there is nothing that could be checked further. */
-static bool text_load(struct loading *l, const char *text, size_t len) {
+/* The text as a tree; NULL when there is none (reported, `empty` for one without anything in it). */
+static struct node *text_parse(struct loading *l, const char *text, size_t len, const char *empty) {
     size_t before = l->problem_count;
 
-    if (!text_usable(l, text, len)) return false;
+    if (!text_usable(l, text, len)) return NULL;
     struct node *root = node_parse(text, len, yaml_problem, l);
-    if (root && !node_is_null(root)) {
-        mapping_store(l, "", root);
-    } else if (l->problem_count == before) {
-        problem_add(l, l->source, "", "the file is empty; it needs at least a model and a tier");
+    if (root && !node_is_null(root)) return root;
+    if (l->problem_count == before) problem_add(l, l->source, "", "%s", empty);
+    node_free(root);
+    return NULL;
+}
+
+static const struct node *include_of(const struct node *root) {
+    for (size_t i = 0; root && root->kind == NODE_MAPPING && i + 1 < root->count; i += 2)
+        if (root->items[i]->kind == NODE_SCALAR && !strcmp(root->items[i]->text, "include"))
+            return root->items[i + 1];
+    return NULL;
+}
+
+/* The keys of a file, under all that is read later. What is asked for in `by` is reported there. */
+static void include_load(struct loading *l, struct place by, const char *path) {
+    struct place source = l->source;
+    struct buf text = {0};
+    const struct node *nested;
+
+    if (l->included_count == LOADING_INCLUDES_MAX) {
+        problem_add(l, by, "include", "more than %d files to include", LOADING_INCLUDES_MAX);
+        return;
     }
+    char *name = l->included[l->included_count++] = mem_strdup(path);
+    l->source = (struct place){.file = name, .order = l->included_count, .line = 1, .column = 1};
+    struct node *root = NULL;
+    if (file_read(l, name, &text))
+        root = text_parse(l, buf_text(&text), text.len, "the file is empty; it has nothing to include");
+    if ((nested = include_of(root)) && !node_is_null(nested))
+        problem_add(l, place_of(l, nested), "include", "an included file cannot include another");
+    else if (root)
+        mapping_store(l, "", root);
+    node_free(root);
+    buf_free(&text);
+    l->source = source;
+}
+
+/* The file that the key names: relative to the directory of the scenario's own. */
+static void include_key(struct loading *l, const char *path, const struct node *n) {
+    const char *slash = path && strcmp(path, "-") ? strrchr(path, '/') : NULL;
+    char what[64];
+
+    if (!n || n->broken || node_is_null(n)) return;
+    if (n->kind != NODE_SCALAR || !n->len || n->len != strlen(n->text)) {
+        problem_add(l, place_of(l, n), "include", "must be a path, not %s",
+                    node_describe(n, what, sizeof(what)));
+        return;
+    }
+    struct buf whole = {0};
+    if (!strcmp(n->text, "-")) buf_add(&whole, "./"); /* a file of that name: standard input is --include's */
+    if (slash && n->text[0] != '/') buf_bytes(&whole, path, (size_t)(slash - path) + 1);
+    buf_add(&whole, n->text);
+    include_load(l, place_of(l, n), buf_text(&whole));
+    buf_free(&whole);
+}
+
+/* What the settings ask for, behind what the file asks for. */
+static void include_settings(struct loading *l, const struct scenario_setting *settings, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        struct place by = {.origin = settings[i].origin, .setting = settings[i].value, .order = i + 1};
+        if (!settings[i].key) include_load(l, by, settings[i].value);
+    }
+}
+
+/* False when there is nothing that could be checked further. */
+static bool text_load(struct loading *l, const char *path, const char *text, size_t len,
+                      const struct scenario_setting *settings, size_t count) {
+    struct node *root = text_parse(l, text, len, "the file is empty; it needs at least a model and a tier");
+
+    include_key(l, path, include_of(root));
+    include_settings(l, settings, count);
+    if (root) mapping_store(l, "", root);
     bool usable = root && root->kind == NODE_MAPPING;
     node_free(root);
     return usable;
@@ -120,13 +188,17 @@ int scenario_load(const char *path, const char *builtin, const struct scenario_s
     scenario_default(defaults);
     memcpy(s, defaults, sizeof(*s));
     scenario_begin(&l);
-    l.source = (struct place){.line = 1, .column = 1};
+    l.source = (struct place){.order = ORDER_OWN, .line = 1, .column = 1};
     if (path)
         usable = file_read(&l, path, &text);
     else if (builtin)
         buf_add(&text, builtin);
-    if (usable && (path || builtin)) usable = text_load(&l, buf_text(&text), text.len);
-    for (size_t i = 0; i < count; i++) setting_load(&l, &settings[i], i + 1);
+    if (usable && (path || builtin))
+        usable = text_load(&l, path, buf_text(&text), text.len, settings, count);
+    else
+        include_settings(&l, settings, count);
+    for (size_t i = 0; i < count; i++)
+        if (settings[i].key) setting_load(&l, &settings[i], ORDER_OWN + i + 1);
     scenario_finish(&l);
     if (usable) scenario_check(&l);
     problems_report(&l, report);
@@ -134,6 +206,7 @@ int scenario_load(const char *path, const char *builtin, const struct scenario_s
         scenario_list_unused(&l, report);
         if (yaml) *yaml = mem_strdup(buf_text(&text));
     }
+    while (l.included_count) free(l.included[--l.included_count]);
     buf_free(&text);
     free(defaults);
     return report->error_count ? -KVF_ERR_USAGE : 0;

@@ -12,7 +12,7 @@
 /* An assignment from the command line: a dotted key and its value as YAML flow text
  * ("tiers.gpu.capacity", "16GiB"; "workload.personas", "[{name: a}]"). */
 struct scenario_setting {
-    const char *key;
+    const char *key; /* NULL: the value is a file to include, under the scenario's own keys */
     const char *value;
     const char *origin; /* how errors name it: "--set", "--users" */
 };

@@ -13,9 +13,12 @@
 /* Where a value stands: in the file (origin NULL), or in a setting of the command line. */
 struct place {
     const char *origin, *setting; /* "--set", "tiers.gpu.capacity" */
-    size_t order;                 /* of the source: 0 the file, then the settings */
+    const char *file;             /* that is included; NULL: the scenario's own */
+    size_t order;                 /* of the source: what is included, the file, then the settings */
     size_t line, column;          /* from 1 */
 };
+
+enum { LOADING_INCLUDES_MAX = 8 };
 
 struct problem {
     struct place place;
@@ -31,10 +34,12 @@ struct loading {
     struct place source;       /* of what is being read; line and column 1 */
     bool given[KEY_MAX];       /* the key was given by any source */
     struct place place[KEY_MAX];
-    bool tier_named[KVF_TIERS]; /* its mapping stands in the file, or its capacity was set */
-    uint32_t prompt_lengths;    /* lengths given, 1 with prompt_single */
-    bool model_bad;             /* the model cannot be used, which was reported */
-    bool prompt_single;         /* one length stands for prefix.count prompts */
+    bool tier_named[KVF_TIERS];           /* its mapping stands in the file, or its capacity was set */
+    uint32_t prompt_lengths;              /* lengths given, 1 with prompt_single */
+    bool model_bad;                       /* the model cannot be used, which was reported */
+    bool prompt_single;                   /* one length stands for prefix.count prompts */
+    char *included[LOADING_INCLUDES_MAX]; /* names of files, for places */
+    size_t included_count;
     struct problem *problems;
     size_t problem_count;
 };
@@ -67,6 +72,9 @@ void mapping_store(struct loading *l, const char *prefix, const struct node *n);
 
 /* Puts the default capacities in place, which hold for tiers that come to be named. */
 void scenario_begin(struct loading *l);
+/* Takes bandwidths and latency of every tier that has a preset from it, unless they were given beside it or
+ * by a later source. */
+void link_presets_apply(struct loading *l);
 /* Fills what follows from other keys: arrival process, evictions, prompts, times per token. */
 void scenario_finish(struct loading *l);
 /* Finds what contradicts itself or is missing. */

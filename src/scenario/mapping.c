@@ -209,7 +209,8 @@ static void model_store(struct loading *l, const struct node *n) {
 
 /* --- keys --- */
 
-/* A tier is named by its mapping or its capacity; another key alone does not turn it on. */
+/* A tier is named by its mapping or its capacity; another key alone does not turn it on, nor does a mapping
+ * that is included. */
 static void name_tier(struct loading *l, const char *name) {
     char mapping[32], capacity[48];
 
@@ -259,7 +260,7 @@ void pair_store(struct loading *l, const char *name, const struct node *key, con
         key_store(l, index, value);
     } else if (key_is_section(name)) {
         if (value->broken) return;
-        if (value->kind == NODE_MAPPING) name_tier(l, name);
+        if (value->kind == NODE_MAPPING && !l->source.file) name_tier(l, name);
         mapping_store(l, name, value);
     } else {
         fail_unknown(l, key, name, name);

@@ -61,7 +61,8 @@ static void problem_print(const struct loading *l, const struct problem *p, stru
                  strlen(setting) > SHOWN_MAX ? "..." : "");
         if (*p->key && strcmp(p->key, p->place.setting)) buf_addf(out, "%s: ", p->key);
     } else {
-        buf_addf(out, "%s:%zu:%zu: ", l->file, p->place.line, p->place.column);
+        buf_addf(out, "%s:%zu:%zu: ", p->place.file ? p->place.file : l->file, p->place.line,
+                 p->place.column);
         if (*p->key) buf_addf(out, "%s: ", p->key);
     }
     buf_addf(out, "%s", p->text);

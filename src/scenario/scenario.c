@@ -27,6 +27,7 @@ void scenario_begin(struct loading *l) {
 static void finish_tiers(struct loading *l) {
     struct scenario *s = l->s;
 
+    link_presets_apply(l);
     if (!l->tier_named[KVF_TIER_GPU]) s->gpu.capacity_bytes = 0;
     if (!l->tier_named[KVF_TIER_CPU]) s->cpu.capacity_bytes = 0;
     if (!l->tier_named[KVF_TIER_NVME]) s->nvme.capacity_bytes = 0;

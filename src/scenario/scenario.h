@@ -66,7 +66,13 @@
 #define SCENARIO_OP_LIST(X)                                                                                  \
     X(LT, "<")                                                                                               \
     X(LE, "<=") X(GT, ">") X(GE, ">=") X(EQ, "==") X(NE, "!=")
-#define SCENARIO_PROFILE_LIST(X) X(LATENCY, "latency") X(THROUGHPUT, "throughput")
+/* Presets of links for emulation; their figures are beside the loader. */
+#define SCENARIO_GPU_LINK_LIST(X)                                                                            \
+    X(H100_PCIE5, "h100-pcie5")                                                                              \
+    X(H200, "h200") X(A100_PCIE4, "a100-pcie4") X(L40S, "l40s") X(GH200, "gh200")
+#define SCENARIO_CPU_LINK_LIST(X)  X(DRAM, "dram")
+#define SCENARIO_NVME_LINK_LIST(X) X(NVME_GEN4, "nvme_gen4") X(NVME_GEN3, "nvme_gen3") X(SATA, "sata")
+#define SCENARIO_PROFILE_LIST(X)   X(LATENCY, "latency") X(THROUGHPUT, "throughput")
 
 /* Declares `enum scenario_<lower>` with values KVF_<UPPER>_<ID>. */
 #define SCENARIO_ENUM(lower, UPPER, LIST)            enum scenario_##lower{LIST(SCENARIO_ENUM_VALUE_##UPPER)};
@@ -210,8 +216,11 @@ struct scenario {
         enum scenario_direct_to_gpu direct_to_gpu;
     } nvme;
     struct scenario_emulation emulation[KVF_TIERS];
-    enum scenario_eviction eviction[KVF_TIERS]; /* cache.eviction unless the tier names its own */
-    bool tier_eviction_set[KVF_TIERS];          /* the tier named its own */
+    unsigned link_preset[KVF_TIERS];                /* number in the tier's list of links */
+    bool link_preset_set[KVF_TIERS];                /* there is one */
+    uint64_t peak_bytes_per_s[KVF_TIERS][KVF_DIRS]; /* what the device can do; KVF_UNSET: not known */
+    enum scenario_eviction eviction[KVF_TIERS];     /* cache.eviction unless the tier names its own */
+    bool tier_eviction_set[KVF_TIERS];              /* the tier named its own */
     struct {
         enum scenario_granularity granularity;
         uint64_t block_tokens;

@@ -118,7 +118,9 @@ const char *key_unused_reason(const struct key *k, const struct scenario *s) {
 
 void scenario_list_unused(const struct loading *l, struct scenario_report *report) {
     for (size_t i = 0; i < key_count; i++) {
-        const char *why = l->given[i] ? key_unused_reason(&key_table[i], l->s) : NULL;
+        /* What is included may say more than one scenario uses. */
+        bool own = l->given[i] && !l->place[i].file;
+        const char *why = own ? key_unused_reason(&key_table[i], l->s) : NULL;
         if (!why || report->unused_count == SCENARIO_UNUSED_MAX) continue;
         report->unused_by[report->unused_count] = l->place[i].origin;
         (void)snprintf(report->unused[report->unused_count++], sizeof(report->unused[0]), "%s: %s",

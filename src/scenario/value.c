@@ -61,14 +61,6 @@ static int parse_integer(const char *text, uint64_t *v) {
     return 0;
 }
 
-static int parse_rate(const char *text, uint64_t *v) {
-    char size[40];
-    size_t len = strlen(text);
-    if (len < 3 || len > sizeof(size) || strcmp(text + len - 2, "/s") != 0) return -1;
-    (void)snprintf(size, sizeof(size), "%.*s", (int)(len - 2), text);
-    return units_parse_size(size, v);
-}
-
 static int parse_whole(enum key_kind kind, const char *text, uint64_t *v) {
     switch (kind) {
     case KEY_SIZE:
@@ -77,7 +69,7 @@ static int parse_whole(enum key_kind kind, const char *text, uint64_t *v) {
     case KEY_TIMES:
         return units_parse_duration(text, v);
     case KEY_RATE:
-        return parse_rate(text, v);
+        return units_parse_rate(text, v);
     default:
         return parse_integer(text, v);
     }
@@ -388,6 +380,14 @@ static bool store_nothing(const struct storing *v) {
     return false;
 }
 
+/* That of a file has been carried out when the file was read. */
+static bool store_include(const struct storing *v) {
+    if (!v->l->source.origin || (v->n->kind == NODE_SCALAR && node_is_null(v->n))) return true;
+    problem_add(v->l, place_of(v->l, v->n), v->name,
+                "stands in a file; on the command line give --include FILE");
+    return false;
+}
+
 bool value_store(struct loading *l, const struct key *k, const char *name, const struct node *n, void *base) {
     struct storing v = {.l = l, .k = k, .name = name, .n = n, .field = (char *)base + k->offset};
 
@@ -421,6 +421,8 @@ bool value_store(struct loading *l, const struct key *k, const char *name, const
         return store_devices(&v);
     case KEY_CPUS:
         return store_cpus(&v);
+    case KEY_INCLUDE:
+        return store_include(&v);
     default:
         return store_nothing(&v);
     }

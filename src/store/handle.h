@@ -45,6 +45,7 @@ enum query {
     /* of a run that is watched: what was planned, how it is, its tiers, its intervals and all that
      * belongs to those of a span, its events, and the intervals around one */
     Q_PLAN,
+    Q_PEAKS,
     Q_STATE,
     Q_DEVICES,
     Q_INTERVALS,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "store/db.h"
 #include "store/handle.h"
 #include "store/row.h"
@@ -53,6 +54,13 @@ const char *const query_texts[] = {
         "json_extract(effective_json, '$.run.warmup'), json_extract(effective_json, '$.run.interval'), "
         "json_extract(effective_json, '$.compute.mode') "
         "FROM runs WHERE run_id = ?1 AND json_valid(effective_json)",
+    [Q_PEAKS] = "SELECT json_extract(effective_json, '$.tiers.gpu.peak_read'), "
+                "json_extract(effective_json, '$.tiers.gpu.peak_write'), "
+                "json_extract(effective_json, '$.tiers.cpu.peak_read'), "
+                "json_extract(effective_json, '$.tiers.cpu.peak_write'), "
+                "json_extract(effective_json, '$.tiers.nvme.peak_read'), "
+                "json_extract(effective_json, '$.tiers.nvme.peak_write') "
+                "FROM runs WHERE run_id = ?1 AND json_valid(effective_json)",
     [Q_STATE] = "SELECT status, " STORE_RUN_GONE ", host, pid_namespace FROM runs WHERE run_id = ?1 "
                 "AND uuid = ?2",
     [Q_DEVICES] = "SELECT tier, emulated, device FROM run_tiers WHERE run_id = ?1",
@@ -180,6 +188,18 @@ static void load_run(sqlite3_stmt *stmt, void *ctx) {
     snprintf(r->status_reason, sizeof r->status_reason, "%s", STORE_GONE_REASON);
 }
 
+/* Bandwidths as the scenario has them; 0 stays where there is none. */
+static void load_peaks(sqlite3_stmt *stmt, void *ctx) {
+    struct run_record *r = ctx;
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int d = 0; d < KVF_DIRS; d++) {
+            char text[48];
+            uint64_t v;
+            row_text(stmt, t * KVF_DIRS + d, text, sizeof text);
+            if (units_parse_rate(text, &v) == 0) r->peak_bytes_s[t][d] = (double)v;
+        }
+}
+
 static void load_tier(sqlite3_stmt *stmt, void *ctx) {
     struct run_record *r = ctx;
     char name[16];
@@ -234,14 +254,9 @@ int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct
         int query;
         void (*row)(sqlite3_stmt *stmt, void *ctx);
     } parts[] = {
-        {Q_RUN, load_run},
-        {Q_TIERS, load_tier},
-        {Q_CLASSES, load_class},
-        {Q_DECISIONS, load_decision},
-        {Q_EVENTS, load_event},
-        {Q_RESULTS, load_result},
-        {Q_CRITERIA, load_criterion},
-        {Q_HISTOGRAMS, load_histogram},
+        {Q_RUN, load_run},        {Q_TIERS, load_tier},         {Q_PEAKS, load_peaks},
+        {Q_CLASSES, load_class},  {Q_DECISIONS, load_decision}, {Q_EVENTS, load_event},
+        {Q_RESULTS, load_result}, {Q_CRITERIA, load_criterion}, {Q_HISTOGRAMS, load_histogram},
     };
     /* One read transaction: a run that ends meanwhile is seen before or after, not half. */
     int rc = db_exec(s->db, "BEGIN");

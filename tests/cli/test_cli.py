@@ -438,6 +438,24 @@ def _():
     assert "file system" in got.stdout, got
 
 
+@case("--include: its keys lie under those of the scenario, its errors have its name")
+def _():
+    folder = home() / "work/sub"
+    folder.mkdir()
+    (folder / "peaks.yaml").write_text("tiers:\n  cpu: {peak_read: 1GB/s, peak_write: 2GB/s}\n  nvme: {io_depth: 8}\n")
+    (folder / "s.yaml").write_text(
+        "include: peaks.yaml\nmodel: llama3.1-8b\ntiers: {cpu: {capacity: 64MiB, peak_write: 3GB/s}}\n")
+    got = run(["check", "sub/s.yaml"])
+    assert got.rc == 0 and "    peak_read: 1GB/s\n    peak_write: 3GB/s\n" in got.stdout, got
+    assert "include: null\n" in got.stdout and "no effect" not in got.stdout, got
+    assert run(["check", "-"], input=got.stdout).rc == 0
+    (folder / "more.yaml").write_text("tiers:\n  cpu: {peak_read: 5GB/s}\nseed: x\n")
+    got = run(["check", "sub/s.yaml", "--include", "sub/more.yaml"])
+    assert (got.rc, got.stderr.splitlines()[0]) == (2, 'sub/more.yaml:3:7: seed: must be an integer, not "x"'), got
+    got = run(["check", "sub/s.yaml", "--include", "none.yaml"])
+    assert (got.rc, got.stderr.splitlines()[0]) == (2, "none.yaml:1:1: cannot be read: No such file or directory"), got
+
+
 # History. -----------------------------------------------------------------------------------------
 
 

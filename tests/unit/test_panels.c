@@ -80,6 +80,7 @@ static void test_goldens_of_other_runs(void **state) {
         wrong += compare((enum ui_variant)v, PANEL_overview, 24, 80, false);
     for (size_t k = 0; k < sizeof extra / sizeof *extra; k++)
         wrong += compare(extra[k].variant, extra[k].view, 24, 80, false);
+    wrong += compare(UI_AUTO, PANEL_tiers, 24, 80, false) + compare(UI_AUTO, PANEL_tiers, 60, 200, false);
     judge(wrong);
 }
 

@@ -337,6 +337,117 @@ static void unreadable_files_are_named(void **state) {
     free(s);
 }
 
+static struct scenario_emulation link_of(const char *text, const char *const *set, size_t count, int tier) {
+    struct scenario *s = malloc(sizeof(*s));
+    char *errors = load(text, strlen(text), set, count, s, NULL);
+    assert_string_equal(errors, "");
+    struct scenario_emulation link = s->emulation[tier];
+    free(errors);
+    free(s);
+    return link;
+}
+
+/* Figures of the manual's table. */
+static void presets_fill_in_a_link(void **state) {
+    static const struct {
+        const char *preset;
+        int tier;
+        struct scenario_emulation link;
+    } all[] = {{"h100-pcie5", KVF_TIER_GPU, {55000000000, 55000000000, 10000}},
+               {"h200", KVF_TIER_GPU, {55000000000, 55000000000, 10000}},
+               {"a100-pcie4", KVF_TIER_GPU, {24000000000, 24000000000, 10000}},
+               {"l40s", KVF_TIER_GPU, {24000000000, 24000000000, 10000}},
+               {"gh200", KVF_TIER_GPU, {450000000000, 450000000000, 10000}},
+               {"dram", KVF_TIER_CPU, {20000000000, 20000000000, 1000}},
+               {"nvme_gen4", KVF_TIER_NVME, {7000000000, 5000000000, 80000}},
+               {"nvme_gen3", KVF_TIER_NVME, {3500000000, 3000000000, 100000}},
+               {"sata", KVF_TIER_NVME, {550000000, 500000000, 150000}}};
+    static const char beside[] =
+        "model: llama3.1-8b\ntiers: {gpu: {preset: gh200, write_bandwidth: 1GB/s}}\n";
+    static const char above[] = "model: llama3.1-8b\ntiers: {gpu: {read_bandwidth: 1GB/s}}\n";
+    (void)state;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        char text[120];
+        (void)snprintf(text, sizeof(text), "model: llama3.1-8b\ntiers: {%s: {capacity: 1GiB, preset: %s}}\n",
+                       tier_name((enum kvf_tier)all[i].tier), all[i].preset);
+        struct scenario_emulation link = link_of(text, NULL, 0, all[i].tier);
+        assert_memory_equal(&link, &all[i].link, sizeof(link));
+    }
+    struct scenario_emulation link = link_of(beside, NULL, 0, KVF_TIER_GPU);
+    assert_true(link.read_bytes_per_s == 450000000000 && link.write_bytes_per_s == 1000000000);
+    link = link_of(above, (const char *const[]){"tiers.gpu.preset=l40s"}, 1, KVF_TIER_GPU);
+    assert_true(link.read_bytes_per_s == 24000000000);
+    link = link_of(beside, (const char *const[]){"tiers.gpu.latency=3us"}, 1, KVF_TIER_GPU);
+    assert_true(link.latency_ns == 3000 && link.write_bytes_per_s == 1000000000);
+}
+
+static void include_in(const char *name, const char *text) {
+    char path[128];
+    (void)snprintf(path, sizeof(path), "%s/%s", directory, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void remove_in(const char *name) {
+    char path[128];
+    (void)snprintf(path, sizeof(path), "%s/%s", directory, name);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* The scenario over its own include, and the command line over all. */
+static void included_keys_lie_under_the_scenario(void **state) {
+    static const char text[] = "include: part.yaml\n" GOOD "seed: 7\n";
+    static const char *const set[] = {"workload.users=9"};
+    struct scenario *s = malloc(sizeof(*s));
+    (void)state;
+
+    include_in("part.yaml", "seed: 3\ntensor_parallel: 2\nworkload: {users: 5}\n"
+                            "tiers: {gpu: {peak_read: 1GB/s}, nvme: {capacity: 1GiB}}\n");
+    char *errors = load(text, strlen(text), set, 1, s, NULL);
+    assert_string_equal(errors, "");
+    free(errors);
+    assert_int_equal(s->seed, 7);
+    assert_int_equal(s->tensor_parallel, 2);
+    assert_int_equal(s->workload.users, 9);
+    assert_true(!s->gpu.on && s->nvme.on); /* a mapping turns nothing on, a capacity does */
+    assert_int_equal(s->peak_bytes_per_s[KVF_TIER_GPU][KVF_DIR_READ], 1000000000);
+    assert_true(s->peak_bytes_per_s[KVF_TIER_GPU][KVF_DIR_WRITE] == KVF_UNSET);
+    remove_in("part.yaml");
+    free(s);
+}
+
+static void errors_of_included_files_have_their_name(void **state) {
+    static const char text[] = "include: part.yaml\n" GOOD "seed: x\n";
+    struct scenario *s = malloc(sizeof(*s));
+    struct scenario_report r;
+    char expected[600];
+    (void)state;
+
+    include_in("part.yaml", "seed: 3\ninclude: other.yaml\n");
+    write_file(text, strlen(text));
+    assert_int_equal(scenario_load(file, NULL, NULL, 0, s, NULL, &r), -KVF_ERR_USAGE);
+    (void)snprintf(expected, sizeof(expected),
+                   "%s/part.yaml:2:10: include: an included file cannot include another\n"
+                   "%s:4:7: seed: must be an integer, not \"x\"\n",
+                   directory, file);
+    assert_string_equal(buf_text(&r.errors), expected);
+    scenario_report_free(&r);
+    include_in("part.yaml", "tiers: {cpu: {capcity: 1}}\n");
+    assert_int_equal(scenario_load(file, NULL, NULL, 0, s, NULL, &r), -KVF_ERR_USAGE);
+    assert_int_equal(r.error_count, 2);
+    (void)snprintf(expected, sizeof(expected), "%s/part.yaml:1:15: tiers.cpu.capcity: unknown key;",
+                   directory);
+    assert_memory_equal(buf_text(&r.errors), expected, strlen(expected));
+    scenario_report_free(&r);
+    include_in("part.yaml", "");
+    expect("include: [a]\n" GOOD, strlen("include: [a]\n" GOOD), NULL, 0,
+           "1:10: include: must be a path, not a list\n");
+    remove_in("part.yaml");
+    free(s);
+}
+
 /* Nine levels of nine aliases would be 387 million values; a thousand errors are counted, 50 shown. */
 static void floods_are_bounded(void **state) {
     struct buf text = {0};
@@ -385,6 +496,9 @@ int main(void) {
         cmocka_unit_test(settings_apply_and_name_themselves),
         cmocka_unit_test(settings_alone_make_a_scenario),
         cmocka_unit_test(unreadable_files_are_named),
+        cmocka_unit_test(included_keys_lie_under_the_scenario),
+        cmocka_unit_test(errors_of_included_files_have_their_name),
+        cmocka_unit_test(presets_fill_in_a_link),
         cmocka_unit_test(floods_are_bounded),
         cmocka_unit_test(near_keys_are_found),
     };

@@ -14,8 +14,14 @@
 #include "ui_fixture.h"
 
 enum { PLANNED_S = 125 };
-static const char configuration[] = "{\"run\":{\"duration\":\"2m\",\"warmup\":\"5s\",\"interval\":\"1s\"},"
-                                    "\"compute\":{\"mode\":\"fast\"}}";
+#define RUN_AND_COMPUTE                                                                                      \
+    "\"run\":{\"duration\":\"2m\",\"warmup\":\"5s\",\"interval\":\"1s\"},\"compute\":{\"mode\":\"fast\"}"
+static const char configuration[] = "{" RUN_AND_COMPUTE "}";
+/* Those of the fixture. */
+static const char configuration_with_peaks[] =
+    "{" RUN_AND_COMPUTE ",\"tiers\":{\"gpu\":{\"peak_read\":\"55GB/s\",\"peak_write\":\"55GB/s\"},"
+    "\"cpu\":{\"peak_read\":\"20GB/s\",\"peak_write\":null},"
+    "\"nvme\":{\"peak_read\":\"7GB/s\",\"peak_write\":\"5GB/s\"}}}";
 
 /* ---- a run on its way into a database ---- */
 
@@ -38,7 +44,7 @@ static struct stored *stored_begin(const struct fixture *f, enum ui_variant v) {
     COPY(r->host, h.name);
     COPY(r->boot_id, h.boot_id);
     r->pid = getpid(); /* it goes on as long as this process does */
-    r->effective_json = mem_strdup(configuration);
+    r->effective_json = mem_strdup(v == UI_AUTO ? configuration_with_peaks : configuration);
     enum run_status end = r->status;
     begin_run(s->store, r);
     r->status = end;
