@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/units.h"
+#include "cli/calibrate.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "probe/blockdev.h"
@@ -120,6 +121,14 @@ static int add_path(const char *path, struct buf *out, struct err *e) {
     return 0;
 }
 
+/* Options that say something about measuring, and no measuring was asked for; NULL: none. */
+static const char *calibrate_option(const struct options *o) {
+    static const char *const names[] = {"path", "output", "size", "time"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (options_has(o, names[i])) return names[i];
+    return NULL;
+}
+
 int cmd_probe(int argc, char **argv) {
     struct options o;
     struct err e = {0};
@@ -127,6 +136,12 @@ int cmd_probe(int argc, char **argv) {
     int status = 0;
 
     if (options_parse(&o, argc, argv, &e)) {
+        status = cli_fail(&e);
+    } else if (options_has(&o, "calibrate")) {
+        status = cli_calibrate(&o);
+    } else if (calibrate_option(&o)) {
+        err_set(&e, KVF_ERR_USAGE, "--%s belongs to --calibrate; paths to look at are given by themselves",
+                calibrate_option(&o));
         status = cli_fail(&e);
     } else {
         const char *here = ".";

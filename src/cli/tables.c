@@ -116,7 +116,12 @@ static const struct option_spec models_table[] = {
 static const struct option_group models_group = {"Working set", models_table};
 
 static const struct option_spec probe_table[] = {
-    {"calibrate", NULL, OPTION_FLAG, NULL, "measure the device (" NOT_HERE ")", NOT_HERE}, {0}};
+    {"calibrate", NULL, OPTION_FLAG, NULL, "measure the tiers of this machine, in about half a minute", NULL},
+    {"path", "DIR", OPTION_VALUE, NULL, "with --calibrate: measure the disk under DIR, . unless told", NULL},
+    {"output", "FILE", OPTION_VALUE, NULL, "with --calibrate: write the keys to FILE, - unless told", NULL},
+    {"size", "SIZE", OPTION_VALUE, NULL, "with --calibrate: use that much disk, 2GiB unless told", NULL},
+    {"time", "TIME", OPTION_VALUE, NULL, "with --calibrate: take about that long, 30s unless told", NULL},
+    {0}};
 static const struct option_group probe_group = {"Probe", probe_table};
 
 static const struct option_spec history_table[] = {

@@ -5,9 +5,10 @@ import io
 import json
 import os
 import re
+import signal
 import sqlite3
 
-from tap import SOURCE, case, database, finish, home, main, run, scratch, spawn
+from tap import SOURCE, case, database, finish, home, main, run, scratch, spawn, wait_until
 
 COMMANDS = ["run", "suite", "check", "models", "probe", "watch", "history", "show", "schema", "help"]
 
@@ -172,7 +173,6 @@ def _():
 @case("what this build does not have is refused, never ignored")
 def _():
     usage_error(["run", "--metrics", "localhost:9"], "--metrics: not available in this build")
-    usage_error(["probe", "--calibrate"], "--calibrate: not available in this build")
     got = check_text(SMALL, "--generation", "roofline")
     assert got.rc == 2 and "not available in this build" in got.stderr and "--generation" in got.stderr, got
 
@@ -436,6 +436,51 @@ def _():
     got = run(["probe", "absent", "."])
     assert got.rc == 2 and got.stderr == "kvfall: absent cannot be probed: No such file or directory\n", got
     assert "file system" in got.stdout, got
+
+
+@case("probe --calibrate measures memory and disk, leaves nothing behind, and what it writes can be included")
+def _():
+    got = run(["probe", "--calibrate", "--path", ".", "--size", "16MiB", "--time", "300ms", "--output", "peaks.yaml"])
+    assert (got.rc, got.stdout) == (0, ""), got
+    assert "writes 16.0 MiB of files into a directory of its own under ." in got.stderr.splitlines()[0], got
+    assert [name for name in created() if not name.endswith("/peaks.yaml")] == [], created()
+    text = (home() / "work/peaks.yaml").read_text()
+    for tier in ("cpu", "nvme"):
+        part = text.split("  %s: #" % tier)[1]
+        for key in ("peak_read", "peak_write", "read_bandwidth", "write_bandwidth"):
+            assert re.search(r"^    %s: [1-9]\d*MB/s$" % key, part, re.MULTILINE), (tier, key, text)
+        assert re.search(r"^    latency: [\d.]+(ns|us|ms)$", part, re.MULTILINE), (tier, text)
+    rate = re.search(r"peak_write: (\S+)", text.split("  nvme:")[1]).group(1)
+    checked = run(["check", "--include", "peaks.yaml", "-"], input=SMALL)
+    nvme = configuration(checked.stdout).split("  nvme:\n")[1]
+    assert checked.rc == 0 and "    capacity: 0\n" in nvme, checked  # it turns no tier on
+    value, unit = re.fullmatch(r"(\d+)(MB)/s", rate).groups()
+    shown = re.search(r"^    peak_write: (\d+)(MB|GB)/s$", nvme, re.MULTILINE).groups()
+    assert int(shown[0]) * {"MB": 1, "GB": 1000}[shown[1]] == int(value), (rate, shown)
+
+
+@case("probe --calibrate refuses what does not fit, and options that make no sense")
+def _():
+    got = run(["probe", "--calibrate", "--size", "1TiB"])
+    assert got.rc == 1 and "free, and measuring with 1.00 TiB leaves less than as much again" in got.stderr, got
+    usage_error(["probe", "--calibrate", "--size", "5"], '--size is a size from 16MiB to 1TiB, such as 2GiB, not "5"')
+    usage_error(["probe", "--calibrate", "--time", "x"],
+                '--time is a duration from 100ms to 1h, such as 30s, not "x"')
+    usage_error(["probe", "--calibrate", "here"],
+                '--calibrate measures one directory, which --path names, here "here"')
+    usage_error(["probe", "--size", "1GiB"],
+                "--size belongs to --calibrate; paths to look at are given by themselves")
+    assert created() == [], created()
+
+
+@case("probe --calibrate stopped by a signal leaves nothing behind")
+def _():
+    process = spawn(["probe", "--calibrate", "--size", "16MiB", "--time", "10s"])
+    wait_until(lambda: b"calibrate: filling the nvme" in process.stderr.readline(), 60)
+    process.send_signal(signal.SIGTERM)
+    got = finish(process)
+    assert got.rc == 143 and "stopped while the nvme tier was measured" in got.stderr, got
+    assert created() == [], created()
 
 
 @case("--include: its keys lie under those of the scenario, its errors have its name")

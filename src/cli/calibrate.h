@@ -1,0 +1,12 @@
+/* `kvfall probe --calibrate`: measures the tiers of this machine and writes the keys that say so. */
+#ifndef KVF_CLI_CALIBRATE_H
+#define KVF_CLI_CALIBRATE_H
+
+#include "base/err.h"
+#include "cli/options.h"
+
+/* Says on standard error what it will do before it does it, then how far it is. Returns the exit status;
+ * what went wrong has been said. */
+int cli_calibrate(const struct options *o);
+
+#endif
