@@ -86,6 +86,7 @@ struct engine {
     struct run_clock clock;
     struct payload *payload;
     struct tier *tiers[KVF_TIERS];
+    bool pinning; /* the tier that opens is being page-locked */
     struct cache *cache;
     pthread_mutex_t cache_lock;
     struct pipeline pipeline;

@@ -99,7 +99,8 @@ static bool tier_progress(void *ctx, enum kvf_tier tier, double share) {
     char what[64];
     struct command c, kept[COMMANDS_KEPT];
     unsigned n = 0;
-    snprintf(what, sizeof what, "faulting in the %s tier", tier_name(tier));
+    snprintf(what, sizeof what, "%s the %s tier", e->pinning ? "page-locking" : "faulting in",
+             tier_name(tier));
     if (e->setup->on_prepare) e->setup->on_prepare(e->setup->ctx, what, share);
     while (q && n < COMMANDS_KEPT && command_take(q, &c)) {
         if (c.kind == COMMAND_STOP || c.kind == COMMAND_ABORT) {
@@ -112,6 +113,18 @@ static bool tier_progress(void *ctx, enum kvf_tier tier, double share) {
     }
     for (unsigned i = 0; i < n; i++) command_put(q, &kept[i]);
     return true;
+}
+
+/* What a device will copy from and to is page-locked, once the tier is there. */
+static int arena_pin(struct engine *e, struct tier *t, const struct tier_setup *setup, struct err *err) {
+    struct tier *gpu = e->tiers[KVF_TIER_GPU];
+    uint64_t bytes;
+    if (!gpu || !gpu->ops->pin || !t->ops->arena) return 0;
+    void *at = t->ops->arena(t, &bytes);
+    e->pinning = true;
+    int rc = gpu->ops->pin(gpu, at, bytes, setup, err);
+    e->pinning = false;
+    return rc;
 }
 
 static int tiers_open(struct engine *e, struct err *err) {
@@ -130,11 +143,13 @@ static int tiers_open(struct engine *e, struct err *err) {
                                    .workers = e->worker_count,
                                    .run_tag = tag,
                                    .clock = &e->clock,
+                                   .payload = e->payload,
                                    .progress = tier_progress,
                                    .progress_ctx = e};
         const struct tier_ops *ops = tier_backend(&setup, err);
         if (!ops) return -(int)err->code;
         int rc = ops->open(&e->tiers[t], &setup, err);
+        if (rc == 0) rc = arena_pin(e, e->tiers[t], &setup, err);
         if (rc != 0) return rc;
         if (e->setup->run->status == RUN_INTERRUPTED)
             return err_set(err, KVF_ERR_CANCELLED, "stopped during the preparation");

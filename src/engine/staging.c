@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "scenario/budget.h"
 
-enum { INSTANT_BUFFERS = BUDGET_LANDING_BUFFERS };
+enum { INSTANT_BUFFERS = BUDGET_LANDING_BUFFERS, HOLDERS = 32 };
 
 struct staging *staging_take(struct staging_pool *p, bool instant, bool for_write) {
     struct staging **from = &p->landing;
@@ -20,13 +20,19 @@ struct staging *staging_take(struct staging_pool *p, bool instant, bool for_writ
     return s;
 }
 
+struct staging *staging_take_holder(struct staging_pool *p) {
+    struct staging *s = p->holders;
+    if (s) p->holders = s->next;
+    return s;
+}
+
 uint64_t staging_starved_ns(const struct staging_pool *p) {
     return p->starved_ns + (p->starved_since_ns ? run_clock_now(p->clock) - p->starved_since_ns : 0);
 }
 
 void staging_give(struct staging_pool *p, struct staging *s) {
-    struct staging **to = s->instant ? &p->landing : s->clean ? &p->clean : &p->dirty;
-    if (!s->instant && p->starved_since_ns != 0) {
+    struct staging **to = !s->buf ? &p->holders : s->instant ? &p->landing : s->clean ? &p->clean : &p->dirty;
+    if (s->buf && !s->instant && p->starved_since_ns != 0) {
         p->starved_ns = staging_starved_ns(p);
         p->starved_since_ns = 0;
     }
@@ -61,7 +67,8 @@ int staging_open(struct staging_pool *p, const struct run_clock *clock, const st
     }
     uint8_t *base = (uint8_t *)(((uintptr_t)p->memory + huge - 1) & ~(uintptr_t)(huge - 1));
     madvise(base, p->count * io_size, MADV_HUGEPAGE);
-    p->buffers = mem_zalloc(p->count, sizeof *p->buffers);
+    p->buffers = mem_zalloc(p->count + HOLDERS, sizeof *p->buffers);
+    for (uint32_t i = 0; i < HOLDERS; i++) staging_give(p, &p->buffers[p->count + i]);
     for (uint32_t i = 0; i < p->count; i++) {
         struct staging *s = &p->buffers[i];
         s->buf = base + i * io_size;

@@ -20,7 +20,7 @@ struct staging {
     struct tier_chunk chunk;
     struct transfer *transfer;
     struct staging *next;
-    uint8_t *buf;         /* io_size bytes, aligned to 4 KiB */
+    uint8_t *buf;         /* io_size bytes, aligned to 4 KiB; NULL: a holder */
     uint64_t noise_block; /* that it is filled from */
     bool clean, instant;
 };
@@ -35,6 +35,7 @@ struct staging_pool {
     uint32_t count;
     struct staging *clean, *dirty; /* free, for tiers that need waiting */
     struct staging *landing;       /* free, for copies in memory */
+    struct staging *holders;       /* free, without a buffer: chunks that need none of ours */
     uint64_t starved_ns;           /* total time in which a buffer was wanted and all were out */
     uint64_t starved_since_ns;     /* 0: not now */
 };
@@ -47,6 +48,8 @@ void staging_close(struct staging_pool *p); /* takes a zeroed one */
 void staging_prefill(struct staging_pool *p);
 /* A free buffer (for a write, a clean one if there is one), or NULL. */
 struct staging *staging_take(struct staging_pool *p, bool instant, bool for_write);
+/* One that carries a chunk whose bytes are elsewhere, or NULL. */
+struct staging *staging_take_holder(struct staging_pool *p);
 void staging_give(struct staging_pool *p, struct staging *s);
 /* Makes the buffer's content blocks of entry `id` from the chunk's offset on. */
 void staging_stamp(struct staging_pool *p, struct staging *s, const struct payload_id *id);

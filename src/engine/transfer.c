@@ -1,40 +1,15 @@
 #include "engine/transfer.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/units.h"
-#include "engine/staging.h"
+#include "engine/transfer_inside.h"
 
 /* Copies between memory and a buffer take the processor; after so many chunks of them the disk's
  * queue gets its turn again. */
 enum { INSTANT_PER_PUMP = 4, BATCH = 64, SLAB = 64 };
-
-struct chunk_list {
-    struct tier_chunk *head, **tail;
-};
-struct transfer_list {
-    struct transfer head; /* sentinel of a ring */
-};
-
-struct mover {
-    struct mover_setup setup;
-    struct tier_queue *queue[KVF_TIERS];
-    uint32_t caps[KVF_TIERS];
-    struct staging_pool pool;
-    struct transfer_list waiting[2]; /* with chunks to issue: 0 copies only, 1 some tier must be waited for */
-    struct transfer_list timed;      /* with an entry at a tier that keeps no bytes */
-    struct chunk_list pending[KVF_TIERS]; /* to be submitted */
-    struct transfer *spare;
-    struct transfer **slabs;
-    size_t slab_count;
-    uint32_t at_device; /* chunks submitted and not complete, timed ones too */
-    uint32_t live;      /* transfers */
-    bool stopped, moved;
-};
 
 /* ---- lists ---- */
 
@@ -60,13 +35,6 @@ static void list_append(struct transfer_list *l, struct transfer *t) {
     t->listed = true;
 }
 
-static void list_remove(struct transfer *t) {
-    if (!t->listed) return;
-    t->prev->next = t->next;
-    t->next->prev = t->prev;
-    t->listed = false;
-}
-
 static struct transfer *transfer_new(struct mover *m) {
     if (!m->spare) {
         struct transfer *slab = mem_zalloc(SLAB, sizeof *slab);
@@ -84,96 +52,12 @@ static struct transfer *transfer_new(struct mover *m) {
     return t;
 }
 
-static void transfer_release(struct mover *m, struct transfer *t) {
-    t->next = m->spare;
-    m->spare = t;
-    m->live--;
-}
-
-/* ---- the end of an operation ---- */
-
-/* In a move that passes bytes the faster tier's leg waits for the slower one's line and buffers;
- * that wait is the slower tier's, so the faster leg has only its device time. */
-static bool leg_is_paced(const struct transfer *t, enum kvf_dir dir) {
-    const struct transfer_leg *leg = &t->leg[dir],
-                              *other = &t->leg[dir == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ];
-    return other->tier >= 0 && !leg->timed && !other->timed && leg->tier < other->tier;
-}
-
-static void leg_record(struct mover *m, const struct transfer *t, enum kvf_dir dir) {
-    const struct transfer_leg *leg = &t->leg[dir];
-    if (leg->tier < 0) return;
-    struct counters *c = m->setup.counters;
-    bool chained =
-        t->op->from >= 0 && t->op->to >= 0 && !t->leg[KVF_DIR_READ].timed && !t->leg[KVF_DIR_WRITE].timed;
-    uint64_t total = leg->end_ns - (chained ? t->issue_ns : leg->start_ns);
-    if (leg_is_paced(t, dir)) total = leg->device_ns;
-    uint64_t device = leg->device_ns < total ? leg->device_ns : total;
-    counters_add(&c->io[leg->tier][dir][t->op->cause].ops, 1);
-    histogram_record(&c->op_total[leg->tier][dir], total);
-    histogram_record(&c->op_device[leg->tier][dir], device);
-    histogram_record(&c->op_host[leg->tier][dir], total - device);
-    histogram_record(&c->op_cause[leg->tier][dir][t->op->cause], total);
-    uint64_t line = t->line_ns < total - device ? t->line_ns : total - device;
-    if (!leg->timed && !(m->caps[leg->tier] & TIER_INSTANT)) counters_add(&c->line_ns[leg->tier][dir], line);
-    bool unchecked = dir == KVF_DIR_READ && leg->timed && m->setup.scenario->cache.verify != KVF_VERIFY_NONE;
-    if (unchecked) counters_add(&c->unverified[leg->tier], 1);
-}
-
-static void transfer_end(struct mover *m, struct transfer *t) {
-    const struct cache_op *op = t->op;
-    bool complete = t->error == 0;
-    char what[300] = "";
-    for (int d = 0; d < KVF_DIRS; d++) {
-        struct transfer_leg *leg = &t->leg[d];
-        if (leg->tier < 0) continue;
-        struct tier *tier = m->setup.tiers[leg->tier];
-        if (leg->begun && tier->ops->end)
-            tier->ops->end(m->queue[leg->tier], d == KVF_DIR_READ ? op->from_place : op->to_place,
-                           (enum kvf_dir)d);
-        complete = complete && leg->done_bytes == op->bytes;
-    }
-    if (t->error) {
-        int tier = t->leg[t->error_dir].tier;
-        char key[CACHE_KEY_TEXT_MAX], size[32];
-        counters_add(&m->setup.counters->errors[tier][t->error_dir], 1);
-        snprintf(what, sizeof what, "%s %s of entry %s (%s) failed: %s", tier_name((enum kvf_tier)tier),
-                 dir_name(t->error_dir), cache_key_text(op->key, key, sizeof key),
-                 units_size_human((double)op->bytes, size, sizeof size),
-                 t->error == EBADMSG ? "the data is not what was written" : strerror(t->error));
-    } else if (complete) {
-        leg_record(m, t, KVF_DIR_READ);
-        leg_record(m, t, KVF_DIR_WRITE);
-    }
-    list_remove(t);
-    m->setup.done(m->setup.ctx, t, !t->error && !complete, what);
-    transfer_release(m, t);
-    m->moved = true;
-}
-
-static void transfer_fail(struct transfer *t, enum kvf_dir dir, int error) {
-    if (t->error == 0) {
-        t->error = error;
-        t->error_dir = dir;
-    }
-    list_remove(t);
-}
-
-/* Ends it if nothing of it is out and nothing more will be issued. */
-static void transfer_settle(struct mover *m, struct transfer *t) {
-    if (t->held || t->leg[KVF_DIR_READ].out || t->leg[KVF_DIR_WRITE].out) return;
-    bool all = true;
-    for (int d = 0; d < KVF_DIRS; d++)
-        all = all && (t->leg[d].tier < 0 || t->leg[d].done_bytes == t->op->bytes);
-    if (all || t->error || m->stopped) transfer_end(m, t);
-}
-
 /* ---- chunks on their way ---- */
 
 static void chunk_submit(struct mover *m, struct transfer *t, struct tier_chunk *c, enum kvf_dir dir) {
     struct transfer_leg *leg = &t->leg[dir];
     c->dir = dir;
-    c->place = dir == KVF_DIR_READ ? t->op->from_place : t->op->to_place;
+    c->place = dir == KVF_DIR_READ ? t->op->from_place : t->landing ? TIER_NO_PLACE : t->op->to_place;
     c->entry_bytes = t->op->bytes;
     c->error = 0;
     leg->out++;
@@ -213,12 +97,22 @@ static bool begin_leg(struct mover *m, struct transfer *t, enum kvf_dir dir) {
     return true;
 }
 
+static enum tier_check check_of(const struct mover *m) {
+    enum scenario_verify verify = m->setup.scenario->cache.verify;
+    return verify == KVF_VERIFY_FULL     ? TIER_CHECK_FULL
+           : verify == KVF_VERIFY_HEADER ? TIER_CHECK_HEADER
+                                         : TIER_CHECK_NONE;
+}
+
 /* The entry as a whole. It takes no buffer and so stands in no line. */
 static void timed_submit(struct mover *m, struct transfer *t, enum kvf_dir dir) {
     struct tier_chunk *c = &t->timed_chunk;
     list_remove(t);
     list_append(&m->timed, t);
-    *c = (struct tier_chunk){.len = t->op->bytes, .owner = t};
+    *c = (struct tier_chunk){.len = t->op->bytes,
+                             .owner = t,
+                             .check = check_of(m),
+                             .id = {t->op->key.hi, t->op->key.lo, t->op->generation}};
     if (t->leg[dir].start_ns == 0) t->leg[dir].start_ns = run_clock_now(m->setup.clock);
     chunk_submit(m, t, c, dir);
 }
@@ -251,6 +145,28 @@ static bool byte_chunk_issue(struct mover *m, struct transfer *t, bool instant) 
     return true;
 }
 
+/* The next piece of a direct transfer; false when there is no holder. The host's bytes are at rest while
+ * the tier that reaches them copies. */
+static bool direct_chunk_issue(struct mover *m, struct transfer *t) {
+    enum kvf_dir host = m->setup.tiers[t->leg[KVF_DIR_READ].tier]->ops->reach ? KVF_DIR_READ : KVF_DIR_WRITE;
+    int tier = t->leg[host].tier;
+    struct staging *s = staging_take_holder(&m->pool);
+    if (!s) return false;
+    uint64_t left = t->op->bytes - t->next_offset,
+             place = host == KVF_DIR_READ ? t->op->from_place : t->op->to_place;
+    void *at = NULL;
+    uint64_t n = m->setup.tiers[tier]->ops->reach(m->queue[tier], place, t->next_offset,
+                                                  left < m->pool.io_size ? left : m->pool.io_size, &at);
+    s->transfer = t;
+    s->chunk = (struct tier_chunk){.offset = t->next_offset, .len = n, .buf = at, .owner = s};
+    t->next_offset += n;
+    t->held++;
+    if (t->next_offset == t->op->bytes) list_remove(t);
+    t->line_ns = 0;
+    chunk_submit(m, t, &s->chunk, host == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ);
+    return true;
+}
+
 /* Issues what it can of one transfer; false when buffers ran out. */
 static bool transfer_issue(struct mover *m, struct transfer *t, bool instant, unsigned *budget) {
     if (!begin_leg(m, t, KVF_DIR_READ) || !begin_leg(m, t, KVF_DIR_WRITE)) {
@@ -258,7 +174,7 @@ static bool transfer_issue(struct mover *m, struct transfer *t, bool instant, un
         return true;
     }
     while (t->listed && *budget > 0) {
-        if (!byte_chunk_issue(m, t, instant)) return false;
+        if (!(t->direct ? direct_chunk_issue(m, t) : byte_chunk_issue(m, t, instant))) return false;
         (*budget)--;
     }
     return true;
@@ -279,23 +195,34 @@ static void chunk_counted(struct mover *m, struct transfer *t, enum kvf_dir dir,
 }
 
 static void chunk_check(struct mover *m, struct transfer *t, const struct staging *s) {
-    enum scenario_verify verify = m->setup.scenario->cache.verify;
-    if (verify == KVF_VERIFY_NONE) return;
+    enum tier_check check = check_of(m);
+    if (check == TIER_CHECK_NONE) return;
     struct payload_id id = {t->op->key.hi, t->op->key.lo, t->op->generation};
     struct counters *c = m->setup.counters;
     int tier = t->leg[KVF_DIR_READ].tier;
     uint64_t first_bad, first = s->chunk.offset / PAYLOAD_BLOCK;
-    uint64_t bad = payload_verify(m->setup.payload, s->buf, s->chunk.len, &id, first,
-                                  verify == KVF_VERIFY_FULL ? PAYLOAD_CHECK_FULL : PAYLOAD_CHECK_HEADER,
+    uint64_t bad = payload_verify(m->setup.payload, s->chunk.buf, s->chunk.len, &id, first,
+                                  check == TIER_CHECK_FULL ? PAYLOAD_CHECK_FULL : PAYLOAD_CHECK_HEADER,
                                   &first_bad, NULL);
     counters_add(&c->verified[tier], (s->chunk.len + PAYLOAD_BLOCK - 1) / PAYLOAD_BLOCK);
     counters_add(&c->mismatched[tier], bad);
     if (bad) transfer_fail(t, KVF_DIR_READ, EBADMSG);
 }
 
+/* What a tier that reads by itself has found. */
+static void timed_checked(struct mover *m, const struct transfer *t, const struct tier_chunk *c) {
+    int tier = t->leg[c->dir].tier;
+    bool checked =
+        c->dir == KVF_DIR_READ && c->check != TIER_CHECK_NONE && (c->error == 0 || c->error == EBADMSG);
+    if (!checked || !(m->caps[tier] & TIER_HOLDS_BYTES)) return;
+    counters_add(&m->setup.counters->verified[tier], (c->len + PAYLOAD_BLOCK - 1) / PAYLOAD_BLOCK);
+    counters_add(&m->setup.counters->mismatched[tier], c->bad_blocks);
+}
+
 static void timed_complete(struct mover *m, struct transfer *t, struct tier_chunk *c) {
     list_remove(t);
     leg_completed(&t->leg[c->dir], c);
+    timed_checked(m, t, c);
     if (c->error)
         transfer_fail(t, c->dir, c->error);
     else
@@ -321,9 +248,34 @@ static bool chunk_forward(struct mover *m, struct transfer *t, struct staging *s
     return true;
 }
 
+/* One copy is both legs of a direct transfer. */
+static void direct_complete(struct mover *m, struct transfer *t, struct staging *s) {
+    enum kvf_dir dir = s->chunk.dir, other = dir == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ;
+    struct transfer_leg *near = &t->leg[other];
+    const struct transfer_leg *far = &t->leg[dir];
+    near->end_ns = far->end_ns;
+    near->device_ns = far->device_ns;
+    if (t->leg[KVF_DIR_WRITE].start_ns == 0) t->leg[KVF_DIR_WRITE].start_ns = s->chunk.submit_ns;
+    if (s->chunk.error) {
+        transfer_fail(t, dir, s->chunk.error);
+    } else {
+        chunk_counted(m, t, dir, s->chunk.len);
+        chunk_counted(m, t, other, s->chunk.len);
+        chunk_check(m, t, s);
+    }
+    staging_give(&m->pool, s);
+    t->held--;
+    transfer_settle(m, t);
+}
+
 static void byte_complete(struct mover *m, struct staging *s) {
     struct transfer *t = s->transfer;
     enum kvf_dir dir = s->chunk.dir;
+    if (t->direct) {
+        leg_completed(&t->leg[dir], &s->chunk);
+        direct_complete(m, t, s);
+        return;
+    }
     leg_completed(&t->leg[dir], &s->chunk);
     if (s->chunk.error) {
         transfer_fail(t, dir, s->chunk.error);
@@ -399,6 +351,7 @@ bool mover_pump(struct mover *m, bool issue) {
     for (int t = 0; t < KVF_TIERS; t++)
         if (m->queue[t] && !(m->caps[t] & TIER_HOLDS_BYTES)) flush_tier(m, t);
     if (issue && !m->stopped) {
+        issue_list(m, 2, UINT32_MAX);
         issue_list(m, 1, UINT32_MAX);
         issue_list(m, 0, INSTANT_PER_PUMP);
     }
@@ -410,24 +363,49 @@ bool mover_pump(struct mover *m, bool issue) {
 
 /* ---- opening, closing ---- */
 
+/* Whether a read goes on to the gpu: one of a slower tier, where that is its target. */
+static bool op_lands(const struct mover *m, const struct cache_op *op) {
+    return m->setup.scenario->cache.read_target == KVF_READ_TARGET_GPU && op->from > KVF_TIER_GPU &&
+           op->to < 0 && m->queue[KVF_TIER_GPU] && (m->caps[KVF_TIER_GPU] & TIER_REACHES);
+}
+
+/* Whether a leg takes the entry as one chunk without a buffer. */
+static bool leg_is_whole(const struct mover *m, const struct transfer *t, enum kvf_dir dir) {
+    uint32_t caps = m->caps[t->leg[dir].tier];
+    bool alone = t->leg[dir == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ].tier < 0;
+    return !(caps & TIER_HOLDS_BYTES) || (alone && (caps & (dir == KVF_DIR_READ ? TIER_READS : TIER_MAKES)));
+}
+
+/* One leg's tier is memory of the host, the other's reaches it. */
+static bool transfer_is_direct(const struct mover *m, const struct transfer *t) {
+    const struct transfer_leg *read = &t->leg[KVF_DIR_READ], *write = &t->leg[KVF_DIR_WRITE];
+    if (read->tier < 0 || write->tier < 0 || read->timed || write->timed) return false;
+    return (m->setup.tiers[read->tier]->ops->reach && (m->caps[write->tier] & TIER_REACHES)) ||
+           (m->setup.tiers[write->tier]->ops->reach && (m->caps[read->tier] & TIER_REACHES));
+}
+
 void mover_begin(struct mover *m, struct cache_op *op) {
     struct transfer *t = transfer_new(m);
     t->op = op;
     t->issue_ns = run_clock_now(m->setup.clock);
     t->line_ns = staging_starved_ns(&m->pool);
     t->leg[KVF_DIR_READ].tier = op->from;
-    t->leg[KVF_DIR_WRITE].tier = op->to;
+    t->landing = op_lands(m, op);
+    t->leg[KVF_DIR_WRITE].tier = t->landing ? KVF_TIER_GPU : op->to;
     bool instant = true;
     for (int d = 0; d < KVF_DIRS; d++) {
         int tier = t->leg[d].tier;
         if (tier < 0) continue;
-        t->leg[d].timed = !(m->caps[tier] & TIER_HOLDS_BYTES);
+        t->leg[d].timed = leg_is_whole(m, t, (enum kvf_dir)d);
         /* the write of a move begins with its first byte, everything else now */
         if (d == KVF_DIR_READ || op->from < 0) t->leg[d].start_ns = t->issue_ns;
         instant = instant && (m->caps[tier] & TIER_INSTANT) != 0;
     }
     const struct transfer_leg *read = &t->leg[KVF_DIR_READ], *write = &t->leg[KVF_DIR_WRITE];
-    if (read->timed)
+    t->direct = transfer_is_direct(m, t);
+    if (t->direct)
+        list_append(&m->waiting[2], t);
+    else if (read->timed)
         timed_submit(m, t, KVF_DIR_READ);
     else if (read->tier < 0 && write->timed)
         timed_submit(m, t, KVF_DIR_WRITE);
@@ -435,7 +413,8 @@ void mover_begin(struct mover *m, struct cache_op *op) {
         list_append(&m->waiting[!instant], t);
 }
 
-/* Nobody has to wait for the clock of an emulated tier: its queue forgets what is in it. */
+/* Nobody has to wait for the clock of an emulated tier: its queue forgets what is in it. What a device is
+ * at ends there. */
 static void timed_forget(struct mover *m) {
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!m->queue[t] || (m->caps[t] & TIER_HOLDS_BYTES)) continue;
@@ -443,11 +422,13 @@ static void timed_forget(struct mover *m) {
         m->queue[t] = NULL;
         atomic_store_explicit(&m->setup.counters->chunks_in_flight[t], 0, memory_order_relaxed);
     }
-    while (m->timed.head.next != &m->timed.head) {
-        struct transfer *t = m->timed.head.next;
+    for (struct transfer *t = m->timed.head.next, *next; t != &m->timed.head; t = next) {
+        next = t->next;
+        struct transfer_leg *leg = &t->leg[t->timed_chunk.dir];
+        if (leg->at_device > 0 && (m->caps[leg->tier] & TIER_HOLDS_BYTES)) continue;
         list_remove(t);
-        if (t->leg[t->timed_chunk.dir].at_device > 0) m->at_device--;
-        t->leg[t->timed_chunk.dir].out = 0;
+        if (leg->at_device > 0) m->at_device--;
+        leg->out = 0;
         transfer_settle(m, t);
     }
 }
@@ -469,7 +450,7 @@ void mover_stop(struct mover *m) {
         }
     }
     timed_forget(m);
-    for (int which = 0; which < 2; which++)
+    for (int which = 0; which < 3; which++)
         for (struct transfer *t = m->waiting[which].head.next, *next; t != &m->waiting[which].head;
              t = next) {
             next = t->next;
@@ -500,15 +481,26 @@ unsigned mover_fds(const struct mover *m, int fds[KVF_TIERS]) {
     return n;
 }
 
+/* Buffers that a device copies from and to are page-locked. */
+static int staging_pin(struct mover *m, struct err *e) {
+    struct tier *gpu = m->setup.tiers[KVF_TIER_GPU];
+    if (!gpu || !gpu->ops->pin) return 0;
+    int rc = gpu->ops->pin(gpu, m->pool.memory, m->pool.memory_len, NULL, e);
+    m->pinned = rc == 0;
+    return rc;
+}
+
 int mover_open(struct mover **out, const struct mover_setup *setup, struct err *e) {
     struct mover *m = mem_zalloc(1, sizeof *m);
     m->setup = *setup;
     list_init(&m->waiting[0]);
     list_init(&m->waiting[1]);
+    list_init(&m->waiting[2]);
     list_init(&m->timed);
     int rc = staging_open(&m->pool, setup->clock, setup->payload, setup->scenario->nvme.io_size,
                           setup->buffers, setup->worker, e);
     if (rc == 0) staging_prefill(&m->pool);
+    if (rc == 0) rc = staging_pin(m, e);
     for (int t = 0; t < KVF_TIERS && rc == 0; t++) {
         chunk_list_init(&m->pending[t]);
         if (!setup->tiers[t]) continue;
@@ -532,6 +524,7 @@ void mover_close(struct mover *m) {
         if (m->queue[t]) m->setup.tiers[t]->ops->queue_close(m->queue[t]);
     for (size_t i = 0; i < m->slab_count; i++) free(m->slabs[i]);
     free(m->slabs);
+    if (m->pinned) m->setup.tiers[KVF_TIER_GPU]->ops->unpin(m->setup.tiers[KVF_TIER_GPU], m->pool.memory);
     staging_close(&m->pool);
     free(m);
 }

@@ -6,6 +6,9 @@
  *   read   tier ─► buffer (─► check)
  *   write  noise in buffer, restamped ─► tier
  *   move   tier ─► buffer ─► tier, chunk by chunk, so that both legs overlap
+ * A tier that makes content itself writes a new entry, and one that reads by itself reads one, as one chunk
+ * without a buffer. Between memory of the host and a tier that reaches it, a chunk is one copy: both legs
+ * have its time. A read whose target is the gpu goes on, like a move, to that tier's landing area.
  * A tier that keeps no bytes takes or gives the whole entry as one timed chunk, before (source) or
  * after (destination) the bytes pass; what leaves it is stamped anew.
  *
@@ -51,7 +54,9 @@ struct transfer {
     uint32_t held;        /* buffers that carry chunks of it */
     int error;            /* first errno; EBADMSG: data was not what was written */
     enum kvf_dir error_dir;
-    bool listed; /* on a list of transfers with chunks left to issue */
+    bool direct;  /* one copy between the host's memory and a tier that reaches it */
+    bool landing; /* a read that goes on to the landing area of its write leg's tier */
+    bool listed;  /* on a list of transfers with chunks left to issue */
     struct tier_chunk timed_chunk;
 };
 

@@ -258,13 +258,34 @@ static int memory_begin(struct tier_queue *q, uint64_t place, uint64_t bytes, en
     return 0;
 }
 
+/* The cursor of a place, at an offset. */
+static struct memory_cursor *cursor_at(struct tier_queue *q, uint64_t place, uint64_t offset) {
+    struct memory_cursor *c = cursor_of(q, place);
+    if (c->place != place || c->offset != offset) {
+        pager_seek(q->tier->pager, place, offset, &c->at);
+        c->place = place;
+    }
+    return c;
+}
+
+static uint64_t memory_reach(struct tier_queue *q, uint64_t place, uint64_t offset, uint64_t want,
+                             void **at) {
+    struct memory_cursor *c = cursor_at(q, place, offset);
+    uint64_t in_arena, len = pager_next(q->tier->pager, &c->at, want, &in_arena);
+    c->offset = offset + len;
+    *at = q->tier->arena + in_arena;
+    return len;
+}
+
+static void *memory_arena(struct tier *base, uint64_t *bytes) {
+    struct memory_tier *t = (struct memory_tier *)base;
+    *bytes = t->arena_bytes;
+    return t->arena;
+}
+
 static void copy_chunk(struct tier_queue *q, struct tier_chunk *chunk) {
     struct memory_tier *t = q->tier;
-    struct memory_cursor *c = cursor_of(q, chunk->place);
-    if (c->place != chunk->place || c->offset != chunk->offset) {
-        pager_seek(t->pager, chunk->place, chunk->offset, &c->at);
-        c->place = chunk->place;
-    }
+    struct memory_cursor *c = cursor_at(q, chunk->place, chunk->offset);
     uint8_t *buf = chunk->buf;
     uint64_t left = chunk->len;
     while (left > 0) {
@@ -338,4 +359,6 @@ const struct tier_ops tier_memory_ops = {
     .reap = memory_reap,
     .fd = memory_fd,
     .next_ns = memory_next_ns,
+    .reach = memory_reach,
+    .arena = memory_arena,
 };

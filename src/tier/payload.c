@@ -121,6 +121,18 @@ void payload_close(struct payload *p) {
     free(p);
 }
 
+const void *payload_noise(const struct payload *p, uint64_t *blocks) {
+    *blocks = p->blocks;
+    return p->noise;
+}
+
+struct payload_stamp payload_stamp_of(const struct payload *p, const struct payload_id *id, uint64_t *base) {
+    struct payload_stamp s = {0};
+    stamp_fill(&s, id, p->seed);
+    *base = check_base(id, p->seed);
+    return s;
+}
+
 void payload_prefill(const struct payload *p, void *buf, uint64_t len, uint64_t first_noise_block) {
     uint8_t *out = buf;
     uint64_t noise_block = first_noise_block % p->blocks;

@@ -34,6 +34,11 @@ struct payload; /* noise and seed; read-only after payload_open, any thread */
 struct payload *payload_open(uint64_t seed, uint64_t noise_bytes, struct err *e);
 void payload_close(struct payload *p); /* takes NULL */
 
+/* What another maker of the same content needs: the noise, the constant parts of a stamp, and the hash of
+ * all that does not change from block to block; a stamp's check is mix(mix(base ^ block) + noise_block). */
+const void *payload_noise(const struct payload *p, uint64_t *blocks);
+struct payload_stamp payload_stamp_of(const struct payload *p, const struct payload_id *id, uint64_t *base);
+
 /* Fills a staging buffer with noise, blocks numbered from `first_noise_block` on (mod the noise);
  * afterwards payload_restamp suffices until somebody reads into the buffer. */
 void payload_prefill(const struct payload *p, void *buf, uint64_t len, uint64_t first_noise_block);

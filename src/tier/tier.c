@@ -15,12 +15,7 @@ const struct tier_ops *tier_backend(const struct tier_setup *setup, struct err *
     const struct tier_ops *ops = NULL;
     switch (setup->tier) {
     case KVF_TIER_GPU:
-        if (setup->scenario->gpu.backend == KVF_BACKEND_CUDA) {
-            err_set(e, KVF_ERR_UNAVAILABLE,
-                    "tiers.gpu.backend is cuda, and this build has no CUDA; choose auto or emulated");
-            return NULL;
-        }
-        ops = &tier_emulated_ops;
+        ops = setup->scenario->gpu.backend == KVF_BACKEND_CUDA ? &tier_cuda_ops : &tier_emulated_ops;
         break;
     case KVF_TIER_CPU:
         ops = &tier_memory_ops;
@@ -37,7 +32,12 @@ const struct tier_ops *tier_backend(const struct tier_setup *setup, struct err *
     }
     const char *why = ops->refusal(setup);
     if (why) {
-        err_set(e, KVF_ERR_UNAVAILABLE, "the %s tier cannot be used: %s", tier_name(setup->tier), why);
+        if (ops == &tier_cuda_ops)
+            err_set(e, KVF_ERR_UNAVAILABLE,
+                    "tiers.gpu.backend is cuda, and it cannot be used: %s; auto or emulated run without",
+                    why);
+        else
+            err_set(e, KVF_ERR_UNAVAILABLE, "the %s tier cannot be used: %s", tier_name(setup->tier), why);
         return NULL;
     }
     return ops;

@@ -14,14 +14,21 @@
 #include "base/err.h"
 #include "base/terms.h"
 #include "scenario/scenario.h"
+#include "tier/payload.h"
 
 enum tier_caps {
     TIER_HOLDS_BYTES = 1, /* chunks carry data through a buffer; without it only sizes are kept */
     TIER_INSTANT = 2,     /* submit carries the chunk out; reap returns it at once */
     TIER_EMULATED = 4,    /* its numbers must be labelled */
-    TIER_WHOLE_ENTRY = 8  /* wants an entry as one chunk */
+    TIER_WHOLE_ENTRY = 8, /* wants an entry as one chunk */
+    TIER_MAKES = 16,      /* a new entry is one chunk without a buffer: it makes the content itself */
+    TIER_READS = 32,      /* an entry that is only read is one chunk without a buffer, checked where it is */
+    TIER_REACHES = 64     /* copies from and to any pinned memory of the host, and has a landing area */
 };
 
+enum tier_check { TIER_CHECK_NONE, TIER_CHECK_HEADER, TIER_CHECK_FULL };
+
+/* No place; a write to it ends in the landing area of a tier that has one. */
 #define TIER_NO_PLACE UINT64_MAX
 
 /* One piece of an entry on its way. The submitter owns it and its buffer until reap returns it. */
@@ -35,6 +42,9 @@ struct tier_chunk {
     uint64_t submit_ns;      /* run clock, set by the backend when the device got it */
     uint64_t complete_ns;    /* run clock, set by the backend when the device was done */
     int error;               /* 0, or an errno; a short transfer is EIO, set by the backend */
+    enum tier_check check;   /* of a read without a buffer from a tier that holds bytes */
+    struct payload_id id;    /* what the entry contains, where the tier makes or checks it */
+    uint64_t bad_blocks;     /* found by the check, set by the backend; error is EBADMSG then */
     void *owner;             /* the submitter's */
     struct tier_chunk *next; /* free for the list that it is in */
     uint64_t internal[8];    /* the backend's, e.g. an iocb */
@@ -50,6 +60,7 @@ struct tier_setup {
     uint32_t workers;
     uint64_t run_tag; /* random; names the run's directory */
     const struct run_clock *clock;
+    const struct payload *payload; /* for tiers that make or check content; NULL: they cannot */
     /* Progress of long preparations, may be NULL; called from the opening thread. false: give up. */
     bool (*progress)(void *ctx, enum kvf_tier tier, double share);
     void *progress_ctx;
@@ -86,6 +97,17 @@ struct tier_ops {
     unsigned (*reap)(struct tier_queue *q, struct tier_chunk **done, unsigned max); /* never waits */
     int (*fd)(const struct tier_queue *q);           /* readable when something completed; -1: none */
     uint64_t (*next_ns)(const struct tier_queue *q); /* run time of the next timed completion, or KVF_NEVER */
+    /* What follows may be NULL. The sentence behind the last chunk that came back with EREMOTEIO. */
+    const char *(*why)(const struct tier_queue *q);
+    /* Host memory: where the bytes of a place from an offset on are, and how many of at most `want` are
+     * there in one piece. Any thread, between begin and end. */
+    uint64_t (*reach)(struct tier_queue *q, uint64_t place, uint64_t offset, uint64_t want, void **at);
+    /* All of its memory, for pinning. */
+    void *(*arena)(struct tier *t, uint64_t *bytes);
+    /* Page-locks memory of the host for the copies of this tier, in pieces of bounded time, with progress
+     * (`tier` is whose memory it is); unpin takes what pin took and what it did not. Any thread. */
+    int (*pin)(struct tier *t, void *at, uint64_t bytes, const struct tier_setup *setup, struct err *e);
+    void (*unpin)(struct tier *t, void *at);
 };
 
 struct tier {
@@ -97,9 +119,16 @@ struct tier {
 extern const struct tier_ops tier_memory_ops;
 extern const struct tier_ops tier_nvme_ops;
 extern const struct tier_ops tier_emulated_ops;
+extern const struct tier_ops tier_cuda_ops;
 
 /* The backend a scenario's tier uses on this machine; NULL with the reason in `e` when none can. */
 const struct tier_ops *tier_backend(const struct tier_setup *setup, struct err *e);
+
+/* Whether the devices that the scenario names can be used; if not, why in `out`, one sentence without a
+ * subject ("no NVIDIA driver is installed ..."). Takes a moment where there is a driver. */
+bool tier_cuda_ready(const struct scenario *s, char *out, size_t len);
+/* Runtime, driver and least driver of this build and machine, one line. */
+void tier_cuda_versions(char *out, size_t len);
 
 /* Pages that hold whatever fits the usable bytes, the rounding of every entry provisioned on top. */
 uint64_t tier_pages(const struct tier_setup *setup);

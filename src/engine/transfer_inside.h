@@ -1,0 +1,44 @@
+/* What the files of the mover share; nobody else includes it. One worker's thread only. */
+#ifndef KVF_ENGINE_TRANSFER_INSIDE_H
+#define KVF_ENGINE_TRANSFER_INSIDE_H
+
+#include "engine/staging.h"
+#include "engine/transfer.h"
+
+struct chunk_list {
+    struct tier_chunk *head, **tail;
+};
+struct transfer_list {
+    struct transfer head; /* sentinel of a ring */
+};
+
+struct mover {
+    struct mover_setup setup;
+    struct tier_queue *queue[KVF_TIERS];
+    uint32_t caps[KVF_TIERS];
+    struct staging_pool pool;
+    /* with chunks to issue: 0 copies only, 1 some tier must be waited for, 2 buffers are not needed */
+    struct transfer_list waiting[3];
+    struct transfer_list timed;           /* with an entry as one chunk without a buffer */
+    struct chunk_list pending[KVF_TIERS]; /* to be submitted */
+    struct transfer *spare;
+    struct transfer **slabs;
+    size_t slab_count;
+    uint32_t at_device; /* chunks submitted and not complete, timed ones too */
+    uint32_t live;      /* transfers */
+    bool stopped, moved, pinned;
+};
+
+static inline void list_remove(struct transfer *t) {
+    if (!t->listed) return;
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
+    t->listed = false;
+}
+
+/* The operation goes no further: nothing more of it is issued. The first error is the one that is told. */
+void transfer_fail(struct transfer *t, enum kvf_dir dir, int error);
+/* Ends it if nothing of it is out and nothing more will be issued: records, calls done(), gives it back. */
+void transfer_settle(struct mover *m, struct transfer *t);
+
+#endif

@@ -1,0 +1,446 @@
+/* Devices in host memory, behind the table through which the cuda backend calls CUDA. What is put on a
+ * stream is carried out when the test says, or when somebody asks for an event; any call fails on demand.
+ * Everything that was taken is counted, so that a test sees what is left behind. */
+#ifndef TESTS_UNIT_CUDA_FIXTURE_H
+#define TESTS_UNIT_CUDA_FIXTURE_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tier/cuda_api.h"
+
+enum { FAKE_DEVICES = 4, FAKE_TASKS = 4096, FAKE_EVENT = 0x45564e54 };
+
+enum fake_kind { FAKE_COPY, FAKE_CLEAR, FAKE_GENERATE, FAKE_CHECKSUM, FAKE_VERIFY, FAKE_MARK };
+
+struct fake_event {
+    int magic;
+    bool recorded, happened;
+};
+
+struct fake_task {
+    enum fake_kind kind;
+    void *to, *from;
+    uint64_t bytes;
+    int full;
+    struct cuda_work work;
+    struct cuda_content content;
+};
+
+struct fake_stream {
+    int device;
+    struct fake_task *task;
+    unsigned tasks;
+};
+
+struct fake_cuda {
+    int devices, driver, runtime, count_error;
+    uint64_t memory_bytes[FAKE_DEVICES], taken_bytes[FAKE_DEVICES];
+    int device;              /* in use */
+    bool held;               /* streams do nothing until fake_let_go() */
+    unsigned calls, fail_at; /* call number fail_at (from 1) fails, 0: none */
+    bool fail_on;            /* and all after it */
+    int error;
+    const char *fail_name; /* only this call fails, each time; NULL */
+    /* what is there */
+    int allocs, host_allocs, streams, events, pins;
+    struct {
+        void *at;
+        uint64_t bytes;
+        int device;
+    } memory[256];
+    struct fake_stream *stream[256];
+    unsigned copies, batches, kernels; /* so far */
+    uint64_t pinned_bytes[64];         /* of the calls, in order */
+    unsigned pin_calls;
+    uint64_t longest_copy;
+};
+
+static struct fake_cuda fake;
+
+static inline void fake_reset(void) {
+    memset(&fake, 0, sizeof fake);
+    fake.devices = 1;
+    fake.driver = fake.runtime = 13000;
+    fake.error = 999;
+    for (int i = 0; i < FAKE_DEVICES; i++) fake.memory_bytes[i] = UINT64_C(1) << 30;
+}
+
+static inline bool fake_fails(const char *name) {
+    fake.calls++;
+    if (fake.fail_name) return strcmp(fake.fail_name, name) == 0;
+    return fake.fail_at != 0 && (fake.calls == fake.fail_at || (fake.fail_on && fake.calls > fake.fail_at));
+}
+#define FAKE_CALL                                                                                            \
+    if (fake_fails(__func__)) return fake.error
+
+/* ---- devices and memory ---- */
+
+static inline int fake_driver_version(int *version) {
+    *version = fake.driver;
+    return 0;
+}
+static inline int fake_runtime_version(int *version) {
+    *version = fake.runtime;
+    return 0;
+}
+static inline int fake_device_count(int *count) {
+    FAKE_CALL;
+    *count = fake.devices;
+    return fake.count_error;
+}
+static inline int fake_device_info(int device, struct cuda_device_info *info) {
+    FAKE_CALL;
+    if (device >= fake.devices) return CUDA_NO_SUCH_DEVICE;
+    *info = (struct cuda_device_info){.name = "Played GPU", .major = 9, .bytes = fake.memory_bytes[device]};
+    return 0;
+}
+static inline int fake_use(int device) {
+    FAKE_CALL;
+    fake.device = device;
+    return 0;
+}
+static inline int fake_memory(uint64_t *free_bytes, uint64_t *total) {
+    FAKE_CALL;
+    *total = fake.memory_bytes[fake.device];
+    *free_bytes = *total - fake.taken_bytes[fake.device];
+    return 0;
+}
+static inline int fake_alloc(void **at, uint64_t bytes) {
+    FAKE_CALL;
+    if (fake.taken_bytes[fake.device] + bytes > fake.memory_bytes[fake.device]) return CUDA_OUT_OF_MEMORY;
+    *at = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    assert_non_null(*at);
+    memset(*at, 0xdb, bytes);
+    unsigned i = 0;
+    while (fake.memory[i].at) i++;
+    assert_true(i < 255);
+    fake.memory[i].at = *at;
+    fake.memory[i].bytes = bytes;
+    fake.memory[i].device = fake.device;
+    fake.taken_bytes[fake.device] += bytes;
+    fake.allocs++;
+    return 0;
+}
+static inline int fake_release(void *at) {
+    for (unsigned i = 0; i < 256; i++) {
+        if (!at || fake.memory[i].at != at) continue;
+        assert_int_equal(fake.memory[i].device, fake.device);
+        fake.taken_bytes[fake.device] -= fake.memory[i].bytes;
+        fake.memory[i].at = NULL;
+        fake.allocs--;
+        free(at);
+    }
+    FAKE_CALL;
+    return 0;
+}
+static inline int fake_host_alloc(void **at, uint64_t bytes) {
+    FAKE_CALL;
+    *at = calloc(1, bytes);
+    fake.host_allocs++;
+    return 0;
+}
+static inline int fake_host_release(void *at) {
+    free(at);
+    fake.host_allocs--;
+    FAKE_CALL;
+    return 0;
+}
+static inline int fake_pin(void *at, uint64_t bytes) {
+    (void)at;
+    FAKE_CALL;
+    assert_true(fake.pin_calls < 64);
+    fake.pinned_bytes[fake.pin_calls++] = bytes;
+    fake.pins++;
+    return 0;
+}
+static inline int fake_unpin(void *at) {
+    (void)at;
+    fake.pins--;
+    FAKE_CALL;
+    return 0;
+}
+
+/* Which device has all of these bytes, -1: none. */
+static inline int fake_owner(const void *at, uint64_t bytes) {
+    for (unsigned i = 0; i < 256; i++) {
+        const uint8_t *base = fake.memory[i].at, *p = at;
+        if (base && p >= base && p + bytes <= base + fake.memory[i].bytes) return fake.memory[i].device;
+    }
+    return -1;
+}
+
+/* ---- kernels, by vector ---- */
+
+static inline struct cuda_vector fake_vector(uint64_t address) {
+    struct cuda_vector v;
+    memcpy(&v, (void *)(uintptr_t)address, sizeof v);
+    return v;
+}
+
+static inline void fake_generate_now(const struct fake_task *t) {
+    for (uint32_t e = 0; e < t->work.extents; e++) {
+        const struct cuda_extent *x = &t->work.extent[e];
+        for (uint64_t at = 0; at < x->bytes; at += CUDA_VECTOR) {
+            uint64_t offset = x->offset + at, block = offset / CUDA_BLOCK;
+            uint32_t index = (uint32_t)(offset / CUDA_VECTOR % CUDA_BLOCK_VECTORS);
+            uint64_t from = cuda_noise_block(&t->content, block);
+            struct cuda_vector v =
+                index < CUDA_STAMP_VECTORS
+                    ? cuda_stamp_vector(&t->content, block, from, index)
+                    : fake_vector(t->content.noise + from * CUDA_BLOCK + index * CUDA_VECTOR);
+            memcpy((void *)(uintptr_t)(x->address + at), &v, sizeof v);
+        }
+    }
+}
+
+static inline void fake_checksum_now(const struct fake_task *t) {
+    uint64_t sum = 0;
+    for (uint32_t e = 0; e < t->work.extents; e++) {
+        const uint8_t *bytes = (const uint8_t *)(uintptr_t)t->work.extent[e].address;
+        for (uint64_t i = 0; i < t->work.extent[e].bytes; i++) sum += bytes[i];
+    }
+    *(uint64_t *)t->to += sum;
+}
+
+static inline bool fake_block_wrong(const struct fake_task *t, uint64_t block) {
+    const struct cuda_work *w = &t->work;
+    uint64_t begin = block * CUDA_BLOCK, bytes = w->to - begin < CUDA_BLOCK ? w->to - begin : CUDA_BLOCK;
+    uint64_t from = UINT64_MAX;
+    if (bytes > 64) from = fake_vector(cuda_address(w, begin + 48)).lo;
+    bool wrong = false;
+    for (uint32_t i = 0; i * CUDA_VECTOR < bytes; i++) {
+        uint64_t left = bytes - i * CUDA_VECTOR, valid = left < CUDA_VECTOR ? left : CUDA_VECTOR;
+        struct cuda_vector got = fake_vector(cuda_address(w, begin + i * CUDA_VECTOR));
+        if (i < CUDA_STAMP_VECTORS)
+            wrong = wrong || cuda_stamp_wrong(&t->content, block, i, got, valid);
+        else if (t->full && from < t->content.noise_blocks)
+            wrong =
+                wrong || cuda_vector_differs(
+                             got, fake_vector(t->content.noise + from * CUDA_BLOCK + i * CUDA_VECTOR), valid);
+    }
+    return wrong;
+}
+
+static inline void fake_verify_now(const struct fake_task *t) {
+    struct cuda_verdict *v = t->to;
+    assert_int_equal(t->work.from % CUDA_BLOCK, 0);
+    for (uint64_t block = t->work.from / CUDA_BLOCK; block * CUDA_BLOCK < t->work.to; block++) {
+        if (!fake_block_wrong(t, block)) continue;
+        v->bad++;
+        if (~block > v->last) v->last = ~block;
+    }
+}
+
+static inline void fake_carry_out(const struct fake_task *t) {
+    switch (t->kind) {
+    case FAKE_COPY:
+        memcpy(t->to, t->from, t->bytes);
+        break;
+    case FAKE_CLEAR:
+        memset(t->to, 0, t->bytes);
+        break;
+    case FAKE_GENERATE:
+        fake_generate_now(t);
+        break;
+    case FAKE_CHECKSUM:
+        fake_checksum_now(t);
+        break;
+    case FAKE_VERIFY:
+        fake_verify_now(t);
+        break;
+    case FAKE_MARK:
+        ((struct fake_event *)t->to)->happened = true;
+        break;
+    }
+}
+
+/* ---- streams and events ---- */
+
+static inline void fake_run(struct fake_stream *s) {
+    for (unsigned i = 0; i < s->tasks; i++) fake_carry_out(&s->task[i]);
+    s->tasks = 0;
+}
+
+static inline void fake_let_go(void) {
+    fake.held = false;
+    for (unsigned i = 0; i < 256; i++)
+        if (fake.stream[i]) fake_run(fake.stream[i]);
+}
+
+/* On a stream of the device in use, as CUDA asks for events and launches. */
+static inline int fake_put(void *stream, const struct fake_task *t) {
+    struct fake_stream *s = stream;
+    assert_int_equal(s->device, fake.device);
+    assert_true(s->tasks < FAKE_TASKS);
+    s->task[s->tasks++] = *t;
+    return 0;
+}
+
+static inline int fake_stream_new(void **stream) {
+    FAKE_CALL;
+    struct fake_stream *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    s->task = calloc(FAKE_TASKS, sizeof *s->task);
+    assert_non_null(s->task);
+    s->device = fake.device;
+    unsigned i = 0;
+    while (fake.stream[i]) i++;
+    assert_true(i < 255);
+    fake.stream[i] = s;
+    *stream = s;
+    fake.streams++;
+    return 0;
+}
+static inline int fake_stream_free(void *stream) {
+    struct fake_stream *s = stream;
+    for (unsigned i = 0; i < 256; i++)
+        if (fake.stream[i] == s) fake.stream[i] = NULL;
+    free(s->task);
+    free(s);
+    fake.streams--;
+    FAKE_CALL;
+    return 0;
+}
+static inline int fake_stream_wait(void *stream) {
+    fake_run(stream);
+    FAKE_CALL;
+    return 0;
+}
+static inline int fake_event_new(void **event) {
+    FAKE_CALL;
+    struct fake_event *e = calloc(1, sizeof *e);
+    assert_non_null(e);
+    e->magic = FAKE_EVENT;
+    *event = e;
+    fake.events++;
+    return 0;
+}
+static inline int fake_event_free(void *event) {
+    free(event);
+    fake.events--;
+    FAKE_CALL;
+    return 0;
+}
+static inline int fake_event_record(void *event, void *stream) {
+    struct fake_event *e = event;
+    FAKE_CALL;
+    e->recorded = true;
+    e->happened = false;
+    return fake_put(stream, &(struct fake_task){.kind = FAKE_MARK, .to = e});
+}
+/* The first answer is always that it is not ready. */
+static inline int fake_event_query(void *event) {
+    struct fake_event *e = event;
+    FAKE_CALL;
+    assert_int_equal(e->magic, FAKE_EVENT);
+    if (e->happened) return 0;
+    if (!fake.held)
+        for (unsigned i = 0; i < 256; i++)
+            if (fake.stream[i]) fake_run(fake.stream[i]);
+    return CUDA_NOT_READY;
+}
+
+/* One end of a copy is memory of the stream's device, the other of the host. */
+static inline int fake_copy_one(void *to, void *from, uint64_t bytes, void *stream) {
+    int owner = fake_owner(to, bytes);
+    if (owner < 0) owner = fake_owner(from, bytes);
+    assert_int_equal(owner, ((struct fake_stream *)stream)->device);
+    if (bytes > fake.longest_copy) fake.longest_copy = bytes;
+    fake.copies++;
+    return fake_put(stream, &(struct fake_task){.kind = FAKE_COPY, .to = to, .from = from, .bytes = bytes});
+}
+static inline int fake_copy(void *to, const void *from, uint64_t bytes, void *stream) {
+    FAKE_CALL;
+    return fake_copy_one(to, (void *)(uintptr_t)from, bytes, stream);
+}
+static inline int fake_copy_batch(void **to, void **from, uint64_t *bytes, uint32_t count, void *stream) {
+    FAKE_CALL;
+    fake.batches++;
+    for (uint32_t i = 0; i < count; i++) (void)fake_copy_one(to[i], from[i], bytes[i], stream);
+    return 0;
+}
+static inline int fake_clear(void *at, uint64_t bytes, void *stream) {
+    FAKE_CALL;
+    assert_int_equal(fake_owner(at, bytes), fake.device);
+    return fake_put(stream, &(struct fake_task){.kind = FAKE_CLEAR, .to = at, .bytes = bytes});
+}
+
+/* Extents follow each other, all on the device. */
+static inline int fake_launch(enum fake_kind kind, const struct cuda_work *w, const struct cuda_content *c,
+                              void *to, int full, void *stream) {
+    struct fake_task t = {.kind = kind, .to = to, .full = full, .work = *w};
+    if (c) t.content = *c;
+    assert_true(w->extents > 0 && w->extents <= CUDA_EXTENTS && w->from < w->to);
+    assert_true(w->extent[0].offset <= w->from);
+    for (uint32_t i = 0; i < w->extents; i++) {
+        const struct cuda_extent *x = &w->extent[i];
+        assert_int_equal(fake_owner((void *)(uintptr_t)x->address, x->bytes), fake.device);
+        assert_int_equal(x->address % CUDA_VECTOR, 0);
+        assert_int_equal(x->offset % CUDA_VECTOR, 0);
+        if (i > 0) assert_int_equal(x->offset, x[-1].offset + x[-1].bytes);
+    }
+    assert_true(w->extent[w->extents - 1].offset + w->extent[w->extents - 1].bytes >= w->to);
+    fake.kernels++;
+    return fake_put(stream, &t);
+}
+static inline int fake_generate(const struct cuda_work *w, const struct cuda_content *c, void *stream) {
+    FAKE_CALL;
+    return fake_launch(FAKE_GENERATE, w, c, NULL, 0, stream);
+}
+static inline int fake_checksum(const struct cuda_work *w, uint64_t *sum, void *stream) {
+    FAKE_CALL;
+    return fake_launch(FAKE_CHECKSUM, w, NULL, sum, 0, stream);
+}
+static inline int fake_verify(const struct cuda_work *w, const struct cuda_content *c, int full,
+                              struct cuda_verdict *verdict, void *stream) {
+    FAKE_CALL;
+    return fake_launch(FAKE_VERIFY, w, c, verdict, full, stream);
+}
+static inline const char *fake_text(int error) {
+    return error == 999 ? "unknown error" : "some error";
+}
+
+static const struct cuda_api fake_api = {.driver_version = fake_driver_version,
+                                         .runtime_version = fake_runtime_version,
+                                         .device_count = fake_device_count,
+                                         .device_info = fake_device_info,
+                                         .use = fake_use,
+                                         .memory = fake_memory,
+                                         .alloc = fake_alloc,
+                                         .release = fake_release,
+                                         .host_alloc = fake_host_alloc,
+                                         .host_release = fake_host_release,
+                                         .pin = fake_pin,
+                                         .unpin = fake_unpin,
+                                         .stream_new = fake_stream_new,
+                                         .stream_free = fake_stream_free,
+                                         .stream_wait = fake_stream_wait,
+                                         .event_new = fake_event_new,
+                                         .event_free = fake_event_free,
+                                         .event_record = fake_event_record,
+                                         .event_query = fake_event_query,
+                                         .copy = fake_copy,
+                                         .copy_batch = fake_copy_batch,
+                                         .clear = fake_clear,
+                                         .generate = fake_generate,
+                                         .checksum = fake_checksum,
+                                         .verify = fake_verify,
+                                         .text = fake_text};
+
+static inline void fake_expect_nothing_left(void) {
+    assert_int_equal(fake.allocs, 0);
+    assert_int_equal(fake.host_allocs, 0);
+    assert_int_equal(fake.streams, 0);
+    assert_int_equal(fake.events, 0);
+    assert_int_equal(fake.pins, 0);
+}
+
+#endif
