@@ -13,6 +13,7 @@
 #include "probe/blockdev.h"
 #include "probe/host.h"
 #include "probe/nvml.h"
+#include "tier/tier.h"
 
 static const char *or_missing(const char *text) {
     return text[0] ? text : "--";
@@ -61,7 +62,7 @@ static void add_gpus(const struct host *h, struct buf *out) {
 
 static void add_host(struct buf *out) {
     struct host h;
-    char all[32], free_now[32];
+    char all[32], free_now[32], versions[200];
 
     host_probe(&h);
     units_size_human((double)h.memory_bytes, all, sizeof all);
@@ -74,6 +75,8 @@ static void add_host(struct buf *out) {
     buf_addf(out, "%-16s%s, %s available%s\n", "memory", all, free_now,
              h.memory_from_cgroup ? " (limited by the cgroup)" : "");
     add_gpus(&h, out);
+    tier_cuda_versions(versions, sizeof versions);
+    add(out, "cuda", versions);
 }
 
 static void add_device(const struct blockdev *d, struct buf *out) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "cli/machine.h"
 #include "probe/host.h"
 
 int cli_load_scenario(const char *path, const struct options *o, struct scenario *s, char **yaml,
@@ -32,6 +33,7 @@ int cli_load_scenario(const char *path, const struct options *o, struct scenario
         int status = err_exit_status((enum err_code)(-rc));
         return status ? status : 2;
     }
+    machine_choose_gpu(s);
     if (yaml && !path) {
         free(*yaml);
         *yaml = mem_strdup("");

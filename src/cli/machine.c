@@ -4,6 +4,7 @@
 #include <sys/statvfs.h>
 
 #include "probe/host.h"
+#include "tier/tier.h"
 
 void machine_measure(const struct scenario *s, struct budget_machine *m) {
     struct host host;
@@ -26,4 +27,10 @@ void machine_measure(const struct scenario *s, struct budget_machine *m) {
         for (uint32_t j = 0; j < i; j++)
             if (known[j] && device[j] == device[i]) m->disk_same_fs[i] = true;
     }
+}
+
+void machine_choose_gpu(struct scenario *s) {
+    char why[400];
+    if (s->gpu.on && s->gpu.backend == KVF_BACKEND_AUTO && tier_cuda_ready(s, why, sizeof why))
+        s->gpu.backend = KVF_BACKEND_CUDA;
 }

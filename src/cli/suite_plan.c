@@ -30,13 +30,17 @@ static void put_machine(const struct suite *s, struct format_page *p) {
                 h->cpus_usable, format_bytes((double)h->memory_bytes).text,
                 format_bytes((double)h->memory_available_bytes).text);
     format_end(p);
-    bool gpu = false;
-    for (size_t i = 0; i < s->entries; i++) gpu = gpu || s->entry[i].scenario.gpu.on;
+    bool gpu = false, emulated = false;
+    for (size_t i = 0; i < s->entries; i++) {
+        const struct scenario *sc = &s->entry[i].scenario;
+        gpu = gpu || sc->gpu.on;
+        emulated = emulated || (sc->gpu.on && sc->gpu.backend != KVF_BACKEND_CUDA);
+    }
     if (!gpu) return;
     format_label(p, FORMAT_HEADING, "GPU");
     char text[400];
-    snprintf(text, sizeof text, "%s%s; the gpu tier is emulated: its figures are a model's",
-             h->gpu[0] ? "" : "none: ", h->gpu[0] ? h->gpu : h->gpu_reason);
+    snprintf(text, sizeof text, "%s%s%s", h->gpu[0] ? "" : "none: ", h->gpu[0] ? h->gpu : h->gpu_reason,
+             emulated ? "; the gpu tier is emulated: its figures are a model's" : "");
     format_words(p, text);
     format_end(p);
 }

@@ -115,6 +115,27 @@ static bool tier_progress(void *ctx, enum kvf_tier tier, double share) {
     return true;
 }
 
+/* Why the gpu tier is not real, and what then cannot be had. */
+static int gpu_check(struct engine *e, struct err *err) {
+    const struct scenario *s = e->s;
+    char why[400];
+    if (!s->gpu.on || s->gpu.backend == KVF_BACKEND_CUDA) {
+        if (s->gpu.on || s->cache.read_target != KVF_READ_TARGET_GPU) return 0;
+        return err_set(
+            err, KVF_ERR_USAGE,
+            "cache.read_target is gpu, and the gpu tier is off; give tiers.gpu a capacity, or leave it "
+            "at host");
+    }
+    bool ready = tier_cuda_ready(s, why, sizeof why);
+    if (s->cache.read_target == KVF_READ_TARGET_GPU)
+        return err_set(err, KVF_ERR_UNAVAILABLE,
+                       "cache.read_target is gpu, and the gpu tier is emulated%s%s; leave it at host",
+                       ready ? "" : ": ", ready ? "" : why);
+    if (s->gpu.backend == KVF_BACKEND_AUTO && !ready)
+        engine_event(e, "info", "the gpu tier is emulated: %s", why);
+    return 0;
+}
+
 /* What a device will copy from and to is page-locked, once the tier is there. */
 static int arena_pin(struct engine *e, struct tier *t, const struct tier_setup *setup, struct err *err) {
     struct tier *gpu = e->tiers[KVF_TIER_GPU];
@@ -131,6 +152,8 @@ static int tiers_open(struct engine *e, struct err *err) {
     const struct scenario *s = e->s;
     uint64_t tag = 0;
     (void)!getrandom(&tag, sizeof tag, 0);
+    int checked = gpu_check(e, err);
+    if (checked != 0) return checked;
     for (int t = 0; t < KVF_TIERS; t++) {
         enum kvf_tier tier = (enum kvf_tier)t;
         struct run_tier *rt = &e->setup->run->tier[t];

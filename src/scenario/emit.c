@@ -188,8 +188,12 @@ static void put_nullable(const char *text, bool json, struct buf *out) {
         buf_add(out, "null");
 }
 
-static void put_devices(const struct scenario *s, struct buf *out) {
+static void put_devices(const struct scenario *s, bool json, struct buf *out) {
     uint64_t devices[8];
+    if (s->gpu.device_count == 0) {
+        put_text("all", json, out);
+        return;
+    }
     for (uint32_t i = 0; i < s->gpu.device_count; i++) devices[i] = s->gpu.devices[i];
     put_integers(devices, s->gpu.device_count, out);
 }
@@ -246,7 +250,7 @@ void emit_value(const struct key *k, const void *base, bool json, struct buf *ou
         put_lengths(base, out);
         break;
     case KEY_DEVICES:
-        put_devices(base, out);
+        put_devices(base, json, out);
         break;
     case KEY_LIST:
         put_list(k, base, json, out);

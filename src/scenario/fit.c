@@ -348,7 +348,7 @@ void fit_apply(struct fit *out, struct scenario *s, const struct budget_machine 
     out->lines = 0;
     f.disk_room = s->nvme.on ? budget_disk_room(s, m) : KVF_UNSET;
     if (f.disk_room != KVF_UNSET && f.disk_room < least_room) f.disk_room = KVF_UNSET;
-    if (s->gpu.on && s->gpu.backend == KVF_BACKEND_EMULATED) {
+    if (s->gpu.on && s->gpu.backend != KVF_BACKEND_CUDA) {
         say(&f, "the gpu tier is emulated: it takes no memory, and its figures are a model's");
         out->line[0].scaled = false;
     }

@@ -1,3 +1,7 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
 #include "scenario/keys.h"
 
 #include <pthread.h>
@@ -17,6 +21,14 @@ static const char *const kind_names[] = {KEY_KIND_LIST(X)};
 /* ALL: this build carries out every value; NONE: the default only. */
 #define ALL  "*"
 #define NONE ""
+/* What a tier in device memory carries out. */
+#ifdef KVF_HAVE_CUDA
+#define CUDA      ALL
+#define CUDA_TIER ALL
+#else
+#define CUDA      NONE
+#define CUDA_TIER "auto | emulated | off"
+#endif
 
 #define ROW(name_, kind_, offset_, size_, flag_, unit_, range_, fallback_, use_, here_, help_)               \
     {                                                                                                        \
@@ -122,14 +134,15 @@ const struct key key_table[] = {
 
     K("tiers.gpu.capacity", SIZE, gpu.capacity_bytes, "bytes", "auto, or 0 to 1024TiB", "2GiB", ALWAYS,
       "!auto", "Size of the gpu tier, headroom included; 0 is off."),
-    K("tiers.gpu.backend", CHOICE, gpu.backend, "", CHOICES(SCENARIO_BACKEND_LIST), "auto", ALWAYS,
-      "auto | emulated | off", "What stands behind the tier; auto takes what is there."),
-    K("tiers.gpu.devices", DEVICES, gpu.devices, "", "0 to 63", "[0]", GPU, NONE, "GPUs by number."),
-    K("tiers.gpu.read", CHOICE, gpu.read, "", CHOICES(SCENARIO_GPU_READ_LIST), "hbm", GPU, NONE,
+    K("tiers.gpu.backend", CHOICE, gpu.backend, "", CHOICES(SCENARIO_BACKEND_LIST), "auto", ALWAYS, CUDA_TIER,
+      "What stands behind the tier; auto takes what is there."),
+    K("tiers.gpu.devices", DEVICES, gpu.devices, "", "0 to 63", "[0]", VRAM, CUDA,
+      "GPUs by number, or all: entries take turns among them, or are shared by tensor_parallel."),
+    K("tiers.gpu.read", CHOICE, gpu.read, "", CHOICES(SCENARIO_GPU_READ_LIST), "hbm", VRAM, CUDA,
       "What a read does: stay in device memory, or copy to the host."),
-    K("tiers.gpu.write", CHOICE, gpu.write, "", CHOICES(SCENARIO_GPU_WRITE_LIST), "generate", GPU, NONE,
+    K("tiers.gpu.write", CHOICE, gpu.write, "", CHOICES(SCENARIO_GPU_WRITE_LIST), "generate", VRAM, CUDA,
       "What a write does: generate on the device, or copy from the host."),
-    K("tiers.gpu.layout", CHOICE, gpu.layout, "", CHOICES(SCENARIO_GPU_LAYOUT_LIST), "contiguous", GPU, NONE,
+    K("tiers.gpu.layout", CHOICE, gpu.layout, "", CHOICES(SCENARIO_GPU_LAYOUT_LIST), "contiguous", VRAM, CUDA,
       "An entry in one piece, or in one per layer."),
     TIER_EVICTION("gpu", GPU),
     LINK("gpu", GPU, "55GB/s", "55GB/s", "10us"),
@@ -178,8 +191,8 @@ const struct key key_table[] = {
       "Part of a gpu or cpu tier that is kept free."),
     K("cache.verify", CHOICE, cache.verify, "", CHOICES(SCENARIO_VERIFY_LIST), "none", BYTES, ALL,
       "What a read checks: nothing, each block's stamp, or every byte."),
-    K("cache.read_target", CHOICE, cache.read_target, "", CHOICES(SCENARIO_READ_TARGET_LIST), "host", ALWAYS,
-      NONE, "Where bytes that are read end up."),
+    K("cache.read_target", CHOICE, cache.read_target, "", CHOICES(SCENARIO_READ_TARGET_LIST), "host", VRAM,
+      CUDA, "Where reads of the cpu and nvme tiers end."),
 
     K("workload.source", CHOICE, workload.source, "", CHOICES(SCENARIO_SOURCE_LIST), "synthetic", ALWAYS, ALL,
       "Where requests come from."),

@@ -25,7 +25,7 @@
     X(PATH, "path")                                                                                          \
     X(PATHS, "path or list of paths")                                                                        \
     X(LENGTHS, "integer or list of integers")                                                                \
-    X(DEVICES, "list of integers")                                                                           \
+    X(DEVICES, "all, or list of integers")                                                                   \
     X(CPUS, "CPU list")                                                                                      \
     X(MODEL, "preset or mapping")                                                                            \
     X(PRESET, "preset")                                                                                      \
@@ -41,6 +41,7 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(ALWAYS, "")                                                                                            \
     X(GPU, "the gpu tier is off")                                                                            \
     X(GPU_LINK, "the gpu tier is off")                                                                       \
+    X(VRAM, "no tier is in device memory")                                                                   \
     X(CPU, "the cpu tier is off")                                                                            \
     X(CPU_LINK, "only an emulated tier has one")                                                             \
     X(NVME, "the nvme tier is off")                                                                          \

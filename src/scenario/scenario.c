@@ -31,7 +31,6 @@ static void finish_tiers(struct loading *l) {
     if (!l->tier_named[KVF_TIER_GPU]) s->gpu.capacity_bytes = 0;
     if (!l->tier_named[KVF_TIER_CPU]) s->cpu.capacity_bytes = 0;
     if (!l->tier_named[KVF_TIER_NVME]) s->nvme.capacity_bytes = 0;
-    if (s->gpu.backend == KVF_BACKEND_AUTO) s->gpu.backend = KVF_BACKEND_EMULATED;
     s->gpu.on = s->gpu.capacity_bytes > 0 && s->gpu.backend != KVF_BACKEND_OFF;
     s->cpu.on = s->cpu.capacity_bytes > 0;
     s->nvme.on = s->nvme.capacity_bytes > 0;

@@ -191,10 +191,10 @@ struct scenario {
         double prepopulate;          /* part of the usable bytes that is filled before the clock */
     } run;
     struct {
-        bool on;                 /* named and of capacity > 0 and backend not off */
-        uint64_t capacity_bytes; /* KVF_AUTO until scenario_resolve() */
-        enum scenario_backend backend;
-        uint32_t devices[8], device_count;
+        bool on;                           /* named and of capacity > 0 and backend not off */
+        uint64_t capacity_bytes;           /* KVF_AUTO until scenario_resolve() */
+        enum scenario_backend backend;     /* auto is emulated; whoever sees a device makes it cuda */
+        uint32_t devices[8], device_count; /* count 0: all there are */
         enum scenario_gpu_read read;
         enum scenario_gpu_write write;
         enum scenario_gpu_layout layout;

@@ -43,6 +43,8 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
     case KEY_USE_GPU:
     case KEY_USE_GPU_LINK:
         return s->gpu.on;
+    case KEY_USE_VRAM:
+        return s->gpu.on && s->gpu.backend != KVF_BACKEND_EMULATED;
     case KEY_USE_CPU:
         return s->cpu.on;
     case KEY_USE_CPU_LINK:

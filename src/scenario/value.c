@@ -316,9 +316,10 @@ static bool store_lengths(const struct storing *v) {
 
 static bool store_devices(const struct storing *v) {
     uint64_t devices[8] = {0};
-    uint32_t count = read_integers(v, devices, 8);
+    bool all = v->n->kind == NODE_SCALAR && !strcmp(v->n->text, "all");
+    uint32_t count = all ? 0 : read_integers(v, devices, 8);
 
-    if (!count) return false;
+    if (!count && !all) return false;
     memset(v->l->s->gpu.devices, 0, sizeof(v->l->s->gpu.devices));
     for (uint32_t i = 0; i < count; i++) v->l->s->gpu.devices[i] = (uint32_t)devices[i];
     v->l->s->gpu.device_count = count;

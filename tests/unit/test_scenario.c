@@ -73,7 +73,7 @@ static void values_follow_from_others(void **state) {
     assert_true(s->eviction[KVF_TIER_GPU] == KVF_EVICTION_FIFO &&
                 s->eviction[KVF_TIER_CPU] == KVF_EVICTION_LRU);
     assert_int_equal(s->compute.ns_per_token, 30 * KVF_NS_PER_MS);
-    assert_int_equal(s->gpu.backend, KVF_BACKEND_EMULATED);
+    assert_int_equal(s->gpu.backend, KVF_BACKEND_AUTO);
 
     load_good(GOOD "compute: {mode: fixed, ms_per_token: 1.5}\n", s);
     assert_int_equal(s->compute.ns_per_token, 1500000);
