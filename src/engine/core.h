@@ -170,6 +170,9 @@ void worker_wake(struct worker *w);
 void worker_post_flight(struct worker *w, struct flight *f);
 void worker_post_op(struct worker *w, struct cache_op *op);
 
+/* Opens the tiers that are on, with progress, and fills their part of the run's record. Control thread. */
+int tiers_open(struct engine *e, struct err *err);
+
 /* The control thread's side. */
 void engine_event(struct engine *e, const char *level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,101 +88,7 @@ static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
 
 /* ---- opening ---- */
 
-enum { COMMANDS_KEPT = 16 };
 #define TOKEN_NS_MAX (1000000 * KVF_NS_PER_MS)
-
-/* Progress of a tier's opening; a stop ends it, other commands are for later. */
-static bool tier_progress(void *ctx, enum kvf_tier tier, double share) {
-    struct engine *e = ctx;
-    struct command_queue *q = e->setup->commands;
-    char what[64];
-    struct command c, kept[COMMANDS_KEPT];
-    unsigned n = 0;
-    snprintf(what, sizeof what, "%s the %s tier", e->pinning ? "page-locking" : "faulting in",
-             tier_name(tier));
-    if (e->setup->on_prepare) e->setup->on_prepare(e->setup->ctx, what, share);
-    while (q && n < COMMANDS_KEPT && command_take(q, &c)) {
-        if (c.kind == COMMAND_STOP || c.kind == COMMAND_ABORT) {
-            e->setup->run->status = RUN_INTERRUPTED;
-            snprintf(e->setup->run->status_reason, sizeof e->setup->run->status_reason,
-                     "stopped during the preparation by %s", c.text);
-            return false;
-        }
-        kept[n++] = c;
-    }
-    for (unsigned i = 0; i < n; i++) command_put(q, &kept[i]);
-    return true;
-}
-
-/* Why the gpu tier is not real, and what then cannot be had. */
-static int gpu_check(struct engine *e, struct err *err) {
-    const struct scenario *s = e->s;
-    char why[400];
-    if (!s->gpu.on || s->gpu.backend == KVF_BACKEND_CUDA) {
-        if (s->gpu.on || s->cache.read_target != KVF_READ_TARGET_GPU) return 0;
-        return err_set(
-            err, KVF_ERR_USAGE,
-            "cache.read_target is gpu, and the gpu tier is off; give tiers.gpu a capacity, or leave it "
-            "at host");
-    }
-    bool ready = tier_cuda_ready(s, why, sizeof why);
-    if (s->cache.read_target == KVF_READ_TARGET_GPU)
-        return err_set(err, KVF_ERR_UNAVAILABLE,
-                       "cache.read_target is gpu, and the gpu tier is emulated%s%s; leave it at host",
-                       ready ? "" : ": ", ready ? "" : why);
-    if (s->gpu.backend == KVF_BACKEND_AUTO && !ready)
-        engine_event(e, "info", "the gpu tier is emulated: %s", why);
-    return 0;
-}
-
-/* What a device will copy from and to is page-locked, once the tier is there. */
-static int arena_pin(struct engine *e, struct tier *t, const struct tier_setup *setup, struct err *err) {
-    struct tier *gpu = e->tiers[KVF_TIER_GPU];
-    uint64_t bytes;
-    if (!gpu || !gpu->ops->pin || !t->ops->arena) return 0;
-    void *at = t->ops->arena(t, &bytes);
-    e->pinning = true;
-    int rc = gpu->ops->pin(gpu, at, bytes, setup, err);
-    e->pinning = false;
-    return rc;
-}
-
-static int tiers_open(struct engine *e, struct err *err) {
-    const struct scenario *s = e->s;
-    uint64_t tag = 0;
-    (void)!getrandom(&tag, sizeof tag, 0);
-    int checked = gpu_check(e, err);
-    if (checked != 0) return checked;
-    for (int t = 0; t < KVF_TIERS; t++) {
-        enum kvf_tier tier = (enum kvf_tier)t;
-        struct run_tier *rt = &e->setup->run->tier[t];
-        if (!scenario_tier_on(s, tier)) continue;
-        struct tier_setup setup = {.scenario = s,
-                                   .tier = tier,
-                                   .usable_bytes = scenario_usable_bytes(s, tier),
-                                   .page_bytes = scenario_page_bytes(s),
-                                   .min_entry_bytes = scenario_min_entry_bytes(s),
-                                   .workers = e->worker_count,
-                                   .run_tag = tag,
-                                   .clock = &e->clock,
-                                   .payload = e->payload,
-                                   .progress = tier_progress,
-                                   .progress_ctx = e};
-        const struct tier_ops *ops = tier_backend(&setup, err);
-        if (!ops) return -(int)err->code;
-        int rc = ops->open(&e->tiers[t], &setup, err);
-        if (rc == 0) rc = arena_pin(e, e->tiers[t], &setup, err);
-        if (rc != 0) return rc;
-        if (e->setup->run->status == RUN_INTERRUPTED)
-            return err_set(err, KVF_ERR_CANCELLED, "stopped during the preparation");
-        rt->on = true;
-        rt->emulated = (ops->caps(e->tiers[t]) & TIER_EMULATED) != 0;
-        rt->capacity_bytes = scenario_capacity_bytes(s, tier);
-        rt->usable_bytes = setup.usable_bytes;
-        ops->describe(e->tiers[t], rt->description, sizeof rt->description);
-    }
-    return 0;
-}
 
 static void devices_open(struct engine *e) {
     const struct scenario *s = e->s;

@@ -1,0 +1,276 @@
+/* The gpu tier beside its yardsticks, on the device at hand, in the same run and in turns.
+ *
+ *   bench_gpu [DEVICE | --look]     --look: says by the status alone whether it could
+ *
+ * A line each: what, its figure, the yardstick's, their ratio and its spread, the least ratio (or the most
+ * difference), whether it is met. Figures are medians of pairs. Status 77 without a device. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "tier/cuda_api.h"
+#include "tier/tier.h"
+
+enum { PAIRS = 7, ENTRIES = 8, MOST_CHUNKS = 4096 };
+static const uint64_t io_size = KVF_MIB, arena = 4 * KVF_GIB, large = 256 * KVF_MIB;
+
+struct bench {
+    const struct cuda_api *api;
+    struct scenario scenario;
+    struct run_clock clock;
+    struct payload *payload;
+    struct tier *tier;
+    struct tier_queue *queue;
+    uint64_t place[ENTRIES];
+    void *host;  /* page-locked, `large` bytes */
+    void *a, *b; /* device memory, `large` bytes each */
+    void *stream, *event;
+    uint64_t cpu_ns, moved; /* of the tier's copies */
+    bool met;
+};
+
+static void check(const struct bench *x, int error, const char *doing) {
+    if (error == 0) return;
+    fprintf(stderr, "bench_gpu: %s failed: %s\n", doing, x->api->text(error));
+    exit(1);
+}
+
+static double seconds_since(uint64_t begin_ns) {
+    return (double)(clock_now_ns() - begin_ns) / (double)KVF_NS_PER_S;
+}
+
+/* ---- the tier ---- */
+
+static struct tier_chunk chunks[MOST_CHUNKS];
+
+static void carry_out(struct bench *x, unsigned n) {
+    struct tier_chunk *list[MOST_CHUNKS], *done[64];
+    unsigned given = 0, back = 0;
+    for (unsigned i = 0; i < n; i++) list[i] = &chunks[i];
+    while (back < n) {
+        if (given < n) given += tier_cuda_ops.submit(x->queue, list + given, n - given < 8 ? n - given : 8);
+        unsigned got = tier_cuda_ops.reap(x->queue, done, 64);
+        for (unsigned i = 0; i < got; i++)
+            if (done[i]->error) {
+                fprintf(stderr, "bench_gpu: %s\n", tier_cuda_ops.why(x->queue));
+                exit(1);
+            }
+        back += got;
+    }
+}
+
+/* All entries as one chunk each, by kernels: bytes a second. */
+static double tier_kernel(struct bench *x, enum kvf_dir dir) {
+    for (unsigned i = 0; i < ENTRIES; i++)
+        chunks[i] = (struct tier_chunk){
+            .dir = dir, .place = x->place[i], .entry_bytes = large, .len = large, .id = {i, 1, 2}};
+    uint64_t begin = clock_now_ns();
+    carry_out(x, ENTRIES);
+    return (double)(ENTRIES * large) / seconds_since(begin);
+}
+
+/* An entry of that size between the host and the device, in chunks as the engine makes them, `times`. */
+static double tier_copy(struct bench *x, enum kvf_dir dir, uint64_t bytes, unsigned times) {
+    unsigned n = 0;
+    for (unsigned k = 0; k < times; k++)
+        for (uint64_t at = 0; at < bytes; at += io_size)
+            chunks[n++] = (struct tier_chunk){.dir = dir,
+                                              .place = x->place[k % ENTRIES],
+                                              .entry_bytes = large,
+                                              .offset = at,
+                                              .len = bytes - at < io_size ? bytes - at : io_size,
+                                              .buf = (uint8_t *)x->host + at};
+    uint64_t begin = clock_now_ns(), cpu = clock_thread_cpu_ns();
+    carry_out(x, n);
+    x->cpu_ns += clock_thread_cpu_ns() - cpu;
+    x->moved += bytes * times;
+    return (double)(bytes * times) / seconds_since(begin);
+}
+
+/* ---- the yardsticks ---- */
+
+static void wait_event(struct bench *x) {
+    int error;
+    check(x, x->api->event_record(x->event, x->stream), "marking the end");
+    while ((error = x->api->event_query(x->event)) == CUDA_NOT_READY) {}
+    check(x, error, "waiting");
+}
+
+static double plain_copy(struct bench *x, void *to, const void *from, uint64_t bytes, unsigned times) {
+    uint64_t begin = clock_now_ns();
+    for (unsigned i = 0; i < times; i++) check(x, x->api->copy(to, from, bytes, x->stream), "copying");
+    wait_event(x);
+    return (double)(bytes * times) / seconds_since(begin);
+}
+
+static double plain_clear(struct bench *x) {
+    uint64_t begin = clock_now_ns();
+    for (unsigned i = 0; i < ENTRIES; i++) check(x, x->api->clear(x->a, large, x->stream), "clearing");
+    wait_event(x);
+    return (double)(ENTRIES * large) / seconds_since(begin);
+}
+
+/* ---- the table ---- */
+
+struct pairs {
+    double ours[PAIRS], theirs[PAIRS], ratio[PAIRS];
+};
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double middle(double *v) {
+    qsort(v, PAIRS, sizeof *v, by_value);
+    return v[PAIRS / 2];
+}
+
+static void line(struct bench *x, const char *what, struct pairs *p, double least) {
+    char ours[32], theirs[32], target[16] = "--";
+    double ratio = middle(p->ratio); /* sorts, so the ends are the spread */
+    bool met = least == 0 || ratio >= least;
+    if (least > 0) snprintf(target, sizeof target, ">= %.2f", least);
+    units_size_human(middle(p->ours), ours, sizeof ours);
+    units_size_human(middle(p->theirs), theirs, sizeof theirs);
+    printf("%-36s %10s/s %10s/s  %5.2f  %.2f .. %.2f  %8s  %s\n", what, ours, theirs, ratio, p->ratio[0],
+           p->ratio[PAIRS - 1], target,
+           least == 0 ? "--"
+           : met      ? "yes"
+                      : "no");
+    x->met = x->met && met;
+}
+
+static void bench_memory(struct bench *x) {
+    struct pairs read, made;
+    (void)tier_kernel(x, KVF_DIR_WRITE);
+    (void)tier_kernel(x, KVF_DIR_READ);
+    (void)plain_copy(x, x->a, x->b, large, 1);
+    for (int i = 0; i < PAIRS; i++) {
+        read.ours[i] = tier_kernel(x, KVF_DIR_READ);
+        read.theirs[i] = plain_copy(x, x->a, x->b, large, ENTRIES);
+        read.ratio[i] = read.ours[i] / read.theirs[i];
+        made.ours[i] = tier_kernel(x, KVF_DIR_WRITE);
+        made.theirs[i] = plain_clear(x);
+        made.ratio[i] = made.ours[i] / made.theirs[i];
+    }
+    line(x, "read in device memory : copy there", &read, 0.85);
+    line(x, "made on the device : memset", &made, 0.8);
+}
+
+static void bench_copies(struct bench *x, enum kvf_dir dir, uint64_t bytes) {
+    unsigned times = (unsigned)(large / bytes) < 16 ? (unsigned)(large / bytes) : 16;
+    bool up = dir == KVF_DIR_WRITE;
+    struct pairs p;
+    char what[64], size[32];
+    x->cpu_ns = x->moved = 0;
+    for (int i = -1; i < PAIRS; i++) {
+        double ours = tier_copy(x, dir, bytes, times);
+        double theirs = plain_copy(x, up ? x->a : x->host, up ? x->host : x->a, bytes, times);
+        if (i < 0) continue;
+        p.ours[i] = ours;
+        p.theirs[i] = theirs;
+        p.ratio[i] = ours / theirs;
+    }
+    snprintf(what, sizeof what, "%s device, %s : one copy", up ? "to" : "from",
+             units_size_human((double)bytes, size, sizeof size));
+    line(x, what, &p, bytes >= KVF_MIB ? 0.95 : 0);
+    printf("%-36s %10.1f ms of CPU a GiB\n", "",
+           (double)x->cpu_ns / 1e6 / ((double)x->moved / (double)KVF_GIB));
+}
+
+/* What an operation costs beyond its transfer: both one at a time, in microseconds. */
+static void bench_overhead(struct bench *x) {
+    enum { TIMES = 1000 };
+    const uint64_t bytes = 64 * KVF_KIB;
+    double beyond[PAIRS];
+    for (int i = 0; i < PAIRS; i++) {
+        double ours = 0, theirs = 0;
+        for (int k = 0; k < TIMES; k++) {
+            ours += (double)bytes / tier_copy(x, KVF_DIR_READ, bytes, 1);
+            theirs += (double)bytes / plain_copy(x, x->host, x->a, bytes, 1);
+        }
+        beyond[i] = (ours - theirs) / TIMES * 1e6;
+    }
+    double us = middle(beyond);
+    printf("%-36s %10.2f us, %.2f .. %.2f, target < 10 us  %s\n", "an operation beyond its transfer", us,
+           beyond[0], beyond[PAIRS - 1], us < 10 ? "yes" : "no");
+    x->met = x->met && us < 10;
+}
+
+/* ---- opening ---- */
+
+static void bench_open(struct bench *x, uint32_t device) {
+    struct err e = {0};
+    char why[400];
+    x->api = cuda_api_real();
+    scenario_default(&x->scenario);
+    x->scenario.gpu.devices[0] = device;
+    x->scenario.gpu.device_count = 1;
+    x->scenario.tensor_parallel = 1;
+    if (!tier_cuda_ready(&x->scenario, why, sizeof why)) {
+        fprintf(stderr, "bench_gpu: %s\n", why);
+        exit(77);
+    }
+    x->payload = payload_open(1, 64 * KVF_MIB, &e);
+    struct tier_setup setup = {.scenario = &x->scenario,
+                               .tier = KVF_TIER_GPU,
+                               .usable_bytes = arena,
+                               .page_bytes = 2 * KVF_MIB,
+                               .min_entry_bytes = 2 * KVF_MIB,
+                               .workers = 1,
+                               .clock = &x->clock,
+                               .payload = x->payload};
+    if (!x->payload || tier_cuda_ops.open(&x->tier, &setup, &e) != 0 ||
+        tier_cuda_ops.queue_open(x->tier, &x->queue, 0, 32, &e) != 0) {
+        fprintf(stderr, "bench_gpu: %s\n", e.text);
+        exit(1);
+    }
+    for (unsigned i = 0; i < ENTRIES; i++) x->place[i] = tier_cuda_ops.alloc(x->tier, large);
+    check(x, x->api->host_alloc(&x->host, large), "page-locking memory");
+    memset(x->host, 1, large);
+    check(x, x->api->alloc(&x->a, large), "taking device memory");
+    check(x, x->api->alloc(&x->b, large), "taking device memory");
+    check(x, x->api->stream_new(&x->stream), "opening a stream");
+    check(x, x->api->event_new(&x->event), "making an event");
+    tier_cuda_ops.describe(x->tier, why, sizeof why);
+    printf("%s\n", why);
+    tier_cuda_versions(why, sizeof why);
+    printf("%s; medians of %d pairs in turn\n\n", why, PAIRS);
+}
+
+int main(int argc, char **argv) {
+    static struct bench x = {.met = true};
+    static const uint64_t sizes[] = {64 * KVF_KIB, KVF_MIB, 16 * KVF_MIB, 256 * KVF_MIB};
+    if (!cuda_api_real()) {
+        fprintf(stderr, "bench_gpu: this build has no CUDA\n");
+        return 77;
+    }
+    if (argc > 1 && strcmp(argv[1], "--look") == 0) {
+        scenario_default(&x.scenario);
+        char why[400];
+        return tier_cuda_ready(&x.scenario, why, sizeof why) ? 0 : 77;
+    }
+    bench_open(&x, argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0);
+    printf("%-36s %12s %12s  ratio  spread          target  met\n", "figure : yardstick", "kvfall",
+           "yardstick");
+    bench_memory(&x);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        bench_copies(&x, KVF_DIR_READ, sizes[i]);
+        bench_copies(&x, KVF_DIR_WRITE, sizes[i]);
+    }
+    bench_overhead(&x);
+    (void)x.api->event_free(x.event);
+    (void)x.api->stream_free(x.stream);
+    (void)x.api->release(x.a);
+    (void)x.api->release(x.b);
+    (void)x.api->host_release(x.host);
+    tier_cuda_ops.queue_close(x.queue);
+    tier_cuda_ops.close(x.tier);
+    payload_close(x.payload);
+    return x.met ? 0 : 1;
+}

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""What needs a GPU, on the machine that has one: every path under verify: full, the screen, what can go wrong, and
+the bench table. `make check-gpu` runs it where kvfall was built, `./check` in the directory of `make gpu-bundle`.
+
+Stops at once, with a plan of one failed case, where no device is. KVF_GPU_BENCH names bench_gpu, KVF_GPU_OUT a folder
+for the table and what the screen showed (default: gpu-results where it is started)."""
+import itertools
+import json
+import os
+import pathlib
+import pty
+import random
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "cli"))
+from tap import KVFALL, case, environment, home, main, run, scratch
+
+OUT = pathlib.Path(os.environ.get("KVF_GPU_OUT") or "gpu-results").resolve()
+BENCH = os.environ.get("KVF_GPU_BENCH") or str(HERE.parent / "bench" / "bench_gpu")
+PATIENCE = 60  # seconds
+SEED = random.SystemRandom().randrange(1 << 40)
+
+
+def keep(name, text):
+    OUT.mkdir(parents=True, exist_ok=True)
+    (OUT / name).write_text(text)
+
+
+def scenario(changes, name="gpu.yaml"):
+    """A run on three tiers that all overflow, its keys changed by their dotted names; returns the file."""
+    whole = {
+        "name": "gpu", "model": "tiny-1b", "seed": SEED,
+        "run": {"duration": "3s", "warmup": "0s", "interval": "250ms"},
+        "tiers": {"gpu": {"capacity": "256MiB", "backend": "cuda"}, "cpu": {"capacity": "256MiB"},
+                  "nvme": {"capacity": "1GiB", "path": ".", "io_size": "256KiB"}},
+        "cache": {"verify": "full"},
+        "workload": {"users": 40,
+                     "personas": [{"name": "brief", "context": [64, 1024], "generate": [20, 60],
+                                   "think": ["1ms", "5ms"]}]},
+    }
+    for key, value in changes.items():
+        *above, last = key.split(".")
+        part = whole
+        for section in above:
+            part = part.setdefault(section, {})
+        part[last] = value
+    path = home() / "work" / name
+    path.write_text(json.dumps(whole))
+    return path
+
+
+def report(changes):
+    """The summary of a run that must end well, with the gpu tier in device memory and every byte checked."""
+    got = run(["run", "--headless", "--quiet", "--db", "none", "--json", "-", scenario(changes)], timeout=PATIENCE)
+    assert got.rc == 0, got
+    whole = json.loads(got.stdout)
+    result = {name: entry["value"] for name, entry in whole["results"].items()}
+    gpu = whole["tiers"]["gpu"]
+    assert gpu["on"] and not gpu["emulated"] and gpu["description"].startswith("cuda: "), gpu
+    assert result["verify_checked"] > 0 and result["verify_mismatched"] == 0, result
+    assert result["verify_unverified"] == 0 and result["operation_errors"] == 0, result
+    return whole, result
+
+
+PATHS = list(itertools.product(["hbm", "d2h"], ["generate", "h2d"], ["contiguous", "layers"]))
+for read, write, layout in PATHS:
+    @case("verified in full: read %s, write %s, %s" % (read, write, layout))
+    def _(read=read, write=write, layout=layout):
+        whole, result = report({"tiers.gpu.read": read, "tiers.gpu.write": write, "tiers.gpu.layout": layout})
+        gpu = whole["tiers"]["gpu"]["metrics"]
+        assert gpu["write_prefill_bytes"] > 0 and gpu["read_demotion_bytes"] > 0, gpu
+        assert whole["tiers"]["nvme"]["metrics"]["write_bytes"] > 0, whole["tiers"]["nvme"]
+
+
+@case("verified in full: promotion brings entries back from cpu and nvme")
+def _():
+    whole, result = report({"cache.promotion": "on_hit"})
+    assert result["promotions"] > 0, result
+    assert whole["tiers"]["gpu"]["metrics"].get("write_promotion_bytes", 0) > 0, whole["tiers"]["gpu"]
+
+
+@case("verified in full: between device and nvme alone")
+def _():
+    report({"tiers.cpu.capacity": 0, "cache.promotion": "on_hit"})
+
+
+@case("verified in full: blocks of 16 tokens, with the layout by layer")
+def _():
+    report({"cache.granularity": "block", "tiers.gpu.layout": "layers"})
+
+
+@case("verified in full: cold reads end on the device")
+def _():
+    whole, _ = report({"cache.read_target": "gpu"})
+    gpu = whole["tiers"]["gpu"]["metrics"]
+    assert any(gpu.get("write_%s_bytes" % cause, 0) > 0 for cause in ("decode", "conversation", "prefix")), gpu
+
+
+@case("verified in full: all devices, shared by tensor_parallel")
+def _():
+    report({"tiers.gpu.devices": "all", "tensor_parallel": 2})
+
+
+@case("a capacity that no device has is refused with the figures")
+def _():
+    got = run(["run", "--headless", "--db", "none", "--force", scenario({"tiers.gpu.capacity": "100TiB"})],
+              timeout=PATIENCE)
+    assert got.rc != 0 and re.search(r"the gpu tier needs .* on device 0 .* are free", got.stderr), got
+
+
+@case("a device that is not there, or hidden, is refused with one sentence; auto runs emulated")
+def _():
+    got = run(["run", "--headless", "--db", "none", scenario({"tiers.gpu.devices": [63]})], timeout=PATIENCE)
+    assert got.rc == 2 and "names device 63" in got.stderr, got
+    hidden = {"CUDA_VISIBLE_DEVICES": ""}
+    got = run(["run", "--headless", "--db", "none", scenario({})], env=hidden, timeout=PATIENCE)
+    assert got.rc == 2 and 'CUDA_VISIBLE_DEVICES is ""' in got.stderr, got
+    got = run(["run", "--headless", "--quiet", "--db", "none", "--json", "-",
+               scenario({"tiers.gpu.backend": "auto", "run.duration": "500ms"})], env=hidden, timeout=PATIENCE)
+    assert got.rc == 0 and json.loads(got.stdout)["tiers"]["gpu"]["emulated"], got
+
+
+@case("a run that is stopped in the middle leaves the device as it was")
+def _():
+    path = scenario({"run.duration": "60s"})
+    for number in (signal.SIGINT, signal.SIGTERM):
+        p = subprocess.Popen([str(KVFALL), "run", "--headless", "--quiet", "--db", "none", str(path)],
+                             cwd=str(home() / "work"), env=environment({}), stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        time.sleep(3)
+        p.send_signal(number)
+        out, err = p.communicate(timeout=PATIENCE)
+        assert p.returncode == 128 + number, (p.returncode, out, err)
+    report({})
+
+
+@case("the screen shows three tiers, the gpu not emulated")
+def _():
+    shown = on_terminal(["run", "--db", "none", str(scenario({"run.duration": "6s"}))], seconds=4)
+    keep("screen.raw", shown)
+    text = re.sub(r"\x1b[\[\]()][0-9;?]*[ -/]*[@-~]|\x1b.", " ", shown)
+    assert "gpu" in text and "cpu" in text and "nvme" in text, text[:4000]
+    assert "gpu emul" not in text, text[:4000]
+
+
+def on_terminal(arguments, seconds):
+    """What the program draws on a terminal of 80x24 until it is asked to quit."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.chdir(str(home() / "work"))
+        env = environment({"TERM": "xterm-256color", "LINES": "24", "COLUMNS": "80"})
+        os.execve(str(KVFALL), [str(KVFALL)] + arguments, env)
+    drawn, begin, asked = b"", time.monotonic(), False
+    while time.monotonic() - begin < PATIENCE:
+        if time.monotonic() - begin > seconds and not asked:
+            os.write(fd, b"qy")
+            asked = True
+        if not select.select([fd], [], [], 0.1)[0]:
+            continue
+        try:
+            piece = os.read(fd, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        drawn += piece
+    else:
+        os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0, (status, drawn[-2000:])
+    return drawn.decode(errors="replace")
+
+
+def rate(changes, tier, direction):
+    """GiB/s of a tier in a run of reads alone."""
+    every = {"workload.phase": "decode", "workload.users": 64, "run.duration": "5s", "run.warmup": "1s",
+             "cache.verify": "none", "tiers.nvme.io_size": "1MiB", "model": "llama3.1-8b",
+             "tiers.gpu.capacity": "256MiB", "tiers.cpu.capacity": 0, "tiers.nvme.capacity": "16GiB",
+             "tiers.nvme.path": str(scratch("nvme", on_disk=True)),
+             "workload.decode.entries": 2, "compute.mode": "none"}
+    every.update(changes)
+    got = run(["run", "--headless", "--quiet", "--db", "none", "--json", "-", scenario(every)], timeout=5 * PATIENCE)
+    assert got.rc == 0, got
+    return json.loads(got.stdout)["tiers"][tier]["metrics"]["%s_gib_s" % direction]
+
+
+@case("from nvme to the device at 0.9 of nvme alone")
+def _():
+    pairs = [(rate({"cache.read_target": "gpu"}, "nvme", "read"), rate({}, "nvme", "read")) for _ in range(3)]
+    ours, alone = (sorted(column)[1] for column in zip(*pairs))
+    text = "nvme to device %.2f GiB/s, nvme alone %.2f GiB/s, ratio %.2f\n" % (ours, alone, ours / alone)
+    print("# " + text, end="")
+    keep("nvme.txt", text)
+    assert ours >= 0.9 * alone, text
+
+
+@case("the bench table, every target met")
+def _():
+    got = subprocess.run([BENCH], capture_output=True, text=True, timeout=10 * PATIENCE)
+    keep("bench.txt", got.stdout + got.stderr)
+    for line in got.stdout.splitlines():
+        print("# " + line)
+    assert got.returncode == 0, got.stdout + got.stderr
+
+
+if __name__ == "__main__":
+    probe = subprocess.run([str(KVFALL), "probe"], capture_output=True, text=True)
+    for line in probe.stdout.splitlines():
+        print("# " + line)
+    keep("probe.txt", probe.stdout)
+    if subprocess.run([BENCH, "--look"]).returncode != 0:
+        print("1..1\nnot ok 1 - a CUDA device is here\n# see the line cuda above, and kvfall run --set "
+              "tiers.gpu.backend=cuda for the reason")
+        sys.exit(1)
+    main()
