@@ -58,17 +58,24 @@ static int noise_upload(struct cuda_tier *t, struct cuda_device *d, const void *
     return error ? cuda_error(e, t->api, error, d, "copying noise") : 0;
 }
 
-static int device_open(struct cuda_tier *t, struct cuda_device *d, const struct tier_setup *setup,
-                       struct err *e) {
+/* Before anything is taken, and before there are tables for so many pages. */
+static int device_check(struct cuda_tier *t, struct cuda_device *d, const struct tier_setup *setup,
+                        struct err *e) {
     uint64_t free_bytes = 0, total = 0, blocks, arena = t->pages * t->page_bytes;
-    const void *noise = payload_noise(t->payload, &blocks);
+    (void)payload_noise(t->payload, &blocks);
     uint64_t need = arena + blocks * PAYLOAD_BLOCK + cuda_queue_bytes(setup);
     int error = t->api->use(d->number);
     if (error != 0) return cuda_error(e, t->api, error, d, "starting to work");
     error = t->api->memory(&free_bytes, &total);
     if (error != 0) return cuda_error(e, t->api, error, d, "asking for free memory");
-    if (need + safety_bytes > free_bytes) return does_not_fit(d, need, free_bytes, arena, e);
-    error = t->api->alloc(&d->memory, arena);
+    return need + safety_bytes > free_bytes ? does_not_fit(d, need, free_bytes, arena, e) : 0;
+}
+
+static int device_open(struct cuda_tier *t, struct cuda_device *d, struct err *e) {
+    uint64_t blocks;
+    const void *noise = payload_noise(t->payload, &blocks);
+    int error = t->api->use(d->number);
+    if (error == 0) error = t->api->alloc(&d->memory, t->pages * t->page_bytes);
     if (error != 0) return cuda_error(e, t->api, error, d, "taking memory for entries");
     d->base = (uint64_t)(uintptr_t)d->memory;
     return noise_upload(t, d, noise, blocks * PAYLOAD_BLOCK, e);
@@ -84,10 +91,14 @@ static int cuda_open(struct tier **out, const struct tier_setup *setup, struct e
     uint64_t blocks = 0;
     int rc = setup->payload ? 0 : err_set(e, KVF_ERR_INTERNAL, "the gpu tier was given no content to make");
     if (rc == 0) rc = cuda_choose(t, cuda_api_chosen(), setup->scenario, e);
+    if (rc == 0) {
+        cuda_pages_choose(t, setup);
+        (void)payload_noise(t->payload, &blocks);
+    }
+    for (uint32_t i = 0; i < t->devices && rc == 0; i++) rc = device_check(t, &t->device[i], setup, e);
     if (rc == 0) rc = cuda_places_open(t, setup, e);
-    if (rc == 0) (void)payload_noise(t->payload, &blocks);
     for (t->window = 1; 2 * t->window <= blocks && t->window < WINDOW_BLOCKS;) t->window *= 2;
-    for (uint32_t i = 0; i < t->devices && rc == 0; i++) rc = device_open(t, &t->device[i], setup, e);
+    for (uint32_t i = 0; i < t->devices && rc == 0; i++) rc = device_open(t, &t->device[i], e);
     if (rc != 0) {
         cuda_close(&t->base);
         return rc;

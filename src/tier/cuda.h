@@ -76,6 +76,8 @@ int cuda_error(struct err *e, const struct cuda_api *api, int error, const struc
 
 /* ---- cuda_place.c: where entries are ---- */
 
+/* Sizes alone: how entries are cut, pages and how many of them. */
+void cuda_pages_choose(struct cuda_tier *t, const struct tier_setup *setup);
 int cuda_places_open(struct cuda_tier *t, const struct tier_setup *setup, struct err *e);
 void cuda_places_close(struct cuda_tier *t);
 uint64_t cuda_place_alloc(struct tier *t, uint64_t bytes);

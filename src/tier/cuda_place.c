@@ -20,7 +20,7 @@ static uint32_t common_divisor(uint32_t a, uint32_t b) {
 /* A page of layout `layers` is the smallest entry, a token or a block, so that it has the same stretch of
  * every region; stretches are whole vectors. Where devices share entries, a page is whole blocks, too, so
  * that none of these is in two devices. */
-static void pages_choose(struct cuda_tier *t, const struct tier_setup *setup) {
+static void page_choose(struct cuda_tier *t, const struct tier_setup *setup) {
     const struct model *m = &setup->scenario->model;
     t->pieces = 1;
     t->page_bytes = setup->page_bytes;
@@ -36,15 +36,19 @@ static struct cuda_place *place_at(const struct cuda_tier *t, uint64_t place) {
     return (struct cuda_place *)(void *)(t->places + place * t->place_size);
 }
 
-int cuda_places_open(struct cuda_tier *t, const struct tier_setup *setup, struct err *e) {
-    pages_choose(t, setup);
+void cuda_pages_choose(struct cuda_tier *t, const struct tier_setup *setup) {
+    page_choose(t, setup);
     struct tier_setup paged = *setup;
     paged.page_bytes = t->page_bytes;
-    uint64_t all = tier_pages(&paged), least = setup->min_entry_bytes ? setup->min_entry_bytes : 1;
+    uint64_t all = tier_pages(&paged);
     t->slices =
         common_divisor(setup->scenario->tensor_parallel ? setup->scenario->tensor_parallel : 1, t->devices);
     t->pages = (all + t->devices - 1) / t->devices;
     t->region_bytes = t->pages * (t->page_bytes / t->pieces);
+}
+
+int cuda_places_open(struct cuda_tier *t, const struct tier_setup *setup, struct err *e) {
+    uint64_t least = setup->min_entry_bytes ? setup->min_entry_bytes : 1;
     t->part_max = t->devices == 1 ? 1 : t->slices + t->devices;
     t->place_size = sizeof(struct cuda_place) + t->part_max * sizeof(struct cuda_part);
     t->places_max = setup->usable_bytes / least + 1;

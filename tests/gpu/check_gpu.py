@@ -80,7 +80,8 @@ for read, write, layout in PATHS:
 
 @case("verified in full: promotion brings entries back from cpu and nvme")
 def _():
-    whole, result = report({"cache.promotion": "on_hit"})
+    whole, result = report({"cache.promotion": "on_hit", "tiers.gpu.capacity": "64MiB", "workload.users": 8,
+                            "workload.conversation.end_probability": 0.05, "run.duration": "4s"})
     assert result["promotions"] > 0, result
     assert whole["tiers"]["gpu"]["metrics"].get("write_promotion_bytes", 0) > 0, whole["tiers"]["gpu"]
 
