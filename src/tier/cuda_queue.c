@@ -147,10 +147,25 @@ struct copying {
     uint64_t done;
 };
 
+/* Whether a copy continues the last one on both sides, and may be one with it. */
+static bool lane_copy_joins(const struct tier_queue *q, const struct lane *l, const uint8_t *host,
+                            const void *memory, uint64_t bytes, bool up) {
+    if (l->copies == 0) return false;
+    uint64_t before = l->bytes[l->copies - 1];
+    const uint8_t *last_to = l->to[l->copies - 1], *last_from = l->from[l->copies - 1];
+    const uint8_t *last_host = up ? last_from : last_to, *last_memory = up ? last_to : last_from;
+    return last_host + before == host && last_memory + before == memory &&
+           cuda_pin_reach(q->tier, last_host, before + bytes) == before + bytes;
+}
+
 static void lane_copy(struct tier_queue *q, struct lane *l, uint8_t *host, uint64_t address, uint64_t bytes) {
     void *memory = (void *)(uintptr_t)address;
-    if (l->copies == COPIES) lane_copy_flush(q, l);
     bool up = l == lane_of(q, (uint32_t)((l - q->lanes) / LANES), LANE_UP);
+    if (lane_copy_joins(q, l, host, memory, bytes, up)) {
+        l->bytes[l->copies - 1] += bytes;
+        return;
+    }
+    if (l->copies == COPIES) lane_copy_flush(q, l);
     l->to[l->copies] = up ? memory : host;
     l->from[l->copies] = up ? host : memory;
     l->bytes[l->copies++] = bytes;
