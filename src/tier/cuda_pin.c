@@ -53,7 +53,7 @@ void cuda_unpin(struct tier *base, void *at) {
 
 uint64_t cuda_pin_reach(const struct cuda_tier *t, const uint8_t *at, uint64_t bytes) {
     const struct cuda_pinned *p = &t->arena;
-    if (at < p->at || at >= p->at + p->bytes) return bytes;
+    if (p->bytes == 0 || at < p->at || at >= p->at + p->bytes) return bytes;
     uint64_t to_border = pin_piece - (uint64_t)(at - p->at) % pin_piece;
     return bytes < to_border ? bytes : to_border;
 }
