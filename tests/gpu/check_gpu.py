@@ -37,7 +37,7 @@ def scenario(changes, name="gpu.yaml"):
     whole = {
         "name": "gpu", "model": "tiny-1b", "seed": SEED,
         "run": {"duration": "3s", "warmup": "0s", "interval": "250ms"},
-        "tiers": {"gpu": {"capacity": "256MiB", "backend": "cuda"}, "cpu": {"capacity": "256MiB"},
+        "tiers": {"gpu": {"capacity": "64MiB", "backend": "cuda"}, "cpu": {"capacity": "96MiB"},
                   "nvme": {"capacity": "1GiB", "path": ".", "io_size": "256KiB"}},
         "cache": {"verify": "full"},
         "workload": {"users": 40,
