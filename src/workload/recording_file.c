@@ -60,7 +60,7 @@ static void reject(struct reader *f, enum workload_reject reason, uint64_t line,
     f->c->rejected[reason]++;
     if (r->first_rejected_line != 0) return;
     r->first_rejected_line = line ? line : 1;
-    snprintf(r->first_rejected_why, sizeof r->first_rejected_why, "%.60s: %s", f->name, why);
+    snprintf(r->first_rejected_why, sizeof r->first_rejected_why, "%.60s: %.90s", f->name, why);
 }
 
 /* ---- one item of a list of requests ---- */
