@@ -370,7 +370,7 @@ def parts(bench):
     bench.row_value("cache decisions, lru, 3 tiers",
                     [bench.helper("bench_parts", "cache") / 1e6 for _ in range(times)], "%.1f M/s")
     for mode in ("qos", "capacity"):
-        for which, what in enumerate(("autoscaler %s, an interval" % mode, "  the longest of 2,000")):
+        for which, what in enumerate(("autoscaler %s, an interval" % mode, "  P99")):
             bench.row_value(what, [bench.helper("bench_parts", "autoscaler", mode, which=which) for _ in range(times)],
                             "%.1f us", under=100)
     bench.notes.append("parts: processor time. The sums are those of every histogram of every tier, in use by all "
