@@ -158,6 +158,8 @@ void dispatch_prepare_end(struct engine *e);
 void dispatch_set_users(struct engine *e, uint64_t users);
 void dispatch_done(struct engine *e, struct worker *w, struct flight *f);
 void dispatch_wake(struct engine *e); /* the generator, after a pause or a stop */
+/* When the run has ended: says so if an open loop could not be kept up with. */
+void dispatch_finish(struct engine *e);
 
 /* Fills the requests of a snapshot. The caller holds queue_lock, and now_ns was read under it. */
 void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot *snap);

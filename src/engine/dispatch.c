@@ -8,11 +8,15 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/units.h"
 #include "engine/core.h"
+#include "engine/sampler.h"
 
 enum { FLIGHT_SLAB = 256, PREPARED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024, LANES_AT_ONCE = 1024 };
 /* Who found the queue full does not try again at once. */
 #define DROPPED_PAUSE_NS KVF_NS_PER_MS
+/* So much behind is no delay of the machine's any more. */
+#define LATE_NS (200 * KVF_NS_PER_MS)
 
 /* ---- flights: a free list that grows to the deepest queue seen ---- */
 
@@ -401,6 +405,18 @@ void dispatch_set_users(struct engine *e, uint64_t users) {
     }
     pthread_mutex_unlock(&e->queue_lock);
     dispatch_wake(e);
+}
+
+void dispatch_finish(struct engine *e) {
+    char late[24];
+    if (!e->next_row || workload_unpaced(e->workload)) return;
+    uint64_t due_ns = e->begin_ns + e->next_row->req.arrival_ns, end_ns = e->sampler->end.run_ns;
+    if (due_ns + LATE_NS >= end_ns) return;
+    engine_event(
+        e, "warning",
+        "arrivals fell behind their schedule: at the end the next was %s late, and less was offered "
+        "than the scenario asks for; ask for fewer (workload.arrival.rate, workload.arrival.speedup)",
+        units_duration_human((double)(end_ns - due_ns), late, sizeof late));
 }
 
 void dispatch_wake(struct engine *e) {

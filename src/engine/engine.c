@@ -482,6 +482,7 @@ static void run_finish(struct engine *e, bool ran) {
         result_fill(e, run);
         rejected_event(e);
         ingest_finish(e);
+        dispatch_finish(e);
     }
     result_assess(e, run);
     trace_hash(e, run);

@@ -281,6 +281,23 @@ static void an_open_loop_states_what_was_offered_and_what_was_achieved(void **st
     run_end();
 }
 
+/* What is offered is what has arrived: that the schedule had more is said. */
+static void arrivals_that_cannot_be_kept_up_with_are_named(void **state) {
+    (void)state;
+    run_yaml(MODEL_4K "engine: {workers: 1, noise: 1MiB, slots: 1, queue_limit: 10}\n"
+                      "tiers: {gpu: {capacity: 4MiB}}\n"
+                      "workload: {arrival: {process: poisson, rate: 1000000000}, personas: [{name: a, "
+                      "context: [4, 8], generate: [1, 2]}], prefix: {probability: 0}}\n"
+                      "run: {duration: 400ms, warmup: 0s}\n",
+             1);
+    expect_status(RUN_COMPLETED);
+    expect_identities();
+    assert_non_null(event_of("warning"));
+    assert_non_null(strstr(event_of("warning"), "arrivals fell behind their schedule"));
+    assert_true(value_of("offered_requests_per_s") < 1e9);
+    run_end();
+}
+
 /* 50 requests of 7 users are 8 of the first and 7 of each other. */
 static void max_requests_are_dealt_to_the_users(void **state) {
     (void)state;
@@ -593,6 +610,7 @@ int main(void) {
         cmocka_unit_test(the_same_seed_makes_the_same_requests),
         cmocka_unit_test(at_a_rate_the_requests_do_not_depend_on_who_serves_them),
         cmocka_unit_test(an_open_loop_states_what_was_offered_and_what_was_achieved),
+        cmocka_unit_test(arrivals_that_cannot_be_kept_up_with_are_named),
         cmocka_unit_test(max_requests_are_dealt_to_the_users),
         cmocka_unit_test(a_run_ends_when_its_last_request_is_done),
         cmocka_unit_test(users_without_requests_end_at_once),
