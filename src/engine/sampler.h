@@ -36,9 +36,9 @@ struct sampler {
     struct reading now, last;
     struct reading base, end; /* of the measured part */
     struct counters *delta;
-    struct cache_stats cache;          /* of the interval, like delta */
-    struct window window;              /* for the sentence on the bottleneck */
-    struct steady steady;              /* of the measured part */
+    struct cache_stats cache; /* of the interval, like delta */
+    struct window window;     /* for the sentence on the bottleneck */
+    struct steady steady;     /* of the measured part */
     struct gpus gpus;
     uint64_t zero_ns;                  /* run time of the first request */
     uint64_t seq;                      /* of the next interval */

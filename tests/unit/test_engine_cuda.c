@@ -103,5 +103,6 @@ int main(void) {
                                         runs_tear_down),
         cmocka_unit_test_setup_teardown(a_target_without_a_device_is_refused, runs_set_up, runs_tear_down),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("engine_cuda", tests, NULL, NULL);
 }

@@ -445,5 +445,6 @@ int main(void) {
         cmocka_unit_test_setup(a_device_that_is_full_takes_the_rest_later, each_setup),
         cmocka_unit_test_setup(memory_is_pinned_in_pieces_that_no_copy_crosses, each_setup),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("tier_cuda", tests, group_setup, group_teardown);
 }

@@ -280,5 +280,6 @@ int main(void) {
         cmocka_unit_test_setup(a_lost_device_is_told_in_one_sentence, each_setup),
         cmocka_unit_test_setup(a_buffer_does_not_come_back_under_a_copy, each_setup),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("tier_cuda_faults", tests, group_setup, group_teardown);
 }

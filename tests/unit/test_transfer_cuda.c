@@ -347,5 +347,6 @@ int main(void) {
         cmocka_unit_test(a_device_that_fails_is_named),
         cmocka_unit_test(a_stop_waits_for_the_device),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("transfer_cuda", tests, NULL, NULL);
 }
