@@ -43,12 +43,12 @@ struct fake_stream {
 struct fake_cuda {
     int devices, driver, runtime, count_error;
     uint64_t memory_bytes[FAKE_DEVICES], taken_bytes[FAKE_DEVICES];
-    int device;              /* in use */
-    bool held;               /* streams do nothing until fake_let_go() */
-    unsigned calls, fail_at; /* call number fail_at (from 1) fails, 0: none */
-    bool fail_on;            /* and all after it */
-    int error;
-    const char *fail_name; /* only this call fails, each time; NULL */
+    int device;                    /* in use */
+    bool held;                     /* streams do nothing until fake_let_go() */
+    unsigned calls, fail_at;       /* call number fail_at (from 1) fails, 0: none */
+    bool fail_on;                  /* and all after it */
+    _Atomic int error;             /* these two are set while workers go on */
+    const char *_Atomic fail_name; /* only this call fails, each time; NULL */
     /* what is there */
     int allocs, host_allocs, streams, events, pins;
     struct {
@@ -75,7 +75,8 @@ static inline void fake_reset(void) {
 
 static inline bool fake_fails(const char *name) {
     fake.calls++;
-    if (fake.fail_name) return strcmp(fake.fail_name, name) == 0;
+    const char *only = fake.fail_name;
+    if (only) return strcmp(only, name) == 0;
     return fake.fail_at != 0 && (fake.calls == fake.fail_at || (fake.fail_on && fake.calls > fake.fail_at));
 }
 #define FAKE_CALL                                                                                            \
