@@ -13,6 +13,8 @@
 #include "engine/sampler.h"
 
 enum { FLIGHT_SLAB = 256, PREPARED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024, LANES_AT_ONCE = 1024 };
+/* Between holds, when arrivals come faster than they can be taken. */
+#define HOLDS_APART_NS (50 * KVF_NS_PER_US)
 /* Who found the queue full does not try again at once. */
 #define DROPPED_PAUSE_NS KVF_NS_PER_MS
 /* So much behind is no delay of the machine's any more. */
@@ -177,24 +179,26 @@ static bool row_is_due(const struct engine *e, uint64_t now) {
 }
 
 /* A part of what is due at a time: who needs the lock meanwhile gets it. The next row is read by then,
- * so that the generator knows when to come back. */
-static void rows_arrive(struct engine *e, uint64_t now) {
+ * so that the generator knows when to come back. Whether there is more that is due. */
+static bool rows_arrive(struct engine *e, uint64_t now) {
     for (int n = 0; !e->source_ended; n++) {
         if (!e->next_row) {
             struct flight *f = flight_new(e);
             if (workload_next(e->workload, 0, &f->req) == WORKLOAD_END) {
                 e->source_ended = true;
                 flight_release(e, f);
-                return;
+                return false;
             }
             e->next_row = f;
         }
-        if (n == ARRIVALS_PER_HOLD || !row_is_due(e, now)) return;
+        if (!row_is_due(e, now)) return false;
+        if (n == ARRIVALS_PER_HOLD) return true;
         struct flight *f = e->next_row;
         e->next_row = NULL;
         f->req.arrival_ns = workload_unpaced(e->workload) ? now : e->begin_ns + f->req.arrival_ns;
         arrive(e, f, now);
     }
+    return false;
 }
 
 static uint64_t next_arrival_ns(const struct engine *e) {
@@ -206,14 +210,16 @@ static uint64_t next_arrival_ns(const struct engine *e) {
     return e->begin_ns + e->next_row->req.arrival_ns;
 }
 
-static void arrivals_due(struct engine *e) {
+/* Likewise. */
+static bool arrivals_due(struct engine *e) {
     uint64_t now = engine_now(e), user, at_ns;
-    if (workload_open_loop(e->workload)) {
-        rows_arrive(e, now);
-        return;
-    }
-    for (int n = 0; n < ARRIVALS_PER_HOLD && session_due(&e->session, now, &user, &at_ns); n++)
+    if (workload_open_loop(e->workload)) return rows_arrive(e, now);
+    for (int n = 0; session_next_ns(&e->session) <= now; n++) {
+        if (n == ARRIVALS_PER_HOLD) return true;
+        session_due(&e->session, now, &user, &at_ns);
         user_asks(e, user, at_ns, now);
+    }
+    return false;
 }
 
 static void workload_done_check(struct engine *e) {
@@ -225,11 +231,13 @@ static void workload_done_check(struct engine *e) {
 
 /* ---- the generator ---- */
 
-static void generator_sleep(struct engine *e, uint64_t next_ns) {
+/* Until the next arrival. With more due than it may take at a time it waits a little all the same: it would
+ * have the lock again before anybody who waits for it has woken up. */
+static void generator_sleep(struct engine *e, uint64_t next_ns, bool more) {
     struct pollfd p = {.fd = e->generator_fd, .events = POLLIN};
     struct timespec limit, *timeout = NULL;
     if (next_ns != KVF_NEVER && !run_clock_paused(&e->clock)) {
-        uint64_t now = engine_now(e), wait = next_ns > now ? next_ns - now : 0;
+        uint64_t now = engine_now(e), wait = next_ns > now ? next_ns - now : more ? HOLDS_APART_NS : 0;
         limit = (struct timespec){(time_t)(wait / KVF_NS_PER_S), (long)(wait % KVF_NS_PER_S)};
         timeout = &limit;
     }
@@ -244,9 +252,10 @@ static void *generator_main(void *arg) {
     pthread_setname_np(pthread_self(), "kvfall-arrivals");
     prctl(PR_SET_TIMERSLACK, 10000, 0, 0, 0);
     while (!atomic_load(&e->stopping)) {
+        bool more = false;
         pthread_mutex_lock(&e->queue_lock);
         if (e->arrivals_on && !run_clock_paused(&e->clock)) {
-            arrivals_due(e);
+            more = arrivals_due(e);
             slots_fill(e);
             workload_done_check(e);
             ingest_due(e, engine_now(e));
@@ -255,7 +264,7 @@ static void *generator_main(void *arg) {
         if (document < next) next = document;
         e->generator_wake_ns = next;
         pthread_mutex_unlock(&e->queue_lock);
-        generator_sleep(e, next);
+        generator_sleep(e, next, more);
     }
     return NULL;
 }
