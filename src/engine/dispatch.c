@@ -105,12 +105,14 @@ static void generator_earlier(struct engine *e, uint64_t at_ns) {
     if (at_ns < e->generator_wake_ns) dispatch_wake(e);
 }
 
-/* A request has arrived; false when the queue was full and it was dropped. */
+/* A request has arrived; false when the queue was full and it was dropped. Slots are filled when all that
+ * arrive together have, the most urgent first; but nobody is dropped while one is free. */
 static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
     struct class_counts *k = &e->klass[f->req.klass];
     e->arrived++;
     k->arrived++;
     histogram_record(e->lateness, now > f->req.arrival_ns ? now - f->req.arrival_ns : 0);
+    if (e->queue.count >= e->queue.limit) slots_fill(e);
     if (!queue_push(&e->queue, f)) {
         e->dropped++;
         k->dropped++;
