@@ -259,7 +259,7 @@ def _():
 
 @case("a run of many intervals says whether it was steady, the same everywhere; one of few says nothing")
 def _():
-    got, summary = measure({"run.interval": "10ms", "run.duration": "600ms", "run.warmup": "100ms"})
+    got, summary = measure({"run.interval": "10ms", "run.duration": "1500ms", "run.warmup": "100ms"})
     words, steady = summary["run"]["steady_state"], result(summary, "steady")
     said = re.search(r"^Steady      ((?:.*\n {12})*.*)$", got.stdout, re.MULTILINE)
     assert said and " ".join(said.group(1).split()) == words, got
