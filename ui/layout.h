@@ -20,6 +20,7 @@ struct layout_section {
     int least_cols;
     int rows[LAYOUT_STEPS];
     int urgency[LAYOUT_STEPS];
+    int fourth[LAYOUT_STEPS]; /* rows that a fourth tier adds to each step */
     int grow;
     int most_rows;
     int col_weight; /* share of the columns among its line; 0 is 1 */

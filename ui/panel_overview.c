@@ -14,7 +14,7 @@ enum { TIERS, RATES, LATENCY, QUEUE, STATE, THROUGHPUT, E2E, READS, WRITES, LOAD
 /* On 80x24 all but the graphs of lines 4 and 5 and the events; 40x10 has the tiers, what holds the run
  * up, its rates and the end-to-end latency. */
 static const struct layout_section sections[SECTIONS] = {
-    [TIERS] = {.name = "tiers", .line = 0, .least_cols = 20, .rows = {4}, .urgency = {1}},
+    [TIERS] = {.name = "tiers", .line = 0, .least_cols = 20, .rows = {4}, .urgency = {1}, .fourth = {1}},
     [RATES] = {.name = "rates", .line = 1, .least_cols = 20, .rows = {1}, .urgency = {3}},
     [LATENCY] = {.name = "latency",
                  .line = 2,

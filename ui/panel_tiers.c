@@ -24,8 +24,13 @@ enum {
 };
 
 static const struct layout_section sections[SECTIONS] = {
-    [TIERS] = {.name = "tiers", .line = 0, .least_cols = 40, .rows = {4}, .urgency = {1}},
-    [IO] = {.name = "entry I/O", .line = 1, .least_cols = 40, .rows = {4, 7}, .urgency = {2, 3}},
+    [TIERS] = {.name = "tiers", .line = 0, .least_cols = 40, .rows = {4}, .urgency = {1}, .fourth = {1}},
+    [IO] = {.name = "entry I/O",
+            .line = 1,
+            .least_cols = 40,
+            .rows = {4, 7},
+            .urgency = {2, 3},
+            .fourth = {1, 2}},
     [CAUSES] = {.name = "causes",
                 .line = 2,
                 .least_cols = 49,

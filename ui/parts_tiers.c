@@ -9,7 +9,7 @@
 enum { LABEL_LEAST = 8, LABEL_MOST = 12, LABEL_MOST_WIDE = 20, WIDE_COLS = 100 };
 
 enum tone tone_of_tier(int tier) {
-    static const enum tone tones[KVF_TIERS] = {TONE_GPU, TONE_CPU, TONE_NVME};
+    static const enum tone tones[KVF_TIERS] = {TONE_GPU, TONE_CPU, TONE_NVME, TONE_REMOTE};
     return tier >= 0 && tier < KVF_TIERS ? tones[tier] : TONE_NORMAL;
 }
 
@@ -161,8 +161,9 @@ void parts_tiers(const struct pane *p, const struct frame *f) {
     columns_place(c, COLUMNS, body.at.cols, at);
     columns_headings(&body, 0, c, COLUMNS, at);
     if (!x.any && !f->over) pane_clip(&body, 1, 0, body.at.cols, TONE_DIM, "no interval yet");
-    /* Tiers that are off are named only where that costs no row of one that is on. */
-    bool all = body.at.rows > KVF_TIERS || parts_tiers_on(f) >= body.at.rows;
-    for (int t = 0; t < KVF_TIERS; t++)
+    /* Tiers that are off are named only where that costs no row of one that is on; remote never is. */
+    int tiers = parts_tier_on(f, KVF_TIER_REMOTE) ? KVF_TIERS : KVF_TIER_REMOTE;
+    bool all = body.at.rows > tiers || parts_tiers_on(f) >= body.at.rows;
+    for (int t = 0; t < tiers; t++)
         if (parts_tier_on(f, t) || (all && (f->snap || f->over))) draw_tier(&body, row++, f, &x, t, c, at);
 }

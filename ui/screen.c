@@ -244,6 +244,18 @@ static struct frame frame_of(const struct screen *s) {
                           .answer = s->prompt.text};
 }
 
+/* The sections of a view; a fourth tier takes rows of its own. */
+static void place_sections(const struct frame *f, const struct panel_ops *panel, struct rect body,
+                           struct rect *out) {
+    struct layout_section sections[LAYOUT_SECTIONS];
+    size_t n = panel->section_count;
+
+    memcpy(sections, panel->sections, n * sizeof *sections);
+    for (size_t i = 0; i < n && parts_tier_on(f, KVF_TIER_REMOTE); i++)
+        for (int k = 0; k < LAYOUT_STEPS; k++) sections[i].rows[k] += sections[i].fourth[k];
+    layout_sections(sections, n, body, out);
+}
+
 void screen_draw(struct screen *s, struct canvas *c) {
     struct frame f = frame_of(s);
     struct layout_screen l = layout_screen(c->rows, c->cols);
@@ -259,7 +271,7 @@ void screen_draw(struct screen *s, struct canvas *c) {
     }
     struct pane header = pane_at(c, l.header), footer = pane_at(c, l.footer);
     parts_header(&header, &f);
-    layout_sections(panel->sections, panel->section_count, l.body, at);
+    place_sections(&f, panel, l.body, at);
     f.list_end = &s->list_end;
     s->list_end = 0;
     panel->draw(c, at, &f);

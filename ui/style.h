@@ -21,6 +21,7 @@
     X(GPU)     /* the tiers, wherever they are drawn */                                                      \
     X(CPU)                                                                                                   \
     X(NVME)                                                                                                  \
+    X(REMOTE)                                                                                                \
     X(READ)                                                                                                  \
     X(WRITE)                                                                                                 \
     X(MARK)     /* something that was done by hand, on a graph */                                            \

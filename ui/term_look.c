@@ -28,6 +28,7 @@ static const struct row rows[TONES] = {
     [TONE_GPU] = {{114, 0}, {GREEN, 0}, {28, 0}, {GREEN, 0}, 0},
     [TONE_CPU] = {{75, 0}, {CYAN, 0}, {26, 0}, {BLUE, 0}, 0},
     [TONE_NVME] = {{215, 0}, {YELLOW, 0}, {166, 0}, {MAGENTA, 0}, 0},
+    [TONE_REMOTE] = {{177, 0}, {MAGENTA, 0}, {91, 0}, {RED, 0}, 0},
     [TONE_READ] = {{81, 0}, {CYAN, 0}, {31, 0}, {BLUE, 0}, 0},
     [TONE_WRITE] = {{213, 0}, {MAGENTA, 0}, {127, 0}, {MAGENTA, 0}, 0},
     [TONE_MARK] = {{228, B}, {YELLOW, B}, {125, B}, {RED, B}, B},

@@ -3,7 +3,7 @@
 #ifndef KVF_BASE_TERMS_H
 #define KVF_BASE_TERMS_H
 
-#define KVF_TIER_LIST(X) X(GPU, "gpu") X(CPU, "cpu") X(NVME, "nvme")
+#define KVF_TIER_LIST(X) X(GPU, "gpu") X(CPU, "cpu") X(NVME, "nvme") X(REMOTE, "remote")
 #define KVF_DIR_LIST(X)  X(READ, "read") X(WRITE, "write")
 #define KVF_CAUSE_LIST(X)                                                                                    \
     X(PREFILL, "prefill")                                                                                    \

@@ -62,7 +62,7 @@ static const char *distribution(const struct suite_entry *e, char *out, size_t l
     double hits = suite_metric(e, "hits");
     size_t used = 0;
     out[0] = '\0';
-    for (int t = 0; t < KVF_TIERS; t++) {
+    for (int t = 0; t <= KVF_TIER_NVME; t++) {
         double of_tier = suite_metric(e, "%s_hits", tier_name((enum kvf_tier)t));
         bool on = scenario_tier_on(&e->scenario, (enum kvf_tier)t) && hits > 0 && kvf_present(of_tier);
         used += (size_t)snprintf(out + used, len - used, on ? "%s%.0f" : "%s--", t ? "/" : "",

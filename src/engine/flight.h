@@ -13,6 +13,7 @@
 /* What a request in service is doing; the order is that of DESIGN's "a request's life". */
 #define FLIGHT_STAGE_LIST(X)                                                                                 \
     X(QUEUED, "queued")     /* waits for a slot */                                                           \
+    X(ASK, "ask")           /* an index service is asked: a timer runs */                                    \
     X(LOOKUP, "lookup")     /* waits for blocks that somebody else writes */                                 \
     X(READS, "reads")       /* shared prompt, earlier turns, resident blocks */                              \
     X(PREFILL, "prefill")   /* writes its context */                                                         \

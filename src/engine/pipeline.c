@@ -410,10 +410,22 @@ static void flight_run(struct pipeline *p, struct executor *x, struct flight *f)
 /* ---- what the executor calls ---- */
 
 void pipeline_start(struct pipeline *p, struct executor *x, struct flight *f) {
-    flight_run(p, x, f);
+    uint64_t cost = p->scenario->cache.lookup_cost_ns;
+    if (cost > 0 && !f->internal && f->req.kind == REQUEST_INFERENCE) {
+        flight_enter(f, FLIGHT_ASK);
+        x->ops->timer(x, f, x->ops->now(x) + cost);
+    } else {
+        flight_run(p, x, f);
+    }
 }
 
 void pipeline_timer(struct pipeline *p, struct executor *x, struct flight *f) {
+    if (f->stage == FLIGHT_ASK) {
+        f->timer_ns = 0;
+        flight_enter(f, FLIGHT_QUEUED);
+        flight_run(p, x, f);
+        return;
+    }
     flight_end(p, x, f);
     x->ops->done(x, f);
 }

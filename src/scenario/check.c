@@ -38,10 +38,11 @@ static void check_model(struct loading *l) {
 static void check_tiers(struct loading *l) {
     const struct scenario *s = l->s;
 
-    if (!s->gpu.on && !s->cpu.on && !s->nvme.on) {
-        const char *near = l->tier_named[KVF_TIER_GPU]   ? "tiers.gpu.capacity"
-                           : l->tier_named[KVF_TIER_CPU] ? "tiers.cpu.capacity"
-                                                         : "tiers.nvme.capacity";
+    if (!s->gpu.on && !s->cpu.on && !s->nvme.on && !s->remote.on) {
+        const char *near = l->tier_named[KVF_TIER_GPU]    ? "tiers.gpu.capacity"
+                           : l->tier_named[KVF_TIER_CPU]  ? "tiers.cpu.capacity"
+                           : l->tier_named[KVF_TIER_NVME] ? "tiers.nvme.capacity"
+                                                          : "tiers.remote.capacity";
         problem_add(l, place_of_key(l, near, NULL), "tiers",
                     "no tier is on; give one a capacity, such as tiers: {cpu: {capacity: 4GiB}}");
     }
@@ -57,6 +58,20 @@ static void check_tiers(struct loading *l) {
                     "%s does not hold one chunk of io_size %s; raise it or leave it at auto",
                     units_size_exact(s->engine.staging_bytes, pool, sizeof(pool)),
                     units_size_exact(s->nvme.io_size, chunk, sizeof(chunk)));
+    }
+}
+
+/* Capacities in blocks: a size of their own only where an entry is one. */
+static void check_blocks(struct loading *l) {
+    const struct scenario *s = l->s;
+
+    for (int t = 0; t < KVF_TIERS; t++) {
+        char blocks[64];
+        (void)snprintf(blocks, sizeof(blocks), "tiers.%s.blocks", tier_name((enum kvf_tier)t));
+        if (s->tier_blocks[t] > 0 && s->cache.granularity != KVF_GRANULARITY_BLOCK)
+            problem_add(l, place_of_key(l, blocks, NULL), blocks,
+                        "counts blocks, and granularity is request; set cache.granularity: block, or give a "
+                        "capacity");
     }
 }
 
@@ -232,6 +247,7 @@ static void check_autoscaler(struct loading *l) {
 void scenario_check(struct loading *l) {
     check_model(l);
     check_tiers(l);
+    check_blocks(l);
     check_preparation(l);
     check_workload(l);
     check_compute(l);

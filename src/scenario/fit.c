@@ -53,9 +53,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b) {
 }
 
 static uint64_t *capacity_of(struct scenario *s, int tier) {
-    return tier == KVF_TIER_GPU   ? &s->gpu.capacity_bytes
-           : tier == KVF_TIER_CPU ? &s->cpu.capacity_bytes
-                                  : &s->nvme.capacity_bytes;
+    return scenario_capacity_field(s, (enum kvf_tier)tier);
 }
 
 /* Whether a tier's capacity is a number that can be scaled. */
@@ -175,7 +173,7 @@ static void keep_entries(struct fitting *f, uint64_t count) {
         f->floor[t] = 0;
         if (!entries || !stated(&f->before, t)) continue;
         if (scenario_usable_bytes(&f->before, (enum kvf_tier)t) < entries) continue;
-        double kept = t == KVF_TIER_NVME ? 1 : 1 - f->before.cache.headroom;
+        double kept = t >= KVF_TIER_NVME ? 1 : 1 - f->before.cache.headroom;
         f->floor[t] = (uint64_t)((double)entries / kept) / KVF_MIB * KVF_MIB + KVF_MIB;
     }
 }

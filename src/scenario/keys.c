@@ -73,6 +73,10 @@ static const char *const kind_names[] = {KEY_KIND_LIST(X)};
        CHOICES_OR_NULL(SCENARIO_EVICTION_LIST), "null", TIER, "null | lru | fifo",                           \
        "Eviction policy of this tier; null takes cache.eviction.")
 
+#define TIER_BLOCKS(tier, TIER)                                                                              \
+    K("tiers." tier ".blocks", INTEGER, tier_blocks[KVF_TIER_##TIER], "blocks", "0 to 1000000000000", "0",   \
+      BLOCK, ALL, "Capacity of the tier as a number of blocks, in place of capacity; 0 for none.")
+
 #define DEFAULT_PERSONAS                                                                                     \
     "[{name: chatbot, share: 1, context: [512, 4096], generate: [50, 200], think: [100ms, 500ms], "          \
     "spread: 0.25}]"
@@ -144,6 +148,7 @@ const struct key key_table[] = {
       "What a write does: generate on the device, or copy from the host."),
     K("tiers.gpu.layout", CHOICE, gpu.layout, "", CHOICES(SCENARIO_GPU_LAYOUT_LIST), "contiguous", VRAM, CUDA,
       "An entry in one piece, or in one per layer."),
+    TIER_BLOCKS("gpu", GPU),
     TIER_EVICTION("gpu", GPU),
     LINK("gpu", GPU, "55GB/s", "55GB/s", "10us"),
 
@@ -151,6 +156,7 @@ const struct key key_table[] = {
       "Size of the cpu tier, headroom included; 0 is off."),
     K("tiers.cpu.huge_pages", BOOLEAN, cpu.huge_pages, "", "", "false", CPU, ALL,
       "Ask for huge pages for the arena."),
+    TIER_BLOCKS("cpu", CPU),
     TIER_EVICTION("cpu", CPU),
     LINK("cpu", CPU, "20GB/s", "20GB/s", "1us"),
 
@@ -170,8 +176,15 @@ const struct key key_table[] = {
       "Whether a write is flushed to the device before it counts as done."),
     K("tiers.nvme.direct_to_gpu", CHOICE, nvme.direct_to_gpu, "", CHOICES(SCENARIO_DIRECT_TO_GPU_LIST), "off",
       NVME, NONE, "Move between device and GPU without a copy in host memory."),
+    TIER_BLOCKS("nvme", NVME),
     TIER_EVICTION("nvme", NVME),
     LINK("nvme", NVME, "7GB/s", "5GB/s", "80us"),
+
+    K("tiers.remote.capacity", SIZE, remote.capacity_bytes, "bytes", "0 to 1024TiB", "64GiB", ALWAYS, ALL,
+      "Size of the remote tier, a store in the network that is emulated; 0 is off."),
+    TIER_BLOCKS("remote", REMOTE),
+    TIER_EVICTION("remote", REMOTE),
+    LINK("remote", REMOTE, "1200MB/s", "1200MB/s", "200us"),
 
     K("cache.granularity", CHOICE, cache.granularity, "", CHOICES(SCENARIO_GRANULARITY_LIST), "request",
       ALWAYS, ALL, "What an entry is: a request's context, or a block of tokens."),
@@ -193,6 +206,8 @@ const struct key key_table[] = {
       "What a read checks: nothing, each block's stamp, or every byte."),
     K("cache.read_target", CHOICE, cache.read_target, "", CHOICES(SCENARIO_READ_TARGET_LIST), "host", VRAM,
       CUDA, "Where reads of the cpu and nvme tiers end."),
+    K("cache.lookup_cost", DURATION, cache.lookup_cost_ns, "", "0 to 1h", "0s", LOOKUPS, ALL,
+      "Time of every request before it looks anything up, such as that of an index service."),
 
     K("workload.source", CHOICE, workload.source, "", CHOICES(SCENARIO_SOURCE_LIST), "synthetic", ALWAYS, ALL,
       "Where requests come from."),
@@ -449,6 +464,7 @@ const char *scenario_nearest_key(const char *name) {
         "tiers.gpu",
         "tiers.cpu",
         "tiers.nvme",
+        "tiers.remote",
         "cache",
         "workload",
         "assess",

@@ -46,11 +46,14 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(CPU_LINK, "only an emulated tier has one")                                                             \
     X(NVME, "the nvme tier is off")                                                                          \
     X(NVME_LINK, "only an emulated tier has one")                                                            \
+    X(REMOTE, "the remote tier is off")                                                                      \
+    X(REMOTE_LINK, "the remote tier is off")                                                                 \
     X(EVICTION, "every tier names its own")                                                                  \
     X(MOVES, "there is one tier only")                                                                       \
     X(HEADROOM, "gpu and cpu tiers are off")                                                                 \
     X(BYTES, "no tier holds real bytes")                                                                     \
     X(BLOCK, "granularity is request")                                                                       \
+    X(LOOKUPS, "the source is ops")                                                                          \
     X(FILE, "the source is synthetic")                                                                       \
     X(SYNTHETIC, "the source is a file")                                                                     \
     X(USERS, "requests come without users")                                                                  \
@@ -88,7 +91,7 @@ struct key {
 
 extern const struct key key_table[];
 extern const size_t key_count;
-enum { KEY_MAX = 192 }; /* bound on key_count, for arrays beside the table */
+enum { KEY_MAX = 256 }; /* bound on key_count, for arrays beside the table */
 
 /* The type of a kind as users see it. */
 const char *key_type(enum key_kind kind);

@@ -209,15 +209,17 @@ static void model_store(struct loading *l, const struct node *n) {
 
 /* --- keys --- */
 
-/* A tier is named by its mapping or its capacity; another key alone does not turn it on, nor does a mapping
- * that is included. */
+/* A tier is named by its mapping, its capacity or its blocks; another key alone does not turn it on, nor does
+ * a mapping that is included. */
 static void name_tier(struct loading *l, const char *name) {
-    char mapping[32], capacity[48];
+    char mapping[32], capacity[48], blocks[48];
 
     for (int t = 0; t < KVF_TIERS; t++) {
         (void)snprintf(mapping, sizeof(mapping), "tiers.%s", tier_name((enum kvf_tier)t));
         (void)snprintf(capacity, sizeof(capacity), "%s.capacity", mapping);
-        if (!strcmp(name, mapping) || !strcmp(name, capacity)) l->tier_named[t] = true;
+        (void)snprintf(blocks, sizeof(blocks), "%s.blocks", mapping);
+        if (!strcmp(name, mapping) || !strcmp(name, capacity) || !strcmp(name, blocks))
+            l->tier_named[t] = true;
     }
 }
 

@@ -1,6 +1,7 @@
 #include "scenario/scenario.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -18,22 +19,41 @@ uint64_t scenario_trace_block_tokens(enum scenario_source source) {
 /* What the capacities would be if the tiers were named. */
 void scenario_begin(struct loading *l) {
     static const char *const capacities[] = {"tiers.gpu.capacity", "tiers.cpu.capacity",
-                                             "tiers.nvme.capacity"};
+                                             "tiers.nvme.capacity", "tiers.remote.capacity"};
     for (size_t i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++)
         value_default(l, &key_table[key_index(capacities[i])], l->s);
     l->prompt_lengths = (uint32_t)l->s->workload.prefix.count;
+}
+
+/* A capacity in blocks takes the place of one in bytes; what is loaded again gives both, and they agree. */
+static void finish_blocks(struct loading *l, enum kvf_tier tier) {
+    uint64_t *capacity = scenario_capacity_field(l->s, tier), blocks = l->s->tier_blocks[tier];
+    uint64_t bytes = blocks * scenario_block_bytes(l->s);
+    char key[64], other[64];
+
+    if (blocks == 0 || l->model_bad) return;
+    (void)snprintf(key, sizeof(key), "tiers.%s.blocks", tier_name(tier));
+    (void)snprintf(other, sizeof(other), "tiers.%s.capacity", tier_name(tier));
+    if (loading_given(l, other) && *capacity != bytes)
+        problem_add(l, place_of_key(l, key, NULL), key,
+                    "and capacity give the tier two different sizes; leave one of them out");
+    *capacity = bytes;
 }
 
 static void finish_tiers(struct loading *l) {
     struct scenario *s = l->s;
 
     link_presets_apply(l);
-    if (!l->tier_named[KVF_TIER_GPU]) s->gpu.capacity_bytes = 0;
-    if (!l->tier_named[KVF_TIER_CPU]) s->cpu.capacity_bytes = 0;
-    if (!l->tier_named[KVF_TIER_NVME]) s->nvme.capacity_bytes = 0;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (l->tier_named[t])
+            finish_blocks(l, (enum kvf_tier)t);
+        else
+            *scenario_capacity_field(s, (enum kvf_tier)t) = 0;
+    }
     s->gpu.on = s->gpu.capacity_bytes > 0 && s->gpu.backend != KVF_BACKEND_OFF;
     s->cpu.on = s->cpu.capacity_bytes > 0;
     s->nvme.on = s->nvme.capacity_bytes > 0;
+    s->remote.on = s->remote.capacity_bytes > 0;
     for (int t = 0; t < KVF_TIERS; t++)
         if (!s->tier_eviction_set[t]) s->eviction[t] = s->cache.eviction;
 }
@@ -124,22 +144,35 @@ bool scenario_tier_on(const struct scenario *s, enum kvf_tier tier) {
         return s->cpu.on;
     case KVF_TIER_NVME:
         return s->nvme.on;
+    case KVF_TIER_REMOTE:
+        return s->remote.on;
     default:
         return false;
     }
 }
 
+uint64_t *scenario_capacity_field(struct scenario *s, enum kvf_tier tier) {
+    switch (tier) {
+    case KVF_TIER_GPU:
+        return &s->gpu.capacity_bytes;
+    case KVF_TIER_CPU:
+        return &s->cpu.capacity_bytes;
+    case KVF_TIER_NVME:
+        return &s->nvme.capacity_bytes;
+    default:
+        return &s->remote.capacity_bytes;
+    }
+}
+
 uint64_t scenario_capacity_bytes(const struct scenario *s, enum kvf_tier tier) {
     if (!scenario_tier_on(s, tier)) return 0;
-    return tier == KVF_TIER_GPU   ? s->gpu.capacity_bytes
-           : tier == KVF_TIER_CPU ? s->cpu.capacity_bytes
-                                  : s->nvme.capacity_bytes;
+    return *scenario_capacity_field((struct scenario *)s, tier);
 }
 
 uint64_t scenario_usable_bytes(const struct scenario *s, enum kvf_tier tier) {
     const uint64_t parts = 1000000000;
     uint64_t capacity = scenario_capacity_bytes(s, tier);
-    if (tier == KVF_TIER_NVME) return capacity;
+    if (tier >= KVF_TIER_NVME) return capacity;
     /* In whole parts: 1 - 0.9 of 10 bytes is 1 byte, which binary fractions would round to 0. */
     uint64_t kept = parts - (uint64_t)llround(s->cache.headroom * (double)parts);
     return (uint64_t)((unsigned __int128)capacity * kept / parts);

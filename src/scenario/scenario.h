@@ -72,7 +72,9 @@
     X(H200, "h200") X(A100_PCIE4, "a100-pcie4") X(L40S, "l40s") X(GH200, "gh200")
 #define SCENARIO_CPU_LINK_LIST(X)  X(DRAM, "dram")
 #define SCENARIO_NVME_LINK_LIST(X) X(NVME_GEN4, "nvme_gen4") X(NVME_GEN3, "nvme_gen3") X(SATA, "sata")
-#define SCENARIO_PROFILE_LIST(X)   X(LATENCY, "latency") X(THROUGHPUT, "throughput")
+#define SCENARIO_REMOTE_LINK_LIST(X)                                                                         \
+    X(ETHERNET_10G, "ethernet-10g") X(ETHERNET_25G, "ethernet-25g") X(ETHERNET_100G, "ethernet-100g")
+#define SCENARIO_PROFILE_LIST(X) X(LATENCY, "latency") X(THROUGHPUT, "throughput")
 
 /* Declares `enum scenario_<lower>` with values KVF_<UPPER>_<ID>. */
 #define SCENARIO_ENUM(lower, UPPER, LIST)            enum scenario_##lower{LIST(SCENARIO_ENUM_VALUE_##UPPER)};
@@ -215,6 +217,11 @@ struct scenario {
         enum scenario_sync sync;
         enum scenario_direct_to_gpu direct_to_gpu;
     } nvme;
+    struct { /* a store in the network, such as Redis: emulated */
+        bool on;
+        uint64_t capacity_bytes;
+    } remote;
+    uint64_t tier_blocks[KVF_TIERS]; /* capacity in blocks; 0: it is given in bytes */
     struct scenario_emulation emulation[KVF_TIERS];
     unsigned link_preset[KVF_TIERS];                /* number in the tier's list of links */
     bool link_preset_set[KVF_TIERS];                /* there is one */
@@ -232,6 +239,7 @@ struct scenario {
         double headroom;
         enum scenario_verify verify;
         enum scenario_read_target read_target;
+        uint64_t lookup_cost_ns; /* of a request, before it looks anything up */
     } cache;
     struct {
         enum scenario_source source;
@@ -315,10 +323,11 @@ struct scenario {
 void scenario_default(struct scenario *s);
 
 /* Usable bytes of a tier: capacity x (1 - headroom) rounded down for gpu and cpu, capacity for
- * nvme; 0 when off. Needs resolved capacities. */
+ * nvme and remote; 0 when off. Needs resolved capacities. */
 uint64_t scenario_usable_bytes(const struct scenario *s, enum kvf_tier tier);
 bool scenario_tier_on(const struct scenario *s, enum kvf_tier tier);
 uint64_t scenario_capacity_bytes(const struct scenario *s, enum kvf_tier tier);
+uint64_t *scenario_capacity_field(struct scenario *s, enum kvf_tier tier); /* where it stands */
 /* Entry sizes are multiples of this many bytes (at least 4 KiB pages hold them with the least
  * waste): the largest power of two that divides the bytes of a token (request granularity) or of
  * a block; from 4 KiB to 2 MiB. Source ops has entries of any size from a token up: 4 KiB. */

@@ -53,10 +53,13 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
         return s->nvme.on;
     case KEY_USE_NVME_LINK:
         return s->nvme.on && s->mode == KVF_MODE_SIMULATE;
+    case KEY_USE_REMOTE:
+    case KEY_USE_REMOTE_LINK:
+        return s->remote.on;
     case KEY_USE_EVICTION:
         return uses_common_eviction(s);
     case KEY_USE_MOVES:
-        return s->gpu.on + s->cpu.on + s->nvme.on > 1;
+        return s->gpu.on + s->cpu.on + s->nvme.on + s->remote.on > 1;
     case KEY_USE_HEADROOM:
         return s->gpu.on || s->cpu.on;
     case KEY_USE_BYTES:
@@ -96,6 +99,7 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
         return scenario_can_retrieve(s);
     case KEY_USE_RAG:
         return scenario_retrieves(s);
+    case KEY_USE_LOOKUPS:
     case KEY_USE_REQUESTS:
         return s->workload.source != KVF_SOURCE_OPS;
     case KEY_USE_DECODE:

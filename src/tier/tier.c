@@ -23,6 +23,9 @@ const struct tier_ops *tier_backend(const struct tier_setup *setup, struct err *
     case KVF_TIER_NVME:
         ops = &tier_nvme_ops;
         break;
+    case KVF_TIER_REMOTE:
+        ops = &tier_emulated_ops;
+        break;
     case KVF_TIERS:
         break;
     }

@@ -10,6 +10,7 @@ import subprocess
 from tap import SOURCE, Skip, database, finish, home, spawn
 
 TIERS = ("gpu", "cpu", "nvme")
+TIERS_ALL = TIERS + ("remote",)
 CAUSES = ("prefill", "decode", "conversation", "prefix", "rag", "demotion", "promotion", "precondition")
 METRICS_OF_ALL = ("throughput_tok_s", "storage_throughput_tok_s", "nvme_tok_s", "e2e_p95_ms", "ttft_p95_ms",
                   "queue_wait_p95_ms", "storage_io_p95_ms", "requests_done", "hit_ratio", "reuse_hit_ratio",
@@ -81,7 +82,7 @@ def check_identities(summary):
     assert set(summary) == parts | ({"trials"} if summary["run"]["trial"] else set()), set(summary)
     value = {name: one["value"] for name, one in summary["results"].items()}
     assert all(set(one) == {"value", "unit"} for one in summary["results"].values()), summary["results"]
-    on = [tier for tier in TIERS if tier in summary["tiers"] and summary["tiers"][tier]["on"]]
+    on = [tier for tier in TIERS_ALL if tier in summary["tiers"] and summary["tiers"][tier]["on"]]
     assert all(name in value for name in METRICS_OF_ALL), sorted(value)
     assert value["lookups"] == sum(value[tier + "_hits"] for tier in on) + value["misses"], value
     assert value["hits"] == sum(value[tier + "_hits"] for tier in on), value
@@ -101,7 +102,7 @@ def check_identities(summary):
                 assert value["%s_%s_%s" % (tier, way, what)] == sum(parts), (tier, way, what, value)
     for tier in on:
         assert value[tier + "_used_bytes"] <= summary["tiers"][tier]["usable_bytes"], value
-    for tier in set(TIERS) - set(on):
+    for tier in set(TIERS_ALL) - set(on):
         assert value[tier + "_read_bytes"] is None, value
 
 

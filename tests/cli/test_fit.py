@@ -39,7 +39,7 @@ def size(text):
 
 
 def capacities(output):
-    """Of gpu, cpu and nvme in what check prints."""
+    """Of gpu, cpu, nvme and remote in what check prints."""
     return [size(text) for text in re.findall(r"^    capacity: (\S+)$", output, re.MULTILINE)]
 
 
@@ -51,7 +51,7 @@ def _():
     got = run(["check", "--fit", path])
     assert (got.rc, got.stderr) == (0, ""), got
     free = os.statvfs(home()).f_bavail * os.statvfs(home()).f_frsize
-    gpu, cpu, nvme = capacities(got.stdout)
+    gpu, cpu, nvme, _ = capacities(got.stdout)
     assert cpu == 0 and nvme <= max(0.9 * free, free - 2 * 2 ** 30) * 1.01, (got, free)
     assert abs(gpu / nvme - 0.5) < 0.05, got  # their ratio, but for rounding down
     users = int(re.search(r"^  users: (\d+)$", got.stdout, re.MULTILINE).group(1))

@@ -61,7 +61,7 @@ def metrics_stored():
         return {row[0] for row in db.execute("SELECT DISTINCT metric FROM results")}
 
 
-MEASURE_WORDS = {"TIER": "(gpu|cpu|nvme)", "DIR": "(read|write)", "STAT": "(mean|p50|p95|p99|p999|p9999|max)",
+MEASURE_WORDS = {"TIER": "(gpu|cpu|nvme|remote)", "DIR": "(read|write)", "STAT": "(mean|p50|p95|p99|p999|p9999|max)",
                  "CAUSE": "(prefill|decode|conversation|prefix|rag|demotion|promotion|precondition)",
                  "CLASS": "(interactive|responsive|batch)", "REASON": "[a-z_]+"}
 

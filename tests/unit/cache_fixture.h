@@ -162,7 +162,7 @@ static inline void get(struct fixture *f, char letter) {
 /* "AB C -" says what is in gpu, cpu and nvme; "-" nothing. Only capital letters are looked at. */
 static inline void expect_content(const struct fixture *f, const char *gpu, const char *cpu,
                                   const char *nvme) {
-    const char *want[KVF_TIERS] = {gpu, cpu, nvme};
+    const char *want[KVF_TIERS] = {gpu, cpu, nvme, ""};
     for (char k = 'A'; k <= 'Z'; k++) {
         int tier = -1;
         for (int t = 0; t < KVF_TIERS; t++) {

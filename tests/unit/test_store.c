@@ -372,7 +372,7 @@ static void an_interval_takes_less_than_4_kib(void **state) {
     assert_int_equal(stat(f->db, &before), 0);
     for (size_t i = 0; i < INTERVALS; i++) {
         struct record *record = all[i] = make_record(i);
-        for (int t = 0; t < KVF_TIERS; t++) {
+        for (int t = 0; t <= KVF_TIER_NVME; t++) {
             record->snap.tier_on[t] = true;
             for (int d = 0; d < KVF_DIRS; d++)
                 for (int c = 0; c < 4; c++)

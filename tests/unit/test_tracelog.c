@@ -273,11 +273,12 @@ static void a_request_is_one_line_with_its_times(void **state) {
     tracelog_arm(l, 1000 * MS);
     tracelog_request(l, 0, &f, 1730 * MS);
     closed(l);
-    expect_requests("{\"id\":77,\"class\":\"batch\",\"phase\":\"both\",\"conversation\":5,\"turn\":3,"
-                    "\"context_tokens\":500,\"generate_tokens\":40,\"arrival_s\":0.500000,"
-                    "\"queue_ms\":10.000000,\"ttft_ms\":100.000000,\"storage_ms\":90.000001,"
-                    "\"generation_ms\":80.000000,\"e2e_ms\":230.000000,"
-                    "\"hits\":{\"gpu\":2,\"cpu\":0,\"nvme\":1},\"misses\":4,\"failed\":false}\n");
+    expect_requests(
+        "{\"id\":77,\"class\":\"batch\",\"phase\":\"both\",\"conversation\":5,\"turn\":3,"
+        "\"context_tokens\":500,\"generate_tokens\":40,\"arrival_s\":0.500000,"
+        "\"queue_ms\":10.000000,\"ttft_ms\":100.000000,\"storage_ms\":90.000001,"
+        "\"generation_ms\":80.000000,\"e2e_ms\":230.000000,"
+        "\"hits\":{\"gpu\":2,\"cpu\":0,\"nvme\":1,\"remote\":0},\"misses\":4,\"failed\":false}\n");
 }
 
 static void the_name_of_a_class_may_be_any_text(void **state) {
@@ -311,7 +312,7 @@ static void what_a_request_does_not_have_is_null(void **state) {
                     "\"context_tokens\":500,\"generate_tokens\":40,\"arrival_s\":0.500000,"
                     "\"queue_ms\":10.000000,\"ttft_ms\":null,\"storage_ms\":90.000001,"
                     "\"generation_ms\":0.000000,\"e2e_ms\":150.000000,"
-                    "\"hits\":{\"gpu\":2,\"cpu\":0,\"nvme\":1},\"misses\":4,\"failed\":true}\n");
+                    "\"hits\":{\"gpu\":2,\"cpu\":0,\"nvme\":1,\"remote\":0},\"misses\":4,\"failed\":true}\n");
 }
 
 static void the_phase_of_a_request_is_named(void **state) {

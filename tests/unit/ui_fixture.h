@@ -274,7 +274,7 @@ static inline void ui_extremes(struct snapshot *s, int i, bool missing) {
     s->interval.seq = (uint64_t)i, s->interval.t_s = (i + 1) * (missing ? 1.0 : 40000.0),
     s->interval.length_s = 1;
     s->interval.phase = KVF_PHASE_MEASURED, s->interval.paused = !missing && i == UI_INTERVALS - 1;
-    for (int t = 0; t < KVF_TIERS; t++) {
+    for (int t = 0; t <= KVF_TIER_NVME; t++) {
         ui_all_fields(&s->tier[t], snapshot_tier_fields, snapshot_tier_field_count, missing);
         for (int d = 0; d < KVF_DIRS; d++)
             for (int c = 0; c < KVF_CAUSES; c++)
@@ -334,7 +334,7 @@ static inline void ui_fill_snapshot(struct snapshot *s, enum ui_variant v, int i
     memset(s, 0, sizeof *s);
     s->classes = v == UI_CLASSES || v == UI_LARGE ? KVF_CLASSES_MAX : 3;
     ui_fill_interval(&s->interval, i);
-    for (int t = v == UI_NVME ? KVF_TIER_NVME : 0; t < KVF_TIERS; t++) ui_fill_tier(s, t, i);
+    for (int t = v == UI_NVME ? KVF_TIER_NVME : 0; t <= KVF_TIER_NVME; t++) ui_fill_tier(s, t, i);
     for (uint32_t k = 0; k < s->classes; k++) ui_fill_class(s, (int)k, i);
     ui_fill_heat(s, i);
     ui_fill_requests(s, i);
@@ -455,7 +455,7 @@ static inline void ui_fill_results(struct run_record *r) {
         for (size_t q = 0; q < 7; q++)
             result_add(l, q == 5 ? KVF_MISSING : mid[k] * factor[q], "ms", 11376, "%s_%s_ms", latency[k],
                        level[q]);
-    for (int t = 0; t < KVF_TIERS; t++) ui_fill_tier_results(r, t);
+    for (int t = 0; t <= KVF_TIER_NVME; t++) ui_fill_tier_results(r, t);
     ui_fill_class_results(r);
     snprintf(
         r->bottleneck, sizeof r->bottleneck,

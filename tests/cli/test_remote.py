@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""A store in the network below the drive, capacities in blocks, and the price of asking an index."""
+from runs import TOKEN_BYTES, measure, refused, result, rows, write
+from tap import case, main, run
+
+BLOCKS = {"cache.granularity": "block", "cache.block_tokens": 16}
+BLOCK_BYTES = 16 * TOKEN_BYTES
+
+
+@case("what falls out of nvme is kept in the remote tier, and read from there")
+def _():
+    got, summary = measure({"tiers.gpu": None, "tiers.cpu.capacity": "1MiB", "tiers.nvme.capacity": "1MiB",
+                            "tiers.remote": {"capacity": "64MiB", "preset": "ethernet-100g"},
+                            "workload.prefix.probability": 0, "run.duration": "600ms"})
+    remote = summary["tiers"]["remote"]
+    assert remote["on"] and remote["emulated"] and remote["usable_bytes"] == 64 << 20, remote
+    assert result(summary, "nvme_demotions") > 0 and result(summary, "remote_entries") > 0, summary["results"]
+    assert result(summary, "remote_write_bytes") == result(summary, "remote_write_demotion_bytes") > 0
+    assert result(summary, "remote_hits") > 0 and result(summary, "remote_read_bytes") > 0
+    assert "remote emulated" in " ".join(got.stdout.split()) or "remote" in got.stdout, got
+    stored = rows("SELECT DISTINCT tier FROM tier_intervals ORDER BY tier")
+    assert [row["tier"] for row in stored] == ["cpu", "nvme", "remote"], stored
+
+
+@case("a tier's capacity may be a number of blocks")
+def _():
+    changes = {**BLOCKS, "tiers.gpu": None, "tiers.cpu": {"blocks": 40}, "cache.headroom": 0}
+    _, summary = measure(changes)
+    assert summary["tiers"]["cpu"]["usable_bytes"] == 40 * BLOCK_BYTES, summary["tiers"]
+    assert result(summary, "cpu_entries") <= 40
+    shown = run(["check", write(changes)]).stdout
+    assert "    blocks: 40\n" in shown and "    capacity: 1280KiB\n" in shown, shown
+    refused(["check", write({"tiers.cpu": {"blocks": 40}})], "tiers.cpu.blocks", "granularity is request")
+    refused(["check", write({**BLOCKS, "tiers.cpu": {"blocks": 40, "capacity": "1MiB"}})], "tiers.cpu.blocks",
+            "two different sizes")
+
+
+@case("asking an index is part of the time to first token, and of no tier's")
+def _():
+    _, summary = measure({**BLOCKS, "cache.lookup_cost": "20ms"})
+    assert result(summary, "requests_done") > 0
+    assert result(summary, "ttft_p50_ms") >= 19.8, summary["results"]["ttft_p50_ms"]
+    assert result(summary, "storage_io_p50_ms") < result(summary, "ttft_p50_ms") - 19, summary["results"]
+
+
+main()
