@@ -1,41 +1,54 @@
 #include "engine/gpus.h"
 
-#include <stdlib.h>
-
 #include "engine/core.h"
 
-/* Whether the gpu tier moves bytes in device memory. */
-static bool tier_is_real(const struct engine *e) {
-    struct tier *t = e->tiers[KVF_TIER_GPU];
-    return t && !(t->ops->caps(t) & TIER_EMULATED);
+static void gpus_add(struct gpus *g, uint32_t index) {
+    if (g->count < SNAPSHOT_GPUS_MAX) g->device[g->count++] = index;
 }
 
-static void gpus_choose(struct engine *e, struct gpus *g, const struct nvml *n, bool real) {
-    uint32_t wanted = real ? e->s->gpu.device_count : nvml_devices(n);
-
-    for (uint32_t i = 0; i < wanted; i++) {
-        uint32_t number = real ? e->s->gpu.devices[i] : i;
-        int index = real ? nvml_ordinal(n, number, getenv("CUDA_VISIBLE_DEVICES")) : (int)i;
-        if (index < 0)
-            engine_event(e, "warning",
-                         "no figures of GPU %u: the management library of the driver does not show it",
-                         number);
-        else if (g->count < SNAPSHOT_GPUS_MAX)
-            g->device[g->count++] = (uint32_t)index;
+/* Where MIG cuts a GPU, the driver has figures of the whole. */
+static void gpus_add_of_tier(struct engine *e, struct gpus *g, const struct nvml *n,
+                             const struct tier_device *d) {
+    int index = nvml_find(n, d->uuid, d->bus);
+    if (index < 0) {
+        engine_event(e, "warning",
+                     "no figures of device %u of the gpu tier (%s, %s): the management library of the driver "
+                     "does not show it",
+                     d->number, d->uuid, d->bus);
+        return;
     }
-    if (wanted > SNAPSHOT_GPUS_MAX)
-        engine_event(e, "info", "figures of the first %d GPUs alone are kept, of %u", SNAPSHOT_GPUS_MAX,
-                     wanted);
+    gpus_add(g, (uint32_t)index);
+    if (nvml_device(n, (uint32_t)index)->mig == NVML_MIG_ON)
+        engine_event(e, "info",
+                     "device %u of the gpu tier is a slice of GPU %d; figures are those of the whole GPU, and "
+                     "its utilisation is unknown",
+                     d->number, index);
+}
+
+static void gpus_choose(struct engine *e, struct gpus *g, const struct nvml *n) {
+    struct tier *t = e->tiers[KVF_TIER_GPU];
+    struct tier_device device[SNAPSHOT_GPUS_MAX];
+
+    if (t && t->ops->devices) {
+        uint32_t count = t->ops->devices(t, device, SNAPSHOT_GPUS_MAX);
+        for (uint32_t i = 0; i < count; i++) gpus_add_of_tier(e, g, n, &device[i]);
+        return;
+    }
+    uint32_t all = nvml_devices(n);
+    for (uint32_t i = 0; i < all; i++) gpus_add(g, i);
+    if (all > SNAPSHOT_GPUS_MAX)
+        engine_event(e, "info", "figures of the first %d GPUs alone are kept, of %u", SNAPSHOT_GPUS_MAX, all);
 }
 
 void gpus_open(struct engine *e, struct gpus *g) {
     struct err err = {0};
     struct nvml *n;
-    bool real = tier_is_real(e);
+    struct tier *t = e->tiers[KVF_TIER_GPU];
+    bool real = t && t->ops->devices;
 
     *g = (struct gpus){0};
     if (nvml_open(&n, NULL, &err) == 0) {
-        gpus_choose(e, g, n, real);
+        gpus_choose(e, g, n);
         if (g->count == 0)
             nvml_close(n);
         else if (nvml_watch_start(&g->watch, n, g->device, g->count, e->s->run.interval_ns, &err))

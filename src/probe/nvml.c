@@ -2,12 +2,15 @@
 
 #include <dlfcn.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "probe/bounded.h"
 
 /* The ABI, as far as it is used. Functions return 0, or a code that nvmlErrorString() has a text for. */
 enum {
@@ -27,6 +30,11 @@ struct abi_utilisation {
 struct abi_memory {
     unsigned long long total, free, used; /* bytes */
 };
+struct abi_pci {
+    char legacy[16];
+    unsigned domain, bus, device, ids, subsystem;
+    char text[32];
+};
 
 struct abi {
     int (*init)(void);
@@ -37,6 +45,7 @@ struct abi {
     int (*handle)(unsigned, abi_device *);
     int (*name)(abi_device, char *, unsigned);
     int (*uuid)(abi_device, char *, unsigned);
+    int (*pci)(abi_device, struct abi_pci *);
     int (*mig)(abi_device, unsigned *, unsigned *); /* 1: on; now, and after a reset */
     int (*utilisation)(abi_device, struct abi_utilisation *);
     int (*memory)(abi_device, struct abi_memory *);
@@ -61,6 +70,7 @@ static const struct {
     {"nvmlDeviceGetHandleByIndex_v2", offsetof(struct abi, handle), true},
     {"nvmlDeviceGetName", offsetof(struct abi, name), false},
     {"nvmlDeviceGetUUID", offsetof(struct abi, uuid), false},
+    {"nvmlDeviceGetPciInfo_v3", offsetof(struct abi, pci), false},
     {"nvmlDeviceGetMigMode", offsetof(struct abi, mig), false},
     {"nvmlDeviceGetUtilizationRates", offsetof(struct abi, utilisation), false},
     {"nvmlDeviceGetMemoryInfo", offsetof(struct abi, memory), false},
@@ -70,6 +80,10 @@ static const struct {
     {"nvmlDeviceGetClockInfo", offsetof(struct abi, clock), false},
     {"nvmlDeviceGetTotalEccErrors", offsetof(struct abi, ecc), false},
 };
+
+static uint64_t patience_ns = 20 * KVF_NS_PER_S; /* GPUs that nobody uses take seconds each to wake */
+static const uint64_t close_patience_ns = 2 * KVF_NS_PER_S;
+static _Atomic int hanging; /* openings under way, those that were given up included */
 
 struct nvml {
     void *library;
@@ -116,6 +130,7 @@ static void look_at(struct nvml *n, uint32_t i) {
     struct nvml_device *d = &n->device[i];
     const struct abi *c = &n->call;
     struct abi_memory memory;
+    struct abi_pci pci;
     unsigned now = 0, later = 0;
 
     d->memory_bytes = NAN;
@@ -127,37 +142,94 @@ static void look_at(struct nvml *n, uint32_t i) {
     }
     if (c->name) keep_text(c->name(n->handle[i], d->name, NVML_TEXT), d->name, NVML_TEXT);
     if (c->uuid) keep_text(c->uuid(n->handle[i], d->uuid, NVML_TEXT), d->uuid, NVML_TEXT);
+    if (c->pci && c->pci(n->handle[i], &pci) == 0)
+        snprintf(d->bus, sizeof d->bus, "%04x:%02x:%02x.0", pci.domain, pci.bus & 0xff, pci.device & 0xff);
     if (c->mig && c->mig(n->handle[i], &now, &later) == 0) d->mig = now == 1 ? NVML_MIG_ON : NVML_MIG_OFF;
     if (c->memory && c->memory(n->handle[i], &memory) == 0) d->memory_bytes = (double)memory.total;
 }
 
-int nvml_open(struct nvml **out, const char *library, struct err *e) {
+/* ---- opening and closing, neither of which the caller waits for without end ---- */
+
+struct opening {
+    char *library;
+    struct nvml *nvml; /* NULL: not opened */
+    struct err err;
+    int rc;
+};
+
+static void close_now(void *arg) {
+    struct nvml *n = arg;
+    if (n->ready) (void)n->call.shutdown();
+    if (n->library) (void)dlclose(n->library);
+    free(n);
+}
+
+static void open_now(void *arg) {
+    struct opening *o = arg;
     struct nvml *n = mem_zalloc(1, sizeof *n);
     unsigned count = 0;
-    int rc = load(n, library ? library : "libnvidia-ml.so.1", e);
 
-    if (rc == 0) {
+    o->rc = load(n, o->library, &o->err);
+    if (o->rc == 0) {
         int code = n->call.count(&count);
         if (code)
-            rc = err_set(e, KVF_ERR_UNAVAILABLE, "the NVIDIA driver does not list its devices: %s",
-                         error_text(n, code));
+            o->rc = err_set(&o->err, KVF_ERR_UNAVAILABLE, "the NVIDIA driver does not list its devices: %s",
+                            error_text(n, code));
     }
-    if (rc) {
-        nvml_close(n);
-        return rc;
+    if (o->rc) {
+        close_now(n);
+        return;
     }
     if (n->call.driver_version) keep_text(n->call.driver_version(n->driver, NVML_TEXT), n->driver, NVML_TEXT);
     n->devices = count < NVML_DEVICES_MAX ? count : NVML_DEVICES_MAX;
     for (uint32_t i = 0; i < n->devices; i++) look_at(n, i);
-    *out = n;
-    return 0;
+    o->nvml = n;
+}
+
+static void opening_free(struct opening *o) {
+    free(o->library);
+    free(o);
+}
+
+static void opened_late(void *arg) {
+    struct opening *o = arg;
+    if (o->nvml) close_now(o->nvml);
+    opening_free(o);
+    atomic_fetch_sub(&hanging, 1);
+}
+
+static int does_not_answer(struct err *e) {
+    return err_set(e, KVF_ERR_UNAVAILABLE,
+                   "the NVIDIA driver has not answered for %g s; the kernel log (dmesg, NVRM) may say why",
+                   (double)patience_ns / 1e9);
+}
+
+int nvml_open(struct nvml **out, const char *library, struct err *e) {
+    if (atomic_load(&hanging) > 0) return does_not_answer(e);
+    struct opening *o = mem_zalloc(1, sizeof *o);
+    o->library = mem_strdup(library ? library : "libnvidia-ml.so.1");
+    atomic_fetch_add(&hanging, 1);
+    if (!bounded_call(open_now, opened_late, o, patience_ns)) return does_not_answer(e);
+    atomic_fetch_sub(&hanging, 1);
+    int rc = o->rc;
+    if (rc)
+        err_set(e, o->err.code, "%s", o->err.text);
+    else
+        *out = o->nvml;
+    opening_free(o);
+    return rc;
+}
+
+static void nothing(void *arg) {
+    (void)arg;
 }
 
 void nvml_close(struct nvml *n) {
-    if (!n) return;
-    if (n->ready) (void)n->call.shutdown();
-    if (n->library) (void)dlclose(n->library);
-    free(n);
+    if (n) (void)bounded_call(close_now, nothing, n, close_patience_ns);
+}
+
+void nvml_be_patient(uint64_t ns) {
+    patience_ns = ns;
 }
 
 const char *nvml_driver(const struct nvml *n) {
@@ -172,30 +244,27 @@ const struct nvml_device *nvml_device(const struct nvml *n, uint32_t index) {
     return &n->device[index];
 }
 
-/* A member of CUDA_VISIBLE_DEVICES, which ends at a comma or the end; -1: no such device. */
-static int visible_device(const struct nvml *n, const char *member, size_t len) {
-    size_t digits = strspn(member, "0123456789");
-
-    if (digits && digits == len) {
-        unsigned long number = strtoul(member, NULL, 10);
-        return number < n->devices ? (int)number : -1;
+/* "DOMAIN:BUS:DEVICE" and what follows, in hexadecimal. */
+static bool bus_parse(const char *text, unsigned long out[3]) {
+    char *end;
+    for (int i = 0; i < 3; i++, text = end + 1) {
+        out[i] = strtoul(text, &end, 16);
+        if (end == text || (i < 2 && *end != ':')) return false;
     }
-    for (uint32_t i = 0; i < n->devices && len > 4; i++) /* "GPU-" alone names none */
-        if (strncmp(n->device[i].uuid, member, len) == 0) return (int)i;
-    return -1;
+    return true;
 }
 
-int nvml_ordinal(const struct nvml *n, uint32_t ordinal, const char *visible) {
-    if (!visible) return ordinal < n->devices ? (int)ordinal : -1;
-    for (uint32_t i = 0;; i++) {
-        visible += strspn(visible, " ");
-        size_t len = strcspn(visible, ", ");
-        int index = len ? visible_device(n, visible, len) : -1;
-        if (index < 0 || i == ordinal) return index;
-        visible += len + strspn(visible + len, " ");
-        if (*visible != ',') return -1;
-        visible++;
-    }
+static bool bus_same(const char *a, const char *b) {
+    unsigned long x[3], y[3];
+    return bus_parse(a, x) && bus_parse(b, y) && x[0] == y[0] && x[1] == y[1] && x[2] == y[2];
+}
+
+int nvml_find(const struct nvml *n, const char *uuid, const char *bus) {
+    for (uint32_t i = 0; uuid[0] && i < n->devices; i++)
+        if (strcmp(n->device[i].uuid, uuid) == 0) return (int)i;
+    for (uint32_t i = 0; i < n->devices; i++)
+        if (bus_same(n->device[i].bus, bus)) return (int)i;
+    return -1;
 }
 
 void nvml_sample(struct nvml *n, uint32_t index, struct nvml_sample *out) {

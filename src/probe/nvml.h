@@ -16,6 +16,7 @@ enum nvml_mig { NVML_MIG_UNKNOWN, NVML_MIG_OFF, NVML_MIG_ON };
 
 struct nvml_device {
     char name[NVML_TEXT], uuid[NVML_TEXT]; /* "" unknown */
+    char bus[24];                          /* PCI address, domain:bus:device.0; "" unknown */
     enum nvml_mig mig;
     double memory_bytes; /* there is; NaN unknown */
     char trouble[120];   /* why it cannot be looked at; "" */
@@ -33,19 +34,23 @@ struct nvml_sample {
 struct nvml;
 
 /* Loads the library (NULL: libnvidia-ml.so.1, as the loader finds it) and looks at the devices. On failure
- * the sentence in `e` says why there are no figures; -KVF_ERR_UNAVAILABLE. */
+ * the sentence in `e` says why there are no figures; -KVF_ERR_UNAVAILABLE. A driver that has not answered
+ * after 20 s is such a failure: what was begun is left to a thread of its own, and until that has ended no
+ * opening is tried again. Any thread. */
 int nvml_open(struct nvml **out, const char *library, struct err *e);
-void nvml_close(struct nvml *n); /* takes NULL */
+/* Waits two seconds at most. Takes NULL. */
+void nvml_close(struct nvml *n);
+/* How long an opening may take, from now on. Tests only, one thread. */
+void nvml_be_patient(uint64_t ns);
 
 const char *nvml_driver(const struct nvml *n); /* its version; "" unknown */
 uint32_t nvml_devices(const struct nvml *n);
 const struct nvml_device *nvml_device(const struct nvml *n, uint32_t index);
 
-/* The device that CUDA gives the number `ordinal`, -1: none. CUDA counts those that CUDA_VISIBLE_DEVICES
- * (`visible`, NULL: not set) lists, by number or by (the beginning of) UUID; the list ends at the first
- * that does not exist. Numbers are taken for those of the PCI bus, as NVML counts, which CUDA's are where
- * all GPUs are of one kind or CUDA_DEVICE_ORDER says so. */
-int nvml_ordinal(const struct nvml *n, uint32_t ordinal, const char *visible);
+/* The device of this UUID ("GPU-..."), else the one at this PCI address ("0000:17:00.0"), -1: none; "" is
+ * unknown. Which number CUDA gives a device is no help here: CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER choose
+ * it. A slice of MIG has a UUID of its own and the address of its GPU, which is the one that is found. */
+int nvml_find(const struct nvml *n, const char *uuid, const char *bus);
 
 /* Takes a few calls of the driver, most of them short; the two of the PCIe counters last 20 ms each. */
 void nvml_sample(struct nvml *n, uint32_t index, struct nvml_sample *out);

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 
-enum { STOP_PATIENCE_S = 2, STALE_PERIODS = 3 };
+enum { PATIENCE_S = 2, STALE_PERIODS = 3 };
 #define STALE_LEAST_NS (2 * KVF_NS_PER_S)
 
 /* The thread alone uses the library; what it has seen and when to end pass under the lock. Two own the
@@ -46,6 +46,15 @@ static struct timespec time_spec(uint64_t ns) {
     return (struct timespec){.tv_sec = (time_t)(ns / KVF_NS_PER_S), .tv_nsec = (long)(ns % KVF_NS_PER_S)};
 }
 
+static struct timespec patience(void) {
+    return time_spec(clock_now_ns() + PATIENCE_S * KVF_NS_PER_S);
+}
+
+/* Under the lock; false: it is so late. */
+static bool wait_until(struct nvml_watch *w, const struct timespec *until) {
+    return pthread_cond_timedwait(&w->wake, &w->lock, until) != ETIMEDOUT;
+}
+
 static void leave(struct nvml_watch *w) {
     pthread_mutex_lock(&w->lock);
     bool last = --w->owners == 0;
@@ -59,16 +68,17 @@ static void leave(struct nvml_watch *w) {
 
 static void *watch_main(void *arg) {
     struct nvml_watch *w = arg;
-    uint64_t next = clock_now_ns() + w->period_ns;
+    uint64_t next = 0;
 
     pthread_mutex_lock(&w->lock);
     while (!w->stop) {
         struct timespec until = time_spec(next);
-        if (pthread_cond_timedwait(&w->wake, &w->lock, &until) != ETIMEDOUT) continue;
+        if (next && wait_until(w, &until)) continue;
         pthread_mutex_unlock(&w->lock);
         look(w);
         next = clock_now_ns() + w->period_ns;
         pthread_mutex_lock(&w->lock);
+        pthread_cond_broadcast(&w->wake);
     }
     w->ended = true;
     pthread_cond_broadcast(&w->wake);
@@ -95,7 +105,7 @@ int nvml_watch_start(struct nvml_watch **out, struct nvml *n, const uint32_t *in
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&w->wake, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    look(w);
+    for (uint32_t i = 0; i < w->count; i++) w->seen[i] = nothing;
     sigfillset(&all); /* signals are another thread's business */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int errnum = pthread_create(&w->thread, NULL, watch_main, w);
@@ -106,6 +116,10 @@ int nvml_watch_start(struct nvml_watch **out, struct nvml *n, const uint32_t *in
         return err_set_errno(e, KVF_ERR_INTERNAL, errnum, "cannot start the thread that watches the GPUs");
     }
     pthread_detach(w->thread);
+    struct timespec until = patience();
+    pthread_mutex_lock(&w->lock);
+    while (w->looks == 0 && wait_until(w, &until)) {}
+    pthread_mutex_unlock(&w->lock);
     *out = w;
     return 0;
 }
@@ -121,12 +135,11 @@ uint64_t nvml_watch_read(struct nvml_watch *w, struct nvml_sample *out) {
 
 void nvml_watch_stop(struct nvml_watch *w) {
     if (!w) return;
-    struct timespec until = time_spec(clock_now_ns() + STOP_PATIENCE_S * KVF_NS_PER_S);
+    struct timespec until = patience();
     pthread_mutex_lock(&w->lock);
     w->stop = true;
     pthread_cond_broadcast(&w->wake);
-    int rc = 0;
-    while (!w->ended && rc != ETIMEDOUT) rc = pthread_cond_timedwait(&w->wake, &w->lock, &until);
+    while (!w->ended && wait_until(w, &until)) {}
     pthread_mutex_unlock(&w->lock);
     leave(w);
 }

@@ -127,6 +127,18 @@ static uint32_t cuda_caps(const struct tier *base) {
            (s->gpu.write == KVF_GPU_WRITE_GENERATE ? TIER_MAKES : 0);
 }
 
+static uint32_t cuda_devices(const struct tier *base, struct tier_device *out, uint32_t max) {
+    const struct cuda_tier *t = (const struct cuda_tier *)base;
+    uint32_t n = t->devices < max ? t->devices : max;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct cuda_device *d = &t->device[i];
+        out[i] = (struct tier_device){.number = (uint32_t)d->number};
+        snprintf(out[i].uuid, sizeof out[i].uuid, "%s", d->info.uuid);
+        snprintf(out[i].bus, sizeof out[i].bus, "%s", d->info.bus);
+    }
+    return n;
+}
+
 const struct tier_ops tier_cuda_ops = {
     .name = "cuda",
     .refusal = cuda_refusal,
@@ -149,4 +161,5 @@ const struct tier_ops tier_cuda_ops = {
     .arena = NULL,
     .pin = cuda_pin,
     .unpin = cuda_unpin,
+    .devices = cuda_devices,
 };

@@ -7,6 +7,7 @@
 #ifndef KVF_TIER_CUDA_API_H
 #define KVF_TIER_CUDA_API_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "tier/cuda_content.h"
@@ -31,6 +32,7 @@ enum cuda_number {
 struct cuda_device_info {
     char name[64];
     char bus[20];          /* PCI address */
+    char uuid[48];         /* "GPU-...", as nvidia-smi -L has it; with MIG, of the slice */
     uint32_t major, minor; /* compute capability */
     uint64_t bytes;        /* of memory */
 };
@@ -74,6 +76,9 @@ const struct cuda_api *cuda_api_real(void);
 /* The table that backends opened from now on use; NULL: the real one. Tests only, one thread. */
 void cuda_api_choose(const struct cuda_api *api);
 const struct cuda_api *cuda_api_chosen(void);
+
+/* "GPU-" and the 16 bytes of a UUID in the usual groups. */
+void cuda_uuid_text(const unsigned char bytes[16], char *out, size_t len);
 
 /* Launches of the kernels, in the file that nvcc compiles. */
 #ifdef __cplusplus

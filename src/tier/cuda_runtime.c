@@ -5,6 +5,7 @@
 #include "tier/cuda_api.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 static const struct cuda_api *chosen;
 
@@ -16,10 +17,15 @@ const struct cuda_api *cuda_api_chosen(void) {
     return chosen ? chosen : cuda_api_real();
 }
 
+void cuda_uuid_text(const unsigned char bytes[16], char *out, size_t len) {
+    char hex[33];
+    for (int i = 0; i < 16; i++) snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+    snprintf(out, len, "GPU-%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
+}
+
 #ifdef KVF_HAVE_CUDA
 
 #include <cuda_runtime_api.h>
-#include <stdio.h>
 
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), "a number of CUDA")
 SAME(CUDA_OUT_OF_MEMORY, cudaErrorMemoryAllocation);
@@ -59,6 +65,7 @@ static int real_device_info(int device, struct cuda_device_info *info) {
     *info = (struct cuda_device_info){
         .major = (uint32_t)p.major, .minor = (uint32_t)p.minor, .bytes = p.totalGlobalMem};
     snprintf(info->name, sizeof info->name, "%.63s", p.name);
+    cuda_uuid_text((const unsigned char *)p.uuid.bytes, info->uuid, sizeof info->uuid);
     return result(cudaDeviceGetPCIBusId(info->bus, sizeof info->bus, device));
 }
 

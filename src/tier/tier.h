@@ -66,6 +66,12 @@ struct tier_setup {
     void *progress_ctx;
 };
 
+/* A device that holds a tier's bytes, as its driver names it; "" unknown. */
+struct tier_device {
+    uint32_t number; /* of tiers.gpu.devices */
+    char uuid[48], bus[20];
+};
+
 struct tier;
 struct tier_queue;
 
@@ -108,6 +114,8 @@ struct tier_ops {
      * (`tier` is whose memory it is); unpin takes what pin took and what it did not. Any thread. */
     int (*pin)(struct tier *t, void *at, uint64_t bytes, const struct tier_setup *setup, struct err *e);
     void (*unpin)(struct tier *t, void *at);
+    /* Its devices, at most `max`; returns how many. Any thread. */
+    uint32_t (*devices)(const struct tier *t, struct tier_device *out, uint32_t max);
 };
 
 struct tier {

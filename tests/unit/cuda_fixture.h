@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,7 @@ struct fake_stream {
 
 struct fake_cuda {
     int devices, driver, runtime, count_error;
+    int gpu[FAKE_DEVICES]; /* of the machine, that CUDA gives this number; its own unless told */
     uint64_t memory_bytes[FAKE_DEVICES], taken_bytes[FAKE_DEVICES];
     int device;                    /* in use */
     bool held;                     /* streams do nothing until fake_let_go() */
@@ -70,7 +72,7 @@ static inline void fake_reset(void) {
     fake.devices = 1;
     fake.driver = fake.runtime = 13000;
     fake.error = 999;
-    for (int i = 0; i < FAKE_DEVICES; i++) fake.memory_bytes[i] = UINT64_C(1) << 30;
+    for (int i = 0; i < FAKE_DEVICES; i++) fake.memory_bytes[i] = UINT64_C(1) << 30, fake.gpu[i] = i;
 }
 
 static inline bool fake_fails(const char *name) {
@@ -101,6 +103,9 @@ static inline int fake_device_info(int device, struct cuda_device_info *info) {
     FAKE_CALL;
     if (device >= fake.devices) return CUDA_NO_SUCH_DEVICE;
     *info = (struct cuda_device_info){.name = "Played GPU", .major = 9, .bytes = fake.memory_bytes[device]};
+    snprintf(info->bus, sizeof info->bus, "0000:%02x:00.0", 0x10 + fake.gpu[device]);
+    snprintf(info->uuid, sizeof info->uuid, "GPU-%c0000000-feed-beef-cafe-000000000000",
+             'a' + fake.gpu[device]);
     return 0;
 }
 static inline int fake_use(int device) {

@@ -1,10 +1,13 @@
 /* A stand-in for the management library of the NVIDIA driver, built as libnvidia-ml.so.1. FAKE_NVML in the
  * environment says what it shows: words between commas, "devices=N" (1 unless told), "init", "count" or the
- * name of a figure for a call that fails, "lost=N" for a device that cannot be had. Device d has utilisation
- * 10 d + 50 %, 80 GiB, of which d + 1 are in use, and figures that differ from device to device. */
+ * name of a figure for a call that fails, the same behind "hang:" for one that does not return until it is
+ * released, "lost=N" for a device that cannot be had. Device d has utilisation 10 d + 50 %, 80 GiB, of which
+ * d + 1 are in use, PCI bus 10 + d (in hexadecimal), and figures that differ from device to device. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { SUCCESS = 0, NOT_SUPPORTED = 3, GPU_IS_LOST = 15, DRIVER_NOT_LOADED = 9, UNKNOWN = 999 };
 
@@ -16,6 +19,7 @@ int nvmlDeviceGetCount_v2(unsigned *out);
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **out);
 int nvmlDeviceGetName(void *d, char *out, unsigned len);
 int nvmlDeviceGetUUID(void *d, char *out, unsigned len);
+int nvmlDeviceGetPciInfo_v3(void *d, void *out);
 int nvmlDeviceGetMigMode(void *d, unsigned *now, unsigned *later);
 int nvmlDeviceGetUtilizationRates(void *d, unsigned out[2]);
 int nvmlDeviceGetMemoryInfo(void *d, unsigned long long out[3]);
@@ -25,6 +29,12 @@ int nvmlDeviceGetTemperature(void *d, int sensor, unsigned *out);
 int nvmlDeviceGetClockInfo(void *d, int which, unsigned *out);
 int nvmlDeviceGetTotalEccErrors(void *d, int type, int counter, unsigned long long *out);
 
+/* For tests: hanging calls return from now on, or no longer; how often the library was shut down. */
+void fake_nvml_release(int now);
+unsigned fake_nvml_shutdowns(void);
+
+static _Atomic int released;
+static _Atomic unsigned shutdowns;
 static int places[16]; /* a device's handle is the address of its place */
 
 static int told(const char *word, int otherwise) {
@@ -36,7 +46,20 @@ static int told(const char *word, int otherwise) {
 }
 
 static int answer(const char *figure) {
+    const struct timespec moment = {.tv_nsec = 1000000};
+    char hang[32];
+    snprintf(hang, sizeof hang, "hang:%s", figure);
+    if (told(hang, 0))
+        while (!atomic_load(&released)) nanosleep(&moment, NULL);
     return told(figure, 0) ? NOT_SUPPORTED : SUCCESS;
+}
+
+void fake_nvml_release(int now) {
+    atomic_store(&released, now);
+}
+
+unsigned fake_nvml_shutdowns(void) {
+    return atomic_load(&shutdowns);
 }
 
 static unsigned number(const void *d) {
@@ -44,10 +67,12 @@ static unsigned number(const void *d) {
 }
 
 int nvmlInit_v2(void) {
-    return told("init", 0) ? DRIVER_NOT_LOADED : SUCCESS;
+    return answer("init") ? DRIVER_NOT_LOADED : SUCCESS;
 }
 
 int nvmlShutdown(void) {
+    (void)answer("shutdown");
+    atomic_fetch_add(&shutdowns, 1);
     return SUCCESS;
 }
 
@@ -81,6 +106,16 @@ int nvmlDeviceGetName(void *d, char *out, unsigned len) {
 int nvmlDeviceGetUUID(void *d, char *out, unsigned len) {
     snprintf(out, len, "GPU-%c0000000-feed-beef-cafe-000000000000", 'a' + (int)number(d));
     return answer("uuid");
+}
+
+int nvmlDeviceGetPciInfo_v3(void *d, void *out) {
+    struct {
+        char legacy[16];
+        unsigned domain, bus, device, ids, subsystem;
+        char text[32];
+    } pci = {.bus = 0x10 + number(d)};
+    memcpy(out, &pci, sizeof pci);
+    return answer("pci");
 }
 
 int nvmlDeviceGetMigMode(void *d, unsigned *now, unsigned *later) {

@@ -4,7 +4,9 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,19 +130,24 @@ static void what_cannot_be_used_says_why(void **state) {
     nvml_close(NULL);
 }
 
-static void cuda_numbers_find_their_device(void **state) {
+/* By UUID first; the address helps where that is unknown, or of a slice. */
+static void a_device_is_found_by_uuid_or_address(void **state) {
+    static const char *const b = "GPU-b0000000-feed-beef-cafe-000000000000";
     (void)state;
     struct nvml *n = open_fake("devices=3");
-    assert_int_equal(nvml_ordinal(n, 2, NULL), 2);
-    assert_int_equal(nvml_ordinal(n, 3, NULL), -1);
-    assert_int_equal(nvml_ordinal(n, 0, "2,0"), 2);
-    assert_int_equal(nvml_ordinal(n, 1, "2, 0"), 0);
-    assert_int_equal(nvml_ordinal(n, 2, "2,0"), -1);
-    assert_int_equal(nvml_ordinal(n, 1, "0,7,1"), -1); /* the list ends at 7 */
-    assert_int_equal(nvml_ordinal(n, 2, "0,7,1"), -1);
-    assert_int_equal(nvml_ordinal(n, 0, "GPU-b0"), 1);
-    assert_int_equal(nvml_ordinal(n, 0, "GPU-"), -1);
-    assert_int_equal(nvml_ordinal(n, 0, ""), -1);
+    assert_string_equal(nvml_device(n, 2)->bus, "0000:12:00.0");
+    assert_int_equal(nvml_find(n, b, ""), 1);
+    assert_int_equal(nvml_find(n, b, "0000:10:00.0"), 1);
+    assert_int_equal(nvml_find(n, "", "0000:12:00.0"), 2);
+    assert_int_equal(nvml_find(n, "", "00000000:12:00.0"), 2);
+    assert_int_equal(nvml_find(n, "GPU-5a5a0000-0000-0000-0000-000000000000", "0000:10:00.0"), 0);
+    assert_int_equal(nvml_find(n, "", "0001:12:00.0"), -1);
+    assert_int_equal(nvml_find(n, "", "0000:13:00.0"), -1);
+    assert_int_equal(nvml_find(n, "", "rubbish"), -1);
+    assert_int_equal(nvml_find(n, "", ""), -1);
+    nvml_close(n);
+    n = open_fake("devices=2,uuid,pci"); /* "" is no name */
+    assert_int_equal(nvml_find(n, "", ""), -1);
     nvml_close(n);
 }
 
@@ -161,6 +168,88 @@ static void a_watch_goes_on_looking(void **state) {
     nvml_watch_stop(NULL);
 }
 
+/* ---- a driver that does not come back ---- */
+
+static void (*release)(int);
+static unsigned (*shutdowns)(void);
+
+/* Keeps the library loaded, so that what it counts is there to be read. */
+static void *hanging_set_up(void) {
+    void *library = dlopen(fake(), RTLD_NOW);
+    assert_non_null(library);
+    *(void **)&release = dlsym(library, "fake_nvml_release");
+    *(void **)&shutdowns = dlsym(library, "fake_nvml_shutdowns");
+    release(0);
+    return library;
+}
+
+static void expect_cleaned_up(unsigned before) {
+    uint64_t until = clock_now_ns() + 20 * KVF_NS_PER_S;
+    while (shutdowns() == before && clock_now_ns() < until) sched_yield();
+    assert_int_equal(shutdowns(), before + 1);
+}
+
+static void an_opening_that_hangs_is_given_up_and_cleaned_up_behind(void **state) {
+    static const char *const how[] = {"hang:init", "hang:name", "devices=2,hang:mig"};
+    (void)state;
+    void *library = hanging_set_up();
+    nvml_be_patient(20 * KVF_NS_PER_MS);
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+        struct nvml *n = NULL;
+        unsigned before = shutdowns();
+        release(0);
+        setenv("FAKE_NVML", how[i], 1);
+        for (int again = 0; again < 2; again++) { /* the second does not even ask */
+            struct err e = {0};
+            assert_int_equal(nvml_open(&n, fake(), &e), -KVF_ERR_UNAVAILABLE);
+            assert_string_equal(e.text, "the NVIDIA driver has not answered for 0.02 s; the kernel log (dmesg, "
+                                        "NVRM) may say why");
+            assert_null(n);
+        }
+        release(1);
+        expect_cleaned_up(before);
+        nvml_be_patient(20 * KVF_NS_PER_S);
+        struct err e = {0};
+        uint64_t until = clock_now_ns() + 20 * KVF_NS_PER_S;
+        while (nvml_open(&n, fake(), &e) != 0 && clock_now_ns() < until) err_clear(&e);
+        assert_non_null(n); /* it answers again */
+        nvml_close(n);
+        nvml_be_patient(20 * KVF_NS_PER_MS);
+    }
+    nvml_be_patient(20 * KVF_NS_PER_S);
+    dlclose(library);
+}
+
+/* From the first look on, or later: its figures are missing, and nobody waits for it without end. */
+static void a_watch_that_hangs_is_left_behind(void **state) {
+    const uint32_t index[] = {0};
+    struct nvml_sample s[1];
+    struct nvml_watch *w = NULL;
+    struct err e = {0};
+    (void)state;
+    void *library = hanging_set_up();
+    unsigned before = shutdowns();
+    assert_int_equal(nvml_watch_start(&w, open_fake("hang:utilisation"), index, 1, 1, &e), 0);
+    assert_int_equal(nvml_watch_read(w, s), 0);
+    assert_true(isnan(s[0].utilisation) && isnan(s[0].power_w) && isnan(s[0].ecc_errors));
+    nvml_watch_stop(w);
+    assert_int_equal(shutdowns(), before); /* it still has the library */
+    release(1);
+    expect_cleaned_up(before);
+    dlclose(library);
+}
+
+static void a_library_that_hangs_at_its_end_is_left_behind(void **state) {
+    (void)state;
+    void *library = hanging_set_up();
+    unsigned before = shutdowns();
+    nvml_close(open_fake("hang:shutdown"));
+    assert_int_equal(shutdowns(), before);
+    release(1);
+    expect_cleaned_up(before);
+    dlclose(library);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(devices_are_listed),
@@ -169,8 +258,11 @@ int main(void) {
         cmocka_unit_test(names_may_be_unknown),
         cmocka_unit_test(a_lost_device_does_not_hide_the_others),
         cmocka_unit_test(what_cannot_be_used_says_why),
-        cmocka_unit_test(cuda_numbers_find_their_device),
+        cmocka_unit_test(a_device_is_found_by_uuid_or_address),
         cmocka_unit_test(a_watch_goes_on_looking),
+        cmocka_unit_test(an_opening_that_hangs_is_given_up_and_cleaned_up_behind),
+        cmocka_unit_test(a_watch_that_hangs_is_left_behind),
+        cmocka_unit_test(a_library_that_hangs_at_its_end_is_left_behind),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("nvml", tests, NULL, NULL);
