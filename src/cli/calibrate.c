@@ -1,7 +1,6 @@
 #include "cli/calibrate.h"
 
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,17 +13,22 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "base/utf8.h"
-#include "cli/build.h"
+#include "base/build.h"
 #include "cli/commands.h"
+#include "cli/machine.h"
 #include "cli/output_file.h"
 #include "engine/calibrate.h"
 #include "probe/host.h"
+#include "report/calibration.h"
 #include "scenario/load.h"
 #include "tier/tier.h"
 
-/* Parts of the whole time: nvme is filled, written and read; cpu is filled in no time. */
-enum { PARTS = 30, NVME_STREAM = 7, NVME_LATENCY = 2, CPU_STREAM = 3, CPU_LATENCY = 1 };
-enum { LATENCY_SHOWN = 32 };
+enum { MEASURED = KVF_TIER_NVME + 1 }; /* what is below is no part of this machine */
+/* Parts of the whole time: nvme is filled, written and read, the others are filled in no time; a gpu tier is
+ * written and read on the device and over its link. */
+static const struct {
+    unsigned streams, stream, latency; /* how many, parts of each, parts of the small reads */
+} parts[MEASURED] = {{4, 1, 1}, {2, 2, 1}, {3, 6, 2}};
 #define TIME_NS    (30 * KVF_NS_PER_S)
 #define TIME_LEAST (100 * KVF_NS_PER_MS)
 #define TIME_MOST  (3600 * KVF_NS_PER_S)
@@ -32,6 +36,8 @@ enum { LATENCY_SHOWN = 32 };
 #define DISK_LEAST (16 * KVF_MIB)
 #define DISK_MOST  KVF_TIB
 #define CPU_SIZE   KVF_GIB
+#define GPU_SIZE   (4 * KVF_GIB) /* far more than a device caches */
+#define GPU_LEAST  (64 * KVF_MIB)
 
 struct calibrate {
     struct scenario scenario;
@@ -128,56 +134,47 @@ static void say(void *ctx, enum kvf_tier tier, const char *doing) {
     log_line(KVF_LOG_INFO, "calibrate: %s the %s tier", doing, tier_name(tier));
 }
 
+static bool gpu_is_real(const struct calibrate *c) {
+    return c->scenario.gpu.backend == KVF_BACKEND_CUDA;
+}
+
 static void say_plan(const struct calibrate *c) {
     char disk[32], memory[32], time[32];
     log_line(KVF_LOG_INFO,
              "calibrate: about %s with %u workers; writes %s of files into a directory of its own under %s, "
-             "removed at the end, and uses %s of memory",
+             "removed at the end, and uses %s of memory%s",
              units_duration_human((double)c->time_ns, time, sizeof time),
              (unsigned)c->scenario.engine.workers, units_size_human((double)c->disk_bytes, disk, sizeof disk),
-             c->scenario.nvme.path[0], units_size_human((double)c->cpu_bytes, memory, sizeof memory));
+             c->scenario.nvme.path[0], units_size_human((double)c->cpu_bytes, memory, sizeof memory),
+             gpu_is_real(c) ? ", and up to 4 GiB of device memory" : "");
+}
+
+static uint64_t part_ns(const struct calibrate *c) {
+    unsigned all = 0;
+    for (int t = gpu_is_real(c) ? 0 : KVF_TIER_CPU; t < MEASURED; t++)
+        all += parts[t].streams * parts[t].stream + parts[t].latency;
+    return c->time_ns / all;
 }
 
 static int calibrate_one(const struct calibrate *c, enum kvf_tier tier, struct calibrate_result *r,
                          struct err *e) {
-    bool nvme = tier == KVF_TIER_NVME;
-    uint64_t part_ns = c->time_ns / PARTS;
+    const uint64_t bytes[MEASURED] = {GPU_SIZE, c->cpu_bytes, c->disk_bytes};
     struct calibrate_setup setup = {.scenario = &c->scenario,
-                                    .bytes = nvme ? c->disk_bytes : c->cpu_bytes,
-                                    .stream_ns = part_ns * (nvme ? NVME_STREAM : CPU_STREAM),
-                                    .latency_ns = part_ns * (nvme ? NVME_LATENCY : CPU_LATENCY),
+                                    .bytes = bytes[tier],
+                                    .stream_ns = part_ns(c) * parts[tier].stream,
+                                    .latency_ns = part_ns(c) * parts[tier].latency,
                                     .stop = &stop,
                                     .progress = say};
-    return calibrate_tier(&setup, tier, r, e);
+    int rc = calibrate_tier(&setup, tier, r, e);
+    while (tier == KVF_TIER_GPU && rc == -KVF_ERR_NOSPACE && setup.bytes > GPU_LEAST) {
+        setup.bytes /= 2; /* as far as the device has room */
+        err_clear(e);
+        rc = calibrate_tier(&setup, tier, r, e);
+    }
+    return rc;
 }
 
 /* ---- what came out ---- */
-
-static const char *rate_text(double bytes_s, char *out, size_t len) {
-    snprintf(out, len, "%.0fMB/s", fmax(1, round(bytes_s / 1e6)));
-    return out;
-}
-
-/* Three digits of ns, us or ms. */
-static const char *latency_text(double ns, char out[LATENCY_SHOWN]) {
-    const char *unit = ns < 999.5 ? "ns" : ns < 999.5e3 ? "us" : "ms";
-    double v = ns < 999.5 ? ns : ns < 999.5e3 ? ns / 1e3 : ns / 1e6;
-    snprintf(out, LATENCY_SHOWN, "%.*f%s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, unit);
-    return out;
-}
-
-static void put_tier(enum kvf_tier tier, const struct calibrate_result *r, struct buf *out) {
-    char read[32], write[32], latency[LATENCY_SHOWN], size[32], about[200];
-    rate_text(r->read_bytes_s, read, sizeof read);
-    rate_text(r->write_bytes_s, write, sizeof write);
-    snprintf(about, sizeof about, "%s", r->description);
-    utf8_clean(about);
-    buf_addf(out, "  %s: # %s; measured over %s\n", tier_name(tier), about,
-             units_size_human((double)r->filled_bytes, size, sizeof size));
-    buf_addf(out, "    peak_read: %s\n    peak_write: %s\n", read, write);
-    buf_addf(out, "    read_bandwidth: %s\n    write_bandwidth: %s\n    latency: %s\n", read, write,
-             latency_text(r->latency_ns, latency));
-}
 
 static void put_head(const struct calibrate *c, struct buf *out) {
     char when[40] = "", host[400];
@@ -192,24 +189,23 @@ static void put_head(const struct calibrate *c, struct buf *out) {
 }
 
 static int measure_into(const struct calibrate *c, struct buf *out, struct err *e) {
-    /* No gpu tier here is real yet where the build has none; one that is goes the same way. */
-    static const enum kvf_tier order[] = {KVF_TIER_GPU, KVF_TIER_CPU, KVF_TIER_NVME};
+    struct calibrate_result r;
     put_head(c, out);
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-        struct calibrate_result r;
-        struct err one = {0};
-        int rc = calibrate_one(c, order[i], &r, &one);
-        if (rc == -KVF_ERR_UNAVAILABLE && order[i] == KVF_TIER_GPU) {
-            log_line(KVF_LOG_INFO, "calibrate: no gpu tier: %s", one.text);
-            continue;
-        }
-        if (rc) {
-            *e = one;
-            return rc;
-        }
-        put_tier(order[i], &r, out);
+    for (int t = gpu_is_real(c) ? 0 : KVF_TIER_CPU; t < MEASURED; t++) {
+        int rc = calibrate_one(c, (enum kvf_tier)t, &r, e);
+        if (rc) return rc;
+        calibration_yaml((enum kvf_tier)t, &r, out);
     }
     return 0;
+}
+
+/* Before anything else, so that the plan can say it. */
+static void choose_gpu(struct calibrate *c) {
+    char why[400];
+    c->scenario.gpu.on = true;
+    machine_choose_gpu(&c->scenario);
+    if (!gpu_is_real(c) && !tier_cuda_ready(&c->scenario, why, sizeof why))
+        log_line(KVF_LOG_INFO, "calibrate: no gpu tier: %s", why);
 }
 
 int cli_calibrate(const struct options *o) {
@@ -225,6 +221,7 @@ int cli_calibrate(const struct options *o) {
     if (rc == 0) rc = check_room(&c, &e);
     if (rc == 0) {
         signals_take();
+        choose_gpu(&c);
         say_plan(&c);
         rc = measure_into(&c, &out, &e);
     }

@@ -23,8 +23,34 @@ static void add(struct buf *out, const char *label, const char *text) {
     buf_addf(out, "%-16s%s\n", label, text);
 }
 
-static void add_gpu(const struct nvml *n, uint32_t i, struct buf *out) {
-    const struct nvml_device *d = nvml_device(n, i);
+static void add_figure(struct buf *out, const char *before, const char *text, double v, const char *unit) {
+    buf_addf(out, "%s%s%s", before, isnan(v) ? "--" : text, isnan(v) ? "" : unit);
+}
+
+static const char *whole(double v, char out[32]) {
+    snprintf(out, 32, "%.0f", v);
+    return out;
+}
+
+/* What it does now. */
+static void add_sample(const struct nvml_sample *s, struct buf *out) {
+    char text[32];
+    add_figure(out, "    now         busy ", whole(s->utilisation * 100, text), s->utilisation, " %");
+    add_figure(out, ", memory in use ", units_size_human(s->memory_used_bytes, text, sizeof text),
+               s->memory_used_bytes, "");
+    add_figure(out, ", PCIe in ", units_size_human(s->pcie_rx_bytes_s, text, sizeof text), s->pcie_rx_bytes_s,
+               "/s");
+    add_figure(out, ", out ", units_size_human(s->pcie_tx_bytes_s, text, sizeof text), s->pcie_tx_bytes_s,
+               "/s");
+    add_figure(out, "\n                power ", whole(s->power_w, text), s->power_w, " W");
+    add_figure(out, ", temperature ", whole(s->temperature_c, text), s->temperature_c, " C");
+    add_figure(out, ", SM clock ", whole(s->clock_sm_mhz, text), s->clock_sm_mhz, " MHz");
+    add_figure(out, ", memory clock ", whole(s->clock_mem_mhz, text), s->clock_mem_mhz, " MHz");
+    add_figure(out, ", ECC errors ", whole(s->ecc_errors, text), s->ecc_errors, "");
+    buf_add(out, "\n");
+}
+
+static void add_gpu(const struct nvml_device *d, uint32_t i, struct buf *out) {
     char memory[32], label[24];
 
     snprintf(label, sizeof label, "  device %u", i);
@@ -35,29 +61,47 @@ static void add_gpu(const struct nvml *n, uint32_t i, struct buf *out) {
     buf_addf(out, "%-16s%s", label, or_missing(d->name));
     if (!isnan(d->memory_bytes))
         buf_addf(out, ", %s", units_size_human(d->memory_bytes, memory, sizeof memory));
-    buf_addf(out, ", %s, MIG %s\n", or_missing(d->uuid),
+    buf_addf(out, ", %s, PCI %s, MIG %s\n", or_missing(d->uuid), or_missing(d->bus),
              d->mig == NVML_MIG_ON    ? "on"
              : d->mig == NVML_MIG_OFF ? "off"
                                       : "unknown");
+}
+
+/* The library is closed when this returns, or left to those who wait for it. */
+static void add_devices(struct nvml *n, struct buf *out) {
+    struct nvml_device device[NVML_DEVICES_MAX];
+    struct nvml_sample now[NVML_DEVICES_MAX];
+    uint32_t devices = nvml_devices(n);
+
+    add(out, "  driver", or_missing(nvml_driver(n)));
+    for (uint32_t i = 0; i < devices; i++) device[i] = *nvml_device(n, i);
+    bool known = devices > 0 && nvml_sample_all(n, now);
+    for (uint32_t i = 0; i < devices; i++) {
+        add_gpu(&device[i], i, out);
+        if (known && !device[i].trouble[0]) add_sample(&now[i], out);
+    }
+    if (devices > 0 && !known)
+        add(out, "    now", "unknown: the driver does not answer; the kernel log (dmesg, NVRM) may say why");
+    else
+        nvml_close(n);
 }
 
 /* A container may have the driver's library without the files of its kernel module. */
 static void add_gpus(const struct host *h, struct buf *out) {
     struct err e = {0};
     struct nvml *n = NULL;
-    bool open = nvml_open(&n, NULL, &e) == 0;
-    uint32_t devices = open ? nvml_devices(n) : 0;
+    int rc = nvml_open(&n, NULL, &e);
 
     if (h->gpu[0])
         add(out, "gpu", h->gpu);
-    else if (devices)
-        buf_addf(out, "%-16s%u, shown by the management library alone\n", "gpu", devices);
+    else if (rc == 0 && nvml_devices(n) > 0)
+        buf_addf(out, "%-16s%u, shown by the management library alone\n", "gpu", nvml_devices(n));
     else
         buf_addf(out, "%-16snone: %s\n", "gpu", or_missing(h->gpu_reason));
-    if (!open && h->gpu[0]) buf_addf(out, "%-16sno figures: %s\n", "  nvml", e.text);
-    if (open) add(out, "  driver", or_missing(nvml_driver(n)));
-    for (uint32_t i = 0; i < devices; i++) add_gpu(n, i, out);
-    nvml_close(n);
+    if (rc == 0)
+        add_devices(n, out);
+    else if (h->gpu[0] || rc != -KVF_ERR_UNAVAILABLE)
+        buf_addf(out, "%-16sno figures: %s\n", "  nvml", e.text);
 }
 
 static void add_host(struct buf *out) {

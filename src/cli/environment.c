@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "cli/build.h"
+#include "base/build.h"
 #include "probe/blockdev.h"
 #include "probe/host.h"
 #include "probe/nvml.h"

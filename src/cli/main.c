@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/nearest.h"
-#include "cli/build.h"
+#include "base/build.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/tables.h"

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "cli/build.h"
+#include "base/build.h"
 #include "cli/commands.h"
 #include "cli/environment.h"
 #include "cli/live.h"

@@ -11,11 +11,15 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/rng.h"
+#include "base/units.h"
 #include "metrics/histogram.h"
 #include "tier/tier.h"
 
-#define PAGE_BYTES UINT64_C(4096)
-#define MOST_DEPTH UINT64_C(64)
+#define PAGE_BYTES   UINT64_C(4096)
+#define MOST_DEPTH   UINT64_C(64)
+#define DEVICE_DEPTH UINT64_C(16)
+#define DEVICE_CHUNK (4 * KVF_MIB) /* of a copy; kernels go over a whole part */
+#define NOISE_BYTES  (16 * KVF_MIB)
 
 enum { REAPED = 64, WAIT_MS = 100 };
 
@@ -32,6 +36,7 @@ struct streamer {
     double rate;     /* of it, bytes/s */
     uint64_t stamp;
     uint8_t *buffers;
+    bool pinned;
     struct tier_chunk *chunk;
     struct histogram *latency;
     struct err err;
@@ -44,20 +49,26 @@ struct calibration {
     uint32_t workers;
     uint64_t depth, chunk_bytes;
     enum kvf_dir dir;
+    bool within; /* chunks without a buffer, of a tier that makes and reads entries itself */
     bool filling;
     uint64_t until_ns;
     struct streamer *streamer;
     atomic_bool failed;
 };
 
-static bool over(const struct calibration *c) {
+/* However late it is, something is to be measured. */
+static bool over(const struct calibration *c, bool some) {
     return atomic_load(&c->failed) || (c->setup->stop && atomic_load(c->setup->stop)) ||
-           clock_now_ns() >= c->until_ns;
+           (some && clock_now_ns() >= c->until_ns);
 }
 
-static void fail(struct streamer *s, int errnum) {
+static void fail(struct streamer *s, const struct tier_queue *q, int errnum) {
+    const struct tier *t = s->c->tier;
+    if (errnum == EREMOTEIO && t->ops->why)
+        err_set(&s->err, KVF_ERR_IO, "the %s tier cannot be measured: %s", tier_name(t->tier),
+                t->ops->why(q));
     err_set_errno(&s->err, KVF_ERR_IO, errnum, "the %s tier cannot be measured: %s of a chunk failed",
-                  tier_name(s->c->tier->tier), dir_name(s->c->dir));
+                  tier_name(t->tier), dir_name(s->c->dir));
     atomic_store(&s->c->failed, true);
 }
 
@@ -72,7 +83,7 @@ static void stamp(struct streamer *s, const struct tier_chunk *chunk) {
 /* The chunk at an offset onto its way; false when the queue takes no more for now. */
 static bool send(struct streamer *s, struct tier_queue *q, struct tier_chunk *chunk, uint64_t offset,
                  uint64_t len) {
-    void *buf = chunk->buf;
+    void *buf = s->c->within ? NULL : s->buffers + (uint64_t)(chunk - s->chunk) * s->c->chunk_bytes;
     *chunk = (struct tier_chunk){.dir = s->c->dir,
                                  .place = s->place,
                                  .entry_bytes = s->bytes,
@@ -80,7 +91,7 @@ static bool send(struct streamer *s, struct tier_queue *q, struct tier_chunk *ch
                                  .len = len,
                                  .buf = buf,
                                  .owner = s};
-    if (chunk->dir == KVF_DIR_WRITE) stamp(s, chunk);
+    if (chunk->dir == KVF_DIR_WRITE && buf) stamp(s, chunk);
     return s->c->tier->ops->submit(q, &chunk, 1) == 1;
 }
 
@@ -95,7 +106,7 @@ static unsigned take(struct streamer *s, struct tier_queue *q, struct tier_chunk
     }
     for (unsigned i = 0; i < n; i++) {
         s->moved += done[i]->len;
-        if (done[i]->error) fail(s, done[i]->error);
+        if (done[i]->error) fail(s, q, done[i]->error);
     }
     return n;
 }
@@ -105,16 +116,17 @@ static unsigned take(struct streamer *s, struct tier_queue *q, struct tier_chunk
 static void stream(struct streamer *s, struct tier_queue *q) {
     struct calibration *c = s->c;
     uint64_t end = c->filling ? s->bytes : s->filled, at = 0, begin_ns = clock_now_ns();
+    uint64_t most = c->within ? s->bytes : c->chunk_bytes;
     struct tier_chunk *spare[MOST_DEPTH], *done[REAPED];
     unsigned spares = 0, out = 0;
     bool wanted = true;
 
     for (uint64_t i = 0; i < c->depth; i++) spare[spares++] = &s->chunk[i];
     while (out || wanted) {
-        wanted = wanted && !over(c) && (at < end || !c->filling);
+        wanted = wanted && end > 0 && !over(c, at > 0 || out > 0) && (at < end || !c->filling);
         if (wanted && spares) {
             if (at >= end) at = 0;
-            uint64_t len = end - at < c->chunk_bytes ? end - at : c->chunk_bytes;
+            uint64_t len = end - at < most ? end - at : most;
             if (send(s, q, spare[spares - 1], at, len)) {
                 at += len;
                 spares--, out++;
@@ -137,11 +149,11 @@ static void small_reads(struct streamer *s, struct tier_queue *q) {
     uint64_t blocks = s->filled / CALIBRATE_LATENCY_BYTES;
 
     rng_init(&rng, s->index, KVF_RNG_PAYLOAD, 0);
-    while (!over(s->c) && blocks) {
+    for (uint64_t n = 0; !over(s->c, n > 0) && blocks; n++) {
         uint64_t offset = rng_range(&rng, 0, blocks - 1) * CALIBRATE_LATENCY_BYTES;
         uint64_t begin_ns = clock_now_ns();
         if (!send(s, q, &s->chunk[0], offset, CALIBRATE_LATENCY_BYTES)) {
-            fail(s, EAGAIN);
+            fail(s, q, EAGAIN);
             return;
         }
         while (take(s, q, done) == 0) {}
@@ -163,7 +175,7 @@ static void *streamer_main(void *arg) {
     }
     int errnum = ops->begin ? ops->begin(q, s->place, s->bytes, c->dir) : 0;
     if (errnum)
-        fail(s, errnum);
+        fail(s, q, errnum);
     else if (s->latency)
         small_reads(s, q);
     else
@@ -223,13 +235,17 @@ static int streamers_open(struct calibration *c, struct err *e) {
             return err_set(e, KVF_ERR_NOMEM, "there is no memory for the buffers to measure with");
         rng_init(&rng, i, KVF_RNG_PAYLOAD, 1);
         rng_fill(&rng, s->buffers, c->depth * c->chunk_bytes);
-        for (uint64_t k = 0; k < c->depth; k++) s->chunk[k].buf = s->buffers + k * c->chunk_bytes;
+        if (!c->tier->ops->pin) continue;
+        int rc = c->tier->ops->pin(c->tier, s->buffers, c->depth * c->chunk_bytes, NULL, e);
+        if (rc != 0) return rc;
+        s->pinned = true;
     }
     return 0;
 }
 
 static void streamers_close(struct calibration *c) {
     for (uint32_t i = 0; c->streamer && i < c->workers; i++) {
+        if (c->streamer[i].pinned) c->tier->ops->unpin(c->tier, c->streamer[i].buffers);
         free(c->streamer[i].chunk);
         free(c->streamer[i].buffers);
         free(c->streamer[i].latency);
@@ -239,6 +255,7 @@ static void streamers_close(struct calibration *c) {
 
 static int measure_all(struct calibration *c, struct calibrate_result *out, struct err *e) {
     uint64_t ns = c->setup->stream_ns;
+    bool device = c->within;
     double ignored;
 
     c->filling = true;
@@ -247,6 +264,13 @@ static int measure_all(struct calibration *c, struct calibrate_result *out, stru
     for (uint32_t i = 0; i < c->workers; i++) out->filled_bytes += c->streamer[i].filled;
     if (rc == 0) rc = measure(c, "writing", KVF_DIR_WRITE, c->workers, ns, &out->write_bytes_s, e);
     if (rc == 0) rc = measure(c, "reading", KVF_DIR_READ, c->workers, ns, &out->read_bytes_s, e);
+    c->within = false;
+    out->link_write_bytes_s = out->write_bytes_s;
+    out->link_read_bytes_s = out->read_bytes_s;
+    if (rc == 0 && device)
+        rc = measure(c, "copies to", KVF_DIR_WRITE, c->workers, ns, &out->link_write_bytes_s, e);
+    if (rc == 0 && device)
+        rc = measure(c, "copies from", KVF_DIR_READ, c->workers, ns, &out->link_read_bytes_s, e);
     if (rc != 0) return rc;
     struct histogram *h = c->streamer[0].latency = mem_zalloc(1, sizeof *h);
     rc = measure(c, "small reads of", KVF_DIR_READ, 1, c->setup->latency_ns, &ignored, e);
@@ -254,13 +278,31 @@ static int measure_all(struct calibration *c, struct calibrate_result *out, stru
     return rc;
 }
 
+/* The tier is open. */
+static int measure_tier(struct calibration *c, struct calibrate_result *out, struct err *e) {
+    const uint32_t both = TIER_MAKES | TIER_READS;
+    uint32_t caps = c->tier->ops->caps(c->tier);
+    int rc;
+
+    c->tier->ops->describe(c->tier, out->description, sizeof out->description);
+    c->within = (caps & both) == both;
+    if (caps & TIER_EMULATED)
+        return err_set(e, KVF_ERR_UNAVAILABLE, "the %s tier is emulated here", tier_name(c->tier->tier));
+    rc = streamers_open(c, e);
+    if (rc == 0) rc = measure_all(c, out, e);
+    streamers_close(c);
+    return rc;
+}
+
 int calibrate_tier(const struct calibrate_setup *setup, enum kvf_tier tier, struct calibrate_result *out,
                    struct err *e) {
     const struct scenario *sc = setup->scenario;
+    bool device = tier == KVF_TIER_GPU && sc->gpu.backend == KVF_BACKEND_CUDA;
     struct calibration c = {.setup = setup,
-                            .workers = (uint32_t)sc->engine.workers,
+                            .workers = device ? 1 : (uint32_t)sc->engine.workers,
                             .depth = sc->nvme.io_depth < MOST_DEPTH ? sc->nvme.io_depth : MOST_DEPTH,
-                            .chunk_bytes = sc->nvme.io_size};
+                            .chunk_bytes = device ? DEVICE_CHUNK : sc->nvme.io_size};
+    if (device && c.depth > DEVICE_DEPTH) c.depth = DEVICE_DEPTH;
     struct tier_setup ts = {.scenario = sc,
                             .tier = tier,
                             .usable_bytes = setup->bytes,
@@ -268,20 +310,18 @@ int calibrate_tier(const struct calibrate_setup *setup, enum kvf_tier tier, stru
                             .min_entry_bytes = PAGE_BYTES,
                             .workers = c.workers,
                             .clock = &c.clock};
+    struct payload *payload = NULL;
+    int rc = 0;
 
     *out = (struct calibrate_result){0};
     (void)!getrandom(&ts.run_tag, sizeof ts.run_tag, 0);
     const struct tier_ops *ops = tier_backend(&ts, e);
     if (!ops) return -(int)e->code;
-    int rc = ops->open(&c.tier, &ts, e);
-    if (rc != 0) return rc;
-    ops->describe(c.tier, out->description, sizeof out->description);
-    if (ops->caps(c.tier) & TIER_EMULATED)
-        rc = err_set(e, KVF_ERR_UNAVAILABLE, "the %s tier is emulated here", tier_name(tier));
-    else
-        rc = streamers_open(&c, e);
-    if (rc == 0) rc = measure_all(&c, out, e);
-    streamers_close(&c);
+    if (device && !(payload = payload_open(ts.run_tag, NOISE_BYTES, e))) return -(int)e->code;
+    ts.payload = payload;
+    rc = ops->open(&c.tier, &ts, e);
+    if (rc == 0) rc = measure_tier(&c, out, e);
     ops->close(c.tier);
+    payload_close(payload);
     return rc;
 }

@@ -19,10 +19,11 @@ static void gpus_add_of_tier(struct engine *e, struct gpus *g, const struct nvml
     }
     gpus_add(g, (uint32_t)index);
     if (nvml_device(n, (uint32_t)index)->mig == NVML_MIG_ON)
-        engine_event(e, "info",
-                     "device %u of the gpu tier is a slice of GPU %d; figures are those of the whole GPU, and "
-                     "its utilisation is unknown",
-                     d->number, index);
+        engine_event(
+            e, "info",
+            "device %u of the gpu tier is a slice of GPU %d; figures are those of the whole GPU, and "
+            "its utilisation is unknown",
+            d->number, index);
 }
 
 static void gpus_choose(struct engine *e, struct gpus *g, const struct nvml *n) {

@@ -58,7 +58,8 @@ static struct bounded *bounded_new(void (*work)(void *ctx), void (*late)(void *c
 bool bounded_call(void (*work)(void *ctx), void (*late)(void *ctx), void *ctx, uint64_t patience_ns) {
     struct bounded *b = bounded_new(work, late, ctx);
     uint64_t end_ns = clock_now_ns() + patience_ns;
-    struct timespec until = {.tv_sec = (time_t)(end_ns / KVF_NS_PER_S), .tv_nsec = (long)(end_ns % KVF_NS_PER_S)};
+    struct timespec until = {.tv_sec = (time_t)(end_ns / KVF_NS_PER_S),
+                             .tv_nsec = (long)(end_ns % KVF_NS_PER_S)};
     sigset_t all, before;
     pthread_t thread;
 

@@ -82,7 +82,7 @@ static const struct {
 };
 
 static uint64_t patience_ns = 20 * KVF_NS_PER_S; /* GPUs that nobody uses take seconds each to wake */
-static const uint64_t close_patience_ns = 2 * KVF_NS_PER_S;
+static const uint64_t short_patience_ns = 2 * KVF_NS_PER_S;
 static _Atomic int hanging; /* openings under way, those that were given up included */
 
 struct nvml {
@@ -114,8 +114,7 @@ static int load(struct nvml *n, const char *library, struct err *e) {
         memcpy((char *)&n->call + entry_points[i].offset, &at, sizeof at);
     }
     int code = n->call.init();
-    if (code)
-        return err_set(e, KVF_ERR_UNAVAILABLE, "the NVIDIA driver does not answer: %s", error_text(n, code));
+    if (code) return err_set(e, KVF_ERR_IO, "the NVIDIA driver does not answer: %s", error_text(n, code));
     n->ready = true;
     return 0;
 }
@@ -173,7 +172,7 @@ static void open_now(void *arg) {
     if (o->rc == 0) {
         int code = n->call.count(&count);
         if (code)
-            o->rc = err_set(&o->err, KVF_ERR_UNAVAILABLE, "the NVIDIA driver does not list its devices: %s",
+            o->rc = err_set(&o->err, KVF_ERR_IO, "the NVIDIA driver does not list its devices: %s",
                             error_text(n, code));
     }
     if (o->rc) {
@@ -199,7 +198,7 @@ static void opened_late(void *arg) {
 }
 
 static int does_not_answer(struct err *e) {
-    return err_set(e, KVF_ERR_UNAVAILABLE,
+    return err_set(e, KVF_ERR_IO,
                    "the NVIDIA driver has not answered for %g s; the kernel log (dmesg, NVRM) may say why",
                    (double)patience_ns / 1e9);
 }
@@ -225,7 +224,7 @@ static void nothing(void *arg) {
 }
 
 void nvml_close(struct nvml *n) {
-    if (n) (void)bounded_call(close_now, nothing, n, close_patience_ns);
+    if (n) (void)bounded_call(close_now, nothing, n, short_patience_ns);
 }
 
 void nvml_be_patient(uint64_t ns) {
@@ -290,4 +289,29 @@ void nvml_sample(struct nvml *n, uint32_t index, struct nvml_sample *out) {
         out->ecc_errors = (double)errors;
     if (c->pcie && c->pcie(d, ABI_PCIE_RX, &v) == 0) out->pcie_rx_bytes_s = (double)v * ABI_PCIE_UNIT;
     if (c->pcie && c->pcie(d, ABI_PCIE_TX, &v) == 0) out->pcie_tx_bytes_s = (double)v * ABI_PCIE_UNIT;
+}
+
+struct sampling {
+    struct nvml *nvml;
+    struct nvml_sample sample[NVML_DEVICES_MAX];
+};
+
+static void sample_now(void *arg) {
+    struct sampling *s = arg;
+    for (uint32_t i = 0; i < s->nvml->devices; i++) nvml_sample(s->nvml, i, &s->sample[i]);
+}
+
+static void sampled_late(void *arg) {
+    struct sampling *s = arg;
+    close_now(s->nvml);
+    free(s);
+}
+
+bool nvml_sample_all(struct nvml *n, struct nvml_sample *out) {
+    struct sampling *s = mem_zalloc(1, sizeof *s);
+    s->nvml = n;
+    if (!bounded_call(sample_now, sampled_late, s, short_patience_ns)) return false;
+    memcpy(out, s->sample, n->devices * sizeof *out);
+    free(s);
+    return true;
 }

@@ -34,7 +34,8 @@ struct nvml_sample {
 struct nvml;
 
 /* Loads the library (NULL: libnvidia-ml.so.1, as the loader finds it) and looks at the devices. On failure
- * the sentence in `e` says why there are no figures; -KVF_ERR_UNAVAILABLE. A driver that has not answered
+ * the sentence in `e` says why there are no figures: -KVF_ERR_UNAVAILABLE without a library that can be used,
+ * -KVF_ERR_IO where the driver behind it does not do its part. A driver that has not answered
  * after 20 s is such a failure: what was begun is left to a thread of its own, and until that has ended no
  * opening is tried again. Any thread. */
 int nvml_open(struct nvml **out, const char *library, struct err *e);
@@ -48,9 +49,14 @@ uint32_t nvml_devices(const struct nvml *n);
 const struct nvml_device *nvml_device(const struct nvml *n, uint32_t index);
 
 /* The device of this UUID ("GPU-..."), else the one at this PCI address ("0000:17:00.0"), -1: none; "" is
- * unknown. Which number CUDA gives a device is no help here: CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER choose
- * it. A slice of MIG has a UUID of its own and the address of its GPU, which is the one that is found. */
+ * unknown. Which number CUDA gives a device is no help here: CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER
+ * choose it. A slice of MIG has a UUID of its own and the address of its GPU, which is the one that is found.
+ */
 int nvml_find(const struct nvml *n, const char *uuid, const char *bus);
+
+/* Samples of all devices into out[NVML_DEVICES_MAX], if they come within two seconds; else false, and the
+ * library is left to a thread of its own: `n` must not be used any more. */
+bool nvml_sample_all(struct nvml *n, struct nvml_sample *out);
 
 /* Takes a few calls of the driver, most of them short; the two of the PCIe counters last 20 ms each. */
 void nvml_sample(struct nvml *n, uint32_t index, struct nvml_sample *out);

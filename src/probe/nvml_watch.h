@@ -16,7 +16,8 @@ struct nvml_watch;
 
 /* Takes over `n`, and watches the devices of these indices, at most NVML_WATCH_MAX, about every period_ns
  * inside the bounds above. The first look is over before it returns, unless that takes more than two seconds:
- * figures are missing then until it ends. -KVF_ERR_INTERNAL when there can be no thread (`n` is closed then). */
+ * figures are missing then until it ends. -KVF_ERR_INTERNAL when there can be no thread (`n` is closed then).
+ */
 int nvml_watch_start(struct nvml_watch **out, struct nvml *n, const uint32_t *index, uint32_t count,
                      uint64_t period_ns, struct err *e);
 /* The newest figures of the count devices, in the order of their indices, and how many looks there have

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/build.h"
 #include "base/nearest.h"
 
 #define CHOICE_WORD(id, name)       " | " name
@@ -398,6 +399,10 @@ bool key_is_section(const char *name) {
 
 bool key_in_list(const struct key *k) {
     return strstr(k->pub.name, "[]") != NULL;
+}
+
+const char *key_absence(const struct key *k) {
+    return strncmp(k->pub.name, "tiers.gpu.", 10) == 0 ? build_without_cuda() : NULL;
 }
 
 bool key_word(const char *words, int index, char *out, size_t len) {

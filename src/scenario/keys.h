@@ -103,6 +103,9 @@ bool key_is_section(const char *name);
 bool key_in_list(const struct key *k);
 /* NULL when the key has an effect in this scenario, else why not. */
 const char *key_unused_reason(const struct key *k, const struct scenario *s);
+/* Why this build does not carry out all values of the key: "CUDA is off: ..."; NULL: no more is to be said.
+ */
+const char *key_absence(const struct key *k);
 /* Word number `index` of "a | b | c"; false when there are fewer. And the index of a word, or -1. */
 bool key_word(const char *words, int index, char *out, size_t len);
 int key_word_index(const char *words, const char *word);

@@ -6,9 +6,10 @@
  * and device, what the copies of a cache cost; device memory itself is far faster.
  *   PCIe 5.0 x16 (H100, H200): about 55 GB/s each way of the 64 that 32 GT/s give; PCIe 4.0 x16 (A100, L40S):
  * 22 to 25 GB/s of 32, measured with pinned memory (vLLM, pull request 40549). NVLink-C2C (GH200): 450 GB/s
- * each way (NVIDIA, GH200 Grace Hopper Superchip data sheet: 900 both ways). The other tiers: the device
- * classes that storage models commonly use; for remote, Ethernet at 96 % of its line rate (frames of 9,000
- * bytes) behind a store that answers in a fraction of a millisecond. */
+ * each way, the link's own rate and not one of copies: NVIDIA's "Grace Hopper Superchip Architecture" and
+ * data sheet have 900 GB/s both ways, ten links of 45 GB/s each way. The other tiers: the device classes that
+ * storage models commonly use; for remote, Ethernet at 96 % of its line rate (frames of 9,000 bytes) behind a
+ * store that answers in a fraction of a millisecond. */
 #define GB UINT64_C(1000000000)
 #define MB UINT64_C(1000000)
 #define US UINT64_C(1000)

@@ -452,6 +452,7 @@ void value_default(struct loading *l, const struct key *k, void *base) {
 void value_check_available(struct loading *l, const struct key *k, const struct node *n) {
     struct buf text = {0}, usual = {0};
     const char *here = k->here;
+    char build[240] = "in this build";
     bool fine;
 
     if (!l->defaults || !strcmp(here, "*")) return;
@@ -464,15 +465,16 @@ void value_check_available(struct loading *l, const struct key *k, const struct 
     else
         fine = key_word_index(here, buf_text(&text)) >= 0;
     if (!fine) {
+        if (key_absence(k)) (void)snprintf(build, sizeof(build), "in this build (%s)", key_absence(k));
         if (!*here)
-            problem_add(l, place_of(l, n), k->pub.name, "not available in this build; leave it at %s",
+            problem_add(l, place_of(l, n), k->pub.name, "not available %s; leave it at %s", build,
                         buf_text(&usual));
         else if (*here == '!')
             problem_add(l, place_of(l, n), k->pub.name, "%s is not available in this build; give %s",
                         here + 1, kind_phrase(k->kind));
         else
-            problem_add(l, place_of(l, n), k->pub.name, "%s is not available in this build; it takes %s",
-                        buf_text(&text), here);
+            problem_add(l, place_of(l, n), k->pub.name, "%s is not available %s; it takes %s",
+                        buf_text(&text), build, here);
         value_default(l, k, l->s);
     }
     buf_free(&text);

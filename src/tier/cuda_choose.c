@@ -3,13 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/build.h"
 #include "tier/cuda.h"
 
-/* Least driver of a runtime's major version, as NVIDIA's table of minor version compatibility has it. */
+/* Least driver of a runtime's major version: any minor version of it runs on the drivers of that branch and
+ * newer ones. Source: NVIDIA, CUDA Toolkit Release Notes, "Minimum Required Driver Version for CUDA Minor
+ * Version Compatibility" (branches 450, 525, 580; 450.80.02 for 11.x, 525.60.13 for 12.x) and, for 13.x,
+ * "CUDA Toolkit and Corresponding Driver Versions" (13.0, Linux: 580.65.06, the first of that branch). */
 static const struct {
     int major;
     const char *driver;
-} least_driver[] = {{11, "450.80"}, {12, "525.60"}, {13, "580.65"}};
+} least_driver[] = {{11, "450.80.02"}, {12, "525.60.13"}, {13, "580.65.06"}};
 
 static const char *least_driver_of(int runtime) {
     for (size_t i = 0; i < sizeof least_driver / sizeof least_driver[0]; i++)
@@ -96,7 +100,7 @@ int cuda_choose(struct cuda_tier *t, const struct cuda_api *api, const struct sc
     int count = 0;
     t->api = api;
     t->devices = 0;
-    if (!api) return err_set(e, KVF_ERR_UNAVAILABLE, "this build has no CUDA");
+    if (!api) return err_set(e, KVF_ERR_UNAVAILABLE, "in this build %s", build_without_cuda());
     int error = api->device_count(&count);
     if (error == CUDA_NO_DEVICE || (error == 0 && count == 0)) return no_device(e);
     if (error != 0) return no_driver(api, error, e);
@@ -123,7 +127,7 @@ void tier_cuda_versions(char *out, size_t len) {
     int driver = 0, runtime = 0;
     char has[48] = "no driver here";
     if (!api) {
-        snprintf(out, len, "none: this build has no CUDA");
+        snprintf(out, len, "none: in this build %s", build_without_cuda());
         return;
     }
     (void)api->runtime_version(&runtime);

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Figures of GPUs, from a stand-in for the management library of the NVIDIA driver."""
 
+import re
+
 from runs import measure, rows
 from tap import BUILD, Skip, case, main, run
 
@@ -20,15 +22,53 @@ def _():
     assert got.rc == 0, got
     lines = got.stdout.splitlines()
     assert "  driver        580.65.06" in lines, got
-    assert "  device 0      Fake H200 0, 80.0 GiB, GPU-a0000000-feed-beef-cafe-000000000000, MIG off" in lines, got
-    assert "  device 1      Fake H200 1, 80.0 GiB, GPU-b0000000-feed-beef-cafe-000000000000, MIG on" in lines, got
+    for d, letter, mig in ((0, "a", "off"), (1, "b", "on")):
+        at = lines.index("  device %d      Fake H200 %d, 80.0 GiB, GPU-%s0000000-feed-beef-cafe-000000000000, PCI "
+                         "0000:1%d:00.0, MIG %s" % (d, d, letter, d, mig))
+        assert lines[at + 1:at + 3] == [
+            "    now         busy %d %%, memory in use %d.00 GiB, PCIe in 1.95 MiB/s, out %s/s"
+            % (50 + 10 * d, d + 1, ("0.977 MiB", "0.978 MiB")[d]),
+            "                power %d W, temperature %d C, SM clock %d MHz, memory clock %d MHz, ECC errors %d"
+            % (312 + d, 41 + d, 1755 + d, 2619 + d, 3 + d)], got
+
+
+@case("what a device does not tell is --, and a driver that does not come back is named")
+def _():
+    every = "utilisation,memory,pcie_rx,pcie_tx,power,temperature,clock_sm,clock_mem,ecc"
+    got = run(["probe"], env=driver(every))
+    assert ("busy --, memory in use --, PCIe in --, out --\n                power --, temperature --, SM clock --, "
+            "memory clock --, ECC errors --\n") in got.stdout, got
+    got = run(["probe"], env=driver("hang:power"))
+    assert got.rc == 0 and "  device 0      Fake H200 0, 80.0 GiB" in got.stdout, got
+    assert ("    now         unknown: the driver does not answer; the kernel log (dmesg, NVRM) may say why\n"
+            "cuda ") in got.stdout, got
+    got = run(["probe"], env=driver("init"))
+    assert "  nvml          no figures: the NVIDIA driver does not answer: Driver Not Loaded\n" in got.stdout, got
+
+
+@case("the versions of CUDA are told without a driver, and a refusal of the backend says what the build lacks")
+def _():
+    cuda = [line[16:] for line in run(["probe"]).stdout.splitlines() if line.startswith("cuda ")][0]
+    build = [line.split(None, 1)[1] for line in run(["--version"]).stdout.splitlines() if line.split()[0] == "cuda"][0]
+    got = run(["run", "--headless", "--db", "none", "--set", "tiers.gpu.backend=cuda"])
+    if build.startswith("off: "):
+        assert cuda == "none: in this build CUDA is " + build, (cuda, build)
+        assert ("tiers.gpu.backend: cuda is not available in this build (CUDA is %s); it takes auto | emulated | off"
+                % build) in got.stderr, got
+    else:
+        assert re.match(r"runtime \d+\.\d+, .*; the least driver is \d+\.\d+", cuda), cuda
+        if "no driver here" in cuda:
+            assert re.search(r"no NVIDIA driver is here; install one that supports CUDA \d+\.\d+, at least \d+\.",
+                             got.stderr), got
+            assert got.rc == 2, got
 
 
 @case("probe says which device cannot be had, and why")
 def _():
     got = run(["probe"], env=driver("devices=2,lost=0,mig,memory"))
     assert "  device 0      not to be had: GPU is lost\n" in got.stdout, got
-    assert "  device 1      Fake H200 1, GPU-b0000000-feed-beef-cafe-000000000000, MIG unknown\n" in got.stdout, got
+    assert ("  device 1      Fake H200 1, GPU-b0000000-feed-beef-cafe-000000000000, PCI 0000:11:00.0, "
+            "MIG unknown\n") in got.stdout, got
 
 
 @case("every interval of a run has a row for each device, what is missing is NULL")

@@ -44,6 +44,7 @@ struct fake_stream {
 struct fake_cuda {
     int devices, driver, runtime, count_error;
     int gpu[FAKE_DEVICES]; /* of the machine, that CUDA gives this number; its own unless told */
+    bool slices;           /* of MIG: their UUIDs are not those of their GPUs */
     uint64_t memory_bytes[FAKE_DEVICES], taken_bytes[FAKE_DEVICES];
     int device;                    /* in use */
     bool held;                     /* streams do nothing until fake_let_go() */
@@ -104,8 +105,8 @@ static inline int fake_device_info(int device, struct cuda_device_info *info) {
     if (device >= fake.devices) return CUDA_NO_SUCH_DEVICE;
     *info = (struct cuda_device_info){.name = "Played GPU", .major = 9, .bytes = fake.memory_bytes[device]};
     snprintf(info->bus, sizeof info->bus, "0000:%02x:00.0", 0x10 + fake.gpu[device]);
-    snprintf(info->uuid, sizeof info->uuid, "GPU-%c0000000-feed-beef-cafe-000000000000",
-             'a' + fake.gpu[device]);
+    snprintf(info->uuid, sizeof info->uuid, "GPU-%c%d000000-feed-beef-cafe-000000000000",
+             'a' + fake.gpu[device], fake.slices);
     return 0;
 }
 static inline int fake_use(int device) {

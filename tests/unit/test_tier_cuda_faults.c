@@ -57,10 +57,10 @@ static void without_a_driver_the_one_to_install_is_named(void **state) {
     (void)state;
     fake.driver = 0;
     fake.count_error = CUDA_DRIVER_TOO_OLD;
-    expect_refused("no NVIDIA driver is here; install one that supports CUDA 13.0, at least 580.65");
+    expect_refused("no NVIDIA driver is here; install one that supports CUDA 13.0, at least 580.65.06");
     char versions[200];
     tier_cuda_versions(versions, sizeof versions);
-    assert_string_equal(versions, "runtime 13.0, no driver here; the least driver is 580.65");
+    assert_string_equal(versions, "runtime 13.0, no driver here; the least driver is 580.65.06");
 }
 
 static void a_driver_that_is_too_old_is_told_with_both_versions(void **state) {
@@ -68,10 +68,10 @@ static void a_driver_that_is_too_old_is_told_with_both_versions(void **state) {
     fake.driver = 12020;
     fake.count_error = CUDA_DRIVER_TOO_OLD;
     expect_refused(
-        "the driver supports CUDA 12.2 and this build needs 13.0; install a newer one, at least 580.65");
+        "the driver supports CUDA 12.2 and this build needs 13.0; install a newer one, at least 580.65.06");
     char versions[200];
     tier_cuda_versions(versions, sizeof versions);
-    assert_string_equal(versions, "runtime 13.0, the driver supports 12.2; the least driver is 580.65");
+    assert_string_equal(versions, "runtime 13.0, the driver supports 12.2; the least driver is 580.65.06");
 }
 
 static void what_hides_the_devices_is_named(void **state) {

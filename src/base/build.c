@@ -2,7 +2,7 @@
 #include "config.h"
 #endif
 
-#include "cli/build.h"
+#include "base/build.h"
 
 #include <stddef.h>
 
@@ -39,3 +39,11 @@ const struct build_fact build_facts[] = {{"compiler", KVF_BUILD_COMPILER},
                                          {"sanitizer", KVF_BUILD_SANITIZER},
                                          {"coverage", KVF_BUILD_COVERAGE},
                                          {NULL, NULL}};
+
+const char *build_without_cuda(void) {
+#ifdef KVF_HAVE_CUDA
+    return NULL;
+#else
+    return "CUDA is " KVF_BUILD_CUDA;
+#endif
+}

@@ -1,6 +1,6 @@
 /* What this program was built from and with; for --version and the environment of a run. */
-#ifndef KVF_CLI_BUILD_H
-#define KVF_CLI_BUILD_H
+#ifndef KVF_BASE_BUILD_H
+#define KVF_BASE_BUILD_H
 
 const char *build_version(void);
 
@@ -10,5 +10,8 @@ struct build_fact {
     const char *text;
 };
 extern const struct build_fact build_facts[];
+
+/* Why this build has no CUDA, as configure found: "CUDA is off: nvcc was not found"; NULL: it has. */
+const char *build_without_cuda(void);
 
 #endif
