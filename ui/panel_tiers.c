@@ -460,6 +460,13 @@ static void draw_bandwidth(struct canvas *c, struct rect at, const struct frame 
     parts_graph(&p, f, "Bytes/s", number_short, 0, lines, n);
 }
 
+/* Two rows that tiers which are off leave free under the table, and that no graph needs. */
+static struct rect free_gpu_rows(const struct rect *at, const struct frame *f) {
+    int used = 1 + 2 * parts_tiers_on(f), left = at->rows - used;
+    bool some = f->snap && f->snap->gpus > 0 && left == 2;
+    return (struct rect){at->row + used, at->col, some ? left : 0, at->cols};
+}
+
 /* GPUs are no section, since most runs have none: their rows are taken from the top of the first line of
  * graphs, as many as leave those readable. */
 static struct rect take_gpu_rows(struct rect at[SECTIONS], const struct frame *f) {
@@ -468,7 +475,7 @@ static struct rect take_gpu_rows(struct rect at[SECTIONS], const struct frame *f
     int rows = f->snap && f->snap->gpus > 0 ? 1 + (int)f->snap->gpus : 0, room = at[OCCUPANCY].rows;
 
     if (rows > room - GRAPH_LEAST) rows = room - GRAPH_LEAST;
-    if (rows < 1) return (struct rect){top, left, 0, 0};
+    if (rows < 1) return free_gpu_rows(&at[IO], f);
     for (int i = OCCUPANCY; i <= WRITES; i++) {
         if (at[i].rows == 0 || at[i].row != top) continue;
         end = at[i].col + at[i].cols;
