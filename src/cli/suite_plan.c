@@ -72,7 +72,9 @@ static void put_settings(const struct suite *s, struct format_page *p) {
         any = true;
         char text[200], shown[240];
         unsigned room = p->columns - FORMAT_LABEL;
-        snprintf(text, sizeof text, "%.60s=%s", o->setting[i].key, o->setting[i].value);
+        const char *key = o->setting[i].key;
+        snprintf(text, sizeof text, "%.60s%s%s", key ? key : "--include", key ? "=" : " ",
+                 o->setting[i].value);
         format_item(
             p, "%s",
             format_width(text) <= room ? text : format_fit(text, room, p->style->ascii, shown, sizeof shown));

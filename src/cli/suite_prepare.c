@@ -25,16 +25,25 @@ static uint64_t min_u64(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Whether the command line sets a key, which is then not ours to choose. */
+/* The value that the command line gives a key, which is then not ours to choose; NULL: none. Keys of a file
+ * to include lie under those of the tests, and do not count. */
+static const char *given_value(const struct suite *s, const char *key) {
+    const char *value = NULL;
+    for (size_t i = 0; i < s->options->settings; i++) {
+        const struct scenario_setting *g = &s->options->setting[i];
+        if (g->key && strcmp(g->key, key) == 0) value = g->value;
+    }
+    return value;
+}
+
 static bool set_by_user(const struct suite *s, const char *key) {
-    for (size_t i = 0; i < s->options->settings; i++)
-        if (strcmp(s->options->setting[i].key, key) == 0) return true;
-    return false;
+    return given_value(s, key) != NULL;
 }
 
 /* The closed division fixes model and workload: what is asked of all tests is not asked of these. The size
  * of a tier is for tests that have it: gpu-only stays so. */
 static bool concerns(const struct suite_test *t, const struct scenario *file, const char *key) {
+    if (!key) return true;
     if (strcmp(key, "tiers.gpu.capacity") == 0) return file->gpu.on;
     if (strcmp(key, "tiers.cpu.capacity") == 0) return file->cpu.on;
     if (strcmp(key, "tiers.nvme.capacity") == 0) return file->nvme.on;
@@ -43,7 +52,8 @@ static bool concerns(const struct suite_test *t, const struct scenario *file, co
 }
 
 static bool in_vain(const struct scenario_report *report, const struct scenario_setting *setting) {
-    size_t len = strlen(setting->key);
+    size_t len = setting->key ? strlen(setting->key) : 0;
+    if (!setting->key) return false;
     for (unsigned i = 0; i < report->unused_count; i++)
         if (report->unused_by[i] && strncmp(report->unused[i], setting->key, len) == 0 &&
             report->unused[i][len] == ':')
@@ -69,18 +79,49 @@ static int load_with(const char *name, const struct scenario_setting *setting, s
 
 /* Whether a setting leaves what a test is, and says where and how often. */
 static bool harmless(const char *key) {
-    return strcmp(key, "tiers.nvme.path") == 0 || strcmp(key, "run.trials") == 0;
+    return key && (strcmp(key, "tiers.nvme.path") == 0 || strcmp(key, "run.trials") == 0);
+}
+
+static bool same(const struct scenario *a, const struct scenario *b) {
+    struct buf x = {0}, y = {0};
+    scenario_emit_json(a, &x);
+    scenario_emit_json(b, &y);
+    bool result = strcmp(buf_text(&x), buf_text(&y)) == 0;
+    buf_free(&x);
+    buf_free(&y);
+    return result;
+}
+
+/* What the included files alone make of the test as filed: anything at all, and more than peaks, which change
+ * nothing but how results are shown. */
+static int load_included(struct suite *s, const char *name, const struct scenario *filed, bool *effective,
+                         bool *more, struct err *e) {
+    struct scenario_setting file[SETTINGS_MAX];
+    bool ignored[SETTINGS_MAX];
+    size_t count = 0;
+    *effective = *more = false;
+    for (size_t i = 0; i < s->options->settings; i++)
+        if (!s->options->setting[i].key) file[count++] = s->options->setting[i];
+    if (count == 0) return 0;
+    struct scenario *with = mem_zalloc(1, sizeof *with);
+    int rc = load_with(name, file, count, ignored, with, e);
+    *effective = rc == 0 && !same(filed, with);
+    memcpy(with->peak_bytes_per_s, filed->peak_bytes_per_s, sizeof with->peak_bytes_per_s);
+    *more = rc == 0 && !same(filed, with);
+    free(with);
+    return rc;
 }
 
 /* The file as it is first, which says what of the command line is for it. */
 static int load(struct suite *s, struct suite_entry *entry, struct err *e) {
     struct scenario_setting setting[SETTINGS_MAX];
     size_t from[SETTINGS_MAX], count = 0;
-    bool effective[SETTINGS_MAX];
+    bool effective[SETTINGS_MAX], included = false, more = false;
     char name[96];
 
     snprintf(name, sizeof name, "%s/%s", suite_group_name(entry->test->group), entry->test->name);
     int rc = load_with(name, NULL, 0, NULL, &entry->scenario, e);
+    if (rc == 0) rc = load_included(s, name, &entry->scenario, &included, &more, e);
     for (size_t i = 0; i < s->options->settings; i++) {
         if (!concerns(entry->test, &entry->scenario, s->options->setting[i].key)) continue;
         from[count] = i;
@@ -89,8 +130,9 @@ static int load(struct suite *s, struct suite_entry *entry, struct err *e) {
     if (rc == 0) rc = load_with(name, setting, count, effective, &entry->scenario, e);
     entry->as_filed = true;
     for (size_t i = 0; i < count && rc == 0; i++) {
-        s->effective[from[i]] = s->effective[from[i]] || effective[i];
-        entry->as_filed = entry->as_filed && (!effective[i] || harmless(setting[i].key));
+        bool file = !setting[i].key, changes = file ? more : effective[i] && !harmless(setting[i].key);
+        s->effective[from[i]] = s->effective[from[i]] || (file ? included : effective[i]);
+        entry->as_filed = entry->as_filed && !changes;
     }
     return rc;
 }
@@ -159,11 +201,9 @@ static void drop_emulated_note(struct fit *f) {
 
 /* Bytes of nvme that users are counted by: those given for it, else its share of the drive. */
 static uint64_t nvme_room(const struct suite *s) {
-    uint64_t room = s->nvme_bytes, given;
-    for (size_t i = 0; i < s->options->settings; i++)
-        if (strcmp(s->options->setting[i].key, "tiers.nvme.capacity") == 0)
-            room = units_parse_size(s->options->setting[i].value, &given) == 0 ? given : s->nvme_bytes;
-    return room;
+    const char *text = given_value(s, "tiers.nvme.capacity");
+    uint64_t given;
+    return text && units_parse_size(text, &given) == 0 ? given : s->nvme_bytes;
 }
 
 /* The wrapper's tests: the same tiers and users wherever they are on, so that tests compare. */
@@ -267,10 +307,11 @@ static int prepare(struct suite *s, const struct suite_test *t, struct suite_ent
 static void say_in_vain(const struct suite *s) {
     const struct options *o = s->options;
     for (size_t i = 0; i < o->settings; i++) {
-        bool set = strcmp(o->setting[i].origin, "--set") == 0;
+        const struct scenario_setting *g = &o->setting[i];
+        const char *what = !g->key ? g->value : strcmp(g->origin, "--set") == 0 ? g->key : NULL;
         if (!s->effective[i])
-            log_line(KVF_LOG_WARNING, "%s%s%s has no effect on these tests", o->setting[i].origin,
-                     set ? " " : "", set ? o->setting[i].key : "");
+            log_line(KVF_LOG_WARNING, "%s%s%s has no effect on these tests", g->origin, what ? " " : "",
+                     what ? what : "");
     }
 }
 

@@ -8,6 +8,7 @@ import pty
 import re
 import resource
 import signal
+import sqlite3
 import struct
 import termios
 
@@ -133,6 +134,22 @@ def _():
     assert re.search(r"^Settings    run.trials=2$", got.stdout, re.MULTILINE), got
     got = run(["suite", "--plan", "mlperf", "storage-only", "--model", "tiny-1b"])  # which one of them takes
     assert got.stderr == "" and re.search(r"^Settings    model='tiny-1b'$", got.stdout, re.MULTILINE), got
+
+
+@case("--include lies under the tests: peaks reach their results")
+def _():
+    work = home() / "work"
+    (work / "peaks.yaml").write_text("tiers: {cpu: {peak_read: 20GB/s, peak_write: 10GB/s}}\n")
+    (work / "nothing.yaml").write_text("model: tiny-1b\n")  # which every test names itself
+    got = run(["suite", "cpu-only", "--include", "peaks.yaml", "--db", "h.db"] + TINY + COUNTED)
+    assert got.rc == 0 and "\nSettings    --include peaks.yaml" in got.stdout, got
+    with contextlib.closing(sqlite3.connect(work / "h.db")) as db:
+        share = dict(db.execute("SELECT metric, value FROM results WHERE metric LIKE 'cpu%peak_share'"))
+    assert share["cpu_read_peak_share"] > 0 and share["cpu_write_peak_share"] > 0, share
+    got = run(["suite", "cpu-only", "--plan", "--include", "nothing.yaml"])
+    assert got.stderr == "kvfall: warning: --include nothing.yaml has no effect on these tests\n", got
+    refused(["suite", "cpu-only", "--plan", "--include", "none.yaml"],
+            "suite/cpu-only: none.yaml:1:1: cannot be read: No such file or directory")
 
 
 @case("--plan --json is the plan as JSON, with what is scaled")
