@@ -185,6 +185,24 @@ static void a_run_that_ends_in_its_warmup_is_measured_as_a_whole(void **state) {
     run_end();
 }
 
+/* Were there a link for each worker, four of them would be done in a quarter of the time. */
+static void an_emulated_link_carries_no_more_for_more_workers(void **state) {
+    (void)state;
+    for (uint64_t workers = 1; workers <= 4; workers += 3) {
+        setup_of(MODEL_4K ENGINE "tiers: {gpu: {capacity: 4MiB, backend: emulated, write_bandwidth: 4MB/s}}\n"
+                                 "workload: {users: 16, phase: prefill, prefix: {probability: 0}, personas: "
+                                 "[{name: a, context: [4, 8], think: [0, 0]}]}\n"
+                                 "run: {duration: 100s, warmup: 0s, max_requests: 60}\n",
+                 1);
+        t.s.engine.workers = workers;
+        run_go();
+        expect_result("requests_done", 60);
+        assert_true(value_of("gpu_write_bytes") >= 60 * 4096);
+        assert_true(value_of("gpu_write_bytes") <= 4e6 * value_of("measured_s"));
+        run_end();
+    }
+}
+
 /* ---- the same seed ---- */
 
 static int line_compare(const void *a, const void *b) {
@@ -607,6 +625,7 @@ int main(void) {
         cmocka_unit_test(all_measures_have_their_names),
         cmocka_unit_test(figures_without_enough_behind_them_are_missing),
         cmocka_unit_test(a_run_that_ends_in_its_warmup_is_measured_as_a_whole),
+        cmocka_unit_test(an_emulated_link_carries_no_more_for_more_workers),
         cmocka_unit_test(the_same_seed_makes_the_same_requests),
         cmocka_unit_test(at_a_rate_the_requests_do_not_depend_on_who_serves_them),
         cmocka_unit_test(an_open_loop_states_what_was_offered_and_what_was_achieved),
