@@ -8,23 +8,23 @@
 #include "report/calibration.h"
 #include "scenario/load.h"
 
-static struct scenario *scenario;
+static struct scenario scenario;
 static atomic_bool stop;
 
 static int each_setup(void **state) {
     (void)state;
     fake_reset();
     cuda_api_choose(&fake_api);
-    scenario_default(scenario);
-    scenario->gpu.on = true;
-    scenario->gpu.backend = KVF_BACKEND_CUDA;
-    scenario->engine.workers = 2;
+    scenario_default(&scenario);
+    scenario.gpu.on = true;
+    scenario.gpu.backend = KVF_BACKEND_CUDA;
+    scenario.engine.workers = 2;
     atomic_store(&stop, false);
     return 0;
 }
 
 static struct calibrate_setup setup_of(uint64_t bytes) {
-    return (struct calibrate_setup){.scenario = scenario,
+    return (struct calibrate_setup){.scenario = &scenario,
                                     .bytes = bytes,
                                     .stream_ns = 20 * KVF_NS_PER_MS,
                                     .latency_ns = 5 * KVF_NS_PER_MS,
@@ -90,7 +90,7 @@ static void what_cannot_be_measured_says_why(void **state) {
     assert_int_equal(calibrate_tier(&setup, KVF_TIER_GPU, &r, &e), -KVF_ERR_NOSPACE);
     err_clear(&e);
     each_setup(NULL);
-    scenario->gpu.backend = KVF_BACKEND_EMULATED;
+    scenario.gpu.backend = KVF_BACKEND_EMULATED;
     assert_int_equal(calibrate_tier(&setup, KVF_TIER_GPU, &r, &e), -KVF_ERR_UNAVAILABLE);
     assert_string_equal(e.text, "the gpu tier is emulated here");
     err_clear(&e);
@@ -134,29 +134,17 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     size_t len = yaml.len;
     calibration_yaml(KVF_TIER_CPU, &cpu, &yaml);
     assert_null(strstr(yaml.data + len, "device memory"));
-    int rc = scenario_load(NULL, yaml.data, NULL, 0, scenario, NULL, &report);
+    int rc = scenario_load(NULL, yaml.data, NULL, 0, &scenario, NULL, &report);
     if (rc) fail_msg("%s\n%s", yaml.data, buf_text(&report.errors));
-    assert_int_equal(scenario->peak_bytes_per_s[KVF_TIER_GPU][KVF_DIR_READ], 4123400 * UINT64_C(1000000));
-    assert_int_equal(scenario->peak_bytes_per_s[KVF_TIER_GPU][KVF_DIR_WRITE], 3900000 * UINT64_C(1000000));
-    assert_int_equal(scenario->emulation[KVF_TIER_GPU].read_bytes_per_s, 55400 * UINT64_C(1000000));
-    assert_int_equal(scenario->emulation[KVF_TIER_GPU].write_bytes_per_s, 54600 * UINT64_C(1000000));
-    assert_int_equal(scenario->emulation[KVF_TIER_GPU].latency_ns, 8430);
-    assert_int_equal(scenario->peak_bytes_per_s[KVF_TIER_CPU][KVF_DIR_WRITE], 11000 * UINT64_C(1000000));
-    assert_int_equal(scenario->emulation[KVF_TIER_CPU].latency_ns, 700);
+    assert_int_equal(scenario.peak_bytes_per_s[KVF_TIER_GPU][KVF_DIR_READ], 4123400 * UINT64_C(1000000));
+    assert_int_equal(scenario.peak_bytes_per_s[KVF_TIER_GPU][KVF_DIR_WRITE], 3900000 * UINT64_C(1000000));
+    assert_int_equal(scenario.emulation[KVF_TIER_GPU].read_bytes_per_s, 55400 * UINT64_C(1000000));
+    assert_int_equal(scenario.emulation[KVF_TIER_GPU].write_bytes_per_s, 54600 * UINT64_C(1000000));
+    assert_int_equal(scenario.emulation[KVF_TIER_GPU].latency_ns, 8430);
+    assert_int_equal(scenario.peak_bytes_per_s[KVF_TIER_CPU][KVF_DIR_WRITE], 11000 * UINT64_C(1000000));
+    assert_int_equal(scenario.emulation[KVF_TIER_CPU].latency_ns, 700);
     scenario_report_free(&report);
     buf_free(&yaml);
-}
-
-static int group_setup(void **state) {
-    (void)state;
-    scenario = calloc(1, sizeof *scenario);
-    return scenario ? 0 : -1;
-}
-
-static int group_teardown(void **state) {
-    (void)state;
-    free(scenario);
-    return 0;
 }
 
 int main(void) {
@@ -167,5 +155,5 @@ int main(void) {
         cmocka_unit_test_setup(what_is_written_is_what_a_scenario_reads, each_setup),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("calibrate", tests, group_setup, group_teardown);
+    return cmocka_run_group_tests_name("calibrate", tests, NULL, NULL);
 }

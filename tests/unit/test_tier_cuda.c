@@ -1,19 +1,10 @@
-#include "cuda_fixture.h"
+#include "cuda_tier_fixture.h"
 
 #include <errno.h>
 
-#include "base/clock.h"
 #include "base/rng.h"
-#include "tier/cuda.h"
 
-enum { IO = 64 * 1024, MOST = 1 << 20, USABLE = 8 << 20 };
-
-static struct run_clock run_time;
-static struct scenario *scenario;
-static struct payload *payload;
-static uint8_t *buf;
-static struct tier *tier;
-static struct tier_queue *queue;
+enum { USABLE = 8 << 20 };
 
 /* What a test varies. */
 struct shape {
@@ -26,52 +17,20 @@ static uint64_t token_bytes(const struct shape *s) {
 }
 
 static struct tier_setup setup_of(const struct shape *s) {
-    memset(scenario, 0, sizeof *scenario);
-    scenario->gpu.backend = KVF_BACKEND_CUDA;
-    scenario->gpu.device_count = s->devices;
-    for (uint32_t i = 0; i < s->devices; i++) scenario->gpu.devices[i] = i;
-    scenario->gpu.layout = s->layout;
-    scenario->tensor_parallel = s->tensor_parallel;
-    scenario->model.layers = s->layers;
-    scenario->model.kv_heads = s->kv_heads;
-    scenario->model.head_dim = 64;
-    scenario->model.kv_lora_rank = s->lora;
-    scenario->nvme.io_size = IO;
+    scenario_reset();
+    scenario.gpu.device_count = s->devices;
+    for (uint32_t i = 0; i < s->devices; i++) scenario.gpu.devices[i] = i;
+    scenario.gpu.layout = s->layout;
+    scenario.tensor_parallel = s->tensor_parallel;
+    scenario.model.layers = s->layers;
+    scenario.model.kv_heads = s->kv_heads;
+    scenario.model.head_dim = 64;
+    scenario.model.kv_lora_rank = s->lora;
     fake.devices = 4;
-    return (struct tier_setup){.scenario = scenario,
-                               .tier = KVF_TIER_GPU,
-                               .usable_bytes = USABLE,
-                               .page_bytes = 4096,
-                               .min_entry_bytes = token_bytes(s),
-                               .workers = 1,
-                               .clock = &run_time,
-                               .payload = payload};
-}
-
-static void open_all(const struct tier_setup *setup) {
-    struct err e = {0};
-    int rc = tier_cuda_ops.open(&tier, setup, &e);
-    if (rc != 0) fail_msg("%s", e.text);
-    assert_int_equal(tier_cuda_ops.queue_open(tier, &queue, 0, 4, &e), 0);
-    fake.copies = fake.batches = 0;
-    fake.longest_copy = 0;
-}
-
-static void close_all(void) {
-    tier_cuda_ops.queue_close(queue);
-    tier_cuda_ops.close(tier);
-    fake_expect_nothing_left();
+    return setup_for(USABLE, token_bytes(s), 1);
 }
 
 static const struct shape plain = {1, 1, 4, 8, 0, KVF_GPU_LAYOUT_CONTIGUOUS};
-
-static int each_setup(void **state) {
-    (void)state;
-    fake_reset();
-    cuda_api_choose(&fake_api);
-    unsetenv("CUDA_VISIBLE_DEVICES");
-    return 0;
-}
 
 /* Submits chunks and reaps until all are back. */
 static void carry_out(struct tier_chunk *chunk, unsigned n) {
@@ -268,7 +227,7 @@ static void by_layer_an_entry_is_one_copy_a_piece(void **state) {
 static void what_lands_takes_no_place(void **state) {
     (void)state;
     struct tier_setup setup = setup_of(&plain);
-    scenario->cache.read_target = KVF_READ_TARGET_GPU;
+    scenario.cache.read_target = KVF_READ_TARGET_GPU;
     open_all(&setup);
     struct tier_chunk c = {.dir = KVF_DIR_WRITE,
                            .place = TIER_NO_PLACE,
@@ -412,23 +371,6 @@ static void memory_is_pinned_in_pieces_that_no_copy_crosses(void **state) {
     assert_true(tier_cuda_ops.pin(tier, at, 2 * gib, &cpu, &e) < 0);
     assert_int_equal(e.code, KVF_ERR_CANCELLED);
     close_all();
-}
-
-static int group_setup(void **state) {
-    (void)state;
-    struct err e = {0};
-    scenario = calloc(1, sizeof *scenario);
-    payload = payload_open(3, 1 << 20, &e);
-    buf = aligned_alloc(4096, MOST);
-    return scenario && payload && buf ? 0 : -1;
-}
-
-static int group_teardown(void **state) {
-    (void)state;
-    free(scenario);
-    payload_close(payload);
-    free(buf);
-    return 0;
 }
 
 int main(void) {

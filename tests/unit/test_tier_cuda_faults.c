@@ -1,40 +1,12 @@
-#include "cuda_fixture.h"
+#include "cuda_tier_fixture.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/clock.h"
-#include "tier/cuda.h"
-
 enum { BYTES = 256 * 1024 };
 
-static struct run_clock run_time;
-static struct scenario *scenario;
-static struct payload *payload;
-static uint8_t *buf;
-
 static struct tier_setup setup_now(void) {
-    return (struct tier_setup){.scenario = scenario,
-                               .tier = KVF_TIER_GPU,
-                               .usable_bytes = 4 << 20,
-                               .page_bytes = 4096,
-                               .min_entry_bytes = 4096,
-                               .workers = 2,
-                               .clock = &run_time,
-                               .payload = payload};
-}
-
-static int each_setup(void **state) {
-    (void)state;
-    fake_reset();
-    cuda_api_choose(&fake_api);
-    unsetenv("CUDA_VISIBLE_DEVICES");
-    memset(scenario, 0, sizeof *scenario);
-    scenario->gpu.backend = KVF_BACKEND_CUDA;
-    scenario->gpu.device_count = 1;
-    scenario->tensor_parallel = 1;
-    scenario->nvme.io_size = 64 * 1024;
-    return 0;
+    return setup_for(4 << 20, 4096, 2);
 }
 
 /* ---- what stands in the way ---- */
@@ -48,7 +20,7 @@ static void expect_refused(const char *sentence) {
     snprintf(text, sizeof text,
              "tiers.gpu.backend is cuda, and it cannot be used: %s; auto or emulated run without", sentence);
     assert_string_equal(e.text, text);
-    assert_false(tier_cuda_ready(scenario, text, sizeof text));
+    assert_false(tier_cuda_ready(&scenario, text, sizeof text));
     assert_string_equal(text, sentence);
     fake_expect_nothing_left();
 }
@@ -86,14 +58,14 @@ static void what_hides_the_devices_is_named(void **state) {
         "MIG UUID");
     fake.count_error = 0;
     fake.devices = 1;
-    scenario->gpu.devices[0] = 2;
+    scenario.gpu.devices[0] = 2;
     expect_refused("tiers.gpu.devices names device 2, and there is 1, from 0 on of those that "
                    "CUDA_VISIBLE_DEVICES lets be seen");
     unsetenv("CUDA_VISIBLE_DEVICES");
     fake.devices = 2;
     expect_refused("tiers.gpu.devices names device 2, and there are 2, from 0 on");
-    scenario->gpu.devices[0] = scenario->gpu.devices[1] = 1;
-    scenario->gpu.device_count = 2;
+    scenario.gpu.devices[0] = scenario.gpu.devices[1] = 1;
+    scenario.gpu.device_count = 2;
     expect_refused("tiers.gpu.devices names device 1 twice");
     fake.count_error = CUDA_SYSTEM_NOT_READY;
     expect_refused(
@@ -202,72 +174,44 @@ static void every_call_may_fail(void **state) {
     assert_true(marred > 20);
 }
 
+/* A tier that is open, and a copy of an entry to the host. */
+static struct tier_chunk read_of_new_entry(void) {
+    struct tier_setup setup = setup_now();
+    open_all(&setup);
+    return (struct tier_chunk){
+        .dir = KVF_DIR_READ, .place = tier_cuda_ops.alloc(tier, BYTES), .len = BYTES, .buf = buf};
+}
+
 static void a_lost_device_is_told_in_one_sentence(void **state) {
     (void)state;
-    struct tier_setup setup = setup_now();
-    struct tier *t = NULL;
-    struct tier_queue *q = NULL;
-    struct err e = {0};
-    assert_int_equal(tier_cuda_ops.open(&t, &setup, &e), 0);
-    assert_int_equal(tier_cuda_ops.queue_open(t, &q, 0, 4, &e), 0);
-    struct tier_chunk c = {
-        .dir = KVF_DIR_READ, .place = tier_cuda_ops.alloc(t, BYTES), .len = BYTES, .buf = buf};
-    struct tier_chunk *list = &c, *done[1];
-    assert_int_equal(tier_cuda_ops.submit(q, &list, 1), 1);
+    struct tier_chunk c = read_of_new_entry(), *list = &c, *done[1];
+    assert_int_equal(tier_cuda_ops.submit(queue, &list, 1), 1);
     fake.fail_name = "fake_event_query";
     fake.error = CUDA_LAUNCH_FAILED;
-    assert_int_equal(tier_cuda_ops.reap(q, done, 1), 1);
+    assert_int_equal(tier_cuda_ops.reap(queue, done, 1), 1);
     assert_int_equal(c.error, EREMOTEIO);
     assert_string_equal(
-        tier_cuda_ops.why(q),
+        tier_cuda_ops.why(queue),
         "an operation on device 0 (Played GPU) failed: a kernel stopped or the device was lost; "
         "the kernel log (dmesg, NVRM) has more (CUDA error 719)");
     fake.fail_name = NULL;
-    tier_cuda_ops.queue_close(q);
-    tier_cuda_ops.close(t);
-    fake_expect_nothing_left();
+    close_all();
 }
 
 /* A buffer goes back when nothing uses it any more, even if the end of its copies could not be marked. */
 static void a_buffer_does_not_come_back_under_a_copy(void **state) {
     (void)state;
-    struct tier_setup setup = setup_now();
-    struct tier *t = NULL;
-    struct tier_queue *q = NULL;
-    struct err e = {0};
-    assert_int_equal(tier_cuda_ops.open(&t, &setup, &e), 0);
-    assert_int_equal(tier_cuda_ops.queue_open(t, &q, 0, 4, &e), 0);
-    struct tier_chunk c = {
-        .dir = KVF_DIR_READ, .place = tier_cuda_ops.alloc(t, BYTES), .len = BYTES, .buf = buf};
-    struct tier_chunk *list = &c, *done[1];
+    struct tier_chunk c = read_of_new_entry(), *list = &c, *done[1];
     fake.held = true;
     fake.fail_name = "fake_event_record";
-    assert_int_equal(tier_cuda_ops.submit(q, &list, 1), 1);
-    assert_int_equal(tier_cuda_ops.reap(q, done, 1), 1);
+    assert_int_equal(tier_cuda_ops.submit(queue, &list, 1), 1);
+    assert_int_equal(tier_cuda_ops.reap(queue, done, 1), 1);
     assert_int_equal(c.error, EREMOTEIO);
     for (unsigned i = 0; i < 256; i++)
         if (fake.stream[i])
             assert_int_equal(fake.stream[i]->tasks > 0 && fake.stream[i]->task[0].kind == FAKE_COPY, 0);
     fake.fail_name = NULL;
-    tier_cuda_ops.queue_close(q);
-    tier_cuda_ops.close(t);
-}
-
-static int group_setup(void **state) {
-    (void)state;
-    struct err e = {0};
-    scenario = calloc(1, sizeof *scenario);
-    payload = payload_open(3, 1 << 20, &e);
-    buf = aligned_alloc(4096, BYTES);
-    return scenario && payload && buf ? 0 : -1;
-}
-
-static int group_teardown(void **state) {
-    (void)state;
-    free(scenario);
-    payload_close(payload);
-    free(buf);
-    return 0;
+    close_all();
 }
 
 int main(void) {
