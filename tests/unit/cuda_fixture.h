@@ -184,65 +184,40 @@ static inline int fake_owner(const void *at, uint64_t bytes) {
     return -1;
 }
 
-/* ---- kernels, by vector ---- */
-
-static inline struct cuda_vector fake_vector(uint64_t address) {
-    struct cuda_vector v;
-    memcpy(&v, (void *)(uintptr_t)address, sizeof v);
-    return v;
-}
+/* ---- kernels, thread by thread ---- */
 
 static inline void fake_generate_now(const struct fake_task *t) {
-    for (uint32_t e = 0; e < t->work.extents; e++) {
-        const struct cuda_extent *x = &t->work.extent[e];
-        for (uint64_t at = 0; at < x->bytes; at += CUDA_VECTOR) {
-            uint64_t offset = x->offset + at, block = offset / CUDA_BLOCK;
-            uint32_t index = (uint32_t)(offset / CUDA_VECTOR % CUDA_BLOCK_VECTORS);
-            uint64_t from = cuda_noise_block(&t->content, block);
-            struct cuda_vector v =
-                index < CUDA_STAMP_VECTORS
-                    ? cuda_stamp_vector(&t->content, block, from, index)
-                    : fake_vector(t->content.noise + from * CUDA_BLOCK + index * CUDA_VECTOR);
-            memcpy((void *)(uintptr_t)(x->address + at), &v, sizeof v);
-        }
-    }
+    struct cuda_tiles tiles;
+    uint32_t blocks = cuda_tiles_of(&t->work, &tiles);
+    for (uint32_t i = 0; i < blocks * CUDA_THREADS; i++)
+        cuda_generate_thread(&t->work, &tiles, &t->content, i / CUDA_THREADS, i % CUDA_THREADS);
 }
 
 static inline void fake_checksum_now(const struct fake_task *t) {
-    uint64_t sum = 0;
-    for (uint32_t e = 0; e < t->work.extents; e++) {
-        const uint8_t *bytes = (const uint8_t *)(uintptr_t)t->work.extent[e].address;
-        for (uint64_t i = 0; i < t->work.extent[e].bytes; i++) sum += bytes[i];
-    }
+    struct cuda_tiles tiles;
+    uint32_t blocks = cuda_tiles_of(&t->work, &tiles);
+    uint64_t sum = 0, plain = 0;
+    for (uint32_t i = 0; i < blocks * CUDA_THREADS; i++)
+        sum += cuda_checksum_thread(&t->work, &tiles, i / CUDA_THREADS, i % CUDA_THREADS);
+    for (uint32_t e = 0; e < t->work.extents; e++)
+        for (uint64_t at = 0; at < t->work.extent[e].bytes; at += CUDA_VECTOR) {
+            uint64_t v[2];
+            memcpy(v, (void *)(uintptr_t)(t->work.extent[e].address + at), sizeof v);
+            plain += v[0] ^ v[1];
+        }
+    assert_int_equal(sum, plain); /* every byte is in it, once */
     *(uint64_t *)t->to += sum;
-}
-
-static inline bool fake_block_wrong(const struct fake_task *t, uint64_t block) {
-    const struct cuda_work *w = &t->work;
-    uint64_t begin = block * CUDA_BLOCK, bytes = w->to - begin < CUDA_BLOCK ? w->to - begin : CUDA_BLOCK;
-    uint64_t from = UINT64_MAX;
-    if (bytes > 64) from = fake_vector(cuda_address(w, begin + 48)).lo;
-    bool wrong = false;
-    for (uint32_t i = 0; i * CUDA_VECTOR < bytes; i++) {
-        uint64_t left = bytes - i * CUDA_VECTOR, valid = left < CUDA_VECTOR ? left : CUDA_VECTOR;
-        struct cuda_vector got = fake_vector(cuda_address(w, begin + i * CUDA_VECTOR));
-        if (i < CUDA_STAMP_VECTORS)
-            wrong = wrong || cuda_stamp_wrong(&t->content, block, i, got, valid);
-        else if (t->full && from < t->content.noise_blocks)
-            wrong =
-                wrong || cuda_vector_differs(
-                             got, fake_vector(t->content.noise + from * CUDA_BLOCK + i * CUDA_VECTOR), valid);
-    }
-    return wrong;
 }
 
 static inline void fake_verify_now(const struct fake_task *t) {
     struct cuda_verdict *v = t->to;
     assert_int_equal(t->work.from % CUDA_BLOCK, 0);
-    for (uint64_t block = t->work.from / CUDA_BLOCK; block * CUDA_BLOCK < t->work.to; block++) {
-        if (!fake_block_wrong(t, block)) continue;
-        v->bad++;
-        if (~block > v->last) v->last = ~block;
+    for (uint32_t i = 0; i < cuda_verify_blocks(&t->work) * CUDA_THREADS; i += CUDA_LANES) {
+        uint64_t block = cuda_verify_block(&t->work, i / CUDA_THREADS, i % CUDA_THREADS);
+        int wrong = 0;
+        for (uint32_t lane = 0; lane < CUDA_LANES && block * CUDA_BLOCK < t->work.to; lane++)
+            wrong |= cuda_verify_lane(&t->work, &t->content, t->full, block, lane);
+        v->bad += wrong != 0;
     }
 }
 

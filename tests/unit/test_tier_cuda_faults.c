@@ -84,7 +84,7 @@ static void what_does_not_fit_is_refused_with_figures(void **state) {
     assert_true(tier_cuda_ops.open(&t, &setup, &e) < 0);
     assert_int_equal(e.code, KVF_ERR_NOSPACE);
     assert_string_equal(e.text,
-                        "the gpu tier needs 5.02 MiB on device 0 (Played GPU), of which 261 MiB are free, "
+                        "the gpu tier needs 5.01 MiB on device 0 (Played GPU), of which 261 MiB are free, "
                         "and 256 MiB are left to the driver: there is room for pages of 4.00 MiB there; "
                         "lower tiers.gpu.capacity, name more tiers.gpu.devices, or free the device");
     fake_expect_nothing_left();
