@@ -11,13 +11,11 @@ static uint64_t rank_next(struct cache *c, uint64_t rank) {
 }
 
 /* An access can only make an entry more recent, whatever order the calls come in. */
-static void entry_access(struct cache *c, uint32_t i, uint64_t rank) {
+static void entry_access(struct cache *c, uint32_t i, const struct cache_access *access) {
     struct entry *e = cache_entry(c, i);
-    rank = rank_next(c, rank);
-    if (rank <= e->access) return;
-    e->access = rank;
-    struct cache_tier *t = &c->tier[e->seat];
-    if (e->state == ENTRY_RESIDENT && !e->parked) t->policy->touch(t->order, i, rank);
+    uint64_t rank = rank_next(c, access->rank);
+    if (rank > e->access) e->access = rank;
+    seat_touch(c, i);
 }
 
 static struct cache_op *op_make(struct cache *c, enum cache_op_kind kind, enum kvf_cause cause,
@@ -62,7 +60,8 @@ struct cache *cache_open(const struct cache_config *config, struct err *e) {
         t->on = true;
         t->usable = config->usable_bytes[i];
         t->policy = policy_find(config->eviction[i]);
-        t->order = t->policy->open(&c->entries.nodes);
+        struct policy_config policy = {.nodes = &c->entries.nodes, .usable_bytes = t->usable};
+        t->order = t->policy->open(&policy);
     }
     return c;
 }
@@ -117,18 +116,22 @@ uint64_t cache_ranks(struct cache *c, uint64_t n) {
     return first;
 }
 
-void cache_touch(struct cache *c, struct cache_key key, uint64_t rank) {
-    uint32_t i = index_find(&c->index, key);
-    if (i != ENTRY_NONE) entry_access(c, i, rank);
+void cache_time(struct cache *c, uint64_t now_ns) {
+    c->now_ns = now_ns;
 }
 
-struct cache_op *cache_read(struct cache *c, struct cache_key key, enum kvf_cause cause, uint64_t rank,
+void cache_touch(struct cache *c, struct cache_key key, const struct cache_access *access) {
+    uint32_t i = index_find(&c->index, key);
+    if (i != ENTRY_NONE) entry_access(c, i, access);
+}
+
+struct cache_op *cache_read(struct cache *c, struct cache_key key, const struct cache_access *access,
                             uint32_t worker, void *owner) {
     uint32_t i = index_find(&c->index, key);
     if (i == ENTRY_NONE || cache_entry(c, i)->state != ENTRY_RESIDENT) return NULL;
     struct entry *e = cache_entry(c, i);
-    entry_access(c, i, rank);
-    struct cache_op *op = op_make(c, CACHE_OP_READ, cause, i, worker, owner);
+    entry_access(c, i, access);
+    struct cache_op *op = op_make(c, CACHE_OP_READ, access->cause, i, worker, owner);
     op->from = e->tier;
     op->from_place = e->place;
     op->seq = ++c->seq;
@@ -140,33 +143,36 @@ struct cache_op *cache_read(struct cache *c, struct cache_key key, enum kvf_caus
 
 /* The key is reserved from here on, also while the write waits for room: others find it WRITING. */
 static struct cache_op *write_make(struct cache *c, struct cache_key key, uint64_t bytes,
-                                   enum kvf_cause cause, uint64_t rank, uint32_t worker, void *owner) {
+                                   const struct cache_access *access, uint32_t worker, void *owner) {
     uint32_t i = entry_take(&c->entries);
     struct entry *e = cache_entry(c, i);
     e->key = key;
-    e->bytes = bytes;
-    e->access = e->first = rank_next(c, rank);
+    e->bytes = bytes & ENTRY_BYTES_MAX; /* it is */
+    e->cause = (uint8_t)access->cause;
+    e->klass = access->klass;
+    e->access = e->first = rank_next(c, access->rank);
     e->generation = ++c->generation;
     e->state = ENTRY_WRITING;
     index_insert(&c->index, i);
-    struct cache_op *op = op_make(c, CACHE_OP_WRITE, cause, i, worker, owner);
+    struct cache_op *op = op_make(c, CACHE_OP_WRITE, access->cause, i, worker, owner);
     struct busy *b = busy_of(c, e);
     b->first = b->last = op_slot(op);
     return op;
 }
 
-enum cache_verdict cache_write(struct cache *c, struct cache_key key, uint64_t bytes, enum kvf_cause cause,
-                               uint64_t rank, uint32_t worker, void *owner, struct cache_op **op) {
+enum cache_verdict cache_write(struct cache *c, struct cache_key key, uint64_t bytes,
+                               const struct cache_access *access, uint32_t worker, void *owner,
+                               struct cache_op **op) {
     *op = NULL;
     uint32_t i = index_find(&c->index, key);
     if (i != ENTRY_NONE)
         return cache_entry(c, i)->state == ENTRY_RESIDENT ? CACHE_IS_RESIDENT : CACHE_IS_WRITING;
-    int target = plan_target(c, bytes);
+    int target = bytes > ENTRY_BYTES_MAX ? -1 : plan_target(c, bytes);
     if (target < 0) {
         c->stats.refused++;
         return CACHE_TOO_LARGE;
     }
-    *op = write_make(c, key, bytes, cause, rank, worker, owner);
+    *op = write_make(c, key, bytes, access, worker, owner);
     if (c->stopped) {
         ready_refuse(c, *op);
         return CACHE_PLANNED;
@@ -197,7 +203,7 @@ void cache_clear(struct cache *c) {
     for (int i = 0; i < KVF_TIERS; i++) {
         const struct cache_tier *t = &c->tier[i];
         uint32_t entry;
-        while (t->on && (entry = t->policy->first(t->order)) != POLICY_END) entry_drop(c, entry);
+        while (t->on && (entry = t->policy->first(t->order, NULL)) != POLICY_END) entry_drop(c, entry);
     }
 }
 

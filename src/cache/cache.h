@@ -111,14 +111,27 @@ void cache_recount_miss(struct cache *c, enum kvf_cause cause, int tier);
 /* The tier in which a resident entry is read now; -1 if it is not resident. */
 int cache_where(const struct cache *c, struct cache_key key);
 
+/* What is known of an access beside its key; zeros where nothing is. */
+struct cache_access {
+    enum kvf_cause cause;
+    uint8_t klass;           /* QoS class that asks */
+    uint64_t rank;           /* 0: the next one */
+    uint64_t next_use;       /* position of the next access of this key, UINT64_MAX never again; 0 unknown */
+    struct cache_key parent; /* block granularity: of the block before; kind 0: none or not known */
+};
+
+/* Tells the time, for policies that go by it: once per hold of the lock, before any other call. Any
+ * clock that does not go back. */
+void cache_time(struct cache *c, uint64_t now_ns);
+
 /* Recency. cache_ranks hands out n successive ranks and returns the first; a rank given to read,
  * write or touch makes the access that recent (0: the next one). */
 uint64_t cache_ranks(struct cache *c, uint64_t n);
-void cache_touch(struct cache *c, struct cache_key key, uint64_t rank);
+void cache_touch(struct cache *c, struct cache_key key, const struct cache_access *access);
 
 /* Starts a read of a resident entry: pins it, counts as access. The operation is on the ready list
  * on return. NULL when the entry is not resident. */
-struct cache_op *cache_read(struct cache *c, struct cache_key key, enum kvf_cause cause, uint64_t rank,
+struct cache_op *cache_read(struct cache *c, struct cache_key key, const struct cache_access *access,
                             uint32_t worker, void *owner);
 
 enum cache_verdict {
@@ -126,10 +139,11 @@ enum cache_verdict {
     CACHE_NO_ROOM_NOW, /* *op waits and is planned as soon as it can be: same way out */
     CACHE_IS_RESIDENT, /* nothing to do, no access */
     CACHE_IS_WRITING,  /* somebody else writes it: cache_wait for it */
-    CACHE_TOO_LARGE    /* no tier can hold it at all: refused and counted */
+    CACHE_TOO_LARGE    /* no tier can hold it at all, or 2^48 bytes or more: refused and counted */
 };
-enum cache_verdict cache_write(struct cache *c, struct cache_key key, uint64_t bytes, enum kvf_cause cause,
-                               uint64_t rank, uint32_t worker, void *owner, struct cache_op **op);
+enum cache_verdict cache_write(struct cache *c, struct cache_key key, uint64_t bytes,
+                               const struct cache_access *access, uint32_t worker, void *owner,
+                               struct cache_op **op);
 /* New entries go to this tier or below it from now on, the faster ones apart: what is prepared before a
  * run is put where it belongs. 0, as at the opening, is the rule of the placement. No write may wait. */
 void cache_admit_from(struct cache *c, int tier);

@@ -10,9 +10,9 @@ struct policy {
     struct order order;
 };
 
-static struct policy *fifo_open(struct policy_node *const *nodes) {
+static struct policy *fifo_open(const struct policy_config *config) {
     struct policy *p = mem_zalloc(1, sizeof *p);
-    order_init(&p->order, nodes);
+    order_init(&p->order, config->nodes);
     return p;
 }
 
@@ -20,22 +20,26 @@ static void fifo_close(struct policy *p) {
     free(p);
 }
 
-static void fifo_insert(struct policy *p, uint32_t entry, uint64_t access, uint64_t first) {
-    (void)access;
-    order_insert(&p->order, entry, first);
+static void fifo_insert(struct policy *p, uint32_t entry, const struct policy_info *info) {
+    order_insert(&p->order, entry, info->first);
 }
 
 static void fifo_remove(struct policy *p, uint32_t entry) {
     order_remove(&p->order, entry);
 }
 
-static void fifo_touch(struct policy *p, uint32_t entry, uint64_t access) {
-    (void)p;
-    (void)entry;
-    (void)access;
+static void fifo_restore(struct policy *p, uint32_t entry) {
+    order_restore(&p->order, entry);
 }
 
-static uint32_t fifo_first(const struct policy *p) {
+static void fifo_touch(struct policy *p, uint32_t entry, const struct policy_info *info) {
+    (void)p;
+    (void)entry;
+    (void)info;
+}
+
+static uint32_t fifo_first(struct policy *p, const struct cache_key *incoming) {
+    (void)incoming;
     return order_first(&p->order);
 }
 
@@ -51,6 +55,7 @@ const struct policy_ops policy_fifo = {
     .close = fifo_close,
     .insert = fifo_insert,
     .remove = fifo_remove,
+    .restore = fifo_restore,
     .touch = fifo_touch,
     .first = fifo_first,
     .check = fifo_check,

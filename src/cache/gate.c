@@ -17,27 +17,7 @@ void busy_settle(struct cache *c, uint32_t entry) {
     e->busy = BUSY_NONE;
     if (e->state != ENTRY_RESIDENT) return;
     c->tier[e->seat].idle += e->bytes;
-    if (e->parked) seat_enter(c, entry, e->seat);
-}
-
-void seat_enter(struct cache *c, uint32_t entry, int tier) {
-    struct entry *e = cache_entry(c, entry);
-    struct cache_tier *t = &c->tier[tier];
-    e->parked = false;
-    t->policy->insert(t->order, entry, e->access, e->first);
-}
-
-void seat_leave(struct cache *c, uint32_t entry, int tier) {
-    struct entry *e = cache_entry(c, entry);
-    struct cache_tier *t = &c->tier[tier];
-    if (!e->parked) t->policy->remove(t->order, entry);
-    e->parked = false;
-}
-
-void seat_park(struct cache *c, uint32_t entry) {
-    struct entry *e = cache_entry(c, entry);
-    seat_leave(c, entry, e->seat);
-    e->parked = true;
+    if (e->parked) seat_unpark(c, entry);
 }
 
 void ready_push(struct cache *c, struct cache_op *op) {

@@ -10,9 +10,9 @@ struct policy {
     struct order order;
 };
 
-static struct policy *lru_open(struct policy_node *const *nodes) {
+static struct policy *lru_open(const struct policy_config *config) {
     struct policy *p = mem_zalloc(1, sizeof *p);
-    order_init(&p->order, nodes);
+    order_init(&p->order, config->nodes);
     return p;
 }
 
@@ -20,20 +20,24 @@ static void lru_close(struct policy *p) {
     free(p);
 }
 
-static void lru_insert(struct policy *p, uint32_t entry, uint64_t access, uint64_t first) {
-    (void)first;
-    order_insert(&p->order, entry, access);
+static void lru_insert(struct policy *p, uint32_t entry, const struct policy_info *info) {
+    order_insert(&p->order, entry, info->access);
 }
 
 static void lru_remove(struct policy *p, uint32_t entry) {
     order_remove(&p->order, entry);
 }
 
-static void lru_touch(struct policy *p, uint32_t entry, uint64_t access) {
-    order_move(&p->order, entry, access);
+static void lru_restore(struct policy *p, uint32_t entry) {
+    order_restore(&p->order, entry);
 }
 
-static uint32_t lru_first(const struct policy *p) {
+static void lru_touch(struct policy *p, uint32_t entry, const struct policy_info *info) {
+    order_move(&p->order, entry, info->access);
+}
+
+static uint32_t lru_first(struct policy *p, const struct cache_key *incoming) {
+    (void)incoming;
     return order_first(&p->order);
 }
 
@@ -49,6 +53,7 @@ const struct policy_ops policy_lru = {
     .close = lru_close,
     .insert = lru_insert,
     .remove = lru_remove,
+    .restore = lru_restore,
     .touch = lru_touch,
     .first = lru_first,
     .check = lru_check,

@@ -88,7 +88,8 @@ void order_init(struct order *o, struct policy_node *const *nodes) {
 
 void order_insert(struct order *o, uint32_t entry, uint64_t rank) {
     struct policy_node *n = *o->nodes;
-    n[entry] = (struct policy_node){.rank = rank, .left = NONE, .right = NONE, .parent = NONE};
+    n[entry].rank = rank;
+    n[entry].left = n[entry].right = n[entry].parent = NONE;
     o->count++;
     if (o->root == NONE) {
         o->root = o->min = o->max = entry;
@@ -132,6 +133,10 @@ void order_remove(struct order *o, uint32_t entry) {
     *seat = rest;
     if (rest != NONE) n[rest].parent = parent;
     o->count--;
+}
+
+void order_restore(struct order *o, uint32_t entry) {
+    order_insert(o, entry, (*o->nodes)[entry].rank);
 }
 
 void order_move(struct order *o, uint32_t entry, uint64_t rank) {

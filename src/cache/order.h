@@ -19,8 +19,9 @@ struct order {
 
 void order_init(struct order *o, struct policy_node *const *nodes);
 void order_insert(struct order *o, uint32_t entry, uint64_t rank); /* must not be in it */
-void order_remove(struct order *o, uint32_t entry);                /* must be in it */
-void order_move(struct order *o, uint32_t entry, uint64_t rank);   /* must be in it; gives it another rank */
+void order_remove(struct order *o, uint32_t entry);              /* must be in it; leaves its rank and word */
+void order_restore(struct order *o, uint32_t entry);             /* puts it back with the rank it has */
+void order_move(struct order *o, uint32_t entry, uint64_t rank); /* must be in it; gives it another rank */
 uint32_t order_next(const struct order *o, uint32_t entry);
 /* Walks everything: sorted, heap-ordered, links and ends right, as many as counted. */
 bool order_check(const struct order *o);

@@ -43,10 +43,10 @@ static bool entry_barred(const struct cache *c, uint32_t entry) {
     return b != BUSY_NONE && c->busies.at[b].plan != c->plan + 1;
 }
 
-static uint32_t victim_find(struct cache *c, int tier) {
+static uint32_t victim_find(struct cache *c, int tier, const struct cache_key *incoming) {
     struct cache_tier *t = &c->tier[tier];
     uint32_t i;
-    while ((i = t->policy->first(t->order)) != POLICY_END && entry_barred(c, i)) seat_park(c, i);
+    while ((i = t->policy->first(t->order, incoming)) != POLICY_END && entry_barred(c, i)) seat_park(c, i);
     return i;
 }
 
@@ -58,9 +58,8 @@ static void step_push(struct cache *c, struct plan_step step) {
     c->steps[c->step_count++] = step;
 }
 
-static void candidate_enter(struct cache *c, uint32_t entry, int tier) {
+static void candidate_counted(struct cache *c, uint32_t entry, int tier) {
     uint64_t bytes = cache_entry(c, entry)->bytes;
-    seat_enter(c, entry, tier);
     c->tier[tier].level += bytes;
     c->tier[tier].idle += bytes;
 }
@@ -77,30 +76,33 @@ static void candidate_leave(struct cache *c, uint32_t entry, int tier) {
 static void step_do(struct cache *c, uint32_t entry, int from, int to) {
     struct entry *e = cache_entry(c, entry);
     candidate_leave(c, entry, from);
+    struct plan_step step = {c->entries.nodes[entry], entry, (int8_t)from, (int8_t)to};
     if (to >= 0) {
         if (e->busy == BUSY_NONE) e->busy = busy_take(&c->busies);
         c->busies.at[e->busy].plan = c->plan + 1;
-        candidate_enter(c, entry, to);
+        seat_enter_planned(c, entry, to);
+        candidate_counted(c, entry, to);
         e->seat = (uint8_t)to;
     }
-    step_push(c, (struct plan_step){entry, (int8_t)from, (int8_t)to});
+    step_push(c, step);
 }
 
-static void step_undo(struct cache *c, struct plan_step step) {
-    struct entry *e = cache_entry(c, step.entry);
-    if (step.to >= 0) {
-        candidate_leave(c, step.entry, step.to);
-        e->seat = (uint8_t)step.from;
+static void step_undo(struct cache *c, const struct plan_step *step) {
+    struct entry *e = cache_entry(c, step->entry);
+    if (step->to >= 0) {
+        candidate_leave(c, step->entry, step->to);
+        e->seat = (uint8_t)step->from;
         if (e->seat == e->tier) {
             busy_give(&c->busies, e->busy);
             e->busy = BUSY_NONE;
         }
     }
-    candidate_enter(c, step.entry, step.from);
+    seat_restore(c, step->entry, step->from, &step->was);
+    candidate_counted(c, step->entry, step->from);
 }
 
 static void plan_undo(struct cache *c) {
-    while (c->step_count) step_undo(c, c->steps[--c->step_count]);
+    while (c->step_count) step_undo(c, &c->steps[--c->step_count]);
 }
 
 /* Even if all that is idle went, as much as is idle would be free: what is not stays in the way. */
@@ -112,14 +114,16 @@ static bool room_possible(const struct cache *c, int tier, uint64_t bytes) {
 /* Lets victims fall, or drops them with `falls` false, until `bytes` more have room in the tier.
  * Recursion is as deep as there are tiers, and touches none above: the victim stays where it is
  * while the tier below makes room for it. */
-static bool room_make(struct cache *c, int tier, uint64_t bytes, bool falls) {
+static bool room_make(struct cache *c, int tier, uint64_t bytes, const struct cache_key *incoming,
+                      bool falls) {
     if (!room_possible(c, tier, bytes)) return false;
     while (!tier_has_room(c, tier, bytes)) {
-        uint32_t victim = victim_find(c, tier);
+        uint32_t victim = victim_find(c, tier, incoming);
         if (victim == POLICY_END) return false;
-        uint64_t size = cache_entry(c, victim)->bytes;
+        const struct entry *e = cache_entry(c, victim);
+        uint64_t size = e->bytes;
         int below = falls ? tier_below(c, tier, size) : -1;
-        if (below >= 0 && !room_make(c, below, size, falls)) return false;
+        if (below >= 0 && !room_make(c, below, size, &e->key, falls)) return false;
         step_do(c, victim, tier, below);
     }
     return true;
@@ -173,22 +177,23 @@ static void step_evict(struct cache *c, uint32_t entry) {
     }
 }
 
-static void step_fall(struct cache *c, struct plan_step step, uint32_t worker) {
-    const struct entry *e = cache_entry(c, step.entry);
-    bool last = e->state == ENTRY_RESIDENT && step.to == e->seat;
-    if (last) c->tier[step.to].idle -= e->bytes;
-    op_commit(c, move_make(c, step.entry, step.from, step.to, worker));
+static void step_fall(struct cache *c, const struct plan_step *step, uint32_t worker) {
+    const struct entry *e = cache_entry(c, step->entry);
+    bool last = e->state == ENTRY_RESIDENT && step->to == e->seat;
+    if (last) c->tier[step->to].idle -= e->bytes;
+    op_commit(c, move_make(c, step->entry, step->from, step->to, worker));
 }
 
 /* Evictions first: those from where they stand free their bytes at once. */
 static void plan_commit(struct cache *c, uint32_t worker) {
     c->plan++;
     c->stats.decisions += 1 + c->step_count;
+    for (uint32_t i = 0; i < c->step_count; i++) seat_commit(c, &c->steps[i]);
     for (uint32_t i = 0; i < c->step_count; i++) {
         if (c->steps[i].to < 0) step_evict(c, c->steps[i].entry);
     }
     for (uint32_t i = 0; i < c->step_count; i++) {
-        if (c->steps[i].to >= 0) step_fall(c, c->steps[i], worker);
+        if (c->steps[i].to >= 0) step_fall(c, &c->steps[i], worker);
     }
 }
 
@@ -205,7 +210,7 @@ bool plan_write(struct cache *c, struct cache_op *op) {
     int to = falls ? plan_target(c, op->bytes) : tier_with_room(c, KVF_TIERS, op->bytes);
     if (to < 0) to = tier_deepest(c, op->bytes);
     c->step_count = 0;
-    if (!room_make(c, to, op->bytes, falls)) {
+    if (!room_make(c, to, op->bytes, &op->key, falls)) {
         plan_undo(c);
         return false;
     }
@@ -225,7 +230,7 @@ void plan_promotion(struct cache *c, uint32_t entry, uint32_t worker) {
     int to = falls ? best : tier_with_room(c, from, e->bytes);
     c->step_count = 0;
     busy_of(c, e)->plan = 0; /* not a victim of its own plan */
-    if (to < 0 || c->tier[best].wait.head || !room_make(c, to, e->bytes, falls)) {
+    if (to < 0 || c->tier[best].wait.head || !room_make(c, to, e->bytes, &e->key, falls)) {
         plan_undo(c);
         busy_settle(c, entry);
         c->stats.promotions_skipped++;

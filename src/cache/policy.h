@@ -1,33 +1,76 @@
 /* Eviction policies: the order in which a tier's entries fall. One file and one line in the table
- * each. A policy keeps its order in the node that every entry carries. */
+ * each. A policy keeps its order in the node that every entry carries, and what else it needs in
+ * its own memory; it sees one tier and knows of no other.
+ *
+ * A plan takes victims and lets them fall, and may be taken back step by step, last first. So what
+ * a policy does is in three parts:
+ *   while planning: first, remove, insert. remove leaves the words of the node as they are, and the
+ *       plan keeps them. Nothing may change that a plan which is taken back would leave behind, but
+ *       for what a search for victims spends (second chances): a search that comes to nothing has
+ *       looked all the same.
+ *   taken back: remove and restore, with the words that were kept.
+ *   at the commit: evicted for who has left, admitted for who has come, in the order of the plan.
+ *       Here ghosts are made and used up, and what adapts does.
+ * Entries that are read or moved are taken out when a search meets them (remove) and put back later
+ * (restore, then a touch for each access meanwhile).
+ * One caller at a time. Time is what the caller says. */
 #ifndef KVF_CACHE_POLICY_H
 #define KVF_CACHE_POLICY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "cache/key.h"
 #include "scenario/scenario.h"
 
-/* What a policy may look at and keep for an entry; addressed by the entry's index. */
+/* Belongs to the policy whose order the entry is in; what the words mean is its own. */
 struct policy_node {
-    uint64_t rank;                /* key of the order: smallest falls first */
-    uint32_t left, right, parent; /* of the order tree */
+    uint64_t rank;
+    uint32_t left, right, parent;
+    uint32_t word;
+};
+_Static_assert(sizeof(struct policy_node) == 24, "a node has no holes");
+
+/* What is known of an entry when it comes or is accessed. */
+struct policy_info {
+    struct cache_key key;
+    uint64_t bytes;
+    uint64_t access;   /* rank of the last access; an entry that falls brings it along */
+    uint64_t first;    /* rank of the first write */
+    uint64_t next_use; /* position of its next access, UINT64_MAX never again; 0 unknown */
+    uint64_t now_ns;   /* as the cache was told */
+    uint32_t parent;   /* entry of the block before it, POLICY_END: none or not known */
+    uint8_t cause;     /* enum kvf_cause of its write */
+    uint8_t klass;     /* QoS class of its write */
+};
+
+struct policy_config {
+    struct policy_node *const *nodes; /* by entry; may be reallocated between calls: double pointer */
+    uint64_t usable_bytes;            /* of the tier */
 };
 
 struct policy;
 struct policy_ops {
     const char *name; /* as in scenarios */
     enum scenario_eviction id;
-    struct policy *(*open)(struct policy_node *const *nodes); /* nodes may be reallocated: double pointer */
+    struct policy *(*open)(const struct policy_config *config);
     void (*close)(struct policy *p);
-    /* access: rank of the last access; first: rank of the first write. Demotion passes the entry's
-     * old ranks, so it keeps its recency below. */
-    void (*insert)(struct policy *p, uint32_t entry, uint64_t access, uint64_t first);
+    /* A new entry, or one that falls or rises into this tier. */
+    void (*insert)(struct policy *p, uint32_t entry, const struct policy_info *info);
     void (*remove)(struct policy *p, uint32_t entry);
-    void (*touch)(struct policy *p, uint32_t entry, uint64_t access);
-    /* The victim; POLICY_END when there is none. The cache takes out of the order what may not fall. */
-    uint32_t (*first)(const struct policy *p);
+    /* Puts an entry back where it was; its node holds the words that remove left. */
+    void (*restore)(struct policy *p, uint32_t entry);
+    void (*touch)(struct policy *p, uint32_t entry, const struct policy_info *info);
+    /* The victim, and it stays where it is; POLICY_END when there is none. The cache takes out of the order
+     * what may not fall. incoming: key of the entry that needs the room; NULL: nobody's. */
+    uint32_t (*first)(struct policy *p, const struct cache_key *incoming);
+    /* At the commit, NULL where it does not matter. An entry that passes through the tier in one plan is
+     * admitted and evicted, and its node is another tier's by then. */
+    void (*admitted)(struct policy *p, const struct policy_info *info);
+    void (*evicted)(struct policy *p, struct cache_key key, uint64_t bytes, const struct policy_node *was);
     bool (*check)(const struct policy *p, uint64_t *entries); /* structure sound; counts */
+    size_t (*memory)(const struct policy *p); /* bytes of its own beside the nodes; NULL: a few words */
 };
 #define POLICY_END UINT32_MAX
 

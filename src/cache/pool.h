@@ -25,7 +25,9 @@ enum entry_state {
 /* One cache line. seat differs from tier while moves are planned or going on. */
 struct entry {
     struct cache_key key;
-    uint64_t bytes;
+    uint64_t bytes : 48;
+    uint64_t cause : 8;  /* enum kvf_cause of its write */
+    uint64_t klass : 8;  /* QoS class of its write */
     uint64_t place;      /* of its tier, where it is read now */
     uint64_t access;     /* rank of the last access */
     uint64_t first;      /* rank of the first write */
@@ -34,7 +36,7 @@ struct entry {
     uint8_t state;       /* enum entry_state */
     uint8_t tier;        /* where its bytes are */
     uint8_t seat;        /* where they will be; whose order it stands in */
-    bool parked;         /* taken out of that order until it is busy no more */
+    uint8_t parked;      /* taken out of that order until it is busy no more: 1 + accesses meanwhile */
 };
 _Static_assert(sizeof(struct entry) == 64, "an entry fills one cache line");
 
@@ -67,6 +69,7 @@ struct busy {
     uint64_t place, bytes;
 };
 
+#define ENTRY_BYTES_MAX ((UINT64_C(1) << 48) - 1)
 enum { ENTRY_CHUNK = 4096, OP_CHUNK = 256 };
 
 struct entry_pool {

@@ -47,6 +47,7 @@ struct cache_tier {
 
 /* to -1: out of the cache */
 struct plan_step {
+    struct policy_node was; /* in the order that it left */
     uint32_t entry;
     int8_t from, to;
 };
@@ -62,6 +63,7 @@ struct cache {
     struct plan_step *steps; /* of the plan being made */
     uint32_t step_count, step_cap;
     uint64_t plan, seq, rank, generation; /* the last ones handed out */
+    uint64_t now_ns;                      /* as the cache was told */
     uint64_t waiting_writes;
     bool retry_due; /* a write has ended or an entry gone, and who waits for room has not had its turn */
     int top;        /* the fastest tier that new entries go to */
@@ -81,11 +83,22 @@ static inline bool move_falls(const struct cache_op *op) {
 struct busy *busy_of(struct cache *c, struct entry *e);
 /* Gives it back when nobody needs it any more: a resident entry is idle again, and no longer parked. */
 void busy_settle(struct cache *c, uint32_t entry);
-/* Into and out of the order of a tier; an entry that leaves it may be parked. */
+
+/* --- seats --- */
+struct policy_info seat_info(const struct cache *c, uint32_t entry);
+/* Into the order of a tier for good; planned: until the plan is committed or taken back. */
 void seat_enter(struct cache *c, uint32_t entry, int tier);
+void seat_enter_planned(struct cache *c, uint32_t entry, int tier);
+/* Out of it; an entry that leaves may be parked. Its node is as the policy left it. */
 void seat_leave(struct cache *c, uint32_t entry, int tier);
-/* Out of the order, but not out of the seat. */
+/* Back to where it was when its node was like this. */
+void seat_restore(struct cache *c, uint32_t entry, int tier, const struct policy_node *was);
+void seat_touch(struct cache *c, uint32_t entry);
+/* Out of the order, but not out of the seat; and back. */
 void seat_park(struct cache *c, uint32_t entry);
+void seat_unpark(struct cache *c, uint32_t entry);
+/* Tells the policies of a step that is committed. The entry is still there. */
+void seat_commit(struct cache *c, const struct plan_step *step);
 
 /* --- gates and places --- */
 void ready_push(struct cache *c, struct cache_op *op);

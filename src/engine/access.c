@@ -47,7 +47,8 @@ void access_count(struct pipeline *p, struct flight *f, enum kvf_cause cause, in
 
 void access_read(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                  enum kvf_cause cause, uint64_t rank, enum access_role role) {
-    struct cache_op *op = cache_read(p->cache, key, cause, rank, x->worker, f);
+    struct cache_access access = {.cause = cause, .klass = (uint8_t)f->req.klass, .rank = rank};
+    struct cache_op *op = cache_read(p->cache, key, &access, x->worker, f);
     op->role = role;
     flight_at(f, op->from);
     op_begun(x, f);
@@ -56,8 +57,9 @@ void access_read(struct pipeline *p, struct executor *x, struct flight *f, struc
 bool access_write(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                   uint64_t bytes, enum kvf_cause cause, uint64_t rank, enum access_role role,
                   enum cache_verdict *verdict) {
+    struct cache_access access = {.cause = cause, .klass = (uint8_t)f->req.klass, .rank = rank};
     struct cache_op *op = NULL;
-    *verdict = cache_write(p->cache, key, bytes, cause, rank, x->worker, f, &op);
+    *verdict = cache_write(p->cache, key, bytes, &access, x->worker, f, &op);
     if (*verdict != CACHE_PLANNED && *verdict != CACHE_NO_ROOM_NOW) return false;
     op->role = role;
     flight_at(f, *verdict == CACHE_PLANNED ? op->to : -1);

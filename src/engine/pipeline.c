@@ -134,7 +134,7 @@ static void blocks_touch(struct pipeline *p, struct executor *x, struct flight *
         if (i < f->hit_blocks)
             access_read(p, x, f, key, block_cause(r, i), block_rank(p, f, i), ROLE_BLOCK_READ);
         else
-            cache_touch(p->cache, key, block_rank(p, f, i));
+            cache_touch(p->cache, key, &(struct cache_access){.rank = block_rank(p, f, i)});
     }
     f->prompt_missed = f->hit_blocks < r->prompt_blocks;
 }

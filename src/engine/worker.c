@@ -83,7 +83,9 @@ static uint64_t worker_now(struct executor *x) {
 }
 
 static void worker_enter(struct executor *x) {
-    pthread_mutex_lock(&worker_of(x)->engine->cache_lock);
+    struct engine *e = worker_of(x)->engine;
+    pthread_mutex_lock(&e->cache_lock);
+    cache_time(e->cache, x->ops->now(x));
 }
 
 /* What is another worker's is in its mail before the lock is left: when the run ends the cache is stopped

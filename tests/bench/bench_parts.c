@@ -154,9 +154,9 @@ static void cache_step(struct cache *c, uint64_t number) {
     int tier = cache_where(c, key);
     cache_count_lookup(c, KVF_CAUSE_CONVERSATION, tier);
     if (tier >= 0)
-        cache_read(c, key, KVF_CAUSE_CONVERSATION, 0, 0, c);
+        cache_read(c, key, &(struct cache_access){.cause = KVF_CAUSE_CONVERSATION}, 0, c);
     else
-        cache_write(c, key, ENTRY_BYTES, KVF_CAUSE_PREFILL, 0, 0, c, &op);
+        cache_write(c, key, ENTRY_BYTES, &(struct cache_access){.cause = KVF_CAUSE_PREFILL}, 0, c, &op);
     drain(c);
 }
 

@@ -102,11 +102,12 @@ static inline char letter_of(const struct cache_op *op) {
 
 static inline enum cache_verdict write_start(struct fixture *f, char letter, uint64_t bytes,
                                              struct cache_op **op) {
-    return cache_write(f->c, key_of(letter), bytes, KVF_CAUSE_PREFILL, 0, 0, NULL, op);
+    return cache_write(f->c, key_of(letter), bytes, &(struct cache_access){.cause = KVF_CAUSE_PREFILL}, 0,
+                       NULL, op);
 }
 
 static inline struct cache_op *read_start(struct fixture *f, char letter) {
-    return cache_read(f->c, key_of(letter), KVF_CAUSE_CONVERSATION, 0, 0, NULL);
+    return cache_read(f->c, key_of(letter), &(struct cache_access){.cause = KVF_CAUSE_CONVERSATION}, 0, NULL);
 }
 
 static inline int where(const struct fixture *f, char letter) {

@@ -203,7 +203,8 @@ static inline void rig_waits_over(struct rig *r) {
 static inline void rig_put(struct rig *r, struct cache_key key, uint64_t bytes) {
     struct cache_op *op;
     rig_enter(&r->x);
-    assert_int_equal(cache_write(r->cache.c, key, bytes, KVF_CAUSE_PREFILL, 0, RIG_WORKER, NULL, &op),
+    assert_int_equal(cache_write(r->cache.c, key, bytes, &(struct cache_access){.cause = KVF_CAUSE_PREFILL},
+                                 RIG_WORKER, NULL, &op),
                      CACHE_PLANNED);
     while ((op = cache_next_ready(r->cache.c)) != NULL) cache_finish(r->cache.c, op, CACHE_DONE, false);
     rig_leave(&r->x);

@@ -311,7 +311,7 @@ static void passed_over_keeps_its_recency(void **state) {
         put(&f, 'F', 100); /* of D and E; passes A, B and C if they are the coldest */
         expect_content(&f, fifo ? "ABCEF" : "ABCDF", "", "");
         fixture_check(&f);
-        cache_touch(f.c, key_of('C'), 0);
+        cache_touch(f.c, key_of('C'), &(struct cache_access){0});
         for (int i = 0; i < 3; i++) done(&f, pin[i]);
         fixture_check(&f);
         put(&f, 'G', 100);
@@ -334,15 +334,16 @@ static void busy_crowd_is_passed_once(void **state) {
     fixture_waterfall(&f, CROWD + 1, 0, 0);
     for (uint64_t i = 0; i < CROWD; i++) {
         struct cache_key key = cache_key_make(CACHE_KEY_BLOCK, 1, i);
-        cache_write(f.c, key, 1, KVF_CAUSE_PREFILL, 0, 0, NULL, &op);
+        cache_write(f.c, key, 1, &(struct cache_access){.cause = KVF_CAUSE_PREFILL}, 0, NULL, &op);
         settle(&f);
-        cache_read(f.c, key, KVF_CAUSE_CONVERSATION, 0, 0, NULL);
+        cache_read(f.c, key, &(struct cache_access){.cause = KVF_CAUSE_CONVERSATION}, 0, NULL);
         op = cache_next_ready(f.c);
         op->user = last;
         last = op;
     }
     for (uint64_t i = 0; i < CROWD; i++) {
-        cache_write(f.c, cache_key_make(CACHE_KEY_BLOCK, 2, i), 1, KVF_CAUSE_PREFILL, 0, 0, NULL, &op);
+        cache_write(f.c, cache_key_make(CACHE_KEY_BLOCK, 2, i), 1,
+                    &(struct cache_access){.cause = KVF_CAUSE_PREFILL}, 0, NULL, &op);
         settle(&f);
     }
     assert_int_equal(fixture_stats(&f).evictions[GPU], CROWD - 1);
@@ -485,7 +486,7 @@ static void lru_and_fifo_differ(void **state) {
                      KVF_PROMOTION_NEVER);
         for (char k = 'A'; k <= 'C'; k++) put(&f, k, 100);
         get(&f, 'A');
-        cache_touch(f.c, key_of('B'), 0);
+        cache_touch(f.c, key_of('B'), &(struct cache_access){0});
         struct cache_op *op;
         assert_int_equal(write_start(&f, 'C', 100, &op), CACHE_IS_RESIDENT); /* no access */
         put(&f, 'D', 100);
@@ -503,7 +504,8 @@ static void touch_order_decides(void **state) {
         for (char k = 'A'; k <= 'C'; k++) put(&f, k, 100);
         uint64_t rank = cache_ranks(f.c, 3);
         for (char k = 'A'; k <= 'C'; k++)
-            cache_touch(f.c, key_of(k), forward ? rank + (uint64_t)(k - 'A') : rank + (uint64_t)('C' - k));
+            cache_touch(f.c, key_of(k),
+                        &(struct cache_access){.rank = rank + (uint64_t)(forward ? k - 'A' : 'C' - k)});
         put(&f, 'D', 100);
         expect_content(&f, forward ? "BCD" : "ABD", "", "");
         fixture_close(&f);
@@ -517,14 +519,16 @@ static void ranks_of_writes_and_late_touches(void **state) {
     struct cache_op *a, *b;
     fixture_waterfall(&f, 200, 0, 0);
     uint64_t rank = cache_ranks(f.c, 2);
-    cache_write(f.c, key_of('A'), 100, KVF_CAUSE_PREFILL, rank + 1, 3, &f, &a);
-    cache_write(f.c, key_of('B'), 100, KVF_CAUSE_PREFILL, rank, 4, &f, &b);
+    cache_write(f.c, key_of('A'), 100, &(struct cache_access){.cause = KVF_CAUSE_PREFILL, .rank = rank + 1},
+                3, &f, &a);
+    cache_write(f.c, key_of('B'), 100, &(struct cache_access){.cause = KVF_CAUSE_PREFILL, .rank = rank}, 4,
+                &f, &b);
     assert_int_equal(a->worker, 3);
     assert_ptr_equal(b->owner, &f);
     settle(&f);
     put(&f, 'C', 100);
     expect_content(&f, "AC", "", "");
-    cache_touch(f.c, key_of('C'), rank);
+    cache_touch(f.c, key_of('C'), &(struct cache_access){.rank = rank});
     put(&f, 'D', 100);
     expect_content(&f, "CD", "", "");
     fixture_close(&f);
@@ -614,7 +618,8 @@ static void memory_of_an_entry(void **state) {
     fixture_waterfall(&f, 1 << 20, 0, 0);
     for (uint64_t i = 0; i < 60000; i++) {
         struct cache_op *op;
-        cache_write(f.c, cache_key_make(CACHE_KEY_BLOCK, 1, i), 1, KVF_CAUSE_PREFILL, 0, 0, NULL, &op);
+        cache_write(f.c, cache_key_make(CACHE_KEY_BLOCK, 1, i), 1,
+                    &(struct cache_access){.cause = KVF_CAUSE_PREFILL}, 0, NULL, &op);
         settle(&f);
         if (i == 10 || i > 30000) assert_true(cache_memory_bytes(f.c) < 128);
     }

@@ -208,15 +208,19 @@ static void model_step(struct fixture *f, struct mirror *m, struct rng *r) {
     struct cache_op *op;
     bool there = m->e[k].tier >= 0;
     if (what == 0) {
-        cache_touch(f->c, number_key(k), rank);
+        cache_touch(f->c, number_key(k), &(struct cache_access){.rank = rank});
         if (there) model_touch(m, k, effective);
     } else if (there) {
-        assert_non_null(cache_read(f->c, number_key(k), KVF_CAUSE_CONVERSATION, rank, 0, NULL));
+        assert_non_null(cache_read(f->c, number_key(k),
+                                   &(struct cache_access){.cause = KVF_CAUSE_CONVERSATION, .rank = rank}, 0,
+                                   NULL));
         model_read(m, k, effective);
     } else {
         uint64_t bytes = rng_range(r, 1, m->set->size_max);
         uint64_t refused = m->refused;
-        enum cache_verdict v = cache_write(f->c, number_key(k), bytes, KVF_CAUSE_PREFILL, rank, 0, NULL, &op);
+        enum cache_verdict v =
+            cache_write(f->c, number_key(k), bytes,
+                        &(struct cache_access){.cause = KVF_CAUSE_PREFILL, .rank = rank}, 0, NULL, &op);
         model_write(m, k, bytes, effective);
         assert_int_equal(v, m->refused > refused ? CACHE_TOO_LARGE : CACHE_PLANNED);
         there = v == CACHE_PLANNED;
@@ -303,7 +307,7 @@ static void crowd_ask(struct crowd *w, const struct setting *set) {
     if (!a || w->actives > ACTIVE) return;
     switch (cache_peek(w->f.c, key)) {
     case CACHE_RESIDENT:
-        a->op = cache_read(w->f.c, key, KVF_CAUSE_DECODE, 0, 0, a);
+        a->op = cache_read(w->f.c, key, &(struct cache_access){.cause = KVF_CAUSE_DECODE}, 0, a);
         assert_non_null(a->op);
         break;
     case CACHE_WRITING:
@@ -311,7 +315,8 @@ static void crowd_ask(struct crowd *w, const struct setting *set) {
         assert_non_null(a->op);
         break;
     case CACHE_ABSENT:
-        w->waited += cache_write(w->f.c, key, rng_range(&w->r, 1, set->size_max), KVF_CAUSE_PREFILL, 0, 0, a,
+        w->waited += cache_write(w->f.c, key, rng_range(&w->r, 1, set->size_max),
+                                 &(struct cache_access){.cause = KVF_CAUSE_PREFILL}, 0, a,
                                  &a->op) == CACHE_NO_ROOM_NOW;
         break;
     }
@@ -346,7 +351,7 @@ static void crowd_step(struct crowd *w, const struct setting *set) {
         if (there) assert_int_equal(cache_peek(w->f.c, key), CACHE_ABSENT);
         w->dropped += there;
     } else {
-        cache_touch(w->f.c, number_key((int)rng_range(&w->r, 0, KEYS - 1)), 0);
+        cache_touch(w->f.c, number_key((int)rng_range(&w->r, 0, KEYS - 1)), &(struct cache_access){0});
     }
     crowd_drain(w);
 }

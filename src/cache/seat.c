@@ -1,0 +1,79 @@
+#include "cache/state.h"
+
+/* Between the entries and the policies: what a policy is told, and when. */
+
+struct policy_info seat_info(const struct cache *c, uint32_t entry) {
+    const struct entry *e = cache_entry(c, entry);
+    return (struct policy_info){.key = e->key,
+                                .bytes = e->bytes,
+                                .access = e->access,
+                                .first = e->first,
+                                .now_ns = c->now_ns,
+                                .parent = POLICY_END,
+                                .cause = e->cause,
+                                .klass = e->klass};
+}
+
+void seat_enter_planned(struct cache *c, uint32_t entry, int tier) {
+    const struct cache_tier *t = &c->tier[tier];
+    struct policy_info info = seat_info(c, entry);
+    cache_entry(c, entry)->parked = 0;
+    t->policy->insert(t->order, entry, &info);
+}
+
+void seat_enter(struct cache *c, uint32_t entry, int tier) {
+    const struct cache_tier *t = &c->tier[tier];
+    seat_enter_planned(c, entry, tier);
+    if (!t->policy->admitted) return;
+    struct policy_info info = seat_info(c, entry);
+    t->policy->admitted(t->order, &info);
+}
+
+void seat_leave(struct cache *c, uint32_t entry, int tier) {
+    struct entry *e = cache_entry(c, entry);
+    const struct cache_tier *t = &c->tier[tier];
+    if (!e->parked) t->policy->remove(t->order, entry);
+    e->parked = 0;
+}
+
+void seat_restore(struct cache *c, uint32_t entry, int tier, const struct policy_node *was) {
+    const struct cache_tier *t = &c->tier[tier];
+    c->entries.nodes[entry] = *was;
+    t->policy->restore(t->order, entry);
+}
+
+void seat_touch(struct cache *c, uint32_t entry) {
+    struct entry *e = cache_entry(c, entry);
+    const struct cache_tier *t = &c->tier[e->seat];
+    if (e->state != ENTRY_RESIDENT) return;
+    if (e->parked) {
+        if (e->parked < UINT8_MAX) e->parked++;
+        return;
+    }
+    struct policy_info info = seat_info(c, entry);
+    t->policy->touch(t->order, entry, &info);
+}
+
+void seat_park(struct cache *c, uint32_t entry) {
+    struct entry *e = cache_entry(c, entry);
+    seat_leave(c, entry, e->seat);
+    e->parked = 1;
+}
+
+void seat_unpark(struct cache *c, uint32_t entry) {
+    struct entry *e = cache_entry(c, entry);
+    const struct cache_tier *t = &c->tier[e->seat];
+    int accesses = e->parked - 1;
+    e->parked = 0;
+    t->policy->restore(t->order, entry);
+    while (accesses-- > 0) seat_touch(c, entry);
+}
+
+void seat_commit(struct cache *c, const struct plan_step *step) {
+    const struct cache_tier *from = &c->tier[step->from];
+    const struct entry *e = cache_entry(c, step->entry);
+    if (from->policy->evicted) from->policy->evicted(from->order, e->key, e->bytes, &step->was);
+    if (step->to < 0 || !c->tier[step->to].policy->admitted) return;
+    struct policy_info info = seat_info(c, step->entry);
+    c->tier[step->to].policy->admitted(c->tier[step->to].order, &info);
+}
