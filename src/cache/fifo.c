@@ -44,7 +44,7 @@ static uint32_t fifo_first(struct policy *p, const struct cache_key *incoming) {
 }
 
 static bool fifo_check(const struct policy *p, uint64_t *entries) {
-    *entries = p->order.count;
+    *entries = order_count(&p->order);
     return order_check(&p->order);
 }
 

@@ -42,7 +42,7 @@ static uint32_t lru_first(struct policy *p, const struct cache_key *incoming) {
 }
 
 static bool lru_check(const struct policy *p, uint64_t *entries) {
-    *entries = p->order.count;
+    *entries = order_count(&p->order);
     return order_check(&p->order);
 }
 

@@ -1,7 +1,7 @@
-/* A sequence of entries sorted by (rank, entry): a treap in the nodes that the entries carry, held
- * at both ends. Appending behind the last is expected O(1), so is removing; inserting anywhere else
- * costs O(log of the distance to the end). An entry's priority is a hash of its index, so the shape
- * depends on the content alone: taking changes back restores it exactly.
+/* A sequence of entries sorted by (rank, entry), made for ranks that nearly always grow: a list for
+ * what is appended, or inserted near the end or near the last insertion, which is O(1), and a treap
+ * for what belongs anywhere else. The first is the lesser of their firsts, so the order is the same
+ * wherever an entry stands. Expected cost of anything: O(log n) at most.
  * One caller at a time. Entries are POLICY_END where there is none. */
 #ifndef KVF_CACHE_ORDER_H
 #define KVF_CACHE_ORDER_H
@@ -10,11 +10,14 @@
 #include <stdint.h>
 
 #include "cache/policy.h"
+#include "cache/treap.h"
 
 struct order {
     struct policy_node *const *nodes; /* the owner's; may be reallocated between calls */
-    uint32_t root, min, max;          /* POLICY_END when empty */
-    uint64_t count;                   /* entries in it */
+    uint32_t head, tail;              /* of the list; left and right lead to the one before and behind */
+    uint32_t hint;                    /* inserted into it last, or what stood beside that */
+    uint64_t listed;                  /* entries in the list */
+    struct treap rest;
 };
 
 void order_init(struct order *o, struct policy_node *const *nodes);
@@ -22,12 +25,14 @@ void order_insert(struct order *o, uint32_t entry, uint64_t rank); /* must not b
 void order_remove(struct order *o, uint32_t entry);              /* must be in it; leaves its rank and word */
 void order_restore(struct order *o, uint32_t entry);             /* puts it back with the rank it has */
 void order_move(struct order *o, uint32_t entry, uint64_t rank); /* must be in it; gives it another rank */
-uint32_t order_next(const struct order *o, uint32_t entry);
-/* Walks everything: sorted, heap-ordered, links and ends right, as many as counted. */
+uint32_t order_first(const struct order *o);
+uint32_t order_last(const struct order *o);
+uint32_t order_next(const struct order *o, uint32_t entry); /* O(n) at worst */
+/* Walks everything: sorted, links and ends right, as many as counted. */
 bool order_check(const struct order *o);
 
-static inline uint32_t order_first(const struct order *o) {
-    return o->min;
+static inline uint64_t order_count(const struct order *o) {
+    return o->listed + o->rest.count;
 }
 
 #endif

@@ -77,5 +77,6 @@ struct policy_ops {
 extern const struct policy_ops policy_lru, policy_fifo;
 
 const struct policy_ops *policy_find(enum scenario_eviction id); /* NULL: not in this build */
+const struct policy_ops *policy_named(const char *name);         /* as in scenarios; NULL: none */
 
 #endif
