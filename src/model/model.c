@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/nearest.h"
@@ -9,6 +10,13 @@ static const struct {
     const char *name;
     uint32_t bytes;
 } dtypes[] = {MODEL_DTYPE_LIST(X)};
+#undef X
+
+#define X(id, name, bits) {name, bits},
+static const struct {
+    const char *name;
+    double bits;
+} weights[] = {MODEL_WEIGHTS_LIST(X)};
 #undef X
 
 const struct model_preset *model_find(const char *preset) {
@@ -25,6 +33,10 @@ const char *model_nearest(const char *name) {
 
 const char *model_dtype_name(enum model_dtype d) {
     return (unsigned)d < MODEL_DTYPES ? dtypes[d].name : "?";
+}
+
+const char *model_weights_name(enum model_weights w) {
+    return (unsigned)w < MODEL_WEIGHTS ? weights[w].name : "?";
 }
 
 static uint32_t dtype_bytes(enum model_dtype d) {
@@ -50,6 +62,25 @@ static int check_heads(const struct model *m, struct err *e) {
     return 0;
 }
 
+static int check_parameters(const struct model *m, struct err *e) {
+    if ((unsigned)m->weights >= MODEL_WEIGHTS)
+        return err_set(e, KVF_ERR_USAGE, "number format %u of the weights is unknown", m->weights);
+    if (m->active_parameters > m->parameters)
+        return err_set(e, KVF_ERR_USAGE, "active_parameters %.4g is more than all %.4g parameters",
+                       m->active_parameters, m->parameters);
+    if (m->parameters_16bit > m->parameters)
+        return err_set(e, KVF_ERR_USAGE, "parameters_16bit %.4g is more than all %.4g parameters",
+                       m->parameters_16bit, m->parameters);
+    if (m->experts_per_token > m->experts)
+        return err_set(e, KVF_ERR_USAGE, "experts_per_token %u is more than all %u experts",
+                       m->experts_per_token, m->experts);
+    if (m->experts && !m->experts_per_token)
+        return err_set(e, KVF_ERR_USAGE,
+                       "%u experts need experts_per_token; give it, or set experts to 0 for a dense model",
+                       m->experts);
+    return 0;
+}
+
 int model_check(const struct model *m, struct err *e) {
     if (!m->layers) return err_set(e, KVF_ERR_USAGE, "layers is missing; name a preset or give it");
     if ((unsigned)m->dtype >= MODEL_DTYPES) return err_set(e, KVF_ERR_USAGE, "dtype %u is unknown", m->dtype);
@@ -64,7 +95,8 @@ int model_check(const struct model *m, struct err *e) {
         return err_set(e, KVF_ERR_USAGE,
                        "a window of %u tokens needs sliding layers; give sliding_layers, or set window to 0",
                        m->window);
-    return check_heads(m, e);
+    if (check_heads(m, e)) return -KVF_ERR_USAGE;
+    return check_parameters(m, e);
 }
 
 /* Bytes of one token in one layer on one rank. */
@@ -90,4 +122,10 @@ uint64_t model_kv_bytes_range(const struct model *m, uint32_t tp, uint64_t first
 
 uint64_t model_bytes_per_token(const struct model *m, uint32_t tp) {
     return m->layers * layer_bytes(m, tp);
+}
+
+uint64_t model_weight_bytes(const struct model *m) {
+    double bits = weights[m->weights].bits, kept = bits < 16 ? m->parameters_16bit : 0;
+    double bytes = (m->parameters - kept) * (bits / 8);
+    return (uint64_t)llround(bytes) + (uint64_t)llround(kept * 2);
 }

@@ -1,4 +1,5 @@
-/* Geometry of a model's KV cache: how many bytes a context takes. */
+/* Geometry of a model: how many bytes of KV a context takes, how many bytes its weights take, and what a
+ * model of its computing time needs to know. */
 #ifndef KVF_MODEL_MODEL_H
 #define KVF_MODEL_MODEL_H
 
@@ -14,6 +15,18 @@
 enum model_dtype { MODEL_DTYPE_LIST(X) MODEL_DTYPES };
 #undef X
 
+/* Number formats of weights, in bits per parameter. Four-bit formats keep a scale beside every group: int4
+ * 16 bits and a zero point of 4 for 128 weights (AWQ, GPTQ), mxfp4 8 bits for 32 (OCP Microscaling Formats).
+ */
+#define MODEL_WEIGHTS_LIST(X)                                                                                \
+    X(FP32, "fp32", 32.0)                                                                                    \
+    X(BF16, "bf16", 16.0)                                                                                    \
+    X(FP16, "fp16", 16.0)                                                                                    \
+    X(FP8, "fp8", 8.0) X(INT8, "int8", 8.0) X(INT4, "int4", 4.15625) X(MXFP4, "mxfp4", 4.25)
+#define X(id, name, bits) MODEL_WEIGHTS_##id,
+enum model_weights { MODEL_WEIGHTS_LIST(X) MODEL_WEIGHTS };
+#undef X
+
 /* layers counts all; sliding_layers of them keep only the last `window` tokens. MLA models have
  * kv_lora_rank > 0 and keep one latent of kv_lora_rank + rope_head_dim per layer and token. */
 struct model {
@@ -27,6 +40,14 @@ struct model {
     uint32_t rope_head_dim; /* MLA */
     uint32_t hidden;        /* model width; 0 where unknown */
     enum model_dtype dtype; /* of the KV cache, not of the weights */
+    /* for weights and computing time */
+    double parameters;          /* all of them; 0: unknown */
+    double active_parameters;   /* that a token uses; 0: all (MoE uses fewer) */
+    double parameters_16bit;    /* that stay at 16 bits when the weights have fewer: embeddings and such */
+    uint32_t attention_width;   /* attention heads x head_dim; MLA: x mean of key and value; 0: unknown */
+    uint32_t experts;           /* of an MoE layer; 0: dense */
+    uint32_t experts_per_token; /* that are chosen among these */
+    enum model_weights weights; /* number format of the others */
 };
 
 struct model_preset {
@@ -39,6 +60,7 @@ extern const size_t model_preset_count;
 const struct model_preset *model_find(const char *preset); /* NULL when unknown */
 const char *model_nearest(const char *name);               /* nearest preset name by edit distance, or NULL */
 const char *model_dtype_name(enum model_dtype d);
+const char *model_weights_name(enum model_weights w);
 /* 0, or -KVF_ERR_USAGE with a sentence when the geometry contradicts itself. */
 int model_check(const struct model *m, struct err *e);
 
@@ -51,5 +73,8 @@ uint64_t model_kv_bytes(const struct model *m, uint32_t tp, uint64_t tokens);
 uint64_t model_kv_bytes_range(const struct model *m, uint32_t tp, uint64_t first, uint64_t count);
 /* Flat figure: bytes a token costs while it is inside every window. */
 uint64_t model_bytes_per_token(const struct model *m, uint32_t tp);
+/* Bytes of all weights at their own precision, of all ranks together: parameters x bits / 8, where those
+ * that stay at 16 bits take 16. 0 when the number of parameters is unknown. Any thread. */
+uint64_t model_weight_bytes(const struct model *m);
 
 #endif

@@ -124,6 +124,14 @@ static void contradictions_are_named(void **state) {
         {{.layers = 4, .kv_heads = 2, .head_dim = 64, .rope_head_dim = 64}, "belongs to MLA"},
         {{.layers = 4, .kv_heads = 2, .kv_lora_rank = 512}, "no KV heads"},
         {{.layers = 4, .kv_heads = 2, .head_dim = 64, .dtype = MODEL_DTYPES}, "dtype"},
+        {{.layers = 4, .kv_heads = 2, .head_dim = 64, .weights = MODEL_WEIGHTS}, "of the weights"},
+        {{.layers = 4, .kv_heads = 2, .head_dim = 64, .parameters = 1e9, .active_parameters = 2e9},
+         "more than all 1e+09 parameters"},
+        {{.layers = 4, .kv_heads = 2, .head_dim = 64, .parameters = 1e9, .parameters_16bit = 2e9},
+         "more than all 1e+09 parameters"},
+        {{.layers = 4, .kv_heads = 2, .head_dim = 64, .experts = 8, .experts_per_token = 9},
+         "more than all 8 experts"},
+        {{.layers = 4, .kv_heads = 2, .head_dim = 64, .experts = 8}, "need experts_per_token"},
     };
     (void)state;
 
