@@ -1,5 +1,6 @@
 /* Time as uint64_t nanoseconds of CLOCK_MONOTONIC, and the run clock, which stands still while a
- * run is paused so that paused time is in no duration, rate or latency. */
+ * run is paused so that paused time is in no duration, rate or latency, or which is set by whoever
+ * simulates the run. */
 #ifndef KVF_BASE_CLOCK_H
 #define KVF_BASE_CLOCK_H
 
@@ -20,14 +21,21 @@ uint64_t clock_thread_cpu_ns(void); /* CPU time of the calling thread */
  * sum of all pauses. run time = (paused_at ? paused_at : now) - shift. One thread pauses and
  * resumes; any thread reads. Run times compare with each other and, shifted, with the monotonic
  * clock: run_clock_to_mono(). A reader that races with pause or resume may be off by the length of
- * the race, never by that of the pause: `seq` tells it to read again. Zeroed, the clock runs. */
+ * the race, never by that of the pause: `seq` tells it to read again. Zeroed, the clock runs.
+ *
+ * A virtual clock shows what it was last set to, and nothing else moves it; a pause is only a word to
+ * whoever sets it. It begins at a second, so that no time of a run is 0. */
 struct run_clock {
+    _Atomic uint64_t virtual_ns; /* 0: not virtual */
     _Atomic uint64_t paused_at_ns;
     _Atomic uint64_t shift_ns;
     _Atomic uint64_t seq; /* odd while the two above change */
 };
 
 uint64_t run_clock_now(const struct run_clock *c);
+void run_clock_virtual(struct run_clock *c);            /* before anybody reads it */
+void run_clock_set(struct run_clock *c, uint64_t t_ns); /* of a virtual one, never back; one thread */
+bool run_clock_is_virtual(const struct run_clock *c);
 bool run_clock_paused(const struct run_clock *c);
 void run_clock_pause(struct run_clock *c);
 void run_clock_resume(struct run_clock *c);

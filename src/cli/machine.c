@@ -11,6 +11,10 @@ void machine_measure(const struct scenario *s, struct budget_machine *m) {
     dev_t device[SCENARIO_PATHS_MAX] = {0};
     bool known[SCENARIO_PATHS_MAX] = {false};
 
+    if (s->mode == KVF_MODE_SIMULATE) {
+        budget_machine_any(m);
+        return;
+    }
     host_probe(&host);
     *m = (struct budget_machine){.memory_available_bytes = host.memory_available_bytes,
                                  .memory_from_cgroup = host.memory_from_cgroup,
@@ -31,6 +35,7 @@ void machine_measure(const struct scenario *s, struct budget_machine *m) {
 
 void machine_choose_gpu(struct scenario *s) {
     char why[400];
-    if (s->gpu.on && s->gpu.backend == KVF_BACKEND_AUTO && tier_cuda_ready(s, why, sizeof why))
+    if (s->mode == KVF_MODE_REAL && s->gpu.on && s->gpu.backend == KVF_BACKEND_AUTO &&
+        tier_cuda_ready(s, why, sizeof why))
         s->gpu.backend = KVF_BACKEND_CUDA;
 }

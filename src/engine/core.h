@@ -2,7 +2,7 @@
  *
  * Threads: the control thread (the caller of engine_run: phases, sampling, commands), the generator
  * (arrivals), the workers (everything a request needs), the log thread (traces), and outside the
- * engine the database's writer.
+ * engine the database's writer. On a virtual clock the control thread does what generator and workers do.
  * Locks, in order; a thread that holds one takes only later ones:
  *   queue_lock   queue, slots, who is in service, sessions, workload, free flights. Held for an
  *                arrival, a completion or a sum of the counters (under 1 ms an interval).
@@ -30,6 +30,7 @@
 #include "engine/prepare.h"
 #include "engine/queue.h"
 #include "engine/session.h"
+#include "engine/simmover.h"
 #include "engine/transfer.h"
 #include "engine/writegate.h"
 #include "metrics/counters.h"
@@ -56,7 +57,8 @@ struct worker {
     struct wait_list waits[2];           /* operations that wait: begun with this wait, going on */
     struct heap timers;                  /* flights that generate, by time */
     struct mover *mover;
-    int open_rc; /* what became of its opening, once workers_open was posted */
+    struct simmover *simulated; /* in its place on a virtual clock; else NULL */
+    int open_rc;                /* what became of its opening, once workers_open was posted */
     struct err open_err;
     uint32_t in_service; /* queue_lock */
 };
@@ -121,6 +123,7 @@ struct engine {
     struct ingest ingest;                              /* queue_lock */
     uint64_t preconditioned_bytes, prepopulated_bytes; /* of the steps that have ended; control thread */
     uint64_t generator_wake_ns;                        /* what the generator sleeps for */
+    bool generator_due;                                /* virtual clock: it was woken */
     pthread_t generator;
     bool generator_started;
     int generator_fd;
@@ -128,6 +131,7 @@ struct engine {
     _Atomic bool stopping; /* nothing new is issued */
     _Atomic bool drained;  /* the cache has let everything go; workers may leave */
     int control_fd;        /* wakes the control thread: workload done, error */
+    _Atomic bool control_woken;
     _Atomic bool workload_done;
     pthread_mutex_t error_lock;
     _Atomic bool failed;
@@ -148,6 +152,9 @@ void dispatch_init(struct engine *e);
 void dispatch_destroy(struct engine *e);
 int dispatch_start(struct engine *e, struct err *err); /* the generator thread */
 void dispatch_stop(struct engine *e);                  /* joins it */
+/* Virtual clock, where there is no such thread: all that is due now; and when more will be. */
+void dispatch_turn(struct engine *e);
+uint64_t dispatch_next_ns(const struct engine *e);
 /* Arrivals are scheduled from that run time on. */
 void dispatch_begin_arrivals(struct engine *e, uint64_t from_ns);
 /* Goes on with a step of the preparation: true while any of it is under way. Then, or when the run ends,
@@ -172,6 +179,12 @@ void worker_wake(struct worker *w);
 void worker_post_flight(struct worker *w, struct flight *f);
 void worker_post_op(struct worker *w, struct cache_op *op);
 
+/* Virtual clock: one worker without a thread, on the control thread. worker_turn() begins and ends what can
+ * be now and says whether there was any, worker_next_ns() says when there will be. */
+void worker_simulate(struct engine *e, struct worker *w);
+bool worker_turn(struct worker *w, bool paused);
+uint64_t worker_next_ns(const struct worker *w);
+
 /* Opens the tiers that are on, with progress, and fills their part of the run's record. Control thread. */
 int tiers_open(struct engine *e, struct err *err);
 
@@ -180,6 +193,9 @@ void engine_event(struct engine *e, const char *level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void engine_error(struct engine *e, const char *sentence); /* counted; the first one is named */
 void engine_wake_control(struct engine *e);
+static inline bool engine_is_virtual(const struct engine *e) {
+    return run_clock_is_virtual(&e->clock);
+}
 static inline uint64_t engine_now(const struct engine *e) {
     return run_clock_now(&e->clock);
 }

@@ -249,22 +249,39 @@ static void generator_sleep(struct engine *e, uint64_t next_ns, bool more) {
     }
 }
 
+/* With queue_lock held: what is due now; whether there is more of it. */
+static bool generate(struct engine *e) {
+    if (!e->arrivals_on || run_clock_paused(&e->clock)) return false;
+    bool more = arrivals_due(e);
+    slots_fill(e);
+    workload_done_check(e);
+    ingest_due(e, engine_now(e));
+    return more;
+}
+
+static uint64_t generator_next_ns(const struct engine *e) {
+    uint64_t next = next_arrival_ns(e), document = ingest_next_ns(e);
+    return document < next ? document : next;
+}
+
+void dispatch_turn(struct engine *e) {
+    pthread_mutex_lock(&e->queue_lock);
+    e->generator_due = generate(e);
+    pthread_mutex_unlock(&e->queue_lock);
+}
+
+uint64_t dispatch_next_ns(const struct engine *e) {
+    return e->generator_due ? 0 : generator_next_ns(e);
+}
+
 static void *generator_main(void *arg) {
     struct engine *e = arg;
     pthread_setname_np(pthread_self(), "kvfall-arrivals");
     prctl(PR_SET_TIMERSLACK, 10000, 0, 0, 0);
     while (!atomic_load(&e->stopping)) {
-        bool more = false;
         pthread_mutex_lock(&e->queue_lock);
-        if (e->arrivals_on && !run_clock_paused(&e->clock)) {
-            more = arrivals_due(e);
-            slots_fill(e);
-            workload_done_check(e);
-            ingest_due(e, engine_now(e));
-        }
-        uint64_t next = next_arrival_ns(e), document = ingest_next_ns(e);
-        if (document < next) next = document;
-        e->generator_wake_ns = next;
+        bool more = generate(e);
+        uint64_t next = e->generator_wake_ns = generator_next_ns(e);
         pthread_mutex_unlock(&e->queue_lock);
         generator_sleep(e, next, more);
     }
@@ -432,7 +449,10 @@ void dispatch_finish(struct engine *e) {
 
 void dispatch_wake(struct engine *e) {
     uint64_t one = 1;
-    (void)!write(e->generator_fd, &one, sizeof one);
+    if (engine_is_virtual(e))
+        e->generator_due = true;
+    else
+        (void)!write(e->generator_fd, &one, sizeof one);
 }
 
 void dispatch_init(struct engine *e) {
@@ -449,6 +469,10 @@ void dispatch_init(struct engine *e) {
 
 int dispatch_start(struct engine *e, struct err *err) {
     if (!workload_open_loop(e->workload)) e->session.active = workload_users(e->workload);
+    if (engine_is_virtual(e)) {
+        e->generator_wake_ns = 0; /* nobody sleeps who would have to be woken earlier */
+        return 0;
+    }
     e->generator_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (e->generator_fd < 0) return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for arrivals");
     int rc = pthread_create(&e->generator, NULL, generator_main, e);

@@ -48,6 +48,7 @@ void gpus_open(struct engine *e, struct gpus *g) {
     bool real = t && t->ops->devices;
 
     *g = (struct gpus){0};
+    if (engine_is_virtual(e)) return;
     if (nvml_open(&n, NULL, &err) == 0) {
         gpus_choose(e, g, n);
         if (g->count == 0)

@@ -50,6 +50,18 @@ static void devices_read(struct engine *e, struct reading *r) {
     }
 }
 
+/* What the machine does that simulates says nothing about the one that is simulated. */
+static const struct host_counts host_counts_missing = {.cpu_busy_ticks = KVF_MISSING,
+                                                       .cpu_total_ticks = KVF_MISSING,
+                                                       .cpu_steal_ticks = KVF_MISSING,
+                                                       .available_bytes = KVF_MISSING,
+                                                       .net_rx_bytes = KVF_MISSING,
+                                                       .net_tx_bytes = KVF_MISSING,
+                                                       .process_user_s = KVF_MISSING,
+                                                       .process_sys_s = KVF_MISSING,
+                                                       .process_rss_bytes = KVF_MISSING,
+                                                       .process_rss_peak_bytes = KVF_MISSING};
+
 /* A request is counted as ended just before its slot is given back under the queue's lock: in service
  * is what the counters leave of it, so that what arrived adds up in every reading. */
 static void reading_in_service(const struct engine *e, struct reading *r) {
@@ -87,7 +99,10 @@ static void reading_take(struct engine *e, struct reading *r, struct snapshot *s
     cache_stats(e->cache, &r->cache);
     pthread_mutex_unlock(&e->cache_lock);
     r->writes_most = writegate_most(&e->writes);
-    host_count(&r->host);
+    if (engine_is_virtual(e))
+        r->host = host_counts_missing;
+    else
+        host_count(&r->host);
     devices_read(e, r);
 }
 

@@ -66,8 +66,9 @@ static int arena_pin(struct engine *e, struct tier *t, const struct tier_setup *
 int tiers_open(struct engine *e, struct err *err) {
     const struct scenario *s = e->s;
     uint64_t tag = 0;
+    bool simulated = engine_is_virtual(e);
     (void)!getrandom(&tag, sizeof tag, 0);
-    int checked = gpu_check(e, err);
+    int checked = simulated ? 0 : gpu_check(e, err);
     if (checked != 0) return checked;
     for (int t = 0; t < KVF_TIERS; t++) {
         enum kvf_tier tier = (enum kvf_tier)t;
@@ -84,7 +85,7 @@ int tiers_open(struct engine *e, struct err *err) {
                                    .payload = e->payload,
                                    .progress = tier_progress,
                                    .progress_ctx = e};
-        const struct tier_ops *ops = tier_backend(&setup, err);
+        const struct tier_ops *ops = simulated ? &tier_emulated_ops : tier_backend(&setup, err);
         if (!ops) return -(int)err->code;
         int rc = ops->open(&e->tiers[t], &setup, err);
         if (rc == 0) rc = arena_pin(e, e->tiers[t], &setup, err);

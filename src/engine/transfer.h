@@ -75,6 +75,10 @@ struct mover_setup {
     void *ctx;
 };
 
+/* What a complete operation took, into the counters of its worker; caps are the tiers'. */
+void transfer_record(const struct transfer *t, struct counters *c, const uint32_t caps[KVF_TIERS],
+                     enum scenario_verify verify);
+
 /* All by the worker's thread. */
 int mover_open(struct mover **out, const struct mover_setup *setup, struct err *e);
 void mover_close(struct mover *m);                      /* takes NULL; nothing may be at a device */

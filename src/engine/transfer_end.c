@@ -15,10 +15,10 @@ static bool leg_is_paced(const struct transfer *t, enum kvf_dir dir) {
     return other->tier >= 0 && !leg->timed && !other->timed && leg->tier < other->tier;
 }
 
-static void leg_record(struct mover *m, const struct transfer *t, enum kvf_dir dir) {
+static void leg_record(const struct transfer *t, enum kvf_dir dir, struct counters *c, const uint32_t *caps,
+                       enum scenario_verify verify) {
     const struct transfer_leg *leg = &t->leg[dir];
     if (leg->tier < 0) return;
-    struct counters *c = m->setup.counters;
     bool chained = t->leg[KVF_DIR_READ].tier >= 0 && t->leg[KVF_DIR_WRITE].tier >= 0 &&
                    !t->leg[KVF_DIR_READ].timed && !t->leg[KVF_DIR_WRITE].timed;
     uint64_t total = leg->end_ns - (chained ? t->issue_ns : leg->start_ns);
@@ -30,10 +30,16 @@ static void leg_record(struct mover *m, const struct transfer *t, enum kvf_dir d
     histogram_record(&c->op_host[leg->tier][dir], total - device);
     histogram_record(&c->op_cause[leg->tier][dir][t->op->cause], total);
     uint64_t line = t->line_ns < total - device ? t->line_ns : total - device;
-    if (!leg->timed && !(m->caps[leg->tier] & TIER_INSTANT)) counters_add(&c->line_ns[leg->tier][dir], line);
-    bool unchecked = dir == KVF_DIR_READ && !(m->caps[leg->tier] & TIER_HOLDS_BYTES) &&
-                     m->setup.scenario->cache.verify != KVF_VERIFY_NONE;
+    if (!leg->timed && !(caps[leg->tier] & TIER_INSTANT)) counters_add(&c->line_ns[leg->tier][dir], line);
+    bool unchecked =
+        dir == KVF_DIR_READ && !(caps[leg->tier] & TIER_HOLDS_BYTES) && verify != KVF_VERIFY_NONE;
     if (unchecked) counters_add(&c->unverified[leg->tier], 1);
+}
+
+void transfer_record(const struct transfer *t, struct counters *c, const uint32_t caps[KVF_TIERS],
+                     enum scenario_verify verify) {
+    leg_record(t, KVF_DIR_READ, c, caps, verify);
+    leg_record(t, KVF_DIR_WRITE, c, caps, verify);
 }
 
 /* What an errno of a tier means: the tier may have a sentence of its own. */
@@ -64,8 +70,7 @@ static void transfer_end(struct mover *m, struct transfer *t) {
                  dir_name(t->error_dir), cache_key_text(op->key, key, sizeof key),
                  units_size_human((double)op->bytes, size, sizeof size), error_words(m, tier, t->error));
     } else if (complete) {
-        leg_record(m, t, KVF_DIR_READ);
-        leg_record(m, t, KVF_DIR_WRITE);
+        transfer_record(t, m->setup.counters, m->caps, m->setup.scenario->cache.verify);
     }
     list_remove(t);
     m->setup.done(m->setup.ctx, t, !t->error && !complete, what);

@@ -205,7 +205,10 @@ static bool run_ready(struct worker *w) {
             pipeline_op_done(&w->engine->pipeline, &w->x, op, ended ? CACHE_DONE : CACHE_ABANDONED);
         } else if (!write_held(w, op)) {
             pipeline_op_begins(op);
-            mover_begin(w->mover, op);
+            if (w->simulated)
+                simmover_begin(w->simulated, op);
+            else
+                mover_begin(w->mover, op);
         }
     }
     return any;
@@ -246,8 +249,9 @@ static bool run_deadlines(struct worker *w, uint64_t now) {
     return true;
 }
 
-static uint64_t next_event_ns(const struct worker *w) {
-    uint64_t next = mover_next_ns(w->mover), timer = heap_min_key(&w->timers);
+uint64_t worker_next_ns(const struct worker *w) {
+    uint64_t next = w->simulated ? simmover_next_ns(w->simulated) : mover_next_ns(w->mover);
+    uint64_t timer = heap_min_key(&w->timers);
     if (timer < next) next = timer;
     uint64_t waits = waits_end_ns(w);
     return waits < next ? waits : next;
@@ -267,7 +271,7 @@ static void worker_sleep(struct worker *w, bool paused) {
         return;
     }
     struct timespec limit, *timeout = NULL;
-    uint64_t next = next_event_ns(w);
+    uint64_t next = worker_next_ns(w);
     if (next != KVF_NEVER && !paused) {
         uint64_t now = engine_now(w->engine), wait = next > now ? next - now : 0;
         limit = (struct timespec){(time_t)(wait / KVF_NS_PER_S), (long)(wait % KVF_NS_PER_S)};
@@ -281,10 +285,14 @@ static void worker_sleep(struct worker *w, bool paused) {
     }
 }
 
-static bool worker_turn(struct worker *w, bool paused) {
+static bool ops_pump(struct worker *w, bool issue) {
+    return w->simulated ? simmover_pump(w->simulated) : mover_pump(w->mover, issue);
+}
+
+bool worker_turn(struct worker *w, bool paused) {
     struct engine *e = w->engine;
     uint64_t now = engine_now(e);
-    bool any = mover_pump(w->mover, false);
+    bool any = ops_pump(w, false);
     if (paused && !w->x.stopping) return any;
     ops_take(w);
     for (struct flight *f = flights_take(w), *next; f; f = next) {
@@ -295,11 +303,12 @@ static bool worker_turn(struct worker *w, bool paused) {
     if (!w->x.stopping) any = run_timers(w, now) || any;
     any = run_deadlines(w, now) || any;
     any = run_ready(w) || any;
-    return mover_pump(w->mover, true) || any;
+    return ops_pump(w, true) || any;
 }
 
 static bool worker_finished(const struct worker *w) {
-    return w->x.stopping && atomic_load(&w->engine->drained) && mover_idle(w->mover) && !w->run &&
+    bool idle = w->simulated || mover_idle(w->mover);
+    return w->x.stopping && atomic_load(&w->engine->drained) && idle && !w->run &&
            waits_end_ns(w) == KVF_NEVER && !atomic_load(&w->ops_in);
 }
 
@@ -336,24 +345,28 @@ static void worker_loop(struct worker *w) {
     }
 }
 
-static uint32_t buffers_per_worker(const struct scenario *s, uint32_t workers) {
-    uint64_t n = s->engine.staging_bytes / workers / s->nvme.io_size;
+static uint32_t buffers_per_worker(const struct scenario *s) {
+    uint64_t n = s->engine.staging_bytes / s->engine.workers / s->nvme.io_size;
     if (n > s->nvme.io_depth) n = s->nvme.io_depth;
     return n > 0 ? (uint32_t)n : 1;
 }
 
-/* On the worker's own thread, so that many workers fill their buffers side by side. */
-static int worker_open(struct worker *w, struct err *err) {
+static struct mover_setup mover_setup_of(struct worker *w) {
     struct engine *e = w->engine;
-    struct mover_setup setup = {.scenario = e->s,
+    return (struct mover_setup){.scenario = e->s,
                                 .clock = &e->clock,
                                 .payload = e->payload,
                                 .tiers = e->tiers,
                                 .counters = w->x.counters,
                                 .worker = w->x.worker,
-                                .buffers = buffers_per_worker(e->s, e->worker_count),
+                                .buffers = buffers_per_worker(e->s),
                                 .done = transfer_done,
                                 .ctx = w};
+}
+
+/* On the worker's own thread, so that many workers fill their buffers side by side. */
+static int worker_open(struct worker *w, struct err *err) {
+    struct mover_setup setup = mover_setup_of(w);
     return mover_open(&w->mover, &setup, err);
 }
 
@@ -371,10 +384,20 @@ static void *worker_main(void *arg) {
     return NULL;
 }
 
-int worker_start(struct engine *e, struct worker *w, uint32_t index, struct err *err) {
+static void worker_init(struct engine *e, struct worker *w, uint32_t index) {
     w->engine = e;
     w->x = (struct executor){.ops = &worker_executor_ops, .counters = &e->counters[index], .worker = index};
     w->run_tail = &w->run;
+}
+
+void worker_simulate(struct engine *e, struct worker *w) {
+    worker_init(e, w, 0);
+    struct mover_setup setup = mover_setup_of(w);
+    w->simulated = simmover_open(&setup);
+}
+
+int worker_start(struct engine *e, struct worker *w, uint32_t index, struct err *err) {
+    worker_init(e, w, index);
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->wake_fd < 0)
         return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for worker %u", index);
@@ -384,14 +407,23 @@ int worker_start(struct engine *e, struct worker *w, uint32_t index, struct err 
     return 0;
 }
 
+static void worker_finish(struct worker *w) {
+    w->x.stopping = true;
+    simmover_stop(w->simulated);
+    while (!worker_finished(w)) (void)worker_turn(w, false);
+}
+
 void worker_join(struct worker *w) {
     if (w->started) pthread_join(w->thread, NULL);
+    if (w->simulated) worker_finish(w);
     w->started = false;
 }
 
 void worker_close(struct worker *w) {
     mover_close(w->mover);
+    simmover_close(w->simulated);
     w->mover = NULL;
+    w->simulated = NULL;
     heap_free(&w->timers);
     if (w->engine && w->wake_fd >= 0) close(w->wake_fd);
 }

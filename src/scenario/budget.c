@@ -20,6 +20,9 @@ static const uint64_t program_bytes = 16 * KVF_MIB;
 static const uint64_t staging_limit = 512 * KVF_MIB;
 static const uint64_t disk_reserve = 2 * KVF_GIB;
 static const uint64_t index_limit = 4 * KVF_GIB;
+/* Of simulate. */
+static const uint32_t any_cpus = 8;
+static const uint64_t any_disk_bytes = 1024 * KVF_GIB;
 
 static uint64_t min_u64(uint64_t a, uint64_t b) {
     return a < b ? a : b;
@@ -92,6 +95,10 @@ static int resolve_nvme(struct scenario *s, const struct budget_machine *m, stru
     char free_text[32];
 
     if (!s->nvme.on || s->nvme.capacity_bytes != KVF_AUTO) return 0;
+    if (s->mode == KVF_MODE_SIMULATE) {
+        s->nvme.capacity_bytes = any_disk_bytes;
+        return 0;
+    }
     uint64_t room = budget_disk_room(s, m), total = free_bytes(s, m, false);
     if (room == KVF_UNSET)
         return err_set(e, KVF_ERR_USAGE,
@@ -236,6 +243,11 @@ static int check_fit(const struct scenario *s, const struct budget_machine *m, c
     return rc;
 }
 
+void budget_machine_any(struct budget_machine *m) {
+    *m = (struct budget_machine){.memory_available_bytes = UINT64_MAX, .cpus = any_cpus};
+    for (int i = 0; i < SCENARIO_PATHS_MAX; i++) m->disk_free_bytes[i] = KVF_UNSET;
+}
+
 int budget_resolve(struct scenario *s, const struct budget_machine *m, bool force, struct budget *b,
                    struct err *e) {
     memset(b, 0, sizeof(*b));
@@ -253,7 +265,7 @@ int budget_resolve(struct scenario *s, const struct budget_machine *m, bool forc
     if (rc) return rc;
     resolve_precondition(s);
     add_up(s, b);
-    return force ? 0 : check_fit(s, m, b, e);
+    return force || s->mode == KVF_MODE_SIMULATE ? 0 : check_fit(s, m, b, e);
 }
 
 static void text_line(struct buf *out, const char *name, uint64_t bytes, const char *how) {

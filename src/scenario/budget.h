@@ -30,6 +30,9 @@ struct budget {
     uint64_t disk_bytes;               /* nvme tier with rounding on top, all paths */
 };
 
+/* The machine of simulate, where auto must mean the same everywhere: 8 CPUs, an nvme tier of 1 TiB. No
+ * budget is checked against it. */
+void budget_machine_any(struct budget_machine *m);
 /* Resolves what is `auto` (workers, slots, staging, nvme capacity) in the scenario and computes the
  * budget. 0, or -KVF_ERR_NOSPACE with the arithmetic in the sentence when it does not fit and
  * `force` is false (status 2). */

@@ -68,7 +68,10 @@ static const char *const kind_names[] = {KEY_KIND_LIST(X)};
           "1MB/s to 100TB/s", write, TIER##_LINK, ALL,                                                       \
           "Bandwidth of writes of the emulated tier, shared by all operations."),                            \
         K("tiers." tier ".latency", DURATION, emulation[KVF_TIER_##TIER].latency_ns, "", "0 to 10s", delay,  \
-          TIER##_LINK, ALL, "Time an operation of the emulated tier takes before its first byte.")
+          TIER##_LINK, ALL, "Time an operation of the emulated tier takes before its first byte."),          \
+        K("tiers." tier ".channels", INTEGER, emulation[KVF_TIER_##TIER].channels, "operations", "1 to 64",  \
+          "1", TIER##_LINK, ALL,                                                                             \
+          "Operations that the emulated tier serves at a time, each with its part of the bandwidth.")
 #define TIER_EVICTION(tier, TIER)                                                                            \
     KF("tiers." tier ".eviction", CHOICE, eviction[KVF_TIER_##TIER], tier_eviction_set[KVF_TIER_##TIER],     \
        CHOICES_OR_NULL(SCENARIO_EVICTION_LIST), "null", TIER, "null | lru | fifo",                           \
@@ -118,7 +121,7 @@ const struct key key_table[] = {
       "Width of the model, for compute models; 0 where unknown."),
     K("tensor_parallel", SMALL, tensor_parallel, "ranks", "1 to 1024", "1", ALWAYS, ALL,
       "Ranks that share the KV heads; sizes are those of one rank."),
-    K("mode", CHOICE, mode, "", CHOICES(SCENARIO_MODE_LIST), "real", ALWAYS, "real",
+    K("mode", CHOICE, mode, "", CHOICES(SCENARIO_MODE_LIST), "real", ALWAYS, ALL,
       "Move real bytes, or run on a virtual clock."),
     K("seed", INTEGER, seed, "", "0 to 9223372036854775807", "42", ALWAYS, ALL, "Same seed, same requests."),
     K("submission", BOOLEAN, submission, "", "", "false", ALWAYS, ALL,
@@ -136,6 +139,8 @@ const struct key key_table[] = {
       "Volume written to nvme before the clock; auto is twice its capacity."),
     K("run.prepopulate", NUMBER, run.prepopulate, "", "0 to 1", "0", ALWAYS, ALL,
       "Part of every tier that is filled with entries before the clock."),
+    K("run.speed", NUMBER, run.speed, "", "0 to 1000000000", "0", SIMULATE, ALL,
+      "How many times faster than real time a simulation goes; 0 is as fast as it can."),
 
     K("tiers.gpu.capacity", SIZE, gpu.capacity_bytes, "bytes", "auto, or 0 to 1024TiB", "2GiB", ALWAYS,
       "!auto", "Size of the gpu tier, headroom included; 0 is off."),

@@ -39,6 +39,7 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
 /* id: what makes a key have an effect, and why it has none otherwise */
 #define KEY_USE_LIST(X)                                                                                      \
     X(ALWAYS, "")                                                                                            \
+    X(SIMULATE, "the mode is real")                                                                          \
     X(GPU, "the gpu tier is off")                                                                            \
     X(GPU_LINK, "the gpu tier is off")                                                                       \
     X(VRAM, "no tier is in device memory")                                                                   \

@@ -16,7 +16,9 @@
 
 struct link {
     const char *name;
-    struct scenario_emulation speed;
+    struct {
+        uint64_t read_bytes_per_s, write_bytes_per_s, latency_ns;
+    } speed;
 };
 
 static const struct link gpu_links[] = {
@@ -55,14 +57,16 @@ void link_presets_apply(struct loading *l) {
 
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!l->s->link_preset_set[t]) continue;
-        const struct scenario_emulation *from = &links[t][l->s->link_preset[t]].speed;
+        const struct link *from = &links[t][l->s->link_preset[t]];
         struct scenario_emulation *to = &l->s->emulation[t];
         const char *tier = tier_name((enum kvf_tier)t);
         char preset[64];
         (void)snprintf(preset, sizeof(preset), "tiers.%s.preset", tier);
         size_t order = l->place[key_index(preset)].order;
-        if (!given_since(l, tier, "read_bandwidth", order)) to->read_bytes_per_s = from->read_bytes_per_s;
-        if (!given_since(l, tier, "write_bandwidth", order)) to->write_bytes_per_s = from->write_bytes_per_s;
-        if (!given_since(l, tier, "latency", order)) to->latency_ns = from->latency_ns;
+        if (!given_since(l, tier, "read_bandwidth", order))
+            to->read_bytes_per_s = from->speed.read_bytes_per_s;
+        if (!given_since(l, tier, "write_bandwidth", order))
+            to->write_bytes_per_s = from->speed.write_bytes_per_s;
+        if (!given_since(l, tier, "latency", order)) to->latency_ns = from->speed.latency_ns;
     }
 }

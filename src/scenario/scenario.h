@@ -148,6 +148,7 @@ enum {
     SCENARIO_PERSONAS_MAX = 16,
     SCENARIO_PROMPTS_MAX = 1024,
     SCENARIO_CRITERIA_MAX = 32,
+    SCENARIO_CHANNELS_MAX = 64,  /* of a tier */
     SCENARIO_CHUNKS_MAX = 65536, /* of a document */
     SCENARIO_RAG_DOCUMENTS = 10, /* of rag.documents: auto */
     SCENARIO_NAME = 64
@@ -158,6 +159,7 @@ struct scenario_range {
 };
 struct scenario_emulation { /* for emulated tiers and simulate */
     uint64_t read_bytes_per_s, write_bytes_per_s, latency_ns;
+    uint64_t channels; /* operations served at a time, each with its part of the bandwidth */
 };
 struct scenario_persona {
     char name[SCENARIO_NAME];
@@ -191,6 +193,7 @@ struct scenario {
         uint64_t duration_ns, warmup_ns, interval_ns, max_requests, trials;
         uint64_t precondition_bytes; /* to nvme before the clock; KVF_AUTO: 2 x its capacity */
         double prepopulate;          /* part of the usable bytes that is filled before the clock */
+        double speed;                /* simulate: x real time; 0: as fast as possible */
     } run;
     struct {
         bool on;                           /* named and of capacity > 0 and backend not off */

@@ -40,6 +40,8 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
     enum scenario_arrival process = s->workload.arrival.process;
 
     switch (use) {
+    case KEY_USE_SIMULATE:
+        return s->mode == KVF_MODE_SIMULATE;
     case KEY_USE_GPU:
     case KEY_USE_GPU_LINK:
         return s->gpu.on;

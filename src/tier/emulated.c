@@ -1,30 +1,27 @@
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "base/units.h"
+#include "tier/channels.h"
 #include "tier/tier.h"
 
-/* A tier without bytes behind it: an operation is a completion at a computed time. Each direction is
- * one link that all workers share; whoever submits takes the next stretch of the link's time:
- *
- *     start = max(now, link_free);  link_free = start + size / bandwidth;  complete = link_free + latency
- *
- * link_free is advanced by compare and swap, so the stretches of two workers never overlap. */
+/* A tier without bytes behind it: an operation is a completion at a time that the tier's channels give.
+ * All workers share them. */
 
 struct emulated_tier {
     struct tier base;
-    struct scenario_emulation speed;
+    struct channels channels;
     const struct run_clock *clock;
     uint64_t next_place;
-    _Atomic uint64_t link_free_ns[KVF_DIRS];
 };
 
-/* Completion times of one direction only grow, so a FIFO for each keeps them in order. */
+/* By completion, then by submission: channels do not end in the order in which they began. */
 struct tier_queue {
     struct emulated_tier *tier;
-    struct tier_chunk *head[KVF_DIRS], *tail[KVF_DIRS];
+    struct heap busy;
+    uint64_t submitted;
     uint32_t in_flight, depth;
 };
 
@@ -40,7 +37,7 @@ static int emulated_open(struct tier **out, const struct tier_setup *setup, stru
                        tier_name(setup->tier));
     t->base.ops = &tier_emulated_ops;
     t->base.tier = setup->tier;
-    t->speed = setup->scenario->emulation[setup->tier];
+    channels_init(&t->channels, &setup->scenario->emulation[setup->tier]);
     t->clock = setup->clock;
     *out = &t->base;
     return 0;
@@ -52,11 +49,15 @@ static void emulated_close(struct tier *t) {
 
 static void emulated_describe(const struct tier *base, char *out, size_t len) {
     const struct emulated_tier *t = (const struct emulated_tier *)base;
-    char read[32], write[32], latency[32];
-    snprintf(out, len, "emulated: %s/s read, %s/s write, %s latency; keeps sizes, no bytes",
-             units_size_human((double)t->speed.read_bytes_per_s, read, sizeof(read)),
-             units_size_human((double)t->speed.write_bytes_per_s, write, sizeof(write)),
-             units_duration_human((double)t->speed.latency_ns, latency, sizeof(latency)));
+    const struct scenario_emulation *speed = &t->channels.speed;
+    char read[32], write[32], latency[32], channels[40] = "";
+    if (speed->channels > 1)
+        snprintf(channels, sizeof(channels), ", %llu channels", (unsigned long long)speed->channels);
+    snprintf(out, len, "%s: %s/s read, %s/s write, %s latency%s; keeps sizes, no bytes",
+             run_clock_is_virtual(t->clock) ? "simulated" : "emulated",
+             units_size_human((double)speed->read_bytes_per_s, read, sizeof(read)),
+             units_size_human((double)speed->write_bytes_per_s, write, sizeof(write)),
+             units_duration_human((double)speed->latency_ns, latency, sizeof(latency)), channels);
 }
 
 static uint32_t emulated_caps(const struct tier *t) {
@@ -89,65 +90,31 @@ static int emulated_queue_open(struct tier *t, struct tier_queue **out, uint32_t
 }
 
 static void emulated_queue_close(struct tier_queue *q) {
+    if (q) heap_free(&q->busy);
     free(q);
 }
 
-static uint64_t transfer_ns(uint64_t bytes, uint64_t bytes_per_s) {
-    if (bytes_per_s == 0) return 0;
-    __extension__ unsigned __int128 ns = (unsigned __int128)bytes * KVF_NS_PER_S / bytes_per_s;
-    return (uint64_t)ns;
-}
-
-/* Takes a stretch of the link; returns when the last byte has passed. */
-static uint64_t link_take(_Atomic uint64_t *link_free, uint64_t now, uint64_t busy_ns) {
-    uint64_t before = atomic_load_explicit(link_free, memory_order_relaxed), after;
-    do {
-        after = (before > now ? before : now) + busy_ns;
-    } while (!atomic_compare_exchange_weak_explicit(link_free, &before, after, memory_order_relaxed,
-                                                    memory_order_relaxed));
-    return after;
-}
-
 static unsigned emulated_submit(struct tier_queue *q, struct tier_chunk **chunks, unsigned n) {
-    struct emulated_tier *t = q->tier;
-    uint64_t now = run_clock_now(t->clock);
+    uint64_t now = run_clock_now(q->tier->clock);
     unsigned taken = 0;
     for (; taken < n && q->in_flight < q->depth; taken++, q->in_flight++) {
         struct tier_chunk *c = chunks[taken];
-        uint64_t speed = c->dir == KVF_DIR_READ ? t->speed.read_bytes_per_s : t->speed.write_bytes_per_s;
         c->submit_ns = now;
-        c->complete_ns =
-            link_take(&t->link_free_ns[c->dir], now, transfer_ns(c->len, speed)) + t->speed.latency_ns;
+        c->complete_ns = channels_take(&q->tier->channels, c->dir, c->len, now).complete_ns;
         c->error = 0;
-        c->next = NULL;
-        if (q->tail[c->dir])
-            q->tail[c->dir]->next = c;
-        else
-            q->head[c->dir] = c;
-        q->tail[c->dir] = c;
+        heap_push(&q->busy, c->complete_ns, q->submitted++, c);
     }
     return taken;
-}
-
-/* The chunk that completes first, or NULL. */
-static struct tier_chunk *first_due(const struct tier_queue *q) {
-    struct tier_chunk *r = q->head[KVF_DIR_READ], *w = q->head[KVF_DIR_WRITE];
-    if (!r || !w) return r ? r : w;
-    return w->complete_ns < r->complete_ns ? w : r;
 }
 
 static unsigned emulated_reap(struct tier_queue *q, struct tier_chunk **done, unsigned max) {
     if (q->in_flight == 0) return 0;
     uint64_t now = run_clock_now(q->tier->clock);
+    struct heap_item item;
     unsigned n = 0;
-    while (n < max) {
-        struct tier_chunk *c = first_due(q);
-        if (!c || c->complete_ns > now) break;
-        q->head[c->dir] = c->next;
-        if (!c->next) q->tail[c->dir] = NULL;
-        c->next = NULL;
+    while (n < max && heap_min_key(&q->busy) <= now && heap_pop(&q->busy, &item)) {
         q->in_flight--;
-        done[n++] = c;
+        done[n++] = item.item;
     }
     return n;
 }
@@ -158,8 +125,7 @@ static int emulated_fd(const struct tier_queue *q) {
 }
 
 static uint64_t emulated_next_ns(const struct tier_queue *q) {
-    const struct tier_chunk *c = first_due(q);
-    return c ? c->complete_ns : KVF_NEVER;
+    return heap_min_key(&q->busy);
 }
 
 const struct tier_ops tier_emulated_ops = {

@@ -135,8 +135,7 @@ def _():
 
 @case("keys that contradict each other, and what this build does not carry out, are refused")
 def _():
-    for changes, word in (({"mode": "simulate"}, "mode"),
-                          ({"compute.mode": "roofline"}, "compute.mode"),
+    for changes, word in (({"compute.mode": "roofline"}, "compute.mode"),
                           ({"workload.arrival": {"process": "poisson"}}, "workload.arrival.rate"),
                           ({"workload.phase": "decode", "cache.granularity": "block"}, "workload.phase"),
                           ({"tiers": {}}, "tiers"), ({"engine.staging": "4KiB"}, "engine.staging")):

@@ -220,7 +220,6 @@ static void errors_name_place_key_and_remedy(void **state) {
 static const struct {
     const char *setting, *error;
 } bad_settings[] = {
-    {"mode=simulate", "simulate is not available in this build; it takes real"},
     {"tiers.gpu.capacity=auto", "auto is not available in this build; give a size such as 16GiB"},
 #ifndef KVF_HAVE_CUDA
     {"tiers.gpu.backend=cuda", "cuda is not available in this build; it takes auto | emulated | off"},
@@ -360,15 +359,15 @@ static void presets_fill_in_a_link(void **state) {
         const char *preset;
         int tier;
         struct scenario_emulation link;
-    } all[] = {{"h100-pcie5", KVF_TIER_GPU, {55000000000, 55000000000, 10000}},
-               {"h200", KVF_TIER_GPU, {55000000000, 55000000000, 10000}},
-               {"a100-pcie4", KVF_TIER_GPU, {24000000000, 24000000000, 10000}},
-               {"l40s", KVF_TIER_GPU, {24000000000, 24000000000, 10000}},
-               {"gh200", KVF_TIER_GPU, {450000000000, 450000000000, 10000}},
-               {"dram", KVF_TIER_CPU, {20000000000, 20000000000, 1000}},
-               {"nvme_gen4", KVF_TIER_NVME, {7000000000, 5000000000, 80000}},
-               {"nvme_gen3", KVF_TIER_NVME, {3500000000, 3000000000, 100000}},
-               {"sata", KVF_TIER_NVME, {550000000, 500000000, 150000}}};
+    } all[] = {{"h100-pcie5", KVF_TIER_GPU, {55000000000, 55000000000, 10000, 1}},
+               {"h200", KVF_TIER_GPU, {55000000000, 55000000000, 10000, 1}},
+               {"a100-pcie4", KVF_TIER_GPU, {24000000000, 24000000000, 10000, 1}},
+               {"l40s", KVF_TIER_GPU, {24000000000, 24000000000, 10000, 1}},
+               {"gh200", KVF_TIER_GPU, {450000000000, 450000000000, 10000, 1}},
+               {"dram", KVF_TIER_CPU, {20000000000, 20000000000, 1000, 1}},
+               {"nvme_gen4", KVF_TIER_NVME, {7000000000, 5000000000, 80000, 1}},
+               {"nvme_gen3", KVF_TIER_NVME, {3500000000, 3000000000, 100000, 1}},
+               {"sata", KVF_TIER_NVME, {550000000, 500000000, 150000, 1}}};
     static const char beside[] =
         "model: llama3.1-8b\ntiers: {gpu: {preset: gh200, write_bandwidth: 1GB/s}}\n";
     static const char above[] = "model: llama3.1-8b\ntiers: {gpu: {read_bandwidth: 1GB/s}}\n";

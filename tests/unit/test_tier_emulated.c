@@ -18,8 +18,8 @@ static void set_time(uint64_t ns) {
     atomic_store(&run_time.paused_at_ns, ns);
 }
 
-static struct tier *open_tier(uint64_t read, uint64_t write, uint64_t latency) {
-    scenario->emulation[KVF_TIER_GPU] = (struct scenario_emulation){read, write, latency};
+static struct tier *open_channels(uint64_t read, uint64_t write, uint64_t latency, uint64_t channels) {
+    scenario->emulation[KVF_TIER_GPU] = (struct scenario_emulation){read, write, latency, channels};
     struct tier_setup setup = {.scenario = scenario,
                                .tier = KVF_TIER_GPU,
                                .usable_bytes = 1 << 20,
@@ -32,6 +32,10 @@ static struct tier *open_tier(uint64_t read, uint64_t write, uint64_t latency) {
     assert_true(tier_backend(&setup, &e) == &tier_emulated_ops);
     assert_int_equal(tier_emulated_ops.open(&t, &setup, &e), 0);
     return t;
+}
+
+static struct tier *open_tier(uint64_t read, uint64_t write, uint64_t latency) {
+    return open_channels(read, write, latency, 1);
 }
 
 static struct tier_queue *open_queue(struct tier *t, uint32_t worker, uint32_t depth) {
@@ -59,7 +63,7 @@ static void operations_take_turns_on_a_link_for_all_queues(void **state) {
     struct tier_chunk w1 = chunk_of(KVF_DIR_WRITE, 100000), r3 = chunk_of(KVF_DIR_READ, 7);
     assert_true(submit(a, &r1) == 2005000); /* 1,000,000 + 1,000,000 + 5,000 */
     assert_true(submit(b, &r2) == 2505000); /* behind it, in the other queue */
-    assert_true(submit(a, &w1) == 1205000); /* writes have a link of their own */
+    assert_true(submit(a, &w1) == 2705000); /* writes are behind the reads: 0.5 B/ns */
     assert_true(r1.submit_ns == 1000000);
     set_time(9000000);
     assert_true(submit(a, &r3) == 9005007); /* the link has been idle */
@@ -67,10 +71,31 @@ static void operations_take_turns_on_a_link_for_all_queues(void **state) {
     assert_int_equal(t->ops->reap(b, done, 8), 1);
     assert_ptr_equal(done[0], &r2);
     assert_int_equal(t->ops->reap(a, done, 8), 2);
-    assert_ptr_equal(done[0], &w1); /* in order of completion */
-    assert_ptr_equal(done[1], &r1);
+    assert_ptr_equal(done[0], &r1); /* in order of completion */
+    assert_ptr_equal(done[1], &w1);
     t->ops->queue_close(a);
     t->ops->queue_close(b);
+    t->ops->close(t);
+}
+
+/* Two channels of half the bandwidth each: 0.5 B/ns. */
+static void channels_serve_side_by_side(void **state) {
+    (void)state;
+    struct tier *t = open_channels(1000000000, 1000000000, 5000, 2);
+    struct tier_queue *q = open_queue(t, 0, 8);
+    set_time(1000000);
+    struct tier_chunk large = chunk_of(KVF_DIR_READ, 1000000), small = chunk_of(KVF_DIR_WRITE, 100000);
+    struct tier_chunk next = chunk_of(KVF_DIR_READ, 100000), *done[3];
+    assert_true(submit(q, &large) == 3005000);
+    assert_true(submit(q, &small) == 1205000); /* beside it */
+    assert_true(submit(q, &next) == 1405000);  /* behind the small one */
+    assert_true(t->ops->next_ns(q) == 1205000);
+    set_time(1405000);
+    assert_int_equal(t->ops->reap(q, done, 3), 2);
+    assert_ptr_equal(done[0], &small);
+    assert_ptr_equal(done[1], &next);
+    assert_true(t->ops->next_ns(q) == 3005000);
+    t->ops->queue_close(q);
     t->ops->close(t);
 }
 
@@ -212,6 +237,7 @@ static int group_teardown(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations_take_turns_on_a_link_for_all_queues),
+        cmocka_unit_test(channels_serve_side_by_side),
         cmocka_unit_test(nothing_is_reaped_before_its_time),
         cmocka_unit_test(large_entries_do_not_overflow),
         cmocka_unit_test(it_is_labelled_and_keeps_no_bytes),

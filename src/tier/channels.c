@@ -1,0 +1,44 @@
+#include "tier/channels.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+void channels_init(struct channels *c, const struct scenario_emulation *speed) {
+    memset(c, 0, sizeof *c);
+    c->speed = *speed;
+    if (c->speed.channels == 0) c->speed.channels = 1;
+}
+
+uint64_t channels_busy_ns(const struct channels *c, enum kvf_dir dir, uint64_t bytes) {
+    uint64_t speed = dir == KVF_DIR_READ ? c->speed.read_bytes_per_s : c->speed.write_bytes_per_s;
+    uint64_t per_second = KVF_NS_PER_S * c->speed.channels;
+    if (speed == 0) return 0;
+    if (bytes <= UINT64_MAX / per_second) return bytes * per_second / speed;
+    __extension__ unsigned __int128 ns = (unsigned __int128)bytes * per_second / speed;
+    return (uint64_t)ns;
+}
+
+/* The channel that is free first; of equals the first. */
+static uint64_t first_free(struct channels *c, _Atomic uint64_t **which) {
+    uint64_t least = UINT64_MAX;
+    for (uint64_t i = 0; i < c->speed.channels; i++) {
+        uint64_t at = atomic_load_explicit(&c->free_ns[i], memory_order_relaxed);
+        if (at >= least) continue;
+        least = at;
+        *which = &c->free_ns[i];
+    }
+    return least;
+}
+
+/* By compare and swap, so that the stretches of two threads never overlap. */
+struct channels_turn channels_take(struct channels *c, enum kvf_dir dir, uint64_t bytes, uint64_t now_ns) {
+    uint64_t busy_ns = channels_busy_ns(c, dir, bytes), before, start;
+    _Atomic uint64_t *channel = &c->free_ns[0];
+    do {
+        before = first_free(c, &channel);
+        start = before > now_ns ? before : now_ns;
+    } while (!atomic_compare_exchange_weak_explicit(channel, &before, start + busy_ns, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return (struct channels_turn){start, start + busy_ns + c->speed.latency_ns};
+}
