@@ -46,6 +46,9 @@ enum {
     X(USERS_HALVE)                                                                                           \
     X(GENERATION)                                                                                            \
     X(AUTOSCALER)                                                                                            \
+    X(SPEED_DOUBLE)                                                                                          \
+    X(SPEED_HALVE)                                                                                           \
+    X(SPEED_FREE)                                                                                            \
     X(MARK)                                                                                                  \
     X(SAVE)                                                                                                  \
     X(FREEZE)                                                                                                \

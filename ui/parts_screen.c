@@ -67,14 +67,28 @@ static void clock_of(const struct frame *f, const char *slash, char *out, size_t
         snprintf(out, len, "%s", now);
 }
 
+/* "simulate x60 real 0:42", "simulate max x1.20k real 0:42": the speed asked for or, where it goes as fast
+ * as it can, the one it has gone at. */
+static const char *mode_of(const struct frame *f, char *out, size_t len) {
+    const struct snapshot *snap = f->snap;
+    char factor[NUMBER], real[NUMBER];
+    if (!snap || !snap->simulated) return f->run->mode;
+    bool free = !(snap->speed > 0);
+    double ran = snap->interval.t_s > 0 && snap->real_s > 0 ? snap->interval.t_s / snap->real_s : KVF_MISSING;
+    number_count(free ? ran : snap->speed, factor);
+    snprintf(out, len, "%s %sx%s real %s", f->run->mode, free ? "max " : "", factor + strspn(factor, " "),
+             number_clock(snap->real_s, real));
+    return out;
+}
+
 /* What ran, the least important part left out first. */
 static void header_name(const struct pane *p, const struct frame *f, int col, int end) {
     const struct run_record *r = f->run;
-    char id[48] = "", dot[8];
+    char id[48] = "", dot[8], mode[80];
     int used = r->run_id > 0 ? snprintf(id, sizeof id, "run %lld", (long long)r->run_id) : 0;
     if (r->trial)
         snprintf(id + used, sizeof id - (size_t)used, "%strial %u/%u", used ? ", " : "", r->trial, r->trials);
-    const char *part[] = {r->name, r->model, r->mode, id};
+    const char *part[] = {r->name, r->model, mode_of(f, mode, sizeof mode), id};
     static const int order[] = {0, 3, 2, 1};
     bool shown[4] = {false};
     int need = -3;
@@ -174,6 +188,8 @@ static void hints_of_run(struct hints *h, const struct frame *f) {
         hint_pair(h, ACTION_USERS_MORE, ACTION_USERS_LESS, 5, "+/-", "users");
         hint_add(h, ACTION_AUTOSCALER, 9, "autoscaler");
     }
+    if (f->snap && f->snap->simulated)
+        hint_pair(h, ACTION_SPEED_HALVE, ACTION_SPEED_DOUBLE, 6, "</>", "speed");
     hint_add(h, ACTION_MARK, 7, "mark");
     hint_add(h, ACTION_GENERATION, 12, "generation");
 }

@@ -64,6 +64,8 @@ static void take_peek(struct snapshot *shown, const struct snapshot *peek) {
         shown->tier[t].entries = peek->tier[t].entries;
         shown->tier[t].io_in_flight = peek->tier[t].io_in_flight;
     }
+    shown->real_s = peek->real_s;
+    shown->speed = peek->speed;
     shown->requests_known = peek->requests_known;
     shown->requests = peek->requests;
     memcpy(shown->request, peek->request, sizeof shown->request);

@@ -41,6 +41,8 @@ struct screen {
     uint64_t users_until_ns; /* and not yet to be seen */
     bool pause;              /* the same for space */
     uint64_t pause_until_ns;
+    double speed; /* the same for < and > */
+    uint64_t speed_until_ns;
     char generation[16];
     char autoscaler[16]; /* the same for a */
     uint64_t autoscaler_until_ns;

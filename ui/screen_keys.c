@@ -11,8 +11,11 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "ui/keys.h"
+#include "ui/number.h"
 
 enum { SETTLE_S = 2, PAGE = 10 };
+#define SPEED_MOST  1e9
+#define SPEED_LEAST (1 / 1024.0)
 
 /* ---- changes of the run ---- */
 
@@ -98,6 +101,32 @@ static void change_generation(struct screen *s) {
     if (!order(s, COMMAND_GENERATION, generations[i].ms * KVF_NS_PER_MS, "key")) return;
     snprintf(s->generation, sizeof s->generation, "%s", generations[i].name);
     screen_say(s, "generation %s: %u ms per token", generations[i].name, generations[i].ms);
+}
+
+/* What it goes at when nothing holds it back is what its speed is changed from. */
+static void change_speed(struct screen *s, enum action action) {
+    const struct snapshot *snap = &s->newest;
+    char text[NUMBER];
+    if (!s->any || !snap->simulated) {
+        screen_say(s, s->any ? "this run is real, in real time: only a simulation has a speed"
+                             : "the speed can be changed once the run has begun");
+        return;
+    }
+    double now = clock_now_ns() < s->speed_until_ns ? s->speed : snap->speed, to = 0;
+    if (action == ACTION_SPEED_DOUBLE && now == 0) {
+        screen_say(s, "it goes as fast as it can already");
+        return;
+    }
+    if (now == 0) now = exp2(floor(log2(fmax(snap->interval.t_s / fmax(snap->real_s, 1e-3), 1))));
+    if (action == ACTION_SPEED_DOUBLE) to = fmin(2 * now, SPEED_MOST);
+    if (action == ACTION_SPEED_HALVE) to = fmax(now / 2, SPEED_LEAST);
+    if (!order(s, COMMAND_SPEED, (uint64_t)(to * COMMAND_SPEED_ONE), "key")) return;
+    s->speed = to;
+    s->speed_until_ns = clock_now_ns() + SETTLE_S * KVF_NS_PER_S;
+    if (to > 0)
+        screen_say(s, "speed %s times real time", number_count(to, text) + strspn(text, " "));
+    else
+        screen_say(s, "speed: as fast as it can");
 }
 
 static void change_autoscaler(struct screen *s) {
@@ -351,6 +380,11 @@ static void act_on_run(struct screen *s, enum action a) {
     case ACTION_AUTOSCALER:
         change_autoscaler(s);
         break;
+    case ACTION_SPEED_DOUBLE:
+    case ACTION_SPEED_HALVE:
+    case ACTION_SPEED_FREE:
+        change_speed(s, a);
+        break;
     case ACTION_MARK:
         ask_mark(s);
         break;
@@ -413,7 +447,8 @@ static enum screen_wish act(struct screen *s, const struct canvas *c, const stru
 static bool changes_run(enum action a) {
     return a == ACTION_PAUSE || a == ACTION_MARK || a == ACTION_GENERATION || a == ACTION_AUTOSCALER ||
            a == ACTION_USERS_MORE || a == ACTION_USERS_LESS || a == ACTION_USERS_DOUBLE ||
-           a == ACTION_USERS_HALVE;
+           a == ACTION_USERS_HALVE || a == ACTION_SPEED_DOUBLE || a == ACTION_SPEED_HALVE ||
+           a == ACTION_SPEED_FREE;
 }
 
 enum screen_wish screen_key(struct screen *s, const struct canvas *c, int code, int row, int col) {

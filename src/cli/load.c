@@ -8,18 +8,29 @@
 #include "cli/machine.h"
 #include "probe/host.h"
 
-int cli_load_scenario(const char *path, const struct options *o, struct scenario *s, char **yaml,
-                      struct scenario_report *report) {
+/* The built-in scenario fits its cpu tier to this machine's memory, unless it is another one's. */
+static int load_once(const char *path, const struct options *o, uint64_t memory_bytes, struct scenario *s,
+                     char **yaml, struct scenario_report *report) {
     struct buf builtin = {0};
-    *report = (struct scenario_report){0};
-    if (yaml) *yaml = NULL;
-    if (!path) {
-        struct host host;
-        host_probe(&host);
-        scenario_quickstart(host.memory_available_bytes, &builtin);
-    }
+    if (!path) scenario_quickstart(memory_bytes, &builtin);
     int rc = scenario_load(path, path ? NULL : buf_text(&builtin), o->setting, o->settings, s, yaml, report);
     buf_free(&builtin);
+    return rc;
+}
+
+int cli_load_scenario(const char *path, const struct options *o, struct scenario *s, char **yaml,
+                      struct scenario_report *report) {
+    struct host host = {0};
+    *report = (struct scenario_report){0};
+    if (yaml) *yaml = NULL;
+    if (!path) host_probe(&host);
+    int rc = load_once(path, o, host.memory_available_bytes, s, yaml, report);
+    if (rc == 0 && !path && s->mode == KVF_MODE_SIMULATE) {
+        scenario_report_free(report);
+        if (yaml) free(*yaml);
+        *report = (struct scenario_report){0};
+        rc = load_once(path, o, UINT64_MAX, s, yaml, report);
+    }
     if (rc) {
         fputs(buf_text(&report->errors), stderr);
         if (report->errors.len && report->errors.data[report->errors.len - 1] != '\n') fputc('\n', stderr);

@@ -115,7 +115,20 @@ static void add_tier(struct line *l, const struct snapshot *snap, int t) {
         snap->tier_emulated[t] ? " (emulated)" : "", read, write);
 }
 
-static void add_eta(struct line *l, const struct progress *p, double t_s) {
+/* A simulation has two clocks: what is left is told in real time. */
+static void add_real(struct line *l, const struct snapshot *snap, double *left_s) {
+    char clock[24], factor[24] = "--";
+    double t_s = snap->interval.t_s;
+    if (snap->real_s > 0) {
+        units_count_human(t_s / snap->real_s, factor, sizeof factor);
+        *left_s *= snap->real_s / t_s;
+    }
+    add(l, RANK_CLOCK, "real %s x%s", units_clock((uint64_t)(snap->real_s * 1e9), clock, sizeof clock),
+        factor);
+}
+
+static void add_eta(struct line *l, const struct progress *p, const struct snapshot *snap) {
+    double t_s = snap->interval.t_s;
     char clock[24];
     double total_s = (double)p->total_ns / (double)KVF_NS_PER_S, left = total_s - t_s;
     if (p->asked > 0 && p->done > 0) {
@@ -123,6 +136,7 @@ static void add_eta(struct line *l, const struct progress *p, double t_s) {
         if (by_count < left) left = by_count;
     }
     if (left < 0) left = 0;
+    if (snap->simulated) add_real(l, snap, &left);
     add(l, RANK_ETA, "ETA %s", units_clock((uint64_t)(left * 1e9), clock, sizeof clock));
 }
 
@@ -139,6 +153,14 @@ static void put_decisions(struct progress *p, const struct snapshot *snap) {
     }
 }
 
+static bool simulated_is_due(struct progress *p) {
+    uint64_t now = clock_now_ns(), apart = KVF_NS_PER_S / (p->terminal ? 5 : 1);
+    if (p->last_simulated_ns == 0) p->last_simulated_ns = now;
+    if (now - p->last_simulated_ns < apart) return false;
+    p->last_simulated_ns = now;
+    return true;
+}
+
 void progress_interval(void *ctx, const struct snapshot *snap) {
     struct progress *p = ctx;
     const struct snapshot_interval *i = &snap->interval;
@@ -147,6 +169,7 @@ void progress_interval(void *ctx, const struct snapshot *snap) {
     p->done += i->done;
     if (p->quiet) return;
     put_decisions(p, snap);
+    if (snap->simulated && i->phase != KVF_PHASE_DRAIN && !simulated_is_due(p)) return;
     units_clock((uint64_t)(i->t_s * 1e9), text, sizeof text);
     add(&line, RANK_CLOCK, "%s%s %-8s", title(p, trial), text, run_phase_name((enum kvf_run_phase)i->phase));
     bool rates = kvf_present(i->throughput_tok_s) && kvf_present(i->requests_per_s);
@@ -161,7 +184,7 @@ void progress_interval(void *ctx, const struct snapshot *snap) {
     for (int t = 0; t < KVF_TIERS; t++)
         if (snap->tier_on[t]) add_tier(&line, snap, t);
     if (i->errors) add(&line, RANK_ERRORS, "ERRORS %llu", (unsigned long long)i->errors);
-    if (i->phase != KVF_PHASE_DRAIN) add_eta(&line, p, i->t_s);
+    if (i->phase != KVF_PHASE_DRAIN) add_eta(&line, p, snap);
     put(p, &line);
 }
 

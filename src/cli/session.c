@@ -26,6 +26,7 @@
 #include "tier/tier.h"
 
 enum { STORE_PATIENCE_S = 10 };
+#define SIMULATED_WAKE_NS (50 * KVF_NS_PER_MS)
 
 struct session {
     struct session_setup setup;
@@ -44,6 +45,7 @@ struct session {
     struct fifo *fifo;
     struct store_writer *writer;
     struct live *live;     /* NULL: headless */
+    uint64_t woken_ns;     /* real time of the screen's last interval */
     struct ui *_Atomic ui; /* the database's writer looks at it too */
     char trouble[400];     /* the database's, once; the writer's thread until it has been joined */
 };
@@ -75,6 +77,7 @@ int session_check(struct scenario *scenario, bool force, struct fit *fit, struct
         tier_nvme_clean_leftovers(scenario);
     }
     machine_measure(scenario, &machine);
+    if (fit && scenario->mode == KVF_MODE_SIMULATE) return fit_refuse(e);
     if (fit) fit_apply(fit, scenario, &machine);
     int rc = budget_resolve(scenario, &machine, force, &budget, e);
     return rc == 0 ? engine_check(scenario, e) : rc;
@@ -133,9 +136,14 @@ static int store_begin(struct session *s, struct err *e) {
     int rc = store_open_once(s, e);
     if (rc == 0) rc = store_begin_run(s->store, s->run, e);
     if (rc != 0) return rc;
-    s->fifo = fifo_new(FIFO_INTERVALS, false);
-    struct store_writer_setup setup = {
-        .store = s->store, .fifo = s->fifo, .run_id = s->run->run_id, .trouble = store_trouble, .ctx = s};
+    bool simulate = s->what->scenario->mode == KVF_MODE_SIMULATE;
+    s->fifo = fifo_new(FIFO_INTERVALS, simulate);
+    struct store_writer_setup setup = {.store = s->store,
+                                       .fifo = s->fifo,
+                                       .run_id = s->run->run_id,
+                                       .lazy = simulate,
+                                       .trouble = store_trouble,
+                                       .ctx = s};
     return store_writer_start(&s->writer, &setup, e);
 }
 
@@ -180,9 +188,12 @@ static void screen_prepare(void *ctx, const char *what, double share) {
 
 static void screen_interval(void *ctx, const struct snapshot *snap) {
     struct session *s = ctx;
-    (void)snap;                   /* it is in the slot */
+    uint64_t now_ns = clock_now_ns();
     live_prepare(s->live, "", 1); /* done: there are intervals */
-    ui_wake(s->ui);
+    /* thousands a second come from a simulation, and nobody sees more than a few */
+    if (snap->simulated && now_ns - s->woken_ns < SIMULATED_WAKE_NS) return;
+    s->woken_ns = now_ns;
+    ui_wake(s->ui); /* it is in the slot */
 }
 
 static void screen_event(void *ctx, const struct record_event *e) {

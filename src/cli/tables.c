@@ -39,6 +39,7 @@ static const struct option_spec short_options[] = {
     {"max-requests", "N", OPTION_KEY, "run.max_requests", "end after this many requests; 0 is no limit",
      NULL},
     {"trials", "N", OPTION_KEY, "run.trials", "times the run is repeated", NULL},
+    {"speed", "X", OPTION_KEY, "run.speed", "of a simulation: times real time; 0 is as fast as it can", NULL},
     {"duration", "TIME", OPTION_KEY, "run.duration", "length of the measured part", NULL},
     {0}};
 static const struct option_group shorts = {"Scenario", short_options};

@@ -31,6 +31,7 @@
 #include "engine/queue.h"
 #include "engine/session.h"
 #include "engine/simmover.h"
+#include "engine/simulator.h"
 #include "engine/transfer.h"
 #include "engine/writegate.h"
 #include "metrics/counters.h"
@@ -86,6 +87,7 @@ struct engine {
     const struct engine_setup *setup;
     const struct scenario *s;
     struct run_clock clock;
+    struct simulator simulator; /* of a virtual clock */
     struct payload *payload;
     struct tier *tiers[KVF_TIERS];
     bool pinning; /* the tier that opens is being page-locked */

@@ -16,7 +16,6 @@
 #include "engine/core.h"
 #include "engine/sampler.h"
 #include "engine/scaling.h"
-#include "engine/simulator.h"
 #include "engine/tracelog.h"
 #include "workload/listing.h"
 
@@ -154,6 +153,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     e->worker_count = (uint32_t)e->s->engine.workers;
     if (e->s->mode == KVF_MODE_SIMULATE) {
         run_clock_virtual(&e->clock);
+        simulator_begin(e);
         e->worker_count = 1; /* that does what all would */
     }
     pthread_mutex_init(&e->cache_lock, NULL);
@@ -170,6 +170,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     if (rc == 0)
         rc =
             tracelog_open(&e->log, e->s, setup->io_trace_path, setup->request_log_path, e->worker_count, err);
+    if (rc == 0 && engine_is_virtual(e)) tracelog_virtual(e->log, &e->clock);
     if (rc == 0) rc = tiers_open(e, err);
     if (rc != 0) return rc;
     devices_open(e);
@@ -289,6 +290,7 @@ static void pause_or_resume(struct engine *e, bool pause, const char *who) {
         run_clock_pause(&e->clock);
     else
         run_clock_resume(&e->clock);
+    if (engine_is_virtual(e)) simulator_paused(e, pause);
     engine_event(e, "info", "%s by %s", pause ? "paused" : "resumed", who);
     for (uint32_t i = 0; i < e->worker_count; i++) worker_wake(&e->workers[i]);
     dispatch_wake(e);
@@ -315,6 +317,19 @@ static void generation_change(struct engine *e, const struct command *cmd) {
     atomic_store(&e->pipeline.ns_per_token, ns);
 }
 
+static void speed_change(struct engine *e, const struct command *cmd) {
+    double speed = (double)cmd->value / COMMAND_SPEED_ONE;
+    if (!engine_is_virtual(e)) {
+        engine_event(e, "warning", "the speed cannot be changed: this run is real, in real time");
+    } else if (speed != e->simulator.speed) {
+        simulator_speed(e, speed);
+        if (speed > 0)
+            engine_event(e, "info", "speed %.4g x real time by %s", speed, cmd->text);
+        else
+            engine_event(e, "info", "speed as fast as possible by %s", cmd->text);
+    }
+}
+
 static void command_obey(struct control *c, const struct command *cmd) {
     struct engine *e = c->e;
     switch (cmd->kind) {
@@ -332,6 +347,9 @@ static void command_obey(struct control *c, const struct command *cmd) {
         break;
     case COMMAND_AUTOSCALER:
         scaling_command(e, cmd);
+        break;
+    case COMMAND_SPEED:
+        speed_change(e, cmd);
         break;
     case COMMAND_MARK:
         engine_event(e, "mark", "%s", cmd->text);
@@ -351,8 +369,8 @@ static void control_wait(struct control *c, uint64_t until_ns) {
                           {.fd = e->setup->commands ? command_fd(e->setup->commands) : -1, .events = POLLIN}};
     struct timespec limit, *timeout = NULL;
     if (!run_clock_paused(&e->clock)) {
-        if (engine_is_virtual(e)) simulator_run(e, until_ns);
-        uint64_t now = engine_now(e), wait = until_ns > now && !engine_is_virtual(e) ? until_ns - now : 0;
+        uint64_t now = engine_now(e), wait = until_ns > now ? until_ns - now : 0;
+        if (engine_is_virtual(e)) wait = simulator_run(e, until_ns);
         limit = (struct timespec){(time_t)(wait / KVF_NS_PER_S), (long)(wait % KVF_NS_PER_S)};
         timeout = &limit;
     }

@@ -382,8 +382,10 @@ static void add_machine(struct measure *m) {
                0, "device_busy_ratio");
     result_add(m->out, b->process_user_s - a->process_user_s, "s", 0, "cpu_user_s");
     result_add(m->out, b->process_sys_s - a->process_sys_s, "s", 0, "cpu_sys_s");
-    result_add(m->out, (double)counters_get(&m->d->cpu_ns) / 1e9, "s", 0, "cpu_workers_s");
+    double workers_s = (double)counters_get(&m->d->cpu_ns) / 1e9;
+    result_add(m->out, engine_is_virtual(m->e) ? KVF_MISSING : workers_s, "s", 0, "cpu_workers_s");
     result_add(m->out, b->process_rss_peak_bytes, "B", 0, "rss_peak_bytes");
+    if (engine_is_virtual(m->e)) result_add(m->out, simulator_real_s(m->e), "s", 0, "real_s");
 }
 
 static void add_rows(struct measure *m) {

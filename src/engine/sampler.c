@@ -207,7 +207,7 @@ static void snap_interval(struct engine *e, struct snapshot *snap, const struct 
     i->refused = p->cache.refused;
     for (int t = 0; t < KVF_TIERS; t++)
         for (int dir = 0; dir < KVF_DIRS; dir++) i->errors += counters_get(&d->errors[t][dir]);
-    i->workers_cpu_s = seconds(counters_get(&d->cpu_ns));
+    i->workers_cpu_s = engine_is_virtual(e) ? KVF_MISSING : seconds(counters_get(&d->cpu_ns));
     snap_latencies(i, d);
     static struct histogram late; /* control thread only; too large for its stack */
     histogram_copy(&late, now->lateness);
@@ -343,6 +343,9 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
     struct sampler *p = e->sampler;
     memset(snap, 0, sizeof *snap);
     snap->peek = peek;
+    snap->simulated = engine_is_virtual(e);
+    snap->real_s = snap->simulated ? simulator_real_s(e) : KVF_MISSING;
+    snap->speed = snap->simulated ? e->simulator.speed : KVF_MISSING;
     reading_take(e, &p->now, snap);
     counters_sum(p->delta, p->now.workers, 1);
     counters_subtract(p->delta, p->last.workers);

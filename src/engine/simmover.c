@@ -22,7 +22,6 @@ struct simulated {
     struct simulated *next;
     struct pool *pool; /* NULL: needs nothing */
     uint64_t takes;    /* of the pool */
-    uint32_t chunks;   /* in flight at a tier that has a part of it */
     bool reading;      /* a move whose first chunk is being read */
 };
 
@@ -64,8 +63,9 @@ static struct simulated *simulated_new(struct simmover *m) {
 /* ---- legs ---- */
 
 static void at_device(struct simmover *m, const struct simulated *s, enum kvf_dir dir, bool comes) {
-    uint64_t n = s->chunks;
-    counters_add(&m->setup.counters->chunks_in_flight[s->t.leg[dir].tier], comes ? n : 0 - n);
+    int tier = s->t.leg[dir].tier;
+    uint64_t n = tier == KVF_TIER_NVME ? s->takes : 1;
+    counters_add(&m->setup.counters->chunks_in_flight[tier], comes ? n : 0 - n);
 }
 
 /* A worker has a window of buffers: it cannot be faster than one round of them after the other. */
@@ -181,8 +181,7 @@ void simmover_begin(struct simmover *m, struct cache_op *op) {
     if (op->from >= 0) s->t.leg[KVF_DIR_READ].start_ns = now_ns;
     s->pool = pool_of(m, s);
     bool staged = s->pool == &m->pool[POOL_STAGED];
-    s->takes = s->chunks =
-        staged ? (uint32_t)min_u64((op->bytes + io_size - 1) / io_size, m->setup.buffers) : 1;
+    s->takes = staged ? (uint32_t)min_u64((op->bytes + io_size - 1) / io_size, m->setup.buffers) : 1;
     if (s->pool && (s->pool->first || s->pool->left < s->takes)) {
         line_join(s);
         return;

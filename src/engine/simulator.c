@@ -2,8 +2,55 @@
 
 #include "engine/core.h"
 
-enum { LOOKS = 256 }; /* times between looks at the real clock */
-#define SLICE_NS (50 * KVF_NS_PER_MS)
+enum { LOOKS = 256 }; /* times between looks at the real clock, where nobody waits for it */
+#define SLICE_NS       (50 * KVF_NS_PER_MS)
+#define BEHIND_WAIT_NS (5 * KVF_NS_PER_MS)
+/* Further behind its speed than this it does not try to make up for it. */
+#define BEHIND_NS (200 * KVF_NS_PER_MS)
+
+/* ---- real time ---- */
+
+static void pace_from_here(struct engine *e) {
+    e->simulator.from_ns = engine_now(e);
+    e->simulator.from_real_ns = clock_now_ns();
+}
+
+void simulator_begin(struct engine *e) {
+    e->simulator = (struct simulator){.speed = e->s->run.speed, .begun_real_ns = clock_now_ns()};
+    pace_from_here(e);
+}
+
+void simulator_speed(struct engine *e, double speed) {
+    e->simulator.speed = speed;
+    pace_from_here(e);
+}
+
+void simulator_paused(struct engine *e, bool paused) {
+    struct simulator *s = &e->simulator;
+    uint64_t now_ns = clock_now_ns();
+    if (!paused && s->paused_real_ns) s->pauses_ns += now_ns - s->paused_real_ns;
+    s->paused_real_ns = paused ? now_ns : 0;
+    pace_from_here(e);
+}
+
+double simulator_real_s(const struct engine *e) {
+    const struct simulator *s = &e->simulator;
+    uint64_t now_ns = s->paused_real_ns ? s->paused_real_ns : clock_now_ns();
+    return (double)(now_ns - s->begun_real_ns - s->pauses_ns) / (double)KVF_NS_PER_S;
+}
+
+/* How long the clock may not be set to that time yet. */
+static uint64_t pace_ns(struct engine *e, uint64_t run_ns) {
+    struct simulator *s = &e->simulator;
+    uint64_t gone_ns = clock_now_ns() - s->from_real_ns;
+    double due_ns = (double)(run_ns - s->from_ns) / s->speed;
+    if (due_ns > (double)gone_ns)
+        return due_ns - (double)gone_ns > 1e18 ? SLICE_NS : (uint64_t)(due_ns - (double)gone_ns);
+    if ((double)gone_ns - due_ns > (double)BEHIND_NS) pace_from_here(e);
+    return 0;
+}
+
+/* ---- virtual time ---- */
 
 /* Everything that can happen now. */
 static void instant(struct engine *e, uint64_t now_ns) {
@@ -18,18 +65,22 @@ static void instant(struct engine *e, uint64_t now_ns) {
     }
 }
 
-void simulator_run(struct engine *e, uint64_t until_ns) {
+/* A database that is slower than the simulation is waited for, so that no interval is lost. */
+uint64_t simulator_run(struct engine *e, uint64_t until_ns) {
     uint64_t begun_ns = clock_now_ns();
+    if (e->setup->fifo && fifo_behind(e->setup->fifo)) return BEHIND_WAIT_NS;
     for (unsigned n = 1;; n++) {
         instant(e, engine_now(e));
-        if (atomic_load(&e->control_woken)) return;
+        if (atomic_load(&e->control_woken)) return 0;
         uint64_t next = dispatch_next_ns(e), event = worker_next_ns(&e->workers[0]);
         if (event < next) next = event;
-        if (next > until_ns || next == KVF_NEVER) {
-            if (until_ns != KVF_NEVER) run_clock_set(&e->clock, until_ns);
-            return;
-        }
+        bool reached = next > until_ns;
+        if (reached) next = until_ns;
+        if (next == KVF_NEVER) return 0;
+        uint64_t wait_ns = e->simulator.speed > 0 ? pace_ns(e, next) : 0;
+        if (wait_ns > 0) return wait_ns < SLICE_NS ? wait_ns : SLICE_NS;
         run_clock_set(&e->clock, next);
-        if (n % LOOKS == 0 && clock_now_ns() - begun_ns > SLICE_NS) return;
+        if (reached) return 0;
+        if (n % LOOKS == 0 && clock_now_ns() - begun_ns > SLICE_NS) return 0;
     }
 }

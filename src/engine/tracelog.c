@@ -55,7 +55,8 @@ struct tracelog {
     struct heap early; /* rows whose predecessors have not ended, by seq */
     uint64_t next_seq;
     uint64_t run_zero_ns;
-    int error; /* the first one, and whose it is */
+    const struct run_clock *clock; /* virtual; NULL: rows have wall time */
+    int error;                     /* the first one, and whose it is */
     const char *failed_path;
     _Atomic bool armed, closing;
     pthread_t thread;
@@ -72,11 +73,15 @@ static void ring_put(struct tracelog *l, uint32_t worker, const struct row *row)
     atomic_store_explicit(&r->head, head + 1, memory_order_release);
 }
 
+static uint64_t row_time_ns(const struct tracelog *l) {
+    return l->clock ? run_clock_now(l->clock) - l->run_zero_ns : clock_wall_ns();
+}
+
 void tracelog_op(struct tracelog *l, uint32_t worker, const struct cache_op *op, const struct transfer *t) {
     if (!l || !l->io || op->seq == 0) return;
     struct row row = {.is_op = true,
                       .op = {.seq = op->seq,
-                             .time_ns = clock_wall_ns(),
+                             .time_ns = row_time_ns(l),
                              .bytes = op->bytes,
                              .key = op->key,
                              .from = t ? op->from : -1,
@@ -300,6 +305,10 @@ int tracelog_open(struct tracelog **out, const struct scenario *s, const char *i
     }
     *out = l;
     return 0;
+}
+
+void tracelog_virtual(struct tracelog *l, const struct run_clock *clock) {
+    if (l) l->clock = clock;
 }
 
 void tracelog_arm(struct tracelog *l, uint64_t run_ns) {

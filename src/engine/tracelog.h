@@ -5,6 +5,7 @@
 #ifndef KVF_ENGINE_TRACELOG_H
 #define KVF_ENGINE_TRACELOG_H
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "cache/cache.h"
 #include "engine/flight.h"
@@ -18,6 +19,8 @@ int tracelog_open(struct tracelog **out, const struct scenario *s, const char *i
 /* Worker's thread. The end of every operation with a seq: complete ones make rows, the others only
  * tell that no row will come. */
 void tracelog_op(struct tracelog *l, uint32_t worker, const struct cache_op *op, const struct transfer *t);
+/* Times of rows are run time from the first request on, as that clock has it, not the epoch's. Takes NULL. */
+void tracelog_virtual(struct tracelog *l, const struct run_clock *clock);
 void tracelog_request(struct tracelog *l, uint32_t worker, const struct flight *f, uint64_t now_ns);
 /* From now on rows are written (the first request); before, operations are only followed. */
 void tracelog_arm(struct tracelog *l, uint64_t run_ns);

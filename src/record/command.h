@@ -12,6 +12,7 @@
     X(USERS, "users")                                                                                        \
     X(GENERATION, "generation")                                                                              \
     X(AUTOSCALER, "autoscaler")                                                                              \
+    X(SPEED, "speed")                                                                                        \
     X(MARK, "mark")                                                                                          \
     X(STOP, "stop")                                                                                          \
     X(ABORT, "abort")
@@ -19,11 +20,12 @@
 enum command_kind { COMMAND_LIST(X) COMMANDS };
 #undef X
 
-enum { COMMAND_USERS_MAX = 1000000 };
+enum { COMMAND_USERS_MAX = 1000000, COMMAND_SPEED_ONE = 1000000 };
 
 struct command {
     enum command_kind kind;
-    uint64_t value; /* USERS: the new number; GENERATION: ns per token; STOP: 0 or the signal */
+    uint64_t value; /* USERS: the new number; GENERATION: ns per token; SPEED: of a simulation, real time
+                     is COMMAND_SPEED_ONE, 0 as fast as possible; STOP: 0 or the signal */
     char text[160]; /* MARK: the note; else who asked ("key", "signal") */
 };
 

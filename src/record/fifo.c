@@ -123,6 +123,13 @@ void fifo_close(struct fifo *f) {
     pthread_mutex_unlock(&f->lock);
 }
 
+bool fifo_behind(struct fifo *f) {
+    pthread_mutex_lock(&f->lock);
+    bool behind = !f->closed && f->count >= f->capacity / 2;
+    pthread_mutex_unlock(&f->lock);
+    return behind;
+}
+
 bool fifo_drained(struct fifo *f) {
     pthread_mutex_lock(&f->lock);
     bool drained = f->closed && !f->first;

@@ -53,7 +53,9 @@ void fifo_put(struct fifo *f, struct record *r);
 /* The oldest record, now the caller's; waits up to timeout_ns for one; NULL when none came or the
  * FIFO is closed and empty. One consumer thread. */
 struct record *fifo_take(struct fifo *f, uint64_t timeout_ns);
-void fifo_close(struct fifo *f);             /* nothing more will come; wakes the consumer */
+void fifo_close(struct fifo *f); /* nothing more will come; wakes the consumer */
+/* Half of its room or more is taken: time for a producer that can wait to do so. Any thread. */
+bool fifo_behind(struct fifo *f);
 bool fifo_drained(struct fifo *f);           /* closed and empty */
 uint64_t fifo_dropped(const struct fifo *f); /* records lost because it was full; any thread */
 

@@ -204,7 +204,9 @@ struct snapshot {
     uint32_t decisions;
     struct snapshot_decision decision[SNAPSHOT_DECISIONS];
     char bottleneck[KVF_BOTTLENECK]; /* one sentence by the bottleneck rule */
-    bool peek; /* a look between intervals (pause, preparation): no interval of its own */
+    bool simulated;                  /* on a virtual clock; what follows is of such a run alone */
+    double real_s, speed; /* real time so far; times real time that it is to go, 0: as fast as it can */
+    bool peek;            /* a look between intervals (pause, preparation): no interval of its own */
     uint32_t heat[SNAPSHOT_HEATS][SNAPSHOT_HEAT_BINS];
     bool requests_known; /* live; a stored run has none */
     uint32_t requests;

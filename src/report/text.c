@@ -472,11 +472,16 @@ static void put_errors(struct summary *s) {
 
 static void put_process(struct summary *s) {
     struct format_page *p = &s->page;
+    double simulated_s = metric(s, "measured_s"), real_s = metric(s, "real_s");
     double preconditioned = metric(s, "precondition_bytes"), filled = metric(s, "prepopulate_bytes");
     format_label(p, FORMAT_HEADING, "Process");
-    format_item(p, "CPU %s user, %s kernel", format_seconds(metric(s, "cpu_user_s")).text,
-                format_seconds(metric(s, "cpu_sys_s")).text);
-    format_item(p, "peak RSS %s", format_bytes(metric(s, "rss_peak_bytes")).text);
+    if (kvf_present(real_s)) {
+        format_item(p, "simulated %s in %s", format_seconds(simulated_s).text, format_seconds(real_s).text);
+    } else {
+        format_item(p, "CPU %s user, %s kernel", format_seconds(metric(s, "cpu_user_s")).text,
+                    format_seconds(metric(s, "cpu_sys_s")).text);
+        format_item(p, "peak RSS %s", format_bytes(metric(s, "rss_peak_bytes")).text);
+    }
     format_item(p, "prepared %s", format_seconds(metric(s, "prepare_s")).text);
     if (preconditioned > 0) format_item(p, "preconditioned %s", format_bytes(preconditioned).text);
     if (filled > 0) format_item(p, "prepopulated %s", format_bytes(filled).text);

@@ -278,6 +278,17 @@ void budget_text(const struct scenario *s, const struct budget_machine *m, const
     char how[240], x[32], y[32];
     uint64_t disk = free_bytes(s, m, false);
 
+    if (s->mode == KVF_MODE_SIMULATE) {
+        text_line(out, "memory", b->fixed_bytes,
+                  "about: index, counters, users, queue, intervals, the program");
+        buf_addf(out, "  nothing on disk: a simulation keeps sizes, no bytes\n");
+        buf_addf(out, "  simulated: %" PRIu64 " workers, depth %" PRIu64 ", staging %s", b->workers,
+                 s->nvme.io_depth, units_size_human((double)b->staging_bytes, x, sizeof(x)));
+        if (s->nvme.on)
+            buf_addf(out, ", nvme tier %s", units_size_human((double)s->nvme.capacity_bytes, x, sizeof(x)));
+        buf_add(out, "\n");
+        return;
+    }
     buf_addf(out, "memory: %s of %s %s\n", units_size_human((double)b->memory_bytes, x, sizeof(x)),
              units_size_human((double)m->memory_available_bytes, y, sizeof(y)),
              m->memory_from_cgroup ? "left under the limit of the cgroup" : "available");

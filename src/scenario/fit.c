@@ -340,6 +340,12 @@ static void warn_of_large_entries(struct fitting *f) {
         say(f, "entries of more than %s fit into no tier and are refused", size((double)most).text);
 }
 
+int fit_refuse(struct err *e) {
+    return err_set(
+        e, KVF_ERR_USAGE,
+        "--fit scales a scenario to this machine, which mode simulate does not use; leave one out");
+}
+
 void fit_apply(struct fit *out, struct scenario *s, const struct budget_machine *m) {
     struct fitting f = {.out = out, .s = s, .m = m, .before = *s};
 

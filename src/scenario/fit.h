@@ -31,6 +31,7 @@ struct fit { /* a sentence for every change, and for what no change can help */
 /* Changes `s`, never upwards, and says what it changed. Applied to its own result it changes
  * nothing. What cannot be made to fit (a full disk) is left to budget_resolve() to refuse. */
 void fit_apply(struct fit *f, struct scenario *s, const struct budget_machine *m);
+int fit_refuse(struct err *e); /* why not, in simulate: -KVF_ERR_USAGE */
 
 /* Mean bytes that one user's conversations keep in the cache; 0 for sources whose lengths are not
  * known beforehand. */

@@ -40,12 +40,15 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
 #define KEY_USE_LIST(X)                                                                                      \
     X(ALWAYS, "")                                                                                            \
     X(SIMULATE, "the mode is real")                                                                          \
+    X(REAL, "the mode is simulate")                                                                          \
     X(GPU, "the gpu tier is off")                                                                            \
     X(GPU_LINK, "the gpu tier is off")                                                                       \
     X(VRAM, "no tier is in device memory")                                                                   \
     X(CPU, "the cpu tier is off")                                                                            \
+    X(CPU_REAL, "it takes no memory")                                                                        \
     X(CPU_LINK, "only an emulated tier has one")                                                             \
     X(NVME, "the nvme tier is off")                                                                          \
+    X(NVME_REAL, "nothing is on a drive")                                                                    \
     X(NVME_LINK, "only an emulated tier has one")                                                            \
     X(REMOTE, "the remote tier is off")                                                                      \
     X(REMOTE_LINK, "the remote tier is off")                                                                 \

@@ -42,17 +42,23 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
     switch (use) {
     case KEY_USE_SIMULATE:
         return s->mode == KVF_MODE_SIMULATE;
+    case KEY_USE_REAL:
+        return s->mode == KVF_MODE_REAL;
     case KEY_USE_GPU:
     case KEY_USE_GPU_LINK:
         return s->gpu.on;
     case KEY_USE_VRAM:
-        return s->gpu.on && s->gpu.backend != KVF_BACKEND_EMULATED;
+        return s->mode == KVF_MODE_REAL && s->gpu.on && s->gpu.backend != KVF_BACKEND_EMULATED;
     case KEY_USE_CPU:
         return s->cpu.on;
+    case KEY_USE_CPU_REAL:
+        return s->cpu.on && s->mode == KVF_MODE_REAL;
     case KEY_USE_CPU_LINK:
         return s->cpu.on && s->mode == KVF_MODE_SIMULATE;
     case KEY_USE_NVME:
         return s->nvme.on;
+    case KEY_USE_NVME_REAL:
+        return s->nvme.on && s->mode == KVF_MODE_REAL;
     case KEY_USE_NVME_LINK:
         return s->nvme.on && s->mode == KVF_MODE_SIMULATE;
     case KEY_USE_REMOTE:
@@ -65,7 +71,7 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
     case KEY_USE_HEADROOM:
         return s->gpu.on || s->cpu.on;
     case KEY_USE_BYTES:
-        return s->cpu.on || s->nvme.on;
+        return (s->cpu.on || s->nvme.on) && s->mode == KVF_MODE_REAL;
     case KEY_USE_BLOCK:
         return block;
     case KEY_USE_FILE:
@@ -121,7 +127,10 @@ const char *key_unused_reason(const struct key *k, const struct scenario *s) {
 #define X(id, reason) reason,
     static const char *const reasons[] = {KEY_USE_LIST(X)};
 #undef X
-    return has_effect(k->use, s) ? NULL : reasons[k->use];
+    enum key_use use = k->use;
+    if (use == KEY_USE_CPU_REAL && !s->cpu.on) use = KEY_USE_CPU;
+    if (use == KEY_USE_NVME_REAL && !s->nvme.on) use = KEY_USE_NVME;
+    return has_effect(use, s) ? NULL : reasons[use];
 }
 
 void scenario_list_unused(const struct loading *l, struct scenario_report *report) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The same seed gives the same requests, byte for byte, whatever the timing and the number of workers.
 
-Each source runs on fast tiers with one worker and with four, on slow ones with few slots, and on real
-memory and a disk. What belongs to a request is compared; what happened to it is not. To add a source,
+Each source runs on fast tiers with one worker and with four, on slow ones with few slots, on real memory and a
+disk, and simulated. What belongs to a request is compared; what happened to it is not. To add a source,
 add a row to SOURCES."""
 import json
 import random
@@ -15,7 +15,8 @@ FAST = {"tiers.cpu": None, "tiers.nvme": None, "tiers.gpu.capacity": "64GiB", "t
 SLOW = {"tiers.cpu": None, "tiers.nvme": None, "tiers.gpu.capacity": "2MiB", "tiers.gpu.latency": "1ms",
         "tiers.gpu.read_bandwidth": "100MB/s", "tiers.gpu.write_bandwidth": "50MB/s", "engine.slots": 3}
 WAYS = [("fast, one worker", {**FAST, "engine.workers": 1}), ("fast, four workers", {**FAST, "engine.workers": 4}),
-        ("slow, three slots", {**SLOW, "engine.workers": 4}), ("memory and disk", {"tiers.gpu": None})]
+        ("slow, three slots", {**SLOW, "engine.workers": 4}), ("memory and disk", {"tiers.gpu": None}),
+        ("simulated", {"mode": "simulate"}), ("simulated, slow, three slots", {**SLOW, "mode": "simulate"})]
 
 # Of a line of the request log; the arrival only where no answer decides it.
 OF_A_REQUEST = ("id", "class", "phase", "conversation", "turn", "context_tokens", "generate_tokens")
