@@ -18,6 +18,7 @@ static const struct word {
 } words[] = {
     {"--", TONE_DIM, "nothing was measured; never 0"},
     {"emul", TONE_WARN, "an emulated tier: its times are computed, nothing is moved"},
+    {"compat", TONE_WARN, "cuFile takes the tier to the gpu through host memory"},
     {"gpu", TONE_GPU, "and the other tiers keep their colour in every view"},
     {"cpu", TONE_CPU, "memory of the host"},
     {"nvme", TONE_NVME, "files, with the device under them"},

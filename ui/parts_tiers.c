@@ -29,7 +29,11 @@ int parts_tiers_on(const struct frame *f) {
 }
 
 const char *tier_label(const struct frame *f, int tier, char *out, size_t len) {
-    const char *device = parts_tier_emulated(f, tier) ? "emul" : f->snap ? f->snap->tier_device[tier] : "";
+    bool compat = f->snap ? f->snap->tier_compat[tier] : f->over && f->run->tier[tier].compat;
+    const char *device = parts_tier_emulated(f, tier) ? "emul"
+                         : compat                     ? "compat"
+                         : f->snap                    ? f->snap->tier_device[tier]
+                                                      : "";
     snprintf(out, len, "%s%s%s", tier_name((enum kvf_tier)tier), device[0] ? " " : "", device);
     return out;
 }

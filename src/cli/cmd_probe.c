@@ -121,6 +121,8 @@ static void add_host(struct buf *out) {
     add_gpus(&h, out);
     tier_cuda_versions(versions, sizeof versions);
     add(out, "cuda", versions);
+    tier_gds_versions(versions, sizeof versions);
+    add(out, "gds", versions);
 }
 
 static void add_device(const struct blockdev *d, struct buf *out) {

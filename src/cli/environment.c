@@ -10,6 +10,7 @@
 #include "probe/blockdev.h"
 #include "probe/host.h"
 #include "probe/nvml.h"
+#include "tier/tier.h"
 
 /* Null for "" and for bytes that are no text. */
 static void set_text(json_t *o, const char *name, const char *text) {
@@ -117,6 +118,11 @@ char *environment_json(const struct scenario *s) {
     set_count(o, "memory_available_bytes", host.memory_available_bytes);
     json_object_set_new(o, "memory_limited_by_cgroup", json_boolean(host.memory_from_cgroup));
     json_object_set_new(o, "gpu", gpu_object(&host));
+    if (s->nvme.on && s->nvme.direct_to_gpu != KVF_DIRECT_TO_GPU_OFF) {
+        char gds[300];
+        tier_gds_versions(gds, sizeof gds);
+        set_text(o, "gds", gds);
+    }
     for (uint32_t i = 0; s->nvme.on && i < s->nvme.path_count; i++)
         json_array_append_new(paths, path_object(s->nvme.path[i]));
     json_object_set_new(o, "nvme_paths", paths);

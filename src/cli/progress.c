@@ -112,7 +112,10 @@ static void add_tier(struct line *l, const struct snapshot *snap, int t) {
         units_size_human((double)tier->write_bytes / s, write, sizeof write);
     }
     add(l, RANK_TIERS + KVF_TIERS - 1 - t, "%s%s r %s/s w %s/s", tier_name((enum kvf_tier)t),
-        snap->tier_emulated[t] ? " (emulated)" : "", read, write);
+        snap->tier_emulated[t] ? " (emulated)"
+        : snap->tier_compat[t] ? " (compat)"
+                               : "",
+        read, write);
 }
 
 /* A simulation has two clocks: what is left is told in real time. */

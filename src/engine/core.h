@@ -189,6 +189,7 @@ uint64_t worker_next_ns(const struct worker *w);
 
 /* Opens the tiers that are on, with progress, and fills their part of the run's record. Control thread. */
 int tiers_open(struct engine *e, struct err *err);
+void tiers_close(struct engine *e); /* those that there are */
 
 /* The control thread's side. */
 void engine_event(struct engine *e, const char *level, const char *fmt, ...)

@@ -212,8 +212,7 @@ static void workers_stop(struct engine *e) {
 }
 
 static void engine_close(struct engine *e) {
-    for (int t = 0; t < KVF_TIERS; t++)
-        if (e->tiers[t]) e->tiers[t]->ops->close(e->tiers[t]);
+    tiers_close(e);
     sampler_close(e);
     scaling_close(e);
     cache_close(e->cache);

@@ -433,6 +433,7 @@ static void add_bottleneck(struct measure *m, struct run_record *run) {
             in.line_s[t][dir] = (double)counters_get(&m->d->line_ns[t][dir]) / 1e9;
         }
         in.emulated[t] = run->tier[t].emulated;
+        in.compat[t] = run->tier[t].compat;
         in.used_ratio[t] = m->e->tiers[t] ? ratio((double)m->to->cache.used_bytes[t],
                                                   (double)scenario_usable_bytes(m->e->s, (enum kvf_tier)t))
                                           : KVF_MISSING;

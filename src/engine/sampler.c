@@ -331,6 +331,7 @@ static void snap_bottleneck(struct sampler *p, struct snapshot *snap, const stru
                                   .oldest_ms = snap->interval.oldest_wait_ms,
                                   .slots = snap->interval.slots};
     memcpy(in.emulated, snap->tier_emulated, sizeof in.emulated);
+    memcpy(in.compat, snap->tier_compat, sizeof in.compat);
     for (int t = 0; t < KVF_TIERS; t++)
         in.used_ratio[t] = snap->tier_on[t]
                                ? per((double)snap->tier[t].used_bytes, (double)snap->tier[t].capacity_bytes)
@@ -356,6 +357,7 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
         snap->tier_on[t] = e->tiers[t] != NULL;
         if (!e->tiers[t]) continue;
         snap->tier_emulated[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_EMULATED) != 0;
+        snap->tier_compat[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_COMPAT) != 0;
         snap_tier(e, snap, p->delta, t);
     }
     if (e->device_count > 0)

@@ -9,14 +9,24 @@
 
 enum { INSTANT_BUFFERS = BUDGET_LANDING_BUFFERS, HOLDERS = 32 };
 
+static void starve(struct staging_pool *p, enum staging_kind kind) {
+    if (p->starved[kind].since_ns == 0) p->starved[kind].since_ns = run_clock_now(p->clock);
+}
+
+static void feed(struct staging_pool *p, enum staging_kind kind) {
+    if (p->starved[kind].since_ns == 0) return;
+    p->starved[kind].total_ns = staging_starved_ns(p, kind);
+    p->starved[kind].since_ns = 0;
+}
+
 struct staging *staging_take(struct staging_pool *p, bool instant, bool for_write) {
     struct staging **from = &p->landing;
     if (!instant) from = (for_write ? p->clean != NULL : p->dirty == NULL) ? &p->clean : &p->dirty;
     struct staging *s = *from;
     if (s)
         *from = s->next;
-    else if (!instant && p->starved_since_ns == 0)
-        p->starved_since_ns = run_clock_now(p->clock);
+    else if (!instant)
+        starve(p, STAGING_BUFFERS);
     return s;
 }
 
@@ -26,16 +36,30 @@ struct staging *staging_take_holder(struct staging_pool *p) {
     return s;
 }
 
-uint64_t staging_starved_ns(const struct staging_pool *p) {
-    return p->starved_ns + (p->starved_since_ns ? run_clock_now(p->clock) - p->starved_since_ns : 0);
+struct staging *staging_take_slot(struct staging_pool *p) {
+    struct staging *s = p->slots;
+    if (s)
+        p->slots = s->next;
+    else
+        starve(p, STAGING_SLOTS);
+    return s;
+}
+
+uint64_t staging_starved_ns(const struct staging_pool *p, enum staging_kind kind) {
+    const struct staging_starved *s = &p->starved[kind];
+    return s->total_ns + (s->since_ns ? run_clock_now(p->clock) - s->since_ns : 0);
 }
 
 void staging_give(struct staging_pool *p, struct staging *s) {
-    struct staging **to = !s->buf ? &p->holders : s->instant ? &p->landing : s->clean ? &p->clean : &p->dirty;
-    if (s->buf && !s->instant && p->starved_since_ns != 0) {
-        p->starved_ns = staging_starved_ns(p);
-        p->starved_since_ns = 0;
-    }
+    struct staging **to = s->slotted   ? &p->slots
+                          : !s->buf    ? &p->holders
+                          : s->instant ? &p->landing
+                          : s->clean   ? &p->clean
+                                       : &p->dirty;
+    if (s->slotted)
+        feed(p, STAGING_SLOTS);
+    else if (s->buf && !s->instant)
+        feed(p, STAGING_BUFFERS);
     s->next = *to;
     *to = s;
 }
@@ -80,7 +104,18 @@ int staging_open(struct staging_pool *p, const struct run_clock *clock, const st
     return 0;
 }
 
+void staging_slots_make(struct staging_pool *p, uint32_t count) {
+    p->slot_array = mem_zalloc(count, sizeof *p->slot_array);
+    p->slot_count = count;
+    for (uint32_t i = count; i-- > 0;) {
+        p->slot_array[i].slotted = true;
+        p->slot_array[i].slot = i;
+        staging_give(p, &p->slot_array[i]);
+    }
+}
+
 void staging_close(struct staging_pool *p) {
+    free(p->slot_array);
     free(p->buffers);
     if (p->memory) munmap(p->memory, p->memory_len);
     *p = (struct staging_pool){0};

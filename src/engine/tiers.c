@@ -83,6 +83,7 @@ int tiers_open(struct engine *e, struct err *err) {
                                    .run_tag = tag,
                                    .clock = &e->clock,
                                    .payload = e->payload,
+                                   .gpu = e->tiers[KVF_TIER_GPU],
                                    .progress = tier_progress,
                                    .progress_ctx = e};
         const struct tier_ops *ops = simulated ? &tier_emulated_ops : tier_backend(&setup, err);
@@ -94,9 +95,23 @@ int tiers_open(struct engine *e, struct err *err) {
             return err_set(err, KVF_ERR_CANCELLED, "stopped during the preparation");
         rt->on = true;
         rt->emulated = (ops->caps(e->tiers[t]) & TIER_EMULATED) != 0;
+        rt->compat = (ops->caps(e->tiers[t]) & TIER_COMPAT) != 0;
+        const char *notice = ops->notice ? ops->notice(e->tiers[t]) : NULL;
+        if (notice && notice[0]) engine_event(e, rt->compat ? "warning" : "info", "%s", notice);
         rt->capacity_bytes = scenario_capacity_bytes(s, tier);
         rt->usable_bytes = setup.usable_bytes;
         ops->describe(e->tiers[t], rt->description, sizeof rt->description);
     }
     return 0;
+}
+
+/* A tier that knows device memory lets go of it while that is there. */
+void tiers_close(struct engine *e) {
+    for (int pass = 0; pass < 2; pass++)
+        for (int t = 0; t < KVF_TIERS; t++) {
+            struct tier *tier = e->tiers[t];
+            if (!tier || (pass == 0 && !(tier->ops->caps(tier) & TIER_TAKES_DEVICE))) continue;
+            tier->ops->close(tier);
+            e->tiers[t] = NULL;
+        }
 }

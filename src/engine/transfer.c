@@ -54,7 +54,7 @@ static struct transfer *transfer_new(struct mover *m) {
 
 /* ---- chunks on their way ---- */
 
-static void chunk_submit(struct mover *m, struct transfer *t, struct tier_chunk *c, enum kvf_dir dir) {
+void transfer_submit(struct mover *m, struct transfer *t, struct tier_chunk *c, enum kvf_dir dir) {
     struct transfer_leg *leg = &t->leg[dir];
     c->dir = dir;
     c->place = dir == KVF_DIR_READ ? t->op->from_place : t->landing ? TIER_NO_PLACE : t->op->to_place;
@@ -97,7 +97,7 @@ static bool begin_leg(struct mover *m, struct transfer *t, enum kvf_dir dir) {
     return true;
 }
 
-static enum tier_check check_of(const struct mover *m) {
+enum tier_check transfer_check(const struct mover *m) {
     enum scenario_verify verify = m->setup.scenario->cache.verify;
     return verify == KVF_VERIFY_FULL     ? TIER_CHECK_FULL
            : verify == KVF_VERIFY_HEADER ? TIER_CHECK_HEADER
@@ -111,10 +111,10 @@ static void timed_submit(struct mover *m, struct transfer *t, enum kvf_dir dir) 
     list_append(&m->timed, t);
     *c = (struct tier_chunk){.len = t->op->bytes,
                              .owner = t,
-                             .check = check_of(m),
+                             .check = transfer_check(m),
                              .id = {t->op->key.hi, t->op->key.lo, t->op->generation}};
     if (t->leg[dir].start_ns == 0) t->leg[dir].start_ns = run_clock_now(m->setup.clock);
-    chunk_submit(m, t, c, dir);
+    transfer_submit(m, t, c, dir);
 }
 
 /* The next byte chunk of a transfer into a free buffer; false when there is no buffer. */
@@ -132,16 +132,16 @@ static bool byte_chunk_issue(struct mover *m, struct transfer *t, bool instant) 
     t->held++;
     if (t->next_offset == t->op->bytes) {
         list_remove(t);
-        t->line_ns = staging_starved_ns(&m->pool) - t->line_ns;
+        t->line_ns = staging_starved_ns(&m->pool, STAGING_BUFFERS) - t->line_ns;
     }
     if (reads) {
         s->clean = false;
-        chunk_submit(m, t, &s->chunk, KVF_DIR_READ);
+        transfer_submit(m, t, &s->chunk, KVF_DIR_READ);
         return true;
     }
     struct payload_id id = {t->op->key.hi, t->op->key.lo, t->op->generation};
     staging_stamp(&m->pool, s, &id);
-    chunk_submit(m, t, &s->chunk, KVF_DIR_WRITE);
+    transfer_submit(m, t, &s->chunk, KVF_DIR_WRITE);
     return true;
 }
 
@@ -163,7 +163,7 @@ static bool direct_chunk_issue(struct mover *m, struct transfer *t) {
     t->held++;
     if (t->next_offset == t->op->bytes) list_remove(t);
     t->line_ns = 0;
-    chunk_submit(m, t, &s->chunk, host == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ);
+    transfer_submit(m, t, &s->chunk, host == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ);
     return true;
 }
 
@@ -174,7 +174,10 @@ static bool transfer_issue(struct mover *m, struct transfer *t, bool instant, un
         return true;
     }
     while (t->listed && *budget > 0) {
-        if (!(t->direct ? direct_chunk_issue(m, t) : byte_chunk_issue(m, t, instant))) return false;
+        bool issued = t->device   ? transfer_device_issue(m, t)
+                      : t->direct ? direct_chunk_issue(m, t)
+                                  : byte_chunk_issue(m, t, instant);
+        if (!issued) return false;
         (*budget)--;
     }
     return true;
@@ -195,7 +198,7 @@ static void chunk_counted(struct mover *m, struct transfer *t, enum kvf_dir dir,
 }
 
 static void chunk_check(struct mover *m, struct transfer *t, const struct staging *s) {
-    enum tier_check check = check_of(m);
+    enum tier_check check = transfer_check(m);
     if (check == TIER_CHECK_NONE) return;
     struct payload_id id = {t->op->key.hi, t->op->key.lo, t->op->generation};
     struct counters *c = m->setup.counters;
@@ -244,24 +247,31 @@ static bool chunk_forward(struct mover *m, struct transfer *t, struct staging *s
     struct transfer_leg *write = &t->leg[KVF_DIR_WRITE];
     if (write->tier < 0 || write->timed || t->error || m->stopped) return false;
     if (write->start_ns == 0) write->start_ns = s->chunk.complete_ns;
-    chunk_submit(m, t, &s->chunk, KVF_DIR_WRITE);
+    transfer_submit(m, t, &s->chunk, KVF_DIR_WRITE);
     return true;
+}
+
+/* The nearer leg's times are those of the other: the check of a chunk is not part of them. */
+static void leg_follow(struct transfer *t, enum kvf_dir near, enum kvf_dir far) {
+    t->leg[near].end_ns = t->leg[far].end_ns;
+    t->leg[near].device_ns = t->leg[far].device_ns;
 }
 
 /* One copy is both legs of a direct transfer. */
 static void direct_complete(struct mover *m, struct transfer *t, struct staging *s) {
     enum kvf_dir dir = s->chunk.dir, other = dir == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ;
-    struct transfer_leg *near = &t->leg[other];
-    const struct transfer_leg *far = &t->leg[dir];
-    near->end_ns = far->end_ns;
-    near->device_ns = far->device_ns;
+    bool check = s->chunk.check != TIER_CHECK_NONE;
+    leg_follow(t, check ? dir : other, check ? other : dir);
     if (t->leg[KVF_DIR_WRITE].start_ns == 0) t->leg[KVF_DIR_WRITE].start_ns = s->chunk.submit_ns;
-    if (s->chunk.error) {
+    if (check) {
+        transfer_device_checked(m, t, s);
+    } else if (s->chunk.error) {
         transfer_fail(t, dir, s->chunk.error);
     } else {
         chunk_counted(m, t, dir, s->chunk.len);
         chunk_counted(m, t, other, s->chunk.len);
-        chunk_check(m, t, s);
+        if (t->device && transfer_device_check(m, t, s)) return;
+        if (!t->device) chunk_check(m, t, s);
     }
     staging_give(&m->pool, s);
     t->held--;
@@ -351,6 +361,7 @@ bool mover_pump(struct mover *m, bool issue) {
     for (int t = 0; t < KVF_TIERS; t++)
         if (m->queue[t] && !(m->caps[t] & TIER_HOLDS_BYTES)) flush_tier(m, t);
     if (issue && !m->stopped) {
+        issue_list(m, 3, UINT32_MAX);
         issue_list(m, 2, UINT32_MAX);
         issue_list(m, 1, UINT32_MAX);
         issue_list(m, 0, INSTANT_PER_PUMP);
@@ -384,11 +395,18 @@ static bool transfer_is_direct(const struct mover *m, const struct transfer *t) 
            (m->setup.tiers[write->tier]->ops->reach && (m->caps[read->tier] & TIER_REACHES));
 }
 
+/* One leg's tier is device memory, the other's takes buffers there. */
+static bool transfer_is_on_device(const struct mover *m, const struct transfer *t) {
+    const struct transfer_leg *read = &t->leg[KVF_DIR_READ], *write = &t->leg[KVF_DIR_WRITE];
+    if (read->tier < 0 || write->tier < 0 || read->timed || write->timed) return false;
+    return (m->setup.tiers[read->tier]->ops->reach_device && (m->caps[write->tier] & TIER_TAKES_DEVICE)) ||
+           (m->setup.tiers[write->tier]->ops->reach_device && (m->caps[read->tier] & TIER_TAKES_DEVICE));
+}
+
 void mover_begin(struct mover *m, struct cache_op *op) {
     struct transfer *t = transfer_new(m);
     t->op = op;
     t->issue_ns = run_clock_now(m->setup.clock);
-    t->line_ns = staging_starved_ns(&m->pool);
     t->leg[KVF_DIR_READ].tier = op->from;
     t->landing = op_lands(m, op);
     t->leg[KVF_DIR_WRITE].tier = t->landing ? KVF_TIER_GPU : op->to;
@@ -402,9 +420,11 @@ void mover_begin(struct mover *m, struct cache_op *op) {
         instant = instant && (m->caps[tier] & TIER_INSTANT) != 0;
     }
     const struct transfer_leg *read = &t->leg[KVF_DIR_READ], *write = &t->leg[KVF_DIR_WRITE];
-    t->direct = transfer_is_direct(m, t);
+    t->device = transfer_is_on_device(m, t);
+    t->direct = t->device || transfer_is_direct(m, t);
+    t->line_ns = staging_starved_ns(&m->pool, t->device ? STAGING_SLOTS : STAGING_BUFFERS);
     if (t->direct)
-        list_append(&m->waiting[2], t);
+        list_append(&m->waiting[t->device ? 3 : 2], t);
     else if (read->timed)
         timed_submit(m, t, KVF_DIR_READ);
     else if (read->tier < 0 && write->timed)
@@ -450,7 +470,7 @@ void mover_stop(struct mover *m) {
         }
     }
     timed_forget(m);
-    for (int which = 0; which < 3; which++)
+    for (int which = 0; which < MOVER_LISTS; which++)
         for (struct transfer *t = m->waiting[which].head.next, *next; t != &m->waiting[which].head;
              t = next) {
             next = t->next;
@@ -493,9 +513,7 @@ static int staging_pin(struct mover *m, struct err *e) {
 int mover_open(struct mover **out, const struct mover_setup *setup, struct err *e) {
     struct mover *m = mem_zalloc(1, sizeof *m);
     m->setup = *setup;
-    list_init(&m->waiting[0]);
-    list_init(&m->waiting[1]);
-    list_init(&m->waiting[2]);
+    for (int which = 0; which < MOVER_LISTS; which++) list_init(&m->waiting[which]);
     list_init(&m->timed);
     int rc = staging_open(&m->pool, setup->clock, setup->payload, setup->scenario->nvme.io_size,
                           setup->buffers, setup->worker, e);
@@ -506,8 +524,11 @@ int mover_open(struct mover **out, const struct mover_setup *setup, struct err *
         if (!setup->tiers[t]) continue;
         const struct tier_ops *ops = setup->tiers[t]->ops;
         m->caps[t] = ops->caps(setup->tiers[t]);
-        /* bytes need a buffer each; an entry of a tier without bytes needs nothing */
-        uint32_t depth = m->caps[t] & TIER_HOLDS_BYTES ? m->pool.count : UINT32_MAX;
+        bool device = (m->caps[t] & TIER_TAKES_DEVICE) != 0;
+        if (device) staging_slots_make(&m->pool, tier_landings(setup->scenario));
+        /* bytes need a buffer or a slot each; an entry of a tier without bytes needs nothing */
+        uint32_t depth = m->pool.count + (device ? m->pool.slot_count : 0);
+        if (!(m->caps[t] & TIER_HOLDS_BYTES)) depth = UINT32_MAX;
         rc = ops->queue_open(setup->tiers[t], &m->queue[t], setup->worker, depth, e);
     }
     if (rc != 0) {

@@ -8,7 +8,9 @@
  *   move   tier ─► buffer ─► tier, chunk by chunk, so that both legs overlap
  * A tier that makes content itself writes a new entry, and one that reads by itself reads one, as one chunk
  * without a buffer. Between memory of the host and a tier that reaches it, a chunk is one copy: both legs
- * have its time. A read whose target is the gpu goes on, like a move, to that tier's landing area.
+ * have its time. A read whose target is the gpu goes on, like a move, to that tier's landing area. Where the
+ * slower tier takes buffers in device memory, a chunk between it and the gpu is one operation, too, and is
+ * checked afterwards where it lies in device memory.
  * A tier that keeps no bytes takes or gives the whole entry as one timed chunk, before (source) or
  * after (destination) the bytes pass; what leaves it is stamped anew.
  *
@@ -55,6 +57,7 @@ struct transfer {
     int error;            /* first errno; EBADMSG: data was not what was written */
     enum kvf_dir error_dir;
     bool direct;  /* one copy between the host's memory and a tier that reaches it */
+    bool device;  /* direct between device memory and a tier that takes buffers there */
     bool landing; /* a read that goes on to the landing area of its write leg's tier */
     bool listed;  /* on a list of transfers with chunks left to issue */
     struct tier_chunk timed_chunk;

@@ -12,13 +12,16 @@ struct transfer_list {
     struct transfer head; /* sentinel of a ring */
 };
 
+enum { MOVER_LISTS = 4 };
+
 struct mover {
     struct mover_setup setup;
     struct tier_queue *queue[KVF_TIERS];
     uint32_t caps[KVF_TIERS];
     struct staging_pool pool;
-    /* with chunks to issue: 0 copies only, 1 some tier must be waited for, 2 buffers are not needed */
-    struct transfer_list waiting[3];
+    /* with chunks to issue: 0 copies only, 1 some tier must be waited for, 2 buffers are not needed, 3 nor
+     * between files and device memory, which has its own slots */
+    struct transfer_list waiting[MOVER_LISTS];
     struct transfer_list timed;           /* with an entry as one chunk without a buffer */
     struct chunk_list pending[KVF_TIERS]; /* to be submitted */
     struct transfer *spare;
@@ -40,5 +43,16 @@ static inline void list_remove(struct transfer *t) {
 void transfer_fail(struct transfer *t, enum kvf_dir dir, int error);
 /* Ends it if nothing of it is out and nothing more will be issued: records, calls done(), gives it back. */
 void transfer_settle(struct mover *m, struct transfer *t);
+/* A chunk on its way to the leg's tier; what the run checks. */
+void transfer_submit(struct mover *m, struct transfer *t, struct tier_chunk *c, enum kvf_dir dir);
+enum tier_check transfer_check(const struct mover *m);
+
+/* ---- transfer_device.c ---- */
+
+/* The next piece between a file and device memory; false when there is no slot. */
+bool transfer_device_issue(struct mover *m, struct transfer *t);
+/* What has gone so is checked there while its slot is kept; false: nothing is checked. */
+bool transfer_device_check(struct mover *m, struct transfer *t, struct staging *s);
+void transfer_device_checked(struct mover *m, struct transfer *t, const struct staging *s);
 
 #endif

@@ -98,9 +98,9 @@ static bool disk_acquitted(double storage_share, const struct leader *l) {
     return l->found && (l->tier != KVF_TIER_NVME || l->device_share < DOMINANT);
 }
 
-/* Figures of an emulated tier are never without that word. */
+/* Figures of an emulated tier are never without that word, nor those of compatibility mode. */
 static const char *emulated_word(const struct bottleneck_input *in, enum kvf_tier t) {
-    return in->emulated[t] ? " (emulated)" : "";
+    return in->emulated[t] ? " (emulated)" : in->compat[t] ? " (compat)" : "";
 }
 
 /* "nvme reads, 71 % of storage time, 93 % of it at the device" and what explains it. */

@@ -17,7 +17,7 @@ struct bottleneck_input {
     double held_s; /* in line for their turn under engine.max_concurrent_writes; in none of these */
     double device_busy_ratio;     /* kernel's utilisation of the disk */
     double used_ratio[KVF_TIERS]; /* used / usable, NaN for a tier that is off */
-    bool emulated[KVF_TIERS];
+    bool emulated[KVF_TIERS], compat[KVF_TIERS];
     double misses_ratio; /* misses / lookups without decode */
     double host_cpu_ratio;
     double slots_ratio; /* mean in service / slots */

@@ -38,9 +38,10 @@ const struct result *result_find(const struct result_list *l, const char *metric
 
 struct run_tier { /* a tier as the run used it */
     bool on, emulated;
+    bool compat;             /* cuFile carries its transfers to device memory through the host's */
     uint64_t capacity_bytes; /* as configured */
     uint64_t usable_bytes;
-    char description[200]; /* backend, device, file system, direct or why not: one line */
+    char description[400]; /* backend, device, file system, direct or why not: one line */
 };
 struct run_class {
     char name[SNAPSHOT_NAME];

@@ -192,8 +192,8 @@ size_t snapshot_heat_bin(double ms);
 struct snapshot {
     struct snapshot_interval interval;
     bool tier_on[KVF_TIERS];
-    bool tier_emulated[KVF_TIERS];
-    char tier_device[KVF_TIERS][SNAPSHOT_NAME]; /* "vda"; "" where there is none */
+    bool tier_emulated[KVF_TIERS], tier_compat[KVF_TIERS]; /* compat: of struct run_tier */
+    char tier_device[KVF_TIERS][SNAPSHOT_NAME];            /* "vda"; "" where there is none */
     struct snapshot_tier tier[KVF_TIERS];
     struct snapshot_cause cause[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
     uint32_t classes;

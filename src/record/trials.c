@@ -94,7 +94,10 @@ void trials_add(struct trials *t, const struct run_record *r) {
     for (size_t i = 0; i < r->criterion_count; i++) one->passed += r->criteria[i].passed == 1;
     incomplete_why(r, one->incomplete, sizeof one->incomplete);
     if (r->trials > t->asked) t->asked = r->trials;
-    for (int i = 0; i < KVF_TIERS; i++) t->emulated[i] = t->emulated[i] || r->tier[i].emulated;
+    for (int i = 0; i < KVF_TIERS; i++) {
+        t->emulated[i] = t->emulated[i] || r->tier[i].emulated;
+        t->compat[i] = t->compat[i] || r->tier[i].compat;
+    }
     if (!one->incomplete[0]) metrics_add(t, &r->results, place);
 }
 

@@ -25,7 +25,7 @@ struct trial_metric {
 };
 struct trials {
     uint32_t asked; /* as many as the scenario wants */
-    bool emulated[KVF_TIERS];
+    bool emulated[KVF_TIERS], compat[KVF_TIERS];
     struct trial *trial;
     size_t count, cap;
     struct trial_metric *metric; /* in the order of the results */

@@ -133,6 +133,7 @@ static json_t *tiers_object(const struct run_record *r) {
         json_t *entry = json_object();
         json_object_set_new(entry, "on", json_boolean(tier->on));
         json_object_set_new(entry, "emulated", json_boolean(tier->emulated));
+        json_object_set_new(entry, "compat", json_boolean(tier->compat));
         json_object_set_new(entry, "capacity_bytes", count(tier->on ? tier->capacity_bytes : 0));
         json_object_set_new(entry, "usable_bytes", count(tier->on ? tier->usable_bytes : 0));
         json_object_set_new(entry, "description", text(tier->description));

@@ -139,7 +139,10 @@ static void put_latencies(struct summary *s) {
 }
 
 static const char *tier_label(const struct run_record *r, unsigned t, char *out, size_t len) {
-    snprintf(out, len, "  %s%s", tier_name((enum kvf_tier)t), r->tier[t].emulated ? " emul" : "");
+    snprintf(out, len, "  %s%s", tier_name((enum kvf_tier)t),
+             r->tier[t].emulated ? " emul"
+             : r->tier[t].compat ? " compat"
+                                 : "");
     return out;
 }
 

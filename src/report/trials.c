@@ -63,13 +63,15 @@ static void put_pair(char *out, size_t len, struct cell left, const char *betwee
     snprintf(out, len, "%s %s %s", left.text, between, right.text);
 }
 
-/* What a row is called: "gpu emul read P95" for a tier whose times are computed. */
+/* What a row is called: "gpu emul read P95" for a tier whose times are computed, "nvme compat ..." for one
+ * that reaches device memory through the host's. */
 static void row_label(const struct trials *t, const char *label, char *out, size_t len) {
     for (int i = 0; i < KVF_TIERS; i++) {
         const char *tier = tier_name((enum kvf_tier)i);
         size_t n = strlen(tier);
-        if (!t->emulated[i] || strncmp(label, tier, n) != 0) continue;
-        snprintf(out, len, "%s emul%s", tier, label + n);
+        bool labelled = t->emulated[i] || t->compat[i];
+        if (!labelled || strncmp(label, tier, n) != 0) continue;
+        snprintf(out, len, "%s %s%s", tier, t->emulated[i] ? "emul" : "compat", label + n);
         return;
     }
     snprintf(out, len, "%s", label);

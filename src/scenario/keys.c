@@ -181,7 +181,7 @@ const struct key key_table[] = {
     K("tiers.nvme.sync", CHOICE, nvme.sync, "", CHOICES(SCENARIO_SYNC_LIST), "none", NVME_REAL, ALL,
       "Whether a write is flushed to the device before it counts as done."),
     K("tiers.nvme.direct_to_gpu", CHOICE, nvme.direct_to_gpu, "", CHOICES(SCENARIO_DIRECT_TO_GPU_LIST), "off",
-      NVME_REAL, NONE, "Move between device and GPU without a copy in host memory."),
+      NVME_REAL, CUDA, "Move between device and GPU without a copy in host memory."),
     TIER_BLOCKS("nvme", NVME),
     TIER_EVICTION("nvme", NVME),
     LINK("nvme", NVME, "7GB/s", "5GB/s", "80us"),

@@ -139,6 +139,7 @@ static int read_devices(struct intervals *i) {
         if (t == KVF_TIERS) continue;
         i->blank.tier_emulated[t] = sqlite3_column_int(stmt, 1) != 0;
         row_text(stmt, 2, i->blank.tier_device[t], SNAPSHOT_NAME);
+        i->blank.tier_compat[t] = sqlite3_column_int(stmt, 3) != 0;
     }
     return sqlite3_reset(stmt);
 }

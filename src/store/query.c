@@ -63,7 +63,7 @@ const char *const query_texts[] = {
                 "FROM runs WHERE run_id = ?1 AND json_valid(effective_json)",
     [Q_STATE] = "SELECT status, " STORE_RUN_GONE ", host, pid_namespace FROM runs WHERE run_id = ?1 "
                 "AND uuid = ?2",
-    [Q_DEVICES] = "SELECT tier, emulated, device FROM run_tiers WHERE run_id = ?1",
+    [Q_DEVICES] = "SELECT tier, emulated, device, compat FROM run_tiers WHERE run_id = ?1",
     [Q_INTERVALS] = "SELECT seq, * FROM intervals WHERE run_id = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3",
     [Q_INTERVAL_TIERS] = "SELECT seq, tier, * " SPAN_OF("tier_intervals"),
     [Q_INTERVAL_CAUSES] = "SELECT seq, tier, dir, cause, * " SPAN_OF("cause_intervals"),

@@ -32,7 +32,7 @@ static int make_uuid(char out[37], struct err *e) {
 static int insert_tiers(sqlite3 *db, const struct run_record *r) {
     struct inserter in =
         inserter_open(db, TABLE_RUN_TIERS, "INSERT",
-                      " ON CONFLICT DO UPDATE SET emulated = excluded.emulated, "
+                      " ON CONFLICT DO UPDATE SET emulated = excluded.emulated, compat = excluded.compat, "
                       "capacity_bytes = excluded.capacity_bytes, "
                       "usable_bytes = excluded.usable_bytes, description = excluded.description");
     for (int t = 0; t < KVF_TIERS; t++) {

@@ -53,6 +53,7 @@ static const struct column run_tiers_columns[] = {
     RUN_ID,
     HAND("tier", "TEXT NOT NULL"),
     MEMBER(BOOL, struct run_tier, emulated, "INTEGER"),
+    MEMBER(BOOL, struct run_tier, compat, "INTEGER"),
     MEMBER(U64, struct run_tier, capacity_bytes, "INTEGER"),
     MEMBER(U64, struct run_tier, usable_bytes, "INTEGER"),
     HAND("device", "TEXT"),

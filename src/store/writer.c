@@ -102,6 +102,7 @@ static void write_tiers(struct store_writer *w, const struct snapshot *snap, int
         inserter_row(tier, &snap->tier[t]);
         if (w->tiers_written & 1U << t) continue;
         struct run_tier described = {.emulated = snap->tier_emulated[t],
+                                     .compat = snap->tier_compat[t],
                                      .capacity_bytes = snap->tier[t].capacity_bytes,
                                      .usable_bytes = snap->tier[t].capacity_bytes};
         inserter_text(run, "tier", name);

@@ -71,11 +71,17 @@ static int device_check(struct cuda_tier *t, struct cuda_device *d, const struct
     return need + safety_bytes > free_bytes ? does_not_fit(d, need, free_bytes, arena, e) : 0;
 }
 
+/* Of a device's allocation; behind the pages are the landing areas, so that cuFile knows all as one. */
+static uint64_t memory_bytes(const struct cuda_tier *t) {
+    uint64_t pages = t->pages * t->page_bytes;
+    return t->landing_bytes ? cuda_landings_at(t) + t->workers * t->landing_bytes : pages;
+}
+
 static int device_open(struct cuda_tier *t, struct cuda_device *d, struct err *e) {
     uint64_t blocks;
     const void *noise = payload_noise(t->payload, &blocks);
     int error = t->api->use(d->number);
-    if (error == 0) error = t->api->alloc(&d->memory, t->pages * t->page_bytes);
+    if (error == 0) error = t->api->alloc(&d->memory, memory_bytes(t));
     if (error != 0) return cuda_error(e, t->api, error, d, "taking memory for entries");
     d->base = (uint64_t)(uintptr_t)d->memory;
     return noise_upload(t, d, noise, blocks * PAYLOAD_BLOCK, e);
@@ -87,7 +93,10 @@ static int cuda_open(struct tier **out, const struct tier_setup *setup, struct e
     *t = (struct cuda_tier){.base = {.ops = &tier_cuda_ops, .tier = setup->tier},
                             .scenario = setup->scenario,
                             .clock = setup->clock,
-                            .payload = setup->payload};
+                            .payload = setup->payload,
+                            .workers = setup->workers};
+    if (setup->scenario->nvme.direct_to_gpu != KVF_DIRECT_TO_GPU_OFF)
+        t->landing_bytes = cuda_landing_bytes(setup->scenario);
     uint64_t blocks = 0;
     int rc = setup->payload ? 0 : err_set(e, KVF_ERR_INTERNAL, "the gpu tier was given no content to make");
     if (rc == 0) rc = cuda_choose(t, cuda_api_chosen(), setup->scenario, e);
@@ -139,6 +148,22 @@ static uint32_t cuda_devices(const struct tier *base, struct tier_device *out, u
     return n;
 }
 
+static bool cuda_device_memory(const struct tier *base, uint32_t device, struct tier_device_memory *out) {
+    const struct cuda_tier *t = (const struct cuda_tier *)base;
+    if (device >= t->devices) return false;
+    *out = (struct tier_device_memory){
+        .base = t->device[device].memory, .bytes = memory_bytes(t), .grain = t->page_bytes / t->pieces};
+    return true;
+}
+
+/* Runtimes before CUDA 12 make a device the thread's context only when something is asked of it. */
+static int cuda_bind(struct tier *base, uint32_t device) {
+    const struct cuda_tier *t = (const struct cuda_tier *)base;
+    uint64_t free_bytes, total;
+    int error = t->api->use(t->device[device].number);
+    return error ? error : t->api->memory(&free_bytes, &total);
+}
+
 const struct tier_ops tier_cuda_ops = {
     .name = "cuda",
     .refusal = cuda_refusal,
@@ -162,4 +187,7 @@ const struct tier_ops tier_cuda_ops = {
     .pin = cuda_pin,
     .unpin = cuda_unpin,
     .devices = cuda_devices,
+    .reach_device = cuda_reach_device,
+    .device_memory = cuda_device_memory,
+    .bind = cuda_bind,
 };

@@ -57,7 +57,9 @@ struct cuda_tier {
     uint64_t page_bytes, pages; /* of a device */
     uint64_t pieces;            /* regions of a device's allocation */
     uint64_t region_bytes;
-    uint64_t window; /* noise blocks on each device */
+    uint64_t window;        /* noise blocks on each device */
+    uint64_t landing_bytes; /* of a worker, behind the pages of each device; 0: the queues have their own */
+    uint32_t workers;
     /* places: the caller's lock, apart from reading a place that is in use */
     uint8_t *places;
     uint64_t places_max, places_used, place_free, place_size, places_bytes;
@@ -65,6 +67,11 @@ struct cuda_tier {
     uint64_t turn;            /* of the next entry among the devices */
     struct cuda_pinned arena; /* of the cpu tier; set before the first copy */
 };
+
+/* Where the landing areas begin in a device's allocation. */
+static inline uint64_t cuda_landings_at(const struct cuda_tier *t) {
+    return (t->pages * t->page_bytes + CUDA_BLOCK - 1) / CUDA_BLOCK * CUDA_BLOCK;
+}
 
 /* ---- cuda_choose.c: devices ---- */
 
@@ -103,6 +110,10 @@ unsigned cuda_reap(struct tier_queue *q, struct tier_chunk **done, unsigned max)
 int cuda_fd(const struct tier_queue *q);
 uint64_t cuda_next_ns(const struct tier_queue *q);
 const char *cuda_why(const struct tier_queue *q);
+uint64_t cuda_reach_device(struct tier_queue *q, uint64_t place, uint64_t offset, uint64_t want, void **at,
+                           uint32_t *device);
+/* What a queue has for reads that land on a device. */
+uint64_t cuda_landing_bytes(const struct scenario *s);
 /* Device memory that the queues of all workers take on each device, at most. */
 uint64_t cuda_queue_bytes(const struct tier_setup *setup);
 

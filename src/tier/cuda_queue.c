@@ -55,12 +55,15 @@ struct tier_queue {
     char why[300];
 };
 
-static uint64_t landing_bytes(const struct scenario *s) {
-    return s->cache.read_target == KVF_READ_TARGET_GPU ? s->nvme.io_size : 0;
+/* Copies all land on the same bytes. What comes there from a file may yet be checked, so that each chunk
+ * on its way has its own. */
+uint64_t cuda_landing_bytes(const struct scenario *s) {
+    if (s->cache.read_target != KVF_READ_TARGET_GPU) return 0;
+    return s->nvme.io_size * (s->nvme.direct_to_gpu == KVF_DIRECT_TO_GPU_OFF ? 1 : tier_landings(s));
 }
 
 uint64_t cuda_queue_bytes(const struct tier_setup *setup) {
-    return setup->workers * (sizeof(struct found) + landing_bytes(setup->scenario));
+    return setup->workers * (sizeof(struct found) + cuda_landing_bytes(setup->scenario));
 }
 
 static struct lane *lane_of(struct tier_queue *q, uint32_t device, enum lane_kind kind) {
@@ -294,7 +297,19 @@ static void kernel_over(struct tier_queue *q, struct tier_chunk *c, enum kernel 
     if (x.done < c->len && c->error == 0) c->error = EIO;
 }
 
+/* A chunk that cuFile has brought, where it lies. */
+static void check_there(struct tier_queue *q, struct tier_chunk *c) {
+    struct launching x = {.q = q, .c = c, .kernel = KERNEL_VERIFY};
+    struct cuda_extent piece = {.offset = c->offset, .address = (uint64_t)(uintptr_t)c->buf, .bytes = c->len};
+    content_of(q->tier, c, &x.content);
+    if (kernel_piece(&x, c->device, &piece)) (void)launch_flush(&x, true);
+}
+
 static void submit_kernel(struct tier_queue *q, struct tier_chunk *c) {
+    if (c->on_device) {
+        check_there(q, c);
+        return;
+    }
     if (c->dir == KVF_DIR_WRITE) {
         kernel_over(q, c, KERNEL_GENERATE);
         return;
@@ -326,7 +341,8 @@ unsigned cuda_submit(struct tier_queue *q, struct tier_chunk **chunks, unsigned 
     unsigned taken = 0;
     for (; taken < n; taken++, q->in_flight++) {
         struct tier_chunk *c = chunks[taken];
-        enum lane_kind kind = !c->buf ? LANE_KERNEL : c->dir == KVF_DIR_WRITE ? LANE_UP : LANE_DOWN;
+        bool kernel = !c->buf || c->on_device;
+        enum lane_kind kind = kernel ? LANE_KERNEL : c->dir == KVF_DIR_WRITE ? LANE_UP : LANE_DOWN;
         if (!lanes_have_room(q, kind)) break;
         c->submit_ns = run_clock_now(q->tier->clock);
         c->internal[0] = c->bad_blocks = 0;
@@ -382,6 +398,29 @@ unsigned cuda_reap(struct tier_queue *q, struct tier_chunk **done, unsigned max)
     return n;
 }
 
+struct reaching {
+    uint64_t bytes;
+    void *at;
+    uint32_t device;
+};
+
+static bool reach_first(void *ctx, uint32_t device, const struct cuda_extent *piece) {
+    *(struct reaching *)ctx = (struct reaching){piece->bytes, (void *)(uintptr_t)piece->address, device};
+    return false;
+}
+
+uint64_t cuda_reach_device(struct tier_queue *q, uint64_t place, uint64_t offset, uint64_t want, void **at,
+                           uint32_t *device) {
+    struct reaching r = {.bytes = want, .at = (uint8_t *)q->landing + offset, .device = q->landing_device};
+    if (place != TIER_NO_PLACE) {
+        r.bytes = 0;
+        cuda_place_walk(q->tier, place, offset, offset + want, reach_first, &r);
+    }
+    *at = r.at;
+    *device = r.device;
+    return r.bytes;
+}
+
 int cuda_fd(const struct tier_queue *q) {
     (void)q;
     return -1;
@@ -418,7 +457,7 @@ static int device_part_open(struct tier_queue *q, uint32_t device) {
     q->on_device[device] = on_device;
     if (error == 0) error = t->api->host_alloc(&on_host, sizeof(struct found));
     q->on_host[device] = on_host;
-    uint64_t landing = landing_bytes(t->scenario);
+    uint64_t landing = t->landing_bytes ? 0 : cuda_landing_bytes(t->scenario);
     if (error == 0 && landing && device == q->landing_device) error = t->api->alloc(&q->landing, landing);
     for (int k = 0; k < LANES && error == 0; k++) error = lane_open(t, lane_of(q, device, (enum lane_kind)k));
     if (error == 0)
@@ -439,6 +478,9 @@ int cuda_queue_open(struct tier *base, struct tier_queue **out, uint32_t worker,
     }
     q->tier = t;
     q->landing_device = worker % t->devices;
+    if (t->landing_bytes)
+        q->landing =
+            (uint8_t *)t->device[q->landing_device].memory + cuda_landings_at(t) + worker * t->landing_bytes;
     for (uint32_t i = 0; i < t->devices * LANES; i++) q->lanes[i].device = &t->device[i / LANES];
     for (uint32_t i = 0; i < t->devices; i++) {
         int error = device_part_open(q, i);
@@ -465,7 +507,7 @@ void cuda_queue_close(struct tier_queue *q) {
         for (int k = 0; k < LANES; k++) lane_close(t->api, lane_of(q, i, (enum lane_kind)k));
         if (q->on_device[i]) (void)t->api->release(q->on_device[i]);
         if (q->on_host[i]) (void)t->api->host_release(q->on_host[i]);
-        if (q->landing && i == q->landing_device) (void)t->api->release(q->landing);
+        if (q->landing && !t->landing_bytes && i == q->landing_device) (void)t->api->release(q->landing);
     }
     free(q->lanes);
     free(q);

@@ -71,6 +71,7 @@ static void raise_file_limit(const struct tier_setup *setup) {
 static void nvme_close(struct tier *base) {
     struct nvme_tier *t = (struct nvme_tier *)base;
     if (!t) return;
+    nvme_gds_close(t);
     t->layout->close(t);
     for (uint32_t i = 0; i < t->dirs; i++) nvme_dir_close(&t->dir[i]);
     free(t);
@@ -97,6 +98,7 @@ static int nvme_open(struct tier **out, const struct tier_setup *setup, struct e
         rc = decide_direct(&t->dir[i], s->nvme.direct, e);
     }
     if (rc == 0) rc = t->layout->open(t, setup, e);
+    if (rc == 0) rc = nvme_gds_open(t, setup, e);
     if (rc != 0) {
         nvme_close(&t->base);
         return rc;
@@ -126,13 +128,19 @@ static void nvme_describe(const struct tier *base, char *out, size_t len) {
         describe_dir(&t->dir[i], one, sizeof(one));
         at += (size_t)snprintf(out + at, len - at, "%s%s", i ? "; " : "libaio: ", one);
     }
+    if (at < len && t->gds) at += (size_t)snprintf(out + at, len - at, "; gpu by %s", gds_describe(t->gds));
     if (at < len)
         snprintf(out + at, len - at, "; layout %s, sync %s", t->layout->name, t->sync_data ? "data" : "none");
 }
 
-static uint32_t nvme_caps(const struct tier *t) {
-    (void)t;
-    return TIER_HOLDS_BYTES;
+static uint32_t nvme_caps(const struct tier *base) {
+    const struct nvme_tier *t = (const struct nvme_tier *)base;
+    if (!t->gds) return TIER_HOLDS_BYTES;
+    return TIER_HOLDS_BYTES | TIER_TAKES_DEVICE | (gds_compat(t->gds) ? TIER_COMPAT : 0);
+}
+
+static const char *nvme_notice(const struct tier *base) {
+    return ((const struct nvme_tier *)base)->notice;
 }
 
 static uint64_t nvme_alloc(struct tier *base, uint64_t bytes) {
@@ -173,4 +181,6 @@ const struct tier_ops tier_nvme_ops = {
     .reap = nvme_queue_reap,
     .fd = nvme_queue_fd,
     .next_ns = nvme_queue_next_ns,
+    .why = nvme_queue_why,
+    .notice = nvme_notice,
 };

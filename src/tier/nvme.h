@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "probe/blockdev.h"
+#include "tier/gds.h"
 #include "tier/pager.h"
 #include "tier/tier.h"
 
@@ -55,6 +56,7 @@ struct nvme_op {
     uint32_t next; /* in its hash bucket or the free list */
     int fd;        /* files: the entry's file; arena: -1 */
     uint32_t path; /* files: index of the directory */
+    void *file;    /* files: as cuFile knows it; NULL: not yet */
     enum kvf_dir dir;
 };
 
@@ -87,8 +89,39 @@ struct nvme_tier {
     bool sync_data;
     uint32_t dirs;
     struct nvme_dir dir[SCENARIO_PATHS_MAX];
-    void *state; /* the layout's */
+    void *state;                        /* the layout's */
+    struct gds *gds;                    /* to device memory; NULL: through the host's */
+    unsigned gds_pieces;                /* of one chunk, at most */
+    void *gds_file[SCENARIO_PATHS_MAX]; /* arena: the files of sync_fd() */
+    char notice[600];                   /* of the opening; "" */
 };
+
+/* ---- nvme_op.c: operations of a queue ---- */
+
+#define NVME_NO_OP UINT32_MAX
+struct nvme_op_table {
+    struct nvme_op *op;
+    uint32_t *bucket;
+    uint32_t ops, op_free; /* ops: a power of two */
+};
+int nvme_ops_open(struct nvme_op_table *o); /* 0 or ENOMEM */
+void nvme_ops_close(struct nvme_op_table *o);
+uint32_t nvme_op_find(const struct nvme_op_table *o, uint64_t place,
+                      enum kvf_dir dir); /* index or NVME_NO_OP */
+/* As begin and end of struct tier_ops. */
+int nvme_op_begin(struct nvme_op_table *o, struct nvme_tier *t, uint64_t place, uint64_t bytes,
+                  enum kvf_dir dir);
+void nvme_op_end(struct nvme_op_table *o, struct nvme_tier *t, uint64_t place, enum kvf_dir dir);
+
+/* ---- nvme_gds.c: to device memory and from there ---- */
+
+/* Decides it as the scenario says, once the layout is open; 0 also when it is off. */
+int nvme_gds_open(struct nvme_tier *t, const struct tier_setup *setup, struct err *e);
+void nvme_gds_close(struct nvme_tier *t);
+/* The file of a piece as cuFile knows it; 0, or cuFile's code. */
+int nvme_gds_file(struct nvme_tier *t, struct nvme_op *op, int fd, void **file);
+/* Before the layout ends the operation. */
+void nvme_gds_end(struct nvme_tier *t, struct nvme_op *op);
 
 /* After an entry operation on a file without direct I/O: waits for its data and drops the cache. */
 void nvme_drop_cache(const struct nvme_dir *d, int fd, enum kvf_dir dir, uint64_t offset, uint64_t len);
@@ -101,5 +134,6 @@ unsigned nvme_queue_submit(struct tier_queue *q, struct tier_chunk **chunks, uns
 unsigned nvme_queue_reap(struct tier_queue *q, struct tier_chunk **done, unsigned max);
 int nvme_queue_fd(const struct tier_queue *q);
 uint64_t nvme_queue_next_ns(const struct tier_queue *q);
+const char *nvme_queue_why(const struct tier_queue *q);
 
 #endif

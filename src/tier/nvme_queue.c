@@ -2,12 +2,13 @@
 #include <inttypes.h>
 #include <libaio.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "tier/cufile.h"
 #include "tier/nvme.h"
 
 /* A worker's queue: a ring of the kernel, an eventfd that says when something completed, and slots.
@@ -20,11 +21,13 @@
  *
  * The eventfd's count and the events taken are kept in balance (`unread`), so that a reap of an empty
  * ring costs no system call. The count is read before the ring is: an event that comes in between sets
- * it again and is never lost. */
+ * it again and is never lost.
+ *
+ * Chunks in device memory take the same way in and out, but cuFile's threads carry them, each as one task;
+ * these set the eventfd as the kernel does. Such a chunk keeps a slot by, so that an fdatasync behind it
+ * always has one. */
 
-enum { EVENTS = 64, SLOTS_MAX = 4096, OPS_FIRST = 64 };
-#define NONE    UINT32_MAX
-#define NOWHERE UINT64_MAX
+enum { EVENTS = 64, SLOTS_MAX = 4096 };
 
 /* What a chunk's internal words are while it is here. */
 enum { CHUNK_ISSUED, CHUNK_TOTAL, CHUNK_FLYING, CHUNK_OP, CHUNK_SYNCED };
@@ -36,6 +39,13 @@ struct nvme_slot {
     bool retried;  /* this is the rest of a short transfer */
     bool sync;     /* an fdatasync */
     struct nvme_slot *next;
+};
+
+/* A chunk in device memory on its way. */
+struct nvme_task {
+    struct gds_task gds;
+    struct nvme_slot *slot; /* kept by */
+    struct nvme_task *next;
 };
 
 /* Head of the kernel's completion ring, which it maps at the context's address. */
@@ -58,10 +68,11 @@ struct tier_queue {
     struct tier_chunk *partial;
     struct tier_chunk *done_head, *done_tail;
     struct iocb **batch;
-    struct nvme_op *op;
-    uint32_t *bucket;
-    uint32_t ops, op_free; /* ops: a power of two */
+    struct nvme_op_table ops;
     struct io_event event[EVENTS];
+    struct gds_line *line; /* NULL: no chunks in device memory */
+    struct nvme_task *task, *task_free;
+    char why[300];
 };
 
 static struct nvme_slot *slot_of(struct iocb *cb) {
@@ -95,76 +106,12 @@ static void chunk_done(struct tier_queue *q, struct tier_chunk *c, uint64_t now)
     q->done_tail = c;
 }
 
-/* Operations between begin and end, found by place and direction. */
-static uint32_t *op_bucket(const struct tier_queue *q, uint64_t place, enum kvf_dir dir) {
-    return &q->bucket[hash_mix64(place * 2 + dir) & (q->ops - 1)];
-}
-
-static uint32_t op_find(const struct tier_queue *q, uint64_t place, enum kvf_dir dir) {
-    uint32_t i = *op_bucket(q, place, dir);
-    while (i != NONE && (q->op[i].place != place || q->op[i].dir != dir)) i = q->op[i].next;
-    return i;
-}
-
-static int ops_grow(struct tier_queue *q) {
-    uint32_t ops = q->ops ? q->ops * 2 : OPS_FIRST;
-    struct nvme_op *op = realloc(q->op, ops * sizeof(*op));
-    if (op) q->op = op;
-    uint32_t *bucket = op ? malloc(ops * sizeof(*bucket)) : NULL;
-    if (!bucket) return ENOMEM;
-    memset(op + q->ops, 0, (ops - q->ops) * sizeof(*op));
-    for (uint32_t i = q->ops; i < ops; i++) {
-        op[i].next = i + 1 < ops ? i + 1 : q->op_free;
-        bucket[i] = NONE;
-    }
-    for (uint32_t i = 0; i < q->ops; i++) bucket[i] = NONE;
-    q->op_free = q->ops;
-    uint32_t before = q->ops;
-    free(q->bucket);
-    q->bucket = bucket;
-    q->ops = ops;
-    for (uint32_t i = 0; i < before; i++) { /* all are in use, else there was no need to grow */
-        uint32_t *b = op_bucket(q, op[i].place, op[i].dir);
-        op[i].next = *b;
-        *b = i;
-    }
-    return 0;
-}
-
 int nvme_queue_begin(struct tier_queue *q, uint64_t place, uint64_t bytes, enum kvf_dir dir) {
-    uint32_t i = op_find(q, place, dir);
-    if (i != NONE) {
-        q->op[i].refs++;
-        return 0;
-    }
-    if (q->op_free == NONE && ops_grow(q) != 0) return ENOMEM;
-    i = q->op_free;
-    struct nvme_op *op = &q->op[i];
-    uint32_t next = op->next;
-    *op = (struct nvme_op){
-        .place = place, .bytes = bytes, .dir = dir, .fd = -1, .next = next, .cursor_at = NOWHERE};
-    int error = q->tier->layout->begin(q->tier, op);
-    if (error) return error;
-    op->refs = 1;
-    q->op_free = next;
-    uint32_t *b = op_bucket(q, place, dir);
-    op->next = *b;
-    *b = i;
-    return 0;
+    return nvme_op_begin(&q->ops, q->tier, place, bytes, dir);
 }
 
 void nvme_queue_end(struct tier_queue *q, uint64_t place, enum kvf_dir dir) {
-    uint32_t *link = op_bucket(q, place, dir);
-    while (*link != NONE && (q->op[*link].place != place || q->op[*link].dir != dir))
-        link = &q->op[*link].next;
-    if (*link == NONE) return;
-    uint32_t i = *link;
-    struct nvme_op *op = &q->op[i];
-    if (--op->refs > 0) return;
-    q->tier->layout->end(q->tier, op);
-    *link = op->next;
-    op->next = q->op_free;
-    q->op_free = i;
+    nvme_op_end(&q->ops, q->tier, place, dir);
 }
 
 static void slot_prepare(struct tier_queue *q, struct nvme_slot *s, int fd, void *buf, uint64_t len,
@@ -182,7 +129,7 @@ static void slot_prepare(struct tier_queue *q, struct nvme_slot *s, int fd, void
 
 /* Prepares slots for what of a chunk has none yet, as far as they go; returns how many. */
 static unsigned chunk_prepare(struct tier_queue *q, struct tier_chunk *c, struct iocb **batch) {
-    struct nvme_op *op = &q->op[c->internal[CHUNK_OP]];
+    struct nvme_op *op = &q->ops.op[c->internal[CHUNK_OP]];
     unsigned n = 0;
     while (q->free && c->internal[CHUNK_ISSUED] < c->internal[CHUNK_TOTAL]) {
         uint64_t issued = c->internal[CHUNK_ISSUED], at;
@@ -266,7 +213,7 @@ static void slot_submit(struct tier_queue *q, struct nvme_slot *s) {
 /* Starts the sync that a written entry's last chunk waits for; false: there is none (left) to do. */
 static bool chunk_sync(struct tier_queue *q, struct tier_chunk *c) {
     struct nvme_tier *t = q->tier;
-    struct nvme_op *op = &q->op[c->internal[CHUNK_OP]];
+    struct nvme_op *op = &q->ops.op[c->internal[CHUNK_OP]];
     if (!t->sync_data || c->dir != KVF_DIR_WRITE || op->done < op->bytes || c->error) return false;
     int fd = t->layout->sync_fd(t, op, (unsigned)c->internal[CHUNK_SYNCED]++);
     if (fd < 0) return false;
@@ -287,7 +234,7 @@ static void chunk_settle(struct tier_queue *q, struct tier_chunk *c, uint64_t no
         if (q->partial == c) q->partial = NULL;
     }
     if (c->internal[CHUNK_ISSUED] < c->internal[CHUNK_TOTAL]) return;
-    struct nvme_op *op = &q->op[c->internal[CHUNK_OP]];
+    struct nvme_op *op = &q->ops.op[c->internal[CHUNK_OP]];
     if (!c->error && c->internal[CHUNK_SYNCED] == 0) op->done += c->len;
     if (chunk_sync(q, c)) return;
     chunk_done(q, c, now);
@@ -315,17 +262,21 @@ static bool queue_pump(struct tier_queue *q) {
     return clear;
 }
 
-/* Prepares a chunk that has just come; 0 slots, with its error, when it cannot be submitted at all. */
-static unsigned chunk_start(struct tier_queue *q, struct tier_chunk *c, uint64_t now, struct iocb **batch) {
-    uint32_t op = op_find(q, c->place, c->dir);
-    c->error = op == NONE ? EBADF : 0;
+static void chunk_init(struct tier_queue *q, struct tier_chunk *c, uint64_t now) {
+    uint32_t op = nvme_op_find(&q->ops, c->place, c->dir);
+    c->error = op == NVME_NO_OP ? EBADF : 0;
     c->submit_ns = now;
     c->internal[CHUNK_ISSUED] = 0;
-    c->internal[CHUNK_TOTAL] = op == NONE ? 0 : nvme_round(c->len);
+    c->internal[CHUNK_TOTAL] = op == NVME_NO_OP ? 0 : nvme_round(c->len);
     c->internal[CHUNK_FLYING] = 0;
     c->internal[CHUNK_OP] = op;
     c->internal[CHUNK_SYNCED] = 0;
-    return op == NONE ? 0 : chunk_prepare(q, c, batch);
+}
+
+/* Prepares a chunk that has just come; 0 slots, with its error, when it cannot be submitted at all. */
+static unsigned chunk_start(struct tier_queue *q, struct tier_chunk *c, uint64_t now, struct iocb **batch) {
+    chunk_init(q, c, now);
+    return c->error ? 0 : chunk_prepare(q, c, batch);
 }
 
 /* Chunks of which the kernel has nothing go back to the caller, the first of the others may be partial;
@@ -344,7 +295,7 @@ static unsigned untake(struct tier_queue *q, struct tier_chunk **chunks, unsigne
     return taken;
 }
 
-unsigned nvme_queue_submit(struct tier_queue *q, struct tier_chunk **chunks, unsigned n) {
+static unsigned host_submit(struct tier_queue *q, struct tier_chunk **chunks, unsigned n) {
     if (!queue_pump(q)) return 0;
     uint64_t now = run_clock_now(q->tier->clock);
     unsigned taken = 0, built = 0, settled = 0;
@@ -363,6 +314,101 @@ unsigned nvme_queue_submit(struct tier_queue *q, struct tier_chunk **chunks, uns
     if (q->done_head) kick(q);
     return taken;
 }
+
+/* ---- chunks in device memory ---- */
+
+static void task_give(struct tier_queue *q, struct nvme_task *t) {
+    slot_free(q, t->slot);
+    t->next = q->task_free;
+    q->task_free = t;
+}
+
+static void task_failed(struct tier_queue *q, struct tier_chunk *c, int code) {
+    snprintf(q->why, sizeof q->why, "%s (cuFile error %d)", cufile_words(code), code);
+    if (!c->error) c->error = EREMOTEIO;
+}
+
+/* Where the chunk is in the tier's files; neighbouring pieces are one. */
+static void task_fill(struct tier_queue *q, struct gds_task *g, struct tier_chunk *c) {
+    struct nvme_op *op = &q->ops.op[c->internal[CHUNK_OP]];
+    g->pieces = 0;
+    for (uint64_t done = 0, len; done < c->internal[CHUNK_TOTAL] && !c->error; done += len) {
+        struct gds_piece p = {0}, *last = g->pieces ? &g->piece[g->pieces - 1] : NULL;
+        int fd;
+        len = q->tier->layout->piece(q->tier, op, c->offset + done, c->internal[CHUNK_TOTAL] - done, &fd,
+                                     &p.at);
+        int code = len ? nvme_gds_file(q->tier, op, fd, &p.file) : 0;
+        if (code) task_failed(q, c, code);
+        if (len == 0) c->error = EIO;
+        if (c->error) return;
+        p.bytes = len;
+        if (last && last->file == p.file && last->at + last->bytes == p.at) {
+            last->bytes += len;
+        } else if (g->pieces < q->tier->gds_pieces) {
+            g->piece[g->pieces++] = p;
+        } else {
+            c->error = EIO;
+        }
+    }
+}
+
+static unsigned device_submit(struct tier_queue *q, struct tier_chunk **chunks, unsigned n) {
+    uint64_t now = run_clock_now(q->tier->clock);
+    unsigned taken = 0;
+    for (; taken < n && q->in_flight < q->depth && q->task_free && q->free; taken++, q->in_flight++) {
+        struct tier_chunk *c = chunks[taken];
+        struct nvme_task *t = q->task_free;
+        chunk_init(q, c, now);
+        c->internal[CHUNK_ISSUED] = c->internal[CHUNK_TOTAL];
+        if (!c->error) task_fill(q, &t->gds, c);
+        if (c->error) {
+            chunk_done(q, c, now);
+            continue;
+        }
+        q->task_free = t->next;
+        t->slot = slot_take(q);
+        t->gds.owner = c;
+        t->gds.memory = c->buf;
+        t->gds.device = c->device;
+        t->gds.write = c->dir == KVF_DIR_WRITE;
+        c->internal[CHUNK_FLYING] = 1;
+        gds_submit(q->line, &t->gds);
+    }
+    if (q->done_head) kick(q);
+    return taken;
+}
+
+static void device_drain(struct tier_queue *q) {
+    uint64_t now = run_clock_now(q->tier->clock);
+    for (struct gds_task *g = gds_take(q->line), *next; g; g = next) {
+        struct tier_chunk *c = g->owner;
+        next = g->next;
+        q->unread++;
+        if (g->error == EREMOTEIO)
+            task_failed(q, c, g->code);
+        else if (g->error && !c->error)
+            c->error = g->error;
+        c->internal[CHUNK_FLYING]--;
+        task_give(q, (struct nvme_task *)(void *)g);
+        chunk_settle(q, c, now);
+    }
+}
+
+/* Chunks of a kind together, in order. */
+unsigned nvme_queue_submit(struct tier_queue *q, struct tier_chunk **chunks, unsigned n) {
+    unsigned taken = 0;
+    while (taken < n) {
+        unsigned run = 1, got;
+        bool device = chunks[taken]->on_device;
+        while (taken + run < n && chunks[taken + run]->on_device == device) run++;
+        got = device ? device_submit(q, chunks + taken, run) : host_submit(q, chunks + taken, run);
+        taken += got;
+        if (got < run) break;
+    }
+    return taken;
+}
+
+/* ---- completions ---- */
 
 /* The outcome of a slot. A transfer cut short goes on once if it made progress. */
 static void slot_complete(struct tier_queue *q, struct nvme_slot *s, int64_t result, uint64_t now) {
@@ -407,11 +453,12 @@ static void ring_drain(struct tier_queue *q) {
 }
 
 unsigned nvme_queue_reap(struct tier_queue *q, struct tier_chunk **done, unsigned max) {
-    bool empty = ring_is_empty(q);
-    if (!empty || q->unread > 0) {
+    bool empty = ring_is_empty(q), device = q->line && gds_ready(q->line);
+    if (!empty || device || q->unread > 0) {
         uint64_t count;
         if (read(q->event_fd, &count, sizeof(count)) == (ssize_t)sizeof(count)) q->unread -= (int64_t)count;
         if (!empty || !ring_is_empty(q)) ring_drain(q);
+        if (q->line) device_drain(q);
     }
     if (q->again || q->partial) queue_pump(q);
     unsigned n = 0;
@@ -436,12 +483,18 @@ uint64_t nvme_queue_next_ns(const struct tier_queue *q) {
     return KVF_NEVER;
 }
 
+const char *nvme_queue_why(const struct tier_queue *q) {
+    return q->why;
+}
+
 void nvme_queue_close(struct tier_queue *q) {
     if (!q) return;
+    gds_line_close(q->line);
+    if (q->task) free(q->task->gds.piece);
+    free(q->task);
     if (q->ctx) io_destroy(q->ctx);
     if (q->event_fd >= 0) close(q->event_fd);
-    free(q->bucket);
-    free(q->op);
+    nvme_ops_close(&q->ops);
     free(q->batch);
     free(q->slot);
     free(q);
@@ -464,22 +517,41 @@ static int ring_open(struct tier_queue *q, uint32_t worker, struct err *e) {
     return 0;
 }
 
+/* Tasks for as many chunks as may be on their way to and from device memory. */
+static int tasks_open(struct tier_queue *q, struct err *e) {
+    uint32_t tasks = q->depth < TIER_LANDINGS_MAX ? q->depth : TIER_LANDINGS_MAX;
+    unsigned pieces = q->tier->gds_pieces;
+    if (!q->tier->gds) return 0;
+    q->line = gds_line_open(q->tier->gds, q->event_fd);
+    q->task = calloc(tasks, sizeof *q->task);
+    struct gds_piece *piece = q->task ? calloc((size_t)tasks * pieces, sizeof *piece) : NULL;
+    if (!q->line || !piece)
+        return err_set(e, KVF_ERR_NOMEM, "there is no memory for %" PRIu32 " transfers to the gpu tier",
+                       tasks);
+    for (uint32_t i = 0; i < tasks; i++) {
+        q->task[i].gds.piece = piece + (size_t)i * pieces;
+        q->task[i].next = q->task_free;
+        q->task_free = &q->task[i];
+    }
+    return 0;
+}
+
 int nvme_queue_open(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth, struct err *e) {
     struct tier_queue *q = calloc(1, sizeof(*q));
     if (!q) return err_set(e, KVF_ERR_NOMEM, "there is no memory for a queue of the nvme tier");
     q->tier = (struct nvme_tier *)t;
     q->event_fd = -1;
     q->depth = depth;
-    q->op_free = NONE;
     uint64_t slots = (uint64_t)depth * q->tier->pieces_max;
     q->slots = slots > SLOTS_MAX ? (depth > SLOTS_MAX ? depth : SLOTS_MAX) : (uint32_t)slots;
     q->slot = calloc(q->slots, sizeof(*q->slot));
     q->batch = calloc(q->slots, sizeof(struct iocb *));
     int rc = 0;
-    if (!q->slot || !q->batch || ops_grow(q) != 0)
+    if (!q->slot || !q->batch || nvme_ops_open(&q->ops) != 0)
         rc = err_set(e, KVF_ERR_NOMEM,
                      "there is no memory for a queue of %" PRIu32 " chunks of the nvme tier", depth);
     if (rc == 0) rc = ring_open(q, worker, e);
+    if (rc == 0) rc = tasks_open(q, e);
     if (rc != 0) {
         nvme_queue_close(q);
         return rc;

@@ -23,7 +23,9 @@ enum tier_caps {
     TIER_WHOLE_ENTRY = 8, /* wants an entry as one chunk */
     TIER_MAKES = 16,      /* a new entry is one chunk without a buffer: it makes the content itself */
     TIER_READS = 32,      /* an entry that is only read is one chunk without a buffer, checked where it is */
-    TIER_REACHES = 64     /* copies from and to any pinned memory of the host, and has a landing area */
+    TIER_REACHES = 64,    /* copies from and to any pinned memory of the host, and has a landing area */
+    TIER_TAKES_DEVICE = 128, /* chunks whose buffer is in the memory of a device, too */
+    TIER_COMPAT = 256 /* these go through the host's memory all the same; its numbers must be labelled */
 };
 
 enum tier_check { TIER_CHECK_NONE, TIER_CHECK_HEADER, TIER_CHECK_FULL };
@@ -39,6 +41,8 @@ struct tier_chunk {
     uint64_t offset;         /* within the entry, a multiple of the tier's alignment */
     uint64_t len;            /* logical bytes; the buffer has room for them rounded up to 4 KiB */
     void *buf;               /* aligned to 4 KiB; NULL for tiers that hold no bytes */
+    bool on_device;          /* buf is memory of `device`; at its own tier: it is only checked there */
+    uint32_t device;         /* index in its tier */
     uint64_t submit_ns;      /* run clock, set by the backend when the device got it */
     uint64_t complete_ns;    /* run clock, set by the backend when the device was done */
     int error;               /* 0, or an errno; a short transfer is EIO, set by the backend */
@@ -61,6 +65,7 @@ struct tier_setup {
     uint64_t run_tag; /* random; names the run's directory */
     const struct run_clock *clock;
     const struct payload *payload; /* for tiers that make or check content; NULL: they cannot */
+    struct tier *gpu;              /* that tier, open already; NULL: off, or not yet */
     /* Progress of long preparations, may be NULL; called from the opening thread. false: give up. */
     bool (*progress)(void *ctx, enum kvf_tier tier, double share);
     void *progress_ctx;
@@ -74,6 +79,14 @@ struct tier_device {
 
 struct tier;
 struct tier_queue;
+
+/* All that a tier has of a device's memory. */
+struct tier_device_memory {
+    void *base;
+    uint64_t bytes;
+    uint64_t grain; /* pieces of entries begin and end at multiples of it from the base on, but for an
+                       entry's end, behind which its room goes on to the next */
+};
 
 struct tier_ops {
     const char *name; /* "memory", "nvme", "emulated", "cuda" */
@@ -116,6 +129,15 @@ struct tier_ops {
     void (*unpin)(struct tier *t, void *at);
     /* Its devices, at most `max`; returns how many. Any thread. */
     uint32_t (*devices)(const struct tier *t, struct tier_device *out, uint32_t max);
+    /* Memory of devices: as reach, of this tier's places; in the landing area (TIER_NO_PLACE) the offset is
+     * that in it, and there is room for tier_landings() chunks. */
+    uint64_t (*reach_device)(struct tier_queue *q, uint64_t place, uint64_t offset, uint64_t want, void **at,
+                             uint32_t *device);
+    bool (*device_memory)(const struct tier *t, uint32_t device,
+                          struct tier_device_memory *out); /* false: none */
+    int (*bind)(struct tier *t, uint32_t device); /* the calling thread will use it; 0 or an error number */
+    /* What the run's events should say of how it was opened; "" or NULL: nothing. */
+    const char *(*notice)(const struct tier *t);
 };
 
 struct tier {
@@ -137,6 +159,14 @@ const struct tier_ops *tier_backend(const struct tier_setup *setup, struct err *
 bool tier_cuda_ready(const struct scenario *s, char *out, size_t len);
 /* Runtime, driver and least driver of this build and machine, one line. */
 void tier_cuda_versions(char *out, size_t len);
+
+/* Chunks that a worker may have on their way between files and device memory. */
+enum { TIER_LANDINGS_MAX = 16 };
+static inline uint32_t tier_landings(const struct scenario *s) {
+    return s->nvme.io_depth < TIER_LANDINGS_MAX ? (uint32_t)s->nvme.io_depth : TIER_LANDINGS_MAX;
+}
+/* What cuFile and the kernel module nvidia-fs are here, one line. Opens nothing. */
+void tier_gds_versions(char *out, size_t len);
 
 /* Pages that hold whatever fits the usable bytes, the rounding of every entry provisioned on top. */
 uint64_t tier_pages(const struct tier_setup *setup);

@@ -46,9 +46,9 @@ struct fake_cuda {
     int gpu[FAKE_DEVICES]; /* of the machine, that CUDA gives this number; its own unless told */
     bool slices;           /* of MIG: their UUIDs are not those of their GPUs */
     uint64_t memory_bytes[FAKE_DEVICES], taken_bytes[FAKE_DEVICES];
-    int device;                    /* in use */
-    bool held;                     /* streams do nothing until fake_let_go() */
-    unsigned calls, fail_at;       /* call number fail_at (from 1) fails, 0: none */
+    bool held; /* streams do nothing until fake_let_go() */
+    _Atomic unsigned calls;
+    unsigned fail_at;              /* call number fail_at (from 1) fails, 0: none */
     bool fail_on;                  /* and all after it */
     _Atomic int error;             /* these two are set while workers go on */
     const char *_Atomic fail_name; /* only this call fails, each time; NULL */
@@ -67,9 +67,11 @@ struct fake_cuda {
 };
 
 static struct fake_cuda fake;
+static _Thread_local int fake_current; /* device that the thread uses */
 
 static inline void fake_reset(void) {
     memset(&fake, 0, sizeof fake);
+    fake_current = 0;
     fake.devices = 1;
     fake.driver = fake.runtime = 13000;
     fake.error = 999;
@@ -77,10 +79,10 @@ static inline void fake_reset(void) {
 }
 
 static inline bool fake_fails(const char *name) {
-    fake.calls++;
+    unsigned call = ++fake.calls;
     const char *only = fake.fail_name;
     if (only) return strcmp(only, name) == 0;
-    return fake.fail_at != 0 && (fake.calls == fake.fail_at || (fake.fail_on && fake.calls > fake.fail_at));
+    return fake.fail_at != 0 && (call == fake.fail_at || (fake.fail_on && call > fake.fail_at));
 }
 #define FAKE_CALL                                                                                            \
     if (fake_fails(__func__)) return fake.error
@@ -111,18 +113,18 @@ static inline int fake_device_info(int device, struct cuda_device_info *info) {
 }
 static inline int fake_use(int device) {
     FAKE_CALL;
-    fake.device = device;
+    fake_current = device;
     return 0;
 }
 static inline int fake_memory(uint64_t *free_bytes, uint64_t *total) {
     FAKE_CALL;
-    *total = fake.memory_bytes[fake.device];
-    *free_bytes = *total - fake.taken_bytes[fake.device];
+    *total = fake.memory_bytes[fake_current];
+    *free_bytes = *total - fake.taken_bytes[fake_current];
     return 0;
 }
 static inline int fake_alloc(void **at, uint64_t bytes) {
     FAKE_CALL;
-    if (fake.taken_bytes[fake.device] + bytes > fake.memory_bytes[fake.device]) return CUDA_OUT_OF_MEMORY;
+    if (fake.taken_bytes[fake_current] + bytes > fake.memory_bytes[fake_current]) return CUDA_OUT_OF_MEMORY;
     *at = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     assert_non_null(*at);
     memset(*at, 0xdb, bytes);
@@ -131,16 +133,16 @@ static inline int fake_alloc(void **at, uint64_t bytes) {
     assert_true(i < 255);
     fake.memory[i].at = *at;
     fake.memory[i].bytes = bytes;
-    fake.memory[i].device = fake.device;
-    fake.taken_bytes[fake.device] += bytes;
+    fake.memory[i].device = fake_current;
+    fake.taken_bytes[fake_current] += bytes;
     fake.allocs++;
     return 0;
 }
 static inline int fake_release(void *at) {
     for (unsigned i = 0; i < 256; i++) {
         if (!at || fake.memory[i].at != at) continue;
-        assert_int_equal(fake.memory[i].device, fake.device);
-        fake.taken_bytes[fake.device] -= fake.memory[i].bytes;
+        assert_int_equal(fake.memory[i].device, fake_current);
+        fake.taken_bytes[fake_current] -= fake.memory[i].bytes;
         fake.memory[i].at = NULL;
         fake.allocs--;
         free(at);
@@ -260,7 +262,7 @@ static inline void fake_let_go(void) {
 /* On a stream of the device in use, as CUDA asks for events and launches. */
 static inline int fake_put(void *stream, const struct fake_task *t) {
     struct fake_stream *s = stream;
-    assert_int_equal(s->device, fake.device);
+    assert_int_equal(s->device, fake_current);
     assert_true(s->tasks < FAKE_TASKS);
     s->task[s->tasks++] = *t;
     return 0;
@@ -272,7 +274,7 @@ static inline int fake_stream_new(void **stream) {
     assert_non_null(s);
     s->task = calloc(FAKE_TASKS, sizeof *s->task);
     assert_non_null(s->task);
-    s->device = fake.device;
+    s->device = fake_current;
     unsigned i = 0;
     while (fake.stream[i]) i++;
     assert_true(i < 255);
@@ -351,7 +353,7 @@ static inline int fake_copy_batch(void **to, void **from, uint64_t *bytes, uint3
 }
 static inline int fake_clear(void *at, uint64_t bytes, void *stream) {
     FAKE_CALL;
-    assert_int_equal(fake_owner(at, bytes), fake.device);
+    assert_int_equal(fake_owner(at, bytes), fake_current);
     return fake_put(stream, &(struct fake_task){.kind = FAKE_CLEAR, .to = at, .bytes = bytes});
 }
 
@@ -364,7 +366,7 @@ static inline int fake_launch(enum fake_kind kind, const struct cuda_work *w, co
     assert_true(w->extent[0].offset <= w->from);
     for (uint32_t i = 0; i < w->extents; i++) {
         const struct cuda_extent *x = &w->extent[i];
-        assert_int_equal(fake_owner((void *)(uintptr_t)x->address, x->bytes), fake.device);
+        assert_int_equal(fake_owner((void *)(uintptr_t)x->address, x->bytes), fake_current);
         assert_int_equal(x->address % CUDA_VECTOR, 0);
         assert_int_equal(x->offset % CUDA_VECTOR, 0);
         if (i > 0) assert_int_equal(x->offset, x[-1].offset + x[-1].bytes);

@@ -242,6 +242,11 @@ static void test_emulated(void **state) {
     says(&in,
          "nvme reads, 75 % of storage time, 100 % of it at the device; storage I/O 90.0 ms of 100 ms mean "
          "end-to-end (90 %); gpu (emulated) 97 % full");
+    in.compat[KVF_TIER_NVME] = true;
+    says(
+        &in,
+        "nvme (compat) reads, 75 % of storage time, 100 % of it at the device; storage I/O 90.0 ms of 100 ms "
+        "mean end-to-end (90 %); gpu (emulated) 97 % full");
 }
 
 /* The longest sentence there can be fits where it is kept; a small buffer gets the beginning of one and

@@ -345,6 +345,27 @@ static void test_tiers_before_the_first_interval(void **state) {
     }
 }
 
+/* A tier whose way to the gpu is not what it was meant to be says so in each view that has its figures. */
+static void test_compatibility_mode_is_named(void **state) {
+    (void)state;
+    struct ui_fixture x = *fixture[UI_AUTO];
+    struct snapshot snap = *x.frame.snap;
+    unsigned named = 0;
+    x.frame.snap = &snap;
+    for (size_t view = 0; view < PANELS; view++) {
+        snap.tier_compat[KVF_TIER_NVME] = false;
+        char *without = picture(&x, view, 60, 200, true);
+        snap.tier_compat[KVF_TIER_NVME] = true;
+        char *with = picture(&x, view, 60, 200, true);
+        assert_null(strstr(without, "nvme compat"));
+        assert_true(!strstr(without, "nvme vda") || strstr(with, "nvme compat"));
+        named += strstr(with, "nvme compat") != NULL;
+        free(with);
+        free(without);
+    }
+    assert_true(named >= 3);
+}
+
 static void test_a_missed_target_has_a_sign(void **state) {
     (void)state;
     struct ui_fixture x = *fixture[UI_LIVE];
@@ -590,6 +611,7 @@ int main(void) {
         cmocka_unit_test(test_crashed),
         cmocka_unit_test(test_a_look_has_no_rates),
         cmocka_unit_test(test_tiers_before_the_first_interval),
+        cmocka_unit_test(test_compatibility_mode_is_named),
         cmocka_unit_test(test_a_missed_target_has_a_sign),
         cmocka_unit_test(test_a_starved_class_is_called_so),
         cmocka_unit_test(test_preparing),

@@ -641,6 +641,26 @@ static void test_json_parts(void **state) {
     run_record_free(&r);
 }
 
+/* What goes through host memory although it was to go past it is never without that word. */
+static void test_text_of_compatibility_mode(void **state) {
+    (void)state;
+    struct run_record r;
+    struct buf out = {0};
+    fill(&r);
+    r.tier[KVF_TIER_NVME].compat = true;
+    report_text(&r, &(struct report_style){0}, &out);
+    const char *first = strstr(out.data, "\n  nvme compat "), *entries = strstr(out.data, "\nEntry I/O");
+    assert_true(first && entries && first < entries);
+    assert_non_null(strstr(entries, "\n  nvme compat "));
+    assert_null(strstr(out.data, "gpu compat"));
+    json_t *o = parsed(&r);
+    assert_true(json_is_true(at(o, "tiers.nvme.compat")));
+    assert_true(json_is_false(at(o, "tiers.gpu.compat")));
+    json_decref(o);
+    buf_free(&out);
+    run_record_free(&r);
+}
+
 static void test_json_of_trials(void **state) {
     (void)state;
     struct trials t;
@@ -704,6 +724,7 @@ int main(void) {
         cmocka_unit_test(test_text_of_a_long_criterion),
         cmocka_unit_test(test_text_without_content),
         cmocka_unit_test(test_text_of_retrieval),
+        cmocka_unit_test(test_text_of_compatibility_mode),
         cmocka_unit_test(test_text_of_an_empty_record),
         cmocka_unit_test(test_json_run),
         cmocka_unit_test(test_json_every_result),

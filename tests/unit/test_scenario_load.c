@@ -229,8 +229,8 @@ static const struct {
     {"tiers.gpu.devices=[0, 1]", "not available in this build; leave it at [0]"},
     {"tiers.gpu.devices=all", "not available in this build; leave it at [0]"},
     {"cache.read_target=gpu", "not available in this build; leave it at host"},
-#endif
     {"tiers.nvme.direct_to_gpu=auto", "not available in this build; leave it at off"},
+#endif
     {"tiers.cpu.eviction=arc", "arc is not available in this build; it takes null | lru | fifo"},
     {"cache.placement=inclusive", "inclusive is not available in this build; it takes waterfall | spillover"},
     {"cache.eviction=clock", "clock is not available in this build; it takes lru | fifo"},

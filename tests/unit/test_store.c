@@ -16,8 +16,16 @@ static void fill_middle(struct run_record *r) {
     r->environment = mem_strdup("{\"cpu\":\"x\"}");
     r->scenario_yaml = mem_strdup("name: full\n# a comment: 'quoted'\n");
     r->effective_json = mem_strdup("{\"seed\":1}");
-    r->tier[KVF_TIER_GPU] = (struct run_tier){true, false, 4ULL << 30, 3435973836, "memory, pages of 4 KiB"};
-    r->tier[KVF_TIER_NVME] = (struct run_tier){true, true, 20ULL << 30, 20ULL << 30, "vda, ext4, O_DIRECT"};
+    r->tier[KVF_TIER_GPU] = (struct run_tier){.on = true,
+                                              .capacity_bytes = 4ULL << 30,
+                                              .usable_bytes = 3435973836,
+                                              .description = "memory, pages of 4 KiB"};
+    r->tier[KVF_TIER_NVME] = (struct run_tier){.on = true,
+                                               .emulated = true,
+                                               .compat = true,
+                                               .capacity_bytes = 20ULL << 30,
+                                               .usable_bytes = 20ULL << 30,
+                                               .description = "vda, ext4, O_DIRECT"};
     r->classes = 2;
     r->klass[0] = (struct run_class){"interactive", 0.15, 50000000, 100000000, 150000000, 200000001};
     r->klass[1] = (struct run_class){"batch", 0.85, 1000000000, 0, 0, 0};
@@ -65,6 +73,7 @@ static void assert_same_start(const struct run_record *a, const struct run_recor
     for (int t = 0; t < KVF_TIERS; t++) {
         assert_int_equal(a->tier[t].on, b->tier[t].on);
         assert_int_equal(a->tier[t].emulated, b->tier[t].emulated);
+        assert_int_equal(a->tier[t].compat, b->tier[t].compat);
         assert_int_equal(a->tier[t].capacity_bytes, b->tier[t].capacity_bytes);
         assert_int_equal(a->tier[t].usable_bytes, b->tier[t].usable_bytes);
         assert_string_equal(a->tier[t].description, b->tier[t].description);
