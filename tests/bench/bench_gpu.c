@@ -3,7 +3,11 @@
  *   bench_gpu [DEVICE | --look]     --look: says by the status alone whether it could
  *
  * A line each: what, its figure, the yardstick's, their ratio and its spread, the least ratio (or the most
- * difference), whether it is met. Figures are medians of pairs. Status 77 without a device. */
+ * difference), whether it is met. Figures are medians of pairs. Status 77 without a device.
+ *
+ * Files of the nvme tier lie under KVF_GPU_BENCH_PATH, the current directory without it; 1 GiB while it runs.
+ * Through cuFile's compatibility mode the path to them has no target, and is named so. */
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +19,7 @@
 #include "tier/cuda_api.h"
 #include "tier/tier.h"
 
-enum { PAIRS = 7, ENTRIES = 8, MOST_CHUNKS = 4096 };
+enum { PAIRS = 7, ENTRIES = 8, FILES = 4, MOST_CHUNKS = 4096 };
 static const uint64_t io_size = KVF_MIB, arena = 4 * KVF_GIB, large = 256 * KVF_MIB;
 
 struct bench {
@@ -47,20 +51,29 @@ static double seconds_since(uint64_t begin_ns) {
 
 static struct tier_chunk chunks[MOST_CHUNKS];
 
-static void carry_out(struct bench *x, unsigned n) {
+/* At most `depth` chunks are under way. */
+static void carry_out_at(const struct tier_ops *ops, struct tier_queue *queue, unsigned n, unsigned depth) {
     struct tier_chunk *list[MOST_CHUNKS], *done[64];
     unsigned given = 0, back = 0;
     for (unsigned i = 0; i < n; i++) list[i] = &chunks[i];
     while (back < n) {
-        if (given < n) given += tier_cuda_ops.submit(x->queue, list + given, n - given < 8 ? n - given : 8);
-        unsigned got = tier_cuda_ops.reap(x->queue, done, 64);
+        unsigned room = depth - (given - back), left = n - given;
+        if (room > 8) room = 8;
+        if (left > 0 && room > 0) given += ops->submit(queue, list + given, left < room ? left : room);
+        unsigned got = ops->reap(queue, done, 64);
         for (unsigned i = 0; i < got; i++)
             if (done[i]->error) {
-                fprintf(stderr, "bench_gpu: %s\n", tier_cuda_ops.why(x->queue));
+                bool told = done[i]->error == EREMOTEIO;
+                fprintf(stderr, "bench_gpu: %s: %s\n", ops->name,
+                        told ? ops->why(queue) : strerror(done[i]->error));
                 exit(1);
             }
         back += got;
     }
+}
+
+static void carry_out(struct bench *x, unsigned n) {
+    carry_out_at(&tier_cuda_ops, x->queue, n, MOST_CHUNKS);
 }
 
 /* All entries as one chunk each, by kernels: bytes a second. */
@@ -202,6 +215,90 @@ static void bench_overhead(struct bench *x) {
     x->met = x->met && us < 10;
 }
 
+/* ---- between files and the device ---- */
+
+struct files {
+    struct tier *tier;
+    struct tier_queue *queue;
+    uint64_t place[FILES];
+};
+
+/* 0, or why not in `e`. */
+static int files_open(struct bench *x, struct files *f, struct err *e) {
+    const char *path = getenv("KVF_GPU_BENCH_PATH");
+    struct scenario *s = &x->scenario;
+    struct tier_setup setup = {.scenario = s,
+                               .tier = KVF_TIER_NVME,
+                               .usable_bytes = FILES * large,
+                               .page_bytes = 2 * KVF_MIB,
+                               .min_entry_bytes = large,
+                               .workers = 1,
+                               .run_tag = clock_now_ns(),
+                               .clock = &x->clock,
+                               .payload = x->payload,
+                               .gpu = x->tier};
+    s->nvme.on = true;
+    s->nvme.layout = KVF_NVME_LAYOUT_ARENA;
+    s->nvme.direct_to_gpu = KVF_DIRECT_TO_GPU_ON;
+    s->nvme.path_count = 1;
+    snprintf(s->nvme.path[0], sizeof s->nvme.path[0], "%s", path ? path : ".");
+    int rc = tier_nvme_ops.open(&f->tier, &setup, e);
+    if (rc == 0) rc = tier_nvme_ops.queue_open(f->tier, &f->queue, 0, 32, e);
+    for (unsigned i = 0; i < FILES && rc == 0; i++) f->place[i] = tier_nvme_ops.alloc(f->tier, large);
+    return rc;
+}
+
+/* All of the files one after the other, to and from device memory or the host's: bytes a second. */
+static double files_pass(struct bench *x, struct files *f, enum kvf_dir dir, bool device) {
+    unsigned n = 0;
+    uint64_t begin = clock_now_ns();
+    for (unsigned i = 0; i < FILES; i++) {
+        (void)tier_nvme_ops.begin(f->queue, f->place[i], large, dir);
+        for (uint64_t at = 0; at < large; at += io_size) {
+            struct tier_chunk *c = &chunks[n++];
+            *c = (struct tier_chunk){.dir = dir,
+                                     .place = f->place[i],
+                                     .entry_bytes = large,
+                                     .offset = at,
+                                     .len = io_size,
+                                     .buf = (uint8_t *)x->host + at,
+                                     .on_device = device};
+            if (device)
+                (void)tier_cuda_ops.reach_device(x->queue, x->place[i], at, io_size, &c->buf, &c->device);
+        }
+    }
+    carry_out_at(&tier_nvme_ops, f->queue, n, 32);
+    for (unsigned i = 0; i < FILES; i++) tier_nvme_ops.end(f->queue, f->place[i], dir);
+    return (double)(FILES * large) / seconds_since(begin);
+}
+
+/* The device alone takes many times what a disk gives, so the slower leg is the files'. */
+static void bench_files(struct bench *x) {
+    struct files f = {0};
+    struct err e = {0};
+    if (files_open(x, &f, &e) != 0) {
+        printf("%-36s skipped: %s\n", "files and device, directly", e.text);
+    } else {
+        bool compat = (tier_nvme_ops.caps(f.tier) & TIER_COMPAT) != 0;
+        printf("%s\n", tier_nvme_ops.notice(f.tier));
+        for (int dir = KVF_DIRS - 1; dir >= 0; dir--) { /* there is something to read once it is written */
+            struct pairs p;
+            char what[64];
+            (void)files_pass(x, &f, (enum kvf_dir)dir, true);
+            for (int i = 0; i < PAIRS; i++) {
+                p.ours[i] = files_pass(x, &f, (enum kvf_dir)dir, true);
+                p.theirs[i] = files_pass(x, &f, (enum kvf_dir)dir, false);
+                p.ratio[i] = p.ours[i] / p.theirs[i];
+            }
+            snprintf(what, sizeof what, "%s%s : host alone",
+                     dir == KVF_DIR_READ ? "nvme to gpu" : "gpu to nvme", compat ? " (compat)" : ", direct");
+            line(x, what, &p, compat ? 0 : 0.9);
+        }
+    }
+    tier_nvme_ops.queue_close(f.queue);
+    if (f.tier) tier_nvme_ops.close(f.tier);
+}
+
 /* ---- opening ---- */
 
 static void bench_open(struct bench *x, uint32_t device) {
@@ -264,6 +361,7 @@ int main(int argc, char **argv) {
         bench_copies(&x, KVF_DIR_WRITE, sizes[i]);
     }
     bench_overhead(&x);
+    bench_files(&x);
     (void)x.api->event_free(x.event);
     (void)x.api->stream_free(x.stream);
     (void)x.api->release(x.a);

@@ -19,7 +19,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
-from tap import KVFALL, case, environment, home, main, run, scratch
+from tap import KVFALL, Skip, case, environment, home, main, run, scratch
 
 OUT = pathlib.Path(os.environ.get("KVF_GPU_OUT") or "gpu-results").resolve()
 BENCH = os.environ.get("KVF_GPU_BENCH") or str(HERE.parent / "bench" / "bench_gpu")
@@ -101,6 +101,49 @@ def _():
     whole, _ = report({"cache.read_target": "gpu"})
     gpu = whole["tiers"]["gpu"]["metrics"]
     assert any(gpu.get("write_%s_bytes" % cause, 0) > 0 for cause in ("decode", "conversation", "prefix")), gpu
+
+
+def by_cufile(changes, wanted):
+    """The report of a run on the disk whose entries go between files and device memory; skipped where they cannot."""
+    every = {"tiers.nvme.path": str(scratch("nvme", on_disk=True)), "tiers.nvme.direct_to_gpu": wanted,
+             "tiers.cpu.capacity": 0}
+    every.update(changes)
+    got = run(["run", "--headless", "--quiet", "--db", "none", "--json", "-", scenario(every)], timeout=PATIENCE)
+    if got.rc == 2 and "there is no such path here: " in got.stderr:
+        raise Skip(got.stderr.partition("no such path here: ")[2].strip())
+    assert got.rc == 0, got
+    whole = json.loads(got.stdout)
+    off = [e["message"] for e in whole["events"] if e["message"].startswith("tiers.nvme.direct_to_gpu is off: ")]
+    if off:
+        raise Skip(off[0])
+    return report(every)
+
+
+for wanted, layout in itertools.product(["auto", "on"], ["files", "arena"]):
+    @case("verified in full: direct_to_gpu %s, %s, moves both ways" % (wanted, layout))
+    def _(wanted=wanted, layout=layout):
+        whole, result = by_cufile({"tiers.nvme.layout": layout, "cache.promotion": "on_hit"}, wanted)
+        nvme = whole["tiers"]["nvme"]
+        print("# " + nvme["description"])
+        assert "gpu by cuFile" in nvme["description"] and not (nvme["compat"] and wanted == "auto"), nvme
+        assert result["demotions"] > 0 and result["promotions"] > 0, result
+        assert nvme["metrics"]["write_bytes"] > 0 and nvme["metrics"]["read_bytes"] > 0, nvme
+
+
+@case("verified in full: direct_to_gpu on, cold reads end on the device")
+def _():
+    whole, _ = by_cufile({"cache.read_target": "gpu"}, "on")
+    assert whole["tiers"]["nvme"]["metrics"]["read_bytes"] > 0, whole["tiers"]["nvme"]
+
+
+@case("direct_to_gpu on is refused without direct I/O, and auto goes without")
+def _():
+    without = {"tiers.nvme.direct": False, "run.duration": "500ms"}
+    got = run(["run", "--headless", "--db", "none", scenario(dict(without, **{"tiers.nvme.direct_to_gpu": "on"}))],
+              timeout=PATIENCE)
+    assert got.rc == 2 and "takes no direct I/O (direct: false)" in got.stderr, got
+    whole, _ = report(dict(without, **{"tiers.nvme.direct_to_gpu": "auto"}))
+    assert any("tiers.nvme.direct_to_gpu is off: " in e["message"] for e in whole["events"]), whole["events"]
 
 
 @case("verified in full: all devices, shared by tensor_parallel")
@@ -201,9 +244,23 @@ def _():
     assert ours >= 0.9 * alone, text
 
 
+@case("from nvme to the device by cuFile at 0.9 of nvme alone")
+def _():
+    direct = {"cache.read_target": "gpu", "tiers.nvme.direct_to_gpu": "on", "tiers.nvme.layout": "arena"}
+    whole, _ = by_cufile({"run.duration": "500ms"}, "on")
+    way = "compat" if whole["tiers"]["nvme"]["compat"] else "direct"
+    pairs = [(rate(direct, "nvme", "read"), rate({"tiers.nvme.layout": "arena"}, "nvme", "read")) for _ in range(3)]
+    ours, alone = (sorted(column)[1] for column in zip(*pairs))
+    text = "nvme to device (%s) %.2f GiB/s, nvme alone %.2f GiB/s, ratio %.2f\n" % (way, ours, alone, ours / alone)
+    print("# " + text, end="")
+    keep("gds.txt", text)
+    assert way == "compat" or ours >= 0.9 * alone, text
+
+
 @case("the bench table, every target met")
 def _():
-    got = subprocess.run([BENCH], capture_output=True, text=True, timeout=10 * PATIENCE)
+    env = dict(os.environ, KVF_GPU_BENCH_PATH=str(scratch("bench", on_disk=True)))
+    got = subprocess.run([BENCH], capture_output=True, text=True, timeout=10 * PATIENCE, env=env)
     keep("bench.txt", got.stdout + got.stderr)
     for line in got.stdout.splitlines():
         print("# " + line)
