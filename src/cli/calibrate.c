@@ -139,7 +139,7 @@ static bool gpu_is_real(const struct calibrate *c) {
 }
 
 static void say_plan(const struct calibrate *c) {
-    char disk[32], memory[32], time[32];
+    char disk[32], memory[32], time[32], why[400];
     log_line(KVF_LOG_INFO,
              "calibrate: about %s with %u workers; writes %s of files into a directory of its own under %s, "
              "removed at the end, and uses %s of memory%s",
@@ -147,6 +147,8 @@ static void say_plan(const struct calibrate *c) {
              (unsigned)c->scenario.engine.workers, units_size_human((double)c->disk_bytes, disk, sizeof disk),
              c->scenario.nvme.path[0], units_size_human((double)c->cpu_bytes, memory, sizeof memory),
              gpu_is_real(c) ? ", and up to 4 GiB of device memory" : "");
+    if (!gpu_is_real(c) && !tier_cuda_ready(&c->scenario, why, sizeof why))
+        log_line(KVF_LOG_INFO, "calibrate: no gpu tier: %s", why);
 }
 
 static uint64_t part_ns(const struct calibrate *c) {
@@ -199,15 +201,6 @@ static int measure_into(const struct calibrate *c, struct buf *out, struct err *
     return 0;
 }
 
-/* Before anything else, so that the plan can say it. */
-static void choose_gpu(struct calibrate *c) {
-    char why[400];
-    c->scenario.gpu.on = true;
-    machine_choose_gpu(&c->scenario);
-    if (!gpu_is_real(c) && !tier_cuda_ready(&c->scenario, why, sizeof why))
-        log_line(KVF_LOG_INFO, "calibrate: no gpu tier: %s", why);
-}
-
 int cli_calibrate(const struct options *o) {
     struct calibrate c = {0};
     struct buf out = {0};
@@ -221,7 +214,8 @@ int cli_calibrate(const struct options *o) {
     if (rc == 0) rc = check_room(&c, &e);
     if (rc == 0) {
         signals_take();
-        choose_gpu(&c);
+        c.scenario.gpu.on = true;
+        machine_choose_gpu(&c.scenario);
         say_plan(&c);
         rc = measure_into(&c, &out, &e);
     }
