@@ -151,6 +151,40 @@ def _():
     report({"tiers.gpu.devices": "all", "tensor_parallel": 2})
 
 
+@case("calibration measures the device, and what it writes makes shares of its peaks")
+def _():
+    time = "2s" if os.environ.get("KVF_GPU_REHEARSAL") else "30s"
+    got = run(["probe", "--calibrate", "--path", str(scratch("calibrate", on_disk=True)), "--size", "256MiB", "--time",
+               time, "--output", "peaks.yaml"], timeout=2 * PATIENCE)
+    assert got.rc == 0, got
+    found = (home() / "work/peaks.yaml").read_text()
+    keep("calibration.yaml", found)
+    gpu = found.split("  gpu: #")[1].split("  cpu: #")[0]
+    rate = {key: int(value) for key, value in re.findall(r"^    (\w+): (\d+)MB/s$", gpu, re.MULTILINE)}
+    assert sorted(rate) == ["peak_read", "peak_write", "read_bandwidth", "write_bandwidth"] and all(rate.values()), found
+    print("# GPU: %(peak_read)d read and %(peak_write)d written there, %(read_bandwidth)d from and %(write_bandwidth)d "
+          "to it, in MB/s" % rate)
+    _, result = report({"include": str(home() / "work/peaks.yaml")})
+    for tier in ("gpu", "cpu", "nvme"):
+        for way in ("read", "write"):
+            share = result["%s_%s_peak_share" % (tier, way)]
+            assert share is not None and share > 0, (tier, way, result)
+    assert os.environ.get("KVF_GPU_REHEARSAL") or result["gpu_read_peak_share"] < 1.05, result
+
+
+@case("every interval has the figures of the device that is used")
+def _():
+    got = run(["run", "--headless", "--quiet", "--json", "-", scenario({"run.interval": "1s"})], timeout=PATIENCE)
+    assert got.rc == 0, got
+    gpu = json.loads(got.stdout)["run"]["environment"]["gpu"]
+    if gpu["nvml"] != "yes":
+        raise Skip("there is no management library: %s" % gpu["nvml"])
+    shown = run(["watch", "--dump", "--view", "system", "--at", "2s", "--size", "120x40"])
+    rows = [line for line in shown.stdout.splitlines() if re.match(r" GPU \d+ |  ?\d+ of \d+ ", line)]
+    keep("system.txt", shown.stdout)
+    assert len(rows) == 1 and re.search(r"[\d.]+ %|--", rows[0]) and re.search(r"\d W\b", rows[0]), shown
+
+
 @case("a capacity that no device has is refused with the figures")
 def _():
     got = run(["run", "--headless", "--db", "none", "--force", scenario({"tiers.gpu.capacity": "100TiB"})],
