@@ -18,7 +18,8 @@
 #define PAGE_BYTES   UINT64_C(4096)
 #define MOST_DEPTH   UINT64_C(64)
 #define DEVICE_DEPTH UINT64_C(16)
-#define DEVICE_CHUNK (4 * KVF_MIB) /* of a copy; kernels go over a whole part */
+#define DEVICE_CHUNK (4 * KVF_MIB)   /* of a copy */
+#define KERNEL_CHUNK (256 * KVF_MIB) /* far longer than a launch takes */
 #define NOISE_BYTES  (16 * KVF_MIB)
 
 enum { REAPED = 64, WAIT_MS = 100 };
@@ -116,7 +117,7 @@ static unsigned take(struct streamer *s, struct tier_queue *q, struct tier_chunk
 static void stream(struct streamer *s, struct tier_queue *q) {
     struct calibration *c = s->c;
     uint64_t end = c->filling ? s->bytes : s->filled, at = 0, begin_ns = clock_now_ns();
-    uint64_t most = c->within ? s->bytes : c->chunk_bytes;
+    uint64_t most = c->within ? KERNEL_CHUNK : c->chunk_bytes;
     struct tier_chunk *spare[MOST_DEPTH], *done[REAPED];
     unsigned spares = 0, out = 0;
     bool wanted = true;

