@@ -61,11 +61,22 @@ void gpus_open(struct engine *e, struct gpus *g) {
     if (!g->watch) g->count = 0;
 }
 
-void gpus_snap(struct gpus *g, struct snapshot *snap) {
+/* Said once for each time that it happens. */
+static void gpus_note_silence(struct engine *e, struct gpus *g, bool silent) {
+    if (silent && !g->silent)
+        engine_event(e, "warning",
+                     "figures of GPUs are missing: the NVIDIA driver does not answer; the kernel log (dmesg, "
+                     "NVRM) may say why");
+    else if (!silent && g->silent)
+        engine_event(e, "info", "the NVIDIA driver answers again: there are figures of GPUs");
+    g->silent = silent;
+}
+
+void gpus_snap(struct engine *e, struct gpus *g, struct snapshot *snap) {
     struct nvml_sample now[SNAPSHOT_GPUS_MAX];
 
     if (!g->watch) return;
-    (void)nvml_watch_read(g->watch, now);
+    gpus_note_silence(e, g, nvml_watch_read(g->watch, now) == 0);
     snap->gpus = g->count;
     for (uint32_t i = 0; i < g->count; i++)
         snap->gpu[i] = (struct snapshot_gpu){.device = g->device[i],

@@ -13,12 +13,14 @@ struct engine;
 struct gpus {
     struct nvml_watch *watch; /* NULL: none */
     uint32_t count, device[SNAPSHOT_GPUS_MAX];
+    bool silent; /* the driver did not answer lately */
 };
 
 /* Begins to watch the devices of a gpu tier that is real, else all there are. Without a driver there are
  * none; one that does not answer is an event where a tier uses it. The tiers are open. */
 void gpus_open(struct engine *e, struct gpus *g);
-void gpus_snap(struct gpus *g, struct snapshot *snap);
+/* An event says when the driver stops answering, and when it answers again. */
+void gpus_snap(struct engine *e, struct gpus *g, struct snapshot *snap);
 void gpus_close(struct gpus *g);
 
 #endif

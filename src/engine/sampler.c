@@ -365,7 +365,7 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
     snap->classes = e->s->qos.classes;
     for (uint32_t k = 0; k < snap->classes; k++) snap_class(e, snap, p->delta, k);
     snap->interval.saturation = scaling_saturation(e, snap);
-    gpus_snap(&p->gpus, snap);
+    gpus_snap(e, &p->gpus, snap);
     snap_heat(snap, p->delta);
     snap_bottleneck(p, snap, p->delta);
 }

@@ -130,7 +130,7 @@ uint64_t nvml_watch_read(struct nvml_watch *w, struct nvml_sample *out) {
     bool fresh = clock_now_ns() - w->seen_ns <= stale_ns;
     for (uint32_t i = 0; i < w->count; i++) out[i] = fresh ? w->seen[i] : nothing;
     pthread_mutex_unlock(&w->lock);
-    return looks;
+    return fresh ? looks : 0;
 }
 
 void nvml_watch_stop(struct nvml_watch *w) {

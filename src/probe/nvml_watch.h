@@ -21,8 +21,8 @@ struct nvml_watch;
 int nvml_watch_start(struct nvml_watch **out, struct nvml *n, const uint32_t *index, uint32_t count,
                      uint64_t period_ns, struct err *e);
 /* The newest figures of the count devices, in the order of their indices, and how many looks there have
- * been. Figures older than three periods and two seconds are missing: the driver does not answer. Any
- * thread; waits for nobody. */
+ * been. 0: figures are missing, since the newest are older than three periods and two seconds: the driver
+ * does not answer. Any thread; waits for nobody. */
 uint64_t nvml_watch_read(struct nvml_watch *w, struct nvml_sample *out);
 /* Ends the thread and closes the library. One that hangs in the driver is left behind, with what it uses.
  * Takes NULL. */

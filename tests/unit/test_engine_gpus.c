@@ -117,6 +117,9 @@ static void a_driver_that_hangs_leaves_a_run_without_figures(void **state) {
     expect_result("requests_done", 30);
     assert_int_equal(last.gpus, 1);
     assert_true(isnan(last.gpu[0].utilisation) && isnan(last.gpu[0].power_w));
+    assert_string_equal(event_of("warning"),
+                        "figures of GPUs are missing: the NVIDIA driver does not answer; "
+                        "the kernel log (dmesg, NVRM) may say why");
     assert_int_equal(shutdowns(), before);
     release(1);
     uint64_t until = clock_now_ns() + 20 * KVF_NS_PER_S;
