@@ -29,12 +29,13 @@ int nvmlDeviceGetTemperature(void *d, int sensor, unsigned *out);
 int nvmlDeviceGetClockInfo(void *d, int which, unsigned *out);
 int nvmlDeviceGetTotalEccErrors(void *d, int type, int counter, unsigned long long *out);
 
-/* For tests: hanging calls return from now on, or no longer; how often the library was shut down. */
+/* For tests: hanging calls return from now on, or no longer; how often the library was begun and shut down. */
 void fake_nvml_release(int now);
+unsigned fake_nvml_inits(void);
 unsigned fake_nvml_shutdowns(void);
 
 static _Atomic int released;
-static _Atomic unsigned shutdowns;
+static _Atomic unsigned inits, shutdowns;
 static int places[16]; /* a device's handle is the address of its place */
 
 static int told(const char *word, int otherwise) {
@@ -58,6 +59,10 @@ void fake_nvml_release(int now) {
     atomic_store(&released, now);
 }
 
+unsigned fake_nvml_inits(void) {
+    return atomic_load(&inits);
+}
+
 unsigned fake_nvml_shutdowns(void) {
     return atomic_load(&shutdowns);
 }
@@ -67,6 +72,7 @@ static unsigned number(const void *d) {
 }
 
 int nvmlInit_v2(void) {
+    atomic_fetch_add(&inits, 1);
     return answer("init") ? DRIVER_NOT_LOADED : SUCCESS;
 }
 

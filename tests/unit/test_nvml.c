@@ -171,13 +171,14 @@ static void a_watch_goes_on_looking(void **state) {
 /* ---- a driver that does not come back ---- */
 
 static void (*release)(int);
-static unsigned (*shutdowns)(void);
+static unsigned (*inits)(void), (*shutdowns)(void);
 
 /* Keeps the library loaded, so that what it counts is there to be read. */
 static void *hanging_set_up(void) {
     void *library = dlopen(fake(), RTLD_NOW);
     assert_non_null(library);
     *(void **)&release = dlsym(library, "fake_nvml_release");
+    *(void **)&inits = dlsym(library, "fake_nvml_inits");
     *(void **)&shutdowns = dlsym(library, "fake_nvml_shutdowns");
     release(0);
     return library;
@@ -196,7 +197,7 @@ static void an_opening_that_hangs_is_given_up_and_cleaned_up_behind(void **state
     nvml_be_patient(20 * KVF_NS_PER_MS);
     for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
         struct nvml *n = NULL;
-        unsigned before = shutdowns();
+        unsigned before = shutdowns(), begun = inits();
         release(0);
         setenv("FAKE_NVML", how[i], 1);
         for (int again = 0; again < 2; again++) { /* the second does not even ask */
@@ -209,6 +210,7 @@ static void an_opening_that_hangs_is_given_up_and_cleaned_up_behind(void **state
         }
         release(1);
         expect_cleaned_up(before);
+        assert_int_equal(inits(), begun + 1);
         nvml_be_patient(20 * KVF_NS_PER_S);
         struct err e = {0};
         uint64_t until = clock_now_ns() + 20 * KVF_NS_PER_S;
