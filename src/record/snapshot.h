@@ -126,7 +126,7 @@ static inline bool kvf_present(double v) {
     X(F, starved, "", "1: later requests of others got slots, and the oldest waits ten times its target")
 
 #define SNAPSHOT_GPU_FIELDS(X)                                                                               \
-    X(U, device, "", "index of the device")                                                                  \
+    X(U, device, "", "number of the device, as nvidia-smi has it")                                           \
     X(F, utilisation, "", "share of time a kernel ran")                                                      \
     X(F, memory_used_bytes, "B", "device memory in use now")                                                 \
     X(F, memory_total_bytes, "B", "device memory there is")                                                  \
