@@ -48,13 +48,16 @@ static int does_not_fit(const struct cuda_device *d, uint64_t need, uint64_t fre
 /* The noise goes up once; the copy has ended when this returns. */
 static int noise_upload(struct cuda_tier *t, struct cuda_device *d, const void *noise, uint64_t bytes,
                         struct err *e) {
-    void *stream = NULL;
+    void *stream = NULL, *pinned = (void *)(uintptr_t)noise;
     int error = t->api->alloc(&d->noise, bytes);
     if (error != 0) return cuda_error(e, t->api, error, d, "taking memory for noise");
+    error = t->api->pin(pinned, bytes);
+    if (error != 0) return cuda_error(e, t->api, error, d, "page-locking noise");
     error = t->api->stream_new(&stream);
     if (error == 0) error = t->api->copy(d->noise, noise, bytes, stream);
     if (error == 0) error = t->api->stream_wait(stream);
     if (stream) (void)t->api->stream_free(stream);
+    (void)t->api->unpin(pinned);
     return error ? cuda_error(e, t->api, error, d, "copying noise") : 0;
 }
 
