@@ -15,6 +15,7 @@ static void entry_access(struct cache *c, uint32_t i, const struct cache_access 
     struct entry *e = cache_entry(c, i);
     uint64_t rank = rank_next(c, access->rank);
     if (rank > e->access) e->access = rank;
+    if (c->entries.next_use) c->entries.next_use[i] = access->next_use;
     seat_touch(c, i);
 }
 
@@ -48,6 +49,10 @@ static int config_check(const struct cache_config *config, struct err *e) {
     return 0;
 }
 
+static uint64_t bytes_of(const void *entries, uint32_t entry) {
+    return entry_at(entries, entry)->bytes;
+}
+
 struct cache *cache_open(const struct cache_config *config, struct err *e) {
     if (config_check(config, e)) return NULL;
     struct cache *c = mem_zalloc(1, sizeof *c);
@@ -60,8 +65,12 @@ struct cache *cache_open(const struct cache_config *config, struct err *e) {
         t->on = true;
         t->usable = config->usable_bytes[i];
         t->policy = policy_find(config->eviction[i]);
-        struct policy_config policy = {.nodes = &c->entries.nodes, .usable_bytes = t->usable};
+        struct policy_config policy = {.nodes = &c->entries.nodes,
+                                       .usable_bytes = t->usable,
+                                       .bytes_of = bytes_of,
+                                       .entries = &c->entries};
         t->order = t->policy->open(&policy);
+        c->entries.knows_next_use = c->entries.knows_next_use || t->policy->needs_next_use;
     }
     return c;
 }
@@ -151,6 +160,7 @@ static struct cache_op *write_make(struct cache *c, struct cache_key key, uint64
     e->cause = (uint8_t)access->cause;
     e->klass = access->klass;
     e->access = e->first = rank_next(c, access->rank);
+    if (c->entries.next_use) c->entries.next_use[i] = access->next_use;
     e->generation = ++c->generation;
     e->state = ENTRY_WRITING;
     index_insert(&c->index, i);
@@ -340,6 +350,7 @@ size_t cache_memory_bytes(const struct cache *c) {
         return sizeof(struct entry) + sizeof(struct policy_node) * 9 / 8 + sizeof(struct index_slot) * 15 / 4;
     size_t all =
         (size_t)c->entries.chunk_count * (ENTRY_CHUNK * sizeof(struct entry) + sizeof(struct entry *)) +
-        c->entries.node_cap * sizeof(struct policy_node) + index_bytes(&c->index);
+        c->entries.node_cap * (sizeof(struct policy_node) + (c->entries.next_use ? sizeof(uint64_t) : 0)) +
+        index_bytes(&c->index);
     return (all + live - 1) / live;
 }

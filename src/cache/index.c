@@ -3,13 +3,12 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "base/hash.h"
 
 /* Slots moved with each insertion: enough to be done long before the next growth. */
 enum { SLOTS_FIRST = 1024, SLOTS_MOVED = 8 };
 
 static uint32_t hash_of(struct cache_key key) {
-    return (uint32_t)hash_mix64(key.lo ^ hash_mix64(key.hi));
+    return (uint32_t)cache_key_hash(key);
 }
 
 static struct index_table table_make(uint32_t slots) {

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
+
 /* hi = kind (8 bits) | owner (56 bits), lo = index. */
 enum cache_key_kind {
     CACHE_KEY_TURN = 1,     /* owner conversation, index turn */
@@ -30,6 +32,9 @@ static inline struct cache_key cache_key_make(enum cache_key_kind kind, uint64_t
 }
 static inline bool cache_key_equal(struct cache_key a, struct cache_key b) {
     return a.hi == b.hi && a.lo == b.lo;
+}
+static inline uint64_t cache_key_hash(struct cache_key k) {
+    return hash_mix64(k.lo ^ hash_mix64(k.hi));
 }
 static inline enum cache_key_kind cache_key_kind(struct cache_key k) {
     return (enum cache_key_kind)(k.hi >> 56);

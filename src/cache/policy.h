@@ -48,12 +48,15 @@ struct policy_info {
 struct policy_config {
     struct policy_node *const *nodes; /* by entry; may be reallocated between calls: double pointer */
     uint64_t usable_bytes;            /* of the tier */
+    uint64_t (*bytes_of)(const void *entries, uint32_t entry);
+    const void *entries; /* for bytes_of */
 };
 
 struct policy;
 struct policy_ops {
     const char *name; /* as in scenarios */
     enum scenario_eviction id;
+    bool needs_next_use; /* the cache is to keep it for each entry */
     struct policy *(*open)(const struct policy_config *config);
     void (*close)(struct policy *p);
     /* A new entry, or one that falls or rises into this tier. */

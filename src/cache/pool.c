@@ -12,6 +12,7 @@ static void nodes_grow(struct entry_pool *p, uint32_t need) {
     uint32_t cap = p->node_cap + p->node_cap / 8;
     if (cap < need) cap = need;
     p->nodes = mem_realloc(p->nodes, (size_t)cap * sizeof *p->nodes);
+    if (p->knows_next_use) p->next_use = mem_realloc(p->next_use, (size_t)cap * sizeof *p->next_use);
     p->node_cap = cap;
 }
 
@@ -54,6 +55,7 @@ void entry_pool_close(struct entry_pool *p) {
     for (uint32_t i = 0; i < p->chunk_count; i++) free(p->chunks[i]);
     free(p->chunks);
     free(p->nodes);
+    free(p->next_use);
 }
 
 void busy_pool_init(struct busy_pool *p) {

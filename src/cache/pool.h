@@ -75,6 +75,8 @@ enum { ENTRY_CHUNK = 4096, OP_CHUNK = 256 };
 struct entry_pool {
     struct entry **chunks; /* never move: a call keeps pointers while the pool grows */
     struct policy_node *nodes;
+    uint64_t *next_use; /* by entry, NULL unless asked for: position of the next access */
+    bool knows_next_use;
     uint32_t chunk_count, node_cap;
     uint32_t top, free, live; /* first never used; head of the free list; in use */
 };

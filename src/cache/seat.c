@@ -8,6 +8,7 @@ struct policy_info seat_info(const struct cache *c, uint32_t entry) {
                                 .bytes = e->bytes,
                                 .access = e->access,
                                 .first = e->first,
+                                .next_use = c->entries.next_use ? c->entries.next_use[entry] : 0,
                                 .now_ns = c->now_ns,
                                 .parent = POLICY_END,
                                 .cause = e->cause,
