@@ -1,0 +1,88 @@
+#include "cache/policy.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "cache/order.h"
+
+/* LFU with dynamic aging: M. Arlitt, L. Cherkasova, J. Dilley, R. Friedrich, T. Jin, "Evaluating Content
+ * Management Techniques for Web Proxy Caches", ACM SIGMETRICS Performance Evaluation Review 27(4), 2000.
+ * The victim has the least key, which is its number of accesses plus the age of the cache when it was
+ * last accessed; the age is the greatest key of a victim so far, so what was popular once does not stay for
+ * ever. Among equal keys, which the paper leaves open, the one accessed longest ago falls.
+ *
+ * Accesses count from the arrival in the tier: an entry that falls into it begins anew. Keys end at
+ * 2^28 - 1, where the order is that of accesses alone. */
+enum { ACCESS_BITS = 36 };
+#define KEY_MOST ((UINT64_C(1) << (64 - ACCESS_BITS)) - 1)
+
+struct policy {
+    struct order order; /* by key, then access; a node's word counts the accesses */
+    uint64_t age;
+};
+
+static struct policy *lfu_open(const struct policy_config *config) {
+    struct policy *p = mem_zalloc(1, sizeof *p);
+    order_init(&p->order, config->nodes);
+    return p;
+}
+
+static void lfu_close(struct policy *p) {
+    free(p);
+}
+
+static uint64_t rank_of(const struct policy *p, uint32_t accesses, uint64_t access) {
+    uint64_t key = accesses + p->age;
+    if (key > KEY_MOST) key = KEY_MOST;
+    return key << ACCESS_BITS | (access & ((UINT64_C(1) << ACCESS_BITS) - 1));
+}
+
+static void lfu_insert(struct policy *p, uint32_t entry, const struct policy_info *info) {
+    (*p->order.nodes)[entry].word = 1;
+    order_insert(&p->order, entry, rank_of(p, 1, info->access));
+}
+
+static void lfu_remove(struct policy *p, uint32_t entry) {
+    order_remove(&p->order, entry);
+}
+
+static void lfu_restore(struct policy *p, uint32_t entry) {
+    order_restore(&p->order, entry);
+}
+
+static void lfu_touch(struct policy *p, uint32_t entry, const struct policy_info *info) {
+    uint32_t *accesses = &(*p->order.nodes)[entry].word;
+    if (*accesses < KEY_MOST) ++*accesses;
+    order_move(&p->order, entry, rank_of(p, *accesses, info->access));
+}
+
+static uint32_t lfu_first(struct policy *p, const struct cache_key *incoming) {
+    (void)incoming;
+    return order_first(&p->order);
+}
+
+static void lfu_evicted(struct policy *p, struct cache_key key, uint64_t bytes,
+                        const struct policy_node *was) {
+    (void)key;
+    (void)bytes;
+    if (was->rank >> ACCESS_BITS > p->age) p->age = was->rank >> ACCESS_BITS;
+}
+
+static bool lfu_check(const struct policy *p, uint64_t *entries) {
+    *entries = order_count(&p->order);
+    return order_check(&p->order);
+}
+
+const struct policy_ops policy_lfu = {
+    .name = "lfu",
+    .id = KVF_EVICTION_LFU,
+    .open = lfu_open,
+    .close = lfu_close,
+    .insert = lfu_insert,
+    .remove = lfu_remove,
+    .restore = lfu_restore,
+    .touch = lfu_touch,
+    .first = lfu_first,
+    .evicted = lfu_evicted,
+    .check = lfu_check,
+};
