@@ -1,0 +1,74 @@
+#include "cache/policy.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "cache/order.h"
+
+/* The offline optimum: L. A. Belady, "A Study of Replacement Algorithms for a Virtual-Storage Computer",
+ * IBM Systems Journal 5(2), 1966 (MIN). The victim is the entry that is accessed again last of all; it
+ * needs a trace that is known. Those that are never accessed again fall first, the one accessed longest ago
+ * before the others, and so does what nothing is known of.
+ *
+ * No policy hits more with entries of one size in one tier where everything is admitted. With entries of
+ * several sizes it is a strong yardstick, but not the optimum, which is NP-hard. */
+#define LATER (UINT64_C(1) << 63)
+
+struct policy {
+    struct order order;
+};
+
+static struct policy *belady_open(const struct policy_config *config) {
+    struct policy *p = mem_zalloc(1, sizeof *p);
+    order_init(&p->order, config->nodes);
+    return p;
+}
+
+static void belady_close(struct policy *p) {
+    free(p);
+}
+
+static uint64_t rank_of(const struct policy_info *info) {
+    if (info->next_use == 0 || info->next_use >= LATER) return info->access & (LATER - 1);
+    return UINT64_MAX - info->next_use;
+}
+
+static void belady_insert(struct policy *p, uint32_t entry, const struct policy_info *info) {
+    order_insert(&p->order, entry, rank_of(info));
+}
+
+static void belady_remove(struct policy *p, uint32_t entry) {
+    order_remove(&p->order, entry);
+}
+
+static void belady_restore(struct policy *p, uint32_t entry) {
+    order_restore(&p->order, entry);
+}
+
+static void belady_touch(struct policy *p, uint32_t entry, const struct policy_info *info) {
+    order_move(&p->order, entry, rank_of(info));
+}
+
+static uint32_t belady_first(struct policy *p, const struct cache_key *incoming) {
+    (void)incoming;
+    return order_first(&p->order);
+}
+
+static bool belady_check(const struct policy *p, uint64_t *entries) {
+    *entries = order_count(&p->order);
+    return order_check(&p->order);
+}
+
+const struct policy_ops policy_belady = {
+    .name = "belady",
+    .id = KVF_EVICTION_BELADY,
+    .needs_next_use = true,
+    .open = belady_open,
+    .close = belady_close,
+    .insert = belady_insert,
+    .remove = belady_remove,
+    .restore = belady_restore,
+    .touch = belady_touch,
+    .first = belady_first,
+    .check = belady_check,
+};
