@@ -41,16 +41,37 @@ static int config_check(const struct cache_config *config, struct err *e) {
                        "cache.placement: choose waterfall or spillover in this build");
     if (config->promotion != KVF_PROMOTION_NEVER && config->promotion != KVF_PROMOTION_ON_HIT)
         return err_set(e, KVF_ERR_UNAVAILABLE, "cache.promotion: choose never or on_hit in this build");
-    for (int t = 0; t < KVF_TIERS; t++) {
-        if (config->on[t] && !policy_find(config->eviction[t]))
-            return err_set(e, KVF_ERR_UNAVAILABLE, "tier %s: choose eviction lru or fifo in this build",
-                           tier_name((enum kvf_tier)t));
-    }
     return 0;
 }
 
 static uint64_t bytes_of(const void *entries, uint32_t entry) {
     return entry_at(entries, entry)->bytes;
+}
+
+static uint32_t parent_of(const void *entries, uint32_t entry) {
+    const struct entry_pool *pool = entries;
+    struct lineage l = pool->lineage[entry];
+    if (l.parent == ENTRY_NONE || entry_at(pool, l.parent)->state == ENTRY_FREE) return ENTRY_NONE;
+    return (uint32_t)entry_at(pool, l.parent)->generation == l.generation ? l.parent : ENTRY_NONE;
+}
+
+static void tier_open(struct cache *c, int tier) {
+    struct cache_tier *t = &c->tier[tier];
+    t->on = true;
+    t->usable = c->config.usable_bytes[tier];
+    t->policy = policy_find(c->config.eviction[tier]);
+    struct policy_config policy = {.nodes = &c->entries.nodes,
+                                   .usable_bytes = t->usable,
+                                   .bytes_of = bytes_of,
+                                   .parent_of = parent_of,
+                                   .entries = &c->entries,
+                                   .now_ns = &c->now_ns,
+                                   .ttl_ns = c->config.ttl_ns,
+                                   .rules = c->config.rules,
+                                   .rule_count = c->config.rule_count};
+    t->order = t->policy->open(&policy);
+    c->entries.knows_next_use = c->entries.knows_next_use || t->policy->needs_next_use;
+    c->entries.knows_parents = c->entries.knows_parents || t->policy->needs_parents;
 }
 
 struct cache *cache_open(const struct cache_config *config, struct err *e) {
@@ -60,17 +81,7 @@ struct cache *cache_open(const struct cache_config *config, struct err *e) {
     busy_pool_init(&c->busies);
     index_init(&c->index, &c->entries);
     for (int i = 0; i < KVF_TIERS; i++) {
-        struct cache_tier *t = &c->tier[i];
-        if (!config->on[i]) continue;
-        t->on = true;
-        t->usable = config->usable_bytes[i];
-        t->policy = policy_find(config->eviction[i]);
-        struct policy_config policy = {.nodes = &c->entries.nodes,
-                                       .usable_bytes = t->usable,
-                                       .bytes_of = bytes_of,
-                                       .entries = &c->entries};
-        t->order = t->policy->open(&policy);
-        c->entries.knows_next_use = c->entries.knows_next_use || t->policy->needs_next_use;
+        if (config->on[i]) tier_open(c, i);
     }
     return c;
 }
@@ -125,8 +136,43 @@ uint64_t cache_ranks(struct cache *c, uint64_t n) {
     return first;
 }
 
+/* Whether any went. Those in use are parked, and looked at again when they are not. */
+static bool tier_expire(struct cache *c, struct cache_tier *t, int tier) {
+    bool any = false;
+    uint32_t i;
+    while ((i = t->policy->expired(t->order)) != POLICY_END) {
+        if (cache_entry(c, i)->busy != BUSY_NONE) {
+            seat_park(c, i);
+            continue;
+        }
+        c->stats.evictions[tier]++;
+        entry_drop(c, i);
+        any = true;
+    }
+    return any;
+}
+
 void cache_time(struct cache *c, uint64_t now_ns) {
+    bool any = false;
     c->now_ns = now_ns;
+    for (int i = 0; i < KVF_TIERS; i++) {
+        struct cache_tier *t = &c->tier[i];
+        if (t->on && t->policy->expired) any = tier_expire(c, t, i) || any;
+    }
+    if (!any) return;
+    if (!c->stopped) gate_open_all(c);
+    c->retry_due = true;
+}
+
+bool cache_links(const struct cache *c) {
+    return c->entries.knows_parents;
+}
+
+void cache_link(struct cache *c, struct cache_key block, struct cache_key before) {
+    if (!c->entries.knows_parents) return;
+    uint32_t i = index_find(&c->index, block), parent = index_find(&c->index, before);
+    if (i == ENTRY_NONE || parent == ENTRY_NONE || i == parent) return;
+    seat_link(c, i, parent);
 }
 
 void cache_touch(struct cache *c, struct cache_key key, const struct cache_access *access) {
@@ -162,6 +208,7 @@ static struct cache_op *write_make(struct cache *c, struct cache_key key, uint64
     e->access = e->first = rank_next(c, access->rank);
     if (c->entries.next_use) c->entries.next_use[i] = access->next_use;
     e->generation = ++c->generation;
+    if (c->entries.lineage) seat_begin(c, i);
     e->state = ENTRY_WRITING;
     index_insert(&c->index, i);
     struct cache_op *op = op_make(c, CACHE_OP_WRITE, access->cause, i, worker, owner);

@@ -35,6 +35,7 @@
 #include "base/err.h"
 #include "base/terms.h"
 #include "cache/key.h"
+#include "cache/policy.h"
 #include "scenario/scenario.h"
 
 enum cache_op_kind { CACHE_OP_READ, CACHE_OP_WRITE, CACHE_OP_MOVE, CACHE_OP_WAIT };
@@ -73,6 +74,9 @@ struct cache_config {
     enum scenario_placement placement;
     enum scenario_eviction eviction[KVF_TIERS];
     enum scenario_promotion promotion;
+    uint64_t ttl_ns;                            /* of policy ttl */
+    struct policy_rule rules[POLICY_RULES_MAX]; /* of policy priority */
+    uint32_t rule_count;
     /* Places: called under the caller's lock. ctx first. */
     void *ctx;
     uint64_t (*alloc)(void *ctx, int tier, uint64_t bytes);
@@ -114,15 +118,20 @@ int cache_where(const struct cache *c, struct cache_key key);
 /* What is known of an access beside its key; zeros where nothing is. */
 struct cache_access {
     enum kvf_cause cause;
-    uint8_t klass;           /* QoS class that asks */
-    uint64_t rank;           /* 0: the next one */
-    uint64_t next_use;       /* position of the next access of this key, UINT64_MAX never again; 0 unknown */
-    struct cache_key parent; /* block granularity: of the block before; kind 0: none or not known */
+    uint8_t klass;     /* QoS class that asks */
+    uint64_t rank;     /* 0: the next one */
+    uint64_t next_use; /* position of the next access of this key, UINT64_MAX never again; 0 unknown */
 };
 
 /* Tells the time, for policies that go by it: once per hold of the lock, before any other call. Any
- * clock that does not go back. */
+ * clock that does not go back. Entries whose time is up leave the cache then, as evictions, unless they are
+ * in use. */
 void cache_time(struct cache *c, uint64_t now_ns);
+
+/* Whether a policy goes by what block follows what; cache_link has no effect else. */
+bool cache_links(const struct cache *c);
+/* The first is the block behind the second, if both are there or being written. */
+void cache_link(struct cache *c, struct cache_key block, struct cache_key before);
 
 /* Recency. cache_ranks hands out n successive ranks and returns the first; a rank given to read,
  * write or touch makes the access that recent (0: the next one). */

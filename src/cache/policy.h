@@ -39,17 +39,29 @@ struct policy_info {
     uint64_t access;   /* rank of the last access; an entry that falls brings it along */
     uint64_t first;    /* rank of the first write */
     uint64_t next_use; /* position of its next access, UINT64_MAX never again; 0 unknown */
-    uint64_t now_ns;   /* as the cache was told */
-    uint32_t parent;   /* entry of the block before it, POLICY_END: none or not known */
     uint8_t cause;     /* enum kvf_cause of its write */
     uint8_t klass;     /* QoS class of its write */
 };
+
+/* How priority ranks entries; -1 fits any. */
+struct policy_rule {
+    int cause, klass;
+    uint32_t priority;    /* the least falls first */
+    uint64_t duration_ns; /* from the last access or the arrival, 0: for ever */
+};
+enum { POLICY_RULES_MAX = 16, POLICY_PRIORITY = 35 }; /* of entries without a rule, or after its time */
 
 struct policy_config {
     struct policy_node *const *nodes; /* by entry; may be reallocated between calls: double pointer */
     uint64_t usable_bytes;            /* of the tier */
     uint64_t (*bytes_of)(const void *entries, uint32_t entry);
-    const void *entries; /* for bytes_of */
+    /* The entry of the block before it; POLICY_END: none, not known, or gone. */
+    uint32_t (*parent_of)(const void *entries, uint32_t entry);
+    const void *entries;             /* for the two */
+    const uint64_t *now_ns;          /* as the cache was told last */
+    uint64_t ttl_ns;                 /* of ttl */
+    const struct policy_rule *rules; /* of priority: the first that fits */
+    uint32_t rule_count;
 };
 
 struct policy;
@@ -57,6 +69,7 @@ struct policy_ops {
     const char *name; /* as in scenarios */
     enum scenario_eviction id;
     bool needs_next_use; /* the cache is to keep it for each entry */
+    bool needs_parents;  /* and this */
     struct policy *(*open)(const struct policy_config *config);
     void (*close)(struct policy *p);
     /* A new entry, or one that falls or rises into this tier. */
@@ -72,6 +85,10 @@ struct policy_ops {
      * admitted and evicted, and its node is another tier's by then. */
     void (*admitted)(struct policy *p, const struct policy_info *info);
     void (*evicted)(struct policy *p, struct cache_key key, uint64_t bytes, const struct policy_node *was);
+    /* An entry whose time is up, POLICY_END: none. NULL: time puts nothing out. */
+    uint32_t (*expired)(struct policy *p);
+    /* A new entry has this number from now on; what was known of an old one is void. NULL: nothing is. */
+    void (*begins)(struct policy *p, uint32_t entry);
     bool (*check)(const struct policy *p, uint64_t *entries); /* structure sound; counts */
     size_t (*memory)(const struct policy *p); /* bytes of its own beside the nodes; NULL: a few words */
 };

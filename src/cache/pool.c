@@ -13,6 +13,7 @@ static void nodes_grow(struct entry_pool *p, uint32_t need) {
     if (cap < need) cap = need;
     p->nodes = mem_realloc(p->nodes, (size_t)cap * sizeof *p->nodes);
     if (p->knows_next_use) p->next_use = mem_realloc(p->next_use, (size_t)cap * sizeof *p->next_use);
+    if (p->knows_parents) p->lineage = mem_realloc(p->lineage, (size_t)cap * sizeof *p->lineage);
     p->node_cap = cap;
 }
 
@@ -56,6 +57,7 @@ void entry_pool_close(struct entry_pool *p) {
     free(p->chunks);
     free(p->nodes);
     free(p->next_use);
+    free(p->lineage);
 }
 
 void busy_pool_init(struct busy_pool *p) {

@@ -72,11 +72,18 @@ struct busy {
 #define ENTRY_BYTES_MAX ((UINT64_C(1) << 48) - 1)
 enum { ENTRY_CHUNK = 4096, OP_CHUNK = 256 };
 
+/* Which entry is the block before; its number may have become another's. */
+struct lineage {
+    uint32_t parent;     /* ENTRY_NONE: not known */
+    uint32_t generation; /* of that entry, the low bits */
+};
+
 struct entry_pool {
     struct entry **chunks; /* never move: a call keeps pointers while the pool grows */
     struct policy_node *nodes;
-    uint64_t *next_use; /* by entry, NULL unless asked for: position of the next access */
-    bool knows_next_use;
+    uint64_t *next_use;      /* by entry, NULL unless asked for: position of the next access */
+    struct lineage *lineage; /* by entry, NULL unless asked for */
+    bool knows_next_use, knows_parents;
     uint32_t chunk_count, node_cap;
     uint32_t top, free, live; /* first never used; head of the free list; in use */
 };

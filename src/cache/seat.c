@@ -9,8 +9,6 @@ struct policy_info seat_info(const struct cache *c, uint32_t entry) {
                                 .access = e->access,
                                 .first = e->first,
                                 .next_use = c->entries.next_use ? c->entries.next_use[entry] : 0,
-                                .now_ns = c->now_ns,
-                                .parent = POLICY_END,
                                 .cause = e->cause,
                                 .klass = e->klass};
 }
@@ -77,4 +75,24 @@ void seat_commit(struct cache *c, const struct plan_step *step) {
     if (step->to < 0 || !c->tier[step->to].policy->admitted) return;
     struct policy_info info = seat_info(c, step->entry);
     c->tier[step->to].policy->admitted(c->tier[step->to].order, &info);
+}
+
+void seat_begin(struct cache *c, uint32_t entry) {
+    c->entries.lineage[entry].parent = ENTRY_NONE;
+    for (int i = 0; i < KVF_TIERS; i++) {
+        const struct cache_tier *t = &c->tier[i];
+        if (t->on && t->policy->begins) t->policy->begins(t->order, entry);
+    }
+}
+
+void seat_link(struct cache *c, uint32_t entry, uint32_t parent) {
+    const struct entry *e = cache_entry(c, entry);
+    const struct cache_tier *t = &c->tier[e->seat];
+    struct lineage to = {parent, (uint32_t)cache_entry(c, parent)->generation};
+    struct lineage *at = &c->entries.lineage[entry];
+    if (at->parent == to.parent && at->generation == to.generation) return;
+    bool ordered = e->state == ENTRY_RESIDENT && !e->parked && t->policy->needs_parents;
+    if (ordered) t->policy->remove(t->order, entry);
+    *at = to;
+    if (ordered) t->policy->restore(t->order, entry);
 }

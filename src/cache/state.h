@@ -97,6 +97,9 @@ void seat_touch(struct cache *c, uint32_t entry);
 /* Out of the order, but not out of the seat; and back. */
 void seat_park(struct cache *c, uint32_t entry);
 void seat_unpark(struct cache *c, uint32_t entry);
+/* A new entry, of which no parent is known; and its parent, or another one. */
+void seat_begin(struct cache *c, uint32_t entry);
+void seat_link(struct cache *c, uint32_t entry, uint32_t parent);
 /* Tells the policies of a step that is committed. The entry is still there. */
 void seat_commit(struct cache *c, const struct plan_step *step);
 

@@ -38,6 +38,9 @@ struct policy_model {
     int (*victim)(struct mirror *m, int t, int incoming); /* -1: none; parked entries are not there */
     void (*admitted)(struct mirror *m, int t, int k);     /* NULL: nothing to do */
     void (*evicted)(struct mirror *m, int t, int k, const struct item *was);
+    int (*expired)(struct mirror *m, int t);      /* NULL: time puts nothing out */
+    void (*configure)(struct cache_config *c);    /* NULL: nothing to set */
+    bool tree;                                    /* goes by the blocks' parents */
     void (*gone)(struct mirror *m, int t, int k); /* it is about to leave the order for any reason; NULL */
     void (*back)(struct mirror *m, int t, int k); /* it has been put back; NULL */
 };
@@ -65,8 +68,9 @@ struct mirror {
     uint64_t rank, now;
     struct cache_op *pin[PINS];
     bool taken_back; /* the last plan */
-    uint64_t plans_taken_back, parked, evicted;
+    uint64_t plans_taken_back, parked, evicted, expired;
     uint64_t (*next_use)(struct mirror *m); /* NULL: none known */
+    bool tree;
 };
 
 /* ---- what models are made of ---- */
@@ -237,6 +241,21 @@ static inline void mirror_unpin(struct mirror *m, int k) {
     for (; e->missed > 0; e->missed--) m->t[e->tier].model->access(m, e->tier, k);
 }
 
+/* What is in use when its time is up is out of the order, as when a search meets it. */
+static inline void mirror_expire(struct mirror *m) {
+    for (int t = 0; t < KVF_TIERS; t++) {
+        int k;
+        while (m->t[t].model->expired && (k = m->t[t].model->expired(m, t)) >= 0) {
+            mirror_gone(m, k);
+            if (m->e[k].pins)
+                m->e[k].parked = true;
+            else
+                m->e[k].tier = -1;
+            m->expired++;
+        }
+    }
+}
+
 /* ---- both, one step at a time ---- */
 
 static inline struct cache_key policy_key(int k) {
@@ -257,6 +276,8 @@ static inline void mirror_open(struct mirror *m, const uint64_t usable[KVF_TIERS
         m->t[t].usable = m->f.config.usable_bytes[t] = usable[t];
         m->t[t].model = model[t];
         m->f.config.on[t] = usable[t] > 0;
+        if (model[t]->configure) model[t]->configure(&m->f.config);
+        m->tree = m->tree || model[t]->tree;
         m->f.config.eviction[t] = usable[t] > 0 ? model[t]->eviction : KVF_EVICTION_LRU;
     }
     for (int k = 0; k < KEYS; k++) m->e[k].tier = -1;
@@ -286,6 +307,16 @@ static inline void step_read(struct mirror *m, int k, const struct cache_access 
     m->pin[slot] = cache_next_ready(m->f.c);
 }
 
+/* The keys are the nodes of a tree whose root is 0: each has up to three behind it. */
+static inline int tree_parent(int k) {
+    return k > 0 ? (k - 1) / 3 : -1;
+}
+static inline void tree_link(struct mirror *m, int k) {
+    if (k > 0) cache_link(m->f.c, policy_key(k), policy_key(tree_parent(k)));
+    for (int child = 3 * k + 1; child <= 3 * k + 3; child++)
+        cache_link(m->f.c, policy_key(child), policy_key(k));
+}
+
 static inline void step_write(struct mirror *m, int k, uint64_t bytes, const struct cache_access *access) {
     struct cache_op *op;
     struct item entry = {.bytes = bytes,
@@ -296,6 +327,7 @@ static inline void step_write(struct mirror *m, int k, uint64_t bytes, const str
     enum cache_verdict want = mirror_write(m, k, &entry);
     enum cache_verdict v = cache_write(m->f.c, policy_key(k), bytes, access, 0, NULL, &op);
     assert_int_equal(v, want);
+    if (m->tree) tree_link(m, k);
     if (v == CACHE_NO_ROOM_NOW) assert_true(cache_cancel(m->f.c, op));
     settle(&m->f);
 }
@@ -309,6 +341,7 @@ static inline void step_any(struct mirror *m, uint64_t size_min, uint64_t size_m
     uint64_t what = rng_range(&m->r, 0, 19);
     m->now += rng_range(&m->r, 0, 2) * KVF_NS_PER_MS;
     cache_time(m->f.c, m->now);
+    mirror_expire(m);
     if (what < 5 && pins) step_unpin(m, (int)rng_range(&m->r, 0, PINS - 1));
     if (m->e[k].tier < 0) {
         step_write(m, k, rng_range(&m->r, size_min, size_max), &access);
