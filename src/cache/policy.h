@@ -95,7 +95,8 @@ struct policy_ops {
 #define POLICY_END UINT32_MAX
 
 extern const struct policy_ops policy_lru, policy_fifo, policy_clock, policy_lfu, policy_slru, policy_twoq,
-    policy_arc, policy_s3fifo, policy_sieve, policy_gdsf, policy_belady, policy_ttl, policy_priority;
+    policy_arc, policy_s3fifo, policy_sieve, policy_gdsf, policy_belady, policy_ttl, policy_priority,
+    policy_leaf_lru;
 
 const struct policy_ops *policy_find(enum scenario_eviction id); /* NULL: not in this build */
 const struct policy_ops *policy_named(const char *name);         /* as in scenarios; NULL: none */
