@@ -80,6 +80,7 @@ struct cache *cache_open(const struct cache_config *config, struct err *e) {
     c->config = *config;
     busy_pool_init(&c->busies);
     index_init(&c->index, &c->entries);
+    admission_open(&c->admission, config->admission, config->admission_limit_bytes, ADMISSION_KEYS);
     for (int i = 0; i < KVF_TIERS; i++) {
         if (config->on[i]) tier_open(c, i);
     }
@@ -92,6 +93,7 @@ void cache_close(struct cache *c) {
         if (c->tier[t].order) c->tier[t].policy->close(c->tier[t].order);
     }
     index_close(&c->index);
+    admission_close(&c->admission);
     entry_pool_close(&c->entries);
     busy_pool_close(&c->busies);
     op_pool_close(&c->ops);
@@ -228,6 +230,10 @@ enum cache_verdict cache_write(struct cache *c, struct cache_key key, uint64_t b
     if (target < 0) {
         c->stats.refused++;
         return CACHE_TOO_LARGE;
+    }
+    if (!access->let_in && !admission_ask(&c->admission, key, bytes)) {
+        c->stats.not_admitted++;
+        return CACHE_NOT_ADMITTED;
     }
     *op = write_make(c, key, bytes, access, worker, owner);
     if (c->stopped) {

@@ -74,6 +74,8 @@ struct cache_config {
     enum scenario_placement placement;
     enum scenario_eviction eviction[KVF_TIERS];
     enum scenario_promotion promotion;
+    enum scenario_admission admission;
+    uint64_t admission_limit_bytes;             /* of size_limit */
     uint64_t ttl_ns;                            /* of policy ttl */
     struct policy_rule rules[POLICY_RULES_MAX]; /* of policy priority */
     uint32_t rule_count;
@@ -94,10 +96,11 @@ struct cache_stats {
     uint64_t demotions[KVF_TIERS];                      /* moved down out of it, completed */
     uint64_t promotions[KVF_TIERS];                     /* moved up out of it, completed */
     uint64_t promotions_skipped;                        /* no room without waiting */
-    uint64_t refused;     /* writes: too large for every tier, or no room in time */
-    uint64_t move_errors; /* failed moves: the entry was dropped */
-    uint64_t waiting;     /* operations that wait now */
-    uint64_t decisions;   /* lookups, plans, victims: for the speed figure */
+    uint64_t refused;      /* writes: too large for every tier, or no room in time */
+    uint64_t not_admitted; /* writes that the rule of admission turned away */
+    uint64_t move_errors;  /* failed moves: the entry was dropped */
+    uint64_t waiting;      /* operations that wait now */
+    uint64_t decisions;    /* lookups, plans, victims: for the speed figure */
 };
 
 struct cache;
@@ -119,6 +122,7 @@ int cache_where(const struct cache *c, struct cache_key key);
 struct cache_access {
     enum kvf_cause cause;
     uint8_t klass;     /* QoS class that asks */
+    bool let_in;       /* a write that is always admitted: preparation */
     uint64_t rank;     /* 0: the next one */
     uint64_t next_use; /* position of the next access of this key, UINT64_MAX never again; 0 unknown */
 };
@@ -144,11 +148,12 @@ struct cache_op *cache_read(struct cache *c, struct cache_key key, const struct 
                             uint32_t worker, void *owner);
 
 enum cache_verdict {
-    CACHE_PLANNED,     /* *op is gated or ready: it will come out of the ready list */
-    CACHE_NO_ROOM_NOW, /* *op waits and is planned as soon as it can be: same way out */
-    CACHE_IS_RESIDENT, /* nothing to do, no access */
-    CACHE_IS_WRITING,  /* somebody else writes it: cache_wait for it */
-    CACHE_TOO_LARGE    /* no tier can hold it at all, or 2^48 bytes or more: refused and counted */
+    CACHE_PLANNED,      /* *op is gated or ready: it will come out of the ready list */
+    CACHE_NO_ROOM_NOW,  /* *op waits and is planned as soon as it can be: same way out */
+    CACHE_IS_RESIDENT,  /* nothing to do, no access */
+    CACHE_IS_WRITING,   /* somebody else writes it: cache_wait for it */
+    CACHE_NOT_ADMITTED, /* the rule of admission does not let it in: counted */
+    CACHE_TOO_LARGE     /* no tier can hold it at all, or 2^48 bytes or more: refused and counted */
 };
 enum cache_verdict cache_write(struct cache *c, struct cache_key key, uint64_t bytes,
                                const struct cache_access *access, uint32_t worker, void *owner,

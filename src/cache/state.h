@@ -25,6 +25,7 @@
 #ifndef KVF_CACHE_STATE_H
 #define KVF_CACHE_STATE_H
 
+#include "cache/admission.h"
 #include "cache/cache.h"
 #include "cache/index.h"
 #include "cache/policy.h"
@@ -59,6 +60,7 @@ struct cache {
     struct busy_pool busies;
     struct op_pool ops;
     struct index index;
+    struct admission admission;
     struct cache_op *ready_head, *ready_tail;
     struct plan_step *steps; /* of the plan being made */
     uint32_t step_count, step_cap;
