@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""Simulated runs: the same everywhere, the decisions of a real run, nothing left behind, the limits of their tiers,
+and everything else that a run can be asked for."""
+import csv
+import json
+import random
+import sqlite3
+import subprocess
+
+from reports import case
+from runs import TOKEN_BYTES, check_identities, measure, refused, result, rows, run_folders, start, tree, write
+from tap import KVFALL, database, finish, home, main, need_tool, run, scratch, spawn
+
+SIMULATE = {"mode": "simulate", "run.duration": "5s", "run.interval": "250ms", "engine.workers": None}
+# Of the identity of a run, of the machine and of real time; everything else is the same again.
+OF_THE_MOMENT = {"run_id", "parent_id", "uuid", "started_at", "ended_at", "host", "boot_id", "pid", "environment", "real_s",
+                 "pid_start"}
+
+
+def without_moment(value):
+    if isinstance(value, dict):
+        return {key: without_moment(one) for key, one in value.items() if key not in OF_THE_MOMENT}
+    return [without_moment(one) for one in value] if isinstance(value, list) else value
+
+
+def everything(folder):
+    """What a run of this folder has left: summary, logs, and all rows of its database."""
+    left = {"summary": without_moment(json.loads((folder / "summary.json").read_text()))}
+    for name in ("ops.csv", "requests.jsonl"):
+        left[name] = (folder / name).read_text().splitlines()
+    db = sqlite3.connect("file:%s?mode=ro" % (folder / "history.db"), uri=True)
+    db.row_factory = sqlite3.Row
+    for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'").fetchall():
+        found = [without_moment(dict(row)) for row in db.execute("SELECT * FROM %s" % table)]
+        left[table] = [row for row in found if row.get("metric") != "real_s"]
+    db.close()
+    return left
+
+
+def left_by(changes, *options, program=()):
+    folder = scratch()
+    path = write({**SIMULATE, **changes}, folder=folder)
+    args = ["run", "--headless", path, "--json", "summary.json", "--db", "history.db", "--io-trace", "ops.csv",
+            "--request-log", "requests.jsonl", *options]
+    if program:
+        got = finish(spawn([*program[1:], KVFALL, *args], cwd=folder, program=program[0]))
+    else:
+        got = finish(spawn(args, cwd=folder))
+    assert got.rc == 0, got
+    return everything(folder)
+
+
+BUSY = {"run.warmup": "2s", "workload.users": 40, "workload.rag": {"documents": 4, "probability": 0.5, "chunk_tokens": 64,
+                                                                  "top_k": 2, "tokens": [100, 500]}}
+WAYS = [
+    ("conversations and documents", BUSY),
+    ("blocks at a rate, promoted on a hit", {
+        "cache": {"granularity": "block", "block_tokens": 16, "promotion": "on_hit"},
+        "workload.arrival": {"process": "poisson", "rate": 200}}),
+    ("an autoscaler", {"run.interval": "100ms", "tiers.gpu": {"capacity": "64MiB", "read_bandwidth": "50MB/s"},
+                       "autoscaler": {"mode": "qos", "max_users": 200, "stage": "1s", "settle": "200ms"}}),
+    ("a preparation", {"run.precondition": "auto", "run.prepopulate": 0.5, "engine.max_concurrent_writes": 2}),
+]
+for name, changes in WAYS:
+    @case("the same again, every row and byte of it: " + name)
+    def _(changes=changes):
+        first, again = left_by(changes), left_by(changes)
+        assert len(first["intervals"]) > 15 and first["requests.jsonl"] and first["ops.csv"][1:], first["intervals"]
+        for part in first:
+            differ = [pair for pair in zip(first[part], again[part]) if pair[0] != pair[1]]
+            assert first[part] == again[part], (part, differ[:3])
+        assert left_by(changes, "--seed", "43")["intervals"] != first["intervals"]
+
+
+@case("the number of CPUs that may be used changes nothing, nor does the free space")
+def _():
+    changes = {"tiers.nvme.capacity": "auto", "tiers.nvme.path": "/nowhere/at/all"}
+    first, again = left_by(changes), left_by(changes, program=(need_tool("taskset"), "-c", "0"))
+    assert first == again
+    assert first["summary"]["tiers"]["nvme"]["capacity_bytes"] == 2**40, first["summary"]["tiers"]
+    assert first["summary"]["run"]["configuration"]["engine"]["workers"] == 8
+
+
+def ops_file(seed, mixed, count=600):
+    """Writes, and reads of what was written and of what never was: of one size, or of very different ones."""
+    draw, lines = random.Random(seed), []
+    for _ in range(count):
+        key = draw.randrange(60)
+        tokens = 1 + key * key % 700 if mixed else 100 + 10 * seed
+        lines.append("%s,key-%d,%d" % ("read" if draw.random() < 0.6 else "write", key, tokens))
+    path = home() / "work/ops.rows"
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def decided(changes, seed, mixed):
+    """What happened to each operation, in order, and what moved: all but the times."""
+    folder = scratch()
+    got = finish(start({"run.duration": "60s", "workload": {"source": "ops", "path": ops_file(seed, mixed)},
+                        "tiers.cpu.capacity": "5MiB", "tiers.nvme.capacity": "4MiB", **changes}, "--json", "summary.json", "--db", "none", "--io-trace",
+                       "ops.csv", "--request-log", "requests.jsonl", cwd=folder))
+    assert got.rc == 0, got
+    summary = json.loads((folder / "summary.json").read_text())
+    check_identities(summary)
+    requests = [json.loads(line) for line in (folder / "requests.jsonl").read_text().splitlines()]
+    with open(folder / "ops.csv") as file:
+        moved = [{key: value for key, value in row.items() if key != "Timestamp"} for row in csv.DictReader(file)]
+    counts = {name: result(summary, name) for name in (
+        "lookups", "hits", "misses", "evictions", "demotions", "promotions", "refused", "gpu_hits", "cpu_hits", "nvme_hits",
+        "gpu_used_bytes", "cpu_used_bytes", "nvme_used_bytes", "cpu_write_bytes", "nvme_write_bytes", "nvme_read_bytes")}
+    return [(one["id"], one["hits"], one["misses"], one["failed"]) for one in requests], moved, counts
+
+
+# With several sizes some moves may still be under way when a write begins that has its room without them, and what
+# the next operation then meets is a matter of time in a real run: where there are moves all entries have one size.
+for way, mixed, changes in (("three tiers, lru", False, {}), ("three tiers, fifo", False, {"cache.eviction": "fifo"}),
+                            ("memory and drive", False, {"tiers.gpu": None}),
+                            ("spillover, all sizes", True, {"cache.placement": "spillover"}),
+                            ("one tier, all sizes", True, {"tiers.gpu": None, "tiers.nvme": None})):
+    @case("operations of a file meet the same decisions in a real and in a simulated run: " + way)
+    def _(changes=changes, mixed=mixed):
+        for seed in (1, 2):
+            real, simulated = (decided({**changes, "mode": mode}, seed, mixed) for mode in ("real", "simulate"))
+            assert len(real[0]) == 600 and real[2]["hits"] > 25 and real[2]["evictions"] > 20, real[2]
+            assert simulated[0] == real[0], [pair for pair in zip(simulated[0], real[0]) if pair[0] != pair[1]][:3]
+            assert simulated[1] == real[1], [pair for pair in zip(simulated[1], real[1]) if pair[0] != pair[1]][:3]
+            assert simulated[2] == real[2], (simulated[2], real[2])
+
+
+@case("nothing is made on disk, whatever path the nvme tier names")
+def _():
+    write({**SIMULATE, "tiers.nvme.path": str(home() / "work")})
+    before = tree(home())
+    got = run(["run", "--headless", "--quiet", "small.yaml", "--db", "none"])
+    assert got.rc == 0 and tree(home()) == before, got
+    got = run(["run", "--headless", "--quiet", "small.yaml", "--db", "none", "--set", "tiers.nvme.path=/nowhere/at/all"])
+    assert got.rc == 0 and not run_folders(), got
+
+
+@case("a day of a hierarchy that no machine has is an ordinary request")
+def _():
+    _, summary = measure({**SIMULATE, "run.duration": "24h", "run.interval": "1h", "tiers.gpu.capacity": "1TiB",
+                          "tiers.cpu.capacity": "8TiB", "tiers.nvme.capacity": "1000TiB",
+                          "workload.arrival": {"process": "poisson", "rate": 0.5}}, "--db", "none")
+    assert result(summary, "measured_s") == 86400 and summary["run"]["status"] == "completed", summary["run"]
+    assert abs(result(summary, "requests_done") / 86400 - 0.5) < 0.02, summary["results"]
+
+
+@case("intervals and events are stored in virtual time, every one of them")
+def _():
+    measure({**SIMULATE, "run.duration": "2h", "run.interval": "1s", "workload.arrival": {"process": "poisson", "rate": 2}})
+    (run_id, status), = [(row["run_id"], row["status"]) for row in rows("SELECT * FROM runs")]
+    stored = rows("SELECT * FROM intervals ORDER BY seq")
+    assert status == "completed" and len(stored) in (7200, 7201), (status, len(stored))
+    assert [row["seq"] for row in stored] == list(range(len(stored)))
+    assert all(row["t_s"] == row["seq"] + 1 and row["length_s"] == 1 for row in stored[:7200])
+    assert all(row[name] is None for row in stored for name in ("rss_bytes", "cpu_user_s", "host_cpu_ratio", "workers_cpu_s"))
+    got = run(["show", "latest"])
+    assert got.rc == 0 and "simulate" in got.stdout, got
+    assert rows("SELECT count(*) AS n FROM events WHERE level IN ('warning', 'error')") == [{"n": 0}]
+
+
+ONE_LINK = {**SIMULATE, "run.duration": "100s", "run.interval": "1s", "tiers": {"gpu": {
+    "capacity": "1GiB", "read_bandwidth": "10MB/s", "write_bandwidth": "10MB/s", "latency": "1ms"}}}
+
+
+@case("no interval carries more than the bandwidth, and one that is asked for more carries all of it")
+def _():
+    users = {"workload.users": 400, "workload.personas": [{"name": "brief", "context": [32, 256], "generate": [20, 60],
+                                                           "think": ["0s", "0s"]}]}
+    measure({**ONE_LINK, **users})
+    # an entry is counted when it is complete: one that began before may be counted here
+    largest = 256 * TOKEN_BYTES
+    stored = rows("SELECT i.length_s, t.read_bytes + t.write_bytes AS bytes FROM tier_intervals t JOIN intervals i USING "
+                  "(run_id, seq) WHERE i.phase = 'measured' AND t.tier = 'gpu'")
+    assert len(stored) == 100, len(stored)
+    assert all(row["bytes"] <= 10e6 * row["length_s"] + largest for row in stored), max(row["bytes"] for row in stored)
+    assert abs(sum(row["bytes"] for row in stored) / 100 - 10e6) < largest, stored
+
+
+@case("Little's law holds of what is in flight, and the busy time is what bytes take")
+def _():
+    _, summary = measure({**ONE_LINK, "run.duration": "400s", "run.interval": "50ms", "workload.arrival": {
+        "process": "poisson", "rate": 4}, "workload.conversation": {"max_turns": 1}, "workload.prefix": {"probability": 0}})
+    mean = rows("SELECT avg(io_in_flight) AS n FROM tier_intervals WHERE tier = 'gpu'")[0]["n"]
+    per_s = {way: result(summary, "gpu_%s_ops" % way) / 400 for way in ("read", "write")}
+    wait = sum(per_s[way] * result(summary, "gpu_%s_mean_ms" % way) / 1e3 for way in per_s)
+    busy = sum(result(summary, "gpu_%s_bytes" % way) for way in per_s) / 10e6 / 400
+    assert 0.05 < busy < 0.9 and mean > 0.1, (busy, mean)
+    assert abs(mean / wait - 1) < 0.05, (mean, wait)
+
+
+@case("the depth of the drive's queue bounds what it carries; more workers have more of it")
+def _():
+    def carried(**engine):
+        _, summary = measure({**SIMULATE, "run.duration": "60s", "tiers": {"nvme": {
+            "capacity": "4MiB", "io_size": "4KiB", "io_depth": 1, "latency": "1ms", "read_bandwidth": "10GB/s",
+            "write_bandwidth": "10GB/s"}}, "engine": {"staging": "auto", **engine}, "workload.users": 100,
+            "workload.personas": [{"name": "brief", "context": [200, 200], "generate": [0, 0], "think": ["0s", "0s"],
+                                   "spread": 1}]}, "--db", "none")
+        return (result(summary, "nvme_read_bytes") + result(summary, "nvme_write_bytes")) / 60
+    # a worker has one chunk of 4 KiB in flight for a latency of 1 ms and 0.4 us of the channel
+    one = 4096 / (1e-3 + 4096 / 10e9)
+    for workers in (1, 4):
+        assert abs(carried(workers=workers) / (workers * one) - 1) < 0.01, (workers, one)
+
+
+@case("every part of a run works: trials, documents during the run, decode alone, sharegpt, criteria")
+def _():
+    got, summary = measure({**SIMULATE, "run.trials": 2})
+    assert len(rows("SELECT * FROM runs WHERE trial IS NOT NULL")) == 2, got
+    for changes in ({"workload.rag": {"documents": 6, "probability": 0.5, "chunk_tokens": 64, "top_k": 2,
+                                      "tokens": [100, 500], "ingest": "during", "max_documents": 3}},
+                    {"workload.phase": "decode", "workload.prefix": None}, {"workload.phase": "prefill"},
+                    {"cache": {"granularity": "block", "block_tokens": 16}}, {"workload.arrival": {"process": "paced"}},
+                    {"run.max_requests": 30}, {"cache.promotion": "on_hit"}, {"cache.verify": "full"}):
+        _, summary = measure({**SIMULATE, **changes}, "--db", "none")
+        assert summary["run"]["status"] == "completed" and result(summary, "requests_done") >= 30, (changes, summary["run"])
+        assert result(summary, "real_s") > 0 and result(summary, "cpu_user_s") is None
+
+
+@case("the built-in scenario is the same whatever memory there is, and what --fit would do is refused")
+def _():
+    got = run(["run", "--headless", "--set", "mode=simulate", "--json", "-", "--db", "none", "--duration", "2s"])
+    assert got.rc == 0, got
+    assert json.loads(got.stdout)["tiers"]["cpu"]["capacity_bytes"] == 4 * 2**30, got
+    write({**SIMULATE, "engine.cpus": "0"})
+    refused(["run", "--headless", "--fit", "small.yaml"], "--fit", "simulate")
+    got = run(["check", "small.yaml"])
+    for line in ("engine.cpus: the mode is simulate", "tiers.nvme.path: nothing is on a drive", "nothing on disk"):
+        assert got.rc == 0 and line in got.stdout, (line, got)
+    got = run(["check", "small.yaml", "--set", "mode=real", "--speed", "2"])
+    assert got.rc == 0 and "run.speed: the mode is real" in got.stdout, got
+
+
+@case("progress shows both clocks, and the summary how long it took")
+def _():
+    got, _ = measure({**SIMULATE, "run.duration": "3s", "run.speed": 1})
+    assert any("real 00:0" in line and " x" in line for line in got.stderr.splitlines()), got
+    assert "simulated 3.00 s in 3" in got.stdout, got
+
+
+@case("a run at a speed is stopped by a signal, and its results are kept")
+def _():
+    process = start({**SIMULATE, "run.duration": "10h", "run.speed": 10}, "--json", "summary.json", stderr=subprocess.PIPE)
+    line = process.stderr.readline()
+    assert b"real" in line, line
+    process.terminate()
+    got = finish(process)
+    assert got.rc == 143, got
+    summary = json.loads((home() / "work/summary.json").read_text())
+    assert summary["run"]["status"] == "interrupted" and result(summary, "measured_s") > 0, summary["run"]
+    assert rows("SELECT status FROM runs") == [{"status": "interrupted"}] and database().exists()
+
+
+main()
