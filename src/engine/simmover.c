@@ -178,7 +178,8 @@ void simmover_begin(struct simmover *m, struct cache_op *op) {
     s->t.landing = op_lands(m, op);
     s->t.leg[KVF_DIR_READ].tier = op->from;
     s->t.leg[KVF_DIR_WRITE].tier = s->t.landing ? KVF_TIER_GPU : op->to;
-    if (op->from >= 0) s->t.leg[KVF_DIR_READ].start_ns = now_ns;
+    /* the write of a move begins with its first chunk */
+    s->t.leg[op->from >= 0 ? KVF_DIR_READ : KVF_DIR_WRITE].start_ns = now_ns;
     s->pool = pool_of(m, s);
     bool staged = s->pool == &m->pool[POOL_STAGED];
     s->takes = staged ? (uint32_t)min_u64((op->bytes + io_size - 1) / io_size, m->setup.buffers) : 1;
