@@ -35,8 +35,7 @@ static double queue_of(const struct saturation_input *in) {
 
 static double device_of(const struct saturation_input *in) {
     double busiest = in->device_busy;
-    for (int t = 0; t < KVF_TIERS; t++)
-        for (int d = 0; d < KVF_DIRS; d++) busiest = larger(busiest, in->link_busy[t][d]);
+    for (int t = 0; t < KVF_TIERS; t++) busiest = larger(busiest, in->link_busy[t]);
     return kvf_present(busiest) ? at_most_1(busiest) : KVF_MISSING;
 }
 

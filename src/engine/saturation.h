@@ -22,12 +22,12 @@ struct saturation_class {
 struct saturation_input {
     uint32_t classes;
     struct saturation_class klass[KVF_CLASSES_MAX];
-    bool can_wait;                         /* there may be more requests than slots */
-    uint64_t arrived;                      /* in the interval */
-    uint64_t waiting_before, waiting;      /* for a slot, at the interval's ends */
-    uint64_t in_service;                   /* at its end */
-    double device_busy;                    /* share of time of the block device; NaN: none */
-    double link_busy[KVF_TIERS][KVF_DIRS]; /* share of time of an emulated tier's link; NaN: none */
+    bool can_wait;                    /* there may be more requests than slots */
+    uint64_t arrived;                 /* in the interval */
+    uint64_t waiting_before, waiting; /* for a slot, at the interval's ends */
+    uint64_t in_service;              /* at its end */
+    double device_busy;               /* share of time of the block device; NaN: none */
+    double link_busy[KVF_TIERS];      /* share of time of an emulated tier's channels; NaN: none */
     double weight_latency, weight_queue, weight_device;
 };
 

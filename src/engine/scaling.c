@@ -29,9 +29,13 @@ static double target_ms(const struct scenario_class *c) {
     return c->p95_ns == KVF_UNSET ? KVF_MISSING : (double)c->p95_ns / (double)KVF_NS_PER_MS;
 }
 
-static double link_busy(uint64_t bytes, uint64_t bytes_per_s, double length_s) {
-    if (bytes_per_s == 0 || !(length_s > 0)) return KVF_MISSING;
-    return (double)bytes / (double)bytes_per_s / length_s;
+/* Reads and writes share the channels. */
+static double link_busy(const struct scenario_emulation *link, const struct snapshot_tier *v,
+                        double length_s) {
+    if (link->read_bytes_per_s == 0 || link->write_bytes_per_s == 0 || !(length_s > 0)) return KVF_MISSING;
+    return ((double)v->read_bytes / (double)link->read_bytes_per_s +
+            (double)v->write_bytes / (double)link->write_bytes_per_s) /
+           length_s;
 }
 
 /* Users that wait for their answers cannot be more than the slots unless there are more of them. */
@@ -62,13 +66,8 @@ double scaling_saturation(struct engine *e, const struct snapshot *snap) {
                                                 .oldest_wait_ms = q->queued > 0 ? q->oldest_wait_ms : 0};
     }
     for (int t = 0; t < KVF_TIERS; t++) {
-        const struct scenario_emulation *link = &s->emulation[t];
-        const struct snapshot_tier *v = &snap->tier[t];
         bool emulated = snap->tier_on[t] && snap->tier_emulated[t];
-        in.link_busy[t][KVF_DIR_READ] =
-            emulated ? link_busy(v->read_bytes, link->read_bytes_per_s, i->length_s) : KVF_MISSING;
-        in.link_busy[t][KVF_DIR_WRITE] =
-            emulated ? link_busy(v->write_bytes, link->write_bytes_per_s, i->length_s) : KVF_MISSING;
+        in.link_busy[t] = emulated ? link_busy(&s->emulation[t], &snap->tier[t], i->length_s) : KVF_MISSING;
     }
     return saturation_of(&in).value;
 }

@@ -70,6 +70,24 @@ static void test_to_mono(void **state) {
     assert_true(mono >= before + 7 && mono <= clock_now_ns() + 7);
 }
 
+/* Real time does not move it, nor does a pause, which is still to be seen. */
+static void test_virtual_is_what_it_was_set_to(void **state) {
+    (void)state;
+    struct run_clock c = {0};
+    assert_false(run_clock_is_virtual(&c));
+    run_clock_virtual(&c);
+    assert_true(run_clock_is_virtual(&c));
+    assert_int_equal(run_clock_now(&c), KVF_NS_PER_S);
+    pass(10 * KVF_NS_PER_US);
+    assert_int_equal(run_clock_now(&c), KVF_NS_PER_S);
+    run_clock_pause(&c);
+    assert_true(run_clock_paused(&c));
+    run_clock_set(&c, UINT64_C(12345) * KVF_NS_PER_S);
+    run_clock_resume(&c);
+    assert_false(run_clock_paused(&c));
+    assert_int_equal(run_clock_now(&c), UINT64_C(12345) * KVF_NS_PER_S);
+}
+
 /* A reader's time never runs backwards while another thread pauses and resumes as fast as it can: a
  * reading that mixes an old word with a new one is a pause too late or too early, and the next right
  * one shows it. */
@@ -112,9 +130,8 @@ static void test_race(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_time_goes_on),
-    cmocka_unit_test(test_pause_stands_still),
-    cmocka_unit_test(test_to_mono),
+    cmocka_unit_test(test_time_goes_on), cmocka_unit_test(test_pause_stands_still),
+    cmocka_unit_test(test_to_mono),      cmocka_unit_test(test_virtual_is_what_it_was_set_to),
     cmocka_unit_test(test_race),
 };
 

@@ -15,8 +15,7 @@ static struct saturation_input unknown(void) {
     for (int k = 0; k < 3; k++)
         in.klass[k] =
             (struct saturation_class){.target_ms = k < 2 ? 50.0 * (k + 1) : (double)NAN, .p95_ms = NAN};
-    for (int t = 0; t < KVF_TIERS; t++)
-        for (int d = 0; d < KVF_DIRS; d++) in.link_busy[t][d] = NAN;
+    for (int t = 0; t < KVF_TIERS; t++) in.link_busy[t] = NAN;
     return in;
 }
 
@@ -87,10 +86,10 @@ static void device_is_the_busiest(void **state) {
     struct saturation_input in = unknown();
     in.device_busy = 0.3;
     expect(&in, NAN, NAN, 0.3, 0.3);
-    in.link_busy[KVF_TIER_GPU][KVF_DIR_WRITE] = 0.7;
-    in.link_busy[KVF_TIER_CPU][KVF_DIR_READ] = 0.1;
+    in.link_busy[KVF_TIER_GPU] = 0.7;
+    in.link_busy[KVF_TIER_CPU] = 0.1;
     expect(&in, NAN, NAN, 0.7, 0.7);
-    in.link_busy[KVF_TIER_GPU][KVF_DIR_WRITE] = 1.02; /* completions of the interval before */
+    in.link_busy[KVF_TIER_GPU] = 1.02; /* completions of the interval before */
     expect(&in, NAN, NAN, 1, 1);
 }
 
