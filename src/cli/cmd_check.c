@@ -73,6 +73,9 @@ static int check(struct scenario *s, const struct scenario_report *report, struc
     budget_text(&resolved, &machine, &budget, &lines);
     add_comments("Memory and disk it will take:", buf_text(&lines), out);
     buf_free(&lines);
+    if (scenario_computes(s)) scenario_vram_text(s, &lines);
+    if (lines.len) add_comments("Memory of the modelled GPU:", buf_text(&lines), out);
+    buf_free(&lines);
     return 0;
 }
 

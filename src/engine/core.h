@@ -9,6 +9,7 @@
  *   cache_lock   the cache and the tiers' places. Held for one decision.
  *   writes.lock  who of the entry writes has its turn. Held for one operation.
  *   error_lock   the first error and the list of events.
+ *   compute's    the batch of the modelled GPU; taken inside its functions, which call nobody.
  * Everything else is one thread's own, or atomic. */
 #ifndef KVF_ENGINE_CORE_H
 #define KVF_ENGINE_CORE_H
@@ -52,7 +53,7 @@ struct worker {
     bool started;
     int wake_fd;
     _Atomic int sleeping;
-    _Atomic(struct flight *) flights_in; /* mailbox: requests that got a slot */
+    _Atomic(struct flight *) flights_in; /* mailbox: requests that got a slot, or whose computing has ended */
     _Atomic(struct cache_op *) ops_in;   /* mailbox: operations that became ready elsewhere */
     struct cache_op *run, **run_tail;    /* ready operations to begin */
     struct wait_list waits[2];           /* operations that wait: begun with this wait, going on */
@@ -93,7 +94,7 @@ struct engine {
     bool pinning; /* the tier that opens is being page-locked */
     struct cache *cache;
     pthread_mutex_t cache_lock;
-    struct pipeline pipeline;
+    struct pipeline pipeline; /* its compute is closed with the engine */
     struct writegate writes;
     struct counters *counters;
     struct worker *workers;

@@ -146,6 +146,20 @@ static void write_post(void *ctx, struct cache_op *op) {
     worker_post_op(&((struct engine *)ctx)->workers[op->worker], op);
 }
 
+/* The modelled GPU: its room for KV is the gpu tier's, in the bytes of one rank as all sizes are. */
+static int compute_start(struct engine *e, struct err *err) {
+    const struct scenario *s = e->s;
+    struct compute_config c = {.max_batch = s->compute.max_batch,
+                               .max_batch_tokens = s->compute.max_batch_tokens,
+                               .kv_bytes = scenario_batch_bytes(s)};
+    if (!scenario_computes(s)) return 0;
+    int rc = scenario_roofline(s, &c.roofline, err);
+    c.full_bytes = model_full_bytes_per_token(&s->model, s->tensor_parallel);
+    c.slide_bytes = model_bytes_per_token(&s->model, s->tensor_parallel) - c.full_bytes;
+    if (rc == 0) e->pipeline.compute = compute_open(&c);
+    return rc;
+}
+
 /* In the order in which things can be refused: what creates nothing first. */
 static int engine_open(struct engine *e, const struct engine_setup *setup, struct err *err) {
     e->setup = setup;
@@ -178,6 +192,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     e->pipeline = (struct pipeline){.scenario = e->s, .cache = e->cache};
     ingest_init(e);
     atomic_store(&e->pipeline.ns_per_token, e->s->compute.ns_per_token);
+    if (rc == 0) rc = compute_start(e, err);
     if (rc == 0) rc = workers_start(e, err);
     if (rc == 0) rc = sampler_open(e, err);
     scaling_open(e);
@@ -216,6 +231,7 @@ static void engine_close(struct engine *e) {
     sampler_close(e);
     scaling_close(e);
     cache_close(e->cache);
+    compute_close(e->pipeline.compute);
     counters_free(e->counters, e->worker_count);
     free(e->workers);
     free(e->devices);
@@ -312,6 +328,10 @@ static void users_change(struct engine *e, const struct command *cmd) {
 
 static void generation_change(struct engine *e, const struct command *cmd) {
     uint64_t ns = cmd->value < TOKEN_NS_MAX ? cmd->value : TOKEN_NS_MAX;
+    if (e->pipeline.compute) {
+        engine_event(e, "warning", "generation cannot be changed: how long it takes says the modelled GPU");
+        return;
+    }
     engine_event(e, "info", "generation %.3g ms per token by %s", (double)ns / 1e6, cmd->text);
     atomic_store(&e->pipeline.ns_per_token, ns);
 }

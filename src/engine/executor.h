@@ -23,6 +23,9 @@ struct executor_ops {
     void (*waits)(struct executor *x, struct cache_op *op);
     void (*timer)(struct executor *x, struct flight *f, uint64_t at_ns); /* then pipeline_timer() */
     void (*done)(struct executor *x, struct flight *f); /* the flight is the executor's again */
+    /* What the flight asked of the batching server has ended, which this executor learned: the one that
+     * serves it (f->worker, another) calls pipeline_computed(). NULL where there is one executor. */
+    void (*computed)(struct executor *x, struct flight *f);
     /* An operation failed or data was wrong: one sentence. */
     void (*error)(struct executor *x, const char *sentence);
 };
@@ -31,7 +34,8 @@ struct executor {
     const struct executor_ops *ops;
     struct counters *counters; /* of this executor alone */
     uint32_t worker;
-    bool stopping; /* the run ends: finish operations, begin nothing */
+    bool stopping;      /* the run ends: finish operations, begin nothing */
+    struct flight tick; /* no request: timers for it are the batching server's */
 };
 
 #endif

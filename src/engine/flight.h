@@ -4,10 +4,12 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/terms.h"
 #include "cache/cache.h"
+#include "engine/compute.h"
 #include "workload/request.h"
 
 /* What a request in service is doing; the order is that of DESIGN's "a request's life". */
@@ -16,10 +18,11 @@
     X(ASK, "ask")           /* an index service is asked: a timer runs */                                    \
     X(LOOKUP, "lookup")     /* waits for blocks that somebody else writes */                                 \
     X(READS, "reads")       /* shared prompt, earlier turns, resident blocks */                              \
+    X(COMPUTE, "compute")   /* its context is computed, or waits for its place in the batch */               \
     X(PREFILL, "prefill")   /* writes its context */                                                         \
     X(RETRIEVE, "retrieve") /* reads chunks of a document */                                                 \
     X(DECODE, "decode")     /* reads its entry back, batch by batch */                                       \
-    X(GENERATE, "generate") /* a timer runs */                                                               \
+    X(GENERATE, "generate") /* a timer runs, or the batching server makes its tokens */                      \
     X(ENDED, "ended")
 #define X(id, name) FLIGHT_##id,
 enum flight_stage { FLIGHT_STAGE_LIST(X) FLIGHT_STAGES };
@@ -57,8 +60,18 @@ struct flight {
     int decode_tier;     /* where that lookup hit; -1: miss */
     uint32_t tier_hits[KVF_TIERS];
     uint32_t misses;
-    uint64_t timer_ns; /* when the worker's timer for it rings */
+    uint64_t timer_ns; /* when the worker's timer for it rings; since when its tokens are there */
+    /* with a modelled GPU */
+    struct compute_seq seq;
+    bool computing;        /* the batching server has it */
+    bool prefilled;        /* its prefill has made its first token */
+    uint64_t found_tokens; /* of earlier turns, read */
+    uint64_t prefill_ns;   /* when it asked for its prefill; then how long that took */
 };
+
+static inline struct flight *flight_of_seq(struct compute_seq *q) {
+    return (struct flight *)(void *)((char *)q - offsetof(struct flight, seq));
+}
 
 /* What a request in service is doing can be looked at while its worker goes on: one word, so that the
  * stage and the tier in it belong together, with the worker as its only writer. The low byte is the

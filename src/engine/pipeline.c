@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "engine/access.h"
+#include "engine/inference.h"
 
 /* Plans under one hold of the cache lock; more would keep other workers waiting. */
 enum { PLANS_PER_HOLD = 16 };
@@ -287,6 +288,7 @@ static void flight_count(struct pipeline *p, struct executor *x, struct flight *
     }
     uint64_t generation = f->timer_ns ? now - f->generate_ns : 0;
     counters_add(&c->requests_done, 1);
+    counters_add(&c->prefill_ns, f->prefill_ns);
     counters_add(&c->context_tokens, flight_context_tokens(f));
     histogram_record(&c->latency[REQUEST_LATENCY_E2E], e2e);
     histogram_record(&c->latency[REQUEST_LATENCY_QUEUE_WAIT], f->slot_ns - r->arrival_ns);
@@ -295,8 +297,8 @@ static void flight_count(struct pipeline *p, struct executor *x, struct flight *
     if (r->kind != REQUEST_INFERENCE) return;
     counters_add(&c->tokens_generated, r->generate_tokens);
     histogram_record(&c->latency[REQUEST_LATENCY_GENERATION], generation);
-    if (r->generate_tokens)
-        histogram_record(&c->latency[REQUEST_LATENCY_TPOT], generation / r->generate_tokens);
+    uint64_t steps = inference_tokens_left(f);
+    if (steps > 0) histogram_record(&c->latency[REQUEST_LATENCY_TPOT], generation / steps);
     if (r->retrieves) counters_add(f->retrieved ? &c->rag_requests : &c->rag_empty, 1);
     if (r->prompt == REQUEST_NO_PROMPT) return;
     counters_add(&c->prompt_seen, 1);
@@ -305,6 +307,7 @@ static void flight_count(struct pipeline *p, struct executor *x, struct flight *
 
 static void flight_end(struct pipeline *p, struct executor *x, struct flight *f) {
     flight_enter(f, FLIGHT_ENDED);
+    inference_leave(p, x, f);
     if (!f->internal) flight_count(p, x, f);
 }
 
@@ -313,7 +316,8 @@ static void generate_begin(struct pipeline *p, struct executor *x, struct flight
     if (f->first_token_ns == 0 && f->req.kind != REQUEST_READ) f->first_token_ns = now;
     flight_enter(f, FLIGHT_GENERATE);
     f->generate_ns = now;
-    uint64_t ns = f->req.kind == REQUEST_INFERENCE
+    if (inference_generate(p, x, f)) return;
+    uint64_t ns = f->req.kind == REQUEST_INFERENCE && !p->compute
                       ? f->req.generate_tokens * atomic_load_explicit(&p->ns_per_token, memory_order_relaxed)
                       : 0;
     if (ns > 0)
@@ -357,6 +361,13 @@ static void flight_first(struct pipeline *p, struct executor *x, struct flight *
         reads_begin(p, x, f);
 }
 
+static void write_begin(struct pipeline *p, struct executor *x, struct flight *f) {
+    if (p->scenario->cache.granularity == KVF_GRANULARITY_BLOCK && f->req.kind == REQUEST_INFERENCE)
+        blocks_write(p, x, f);
+    else
+        prefill_begin(p, x, f);
+}
+
 /* One step from a point at which nothing is outstanding. */
 static void flight_step(struct pipeline *p, struct executor *x, struct flight *f) {
     bool blocks = f->blocks > 0;
@@ -369,10 +380,10 @@ static void flight_step(struct pipeline *p, struct executor *x, struct flight *f
         break;
     case FLIGHT_READS:
         f->wait_deadline_ns = 0;
-        if (p->scenario->cache.granularity == KVF_GRANULARITY_BLOCK && f->req.kind == REQUEST_INFERENCE)
-            blocks_write(p, x, f);
-        else
-            prefill_begin(p, x, f);
+        if (!inference_prefill(p, x, f)) write_begin(p, x, f);
+        break;
+    case FLIGHT_COMPUTE:
+        write_begin(p, x, f);
         break;
     case FLIGHT_PREFILL:
         if (blocks && f->next_block < f->blocks && !f->refused)
@@ -398,7 +409,8 @@ static void flight_step(struct pipeline *p, struct executor *x, struct flight *f
 /* Goes on until something is outstanding, a timer runs or the request has ended. An ended flight is
  * the executor's at once and may be another request before done() returns: this is its last use. */
 static void flight_run(struct pipeline *p, struct executor *x, struct flight *f) {
-    while (!x->stopping && f->outstanding == 0 && f->stage != FLIGHT_GENERATE && f->stage != FLIGHT_ENDED) {
+    while (!x->stopping && f->outstanding == 0 && !f->computing && f->stage != FLIGHT_GENERATE &&
+           f->stage != FLIGHT_ENDED) {
         if (f->failed)
             flight_end(p, x, f);
         else
@@ -408,6 +420,16 @@ static void flight_run(struct pipeline *p, struct executor *x, struct flight *f)
 }
 
 /* ---- what the executor calls ---- */
+
+void pipeline_computed(struct pipeline *p, struct executor *x, struct flight *f) {
+    f->computing = false;
+    if (f->stage == FLIGHT_COMPUTE) f->prefill_ns = x->ops->now(x) - f->prefill_ns;
+    if (f->stage == FLIGHT_GENERATE) {
+        f->timer_ns = x->ops->now(x);
+        flight_end(p, x, f);
+    }
+    flight_run(p, x, f);
+}
 
 void pipeline_start(struct pipeline *p, struct executor *x, struct flight *f) {
     uint64_t cost = p->scenario->cache.lookup_cost_ns;
@@ -420,6 +442,10 @@ void pipeline_start(struct pipeline *p, struct executor *x, struct flight *f) {
 }
 
 void pipeline_timer(struct pipeline *p, struct executor *x, struct flight *f) {
+    if (f == &x->tick) {
+        inference_tick(p, x);
+        return;
+    }
     if (f->stage == FLIGHT_ASK) {
         f->timer_ns = 0;
         flight_enter(f, FLIGHT_QUEUED);

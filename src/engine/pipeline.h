@@ -15,6 +15,7 @@ struct pipeline {
     _Atomic uint64_t ns_per_token; /* generation; a command may change it */
     const struct rag *rag;         /* NULL: no request retrieves */
     _Atomic uint64_t documents;    /* that are in, as one word: first << 32 | next */
+    struct compute *compute;       /* modelled GPU: prefill and generation are its; NULL: ns_per_token */
 };
 
 /* Which documents requests that come to their retrieval from now on choose from. Any thread. */
@@ -36,5 +37,7 @@ void pipeline_op_begins(const struct cache_op *op);
 void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *op,
                       enum cache_outcome outcome);
 void pipeline_timer(struct pipeline *p, struct executor *x, struct flight *f);
+/* See executor_ops.computed. Executor thread of f->worker only. */
+void pipeline_computed(struct pipeline *p, struct executor *x, struct flight *f);
 
 #endif

@@ -256,6 +256,8 @@ static void add_throughput(struct measure *m) {
                             io_sum(m, KVF_TIER_NVME, KVF_DIR_WRITE, true));
     result_add(m->out, m->wall_s, "s", 0, "measured_s");
     result_add(m->out, ratio(tokens, m->wall_s), "tok/s", 0, "throughput_tok_s");
+    result_add(m->out, ratio(tokens + (double)counters_get(&m->d->context_tokens), m->wall_s), "tok/s", 0,
+               "total_tok_s");
     result_add(m->out, ratio((double)done, m->wall_s), "1/s", 0, "requests_per_s");
     result_add(m->out, ratio(tokens, storage_s), "tok/s", 0, "storage_throughput_tok_s");
     result_add(m->out, nvme ? ratio(moved / per_token, m->wall_s) : KVF_MISSING, "tok/s", 0, "nvme_tok_s");
@@ -282,6 +284,36 @@ static void add_throughput(struct measure *m) {
     result_add(m->out, mean, "B", n, "entry_bytes_mean");
     result_add(m->out, histogram_quantile(size, 0.95), "B", n, "entry_bytes_p95");
     result_add(m->out, fmax(histogram_max(size), mean), "B", n, "entry_bytes_max");
+}
+
+/* Requests inside the P95 target of their class; those of a class without one are, when they end well. Every
+ * answer counts as a whole, so that it is not worth serving many badly. */
+static void add_goodput(struct measure *m) {
+    uint64_t met = 0, done = counters_get(&m->d->requests_done);
+    for (uint32_t k = 0; k < m->e->s->qos.classes; k++)
+        met += result_met(&m->d->klass[k], counters_get(&m->d->klass[k].done));
+    result_add(m->out, ratio((double)met, m->wall_s), "1/s", done, "goodput_per_s");
+}
+
+/* Of a request that is done, the wait for its place in the batch included. */
+static double prefill_mean_ms(const struct measure *m) {
+    uint64_t done = counters_get(&m->d->requests_done);
+    return done > 0 ? (double)counters_get(&m->d->prefill_ns) / 1e6 / (double)done : 0;
+}
+
+/* Of the modelled GPU: means over time. KV in use is that of the batch, of the room that it has. */
+static void add_batch(struct measure *m) {
+    const struct compute_stats *a = &m->from->compute, *b = &m->to->compute;
+    double fs = m->wall_s * 1e15, room = (double)scenario_batch_bytes(m->e->s);
+    if (!m->e->pipeline.compute) return;
+    double kv = scenario_batch_bytes(m->e->s) == UINT64_MAX ? KVF_MISSING : (double)(b->kv - a->kv) / room;
+    result_add(m->out, prefill_mean_ms(m), "ms", counters_get(&m->d->requests_done), "prefill_mean_ms");
+    result_add(m->out, ratio((double)(b->running - a->running), fs), "", 0, "batch_running_mean");
+    result_add(m->out, ratio((double)(b->waiting - a->waiting), fs), "", 0, "batch_waiting_mean");
+    result_add(m->out, ratio((double)(b->busy - a->busy), fs), "", 0, "batch_busy_ratio");
+    result_add(m->out, ratio(kv, fs), "", 0, "kv_use_mean");
+    result_add(m->out, (double)(b->steps - a->steps), "", 0, "batch_steps");
+    result_add(m->out, (double)(b->prefill_tokens - a->prefill_tokens), "", 0, "prefill_tokens_computed");
 }
 
 /* Where requests do not wait for answers, what was asked of the system and what it did are two things. */
@@ -413,6 +445,7 @@ static void add_bottleneck(struct measure *m, struct run_record *run) {
     struct bottleneck_input in = {.e2e_ms = result_value(m->out, "e2e_mean_ms"),
                                   .queue_ms = result_value(m->out, "queue_wait_mean_ms"),
                                   .storage_ms = result_value(m->out, "storage_io_mean_ms"),
+                                  .prefill_ms = prefill_mean_ms(m),
                                   .generation_ms = result_value(m->out, "generation_mean_ms"),
                                   .device_busy_ratio = result_value(m->out, "device_busy_ratio"),
                                   .misses_ratio = 1 - result_value(m->out, "reuse_hit_ratio"),
@@ -498,6 +531,8 @@ void result_fill(struct engine *e, struct run_record *run) {
     add_throughput(&m);
     add_load(&m);
     add_requests(&m);
+    add_goodput(&m);
+    add_batch(&m);
     for (uint32_t k = 0; k < e->s->qos.classes; k++) add_class(&m, k);
     add_cache(&m);
     add_reuse(&m);

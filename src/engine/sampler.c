@@ -99,6 +99,7 @@ static void reading_take(struct engine *e, struct reading *r, struct snapshot *s
     cache_stats(e->cache, &r->cache);
     pthread_mutex_unlock(&e->cache_lock);
     r->writes_most = writegate_most(&e->writes);
+    if (e->pipeline.compute) compute_read(e->pipeline.compute, r->run_ns, &r->compute);
     if (engine_is_virtual(e))
         r->host = host_counts_missing;
     else
@@ -298,6 +299,7 @@ static struct window_sums window_sums_of(const struct sampler *p, const struct s
                             .e2e_ms = sum_ms(e2e),
                             .queue_ms = sum_ms(&d->latency[REQUEST_LATENCY_QUEUE_WAIT]),
                             .storage_ms = sum_ms(&d->latency[REQUEST_LATENCY_STORAGE_IO]),
+                            .prefill_ms = (double)counters_get(&d->prefill_ns) / 1e6,
                             .generation_ms = sum_ms(generation),
                             .generations = (double)histogram_count(generation),
                             .held_s = seconds(counters_get(&d->writes_held_ns)),

@@ -26,7 +26,8 @@ struct reading {
     uint64_t arrived, dropped, queued, in_service, users, oldest_ns[KVF_CLASSES_MAX];
     struct histogram *lateness;
     uint64_t documents_in, documents_evicted; /* of retrieval */
-    uint64_t writes_most; /* entry writes in flight at a time since the measured part began */
+    uint64_t writes_most;         /* entry writes in flight at a time since the measured part began */
+    struct compute_stats compute; /* zero without a modelled GPU */
     struct host_counts host;
     struct blockdev_counters device;
     bool device_present;

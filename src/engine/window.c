@@ -49,6 +49,7 @@ void window_means(const struct window_sums *s, struct bottleneck_input *in) {
     in->e2e_ms = per(s->e2e_ms, s->requests);
     in->queue_ms = per(s->queue_ms, s->requests);
     in->storage_ms = per(s->storage_ms, s->requests);
+    in->prefill_ms = s->requests > 0 ? s->prefill_ms / s->requests : 0;
     in->generation_ms = per(s->generation_ms, s->generations);
     in->device_busy_ratio = per(s->device_busy_s, s->device_known_s);
     in->host_cpu_ratio = per(s->host_busy_s, s->host_known_s);

@@ -14,7 +14,7 @@
 struct window_sums {
     double length_s;
     double requests; /* completed */
-    double e2e_ms, queue_ms, storage_ms;
+    double e2e_ms, queue_ms, storage_ms, prefill_ms;
     double generation_ms, generations; /* those that generate */
     double op_s[KVF_TIERS][KVF_DIRS];  /* of entry operations */
     double device_s[KVF_TIERS][KVF_DIRS];

@@ -145,6 +145,10 @@ static void worker_done(struct executor *x, struct flight *f) {
     dispatch_done(w->engine, w, f);
 }
 
+static void worker_computed(struct executor *x, struct flight *f) {
+    worker_post_flight(&worker_of(x)->engine->workers[f->worker], f);
+}
+
 static void worker_error(struct executor *x, const char *sentence) {
     engine_error(worker_of(x)->engine, sentence);
 }
@@ -155,6 +159,7 @@ static const struct executor_ops worker_executor_ops = {.now = worker_now,
                                                         .waits = worker_waits,
                                                         .timer = worker_timer,
                                                         .done = worker_done,
+                                                        .computed = worker_computed,
                                                         .error = worker_error};
 
 /* ---- the gate of writes ---- */
@@ -298,7 +303,11 @@ bool worker_turn(struct worker *w, bool paused) {
     for (struct flight *f = flights_take(w), *next; f; f = next) {
         next = f->next;
         any = true;
-        if (!w->x.stopping) pipeline_start(&e->pipeline, &w->x, f);
+        if (w->x.stopping) continue;
+        if (f->stage == FLIGHT_QUEUED)
+            pipeline_start(&e->pipeline, &w->x, f);
+        else
+            pipeline_computed(&e->pipeline, &w->x, f);
     }
     if (!w->x.stopping) any = run_timers(w, now) || any;
     any = run_deadlines(w, now) || any;

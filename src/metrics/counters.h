@@ -53,6 +53,7 @@ struct counters {
     _Atomic uint64_t prompt_seen;    /* requests that start with a shared prompt */
     _Atomic uint64_t prompt_hits;    /* of which found it resident, all of it */
     _Atomic uint64_t prompt_rebuilt; /* of which wrote it, or a part, again */
+    _Atomic uint64_t prefill_ns;     /* of the requests done, on the modelled GPU and waiting for it */
     _Atomic uint64_t writes_held;    /* entry writes of requests that stood in line for their turn */
     _Atomic uint64_t writes_held_ns; /* for so long in all */
     _Atomic uint64_t rag_requests;   /* done, that read chunks of a document */

@@ -124,6 +124,10 @@ uint64_t model_bytes_per_token(const struct model *m, uint32_t tp) {
     return m->layers * layer_bytes(m, tp);
 }
 
+uint64_t model_full_bytes_per_token(const struct model *m, uint32_t tp) {
+    return (m->layers - m->sliding_layers) * layer_bytes(m, tp);
+}
+
 uint64_t model_weight_bytes(const struct model *m) {
     double bits = weights[m->weights].bits, kept = bits < 16 ? m->parameters_16bit : 0;
     double bytes = (m->parameters - kept) * (bits / 8);

@@ -73,6 +73,8 @@ uint64_t model_kv_bytes(const struct model *m, uint32_t tp, uint64_t tokens);
 uint64_t model_kv_bytes_range(const struct model *m, uint32_t tp, uint64_t first, uint64_t count);
 /* Flat figure: bytes a token costs while it is inside every window. */
 uint64_t model_bytes_per_token(const struct model *m, uint32_t tp);
+/* Of which in layers that do not slide. */
+uint64_t model_full_bytes_per_token(const struct model *m, uint32_t tp);
 /* Bytes of all weights at their own precision, of all ranks together: parameters x bits / 8, where those
  * that stay at 16 bits take 16. 0 when the number of parameters is unknown. Any thread. */
 uint64_t model_weight_bytes(const struct model *m);

@@ -52,10 +52,7 @@ static double expert_share(const struct model *m) {
 }
 
 static void memory_init(struct roofline *r, const struct model *m, uint32_t tp, double bytes_per_s) {
-    struct model full = *m;
-    full.layers -= full.sliding_layers;
-    full.sliding_layers = full.window = 0;
-    uint64_t all_bytes = model_bytes_per_token(m, tp), full_bytes = model_bytes_per_token(&full, tp);
+    uint64_t all_bytes = model_bytes_per_token(m, tp), full_bytes = model_full_bytes_per_token(m, tp);
     uint64_t weights_fs = fs((double)model_weight_bytes(m) / tp, bytes_per_s);
     r->kept_fs = fs((double)full_bytes, bytes_per_s);
     r->kept_slide_fs = fs((double)(all_bytes - full_bytes), bytes_per_s);

@@ -174,13 +174,18 @@ static bool queue_outgrows(const struct bottleneck_input *in) {
     return in->backlog > 0 && in->slots_ratio >= FULL && in->oldest_ms > in->e2e_ms;
 }
 
+/* What the modelled GPU does, or token time alone. */
+static const char *computing(const struct bottleneck_input *in) {
+    return in->prefill_ms > 0 ? "prefill and generation" : "generation";
+}
+
 /* The queue is the consequence of what the slots are busy with: that is named too, and the disk is
  * acquitted only where it is not what keeps them. */
 static void overload(struct text *t, const struct bottleneck_input *in, bool dominant) {
     struct leader l = find_leader(in);
     double service_ms = in->e2e_ms - in->queue_ms;
     double storage = share(in->storage_ms, service_ms);
-    double generation = share(in->generation_ms, service_ms);
+    double generation = share(in->generation_ms + in->prefill_ms, service_ms);
 
     char count[24], wait[24];
     if (dominant)
@@ -197,7 +202,7 @@ static void overload(struct text *t, const struct bottleneck_input *in, bool dom
             add_leader(t, &l, in);
         }
     } else if (generation >= DOMINANT) {
-        add(t, "; service is %.0f %% generation", percent(generation));
+        add(t, "; service is %.0f %% %s", percent(generation), computing(in));
     }
     if (dominant) add_backlog(t, in);
 }
@@ -241,22 +246,23 @@ char *bottleneck_sentence(const struct bottleneck_input *in, char *out, size_t l
     }
     double queue = share(in->queue_ms, in->e2e_ms);
     double storage = share(in->storage_ms, in->e2e_ms);
-    double generation = share(in->generation_ms, in->e2e_ms);
+    double computed_ms = in->generation_ms + in->prefill_ms, generation = share(computed_ms, in->e2e_ms);
     double rest = fmax(1 - queue - storage - generation, 0);
     if (isnan(queue + storage + generation)) rest = (double)NAN; /* fmax() would make it 0 */
 
     if (queue >= DOMINANT || queue_outgrows(in)) {
         overload(&t, in, queue >= DOMINANT);
     } else if (generation >= DOMINANT) {
-        add_part(&t, "generation", in->generation_ms, in->e2e_ms);
-        add(&t, ": token time, not the cache");
+        add_part(&t, computing(in), computed_ms, in->e2e_ms);
+        add(&t,
+            in->prefill_ms > 0 ? ": the GPU and its batch, not the cache" : ": token time, not the cache");
     } else if (storage >= DOMINANT || largest(storage, queue, generation, rest)) {
         storage_bound(&t, in);
     } else {
         add(&t, "none stands out: ");
         add_share(&t, "queue wait", queue, ", ");
         add_share(&t, "storage I/O", storage, ", ");
-        add_share(&t, "generation", generation, ", ");
+        add_share(&t, computing(in), generation, ", ");
         add_share(&t, "the rest", rest, "");
         add(&t, " of %s mean end-to-end", units_duration_human(in->e2e_ms * 1e6, number, sizeof number));
     }

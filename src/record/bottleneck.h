@@ -11,6 +11,7 @@
 /* Means per request and shares; NaN where missing. */
 struct bottleneck_input {
     double e2e_ms, queue_ms, storage_ms, generation_ms; /* means per completed request */
+    double prefill_ms;                                  /* likewise, on a modelled GPU; 0 without one */
     double op_s[KVF_TIERS][KVF_DIRS];                   /* sum of entry operation times, seconds */
     double device_s[KVF_TIERS][KVF_DIRS];               /* of which at the device */
     double line_s[KVF_TIERS][KVF_DIRS];                 /* of which in line for it */
@@ -30,7 +31,8 @@ struct bottleneck_input {
 /* Writes one sentence, "Bottleneck: ..." left off, with its numbers; KVF_BOTTLENECK bytes hold any. Pure.
  * The order: no request done -> says so, and which operations took most time so far; queue >= 50 % of e2e,
  * or slots >= 95 % busy and somebody waiting for longer than the mean e2e -> overload (and what the slots
- * are busy with); generation >= 50 % -> generation; storage >= 50 % or the largest share
+ * are busy with); generation, with the
+ * prefill of a modelled GPU, >= 50 % -> generation; storage >= 50 % or the largest share
  * -> the tier and direction with most operation time, then whether its time is at the device (>= 50 %), in
  * line for it (>= 50 % together with that at it) or on the host side; else none stands out. Writes in line
  * for their turn count as one more tier with its operation time. */

@@ -179,7 +179,7 @@ struct snapshot_request {
     double service_ms; /* since it got its slot */
     uint32_t klass;
     int32_t tier;  /* where its context was found or is being written; -1: nowhere yet */
-    char step[12]; /* lookup, reads, prefill, decode, generate */
+    char step[12]; /* lookup, reads, compute, prefill, decode, generate */
 };
 
 /* How the latencies of an interval are spread, for the heat map: bin b holds those of at least

@@ -57,9 +57,14 @@ static uint64_t provisioned(const struct scenario *s, uint64_t usable, uint64_t 
 
 /* --- what is auto --- */
 
+/* The batch is what limits a modelled GPU; others look up, read and wait for their place meanwhile. */
+static uint64_t slots_of_batch(const struct scenario *s) {
+    return min_u64(max_u64(256, 4 * s->compute.max_batch), 100000);
+}
+
 static void resolve_threads(struct scenario *s, const struct budget_machine *m, struct budget *b) {
     if (s->engine.workers == KVF_AUTO) s->engine.workers = m->cpus < 2 ? 2 : min_u64(m->cpus, 16);
-    if (s->engine.slots == KVF_AUTO) s->engine.slots = 256;
+    if (s->engine.slots == KVF_AUTO) s->engine.slots = scenario_computes(s) ? slots_of_batch(s) : 256;
     b->workers = s->engine.workers;
     b->slots = s->engine.slots;
 }
@@ -115,6 +120,14 @@ static int resolve_nvme(struct scenario *s, const struct budget_machine *m, stru
                        units_size_human((double)total, free_text, sizeof(free_text)), s->nvme.path[0]);
     s->nvme.capacity_bytes = capacity;
     return 0;
+}
+
+static int resolve_gpu(struct scenario *s, struct err *e) {
+    struct scenario_vram v;
+    if (!s->gpu.on || s->gpu.capacity_bytes != KVF_AUTO) return 0;
+    int rc = scenario_vram(s, &v, e);
+    if (rc == 0) s->gpu.capacity_bytes = v.capacity_bytes;
+    return rc;
 }
 
 /* Twice the capacity leaves no block of the device as it was, spare ones included. */
@@ -261,7 +274,8 @@ int budget_resolve(struct scenario *s, const struct budget_machine *m, bool forc
                        units_size_exact(b->staging_bytes, pool, sizeof(pool)), b->workers,
                        units_size_exact(b->workers * s->nvme.io_size, least, sizeof(least)));
     }
-    int rc = resolve_nvme(s, m, e);
+    int rc = resolve_gpu(s, e);
+    if (rc == 0) rc = resolve_nvme(s, m, e);
     if (rc) return rc;
     resolve_precondition(s);
     add_up(s, b);

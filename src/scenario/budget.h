@@ -33,7 +33,7 @@ struct budget {
 /* The machine of simulate, where auto must mean the same everywhere: 8 CPUs, an nvme tier of 1 TiB. No
  * budget is checked against it. */
 void budget_machine_any(struct budget_machine *m);
-/* Resolves what is `auto` (workers, slots, staging, nvme capacity) in the scenario and computes the
+/* Resolves what is `auto` (workers, slots, staging, gpu and nvme capacity) in the scenario and computes the
  * budget. 0, or -KVF_ERR_NOSPACE with the arithmetic in the sentence when it does not fit and
  * `force` is false (status 2). */
 int budget_resolve(struct scenario *s, const struct budget_machine *m, bool force, struct budget *b,

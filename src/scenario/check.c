@@ -153,10 +153,40 @@ static void check_phase(struct loading *l, const char *source) {
                     "decode reads whole entries; set cache.granularity: request, or take both or prefill");
 }
 
+/* A batch that has no step to itself would stand still; and weights that do not fit run nowhere. */
+static void check_roofline(struct loading *l) {
+    const struct scenario *s = l->s;
+    struct roofline r;
+    struct scenario_vram v;
+    struct err e = {0};
+
+    if (s->compute.max_batch_tokens < s->compute.max_batch)
+        problem_add(l, place_of_key(l, "compute.max_batch_tokens", "compute.max_batch"),
+                    "compute.max_batch_tokens",
+                    "%" PRIu64 " is less than compute.max_batch %" PRIu64
+                    ", and every sequence takes a token of a step; raise it or lower that",
+                    s->compute.max_batch_tokens, s->compute.max_batch);
+    if (scenario_roofline(s, &r, &e)) {
+        problem_add(l, place_of_key(l, "compute.mode", NULL), "compute", "%s", e.text);
+    } else if (scenario_vram(s, &v, &e)) {
+        bool needed = s->gpu.on && s->gpu.capacity_bytes == KVF_AUTO;
+        bool known = s->compute.gpu != ROOFLINE_GPU_CUSTOM || s->compute.vram_bytes != KVF_UNSET;
+        if (needed || known)
+            problem_add(l, place_of_key(l, needed ? "tiers.gpu.capacity" : "compute.gpu", "compute.mode"),
+                        needed ? "tiers.gpu.capacity" : "compute.gpu", "%s", e.text);
+    }
+}
+
 static void check_compute(struct loading *l) {
     if (l->s->compute.mode == KVF_COMPUTE_FIXED && !loading_given(l, "compute.ms_per_token"))
         problem_add(l, place_of_key(l, "compute.mode", NULL), "compute.ms_per_token",
                     "missing; mode fixed needs the time per token, such as ms_per_token: 8");
+    if (scenario_computes(l->s) && !l->model_bad) check_roofline(l);
+    if (l->s->gpu.on && l->s->gpu.capacity_bytes == KVF_AUTO && l->s->compute.mode != KVF_COMPUTE_ROOFLINE)
+        problem_add(
+            l, place_of_key(l, "tiers.gpu.capacity", NULL), "tiers.gpu.capacity",
+            "auto is what a modelled GPU leaves for KV; set compute.mode: roofline and compute.gpu, or "
+            "give a size");
 }
 
 static void check_workload(struct loading *l) {

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,8 @@ static void put_word(const char *word, bool json, struct buf *out) {
 /* The shortest decimal that reads back as the same number. */
 static void put_number(double v, struct buf *out) {
     char text[40];
-    for (int digits = 1; digits <= 17; digits++) {
+    int digits = v == floor(v) && fabs(v) < 1e15 ? 15 : 1; /* a whole number as people write it */
+    for (; digits <= 17; digits++) {
         (void)snprintf(text, sizeof(text), "%.*g", digits, v);
         if (strtod(text, NULL) == v) break;
     }
@@ -212,7 +214,8 @@ void emit_value(const struct key *k, const void *base, bool json, struct buf *ou
         buf_addf(out, "%" PRIu32, *(const uint32_t *)(const void *)field);
         break;
     case KEY_INTEGER:
-        if (strstr(k->pub.range, "auto")) { /* elsewhere, as in a seed, any number is a number */
+        if (strstr(k->pub.range, "auto") ||
+            strstr(k->pub.range, "null")) { /* elsewhere, as in a seed, any number is a number */
             put_whole(k->kind, *(const uint64_t *)(const void *)field, json, out);
             break;
         }

@@ -77,6 +77,7 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(REQUESTS, "the source is ops")                                                                         \
     X(DECODE, "nothing is decoded")                                                                          \
     X(REREADS, "there are no decode reads")                                                                  \
+    X(ROOFLINE, "compute.mode is not roofline")                                                              \
     X(TOKEN_TIME, "compute.mode does not use it")                                                            \
     X(THROUGHPUT, "the profile is latency")
 #define X(id, reason) KEY_USE_##id,

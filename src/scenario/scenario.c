@@ -184,10 +184,7 @@ static uint64_t low_bit(uint64_t v) {
 
 /* Bytes of a token in the layers that attend to everything, and in the sliding ones. */
 static uint64_t full_bytes(const struct scenario *s) {
-    struct model m = s->model;
-    m.layers -= m.sliding_layers;
-    m.sliding_layers = m.window = 0;
-    return model_bytes_per_token(&m, s->tensor_parallel);
+    return model_full_bytes_per_token(&s->model, s->tensor_parallel);
 }
 
 static uint64_t sliding_bytes(const struct scenario *s) {

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/terms.h"
 #include "model/model.h"
+#include "model/roofline.h"
 
 #define KVF_AUTO  UINT64_MAX
 #define KVF_UNSET (UINT64_MAX - 1)
@@ -289,6 +290,16 @@ struct scenario {
         enum scenario_compute mode;
         double ms_per_token;   /* as given; fixed and deterministic use it */
         uint64_t ns_per_token; /* resolved: none 0, fast 2 ms, realistic 30 ms */
+        /* roofline */
+        enum roofline_gpu gpu;
+        uint64_t tp; /* devices that share the model; KVF_UNSET: tensor_parallel */
+        double mfu, efficiency;
+        uint64_t overhead_ns;                       /* of a step */
+        uint64_t max_batch, max_batch_tokens;       /* sequences; tokens of a step */
+        double gpu_memory_utilization;              /* part of a device's memory that is used at all */
+        uint64_t activation_margin_bytes;           /* of a device */
+        double peak_flops;                          /* of a device; 0: of the gpu */
+        uint64_t bandwidth_bytes_per_s, vram_bytes; /* of a device; KVF_UNSET: of the gpu */
     } compute;
     struct {
         enum scenario_scheduler scheduler;
@@ -348,6 +359,30 @@ bool scenario_can_retrieve(const struct scenario *s); /* whether it could, had i
 bool scenario_retrieves(const struct scenario *s);
 #define SCENARIO_CHUNK_BYTES (UINT64_C(256) << 20)
 uint64_t scenario_chunk_tokens(const struct scenario *s);
+/* Whether requests go through a modelled GPU: mode roofline, and requests that infer. */
+bool scenario_computes(const struct scenario *s);
+uint32_t scenario_compute_devices(const struct scenario *s);
+/* The roofline of the scenario's model on its GPUs. 0, or -KVF_ERR_USAGE when it lacks a figure. */
+int scenario_roofline(const struct scenario *s, struct roofline *r, struct err *e);
+
+/* What the modelled GPUs have for KV: devices x (vram x utilization - margin) - weights. */
+struct scenario_vram {
+    uint32_t devices;
+    uint64_t vram_bytes, used_bytes, margin_bytes; /* of one device */
+    uint64_t weight_bytes;                         /* of all */
+    uint64_t kv_bytes;                             /* of all */
+    uint64_t tokens;                               /* whose KV that is, in layers that do not slide */
+    uint64_t capacity_bytes; /* the same as a capacity: of one of tensor_parallel ranks, as all sizes are */
+};
+/* 0, or -KVF_ERR_USAGE: no memory is known, or weights and margin leave nothing. */
+int scenario_vram(const struct scenario *s, struct scenario_vram *v, struct err *e);
+/* The same arithmetic as lines of text, for people; nothing where no memory is known. */
+struct buf;
+void scenario_vram_text(const struct scenario *s, struct buf *out);
+/* Bytes of KV that the batch of the modelled GPU has room for: the gpu tier's, or without one all that
+ * scenario_vram() says; UINT64_MAX when that is unknown. Needs resolved capacities. */
+uint64_t scenario_batch_bytes(const struct scenario *s);
+
 /* Why an autoscaler of that mode cannot steer this scenario: a sentence, and the key that it is about
  * (`key` may be NULL). NULL when it can. */
 const char *scenario_autoscaler_refusal(const struct scenario *s, enum scenario_autoscaler mode,

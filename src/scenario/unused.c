@@ -114,6 +114,8 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
         return decodes(s);
     case KEY_USE_REREADS:
         return decodes(s) && !block;
+    case KEY_USE_ROOFLINE:
+        return scenario_computes(s);
     case KEY_USE_TOKEN_TIME:
         return has_token_time(s);
     case KEY_USE_THROUGHPUT:

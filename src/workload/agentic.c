@@ -74,7 +74,7 @@ static void request_fill(struct workload *w, const struct recording_request *q, 
     r->id = instance << ORDER_BITS | (q->order + 1);
     r->kind = REQUEST_INFERENCE;
     r->conversation = r->cycle = instance;
-    r->context_tokens = q->context_tokens;
+    r->context_tokens = r->sequence_tokens = q->context_tokens;
     r->generate_tokens = q->generate_tokens;
     r->prefill_only = source_prefill_only(w->s, q->context_tokens);
     request_reserve_ids(r, q->ids + 1); /* at least one: no ids at all would mean blocks by number */

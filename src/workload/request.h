@@ -36,6 +36,8 @@ struct request {
     uint64_t retrieval; /* which ones is drawn from this: rag_pick() */
     /* block granularity, synthetic: full blocks of the prompt, then of the conversation so far */
     uint64_t prompt_blocks, conversation_blocks;
+    /* block granularity: of the whole sequence, prompt and what came before in the conversation included */
+    uint64_t sequence_tokens;
     /* block granularity, traces with ids; owned by the request, reused: request_reserve_ids() */
     uint64_t *ids;
     uint32_t id_count, id_cap;

@@ -204,6 +204,7 @@ static void request_fill(const struct workload *w, struct trace *t, uint64_t use
     else if (!w->at_rate)
         r->arrival_ns = source_speed_up(w, source_time_sum(t->base_ns, row->time_ns - t->origin_ns));
     if (w->s->qos.classes_set) r->klass = source_class_draw(w->s, &t->classes);
+    r->sequence_tokens = row->context_tokens;
     if (row->kind == REQUEST_INFERENCE) request_conversation(w, t, r);
     if (w->source->format->has_ids) {
         request_reserve_ids(r, row->id_count);

@@ -382,9 +382,10 @@ static void random_scenario(struct rng *r, struct buf *b) {
              PICK(r, "[1]", "7", "[5, 5, 5]", "[5, 9, 6]", "[100000000, 1]"));
     buf_addf(b, "  conversation: {end_probability: %.17g, reads: %s}\n  phase: %s\n", rng_double(r),
              PICK(r, "all", "previous"), PICK(r, "both", "prefill"));
-    buf_addf(b, "compute: {mode: %s, ms_per_token: %.17g}\nqos:\n  latency: %s\n",
-             PICK(r, "none", "fast", "realistic", "fixed", "deterministic"), random_number(r),
-             PICK(r, "ttft", "e2e"));
+    buf_addf(
+        b, "compute: {mode: %s, ms_per_token: %.17g, tp: %s, vram: %s, bandwidth: %s}\nqos:\n  latency: %s\n",
+        PICK(r, "none", "fast", "realistic", "fixed", "deterministic"), random_number(r),
+        PICK(r, "null", "4"), PICK(r, "null", "94GB"), PICK(r, "null", "2TB/s"), PICK(r, "ttft", "e2e"));
     if (rng_range(r, 0, 1)) {
         buf_add(b, "  classes: ");
         add_random_list(r, b, true);

@@ -170,6 +170,18 @@ static const struct {
     {GOOD "workload: {source: azure, path: x, arrival: {process: gamma, rate: 0}}\n",
      "3:68: workload.arrival.rate: arrivals of process gamma need the requests per second, such as rate: "
      "10\n"},
+    {"model: tiny-1b\ntiers: {gpu: {capacity: auto}}\n",
+     "2:25: tiers.gpu.capacity: auto is what a modelled GPU leaves for KV; set compute.mode: roofline and "
+     "compute.gpu, or give a size\n"},
+    {"model: llama3.1-70b-instruct\ntiers: {gpu: {capacity: auto}}\ncompute: {mode: roofline, tp: 2}\n",
+     "2:25: tiers.gpu.capacity: 2 x 74.5 GiB of memory at gpu_memory_utilization 0.9 leave nothing for KV "
+     "beside 131 GiB of weights and 2.00 GiB of activations on each; give more GPUs (compute.tp), larger ones "
+     "(compute.gpu), or weights of fewer bits (model.weights)\n"},
+    {GOOD "compute: {mode: roofline, gpu: custom}\n",
+     "3:17: compute: gpu custom has no figures of its own; give compute.peak_flops and compute.bandwidth\n"},
+    {GOOD "compute: {mode: roofline, max_batch: 300, max_batch_tokens: 256}\n",
+     "3:61: compute.max_batch_tokens: 256 is less than compute.max_batch 300, and every sequence takes a token "
+     "of a step; raise it or lower that\n"},
     {GOOD "compute: {mode: fixed}\n",
      "3:17: compute.ms_per_token: missing; mode fixed needs the time per token, "
      "such as ms_per_token: 8\n"},
@@ -220,7 +232,6 @@ static void errors_name_place_key_and_remedy(void **state) {
 static const struct {
     const char *setting, *error;
 } bad_settings[] = {
-    {"tiers.gpu.capacity=auto", "auto is not available in this build; give a size such as 16GiB"},
 #ifndef KVF_HAVE_CUDA
     {"tiers.gpu.backend=cuda", "cuda is not available in this build; it takes auto | emulated | off"},
     {"tiers.gpu.read=d2h", "not available in this build; leave it at hbm"},
@@ -236,8 +247,6 @@ static const struct {
     {"cache.eviction=clock", "clock is not available in this build; it takes lru | fifo"},
     {"cache.promotion=second_hit", "second_hit is not available in this build; it takes never | on_hit"},
     {"cache.admission=size_limit", "not available in this build; leave it at always"},
-    {"compute.mode=roofline",
-     "roofline is not available in this build; it takes none | fast | realistic | fixed | deterministic"},
     {"sweep={users: [1, 2]}", "not available in this build; leave it at null"},
 };
 
