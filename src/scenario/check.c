@@ -286,4 +286,5 @@ void scenario_check(struct loading *l) {
     check_targets(l);
     check_criteria(l);
     check_autoscaler(l);
+    sweep_check(l);
 }

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/units.h"
+#include "scenario/sweep.h"
 
 /* Code point of the UTF-8 character at *p, which is valid; moves *p behind it. */
 static unsigned next_character(const unsigned char **p) {
@@ -200,6 +201,31 @@ static void put_devices(const struct scenario *s, bool json, struct buf *out) {
     put_integers(devices, s->gpu.device_count, out);
 }
 
+static void put_sizes(const struct scenario *s, bool json, struct buf *out) {
+    if (s->sweep.capacities == 0) buf_add(out, "null");
+    for (uint32_t i = 0; i < s->sweep.capacities; i++) {
+        buf_add(out, i ? ", " : "[");
+        put_whole(KEY_SIZE, s->sweep.capacity_bytes[i], json, out);
+    }
+    if (s->sweep.capacities > 0) buf_add(out, "]");
+}
+
+static void put_policies(const struct key *k, const struct scenario *s, bool json, struct buf *out) {
+    const char *separator = "[";
+    char word[48];
+    if (s->sweep.policies == SWEEP_ALL_POLICIES) {
+        put_word("all", json, out);
+        return;
+    }
+    for (int i = 0; key_word(k->pub.range, i, word, sizeof(word)); i++) {
+        if (!(s->sweep.policies >> i & 1)) continue;
+        buf_add(out, separator);
+        put_word(word, json, out);
+        separator = ", ";
+    }
+    buf_add(out, "]");
+}
+
 void emit_value(const struct key *k, const void *base, bool json, struct buf *out) {
     const char *field = (const char *)base + k->offset;
 
@@ -257,6 +283,16 @@ void emit_value(const struct key *k, const void *base, bool json, struct buf *ou
         break;
     case KEY_LIST:
         put_list(k, base, json, out);
+        break;
+    case KEY_AXES:
+    case KEY_BOUNDS:
+        buf_add(out, field); /* JSON, which is YAML */
+        break;
+    case KEY_SIZES:
+        put_sizes(base, json, out);
+        break;
+    case KEY_POLICIES:
+        put_policies(k, base, json, out);
         break;
     default:
         buf_add(out, k->pub.fallback);
@@ -334,7 +370,7 @@ static void emit(const struct scenario *s, bool json, struct buf *out) {
     if (json) buf_add(out, "{\n");
     for (size_t i = 0; i < key_count; i++) {
         const struct key *k = &key_table[i];
-        if (key_in_list(k) || k->kind == KEY_MODEL) continue;
+        if (key_in_list(k) || k->kind == KEY_MODEL || k->kind == KEY_SWEEP) continue;
         const char *name = section_enter(&n, k->pub.name);
         put_name(&n, name, strlen(name));
         if (k->kind == KEY_LIST && !json && member_count(k, s) > 0) {

@@ -31,6 +31,11 @@
     X(PRESET, "preset")                                                                                      \
     X(LIST, "list of mappings")                                                                              \
     X(INCLUDE, "path")                                                                                       \
+    X(SWEEP, "mapping")                                                                                      \
+    X(AXES, "mapping of keys to values")                                                                     \
+    X(BOUNDS, "range of values")                                                                             \
+    X(SIZES, "list of sizes, or {from, to, points, scale}")                                                  \
+    X(POLICIES, "all, or list of policies")                                                                  \
     X(NOTHING, "null")
 #define X(id, name) KEY_##id,
 enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
@@ -79,7 +84,12 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(REREADS, "there are no decode reads")                                                                  \
     X(ROOFLINE, "compute.mode is not roofline")                                                              \
     X(TOKEN_TIME, "compute.mode does not use it")                                                            \
-    X(THROUGHPUT, "the profile is latency")
+    X(THROUGHPUT, "the profile is latency")                                                                  \
+    X(SWEPT_KEYS, "the sweep's profile is not keys")                                                         \
+    X(SWEPT_POINTS, "the sweep's profile has no number of points")                                           \
+    X(SWEPT_RUNS, "the sweep is not made of runs")                                                           \
+    X(SWEPT_SIZES, "the sweep's profile is not miss_ratio")                                                  \
+    X(SOUGHT, "the sweep's profile is not capacity")
 #define X(id, reason) KEY_USE_##id,
 enum key_use { KEY_USE_LIST(X) KEY_USES };
 #undef X

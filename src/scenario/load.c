@@ -189,10 +189,10 @@ int scenario_load(const char *path, const char *builtin, const struct scenario_s
     memcpy(s, defaults, sizeof(*s));
     scenario_begin(&l);
     l.source = (struct place){.order = ORDER_OWN, .line = 1, .column = 1};
-    if (path)
-        usable = file_read(&l, path, &text);
-    else if (builtin)
+    if (builtin)
         buf_add(&text, builtin);
+    else if (path)
+        usable = file_read(&l, path, &text);
     if (usable && (path || builtin))
         usable = text_load(&l, path, buf_text(&text), text.len, settings, count);
     else

@@ -27,8 +27,9 @@ struct scenario_report {
 };
 void scenario_report_free(struct scenario_report *r);
 
-/* Loads `path` ("-" standard input; NULL: nothing, defaults alone, as `builtin` text if given),
- * applies settings on top, checks everything. All errors are in the report in one go; 0, or
+/* Loads `path` ("-" standard input; NULL: nothing, defaults alone), or the text `builtin` if given, which
+ * with a path stands for what is in it: errors and what it includes go by the path.
+ * Applies settings on top, checks everything. All errors are in the report in one go; 0, or
  * -KVF_ERR_USAGE. *yaml (may be NULL) gets the text as given, malloc'd. Touches nothing else. */
 int scenario_load(const char *path, const char *builtin, const struct scenario_setting *settings,
                   size_t count, struct scenario *s, char **yaml, struct scenario_report *report);

@@ -65,6 +65,12 @@ void value_check_available(struct loading *l, const struct key *k, const struct 
 
 /* Lists of mappings. */
 bool list_store(struct loading *l, const struct key *k, const struct node *n);
+/* Keys of a sweep: its axes with every value tried in a scratch scenario, the bounds of what is sought,
+ * capacities, policies. False when one cannot be used (reported). */
+bool axes_store(struct loading *l, const char *name, const struct node *n);
+bool bounds_store(struct loading *l, const char *name, const struct node *n);
+bool sizes_store(struct loading *l, const struct key *k, const struct node *n);
+bool policies_store(struct loading *l, const struct key *k, const struct node *n);
 /* A key by its whole name, with its value; `key` is where the name stands. */
 void pair_store(struct loading *l, const char *name, const struct node *key, const struct node *value);
 /* A mapping whose keys stand below `prefix` ("" at the top). */
@@ -77,6 +83,8 @@ void scenario_begin(struct loading *l);
 void link_presets_apply(struct loading *l);
 /* Fills what follows from other keys: arrival process, evictions, prompts, times per token. */
 void scenario_finish(struct loading *l);
+/* What of a sweep contradicts itself or is missing, apart from its points. */
+void sweep_check(struct loading *l);
 /* Finds what contradicts itself or is missing. */
 void scenario_check(struct loading *l);
 /* Tokens of a block whose ids the source's files carry; 0: they carry none. */

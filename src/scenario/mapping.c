@@ -223,6 +223,15 @@ static void name_tier(struct loading *l, const char *name) {
     }
 }
 
+/* null takes a sweep back that stood before. */
+static void sweep_store(struct loading *l, const struct node *n) {
+    if (n->broken) return;
+    if (n->kind == NODE_SCALAR && node_is_null(n))
+        l->s->sweep = l->defaults->sweep;
+    else
+        mapping_store(l, "sweep", n);
+}
+
 static void key_store(struct loading *l, int index, const struct node *value) {
     const struct key *k = &key_table[index];
     bool of_model = !strncmp(k->pub.name, "model.", 6);
@@ -232,6 +241,10 @@ static void key_store(struct loading *l, int index, const struct node *value) {
     l->place[index] = place_of(l, value);
     if (k->kind == KEY_MODEL) {
         model_store(l, value);
+        return;
+    }
+    if (k->kind == KEY_SWEEP) {
+        sweep_store(l, value);
         return;
     }
     if (of_model && !loading_given(l, "model")) {

@@ -102,6 +102,10 @@ void scenario_finish(struct loading *l) {
     finish_prompts(l);
     finish_classes(l);
     finish_rag(l);
+    if (!s->sweep.on && strcmp(s->sweep.keys, "{}") != 0) {
+        s->sweep.on = true;
+        s->sweep.profile = KVF_SWEEP_KEYS;
+    }
     s->seed_missing = s->submission && !loading_given(l, "seed");
     if (!s->workload.arrival.process_set)
         s->workload.arrival.process = has_times(s->workload.source) ? KVF_ARRIVAL_TRACE : KVF_ARRIVAL_CLOSED;

@@ -76,6 +76,9 @@
 #define SCENARIO_REMOTE_LINK_LIST(X)                                                                         \
     X(ETHERNET_10G, "ethernet-10g") X(ETHERNET_25G, "ethernet-25g") X(ETHERNET_100G, "ethernet-100g")
 #define SCENARIO_PROFILE_LIST(X) X(LATENCY, "latency") X(THROUGHPUT, "throughput")
+#define SCENARIO_SWEEP_LIST(X)                                                                               \
+    X(KEYS, "keys") X(RATES, "rates") X(MISS_RATIO, "miss_ratio") X(CAPACITY, "capacity")
+#define SCENARIO_COMBINE_LIST(X) X(CARTESIAN, "cartesian") X(ZIP, "zip")
 
 /* Declares `enum scenario_<lower>` with values KVF_<UPPER>_<ID>. */
 #define SCENARIO_ENUM(lower, UPPER, LIST)            enum scenario_##lower{LIST(SCENARIO_ENUM_VALUE_##UPPER)};
@@ -110,6 +113,8 @@
 #define SCENARIO_ENUM_VALUE_FOUND(id, name)          KVF_AUTOSCALER_FOUND_##id,
 #define SCENARIO_ENUM_VALUE_RAG_INGEST(id, name)     KVF_RAG_INGEST_##id,
 #define SCENARIO_ENUM_VALUE_OP(id, name)             KVF_OP_##id,
+#define SCENARIO_ENUM_VALUE_SWEEP(id, name)          KVF_SWEEP_##id,
+#define SCENARIO_ENUM_VALUE_COMBINE(id, name)        KVF_COMBINE_##id,
 
 SCENARIO_ENUM(mode, MODE, SCENARIO_MODE_LIST)
 SCENARIO_ENUM(backend, BACKEND, SCENARIO_BACKEND_LIST)
@@ -142,6 +147,8 @@ SCENARIO_ENUM(autoscaler_objective, OBJECTIVE, SCENARIO_AUTOSCALER_OBJECTIVE_LIS
 SCENARIO_ENUM(autoscaler_found, FOUND, SCENARIO_AUTOSCALER_FOUND_LIST)
 SCENARIO_ENUM(rag_ingest, RAG_INGEST, SCENARIO_RAG_INGEST_LIST)
 SCENARIO_ENUM(criterion_op, OP, SCENARIO_OP_LIST)
+SCENARIO_ENUM(sweep_profile, SWEEP, SCENARIO_SWEEP_LIST)
+SCENARIO_ENUM(combine, COMBINE, SCENARIO_COMBINE_LIST)
 
 enum {
     SCENARIO_PATHS_MAX = 16,
@@ -152,7 +159,9 @@ enum {
     SCENARIO_CHANNELS_MAX = 64,  /* of a tier */
     SCENARIO_CHUNKS_MAX = 65536, /* of a document */
     SCENARIO_RAG_DOCUMENTS = 10, /* of rag.documents: auto */
-    SCENARIO_NAME = 64
+    SCENARIO_NAME = 64,
+    SCENARIO_SWEEP_TEXT = 8192, /* of the keys of a sweep */
+    SCENARIO_SWEEP_CAPACITIES = 64
 };
 
 struct scenario_range {
@@ -331,6 +340,29 @@ struct scenario {
         struct scenario_criterion criterion[SCENARIO_CRITERIA_MAX];
         uint32_t criteria;
     } assess;
+    struct scenario_sweep {
+        bool on; /* there is one; else the rest is at its defaults */
+        enum scenario_sweep_profile profile;
+        char keys[SCENARIO_SWEEP_TEXT]; /* key: values, as JSON; scenario/sweep.h reads it */
+        enum scenario_combine combine;
+        char baseline[SCENARIO_NAME]; /* a point from 1, or a run of the database; "": none */
+        char metrics[400];            /* columns of the table, by blanks or commas; "": the profile's */
+        uint64_t points;
+        uint64_t capacity_bytes[SCENARIO_SWEEP_CAPACITIES]; /* ascending */
+        uint32_t capacities;                                /* 0: spread over the working set */
+        uint64_t policies;                                  /* bit per enum scenario_eviction */
+        enum kvf_tier tier;
+        bool tier_set;
+        double sample;    /* part of the entries that policies are tried on; 0: as many as are quick */
+        char find[64];    /* a key */
+        char between[96]; /* its bounds, as JSON; "null": not given */
+        struct {
+            char metric[64]; /* "": not given */
+            enum scenario_criterion_op op;
+            double value;
+        } target;
+        double precision; /* relative */
+    } sweep;
 };
 
 /* All defaults of the key table; no model, no tier named. */

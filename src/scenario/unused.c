@@ -35,6 +35,10 @@ static bool has_token_time(const struct scenario *s) {
            (s->compute.mode == KVF_COMPUTE_FIXED || s->compute.mode == KVF_COMPUTE_DETERMINISTIC);
 }
 
+static bool swept(const struct scenario *s, enum scenario_sweep_profile profile) {
+    return s->sweep.on && s->sweep.profile == profile;
+}
+
 static bool has_effect(enum key_use use, const struct scenario *s) {
     bool block = s->cache.granularity == KVF_GRANULARITY_BLOCK;
     enum scenario_arrival process = s->workload.arrival.process;
@@ -120,6 +124,16 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
         return has_token_time(s);
     case KEY_USE_THROUGHPUT:
         return s->assess.profile == KVF_PROFILE_THROUGHPUT;
+    case KEY_USE_SWEPT_KEYS:
+        return swept(s, KVF_SWEEP_KEYS);
+    case KEY_USE_SWEPT_POINTS:
+        return swept(s, KVF_SWEEP_RATES) || (swept(s, KVF_SWEEP_MISS_RATIO) && s->sweep.capacities == 0);
+    case KEY_USE_SWEPT_RUNS:
+        return s->sweep.on && !swept(s, KVF_SWEEP_MISS_RATIO);
+    case KEY_USE_SWEPT_SIZES:
+        return swept(s, KVF_SWEEP_MISS_RATIO);
+    case KEY_USE_SOUGHT:
+        return swept(s, KVF_SWEEP_CAPACITY);
     default:
         return true;
     }

@@ -424,6 +424,14 @@ bool value_store(struct loading *l, const struct key *k, const char *name, const
         return store_cpus(&v);
     case KEY_INCLUDE:
         return store_include(&v);
+    case KEY_AXES:
+        return axes_store(l, name, n);
+    case KEY_BOUNDS:
+        return bounds_store(l, name, n);
+    case KEY_SIZES:
+        return sizes_store(l, k, n);
+    case KEY_POLICIES:
+        return policies_store(l, k, n);
     default:
         return store_nothing(&v);
     }

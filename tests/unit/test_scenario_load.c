@@ -247,7 +247,6 @@ static const struct {
     {"cache.eviction=clock", "clock is not available in this build; it takes lru | fifo"},
     {"cache.promotion=second_hit", "second_hit is not available in this build; it takes never | on_hit"},
     {"cache.admission=size_limit", "not available in this build; leave it at always"},
-    {"sweep={users: [1, 2]}", "not available in this build; leave it at null"},
 };
 
 static void what_is_not_built_is_refused(void **state) {

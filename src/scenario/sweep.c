@@ -1,0 +1,146 @@
+#include "scenario/sweep.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scenario/sweep_inside.h"
+
+static void ignore_problem(void *arg, size_t line, size_t column, const char *text) {
+    (void)arg;
+    (void)line;
+    (void)column;
+    (void)text;
+}
+
+/* A value of the stored text goes back to text: numbers and words as they are, the rest quoted. */
+static char *value_text(const struct node *n) {
+    struct buf out = {0};
+    if (n->kind == NODE_SCALAR) {
+        if (!n->plain) buf_add(&out, "\"");
+        for (const char *p = n->text; *p; p++) {
+            if (!n->plain && (*p == '"' || *p == '\\')) buf_add(&out, "\\");
+            buf_bytes(&out, p, 1);
+        }
+        if (!n->plain) buf_add(&out, "\"");
+    } else {
+        buf_add(&out, n->kind == NODE_MAPPING ? "{" : "[");
+        for (size_t i = 0; i < n->count; i++) {
+            char *item = value_text(n->items[i]);
+            if (i) buf_add(&out, n->kind == NODE_MAPPING && i % 2 ? ": " : ", ");
+            buf_add(&out, item);
+            free(item);
+        }
+        buf_add(&out, n->kind == NODE_MAPPING ? "}" : "]");
+    }
+    return out.data ? out.data : mem_strdup("");
+}
+
+static void axis_open(struct sweep_axis *a, const struct node *key, const struct node *values) {
+    char text[SWEEP_VALUE];
+
+    (void)snprintf(a->key, sizeof(a->key), "%s", key->text);
+    if (values->kind == NODE_LIST) {
+        a->values = values->count;
+        a->value = mem_zalloc(a->values + 1, sizeof(*a->value));
+        for (size_t i = 0; i < a->values; i++) a->value[i] = value_text(values->items[i]);
+        return;
+    }
+    struct loading none = {.file = ""};
+    struct series series;
+    enum key_kind kind = key_table[key_index(a->key)].kind;
+    if (!series_read(&none, "", kind, values, &series)) return;
+    a->values = series.points;
+    a->value = mem_zalloc(a->values, sizeof(*a->value));
+    for (size_t i = 0; i < a->values; i++)
+        a->value[i] = mem_strdup(kind_number_text(kind, series_value(&series, i), text));
+}
+
+void sweep_plan_open(struct sweep_plan *p, const struct scenario *s) {
+    struct node *keys = node_parse(s->sweep.keys, strlen(s->sweep.keys), ignore_problem, NULL);
+
+    memset(p, 0, sizeof(*p));
+    p->zip = s->sweep.combine == KVF_COMBINE_ZIP;
+    for (size_t i = 0; keys && i + 1 < keys->count && p->axes < SWEEP_AXES_MAX; i += 2)
+        axis_open(&p->axis[p->axes++], keys->items[i], keys->items[i + 1]);
+    node_free(keys);
+    p->points = p->axes > 0;
+    for (unsigned i = 0; i < p->axes; i++) {
+        uint64_t n = p->axis[i].values;
+        if (p->zip)
+            p->points = i == 0 || n < p->points ? n : p->points;
+        else if (__builtin_mul_overflow(p->points, n, &p->points))
+            p->points = UINT64_MAX;
+    }
+}
+
+void sweep_plan_free(struct sweep_plan *p) {
+    for (unsigned i = 0; i < p->axes; i++) {
+        for (size_t k = 0; k < p->axis[i].values; k++) free(p->axis[i].value[k]);
+        free(p->axis[i].value);
+    }
+    memset(p, 0, sizeof(*p));
+}
+
+void sweep_plan_point(const struct sweep_plan *p, uint64_t point, struct scenario_setting *out) {
+    for (unsigned i = p->axes; i-- > 0;) {
+        const struct sweep_axis *a = &p->axis[i];
+        uint64_t index = p->zip ? point : point % a->values;
+        if (!p->zip) point /= a->values;
+        out[i] = (struct scenario_setting){.key = a->key, .value = a->value[index], .origin = "sweep"};
+    }
+}
+
+void sweep_point_label(const struct scenario_setting *setting, size_t count, struct buf *out) {
+    for (size_t i = 0; i < count; i++) {
+        const char *value = setting[i].value;
+        size_t len = strlen(value);
+        bool quoted = len >= 2 && value[0] == '"';
+        buf_addf(out, "%s%s=%.*s", i ? " " : "", setting[i].key, (int)(len - 2 * quoted), value + quoted);
+    }
+}
+
+static bool is_json(const char *value) {
+    double v;
+    return strchr("[{\"", *value) || !strcmp(value, "null") || !strcmp(value, "true") ||
+           !strcmp(value, "false") || kind_number_parse(KEY_NUMBER, value, &v);
+}
+
+void sweep_point_json(const struct scenario_setting *setting, size_t count, struct buf *out) {
+    buf_add(out, "{");
+    for (size_t i = 0; i < count; i++)
+        buf_addf(out, is_json(setting[i].value) ? "%s\"%s\": %s" : "%s\"%s\": \"%s\"", i ? ", " : "",
+                 setting[i].key, setting[i].value);
+    buf_add(out, "}");
+}
+
+bool sweep_number_parse(const char *key, const char *text, double *v) {
+    int index = key_index(key);
+    return index >= 0 && sweep_kind_counts(key_table[index].kind) &&
+           kind_number_parse(key_table[index].kind, text, v);
+}
+
+char *sweep_number_text(const char *key, double v, char out[SWEEP_VALUE]) {
+    int index = key_index(key);
+    return kind_number_text(index < 0 ? KEY_NUMBER : key_table[index].kind, v, out);
+}
+
+bool sweep_bounds(const struct scenario *s, double *low, double *high) {
+    const char *text = s->sweep.between;
+    struct node *n = node_parse(text, strlen(text), ignore_problem, NULL);
+    bool good = n && n->kind == NODE_LIST && n->count == 2 &&
+                sweep_number_parse(s->sweep.find, n->items[0]->text, low) &&
+                sweep_number_parse(s->sweep.find, n->items[1]->text, high);
+    node_free(n);
+    return good;
+}
+
+unsigned sweep_metrics(const struct scenario *s, char (*out)[64], unsigned most) {
+    unsigned count = 0;
+    for (const char *p = s->sweep.metrics; *p && count < most;) {
+        size_t len = strcspn(p, ", \t\n");
+        if (len > 0) (void)snprintf(out[count++], sizeof(out[0]), "%.*s", (int)len, p);
+        p += len + strspn(p + len, ", \t\n");
+    }
+    return count;
+}

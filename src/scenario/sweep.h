@@ -1,0 +1,55 @@
+/* The sweep of a scenario as a plan: its points, and the settings that make each of them. What the loader
+ * accepted is not checked again. Not thread safe. */
+#ifndef KVF_SCENARIO_SWEEP_H
+#define KVF_SCENARIO_SWEEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "scenario/load.h"
+#include "scenario/scenario.h"
+
+#define SWEEP_ALL_POLICIES UINT64_MAX
+enum {
+    SWEEP_AXES_MAX = 8,
+    SWEEP_METRICS_MAX = 12,
+    SWEEP_RANGE_MAX = 100000,   /* points of one {from, to, points} */
+    SWEEP_POINTS_USUAL = 10000, /* more are asked for by --force */
+    SWEEP_VALUE = 40            /* bytes of a number as text */
+};
+
+struct sweep_axis {
+    char key[64];
+    char **value; /* each as YAML flow text */
+    size_t values;
+};
+struct sweep_plan {
+    struct sweep_axis axis[SWEEP_AXES_MAX];
+    unsigned axes;
+    bool zip;
+    uint64_t points; /* UINT64_MAX: more than that */
+};
+
+/* The points of profile keys; sweep_plan_free() afterwards. */
+void sweep_plan_open(struct sweep_plan *p, const struct scenario *s);
+void sweep_plan_free(struct sweep_plan *p);
+/* The settings of a point from 0: one per axis, the first key varies slowest. Texts are the plan's. */
+void sweep_plan_point(const struct sweep_plan *p, uint64_t point, struct scenario_setting *out);
+/* "tiers.cpu.capacity=1GiB workload.users=10" */
+void sweep_point_label(const struct scenario_setting *setting, size_t count, struct buf *out);
+/* The same as a JSON object. */
+void sweep_point_json(const struct scenario_setting *setting, size_t count, struct buf *out);
+
+/* Numbers of a key, for searches: parsed as its type, in its base unit (bytes, ns, bytes/s). False when the
+ * key has no such numbers, or the text is none. And back: whole numbers are rounded. */
+bool sweep_number_parse(const char *key, const char *text, double *v);
+char *sweep_number_text(const char *key, double v, char out[SWEEP_VALUE]);
+/* The bounds of what is sought. */
+bool sweep_bounds(const struct scenario *s, double *low, double *high);
+
+/* The names in sweep.metrics, at most `most`; how many. */
+unsigned sweep_metrics(const struct scenario *s, char (*out)[64], unsigned most);
+
+#endif

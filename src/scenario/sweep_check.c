@@ -1,0 +1,84 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scenario/sweep_inside.h"
+
+static void check_keys(struct loading *l) {
+    const struct scenario_sweep *sweep = &l->s->sweep;
+    struct sweep_plan plan;
+    char *end;
+
+    if (strcmp(sweep->keys, "{}") == 0) {
+        problem_add(l, place_of_key(l, "sweep.keys", "sweep.profile"), "sweep.keys",
+                    "missing; profile keys needs keys with their values, such as "
+                    "keys: {workload.users: [10, 100]}");
+        return;
+    }
+    sweep_plan_open(&plan, l->s);
+    for (unsigned i = 1; plan.zip && i < plan.axes; i++)
+        if (plan.axis[i].values != plan.axis[0].values)
+            problem_add(l, place_of_key(l, "sweep.keys", NULL), "sweep.keys",
+                        "%s has %zu values and %s has %zu; zip takes as many of each, or combine: cartesian",
+                        plan.axis[0].key, plan.axis[0].values, plan.axis[i].key, plan.axis[i].values);
+    if (*sweep->baseline) {
+        unsigned long long point = strtoull(sweep->baseline, &end, 10);
+        if (*end || point < 1 || point > plan.points)
+            problem_add(l, place_of_key(l, "sweep.baseline", NULL), "sweep.baseline",
+                        "\"%s\" is no point; there are 1 to %" PRIu64, sweep->baseline, plan.points);
+    }
+    sweep_plan_free(&plan);
+}
+
+static void check_search(struct loading *l) {
+    const struct scenario_sweep *sweep = &l->s->sweep;
+    struct place place = place_of_key(l, "sweep.find", "sweep.profile");
+    int index = key_index(sweep->find);
+    double low, high;
+
+    if (!*sweep->find) {
+        problem_add(l, place, "sweep.find",
+                    "missing; profile capacity needs the key that it seeks, such as tiers.cpu.capacity");
+    } else if (index < 0) {
+        const char *near = scenario_nearest_key(sweep->find);
+        problem_add(l, place, "sweep.find", "%s is no key%s%s", sweep->find, near ? "; the nearest is " : "",
+                    near ? near : "");
+    } else if (!sweep_kind_counts(key_table[index].kind) || key_in_list(&key_table[index]) ||
+               !strncmp(sweep->find, "sweep", 5) || !strcmp(sweep->find, "run.trials")) {
+        problem_add(l, place, "sweep.find", "%s has no values to search; take a number, size or duration",
+                    sweep->find);
+    } else if (!sweep_bounds(l->s, &low, &high)) {
+        problem_add(l, place_of_key(l, "sweep.between", "sweep.find"), "sweep.between",
+                    "must be two values of %s, such as [%s]", sweep->find,
+                    key_table[index].kind == KEY_SIZE ? "1GiB, 1TiB" : "low, high");
+    } else if (low >= high) {
+        problem_add(l, place_of_key(l, "sweep.between", "sweep.find"), "sweep.between",
+                    "ends before it begins; give the lower end first");
+    }
+    if (!*sweep->target.metric)
+        problem_add(l, place_of_key(l, "sweep.target.metric", "sweep.profile"), "sweep.target.metric",
+                    "missing; profile capacity needs what is to be reached, such as "
+                    "target: {metric: hit_ratio, op: \">=\", value: 0.8}");
+    if (sweep->target.op == KVF_OP_EQ || sweep->target.op == KVF_OP_NE)
+        problem_add(l, place_of_key(l, "sweep.target.op", NULL), "sweep.target.op",
+                    "a search needs a side: <, <=, > or >=");
+}
+
+void sweep_check(struct loading *l) {
+    const struct scenario *s = l->s;
+
+    if (!s->sweep.on) return;
+    if (s->run.trials > 1)
+        problem_add(l, place_of_key(l, "run.trials", NULL), "run.trials",
+                    "a sweep carries out each point once; leave it at 1, or vary the seed");
+    if (s->sweep.profile == KVF_SWEEP_KEYS) check_keys(l);
+    if (s->sweep.profile == KVF_SWEEP_CAPACITY) check_search(l);
+    if (s->sweep.profile == KVF_SWEEP_RATES && s->workload.source == KVF_SOURCE_OPS)
+        problem_add(l, place_of_key(l, "sweep.profile", NULL), "sweep.profile",
+                    "source ops has operations, not requests; rates are about requests");
+    if (s->sweep.tier_set && !scenario_tier_on(s, s->sweep.tier))
+        problem_add(l, place_of_key(l, "sweep.tier", NULL), "sweep.tier",
+                    "the %s tier is off; give it a capacity, or name one that is on",
+                    tier_name(s->sweep.tier));
+}

@@ -1,0 +1,25 @@
+/* Series of numbers between two ends, as the loader checks them and the plan expands them. */
+#ifndef KVF_SCENARIO_SWEEP_INSIDE_H
+#define KVF_SCENARIO_SWEEP_INSIDE_H
+
+#include "scenario/loading.h"
+#include "scenario/sweep.h"
+
+struct series {
+    enum key_kind kind;
+    double from, to; /* in the base unit */
+    double grain;    /* whole kinds: values between are multiples of it */
+    size_t points;
+    bool log;
+};
+
+/* Reads {from, to, points, scale} for values of a kind. False when it cannot be used (reported). */
+bool series_read(struct loading *l, const char *name, enum key_kind kind, const struct node *n,
+                 struct series *out);
+double series_value(const struct series *s, size_t i);
+
+bool sweep_kind_counts(enum key_kind kind); /* whether its values are numbers */
+bool kind_number_parse(enum key_kind kind, const char *text, double *v);
+char *kind_number_text(enum key_kind kind, double v, char out[SWEEP_VALUE]);
+
+#endif
