@@ -100,6 +100,9 @@ static void run_describe(const struct session_run *what, struct run_record *r) {
     r->parent_id = what->parent_id;
     r->trial = what->trial;
     r->trials = what->trial ? (uint32_t)sc->run.trials : 0;
+    r->sweep_id = what->sweep_id;
+    r->sweep_point = what->sweep_point;
+    r->sweep_values = what->sweep_values ? mem_strdup(what->sweep_values) : NULL;
     r->seed = sc->seed;
     r->pid = getpid();
     r->started_at = (double)clock_wall_ns() / 1e9;

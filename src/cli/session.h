@@ -32,6 +32,9 @@ struct session_run {                 /* one run; texts are copied */
     const char *yaml;                /* as given; "" for the built-in */
     int64_t parent_id;               /* run that it belongs to; 0: none */
     uint32_t trial;                  /* from 1; 0: no trials */
+    int64_t sweep_id;                /* sweep that it is a point of; 0: none */
+    uint32_t sweep_point;            /* from 1 */
+    const char *sweep_values;        /* what the point has, a JSON object; NULL: none */
     const char *io_trace;            /* paths or NULL */
     const char *request_log;
     const struct fit *fit; /* what was scaled, or NULL; events of the run */

@@ -70,6 +70,7 @@ void run_record_free(struct run_record *r) {
     free(r->effective_json);
     free(r->scenario_yaml);
     free(r->environment);
+    free(r->sweep_values);
     run_record_init(r);
 }
 

@@ -65,9 +65,12 @@ struct run_histogram { /* a whole-run histogram, coded */
 struct run_record {
     int64_t run_id; /* of the database; 0 when not stored */
     char uuid[37];
-    int64_t parent_id; /* of trials: the first of them, which is its own; 0: none */
-    uint32_t trial;    /* from 1; 0: no trials */
-    uint32_t trials;   /* as many as were asked for; 0 likewise */
+    int64_t parent_id;    /* of trials: the first of them, which is its own; 0: none */
+    uint32_t trial;       /* from 1; 0: no trials */
+    uint32_t trials;      /* as many as were asked for; 0 likewise */
+    int64_t sweep_id;     /* the sweep it is a point of; 0: none */
+    uint32_t sweep_point; /* from 1; 0: none */
+    char *sweep_values;   /* key: value of the point, a JSON object, malloc'd; NULL: none */
     char name[64], description[400], mode[16], model[64];
     uint64_t seed;
     enum run_status status;

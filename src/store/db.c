@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -149,4 +151,19 @@ int db_journal(sqlite3 *db, bool wal) {
         sqlite3_sleep(10);
     if (rc != SQLITE_OK) return rc;
     return db_exec(db, wal ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL");
+}
+
+int db_uuid(char out[37], struct err *e) {
+    uint8_t b[16];
+    ssize_t n;
+    while ((n = getrandom(b, sizeof b, 0)) < 0 && errno == EINTR) {}
+    if (n != (ssize_t)sizeof b)
+        return err_set_errno(e, KVF_ERR_IO, errno, "the system gives no random bytes for a UUID");
+    b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
+    b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
+    for (size_t i = 0, at = 0; i < sizeof b; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) out[at++] = '-';
+        at += (size_t)snprintf(out + at, 37 - at, "%02x", b[i]);
+    }
+    return 0;
 }

@@ -106,12 +106,20 @@ static void run_gone(sqlite3_context *ctx, int argc, sqlite3_value **argv) {
     sqlite3_result_int(ctx, gone);
 }
 
-static int mark_crashed(struct store *s) {
+static int mark_crashed_in(struct store *s, const char *select, const char *update) {
     int64_t any = 0;
-    int rc = db_int(s->db, "SELECT 1 FROM runs WHERE " STORE_RUN_GONE " LIMIT 1", &any);
+    int rc = db_int(s->db, select, &any);
     if (rc != SQLITE_OK || !any) return rc; /* the ordinary case takes no lock */
-    return db_exec(s->db, "UPDATE runs SET status = 'crashed', status_reason = '" STORE_GONE_REASON
-                          "' WHERE " STORE_RUN_GONE);
+    return db_exec(s->db, update);
+}
+
+#define MARK_CRASHED(table)                                                                                  \
+    "SELECT 1 FROM " table " WHERE " STORE_RUN_GONE " LIMIT 1",                                              \
+        "UPDATE " table " SET status = 'crashed', status_reason = '" STORE_GONE_REASON                       \
+        "' WHERE " STORE_RUN_GONE
+static int mark_crashed(struct store *s) {
+    int rc = mark_crashed_in(s, MARK_CRASHED("runs"));
+    return rc == SQLITE_OK ? mark_crashed_in(s, MARK_CRASHED("sweeps")) : rc;
 }
 
 /* Whose file it is. An empty one is nobody's and may become ours. All is read in one transaction:

@@ -1,9 +1,7 @@
 #include "store/store.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "probe/host.h"
@@ -11,22 +9,6 @@
 #include "store/handle.h"
 #include "store/inserter.h"
 #include "store/schema.h"
-
-/* A random UUID: version 4, variant 1 (RFC 9562). */
-static int make_uuid(char out[37], struct err *e) {
-    uint8_t b[16];
-    ssize_t n;
-    while ((n = getrandom(b, sizeof b, 0)) < 0 && errno == EINTR) {}
-    if (n != (ssize_t)sizeof b)
-        return err_set_errno(e, KVF_ERR_IO, errno, "the system gives no random bytes for the run's UUID");
-    b[6] = (uint8_t)((b[6] & 0x0f) | 0x40);
-    b[8] = (uint8_t)((b[8] & 0x3f) | 0x80);
-    for (size_t i = 0, at = 0; i < sizeof b; i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) out[at++] = '-';
-        at += (size_t)snprintf(out + at, 37 - at, "%02x", b[i]);
-    }
-    return 0;
-}
 
 /* The writer may have put a row with the device's name already. */
 static int insert_tiers(sqlite3 *db, const struct run_record *r) {
@@ -75,7 +57,7 @@ static int found_group(sqlite3 *db, struct run_record *r) {
 }
 
 int store_begin_run(struct store *s, struct run_record *r, struct err *e) {
-    int code = make_uuid(r->uuid, e);
+    int code = db_uuid(r->uuid, e);
     if (code != 0) return code;
     if (!r->pid) r->pid = getpid();
     r->status = RUN_RUNNING;

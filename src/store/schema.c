@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "record/run.h"
+#include "record/sweep.h"
 #include "store/db.h"
 #include "store/store.h"
 
@@ -47,6 +48,9 @@ static const struct column runs_columns[] = {
     MEMBER(NAME, struct run_record, bottleneck, "TEXT"),
     NAMED(NAME, struct run_record, steady, "steady_state", "TEXT"),
     MEMBER(NAME, struct run_record, not_comparable, "TEXT"),
+    MEMBER(ID, struct run_record, sweep_id, "INTEGER REFERENCES sweeps(sweep_id) ON DELETE SET NULL"),
+    MEMBER(TRIAL, struct run_record, sweep_point, "INTEGER"),
+    MEMBER(STRING, struct run_record, sweep_values, "TEXT"),
 };
 
 static const struct column run_tiers_columns[] = {
@@ -151,6 +155,43 @@ static const struct column histograms_columns[] = {
     HAND("data", "BLOB NOT NULL"),
 };
 
+static const struct column sweeps_columns[] = {
+    HAND("sweep_id", "INTEGER PRIMARY KEY AUTOINCREMENT"),
+    MEMBER(TEXT, struct sweep_record, uuid, "TEXT NOT NULL UNIQUE"),
+    MEMBER(TEXT, struct sweep_record, name, "TEXT NOT NULL"),
+    MEMBER(TEXT, struct sweep_record, profile, "TEXT NOT NULL"),
+    MEMBER(TEXT, struct sweep_record, mode, "TEXT"),
+    MEMBER(TEXT, struct sweep_record, model, "TEXT"),
+    MEMBER(STATUS, struct sweep_record, status, "TEXT NOT NULL"),
+    MEMBER(NAME, struct sweep_record, status_reason, "TEXT"),
+    MEMBER(REAL, struct sweep_record, started_at, "REAL"),
+    MEMBER(REAL, struct sweep_record, ended_at, "REAL"),
+    MEMBER(TEXT, struct sweep_record, host, "TEXT"),
+    MEMBER(TEXT, struct sweep_record, boot_id, "TEXT"),
+    MEMBER(ID, struct sweep_record, pid, "INTEGER"),
+    HAND("pid_start", "INTEGER"),
+    HAND("pid_namespace", "INTEGER"),
+    MEMBER(TEXT, struct sweep_record, version, "TEXT"),
+    MEMBER(STRING, struct sweep_record, scenario_yaml, "TEXT"),
+    MEMBER(STRING, struct sweep_record, effective_json, "TEXT"),
+    MEMBER(U64, struct sweep_record, points, "INTEGER"),
+    MEMBER(U64, struct sweep_record, done, "INTEGER"),
+    MEMBER(U64, struct sweep_record, failed, "INTEGER"),
+    MEMBER(ID, struct sweep_record, baseline_run, "INTEGER"),
+    MEMBER(NAME, struct sweep_record, answer, "TEXT"),
+};
+
+static const struct column sweep_curves_columns[] = {
+    HAND("sweep_id", "INTEGER NOT NULL REFERENCES sweeps(sweep_id) ON DELETE CASCADE"),
+    MEMBER(TEXT, struct sweep_curve, policy, "TEXT NOT NULL"),
+    MEMBER(U64, struct sweep_curve, capacity_bytes, "INTEGER NOT NULL"),
+    MEMBER(U64, struct sweep_curve, lookups, "INTEGER"),
+    MEMBER(U64, struct sweep_curve, misses, "INTEGER"),
+    MEMBER(REAL, struct sweep_curve, miss_ratio, "REAL"),
+    MEMBER(REAL, struct sweep_curve, sample, "REAL"),
+    MEMBER(TEXT, struct sweep_curve, method, "TEXT"),
+};
+
 #define PART(part)     snapshot_##part##_fields, &snapshot_##part##_field_count
 #define PLAIN(columns) columns, COUNT(columns), NULL, NULL, NULL, 0
 #define KEY(columns)   "PRIMARY KEY (" columns ")"
@@ -162,7 +203,8 @@ static const struct table tables[TABLES] = {
                     "CREATE INDEX IF NOT EXISTS runs_started ON runs(started_at);\n"
                     "CREATE INDEX IF NOT EXISTS runs_name ON runs(name, started_at);\n"
                     "CREATE INDEX IF NOT EXISTS runs_trials ON runs(parent_id, trial);\n"
-                    "CREATE INDEX IF NOT EXISTS runs_running ON runs(run_id) WHERE status = 'running';\n",
+                    "CREATE INDEX IF NOT EXISTS runs_running ON runs(run_id) WHERE status = 'running';\n"
+                    "CREATE INDEX IF NOT EXISTS runs_sweep ON runs(sweep_id, sweep_point);\n",
                     true},
     [TABLE_RUN_TIERS] = {"run_tiers", PLAIN(run_tiers_columns), KEY("run_id, tier"), NULL, false},
     [TABLE_RUN_CLASSES] = {"run_classes", PLAIN(run_classes_columns), KEY("run_id, n"), NULL, false},
@@ -183,6 +225,9 @@ static const struct table tables[TABLES] = {
     [TABLE_RESULTS] = {"results", PLAIN(results_columns), KEY("run_id, metric"), NULL, false},
     [TABLE_CRITERIA] = {"criteria", PLAIN(criteria_columns), KEY("run_id, n"), NULL, false},
     [TABLE_HISTOGRAMS] = {"histograms", PLAIN(histograms_columns), KEY("run_id, scope"), NULL, true},
+    [TABLE_SWEEPS] = {"sweeps", PLAIN(sweeps_columns), NULL, NULL, true},
+    [TABLE_SWEEP_CURVES] = {"sweep_curves", PLAIN(sweep_curves_columns),
+                            KEY("sweep_id, policy, capacity_bytes"), NULL, false},
 };
 
 /* What tables and columns cannot say. A step brings a file of the version before to its version. */

@@ -53,6 +53,8 @@ enum table_id {
     TABLE_RESULTS,
     TABLE_CRITERIA,
     TABLE_HISTOGRAMS,
+    TABLE_SWEEPS,
+    TABLE_SWEEP_CURVES,
     TABLES
 };
 

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "record/publish.h"
 #include "record/run.h"
+#include "record/sweep.h"
 
 enum { STORE_APPLICATION_ID = 0x6b766631 /* "kvf1" */, STORE_SCHEMA_VERSION = 1 };
 
@@ -30,6 +31,12 @@ const char *store_notice(const struct store *s);
 /* Inserts the row of a run that starts (status running) and sets r->run_id and r->uuid; of a first trial
  * without a parent also r->parent_id, to itself. */
 int store_begin_run(struct store *s, struct run_record *r, struct err *e);
+
+/* The same for a sweep: its row as it starts, and what is known at its end, with the points of its curves.
+ * Runs name it by r->sweep_id before their store_begin_run(). */
+int store_begin_sweep(struct store *s, struct sweep_record *r, struct err *e);
+int store_finish_sweep(struct store *s, const struct sweep_record *r, const struct sweep_curve *curve,
+                       size_t points, struct err *e);
 
 /* The writer thread: takes records from the FIFO and commits each interval in a transaction of its
  * own (or, with `lazy`, once per wall second). When the disk is full or the file stays locked it

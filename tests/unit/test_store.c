@@ -320,6 +320,7 @@ static void deleting_a_run_leaves_nothing_of_it(void **state) {
     for (int pass = 0; pass < 2; pass++) {
         for (int t = 0; t < TABLES; t++) {
             char sql[100];
+            if (t == TABLE_SWEEPS || t == TABLE_SWEEP_CURVES) continue; /* of no run */
             snprintf(sql, sizeof sql, "SELECT count(*) > 0 FROM %s", schema_table((enum table_id)t)->name);
             if (plain_int(f->db, sql) == pass) fail_msg("%s", sql);
         }
