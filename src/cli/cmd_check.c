@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -6,6 +7,7 @@
 #include "cli/load.h"
 #include "cli/machine.h"
 #include "cli/options.h"
+#include "cli/sweep.h"
 #include "scenario/budget.h"
 #include "scenario/fit.h"
 #include "tier/tier.h"
@@ -79,11 +81,37 @@ static int check(struct scenario *s, const struct scenario_report *report, struc
     return 0;
 }
 
+/* What varies, if anything does; errors of points go to standard error. 0 or 2. */
+static int check_sweep(const struct options *o, const struct scenario *s, char *yaml, struct buf *out) {
+    struct sweep_base base = {.options = o, .path = o->operand[0], .yaml = yaml};
+    struct buf errors = {0}, text = {0};
+    struct err e = {0};
+    if (!s->sweep.on) {
+        free(yaml);
+        return 0;
+    }
+    memcpy(&base.scenario, s, sizeof *s);
+    sweep_base_plan(&base);
+    sweep_base_text(&base, &text);
+    add_comments("Sweep:", buf_text(&text), out);
+    unsigned bad = sweep_points_check(&base, &errors);
+    fputs(buf_text(&errors), stderr);
+    if (bad > 0) {
+        err_set(&e, KVF_ERR_USAGE, "the sweep cannot be used, %u error%s", bad, bad == 1 ? "" : "s");
+        cli_fail(&e);
+    }
+    buf_free(&errors);
+    buf_free(&text);
+    sweep_base_free(&base);
+    return bad > 0 ? 2 : 0;
+}
+
 int cmd_check(int argc, char **argv) {
     struct options o;
     struct err e = {0};
     struct scenario scenario;
     struct scenario_report report = {0};
+    char *yaml = NULL;
     struct buf out = {0};
     int status = 0;
 
@@ -100,13 +128,14 @@ int cmd_check(int argc, char **argv) {
         status = cli_fail(&e);
         goto out;
     }
-    status = cli_load_scenario(o.operand[0], &o, &scenario, NULL, &report);
+    status = cli_load_scenario(o.operand[0], &o, &scenario, &yaml, &report);
     if (status) goto out;
     struct how how = {.force = options_has(&o, "force"), .fit = options_has(&o, "fit")};
     if (check(&scenario, &report, how, &out, &e)) {
         cli_fail(&e);
         status = 2; /* whatever the reason: this scenario cannot run here as it is */
     }
+    if (check_sweep(&o, &scenario, yaml, &out)) status = 2;
     cli_print(&out);
 out:
     buf_free(&out);

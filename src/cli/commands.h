@@ -13,6 +13,7 @@ struct ui_setup;
 
 int cmd_run(int argc, char **argv);
 int cmd_suite(int argc, char **argv);
+int cmd_sweep(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_models(int argc, char **argv);
 int cmd_probe(int argc, char **argv);

@@ -27,6 +27,7 @@ static int cmd_help(int argc, char **argv);
 static const struct command_entry commands[] = {
     {"run", "[SCENARIO]", "run a scenario, else the quickstart, on the screen or --headless", cmd_run},
     {"suite", "[TEST|GROUP]...", "run many tests on one plan and compare what came out", cmd_suite},
+    {"sweep", "SCENARIO", "run a scenario with some of its keys varied, and compare", cmd_sweep},
     {"check", "SCENARIO", "print what a scenario means and will take, without running it", cmd_check},
     {"models", "[NAME [SCENARIO]]", "list models, or show how a working set falls over the tiers",
      cmd_models},

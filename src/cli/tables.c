@@ -103,6 +103,20 @@ static const struct option_spec suite_keys[] = {
 static const struct option_group suite_scenario = {"Scenario (all tests, but model and RAG of mlperf)",
                                                    suite_keys};
 
+static const struct option_spec sweep_table[] = {
+    {"points", "N", OPTION_VALUE, NULL, "number of points of the profiles rates and miss_ratio", NULL},
+    {"jobs", "N", OPTION_VALUE, NULL, "simulated points at a time, as many as there are cores unless told",
+     NULL},
+    {"headless", NULL, OPTION_FLAG, NULL, "a sweep has no screen; the same without it", NULL},
+    {"json", "FILE", OPTION_VALUE, NULL, "write everything as JSON; - prints it instead of the table", NULL},
+    {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing", NULL},
+    {"force", NULL, OPTION_FLAG, NULL, "more than 10000 points; start although memory or disk seem small",
+     NULL},
+    {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail a point for them", NULL},
+    {"quiet", NULL, OPTION_FLAG, NULL, "no progress", NULL},
+    {0}};
+static const struct option_group sweep_group = {"Sweep", sweep_table};
+
 static const struct option_spec check_table[] = {
     {"keys", NULL, OPTION_FLAG, NULL, "print the names of all keys instead, one a line", NULL},
     {"fit", NULL, OPTION_FLAG, NULL, "as `run --fit` would scale it", NULL},
@@ -142,6 +156,7 @@ static const struct option_group show_group = {"Show", show_table};
 static const struct option_command tables[] = {
     {"run", 1, {&run_group, &screen, &shorts, &common}},
     {"suite", OPTIONS_OPERANDS_MAX, {&suite_group, &suite_scenario, &common}},
+    {"sweep", 1, {&sweep_group, &shorts, &common}},
     {"check", 1, {&check_group, &shorts, &common}},
     {"models", 2, {&models_group, &setting, &common}},
     {"probe", OPTIONS_OPERANDS_MAX, {&probe_group, &common}},

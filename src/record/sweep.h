@@ -22,6 +22,13 @@ struct sweep_record {
     char answer[400];     /* of a search: one sentence; "" */
 };
 
+/* Largest throughput and mean latencies of earlier runs; NaN: missing. */
+struct sweep_baseline {
+    int64_t sweep_id; /* 0: one run */
+    uint64_t runs;
+    double tok_s, ttft_ms, tpot_ms;
+};
+
 /* A point of a miss-ratio curve. */
 struct sweep_curve {
     char policy[16];

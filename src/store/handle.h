@@ -42,6 +42,9 @@ enum query {
     Q_CRITERIA,
     Q_HISTOGRAMS,
     Q_TRIALS,
+    Q_SWEEP_OF,
+    Q_FIGURES_RUN,
+    Q_FIGURES_SWEEP,
     /* of a run that is watched: what was planned, how it is, its tiers, its intervals and all that
      * belongs to those of a span, its events, and the intervals around one */
     Q_PLAN,

@@ -25,6 +25,11 @@
 
 #define SPAN_OF(table) "FROM " table " WHERE run_id = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq"
 
+#define FIGURES                                                                                              \
+    "count(DISTINCT run_id), max(CASE WHEN metric = 'throughput_tok_s' THEN value END), "                    \
+    "avg(CASE WHEN metric = 'ttft_mean_ms' THEN value END), "                                                \
+    "avg(CASE WHEN metric = 'tpot_mean_ms' THEN value END)"
+
 const char *const query_texts[] = {
     [Q_LATEST] = "SELECT run_id FROM runs ORDER BY started_at DESC, run_id DESC LIMIT 1 OFFSET ?1",
     [Q_ID] = "SELECT run_id FROM runs WHERE run_id = ?1",
@@ -49,6 +54,11 @@ const char *const query_texts[] = {
     [Q_HISTOGRAMS] = "SELECT scope, data FROM histograms WHERE run_id = ?1 ORDER BY rowid",
     [Q_TRIALS] = "SELECT t.run_id FROM runs r JOIN runs t ON t.parent_id = r.parent_id AND t.name = r.name "
                  "WHERE r.run_id = ?1 AND t.trial IS NOT NULL ORDER BY t.trial, t.run_id",
+    [Q_SWEEP_OF] = "SELECT sweep_id FROM runs JOIN sweeps USING (sweep_id) "
+                   "WHERE run_id = ?1 AND profile = 'rates'",
+    [Q_FIGURES_RUN] = "SELECT run_id, " FIGURES " FROM results WHERE run_id = ?1",
+    [Q_FIGURES_SWEEP] =
+        "SELECT run_id, " FIGURES " FROM runs JOIN results USING (run_id) WHERE sweep_id = ?1",
     [Q_PLAN] =
         "SELECT json_extract(effective_json, '$.run.duration'), "
         "json_extract(effective_json, '$.run.warmup'), json_extract(effective_json, '$.run.interval'), "
@@ -325,5 +335,26 @@ int store_list(struct store *s, const struct store_filter *f,
     }
     int end = sqlite3_finalize(stmt);
     if (rc == SQLITE_OK) rc = end;
+    return rc == SQLITE_OK ? 0 : read_error(s, rc, e);
+}
+
+static void one_id(sqlite3_stmt *stmt, void *ctx) {
+    *(int64_t *)ctx = sqlite3_column_int64(stmt, 0);
+}
+
+static void figures(sqlite3_stmt *stmt, void *ctx) {
+    struct sweep_baseline *b = ctx;
+    b->runs = (uint64_t)sqlite3_column_int64(stmt, 1);
+    b->tok_s = row_real(stmt, 2);
+    b->ttft_ms = row_real(stmt, 3);
+    b->tpot_ms = row_real(stmt, 4);
+}
+
+int store_baseline(struct store *s, int64_t run_id, struct sweep_baseline *out, struct err *e) {
+    *out = (struct sweep_baseline){.tok_s = NAN, .ttft_ms = NAN, .tpot_ms = NAN};
+    int rc = each_row(s, Q_SWEEP_OF, run_id, one_id, &out->sweep_id);
+    if (rc == SQLITE_OK)
+        rc = out->sweep_id ? each_row(s, Q_FIGURES_SWEEP, out->sweep_id, figures, out)
+                           : each_row(s, Q_FIGURES_RUN, run_id, figures, out);
     return rc == SQLITE_OK ? 0 : read_error(s, rc, e);
 }

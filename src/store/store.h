@@ -38,6 +38,9 @@ int store_begin_sweep(struct store *s, struct sweep_record *r, struct err *e);
 int store_finish_sweep(struct store *s, const struct sweep_record *r, const struct sweep_curve *curve,
                        size_t points, struct err *e);
 
+/* What a sweep of rates is held against: a run, or all runs of the sweep of rates that it belongs to. */
+int store_baseline(struct store *s, int64_t run_id, struct sweep_baseline *out, struct err *e);
+
 /* The writer thread: takes records from the FIFO and commits each interval in a transaction of its
  * own (or, with `lazy`, once per wall second). When the disk is full or the file stays locked it
  * keeps what it has, tries again every second, and says so once through `trouble` (called on the

@@ -10,7 +10,7 @@ import sqlite3
 
 from tap import SOURCE, case, database, finish, home, main, run, scratch, spawn, wait_until
 
-COMMANDS = ["run", "suite", "check", "models", "probe", "watch", "history", "show", "schema", "help"]
+COMMANDS = ["run", "suite", "sweep", "check", "models", "probe", "watch", "history", "show", "schema", "help"]
 
 HELP = """\
 usage: kvfall COMMAND [ARGUMENT]... [--OPTION]...
@@ -21,6 +21,7 @@ hierarchy, with every interval of every run kept in SQLite.
 Commands:
   run       run a scenario, else the quickstart, on the screen or --headless
   suite     run many tests on one plan and compare what came out
+  sweep     run a scenario with some of its keys varied, and compare
   check     print what a scenario means and will take, without running it
   models    list models, or show how a working set falls over the tiers
   probe     show what this machine offers: memory, CPUs, GPU, devices
@@ -143,7 +144,7 @@ def _():
 
 @case("commands of later builds are unknown here")
 def _():
-    for command in ("sweep", "validate", "compare", "export", "sql", "prune"):
+    for command in ("validate", "compare", "export", "sql", "prune"):
         got = run([command])
         assert got.rc == 2 and 'there is no command "%s"' % command in got.stderr, got
 

@@ -1,0 +1,122 @@
+/* kvfall sweep: many runs of one scenario with some of its keys varied. Main thread. */
+#ifndef KVF_CLI_SWEEP_H
+#define KVF_CLI_SWEEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "cli/options.h"
+#include "cli/session.h"
+#include "engine/curve.h"
+#include "record/sweep.h"
+#include "report/report.h"
+#include "scenario/sweep.h"
+
+enum point_state { POINT_WAITS, POINT_RUNS, POINT_DONE, POINT_FAILED, POINT_STOPPED };
+/* The load of a point of profile rates. */
+enum point_load { LOAD_AS_GIVEN, LOAD_SYNCHRONOUS, LOAD_FULL, LOAD_AT_RATE };
+
+struct sweep_point {
+    char sought[SWEEP_VALUE]; /* profile capacity: the value tried */
+    enum point_load load;
+    double rate; /* LOAD_AT_RATE: requests per second */
+    enum point_state state;
+    int64_t run_id;                  /* 0: not stored */
+    char why[300];                   /* why it failed */
+    double value[SWEEP_METRICS_MAX]; /* NaN: missing */
+};
+
+/* What is done with the scenario before there are points. */
+struct sweep_base {
+    const struct options *options;
+    const char *path;         /* "-": standard input */
+    char *yaml;               /* what is there */
+    struct scenario scenario; /* with its sweep */
+    struct sweep_plan plan;   /* profile keys */
+};
+
+struct sweep_line { /* progress on standard error */
+    bool quiet, terminal, open;
+    uint64_t begin_ns, last_ns;
+    size_t finished, running, total; /* total 0: not known beforehand */
+    double share;                    /* of the point that runs alone, done */
+    char best[200];
+};
+
+struct sweep {
+    struct sweep_base base;
+    const char *db; /* as given */
+    bool keep_going, force, headless, stored;
+    unsigned jobs;
+    struct sweep_point *point;
+    size_t points;
+    char metric[SWEEP_METRICS_MAX][64], unit[SWEEP_METRICS_MAX][12];
+    unsigned metrics;
+    size_t baseline;                          /* index of a point, or SIZE_MAX */
+    char baseline_name[80];                   /* of profile rates: a run of the database */
+    double baseline_value[SWEEP_METRICS_MAX]; /* NaN: none */
+    struct session *session;                  /* real mode */
+    struct sweep_line line;
+    struct sweep_record record;
+    struct buf warnings; /* lines that stand below the table */
+    struct curve_set curves;
+    int signal;
+    bool stopped;
+};
+
+/* ---- points (sweep_points.c) ---- */
+/* The scenario with the settings of the command line. Says errors itself; 0 or the exit status. */
+int sweep_base_load(struct sweep_base *b, const char *path, const struct options *o);
+/* The plan, of a scenario that has been loaded. */
+void sweep_base_plan(struct sweep_base *b);
+/* What varies, in a line: "6 points: tiers.cpu.capacity (2) x workload.users (3)". */
+void sweep_base_text(const struct sweep_base *b, struct buf *out);
+void sweep_base_free(struct sweep_base *b);
+/* What makes point `i` of profile keys, or of what is sought at `value`. How many settings. */
+unsigned sweep_settings(const struct sweep_base *b, uint64_t i, const char *value,
+                        struct scenario_setting out[SWEEP_AXES_MAX]);
+/* The scenario of a point; errors are added, a line each. */
+bool sweep_point_load(const struct sweep_base *b, const struct scenario_setting *setting, unsigned count,
+                      struct scenario *s, struct buf *errors);
+/* Loads every point once. Each error is said with the first point that has it. How many errors. */
+unsigned sweep_points_check(const struct sweep_base *b, struct buf *errors);
+/* The load of a point of profile rates. */
+void sweep_load_apply(const struct sweep_point *p, struct scenario *s);
+/* The settings, or the load, as people read them, and as a JSON object. */
+void sweep_label(const struct sweep *s, size_t i, struct buf *out);
+void sweep_values_json(const struct sweep *s, size_t i, struct buf *out);
+/* One more point, which waits; its index. */
+size_t sweep_point_add(struct sweep *s);
+
+/* ---- running (sweep_run.c, sweep_child.c) ---- */
+/* Runs the points from..to - 1; ends early when s->stopped. */
+void sweep_run(struct sweep *s, size_t from, size_t to);
+/* The process of a point: makes its run and writes what came out to `fd`. Does not return. */
+_Noreturn void sweep_child(const struct sweep *s, size_t point, int fd);
+/* What a process has written: into the point. False when it is not all there. */
+bool sweep_child_result(struct sweep *s, size_t point, const void *data, size_t len);
+/* Takes the measures of a run that has ended into the point. */
+void sweep_point_take(struct sweep *s, size_t point, const struct run_record *run);
+void sweep_point_fail(struct sweep *s, size_t point, const char *why);
+
+/* ---- progress (sweep_line.c) ---- */
+void sweep_line_begin(struct sweep *s, size_t total);
+void sweep_line_tick(struct sweep *s);                /* rewrites it, some times a second */
+void sweep_line_point(struct sweep *s, size_t point); /* a point has ended */
+void sweep_line_end(struct sweep *s);
+
+/* ---- profiles ---- */
+void sweep_rates(struct sweep *s);                    /* fills points, runs them */
+void sweep_capacity(struct sweep *s);                 /* the same; s->record.answer */
+int sweep_miss_ratio(struct sweep *s, struct err *e); /* s->curves */
+
+/* ---- results (sweep_table.c, sweep_json.c) ---- */
+/* Whether a lower value of the measure is the better one. */
+bool sweep_lower_is_better(const char *metric);
+size_t sweep_best(const struct sweep *s); /* by the first measure; SIZE_MAX: none */
+void sweep_table_text(const struct sweep *s, const struct report_style *style, struct buf *out);
+void sweep_json(const struct sweep *s, struct buf *out);
+
+#endif

@@ -1,0 +1,104 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/sweep.h"
+#include "report/format.h"
+
+/* One request after another, then as many as the slots take, then rates evenly from the first's to the
+ * second's, that one included: the sweep of GuideLLM (https://github.com/vllm-project/guidellm). */
+
+static unsigned metric_index(const struct sweep *s, const char *metric) {
+    for (unsigned m = 0; m < s->metrics; m++)
+        if (strcmp(s->metric[m], metric) == 0) return m;
+    return SWEEP_METRICS_MAX;
+}
+
+static double value_of(const struct sweep *s, size_t i, const char *metric) {
+    unsigned m = metric_index(s, metric);
+    return m < s->metrics && s->point[i].state == POINT_DONE ? s->point[i].value[m] : NAN;
+}
+
+struct summary {
+    double tok_s, ttft_ms, tpot_ms; /* largest, means; NaN: missing */
+    size_t peak;                    /* the point of the largest */
+};
+
+static double mean_of(const struct sweep *s, const char *metric) {
+    double sum = 0, n = 0;
+    for (size_t i = 0; i < s->points; i++) {
+        double v = value_of(s, i, metric);
+        if (!kvf_present(v)) continue;
+        sum += v;
+        n++;
+    }
+    return n > 0 ? sum / n : NAN;
+}
+
+static struct summary summary_make(const struct sweep *s) {
+    struct summary sum = {NAN, mean_of(s, "ttft_mean_ms"), mean_of(s, "tpot_mean_ms"), SIZE_MAX};
+    for (size_t i = 0; i < s->points; i++) {
+        double v = value_of(s, i, "throughput_tok_s");
+        if (!kvf_present(v) || (sum.peak != SIZE_MAX && v <= sum.tok_s)) continue;
+        sum.tok_s = v;
+        sum.peak = i;
+    }
+    return sum;
+}
+
+static void put_change(struct buf *out, const char *what, double now, double before) {
+    if (kvf_present(now) && kvf_present(before) && before != 0)
+        buf_addf(out, " %s %+.1f %%", what, 100 * (now / before - 1));
+    else
+        buf_addf(out, " %s --", what);
+}
+
+static void rates_answer(struct sweep *s) {
+    struct summary sum = summary_make(s);
+    struct buf out = {0}, peak = {0};
+    const double *base = s->baseline_value;
+    if (sum.peak == SIZE_MAX) return;
+    sweep_label(s, sum.peak, &peak);
+    buf_addf(&out, "Max throughput %s at %s; mean TTFT %s, mean TPOT %s.",
+             format_measure(sum.tok_s, "tok/s", "").text, buf_text(&peak), format_ms(sum.ttft_ms).text,
+             format_ms(sum.tpot_ms).text);
+    if (s->baseline_name[0]) {
+        buf_addf(&out, " Against %s:", s->baseline_name);
+        put_change(&out, "throughput", sum.tok_s, base[0]);
+        put_change(&out, "TTFT", sum.ttft_ms, base[1]);
+        put_change(&out, "TPOT", sum.tpot_ms, base[2]);
+        buf_add(&out, ".");
+    }
+    snprintf(s->record.answer, sizeof s->record.answer, "%s", buf_text(&out));
+    buf_free(&out);
+    buf_free(&peak);
+}
+
+void sweep_rates(struct sweep *s) {
+    size_t points = (size_t)s->base.scenario.sweep.points;
+    sweep_line_begin(s, points);
+    size_t first = sweep_point_add(s), second = sweep_point_add(s);
+    s->point[first].load = LOAD_SYNCHRONOUS;
+    s->point[second].load = LOAD_FULL;
+    sweep_run(s, 0, 2);
+    double slow = value_of(s, 0, "requests_per_s"), fast = value_of(s, 1, "requests_per_s");
+    if (s->stopped) return;
+    if (!(fast > slow)) {
+        if (points > 2)
+            buf_addf(&s->warnings, "Warning: %s; there are no rates between.\n",
+                     kvf_present(fast) && kvf_present(slow)
+                         ? "at full throughput no more requests are done than one after another"
+                         : "the first two runs have no rate of requests");
+        s->line.total = 2;
+    } else {
+        for (size_t i = 1; i + 1 < points; i++) {
+            size_t at = sweep_point_add(s); /* the points may move */
+            struct sweep_point *p = &s->point[at];
+            p->load = LOAD_AT_RATE;
+            p->rate = slow + (fast - slow) * (double)i / (double)(points - 2);
+        }
+        sweep_run(s, 2, s->points);
+    }
+    rates_answer(s);
+}
