@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cli/build.h"
+#include "base/build.h"
 #include "cli/commands.h"
 #include "cli/output_file.h"
 #include "cli/sweep.h"
