@@ -29,7 +29,8 @@ int nvmlDeviceGetTemperature(void *d, int sensor, unsigned *out);
 int nvmlDeviceGetClockInfo(void *d, int which, unsigned *out);
 int nvmlDeviceGetTotalEccErrors(void *d, int type, int counter, unsigned long long *out);
 
-/* For tests: hanging calls return from now on, or no longer; how often the library was begun and shut down. */
+/* For tests: hanging calls return from now on, or no longer; how often the library was begun and shut down.
+ */
 void fake_nvml_release(int now);
 unsigned fake_nvml_inits(void);
 unsigned fake_nvml_shutdowns(void);
