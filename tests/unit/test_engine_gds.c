@@ -100,6 +100,22 @@ static void devices_and_paths_may_be_several(void **state) {
     run_end();
 }
 
+/* Nothing but the check where it landed looks at it again. */
+static void what_lands_wrong_fails_the_read(void **state) {
+    (void)state;
+    setup_gds(TIERS "cache: {promotion: never, verify: full}\n", KVF_DIRECT_TO_GPU_ON, "flip=3");
+    t.s.cache.read_target = KVF_READ_TARGET_GPU;
+    run_go();
+    expect_status(RUN_FAILED);
+    expect_identities();
+    assert_non_null(strstr(t.run.status_reason, "nvme read of entry"));
+    assert_non_null(strstr(t.run.status_reason, "the data is not what was written"));
+    expect_result("verify_mismatched", 1);
+    (void)cufile_counts();
+    fake_expect_nothing_left();
+    run_end();
+}
+
 static void transfers_cut_short_go_on(void **state) {
     (void)state;
     setup_gds(CHECKED, KVF_DIRECT_TO_GPU_ON, "short=4096");
@@ -204,6 +220,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(moves_go_past_host_memory, runs_set_up, runs_tear_down),
         cmocka_unit_test_setup_teardown(reads_end_on_the_device, runs_set_up, runs_tear_down),
         cmocka_unit_test_setup_teardown(devices_and_paths_may_be_several, runs_set_up, runs_tear_down),
+        cmocka_unit_test_setup_teardown(what_lands_wrong_fails_the_read, runs_set_up, runs_tear_down),
         cmocka_unit_test_setup_teardown(transfers_cut_short_go_on, runs_set_up, runs_tear_down),
         cmocka_unit_test_setup_teardown(compatibility_mode_is_labelled_or_not_taken, runs_set_up,
                                         runs_tear_down),
