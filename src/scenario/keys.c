@@ -476,7 +476,10 @@ bool key_in_list(const struct key *k) {
 }
 
 const char *key_absence(const struct key *k) {
-    return strncmp(k->pub.name, "tiers.gpu.", 10) == 0 ? build_without_cuda() : NULL;
+    static const char *const of_cuda[] = {"tiers.gpu.", "tiers.nvme.direct_to_gpu", "cache.read_target"};
+    for (size_t i = 0; i < sizeof of_cuda / sizeof *of_cuda; i++)
+        if (strncmp(k->pub.name, of_cuda[i], strlen(of_cuda[i])) == 0) return build_without_cuda();
+    return NULL;
 }
 
 bool key_word(const char *words, int index, char *out, size_t len) {

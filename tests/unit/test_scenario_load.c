@@ -229,18 +229,21 @@ static void errors_name_place_key_and_remedy(void **state) {
            "3:8: byte 0x00 is a control character; a scenario is a text in UTF-8\n");
 }
 
+/* What configure found instead. */
+#define NO_CUDA " (CUDA is " KVF_BUILD_CUDA ")"
 static const struct {
     const char *setting, *error;
 } bad_settings[] = {
 #ifndef KVF_HAVE_CUDA
-    {"tiers.gpu.backend=cuda", "cuda is not available in this build; it takes auto | emulated | off"},
-    {"tiers.gpu.read=d2h", "not available in this build; leave it at hbm"},
-    {"tiers.gpu.write=h2d", "not available in this build; leave it at generate"},
-    {"tiers.gpu.layout=layers", "not available in this build; leave it at contiguous"},
-    {"tiers.gpu.devices=[0, 1]", "not available in this build; leave it at [0]"},
-    {"tiers.gpu.devices=all", "not available in this build; leave it at [0]"},
-    {"cache.read_target=gpu", "not available in this build; leave it at host"},
-    {"tiers.nvme.direct_to_gpu=auto", "not available in this build; leave it at off"},
+    {"tiers.gpu.backend=cuda",
+     "cuda is not available in this build" NO_CUDA "; it takes auto | emulated | off"},
+    {"tiers.gpu.read=d2h", "not available in this build" NO_CUDA "; leave it at hbm"},
+    {"tiers.gpu.write=h2d", "not available in this build" NO_CUDA "; leave it at generate"},
+    {"tiers.gpu.layout=layers", "not available in this build" NO_CUDA "; leave it at contiguous"},
+    {"tiers.gpu.devices=[0, 1]", "not available in this build" NO_CUDA "; leave it at [0]"},
+    {"tiers.gpu.devices=all", "not available in this build" NO_CUDA "; leave it at [0]"},
+    {"cache.read_target=gpu", "not available in this build" NO_CUDA "; leave it at host"},
+    {"tiers.nvme.direct_to_gpu=auto", "not available in this build" NO_CUDA "; leave it at off"},
 #endif
     {"tiers.cpu.eviction=arc", "arc is not available in this build; it takes null | lru | fifo"},
     {"cache.placement=inclusive", "inclusive is not available in this build; it takes waterfall | spillover"},
@@ -253,7 +256,7 @@ static void what_is_not_built_is_refused(void **state) {
     (void)state;
 
     for (size_t i = 0; i < sizeof(bad_settings) / sizeof(bad_settings[0]); i++) {
-        char wanted[300];
+        char wanted[500];
         (void)snprintf(wanted, sizeof(wanted), "--set %.*s: %s\n", (int)strcspn(bad_settings[i].setting, "="),
                        bad_settings[i].setting, bad_settings[i].error);
         expect(GOOD, strlen(GOOD), &bad_settings[i].setting, 1, wanted);
