@@ -1,6 +1,7 @@
 /* The gpu tier beside its yardsticks, on the device at hand, in the same run and in turns.
  *
- *   bench_gpu [DEVICE | --look]     --look: says by the status alone whether it could
+ *   bench_gpu [DEVICE | --look | --small]
+ *       --look: says by the status alone whether it could; --small: of little memory, to try the program out
  *
  * A line each: what, its figure, the yardstick's, their ratio and its spread, the least ratio (or the most
  * difference), whether it is met. Figures are medians of pairs. Status 77 without a device.
@@ -20,7 +21,8 @@
 #include "tier/tier.h"
 
 enum { PAIRS = 7, ENTRIES = 8, FILES = 4, MOST_CHUNKS = 4096 };
-static const uint64_t io_size = KVF_MIB, arena = 4 * KVF_GIB, large = 256 * KVF_MIB;
+static const uint64_t io_size = KVF_MIB;
+static uint64_t arena = 4 * KVF_GIB, large = 256 * KVF_MIB;
 
 struct bench {
     const struct cuda_api *api;
@@ -176,7 +178,7 @@ static void bench_memory(struct bench *x) {
 }
 
 static void bench_copies(struct bench *x, enum kvf_dir dir, uint64_t bytes) {
-    unsigned times = (unsigned)(large / bytes) < 16 ? (unsigned)(large / bytes) : 16;
+    unsigned times = (unsigned)(large / bytes); /* chunks for all of it: at most MOST_CHUNKS */
     bool up = dir == KVF_DIR_WRITE;
     struct pairs p;
     char what[64], size[32];
@@ -352,11 +354,16 @@ int main(int argc, char **argv) {
         char why[400];
         return tier_cuda_ready(&x.scenario, why, sizeof why) ? 0 : 77;
     }
-    bench_open(&x, argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0);
+    bool small = argc > 1 && strcmp(argv[1], "--small") == 0;
+    if (small) {
+        arena = 64 * KVF_MIB;
+        large = 4 * KVF_MIB;
+    }
+    bench_open(&x, argc > 1 && !small ? (uint32_t)strtoul(argv[1], NULL, 10) : 0);
     printf("%-36s %12s %12s  ratio  spread          target  met\n", "figure : yardstick", "kvfall",
            "yardstick");
     bench_memory(&x);
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && sizes[i] <= large; i++) {
         bench_copies(&x, KVF_DIR_READ, sizes[i]);
         bench_copies(&x, KVF_DIR_WRITE, sizes[i]);
     }
