@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""The test of the GPU machine on played devices: its script, what it runs, and the bench's table; what cannot be tried
+there, as the loss of a device."""
+import contextlib
+import re
+import sqlite3
+import subprocess
+import sys
+
+from tap import BUILD, SOURCE, case, database, environment, home, main, run
+
+PLAYED = BUILD / "tests/gpu/kvfall_played"
+BENCH = BUILD / "tests/gpu/bench_gpu_played"
+
+
+@case("check_gpu.py passes on two played devices")
+def _():
+    env = environment({"KVFALL": PLAYED, "KVFALL_SOURCE": SOURCE, "KVFALL_BUILD": BUILD, "KVF_GPU_BENCH": BENCH,
+                       "KVF_GPU_OUT": home() / "out", "KVF_GPU_REHEARSAL": 1, "PLAYED_DEVICES": 2})
+    got = subprocess.run([sys.executable, str(SOURCE / "tests/gpu/check_gpu.py")], env=env, capture_output=True,
+                         text=True, cwd=str(home() / "work"), timeout=300)
+    assert got.returncode == 0, got.stdout + got.stderr
+    plan = int(re.search(r"^1\.\.(\d+)$", got.stdout, re.M).group(1))
+    assert plan >= 11 and len(re.findall(r"^ok ", got.stdout, re.M)) == plan, got.stdout
+    assert "played device:" not in got.stdout + got.stderr, got.stdout + got.stderr
+    assert (home() / "out/probe.txt").read_text() and (home() / "out/screen.raw").read_text()
+
+
+@case("check_gpu.py says in one failed case that no device is there")
+def _():
+    env = environment({"KVFALL": PLAYED, "KVFALL_SOURCE": SOURCE, "KVFALL_BUILD": BUILD, "KVF_GPU_BENCH": BENCH,
+                       "KVF_GPU_OUT": home() / "out", "PLAYED_DEVICES": 0})
+    got = subprocess.run([sys.executable, str(SOURCE / "tests/gpu/check_gpu.py")], env=env, capture_output=True,
+                         text=True, cwd=str(home() / "work"), timeout=60)
+    assert got.returncode == 1 and "not ok 1 - a CUDA device is here" in got.stdout, got.stdout + got.stderr
+
+
+@case("the bench has a line for every figure")
+def _():
+    got = run(["--small"], program=BENCH, timeout=120)
+    assert got.rc in (0, 1), got
+    for what in ("read in device memory : copy there", "made on the device : memset", "from device, 1.00 MiB : one copy",
+                 "to device, 1.00 MiB : one copy"):
+        assert re.search(r"^%s +[0-9.]+ \w+/s +[0-9.]+ \w+/s +[0-9.]+  [0-9.]+ \.\. [0-9.]+ +>= 0\.\d\d +(yes|no)$"
+                         % re.escape(what), got.stdout, re.M), got
+    assert "ms of CPU a GiB" in got.stdout and "an operation beyond its transfer" in got.stdout, got
+    assert "played device:" not in got.stderr, got
+
+
+@case("a device that is lost in the middle fails the run with one sentence, and its data stay")
+def _():
+    got = run(["run", "--headless", "--quiet", "--model", "tiny-1b", "--duration", "60s", "--set", "run.warmup=0s",
+               "--set", "run.interval=20ms", "--set", "tiers.gpu.backend=cuda", "--set", "tiers.gpu.capacity=8MiB",
+               "--set", "tiers.cpu.capacity=8MiB", "--set", "tiers.nvme.capacity=256MiB", "--set",
+               "workload.personas=[{name: a, context: [16, 192], think: [1ms, 5ms]}]"],
+              env={"PLAYED_LOSES": 1000}, program=PLAYED)
+    assert got.rc == 1, got
+    assert re.search(r"on device 0 \(Played GPU\) failed: a kernel stopped or the device was lost; the kernel log "
+                     r"\(dmesg, NVRM\) has more", got.stderr), got
+    with contextlib.closing(sqlite3.connect(database())) as db:
+        status, = db.execute("SELECT status FROM runs").fetchone()
+        intervals, done = db.execute("SELECT count(*), sum(done) FROM intervals").fetchone()
+        moved, = db.execute("SELECT sum(read_bytes) FROM tier_intervals WHERE tier = 'gpu'").fetchone()
+    assert status == "failed" and intervals > 1 and done > 0 and moved > 0, (status, intervals, done, moved)
+
+
+main()
