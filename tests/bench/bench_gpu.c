@@ -1,7 +1,8 @@
 /* The gpu tier beside its yardsticks, on the device at hand, in the same run and in turns.
  *
  *   bench_gpu [DEVICE | --look | --small]
- *       --look: says by the status alone whether it could; --small: of little memory, to try the program out
+ *       --look: says whether it could, by the status, and why not; --small: of little memory, to try the
+ * program out
  *
  * A line each: what, its figure, the yardstick's, their ratio and its spread, the least ratio (or the most
  * difference), whether it is met. Figures are medians of pairs. Status 77 without a device.
@@ -352,7 +353,9 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--look") == 0) {
         scenario_default(&x.scenario);
         char why[400];
-        return tier_cuda_ready(&x.scenario, why, sizeof why) ? 0 : 77;
+        if (tier_cuda_ready(&x.scenario, why, sizeof why)) return 0;
+        printf("%s\n", why);
+        return 77;
     }
     bool small = argc > 1 && strcmp(argv[1], "--small") == 0;
     if (small) {

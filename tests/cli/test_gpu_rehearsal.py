@@ -5,34 +5,52 @@ import contextlib
 import re
 import sqlite3
 import subprocess
-import sys
 
-from tap import BUILD, SOURCE, case, database, environment, home, main, run
+from tap import BUILD, SOURCE, case, database, home, main, run
 
 PLAYED = BUILD / "tests/gpu/kvfall_played"
 BENCH = BUILD / "tests/gpu/bench_gpu_played"
 
 
-@case("check_gpu.py passes on two played devices")
+def bundle():
+    """The directory for the GPU machine, with played devices in it."""
+    build, out = home() / "build", home() / "gpu-bundle"
+    (build / "tests/bench").mkdir(parents=True)
+    (build / "kvfall").symlink_to(PLAYED)
+    (build / "tests/bench/bench_gpu").symlink_to(BENCH)
+    subprocess.run(["/bin/sh", str(SOURCE / "tests/gpu/bundle"), str(SOURCE), str(build), str(out)], check=True,
+                   stdout=subprocess.DEVNULL)
+    return out
+
+
+def check(out, **env):
+    """What `check' of the bundle says where nothing else is known."""
+    env = {"PATH": "/usr/local/bin:/usr/bin:/bin", **{name: str(value) for name, value in env.items()}}
+    return subprocess.run([str(out / "check")], env=env, capture_output=True, text=True, cwd=str(home() / "work"),
+                          timeout=300)
+
+
+@case("the bundle's check passes on two played devices, alone with what the bundle has")
 def _():
-    env = environment({"KVFALL": PLAYED, "KVFALL_SOURCE": SOURCE, "KVFALL_BUILD": BUILD, "KVF_GPU_BENCH": BENCH,
-                       "KVF_GPU_OUT": home() / "out", "KVF_GPU_REHEARSAL": 1, "PLAYED_DEVICES": 2})
-    got = subprocess.run([sys.executable, str(SOURCE / "tests/gpu/check_gpu.py")], env=env, capture_output=True,
-                         text=True, cwd=str(home() / "work"), timeout=300)
+    out = bundle()
+    got = check(out, KVF_GPU_REHEARSAL=1, PLAYED_DEVICES=2)
     assert got.returncode == 0, got.stdout + got.stderr
     plan = int(re.search(r"^1\.\.(\d+)$", got.stdout, re.M).group(1))
     assert plan >= 11 and len(re.findall(r"^ok ", got.stdout, re.M)) == plan, got.stdout
     assert "played device:" not in got.stdout + got.stderr, got.stdout + got.stderr
-    assert (home() / "out/probe.txt").read_text() and (home() / "out/screen.raw").read_text()
+    results = home() / "work/gpu-results"
+    assert (results / "probe.txt").read_text() and (results / "screen.raw").read_text()
+    for path in out.rglob("*"):
+        if path.is_file() and path.parent.name not in ("bin", "lib"):
+            assert str(SOURCE).encode() not in path.read_bytes(), path
 
 
-@case("check_gpu.py says in one failed case that no device is there")
+@case("the bundle's check says in one failed case that no device is there")
 def _():
-    env = environment({"KVFALL": PLAYED, "KVFALL_SOURCE": SOURCE, "KVFALL_BUILD": BUILD, "KVF_GPU_BENCH": BENCH,
-                       "KVF_GPU_OUT": home() / "out", "PLAYED_DEVICES": 0})
-    got = subprocess.run([sys.executable, str(SOURCE / "tests/gpu/check_gpu.py")], env=env, capture_output=True,
-                         text=True, cwd=str(home() / "work"), timeout=60)
-    assert got.returncode == 1 and "not ok 1 - a CUDA device is here" in got.stdout, got.stdout + got.stderr
+    got = check(bundle(), PLAYED_DEVICES=0)
+    assert got.returncode == 1, got.stdout + got.stderr
+    assert got.stdout.endswith("not ok 1 - a CUDA device is here\n# the driver shows no device; see nvidia-smi -L, and "
+                               "where MIG is on create an instance of it (nvidia-smi mig -cgi)\n"), got.stdout
 
 
 @case("the bench has a line for every figure")

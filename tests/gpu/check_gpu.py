@@ -49,7 +49,7 @@ def scenario(changes, name="gpu.yaml"):
     }
     if REHEARSAL:
         whole["seed"] = 5
-        whole["run"].update(duration="60s", max_requests=120, interval="20ms")
+        whole["run"].update(duration="60s", max_requests=60, interval="20ms")
         whole["tiers"]["gpu"]["capacity"] = whole["tiers"]["cpu"]["capacity"] = "8MiB"
         whole["workload"]["personas"][0]["context"] = [16, 192]
     for key, value in changes.items():
@@ -335,8 +335,8 @@ if __name__ == "__main__":
     for line in probe.stdout.splitlines():
         print("# " + line)
     keep("probe.txt", probe.stdout)
-    if subprocess.run([BENCH, "--look"]).returncode != 0:
-        print("1..1\nnot ok 1 - a CUDA device is here\n# see the line cuda above, and kvfall run --set "
-              "tiers.gpu.backend=cuda for the reason")
+    look = subprocess.run([BENCH, "--look"], capture_output=True, text=True)
+    if look.returncode != 0:
+        print("1..1\nnot ok 1 - a CUDA device is here\n# %s" % (look.stdout + look.stderr).strip())
         sys.exit(1)
     main()
