@@ -4,12 +4,15 @@
 
 #include "tier/cuda_api.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #ifdef KVF_HAVE_CUDA
 
 #include <cuda_runtime_api.h>
+#include <pthread.h>
+#include <signal.h>
 
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), "a number of CUDA")
 SAME(CUDA_OUT_OF_MEMORY, cudaErrorMemoryAllocation);
@@ -32,6 +35,18 @@ static int result(cudaError_t error) {
     return (int)error;
 }
 
+/* Threads of the driver take over which signals are blocked. The first calls come before this program has
+ * given signals a thread of their own. */
+static void signals_off(sigset_t *before) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
+static void signals_as(const sigset_t *before) {
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 static int real_driver_version(int *version) {
     return result(cudaDriverGetVersion(version));
 }
@@ -39,12 +54,19 @@ static int real_runtime_version(int *version) {
     return result(cudaRuntimeGetVersion(version));
 }
 static int real_device_count(int *count) {
-    return result(cudaGetDeviceCount(count));
+    sigset_t before;
+    signals_off(&before);
+    int rc = result(cudaGetDeviceCount(count));
+    signals_as(&before);
+    return rc;
 }
 
 static int real_device_info(int device, struct cuda_device_info *info) {
     struct cudaDeviceProp p;
+    sigset_t before;
+    signals_off(&before);
     int rc = result(cudaGetDeviceProperties(&p, device));
+    signals_as(&before);
     if (rc != 0) return rc;
     *info = (struct cuda_device_info){
         .major = (uint32_t)p.major, .minor = (uint32_t)p.minor, .bytes = p.totalGlobalMem};
@@ -117,15 +139,28 @@ static int real_copy(void *to, const void *from, uint64_t bytes, void *stream) {
     return result(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
 }
 
-/* One call for many small pieces where the runtime has it, in the form of CUDA 13. */
-static int real_copy_batch(void **to, void **from, uint64_t *bytes, uint32_t count, void *stream) {
-#if CUDART_VERSION >= 13000
+/* One call for many pieces, where the runtime has it. A driver of its major version may be older. */
+static int copy_at_once(void **to, void **from, uint64_t *bytes, uint32_t count, void *stream) {
+#if CUDART_VERSION >= 12080
     struct cudaMemcpyAttributes how = {.srcAccessOrder = cudaMemcpySrcAccessOrderStream};
     size_t first = 0;
-    if (count > 1)
-        return result(
-            cudaMemcpyBatchAsync(to, (const void *const *)from, bytes, count, &how, &first, 1, stream));
 #endif
+#if CUDART_VERSION >= 13000
+    return result(cudaMemcpyBatchAsync(to, (const void *const *)from, bytes, count, &how, &first, 1, stream));
+#elif CUDART_VERSION >= 12080
+    size_t failed = 0;
+    return result(cudaMemcpyBatchAsync(to, from, bytes, count, &how, &first, 1, &failed, stream));
+#else
+    (void)to, (void)from, (void)bytes, (void)count, (void)stream;
+    return cudaErrorNotSupported;
+#endif
+}
+
+static int real_copy_batch(void **to, void **from, uint64_t *bytes, uint32_t count, void *stream) {
+    static _Atomic bool one_by_one;
+    int error = one_by_one ? cudaErrorNotSupported : copy_at_once(to, from, bytes, count, stream);
+    if (error != cudaErrorNotSupported && error != cudaErrorCallRequiresNewerDriver) return error;
+    one_by_one = true;
     for (uint32_t i = 0; i < count; i++) {
         int rc = real_copy(to[i], from[i], bytes[i], stream);
         if (rc != 0) return rc;
