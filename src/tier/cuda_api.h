@@ -60,7 +60,8 @@ struct cuda_api {
     int (*event_query)(void *event); /* CUDA_NOT_READY until all before it in its stream is done */
     /* On a stream; host memory is page-locked. */
     int (*copy)(void *to, const void *from, uint64_t bytes, void *stream);
-    int (*copy_batch)(void **to, void **from, uint64_t *bytes, uint32_t count, void *stream);
+    int (*copy_batch)(void **to, void **from, uint64_t *bytes, uint32_t count,
+                      void *stream); /* in any order */
     int (*clear)(void *at, uint64_t bytes, void *stream);
     /* Kernels. Writes the entry's content; adds a sum over every byte to *sum, in device memory; counts in
      * *verdict, in device memory, the blocks that begin in [from, to) and are not what they should be. */

@@ -17,6 +17,7 @@
 enum lane_kind { LANE_UP, LANE_DOWN, LANE_KERNEL, LANES };
 enum { GROUPS = 16, GROUP_CHUNKS = 32, COPIES = 256 };
 static const uint64_t group_bytes = 4 << 20;
+static const uint64_t small_copy = 32 << 10; /* smaller ones are worth a batch: they take as long to launch */
 static const uint64_t eager_ns = 200000, age_part = 32;
 
 struct group {
@@ -36,6 +37,7 @@ struct lane {
     void *to[COPIES], *from[COPIES];
     uint64_t bytes[COPIES];
     uint32_t copies; /* collected, not submitted */
+    bool lands;      /* some in the landing area, one over the other: each a call of its own */
 };
 
 /* Device memory of a queue: the sum over what was read, then a verdict for each chunk of each group. */
@@ -109,11 +111,22 @@ static void lane_join(struct lane *l, struct tier_chunk *c) {
     c->internal[0]++;
 }
 
+static int lane_copies(const struct cuda_api *api, struct lane *l) {
+    uint64_t bytes = 0;
+    int error = api->use(l->device->number);
+    for (uint32_t i = 0; i < l->copies; i++) bytes += l->bytes[i];
+    if (error == 0 && l->copies > 1 && !l->lands && bytes / l->copies < small_copy)
+        return api->copy_batch(l->to, l->from, l->bytes, l->copies, l->stream);
+    for (uint32_t i = 0; i < l->copies && error == 0; i++)
+        error = api->copy(l->to[i], l->from[i], l->bytes[i], l->stream);
+    return error;
+}
+
 static void lane_copy_flush(struct tier_queue *q, struct lane *l) {
     if (l->copies == 0) return;
-    int error = q->tier->api->use(l->device->number);
-    if (error == 0) error = q->tier->api->copy_batch(l->to, l->from, l->bytes, l->copies, l->stream);
+    int error = lane_copies(q->tier->api, l);
     l->copies = 0;
+    l->lands = false;
     if (error == 0) return;
     struct group *g = lane_last(l);
     failed(q, l->device, error,
@@ -196,6 +209,7 @@ static void submit_copy(struct tier_queue *q, struct tier_chunk *c, enum lane_ki
     if (c->place == TIER_NO_PLACE) {
         struct cuda_extent piece = {.address = (uint64_t)(uintptr_t)q->landing, .bytes = c->len};
         (void)copy_piece(&x, q->landing_device, &piece);
+        lane_of(q, q->landing_device, kind)->lands = true;
     } else {
         cuda_place_walk(q->tier, c->place, c->offset, c->offset + c->len, copy_piece, &x);
     }

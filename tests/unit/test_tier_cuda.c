@@ -211,6 +211,28 @@ static void an_entry_may_be_in_hundreds_of_pieces(void **state) {
     close_all();
 }
 
+/* From 32 KiB on a copy is a call of its own: a batch of such gains nothing. */
+static void large_pages_are_copied_one_by_one(void **state) {
+    (void)state;
+    enum { PAGE = 32 * 1024, PAGES = 16 };
+    struct tier_setup setup = setup_of(&plain);
+    setup.page_bytes = setup.min_entry_bytes = PAGE;
+    setup.usable_bytes = PAGES * PAGE;
+    open_all(&setup);
+    uint64_t place[PAGES], bytes = PAGES / 2 * PAGE;
+    for (int i = 0; i < PAGES; i++) place[i] = tier_cuda_ops.alloc(tier, PAGE);
+    for (int i = 0; i < PAGES; i += 2) tier_cuda_ops.drop(tier, place[i], PAGE);
+    uint64_t entry = tier_cuda_ops.alloc(tier, bytes);
+    fill_buf(bytes, 1);
+    copy_all(KVF_DIR_WRITE, entry, bytes);
+    assert_int_equal(fake.copies, PAGES / 2);
+    assert_int_equal(fake.batches, 0);
+    memset(buf, 0, bytes);
+    copy_all(KVF_DIR_READ, entry, bytes);
+    assert_int_equal(wrong_in_buf(bytes, 1), 0);
+    close_all();
+}
+
 static void by_layer_an_entry_is_one_copy_a_piece(void **state) {
     (void)state;
     struct shape s = {1, 1, 32,
@@ -221,6 +243,7 @@ static void by_layer_an_entry_is_one_copy_a_piece(void **state) {
     copy_all(KVF_DIR_READ, place, bytes);
     assert_int_equal(fake.copies, 64);
     assert_int_equal(fake.longest_copy, 16 * 64);
+    assert_int_equal(fake.batches, 1);
     close_all();
 }
 
@@ -238,6 +261,15 @@ static void what_lands_takes_no_place(void **state) {
     carry_out(&c, 1);
     assert_int_equal(c.error, 0);
     assert_int_equal(fake.longest_copy, IO);
+    struct tier_chunk small[4]; /* each over the last one: a batch has no order */
+    for (int i = 0; i < 4; i++) {
+        small[i] = c;
+        small[i].len = 4096;
+        small[i].buf = buf + i * 4096;
+    }
+    carry_out(small, 4);
+    assert_int_equal(fake.copies, 5);
+    assert_int_equal(fake.batches, 0);
     close_all();
 }
 
@@ -379,6 +411,7 @@ int main(void) {
         cmocka_unit_test_setup(the_end_of_an_entry_may_be_anywhere, each_setup),
         cmocka_unit_test_setup(damage_is_found_and_counted_by_block, each_setup),
         cmocka_unit_test_setup(an_entry_may_be_in_hundreds_of_pieces, each_setup),
+        cmocka_unit_test_setup(large_pages_are_copied_one_by_one, each_setup),
         cmocka_unit_test_setup(by_layer_an_entry_is_one_copy_a_piece, each_setup),
         cmocka_unit_test_setup(what_lands_takes_no_place, each_setup),
         cmocka_unit_test_setup(everything_that_fits_finds_a_place, each_setup),
