@@ -8,11 +8,11 @@
  *   move   tier ─► buffer ─► tier, chunk by chunk, so that both legs overlap
  * A tier that makes content itself writes a new entry, and one that reads by itself reads one, as one chunk
  * without a buffer. Between memory of the host and a tier that reaches it, a chunk is one copy: both legs
- * have its time. A read whose target is the gpu goes on, like a move, to that tier's landing area. Where the
- * slower tier takes buffers in device memory, a chunk between it and the gpu is one operation, too, and is
- * checked afterwards where it lies in device memory.
- * A tier that keeps no bytes takes or gives the whole entry as one timed chunk, before (source) or
- * after (destination) the bytes pass; what leaves it is stamped anew.
+ * have its time. A read whose target is the gpu goes on, like a move, to that tier's landing area; it ends
+ * when all of it is there. Where the slower tier takes buffers in device memory, a chunk between it and the
+ * gpu is one operation, too, and is checked afterwards where it lies in device memory. A tier that keeps no
+ * bytes takes or gives the whole entry as one timed chunk, before (source) or after (destination) the bytes
+ * pass; what leaves it is stamped anew.
  *
  * A leg's device time is the union of the times in which a chunk of it was submitted and not
  * complete; total is issue to completion; host is the difference. Of the host time, that in which

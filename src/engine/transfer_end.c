@@ -21,7 +21,8 @@ static void leg_record(const struct transfer *t, enum kvf_dir dir, struct counte
     if (leg->tier < 0) return;
     bool chained = t->leg[KVF_DIR_READ].tier >= 0 && t->leg[KVF_DIR_WRITE].tier >= 0 &&
                    !t->leg[KVF_DIR_READ].timed && !t->leg[KVF_DIR_WRITE].timed;
-    uint64_t total = leg->end_ns - (chained ? t->issue_ns : leg->start_ns);
+    uint64_t end = t->landing ? t->leg[KVF_DIR_WRITE].end_ns : leg->end_ns;
+    uint64_t total = end - (chained ? t->issue_ns : leg->start_ns);
     if (leg_is_paced(t, dir)) total = leg->device_ns;
     uint64_t device = leg->device_ns < total ? leg->device_ns : total;
     counters_add(&c->io[leg->tier][dir][t->op->cause].ops, 1);

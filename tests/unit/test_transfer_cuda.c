@@ -279,6 +279,33 @@ static void a_cold_read_ends_on_the_device(void **state) {
     }
 }
 
+/* The read is as long as its parts: it ends when the last copy does, and the disk has its own time in it. */
+static void a_cold_read_lasts_until_it_has_landed(void **state) {
+    (void)state;
+    open_all(KVF_GPU_READ_HBM, KVF_GPU_WRITE_GENERATE, KVF_GPU_LAYOUT_CONTIGUOUS);
+    struct cache_op write = op_of(-1, 0, NVME, 8 * TOKEN);
+    assert_int_equal(carry_out(&write), 0);
+    struct cache_op read = op_of(NVME, write.to_place, -1, 8 * TOKEN);
+    unsigned before = ends;
+    fake.held = true;
+    mover_begin(mover, &read);
+    for (int turns = 0; turns < 50; turns++) mover_pump(mover, true);
+    assert_int_equal(ends, before);
+    assert_int_equal(bytes_of(NVME, READ, KVF_CAUSE_PREFILL), 8 * TOKEN); /* off the disk, not landed */
+    uint64_t from = run_clock_now(&run_time);
+    while (run_clock_now(&run_time) - from < 2 * KVF_NS_PER_MS) {}
+    fake_let_go();
+    for (int turns = 0; ends == before && turns < 100; turns++) mover_pump(mover, true);
+    assert_int_equal(ends, before + 1);
+    uint64_t total = atomic_load(&counters->op_total[NVME][READ].sum),
+             disk_ns = atomic_load(&counters->op_device[NVME][READ].sum),
+             copy_ns = atomic_load(&counters->op_device[GPU][WRITE].sum);
+    assert_true(copy_ns >= 2 * KVF_NS_PER_MS);
+    assert_true(total >= disk_ns + copy_ns);
+    assert_true(atomic_load(&counters->op_host[NVME][READ].sum) >= copy_ns);
+    close_all();
+}
+
 static void what_the_device_finds_wrong_fails_the_read(void **state) {
     (void)state;
     open_all(KVF_GPU_READ_HBM, KVF_GPU_WRITE_GENERATE, KVF_GPU_LAYOUT_CONTIGUOUS);
@@ -343,6 +370,7 @@ int main(void) {
         cmocka_unit_test(an_entry_goes_every_way_and_stays_what_it_is),
         cmocka_unit_test(between_memory_and_device_there_is_one_copy),
         cmocka_unit_test(a_cold_read_ends_on_the_device),
+        cmocka_unit_test(a_cold_read_lasts_until_it_has_landed),
         cmocka_unit_test(what_the_device_finds_wrong_fails_the_read),
         cmocka_unit_test(a_device_that_fails_is_named),
         cmocka_unit_test(a_stop_waits_for_the_device),
