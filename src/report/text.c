@@ -202,6 +202,12 @@ static void put_peaks(struct summary *s) {
     if (any) format_end(p);
 }
 
+static void put_tier_is(struct summary *s, const char *label, const struct run_tier *tier) {
+    format_label(&s->page, FORMAT_HEADING, label);
+    format_words(&s->page, tier->description);
+    format_end(&s->page);
+}
+
 static void put_tiers(struct summary *s) {
     bool any = false;
     for (unsigned t = 0; t < KVF_TIERS; t++) any |= s->run->tier[t].on;
@@ -209,10 +215,9 @@ static void put_tiers(struct summary *s) {
     put_tier_space(s);
     put_tier_io(s);
     put_peaks(s);
-    if (!s->run->tier[KVF_TIER_NVME].on) return;
-    format_label(&s->page, FORMAT_HEADING, "nvme is");
-    format_words(&s->page, s->run->tier[KVF_TIER_NVME].description);
-    format_end(&s->page);
+    const struct run_tier *gpu = &s->run->tier[KVF_TIER_GPU], *nvme = &s->run->tier[KVF_TIER_NVME];
+    if (gpu->on && !gpu->emulated) put_tier_is(s, "gpu is", gpu);
+    if (nvme->on) put_tier_is(s, "nvme is", nvme);
 }
 
 static void put_hits(struct summary *s) {

@@ -73,6 +73,7 @@ def _():
                "workload.personas=[{name: a, context: [16, 192], think: [1ms, 5ms]}]"],
               env={"PLAYED_LOSES": 1000}, program=PLAYED)
     assert got.rc == 1, got
+    assert re.search(r"gpu is +cuda: 1 x Played GPU, ", got.stdout), got
     assert re.search(r"on device 0 \(Played GPU\) failed: a kernel stopped or the device was lost; the kernel log "
                      r"\(dmesg, NVRM\) has more", got.stderr), got
     with contextlib.closing(sqlite3.connect(database())) as db:
