@@ -1,8 +1,10 @@
 #include "tier/cuda.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/units.h"
 
@@ -61,6 +63,60 @@ static int noise_upload(struct cuda_tier *t, struct cuda_device *d, const void *
     return error ? cuda_error(e, t->api, error, d, "copying noise") : 0;
 }
 
+/* What the kernels make, found by themselves and by the host. */
+struct trial {
+    uint64_t sum;
+    struct cuda_verdict verdict;
+    uint8_t block[PAYLOAD_BLOCK];
+};
+_Static_assert(offsetof(struct trial, block) % CUDA_VECTOR == 0, "kernels begin at whole vectors");
+
+static bool trial_is_right(const struct cuda_tier *t, const struct trial *r, const struct payload_id *id) {
+    uint64_t sum = 0, first, v[2];
+    for (size_t at = 0; at < PAYLOAD_BLOCK; at += sizeof v) {
+        memcpy(v, r->block + at, sizeof v);
+        sum += v[0] ^ v[1];
+    }
+    return r->sum == sum && r->verdict.bad == 0 &&
+           payload_verify(t->payload, r->block, PAYLOAD_BLOCK, id, 0, PAYLOAD_CHECK_FULL, &first, NULL) == 0;
+}
+
+static int trial_run(const struct cuda_tier *t, const struct cuda_device *d, const struct payload_id *id,
+                     struct trial *there, struct trial *here, void *stream) {
+    const struct cuda_api *api = t->api;
+    struct cuda_content c = cuda_content_of(t, d, id);
+    struct cuda_work w = {.extent = {{.address = (uint64_t)(uintptr_t)there->block, .bytes = PAYLOAD_BLOCK}},
+                          .extents = 1,
+                          .to = PAYLOAD_BLOCK};
+    int error = api->clear(there, sizeof *there, stream);
+    if (error == 0) error = api->generate(&w, &c, stream);
+    if (error == 0) error = api->checksum(&w, &there->sum, stream);
+    if (error == 0) error = api->verify(&w, &c, 1, &there->verdict, stream);
+    if (error == 0) error = api->copy(here, there, sizeof *here, stream);
+    return error ? error : api->stream_wait(stream);
+}
+
+/* Every kernel once: what a device does not do is told before the run, and the driver has loaded them. */
+static int kernels_try(const struct cuda_tier *t, const struct cuda_device *d, struct err *e) {
+    const struct payload_id id = {1, 2, 3};
+    void *there = NULL, *here = NULL, *stream = NULL;
+    int error = t->api->alloc(&there, sizeof(struct trial));
+    if (error == 0) error = t->api->host_alloc(&here, sizeof(struct trial));
+    if (error == 0) error = t->api->stream_new(&stream);
+    if (error == 0) error = trial_run(t, d, &id, there, here, stream);
+    bool right = error == 0 && trial_is_right(t, here, &id);
+    if (stream) (void)t->api->stream_free(stream);
+    if (here) (void)t->api->host_release(here);
+    if (there) (void)t->api->release(there);
+    if (error) return cuda_error(e, t->api, error, d, "trying the kernels");
+    if (right) return 0;
+    return err_set(
+        e, KVF_ERR_IO,
+        "the kernels do not make or find on device %d (%s) what they should; its results cannot be "
+        "trusted, use another one in tiers.gpu.devices",
+        d->number, d->info.name);
+}
+
 /* Before anything is taken, and before there are tables for so many pages. */
 static int device_check(struct cuda_tier *t, struct cuda_device *d, const struct tier_setup *setup,
                         struct err *e) {
@@ -87,7 +143,8 @@ static int device_open(struct cuda_tier *t, struct cuda_device *d, struct err *e
     if (error == 0) error = t->api->alloc(&d->memory, memory_bytes(t));
     if (error != 0) return cuda_error(e, t->api, error, d, "taking memory for entries");
     d->base = (uint64_t)(uintptr_t)d->memory;
-    return noise_upload(t, d, noise, blocks * PAYLOAD_BLOCK, e);
+    int rc = noise_upload(t, d, noise, blocks * PAYLOAD_BLOCK, e);
+    return rc ? rc : kernels_try(t, d, e);
 }
 
 static int cuda_open(struct tier **out, const struct tier_setup *setup, struct err *e) {

@@ -103,6 +103,10 @@ uint64_t cuda_pin_reach(const struct cuda_tier *t, const uint8_t *at, uint64_t b
 
 /* ---- cuda_queue.c: a worker's streams ---- */
 
+/* What an entry consists of, as kernels on that device make and check it. */
+struct cuda_content cuda_content_of(const struct cuda_tier *t, const struct cuda_device *d,
+                                    const struct payload_id *id);
+
 int cuda_queue_open(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth, struct err *e);
 void cuda_queue_close(struct tier_queue *q);
 unsigned cuda_submit(struct tier_queue *q, struct tier_chunk **chunks, unsigned n);

@@ -230,18 +230,20 @@ struct launching {
     struct cuda_work work;
 };
 
-static void content_of(const struct cuda_tier *t, const struct tier_chunk *c, struct cuda_content *out) {
+struct cuda_content cuda_content_of(const struct cuda_tier *t, const struct cuda_device *d,
+                                    const struct payload_id *id) {
     uint64_t base, blocks;
-    struct payload_stamp s = payload_stamp_of(t->payload, &c->id, &base);
+    struct payload_stamp s = payload_stamp_of(t->payload, id, &base);
     (void)payload_noise(t->payload, &blocks);
-    *out = (struct cuda_content){.magic = s.magic,
+    return (struct cuda_content){.magic = s.magic,
                                  .key_hi = s.key_hi,
                                  .key_lo = s.key_lo,
                                  .generation = s.generation,
                                  .seed = s.seed,
                                  .base = base,
+                                 .noise = (uint64_t)(uintptr_t)d->noise,
                                  .noise_blocks = blocks,
-                                 .first = cuda_mix64(c->id.key_lo ^ c->id.generation) & (t->window - 1),
+                                 .first = cuda_mix64(id->key_lo ^ id->generation) & (t->window - 1),
                                  .window = t->window};
 }
 
@@ -251,7 +253,7 @@ static int launch(struct launching *x, struct lane *l) {
     struct found *found = x->q->on_device[x->device];
     uint32_t slot = (l->first + l->count - 1) % GROUPS;
     int error = api->use(l->device->number);
-    x->content.noise = (uint64_t)(uintptr_t)l->device->noise;
+    x->content = cuda_content_of(x->q->tier, l->device, &x->c->id);
     if (error) return error;
     if (x->kernel == KERNEL_GENERATE) return api->generate(&x->work, &x->content, l->stream);
     if (x->kernel == KERNEL_CHECKSUM) return api->checksum(&x->work, &found->sum, l->stream);
@@ -305,7 +307,6 @@ static bool kernel_piece(void *ctx, uint32_t device, const struct cuda_extent *p
 static void kernel_over(struct tier_queue *q, struct tier_chunk *c, enum kernel kernel) {
     struct launching x = {.q = q, .c = c, .kernel = kernel};
     if (c->error) return;
-    content_of(q->tier, c, &x.content);
     cuda_place_walk(q->tier, c->place, c->offset, c->offset + c->len, kernel_piece, &x);
     if (c->error == 0) (void)launch_flush(&x, true);
     if (x.done < c->len && c->error == 0) c->error = EIO;
@@ -315,7 +316,6 @@ static void kernel_over(struct tier_queue *q, struct tier_chunk *c, enum kernel 
 static void check_there(struct tier_queue *q, struct tier_chunk *c) {
     struct launching x = {.q = q, .c = c, .kernel = KERNEL_VERIFY};
     struct cuda_extent piece = {.offset = c->offset, .address = (uint64_t)(uintptr_t)c->buf, .bytes = c->len};
-    content_of(q->tier, c, &x.content);
     if (kernel_piece(&x, c->device, &piece)) (void)launch_flush(&x, true);
 }
 

@@ -270,7 +270,7 @@ def rate(changes, tier, direction):
              "cache.verify": "none", "tiers.nvme.io_size": "1MiB", "model": "llama3.1-8b",
              "tiers.gpu.capacity": "256MiB", "tiers.cpu.capacity": 0, "tiers.nvme.capacity": "16GiB",
              "tiers.nvme.path": str(scratch("nvme", on_disk=True)),
-             "workload.decode.entries": 2, "compute.mode": "none"}
+             "workload.decode.entries": 1, "compute.mode": "none"}
     every.update(changes)
     got = run(["run", "--headless", "--quiet", "--db", "none", "--json", "-", scenario(every)], timeout=5 * PATIENCE)
     assert got.rc == 0, got

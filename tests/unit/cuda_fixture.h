@@ -64,6 +64,7 @@ struct fake_cuda {
     uint64_t pinned_bytes[64];         /* of the calls, in order */
     unsigned pin_calls;
     uint64_t longest_copy;
+    const char *wrong; /* this kernel does what it should not; NULL */
 };
 
 static struct fake_cuda fake;
@@ -223,6 +224,10 @@ static inline void fake_verify_now(const struct fake_task *t) {
     }
 }
 
+static inline bool fake_is_wrong(const char *kernel) {
+    return fake.wrong && strcmp(fake.wrong, kernel) == 0;
+}
+
 static inline void fake_carry_out(const struct fake_task *t) {
     switch (t->kind) {
     case FAKE_COPY:
@@ -233,12 +238,15 @@ static inline void fake_carry_out(const struct fake_task *t) {
         break;
     case FAKE_GENERATE:
         fake_generate_now(t);
+        if (fake_is_wrong("generate")) ((uint8_t *)(uintptr_t)t->work.extent[0].address)[999] ^= 1;
         break;
     case FAKE_CHECKSUM:
         fake_checksum_now(t);
+        if (fake_is_wrong("checksum")) *(uint64_t *)t->to += 1;
         break;
     case FAKE_VERIFY:
         fake_verify_now(t);
+        if (fake_is_wrong("verify")) ((struct cuda_verdict *)t->to)->bad += 1;
         break;
     case FAKE_MARK:
         ((struct fake_event *)t->to)->happened = true;

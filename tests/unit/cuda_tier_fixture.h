@@ -47,7 +47,7 @@ static inline void open_all(const struct tier_setup *setup) {
     int rc = tier_cuda_ops.open(&tier, setup, &e);
     if (rc != 0) fail_msg("%s", e.text);
     assert_int_equal(tier_cuda_ops.queue_open(tier, &queue, 0, 4, &e), 0);
-    fake.copies = fake.batches = fake.pin_calls = 0;
+    fake.copies = fake.batches = fake.kernels = fake.pin_calls = 0;
     fake.longest_copy = 0;
 }
 

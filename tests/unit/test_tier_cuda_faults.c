@@ -95,6 +95,39 @@ static void what_does_not_fit_is_refused_with_figures(void **state) {
     fake_expect_nothing_left();
 }
 
+static void a_device_without_code_is_told_before_the_run(void **state) {
+    (void)state;
+    static const char *const kernels[] = {"fake_generate", "fake_checksum", "fake_verify"};
+    struct tier_setup setup = setup_now();
+    for (int i = 0; i < 3; i++) {
+        struct tier *t = NULL;
+        struct err e = {0};
+        fake.fail_name = kernels[i];
+        fake.error = CUDA_NO_KERNEL_FOR_DEVICE;
+        assert_true(tier_cuda_ops.open(&t, &setup, &e) < 0);
+        assert_string_equal(
+            e.text, "trying the kernels on device 0 (Played GPU) failed: this build has no code for its "
+                    "architecture; configure with a --with-cuda-arch that has it (CUDA error 209)");
+        fake_expect_nothing_left();
+    }
+}
+
+static void a_device_that_computes_wrong_is_refused(void **state) {
+    (void)state;
+    static const char *const kernels[] = {"generate", "checksum", "verify"};
+    struct tier_setup setup = setup_now();
+    for (int i = 0; i < 3; i++) {
+        struct tier *t = NULL;
+        struct err e = {0};
+        fake.wrong = kernels[i];
+        assert_true(tier_cuda_ops.open(&t, &setup, &e) < 0);
+        assert_string_equal(e.text,
+                            "the kernels do not make or find on device 0 (Played GPU) what they should; its "
+                            "results cannot be trusted, use another one in tiers.gpu.devices");
+        fake_expect_nothing_left();
+    }
+}
+
 /* ---- calls that fail ---- */
 
 /* A tier with pinned memory, two queues, and every kind of operation; returns how many chunks failed, and
@@ -220,6 +253,8 @@ int main(void) {
         cmocka_unit_test_setup(a_driver_that_is_too_old_is_told_with_both_versions, each_setup),
         cmocka_unit_test_setup(what_hides_the_devices_is_named, each_setup),
         cmocka_unit_test_setup(what_does_not_fit_is_refused_with_figures, each_setup),
+        cmocka_unit_test_setup(a_device_without_code_is_told_before_the_run, each_setup),
+        cmocka_unit_test_setup(a_device_that_computes_wrong_is_refused, each_setup),
         cmocka_unit_test_setup(every_call_may_fail, each_setup),
         cmocka_unit_test_setup(a_lost_device_is_told_in_one_sentence, each_setup),
         cmocka_unit_test_setup(a_buffer_does_not_come_back_under_a_copy, each_setup),
