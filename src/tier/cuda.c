@@ -11,7 +11,9 @@
 /* Left to the driver and to others: it needs some for kernels, and free memory moves while we look. */
 static const uint64_t safety_bytes = 256 * KVF_MIB;
 
-enum { WINDOW_BLOCKS = 4096 }; /* 16 MiB of noise, which the cache of a device holds */
+/* 4 MiB of noise: the cache of a device holds it, no file system looks so far back for what it has seen, and
+ * most entries have it often enough for CUDA_COPIES. */
+enum { WINDOW_BLOCKS = 1024 };
 
 static const char *cuda_refusal(const struct tier_setup *setup) {
     static _Thread_local char why[400];

@@ -30,7 +30,8 @@ enum {
     CUDA_LANES = 32,
     CUDA_WARPS = CUDA_THREADS / CUDA_LANES,
     CUDA_TILE = 65536, /* bytes that a thread block goes over */
-    CUDA_STEPS = CUDA_TILE / (CUDA_THREADS * CUDA_VECTOR)
+    CUDA_STEPS = CUDA_TILE / (CUDA_THREADS * CUDA_VECTOR),
+    CUDA_COPIES = 4 /* of noise that is read once, where an extent has it so often */
 };
 
 struct cuda_extent {
@@ -167,17 +168,9 @@ CUDA_BOTH uint32_t cuda_verify_blocks(const struct cuda_work *w) {
     return (uint32_t)((blocks + CUDA_WARPS - 1) / CUDA_WARPS);
 }
 
-/* ---- what one thread does ---- */
-
-/* Its vectors: `steps` of them, CUDA_BLOCK apart, so that all are at one place of their blocks. */
-struct cuda_share {
-    uint64_t offset, address;
-    uint32_t steps;
-};
-
-CUDA_BOTH struct cuda_share cuda_share_of(const struct cuda_work *w, const struct cuda_tiles *t,
-                                          uint32_t thread_block, uint32_t thread) {
-    struct cuda_share s;
+/* The extent that a thread block has a tile of. */
+CUDA_BOTH uint32_t cuda_extent_of(const struct cuda_work *w, const struct cuda_tiles *t,
+                                  uint32_t thread_block) {
     uint32_t low = 0, high = w->extents - 1;
     while (low < high) {
         uint32_t middle = (low + high + 1) / 2;
@@ -186,8 +179,20 @@ CUDA_BOTH struct cuda_share cuda_share_of(const struct cuda_work *w, const struc
         else
             high = middle - 1;
     }
-    const struct cuda_extent *e = &w->extent[low];
-    uint64_t at = (uint64_t)(thread_block - t->first[low]) * CUDA_TILE + thread * CUDA_VECTOR;
+    return low;
+}
+
+/* ---- what one thread does ---- */
+
+/* Its vectors: `steps` of them, CUDA_BLOCK apart, so that all are at one place of their blocks. */
+struct cuda_share {
+    uint64_t offset, address;
+    uint32_t steps;
+};
+
+CUDA_BOTH struct cuda_share cuda_share_of(const struct cuda_extent *e, uint32_t tile, uint32_t thread) {
+    struct cuda_share s;
+    uint64_t at = (uint64_t)tile * CUDA_TILE + thread * CUDA_VECTOR;
     uint64_t left = at < e->bytes ? (e->bytes - at + CUDA_BLOCK - 1) / CUDA_BLOCK : 0;
     s.offset = e->offset + at;
     s.address = e->address + at;
@@ -211,6 +216,28 @@ CUDA_BOTH void cuda_generate_steps(const struct cuda_content *c, const struct cu
     }
 }
 
+/* The same noise comes again after as many blocks as the window has: a share is CUDA_COPIES stretches of
+ * blocks at that distance, and what one of them needs is what all need. */
+CUDA_BOTH void cuda_generate_copies(const struct cuda_content *c, uint64_t offset, uint64_t address) {
+    enum { STEPS = CUDA_STEPS / CUDA_COPIES };
+    uint64_t block = offset / CUDA_BLOCK;
+    uint32_t index = (uint32_t)(offset / CUDA_VECTOR % CUDA_BLOCK_VECTORS);
+    struct cuda_vector v[STEPS];
+    CUDA_UNROLLED_8
+    for (uint32_t i = 0; i < STEPS; i++)
+        v[i] = cuda_load(c->noise + cuda_noise_block(c, block + i) * CUDA_BLOCK + index * CUDA_VECTOR, 1);
+    CUDA_UNROLLED_8
+    for (uint32_t k = 0; k < CUDA_COPIES; k++) {
+        CUDA_UNROLLED_8
+        for (uint32_t i = 0; i < STEPS; i++) {
+            uint64_t behind = k * c->window + i;
+            if (index < CUDA_STAMP_VECTORS)
+                v[i] = cuda_stamp_vector(c, block + behind, cuda_noise_block(c, block + i), index);
+            cuda_store(address + behind * CUDA_BLOCK, v[i]);
+        }
+    }
+}
+
 CUDA_BOTH uint64_t cuda_checksum_steps(const struct cuda_share *s, uint32_t steps) {
     uint64_t total = 0;
     CUDA_UNROLLED_8
@@ -221,10 +248,21 @@ CUDA_BOTH uint64_t cuda_checksum_steps(const struct cuda_share *s, uint32_t step
     return total;
 }
 
-/* Writes its part of the content. A full tile has a constant number of steps: several are under way. */
+/* Writes its part of the content. A full tile has a constant number of steps: several are under way. The
+ * tiles of an extent that has its noise CUDA_COPIES times are dealt so that each reads it once. */
 CUDA_BOTH void cuda_generate_thread(const struct cuda_work *w, const struct cuda_tiles *t,
                                     const struct cuda_content *c, uint32_t thread_block, uint32_t thread) {
-    struct cuda_share s = cuda_share_of(w, t, thread_block, thread);
+    uint32_t extent = cuda_extent_of(w, t, thread_block), tile = thread_block - t->first[extent];
+    const struct cuda_extent *e = &w->extent[extent];
+    uint64_t round = CUDA_COPIES * c->window * CUDA_BLOCK;
+    uint32_t tiles = (uint32_t)(round / CUDA_TILE);
+    if (tile < e->bytes / round * tiles) {
+        uint64_t at = tile / tiles * round + (uint64_t)(tile % tiles) * (CUDA_TILE / CUDA_COPIES) +
+                      (uint64_t)thread * CUDA_VECTOR;
+        cuda_generate_copies(c, e->offset + at, e->address + at);
+        return;
+    }
+    struct cuda_share s = cuda_share_of(e, tile, thread);
     if (s.steps == CUDA_STEPS)
         cuda_generate_steps(c, &s, CUDA_STEPS);
     else
@@ -234,7 +272,8 @@ CUDA_BOTH void cuda_generate_thread(const struct cuda_work *w, const struct cuda
 /* Its part of the sum: of the two halves of each vector, one as it is and the other over it. */
 CUDA_BOTH uint64_t cuda_checksum_thread(const struct cuda_work *w, const struct cuda_tiles *t,
                                         uint32_t thread_block, uint32_t thread) {
-    struct cuda_share s = cuda_share_of(w, t, thread_block, thread);
+    uint32_t extent = cuda_extent_of(w, t, thread_block);
+    struct cuda_share s = cuda_share_of(&w->extent[extent], thread_block - t->first[extent], thread);
     return s.steps == CUDA_STEPS ? cuda_checksum_steps(&s, CUDA_STEPS) : cuda_checksum_steps(&s, s.steps);
 }
 

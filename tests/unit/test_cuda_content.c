@@ -12,7 +12,7 @@
 #include "tier/cuda_content.h"
 #include "tier/payload.h"
 
-enum { MEMORY = 4 << 20, GAP = 64, FREE = 0xa5 };
+enum { MEMORY = 8 << 20, GAP = 64, FREE = 0xa5 };
 
 static const struct payload_id id = {0x1234, 0x99887766, 5};
 static struct payload *payload;
@@ -102,6 +102,12 @@ static void every_byte_of_an_entry_is_written_and_nothing_else(void **state) {
     expect_entry(over, 1);
     expect_entry(odd, 1);
     expect_entry(mixed, 8);
+    /* the noise CUDA_COPIES times and more: its window is 512 KiB here */
+    static const uint64_t often[] = {2 << 20}, oftener[] = {48, (2 << 20) + 5 * CUDA_TILE + 32, 100},
+                          twice[] = {16, 6 << 20, 4095};
+    expect_entry(often, 1);
+    expect_entry(oftener, 3);
+    expect_entry(twice, 3);
     struct rng rng;
     rng_init(&rng, 4, KVF_RNG_PAYLOAD, 0);
     for (int turn = 0; turn < 20; turn++) {
