@@ -6,10 +6,16 @@ import re
 import sqlite3
 import subprocess
 
-from tap import BUILD, SOURCE, case, database, home, main, run
+from tap import BUILD, SOURCE, Skip, case, database, home, main, run
 
 PLAYED = BUILD / "tests/gpu/kvfall_played"
 BENCH = BUILD / "tests/gpu/bench_gpu_played"
+
+
+def need_cuda():
+    """A build without CUDA takes no scenario with a device, played or not."""
+    if not re.search(r"^ *cuda +on", run(["--version"]).stdout, re.M):
+        raise Skip("this build has no CUDA")
 
 
 def bundle():
@@ -32,6 +38,7 @@ def check(out, **env):
 
 @case("the bundle's check passes on two played devices, alone with what the bundle has")
 def _():
+    need_cuda()
     out = bundle()
     got = check(out, KVF_GPU_REHEARSAL=1, PLAYED_DEVICES=2)
     assert got.returncode == 0, got.stdout + got.stderr
@@ -67,6 +74,7 @@ def _():
 
 @case("a device that is lost in the middle fails the run with one sentence, and its data stay")
 def _():
+    need_cuda()
     got = run(["run", "--headless", "--quiet", "--model", "tiny-1b", "--duration", "60s", "--set", "run.warmup=0s",
                "--set", "run.interval=20ms", "--set", "tiers.gpu.backend=cuda", "--set", "tiers.gpu.capacity=8MiB",
                "--set", "tiers.cpu.capacity=8MiB", "--set", "tiers.nvme.capacity=256MiB", "--set",
