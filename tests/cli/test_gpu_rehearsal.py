@@ -68,6 +68,7 @@ def _():
                  "to device, 1.00 MiB : one copy"):
         assert re.search(r"^%s +[0-9.]+ \w+/s +[0-9.]+ \w+/s +[0-9.]+  [0-9.]+ \.\. [0-9.]+ +>= 0\.\d\d +(yes|no)$"
                          % re.escape(what), got.stdout, re.M), got
+    assert "to device, 2.00 MiB by layer : one copy" in got.stdout, got
     assert "ms of CPU a GiB" in got.stdout and "an operation beyond its transfer" in got.stdout, got
     assert "played device:" not in got.stderr, got
 
