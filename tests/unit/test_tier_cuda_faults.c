@@ -128,6 +128,29 @@ static void a_device_that_computes_wrong_is_refused(void **state) {
     }
 }
 
+static bool pin_goes_on(void *ctx, enum kvf_tier of, double share) {
+    (void)ctx;
+    (void)of;
+    (void)share;
+    return true;
+}
+
+static void memory_that_cannot_be_pinned_is_told_with_figures(void **state) {
+    (void)state;
+    struct tier_setup setup = setup_now(), cpu = {.tier = KVF_TIER_CPU, .progress = pin_goes_on};
+    struct tier *t = NULL;
+    struct err e = {0};
+    assert_int_equal(tier_cuda_ops.open(&t, &setup, &e), 0);
+    fake.fail_at = fake.calls + 3; /* use, pin, pin */
+    uint8_t *at = (uint8_t *)(uintptr_t)(UINT64_C(1) << 40);
+    assert_true(tier_cuda_ops.pin(t, at, UINT64_C(3) << 30, &cpu, &e) < 0);
+    assert_string_equal(
+        e.text, "page-locking 3.00 GiB of host memory for the copies of the gpu tier failed after 1.00 GiB: "
+                "unknown error; lower tiers.cpu.capacity or engine.staging, or raise the limit (ulimit -l)");
+    tier_cuda_ops.close(t);
+    fake_expect_nothing_left();
+}
+
 /* ---- calls that fail ---- */
 
 /* A tier with pinned memory, two queues, and every kind of operation; returns how many chunks failed, and
@@ -253,6 +276,7 @@ int main(void) {
         cmocka_unit_test_setup(a_driver_that_is_too_old_is_told_with_both_versions, each_setup),
         cmocka_unit_test_setup(what_hides_the_devices_is_named, each_setup),
         cmocka_unit_test_setup(what_does_not_fit_is_refused_with_figures, each_setup),
+        cmocka_unit_test_setup(memory_that_cannot_be_pinned_is_told_with_figures, each_setup),
         cmocka_unit_test_setup(a_device_without_code_is_told_before_the_run, each_setup),
         cmocka_unit_test_setup(a_device_that_computes_wrong_is_refused, each_setup),
         cmocka_unit_test_setup(every_call_may_fail, each_setup),
