@@ -21,6 +21,8 @@ struct disk {
     struct tier base;
     uint8_t *bytes; /* DISK places of MOST */
     uint64_t next;
+    unsigned most; /* that it has done when it is asked; 0: all */
+    struct tier_queue *queue;
 };
 struct tier_queue {
     struct disk *disk;
@@ -56,6 +58,7 @@ static int disk_queue_open(struct tier *t, struct tier_queue **out, uint32_t wor
     (void)e;
     *out = calloc(1, sizeof **out);
     (*out)->disk = (struct disk *)t;
+    (*out)->disk->queue = *out;
     return 0;
 }
 static void disk_queue_close(struct tier_queue *q) {
@@ -71,6 +74,7 @@ static unsigned disk_submit(struct tier_queue *q, struct tier_chunk **chunks, un
 }
 static unsigned disk_reap(struct tier_queue *q, struct tier_chunk **done, unsigned max) {
     unsigned n = 0;
+    if (q->disk->most && q->disk->most < max) max = q->disk->most;
     for (; n < max && q->n > 0; n++) {
         struct tier_chunk *c = q->at[--q->n];
         uint8_t *at = q->disk->bytes + c->place * MOST + c->offset;
@@ -279,6 +283,30 @@ static void a_cold_read_ends_on_the_device(void **state) {
     }
 }
 
+/* What the disk has delivered is on its way to the device while the rest is still being read. */
+static void disk_and_copy_overlap(void **state) {
+    (void)state;
+    open_all(KVF_GPU_READ_HBM, KVF_GPU_WRITE_GENERATE, KVF_GPU_LAYOUT_CONTIGUOUS);
+    struct cache_op write = op_of(-1, 0, NVME, 37 * TOKEN);
+    assert_int_equal(carry_out(&write), 0);
+    struct cache_op read = op_of(NVME, write.to_place, -1, 37 * TOKEN),
+                    move = op_of(NVME, write.to_place, GPU, 37 * TOKEN), *ops[] = {&read, &move};
+    disk.most = 1;
+    for (int i = 0; i < 2; i++) {
+        unsigned before = ends, copies = fake.copies;
+        mover_begin(mover, ops[i]);
+        for (int turns = 0; fake.copies == copies; turns++) {
+            assert_true(turns < 100);
+            mover_pump(mover, true);
+        }
+        assert_true(disk.queue->n > 0);
+        for (int turns = 0; ends == before && turns < 1000; turns++) mover_pump(mover, true);
+        assert_int_equal(ends, before + 1);
+        assert_int_equal(last_error, 0);
+    }
+    close_all();
+}
+
 /* The read is as long as its parts: it ends when the last copy does, and the disk has its own time in it. */
 static void a_cold_read_lasts_until_it_has_landed(void **state) {
     (void)state;
@@ -370,6 +398,7 @@ int main(void) {
         cmocka_unit_test(an_entry_goes_every_way_and_stays_what_it_is),
         cmocka_unit_test(between_memory_and_device_there_is_one_copy),
         cmocka_unit_test(a_cold_read_ends_on_the_device),
+        cmocka_unit_test(disk_and_copy_overlap),
         cmocka_unit_test(a_cold_read_lasts_until_it_has_landed),
         cmocka_unit_test(what_the_device_finds_wrong_fails_the_read),
         cmocka_unit_test(a_device_that_fails_is_named),
