@@ -365,6 +365,28 @@ static void a_device_that_is_full_takes_the_rest_later(void **state) {
     close_all();
 }
 
+/* Memory, streams and events are there before the first operation: where none can be had any more all goes
+ * on, in one group after another and in every kind. */
+static void operations_take_nothing_of_the_driver(void **state) {
+    (void)state;
+    static const char *const takers[] = {"fake_alloc",       "fake_host_alloc", "fake_stream_new",
+                                         "fake_stream_wait", "fake_event_new",  "fake_pin"};
+    struct tier_setup setup = setup_of(&plain);
+    open_all(&setup);
+    uint64_t bytes = 4 * IO, place = tier_cuda_ops.alloc(tier, bytes), bad;
+    for (size_t i = 0; i < sizeof takers / sizeof takers[0]; i++) {
+        fake.fail_name = takers[i];
+        for (int turn = 0; turn < 40; turn++) {
+            assert_int_equal(one(whole(KVF_DIR_WRITE, place, bytes, 1, TIER_CHECK_NONE), NULL), 0);
+            assert_int_equal(one(whole(KVF_DIR_READ, place, bytes, 1, TIER_CHECK_FULL), &bad), 0);
+            copy_all(KVF_DIR_READ, place, bytes);
+            copy_all(KVF_DIR_WRITE, place, bytes);
+        }
+    }
+    fake.fail_name = NULL;
+    close_all();
+}
+
 /* ---- pinning ---- */
 
 static bool pin_goes_on;
@@ -418,6 +440,7 @@ int main(void) {
         cmocka_unit_test_setup(entries_take_turns_or_are_shared, each_setup),
         cmocka_unit_test_setup(nothing_comes_back_before_the_device_is_done, each_setup),
         cmocka_unit_test_setup(a_device_that_is_full_takes_the_rest_later, each_setup),
+        cmocka_unit_test_setup(operations_take_nothing_of_the_driver, each_setup),
         cmocka_unit_test_setup(memory_is_pinned_in_pieces_that_no_copy_crosses, each_setup),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
