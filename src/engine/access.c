@@ -57,7 +57,8 @@ void access_read(struct pipeline *p, struct executor *x, struct flight *f, struc
 bool access_write(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                   uint64_t bytes, enum kvf_cause cause, uint64_t rank, enum access_role role,
                   enum cache_verdict *verdict) {
-    struct cache_access access = {.cause = cause, .klass = (uint8_t)f->req.klass, .rank = rank};
+    struct cache_access access = {
+        .cause = cause, .klass = (uint8_t)f->req.klass, .rank = rank, .let_in = f->internal};
     struct cache_op *op = NULL;
     *verdict = cache_write(p->cache, key, bytes, &access, x->worker, f, &op);
     if (*verdict != CACHE_PLANNED && *verdict != CACHE_NO_ROOM_NOW) return false;

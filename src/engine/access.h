@@ -33,8 +33,8 @@ void access_count(struct pipeline *p, struct flight *f, enum kvf_cause cause, in
 /* Reads an entry that is resident. */
 void access_read(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                  enum kvf_cause cause, uint64_t rank, enum access_role role);
-/* Writes an entry unless it is there, being written, or too large. Whether an operation is under way: the
- * write, or its wait for room. */
+/* Writes an entry unless it is there, being written, not admitted, or too large. Whether an operation is
+ * under way: the write, or its wait for room. */
 bool access_write(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                   uint64_t bytes, enum kvf_cause cause, uint64_t rank, enum access_role role,
                   enum cache_verdict *verdict);

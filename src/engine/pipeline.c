@@ -102,7 +102,7 @@ static void prefill_begin(struct pipeline *p, struct executor *x, struct flight 
         access_write(p, x, f, own_key(&f->req), own_bytes(p->scenario, &f->req), KVF_CAUSE_PREFILL, 0,
                      ROLE_PREFILL_WRITE, &verdict);
     x->ops->leave(x);
-    if (verdict == CACHE_TOO_LARGE) f->refused = true;
+    if (verdict == CACHE_TOO_LARGE || verdict == CACHE_NOT_ADMITTED) f->refused = true;
 }
 
 /* ---- block granularity ---- */
@@ -164,6 +164,13 @@ static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight 
     x->ops->leave(x);
 }
 
+/* Blocks are written in either direction: both neighbours of a new one may be there. */
+static void block_link(struct pipeline *p, const struct flight *f, uint32_t i) {
+    if (f->req.kind == REQUEST_INGEST || !cache_links(p->cache)) return;
+    if (i > 0) cache_link(p->cache, block_key(&f->req, i), block_key(&f->req, i - 1));
+    if (i + 1 < f->blocks) cache_link(p->cache, block_key(&f->req, i + 1), block_key(&f->req, i));
+}
+
 /* Plans the writes of the missing blocks in touch order, until one has to wait for room. */
 static void blocks_write(struct pipeline *p, struct executor *x, struct flight *f) {
     const struct request *r = &f->req;
@@ -177,6 +184,7 @@ static void blocks_write(struct pipeline *p, struct executor *x, struct flight *
             if (i < f->hit_blocks) continue;
             access_write(p, x, f, block_key(r, i), block_bytes(p, r, i), cause, block_rank(p, f, i),
                          ROLE_BLOCK_WRITE, &verdict);
+            block_link(p, f, i);
             f->room_blocked = verdict == CACHE_NO_ROOM_NOW;
         }
         x->ops->leave(x);

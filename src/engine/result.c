@@ -148,6 +148,7 @@ static void add_cache(struct measure *m) {
     add_count(m, "promotions", tier_sum(s->promotions));
     add_count(m, "promotions_skipped", s->promotions_skipped);
     add_count(m, "refused", s->refused);
+    add_count(m, "not_admitted", s->not_admitted);
 }
 
 /* Of all tiers, by what moved them; operations, or bytes. */

@@ -277,6 +277,7 @@ static void check_autoscaler(struct loading *l) {
 void scenario_check(struct loading *l) {
     check_model(l);
     check_tiers(l);
+    scenario_check_policies(l);
     check_blocks(l);
     check_preparation(l);
     check_workload(l);

@@ -49,6 +49,9 @@ static const char *const kind_names[] = {KEY_KIND_LIST(X)};
 #define CLASS(name, kind, field, unit, range, fallback, help)                                                \
     ROW("qos.classes[]." name, kind, offsetof(struct scenario_class, field), SIZE_OF(scenario_class, field), \
         0, unit, range, fallback, ALWAYS, ALL, help)
+#define PRIORITY(name, kind, field, unit, range, fallback, help)                                             \
+    ROW("cache.priorities[]." name, kind, offsetof(struct scenario_priority, field),                         \
+        SIZE_OF(scenario_priority, field), 0, unit, range, fallback, ALWAYS, ALL, help)
 #define CRITERION(name, kind, field, range, fallback, help)                                                  \
     ROW("assess.criteria[]." name, kind, offsetof(struct scenario_criterion, field),                         \
         SIZE_OF(scenario_criterion, field), 0, "", range, fallback, ALWAYS, ALL, help)
@@ -74,7 +77,7 @@ static const char *const kind_names[] = {KEY_KIND_LIST(X)};
           "Operations that the emulated tier serves at a time, each with its part of the bandwidth.")
 #define TIER_EVICTION(tier, TIER)                                                                            \
     KF("tiers." tier ".eviction", CHOICE, eviction[KVF_TIER_##TIER], tier_eviction_set[KVF_TIER_##TIER],     \
-       CHOICES_OR_NULL(SCENARIO_EVICTION_LIST), "null", TIER, "null | lru | fifo",                           \
+       CHOICES_OR_NULL(SCENARIO_EVICTION_LIST), "null", TIER, ALL,                                           \
        "Eviction policy of this tier; null takes cache.eviction.")
 
 #define TIER_BLOCKS(tier, TIER)                                                                              \
@@ -214,12 +217,25 @@ const struct key key_table[] = {
       ALL, "Order in which a request touches its blocks; last first lets leaves go before roots."),
     K("cache.placement", CHOICE, cache.placement, "", CHOICES(SCENARIO_PLACEMENT_LIST), "waterfall", MOVES,
       "waterfall | spillover", "Where a new entry goes and what makes room for it."),
-    K("cache.eviction", CHOICE, cache.eviction, "", CHOICES(SCENARIO_EVICTION_LIST), "lru", EVICTION,
-      "lru | fifo", "Which entry leaves a tier first."),
+    K("cache.eviction", CHOICE, cache.eviction, "", CHOICES(SCENARIO_EVICTION_LIST), "lru", EVICTION, ALL,
+      "Which entry leaves a tier first."),
     K("cache.promotion", CHOICE, cache.promotion, "", CHOICES(SCENARIO_PROMOTION_LIST), "never", MOVES,
       "never | on_hit", "When an entry that was read moves up."),
-    K("cache.admission", CHOICE, cache.admission, "", CHOICES(SCENARIO_ADMISSION_LIST), "always", ALWAYS,
-      NONE, "Which new entries are let in."),
+    K("cache.admission", CHOICE, cache.admission, "", CHOICES(SCENARIO_ADMISSION_LIST), "always", ALWAYS, ALL,
+      "Which new entries are let in."),
+    K("cache.admission_limit", SIZE, cache.admission_limit_bytes, "bytes", "1 to 1PiB", "1GiB", SIZE_LIMIT,
+      ALL, "Largest entry that size_limit lets in."),
+    K("cache.ttl", DURATION, cache.ttl_ns, "", "1us to 30d", "60s", TTL, ALL,
+      "How long an entry lives without an access in a tier whose policy is ttl."),
+    K("cache.priorities", LIST, cache.priority, "", "0 to 16 members", "[]", ALWAYS, ALL,
+      "What policy priority goes by: the first member that fits an entry gives its priority."),
+    PRIORITY("priority", INTEGER, priority, "", "0 to 100", "required",
+             "The least falls first; entries that no member fits have 35."),
+    PRIORITY("cause", CHOICE, cause, "", CHOICES(SCENARIO_WRITER_LIST), "any",
+             "What the entry was written for."),
+    PRIORITY("class", TEXT, klass, "", "", "\"\"", "QoS class of the request that wrote it; empty for any."),
+    PRIORITY("duration", DURATION, duration_ns, "", "0 to 30d", "0s",
+             "How long it holds after the last access; 0 for ever."),
     K("cache.headroom", NUMBER, cache.headroom, "", "0 to 0.95", "0.2", HEADROOM, ALL,
       "Part of a gpu or cpu tier that is kept free."),
     K("cache.verify", CHOICE, cache.verify, "", CHOICES(SCENARIO_VERIFY_LIST), "none", BYTES, ALL,

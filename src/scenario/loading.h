@@ -87,6 +87,7 @@ void scenario_finish(struct loading *l);
 void sweep_check(struct loading *l);
 /* Finds what contradicts itself or is missing. */
 void scenario_check(struct loading *l);
+void scenario_check_policies(struct loading *l); /* the part about policies */
 /* Tokens of a block whose ids the source's files carry; 0: they carry none. */
 uint64_t scenario_trace_block_tokens(enum scenario_source source);
 /* Whether requests arrive at workload.arrival.rate. */

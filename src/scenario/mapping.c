@@ -16,6 +16,8 @@ static const struct list_shape lists[] = {
      offsetof(struct scenario, workload.personas), 1, SCENARIO_PERSONAS_MAX, "name", true},
     {"qos.classes", offsetof(struct scenario, qos.klass), sizeof(struct scenario_class),
      offsetof(struct scenario, qos.classes), 1, KVF_CLASSES_MAX, "name", true},
+    {"cache.priorities", offsetof(struct scenario, cache.priority), sizeof(struct scenario_priority),
+     offsetof(struct scenario, cache.priorities), 0, SCENARIO_PRIORITIES_MAX, "priority", false},
     {"assess.criteria", offsetof(struct scenario, assess.criterion), sizeof(struct scenario_criterion),
      offsetof(struct scenario, assess.criteria), 0, SCENARIO_CRITERIA_MAX, "metric", false},
 };

@@ -140,6 +140,12 @@ void scenario_default(struct scenario *s) {
     scenario_finish(&l);
 }
 
+bool scenario_evicts_by(const struct scenario *s, enum scenario_eviction eviction) {
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (scenario_tier_on(s, (enum kvf_tier)t) && s->eviction[t] == eviction) return true;
+    return false;
+}
+
 bool scenario_tier_on(const struct scenario *s, enum kvf_tier tier) {
     switch (tier) {
     case KVF_TIER_GPU:

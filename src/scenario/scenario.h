@@ -40,8 +40,11 @@
     X(S3FIFO, "s3fifo")                                                                                      \
     X(SIEVE, "sieve")                                                                                        \
     X(GDSF, "gdsf") X(LEAF_LRU, "leaf_lru") X(TTL, "ttl") X(PRIORITY, "priority") X(BELADY, "belady")
-#define SCENARIO_PROMOTION_LIST(X)   X(NEVER, "never") X(ON_HIT, "on_hit") X(SECOND_HIT, "second_hit")
-#define SCENARIO_ADMISSION_LIST(X)   X(ALWAYS, "always") X(SECOND_HIT, "second_hit") X(SIZE_LIMIT, "size_limit")
+#define SCENARIO_PROMOTION_LIST(X) X(NEVER, "never") X(ON_HIT, "on_hit") X(SECOND_HIT, "second_hit")
+#define SCENARIO_ADMISSION_LIST(X) X(ALWAYS, "always") X(SECOND_HIT, "second_hit") X(SIZE_LIMIT, "size_limit")
+/* Who writes entries, of those that priorities tell apart. */
+#define SCENARIO_WRITER_LIST(X)                                                                              \
+    X(ANY, "any") X(PREFILL, "prefill") X(DECODE, "decode") X(PREFIX, "prefix") X(RAG, "rag")
 #define SCENARIO_VERIFY_LIST(X)      X(NONE, "none") X(HEADER, "header") X(FULL, "full")
 #define SCENARIO_READ_TARGET_LIST(X) X(HOST, "host") X(GPU, "gpu")
 #define SCENARIO_SOURCE_LIST(X)                                                                              \
@@ -96,6 +99,7 @@
 #define SCENARIO_ENUM_VALUE_EVICTION(id, name)       KVF_EVICTION_##id,
 #define SCENARIO_ENUM_VALUE_PROMOTION(id, name)      KVF_PROMOTION_##id,
 #define SCENARIO_ENUM_VALUE_ADMISSION(id, name)      KVF_ADMISSION_##id,
+#define SCENARIO_ENUM_VALUE_WRITER(id, name)         KVF_WRITER_##id,
 #define SCENARIO_ENUM_VALUE_VERIFY(id, name)         KVF_VERIFY_##id,
 #define SCENARIO_ENUM_VALUE_READ_TARGET(id, name)    KVF_READ_TARGET_##id,
 #define SCENARIO_ENUM_VALUE_SOURCE(id, name)         KVF_SOURCE_##id,
@@ -130,6 +134,7 @@ SCENARIO_ENUM(placement, PLACEMENT, SCENARIO_PLACEMENT_LIST)
 SCENARIO_ENUM(eviction, EVICTION, SCENARIO_EVICTION_LIST)
 SCENARIO_ENUM(promotion, PROMOTION, SCENARIO_PROMOTION_LIST)
 SCENARIO_ENUM(admission, ADMISSION, SCENARIO_ADMISSION_LIST)
+SCENARIO_ENUM(writer, WRITER, SCENARIO_WRITER_LIST)
 SCENARIO_ENUM(verify, VERIFY, SCENARIO_VERIFY_LIST)
 SCENARIO_ENUM(read_target, READ_TARGET, SCENARIO_READ_TARGET_LIST)
 SCENARIO_ENUM(source, SOURCE, SCENARIO_SOURCE_LIST)
@@ -156,6 +161,7 @@ enum {
     SCENARIO_PERSONAS_MAX = 16,
     SCENARIO_PROMPTS_MAX = 1024,
     SCENARIO_CRITERIA_MAX = 32,
+    SCENARIO_PRIORITIES_MAX = 16,
     SCENARIO_CHANNELS_MAX = 64,  /* of a tier */
     SCENARIO_CHUNKS_MAX = 65536, /* of a document */
     SCENARIO_RAG_DOCUMENTS = 10, /* of rag.documents: auto */
@@ -181,6 +187,13 @@ struct scenario_class {
     char name[32];
     double share;                               /* relative weight */
     uint64_t p95_ns, p99_ns, p999_ns, p9999_ns; /* targets; KVF_UNSET: none */
+};
+
+struct scenario_priority {
+    uint64_t priority; /* the least falls first */
+    enum scenario_writer cause;
+    char klass[32];       /* "": any */
+    uint64_t duration_ns; /* from the last access; 0: for ever */
 };
 
 struct scenario_criterion {
@@ -249,6 +262,11 @@ struct scenario {
         enum scenario_eviction eviction;
         enum scenario_promotion promotion;
         enum scenario_admission admission;
+        uint64_t admission_limit_bytes; /* of size_limit */
+        uint64_t ttl_ns;                /* of policy ttl */
+        struct scenario_priority
+            priority[SCENARIO_PRIORITIES_MAX]; /* of policy priority, the first that fits */
+        uint32_t priorities;
         double headroom;
         enum scenario_verify verify;
         enum scenario_read_target read_target;
@@ -371,6 +389,8 @@ void scenario_default(struct scenario *s);
 /* Usable bytes of a tier: capacity x (1 - headroom) rounded down for gpu and cpu, capacity for
  * nvme and remote; 0 when off. Needs resolved capacities. */
 uint64_t scenario_usable_bytes(const struct scenario *s, enum kvf_tier tier);
+/* Whether a tier that is on has this policy. */
+bool scenario_evicts_by(const struct scenario *s, enum scenario_eviction eviction);
 bool scenario_tier_on(const struct scenario *s, enum kvf_tier tier);
 uint64_t scenario_capacity_bytes(const struct scenario *s, enum kvf_tier tier);
 uint64_t *scenario_capacity_field(struct scenario *s, enum kvf_tier tier); /* where it stands */

@@ -75,6 +75,16 @@ static void values_follow_from_others(void **state) {
     assert_int_equal(s->compute.ns_per_token, 30 * KVF_NS_PER_MS);
     assert_int_equal(s->gpu.backend, KVF_BACKEND_AUTO);
 
+    load_good(GOOD "cache: {eviction: priority, priorities: [{cause: prefix, priority: 80, duration: 5m}, "
+                   "{class: batch, priority: 10}]}\n",
+              s);
+    assert_int_equal(s->cache.priorities, 2);
+    assert_true(s->cache.priority[0].cause == KVF_WRITER_PREFIX && s->cache.priority[0].priority == 80 &&
+                s->cache.priority[0].klass[0] == '\0');
+    assert_true(s->cache.priority[0].duration_ns == 300 * KVF_NS_PER_S);
+    assert_true(s->cache.priority[1].cause == KVF_WRITER_ANY && s->cache.priority[1].duration_ns == 0);
+    assert_string_equal(s->cache.priority[1].klass, "batch");
+
     load_good(GOOD "compute: {mode: fixed, ms_per_token: 1.5}\n", s);
     assert_int_equal(s->compute.ns_per_token, 1500000);
     load_good(GOOD "compute: {mode: fast}\n", s);
@@ -117,6 +127,10 @@ static void keys_without_effect_are_listed(void **state) {
         {GOOD, NULL},
         {GOOD "cache: {block_tokens: 32}\n", "cache.block_tokens: granularity is request"},
         {GOOD "cache: {promotion: on_hit}\n", "cache.promotion: there is one tier only"},
+        {GOOD "cache: {ttl: 5s}\n", "cache.ttl: no tier's policy is ttl"},
+        {GOOD "cache: {ttl: 5s, eviction: ttl}\n", NULL},
+        {GOOD "cache: {admission_limit: 5MiB}\n", "cache.admission_limit: cache.admission is not size_limit"},
+        {GOOD "cache: {admission: size_limit, admission_limit: 5MiB}\n", NULL},
         {GOOD "workload: {path: x}\n", "workload.path: the source is synthetic"},
         {GOOD "workload: {arrival: {speedup: 2}}\n", "workload.arrival.speedup: arrivals are not a trace's"},
         {GOOD "workload: {arrival: {rate: 3}}\n",
@@ -370,8 +384,8 @@ static void random_scenario(struct rng *r, struct buf *b) {
              "cache: {granularity: %s, block_tokens: %s, touch_order: %s, placement: %s, eviction: %s, "
              "headroom: %.17g, verify: %s}\n",
              synthetic ? PICK(r, "request", "block") : "block", synthetic ? PICK(r, "1", "16", "700") : "512",
-             PICK(r, "last_first", "forward"), PICK(r, "waterfall", "spillover"), PICK(r, "lru", "fifo"),
-             rng_double(r) * 0.9, PICK(r, "none", "header", "full"));
+             PICK(r, "last_first", "forward"), PICK(r, "waterfall", "spillover"),
+             PICK(r, "lru", "fifo", "arc"), rng_double(r) * 0.9, PICK(r, "none", "header", "full"));
     buf_addf(b, "workload:\n  source: %s\n  path: %s\n  users: %u\n  limit: %u\n  personas: ",
              synthetic ? "synthetic" : "mooncake", PICK(r, "/t.jsonl", "'null'", "\"a\\\\b\""),
              (unsigned)rng_range(r, 1, 1000000), (unsigned)rng_range(r, 0, 99));
@@ -425,7 +439,7 @@ static void every_key_is_emitted(void **state) {
     (void)state;
 
     load_good(GOOD, s);
-    s->assess.criteria = 1; /* a list without members shows no keys of theirs */
+    s->assess.criteria = s->cache.priorities = 1; /* a list without members shows no keys of theirs */
     scenario_emit_yaml(s, &text);
     for (size_t i = 0; i < count; i++) {
         char line[64];

@@ -136,6 +136,23 @@ static const struct {
     {GOOD "assess: {criteria: [{metric: _x}, {metric: slo_a b_met_ratio}]}\n",
      "3:20: assess.criteria[0].metric: \"_x\" can be no metric; their names are like nvme_read_p95_ms\n"},
     /* contradictions */
+    {GOOD "cache: {eviction: belady}\n",
+     "3:19: cache.eviction: belady looks ahead in the trace, which only a simulation can; set mode: simulate\n"},
+    {GOOD "mode: simulate\ncache: {eviction: belady}\n",
+     "4:19: cache.eviction: belady needs to know every access beforehand; take source mooncake or ops\n"},
+    {"model: llama3.1-8b\ntiers: {cpu: {capacity: 1GiB, eviction: belady}}\n",
+     "2:41: tiers.cpu.eviction: belady looks ahead in the trace, which only a simulation can; set mode: "
+     "simulate\n"},
+    {GOOD "cache: {eviction: leaf_lru}\n",
+     "3:19: cache.eviction: leaf_lru goes by what block follows what; set cache.granularity: block\n"},
+    {GOOD "cache: {priorities: [{priority: 8}]}\n",
+     "3:21: cache.priorities: no tier goes by them; set cache.eviction: priority, or leave them out\n"},
+    {GOOD "cache: {eviction: priority}\n",
+     "3:19: cache.eviction: priority needs cache.priorities, such as [{cause: prefix, priority: 80}]\n"},
+    {GOOD "cache: {eviction: priority, priorities: [{priority: 8, class: silver}]}\n",
+     "3:41: cache.priorities[0].class: \"silver\" is no class of qos.classes\n"},
+    {GOOD "cache: {priorities: [{cause: rag}]}\n",
+     "3:22: cache.priorities[0]: priority is missing; every member has one\n"},
     {GOOD "workload: {source: azure}\n",
      "3:20: workload.path: missing; source azure reads a file: name it, or give --dataset FILE\n"},
     {GOOD "workload: {source: mooncake, path: x}\n",
@@ -245,11 +262,8 @@ static const struct {
     {"cache.read_target=gpu", "not available in this build" NO_CUDA "; leave it at host"},
     {"tiers.nvme.direct_to_gpu=auto", "not available in this build" NO_CUDA "; leave it at off"},
 #endif
-    {"tiers.cpu.eviction=arc", "arc is not available in this build; it takes null | lru | fifo"},
     {"cache.placement=inclusive", "inclusive is not available in this build; it takes waterfall | spillover"},
-    {"cache.eviction=clock", "clock is not available in this build; it takes lru | fifo"},
     {"cache.promotion=second_hit", "second_hit is not available in this build; it takes never | on_hit"},
-    {"cache.admission=size_limit", "not available in this build; leave it at always"},
 };
 
 static void what_is_not_built_is_refused(void **state) {
