@@ -1,5 +1,7 @@
 #include "engine/access.h"
 
+#include "engine/oracle.h"
+
 static void op_begun(struct executor *x, struct flight *f) {
     if (f->outstanding++ == 0) f->storage_since_ns = x->ops->now(x);
 }
@@ -45,9 +47,26 @@ void access_count(struct pipeline *p, struct flight *f, enum kvf_cause cause, in
         f->tier_hits[tier]++;
 }
 
+/* What the cache is told of an access. The rank of a block tells which one it is. */
+static struct cache_access access_of(const struct pipeline *p, const struct flight *f, enum kvf_cause cause,
+                                     uint64_t rank) {
+    struct cache_access a = {
+        .cause = cause, .klass = (uint8_t)f->req.klass, .rank = rank, .let_in = f->internal};
+    if (!p->oracle || f->internal) return a;
+    uint64_t i = f->req.ids ? rank - f->rank : 0;
+    if (f->req.ids && p->scenario->cache.touch_order != KVF_TOUCH_FORWARD) i = f->blocks - 1 - i;
+    a.next_use = oracle_next(p->oracle, &f->req, (uint32_t)i);
+    return a;
+}
+
+void access_touch(struct pipeline *p, const struct flight *f, struct cache_key key, uint64_t rank) {
+    struct cache_access access = access_of(p, f, KVF_CAUSE_PREFIX, rank);
+    cache_touch(p->cache, key, &access);
+}
+
 void access_read(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                  enum kvf_cause cause, uint64_t rank, enum access_role role) {
-    struct cache_access access = {.cause = cause, .klass = (uint8_t)f->req.klass, .rank = rank};
+    struct cache_access access = access_of(p, f, cause, rank);
     struct cache_op *op = cache_read(p->cache, key, &access, x->worker, f);
     op->role = role;
     flight_at(f, op->from);
@@ -57,8 +76,7 @@ void access_read(struct pipeline *p, struct executor *x, struct flight *f, struc
 bool access_write(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                   uint64_t bytes, enum kvf_cause cause, uint64_t rank, enum access_role role,
                   enum cache_verdict *verdict) {
-    struct cache_access access = {
-        .cause = cause, .klass = (uint8_t)f->req.klass, .rank = rank, .let_in = f->internal};
+    struct cache_access access = access_of(p, f, cause, rank);
     struct cache_op *op = NULL;
     *verdict = cache_write(p->cache, key, bytes, &access, x->worker, f, &op);
     if (*verdict != CACHE_PLANNED && *verdict != CACHE_NO_ROOM_NOW) return false;

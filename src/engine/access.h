@@ -33,6 +33,8 @@ void access_count(struct pipeline *p, struct flight *f, enum kvf_cause cause, in
 /* Reads an entry that is resident. */
 void access_read(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                  enum kvf_cause cause, uint64_t rank, enum access_role role);
+/* Touches an entry, if it is there. */
+void access_touch(struct pipeline *p, const struct flight *f, struct cache_key key, uint64_t rank);
 /* Writes an entry unless it is there, being written, not admitted, or too large. Whether an operation is
  * under way: the write, or its wait for room. */
 bool access_write(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,

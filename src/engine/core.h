@@ -106,6 +106,7 @@ struct engine {
     struct queue queue;
     struct session session;
     struct workload *workload;
+    struct oracle *oracle; /* of policy belady, else NULL */
     uint64_t slots, in_service;
     struct class_counts klass[KVF_CLASSES_MAX];
     uint64_t arrived, dropped;

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "engine/assess.h"
 #include "engine/core.h"
+#include "engine/oracle.h"
 #include "engine/sampler.h"
 #include "engine/scaling.h"
 #include "engine/tracelog.h"
@@ -201,6 +202,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     e->control_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (e->control_fd < 0) return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for the engine");
     int rc = workload_open(&e->workload, e->s, err);
+    if (rc == 0 && scenario_evicts_by(e->s, KVF_EVICTION_BELADY)) rc = oracle_open(&e->oracle, e->s, err);
     if (rc == 0 && !engine_is_virtual(e) &&
         !(e->payload = payload_open(e->s->seed, e->s->engine.noise_bytes, err)))
         rc = -(int)err->code;
@@ -212,7 +214,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     if (rc != 0) return rc;
     devices_open(e);
     rc = cache_start(e, err);
-    e->pipeline = (struct pipeline){.scenario = e->s, .cache = e->cache};
+    e->pipeline = (struct pipeline){.scenario = e->s, .cache = e->cache, .oracle = e->oracle};
     ingest_init(e);
     atomic_store(&e->pipeline.ns_per_token, e->s->compute.ns_per_token);
     if (rc == 0) rc = compute_start(e, err);
@@ -261,6 +263,7 @@ static void engine_close(struct engine *e) {
     payload_close(e->payload);
     dispatch_destroy(e);
     writegate_destroy(&e->writes);
+    oracle_close(e->oracle);
     workload_close(e->workload);
     if (e->control_fd >= 0) close(e->control_fd);
     free(e->events);

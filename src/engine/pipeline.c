@@ -48,6 +48,10 @@ static struct cache_key block_key(const struct request *r, uint64_t i) {
     return cache_key_make(CACHE_KEY_BLOCK, r->conversation, i - r->prompt_blocks);
 }
 
+struct cache_key pipeline_key(const struct request *r, uint32_t i) {
+    return r->ids ? block_key(r, i) : own_key(r);
+}
+
 /* A chunk's KV is that of a context of its own, wherever in the document it stands. */
 static uint64_t block_bytes(const struct pipeline *p, const struct request *r, uint32_t i) {
     const struct scenario *s = p->scenario;
@@ -135,7 +139,7 @@ static void blocks_touch(struct pipeline *p, struct executor *x, struct flight *
         if (i < f->hit_blocks)
             access_read(p, x, f, key, block_cause(r, i), block_rank(p, f, i), ROLE_BLOCK_READ);
         else
-            cache_touch(p->cache, key, &(struct cache_access){.rank = block_rank(p, f, i)});
+            access_touch(p, f, key, block_rank(p, f, i));
     }
     f->prompt_missed = f->hit_blocks < r->prompt_blocks;
 }

@@ -15,6 +15,7 @@ struct pipeline {
     _Atomic uint64_t ns_per_token; /* generation; a command may change it */
     const struct rag *rag;         /* NULL: no request retrieves */
     _Atomic uint64_t documents;    /* that are in, as one word: first << 32 | next */
+    const struct oracle *oracle;   /* what the trace accesses next; NULL: nobody needs to know */
     struct compute *compute;       /* modelled GPU: prefill and generation are its; NULL: ns_per_token */
 };
 
@@ -27,6 +28,8 @@ static inline struct rag_window pipeline_documents(const struct pipeline *p) {
     return (struct rag_window){(uint32_t)(in >> 32), (uint32_t)in};
 }
 
+/* Key of block i of a request that names blocks, or of the one entry of another. */
+struct cache_key pipeline_key(const struct request *r, uint32_t i);
 /* The request got its slot on executor x (its arrival, its class and slot_ns are set). */
 void pipeline_start(struct pipeline *p, struct executor *x, struct flight *f);
 /* An operation that x got from the ready list is about to move bytes: one that waited for room knows its
