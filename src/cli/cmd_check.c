@@ -59,7 +59,6 @@ static int check(struct scenario *s, const struct scenario_report *report, struc
     char note[RAG_NOTE];
     int rc = s->nvme.on && s->mode == KVF_MODE_REAL ? tier_nvme_check_paths(s, e) : 0;
 
-    if (!rc && how.fit && s->mode == KVF_MODE_SIMULATE) rc = fit_refuse(e);
     if (!rc) machine_measure(s, &machine);
     if (!rc && how.fit) fit_apply(&fit, s, &machine);
     /* As given, or as fitted: what is `auto` stays so and loads back to the same thing. */

@@ -77,7 +77,6 @@ int session_check(struct scenario *scenario, bool force, struct fit *fit, struct
         tier_nvme_clean_leftovers(scenario);
     }
     machine_measure(scenario, &machine);
-    if (fit && scenario->mode == KVF_MODE_SIMULATE) return fit_refuse(e);
     if (fit) fit_apply(fit, scenario, &machine);
     int rc = budget_resolve(scenario, &machine, force, &budget, e);
     return rc == 0 ? engine_check(scenario, e) : rc;

@@ -340,16 +340,15 @@ static void warn_of_large_entries(struct fitting *f) {
         say(f, "entries of more than %s fit into no tier and are refused", size((double)most).text);
 }
 
-int fit_refuse(struct err *e) {
-    return err_set(
-        e, KVF_ERR_USAGE,
-        "--fit scales a scenario to this machine, which mode simulate does not use; leave one out");
-}
-
 void fit_apply(struct fit *out, struct scenario *s, const struct budget_machine *m) {
     struct fitting f = {.out = out, .s = s, .m = m, .before = *s};
 
     out->lines = 0;
+    if (s->mode == KVF_MODE_SIMULATE) {
+        say(&f, "mode simulate takes nothing of this machine: nothing is scaled");
+        out->line[0].scaled = false;
+        return;
+    }
     f.disk_room = s->nvme.on ? budget_disk_room(s, m) : KVF_UNSET;
     if (f.disk_room != KVF_UNSET && f.disk_room < least_room) f.disk_room = KVF_UNSET;
     if (s->gpu.on && s->gpu.backend != KVF_BACKEND_CUDA) {

@@ -7,7 +7,7 @@
  *   - the nvme tier takes at most what `auto` would: 90 % of the free space, 2 GiB left at least.
  * Capacities are rounded down (to 512 MiB from 8 GiB on, to 128 MiB from 1 GiB on). As long as there
  * is room no tier that held two of the scenario's largest entries, or one, is taken below that.
- * A gpu tier that is emulated takes no memory and follows the others.
+ * A gpu tier that is emulated takes no memory and follows the others. Nothing is scaled in mode simulate.
  *
  * Load follows: users and documents of rag by the factor of the stated capacities together, a stated
  * precondition volume by that of nvme. Where nvme is `auto` the users are also no more than have
@@ -31,7 +31,6 @@ struct fit { /* a sentence for every change, and for what no change can help */
 /* Changes `s`, never upwards, and says what it changed. Applied to its own result it changes
  * nothing. What cannot be made to fit (a full disk) is left to budget_resolve() to refuse. */
 void fit_apply(struct fit *f, struct scenario *s, const struct budget_machine *m);
-int fit_refuse(struct err *e); /* why not, in simulate: -KVF_ERR_USAGE */
 
 /* Mean bytes that one user's conversations keep in the cache; 0 for sources whose lengths are not
  * known beforehand. */

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 
 from reports import case
-from runs import TOKEN_BYTES, check_identities, measure, refused, result, rows, run_folders, start, tree, write
+from runs import TOKEN_BYTES, check_identities, measure, result, rows, run_folders, start, tree, write
 from tap import KVFALL, database, finish, home, main, need_tool, run, scratch, spawn
 
 SIMULATE = {"mode": "simulate", "run.duration": "5s", "run.interval": "250ms", "engine.workers": None}
@@ -219,13 +219,14 @@ def _():
         assert result(summary, "real_s") > 0 and result(summary, "cpu_user_s") is None
 
 
-@case("the built-in scenario is the same whatever memory there is, and what --fit would do is refused")
+@case("the built-in scenario is the same whatever memory there is, --fit scales nothing, and check says what counts")
 def _():
     got = run(["run", "--headless", "--set", "mode=simulate", "--json", "-", "--db", "none", "--duration", "2s"])
     assert got.rc == 0, got
     assert json.loads(got.stdout)["tiers"]["cpu"]["capacity_bytes"] == 4 * 2**30, got
     write({**SIMULATE, "engine.cpus": "0"})
-    refused(["run", "--headless", "--fit", "small.yaml"], "--fit", "simulate")
+    got = run(["run", "--headless", "--fit", "small.yaml"])
+    assert got.rc == 0 and "--fit: mode simulate takes nothing of this machine: nothing is scaled" in got.stderr, got
     got = run(["check", "small.yaml"])
     for line in ("engine.cpus: the mode is simulate", "tiers.nvme.path: nothing is on a drive", "nothing on disk"):
         assert got.rc == 0 and line in got.stdout, (line, got)
