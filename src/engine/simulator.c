@@ -1,8 +1,15 @@
 #include "engine/simulator.h"
 
-#include "engine/core.h"
+#include <stdio.h>
 
-enum { LOOKS = 256 }; /* times between looks at the real clock, where nobody waits for it */
+#include "base/units.h"
+#include "engine/core.h"
+#include "engine/sampler.h"
+
+enum {
+    LOOKS = 256,    /* times between looks at the real clock, where nobody waits for it */
+    STILL = 1000000 /* turns at one time after which it is not believed that time will go on */
+};
 #define SLICE_NS       (50 * KVF_NS_PER_MS)
 #define BEHIND_WAIT_NS (5 * KVF_NS_PER_MS)
 /* Further behind its speed than this it does not try to make up for it. */
@@ -52,10 +59,25 @@ static uint64_t pace_ns(struct engine *e, uint64_t run_ns) {
 
 /* ---- virtual time ---- */
 
+/* Requests that take no time, one after the other: the clock would never be set forward. */
+static void stands_still(struct engine *e) {
+    char text[240], at[32];
+    double s = (double)(engine_now(e) - e->sampler->zero_ns);
+    snprintf(text, sizeof text,
+             "the simulation stands still at %s: requests follow each other and take no time; give the users "
+             "think times, the tiers a latency and room for an entry, or compute a time per token",
+             units_duration_human(s, at, sizeof at));
+    engine_error(e, text);
+}
+
 /* Everything that can happen now. */
 static void instant(struct engine *e, uint64_t now_ns) {
     bool any = true;
-    while (any) {
+    for (unsigned n = 0; any; n++) {
+        if (n == STILL) {
+            stands_still(e);
+            return;
+        }
         any = false;
         if (dispatch_next_ns(e) <= now_ns) {
             dispatch_turn(e);

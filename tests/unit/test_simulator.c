@@ -191,6 +191,21 @@ static void a_paused_one_is_stopped(void **state) {
     run_end();
 }
 
+/* No entry fits, nobody thinks: a request takes no time, and so does the one after it. */
+static void a_simulation_that_stands_still_fails(void **state) {
+    (void)state;
+    setup_of(SIMULATE MODEL_4K ENGINE
+             "tiers: {gpu: {capacity: 256KiB}}\n"
+             "workload: {users: 1, phase: prefill, prefix: {probability: 0}, personas: [{name: a, context: "
+             "[1000, 1000], generate: [1, 1], think: [0s, 0s]}]}\n"
+             "run: {duration: 1h, warmup: 0s}\n",
+             1);
+    run_go();
+    expect_status(RUN_FAILED);
+    assert_non_null(strstr(t.run.status_reason, "the simulation stands still at 0"));
+    run_end();
+}
+
 static void ask_for_speed(void *ctx, const struct snapshot *snap) {
     (void)ctx;
     note_that(!snap->simulated);
@@ -255,6 +270,7 @@ int main(void) {
         TEST(a_preparation_takes_virtual_time),
         TEST(a_run_of_a_year_is_stopped),
         TEST(a_paused_one_is_stopped),
+        TEST(a_simulation_that_stands_still_fails),
         TEST(a_real_run_has_no_speed),
         TEST(a_slow_reader_is_waited_for),
     };
