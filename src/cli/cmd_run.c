@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/session.h"
+#include "cli/sweep.h"
 #include "report/report.h"
 
 /* What the command line asked for, and what came out. */
@@ -58,6 +59,13 @@ static int exit_status(const struct command_run *c) {
     return missed && c->options.check_assessment ? 3 : 0;
 }
 
+/* Of a simulated run, which takes no time of anybody, and that came to its end. */
+static bool wants_curves(const struct command_run *c) {
+    const struct scenario *s = &c->scenario;
+    return s->mode == KVF_MODE_SIMULATE && s->sweep.on && s->sweep.profile == KVF_SWEEP_MISS_RATIO &&
+           c->run.status == RUN_COMPLETED && !c->signal;
+}
+
 /* After a screen the terminal may take nothing any more; files are written in full before that counts. */
 static int print_summary(struct command_run *c) {
     struct buf text = {0};
@@ -80,6 +88,11 @@ static int print_summary(struct command_run *c) {
         struct report_style style = cli_style(&c->options.given);
         report_text(&c->run, &style, &text);
         if (group) report_trials_text(&c->trials, &style, &text);
+        if (wants_curves(c)) {
+            int curves =
+                sweep_curve_after_run(&c->options.given, &c->scenario, c->options.quiet, &style, &text);
+            if (status == 0) status = curves;
+        }
     }
     cli_print(&text);
     buf_free(&text);

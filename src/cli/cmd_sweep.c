@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/build.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/build.h"
 #include "cli/commands.h"
 #include "cli/output_file.h"
 #include "cli/sweep.h"
@@ -17,7 +17,7 @@
 static void sweep_free(struct sweep *s) {
     session_free(s->session);
     sweep_base_free(&s->base);
-    free(s->curves.point);
+    sweep_curve_free(&s->curves);
     free(s->record.effective_json);
     free(s->record.scenario_yaml);
     buf_free(&s->warnings);
@@ -55,6 +55,12 @@ static void choose_metrics(struct sweep *s) {
 
 /* ---- before the start ---- */
 
+unsigned sweep_jobs(void) {
+    struct host host;
+    host_probe(&host);
+    return host.cpus_usable > 0 ? (unsigned)host.cpus_usable : 1;
+}
+
 static int sweep_options(struct sweep *s, const struct options *o, struct err *e) {
     uint64_t jobs = 0, points = 0;
     struct scenario_sweep *sweep = &s->base.scenario.sweep;
@@ -69,10 +75,8 @@ static int sweep_options(struct sweep *s, const struct options *o, struct err *e
         sweep->points = points;
         sweep->capacities = 0;
     }
-    struct host host;
-    host_probe(&host);
-    s->jobs = jobs > 0 ? (unsigned)jobs : host.cpus_usable > 0 ? (unsigned)host.cpus_usable : 1;
-    if (!is_simulated(s)) s->jobs = 1;
+    s->jobs = jobs > 0 ? (unsigned)jobs : sweep_jobs();
+    if (!is_simulated(s) && sweep->profile != KVF_SWEEP_MISS_RATIO) s->jobs = 1;
     if (jobs > 1 && !is_simulated(s) && sweep->profile != KVF_SWEEP_MISS_RATIO)
         return err_set(e, KVF_ERR_USAGE,
                        "--jobs %" PRIu64 ": points of mode real run one after another, or they would measure "
@@ -203,9 +207,7 @@ static void conclude(struct sweep *s) {
         r->failed += s->point[i].state == POINT_FAILED;
         open += s->point[i].state != POINT_DONE && s->point[i].state != POINT_FAILED;
     }
-    bool curves = s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO;
-    r->points = curves ? s->curves.points : s->points;
-    if (curves) r->done = s->curves.points;
+    r->points = s->points;
     r->ended_at = (double)clock_wall_ns() / 1e9;
     r->status = r->failed > 0 ? RUN_FAILED : s->stopped ? RUN_INTERRUPTED : RUN_COMPLETED;
     if (s->stopped)
@@ -228,7 +230,11 @@ static int print_results(struct sweep *s, const struct report_style *style) {
         if (output_file_write(json, &out, &e) != 0 && status == 0) status = cli_fail(&e);
         buf_free(&out);
     }
-    if (!alone) sweep_table_text(s, style, &out);
+    if (!alone && s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO)
+        sweep_curve_text(s, style, &out);
+    else if (!alone)
+        sweep_table_text(s, style, &out);
+    if (!alone) sweep_closing_text(s, &out);
     if (!alone && s->record.sweep_id)
         buf_addf(&out, "\nSweep %" PRId64 ": %" PRIu64 " of %" PRIu64 " points done%s.\n", s->record.sweep_id,
                  s->record.done, s->record.points, s->stopped ? ", stopped" : "");

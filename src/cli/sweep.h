@@ -45,6 +45,21 @@ struct sweep_line { /* progress on standard error */
     char best[200];
 };
 
+#define X(id, name) +1
+enum { SWEEP_POLICIES = SCENARIO_EVICTION_LIST(X) };
+#undef X
+struct sweep_curves { /* profile miss_ratio: its points go by policy, then capacity */
+    struct references references;
+    enum kvf_tier tier;
+    enum scenario_eviction policy[SWEEP_POLICIES];
+    unsigned policies;
+    uint64_t capacity[SCENARIO_SWEEP_CAPACITIES];
+    unsigned capacities;
+    double sample;
+    struct sweep_curve *point; /* those that were done; malloc'd */
+    size_t points;
+};
+
 struct sweep {
     struct sweep_base base;
     const char *db; /* as given */
@@ -61,7 +76,7 @@ struct sweep {
     struct sweep_line line;
     struct sweep_record record;
     struct buf warnings; /* lines that stand below the table */
-    struct curve_set curves;
+    struct sweep_curves curves;
     int signal;
     bool stopped;
 };
@@ -111,12 +126,26 @@ void sweep_line_end(struct sweep *s);
 void sweep_rates(struct sweep *s);                    /* fills points, runs them */
 void sweep_capacity(struct sweep *s);                 /* the same; s->record.answer */
 int sweep_miss_ratio(struct sweep *s, struct err *e); /* s->curves */
+/* A point of it: what it is, and its part of the child's process. */
+void sweep_curve_point(const struct sweep *s, size_t i, const char **policy, uint64_t *capacity);
+enum run_status sweep_curve_child(const struct sweep *s, size_t point, struct run_record *run, char why[400]);
+/* Table and chart. */
+void sweep_curve_text(const struct sweep *s, const struct report_style *style, struct buf *out);
+void sweep_curve_free(struct sweep_curves *c);
+/* For `run`: the miss ratios of a scenario that asks for them, to stand behind its summary. 0 or the exit
+ * status. */
+int sweep_curve_after_run(const struct options *o, const struct scenario *sc, bool quiet,
+                          const struct report_style *style, struct buf *out);
+/* Usable cores. */
+unsigned sweep_jobs(void);
 
 /* ---- results (sweep_table.c, sweep_json.c) ---- */
 /* Whether a lower value of the measure is the better one. */
 bool sweep_lower_is_better(const char *metric);
 size_t sweep_best(const struct sweep *s); /* by the first measure; SIZE_MAX: none */
 void sweep_table_text(const struct sweep *s, const struct report_style *style, struct buf *out);
+/* Below either table: points that failed, the answer, warnings. */
+void sweep_closing_text(const struct sweep *s, struct buf *out);
 void sweep_json(const struct sweep *s, struct buf *out);
 
 #endif

@@ -78,8 +78,10 @@ void sweep_child(const struct sweep *s, size_t point, int fd) {
     struct session *session = session_new(&setup);
     struct run_record run;
     char why[400] = "";
+    bool curve = s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO;
     run_record_init(&run);
-    enum run_status status = child_run(s, point, session, &run, why);
+    enum run_status status =
+        curve ? sweep_curve_child(s, point, &run, why) : child_run(s, point, session, &run, why);
     bool told = tell(fd, &run, status, why);
     session_free(session); /* closes the database */
     _exit(told ? 0 : 1);

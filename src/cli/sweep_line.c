@@ -70,7 +70,8 @@ static void put_value(const struct sweep *s, size_t point, struct buf *out) {
 }
 
 static void note_best(struct sweep *s) {
-    size_t best = sweep_best(s);
+    bool curves = s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO; /* none is better than another */
+    size_t best = curves ? SIZE_MAX : sweep_best(s);
     struct buf text = {0};
     if (best == SIZE_MAX) return;
     put_value(s, best, &text);
@@ -92,7 +93,8 @@ void sweep_line_point(struct sweep *s, size_t point) {
         line_put(s);
         return;
     }
-    if (l->total > LINES_MAX && now - l->last_ns < KVF_NS_PER_S) return;
+    bool many = l->total > LINES_MAX || s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO;
+    if (many && now - l->last_ns < KVF_NS_PER_S) return;
     l->last_ns = now;
     struct buf text = {0};
     buf_add(&text, "[");

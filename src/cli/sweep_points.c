@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "cli/load.h"
 #include "cli/machine.h"
 #include "cli/sweep.h"
@@ -206,7 +207,13 @@ void sweep_load_apply(const struct sweep_point *p, struct scenario *s) {
 void sweep_label(const struct sweep *s, size_t i, struct buf *out) {
     const struct sweep_point *p = &s->point[i];
     struct scenario_setting setting[SWEEP_AXES_MAX];
-    if (p->load == LOAD_AT_RATE)
+    const char *policy;
+    uint64_t capacity;
+    char size[SWEEP_VALUE];
+    if (s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO) {
+        sweep_curve_point(s, i, &policy, &capacity);
+        buf_addf(out, "%s with %s", policy, units_size_human((double)capacity, size, sizeof size));
+    } else if (p->load == LOAD_AT_RATE)
         buf_addf(out, "%.6g req/s", p->rate);
     else if (p->load != LOAD_AS_GIVEN)
         buf_add(out, p->load == LOAD_FULL ? "throughput" : "synchronous");
@@ -217,7 +224,12 @@ void sweep_label(const struct sweep *s, size_t i, struct buf *out) {
 void sweep_values_json(const struct sweep *s, size_t i, struct buf *out) {
     const struct sweep_point *p = &s->point[i];
     struct scenario_setting setting[SWEEP_AXES_MAX];
-    if (p->load == LOAD_AT_RATE)
+    const char *policy;
+    uint64_t capacity;
+    if (s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO) {
+        sweep_curve_point(s, i, &policy, &capacity);
+        buf_addf(out, "{\"policy\": \"%s\", \"capacity_bytes\": %llu}", policy, (unsigned long long)capacity);
+    } else if (p->load == LOAD_AT_RATE)
         buf_addf(out, "{\"workload.arrival.rate\": %.17g}", p->rate);
     else if (p->load != LOAD_AS_GIVEN)
         buf_addf(out, "{\"load\": \"%s\"}", p->load == LOAD_FULL ? "throughput" : "synchronous");

@@ -300,7 +300,7 @@ static void run_one_by_one(struct sweep *s, size_t from, size_t to) {
 }
 
 void sweep_run(struct sweep *s, size_t from, size_t to) {
-    if (s->base.scenario.mode == KVF_MODE_SIMULATE)
+    if (s->base.scenario.mode == KVF_MODE_SIMULATE || s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO)
         run_processes(s, from, to);
     else
         run_one_by_one(s, from, to);

@@ -167,9 +167,12 @@ void sweep_table_text(const struct sweep *s, const struct report_style *style, s
         sweep_label(s, best, out);
         buf_add(out, "\n");
     }
+}
+
+void sweep_closing_text(const struct sweep *s, struct buf *out) {
     for (size_t i = 0; i < s->points; i++)
         if (s->point[i].state == POINT_FAILED)
             buf_addf(out, "Point %zu failed: %s\n", i + 1, s->point[i].why);
     if (s->record.answer[0]) buf_addf(out, "\n%s\n", s->record.answer);
-    if (s->warnings.len > 0) buf_add(out, s->warnings.data);
+    if (s->warnings.len > 0) buf_addf(out, "\n%s", s->warnings.data);
 }

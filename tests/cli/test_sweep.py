@@ -1,15 +1,22 @@
 #!/usr/bin/env python3
 """kvfall sweep: points in the database, the table, searches, rates, what goes wrong, signals."""
+import collections
+import heapq
 import json
+import os
+import pathlib
 import re
 import signal
 import sqlite3
 
-from runs import healthy, rows, write
+from runs import healthy, rows, trace, write
 from tap import case, database, finish, home, main, run, spawn, wait_until
 
 # Memory alone, a quarter of a second each.
 TINY = {"tiers.nvme": None, "run.duration": "100ms", "run.interval": "50ms"}
+
+# Virtual time: seconds of a load take milliseconds.
+SIMULATED = {"mode": "simulate", "tiers.nvme": None, "run.duration": "5s", "run.interval": "1s"}
 
 
 def sweep(changes, *options, rc=0, **how):
@@ -89,7 +96,7 @@ def _():
     target = {"metric": "hit_ratio", "op": ">=", "value": 0.999}
     find = {"profile": "capacity", "find": "tiers.cpu.capacity", "between": ["1MiB", "64MiB"], "target": target,
             "precision": 0.2}
-    changes = {"tiers.gpu": None, "workload.prefix": {"probability": 0}, "run.duration": "10s",
+    changes = {**SIMULATED, "tiers.gpu": None, "workload.prefix": {"probability": 0}, "run.duration": "10s",
                "run.max_requests": 60, "workload.conversation": {"max_turns": 1}}
     got, out = sweep({**changes, "sweep": find})
     assert out["sweep"]["answer"] in got.stdout, got
@@ -112,7 +119,7 @@ def _():
 
 @case("rates lie evenly between one request at a time and full throughput")
 def _():
-    got, out = sweep({"sweep": {"profile": "rates"}, "compute": {"mode": "fixed", "ms_per_token": 0.05},
+    got, out = sweep({**SIMULATED, "sweep": {"profile": "rates"}, "compute": {"mode": "fixed", "ms_per_token": 0.05},
                       "engine.slots": 4}, "--points", "5")
     rate = [point["results"]["requests_per_s"]["value"] for point in out["points"]]
     assert [point["values"] for point in out["points"][:2]] == [{"load": "synchronous"}, {"load": "throughput"}], out
@@ -125,7 +132,7 @@ def _():
                  "json_extract(effective_json, '$.workload.users') AS users FROM runs ORDER BY sweep_point")
     assert [row["process"] for row in modes] == ["closed", "closed", "gamma", "gamma", "gamma"], modes
     assert [row["users"] for row in modes[:2]] == [1, 4], modes
-    got, _ = sweep({"sweep": {"profile": "rates", "points": 2, "baseline": "1"},
+    got, _ = sweep({**SIMULATED, "sweep": {"profile": "rates", "points": 2, "baseline": "1"},
                     "compute": {"mode": "fixed", "ms_per_token": 0.05}, "engine.slots": 4})
     assert re.search(r"Against sweep 1: throughput [+-]\d", got.stdout), (got, most)
     refuse_baseline = run(["sweep", write({**TINY, "sweep": {"profile": "rates", "baseline": "99"}})])
@@ -167,6 +174,152 @@ def _():
     assert rows("SELECT sweep_id, sweep_point FROM runs") == [{"sweep_id": None, "sweep_point": None}]
 
 
+POINTS = {"sweep": {"keys": {"tiers.cpu.capacity": ["3MiB", "4MiB", "6MiB", "8MiB"], "workload.users": [2, 6]}}}
+
+
+def comparable(out):
+    return [(point["point"], point["values"], point["state"], point["results"]) for point in out["points"]]
+
+
+@case("simulated points run side by side, and what comes out does not depend on how many")
+def _():
+    one = sweep({**SIMULATED, **POINTS}, "--jobs", "1")[1]
+    four = sweep({**SIMULATED, **POINTS}, "--jobs", "4")[1]
+    assert comparable(one) == comparable(four), (one, four)
+    assert len({point["results"]["hit_ratio"]["value"] for point in one["points"]}) > 4, one
+    stored = rows("SELECT sweep_id, sweep_point, status, mode FROM runs ORDER BY sweep_id, sweep_point")
+    assert [(row["sweep_id"], row["sweep_point"]) for row in stored] == [(s, p) for s in (1, 2) for p in range(1, 9)]
+    assert all(row["status"] == "completed" and row["mode"] == "simulate" for row in stored), stored
+    assert healthy()
+
+
+def children(process):
+    return [int(pid) for pid in
+            pathlib.Path("/proc/%d/task/%d/children" % (process.pid, process.pid)).read_text().split()]
+
+
+@case("a point whose process is killed has failed and is named; the others are done")
+def _():
+    # The first two points last until they are killed, the last one does not.
+    changes = {**SIMULATED, "run.speed": 1, "run.duration": "60s",
+               "sweep": {"combine": "zip", "keys": {"run.duration": ["60s", "60s", "1s"], "seed": [1, 2, 3],
+                                                    "run.speed": [1, 1, 0]}}}
+    process = spawn(["sweep", write({**TINY, **changes}), "--jobs", "2"])
+    seen = set()
+    for _ in range(2):
+        pid = wait_until(lambda: [one for one in children(process) if one not in seen], what="a child")[0]
+        seen.add(pid)
+        os.kill(pid, signal.SIGKILL)
+    got = finish(process)
+    assert got.rc == 1, got
+    for number in (1, 2):
+        assert re.search(r"point %d \(run.duration=60s seed=%d run.speed=1\) failed: its process was killed by signal 9"
+                         % (number, number), got.stderr), got
+    assert re.search(r"^ *3  1s .*\d$", got.stdout, re.M) and "1 of 3 points done" in got.stdout, got
+    assert rows("SELECT status, done, failed, status_reason FROM sweeps") == [
+        {"status": "failed", "done": 1, "failed": 2, "status_reason": "2 of 3 points failed"}]
+
+
+def table(text):
+    """{policy: [miss ratios in percent]} of the parts that stand below each other."""
+    found = {}
+    for line in text.splitlines():
+        cells = re.match(r"(\w+)(?: \(ceiling\))? +((?:[\d.]+ % *)+)$", line)
+        if cells:
+            found.setdefault(cells.group(1), []).extend(float(v) for v in re.findall(r"([\d.]+) %", cells.group(2)))
+    return found
+
+
+@case("miss ratios of an ops file are those worked by hand")
+def _():
+    # a b a c a b a, a token each: with room for two LRU misses a b c b, FIFO a b c a b.
+    (home() / "work/ops.csv").write_text("op,key,tokens\n" + "".join(
+        "%s,%s,1024\n" % (op, key) for key in "abacaba" for op in ("read", "write")))
+    changes = {"tiers.gpu": None, "workload": {"source": "ops", "path": "ops.csv"}, "cache.headroom": 0,
+               "sweep": {"profile": "miss_ratio", "policies": ["lru", "fifo"], "capacities": ["4MiB", "64MiB"]}}
+    got, out = sweep(changes)
+    assert {(c["policy"], c["capacity_bytes"]): c["misses"] for c in out["curves"]} == {
+        ("lru", 4 << 20): 4, ("fifo", 4 << 20): 5, ("lru", 64 << 20): 3, ("fifo", 64 << 20): 3}, out
+    assert table(got.stdout) == {"lru": [57.1, 42.9], "fifo": [71.4, 42.9]}, got
+    stored = rows("SELECT policy, capacity_bytes, lookups, misses, method, sample FROM sweep_curves")
+    assert sorted((row["policy"], row["misses"]) for row in stored) == [("fifo", 3), ("fifo", 5), ("lru", 3), ("lru", 4)]
+    assert all(row["lookups"] == 7 and row["sample"] == 1 and row["method"] == "cache" for row in stored), stored
+    assert rows("SELECT count(*) AS n FROM runs") == [{"n": 0}]
+
+
+def reference(path, blocks, limit):
+    """Hits of LRU in room for so many blocks, on a trace: leaves are touched before roots."""
+    held, hits, lookups = collections.OrderedDict(), 0, 0
+    for number, line in enumerate(path.read_text().splitlines()):
+        if number == limit:
+            break
+        ids = json.loads(line)["hash_ids"]
+        lookups += len(ids)
+        for one in ids:
+            if one not in held:
+                break
+            hits += 1
+        for one in reversed(ids):
+            held.pop(one, None)
+            held[one] = True
+        while len(held) > blocks:
+            held.popitem(last=False)
+    return lookups, hits
+
+
+def optimum(path, blocks, limit):
+    """Misses when the block goes that is needed last, as Belady's MIN has it."""
+    requests = [json.loads(line)["hash_ids"] for line in path.read_text().splitlines()[:limit]]
+    sequence = [one for ids in requests for one in ids]
+    following, seen = [len(sequence)] * len(sequence), {}
+    for i in range(len(sequence) - 1, -1, -1):
+        following[i] = seen.get(sequence[i], len(sequence))
+        seen[sequence[i]] = i
+    held, order, hits, start = {}, [], 0, 0
+    for ids in requests:
+        found = next((k for k, one in enumerate(ids) if one not in held), len(ids))
+        hits += found
+        for k in [*range(found), *range(len(ids) - 1, found - 1, -1)]:
+            if ids[k] not in held and len(held) == blocks:
+                while held.get(order[0][1]) != -order[0][0]:
+                    heapq.heappop(order)
+                del held[heapq.heappop(order)[1]]
+            held[ids[k]] = following[start + k]
+            heapq.heappush(order, (-following[start + k], ids[k]))
+        start += len(ids)
+    return len(sequence) - hits
+
+
+@case("the ceiling on the Mooncake trace is Belady's MIN, and no policy is above it")
+def _():
+    path, limit, sizes = trace("mooncake/conversation_trace.jsonl"), 2000, (300, 3000)
+    changes = {**SIMULATED, "tiers.gpu": None, "workload": {"source": "mooncake", "path": str(path), "limit": limit},
+               "cache": {"granularity": "block", "headroom": 0}, "run.duration": "24h", "run.interval": "1h",
+               "sweep": {"profile": "miss_ratio", "capacities": [n * 512 * 2048 for n in sizes]}}
+    got, out = sweep(changes)
+    for n in sizes:
+        misses = {c["policy"]: c["misses"] for c in out["curves"] if c["capacity_bytes"] == n * 512 * 2048}
+        assert misses["belady"] == optimum(path, n, limit), (n, misses)
+        assert len(misses) > 10 and min(misses.values()) == misses["belady"], misses
+    assert "belady (ceiling)" in got.stdout and re.search(r"^[ \d%]*\S+ lru$", got.stdout, re.M), got
+
+
+@case("miss ratios of LRU on the Mooncake trace are those of a few lines of Python, in a run too")
+def _():
+    path, limit = trace("mooncake/conversation_trace.jsonl"), 2000
+    sizes = (300, 3000, 12000)
+    block = 512 * 2048
+    changes = {**SIMULATED, "tiers.gpu": None, "workload": {"source": "mooncake", "path": str(path), "limit": limit},
+               "cache": {"granularity": "block", "headroom": 0}, "run.duration": "24h", "run.interval": "1h",
+               "sweep": {"profile": "miss_ratio", "policies": ["lru"], "capacities": [n * block for n in sizes]}}
+    got, out = sweep(changes)
+    for curve, n in zip(out["curves"], sizes):
+        lookups, hits = reference(path, n, limit)
+        assert (curve["lookups"], curve["misses"], curve["method"]) == (lookups, lookups - hits, "stack"), (n, curve)
+    got = run(["run", "--headless", "--quiet", write({**TINY, **changes})])
+    assert got.rc == 0 and table(got.stdout) == {"lru": [round(100 * c["miss_ratio"], 1) for c in out["curves"]]}, got
+
+
 def intervals():
     try:
         return rows("SELECT count(*) AS n FROM intervals")[0]["n"]
@@ -189,6 +342,18 @@ for _number, _status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
         assert "0 of 6 points done, stopped" in got.stdout, got
         assert [row["status"] for row in rows("SELECT status FROM runs")] == ["interrupted"]
         assert rows("SELECT status FROM sweeps")[0]["status"] == "interrupted"
+
+    def stopped_apart(number=_number, status=_status):
+        changes = {**SIMULATED, "run.speed": 1, "sweep": {"keys": {"run.duration": ["60s", "61s", "62s"]}}}
+        process = spawn(["sweep", write({**TINY, **changes}), "--jobs", "2"], preexec_fn=default_signals)
+        wait_until(lambda: intervals() > 3, what="intervals in the database")
+        process.send_signal(number)
+        got = finish(process)
+        assert got.rc == status and len(re.findall(r" stopped$", got.stdout, re.M)) == 2, got
+        assert re.search(r"^ *3  62s .* not run$", got.stdout, re.M), got
+        assert {row["status"] for row in rows("SELECT status FROM runs")} == {"interrupted"}
+        assert healthy()
+    case("%s stops simulated points, each in good order" % _number.name)(stopped_apart)
     case("%s stops the sweep and keeps what is done" % _number.name)(stopped)
 
 

@@ -1,0 +1,186 @@
+#include "engine/references.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/heap.h"
+#include "workload/workload.h"
+
+void references_free(struct references *r) {
+    free(r->at);
+    free(r->key);
+    free(r->bytes);
+    free(r->slot);
+    free(r->arrival_ns);
+    memset(r, 0, sizeof *r);
+}
+
+/* ---- keys as numbers ---- */
+
+static uint64_t slot_of(const struct references *r, struct cache_key key) {
+    uint64_t i = hash_mix64(key.hi ^ hash_mix64(key.lo)) & (r->slots - 1);
+    while (r->slot[i] && !cache_key_equal(r->key[r->slot[i] - 1], key)) i = (i + 1) & (r->slots - 1);
+    return i;
+}
+
+static void slots_grow(struct references *r) {
+    free(r->slot);
+    r->slots = r->slots ? 2 * r->slots : 1024;
+    r->slot = mem_zalloc(r->slots, sizeof *r->slot);
+    for (uint32_t id = 0; id < r->ids; id++) r->slot[slot_of(r, r->key[id])] = id + 1;
+}
+
+static uint32_t id_of(struct references *r, struct cache_key key, uint64_t bytes) {
+    if (2 * (uint64_t)r->ids >= r->slots) slots_grow(r);
+    uint64_t i = slot_of(r, key);
+    if (r->slot[i]) return r->slot[i] - 1;
+    if (r->ids == r->id_cap) {
+        r->id_cap = r->id_cap ? 2 * r->id_cap : 1024;
+        r->key = mem_realloc(r->key, r->id_cap * sizeof *r->key);
+        r->bytes = mem_realloc(r->bytes, r->id_cap * sizeof *r->bytes);
+    }
+    r->key[r->ids] = key;
+    r->bytes[r->ids] = bytes;
+    r->total_bytes += bytes;
+    r->slot[i] = ++r->ids;
+    return r->ids - 1;
+}
+
+void references_add(struct references *r, enum reference_kind kind, struct cache_key key, uint64_t bytes,
+                    enum kvf_cause cause, uint8_t klass) {
+    bool block = kind == REFERENCE_BLOCK || kind == REFERENCE_LAST_BLOCK;
+    if (r->count == 0) r->blocks = true;
+    if (r->count == r->cap) {
+        r->cap = r->cap ? 2 * r->cap : 4096;
+        r->at = mem_realloc(r->at, r->cap * sizeof *r->at);
+    }
+    uint32_t id = id_of(r, key, bytes);
+    r->at[r->count++] = (struct reference){id, (uint8_t)kind, (uint8_t)cause, klass, false};
+    r->blocks = r->blocks && block;
+    r->lookups += kind != REFERENCE_WRITE && kind != REFERENCE_READ && cause != KVF_CAUSE_DECODE;
+    r->block_from += r->bytes[id];
+    if (r->block_from > r->largest_bytes) r->largest_bytes = r->block_from;
+    if (kind != REFERENCE_BLOCK) r->block_from = 0;
+}
+
+/* ---- requests, as the pipeline serves them ---- */
+
+static void add_blocks(struct references *r, const struct scenario *s, const struct request *q) {
+    uint64_t n = q->ids ? q->id_count : q->prompt_blocks + q->conversation_blocks;
+    for (uint64_t i = 0; i < n; i++) {
+        bool prompt = !q->ids && i < q->prompt_blocks;
+        struct cache_key key = q->ids ? cache_key_make(CACHE_KEY_TRACE, q->cycle, q->ids[i])
+                               : prompt
+                                   ? cache_key_make(CACHE_KEY_PROMPT_BLOCK, q->prompt, i)
+                                   : cache_key_make(CACHE_KEY_BLOCK, q->conversation, i - q->prompt_blocks);
+        uint64_t bytes = model_kv_bytes_range(&s->model, s->tensor_parallel, i * s->cache.block_tokens,
+                                              s->cache.block_tokens);
+        references_add(r, i + 1 < n ? REFERENCE_BLOCK : REFERENCE_LAST_BLOCK, key, bytes,
+                       q->ids || prompt ? KVF_CAUSE_PREFIX : KVF_CAUSE_CONVERSATION, (uint8_t)q->klass);
+    }
+}
+
+static void add_entries(struct references *r, const struct scenario *s, const struct request *q) {
+    uint8_t klass = (uint8_t)q->klass;
+    struct cache_key own;
+    uint64_t bytes =
+        q->entry_bytes ? q->entry_bytes : model_kv_bytes(&s->model, s->tensor_parallel, q->context_tokens);
+    if (!q->key[0] || cache_key_parse(q->key, &own) != 0)
+        own = cache_key_make(CACHE_KEY_TURN, q->conversation, q->turn);
+    if (q->kind != REQUEST_INFERENCE) {
+        references_add(r, q->kind == REQUEST_READ ? REFERENCE_LOOKUP : REFERENCE_WRITE, own, bytes,
+                       q->kind == REQUEST_READ ? KVF_CAUSE_CONVERSATION : KVF_CAUSE_PREFILL, klass);
+        return;
+    }
+    if (q->prompt != REQUEST_NO_PROMPT)
+        references_add(r, REFERENCE_FILL, cache_key_make(CACHE_KEY_PROMPT, 0, q->prompt),
+                       model_kv_bytes(&s->model, s->tensor_parallel, q->prompt_tokens), KVF_CAUSE_PREFIX,
+                       klass);
+    bool all = s->workload.conversation.reads == KVF_READS_ALL;
+    for (uint32_t t = all || q->turn < 2 ? 1 : q->turn - 1; t < q->turn; t++)
+        references_add(r, REFERENCE_LOOKUP, cache_key_make(CACHE_KEY_TURN, q->conversation, t), 0,
+                       KVF_CAUSE_CONVERSATION, klass);
+    references_add(r, REFERENCE_WRITE, own, bytes, KVF_CAUSE_PREFILL, klass);
+    if (q->prefill_only) return;
+    uint64_t batch = s->workload.decode.batch_tokens;
+    for (uint64_t i = 0; i < 1 + (q->generate_tokens + batch - 1) / batch; i++)
+        references_add(r, i == 0 ? REFERENCE_FILL : REFERENCE_READ, own, bytes, KVF_CAUSE_DECODE, klass);
+}
+
+static void add_request(struct references *r, const struct scenario *s, const struct request *q,
+                        uint64_t now_ns) {
+    uint64_t from = r->count;
+    bool block = s->cache.granularity == KVF_GRANULARITY_BLOCK && q->kind == REQUEST_INFERENCE;
+    if (block)
+        add_blocks(r, s, q);
+    else
+        add_entries(r, s, q);
+    r->block_from = 0;
+    if (r->count > from) {
+        r->at[from].first = true;
+        if (r->requests == r->request_cap) {
+            r->request_cap = r->request_cap ? 2 * r->request_cap : 1024;
+            r->arrival_ns = mem_realloc(r->arrival_ns, r->request_cap * sizeof *r->arrival_ns);
+        }
+        r->arrival_ns[r->requests++] = now_ns;
+    }
+    r->cut = r->count >= REFERENCES_MAX;
+}
+
+/* ---- the order of requests ---- */
+
+static void collect_open(struct references *r, const struct scenario *s, struct workload *w,
+                         uint64_t end_ns) {
+    struct request q = {0};
+    while (!r->cut && workload_next(w, 0, &q) == WORKLOAD_REQUEST && q.arrival_ns <= end_ns)
+        add_request(r, s, &q, q.arrival_ns);
+    request_free(&q);
+}
+
+/* Users ask when they are due; those that a response starts come behind it. */
+static void collect_users(struct references *r, const struct scenario *s, struct workload *w,
+                          uint64_t end_ns) {
+    struct request q = {0};
+    struct heap due = {0};
+    struct heap_item item;
+    uint64_t order = 0, user, delay;
+    for (uint64_t u = 0; u < workload_users(w); u++)
+        heap_push(&due, workload_first_delay_ns(w, u), order++, (void *)(uintptr_t)u);
+    while (!r->cut && heap_pop(&due, &item) && item.key <= end_ns) {
+        uint64_t asked = (uint64_t)(uintptr_t)item.item;
+        if (workload_next(w, asked, &q) != WORKLOAD_REQUEST) continue;
+        add_request(r, s, &q, item.key);
+        uint64_t answered = item.key + q.generate_tokens * s->compute.ns_per_token;
+        while (workload_spawned(w, asked, &user, &delay))
+            heap_push(&due, answered + delay, order++, (void *)(uintptr_t)user);
+        if (workload_more(w, asked))
+            heap_push(&due, answered + workload_think_ns(w, asked), order++, (void *)(uintptr_t)asked);
+    }
+    heap_free(&due);
+    request_free(&q);
+}
+
+int references_collect(struct references *r, const struct scenario *s, struct err *e) {
+    uint64_t end_ns = s->run.warmup_ns + s->run.duration_ns;
+    struct workload *w;
+    memset(r, 0, sizeof *r);
+    if (scenario_retrieves(s))
+        return err_set(e, KVF_ERR_USAGE,
+                       "miss ratios are about conversations and blocks; set workload.rag.documents: 0");
+    if (s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)
+        return err_set(e, KVF_ERR_USAGE,
+                       "workload.phase decode reads what was stored before; take both or prefill");
+    int rc = workload_open(&w, s, e);
+    if (rc != 0) return rc;
+    if (workload_open_loop(w))
+        collect_open(r, s, w, end_ns);
+    else
+        collect_users(r, s, w, end_ns);
+    workload_close(w);
+    if (r->lookups == 0)
+        return err_set(e, KVF_ERR_USAGE, "no request of the scenario looks anything up in its duration");
+    return 0;
+}
