@@ -13,8 +13,7 @@ static uint64_t rank_next(struct cache *c, uint64_t rank) {
 /* An access can only make an entry more recent, whatever order the calls come in. */
 static void entry_access(struct cache *c, uint32_t i, const struct cache_access *access) {
     struct entry *e = cache_entry(c, i);
-    uint64_t rank = rank_next(c, access->rank);
-    if (rank > e->access) e->access = rank;
+    if (access->rank > e->access) e->access = access->rank;
     if (c->entries.next_use) c->entries.next_use[i] = access->next_use;
     seat_touch(c, i);
 }
@@ -36,9 +35,14 @@ static struct cache_op *op_make(struct cache *c, enum cache_op_kind kind, enum k
 }
 
 static int config_check(const struct cache_config *config, struct err *e) {
-    if (config->placement != KVF_PLACEMENT_WATERFALL && config->placement != KVF_PLACEMENT_SPILLOVER)
-        return err_set(e, KVF_ERR_UNAVAILABLE,
-                       "cache.placement: choose waterfall or spillover in this build");
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (config->placement == KVF_PLACEMENT_INCLUSIVE && config->on[t] &&
+            config->eviction[t] == KVF_EVICTION_LEAF_LRU)
+            return err_set(
+                e, KVF_ERR_UNAVAILABLE,
+                "tier %s: leaf_lru knows one entry of a block, and placement inclusive keeps several",
+                tier_name((enum kvf_tier)t));
+    }
     if (config->promotion != KVF_PROMOTION_NEVER && config->promotion != KVF_PROMOTION_ON_HIT)
         return err_set(e, KVF_ERR_UNAVAILABLE, "cache.promotion: choose never or on_hit in this build");
     return 0;
@@ -101,8 +105,21 @@ void cache_close(struct cache *c) {
     free(c);
 }
 
+static uint32_t entry_find(const struct cache *c, struct cache_key key) {
+    return copies_kept(c) ? copy_find(c, key) : index_find(&c->index, key);
+}
+
+/* All copies of a key are as recent as it is: those below are there for when the one above has gone. */
+static void key_access(struct cache *c, struct cache_key key, uint32_t i, const struct cache_access *access) {
+    uint32_t at[KVF_TIERS] = {i};
+    unsigned n = copies_kept(c) ? index_find_all(&c->index, key, at) : 1;
+    struct cache_access ranked = *access;
+    ranked.rank = rank_next(c, access->rank);
+    for (unsigned k = 0; k < n; k++) entry_access(c, at[k], &ranked);
+}
+
 enum cache_presence cache_peek(const struct cache *c, struct cache_key key) {
-    uint32_t i = index_find(&c->index, key);
+    uint32_t i = entry_find(c, key);
     if (i == ENTRY_NONE) return CACHE_ABSENT;
     return cache_entry(c, i)->state == ENTRY_RESIDENT ? CACHE_RESIDENT : CACHE_WRITING;
 }
@@ -128,7 +145,7 @@ void cache_recount_miss(struct cache *c, enum kvf_cause cause, int tier) {
 }
 
 int cache_where(const struct cache *c, struct cache_key key) {
-    uint32_t i = index_find(&c->index, key);
+    uint32_t i = entry_find(c, key);
     return i != ENTRY_NONE && cache_entry(c, i)->state == ENTRY_RESIDENT ? cache_entry(c, i)->tier : -1;
 }
 
@@ -147,8 +164,9 @@ static bool tier_expire(struct cache *c, struct cache_tier *t, int tier) {
             seat_park(c, i);
             continue;
         }
-        c->stats.evictions[tier]++;
+        struct cache_key key = cache_entry(c, i)->key;
         entry_drop(c, i);
+        eviction_count(c, key, tier);
         any = true;
     }
     return any;
@@ -178,16 +196,16 @@ void cache_link(struct cache *c, struct cache_key block, struct cache_key before
 }
 
 void cache_touch(struct cache *c, struct cache_key key, const struct cache_access *access) {
-    uint32_t i = index_find(&c->index, key);
-    if (i != ENTRY_NONE) entry_access(c, i, access);
+    uint32_t i = entry_find(c, key);
+    if (i != ENTRY_NONE) key_access(c, key, i, access);
 }
 
 struct cache_op *cache_read(struct cache *c, struct cache_key key, const struct cache_access *access,
                             uint32_t worker, void *owner) {
-    uint32_t i = index_find(&c->index, key);
+    uint32_t i = entry_find(c, key);
     if (i == ENTRY_NONE || cache_entry(c, i)->state != ENTRY_RESIDENT) return NULL;
     struct entry *e = cache_entry(c, i);
-    entry_access(c, i, access);
+    key_access(c, key, i, access);
     struct cache_op *op = op_make(c, CACHE_OP_READ, access->cause, i, worker, owner);
     op->from = e->tier;
     op->from_place = e->place;
@@ -223,7 +241,7 @@ enum cache_verdict cache_write(struct cache *c, struct cache_key key, uint64_t b
                                const struct cache_access *access, uint32_t worker, void *owner,
                                struct cache_op **op) {
     *op = NULL;
-    uint32_t i = index_find(&c->index, key);
+    uint32_t i = entry_find(c, key);
     if (i != ENTRY_NONE)
         return cache_entry(c, i)->state == ENTRY_RESIDENT ? CACHE_IS_RESIDENT : CACHE_IS_WRITING;
     int target = bytes > ENTRY_BYTES_MAX ? -1 : plan_target(c, bytes);
@@ -246,7 +264,7 @@ enum cache_verdict cache_write(struct cache *c, struct cache_key key, uint64_t b
 }
 
 struct cache_op *cache_wait(struct cache *c, struct cache_key key, uint32_t worker, void *owner) {
-    uint32_t i = index_find(&c->index, key);
+    uint32_t i = entry_find(c, key);
     if (i == ENTRY_NONE || cache_entry(c, i)->state != ENTRY_WRITING) return NULL;
     struct cache_op *write = &c->busies.at[cache_entry(c, i)->busy].first->op;
     struct cache_op *op = op_make(c, CACHE_OP_WAIT, write->cause, i, worker, owner);
@@ -263,10 +281,10 @@ void cache_admit_from(struct cache *c, int tier) {
 }
 
 void cache_clear(struct cache *c) {
-    for (int i = 0; i < KVF_TIERS; i++) {
-        const struct cache_tier *t = &c->tier[i];
-        uint32_t entry;
-        while (t->on && (entry = t->policy->first(t->order, NULL)) != POLICY_END) entry_drop(c, entry);
+    for (uint32_t i = 0; i < c->entries.top; i++) {
+        const struct entry *e = cache_entry(c, i);
+        if (e->state == ENTRY_COPYING) copies_drop(c, e->key, true);
+        if (e->state == ENTRY_RESIDENT) entry_drop(c, i);
     }
 }
 
@@ -281,9 +299,12 @@ bool cache_cancel(struct cache *c, struct cache_op *op) {
 }
 
 bool cache_drop(struct cache *c, struct cache_key key) {
-    uint32_t i = index_find(&c->index, key);
+    uint32_t i = entry_find(c, key);
     if (i == ENTRY_NONE || cache_entry(c, i)->state != ENTRY_RESIDENT) return false;
-    entry_drop(c, i);
+    if (copies_kept(c))
+        copies_drop(c, key, true);
+    else
+        entry_drop(c, i);
     if (!c->stopped) gate_open_all(c);
     c->retry_due = true;
     return true;
@@ -300,6 +321,7 @@ struct cache_op *cache_next_ready(struct cache *c) {
     if (!c->ready_head) c->ready_tail = NULL;
     op->next = NULL;
     op->state = CACHE_OP_RUNNING;
+    if (op->kind == CACHE_OP_READ && copies_kept(c)) copy_load(c, op);
     return op;
 }
 
@@ -307,7 +329,7 @@ struct cache_op *cache_next_ready(struct cache *c) {
 static void hit_promote(struct cache *c, const struct cache_op *read) {
     const struct entry *e = cache_entry(c, read->entry);
     if (c->stopped || e->state != ENTRY_RESIDENT || e->generation != read->generation) return;
-    if (e->busy == BUSY_NONE) plan_promotion(c, read->entry, read->worker);
+    if (e->busy == BUSY_NONE && promotion_due(c, e)) plan_promotion(c, read->entry, read->worker);
 }
 
 void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry) {
@@ -331,7 +353,9 @@ void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outco
         c->retry_due = true;
     else
         wait_retry(c);
-    if (op->kind == CACHE_OP_READ && outcome == CACHE_DONE && c->config.promotion == KVF_PROMOTION_ON_HIT)
+    if (outcome == CACHE_DONE && copies_kept(c))
+        copies_spread(c, op->key, op->worker);
+    else if (outcome == CACHE_DONE && op->kind == CACHE_OP_READ)
         hit_promote(c, op);
     op_give(&c->ops, op);
 }

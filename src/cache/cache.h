@@ -24,7 +24,17 @@
  * count as falling for that reason.
  *
  * An entry that falls and falls out of the cache in one plan does so move by move; from the plan on
- * it is absent, and a write of its key makes another entry. */
+ * it is absent, and a write of its key makes another entry.
+ *
+ * Placement inclusive: a key may have one entry in each tier, all of one generation. The one in the
+ * fastest tier answers: a lookup that hits, hits there, and is one hit. used, entries, bytes in and out
+ * count every copy in its own tier. A write goes to the fastest tier that can hold it and is done there;
+ * a MOVE with cause demotion then copies it to the next slower tier that can hold it, and so on, the
+ * source being held and staying. Room is made by dropping copies, without a move: an eviction where it was
+ * the last one, else only a copy dropped. A read below the fastest tier that can hold the entry keeps what
+ * it loads there, as far as the promotion rule lets it: it is a READ that has a destination too. The copy
+ * below stays. Every access is one of all copies, and after it those that are missing below are made
+ * again. A copy or a load that finds no room at once is not made (the read is a read like any other). */
 #ifndef KVF_CACHE_CACHE_H
 #define KVF_CACHE_CACHE_H
 
@@ -45,7 +55,8 @@ struct cache_op {
     enum cache_op_kind kind;
     enum cache_op_state state;
     enum kvf_cause cause;
-    int from, to;                  /* tiers; -1 where there is none (write: from, read: to) */
+    int from, to;                  /* tiers; -1 where there is none (write: from; read: to, unless
+                                      it keeps what it loads) */
     uint64_t from_place, to_place; /* of the tiers; to_place is allocated when it becomes READY */
     struct cache_key key;
     uint64_t generation; /* of the entry's content */
@@ -93,14 +104,16 @@ struct cache_stats {
     uint64_t used_bytes[KVF_TIERS], entries[KVF_TIERS];
     uint64_t bytes_in[KVF_TIERS], bytes_out[KVF_TIERS]; /* entries that came to be there, that left */
     uint64_t evictions[KVF_TIERS];                      /* dropped out of the cache from there */
-    uint64_t demotions[KVF_TIERS];                      /* moved down out of it, completed */
-    uint64_t promotions[KVF_TIERS];                     /* moved up out of it, completed */
+    uint64_t demotions[KVF_TIERS];                      /* moved or copied down out of it, completed */
+    uint64_t promotions[KVF_TIERS];                     /* moved or copied up out of it, completed */
     uint64_t promotions_skipped;                        /* no room without waiting */
-    uint64_t refused;      /* writes: too large for every tier, or no room in time */
-    uint64_t not_admitted; /* writes that the rule of admission turned away */
-    uint64_t move_errors;  /* failed moves: the entry was dropped */
-    uint64_t waiting;      /* operations that wait now */
-    uint64_t decisions;    /* lookups, plans, victims: for the speed figure */
+    uint64_t copies_dropped[KVF_TIERS]; /* to make room there, and the entry stayed in another tier */
+    uint64_t copies_skipped;            /* to a lower tier: no room without waiting */
+    uint64_t refused;                   /* writes: too large for every tier, or no room in time */
+    uint64_t not_admitted;              /* writes that the rule of admission turned away */
+    uint64_t move_errors;               /* failed moves: the entry was dropped */
+    uint64_t waiting;                   /* operations that wait now */
+    uint64_t decisions;                 /* lookups, plans, victims: for the speed figure */
 };
 
 struct cache;
@@ -143,7 +156,8 @@ uint64_t cache_ranks(struct cache *c, uint64_t n);
 void cache_touch(struct cache *c, struct cache_key key, const struct cache_access *access);
 
 /* Starts a read of a resident entry: pins it, counts as access. The operation is on the ready list
- * on return. NULL when the entry is not resident. */
+ * on return; whether it keeps what it loads is decided when it is taken from there. NULL when the
+ * entry is not resident. */
 struct cache_op *cache_read(struct cache *c, struct cache_key key, const struct cache_access *access,
                             uint32_t worker, void *owner);
 
@@ -171,22 +185,22 @@ struct cache_op *cache_wait(struct cache *c, struct cache_key key, uint32_t work
  * a write counts as refused. No effect in any other state; returns whether it had one. */
 bool cache_cancel(struct cache *c, struct cache_op *op);
 
-/* Takes a resident entry out of the cache: nobody finds it from now on, and it is no eviction. Who reads
- * it reads on, and its bytes are free when the last reader has left; a move of it that has started ends
- * first, one that has not comes out of the ready list with failed_wait set. An entry that is being written
- * stays. Whether there was one to take. */
+/* Takes a resident entry out of the cache, all copies of it: nobody finds it from now on, and it is no
+ * eviction. Who reads it reads on, and its bytes are free when the last reader has left; a move of it that
+ * has started ends first, one that has not comes out of the ready list with failed_wait set. An entry that
+ * is being written stays. Whether there was one to take. */
 bool cache_drop(struct cache *c, struct cache_key key);
 
 struct cache_op *cache_next_ready(struct cache *c); /* NULL when there is none */
 
 enum cache_outcome { CACHE_DONE, CACHE_FAILED, CACHE_ABANDONED };
 /* The end of a READY operation; the cache owns `op` again afterwards. DONE: as planned. FAILED: a
- * write leaves no entry, a move drops the entry and counts an error, a read drops the entry when
- * `drop_entry` (corrupt data must not be hit again). ABANDONED (the run ends): a write leaves no
- * entry, a move leaves it where it was; nothing is counted. An operation with failed_wait set is
- * finished with ABANDONED. After the end of a write its entry is no victim before the next call of
- * cache_next_ready: whoever wrote it can read it first. Else entries could be put out again and
- * again before anybody had read them, and no request would ever end. */
+ * write leaves no entry, a move drops the entry (a copy only itself) and counts an error, a read drops
+ * the entry when `drop_entry`, or the copy that it read (corrupt data must not be hit again). ABANDONED (the
+ * run ends): a write leaves no entry, a move leaves it where it was; nothing is counted. An operation with
+ * failed_wait set is finished with ABANDONED. After the end of a write its entry is no victim before the next
+ * call of cache_next_ready: whoever wrote it can read it first. Else entries could be put out again and again
+ * before anybody had read them, and no request would ever end. */
 void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry);
 /* Puts every WAITING and GATED operation on the ready list with failed_wait set, not counted as
  * refused: the run ends. Nothing is gated from then on. */

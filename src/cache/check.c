@@ -7,6 +7,7 @@ struct census {
     uint64_t used[KVF_TIERS], started[KVF_TIERS], level[KVF_TIERS], idle[KVF_TIERS];
     uint64_t entries[KVF_TIERS], ordered[KVF_TIERS];
     uint64_t indexed, pins, reads, waiting;
+    uint64_t copying, copies; /* entries, operations */
 };
 
 static const char *busy_wrong(const struct cache *c, const struct entry *e) {
@@ -21,16 +22,46 @@ static const char *busy_wrong(const struct cache *c, const struct entry *e) {
     return e->state != ENTRY_WRITING && at != e->seat ? "an entry's moves do not end at its seat" : NULL;
 }
 
+static bool entry_is_indexed(const struct cache *c, uint32_t i) {
+    uint32_t at[KVF_TIERS];
+    struct cache_key key = cache_entry(c, i)->key;
+    if (!copies_kept(c)) return index_find(&c->index, key) == i;
+    unsigned n = index_find_all(&c->index, key, at);
+    bool found = false;
+    for (unsigned k = 0; k < n; k++) {
+        const struct entry *e = cache_entry(c, at[k]), *self = cache_entry(c, i);
+        if (at[k] != i && (e->tier == self->tier || e->generation != self->generation)) return false;
+        found = found || at[k] == i;
+    }
+    return found;
+}
+
+/* It has a place and no bytes yet. */
+static const char *copying_count(const struct cache *c, uint32_t i, struct census *n) {
+    const struct entry *e = cache_entry(c, i);
+    n->copying++;
+    n->level[e->tier] += e->bytes;
+    if (e->busy != BUSY_NONE) return "an entry being copied has a side record";
+    if (e->state == ENTRY_UNWANTED) return NULL;
+    n->indexed++;
+    if (!entry_is_indexed(c, i)) return "an entry being copied is not found under its key";
+    uint32_t source = copy_find(c, e->key);
+    if (source == ENTRY_NONE || cache_entry(c, source)->state != ENTRY_RESIDENT)
+        return "an entry is being copied from nowhere";
+    return NULL;
+}
+
 static const char *entry_count(const struct cache *c, uint32_t i, struct census *n) {
     const struct entry *e = cache_entry(c, i);
     const struct busy *b = e->busy == BUSY_NONE ? NULL : &c->busies.at[e->busy];
+    if (e->state == ENTRY_COPYING || e->state == ENTRY_UNWANTED) return copying_count(c, i, n);
     const char *wrong = b ? busy_wrong(c, e) : NULL;
     if (wrong) return wrong;
     bool hidden = e->state == ENTRY_DOOMED || e->state == ENTRY_LEAVING;
     if (hidden && (!b || !b->first)) return "an entry that is to go has no move that goes on";
     if (e->parked && (!b || e->state != ENTRY_RESIDENT)) return "an entry nobody uses is parked";
     if (!hidden) {
-        if (index_find(&c->index, e->key) != i) return "an entry is not found under its key";
+        if (!entry_is_indexed(c, i)) return "an entry is not found under its key";
         n->indexed++;
     }
     if (e->state == ENTRY_WRITING) {
@@ -66,7 +97,8 @@ static void ops_count(const struct cache *c, struct census *n) {
             const struct op_slot *s = &c->ops.chunks[i][j];
             if (!s->live) continue;
             if (s->started) n->started[s->op.to] += s->op.bytes;
-            n->reads += s->op.kind == CACHE_OP_READ;
+            n->reads += s->busy != BUSY_NONE;
+            n->copies += s->copy != ENTRY_NONE;
             n->waiting += s->op.state == CACHE_OP_WAITING;
         }
     }
@@ -94,6 +126,9 @@ static int tier_check(const struct cache *c, int tier, const struct census *n, s
                        "cache, %s: places of %" PRIu64 " bytes, used %" PRIu64 ", started %" PRIu64
                        ", usable %" PRIu64,
                        name, t->physical, t->used, t->started, t->usable);
+    if (copies_kept(c) && t->level != t->used + t->started)
+        return err_set(e, KVF_ERR_INTERNAL, "cache, %s: what is planned is not what is there and on its way",
+                       name);
     if (t->level > t->usable && !c->uneven)
         return err_set(e, KVF_ERR_INTERNAL, "cache, %s: more is planned than can be held", name);
     if (!t->on) return 0;
@@ -149,6 +184,8 @@ int cache_check(const struct cache *c, struct err *e) {
     if (live != c->entries.live || n.indexed != index_count(&c->index))
         return err_set(e, KVF_ERR_INTERNAL, "cache: entries in use and entries in the index differ");
     if (n.pins != n.reads) return err_set(e, KVF_ERR_INTERNAL, "cache: pins are not the reads going on");
+    if (n.copying != n.copies)
+        return err_set(e, KVF_ERR_INTERNAL, "cache: entries being copied and operations that copy differ");
     if (n.waiting != c->stats.waiting)
         return err_set(e, KVF_ERR_INTERNAL, "cache: the count of waiting operations is wrong");
     for (int t = 0; t < KVF_TIERS; t++) {

@@ -72,10 +72,9 @@ void entry_drop(struct cache *c, uint32_t i) {
     c->tier[e->seat].level -= e->bytes;
 }
 
-void finish_read(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry) {
+void pin_release(struct cache *c, struct cache_op *op) {
     uint32_t pinned = op_slot(op)->busy;
     struct busy *b = &c->busies.at[pinned];
-    struct entry *e = cache_entry(c, op->entry);
     b->pins--;
     if (!b->ghost) {
         busy_settle(c, op->entry);
@@ -83,9 +82,17 @@ void finish_read(struct cache *c, struct cache_op *op, enum cache_outcome outcom
         place_free(c, b->tier, b->place, b->bytes, b->counted);
         busy_give(&c->busies, pinned);
     }
+}
+
+void finish_read(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry) {
+    const struct entry *e = cache_entry(c, op->entry);
+    pin_release(c, op);
+    if (op_slot(op)->copy != ENTRY_NONE) copy_finish(c, op, outcome);
     /* The entry's number may belong to another one by now; generations are unique. */
     bool there = e->state == ENTRY_RESIDENT && e->generation == op->generation;
-    if (outcome == CACHE_FAILED && drop_entry && there) entry_drop(c, op->entry);
+    if (outcome != CACHE_FAILED || !drop_entry || !there) return;
+    if (copies_kept(c)) copies_drop(c, op->key, false);
+    entry_drop(c, op->entry);
 }
 
 void finish_write(struct cache *c, struct cache_op *op, enum cache_outcome outcome) {
@@ -139,6 +146,12 @@ static void leaving_cut(struct cache *c, uint32_t i) {
 void finish_move(struct cache *c, struct cache_op *op, enum cache_outcome outcome) {
     struct op_slot *s = op_slot(op);
     if (s->detached) return;
+    if (s->copy != ENTRY_NONE) {
+        c->stats.move_errors += outcome == CACHE_FAILED;
+        pin_release(c, op);
+        copy_finish(c, op, outcome);
+        return;
+    }
     struct entry *e = cache_entry(c, op->entry);
     if (outcome == CACHE_DONE && e->state != ENTRY_DOOMED) {
         move_arrive(c, op);

@@ -44,14 +44,13 @@ static bool gate_passes(const struct cache *c, struct cache_op *op) {
     return c->busies.at[cache_entry(c, op->entry)->busy].first == op_slot(op);
 }
 
-static void op_start(struct cache *c, struct cache_op *op) {
+void place_take(struct cache *c, struct cache_op *op) {
     struct cache_tier *t = &c->tier[op->to];
     if (op->kind == CACHE_OP_MOVE) op->from_place = cache_entry(c, op->entry)->place;
     op->to_place = c->config.alloc(c->config.ctx, op->to, op->bytes);
     op_slot(op)->started = true;
     t->started += op->bytes;
     t->physical += op->bytes;
-    ready_push(c, op);
 }
 
 static void gate_open(struct cache *c, int tier) {
@@ -59,7 +58,8 @@ static void gate_open(struct cache *c, int tier) {
     while (gate->head && gate_passes(c, gate->head)) {
         struct cache_op *op = gate->head;
         op_list_remove(gate, op);
-        op_start(c, op);
+        place_take(c, op);
+        ready_push(c, op);
     }
 }
 

@@ -48,6 +48,18 @@ static uint32_t table_find(const struct index *ix, const struct index_table *t, 
     return ENTRY_NONE;
 }
 
+/* A search for all of a key ends at the first empty slot, as one for a key that is not there. */
+static unsigned table_find_all(const struct index *ix, const struct index_table *t, struct cache_key key,
+                               uint32_t hash, uint32_t entries[KVF_TIERS], unsigned n) {
+    if (t->count == 0) return n;
+    for (uint32_t i = hash & t->mask; t->slots[i].entry && n < KVF_TIERS; i = (i + 1) & t->mask) {
+        uint32_t entry = t->slots[i].entry - 1;
+        if (t->slots[i].hash == hash && cache_key_equal(entry_at(ix->entries, entry)->key, key))
+            entries[n++] = entry;
+    }
+    return n;
+}
+
 static bool table_remove(struct index_table *t, uint32_t entry, uint32_t hash) {
     if (t->count == 0) return false;
     for (uint32_t i = hash & t->mask; t->slots[i].entry; i = (i + 1) & t->mask) {
@@ -90,6 +102,12 @@ uint32_t index_find(const struct index *ix, struct cache_key key) {
     uint32_t hash = hash_of(key);
     uint32_t entry = table_find(ix, &ix->now, key, hash);
     return entry == ENTRY_NONE ? table_find(ix, &ix->old, key, hash) : entry;
+}
+
+unsigned index_find_all(const struct index *ix, struct cache_key key, uint32_t entries[KVF_TIERS]) {
+    uint32_t hash = hash_of(key);
+    unsigned n = table_find_all(ix, &ix->now, key, hash, entries, 0);
+    return table_find_all(ix, &ix->old, key, hash, entries, n);
 }
 
 void index_insert(struct index *ix, uint32_t entry) {

@@ -27,9 +27,11 @@ struct index {
 
 void index_init(struct index *ix, const struct entry_pool *entries);
 void index_close(struct index *ix);
-uint32_t index_find(const struct index *ix, struct cache_key key); /* ENTRY_NONE: not there */
-void index_insert(struct index *ix, uint32_t entry);               /* its key is set and not there */
-void index_remove(struct index *ix, uint32_t entry);               /* must be there */
+uint32_t index_find(const struct index *ix, struct cache_key key); /* any of them; ENTRY_NONE: not there */
+/* All entries of a key, which has at most one for each tier; how many. */
+unsigned index_find_all(const struct index *ix, struct cache_key key, uint32_t entries[KVF_TIERS]);
+void index_insert(struct index *ix, uint32_t entry); /* its key is set; it is not there */
+void index_remove(struct index *ix, uint32_t entry); /* must be there */
 static inline uint32_t index_count(const struct index *ix) {
     return ix->now.count + ix->old.count;
 }

@@ -11,7 +11,7 @@
  * then falls out of a lower tier is hidden at the commit, carries its falls out, and is evicted from
  * the last tier that it reaches. */
 
-static bool tier_holds(const struct cache *c, int tier, uint64_t bytes) {
+bool tier_holds(const struct cache *c, int tier, uint64_t bytes) {
     return c->tier[tier].on && bytes <= c->tier[tier].usable;
 }
 
@@ -131,7 +131,7 @@ static bool room_make(struct cache *c, int tier, uint64_t bytes, const struct ca
 
 void entry_evict(struct cache *c, uint32_t entry) {
     const struct entry *e = cache_entry(c, entry);
-    c->stats.evictions[e->tier]++;
+    eviction_count(c, e->key, e->tier);
     place_free(c, e->tier, e->place, e->bytes, false);
     entry_give(&c->entries, entry);
 }
@@ -205,9 +205,13 @@ static int tier_with_room(const struct cache *c, int limit, uint64_t bytes) {
     return -1;
 }
 
+static bool spills(const struct cache *c) {
+    return c->config.placement == KVF_PLACEMENT_SPILLOVER;
+}
+
 bool plan_write(struct cache *c, struct cache_op *op) {
-    bool falls = c->config.placement != KVF_PLACEMENT_SPILLOVER;
-    int to = falls ? plan_target(c, op->bytes) : tier_with_room(c, KVF_TIERS, op->bytes);
+    bool falls = c->config.placement == KVF_PLACEMENT_WATERFALL;
+    int to = spills(c) ? tier_with_room(c, KVF_TIERS, op->bytes) : plan_target(c, op->bytes);
     if (to < 0) to = tier_deepest(c, op->bytes);
     c->step_count = 0;
     if (!room_make(c, to, op->bytes, &op->key, falls)) {
@@ -221,9 +225,25 @@ bool plan_write(struct cache *c, struct cache_op *op) {
     return true;
 }
 
+bool plan_room(struct cache *c, int tier, const struct entry *incoming) {
+    c->step_count = 0;
+    if (!room_make(c, tier, incoming->bytes, &incoming->key, false)) {
+        plan_undo(c);
+        return false;
+    }
+    c->tier[tier].level += incoming->bytes;
+    plan_commit(c, 0);
+    return true;
+}
+
+bool promotion_due(const struct cache *c, const struct entry *e) {
+    (void)e;
+    return c->config.promotion == KVF_PROMOTION_ON_HIT;
+}
+
 void plan_promotion(struct cache *c, uint32_t entry, uint32_t worker) {
     struct entry *e = cache_entry(c, entry);
-    bool falls = c->config.placement != KVF_PLACEMENT_SPILLOVER;
+    bool falls = !spills(c);
     int from = e->tier, best = plan_target(c, e->bytes);
     if (best >= from) return;
     /* Spillover moves nothing out of the way, so only a tier with room will do. */

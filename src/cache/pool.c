@@ -99,7 +99,10 @@ struct op_slot *op_take(struct op_pool *p) {
     }
     struct op_slot *s = op_slot(p->free);
     p->free = s->op.next;
-    *s = (struct op_slot){.op = {.from = -1, .to = -1, .entry = ENTRY_NONE}, .busy = BUSY_NONE, .live = true};
+    *s = (struct op_slot){.op = {.from = -1, .to = -1, .entry = ENTRY_NONE},
+                          .busy = BUSY_NONE,
+                          .copy = ENTRY_NONE,
+                          .live = true};
     return s;
 }
 

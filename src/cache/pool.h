@@ -19,6 +19,8 @@ enum entry_state {
     ENTRY_WRITING,  /* reserved by a write, in no order */
     ENTRY_RESIDENT, /* in the order of its seat, unless it is parked */
     ENTRY_LEAVING,  /* in no index and no order: evicted when its moves, all falls, are done */
+    ENTRY_COPYING,  /* reserved by a copy of a resident entry of its key, in no order */
+    ENTRY_UNWANTED, /* in no index: its key has been dropped while it was being copied */
     ENTRY_DOOMED    /* dropped, in no index and no order, while a move that has started goes on */
 };
 
@@ -44,7 +46,8 @@ _Static_assert(sizeof(struct entry) == 64, "an entry fills one cache line");
 struct op_slot {
     struct cache_op op;    /* first, so that one pointer serves both */
     struct op_slot *chain; /* MOVE: the next move of the same entry */
-    uint32_t busy;         /* READ: the record that it pins */
+    uint32_t busy;         /* READ, and MOVE that copies: the record that it pins */
+    uint32_t copy;         /* the entry that is made of what is read; ENTRY_NONE: none */
     bool live;             /* not in the pool */
     bool started;          /* its place is allocated */
     bool detached;         /* MOVE: its entry has been dropped meanwhile */

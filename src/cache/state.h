@@ -120,15 +120,41 @@ void place_free(struct cache *c, int tier, uint64_t place, uint64_t bytes, bool 
 /* An entry leaves its place: freed now, or by the last reader. Settle its side record afterwards. */
 void place_leave(struct cache *c, struct entry *e, bool counted);
 
+/* Gives an operation whose room is free its place. */
+void place_take(struct cache *c, struct cache_op *op);
+/* The source of a read or a copy is held no more. */
+void pin_release(struct cache *c, struct cache_op *op);
+
 /* --- plans --- */
+bool tier_holds(const struct cache *c, int tier, uint64_t bytes);
 /* The tier that a new entry of this size goes to; -1: none can hold it. */
 int plan_target(const struct cache *c, uint64_t bytes);
 /* Plans a write and commits it, or changes nothing. */
 bool plan_write(struct cache *c, struct cache_op *op);
+/* Drops what must leave so that a copy of the entry has room in the tier, and gives it that room; or
+ * changes nothing. Placement inclusive alone. */
+bool plan_room(struct cache *c, int tier, const struct entry *incoming);
+/* Whether the promotion rule lets an entry that is being read go up. */
+bool promotion_due(const struct cache *c, const struct entry *e);
 /* Moves an entry that nobody uses as far up as it can be; counts when there is no room. */
 void plan_promotion(struct cache *c, uint32_t entry, uint32_t worker);
 /* The end of an entry that is in no index and no order, from where it is; its level is taken off. */
 void entry_evict(struct cache *c, uint32_t entry);
+
+/* --- copies: placement inclusive --- */
+bool copies_kept(const struct cache *c);
+/* An entry has left a tier, out of the index already: out of the cache, or it has copies elsewhere. */
+void eviction_count(struct cache *c, struct cache_key key, int tier);
+/* The entry that answers for a key: the one being written, or the resident one in the fastest tier. */
+uint32_t copy_find(const struct cache *c, struct cache_key key);
+/* Lets a read that is about to start keep what it loads in the fastest tier that can hold it. */
+void copy_load(struct cache *c, struct cache_op *read);
+/* Starts the copy that is missing below the resident ones of a key, the fastest tier's first. */
+void copies_spread(struct cache *c, struct cache_key key, uint32_t worker);
+/* The end of an operation that copies, its source let go. */
+void copy_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome);
+/* What is being copied of a key comes to nothing; the resident ones leave too when `resident`. */
+void copies_drop(struct cache *c, struct cache_key key, bool resident);
 
 /* --- waiting --- */
 void wait_enter(struct cache *c, struct cache_op *op);

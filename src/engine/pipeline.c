@@ -469,7 +469,7 @@ void pipeline_timer(struct pipeline *p, struct executor *x, struct flight *f) {
 }
 
 void pipeline_op_begins(const struct cache_op *op) {
-    if (op->owner) flight_at(op->owner, op->to >= 0 ? op->to : op->from);
+    if (op->owner) flight_at(op->owner, op->from >= 0 ? op->from : op->to);
 }
 
 static void write_ended(struct executor *x, struct flight *f, const struct cache_op *op,

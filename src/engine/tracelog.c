@@ -21,6 +21,7 @@ struct op_row {
     uint64_t seq, time_ns, bytes;
     struct cache_key key;
     int from, to; /* both -1: no row will come for this seq */
+    bool move;    /* nobody asked for it */
 };
 struct request_row {
     uint64_t id, conversation, context, generate, arrival_ns, queue_ns, ttft_ns, storage_ns, generation_ns,
@@ -85,7 +86,8 @@ void tracelog_op(struct tracelog *l, uint32_t worker, const struct cache_op *op,
                              .bytes = op->bytes,
                              .key = op->key,
                              .from = t ? op->from : -1,
-                             .to = t ? op->to : -1}};
+                             .to = t ? op->to : -1,
+                             .move = op->kind == CACHE_OP_MOVE}};
     if (!atomic_load_explicit(&l->armed, memory_order_relaxed)) row.op.from = row.op.to = -1;
     ring_put(l, worker, &row);
 }
@@ -161,9 +163,8 @@ static void op_line(struct tracelog *l, const struct op_row *row, bool read, int
 }
 
 static void op_write(struct tracelog *l, const struct op_row *row) {
-    bool move = row->from >= 0 && row->to >= 0;
-    if (row->from >= 0) op_line(l, row, true, row->from, move ? "Evict" : "Decode");
-    if (row->to >= 0) op_line(l, row, false, row->to, move ? "Evict" : "Prefill");
+    if (row->from >= 0) op_line(l, row, true, row->from, row->move ? "Evict" : "Decode");
+    if (row->to >= 0) op_line(l, row, false, row->to, row->from >= 0 ? "Evict" : "Prefill");
     if (l->text.len >= FLUSH_BYTES) io_flush(l, false);
 }
 

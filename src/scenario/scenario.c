@@ -107,6 +107,10 @@ void scenario_finish(struct loading *l) {
         s->sweep.profile = KVF_SWEEP_KEYS;
     }
     s->seed_missing = s->submission && !loading_given(l, "seed");
+    if (!s->cache.promotion_set)
+        s->cache.promotion =
+            s->cache.placement == KVF_PLACEMENT_INCLUSIVE ? KVF_PROMOTION_ON_HIT : KVF_PROMOTION_NEVER;
+    if (l->defaults) s->cache.promotion_set = true; /* from here on it is this one */
     if (!s->workload.arrival.process_set)
         s->workload.arrival.process = has_times(s->workload.source) ? KVF_ARRIVAL_TRACE : KVF_ARRIVAL_CLOSED;
     if (l->defaults) s->workload.arrival.process_set = true; /* from here on it is this one */

@@ -260,7 +260,8 @@ struct scenario {
         enum scenario_touch touch_order;
         enum scenario_placement placement;
         enum scenario_eviction eviction;
-        enum scenario_promotion promotion;
+        enum scenario_promotion promotion; /* resolved: on_hit with placement inclusive, else never */
+        bool promotion_set;
         enum scenario_admission admission;
         uint64_t admission_limit_bytes; /* of size_limit */
         uint64_t ttl_ns;                /* of policy ttl */

@@ -595,11 +595,14 @@ static void what_was_counted_in_between_is_never_less_than_nothing(void **state)
 
 static void what_this_build_has_not_is_refused(void **state) {
     (void)state;
-    struct cache_config config = {.on = {true}, .usable_bytes = {100}, .placement = KVF_PLACEMENT_INCLUSIVE};
+    struct cache_config config = {.on = {true},
+                                  .usable_bytes = {100},
+                                  .placement = KVF_PLACEMENT_INCLUSIVE,
+                                  .eviction = {KVF_EVICTION_LEAF_LRU}};
     struct err e = {0};
     assert_null(cache_open(&config, &e));
     assert_int_equal(e.code, KVF_ERR_UNAVAILABLE);
-    config.placement = KVF_PLACEMENT_SPILLOVER;
+    config.eviction[GPU] = KVF_EVICTION_LRU;
     config.promotion = KVF_PROMOTION_SECOND_HIT;
     err_clear(&e);
     assert_null(cache_open(&config, &e));

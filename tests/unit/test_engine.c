@@ -60,6 +60,8 @@ static void all_measures_have_their_names(void **state) {
                                         "evictions",
                                         "demotions",
                                         "promotions",
+                                        "copies_dropped",
+                                        "copies_skipped",
                                         "refused",
                                         "prefix_seen",
                                         "prefix_hits",

@@ -70,6 +70,7 @@ static char *content(const char *path, size_t *len) {
 
 static struct cache_op op_of(uint64_t seq, int from, int to, const char *key, uint64_t bytes) {
     struct cache_op op = {.seq = seq, .from = from, .to = to, .bytes = bytes};
+    op.kind = from == NOWHERE ? CACHE_OP_WRITE : to == NOWHERE ? CACHE_OP_READ : CACHE_OP_MOVE;
     assert_int_equal(cache_key_parse(key, &op.key), 0);
     return op;
 }
@@ -126,11 +127,15 @@ static void each_kind_of_operation_has_its_rows(void **state) {
     end_op(l, 0, op_of(2, NVME, NOWHERE, "12", 65536)); /* a request reads */
     end_op(l, 0, op_of(3, GPU, CPU, "7/1", 4096));      /* a move: read above, write below */
     end_op(l, 0, op_of(4, NVME, GPU, "text", 1));       /* a promotion */
+    struct cache_op load = op_of(5, CPU, GPU, "8", 9);
+    load.kind = CACHE_OP_READ;
+    end_op(l, 0, load); /* a request reads, and keeps what it loads */
     closed(l);
     expect_io("Write,4096,Tier-0,7/1,Prefill\n"
               "Read,65536,Tier-2,12,Decode\n"
               "Read,4096,Tier-0,7/1,Evict\nWrite,4096,Tier-1,7/1,Evict\n"
-              "Read,1,Tier-2,text,Evict\nWrite,1,Tier-0,text,Evict\n");
+              "Read,1,Tier-2,text,Evict\nWrite,1,Tier-0,text,Evict\n"
+              "Read,9,Tier-1,8,Decode\nWrite,9,Tier-0,8,Evict\n");
 }
 
 /* They end in another order, on two workers. */

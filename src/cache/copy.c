@@ -1,0 +1,161 @@
+#include "cache/state.h"
+
+/* Placement inclusive. What is written, or loaded from below, is copied to the slower tiers in the
+ * background, tier by tier; each copy is an entry of its own in the order of its tier. So room is made
+ * by dropping the coldest copy, at once, and nothing ever falls: what is planned for a tier is what is in
+ * it and on its way into it, every operation that is planned starts, and no gate ever holds one back.
+ *
+ *   COPYING ──copied──► RESIDENT ──victim, dropped──► gone
+ *      └─the key is dropped──► UNWANTED ──the copying has ended──► gone
+ *
+ * While it is copied the source is pinned like an entry that is read, so a key with a copy under way has
+ * a resident one. An operation that copies is about the source; its slot names the copy. */
+
+bool copies_kept(const struct cache *c) {
+    return c->config.placement == KVF_PLACEMENT_INCLUSIVE;
+}
+
+uint32_t copy_find(const struct cache *c, struct cache_key key) {
+    uint32_t at[KVF_TIERS], best = ENTRY_NONE;
+    unsigned n = index_find_all(&c->index, key, at);
+    for (unsigned k = 0; k < n; k++) {
+        const struct entry *e = cache_entry(c, at[k]);
+        if (e->state == ENTRY_WRITING) return at[k]; /* then it is the only one */
+        if (e->state != ENTRY_RESIDENT) continue;
+        if (best == ENTRY_NONE || e->tier < cache_entry(c, best)->tier) best = at[k];
+    }
+    return best;
+}
+
+void eviction_count(struct cache *c, struct cache_key key, int tier) {
+    if (copies_kept(c) && index_find(&c->index, key) != ENTRY_NONE)
+        c->stats.copies_dropped[tier]++;
+    else
+        c->stats.evictions[tier]++;
+}
+
+/* The entries of a key by tier; false while the key is being written. */
+static bool copies_by_tier(const struct cache *c, struct cache_key key, uint32_t by_tier[KVF_TIERS]) {
+    uint32_t at[KVF_TIERS];
+    unsigned n = index_find_all(&c->index, key, at);
+    for (int t = 0; t < KVF_TIERS; t++) by_tier[t] = ENTRY_NONE;
+    for (unsigned k = 0; k < n; k++) {
+        const struct entry *e = cache_entry(c, at[k]);
+        if (e->state == ENTRY_WRITING) return false;
+        by_tier[e->tier] = at[k];
+    }
+    return true;
+}
+
+/* Room for it is planned already. */
+static void copy_begin(struct cache *c, struct cache_op *op, int to) {
+    const struct entry *from = cache_entry(c, op->entry);
+    uint32_t i = entry_take(&c->entries);
+    struct entry *copy = cache_entry(c, i);
+    copy->key = from->key;
+    copy->bytes = from->bytes;
+    copy->cause = from->cause;
+    copy->klass = from->klass;
+    copy->access = from->access;
+    copy->first = from->first;
+    copy->generation = from->generation;
+    if (c->entries.next_use) c->entries.next_use[i] = c->entries.next_use[op->entry];
+    copy->tier = copy->seat = (uint8_t)to;
+    copy->state = ENTRY_COPYING;
+    index_insert(&c->index, i);
+    op_slot(op)->copy = i;
+    op->to = to;
+    place_take(c, op);
+}
+
+/* Copies never wait, and overtake no write that does. */
+static bool copy_fits(struct cache *c, int to, const struct entry *e) {
+    return !c->tier[to].wait.head && plan_room(c, to, e);
+}
+
+/* Not before all reads of one hold of the lock are pinned: the room for one must not be made by dropping
+ * another. Meanwhile the source may have been dropped. */
+void copy_load(struct cache *c, struct cache_op *op) {
+    const struct entry *e = cache_entry(c, op->entry);
+    uint32_t at[KVF_TIERS];
+    if (c->stopped || c->busies.at[op_slot(op)->busy].ghost || !promotion_due(c, e)) return;
+    int to = plan_target(c, e->bytes);
+    if (to >= e->tier || !copies_by_tier(c, e->key, at) || at[to] != ENTRY_NONE) return;
+    if (copy_fits(c, to, e))
+        copy_begin(c, op, to);
+    else
+        c->stats.promotions_skipped++;
+}
+
+static void copy_down(struct cache *c, uint32_t from, int to, uint32_t worker) {
+    struct entry *e = cache_entry(c, from);
+    struct cache_op *op = &op_take(&c->ops)->op;
+    op->kind = CACHE_OP_MOVE;
+    op->cause = KVF_CAUSE_DEMOTION;
+    op->from = e->tier;
+    op->key = e->key;
+    op->generation = e->generation;
+    op->bytes = e->bytes;
+    op->entry = from;
+    op->worker = worker;
+    op->rank = e->access;
+    op->seq = ++c->seq;
+    busy_of(c, e)->pins++;
+    op_slot(op)->busy = e->busy;
+    copy_begin(c, op, to);
+    ready_push(c, op);
+}
+
+void copies_spread(struct cache *c, struct cache_key key, uint32_t worker) {
+    uint32_t at[KVF_TIERS], above = ENTRY_NONE;
+    if (c->stopped || !copies_by_tier(c, key, at)) return;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (at[t] != ENTRY_NONE) {
+            above = at[t];
+            continue;
+        }
+        if (above == ENTRY_NONE || !tier_holds(c, t, cache_entry(c, above)->bytes)) continue;
+        /* One that is on its way to the tier above is copied on when it is there. */
+        if (cache_entry(c, above)->state != ENTRY_RESIDENT) return;
+        if (copy_fits(c, t, cache_entry(c, above))) {
+            copy_down(c, above, t, worker);
+            return;
+        }
+        c->stats.copies_skipped++;
+    }
+}
+
+void copy_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome) {
+    uint32_t i = op_slot(op)->copy;
+    struct entry *e = cache_entry(c, i);
+    if (outcome == CACHE_DONE && e->state == ENTRY_COPYING) {
+        place_settle(c, op);
+        e->place = op->to_place;
+        e->state = ENTRY_RESIDENT;
+        seat_enter(c, i, op->to);
+        c->tier[op->to].idle += e->bytes;
+        if (op->to > op->from)
+            c->stats.demotions[op->from]++;
+        else
+            c->stats.promotions[op->from]++;
+        return;
+    }
+    place_return(c, op);
+    c->tier[op->to].level -= op->bytes;
+    if (e->state == ENTRY_COPYING) index_remove(&c->index, i);
+    entry_give(&c->entries, i);
+}
+
+void copies_drop(struct cache *c, struct cache_key key, bool resident) {
+    uint32_t at[KVF_TIERS];
+    unsigned n = index_find_all(&c->index, key, at);
+    for (unsigned k = 0; k < n; k++) {
+        struct entry *e = cache_entry(c, at[k]);
+        if (e->state == ENTRY_COPYING) {
+            index_remove(&c->index, at[k]);
+            e->state = ENTRY_UNWANTED;
+        } else if (resident && e->state == ENTRY_RESIDENT) {
+            entry_drop(c, at[k]);
+        }
+    }
+}
