@@ -43,8 +43,6 @@ static int config_check(const struct cache_config *config, struct err *e) {
                 "tier %s: leaf_lru knows one entry of a block, and placement inclusive keeps several",
                 tier_name((enum kvf_tier)t));
     }
-    if (config->promotion != KVF_PROMOTION_NEVER && config->promotion != KVF_PROMOTION_ON_HIT)
-        return err_set(e, KVF_ERR_UNAVAILABLE, "cache.promotion: choose never or on_hit in this build");
     return 0;
 }
 
@@ -206,6 +204,7 @@ struct cache_op *cache_read(struct cache *c, struct cache_key key, const struct 
     if (i == ENTRY_NONE || cache_entry(c, i)->state != ENTRY_RESIDENT) return NULL;
     struct entry *e = cache_entry(c, i);
     key_access(c, key, i, access);
+    if (!access->again && e->hits < HITS_MAX) e->hits++;
     struct cache_op *op = op_make(c, CACHE_OP_READ, access->cause, i, worker, owner);
     op->from = e->tier;
     op->from_place = e->place;

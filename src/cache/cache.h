@@ -138,6 +138,7 @@ struct cache_access {
     bool let_in;       /* a write that is always admitted: preparation */
     uint64_t rank;     /* 0: the next one */
     uint64_t next_use; /* position of the next access of this key, UINT64_MAX never again; 0 unknown */
+    bool again;        /* a re-read after the one lookup that it belongs to: no further hit */
 };
 
 /* Tells the time, for policies that go by it: once per hold of the lock, before any other call. Any

@@ -76,15 +76,17 @@ static bool copy_fits(struct cache *c, int to, const struct entry *e) {
 /* Not before all reads of one hold of the lock are pinned: the room for one must not be made by dropping
  * another. Meanwhile the source may have been dropped. */
 void copy_load(struct cache *c, struct cache_op *op) {
-    const struct entry *e = cache_entry(c, op->entry);
+    struct entry *e = cache_entry(c, op->entry);
     uint32_t at[KVF_TIERS];
     if (c->stopped || c->busies.at[op_slot(op)->busy].ghost || !promotion_due(c, e)) return;
     int to = plan_target(c, e->bytes);
     if (to >= e->tier || !copies_by_tier(c, e->key, at) || at[to] != ENTRY_NONE) return;
-    if (copy_fits(c, to, e))
-        copy_begin(c, op, to);
-    else
+    if (!copy_fits(c, to, e)) {
         c->stats.promotions_skipped++;
+        return;
+    }
+    e->hits = 0;
+    copy_begin(c, op, to);
 }
 
 static void copy_down(struct cache *c, uint32_t from, int to, uint32_t worker) {

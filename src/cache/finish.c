@@ -126,6 +126,7 @@ static void move_arrive(struct cache *c, struct cache_op *op) {
     place_leave(c, e, !move_falls(op));
     e->tier = (uint8_t)op->to;
     e->place = op->to_place;
+    e->hits = 0;
     busy_settle(c, op->entry);
     if (move_falls(op)) {
         c->stats.demotions[op->from]++;

@@ -237,7 +237,7 @@ bool plan_room(struct cache *c, int tier, const struct entry *incoming) {
 }
 
 bool promotion_due(const struct cache *c, const struct entry *e) {
-    (void)e;
+    if (c->config.promotion == KVF_PROMOTION_SECOND_HIT) return e->hits == HITS_MAX;
     return c->config.promotion == KVF_PROMOTION_ON_HIT;
 }
 

@@ -35,11 +35,13 @@ struct entry {
     uint64_t first;      /* rank of the first write */
     uint64_t generation; /* of its write */
     uint32_t busy;       /* side record, BUSY_NONE when nobody reads, writes or moves it */
-    uint8_t state;       /* enum entry_state */
+    uint8_t state : 6;   /* enum entry_state */
+    uint8_t hits : 2;    /* since it came to its tier, at most HITS_MAX */
     uint8_t tier;        /* where its bytes are */
     uint8_t seat;        /* where they will be; whose order it stands in */
     uint8_t parked;      /* taken out of that order until it is busy no more: 1 + accesses meanwhile */
 };
+enum { HITS_MAX = 2 }; /* more than promotion asks for are as good as these */
 _Static_assert(sizeof(struct entry) == 64, "an entry fills one cache line");
 
 /* An operation and what only the cache may know of it. */

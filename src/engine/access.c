@@ -66,8 +66,11 @@ void access_touch(struct pipeline *p, const struct flight *f, struct cache_key k
 
 void access_read(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                  enum kvf_cause cause, uint64_t rank, enum access_role role) {
+    bool decodes = role == ROLE_DECODE_READ;
     struct cache_access access = access_of(p, f, cause, rank);
+    access.again = decodes && f->decode_read;
     struct cache_op *op = cache_read(p->cache, key, &access, x->worker, f);
+    f->decode_read = f->decode_read || decodes;
     op->role = role;
     flight_at(f, op->from);
     op_begun(x, f);

@@ -57,6 +57,7 @@ struct flight {
     /* decode */
     uint32_t reads_left;
     bool decode_counted; /* its one lookup is counted */
+    bool decode_read;    /* and has been read once: the other reads are no hits of their own */
     int decode_tier;     /* where that lookup hit; -1: miss */
     uint32_t tier_hits[KVF_TIERS];
     uint32_t misses;

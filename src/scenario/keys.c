@@ -220,7 +220,7 @@ const struct key key_table[] = {
     K("cache.eviction", CHOICE, cache.eviction, "", CHOICES(SCENARIO_EVICTION_LIST), "lru", EVICTION, ALL,
       "Which entry leaves a tier first."),
     KF("cache.promotion", CHOICE, cache.promotion, cache.promotion_set,
-       CHOICES_OR_NULL(SCENARIO_PROMOTION_LIST), "null", MOVES, "null | never | on_hit",
+       CHOICES_OR_NULL(SCENARIO_PROMOTION_LIST), "null", MOVES, ALL,
        "When an entry that was read goes up; null is never, with placement inclusive on_hit."),
     K("cache.admission", CHOICE, cache.admission, "", CHOICES(SCENARIO_ADMISSION_LIST), "always", ALWAYS, ALL,
       "Which new entries are let in."),

@@ -39,7 +39,7 @@ def events(summary):
 
 def runs_well(placement, granularity, phase):
     changes = {"cache.placement": placement, "cache.granularity": granularity, "workload.phase": phase,
-               "cache.promotion": "on_hit" if placement == "waterfall" else "never",
+               "cache.promotion": {"waterfall": "on_hit", "spillover": "never", "inclusive": None}[placement],
                "tiers.nvme.layout": "arena" if granularity == "block" else "files"}
     _, summary = measure(changes, "--db", "none")
     value = {name: one["value"] for name, one in summary["results"].items()}
@@ -59,7 +59,7 @@ def runs_well(placement, granularity, phase):
     assert run_folders() == [], run_folders()
 
 
-for _placement in ("waterfall", "spillover"):
+for _placement in ("waterfall", "spillover", "inclusive"):
     for _granularity, _phases in (("request", ("both", "prefill", "decode")), ("block", ("both", "prefill"))):
         for _phase in _phases:
             case("%s, %s entries, phase %s" % (_placement, _granularity, _phase))(

@@ -100,7 +100,7 @@ run: {duration: fast, interval: 1us, warmup: -1s}
 tiers:
   nvme: {capacity: 8MiB, path: disk, io_size: 5000}
   cpu: {capacity: 64MiB, capacity: 32MiB}
-cache: {headroom: 1.5, evicton: lru, promotion: second_hit}
+cache: {headroom: 1.5, evicton: lru, promotion: third_hit}
 workload: {prefix: 7, personas: [{context: [9, 3]}]}
 """)
     got = runs("bad.yaml cannot be used", args=["bad.yaml"])
@@ -112,7 +112,7 @@ workload: {prefix: 7, personas: [{context: [9, 3]}]}
                 (10, 20, "workload.prefix")}
     assert expected <= found, (expected - found, got)
     for sentence in ("nearest is llama3.1-8b", "nearest is workload.users", "nearest is cache.eviction", "first in line 8",
-                     "second_hit is not available in this build", "10ms to 1h"):
+                     "null | never | on_hit | second_hit", "10ms to 1h"):
         assert sentence in got.stderr, (sentence, got)
     assert got.stderr.splitlines()[-1].endswith("%d errors" % (len(got.stderr.splitlines()) - 1)), got
 

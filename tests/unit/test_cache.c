@@ -602,11 +602,59 @@ static void what_this_build_has_not_is_refused(void **state) {
     struct err e = {0};
     assert_null(cache_open(&config, &e));
     assert_int_equal(e.code, KVF_ERR_UNAVAILABLE);
-    config.eviction[GPU] = KVF_EVICTION_LRU;
-    config.promotion = KVF_PROMOTION_SECOND_HIT;
-    err_clear(&e);
-    assert_null(cache_open(&config, &e));
     cache_close(NULL);
+}
+
+static void read_again(struct fixture *f, char letter) {
+    struct cache_access access = {.cause = KVF_CAUSE_DECODE, .again = true};
+    assert_non_null(cache_read(f->c, key_of(letter), &access, 0, NULL));
+    settle(f);
+}
+
+/* A falls with a hit behind it, which counts no more below; its re-reads count nowhere. Back above it
+ * starts at nothing again. */
+static void second_hit_counts_from_the_arrival(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_open(&f, 100, 300, 0, KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LRU, KVF_PROMOTION_SECOND_HIT);
+    put(&f, 'A', 60);
+    get(&f, 'A');
+    put(&f, 'B', 60);
+    expect_content(&f, "B", "A", "");
+    get(&f, 'A');
+    for (int i = 0; i < 5; i++) read_again(&f, 'A');
+    expect_content(&f, "B", "A", "");
+    get(&f, 'A');
+    expect_content(&f, "A", "B", "");
+    get(&f, 'B');
+    get(&f, 'A');
+    get(&f, 'A');
+    put(&f, 'C', 60);
+    get(&f, 'A');
+    expect_content(&f, "C", "AB", "");
+    get(&f, 'B'); /* its second since it fell */
+    expect_content(&f, "B", "AC", "");
+    assert_int_equal(fixture_stats(&f).promotions[CPU], 2);
+    fixture_close(&f);
+}
+
+/* At its second hit there is no room; it goes up at the third. */
+static void second_hit_stays_due(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *op;
+    fixture_open(&f, 100, 300, 0, KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LRU, KVF_PROMOTION_SECOND_HIT);
+    put(&f, 'A', 60);
+    put(&f, 'B', 60);
+    assert_non_null(op = read_start(&f, 'B'));
+    expect_read(&f, 'B', GPU);
+    get(&f, 'A');
+    get(&f, 'A');
+    assert_int_equal(fixture_stats(&f).promotions_skipped, 1);
+    done(&f, op);
+    get(&f, 'A');
+    expect_content(&f, "A", "B", "");
+    fixture_close(&f);
 }
 
 /* Measured on the pools themselves, at every size on the way up. */
@@ -704,6 +752,8 @@ int main(void) {
         cmocka_unit_test(lookups_are_counted),
         cmocka_unit_test(what_was_counted_in_between_is_never_less_than_nothing),
         cmocka_unit_test(what_this_build_has_not_is_refused),
+        cmocka_unit_test(second_hit_counts_from_the_arrival),
+        cmocka_unit_test(second_hit_stays_due),
         cmocka_unit_test(memory_of_an_entry),
         cmocka_unit_test(entries_can_be_put_into_a_lower_tier),
         cmocka_unit_test(spillover_puts_them_there_too),

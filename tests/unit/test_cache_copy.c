@@ -324,6 +324,7 @@ static void nothing_new_after_the_stop(void **state) {
 struct table {
     const struct setting *set;
     bool in[KEYS][KVF_TIERS];
+    int hits[KEYS][KVF_TIERS]; /* since the copy came */
     uint64_t bytes[KEYS], access[KEYS], first[KEYS];
     uint64_t rank, refused;
     uint64_t evicted[KVF_TIERS], dropped[KVF_TIERS], down[KVF_TIERS], up[KVF_TIERS];
@@ -357,6 +358,7 @@ static void table_put(struct table *m, int k, int t) {
             m->dropped[t]++;
     }
     m->in[k][t] = true;
+    m->hits[k][t] = 0;
 }
 
 static int table_fastest(const struct table *m, uint64_t bytes) {
@@ -389,11 +391,14 @@ static void table_write(struct table *m, int k, uint64_t bytes, uint64_t rank) {
     table_spread(m, k);
 }
 
-static void table_read(struct table *m, int k, uint64_t rank) {
+static void table_read(struct table *m, int k, uint64_t rank, bool again) {
     int at = table_where(m, k), to = table_fastest(m, m->bytes[k]);
     if (m->access[k] < rank) m->access[k] = rank;
-    if (to < at && m->set->promotion != KVF_PROMOTION_NEVER) {
+    int needed = m->set->promotion == KVF_PROMOTION_SECOND_HIT ? 2 : 1;
+    m->hits[k][at] += !again;
+    if (to < at && m->set->promotion != KVF_PROMOTION_NEVER && (needed == 1 || m->hits[k][at] >= needed)) {
         table_put(m, k, to);
+        m->hits[k][at] = 0;
         m->up[at]++;
     }
     table_spread(m, k);
@@ -435,13 +440,13 @@ static void table_step(struct fixture *f, struct table *m, struct rng *r) {
         rank = effective = cache_ranks(f->c, 4) + rng_range(r, 0, 3);
         m->rank += 4;
     }
-    struct cache_access access = {.cause = KVF_CAUSE_CONVERSATION, .rank = rank};
+    struct cache_access access = {.cause = KVF_CAUSE_CONVERSATION, .rank = rank, .again = what >= 16};
     if (what == 1) {
         cache_touch(f->c, number_key(k), &access);
         if (there && m->access[k] < effective) m->access[k] = effective;
     } else if (there) {
         assert_non_null(cache_read(f->c, number_key(k), &access, 0, NULL));
-        table_read(m, k, effective);
+        table_read(m, k, effective, access.again);
     } else {
         struct cache_op *op;
         uint64_t bytes = rng_range(r, 1, m->set->size_max), refused = m->refused;
@@ -462,6 +467,7 @@ static const struct setting settings[] = {
     {{150, 0, 300}, 400, KVF_PLACEMENT_INCLUSIVE, KVF_EVICTION_LRU, KVF_PROMOTION_ON_HIT},
     {{0, 120, 0}, 50, KVF_PLACEMENT_INCLUSIVE, KVF_EVICTION_FIFO, KVF_PROMOTION_NEVER},
     {{300, 150, 80}, 100, KVF_PLACEMENT_INCLUSIVE, KVF_EVICTION_LRU, KVF_PROMOTION_ON_HIT},
+    {{100, 200, 400}, 40, KVF_PLACEMENT_INCLUSIVE, KVF_EVICTION_LRU, KVF_PROMOTION_SECOND_HIT},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 

@@ -13,6 +13,8 @@ static const struct setting settings[] = {
     {{300, 150, 80}, 100, KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LRU, KVF_PROMOTION_ON_HIT},
     {{100, 200, 400}, 120, KVF_PLACEMENT_SPILLOVER, KVF_EVICTION_LRU, KVF_PROMOTION_ON_HIT},
     {{100, 200, 150}, 170, KVF_PLACEMENT_SPILLOVER, KVF_EVICTION_FIFO, KVF_PROMOTION_NEVER},
+    {{100, 200, 400}, 120, KVF_PLACEMENT_WATERFALL, KVF_EVICTION_LRU, KVF_PROMOTION_SECOND_HIT},
+    {{100, 200, 400}, 50, KVF_PLACEMENT_SPILLOVER, KVF_EVICTION_LRU, KVF_PROMOTION_SECOND_HIT},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
@@ -23,6 +25,7 @@ struct mirror_entry {
     uint64_t bytes, access, first;
     bool held; /* not to be moved: the entry being promoted */
     int falls; /* in this request */
+    int hits;  /* since it came to its tier */
 };
 struct mirror {
     const struct setting *set;
@@ -60,6 +63,7 @@ static void model_leave(struct mirror *m, int k) {
 
 static void model_put(struct mirror *m, int k, int t) {
     m->e[k].tier = t;
+    m->e[k].hits = 0;
     m->in[t] += m->e[k].bytes;
 }
 
@@ -114,9 +118,11 @@ static void model_touch(struct mirror *m, int k, uint64_t rank) {
     if (m->e[k].access < rank) m->e[k].access = rank;
 }
 
-static void model_read(struct mirror *m, int k, uint64_t rank) {
+static void model_read(struct mirror *m, int k, uint64_t rank, bool again) {
     model_touch(m, k, rank);
+    m->e[k].hits += !again;
     if (m->set->promotion == KVF_PROMOTION_NEVER) return;
+    if (m->set->promotion == KVF_PROMOTION_SECOND_HIT && m->e[k].hits < 2) return;
     uint64_t bytes = m->e[k].bytes;
     int to = -1;
     bool spill = m->set->placement == KVF_PLACEMENT_SPILLOVER, higher = false;
@@ -191,10 +197,9 @@ static void model_step(struct fixture *f, struct mirror *m, struct rng *r) {
         cache_touch(f->c, number_key(k), &(struct cache_access){.rank = rank});
         if (there) model_touch(m, k, effective);
     } else if (there) {
-        assert_non_null(cache_read(f->c, number_key(k),
-                                   &(struct cache_access){.cause = KVF_CAUSE_CONVERSATION, .rank = rank}, 0,
-                                   NULL));
-        model_read(m, k, effective);
+        struct cache_access access = {.cause = KVF_CAUSE_CONVERSATION, .rank = rank, .again = what == 9};
+        assert_non_null(cache_read(f->c, number_key(k), &access, 0, NULL));
+        model_read(m, k, effective, access.again);
     } else {
         uint64_t bytes = rng_range(r, 1, m->set->size_max);
         uint64_t refused = m->refused;

@@ -49,6 +49,15 @@ static void reads_below_stay_there_without_promotion(void **state) {
     run_end();
 }
 
+/* Under the waterfall a hit in cpu or nvme goes up at its second. */
+static void the_second_hit_goes_up(void **state) {
+    (void)state;
+    run_to_its_end(THREE_TIERS REQUESTS_300 USERS "cache: {promotion: second_hit, verify: full}\n");
+    assert_true(value_of("promotions") > 0);
+    assert_true(2 * value_of("promotions") <= value_of("cpu_hits") + value_of("nvme_hits"));
+    run_end();
+}
+
 static void blocks_are_copied_too(void **state) {
     (void)state;
     run_to_its_end(THREE_TIERS REQUESTS_300 USERS
@@ -85,6 +94,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(copies_are_what_was_written, runs_set_up, runs_tear_down),
         cmocka_unit_test_setup_teardown(reads_below_stay_there_without_promotion, runs_set_up,
                                         runs_tear_down),
+        cmocka_unit_test_setup_teardown(the_second_hit_goes_up, runs_set_up, runs_tear_down),
         cmocka_unit_test_setup_teardown(blocks_are_copied_too, runs_set_up, runs_tear_down),
         cmocka_unit_test_setup_teardown(tiers_are_filled_before, runs_set_up, runs_tear_down),
         cmocka_unit_test_setup_teardown(a_run_is_cut_off, runs_set_up, runs_tear_down),

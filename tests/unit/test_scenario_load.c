@@ -262,8 +262,6 @@ static const struct {
     {"cache.read_target=gpu", "not available in this build" NO_CUDA "; leave it at host"},
     {"tiers.nvme.direct_to_gpu=auto", "not available in this build" NO_CUDA "; leave it at off"},
 #endif
-    {"cache.promotion=second_hit",
-     "second_hit is not available in this build; it takes null | never | on_hit"},
 };
 
 static void what_is_not_built_is_refused(void **state) {
