@@ -314,6 +314,7 @@ struct cache_op *cache_next_ready(struct cache *c) {
         c->retry_due = false;
         wait_retry(c);
     }
+    if (c->relief_due) relief_run(c);
     struct cache_op *op = c->ready_head;
     if (!op) return NULL;
     c->ready_head = op->next;
@@ -356,6 +357,7 @@ void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outco
         copies_spread(c, op->key, op->worker);
     else if (outcome == CACHE_DONE && op->kind == CACHE_OP_READ)
         hit_promote(c, op);
+    relief_due(c, op->worker);
     op_give(&c->ops, op);
 }
 

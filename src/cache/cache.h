@@ -26,6 +26,10 @@
  * An entry that falls and falls out of the cache in one plan does so move by move; from the plan on
  * it is absent, and a write of its key makes another entry.
  *
+ * With `background` victims leave a tier ahead of need, a few each time the ready list is asked for: from
+ * when its level passes the high mark until it has come down to the low one. They fall or leave like those
+ * of a write; a write that finds no room makes it itself.
+ *
  * Placement inclusive: a key may have one entry in each tier, all of one generation. The one in the
  * fastest tier answers: a lookup that hits, hits there, and is one hit. used, entries, bytes in and out
  * count every copy in its own tier. A write goes to the fastest tier that can hold it and is done there;
@@ -90,6 +94,8 @@ struct cache_config {
     uint64_t ttl_ns;                            /* of policy ttl */
     struct policy_rule rules[POLICY_RULES_MAX]; /* of policy priority */
     uint32_t rule_count;
+    bool background; /* room is made ahead: when a level passes its high mark, until the low one */
+    uint64_t low_bytes[KVF_TIERS], high_bytes[KVF_TIERS];
     /* Places: called under the caller's lock. ctx first. */
     void *ctx;
     uint64_t (*alloc)(void *ctx, int tier, uint64_t bytes);
@@ -109,6 +115,8 @@ struct cache_stats {
     uint64_t promotions_skipped;                        /* no room without waiting */
     uint64_t copies_dropped[KVF_TIERS]; /* to make room there, and the entry stayed in another tier */
     uint64_t copies_skipped;            /* to a lower tier: no room without waiting */
+    uint64_t room_inline;               /* writes that made room for themselves */
+    uint64_t room_background;           /* victims that left ahead of need */
     uint64_t refused;                   /* writes: too large for every tier, or no room in time */
     uint64_t not_admitted;              /* writes that the rule of admission turned away */
     uint64_t move_errors;               /* failed moves: the entry was dropped */

@@ -220,6 +220,8 @@ bool plan_write(struct cache *c, struct cache_op *op) {
     }
     c->tier[to].level += op->bytes;
     op->to = to;
+    c->stats.room_inline += c->step_count > 0;
+    relief_due(c, op->worker);
     plan_commit(c, op->worker);
     op_commit(c, op);
     return true;
@@ -233,6 +235,23 @@ bool plan_room(struct cache *c, int tier, const struct entry *incoming) {
     }
     c->tier[tier].level += incoming->bytes;
     plan_commit(c, 0);
+    return true;
+}
+
+bool plan_relief(struct cache *c, int tier, uint32_t worker) {
+    uint32_t victim = victim_find(c, tier, NULL);
+    if (victim == POLICY_END) return false;
+    const struct entry *e = cache_entry(c, victim);
+    bool falls = c->config.placement == KVF_PLACEMENT_WATERFALL;
+    int below = falls ? tier_below(c, tier, e->bytes) : -1;
+    c->step_count = 0;
+    if (below >= 0 && !room_make(c, below, e->bytes, &e->key, falls)) {
+        plan_undo(c);
+        return false;
+    }
+    step_do(c, victim, tier, below);
+    plan_commit(c, worker);
+    c->stats.room_background++;
     return true;
 }
 

@@ -40,6 +40,7 @@ struct cache_tier {
     uint64_t level;
     uint64_t idle;    /* of level: resident in this seat, and not busy or busy for the plan being made */
     uint64_t entries; /* as many as make up used */
+    bool relieved;    /* its level has passed the high mark and not come down to the low one */
     const struct policy_ops *policy;
     struct policy *order;
     struct op_list gate; /* planned into it, not started, in the order of planning */
@@ -67,8 +68,10 @@ struct cache {
     uint64_t plan, seq, rank, generation; /* the last ones handed out */
     uint64_t now_ns;                      /* as the cache was told */
     uint64_t waiting_writes;
-    bool retry_due; /* a write has ended or an entry gone, and who waits for room has not had its turn */
-    int top;        /* the fastest tier that new entries go to */
+    bool retry_due;  /* a write has ended or an entry gone, and who waits for room has not had its turn */
+    bool relief_due; /* something has been planned or has ended since room was last made ahead */
+    uint32_t relief_worker; /* who carries out what that takes */
+    int top;                /* the fastest tier that new entries go to */
     bool stopped;
     bool uneven; /* a planned fall did not happen: levels may exceed what is usable from now on */
     struct cache_stats stats;
@@ -134,12 +137,18 @@ bool plan_write(struct cache *c, struct cache_op *op);
 /* Drops what must leave so that a copy of the entry has room in the tier, and gives it that room; or
  * changes nothing. Placement inclusive alone. */
 bool plan_room(struct cache *c, int tier, const struct entry *incoming);
+/* Lets the next victim of a tier fall, or drops it; false: there is none now. */
+bool plan_relief(struct cache *c, int tier, uint32_t worker);
 /* Whether the promotion rule lets an entry that is being read go up. */
 bool promotion_due(const struct cache *c, const struct entry *e);
 /* Moves an entry that nobody uses as far up as it can be; counts when there is no room. */
 void plan_promotion(struct cache *c, uint32_t entry, uint32_t worker);
 /* The end of an entry that is in no index and no order, from where it is; its level is taken off. */
 void entry_evict(struct cache *c, uint32_t entry);
+
+/* --- room made ahead --- */
+void relief_due(struct cache *c, uint32_t worker); /* a chance to, at the end of this call of the caller's */
+void relief_run(struct cache *c);
 
 /* --- copies: placement inclusive --- */
 bool copies_kept(const struct cache *c);

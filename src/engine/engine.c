@@ -132,12 +132,15 @@ static int cache_start(struct engine *e, struct err *err) {
                              .admission = s->cache.admission,
                              .admission_limit_bytes = s->cache.admission_limit_bytes,
                              .ttl_ns = s->cache.ttl_ns,
+                             .background = s->cache.make_room == KVF_MAKE_ROOM_BACKGROUND,
                              .ctx = e,
                              .alloc = place_alloc,
                              .drop = place_drop};
     for (int t = 0; t < KVF_TIERS; t++) {
         c.on[t] = e->tiers[t] != NULL;
         c.usable_bytes[t] = scenario_usable_bytes(s, (enum kvf_tier)t);
+        c.low_bytes[t] = (uint64_t)(s->cache.low_watermark * (double)c.usable_bytes[t]);
+        c.high_bytes[t] = (uint64_t)(s->cache.high_watermark * (double)c.usable_bytes[t]);
         c.eviction[t] = s->eviction[t];
     }
     rules_fill(s, &c);

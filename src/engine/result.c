@@ -149,6 +149,8 @@ static void add_cache(struct measure *m) {
     add_count(m, "promotions_skipped", s->promotions_skipped);
     add_count(m, "copies_dropped", tier_sum(s->copies_dropped));
     add_count(m, "copies_skipped", s->copies_skipped);
+    add_count(m, "room_inline", s->room_inline);
+    add_count(m, "room_background", s->room_background);
     add_count(m, "refused", s->refused);
     add_count(m, "not_admitted", s->not_admitted);
 }

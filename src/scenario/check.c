@@ -257,6 +257,17 @@ static bool may_be_metric(const char *name) {
                         name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0');
 }
 
+static void check_watermarks(struct loading *l) {
+    const struct scenario *s = l->s;
+    if (s->cache.make_room != KVF_MAKE_ROOM_BACKGROUND) return;
+    if (s->cache.low_watermark >= s->cache.high_watermark)
+        problem_add(
+            l, place_of_key(l, "cache.low_watermark", "cache.high_watermark"), "cache.low_watermark",
+            "%g is not under the high_watermark of %g; room is made from the high one down to the low "
+            "one",
+            s->cache.low_watermark, s->cache.high_watermark);
+}
+
 static void check_criteria(struct loading *l) {
     for (uint32_t i = 0; i < l->s->assess.criteria; i++) {
         const char *metric = l->s->assess.criterion[i].metric;
@@ -283,6 +294,7 @@ void scenario_check(struct loading *l) {
     check_workload(l);
     check_compute(l);
     check_rag(l);
+    check_watermarks(l);
     check_shares(l);
     check_targets(l);
     check_criteria(l);

@@ -74,6 +74,8 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
         return s->cache.admission == KVF_ADMISSION_SIZE_LIMIT;
     case KEY_USE_TTL:
         return scenario_evicts_by(s, KVF_EVICTION_TTL);
+    case KEY_USE_BACKGROUND:
+        return s->cache.make_room == KVF_MAKE_ROOM_BACKGROUND;
     case KEY_USE_MOVES:
         return s->gpu.on + s->cpu.on + s->nvme.on + s->remote.on > 1;
     case KEY_USE_HEADROOM:

@@ -51,11 +51,17 @@ static inline void fixture_drop(void *ctx, int tier, uint64_t place, uint64_t by
     f->held[tier] -= bytes;
 }
 
-/* Usable bytes of 0: the tier is off. */
-static inline void fixture_open(struct fixture *f, uint64_t gpu, uint64_t cpu, uint64_t nvme,
-                                enum scenario_placement placement, enum scenario_eviction eviction,
-                                enum scenario_promotion promotion) {
+/* With the configuration that it has. */
+static inline void fixture_start(struct fixture *f) {
     struct err e = {0};
+    f->c = cache_open(&f->config, &e);
+    if (!f->c) fail_msg("%s", e.text);
+}
+
+/* Usable bytes of 0: the tier is off. */
+static inline void fixture_configure(struct fixture *f, uint64_t gpu, uint64_t cpu, uint64_t nvme,
+                                     enum scenario_placement placement, enum scenario_eviction eviction,
+                                     enum scenario_promotion promotion) {
     *f = (struct fixture){0};
     f->config = (struct cache_config){.usable_bytes = {gpu, cpu, nvme},
                                       .placement = placement,
@@ -67,8 +73,22 @@ static inline void fixture_open(struct fixture *f, uint64_t gpu, uint64_t cpu, u
         f->config.on[t] = f->config.usable_bytes[t] > 0;
         f->config.eviction[t] = eviction;
     }
-    f->c = cache_open(&f->config, &e);
-    assert_non_null(f->c);
+}
+
+static inline void fixture_open(struct fixture *f, uint64_t gpu, uint64_t cpu, uint64_t nvme,
+                                enum scenario_placement placement, enum scenario_eviction eviction,
+                                enum scenario_promotion promotion) {
+    fixture_configure(f, gpu, cpu, nvme, placement, eviction, promotion);
+    fixture_start(f);
+}
+
+/* Room is made ahead of need, between these marks in percent of the usable bytes. */
+static inline void fixture_background(struct fixture *f, uint64_t low, uint64_t high) {
+    f->config.background = true;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        f->config.low_bytes[t] = f->config.usable_bytes[t] * low / 100;
+        f->config.high_bytes[t] = f->config.usable_bytes[t] * high / 100;
+    }
 }
 
 static inline void fixture_waterfall(struct fixture *f, uint64_t gpu, uint64_t cpu, uint64_t nvme) {

@@ -323,8 +323,13 @@ static void nothing_new_after_the_stop(void **state) {
 
 struct table {
     const struct setting *set;
+    struct marks marks;
     bool in[KEYS][KVF_TIERS];
     int hits[KEYS][KVF_TIERS]; /* since the copy came */
+    bool busy[KVF_TIERS];      /* the copy of the key that is being asked for is in use there */
+    int asked;
+    bool relieved[KVF_TIERS];
+    uint64_t inlined, relieves;
     uint64_t bytes[KEYS], access[KEYS], first[KEYS];
     uint64_t rank, refused;
     uint64_t evicted[KVF_TIERS], dropped[KVF_TIERS], down[KVF_TIERS], up[KVF_TIERS];
@@ -343,22 +348,45 @@ static uint64_t table_used(const struct table *m, int t) {
     return used;
 }
 
-static void table_put(struct table *m, int k, int t) {
-    while (table_used(m, t) + m->bytes[k] > m->set->usable[t]) {
-        int v = -1;
-        const uint64_t *by = m->set->eviction == KVF_EVICTION_FIFO ? m->first : m->access;
-        for (int i = 0; i < KEYS; i++) {
-            if (m->in[i][t] && (v < 0 || by[i] < by[v])) v = i;
-        }
-        assert_true(v >= 0);
-        m->in[v][t] = false;
-        if (table_where(m, v) < 0)
-            m->evicted[t]++;
-        else
-            m->dropped[t]++;
+static bool table_drop_coldest(struct table *m, int t) {
+    int v = -1;
+    const uint64_t *by = m->set->eviction == KVF_EVICTION_FIFO ? m->first : m->access;
+    for (int i = 0; i < KEYS; i++) {
+        bool idle = m->in[i][t] && !(i == m->asked && m->busy[t]);
+        if (idle && (v < 0 || by[i] < by[v])) v = i;
     }
+    if (v < 0) return false;
+    m->in[v][t] = false;
+    if (table_where(m, v) < 0)
+        m->evicted[t]++;
+    else
+        m->dropped[t]++;
+    return true;
+}
+
+/* Whether something had to leave. */
+static bool table_put(struct table *m, int k, int t) {
+    bool made = false;
+    for (; table_used(m, t) + m->bytes[k] > m->set->usable[t]; made = true)
+        assert_true(table_drop_coldest(m, t));
     m->in[k][t] = true;
     m->hits[k][t] = 0;
+    return made;
+}
+
+/* Sixteen at a time, slowest tier first, whenever somebody has asked for something or it has ended. */
+static void table_relieve(struct table *m) {
+    int left = 16;
+    for (int t = KVF_TIERS - 1; t >= 0 && m->marks.high; t--) {
+        uint64_t low = m->set->usable[t] * m->marks.low / 100, high = m->set->usable[t] * m->marks.high / 100;
+        if (table_used(m, t) > high) m->relieved[t] = true;
+        if (table_used(m, t) <= low) m->relieved[t] = false;
+        while (m->relieved[t] && left > 0 && table_drop_coldest(m, t)) {
+            left--;
+            m->relieves++;
+            m->relieved[t] = table_used(m, t) > low;
+        }
+    }
 }
 
 static int table_fastest(const struct table *m, uint64_t bytes) {
@@ -373,10 +401,14 @@ static void table_spread(struct table *m, int k) {
     for (int t = above + 1; t < KVF_TIERS; t++) {
         if (!m->in[k][t] && m->set->usable[t] && m->bytes[k] <= m->set->usable[t]) {
             table_put(m, k, t);
+            m->busy[above] = m->busy[t] = true;
+            table_relieve(m);
+            m->busy[above] = m->busy[t] = false;
             m->down[above]++;
         }
         if (m->in[k][t]) above = t;
     }
+    table_relieve(m);
 }
 
 static void table_write(struct table *m, int k, uint64_t bytes, uint64_t rank) {
@@ -387,7 +419,10 @@ static void table_write(struct table *m, int k, uint64_t bytes, uint64_t rank) {
     }
     m->bytes[k] = bytes;
     m->access[k] = m->first[k] = rank;
-    table_put(m, k, to);
+    m->inlined += table_put(m, k, to);
+    m->busy[to] = true;
+    table_relieve(m);
+    m->busy[to] = false;
     table_spread(m, k);
 }
 
@@ -424,11 +459,13 @@ static void table_compare(const struct fixture *f, const struct table *m, int st
         assert_int_equal(f->held[t], s.used_bytes[t]);
     }
     assert_int_equal(s.refused, m->refused);
+    assert_int_equal(s.room_inline, m->inlined);
+    assert_int_equal(s.room_background, m->relieves);
     assert_int_equal(s.promotions_skipped + s.copies_skipped + s.waiting, 0);
 }
 
 static void table_step(struct fixture *f, struct table *m, struct rng *r) {
-    int k = (int)rng_range(r, 0, KEYS - 1);
+    int k = m->asked = (int)rng_range(r, 0, KEYS - 1);
     uint64_t rank = 0, effective = m->rank + 1, what = rng_range(r, 0, 19);
     bool there = table_where(m, k) >= 0;
     if (what == 0) {
@@ -468,19 +505,24 @@ static const struct setting settings[] = {
     {{0, 120, 0}, 50, KVF_PLACEMENT_INCLUSIVE, KVF_EVICTION_FIFO, KVF_PROMOTION_NEVER},
     {{300, 150, 80}, 100, KVF_PLACEMENT_INCLUSIVE, KVF_EVICTION_LRU, KVF_PROMOTION_ON_HIT},
     {{100, 200, 400}, 40, KVF_PLACEMENT_INCLUSIVE, KVF_EVICTION_LRU, KVF_PROMOTION_SECOND_HIT},
+    {{100, 200, 400}, 30, KVF_PLACEMENT_INCLUSIVE, KVF_EVICTION_LRU, KVF_PROMOTION_ON_HIT},
+    {{200, 100, 300}, 90, KVF_PLACEMENT_INCLUSIVE, KVF_EVICTION_FIFO, KVF_PROMOTION_ON_HIT},
+    {{0, 300, 600}, 40, KVF_PLACEMENT_INCLUSIVE, KVF_EVICTION_LRU, KVF_PROMOTION_NEVER},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
+/* Of the last ones. */
+static const struct marks marks_of[SETTINGS] = {
+    [SETTINGS - 3] = {70, 90}, [SETTINGS - 2] = {30, 80}, [SETTINGS - 1] = {60, 90}};
 
 static void sequence_against_the_model(void **state) {
     (void)state;
     for (int i = 0; i < SETTINGS; i++) {
         const struct setting *set = &settings[i];
         struct fixture f;
-        struct table m = {.set = set};
+        struct table m = {.set = set, .marks = marks_of[i]};
         struct rng r;
         rng_init(&r, 13, KVF_RNG_TEST, (uint64_t)i);
-        fixture_open(&f, set->usable[GPU], set->usable[CPU], set->usable[NVME], set->placement, set->eviction,
-                     set->promotion);
+        setting_open(&f, set, marks_of[i]);
         for (int step = 0; step < 4000; step++) {
             table_step(&f, &m, &r);
             table_compare(&f, &m, step);
@@ -493,19 +535,20 @@ static void sequence_against_the_model(void **state) {
 
 static void any_order_drains(void **state) {
     (void)state;
-    for (int i = 0; i < SETTINGS; i++) crowd_run(&settings[i], (uint64_t)i, false, false);
+    for (int i = 0; i < SETTINGS; i++) crowd_run_marked(&settings[i], marks_of[i], (uint64_t)i, false, false);
 }
 
 static void any_order_drains_with_drops(void **state) {
     (void)state;
-    for (int i = 0; i < SETTINGS; i++) crowd_run(&settings[i], (uint64_t)(200 + i), false, true);
+    for (int i = 0; i < SETTINGS; i++)
+        crowd_run_marked(&settings[i], marks_of[i], (uint64_t)(200 + i), false, true);
 }
 
 static void any_order_stops(void **state) {
     (void)state;
     for (int seed = 0; seed < 3; seed++) {
         for (int i = 0; i < SETTINGS; i++)
-            crowd_run(&settings[i], (uint64_t)(100 + 10 * seed + i), true, seed == 2);
+            crowd_run_marked(&settings[i], marks_of[i], (uint64_t)(100 + 10 * seed + i), true, seed == 2);
     }
 }
 

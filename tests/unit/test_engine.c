@@ -62,6 +62,8 @@ static void all_measures_have_their_names(void **state) {
                                         "promotions",
                                         "copies_dropped",
                                         "copies_skipped",
+                                        "room_inline",
+                                        "room_background",
                                         "refused",
                                         "prefix_seen",
                                         "prefix_hits",

@@ -58,6 +58,26 @@ static void the_second_hit_goes_up(void **state) {
     run_end();
 }
 
+/* Entries of at most 64 KiB in tiers of 400 KiB and more: the writes hardly ever have to make room. */
+static void room_is_made_in_the_background(void **state) {
+    (void)state;
+    run_to_its_end(THREE_TIERS REQUESTS_300 USERS
+                   "cache: {make_room: background, low_watermark: 0.5, high_watermark: 0.7, verify: full}\n");
+    assert_true(value_of("room_background") > 0);
+    assert_true(value_of("room_inline") < value_of("room_background"));
+    assert_true(value_of("demotions") > 0 && value_of("evictions") > 0);
+    run_end();
+}
+
+static void copies_make_way_in_the_background(void **state) {
+    (void)state;
+    run_to_its_end(
+        THREE_TIERS REQUESTS_300 USERS
+        "cache: {placement: inclusive, make_room: background, promotion: second_hit, verify: full}\n");
+    assert_true(value_of("room_background") > 0 && value_of("copies_dropped") > 0);
+    run_end();
+}
+
 static void blocks_are_copied_too(void **state) {
     (void)state;
     run_to_its_end(THREE_TIERS REQUESTS_300 USERS
@@ -95,6 +115,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(reads_below_stay_there_without_promotion, runs_set_up,
                                         runs_tear_down),
         cmocka_unit_test_setup_teardown(the_second_hit_goes_up, runs_set_up, runs_tear_down),
+        cmocka_unit_test_setup_teardown(room_is_made_in_the_background, runs_set_up, runs_tear_down),
+        cmocka_unit_test_setup_teardown(copies_make_way_in_the_background, runs_set_up, runs_tear_down),
         cmocka_unit_test_setup_teardown(blocks_are_copied_too, runs_set_up, runs_tear_down),
         cmocka_unit_test_setup_teardown(tiers_are_filled_before, runs_set_up, runs_tear_down),
         cmocka_unit_test_setup_teardown(a_run_is_cut_off, runs_set_up, runs_tear_down),

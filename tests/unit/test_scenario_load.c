@@ -153,6 +153,9 @@ static const struct {
      "3:41: cache.priorities[0].class: \"silver\" is no class of qos.classes\n"},
     {GOOD "cache: {priorities: [{cause: rag}]}\n",
      "3:22: cache.priorities[0]: priority is missing; every member has one\n"},
+    {"model: llama3.1-8b\ntiers: {cpu: {capacity: 1GiB}}\ncache: {make_room: background, low_watermark: 0.95}\n",
+     "3:47: cache.low_watermark: 0.95 is not under the high_watermark of 0.95; room is made from the high one "
+     "down to the low one\n"},
     {GOOD "workload: {source: azure}\n",
      "3:20: workload.path: missing; source azure reads a file: name it, or give --dataset FILE\n"},
     {GOOD "workload: {source: mooncake, path: x}\n",
