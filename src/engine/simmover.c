@@ -206,7 +206,8 @@ static void operation_end(struct simmover *m, struct simulated *s) {
         leg->device_ns = leg->end_ns - leg->since_ns;
         leg->done_bytes = s->t.op->bytes;
         at_device(m, s, (enum kvf_dir)d, false);
-        counters_add(&m->setup.counters->io[leg->tier][d][s->t.op->cause].bytes, leg->done_bytes);
+        counters_add(&m->setup.counters->io[leg->tier][d][transfer_cause(&s->t, (enum kvf_dir)d)].bytes,
+                     leg->done_bytes);
     }
     transfer_record(&s->t, m->setup.counters, m->caps, m->setup.scenario->cache.verify);
     pool_give(m, s, run_clock_now(m->setup.clock));

@@ -194,7 +194,7 @@ static void issue_list(struct mover *m, int which, unsigned budget) {
 static void chunk_counted(struct mover *m, struct transfer *t, enum kvf_dir dir, uint64_t len) {
     struct transfer_leg *leg = &t->leg[dir];
     leg->done_bytes += len;
-    counters_add(&m->setup.counters->io[leg->tier][dir][leg_cause(t, dir)].bytes, len);
+    counters_add(&m->setup.counters->io[leg->tier][dir][transfer_cause(t, dir)].bytes, len);
 }
 
 static void chunk_check(struct mover *m, struct transfer *t, const struct staging *s) {

@@ -63,6 +63,13 @@ struct transfer {
     struct tier_chunk timed_chunk;
 };
 
+/* What a leg is counted under: a read that keeps what it loads promotes it. */
+static inline enum kvf_cause transfer_cause(const struct transfer *transfer, enum kvf_dir dir) {
+    const struct cache_op *op = transfer->op;
+    bool keeps = op->kind == CACHE_OP_READ && dir == KVF_DIR_WRITE && op->to >= 0;
+    return keeps ? KVF_CAUSE_PROMOTION : op->cause;
+}
+
 struct mover;
 struct mover_setup {
     const struct scenario *scenario;

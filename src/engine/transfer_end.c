@@ -25,11 +25,11 @@ static void leg_record(const struct transfer *t, enum kvf_dir dir, struct counte
     uint64_t total = end - (chained ? t->issue_ns : leg->start_ns);
     if (leg_is_paced(t, dir)) total = leg->device_ns;
     uint64_t device = leg->device_ns < total ? leg->device_ns : total;
-    counters_add(&c->io[leg->tier][dir][leg_cause(t, dir)].ops, 1);
+    counters_add(&c->io[leg->tier][dir][transfer_cause(t, dir)].ops, 1);
     histogram_record(&c->op_total[leg->tier][dir], total);
     histogram_record(&c->op_device[leg->tier][dir], device);
     histogram_record(&c->op_host[leg->tier][dir], total - device);
-    histogram_record(&c->op_cause[leg->tier][dir][leg_cause(t, dir)], total);
+    histogram_record(&c->op_cause[leg->tier][dir][transfer_cause(t, dir)], total);
     uint64_t line = t->line_ns < total - device ? t->line_ns : total - device;
     if (!leg->timed && !(caps[leg->tier] & TIER_INSTANT)) counters_add(&c->line_ns[leg->tier][dir], line);
     bool unchecked =

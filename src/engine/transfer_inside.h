@@ -32,12 +32,6 @@ struct mover {
     bool stopped, moved, pinned;
 };
 
-/* What a leg is counted under: a read that keeps what it loads promotes it. */
-static inline enum kvf_cause leg_cause(const struct transfer *t, enum kvf_dir dir) {
-    bool keeps = t->op->kind == CACHE_OP_READ && dir == KVF_DIR_WRITE && t->op->to >= 0;
-    return keeps ? KVF_CAUSE_PROMOTION : t->op->cause;
-}
-
 static inline void list_remove(struct transfer *t) {
     if (!t->listed) return;
     t->prev->next = t->next;

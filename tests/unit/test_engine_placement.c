@@ -12,6 +12,14 @@
     "workload: {users: 6, personas: [{name: a, context: [4, 16], generate: [1, 80], think: [0, 2ms]}], "     \
     "prefix: {probability: 0.5, prompt_tokens: [2, 3]}, conversation: {end_probability: 0.2}}\n"
 
+/* gpu holds 4 entries of 40 KiB, cpu 8 and nvme 16; in virtual time, with a slow gpu, every copy and fall is
+ * over before the next operation has ended. */
+#define FOUR_EIGHT_SIXTEEN                                                                                   \
+    "mode: simulate\n" MODEL_4K ENGINE                                                                       \
+    "tiers: {gpu: {capacity: 160KiB, latency: 1ms}, cpu: {capacity: 320KiB}, nvme: {capacity: 640KiB}}\n"    \
+    "workload: {source: ops}\nrun: {duration: 100s, warmup: 0s}\n"
+enum { ENTRY = 40960 };
+
 static void run_to_its_end(const char *yaml) {
     run_yaml(yaml, 1);
     expect_status(RUN_COMPLETED);
@@ -19,6 +27,72 @@ static void run_to_its_end(const char *yaml) {
     expect_no_errors();
     expect_result("requests_done", 300);
     assert_true(value_of("verify_checked") > 0);
+}
+
+/* What is where, oldest first, worked by hand:
+ *   w a .. j      gpu ghij | cpu cdefghij | nvme abcdefghij
+ *   r a in nvme   is loaded for g: hija | c leaves cpu for its copy: defghija
+ *   r c in nvme   h leaves gpu: ijac | d leaves cpu: efghijac
+ *   r j in gpu    iacj | efghiacj
+ *   r g in cpu    i leaves gpu: acjg | efhiacjg
+ *   r d in nvme   a leaves gpu: cjgd | e leaves cpu: fhiacjgd
+ *   r j thrice    in gpu, while the last copy is made */
+static void copies_are_where_they_must_be(void **state) {
+    (void)state;
+    rows_write("write,a,10\nwrite,b,10\nwrite,c,10\nwrite,d,10\nwrite,e,10\nwrite,f,10\nwrite,g,10\n"
+               "write,h,10\nwrite,i,10\nwrite,j,10\nread,a,10\nread,c,10\nread,j,10\nread,g,10\nread,d,10\n"
+               "read,j,10\nread,j,10\nread,j,10\n");
+    run_yaml(FOUR_EIGHT_SIXTEEN "cache: {placement: inclusive, headroom: 0}\n", 1);
+    expect_status(RUN_COMPLETED);
+    expect_identities();
+    expect_result("lookups", 8);
+    expect_result("gpu_hits", 4);
+    expect_result("cpu_hits", 1);
+    expect_result("nvme_hits", 3);
+    expect_result("evictions", 0);
+    expect_result("copies_dropped", 6 + 4 + 2 + 3);
+    expect_result("cpu_promotions", 1);
+    expect_result("nvme_promotions", 3);
+    expect_result("gpu_demotions", 10 + 3);
+    expect_result("cpu_demotions", 10);
+    expect_result("gpu_entries", 4);
+    expect_result("cpu_entries", 8);
+    expect_result("nvme_entries", 10);
+    expect_result("gpu_write_bytes", (10 + 4) * ENTRY);
+    expect_result("gpu_read_bytes", (13 + 4) * ENTRY);
+    expect_result("cpu_write_bytes", 13 * ENTRY);
+    expect_result("cpu_read_bytes", (10 + 1) * ENTRY);
+    expect_result("nvme_write_bytes", 10 * ENTRY);
+    expect_result("nvme_read_bytes", 3 * ENTRY);
+    expect_result("gpu_write_promotion_bytes", 4 * ENTRY);
+    expect_result("nvme_read_conversation_bytes", 3 * ENTRY);
+    run_end();
+}
+
+/* The fourth entry takes gpu to 160 KiB, beyond 75 %: two fall until 50 % are left. Nobody ever waits for
+ * room; the tenth takes cpu to 8 entries, of which it keeps 4.
+ *   w d: a b fall   w f: c d   w h: e f, and cpu, at 6 of 8, is not beyond   w j: g h; cpu drops a b c d */
+static void room_is_there_before_it_is_needed(void **state) {
+    (void)state;
+    rows_write(
+        "write,a,10\nwrite,b,10\nwrite,c,10\nwrite,d,10\nwrite,e,10\nwrite,f,10\nwrite,g,10\n"
+        "write,h,10\nwrite,i,10\nwrite,j,10\nread,j,10\nread,j,10\nread,a,10\nread,d,10\nread,e,10\nread,i,10\nread,h,10\n");
+    run_yaml(FOUR_EIGHT_SIXTEEN "cache: {make_room: background, low_watermark: 0.5, high_watermark: 0.75, "
+                                "headroom: 0}\n",
+             1);
+    expect_status(RUN_COMPLETED);
+    expect_identities();
+    expect_result("room_inline", 0);
+    expect_result("room_background", 8 + 4);
+    expect_result("gpu_demotions", 8);
+    expect_result("cpu_demotions", 4);
+    expect_result("nvme_hits", 2); /* a, d */
+    expect_result("cpu_hits", 2);  /* e, h */
+    expect_result("gpu_hits", 3);  /* j twice, i */
+    expect_result("gpu_entries", 2);
+    expect_result("cpu_entries", 4);
+    expect_result("nvme_entries", 4);
+    run_end();
 }
 
 /* Data goes up by reads that keep what they load, and down by copies; nothing else moves. */
@@ -111,6 +185,8 @@ static void a_run_is_cut_off(void **state) {
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(copies_are_where_they_must_be, runs_set_up, runs_tear_down),
+        cmocka_unit_test_setup_teardown(room_is_there_before_it_is_needed, runs_set_up, runs_tear_down),
         cmocka_unit_test_setup_teardown(copies_are_what_was_written, runs_set_up, runs_tear_down),
         cmocka_unit_test_setup_teardown(reads_below_stay_there_without_promotion, runs_set_up,
                                         runs_tear_down),
