@@ -300,6 +300,23 @@ uint64_t compute_prefill(struct compute *c, struct compute_seq *q, uint64_t now_
     return leave(c, now_ns);
 }
 
+uint64_t compute_prefill_more(struct compute *c, struct compute_seq *q, uint64_t now_ns, uint64_t n,
+                              uint64_t cached) {
+    roofline_fs now = enter(c, now_ns);
+    count_to(c, now);
+    kv_count_to(c, now, steps_at(c, now));
+    hold_no_more(c, q);
+    q->state = COMPUTE_PREFILL;
+    q->context = cached;
+    q->left = n;
+    q->chunk = 0;
+    hold(c, q);
+    c->kv_last = kv_after(c, steps_at(c, now));
+    list_append(&c->prefilling, q);
+    change_at(c, now);
+    return leave(c, now_ns);
+}
+
 uint64_t compute_decode(struct compute *c, struct compute_seq *q, uint64_t now_ns, uint64_t context,
                         uint64_t steps) {
     roofline_fs now = enter(c, now_ns);
@@ -352,6 +369,10 @@ struct compute *compute_open(const struct compute_config *config) {
     c->cfg = *config;
     c->armed_ns = KVF_NEVER;
     return c;
+}
+
+const struct roofline *compute_roofline(const struct compute *c) {
+    return &c->cfg.roofline;
 }
 
 void compute_close(struct compute *c) {

@@ -62,12 +62,17 @@ struct compute_stats {
 
 struct compute;
 struct compute *compute_open(const struct compute_config *config);
+const struct roofline *compute_roofline(const struct compute *c); /* while it is open */
 void compute_close(struct compute *c); /* whoever is in it is forgotten; takes NULL */
 
 /* Asks for n > 0 tokens behind `cached` ones that are there, of a sequence that is out; `generate` tokens
  * will be made behind them. Returns when compute_tick() is to be called, KVF_NEVER: as said before. */
 uint64_t compute_prefill(struct compute *c, struct compute_seq *q, uint64_t now_ns, uint64_t n,
                          uint64_t cached, uint64_t generate);
+/* Asks a sequence whose prefill has ended, and which keeps its place, for n > 0 tokens more, behind `cached`
+ * ones: those that it computed and what has been loaded beside. Returns as above. */
+uint64_t compute_prefill_more(struct compute *c, struct compute_seq *q, uint64_t now_ns, uint64_t n,
+                              uint64_t cached);
 /* Asks for steps > 0 further tokens, of a sequence whose prefill has ended, or that is out and has `context`
  * tokens already. It is out when they are made. Returns as above. */
 uint64_t compute_decode(struct compute *c, struct compute_seq *q, uint64_t now_ns, uint64_t context,

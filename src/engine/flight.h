@@ -67,6 +67,11 @@ struct flight {
     bool computing;        /* the batching server has it */
     bool prefilled;        /* its prefill has made its first token */
     uint64_t found_tokens; /* of earlier turns, read */
+    /* of its blocks found below the gpu tier those before load_from are computed again */
+    uint32_t load_from;
+    uint64_t again_tokens; /* after the reads, with what is missing */
+    uint64_t head_tokens;  /* or beside them */
+    uint64_t above_tokens; /* found in the gpu tier */
     uint64_t prefill_ns;   /* when it asked for its prefill; then how long that took */
 };
 

@@ -24,15 +24,14 @@ static bool computes(const struct pipeline *p, const struct flight *f) {
     return p->compute && f->req.kind == REQUEST_INFERENCE && !f->internal;
 }
 
-/* Tokens of the context that are there, and those to compute: the last one at least, which the first new
- * token comes from. At request granularity earlier turns that were found are there; of missing ones the
- * length is not known, and they are not computed again. */
-static uint64_t prefill_tokens(const struct pipeline *p, const struct flight *f, uint64_t *cached) {
+/* The first new token comes from the last one of the context. At request granularity earlier turns that were
+ * found are there; of missing ones the length is not known, and they are not computed again. */
+uint64_t inference_tokens(const struct pipeline *p, const struct flight *f, uint64_t *cached) {
     const struct request *r = &f->req;
     uint64_t all, block = p->scenario->cache.block_tokens;
     if (p->scenario->cache.granularity == KVF_GRANULARITY_BLOCK) {
         all = r->sequence_tokens ? r->sequence_tokens : f->blocks * block;
-        *cached = f->hit_blocks * block;
+        *cached = f->hit_blocks * block - f->again_tokens;
     } else {
         *cached =
             f->found_tokens + (r->prompt != REQUEST_NO_PROMPT && !f->prompt_missed ? r->prompt_tokens : 0);
@@ -43,14 +42,30 @@ static uint64_t prefill_tokens(const struct pipeline *p, const struct flight *f,
     return all - *cached;
 }
 
+/* Its place in the batch has room for all that follows. */
+void inference_head(struct pipeline *p, struct executor *x, struct flight *f) {
+    if (f->head_tokens == 0) return;
+    uint64_t cached, missing = inference_tokens(p, f, &cached),
+                     loads = cached - f->above_tokens - f->head_tokens;
+    f->computing = true;
+    f->prefill_ns = x->ops->now(x);
+    tick_at(x, compute_prefill(p->compute, &f->seq, f->prefill_ns, f->head_tokens, f->above_tokens,
+                               loads + missing + f->req.generate_tokens));
+}
+
 bool inference_prefill(struct pipeline *p, struct executor *x, struct flight *f) {
     uint64_t cached, n;
     if (!computes(p, f) || f->req.decode_only) return false;
     flight_enter(f, FLIGHT_COMPUTE);
     f->computing = f->prefilled = true;
-    f->prefill_ns = x->ops->now(x);
-    n = prefill_tokens(p, f, &cached);
-    tick_at(x, compute_prefill(p->compute, &f->seq, f->prefill_ns, n, cached, f->req.generate_tokens));
+    n = inference_tokens(p, f, &cached);
+    uint64_t now = x->ops->now(x);
+    if (f->head_tokens > 0) {
+        tick_at(x, compute_prefill_more(p->compute, &f->seq, now, n, cached));
+        return true;
+    }
+    f->prefill_ns = now;
+    tick_at(x, compute_prefill(p->compute, &f->seq, now, n, cached, f->req.generate_tokens));
     return true;
 }
 

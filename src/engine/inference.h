@@ -7,6 +7,11 @@
 
 #include "engine/pipeline.h"
 
+/* Tokens of the context that are to be computed, the last one at least; *cached: the others. */
+uint64_t inference_tokens(const struct pipeline *p, const struct flight *f, uint64_t *cached);
+/* Computes what a request computes again while it reads the rest, if anything; pipeline_computed() follows.
+ */
+void inference_head(struct pipeline *p, struct executor *x, struct flight *f);
 /* Whether the context is being computed now; pipeline_computed() follows. */
 bool inference_prefill(struct pipeline *p, struct executor *x, struct flight *f);
 /* Whether tokens are being made; likewise. */

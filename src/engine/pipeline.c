@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "engine/access.h"
 #include "engine/inference.h"
+#include "engine/reuse.h"
 
 /* Plans under one hold of the cache lock; more would keep other workers waiting. */
 enum { PLANS_PER_HOLD = 16 };
@@ -126,20 +127,63 @@ static uint32_t block_at(const struct pipeline *p, const struct flight *f, uint3
     return touches_forward(p, f) ? k : f->blocks - 1 - k;
 }
 
+/* Which of the blocks found below the gpu tier are computed again, and when. */
+static void blocks_choose(struct pipeline *p, struct flight *f) {
+    const struct request *r = &f->req;
+    enum scenario_on_hit how = p->scenario->cache.on_hit;
+    if (how == KVF_ON_HIT_LOAD || !p->compute || f->hit_blocks == 0) return;
+    uint64_t tokens = p->scenario->cache.block_tokens, cached;
+    struct reuse_found found = {.missing = inference_tokens(p, f, &cached)};
+    for (uint32_t i = 0; i < f->hit_blocks; i++) {
+        int tier = cache_where(p->cache, block_key(r, i));
+        *(tier == KVF_TIER_GPU ? &found.above : &found.below) += tokens;
+        if (tier != KVF_TIER_GPU) found.bytes[tier] += block_bytes(p, r, i);
+    }
+    if (how == KVF_ON_HIT_FASTER && reuse_loads(p->scenario, compute_roofline(p->compute), &found)) return;
+    f->load_from = f->hit_blocks;
+    f->again_tokens = found.below;
+    if (how != KVF_ON_HIT_BOTH) return;
+    struct reuse_split split;
+    reuse_split_begin(&split, p->scenario, compute_roofline(p->compute), &found);
+    for (uint32_t i = f->hit_blocks; i-- > 0 && split.head > 0;) {
+        int tier = cache_where(p->cache, block_key(r, i));
+        if (tier == KVF_TIER_GPU) continue;
+        if (!reuse_split_take(&split, tier, tokens, block_bytes(p, r, i))) break;
+        f->load_from = i;
+    }
+    if (f->load_from == f->hit_blocks) return;
+    f->again_tokens = 0;
+    f->head_tokens = split.head;
+    f->above_tokens = found.above;
+}
+
+/* A block that was found is read, or accessed where it is and computed again. */
+static void block_use(struct pipeline *p, struct executor *x, struct flight *f, uint32_t i) {
+    const struct request *r = &f->req;
+    struct cache_key key = block_key(r, i);
+    if (i >= f->load_from || cache_where(p->cache, key) == KVF_TIER_GPU) {
+        access_read(p, x, f, key, block_cause(r, i), block_rank(p, f, i), ROLE_BLOCK_READ);
+        return;
+    }
+    access_touch(p, f, key, block_rank(p, f, i));
+    counters_add(&x->counters->hits_recomputed, 1);
+    counters_add(&x->counters->recomputed_tokens, p->scenario->cache.block_tokens);
+}
+
 static void blocks_touch(struct pipeline *p, struct executor *x, struct flight *f) {
     const struct request *r = &f->req;
     f->rank = cache_ranks(p->cache, f->blocks);
+    blocks_choose(p, f);
     for (uint32_t i = 0; i < f->blocks; i++) {
         bool hit = i < f->hit_blocks;
         access_count(p, f, block_cause(r, i), hit ? cache_where(p->cache, block_key(r, i)) : -1);
     }
     for (uint32_t k = 0; k < f->blocks; k++) {
         uint32_t i = block_at(p, f, k);
-        struct cache_key key = block_key(r, i);
         if (i < f->hit_blocks)
-            access_read(p, x, f, key, block_cause(r, i), block_rank(p, f, i), ROLE_BLOCK_READ);
+            block_use(p, x, f, i);
         else
-            access_touch(p, f, key, block_rank(p, f, i));
+            access_touch(p, f, block_key(r, i), block_rank(p, f, i));
     }
     f->prompt_missed = f->hit_blocks < r->prompt_blocks;
 }
@@ -166,6 +210,7 @@ static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight 
         blocks_touch(p, x, f);
     }
     x->ops->leave(x);
+    if (!waiting) inference_head(p, x, f);
 }
 
 /* Blocks are written in either direction: both neighbours of a new one may be there. */

@@ -147,6 +147,8 @@ static void add_cache(struct measure *m) {
     add_count(m, "demotions", tier_sum(s->demotions));
     add_count(m, "promotions", tier_sum(s->promotions));
     add_count(m, "promotions_skipped", s->promotions_skipped);
+    add_count(m, "hits_recomputed", counters_get(&m->d->hits_recomputed));
+    add_count(m, "recomputed_tokens", counters_get(&m->d->recomputed_tokens));
     add_count(m, "copies_dropped", tier_sum(s->copies_dropped));
     add_count(m, "copies_skipped", s->copies_skipped);
     add_count(m, "room_inline", s->room_inline);

@@ -49,17 +49,19 @@ struct counters {
     _Atomic uint64_t requests_done;
     _Atomic uint64_t requests_failed;
     _Atomic uint64_t tokens_generated;
-    _Atomic uint64_t context_tokens; /* of the requests done */
-    _Atomic uint64_t prompt_seen;    /* requests that start with a shared prompt */
-    _Atomic uint64_t prompt_hits;    /* of which found it resident, all of it */
-    _Atomic uint64_t prompt_rebuilt; /* of which wrote it, or a part, again */
-    _Atomic uint64_t prefill_ns;     /* of the requests done, on the modelled GPU and waiting for it */
-    _Atomic uint64_t writes_held;    /* entry writes of requests that stood in line for their turn */
-    _Atomic uint64_t writes_held_ns; /* for so long in all */
-    _Atomic uint64_t rag_requests;   /* done, that read chunks of a document */
-    _Atomic uint64_t rag_empty;      /* done, that found no document to read chunks of */
-    _Atomic uint64_t rag_evicted;    /* chunks dropped with their documents */
-    _Atomic uint64_t cpu_ns;         /* of the thread, set by itself now and then */
+    _Atomic uint64_t context_tokens;    /* of the requests done */
+    _Atomic uint64_t prompt_seen;       /* requests that start with a shared prompt */
+    _Atomic uint64_t prompt_hits;       /* of which found it resident, all of it */
+    _Atomic uint64_t prompt_rebuilt;    /* of which wrote it, or a part, again */
+    _Atomic uint64_t hits_recomputed;   /* blocks found and computed again, not read */
+    _Atomic uint64_t recomputed_tokens; /* of these */
+    _Atomic uint64_t prefill_ns;        /* of the requests done, on the modelled GPU and waiting for it */
+    _Atomic uint64_t writes_held;       /* entry writes of requests that stood in line for their turn */
+    _Atomic uint64_t writes_held_ns;    /* for so long in all */
+    _Atomic uint64_t rag_requests;      /* done, that read chunks of a document */
+    _Atomic uint64_t rag_empty;         /* done, that found no document to read chunks of */
+    _Atomic uint64_t rag_evicted;       /* chunks dropped with their documents */
+    _Atomic uint64_t cpu_ns;            /* of the thread, set by itself now and then */
     _Atomic uint64_t chunks_in_flight[KVF_TIERS];
     struct histogram latency[REQUEST_LATENCIES];
     struct histogram op_total[KVF_TIERS][KVF_DIRS];  /* entry operation: issue to completion, ns */

@@ -257,6 +257,23 @@ static bool may_be_metric(const char *name) {
                         name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0');
 }
 
+/* The entries of earlier turns are of no known length in tokens once they have gone; blocks are. */
+static void check_on_hit(struct loading *l) {
+    const struct scenario *s = l->s;
+    struct place place = place_of_key(l, "cache.on_hit", "cache.granularity");
+    char how[24];
+    if (s->cache.on_hit == KVF_ON_HIT_LOAD) return;
+    choice_name("cache.on_hit", s->cache.on_hit, how, sizeof(how));
+    if (!scenario_computes(s))
+        problem_add(l, place, "cache.on_hit",
+                    "%s computes what was found, which needs a modelled GPU and requests that infer; set "
+                    "compute.mode: roofline, or take load",
+                    how);
+    else if (s->cache.granularity != KVF_GRANULARITY_BLOCK)
+        problem_add(l, place, "cache.on_hit",
+                    "%s computes blocks that were found; set cache.granularity: block, or take load", how);
+}
+
 static void check_watermarks(struct loading *l) {
     const struct scenario *s = l->s;
     if (s->cache.make_room != KVF_MAKE_ROOM_BACKGROUND) return;
@@ -295,6 +312,7 @@ void scenario_check(struct loading *l) {
     check_compute(l);
     check_rag(l);
     check_watermarks(l);
+    check_on_hit(l);
     check_shares(l);
     check_targets(l);
     check_criteria(l);

@@ -222,6 +222,8 @@ const struct key key_table[] = {
     KF("cache.promotion", CHOICE, cache.promotion, cache.promotion_set,
        CHOICES_OR_NULL(SCENARIO_PROMOTION_LIST), "null", MOVES, ALL,
        "When an entry that was read goes up; null is never, with placement inclusive on_hit."),
+    K("cache.on_hit", CHOICE, cache.on_hit, "", CHOICES(SCENARIO_ON_HIT_LIST), "load", BELOW, ALL,
+      "What is done with blocks found below the gpu tier."),
     K("cache.make_room", CHOICE, cache.make_room, "", CHOICES(SCENARIO_MAKE_ROOM_LIST), "inline", ALWAYS, ALL,
       "Whether room is made when a write needs it, or ahead of need as well."),
     K("cache.low_watermark", NUMBER, cache.low_watermark, "", "0 to 1", "0.85", BACKGROUND, ALL,

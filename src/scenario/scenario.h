@@ -29,6 +29,7 @@
 #define SCENARIO_TOUCH_LIST(X)         X(LAST_FIRST, "last_first") X(FORWARD, "forward")
 #define SCENARIO_PLACEMENT_LIST(X)                                                                           \
     X(WATERFALL, "waterfall") X(SPILLOVER, "spillover") X(INCLUSIVE, "inclusive")
+#define SCENARIO_ON_HIT_LIST(X)    X(LOAD, "load") X(RECOMPUTE, "recompute") X(FASTER, "faster") X(BOTH, "both")
 #define SCENARIO_MAKE_ROOM_LIST(X) X(INLINE, "inline") X(BACKGROUND, "background")
 #define SCENARIO_EVICTION_LIST(X)                                                                            \
     X(LRU, "lru")                                                                                            \
@@ -97,6 +98,7 @@
 #define SCENARIO_ENUM_VALUE_GRANULARITY(id, name)    KVF_GRANULARITY_##id,
 #define SCENARIO_ENUM_VALUE_TOUCH(id, name)          KVF_TOUCH_##id,
 #define SCENARIO_ENUM_VALUE_PLACEMENT(id, name)      KVF_PLACEMENT_##id,
+#define SCENARIO_ENUM_VALUE_ON_HIT(id, name)         KVF_ON_HIT_##id,
 #define SCENARIO_ENUM_VALUE_MAKE_ROOM(id, name)      KVF_MAKE_ROOM_##id,
 #define SCENARIO_ENUM_VALUE_EVICTION(id, name)       KVF_EVICTION_##id,
 #define SCENARIO_ENUM_VALUE_PROMOTION(id, name)      KVF_PROMOTION_##id,
@@ -133,6 +135,7 @@ SCENARIO_ENUM(direct_to_gpu, DIRECT_TO_GPU, SCENARIO_DIRECT_TO_GPU_LIST)
 SCENARIO_ENUM(granularity, GRANULARITY, SCENARIO_GRANULARITY_LIST)
 SCENARIO_ENUM(touch, TOUCH, SCENARIO_TOUCH_LIST)
 SCENARIO_ENUM(placement, PLACEMENT, SCENARIO_PLACEMENT_LIST)
+SCENARIO_ENUM(on_hit, ON_HIT, SCENARIO_ON_HIT_LIST)
 SCENARIO_ENUM(make_room, MAKE_ROOM, SCENARIO_MAKE_ROOM_LIST)
 SCENARIO_ENUM(eviction, EVICTION, SCENARIO_EVICTION_LIST)
 SCENARIO_ENUM(promotion, PROMOTION, SCENARIO_PROMOTION_LIST)
@@ -265,6 +268,7 @@ struct scenario {
         enum scenario_eviction eviction;
         enum scenario_promotion promotion; /* resolved: on_hit with placement inclusive, else never */
         bool promotion_set;
+        enum scenario_on_hit on_hit;
         enum scenario_make_room make_room;
         double low_watermark, high_watermark; /* of the usable bytes */
         enum scenario_admission admission;

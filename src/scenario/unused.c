@@ -39,6 +39,11 @@ static bool swept(const struct scenario *s, enum scenario_sweep_profile profile)
     return s->sweep.on && s->sweep.profile == profile;
 }
 
+/* Real tiers are estimated by their links. */
+static bool estimates_loads(const struct scenario *s) {
+    return s->cache.on_hit == KVF_ON_HIT_FASTER || s->cache.on_hit == KVF_ON_HIT_BOTH;
+}
+
 static bool has_effect(enum key_use use, const struct scenario *s) {
     bool block = s->cache.granularity == KVF_GRANULARITY_BLOCK;
     enum scenario_arrival process = s->workload.arrival.process;
@@ -58,13 +63,13 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
     case KEY_USE_CPU_REAL:
         return s->cpu.on && s->mode == KVF_MODE_REAL;
     case KEY_USE_CPU_LINK:
-        return s->cpu.on && s->mode == KVF_MODE_SIMULATE;
+        return s->cpu.on && (s->mode == KVF_MODE_SIMULATE || estimates_loads(s));
     case KEY_USE_NVME:
         return s->nvme.on;
     case KEY_USE_NVME_REAL:
         return s->nvme.on && s->mode == KVF_MODE_REAL;
     case KEY_USE_NVME_LINK:
-        return s->nvme.on && s->mode == KVF_MODE_SIMULATE;
+        return s->nvme.on && (s->mode == KVF_MODE_SIMULATE || estimates_loads(s));
     case KEY_USE_REMOTE:
     case KEY_USE_REMOTE_LINK:
         return s->remote.on;
@@ -74,6 +79,8 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
         return s->cache.admission == KVF_ADMISSION_SIZE_LIMIT;
     case KEY_USE_TTL:
         return scenario_evicts_by(s, KVF_EVICTION_TTL);
+    case KEY_USE_BELOW:
+        return s->cpu.on || s->nvme.on || s->remote.on;
     case KEY_USE_BACKGROUND:
         return s->cache.make_room == KVF_MAKE_ROOM_BACKGROUND;
     case KEY_USE_MOVES:

@@ -391,6 +391,34 @@ static void a_steady_batch_is_one_event(void **state) {
     compute_close(c);
 }
 
+/* A head of 1,000 tokens, 2,000 that are loaded beside it, and 50 behind both. Its place is its own
+ * meanwhile: who waits comes in when it is out. */
+static void a_prefill_goes_on_behind_what_was_loaded(void **state) {
+    (void)state;
+    struct compute_config cfg = config_of("llama3.1-8b", ROOFLINE_GPU_H100);
+    cfg.max_batch = 1;
+    struct compute *c = compute_open(&cfg);
+    struct compute_seq q = {0}, other = {0};
+    struct compute_stats s;
+    uint64_t next, head = roofline_prefill_ns(&cfg.roofline, 1000, 0);
+    assert_int_equal(compute_prefill(c, &q, 0, 1000, 0, 2000 + 50), head);
+    assert_int_equal(compute_prefill(c, &other, 0, 10, 0, 0), KVF_NEVER);
+    assert_ptr_equal(compute_tick(c, head, &next), &q);
+    assert_int_equal(q.state, COMPUTE_HELD);
+    assert_int_equal(next, KVF_NEVER);
+    uint64_t later = head + 1000000, tail = roofline_prefill_ns(&cfg.roofline, 50, 3000);
+    assert_int_equal(compute_prefill_more(c, &q, later, 50, 3000), later + tail);
+    assert_ptr_equal(compute_tick(c, later + tail, &next), &q);
+    assert_int_equal(q.context, 3050);
+    assert_int_equal(next, KVF_NEVER);
+    compute_read(c, later + tail, &s);
+    assert_int_equal(s.prefill_tokens, 1050);
+    assert_int_equal(compute_leave(c, &q, later + tail),
+                     later + tail + roofline_prefill_ns(&cfg.roofline, 10, 0));
+    assert_int_equal(q.state, COMPUTE_OUT);
+    compute_close(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jumps_are_steps),
@@ -400,6 +428,7 @@ int main(void) {
         cmocka_unit_test(kv_limits_the_batch),
         cmocka_unit_test(prefill_is_cut_into_chunks),
         cmocka_unit_test(a_steady_batch_is_one_event),
+        cmocka_unit_test(a_prefill_goes_on_behind_what_was_loaded),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("compute", tests, NULL, NULL);

@@ -60,6 +60,8 @@ static void all_measures_have_their_names(void **state) {
                                         "evictions",
                                         "demotions",
                                         "promotions",
+                                        "hits_recomputed",
+                                        "recomputed_tokens",
                                         "copies_dropped",
                                         "copies_skipped",
                                         "room_inline",

@@ -131,6 +131,8 @@ static void keys_without_effect_are_listed(void **state) {
         {GOOD "cache: {ttl: 5s, eviction: ttl}\n", NULL},
         {GOOD "cache: {admission_limit: 5MiB}\n", "cache.admission_limit: cache.admission is not size_limit"},
         {GOOD "cache: {admission: size_limit, admission_limit: 5MiB}\n", NULL},
+        {"model: llama3.1-8b\ntiers: {gpu: {capacity: 1GiB}}\ncache: {on_hit: load}\n",
+         "cache.on_hit: there is no tier below gpu"},
         {GOOD "cache: {placement: inclusive}\n", "cache.placement: there is one tier only"},
         {GOOD "cache: {low_watermark: 0.5}\n", "cache.low_watermark: cache.make_room is inline"},
         {GOOD "cache: {low_watermark: 0.5, make_room: background}\n", NULL},

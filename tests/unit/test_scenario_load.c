@@ -153,6 +153,11 @@ static const struct {
      "3:41: cache.priorities[0].class: \"silver\" is no class of qos.classes\n"},
     {GOOD "cache: {priorities: [{cause: rag}]}\n",
      "3:22: cache.priorities[0]: priority is missing; every member has one\n"},
+    {GOOD "cache: {granularity: block, on_hit: both}\n",
+     "3:37: cache.on_hit: both computes what was found, which needs a modelled GPU and requests that infer; set "
+     "compute.mode: roofline, or take load\n"},
+    {GOOD "cache: {on_hit: faster}\ncompute: {mode: roofline}\n",
+     "3:17: cache.on_hit: faster computes blocks that were found; set cache.granularity: block, or take load\n"},
     {"model: llama3.1-8b\ntiers: {cpu: {capacity: 1GiB}}\ncache: {make_room: background, low_watermark: 0.95}\n",
      "3:47: cache.low_watermark: 0.95 is not under the high_watermark of 0.95; room is made from the high one "
      "down to the low one\n"},
