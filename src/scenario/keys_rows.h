@@ -1,0 +1,87 @@
+/* How the rows of the key table are written; for the table alone. */
+#ifndef KVF_SCENARIO_KEYS_ROWS_H
+#define KVF_SCENARIO_KEYS_ROWS_H
+
+#include <stddef.h>
+
+#include "scenario/keys.h"
+
+#define CHOICE_WORD(id, name)       " | " name
+#define DTYPE_WORD(id, name, bytes) " | " name
+#define CHOICES(LIST)               (&(LIST(CHOICE_WORD))[3])
+#define CHOICES_OR_NULL(LIST)       ("null" LIST(CHOICE_WORD))
+
+/* ALL: this build carries out every value; NONE: the default only. */
+#define ALL  "*"
+#define NONE ""
+/* What a tier in device memory carries out. */
+#ifdef KVF_HAVE_CUDA
+#define CUDA      ALL
+#define CUDA_TIER ALL
+#else
+#define CUDA      NONE
+#define CUDA_TIER "auto | emulated | off"
+#endif
+
+#define ROW(name_, kind_, offset_, size_, flag_, unit_, range_, fallback_, use_, here_, help_)               \
+    {                                                                                                        \
+        .pub = {name_, NULL, unit_, range_, fallback_, help_, sizeof(here_) > 1}, .kind = KEY_##kind_,       \
+        .use = KEY_USE_##use_, .offset = offset_, .size = size_, .flag = flag_, .here = here_                \
+    }
+#define SIZE_OF(type, field) sizeof(((struct type *)0)->field)
+#define K(name, kind, field, unit, range, fallback, use, here, help)                                         \
+    ROW(name, kind, offsetof(struct scenario, field), SIZE_OF(scenario, field), 0, unit, range, fallback,    \
+        use, here, help)
+#define KF(name, kind, field, flag, range, fallback, use, here, help)                                        \
+    ROW(name, kind, offsetof(struct scenario, field), SIZE_OF(scenario, field),                              \
+        offsetof(struct scenario, flag), "", range, fallback, use, here, help)
+#define PERSONA(name, kind, field, unit, range, fallback, help)                                              \
+    ROW("workload.personas[]." name, kind, offsetof(struct scenario_persona, field),                         \
+        SIZE_OF(scenario_persona, field), 0, unit, range, fallback, SYNTHETIC, ALL, help)
+#define CLASS(name, kind, field, unit, range, fallback, help)                                                \
+    ROW("qos.classes[]." name, kind, offsetof(struct scenario_class, field), SIZE_OF(scenario_class, field), \
+        0, unit, range, fallback, ALWAYS, ALL, help)
+#define PRIORITY(name, kind, field, unit, range, fallback, help)                                             \
+    ROW("cache.priorities[]." name, kind, offsetof(struct scenario_priority, field),                         \
+        SIZE_OF(scenario_priority, field), 0, unit, range, fallback, ALWAYS, ALL, help)
+#define CRITERION(name, kind, field, range, fallback, help)                                                  \
+    ROW("assess.criteria[]." name, kind, offsetof(struct scenario_criterion, field),                         \
+        SIZE_OF(scenario_criterion, field), 0, "", range, fallback, ALWAYS, ALL, help)
+#define PEAK(tier, TIER, way, DIR)                                                                           \
+    K("tiers." tier ".peak_" way, RATE, peak_bytes_per_s[KVF_TIER_##TIER][KVF_DIR_##DIR], "bytes/s",         \
+      "null, or 1MB/s to 100TB/s", "null", TIER, ALL,                                                        \
+      "Bandwidth of " way "s that the tier's device can do; null where that is not known.")
+#define LINK(tier, TIER, read, write, delay)                                                                 \
+    PEAK(tier, TIER, "read", READ), PEAK(tier, TIER, "write", WRITE),                                        \
+        KF("tiers." tier ".preset", CHOICE, link_preset[KVF_TIER_##TIER], link_preset_set[KVF_TIER_##TIER],  \
+           CHOICES_OR_NULL(SCENARIO_##TIER##_LINK_LIST), "null", TIER##_LINK, ALL,                           \
+           "Known link that read_bandwidth, write_bandwidth and latency are taken from."),                   \
+        K("tiers." tier ".read_bandwidth", RATE, emulation[KVF_TIER_##TIER].read_bytes_per_s, "bytes/s",     \
+          "1MB/s to 100TB/s", read, TIER##_LINK, ALL,                                                        \
+          "Bandwidth of reads of the emulated tier, shared by all operations."),                             \
+        K("tiers." tier ".write_bandwidth", RATE, emulation[KVF_TIER_##TIER].write_bytes_per_s, "bytes/s",   \
+          "1MB/s to 100TB/s", write, TIER##_LINK, ALL,                                                       \
+          "Bandwidth of writes of the emulated tier, shared by all operations."),                            \
+        K("tiers." tier ".latency", DURATION, emulation[KVF_TIER_##TIER].latency_ns, "", "0 to 10s", delay,  \
+          TIER##_LINK, ALL, "Time an operation of the emulated tier takes before its first byte."),          \
+        K("tiers." tier ".channels", INTEGER, emulation[KVF_TIER_##TIER].channels, "operations", "1 to 64",  \
+          "1", TIER##_LINK, ALL,                                                                             \
+          "Operations that the emulated tier serves at a time, each with its part of the bandwidth.")
+#define TIER_EVICTION(tier, TIER)                                                                            \
+    KF("tiers." tier ".eviction", CHOICE, eviction[KVF_TIER_##TIER], tier_eviction_set[KVF_TIER_##TIER],     \
+       CHOICES_OR_NULL(SCENARIO_EVICTION_LIST), "null", TIER, ALL,                                           \
+       "Eviction policy of this tier; null takes cache.eviction.")
+
+#define TIER_BLOCKS(tier, TIER)                                                                              \
+    K("tiers." tier ".blocks", INTEGER, tier_blocks[KVF_TIER_##TIER], "blocks", "0 to 1000000000000", "0",   \
+      BLOCK, ALL, "Capacity of the tier as a number of blocks, in place of capacity; 0 for none.")
+
+#define DEFAULT_PERSONAS                                                                                     \
+    "[{name: chatbot, share: 1, context: [512, 4096], generate: [50, 200], think: [100ms, 500ms], "          \
+    "spread: 0.25}]"
+#define DEFAULT_CLASSES                                                                                      \
+    "[{name: interactive, share: 0.15, p95: 50ms, p99: 100ms, p999: 150ms, p9999: 200ms}, "                  \
+    "{name: responsive, share: 0.35, p95: 100ms, p99: 200ms, p999: 350ms, p9999: 500ms}, "                   \
+    "{name: batch, share: 0.5, p95: 1s, p99: 5s, p999: 7500ms, p9999: 10s}]"
+
+#endif
