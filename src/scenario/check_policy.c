@@ -41,10 +41,16 @@ static void check_leaves(struct loading *l) {
     int t = tier_with(s, KVF_EVICTION_LEAF_LRU);
     char key[32];
 
-    if (t < 0 || s->cache.granularity == KVF_GRANULARITY_BLOCK) return;
+    if (t < 0) return;
     policy_key(s, t, key, sizeof(key));
-    problem_add(l, place_of_key(l, key, "cache.granularity"), key,
-                "leaf_lru goes by what block follows what; set cache.granularity: block");
+    if (s->cache.granularity != KVF_GRANULARITY_BLOCK)
+        problem_add(l, place_of_key(l, key, "cache.granularity"), key,
+                    "leaf_lru goes by what block follows what; set cache.granularity: block");
+    if (s->cache.placement == KVF_PLACEMENT_INCLUSIVE)
+        problem_add(
+            l, place_of_key(l, key, "cache.placement"), key,
+            "leaf_lru knows one entry of a block, and placement inclusive keeps several; take another "
+            "policy or placement");
 }
 
 static bool class_known(const struct scenario *s, const char *name) {

@@ -145,6 +145,9 @@ static const struct {
      "simulate\n"},
     {GOOD "cache: {eviction: leaf_lru}\n",
      "3:19: cache.eviction: leaf_lru goes by what block follows what; set cache.granularity: block\n"},
+    {GOOD "cache: {eviction: leaf_lru, granularity: block, placement: inclusive}\n",
+     "3:19: cache.eviction: leaf_lru knows one entry of a block, and placement inclusive keeps several; take "
+     "another policy or placement\n"},
     {GOOD "cache: {priorities: [{priority: 8}]}\n",
      "3:21: cache.priorities: no tier goes by them; set cache.eviction: priority, or leave them out\n"},
     {GOOD "cache: {eviction: priority}\n",
