@@ -21,6 +21,7 @@ int cmd_history(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_schema(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
+int cmd_validate(int argc, char **argv);
 
 /* Says the error on standard error as "kvfall: sentence" and returns its exit status. */
 int cli_fail(const struct err *e);

@@ -153,6 +153,14 @@ static const struct option_spec show_table[] = {
     {"json", NULL, OPTION_FLAG, NULL, "print the summary as JSON", NULL}, {0}};
 static const struct option_group show_group = {"Show", show_table};
 
+static const struct option_spec validate_table[] = {
+    {"against", "FILE", OPTION_VALUE, NULL, "JSON of vllm bench throughput, vllm bench serve or GuideLLM",
+     NULL},
+    {"within", "PERCENT", OPTION_VALUE, NULL, "difference that is allowed, 5% unless told", NULL},
+    {"benchmark", "N", OPTION_VALUE, NULL, "of a GuideLLM report of several, the fastest unless told", NULL},
+    {0}};
+static const struct option_group validate_group = {"Validate", validate_table};
+
 static const struct option_command tables[] = {
     {"run", 1, {&run_group, &screen, &shorts, &common}},
     {"suite", OPTIONS_OPERANDS_MAX, {&suite_group, &suite_scenario, &common}},
@@ -163,6 +171,7 @@ static const struct option_command tables[] = {
     {"watch", 1, {&watch_group, &screen, &database, &common}},
     {"history", 0, {&history_group, &database, &common}},
     {"show", 1, {&show_group, &database, &common}},
+    {"validate", 1, {&validate_group, &database, &common}},
     {"schema", 0, {&common}},
     {"help", 1, {&common}},
 };

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""validate: a run beside what a serving engine's own benchmark measured."""
+import json
+
+from runs import measure, result
+from tap import case, home, main, run
+
+MODELLED = {"model": "llama3.1-8b", "mode": "simulate", "tiers": {"gpu": {"capacity": "auto"}},
+            "run": {"duration": "10m", "warmup": "0s", "max_requests": 8},
+            "workload": {"users": 4, "prefix": {"probability": 0}, "conversation": {"end_probability": 1}, "personas": [
+                {"name": "fixed", "context": [1000, 1000], "generate": [100, 100], "think": ["0s", "0s"], "spread": 1}]},
+            "compute": {"mode": "roofline", "gpu": "h100"}}
+
+
+def modelled():
+    """A run whose figures are the same everywhere: tokens per second of all, of output, and requests."""
+    _, summary = measure(MODELLED)
+    total = result(summary, "total_tok_s")
+    assert abs(total - 1100 / 100 * result(summary, "throughput_tok_s")) < 1e-6 * total, summary["results"]
+    return total
+
+
+def against(content, *options):
+    path = home() / "work/engine.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return run(["validate", "--against", path, *options])
+
+
+def throughput(total):
+    """As vllm bench throughput --output-json writes it."""
+    return {"elapsed_time": 10.0, "num_requests": 80, "total_num_tokens": total * 10.0, "requests_per_second": 8.0,
+            "tokens_per_second": total}
+
+
+def serve(total):
+    """As vllm bench serve --save-result writes it, in part."""
+    return {"date": "20250801-120000", "backend": "vllm", "model_id": "m", "num_prompts": 80, "request_rate": "inf",
+            "duration": 10.0, "completed": 80, "total_input_tokens": int(total * 9), "total_output_tokens": int(total),
+            "request_throughput": 8.0, "request_goodput": None, "output_throughput": total / 10,
+            "total_token_throughput": total, "mean_ttft_ms": 12.5, "mean_tpot_ms": 7.25}
+
+
+def guide(*totals, nested=True, status="successful"):
+    """As GuideLLM writes benchmarks.json, in part."""
+    def one(total):
+        metrics = {name: {status: {"mean": mean, "median": mean}, "errored": {"mean": 0.0}} for name, mean in (
+            ("requests_per_second", 8.0), ("output_tokens_per_second", total / 10), ("tokens_per_second", total),
+            ("time_to_first_token_ms", 12.5), ("inter_token_latency_ms", 7.25))}
+        return {"type_": "generative_benchmark", "metrics": metrics} if nested else metrics
+    return {"metadata": {"version": 1}, "benchmarks": [one(total) for total in totals]}
+
+
+@case("within 5 % passes, outside is exit status 3")
+def _():
+    total = modelled()
+    for form in (throughput, serve, guide):
+        for factor, status in ((1, 0), (1 / 1.049, 0), (1 / 0.951, 0), (1 / 1.051, 3), (1 / 0.949, 3)):
+            got = against(form(total * factor))
+            assert got.rc == status and not got.stderr, (factor, got)
+            assert "total tokens/s is %swithin 5 %% of the engine's" % ("not " if status else "") in got.stdout, got
+
+
+@case("both stand side by side with their difference")
+def _():
+    total = modelled()
+    got = against(serve(total / 1.1), "--within", "12 %")
+    assert got.rc == 0, got
+    lines = got.stdout.splitlines()
+    assert lines[0] == "run 1, small, against vllm bench serve", got
+    assert lines[3].split() == ["total", "tokens/s", "%.1f" % total, "%.1f" % (total / 1.1), "+10.0", "%"], got
+    assert lines[5].split()[:1] == ["requests/s"] and "8.000" in lines[5], got
+    assert lines[6].startswith("TTFT mean ms") and " 12.500 " in lines[6], got
+    got = against(throughput(total))
+    assert "run 1, small, against vllm bench throughput" in got.stdout and got.stdout.count("--") == 6, got
+
+
+@case("of several benchmarks of GuideLLM the fastest counts, or the one that is named")
+def _():
+    total = modelled()
+    report = guide(total / 3, total, total / 2)
+    got = against(report)
+    assert got.rc == 0 and "GuideLLM, benchmark 2 of 3, the fastest" in got.stdout, got
+    got = against(report, "--benchmark", "3")
+    assert got.rc == 3 and "GuideLLM, benchmark 3 of 3\n" in got.stdout, got
+    got = against(report, "--benchmark", "4")
+    assert got.rc == 2 and "has 3 benchmarks; --benchmark 4 is none of them" in got.stderr, got
+
+
+@case("older forms are known: sums without rates, metrics without their mapping")
+def _():
+    total = modelled()
+    old = {"duration": 10.0, "completed": 80, "total_input_tokens": total * 9, "total_output_tokens": total}
+    assert against(old).rc == 0, against(old)
+    bare = {"elapsed_time": 10.0, "num_requests": 80, "total_num_tokens": total * 10}
+    assert against(bare).rc == 0, against(bare)
+    assert against(guide(total, nested=False, status="completed")).rc == 0
+
+
+@case("what cannot be used is exit status 2 and one sentence")
+def _():
+    modelled()
+    for content, words in (("{", "is no JSON: line 1"), ("[1, 2]", "is no result of vllm bench throughput"),
+                           ('{"tokens": 5}', "is no result of vllm bench throughput"),
+                           ('{"benchmarks": []}', "has no total tokens per second"),
+                           (guide(0.0), "has no total tokens per second"),
+                           ({"elapsed_time": 0, "num_requests": 1, "total_num_tokens": 5}, "has no total tokens per"),
+                           ({"elapsed_time": "x", "total_num_tokens": None}, "has no total tokens per second")):
+        got = against(content)
+        assert got.rc == 2 and words in got.stderr and len(got.stderr.splitlines()) == 1 and not got.stdout, got
+    got = run(["validate", "--against", "missing.json"])
+    assert got.rc == 2 and "missing.json cannot be read" in got.stderr and len(got.stderr.splitlines()) == 1, got
+    for options, words in ((["--within", "5"], "--within is a percentage such as 5%"),
+                           (["--within", "-1%"], "--within is a percentage"), (["nothing"], "nothing")):
+        got = against(throughput(1.0), *options)
+        assert got.rc == 2 and words in got.stderr, got
+    got = run(["validate"])
+    assert got.rc == 2 and "--against FILE" in got.stderr, got
+
+
+main()
