@@ -71,6 +71,9 @@ void access_read(struct pipeline *p, struct executor *x, struct flight *f, struc
     access.again = decodes && f->decode_read;
     struct cache_op *op = cache_read(p->cache, key, &access, x->worker, f);
     f->decode_read = f->decode_read || decodes;
+    const struct scenario *s = p->scenario;
+    if (p->compute && role == ROLE_TURN_READ)
+        f->found_tokens += op->bytes / model_bytes_per_token(&s->model, s->tensor_parallel);
     op->role = role;
     flight_at(f, op->from);
     op_begun(x, f);

@@ -131,6 +131,13 @@ static void test_generation(void **state) {
     (void)state;
     struct bottleneck_input in = means(2000, 100, 400, 1500);
     says(&in, "generation 1.50 s of 2.00 s mean end-to-end (75 %): token time, not the cache");
+    in.generation_ms = 600;
+    in.prefill_ms = 900; /* neither alone is half */
+    says(
+        &in,
+        "prefill and generation 1.50 s of 2.00 s mean end-to-end (75 %): the GPU and its batch, not the cache");
+    in.generation_ms = 1500;
+    in.prefill_ms = 0;
     in.generation_ms = 998;
     in.storage_ms = 902;
     says(&in,
