@@ -58,6 +58,17 @@ static void print_size(struct buf *out, const char *label, uint64_t bytes) {
              grouped(bytes, exact, sizeof exact));
 }
 
+/* Of all ranks together. */
+static void print_weights(const struct model *m, struct buf *out) {
+    char human[32], exact[32];
+    uint64_t bytes = model_weight_bytes(m);
+    if (!bytes) return;
+    buf_addf(out, "%-18s%.3g billion parameters", "weights", m->parameters / 1e9);
+    if (m->active_parameters > 0) buf_addf(out, ", %.3g billion a token", m->active_parameters / 1e9);
+    buf_addf(out, ", %s: %s (%s B)\n", model_weights_name(m->weights),
+             units_size_human((double)bytes, human, sizeof human), grouped(bytes, exact, sizeof exact));
+}
+
 static void print_model(const struct model *m, uint32_t tp, struct buf *out) {
     char heads[24], dim[24], bytes[32];
     geometry(m, heads, dim, sizeof heads);
@@ -70,6 +81,7 @@ static void print_model(const struct model *m, uint32_t tp, struct buf *out) {
                  model_dtype_name(m->dtype));
     if (m->sliding_layers)
         buf_addf(out, "%-18s%u of the layers keep the last %u tokens\n", "", m->sliding_layers, m->window);
+    print_weights(m, out);
     if (tp > 1) buf_addf(out, "%-18sone of %u tensor-parallel ranks\n", "figures are of", tp);
     buf_addf(out, "%-18s%s B\n", "per token", grouped(model_bytes_per_token(m, tp), bytes, sizeof bytes));
 }
