@@ -304,7 +304,7 @@ const struct key key_table[] = {
     K("engine.workers", INTEGER, engine.workers, "threads", "auto, or 1 to 256", "auto", ALWAYS, ALL,
       "Threads that carry out tier operations; auto is the usable CPUs, 2 to 16."),
     K("engine.slots", INTEGER, engine.slots, "requests", "auto, or 1 to 100000", "auto", ALWAYS, ALL,
-      "Requests in service at a time; auto is 256."),
+      "Requests in service at a time; auto is 256, on a modelled GPU 4 times compute.max_batch if that is more."),
     K("engine.queue_limit", INTEGER, engine.queue_limit, "requests", "1 to 100000000", "100000", ALWAYS, ALL,
       "Requests that may wait; arrivals beyond are dropped and counted."),
     K("engine.max_concurrent_writes", INTEGER, engine.max_concurrent_writes, "writes", "0 to 100000", "0",
