@@ -116,7 +116,9 @@ def decided(changes, seed, mixed):
 for way, mixed, changes in (("three tiers, lru", False, {}), ("three tiers, fifo", False, {"cache.eviction": "fifo"}),
                             ("memory and drive", False, {"tiers.gpu": None}),
                             ("spillover, all sizes", True, {"cache.placement": "spillover"}),
-                            ("one tier, all sizes", True, {"tiers.gpu": None, "tiers.nvme": None})):
+                            *(("one tier, all sizes, " + policy, True, {"tiers.gpu": None, "tiers.nvme": None,
+                                                                       "cache.eviction": policy})
+                              for policy in ("lru", "clock", "slru", "2q", "arc", "s3fifo", "sieve", "gdsf"))):
     @case("operations of a file meet the same decisions in a real and in a simulated run: " + way)
     def _(changes=changes, mixed=mixed):
         for seed in (1, 2):
