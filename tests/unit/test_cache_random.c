@@ -267,6 +267,23 @@ static void any_order_stops(void **state) {
     }
 }
 
+/* Every policy in every tier: entries are parked, plans taken back and moves fail while it looks for victims.
+ */
+static void every_policy_drains(void **state) {
+    (void)state;
+    static const enum scenario_eviction policies[] = {
+#define X(id, name) KVF_EVICTION_##id,
+        SCENARIO_EVICTION_LIST(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        struct setting set = settings[i % SETTINGS];
+        set.eviction = policies[i];
+        crowd_run(&set, 300 + i, false, true);
+        crowd_run(&set, 400 + i, true, false);
+    }
+}
+
 /* Nothing else uses the machine of the cache: same calls, same operations. */
 static void same_calls_same_decisions(void **state) {
     (void)state;
@@ -293,6 +310,7 @@ int main(void) {
         cmocka_unit_test(any_order_drains),
         cmocka_unit_test(any_order_drains_with_drops),
         cmocka_unit_test(any_order_stops),
+        cmocka_unit_test(every_policy_drains),
         cmocka_unit_test(same_calls_same_decisions),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
