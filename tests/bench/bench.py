@@ -7,6 +7,7 @@
   users     100,000 users on timers: CPU, memory, lateness; what the database costs whom
   start     from the start of the program to its first request
   parts     a latency recorded, a snapshot, a cache decision, the autoscaler's interval
+  cache     decisions under each eviction policy with a million entries
   workload  a request made; files of conversations and rows against readers in Python
   simulate  an hour of a recorded trace on a virtual clock
   screen    a picture, a day of its history; runs with and without it; from a key to its picture
@@ -58,7 +59,7 @@ def needs(options):
     """The sentence that says what is missing, or None."""
     if not os.access(str(KVFALL), os.X_OK):
         return "%s is not there; build it with ./bootstrap build, or run make bench" % KVFALL
-    for name, users in (("bench_copy", {"memory"}), ("bench_parts", {"parts"}), ("bench_screen", {"screen"}),
+    for name, users in (("bench_cache", {"cache"}), ("bench_copy", {"memory"}), ("bench_parts", {"parts"}), ("bench_screen", {"screen"}),
                         ("bench_workload", {"workload"})):
         if users & set(options.bench) and not os.access(str(BUILD / "tests/bench" / name), os.X_OK):
             return "%s is not built; run make bench" % (BUILD / "tests/bench" / name)

@@ -201,14 +201,18 @@ class Bench:
                           unit % statistics.median(b for _, b in pairs), "%.2f" % middle,
                           "%.2f .. %.2f" % (min(ratios), max(ratios)), target, met))
 
-    def row_value(self, what, values, unit, under=None, worst=False):
-        """A figure that stands for itself, of one or several measurements, numbers that `unit` formats. worst:
-        none of them may miss the target."""
+    def row_value(self, what, values, unit, under=None, over=None, worst=False):
+        """A figure that stands for itself, of one or several measurements, numbers that `unit` formats: it is to be under
+        a target, or over it. worst: none of them may miss the target."""
         spread = "%s .. %s" % (unit % min(values), unit % max(values)) if len(values) > 1 else "--"
         middle = statistics.median(values)
         self.rows.append((what, unit % middle, "--", "--", spread,
-                          "" if under is None else "< " + re.sub(r"%[.\d]*f", "%g" % under, unit).replace("%%", "%"),
-                          None if under is None else (max(values) if worst else middle) < under))
+                          "" if under is over is None else
+                          ("> " if under is None else "< ") + re.sub(r"%[.\d]*f", "%g" % (over if under is None else under),
+                                                                     unit).replace("%%", "%"),
+                          None if under is over is None else
+                          (max(values) if worst else middle) < under if over is None else
+                          (min(values) if worst else middle) > over))
 
     def row_same(self, what, value, expected, tolerance, unit, target):
         self.rows.append((what, unit % value, "--", "--", "--", target, abs(value - expected) <= tolerance))
