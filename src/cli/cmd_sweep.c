@@ -38,6 +38,10 @@ static void metric_add(struct sweep *s, const char *metric) {
 
 static void choose_metrics(struct sweep *s) {
     static const char *const usual[] = {"throughput_tok_s", "hit_ratio", "ttft_p95_ms", "e2e_p95_ms"};
+    enum scenario_arrival process = s->base.scenario.workload.arrival.process;
+    /* Where requests come whatever becomes of them, throughput is what was asked for. */
+    bool open =
+        process == KVF_ARRIVAL_TRACE || process == KVF_ARRIVAL_POISSON || process == KVF_ARRIVAL_GAMMA;
     static const char *const of_rates[] = {"throughput_tok_s", "requests_per_s", "ttft_mean_ms",
                                            "tpot_mean_ms", "e2e_p95_ms"};
     const struct scenario_sweep *sweep = &s->base.scenario.sweep;
@@ -49,6 +53,7 @@ static void choose_metrics(struct sweep *s) {
         for (unsigned i = 0; i < sizeof of_rates / sizeof *of_rates - (count > 0); i++)
             metric_add(s, of_rates[i]);
     } else if (count == 0) {
+        if (open) metric_add(s, "hit_ratio");
         for (unsigned i = 0; i < sizeof usual / sizeof *usual; i++) metric_add(s, usual[i]);
     }
 }
@@ -208,6 +213,10 @@ static void conclude(struct sweep *s) {
         open += s->point[i].state != POINT_DONE && s->point[i].state != POINT_FAILED;
     }
     r->points = s->points;
+    for (unsigned m = 0; m < s->metrics && r->done > 0; m++)
+        if (!s->known[m])
+            buf_addf(&s->warnings, "Warning: no run has a measure called %s; kvfall(1) lists them.\n",
+                     s->metric[m]);
     r->ended_at = (double)clock_wall_ns() / 1e9;
     r->status = r->failed > 0 ? RUN_FAILED : s->stopped ? RUN_INTERRUPTED : RUN_COMPLETED;
     if (s->stopped)

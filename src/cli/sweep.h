@@ -68,6 +68,7 @@ struct sweep {
     struct sweep_point *point;
     size_t points;
     char metric[SWEEP_METRICS_MAX][64], unit[SWEEP_METRICS_MAX][12];
+    bool known[SWEEP_METRICS_MAX]; /* some run had it, be it without a value */
     unsigned metrics;
     size_t baseline;                          /* index of a point, or SIZE_MAX */
     char baseline_name[80];                   /* of profile rates: a run of the database */

@@ -147,6 +147,7 @@ int sweep_miss_ratio(struct sweep *s, struct err *e) {
     snprintf(s->metric[s->metrics++], sizeof s->metric[0], "miss_ratio");
     snprintf(s->metric[s->metrics++], sizeof s->metric[0], "lookups");
     snprintf(s->metric[s->metrics++], sizeof s->metric[0], "misses");
+    for (unsigned m = 0; m < s->metrics; m++) s->known[m] = true;
     int rc = references_collect(&c->references, &s->base.scenario, e);
     if (rc != 0) return rc;
     c->tier = tier_choose(&s->base.scenario);

@@ -34,6 +34,7 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
     for (unsigned m = 0; m < s->metrics; m++) {
         const struct result *r = result_find(&run->results, s->metric[m]);
         p->value[m] = result_value(&run->results, s->metric[m]);
+        s->known[m] = s->known[m] || r;
         if (r && !s->unit[m][0]) snprintf(s->unit[m], sizeof s->unit[m], "%s", r->unit);
     }
 }

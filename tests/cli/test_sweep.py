@@ -74,6 +74,14 @@ def _():
     assert re.search(r"^ *2 .* %+\+?.* %|^ *2  8 +\d+ +[+-]\d", got.stdout, re.M), got
 
 
+@case("a measure that no run has is told; where requests come by themselves the hit ratio comes first")
+def _():
+    got, _ = sweep({**SIMULATED, "sweep": {"keys": {"seed": [1, 2]}, "metrics": "hit_ratio, hit_ration"}})
+    assert "Warning: no run has a measure called hit_ration" in got.stdout, got
+    got, _ = sweep({**SIMULATED, "workload.arrival": {"process": "poisson", "rate": 5}, "sweep": {"keys": {"seed": [1, 2]}}})
+    assert re.match(r"point  seed +hit_ratio +throughput_tok_s", got.stdout) and "Warning" not in got.stdout, got
+
+
 @case("zip, --db none, --quiet and JSON alone")
 def _():
     changes = {**TINY, "sweep": {"combine": "zip", "keys": {"seed": [7, 8], "workload.users": [1, 2]}}}
