@@ -4,7 +4,8 @@ import contextlib
 import re
 import sqlite3
 
-from tap import SOURCE, case, database, main, run
+from runs import write
+from tap import SOURCE, case, database, home, main, run
 
 QUERIES_A_TABLE = 2
 PARTS = {"intervals": "INTERVAL", "tier_intervals": "TIER", "cause_intervals": "CAUSE", "gpu_intervals": "GPU",
@@ -102,20 +103,29 @@ def _():
             found = [text for text in queries(section) if re.search(r"\b%s\b" % table, text)]
             assert len(found) >= QUERIES_A_TABLE, "%s has %d" % (table, len(found))
             for text in found:
-                db.execute(text, {"run": 1} if ":run" in text else {}).fetchall()
+                db.execute(text, {"run": 1, "sweep": 1}).fetchall()
 
 
-@case("the queries find what a run has stored")
+def small_sweep():
+    """Miss ratios of a few operations, and then two points of them."""
+    (home() / "work/small.csv").write_text("write,a,16\nwrite,b,16\nread,a,16\n")
+    base = {"mode": "simulate", "workload.source": "ops", "workload.path": "small.csv"}
+    for what in ({"profile": "miss_ratio", "points": 2}, {"keys": {"seed": [1, 2]}}):
+        got = run(["sweep", write({**base, "sweep": what})])
+        assert got.rc == 0, got
+
+
+@case("the queries find what a run and a sweep have stored")
 def _():
     # What a short run on one emulated tier has no rows for.
     silent = {"gpu_intervals", "decisions", "criteria", "events", "interval_histograms"}
+    small_sweep()
     with small_run() as db:
-        number = db.execute("SELECT run_id FROM runs").fetchone()[0]
+        number = db.execute("SELECT max(run_id) FROM runs").fetchone()[0]
         for table, section in sections().items():
             if table in silent:
                 continue
-            found = [text for text in queries(section)
-                     if db.execute(text, {"run": number} if ":run" in text else {}).fetchall()]
+            found = [text for text in queries(section) if db.execute(text, {"run": number, "sweep": 1}).fetchall()]
             assert found, "no query of %s finds anything" % table
 
 
