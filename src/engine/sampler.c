@@ -32,6 +32,12 @@ static void reading_copy(struct reading *to, const struct reading *from) {
     to->lateness = lateness;
 }
 
+static void reading_swap(struct reading *a, struct reading *b) {
+    struct reading kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
 static void devices_read(struct engine *e, struct reading *r) {
     r->device = (struct blockdev_counters){0};
     r->device_present = e->device_count > 0;
@@ -412,7 +418,7 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
             p->host_busy_s += s;
         }
     }
-    reading_copy(&p->last, &p->now);
+    reading_swap(&p->last, &p->now); /* the next one is taken anew */
     if (e->setup->slot) slot_put(e->setup->slot, &r->snap);
     if (e->setup->on_interval) e->setup->on_interval(e->setup->ctx, &r->snap);
     if (e->setup->fifo)
