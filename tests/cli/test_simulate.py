@@ -219,6 +219,7 @@ def _():
         _, summary = measure({**SIMULATE, **changes}, "--db", "none")
         assert summary["run"]["status"] == "completed" and result(summary, "requests_done") >= 30, (changes, summary["run"])
         assert result(summary, "real_s") > 0 and result(summary, "cpu_user_s") is None
+        assert not result(summary, "verify_unverified"), summary["results"]
 
 
 @case("the built-in scenario is the same whatever memory there is, --fit scales nothing, and check says what counts")
