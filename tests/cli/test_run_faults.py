@@ -135,7 +135,7 @@ def _():
 
 @case("keys that contradict each other are refused")
 def _():
-    for changes, word in (({"cache.eviction": "belady"}, "cache.eviction"),
+    for changes, word in (({"cache.on_hit": "recompute"}, "cache.on_hit"),
                           ({"workload.arrival": {"process": "poisson"}}, "workload.arrival.rate"),
                           ({"workload.phase": "decode", "cache.granularity": "block"}, "workload.phase"),
                           ({"tiers": {}}, "tiers"), ({"engine.staging": "4KiB"}, "engine.staging")):

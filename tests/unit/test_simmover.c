@@ -92,6 +92,7 @@ static int tear_down(void **state) {
 static unsigned op_begin(int from, int to, uint64_t bytes) {
     struct cache_op *op = &r->op[r->ops];
     *op = (struct cache_op){.from = from, .to = to, .bytes = bytes, .cause = KVF_CAUSE_PREFILL};
+    op->kind = from < 0 ? CACHE_OP_WRITE : to < 0 ? CACHE_OP_READ : CACHE_OP_MOVE;
     simmover_begin(r->m, op);
     return r->ops++;
 }
