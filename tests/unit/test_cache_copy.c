@@ -552,6 +552,22 @@ static void any_order_stops(void **state) {
     }
 }
 
+/* Copies come to and leave a tier under any policy that knows several entries of a key. */
+static void every_policy_keeps_copies(void **state) {
+    static const enum scenario_eviction policies[] = {
+        KVF_EVICTION_CLOCK, KVF_EVICTION_LFU,    KVF_EVICTION_SLRU,  KVF_EVICTION_TWOQ,
+        KVF_EVICTION_ARC,   KVF_EVICTION_S3FIFO, KVF_EVICTION_SIEVE, KVF_EVICTION_GDSF,
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        struct setting set = settings[i % 2];
+        struct marks marks = i % 2 ? (struct marks){60, 90} : (struct marks){0};
+        set.eviction = policies[i];
+        crowd_run_marked(&set, marks, 300 + i, false, true);
+        crowd_run_marked(&set, marks, 400 + i, true, false);
+    }
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(written_through),
@@ -571,6 +587,7 @@ int main(void) {
         cmocka_unit_test(any_order_drains),
         cmocka_unit_test(any_order_drains_with_drops),
         cmocka_unit_test(any_order_stops),
+        cmocka_unit_test(every_policy_keeps_copies),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("cache_copy", tests, NULL, NULL);
