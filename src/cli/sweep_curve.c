@@ -34,8 +34,8 @@ static void policies_choose(struct sweep *s) {
         const char *why = !policy_find(policy) ? "it is not in this build"
                           : policy == KVF_EVICTION_LEAF_LRU && !c->references.blocks
                               ? "it needs cache.granularity: block"
-                          : policy == KVF_EVICTION_TTL || policy == KVF_EVICTION_PRIORITY
-                              ? "the scenario gives it nothing to go by"
+                          : policy == KVF_EVICTION_PRIORITY && s->base.scenario.cache.priorities == 0
+                              ? "cache.priorities is empty, so it would be lru"
                               : NULL;
         if (!(asked >> i & 1)) continue;
         if (!why)
@@ -85,9 +85,10 @@ void sweep_curve_point(const struct sweep *s, size_t i, const char **policy, uin
     *capacity = c->capacity[i % c->capacities];
 }
 
-/* LRU over blocks: all capacities at once. */
+/* LRU over blocks that are all let in: all capacities at once. */
 static bool by_stack(const struct sweep *s, size_t i) {
-    return s->curves.references.blocks && s->curves.policy[i / s->curves.capacities] == KVF_EVICTION_LRU;
+    return s->curves.references.blocks && s->base.scenario.cache.admission == KVF_ADMISSION_ALWAYS &&
+           s->curves.policy[i / s->curves.capacities] == KVF_EVICTION_LRU;
 }
 
 static void stack_points(struct sweep *s) {

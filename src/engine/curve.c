@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "cache/cache.h"
 #include "cache/stack.h"
+#include "engine/cacheconfig.h"
 
 uint64_t curve_usable_bytes(const struct scenario *s, enum kvf_tier tier, uint64_t capacity_bytes) {
     struct scenario *one = mem_alloc(sizeof *one);
@@ -98,12 +99,13 @@ static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
 
 static int trial_open(struct trial *t, enum kvf_tier tier, enum scenario_eviction policy,
                       const struct sweep_curve *c, struct err *e) {
-    struct cache_config config = {.placement = KVF_PLACEMENT_WATERFALL,
-                                  .promotion = KVF_PROMOTION_NEVER,
-                                  .ctx = t,
-                                  .alloc = place_alloc,
-                                  .drop = place_drop};
+    struct cache_config config = {.ctx = t, .alloc = place_alloc, .drop = place_drop};
     uint64_t usable = curve_usable_bytes(t->s, tier, c->capacity_bytes);
+    cacheconfig_fill(&config, t->s);
+    config.placement = KVF_PLACEMENT_WATERFALL; /* there is nothing above or below */
+    config.promotion = KVF_PROMOTION_NEVER;
+    config.background = false;
+    memset(config.on, 0, sizeof config.on);
     config.on[tier] = true;
     config.usable_bytes[tier] = (uint64_t)((double)usable * c->sample);
     config.eviction[tier] = policy;

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "engine/assess.h"
+#include "engine/cacheconfig.h"
 #include "engine/core.h"
 #include "engine/oracle.h"
 #include "engine/sampler.h"
@@ -106,44 +107,10 @@ static void devices_open(struct engine *e) {
     }
 }
 
-/* Of policy priority. */
-static void rules_fill(const struct scenario *s, struct cache_config *c) {
-    static const int cause[] = {[KVF_WRITER_ANY] = -1,
-                                [KVF_WRITER_PREFILL] = KVF_CAUSE_PREFILL,
-                                [KVF_WRITER_DECODE] = KVF_CAUSE_DECODE,
-                                [KVF_WRITER_PREFIX] = KVF_CAUSE_PREFIX,
-                                [KVF_WRITER_RAG] = KVF_CAUSE_RAG};
-    c->rule_count = s->cache.priorities;
-    for (uint32_t i = 0; i < c->rule_count; i++) {
-        const struct scenario_priority *p = &s->cache.priority[i];
-        c->rules[i] = (struct policy_rule){.cause = cause[p->cause],
-                                           .klass = -1,
-                                           .priority = (uint32_t)p->priority,
-                                           .duration_ns = p->duration_ns};
-        for (uint32_t k = 0; *p->klass && k < s->qos.classes; k++)
-            if (!strcmp(s->qos.klass[k].name, p->klass)) c->rules[i].klass = (int)k;
-    }
-}
-
 static int cache_start(struct engine *e, struct err *err) {
-    const struct scenario *s = e->s;
-    struct cache_config c = {.placement = s->cache.placement,
-                             .promotion = s->cache.promotion,
-                             .admission = s->cache.admission,
-                             .admission_limit_bytes = s->cache.admission_limit_bytes,
-                             .ttl_ns = s->cache.ttl_ns,
-                             .background = s->cache.make_room == KVF_MAKE_ROOM_BACKGROUND,
-                             .ctx = e,
-                             .alloc = place_alloc,
-                             .drop = place_drop};
-    for (int t = 0; t < KVF_TIERS; t++) {
-        c.on[t] = e->tiers[t] != NULL;
-        c.usable_bytes[t] = scenario_usable_bytes(s, (enum kvf_tier)t);
-        c.low_bytes[t] = (uint64_t)(s->cache.low_watermark * (double)c.usable_bytes[t]);
-        c.high_bytes[t] = (uint64_t)(s->cache.high_watermark * (double)c.usable_bytes[t]);
-        c.eviction[t] = s->eviction[t];
-    }
-    rules_fill(s, &c);
+    struct cache_config c = {.ctx = e, .alloc = place_alloc, .drop = place_drop};
+    cacheconfig_fill(&c, e->s);
+    for (int t = 0; t < KVF_TIERS; t++) c.on[t] = e->tiers[t] != NULL;
     e->cache = cache_open(&c, err);
     return e->cache ? 0 : -(int)err->code;
 }
