@@ -13,41 +13,21 @@ static void ignore_problem(void *arg, size_t line, size_t column, const char *te
     (void)text;
 }
 
-/* A value of the stored text goes back to text: numbers and words as they are, the rest quoted. */
-static char *value_text(const struct node *n) {
-    struct buf out = {0};
-    if (n->kind == NODE_SCALAR) {
-        if (!n->plain) buf_add(&out, "\"");
-        for (const char *p = n->text; *p; p++) {
-            if (!n->plain && (*p == '"' || *p == '\\')) buf_add(&out, "\\");
-            buf_bytes(&out, p, 1);
-        }
-        if (!n->plain) buf_add(&out, "\"");
-    } else {
-        buf_add(&out, n->kind == NODE_MAPPING ? "{" : "[");
-        for (size_t i = 0; i < n->count; i++) {
-            char *item = value_text(n->items[i]);
-            if (i) buf_add(&out, n->kind == NODE_MAPPING && i % 2 ? ": " : ", ");
-            buf_add(&out, item);
-            free(item);
-        }
-        buf_add(&out, n->kind == NODE_MAPPING ? "}" : "]");
-    }
-    return out.data ? out.data : mem_strdup("");
-}
-
 static void axis_open(struct sweep_axis *a, const struct node *key, const struct node *values) {
-    char text[SWEEP_VALUE];
-
     (void)snprintf(a->key, sizeof(a->key), "%s", key->text);
     if (values->kind == NODE_LIST) {
         a->values = values->count;
         a->value = mem_zalloc(a->values + 1, sizeof(*a->value));
-        for (size_t i = 0; i < a->values; i++) a->value[i] = value_text(values->items[i]);
+        for (size_t i = 0; i < a->values; i++) {
+            struct buf text = {0};
+            node_json(values->items[i], &text);
+            a->value[i] = text.data;
+        }
         return;
     }
     struct loading none = {.file = ""};
     struct series series;
+    char text[SWEEP_VALUE];
     enum key_kind kind = key_table[key_index(a->key)].kind;
     if (!series_read(&none, "", kind, values, &series)) return;
     a->values = series.points;

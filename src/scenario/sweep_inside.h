@@ -18,6 +18,9 @@ bool series_read(struct loading *l, const char *name, enum key_kind kind, const 
                  struct series *out);
 double series_value(const struct series *s, size_t i);
 
+/* A value as JSON, which YAML reads as the same value. */
+void node_json(const struct node *n, struct buf *out);
+
 bool sweep_kind_counts(enum key_kind kind); /* whether its values are numbers */
 bool kind_number_parse(enum key_kind kind, const char *text, double *v);
 char *kind_number_text(enum key_kind kind, double v, char out[SWEEP_VALUE]);

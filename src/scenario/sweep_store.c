@@ -46,7 +46,7 @@ static void put_scalar(const struct node *n, struct buf *out) {
     }
 }
 
-static void put_node(const struct node *n, struct buf *out) {
+void node_json(const struct node *n, struct buf *out) {
     if (n->kind == NODE_SCALAR) {
         put_scalar(n, out);
         return;
@@ -58,9 +58,9 @@ static void put_node(const struct node *n, struct buf *out) {
         if (mapping && i % 2 == 0) {
             struct node name = *n->items[i];
             name.plain = false; /* names are texts in JSON */
-            put_node(&name, out);
+            node_json(&name, out);
         } else {
-            put_node(n->items[i], out);
+            node_json(n->items[i], out);
         }
     }
     buf_add(out, mapping ? "}" : "]");
@@ -168,7 +168,7 @@ bool axes_store(struct loading *l, const char *name, const struct node *n) {
     for (size_t i = 0; i + 1 < n->count; i += 2)
         good = axis_usable(l, n, i) && axis_try(l, n->items[i], n->items[i + 1]) && good;
     if (!good) return false;
-    put_node(n, &text);
+    node_json(n, &text);
     if (text.len >= sizeof(l->s->sweep.keys)) {
         problem_add(l, place_of(l, n), name, "%zu bytes of values are too many; give ranges", text.len);
         good = false;
@@ -188,7 +188,7 @@ bool bounds_store(struct loading *l, const char *name, const struct node *n) {
     if (null)
         buf_add(&text, "null");
     else if (pair)
-        put_node(n, &text);
+        node_json(n, &text);
     bool good = text.len > 0 && text.len < sizeof(l->s->sweep.between);
     if (good) {
         memset(l->s->sweep.between, 0, sizeof(l->s->sweep.between));
