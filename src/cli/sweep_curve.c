@@ -85,10 +85,14 @@ void sweep_curve_point(const struct sweep *s, size_t i, const char **policy, uin
     *capacity = c->capacity[i % c->capacities];
 }
 
-/* LRU over blocks that are all let in: all capacities at once. */
+/* LRU over blocks that are all let in, where the tier holds every request as a whole: all capacities at once.
+ * A larger request would put out blocks of its own, which depends on the order of its writes. */
 static bool by_stack(const struct sweep *s, size_t i) {
-    return s->curves.references.blocks && s->base.scenario.cache.admission == KVF_ADMISSION_ALWAYS &&
-           s->curves.policy[i / s->curves.capacities] == KVF_EVICTION_LRU;
+    const struct sweep_curves *c = &s->curves;
+    const struct scenario *sc = &s->base.scenario;
+    return c->references.blocks && sc->cache.admission == KVF_ADMISSION_ALWAYS &&
+           c->policy[i / c->capacities] == KVF_EVICTION_LRU &&
+           curve_usable_bytes(sc, c->tier, c->capacity[i % c->capacities]) >= c->references.largest_bytes;
 }
 
 static void stack_points(struct sweep *s) {
@@ -252,8 +256,8 @@ void sweep_curve_text(const struct sweep *s, const struct report_style *style, s
              units_size_human((double)r->total_bytes, total, sizeof total));
     if (r->cut) buf_add(out, "Later requests are left out: there are too many to hold.\n");
     if (c->sample < 1)
-        buf_addf(out, "Policies%s are tried on a sample of %.4g of the entries.\n",
-                 r->blocks ? " other than lru" : "", c->sample);
+        buf_addf(out, "Policies are tried on a sample of %.4g of the entries%s.\n", c->sample,
+                 r->blocks ? ", lru by stack distances on all of them" : "");
     buf_add(out, "\n");
     table_put(s, style->columns ? style->columns : 80, out);
     chart_choose(s, style, out);

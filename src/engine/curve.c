@@ -80,7 +80,7 @@ struct trial {
     bool *taken;        /* by id: it is in the sample */
     uint64_t lookups, misses;
     uint64_t request; /* the next one's number */
-    bool found;       /* REFERENCE_READ: what was looked up last is there */
+    bool one_by_one;  /* each write ends before the next one begins */
 };
 
 static uint64_t place_alloc(void *ctx, int tier, uint64_t bytes) {
@@ -152,11 +152,13 @@ static struct cache_access access_of(const struct trial *t, uint64_t i, uint64_t
         .cause = at->cause, .klass = at->klass, .rank = rank, .next_use = t->next_use[i]};
 }
 
+/* The writes of a request go on side by side, as in a run, and what is being written makes room for nobody;
+ * one that has to wait for room waits for all of them. The ceiling is that of writes one by one. */
 static void write_entry(struct trial *t, uint64_t i, const struct cache_access *access) {
     uint32_t id = t->r->at[i].id;
     struct cache_op *op = NULL;
     enum cache_verdict verdict = cache_write(t->cache, t->r->key[id], t->r->bytes[id], access, 0, t, &op);
-    settle(t, verdict == CACHE_NO_ROOM_NOW ? op : NULL);
+    if (verdict == CACHE_NO_ROOM_NOW || t->one_by_one) settle(t, verdict == CACHE_NO_ROOM_NOW ? op : NULL);
 }
 
 /* With its neighbours in the sample, which may be there already: blocks are written in either direction. */
@@ -206,6 +208,7 @@ static void try_blocks(struct trial *t, uint64_t from, uint64_t to) {
         write_entry(t, i, &access);
         link_blocks(t, from, to, i);
     }
+    settle(t, NULL);
 }
 
 static void try_entry(struct trial *t, uint64_t i) {
@@ -219,7 +222,8 @@ static void try_entry(struct trial *t, uint64_t i) {
         t->misses += !there;
     }
     if (!there && (at->kind == REFERENCE_FILL || at->kind == REFERENCE_WRITE)) write_entry(t, i, &access);
-    if (there && read && cache_read(t->cache, key, &access, 0, t)) settle(t, NULL);
+    if (there && read) (void)cache_read(t->cache, key, &access, 0, t);
+    settle(t, NULL);
 }
 
 int curve_try(const struct references *r, const struct scenario *s, enum kvf_tier tier,
@@ -229,7 +233,7 @@ int curve_try(const struct references *r, const struct scenario *s, enum kvf_tie
         SCENARIO_EVICTION_LIST(X)
 #undef X
     };
-    struct trial t = {.r = r, .s = s};
+    struct trial t = {.r = r, .s = s, .one_by_one = policy == KVF_EVICTION_BELADY};
     int rc = trial_open(&t, tier, policy, out, e);
     if (rc != 0) return rc;
     trial_sample(&t, out->sample);

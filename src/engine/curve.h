@@ -18,7 +18,8 @@
 /* What a tier of that capacity holds. */
 uint64_t curve_usable_bytes(const struct scenario *s, enum kvf_tier tier, uint64_t capacity_bytes);
 
-/* LRU at each capacity, exactly; the accesses are blocks. out->capacity_bytes are given. */
+/* LRU at each capacity; the accesses are blocks. Exact where the tier holds the largest request as a whole.
+ * out->capacity_bytes are given. */
 void curve_stack(const struct references *r, const struct scenario *s, enum kvf_tier tier,
                  struct sweep_curve *out, size_t count);
 /* A policy at out->capacity_bytes with out->sample of the entries. 0 or a negative code. */

@@ -328,6 +328,25 @@ def _():
     assert got.rc == 0 and table(got.stdout) == {"lru": [round(100 * c["miss_ratio"], 1) for c in out["curves"]]}, got
 
 
+@case("one user's requests miss in a curve as often as in a run")
+def _():
+    for cache, size in (({"granularity": "request"}, "1MiB"), ({"granularity": "block", "block_tokens": 16}, "4MiB")):
+        for policy in ("lru", "fifo", "s3fifo", "gdsf"):
+            changes = {**SIMULATED, "tiers.gpu": None, "tiers.cpu": {"capacity": size}, "workload.users": 1,
+                       "workload.prefix": {"probability": 0.5, "prompt_tokens": [32, 64]}, "run.duration": "1h",
+                       "run.interval": "10m", "run.max_requests": 400, "cache": {**cache, "eviction": policy},
+                       "workload.conversation": {"end_probability": 0.1, "max_turns": 4},
+                       "sweep": {"profile": "miss_ratio", "policies": [policy], "capacities": [size]}}
+            curve = sweep(changes, "--quiet")[1]["curves"][0]
+            got = run(["run", "--headless", "--quiet", write({**TINY, **changes}), "--json", "-"])
+            value = {name: one["value"] for name, one in json.loads(got.stdout)["results"].items()}
+            assert value["requests_done"] == 400 and value["evictions"] > 100, value
+            lookups = value["lookups"] - value["decode_lookups"]
+            hits = value["hits"] - value["decode_hits"]
+            assert (curve["lookups"], curve["misses"]) == (lookups, lookups - hits), (cache, policy, curve, lookups, hits)
+            assert hits > 50 and lookups - hits > 50, (cache, policy, hits, lookups)
+
+
 def intervals():
     try:
         return rows("SELECT count(*) AS n FROM intervals")[0]["n"]

@@ -117,8 +117,8 @@ static uint64_t expect_same(const struct references *r) {
     struct sweep_curve stack[CAPACITIES] = {{.policy = ""}};
     struct err e = {0};
     uint64_t before = UINT64_MAX;
-    for (unsigned c = 0; c < CAPACITIES; c++)
-        stack[c].capacity_bytes = r->total_bytes * (c + 1) / (CAPACITIES - 16);
+    for (unsigned c = 0; c < CAPACITIES; c++) /* from what holds any request on */
+        stack[c].capacity_bytes = 5 * r->largest_bytes / 4 + r->total_bytes * 2 * c / CAPACITIES;
     curve_stack(r, &scenario, KVF_TIER_CPU, stack, CAPACITIES);
     for (unsigned c = 0; c < CAPACITIES; c++) {
         struct sweep_curve tried = {.capacity_bytes = stack[c].capacity_bytes, .sample = 1};
