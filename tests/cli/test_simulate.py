@@ -59,6 +59,12 @@ WAYS = [
         "workload.arrival": {"process": "poisson", "rate": 200}}),
     ("an autoscaler", {"run.interval": "100ms", "tiers.gpu": {"capacity": "64MiB", "read_bandwidth": "50MB/s"},
                        "autoscaler": {"mode": "qos", "max_users": 200, "stage": "1s", "settle": "200ms"}}),
+    ("copies below, promoted at the second hit", {"workload.users": 20, "cache": {
+        "placement": "inclusive", "promotion": "second_hit", "eviction": "s3fifo", "admission": "second_hit"}}),
+    ("room made ahead of need", {"workload.users": 20, "cache": {
+        "make_room": "background", "low_watermark": 0.6, "high_watermark": 0.9, "eviction": "arc"}}),
+    ("batches of a modelled GPU", {"workload.users": 20, "model": "tiny-1b", "compute": {"mode": "roofline"}, "cache": {
+        "granularity": "block", "on_hit": "both"}}),
     ("a preparation", {"run.precondition": "auto", "run.prepopulate": 0.5, "engine.max_concurrent_writes": 2}),
 ]
 for name, changes in WAYS:
