@@ -242,6 +242,30 @@ static void a_move_goes_on_chunk_by_chunk(void **state) {
 }
 
 /* Both legs of a move use one buffer a chunk, so that the disk never has more than there are. */
+/* A request's read that keeps what it loads passes its bytes on like a move; above it is a promotion. What
+ * does not check is not kept. */
+static void a_read_keeps_what_it_loads(void **state) {
+    (void)state;
+    movers_open(3, KVF_VERIFY_FULL);
+    have(NVME, 4, 3 * IO);
+    have(NVME, 5, IO);
+    struct cache_op load = move_op(NVME, CPU, 4, 3 * IO), bad = move_op(NVME, CPU, 5, IO);
+    load.kind = bad.kind = CACHE_OP_READ;
+    load.cause = bad.cause = KVF_CAUSE_PREFIX;
+    place_data(NVME, 5)[100] ^= 1;
+    mover_begin(t.m, &load);
+    finish_all();
+    mover_begin(t.m, &bad);
+    finish_all();
+    expect_ended(0, &load, false, 0);
+    expect_ended(1, &bad, false, EBADMSG);
+    assert_int_equal(blocks_wrong(CPU, &load), 0);
+    expect_counts(NVME, READ, KVF_CAUSE_PREFIX, 1, 4 * IO);
+    expect_counts(CPU, WRITE, KVF_CAUSE_PROMOTION, 1, 3 * IO);
+    expect_counts(CPU, WRITE, KVF_CAUSE_PREFIX, 0, 0);
+    movers_close();
+}
+
 static void a_move_to_the_disk_keeps_to_its_buffers(void **state) {
     (void)state;
     movers_open(2, KVF_VERIFY_FULL);
@@ -436,6 +460,7 @@ int main(void) {
         cmocka_unit_test(what_is_written_names_its_entry_in_every_block),
         cmocka_unit_test(a_buffer_that_was_read_into_is_clean_before_it_is_written),
         cmocka_unit_test(a_move_goes_on_chunk_by_chunk),
+        cmocka_unit_test(a_read_keeps_what_it_loads),
         cmocka_unit_test(a_move_to_the_disk_keeps_to_its_buffers),
         cmocka_unit_test(a_move_from_a_tier_without_bytes_stamps_anew),
         cmocka_unit_test(a_move_to_a_tier_without_bytes_comes_after_the_reads),
