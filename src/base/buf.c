@@ -1,9 +1,11 @@
 #include "base/buf.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static _Noreturn void out_of_memory(size_t len) {
     (void)fprintf(stderr, "kvfall: error: memory is exhausted (%zu bytes were asked for)\n", len);
@@ -72,6 +74,12 @@ void *mem_realloc(void *p, size_t len) {
     void *q = realloc(p, len ? len : 1);
     if (!q) out_of_memory(len);
     return q;
+}
+
+void mem_scattered(void *p, size_t len) {
+    enum { PAGE = 4096, HUGE = 2 << 20 };
+    uintptr_t from = ((uintptr_t)p + PAGE - 1) / PAGE * PAGE, to = ((uintptr_t)p + len) / PAGE * PAGE;
+    if (len >= 2 * HUGE) (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
 }
 
 char *mem_strdup(const char *text) {

@@ -53,6 +53,7 @@ static uint32_t slot_take(struct ghosts *g) {
     if (g->top == g->cap) {
         g->cap += g->cap / 8 + PIECE;
         g->at = mem_realloc(g->at, g->cap * sizeof *g->at);
+        mem_scattered(g->at, g->cap * sizeof *g->at);
     }
     return g->top++;
 }

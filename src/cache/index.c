@@ -12,7 +12,9 @@ static uint32_t hash_of(struct cache_key key) {
 }
 
 static struct index_table table_make(uint32_t slots) {
-    return (struct index_table){.slots = mem_zalloc(slots, sizeof(struct index_slot)), .mask = slots - 1};
+    struct index_table t = {.slots = mem_zalloc(slots, sizeof(struct index_slot)), .mask = slots - 1};
+    mem_scattered(t.slots, slots * sizeof *t.slots);
+    return t;
 }
 
 static void table_put(struct index_table *t, struct index_slot slot) {

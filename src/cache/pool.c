@@ -12,6 +12,7 @@ static void nodes_grow(struct entry_pool *p, uint32_t need) {
     uint32_t cap = p->node_cap + p->node_cap / 8;
     if (cap < need) cap = need;
     p->nodes = mem_realloc(p->nodes, (size_t)cap * sizeof *p->nodes);
+    mem_scattered(p->nodes, (size_t)cap * sizeof *p->nodes);
     if (p->knows_next_use) p->next_use = mem_realloc(p->next_use, (size_t)cap * sizeof *p->next_use);
     if (p->knows_parents) p->lineage = mem_realloc(p->lineage, (size_t)cap * sizeof *p->lineage);
     p->node_cap = cap;
