@@ -136,6 +136,7 @@ def _():
 @case("keys that contradict each other are refused")
 def _():
     for changes, word in (({"cache.on_hit": "recompute"}, "cache.on_hit"),
+                          ({"compute.mode": "roofline", "compute.max_batch": 9000}, "compute.max_batch_tokens"),
                           ({"workload.arrival": {"process": "poisson"}}, "workload.arrival.rate"),
                           ({"workload.phase": "decode", "cache.granularity": "block"}, "workload.phase"),
                           ({"tiers": {}}, "tiers"), ({"engine.staging": "4KiB"}, "engine.staging")):
