@@ -98,6 +98,9 @@ static void finish_rag(struct loading *l) {
 void scenario_finish(struct loading *l) {
     struct scenario *s = l->s;
 
+    /* before the tiers, whose capacities may be numbers of blocks */
+    uint64_t of_trace = scenario_trace_block_tokens(s->workload.source);
+    if (of_trace > 0 && !loading_given(l, "cache.block_tokens")) s->cache.block_tokens = of_trace;
     finish_tiers(l);
     finish_prompts(l);
     finish_classes(l);
@@ -114,8 +117,6 @@ void scenario_finish(struct loading *l) {
     if (!s->workload.arrival.process_set)
         s->workload.arrival.process = has_times(s->workload.source) ? KVF_ARRIVAL_TRACE : KVF_ARRIVAL_CLOSED;
     if (l->defaults) s->workload.arrival.process_set = true; /* from here on it is this one */
-    uint64_t of_trace = scenario_trace_block_tokens(s->workload.source);
-    if (of_trace > 0 && !loading_given(l, "cache.block_tokens")) s->cache.block_tokens = of_trace;
     switch (s->compute.mode) {
     case KVF_COMPUTE_FAST:
         s->compute.ns_per_token = 2 * 1000000;

@@ -58,10 +58,12 @@ static void values_follow_from_others(void **state) {
     struct scenario *s = malloc(sizeof(*s));
     (void)state;
 
-    load_good("model: llama3.2-1b\ntiers: {cpu: {capacity: 1GiB}, nvme: {capacity: 0}, gpu: {backend: off}}\n"
+    load_good("model: llama3.2-1b\ntiers: {cpu: {blocks: 10}, nvme: {capacity: 0}, gpu: {backend: off}}\n"
               "cache: {granularity: block, eviction: fifo}\nworkload: {source: mooncake, path: x}\n",
               s);
     assert_int_equal(s->cache.block_tokens, 512);
+    /* those of the trace; a token has 2 x 8 heads x 64 x 2 B in each of 16 layers */
+    assert_int_equal(s->cpu.capacity_bytes, 10 * 512 * 32 * KVF_KIB);
     assert_int_equal(s->workload.arrival.process, KVF_ARRIVAL_TRACE);
     assert_int_equal(s->eviction[KVF_TIER_CPU], KVF_EVICTION_FIFO);
     assert_true(s->cpu.on && !s->nvme.on && !s->gpu.on);
