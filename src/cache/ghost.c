@@ -73,6 +73,7 @@ static void ghost_forget(struct ghosts *g, uint32_t i) {
 }
 
 static uint32_t ghost_at(const struct ghosts *g, struct cache_key key) {
+    if (g->list[0].count + g->list[1].count == 0) return NONE;
     uint32_t i = g->bucket[bucket_of(g, key)];
     while (i != NONE && !cache_key_equal(g->at[i].key, key)) i = g->at[i].chain;
     return i;

@@ -14,6 +14,8 @@
 /* A policy remembers no more keys than this, whatever their bytes: 256 MiB at most. */
 #define GHOSTS_MAX  (UINT32_C(1) << 22)
 #define GHOST_LISTS 2
+/* Entries on their way into a tier of which a policy knows something from when room was made for them. */
+#define GHOSTS_BACK (UINT32_C(1) << 12)
 
 struct ghost;
 struct ghost_list {

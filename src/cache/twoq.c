@@ -19,13 +19,14 @@ struct policy {
     struct segments s;
     struct ghosts ghosts; /* A1out */
     uint64_t share, remembered;
-    struct cache_key sought; /* who a victim was last sought for, if it was remembered; kind 0: nobody */
+    struct ghosts back; /* who victims were sought for when it was remembered, and is not there yet */
 };
 
 static struct policy *twoq_open(const struct policy_config *config) {
     struct policy *p = mem_zalloc(1, sizeof *p);
     segments_init(&p->s, config);
     ghosts_open(&p->ghosts, GHOSTS_MAX);
+    ghosts_open(&p->back, GHOSTS_BACK);
     p->share = config->usable_bytes / 4;
     p->remembered = config->usable_bytes / 2;
     return p;
@@ -33,11 +34,12 @@ static struct policy *twoq_open(const struct policy_config *config) {
 
 static void twoq_close(struct policy *p) {
     ghosts_close(&p->ghosts);
+    ghosts_close(&p->back);
     free(p);
 }
 
 static void twoq_insert(struct policy *p, uint32_t entry, const struct policy_info *info) {
-    bool back = cache_key_equal(p->sought, info->key) || ghosts_find(&p->ghosts, info->key, NULL) >= 0;
+    bool back = ghosts_find(&p->back, info->key, NULL) >= 0 || ghosts_find(&p->ghosts, info->key, NULL) >= 0;
     segments_append(&p->s, entry, back ? AM : A1IN);
 }
 
@@ -57,8 +59,7 @@ static void twoq_touch(struct policy *p, uint32_t entry, const struct policy_inf
 }
 
 static uint32_t twoq_first(struct policy *p, const struct cache_key *incoming) {
-    bool back = incoming && ghosts_find(&p->ghosts, *incoming, NULL) >= 0;
-    p->sought = back ? *incoming : (struct cache_key){0, 0};
+    if (incoming && ghosts_find(&p->ghosts, *incoming, NULL) >= 0) ghosts_add(&p->back, *incoming, 0, 0);
     uint32_t in = segments_first(&p->s, A1IN), main = segments_first(&p->s, AM);
     if (main == POLICY_END || (in != POLICY_END && p->s.bytes[A1IN] > p->share)) return in;
     return main;
@@ -66,7 +67,7 @@ static uint32_t twoq_first(struct policy *p, const struct cache_key *incoming) {
 
 static void twoq_admitted(struct policy *p, const struct policy_info *info) {
     ghosts_remove(&p->ghosts, info->key);
-    if (cache_key_equal(p->sought, info->key)) p->sought = (struct cache_key){0, 0};
+    ghosts_remove(&p->back, info->key);
 }
 
 static void twoq_evicted(struct policy *p, struct cache_key key, uint64_t bytes,
@@ -77,12 +78,12 @@ static void twoq_evicted(struct policy *p, struct cache_key key, uint64_t bytes,
 }
 
 static bool twoq_check(const struct policy *p, uint64_t *entries) {
-    return segments_check(&p->s, entries) && ghosts_check(&p->ghosts) &&
+    return segments_check(&p->s, entries) && ghosts_check(&p->ghosts) && ghosts_check(&p->back) &&
            ghosts_bytes(&p->ghosts, A1OUT) <= p->remembered;
 }
 
 static size_t twoq_memory(const struct policy *p) {
-    return ghosts_memory(&p->ghosts);
+    return ghosts_memory(&p->ghosts) + ghosts_memory(&p->back);
 }
 
 const struct policy_ops policy_twoq = {

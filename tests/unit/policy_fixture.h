@@ -50,7 +50,7 @@ struct mirror_tier {
     uint64_t usable;
     struct ghost ghost[GHOSTS]; /* oldest first */
     int ghosts;
-    uint64_t tick, target, age, hand;
+    uint64_t tick, target, age, hand, found[KEYS];
 };
 
 struct mirror_step {

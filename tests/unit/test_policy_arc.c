@@ -39,23 +39,28 @@ static void access(struct mirror *m, int t, int k) {
     item_append(m, t, k, T2);
 }
 
-/* The target when a key comes back that a list remembers. */
-static uint64_t moved(const struct mirror_tier *t, int key) {
+/* How far the target moves when a key comes back that a list remembers. */
+static uint64_t step_for(const struct mirror_tier *t, int key) {
     uint64_t b[2] = {ghost_bytes(t, T1), ghost_bytes(t, T2)}, step = 0;
     int list = ghost_list(t, key);
     for (int i = 0; i < t->ghosts; i++) step = t->ghost[i].key == key ? t->ghost[i].bytes : step;
-    if (b[!list] > b[list]) step = (uint64_t)((double)step * ((double)b[!list] / (double)b[list]));
+    return b[!list] > b[list] ? step * b[!list] / b[list] : step;
+}
+
+static uint64_t moved(const struct mirror_tier *t, int list, uint64_t step) {
     if (list == T1) return t->target + step < t->usable ? t->target + step : t->usable;
     return t->target > step ? t->target - step : 0;
 }
 
-/* hand is the key a victim was last sought for, plus one; age the target that it brings. */
+/* found: for each key the step when a victim was sought for it, plus one. */
 static int victim(struct mirror *m, int t, int incoming) {
     struct mirror_tier *tier = &m->t[t];
     int once = item_lowest(m, t, T1), often = item_lowest(m, t, T2), list = ghost_list(tier, incoming);
     uint64_t target = tier->target, have = item_bytes(m, t, T1);
-    if (list >= 0) target = tier->age = moved(tier, incoming);
-    tier->hand = list >= 0 ? (uint64_t)incoming + 1 : 0;
+    if (list >= 0) {
+        tier->found[incoming] = step_for(tier, incoming) + 1;
+        target = moved(tier, list, tier->found[incoming] - 1);
+    }
     if (once < 0 || often < 0) return once < 0 ? often : once;
     return have > target || (list == T2 && have == target) ? once : often;
 }
@@ -70,11 +75,12 @@ static void bound(struct mirror *m, int t) {
 
 static void admitted(struct mirror *m, int t, int k) {
     struct mirror_tier *tier = &m->t[t];
-    if (ghost_list(tier, k) >= 0) {
-        tier->target = tier->hand == (uint64_t)k + 1 ? tier->age : moved(tier, k);
-        tier->hand = 0;
+    int list = ghost_list(tier, k);
+    if (list >= 0) {
+        tier->target = moved(tier, list, tier->found[k] ? tier->found[k] - 1 : step_for(tier, k));
         ghost_forget(tier, k);
     }
+    tier->found[k] = 0;
     bound(m, t);
 }
 

@@ -27,16 +27,16 @@ static void worked_example(void **state) {
 enum { A1IN, AM };
 
 static void arrive(struct mirror *m, int t, int k) {
-    item_append(m, t, k, ghost_list(&m->t[t], k) >= 0 || m->t[t].hand == (uint64_t)k + 1 ? AM : A1IN);
+    item_append(m, t, k, ghost_list(&m->t[t], k) >= 0 || m->t[t].hand >> k & 1 ? AM : A1IN);
 }
 
 static void access(struct mirror *m, int t, int k) {
     if (m->e[k].seg == AM) item_append(m, t, k, AM);
 }
 
-/* hand: the key that a victim was last sought for, plus one, if it was remembered. */
+/* hand: a bit for each key that a victim was sought for when it was remembered, and that has not come yet. */
 static int victim(struct mirror *m, int t, int incoming) {
-    m->t[t].hand = ghost_list(&m->t[t], incoming) >= 0 ? (uint64_t)incoming + 1 : 0;
+    if (ghost_list(&m->t[t], incoming) >= 0) m->t[t].hand |= UINT64_C(1) << incoming;
     int in = item_lowest(m, t, A1IN), main = item_lowest(m, t, AM);
     if (main < 0 || (in >= 0 && item_bytes(m, t, A1IN) > m->t[t].usable / 4)) return in;
     return main;
@@ -44,7 +44,7 @@ static int victim(struct mirror *m, int t, int incoming) {
 
 static void admitted(struct mirror *m, int t, int k) {
     ghost_forget(&m->t[t], k);
-    if (m->t[t].hand == (uint64_t)k + 1) m->t[t].hand = 0;
+    m->t[t].hand &= ~(UINT64_C(1) << k);
 }
 
 static void evicted(struct mirror *m, int t, int k, const struct item *was) {
