@@ -388,7 +388,7 @@ def cache(bench):
     found = [[bench.helper("bench_cache", name, *steps) for name in POLICIES] for _ in range(max(5, bench.pairs))]
     for name, values in zip(POLICIES, zip(*found)):
         bench.row_value("decisions, " + name, values, "%.2f M/s", over=None if name == "belady" else 2 if name == "lru" else 1)
-    bench.row_value("memory of a resident entry", [bench.helper("bench_cache", "lru", *steps, which=1)], "%d B", under=128)
+    bench.row_value("memory of a resident entry", [bench.helper("bench_cache", "lru", *steps, which=1)], "%.0f B", under=128)
     bench.notes.append("cache: processor time of one core; 1,048,576 resident entries of 2,097,152, half of the accesses go to "
                        "an eighth of them. A decision is a lookup, a plan or a victim.")
 
