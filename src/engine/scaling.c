@@ -29,13 +29,13 @@ static double target_ms(const struct scenario_class *c) {
     return c->p95_ns == KVF_UNSET ? KVF_MISSING : (double)c->p95_ns / (double)KVF_NS_PER_MS;
 }
 
-/* Reads and writes share the channels. */
+/* Reads and writes share the channels, or have each their own. */
 static double link_busy(const struct scenario_emulation *link, const struct snapshot_tier *v,
                         double length_s) {
     if (link->read_bytes_per_s == 0 || link->write_bytes_per_s == 0 || !(length_s > 0)) return KVF_MISSING;
-    return ((double)v->read_bytes / (double)link->read_bytes_per_s +
-            (double)v->write_bytes / (double)link->write_bytes_per_s) /
-           length_s;
+    double reads = (double)v->read_bytes / (double)link->read_bytes_per_s / length_s;
+    double writes = (double)v->write_bytes / (double)link->write_bytes_per_s / length_s;
+    return link->duplex == KVF_DUPLEX_FULL ? fmax(reads, writes) : reads + writes;
 }
 
 /* Users that wait for their answers cannot be more than the slots unless there are more of them. */

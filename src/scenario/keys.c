@@ -96,7 +96,7 @@ const struct key key_table[] = {
       "An entry in one piece, or in one per layer."),
     TIER_BLOCKS("gpu", GPU),
     TIER_EVICTION("gpu", GPU),
-    LINK("gpu", GPU, "55GB/s", "55GB/s", "10us"),
+    LINK("gpu", GPU, "55GB/s", "55GB/s", "10us", "full"),
 
     K("tiers.cpu.capacity", SIZE, cpu.capacity_bytes, "bytes", "0 to 1024TiB", "4GiB", ALWAYS, ALL,
       "Size of the cpu tier, headroom included; 0 is off."),
@@ -104,7 +104,7 @@ const struct key key_table[] = {
       "Ask for huge pages for the arena."),
     TIER_BLOCKS("cpu", CPU),
     TIER_EVICTION("cpu", CPU),
-    LINK("cpu", CPU, "20GB/s", "20GB/s", "1us"),
+    LINK("cpu", CPU, "20GB/s", "20GB/s", "1us", "half"),
 
     K("tiers.nvme.capacity", SIZE, nvme.capacity_bytes, "bytes", "auto, or 0 to 1024TiB", "auto", ALWAYS, ALL,
       "Size of the nvme tier; auto is 90 % of the free space and leaves at least 2 GiB; 0 is off."),
@@ -124,13 +124,13 @@ const struct key key_table[] = {
       NVME_REAL, CUDA, "Move between device and GPU without a copy in host memory."),
     TIER_BLOCKS("nvme", NVME),
     TIER_EVICTION("nvme", NVME),
-    LINK("nvme", NVME, "7GB/s", "5GB/s", "80us"),
+    LINK("nvme", NVME, "7GB/s", "5GB/s", "80us", "half"),
 
     K("tiers.remote.capacity", SIZE, remote.capacity_bytes, "bytes", "0 to 1024TiB", "64GiB", ALWAYS, ALL,
       "Size of the remote tier, a store in the network that is emulated; 0 is off."),
     TIER_BLOCKS("remote", REMOTE),
     TIER_EVICTION("remote", REMOTE),
-    LINK("remote", REMOTE, "1200MB/s", "1200MB/s", "200us"),
+    LINK("remote", REMOTE, "1200MB/s", "1200MB/s", "200us", "full"),
 
     K("cache.granularity", CHOICE, cache.granularity, "", CHOICES(SCENARIO_GRANULARITY_LIST), "request",
       ALWAYS, ALL, "What an entry is: a request's context, or a block of tokens."),

@@ -51,7 +51,7 @@
     K("tiers." tier ".peak_" way, RATE, peak_bytes_per_s[KVF_TIER_##TIER][KVF_DIR_##DIR], "bytes/s",         \
       "null, or 1MB/s to 100TB/s", "null", TIER, ALL,                                                        \
       "Bandwidth of " way "s that the tier's device can do; null where that is not known.")
-#define LINK(tier, TIER, read, write, delay)                                                                 \
+#define LINK(tier, TIER, read, write, delay, ways)                                                           \
     PEAK(tier, TIER, "read", READ), PEAK(tier, TIER, "write", WRITE),                                        \
         KF("tiers." tier ".preset", CHOICE, link_preset[KVF_TIER_##TIER], link_preset_set[KVF_TIER_##TIER],  \
            CHOICES_OR_NULL(SCENARIO_##TIER##_LINK_LIST), "null", TIER##_LINK, ALL,                           \
@@ -66,7 +66,10 @@
           TIER##_LINK, ALL, "Time an operation of the emulated tier takes before its first byte."),          \
         K("tiers." tier ".channels", INTEGER, emulation[KVF_TIER_##TIER].channels, "operations", "1 to 64",  \
           "1", TIER##_LINK, ALL,                                                                             \
-          "Operations that the emulated tier serves at a time, each with its part of the bandwidth.")
+          "Operations that the emulated tier serves at a time, each with its part of the bandwidth."),       \
+        K("tiers." tier ".duplex", CHOICE, emulation[KVF_TIER_##TIER].duplex, "",                            \
+          CHOICES(SCENARIO_DUPLEX_LIST), ways, TIER##_LINK, ALL,                                             \
+          "Whether reads and writes of the emulated tier share its channels, or go both ways at once.")
 #define TIER_EVICTION(tier, TIER)                                                                            \
     KF("tiers." tier ".eviction", CHOICE, eviction[KVF_TIER_##TIER], tier_eviction_set[KVF_TIER_##TIER],     \
        CHOICES_OR_NULL(SCENARIO_EVICTION_LIST), "null", TIER, ALL,                                           \

@@ -80,6 +80,7 @@
 #define SCENARIO_NVME_LINK_LIST(X) X(NVME_GEN4, "nvme_gen4") X(NVME_GEN3, "nvme_gen3") X(SATA, "sata")
 #define SCENARIO_REMOTE_LINK_LIST(X)                                                                         \
     X(ETHERNET_10G, "ethernet-10g") X(ETHERNET_25G, "ethernet-25g") X(ETHERNET_100G, "ethernet-100g")
+#define SCENARIO_DUPLEX_LIST(X)  X(HALF, "half") X(FULL, "full")
 #define SCENARIO_PROFILE_LIST(X) X(LATENCY, "latency") X(THROUGHPUT, "throughput")
 #define SCENARIO_SWEEP_LIST(X)                                                                               \
     X(KEYS, "keys") X(RATES, "rates") X(MISS_RATIO, "miss_ratio") X(CAPACITY, "capacity")
@@ -93,6 +94,7 @@
 #define SCENARIO_ENUM_VALUE_GPU_WRITE(id, name)      KVF_GPU_WRITE_##id,
 #define SCENARIO_ENUM_VALUE_GPU_LAYOUT(id, name)     KVF_GPU_LAYOUT_##id,
 #define SCENARIO_ENUM_VALUE_NVME_LAYOUT(id, name)    KVF_NVME_LAYOUT_##id,
+#define SCENARIO_ENUM_VALUE_DUPLEX(id, name)         KVF_DUPLEX_##id,
 #define SCENARIO_ENUM_VALUE_SYNC(id, name)           KVF_SYNC_##id,
 #define SCENARIO_ENUM_VALUE_DIRECT_TO_GPU(id, name)  KVF_DIRECT_TO_GPU_##id,
 #define SCENARIO_ENUM_VALUE_GRANULARITY(id, name)    KVF_GRANULARITY_##id,
@@ -130,6 +132,7 @@ SCENARIO_ENUM(gpu_read, GPU_READ, SCENARIO_GPU_READ_LIST)
 SCENARIO_ENUM(gpu_write, GPU_WRITE, SCENARIO_GPU_WRITE_LIST)
 SCENARIO_ENUM(gpu_layout, GPU_LAYOUT, SCENARIO_GPU_LAYOUT_LIST)
 SCENARIO_ENUM(nvme_layout, NVME_LAYOUT, SCENARIO_NVME_LAYOUT_LIST)
+SCENARIO_ENUM(duplex, DUPLEX, SCENARIO_DUPLEX_LIST)
 SCENARIO_ENUM(sync, SYNC, SCENARIO_SYNC_LIST)
 SCENARIO_ENUM(direct_to_gpu, DIRECT_TO_GPU, SCENARIO_DIRECT_TO_GPU_LIST)
 SCENARIO_ENUM(granularity, GRANULARITY, SCENARIO_GRANULARITY_LIST)
@@ -181,7 +184,8 @@ struct scenario_range {
 };
 struct scenario_emulation { /* for emulated tiers and simulate */
     uint64_t read_bytes_per_s, write_bytes_per_s, latency_ns;
-    uint64_t channels; /* operations served at a time, each with its part of the bandwidth */
+    uint64_t channels;           /* operations served at a time, each with its part of the bandwidth */
+    enum scenario_duplex duplex; /* full: reads and writes have channels of their own */
 };
 struct scenario_persona {
     char name[SCENARIO_NAME];

@@ -20,13 +20,13 @@ uint64_t channels_busy_ns(const struct channels *c, enum kvf_dir dir, uint64_t b
 }
 
 /* The channel that is free first; of equals the first. */
-static uint64_t first_free(struct channels *c, _Atomic uint64_t **which) {
+static uint64_t first_free(const struct channels *c, _Atomic uint64_t *free_ns, _Atomic uint64_t **which) {
     uint64_t least = UINT64_MAX;
     for (uint64_t i = 0; i < c->speed.channels; i++) {
-        uint64_t at = atomic_load_explicit(&c->free_ns[i], memory_order_relaxed);
+        uint64_t at = atomic_load_explicit(&free_ns[i], memory_order_relaxed);
         if (at >= least) continue;
         least = at;
-        *which = &c->free_ns[i];
+        *which = &free_ns[i];
     }
     return least;
 }
@@ -34,9 +34,9 @@ static uint64_t first_free(struct channels *c, _Atomic uint64_t **which) {
 /* By compare and swap, so that the stretches of two threads never overlap. */
 struct channels_turn channels_take(struct channels *c, enum kvf_dir dir, uint64_t bytes, uint64_t now_ns) {
     uint64_t busy_ns = channels_busy_ns(c, dir, bytes), before, start;
-    _Atomic uint64_t *channel = &c->free_ns[0];
+    _Atomic uint64_t *free_ns = c->free_ns[c->speed.duplex == KVF_DUPLEX_FULL ? dir : 0], *channel = free_ns;
     do {
-        before = first_free(c, &channel);
+        before = first_free(c, free_ns, &channel);
         start = before > now_ns ? before : now_ns;
     } while (!atomic_compare_exchange_weak_explicit(channel, &before, start + busy_ns, memory_order_relaxed,
                                                     memory_order_relaxed));

@@ -1,5 +1,6 @@
 /* The queueing model of a tier: so many channels, each with its part of the bandwidth, served first come,
- * first served, readers and writers alike.
+ * first served. At half duplex, as a drive or memory is, readers and writers share them; at full duplex, as
+ * PCIe and Ethernet are, each direction has as many of its own.
  *
  *     start    = max(now, when the channel that is free first is free)
  *     free     = start + size / (bandwidth of the direction / channels)
@@ -19,7 +20,7 @@
 
 struct channels {
     struct scenario_emulation speed;
-    _Atomic uint64_t free_ns[SCENARIO_CHANNELS_MAX]; /* run time from which on each has nothing to do */
+    _Atomic uint64_t free_ns[KVF_DIRS][SCENARIO_CHANNELS_MAX]; /* run time from which on each is idle */
 };
 
 /* When an operation that was submitted at some time is served. */

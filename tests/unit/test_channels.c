@@ -21,7 +21,7 @@ enum { LONG_RUN = 1000000 };
 
 static struct channels link_of(uint64_t read, uint64_t write, uint64_t latency, uint64_t channels) {
     struct channels c;
-    channels_init(&c, &(struct scenario_emulation){read, write, latency, channels});
+    channels_init(&c, &(struct scenario_emulation){read, write, latency, channels, KVF_DUPLEX_HALF});
     return c;
 }
 
@@ -39,6 +39,16 @@ static void one_channel_serves_in_order_of_arrival(void **state) {
     t = channels_take(&c, KVF_DIR_READ, 10, 9000);
     assert_int_equal(t.start_ns, 9000);
     assert_int_equal(t.complete_ns, 9080);
+}
+
+static void both_ways_at_once(void **state) {
+    (void)state;
+    struct channels c;
+    channels_init(&c, &(struct scenario_emulation){GB, GB / 2, 70, 1, KVF_DUPLEX_FULL});
+    assert_int_equal(channels_take(&c, KVF_DIR_READ, 1000, 5000).complete_ns, 6070);
+    assert_int_equal(channels_take(&c, KVF_DIR_WRITE, 1000, 5500).start_ns, 5500); /* on its own */
+    assert_int_equal(channels_take(&c, KVF_DIR_READ, 1000, 5500).start_ns, 6000);
+    assert_int_equal(channels_take(&c, KVF_DIR_WRITE, 1000, 5600).complete_ns, 9570); /* behind the other */
 }
 
 static void channels_share_the_bandwidth(void **state) {
@@ -182,6 +192,7 @@ static void bandwidth_is_the_limit(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_channel_serves_in_order_of_arrival),
+        cmocka_unit_test(both_ways_at_once),
         cmocka_unit_test(channels_share_the_bandwidth),
         cmocka_unit_test(large_operations_do_not_overflow),
         cmocka_unit_test(one_channel_and_one_size_are_m_d_1),
