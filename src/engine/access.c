@@ -73,7 +73,7 @@ void access_read(struct pipeline *p, struct executor *x, struct flight *f, struc
     f->decode_read = f->decode_read || decodes;
     const struct scenario *s = p->scenario;
     if (p->compute && role == ROLE_TURN_READ)
-        f->found_tokens += op->bytes / model_bytes_per_token(&s->model, s->tensor_parallel);
+        f->found_tokens += model_kv_tokens(&s->model, s->tensor_parallel, op->bytes);
     op->role = role;
     flight_at(f, op->from);
     op_begun(x, f);

@@ -128,6 +128,12 @@ uint64_t model_full_bytes_per_token(const struct model *m, uint32_t tp) {
     return (m->layers - m->sliding_layers) * layer_bytes(m, tp);
 }
 
+uint64_t model_kv_tokens(const struct model *m, uint32_t tp, uint64_t bytes) {
+    uint64_t all = model_bytes_per_token(m, tp), full = model_full_bytes_per_token(m, tp);
+    if (m->sliding_layers == 0 || bytes / all < m->window) return bytes / all;
+    return m->window + (full > 0 ? (bytes - all * m->window) / full : 0);
+}
+
 uint64_t model_weight_bytes(const struct model *m) {
     double bits = weights[m->weights].bits, kept = bits < 16 ? m->parameters_16bit : 0;
     double bytes = (m->parameters - kept) * (bits / 8);

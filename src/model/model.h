@@ -71,6 +71,9 @@ int model_check(const struct model *m, struct err *e);
 uint64_t model_kv_bytes(const struct model *m, uint32_t tp, uint64_t tokens);
 /* Of the tokens [first, first + count) of a context: model_kv_bytes(first + count) - (first). */
 uint64_t model_kv_bytes_range(const struct model *m, uint32_t tp, uint64_t first, uint64_t count);
+/* The tokens of a context whose KV has that many bytes, the inverse of model_kv_bytes(). Of a model of which
+ * all layers slide those inside the window, more cannot be known. */
+uint64_t model_kv_tokens(const struct model *m, uint32_t tp, uint64_t bytes);
 /* Flat figure: bytes a token costs while it is inside every window. */
 uint64_t model_bytes_per_token(const struct model *m, uint32_t tp);
 /* Of which in layers that do not slide. */

@@ -58,6 +58,10 @@ static void long_contexts_slide(void **state) {
     assert_int_equal(model_kv_bytes(scout, 1, 10000),
                      UINT64_C(12) * 10000 * 4096 + UINT64_C(36) * 8192 * 4096);
     assert_int_equal(model_kv_bytes(scout, 1, 0), 0);
+    assert_int_equal(model_kv_tokens(oss, 1, 0), 0);
+    assert_int_equal(model_kv_tokens(oss, 1, 24 * 128 * 2048), 128);
+    assert_int_equal(model_kv_tokens(oss, 1, 12 * 1000 * 2048 + 12 * 128 * 2048), 1000);
+    assert_int_equal(model_kv_tokens(scout, 1, UINT64_C(48) * 8191 * 4096), 8191);
 }
 
 static void heads_divide_and_latents_do_not(void **state) {

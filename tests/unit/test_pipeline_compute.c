@@ -95,6 +95,21 @@ static void what_was_read_is_not_computed(void **state) {
     gpu_close();
 }
 
+/* One of two layers keeps 100 tokens alone: 300 tokens have 300 x 2 + 100 x 2 bytes. */
+static void tokens_outside_the_window_are_found_too(void **state) {
+    (void)state;
+    gpu_open(2000);
+    r.s.model.layers = 2;
+    r.s.model.sliding_layers = 1;
+    r.s.model.window = 100;
+    rig_put(&r, rig_turn(7, 1), 800);
+    struct flight f = asked(7, 2, 100, 1);
+    rig_start_at(&r, 2000, &f);
+    rig_end_at(&r, 3000, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    assert_int_equal(f.found_tokens, 300);
+    gpu_close();
+}
+
 /* All blocks of a sequence of 18 tokens but its last two tokens are there; of one of 16 the last is computed.
  */
 static void the_last_token_is_computed_at_least(void **state) {
@@ -176,6 +191,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prefill_then_write_then_tokens),
         cmocka_unit_test(what_was_read_is_not_computed),
+        cmocka_unit_test(tokens_outside_the_window_are_found_too),
         cmocka_unit_test(the_last_token_is_computed_at_least),
         cmocka_unit_test(it_goes_on_where_it_is_served),
         cmocka_unit_test(who_fails_leaves_the_batch),
