@@ -110,11 +110,11 @@ static int points_refused(const struct sweep *s, struct err *e) {
     struct buf errors = {0}, label = {0};
     struct scenario *sc = mem_alloc(sizeof *sc);
     int rc = 0;
-    uint64_t points = b->scenario.sweep.profile == KVF_SWEEP_KEYS ? b->plan.points : 1;
+    uint64_t points = b->plan.axes > 0 ? b->plan.points : 1;
     if (is_simulated(s)) points = 1;
     for (uint64_t i = 0; i < points && rc == 0; i++) {
         struct err one = {0};
-        bool keys = b->scenario.sweep.profile == KVF_SWEEP_KEYS;
+        bool keys = b->plan.axes > 0;
         unsigned count = keys ? sweep_settings(b, i, NULL, setting) : 0;
         if (!sweep_point_load(b, setting, count, sc, &errors)) continue; /* said already */
         rc = session_check(sc, s->force, NULL, &one);
@@ -138,6 +138,8 @@ static int load_baseline(struct sweep *s, struct err *e) {
     s->baseline = SIZE_MAX;
     for (unsigned m = 0; m < SWEEP_METRICS_MAX; m++) s->baseline_value[m] = NAN;
     if (!ref[0]) return 0;
+    s->baseline_varies = sweep_plan_variant(&s->base.plan, ref, &s->baseline_group, &s->baseline_variant);
+    if (s->baseline_varies) return 0;
     if (s->base.scenario.sweep.profile == KVF_SWEEP_KEYS) {
         s->baseline = (size_t)strtoull(ref, NULL, 10) - 1;
         return 0;
@@ -256,7 +258,7 @@ static int carry_out(struct sweep *s, struct err *e) {
     int rc = 0;
     switch (s->base.scenario.sweep.profile) {
     case KVF_SWEEP_KEYS:
-        for (uint64_t i = 0; i < s->base.plan.points; i++) (void)sweep_point_add(s);
+        for (uint64_t i = 0; i < s->base.plan.points; i++) (void)sweep_point_add(s, i);
         sweep_line_begin(s, s->points);
         sweep_run(s, 0, s->points);
         break;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "cli/grid.h"
 #include "cli/options.h"
 #include "cli/session.h"
 #include "engine/curve.h"
@@ -19,6 +20,7 @@ enum point_state { POINT_WAITS, POINT_RUNS, POINT_DONE, POINT_FAILED, POINT_STOP
 enum point_load { LOAD_AS_GIVEN, LOAD_SYNCHRONOUS, LOAD_FULL, LOAD_AT_RATE };
 
 struct sweep_point {
+    uint64_t planned;         /* number in the plan, from 0 */
     char sought[SWEEP_VALUE]; /* profile capacity: the value tried */
     enum point_load load;
     double rate; /* LOAD_AT_RATE: requests per second */
@@ -34,7 +36,7 @@ struct sweep_base {
     const char *path;         /* "-": standard input */
     char *yaml;               /* what is there */
     struct scenario scenario; /* with its sweep */
-    struct sweep_plan plan;   /* profile keys */
+    struct sweep_plan plan;   /* profiles keys and rates */
 };
 
 struct sweep_line { /* progress on standard error */
@@ -70,7 +72,10 @@ struct sweep {
     char metric[SWEEP_METRICS_MAX][64], unit[SWEEP_METRICS_MAX][12];
     bool known[SWEEP_METRICS_MAX]; /* some run had it, be it without a value */
     unsigned metrics;
-    size_t baseline;                          /* index of a point, or SIZE_MAX */
+    size_t baseline;      /* index of a point, or SIZE_MAX */
+    bool baseline_varies; /* it is a variant, with all else like the point: */
+    unsigned baseline_group;
+    size_t baseline_variant;
     char baseline_name[80];                   /* of profile rates: a run of the database */
     double baseline_value[SWEEP_METRICS_MAX]; /* NaN: none */
     struct session *session;                  /* real mode */
@@ -90,7 +95,7 @@ void sweep_base_plan(struct sweep_base *b);
 /* What varies, in a line: "6 points: tiers.cpu.capacity (2) x workload.users (3)". */
 void sweep_base_text(const struct sweep_base *b, struct buf *out);
 void sweep_base_free(struct sweep_base *b);
-/* What makes point `i` of profile keys, or of what is sought at `value`. How many settings. */
+/* What makes point `i` of the plan, or of what is sought at `value`. How many settings. */
 unsigned sweep_settings(const struct sweep_base *b, uint64_t i, const char *value,
                         struct scenario_setting out[SWEEP_AXES_MAX]);
 /* The scenario of a point; errors are added, a line each. */
@@ -103,8 +108,8 @@ void sweep_load_apply(const struct sweep_point *p, struct scenario *s);
 /* The settings, or the load, as people read them, and as a JSON object. */
 void sweep_label(const struct sweep *s, size_t i, struct buf *out);
 void sweep_values_json(const struct sweep *s, size_t i, struct buf *out);
-/* One more point, which waits; its index. */
-size_t sweep_point_add(struct sweep *s);
+/* One more point, of the plan's number, which waits; its index. */
+size_t sweep_point_add(struct sweep *s, uint64_t planned);
 
 /* ---- running (sweep_run.c, sweep_child.c) ---- */
 /* Runs the points from..to - 1; ends early when s->stopped. */
@@ -143,10 +148,29 @@ unsigned sweep_jobs(void);
 /* ---- results (sweep_table.c, sweep_json.c) ---- */
 /* Whether a lower value of the measure is the better one. */
 bool sweep_lower_is_better(const char *metric);
-size_t sweep_best(const struct sweep *s); /* by the first measure; SIZE_MAX: none */
+size_t sweep_best(const struct sweep *s);       /* by the first measure; SIZE_MAX: none */
+bool sweep_has_baseline(const struct sweep *s); /* that is made of points */
+/* What differences of point `i` of profile keys are given against: an index, SIZE_MAX for none. */
+size_t sweep_baseline_of(const struct sweep *s, size_t i);
+/* The last part of a key, or all of it where two axes have the same; a measure without its _ms. */
+void sweep_axis_title(const struct sweep_plan *p, unsigned axis, char out[GRID_CELL]);
+void sweep_metric_title(const char *metric, char out[GRID_CELL]);
+void sweep_delta(double v, double base, char *out, size_t len); /* "+1.5 %", "--" */
 void sweep_table_text(const struct sweep *s, const struct report_style *style, struct buf *out);
 /* Below either table: points that failed, the answer, warnings. */
 void sweep_closing_text(const struct sweep *s, struct buf *out);
 void sweep_json(const struct sweep *s, struct buf *out);
+
+/* ---- the best of each combination of variants (sweep_peaks.c) ---- */
+struct sweep_peak {
+    uint64_t planned;                /* a number of the plan that has these variants */
+    size_t point;                    /* the best by the first measure; SIZE_MAX: none is done */
+    double value[SWEEP_METRICS_MAX]; /* of that point; with rates means over the load, but the first */
+    double delta;                    /* of the first against the baseline's peak, as a part; NaN: none */
+};
+/* One per combination, in the order of the plan; free() it. None without variants, or where each has one
+ * point. */
+struct sweep_peak *sweep_peaks(const struct sweep *s, size_t *count);
+void sweep_peaks_text(const struct sweep *s, const struct report_style *style, struct buf *out);
 
 #endif

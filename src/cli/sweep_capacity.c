@@ -42,7 +42,7 @@ static size_t point_at(const struct sweep *s, double v) {
 }
 
 static size_t add_value(struct sweep *s, double v) {
-    size_t i = sweep_point_add(s);
+    size_t i = sweep_point_add(s, 0);
     sweep_number_text(s->base.scenario.sweep.find, v, s->point[i].sought);
     return i;
 }

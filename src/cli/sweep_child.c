@@ -44,7 +44,7 @@ static enum run_status child_run(const struct sweep *s, size_t point, struct ses
     const struct sweep_point *p = &s->point[point];
     enum run_status status = RUN_FAILED;
 
-    unsigned count = sweep_settings(&s->base, point, p->sought, setting);
+    unsigned count = sweep_settings(&s->base, p->planned, p->sought, setting);
     if (!sweep_point_load(&s->base, setting, count, sc, &errors)) {
         snprintf(why, 400, "%.*s", (int)strcspn(buf_text(&errors), "\n"), buf_text(&errors));
         goto out;

@@ -160,7 +160,7 @@ int sweep_miss_ratio(struct sweep *s, struct err *e) {
     capacities_choose(s);
     c->sample = s->base.scenario.sweep.sample;
     if (c->sample == 0) c->sample = curve_sample(&c->references, ACCESSES_QUICK);
-    for (size_t i = 0; i < (size_t)c->policies * c->capacities; i++) (void)sweep_point_add(s);
+    for (size_t i = 0; i < (size_t)c->policies * c->capacities; i++) (void)sweep_point_add(s, 0);
     sweep_line_begin(s, s->points);
     stack_points(s);
     for (size_t from = 0, to; from < s->points && !s->stopped; from = to) { /* what the stack did not do */

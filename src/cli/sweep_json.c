@@ -39,14 +39,16 @@ static json_t *sweep_object(const struct sweep *s) {
     return o;
 }
 
-static json_t *results_object(const struct sweep *s, const struct sweep_point *p) {
+static json_t *results_object(const struct sweep *s, size_t i) {
+    const struct sweep_point *p = &s->point[i];
+    size_t against = sweep_baseline_of(s, i);
     json_t *o = json_object();
     for (unsigned m = 0; m < s->metrics; m++) {
         json_t *one = json_object();
         json_object_set_new(one, "value", number(p->value[m]));
         json_object_set_new(one, "unit", json_string(s->unit[m]));
-        double base = s->baseline != SIZE_MAX ? s->point[s->baseline].value[m] : NAN;
-        if (s->baseline != SIZE_MAX) json_object_set_new(one, "delta", number(p->value[m] / base - 1));
+        double base = against != SIZE_MAX ? s->point[against].value[m] : NAN;
+        if (sweep_has_baseline(s)) json_object_set_new(one, "delta", number(p->value[m] / base - 1));
         json_object_set_new(o, s->metric[m], one);
     }
     return o;
@@ -65,8 +67,34 @@ static json_t *point_object(const struct sweep *s, size_t i) {
     json_object_set_new(o, "state", text(states[p->state]));
     json_object_set_new(o, "reason", text(p->why));
     json_object_set_new(o, "run_id", id(p->run_id));
-    json_object_set_new(o, "results", results_object(s, p));
+    json_object_set_new(o, "results", results_object(s, i));
     return o;
+}
+
+static json_t *peaks_array(const struct sweep *s) {
+    const struct sweep_plan *plan = &s->base.plan;
+    json_t *all = json_array();
+    size_t count;
+    struct sweep_peak *peak = sweep_peaks(s, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct scenario_setting setting[SWEEP_AXES_MAX];
+        struct buf values = {0};
+        sweep_plan_point(plan, peak[i].planned, setting);
+        sweep_point_json(setting, plan->groups, &values);
+        json_t *o = json_object(), *v = json_loads(buf_text(&values), 0, NULL), *results = json_object();
+        json_object_set_new(o, "variants", v ? v : json_null());
+        json_object_set_new(o, "point",
+                            peak[i].point == SIZE_MAX ? json_null()
+                                                      : json_integer((json_int_t)peak[i].point + 1));
+        json_object_set_new(o, "delta", number(peak[i].delta));
+        for (unsigned m = 0; m < s->metrics; m++)
+            json_object_set_new(results, s->metric[m], number(peak[i].value[m]));
+        json_object_set_new(o, "results", results);
+        json_array_append_new(all, o);
+        buf_free(&values);
+    }
+    free(peak);
+    return all;
 }
 
 static json_t *curve_object(const struct sweep_curve *c) {
@@ -98,6 +126,7 @@ void sweep_json(const struct sweep *s, struct buf *out) {
         json_array_append_new(curves, curve_object(&s->curves.point[i]));
     json_object_set_new(whole, "sweep", sweep_object(s));
     json_object_set_new(whole, "points", points);
+    json_object_set_new(whole, "peaks", peaks_array(s));
     json_object_set_new(whole, "curves", curves);
     json_object_set_new(whole, "warnings", warnings_array(s));
     char *dump = json_dumps(whole, JSON_INDENT(2) | JSON_REAL_PRECISION(17));

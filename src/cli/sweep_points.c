@@ -20,7 +20,8 @@ int sweep_base_load(struct sweep_base *b, const char *path, const struct options
 }
 
 void sweep_base_plan(struct sweep_base *b) {
-    if (b->scenario.sweep.on && b->scenario.sweep.profile == KVF_SWEEP_KEYS)
+    const struct scenario_sweep *sweep = &b->scenario.sweep;
+    if (sweep->on && (sweep->profile == KVF_SWEEP_KEYS || sweep->profile == KVF_SWEEP_RATES))
         sweep_plan_open(&b->plan, &b->scenario);
 }
 
@@ -41,7 +42,10 @@ void sweep_base_text(const struct sweep_base *b, struct buf *out) {
                      p->axis[i].values);
         break;
     case KVF_SWEEP_RATES:
+        if (p->axes > 0) points *= p->points;
         buf_addf(out, "%llu points: one request at a time, full throughput, and rates between", points);
+        for (unsigned i = 0; i < p->axes; i++)
+            buf_addf(out, "%s%s (%zu)", i ? " x " : ", for each of ", p->axis[i].key, p->axis[i].values);
         break;
     case KVF_SWEEP_CAPACITY:
         if (!sweep_bounds(&b->scenario, &low, &high)) break;
@@ -65,7 +69,7 @@ void sweep_base_free(struct sweep_base *b) {
 unsigned sweep_settings(const struct sweep_base *b, uint64_t i, const char *value,
                         struct scenario_setting out[SWEEP_AXES_MAX]) {
     const struct scenario_sweep *sweep = &b->scenario.sweep;
-    if (sweep->profile == KVF_SWEEP_KEYS) {
+    if (b->plan.axes > 0) {
         sweep_plan_point(&b->plan, i, out);
         return b->plan.axes;
     }
@@ -77,11 +81,11 @@ unsigned sweep_settings(const struct sweep_base *b, uint64_t i, const char *valu
 bool sweep_point_load(const struct sweep_base *b, const struct scenario_setting *setting, unsigned count,
                       struct scenario *s, struct buf *errors) {
     const struct options *o = b->options;
-    struct scenario_setting *all = mem_alloc((o->settings + count + 1) * sizeof *all);
+    struct scenario_setting *all = mem_alloc((o->settings + SWEEP_SETTINGS_MAX + 1) * sizeof *all);
     struct scenario_report report;
     size_t n = 0;
     for (; n < o->settings; n++) all[n] = o->setting[n];
-    for (unsigned i = 0; i < count; i++) all[n++] = setting[i];
+    n += sweep_plan_expand(&b->plan, setting, count, all + n);
     all[n++] = (struct scenario_setting){.key = "sweep", .value = "null", .origin = "sweep"};
     int rc = scenario_load(b->path, b->yaml, all, n, s, NULL, &report);
     if (rc != 0) buf_add(errors, buf_text(&report.errors));
@@ -133,7 +137,7 @@ static void point_check(const struct sweep_base *b, uint64_t i, const char *valu
 }
 
 static void complaints_say(const struct sweep_base *b, struct complaints *c, struct buf *out) {
-    bool keys = b->scenario.sweep.profile == KVF_SWEEP_KEYS;
+    bool keys = b->plan.axes > 0;
     for (unsigned i = 0; i < c->count; i++) {
         struct scenario_setting setting[SWEEP_AXES_MAX];
         struct buf label = {0};
@@ -207,41 +211,35 @@ void sweep_load_apply(const struct sweep_point *p, struct scenario *s) {
 void sweep_label(const struct sweep *s, size_t i, struct buf *out) {
     const struct sweep_point *p = &s->point[i];
     struct scenario_setting setting[SWEEP_AXES_MAX];
-    const char *policy;
-    uint64_t capacity;
-    char size[SWEEP_VALUE];
-    if (s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO) {
-        sweep_curve_point(s, i, &policy, &capacity);
-        buf_addf(out, "%s with %s", policy, units_size_human((double)capacity, size, sizeof size));
-    } else if (p->load == LOAD_AT_RATE)
+    unsigned count = sweep_settings(&s->base, p->planned, p->sought, setting);
+    sweep_point_label(setting, count, out);
+    if (count > 0 && p->load != LOAD_AS_GIVEN) buf_add(out, " ");
+    if (p->load == LOAD_AT_RATE)
         buf_addf(out, "%.6g req/s", p->rate);
     else if (p->load != LOAD_AS_GIVEN)
         buf_add(out, p->load == LOAD_FULL ? "throughput" : "synchronous");
-    else
-        sweep_point_label(setting, sweep_settings(&s->base, i, p->sought, setting), out);
 }
 
 void sweep_values_json(const struct sweep *s, size_t i, struct buf *out) {
     const struct sweep_point *p = &s->point[i];
-    struct scenario_setting setting[SWEEP_AXES_MAX];
-    const char *policy;
-    uint64_t capacity;
-    if (s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO) {
-        sweep_curve_point(s, i, &policy, &capacity);
-        buf_addf(out, "{\"policy\": \"%s\", \"capacity_bytes\": %llu}", policy, (unsigned long long)capacity);
-    } else if (p->load == LOAD_AT_RATE)
-        buf_addf(out, "{\"workload.arrival.rate\": %.17g}", p->rate);
+    struct scenario_setting setting[SWEEP_AXES_MAX + 1];
+    char rate[SWEEP_VALUE];
+    unsigned count = sweep_settings(&s->base, p->planned, p->sought, setting);
+    snprintf(rate, sizeof rate, "%.17g", p->rate);
+    if (p->load == LOAD_AT_RATE)
+        setting[count++] = (struct scenario_setting){.key = "workload.arrival.rate", .value = rate};
     else if (p->load != LOAD_AS_GIVEN)
-        buf_addf(out, "{\"load\": \"%s\"}", p->load == LOAD_FULL ? "throughput" : "synchronous");
-    else
-        sweep_point_json(setting, sweep_settings(&s->base, i, p->sought, setting), out);
+        setting[count++] = (struct scenario_setting){
+            .key = "load", .value = p->load == LOAD_FULL ? "throughput" : "synchronous"};
+    sweep_point_json(setting, count, out);
 }
 
-size_t sweep_point_add(struct sweep *s) {
+size_t sweep_point_add(struct sweep *s, uint64_t planned) {
     if ((s->points & (s->points + 1)) == 0) /* full at 0, 1, 3, 7, ... */
         s->point = mem_realloc(s->point, (2 * s->points + 1) * sizeof *s->point);
     struct sweep_point *p = &s->point[s->points];
     memset(p, 0, sizeof *p);
+    p->planned = planned;
     for (unsigned m = 0; m < SWEEP_METRICS_MAX; m++) p->value[m] = NAN;
     return s->points++;
 }

@@ -75,30 +75,44 @@ static void rates_answer(struct sweep *s) {
     buf_free(&peak);
 }
 
-void sweep_rates(struct sweep *s) {
-    size_t points = (size_t)s->base.scenario.sweep.points;
-    sweep_line_begin(s, points);
-    size_t first = sweep_point_add(s), second = sweep_point_add(s);
-    s->point[first].load = LOAD_SYNCHRONOUS;
-    s->point[second].load = LOAD_FULL;
-    sweep_run(s, 0, 2);
-    double slow = value_of(s, 0, "requests_per_s"), fast = value_of(s, 1, "requests_per_s");
-    if (s->stopped) return;
-    if (!(fast > slow)) {
-        if (points > 2)
-            buf_addf(&s->warnings, "Warning: %s; there are no rates between.\n",
+/* Rates between the first two runs of each combination of variants, which stand at 2 x its number. */
+static void rates_between(struct sweep *s, size_t combinations, size_t points) {
+    for (size_t k = 0; k < combinations; k++) {
+        double slow = value_of(s, 2 * k, "requests_per_s"), fast = value_of(s, 2 * k + 1, "requests_per_s");
+        if (fast > slow) {
+            for (size_t i = 1; i + 1 < points; i++) {
+                size_t at = sweep_point_add(s, k); /* the points may move */
+                struct sweep_point *p = &s->point[at];
+                p->load = LOAD_AT_RATE;
+                p->rate = slow + (fast - slow) * (double)i / (double)(points - 2);
+            }
+        } else if (points > 2) {
+            struct buf which = {0};
+            struct scenario_setting setting[SWEEP_AXES_MAX];
+            sweep_point_label(setting, sweep_settings(&s->base, k, NULL, setting), &which);
+            buf_addf(&s->warnings, "Warning: %s%s%s; there are no rates between.\n", buf_text(&which),
+                     which.len > 0 ? ": " : "",
                      kvf_present(fast) && kvf_present(slow)
                          ? "at full throughput no more requests are done than one after another"
                          : "the first two runs have no rate of requests");
-        s->line.total = 2;
-    } else {
-        for (size_t i = 1; i + 1 < points; i++) {
-            size_t at = sweep_point_add(s); /* the points may move */
-            struct sweep_point *p = &s->point[at];
-            p->load = LOAD_AT_RATE;
-            p->rate = slow + (fast - slow) * (double)i / (double)(points - 2);
+            buf_free(&which);
         }
-        sweep_run(s, 2, s->points);
     }
-    rates_answer(s);
+}
+
+void sweep_rates(struct sweep *s) {
+    size_t points = (size_t)s->base.scenario.sweep.points;
+    size_t combinations = s->base.plan.axes > 0 ? (size_t)s->base.plan.points : 1;
+    sweep_line_begin(s, combinations * points);
+    for (size_t k = 0; k < combinations; k++) {
+        size_t first = sweep_point_add(s, k), second = sweep_point_add(s, k);
+        s->point[first].load = LOAD_SYNCHRONOUS;
+        s->point[second].load = LOAD_FULL;
+    }
+    sweep_run(s, 0, s->points);
+    if (s->stopped) return;
+    rates_between(s, combinations, points);
+    s->line.total = s->points;
+    sweep_run(s, 2 * combinations, s->points);
+    if (combinations == 1) rates_answer(s);
 }

@@ -245,7 +245,7 @@ static void run_here(struct sweep *s, size_t point, struct scenario *sc) {
     struct err e = {0};
     struct sweep_point *p = &s->point[point];
 
-    unsigned count = sweep_settings(&s->base, point, p->sought, setting);
+    unsigned count = sweep_settings(&s->base, p->planned, p->sought, setting);
     run_record_init(&run);
     if (!sweep_point_load(&s->base, setting, count, sc, &errors)) {
         sweep_point_fail(s, point, buf_text(&errors));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/grid.h"
 #include "cli/sweep.h"
 #include "report/format.h"
 
@@ -26,100 +27,66 @@ size_t sweep_best(const struct sweep *s) {
     return best;
 }
 
-/* ---- a table of texts ---- */
-
-enum { COLUMNS_MAX = SWEEP_AXES_MAX + 2 * SWEEP_METRICS_MAX + 3, CELL = 64 };
-struct grid {
-    char (*cell)[COLUMNS_MAX][CELL];
-    size_t rows;
-    unsigned columns, text_columns; /* those of text stand left */
-};
-
-static void grid_open(struct grid *g, size_t rows) {
-    *g = (struct grid){.cell = mem_zalloc(rows, sizeof *g->cell), .rows = rows};
-}
-
-static void grid_put(const struct grid *g, struct buf *out) {
-    unsigned width[COLUMNS_MAX] = {0};
-    for (size_t r = 0; r < g->rows; r++)
-        for (unsigned c = 0; c < g->columns; c++) {
-            unsigned w = format_width(g->cell[r][c]);
-            if (w > width[c]) width[c] = w;
-        }
-    for (size_t r = 0; r < g->rows; r++) {
-        struct buf line = {0};
-        for (unsigned c = 0; c < g->columns; c++) {
-            int pad = (int)(width[c] - format_width(g->cell[r][c]));
-            bool left = c > 0 && c <= g->text_columns;
-            buf_addf(&line, "%s%*s%s%*s", c ? "  " : "", left ? 0 : pad, "", g->cell[r][c], left ? pad : 0,
-                     "");
-        }
-        while (line.len > 0 && line.data[line.len - 1] == ' ') line.data[--line.len] = '\0';
-        buf_addf(out, "%s\n", buf_text(&line));
-        buf_free(&line);
-    }
-}
-
 /* ---- what stands in it ---- */
 
-/* The last part of a key, or all of it where two have the same. */
-static void axis_title(const struct sweep_plan *p, unsigned axis, char out[CELL]) {
+void sweep_axis_title(const struct sweep_plan *p, unsigned axis, char out[GRID_CELL]) {
     const char *key = p->axis[axis].key, *dot = strrchr(key, '.'), *last = dot ? dot + 1 : key;
     for (unsigned i = 0; i < p->axes; i++) {
         const char *other = strrchr(p->axis[i].key, '.');
         if (i != axis && strcmp(other ? other + 1 : p->axis[i].key, last) == 0) last = key;
     }
-    snprintf(out, CELL, "%s", last);
+    snprintf(out, GRID_CELL, "%s", last);
 }
 
-static void metric_title(const char *metric, char out[CELL]) {
+void sweep_metric_title(const char *metric, char out[GRID_CELL]) {
     size_t len = strlen(metric);
     bool ms = len > 3 && strcmp(metric + len - 3, "_ms") == 0;
-    snprintf(out, CELL, "%.*s", (int)(ms ? len - 3 : len), metric);
+    snprintf(out, GRID_CELL, "%.*s", (int)(ms ? len - 3 : len), metric);
 }
 
-static unsigned put_names(const struct sweep *s, size_t i, char (*cell)[CELL]) {
+static unsigned put_names(const struct sweep *s, size_t i, char (*cell)[GRID_CELL]) {
+    const struct sweep_point *p = &s->point[i];
     struct scenario_setting setting[SWEEP_AXES_MAX];
-    struct buf label = {0};
-    unsigned count = 1;
-    if (s->base.scenario.sweep.profile == KVF_SWEEP_KEYS) {
-        count = sweep_settings(&s->base, i, NULL, setting);
-        for (unsigned k = 0; k < count; k++) {
-            const char *value = setting[k].value;
-            size_t len = strlen(value);
-            bool quoted = len >= 2 && value[0] == '"';
-            snprintf(cell[k], CELL, "%.*s", (int)(len - 2 * quoted), value + quoted);
-        }
-    } else {
-        if (s->point[i].sought[0])
-            buf_add(&label, s->point[i].sought);
-        else
-            sweep_label(s, i, &label);
-        snprintf(cell[0], CELL, "%s", buf_text(&label));
+    unsigned count = sweep_settings(&s->base, p->planned, p->sought, setting);
+    for (unsigned k = 0; k < count; k++) {
+        const char *value = setting[k].value;
+        size_t len = strlen(value);
+        bool quoted = len >= 2 && value[0] == '"';
+        snprintf(cell[k], GRID_CELL, "%.*s", (int)(len - 2 * quoted), value + quoted);
     }
-    buf_free(&label);
+    if (p->load == LOAD_AT_RATE)
+        snprintf(cell[count++], GRID_CELL, "%.6g req/s", p->rate);
+    else if (p->load != LOAD_AS_GIVEN)
+        snprintf(cell[count++], GRID_CELL, "%s", p->load == LOAD_FULL ? "throughput" : "synchronous");
     return count;
 }
 
-static unsigned put_titles(const struct sweep *s, char (*cell)[CELL]) {
+static unsigned put_titles(const struct sweep *s, char (*cell)[GRID_CELL]) {
     const struct scenario_sweep *sweep = &s->base.scenario.sweep;
-    if (sweep->profile != KVF_SWEEP_KEYS) {
-        snprintf(cell[0], CELL, "%s", sweep->profile == KVF_SWEEP_RATES ? "load" : sweep->find);
-        return 1;
-    }
-    for (unsigned k = 0; k < s->base.plan.axes; k++) axis_title(&s->base.plan, k, cell[k]);
-    return s->base.plan.axes;
+    unsigned count = s->base.plan.axes;
+    for (unsigned k = 0; k < count; k++) sweep_axis_title(&s->base.plan, k, cell[k]);
+    if (sweep->profile == KVF_SWEEP_RATES || sweep->profile == KVF_SWEEP_CAPACITY)
+        snprintf(cell[count++], GRID_CELL, "%s", sweep->profile == KVF_SWEEP_RATES ? "load" : sweep->find);
+    return count;
 }
 
-static bool has_baseline(const struct sweep *s) {
-    return s->baseline != SIZE_MAX;
+bool sweep_has_baseline(const struct sweep *s) {
+    return s->baseline != SIZE_MAX ||
+           (s->baseline_varies && s->base.scenario.sweep.profile == KVF_SWEEP_KEYS);
 }
 
-static void put_delta(double v, double base, char out[CELL]) {
+size_t sweep_baseline_of(const struct sweep *s, size_t i) {
+    if (!s->baseline_varies) return s->baseline;
+    if (s->base.scenario.sweep.profile != KVF_SWEEP_KEYS) return SIZE_MAX;
+    return (size_t)sweep_plan_with(&s->base.plan, s->point[i].planned, s->baseline_group,
+                                   s->baseline_variant);
+}
+
+void sweep_delta(double v, double base, char *out, size_t len) {
     if (isnan(v) || isnan(base) || base == 0)
-        snprintf(out, CELL, "--");
+        snprintf(out, len, "--");
     else
-        snprintf(out, CELL, "%+.1f %%", 100 * (v / base - 1));
+        snprintf(out, len, "%+.1f %%", 100 * (v / base - 1));
 }
 
 static const char *state_word(const struct sweep_point *p) {
@@ -127,39 +94,43 @@ static const char *state_word(const struct sweep_point *p) {
     return words[p->state];
 }
 
-static void put_row(const struct sweep *s, size_t i, char (*cell)[CELL]) {
+static void put_row(const struct sweep *s, size_t i, char (*cell)[GRID_CELL]) {
     const struct sweep_point *p = &s->point[i];
     unsigned c = 0;
-    snprintf(cell[c++], CELL, "%zu", i + 1);
+    snprintf(cell[c++], GRID_CELL, "%zu", i + 1);
     c += put_names(s, i, cell + c);
     for (unsigned m = 0; m < s->metrics; m++) {
         bool there = p->state == POINT_DONE && kvf_present(p->value[m]);
-        snprintf(cell[c++], CELL, "%s",
+        snprintf(cell[c++], GRID_CELL, "%s",
                  there ? format_measure(p->value[m], s->unit[m], s->metric[m]).text : "--");
-        if (has_baseline(s)) put_delta(there ? p->value[m] : NAN, s->point[s->baseline].value[m], cell[c++]);
+        if (!sweep_has_baseline(s)) continue;
+        size_t against = sweep_baseline_of(s, i);
+        sweep_delta(there ? p->value[m] : NAN, against == SIZE_MAX ? NAN : s->point[against].value[m],
+                    cell[c++], GRID_CELL);
     }
     if (p->run_id)
-        snprintf(cell[c], CELL, "%lld", (long long)p->run_id);
+        snprintf(cell[c], GRID_CELL, "%lld", (long long)p->run_id);
     else
-        snprintf(cell[c], CELL, "--");
-    snprintf(cell[c + 1], CELL, "%s", state_word(p));
+        snprintf(cell[c], GRID_CELL, "--");
+    snprintf(cell[c + 1], GRID_CELL, "%s", state_word(p));
 }
 
 void sweep_table_text(const struct sweep *s, const struct report_style *style, struct buf *out) {
     struct grid g;
     grid_open(&g, s->points + 1);
+    g.text_first = 1;
     unsigned c = 0;
-    snprintf(g.cell[0][c++], CELL, "point");
+    snprintf(g.cell[0][c++], GRID_CELL, "point");
     c += g.text_columns = put_titles(s, g.cell[0] + 1);
     for (unsigned m = 0; m < s->metrics; m++) {
-        metric_title(s->metric[m], g.cell[0][c++]);
-        if (has_baseline(s)) snprintf(g.cell[0][c++], CELL, "%s", style->ascii ? "delta" : "Δ");
+        sweep_metric_title(s->metric[m], g.cell[0][c++]);
+        if (sweep_has_baseline(s)) snprintf(g.cell[0][c++], GRID_CELL, "%s", style->ascii ? "delta" : "Δ");
     }
-    snprintf(g.cell[0][c++], CELL, "run");
+    snprintf(g.cell[0][c++], GRID_CELL, "run");
     g.columns = c + 1; /* the last one says what went wrong */
     for (size_t i = 0; i < s->points; i++) put_row(s, i, g.cell[i + 1]);
     grid_put(&g, out);
-    free(g.cell);
+    grid_free(&g);
     size_t best = sweep_best(s);
     if (best != SIZE_MAX && s->base.scenario.sweep.profile == KVF_SWEEP_KEYS) {
         buf_addf(out, "\nBest %s: %s at ", s->metric[0],
@@ -167,6 +138,7 @@ void sweep_table_text(const struct sweep *s, const struct report_style *style, s
         sweep_label(s, best, out);
         buf_add(out, "\n");
     }
+    sweep_peaks_text(s, style, out);
 }
 
 void sweep_closing_text(const struct sweep *s, struct buf *out) {

@@ -76,6 +76,8 @@ int roofline_init(struct roofline *r, const struct model *m, const struct roofli
     r->token_fs = fs(2 * used, flops);
     r->pair_fs = fs(2.0 * m->attention_width * (m->layers - m->sliding_layers), flops);
     r->pair_slide_fs = fs(2.0 * m->attention_width * m->sliding_layers, flops);
+    if (setup->store_bytes_per_s > 0)
+        r->store_fs = fs((double)model_bytes_per_token(m, setup->tp), setup->store_bytes_per_s);
     memory_init(r, m, setup->tp, bytes_per_s * setup->efficiency);
     return 0;
 }
@@ -116,7 +118,7 @@ static roofline_fs experts_read_fs(const struct roofline *r, uint64_t tokens) {
 
 struct roofline_run roofline_run(const struct roofline *r, const struct roofline_load *load,
                                  uint64_t sequences, uint64_t sliding) {
-    struct roofline_run run = {.overhead_fs = r->overhead_fs};
+    struct roofline_run run = {.overhead_fs = r->overhead_fs + r->store_fs * load->tokens};
     run.flops =
         (roofline_fs)r->token_fs * load->tokens + r->pair_fs * load->pairs + r->pair_slide_fs * load->slides;
     run.flops_growth = (roofline_fs)r->pair_fs * 2 * sequences + (roofline_fs)r->pair_slide_fs * 2 * sliding;

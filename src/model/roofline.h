@@ -3,7 +3,7 @@
  *
  *   arithmetic = (2 P t + 2 n (n + 2 c) d L) / (tp x peak_flops x mfu)
  *   memory     = (weights + KV that is read) / (tp x bandwidth x efficiency)
- *   step       = max(arithmetic, memory) + overhead
+ *   step       = max(arithmetic, memory) + overhead + new KV / store bandwidth
  *
  * P parameters that a token uses, t new tokens, n new tokens of a sequence behind c earlier ones (causal:
  * half of the n x n pairs), d attention width, L layers. A sliding layer counts the pairs inside its window.
@@ -45,6 +45,7 @@ struct roofline_setup {
     double mfu;         /* part of the peak that arithmetic gets, above 0 */
     double efficiency;  /* part of the bandwidth that memory traffic gets, above 0 */
     uint64_t overhead_ns;
+    double store_bytes_per_s; /* at which a step copies the KV that it makes elsewhere; 0: takes no time */
 };
 
 /* Femtoseconds; 128 bits, because a jump over many steps is a product of three large counts. */
@@ -58,7 +59,7 @@ struct roofline {
     uint64_t dense_fs, experts_fs;   /* reading the weights that every step reads; all experts */
     uint64_t unchosen_q62;           /* part of the experts that one token leaves alone, in 2^-62 */
     uint64_t kept_fs, kept_slide_fs; /* reading a token's KV */
-    uint64_t overhead_fs;
+    uint64_t overhead_fs, store_fs;  /* of a step; of each new token in it */
     uint64_t window;
 };
 

@@ -287,6 +287,7 @@ void emit_value(const struct key *k, const void *base, bool json, struct buf *ou
         put_list(k, base, json, out);
         break;
     case KEY_AXES:
+    case KEY_VARIANTS:
     case KEY_BOUNDS:
         buf_add(out, field); /* JSON, which is YAML */
         break;

@@ -33,6 +33,7 @@
     X(INCLUDE, "path")                                                                                       \
     X(SWEEP, "mapping")                                                                                      \
     X(AXES, "mapping of keys to values")                                                                     \
+    X(VARIANTS, "mapping of groups")                                                                         \
     X(BOUNDS, "range of values")                                                                             \
     X(SIZES, "list of sizes, or {from, to, points, scale}")                                                  \
     X(POLICIES, "all, or list of policies")                                                                  \
@@ -90,6 +91,7 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(TOKEN_TIME, "compute.mode does not use it")                                                            \
     X(THROUGHPUT, "the profile is latency")                                                                  \
     X(SWEPT_KEYS, "the sweep's profile is not keys")                                                         \
+    X(SWEPT_VARIANTS, "the sweep's profile is neither keys nor rates")                                       \
     X(SWEPT_POINTS, "the sweep's profile has no number of points")                                           \
     X(SWEPT_RUNS, "the sweep is not made of runs")                                                           \
     X(SWEPT_SIZES, "the sweep's profile is not miss_ratio")                                                  \

@@ -65,9 +65,10 @@ void value_check_available(struct loading *l, const struct key *k, const struct 
 
 /* Lists of mappings. */
 bool list_store(struct loading *l, const struct key *k, const struct node *n);
-/* Keys of a sweep: its axes with every value tried in a scratch scenario, the bounds of what is sought,
- * capacities, policies. False when one cannot be used (reported). */
+/* Keys of a sweep: its axes and variants with every value tried in a scratch scenario, the bounds of what
+ * is sought, capacities, policies. False when one cannot be used (reported). */
 bool axes_store(struct loading *l, const char *name, const struct node *n);
+bool variants_store(struct loading *l, const char *name, const struct node *n);
 bool bounds_store(struct loading *l, const char *name, const struct node *n);
 bool sizes_store(struct loading *l, const struct key *k, const struct node *n);
 bool policies_store(struct loading *l, const struct key *k, const struct node *n);

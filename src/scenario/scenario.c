@@ -105,7 +105,7 @@ void scenario_finish(struct loading *l) {
     finish_prompts(l);
     finish_classes(l);
     finish_rag(l);
-    if (!s->sweep.on && strcmp(s->sweep.keys, "{}") != 0) {
+    if (!s->sweep.on && (strcmp(s->sweep.keys, "{}") != 0 || strcmp(s->sweep.variants, "{}") != 0)) {
         s->sweep.on = true;
         s->sweep.profile = KVF_SWEEP_KEYS;
     }

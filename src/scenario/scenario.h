@@ -311,6 +311,7 @@ struct scenario {
             uint64_t prompt_tokens[SCENARIO_PROMPTS_MAX]; /* `count` lengths */
             uint64_t count;
             enum scenario_pick pick;
+            bool on_top; /* of the context, not a part of it */
         } prefix;
         struct {
             uint64_t documents; /* resolved: auto is ten */
@@ -336,6 +337,7 @@ struct scenario {
         uint64_t tp; /* devices that share the model; KVF_UNSET: tensor_parallel */
         double mfu, efficiency;
         uint64_t overhead_ns;                       /* of a step */
+        uint64_t store_bytes_per_s;                 /* of new KV inside steps; KVF_UNSET: beside them */
         uint64_t max_batch, max_batch_tokens;       /* sequences; tokens of a step */
         double gpu_memory_utilization;              /* part of a device's memory that is used at all */
         uint64_t activation_margin_bytes;           /* of a device */
@@ -375,7 +377,8 @@ struct scenario {
     struct scenario_sweep {
         bool on; /* there is one; else the rest is at its defaults */
         enum scenario_sweep_profile profile;
-        char keys[SCENARIO_SWEEP_TEXT]; /* key: values, as JSON; scenario/sweep.h reads it */
+        char keys[SCENARIO_SWEEP_TEXT];     /* key: values, as JSON; scenario/sweep.h reads it */
+        char variants[SCENARIO_SWEEP_TEXT]; /* group: {name: {key: value}}, likewise */
         enum scenario_combine combine;
         char baseline[SCENARIO_NAME]; /* a point from 1, or a run of the database; "": none */
         char metrics[400];            /* columns of the table, by blanks or commas; "": the profile's */

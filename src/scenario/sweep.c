@@ -13,16 +13,18 @@ static void ignore_problem(void *arg, size_t line, size_t column, const char *te
     (void)text;
 }
 
+static char *value_text(const struct node *n) {
+    struct buf text = {0};
+    node_json(n, &text);
+    return text.data;
+}
+
 static void axis_open(struct sweep_axis *a, const struct node *key, const struct node *values) {
     (void)snprintf(a->key, sizeof(a->key), "%s", key->text);
     if (values->kind == NODE_LIST) {
         a->values = values->count;
         a->value = mem_zalloc(a->values + 1, sizeof(*a->value));
-        for (size_t i = 0; i < a->values; i++) {
-            struct buf text = {0};
-            node_json(values->items[i], &text);
-            a->value[i] = text.data;
-        }
+        for (size_t i = 0; i < a->values; i++) a->value[i] = value_text(values->items[i]);
         return;
     }
     struct loading none = {.file = ""};
@@ -36,13 +38,51 @@ static void axis_open(struct sweep_axis *a, const struct node *key, const struct
         a->value[i] = mem_strdup(kind_number_text(kind, series_value(&series, i), text));
 }
 
+/* Each group of variants is an axis whose values are the names. */
+static void group_open(struct sweep_axis *a, const struct node *name, const struct node *variants) {
+    (void)snprintf(a->key, sizeof(a->key), "%s", name->text);
+    a->values = variants->count / 2;
+    a->value = mem_zalloc(a->values + 1, sizeof(*a->value));
+    a->variant = mem_zalloc(a->values + 1, sizeof(*a->variant));
+    for (size_t i = 0; i < a->values; i++) {
+        const struct node *set = variants->items[2 * i + 1];
+        struct sweep_variant *v = &a->variant[i];
+        a->value[i] = value_text(variants->items[2 * i]);
+        v->key = mem_zalloc(set->count + 1, sizeof(*v->key));
+        v->value = mem_zalloc(set->count + 1, sizeof(*v->value));
+        for (; 2 * v->settings + 1 < set->count; v->settings++) {
+            v->key[v->settings] = mem_strdup(set->items[2 * v->settings]->text);
+            v->value[v->settings] = value_text(set->items[2 * v->settings + 1]);
+        }
+    }
+}
+
+static void variants_free(struct sweep_axis *a) {
+    for (size_t i = 0; a->variant && i < a->values; i++) {
+        for (size_t k = 0; k < a->variant[i].settings; k++) {
+            free(a->variant[i].key[k]);
+            free(a->variant[i].value[k]);
+        }
+        free(a->variant[i].key);
+        free(a->variant[i].value);
+    }
+    free(a->variant);
+}
+
 void sweep_plan_open(struct sweep_plan *p, const struct scenario *s) {
-    struct node *keys = node_parse(s->sweep.keys, strlen(s->sweep.keys), ignore_problem, NULL);
+    const char *text = s->sweep.profile == KVF_SWEEP_KEYS ? s->sweep.keys : "{}";
+    struct node *groups = node_parse(s->sweep.variants, strlen(s->sweep.variants), ignore_problem, NULL);
+    struct node *keys = node_parse(text, strlen(text), ignore_problem, NULL);
 
     memset(p, 0, sizeof(*p));
-    p->zip = s->sweep.combine == KVF_COMBINE_ZIP;
+    p->zip = s->sweep.profile == KVF_SWEEP_KEYS && s->sweep.combine == KVF_COMBINE_ZIP;
+    for (size_t i = 0; groups && i + 1 < groups->count && p->axes < SWEEP_AXES_MAX; i += 2)
+        group_open(&p->axis[p->axes++], groups->items[i], groups->items[i + 1]);
+    p->groups = p->axes;
     for (size_t i = 0; keys && i + 1 < keys->count && p->axes < SWEEP_AXES_MAX; i += 2)
         axis_open(&p->axis[p->axes++], keys->items[i], keys->items[i + 1]);
+    p->wanted = (unsigned)((groups ? groups->count / 2 : 0) + (keys ? keys->count / 2 : 0));
+    node_free(groups);
     node_free(keys);
     p->points = p->axes > 0;
     for (unsigned i = 0; i < p->axes; i++) {
@@ -56,6 +96,7 @@ void sweep_plan_open(struct sweep_plan *p, const struct scenario *s) {
 
 void sweep_plan_free(struct sweep_plan *p) {
     for (unsigned i = 0; i < p->axes; i++) {
+        variants_free(&p->axis[i]);
         for (size_t k = 0; k < p->axis[i].values; k++) free(p->axis[i].value[k]);
         free(p->axis[i].value);
     }
@@ -69,6 +110,49 @@ void sweep_plan_point(const struct sweep_plan *p, uint64_t point, struct scenari
         if (!p->zip) point /= a->values;
         out[i] = (struct scenario_setting){.key = a->key, .value = a->value[index], .origin = "sweep"};
     }
+}
+
+unsigned sweep_plan_expand(const struct sweep_plan *p, const struct scenario_setting *point, unsigned count,
+                           struct scenario_setting out[SWEEP_SETTINGS_MAX]) {
+    unsigned n = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const struct sweep_axis *a = NULL;
+        size_t v = 0;
+        for (unsigned g = 0; g < p->groups && !a; g++)
+            if (point[i].key == p->axis[g].key) a = &p->axis[g];
+        if (!a) {
+            out[n++] = point[i];
+            continue;
+        }
+        while (v < a->values && a->value[v] != point[i].value) v++;
+        for (size_t k = 0; v < a->values && k < a->variant[v].settings; k++)
+            out[n++] = (struct scenario_setting){
+                .key = a->variant[v].key[k], .value = a->variant[v].value[k], .origin = point[i].origin};
+    }
+    return n;
+}
+
+bool sweep_plan_variant(const struct sweep_plan *p, const char *text, unsigned *axis, size_t *value) {
+    const char *name = strchr(text, '=');
+    for (unsigned g = 0; name && g < p->groups; g++) {
+        const struct sweep_axis *a = &p->axis[g];
+        if (strlen(a->key) != (size_t)(name - text) || strncmp(a->key, text, strlen(a->key)) != 0) continue;
+        for (size_t v = 0; v < a->values; v++) {
+            size_t len = strlen(name + 1); /* names are quoted */
+            if (strlen(a->value[v]) != len + 2 || strncmp(a->value[v] + 1, name + 1, len) != 0) continue;
+            *axis = g;
+            *value = v;
+            return true;
+        }
+    }
+    return false;
+}
+
+uint64_t sweep_plan_with(const struct sweep_plan *p, uint64_t point, unsigned axis, size_t value) {
+    uint64_t stride = 1;
+    for (unsigned i = p->axes; i-- > axis + 1;) stride *= p->axis[i].values;
+    uint64_t now = point / stride % p->axis[axis].values;
+    return point - now * stride + value * stride;
 }
 
 void sweep_point_label(const struct scenario_setting *setting, size_t count, struct buf *out) {

@@ -17,26 +17,41 @@ enum {
     SWEEP_METRICS_MAX = 12,
     SWEEP_RANGE_MAX = 100000,   /* points of one {from, to, points} */
     SWEEP_POINTS_USUAL = 10000, /* more are asked for by --force */
-    SWEEP_VALUE = 40            /* bytes of a number as text */
+    SWEEP_VALUE = 40,           /* bytes of a number as text */
+    SWEEP_SET_MAX = 32,         /* keys that a variant sets */
+    SWEEP_SETTINGS_MAX = SWEEP_AXES_MAX * SWEEP_SET_MAX
 };
 
+struct sweep_variant {
+    char **key, **value; /* what it sets */
+    size_t settings;
+};
 struct sweep_axis {
-    char key[64];
-    char **value; /* each as YAML flow text */
+    char key[64]; /* of the scenario, or the name of a group of variants */
+    char **value; /* each as YAML flow text; the names of a group in quotes */
     size_t values;
+    struct sweep_variant *variant; /* of each name; NULL: a key */
 };
 struct sweep_plan {
     struct sweep_axis axis[SWEEP_AXES_MAX];
-    unsigned axes;
+    unsigned axes, groups; /* groups of variants come first */
+    unsigned wanted;       /* axes that were given; more than `axes` is an error */
     bool zip;
     uint64_t points; /* UINT64_MAX: more than that */
 };
 
-/* The points of profile keys; sweep_plan_free() afterwards. */
+/* The points of profile keys; with profile rates the variants alone. sweep_plan_free() afterwards. */
 void sweep_plan_open(struct sweep_plan *p, const struct scenario *s);
 void sweep_plan_free(struct sweep_plan *p);
 /* The settings of a point from 0: one per axis, the first key varies slowest. Texts are the plan's. */
 void sweep_plan_point(const struct sweep_plan *p, uint64_t point, struct scenario_setting *out);
+/* The same with what the variants set in place of their names, as the loader takes it. How many. */
+unsigned sweep_plan_expand(const struct sweep_plan *p, const struct scenario_setting *point, unsigned count,
+                           struct scenario_setting out[SWEEP_SETTINGS_MAX]);
+/* The variant that "GROUP=NAME" says; false when there is none. */
+bool sweep_plan_variant(const struct sweep_plan *p, const char *text, unsigned *axis, size_t *value);
+/* The point that has another value on that axis and is the same otherwise; combine cartesian. */
+uint64_t sweep_plan_with(const struct sweep_plan *p, uint64_t point, unsigned axis, size_t value);
 /* "tiers.cpu.capacity=1GiB workload.users=10" */
 void sweep_point_label(const struct scenario_setting *setting, size_t count, struct buf *out);
 /* The same as a JSON object. */

@@ -5,29 +5,56 @@
 
 #include "scenario/sweep_inside.h"
 
-static void check_keys(struct loading *l) {
-    const struct scenario_sweep *sweep = &l->s->sweep;
-    struct sweep_plan plan;
+static void check_baseline(struct loading *l, const struct sweep_plan *plan) {
+    const char *text = l->s->sweep.baseline;
+    struct place place = place_of_key(l, "sweep.baseline", NULL);
+    unsigned axis;
+    size_t value;
     char *end;
 
-    if (strcmp(sweep->keys, "{}") == 0) {
+    if (!*text) return;
+    if (strchr(text, '=')) {
+        if (!sweep_plan_variant(plan, text, &axis, &value))
+            problem_add(l, place, "sweep.baseline", "\"%s\" is no variant; give GROUP=NAME of sweep.variants",
+                        text);
+        else if (plan->zip)
+            problem_add(l, place, "sweep.baseline",
+                        "a variant as the baseline needs every value with every other: combine: cartesian");
+        return;
+    }
+    if (l->s->sweep.profile != KVF_SWEEP_KEYS) return; /* a run of the database */
+    unsigned long long point = strtoull(text, &end, 10);
+    if (*end || point < 1 || point > plan->points)
+        problem_add(l, place, "sweep.baseline", "\"%s\" is no point; there are 1 to %" PRIu64, text,
+                    plan->points);
+}
+
+static void check_points(struct loading *l) {
+    const struct scenario_sweep *sweep = &l->s->sweep;
+    bool none = strcmp(sweep->keys, "{}") == 0 && strcmp(sweep->variants, "{}") == 0;
+    struct sweep_plan plan;
+
+    if (sweep->profile == KVF_SWEEP_KEYS && none) {
         problem_add(l, place_of_key(l, "sweep.keys", "sweep.profile"), "sweep.keys",
                     "missing; profile keys needs keys with their values, such as "
                     "keys: {workload.users: [10, 100]}");
         return;
     }
     sweep_plan_open(&plan, l->s);
+    if (plan.wanted > plan.axes)
+        problem_add(l, place_of_key(l, "sweep.variants", NULL), "sweep.variants",
+                    "%u groups and keys; a sweep varies up to %d", plan.wanted, (int)SWEEP_AXES_MAX);
     for (unsigned i = 1; plan.zip && i < plan.axes; i++)
         if (plan.axis[i].values != plan.axis[0].values)
             problem_add(l, place_of_key(l, "sweep.keys", NULL), "sweep.keys",
                         "%s has %zu values and %s has %zu; zip takes as many of each, or combine: cartesian",
                         plan.axis[0].key, plan.axis[0].values, plan.axis[i].key, plan.axis[i].values);
-    if (*sweep->baseline) {
-        unsigned long long point = strtoull(sweep->baseline, &end, 10);
-        if (*end || point < 1 || point > plan.points)
-            problem_add(l, place_of_key(l, "sweep.baseline", NULL), "sweep.baseline",
-                        "\"%s\" is no point; there are 1 to %" PRIu64, sweep->baseline, plan.points);
-    }
+    for (unsigned i = plan.groups; i < plan.axes; i++)
+        for (unsigned g = 0; g < plan.groups; g++)
+            if (!strcmp(plan.axis[g].key, plan.axis[i].key))
+                problem_add(l, place_of_key(l, "sweep.variants", NULL), "sweep.variants",
+                            "%s is one of sweep.keys too; name the group otherwise", plan.axis[i].key);
+    check_baseline(l, &plan);
     sweep_plan_free(&plan);
 }
 
@@ -72,7 +99,7 @@ void sweep_check(struct loading *l) {
     if (s->run.trials > 1)
         problem_add(l, place_of_key(l, "run.trials", NULL), "run.trials",
                     "a sweep carries out each point once; leave it at 1, or vary the seed");
-    if (s->sweep.profile == KVF_SWEEP_KEYS) check_keys(l);
+    if (s->sweep.profile == KVF_SWEEP_KEYS || s->sweep.profile == KVF_SWEEP_RATES) check_points(l);
     if (s->sweep.profile == KVF_SWEEP_CAPACITY) check_search(l);
     if (s->sweep.profile == KVF_SWEEP_RATES && s->workload.source == KVF_SOURCE_OPS)
         problem_add(l, place_of_key(l, "sweep.profile", NULL), "sweep.profile",

@@ -66,9 +66,7 @@ void node_json(const struct node *n, struct buf *out) {
     buf_add(out, mapping ? "}" : "]");
 }
 
-/* One value of a key, as if the scenario had it: in a scratch scenario. What is wrong is reported where the
- * value stands. */
-static bool value_try(struct loading *l, const char *name, const struct node *key, const struct node *value) {
+bool sweep_value_try(struct loading *l, const char *name, const struct node *key, const struct node *value) {
     struct loading *scratch = mem_alloc(sizeof(*scratch));
     struct scenario *s = mem_alloc(sizeof(*s));
 
@@ -101,32 +99,32 @@ static bool range_try(struct loading *l, const char *shown, const struct node *k
         struct node *value = node_scalar(kind_number_text(kind, end ? series.to : series.from, text));
         value->line = n->line;
         value->column = n->column;
-        good = value_try(l, key->text, key, value) && good;
+        good = sweep_value_try(l, key->text, key, value) && good;
         node_free(value);
     }
     return good;
 }
 
-static bool axis_usable(struct loading *l, const struct node *n, size_t i) {
+bool sweep_key_usable(struct loading *l, const char *name, const struct node *n, size_t i) {
     static const char *const fixed[] = {"sweep", "include", "mode", "run.trials"};
     const struct node *key = n->items[i];
     char what[64];
 
     if (key->broken) return false;
     if (key->kind != NODE_SCALAR || !key->len || key->len > 60 || key->len != strlen(key->text)) {
-        problem_add(l, place_of(l, key), "sweep.keys", "must be the name of a key, not %s",
+        problem_add(l, place_of(l, key), name, "must be the name of a key, not %s",
                     node_describe(key, what, sizeof(what)));
         return false;
     }
     for (size_t j = 0; j < i; j += 2)
         if (n->items[j]->kind == NODE_SCALAR && !strcmp(n->items[j]->text, key->text)) {
-            problem_add(l, place_of(l, key), "sweep.keys", "%s is given twice", key->text);
+            problem_add(l, place_of(l, key), name, "%s is given twice", key->text);
             return false;
         }
     for (size_t j = 0; j < sizeof(fixed) / sizeof(fixed[0]); j++) {
         size_t len = strlen(fixed[j]);
         if (strncmp(key->text, fixed[j], len) != 0 || (key->text[len] && key->text[len] != '.')) continue;
-        problem_add(l, place_of(l, key), "sweep.keys", "%s cannot vary inside a sweep", key->text);
+        problem_add(l, place_of(l, key), name, "%s cannot vary inside a sweep", key->text);
         return false;
     }
     return true;
@@ -146,7 +144,7 @@ static bool axis_try(struct loading *l, const struct node *key, const struct nod
     }
     bool known = key_index(key->text) >= 0 || key_is_section(key->text); /* else once is enough */
     for (size_t i = 0; i < (known ? values->count : 1); i++)
-        good = value_try(l, key->text, key, values->items[i]) && good;
+        good = sweep_value_try(l, key->text, key, values->items[i]) && good;
     return good;
 }
 
@@ -166,7 +164,7 @@ bool axes_store(struct loading *l, const char *name, const struct node *n) {
         return false;
     }
     for (size_t i = 0; i + 1 < n->count; i += 2)
-        good = axis_usable(l, n, i) && axis_try(l, n->items[i], n->items[i + 1]) && good;
+        good = sweep_key_usable(l, name, n, i) && axis_try(l, n->items[i], n->items[i + 1]) && good;
     if (!good) return false;
     node_json(n, &text);
     if (text.len >= sizeof(l->s->sweep.keys)) {

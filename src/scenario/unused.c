@@ -139,6 +139,8 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
         return s->assess.profile == KVF_PROFILE_THROUGHPUT;
     case KEY_USE_SWEPT_KEYS:
         return swept(s, KVF_SWEEP_KEYS);
+    case KEY_USE_SWEPT_VARIANTS:
+        return swept(s, KVF_SWEEP_KEYS) || swept(s, KVF_SWEEP_RATES);
     case KEY_USE_SWEPT_POINTS:
         return swept(s, KVF_SWEEP_RATES) || (swept(s, KVF_SWEEP_MISS_RATIO) && s->sweep.capacities == 0);
     case KEY_USE_SWEPT_RUNS:

@@ -426,6 +426,8 @@ bool value_store(struct loading *l, const struct key *k, const char *name, const
         return store_include(&v);
     case KEY_AXES:
         return axes_store(l, name, n);
+    case KEY_VARIANTS:
+        return variants_store(l, name, n);
     case KEY_BOUNDS:
         return bounds_store(l, name, n);
     case KEY_SIZES:

@@ -22,6 +22,8 @@ int scenario_roofline(const struct scenario *s, struct roofline *r, struct err *
                                    .mfu = s->compute.mfu,
                                    .efficiency = s->compute.efficiency,
                                    .overhead_ns = s->compute.overhead_ns};
+    if (s->compute.store_bytes_per_s != KVF_UNSET)
+        setup.store_bytes_per_s = (double)s->compute.store_bytes_per_s;
     return roofline_init(r, &s->model, &setup, e);
 }
 

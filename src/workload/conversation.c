@@ -20,11 +20,11 @@ static void prompt_take(const struct workload *w, const struct conversation *c, 
     bool block = w->s->cache.granularity == KVF_GRANULARITY_BLOCK;
     if (c->prompt == REQUEST_NO_PROMPT) return;
     uint64_t tokens = w->prompts.tokens[c->prompt];
-    if (!block && r->context_tokens <= tokens) return;
+    if (!block && !w->prompts.on_top && r->context_tokens <= tokens) return;
     r->prompt = c->prompt;
     r->prompt_tokens = tokens;
     r->prompt_blocks = source_blocks(w->s, tokens);
-    if (!block || r->turn == 1) r->context_tokens -= tokens;
+    if (!w->prompts.on_top && (!block || r->turn == 1)) r->context_tokens -= tokens;
 }
 
 void conversation_turn(const struct workload *w, struct conversation *c, struct rng *rng, struct request *r) {

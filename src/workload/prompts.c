@@ -29,6 +29,7 @@ static void sums_make(struct prompts *p) {
 
 void prompts_init(struct prompts *p, const struct scenario *s) {
     p->probability = s->workload.prefix.probability;
+    p->on_top = s->workload.prefix.on_top;
     p->count = s->workload.prefix.count < SCENARIO_PROMPTS_MAX ? (uint32_t)s->workload.prefix.count
                                                                : SCENARIO_PROMPTS_MAX;
     p->tokens = mem_zalloc((size_t)p->count + 1, sizeof *p->tokens);
@@ -52,7 +53,7 @@ void prompts_free(struct prompts *p) {
 uint32_t prompts_draw(const struct prompts *p, struct rng *rng, uint64_t context) {
     double luck = rng_double(rng);
     uint64_t which = rng_u64(rng);
-    uint32_t n = shorter_count(p, context);
+    uint32_t n = p->on_top ? p->count : shorter_count(p, context);
     if (luck >= p->probability || n == 0) return REQUEST_NO_PROMPT;
     if (p->sums) return p->order[weights_draw(p->sums, n, (double)(which >> 11) * 0x1p-53)];
     /* The high half times n: the bias of at most n / 2^32 is far below what a run can show, and one

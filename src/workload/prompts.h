@@ -2,6 +2,7 @@
 #ifndef KVF_WORKLOAD_PROMPTS_H
 #define KVF_WORKLOAD_PROMPTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/rng.h"
@@ -9,6 +10,7 @@
 
 struct prompts {
     double probability;
+    bool on_top; /* of the drawn context, not a part of it: then every prompt is short enough */
     uint32_t count;
     uint64_t *tokens; /* by index, as the scenario lists them */
     uint32_t *order;  /* indices, shortest prompt first */
@@ -18,10 +20,10 @@ struct prompts {
 void prompts_init(struct prompts *p, const struct scenario *s);
 void prompts_free(struct prompts *p); /* takes one all zero */
 /* Draws for one conversation whose first context has `context` tokens: the index of a prompt that is
- * shorter, or REQUEST_NO_PROMPT. Each of those is equally likely, or, with pick zipf, the n-th that the
- * scenario lists in proportion to 1 / n (Zipf's law with exponent 1; for requests of documents see
- * Breslau et al., Web Caching and Zipf-like Distributions, INFOCOM 1999). Takes two numbers of the
- * stream whatever comes out, so the prompts shift nothing that is drawn afterwards. O(log count). */
+ * shorter, or any of them on top of it, or REQUEST_NO_PROMPT. Each of those is equally likely, or, with pick
+ * zipf, the n-th that the scenario lists in proportion to 1 / n (Zipf's law with exponent 1; for requests of
+ * documents see Breslau et al., Web Caching and Zipf-like Distributions, INFOCOM 1999). Takes two numbers of
+ * the stream whatever comes out, so the prompts shift nothing that is drawn afterwards. O(log count). */
 uint32_t prompts_draw(const struct prompts *p, struct rng *rng, uint64_t context);
 
 #endif

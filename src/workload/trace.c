@@ -185,7 +185,7 @@ static void request_conversation(const struct workload *w, struct trace *t, stru
     r->prompt = prompts_draw(&w->prompts, &t->draws, r->context_tokens);
     if (r->prompt != REQUEST_NO_PROMPT) {
         r->prompt_tokens = w->prompts.tokens[r->prompt];
-        r->context_tokens -= r->prompt_tokens;
+        if (!w->prompts.on_top) r->context_tokens -= r->prompt_tokens;
         r->prompt_blocks = source_blocks(w->s, r->prompt_tokens);
     }
     r->conversation_blocks = source_blocks(w->s, r->context_tokens);

@@ -66,6 +66,24 @@ static void formula_by_hand(void **state) {
     assert_within(roofline_decode_ns(&two, 8, 1000), 10.214387 / 2, 1e-5);
 }
 
+/* A step that copies its new KV out lasts longer by 131,072 bytes of each new token at 8e9 bytes/s: 16.384
+ * us. */
+static void new_kv_is_copied_inside_the_step(void **state) {
+    struct model m = preset("llama3.1-8b");
+    struct roofline r = on(&m, ROOFLINE_GPU_H100, 1), with;
+    struct roofline_setup setup = {
+        .gpu = ROOFLINE_GPU_H100, .tp = 1, .mfu = 0.45, .efficiency = 0.5, .store_bytes_per_s = 8e9};
+    (void)state;
+
+    assert_int_equal(roofline_init(&with, &m, &setup, NULL), 0);
+    assert_within(roofline_prefill_ns(&with, 1000, 500) - roofline_prefill_ns(&r, 1000, 500), 16.384, 1e-5);
+    assert_within(roofline_decode_ns(&with, 100, 1000) - roofline_decode_ns(&r, 100, 1000), 1.6384, 1e-5);
+    setup.tp = 2; /* each rank copies its half */
+    assert_int_equal(roofline_init(&with, &m, &setup, NULL), 0);
+    r = on(&m, ROOFLINE_GPU_H100, 2);
+    assert_within(roofline_prefill_ns(&with, 1000, 0) - roofline_prefill_ns(&r, 1000, 0), 8.192, 1e-5);
+}
+
 static void weights_at_their_own_precision(void **state) {
     struct model awq = preset("qwen3-32b-awq"), bf16 = preset("qwen3-32b");
     struct model oss20 = preset("gpt-oss-20b"), oss120 = preset("gpt-oss-120b"),
@@ -198,6 +216,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_figures),
         cmocka_unit_test(formula_by_hand),
+        cmocka_unit_test(new_kv_is_copied_inside_the_step),
         cmocka_unit_test(weights_at_their_own_precision),
         cmocka_unit_test(mixture_of_experts),
         cmocka_unit_test(chunks_add_up),

@@ -62,6 +62,45 @@ static void zip_goes_through_all_at_once(void **state) {
                   3);
 }
 
+static void variants_set_what_they_name(void **state) {
+    (void)state;
+    struct scenario_setting point[SWEEP_AXES_MAX], set[SWEEP_SETTINGS_MAX];
+    struct sweep_plan plan;
+    struct buf label = {0};
+    unsigned group;
+    size_t variant;
+    load_good(
+        "{variants: {model: {small: {model: tiny-1b}, big: {model: llama3.1-8b, tiers.cpu: {capacity: 2GiB}}}, "
+        "how: {plain: {}}}, keys: {seed: [1, 2]}, baseline: model=small}");
+    assert_true(scenario.sweep.on);
+    expect_points((const char *const[]){"model=small how=plain seed=1", "model=small how=plain seed=2",
+                                        "model=big how=plain seed=1", "model=big how=plain seed=2"},
+                  4);
+    sweep_plan_open(&plan, &scenario);
+    assert_int_equal(plan.groups, 2);
+    sweep_plan_point(&plan, 3, point);
+    unsigned count = sweep_plan_expand(&plan, point, plan.axes, set);
+    sweep_point_label(set, count, &label);
+    assert_string_equal(buf_text(&label), "model=llama3.1-8b tiers.cpu={\"capacity\": \"2GiB\"} seed=2");
+    assert_true(sweep_plan_variant(&plan, "model=small", &group, &variant));
+    assert_int_equal(sweep_plan_with(&plan, 3, group, variant), 1);
+    assert_int_equal(sweep_plan_with(&plan, 1, group, 1), 3);
+    assert_false(sweep_plan_variant(&plan, "model=smal", &group, &variant));
+    assert_false(sweep_plan_variant(&plan, "mode=small", &group, &variant));
+    sweep_plan_free(&plan);
+    buf_free(&label);
+}
+
+static void rates_take_variants_alone(void **state) {
+    (void)state;
+    struct sweep_plan plan;
+    load_good("{profile: rates, variants: {how: {a: {seed: 1}, b: {seed: 2}, c: {}}}, baseline: how=c}");
+    sweep_plan_open(&plan, &scenario);
+    assert_int_equal(plan.points, 3);
+    assert_int_equal(plan.axes, 1);
+    sweep_plan_free(&plan);
+}
+
 static void ranges_have_values_such_as_people_write(void **state) {
     (void)state;
     load_good("{keys: {tiers.cpu.capacity: {from: 1GiB, to: 1TiB, points: 11, scale: log}}}");
@@ -118,6 +157,7 @@ static void what_is_emitted_loads_back(void **state) {
     static const char *const sweeps[] = {
         "{keys: {workload.users: [1, 2], cache.eviction: [lru]}, baseline: 2, metrics: \"hit_ratio, misses\"}",
         "{profile: rates, points: 5}",
+        "{variants: {a: {\"x y\": {seed: 3}, z: {}}}, keys: {workload.users: [1]}, baseline: a=x y}",
         "{profile: capacity, find: tiers.cpu.capacity, between: [1GiB, 2TiB], target: {metric: hit_ratio, "
         "op: \">\", value: 0.5}, precision: 0.01}",
         "null",
@@ -167,6 +207,18 @@ static void what_makes_no_sense_is_refused(void **state) {
         {"{keys: {seed: [1, 2], workload.users: [1]}, combine: zip}",
          "seed has 2 values and workload.users has 1"},
         {"{keys: {seed: [1, 2]}, baseline: 3}", "\"3\" is no point; there are 1 to 2"},
+        {"{variants: {a: {b: {workload.usres: 1}}}}", "workload.usres: unknown key"},
+        {"{variants: {a: {b: {seed: ten}}}}", "seed: must be an integer"},
+        {"{variants: {a: {b: {mode: real}}}}", "mode cannot vary inside a sweep"},
+        {"{variants: {a: {b: 5}}}", "sweep.variants.a.b: must be a mapping of up to"},
+        {"{variants: {a: {}}}", "sweep.variants.a: must be a mapping"},
+        {"{variants: {a: {b=c: {}}}}", "without = and quotes"},
+        {"{variants: {seed: {b: {}}}, keys: {seed: [1]}}", "seed is one of sweep.keys too"},
+        {"{variants: {a: {b: {}}}, baseline: a=c}", "\"a=c\" is no variant"},
+        {"{variants: {a: {b: {}}}, keys: {seed: [1]}, baseline: a=b, combine: zip}", "combine: cartesian"},
+        {"{variants: {a: {b: {}}, c: {b: {}}, d: {b: {}}, e: {b: {}}, f: {b: {}}}, keys: {seed: [1], workload.users: "
+         "[1], cache.headroom: [0], engine.slots: [9]}}",
+         "9 groups and keys; a sweep varies up to 8"},
         {"{profile: keys}", "profile keys needs keys with their values"},
         {"{profile: capacity, between: [1, 2]}", "needs the key that it seeks"},
         {"{profile: capacity, find: tiers.cpu.capasity}", "the nearest is tiers.cpu.capacity"},
@@ -196,6 +248,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cartesian_varies_the_last_key_first),
         cmocka_unit_test(zip_goes_through_all_at_once),
+        cmocka_unit_test(variants_set_what_they_name),
+        cmocka_unit_test(rates_take_variants_alone),
         cmocka_unit_test(ranges_have_values_such_as_people_write),
         cmocka_unit_test(a_point_is_the_scenario_with_its_settings),
         cmocka_unit_test(what_is_emitted_loads_back),

@@ -434,6 +434,17 @@ static void blocks_of_conversations(void **state) {
         assert_int_equal(r.context_tokens, context[i]);
     }
     workload_close(w);
+    scenario.workload.prefix.on_top = true; /* and one that is longer than all contexts */
+    scenario.workload.prefix.prompt_tokens[0] = 1000;
+    w = opened();
+    for (int i = 0; i < 6; i++) {
+        struct request r = next_of(w, 0);
+        assert_int_equal(r.conversation_blocks, want[i]);
+        assert_int_equal(r.prompt_blocks, 62); /* 1000 / 16 */
+        assert_int_equal(r.context_tokens, 100);
+        assert_int_equal(r.sequence_tokens, 1000 + 100 + 120 * (i % 3));
+    }
+    workload_close(w);
 }
 
 /* A sequence does not lose its head because a later turn is short. */
