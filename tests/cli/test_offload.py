@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Offload strategies as scenarios: what is swept, that each configuration runs, what it costs and why."""
+import json
+import re
+
+from tap import SOURCE, case, home, main, run
+
+FOLDER = SOURCE / "configs/offload"
+CONFIGURATIONS = ("none", "native", "lmcache-local", "lmcache-redis", "lmcache-valkey", "llm-d-redis", "llm-d-valkey")
+
+
+def sweep(name, *settings):
+    """The table and what --json says, of a sweep that is scaled down."""
+    options = [word for setting in settings for word in ("--set", setting)]
+    got = run(["sweep", FOLDER / (name + ".yaml"), "--db", "none", "--quiet", "--json", "out.json", *options])
+    assert got.rc == 0, got
+    out = json.loads((home() / "work/out.json").read_text())
+    assert all(point["state"] == "done" for point in out["points"]), out
+    return got.stdout, out
+
+
+def peaks(out):
+    return {tuple(peak["variants"].values()): peak for peak in out["peaks"]}
+
+
+@case("the evaluations have the configurations, models and loads that were published")
+def _():
+    for name, words in {
+            "evaluation-a": ("60 points: one request at a time, full throughput, and rates between, for each of model (2) "
+                             "x configuration (3)",),
+            "evaluation-b": ("320 points: model (4) x configuration (10) x workload.users (8)",),
+            "lmcache-h100": ("4 points: configuration (4)",)}.items():
+        got = run(["check", FOLDER / (name + ".yaml")])
+        assert (got.rc, got.stderr) == (0, ""), got
+        for word in words:
+            assert word in got.stdout, (word, got)
+    text = (FOLDER / "evaluation-b.yaml").read_text()
+    for word in ("seed: 889", "duration: 120s", "max_requests: 4000", "max_batch: 1024", "blocks: 10000", "blocks: 20000",
+                 "prompt_tokens: 10000, count: 800", "max_turns: 5", "[1, 50, 100, 150, 300, 400, 500, 650]",
+                 "context: [128, 128], generate: [128, 128]"):
+        assert word in text, word
+    text = (FOLDER / "evaluation-a.yaml").read_text()
+    for word in ("blocks: 39072", "blocks: 2442", "context: [256, 256], generate: [128, 128]", "duration: 30s", "points: 10",
+                 "compute.gpu_memory_utilization: 0.2", "compute.gpu_memory_utilization: 0.6"):
+        assert word in text, word
+
+
+@case("evaluation B: a row per model and configuration, with what its mechanism costs")
+def _():
+    text, out = sweep("evaluation-b", "sweep.keys={workload.users: [1, 20]}")
+    peak = peaks(out)
+    assert len(peak) == 40 and len(out["points"]) == 80, len(peak)
+    for model in ("qwen3-0.6b", "qwen3-8b", "qwen3-14b", "qwen3-32b-awq"):
+        for configuration in CONFIGURATIONS:
+            one = peak[model, configuration]
+            assert one["results"]["throughput_tok_s"] > 0 and 0 < one["results"]["kv_use_mean"] <= 1, one
+            alone = max(point["results"]["throughput_tok_s"]["value"] for point in out["points"]
+                        if point["values"]["model"] == model and point["values"]["configuration"] == configuration)
+            assert one["results"]["throughput_tok_s"] == alone, (one, alone)
+            base = peak[model, "none"]["results"]["throughput_tok_s"]
+            assert abs(one["delta"] - (alone / base - 1)) < 1e-9, one
+        assert peak[model, "none"]["delta"] == 0
+    # pieces of a block are copied at a quarter of the speed of a chunk
+    small = {configuration: peak["qwen3-0.6b", configuration]["delta"] for configuration in CONFIGURATIONS}
+    assert small["native"] < -0.05 and small["native"] < small["lmcache-local"] < 0, small
+    # an index is asked once a request, for milliseconds of seconds
+    assert abs(small["llm-d-redis"]) < 0.05 and abs(small["llm-d-valkey"]) < 0.05, small
+    rows = text[text.index("Peaks by throughput_tok_s, against configuration=none:"):].splitlines()
+    assert re.match(r"model +configuration +throughput_tok_s +\S+ +users +batch_running_mean +batch_waiting_mean +kv_use_mean",
+                    rows[1]), rows
+    assert sum(1 for row in rows[2:] if row.startswith("qwen3-")) == 40, rows
+
+
+@case("evaluation A: ten rates of each, the largest throughput and means of the latencies")
+def _():
+    text, out = sweep("evaluation-a", "sweep.points=4")
+    peak = peaks(out)
+    assert len(peak) == 6 and len(out["points"]) == 24, out["peaks"]
+    for variants, one in peak.items():
+        points = [point["results"] for point in out["points"] if tuple(point["values"].values())[:2] == variants]
+        assert len(points) == 4, (variants, points)
+        most = max(point["throughput_tok_s"]["value"] for point in points)
+        mean = sum(point["tpot_mean_ms"]["value"] for point in points) / 4
+        assert one["results"]["throughput_tok_s"] == most, (one, most)
+        assert abs(one["results"]["tpot_mean_ms"] / mean - 1) < 1e-9, (one, mean)
+    assert peak["qwen3-0.6b", "native"]["delta"] < peak["qwen3-0.6b", "lmcache"]["delta"] < 0, peak
+    assert "Peaks by throughput_tok_s, the rest means over the loads, against configuration=none:" in text, text
+
+
+@case("LMCache on one H100: the time that all 500 take, and what storing adds to it")
+def _():
+    _, out = sweep("lmcache-h100")
+    tok_s = {point["values"]["configuration"]: point["results"]["throughput_tok_s"]["value"] for point in out["points"]}
+    assert abs(tok_s["none"] / 13730 - 1) < 0.25, tok_s
+    assert tok_s["none"] > tok_s["lmcache-gpu"] > tok_s["lmcache-cpu"] >= tok_s["lmcache-cpu-disk"], tok_s
+
+
+@case("two runs of one sweep are the same")
+def _():
+    few = "sweep.keys={workload.users: [5]}", "run.duration=20s"
+    assert sweep("evaluation-b", *few)[1]["points"] == sweep("evaluation-b", *few)[1]["points"]
+
+
+main()
