@@ -210,7 +210,7 @@ void sweep_load_apply(const struct sweep_point *p, struct scenario *s) {
 
 void sweep_label(const struct sweep *s, size_t i, struct buf *out) {
     const struct sweep_point *p = &s->point[i];
-    struct scenario_setting setting[SWEEP_AXES_MAX];
+    struct scenario_setting setting[SWEEP_AXES_MAX] = {{0}};
     unsigned count = sweep_settings(&s->base, p->planned, p->sought, setting);
     sweep_point_label(setting, count, out);
     if (count > 0 && p->load != LOAD_AS_GIVEN) buf_add(out, " ");

@@ -169,7 +169,7 @@ def _():
 
 
 ONE_LINK = {**SIMULATE, "run.duration": "100s", "run.interval": "1s", "tiers": {"gpu": {
-    "capacity": "1GiB", "read_bandwidth": "10MB/s", "write_bandwidth": "10MB/s", "latency": "1ms"}}}
+    "capacity": "1GiB", "read_bandwidth": "10MB/s", "write_bandwidth": "10MB/s", "latency": "1ms", "duplex": "half"}}}
 
 
 @case("no interval carries more than the bandwidth, and one that is asked for more carries all of it")

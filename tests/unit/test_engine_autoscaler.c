@@ -305,10 +305,12 @@ static void pause_it(void *ctx, const struct snapshot *snap) {
     tell(COMMAND_RESUME, 0);
 }
 
-/* Looks in between are no intervals: a stage of five has five. */
+/* Looks in between are no intervals: a stage of five has five. On the virtual clock, so that nothing else on
+ * the machine can make the users wait beyond their targets. */
 static void pauses_do_not_move_it(void **state) {
     (void)state;
     begin(
+        "mode: simulate\n"
         "run: {duration: 20s, warmup: 0s, interval: 20ms}\n"
         "autoscaler: {mode: qos, max_users: 8, when_found: stop, settle: 0s, stage: 100ms, hold: 100ms, cooldown: "
         "0s}\n",
