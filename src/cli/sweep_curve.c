@@ -95,6 +95,16 @@ static bool by_stack(const struct sweep *s, size_t i) {
            curve_usable_bytes(sc, c->tier, c->capacity[i % c->capacities]) >= c->references.largest_bytes;
 }
 
+/* What is tried there: sweep.sample as it is, or enough. */
+static double sample_of(const struct sweep *s, size_t i) {
+    const struct sweep_curves *c = &s->curves;
+    const struct scenario *sc = &s->base.scenario;
+    if (by_stack(s, i)) return 1;
+    if (sc->sweep.sample > 0) return sc->sweep.sample;
+    return curve_sample_at(&c->references, curve_usable_bytes(sc, c->tier, c->capacity[i % c->capacities]),
+                           c->sample);
+}
+
 static void stack_points(struct sweep *s) {
     struct sweep_curves *c = &s->curves;
     struct sweep_curve *all = mem_zalloc(c->capacities, sizeof *all);
@@ -115,7 +125,8 @@ static void stack_points(struct sweep *s) {
 enum run_status sweep_curve_child(const struct sweep *s, size_t point, struct run_record *run,
                                   char why[400]) {
     const struct sweep_curves *c = &s->curves;
-    struct sweep_curve one = {.capacity_bytes = c->capacity[point % c->capacities], .sample = c->sample};
+    struct sweep_curve one = {.capacity_bytes = c->capacity[point % c->capacities],
+                              .sample = sample_of(s, point)};
     struct err e = {0};
     if (curve_try(&c->references, &s->base.scenario, c->tier, c->policy[point / c->capacities], &one, &e)) {
         snprintf(why, 400, "%.399s", e.text);
@@ -138,7 +149,7 @@ static void curves_keep(struct sweep *s) {
         sweep_curve_point(s, i, &policy, &one->capacity_bytes);
         snprintf(one->policy, sizeof one->policy, "%s", policy);
         snprintf(one->method, sizeof one->method, "%s", by_stack(s, i) ? "stack" : "cache");
-        one->sample = by_stack(s, i) ? 1 : c->sample;
+        one->sample = sample_of(s, i);
         one->miss_ratio = p->value[METRIC_MISS_RATIO];
         one->lookups = (uint64_t)p->value[METRIC_LOOKUPS];
         one->misses = (uint64_t)p->value[METRIC_MISSES];
@@ -256,8 +267,9 @@ void sweep_curve_text(const struct sweep *s, const struct report_style *style, s
              units_size_human((double)r->total_bytes, total, sizeof total));
     if (r->cut) buf_add(out, "Later requests are left out: there are too many to hold.\n");
     if (c->sample < 1)
-        buf_addf(out, "Policies are tried on a sample of %.4g of the entries%s.\n", c->sample,
-                 r->blocks ? ", lru by stack distances on all of them" : "");
+        buf_addf(out, "Policies are tried on a sample of %.4g of the entries%s%s.\n", c->sample,
+                 s->base.scenario.sweep.sample > 0 ? "" : ", of more where a tier is small",
+                 r->blocks ? "; lru by stack distances on all of them" : "");
     buf_add(out, "\n");
     table_put(s, style->columns ? style->columns : 80, out);
     chart_choose(s, style, out);

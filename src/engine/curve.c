@@ -26,6 +26,14 @@ double curve_sample(const struct references *r, uint64_t accesses) {
     return part;
 }
 
+double curve_sample_at(const struct references *r, uint64_t usable_bytes, double part) {
+    enum { ENTRIES = 128, LARGEST = 8 };
+    double least = r->ids > 0 ? ENTRIES * (double)r->total_bytes / r->ids : 0;
+    if (!r->blocks) least = fmax(least, LARGEST * (double)r->largest_bytes); /* of blocks it is a request's */
+    while (part < 1 && part * (double)usable_bytes < least) part *= 2;
+    return fmin(part, 1);
+}
+
 static void curve_end(struct sweep_curve *c, const char *policy, const char *method) {
     snprintf(c->policy, sizeof c->policy, "%s", policy);
     snprintf(c->method, sizeof c->method, "%s", method);

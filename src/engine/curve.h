@@ -27,5 +27,8 @@ int curve_try(const struct references *r, const struct scenario *s, enum kvf_tie
               enum scenario_eviction policy, struct sweep_curve *out, struct err *e);
 /* The part of the entries to try so that about that many accesses remain: 1, or a power of a half. */
 double curve_sample(const struct references *r, uint64_t accesses);
+/* That part, or as much more of them as a tier of so many usable bytes needs: a cache that is smaller by the
+ * part has to hold a hundred entries still, or it is none, and its misses say nothing. */
+double curve_sample_at(const struct references *r, uint64_t usable_bytes, double part);
 
 #endif

@@ -212,6 +212,10 @@ static void a_sample_comes_near(void **state) {
     assert_in_range(part.lookups, 60000 / 4 * 8 / 10, 60000 / 4 * 12 / 10);
     assert_true(part.miss_ratio > whole.miss_ratio - 0.03 && part.miss_ratio < whole.miss_ratio + 0.03);
     assert_true(curve_sample(&r, 60000) == 1);
+    /* entries of 4 KiB: a quarter of 1,000 is more than a hundred, of 300 and of 40 it is not */
+    assert_true(curve_sample_at(&r, 4096 * 1000, 0.25) == 0.25);
+    assert_true(curve_sample_at(&r, 4096 * 300, 0.25) == 0.5);
+    assert_true(curve_sample_at(&r, 4096 * 40, 0.25) == 1);
     references_free(&r);
 }
 
