@@ -136,7 +136,8 @@ static void child_end(struct children *c, struct child *child) {
              !sweep_child_result(s, child->point, child->result.data, child->result.len))
         snprintf(why, sizeof why, "its process ended with status %d and without a result",
                  WEXITSTATUS(status));
-    if (why[0] && c->asked > 1) /* we did it */
+    bool ours = c->asked > 1 || (c->asked == 1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+    if (why[0] && ours)
         s->point[child->point].state = POINT_STOPPED;
     else if (why[0])
         sweep_point_fail(s, child->point, why);

@@ -84,8 +84,13 @@ struct cell format_measure(double v, const char *unit, const char *metric) {
     if (strcmp(unit, "B") == 0) return format_bytes(v);
     for (size_t i = 0; !*unit && i < sizeof shares / sizeof shares[0]; i++)
         if (ends_with(metric, shares[i]) && strcmp(metric, "read_write_ratio") != 0) return format_percent(v);
-    number = strcmp(unit, "GiB/s") == 0 || strcmp(unit, "1/s") == 0 ? format_rate(v) : format_count(v);
     if (!isfinite(v)) return missing;
+    if (strcmp(unit, "GiB/s") == 0 || strcmp(unit, "1/s") == 0)
+        number = format_rate(v);
+    else if (strcmp(unit, "tok/s") == 0) /* a whole one looks like its neighbours */
+        units_count_human(v, number.text, sizeof number.text);
+    else
+        number = format_count(v);
     snprintf(c.text, sizeof c.text, "%.20s%s%.12s", number.text, *unit ? " " : "", unit);
     return c;
 }

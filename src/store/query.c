@@ -39,11 +39,13 @@ const char *const query_texts[] = {
     [Q_SPAN] =
         "SELECT (SELECT min(run_id) FROM runs), (SELECT max(run_id) FROM runs), "
         "(SELECT group_concat(name, ', ') FROM (SELECT DISTINCT name FROM runs ORDER BY name LIMIT 8))",
-    [Q_LIST] = "SELECT run_id, name, model, mode, " STATUS " AS now, host, started_at, "
-               "coalesce(ended_at - started_at, (SELECT t_s FROM intervals WHERE run_id = runs.run_id "
-               "ORDER BY seq DESC LIMIT 1))" LISTED_RESULTS ", parent_id, trial, " TRIALS
-               " FROM runs WHERE (?1 IS NULL OR name LIKE ?1) AND (?2 IS NULL OR model LIKE ?2) "
-               "AND (?3 IS NULL OR now = ?3) ORDER BY started_at DESC, run_id DESC LIMIT ?4",
+    [Q_LIST] =
+        "SELECT run_id, name, model, mode, " STATUS " AS now, host, started_at, "
+        "coalesce(CASE WHEN mode <> 'simulate' THEN ended_at - started_at END, "
+        "(SELECT t_s FROM intervals WHERE run_id = runs.run_id ORDER BY seq DESC LIMIT 1))" LISTED_RESULTS
+        ", parent_id, trial, " TRIALS
+        " FROM runs WHERE (?1 IS NULL OR name LIKE ?1) AND (?2 IS NULL OR model LIKE ?2) "
+        "AND (?3 IS NULL OR now = ?3) ORDER BY started_at DESC, run_id DESC LIMIT ?4",
     [Q_RUN] = "SELECT *, " TRIALS " AS planned, " STORE_RUN_GONE " AS gone FROM runs WHERE run_id = ?1",
     [Q_TIERS] = "SELECT * FROM run_tiers WHERE run_id = ?1",
     [Q_CLASSES] = "SELECT * FROM run_classes WHERE run_id = ?1 ORDER BY n",

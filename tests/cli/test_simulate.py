@@ -172,6 +172,13 @@ ONE_LINK = {**SIMULATE, "run.duration": "100s", "run.interval": "1s", "tiers": {
     "capacity": "1GiB", "read_bandwidth": "10MB/s", "write_bandwidth": "10MB/s", "latency": "1ms", "duplex": "half"}}}
 
 
+@case("the history has the virtual length of a simulation")
+def _():
+    measure({**SIMULATE, "run.warmup": "1s"})
+    length = json.loads(run(["history", "--json"]).stdout)[0]["duration_s"]
+    assert 6 <= length < 7, length
+
+
 @case("no interval carries more than the bandwidth, and one that is asked for more carries all of it")
 def _():
     users = {"workload.users": 400, "workload.personas": [{"name": "brief", "context": [32, 256], "generate": [20, 60],

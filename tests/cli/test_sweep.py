@@ -74,6 +74,18 @@ def _():
     assert re.search(r"^ *2 .* %+\+?.* %|^ *2  8 +\d+ +[+-]\d", got.stdout, re.M), got
 
 
+@case("a whole number of tokens a second reads like its neighbours")
+def _():
+    # 3 requests of 1,000 tokens in each of 10 s: what has a part of a second and what has none, in one unit
+    changes = {**SIMULATED, "run.warmup": "0s", "workload.users": 10, "workload.personas": [
+                   {"name": "even", "context": [32, 32], "generate": [1000, 1000], "think": ["1s", "1s"], "spread": 1}],
+               "workload.prefix": {"probability": 0}, "sweep": {"keys": {"run.duration": ["4s", "7s"]}}}
+    got, out = sweep(changes)
+    values = [point["results"]["throughput_tok_s"]["value"] for point in out["points"]]
+    assert values[0] == int(values[0]) >= 1000, out
+    assert len(re.findall(r" [\d.]+k tok/s ", got.stdout.split("\n\n")[0])) == 2, got
+
+
 @case("a measure that no run has is told; where requests come by themselves the hit ratio comes first")
 def _():
     got, _ = sweep({**SIMULATED, "sweep": {"keys": {"seed": [1, 2]}, "metrics": "hit_ratio, hit_ration"}})
@@ -201,6 +213,11 @@ def _():
     assert healthy()
 
 
+def default_signals():
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def children(process):
     return [int(pid) for pid in
             pathlib.Path("/proc/%d/task/%d/children" % (process.pid, process.pid)).read_text().split()]
@@ -226,6 +243,28 @@ def _():
     assert re.search(r"^ *3  1s .*\d$", got.stdout, re.M) and "1 of 3 points done" in got.stdout, got
     assert rows("SELECT status, done, failed, status_reason FROM sweeps") == [
         {"status": "failed", "done": 1, "failed": 2, "status_reason": "2 of 3 points failed"}]
+
+
+@case("SIGINT stops curves under way: nothing of them has failed")
+def _():
+    changes = {**SIMULATED, "tiers.gpu": None, "run.duration": "5m", "run.interval": "1m",
+               "sweep": {"profile": "miss_ratio", "policies": ["fifo", "clock"], "capacities": ["3MiB", "4MiB"]}}
+    process = spawn(["sweep", write({**TINY, **changes}), "--jobs", "1"], preexec_fn=default_signals)
+    child = wait_until(lambda: children(process), what="a child")[0]
+    os.kill(child, signal.SIGSTOP) # it cannot end before it is stopped
+    process.send_signal(signal.SIGINT)
+    wait_until(lambda: signal_waits(child), what="the signal at the child")
+    os.kill(child, signal.SIGCONT)
+    got = finish(process)
+    assert got.rc == 130 and "failed" not in got.stdout + got.stderr, got
+    assert "of 4 points done, stopped" in got.stdout, got
+    assert rows("SELECT status, failed FROM sweeps") == [{"status": "interrupted", "failed": 0}]
+
+
+def signal_waits(pid):
+    """Whether SIGINT is pending there."""
+    text = pathlib.Path("/proc/%d/status" % pid).read_text()
+    return any(int(mask, 16) & 2 for mask in re.findall(r"^S(?:ig|hd)Pnd:\s*(\w+)", text, re.M))
 
 
 def table(text):
@@ -352,11 +391,6 @@ def intervals():
         return rows("SELECT count(*) AS n FROM intervals")[0]["n"]
     except sqlite3.Error: # not there yet
         return 0
-
-
-def default_signals():
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
 
 
 for _number, _status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
