@@ -285,12 +285,14 @@ static void add_throughput(struct measure *m) {
                "context_tokens_mean");
     const struct histogram *size = &m->d->entry_bytes;
     uint64_t n = histogram_count(size);
-    /* the mean is exact, the others are middles of buckets: keep them in order */
+    /* the mean is exact, the others are middles of buckets: keep them in order. Where there is one bucket
+     * alone, as with blocks of one size, the mean says more than its middle. */
     double mean = histogram_mean(size);
+    bool alike = histogram_min(size) == histogram_max(size);
     result_add(m->out, fmin(histogram_min(size), mean), "B", n, "entry_bytes_min");
     result_add(m->out, mean, "B", n, "entry_bytes_mean");
-    result_add(m->out, histogram_quantile(size, 0.95), "B", n, "entry_bytes_p95");
-    result_add(m->out, fmax(histogram_max(size), mean), "B", n, "entry_bytes_max");
+    result_add(m->out, alike ? mean : histogram_quantile(size, 0.95), "B", n, "entry_bytes_p95");
+    result_add(m->out, alike ? mean : fmax(histogram_max(size), mean), "B", n, "entry_bytes_max");
 }
 
 /* Requests inside the P95 target of their class; those of a class without one are, when they end well. Every

@@ -64,6 +64,8 @@ static void operations_hit_and_miss_where_they_must(void **state) {
     expect_result("verify_checked", (6 + 2) * ENTRY / 4096); /* what cpu and nvme gave back */
     expect_result("verify_unverified", 8);                   /* gpu is emulated */
     expect_result("entry_bytes_mean", ENTRY);
+    expect_result("entry_bytes_p95", ENTRY); /* all of one size: no bucket's middle */
+    expect_result("entry_bytes_max", ENTRY);
     run_end();
 }
 
