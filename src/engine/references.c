@@ -140,20 +140,33 @@ static void collect_open(struct references *r, const struct scenario *s, struct 
     request_free(&q);
 }
 
-/* Users ask when they are due; those that a response starts come behind it. */
-static void collect_users(struct references *r, const struct scenario *s, struct workload *w,
-                          uint64_t end_ns) {
+/* On a modelled GPU a request takes what it would alone, nothing of it being there. */
+static uint64_t answer_ns(const struct scenario *s, const struct roofline *gpu, const struct request *q) {
+    uint64_t n = q->generate_tokens;
+    if (!gpu) return n * s->compute.ns_per_token;
+    uint64_t prefill = roofline_prefill_ns(gpu, q->context_tokens + q->prompt_tokens, 0);
+    return prefill + (n > 1 ? (n - 1) * roofline_decode_ns(gpu, 1, q->context_tokens + q->prompt_tokens) : 0);
+}
+
+enum { STILL = 100000 }; /* requests at one time, beside one a user, after which time will not go on */
+
+/* Users ask when they are due; those that a response starts come behind it. False: for ever at one time. */
+static bool collect_users(struct references *r, const struct scenario *s, const struct roofline *gpu,
+                          struct workload *w, uint64_t end_ns) {
     struct request q = {0};
     struct heap due = {0};
     struct heap_item item;
-    uint64_t order = 0, user, delay;
+    uint64_t order = 0, user, delay, now_ns = 0, still = 0;
     for (uint64_t u = 0; u < workload_users(w); u++)
         heap_push(&due, workload_first_delay_ns(w, u), order++, (void *)(uintptr_t)u);
     while (!r->cut && heap_pop(&due, &item) && item.key <= end_ns) {
         uint64_t asked = (uint64_t)(uintptr_t)item.item;
         if (workload_next(w, asked, &q) != WORKLOAD_REQUEST) continue;
+        still = item.key == now_ns ? still + 1 : 0;
+        now_ns = item.key;
+        if (still > workload_users(w) + STILL) break;
         add_request(r, s, &q, item.key);
-        uint64_t answered = item.key + q.generate_tokens * s->compute.ns_per_token;
+        uint64_t answered = item.key + answer_ns(s, gpu, &q);
         while (workload_spawned(w, asked, &user, &delay))
             heap_push(&due, answered + delay, order++, (void *)(uintptr_t)user);
         if (workload_more(w, asked))
@@ -161,11 +174,14 @@ static void collect_users(struct references *r, const struct scenario *s, struct
     }
     heap_free(&due);
     request_free(&q);
+    return still <= workload_users(w) + STILL;
 }
 
 int references_collect(struct references *r, const struct scenario *s, struct err *e) {
     uint64_t end_ns = s->run.warmup_ns + s->run.duration_ns;
+    struct roofline gpu;
     struct workload *w;
+    bool goes_on = true;
     memset(r, 0, sizeof *r);
     if (scenario_retrieves(s))
         return err_set(e, KVF_ERR_USAGE,
@@ -173,13 +189,19 @@ int references_collect(struct references *r, const struct scenario *s, struct er
     if (s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)
         return err_set(e, KVF_ERR_USAGE,
                        "workload.phase decode reads what was stored before; take both or prefill");
-    int rc = workload_open(&w, s, e);
+    int rc = scenario_computes(s) ? scenario_roofline(s, &gpu, e) : 0;
+    if (rc == 0) rc = workload_open(&w, s, e);
     if (rc != 0) return rc;
     if (workload_open_loop(w))
         collect_open(r, s, w, end_ns);
     else
-        collect_users(r, s, w, end_ns);
+        goes_on = collect_users(r, s, scenario_computes(s) ? &gpu : NULL, w, end_ns);
     workload_close(w);
+    if (!goes_on)
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "requests follow each other and take no time: give the users think times, or compute a "
+            "time per token");
     if (r->lookups == 0)
         return err_set(e, KVF_ERR_USAGE, "no request of the scenario looks anything up in its duration");
     return 0;

@@ -294,6 +294,23 @@ def _():
     assert rows("SELECT count(*) AS n FROM runs") == [{"n": 0}]
 
 
+CURVES = {"mode": "simulate", "tiers.nvme": None, "tiers.gpu": None, "run.duration": "60s", "workload.users": 6,
+          "sweep": {"profile": "miss_ratio", "policies": ["lru", "fifo"], "capacities": ["1MiB", "4MiB"], "sample": 1}}
+AT_ONCE = {"workload.personas": [{"name": "at once", "context": [64, 64], "generate": [20, 20], "think": ["0s", "0s"],
+                                    "spread": 1}]}
+
+
+@case("miss ratios of requests that take no time are refused; on a modelled GPU they take what it says")
+def _():
+    got, _ = sweep({**CURVES, **AT_ONCE}, rc=2)
+    assert "requests follow each other and take no time" in got.stderr, got
+    got, out = sweep({**CURVES, **AT_ONCE, "run.duration": "5s", "compute": {"mode": "roofline"}, "model": "llama3.1-8b",
+                      "tiers.cpu.capacity": "1GiB", "sweep.capacities": ["1GiB"]})
+    # 16.06 GB of weights at half of 3.35 TB/s: 9.6 ms a step, and 20 steps a request
+    requests = int(re.search(r"lookups by ([\d,]+) requests", got.stdout).group(1).replace(",", ""))
+    assert 0.9 < requests / (6 * 5 / (20 * 0.0096)) < 1.1, (requests, out)
+
+
 def reference(path, blocks, limit):
     """Hits of LRU in room for so many blocks, on a trace: leaves are touched before roots."""
     held, hits, lookups = collections.OrderedDict(), 0, 0
