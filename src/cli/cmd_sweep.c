@@ -91,7 +91,10 @@ static int sweep_options(struct sweep *s, const struct options *o, struct err *e
 }
 
 static int too_many(const struct sweep *s, struct err *e) {
+    const struct scenario_sweep *sweep = &s->base.scenario.sweep;
     uint64_t points = s->base.plan.points;
+    if (sweep->profile == KVF_SWEEP_RATES && __builtin_mul_overflow(points, sweep->points, &points))
+        points = UINT64_MAX;
     if (s->force || points <= SWEEP_POINTS_USUAL) return 0;
     if (points == UINT64_MAX)
         return err_set(e, KVF_ERR_USAGE, "the sweep has more points than can be counted; give fewer values");

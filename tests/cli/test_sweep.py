@@ -171,6 +171,8 @@ def _():
     assert got.stderr.count("multiple") == 1, got
     many = {"seed": {"from": 1, "to": 101, "points": 101}, "workload.users": {"from": 1, "to": 100, "points": 100}}
     refuse({"sweep": {"keys": many}}, "the sweep has 10100 points, more than 10000; give fewer values, or --force")
+    refuse({"sweep": {"profile": "rates", "points": 1000, "variants": {"seed": {"s%d" % n: {"seed": n} for n in range(11)}}}},
+           "the sweep has 11000 points")
     refuse(KEYS, "--jobs 2: points of mode real run one after another", options=["--jobs", "2"])
     refuse(KEYS, "--points is for the profiles rates and miss_ratio", options=["--points", "5"])
     refuse({**KEYS, "run.trials": 2}, "run.trials: a sweep carries out each point once")
