@@ -9,7 +9,7 @@
   parts     a latency recorded, a snapshot, a cache decision, the autoscaler's interval
   cache     decisions under each eviction policy with a million entries
   workload  a request made; files of conversations and rows against readers in Python
-  simulate  an hour of a recorded trace on a virtual clock
+  simulate  a recorded trace on a virtual clock, a million entries, sweeps
   screen    a picture, a day of its history; runs with and without it; from a key to its picture
 
 A yardstick runs in pairs with kvfall, in turn who begins; the table has the median of the ratios of

@@ -7,6 +7,7 @@ import time
 from measure import (GIB, KIB, MIB, SOURCE, Trouble, Unfit, direct_io_works, peak_memory, size, thread_table,
                      watch)
 from screen import screen
+from simulate import simulate
 from workload import workload
 
 IO_SIZE, IO_DEPTH = MIB, 32
@@ -393,32 +394,6 @@ def cache(bench):
                        "an eighth of them. A decision is a lookup, a plan or a victim.")
 
 
-# ---- simulate ----
-
-def simulate(bench):
-    trace, which = trace_of_mooncake(bench)
-    base = """
-model: llama3.1-8b
-mode: simulate
-run: {duration: 24h, warmup: 0s, interval: 5m}
-tiers: {%s}
-cache: {granularity: block, block_tokens: 512}
-workload: {source: mooncake, path: "%s"}
-"""
-    for what, tiers in (("one tier", "cpu: {capacity: 1TiB}"),
-                        ("three tiers", "gpu: {capacity: 40GiB}, cpu: {capacity: 256GiB}, nvme: {capacity: 1TiB}")):
-        taken, moved = [], []
-        for _ in range(bench.pairs):
-            begun = time.monotonic()
-            got = bench.kvfall(base % (tiers, trace))
-            taken.append(time.monotonic() - begun)
-            ops = sum(got["%s_%s_ops" % (tier, way)] or 0 for tier in ("gpu", "cpu", "nvme") for way in ("read", "write"))
-            moved.append(ops / got["real_s"] / 1e6)
-        bench.row_value("a trace simulated, %s" % what, taken, "%.2f s", under=1)
-        bench.row_value("  entry reads and writes", moved, "%.2f M/s")
-    bench.notes.append("simulate: from the start of the program to its end, intervals of 5 minutes, no database; %s."
-                       % which)
-
-
 BENCHES = {"nvme": nvme, "memory": memory, "rss": rss, "users": users, "start": start, "parts": parts,
-           "cache": cache, "workload": workload, "screen": screen, "simulate": simulate}
+           "cache": cache, "workload": workload, "screen": screen,
+           "simulate": lambda bench: simulate(bench, *trace_of_mooncake(bench))}
