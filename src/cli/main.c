@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <locale.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,6 +173,9 @@ static void keep_standard_streams(void) {
 
 int main(int argc, char **argv) {
     keep_standard_streams();
+    /* Large arrays grow by moving their pages, and leave no holes behind, wherever the C library would have
+     * put them by now. */
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
     setlocale(LC_CTYPE, "");
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of a write like others */
