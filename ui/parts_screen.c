@@ -89,10 +89,13 @@ static void header_name(const struct pane *p, const struct frame *f, int col, in
     if (r->trial)
         snprintf(id + used, sizeof id - (size_t)used, "%strial %u/%u", used ? ", " : "", r->trial, r->trials);
     const char *part[] = {r->name, r->model, mode_of(f, mode, sizeof mode), id};
-    static const int order[] = {0, 3, 2, 1};
+    static const int orders[2][4] = {{0, 3, 2, 1}, {0, 2, 3, 1}}; /* real time is more than a number */
+    const int *order = orders[part[2] == mode];
     bool shown[4] = {false};
-    int need = -3;
+    int need = -3, room = end - col - text_columns(r->name) - 3;
 
+    if (part[2] == mode && text_columns(mode) > room) part[2] += strlen(r->mode) + 1;
+    if (part[2] != r->mode && text_columns(part[2]) > room) part[2] = r->mode;
     snprintf(dot, sizeof dot, " %s ", parts_sign(p->canvas, PARTS_DOT));
     for (size_t k = 0; k < 4; k++) {
         int more = text_columns(part[order[k]]) + 3;

@@ -107,6 +107,10 @@ static void change_generation(struct screen *s) {
 static void change_speed(struct screen *s, enum action action) {
     const struct snapshot *snap = &s->newest;
     char text[NUMBER];
+    if (!s->setup->commands) { /* what the database has of a run does not tell its speed */
+        (void)order(s, COMMAND_SPEED, 0, "key");
+        return;
+    }
     if (!s->any || !snap->simulated) {
         screen_say(s, s->any ? "this run is real, in real time: only a simulation has a speed"
                              : "the speed can be changed once the run has begun");

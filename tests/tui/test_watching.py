@@ -168,7 +168,7 @@ def _():
     with Terminal() as t:
         t.start("watch", "latest")
         t.wait_for(RUNNING)
-        for key in (" ", "+", "-", "]", "[", "g", "m"):
+        for key in (" ", "+", "-", "]", "[", "g", "m", ">", "<", "f"):
             t.type(key)
             t.wait_for("it can be watched, not changed")
             t.keys("c")

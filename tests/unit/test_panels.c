@@ -215,6 +215,34 @@ static void test_states_in_the_header(void **state) {
     assert_state(&x, "CRASHED");
 }
 
+/* A simulation keeps its clocks as long as there is room, then its mode; number and model go first. */
+static void test_a_simulation_in_the_header(void **state) {
+    (void)state;
+    char line[200];
+    struct snapshot s = fixture[UI_LIVE]->snap[89];
+    struct run_record run = *fixture[UI_LIVE]->frame.run;
+    struct ui_fixture x = *fixture[UI_LIVE];
+
+    snprintf(run.mode, sizeof run.mode, "simulate");
+    s.simulated = true;
+    s.speed = 0;
+    s.real_s = s.interval.t_s / 1000;
+    x.frame.snap = &s;
+    x.frame.run = &run;
+    header_of(&x, line, sizeof line);
+    assert_string_equal(line,
+                        " kvfall  quickstart - simulate max x1.00k real 00:00     01:30 / 02:05  RUNNING");
+    x.frame.planned_s = 86400;
+    x.frame.shown_s = 36000;
+    header_of(&x, line, sizeof line);
+    assert_string_equal(line,
+                        " kvfall  quickstart - max x1.00k real 00:00        10:00:00 / 24:00:00  RUNNING");
+    snprintf(run.name, sizeof run.name, "a-name-of-25-characters-x");
+    header_of(&x, line, sizeof line);
+    assert_string_equal(line,
+                        " kvfall  a-name-of-25-characters-x - simulate      10:00:00 / 24:00:00  RUNNING");
+}
+
 static void test_short_intervals_have_tenths(void **state) {
     (void)state;
     struct ui_fixture x = *fixture[UI_LIVE];
@@ -605,6 +633,7 @@ int main(void) {
         cmocka_unit_test(test_sweep),
         cmocka_unit_test(test_lists_at_any_place),
         cmocka_unit_test(test_states_in_the_header),
+        cmocka_unit_test(test_a_simulation_in_the_header),
         cmocka_unit_test(test_short_intervals_have_tenths),
         cmocka_unit_test(test_verdict_in_every_view),
         cmocka_unit_test(test_figures_of_the_whole_run),
