@@ -64,9 +64,6 @@ static void check_priorities(struct loading *l) {
     int t = tier_with(s, KVF_EVICTION_PRIORITY);
     char key[48];
 
-    if (t < 0 && s->cache.priorities > 0)
-        problem_add(l, place_of_key(l, "cache.priorities", NULL), "cache.priorities",
-                    "no tier goes by them; set cache.eviction: priority, or leave them out");
     if (t >= 0 && s->cache.priorities == 0) {
         policy_key(s, t, key, sizeof(key));
         problem_add(l, place_of_key(l, key, NULL), key,

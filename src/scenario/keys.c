@@ -159,7 +159,7 @@ const struct key key_table[] = {
       ALL, "Largest entry that size_limit lets in."),
     K("cache.ttl", DURATION, cache.ttl_ns, "", "1us to 30d", "60s", TTL, ALL,
       "Life of an entry without an access under ttl."),
-    K("cache.priorities", LIST, cache.priority, "", "0 to 16 members", "[]", ALWAYS, ALL,
+    K("cache.priorities", LIST, cache.priority, "", "0 to 16 members", "[]", PRIORITIES, ALL,
       "What priority goes by; the first that fits an entry holds."),
     PRIORITY("priority", INTEGER, priority, "", "0 to 100", "required", "The least falls first."),
     PRIORITY("cause", CHOICE, cause, "", CHOICES(SCENARIO_WRITER_LIST), "any", "What writes it."),

@@ -61,6 +61,7 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(EVICTION, "every tier names its own")                                                                  \
     X(SIZE_LIMIT, "cache.admission is not size_limit")                                                       \
     X(TTL, "no tier's policy is ttl")                                                                        \
+    X(PRIORITIES, "no tier's policy is priority")                                                            \
     X(BELOW, "there is no tier below gpu")                                                                   \
     X(BACKGROUND, "cache.make_room is inline")                                                               \
     X(MOVES, "there is one tier only")                                                                       \

@@ -39,6 +39,12 @@ static bool swept(const struct scenario *s, enum scenario_sweep_profile profile)
     return s->sweep.on && s->sweep.profile == profile;
 }
 
+/* Whether a tier goes by it, or a curve. */
+static bool tries_eviction(const struct scenario *s, enum scenario_eviction eviction) {
+    return scenario_evicts_by(s, eviction) ||
+           (swept(s, KVF_SWEEP_MISS_RATIO) && (s->sweep.policies >> eviction & 1));
+}
+
 /* Real tiers are estimated by their links. */
 static bool estimates_loads(const struct scenario *s) {
     return s->cache.on_hit == KVF_ON_HIT_FASTER || s->cache.on_hit == KVF_ON_HIT_BOTH;
@@ -78,7 +84,9 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
     case KEY_USE_SIZE_LIMIT:
         return s->cache.admission == KVF_ADMISSION_SIZE_LIMIT;
     case KEY_USE_TTL:
-        return scenario_evicts_by(s, KVF_EVICTION_TTL);
+        return tries_eviction(s, KVF_EVICTION_TTL);
+    case KEY_USE_PRIORITIES:
+        return tries_eviction(s, KVF_EVICTION_PRIORITY);
     case KEY_USE_BELOW:
         return s->cpu.on || s->nvme.on || s->remote.on;
     case KEY_USE_BACKGROUND:

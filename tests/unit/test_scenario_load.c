@@ -148,8 +148,6 @@ static const struct {
     {GOOD "cache: {eviction: leaf_lru, granularity: block, placement: inclusive}\n",
      "3:19: cache.eviction: leaf_lru knows one entry of a block, and placement inclusive keeps several; take "
      "another policy or placement\n"},
-    {GOOD "cache: {priorities: [{priority: 8}]}\n",
-     "3:21: cache.priorities: no tier goes by them; set cache.eviction: priority, or leave them out\n"},
     {GOOD "cache: {eviction: priority}\n",
      "3:19: cache.eviction: priority needs cache.priorities, such as [{cause: prefix, priority: 80}]\n"},
     {GOOD "cache: {eviction: priority, priorities: [{priority: 8, class: silver}]}\n",
