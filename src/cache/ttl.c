@@ -11,8 +11,8 @@
  * the time anew, as providers of prompt caches do, and so does the arrival in the tier: an entry that falls
  * into it lives there for cache.ttl at least, room permitting.
  *
- * Times are kept to the microsecond, for 208 days. */
-enum { TICK_BITS = 20, TIME_SHIFT = 10 };
+ * Times are kept to the microsecond, for 834 days: longer than a run and its warmup may be. */
+enum { TICK_BITS = 18, TIME_SHIFT = 10 };
 
 struct policy {
     struct order order; /* by time, and by turn within 1024 ns */

@@ -56,6 +56,22 @@ static void in_use(void **state) {
     fixture_close(&f);
 }
 
+/* 10,000 hours of warmup and 10,000 of run: at the end as at the beginning. */
+static void the_longest_run(void **state) {
+    const uint64_t end = 20000 * UINT64_C(3600) * KVF_NS_PER_S;
+    (void)state;
+    struct fixture f;
+    example_ttl(&f);
+    cache_time(f.c, end - 20 * KVF_NS_PER_MS);
+    example_accesses(&f, "A");
+    cache_time(f.c, end - 10 * KVF_NS_PER_MS);
+    example_accesses(&f, "B");
+    expect_content(&f, "", "AB", "");
+    cache_time(f.c, end);
+    expect_content(&f, "", "B", "");
+    fixture_close(&f);
+}
+
 /* Who waits for room gets what time has freed. */
 static void room_for_who_waits(void **state) {
     (void)state;
@@ -107,9 +123,8 @@ static void model_agrees(void **state) {
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(worked_example),
-        cmocka_unit_test(in_use),
-        cmocka_unit_test(room_for_who_waits),
+        cmocka_unit_test(worked_example),  cmocka_unit_test(in_use),
+        cmocka_unit_test(the_longest_run), cmocka_unit_test(room_for_who_waits),
         cmocka_unit_test(model_agrees),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
