@@ -260,7 +260,7 @@ void sweep_curve_text(const struct sweep *s, const struct report_style *style, s
     const struct references *r = &c->references;
     char total[24];
     if (c->capacities == 0) return;
-    buf_addf(out, "Miss ratio of %s lookups by %s requests, by capacity of the %s tier alone;\n",
+    buf_addf(out, "Miss ratios of %s lookups by %s requests in the %s tier alone;\n",
              format_exact((double)r->lookups).text, format_exact((double)r->requests).text,
              tier_name(c->tier));
     buf_addf(out, "%s different entries, %s in all.\n", format_exact((double)r->ids).text,

@@ -141,7 +141,7 @@ static void child_end(struct children *c, struct child *child) {
         s->point[child->point].state = POINT_STOPPED;
     else if (why[0])
         sweep_point_fail(s, child->point, why);
-    c->running--;
+    s->line.running = --c->running;
     sweep_line_point(s, child->point);
     buf_free(&child->result);
     buf_free(&child->log);

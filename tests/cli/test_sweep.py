@@ -367,6 +367,7 @@ def _():
         misses = {c["policy"]: c["misses"] for c in out["curves"] if c["capacity_bytes"] == n * 512 * 2048}
         assert misses["belady"] == optimum(path, n, limit), (n, misses)
         assert len(misses) > 10 and min(misses.values()) == misses["belady"], misses
+    assert max(len(line) for line in got.stdout.splitlines()) <= 80, got
     assert "belady (ceiling)" in got.stdout and re.search(r"^[ \d%]*\S+ lru$", got.stdout, re.M), got
 
 
