@@ -86,6 +86,8 @@ static struct leader find_leader(const struct bottleneck_input *in) {
     l.share = share(most, total);
     l.device_share = share(in->device_s[l.tier][l.dir], most);
     l.line_share = share(in->line_s[l.tier][l.dir], most);
+    /* Lines count when they end, operations when all of them does: in a short time the parts may be more. */
+    if (l.line_share > 1 - l.device_share) l.line_share = 1 - l.device_share;
     l.in_line = l.device_share < DOMINANT && l.device_share + l.line_share >= DOMINANT;
     return l;
 }

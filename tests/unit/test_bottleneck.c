@@ -166,6 +166,11 @@ static void test_storage(void **state) {
         &in,
         "nvme reads, 71 % of storage time, 10 % of it at the device and 80 % in line for it (disk 98 % busy); "
         "storage I/O 320 ms of 400 ms mean end-to-end (80 %); gpu 100 % and cpu 96 % full");
+    in.line_s[KVF_TIER_NVME][KVF_DIR_READ] = 92; /* of operations, too, that have not ended */
+    says(
+        &in,
+        "nvme reads, 71 % of storage time, 10 % of it at the device and 90 % in line for it (disk 98 % busy); "
+        "storage I/O 320 ms of 400 ms mean end-to-end (80 %); gpu 100 % and cpu 96 % full");
     in.line_s[KVF_TIER_NVME][KVF_DIR_READ] = 28; /* 10 % + 39 %: half of it is the host's own */
     says(&in,
          "nvme reads, 71 % of storage time, 90 % of it on the host side (CPUs 50 % busy); storage I/O 320 ms "
