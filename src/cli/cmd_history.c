@@ -16,10 +16,9 @@
 #include "store/store.h"
 
 enum { LIMIT_DEFAULT = 20, NAME_COLUMNS = 22, MODEL_COLUMNS = 21, NAME_NARROW = 20, TABLE_COLUMNS = 147 };
-enum form { FORM_TABLE, FORM_JSON, FORM_CSV };
 
 struct listing {
-    enum form form;
+    enum sheet_form form;
     bool ascii;
     bool narrow; /* a terminal that the whole table does not fit */
     struct buf text;
@@ -157,16 +156,6 @@ static void json_row(struct listing *l, const struct store_row *r) {
     json_array_append_new(l->array, o);
 }
 
-static void csv_text(const char *s, struct buf *out) {
-    if (!strpbrk(s, ",\"\r\n")) {
-        buf_add(out, s);
-        return;
-    }
-    buf_add(out, "\"");
-    for (; *s; s++) buf_addf(out, "%s%c", *s == '"' ? "\"" : "", *s);
-    buf_add(out, "\"");
-}
-
 /* 0 is no number. */
 static void csv_whole(uint64_t n, struct buf *out) {
     buf_add(out, ",");
@@ -186,7 +175,7 @@ static void csv_row(struct listing *l, const struct store_row *r) {
     buf_addf(&l->text, "%" PRId64 ",%s", r->run_id, when);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         buf_add(&l->text, ",");
-        csv_text(texts[i], &l->text);
+        sheet_csv_text(texts[i], &l->text);
     }
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         buf_add(&l->text, ",");
@@ -200,7 +189,7 @@ static void csv_row(struct listing *l, const struct store_row *r) {
 
 static void add_row(void *ctx, const struct store_row *r) {
     static void (*const rows[])(struct listing *, const struct store_row *) = {
-        [FORM_TABLE] = table_row, [FORM_JSON] = json_row, [FORM_CSV] = csv_row};
+        [SHEET_TABLE] = table_row, [SHEET_JSON] = json_row, [SHEET_CSV] = csv_row};
     struct listing *l = ctx;
     rows[l->form](l, r);
     l->rows++;
@@ -218,8 +207,6 @@ static int read_filter(const struct options *o, struct store_filter *f, struct e
         return err_set(e, KVF_ERR_USAGE,
                        "--status is running, completed, interrupted, failed or crashed, not \"%s\"",
                        f->status);
-    if (options_has(o, "json") && options_has(o, "csv"))
-        return err_set(e, KVF_ERR_USAGE, "--json and --csv exclude each other; choose one");
     return 0;
 }
 
@@ -238,11 +225,11 @@ static int list(const struct options *o, struct listing *l, char *path, size_t l
 
 static void print_listing(struct listing *l, const struct options *o, const char *path) {
     bool filtered = options_has(o, "name") || options_has(o, "model") || options_has(o, "status");
-    if (l->form == FORM_JSON) {
+    if (l->form == SHEET_JSON) {
         char *dump = json_dumps(l->array, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
         if (dump) buf_addf(&l->text, "%s\n", dump);
         free(dump);
-    } else if (l->form == FORM_TABLE && l->rows == 0) {
+    } else if (l->form == SHEET_TABLE && l->rows == 0) {
         buf_addf(&l->text, filtered ? "no run in %s matches\n" : "no runs yet in %s\n", path);
     }
     cli_print(&l->text);
@@ -260,9 +247,9 @@ int cmd_history(int argc, char **argv) {
         struct report_style style = cli_style(&o);
         l.ascii = style.ascii;
         l.narrow = isatty(STDOUT_FILENO) == 1 && style.columns < TABLE_COLUMNS;
-        l.form = options_has(&o, "json") ? FORM_JSON : options_has(&o, "csv") ? FORM_CSV : FORM_TABLE;
-        rc = list(&o, &l, path, sizeof path, &e);
+        rc = cli_form(&o, &l.form, &e);
     }
+    if (!rc) rc = list(&o, &l, path, sizeof path, &e);
     if (rc)
         status = cli_fail(&e);
     else

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "report/sheet.h"
 #include "report/report.h"
 
 struct options;
@@ -19,6 +20,7 @@ int cmd_models(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_history(int argc, char **argv);
 int cmd_show(int argc, char **argv);
+int cmd_sql(int argc, char **argv);
 int cmd_schema(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
@@ -40,5 +42,7 @@ int cli_screen_style(const struct options *o, struct ui_setup *setup, struct err
 /* How standard output wants its text: colour on a terminal unless --no-color or NO_COLOR, ASCII
  * with --ascii or in a locale without UTF-8, the terminal's width. */
 struct report_style cli_style(const struct options *o);
+/* What a list is to be: --json, --csv, else a table. 0 or -KVF_ERR_USAGE for both. */
+int cli_form(const struct options *o, enum sheet_form *form, struct err *e);
 
 #endif

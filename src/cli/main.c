@@ -37,6 +37,7 @@ static const struct command_entry commands[] = {
     {"history", "", "list the runs of the database, newest first", cmd_history},
     {"show", "[RUN]", "print the summary of a stored run, the latest unless told", cmd_show},
     {"validate", "[RUN]", "hold the tokens per second of a run against a serving engine's", cmd_validate},
+    {"sql", "STATEMENT", "ask the database with a SELECT of your own", cmd_sql},
     {"schema", "", "print the schema of the database as SQL", cmd_schema},
     {"help", "[COMMAND]", "explain a command, or list the keys of the screen (help keys)", cmd_help},
 };

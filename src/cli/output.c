@@ -50,6 +50,13 @@ struct report_style cli_style(const struct options *o) {
     return style;
 }
 
+int cli_form(const struct options *o, enum sheet_form *form, struct err *e) {
+    bool json = options_has(o, "json"), csv = options_has(o, "csv");
+    *form = json ? SHEET_JSON : csv ? SHEET_CSV : SHEET_TABLE;
+    if (!json || !csv) return 0;
+    return err_set(e, KVF_ERR_USAGE, "--json and --csv exclude each other; choose one");
+}
+
 enum { OUTPUT_PATIENCE_S = 10 };
 static volatile sig_atomic_t bound_status;
 

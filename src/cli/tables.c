@@ -153,6 +153,12 @@ static const struct option_spec show_table[] = {
     {"json", NULL, OPTION_FLAG, NULL, "print the summary as JSON", NULL}, {0}};
 static const struct option_group show_group = {"Show", show_table};
 
+static const struct option_spec sql_table[] = {
+    {"json", NULL, OPTION_FLAG, NULL, "print a JSON array of objects", NULL},
+    {"csv", NULL, OPTION_FLAG, NULL, "print CSV", NULL},
+    {0}};
+static const struct option_group sql_group = {"Sql", sql_table};
+
 static const struct option_spec validate_table[] = {
     {"against", "FILE", OPTION_VALUE, NULL, "JSON of vllm bench throughput, vllm bench serve or GuideLLM",
      NULL},
@@ -172,6 +178,7 @@ static const struct option_command tables[] = {
     {"history", 0, {&history_group, &database, &common}},
     {"show", 1, {&show_group, &database, &common}},
     {"validate", 1, {&validate_group, &database, &common}},
+    {"sql", 1, {&sql_group, &database, &common}},
     {"schema", 0, {&common}},
     {"help", 1, {&common}},
 };

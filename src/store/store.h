@@ -91,6 +91,16 @@ struct store_filter {
 /* Newest first; calls row() for each. */
 int store_list(struct store *s, const struct store_filter *f,
                void (*row)(void *ctx, const struct store_row *r), void *ctx, struct err *e);
+/* A statement of the user's, on a store opened for reading. The columns come first, then the values of
+ * each row in turn; texts last until the call returns, bytes come as hexadecimal text. One statement
+ * that only reads, without parameters: else, and for one that is wrong, -KVF_ERR_USAGE. */
+enum store_kind { STORE_NULL, STORE_NUMBER, STORE_TEXT };
+struct store_reader {
+    void (*column)(void *ctx, const char *name);
+    void (*value)(void *ctx, enum store_kind kind, const char *text);
+    void *ctx;
+};
+int store_select(struct store *s, const char *sql, const struct store_reader *r, struct err *e);
 /* The schema as SQL text, for `schema`, the manual's test and users. */
 void store_schema(struct buf *out);
 

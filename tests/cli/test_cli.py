@@ -30,6 +30,7 @@ Commands:
   history   list the runs of the database, newest first
   show      print the summary of a stored run, the latest unless told
   validate  hold the tokens per second of a run against a serving engine's
+  sql       ask the database with a SELECT of your own
   schema    print the schema of the database as SQL
   help      explain a command, or list the keys of the screen (help keys)
 
@@ -146,7 +147,7 @@ def _():
 
 @case("commands of later builds are unknown here")
 def _():
-    for command in ("compare", "export", "sql", "prune"):
+    for command in ("compare", "export", "report"):
         got = run([command])
         assert got.rc == 2 and 'there is no command "%s"' % command in got.stderr, got
 

@@ -1,0 +1,56 @@
+#include <string.h>
+
+#include "base/buf.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "report/sheet.h"
+#include "store/store.h"
+
+static void add_column(void *ctx, const char *name) {
+    sheet_column(ctx, name);
+}
+
+static void add_value(void *ctx, enum store_kind kind, const char *text) {
+    static const enum sheet_kind kinds[] = {
+        [STORE_NULL] = SHEET_NULL, [STORE_NUMBER] = SHEET_NUMBER, [STORE_TEXT] = SHEET_TEXT};
+    sheet_cell(ctx, kinds[kind], text);
+}
+
+static int query(const struct options *o, struct sheet *g, struct err *e) {
+    char path[1024];
+    struct store *store = NULL;
+    struct store_reader reader = {.column = add_column, .value = add_value, .ctx = g};
+    if (!o->operands)
+        return err_set(e, KVF_ERR_USAGE, "sql needs a statement, such as \"SELECT * FROM run_summary\"");
+    int rc = store_path(options_value(o, "db"), path, sizeof path, e);
+    if (!rc) rc = store_open(&store, path, STORE_READ, e);
+    if (!rc) rc = store_select(store, o->operand[0], &reader, e);
+    store_close(store);
+    return rc;
+}
+
+int cmd_sql(int argc, char **argv) {
+    struct options o;
+    struct err e = {0};
+    struct buf out = {0};
+    struct sheet *g = NULL;
+    enum sheet_form form;
+    int status = 0;
+
+    int rc = options_parse(&o, argc, argv, &e);
+    if (!rc) rc = cli_form(&o, &form, &e);
+    if (!rc) {
+        g = sheet_new(form, cli_style(&o).ascii);
+        rc = query(&o, g, &e);
+    }
+    if (rc) {
+        status = cli_fail(&e);
+    } else {
+        sheet_print(g, &out);
+        cli_print(&out);
+    }
+    sheet_free(g);
+    buf_free(&out);
+    options_free(&o);
+    return status;
+}
