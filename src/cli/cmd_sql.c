@@ -2,9 +2,8 @@
 
 #include "base/buf.h"
 #include "cli/commands.h"
-#include "cli/options.h"
+#include "cli/stored.h"
 #include "report/sheet.h"
-#include "store/store.h"
 
 static void add_column(void *ctx, const char *name) {
     sheet_column(ctx, name);
@@ -17,13 +16,11 @@ static void add_value(void *ctx, enum store_kind kind, const char *text) {
 }
 
 static int query(const struct options *o, struct sheet *g, struct err *e) {
-    char path[1024];
     struct store *store = NULL;
     struct store_reader reader = {.column = add_column, .value = add_value, .ctx = g};
     if (!o->operands)
         return err_set(e, KVF_ERR_USAGE, "sql needs a statement, such as \"SELECT * FROM run_summary\"");
-    int rc = store_path(options_value(o, "db"), path, sizeof path, e);
-    if (!rc) rc = store_open(&store, path, STORE_READ, e);
+    int rc = stored_open(o, STORE_READ, &store, e);
     if (!rc) rc = store_select(store, o->operand[0], &reader, e);
     store_close(store);
     return rc;

@@ -153,6 +153,28 @@ static const struct option_spec show_table[] = {
     {"json", NULL, OPTION_FLAG, NULL, "print the summary as JSON", NULL}, {0}};
 static const struct option_group show_group = {"Show", show_table};
 
+static const struct option_spec tag_table[] = {
+    {"remove", NULL, OPTION_FLAG, NULL, "take these tags away", NULL}, {0}};
+static const struct option_group tag_group = {"Tag", tag_table};
+
+static const struct option_spec note_table[] = {
+    {"clear", NULL, OPTION_FLAG, NULL, "take the note away", NULL}, {0}};
+static const struct option_group note_group = {"Note", note_table};
+
+static const struct option_spec delete_table[] = {
+    {"yes", NULL, OPTION_FLAG, NULL, "do not ask", NULL},
+    {"force", NULL, OPTION_FLAG, NULL, "also runs that still go on, as far as is known", NULL},
+    {0}};
+static const struct option_group delete_group = {"Delete", delete_table};
+
+static const struct option_spec prune_table[] = {
+    {"keep", "N", OPTION_VALUE, NULL, "delete all but the newest N runs", NULL},
+    {"older", "TIME", OPTION_VALUE, NULL, "delete runs that began longer ago, such as 90d", NULL},
+    {"dry-run", NULL, OPTION_FLAG, NULL, "list what would be deleted and stop", NULL},
+    {"yes", NULL, OPTION_FLAG, NULL, "do not ask", NULL},
+    {0}};
+static const struct option_group prune_group = {"Prune", prune_table};
+
 static const struct option_spec sql_table[] = {
     {"json", NULL, OPTION_FLAG, NULL, "print a JSON array of objects", NULL},
     {"csv", NULL, OPTION_FLAG, NULL, "print CSV", NULL},
@@ -178,6 +200,11 @@ static const struct option_command tables[] = {
     {"history", 0, {&history_group, &database, &common}},
     {"show", 1, {&show_group, &database, &common}},
     {"validate", 1, {&validate_group, &database, &common}},
+    {"tag", OPTIONS_OPERANDS_MAX, {&tag_group, &database, &common}},
+    {"note", 2, {&note_group, &database, &common}},
+    {"delete", OPTIONS_OPERANDS_MAX, {&delete_group, &database, &common}},
+    {"prune", 0, {&prune_group, &database, &common}},
+    {"vacuum", 0, {&database, &common}},
     {"sql", 1, {&sql_group, &database, &common}},
     {"schema", 0, {&common}},
     {"help", 1, {&common}},

@@ -69,6 +69,7 @@ void run_record_free(struct run_record *r) {
     free(r->results.items);
     free(r->effective_json);
     free(r->scenario_yaml);
+    free(r->note);
     free(r->environment);
     free(r->sweep_values);
     run_record_init(r);

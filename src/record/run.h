@@ -81,7 +81,8 @@ struct run_record {
     char *environment;    /* JSON object, malloc'd */
     char *scenario_yaml;  /* as given, malloc'd, "" for the built-in */
     char *effective_json; /* the effective configuration as a JSON object, malloc'd */
-    char tags[200];
+    char tags[200];       /* with commas between */
+    char *note;           /* what somebody wrote about it, malloc'd; NULL: nothing */
     char trace_path[1024], trace_sha256[65];
     char tokenizer[1040]; /* what counted the tokens of texts; "" where there are none */
     struct run_tier tier[KVF_TIERS];

@@ -80,6 +80,7 @@ static json_t *run_object(const struct run_record *r) {
     json_object_set_new(o, "pid", json_integer(r->pid));
     json_object_set_new(o, "version", text(r->version));
     json_object_set_new(o, "tags", text(r->tags));
+    json_object_set_new(o, "note", r->note ? text(r->note) : json_null());
     json_object_set_new(o, "bottleneck", text_or_null(r->bottleneck));
     json_object_set_new(o, "steady_state", text_or_null(r->steady));
     json_object_set_new(o, "not_comparable", text_or_null(r->not_comparable));

@@ -34,6 +34,13 @@ static bool measured(const struct summary *s) {
     return kvf_present(metric(s, "measured_s"));
 }
 
+static void put_sentence(struct format_page *p, enum format_tone tone, const char *label, const char *text) {
+    if (!text || !*text) return;
+    format_label(p, tone, label);
+    format_words(p, text);
+    format_end(p);
+}
+
 static void put_verdict(struct summary *s) {
     static const struct {
         const char *word;
@@ -63,11 +70,9 @@ static void put_verdict(struct summary *s) {
                        : r->status == RUN_CRASHED ? "no results"
                                                   : "nothing measured");
     format_end(p);
-    if (r->status_reason[0]) {
-        format_label(p, FORMAT_HEADING, "Reason");
-        format_words(p, r->status_reason);
-        format_end(p);
-    }
+    put_sentence(p, FORMAT_HEADING, "Reason", r->status_reason);
+    put_sentence(p, FORMAT_HEADING, "Tags", r->tags);
+    put_sentence(p, FORMAT_HEADING, "Note", r->note);
     if (r->not_comparable[0]) {
         format_label(p, FORMAT_WARN, "Submission");
         format_words(p, "not comparable:");

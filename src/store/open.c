@@ -50,6 +50,8 @@ static int make_parents(const char *path, struct err *e) {
     return rc;
 }
 
+#define EMPTY_DATABASE "the history database '%s' is empty; 'kvfall run' fills it, or name another with --db"
+
 /* Refuses what SQLite would only stumble over (or, as with a FIFO, wait for). */
 static int check_file(const char *path, enum store_mode mode, struct err *e) {
     struct stat st;
@@ -64,6 +66,7 @@ static int check_file(const char *path, enum store_mode mode, struct err *e) {
                 e, KVF_ERR_USAGE,
                 "'%s' is not an ordinary file and cannot be a history database; name another with --db",
                 path);
+        if (mode == STORE_CHANGE && st.st_size == 0) return err_set(e, KVF_ERR_USAGE, EMPTY_DATABASE, path);
         return 0;
     }
     if (errno != ENOENT && errno != ENOTDIR)
@@ -136,10 +139,7 @@ static int check_identity(sqlite3 *db, const char *path, enum store_mode mode, s
         return err_set(
             e, KVF_ERR_USAGE,
             "'%s' is a database of another application; it is left alone; name another file with --db", path);
-    if (!tables && mode == STORE_READ)
-        return err_set(e, KVF_ERR_USAGE,
-                       "the history database '%s' is empty; 'kvfall run' fills it, or name another with --db",
-                       path);
+    if (!tables && mode == STORE_READ) return err_set(e, KVF_ERR_USAGE, EMPTY_DATABASE, path);
     if (version > STORE_SCHEMA_VERSION)
         return err_set(
             e, KVF_ERR_UNAVAILABLE,
@@ -204,8 +204,7 @@ int store_open_on(struct store **out, const char *path, enum store_mode mode, lo
     s->path = mem_strdup(path);
     s->pid_namespace = host_pid_namespace();
     host_identity(s->host, sizeof s->host, s->boot_id, sizeof s->boot_id);
-    rc = mode == STORE_WRITE ? 0 : open_reading(s, e);
-    if (mode == STORE_WRITE) rc = open_writing(s, fs_type, e);
+    rc = mode == STORE_READ ? open_reading(s, e) : open_writing(s, fs_type, e);
     if (rc != 0) {
         store_close(s);
         return rc;

@@ -56,6 +56,17 @@ const char *const query_texts[] = {
     [Q_HISTOGRAMS] = "SELECT scope, data FROM histograms WHERE run_id = ?1 ORDER BY rowid",
     [Q_TRIALS] = "SELECT t.run_id FROM runs r JOIN runs t ON t.parent_id = r.parent_id AND t.name = r.name "
                  "WHERE r.run_id = ?1 AND t.trial IS NOT NULL ORDER BY t.trial, t.run_id",
+    [Q_TAGS] = "SELECT tags FROM runs WHERE run_id = ?1",
+    [Q_NOTE] = "SELECT note FROM runs WHERE run_id = ?1",
+    [Q_COUNT] = "SELECT count(*) FROM runs",
+    [Q_GOING_ON] = "SELECT count(*) FROM runs WHERE (run_id = ?1 OR parent_id = ?1) AND status = 'running'",
+    [Q_MEMBERS] = "SELECT count(*) FROM runs WHERE parent_id = ?1 AND run_id <> ?1",
+    [Q_SWEEP] = "SELECT sweep_id FROM runs WHERE run_id = ?1",
+    [Q_NTH_NEWEST] = "SELECT started_at FROM runs ORDER BY started_at DESC LIMIT 1 OFFSET ?1",
+    /* a group is as old as its newest run: the first cannot go without the others */
+    [Q_OLD] = "SELECT run_id FROM runs AS r WHERE started_at < ?1 AND status <> 'running' "
+              "AND NOT EXISTS (SELECT 1 FROM runs AS m WHERE m.parent_id = coalesce(r.parent_id, r.run_id) "
+              "AND (m.started_at >= ?1 OR m.status = 'running')) ORDER BY started_at",
     [Q_SWEEP_OF] = "SELECT sweep_id FROM runs JOIN sweeps USING (sweep_id) "
                    "WHERE run_id = ?1 AND profile = 'rates'",
     [Q_FIGURES_RUN] = "SELECT run_id, " FIGURES " FROM results WHERE run_id = ?1",

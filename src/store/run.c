@@ -76,7 +76,11 @@ int store_begin_run(struct store *s, struct run_record *r, struct err *e) {
     return code;
 }
 
-/* Texts that the record does not have any more keep what is stored. */
+/* Texts that the record does not have any more, and tags given meanwhile, keep what is stored. */
+static bool keeps(const struct column *c) {
+    return c->kind == COLUMN_STRING || strcmp(c->name, "tags") == 0;
+}
+
 static int update_run(sqlite3 *db, const struct run_record *r, int *changed) {
     const struct table *t = schema_table(TABLE_RUNS);
     struct buf sql = {0};
@@ -84,8 +88,8 @@ static int update_run(sqlite3 *db, const struct run_record *r, int *changed) {
     for (size_t i = 0; i < schema_column_count(t); i++) {
         struct column c = schema_column(t, i);
         if (c.kind == COLUMN_HAND) continue;
-        buf_addf(&sql, c.kind == COLUMN_STRING ? "%s%s = coalesce(?%zu, %s)" : "%s%s = ?%zu", separator,
-                 c.name, i + 1, c.name);
+        buf_addf(&sql, keeps(&c) ? "%s%s = coalesce(?%zu, %s)" : "%s%s = ?%zu", separator, c.name, i + 1,
+                 c.name);
         separator = ", ";
     }
     buf_add(&sql, " WHERE run_id = ?1");

@@ -41,6 +41,7 @@ static const struct column runs_columns[] = {
     MEMBER(STRING, struct run_record, scenario_yaml, "TEXT"),
     MEMBER(STRING, struct run_record, effective_json, "TEXT"),
     MEMBER(NAME, struct run_record, tags, "TEXT"),
+    MEMBER(STRING, struct run_record, note, "TEXT"),
     MEMBER(NAME, struct run_record, trace_path, "TEXT"),
     MEMBER(NAME, struct run_record, trace_sha256, "TEXT"),
     MEMBER(NAME, struct run_record, tokenizer, "TEXT"),

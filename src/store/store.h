@@ -20,9 +20,10 @@ enum { STORE_APPLICATION_ID = 0x6b766631 /* "kvf1" */, STORE_SCHEMA_VERSION = 1 
 int store_path(const char *option, char *out, size_t len, struct err *e);
 
 struct store;
-/* Opens (STORE_WRITE: creates file and parent folders, migrates, marks crashed runs of this host).
+/* Opens (STORE_WRITE: creates file and parent folders, migrates, marks crashed runs of this host;
+ * STORE_CHANGE: the same on a file that is there).
  * Not a database, a newer schema, another application's file, corrupt, read-only: one sentence. */
-enum store_mode { STORE_READ, STORE_WRITE };
+enum store_mode { STORE_READ, STORE_WRITE, STORE_CHANGE };
 int store_open(struct store **out, const char *path, enum store_mode mode, struct err *e);
 void store_close(struct store *s); /* takes NULL */
 /* "" or a sentence worth telling: rollback journal on a network file system. */
@@ -91,6 +92,36 @@ struct store_filter {
 /* Newest first; calls row() for each. */
 int store_list(struct store *s, const struct store_filter *f,
                void (*row)(void *ctx, const struct store_row *r), void *ctx, struct err *e);
+/* Adds tags to a run, or removes them; without any, only asks. The tags that it has then, with commas
+ * between, go into *now. A change is one transaction, on a store opened for changes. */
+enum { STORE_TAG_MAX = 64, STORE_TAGS_MAX = sizeof(((struct run_record *)0)->tags) };
+struct store_tags {
+    const char *const *tag;
+    size_t count;
+    bool remove;
+};
+int store_tag(struct store *s, int64_t run_id, const struct store_tags *t, struct buf *now, struct err *e);
+/* The note of a run into *now, after `text` has become it: NULL changes nothing, "" takes it away. */
+int store_note(struct store *s, int64_t run_id, const char *text, struct buf *now, struct err *e);
+
+/* Deletes runs with all that belongs to them, in one transaction, and counts them: the others of a
+ * group go with its first, a sweep without curves with its last run. A run that goes on refuses all
+ * of it unless `force`. */
+int store_delete(struct store *s, const int64_t *run_id, size_t count, bool force, uint64_t *deleted,
+                 struct err *e);
+/* How many other runs go with a run. */
+int store_members(struct store *s, int64_t run_id, uint64_t *members, struct err *e);
+/* Calls run() for each that ended, began before `before` (epoch seconds) and is none of the newest
+ * `keep`, oldest first. A group is as old as its newest run. */
+struct store_age {
+    int64_t keep;
+    double before;
+};
+int store_old_runs(struct store *s, const struct store_age *age, void (*run)(void *ctx, int64_t run_id),
+                   void *ctx, struct err *e);
+/* Gives the room of what was deleted back to the disk; bytes of the file before and after. */
+int store_vacuum(struct store *s, uint64_t *before, uint64_t *after, struct err *e);
+
 /* A statement of the user's, on a store opened for reading. The columns come first, then the values of
  * each row in turn; texts last until the call returns, bytes come as hexadecimal text. One statement
  * that only reads, without parameters: else, and for one that is wrong, -KVF_ERR_USAGE. */

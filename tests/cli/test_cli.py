@@ -10,8 +10,8 @@ import sqlite3
 
 from tap import SOURCE, case, database, finish, home, main, run, scratch, spawn, wait_until
 
-COMMANDS = ["run", "suite", "sweep", "check", "models", "probe", "watch", "history", "show", "validate", "schema",
-            "help"]
+COMMANDS = ["run", "suite", "sweep", "check", "models", "probe", "watch", "history", "show", "validate", "tag", "note",
+            "delete", "prune", "vacuum", "sql", "schema", "help"]
 
 HELP = """\
 usage: kvfall COMMAND [ARGUMENT]... [--OPTION]...
@@ -30,6 +30,11 @@ Commands:
   history   list the runs of the database, newest first
   show      print the summary of a stored run, the latest unless told
   validate  hold the tokens per second of a run against a serving engine's
+  tag       give a run tags, or list those it has
+  note      write a note to a run, or print it
+  delete    delete runs from the database
+  prune     delete the oldest runs of the database
+  vacuum    give the room of deleted runs back to the disk
   sql       ask the database with a SELECT of your own
   schema    print the schema of the database as SQL
   help      explain a command, or list the keys of the screen (help keys)

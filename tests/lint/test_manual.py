@@ -114,7 +114,8 @@ def _():
 def _():
     text = page("kvfall.1")
     options = set()
-    for command in ("", "run", "check", "models", "probe", "watch", "history", "show", "sql"):
+    for command in ("", "run", "check", "models", "probe", "watch", "history", "show", "sql",
+                    "tag", "note", "delete", "prune", "vacuum"):
         got = run([command, "--help"] if command else ["--help"])
         assert got.rc == 0, got
         options |= set(re.findall(r"(?<![\w-])--([a-z][a-z-]+)", got.stdout))
