@@ -294,6 +294,7 @@ void store_schema(struct buf *out) {
         add_create_sql(&tables[i], out);
         if (tables[i].indexes) buf_add(out, tables[i].indexes);
     }
+    schema_views(out);
 }
 
 /* Calls missing() for each column that the file's table lacks. A table that is not there at all
@@ -353,11 +354,20 @@ static int migrate_table(sqlite3 *db, const struct table *t) {
     return rc;
 }
 
+static int make_views(sqlite3 *db) {
+    struct buf sql = {0};
+    schema_views(&sql);
+    int rc = db_exec(db, buf_text(&sql));
+    buf_free(&sql);
+    return rc;
+}
+
 int schema_migrate(sqlite3 *db, const char *path, struct err *e) {
     int64_t version = 0;
     int rc = db_exec(db, "BEGIN IMMEDIATE");
     if (rc == SQLITE_OK) rc = db_int(db, "PRAGMA user_version", &version);
     for (size_t i = 0; rc == SQLITE_OK && i < TABLES; i++) rc = migrate_table(db, &tables[i]);
+    if (rc == SQLITE_OK) rc = make_views(db);
     for (size_t i = 0; rc == SQLITE_OK && i < COUNT(steps); i++)
         if (steps[i].version > version) rc = db_exec(db, steps[i].sql);
     if (rc == SQLITE_OK) {

@@ -72,6 +72,9 @@ struct table {
     bool rowid;          /* else WITHOUT ROWID */
 };
 
+/* The statements that make the views, in place of those there are. */
+void schema_views(struct buf *out);
+
 const struct table *schema_table(enum table_id id);
 size_t schema_column_count(const struct table *t);
 struct column schema_column(const struct table *t, size_t i);

@@ -26,15 +26,27 @@ static int authorize(void *ctx, int action, const char *first, const char *secon
     return SQLITE_DENY;
 }
 
+/* A file that no newer program has opened for writing yet lacks what is new. */
+static const char *remedy(struct store *s) {
+    int64_t version = STORE_SCHEMA_VERSION;
+    sqlite3_set_authorizer(s->db, NULL, NULL);
+    (void)db_int(s->db, "PRAGMA user_version", &version);
+    return version < STORE_SCHEMA_VERSION
+               ? "the file is of an older version, `kvfall vacuum` brings it up to date"
+               : "`kvfall schema` lists the tables";
+}
+
 static int refuse(struct store *s, int rc, struct err *e) {
     if ((rc & 0xff) == SQLITE_AUTH || (rc & 0xff) == SQLITE_READONLY)
         return err_set(e, KVF_ERR_USAGE,
                        "sql only reads: a SELECT, WITH, VALUES or EXPLAIN; runs are changed by tag, note, "
                        "delete and prune");
-    if ((rc & 0xff) == SQLITE_ERROR || (rc & 0xff) == SQLITE_RANGE || (rc & 0xff) == SQLITE_TOOBIG)
-        return err_set(e, KVF_ERR_USAGE,
-                       "the statement cannot be carried out: %s; `kvfall schema` lists the tables",
-                       sqlite3_errmsg(s->db));
+    if ((rc & 0xff) == SQLITE_ERROR || (rc & 0xff) == SQLITE_RANGE || (rc & 0xff) == SQLITE_TOOBIG) {
+        char *why = mem_strdup(sqlite3_errmsg(s->db));
+        int code = err_set(e, KVF_ERR_USAGE, "the statement cannot be carried out: %s; %s", why, remedy(s));
+        free(why);
+        return code;
+    }
     return db_error(e, s->db, rc, s->path, "read");
 }
 

@@ -38,6 +38,14 @@ def queries(section):
     return [plain(block) for block in blocks]
 
 
+def views():
+    """{view: its columns} of the page."""
+    page = plain((SOURCE / "man/kvfall-history.5").read_text()).split("\n.Sh VIEWS\n")[1].split("\n.Sh ")[0]
+    found = re.split(r"^\.Ss (\w+)\n", page, flags=re.MULTILINE)[1:]
+    return {name: [word for line in re.findall(r"^\.It Va (.*?) Pq ", text, re.MULTILINE) for word in line.split(" , ")]
+            for name, text in zip(found[::2], found[1::2])}
+
+
 def empty_database():
     got = run(["schema"])
     assert got.rc == 0, got
@@ -73,6 +81,14 @@ def _():
         for table, have in tables_of(db).items():
             told = {name: kind for name, (kind, _, _) in columns(sections()[table]).items()}
             assert told == have, "%s: %s" % (table, sorted(set(told.items()) ^ set(have.items())))
+
+
+@case("the page has every view with its columns, and no other")
+def _():
+    with empty_database() as db:
+        have = {row[0]: sorted(column[1] for column in db.execute("PRAGMA table_info(%s)" % row[0]))
+                for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'view'").fetchall()}
+    assert {name: sorted(told) for name, told in views().items()} == have and len(have) == 4
 
 
 @case("columns made from the snapshot have its units and meanings")

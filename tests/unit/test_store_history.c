@@ -271,6 +271,27 @@ static void every_built_in_query_has_its_index(void **state) {
     store_close(s);
 }
 
+static void a_run_is_found_in_a_view_without_looking_at_all(void **state) {
+    static const char *const views[] = {"run_summary", "tier_p95", "slo_by_class"};
+    struct fixture *f = *state;
+    store_close(open_store(f->db, STORE_WRITE));
+    sqlite3 *db = plain_open(f->db);
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        char sql[120];
+        sqlite3_stmt *stmt = NULL;
+        int steps = 0;
+        snprintf(sql, sizeof sql, "EXPLAIN QUERY PLAN SELECT * FROM %s WHERE run_id = 1", views[i]);
+        assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+        for (; sqlite3_step(stmt) == SQLITE_ROW; steps++) {
+            const char *detail = (const char *)sqlite3_column_text(stmt, 3);
+            if (!strncmp(detail, "SCAN ", 5)) fail_msg("%s: %s", views[i], detail);
+        }
+        assert_true(steps > 2);
+        sqlite3_finalize(stmt);
+    }
+    sqlite3_close(db);
+}
+
 static void the_path_follows_option_and_environment(void **state) {
     char out[200], tiny[8];
     struct err e = {0};
@@ -308,6 +329,7 @@ int main(void) {
         CASE(history_lists_newest_first_with_filters),
         CASE(trials_are_found_by_their_first),
         CASE(every_built_in_query_has_its_index),
+        CASE(a_run_is_found_in_a_view_without_looking_at_all),
         CASE(the_path_follows_option_and_environment),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

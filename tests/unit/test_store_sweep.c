@@ -110,7 +110,7 @@ static void an_older_file_learns_of_sweeps(void **state) {
     fill_start(&run, "old");
     begin_run(s, &run);
     store_close(s);
-    plain_exec(f->db, "DROP TABLE sweep_curves; DROP INDEX runs_sweep;"
+    plain_exec(f->db, "DROP VIEW run_summary; DROP TABLE sweep_curves; DROP INDEX runs_sweep;"
                       "ALTER TABLE runs DROP COLUMN sweep_values; ALTER TABLE runs DROP COLUMN sweep_point;"
                       "ALTER TABLE runs DROP COLUMN sweep_id; DROP TABLE sweeps");
     s = open_store(f->db, STORE_WRITE);

@@ -1,0 +1,66 @@
+#include <stddef.h>
+
+#include "store/schema.h"
+
+/* A view: columns of its own, then measures of the run `t.run_id`, found in results by their names. */
+enum { VIEW_FIGURES = 16 };
+struct view {
+    const char *name, *columns;
+    struct {
+        const char *metric; /* an SQL expression */
+        const char *column;
+    } figure[VIEW_FIGURES]; /* ends with one without a metric */
+    const char *rest;       /* from the last column on */
+};
+
+#define RUN(metric)                                                                                          \
+    { "'" metric "'", metric }
+#define TIER(suffix)                                                                                         \
+    { "t.tier || '_" suffix "'", suffix }
+#define CLASS(prefix, suffix)                                                                                \
+    { "'" prefix "_' || t.class || '_" suffix "'", suffix }
+
+static const struct view views[] = {
+    {"run_summary",
+     "t.run_id, uuid, name, model, mode, status, datetime(started_at, 'unixepoch') AS started, "
+     "coalesce(CASE WHEN mode <> 'simulate' THEN ended_at - started_at END, (SELECT t_s FROM intervals "
+     "WHERE run_id = t.run_id ORDER BY seq DESC LIMIT 1)) AS duration_s, host, version, seed, parent_id, trial, sweep_id, tags, note",
+     {RUN("throughput_tok_s"), RUN("storage_throughput_tok_s"), RUN("nvme_tok_s"), RUN("requests_per_s"),
+      RUN("requests_done"), RUN("requests_failed"), RUN("e2e_p95_ms"), RUN("ttft_p95_ms"),
+      RUN("queue_wait_p95_ms"), RUN("storage_io_p95_ms"), RUN("nvme_read_p95_ms"), RUN("nvme_write_p95_ms"),
+      RUN("hit_ratio"), RUN("evictions")},
+     ", (SELECT count(*) FROM criteria WHERE run_id = t.run_id AND passed = 1) AS criteria_passed, "
+     "(SELECT count(*) FROM criteria WHERE run_id = t.run_id) AS criteria_judged, bottleneck FROM runs AS t"},
+    {"tier_p95",
+     "t.run_id, t.tier, t.emulated",
+     {TIER("read_ops"), TIER("read_gib_s"), TIER("read_p95_ms"), TIER("read_device_p95_ms"),
+      TIER("read_host_p95_ms"), TIER("write_ops"), TIER("write_gib_s"), TIER("write_p95_ms"),
+      TIER("write_device_p95_ms"), TIER("write_host_p95_ms")},
+     " FROM run_tiers AS t"},
+    {"slo_by_class",
+     "t.run_id, t.n, t.class, r.qos_latency AS latency, t.p95_ms AS p95_target_ms, "
+     "t.p99_ms AS p99_target_ms, t.p999_ms AS p999_target_ms, t.p9999_ms AS p9999_target_ms",
+     {CLASS("slo", "p95_ms"), CLASS("slo", "p99_ms"), CLASS("slo", "p999_ms"), CLASS("slo", "p9999_ms"),
+      CLASS("slo", "met_ratio"), CLASS("slo", "violations"), CLASS("class", "done"),
+      CLASS("class", "failed")},
+     " FROM run_classes AS t JOIN runs AS r USING (run_id)"},
+    /* SQLite takes columns outside of functions from the row that has the max() */
+    {"best_by_config",
+     "run_id AS best_run, name, model, mode, host, count(*) AS runs, max(value) AS throughput_tok_s, "
+     "avg(value) AS mean_tok_s, CASE WHEN json_valid(effective_json) THEN json_remove(effective_json, "
+     "'$.name', '$.description', '$.seed') ELSE effective_json END AS configuration",
+     {{NULL, NULL}},
+     " FROM runs JOIN results USING (run_id) WHERE status = 'completed' AND metric = 'throughput_tok_s' "
+     "GROUP BY configuration, model, mode, host"},
+};
+
+void schema_views(struct buf *out) {
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        const struct view *v = &views[i];
+        buf_addf(out, "DROP VIEW IF EXISTS %s;\nCREATE VIEW %s AS SELECT %s", v->name, v->name, v->columns);
+        for (size_t f = 0; f < VIEW_FIGURES && v->figure[f].metric; f++)
+            buf_addf(out, ",\n    (SELECT value FROM results WHERE run_id = t.run_id AND metric = %s) AS %s",
+                     v->figure[f].metric, v->figure[f].column);
+        buf_addf(out, "%s;\n", v->rest);
+    }
+}
