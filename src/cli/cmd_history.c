@@ -153,6 +153,7 @@ static void json_row(struct listing *l, const struct store_row *r) {
     json_object_set_new(o, "parent_id", r->parent_id ? json_integer(r->parent_id) : json_null());
     json_object_set_new(o, "trial", r->trial ? json_integer(r->trial) : json_null());
     json_object_set_new(o, "trials", r->trial ? json_integer(r->trials) : json_null());
+    json_object_set_new(o, "tags", text(r->tags));
     json_array_append_new(l->array, o);
 }
 
@@ -168,9 +169,10 @@ static void csv_row(struct listing *l, const struct store_row *r) {
                               r->e2e_p95_ms, r->nvme_read_p95_ms, r->hit_ratio};
     char when[40];
     if (l->rows == 0)
-        buf_add(&l->text,
-                "run_id,started_at,status,name,model,mode,host,duration_s,throughput_tok_s,"
-                "storage_throughput_tok_s,e2e_p95_ms,nvme_read_p95_ms,hit_ratio,parent_id,trial,trials\n");
+        buf_add(
+            &l->text,
+            "run_id,started_at,status,name,model,mode,host,duration_s,throughput_tok_s,"
+            "storage_throughput_tok_s,e2e_p95_ms,nvme_read_p95_ms,hit_ratio,parent_id,trial,trials,tags\n");
     utc_time(r->started_at, when, sizeof when);
     buf_addf(&l->text, "%" PRId64 ",%s", r->run_id, when);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -184,6 +186,8 @@ static void csv_row(struct listing *l, const struct store_row *r) {
     csv_whole((uint64_t)r->parent_id, &l->text);
     csv_whole(r->trial, &l->text);
     csv_whole(r->trials, &l->text);
+    buf_add(&l->text, ",");
+    sheet_csv_text(r->tags, &l->text);
     buf_add(&l->text, "\n");
 }
 
@@ -195,18 +199,47 @@ static void add_row(void *ctx, const struct store_row *r) {
     l->rows++;
 }
 
+/* A day, or a minute of it, in local time; `end`: when it is over. */
+static int read_date(const struct options *o, const char *name, bool end, double *out, struct err *e) {
+    static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"};
+    const char *text = options_value(o, name);
+    if (!text) return 0;
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        struct tm tm = {.tm_isdst = -1};
+        const char *rest = strptime(text, forms[i], &tm);
+        if (!rest || *rest) continue;
+        if (end && i == 0)
+            tm.tm_mday++;
+        else if (end)
+            tm.tm_min++;
+        *out = (double)mktime(&tm);
+        return 0;
+    }
+    return err_set(e, KVF_ERR_USAGE, "--%s is a date such as 2026-11-20 or \"2026-11-20 08:30\", not \"%s\"",
+                   name, text);
+}
+
 static int read_filter(const struct options *o, struct store_filter *f, struct err *e) {
     uint64_t limit = LIMIT_DEFAULT;
     int rc = options_number(o, "limit", 0, INT64_MAX, &limit, e);
-    if (rc) return rc;
     *f = (struct store_filter){.name = options_value(o, "name"),
                                .model = options_value(o, "model"),
+                               .host = options_value(o, "host"),
                                .status = options_value(o, "status"),
+                               .mode = options_value(o, "mode"),
+                               .tag = options_value(o, "tag"),
+                               .sort = options_value(o, "sort"),
+                               .reverse = options_has(o, "reverse"),
                                .limit = (int64_t)limit};
+    if (!rc) rc = read_date(o, "since", false, &f->since, e);
+    if (!rc) rc = read_date(o, "until", true, &f->until, e);
+    if (rc) return rc;
     if (f->status && run_status_parse(f->status) == RUN_STATUSES)
         return err_set(e, KVF_ERR_USAGE,
                        "--status is running, completed, interrupted, failed or crashed, not \"%s\"",
                        f->status);
+    if (f->mode && strcmp(f->mode, "real") != 0 && strcmp(f->mode, "simulate") != 0)
+        return err_set(e, KVF_ERR_USAGE, "--mode is real or simulate, not \"%s\"", f->mode);
     return 0;
 }
 
@@ -224,7 +257,9 @@ static int list(const struct options *o, struct listing *l, char *path, size_t l
 }
 
 static void print_listing(struct listing *l, const struct options *o, const char *path) {
-    bool filtered = options_has(o, "name") || options_has(o, "model") || options_has(o, "status");
+    static const char *const filters[] = {"name", "model", "host", "status", "mode", "tag", "since", "until"};
+    bool filtered = false;
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) filtered |= options_has(o, filters[i]);
     if (l->form == SHEET_JSON) {
         char *dump = json_dumps(l->array, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
         if (dump) buf_addf(&l->text, "%s\n", dump);

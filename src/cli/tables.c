@@ -140,10 +140,17 @@ static const struct option_spec probe_table[] = {
 static const struct option_group probe_group = {"Probe", probe_table};
 
 static const struct option_spec history_table[] = {
-    {"limit", "N", OPTION_VALUE, NULL, "newest N runs, 20 unless told; 0 is all", NULL},
+    {"limit", "N", OPTION_VALUE, NULL, "first N runs, 20 unless told; 0 is all", NULL},
     {"name", "PATTERN", OPTION_VALUE, NULL, "runs of this name; % and _ are wildcards", NULL},
     {"model", "PATTERN", OPTION_VALUE, NULL, "runs of this model; % and _ are wildcards", NULL},
+    {"host", "PATTERN", OPTION_VALUE, NULL, "runs of this host; % and _ are wildcards", NULL},
     {"status", "STATUS", OPTION_VALUE, NULL, "running, completed, interrupted, failed or crashed", NULL},
+    {"mode", "MODE", OPTION_VALUE, NULL, "real or simulate", NULL},
+    {"tag", "TAG", OPTION_VALUE, NULL, "runs that have this tag", NULL},
+    {"since", "DATE", OPTION_VALUE, NULL, "runs that began on this day or later: 2026-11-20", NULL},
+    {"until", "DATE", OPTION_VALUE, NULL, "runs that began on this day or earlier", NULL},
+    {"sort", "COLUMN", OPTION_VALUE, NULL, "best first by a column of --csv, else newest first", NULL},
+    {"reverse", NULL, OPTION_FLAG, NULL, "the other way round", NULL},
     {"json", NULL, OPTION_FLAG, NULL, "print a JSON array", NULL},
     {"csv", NULL, OPTION_FLAG, NULL, "print CSV", NULL},
     {0}};

@@ -13,8 +13,9 @@
 #include "store/schema.h"
 
 /* A run that says it is running and is not is shown as crashed, marked or not. */
-#define STATUS         "CASE WHEN " STORE_RUN_GONE " THEN 'crashed' ELSE status END"
-#define RESULT(metric) ", (SELECT value FROM results WHERE run_id = runs.run_id AND metric = '" metric "') "
+#define STATUS "CASE WHEN " STORE_RUN_GONE " THEN 'crashed' ELSE status END"
+#define RESULT(metric)                                                                                       \
+    ", (SELECT value FROM results WHERE run_id = runs.run_id AND metric = '" metric "') AS " metric " "
 /* How many trials were asked for, 1 for a run by itself. */
 #define TRIALS                                                                                               \
     "CASE WHEN trial IS NOT NULL AND json_valid(effective_json) THEN  json_extract(effective_json, '$.run.trials') END"
@@ -42,10 +43,13 @@ const char *const query_texts[] = {
     [Q_LIST] =
         "SELECT run_id, name, model, mode, " STATUS " AS now, host, started_at, "
         "coalesce(CASE WHEN mode <> 'simulate' THEN ended_at - started_at END, "
-        "(SELECT t_s FROM intervals WHERE run_id = runs.run_id ORDER BY seq DESC LIMIT 1))" LISTED_RESULTS
+        "(SELECT t_s FROM intervals WHERE run_id = runs.run_id ORDER BY seq DESC LIMIT 1)) AS duration_s" LISTED_RESULTS
         ", parent_id, trial, " TRIALS
-        " FROM runs WHERE (?1 IS NULL OR name LIKE ?1) AND (?2 IS NULL OR model LIKE ?2) "
-        "AND (?3 IS NULL OR now = ?3) ORDER BY started_at DESC, run_id DESC LIMIT ?4",
+        ", tags FROM runs WHERE (?1 IS NULL OR name LIKE ?1) AND (?2 IS NULL OR model LIKE ?2) "
+        "AND (?3 IS NULL OR now = ?3) AND (?5 IS NULL OR mode = ?5) AND (?6 IS NULL OR host LIKE ?6) "
+        "AND (?7 IS NULL OR instr(',' || tags || ',', ',' || ?7 || ',')) "
+        "AND (?8 IS NULL OR started_at >= ?8) AND (?9 IS NULL OR started_at < ?9) "
+        "ORDER BY started_at DESC, run_id DESC LIMIT ?4",
     [Q_RUN] = "SELECT *, " TRIALS " AS planned, " STORE_RUN_GONE " AS gone FROM runs WHERE run_id = ?1",
     [Q_TIERS] = "SELECT * FROM run_tiers WHERE run_id = ?1",
     [Q_CLASSES] = "SELECT * FROM run_classes WHERE run_id = ?1 ORDER BY n",
@@ -312,6 +316,7 @@ static void load_list_row(sqlite3_stmt *stmt, struct store_row *row) {
     row->parent_id = sqlite3_column_int64(stmt, 13);
     row->trial = (uint32_t)sqlite3_column_int(stmt, 14);
     if (row->trial) row->trials = (uint32_t)sqlite3_column_int(stmt, 15);
+    row_text(stmt, 16, row->tags, sizeof row->tags);
 }
 
 struct trial_ids {
@@ -331,23 +336,69 @@ int store_trials(struct store *s, int64_t run_id, void (*run)(void *ctx, int64_t
     return rc == SQLITE_OK ? 0 : read_error(s, rc, e);
 }
 
+/* The other orders are of what Q_LIST finds, by one of its columns; what is missing comes last. */
+static const struct {
+    const char *column;
+    bool largest_first;
+} orders[] = {
+    {"name", false},
+    {"duration_s", true},
+    {"throughput_tok_s", true},
+    {"storage_throughput_tok_s", true},
+    {"e2e_p95_ms", false},
+    {"nvme_read_p95_ms", false},
+    {"hit_ratio", true},
+    {"started_at", true},
+};
+enum { ORDERS = sizeof orders / sizeof *orders };
+
+static int order_of(const char *key) {
+    int i = 0;
+    while (i < ORDERS && strcmp(key, orders[i].column) != 0) i++;
+    return i;
+}
+
+static int prepare_list(struct store *s, const struct store_filter *f, sqlite3_stmt **stmt, struct err *e) {
+    int order = order_of(f->sort ? f->sort : "started_at");
+    bool plain = !f->reverse && (!f->sort || order == ORDERS - 1);
+    struct buf sql = {0};
+    if (order == ORDERS) {
+        for (int i = 0; i < ORDERS; i++) buf_addf(&sql, "%s%s", i ? ", " : "", orders[i].column);
+        int code = err_set(e, KVF_ERR_USAGE, "--sort is one of %s, not \"%s\"", buf_text(&sql), f->sort);
+        buf_free(&sql);
+        return code;
+    }
+    buf_add(&sql, plain ? "" : "SELECT * FROM (");
+    buf_add(&sql, query_texts[Q_LIST]);
+    if (!plain)
+        buf_addf(&sql, ") ORDER BY %s IS NULL, %s %s, started_at DESC, run_id DESC LIMIT ?10",
+                 orders[order].column, orders[order].column,
+                 orders[order].largest_first == f->reverse ? "ASC" : "DESC");
+    int rc = db_prepare(s->db, stmt, buf_text(&sql));
+    buf_free(&sql);
+    if (rc != SQLITE_OK) return read_error(s, rc, e);
+    int64_t limit = f->limit > 0 ? f->limit : -1;
+    sqlite3_bind_int64(*stmt, 4, plain ? limit : -1);
+    if (!plain) sqlite3_bind_int64(*stmt, 10, limit);
+    return 0;
+}
+
 int store_list(struct store *s, const struct store_filter *f,
                void (*row)(void *ctx, const struct store_row *r), void *ctx, struct err *e) {
     sqlite3_stmt *stmt = NULL;
-    int rc = db_prepare(s->db, &stmt, query_texts[Q_LIST]);
-    if (rc == SQLITE_OK) {
-        sqlite3_bind_text(stmt, 1, f->name, -1, SQLITE_STATIC);
-        sqlite3_bind_text(stmt, 2, f->model, -1, SQLITE_STATIC);
-        sqlite3_bind_text(stmt, 3, f->status, -1, SQLITE_STATIC);
-        sqlite3_bind_int64(stmt, 4, f->limit > 0 ? f->limit : -1);
-    }
-    while (rc == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) {
+    int code = prepare_list(s, f, &stmt, e);
+    if (code != 0) return code;
+    const char *const texts[] = {[1] = f->name, f->model, f->status, [5] = f->mode, f->host, f->tag};
+    for (int i = 1; i < (int)(sizeof texts / sizeof *texts); i++)
+        if (texts[i]) sqlite3_bind_text(stmt, i, texts[i], -1, SQLITE_STATIC);
+    if (f->since > 0) sqlite3_bind_double(stmt, 8, f->since);
+    if (f->until > 0) sqlite3_bind_double(stmt, 9, f->until);
+    while (sqlite3_step(stmt) == SQLITE_ROW) {
         struct store_row r;
         load_list_row(stmt, &r);
         row(ctx, &r);
     }
-    int end = sqlite3_finalize(stmt);
-    if (rc == SQLITE_OK) rc = end;
+    int rc = sqlite3_finalize(stmt);
     return rc == SQLITE_OK ? 0 : read_error(s, rc, e);
 }
 

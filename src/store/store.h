@@ -76,25 +76,31 @@ int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct
 int store_trials(struct store *s, int64_t run_id, void (*run)(void *ctx, int64_t run_id), void *ctx,
                  struct err *e);
 
+/* Bytes of a tag and of all tags of a run, with the NUL. */
+enum { STORE_TAG_MAX = 64, STORE_TAGS_MAX = sizeof(((struct run_record *)0)->tags) };
+
 struct store_row { /* one line of `history` */
     int64_t run_id;
     int64_t parent_id;      /* 0: none */
     uint32_t trial, trials; /* 2 of 3; 0: no trials */
-    char name[64], model[64], mode[16], status[16], host[72];
+    char name[64], model[64], mode[16], status[16], host[72], tags[STORE_TAGS_MAX];
     double started_at, duration_s;
     double throughput_tok_s, storage_throughput_tok_s, e2e_p95_ms, nvme_read_p95_ms,
         hit_ratio; /* NaN: missing */
 };
 struct store_filter {
-    const char *name, *model, *status; /* NULL: any; name and model may hold SQL LIKE wildcards */
-    int64_t limit;                     /* 0: all */
+    const char *name, *model, *host; /* NULL: any; may hold SQL LIKE wildcards */
+    const char *status, *mode, *tag; /* NULL: any */
+    double since, until;             /* started in [since, until), epoch seconds; 0: any */
+    const char *sort;                /* a column of `history`, best first; NULL: newest first */
+    bool reverse;
+    int64_t limit; /* of the sorted list; 0: all */
 };
-/* Newest first; calls row() for each. */
+/* Calls row() for each, in order. An unknown `sort` is -KVF_ERR_USAGE. */
 int store_list(struct store *s, const struct store_filter *f,
                void (*row)(void *ctx, const struct store_row *r), void *ctx, struct err *e);
 /* Adds tags to a run, or removes them; without any, only asks. The tags that it has then, with commas
  * between, go into *now. A change is one transaction, on a store opened for changes. */
-enum { STORE_TAG_MAX = 64, STORE_TAGS_MAX = sizeof(((struct run_record *)0)->tags) };
 struct store_tags {
     const char *const *tag;
     size_t count;

@@ -92,7 +92,7 @@ def _():
     assert [(one["parent_id"], one["trial"], one["trials"]) for one in told] == [(2, 3, 3), (2, 2, 3), (2, 1, 3),
                                                                                  (None, None, None)], told
     lines = run(["history", "--csv"]).stdout.splitlines()
-    assert lines[0].endswith(",parent_id,trial,trials") and lines[1].endswith(",2,3,3") and lines[4].endswith(",,,"), lines
+    assert lines[0].endswith(",parent_id,trial,trials,tags") and lines[1].endswith(",2,3,3,") and lines[4].endswith(",,,,"), lines
 
 
 @case("a trial with fewer requests done than asked is incomplete, named and in no average")
