@@ -42,6 +42,7 @@ static const struct command_entry commands[] = {
     {"delete", "RUN...", "delete runs from the database", cmd_delete},
     {"prune", "", "delete the oldest runs of the database", cmd_prune},
     {"vacuum", "", "give the room of deleted runs back to the disk", cmd_vacuum},
+    {"merge", "FILE...", "take over the runs of another database", cmd_merge},
     {"sql", "STATEMENT", "ask the database with a SELECT of your own", cmd_sql},
     {"schema", "", "print the schema of the database as SQL", cmd_schema},
     {"help", "[COMMAND]", "explain a command, or list the keys of the screen (help keys)", cmd_help},

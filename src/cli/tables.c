@@ -212,6 +212,7 @@ static const struct option_command tables[] = {
     {"delete", OPTIONS_OPERANDS_MAX, {&delete_group, &database, &common}},
     {"prune", 0, {&prune_group, &database, &common}},
     {"vacuum", 0, {&database, &common}},
+    {"merge", OPTIONS_OPERANDS_MAX, {&database, &common}},
     {"sql", 1, {&sql_group, &database, &common}},
     {"schema", 0, {&common}},
     {"help", 1, {&common}},

@@ -128,6 +128,16 @@ int store_old_runs(struct store *s, const struct store_age *age, void (*run)(voi
 /* Gives the room of what was deleted back to the disk; bytes of the file before and after. */
 int store_vacuum(struct store *s, uint64_t *before, uint64_t *after, struct err *e);
 
+/* Takes over the runs and sweeps of another history with all that belongs to them, under new numbers, in
+ * one transaction: all or nothing. What is here by its UUID stays as it is; what still goes on there is
+ * left out. `from` is opened for reading. */
+struct store_merged {
+    uint64_t runs, sweeps; /* that came */
+    uint64_t known;        /* runs that were here */
+    uint64_t going_on;     /* runs that were left out */
+};
+int store_merge(struct store *into, struct store *from, struct store_merged *done, struct err *e);
+
 /* A statement of the user's, on a store opened for reading. The columns come first, then the values of
  * each row in turn; texts last until the call returns, bytes come as hexadecimal text. One statement
  * that only reads, without parameters: else, and for one that is wrong, -KVF_ERR_USAGE. */

@@ -1,8 +1,11 @@
 """A history database made by hand, for the test scripts: runs whose every figure the script has chosen."""
 import contextlib
+import itertools
 import sqlite3
 
 from tap import database, run
+
+_uuids = itertools.count(1)
 
 
 def make(path=None):
@@ -24,9 +27,9 @@ def insert(db, table, **values):
 
 
 def add_run(db, name="nightly", results=None, **values):
-    """A completed run with a UUID made of its number; `results` are {metric: value}. Returns its id."""
+    """A completed run with a UUID of its own; `results` are {metric: value}. Returns its id."""
     number = db.execute("SELECT coalesce(max(run_id), 0) + 1 FROM runs").fetchone()[0]
-    row = dict(uuid="%08x-0000-4000-8000-%012x" % (number, id(db) & 0xffffffffffff), name=name, mode="real",
+    row = dict(uuid="%08x-0000-4000-8000-000000000000" % next(_uuids), name=name, mode="real",
                model="llama3.1-8b", seed=42, status="completed", started_at=1700000000.0 + 86400 * number,
                ended_at=1700000060.0 + 86400 * number, host="lab", version="0.1.0")
     row.update(values)

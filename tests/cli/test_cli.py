@@ -11,7 +11,7 @@ import sqlite3
 from tap import SOURCE, case, database, finish, home, main, run, scratch, spawn, wait_until
 
 COMMANDS = ["run", "suite", "sweep", "check", "models", "probe", "watch", "history", "show", "validate", "tag", "note",
-            "delete", "prune", "vacuum", "sql", "schema", "help"]
+            "delete", "prune", "vacuum", "merge", "sql", "schema", "help"]
 
 HELP = """\
 usage: kvfall COMMAND [ARGUMENT]... [--OPTION]...
@@ -35,6 +35,7 @@ Commands:
   delete    delete runs from the database
   prune     delete the oldest runs of the database
   vacuum    give the room of deleted runs back to the disk
+  merge     take over the runs of another database
   sql       ask the database with a SELECT of your own
   schema    print the schema of the database as SQL
   help      explain a command, or list the keys of the screen (help keys)

@@ -115,7 +115,7 @@ def _():
     text = page("kvfall.1")
     options = set()
     for command in ("", "run", "check", "models", "probe", "watch", "history", "show", "sql",
-                    "tag", "note", "delete", "prune", "vacuum"):
+                    "tag", "note", "delete", "prune", "vacuum", "merge"):
         got = run([command, "--help"] if command else ["--help"])
         assert got.rc == 0, got
         options |= set(re.findall(r"(?<![\w-])--([a-z][a-z-]+)", got.stdout))

@@ -1,0 +1,279 @@
+#include "store/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "store/db.h"
+#include "store/handle.h"
+#include "store/schema.h"
+
+/* Numbers there and here; those of there ascend. */
+struct ids {
+    struct id {
+        int64_t there, here;
+    } * at;
+    size_t count;
+};
+
+static void ids_add(struct ids *ids, int64_t there, int64_t here) {
+    ids->at = mem_realloc(ids->at, (ids->count + 1) * sizeof *ids->at);
+    ids->at[ids->count++] = (struct id){there, here};
+}
+
+static int compare_ids(const void *a, const void *b) {
+    const struct id *left = a, *right = b;
+    return (left->there > right->there) - (left->there < right->there);
+}
+
+/* 0: it was not taken over. */
+static int64_t ids_find(const struct ids *ids, int64_t there) {
+    struct id key = {.there = there};
+    const struct id *found = ids->count ? bsearch(&key, ids->at, ids->count, sizeof key, compare_ids) : NULL;
+    return found ? found->here : 0;
+}
+
+/* Rows of a table on their way. What the other file's table lacks is NULL. */
+struct copy {
+    const struct table *table;
+    sqlite3_stmt *select, *insert; /* NULL: there is no such table there */
+};
+
+struct merge {
+    struct store *into, *from;
+    struct store *culprit; /* whose database an error is of */
+    struct copy copies[TABLES];
+    struct ids runs, sweeps;
+    struct store_merged done;
+    int64_t last[2]; /* largest numbers that were here: of runs, of sweeps */
+};
+
+static int failed(struct merge *m, struct store *s, int rc) {
+    if (rc != SQLITE_OK && !m->culprit) m->culprit = s;
+    return rc;
+}
+
+static bool has_column(struct store *s, const char *table, const char *column) {
+    sqlite3_stmt *stmt = NULL;
+    if (db_prepare(s->db, &stmt, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2") != SQLITE_OK)
+        return false;
+    sqlite3_bind_text(stmt, 1, table, -1, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 2, column, -1, SQLITE_STATIC);
+    bool there = sqlite3_step(stmt) == SQLITE_ROW;
+    sqlite3_finalize(stmt);
+    return there;
+}
+
+static int open_copy(struct merge *m, enum table_id id) {
+    struct copy *c = &m->copies[id];
+    struct buf sql = {0};
+    bool any = false, whole = id == TABLE_RUNS || id == TABLE_SWEEPS;
+    c->table = schema_table(id);
+    buf_add(&sql, "SELECT ");
+    for (size_t i = 0; i < schema_column_count(c->table); i++) {
+        const char *name = schema_column(c->table, i).name;
+        bool there = has_column(m->from, c->table->name, name);
+        buf_addf(&sql, "%s%s", i ? ", " : "", there ? name : "NULL");
+        any |= there;
+    }
+    const char *key = schema_column(c->table, 0).name; /* run_id or sweep_id */
+    if (whole)
+        buf_addf(&sql, ", " STORE_RUN_GONE " FROM %s ORDER BY %s", c->table->name, key);
+    else
+        buf_addf(&sql, " FROM %s WHERE %s = ?1", c->table->name, key);
+    int rc = any ? failed(m, m->from, db_prepare(m->from->db, &c->select, buf_text(&sql))) : SQLITE_OK;
+    buf_free(&sql);
+    schema_insert_sql(c->table, "INSERT", &sql);
+    if (rc == SQLITE_OK && any) rc = failed(m, m->into, db_prepare(m->into->db, &c->insert, buf_text(&sql)));
+    buf_free(&sql);
+    return rc;
+}
+
+static int64_t number_there(const struct copy *c, const char *column) {
+    return sqlite3_column_int64(c->select, schema_parameter(c->table, column) - 1);
+}
+
+static void bind_row(const struct copy *c) {
+    int count = (int)schema_column_count(c->table);
+    for (int i = 0; i < count; i++) sqlite3_bind_value(c->insert, i + 1, sqlite3_column_value(c->select, i));
+}
+
+static void bind_id(const struct copy *c, const char *column, int64_t id) {
+    int parameter = schema_parameter(c->table, column);
+    if (id)
+        sqlite3_bind_int64(c->insert, parameter, id);
+    else
+        sqlite3_bind_null(c->insert, parameter);
+}
+
+static int insert_row(struct merge *m, const struct copy *c) {
+    (void)sqlite3_step(c->insert);
+    return failed(m, m->into, sqlite3_reset(c->insert));
+}
+
+/* The number here of what has the UUID of the row at hand; 0: it is new. */
+static int known(struct merge *m, const struct copy *c, int64_t *id) {
+    char sql[80];
+    sqlite3_stmt *stmt = NULL;
+    snprintf(sql, sizeof sql, "SELECT %s FROM %s WHERE uuid = ?1", schema_column(c->table, 0).name,
+             c->table->name);
+    int rc = db_prepare(m->into->db, &stmt, sql);
+    if (rc == SQLITE_OK)
+        sqlite3_bind_value(stmt, 1, sqlite3_column_value(c->select, schema_parameter(c->table, "uuid") - 1));
+    *id = 0;
+    if (rc == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) *id = sqlite3_column_int64(stmt, 0);
+    int end = sqlite3_finalize(stmt);
+    return failed(m, m->into, rc == SQLITE_OK ? end : rc);
+}
+
+/* All rows of a table that belong to a run or a sweep, under its new number. */
+static int copy_rows(struct merge *m, enum table_id id, int64_t there, int64_t here) {
+    const struct copy *c = &m->copies[id];
+    int rc = SQLITE_OK;
+    if (!c->select) return rc;
+    sqlite3_bind_int64(c->select, 1, there);
+    while (rc == SQLITE_OK && sqlite3_step(c->select) == SQLITE_ROW) {
+        bind_row(c);
+        sqlite3_bind_int64(c->insert, 1, here);
+        rc = insert_row(m, c);
+    }
+    int end = failed(m, m->from, sqlite3_reset(c->select));
+    return rc == SQLITE_OK ? end : rc;
+}
+
+/* Takes the row at hand over unless it is here already or still changes there. */
+static int take(struct merge *m, enum table_id id, struct ids *ids, bool *is_new) {
+    const struct copy *c = &m->copies[id];
+    const char *status =
+        (const char *)sqlite3_column_text(c->select, schema_parameter(c->table, "status") - 1);
+    bool running = status && strcmp(status, "running") == 0;
+    bool gone = sqlite3_column_int(c->select, (int)schema_column_count(c->table)) != 0;
+    int64_t here;
+    *is_new = false;
+    int rc = known(m, c, &here);
+    if (rc != SQLITE_OK) return rc;
+    if (!here && running && !gone) {
+        m->done.going_on += id == TABLE_RUNS;
+        return SQLITE_OK;
+    }
+    int64_t there = sqlite3_column_int64(c->select, 0);
+    if (!here) {
+        *is_new = true;
+        bind_row(c);
+        sqlite3_bind_null(c->insert, 1); /* the next number */
+        if (id == TABLE_RUNS) {
+            bind_id(c, "parent_id", 0); /* it may not be here yet */
+            bind_id(c, "sweep_id", ids_find(&m->sweeps, number_there(c, "sweep_id")));
+        }
+        if (gone) {
+            sqlite3_bind_text(c->insert, schema_parameter(c->table, "status"), "crashed", -1, SQLITE_STATIC);
+            sqlite3_bind_text(c->insert, schema_parameter(c->table, "status_reason"), STORE_GONE_REASON, -1,
+                              SQLITE_STATIC);
+        }
+        rc = insert_row(m, c);
+        here = sqlite3_last_insert_rowid(m->into->db);
+    }
+    if (rc == SQLITE_OK) ids_add(ids, there, here);
+    return rc;
+}
+
+static int take_sweeps(struct merge *m) {
+    const struct copy *c = &m->copies[TABLE_SWEEPS];
+    int rc = SQLITE_OK;
+    while (rc == SQLITE_OK && c->select && sqlite3_step(c->select) == SQLITE_ROW) {
+        bool is_new;
+        rc = take(m, TABLE_SWEEPS, &m->sweeps, &is_new);
+        if (rc != SQLITE_OK || !is_new) continue;
+        const struct id *last = &m->sweeps.at[m->sweeps.count - 1];
+        m->done.sweeps++;
+        rc = copy_rows(m, TABLE_SWEEP_CURVES, last->there, last->here);
+    }
+    int end = c->select ? failed(m, m->from, sqlite3_reset(c->select)) : SQLITE_OK;
+    return rc == SQLITE_OK ? end : rc;
+}
+
+static int take_runs(struct merge *m) {
+    const struct copy *c = &m->copies[TABLE_RUNS];
+    int rc = SQLITE_OK;
+    while (rc == SQLITE_OK && sqlite3_step(c->select) == SQLITE_ROW) {
+        bool is_new;
+        size_t before = m->runs.count;
+        rc = take(m, TABLE_RUNS, &m->runs, &is_new);
+        if (rc != SQLITE_OK || m->runs.count == before) continue;
+        const struct id *last = &m->runs.at[before];
+        *(is_new ? &m->done.runs : &m->done.known) += 1;
+        for (enum table_id id = 0; rc == SQLITE_OK && is_new && id < TABLES; id++)
+            if (id != TABLE_RUNS && id != TABLE_SWEEPS && id != TABLE_SWEEP_CURVES)
+                rc = copy_rows(m, id, last->there, last->here);
+    }
+    int end = failed(m, m->from, sqlite3_reset(c->select));
+    return rc == SQLITE_OK ? end : rc;
+}
+
+/* References to runs, once all of them have their numbers. Runs and sweeps that were here keep theirs. */
+static int relate(struct merge *m, enum table_id id, const struct ids *ids, const char *column) {
+    const struct copy *c = &m->copies[id];
+    const char *key = schema_column(c->table, 0).name;
+    struct buf sql = {0};
+    sqlite3_stmt *stmt = NULL;
+    buf_addf(&sql, "UPDATE %s SET %s = nullif(?2, 0) WHERE %s = ?1 AND %s IS NOT nullif(?2, 0)",
+             c->table->name, column, key, column);
+    int rc = c->select ? failed(m, m->into, db_prepare(m->into->db, &stmt, buf_text(&sql))) : SQLITE_OK;
+    buf_free(&sql);
+    while (rc == SQLITE_OK && stmt && sqlite3_step(c->select) == SQLITE_ROW) {
+        int64_t here = ids_find(ids, sqlite3_column_int64(c->select, 0));
+        if (here <= m->last[id == TABLE_SWEEPS]) continue;
+        sqlite3_bind_int64(stmt, 1, here);
+        sqlite3_bind_int64(stmt, 2, ids_find(&m->runs, number_there(c, column)));
+        (void)sqlite3_step(stmt);
+        rc = failed(m, m->into, sqlite3_reset(stmt));
+    }
+    sqlite3_finalize(stmt);
+    int end = c->select ? failed(m, m->from, sqlite3_reset(c->select)) : SQLITE_OK;
+    return rc == SQLITE_OK ? end : rc;
+}
+
+static int merge_all(struct merge *m) {
+    int rc = failed(m, m->from, db_exec(m->from->db, "BEGIN"));
+    if (rc == SQLITE_OK) rc = failed(m, m->into, db_exec(m->into->db, "BEGIN IMMEDIATE"));
+    if (rc == SQLITE_OK)
+        rc = failed(m, m->into, db_int(m->into->db, "SELECT max(run_id) FROM runs", &m->last[0]));
+    if (rc == SQLITE_OK)
+        rc = failed(m, m->into, db_int(m->into->db, "SELECT max(sweep_id) FROM sweeps", &m->last[1]));
+    for (enum table_id id = 0; rc == SQLITE_OK && id < TABLES; id++) rc = open_copy(m, id);
+    if (rc == SQLITE_OK) rc = take_sweeps(m);
+    if (rc == SQLITE_OK) rc = take_runs(m);
+    if (rc == SQLITE_OK) rc = relate(m, TABLE_RUNS, &m->runs, "parent_id");
+    if (rc == SQLITE_OK) rc = relate(m, TABLE_SWEEPS, &m->sweeps, "baseline_run");
+    if (rc == SQLITE_OK) rc = failed(m, m->into, db_exec(m->into->db, "COMMIT"));
+    return rc;
+}
+
+static bool same_file(const struct store *a, const struct store *b) {
+    struct stat one, two;
+    return stat(a->path, &one) == 0 && stat(b->path, &two) == 0 && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
+}
+
+int store_merge(struct store *into, struct store *from, struct store_merged *done, struct err *e) {
+    struct merge m = {.into = into, .from = from};
+    if (same_file(into, from))
+        return err_set(e, KVF_ERR_USAGE,
+                       "'%s' is the history database itself; name another file, or with --db another "
+                       "database to merge it into",
+                       from->path);
+    int rc = merge_all(&m), code = 0;
+    if (rc != SQLITE_OK)
+        code = db_error(e, m.culprit->db, rc, m.culprit->path, m.culprit == into ? "write" : "read");
+    for (size_t i = 0; i < TABLES; i++) {
+        sqlite3_finalize(m.copies[i].select);
+        sqlite3_finalize(m.copies[i].insert);
+    }
+    db_rollback(into->db);
+    db_rollback(from->db);
+    free(m.runs.at);
+    free(m.sweeps.at);
+    *done = m.done;
+    return code;
+}

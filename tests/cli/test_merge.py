@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""`kvfall merge`: runs, groups, suites and sweeps of another database under new numbers, once, wholly or not at all."""
+import sqlite3
+
+from histories import add_run, insert, make
+from runs import healthy, measure, refused, rows
+from tap import case, database, home, main, run
+
+
+def other():
+    return home() / "work/other.db"
+
+
+def merge(*paths, rc=0):
+    got = run(["merge", *(paths or (other(),))])
+    assert got.rc == rc and healthy(), got
+    return got.stdout
+
+
+def dump(path):
+    with sqlite3.connect(path) as db:
+        return list(db.iterdump())
+
+
+def part(db, **values):
+    """A run that has a row in every table of runs."""
+    run_id = add_run(db, results={"throughput_tok_s": 5}, **values)
+    insert(db, "run_tiers", run_id=run_id, tier="gpu")
+    insert(db, "run_classes", run_id=run_id, n=0, **{"class": "fast"})
+    insert(db, "intervals", run_id=run_id, seq=0, t_s=1.5)
+    insert(db, "tier_intervals", run_id=run_id, seq=0, tier="gpu", used_bytes=7)
+    insert(db, "cause_intervals", run_id=run_id, seq=0, tier="gpu", dir="read", cause="decode", ops=3)
+    insert(db, "gpu_intervals", run_id=run_id, seq=0, device=0)
+    insert(db, "qos_intervals", run_id=run_id, seq=0, **{"class": "fast"})
+    insert(db, "interval_histograms", run_id=run_id, seq=0, scope="e2e", data=b"\x01\x02")
+    insert(db, "decisions", run_id=run_id, seq=0, n=0, reason="why")
+    insert(db, "events", run_id=run_id, n=0, message="it rains")
+    insert(db, "criteria", run_id=run_id, n=0, name="c", passed=1)
+    insert(db, "histograms", run_id=run_id, scope="e2e", data=b"\x01\x00")
+    return run_id
+
+
+def content(db, run_id):
+    """All that is stored of a run but its numbers."""
+    tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+                                           " AND name NOT LIKE 'sweep%' ORDER BY name")]
+    found = {}
+    for table in tables:
+        cursor = db.execute("SELECT * FROM %s WHERE run_id = ?" % table, (run_id,))
+        names = [column[0] for column in cursor.description]
+        found[table] = [{name: value for name, value in zip(names, row) if name not in ("run_id", "parent_id", "sweep_id")}
+                        for row in cursor]
+    return found
+
+
+@case("a run comes with all of its rows, byte for byte, and only once")
+def _():
+    with make() as db:
+        for _ in range(3):
+            add_run(db, "mine")
+    with make(other()) as db:
+        part(db, name="theirs", tags="ci", note="n", scenario_yaml="name: x\n", seed=2**63 - 1)
+        part(db, name="second", uuid="ffffffff-0000-4000-8000-000000000000")
+    before = dump(other())
+    assert merge() == "%s: 2 runs and 0 sweeps merged\n" % other()
+    with sqlite3.connect(database()) as here, sqlite3.connect(other()) as there:
+        assert [row[0] for row in here.execute("SELECT name FROM runs ORDER BY run_id")] == ["mine"] * 3 + ["theirs", "second"]
+        for old, new in ((1, 4), (2, 5)):
+            assert content(here, new) == content(there, old)
+            assert all(content(here, new).values()), content(here, new)
+    assert merge() == "%s: 0 runs and 0 sweeps merged, 2 runs already here\n" % other()
+    assert len(rows("SELECT * FROM runs")) == 5 and dump(other()) == before
+
+
+@case("what is here by its UUID keeps its tags, and gives its number to what refers to it")
+def _():
+    with make(other()) as db:
+        for trial in (1, 2, 3):
+            add_run(db, "group", trial=trial, parent_id=1)
+        add_run(db, "suite")
+        add_run(db, "of the suite", parent_id=4)
+    with make() as db:
+        add_run(db, "mine")
+        with sqlite3.connect(other()) as there:
+            uuid = there.execute("SELECT uuid FROM runs WHERE run_id = 1").fetchone()[0]
+        add_run(db, "group", trial=1, parent_id=2, uuid=uuid, tags="kept")
+    assert merge() == "%s: 4 runs and 0 sweeps merged, 1 run already here\n" % other()
+    assert [(row["run_id"], row["name"], row["trial"], row["parent_id"], row["tags"]) for row in rows(
+        "SELECT * FROM runs ORDER BY run_id")] == [
+        (1, "mine", None, None, None), (2, "group", 1, 2, "kept"), (3, "group", 2, 2, None), (4, "group", 3, 2, None),
+        (5, "suite", None, None, None), (6, "of the suite", None, 5, None)]
+
+
+@case("sweeps come with their curves, their points and their baseline")
+def _():
+    with make() as db:
+        insert(db, "sweeps", uuid="mine", name="mine", profile="keys", status="completed", baseline_run=77)
+        add_run(db, "mine", sweep_id=1)
+    with make(other()) as db:
+        insert(db, "sweeps", sweep_id=5, uuid="a", name="a", profile="rates", status="completed", baseline_run=3)
+        insert(db, "sweeps", sweep_id=6, uuid="b", name="b", profile="miss_ratio", status="completed", baseline_run=99)
+        insert(db, "sweep_curves", sweep_id=6, policy="lru", capacity_bytes=4096, miss_ratio=0.5)
+        add_run(db, "point", sweep_id=5, sweep_point=1, uuid="p1")
+        add_run(db, "point", sweep_id=5, sweep_point=2, uuid="p2")
+        add_run(db, "base", uuid="p3")
+    assert merge() == "%s: 3 runs and 2 sweeps merged\n" % other() and "3 runs already here" in merge()
+    assert [(row["sweep_id"], row["uuid"], row["baseline_run"]) for row in rows("SELECT * FROM sweeps ORDER BY sweep_id")] == [
+        (1, "mine", 77), (2, "a", 4), (3, "b", None)]
+    assert [(row["sweep_id"], row["miss_ratio"]) for row in rows("SELECT * FROM sweep_curves")] == [(3, 0.5)]
+    assert [row["sweep_id"] for row in rows("SELECT * FROM runs ORDER BY run_id")] == [1, 2, 2, None]
+
+
+@case("a run that still goes on is left out, until it has ended")
+def _():
+    with make():
+        pass
+    with make(other()) as db:
+        add_run(db, status="running", host="another-machine", ended_at=None)
+    assert merge() == "%s: 0 runs and 0 sweeps merged, 1 run left out that still goes on\n" % other()
+    with sqlite3.connect(other()) as db:
+        db.execute("UPDATE runs SET status = 'completed'")
+    assert merge() == "%s: 1 run and 0 sweeps merged\n" % other()
+
+
+@case("a file of the first version, from before the notes and the sweeps, is taken as it is")
+def _():
+    with make(other()) as db:
+        part(db, name="old")
+        for view in ("run_summary", "tier_p95", "slo_by_class", "best_by_config"):
+            db.execute("DROP VIEW %s" % view)
+        db.executescript("DROP INDEX runs_sweep; ALTER TABLE runs DROP COLUMN note; DROP TABLE gpu_intervals;"
+                         "PRAGMA user_version = 1")
+    before = dump(other())
+    merge()
+    assert [(row["name"], row["note"]) for row in rows("SELECT * FROM runs")] == [("old", None)]
+    assert dump(other()) == before and rows("SELECT message FROM events") == [{"message": "it rains"}]
+
+
+@case("a real run can be shown where it was merged to")
+def _():
+    _, summary = measure({}, "--db", other())
+    merge()
+    got = run(["show", "--json", "latest"])
+    assert got.rc == 0 and summary["run"]["uuid"] in got.stdout, got
+    assert run(["show", summary["run"]["uuid"][:8]]).stdout == run(["show", "1", "--db", other()]).stdout
+
+
+@case("what cannot be merged changes nothing")
+def _():
+    refused(["merge"], "merge needs")
+    refused(["merge", "missing.db"], "no history database 'missing.db'")
+    with make() as db:
+        add_run(db)
+    got = run(["merge", database()])
+    assert got.rc == 2 and "the history database itself" in got.stderr, got
+    with make(other()) as db:
+        add_run(db, uuid="x1")
+        add_run(db, uuid="x2")
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_master SET sql = replace(sql, 'name TEXT NOT NULL', 'name TEXT') WHERE name = 'runs'")
+    with sqlite3.connect(other()) as db:
+        db.execute("UPDATE runs SET name = NULL WHERE run_id = 2")
+    before = dump(database())
+    got = run(["merge", other()])
+    assert got.rc == 1 and got.stderr.count("\n") == 1 and "runs.name" in got.stderr, got
+    assert dump(database()) == before
+    with sqlite3.connect(other()) as db:
+        db.execute("PRAGMA user_version = 99")
+    got = run(["merge", other()])
+    assert got.rc == 2 and "newer kvfall" in got.stderr and dump(database()) == before, got
+
+
+main()
