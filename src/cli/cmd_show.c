@@ -30,6 +30,8 @@ static int load(const struct options *o, struct shown *s) {
     int64_t id;
     struct err *e = &s->e;
 
+    if (options_has(o, "json") + options_has(o, "scenario") > 1)
+        return err_set(e, KVF_ERR_USAGE, "--json and --scenario exclude each other; choose one");
     int rc = store_path(options_value(o, "db"), path, sizeof path, e);
     if (!rc) rc = store_open(&s->store, path, STORE_READ, e);
     if (!rc) rc = store_resolve(s->store, o->operands ? o->operand[0] : "latest", &id, e);
@@ -38,6 +40,21 @@ static int load(const struct options *o, struct shown *s) {
     if (!rc) rc = s->rc;
     store_close(s->store);
     return rc;
+}
+
+static void print_text(const struct options *o, const struct shown *s, struct buf *out) {
+    struct report_style style = cli_style(o);
+    report_text(&s->run, &style, out);
+    if (s->trials.count > 0) report_trials_text(&s->trials, &style, out);
+    for (enum report_section i = 0; i < REPORT_SECTIONS; i++)
+        if (options_has(o, report_section_name(i))) report_section(i, &s->run, &style, out);
+}
+
+static void print_json(const struct shown *s, struct buf *out) {
+    if (s->trials.count > 0)
+        report_trials_json(&s->run, &s->trials, out);
+    else
+        report_json(&s->run, out);
 }
 
 int cmd_show(int argc, char **argv) {
@@ -50,15 +67,12 @@ int cmd_show(int argc, char **argv) {
     if (options_parse(&o, argc, argv, &s.e) || load(&o, &s)) {
         status = cli_fail(&s.e);
     } else {
-        struct report_style style = cli_style(&o);
-        bool group = s.trials.count > 0;
-        if (options_has(&o, "json") && group)
-            report_trials_json(&s.run, &s.trials, &out);
+        if (options_has(&o, "scenario"))
+            buf_add(&out, s.run.scenario_yaml ? s.run.scenario_yaml : "");
         else if (options_has(&o, "json"))
-            report_json(&s.run, &out);
+            print_json(&s, &out);
         else
-            report_text(&s.run, &style, &out);
-        if (group && !options_has(&o, "json")) report_trials_text(&s.trials, &style, &out);
+            print_text(&o, &s, &out);
         cli_print(&out);
     }
     buf_free(&out);

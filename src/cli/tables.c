@@ -157,7 +157,13 @@ static const struct option_spec history_table[] = {
 static const struct option_group history_group = {"History", history_table};
 
 static const struct option_spec show_table[] = {
-    {"json", NULL, OPTION_FLAG, NULL, "print the summary as JSON", NULL}, {0}};
+    {"json", NULL, OPTION_FLAG, NULL, "print the summary as JSON", NULL},
+    {"decisions", NULL, OPTION_FLAG, NULL, "after it, all decisions of the autoscaler", NULL},
+    {"events", NULL, OPTION_FLAG, NULL, "after it, all events", NULL},
+    {"criteria", NULL, OPTION_FLAG, NULL, "after it, the criteria with their measures", NULL},
+    {"measures", NULL, OPTION_FLAG, NULL, "after it, all measures by their names", NULL},
+    {"scenario", NULL, OPTION_FLAG, NULL, "print the scenario as it was given instead", NULL},
+    {0}};
 static const struct option_group show_group = {"Show", show_table};
 
 static const struct option_spec tag_table[] = {

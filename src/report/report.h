@@ -21,6 +21,18 @@ void report_text(const struct run_record *r, const struct report_style *style, s
  *  "decisions": [...], "criteria": [...], "events": [...]}; missing values are null. */
 void report_json(const struct run_record *r, struct buf *out);
 
+/* What the summary shows the most important of, whole: a heading and a table, or ": none". */
+enum report_section {
+    REPORT_DECISIONS, /* of the autoscaler */
+    REPORT_EVENTS,
+    REPORT_CRITERIA, /* of the assessment */
+    REPORT_MEASURES, /* all results */
+    REPORT_SECTIONS
+};
+void report_section(enum report_section section, const struct run_record *r, const struct report_style *style,
+                    struct buf *out);
+const char *report_section_name(enum report_section section); /* "decisions", ... */
+
 /* For a run that is one of several trials: a line for each, then median, mean, spread and confidence
  * interval of the main metrics. */
 void report_trials_text(const struct trials *t, const struct report_style *style, struct buf *out);
