@@ -249,13 +249,12 @@ def _():
 
 @case("SIGINT stops curves under way: nothing of them has failed")
 def _():
-    changes = {**SIMULATED, "tiers.gpu": None, "run.duration": "5m", "run.interval": "1m",
+    changes = {**SIMULATED, "tiers.gpu": None, "run.duration": "20m", "run.interval": "1m",
                "sweep": {"profile": "miss_ratio", "policies": ["fifo", "clock"], "capacities": ["3MiB", "4MiB"]}}
     process = spawn(["sweep", write({**TINY, **changes}), "--jobs", "1"], preexec_fn=default_signals)
-    child = wait_until(lambda: children(process), what="a child")[0]
-    os.kill(child, signal.SIGSTOP) # it cannot end before it is stopped
+    child = wait_until(lambda: halted(process), what="a child that stands still")
     process.send_signal(signal.SIGINT)
-    wait_until(lambda: signal_waits(child), what="the signal at the child")
+    wait_until(lambda: status_of(child, r"^S(?:ig|hd)Pnd:\s*\w*[2367abef]$"), what="the signal at the child")
     os.kill(child, signal.SIGCONT)
     got = finish(process)
     assert got.rc == 130 and "failed" not in got.stdout + got.stderr, got
@@ -263,10 +262,24 @@ def _():
     assert rows("SELECT status, failed FROM sweeps") == [{"status": "interrupted", "failed": 0}]
 
 
-def signal_waits(pid):
-    """Whether SIGINT is pending there."""
-    text = pathlib.Path("/proc/%d/status" % pid).read_text()
-    return any(int(mask, 16) & 2 for mask in re.findall(r"^S(?:ig|hd)Pnd:\s*(\w+)", text, re.M))
+def status_of(pid, pattern):
+    try:
+        return bool(re.search(pattern, pathlib.Path("/proc/%d/status" % pid).read_text(), re.M))
+    except OSError: # it has ended
+        return False
+
+
+def halted(process):
+    """A child that was caught before it ended, or None."""
+    for pid in children(process):
+        try:
+            os.kill(pid, signal.SIGSTOP)
+        except ProcessLookupError:
+            continue
+        if wait_until(lambda: not status_of(pid, r"^State:\s*[RSD]"), what="a child that stops or ends") and \
+                status_of(pid, r"^State:\s*T"):
+            return pid
+    return None
 
 
 def table(text):
