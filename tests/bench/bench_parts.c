@@ -219,7 +219,7 @@ static double saturation_now(const struct stage_signals *in) {
     for (int k = 0; k < KVF_CLASSES_MAX; k++)
         s.klass[k] = (struct saturation_class){
             .target_ms = 100 * (k + 1), .p95_ms = histogram_quantile(in->klass[k].latency, 0.95) / 1e6};
-    for (int t = 0; t < KVF_TIERS; t++) s.link_busy[t][KVF_DIR_READ] = s.link_busy[t][KVF_DIR_WRITE] = 0.3;
+    for (int t = 0; t < KVF_TIERS; t++) s.link_busy[t] = 0.6;
     return saturation_of(&s).value;
 }
 
