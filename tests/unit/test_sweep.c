@@ -158,8 +158,8 @@ static void what_is_emitted_loads_back(void **state) {
         "{keys: {workload.users: [1, 2], cache.eviction: [lru]}, baseline: 2, metrics: \"hit_ratio, misses\"}",
         "{profile: rates, points: 5}",
         "{variants: {a: {\"x y\": {seed: 3}, z: {}}}, keys: {workload.users: [1]}, baseline: a=x y}",
-        "{profile: capacity, find: tiers.cpu.capacity, between: [1GiB, 2TiB], target: {metric: hit_ratio, "
-        "op: \">\", value: 0.5}, precision: 0.01}",
+        ("{profile: capacity, find: tiers.cpu.capacity, between: [1GiB, 2TiB], target: {metric: hit_ratio, "
+         "op: \">\", value: 0.5}, precision: 0.01}"),
         "null",
     };
     for (size_t i = 0; i < sizeof(sweeps) / sizeof(*sweeps); i++) {
