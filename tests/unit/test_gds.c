@@ -35,6 +35,8 @@ static struct tier gpu = {.ops = &played_ops};
 static int set_up(void **state) {
     (void)state;
     memory = aligned_alloc(GDS_BLOCK, MEMORY);
+    assert_non_null(memory);
+    memset(memory, 0, MEMORY);
     snprintf(path, sizeof path, "/var/tmp/kvf-test-gds-XXXXXX");
     fd = mkstemp(path);
     binds_fail = 0;
