@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -186,4 +187,12 @@ bool units_is_unit(const char *text) {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strlen(names[i]) == len && strncmp(text, names[i], len) == 0) return true;
     return false;
+}
+
+void units_format_real(double v, char out[UNITS_REAL]) {
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(out, UNITS_REAL, "%.*g", digits, v);
+        if (strtod(out, NULL) == v) break;
+    }
+    if (isfinite(v) && !strpbrk(out, ".e")) strcat(out, ".0"); /* at most 17 digits and a sign */
 }

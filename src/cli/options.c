@@ -15,6 +15,13 @@ static const struct option_spec *find_option(const struct option_command *c, con
     return NULL;
 }
 
+static const struct option_spec *find_letter(const struct option_command *c, char letter) {
+    for (size_t g = 0; g < OPTION_GROUPS_MAX && c->groups[g]; g++)
+        for (const struct option_spec *s = c->groups[g]->options; s->name; s++)
+            if (option_letter(s->name) == letter) return s;
+    return NULL;
+}
+
 static int unknown_option(const struct option_command *c, const char *argument, size_t len, struct err *e) {
     char name[96];
     snprintf(name, sizeof name, "%.*s", (int)(len < 80 ? len : 80), argument + 2);
@@ -86,23 +93,16 @@ static bool whole_number(const char *text) {
     return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* argv[*i] is "--name" or "--name=value"; moves *i to the last argument it used. */
-static int parse_option(struct options *o, const struct option_command *c, int argc, char **argv, int *i,
-                        struct err *e) {
-    const char *argument = argv[*i];
-    const char *value = strchr(argument, '=');
-    size_t len = value ? (size_t)(value - argument) - 2 : strlen(argument + 2);
-    const struct option_spec *spec = find_option(c, argument + 2, len);
-
-    if (!spec) return unknown_option(c, argument, len, e);
+/* Takes an option with the value that came with it, else from the arguments behind argv[*i], which it moves
+ * to the last one that it used. */
+static int take_option(struct options *o, const struct option_spec *spec, const char *value, int argc,
+                       char **argv, int *i, struct err *e) {
     if (spec->refused) return err_set(e, KVF_ERR_UNAVAILABLE, "--%s: %s", spec->name, spec->refused);
     if (spec->use == OPTION_FLAG) {
         if (value) return err_set(e, KVF_ERR_USAGE, "--%s takes no value", spec->name);
-    } else if (value) {
-        value++;
-    } else if (spec->use == OPTION_AUTO_KEY) {
+    } else if (!value && spec->use == OPTION_AUTO_KEY) {
         value = *i + 1 < argc && whole_number(argv[*i + 1]) ? argv[++*i] : "auto";
-    } else {
+    } else if (!value) {
         if (*i + 1 >= argc)
             return err_set(e, KVF_ERR_USAGE, "--%s needs a value: --%s %s", spec->name, spec->name,
                            spec->argument);
@@ -114,6 +114,29 @@ static int parse_option(struct options *o, const struct option_command *c, int a
     o->given[o->given_count].spec = spec;
     o->given[o->given_count++].value = value;
     return add_setting(o, spec, value, e);
+}
+
+/* argv[*i] is "--name" or "--name=value". */
+static int parse_option(struct options *o, const struct option_command *c, int argc, char **argv, int *i,
+                        struct err *e) {
+    const char *argument = argv[*i];
+    const char *value = strchr(argument, '=');
+    size_t len = value ? (size_t)(value - argument) - 2 : strlen(argument + 2);
+    const struct option_spec *spec = find_option(c, argument + 2, len);
+    return spec ? take_option(o, spec, value ? value + 1 : NULL, argc, argv, i, e)
+                : unknown_option(c, argument, len, e);
+}
+
+/* argv[*i] is "-o" or "-ovalue". */
+static int parse_letter(struct options *o, const struct option_command *c, int argc, char **argv, int *i,
+                        struct err *e) {
+    const char *argument = argv[*i];
+    const struct option_spec *spec = find_letter(c, argument[1]);
+    if (!spec || (spec->use == OPTION_FLAG && argument[2]))
+        return err_set(e, KVF_ERR_USAGE,
+                       "options have two dashes and a name, here \"%s\"; `kvfall help %s` lists them",
+                       argument, c->name);
+    return take_option(o, spec, argument[2] ? argument + 2 : NULL, argc, argv, i, e);
 }
 
 static int add_operand(struct options *o, const struct option_command *c, const char *operand,
@@ -145,9 +168,7 @@ int options_parse(struct options *o, int argc, char **argv, struct err *e) {
         else if (argv[i][1] == '-')
             rc = parse_option(o, c, argc, argv, &i, e);
         else
-            rc = err_set(e, KVF_ERR_USAGE,
-                         "options have two dashes and a name, here \"%s\"; `kvfall help %s` lists them",
-                         argv[i], c->name);
+            rc = parse_letter(o, c, argc, argv, &i, e);
         if (rc) return rc;
     }
     return 0;

@@ -47,9 +47,9 @@ struct options {
     size_t owned_count;
 };
 
-/* Reads the command line of the command named argv[0]. "--name value" and "--name=value"; "--" ends
- * the options; a lone "-" is an operand. 0 or -KVF_ERR_USAGE; -KVF_ERR_UNAVAILABLE for what this
- * build refuses. Texts of argv are kept, not copied. */
+/* Reads the command line of the command named argv[0]. "--name value" and "--name=value", "-o value" and
+ * "-ovalue" where an option has a letter; "--" ends the options; a lone "-" is an operand. 0 or
+ * -KVF_ERR_USAGE; -KVF_ERR_UNAVAILABLE for what this build refuses. Texts of argv are kept, not copied. */
 int options_parse(struct options *o, int argc, char **argv, struct err *e);
 void options_free(struct options *o);
 

@@ -3,6 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+
+#include "cli/commands.h"
+#include "cli/output_file.h"
 
 int stored_open(const struct options *o, enum store_mode mode, struct store **out, struct err *e) {
     char path[1024];
@@ -25,4 +29,27 @@ bool stored_confirm(const char *question) {
     if (!fgets(line, sizeof line, stdin)) fputc('\n', stderr);
     line[strcspn(line, "\r\n")] = '\0';
     return strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0;
+}
+
+const char *stored_output(const struct options *o) {
+    const char *path = options_value(o, "output");
+    return path && strcmp(path, "-") != 0 ? path : NULL;
+}
+
+/* A pipe or a device holds nothing that could be lost. */
+int stored_output_check(const struct options *o, struct err *e) {
+    const char *path = stored_output(o);
+    struct stat st;
+    if (!path) return 0;
+    if (!options_has(o, "force") && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        return err_set(e, KVF_ERR_USAGE,
+                       "%s is there already; choose another name, or write over it with --force", path);
+    return output_file_check(path, e);
+}
+
+int stored_output_write(const struct options *o, const struct buf *text, struct err *e) {
+    const char *path = stored_output(o);
+    if (path) return output_file_write(path, text, e);
+    cli_print(text);
+    return 0;
 }

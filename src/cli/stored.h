@@ -1,10 +1,12 @@
-/* What the commands on stored runs have in common: finding a run, and asking before one is lost. */
+/* What the commands on stored runs have in common: finding a run, asking before one is lost, and writing what
+ * was made of it. */
 #ifndef KVF_CLI_STORED_H
 #define KVF_CLI_STORED_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "cli/options.h"
 #include "store/store.h"
@@ -16,5 +18,12 @@ int stored_open_run(const struct options *o, enum store_mode mode, struct store 
                     struct err *e);
 /* Asks on standard error and reads a line of standard input: yes, or no, as for no answer. */
 bool stored_confirm(const char *question);
+
+/* The file that --output names; NULL: standard output, also for "-". */
+const char *stored_output(const struct options *o);
+/* Whether it can be written, before anything is done: a file that is there only with --force. */
+int stored_output_check(const struct options *o, struct err *e);
+/* Writes it, whole or not at all. */
+int stored_output_write(const struct options *o, const struct buf *text, struct err *e);
 
 #endif

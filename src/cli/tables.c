@@ -194,6 +194,17 @@ static const struct option_spec sql_table[] = {
     {0}};
 static const struct option_group sql_group = {"Sql", sql_table};
 
+/* Where what a command makes goes. */
+static const struct option_spec output_options[] = {
+    {"output", "FILE", OPTION_VALUE, NULL, "write to FILE instead of standard output", NULL},
+    {"force", NULL, OPTION_FLAG, NULL, "also over a file that is there", NULL},
+    {0}};
+static const struct option_group output = {"Output", output_options};
+
+static const struct option_spec export_table[] = {
+    {"format", "NAME", OPTION_VALUE, NULL, "csv unless told or clear from the ending of FILE", NULL}, {0}};
+static const struct option_group export_group = {"Export", export_table};
+
 static const struct option_spec validate_table[] = {
     {"against", "FILE", OPTION_VALUE, NULL, "JSON of vllm bench throughput, vllm bench serve or GuideLLM",
      NULL},
@@ -212,6 +223,7 @@ static const struct option_command tables[] = {
     {"watch", 1, {&watch_group, &screen, &database, &common}},
     {"history", 0, {&history_group, &database, &common}},
     {"show", 1, {&show_group, &database, &common}},
+    {"export", OPTIONS_OPERANDS_MAX, {&export_group, &output, &database, &common}},
     {"validate", 1, {&validate_group, &database, &common}},
     {"tag", OPTIONS_OPERANDS_MAX, {&tag_group, &database, &common}},
     {"note", 2, {&note_group, &database, &common}},
@@ -228,6 +240,18 @@ const struct option_command *option_command_find(const char *name) {
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         if (strcmp(tables[i].name, name) == 0) return &tables[i];
     return NULL;
+}
+
+/* Short forms, the same in every command that has the option. */
+static const struct {
+    const char *name;
+    char letter;
+} letters[] = {{"output", 'o'}};
+
+char option_letter(const char *name) {
+    for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++)
+        if (strcmp(letters[i].name, name) == 0) return letters[i].letter;
+    return '\0';
 }
 
 bool options_common(const char *argument) {
@@ -271,7 +295,9 @@ static void help_words(const char *text, size_t column, struct buf *out) {
 
 static void help_line(const struct option_spec *s, struct buf *out) {
     struct buf left = {0}, words = {0};
-    buf_addf(&left, "  --%s%s%s", s->name, s->argument ? " " : "", s->argument ? s->argument : "");
+    buf_add(&left, "  ");
+    if (option_letter(s->name)) buf_addf(&left, "-%c, ", option_letter(s->name));
+    buf_addf(&left, "--%s%s%s", s->name, s->argument ? " " : "", s->argument ? s->argument : "");
     buf_add(&words, s->help);
     if (s->key) buf_addf(&words, " (%s%s)", s->key, carried_out(s->key) ? "" : "; " NOT_HERE);
     bool own_row = left.len + 2 > HELP_COLUMN;

@@ -24,4 +24,7 @@ void options_help(const char *command, struct buf *out);
 /* Whether an option of this name belongs to every command (--ascii, --no-color). */
 bool options_common(const char *argument);
 
+/* The letter of an option's short form, NUL for none. */
+char option_letter(const char *name);
+
 #endif

@@ -35,7 +35,7 @@ struct cursor {
 
 struct intervals {
     sqlite3 *db;
-    struct cursor cursor[PARTS];
+    struct cursor cursor[PARTS]; /* without a statement: not wanted */
     sqlite3_stmt *devices;
     uint32_t classes;
     char class_name[KVF_CLASSES_MAX][SNAPSHOT_NAME];
@@ -109,15 +109,16 @@ static void put_histogram(struct intervals *i, const struct cursor *c, struct sn
 static const struct {
     enum query query;
     enum table_id table;
+    unsigned series; /* what it is part of; 0: always wanted */
     void (*put)(struct intervals *i, const struct cursor *c, struct snapshot *s);
 } parts[PARTS] = {
-    [PART_INTERVAL] = {Q_INTERVALS, TABLE_INTERVALS, NULL},
-    [PART_TIER] = {Q_INTERVAL_TIERS, TABLE_TIER_INTERVALS, put_tier},
-    [PART_CAUSE] = {Q_INTERVAL_CAUSES, TABLE_CAUSE_INTERVALS, put_cause},
-    [PART_CLASS] = {Q_INTERVAL_CLASSES, TABLE_QOS_INTERVALS, put_class},
-    [PART_GPU] = {Q_INTERVAL_GPUS, TABLE_GPU_INTERVALS, put_gpu},
-    [PART_DECISION] = {Q_INTERVAL_DECISIONS, TABLE_DECISIONS, put_decision},
-    [PART_HISTOGRAM] = {Q_INTERVAL_HISTOGRAMS, TABLE_INTERVAL_HISTOGRAMS, put_histogram},
+    [PART_INTERVAL] = {Q_INTERVALS, TABLE_INTERVALS, 0, NULL},
+    [PART_TIER] = {Q_INTERVAL_TIERS, TABLE_TIER_INTERVALS, SERIES_TIERS, put_tier},
+    [PART_CAUSE] = {Q_INTERVAL_CAUSES, TABLE_CAUSE_INTERVALS, SERIES_CAUSES, put_cause},
+    [PART_CLASS] = {Q_INTERVAL_CLASSES, TABLE_QOS_INTERVALS, SERIES_CLASSES, put_class},
+    [PART_GPU] = {Q_INTERVAL_GPUS, TABLE_GPU_INTERVALS, SERIES_GPUS, put_gpu},
+    [PART_DECISION] = {Q_INTERVAL_DECISIONS, TABLE_DECISIONS, 0, put_decision},
+    [PART_HISTOGRAM] = {Q_INTERVAL_HISTOGRAMS, TABLE_INTERVAL_HISTOGRAMS, SERIES_HEAT, put_histogram},
 };
 
 /* ---- reading ---- */
@@ -177,7 +178,7 @@ int intervals_read(struct intervals *i, int64_t from, size_t most, struct snapsh
     if (rc == SQLITE_OK) rc = read_devices(i);
     if (rc == SQLITE_OK) rc = read_intervals(i, from, most, out, count);
     for (int p = PART_TIER; rc == SQLITE_OK && *count && p < PARTS; p++)
-        rc = read_part(i, (enum part)p, out, *count);
+        if (i->cursor[p].stmt) rc = read_part(i, (enum part)p, out, *count);
     db_rollback(i->db);
     if (rc != SQLITE_OK) *count = 0;
     return rc;
@@ -203,7 +204,7 @@ static void blank_snapshot(struct snapshot *s) {
         s->decision[d].saturation = s->decision[d].throughput_tok_s = s->decision[d].p95_ms = KVF_MISSING;
 }
 
-int intervals_open(struct intervals **out, sqlite3 *db, const struct run_record *run) {
+int intervals_open(struct intervals **out, sqlite3 *db, const struct run_record *run, unsigned wanted) {
     struct intervals *i = mem_zalloc(1, sizeof *i);
     int rc = db_prepare(db, &i->devices, query_texts[Q_DEVICES]);
     if (rc == SQLITE_OK) rc = sqlite3_bind_int64(i->devices, 1, run->run_id);
@@ -214,6 +215,7 @@ int intervals_open(struct intervals **out, sqlite3 *db, const struct run_record 
     blank_snapshot(&i->blank);
     for (int p = 0; rc == SQLITE_OK && p < PARTS; p++) {
         struct cursor *c = &i->cursor[p];
+        if (parts[p].series && !(parts[p].series & wanted)) continue;
         c->table = schema_table(parts[p].table);
         c->prepared = -1;
         rc = db_prepare(db, &c->stmt, query_texts[parts[p].query]);
@@ -235,4 +237,24 @@ void intervals_close(struct intervals *i) {
         row_map_free(&i->cursor[p].map);
     }
     free(i);
+}
+
+/* Many at a time: each reading is a transaction and a search in every table. */
+enum { BATCH = 64 };
+
+int store_load_series(struct store *s, const struct run_record *run, struct series *out, struct err *e) {
+    struct intervals *i = NULL;
+    struct snapshot *batch = mem_zalloc(BATCH, sizeof *batch);
+    size_t count = 0;
+    int64_t from = 0;
+    int rc = intervals_open(&i, s->db, run, out->parts);
+    if (rc == SQLITE_OK) rc = intervals_read(i, from, BATCH, batch, &count);
+    while (rc == SQLITE_OK && count > 0) {
+        for (size_t n = 0; n < count; n++) series_add(out, &batch[n]);
+        from = (int64_t)batch[count - 1].interval.seq + 1;
+        rc = intervals_read(i, from, BATCH, batch, &count);
+    }
+    intervals_close(i);
+    free(batch);
+    return rc == SQLITE_OK ? 0 : db_error(e, s->db, rc, s->path, "read");
 }

@@ -9,11 +9,13 @@
 #include <sqlite3.h>
 
 #include "record/run.h"
+#include "record/series.h"
 #include "record/snapshot.h"
 
 struct intervals;
-/* `run` gives run_id and the order of the classes; it is not kept. SQLite's code. */
-int intervals_open(struct intervals **out, sqlite3 *db, const struct run_record *run);
+/* `run` gives run_id and the order of the classes; it is not kept. Of `parts` (enum series_part) the rest
+ * stays as it is without rows. SQLite's code. */
+int intervals_open(struct intervals **out, sqlite3 *db, const struct run_record *run, unsigned parts);
 void intervals_close(struct intervals *i); /* takes NULL */
 /* Reads the first `most` intervals whose seq is at least `from`, with all that belongs to them, in one
  * read transaction; none is open before or after. *count tells how many there were. What a file of an

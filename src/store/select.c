@@ -1,10 +1,9 @@
 #include "store/store.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "store/db.h"
 #include "store/handle.h"
 
@@ -61,24 +60,15 @@ static bool more_follows(sqlite3 *db, const char *tail) {
     return false;
 }
 
-/* The shortest text that reads back as the same number. */
-static void real_text(double v, char out[40]) {
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(out, 40, "%.*g", digits, v);
-        if (strtod(out, NULL) == v) break;
-    }
-    if (isfinite(v) && !strpbrk(out, ".e")) strcat(out, ".0"); /* at most 17 digits and a sign */
-}
-
 static void give_value(sqlite3_stmt *stmt, int column, const struct store_reader *r) {
-    char number[40];
+    char number[UNITS_REAL];
     struct buf hex = {0};
     switch (sqlite3_column_type(stmt, column)) {
     case SQLITE_NULL:
         r->value(r->ctx, STORE_NULL, "");
         break;
     case SQLITE_FLOAT:
-        real_text(sqlite3_column_double(stmt, column), number);
+        units_format_real(sqlite3_column_double(stmt, column), number);
         r->value(r->ctx, STORE_NUMBER, number);
         break;
     case SQLITE_BLOB: {

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "record/publish.h"
 #include "record/run.h"
+#include "record/series.h"
 #include "record/sweep.h"
 
 enum { STORE_APPLICATION_ID = 0x6b766631 /* "kvf1" */, STORE_SCHEMA_VERSION = 2 };
@@ -70,6 +71,10 @@ int store_finish_run(struct store *s, const struct run_record *r, size_t first_e
 int store_resolve(struct store *s, const char *ref, int64_t *run_id, struct err *e);
 /* Loads everything `show` needs, results and events included. run_record_init() first. */
 int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct err *e);
+
+/* Appends the intervals of a run that was loaded to a series_init() one, with the parts it is for. What comes
+ * while a run goes on may be there or not. */
+int store_load_series(struct store *s, const struct run_record *run, struct series *out, struct err *e);
 
 /* Calls run() with the id of each trial of the group that a trial belongs to, in their order: they have its
  * parent and its name. A suite is the parent of trials of several names. */

@@ -1,0 +1,84 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/stored.h"
+#include "report/export.h"
+
+static int unknown_format(const char *name, struct err *e) {
+    struct buf known = {0};
+    for (size_t i = 0; i < export_format_count; i++)
+        buf_addf(&known, "%s%s",
+                 i == 0                        ? ""
+                 : i + 1 < export_format_count ? ", "
+                                               : " or ",
+                 export_formats[i].name);
+    int rc = err_set(e, KVF_ERR_USAGE, "--format is %s, not \"%s\"", buf_text(&known), name);
+    buf_free(&known);
+    return rc;
+}
+
+/* As told, else as the ending of the file says, else CSV. */
+static int choose_format(const struct options *o, const struct export_format **out, struct err *e) {
+    const char *name = options_value(o, "format"), *path = stored_output(o);
+    *out = name ? export_format_named(name) : path ? export_format_of(path) : NULL;
+    if (!*out && !name) *out = export_format_named("csv");
+    if (!*out) return unknown_format(name, e);
+    if ((*out)->one && o->operands > 1)
+        return err_set(e, KVF_ERR_USAGE, "--format %s takes one run at a time", (*out)->name);
+    if ((*out)->binary && !path && isatty(STDOUT_FILENO))
+        return err_set(e, KVF_ERR_USAGE, "%s is nothing for a terminal; name a file with --output",
+                       (*out)->name);
+    return 0;
+}
+
+static int load_run(const struct export_format *f, struct store *store, const char *ref, struct export_run *r,
+                    struct err *e) {
+    int64_t id = 0;
+    int rc = store_resolve(store, ref, &id, e);
+    if (!rc) rc = store_load_run(store, id, &r->run, e);
+    if (!rc && f->intervals) rc = store_load_series(store, &r->run, &r->series, e);
+    return rc;
+}
+
+static int export_runs(const struct options *o, struct buf *out, struct err *e) {
+    const struct export_format *format;
+    struct store *store = NULL;
+    size_t count = o->operands ? o->operands : 1;
+    int rc = choose_format(o, &format, e);
+    if (!rc) rc = stored_output_check(o, e);
+    if (!rc) rc = stored_open(o, STORE_READ, &store, e);
+    if (rc) return rc;
+
+    struct export_run *runs = mem_zalloc(count, sizeof *runs);
+    for (size_t i = 0; i < count; i++) {
+        run_record_init(&runs[i].run);
+        series_init(&runs[i].series, format->parts);
+    }
+    for (size_t i = 0; i < count && !rc; i++)
+        rc = load_run(format, store, o->operands ? o->operand[i] : "latest", &runs[i], e);
+    if (!rc) rc = format->write(runs, count, out, e);
+    for (size_t i = 0; i < count; i++) {
+        run_record_free(&runs[i].run);
+        series_free(&runs[i].series);
+    }
+    free(runs);
+    store_close(store);
+    return rc;
+}
+
+int cmd_export(int argc, char **argv) {
+    struct options o;
+    struct buf out = {0};
+    struct err e = {0};
+
+    int rc = options_parse(&o, argc, argv, &e);
+    if (!rc) rc = export_runs(&o, &out, &e);
+    if (!rc) rc = stored_output_write(&o, &out, &e);
+    int status = rc ? cli_fail(&e) : 0;
+    buf_free(&out);
+    options_free(&o);
+    return status;
+}

@@ -1,0 +1,67 @@
+#include "record/series.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+void series_init(struct series *s, unsigned parts) {
+    *s = (struct series){.parts = parts};
+}
+
+void series_free(struct series *s) {
+    free(s->interval);
+    free(s->tier);
+    free(s->qos);
+    free(s->cause);
+    free(s->gpu);
+    free(s->heat);
+    series_init(s, s->parts);
+}
+
+static void grow(struct series *s) {
+    s->cap = s->cap ? 2 * s->cap : 64;
+    s->interval = mem_realloc(s->interval, s->cap * sizeof *s->interval);
+    if (s->parts & SERIES_TIERS) s->tier = mem_realloc(s->tier, s->cap * sizeof *s->tier);
+    if (s->parts & SERIES_CLASSES) s->qos = mem_realloc(s->qos, s->cap * sizeof *s->qos);
+    if (s->parts & SERIES_CAUSES) s->cause = mem_realloc(s->cause, s->cap * sizeof *s->cause);
+    if (s->parts & SERIES_GPUS) s->gpu = mem_realloc(s->gpu, s->cap * sizeof *s->gpu);
+    if (s->parts & SERIES_HEAT) s->heat = mem_realloc(s->heat, s->cap * sizeof *s->heat);
+}
+
+/* What holds for the run, as far as this interval knows it. */
+static void keep_names(struct series *s, const struct snapshot *snap) {
+    for (int t = 0; t < KVF_TIERS; t++) {
+        s->tier_on[t] |= snap->tier_on[t];
+        s->tier_emulated[t] |= snap->tier_emulated[t];
+        if (snap->tier_device[t][0]) memcpy(s->tier_device[t], snap->tier_device[t], SNAPSHOT_NAME);
+    }
+    if (snap->classes > s->classes) {
+        s->classes = snap->classes;
+        memcpy(s->class_name, snap->class_name, sizeof s->class_name);
+    }
+    if (snap->gpus > s->gpus) s->gpus = snap->gpus;
+}
+
+static void blank_gpu(struct snapshot_gpu *g) {
+    *g = (struct snapshot_gpu){0};
+    for (size_t f = 0; f < snapshot_gpu_field_count; f++)
+        if (snapshot_gpu_fields[f].type == SNAPSHOT_F)
+            *(double *)((char *)g + snapshot_gpu_fields[f].offset) = KVF_MISSING;
+}
+
+void series_add(struct series *s, const struct snapshot *snap) {
+    if (s->count == s->cap) grow(s);
+    size_t i = s->count++;
+    keep_names(s, snap);
+    s->interval[i] = snap->interval;
+    if (s->tier) memcpy(s->tier[i], snap->tier, sizeof s->tier[i]);
+    if (s->qos) memcpy(s->qos[i], snap->qos, sizeof s->qos[i]);
+    if (s->cause) memcpy(s->cause[i], snap->cause, sizeof s->cause[i]);
+    if (s->heat) memcpy(s->heat[i], snap->heat, sizeof s->heat[i]);
+    for (uint32_t g = 0; s->gpu && g < SNAPSHOT_GPUS_MAX; g++)
+        if (g < snap->gpus)
+            s->gpu[i][g] = snap->gpu[g];
+        else
+            blank_gpu(&s->gpu[i][g]);
+}

@@ -1,0 +1,45 @@
+/* The intervals of a run as plain arrays, oldest first: what exports, reports and comparisons are made
+ * from. One thread at a time. */
+#ifndef KVF_RECORD_SERIES_H
+#define KVF_RECORD_SERIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/snapshot.h"
+
+/* What is kept beside the figures of the interval itself. */
+enum series_part {
+    SERIES_TIERS = 1,
+    SERIES_CLASSES = 2,
+    SERIES_CAUSES = 4,
+    SERIES_GPUS = 8,
+    SERIES_HEAT = 16,
+    SERIES_ALL = 31
+};
+
+struct series {
+    unsigned parts; /* of enum series_part; the arrays of those left out are NULL */
+    size_t count, cap;
+    struct snapshot_interval *interval;
+    bool tier_on[KVF_TIERS], tier_emulated[KVF_TIERS];
+    char tier_device[KVF_TIERS][SNAPSHOT_NAME]; /* "vda"; "" where there is none */
+    struct snapshot_tier (*tier)[KVF_TIERS];    /* of tiers that are on */
+    uint32_t classes;
+    char class_name[KVF_CLASSES_MAX][SNAPSHOT_NAME];
+    struct snapshot_qos (*qos)[KVF_CLASSES_MAX];
+    struct snapshot_cause (*cause)[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
+    uint32_t gpus;                                 /* most of an interval */
+    struct snapshot_gpu (*gpu)[SNAPSHOT_GPUS_MAX]; /* all missing behind those of the interval */
+    uint32_t (*heat)[SNAPSHOT_HEATS][SNAPSHOT_HEAT_BINS];
+};
+
+/* Empty, for these parts. */
+void series_init(struct series *s, unsigned parts);
+void series_free(struct series *s); /* what it owns; leaves it empty */
+/* Appends an interval, which is later than those before it; grows as needed and aborts when memory is
+ * exhausted. Not for hot paths. */
+void series_add(struct series *s, const struct snapshot *snap);
+
+#endif

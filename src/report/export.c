@@ -1,0 +1,24 @@
+#include "report/export.h"
+
+#include <string.h>
+
+const struct export_format export_formats[] = {
+    {"csv", ".csv", "a row for each run, interval and tier", true, SERIES_TIERS, false, false, export_csv},
+};
+const size_t export_format_count = sizeof export_formats / sizeof *export_formats;
+
+const struct export_format *export_format_named(const char *name) {
+    for (size_t i = 0; i < export_format_count; i++)
+        if (strcmp(export_formats[i].name, name) == 0) return &export_formats[i];
+    return NULL;
+}
+
+const struct export_format *export_format_of(const char *path) {
+    size_t len = strlen(path);
+    for (size_t i = 0; i < export_format_count; i++) {
+        const char *suffix = export_formats[i].suffix;
+        size_t tail = suffix ? strlen(suffix) : 0;
+        if (tail && len > tail && strcmp(path + len - tail, suffix) == 0) return &export_formats[i];
+    }
+    return NULL;
+}
