@@ -149,6 +149,14 @@ def _result(process, out, err):
                   (err or b"").decode("utf-8", "replace"))
 
 
+def _heed_signals():
+    """Started in the background (nohup, a shell's &), a script finds signals ignored, and so would the programs that it
+    starts. One that is caught instead does as little here, and is the default again in a program."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGTSTP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: None)
+
+
 def _kill(process):
     try:
         os.killpg(process.pid, signal.SIGKILL)
@@ -197,6 +205,7 @@ def _run_case(number, name, function):
 def main():
     """Runs the cases that were declared, prints TAP, ends the script."""
     words = sys.argv[1] if len(sys.argv) > 1 else ""
+    _heed_signals()
     chosen = [(name, function) for name, function in _cases if words in name]
     print("1..%d" % len(chosen) if chosen else "1..0 # SKIP no case has %r in its name" % words, flush=True)
     good = [_run_case(number, name, function) for number, (name, function) in enumerate(chosen, 1)]

@@ -11,11 +11,6 @@ MIB = 1 << 20
 ENTRY_MOST = 256 * TOKEN_BYTES
 
 
-def default_signals():
-    """For the child: a test that was started in the background has SIGINT ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 @case("nvme is preconditioned with progress, and the results know nothing of it")
 def _():
     got, summary = measure({"run.precondition": "auto", "run.max_requests": 40, "run.duration": "60s"})
@@ -41,7 +36,7 @@ def _():
 
 @case("stopped while nvme is preconditioned: interrupted, without results, nothing left behind")
 def _():
-    process = start({"run.precondition": "1TiB"}, preexec_fn=default_signals)
+    process = start({"run.precondition": "1TiB"})
     wait_until(lambda: list((home() / "work").glob("kvfall-*/*/*.kv")), what="an entry on the disk")
     process.send_signal(signal.SIGINT)
     got = finish(process)

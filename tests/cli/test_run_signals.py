@@ -17,17 +17,6 @@ LONG = {"run.duration": "60s"}
 MEMORY = {"tiers.nvme": None, "run.interval": "50ms"}
 
 
-def default_signals():
-    """For the child: a test that was started in the background has SIGINT ignored."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP):
-        signal.signal(number, signal.SIG_DFL)
-
-
-def launch(changes, *options, **how):
-    how.setdefault("preexec_fn", default_signals)
-    return start(changes, *options, **how)
-
-
 def intervals():
     """Intervals with requests done that are in the database by now."""
     try:
@@ -51,7 +40,7 @@ def hold(seconds):
 
 for _number, _status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
     def stopped(number=_number, status=_status):
-        process = launch(LONG, "--json", "out.json")
+        process = start(LONG, "--json", "out.json")
         under_way()
         process.send_signal(number)
         got = finish(process)
@@ -72,7 +61,7 @@ for _number, _status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SI
 @case("stopped in the preparation: interrupted, without results, nothing left behind")
 def _():
     # Ten entries a user are written before the clock: far more than the test waits for.
-    process = launch({**LONG, "workload.phase": "decode", "workload.users": 100000, "tiers.nvme.capacity": "1GiB"})
+    process = start({**LONG, "workload.phase": "decode", "workload.users": 100000, "tiers.nvme.capacity": "1GiB"})
     wait_until(lambda: list((home() / "work").glob("kvfall-*/*/*.kv")), what="an entry on the disk")
     process.send_signal(signal.SIGINT)
     got = finish(process)
@@ -84,7 +73,7 @@ def _():
 
 @case("the second signal ends it at once, without waiting for the database")
 def _():
-    process = launch(LONG)
+    process = start(LONG)
     under_way()
     keeper = sqlite3.connect(database(), isolation_level=None)
     keeper.execute("BEGIN IMMEDIATE")  # what is still to be stored has to wait, the end of the run with it
@@ -103,7 +92,7 @@ def _():
 
 @case("SIGTSTP stops the process, SIGCONT resumes it, and the time between is in no figure")
 def _():
-    process = launch({**MEMORY, "run.duration": "500ms"}, "--json", "out.json")
+    process = start({**MEMORY, "run.duration": "500ms"}, "--json", "out.json")
     under_way(1)
     process.send_signal(signal.SIGTSTP)
     wait_until(lambda: state(process) == "T", what="the stop")
@@ -123,7 +112,7 @@ def _():
 
 @case("a second stop is as good as the first, and a run that was resumed can be ended")
 def _():
-    process = launch({**MEMORY, **LONG})
+    process = start({**MEMORY, **LONG})
     under_way(1)
     for _ in range(3):
         process.send_signal(signal.SIGTSTP)
@@ -139,10 +128,9 @@ def _():
 @case("a signal that was ignored at the start stays ignored, as under nohup")
 def _():
     def nohup():
-        default_signals()
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
-    process = launch(LONG, preexec_fn=nohup)
+    process = start(LONG, preexec_fn=nohup)
     under_way(1)
     process.send_signal(signal.SIGHUP)
     seen = intervals()
@@ -154,7 +142,7 @@ def _():
 
 @case("a reader that has gone: the run ends well, the status says that its summary is lost")
 def _():
-    process = launch({"run.duration": "200ms"})
+    process = start({"run.duration": "200ms"})
     process.stdout.close()
     process.stdout = None
     err = process.stderr.read().decode()
@@ -168,11 +156,11 @@ def _():
 def _():
     for options in ((), ("--json", "-")):
         with open("/dev/full", "w") as full:
-            got = finish(launch({"run.max_requests": 5}, *options, stdout=full))
+            got = finish(start({"run.max_requests": 5}, *options, stdout=full))
         assert got.rc == 1 and got.stderr.endswith("to standard output: No space left on device\n"), got
         assert last_run()["status"] == "completed"
     with open("/dev/full", "w") as full:
-        got = finish(launch({"run.max_requests": 5}, "--json", "out.json", stdout=full))
+        got = finish(start({"run.max_requests": 5}, "--json", "out.json", stdout=full))
     assert got.rc == 1, got
     check_identities(json.loads((home() / "work/out.json").read_text()))
 
@@ -180,34 +168,33 @@ def _():
 @case("a log that cannot be written whole: the run fails and names it, keep-going keeps it")
 def _():
     for option in ("--io-trace", "--request-log"):
-        got = finish(launch({"run.max_requests": 5}, option, "/dev/full"))
+        got = finish(start({"run.max_requests": 5}, option, "/dev/full"))
         assert got.rc == 1 and "the log /dev/full is incomplete: No space left on device" in got.stderr, got
         assert last_run()["status"] == "failed"
-    got = finish(launch({"run.max_requests": 5}, "--keep-going", "--io-trace", "/dev/full"))
+    got = finish(start({"run.max_requests": 5}, "--keep-going", "--io-trace", "/dev/full"))
     assert got.rc == 0 and "the log /dev/full is incomplete" in got.stdout, got
 
 
 @case("nobody who reads the progress is no reason to end")
 def _():
-    process = launch({"run.duration": "300ms"})
+    process = start({"run.duration": "300ms"})
     process.stderr.close()
     process.stderr = None
     out = process.stdout.read().decode()
     assert process.wait(30) == 0 and out.startswith("COMPLETED"), out
     with open("/dev/full", "w") as full:
-        got = finish(launch({"run.max_requests": 5}, stderr=full))
+        got = finish(start({"run.max_requests": 5}, stderr=full))
     assert got.rc == 0 and got.stdout.startswith("COMPLETED"), got
 
 
 @case("standard streams that are closed from the start do not end up in files of the run")
 def _():
     def closed():
-        default_signals()
         for number in (0, 1, 2):
             os.close(number)
 
-    process = launch({"run.max_requests": 20, "run.duration": "60s", "cache.verify": "full"}, "--request-log", "log",
-                     stdin=None, stdout=None, stderr=None, preexec_fn=closed)
+    process = start({"run.max_requests": 20, "run.duration": "60s", "cache.verify": "full"}, "--request-log", "log",
+                    stdin=None, stdout=None, stderr=None, preexec_fn=closed)
     assert process.wait(30) == 1  # the summary is lost
     lines = (home() / "work/log").read_text().splitlines()
     assert len(lines) == 20 and all(json.loads(line)["failed"] is False for line in lines), lines[:3]

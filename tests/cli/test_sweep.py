@@ -215,11 +215,6 @@ def _():
     assert healthy()
 
 
-def default_signals():
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
-
-
 def children(process):
     return [int(pid) for pid in
             pathlib.Path("/proc/%d/task/%d/children" % (process.pid, process.pid)).read_text().split()]
@@ -251,7 +246,7 @@ def _():
 def _():
     changes = {**SIMULATED, "tiers.gpu": None, "run.duration": "20m", "run.interval": "1m",
                "sweep": {"profile": "miss_ratio", "policies": ["fifo", "clock"], "capacities": ["3MiB", "4MiB"]}}
-    process = spawn(["sweep", write({**TINY, **changes}), "--jobs", "1"], preexec_fn=default_signals)
+    process = spawn(["sweep", write({**TINY, **changes}), "--jobs", "1"])
     child = wait_until(lambda: halted(process), what="a child that stands still")
     process.send_signal(signal.SIGINT)
     wait_until(lambda: status_of(child, r"^S(?:ig|hd)Pnd:\s*\w*[2367abef]$"), what="the signal at the child")
@@ -428,7 +423,7 @@ def intervals():
 
 for _number, _status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
     def stopped(number=_number, status=_status):
-        process = spawn(["sweep", write({**TINY, **KEYS, "run.duration": "60s"})], preexec_fn=default_signals)
+        process = spawn(["sweep", write({**TINY, **KEYS, "run.duration": "60s"})])
         wait_until(lambda: intervals() > 1, what="an interval in the database")
         process.send_signal(number)
         got = finish(process)
@@ -439,7 +434,7 @@ for _number, _status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
 
     def stopped_apart(number=_number, status=_status):
         changes = {**SIMULATED, "run.speed": 1, "sweep": {"keys": {"run.duration": ["60s", "61s", "62s"]}}}
-        process = spawn(["sweep", write({**TINY, **changes}), "--jobs", "2"], preexec_fn=default_signals)
+        process = spawn(["sweep", write({**TINY, **changes}), "--jobs", "2"])
         wait_until(lambda: intervals() > 3, what="intervals in the database")
         process.send_signal(number)
         got = finish(process)

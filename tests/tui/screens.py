@@ -4,7 +4,6 @@ import fcntl
 import os
 import pathlib
 import re
-import signal
 import sqlite3
 import struct
 import sys
@@ -108,8 +107,6 @@ class Line:
 
         def controlling():
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGQUIT):
-                signal.signal(number, signal.SIG_DFL)
 
         self.process = spawn(args, env={"TERM": "xterm-256color", **(env or {})}, program=program, stdin=theirs,
                              stdout=theirs, stderr=theirs, preexec_fn=controlling)
