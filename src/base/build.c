@@ -28,7 +28,9 @@
 #define KVF_BUILD_COVERAGE "off: built without configure"
 #endif
 
-const char *build_version(void) {
+/* The program has the version of the tree it was built from instead, in a file that each build makes; what is
+ * not the program makes do with the one that configure was made with. */
+__attribute__((weak)) const char *build_version(void) {
     return PACKAGE_VERSION;
 }
 

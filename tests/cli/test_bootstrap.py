@@ -119,7 +119,7 @@ def _():
     built = requested(machine.called("apt-get")[-1])
     assert built == {"libncurses-dev", "libyaml-dev", "libsqlite3-dev", "libjansson-dev", "libzstd-dev", "libssl-dev"}, built
     machine.bootstrap("check")
-    assert requested(machine.called("apt-get")[-1]) - built == {"libcmocka-dev", "python3", "mandoc", "tmux"}, machine.calls
+    assert requested(machine.called("apt-get")[-1]) - built == {"libcmocka-dev", "python3", "mandoc", "tmux", "git"}, machine.calls
 
 
 @case("Debian: a package that dpkg knows is not installed again")
