@@ -12,6 +12,16 @@
 struct options;
 struct ui_setup;
 
+struct command_entry {
+    const char *name;
+    const char *arguments; /* as usage has them: "RUN [TAG]...", "[TEST|GROUP]..." */
+    const char *help;      /* one line */
+    int (*run)(int argc, char **argv);
+};
+size_t command_count(void);
+const struct command_entry *command_at(size_t i);           /* in the order of the help */
+const struct command_entry *command_find(const char *name); /* NULL: unknown */
+
 int cmd_run(int argc, char **argv);
 int cmd_suite(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);
@@ -29,6 +39,7 @@ int cmd_vacuum(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_sql(int argc, char **argv);
 int cmd_schema(int argc, char **argv);
+int cmd_complete(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
 

@@ -16,13 +16,6 @@
 #include "cli/tables.h"
 #include "ui/keys.h"
 
-struct command_entry {
-    const char *name;
-    const char *arguments;
-    const char *help; /* one line */
-    int (*run)(int argc, char **argv);
-};
-
 static int cmd_help(int argc, char **argv);
 
 static const struct command_entry commands[] = {
@@ -46,11 +39,20 @@ static const struct command_entry commands[] = {
     {"merge", "FILE...", "take over the runs of another database", cmd_merge},
     {"sql", "STATEMENT", "ask the database with a SELECT of your own", cmd_sql},
     {"schema", "", "print the schema of the database as SQL", cmd_schema},
+    {"complete", "[--] [WORD]...", "list what may stand next on a command line, for shells", cmd_complete},
     {"help", "[COMMAND]", "explain a command, or list the keys of the screen (help keys)", cmd_help},
 };
 enum { COMMANDS_KNOWN = sizeof commands / sizeof commands[0] };
 
-static const struct command_entry *command_find(const char *name) {
+size_t command_count(void) {
+    return COMMANDS_KNOWN;
+}
+
+const struct command_entry *command_at(size_t i) {
+    return &commands[i];
+}
+
+const struct command_entry *command_find(const char *name) {
     for (size_t i = 0; i < COMMANDS_KNOWN; i++)
         if (strcmp(commands[i].name, name) == 0) return &commands[i];
     return NULL;

@@ -8,20 +8,6 @@
 #include "base/nearest.h"
 #include "cli/tables.h"
 
-static const struct option_spec *find_option(const struct option_command *c, const char *name, size_t len) {
-    for (size_t g = 0; g < OPTION_GROUPS_MAX && c->groups[g]; g++)
-        for (const struct option_spec *s = c->groups[g]->options; s->name; s++)
-            if (strlen(s->name) == len && strncmp(s->name, name, len) == 0) return s;
-    return NULL;
-}
-
-static const struct option_spec *find_letter(const struct option_command *c, char letter) {
-    for (size_t g = 0; g < OPTION_GROUPS_MAX && c->groups[g]; g++)
-        for (const struct option_spec *s = c->groups[g]->options; s->name; s++)
-            if (option_letter(s->name) == letter) return s;
-    return NULL;
-}
-
 static int unknown_option(const struct option_command *c, const char *argument, size_t len, struct err *e) {
     char name[96];
     snprintf(name, sizeof name, "%.*s", (int)(len < 80 ? len : 80), argument + 2);
@@ -122,7 +108,7 @@ static int parse_option(struct options *o, const struct option_command *c, int a
     const char *argument = argv[*i];
     const char *value = strchr(argument, '=');
     size_t len = value ? (size_t)(value - argument) - 2 : strlen(argument + 2);
-    const struct option_spec *spec = find_option(c, argument + 2, len);
+    const struct option_spec *spec = option_find(c, argument + 2, len);
     return spec ? take_option(o, spec, value ? value + 1 : NULL, argc, argv, i, e)
                 : unknown_option(c, argument, len, e);
 }
@@ -131,7 +117,7 @@ static int parse_option(struct options *o, const struct option_command *c, int a
 static int parse_letter(struct options *o, const struct option_command *c, int argc, char **argv, int *i,
                         struct err *e) {
     const char *argument = argv[*i];
-    const struct option_spec *spec = find_letter(c, argument[1]);
+    const struct option_spec *spec = option_find_letter(c, argument[1]);
     if (!spec || (spec->use == OPTION_FLAG && argument[2]))
         return err_set(e, KVF_ERR_USAGE,
                        "options have two dashes and a name, here \"%s\"; `kvfall help %s` lists them",

@@ -233,6 +233,7 @@ static const struct option_command tables[] = {
     {"merge", OPTIONS_OPERANDS_MAX, {&database, &common}},
     {"sql", 1, {&sql_group, &database, &common}},
     {"schema", 0, {&common}},
+    {"complete", OPTIONS_OPERANDS_MAX, {&common}},
     {"help", 1, {&common}},
 };
 
@@ -252,6 +253,20 @@ char option_letter(const char *name) {
     for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++)
         if (strcmp(letters[i].name, name) == 0) return letters[i].letter;
     return '\0';
+}
+
+const struct option_spec *option_find(const struct option_command *c, const char *name, size_t len) {
+    for (size_t g = 0; g < OPTION_GROUPS_MAX && c->groups[g]; g++)
+        for (const struct option_spec *s = c->groups[g]->options; s->name; s++)
+            if (strlen(s->name) == len && strncmp(s->name, name, len) == 0) return s;
+    return NULL;
+}
+
+const struct option_spec *option_find_letter(const struct option_command *c, char letter) {
+    for (size_t g = 0; g < OPTION_GROUPS_MAX && c->groups[g]; g++)
+        for (const struct option_spec *s = c->groups[g]->options; s->name; s++)
+            if (option_letter(s->name) == letter) return s;
+    return NULL;
 }
 
 bool options_common(const char *argument) {

@@ -19,6 +19,10 @@ struct option_command {
 };
 const struct option_command *option_command_find(const char *name); /* NULL: unknown */
 
+/* An option of a command by its name, of which the first `len` bytes count, or by its letter; NULL: none. */
+const struct option_spec *option_find(const struct option_command *c, const char *name, size_t len);
+const struct option_spec *option_find_letter(const struct option_command *c, char letter);
+
 /* The option lines of a command's help, or nothing for a command without a table. */
 void options_help(const char *command, struct buf *out);
 /* Whether an option of this name belongs to every command (--ascii, --no-color). */

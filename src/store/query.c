@@ -352,6 +352,10 @@ static const struct {
 };
 enum { ORDERS = sizeof orders / sizeof *orders };
 
+const char *store_sort_column(size_t i) {
+    return i < ORDERS ? orders[i].column : NULL;
+}
+
 static int order_of(const char *key) {
     int i = 0;
     while (i < ORDERS && strcmp(key, orders[i].column) != 0) i++;

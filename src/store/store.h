@@ -101,6 +101,8 @@ struct store_filter {
     bool reverse;
     int64_t limit; /* of the sorted list; 0: all */
 };
+/* The columns that `sort` may name, NULL behind the last. */
+const char *store_sort_column(size_t i);
 /* Calls row() for each, in order. An unknown `sort` is -KVF_ERR_USAGE. */
 int store_list(struct store *s, const struct store_filter *f,
                void (*row)(void *ctx, const struct store_row *r), void *ctx, struct err *e);

@@ -11,7 +11,7 @@ import sqlite3
 from tap import SOURCE, case, database, finish, home, main, run, scratch, spawn, wait_until
 
 COMMANDS = ["run", "suite", "sweep", "check", "models", "probe", "watch", "history", "show", "export", "validate", "tag", "note",
-            "delete", "prune", "vacuum", "merge", "sql", "schema", "help"]
+            "delete", "prune", "vacuum", "merge", "sql", "schema", "complete", "help"]
 
 HELP = """\
 usage: kvfall COMMAND [ARGUMENT]... [--OPTION]...
@@ -39,6 +39,7 @@ Commands:
   merge     take over the runs of another database
   sql       ask the database with a SELECT of your own
   schema    print the schema of the database as SQL
+  complete  list what may stand next on a command line, for shells
   help      explain a command, or list the keys of the screen (help keys)
 
 Options:

@@ -1,0 +1,338 @@
+#include "cli/offers.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "cli/commands.h"
+#include "cli/suite.h"
+#include "model/model.h"
+#include "report/export.h"
+#include "scenario/keys.h"
+#include "store/store.h"
+#include "ui/style.h"
+#include "ui/ui.h"
+
+/* A word that begins with a colon would be taken for an instruction. */
+static bool presentable(const char *word) {
+    if (!*word || *word == ':') return false;
+    for (; *word; word++)
+        if ((unsigned char)*word < 0x20 || *word == 0x7f) return false;
+    return true;
+}
+
+void offers_word(struct offers *o, const char *word, const char *phrase) {
+    if (strncmp(word, o->begun, strlen(o->begun)) != 0 || !presentable(word)) return;
+    buf_addf(o->out, "%s%s\t", o->before, word);
+    for (; *phrase; phrase++) buf_bytes(o->out, (unsigned char)*phrase < 0x20 ? " " : phrase, 1);
+    buf_add(o->out, "\n");
+    o->count++;
+}
+
+void offers_files(struct offers *o, const char *endings) {
+    buf_addf(o->out, ":files%s%s\n", *endings ? " " : "", endings);
+    o->count++;
+}
+
+void offers_directories(struct offers *o) {
+    buf_add(o->out, ":directories\n");
+    o->count++;
+}
+
+void offers_open(struct offers *o) {
+    buf_add(o->out, ":open\n");
+}
+
+/* ---- words of the program ---- */
+
+static void any_file(struct offers *o) {
+    offers_files(o, "");
+}
+
+static void scenario_files(struct offers *o) {
+    offers_files(o, "yaml yml");
+}
+
+static void databases(struct offers *o) {
+    offers_files(o, "db");
+}
+
+static void commands(struct offers *o) {
+    for (size_t i = 0; i < command_count(); i++) offers_word(o, command_at(i)->name, command_at(i)->help);
+}
+
+static void help_topics(struct offers *o) {
+    commands(o);
+    offers_word(o, "keys", "the keys of the screen");
+}
+
+static void models(struct offers *o) {
+    for (size_t i = 0; i < model_preset_count; i++)
+        offers_word(o, model_presets[i].model.preset, model_presets[i].note);
+}
+
+static void tests(struct offers *o) {
+    for (size_t i = 0; i < suite_test_count; i++)
+        offers_word(o, suite_tests[i].name, suite_group_name(suite_tests[i].group));
+}
+
+static void groups(struct offers *o) {
+    for (int g = 0; g < SUITE_GROUPS; g++) offers_word(o, suite_group_name(g), suite_group_what(g));
+}
+
+/* TEST=TIME: the first half of it. */
+static void test_times(struct offers *o) {
+    if (strchr(o->begun, '=')) return;
+    offers_open(o);
+    for (size_t i = 0; i < suite_test_count; i++) {
+        char word[96];
+        snprintf(word, sizeof word, "%s=", suite_tests[i].name);
+        offers_word(o, word, suite_group_name(suite_tests[i].group));
+    }
+}
+
+static void themes(struct offers *o) {
+    for (int s = 0; s < SCHEMES; s++) offers_word(o, scheme_name(s), "");
+}
+
+static void views(struct offers *o) {
+    char names[256], *rest = ui_view_names(names, sizeof names);
+    for (char *name = strtok_r(names, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest))
+        offers_word(o, name, "");
+}
+
+static void statuses(struct offers *o) {
+    for (int s = 0; s < RUN_STATUSES; s++) offers_word(o, run_status_name(s), "");
+}
+
+static void modes(struct offers *o) {
+    offers_key(o, "mode");
+}
+
+static void columns(struct offers *o) {
+    for (size_t i = 0; store_sort_column(i); i++) offers_word(o, store_sort_column(i), "");
+}
+
+static void export_forms(struct offers *o) {
+    for (size_t i = 0; i < export_format_count; i++)
+        offers_word(o, export_formats[i].name, export_formats[i].help);
+}
+
+/* ---- words of the history ---- */
+
+enum { RUNS_LOOKED_AT = 200, RUNS_SHOWN = 20, KNOWN_MAX = 256 };
+enum run_word { RUN_REFERENCE, RUN_NAME, RUN_MODEL, RUN_HOST, RUN_TAGS };
+
+struct run_words {
+    struct offers *o;
+    enum run_word what;
+    uint64_t seen;
+    struct buf ids; /* behind the names */
+    uint64_t known[KNOWN_MAX];
+    size_t known_count;
+};
+
+/* FNV-1a; two names of one hash cost an offer at most. */
+static bool first_time(struct run_words *w, const char *word) {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (const char *p = word; *p; p++) hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
+    for (size_t i = 0; i < w->known_count; i++)
+        if (w->known[i] == hash) return false;
+    if (w->known_count < KNOWN_MAX) w->known[w->known_count++] = hash;
+    return true;
+}
+
+static void describe(const struct store_row *r, char *out, size_t len) {
+    char when[32] = "";
+    struct tm tm;
+    time_t t = isfinite(r->started_at) ? (time_t)r->started_at : 0;
+    if (t && localtime_r(&t, &tm)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
+    snprintf(out, len, "%s %s %s", r->model, r->status, when);
+}
+
+static void offer_reference(struct run_words *w, const struct store_row *r) {
+    char word[48], phrase[240], what[160];
+    struct offers behind = *w->o;
+    behind.out = &w->ids;
+    behind.count = 0;
+    describe(r, what, sizeof what);
+    snprintf(phrase, sizeof phrase, "run %" PRId64 ": %s", r->run_id, what);
+    if (w->seen == 0) offers_word(w->o, "latest", phrase);
+    if (w->seen > 0 && w->o->begun[0] == 'l') {
+        snprintf(word, sizeof word, "latest~%" PRIu64, w->seen);
+        offers_word(w->o, word, phrase);
+    }
+    if (first_time(w, r->name)) offers_word(w->o, r->name, phrase);
+    snprintf(word, sizeof word, "%" PRId64, r->run_id);
+    snprintf(phrase, sizeof phrase, "%s: %s", r->name, what);
+    offers_word(&behind, word, phrase);
+    w->o->count += behind.count;
+}
+
+static void offer_tags(struct run_words *w, const char *tags) {
+    char copy[STORE_TAGS_MAX], *rest = NULL;
+    snprintf(copy, sizeof copy, "%s", tags);
+    for (char *tag = strtok_r(copy, ",", &rest); tag; tag = strtok_r(NULL, ",", &rest))
+        if (first_time(w, tag)) offers_word(w->o, tag, "");
+}
+
+static void run_word(void *ctx, const struct store_row *r) {
+    struct run_words *w = ctx;
+    const char *word = w->what == RUN_NAME ? r->name : w->what == RUN_MODEL ? r->model : r->host;
+    if (w->what == RUN_TAGS)
+        offer_tags(w, r->tags);
+    else if (w->what != RUN_REFERENCE && first_time(w, word))
+        offers_word(w->o, word, "");
+    /* of nothing begun, what fits a screen */
+    else if (w->what == RUN_REFERENCE && (w->seen < RUNS_SHOWN || *w->o->begun))
+        offer_reference(w, r);
+    w->seen++;
+}
+
+/* Nothing where there is no history, and none is made. */
+static void history_words(struct offers *o, enum run_word what) {
+    struct run_words w = {.o = o, .what = what};
+    struct store_filter filter = {.limit = RUNS_LOOKED_AT};
+    struct store *store = NULL;
+    struct err e = {0};
+    char path[1024];
+    if (store_path(o->db, path, sizeof path, &e) || access(path, F_OK) != 0) return;
+    if (store_open(&store, path, STORE_READ, &e) == 0) (void)store_list(store, &filter, run_word, &w, &e);
+    store_close(store);
+    buf_add(o->out, buf_text(&w.ids));
+    buf_free(&w.ids);
+}
+
+static void runs(struct offers *o) {
+    history_words(o, RUN_REFERENCE);
+}
+static void run_names(struct offers *o) {
+    history_words(o, RUN_NAME);
+}
+static void run_models(struct offers *o) {
+    history_words(o, RUN_MODEL);
+}
+static void run_hosts(struct offers *o) {
+    history_words(o, RUN_HOST);
+}
+static void run_tags(struct offers *o) {
+    history_words(o, RUN_TAGS);
+}
+
+/* ---- kinds of arguments ---- */
+
+/* Rows of one command stand before those of all; what has no row is free text. */
+static const struct {
+    const char *command; /* NULL: any */
+    const char *kind;    /* as usage calls the argument, or the option with its dashes */
+    void (*offer)(struct offers *o);
+} kinds[] = {
+    {"merge", "FILE", databases},
+    {"models", "NAME", models},
+    {"help", "COMMAND", help_topics},
+    {"history", "--name", run_names},
+    {"history", "--model", run_models},
+    {"history", "--host", run_hosts},
+    {"export", "--format", export_forms},
+    {NULL, "--db", databases},
+    {NULL, "--theme", themes},
+    {NULL, "--view", views},
+    {NULL, "COLUMN", columns},
+    {NULL, "COMMAND", commands},
+    {NULL, "DIR", offers_directories},
+    {NULL, "FILE", any_file},
+    {NULL, "GROUP", groups},
+    {NULL, "KEY=VALUE", offers_setting},
+    {NULL, "MODE", modes},
+    {NULL, "PATH", any_file},
+    {NULL, "RUN", runs},
+    {NULL, "SCENARIO", scenario_files},
+    {NULL, "STATUS", statuses},
+    {NULL, "TAG", run_tags},
+    {NULL, "TEST", tests},
+    {NULL, "TEST=TIME", test_times},
+};
+
+static bool one_kind(struct offers *o, const char *kind, size_t len) {
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (kinds[i].command && (!o->command || strcmp(kinds[i].command, o->command) != 0)) continue;
+        if (strlen(kinds[i].kind) != len || strncmp(kinds[i].kind, kind, len) != 0) continue;
+        kinds[i].offer(o);
+        return true;
+    }
+    return false;
+}
+
+void offers_kind(struct offers *o, const char *kind, size_t len) {
+    if (one_kind(o, kind, len)) return;
+    const char *bar = memchr(kind, '|', len);
+    if (!bar) return;
+    offers_kind(o, kind, (size_t)(bar - kind));
+    offers_kind(o, bar + 1, len - (size_t)(bar - kind) - 1);
+}
+
+/* ---- scenario keys ---- */
+
+static void choices(struct offers *o, const struct key *k) {
+    char word[64];
+    bool all = k->here[0] == '*' || k->here[0] == '!';
+    for (int i = 0; key_word(k->pub.range, i, word, sizeof word); i++) {
+        bool here = all ? strcmp(k->here + 1, word) != 0 : key_word_index(k->here, word) >= 0;
+        if (here || strcmp(word, k->pub.fallback) == 0) offers_word(o, word, "");
+    }
+}
+
+void offers_key(struct offers *o, const char *key) {
+    int index = key_index(key);
+    if (index < 0) return;
+    const struct key *k = &key_table[index];
+    switch (k->kind) {
+    case KEY_BOOLEAN:
+        offers_word(o, "true", "");
+        offers_word(o, "false", "");
+        break;
+    case KEY_CHOICE:
+        choices(o, k);
+        break;
+    case KEY_MODEL:
+    case KEY_PRESET:
+        models(o);
+        break;
+    case KEY_PATH:
+    case KEY_PATHS:
+    case KEY_INCLUDE:
+        any_file(o);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Members of lists have no name of their own on a command line. */
+void offers_setting(struct offers *o) {
+    const char *equals = strchr(o->begun, '=');
+    if (!equals) {
+        offers_open(o);
+        for (size_t i = 0; i < key_count; i++) {
+            struct buf word = {0};
+            buf_addf(&word, "%s=", key_table[i].pub.name);
+            if (!key_in_list(&key_table[i])) offers_word(o, buf_text(&word), key_table[i].pub.help);
+            buf_free(&word);
+        }
+        return;
+    }
+    struct buf key = {0}, before = {0};
+    struct offers value = *o;
+    buf_bytes(&key, o->begun, (size_t)(equals - o->begun));
+    buf_addf(&before, "%s%s=", o->before, buf_text(&key));
+    value.begun = equals + 1;
+    value.before = buf_text(&before);
+    offers_key(&value, buf_text(&key));
+    o->count = value.count;
+    buf_free(&key);
+    buf_free(&before);
+}

@@ -1,0 +1,36 @@
+/* What may stand in a place of a command line, for `kvfall complete`: the words that the tables of the
+ * program know for it, those that the history holds, or files. One thread. */
+#ifndef KVF_CLI_OFFERS_H
+#define KVF_CLI_OFFERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+/* The word that is being typed, and what of the line decides how it goes on. */
+struct offers {
+    const char *begun;   /* its part that is still to be completed: "da" */
+    const char *before;  /* its part that stays: "--theme=", "" */
+    const char *command; /* NULL: none yet */
+    const char *db;      /* as --db says; NULL: not said */
+    size_t count;        /* of the offers so far, files too */
+    struct buf *out;     /* a line for each: the whole word, a tab, one phrase */
+};
+
+/* Offers `word` if it goes on with what was begun. What a shell's line cannot hold is left out. */
+void offers_word(struct offers *o, const char *word, const char *phrase);
+/* Says that the shell should offer files with one of the endings ("yaml yml"; "": all), or directories. */
+void offers_files(struct offers *o, const char *endings);
+void offers_directories(struct offers *o);
+/* Says that words are to be typed on, with no space behind them. */
+void offers_open(struct offers *o);
+
+/* Offers what an argument of this kind may be: as usage and help call it, "RUN", "TEST|GROUP", "FILE", or as
+ * "--view" the value of that option. Nothing for kinds that are free text. */
+void offers_kind(struct offers *o, const char *kind, size_t len);
+/* Offers values of a scenario key, or KEY= and then its values. */
+void offers_key(struct offers *o, const char *key);
+void offers_setting(struct offers *o);
+
+#endif
