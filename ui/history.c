@@ -15,7 +15,7 @@
 struct history {
     double end_s; /* NaN: nothing yet */
     struct ring ring[ZOOMS];
-    uint8_t joins[SERIES_ALL];
+    uint8_t joins[SERIES_NUMBER];
     size_t events; /* ever */
     struct record_event event[HISTORY_EVENTS];
     size_t decisions; /* ever */
@@ -104,7 +104,7 @@ static void fill_tier(float *v, const struct snapshot *s, int tier) {
 }
 
 static void fill_values(float *v, const struct snapshot *s) {
-    for (int i = 0; i < SERIES_ALL; i++) v[i] = NAN;
+    for (int i = 0; i < SERIES_NUMBER; i++) v[i] = NAN;
     fill_run(v, s);
     for (int t = 0; t < KVF_TIERS; t++)
         if (s->tier_on[t]) fill_tier(v + series_tier(t, 0), s, t);
@@ -164,7 +164,7 @@ size_t history_bytes(void) {
 
 void history_add(struct history *h, const struct snapshot *snap) {
     double t_s = snap->interval.t_s, from_s;
-    float values[SERIES_ALL];
+    float values[SERIES_NUMBER];
 
     if (snap->peek || !(fabs(t_s) < LONGEST_S) || t_s <= h->end_s) return;
     from_s = interval_from(h, &snap->interval);
@@ -201,14 +201,14 @@ void history_series(const struct history *h, int series, enum zoom z, double end
 
     for (size_t i = 0; i < points; i++) out[i] = NAN;
     history_span(h, z, end_s, &from_s, &to_s);
-    if (series < 0 || series >= SERIES_ALL || points == 0 || !(from_s < to_s)) return;
+    if (series < 0 || series >= SERIES_NUMBER || points == 0 || !(from_s < to_s)) return;
     ring_series(ring_for(h, z, from_s), series, from_s, to_s, points, out);
 }
 
 double history_top(const struct history *h, int series, enum zoom z, double end_s) {
     double from_s, to_s;
 
-    if (series < 0 || series >= SERIES_ALL) return 0;
+    if (series < 0 || series >= SERIES_NUMBER) return 0;
     if (z == ZOOM_ALL || !(end_s < h->end_s)) return ring_top(&h->ring[z], series);
     history_span(h, z, end_s, &from_s, &to_s);
     return ring_top_of(ring_for(h, z, from_s), series, from_s, to_s);

@@ -68,7 +68,7 @@ enum { HISTORY_SLOTS = 1200, HISTORY_EVENTS = 1000, HISTORY_DECISIONS = 500 };
     X(VIOLATIONS, MEAN) /* per second */
 #define SERIES_GPU_LIST(X) X(UTILISATION, MEAN)
 #define X(id, join)        SERIES_##id,
-enum series { SERIES_RUN_LIST(X) SERIES_RUN };
+enum series_run { SERIES_RUN_LIST(X) SERIES_RUN };
 #undef X
 #define X(id, join) SERIES_TIER_##id,
 enum series_tier { SERIES_TIER_LIST(X) SERIES_OF_TIER };
@@ -83,7 +83,7 @@ enum {
     SERIES_TIER0 = SERIES_RUN,
     SERIES_CLASS0 = SERIES_TIER0 + KVF_TIERS * SERIES_OF_TIER,
     SERIES_GPU0 = SERIES_CLASS0 + KVF_CLASSES_MAX * SERIES_OF_CLASS,
-    SERIES_ALL = SERIES_GPU0 + SERIES_OF_GPU
+    SERIES_NUMBER = SERIES_GPU0 + SERIES_OF_GPU
 };
 /* The number of a tier's or a class's series, for the functions below. */
 static inline int series_tier(int tier, enum series_tier s) {

@@ -99,7 +99,7 @@ static float ring_peak(const struct ring *r, int series, size_t i, size_t end, f
 static void ring_hide(struct ring *r) {
     size_t at = ring_at(r, r->hidden++);
 
-    for (int s = 0; s < SERIES_ALL; s++)
+    for (int s = 0; s < SERIES_NUMBER; s++)
         if (r->cell[s][at].value >= r->axis[s].peak) r->axis[s].stale = true;
 }
 
@@ -131,7 +131,7 @@ static void ring_double(struct ring *r) {
         }
         to[i] = (uint16_t)(kept - 1);
     }
-    for (int s = 0; s < SERIES_ALL; s++) {
+    for (int s = 0; s < SERIES_NUMBER; s++) {
         for (size_t i = 0; i < r->count; i++) {
             struct ring_cell cell = r->cell[s][i];
 
@@ -166,7 +166,7 @@ static size_t ring_slot_for(struct ring *r, double from_s, double to_s) {
     at = ring_at(r, r->count++);
     r->slot[at] = (struct ring_slot){from_s, to_s, place};
     memset(r->heat[at], 0, sizeof r->heat[at]);
-    for (int s = 0; s < SERIES_ALL; s++) r->cell[s][at] = (struct ring_cell){NAN, 0};
+    for (int s = 0; s < SERIES_NUMBER; s++) r->cell[s][at] = (struct ring_cell){NAN, 0};
     return at;
 }
 
@@ -199,7 +199,7 @@ void ring_init(struct ring *r, double slot_s, double span_s, const uint8_t *join
     r->slot_s = slot_s;
     r->span_s = span_s;
     r->joins = joins;
-    for (int s = 0; s < SERIES_ALL; s++) r->axis[s].peak = NAN;
+    for (int s = 0; s < SERIES_NUMBER; s++) r->axis[s].peak = NAN;
 }
 
 void ring_add(struct ring *r, double from_s, double to_s, const float *values,
@@ -210,7 +210,7 @@ void ring_add(struct ring *r, double from_s, double to_s, const float *values,
         ring_hide(r);
     at = ring_slot_for(r, from_s, to_s);
     heat_join(r->heat[at][0], heat[0], SNAPSHOT_HEATS * SNAPSHOT_HEAT_BINS);
-    for (int s = 0; s < SERIES_ALL; s++) {
+    for (int s = 0; s < SERIES_NUMBER; s++) {
         struct ring_cell *cell = &r->cell[s][at];
         struct ring_axis *axis = &r->axis[s];
         float before = cell->value;

@@ -34,13 +34,13 @@ struct ring {
     size_t hidden;        /* the oldest of them, which lie before the span */
     const uint8_t *joins; /* enum ring_join of each series */
     struct ring_slot slot[HISTORY_SLOTS];
-    struct ring_cell cell[SERIES_ALL][HISTORY_SLOTS];
+    struct ring_cell cell[SERIES_NUMBER][HISTORY_SLOTS];
     uint32_t heat[HISTORY_SLOTS][SNAPSHOT_HEATS][SNAPSHOT_HEAT_BINS];
-    struct ring_axis axis[SERIES_ALL];
+    struct ring_axis axis[SERIES_NUMBER];
 };
 
 void ring_init(struct ring *r, double slot_s, double span_s, const uint8_t *joins); /* r is zeroed */
-/* An interval after all before it: from_s < to_s, not below the last to_s. values: SERIES_ALL. */
+/* An interval after all before it: from_s < to_s, not below the last to_s. values: SERIES_NUMBER. */
 void ring_add(struct ring *r, double from_s, double to_s, const float *values,
               const uint32_t heat[][SNAPSHOT_HEAT_BINS]);
 bool ring_reaches(const struct ring *r, double from_s); /* nothing from then on has been dropped */

@@ -52,9 +52,9 @@ static void test_fields(void **state) {
     (void)state;
     struct history *h = history_new();
     struct snapshot *s = interval(4, 4);
-    double want[SERIES_ALL];
+    double want[SERIES_NUMBER];
 
-    for (int i = 0; i < SERIES_ALL; i++) want[i] = MISSING;
+    for (int i = 0; i < SERIES_NUMBER; i++) want[i] = MISSING;
 #define RUN(id, field, value)  s->interval.field = (value), want[SERIES_##id] = (value)
 #define RATE(id, field, value) s->interval.field = (value)*4, want[SERIES_##id] = (value)
     RUN(USERS, users, 11), RUN(QUEUE, queue_depth, 12), RUN(IN_SERVICE, in_service, 13);
@@ -113,11 +113,11 @@ static void test_fields(void **state) {
     want[series_gpu(SERIES_GPU_UTILISATION)] = 0.61;
 
     history_add(h, s);
-    for (int i = 0; i < SERIES_ALL; i++) {
+    for (int i = 0; i < SERIES_NUMBER; i++) {
         series(h, i, ZOOM_ALL, MISSING, 1);
         assert_near(got[0], want[i], "series", (size_t)i);
     }
-    series(h, SERIES_ALL, ZOOM_ALL, MISSING, 1);
+    series(h, SERIES_NUMBER, ZOOM_ALL, MISSING, 1);
     assert_true(isnan(got[0]));
     history_free(h);
 }
