@@ -100,10 +100,9 @@ void live_ended(struct live *l) {
 
 struct live *live_new(const struct scenario *s, const struct run_record *run, struct slot *slot,
                       const char *db) {
-    static struct snapshot old; /* large for a stack; nobody else makes one now */
     struct live *l = mem_zalloc(1, sizeof *l);
     l->slot = slot;
-    (void)slot_get(slot, &old, &l->before);
+    l->before = slot_version(slot);
     l->db = db;
     l->events = fifo_new(EVENTS_KEPT, false);
     pthread_mutex_init(&l->lock, NULL);

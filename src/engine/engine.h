@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "record/command.h"
+#include "record/newest.h"
 #include "record/publish.h"
 #include "record/run.h"
 #include "scenario/scenario.h"
@@ -15,6 +16,7 @@ struct engine_setup {
     const struct scenario *scenario; /* resolved by budget_resolve() */
     struct run_record *run; /* engine_describe(), name, seed, environment are in; the rest is added */
     struct slot *slot;      /* newest snapshot */
+    struct newest *totals;  /* newest struct totals, put in with each interval; NULL: nobody asks */
     struct fifo *fifo;      /* every interval and event; NULL: nobody stores */
     struct command_queue *commands;
     const char *io_trace_path;    /* NULL: none; ".zst" compresses */

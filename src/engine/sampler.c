@@ -398,6 +398,13 @@ static void record_code(struct record *r, int scope, const struct histogram *h) 
     r->coded_len[scope] = histogram_encode(h, r->coded[scope], need);
 }
 
+static void totals_publish(struct engine *e, const struct snapshot *snap) {
+    struct sampler *p = e->sampler;
+    if (!e->setup->totals) return;
+    totals_add(&p->totals, snap, p->delta, &p->cache);
+    newest_put(e->setup->totals, &p->totals);
+}
+
 void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     struct sampler *p = e->sampler;
     struct record *r = record_new(RECORD_SNAPSHOT);
@@ -419,6 +426,7 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
         }
     }
     reading_swap(&p->last, &p->now); /* the next one is taken anew */
+    totals_publish(e, &r->snap);
     if (e->setup->slot) slot_put(e->setup->slot, &r->snap);
     if (e->setup->on_interval) e->setup->on_interval(e->setup->ctx, &r->snap);
     if (e->setup->fifo)
@@ -440,6 +448,7 @@ void sampler_begin(struct engine *e) {
     reading_copy(&p->last, &p->now);
     reading_copy(&p->base, &p->now);
     p->zero_ns = p->now.run_ns;
+    totals_begin(&p->totals);
     window_begin(&p->window);
     steady_begin(&p->steady, 0);
 }

@@ -8,6 +8,7 @@
 #include "engine/core.h"
 #include "engine/gpus.h"
 #include "engine/steady.h"
+#include "engine/totals.h"
 #include "engine/window.h"
 #include "record/publish.h"
 
@@ -41,6 +42,7 @@ struct sampler {
     struct window window;     /* for the sentence on the bottleneck */
     struct steady steady;     /* of the measured part */
     struct gpus gpus;
+    struct totals totals;              /* of all intervals so far; only where somebody asks for them */
     uint64_t zero_ns;                  /* run time of the first request */
     uint64_t seq;                      /* of the next interval */
     double slots_busy;                 /* sum over measured time of in service x seconds */

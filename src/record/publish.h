@@ -1,9 +1,7 @@
 /* Publication of snapshots by the sampler: a newest-value slot for readers that may skip, and a
  * bounded FIFO for the writer that must not.
  *
- * Slot: a sequence lock over two copies. The sampler writes the older copy and then bumps the
- * sequence, so it never waits; a reader copies and retries if the sequence moved meanwhile. The
- * copies are arrays of atomic words: no data race, no lock.
+ * Slot: a newest-value cell (record/newest.h) that holds a snapshot. The sampler never waits.
  * FIFO: one mutex held for a pointer move. When it is full the oldest item is dropped and counted,
  * so the sampler never waits; with `wait_when_full` (simulate) the producer waits instead. */
 #ifndef KVF_RECORD_PUBLISH_H
@@ -22,6 +20,7 @@ void slot_put(struct slot *s, const struct snapshot *snap); /* sampler thread on
 /* Copies the newest snapshot; false (out untouched) when there is none newer than *version, which
  * starts at 0 and is updated. Any thread. */
 bool slot_get(struct slot *s, struct snapshot *out, uint64_t *version);
+uint64_t slot_version(const struct slot *s); /* of the newest snapshot, 0: none; any thread */
 
 enum record_kind { RECORD_SNAPSHOT, RECORD_EVENT };
 struct record_event {

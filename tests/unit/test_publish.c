@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "record/newest.h"
 #include "record/publish.h"
 
 #define PATIENCE_NS (UINT64_C(30) * KVF_NS_PER_S) /* for what must come; never waited out when it does */
@@ -53,6 +54,27 @@ static void test_slot_newest(void **state) {
     assert_true(slot_get(slot, &out, &other)); /* another reader skips to the newest */
     assert_int_equal(stamp_of(&out), 5);
     slot_free(slot);
+}
+
+/* Values whose size is no multiple of a word come back whole, and nothing behind them is touched. */
+static void test_newest_sizes(void **state) {
+    (void)state;
+    for (size_t len = 1; len <= 40; len++) {
+        struct newest *n = newest_new(len);
+        unsigned char in[40], out[48];
+        uint64_t version = 0;
+        assert_int_equal(newest_version(n), 0);
+        for (unsigned round = 1; round <= 3; round++) {
+            for (size_t i = 0; i < len; i++) in[i] = (unsigned char)(round * 50 + i);
+            memset(out, 0x5a, sizeof out);
+            newest_put(n, in);
+            assert_int_equal(newest_version(n), round);
+            assert_true(newest_get(n, out, &version));
+            assert_memory_equal(out, in, len);
+            for (size_t i = len; i < sizeof out; i++) assert_int_equal(out[i], 0x5a);
+        }
+        newest_free(n);
+    }
 }
 
 struct slot_race {
@@ -289,15 +311,11 @@ static void test_fifo_wakes(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_slot_newest),
-    cmocka_unit_test(test_slot_race),
-    cmocka_unit_test(test_records),
-    cmocka_unit_test(test_fifo_order),
-    cmocka_unit_test(test_fifo_overflow),
-    cmocka_unit_test(test_fifo_waits),
-    cmocka_unit_test(test_fifo_close_frees_producer),
-    cmocka_unit_test(test_fifo_race),
-    cmocka_unit_test(test_fifo_wakes),
+    cmocka_unit_test(test_slot_newest), cmocka_unit_test(test_newest_sizes),
+    cmocka_unit_test(test_slot_race),   cmocka_unit_test(test_records),
+    cmocka_unit_test(test_fifo_order),  cmocka_unit_test(test_fifo_overflow),
+    cmocka_unit_test(test_fifo_waits),  cmocka_unit_test(test_fifo_close_frees_producer),
+    cmocka_unit_test(test_fifo_race),   cmocka_unit_test(test_fifo_wakes),
 };
 
 int main(void) {

@@ -1,0 +1,56 @@
+/* What a run has counted so far: sums over all its intervals, from the first request on, the warm-up
+ * included, preparation not. A newest-value slot of snapshots may be read now and then and miss intervals;
+ * these cannot be missed. Plain data, made by the engine, read by whoever serves metrics. */
+#ifndef KVF_RECORD_TOTALS_H
+#define KVF_RECORD_TOTALS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/terms.h"
+
+/* Latencies of a request; the order is that of enum request_latency. */
+#define TOTALS_LATENCY_LIST(X)                                                                               \
+    X(E2E, "e2e")                                                                                            \
+    X(TTFT, "ttft")                                                                                          \
+    X(QUEUE_WAIT, "queue_wait")                                                                              \
+    X(STORAGE_IO, "storage_io")                                                                              \
+    X(GENERATION, "generation")                                                                              \
+    X(TPOT, "tpot")
+#define X(id, name) TOTALS_##id,
+enum totals_latency { TOTALS_LATENCY_LIST(X) TOTALS_LATENCIES };
+#undef X
+
+/* Upper bounds in seconds, 1, 2.5 and 5 of each decade from 10 us to 100 s; one more counter for the rest. */
+enum { TOTALS_BOUNDS = 22 };
+extern const double totals_bounds_s[TOTALS_BOUNDS];
+
+struct totals_histogram {
+    uint64_t count[TOTALS_BOUNDS + 1]; /* values in each, not cumulated */
+    double sum_s;                      /* of all of them */
+};
+
+struct totals {
+    uint64_t intervals;
+    double phase_s[KVF_RUN_PHASES]; /* length of the intervals, pauses excluded */
+    uint64_t arrived, done, failed, dropped;
+    uint64_t tokens, context_tokens; /* generated; of the contexts of requests done */
+    uint64_t class_arrived[KVF_CLASSES_MAX], class_done[KVF_CLASSES_MAX];
+    uint64_t class_failed[KVF_CLASSES_MAX];   /* or dropped */
+    double class_violations[KVF_CLASSES_MAX]; /* NaN: the class has no target */
+    uint64_t lookups[KVF_CAUSES], misses[KVF_CAUSES], hits[KVF_TIERS][KVF_CAUSES];
+    uint64_t refused, not_admitted; /* writes */
+    uint64_t evictions[KVF_TIERS], demotions[KVF_TIERS], promotions[KVF_TIERS];
+    uint64_t ops[KVF_TIERS][KVF_DIRS][KVF_CAUSES], bytes[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
+    uint64_t errors[KVF_TIERS][KVF_DIRS];
+    struct totals_histogram request[TOTALS_LATENCIES];
+    struct totals_histogram op[KVF_TIERS][KVF_DIRS];     /* entry operations, issue to completion */
+    struct totals_histogram device[KVF_TIERS][KVF_DIRS]; /* of which at the device */
+    uint64_t decisions;                                  /* of the autoscaler */
+    /* NaN where the machine does not count, or counts for another one than is simulated */
+    double cpu_user_s, cpu_sys_s, cpu_workers_s;
+    double device_bytes[KVF_DIRS], device_s[KVF_DIRS], device_busy_s;
+    double net_rx_bytes, net_tx_bytes;
+};
+
+#endif
