@@ -25,4 +25,9 @@ void statistics_of(const double *values, size_t count, struct statistics *out);
  * 26.7.4), good to 1e-9; above 10,000 the normal quantile, which is less than 3e-4 below. NaN for 0. */
 double statistics_student_t975(uint64_t df);
 
+/* Bounds of the 95 % confidence interval of b->mean - a->mean for samples of at least two values whose
+ * spreads may differ (Welch, The generalization of "Student's" problem, 1947), with the degrees of freedom
+ * rounded down; NaN for fewer. */
+void statistics_welch(const struct statistics *a, const struct statistics *b, double *low, double *high);
+
 #endif

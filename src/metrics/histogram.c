@@ -256,3 +256,25 @@ int histogram_decode(struct histogram *h, const uint8_t *data, size_t len) {
     STORE(h->sum, sum);
     return 0;
 }
+
+int histogram_coded_below(const uint8_t *data, size_t len, const uint32_t *bucket, size_t n, uint64_t *below,
+                          uint64_t *count) {
+    const uint8_t *p = data, *end = data + len;
+    uint64_t next = 0, many = 0, sum;
+    size_t at = 0;
+
+    *count = 0;
+    memset(below, 0, n * sizeof *below);
+    if (len == 0) return 0;
+    if (*p++ != FORM_VERSION || get_varint(&p, end, &sum)) return -1;
+    while (p < end) {
+        uint64_t gap;
+        if (get_varint(&p, end, &gap) || get_varint(&p, end, &many)) return -1;
+        if (gap >= HISTOGRAM_BUCKETS - next || many == 0 || many > UINT64_MAX - *count) return -1;
+        for (; at < n && bucket[at] < next + gap; at++) below[at] = *count;
+        *count += many;
+        next += gap + 1;
+    }
+    for (; at < n; at++) below[at] = *count;
+    return *count ? 0 : -1;
+}

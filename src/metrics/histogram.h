@@ -65,5 +65,9 @@ uint64_t histogram_bucket_high(uint32_t bucket); /* largest value of a bucket */
 enum { HISTOGRAM_ENCODED_MAX = 11 + HISTOGRAM_BUCKETS * 12 };
 size_t histogram_encode(const struct histogram *h, uint8_t *out, size_t cap);
 int histogram_decode(struct histogram *h, const uint8_t *data, size_t len);
+/* Of a coded one, without decoding it: how many values there are, and in below[i] how many of them lie in
+ * buckets up to bucket[i], which ascend. 0, or -1 on bytes that are no histogram. */
+int histogram_coded_below(const uint8_t *data, size_t len, const uint32_t *bucket, size_t n, uint64_t *below,
+                          uint64_t *count);
 
 #endif

@@ -22,8 +22,7 @@ static const char *changed_by_hand(const struct run_record *r) {
     return NULL;
 }
 
-/* Why a run says nothing that could be averaged; "" when it does. */
-static void incomplete_why(const struct run_record *r, char *out, size_t len) {
+void trials_incomplete(const struct run_record *r, char *out, size_t len) {
     double asked = result_value(&r->results, "requests_asked");
     double left = result_value(&r->results, "requests_left");
     const char *change = changed_by_hand(r);
@@ -92,7 +91,7 @@ void trials_add(struct trials *t, const struct run_record *r) {
                           .e2e_p95_ms = result_value(&r->results, "e2e_p95_ms"),
                           .criteria = r->criterion_count};
     for (size_t i = 0; i < r->criterion_count; i++) one->passed += r->criteria[i].passed == 1;
-    incomplete_why(r, one->incomplete, sizeof one->incomplete);
+    trials_incomplete(r, one->incomplete, sizeof one->incomplete);
     if (r->trials > t->asked) t->asked = r->trials;
     for (int i = 0; i < KVF_TIERS; i++) {
         t->emulated[i] = t->emulated[i] || r->tier[i].emulated;

@@ -36,6 +36,8 @@ struct trials {
  * unless it completed, did all requests that it was asked for (result requests_left) and nobody changed its
  * users, generation or autoscaler meanwhile (events). */
 void trials_add(struct trials *t, const struct run_record *r);
+/* Why a run that has ended is no whole one, "438 of 549 requests done"; "" when it is. */
+void trials_incomplete(const struct run_record *r, char *out, size_t len);
 void trials_free(struct trials *t); /* what it owns; zeroed, it is empty */
 
 size_t trials_complete(const struct trials *t); /* how many count */

@@ -1,0 +1,118 @@
+/* Two and more runs side by side: how their scenarios differ, what makes them unfair to compare, every
+ * metric with its change against the baseline, and whether that is more than noise. Made of plain records,
+ * for text, CSV, JSON and HTML alike; knows no database. One thread at a time. */
+#ifndef KVF_REPORT_COMPARISON_H
+#define KVF_REPORT_COMPARISON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "record/run.h"
+#include "record/series.h"
+#include "record/trials.h"
+#include "report/report.h"
+
+/* What is known of a side. Nothing of it is kept, all of it has to last until comparison_make() returns. */
+struct comparison_shares;
+struct comparison_input {
+    const struct run_record *run;     /* the run, or any of the trials for the whole group */
+    const struct trials *trials;      /* the group; NULL: the run by itself */
+    const struct series *series;      /* of the run, with SERIES_TIERS and SERIES_CLASSES as far as they are
+                                         wanted; NULL: its noise is not known */
+    struct comparison_shares *shares; /* likewise of its percentiles */
+};
+
+/* How the values of each interval lie about the percentiles of the whole run: what the noise of e2e,
+ * nvme_read and nvme_write percentiles is told from. Takes the coded histograms of the intervals (table
+ * interval_histograms), ascending by seq; other scopes and broken ones are passed over. `run` is loaded and
+ * not kept. */
+struct comparison_shares *comparison_shares_new(const struct run_record *run);
+void comparison_shares_add(struct comparison_shares *s, uint64_t seq, const char *scope, const uint8_t *data,
+                           size_t len);
+void comparison_shares_free(struct comparison_shares *s); /* takes NULL */
+
+struct comparison_side {
+    char label[48];  /* "run 12", "runs 12-14" */
+    char title[160]; /* "nightly, 2026-11-20 08:30, 3 trials" (UTC) */
+    int64_t run_id;  /* 0: not stored */
+    char name[64];   /* of the scenario */
+    enum run_status status;
+    size_t trials, complete; /* of a group; 0 for a run by itself */
+    bool results;            /* whether there are any */
+};
+
+struct comparison_difference { /* a key of the scenario that is not alike everywhere */
+    char *key;                 /* "tiers.nvme.io_depth", "qos.classes.batch.p95" */
+    char **value;              /* of each side, NULL where there is no such key */
+};
+
+enum comparison_better { COMPARISON_NEUTRAL, COMPARISON_HIGHER, COMPARISON_LOWER };
+enum comparison_direction {
+    COMPARISON_MISSING, /* there is no value on one side, or of the baseline itself */
+    COMPARISON_SAME,    /* the very same value */
+    COMPARISON_IMPROVED,
+    COMPARISON_WORSENED,
+    COMPARISON_MORE, /* of what is neither good nor bad */
+    COMPARISON_LESS
+};
+enum comparison_noise { COMPARISON_UNKNOWN, COMPARISON_WITHIN, COMPARISON_BEYOND };
+enum comparison_method {
+    COMPARISON_NONE,
+    COMPARISON_RANKS,      /* three and more trials a side: Mann and Whitney's U, exact */
+    COMPARISON_PREDICTION, /* three and more on one side: where one more value would fall */
+    COMPARISON_BLOCKS      /* single runs: moving blocks of their intervals */
+};
+
+struct comparison_change { /* of a side against the baseline */
+    double value;          /* NaN: missing; of a group the median of its complete trials */
+    double absolute;       /* in the unit of the metric; NaN: not defined */
+    double relative;       /* 0.05: 5 % more than the baseline; NaN likewise */
+    double low, high;      /* 95 % interval of `relative`; NaN: not known */
+    double p;              /* of the rank test, two-sided; NaN for other methods */
+    enum comparison_direction direction;
+    enum comparison_noise noise;
+    enum comparison_method method;
+};
+
+struct comparison_metric {
+    char metric[64], unit[12];
+    char label[64]; /* as people call it: "end-to-end P95"; the name itself where it has no other */
+    enum comparison_better better;
+    bool main;                        /* one of the usual selection */
+    bool watched;                     /* one of those that --fail-over holds unless told otherwise */
+    struct comparison_change *change; /* of each side; that of the baseline is its value alone */
+};
+
+struct comparison {
+    size_t sides; /* at least two; the first is the baseline */
+    struct comparison_side *side;
+    struct comparison_difference *difference; /* in the order of the scenario */
+    size_t differences;
+    char **warning; /* what makes it unfair, a sentence each */
+    size_t warnings;
+    struct comparison_metric *metric; /* the usual selection first, in its order, then those of the results */
+    size_t metrics;
+    char **note; /* how noise was told, a sentence each */
+    size_t notes;
+};
+
+/* Compares sides, the first of which is the baseline. Metrics beyond the usual selection and `extra` (ends
+ * with NULL; NULL: none) only with `all`. The same input gives the same output: resampling draws from a
+ * fixed seed. Free it with comparison_free(). */
+struct comparison_wish {
+    bool all;
+    const char *const *extra;
+};
+void comparison_make(const struct comparison_input *input, size_t sides, const struct comparison_wish *wish,
+                     struct comparison *out);
+void comparison_free(struct comparison *c); /* what it owns; leaves it empty */
+const struct comparison_metric *comparison_metric(const struct comparison *c, const char *metric);
+
+const char *comparison_direction_word(enum comparison_direction d); /* "better", "worse", "same", "--" */
+const char *comparison_noise_word(enum comparison_noise n);         /* "beyond", "within", "--" */
+const char *comparison_method_name(enum comparison_method m);       /* "rank_test", ...; "" for none */
+enum comparison_better comparison_better(const char *metric);
+
+#endif

@@ -1,0 +1,122 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "report/comparison_parts.h"
+
+#define HIGHER  COMPARISON_HIGHER
+#define LOWER   COMPARISON_LOWER
+#define NEUTRAL COMPARISON_NEUTRAL
+
+/* The first that fits counts. What moves bytes is neither good nor bad by itself: a larger cache spares a
+ * drive its work. */
+const struct comparison_kind comparison_kinds[] = {
+    {"throughput_tok_s", "tokens/s", HIGHER, true, true, false},
+    {"requests_per_s", "requests/s", HIGHER, true, false, false},
+    {"storage_throughput_tok_s", "storage tokens/s", HIGHER, true, false, false},
+    {"goodput_per_s", "goodput/s", HIGHER, true, false, false},
+    {"ttft_p50_ms", "TTFT P50", LOWER, true, false, false},
+    {"ttft_p95_ms", "TTFT P95", LOWER, true, true, false},
+    {"e2e_p50_ms", "end-to-end P50", LOWER, true, false, false},
+    {"e2e_p95_ms", "end-to-end P95", LOWER, true, true, false},
+    {"e2e_p99_ms", "end-to-end P99", LOWER, true, false, false},
+    {"queue_wait_p95_ms", "queue wait P95", LOWER, true, false, false},
+    {"storage_io_p95_ms", "storage I/O P95", LOWER, true, true, false},
+    {"gpu_read_p95_ms", "gpu read P95", LOWER, true, false, false},
+    {"cpu_read_p95_ms", "cpu read P95", LOWER, true, false, false},
+    {"nvme_read_p95_ms", "nvme read P95", LOWER, true, false, false},
+    {"nvme_read_p99_ms", "nvme read P99", LOWER, true, false, false},
+    {"nvme_read_device_p95_ms", "device read P95", LOWER, true, false, false},
+    {"nvme_write_p95_ms", "nvme write P95", LOWER, true, false, false},
+    {"nvme_read_gib_s", "nvme read GiB/s", NEUTRAL, true, false, false},
+    {"nvme_write_gib_s", "nvme write GiB/s", NEUTRAL, true, false, false},
+    {"hit_ratio", "hit ratio", HIGHER, true, true, false},
+    {"reuse_hit_ratio", "reuse hit ratio", HIGHER, true, false, false},
+    {"slo_*_met_ratio", "SLO met *", HIGHER, true, false, false},
+    {"requests_failed", "requests failed", LOWER, true, false, true},
+    {"requests_dropped", "requests dropped", LOWER, true, false, true},
+    {"refused", "writes refused", LOWER, true, false, true},
+    {"total_read_bytes", "bytes read", NEUTRAL, true, false, false},
+    {"total_write_bytes", "bytes written", NEUTRAL, true, false, false},
+    {"rss_peak_bytes", "peak memory", LOWER, true, false, false},
+    /* beyond the usual selection */
+    {"nvme_*_tok_s", NULL, NEUTRAL, false, false, false},
+    {"nvme_tok_s", NULL, NEUTRAL, false, false, false},
+    {"steady_nvme_tok_s", NULL, NEUTRAL, false, false, false},
+    {"device_*_ms", NULL, NEUTRAL, false, false, false}, /* summed over operations */
+    {"saving_*", NULL, NEUTRAL, false, false, false},
+    {"*_tok_s", NULL, HIGHER, false, false, false},
+    {"*_ms", NULL, LOWER, false, false, false},
+    {"*_starved_s", NULL, LOWER, false, false, false},
+    {"*_violations", NULL, LOWER, false, false, false},
+    {"*_met", NULL, HIGHER, false, false, false},
+    {"*_failed", NULL, LOWER, false, false, false},
+    {"errors", NULL, LOWER, false, false, false},
+    {"*_errors", NULL, LOWER, false, false, false},
+    {"prepare_s", NULL, LOWER, false, false, false},
+    {"*", NULL, NEUTRAL, false, false, false},
+};
+const size_t comparison_kind_count = sizeof comparison_kinds / sizeof comparison_kinds[0];
+
+/* Whether a name fits a pattern with at most one star, and what that stands for. */
+static bool fits(const char *pattern, const char *name, const char **star, size_t *len) {
+    const char *tail = strchr(pattern, '*');
+    *len = 0;
+    if (!tail) return strcmp(pattern, name) == 0;
+    size_t head = (size_t)(tail - pattern), rest = strlen(tail + 1), whole = strlen(name);
+    if (whole < head + rest || strncmp(pattern, name, head) != 0) return false;
+    *star = name + head;
+    *len = whole - head - rest;
+    return strcmp(name + whole - rest, tail + 1) == 0;
+}
+
+const struct comparison_kind *comparison_kind(const char *metric) {
+    const struct comparison_kind *k = comparison_kinds;
+    const char *star;
+    size_t len;
+    while (!fits(k->metric, metric, &star, &len)) k++; /* the last fits all */
+    return k;
+}
+
+enum comparison_better comparison_better(const char *metric) {
+    return comparison_kind(metric)->better;
+}
+
+void comparison_label(const struct comparison_kind *k, const char *metric,
+                      const struct comparison_input *input, size_t sides, char *out, size_t len) {
+    const char *star = "", *words = k->label ? k->label : metric;
+    char whole[64];
+    size_t star_len = 0, head = strcspn(words, "*");
+    fits(k->metric, metric, &star, &star_len);
+    snprintf(whole, sizeof whole, "%.*s%.*s%s", (int)head, words, words[head] ? (int)star_len : 0, star,
+             words[head] ? words + head + 1 : "");
+    snprintf(out, len, "%s", whole);
+    for (int t = 0; k->label && t < KVF_TIERS; t++) {
+        const char *tier = tier_name((enum kvf_tier)t);
+        size_t n = strlen(tier);
+        bool emulated = false;
+        for (size_t s = 0; s < sides; s++) emulated = emulated || input[s].run->tier[t].emulated;
+        if (emulated && strncmp(whole, tier, n) == 0 && whole[n] == ' ')
+            snprintf(out, len, "%s emul%s", tier, whole + n);
+    }
+}
+
+const char *comparison_direction_word(enum comparison_direction d) {
+    static const char *const words[] = {
+        [COMPARISON_MISSING] = "--",     [COMPARISON_SAME] = "same", [COMPARISON_IMPROVED] = "better",
+        [COMPARISON_WORSENED] = "worse", [COMPARISON_MORE] = "more", [COMPARISON_LESS] = "less"};
+    return words[d];
+}
+
+const char *comparison_noise_word(enum comparison_noise n) {
+    static const char *const words[] = {
+        [COMPARISON_UNKNOWN] = "--", [COMPARISON_WITHIN] = "within", [COMPARISON_BEYOND] = "beyond"};
+    return words[n];
+}
+
+const char *comparison_method_name(enum comparison_method m) {
+    static const char *const names[] = {[COMPARISON_NONE] = "",
+                                        [COMPARISON_RANKS] = "rank_test",
+                                        [COMPARISON_PREDICTION] = "prediction_interval",
+                                        [COMPARISON_BLOCKS] = "block_bootstrap"};
+    return names[m];
+}

@@ -1,0 +1,63 @@
+/* What the files of the comparison share. */
+#ifndef KVF_REPORT_COMPARISON_PARTS_H
+#define KVF_REPORT_COMPARISON_PARTS_H
+
+#include "report/comparison.h"
+
+/* Fills c->difference. */
+void comparison_scenarios(const struct comparison_input *input, struct comparison *c);
+/* Fills c->warning; the sides are known. */
+void comparison_fairness(const struct comparison_input *input, struct comparison *c);
+void comparison_warn(struct comparison *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Fills noise, method, interval and p of every change, and c->note. */
+void comparison_judge(const struct comparison_input *input, struct comparison *c);
+
+/* A row of the table of metrics, the one place that says which way is good. */
+struct comparison_kind {
+    const char *metric; /* a name, or a pattern with one star */
+    const char *label;  /* with a star for what the pattern's stands for; NULL: the name */
+    enum comparison_better better;
+    bool main, watched;
+    bool quiet; /* no row of the usual selection where it is 0 everywhere */
+};
+extern const struct comparison_kind comparison_kinds[];
+extern const size_t comparison_kind_count;
+const struct comparison_kind *comparison_kind(const char *metric);
+/* What the metric is called; "gpu emul read P95" with an emulated tier. */
+void comparison_label(const struct comparison_kind *k, const char *metric,
+                      const struct comparison_input *input, size_t sides, char *out, size_t len);
+
+/* Whether a side is a group, of which its complete trials count. */
+static inline bool comparison_group(const struct comparison_input *i) {
+    return i->trials && i->trials->count > 0;
+}
+/* The value of a metric of a side, NaN when missing; of a group the median. *unit, where there is one. */
+double comparison_value(const struct comparison_input *i, const char *metric, const char **unit);
+
+/* Single runs: replicates of the logarithm of a metric about its own estimate, from the intervals of the
+ * measured part. */
+enum { COMPARISON_RESAMPLES = 1000, COMPARISON_INTERVALS_LEAST = 20, COMPARISON_TRIALS_LEAST = 3 };
+/* False when there are no intervals for it, or too few. */
+bool comparison_replicates(const struct comparison_input *i, size_t side, const char *metric,
+                           double replicate[COMPARISON_RESAMPLES]);
+/* How many intervals of the measured part there are. */
+size_t comparison_intervals(const struct comparison_input *i);
+
+/* The shares of an interval at or below a percentile. */
+struct comparison_share {
+    uint64_t count, below;
+};
+/* For "e2e_p95_ms" and the like: the row of an interval, and how the percentile moves with its share; NULL
+ * for another metric. */
+struct comparison_percentile;
+const struct comparison_percentile *comparison_percentile(const struct comparison_shares *s,
+                                                          const char *metric);
+struct comparison_share comparison_percentile_at(const struct comparison_shares *s,
+                                                 const struct comparison_percentile *p, uint64_t seq);
+double comparison_percentile_share(const struct comparison_percentile *p); /* 0.95 */
+/* The value, in ns, that a part `share` of the whole run's values does not exceed; straight inside a bucket.
+ */
+double comparison_percentile_value(const struct comparison_percentile *p, double share);
+
+#endif
