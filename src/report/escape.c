@@ -1,0 +1,121 @@
+#include "report/escape.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/utf8.h"
+
+enum { REPLACEMENT = 0xfffd };
+
+/* Marks, embeddings, overrides and isolates of the bidirectional algorithm (UAX #9). */
+static bool turns_direction(int32_t ch) {
+    return ch == 0x061c || ch == 0x200e || ch == 0x200f || (ch >= 0x202a && ch <= 0x202e) ||
+           (ch >= 0x2066 && ch <= 0x2069);
+}
+
+/* The next character, harmless; a line or paragraph separator counts as a newline. */
+static int32_t next(const char **text) {
+    int32_t ch = utf8_next(text);
+    if (ch == '\r') return **text == '\n' ? next(text) : '\n';
+    if (ch == '\t' || ch == '\n') return ch;
+    if (ch == 0x2028 || ch == 0x2029) return '\n';
+    bool wrong = ch < 0 || utf8_is_control(ch) || turns_direction(ch) || (ch & 0xfffe) == 0xfffe ||
+                 ch == 0xfeff || (ch >= 0xfdd0 && ch <= 0xfdef);
+    return wrong ? REPLACEMENT : ch;
+}
+
+static void put(int32_t ch, struct buf *out) {
+    char bytes[UTF8_LEN];
+    buf_bytes(out, bytes, utf8_put((uint32_t)ch, bytes));
+}
+
+static void put_xml(int32_t ch, struct buf *out) {
+    switch (ch) {
+    case '&':
+        buf_add(out, "&amp;");
+        break;
+    case '<':
+        buf_add(out, "&lt;");
+        break;
+    case '>':
+        buf_add(out, "&gt;");
+        break;
+    case '"':
+        buf_add(out, "&quot;");
+        break;
+    case '\'':
+        buf_add(out, "&#39;");
+        break;
+    default:
+        put(ch, out);
+    }
+}
+
+void escape_xml(const char *text, struct buf *out) {
+    while (*text) put_xml(next(&text), out);
+}
+
+void escape_xml_cut(const char *text, size_t most, struct buf *out) {
+    size_t count = 0;
+    for (const char *p = text; *p && count <= most; count++) (void)next(&p);
+    for (size_t left = count > most ? most - 1 : count; left > 0; left--) put_xml(next(&text), out);
+    if (count > most) buf_add(out, "\u2026");
+}
+
+/* What begins a heading, a list or a rule, at the beginning of a line alone. */
+static bool begins_block(const char *text) {
+    size_t digits = strspn(text, "0123456789");
+    return (digits == 0 && *text && strchr("#+-=", *text)) ||
+           (digits > 0 && (text[digits] == '.' || text[digits] == ')'));
+}
+
+static bool is_word(unsigned char c) {
+    return isalnum(c) || c >= 0x80;
+}
+
+/* A bare address would become a link. */
+static bool begins_link(const char *text) {
+    return strncmp(text, "://", 3) == 0 || strncasecmp(text, "www.", 4) == 0;
+}
+
+static void put_markdown(int32_t ch, bool inside_word, struct buf *out) {
+    if (ch == '<' || ch == '>' || ch == '&') {
+        put_xml(ch, out);
+    } else if (ch == '@') { /* nobody is told */
+        buf_add(out, "&#64;");
+    } else {
+        bool special = ch < 0x80 && strchr("\\`*{}[]|~$", (int)ch) != NULL;
+        if (special || (ch == '_' && !inside_word)) buf_add(out, "\\");
+        put(ch, out);
+    }
+}
+
+void escape_markdown(const char *text, struct buf *out) {
+    text += strspn(text, " \t\r\n");
+    size_t digits = strspn(text, "0123456789");
+    const char *block = begins_block(text) ? text + digits : NULL;
+    const char *start = text;
+    while (*text) {
+        const char *at = text;
+        bool inside_word = at > start && is_word((unsigned char)at[-1]) && is_word((unsigned char)at[1]);
+        if (begins_link(at)) {
+            buf_addf(out, "&#%d;", *at);
+            text++;
+            continue;
+        }
+        int32_t ch = next(&text);
+        if (at == block) buf_add(out, "\\");
+        put_markdown(ch == '\n' || ch == '\t' ? ' ' : ch, inside_word, out);
+    }
+}
+
+void escape_plain(const char *text, bool lines, bool ascii, struct buf *out) {
+    while (*text) {
+        int32_t ch = next(&text);
+        if (!lines && (ch == '\n' || ch == '\t')) ch = ' ';
+        if (ch >= 0x80 && ascii) ch = '?';
+        put(ch, out);
+    }
+}
