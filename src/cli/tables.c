@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "report/export.h"
+
 #define NOT_HERE "not available in this build"
 
 static const struct option_spec common_options[] = {
@@ -202,7 +204,7 @@ static const struct option_spec output_options[] = {
 static const struct option_group output = {"Output", output_options};
 
 static const struct option_spec export_table[] = {
-    {"format", "NAME", OPTION_VALUE, NULL, "csv unless told or clear from the ending of FILE", NULL}, {0}};
+    {"format", "NAME", OPTION_VALUE, NULL, "csv unless told or clear from the ending of FILE:", NULL}, {0}};
 static const struct option_group export_group = {"Export", export_table};
 
 static const struct option_spec validate_table[] = {
@@ -285,6 +287,12 @@ static bool carried_out(const char *key) {
     return true;
 }
 
+/* Options whose values are a table of their own: what help says of each, a line for a value. */
+static const struct {
+    const struct option_spec *option;
+    void (*list)(struct buf *out);
+} choices[] = {{&export_table[0], export_formats_list}};
+
 enum { HELP_COLUMN = 24, HELP_WIDTH = 80 };
 
 /* Words behind the option, in rows of their own where one does not hold them. `column`: used of this one. */
@@ -308,6 +316,17 @@ static void help_words(const char *text, size_t column, struct buf *out) {
     buf_add(out, "\n");
 }
 
+static void help_choices(const struct option_spec *s, struct buf *out) {
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
+        if (choices[i].option != s) continue;
+        struct buf lines = {0};
+        choices[i].list(&lines);
+        for (char *rest = lines.data, *line; (line = strsep(&rest, "\n")) != NULL;)
+            if (*line) help_words(line, 0, out);
+        buf_free(&lines);
+    }
+}
+
 static void help_line(const struct option_spec *s, struct buf *out) {
     struct buf left = {0}, words = {0};
     buf_add(&left, "  ");
@@ -318,6 +337,7 @@ static void help_line(const struct option_spec *s, struct buf *out) {
     bool own_row = left.len + 2 > HELP_COLUMN;
     buf_addf(out, "%s%s", buf_text(&left), own_row ? "\n" : "");
     help_words(buf_text(&words), own_row ? 0 : left.len, out);
+    help_choices(s, out);
     buf_free(&left);
     buf_free(&words);
 }

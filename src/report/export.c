@@ -4,6 +4,8 @@
 
 const struct export_format export_formats[] = {
     {"csv", ".csv", "a row for each run, interval and tier", true, SERIES_TIERS, false, false, export_csv},
+    {"json", ".json", "all that is stored, in the schema of kvfall-export(5)", true,
+     SERIES_TIERS | SERIES_CLASSES | SERIES_CAUSES | SERIES_GPUS, false, false, export_json},
 };
 const size_t export_format_count = sizeof export_formats / sizeof *export_formats;
 
@@ -21,4 +23,13 @@ const struct export_format *export_format_of(const char *path) {
         if (tail && len > tail && strcmp(path + len - tail, suffix) == 0) return &export_formats[i];
     }
     return NULL;
+}
+
+void export_formats_list(struct buf *out) {
+    for (size_t i = 0; i < export_format_count; i++) {
+        const struct export_format *f = &export_formats[i];
+        buf_addf(out, "%s: %s", f->name, f->help);
+        if (f->suffix) buf_addf(out, "; FILE%s", f->suffix);
+        buf_add(out, "\n");
+    }
 }

@@ -33,7 +33,24 @@ extern const size_t export_format_count;
 const struct export_format *export_format_named(const char *name);
 const struct export_format *export_format_of(const char *path);
 
+/* Adds a line for each format, "csv  a row for ...; FILE.csv": help. */
+void export_formats_list(struct buf *out);
+
 /* Tidy: a row for each run, interval and tier. */
 int export_csv(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
+
+/* All that is stored but interval histograms, as one object that kvfall-export(5) describes member by member.
+ * The version rises when a member goes or changes its meaning, not when one comes. */
+#define EXPORT_JSON_SCHEMA "kvfall-export"
+enum { EXPORT_JSON_VERSION = 1 };
+int export_json(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
+
+/* A number as CSV and JSON write it; a whole one without a point. False, and nothing added, for one that is
+ * missing. */
+void export_add_count(uint64_t v, struct buf *out);
+bool export_add_real(double v, struct buf *out);
+/* The value of a field of a part of an interval: the word that it stands for, else NULL, and its number. */
+const char *export_field_word(const void *part, const struct snapshot_field *f);
+bool export_add_field(const void *part, const struct snapshot_field *f, struct buf *out);
 
 #endif

@@ -272,6 +272,28 @@ void report_json(const struct run_record *r, struct buf *out) {
     print(document(r), out);
 }
 
+void report_json_members(const struct run_record *r, unsigned indent, struct buf *out) {
+    struct buf whole = {0};
+    print(document(r), &whole);
+    /* Lines of an indented dump hold no line breaks of their own; the first and the last are the braces. */
+    for (char *line = whole.data, *end; line && (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        bool brace = line == whole.data || *line == '}';
+        if (brace) continue;
+        if (line != whole.data + 2) buf_add(out, "\n");
+        buf_addf(out, "%*s", (int)indent, "");
+        buf_bytes(out, line, (size_t)(end - line));
+    }
+    buf_free(&whole);
+}
+
+void report_json_text(const char *s, struct buf *out) {
+    json_t *v = text(s);
+    char *dump = json_dumps(v, JSON_ENCODE_ANY);
+    buf_add(out, dump ? dump : "\"\"");
+    free(dump);
+    json_decref(v);
+}
+
 /* ---- trials ---- */
 
 static json_t *run_id(int64_t id) {

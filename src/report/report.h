@@ -20,6 +20,11 @@ void report_text(const struct run_record *r, const struct report_style *style, s
 /* {"run": {...}, "results": {metric: {"value", "unit"}}, "tiers": {...}, "qos": [...],
  *  "decisions": [...], "criteria": [...], "events": [...]}; missing values are null. */
 void report_json(const struct run_record *r, struct buf *out);
+/* The members of that object without its braces, each line `indent` spaces further in: for an object that has
+ * others beside them. */
+void report_json_members(const struct run_record *r, unsigned indent, struct buf *out);
+/* A text as JSON writes it, in quotes. */
+void report_json_text(const char *text, struct buf *out);
 
 /* What the summary shows the most important of, whole: a heading and a table, or ": none". */
 enum report_section {

@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from tap import SOURCE, case, database, home, main, need_tool, run
 
-PAGES = ["kvfall.1", "kvfall-scenario.5", "kvfall-history.5"]
+PAGES = ["kvfall.1", "kvfall-scenario.5", "kvfall-history.5", "kvfall-export.5"]
 QUERIES_A_TABLE = 2
 
 
@@ -115,7 +115,7 @@ def _():
     text = page("kvfall.1")
     options = set()
     for command in ("", "run", "check", "models", "probe", "watch", "history", "show", "sql",
-                    "tag", "note", "delete", "prune", "vacuum", "merge"):
+                    "tag", "note", "delete", "prune", "vacuum", "merge", "export"):
         got = run([command, "--help"] if command else ["--help"])
         assert got.rc == 0, got
         options |= set(re.findall(r"(?<![\w-])--([a-z][a-z-]+)", got.stdout))
@@ -123,6 +123,16 @@ def _():
     # mdoc writes --name as ".Fl -name" or "Fl \-name", man as "--name".
     absent = [option for option in sorted(options) if not re.search(r"(?<!\w)-{1,2}%s(?![\w-])" % option, text)]
     assert not absent, absent
+
+
+@case("the formats of export --help stand in kvfall(1) and kvfall-export(5)")
+def _():
+    got = run(["export", "--help"])
+    formats = re.findall(r"^ {24}([a-z]+): ", got.stdout, re.MULTILINE)
+    section = re.search(r"^\.Ss export\n(.*?)^\.Ss ", page("kvfall.1"), re.MULTILINE | re.DOTALL).group(1)
+    assert re.findall(r"^\.It Cm (\w+)$", section, re.MULTILINE) == formats and "csv" in formats, (formats, got)
+    for name in formats:
+        assert re.search(r"^\.Sh %s$" % name.upper(), page("kvfall-export.5"), re.MULTILINE), name
 
 
 @case("every key of the screen stands in kvfall(1) with its words")

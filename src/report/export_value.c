@@ -1,0 +1,43 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+
+#include "base/units.h"
+#include "record/run.h"
+#include "report/export.h"
+
+/* Most of a large export is counts, so they do not go through printf. */
+void export_add_count(uint64_t v, struct buf *out) {
+    char digits[24], *p = digits + sizeof digits;
+    do *--p = (char)('0' + v % 10);
+    while (v /= 10);
+    buf_bytes(out, p, (size_t)(digits + sizeof digits - p));
+}
+
+bool export_add_real(double v, struct buf *out) {
+    enum { EXACT_BITS = 53 }; /* whole numbers below 2^53 are exact in a double */
+    if (!isfinite(v)) return false;
+    if (v == floor(v) && v >= 0 && v < (double)(UINT64_C(1) << EXACT_BITS)) {
+        export_add_count((uint64_t)v, out);
+    } else {
+        char text[UNITS_REAL];
+        units_format_real(v, text);
+        buf_add(out, text);
+    }
+    return true;
+}
+
+const char *export_field_word(const void *part, const struct snapshot_field *f) {
+    bool phase = f >= snapshot_interval_fields &&
+                 f < snapshot_interval_fields + snapshot_interval_field_count &&
+                 f->offset == offsetof(struct snapshot_interval, phase);
+    if (!phase) return NULL;
+    return run_phase_name((enum kvf_run_phase)((const struct snapshot_interval *)part)->phase);
+}
+
+bool export_add_field(const void *part, const struct snapshot_field *f, struct buf *out) {
+    const void *at = (const char *)part + f->offset;
+    if (f->type == SNAPSHOT_F) return export_add_real(*(const double *)at, out);
+    export_add_count(*(const uint64_t *)at, out);
+    return true;
+}

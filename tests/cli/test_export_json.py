@@ -1,0 +1,159 @@
+"""kvfall export --format json: the object that kvfall-export(5) describes, with what the database holds."""
+import contextlib
+import json
+import re
+import sqlite3
+
+import histories
+import runs
+from tap import SOURCE, case, database, main, run
+
+KEYS = {"intervals": ("run_id", "bottleneck"), "tier_intervals": ("run_id", "seq", "tier"),
+        "cause_intervals": ("run_id", "seq", "tier", "dir", "cause"), "qos_intervals": ("run_id", "seq", "class"),
+        "gpu_intervals": ("run_id", "seq")}
+WORDS = {"TIER": runs.TIERS_ALL, "DIR": ("read", "write"), "CAUSE": runs.CAUSES,
+         "CLASS": ("interactive", "responsive", "batch")}
+TYPES = {"string": lambda v: isinstance(v, str), "boolean": lambda v: isinstance(v, bool),
+         "integer": lambda v: isinstance(v, int) and not isinstance(v, bool),
+         "number": lambda v: isinstance(v, (int, float)) and not isinstance(v, bool),
+         "object": lambda v: isinstance(v, dict), "any object": lambda v: isinstance(v, dict)}
+
+
+def documented():
+    """{path: type} of the section JSON; an element of an array is "[]", capitals stand for any name."""
+    text = (SOURCE / "man/kvfall-export.5").read_text()
+    section = re.search(r"^\.Sh JSON\n(.*?)^\.Sh ", text, re.MULTILINE | re.DOTALL).group(1)
+    found = {}
+    for title, body in re.findall(r"^\.Ss (\S+)\n(.*?)(?=^\.Ss |\Z)", section, re.MULTILINE | re.DOTALL):
+        for names, kind in re.findall(r"^\.It Va (.*) Pq (.*)$", body, re.MULTILINE):
+            for name in names.split(" , "):
+                found[name if title == "Top" else "%s.%s" % (title, name)] = kind
+    assert len(found) > 90, found
+    return found
+
+
+def is_kind(kind, value):
+    if kind.endswith(" or null"):
+        return value is None or is_kind(kind[:-8], value)
+    if kind.startswith("array of "):
+        one = kind[9:-1]
+        return isinstance(value, list) and all(v is None and one == "number" or TYPES[one](v) for v in value)
+    return TYPES[kind](value)
+
+
+def check(value, path, kinds, seen):
+    """Every member below is documented, and of the kind that is."""
+    for name, member in value.items():
+        below = path + "." + name if path else name
+        if below not in kinds:
+            words = [other for other in kinds if re.fullmatch(re.escape(path) + r"\.[A-Z]+", other)]
+            assert len(words) == 1, "not in the manual: " + below
+            below = words[0]
+            assert name in WORDS.get(below.rsplit(".", 1)[1], (name,)), (below, name)
+        seen.add(below)
+        assert is_kind(kinds[below], member), (below, kinds[below], member)
+        if kinds[below] == "array of objects":
+            for element in member:
+                check(element, below + "[]", kinds, seen)
+        elif kinds[below] == "object":
+            check(member, below, kinds, seen)
+
+
+def full_run():
+    """A run with all that there is, given GPUs by hand; returns its export and the summary of `show`."""
+    runs.measure({"autoscaler": {"mode": "qos", "max_users": 8, "stage": "20ms", "settle": "0s", "hold": "0s"},
+                  "run.interval": "20ms"})
+    with contextlib.closing(sqlite3.connect(database())) as db, db:
+        for seq, in db.execute("SELECT seq FROM intervals").fetchall():
+            for device in (0, 3):
+                histories.insert(db, "gpu_intervals", run_id=1, seq=seq, device=device, power_w=71.5 + device)
+    got, shown = run(["export", "--format", "json"]), run(["show", "--json"])
+    assert got.rc == 0 and shown.rc == 0, got
+    return json.loads(got.stdout), json.loads(shown.stdout)
+
+
+def columns(table, where=""):
+    """{column: [values]} of run 1 in the order of seq, without the key."""
+    rows = runs.rows("SELECT * FROM %s WHERE run_id = 1 %s ORDER BY seq" % (table, where))
+    names = [row["name"] for row in runs.rows("PRAGMA table_info(%s)" % table) if row["name"] not in KEYS[table]]
+    return {name: [row[name] for row in rows] for name in names}
+
+
+def buckets(data):
+    """(low, high, count) of a coded histogram, as kvfall-history(5) describes it, and the sum."""
+    numbers, value, shift = [], 0, 0
+    for byte in data[1:]:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            numbers.append(value)
+            value = shift = 0
+    found, b = [], 0
+    for gap, count in zip(numbers[1::2], numbers[2::2]):
+        b += gap
+        low, width = (b, 1) if b < 128 else ((64 + b % 64) << (b // 64 - 1), 1 << (b // 64 - 1))
+        found.append((low, low + width - 1, count))
+        b += 1
+    return found, numbers[0]
+
+
+@case("every member is in the manual with its kind, and every member of the manual is there")
+def _():
+    kinds, seen = documented(), set()
+    whole, _ = full_run()
+    assert (whole["schema"], whole["version"]) == ("kvfall-export", 1), whole
+    check(whole, "", kinds, seen)
+    assert not set(kinds) - seen, sorted(set(kinds) - seen)
+
+
+@case("it holds what show --json does, and the intervals and histograms of the database")
+def _():
+    whole, shown = full_run()
+    one = whole["runs"][0]
+    assert {name: one[name] for name in shown} == shown, set(one)
+    assert one["intervals"] == columns("intervals"), one["intervals"]
+    assert one["intervals"]["seq"], one["intervals"]
+    for tier in runs.TIERS:
+        assert one["tier_intervals"][tier] == columns("tier_intervals", "AND tier = '%s'" % tier), tier
+    for name in ("interactive", "responsive", "batch"):
+        assert one["qos_intervals"][name] == columns("qos_intervals", "AND class = '%s'" % name), name
+    assert one["gpu_intervals"] == [columns("gpu_intervals", "AND device = %d" % d) for d in (0, 3)]
+    moved = runs.rows("SELECT tier, dir, cause, sum(ops) AS ops, sum(bytes) AS bytes FROM cause_intervals "
+                      "GROUP BY tier, dir, cause HAVING ops OR bytes")
+    causes = one["cause_intervals"]
+    for row in moved:
+        got = causes[row["tier"]][row["dir"]][row["cause"]]
+        assert {name: sum(got[name]) for name in got} == {"ops": row["ops"], "bytes": row["bytes"]}, row
+        assert len(got["ops"]) == len(one["intervals"]["seq"]), got
+    assert len(moved) == sum(len(causes[tier][way]) for tier in causes for way in causes[tier]), causes
+    stored = {row["scope"]: row["data"] for row in runs.rows("SELECT scope, data FROM histograms")}
+    assert set(stored) == set(one["histograms"]) and "nvme_read_device" in stored, set(stored)
+    for scope, data in stored.items():
+        spread, total = buckets(data)
+        got = one["histograms"][scope]
+        assert list(zip(got["low"], got["high"], got["counts"])) == spread, scope
+        assert (got["sum"], got["count"], got["unit"]) == (total, sum(n for _, _, n in spread), "ns"), scope
+
+
+@case("several runs are one object, without intervals too, and hostile names are only text")
+def _():
+    evil = '"},{\n\\ \u00e4'
+    with histories.make() as db:
+        first = histories.add_run(db, name=evil, results={"hit_ratio": None, "requests_done": 12, "e2e_p95_ms": 0.1})
+        histories.insert(db, "run_classes", run_id=first, n=0, **{"class": evil})
+        histories.insert(db, "intervals", run_id=first, seq=0, t_s=0.1, phase="drain", tokens=2 ** 62)
+        histories.insert(db, "qos_intervals", run_id=first, seq=0, queued=4, **{"class": evil})
+        histories.add_run(db, name="empty", status="crashed", ended_at=None)
+    got = run(["export", "2", "1", "--format=json"])
+    assert got.rc == 0, got
+    second, one = json.loads(got.stdout)["runs"]
+    assert one["run"]["name"] == evil and one["qos_intervals"][evil]["queued"] == [4], one
+    assert one["intervals"]["t_s"] == [0.1] and one["intervals"]["tokens"] == [2 ** 62], one
+    assert one["intervals"]["phase"] == ["drain"] and one["intervals"]["hit_ratio"] == [None], one
+    assert one["results"]["hit_ratio"]["value"] is None and one["results"]["e2e_p95_ms"]["value"] == 0.1, one
+    assert second["run"]["ended_at"] is None and second["intervals"]["seq"] == [], second
+    assert second["tier_intervals"] == {} and second["histograms"] == {} and second["gpu_intervals"] == [], second
+    assert run(["export", "2", "1", "--format", "json"]).stdout == got.stdout
+
+
+main()
