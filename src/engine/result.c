@@ -379,6 +379,7 @@ static void add_class(struct measure *m, uint32_t k) {
     const struct counters_class *c = &m->d->klass[k];
     const struct class_counts *from = &m->from->klass[k], *to = &m->to->klass[k];
     const char *name = m->e->s->qos.klass[k].name;
+    char prefix[sizeof((struct result *)0)->metric];
     uint64_t done = counters_get(&c->done), lost = counters_get(&c->failed) + to->dropped - from->dropped;
     /* operations that have no first token are judged as a whole */
     bool ttft = m->e->s->qos.latency == KVF_QOS_LATENCY_TTFT && histogram_count(&c->ttft) > 0;
@@ -394,12 +395,10 @@ static void add_class(struct measure *m, uint32_t k) {
     result_add(m->out, (double)done, "", 0, "class_%s_done", name);
     result_add(m->out, (double)lost, "", 0, "class_%s_failed", name);
     result_add(m->out, (double)to->queued, "", 0, "class_%s_queued_at_end", name);
-    for (int i = 1; i <= 2; i++) {
-        result_add(m->out, result_quantile_ms(&c->ttft, quantiles[i].q), "ms", histogram_count(&c->ttft),
-                   "class_%s_ttft_%s_ms", name, quantiles[i].name);
-        result_add(m->out, result_quantile_ms(&c->e2e, quantiles[i].q), "ms", histogram_count(&c->e2e),
-                   "class_%s_e2e_%s_ms", name, quantiles[i].name);
-    }
+    snprintf(prefix, sizeof prefix, "class_%s_ttft", name);
+    add_latency(m, prefix, &c->ttft);
+    snprintf(prefix, sizeof prefix, "class_%s_e2e", name);
+    add_latency(m, prefix, &c->e2e);
     uint64_t oldest = m->to->oldest_ns[k];
     double wait_ms = oldest < m->to->run_ns ? (double)(m->to->run_ns - oldest) / 1e6 : 0;
     result_add(m->out, wait_ms, "ms", 0, "class_%s_oldest_wait_ms", name);

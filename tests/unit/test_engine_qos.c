@@ -73,6 +73,9 @@ static void missed_targets(void **state) {
     expect_result("slo_only_p95_met", 0);
     expect_result("slo_only_p99_met", 1);
     expect_result("slo_only_p95_ms", value_of("class_only_e2e_p95_ms"));
+    expect_result("class_only_e2e_mean_ms", value_of("e2e_mean_ms"));
+    expect_result("class_only_e2e_p50_ms", value_of("e2e_p50_ms"));
+    expect_result("class_only_e2e_max_ms", value_of("e2e_max_ms"));
     assert_true(violations_seen == ROWS);
     run_end();
 }
