@@ -9,7 +9,7 @@
 
 #include "report/format.h"
 
-enum { AXIS_TICKS = 16, AXIS_TEXT = 24 };
+enum { AXIS_TICKS = 16, AXIS_TEXT = 40 };
 
 struct axis {
     double low, high; /* ends, low < high; of a logarithmic one above 0 */
