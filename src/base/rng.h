@@ -19,7 +19,7 @@ enum rng_stream {
     KVF_RNG_DECK,
     KVF_RNG_TEST,
     KVF_RNG_ARRIVAL,
-    KVF_RNG_DOCUMENT, /* lengths of documents */
+    KVF_RNG_DOCUMENT,  /* lengths of documents */
     KVF_RNG_RETRIEVAL, /* which requests retrieve, and what */
     KVF_RNG_RESAMPLE   /* draws of a comparison */
 };
