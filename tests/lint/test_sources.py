@@ -52,6 +52,12 @@ def _():
     compare("unit_helpers", present("tests/unit/*.[ch]") - present("tests/unit/test_*.c"))
 
 
+@case("every unit test speaks TAP: without it no case of it is counted")
+def _():
+    silent = [path for path in sorted(present("tests/unit/test_*.c")) if "CM_OUTPUT_TAP" not in (SOURCE / path).read_text()]
+    assert not silent, silent
+
+
 @case("script_tests is what stands in tests")
 def _():
     compare("script_tests", present("tests/*/test_*.py"))

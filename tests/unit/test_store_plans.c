@@ -204,5 +204,6 @@ int main(void) {
         CASE(what_changes_runs_searches_them),
         CASE(merging_looks_each_run_up),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("store_plans", tests, NULL, NULL);
 }
