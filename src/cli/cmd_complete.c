@@ -71,6 +71,7 @@ static void offer_value(struct offers *o, const struct option_spec *spec) {
     int len = snprintf(name, sizeof name, "--%s", spec->name);
     size_t count = o->count;
     if (spec->key) offers_key(o, spec->key);
+    offers_choices(o, spec);
     if (o->count == count) offers_kind(o, name, (size_t)len);
     if (o->count > count || !spec->argument) return;
     /* "[TEST=]TIME" is the kind TEST=TIME */

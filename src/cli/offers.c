@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "cli/commands.h"
 #include "cli/suite.h"
+#include "cli/tables.h"
 #include "model/model.h"
-#include "report/export.h"
 #include "scenario/keys.h"
 #include "store/store.h"
 #include "ui/style.h"
@@ -115,11 +115,6 @@ static void modes(struct offers *o) {
 
 static void columns(struct offers *o) {
     for (size_t i = 0; store_sort_column(i); i++) offers_word(o, store_sort_column(i), "");
-}
-
-static void export_forms(struct offers *o) {
-    for (size_t i = 0; i < export_format_count; i++)
-        offers_word(o, export_formats[i].name, export_formats[i].help);
 }
 
 /* ---- words of the history ---- */
@@ -237,7 +232,6 @@ static const struct {
     {"history", "--name", run_names},
     {"history", "--model", run_models},
     {"history", "--host", run_hosts},
-    {"export", "--format", export_forms},
     {NULL, "--db", databases},
     {NULL, "--theme", themes},
     {NULL, "--view", views},
@@ -273,6 +267,18 @@ void offers_kind(struct offers *o, const char *kind, size_t len) {
     if (!bar) return;
     offers_kind(o, kind, (size_t)(bar - kind));
     offers_kind(o, bar + 1, len - (size_t)(bar - kind) - 1);
+}
+
+void offers_choices(struct offers *o, const struct option_spec *spec) {
+    struct buf lines = {0};
+    option_choices(spec, &lines);
+    for (char *rest = lines.data, *word; (word = strsep(&rest, "\n")) != NULL;) {
+        char *colon = strstr(word, ": ");
+        if (!colon) continue;
+        *colon = '\0';
+        offers_word(o, word, colon + 2);
+    }
+    buf_free(&lines);
 }
 
 /* ---- scenario keys ---- */

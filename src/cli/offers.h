@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "cli/options.h"
 
 /* The word that is being typed, and what of the line decides how it goes on. */
 struct offers {
@@ -29,6 +30,8 @@ void offers_open(struct offers *o);
 /* Offers what an argument of this kind may be: as usage and help call it, "RUN", "TEST|GROUP", "FILE", or as
  * "--view" the value of that option. Nothing for kinds that are free text. */
 void offers_kind(struct offers *o, const char *kind, size_t len);
+/* Offers the values of an option that has a table of them. */
+void offers_choices(struct offers *o, const struct option_spec *spec);
 /* Offers values of a scenario key, or KEY= and then its values. */
 void offers_key(struct offers *o, const char *key);
 void offers_setting(struct offers *o);

@@ -293,6 +293,11 @@ static const struct {
     void (*list)(struct buf *out);
 } choices[] = {{&export_table[0], export_formats_list}};
 
+void option_choices(const struct option_spec *s, struct buf *out) {
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
+        if (choices[i].option == s) choices[i].list(out);
+}
+
 enum { HELP_COLUMN = 24, HELP_WIDTH = 80 };
 
 /* Words behind the option, in rows of their own where one does not hold them. `column`: used of this one. */
@@ -317,14 +322,11 @@ static void help_words(const char *text, size_t column, struct buf *out) {
 }
 
 static void help_choices(const struct option_spec *s, struct buf *out) {
-    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
-        if (choices[i].option != s) continue;
-        struct buf lines = {0};
-        choices[i].list(&lines);
-        for (char *rest = lines.data, *line; (line = strsep(&rest, "\n")) != NULL;)
-            if (*line) help_words(line, 0, out);
-        buf_free(&lines);
-    }
+    struct buf lines = {0};
+    option_choices(s, &lines);
+    for (char *rest = lines.data, *line; (line = strsep(&rest, "\n")) != NULL;)
+        if (*line) help_words(line, 0, out);
+    buf_free(&lines);
 }
 
 static void help_line(const struct option_spec *s, struct buf *out) {

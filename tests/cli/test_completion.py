@@ -60,6 +60,9 @@ def _():
         if line[0] == "history":
             assert all(run([*line, value]).rc == 0 for value in expected), line
     assert words("run", "--theme", "l") == ["light"] and words("run", "--theme=l") == ["--theme=light"]
+    formats = words("export", "--format", "")
+    listed = re.findall(r"^ {24}([a-z0-9]+): ", run(["export", "--help"]).stdout, re.M)
+    assert formats == listed != [] and words("export", "--format=c") == ["--format=csv"]
     views = words("watch", "--view", "")
     assert {"overview", "tiers", "queue"} <= set(views)
     for column in words("history", "--sort", ""):
