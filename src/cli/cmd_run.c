@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/load.h"
+#include "cli/metrics_server.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/session.h"
@@ -111,6 +113,13 @@ static int run_scenario(struct command_run *c, struct err *e) {
     return rc;
 }
 
+static void say_metrics(const struct metrics_server *m) {
+    if (!m) return;
+    log_line(KVF_LOG_INFO, "metrics at %s", metrics_server_url(m));
+    if (metrics_server_public(m))
+        log_line(KVF_LOG_WARNING, "everybody who can reach this machine can read them");
+}
+
 static int command_main(struct command_run *c) {
     const struct run_options *o = &c->options;
     struct session_setup setup = {.db = o->db,
@@ -119,18 +128,23 @@ static int command_main(struct command_run *c) {
                                   .quiet = o->quiet,
                                   .look = {.fd = STDOUT_FILENO, .at_s = KVF_MISSING}};
     struct scenario_report report;
+    struct metrics_server *metrics = NULL;
     struct err e = {0};
     int status = cli_load_scenario(o->scenario, &o->given, &c->scenario, &c->yaml, &report);
     if (status == 0) cli_say_unused(&report);
     scenario_report_free(&report);
     if (status != 0) return status;
     if (cli_screen_style(&o->given, &setup.look, &e) != 0 || check_outputs(o, &e) != 0 ||
+        (o->metrics && metrics_server_open(o->metrics, &metrics, &e) != 0) ||
         session_check(&c->scenario, o->force, o->fit ? &c->fit : NULL, &e) != 0) {
         /* refused before anything was made: the scenario asks for what is not to be had */
+        metrics_server_close(metrics);
         cli_fail(&e);
         return 2;
     }
     cli_say_fit(&c->fit);
+    say_metrics(metrics);
+    setup.metrics = metrics;
     c->session = session_new(&setup);
     if (run_scenario(c, &e) == 0) return print_summary(c);
     session_release(c->session, err_exit_status(e.code));

@@ -255,6 +255,7 @@ static int engine_carry_out(struct session *s, struct err *e) {
     struct engine_setup setup = {.scenario = s->what->scenario,
                                  .run = s->run,
                                  .slot = s->slot,
+                                 .totals = own->metrics ? metrics_server_totals(own->metrics) : NULL,
                                  .fifo = s->fifo,
                                  .commands = s->commands,
                                  .io_trace_path = s->what->io_trace,
@@ -295,6 +296,16 @@ static int run_may_begin(struct session *s, struct err *e) {
     return err_set(e, KVF_ERR_CANCELLED, "stopped before %s began", s->run->name);
 }
 
+/* An event of the session's own, to all who take events. */
+static void run_note(struct session *s, const struct record_event *ev) {
+    run_record_event(s->run, ev);
+    if (s->ui) live_event(s->live, ev);
+    if (!s->fifo) return;
+    struct record *r = record_new(RECORD_EVENT);
+    r->event = *ev;
+    fifo_put(s->fifo, r);
+}
+
 /* What was scaled stands before everything that happens. */
 static void run_note_fit(struct session *s) {
     const struct fit *fit = s->what->fit;
@@ -303,18 +314,25 @@ static void run_note_fit(struct session *s) {
         snprintf(ev.level, sizeof ev.level, "%s", fit->line[i].scaled ? "warning" : "info");
         snprintf(ev.message, sizeof ev.message, "%s: %s", s->what->fit_by ? s->what->fit_by : "--fit",
                  fit->line[i].text);
-        run_record_event(s->run, &ev);
-        if (s->ui) live_event(s->live, &ev);
-        if (!s->fifo) continue;
-        struct record *r = record_new(RECORD_EVENT);
-        r->event = ev;
-        fifo_put(s->fifo, r);
+        run_note(s, &ev);
     }
+}
+
+static void run_note_metrics(struct session *s) {
+    struct metrics_server *m = s->setup.metrics;
+    struct record_event ev = {.t_s = KVF_MISSING, .level = "info"};
+    if (!m) return;
+    bool open = metrics_server_public(m);
+    if (open) snprintf(ev.level, sizeof ev.level, "warning");
+    snprintf(ev.message, sizeof ev.message, "metrics are served at %s%s", metrics_server_url(m),
+             open ? ", to everybody who can reach this machine" : "");
+    run_note(s, &ev);
 }
 
 static int run_carry_out(struct session *s, struct err *e) {
     screen_open(s);
     run_note_fit(s);
+    run_note_metrics(s);
     int rc = engine_carry_out(s, e);
     if (s->run->status == RUN_INTERRUPTED || signals_asked()) s->stopped = true;
     if (s->ui) {
@@ -322,6 +340,7 @@ static int run_carry_out(struct session *s, struct err *e) {
         ui_wake(s->ui);
     }
     store_end(s);
+    if (s->setup.metrics) metrics_server_end(s->setup.metrics, s->run);
     screen_close(s, rc == 0);
     return rc;
 }
@@ -339,6 +358,7 @@ int session_run(struct session *s, const struct session_run *what, struct run_re
         log_line(KVF_LOG_WARNING, "the submission is not comparable: %s", run->not_comparable);
     int rc = run_may_begin(s, e);
     if (rc == 0) rc = store_begin(s, e);
+    if (rc == 0 && s->setup.metrics) rc = metrics_server_begin(s->setup.metrics, s->slot, run, e);
     if (rc == 0) rc = run_carry_out(s, e);
     fifo_free(s->fifo);
     s->fifo = NULL;
@@ -423,6 +443,8 @@ bool session_stopped(const struct session *s) {
 }
 
 int session_end(struct session *s) {
+    metrics_server_close(s->setup.metrics);
+    s->setup.metrics = NULL;
     if (!s->signals) return 0;
     s->signals = false;
     return signals_stop();

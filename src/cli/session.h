@@ -8,18 +8,20 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "cli/metrics_server.h"
 #include "record/run.h"
 #include "record/trials.h"
 #include "scenario/fit.h"
 #include "scenario/scenario.h"
 #include "ui/ui.h"
 
-struct session_setup {    /* the same for all runs; texts must outlive the session */
-    const char *db;       /* a path, "none", or NULL for the usual place */
-    bool headless;        /* no screen, although standard output is a terminal that can show it */
-    bool keep_going;      /* errors of operations do not fail a run */
-    bool quiet;           /* no progress on standard error */
-    struct ui_setup look; /* cli_screen_style(), fd and at_s; the rest is filled in */
+struct session_setup {              /* the same for all runs; texts must outlive the session */
+    const char *db;                 /* a path, "none", or NULL for the usual place */
+    bool headless;                  /* no screen, although standard output is a terminal that can show it */
+    bool keep_going;                /* errors of operations do not fail a run */
+    bool quiet;                     /* no progress on standard error */
+    struct metrics_server *metrics; /* tells of the runs, and is closed after them; NULL: none */
+    struct ui_setup look;           /* cli_screen_style(), fd and at_s; the rest is filled in */
     /* The caller's own progress instead of the usual lines where there is no screen; told on the
      * engine's control thread. Both NULL: the usual lines. */
     void (*on_prepare)(void *ctx, const char *what, double share);
@@ -71,7 +73,8 @@ char *session_trial_file(const char *path, uint32_t trial);
 /* Whether somebody wants no further run: a signal, or a run that was stopped by hand. */
 bool session_stopped(const struct session *s);
 
-/* After the last run: gives the signals back. The one that asked for the end, or 0. */
+/* After the last run: closes the server of metrics and gives the signals back. The one that asked for the
+ * end, or 0. */
 int session_end(struct session *s);
 
 /* Before anything is written to the standard streams after the last run: lets out what was held back

@@ -4,8 +4,6 @@
 
 #include "report/export.h"
 
-#define NOT_HERE "not available in this build"
-
 static const struct option_spec common_options[] = {
     {"help", NULL, OPTION_FLAG, NULL, "print this and stop", NULL},
     {"ascii", NULL, OPTION_FLAG, NULL, "no characters beyond ASCII", NULL},
@@ -74,7 +72,8 @@ static const struct option_spec run_table[] = {
     {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail the run", NULL},
     {"quiet", NULL, OPTION_FLAG, NULL, "no progress", NULL},
     {"fit", NULL, OPTION_FLAG, NULL, "scale tiers and users down to this machine, and say so", NULL},
-    {"metrics", "ADDR", OPTION_VALUE, NULL, "serve metrics while running (" NOT_HERE ")", NOT_HERE},
+    {"metrics", "ADDR", OPTION_VALUE, NULL,
+     "answer scrapes of Prometheus meanwhile, at such as 127.0.0.1:9464", NULL},
     {0}};
 static const struct option_group run_group = {"Run", run_table};
 
@@ -335,7 +334,8 @@ static void help_line(const struct option_spec *s, struct buf *out) {
     if (option_letter(s->name)) buf_addf(&left, "-%c, ", option_letter(s->name));
     buf_addf(&left, "--%s%s%s", s->name, s->argument ? " " : "", s->argument ? s->argument : "");
     buf_add(&words, s->help);
-    if (s->key) buf_addf(&words, " (%s%s)", s->key, carried_out(s->key) ? "" : "; " NOT_HERE);
+    if (s->key)
+        buf_addf(&words, " (%s%s)", s->key, carried_out(s->key) ? "" : "; not available in this build");
     bool own_row = left.len + 2 > HELP_COLUMN;
     buf_addf(out, "%s%s", buf_text(&left), own_row ? "\n" : "");
     help_words(buf_text(&words), own_row ? 0 : left.len, out);

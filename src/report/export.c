@@ -6,6 +6,8 @@ const struct export_format export_formats[] = {
     {"csv", ".csv", "a row for each run, interval and tier", true, SERIES_TIERS, false, false, export_csv},
     {"json", ".json", "all that is stored, in the schema of kvfall-export(5)", true,
      SERIES_TIERS | SERIES_CLASSES | SERIES_CAUSES | SERIES_GPUS, false, false, export_json},
+    {"prometheus", ".prom", "results for collectors that read files, as Prometheus does", false, 0, false,
+     false, export_prometheus},
 };
 const size_t export_format_count = sizeof export_formats / sizeof *export_formats;
 

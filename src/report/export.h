@@ -45,6 +45,9 @@ int export_csv(const struct export_run *runs, size_t count, struct buf *out, str
 enum { EXPORT_JSON_VERSION = 1 };
 int export_json(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
 
+/* The results, in the families of report/openmetrics.h. */
+int export_prometheus(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
+
 /* A number as CSV and JSON write it; a whole one without a point. False, and nothing added, for one that is
  * missing. */
 void export_add_count(uint64_t v, struct buf *out);

@@ -175,11 +175,6 @@ def _():
     usage_error(["check"], "check needs a scenario: `kvfall check FILE`, or - for standard input")
 
 
-@case("what this build does not have is refused, never ignored")
-def _():
-    usage_error(["run", "--metrics", "localhost:9"], "--metrics: not available in this build")
-
-
 @case("an option whose number may be left out takes a number that follows, and nothing else")
 def _():
     for options, documents in ((["--rag"], 10), (["--rag", "20"], 20), (["--rag=5"], 5), (["--rag", "--users", "3"], 10)):

@@ -25,7 +25,7 @@ MEMBERS = {
 UI_READS = {"ui", "base", "record"}
 # Libraries that are the business of one room.
 LIBRARIES = {"sqlite3.h": "store", "yaml.h": "scenario", "libaio.h": "tier", "cuda_runtime.h": "tier",
-             "cuda_runtime_api.h": "tier"}
+             "cuda_runtime_api.h": "tier", "microhttpd.h": "cli"}
 CURSES = re.compile(r"(n?curses[a-z]*|ncursesw?/.*|panel|menu|form|term)\.h$")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 

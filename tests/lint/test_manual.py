@@ -63,6 +63,39 @@ def metrics_stored():
         return {row[0] for row in db.execute("SELECT DISTINCT metric FROM results")}
 
 
+def arguments(text, at):
+    """Those of the call whose parenthesis opens at `at`, each a text without what stands in nested calls apart."""
+    found, depth, word = [], 0, ""
+    for token in re.finditer(r'"(?:[^"\\]|\\.)*"|.', text[at:], re.DOTALL):
+        one = token.group()
+        depth += (one == "(") - (one == ")")
+        if depth == 0:
+            return found + [word.strip()]
+        if one == "," and depth == 1:
+            found.append(word.strip())
+            word = ""
+        elif not (one == "(" and depth == 1):
+            word += one
+
+
+def families():
+    """{name: (type, help)} of the table of metric families."""
+    text = (SOURCE / "src/report/openmetrics_table.c").read_text()
+    text = text[text.index("const struct family families[]"):]
+    text = re.sub(r"^ *#define.*\n(?:(?<=\\\n).*\n)*", "", text, flags=re.MULTILINE)
+    text = text.replace(" INTERVAL", ' "; of the newest interval alone"')
+    found = {}
+    for call in re.finditer(r"\b(ROW|RESULT|RESULT_X|RESULT_STAT)\(", text):
+        words = arguments(text, call.end() - 1)
+        kind = words.pop(0).lower() if call.group(1) == "ROW" else "summary" if "STAT" in call.group(1) else "gauge"
+        name = words.pop(0).strip('"')
+        if "STAT" not in call.group(1):
+            words.pop(0)  # the unit
+        about = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', words[0]))
+        found[("kvfall_" if call.group(1) == "ROW" else "kvfall_result_") + name] = (kind, about)
+    return found
+
+
 MEASURE_WORDS = {"TIER": "(gpu|cpu|nvme|remote)", "DIR": "(read|write)", "STAT": "(mean|p50|p95|p99|p999|p9999|max)",
                  "CAUSE": "(prefill|decode|conversation|prefix|rag|demotion|promotion|precondition)",
                  "CLASS": "(interactive|responsive|batch)", "REASON": "[a-z_]+"}
@@ -169,6 +202,20 @@ def _():
     absent = [name for name in sorted(stored) if not any(one.fullmatch(name) for one in patterns.values())]
     absent += [word for word in sorted(documented) if not any(patterns[word].fullmatch(name) for name in stored)]
     assert len(stored) > 200 and not absent, "\n" + "\n".join(absent)
+
+
+@case("the metric families of kvfall(1) are those of the table, with their types and words")
+def _():
+    section = re.search(r"^\.Sh METRICS\n(.*?)^\.Sh ", page("kvfall.1"), re.MULTILINE | re.DOTALL)
+    assert section, "kvfall(1) has no section METRICS"
+    documented = {name: (kind, about) for name, kind, about in re.findall(
+        r"^\.It Va (kvfall_\w+) Pq (\w+)[^\n]*\n([^\n]*)\.$", section.group(1), re.MULTILINE)}
+    table = families()
+    assert len(table) > 100 and {"gauge", "counter", "histogram", "summary", "info"} == {kind for kind, _ in table.values()}
+    expected = {name: (kind, about[:1].upper() + about[1:]) for name, (kind, about) in table.items()}
+    wrong = ["%s: %s, not %s" % (name, documented.get(name), expected.get(name))
+             for name in sorted(set(documented) | set(expected)) if documented.get(name) != expected.get(name)]
+    assert not wrong, "\n" + "\n".join(wrong)
 
 
 @case("every table and column of the database stands in kvfall-history(5)")
