@@ -29,6 +29,7 @@ static const struct command_entry commands[] = {
     {"watch", "[RUN]", "show a run of the database on the screen: live, or its past", cmd_watch},
     {"history", "", "list the runs of the database, newest first", cmd_history},
     {"show", "[RUN]", "print the summary of a stored run, the latest unless told", cmd_show},
+    {"compare", "RUN...", "hold runs against each other: scenarios, metrics, what is noise", cmd_compare},
     {"export", "[RUN]...", "write stored runs in a form that other programs read", cmd_export},
     {"validate", "[RUN]", "hold the tokens per second of a run against a serving engine's", cmd_validate},
     {"tag", "RUN [TAG]...", "give a run tags, or list those it has", cmd_tag},

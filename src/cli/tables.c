@@ -202,6 +202,19 @@ static const struct option_spec output_options[] = {
     {0}};
 static const struct option_group output = {"Output", output_options};
 
+static const struct option_spec compare_table[] = {
+    {"baseline", "RUN", OPTION_VALUE, NULL, "what the others are held against, the first unless told", NULL},
+    {"fail-over", "PERCENT", OPTION_VALUE, NULL,
+     "exit 3 when a watched metric is worse by more, and that is not noise", NULL},
+    {"metric", "NAME[=PERCENT]", OPTION_VALUE, NULL,
+     "watch this one, and not the usual ones; may be repeated", NULL},
+    {"all", NULL, OPTION_FLAG, NULL, "every metric that is stored", NULL},
+    {"single", NULL, OPTION_FLAG, NULL, "a trial by itself, not its whole group", NULL},
+    {"json", NULL, OPTION_FLAG, NULL, "print a JSON object", NULL},
+    {"csv", NULL, OPTION_FLAG, NULL, "print CSV, a row for each metric and run", NULL},
+    {0}};
+static const struct option_group compare_group = {"Compare", compare_table};
+
 static const struct option_spec export_table[] = {
     {"format", "NAME", OPTION_VALUE, NULL, "csv unless told or clear from the ending of FILE:", NULL}, {0}};
 static const struct option_group export_group = {"Export", export_table};
@@ -224,6 +237,7 @@ static const struct option_command tables[] = {
     {"watch", 1, {&watch_group, &screen, &database, &common}},
     {"history", 0, {&history_group, &database, &common}},
     {"show", 1, {&show_group, &database, &common}},
+    {"compare", OPTIONS_OPERANDS_MAX, {&compare_group, &output, &database, &common}},
     {"export", OPTIONS_OPERANDS_MAX, {&export_group, &output, &database, &common}},
     {"validate", 1, {&validate_group, &database, &common}},
     {"tag", OPTIONS_OPERANDS_MAX, {&tag_group, &database, &common}},

@@ -211,6 +211,8 @@ void comparison_free(struct comparison *c) {
     for (size_t i = 0; i < c->metrics; i++) free(c->metric[i].change);
     free_texts(c->warning, c->warnings);
     free_texts(c->note, c->notes);
+    free_texts(c->failure, c->failures);
+    free(c->limit);
     free(c->difference);
     free(c->metric);
     free(c->side);

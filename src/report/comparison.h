@@ -85,6 +85,11 @@ struct comparison_metric {
     struct comparison_change *change; /* of each side; that of the baseline is its value alone */
 };
 
+struct comparison_limit {
+    char metric[64];
+    double most; /* 0.05: 5 % worse than the baseline is still allowed */
+};
+
 struct comparison {
     size_t sides; /* at least two; the first is the baseline */
     struct comparison_side *side;
@@ -96,6 +101,10 @@ struct comparison {
     size_t metrics;
     char **note; /* how noise was told, a sentence each */
     size_t notes;
+    struct comparison_limit *limit; /* what was checked; none before comparison_check() */
+    size_t limits;
+    char **failure; /* what exceeds its limit, a sentence each */
+    size_t failures;
 };
 
 /* Compares sides, the first of which is the baseline. Metrics beyond the usual selection and `extra` (ends
@@ -110,9 +119,21 @@ void comparison_make(const struct comparison_input *input, size_t sides, const s
 void comparison_free(struct comparison *c); /* what it owns; leaves it empty */
 const struct comparison_metric *comparison_metric(const struct comparison *c, const char *metric);
 
+/* Holds every side against the baseline. It fails when a limited metric gets worse by more than its limit,
+ * unless that is within noise; a change whose noise is not known counts. So does a metric that one of the two
+ * has and the other lacks, and a side that has not completed or has no complete trial. Once at most. */
+void comparison_check(struct comparison *c, const struct comparison_limit *limit, size_t limits);
+
+/* For people: 80 columns for two runs, as many tables as more of them need; one JSON object; and a row of CSV
+ * for each metric and side. */
+void comparison_text(const struct comparison *c, const struct report_style *style, struct buf *out);
+void comparison_json(const struct comparison *c, struct buf *out);
+void comparison_csv(const struct comparison *c, struct buf *out);
+
 const char *comparison_direction_word(enum comparison_direction d); /* "better", "worse", "same", "--" */
 const char *comparison_noise_word(enum comparison_noise n);         /* "beyond", "within", "--" */
 const char *comparison_method_name(enum comparison_method m);       /* "rank_test", ...; "" for none */
 enum comparison_better comparison_better(const char *metric);
+const char *comparison_better_word(enum comparison_better b); /* "higher", "lower", "" */
 
 #endif

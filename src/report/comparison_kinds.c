@@ -100,6 +100,12 @@ void comparison_label(const struct comparison_kind *k, const char *metric,
     }
 }
 
+const char *comparison_better_word(enum comparison_better b) {
+    static const char *const words[] = {
+        [COMPARISON_NEUTRAL] = "", [COMPARISON_HIGHER] = "higher", [COMPARISON_LOWER] = "lower"};
+    return words[b];
+}
+
 const char *comparison_direction_word(enum comparison_direction d) {
     static const char *const words[] = {
         [COMPARISON_MISSING] = "--",     [COMPARISON_SAME] = "same", [COMPARISON_IMPROVED] = "better",

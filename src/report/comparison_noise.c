@@ -12,7 +12,8 @@ struct judging {
     const struct comparison_input *input;
     struct comparison *c;
     bool used[COMPARISON_BLOCKS + 1];
-    bool few; /* trials that ranks alone cannot tell apart */
+    bool untold; /* changes of single runs that no series tells about */
+    bool few;    /* trials that ranks alone cannot tell apart */
 };
 
 static void set_noise(struct comparison_change *c, enum comparison_method method, bool beyond) {
@@ -145,6 +146,7 @@ static void judge_metric(struct judging *j, struct comparison_metric *m) {
         else if (drawn && comparison_replicates(&j->input[s], s, m->metric, other))
             judge_blocks(base, other, m->change[0].value, out);
         j->used[out->method] = true;
+        if (both && !out->method && out->direction != COMPARISON_SAME) j->untold = true;
     }
 }
 
@@ -172,7 +174,7 @@ static void note_methods(const struct judging *j) {
     if (j->few)
         note(
             c,
-            "With so few trials ranks alone reach 5 %% never: all values of one side have to lie beyond all of "
+            "So few trials never reach 5 %% by their ranks: all values of one side have to lie beyond all of "
             "the other's, and Welch's 95 %% interval of the means' difference has to leave out 0.");
     if (j->used[COMPARISON_PREDICTION])
         note(c, "A run against trials: beyond the 95 %% prediction interval of the trials (Student's t).");

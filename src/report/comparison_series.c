@@ -18,6 +18,7 @@ struct source {
     const struct snapshot_field *field;
     int tier, dir;
     uint32_t klass;
+    double least; /* values that an interval has to have on average, for its figure to mean anything */
     struct part (*at)(const struct source *s, size_t i);
 };
 
@@ -128,13 +129,21 @@ static const struct {
     {"goodput_per_s", goodput_at, SERIES_CLASSES},
 };
 
-static const struct snapshot_field *latency_field(const char *name, const struct snapshot_field *fields,
-                                                  size_t count) {
-    static const char *const tails[] = {"_mean_ms", "_p50_ms", "_p95_ms", "_p99_ms", "_p999_ms"};
+/* A figure of the intervals by its name. A percentile of an interval is one from 1 / (1 - q) values on. */
+static const struct snapshot_field *latency_field(struct source *s, const char *name,
+                                                  const struct snapshot_field *fields, size_t count) {
+    static const struct {
+        const char *tail;
+        double least;
+    } kinds[] = {{"_mean_ms", 0}, {"_p50_ms", 2}, {"_p95_ms", 20}, {"_p99_ms", 100}, {"_p999_ms", 1000}};
     size_t len = strlen(name);
     bool latency = false;
-    for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++)
-        latency = latency || (len > strlen(tails[i]) && strcmp(name + len - strlen(tails[i]), tails[i]) == 0);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        size_t tail = strlen(kinds[i].tail);
+        if (len <= tail || strcmp(name + len - tail, kinds[i].tail) != 0) continue;
+        s->least = kinds[i].least;
+        latency = true;
+    }
     for (size_t f = 0; latency && f < count; f++)
         if (strcmp(fields[f].name, name) == 0) return &fields[f];
     return NULL;
@@ -153,7 +162,7 @@ static bool find_tier(struct source *s, const char *metric) {
             if (strncmp(rest, dir, len) != 0) continue;
             s->tier = t;
             s->dir = d;
-            s->field = latency_field(rest, snapshot_tier_fields, snapshot_tier_field_count);
+            s->field = latency_field(s, rest, snapshot_tier_fields, snapshot_tier_field_count);
             bool rate = strcmp(rest + len, "_gib_s") == 0 || strcmp(rest + len, "_tok_s") == 0;
             s->at = s->field ? tier_latency_at : rate ? bandwidth_at : NULL;
             return s->at != NULL;
@@ -185,7 +194,7 @@ static bool find_source(struct source *s, const char *metric) {
             s->at = plain[i].at;
             return (plain[i].needs & ~s->series->parts) == 0;
         }
-    s->field = latency_field(metric, snapshot_interval_fields, snapshot_interval_field_count);
+    s->field = latency_field(s, metric, snapshot_interval_fields, snapshot_interval_field_count);
     if (s->field) {
         s->at = latency_at;
         return true;
@@ -238,7 +247,7 @@ bool comparison_replicates(const struct comparison_input *input, size_t side, co
         above += num[used] = p.num;
         below += den[used++] = p.den;
     }
-    bool good = above > 0 && below > 0;
+    bool good = above > 0 && below > 0 && below >= s.least * (double)n;
     if (good) {
         struct rng r;
         double ratio = above / below;

@@ -258,3 +258,22 @@ int store_load_series(struct store *s, const struct run_record *run, struct seri
     free(batch);
     return rc == SQLITE_OK ? 0 : db_error(e, s->db, rc, s->path, "read");
 }
+
+int store_interval_histograms(struct store *s, int64_t run_id, const struct store_histograms *h,
+                              struct err *e) {
+    sqlite3_stmt *stmt = NULL;
+    int rc = db_prepare(s->db, &stmt, query_texts[Q_INTERVAL_HISTOGRAMS]);
+    if (rc == SQLITE_OK) rc = sqlite3_bind_int64(stmt, 1, run_id);
+    if (rc == SQLITE_OK) rc = sqlite3_bind_int64(stmt, 2, (int64_t)h->first);
+    if (rc == SQLITE_OK) rc = sqlite3_bind_int64(stmt, 3, (int64_t)h->last);
+    while (rc == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) {
+        const char *scope = (const char *)sqlite3_column_text(stmt, 1);
+        const uint8_t *data = sqlite3_column_blob(stmt, 2);
+        if (scope && data)
+            h->each(h->ctx, (uint64_t)sqlite3_column_int64(stmt, 0), scope, data,
+                    (size_t)sqlite3_column_bytes(stmt, 2));
+    }
+    int end = sqlite3_finalize(stmt);
+    if (rc == SQLITE_OK) rc = end;
+    return rc == SQLITE_OK ? 0 : db_error(e, s->db, rc, s->path, "read");
+}

@@ -76,6 +76,16 @@ int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct
  * while a run goes on may be there or not. */
 int store_load_series(struct store *s, const struct run_record *run, struct series *out, struct err *e);
 
+/* Calls each() with every coded histogram of the intervals first to last, ascending by seq; bytes last until it
+ * returns. */
+struct store_histograms {
+    uint64_t first, last;
+    void (*each)(void *ctx, uint64_t seq, const char *scope, const uint8_t *data, size_t len);
+    void *ctx;
+};
+int store_interval_histograms(struct store *s, int64_t run_id, const struct store_histograms *h,
+                              struct err *e);
+
 /* Calls run() with the id of each trial of the group that a trial belongs to, in their order: they have its
  * parent and its name. A suite is the parent of trials of several names. */
 int store_trials(struct store *s, int64_t run_id, void (*run)(void *ctx, int64_t run_id), void *ctx,

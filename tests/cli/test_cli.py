@@ -10,8 +10,8 @@ import sqlite3
 
 from tap import SOURCE, case, database, finish, home, main, run, scratch, spawn, wait_until
 
-COMMANDS = ["run", "suite", "sweep", "check", "models", "probe", "watch", "history", "show", "export", "validate", "tag", "note",
-            "delete", "prune", "vacuum", "merge", "sql", "schema", "complete", "help"]
+COMMANDS = ["run", "suite", "sweep", "check", "models", "probe", "watch", "history", "show", "compare", "export", "validate", "tag",
+            "note", "delete", "prune", "vacuum", "merge", "sql", "schema", "complete", "help"]
 
 HELP = """\
 usage: kvfall COMMAND [ARGUMENT]... [--OPTION]...
@@ -29,6 +29,7 @@ Commands:
   watch     show a run of the database on the screen: live, or its past
   history   list the runs of the database, newest first
   show      print the summary of a stored run, the latest unless told
+  compare   hold runs against each other: scenarios, metrics, what is noise
   export    write stored runs in a form that other programs read
   validate  hold the tokens per second of a run against a serving engine's
   tag       give a run tags, or list those it has

@@ -1,0 +1,124 @@
+#include "cli/compared.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+struct compared_side {
+    struct run_record run;
+    struct trials trials;
+    struct series series;
+    struct comparison_shares *shares;
+};
+
+/* ---- groups ---- */
+
+struct gathering {
+    struct store *store;
+    struct trials *trials;
+    int rc;
+    struct err *e;
+};
+
+static void add_trial(void *ctx, int64_t run_id) {
+    struct gathering *g = ctx;
+    struct run_record one;
+    run_record_init(&one);
+    if (g->rc == 0) g->rc = store_load_run(g->store, run_id, &one, g->e);
+    /* one that still goes on is no trial yet */
+    if (g->rc == 0 && one.status != RUN_RUNNING) trials_add(g->trials, &one);
+    run_record_free(&one);
+}
+
+static bool same_group(const struct run_record *a, const struct run_record *b) {
+    return a->trial && b->trial && a->parent_id && a->parent_id == b->parent_id &&
+           strcmp(a->name, b->name) == 0;
+}
+
+static bool stands_for_group(const struct compared *c, size_t i) {
+    const struct run_record *run = &c->side[i].run;
+    bool alone = run->trial && run->parent_id;
+    for (size_t k = 0; k < c->count; k++)
+        if (k != i && same_group(run, &c->side[k].run)) alone = false;
+    return alone;
+}
+
+static int load_group(struct store *s, struct compared *c, size_t i, struct err *e) {
+    struct compared_side *side = &c->side[i];
+    struct gathering g = {s, &side->trials, 0, e};
+    int rc = store_trials(s, side->run.run_id, add_trial, &g, e);
+    if (!rc) rc = g.rc;
+    /* one trial that has ended is a run like others */
+    if (!rc && side->trials.count > 1) c->input[i].trials = &side->trials;
+    return rc;
+}
+
+/* ---- what noise is told from ---- */
+
+static void add_histogram(void *ctx, uint64_t seq, const char *scope, const uint8_t *data, size_t len) {
+    comparison_shares_add(ctx, seq, scope, data, len);
+}
+
+static int load_intervals(struct store *s, struct compared *c, size_t i, struct err *e) {
+    struct compared_side *side = &c->side[i];
+    int rc = store_load_series(s, &side->run, &side->series, e);
+    c->input[i].series = &side->series;
+    if (rc || !side->series.count) return rc;
+    side->shares = comparison_shares_new(&side->run);
+    const struct snapshot_interval *interval = side->series.interval;
+    const struct store_histograms all = {interval[0].seq, interval[side->series.count - 1].seq, add_histogram,
+                                         side->shares};
+    c->input[i].shares = side->shares;
+    return store_interval_histograms(s, side->run.run_id, &all, e);
+}
+
+/* Intervals tell runs from each other that stand by themselves. */
+static bool wants_intervals(const struct compared *c, size_t i) {
+    bool other = i > 0;
+    for (size_t k = 1; k < c->count; k++) other = other || !c->input[k].trials;
+    return !c->input[0].trials && !c->input[i].trials && other;
+}
+
+/* ---- the whole ---- */
+
+static int load_run(struct store *s, const char *reference, struct compared *c, size_t i, struct err *e) {
+    int64_t id = 0;
+    int rc = store_resolve(s, reference, &id, e);
+    for (size_t k = 0; !rc && k < i; k++)
+        if (c->side[k].run.run_id == id)
+            rc = err_set(e, KVF_ERR_USAGE, "run %" PRId64 " is named twice; name two different runs", id);
+    if (!rc) rc = store_load_run(s, id, &c->side[i].run, e);
+    return rc;
+}
+
+int compared_load(struct store *s, const char *const *reference, size_t count, bool single,
+                  struct compared *out, struct err *e) {
+    int rc = 0;
+    *out =
+        (struct compared){count, mem_zalloc(count, sizeof *out->input), mem_zalloc(count, sizeof *out->side)};
+    for (size_t i = 0; i < count; i++) {
+        run_record_init(&out->side[i].run);
+        series_init(&out->side[i].series, SERIES_TIERS | SERIES_CLASSES);
+        out->input[i].run = &out->side[i].run;
+    }
+    for (size_t i = 0; i < count && !rc; i++) rc = load_run(s, reference[i], out, i, e);
+    for (size_t i = 0; i < count && !rc && !single; i++)
+        if (stands_for_group(out, i)) rc = load_group(s, out, i, e);
+    for (size_t i = 0; i < count && !rc; i++)
+        if (wants_intervals(out, i)) rc = load_intervals(s, out, i, e);
+    return rc;
+}
+
+void compared_free(struct compared *c) {
+    for (size_t i = 0; i < c->count; i++) {
+        run_record_free(&c->side[i].run);
+        trials_free(&c->side[i].trials);
+        series_free(&c->side[i].series);
+        comparison_shares_free(c->side[i].shares);
+    }
+    free(c->input);
+    free(c->side);
+    *c = (struct compared){0};
+}

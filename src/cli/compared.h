@@ -1,0 +1,25 @@
+/* Runs of the database as a comparison takes them: each as it was named, a trial with its whole group. */
+#ifndef KVF_CLI_COMPARED_H
+#define KVF_CLI_COMPARED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "report/comparison.h"
+#include "store/store.h"
+
+struct compared {
+    size_t count;
+    struct comparison_input *input; /* for comparison_make() */
+    struct compared_side *side;     /* what they point at */
+};
+
+/* Loads the runs that the references name, in their order: at least two, none of them twice. A trial stands
+ * for its group, unless `single`, or another of the group is named as well: those are taken by themselves.
+ * Free it with compared_free() also after a failure. */
+int compared_load(struct store *s, const char *const *reference, size_t count, bool single,
+                  struct compared *out, struct err *e);
+void compared_free(struct compared *c); /* takes a zeroed one */
+
+#endif

@@ -1,0 +1,58 @@
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/comparison_parts.h"
+
+static void fail(struct comparison *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void fail(struct comparison *c, const char *fmt, ...) {
+    char text[600];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    c->failure = mem_realloc(c->failure, (c->failures + 1) * sizeof *c->failure);
+    c->failure[c->failures++] = mem_strdup(text);
+}
+
+/* Nothing can be held against a run that did not get to its end. */
+static void check_side(struct comparison *c, const struct comparison_side *s) {
+    if (s->trials && !s->complete)
+        fail(c, "%s: none of %zu trials is complete.", s->label, s->trials);
+    else if (!s->trials && s->status != RUN_COMPLETED)
+        fail(c, "%s is %s, not completed.", s->label, run_status_name(s->status));
+}
+
+static void check_metric(struct comparison *c, const struct comparison_limit *limit, size_t side) {
+    const struct comparison_metric *m = comparison_metric(c, limit->metric);
+    const struct comparison_side *base = &c->side[0], *other = &c->side[side];
+    double before = m ? m->change[0].value : KVF_MISSING, now = m ? m->change[side].value : KVF_MISSING;
+    if (isnan(before) && isnan(now)) return;
+    if (isnan(before) || isnan(now)) {
+        fail(c, "%s has no %s, which %s has.", isnan(now) ? other->label : base->label, limit->metric,
+             isnan(now) ? base->label : other->label);
+        return;
+    }
+    const struct comparison_change *change = &m->change[side];
+    if (change->direction != COMPARISON_WORSENED || change->noise == COMPARISON_WITHIN) return;
+    struct cell from = format_measure(before, m->unit, m->metric),
+                to = format_measure(now, m->unit, m->metric);
+    const char *noise = change->noise == COMPARISON_BEYOND ? "beyond noise" : "noise not known";
+    if (isnan(change->relative)) /* from nothing to something */
+        fail(c, "%s is worse in %s: %s, not %s (%s).", m->metric, other->label, to.text, from.text, noise);
+    else if (fabs(change->relative) > limit->most)
+        fail(c, "%s is worse in %s: %s by %.1f %% from %s to %s, where %.4g %% is allowed (%s).", m->metric,
+             other->label, change->relative > 0 ? "up" : "down", 100 * fabs(change->relative), from.text,
+             to.text, 100 * limit->most, noise);
+}
+
+void comparison_check(struct comparison *c, const struct comparison_limit *limit, size_t limits) {
+    c->limit = mem_alloc((limits + 1) * sizeof *c->limit);
+    memcpy(c->limit, limit, limits * sizeof *c->limit);
+    c->limits = limits;
+    for (size_t s = 0; s < c->sides; s++) check_side(c, &c->side[s]);
+    for (size_t s = 1; s < c->sides; s++)
+        for (size_t i = 0; i < limits; i++) check_metric(c, &limit[i], s);
+}
