@@ -22,10 +22,11 @@ struct cell comparison_delta(double v, const struct comparison_metric *m) {
     if (!isfinite(v)) return size;
     char *percent = strstr(size.text, " %");
     if (percent) *percent = '\0';
+    bool none = v == 0 || strspn(size.text, "0.") == strlen(size.text); /* as far as its digits go */
     snprintf(c.text, sizeof c.text, "%s%.30s%s",
-             v > 0   ? "+"
-             : v < 0 ? "-"
-                     : "",
+             none    ? ""
+             : v > 0 ? "+"
+                     : "-",
              size.text, percent ? " pp" : "");
     return c;
 }

@@ -76,8 +76,8 @@ int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct
  * while a run goes on may be there or not. */
 int store_load_series(struct store *s, const struct run_record *run, struct series *out, struct err *e);
 
-/* Calls each() with every coded histogram of the intervals first to last, ascending by seq; bytes last until it
- * returns. */
+/* Calls each() with every coded histogram of the intervals first to last, ascending by seq; bytes last until
+ * it returns. */
 struct store_histograms {
     uint64_t first, last;
     void (*each)(void *ctx, uint64_t seq, const char *scope, const uint8_t *data, size_t len);
