@@ -12,8 +12,8 @@ enum { QUIET_LAGS = 5 }; /* so many in a row without correlation end the search 
 /* Autocovariances of lags 0 to most, over n. */
 static double *covariances(const double *x, size_t n, size_t most) {
     double *r = mem_zalloc(most + 1, sizeof *r), *off = mem_alloc(n * sizeof *off), mean = 0;
-    for (size_t i = 0; i < n; i++) mean += x[i] / (double)n;
-    for (size_t i = 0; i < n; i++) off[i] = x[i] - mean;
+    for (size_t i = 0; i < n; i++) mean += x[i];
+    for (size_t i = 0; i < n; i++) off[i] = x[i] - mean / (double)n;
     for (size_t k = 0; k <= most; k++) {
         double sum = 0;
         for (size_t i = k; i < n; i++) sum += off[i] * off[i - k];

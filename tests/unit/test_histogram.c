@@ -418,6 +418,30 @@ static void test_concurrent_reader(void **state) {
     free(s.h);
 }
 
+/* Values under 128 have a bucket each: what lies below can be counted by hand. */
+static void test_coded_below(void **state) {
+    static const uint64_t values[] = {1, 1, 5, 7, 100, UINT64_C(1) << 40};
+    static const uint32_t bucket[] = {0, 1, 4, 5, 99, 100};
+    uint64_t below[6], count;
+    uint8_t coded[200];
+    struct histogram *h = fresh();
+    (void)state;
+    assert_int_equal(histogram_coded_below(coded, 0, bucket, 6, below, &count), 0);
+    assert_true(count == 0 && below[5] == 0);
+    for (size_t i = 0; i < 6; i++) histogram_record(h, values[i]);
+    size_t len = histogram_encode(h, coded, sizeof coded);
+    assert_int_equal(histogram_coded_below(coded, len, bucket, 6, below, &count), 0);
+    assert_int_equal(count, 6);
+    assert_true(below[0] == 0 && below[1] == 2 && below[2] == 2 && below[3] == 3 && below[4] == 4 &&
+                below[5] == 5);
+    assert_int_equal(histogram_coded_below(coded, len, bucket, 0, below, &count), 0);
+    assert_int_equal(count, 6);
+    assert_int_equal(histogram_coded_below(coded, len - 1, bucket, 6, below, &count), -1);
+    coded[0] = 99;
+    assert_int_equal(histogram_coded_below(coded, len, bucket, 6, below, &count), -1);
+    free(h);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_layout),
     cmocka_unit_test(test_error_bound),
@@ -433,6 +457,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_encoding_round_trip),
     cmocka_unit_test(test_malformed),
     cmocka_unit_test(test_damaged),
+    cmocka_unit_test(test_coded_below),
     cmocka_unit_test(test_concurrent_reader),
 };
 
