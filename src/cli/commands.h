@@ -32,6 +32,7 @@ int cmd_history(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_compare(int argc, char **argv);
 int cmd_export(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_tag(int argc, char **argv);
 int cmd_note(int argc, char **argv);
 int cmd_delete(int argc, char **argv);

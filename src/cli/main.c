@@ -31,6 +31,7 @@ static const struct command_entry commands[] = {
     {"show", "[RUN]", "print the summary of a stored run, the latest unless told", cmd_show},
     {"compare", "RUN...", "hold runs against each other: scenarios, metrics, what is noise", cmd_compare},
     {"export", "[RUN]...", "write stored runs in a form that other programs read", cmd_export},
+    {"report", "[RUN]...", "write stored runs as a report with charts: HTML, Markdown or text", cmd_report},
     {"validate", "[RUN]", "hold the tokens per second of a run against a serving engine's", cmd_validate},
     {"tag", "RUN [TAG]...", "give a run tags, or list those it has", cmd_tag},
     {"note", "RUN [TEXT]", "write a note to a run, or print it", cmd_note},

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "report/doc.h"
 #include "report/export.h"
 
 static const struct option_spec common_options[] = {
@@ -219,6 +220,10 @@ static const struct option_spec export_table[] = {
     {"format", "NAME", OPTION_VALUE, NULL, "csv unless told or clear from the ending of FILE:", NULL}, {0}};
 static const struct option_group export_group = {"Export", export_table};
 
+static const struct option_spec report_table[] = {
+    {"format", "NAME", OPTION_VALUE, NULL, "html unless told or clear from the ending of FILE:", NULL}, {0}};
+static const struct option_group report_group = {"Report", report_table};
+
 static const struct option_spec validate_table[] = {
     {"against", "FILE", OPTION_VALUE, NULL, "JSON of vllm bench throughput, vllm bench serve or GuideLLM",
      NULL},
@@ -239,6 +244,7 @@ static const struct option_command tables[] = {
     {"show", 1, {&show_group, &database, &common}},
     {"compare", OPTIONS_OPERANDS_MAX, {&compare_group, &output, &database, &common}},
     {"export", OPTIONS_OPERANDS_MAX, {&export_group, &output, &database, &common}},
+    {"report", OPTIONS_OPERANDS_MAX, {&report_group, &output, &database, &common}},
     {"validate", 1, {&validate_group, &database, &common}},
     {"tag", OPTIONS_OPERANDS_MAX, {&tag_group, &database, &common}},
     {"note", 2, {&note_group, &database, &common}},
@@ -304,7 +310,7 @@ static bool carried_out(const char *key) {
 static const struct {
     const struct option_spec *option;
     void (*list)(struct buf *out);
-} choices[] = {{&export_table[0], export_formats_list}};
+} choices[] = {{&export_table[0], export_formats_list}, {&report_table[0], doc_forms_list}};
 
 void option_choices(const struct option_spec *s, struct buf *out) {
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)

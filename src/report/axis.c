@@ -19,12 +19,12 @@ static bool is(const char *unit, const char *name) {
 static struct rung rung_choose(const char *unit, double high) {
     static const struct rung bytes[] = {{"B", 1},        {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30},
                                         {"TiB", 0x1p40}, {"PiB", 0x1p50}, {NULL, 0}};
-    static const struct rung times[] = {{"ns", 1e-6}, {"us", 1e-3}, {"ms", 1}, {"s", 1e4}, {NULL, 0}};
+    static const struct rung times[] = {{"ns", 1e-6}, {"us", 1e-3}, {"ms", 1}, {"s", 2e3}, {NULL, 0}};
     const struct rung *r = is(unit, "B") ? bytes : is(unit, "ms") ? times : NULL;
     if (is(unit, "%")) return (struct rung){"%", 0.01};
     if (!r) return (struct rung){unit, 1};
     while (r[1].name && high >= r[1].size) r++;
-    return is(r->name, "s") ? (struct rung){"s", 1000} : *r; /* seconds only where there are ten of them */
+    return is(r->name, "s") ? (struct rung){"s", 1000} : *r; /* seconds only where there are two of them */
 }
 
 /* The smallest of 1, 2, 5 x 10^k that is at least v. */

@@ -31,6 +31,11 @@ const struct doc_form *doc_form_of(const char *path) {
     return NULL;
 }
 
+void doc_forms_list(struct buf *out) {
+    for (size_t i = 0; i < doc_form_count; i++)
+        buf_addf(out, "%s: %s; FILE%s\n", doc_forms[i].name, doc_forms[i].help, doc_forms[i].suffix);
+}
+
 struct doc *doc_new(const char *title, const char *subtitle) {
     struct doc *d = mem_zalloc(1, sizeof *d);
     d->title = mem_strdup(title);

@@ -61,5 +61,6 @@ extern const size_t doc_form_count;
 /* By its name, or by the ending of a file's; NULL: none. */
 const struct doc_form *doc_form_named(const char *name);
 const struct doc_form *doc_form_of(const char *path);
+void doc_forms_list(struct buf *out); /* a line for each: its name, what it is, the ending of its files */
 
 #endif

@@ -225,7 +225,7 @@ static const char style[] =
     ".scroll{overflow-x:auto;max-width:100%}table{border-collapse:collapse;font-size:.9rem;margin:.6rem 0;"
     "font-variant-numeric:tabular-nums}caption{text-align:left;color:var(--soft);padding-bottom:.3rem;"
     "font-size:.9rem}th,td{padding:.28rem .7rem;text-align:left;border-bottom:1px solid var(--rule);"
-    "vertical-align:top;overflow-wrap:normal}td{min-width:3.5rem}thead th{border-bottom:2px solid var(--soft);"
+    "vertical-align:top;overflow-wrap:normal}td{min-width:3.5rem}thead td,thead th{border-bottom:2px solid var(--soft);"
     "vertical-align:bottom}"
     "tbody th{font-weight:500}.num{text-align:right;white-space:nowrap}"
     "pre{background:var(--box);border:1px solid var(--rule);border-radius:6px;padding:.8rem 1rem;overflow-x:auto;"

@@ -11,6 +11,7 @@ import sqlite3
 from tap import SOURCE, case, database, finish, home, main, run, scratch, spawn, wait_until
 
 COMMANDS = ["run", "suite", "sweep", "check", "models", "probe", "watch", "history", "show", "compare", "export", "validate", "tag",
+COMMANDS = ["run", "suite", "sweep", "check", "models", "probe", "watch", "history", "show", "export", "report", "validate", "tag",
             "note", "delete", "prune", "vacuum", "merge", "sql", "schema", "complete", "help"]
 
 HELP = """\
@@ -31,6 +32,7 @@ Commands:
   show      print the summary of a stored run, the latest unless told
   compare   hold runs against each other: scenarios, metrics, what is noise
   export    write stored runs in a form that other programs read
+  report    write stored runs as a report with charts: HTML, Markdown or text
   validate  hold the tokens per second of a run against a serving engine's
   tag       give a run tags, or list those it has
   note      write a note to a run, or print it

@@ -1,0 +1,86 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/stored.h"
+#include "report/run_doc.h"
+
+static int unknown_form(const char *name, struct err *e) {
+    struct buf known = {0};
+    for (size_t i = 0; i < doc_form_count; i++)
+        buf_addf(&known, "%s%s", i == 0 ? "" : i + 1 < doc_form_count ? ", " : " or ", doc_forms[i].name);
+    int rc = err_set(e, KVF_ERR_USAGE, "--format is %s, not \"%s\"", buf_text(&known), name);
+    buf_free(&known);
+    return rc;
+}
+
+/* As told, else as the ending of the file says, else HTML. */
+static int choose_form(const struct options *o, const struct doc_form **out, struct err *e) {
+    const char *name = options_value(o, "format"), *path = stored_output(o);
+    *out = name ? doc_form_named(name) : path ? doc_form_of(path) : NULL;
+    if (!*out && !name) *out = doc_form_named("html");
+    if (!*out) return unknown_form(name, e);
+    if ((*out)->page && !path && isatty(STDOUT_FILENO))
+        return err_set(e, KVF_ERR_USAGE,
+                       "a page of HTML is nothing for a terminal; name a file with --output");
+    return 0;
+}
+
+static int load_run(struct store *store, const char *ref, struct run_doc_source *r, struct err *e) {
+    int64_t id = 0;
+    int rc = store_resolve(store, ref, &id, e);
+    if (!rc) rc = store_load_run(store, id, &r->run, e);
+    if (!rc) rc = store_load_series(store, &r->run, &r->series, e);
+    return rc;
+}
+
+/* The runs that the command line names, as a document. */
+static int make_doc(const struct options *o, struct store *store, struct doc **out, struct err *e) {
+    size_t count = o->operands ? o->operands : 1;
+    struct run_doc_source *runs = mem_zalloc(count, sizeof *runs);
+    int rc = 0;
+    for (size_t i = 0; i < count; i++) {
+        run_record_init(&runs[i].run);
+        series_init(&runs[i].series, RUN_DOC_PARTS);
+    }
+    for (size_t i = 0; i < count && !rc; i++)
+        rc = load_run(store, o->operands ? o->operand[i] : "latest", &runs[i], e);
+    if (!rc) *out = run_doc_new(runs, count);
+    for (size_t i = 0; i < count; i++) {
+        run_record_free(&runs[i].run);
+        series_free(&runs[i].series);
+    }
+    free(runs);
+    return rc;
+}
+
+static int report(const struct options *o, struct err *e) {
+    const struct doc_form *form;
+    struct store *store = NULL;
+    struct doc *doc = NULL;
+    struct buf out = {0};
+    struct report_style style = cli_style(o);
+    int rc = choose_form(o, &form, e);
+    if (!rc) rc = stored_output_check(o, e);
+    if (!rc) rc = stored_open(o, STORE_READ, &store, e);
+    if (!rc) rc = make_doc(o, store, &doc, e);
+    store_close(store);
+    if (!rc) {
+        form->write(doc, &style, &out);
+        rc = stored_output_write(o, &out, e);
+    }
+    doc_free(doc);
+    buf_free(&out);
+    return rc;
+}
+
+int cmd_report(int argc, char **argv) {
+    struct options o;
+    struct err e = {0};
+    int rc = options_parse(&o, argc, argv, &e);
+    if (!rc) rc = report(&o, &e);
+    options_free(&o);
+    return rc ? cli_fail(&e) : 0;
+}

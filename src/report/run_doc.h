@@ -1,0 +1,21 @@
+/* The report on stored runs as a document: what came out and whether that is good enough, what it ran on, how
+ * it went over time, and every figure. Several runs are compared first. Knows no database. */
+#ifndef KVF_REPORT_RUN_DOC_H
+#define KVF_REPORT_RUN_DOC_H
+
+#include <stddef.h>
+
+#include "record/run.h"
+#include "record/series.h"
+#include "report/doc.h"
+
+struct run_doc_source { /* a run as it is stored */
+    struct run_record run;
+    struct series series; /* with RUN_DOC_PARTS */
+};
+enum { RUN_DOC_PARTS = SERIES_TIERS | SERIES_CLASSES | SERIES_GPUS };
+
+/* `count` is at least 1. The document copies what it needs; the caller frees it. */
+struct doc *run_doc_new(const struct run_doc_source *runs, size_t count);
+
+#endif

@@ -1,0 +1,274 @@
+"""kvfall report: stored runs as a page, as Markdown and as text."""
+import os
+import re
+import xml.etree.ElementTree as ElementTree
+
+import histories
+from tap import case, home, main, run
+
+XHTML, SVG = "{http://www.w3.org/1999/xhtml}", "{http://www.w3.org/2000/svg}"
+HOSTILE = '<script>alert(1)</script> "q" \'s\' ]]> &amp; | `c` **b** [x](http://evil) \x1b[31m\u202eRTL\u200f\nline'
+ELEMENTS = {"html", "head", "meta", "link", "title", "style", "body", "header", "nav", "main", "section", "h1", "h2", "h3",
+            "h4", "p", "strong", "span", "ul", "li", "a", "dl", "dt", "dd", "div", "table", "caption", "thead", "tbody",
+            "tr", "th", "td", "figure", "figcaption", "details", "summary", "pre"}
+SHAPES = {"svg", "title", "desc", "path", "rect", "circle", "text", "g"}
+ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "rel", "href", "id", "class", "tabindex", "role",
+              "aria-label", "aria-labelledby", "scope", "d", "x", "y", "width", "height", "cx", "cy", "r", "viewBox",
+              "text-anchor", "fill-opacity", "pointer-events"}
+
+
+def page(text):
+    """The page as a tree, if it is well-formed XML of known elements that fetches and runs nothing."""
+    assert text.startswith("<!DOCTYPE html>\n"), text[:80]
+    root = ElementTree.fromstring(text)
+    for node in root.iter():
+        name = node.tag.rpartition("}")[2]
+        assert name in (SHAPES if node.tag.startswith(SVG) else ELEMENTS), node.tag
+        assert set(node.attrib) <= ATTRIBUTES, (node.tag, node.attrib)
+        href = node.get("href", "#")
+        assert href.startswith("#") or href == "data:,", href
+    for link in root.iter(XHTML + "a"):
+        assert root.find(".//*[@id='%s']" % link.get("href")[1:]) is not None, link.get("href")
+    ids = [node.get("id") for node in root.iter() if node.get("id")]
+    assert len(ids) == len(set(ids)), "an id twice"
+    for svg in root.iter(SVG + "svg"):
+        assert all(identifier in ids for identifier in svg.get("aria-labelledby").split())
+        assert svg.find(SVG + "title").text and svg.find(SVG + "desc").text
+    style = "".join(node.text for node in root.iter(XHTML + "style"))
+    assert "url(" not in style and "@import" not in style
+    policy = [node.get("content") for node in root.iter(XHTML + "meta") if node.get("http-equiv") == "Content-Security-Policy"]
+    assert len(policy) == 1 and policy[0].startswith("default-src 'none'; style-src 'unsafe-inline'"), policy
+    assert "nan" not in re.findall(r"\b(nan|inf)\b", text.lower()), "a number that is none"
+    return root
+
+
+def words(node):
+    return " ".join("".join(node.itertext()).split())
+
+
+def sections(root):
+    return [words(section[0]) for section in root.iter(XHTML + "section")]
+
+
+def charts(root):
+    return [words(figure[0]) for figure in root.iter(XHTML + "figure")]
+
+
+def table(root, caption):
+    """The rows of the table whose caption begins so, as lists of texts."""
+    found = [node for node in root.iter(XHTML + "table")
+             if node.find(XHTML + "caption") is not None and words(node.find(XHTML + "caption")).startswith(caption)]
+    assert len(found) == 1, (caption, len(found))
+    return [[words(cell) for cell in row] for row in found[0].iter(XHTML + "tr")]
+
+
+RESULTS = {"measured_s": 20, "throughput_tok_s": 1234.5, "requests_per_s": 5, "requests_done": 1000, "e2e_mean_ms": 12,
+           "e2e_p50_ms": 10, "e2e_p95_ms": 20, "e2e_p99_ms": 30, "e2e_max_ms": 40, "hit_ratio": 0.75, "lookups": 8,
+           "hits": 6, "misses": 2, "conversation_lookups": 8, "conversation_hits": 6}
+
+
+def add_intervals(db, run_id, count, tiers=("gpu", "nvme"), **values):
+    for seq in range(count):
+        row = dict(t_s=seq + 1.0, length_s=1.0, phase="warmup" if seq < 2 else "measured", users=3, queue_depth=seq % 5,
+                   in_service=2, throughput_tok_s=100.0 + seq, e2e_p50_ms=1.0 + seq, e2e_p95_ms=2.0 + seq, e2e_p99_ms=None,
+                   hit_ratio=0.5)
+        row.update(values)
+        histories.insert(db, "intervals", run_id=run_id, seq=seq, **row)
+        for tier in tiers:
+            histories.insert(db, "tier_intervals", run_id=run_id, seq=seq, tier=tier, capacity_bytes=1 << 30,
+                             used_bytes=(seq + 1) << 20, read_bytes=seq << 20, write_bytes=1 << 20, read_p95_ms=0.5 + seq)
+
+
+def add_run(db, tiers=("gpu", "nvme"), intervals=10, **values):
+    values.setdefault("results", RESULTS)
+    run_id = histories.add_run(db, **values)
+    for tier in tiers:
+        histories.insert(db, "run_tiers", run_id=run_id, tier=tier, emulated=int(tier == "gpu"), capacity_bytes=1 << 30,
+                         usable_bytes=1 << 30, description=tier + " of the test")
+    add_intervals(db, run_id, intervals, tiers)
+    return run_id
+
+
+def report(*args):
+    got = run(["report", *args])
+    assert got.rc == 0 and got.stderr == "", got
+    return got.stdout
+
+
+@case("a run as a page: verdict, figures, charts over time, what it ran on")
+def _():
+    with histories.make() as db:
+        run_id = add_run(db, bottleneck="nvme reads, 70 % of storage time", name="nightly",
+                         environment='{"cpu": {"model": "Testium 9", "online": 8, "usable": 4}, "kernel": "Linux 6.1"}')
+        histories.insert(db, "criteria", run_id=run_id, n=0, name="hit ratio", metric="hit_ratio", op=">", target=0.3,
+                         actual=0.75, unit="", passed=1)
+        histories.insert(db, "criteria", run_id=run_id, n=1, name="P95", metric="e2e_p95_ms", op="<", target=10,
+                         actual=20, unit="ms", passed=0)
+        histories.insert(db, "events", run_id=run_id, n=0, t_s=3.0, level="warning", message="something is odd")
+        histories.insert(db, "events", run_id=run_id, n=1, t_s=4.0, level="mark", message="noted here")
+    root = page(report())
+    text = words(root)
+    assert "COMPLETED 20.0 s measured. 1 of 2 criteria passed." in text
+    assert "Bottleneck: nvme reads, 70 % of storage time." in text
+    assert "Emulated: gpu." in text and "Warning at 3.00 s: something is odd" in text
+    assert "Testium 9, 4 of 8 CPUs usable" in text and "Linux 6.1" in text
+    assert table(root, "Assessment")[1:] == [["hit ratio", "75.0 %", ">", "30.0 %", "PASS"],
+                                             ["P95", "20.0 ms", "<", "10.0 ms", "FAIL"]]
+    assert sections(root)[:3] == ["Verdict", "Over time", "Latency"], sections(root)
+    assert {"Throughput", "Tier occupancy", "Tier fill", "Read bandwidth", "End-to-end latency", "Hit ratio",
+            "Hits and misses by cause"} <= set(charts(root)), charts(root)
+    assert "GPU utilisation" not in charts(root), "no GPU, no box for one"
+    latency = table(root, "Of a request")
+    assert latency[0] == ["latency", "mean", "P50", "P95", "P99", "P99.9", "P99.99", "max", "samples"]
+    assert latency[1] == ["end-to-end", "12.0 ms", "10.0 ms", "20.0 ms", "30.0 ms", "--", "--", "40.0 ms", "--"]
+    assert table(root, "Lookups by cause")[1] == ["conversation", "8", "6", "2", "75.0 %"]
+    titles = [words(node) for node in root.iter(SVG + "title")]
+    assert "noted here" in titles and any("gpu (emulated): 1.00 MiB" in title for title in titles), titles[:9]
+
+
+@case("names, reasons, tags and scenarios from anywhere are texts and nothing else")
+def _():
+    with histories.make() as db:
+        run_id = add_run(db, name=HOSTILE[:60], description=HOSTILE, status="failed", status_reason=HOSTILE, tags=HOSTILE[:90],
+                         note=HOSTILE * 50, bottleneck=HOSTILE, host="<h>", model="<m>", version="<v>", scenario_yaml="# ```\n````\n" + HOSTILE,
+                         environment='{"host": "<script>x</script>", "cpu": {"model": "a|b<i>"}}',
+                         effective_json='{"name": "<u>", "run": {"duration": "<s>"}}', uuid="<b>x</b>")
+        histories.insert(db, "run_classes", run_id=run_id, n=0, **{"class": "<c>|x"}, share=1, p95_ms=5)
+        histories.insert(db, "qos_intervals", run_id=run_id, seq=3, **{"class": "<c>|x"}, met_ratio=0.5, ttft_p95_ms=7.5)
+        for n, level in enumerate(("error", "mark", "<l>")):
+            histories.insert(db, "events", run_id=run_id, n=n, t_s=3.0, level=level, message=HOSTILE)
+        histories.insert(db, "criteria", run_id=run_id, n=0, name=HOSTILE[:60], metric="m", op="<", target=1, actual=2,
+                         unit="<u>", passed=0)
+        histories.insert(db, "decisions", run_id=run_id, seq=3, n=0, t_s=4.0, mode="qos", action="<a>", users_before=1,
+                         users_after=2, reason=HOSTILE)
+        histories.insert(db, "results", run_id=run_id, n=99, metric="<script>|x", value=1, unit="<x>")
+        db.execute("UPDATE runs SET name = CAST(x'fffe3c' || CAST(name AS BLOB) AS TEXT)")
+    text = report()
+    root = page(text)
+    assert "<script>alert(1)</script>" in words(root) and "\ufffd\ufffd<" in words(root)
+    assert not set(text) & ({chr(c) for c in range(32)} - {"\n", "\t"} | {"\u202e", "\u200f", "\x7f"})
+    markdown = report("--format", "md")
+    body = re.sub(r"^(`{3,})[a-z]*\n.*?^\1$", "", markdown, flags=re.M | re.S)
+    assert "<script>" not in body and "[x](" not in body and "`c`" not in body.replace("\\`", ""), body
+    assert "http://" not in body and "````\n" in markdown.split("`````")[1], markdown
+    bars = 0
+    for line in body.splitlines():
+        here = len(re.findall(r"(?<!\\)\|", line))
+        assert here == bars or not bars or not here, "a row has the columns of its table: " + line
+        bars = here
+    plain = report("--format", "txt")
+    for other in (markdown, plain):
+        assert not set(other) & ({chr(c) for c in range(32)} - {"\n", "\t"} | {"\u202e", "\u200f", "\x7f"})
+
+
+@case("a run without intervals and results, an interrupted, a crashed and a running one say so, without empty boxes")
+def _():
+    with histories.make() as db:
+        histories.add_run(db, name="empty")
+        histories.add_run(db, name="interrupted", status="interrupted", status_reason="stopped by a key")
+        histories.add_run(db, name="crashed", status="crashed", ended_at=None)
+        running = add_run(db, name="going on", status="running", results={}, intervals=3)
+        db.execute("UPDATE runs SET ended_at = NULL, host = 'elsewhere', boot_id = 'x' WHERE run_id = ?", (running,))
+    for ref, said in (("1", "COMPLETED Nothing was measured."), ("2", "INTERRUPTED stopped by a key. Nothing was measured."),
+                      ("3", "CRASHED There are no results.")):
+        root = page(report(ref))
+        assert said in words(root), (said, words(root)[-3000:])
+        assert "No interval is stored" in words(root) and charts(root) == []
+        assert not list(root.iter(SVG + "svg"))
+        assert "Bottleneck" not in words(root) and "Latency" not in sections(root)
+    root = page(report("4"))
+    assert "RUNNING The run goes on: what follows is what is stored so far" in words(root)
+    assert "Throughput" in charts(root) and "Cache and tiers" not in sections(root)
+    for form in ("md", "txt"):
+        for ref in "1234":
+            assert "Verdict" in report(ref, "--format", form)
+
+
+@case("missing values are gaps; a run of them, without tiers, with one or with four, is a report all the same")
+def _():
+    nothing = dict.fromkeys(("users", "queue_depth", "in_service", "throughput_tok_s", "e2e_p50_ms", "e2e_p95_ms", "hit_ratio"))
+    with histories.make() as db:
+        for tiers in ((), ("cpu",), ("gpu", "cpu", "nvme", "remote")):
+            add_run(db, tiers=tiers, name="tiers %d" % len(tiers))
+        hollow = add_run(db, name="hollow", intervals=0, results=dict.fromkeys(RESULTS))
+        add_intervals(db, hollow, 5, (), **nothing)
+        gaps = add_run(db, name="gaps", intervals=0)
+        add_intervals(db, gaps, 9, ())
+        db.execute("UPDATE intervals SET throughput_tok_s = NULL WHERE run_id = ? AND seq IN (3, 4, 6)", (gaps,))
+    root = page(report("tiers 0"))
+    assert "Tier occupancy" not in charts(root) and "Cache and tiers" not in sections(root)
+    assert "nvme read" not in words(page(report("tiers 1")))
+    four = page(report("tiers 4"))
+    legend = {words(node) for node in four.iter(SVG + "text")}
+    assert {"gpu (emulated)", "cpu", "nvme", "remote"} <= legend, legend
+    assert "Throughput" not in charts(page(report("hollow")))
+    lines = [node.get("d") for node in page(report("gaps")).iter(SVG + "path") if node.get("class") == "l k0 d0"]
+    assert [lines[0].count(letter) for letter in "MLh"] == [3, 3, 1], lines[0]  # 0 to 2, 5 alone as a dot, 7 to 8
+
+
+@case("several runs are compared first; each has its own part after that")
+def _():
+    with histories.make() as db:
+        add_run(db, name="one")
+        add_run(db, name="two", results=dict(RESULTS, throughput_tok_s=2469.0))
+    root = page(report("1", "2"))
+    heads = [words(section[0]) for section in root.iter(XHTML + "section") if section.get("class") == "level1"]
+    assert heads[0] == "Comparison" and len(heads) == 3, heads
+    assert "one" in heads[1] and "two" in heads[2], heads
+    overlay = next(figure for figure in root.iter(XHTML + "figure") if words(figure[0]) == "Throughput")
+    names = [words(node) for node in overlay.iter(SVG + "text")]
+    assert "run 1 one" in names and "run 2 two" in names, names
+
+
+@case("a file is written whole, over one that is there only with --force; its ending decides the form")
+def _():
+    with histories.make() as db:
+        add_run(db, name="one")
+    work = home() / "work"
+    for name, start in (("a.html", "<!DOCTYPE html>"), ("a.md", "# one, run 1"), ("a.txt", "one, run 1\n=========="), ("a", "<!DOCTYPE html>")):
+        assert run(["report", "1", "-o", name]).rc == 0
+        assert (work / name).read_text().startswith(start), name
+    assert run(["report", "1", "-o", "b.txt", "--format", "md"]).rc == 0
+    assert (work / "b.txt").read_text().startswith("# one")
+    got = run(["report", "1", "-o", "a.html"])
+    assert got.rc == 2 and "a.html is there already" in got.stderr, got
+    assert run(["report", "1", "-o", "a.html", "--force"]).rc == 0
+    got = run(["report", "1", "--format", "pdf"])
+    assert got.rc == 2 and '--format is html, md or txt, not "pdf"' in got.stderr and got.stdout == "", got
+    assert sorted(os.listdir(work)) == ["a", "a.html", "a.md", "a.txt", "b.txt"]
+
+
+@case("text fits 80 columns, and ASCII is ASCII")
+def _():
+    with histories.make() as db:
+        run_id = add_run(db, name="one", note="word " * 60 + "é" * 200, results=dict(RESULTS, **{"x" * 60: 1}))
+        histories.insert(db, "events", run_id=run_id, n=0, t_s=3.0, level="warning", message="long " * 70)
+    text = report("--format", "txt")
+    wide = [line for line in text.splitlines() if len(line) > 80]
+    assert not wide, wide
+    assert "▁" in text and "Throughput" in text
+    assert report("--format", "txt", "--ascii").isascii()
+
+
+@case("many intervals are thinned out, with their spikes, into a file of reasonable size")
+def _():
+    with histories.make() as db:
+        run_id = add_run(db, name="long", intervals=0)
+        db.execute("BEGIN")
+        for seq in range(3600):
+            histories.insert(db, "intervals", run_id=run_id, seq=seq, t_s=seq + 1.0, length_s=1.0, phase="measured", users=1,
+                             throughput_tok_s=100000.0 if seq == 1234 else 5.0 + seq % 7, e2e_p95_ms=1.0 + seq % 11)
+        db.execute("COMMIT")
+    text = report()
+    root = page(text)
+    assert len(text) < 1500000, len(text)
+    figure = next(figure for figure in root.iter(XHTML + "figure") if words(figure[0]) == "Throughput")
+    assert "Of 3600 intervals the least and the most of each of 300 equal parts" in words(figure)
+    line = next(node.get("d") for node in figure.iter(SVG + "path") if node.get("class") == "l k0 d0")
+    heights = [float(y) for y in re.findall(r"[ML][0-9.]+ ([0-9.]+)", line)]
+    assert 300 <= len(heights) <= 600, len(heights)
+    assert min(heights) < 30 and sorted(heights)[1] > 200, "one spike, at the top"
+    assert any("100k tok/s" in words(node) for node in figure.iter(SVG + "title"))
+
+
+main()
