@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/export_sweep.h"
 #include "cli/options.h"
 #include "cli/stored.h"
 #include "report/export.h"
@@ -34,11 +35,9 @@ static int choose_format(const struct options *o, const struct export_format **o
     return 0;
 }
 
-static int load_run(const struct export_format *f, struct store *store, const char *ref, struct export_run *r,
+static int load_run(const struct export_format *f, struct store *store, int64_t id, struct export_run *r,
                     struct err *e) {
-    int64_t id = 0;
-    int rc = store_resolve(store, ref, &id, e);
-    if (!rc) rc = store_load_run(store, id, &r->run, e);
+    int rc = store_load_run(store, id, &r->run, e);
     if (!rc && f->intervals) rc = store_load_series(store, &r->run, &r->series, e);
     return rc;
 }
@@ -46,25 +45,30 @@ static int load_run(const struct export_format *f, struct store *store, const ch
 static int export_runs(const struct options *o, struct buf *out, struct err *e) {
     const struct export_format *format;
     struct store *store = NULL;
-    size_t count = o->operands ? o->operands : 1;
+    int64_t *ids = NULL;
+    size_t count = 0;
     int rc = choose_format(o, &format, e);
     if (!rc) rc = stored_output_check(o, e);
     if (!rc) rc = stored_open(o, STORE_READ, &store, e);
     if (rc) return rc;
 
-    struct export_run *runs = mem_zalloc(count, sizeof *runs);
+    rc = stored_runs(o, store, &ids, &count, e);
+    if (!rc && format->one && count > 1)
+        rc = err_set(e, KVF_ERR_USAGE, "--format %s takes one run at a time", format->name);
+    if (rc) count = 0;
+    struct export_run *runs = mem_zalloc(count + 1, sizeof *runs);
     for (size_t i = 0; i < count; i++) {
         run_record_init(&runs[i].run);
         series_init(&runs[i].series, format->parts);
     }
-    for (size_t i = 0; i < count && !rc; i++)
-        rc = load_run(format, store, o->operands ? o->operand[i] : "latest", &runs[i], e);
+    for (size_t i = 0; i < count && !rc; i++) rc = load_run(format, store, ids[i], &runs[i], e);
     if (!rc) rc = format->write(runs, count, out, e);
     for (size_t i = 0; i < count; i++) {
         run_record_free(&runs[i].run);
         series_free(&runs[i].series);
     }
     free(runs);
+    free(ids);
     store_close(store);
     return rc;
 }
@@ -74,8 +78,10 @@ int cmd_export(int argc, char **argv) {
     struct buf out = {0};
     struct err e = {0};
 
+    const char *sweep = NULL;
     int rc = options_parse(&o, argc, argv, &e);
-    if (!rc) rc = export_runs(&o, &out, &e);
+    if (!rc) rc = stored_sweep_alone(&o, &sweep, &e);
+    if (!rc) rc = sweep ? export_sweep(&o, sweep, &out, &e) : export_runs(&o, &out, &e);
     if (!rc) rc = stored_output_write(&o, &out, &e);
     int status = rc ? cli_fail(&e) : 0;
     buf_free(&out);

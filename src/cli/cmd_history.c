@@ -243,29 +243,106 @@ static int read_filter(const struct options *o, struct store_filter *f, struct e
     return 0;
 }
 
+/* ---- sweeps ---- */
+
+static void sweep_row(struct listing *l, const struct sweep_record *r) {
+    char when[32], points[48];
+    if (l->rows == 0)
+        buf_addf(&l->text, "%5s  %-16s  %-11s  %-*s  %-10s  %s\n", "sweep", "started", "status", NAME_COLUMNS,
+                 "name", "profile", "points");
+    local_time(r->started_at, when, sizeof when);
+    snprintf(points, sizeof points, "%" PRIu64 " of %" PRIu64, r->done, r->points);
+    buf_addf(&l->text, "%5" PRId64 "  %-16s  %-11s", r->sweep_id, when, run_status_name(r->status));
+    add_column(l, r->name, NAME_COLUMNS);
+    buf_addf(&l->text, "  %-10s  %s\n", r->profile, r->status == RUN_RUNNING ? "--" : points);
+}
+
+static void sweep_json_row(struct listing *l, const struct sweep_record *r) {
+    char when[40];
+    json_t *o = json_object();
+    utc_time(r->started_at, when, sizeof when);
+    json_object_set_new(o, "sweep_id", json_integer(r->sweep_id));
+    json_object_set_new(o, "uuid", text(r->uuid));
+    json_object_set_new(o, "started_at", when[0] ? json_string(when) : json_null());
+    json_object_set_new(o, "status", text(run_status_name(r->status)));
+    json_object_set_new(o, "name", text(r->name));
+    json_object_set_new(o, "profile", text(r->profile));
+    json_object_set_new(o, "mode", text(r->mode));
+    json_object_set_new(o, "model", text(r->model));
+    json_object_set_new(o, "host", text(r->host));
+    json_object_set_new(o, "points", json_integer((json_int_t)r->points));
+    json_object_set_new(o, "done", json_integer((json_int_t)r->done));
+    json_object_set_new(o, "failed", json_integer((json_int_t)r->failed));
+    json_array_append_new(l->array, o);
+}
+
+static void sweep_csv_row(struct listing *l, const struct sweep_record *r) {
+    const char *const texts[] = {run_status_name(r->status), r->name, r->profile, r->mode, r->model, r->host};
+    char when[40];
+    if (l->rows == 0)
+        buf_add(&l->text,
+                "sweep_id,uuid,started_at,status,name,profile,mode,model,host,points,done,failed\n");
+    utc_time(r->started_at, when, sizeof when);
+    buf_addf(&l->text, "%" PRId64 ",%s,%s", r->sweep_id, r->uuid, when);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        buf_add(&l->text, ",");
+        sheet_csv_text(texts[i], &l->text);
+    }
+    buf_addf(&l->text, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", r->points, r->done, r->failed);
+}
+
+static void add_sweep(void *ctx, const struct sweep_record *r) {
+    static void (*const rows[])(struct listing *, const struct sweep_record *) = {
+        [SHEET_TABLE] = sweep_row, [SHEET_JSON] = sweep_json_row, [SHEET_CSV] = sweep_csv_row};
+    struct listing *l = ctx;
+    rows[l->form](l, r);
+    l->rows++;
+}
+
+/* ---- the command ---- */
+
+static const char *const of_runs[] = {"name", "model", "host",  "status", "mode",
+                                      "tag",  "since", "until", "sort",   "reverse"};
+enum { FILTERS = 8 }; /* of them */
+
+static int no_filters(const struct options *o, struct err *e) {
+    for (size_t i = 0; i < sizeof of_runs / sizeof of_runs[0]; i++)
+        if (options_has(o, of_runs[i]))
+            return err_set(e, KVF_ERR_USAGE,
+                           "--%s is for runs; --sweeps lists the newest sweeps, as many as --limit says",
+                           of_runs[i]);
+    return 0;
+}
+
 static int list(const struct options *o, struct listing *l, char *path, size_t len, struct err *e) {
     struct store_filter filter;
     struct store *store = NULL;
+    bool sweeps = options_has(o, "sweeps");
 
-    int rc = read_filter(o, &filter, e);
+    int rc = sweeps ? no_filters(o, e) : 0;
+    if (!rc) rc = read_filter(o, &filter, e);
     if (!rc) rc = store_path(options_value(o, "db"), path, len, e);
     if (rc || access(path, F_OK) != 0) return rc;
     rc = store_open(&store, path, STORE_READ, e);
-    if (!rc) rc = store_list(store, &filter, add_row, l, e);
+    if (!rc && sweeps) rc = store_list_sweeps(store, filter.limit, add_sweep, l, e);
+    if (!rc && !sweeps) rc = store_list(store, &filter, add_row, l, e);
     store_close(store);
     return rc;
 }
 
 static void print_listing(struct listing *l, const struct options *o, const char *path) {
-    static const char *const filters[] = {"name", "model", "host", "status", "mode", "tag", "since", "until"};
-    bool filtered = false;
-    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) filtered |= options_has(o, filters[i]);
+    bool filtered = false, sweeps = options_has(o, "sweeps");
+    for (size_t i = 0; i < FILTERS; i++) filtered |= options_has(o, of_runs[i]);
     if (l->form == SHEET_JSON) {
         char *dump = json_dumps(l->array, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
         if (dump) buf_addf(&l->text, "%s\n", dump);
         free(dump);
     } else if (l->form == SHEET_TABLE && l->rows == 0) {
-        buf_addf(&l->text, filtered ? "no run in %s matches\n" : "no runs yet in %s\n", path);
+        buf_addf(&l->text,
+                 sweeps     ? "no sweeps yet in %s\n"
+                 : filtered ? "no run in %s matches\n"
+                            : "no runs yet in %s\n",
+                 path);
     }
     cli_print(&l->text);
 }

@@ -12,6 +12,7 @@
 #include "cli/output_file.h"
 #include "cli/sweep.h"
 #include "probe/host.h"
+#include "report/outcome.h"
 #include "store/store.h"
 
 static void sweep_free(struct sweep *s) {
@@ -26,36 +27,6 @@ static void sweep_free(struct sweep *s) {
 
 static bool is_simulated(const struct sweep *s) {
     return s->base.scenario.mode == KVF_MODE_SIMULATE;
-}
-
-/* ---- what is measured ---- */
-
-static void metric_add(struct sweep *s, const char *metric) {
-    for (unsigned m = 0; m < s->metrics; m++)
-        if (strcmp(s->metric[m], metric) == 0) return;
-    if (s->metrics < SWEEP_METRICS_MAX) snprintf(s->metric[s->metrics++], sizeof s->metric[0], "%s", metric);
-}
-
-static void choose_metrics(struct sweep *s) {
-    static const char *const usual[] = {"throughput_tok_s", "hit_ratio", "ttft_p95_ms", "e2e_p95_ms"};
-    enum scenario_arrival process = s->base.scenario.workload.arrival.process;
-    /* Where requests come whatever becomes of them, throughput is what was asked for. */
-    bool open =
-        process == KVF_ARRIVAL_TRACE || process == KVF_ARRIVAL_POISSON || process == KVF_ARRIVAL_GAMMA;
-    static const char *const of_rates[] = {"throughput_tok_s", "requests_per_s", "ttft_mean_ms",
-                                           "tpot_mean_ms", "e2e_p95_ms"};
-    const struct scenario_sweep *sweep = &s->base.scenario.sweep;
-    char given[SWEEP_METRICS_MAX][64];
-    unsigned count = sweep_metrics(&s->base.scenario, given, SWEEP_METRICS_MAX - 4);
-    if (sweep->profile == KVF_SWEEP_CAPACITY) metric_add(s, sweep->target.metric);
-    for (unsigned i = 0; i < count; i++) metric_add(s, given[i]);
-    if (sweep->profile == KVF_SWEEP_RATES) {
-        for (unsigned i = 0; i < sizeof of_rates / sizeof *of_rates - (count > 0); i++)
-            metric_add(s, of_rates[i]);
-    } else if (count == 0) {
-        if (open) metric_add(s, "hit_ratio");
-        for (unsigned i = 0; i < sizeof usual / sizeof *usual; i++) metric_add(s, usual[i]);
-    }
 }
 
 /* ---- before the start ---- */
@@ -170,14 +141,13 @@ static int load_baseline(struct sweep *s, struct err *e) {
 /* ---- the database ---- */
 
 static void describe(struct sweep *s) {
-    static const char *const profiles[] = {"keys", "rates", "miss_ratio", "capacity"};
     const struct scenario *sc = &s->base.scenario;
     struct sweep_record *r = &s->record;
     struct buf json = {0};
     struct host host;
     host_probe(&host);
     snprintf(r->name, sizeof r->name, "%s", sc->name);
-    snprintf(r->profile, sizeof r->profile, "%s", profiles[sc->sweep.profile]);
+    snprintf(r->profile, sizeof r->profile, "%s", sweep_profile_name(sc->sweep.profile));
     snprintf(r->mode, sizeof r->mode, "%s", is_simulated(s) ? "simulate" : "real");
     snprintf(r->model, sizeof r->model, "%s", sc->model.preset);
     snprintf(r->host, sizeof r->host, "%s", host.name);
@@ -213,9 +183,9 @@ static void conclude(struct sweep *s) {
     struct sweep_record *r = &s->record;
     size_t open = 0;
     for (size_t i = 0; i < s->points; i++) {
-        r->done += s->point[i].state == POINT_DONE;
-        r->failed += s->point[i].state == POINT_FAILED;
-        open += s->point[i].state != POINT_DONE && s->point[i].state != POINT_FAILED;
+        r->done += s->point[i].state == OUTCOME_DONE;
+        r->failed += s->point[i].state == OUTCOME_FAILED;
+        open += s->point[i].state != OUTCOME_DONE && s->point[i].state != OUTCOME_FAILED;
     }
     r->points = s->points;
     for (unsigned m = 0; m < s->metrics && r->done > 0; m++)
@@ -233,13 +203,25 @@ static void conclude(struct sweep *s) {
 
 /* ---- the command ---- */
 
+/* What can be made of it later. */
+static void put_number(const struct sweep *s, struct buf *out) {
+    long long id = (long long)s->record.sweep_id;
+    if (id)
+        buf_addf(out,
+                 "\nSweep %lld: %" PRIu64 " of %" PRIu64
+                 " points done%s.\n`kvfall export sweep:%lld` gives them as CSV or JSON.\n",
+                 id, s->record.done, s->record.points, s->stopped ? ", stopped" : "", id);
+}
+
 static int print_results(struct sweep *s, const struct report_style *style) {
     const char *json = options_value(s->base.options, "json");
     bool alone = json && strcmp(json, "-") == 0;
     int status = s->signal ? 128 + s->signal : s->record.failed > 0 ? 1 : 0;
+    struct outcome all;
     struct buf out = {0};
     struct err e = {0};
-    if (json) sweep_json(s, &out);
+    sweep_outcome(s, &all);
+    if (json) outcome_json(&all, &out);
     if (json && !alone) {
         if (output_file_write(json, &out, &e) != 0 && status == 0) status = cli_fail(&e);
         buf_free(&out);
@@ -247,13 +229,12 @@ static int print_results(struct sweep *s, const struct report_style *style) {
     if (!alone && s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO)
         sweep_curve_text(s, style, &out);
     else if (!alone)
-        sweep_table_text(s, style, &out);
-    if (!alone) sweep_closing_text(s, &out);
-    if (!alone && s->record.sweep_id)
-        buf_addf(&out, "\nSweep %" PRId64 ": %" PRIu64 " of %" PRIu64 " points done%s.\n", s->record.sweep_id,
-                 s->record.done, s->record.points, s->stopped ? ", stopped" : "");
+        outcome_table(&all, style, &out);
+    if (!alone) outcome_closing(&all, &out);
+    if (!alone) put_number(s, &out);
     cli_print(&out);
     buf_free(&out);
+    outcome_free(&all);
     return status;
 }
 
@@ -322,7 +303,7 @@ static int command_main(struct sweep *s, const struct options *o) {
     s->line.quiet = options_has(o, "quiet");
     int status = prepare(s, o);
     if (status != 0) return status;
-    choose_metrics(s);
+    s->metrics = sweep_measures(&s->base.scenario, s->metric);
     describe(s);
     if (with_store(s, true, &e) != 0) return cli_fail(&e);
     if (carry_out(s, &e) != 0) {

@@ -22,6 +22,58 @@ int stored_open_run(const struct options *o, enum store_mode mode, struct store 
     return rc ? rc : store_resolve(*out, o->operand[0], run_id, e);
 }
 
+enum stored_kind stored_kind_of(const char *operand, const char **ref) {
+    static const char *const marks[] = {[STORED_SWEEP] = "sweep:", [STORED_SUITE] = "suite:"};
+    for (enum stored_kind k = STORED_SWEEP; k <= STORED_SUITE; k++)
+        if (strncmp(operand, marks[k], strlen(marks[k])) == 0) {
+            *ref = operand + strlen(marks[k]);
+            return k;
+        }
+    *ref = operand;
+    return STORED_RUN;
+}
+
+int stored_sweep_alone(const struct options *o, const char **ref, struct err *e) {
+    *ref = NULL;
+    for (size_t i = 0; i < o->operands; i++) {
+        const char *behind;
+        if (stored_kind_of(o->operand[i], &behind) != STORED_SWEEP) continue;
+        if (o->operands > 1)
+            return err_set(e, KVF_ERR_USAGE, "%s takes one sweep at a time, and no runs beside it",
+                           o->command);
+        *ref = behind;
+    }
+    return 0;
+}
+
+struct run_list {
+    int64_t *id;
+    size_t count;
+};
+
+static void add_run(void *ctx, int64_t run_id) {
+    struct run_list *l = ctx;
+    if ((l->count & (l->count + 1)) == 0) /* full at 0, 1, 3, 7, ... */
+        l->id = mem_realloc(l->id, (2 * l->count + 1) * sizeof *l->id);
+    l->id[l->count++] = run_id;
+}
+
+int stored_runs(const struct options *o, struct store *s, int64_t **ids, size_t *count, struct err *e) {
+    struct run_list l = {0};
+    int rc = 0;
+    for (size_t i = 0; i < (o->operands ? o->operands : 1) && rc == 0; i++) {
+        const char *ref = "latest";
+        int64_t id;
+        bool suite = o->operands && stored_kind_of(o->operand[i], &ref) == STORED_SUITE;
+        rc = suite ? store_resolve_suite(s, ref, &id, e) : store_resolve(s, ref, &id, e);
+        if (rc == 0 && suite) rc = store_suite(s, id, add_run, &l, e);
+        if (rc == 0 && !suite) add_run(&l, id);
+    }
+    *ids = l.id;
+    *count = l.count;
+    return rc;
+}
+
 bool stored_confirm(const char *question) {
     char line[16] = "";
     fprintf(stderr, "%s [y/N] ", question);

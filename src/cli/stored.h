@@ -16,6 +16,15 @@ int stored_open(const struct options *o, enum store_mode mode, struct store **ou
 /* The same for a command whose first operand is a run, which must be there, and its id. */
 int stored_open_run(const struct options *o, enum store_mode mode, struct store **out, int64_t *run_id,
                     struct err *e);
+/* What an operand names: a run, or behind "sweep:" or "suite:" one of those; *ref is what stands behind. */
+enum stored_kind { STORED_RUN, STORED_SWEEP, STORED_SUITE };
+enum stored_kind stored_kind_of(const char *operand, const char **ref);
+/* The sweep that is the only operand; NULL: there is none. Sweeps beside others are -KVF_ERR_USAGE. */
+int stored_sweep_alone(const struct options *o, const char **ref, struct err *e);
+/* The runs that the operands name, the latest unless told, those of a suite one by one. *ids is the caller's
+ * to free, also after an error. */
+int stored_runs(const struct options *o, struct store *s, int64_t **ids, size_t *count, struct err *e);
+
 /* Asks on standard error and reads a line of standard input: yes, or no, as for no answer. */
 bool stored_confirm(const char *question);
 

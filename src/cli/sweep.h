@@ -7,15 +7,15 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "cli/grid.h"
 #include "cli/options.h"
 #include "cli/session.h"
 #include "engine/curve.h"
+#include "record/outcome.h"
 #include "record/sweep.h"
 #include "report/report.h"
 #include "scenario/sweep.h"
+#include "store/store.h"
 
-enum point_state { POINT_WAITS, POINT_RUNS, POINT_DONE, POINT_FAILED, POINT_STOPPED };
 /* The load of a point of profile rates. */
 enum point_load { LOAD_AS_GIVEN, LOAD_SYNCHRONOUS, LOAD_FULL, LOAD_AT_RATE };
 
@@ -24,7 +24,7 @@ struct sweep_point {
     char sought[SWEEP_VALUE]; /* profile capacity: the value tried */
     enum point_load load;
     double rate; /* LOAD_AT_RATE: requests per second */
-    enum point_state state;
+    enum outcome_state state;
     int64_t run_id;                  /* 0: not stored */
     char why[300];                   /* why it failed */
     double value[SWEEP_METRICS_MAX]; /* NaN: missing */
@@ -107,7 +107,7 @@ unsigned sweep_points_check(const struct sweep_base *b, struct buf *errors);
 void sweep_load_apply(const struct sweep_point *p, struct scenario *s);
 /* The settings, or the load, as people read them, and as a JSON object. */
 void sweep_label(const struct sweep *s, size_t i, struct buf *out);
-void sweep_values_json(const struct sweep *s, size_t i, struct buf *out);
+void sweep_values_json(const struct sweep_base *b, const struct sweep_point *p, struct buf *out);
 /* One more point, of the plan's number, which waits; its index. */
 size_t sweep_point_add(struct sweep *s, uint64_t planned);
 
@@ -145,32 +145,14 @@ int sweep_curve_after_run(const struct options *o, const struct scenario *sc, bo
 /* Usable cores. */
 unsigned sweep_jobs(void);
 
-/* ---- results (sweep_table.c, sweep_json.c) ---- */
-/* Whether a lower value of the measure is the better one. */
-bool sweep_lower_is_better(const char *metric);
-size_t sweep_best(const struct sweep *s);       /* by the first measure; SIZE_MAX: none */
-bool sweep_has_baseline(const struct sweep *s); /* that is made of points */
-/* What differences of point `i` of profile keys are given against: an index, SIZE_MAX for none. */
-size_t sweep_baseline_of(const struct sweep *s, size_t i);
-/* The last part of a key, or all of it where two axes have the same; a measure without its _ms. */
-void sweep_axis_title(const struct sweep_plan *p, unsigned axis, char out[GRID_CELL]);
-void sweep_metric_title(const char *metric, char out[GRID_CELL]);
-void sweep_delta(double v, double base, char *out, size_t len); /* "+1.5 %", "--" */
-void sweep_table_text(const struct sweep *s, const struct report_style *style, struct buf *out);
-/* Below either table: points that failed, the answer, warnings. */
-void sweep_closing_text(const struct sweep *s, struct buf *out);
-void sweep_json(const struct sweep *s, struct buf *out);
-
-/* ---- the best of each combination of variants (sweep_peaks.c) ---- */
-struct sweep_peak {
-    uint64_t planned;                /* a number of the plan that has these variants */
-    size_t point;                    /* the best by the first measure; SIZE_MAX: none is done */
-    double value[SWEEP_METRICS_MAX]; /* of that point; with rates means over the load, but the first */
-    double delta;                    /* of the first against the baseline's peak, as a part; NaN: none */
-};
-/* One per combination, in the order of the plan; free() it. None without variants, or where each has one
- * point. */
-struct sweep_peak *sweep_peaks(const struct sweep *s, size_t *count);
-void sweep_peaks_text(const struct sweep *s, const struct report_style *style, struct buf *out);
+/* ---- results (sweep_outcome.c) ---- */
+/* What came out, of a sweep that has ended or is kept; outcome_free() it. */
+void sweep_outcome(const struct sweep *s, struct outcome *out);
+/* Its parts: what varies and against what, then each point. */
+void sweep_outcome_begin(const struct sweep_base *b, struct outcome *out);
+struct outcome_point *sweep_outcome_point(const struct sweep_base *b, const struct sweep_point *from,
+                                          struct outcome *out);
+/* One that the database has, by what stands behind "sweep:". outcome_init() first. 0 or a negative code. */
+int sweep_stored(struct store *store, const char *ref, struct outcome *out, struct err *e);
 
 #endif

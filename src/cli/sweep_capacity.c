@@ -103,7 +103,7 @@ static void answer(struct sweep *s, const struct bisect *b) {
 
 /* Whether a point says anything; what it cannot say ends the search. */
 static bool usable(struct sweep *s, size_t i) {
-    if (s->point[i].state != POINT_DONE) return false;
+    if (s->point[i].state != OUTCOME_DONE) return false;
     if (kvf_present(s->point[i].value[0])) return true;
     char why[200];
     snprintf(why, sizeof why, "its results have no %s", s->metric[0]);

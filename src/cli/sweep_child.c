@@ -50,7 +50,7 @@ static enum run_status child_run(const struct sweep *s, size_t point, struct ses
         goto out;
     }
     sweep_load_apply(p, sc);
-    sweep_values_json(s, point, &values);
+    sweep_values_json(&s->base, p, &values);
     struct session_run what = {.scenario = sc,
                                .yaml = s->base.yaml,
                                .sweep_id = s->record.sweep_id,

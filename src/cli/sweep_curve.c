@@ -10,6 +10,7 @@
 #include "cli/sweep.h"
 #include "report/chart.h"
 #include "report/format.h"
+#include "report/outcome.h"
 
 /* Accesses of the sample that a policy is tried on, unless told: a second or so for each capacity. */
 enum { ACCESSES_QUICK = 1 << 20 };
@@ -116,7 +117,7 @@ static void stack_points(struct sweep *s) {
         s->point[i].value[METRIC_MISS_RATIO] = one->miss_ratio;
         s->point[i].value[METRIC_LOOKUPS] = (double)one->lookups;
         s->point[i].value[METRIC_MISSES] = (double)one->misses;
-        s->point[i].state = POINT_DONE;
+        s->point[i].state = OUTCOME_DONE;
         s->line.finished++;
     }
     free(all);
@@ -145,7 +146,7 @@ static void curves_keep(struct sweep *s) {
         const struct sweep_point *p = &s->point[i];
         struct sweep_curve *one = &c->point[c->points];
         const char *policy;
-        if (p->state != POINT_DONE) continue;
+        if (p->state != OUTCOME_DONE) continue;
         sweep_curve_point(s, i, &policy, &one->capacity_bytes);
         snprintf(one->policy, sizeof one->policy, "%s", policy);
         snprintf(one->method, sizeof one->method, "%s", by_stack(s, i) ? "stack" : "cache");
@@ -187,7 +188,7 @@ int sweep_miss_ratio(struct sweep *s, struct err *e) {
 
 static double ratio_at(const struct sweep *s, unsigned policy, unsigned capacity) {
     const struct sweep_point *p = &s->point[(size_t)policy * s->curves.capacities + capacity];
-    return p->state == POINT_DONE ? p->value[METRIC_MISS_RATIO] : NAN;
+    return p->state == OUTCOME_DONE ? p->value[METRIC_MISS_RATIO] : NAN;
 }
 
 static double mean_ratio(const struct sweep *s, unsigned policy) {
@@ -296,7 +297,10 @@ int sweep_curve_after_run(const struct options *o, const struct scenario *sc, bo
     sweep_line_end(s);
     buf_add(out, "\n");
     sweep_curve_text(s, style, out);
-    sweep_closing_text(s, out);
+    struct outcome all;
+    sweep_outcome(s, &all);
+    outcome_closing(&all, out);
+    outcome_free(&all);
     sweep_curve_free(&s->curves);
     buf_free(&s->warnings);
     free(s->point);

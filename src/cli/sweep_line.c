@@ -69,9 +69,20 @@ static void put_value(const struct sweep *s, size_t point, struct buf *out) {
              kvf_present(v) ? format_measure(v, s->unit[0], s->metric[0]).text : "--");
 }
 
+static size_t best_so_far(const struct sweep *s) {
+    bool lower = outcome_lower_is_better(s->metric[0]);
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < s->points; i++) {
+        double v = s->point[i].value[0];
+        if (s->point[i].state != OUTCOME_DONE || isnan(v)) continue;
+        if (best == SIZE_MAX || (lower ? v < s->point[best].value[0] : v > s->point[best].value[0])) best = i;
+    }
+    return best;
+}
+
 static void note_best(struct sweep *s) {
     bool curves = s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO; /* none is better than another */
-    size_t best = curves ? SIZE_MAX : sweep_best(s);
+    size_t best = curves ? SIZE_MAX : best_so_far(s);
     struct buf text = {0};
     if (best == SIZE_MAX) return;
     put_value(s, best, &text);
@@ -83,11 +94,11 @@ static void note_best(struct sweep *s) {
 
 void sweep_line_point(struct sweep *s, size_t point) {
     struct sweep_line *l = &s->line;
-    enum point_state state = s->point[point].state;
+    enum outcome_state state = s->point[point].state;
     uint64_t now = clock_wall_ns();
-    if (state == POINT_DONE || state == POINT_FAILED) l->finished++;
+    if (state == OUTCOME_DONE || state == OUTCOME_FAILED) l->finished++;
     note_best(s);
-    if (l->quiet || state != POINT_DONE) return; /* failures say so themselves */
+    if (l->quiet || state != OUTCOME_DONE) return; /* failures say so themselves */
     if (l->terminal) {
         l->last_ns = now;
         line_put(s);

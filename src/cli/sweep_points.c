@@ -220,11 +220,10 @@ void sweep_label(const struct sweep *s, size_t i, struct buf *out) {
         buf_add(out, p->load == LOAD_FULL ? "throughput" : "synchronous");
 }
 
-void sweep_values_json(const struct sweep *s, size_t i, struct buf *out) {
-    const struct sweep_point *p = &s->point[i];
+void sweep_values_json(const struct sweep_base *b, const struct sweep_point *p, struct buf *out) {
     struct scenario_setting setting[SWEEP_AXES_MAX + 1];
     char rate[SWEEP_VALUE];
-    unsigned count = sweep_settings(&s->base, p->planned, p->sought, setting);
+    unsigned count = sweep_settings(b, p->planned, p->sought, setting);
     snprintf(rate, sizeof rate, "%.17g", p->rate);
     if (p->load == LOAD_AT_RATE)
         setting[count++] = (struct scenario_setting){.key = "workload.arrival.rate", .value = rate};

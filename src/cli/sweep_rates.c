@@ -17,7 +17,7 @@ static unsigned metric_index(const struct sweep *s, const char *metric) {
 
 static double value_of(const struct sweep *s, size_t i, const char *metric) {
     unsigned m = metric_index(s, metric);
-    return m < s->metrics && s->point[i].state == POINT_DONE ? s->point[i].value[m] : NAN;
+    return m < s->metrics && s->point[i].state == OUTCOME_DONE ? s->point[i].value[m] : NAN;
 }
 
 struct summary {

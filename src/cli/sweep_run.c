@@ -15,7 +15,7 @@
 
 void sweep_point_fail(struct sweep *s, size_t point, const char *why) {
     struct buf label = {0};
-    s->point[point].state = POINT_FAILED;
+    s->point[point].state = OUTCOME_FAILED;
     snprintf(s->point[point].why, sizeof s->point[point].why, "%.299s", why);
     sweep_label(s, point, &label);
     log_line(KVF_LOG_WARNING, "point %zu (%s) failed: %s", point + 1, buf_text(&label), why);
@@ -30,7 +30,7 @@ void sweep_point_take(struct sweep *s, size_t point, const struct run_record *ru
         sweep_point_fail(s, point, run->status_reason[0] ? run->status_reason : "it gave no reason");
         return;
     }
-    p->state = run->status == RUN_COMPLETED ? POINT_DONE : POINT_STOPPED;
+    p->state = run->status == RUN_COMPLETED ? OUTCOME_DONE : OUTCOME_STOPPED;
     for (unsigned m = 0; m < s->metrics; m++) {
         const struct result *r = result_find(&run->results, s->metric[m]);
         p->value[m] = result_value(&run->results, s->metric[m]);
@@ -105,7 +105,7 @@ static void child_start(struct children *c, size_t point) {
         return;
     }
     *child = (struct child){.pid = pid, .result_fd = result[0], .log_fd = log[0], .point = point};
-    c->sweep->point[point].state = POINT_RUNS;
+    c->sweep->point[point].state = OUTCOME_RUNS;
     c->running++;
 }
 
@@ -138,7 +138,7 @@ static void child_end(struct children *c, struct child *child) {
                  WEXITSTATUS(status));
     bool ours = c->asked > 1 || (c->asked == 1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
     if (why[0] && ours)
-        s->point[child->point].state = POINT_STOPPED;
+        s->point[child->point].state = OUTCOME_STOPPED;
     else if (why[0])
         sweep_point_fail(s, child->point, why);
     s->line.running = --c->running;
@@ -253,7 +253,7 @@ static void run_here(struct sweep *s, size_t point, struct scenario *sc) {
         goto out;
     }
     sweep_load_apply(p, sc);
-    sweep_values_json(s, point, &values);
+    sweep_values_json(&s->base, p, &values);
     struct session_run what = {.scenario = sc,
                                .yaml = s->base.yaml,
                                .sweep_id = s->record.sweep_id,
@@ -263,7 +263,7 @@ static void run_here(struct sweep *s, size_t point, struct scenario *sc) {
     int rc = session_check(sc, s->force, NULL, &e);
     if (rc == 0) rc = session_run(s->session, &what, &run, &e);
     if (rc == -KVF_ERR_CANCELLED)
-        p->state = POINT_WAITS;
+        p->state = OUTCOME_WAITS;
     else if (rc != 0)
         sweep_point_fail(s, point, e.text);
     else
@@ -288,7 +288,7 @@ static void run_one_by_one(struct sweep *s, size_t from, size_t to) {
     }
     struct scenario *sc = mem_alloc(sizeof *sc);
     for (size_t i = from; i < to && !s->stopped; i++) {
-        s->point[i].state = POINT_RUNS;
+        s->point[i].state = OUTCOME_RUNS;
         s->line.running = 1;
         s->line.share = 0;
         sweep_line_tick(s);

@@ -142,6 +142,7 @@ static const struct option_spec probe_table[] = {
 static const struct option_group probe_group = {"Probe", probe_table};
 
 static const struct option_spec history_table[] = {
+    {"sweeps", NULL, OPTION_FLAG, NULL, "list sweeps instead of runs", NULL},
     {"limit", "N", OPTION_VALUE, NULL, "first N runs, 20 unless told; 0 is all", NULL},
     {"name", "PATTERN", OPTION_VALUE, NULL, "runs of this name; % and _ are wildcards", NULL},
     {"model", "PATTERN", OPTION_VALUE, NULL, "runs of this model; % and _ are wildcards", NULL},

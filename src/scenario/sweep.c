@@ -199,12 +199,69 @@ bool sweep_bounds(const struct scenario *s, double *low, double *high) {
     return good;
 }
 
-unsigned sweep_metrics(const struct scenario *s, char (*out)[64], unsigned most) {
-    unsigned count = 0;
-    for (const char *p = s->sweep.metrics; *p && count < most;) {
+const char *sweep_key_unit(const char *key) {
+    int index = key_index(key);
+    enum key_kind kind = index < 0 ? KEY_NUMBER : key_table[index].kind;
+    return kind == KEY_SIZE ? "B" : kind == KEY_DURATION ? "ns" : kind == KEY_RATE ? "B/s" : "";
+}
+
+static const char *const profiles[] = {
+#define X(id, name) name,
+    SCENARIO_SWEEP_LIST(X)
+#undef X
+};
+
+const char *sweep_profile_name(enum scenario_sweep_profile profile) {
+    return profiles[profile];
+}
+
+bool sweep_profile_parse(const char *name, enum scenario_sweep_profile *out) {
+    for (size_t i = 0; i < sizeof(profiles) / sizeof(*profiles); i++)
+        if (strcmp(name, profiles[i]) == 0) {
+            *out = (enum scenario_sweep_profile)i;
+            return true;
+        }
+    return false;
+}
+
+/* ---- measures ---- */
+
+static unsigned measure_add(char (*out)[64], unsigned count, const char *name, size_t len) {
+    for (unsigned m = 0; m < count; m++)
+        if (strlen(out[m]) == len && strncmp(out[m], name, len) == 0) return count;
+    if (count < SWEEP_METRICS_MAX) (void)snprintf(out[count++], sizeof(out[0]), "%.*s", (int)len, name);
+    return count;
+}
+
+static unsigned measures_add(char (*out)[64], unsigned count, const char *const *names, size_t most) {
+    for (size_t i = 0; i < most; i++) count = measure_add(out, count, names[i], strlen(names[i]));
+    return count;
+}
+
+unsigned sweep_measures(const struct scenario *s, char out[SWEEP_METRICS_MAX][64]) {
+    static const char *const usual[] = {"hit_ratio", "throughput_tok_s", "hit_ratio", "ttft_p95_ms",
+                                        "e2e_p95_ms"};
+    static const char *const of_rates[] = {"throughput_tok_s", "requests_per_s", "ttft_mean_ms",
+                                           "tpot_mean_ms", "e2e_p95_ms"};
+    enum scenario_arrival process = s->workload.arrival.process;
+    /* Where requests come whatever becomes of them, throughput is what was asked for. */
+    bool open =
+        process == KVF_ARRIVAL_TRACE || process == KVF_ARRIVAL_POISSON || process == KVF_ARRIVAL_GAMMA;
+    unsigned count = 0, given = 0;
+
+    if (s->sweep.profile == KVF_SWEEP_CAPACITY)
+        count = measure_add(out, count, s->sweep.target.metric, strlen(s->sweep.target.metric));
+    for (const char *p = s->sweep.metrics; *p && given < SWEEP_METRICS_MAX - 4;) {
         size_t len = strcspn(p, ", \t\n");
-        if (len > 0) (void)snprintf(out[count++], sizeof(out[0]), "%.*s", (int)len, p);
+        if (len > 0) {
+            count = measure_add(out, count, p, len);
+            given++;
+        }
         p += len + strspn(p + len, ", \t\n");
     }
-    return count;
+    if (s->sweep.profile == KVF_SWEEP_RATES)
+        return measures_add(out, count, of_rates, sizeof(of_rates) / sizeof(*of_rates) - (given > 0));
+    if (given > 0) return count;
+    return open ? measures_add(out, count, usual, sizeof(usual) / sizeof(*usual))
+                : measures_add(out, count, usual + 1, sizeof(usual) / sizeof(*usual) - 1);
 }

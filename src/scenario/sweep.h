@@ -64,7 +64,13 @@ char *sweep_number_text(const char *key, double v, char out[SWEEP_VALUE]);
 /* The bounds of what is sought. */
 bool sweep_bounds(const struct scenario *s, double *low, double *high);
 
-/* The names in sweep.metrics, at most `most`; how many. */
-unsigned sweep_metrics(const struct scenario *s, char (*out)[64], unsigned most);
+/* The measures that a sweep is about, the one it is judged by first: those of sweep.metrics, else the
+ * profile's. How many. Reads sweep and workload.arrival.process alone. */
+unsigned sweep_measures(const struct scenario *s, char out[SWEEP_METRICS_MAX][64]);
+/* What counts the values of a key: "B", "ns", "B/s"; "" for plain numbers and for what is none. */
+const char *sweep_key_unit(const char *key);
+/* The names of profiles as people write them. */
+const char *sweep_profile_name(enum scenario_sweep_profile profile);
+bool sweep_profile_parse(const char *name, enum scenario_sweep_profile *out);
 
 #endif

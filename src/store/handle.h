@@ -53,6 +53,21 @@ enum query {
     Q_SWEEP_OF,
     Q_FIGURES_RUN,
     Q_FIGURES_SWEEP,
+    /* a sweep by its reference, the list of them, and all that belongs to one */
+    Q_SWEEP_LATEST,
+    Q_SWEEP_ID,
+    Q_SWEEP_UUID,
+    Q_SWEEP_NAME,
+    Q_SWEEP_SPAN,
+    Q_SWEEPS,
+    Q_SWEEP_ROW,
+    Q_SWEEP_CURVES,
+    Q_SWEEP_POINTS,
+    Q_SWEEP_RESULTS,
+    /* runs of several names under one of them: the newest, the first of it by any, and all of them */
+    Q_SUITE_LATEST,
+    Q_SUITE_OF,
+    Q_SUITE_RUNS,
     /* of a run that is watched: what was planned, how it is, its tiers, its intervals and all that
      * belongs to those of a span, its events, and the intervals around one */
     Q_PLAN,
@@ -75,5 +90,9 @@ enum query {
 };
 extern const char *const query_texts[];
 extern const size_t query_text_count;
+
+/* Calls row() for each row of a query with one parameter, a number. SQLite's code. */
+int store_each_row(struct store *s, int query, int64_t number, void (*row)(sqlite3_stmt *stmt, void *ctx),
+                   void *ctx);
 
 #endif

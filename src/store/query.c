@@ -26,6 +26,9 @@
 
 #define SPAN_OF(table) "FROM " table " WHERE run_id = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq"
 
+/* A group of trials has one name, a suite has several. */
+#define SEVERAL "EXISTS (SELECT 1 FROM runs AS m WHERE m.parent_id = r.run_id AND m.name <> r.name) "
+
 #define FIGURES                                                                                              \
     "count(DISTINCT run_id), max(CASE WHEN metric = 'throughput_tok_s' THEN value END), "                    \
     "avg(CASE WHEN metric = 'ttft_mean_ms' THEN value END), "                                                \
@@ -76,6 +79,30 @@ const char *const query_texts[] = {
     [Q_FIGURES_RUN] = "SELECT run_id, " FIGURES " FROM results WHERE run_id = ?1",
     [Q_FIGURES_SWEEP] =
         "SELECT run_id, " FIGURES " FROM runs JOIN results USING (run_id) WHERE sweep_id = ?1",
+    [Q_SWEEP_LATEST] =
+        "SELECT sweep_id FROM sweeps ORDER BY started_at DESC, sweep_id DESC LIMIT 1 OFFSET ?1",
+    [Q_SWEEP_ID] = "SELECT sweep_id FROM sweeps WHERE sweep_id = ?1",
+    [Q_SWEEP_UUID] = "SELECT sweep_id, (SELECT count(*) FROM sweeps WHERE uuid >= ?1 AND uuid < ?1 || 'g') "
+                     "FROM sweeps WHERE uuid >= ?1 AND uuid < ?1 || 'g' LIMIT 1",
+    [Q_SWEEP_NAME] =
+        "SELECT sweep_id FROM sweeps WHERE name = ?1 ORDER BY started_at DESC, sweep_id DESC LIMIT 1",
+    [Q_SWEEP_SPAN] =
+        "SELECT (SELECT min(sweep_id) FROM sweeps), (SELECT max(sweep_id) FROM sweeps), "
+        "(SELECT group_concat(name, ', ') FROM (SELECT DISTINCT name FROM sweeps ORDER BY name LIMIT 8))",
+    [Q_SWEEPS] =
+        "SELECT *, " STORE_RUN_GONE " AS gone FROM sweeps ORDER BY started_at DESC, sweep_id DESC LIMIT ?1",
+    [Q_SWEEP_ROW] = "SELECT *, " STORE_RUN_GONE " AS gone FROM sweeps WHERE sweep_id = ?1",
+    [Q_SWEEP_CURVES] = "SELECT * FROM sweep_curves WHERE sweep_id = ?1 ORDER BY policy, capacity_bytes",
+    [Q_SWEEP_POINTS] = "SELECT sweep_point, run_id, " STATUS ", status_reason, sweep_values "
+                       "FROM runs WHERE sweep_id = ?1 ORDER BY sweep_point",
+    [Q_SWEEP_RESULTS] = "SELECT sweep_point, metric, value, unit FROM runs JOIN results USING (run_id) "
+                        "WHERE sweep_id = ?1 ORDER BY sweep_point, metric",
+    [Q_SUITE_LATEST] = "SELECT run_id FROM runs AS r WHERE coalesce(parent_id, run_id) = run_id AND " SEVERAL
+                       "ORDER BY started_at DESC, run_id DESC LIMIT 1 OFFSET ?1",
+    [Q_SUITE_OF] = "SELECT r.run_id FROM runs AS one JOIN runs AS r "
+                   "ON r.run_id = coalesce(one.parent_id, one.run_id) WHERE one.run_id = ?1 AND " SEVERAL,
+    [Q_SUITE_RUNS] = "SELECT run_id FROM runs WHERE run_id = ?1 "
+                     "UNION SELECT run_id FROM runs WHERE parent_id = ?1 ORDER BY run_id",
     [Q_PLAN] =
         "SELECT json_extract(effective_json, '$.run.duration'), "
         "json_extract(effective_json, '$.run.warmup'), json_extract(effective_json, '$.run.interval'), "
@@ -132,19 +159,26 @@ static int find_run(struct store *s, int query, const char *text, int64_t number
     return rc == SQLITE_OK ? 0 : read_error(s, rc, e);
 }
 
-static int no_such_run(struct store *s, const char *ref, struct err *e) {
+/* What a reference may name, and the queries that find it. */
+static const struct kind {
+    const char *one, *many, *list;
+    int latest, id, uuid, name, span;
+} a_run = {"run", "runs", "kvfall history", Q_LATEST, Q_ID, Q_UUID, Q_NAME, Q_SPAN},
+  a_sweep = {"sweep",      "sweeps",    "kvfall history --sweeps", Q_SWEEP_LATEST, Q_SWEEP_ID, Q_SWEEP_UUID,
+             Q_SWEEP_NAME, Q_SWEEP_SPAN};
+
+static int no_such(struct store *s, const struct kind *k, const char *ref, struct err *e) {
     sqlite3_stmt *stmt = NULL;
-    int rc = db_prepare(s->db, &stmt, query_texts[Q_SPAN]);
+    int rc = db_prepare(s->db, &stmt, query_texts[k->span]);
     if (rc == SQLITE_OK) rc = sqlite3_step(stmt);
     if (rc == SQLITE_ROW && sqlite3_column_type(stmt, 0) == SQLITE_NULL)
-        rc = err_set(e, KVF_ERR_USAGE, "there is no run '%s': the history database '%s' holds no runs yet",
-                     ref, s->path);
+        rc = err_set(e, KVF_ERR_USAGE, "there is no %s '%s': the history database '%s' holds no %s yet",
+                     k->one, ref, s->path, k->many);
     else if (rc == SQLITE_ROW)
         rc = err_set(
-            e, KVF_ERR_USAGE,
-            "there is no run '%s' in '%s': it holds runs %lld to %lld (%s); 'kvfall history' lists them", ref,
-            s->path, (long long)sqlite3_column_int64(stmt, 0), (long long)sqlite3_column_int64(stmt, 1),
-            (const char *)sqlite3_column_text(stmt, 2));
+            e, KVF_ERR_USAGE, "there is no %s '%s' in '%s': it holds %s %lld to %lld (%s); '%s' lists them",
+            k->one, ref, s->path, k->many, (long long)sqlite3_column_int64(stmt, 0),
+            (long long)sqlite3_column_int64(stmt, 1), (const char *)sqlite3_column_text(stmt, 2), k->list);
     else
         rc = read_error(s, rc, e);
     sqlite3_finalize(stmt);
@@ -176,30 +210,37 @@ static bool parse_uuid(const char *ref, char *uuid, size_t len) {
     return true;
 }
 
-int store_resolve(struct store *s, const char *ref, int64_t *run_id, struct err *e) {
+static int resolve(struct store *s, const struct kind *k, const char *ref, int64_t *id, struct err *e) {
     int64_t number, matches = 0;
     char uuid[40];
     int rc = 0;
     if (parse_latest(ref, &number))
-        rc = find_run(s, Q_LATEST, NULL, number, run_id, &matches, e);
+        rc = find_run(s, k->latest, NULL, number, id, &matches, e);
     else if (parse_id(ref, &number))
-        rc = find_run(s, Q_ID, NULL, number, run_id, &matches, e);
+        rc = find_run(s, k->id, NULL, number, id, &matches, e);
     if (rc == 0 && !matches && parse_uuid(ref, uuid, sizeof uuid))
-        rc = find_run(s, Q_UUID, uuid, 0, run_id, &matches, e);
+        rc = find_run(s, k->uuid, uuid, 0, id, &matches, e);
     if (rc == 0 && matches > 1)
-        return err_set(e, KVF_ERR_USAGE, "'%s' is the beginning of the UUIDs of %lld runs; give more of it",
-                       ref, (long long)matches);
-    if (rc == 0 && !matches) rc = find_run(s, Q_NAME, ref, 0, run_id, &matches, e);
+        return err_set(e, KVF_ERR_USAGE, "'%s' is the beginning of the UUIDs of %lld %s; give more of it",
+                       ref, (long long)matches, k->many);
+    if (rc == 0 && !matches) rc = find_run(s, k->name, ref, 0, id, &matches, e);
     if (rc != 0) return rc;
-    return matches ? 0 : no_such_run(s, ref, e);
+    return matches ? 0 : no_such(s, k, ref, e);
 }
 
-/* Calls row() for each row that a query has for a run. */
-static int each_row(struct store *s, int query, int64_t run_id, void (*row)(sqlite3_stmt *stmt, void *ctx),
-                    void *ctx) {
+int store_resolve(struct store *s, const char *ref, int64_t *run_id, struct err *e) {
+    return resolve(s, &a_run, ref, run_id, e);
+}
+
+int store_resolve_sweep(struct store *s, const char *ref, int64_t *sweep_id, struct err *e) {
+    return resolve(s, &a_sweep, ref, sweep_id, e);
+}
+
+int store_each_row(struct store *s, int query, int64_t number, void (*row)(sqlite3_stmt *stmt, void *ctx),
+                   void *ctx) {
     sqlite3_stmt *stmt = NULL;
     int rc = db_prepare(s->db, &stmt, query_texts[query]);
-    if (rc == SQLITE_OK) sqlite3_bind_int64(stmt, 1, run_id);
+    if (rc == SQLITE_OK) sqlite3_bind_int64(stmt, 1, number);
     while (rc == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) row(stmt, ctx);
     int end = sqlite3_finalize(stmt);
     return rc == SQLITE_OK ? end : rc;
@@ -288,13 +329,13 @@ int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct
     /* One read transaction: a run that ends meanwhile is seen before or after, not half. */
     int rc = db_exec(s->db, "BEGIN");
     for (size_t i = 0; rc == SQLITE_OK && i < sizeof parts / sizeof *parts; i++)
-        rc = each_row(s, parts[i].query, run_id, parts[i].row, r);
+        rc = store_each_row(s, parts[i].query, run_id, parts[i].row, r);
     int code = rc == SQLITE_OK ? 0 : read_error(s, rc, e);
     db_rollback(s->db);
     if (code == 0 && (run_id == 0 || r->run_id != run_id)) {
         char ref[24];
         snprintf(ref, sizeof ref, "%lld", (long long)run_id);
-        return no_such_run(s, ref, e);
+        return no_such(s, &a_run, ref, e);
     }
     return code;
 }
@@ -332,7 +373,31 @@ static void trial_id(sqlite3_stmt *stmt, void *ctx) {
 int store_trials(struct store *s, int64_t run_id, void (*run)(void *ctx, int64_t run_id), void *ctx,
                  struct err *e) {
     struct trial_ids t = {run, ctx};
-    int rc = each_row(s, Q_TRIALS, run_id, trial_id, &t);
+    int rc = store_each_row(s, Q_TRIALS, run_id, trial_id, &t);
+    return rc == SQLITE_OK ? 0 : read_error(s, rc, e);
+}
+
+int store_resolve_suite(struct store *s, const char *ref, int64_t *first_id, struct err *e) {
+    int64_t number, matches = 0, run_id;
+    int rc = 0;
+    if (parse_latest(ref, &number)) {
+        rc = find_run(s, Q_SUITE_LATEST, NULL, number, first_id, &matches, e);
+        if (rc == 0 && !matches)
+            return err_set(e, KVF_ERR_USAGE,
+                           "there is no suite '%s' in '%s': it is what `kvfall suite` runs of several tests",
+                           ref, s->path);
+        return rc;
+    }
+    rc = store_resolve(s, ref, &run_id, e);
+    if (rc == 0) rc = find_run(s, Q_SUITE_OF, NULL, run_id, first_id, &matches, e);
+    if (rc == 0 && !matches) return err_set(e, KVF_ERR_USAGE, "run %lld is of no suite", (long long)run_id);
+    return rc;
+}
+
+int store_suite(struct store *s, int64_t first_id, void (*run)(void *ctx, int64_t run_id), void *ctx,
+                struct err *e) {
+    struct trial_ids t = {run, ctx};
+    int rc = store_each_row(s, Q_SUITE_RUNS, first_id, trial_id, &t);
     return rc == SQLITE_OK ? 0 : read_error(s, rc, e);
 }
 
@@ -420,9 +485,9 @@ static void figures(sqlite3_stmt *stmt, void *ctx) {
 
 int store_baseline(struct store *s, int64_t run_id, struct sweep_baseline *out, struct err *e) {
     *out = (struct sweep_baseline){.tok_s = NAN, .ttft_ms = NAN, .tpot_ms = NAN};
-    int rc = each_row(s, Q_SWEEP_OF, run_id, one_id, &out->sweep_id);
+    int rc = store_each_row(s, Q_SWEEP_OF, run_id, one_id, &out->sweep_id);
     if (rc == SQLITE_OK)
-        rc = out->sweep_id ? each_row(s, Q_FIGURES_SWEEP, out->sweep_id, figures, out)
-                           : each_row(s, Q_FIGURES_RUN, run_id, figures, out);
+        rc = out->sweep_id ? store_each_row(s, Q_FIGURES_SWEEP, out->sweep_id, figures, out)
+                           : store_each_row(s, Q_FIGURES_RUN, run_id, figures, out);
     return rc == SQLITE_OK ? 0 : read_error(s, rc, e);
 }

@@ -226,7 +226,10 @@ static const struct table tables[TABLES] = {
     [TABLE_RESULTS] = {"results", PLAIN(results_columns), KEY("run_id, metric"), NULL, false},
     [TABLE_CRITERIA] = {"criteria", PLAIN(criteria_columns), KEY("run_id, n"), NULL, false},
     [TABLE_HISTOGRAMS] = {"histograms", PLAIN(histograms_columns), KEY("run_id, scope"), NULL, true},
-    [TABLE_SWEEPS] = {"sweeps", PLAIN(sweeps_columns), NULL, NULL, true},
+    [TABLE_SWEEPS] = {"sweeps", PLAIN(sweeps_columns), NULL,
+                      "CREATE INDEX IF NOT EXISTS sweeps_started ON sweeps(started_at);\n"
+                      "CREATE INDEX IF NOT EXISTS sweeps_name ON sweeps(name, started_at);\n",
+                      true},
     [TABLE_SWEEP_CURVES] = {"sweep_curves", PLAIN(sweep_curves_columns),
                             KEY("sweep_id, policy, capacity_bytes"), NULL, false},
 };

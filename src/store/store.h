@@ -43,6 +43,31 @@ int store_finish_sweep(struct store *s, const struct sweep_record *r, const stru
 /* What a sweep of rates is held against: a run, or all runs of the sweep of rates that it belongs to. */
 int store_baseline(struct store *s, int64_t run_id, struct sweep_baseline *out, struct err *e);
 
+/* A reference of a sweep, as store_resolve() has those of runs. */
+int store_resolve_sweep(struct store *s, const char *ref, int64_t *sweep_id, struct err *e);
+/* A run of a sweep. Texts last until the call returns. */
+struct store_point {
+    uint32_t point; /* from 1 */
+    int64_t run_id;
+    enum run_status status;
+    const char *reason, *values; /* values: a JSON object; either may be "" */
+};
+/* Loads the record, whose texts are then the caller's to free, and calls for all that belongs to it: begin()
+ * when the record is there, points in their order, then the results of each, then curves. In one read
+ * transaction. */
+struct store_sweep_reader {
+    void (*begin)(void *ctx);
+    void (*point)(void *ctx, const struct store_point *p);
+    void (*result)(void *ctx, uint32_t point, const char *metric, double value, const char *unit);
+    void (*curve)(void *ctx, const struct sweep_curve *c);
+    void *ctx;
+};
+int store_load_sweep(struct store *s, int64_t sweep_id, struct sweep_record *r,
+                     const struct store_sweep_reader *read, struct err *e);
+/* Calls sweep() for the newest `limit`, 0 for all, newest first; the record is the store's. */
+int store_list_sweeps(struct store *s, int64_t limit, void (*sweep)(void *ctx, const struct sweep_record *r),
+                      void *ctx, struct err *e);
+
 /* The writer thread: takes records from the FIFO and commits each interval in a transaction of its
  * own (or, with `lazy`, once per wall second). When the disk is full or the file stays locked it
  * keeps what it has, tries again every second, and says so once through `trouble` (called on the
@@ -90,6 +115,12 @@ int store_interval_histograms(struct store *s, int64_t run_id, const struct stor
  * parent and its name. A suite is the parent of trials of several names. */
 int store_trials(struct store *s, int64_t run_id, void (*run)(void *ctx, int64_t run_id), void *ctx,
                  struct err *e);
+
+/* The first run of a suite: "latest", "latest~1", or any run of it as store_resolve() takes them; and all its
+ * runs, in their order. */
+int store_resolve_suite(struct store *s, const char *ref, int64_t *first_id, struct err *e);
+int store_suite(struct store *s, int64_t first_id, void (*run)(void *ctx, int64_t run_id), void *ctx,
+                struct err *e);
 
 /* Bytes of a tag and of all tags of a run, with the NUL. */
 enum { STORE_TAG_MAX = 64, STORE_TAGS_MAX = sizeof(((struct run_record *)0)->tags) };

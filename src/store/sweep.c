@@ -1,9 +1,13 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "probe/host.h"
 #include "store/db.h"
 #include "store/handle.h"
 #include "store/inserter.h"
+#include "store/row.h"
 #include "store/store.h"
 
 int store_begin_sweep(struct store *s, struct sweep_record *r, struct err *e) {
@@ -72,4 +76,80 @@ int store_finish_sweep(struct store *s, const struct sweep_record *r, const stru
     int code = db_error(e, s->db, rc, s->path, "write");
     db_rollback(s->db);
     return code;
+}
+
+/* ---- reading ---- */
+
+static void load_sweep(sqlite3_stmt *stmt, void *ctx) {
+    struct sweep_record *r = ctx;
+    row_load(stmt, schema_table(TABLE_SWEEPS), r);
+    r->sweep_id = sqlite3_column_int64(stmt, 0);
+    if (!sqlite3_column_int(stmt, sqlite3_column_count(stmt) - 1)) return;
+    r->status = RUN_CRASHED;
+    snprintf(r->status_reason, sizeof r->status_reason, "%s", STORE_GONE_REASON);
+}
+
+static const char *text_or_none(sqlite3_stmt *stmt, int column) {
+    const unsigned char *text = sqlite3_column_text(stmt, column);
+    return text ? (const char *)text : "";
+}
+
+static void load_point(sqlite3_stmt *stmt, void *ctx) {
+    const struct store_sweep_reader *read = ctx;
+    enum run_status status = run_status_parse(text_or_none(stmt, 2));
+    struct store_point p = {.point = (uint32_t)sqlite3_column_int64(stmt, 0),
+                            .run_id = sqlite3_column_int64(stmt, 1),
+                            .status = status == RUN_STATUSES ? RUN_FAILED : status,
+                            .reason = text_or_none(stmt, 3),
+                            .values = text_or_none(stmt, 4)};
+    read->point(read->ctx, &p);
+}
+
+static void load_result(sqlite3_stmt *stmt, void *ctx) {
+    const struct store_sweep_reader *read = ctx;
+    read->result(read->ctx, (uint32_t)sqlite3_column_int64(stmt, 0), text_or_none(stmt, 1), row_real(stmt, 2),
+                 text_or_none(stmt, 3));
+}
+
+static void load_curve(sqlite3_stmt *stmt, void *ctx) {
+    const struct store_sweep_reader *read = ctx;
+    struct sweep_curve c = {0};
+    row_load(stmt, schema_table(TABLE_SWEEP_CURVES), &c);
+    read->curve(read->ctx, &c);
+}
+
+int store_load_sweep(struct store *s, int64_t sweep_id, struct sweep_record *r,
+                     const struct store_sweep_reader *read, struct err *e) {
+    int rc = db_exec(s->db, "BEGIN");
+    if (rc == SQLITE_OK) rc = store_each_row(s, Q_SWEEP_ROW, sweep_id, load_sweep, r);
+    if (rc == SQLITE_OK) read->begin(read->ctx);
+    if (rc == SQLITE_OK) rc = store_each_row(s, Q_SWEEP_POINTS, sweep_id, load_point, (void *)read);
+    if (rc == SQLITE_OK) rc = store_each_row(s, Q_SWEEP_RESULTS, sweep_id, load_result, (void *)read);
+    if (rc == SQLITE_OK) rc = store_each_row(s, Q_SWEEP_CURVES, sweep_id, load_curve, (void *)read);
+    int code = rc == SQLITE_OK ? 0 : db_error(e, s->db, rc, s->path, "read");
+    db_rollback(s->db);
+    if (code == 0 && r->sweep_id != sweep_id)
+        return err_set(e, KVF_ERR_USAGE, "there is no sweep %lld in '%s'", (long long)sweep_id, s->path);
+    return code;
+}
+
+struct sweep_list {
+    void (*sweep)(void *ctx, const struct sweep_record *r);
+    void *ctx;
+};
+
+static void list_sweep(sqlite3_stmt *stmt, void *ctx) {
+    const struct sweep_list *l = ctx;
+    struct sweep_record r = {0};
+    load_sweep(stmt, &r);
+    l->sweep(l->ctx, &r);
+    free(r.scenario_yaml);
+    free(r.effective_json);
+}
+
+int store_list_sweeps(struct store *s, int64_t limit, void (*sweep)(void *ctx, const struct sweep_record *r),
+                      void *ctx, struct err *e) {
+    struct sweep_list l = {sweep, ctx};
+    int rc = store_each_row(s, Q_SWEEPS, limit > 0 ? limit : -1, list_sweep, &l);
+    return rc == SQLITE_OK ? 0 : db_error(e, s->db, rc, s->path, "read");
 }

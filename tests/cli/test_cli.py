@@ -10,9 +10,8 @@ import sqlite3
 
 from tap import SOURCE, case, database, finish, home, main, run, scratch, spawn, wait_until
 
-COMMANDS = ["run", "suite", "sweep", "check", "models", "probe", "watch", "history", "show", "compare", "export", "validate", "tag",
-COMMANDS = ["run", "suite", "sweep", "check", "models", "probe", "watch", "history", "show", "export", "report", "validate", "tag",
-            "note", "delete", "prune", "vacuum", "merge", "sql", "schema", "complete", "help"]
+COMMANDS = ["run", "suite", "sweep", "check", "models", "probe", "watch", "history", "show", "compare", "export", "report",
+            "validate", "tag", "note", "delete", "prune", "vacuum", "merge", "sql", "schema", "complete", "help"]
 
 HELP = """\
 usage: kvfall COMMAND [ARGUMENT]... [--OPTION]...

@@ -1,6 +1,6 @@
-/* A table of short texts in columns as wide as their widest cell. Main thread. */
-#ifndef KVF_CLI_GRID_H
-#define KVF_CLI_GRID_H
+/* A table of short texts in columns as wide as their widest cell. One thread at a time. */
+#ifndef KVF_REPORT_GRID_H
+#define KVF_REPORT_GRID_H
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "cli/grid.h"
+#include "report/grid.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,58 @@
+#include "cli/export_sweep.h"
+
+#include <string.h>
+
+#include "cli/stored.h"
+#include "cli/sweep.h"
+#include "report/export.h"
+#include "report/outcome.h"
+
+static const struct outcome_format *format_named(const char *name) {
+    for (size_t i = 0; i < outcome_format_count; i++)
+        if (strcmp(outcome_formats[i].name, name) == 0) return &outcome_formats[i];
+    return NULL;
+}
+
+static const struct outcome_format *format_of(const char *path) {
+    size_t len = strlen(path);
+    for (size_t i = 0; i < outcome_format_count; i++) {
+        const char *suffix = outcome_formats[i].suffix;
+        if (suffix && len > strlen(suffix) && strcmp(path + len - strlen(suffix), suffix) == 0)
+            return &outcome_formats[i];
+    }
+    return NULL;
+}
+
+static int unknown(const char *name, struct err *e) {
+    struct buf known = {0};
+    for (size_t i = 0; i < outcome_format_count; i++)
+        buf_addf(&known, "%s%s",
+                 i == 0                         ? ""
+                 : i + 1 < outcome_format_count ? ", "
+                                                : " or ",
+                 outcome_formats[i].name);
+    int rc = export_format_named(name)
+                 ? err_set(e, KVF_ERR_USAGE, "--format %s is of runs; of a sweep there is %s", name,
+                           buf_text(&known))
+                 : err_set(e, KVF_ERR_USAGE, "--format of a sweep is %s, not \"%s\"", buf_text(&known), name);
+    buf_free(&known);
+    return rc;
+}
+
+int export_sweep(const struct options *o, const char *ref, struct buf *out, struct err *e) {
+    const char *name = options_value(o, "format"), *path = stored_output(o);
+    const struct outcome_format *format = name ? format_named(name) : path ? format_of(path) : NULL;
+    struct store *store = NULL;
+    struct outcome sweep;
+    if (!format && name) return unknown(name, e);
+    if (!format) format = &outcome_formats[0];
+    int rc = stored_output_check(o, e);
+    if (!rc) rc = stored_open(o, STORE_READ, &store, e);
+    if (rc) return rc;
+    outcome_init(&sweep);
+    rc = sweep_stored(store, ref, &sweep, e);
+    if (!rc) format->write(&sweep, out);
+    outcome_free(&sweep);
+    store_close(store);
+    return rc;
+}

@@ -1,0 +1,245 @@
+#include "record/outcome.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+const char *outcome_state_name(enum outcome_state s) {
+    static const char *const names[] = {[OUTCOME_WAITS] = "not run",
+                                        [OUTCOME_RUNS] = "running",
+                                        [OUTCOME_DONE] = "done",
+                                        [OUTCOME_FAILED] = "failed",
+                                        [OUTCOME_STOPPED] = "stopped"};
+    return names[s];
+}
+
+void outcome_init(struct outcome *o) {
+    *o = (struct outcome){.base_group = SIZE_MAX};
+}
+
+void outcome_free(struct outcome *o) {
+    for (unsigned d = 0; d < o->dimensions; d++) {
+        for (size_t v = 0; v < o->dimension[d].values; v++) free(o->dimension[d].value[v].text);
+        free(o->dimension[d].value);
+    }
+    for (size_t i = 0; i < o->points; i++) {
+        free(o->point[i].settings);
+        free(o->point[i].value);
+    }
+    free(o->record.scenario_yaml);
+    free(o->record.effective_json);
+    free(o->measure);
+    free(o->point);
+    free(o->curve);
+    free(o->warnings);
+    outcome_init(o);
+}
+
+/* Room for one more. */
+static void *grown(void *items, size_t count, size_t *cap, size_t size) {
+    if (count < *cap) return items;
+    *cap = *cap ? 2 * *cap : 8;
+    return mem_realloc(items, *cap * size);
+}
+
+struct outcome_dimension *outcome_add_dimension(struct outcome *o, enum outcome_role role, const char *key,
+                                                const char *unit) {
+    struct outcome_dimension *d = &o->dimension[o->dimensions++];
+    d->role = role;
+    snprintf(d->key, sizeof d->key, "%s", key);
+    snprintf(d->unit, sizeof d->unit, "%s", unit);
+    if (role == OUTCOME_VARIANT) o->groups = o->dimensions;
+    return d;
+}
+
+static const char *last_part(const char *key) {
+    const char *dot = strrchr(key, '.');
+    return dot ? dot + 1 : key;
+}
+
+void outcome_make_titles(struct outcome *o) {
+    for (unsigned i = 0; i < o->dimensions; i++) {
+        struct outcome_dimension *d = &o->dimension[i];
+        const char *title = d->role == OUTCOME_SOUGHT ? d->key : last_part(d->key);
+        for (unsigned k = 0; k < o->dimensions; k++)
+            if (k != i && strcmp(last_part(o->dimension[k].key), title) == 0) title = d->key;
+        snprintf(d->title, sizeof d->title, "%s", title);
+    }
+}
+
+/* Neighbours in the plan have the same value or the next: the search begins with the last one. */
+size_t outcome_place(struct outcome_dimension *d, const char *text, double number) {
+    size_t len = strlen(text);
+    if (len >= 2 && text[0] == '"') {
+        text++;
+        len -= 2;
+    }
+    for (size_t n = 0; n < d->values; n++) {
+        const char *there = d->value[d->values - 1 - n].text;
+        if (strncmp(there, text, len) == 0 && !there[len]) return d->values - 1 - n;
+    }
+    d->value = grown(d->value, d->values, &d->cap, sizeof *d->value);
+    char *copy = mem_zalloc(len + 1, 1);
+    memcpy(copy, text, len);
+    d->value[d->values] = (struct outcome_value){copy, number};
+    return d->values++;
+}
+
+struct outcome_point *outcome_add_point(struct outcome *o) {
+    o->point = grown(o->point, o->points, &o->point_cap, sizeof *o->point);
+    o->point[o->points] = (struct outcome_point){.number = o->points + 1, .against = SIZE_MAX};
+    return &o->point[o->points++];
+}
+
+size_t outcome_measure_find(const struct outcome *o, const char *name) {
+    for (size_t m = 0; m < o->measures; m++)
+        if (strcmp(o->measure[m].name, name) == 0) return m;
+    return SIZE_MAX;
+}
+
+size_t outcome_measure(struct outcome *o, const char *name, const char *unit) {
+    size_t m = outcome_measure_find(o, name);
+    if (m == SIZE_MAX) {
+        m = o->measures;
+        o->measure = grown(o->measure, m, &o->measure_cap, sizeof *o->measure);
+        o->measure[o->measures++] = (struct outcome_measure){0};
+        snprintf(o->measure[m].name, sizeof o->measure[m].name, "%s", name);
+    }
+    if (!o->measure[m].unit[0]) snprintf(o->measure[m].unit, sizeof o->measure[m].unit, "%s", unit);
+    return m;
+}
+
+void outcome_set(struct outcome_point *p, size_t measure, double v) {
+    if (measure >= p->values) {
+        size_t values = measure + 1 + measure / 2;
+        p->value = mem_realloc(p->value, values * sizeof *p->value);
+        for (; p->values < values; p->values++) p->value[p->values] = NAN;
+    }
+    p->value[measure] = v;
+}
+
+void outcome_add_curve(struct outcome *o, const struct sweep_curve *c) {
+    o->curve = grown(o->curve, o->curves, &o->curve_cap, sizeof *o->curve);
+    o->curve[o->curves++] = *c;
+}
+
+/* ---- asking ---- */
+
+double outcome_measured(const struct outcome *o, size_t point, size_t measure) {
+    const struct outcome_point *p = &o->point[point];
+    return measure < p->values ? p->value[measure] : NAN;
+}
+
+double outcome_value(const struct outcome *o, size_t point, size_t measure) {
+    return o->point[point].state == OUTCOME_DONE ? outcome_measured(o, point, measure) : NAN;
+}
+
+double outcome_delta(const struct outcome *o, size_t point, size_t measure) {
+    size_t against = o->point[point].against;
+    double base = against == SIZE_MAX ? NAN : outcome_value(o, against, measure);
+    return base == 0 ? NAN : outcome_value(o, point, measure) / base - 1;
+}
+
+bool outcome_lower_is_better(const char *metric) {
+    size_t len = strlen(metric);
+    bool time = (len > 3 && strcmp(metric + len - 3, "_ms") == 0) ||
+                (len > 2 && strcmp(metric + len - 2, "_s") == 0 && !strstr(metric, "tok_s") &&
+                 !strstr(metric, "per_s") && !strstr(metric, "gib_s"));
+    return time || strstr(metric, "miss") || strstr(metric, "evictions") || strstr(metric, "refused") ||
+           strstr(metric, "failed") || strstr(metric, "dropped");
+}
+
+/* Of the points of a configuration, SIZE_MAX for all. */
+static size_t best_of(const struct outcome *o, size_t measure, size_t configuration) {
+    if (measure >= o->measures) return SIZE_MAX;
+    bool lower = outcome_lower_is_better(o->measure[measure].name);
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < o->points; i++) {
+        double v = outcome_value(o, i, measure),
+               most = best == SIZE_MAX ? NAN : outcome_value(o, best, measure);
+        if (isnan(v) || (configuration != SIZE_MAX && outcome_configuration(o, i) != configuration)) continue;
+        if (best == SIZE_MAX || (lower ? v < most : v > most)) best = i;
+    }
+    return best;
+}
+
+size_t outcome_best(const struct outcome *o) {
+    return best_of(o, 0, SIZE_MAX);
+}
+
+bool outcome_by_load(const struct outcome *o) {
+    return strcmp(o->record.profile, "rates") == 0;
+}
+
+size_t outcome_judge(const struct outcome *o) {
+    size_t m = outcome_by_load(o) ? outcome_measure_find(o, "throughput_tok_s") : 0;
+    return m < o->chosen ? m : 0;
+}
+
+size_t outcome_configuration(const struct outcome *o, size_t point) {
+    size_t n = 0;
+    for (unsigned g = 0; g < o->groups; g++) n = n * o->dimension[g].values + o->point[point].at[g];
+    return n;
+}
+
+size_t outcome_configurations(const struct outcome *o) {
+    size_t n = 1;
+    for (unsigned g = 0; g < o->groups; g++) n *= o->dimension[g].values;
+    return n;
+}
+
+/* Those of the groups behind it. */
+static size_t stride_of(const struct outcome *o, unsigned group) {
+    size_t stride = 1;
+    for (unsigned g = group + 1; g < o->groups; g++) stride *= o->dimension[g].values;
+    return stride;
+}
+
+size_t outcome_variant(const struct outcome *o, size_t configuration, unsigned group) {
+    return configuration / stride_of(o, group) % o->dimension[group].values;
+}
+
+/* ---- peaks ---- */
+
+static double mean_of(const struct outcome *o, size_t measure, size_t configuration) {
+    double sum = 0, n = 0;
+    for (size_t i = 0; i < o->points; i++) {
+        double v = outcome_value(o, i, measure);
+        if (isnan(v) || outcome_configuration(o, i) != configuration) continue;
+        sum += v;
+        n++;
+    }
+    return n > 0 ? sum / n : NAN;
+}
+
+static void peak_find(const struct outcome *o, size_t configuration, struct outcome_peak *p) {
+    size_t judge = outcome_judge(o);
+    *p = (struct outcome_peak){configuration, best_of(o, judge, configuration),
+                               mem_zalloc(o->chosen, sizeof *p->value), NAN};
+    for (size_t m = 0; m < o->chosen; m++)
+        p->value[m] = outcome_by_load(o) && m != judge ? mean_of(o, m, configuration)
+                      : p->point != SIZE_MAX           ? outcome_value(o, p->point, m)
+                                                       : NAN;
+}
+
+struct outcome_peak *outcome_peaks(const struct outcome *o, size_t *count) {
+    size_t all = outcome_configurations(o), judge = outcome_judge(o);
+    *count = 0;
+    if (o->groups == 0 || o->zip || o->chosen == 0 || (o->points <= all && !outcome_by_load(o))) return NULL;
+    struct outcome_peak *peak = mem_zalloc(all, sizeof *peak);
+    for (; *count < all; ++*count) peak_find(o, *count, &peak[*count]);
+    for (size_t i = 0; i < all && o->base_group < o->groups; i++) {
+        size_t stride = stride_of(o, (unsigned)o->base_group);
+        size_t base = i - outcome_variant(o, i, (unsigned)o->base_group) * stride + o->base_variant * stride;
+        peak[i].delta = peak[i].value[judge] / peak[base].value[judge] - 1;
+    }
+    return peak;
+}
+
+void outcome_peaks_free(struct outcome_peak *peak, size_t count) {
+    for (size_t i = 0; i < count; i++) free(peak[i].value);
+    free(peak);
+}

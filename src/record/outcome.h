@@ -1,0 +1,119 @@
+/* What came out of a sweep: its record, what varied, and every point with what was measured. Plain data, from
+ * which the tables at its end, exports and reports are made. One thread at a time. */
+#ifndef KVF_RECORD_OUTCOME_H
+#define KVF_RECORD_OUTCOME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/sweep.h"
+
+/* What varies: named groups of settings, keys, what a search is for, the load of profile rates. */
+enum outcome_role { OUTCOME_VARIANT, OUTCOME_KEY, OUTCOME_SOUGHT, OUTCOME_LOAD };
+struct outcome_value {
+    char *text;    /* as people read it, malloc'd */
+    double number; /* in the unit of the dimension; NaN: it is no number */
+};
+struct outcome_dimension {
+    char key[64]; /* of the scenario, or the name of a group of variants; "load" */
+    char title[64];
+    char unit[8]; /* of its numbers: "B", "ns", "B/s", "req/s" or "" */
+    enum outcome_role role;
+    struct outcome_value *value; /* each once, in the order in which they came */
+    size_t values, cap;
+};
+
+enum outcome_state {
+    OUTCOME_WAITS, /* not run */
+    OUTCOME_RUNS,
+    OUTCOME_DONE,
+    OUTCOME_FAILED,
+    OUTCOME_STOPPED
+};
+const char *outcome_state_name(enum outcome_state s); /* "done" */
+
+enum { OUTCOME_DIMENSIONS = 9 };
+struct outcome_point {
+    size_t number; /* of the sweep, from 1 */
+    enum outcome_state state;
+    size_t at[OUTCOME_DIMENSIONS]; /* index of its value, by dimension */
+    char *settings;                /* key: value, a JSON object, malloc'd */
+    int64_t run_id;                /* 0: not stored */
+    char why[300];                 /* why it failed; "" */
+    double *value;                 /* by measure, malloc'd; outcome_measured() reads it */
+    size_t values;
+    size_t against; /* index of the point that differences are given against; SIZE_MAX: none */
+};
+struct outcome_measure {
+    char name[64], unit[12];
+};
+
+struct outcome {
+    struct sweep_record record; /* owns its texts */
+    struct outcome_dimension dimension[OUTCOME_DIMENSIONS];
+    unsigned dimensions, groups; /* groups of variants come first */
+    bool zip;                    /* values go side by side instead of every one with every other */
+    struct outcome_measure *measure;
+    size_t measures, measure_cap;
+    size_t chosen; /* the first of them: what the sweep is about, the others its runs have besides */
+    struct outcome_point *point; /* in their order */
+    size_t points, point_cap;
+    bool compared;             /* points have others that they are held against */
+    char baseline[80];         /* a point, or "GROUP=NAME"; "" */
+    size_t base_group;         /* of a variant as baseline; SIZE_MAX: it is none */
+    size_t base_variant;       /* its index */
+    struct sweep_curve *curve; /* profile miss_ratio, malloc'd */
+    size_t curves, curve_cap;
+    char *warnings; /* lines, malloc'd; NULL: none */
+};
+
+void outcome_init(struct outcome *o);
+void outcome_free(struct outcome *o); /* what it owns; leaves it empty */
+/* Filling, in this order: dimensions, points with their values. All grow as needed and abort when memory is
+ * exhausted. */
+struct outcome_dimension *outcome_add_dimension(struct outcome *o, enum outcome_role role, const char *key,
+                                                const char *unit);
+/* The last part of each key, or all of it where two have the same; call it behind the last dimension. */
+void outcome_make_titles(struct outcome *o);
+/* Index of a value; it is added when it is new. A text in quotes loses them. */
+size_t outcome_place(struct outcome_dimension *d, const char *text, double number);
+/* One more point, which waits, with the next number; valid until the next is added. */
+struct outcome_point *outcome_add_point(struct outcome *o);
+/* Index of a measure; added when it is new. */
+size_t outcome_measure(struct outcome *o, const char *name, const char *unit);
+void outcome_set(struct outcome_point *p, size_t measure, double v);
+void outcome_add_curve(struct outcome *o, const struct sweep_curve *c);
+
+/* What a run gave, also one that was stopped; NaN: missing. */
+double outcome_measured(const struct outcome *o, size_t point, size_t measure);
+/* NaN: missing, or the point is not done. */
+double outcome_value(const struct outcome *o, size_t point, size_t measure);
+size_t outcome_measure_find(const struct outcome *o, const char *name); /* SIZE_MAX: none */
+/* Against the point's baseline, as a part: 0.05 is 5 % more; NaN: missing. */
+double outcome_delta(const struct outcome *o, size_t point, size_t measure);
+/* Whether a lower value of the measure is the better one. */
+bool outcome_lower_is_better(const char *metric);
+size_t outcome_best(const struct outcome *o); /* by the first measure; SIZE_MAX: none */
+/* The measure whose best value is a peak: throughput where the load varies, else the first. */
+size_t outcome_judge(const struct outcome *o);
+bool outcome_by_load(const struct outcome *o); /* profile rates */
+/* Number of the combination of variants that a point has, and how many there are; 0 of 1 without groups. */
+size_t outcome_configuration(const struct outcome *o, size_t point);
+size_t outcome_configurations(const struct outcome *o);
+/* The index that a configuration has in a group. */
+size_t outcome_variant(const struct outcome *o, size_t configuration, unsigned group);
+
+/* The best of a combination of variants. */
+struct outcome_peak {
+    size_t configuration;
+    size_t point;  /* its index; SIZE_MAX: none is done */
+    double *value; /* by chosen measure, of that point; with a load means over it, but of the judge */
+    double delta;  /* of the judge against the baseline's peak, as a part; NaN: none */
+};
+/* One per configuration, in their order; outcome_peaks_free() them. NULL with *count 0 without variants, or
+ * where each has one point. */
+struct outcome_peak *outcome_peaks(const struct outcome *o, size_t *count);
+void outcome_peaks_free(struct outcome_peak *peak, size_t count);
+
+#endif

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""kvfall export of sweeps and suites: points, peaks and curves, by every kind of reference."""
+import csv
+import io
+import json
+
+import histories
+from runs import rows, write
+from tap import case, home, main, run
+
+SIMULATED = {"mode": "simulate", "tiers.nvme": None, "run.duration": "5s", "run.interval": "1s"}
+HOSTILE = '<b>&, \'x\'; %s %n'
+
+
+def sweep(changes, *options):
+    """A simulated sweep; what its --json says."""
+    got = run(["sweep", write({**SIMULATED, **changes}), "--json", "out.json", "--quiet", *options])
+    assert got.rc == 0, got
+    return json.loads((home() / "work/out.json").read_text())
+
+
+def export(ref, *options):
+    got = run(["export", ref, *options])
+    assert got.rc == 0 and got.stderr == "", got
+    return got.stdout
+
+
+def table(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+VARIANTS = {"sweep": {"variants": {"cpu tier": {HOSTILE: {}, "none": {"tiers.cpu.capacity": 0}}},
+                      "keys": {"workload.users": [2, 6], "tiers.gpu.capacity": ["2MiB", "4MiB"]},
+                      "baseline": "cpu tier=none"}}
+
+
+@case("csv has a row for each point, with what was set as columns and every measure of its run")
+def _():
+    out = sweep(VARIANTS)
+    got = table(export("sweep:latest"))
+    wanted = [(tier, users, gpu) for tier in (HOSTILE, "none") for users in ("2", "6") for gpu in ("2MiB", "4MiB")]
+    assert [(r["cpu tier"], r["workload.users"], r["tiers.gpu.capacity"]) for r in got] == wanted, got
+    assert [r["tiers.gpu.capacity_bytes"] for r in got] == ["2097152.0", "4194304.0"] * 4, got
+    assert [int(r["run_id"]) for r in got] == [point["run_id"] for point in out["points"]], got
+    assert {r["state"] for r in got} == {"done"} and {r["name"] for r in got} == {"small"}, got
+    names = list(got[0])
+    first = names.index("run_id") + 1
+    assert names[first:first + 4] == ["throughput_tok_s", "hit_ratio", "ttft_p95_ms", "e2e_p95_ms"], names
+    for r in got:
+        stored = {row["metric"]: row["value"] for row in
+                  rows("SELECT metric, value FROM results WHERE run_id = ?", int(r["run_id"]))}
+        assert set(stored) <= set(names), set(stored) - set(names)
+        for metric in names[first:]:
+            value = stored.get(metric)
+            assert (r[metric] == "") if value is None else float(r[metric]) == value, (metric, r[metric], value)
+
+
+@case("peaks are the best points of each combination, against that of the baseline")
+def _():
+    sweep(VARIANTS)
+    got = table(export("sweep:1", "--format", "peaks-csv"))
+    best = {row["variant"]: row for row in rows(
+        "SELECT json_extract(sweep_values, '$.\"cpu tier\"') AS variant, sweep_point, max(value) AS most FROM runs "
+        "JOIN results USING (run_id) WHERE metric = 'throughput_tok_s' GROUP BY 1")}
+    assert [r["cpu tier"] for r in got] == [HOSTILE, "none"], got
+    for r in got:
+        of = best[r["cpu tier"]]
+        assert float(r["throughput_tok_s"]) == of["most"], (r, of)
+        assert abs(float(r["delta"]) - (of["most"] / best["none"]["most"] - 1)) < 1e-12, (r, best)
+    plain = {"sweep": {"keys": {"workload.users": [2, 6]}}}
+    sweep(plain)
+    got = table(export("sweep:2", "--format", "peaks-csv"))
+    most = max(float(r["throughput_tok_s"]) for r in table(export("sweep:2")))
+    assert len(got) == 1 and float(got[0]["throughput_tok_s"]) == most, got
+
+
+@case("json is what the sweep wrote at its end, for every profile that has runs")
+def _():
+    for changes in (VARIANTS, {"sweep": {"combine": "zip", "baseline": 2, "metrics": "hit_ratio, nothing",
+                                         "keys": {"seed": [1, 2], "run.duration": ["2s", "3s"]}}},
+                    {"sweep": {"profile": "rates", "points": 4, "variants": {"a": {"x": {}, "y": {"seed": 3}}},
+                               "baseline": "a=x"}},
+                    {"sweep": {"profile": "capacity", "find": "workload.users", "between": [1, 64],
+                               "target": {"metric": "throughput_tok_s", "op": ">=", "value": 20000}}}):
+        out = sweep(changes)
+        out["warnings"] = []  # they are said once
+        for metric in out["points"][0]["results"].items():
+            assert metric[0] == "nothing" or metric[1]["value"] is not None, metric
+        assert json.loads(export("sweep:latest", "--format", "json")) == out, export("sweep:latest", "--format", "json")
+    run(["export", "sweep:latest", "-o", "by-name.json"])
+    assert json.loads((home() / "work/by-name.json").read_text()) == out
+    got = table(export("sweep:3"))
+    assert [r["load"] for r in got if r["a"] == "x"][:2] == ["synchronous", "throughput"], got
+    assert [r["load_requests_s"] == "" for r in got] == [True] * 4 + [False] * 4, got
+
+
+@case("curves of miss ratios are rows by policy and capacity")
+def _():
+    (home() / "work/ops.csv").write_text("op,key,tokens\n" + "".join("read,%d,16\n" % (i % 5) for i in range(60)))
+    got = run(["sweep", write({"mode": "simulate", "tiers.nvme": None, "tiers.gpu": None, "workload.source": "ops",
+                               "workload.path": "ops.csv", "workload.users": None, "workload.personas": None,
+                               "workload.prefix": None, "cache": {"headroom": 0},
+                               "sweep": {"profile": "miss_ratio", "policies": ["lru", "belady"],
+                                         "capacities": ["64KiB", "1MiB"]}}), "--quiet", "--json", "-"])
+    assert got.rc == 0, got
+    curves = json.loads(got.stdout)["curves"]
+    table_of = table(export("sweep:1"))
+    order = lambda c: (c["policy"], int(c["capacity_bytes"]))
+    assert len(table_of) == 4 and [{k: type(c[k])(r[k]) for k in c} for c, r in zip(
+        sorted(curves, key=order), sorted(table_of, key=order))] == sorted(curves, key=order), (curves, table_of)
+
+
+def stopped_sweep(status, failed, points):
+    """Three of four points have runs: one is done, one failed, one was stopped. Returns the sweep's id."""
+    effective = {"sweep": {"profile": "keys", "combine": "cartesian", "variants": {}, "metrics": "", "baseline": "",
+                           "keys": {"cache.eviction": ["lru", "fifo"], "workload.users": [1, 2]}},
+                 "workload": {"arrival": {"process": "closed"}}}
+    with histories.make() as db:
+        sweep_id = histories.insert(db, "sweeps", uuid="5eed%04d-0000-4000-8000-000000000000" % failed, name="four",
+                                    profile="keys", mode="real", status=status, started_at=1.0, points=4, done=1,
+                                    failed=failed, effective_json=json.dumps(effective))
+        for point, state, reason in points:
+            histories.add_run(db, "four", {"throughput_tok_s": 10.0 * point}, sweep_id=sweep_id, sweep_point=point,
+                              sweep_values="{}", status=state, status_reason=reason)
+    return sweep_id
+
+
+@case("points that failed, were stopped or never ran are there and say so")
+def _():
+    sweep_id = stopped_sweep("interrupted", 1, [(1, "completed", None), (2, "failed", "no disk, no run"),
+                                                (3, "interrupted", "")])
+    got = table(export("sweep:%d" % sweep_id))
+    assert [(r["cache.eviction"], r["workload.users"]) for r in got] == [
+        ("lru", "1"), ("lru", "2"), ("fifo", "1"), ("fifo", "2")], got
+    assert [r["state"] for r in got] == ["done", "failed", "stopped", "not run"], got
+    assert [r["run_id"] for r in got] == ["1", "2", "3", ""] and got[3]["throughput_tok_s"] == "", got
+    points = json.loads(export("sweep:%d" % sweep_id, "--format", "json"))["points"]
+    assert [p["reason"] for p in points] == [None, "no disk, no run", None, None], points
+    assert points[3]["values"] == {"cache.eviction": "fifo", "workload.users": 2}, points
+    # what failed before it had a run
+    sweep_id = stopped_sweep("failed", 3, [(1, "completed", None)])
+    points = json.loads(export("sweep:%d" % sweep_id, "--format", "json"))["points"]
+    assert [p["state"] for p in points] == ["done"] + ["failed"] * 3, points
+
+
+@case("a sweep is found by number, age, name and UUID, and history lists them")
+def _():
+    assert "no sweeps yet" in run(["history", "--sweeps"]).stdout
+    for name in ("one", "two", "one"):
+        sweep({"name": name, "sweep": {"keys": {"seed": [1]}}})
+    ids = {row["sweep_id"]: row["uuid"] for row in rows("SELECT sweep_id, uuid FROM sweeps")}
+    for ref, wanted in (("2", 2), ("latest", 3), ("latest~2", 1), ("one", 3), ("two", 2), (ids[1], 1), (ids[2][:9], 2)):
+        got = table(export("sweep:" + ref))
+        assert {r["sweep_id"] for r in got} == {str(wanted)}, (ref, got)
+    lines = run(["history", "--sweeps", "--limit", "2"]).stdout.splitlines()
+    assert [line.split()[:1] for line in lines] == [["sweep"], ["3"], ["2"]], lines
+    listed = json.loads(run(["history", "--sweeps", "--json"]).stdout)
+    assert [(s["sweep_id"], s["uuid"], s["points"], s["done"]) for s in listed] == [
+        (i, ids[i], 1, 1) for i in (3, 2, 1)], listed
+    listed = table(run(["history", "--sweeps", "--csv"]).stdout)
+    assert [(s["sweep_id"], s["name"], s["profile"]) for s in listed] == [
+        ("3", "one", "keys"), ("2", "two", "keys"), ("1", "one", "keys")], listed
+
+
+@case("the runs of a suite are exported together, by any of them")
+def _():
+    with histories.make() as db:
+        first = histories.add_run(db, "gpu-only")
+        for name, parent in (("cpu-only", first), ("alone", None), ("storage-only", first)):
+            run_id = histories.add_run(db, name, parent_id=parent)
+            histories.insert(db, "intervals", run_id=run_id, seq=0, t_s=1.0, phase="measured")
+    for ref in ("suite:latest", "suite:1", "suite:4", "suite:storage-only"):
+        assert [r["run_id"] for r in table(export(ref))] == ["2", "4"], ref  # the first has no interval
+    assert [r["run_id"] for r in table(export("suite:1", ))] == ["2", "4"]
+    got = run(["export", "suite:3"])
+    assert got.rc == 2 and got.stderr == "kvfall: run 3 is of no suite\n", got
+
+
+@case("what is no sweep, or no form of one, is said in a sentence")
+def _():
+    sweep({"sweep": {"keys": {"seed": [1, 2]}}})
+    for args, words in ((["sweep:7"], "there is no sweep '7'"), (["sweep:"], "there is no sweep ''"),
+                        (["sweep:1", "2"], "one sweep at a time"), (["sweep:1", "sweep:1"], "one sweep at a time"),
+                        (["sweep:1", "--format", "xml"], '--format of a sweep is csv, json or peaks-csv'),
+                        (["suite:latest"], "there is no suite 'latest'"), (["suite:9"], "there is no run '9'")):
+        got = run(["export"] + args)
+        assert got.rc == 2 and words in got.stderr and got.stdout == "", got
+    got = run(["history", "--sweeps", "--tag", "x"])
+    assert got.rc == 2 and "--tag is for runs" in got.stderr, got
+
+
+main()
