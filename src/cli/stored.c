@@ -1,6 +1,7 @@
 #include "cli/stored.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -58,6 +59,11 @@ static void add_run(void *ctx, int64_t run_id) {
     l->id[l->count++] = run_id;
 }
 
+static int by_id(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
 int stored_runs(const struct options *o, struct store *s, int64_t **ids, size_t *count, struct err *e) {
     struct run_list l = {0};
     int rc = 0;
@@ -66,7 +72,9 @@ int stored_runs(const struct options *o, struct store *s, int64_t **ids, size_t 
         int64_t id;
         bool suite = o->operands && stored_kind_of(o->operand[i], &ref) == STORED_SUITE;
         rc = suite ? store_resolve_suite(s, ref, &id, e) : store_resolve(s, ref, &id, e);
+        size_t first = l.count;
         if (rc == 0 && suite) rc = store_suite(s, id, add_run, &l, e);
+        if (l.count > first) qsort(l.id + first, l.count - first, sizeof *l.id, by_id);
         if (rc == 0 && !suite) add_run(&l, id);
     }
     *ids = l.id;

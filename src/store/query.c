@@ -101,8 +101,7 @@ const char *const query_texts[] = {
                        "ORDER BY started_at DESC, run_id DESC LIMIT 1 OFFSET ?1",
     [Q_SUITE_OF] = "SELECT r.run_id FROM runs AS one JOIN runs AS r "
                    "ON r.run_id = coalesce(one.parent_id, one.run_id) WHERE one.run_id = ?1 AND " SEVERAL,
-    [Q_SUITE_RUNS] = "SELECT run_id FROM runs WHERE run_id = ?1 "
-                     "UNION SELECT run_id FROM runs WHERE parent_id = ?1 ORDER BY run_id",
+    [Q_SUITE_RUNS] = "SELECT run_id FROM runs WHERE run_id = ?1 OR parent_id = ?1",
     [Q_PLAN] =
         "SELECT json_extract(effective_json, '$.run.duration'), "
         "json_extract(effective_json, '$.run.warmup'), json_extract(effective_json, '$.run.interval'), "

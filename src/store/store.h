@@ -117,7 +117,7 @@ int store_trials(struct store *s, int64_t run_id, void (*run)(void *ctx, int64_t
                  struct err *e);
 
 /* The first run of a suite: "latest", "latest~1", or any run of it as store_resolve() takes them; and all its
- * runs, in their order. */
+ * runs, in any order. */
 int store_resolve_suite(struct store *s, const char *ref, int64_t *first_id, struct err *e);
 int store_suite(struct store *s, int64_t first_id, void (*run)(void *ctx, int64_t run_id), void *ctx,
                 struct err *e);

@@ -1,12 +1,12 @@
 /* What came out of a sweep: best points, differences and peaks, with figures worked by hand. */
-#include <math.h>
-#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
+#include <setjmp.h>
 #include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
 
 #include "record/outcome.h"
 
