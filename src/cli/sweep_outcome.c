@@ -56,8 +56,16 @@ static size_t against(const struct sweep_base *b, const struct outcome *o, uint6
 }
 
 void sweep_outcome_begin(const struct sweep_base *b, struct outcome *o) {
+    static const char *const ops[] = {
+#define X(id, name) name,
+        SCENARIO_OP_LIST(X)
+#undef X
+    };
     put_dimensions(b, o);
     put_baseline(b, o);
+    if (b->scenario.sweep.profile != KVF_SWEEP_CAPACITY) return;
+    o->target = b->scenario.sweep.target.value;
+    snprintf(o->target_op, sizeof o->target_op, "%s", ops[b->scenario.sweep.target.op]);
 }
 
 struct outcome_point *sweep_outcome_point(const struct sweep_base *b, const struct sweep_point *from,

@@ -43,6 +43,20 @@ static void read_baseline(const json_t *sweep, struct scenario_sweep *s) {
         copy_text(sweep, "baseline", s->baseline, sizeof s->baseline);
 }
 
+static void read_target(const json_t *target, struct scenario_sweep *s) {
+    static const char *const ops[] = {
+#define X(id, name) name,
+        SCENARIO_OP_LIST(X)
+#undef X
+    };
+    char op[4];
+    copy_text(target, "metric", s->target.metric, sizeof s->target.metric);
+    copy_text(target, "op", op, sizeof op);
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (strcmp(ops[i], op) == 0) s->target.op = (enum scenario_criterion_op)i;
+    s->target.value = json_number_value(json_object_get(target, "value"));
+}
+
 /* What the plan and the measures depend on. False when it is none of a sweep. */
 static bool read_sweep(const char *effective, struct scenario *s) {
     json_t *all = json_loads(effective ? effective : "", 0, NULL);
@@ -60,7 +74,7 @@ static bool read_sweep(const char *effective, struct scenario *s) {
     copy_part(sweep, "variants", w->variants, sizeof w->variants);
     copy_text(sweep, "metrics", w->metrics, sizeof w->metrics);
     copy_text(sweep, "find", w->find, sizeof w->find);
-    copy_text(target, "metric", w->target.metric, sizeof w->target.metric);
+    read_target(target, w);
     read_baseline(sweep, w);
     s->workload.arrival.process = strcmp(process, "trace") == 0     ? KVF_ARRIVAL_TRACE
                                   : strcmp(process, "poisson") == 0 ? KVF_ARRIVAL_POISSON

@@ -17,7 +17,7 @@ const char *outcome_state_name(enum outcome_state s) {
 }
 
 void outcome_init(struct outcome *o) {
-    *o = (struct outcome){.base_group = SIZE_MAX};
+    *o = (struct outcome){.base_group = SIZE_MAX, .target = NAN};
 }
 
 void outcome_free(struct outcome *o) {

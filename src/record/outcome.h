@@ -63,6 +63,8 @@ struct outcome {
     char baseline[80];         /* a point, or "GROUP=NAME"; "" */
     size_t base_group;         /* of a variant as baseline; SIZE_MAX: it is none */
     size_t base_variant;       /* its index */
+    double target;             /* of a search, for its first measure; NaN: none */
+    char target_op[4];         /* ">=" */
     struct sweep_curve *curve; /* profile miss_ratio, malloc'd */
     size_t curves, curve_cap;
     char *warnings; /* lines, malloc'd; NULL: none */
