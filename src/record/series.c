@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-
 void series_init(struct series *s, unsigned parts) {
     *s = (struct series){.parts = parts};
 }
@@ -16,6 +14,8 @@ void series_free(struct series *s) {
     free(s->cause);
     free(s->gpu);
     free(s->heat);
+    free(s->histogram);
+    buf_free(&s->coded);
     series_init(s, s->parts);
 }
 
@@ -64,4 +64,13 @@ void series_add(struct series *s, const struct snapshot *snap) {
             s->gpu[i][g] = snap->gpu[g];
         else
             blank_gpu(&s->gpu[i][g]);
+}
+
+void series_add_histogram(struct series *s, size_t interval, int scope, const void *data, size_t len) {
+    if (s->histograms == s->histogram_cap) {
+        s->histogram_cap = s->histogram_cap ? 2 * s->histogram_cap : 64;
+        s->histogram = mem_realloc(s->histogram, s->histogram_cap * sizeof *s->histogram);
+    }
+    s->histogram[s->histograms++] = (struct series_histogram){interval, scope, s->coded.len, len};
+    buf_bytes(&s->coded, data, len);
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "record/snapshot.h"
 
 /* What is kept beside the figures of the interval itself. */
@@ -16,7 +17,15 @@ enum series_part {
     SERIES_CAUSES = 4,
     SERIES_GPUS = 8,
     SERIES_HEAT = 16,
-    SERIES_ALL = 31
+    SERIES_ALL = 31,
+    SERIES_HISTOGRAMS = 32 /* beside all: the coded ones, which are as large as the rest */
+};
+
+/* A coded histogram of an interval: its bytes in `coded` of the series. */
+struct series_histogram {
+    size_t interval; /* index of it */
+    int scope;       /* of record_scope_names */
+    size_t at, len;
 };
 
 struct series {
@@ -33,6 +42,9 @@ struct series {
     uint32_t gpus;                                 /* most of an interval */
     struct snapshot_gpu (*gpu)[SNAPSHOT_GPUS_MAX]; /* all missing behind those of the interval */
     uint32_t (*heat)[SNAPSHOT_HEATS][SNAPSHOT_HEAT_BINS];
+    struct series_histogram *histogram; /* in the order of the intervals; none where nothing was counted */
+    size_t histograms, histogram_cap;
+    struct buf coded;
 };
 
 /* Empty, for these parts. */
@@ -41,5 +53,7 @@ void series_free(struct series *s); /* what it owns; leaves it empty */
 /* Appends an interval, which is later than those before it; grows as needed and aborts when memory is
  * exhausted. Not for hot paths. */
 void series_add(struct series *s, const struct snapshot *snap);
+/* Appends a histogram of an interval that is there, no earlier than that of the one before; copies it. */
+void series_add_histogram(struct series *s, size_t interval, int scope, const void *data, size_t len);
 
 #endif

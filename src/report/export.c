@@ -8,6 +8,8 @@ const struct export_format export_formats[] = {
      SERIES_TIERS | SERIES_CLASSES | SERIES_CAUSES | SERIES_GPUS, false, false, export_json},
     {"prometheus", ".prom", "results for collectors that read files, as Prometheus does", false, 0, false,
      false, export_prometheus},
+    {"hdr", ".hlog", "latency histograms of a run, a log of HdrHistogram", true, SERIES_HISTOGRAMS, true,
+     false, export_hdr},
 };
 const size_t export_format_count = sizeof export_formats / sizeof *export_formats;
 

@@ -48,6 +48,10 @@ int export_json(const struct export_run *runs, size_t count, struct buf *out, st
 /* The results, in the families of report/openmetrics.h. */
 int export_prometheus(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
 
+/* The latency histograms of one run as a log of HdrHistogram: those of intervals, and of the whole measured
+ * part what intervals have none of. */
+int export_hdr(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
+
 /* A number as CSV and JSON write it; a whole one without a point. False, and nothing added, for one that is
  * missing. */
 void export_add_count(uint64_t v, struct buf *out);

@@ -96,12 +96,17 @@ static void put_decision(struct intervals *i, const struct cursor *c, struct sna
     if (s->decisions < SNAPSHOT_DECISIONS) row_map_load(&c->map, c->stmt, &s->decision[s->decisions++]);
 }
 
-static void put_histogram(struct intervals *i, const struct cursor *c, struct snapshot *s) {
-    const char *scope = (const char *)sqlite3_column_text(c->stmt, 1);
-    const uint8_t *data = sqlite3_column_blob(c->stmt, 2);
-    size_t len = (size_t)sqlite3_column_bytes(c->stmt, 2);
+static int scope_of(sqlite3_stmt *stmt, int column) {
+    const char *scope = (const char *)sqlite3_column_text(stmt, column);
     int n = 0;
     while (n < RECORD_SCOPES && (!scope || strcmp(scope, record_scope_names[n]) != 0)) n++;
+    return n;
+}
+
+static void put_histogram(struct intervals *i, const struct cursor *c, struct snapshot *s) {
+    const uint8_t *data = sqlite3_column_blob(c->stmt, 2);
+    size_t len = (size_t)sqlite3_column_bytes(c->stmt, 2);
+    int n = scope_of(c->stmt, 1);
     if (n == RECORD_SCOPES || !data || histogram_decode(&i->decoded, data, len) != 0) return;
     histogram_spread(&i->decoded, snapshot_heat_edge_ms(0) * 1e6, s->heat[n], SNAPSHOT_HEAT_BINS);
 }
@@ -242,6 +247,27 @@ void intervals_close(struct intervals *i) {
 /* Many at a time: each reading is a transaction and a search in every table. */
 enum { BATCH = 64 };
 
+/* As they are, in one pass: they belong to intervals that were read. */
+static int load_histograms(struct store *s, const struct run_record *run, struct series *out) {
+    sqlite3_stmt *stmt = NULL;
+    size_t at = 0;
+    int rc = db_prepare(s->db, &stmt, query_texts[Q_INTERVAL_HISTOGRAMS]);
+    if (rc != SQLITE_OK) return rc;
+    sqlite3_bind_int64(stmt, 1, run->run_id);
+    sqlite3_bind_int64(stmt, 2, (int64_t)out->interval[0].seq);
+    sqlite3_bind_int64(stmt, 3, (int64_t)out->interval[out->count - 1].seq);
+    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        int64_t seq = sqlite3_column_int64(stmt, 0);
+        while (at + 1 < out->count && (int64_t)out->interval[at].seq < seq) at++;
+        int scope = scope_of(stmt, 1);
+        const void *data = sqlite3_column_blob(stmt, 2);
+        if (data && scope < RECORD_SCOPES && (int64_t)out->interval[at].seq == seq)
+            series_add_histogram(out, at, scope, data, (size_t)sqlite3_column_bytes(stmt, 2));
+    }
+    sqlite3_finalize(stmt);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
 int store_load_series(struct store *s, const struct run_record *run, struct series *out, struct err *e) {
     struct intervals *i = NULL;
     struct snapshot *batch = mem_zalloc(BATCH, sizeof *batch);
@@ -256,6 +282,7 @@ int store_load_series(struct store *s, const struct run_record *run, struct seri
     }
     intervals_close(i);
     free(batch);
+    if (rc == SQLITE_OK && out->count && (out->parts & SERIES_HISTOGRAMS)) rc = load_histograms(s, run, out);
     return rc == SQLITE_OK ? 0 : db_error(e, s->db, rc, s->path, "read");
 }
 
