@@ -11,6 +11,8 @@ const struct export_format export_formats[] = {
     {"hdr", ".hlog", "latency histograms of a run, a log of HdrHistogram", true, SERIES_HISTOGRAMS, true,
      false, export_hdr},
     {"fio", ".fio", "a fio job with the I/O mix of a run on nvme", false, 0, true, false, export_fio},
+    {"mlperf", NULL, "the results file of MLPerf Storage's kv cache, see kvfall-mlperf(7)", true, 0, true,
+     false, export_mlperf},
 };
 const size_t export_format_count = sizeof export_formats / sizeof *export_formats;
 

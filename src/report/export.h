@@ -38,6 +38,8 @@ void export_formats_list(struct buf *out);
 
 /* Tidy: a row for each run, interval and tier. */
 int export_csv(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
+/* One run as the JSON of MLPerf Storage's kv-cache.py, which kvfall-mlperf(7) describes. */
+int export_mlperf(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
 
 /* All that is stored but interval histograms, as one object that kvfall-export(5) describes member by member.
  * The version rises when a member goes or changes its meaning, not when one comes. */

@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from tap import SOURCE, case, database, home, main, need_tool, run
 
-PAGES = ["kvfall.1", "kvfall-scenario.5", "kvfall-history.5", "kvfall-export.5"]
+PAGES = ["kvfall.1", "kvfall-scenario.5", "kvfall-history.5", "kvfall-export.5", "kvfall-mlperf.7"]
 QUERIES_A_TABLE = 2
 
 
