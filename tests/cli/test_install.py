@@ -13,6 +13,7 @@ PLACES = {"prefix": PREFIX, "exec_prefix": PREFIX, "bindir": PREFIX + "/bin", "d
           "zshcompletiondir": PREFIX + "/share/zsh/site-functions"}
 PAGES = ["man/%s" % path.name for path in (SOURCE / "man").glob("*.[1-9]")]
 CONFIGS = [str(path.relative_to(SOURCE)) for path in (SOURCE / "configs").rglob("*.yaml")]
+HARNESS = ["contrib/mlpstorage/README.md", "contrib/mlpstorage/mlperf_wrapper.py"]
 
 
 def make(*words, **variables):
@@ -35,6 +36,7 @@ def expected():
     places.update(("share/kvfall/" + path, path) for path in CONFIGS)
     places["share/bash-completion/completions/kvfall"] = "contrib/completion/kvfall"
     places["share/zsh/site-functions/_kvfall"] = "contrib/completion/_kvfall"
+    places.update(("share/kvfall/" + path, path) for path in HARNESS)
     return places
 
 
@@ -49,7 +51,7 @@ def _():
         sorted(there(root) ^ {*places, "bin/kvfall"})
     for path, source in places.items():
         assert (root / path).read_bytes() == (SOURCE / source).read_bytes(), path
-        assert (root / path).stat().st_mode & 0o777 == 0o644, path
+        assert (root / path).stat().st_mode & 0o777 == (0o755 if path.endswith(".py") else 0o644), path
     assert (root / "bin/kvfall").stat().st_mode & 0o777 == 0o755
     make("install", DESTDIR=destination)  # again, over it
     (root / "share/kvfall/configs/suite/mine.yaml").touch()
@@ -83,6 +85,11 @@ def _():
     assert (shell.stdout, shell.stderr) == ("history\n", ""), shell
     manual = run([root / "share/man/man1/kvfall.1"], program=need_tool("mandoc"))
     assert manual.rc == 0 and "KVFALL(1)" in manual.stdout, manual
+    harness = run([root / "share/kvfall" / HARNESS[1], "--option", "3", "--base-output-dir", "out", "--cache-dir", "cache",
+                   "--", "--model", "tiny-1b", "--users", "2", "--duration", "200ms", "--nvme", "256MiB"],
+                  env={"KVFALL": program}, program=need_tool("python3"))
+    results = list((home() / "work/out/rank_0").glob("kvcache_results_*.json"))
+    assert harness.rc == 0 and len(results) == 1 and '"name": "mlperf-closed-3"' in results[0].read_text(), harness
     assert there(elsewhere) == set()
 
 
