@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""contrib/grafana and contrib/pcp against what a run really serves."""
+import json
+import re
+import signal
+import subprocess
+
+from exposition import scrape, scrape_after
+from runs import start
+from tap import BUILD, SOURCE, Skip, case, finish, home, main, need_tool, wait_until
+
+FAKE = BUILD / "tests" / "unit" / "fake"
+DASHBOARD = SOURCE / "contrib/grafana/kvfall.json"
+METRIC = re.compile(r"kvfall_\w+")
+
+
+def scraped():
+    """Of a run on a machine with a GPU, whose driver is a stand-in; as Prometheus names things."""
+    if not (FAKE / "libnvidia-ml.so.1").exists():
+        raise Skip("the stand-in for the driver is not built; make check builds it")
+    process = start({"run.duration": "60s"}, "--quiet", "--metrics", "0",
+                    env={"LD_LIBRARY_PATH": str(FAKE), "FAKE_NVML": "devices=1"})
+    port = int(re.search(rb":(\d+)/metrics", process.stderr.readline()).group(1))
+
+    def complete():
+        got = scrape(port, openmetrics=False)
+        return got if got.series("kvfall_gpu_power_watts") else None
+    scrape_after(port, 2)
+    got = wait_until(complete, what="figures of the GPU")
+    process.send_signal(signal.SIGINT)
+    assert finish(process).rc == 130
+    return got
+
+
+def dashboard():
+    return json.loads(DASHBOARD.read_text())
+
+
+def panels(board):
+    return [panel for panel in board["panels"] if panel["type"] != "row"]
+
+
+def queries(board):
+    """(where, expression, legend) of all that is asked of Prometheus."""
+    found = [(panel["title"], target["expr"], target["legendFormat"]) for panel in panels(board)
+             for target in panel["targets"]]
+    found += [("annotation " + one["name"], one["expr"], "") for one in board["annotations"]["list"]]
+    return found
+
+
+def labels_seen(got):
+    """{metric: names of its labels}; what Prometheus adds is in them."""
+    found = {}
+    for name, family in got.families.items():
+        for suffix, labels, _ in family.samples:
+            found.setdefault(name + suffix, {"instance", "job"}).update(labels)
+    return found
+
+
+def documented():
+    """{metric: names of its labels} in kvfall(1), for what this machine has no figures of."""
+    text = (SOURCE / "man/kvfall.1").read_text()
+    return {name: {"instance", "job"} | set(re.findall(r"\w+", labels or "")) for name, labels in re.findall(
+        r"^\.It Va (kvfall_\w+) Pq \w+(?: by (.*))?$", text, re.MULTILINE)}
+
+
+@case("the dashboard asks for nothing that a run does not serve, and for labels that are there")
+def _():
+    seen = labels_seen(scraped())
+    # counts of the kernel are there only where the nvme tier lies on a block device
+    seen.update((name, labels) for name, labels in documented().items()
+                if name.startswith("kvfall_device_") and name not in seen)
+    asked = queries(dashboard())
+    used = set()
+    for where, expression, legend in asked:
+        names = METRIC.findall(expression)
+        assert names, (where, expression)
+        for name in names:
+            assert name in seen, "%s: %s is not among what a run serves" % (where, name)
+        used.update(names)
+        there = set().union(*(seen[name] for name in names))
+        wanted = set(re.findall(r"\{\{(\w+)\}\}", legend))
+        for selector in re.findall(r"\{([^}]*)\}", expression):
+            wanted.update(re.findall(r"(\w+) *=~?", selector))
+        for group in re.findall(r"\bby \(([^)]*)\)", expression):
+            wanted.update(re.findall(r"\w+", group))
+        assert wanted <= there, (where, wanted - there, expression)
+    variable = dashboard()["templating"]["list"][0]["query"]["query"]
+    assert set(METRIC.findall(variable)) <= set(seen), variable
+    assert len(used) > 40, sorted(used)
+
+
+@case("the dashboard is one that Grafana takes: a data source to choose, panels apart from each other")
+def _():
+    board = dashboard()
+    source = {"type": "prometheus", "uid": "${%s}" % board["__inputs"][0]["name"]}
+    assert board["id"] is None and board["schemaVersion"] >= 30 and board["uid"] == "kvfall"
+    ids = [panel["id"] for panel in board["panels"]]
+    assert len(set(ids)) == len(ids)
+    taken = set()
+    for panel in board["panels"]:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert at["x"] + at["w"] <= 24 and cells and not cells & taken, panel["title"]
+        taken |= cells
+    for panel in panels(board):
+        assert panel["datasource"] == source and panel["description"], panel["title"]
+        assert all(target["datasource"] == source for target in panel["targets"]), panel["title"]
+        refs = [target["refId"] for target in panel["targets"]]
+        assert len(set(refs)) == len(refs), panel["title"]
+    kinds = {one["id"] for one in board["__requires"] if one["type"] == "panel"}
+    assert kinds == {panel["type"] for panel in panels(board)}, kinds
+
+
+@case("promtool takes every expression of the dashboard")
+def _():
+    promtool = need_tool("promtool")
+    rules = []
+    for number, (_, expression, _) in enumerate(queries(dashboard())):
+        plain = (expression.replace("$__rate_interval", "1m").replace("$__interval", "1m")
+                 .replace("$instance", ".*"))
+        assert "$" not in plain, expression
+        rules.append({"record": "rule:%d" % number, "expr": plain})
+    path = home() / "work/rules.json"  # JSON is YAML
+    path.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
+    said = subprocess.run([promtool, "check", "rules", str(path)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=60)
+    assert said.returncode == 0 and b"%d rules found" % len(rules) in said.stdout, said.stdout.decode()
+
+
+@case("the entry for Performance Co-Pilot: the usual address, and filters that meet something")
+def _():
+    lines = (SOURCE / "contrib/pcp/kvfall.url").read_text().splitlines()
+    assert lines[0] == "http://127.0.0.1:9464/metrics", lines
+    # pmdaopenmetrics(1): keyword, whether, of what, a regular expression that matches from the start
+    filters = [re.fullmatch(r"FILTER: (INCLUDE|EXCLUDE|OPTIONAL) (METRIC|LABEL) (\S+)", line) for line in lines[1:]
+               if line and not line.startswith("#")]
+    assert filters and all(filters), lines
+    seen = labels_seen(scraped())
+    names = {"METRIC": set(seen), "LABEL": set().union(*seen.values())}
+    for one in filters:
+        assert any(re.match(one.group(3), name) for name in names[one.group(2)]), one.group()
+
+
+main()
