@@ -73,7 +73,7 @@ static inline bool published_find(const char *file) {
     else
         snprintf(path, size, "%s/../shared/traces/%s", srcdir ? srcdir : ".", file);
     if (access(path, R_OK) == 0) return true;
-    print_message("skipped: %s is not here; KVF_TRACES names the folder of the published traces\n", path);
+    print_message("skip: %s is not here; KVF_TRACES names the folder of the published traces\n", path);
     return false;
 }
 
