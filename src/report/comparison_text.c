@@ -278,12 +278,14 @@ static void put_notes(struct format_page *p, const struct comparison *c) {
 
 static void put_check(struct format_page *p, const struct comparison *c) {
     if (!c->limits) return;
-    format_label(p, c->failures ? FORMAT_BAD : FORMAT_GOOD, "Check");
-    format_item(p, "%s:", c->failures ? "FAILED" : "passed");
+    struct buf words = {0};
+    buf_add(&words, c->failures ? "FAILED:" : "passed:");
     for (size_t i = 0; i < c->limits; i++)
-        format_item(p, "%s %.4g %%%s", c->limit[i].metric, 100 * c->limit[i].most,
-                    i + 1 < c->limits ? "," : "");
+        buf_addf(&words, "%s %s %.4g %%", i ? "," : "", c->limit[i].metric, 100 * c->limit[i].most);
+    format_label(p, c->failures ? FORMAT_BAD : FORMAT_GOOD, "Check");
+    format_words(p, buf_text(&words));
     format_end(p);
+    buf_free(&words);
     for (size_t i = 0; i < c->failures; i++) {
         format_label(p, FORMAT_BAD, "");
         format_words(p, c->failure[i]);

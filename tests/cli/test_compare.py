@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""kvfall compare: what differs between runs, what came of it, and whether that is more than noise."""
+import csv
+import io
+import json
+import os
+
+import histories
+from runs import measure, refused, rows
+from tap import case, home, main, run
+
+UNITS = {"throughput_tok_s": "tok/s", "requests_per_s": "1/s", "hit_ratio": "", "total_read_bytes": "B", "measured_s": "s"}
+
+
+def add(db, name="nightly", results=None, scenario=None, **values):
+    """A run with units and a scenario; returns its id."""
+    run_id = histories.add_run(db, name, results, effective_json=json.dumps(scenario or {"seed": 42}), **values)
+    for metric in results or {}:
+        db.execute("UPDATE results SET unit = ? WHERE run_id = ? AND metric = ?",
+                   (UNITS.get(metric, "ms" if metric.endswith("_ms") else ""), run_id, metric))
+    return run_id
+
+
+def add_trials(db, values, name="nightly", metric="throughput_tok_s", **more):
+    """A group of trials, each with one value."""
+    first = None
+    for trial, value in enumerate(values, 1):
+        scenario = dict(more.get("scenario") or {}, run={"trials": len(values)})
+        one = add(db, name, {metric: value}, scenario, parent_id=first, trial=trial)
+        if first is None:
+            first = one
+            db.execute("UPDATE runs SET parent_id = run_id WHERE run_id = ?", (one,))
+    return first
+
+
+def fill():
+    """Two runs that differ in one key and in nothing else; a third that failed without results."""
+    with histories.make() as db:
+        add(db, "before", {"throughput_tok_s": 12000, "requests_per_s": 40, "ttft_p95_ms": 12.5, "e2e_p95_ms": 50,
+                           "hit_ratio": 0.5, "total_read_bytes": 2**30, "lookups": 70, "measured_s": 60},
+            {"seed": 42, "tiers": {"nvme": {"io_depth": 32}}}, host="lab")
+        add(db, "after", {"throughput_tok_s": 12600, "requests_per_s": 40, "ttft_p95_ms": 10, "e2e_p95_ms": 60,
+                          "hit_ratio": 0.625, "total_read_bytes": 2**29, "lookups": 90, "measured_s": 60},
+            {"seed": 42, "tiers": {"nvme": {"io_depth": 64}}}, host="lab2")
+        add(db, "broken", None, {"seed": 42, "tiers": {"nvme": {"io_depth": 64}}}, host="lab2", status="failed",
+            status_reason="read of entry 7: Input/output error")
+
+
+TWO = """\
+Baseline    run 1: before, 2023-11-15 22:13 UTC
+Compared    run 2: after, 2023-11-16 22:13 UTC
+Warning     The hosts differ: lab (run 1), lab2 (run 2).
+Scenario    1 key differs
+  key                  run 1  run 2
+  tiers.nvme.io_depth  32     64
+Metric             run 1     run 2              change           noise
+tokens/s           12.0k     12.6k       +600   +5.0 %  better      --
+requests/s            40        40          0    0.0 %    same      --
+TTFT P95         12.5 ms   10.0 ms   -2.50 ms  -20.0 %  better      --
+end-to-end P95   50.0 ms   60.0 ms   +10.0 ms  +20.0 %   worse      --
+hit ratio         50.0 %    62.5 %   +12.5 pp  +25.0 %  better      --
+bytes read      1.00 GiB   512 MiB   -512 MiB  -50.0 %    less      --
+Noise       The noise of run 1 is not known: its measured part has 0 intervals,
+            20 are needed.
+            The noise of run 2 is not known: its measured part has 0 intervals,
+            20 are needed.
+"""
+
+
+@case("two runs side by side, in 80 columns: what differs, and what came of it")
+def _():
+    fill()
+    got = run(["compare", "1", "2"])
+    assert got.rc == 0 and got.stderr == "", got
+    assert got.stdout == TWO, got
+    assert run(["compare", "after", "--baseline", "before"]).stdout == TWO
+    uuids = [row["uuid"] for row in rows("SELECT uuid FROM runs ORDER BY run_id")]
+    assert run(["compare", "latest~2", uuids[1]]).stdout == TWO
+    assert run(["compare", "1", "2", "--baseline", "1"]).stdout == TWO
+    swapped = run(["compare", "1", "2", "--baseline", "2"]).stdout
+    assert swapped.startswith("Baseline    run 2: after") and "  -4.8 %   worse" in swapped, swapped
+
+
+@case("three runs and more have a word each, and go on below where 80 columns are full")
+def _():
+    with histories.make() as db:
+        for n in range(4):
+            add(db, "r%d" % n, {"throughput_tok_s": 100 + 10 * n, "e2e_p95_ms": 100 + n}, {"seed": n})
+    got = run(["compare", "1", "2", "3", "4"])
+    assert got.rc == 0, got
+    lines = got.stdout.splitlines()
+    assert max(map(len, lines)) <= 80, got
+    assert "  key   run 1  run 2  run 3  run 4" in lines and "  seed  0      1      2      3" in lines, got
+    found = [line.split() for line in lines if line.startswith("tokens/s")]
+    assert found == [["tokens/s", "100", "110", "+10.0", "%", "better?", "120", "+20.0", "%", "better?"],
+                     ["tokens/s", "100", "130", "+30.0", "%", "better?"]], got
+    ascii_only = run(["compare", "1", "2", "3", "--ascii"])
+    assert ascii_only.rc == 0 and ascii_only.stdout.isascii(), ascii_only
+
+
+@case("JSON and CSV have the same figures, unrounded; --all has every metric")
+def _():
+    fill()
+    got = run(["compare", "1", "2", "--json"])
+    told = json.loads(got.stdout)
+    assert list(told) == ["sides", "warnings", "differences", "metrics", "notes", "check"], got
+    assert [side["run_id"] for side in told["sides"]] == [1, 2] and told["check"] is None, got
+    assert told["differences"] == [{"key": "tiers.nvme.io_depth", "values": ["32", "64"]}], got
+    metrics = {one["metric"]: one for one in told["metrics"]}
+    assert "lookups" not in metrics and metrics["e2e_p95_ms"]["better"] == "lower", got
+    assert metrics["total_read_bytes"]["better"] is None, got
+    assert metrics["e2e_p95_ms"]["values"] == [
+        {"value": 50.0}, {"value": 60.0, "change": 10.0, "relative": 0.2, "relative_interval95": [None, None], "p": None,
+                          "direction": "worse", "noise": None, "method": None}], got
+    table = list(csv.DictReader(io.StringIO(run(["compare", "1", "2", "--csv", "--all"]).stdout)))
+    assert {row["metric"] for row in table} == set(metrics) | {"lookups", "measured_s"}, table
+    row = [row for row in table if row["metric"] == "ttft_p95_ms" and row["run_id"] == "2"][0]
+    assert (row["value"], row["change"], row["relative"], row["direction"]) == ("10.0", "-2.5", "-0.2", "better"), row
+    assert [row["change"] for row in table if row["run_id"] == "1"] == [""] * (len(table) // 2)
+
+
+@case("--fail-over: exit status 3 and a sentence for each metric that is worse by more")
+def _():
+    fill()
+    got = run(["compare", "2", "--baseline", "1", "--fail-over", "5%"])
+    words = " ".join(got.stdout.split())
+    assert got.rc == 3 and got.stderr == "" and "Check FAILED: throughput_tok_s 5 %" in words, got
+    assert words.endswith("e2e_p95_ms is worse in run 2: up by 20.0 % from 50.0 ms to 60.0 ms, where 5 % is allowed "
+                          "(noise not known)."), got
+    assert run(["compare", "2", "--baseline", "1", "--fail-over", "20%"]).rc == 0
+    got = run(["compare", "1", "--baseline", "2", "--fail-over", "4.5"])
+    assert got.rc == 3 and got.stdout.count(" is worse in ") == 3, got
+    for args, rc in ((["--metric", "ttft_p95_ms=1%"], 0), (["--metric", "e2e_p95_ms=19.9%"], 3),
+                     (["--metric", "e2e_p95_ms=20%"], 0), (["--fail-over", "1%", "--metric", "ttft_p95_ms"], 0),
+                     (["--fail-over", "1%", "--metric", "ttft_p95_ms", "--metric", "e2e_p95_ms"], 3),
+                     (["--fail-over", "1%", "--metric", "ttft_p95_ms", "--metric", "e2e_p95_ms=30%"], 0)):
+        got = run(["compare", "1", "2", *args])
+        assert got.rc == rc, (args, got)
+    got = run(["compare", "1", "2", "--json", "--fail-over", "5%"])
+    check = json.loads(got.stdout)["check"]
+    assert got.rc == 3 and check["passed"] is False and check["limits"]["hit_ratio"] == 0.05, got
+    assert got.stderr == "".join("kvfall: %s\n" % one for one in check["failures"]) and len(check["failures"]) == 1, got
+
+
+@case("a run that did not get to its end fails the check, and says so without one")
+def _():
+    fill()
+    got = run(["compare", "1", "3"])
+    words = " ".join(got.stdout.split())
+    assert got.rc == 0 and "Run 3 has no results: failed: read of entry 7: Input/output error." in words, got
+    assert "end-to-end P95 50.0 ms -- -- -- -- --" in words, got
+    got = run(["compare", "1", "3", "--fail-over", "5%"])
+    words = " ".join(got.stdout.split())
+    assert got.rc == 3 and "run 3 is failed, not completed." in words, got
+    assert "run 3 has no e2e_p95_ms, which run 1 has." in words, got
+    with histories.make(home() / "going.db") as db:
+        add(db, "a", {"throughput_tok_s": 5})
+        add(db, "b", status="running", host="elsewhere", ended_at=None)
+    got = run(["compare", "1", "2", "--db", home() / "going.db", "--fail-over", "50%"])
+    assert got.rc == 3 and "Run 2 still goes on: it has no results yet." in got.stdout, got
+
+
+@case("a trial stands for its group: medians, and the test of ranks")
+def _():
+    with histories.make() as db:
+        add_trials(db, [100, 101, 102, 103])
+        add_trials(db, [90, 91, 92, 93], name="changed")
+        add_trials(db, [99, 100.5, 101.5, 104], name="alike")
+    got = run(["compare", "2", "changed", "--fail-over", "5%"])
+    words = " ".join(got.stdout.split())
+    assert got.rc == 3 and "runs 1-4: nightly, 2023-11-16 22:13 UTC, 4 of 4 trials" in words, got
+    assert "tokens/s 102 91.5 -10 -9.9 % worse beyond" in words and "Mann and Whitney" in words, got
+    assert "throughput_tok_s is worse in runs 5-8: down by 9.9 % from 102 tok/s to 91.5 tok/s" in words, got
+    told = json.loads(run(["compare", "1", "5", "9", "--json"]).stdout)
+    values = told["metrics"][0]["values"]
+    assert abs(values[1]["p"] - 2 / 70) < 1e-12 and values[1]["method"] == "rank_test", values
+    assert values[2]["noise"] == "within" and values[2]["p"] > 0.5, values
+    assert run(["compare", "1", "9", "--fail-over", "0%"]).rc == 0
+    # two of one group are two runs, and --single takes each by itself
+    assert "run 2: nightly" in run(["compare", "1", "2"]).stdout
+    got = run(["compare", "1", "5", "--single"])
+    assert "run 5: changed" in got.stdout and "-10.0 %   worse" in got.stdout, got
+
+
+@case("real runs that differ in one key: it is named, and what it does is beyond noise")
+def _():
+    keys = {"run.duration": "1500ms", "run.interval": "50ms", "compute.mode": "fixed", "tiers.nvme": None}
+    measure({**keys, "compute.ms_per_token": 0.1})
+    measure({**keys, "compute.ms_per_token": 0.4})
+    told = json.loads(run(["compare", "1", "2", "--json"]).stdout)
+    assert told["differences"] == [{"key": "compute.ms_per_token", "values": ["0.1", "0.4"]}], told["differences"]
+    metrics = {one["metric"]: one["values"][1] for one in told["metrics"]}
+    for name, direction in (("e2e_p50_ms", "worse"), ("e2e_p95_ms", "worse"), ("requests_per_s", "worse")):
+        one = metrics[name]
+        assert (one["direction"], one["noise"], one["method"]) == (direction, "beyond", "block_bootstrap"), (name, one)
+        low, high = one["relative_interval95"]
+        assert low < one["relative"] < high, (name, one)
+    got = run(["compare", "1", "2", "--fail-over", "5%", "--metric", "e2e_p95_ms"])
+    assert got.rc == 3 and "(beyond noise)" in " ".join(got.stdout.split()), got
+    assert run(["compare", "1", "2"]).stdout == run(["compare", "1", "2"]).stdout
+    assert all(len(line) <= 80 for line in got.stdout.splitlines()), got
+
+
+@case("a file is written whole, over one that is there only with --force")
+def _():
+    fill()
+    work = home() / "work"
+    got = run(["compare", "1", "2", "-o", "out.txt", "--fail-over", "5%"])
+    assert got.rc == 3 and got.stdout == "" and got.stderr.startswith("kvfall: e2e_p95_ms is worse"), got
+    assert (work / "out.txt").read_text().startswith(TWO)
+    got = run(["compare", "1", "2", "--output", "out.txt"])
+    assert got.rc == 2 and "is there already" in got.stderr and got.stdout == "", got
+    assert run(["compare", "1", "2", "--output", "out.txt", "--force"]).rc == 0
+    assert (work / "out.txt").read_text() == TWO and os.listdir(work) == ["out.txt"]
+
+
+@case("what cannot be compared is a usage error")
+def _():
+    refused(["compare", "1", "2"], "kvfall: ")
+    fill()
+    refused(["compare"], "compare needs two runs")
+    refused(["compare", "1"], "compare needs two runs")
+    refused(["compare", "--baseline", "1"], "compare needs two runs")
+    refused(["compare", "1", "1"], "run 1 is named twice")
+    refused(["compare", "1", "before"], "run 1 is named twice")
+    refused(["compare", "1", "--baseline", "before"], "1 is the baseline itself")
+    refused(["compare", "1", "77"], "there is no run '77'")
+    refused(["compare", "1", "2", "--baseline", "nobody"], "there is no run 'nobody'")
+    refused(["compare", "1", "2", "--json", "--csv"], "--json and --csv exclude each other")
+    for percent in ("five", "-5%", "5%%", "", "inf"):
+        refused(["compare", "1", "2", "--fail-over", percent], "--fail-over is a percentage such as 5%")
+    refused(["compare", "1", "2", "--metric", "e2e_p95_ms"], "--metric e2e_p95_ms needs its limit")
+    refused(["compare", "1", "2", "--metric", "e2e_p95_ms=x"], "--metric is NAME or NAME=PERCENT")
+    refused(["compare", "1", "2", "--metric", "=5%"], "--metric needs the name of a metric")
+    refused(["compare", "1", "2", "--metric", "lookups=5%"], "lookups is neither better nor worse")
+    refused(["compare", "1", "2", "--metric", "e2e_p96_ms=5%"], "did you mean e2e_p95_ms?")
+    refused(["compare", "1", "2", "--metric", "e2e_p95_ms=5%", "--metric", "e2e_p95_ms=6%"], "is given twice")
+
+
+main()
