@@ -6,11 +6,11 @@ const struct export_format export_formats[] = {
     {"csv", ".csv", "a row for each run, interval and tier", true, SERIES_TIERS, false, false, export_csv},
     {"json", ".json", "all that is stored, in the schema of kvfall-export(5)", true,
      SERIES_TIERS | SERIES_CLASSES | SERIES_CAUSES | SERIES_GPUS, false, false, export_json},
-    {"prometheus", ".prom", "results for collectors that read files, as Prometheus does", false, 0, false,
-     false, export_prometheus},
     {"hdr", ".hlog", "latency histograms of a run, a log of HdrHistogram", true, SERIES_HISTOGRAMS, true,
      false, export_hdr},
     {"fio", ".fio", "a fio job with the I/O mix of a run on nvme", false, 0, true, false, export_fio},
+    {"prometheus", ".prom", "results for collectors that read files, as Prometheus does", false, 0, false,
+     false, export_prometheus},
     {"mlperf", NULL, "the results file of MLPerf Storage's kv cache, see kvfall-mlperf(7)", true, 0, true,
      false, export_mlperf},
 };

@@ -113,5 +113,6 @@ int main(void) {
         cmocka_unit_test(gaps_and_large_counts),
         cmocka_unit_test(packed_and_in_letters),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("hdr", tests, NULL, NULL);
 }
