@@ -9,10 +9,10 @@ import histories
 from tap import KVFALL, Skip, case, database, finish, home, main, run, scratch, spawn
 
 # What a command takes beside the run, where it takes one.
-ON_A_RUN = {"show": [], "watch": ["--dump"], "export": [], "report": ["--format", "txt"], "tag": ["x"],
+ON_A_RUN = {"show": [], "watch": ["--dump"], "export": [], "compare": ["2"], "report": ["--format", "txt"], "tag": ["x"],
             "note": ["a note"], "delete": ["--yes"], "validate": ["--against", "engine.json"]}
 ON_THE_FILE = {"history": [], "sql": ["SELECT 1"], "prune": ["--keep", "1", "--yes"], "vacuum": [], "merge": []}
-WRITERS = ("export", "report")
+WRITERS = ("compare", "export", "report")
 
 
 def words(command, ref="1"):
