@@ -10,6 +10,7 @@
   cache     decisions under each eviction policy with a million entries
   workload  a request made; files of conversations and rows against readers in Python
   simulate  a recorded trace on a virtual clock, a million entries, sweeps
+  results   a large history: listed, shown, compared, reported; bytes of an interval
   screen    a picture, a day of its history; runs with and without it; from a key to its picture
 
 A yardstick runs in pairs with kvfall, in turn who begins; the table has the median of the ratios of

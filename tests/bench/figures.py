@@ -6,6 +6,7 @@ import time
 
 from measure import (GIB, KIB, MIB, SOURCE, Trouble, Unfit, direct_io_works, peak_memory, size, thread_table,
                      watch)
+from results import results
 from screen import screen
 from simulate import simulate
 from workload import workload
@@ -395,5 +396,5 @@ def cache(bench):
 
 
 BENCHES = {"nvme": nvme, "memory": memory, "rss": rss, "users": users, "start": start, "parts": parts,
-           "cache": cache, "workload": workload, "screen": screen,
+           "cache": cache, "workload": workload, "screen": screen, "results": results,
            "simulate": lambda bench: simulate(bench, *trace_of_mooncake(bench))}
