@@ -13,6 +13,7 @@ PLACES = {"prefix": PREFIX, "exec_prefix": PREFIX, "bindir": PREFIX + "/bin", "d
           "zshcompletiondir": PREFIX + "/share/zsh/site-functions"}
 PAGES = ["man/%s" % path.name for path in (SOURCE / "man").glob("*.[1-9]")]
 CONFIGS = [str(path.relative_to(SOURCE)) for path in (SOURCE / "configs").rglob("*.yaml")]
+METRICS = ["contrib/grafana/kvfall.json", "contrib/pcp/README.md", "contrib/pcp/kvfall.url"]
 HARNESS = ["contrib/mlpstorage/README.md", "contrib/mlpstorage/mlperf_wrapper.py"]
 
 
@@ -37,6 +38,7 @@ def expected():
     places["share/bash-completion/completions/kvfall"] = "contrib/completion/kvfall"
     places["share/zsh/site-functions/_kvfall"] = "contrib/completion/_kvfall"
     places.update(("share/kvfall/" + path, path) for path in HARNESS)
+    places.update(("share/doc/kvfall/" + path, path) for path in METRICS)
     return places
 
 
