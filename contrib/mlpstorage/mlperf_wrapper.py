@@ -281,9 +281,21 @@ def export(kvfall, database, form, path):
     return carry_out([kvfall, "export", "latest", "--format", form, "--db", database, "--output", path, "--force"])
 
 
+def check_formats(kvfall, given):
+    """Before the run, whose time would be lost: a spreadsheet is not in every build."""
+    if given.get("--xlsx-output"):
+        try:
+            told = subprocess.run([kvfall, "export", "--help"], stdout=subprocess.PIPE, universal_newlines=True)
+        except OSError as error:
+            raise Problem("%s cannot be run: %s" % (kvfall, error.strerror))
+        if " xlsx: " not in told.stdout:
+            raise Problem("--xlsx-output needs a kvfall that was built to write xlsx")
+
+
 def run(given, extra):
     plan = Plan(given, datetime.datetime.now())
     kvfall, words = program(), plan.words()
+    check_formats(kvfall, given)
     for folder in (os.path.dirname(plan.output), plan.cache):
         if folder:
             os.makedirs(folder, exist_ok=True)

@@ -45,10 +45,12 @@ def stand_in(script, name="kvfall"):
 
 
 def told(args, env=None):
-    """The command lines with which it runs kvfall: those of a program that writes them down."""
+    """The command lines with which it runs kvfall: those of a program that writes them down, and writes xlsx."""
     log = home() / "work/said"
-    log.unlink(missing_ok=True)
-    got = wrapper(args, env, stand_in('printf "%%s\\n" "$*" >>%s\n' % shlex.quote(str(log))))
+    if log.exists():
+        log.unlink()
+    got = wrapper(args, env, stand_in('if [ "$2" = --help ]; then echo "  xlsx: a spreadsheet"; else\n'
+                                      'printf "%%s\\n" "$*" >>%s; fi\n' % shlex.quote(str(log))))
     assert got.rc == 0, got
     return log.read_text().splitlines()
 
@@ -236,6 +238,8 @@ def _():
         got = wrapper(args, env)
         assert got.rc == 2 and got.stdout == "" and got.stderr.startswith("mlperf_wrapper.py: "), (args, got)
         assert words in got.stderr and got.stderr.count("\n") == 1, (args, got)
+    got = wrapper(["--xlsx-output", "r.xlsx"], program=stand_in("echo csv: rows\n"))
+    assert (got.rc, got.stdout) == (2, "") and "--xlsx-output needs a kvfall" in got.stderr, got
     assert os.listdir(home() / "work") == []
 
 
