@@ -12,6 +12,7 @@
 #include "cli/suite.h"
 #include "cli/tables.h"
 #include "model/model.h"
+#include "report/comparison.h"
 #include "scenario/keys.h"
 #include "store/store.h"
 #include "ui/style.h"
@@ -115,6 +116,16 @@ static void modes(struct offers *o) {
 
 static void columns(struct offers *o) {
     for (size_t i = 0; store_sort_column(i); i++) offers_word(o, store_sort_column(i), "");
+}
+
+/* The usual ones that have a good side; NAME=PERCENT goes on behind them. */
+static void watched_metrics(struct offers *o) {
+    for (size_t i = 0; comparison_usual(i); i++) {
+        const char *better = comparison_better_word(comparison_better(comparison_usual(i)));
+        char what[40];
+        snprintf(what, sizeof what, "better when %s", better);
+        if (*better) offers_word(o, comparison_usual(i), what);
+    }
 }
 
 /* ---- words of the history ---- */
@@ -232,6 +243,7 @@ static const struct {
     {"history", "--name", run_names},
     {"history", "--model", run_models},
     {"history", "--host", run_hosts},
+    {"compare", "--metric", watched_metrics},
     {NULL, "--db", databases},
     {NULL, "--theme", themes},
     {NULL, "--view", views},

@@ -12,6 +12,7 @@
 #include "record/run.h"
 #include "record/series.h"
 #include "record/trials.h"
+#include "report/format.h"
 #include "report/report.h"
 
 /* What is known of a side. Nothing of it is kept, all of it has to last until comparison_make() returns. */
@@ -101,7 +102,8 @@ struct comparison {
     size_t metrics;
     char **note; /* how noise was told, a sentence each */
     size_t notes;
-    struct comparison_limit *limit; /* what was checked; none before comparison_check() */
+    bool checked;                   /* by comparison_check() */
+    struct comparison_limit *limit; /* what was held */
     size_t limits;
     char **failure; /* what exceeds its limit, a sentence each */
     size_t failures;
@@ -121,7 +123,8 @@ const struct comparison_metric *comparison_metric(const struct comparison *c, co
 
 /* Holds every side against the baseline. It fails when a limited metric gets worse by more than its limit,
  * unless that is within noise; a change whose noise is not known counts. So does a metric that one of the two
- * has and the other lacks, and a side that has not completed or has no complete trial. Once at most. */
+ * has and the other lacks, a side that has not completed or has no complete trial, and nothing to hold at
+ * all. Once at most. */
 void comparison_check(struct comparison *c, const struct comparison_limit *limit, size_t limits);
 
 /* For people: 80 columns for two runs, as many tables as more of them need; one JSON object; and a row of CSV
@@ -130,10 +133,18 @@ void comparison_text(const struct comparison *c, const struct report_style *styl
 void comparison_json(const struct comparison *c, struct buf *out);
 void comparison_csv(const struct comparison *c, struct buf *out);
 
+/* A value as people read it, rates without the unit that their label has; a change with its sign, of ratios
+ * in percentage points. */
+struct cell comparison_cell(double v, const struct comparison_metric *m);
+struct cell comparison_delta(double v, const struct comparison_metric *m);
+struct cell comparison_percent(double relative); /* "+5.6 %" */
+
 const char *comparison_direction_word(enum comparison_direction d); /* "better", "worse", "same", "--" */
 const char *comparison_noise_word(enum comparison_noise n);         /* "beyond", "within", "--" */
 const char *comparison_method_name(enum comparison_method m);       /* "rank_test", ...; "" for none */
 enum comparison_better comparison_better(const char *metric);
+/* The i-th metric of the usual selection, but for those of classes; NULL behind the last. */
+const char *comparison_usual(size_t i);
 const char *comparison_better_word(enum comparison_better b); /* "higher", "lower", "" */
 
 #endif

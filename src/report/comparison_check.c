@@ -19,10 +19,15 @@ static void fail(struct comparison *c, const char *fmt, ...) {
 
 /* Nothing can be held against a run that did not get to its end. */
 static void check_side(struct comparison *c, const struct comparison_side *s) {
+    static const char *const ends[] = {[RUN_RUNNING] = "still goes on",
+                                       [RUN_COMPLETED] = "is complete",
+                                       [RUN_INTERRUPTED] = "was interrupted",
+                                       [RUN_FAILED] = "failed",
+                                       [RUN_CRASHED] = "crashed"};
     if (s->trials && !s->complete)
         fail(c, "%s: none of %zu trials is complete.", s->label, s->trials);
     else if (!s->trials && s->status != RUN_COMPLETED)
-        fail(c, "%s is %s, not completed.", s->label, run_status_name(s->status));
+        fail(c, "%s %s.", s->label, ends[s->status]);
 }
 
 static void check_metric(struct comparison *c, const struct comparison_limit *limit, size_t side) {
@@ -49,10 +54,14 @@ static void check_metric(struct comparison *c, const struct comparison_limit *li
 }
 
 void comparison_check(struct comparison *c, const struct comparison_limit *limit, size_t limits) {
+    c->checked = true;
     c->limit = mem_alloc((limits + 1) * sizeof *c->limit);
     memcpy(c->limit, limit, limits * sizeof *c->limit);
     c->limits = limits;
     for (size_t s = 0; s < c->sides; s++) check_side(c, &c->side[s]);
     for (size_t s = 1; s < c->sides; s++)
         for (size_t i = 0; i < limits; i++) check_metric(c, &limit[i], s);
+    bool any = false;
+    for (size_t i = 0; i < limits; i++) any = any || comparison_metric(c, limit[i].metric);
+    if (!any && !c->failures) fail(c, "None of the runs has a metric that is watched.");
 }

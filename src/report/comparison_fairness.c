@@ -129,7 +129,7 @@ static const struct {
                  {"GPUs", ask_gpu},
                  {"GPU drivers", ask_driver},
                  {"traces", ask_trace},
-                 {"verifications", ask_verify}};
+                 {"kinds of verification", ask_verify}};
 
 /* ---- sentences ---- */
 

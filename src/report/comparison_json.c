@@ -73,7 +73,7 @@ static json_t *metric_object(const struct comparison_metric *m, size_t sides) {
 
 static json_t *check_object(const struct comparison *c) {
     json_t *o = json_object(), *limits = json_object();
-    if (!c->limits) {
+    if (!c->checked) {
         json_decref(o);
         json_decref(limits);
         return json_null();

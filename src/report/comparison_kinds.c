@@ -81,6 +81,13 @@ enum comparison_better comparison_better(const char *metric) {
     return comparison_kind(metric)->better;
 }
 
+const char *comparison_usual(size_t i) {
+    for (size_t k = 0; k < comparison_kind_count; k++)
+        if (comparison_kinds[k].main && !strchr(comparison_kinds[k].metric, '*') && i-- == 0)
+            return comparison_kinds[k].metric;
+    return NULL;
+}
+
 void comparison_label(const struct comparison_kind *k, const char *metric,
                       const struct comparison_input *input, size_t sides, char *out, size_t len) {
     const char *star = "", *words = k->label ? k->label : metric;

@@ -3,19 +3,12 @@
 #define KVF_REPORT_COMPARISON_PARTS_H
 
 #include "report/comparison.h"
-#include "report/format.h"
 
 /* Fills c->difference. */
 void comparison_scenarios(const struct comparison_input *input, struct comparison *c);
 /* Fills c->warning; the sides are known. */
 void comparison_fairness(const struct comparison_input *input, struct comparison *c);
 void comparison_warn(struct comparison *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-/* A value as people read it, rates without the unit that their label has; a change with its sign, of ratios
- * in percentage points. */
-struct cell comparison_cell(double v, const struct comparison_metric *m);
-struct cell comparison_delta(double v, const struct comparison_metric *m);
-struct cell comparison_percent(double relative); /* "+5.6 %" */
 
 /* Fills noise, method, interval and p of every change, and c->note. */
 void comparison_judge(const struct comparison_input *input, struct comparison *c);

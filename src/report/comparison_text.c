@@ -3,42 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/units.h"
 #include "report/comparison_parts.h"
 #include "report/format.h"
-
-/* ---- cells ---- */
-
-struct cell comparison_cell(double v, const struct comparison_metric *m) {
-    bool rate = strcmp(m->unit, "tok/s") == 0 || strcmp(m->unit, "1/s") == 0 || strcmp(m->unit, "GiB/s") == 0;
-    if (!rate) return format_measure(v, m->unit, m->metric);
-    struct cell c = {"--"};
-    if (isfinite(v)) units_count_human(v, c.text, sizeof c.text);
-    return c;
-}
-
-struct cell comparison_delta(double v, const struct comparison_metric *m) {
-    struct cell size = comparison_cell(fabs(v), m), c;
-    if (!isfinite(v)) return size;
-    char *percent = strstr(size.text, " %");
-    if (percent) *percent = '\0';
-    bool none = v == 0 || strspn(size.text, "0.") == strlen(size.text); /* as far as its digits go */
-    snprintf(c.text, sizeof c.text, "%s%.30s%s",
-             none    ? ""
-             : v > 0 ? "+"
-                     : "-",
-             size.text, percent ? " pp" : "");
-    return c;
-}
-
-struct cell comparison_percent(double relative) {
-    struct cell c = {"--"};
-    if (fabs(relative) < 0.0005)
-        snprintf(c.text, sizeof c.text, "0.0 %%");
-    else if (isfinite(relative))
-        snprintf(c.text, sizeof c.text, fabs(relative) < 9.995 ? "%+.1f %%" : "%+.0f %%", 100 * relative);
-    return c;
-}
 
 /* ---- what is compared ---- */
 
@@ -172,7 +138,7 @@ static unsigned label_columns(const struct comparison *c, unsigned most) {
 }
 
 static enum format_tone tone_of(const struct comparison_change *c) {
-    if (c->noise == COMPARISON_WITHIN) return FORMAT_PLAIN;
+    if (c->noise != COMPARISON_BEYOND) return FORMAT_PLAIN;
     return c->direction == COMPARISON_IMPROVED   ? FORMAT_GOOD
            : c->direction == COMPARISON_WORSENED ? FORMAT_BAD
                                                  : FORMAT_PLAIN;
@@ -277,7 +243,7 @@ static void put_notes(struct format_page *p, const struct comparison *c) {
 }
 
 static void put_check(struct format_page *p, const struct comparison *c) {
-    if (!c->limits) return;
+    if (!c->checked) return;
     struct buf words = {0};
     buf_add(&words, c->failures ? "FAILED:" : "passed:");
     for (size_t i = 0; i < c->limits; i++)

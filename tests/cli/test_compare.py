@@ -151,7 +151,7 @@ def _():
     assert "end-to-end P95 50.0 ms -- -- -- -- --" in words, got
     got = run(["compare", "1", "3", "--fail-over", "5%"])
     words = " ".join(got.stdout.split())
-    assert got.rc == 3 and "run 3 is failed, not completed." in words, got
+    assert got.rc == 3 and "run 3 failed." in words, got
     assert "run 3 has no e2e_p95_ms, which run 1 has." in words, got
     with histories.make(home() / "going.db") as db:
         add(db, "a", {"throughput_tok_s": 5})
@@ -190,12 +190,12 @@ def _():
     told = json.loads(run(["compare", "1", "2", "--json"]).stdout)
     assert told["differences"] == [{"key": "compute.ms_per_token", "values": ["0.1", "0.4"]}], told["differences"]
     metrics = {one["metric"]: one["values"][1] for one in told["metrics"]}
-    for name, direction in (("e2e_p50_ms", "worse"), ("e2e_p95_ms", "worse"), ("requests_per_s", "worse")):
+    for name in ("e2e_p50_ms", "requests_per_s"):
         one = metrics[name]
-        assert (one["direction"], one["noise"], one["method"]) == (direction, "beyond", "block_bootstrap"), (name, one)
+        assert (one["direction"], one["noise"], one["method"]) == ("worse", "beyond", "block_bootstrap"), (name, one)
         low, high = one["relative_interval95"]
         assert low < one["relative"] < high, (name, one)
-    got = run(["compare", "1", "2", "--fail-over", "5%", "--metric", "e2e_p95_ms"])
+    got = run(["compare", "1", "2", "--fail-over", "5%", "--metric", "e2e_p50_ms"])
     assert got.rc == 3 and "(beyond noise)" in " ".join(got.stdout.split()), got
     assert run(["compare", "1", "2"]).stdout == run(["compare", "1", "2"]).stdout
     assert all(len(line) <= 80 for line in got.stdout.splitlines()), got

@@ -249,7 +249,7 @@ static void what_is_unfair(void **state) {
     expect_warning("The compiler flags differ: -O2 (run 10), -O0 -g (run 11).");
     expect_warning("Run 11 is of a build without optimisation (-O0 -g).");
     expect_warning("Run 11 is of a build with a sanitizer (address: on).");
-    expect_warning("The verifications differ: none (run 10), full (run 11).");
+    expect_warning("The kinds of verification differ: none (run 10), full (run 11).");
     expect_warning(
         "The traces differ: t.csv (SHA-256 0123456789ab) (run 10), t.csv (SHA-256 1123456789ab) (run 11).");
     expect_warning("Run 10 never was steady: throughput fell by 20 % over the last 5 s.");
@@ -565,9 +565,9 @@ static void limits_of_known_size(void **state) {
     check_fails("throughput_tok_s", 0.11, NULL);
     check_fails("requests_failed", 5, "requests_failed is worse in run 11: 2, not 0 (noise not known).");
     check_fails("ttft_p95_ms", 0.05, "run 11 has no ttft_p95_ms, which run 10 has.");
-    check_fails("hit_ratio", 0.05, NULL); /* in neither */
+    check_fails("hit_ratio", 0.05, "None of the runs has a metric that is watched.");
     run[1].status = RUN_FAILED;
-    check_fails("e2e_p95_ms", 0.05, "run 11 is failed, not completed.");
+    check_fails("e2e_p95_ms", 0.05, "run 11 failed.");
 }
 
 static void noise_does_not_fail(void **state) {
@@ -584,6 +584,59 @@ static void noise_does_not_fail(void **state) {
         "throughput_tok_s is worse in runs 200-202: down by 9.1 % from 990 tok/s to 900 tok/s, where 5 % is allowed "
         "(beyond noise).");
     check_fails("throughput_tok_s", 0.1, NULL); /* beyond noise, and allowed */
+}
+
+/* ---- text ---- */
+
+static size_t lines_with(const char *text, const char *words) {
+    size_t n = 0;
+    for (const char *at = strstr(text, words); at; at = strstr(at + 1, words)) n++;
+    return n;
+}
+
+/* Colour stands beside the words, for what is beyond noise alone; a wide screen has room for the interval. */
+static void text_in_colour_and_wide(void **state) {
+    static const double low[] = {100, 101, 102, 103}, high[] = {110, 111, 112, 113};
+    const struct report_style plain = {.columns = 80}, wide = {.columns = 120, .colour = true};
+    struct buf out = {0};
+    (void)state;
+    put_trials(0, low, 4, "throughput_tok_s");
+    put_trials(1, high, 4, "throughput_tok_s");
+    make(2);
+    comparison_text(&c, &plain, &out);
+    assert_null(strchr(buf_text(&out), '\033'));
+    assert_non_null(strstr(buf_text(&out), "  better  beyond\n"));
+    assert_null(strstr(buf_text(&out), "95 % interval\n"));
+    buf_free(&out);
+    comparison_text(&c, &wide, &out);
+    assert_non_null(strstr(buf_text(&out), "noise         95 % interval"));
+    assert_int_equal(lines_with(buf_text(&out), "\033[1;32mtokens/s"), 1);
+    buf_free(&out);
+    comparison_free(&c);
+    put_trials(0, high, 4, "ttft_p95_ms"); /* eight trials, four of which lack it: within */
+    make(2);
+    comparison_text(&c, &wide, &out);
+    assert_int_equal(lines_with(buf_text(&out), "\033[1;31m"), 0);
+    buf_free(&out);
+}
+
+/* A scenario from outside may hold what a terminal obeys. */
+static void hostile_names(void **state) {
+    const struct report_style ascii = {.ascii = true};
+    struct buf out = {0};
+    (void)state;
+    snprintf(run[0].name, sizeof run[0].name, "a\033[2Jb\nc\xc3\xa9");
+    run[0].effective_json = mem_strdup("{\"k\\u001b[2J\": \"v\\u001b[2J\"}");
+    run[1].effective_json = mem_strdup("{}");
+    snprintf(run[1].name, sizeof run[1].name, "\xff\xfe");
+    make(2);
+    comparison_text(&c, &ascii, &out);
+    assert_null(strchr(buf_text(&out), '\033'));
+    for (const char *p = buf_text(&out); *p; p++) assert_true((unsigned char)*p < 0x80);
+    buf_free(&out);
+    comparison_json(&c, &out);
+    assert_non_null(strstr(buf_text(&out), "\"k\\u001B[2J\""));
+    buf_free(&out);
 }
 
 #define CASE(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -610,6 +663,8 @@ int main(void) {
         CASE(percentiles_of_a_few_values_tell_nothing),
         CASE(limits_of_known_size),
         CASE(noise_does_not_fail),
+        CASE(text_in_colour_and_wide),
+        CASE(hostile_names),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("comparison", tests, NULL, NULL);
