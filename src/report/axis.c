@@ -73,7 +73,8 @@ static void linear_ticks(struct axis *a, const struct axis_wish *w, struct rung 
     static const char letters[] = " kMGTPE";
     size_t letter = 0;
     bool own = *r.name && !is(r.name, "tok/s") && !is(r.name, "1/s");
-    for (; !own && biggest >= 10000 && letters[letter + 1]; biggest /= 1000) letter++;
+    bool large = !own && biggest >= 10000;
+    for (; large && biggest >= 1000 && letters[letter + 1]; biggest /= 1000) letter++;
     double scale = pow(1000, (double)letter) * r.size;
     int decimals = (int)fmin(fmax(-floor(log10(step / scale) + 1e-9), 0), 9);
     double first = ceil(a->low / step - 1e-6);
@@ -83,7 +84,7 @@ static void linear_ticks(struct axis *a, const struct axis_wish *w, struct rung 
         if (clock)
             clock_text(v, text, sizeof text);
         else
-            snprintf(text, sizeof text, "%.*f%.1s", decimals, v / scale + 0.0,
+            snprintf(text, sizeof text, "%.*f%.1s", letter && v == 0 ? 0 : decimals, v / scale + 0.0,
                      letter && v != 0 ? &letters[letter] : "");
         tick_add(a, v, text);
     }
@@ -145,7 +146,7 @@ static void linear_make(struct axis *a, const struct axis_wish *w) {
         a->low = fmin(a->low, 0);
         a->high = fmax(a->high, 0);
     }
-    if (!(a->high > a->low)) a->high = a->low + (is(w->unit, "B") ? 1024 : 1);
+    if (!(a->high > a->low)) a->high = a->low + fmax(is(w->unit, "B") ? 1024 : 1, fabs(a->low) / 1000);
     struct rung r = rung_choose(w->unit, fmax(fabs(a->low), fabs(a->high)));
     double least = (a->high - a->low) / (double)(w->most - 1);
     double step = clock ? nice_seconds(least) : nice(least / r.size) * r.size;

@@ -99,6 +99,19 @@ static void put_table(struct page *p, const struct doc_block *b) {
     buf_add(p->out, "</tbody></table></div>\n");
 }
 
+/* Names for where those at the ends of the lines are out of sight: narrow screens. */
+static void put_key(struct page *p, const struct plot *plot) {
+    if (plot->lines < 2 || plot->kind == PLOT_BARS || plot->kind == PLOT_HEAT) return;
+    buf_add(p->out, "<ul class=\"key\" aria-hidden=\"true\">");
+    for (size_t k = 0; k < plot->lines; k++) {
+        buf_add(p->out, "<li>");
+        svg_key(&plot->line[k], p->out);
+        escape_xml(plot->line[k].name, p->out);
+        buf_add(p->out, "</li>");
+    }
+    buf_add(p->out, "</ul>\n");
+}
+
 static void put_plot(struct page *p, const struct plot *plot) {
     char id[24];
     struct doc_block table;
@@ -109,6 +122,7 @@ static void put_plot(struct page *p, const struct plot *plot) {
     buf_free(&name);
     buf_addf(p->out, "<figure%s>", plot->kind == PLOT_HEAT && plot->categories > 8 ? " class=\"wide\"" : "");
     element(p, "h4", "", plot->title);
+    put_key(p, plot);
     buf_add(p->out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
     escape_xml(plot->title, p->out);
     buf_add(p->out, "\">");
@@ -220,24 +234,25 @@ static const char style[] =
     "font-variant-numeric:tabular-nums}\n"
     ".plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,34rem),1fr));gap:1.4rem 2rem;margin:1rem 0}"
     "figure{margin:0;min-width:0}figure.wide{grid-column:1/-1}figcaption{color:var(--soft);font-size:.85rem}"
-    "figure .scroll{overflow-x:auto}figure .plot{min-width:30rem}"
-    "figure details{font-size:.85rem;color:var(--soft)}\n"
+    "figure .scroll{overflow-x:auto}figure .scroll .plot{min-width:30rem}"
+    ".key{display:none;flex-wrap:wrap;gap:0 1rem;list-style:none;margin:.2rem 0;padding:0;font-size:.82rem;color:var(--soft)}"
+    ".key svg{display:inline-block;vertical-align:middle;width:26px;height:10px;margin-right:.35rem}figure details{font-size:.85rem;color:var(--soft)}\n"
     ".scroll{overflow-x:auto;max-width:100%}table{border-collapse:collapse;font-size:.9rem;margin:.6rem 0;"
     "font-variant-numeric:tabular-nums}caption{text-align:left;color:var(--soft);padding-bottom:.3rem;"
     "font-size:.9rem}th,td{padding:.28rem .7rem;text-align:left;border-bottom:1px solid var(--rule);"
     "vertical-align:top;overflow-wrap:normal}td{min-width:3.5rem}thead td,thead th{border-bottom:2px solid var(--soft);"
     "vertical-align:bottom}"
-    "tbody th{font-weight:500}.num{text-align:right;white-space:nowrap}"
+    "tbody th{font-weight:500;min-width:8rem;position:sticky;left:0;background:var(--page)}.num{text-align:right;white-space:nowrap}"
     "pre{background:var(--box);border:1px solid var(--rule);border-radius:6px;padding:.8rem 1rem;overflow-x:auto;"
     "font:.83rem/1.45 ui-monospace,monospace;margin:.6rem 0}summary{cursor:pointer;padding:.25rem 0}"
     ".fold{margin:.8rem 0}.fold summary{font-weight:600}"
     "footer{color:var(--soft);font-size:.85rem;padding-top:2rem;padding-bottom:2rem}\n"
-    "@media (max-width:600px){body{font-size:15px}header,main,footer,nav{padding-left:.8rem;padding-right:.8rem}"
-    ".tiles{grid-template-columns:repeat(2,1fr)}.facts div{grid-template-columns:7.5rem 1fr}th,td{padding:.25rem .5rem}}\n"
+    "@media (max-width:600px){body{font-size:15px}.key{display:flex}header,main,footer,nav{padding-left:.8rem;padding-right:.8rem}"
+    ".tiles{grid-template-columns:repeat(2,1fr)}.facts div{grid-template-columns:7.5rem 1fr}tbody th{min-width:6.5rem}td{min-width:0}th,td{padding:.25rem .5rem}}\n"
     "@media print{@page{margin:14mm}body{font-size:10pt}nav{display:none}header,main,footer{max-width:none;padding:0}"
     "h2,h3,h4{break-after:avoid}figure,tr,.tiles div,.verdict,.facts div{break-inside:avoid}thead{display:table-header-group}"
     ".level1+.level1{break-before:auto}.scroll,pre{overflow:visible}pre{white-space:pre-wrap;overflow-wrap:anywhere}"
-    ".plots{display:block}figure{margin-bottom:1rem}figure .plot{min-width:0;max-width:17cm}figure details{display:none}"
+    ".plots{display:block}figure{margin-bottom:1rem}figure .scroll .plot{min-width:0;max-width:17cm}figure details{display:none}"
     "td,th{overflow-wrap:anywhere}.num{overflow-wrap:normal}"
     "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
 

@@ -166,42 +166,28 @@ bool plot_range_y(const struct plot *p, double *low, double *high) {
     return *low <= *high;
 }
 
-/* The points of one part of x, in the order they came; all missing: one missing point. */
-static size_t thin_part(const double *x, const double *y, size_t from, size_t to, double *to_x,
-                        double *to_y) {
-    size_t least = to, most = to;
+static void thin_part(const double *x, const double *y, size_t from, size_t to, struct plot_part *out) {
+    double sum = 0;
+    size_t there = 0;
+    *out = (struct plot_part){(x[from] + x[to - 1]) / 2, NAN, NAN, NAN};
     for (size_t i = from; i < to; i++) {
         if (!isfinite(y[i])) continue;
-        if (least == to || y[i] < y[least]) least = i;
-        if (most == to || y[i] > y[most]) most = i;
+        out->least = fmin(out->least, y[i]);
+        out->most = fmax(out->most, y[i]);
+        sum += y[i];
+        there++;
     }
-    if (least == to) {
-        to_x[0] = x[from];
-        to_y[0] = NAN;
-        return 1;
-    }
-    size_t first = least < most ? least : most, second = least < most ? most : least;
-    to_x[0] = x[first];
-    to_y[0] = y[first];
-    if (first == second) return 1;
-    to_x[1] = x[second];
-    to_y[1] = y[second];
-    return 2;
+    if (there) out->mean = sum / (double)there;
 }
 
-size_t plot_thin(const double *x, const double *y, size_t count, size_t pairs, double *to_x, double *to_y) {
+size_t plot_thin(const double *x, const double *y, size_t count, size_t parts, struct plot_part *out) {
     size_t used = 0;
-    if (count <= 2 * pairs) {
-        memcpy(to_x, x, count * sizeof *x);
-        memcpy(to_y, y, count * sizeof *y);
-        return count;
-    }
-    double low = x[0], width = (x[count - 1] - x[0]) / (double)pairs;
-    for (size_t part = 0, from = 0; part < pairs && from < count; part++) {
+    double width = count ? (x[count - 1] - x[0]) / (double)parts : 0;
+    for (size_t part = 0, from = 0; part < parts && from < count; part++) {
         size_t to = from;
-        double end = low + (double)(part + 1) * width;
-        while (to < count && (part + 1 == pairs || x[to] < end)) to++;
-        if (to > from) used += thin_part(x, y, from, to, to_x + used, to_y + used);
+        double end = x[0] + (double)(part + 1) * width;
+        while (to < count && (part + 1 == parts || x[to] < end)) to++;
+        if (to > from) thin_part(x, y, from, to, &out[used++]);
         from = to;
     }
     return used;

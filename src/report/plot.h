@@ -84,10 +84,14 @@ bool plot_empty(const struct plot *p);
 bool plot_range_x(const struct plot *p, double *low, double *high);
 bool plot_range_y(const struct plot *p, double *low, double *high);
 
-/* Thins a line out to at most 2 `pairs` points: of each of `pairs` equal parts of its x it keeps the least
- * and the most of y, in the order they came, so that no spike is lost; gaps stay gaps. What is short enough
- * stays as it is. Returns the number of points, which are written to to_x and to_y: room for 2 `pairs` each.
- */
-size_t plot_thin(const double *x, const double *y, size_t count, size_t pairs, double *to_x, double *to_y);
+/* A part of a long line. */
+struct plot_part {
+    double x;                 /* its middle, of the points in it */
+    double least, mean, most; /* of y; NaN where all is missing */
+};
+/* Thins a line out: cuts its x, which ascends, into so many equal parts and says of each that has points what
+ * is in it. The least and the most keep every spike; parts without a value stay gaps. Returns how many there
+ * are, at most `parts`, for which `out` has room. */
+size_t plot_thin(const double *x, const double *y, size_t count, size_t parts, struct plot_part *out);
 
 #endif

@@ -54,7 +54,8 @@ struct plot_line *run_plot_class(struct plot *plot, const struct run_part *p, ui
                                  const struct run_field *f);
 struct plot_line *run_plot_gpu(struct plot *plot, const struct run_part *p, uint32_t gpu, const char *name,
                                const struct run_field *f);
-/* Adds it, on a logarithmic scale of y when it spans more than two decades; nothing when it is empty. */
+/* Adds it, on a logarithmic scale of y when it spans more than two decades; nothing when
+ * it is empty, and a sentence when all of it is 0. */
 void run_plot_add(const struct run_part *p, struct plot *plot);
 
 /* The next cell of a table, missing for NaN. */

@@ -83,7 +83,7 @@ static void put_distributions(const struct run_part *p) {
             snprintf(scope, sizeof scope, "%s_%s", tier, way);
             const struct run_histogram *h = histogram_of(p->run, scope);
             if (h) add_curve(plot, h, run_tier_label(p->run, t).text, t, t);
-            if (t < KVF_TIER_NVME) continue;
+            if (t < KVF_TIER_NVME || p->run->tier[t].emulated) continue;
             snprintf(scope, sizeof scope, "%s_%s_device", tier, way);
             snprintf(name, sizeof name, "%s device", tier);
             h = histogram_of(p->run, scope);

@@ -133,7 +133,7 @@ static void put_decisions(const struct run_part *p) {
     doc_column(d, "action", false);
     doc_column(d, "users", true);
     doc_column(d, "saturation", true);
-    doc_column(d, "tok/s", true);
+    doc_column(d, "throughput", true);
     doc_column(d, "P95", true);
     doc_column(d, "reason", false);
     for (size_t i = 0; i < p->run->decision_count; i++) {
@@ -146,7 +146,7 @@ static void put_decisions(const struct run_part *p) {
         doc_cell(d, s->action);
         doc_cell(d, users);
         doc_cell(d, kvf_present(s->saturation) ? format_percent(s->saturation).text : NULL);
-        run_cell_measure(d, s->throughput_tok_s, "", "");
+        run_cell_measure(d, s->throughput_tok_s, "tok/s", "");
         run_cell_ms(d, s->p95_ms);
         doc_cell(d, s->reason);
     }

@@ -149,16 +149,22 @@ static bool spans_decades(const struct plot *plot) {
 }
 
 void run_plot_add(const struct run_part *p, struct plot *plot) {
-    if (plot_empty(plot)) {
+    double low, high;
+    bool nothing = plot_empty(plot);
+    bool zero = !nothing && plot_range_y(plot, &low, &high) && low == 0 && high == 0;
+    if (zero) doc_text(p->doc, DOC_PLAIN, "%s: 0 in every interval.", plot->title);
+    if (nothing || zero) {
         plot_free(plot);
         return;
     }
     if (plot->kind == PLOT_LINES && strcmp(plot->y.unit, "ms") == 0 && spans_decades(plot))
         plot->y.log = true;
-    if (p->series->count > 2 * SVG_PAIRS && strcmp(plot->x.unit, "clock") == 0) {
+    if (p->series->count > 2 * SVG_PARTS && strcmp(plot->x.unit, "clock") == 0) {
         struct buf caption = {0};
-        buf_addf(&caption, "%s%sOf %zu intervals the least and the most of each of %d equal parts.",
-                 plot->caption, *plot->caption ? " " : "", p->series->count, SVG_PAIRS);
+        buf_addf(&caption, "%s%s%zu intervals in %d parts: %s.", plot->caption, *plot->caption ? " " : "",
+                 p->series->count, SVG_PARTS,
+                 plot->kind == PLOT_STACK ? "the mean of each"
+                                          : "the mean of each, in a band from the least to the most");
         plot_caption(plot, "%s", buf_text(&caption));
         buf_free(&caption);
     }

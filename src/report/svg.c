@@ -8,7 +8,7 @@
 #include "report/svg_bars.h"
 #include "report/svg_frame.h"
 
-enum { STRIPS = 120, NAMES_MOST = 13 };
+enum { STRIPS = 100, NAMES_MOST = 13 };
 
 /* ---- lines ---- */
 
@@ -40,16 +40,16 @@ static void path_add(const struct svg_frame *f, const double *x, const double *y
 }
 
 /* The area between the line and the axis, a piece for each stretch without gaps. */
-static void area_add(const struct svg_frame *f, const double *x, const double *y, size_t count) {
+static void area_add(const struct svg_frame *f, const struct plot_line *l) {
     size_t i = 0;
-    while (i < count) {
-        while (i < count && !isfinite(y[i])) i++;
+    while (i < l->count) {
+        while (i < l->count && !isfinite(l->y[i])) i++;
         size_t from = i;
-        while (i < count && isfinite(y[i])) i++;
+        while (i < l->count && isfinite(l->y[i])) i++;
         if (i - from < 2) continue;
-        buf_addf(f->out, "M%.1f %.1f", svg_frame_x(f, x[from]), f->bottom);
+        buf_addf(f->out, "M%.1f %.1f", svg_frame_x(f, l->x[from]), f->bottom);
         for (size_t k = from; k < i; k++)
-            buf_addf(f->out, "L%.1f %.1f", svg_frame_x(f, x[k]), svg_frame_y(f, y[k]));
+            buf_addf(f->out, "L%.1f %.1f", svg_frame_x(f, l->x[k]), svg_frame_y(f, l->y[k]));
         buf_addf(f->out, "V%.1fz", f->bottom);
     }
 }
@@ -78,91 +78,95 @@ static void draw_marks(const struct svg_frame *f, const struct plot_line *l) {
     }
 }
 
+/* A long line: the means as a line, in a band of all that there is. */
+static void draw_long(const struct svg_frame *f, const struct plot_line *l) {
+    struct plot_part *parts = mem_zalloc(SVG_PARTS, sizeof *parts);
+    size_t count = plot_thin(l->x, l->y, l->count, SVG_PARTS, parts);
+    double *x = mem_zalloc(count + 1, sizeof *x), *mean = mem_zalloc(count + 1, sizeof *mean);
+    double *least = mem_zalloc(count + 1, sizeof *least), *most = mem_zalloc(count + 1, sizeof *most);
+    for (size_t i = 0; i < count; i++) {
+        x[i] = parts[i].x;
+        least[i] = parts[i].least;
+        mean[i] = parts[i].mean;
+        most[i] = parts[i].most;
+    }
+    buf_addf(f->out, "<path class=\"w k%u\" d=\"", l->colour % PLOT_COLOURS);
+    band_add(f, &(struct plot_line){.x = x, .y = least, .upper = most, .count = count});
+    buf_addf(f->out, "\"/><path class=\"l k%u d%u\" d=\"", l->colour % PLOT_COLOURS, l->dash % PLOT_DASHES);
+    path_add(f, x, mean, count, false);
+    buf_add(f->out, "\"/>");
+    free(x);
+    free(mean);
+    free(least);
+    free(most);
+    free(parts);
+}
+
 static void draw_line(const struct svg_frame *f, const struct plot_line *l) {
-    double *x = mem_zalloc(2 * SVG_PAIRS + 1, sizeof *x), *y = mem_zalloc(2 * SVG_PAIRS + 1, sizeof *y);
     unsigned colour = l->colour % PLOT_COLOURS;
-    size_t count = l->count > 2 * SVG_PAIRS ? plot_thin(l->x, l->y, l->count, SVG_PAIRS, x, y) : l->count;
-    const double *px = l->count > 2 * SVG_PAIRS ? x : l->x, *py = l->count > 2 * SVG_PAIRS ? y : l->y;
     if (l->upper) {
         buf_addf(f->out, "<path class=\"a k%u\" d=\"", colour);
         band_add(f, l);
         buf_add(f->out, "\"/>");
-    } else {
-        if (l->area) {
-            buf_addf(f->out, "<path class=\"a k%u\" d=\"", colour);
-            area_add(f, px, py, count);
-            buf_add(f->out, "\"/>");
-        }
-        buf_addf(f->out, "<path class=\"l k%u d%u\" d=\"", colour, l->dash % PLOT_DASHES);
-        path_add(f, px, py, count, l->steps);
-        buf_add(f->out, "\"/>");
-        if (l->marks) draw_marks(f, l);
+        return;
     }
-    free(x);
-    free(y);
+    if (l->count > 2 * SVG_PARTS) {
+        draw_long(f, l);
+        return;
+    }
+    if (l->area) {
+        buf_addf(f->out, "<path class=\"a k%u\" d=\"", colour);
+        area_add(f, l);
+        buf_add(f->out, "\"/>");
+    }
+    buf_addf(f->out, "<path class=\"l k%u d%u\" d=\"", colour, l->dash % PLOT_DASHES);
+    path_add(f, l->x, l->y, l->count, l->steps);
+    buf_add(f->out, "\"/>");
+    if (l->marks) draw_marks(f, l);
 }
 
 /* ---- stacks ---- */
 
-/* What is drawn of a stack: the points of its sum that plot_thin() keeps, and how high each line reaches
- * there. */
-struct stack {
-    size_t count;
-    double *x, *below, *above;
-    size_t *index;
-};
-
-static void stack_choose(const struct plot *p, struct stack *s) {
-    const struct plot_line *first = &p->line[0];
-    double *sum = mem_zalloc(first->count + 1, sizeof *sum),
-           *kept = mem_zalloc(first->count + 1, sizeof *kept);
-    for (size_t i = 0; i < first->count; i++) {
-        bool any = false;
-        for (size_t k = 0; k < p->lines; k++)
-            if (i < p->line[k].count && isfinite(p->line[k].y[i])) {
-                sum[i] += p->line[k].y[i];
-                any = true;
-            }
-        if (!any) sum[i] = NAN;
+/* Of a long stack the means of its parts, which stay means when they are put on top of each other. */
+static size_t stack_values(const struct plot_line *l, double *x, double *y) {
+    if (l->count <= 2 * SVG_PARTS) {
+        memcpy(x, l->x, l->count * sizeof *x);
+        memcpy(y, l->y, l->count * sizeof *y);
+        return l->count;
     }
-    s->x = mem_zalloc(first->count + 1, sizeof *s->x);
-    s->below = mem_zalloc(first->count + 1, sizeof *s->below);
-    s->above = mem_zalloc(first->count + 1, sizeof *s->above);
-    s->index = mem_zalloc(first->count + 1, sizeof *s->index);
-    s->count = plot_thin(first->x, sum, first->count, SVG_PAIRS, s->x, kept);
-    for (size_t i = 0, from = 0; i < s->count; i++) {
-        while (from + 1 < first->count && first->x[from] < s->x[i]) from++;
-        s->index[i] = from;
-        s->above[i] = isfinite(kept[i]) ? 0 : NAN;
+    struct plot_part *parts = mem_zalloc(SVG_PARTS, sizeof *parts);
+    size_t count = plot_thin(l->x, l->y, l->count, SVG_PARTS, parts);
+    for (size_t i = 0; i < count; i++) {
+        x[i] = parts[i].x;
+        y[i] = parts[i].mean;
     }
-    free(sum);
-    free(kept);
+    free(parts);
+    return count;
 }
 
 static void draw_stack(const struct svg_frame *f) {
     const struct plot *p = f->plot;
-    struct stack s = {0};
-    if (p->lines == 0 || p->line[0].count == 0) return;
-    stack_choose(p, &s);
+    enum { MOST = 2 * SVG_PARTS };
+    double *room = mem_zalloc(4 * MOST, sizeof *room);
+    double *x = room, *own = room + MOST, *below = room + 2 * MOST, *above = room + 3 * MOST;
     for (size_t k = 0; k < p->lines; k++) {
         const struct plot_line *l = &p->line[k];
-        struct plot_line band = {.x = s.x, .y = s.below, .upper = s.above, .count = s.count};
-        for (size_t i = 0; i < s.count; i++) {
-            double v = s.index[i] < l->count ? l->y[s.index[i]] : NAN;
-            s.below[i] = s.above[i];
-            if (isfinite(v)) s.above[i] += v;
+        struct plot_line band = {.x = x, .y = below, .upper = above};
+        band.count = stack_values(l, x, own);
+        for (size_t i = 0; i < band.count; i++) {
+            below[i] = isfinite(above[i]) ? above[i] : 0;
+            above[i] = below[i] + own[i];
         }
         buf_addf(f->out, "<path class=\"b k%u\" d=\"", l->colour % PLOT_COLOURS);
         band_add(f, &band);
         buf_addf(f->out, "\"/><path class=\"l k%u d%u\" d=\"", l->colour % PLOT_COLOURS,
                  l->dash % PLOT_DASHES);
-        path_add(f, s.x, s.above, s.count, false);
+        path_add(f, x, above, band.count, false);
         buf_add(f->out, "\"/>");
+        for (size_t i = 0; i < band.count; i++) /* what is missing has no height */
+            if (!isfinite(above[i])) above[i] = below[i];
     }
-    free(s.x);
-    free(s.below);
-    free(s.above);
-    free(s.index);
+    free(room);
 }
 
 /* ---- names at the ends ---- */
@@ -337,6 +341,12 @@ void svg_plot(const struct plot *p, const char *id, struct buf *out) {
         chart_draw(p, id, out);
 }
 
+void svg_key(const struct plot_line *l, struct buf *out) {
+    buf_add(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" viewBox=\"0 0 26 10\">");
+    svg_swatch(out, l, 2, 5);
+    buf_add(out, "</svg>");
+}
+
 /* Okabe and Ito's palette, by which people with any common colour-blindness can tell lines apart, in order of
  * contrast; lighter on a dark page. */
 const char *svg_style(void) {
@@ -356,6 +366,7 @@ const char *svg_style(void) {
            ".plot .m{fill:var(--ink)}"
            ".plot .l{fill:none;stroke:currentColor;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}"
            ".plot .f{fill:currentColor}.plot .a{fill:currentColor;fill-opacity:.18}"
+           ".plot .w{fill:currentColor;fill-opacity:.22;stroke:currentColor;stroke-opacity:.35;stroke-width:.5}"
            ".plot .b{fill:currentColor;fill-opacity:.45}.plot .c{stroke:var(--page);stroke-width:1}"
            ".plot .v{fill:var(--ink)}"
            ".plot .h rect{fill:transparent}.plot .h rect:hover{fill:var(--ink);fill-opacity:.12}\n"

@@ -14,7 +14,11 @@ const char *svg_style(void);
  * is plot_empty(). */
 void svg_plot(const struct plot *p, const char *id, struct buf *out);
 
-/* Lines longer than this many pairs of least and most are thinned out with plot_thin(). */
-enum { SVG_PAIRS = 300 };
+/* A sample of a line, for a legend of the page's own. */
+void svg_key(const struct plot_line *l, struct buf *out);
+
+/* Lines with more than twice as many points are drawn by plot_thin() into so many parts: a band from the
+ * least to the most with the mean in it. */
+enum { SVG_PARTS = 300 };
 
 #endif
