@@ -5,6 +5,8 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/stored.h"
+#include "cli/sweep.h"
+#include "report/outcome_doc.h"
 #include "report/run_doc.h"
 
 static int unknown_form(const char *name, struct err *e) {
@@ -28,31 +30,39 @@ static int choose_form(const struct options *o, const struct doc_form **out, str
     return 0;
 }
 
-static int load_run(struct store *store, const char *ref, struct run_doc_source *r, struct err *e) {
-    int64_t id = 0;
-    int rc = store_resolve(store, ref, &id, e);
-    if (!rc) rc = store_load_run(store, id, &r->run, e);
+static int load_run(struct store *store, int64_t id, struct run_doc_source *r, struct err *e) {
+    int rc = store_load_run(store, id, &r->run, e);
     if (!rc) rc = store_load_series(store, &r->run, &r->series, e);
     return rc;
 }
 
 /* The runs that the command line names, as a document. */
 static int make_doc(const struct options *o, struct store *store, struct doc **out, struct err *e) {
-    size_t count = o->operands ? o->operands : 1;
-    struct run_doc_source *runs = mem_zalloc(count, sizeof *runs);
-    int rc = 0;
+    int64_t *ids = NULL;
+    size_t count = 0;
+    int rc = stored_runs(o, store, &ids, &count, e);
+    struct run_doc_source *runs = mem_zalloc(count + 1, sizeof *runs);
     for (size_t i = 0; i < count; i++) {
         run_record_init(&runs[i].run);
         series_init(&runs[i].series, RUN_DOC_PARTS);
     }
-    for (size_t i = 0; i < count && !rc; i++)
-        rc = load_run(store, o->operands ? o->operand[i] : "latest", &runs[i], e);
+    for (size_t i = 0; i < count && !rc; i++) rc = load_run(store, ids[i], &runs[i], e);
     if (!rc) *out = run_doc_new(runs, count);
     for (size_t i = 0; i < count; i++) {
         run_record_free(&runs[i].run);
         series_free(&runs[i].series);
     }
     free(runs);
+    free(ids);
+    return rc;
+}
+
+static int make_sweep_doc(struct store *store, const char *ref, struct doc **out, struct err *e) {
+    struct outcome sweep;
+    outcome_init(&sweep);
+    int rc = sweep_stored(store, ref, &sweep, e);
+    if (!rc) *out = outcome_doc(&sweep);
+    outcome_free(&sweep);
     return rc;
 }
 
@@ -62,10 +72,12 @@ static int report(const struct options *o, struct err *e) {
     struct doc *doc = NULL;
     struct buf out = {0};
     struct report_style style = cli_style(o);
+    const char *sweep;
     int rc = choose_form(o, &form, e);
+    if (!rc) rc = stored_sweep_alone(o, &sweep, e);
     if (!rc) rc = stored_output_check(o, e);
     if (!rc) rc = stored_open(o, STORE_READ, &store, e);
-    if (!rc) rc = make_doc(o, store, &doc, e);
+    if (!rc) rc = sweep ? make_sweep_doc(store, sweep, &doc, e) : make_doc(o, store, &doc, e);
     store_close(store);
     if (!rc) {
         form->write(doc, &style, &out);

@@ -207,10 +207,11 @@ static void conclude(struct sweep *s) {
 static void put_number(const struct sweep *s, struct buf *out) {
     long long id = (long long)s->record.sweep_id;
     if (id)
-        buf_addf(out,
-                 "\nSweep %lld: %" PRIu64 " of %" PRIu64
-                 " points done%s.\n`kvfall export sweep:%lld` gives them as CSV or JSON.\n",
-                 id, s->record.done, s->record.points, s->stopped ? ", stopped" : "", id);
+        buf_addf(
+            out,
+            "\nSweep %lld: %" PRIu64 " of %" PRIu64
+            " points done%s.\nCharts: `kvfall report sweep:%lld -o FILE`. Points: `kvfall export sweep:%lld`.\n",
+            id, s->record.done, s->record.points, s->stopped ? ", stopped" : "", id, id);
 }
 
 static int print_results(struct sweep *s, const struct report_style *style) {

@@ -71,11 +71,20 @@ static size_t lines_shown(const struct outcome *o, const struct outcome_lines *l
 /* ---- a measure over what was swept ---- */
 
 struct place {
-    double x, y;
+    double order, x, y;
 };
 
-static int by_x(const void *a, const void *b) {
-    double x = ((const struct place *)a)->x, y = ((const struct place *)b)->x;
+/* Along the axis, or as the load grows: what is measured may fall again under too much of it. */
+static double order_of(const struct outcome *o, const struct outcome_lines *l, size_t point, double x) {
+    if (l->x < OUTCOME_DIMENSIONS) return x;
+    const struct outcome_value *load =
+        &o->dimension[o->dimensions - 1].value[o->point[point].at[o->dimensions - 1]];
+    return !isnan(load->number) ? load->number : strcmp(load->text, "throughput") == 0 ? INFINITY : -INFINITY;
+}
+
+/* Of structs that begin with the number they go by. */
+static int by_first(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
@@ -86,11 +95,15 @@ static void add_line(const struct outcome *o, const struct outcome_lines *l, siz
     size_t count = 0;
     for (size_t i = 0; i < o->points; i++) {
         if (l->of[i] != line) continue;
-        at[count] = (struct place){x_of(o, l, i, across), outcome_value(o, i, measure)};
+        double x = x_of(o, l, i, across);
+        at[count] = (struct place){order_of(o, l, i, x), x, outcome_value(o, i, measure)};
         count += !isnan(at[count].x) && !isnan(at[count].y);
     }
-    qsort(at, count, sizeof *at, by_x);
-    outcome_line_name(o, l, line, &name);
+    qsort(at, count, sizeof *at, by_first);
+    if (l->count > 1)
+        outcome_line_name(o, l, line, &name);
+    else
+        buf_add(&name, p->y.label);
     plot_line(p, buf_text(&name), count, &at->x, sizeof *at, &at->y, sizeof *at)->marks = true;
     buf_free(&name);
     free(at);
@@ -104,6 +117,19 @@ static void add_bars(const struct outcome *o, const struct outcome_lines *l, siz
     for (size_t i = 0; i < o->points; i++)
         if (l->of[i] == line) to->y[o->point[i].at[l->x]] = outcome_value(o, i, measure);
     buf_free(&name);
+}
+
+/* The values themselves are the ticks. */
+static void put_ticks(const struct outcome_dimension *d, struct plot *p) {
+    struct tick {
+        double at;
+        const char *text;
+    } *tick = mem_zalloc(d->values + 1, sizeof *tick);
+    for (size_t v = 0; v < d->values; v++)
+        tick[v] = (struct tick){axis_number(d->unit, d->value[v].number), d->value[v].text};
+    qsort(tick, d->values, sizeof *tick, by_first);
+    for (size_t v = 0; v < d->values; v++) plot_tick(p, tick[v].at, tick[v].text);
+    free(tick);
 }
 
 static struct plot *chart_new(const struct outcome *o, const struct outcome_lines *l, size_t across,
@@ -124,6 +150,7 @@ static struct plot *chart_new(const struct outcome *o, const struct outcome_line
     plot_axis(&p->x, over.text, unit);
     plot_axis(&p->y, title.text, measure_unit(m));
     p->x.log = l->log;
+    if (l->numbers && l->x < OUTCOME_DIMENSIONS) put_ticks(&o->dimension[l->x], p);
     for (size_t v = 0; !l->numbers && v < o->dimension[l->x].values; v++)
         plot_category(p, o->dimension[l->x].value[v].text);
     return p;
@@ -142,7 +169,7 @@ static void put_chart(const struct outcome *o, const struct outcome_lines *l, si
             add_bars(o, l, k, measure, p);
     }
     bool lower = outcome_lower_is_better(o->measure[measure].name);
-    plot_caption(p, "%s is better.%s", lower ? "Less" : "More", "");
+    plot_caption(p, "%s is better.", lower ? "Less" : "More");
     if (count < l->count)
         plot_caption(
             p,
@@ -171,7 +198,7 @@ void outcome_put_charts(const struct outcome *o, struct doc *d) {
     outcome_lines_make(o, &l);
     for (size_t i = 0; i < count && outcome_by_load(o) && tok != SIZE_MAX; i++) {
         const char *name = o->measure[measure[i]].name;
-        if (strstr(name, "_ms")) put_chart(o, &l, tok, measure[i], d);
+        if (strstr(name, "_ms") && !strstr(name, "tpot")) put_chart(o, &l, tok, measure[i], d);
     }
     for (size_t i = 0; i < count; i++)
         if (!outcome_by_load(o) || (rate != SIZE_MAX && measure[i] != rate))
@@ -211,6 +238,9 @@ void outcome_put_curves(const struct outcome *o, struct doc *d) {
     plot_axis(&p->x, "capacity", "B");
     plot_axis(&p->y, "miss ratio", "%");
     p->x.log = true;
+    for (size_t i = 0; i < o->curves && strcmp(o->curve[i].policy, o->curve[0].policy) == 0; i++)
+        plot_tick(p, (double)o->curve[i].capacity_bytes,
+                  format_bytes((double)o->curve[i].capacity_bytes).text);
     for (size_t from = 0, to; from < o->curves; from = to) { /* in the order of policy, then capacity */
         for (to = from; to < o->curves && strcmp(o->curve[to].policy, o->curve[from].policy) == 0;) to++;
         struct plot_line *line = plot_line_room(p, o->curve[from].policy, to - from, true);

@@ -54,8 +54,12 @@ static void put_best(const struct outcome *o, struct doc *d) {
         if (best == SIZE_MAX) continue;
         struct buf label = {0}, note = {0};
         buf_addf(&label, "%s %s", lower ? "least" : "most", outcome_measure_title(o->measure[m].name).text);
-        buf_addf(&note, "point %zu: ", o->point[best].number);
-        outcome_label(o, best, &note);
+        buf_addf(&note, "point %zu:", o->point[best].number);
+        for (unsigned k = 0; k < o->dimensions; k++)
+            buf_addf(&note, "%s %s%s%s", k ? "," : "",
+                     isnan(o->dimension[k].value[o->point[best].at[k]].number) ? "" : o->dimension[k].title,
+                     isnan(o->dimension[k].value[o->point[best].at[k]].number) ? "" : " ",
+                     o->dimension[k].value[o->point[best].at[k]].text);
         doc_tile(d, buf_text(&label), outcome_cell(o, outcome_value(o, best, m), m).text, buf_text(&note));
         buf_free(&label);
         buf_free(&note);
@@ -64,6 +68,10 @@ static void put_best(const struct outcome *o, struct doc *d) {
 
 static void put_dimension(const struct outcome_dimension *of, struct doc *d) {
     struct buf values = {0};
+    if (of->role == OUTCOME_LOAD) {
+        doc_fact(d, "load", "one request at a time, full throughput, and rates between");
+        return;
+    }
     for (size_t v = 0; v < of->values && v < 20; v++)
         buf_addf(&values, "%s%s", v ? ", " : "", of->value[v].text);
     if (of->values > 20) buf_addf(&values, " and %zu more", of->values - 20);
@@ -167,25 +175,58 @@ static void put_points(const struct outcome *o, struct doc *d) {
     if (shown > POINTS_OPEN) doc_fold_end(d);
 }
 
+/* ---- curves ---- */
+
+static bool is_first_of_policy(const struct outcome *o, size_t i) {
+    return i == 0 || strcmp(o->curve[i].policy, o->curve[i - 1].policy) != 0;
+}
+
+/* Policies in rows, capacities across; all have the same ones unless a sweep was stopped. */
 static void put_curve_table(const struct outcome *o, struct doc *d) {
-    doc_table(d, "Miss ratios");
+    uint64_t capacity[64];
+    size_t capacities = 0;
+    for (size_t i = 0; i < o->curves; i++) {
+        size_t k = 0;
+        while (k < capacities && capacity[k] != o->curve[i].capacity_bytes) k++;
+        if (k == capacities && k < sizeof capacity / sizeof *capacity)
+            capacity[capacities++] = o->curve[i].capacity_bytes;
+    }
+    doc_table(d, "Miss ratios by policy and capacity");
+    doc_column(d, "policy", false);
+    for (size_t k = 0; k < capacities; k++) doc_column(d, format_bytes((double)capacity[k]).text, true);
+    for (size_t from = 0; from < o->curves; from++) {
+        if (!is_first_of_policy(o, from)) continue;
+        doc_cell(d, o->curve[from].policy);
+        for (size_t k = 0; k < capacities; k++) {
+            double ratio = NAN;
+            for (size_t i = from; i < o->curves && (i == from || !is_first_of_policy(o, i)); i++)
+                if (o->curve[i].capacity_bytes == capacity[k]) ratio = o->curve[i].miss_ratio;
+            doc_cell(d, isnan(ratio) ? NULL : format_percent(ratio).text);
+        }
+    }
+}
+
+static void put_curve_counts(const struct outcome *o, struct doc *d) {
+    doc_fold(d, "Lookups, misses and samples");
+    doc_table(d, "Lookups and misses");
     doc_column(d, "policy", false);
     doc_column(d, "capacity", true);
-    doc_column(d, "miss ratio", true);
-    doc_column(d, "misses", true);
     doc_column(d, "lookups", true);
+    doc_column(d, "misses", true);
     doc_column(d, "sample", true);
+    doc_column(d, "method", false);
     for (size_t i = 0; i < o->curves; i++) {
         const struct sweep_curve *c = &o->curve[i];
         char sample[24];
         snprintf(sample, sizeof sample, "%.4g", c->sample);
         doc_cell(d, c->policy);
         doc_cell(d, format_bytes((double)c->capacity_bytes).text);
-        doc_cell(d, format_percent(c->miss_ratio).text);
-        doc_cell(d, format_exact((double)c->misses).text);
         doc_cell(d, format_exact((double)c->lookups).text);
+        doc_cell(d, format_exact((double)c->misses).text);
         doc_cell(d, sample);
+        doc_cell(d, c->method);
     }
+    doc_fold_end(d);
 }
 
 /* ---- the document ---- */
@@ -213,7 +254,10 @@ struct doc *outcome_doc(const struct outcome *o) {
                          : "Measures over what was swept");
     if (curves) {
         outcome_put_curves(o, d);
-        put_curve_table(o, d);
+        if (o->curves > 0) {
+            put_curve_table(o, d);
+            put_curve_counts(o, d);
+        }
     } else if (search) {
         outcome_put_search(o, d);
     } else {

@@ -71,8 +71,9 @@ void outcome_line_name(const struct outcome *o, const struct outcome_lines *l, s
     for (unsigned d = 0; d < o->dimensions && !o->zip; d++) {
         const struct outcome_dimension *of = &o->dimension[d];
         if (d == l->x || of->role == OUTCOME_LOAD || of->values < 2) continue;
-        buf_addf(out, "%s%s%s%s", out->len > begin ? ", " : "", of->role == OUTCOME_VARIANT ? "" : of->title,
-                 of->role == OUTCOME_VARIANT ? "" : " ", of->value[o->point[l->example[line]].at[d]].text);
+        bool named = of->role != OUTCOME_VARIANT && is_number(of); /* a number alone says nothing */
+        buf_addf(out, "%s%s%s%s", out->len > begin ? ", " : "", named ? of->title : "", named ? " " : "",
+                 of->value[o->point[l->example[line]].at[d]].text);
     }
     if (out->len == begin) buf_add(out, "all points");
 }

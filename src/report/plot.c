@@ -30,6 +30,8 @@ void plot_free(struct plot *p) {
     for (size_t i = 0; i < p->categories; i++) free(p->category[i]);
     for (size_t i = 0; i < p->spans; i++) free(p->span[i].name);
     for (size_t i = 0; i < p->marks; i++) free(p->mark[i].text);
+    for (size_t i = 0; i < p->x.ticks; i++) free(p->x.tick[i].text);
+    free(p->x.tick);
     free(p->line);
     free(p->category);
     free(p->span);
@@ -55,6 +57,11 @@ void plot_axis(struct plot_axis *a, const char *label, const char *unit) {
     free(a->label);
     a->label = mem_strdup(label);
     snprintf(a->unit, sizeof a->unit, "%s", unit);
+}
+
+void plot_tick(struct plot *p, double at, const char *text) {
+    p->x.tick = mem_realloc(p->x.tick, (p->x.ticks + 1) * sizeof *p->x.tick);
+    p->x.tick[p->x.ticks++] = (struct plot_tick){at, mem_strdup(text)};
 }
 
 struct plot_line *plot_line_room(struct plot *p, const char *name, size_t count, bool with_x) {

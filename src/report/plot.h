@@ -14,10 +14,15 @@ enum plot_kind {
 };
 
 struct plot_axis {
-    char *label;      /* what it counts; "" */
-    char unit[12];    /* of struct axis_wish */
-    bool log;         /* values of 0 and less are left out */
-    double low, high; /* ends that the axis reaches at least; NaN: those of the values */
+    char *label;       /* what it counts; "" */
+    char unit[12];     /* of struct axis_wish */
+    bool log;          /* values of 0 and less are left out */
+    double low, high;  /* ends that the axis reaches at least; NaN: those of the values */
+    struct plot_tick { /* of x: where values can be, in place of round numbers */
+        double at;
+        char *text;
+    } * tick;
+    size_t ticks;
 };
 
 /* Colours are a palette of PLOT_COLOURS that people with colour-blindness can tell apart, dashes the patterns
@@ -66,6 +71,8 @@ void plot_free(struct plot *p); /* takes NULL */
 void plot_caption(struct plot *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Label and unit of an axis: &p->x or &p->y. */
 void plot_axis(struct plot_axis *a, const char *label, const char *unit);
+/* One more tick of x, later than those before it; those for which there is no room are left out. */
+void plot_tick(struct plot *p, double at, const char *text);
 /* Adds a line of `count` points, copied; colour and dash are its number unless changed behind it. The result
  * is good until the next one. With x NULL, categories. `stride` is the distance of two values in bytes, so
  * that a column of an array of structs can be given as it is. */

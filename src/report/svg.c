@@ -1,6 +1,7 @@
 #include "report/svg.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -289,6 +290,22 @@ static void draw_strips(const struct svg_frame *f) {
 
 /* ---- the chart ---- */
 
+/* The ticks that the plot has itself, as far as their texts have room beside each other. */
+static void own_ticks(struct svg_frame *f) {
+    const struct plot_axis *a = &f->plot->x;
+    double free_from = -INFINITY;
+    if (a->ticks == 0) return;
+    f->x.ticks = 0;
+    f->x.unit[0] = '\0';
+    for (size_t i = 0; i < a->ticks && f->x.ticks < AXIS_TICKS; i++) {
+        double at = svg_frame_x(f, a->tick[i].at), half = svg_text_width(a->tick[i].text, AXIS_TEXT) / 2;
+        if (a->tick[i].at < f->x.low || a->tick[i].at > f->x.high || at - half < free_from) continue;
+        f->x.tick[f->x.ticks] = a->tick[i].at;
+        snprintf(f->x.text[f->x.ticks++], AXIS_TEXT, "%.*s", AXIS_TEXT - 1, a->tick[i].text);
+        free_from = at + half + 6;
+    }
+}
+
 /* Room for the names on the right and the ticks on the left. */
 static void frame_make(struct svg_frame *f) {
     const struct plot *p = f->plot;
@@ -313,6 +330,7 @@ static void frame_make(struct svg_frame *f) {
                           true,
                           (size_t)((f->right - f->left) / 62)};
     axis_make(&f->x, &x);
+    own_ticks(f);
 }
 
 static void chart_draw(const struct plot *p, const char *id, struct buf *out) {

@@ -118,7 +118,9 @@ static void cell_draw(struct buf *out, double x, double y, double width, double 
 static struct cell cell_text(const struct plot *p, double v) {
     if (p->diverging && fabs(v) < 5e-4) v = 0; /* no sign */
     struct cell value = axis_value(v, p->y.unit), c = value;
-    if (p->diverging && v > 0) snprintf(c.text, sizeof c.text, "+%.30s", value.text);
+    if (p->diverging && fabs(v) >= 10 && strcmp(p->y.unit, "%") == 0)
+        snprintf(value.text, sizeof value.text, "%.0f %%", fmax(-1e9, fmin(100 * v, 1e9)));
+    if (p->diverging) snprintf(c.text, sizeof c.text, "%s%.30s", v > 0 ? "+" : "", value.text);
     return c;
 }
 

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""kvfall report of sweeps: charts over what was swept, peaks, differences, points that are not there."""
+import json
+import re
+
+import histories
+from pages import HOSTILE, SVG, XHTML, charts, page, sections, table, words
+from runs import write
+from tap import case, home, main, run
+
+RESULTS = ("throughput_tok_s", "hit_ratio", "ttft_p95_ms", "e2e_p95_ms")
+
+
+def add_sweep(db, sweep, values, states=None, **record):
+    """A sweep of profile keys: a run for each entry of `values` that is not None, with that throughput."""
+    row = dict(uuid="5eed0001-0000-4000-8000-000000000000", name="sizes", profile="keys", mode="real", model="tiny-1b",
+               status="completed", started_at=1700000000.0, ended_at=1700000060.0, host="lab", version="1", points=len(values),
+               done=sum(v is not None for v in values), failed=0, scenario_yaml="name: sizes\n",
+               effective_json=json.dumps({"sweep": {"profile": "keys", "combine": "cartesian", "variants": {}, "metrics": "",
+                                                    "baseline": "", "keys": {}, **sweep},
+                                          "workload": {"arrival": {"process": "closed"}}}))
+    row.update(record)
+    sweep_id = histories.insert(db, "sweeps", **row)
+    for i, v in enumerate(values):
+        if v is None:
+            continue
+        state = (states or {}).get(i, "completed")
+        run_id = histories.add_run(db, "sizes", sweep_id=sweep_id, sweep_point=i + 1, sweep_values="{}", status=state,
+                                   status_reason="" if state == "completed" else HOSTILE)
+        for n, metric in enumerate(RESULTS):
+            unit = ("tok/s", "", "ms", "ms")[n]
+            histories.insert(db, "results", run_id=run_id, n=n, metric=metric, unit=unit,
+                             value=v if n == 0 else v / 1000 if n == 1 else 100 / v)
+    return sweep_id
+
+
+def report(*args):
+    got = run(["report", *args])
+    assert got.rc == 0 and got.stderr == "", got
+    return got.stdout
+
+
+def chart(root, title):
+    return [node for node in root.iter(XHTML + "figure") if words(node[0]) == title][0]
+
+
+GRID = {"keys": {"tiers.cpu.capacity": ["1GiB", "2GiB", "4GiB"], "workload.users": [10, 20]}, "baseline": 1}
+
+
+@case("a line per configuration over the key with the most values, which grows by factors")
+def _():
+    with histories.make() as db:
+        add_sweep(db, GRID, [100, 200, 110, 180, 120, 150])
+    root = page(report("sweep:1"))
+    assert "COMPLETED 6 of 6 points done" in words(root), words(root)[:300]
+    assert {"throughput_tok_s over capacity", "hit_ratio over capacity", "ttft_p95 over capacity",
+            "e2e_p95 over capacity"} <= set(charts(root)), charts(root)
+    drawn = chart(root, "throughput_tok_s over capacity")
+    texts = [words(node) for node in drawn.iter(SVG + "text")]
+    assert {"1GiB", "2GiB", "4GiB", "users 10", "users 20"} <= set(texts), texts
+    at = {words(node): float(node.get("x")) for node in drawn.iter(SVG + "text")}
+    assert abs((at["2GiB"] - at["1GiB"]) - (at["4GiB"] - at["2GiB"])) < 15, at  # a logarithmic axis
+    figures = [[words(cell) for cell in row] for row in drawn.iter(XHTML + "tr")]
+    assert [row[:2] + row[3:] for row in figures[1:]] == [["users 10", "100 tok/s", "120 tok/s", "120 tok/s"],
+                                                          ["users 20", "150 tok/s", "200 tok/s", "150 tok/s"]], figures
+    points = table(root, "Points")
+    assert points[0] == ["point", "capacity", "users", "throughput_tok_s", "Δ", "hit_ratio", "Δ", "ttft_p95", "Δ",
+                         "e2e_p95", "Δ", "run"], points
+    assert points[2][:5] == ["2", "1GiB", "20", "200 tok/s", "+100.0 %"], points
+
+
+@case("differences from a baseline are a map with a number in every cell")
+def _():
+    with histories.make() as db:
+        add_sweep(db, GRID, [100, 200, 110, None, 120, 150], status="interrupted")
+    root = page(report("sweep:latest"))
+    drawn = chart(root, "throughput_tok_s against point 1")
+    cells = {words(node.find(SVG + "title")) for node in drawn.iter(SVG + "rect") if node.find(SVG + "title") is not None}
+    assert {"users 10, 1GiB: 0.0 %", "users 20, 1GiB: +100.0 %", "users 10, 2GiB: +10.0 %", "users 20, 2GiB: --",
+            "users 10, 4GiB: +20.0 %", "users 20, 4GiB: +50.0 %"} <= cells, cells
+    assert "STOPPED" in words(root) and table(root, "Points")[4][-1] == "not run", table(root, "Points")
+    latency = chart(root, "ttft_p95 against point 1")
+    assert "Less is better" not in words(latency) and "less is better" in words(latency), words(latency)
+
+
+@case("without a baseline there is a sentence, without numbers there are bars, with one point no chart")
+def _():
+    with histories.make() as db:
+        add_sweep(db, {"keys": {"cache.eviction": ["lru", "fifo"]}}, [100, 200])
+        add_sweep(db, {"keys": {"cache.eviction": ["lru"]}}, [100], uuid="5eed0002-0000-4000-8000-000000000000")
+        add_sweep(db, {"keys": {"seed": [1, 2]}}, [None, None], uuid="5eed0003-0000-4000-8000-000000000000",
+                  status="failed", failed=2)
+    root = page(report("sweep:1"))
+    assert "no differences to show; sweep.baseline names one" in words(root)
+    bars = chart(root, "throughput_tok_s over eviction")
+    texts = [words(node) for node in bars.iter(SVG + "text")]
+    assert {"lru", "fifo", "100 tok/s", "200 tok/s"} <= set(texts), texts
+    root = page(report("sweep:2"))
+    assert "Fewer than two points are done" in words(root) and charts(root) == [], charts(root)
+    root = page(report("sweep:3"))
+    assert "FAILED 0 of 2 points done, 2 failed" in words(root), words(root)[:300]
+    assert [row[-1] for row in table(root, "Points")[1:]] == ["failed", "failed"], table(root, "Points")
+
+
+@case("names of variants and reasons from anywhere are texts and nothing else")
+def _():
+    name = "<b onload=x>&amp; 'q' | **b** ]]>"
+    sweep = {"variants": {"<i>": {name: {}, "$(x)": {}}}, "keys": {"workload.users": [1, 2]}, "baseline": "<i>=" + name}
+    with histories.make() as db:
+        add_sweep(db, sweep, [100, 200, 300, 400], {3: "failed"}, name=HOSTILE[:60], status_reason=HOSTILE, answer=HOSTILE,
+                  scenario_yaml="# ```\n" + HOSTILE, model="<m>", host="<h>", failed=1, done=3, status="failed")
+    root = page(report("sweep:1"))
+    assert table(root, "Peaks")[1][:2] == [name, "200 tok/s"], table(root, "Peaks")
+    assert table(root, "Peaks")[2][:3] == ["$(x)", "300 tok/s", "+50.0 %"], table(root, "Peaks")
+    assert words(root).count("<b onload=x>&amp; 'q'") > 3
+    markdown = re.sub(r"^(`{3,})[a-z]*\n.*?^\1$", "", report("sweep:1", "--format", "md"), flags=re.M | re.S)
+    assert "<b onload" not in markdown and "**b**" not in markdown and "\x1b" not in markdown
+    assert "\x1b" not in report("sweep:1", "--format", "txt")
+
+
+SIMULATED = {"mode": "simulate", "tiers.nvme": None, "run.duration": "3s", "run.interval": "1s"}
+
+
+def simulate(changes):
+    got = run(["sweep", write({**SIMULATED, **changes}), "--quiet"])
+    assert got.rc == 0, got
+    assert "`kvfall report sweep:1 -o FILE`" in got.stdout, got
+    return got
+
+
+@case("rates: latency over throughput, and what each combination reaches against the baseline's")
+def _():
+    simulate({"sweep": {"profile": "rates", "points": 4, "variants": {"size": {"s": {}, "m": {"tiers.gpu.capacity": "9MiB"}}},
+                        "baseline": "size=s"}})
+    root = page(report("sweep:1"))
+    assert charts(root)[:2] == ["ttft_mean over throughput_tok_s", "e2e_p95 over throughput_tok_s"], charts(root)
+    assert "throughput_tok_s over requests_per_s" in charts(root), charts(root)
+    heat = chart(root, "throughput_tok_s against size=s")
+    peaks = table(root, "Peaks")
+    cells = [words(node.find(SVG + "title")) for node in heat.iter(SVG + "rect") if node.find(SVG + "title") is not None]
+    assert "peak, m: " + peaks[2][2].replace("-0.0 %", "0.0 %") in [re.sub(r"\+0\.0 %", "0.0 %", c) for c in cells] or \
+        "peak, m: " + peaks[2][2] in cells, (cells, peaks)
+    assert "Simulated" in words(root)
+
+
+@case("a search: its steps, its target, its answer")
+def _():
+    got = simulate({"sweep": {"profile": "capacity", "find": "workload.users", "between": [1, 32],
+                              "target": {"metric": "throughput_tok_s", "op": ">=", "value": 20000}}})
+    answer = re.search(r"^(Required for .*)$", got.stdout, re.MULTILINE).group(1)
+    root = page(report("sweep:1"))
+    assert answer in words(root), words(root)[:600]
+    drawn = chart(root, "throughput_tok_s over workload.users")
+    texts = [words(node) for node in drawn.iter(SVG + "text")]
+    assert "target >= 20.0k tok/s" in texts, texts
+    steps = len(table(root, "Points")) - 1
+    assert steps > 3 and sections(root) == ["What was swept", "The search", "All points", "Scenario"], sections(root)
+
+
+@case("curves of miss ratios by policy, in every form")
+def _():
+    (home() / "work/ops.csv").write_text("op,key,tokens\n" + "".join("read,%d,16\n" % (i * i % 7) for i in range(60)))
+    simulate({"tiers.gpu": None, "workload.source": "ops", "workload.path": "ops.csv", "workload.users": None,
+              "workload.personas": None, "workload.prefix": None, "cache": {"headroom": 0},
+              "sweep": {"profile": "miss_ratio", "policies": ["lru", "fifo", "belady"],
+                        "capacities": ["64KiB", "128KiB", "1MiB"]}})
+    root = page(report("sweep:1"))
+    rows = table(root, "Miss ratios by policy")
+    assert rows[0] == ["policy", "64.0 KiB", "128 KiB", "1.00 MiB"], rows
+    assert [row[0] for row in rows[1:]] == ["belady", "fifo", "lru"], rows
+    assert charts(root) == ["miss ratio over capacity"], charts(root)
+    got = run(["report", "sweep:1", "-o", "curves.md"])
+    assert got.rc == 0, got
+    assert "| belady |" in (home() / "work/curves.md").read_text()
+    text = report("sweep:1", "--format", "txt").split("\nScenario\n")[0]
+    assert max(len(line) for line in text.splitlines()) <= 80, text
+
+
+@case("a sweep stands alone, and one that is not there is said")
+def _():
+    with histories.make() as db:
+        add_sweep(db, GRID, [100] * 6)
+    for args, sentence in ((["sweep:2"], "there is no sweep '2'"), (["sweep:1", "1"], "one sweep at a time")):
+        got = run(["report", *args])
+        assert got.rc == 2 and sentence in got.stderr and got.stdout == "", got
+
+
+main()
