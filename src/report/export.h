@@ -57,6 +57,9 @@ int export_hdr(const struct export_run *runs, size_t count, struct buf *out, str
 /* A fio job that does on a drive what one run did on its nvme tier; an error when that is nothing. */
 int export_fio(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
 
+/* A workbook: summary, parameters, metrics and classes with the runs side by side, intervals with charts. */
+int export_xlsx(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
+
 /* A number as CSV and JSON write it; a whole one without a point. False, and nothing added, for one that is
  * missing. */
 void export_add_count(uint64_t v, struct buf *out);

@@ -2,9 +2,10 @@
 import csv
 import io
 import os
+import pty
 
 import histories
-from tap import case, home, main, run
+from tap import case, finish, home, main, run, spawn
 
 
 def two_runs():
@@ -67,6 +68,18 @@ def _():
         got = run(["export"] + args)
         assert got.rc == 2 and words in got.stderr and got.stdout == "", got
     assert os.listdir(home() / "work") == []
+
+
+@case("what is no text is nothing for a terminal")
+def _():
+    two_runs()
+    ours, theirs = pty.openpty()
+    try:
+        got = finish(spawn(["export", "1", "--format", "xlsx"], stdout=theirs))
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert got.rc == 2 and got.stderr == "kvfall: xlsx is nothing for a terminal; name a file with --output\n", got
 
 
 main()

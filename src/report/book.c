@@ -1,0 +1,171 @@
+#include "report/book.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+
+static const char *const number_formats[BOOK_STYLES] = {
+    [BOOK_COUNT] = "#,##0",
+    [BOOK_TENTH] = "#,##0.0",
+    [BOOK_MILLI] = "#,##0.000",
+    [BOOK_RATIO] = "0.0000",
+    [BOOK_TIME] = "yyyy-mm-dd hh:mm:ss",
+};
+
+static void make_styles(struct book *b) {
+    for (int s = 0; s < BOOK_STYLES; s++) {
+        b->style[s] = workbook_add_format(b->workbook);
+        format_set_align(b->style[s], LXW_ALIGN_VERTICAL_TOP);
+        if (number_formats[s]) format_set_num_format(b->style[s], number_formats[s]);
+    }
+    format_set_bold(b->style[BOOK_HEAD]);
+    format_set_bottom(b->style[BOOK_HEAD], LXW_BORDER_THIN);
+    format_set_bold(b->style[BOOK_LABEL]);
+    format_set_text_wrap(b->style[BOOK_WRAP]);
+    format_set_align(b->style[BOOK_WRAP], LXW_ALIGN_LEFT);
+    format_set_align(b->style[BOOK_TIME], LXW_ALIGN_LEFT);
+    format_set_font_color(b->style[BOOK_GOOD], 0x006100);
+    format_set_font_color(b->style[BOOK_BAD], 0x9C0006);
+    format_set_bold(b->style[BOOK_BAD]);
+    format_set_bg_color(b->style[BOOK_DIFFERS], 0xFFF2CC);
+}
+
+static int no_room(struct err *e, const char *why) {
+    return err_set(
+        e, KVF_ERR_IO,
+        "cannot make the workbook: %s; it takes memory, and room in the folder for temporary files", why);
+}
+
+int book_open(struct book *b, double created_s, struct err *e) {
+    *b = (struct book){.file = memfd_create("workbook", MFD_CLOEXEC)};
+    if (b->file < 0) return no_room(e, strerror(errno));
+    /* The library only writes to files by their names. Rows go to a temporary one as they are done. */
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", b->file);
+    lxw_workbook_options options = {.constant_memory = LXW_TRUE};
+    b->workbook = workbook_new_opt(path, &options);
+    if (!b->workbook) {
+        close(b->file);
+        return no_room(e, "it could not be begun");
+    }
+    lxw_doc_properties properties = {.comments = (char[]){"written by kvfall"}};
+    properties.created = isfinite(created_s) && created_s > 0 ? (time_t)created_s : 1;
+    workbook_set_properties(b->workbook, &properties);
+    make_styles(b);
+    return 0;
+}
+
+static int take_file(int file, struct buf *out) {
+    char piece[1 << 16];
+    ssize_t got = 0;
+    if (lseek(file, 0, SEEK_SET) < 0) return errno;
+    while ((got = read(file, piece, sizeof piece)) > 0) buf_bytes(out, piece, (size_t)got);
+    return got < 0 ? errno : 0;
+}
+
+int book_close(struct book *b, struct buf *out, struct err *e) {
+    lxw_error failed = workbook_close(b->workbook); /* frees it too */
+    int why = failed ? 0 : take_file(b->file, out);
+    close(b->file);
+    if (failed) return no_room(e, lxw_strerror(failed));
+    return why ? no_room(e, strerror(why)) : 0;
+}
+
+int book_begin(struct book_page *p, struct book *b, const char *name, struct err *e) {
+    *p = (struct book_page){.book = b, .sheet = workbook_add_worksheet(b->workbook, name)};
+    return p->sheet ? 0 : no_room(e, "a sheet could not be begun");
+}
+
+static lxw_col_t next_column(struct book_page *p) {
+    if (p->column >= p->columns) p->columns = (lxw_col_t)(p->column + 1);
+    return p->column++;
+}
+
+/* What XML cannot hold becomes a question mark, but for line breaks; the end of what is too long is cut, and
+ * so is a character that would be cut through. */
+static char *clean(const char *text) {
+    enum { CELL_BYTES = 32000 }; /* a cell holds 32,767 units of UTF-16, at most one for each byte */
+    size_t len = strlen(text);
+    bool cut = len > CELL_BYTES;
+    char *copy = mem_strdup(text);
+    if (cut) {
+        for (len = CELL_BYTES; len > 0 && ((unsigned char)copy[len] & 0xc0) == 0x80;) len--;
+        copy[len] = '\0';
+    }
+    for (char *line = copy, *end; line; line = end) {
+        end = strchr(line, '\n');
+        if (end) *end = '\0';
+        utf8_clean(line);
+        if (end) *end++ = '\n';
+    }
+    for (char *c = copy; (c = strstr(c, "\xef\xbf")) != NULL; c += 3) /* U+FFFE and U+FFFF are none either */
+        if ((unsigned char)c[2] >= 0xbe) memcpy(c, "???", 3);
+    return copy;
+}
+
+void book_text(struct book_page *p, enum book_style style, const char *text) {
+    lxw_col_t column = next_column(p);
+    if (!text[0]) return;
+    char *copy = clean(text);
+    worksheet_write_string(p->sheet, p->row, column, copy, p->book->style[style]);
+    free(copy);
+}
+
+void book_number(struct book_page *p, enum book_style style, double v) {
+    lxw_col_t column = next_column(p);
+    if (isfinite(v)) worksheet_write_number(p->sheet, p->row, column, v, p->book->style[style]);
+}
+
+void book_count(struct book_page *p, enum book_style style, uint64_t v) {
+    enum { EXACT_BITS = 53 };
+    if (v <= UINT64_C(1) << EXACT_BITS) {
+        book_number(p, style, (double)v);
+    } else { /* digits rather than another number */
+        char digits[24];
+        snprintf(digits, sizeof digits, "%llu", (unsigned long long)v);
+        book_text(p, style, digits);
+    }
+}
+
+void book_flag(struct book_page *p, enum book_style style, bool v) {
+    worksheet_write_boolean(p->sheet, p->row, next_column(p), v, p->book->style[style]);
+}
+
+void book_time(struct book_page *p, double epoch_s) {
+    lxw_col_t column = next_column(p);
+    if (isfinite(epoch_s))
+        worksheet_write_unixtime(p->sheet, p->row, column, (int64_t)floor(epoch_s),
+                                 p->book->style[BOOK_TIME]);
+}
+
+void book_skip(struct book_page *p) {
+    next_column(p);
+}
+
+void book_next_row(struct book_page *p) {
+    p->row++;
+    p->column = 0;
+}
+
+enum book_style book_unit_style(const char *unit, double v) {
+    if (strcmp(unit, "ms") == 0 || strcmp(unit, "s") == 0 || strcmp(unit, "GiB/s") == 0) return BOOK_MILLI;
+    if (strcmp(unit, "B") == 0) return BOOK_COUNT;
+    if (unit[0]) return BOOK_TENTH;
+    return v == floor(v) ? BOOK_COUNT : BOOK_RATIO;
+}
+
+void book_width(struct book_page *p, unsigned column, unsigned characters) {
+    worksheet_set_column(p->sheet, (lxw_col_t)column, (lxw_col_t)column, characters, NULL);
+}
+
+void book_freeze(struct book_page *p, unsigned column) {
+    worksheet_freeze_panes(p->sheet, 1, (lxw_col_t)column);
+    if (p->columns && p->row > 1)
+        worksheet_autofilter(p->sheet, 0, 0, p->row - 1, (lxw_col_t)(p->columns - 1));
+}

@@ -1,0 +1,198 @@
+"""kvfall export --format xlsx: workbooks that spreadsheets open, with the runs' figures as numbers."""
+import contextlib
+import io
+import json
+import re
+import sqlite3
+import zipfile
+from xml.etree import ElementTree
+
+import histories
+import runs
+from tap import case, database, home, main, run
+
+MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+PAGES = ["summary", "parameters", "metrics", "qos", "intervals"]
+
+
+class Sheet:
+    """The cells of a sheet: {(row, column): value}, both from 0; a text is a str, a number a float."""
+
+    def __init__(self, text):
+        self.root = ElementTree.fromstring(text)
+        self.cells, self.styles = {}, {}
+        for cell in self.root.iter(MAIN + "c"):
+            letters, row = re.fullmatch(r"([A-Z]+)(\d+)", cell.get("r")).groups()
+            column = 0
+            for letter in letters:
+                column = column * 26 + ord(letter) - 64
+            assert cell.find(MAIN + "f") is None, "a formula in %s" % cell.get("r")
+            at, kind = (int(row) - 1, column - 1), cell.get("t")
+            if kind == "inlineStr":
+                self.cells[at] = "".join(cell.find(MAIN + "is").itertext())
+            elif kind == "b":
+                self.cells[at] = cell.find(MAIN + "v").text == "1"
+            else:
+                assert kind is None, (kind, cell.get("r"))
+                self.cells[at] = float(cell.find(MAIN + "v").text)
+            self.styles[at] = cell.get("s")
+
+    def row(self, label):
+        """{column: value} of the row that begins with this text."""
+        found = [at[0] for at, value in self.cells.items() if at[1] == 0 and value == label]
+        assert len(found) == 1, (label, found)
+        return {at[1]: value for at, value in self.cells.items() if at[0] == found[0] and at[1] > 0}
+
+    def table(self):
+        """The rows below the heading, as {heading: value}."""
+        heads = {at[1]: value for at, value in self.cells.items() if at[0] == 0}
+        last = max(at[0] for at in self.cells)
+        return [{heads[c]: self.cells[r, c] for c in heads if (r, c) in self.cells} for r in range(1, last + 1)]
+
+
+def read(data):
+    """{name: Sheet} of a workbook, in its order, and the files in it."""
+    book = zipfile.ZipFile(io.BytesIO(data))
+    assert book.testzip() is None
+    names = [sheet.get("name") for sheet in ElementTree.fromstring(book.read("xl/workbook.xml")).iter(MAIN + "sheet")]
+    for name in book.namelist():
+        ElementTree.fromstring(book.read(name))
+    return {name: Sheet(book.read("xl/worksheets/sheet%d.xml" % n)) for n, name in enumerate(names, 1)}, book
+
+
+def same(got, value):
+    """Equal but for the 17th digit of a number: a sheet has 16, and spreadsheets use 15."""
+    if isinstance(got, float) and isinstance(value, (int, float)):
+        return abs(got - value) <= 1e-15 * abs(value)
+    return got == value
+
+
+def export(*names):
+    path = home() / "work/runs.xlsx"
+    got = run(["export", *names, "--output", path, "--force"])
+    assert got.rc == 0 and got.stdout == got.stderr == "", got
+    return path.read_bytes()
+
+
+@case("a real run: figures, parameters and intervals are those of the database, as numbers")
+def _():
+    _, summary = runs.measure()
+    pages, book = read(export("latest"))
+    assert list(pages) == PAGES + ["charts"], list(pages)
+    first = pages["summary"]
+    assert first.row("name") == {1: "small"} and first.row("status") == {1: "completed"}, first.cells
+    assert same(first.row("throughput_tok_s (tok/s)")[1], runs.result(summary, "throughput_tok_s")), first.cells
+    days = runs.last_run()["started_at"] // 1 / 86400 + 25569  # of Excel, since the end of 1899
+    assert abs(first.row("started (UTC)")[1] - days) < 1e-9, first.row("started (UTC)")
+    assert first.row("tier nvme") == {1: summary["tiers"]["nvme"]["description"]}, first.cells
+    passed = {name: row for name, row in ((c["name"], c["passed"]) for c in summary["criteria"])}
+    shown = [value for at, value in sorted(first.cells.items())
+             if at[1] == 1 and str(first.cells.get((at[0], 0))).startswith("criterion: ")]
+    assert shown == [{True: "PASS", False: "FAIL", None: "NO DATA"}[p] for p in passed.values()], (shown, passed)
+
+    keys = pages["parameters"]
+    assert keys.row("tiers.nvme.io_size") == {1: "64KiB"} and keys.row("workload.users") == {1: 6.0}, keys.cells
+    assert keys.row("workload.personas[0].name") == {1: "brief"} and keys.row("tiers.nvme.direct") == {1: True}
+    assert json.loads(keys.row("workload.prefix.prompt_tokens")[1]) == [32, 64], keys.cells
+
+    metrics = {row["metric"]: row for row in pages["metrics"].table()}
+    stored = runs.rows("SELECT metric, value, unit, samples FROM results ORDER BY n")
+    assert list(metrics) == [row["metric"] for row in stored]
+    for row in stored:
+        got = metrics[row["metric"]]
+        assert got.get("unit", "") == row["unit"] and same(got.get("run 1"), row["value"]), (got, row)
+        assert got.get("run 1 samples") == row["samples"], (got, row)
+
+    classes = pages["qos"].table()
+    assert [row["class"] for row in classes] == ["interactive", "responsive", "batch"], classes
+    assert classes[0]["p95 target (ms)"] == 50 and classes[0]["latency"] == "ttft", classes
+    for row, one in zip(classes, summary["qos"]):
+        assert same(row.get("p95 (ms)"), one["actual"]["p95_ms"]), (row, one)
+        assert same(row.get("met_ratio"), one["met_ratio"]), (row, one)
+
+    table = pages["intervals"].table()
+    intervals = runs.rows("SELECT * FROM intervals ORDER BY seq")
+    nvme = runs.rows("SELECT * FROM tier_intervals WHERE tier = 'nvme' ORDER BY seq")
+    assert len(table) == len(intervals) > 2, len(table)
+    for row, one, tier in zip(table, intervals, nvme):
+        for name, value in row.items():
+            column = re.sub(r" \(.*\)$", "", name)
+            if column.startswith("nvme_"):
+                assert same(value, tier[column[5:]]), (name, value, tier)
+            elif column in one:
+                assert same(value, one[column]), (name, value, one)
+        assert {name for name in one if one[name] is not None} - {"run_id", "bottleneck"} <= {
+            re.sub(r" \(.*\)$", "", name) for name in row}, row
+    sheet = pages["intervals"].root
+    assert sheet.find(".//%spane" % MAIN).get("state") == "frozen", "no frozen heading"
+    assert sheet.find(MAIN + "autoFilter").get("ref").startswith("A1:"), "no filter"
+    assert sum(name.startswith("xl/charts/chart") for name in book.namelist()) == 4, book.namelist()
+
+
+def two_runs(**second):
+    with histories.make() as db:
+        for name, users, more in (("a", 5, {}), ("b", 9, second)):
+            run_id = histories.add_run(db, name=name, results={"hit_ratio": 0.5 if name == "a" else None, name: 1},
+                                       effective_json=json.dumps({"workload": {"users": users}, "seed": 42}), **more)
+            histories.insert(db, "run_tiers", run_id=run_id, tier="gpu" if name == "a" else "cpu", emulated=1)
+            for seq in range(3):
+                histories.insert(db, "intervals", run_id=run_id, seq=seq, t_s=seq + 1.0, phase="measured", tokens=seq)
+                histories.insert(db, "tier_intervals", run_id=run_id, seq=seq, tier="gpu" if name == "a" else "cpu",
+                                 used_bytes=seq + 10)
+
+
+@case("several runs stand side by side, differences are marked, and what is missing is empty")
+def _():
+    two_runs()
+    pages, book = read(export("1", "2"))
+    assert pages["summary"].row("name") == {1: "a", 2: "b"}
+    assert pages["summary"].row("hit_ratio") == {1: 0.5}, pages["summary"].row("hit_ratio")
+    metrics = {row.pop("metric"): row for row in pages["metrics"].table()}
+    assert metrics == {"hit_ratio": {"run 1": 0.5}, "a": {"run 1": 1.0}, "b": {"run 2": 1.0}}, metrics
+    keys = pages["parameters"]
+    assert keys.row("workload.users") == {1: 5.0, 2: 9.0} and keys.row("seed") == {1: 42.0, 2: 42.0}
+    style = {value: keys.styles[at] for at, value in keys.cells.items() if at[1] == 0}
+    assert style["workload.users"] != style["seed"], style
+    table = pages["intervals"].table()
+    assert [(row["run_id"], row["seq"], row["tokens"]) for row in table] == [(r, s, s) for r in (1, 2) for s in range(3)]
+    assert [row.get("gpu_used_bytes (B)") for row in table] == [10, 11, 12, None, None, None], table
+    assert [row.get("cpu_used_bytes (B)") for row in table] == [None, None, None, 10, 11, 12], table
+    lines = book.read("xl/charts/chart1.xml").decode()
+    assert re.findall(r"<c:f>([^<]*)</c:f>", lines)[::2] == ["intervals!$D$2:$D$4", "intervals!$D$5:$D$7"], lines
+
+
+@case("texts are texts: formulas, markup, controls, no UTF-8 and what is longer than a cell")
+def _():
+    evil = '=HYPERLINK("http://x")<&>\x01 \u00e4\u4e16 \U0001f600'
+    two_runs(host=evil[:60], note="=1+1\nsecond line\x0b", description="\u4e16" * 40000, tags="x" * 190)
+    with contextlib.closing(sqlite3.connect(database())) as db, db:
+        db.execute("UPDATE runs SET model = CAST(x'41ff42' AS TEXT) WHERE run_id = 2")
+    sheet = read(export("2"))[0]["summary"]
+    assert sheet.row("host")[1] == evil.replace("\x01", "?"), sheet.row("host")
+    assert sheet.row("note")[1] == "=1+1\nsecond line?", sheet.row("note")
+    assert sheet.row("model")[1] == "A?B", sheet.row("model")
+    long = sheet.row("description")[1]
+    assert long and set(long) == {"\u4e16"} and len(long) <= 32767, len(long)
+
+
+@case("the same run makes the same bytes, dated as the run")
+def _():
+    two_runs()
+    data = export("1")
+    assert export("1") == data
+    _, book = read(data)
+    assert {info.date_time[:3] for info in book.infolist()} == {(1980, 1, 1)}
+    # 1,700,000,000 s and a day
+    assert "2023-11-15T22:13:20Z" in book.read("docProps/core.xml").decode(), book.read("docProps/core.xml")
+
+
+@case("a run without intervals and results has its pages")
+def _():
+    with histories.make() as db:
+        histories.add_run(db, status="crashed", ended_at=None)
+    pages, _ = read(export("1"))
+    assert list(pages) == PAGES, list(pages)
+    assert pages["summary"].row("status") == {1: "crashed"} and pages["metrics"].table() == [], pages
+
+
+main()
