@@ -102,9 +102,9 @@ def _():
     got = run(["delete", "1"], input="y\n")
     assert "delete run 1, and 2 runs that belong to it?" in got.stderr and got.stdout == "3 runs deleted\n", got
     good("delete", "4", "--yes")
-    assert [row["name"] for row in rows("SELECT name FROM sweeps")] == ["points", "curves"]
+    assert [row["name"] for row in rows("SELECT name FROM sweeps ORDER BY sweep_id")] == ["points", "curves"]
     good("delete", "5", "6", "--yes")
-    assert [row["name"] for row in rows("SELECT name FROM sweeps")] == ["curves"] and ids() == []
+    assert [row["name"] for row in rows("SELECT name FROM sweeps ORDER BY sweep_id")] == ["curves"] and ids() == []
 
 
 @case("a run that goes on is not deleted, unless by --force")
