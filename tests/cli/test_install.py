@@ -13,8 +13,8 @@ PLACES = {"prefix": PREFIX, "exec_prefix": PREFIX, "bindir": PREFIX + "/bin", "d
           "zshcompletiondir": PREFIX + "/share/zsh/site-functions"}
 PAGES = ["man/%s" % path.name for path in (SOURCE / "man").glob("*.[1-9]")]
 CONFIGS = [str(path.relative_to(SOURCE)) for path in (SOURCE / "configs").rglob("*.yaml")]
-METRICS = ["contrib/grafana/kvfall.json", "contrib/pcp/README.md", "contrib/pcp/kvfall.url"]
-HARNESS = ["contrib/mlpstorage/README.md", "contrib/mlpstorage/mlperf_wrapper.py"]
+CONTRIB = [str(path.relative_to(SOURCE)) for path in (SOURCE / "contrib").rglob("*")
+           if path.is_file() and path.parent.name not in ("completion", "__pycache__")]
 
 
 def make(*words, **variables):
@@ -34,11 +34,9 @@ def there(folder):
 def expected():
     """Where files are to stand, by what they come from."""
     places = {"share/man/man%s/%s" % (page[-1], os.path.basename(page)): page for page in PAGES}
-    places.update(("share/kvfall/" + path, path) for path in CONFIGS)
+    places.update(("share/kvfall/" + path, path) for path in CONFIGS + CONTRIB)
     places["share/bash-completion/completions/kvfall"] = "contrib/completion/kvfall"
     places["share/zsh/site-functions/_kvfall"] = "contrib/completion/_kvfall"
-    places.update(("share/kvfall/" + path, path) for path in HARNESS)
-    places.update(("share/doc/kvfall/" + path, path) for path in METRICS)
     return places
 
 
@@ -48,7 +46,7 @@ def _():
     make("install", DESTDIR=destination)
     places = expected()
     root = destination / PREFIX[1:]
-    assert len(PAGES) >= 3 and len(CONFIGS) > 30
+    assert len(PAGES) >= 3 and len(CONFIGS) > 30 and len(CONTRIB) >= 5
     assert there(destination) == {PREFIX[1:] + "/" + path for path in [*places, "bin/kvfall"]}, \
         sorted(there(root) ^ {*places, "bin/kvfall"})
     for path, source in places.items():
@@ -87,8 +85,8 @@ def _():
     assert (shell.stdout, shell.stderr) == ("history\n", ""), shell
     manual = run([root / "share/man/man1/kvfall.1"], program=need_tool("mandoc"))
     assert manual.rc == 0 and "KVFALL(1)" in manual.stdout, manual
-    harness = run([root / "share/kvfall" / HARNESS[1], "--option", "3", "--base-output-dir", "out", "--cache-dir", "cache",
-                   "--", "--model", "tiny-1b", "--users", "2", "--duration", "200ms", "--nvme", "256MiB"],
+    harness = run([root / "share/kvfall/contrib/mlpstorage/mlperf_wrapper.py", "--option", "3", "--base-output-dir",
+                   "out", "--cache-dir", "cache", "--", "--model", "tiny-1b", "--users", "2", "--duration", "200ms", "--nvme", "256MiB"],
                   env={"KVFALL": program}, program=need_tool("python3"))
     results = list((home() / "work/out/rank_0").glob("kvcache_results_*.json"))
     assert harness.rc == 0 and len(results) == 1 and '"name": "mlperf-closed-3"' in results[0].read_text(), harness
