@@ -39,6 +39,11 @@ def _():
                          ("storage_tokens_per_second", "storage_throughput_tok_s"),
                          ("cache_hit_ratio", "hit_ratio"), ("cache_reuse_hit_ratio", "reuse_hit_ratio"),
                          ("cache_writes_refused", "refused"), ("read_write_ratio", "read_write_ratio"),
+                         ("goodput_per_second", "goodput_per_s"), ("total_tokens_per_second", "total_tok_s"),
+                         ("slots_busy_ratio", "slots_busy_ratio"), ("operation_errors", "operation_errors"),
+                         ("entry_bytes", "entry_bytes_mean"), ("device_busy_ratio", "device_busy_ratio"),
+                         ("host_cpu_busy_ratio", "host_cpu_ratio"),
+                         ("steady_tokens_per_second", "steady_throughput_tok_s"),
                          ("amplification_ratio", "amplification"), ("cpu_user_seconds", "cpu_user_s"),
                          ("cpu_system_seconds", "cpu_sys_s"), ("resident_memory_peak_bytes", "rss_peak_bytes")):
         check(name, metric)
@@ -57,6 +62,7 @@ def _():
             check("tier_" + what, "%s_%s" % (tier, what), tier=tier)
         for way in ("read", "write"):
             part = {"tier": tier, "direction": way}
+            check("tier_peak_ratio", "%s_%s_peak_share" % (tier, way), **part)
             check("tier_bytes_per_second", "%s_%s_gib_s" % (tier, way), GIB, **part)
             for name, middle in (("operation", ""), ("device", "device_"), ("host", "host_")):
                 check("tier_%s_seconds" % name, "%s_%s_%sp95_ms" % (tier, way, middle), 1e-3, quantile="0.95", **part)
@@ -65,6 +71,7 @@ def _():
                     == result(summary, "%s_%s_bytes" % (tier, way)))
     for one in ("interactive", "responsive", "batch"):
         check("class_slo_met_ratio", "slo_%s_met_ratio" % one, **{"class": one})
+        check("class_starved_seconds", "class_%s_starved_s" % one, **{"class": one})
         check("class_slo_violations", "slo_%s_violations" % one, **{"class": one})
         for outcome in ("done", "failed"):
             check("class_requests", "class_%s_%s" % (one, outcome), **{"class": one}, outcome=outcome)
