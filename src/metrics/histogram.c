@@ -198,7 +198,11 @@ static void put_varint(struct coder *c, uint64_t v) {
 }
 
 /* -1 at the end of the bytes, beyond 64 bits, or in a form longer than need be. */
-static int get_varint(const uint8_t **p, const uint8_t *end, uint64_t *v) {
+static inline int get_varint(const uint8_t **p, const uint8_t *end, uint64_t *v) {
+    if (*p < end && **p < 0x80) { /* nearly all of them */
+        *v = *(*p)++;
+        return 0;
+    }
     *v = 0;
     for (unsigned shift = 0; *p < end && shift < 64; shift += 7) {
         uint8_t byte = *(*p)++;

@@ -219,13 +219,16 @@ static uint64_t name_number(const char *name) {
     return h;
 }
 
-/* The series that a quotient scatters by, num - ratio x den, says how long a block has to be. */
+/* The series that a quotient scatters by, num - ratio x den, says how long a block has to be. A draw of a
+ * hundred blocks tells as much as one of more, and longer blocks know more of what hangs together. */
+enum { BLOCKS_MOST = 100 };
+
 static size_t block_length(const double *num, const double *den, size_t n, double ratio) {
     double *off = mem_alloc(n * sizeof *off);
     for (size_t i = 0; i < n; i++) off[i] = num[i] - ratio * den[i];
     size_t length = resample_block_length(off, n);
     free(off);
-    return length;
+    return length > n / BLOCKS_MOST ? length : n / BLOCKS_MOST;
 }
 
 /* A percentile whose share in a draw is larger than it should be is smaller in the draw (Woodruff, Confidence
