@@ -415,6 +415,33 @@ static void parent_folders_are_made_for_writing_only(void **state) {
     assert_int_equal(plain_int(deep, "SELECT count(*) FROM runs"), 0);
 }
 
+static void put_histogram(void *ctx, uint64_t seq, const char *scope, const uint8_t *data, size_t len) {
+    buf_addf(ctx, "%llu %s %zu %02x; ", (unsigned long long)seq, scope, len, data[len - 1]);
+}
+
+static void histograms_of_intervals_come_in_their_order(void **state) {
+    struct fixture *f = *state;
+    struct run_record r;
+    struct buf got = {0};
+    struct err e = {0};
+    struct store *s = open_store(f->db, STORE_WRITE);
+    fill_start(&r, "one");
+    int64_t id = begin_run(s, &r);
+    char sql[600];
+    snprintf(sql, sizeof sql,
+             "INSERT INTO interval_histograms(run_id, seq, scope, data) VALUES(%lld, 5, 'e2e', x'0105'), "
+             "(%lld, 3, 'nvme_read', x'010203'), (%lld, 3, 'e2e', x'01'), (%lld, 6, 'e2e', x'06'), "
+             "(%lld, 2, 'e2e', x'02'), (%lld, 4, 'e2e', x'04')",
+             (long long)id, (long long)id, (long long)id, (long long)id, (long long)id, (long long)id + 1);
+    plain_exec(f->db, sql);
+    const struct store_histograms h = {3, 5, put_histogram, &got};
+    assert_int_equal(store_interval_histograms(s, id, &h, &e), 0);
+    assert_string_equal(buf_text(&got), "3 e2e 1 01; 3 nvme_read 3 03; 5 e2e 2 05; ");
+    buf_free(&got);
+    run_record_free(&r);
+    store_close(s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(a_whole_run_comes_back_as_it_was),
@@ -426,6 +453,7 @@ int main(void) {
         CASE(a_network_file_system_gets_a_rollback_journal),
         CASE(an_interval_takes_less_than_4_kib),
         CASE(parent_folders_are_made_for_writing_only),
+        CASE(histograms_of_intervals_come_in_their_order),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);

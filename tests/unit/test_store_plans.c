@@ -102,6 +102,14 @@ static void ignore_id(void *ctx, int64_t run_id) {
     (void)run_id;
 }
 
+static void ignore_histogram(void *ctx, uint64_t seq, const char *scope, const uint8_t *data, size_t len) {
+    (void)ctx;
+    (void)seq;
+    (void)scope;
+    (void)data;
+    (void)len;
+}
+
 static void what_reads_a_run_searches(void **state) {
     struct fixture *f = *state;
     struct store *s = open_store(f->db, STORE_WRITE);
@@ -119,6 +127,8 @@ static void what_reads_a_run_searches(void **state) {
     series_init(&series, SERIES_ALL);
     assert_int_equal(store_load_series(s, &r, &series, &e), 0);
     assert_int_equal(series.count, 2);
+    const struct store_histograms histograms = {0, 9, ignore_histogram, NULL};
+    assert_int_equal(store_interval_histograms(s, id, &histograms, &e), 0);
     series_free(&series);
     run_record_free(&r);
     assert_int_equal(store_trials(s, id, ignore_id, NULL, &e), 0);
