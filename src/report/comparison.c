@@ -24,17 +24,20 @@ static void label_group(const struct trials *t, char *out, size_t len) {
         snprintf(out, len, "runs %" PRId64 "...%" PRId64, first->run_id, last->run_id);
 }
 
+/* People read their own time. */
 static void day_and_time(double epoch_s, char *out, size_t len) {
     time_t t = isfinite(epoch_s) ? (time_t)epoch_s : 0;
     struct tm tm;
-    if (!isfinite(epoch_s) || !gmtime_r(&t, &tm) || !strftime(out, len, "%Y-%m-%d %H:%M UTC", &tm))
+    if (!isfinite(epoch_s) || !localtime_r(&t, &tm) || !strftime(out, len, "%Y-%m-%d %H:%M", &tm))
         snprintf(out, len, "--");
 }
 
 static void describe_side(const struct comparison_input *i, struct comparison_side *s) {
     const struct run_record *run = i->run;
-    char when[40], group[48] = "";
-    *s = (struct comparison_side){.run_id = run->run_id, .status = run->status};
+    char when[40], end[48] = "";
+    *s =
+        (struct comparison_side){.run_id = run->run_id, .status = run->status, .started_at = run->started_at};
+    if (run->status != RUN_COMPLETED) snprintf(end, sizeof end, ", %s", run_status_name(run->status));
     snprintf(s->name, sizeof s->name, "%s", run->name);
     snprintf(s->label, sizeof s->label, "run %" PRId64, run->run_id);
     s->results = run->results.count > 0;
@@ -43,12 +46,10 @@ static void describe_side(const struct comparison_input *i, struct comparison_si
         s->complete = trials_complete(i->trials);
         s->results = s->complete > 0;
         label_group(i->trials, s->label, sizeof s->label);
-        snprintf(group, sizeof group, ", %zu of %zu trials", s->complete, s->trials);
+        snprintf(end, sizeof end, ", %zu of %zu trials", s->complete, s->trials);
     }
     day_and_time(run->started_at, when, sizeof when);
-    snprintf(s->title, sizeof s->title, "%s, %s%s%s%s", run->name, when, group,
-             run->status == RUN_COMPLETED ? "" : ", ",
-             run->status == RUN_COMPLETED ? "" : run_status_name(run->status));
+    snprintf(s->title, sizeof s->title, "%s, %s%s", run->name, when, end);
 }
 
 /* ---- metrics ---- */

@@ -35,10 +35,11 @@ void comparison_shares_add(struct comparison_shares *s, uint64_t seq, const char
 void comparison_shares_free(struct comparison_shares *s); /* takes NULL */
 
 struct comparison_side {
-    char label[48];  /* "run 12", "runs 12-14" */
-    char title[160]; /* "nightly, 2026-11-20 08:30, 3 trials" (UTC) */
-    int64_t run_id;  /* 0: not stored */
-    char name[64];   /* of the scenario */
+    char label[48];    /* "run 12", "runs 12-14" */
+    char title[160];   /* "nightly, 2026-11-20 08:30, 3 of 3 trials", local time */
+    int64_t run_id;    /* 0: not stored */
+    char name[64];     /* of the scenario */
+    double started_at; /* epoch seconds; of a group that of the run that was named */
     enum run_status status;
     size_t trials, complete; /* of a group; 0 for a run by itself */
     bool results;            /* whether there are any */

@@ -231,11 +231,11 @@ static void warn_run(const struct run_record *r, struct comparison *c, const str
         comparison_warn(c, "%s is not a whole run: %s.", who, why);
 }
 
-static void warn_state(const struct run_record *r, struct comparison *c, const struct comparison_side *side,
-                       const struct question *q) {
+/* Of a group it is known of the run that was named. */
+static void warn_state(const struct run_record *r, struct comparison *c, const struct question *q) {
     static const char missed[] = "not reached: ";
-    char who[sizeof side->label];
-    at_start(side, who, sizeof who);
+    char who[32];
+    snprintf(who, sizeof who, "Run %lld", (long long)r->run_id);
     if (strncmp(r->steady, missed, sizeof missed - 1) == 0)
         comparison_warn(c, "%s never was steady: %s.", who, r->steady + sizeof missed - 1);
     if (r->not_comparable[0])
@@ -261,7 +261,7 @@ void comparison_fairness(const struct comparison_input *input, struct comparison
             warn_group(input[s].trials, c, &c->side[s]);
         else
             warn_run(r, c, &c->side[s]);
-        warn_state(r, c, &c->side[s], &q[s]);
+        warn_state(r, c, &q[s]);
     }
     warn_differences(q, c);
     warn_tiers(q, c);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "report/comparison_parts.h"
 #include "report/format.h"
@@ -27,12 +28,22 @@ static json_t *texts(char *const *list, size_t count) {
     return a;
 }
 
+/* Programs read UTC. */
+static json_t *time_text(double epoch_s) {
+    char out[40];
+    struct tm tm;
+    time_t t = isfinite(epoch_s) ? (time_t)epoch_s : 0;
+    bool there =
+        isfinite(epoch_s) && gmtime_r(&t, &tm) && strftime(out, sizeof out, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    return there ? json_string(out) : json_null();
+}
+
 static json_t *side_object(const struct comparison_side *s) {
     json_t *o = json_object();
     json_object_set_new(o, "run_id", json_integer(s->run_id));
     json_object_set_new(o, "label", text(s->label));
     json_object_set_new(o, "name", text(s->name));
-    json_object_set_new(o, "title", text(s->title));
+    json_object_set_new(o, "started_at", time_text(s->started_at));
     json_object_set_new(o, "status", text(run_status_name(s->status)));
     json_object_set_new(o, "trials", s->trials ? json_integer((json_int_t)s->trials) : json_null());
     json_object_set_new(o, "complete_trials",

@@ -47,8 +47,8 @@ def fill():
 
 
 TWO = """\
-Baseline    run 1: before, 2023-11-15 22:13 UTC
-Compared    run 2: after, 2023-11-16 22:13 UTC
+Baseline    run 1: before, 2023-11-15 22:13
+Compared    run 2: after, 2023-11-16 22:13
 Warning     The hosts differ: lab (run 1), lab2 (run 2).
 Scenario    1 key differs
   key                  run 1  run 2
@@ -105,6 +105,7 @@ def _():
     told = json.loads(got.stdout)
     assert list(told) == ["sides", "warnings", "differences", "metrics", "notes", "check"], got
     assert [side["run_id"] for side in told["sides"]] == [1, 2] and told["check"] is None, got
+    assert told["sides"][0]["started_at"] == "2023-11-15T22:13:20Z", got
     assert told["differences"] == [{"key": "tiers.nvme.io_depth", "values": ["32", "64"]}], got
     metrics = {one["metric"]: one for one in told["metrics"]}
     assert "lookups" not in metrics and metrics["e2e_p95_ms"]["better"] == "lower", got
@@ -168,7 +169,7 @@ def _():
         add_trials(db, [99, 100.5, 101.5, 104], name="alike")
     got = run(["compare", "2", "changed", "--fail-over", "5%"])
     words = " ".join(got.stdout.split())
-    assert got.rc == 3 and "runs 1-4: nightly, 2023-11-16 22:13 UTC, 4 of 4 trials" in words, got
+    assert got.rc == 3 and "runs 1-4: nightly, 2023-11-16 22:13, 4 of 4 trials" in words, got
     assert "tokens/s 102 91.5 -10 -9.9 % worse beyond" in words and "Mann and Whitney" in words, got
     assert "throughput_tok_s is worse in runs 5-8: down by 9.9 % from 102 tok/s to 91.5 tok/s" in words, got
     told = json.loads(run(["compare", "1", "5", "9", "--json"]).stdout)
