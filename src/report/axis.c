@@ -48,7 +48,7 @@ static double nice_seconds(double v) {
 static void clock_text(double s, char *out, size_t len) {
     bool negative = s < 0;
     double left = fabs(s);
-    if (left < 60 && left != floor(left)) {
+    if (left < 10 && fabs(left - round(left)) > 0.05) {
         snprintf(out, len, "%.3g s", s);
         return;
     }
@@ -189,4 +189,15 @@ struct cell axis_value(double v, const char *unit) {
     else
         return format_measure(v, unit, "");
     return c;
+}
+
+void axis_range(double low, double high, const char *unit, struct buf *out) {
+    struct cell a = axis_value(low, unit), b = axis_value(high, unit);
+    const char *one = strchr(a.text, ' '), *two = strchr(b.text, ' ');
+    if (strcmp(a.text, b.text) == 0)
+        buf_add(out, a.text);
+    else if (one && two && strcmp(one, two) == 0)
+        buf_addf(out, "%.*s to %s", (int)(one - a.text), a.text, b.text);
+    else
+        buf_addf(out, "%s to %s", a.text, b.text);
 }

@@ -36,5 +36,7 @@ void axis_make(struct axis *a, const struct axis_wish *w);
 double axis_part(const struct axis *a, double v);
 /* A value with its unit, in three digits, for people: "12.4k tok/s", "42.0 ms", "97.2 %", "1:30". */
 struct cell axis_value(double v, const char *unit);
+/* "1.20 to 3.40 GiB/s", one value where both are written alike. */
+void axis_range(double low, double high, const char *unit, struct buf *out);
 
 #endif

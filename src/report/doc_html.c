@@ -66,14 +66,23 @@ static void put_section(struct page *p, const struct doc_block *b) {
     buf_add(p->out, "\n");
 }
 
+/* What a cell looks like; a long text may be broken anywhere, so that no table grows with it. */
+static void put_class(struct page *p, const struct doc_cell *cell, bool number) {
+    enum { LONG = 32 };
+    struct buf names = {0};
+    if (number) buf_add(&names, " num");
+    if (cell->tone) buf_addf(&names, " %s", tone_name(cell->tone));
+    if (cell->text && strlen(cell->text) > LONG) buf_add(&names, " long");
+    if (names.len) buf_addf(p->out, " class=\"%s\"", names.data + 1);
+    buf_free(&names);
+}
+
 static void put_row(struct page *p, const struct doc_block *b, size_t from) {
     buf_add(p->out, "<tr>");
     for (size_t c = 0; c < b->columns; c++) {
         const struct doc_cell *cell = from + c < b->cells ? &b->cell[from + c] : &(struct doc_cell){0};
         buf_add(p->out, c ? "<td" : "<th scope=\"row\"");
-        if (b->numbers[c] || cell->tone)
-            buf_addf(p->out, " class=\"%s%s%s\"", b->numbers[c] ? "num" : "",
-                     b->numbers[c] && cell->tone ? " " : "", cell->tone ? tone_name(cell->tone) : "");
+        put_class(p, cell, b->numbers[c]);
         buf_add(p->out, ">");
         escape_xml(cell->text ? cell->text : "--", p->out);
         buf_add(p->out, c ? "</td>" : "</th>");
@@ -112,6 +121,20 @@ static void put_key(struct page *p, const struct plot *plot) {
     buf_add(p->out, "</ul>\n");
 }
 
+/* How to read it, and how a long line is drawn. */
+static void put_caption(struct page *p, const struct plot *plot) {
+    size_t most = 0;
+    struct buf text = {0};
+    buf_add(&text, plot->caption);
+    for (size_t k = 0; k < plot->lines; k++)
+        if (plot->line[k].count > most) most = plot->line[k].count;
+    if (most > 2 * SVG_PARTS && (plot->kind == PLOT_LINES || plot->kind == PLOT_STACK))
+        buf_addf(&text, "%s%zu points in %d parts: the mean of each%s.", text.len ? " " : "", most, SVG_PARTS,
+                 plot->kind == PLOT_LINES ? ", in a band from the least to the most" : "");
+    if (text.len) element(p, "figcaption", "", buf_text(&text));
+    buf_free(&text);
+}
+
 static void put_plot(struct page *p, const struct plot *plot) {
     char id[24];
     struct doc_block table;
@@ -128,7 +151,7 @@ static void put_plot(struct page *p, const struct plot *plot) {
     buf_add(p->out, "\">");
     svg_plot(plot, id, p->out);
     buf_add(p->out, "</div>");
-    if (*plot->caption) element(p, "figcaption", "", plot->caption);
+    put_caption(p, plot);
     buf_add(p->out, "<details><summary>Figures</summary>\n");
     doc_plot_table(plot, &table);
     put_table(p, &table);
@@ -245,7 +268,7 @@ static const char style[] =
     "tbody th{font-weight:500;min-width:8rem;position:sticky;left:0;background:var(--page)}.num{text-align:right;white-space:nowrap}"
     "pre{background:var(--box);border:1px solid var(--rule);border-radius:6px;padding:.8rem 1rem;overflow-x:auto;"
     "font:.83rem/1.45 ui-monospace,monospace;margin:.6rem 0}summary{cursor:pointer;padding:.25rem 0}"
-    ".fold{margin:.8rem 0}.fold summary{font-weight:600}"
+    "td.long,th.long{overflow-wrap:anywhere;min-width:13rem;white-space:normal}.fold{margin:.8rem 0}.fold summary{font-weight:600}"
     "footer{color:var(--soft);font-size:.85rem;padding-top:2rem;padding-bottom:2rem}\n"
     "@media (max-width:600px){body{font-size:15px}.key{display:flex}header,main,footer,nav{padding-left:.8rem;padding-right:.8rem}"
     ".tiles{grid-template-columns:repeat(2,1fr)}.facts div{grid-template-columns:7.5rem 1fr}tbody th{min-width:6.5rem}td{min-width:0}th,td{padding:.25rem .5rem}}\n"
@@ -253,7 +276,7 @@ static const char style[] =
     "h2,h3,h4{break-after:avoid}figure,tr,.tiles div,.verdict,.facts div{break-inside:avoid}thead{display:table-header-group}"
     ".level1+.level1{break-before:auto}.scroll,pre{overflow:visible}pre{white-space:pre-wrap;overflow-wrap:anywhere}"
     ".plots{display:block}figure{margin-bottom:1rem}figure .scroll .plot{min-width:0;max-width:17cm}figure details{display:none}"
-    "td,th{overflow-wrap:anywhere}.num{overflow-wrap:normal}"
+    ".level1>h2+p,.level2>h3+p{break-after:avoid}"
     "*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n";
 
 static void put_contents(struct page *p) {

@@ -67,8 +67,10 @@ void escape_xml_cut(const char *text, size_t most, struct buf *out) {
 /* What begins a heading, a list or a rule, at the beginning of a line alone. */
 static bool begins_block(const char *text) {
     size_t digits = strspn(text, "0123456789");
-    return (digits == 0 && *text && strchr("#+-=", *text)) ||
-           (digits > 0 && (text[digits] == '.' || text[digits] == ')'));
+    char first = text[digits];
+    if (digits == 0 && (first == '#' || first == '=')) return true;
+    bool item = digits > 0 ? first == '.' || first == ')' : first == '+' || first == '-';
+    return item && strchr(digits > 0 ? " \t\r\n" : " \t\r\n+-", text[digits + 1]) != NULL; /* or the end */
 }
 
 static bool is_word(unsigned char c) {
@@ -80,13 +82,14 @@ static bool begins_link(const char *text) {
     return strncmp(text, "://", 3) == 0 || strncasecmp(text, "www.", 4) == 0;
 }
 
-static void put_markdown(int32_t ch, bool inside_word, struct buf *out) {
-    if (ch == '<' || ch == '>' || ch == '&') {
+/* Neither < nor & means anything before a space. */
+static void put_markdown(int32_t ch, const char *rest, bool inside_word, struct buf *out) {
+    if ((ch == '<' || ch == '&') && *rest && *rest != ' ') {
         put_xml(ch, out);
     } else if (ch == '@') { /* nobody is told */
         buf_add(out, "&#64;");
     } else {
-        bool special = ch < 0x80 && strchr("\\`*{}[]|~$", (int)ch) != NULL;
+        bool special = ch < 0x80 && strchr("\\`*{}[]|~$>", (int)ch) != NULL;
         if (special || (ch == '_' && !inside_word)) buf_add(out, "\\");
         put(ch, out);
     }
@@ -107,7 +110,7 @@ void escape_markdown(const char *text, struct buf *out) {
         }
         int32_t ch = next(&text);
         if (at == block) buf_add(out, "\\");
-        put_markdown(ch == '\n' || ch == '\t' ? ' ' : ch, inside_word, out);
+        put_markdown(ch == '\n' || ch == '\t' ? ' ' : ch, text, inside_word, out);
     }
 }
 

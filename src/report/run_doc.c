@@ -7,8 +7,9 @@
 #include "base/buf.h"
 #include "report/run_doc_inside.h"
 
-static void put_run(const struct run_part *p) {
+static void put_run(const struct run_part *p, bool whole) {
     run_doc_summary(p);
+    if (!whole) return;
     run_doc_progress(p);
     run_doc_latency(p);
     run_doc_cache(p);
@@ -59,7 +60,7 @@ struct doc *run_doc_new(const struct run_doc_source *runs, size_t count) {
             buf_free(&heading);
             buf_free(&under);
         }
-        put_run(&p);
+        put_run(&p, count <= RUN_DOC_WHOLE);
     }
     return d;
 }

@@ -15,6 +15,9 @@ struct run_doc_source { /* a run as it is stored */
 };
 enum { RUN_DOC_PARTS = SERIES_TIERS | SERIES_CLASSES | SERIES_GPUS };
 
+/* Of more runs than RUN_DOC_WHOLE each has its verdict alone after the comparison. */
+enum { RUN_DOC_WHOLE = 8 };
+
 /* `count` is at least 1. The document copies what it needs; the caller frees it. */
 struct doc *run_doc_new(const struct run_doc_source *runs, size_t count);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/model.h"
 #include "report/run_doc_inside.h"
 #include "scenario/load.h"
 
@@ -140,7 +141,8 @@ static void put_differences(struct doc *d, const char *prefix, json_t *mine, con
         buf_addf(&key, "%s%s%s", prefix, *prefix ? "." : "", name);
         if (json_is_object(value) && json_is_object(other)) {
             put_differences(d, buf_text(&key), value, other, rows);
-        } else if (!json_equal(value, other)) {
+        } else if (!json_equal(value, other) && strcmp(name, "name") != 0 &&
+                   strcmp(name, "description") != 0) {
             char *text =
                 json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
             char *was =
@@ -161,10 +163,13 @@ static void put_differences(struct doc *d, const char *prefix, json_t *mine, con
     }
 }
 
-static json_t *default_configuration(void) {
+/* The defaults, those of the model being its preset's: only what was changed of it is a difference. */
+static json_t *default_configuration(const char *preset) {
+    const struct model_preset *model = model_find(preset);
     struct scenario *s = mem_zalloc(1, sizeof *s);
     struct buf text = {0};
     scenario_default(s);
+    if (model) s->model = model->model;
     scenario_emit_json(s, &text);
     json_t *json = json_loads(buf_text(&text), 0, NULL);
     buf_free(&text);
@@ -187,7 +192,7 @@ void run_doc_scenario(const struct run_part *p) {
     doc_fact(d, "Trace SHA-256", r->trace_sha256);
     doc_fact(d, "Tokenizer", r->tokenizer);
     json_t *mine = r->effective_json ? json_loads(r->effective_json, 0, NULL) : NULL;
-    json_t *usual = default_configuration();
+    json_t *usual = default_configuration(r->model);
     if (json_is_object(mine) && json_is_object(usual)) put_differences(d, "", mine, usual, &rows);
     json_decref(mine);
     json_decref(usual);

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/axis.h"
 #include "report/run_doc_inside.h"
 
 static const double per_gib = 1.0 / (1024.0 * 1024.0 * 1024.0);
@@ -80,17 +81,29 @@ static void put_hits(const struct run_part *p) {
     run_plot_add(p, plot);
 }
 
+/* "26 intervals: warmup to 0:05, measured to 0:25." */
+static void put_phases(const struct run_part *p) {
+    const struct series *s = p->series;
+    struct buf text = {0};
+    for (size_t i = 0; i < s->count; i++) {
+        if (i + 1 < s->count && s->interval[i + 1].phase == s->interval[i].phase) continue;
+        buf_addf(&text, "%s%s to %s", text.len ? ", " : "",
+                 run_phase_name((enum kvf_run_phase)s->interval[i].phase),
+                 axis_value(s->interval[i].t_s, "clock").text);
+    }
+    doc_text(p->doc, DOC_PLAIN,
+             "%zu interval%s: %s. Run time counts from the first request, pauses excluded.", s->count,
+             s->count == 1 ? "" : "s", buf_text(&text));
+    buf_free(&text);
+}
+
 void run_doc_progress(const struct run_part *p) {
     doc_section(p->doc, p->level, "Over time");
     if (p->series->count == 0) {
         doc_text(p->doc, DOC_PLAIN, "No interval is stored of this run, so there is nothing to draw.");
         return;
     }
-    doc_text(
-        p->doc, DOC_PLAIN,
-        "%zu intervals. Run time counts from the first request, pauses excluded; phases that are not measured "
-        "are shaded.",
-        p->series->count);
+    put_phases(p);
     put_load(p);
     put_space(p);
     put_bandwidth(p);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "report/run_doc_inside.h"
-#include "report/svg.h"
 
 double run_metric(const struct run_part *p, const char *fmt, ...) {
     char name[64];
@@ -159,14 +158,5 @@ void run_plot_add(const struct run_part *p, struct plot *plot) {
     }
     if (plot->kind == PLOT_LINES && strcmp(plot->y.unit, "ms") == 0 && spans_decades(plot))
         plot->y.log = true;
-    if (p->series->count > 2 * SVG_PARTS && strcmp(plot->x.unit, "clock") == 0) {
-        struct buf caption = {0};
-        buf_addf(&caption, "%s%s%zu intervals in %d parts: %s.", plot->caption, *plot->caption ? " " : "",
-                 p->series->count, SVG_PARTS,
-                 plot->kind == PLOT_STACK ? "the mean of each"
-                                          : "the mean of each, in a band from the least to the most");
-        plot_caption(plot, "%s", buf_text(&caption));
-        buf_free(&caption);
-    }
     doc_plot(p->doc, plot);
 }

@@ -68,8 +68,8 @@ static void line_put(const struct spark *s, const struct plot_line *l) {
         else
             level_put(s, axis_part(&s->y, v));
     }
-    buf_addf(s->out, " %s", axis_value(low, s->plot->y.unit).text);
-    if (high > low) buf_addf(s->out, " to %s", axis_value(high, s->plot->y.unit).text);
+    buf_add(s->out, " ");
+    axis_range(low, high, s->plot->y.unit, s->out);
     buf_add(s->out, "\n");
 }
 

@@ -6,10 +6,12 @@
 #include "report/plot.h"
 #include "report/report.h"
 
+#define SPARK_NOTE "Each column of a chart shows the most of its part."
+
 /* Adds the lines of a chart of lines, areas or bars, at most so many columns as the style has (80 unless
  * told), in ASCII if it says so. All share one scale, from 0 or, on a logarithmic one, from the least value;
- * each column shows the most of its part of x, so that no spike is lost. Nothing for heat maps, which are
- * tables. */
+ * each column shows the most of its part of x, so that no spike is lost, as SPARK_NOTE says. Nothing for heat
+ * maps, which are tables. */
 void spark_plot(const struct plot *p, const struct report_style *style, struct buf *out);
 
 #endif

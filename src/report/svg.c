@@ -244,13 +244,12 @@ static bool strip_text(const struct plot *p, double from, double to, bool last, 
             high_x = fmax(high_x, l->x[i]);
         }
         if (isnan(low)) continue;
-        buf_addf(&lines, "\n%s%s%s", l->name, *l->name ? ": " : "", axis_value(low, p->y.unit).text);
-        if (high > low) buf_addf(&lines, " to %s", axis_value(high, p->y.unit).text);
+        buf_addf(&lines, "\n%s%s", l->name, *l->name ? ": " : "");
+        axis_range(low, high, p->y.unit, &lines);
     }
     bool any = lines.len > 0;
     if (any) {
-        buf_add(text, axis_value(low_x, p->x.unit).text);
-        if (high_x > low_x) buf_addf(text, " to %s", axis_value(high_x, p->x.unit).text);
+        axis_range(low_x, high_x, p->x.unit, text);
         buf_add(text, buf_text(&lines));
     }
     buf_free(&lines);

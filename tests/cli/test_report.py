@@ -207,7 +207,7 @@ def _():
     root = page(text)
     assert len(text) < 1500000, len(text)
     figure = next(figure for figure in root.iter(XHTML + "figure") if words(figure[0]) == "Throughput")
-    assert "3600 intervals in 300 parts: the mean of each, in a band from the least to the most" in words(figure)
+    assert "3600 points in 300 parts: the mean of each, in a band from the least to the most" in words(figure)
     band, line = (next(node.get("d") for node in figure.iter(SVG + "path") if node.get("class") == name)
                   for name in ("w k0", "l k0 d0"))
     edges, means = ([float(y) for y in re.findall(r"[ML][0-9.]+ ([0-9.]+)", path)] for path in (band, line))

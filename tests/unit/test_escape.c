@@ -46,7 +46,7 @@ static void markdown(void **state) {
                 "throughput_tok_s of llama3.1-8b, 50 %");
     assert_made(escape_markdown, "_a_ *b* `c` [d](e) ~f~ |g| $h$ \\",
                 "\\_a\\_ \\*b\\* \\`c\\` \\[d\\](e) \\~f\\~ \\|g\\| \\$h\\$ \\\\");
-    assert_made(escape_markdown, "<b>&lt;", "&lt;b&gt;&amp;lt;");
+    assert_made(escape_markdown, "<b>&lt; 1 < 2 & 3 >", "&lt;b\\>&amp;lt; 1 < 2 & 3 \\>");
     assert_made(escape_markdown, "# x", "\\# x");
     assert_made(escape_markdown, "- x - y", "\\- x - y");
     assert_made(escape_markdown, "12. x 3. y", "12\\. x 3. y");
