@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/stored.h"
+#include "cli/suite.h"
 #include "cli/sweep.h"
 #include "report/outcome_doc.h"
 #include "report/run_doc.h"
@@ -66,18 +67,37 @@ static int make_sweep_doc(struct store *store, const char *ref, struct doc **out
     return rc;
 }
 
+/* The suite that is the only operand, as such; beside others it stands for its runs. */
+static bool is_suite(const struct options *o, const char **ref) {
+    return o->operands == 1 && stored_kind_of(o->operand[0], ref) == STORED_SUITE;
+}
+
+static int make_suite_doc(struct store *store, const char *ref, struct doc **out, struct err *e) {
+    struct suite *suite = mem_zalloc(1, sizeof *suite);
+    int64_t first;
+    int rc = store_resolve_suite(store, ref, &first, e);
+    if (!rc) rc = suite_stored(store, first, suite, e);
+    if (!rc) *out = suite_doc(suite);
+    suite_stored_free(suite);
+    free(suite);
+    return rc;
+}
+
 static int report(const struct options *o, struct err *e) {
     const struct doc_form *form;
     struct store *store = NULL;
     struct doc *doc = NULL;
     struct buf out = {0};
     struct report_style style = cli_style(o);
-    const char *sweep;
+    const char *sweep, *suite;
     int rc = choose_form(o, &form, e);
     if (!rc) rc = stored_sweep_alone(o, &sweep, e);
     if (!rc) rc = stored_output_check(o, e);
     if (!rc) rc = stored_open(o, STORE_READ, &store, e);
-    if (!rc) rc = sweep ? make_sweep_doc(store, sweep, &doc, e) : make_doc(o, store, &doc, e);
+    if (!rc)
+        rc = sweep                 ? make_sweep_doc(store, sweep, &doc, e)
+             : is_suite(o, &suite) ? make_suite_doc(store, suite, &doc, e)
+                                   : make_doc(o, store, &doc, e);
     store_close(store);
     if (!rc) {
         form->write(doc, &style, &out);

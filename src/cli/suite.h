@@ -13,9 +13,12 @@
 #include "probe/drive.h"
 #include "probe/host.h"
 #include "record/run.h"
+#include "report/doc.h"
+#include "report/format.h"
 #include "report/report.h"
 #include "scenario/fit.h"
 #include "scenario/scenario.h"
+#include "store/store.h"
 
 /* A group is a folder of configs/; its name stands for all of its tests. */
 #define SUITE_GROUP_LIST(X)                                                                                  \
@@ -112,6 +115,17 @@ double suite_metric(const struct suite_entry *e, const char *fmt, ...) __attribu
 double suite_metric_largest(const struct suite_entry *e, const char *metric);
 const struct suite_entry *suite_find(const struct suite *s, const char *name); /* NULL: not in the plan */
 
+/* A test's line of the comparison, and what its columns mean. */
+struct suite_verdict {
+    char text[64];
+    enum format_tone tone;
+};
+struct suite_row {
+    struct cell tok_s, storage, e2e, read, hits, where;
+    struct suite_verdict verdict;
+};
+struct suite_row suite_row(const struct suite_entry *e);
+extern const char *const suite_row_note;
 /* The comparison, one line a test, and for group tiers the ranking. */
 void suite_table_text(const struct suite *s, const struct report_style *style, struct buf *out);
 /* What the figures mean, in sentences. */
@@ -126,5 +140,12 @@ void suite_meaning(const struct suite *s, struct suite_words *w);
 void suite_meaning_text(const struct suite_words *w, const struct report_style *style, struct buf *out);
 /* {"suite": {...}, "tests": [{..., "runs": [as of `run --json`]}], "meaning": [...]} */
 void suite_json(const struct suite *s, const struct suite_words *w, struct buf *out);
+
+/* A suite that the database has, by its first run: its tests in the order of their runs, with what the tables
+ * and words above need of their scenarios. suite_stored_free() it, also after an error. */
+int suite_stored(struct store *store, int64_t first_id, struct suite *out, struct err *e);
+void suite_stored_free(struct suite *s);
+/* The report on it as a document, the caller's to free. */
+struct doc *suite_doc(const struct suite *s);
 
 #endif

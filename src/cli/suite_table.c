@@ -57,6 +57,10 @@ static enum kvf_tier slowest(const struct scenario *sc) {
 
 /* ---- the comparison ---- */
 
+const char *const suite_row_note =
+    "storage: tokens a second of storage I/O; read P95: entries from the slowest tier; g/c/n: hits in gpu, cpu "
+    "and nvme; verdict: criteria met, of all: one without data, such as of a tier that is off, is not met";
+
 /* How the hits fall over the tiers, in per cent: "60/30/10", "--" for a tier that is off. */
 static const char *distribution(const struct suite_entry *e, char *out, size_t len) {
     double hits = suite_metric(e, "hits");
@@ -71,21 +75,16 @@ static const char *distribution(const struct suite_entry *e, char *out, size_t l
     return out;
 }
 
-struct verdict {
-    char text[64];
-    enum format_tone tone;
-};
-
 /* Criteria that all runs have met, of those of a run; else how it ended. */
-static struct verdict verdict_of(const struct suite_entry *e) {
-    struct verdict v = {"not run", FORMAT_WARN};
+static struct suite_verdict verdict_of(const struct suite_entry *e) {
+    struct suite_verdict v = {"not run", FORMAT_WARN};
     if (e->runs == 0) return v;
     size_t met = 0, all = e->run[0].criterion_count;
     for (uint32_t i = 0; i < e->runs; i++) {
-        if (e->run[i].status == RUN_FAILED) return (struct verdict){"failed", FORMAT_BAD};
-        if (e->run[i].status != RUN_COMPLETED) return (struct verdict){"stopped", FORMAT_WARN};
+        if (e->run[i].status == RUN_FAILED) return (struct suite_verdict){"failed", FORMAT_BAD};
+        if (e->run[i].status != RUN_COMPLETED) return (struct suite_verdict){"stopped", FORMAT_WARN};
     }
-    if (!suite_done(e)) return (struct verdict){"partial", FORMAT_WARN};
+    if (!suite_done(e)) return (struct suite_verdict){"partial", FORMAT_WARN};
     for (size_t k = 0; k < all; k++) {
         bool passed = true;
         for (uint32_t i = 0; i < e->runs; i++) {
@@ -95,24 +94,30 @@ static struct verdict verdict_of(const struct suite_entry *e) {
         }
         met += passed;
     }
-    if (!all) return (struct verdict){"done", FORMAT_PLAIN};
+    if (!all) return (struct suite_verdict){"done", FORMAT_PLAIN};
     v.tone = met == all ? FORMAT_GOOD : FORMAT_PLAIN;
     snprintf(v.text, sizeof v.text, "%s %zu/%zu", met == all ? "met" : "miss", met, all);
     return v;
 }
 
-static void put_row(const struct suite_entry *e, struct format_page *p) {
-    char hits[40] = "--", where[48];
-    struct verdict v = verdict_of(e);
+struct suite_row suite_row(const struct suite_entry *e) {
+    struct suite_row r = {.tok_s = format_count(round(suite_metric(e, "throughput_tok_s"))),
+                          .storage = format_count(round(suite_metric(e, "storage_throughput_tok_s"))),
+                          .e2e = format_ms(suite_metric(e, "e2e_p95_ms")),
+                          .read =
+                              format_ms(suite_metric(e, "%s_read_p95_ms", tier_name(slowest(&e->scenario)))),
+                          .hits = {"--"},
+                          .verdict = verdict_of(e)};
     double ratio = suite_metric(e, "hit_ratio");
+    if (kvf_present(ratio)) snprintf(r.hits.text, sizeof r.hits.text, "%.0f %%", ratio * 100);
+    distribution(e, r.where.text, sizeof r.where.text);
+    return r;
+}
 
-    if (kvf_present(ratio)) snprintf(hits, sizeof hits, "%.0f %%", ratio * 100);
-    format_line(p, v.tone, "%-*s %6s %7s %8s %8s %5s %9s  %s", NAME, e->test->name,
-                format_count(round(suite_metric(e, "throughput_tok_s"))).text,
-                format_count(round(suite_metric(e, "storage_throughput_tok_s"))).text,
-                format_ms(suite_metric(e, "e2e_p95_ms")).text,
-                format_ms(suite_metric(e, "%s_read_p95_ms", tier_name(slowest(&e->scenario)))).text, hits,
-                distribution(e, where, sizeof where), v.text);
+static void put_row(const struct suite_entry *e, struct format_page *p) {
+    struct suite_row r = suite_row(e);
+    format_line(p, r.verdict.tone, "%-*s %6s %7s %8s %8s %5s %9s  %s", NAME, e->test->name, r.tok_s.text,
+                r.storage.text, r.e2e.text, r.read.text, r.hits.text, r.where.text, r.verdict.text);
 }
 
 static void put_comparison(const struct suite *s, struct format_page *p) {
@@ -120,10 +125,7 @@ static void put_comparison(const struct suite *s, struct format_page *p) {
                 "e2e P95", "read P95", "hits", "g/c/n %", "verdict");
     for (size_t i = 0; i < s->entries; i++) put_row(&s->entry[i], p);
     format_label(p, FORMAT_PLAIN, "");
-    format_words(p,
-                 "storage: tokens a second of storage I/O; read P95: entries from the slowest tier; g/c/n: "
-                 "hits in gpu, cpu and nvme; verdict: criteria met, of all: one without data, such as of a "
-                 "tier that is off, is not met");
+    format_words(p, suite_row_note);
     format_end(p);
 }
 

@@ -255,9 +255,9 @@ static void mean_stored(const struct suite *s, struct suite_words *w) {
         say(w, "runs", "It is run %lld of the database: `kvfall show %lld`.", first, first);
     else if (count)
         say(w, "runs",
-            "They are %u runs of the database, %lld to %lld: `kvfall show %lld` for one, `kvfall history` for "
-            "all.",
-            count, first, last, last);
+            "They are %u runs of the database, %lld to %lld: `kvfall show %lld` for one, `kvfall report "
+            "suite:%lld` for all.",
+            count, first, last, last, first);
 }
 
 void suite_meaning(const struct suite *s, struct suite_words *w) {
