@@ -17,11 +17,10 @@ static struct plot *heat_new(const char *metric, const char *against, const char
     plot_axis(&p->y, "difference", "%");
     p->diverging = true;
     p->less_better = outcome_lower_is_better(metric);
-    plot_caption(
-        p,
-        "Blue is better than the baseline, orange worse: %s is better. Cells without a figure have no "
-        "point that is done.",
-        p->less_better ? "less" : "more");
+    plot_caption(p,
+                 "Blue is better than the baseline, orange worse: %s is better. Hatched cells have no point "
+                 "that is done.",
+                 p->less_better ? "less" : "more");
     return p;
 }
 

@@ -90,6 +90,18 @@ void svg_bars(const struct plot *p, const char *id, struct buf *out) {
 
 /* ---- heat maps ---- */
 
+/* Strokes across a cell that has no figure. */
+static void cell_hatch(struct buf *out, double x, double y, double width) {
+    enum { APART = 9 };
+    buf_add(out, "<path class=\"g\" pointer-events=\"none\" d=\"");
+    for (double k = APART - CELL_HEIGHT; k < width; k += APART) {
+        double from = fmax(k, 0), to = fmin(k + CELL_HEIGHT, width);
+        buf_addf(out, "M%.1f %.1fL%.1f %.1f", x + from, y + CELL_HEIGHT - (from - k), x + to,
+                 y + CELL_HEIGHT - (to - k));
+    }
+    buf_add(out, "\"/>");
+}
+
 /* Weak to strong for 0 to 1, light enough for the text on it. */
 static void cell_draw(struct buf *out, double x, double y, double width, double v, const struct plot *p,
                       double low, double high, const char *title) {
@@ -112,6 +124,7 @@ static void cell_draw(struct buf *out, double x, double y, double width, double 
     buf_add(out, "<title>");
     escape_xml(title, out);
     buf_add(out, "</title></rect>");
+    if (!isfinite(v)) cell_hatch(out, x, y, width);
 }
 
 /* Differences have their sign, which says what the colour does. */
