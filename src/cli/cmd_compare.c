@@ -100,12 +100,14 @@ static int drop_baseline(struct store *s, const struct options *o, struct asked 
     return 0;
 }
 
+/* A metric that no run has a value of may still be one that they could have. */
 static int known_metric(const struct comparison *c, const struct compared *runs, const char *metric,
                         struct err *e) {
+    const struct comparison_metric *m = comparison_metric(c, metric);
     struct nearest n = nearest_start(metric);
     for (size_t s = 0; s < runs->count; s++) {
         const struct result_list *l = &runs->input[s].run->results;
-        if (result_find(l, metric)) return 0;
+        if ((m && !isnan(m->change[s].value)) || result_find(l, metric)) return 0;
         for (size_t i = 0; i < l->count; i++) nearest_offer(&n, l->items[i].metric);
     }
     for (size_t s = 0; s < c->sides; s++)

@@ -177,7 +177,27 @@ def _():
     assert abs(values[1]["p"] - 2 / 70) < 1e-12 and values[1]["method"] == "rank_test", values
     assert values[2]["noise"] == "within" and values[2]["p"] > 0.5, values
     assert run(["compare", "1", "9", "--fail-over", "0%"]).rc == 0
-    # two of one group are two runs, and --single takes each by itself
+
+
+@case("a trial that crashed is named and left out, also when it stands for its group")
+def _():
+    with histories.make() as db:
+        add_trials(db, [100, 101, 102, 103])
+        add_trials(db, [90, 91, 92, 93, 1], name="changed")
+        db.execute("UPDATE runs SET status = 'crashed' WHERE run_id = 9")
+        db.execute("DELETE FROM results WHERE run_id = 9")
+    got = run(["compare", "1", "latest", "--metric", "throughput_tok_s=5%"])
+    words = " ".join(got.stdout.split())
+    assert got.rc == 3 and "runs 5-9: changed, 2023-11-23 22:13, 4 of 5 trials" in words, got
+    assert "Run 9, trial 5 of runs 5-9, is left out: crashed." in words, got
+    assert "tokens/s 102 91.5 -10 -9.9 % worse beyond" in words, got
+
+
+@case("trials that are named with others of their group stand for themselves")
+def _():
+    with histories.make() as db:
+        add_trials(db, [100, 101, 102, 103])
+        add_trials(db, [90, 91, 92, 93], name="changed")
     assert "run 2: nightly" in run(["compare", "1", "2"]).stdout
     got = run(["compare", "1", "5", "--single"])
     assert "run 5: changed" in got.stdout and "-10.0 %   worse" in got.stdout, got
