@@ -63,6 +63,7 @@ def _():
     formats = words("export", "--format", "")
     listed = re.findall(r"^ {24}([a-z0-9]+): ", run(["export", "--help"]).stdout, re.M)
     assert formats == listed != [] and words("export", "--format=c") == ["--format=csv"]
+    assert not answer("export", "--fo")[0].endswith(":")  # the help goes on with a list of them
     views = words("watch", "--view", "")
     assert {"overview", "tiers", "queue"} <= set(views)
     for column in words("history", "--sort", ""):
