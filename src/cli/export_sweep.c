@@ -1,6 +1,7 @@
 #include "cli/export_sweep.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/stored.h"
 #include "cli/sweep.h"
@@ -45,13 +46,17 @@ int export_sweep(const struct options *o, const char *ref, struct buf *out, stru
     struct store *store = NULL;
     struct outcome sweep;
     if (!format && name) return unknown(name, e);
+    if (!format && path && export_format_of(path)) return unknown(export_format_of(path)->name, e);
     if (!format) format = &outcome_formats[0];
+    if (format->binary && !path && isatty(STDOUT_FILENO))
+        return err_set(e, KVF_ERR_USAGE, "%s is nothing for a terminal; name a file with --output",
+                       format->name);
     int rc = stored_output_check(o, e);
     if (!rc) rc = stored_open(o, STORE_READ, &store, e);
     if (rc) return rc;
     outcome_init(&sweep);
     rc = sweep_stored(store, ref, &sweep, e);
-    if (!rc) format->write(&sweep, out);
+    if (!rc) rc = format->write(&sweep, out, e);
     outcome_free(&sweep);
     store_close(store);
     return rc;

@@ -2,9 +2,11 @@
 #ifndef KVF_REPORT_OUTCOME_H
 #define KVF_REPORT_OUTCOME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "record/outcome.h"
 #include "report/format.h"
 #include "report/report.h"
@@ -33,13 +35,17 @@ void outcome_json(const struct outcome *o, struct buf *out);
 void outcome_csv(const struct outcome *o, struct buf *out);
 /* A row for each combination of variants, or the best point alone without them. */
 void outcome_peaks_csv(const struct outcome *o, struct buf *out);
+/* A workbook with the sheets sweep, peaks and points; of profile miss_ratio sweep and curves. 0 or a negative
+ * code. */
+int outcome_xlsx(const struct outcome *o, struct buf *out, struct err *e);
 
 /* What `export` makes of a sweep; the first is what it makes unless told. */
 struct outcome_format {
     const char *name;   /* as --format has it */
     const char *suffix; /* of the files that are written so unless told; NULL: none */
     const char *help;   /* one phrase */
-    void (*write)(const struct outcome *o, struct buf *out);
+    bool binary;        /* nothing for a terminal */
+    int (*write)(const struct outcome *o, struct buf *out, struct err *e);
 };
 extern const struct outcome_format outcome_formats[];
 extern const size_t outcome_format_count;

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 
+import books
 import histories
 from runs import rows, write
 from tap import case, home, main, run
@@ -125,6 +126,26 @@ def stopped_sweep(status, failed, points):
     return sweep_id
 
 
+@case("a workbook has the peaks and all points as numbers")
+def _():
+    sweep(VARIANTS)
+    got = run(["export", "sweep:1", "-o", "sweep.xlsx"])
+    assert got.rc == 0, got
+    sheets, _ = books.read((home() / "work/sweep.xlsx").read_bytes())
+    assert list(sheets) == ["sweep", "peaks", "points"], list(sheets)
+    assert sheets["sweep"].row("name") == {1: "small"} and sheets["sweep"].row("points") == {1: 8.0}
+    points, wanted = sheets["points"].table(), table(export("sweep:1"))
+    assert len(points) == len(wanted) == 8
+    for one, of in zip(points, wanted):
+        assert (one["cpu tier"], one["workload.users"], one["tiers.gpu.capacity"], one["tiers.gpu.capacity (B)"]) == (
+            of["cpu tier"], float(of["workload.users"]), of["tiers.gpu.capacity"], float(of["tiers.gpu.capacity_bytes"])), one
+        assert books.same(one["throughput_tok_s (tok/s)"], float(of["throughput_tok_s"])) and one["state"] == "done", one
+        assert ("class_batch_e2e_p95_ms (ms)" in one) == (of["class_batch_e2e_p95_ms"] != ""), one
+    peaks, wanted = sheets["peaks"].table(), table(export("sweep:1", "--format", "peaks-csv"))
+    assert [(p["cpu tier"], p["point"]) for p in peaks] == [(w["cpu tier"], float(w["point"])) for w in wanted], peaks
+    assert all(books.same(p["delta"], float(w["delta"])) for p, w in zip(peaks, wanted)), (peaks, wanted)
+
+
 @case("points that failed, were stopped or never ran are there and say so")
 def _():
     sweep_id = stopped_sweep("interrupted", 1, [(1, "completed", None), (2, "failed", "no disk, no run"),
@@ -181,8 +202,9 @@ def _():
     sweep({"sweep": {"keys": {"seed": [1, 2]}}})
     for args, words in ((["sweep:7"], "there is no sweep '7'"), (["sweep:"], "there is no sweep ''"),
                         (["sweep:1", "2"], "one sweep at a time"), (["sweep:1", "sweep:1"], "one sweep at a time"),
-                        (["sweep:1", "--format", "xml"], '--format of a sweep is csv, json or peaks-csv'),
-                        (["suite:latest"], "there is no suite 'latest'"), (["suite:9"], "there is no run '9'")):
+                        (["sweep:1", "--format", "xml"], '--format of a sweep is csv, json, peaks-csv or xlsx'),
+                        (["sweep:1", "--format", "fio"], "--format fio is of runs; of a sweep there is csv"),
+                        (["sweep:1", "-o", "x.fio"], "--format fio is of runs"), (["suite:latest"], "there is no suite 'latest'"), (["suite:9"], "there is no run '9'")):
         got = run(["export"] + args)
         assert got.rc == 2 and words in got.stderr and got.stdout == "", got
     got = run(["history", "--sweeps", "--tag", "x"])
