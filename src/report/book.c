@@ -42,14 +42,30 @@ static int no_room(struct err *e, const char *why) {
         "cannot make the workbook: %s; it takes memory, and room in the folder for temporary files", why);
 }
 
+/* Where temporary files go; NULL: nowhere. The library speaks for itself, on standard error, where it finds
+ * no place. */
+static const char *temporary_folder(void) {
+    const char *const folders[] = {getenv("TMPDIR"), P_tmpdir};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        if (folders[i] && access(folders[i], W_OK | X_OK) == 0) return folders[i];
+    return NULL;
+}
+
 int book_open(struct book *b, double created_s, struct err *e) {
+    const char *folder = temporary_folder();
+    if (!folder)
+        return err_set(
+            e, KVF_ERR_IO,
+            "cannot make the workbook: there is no folder for temporary files; name one in $TMPDIR");
     *b = (struct book){.file = memfd_create("workbook", MFD_CLOEXEC)};
     if (b->file < 0) return no_room(e, strerror(errno));
     /* The library only writes to files by their names. Rows go to a temporary one as they are done. */
     char path[40];
     snprintf(path, sizeof path, "/proc/self/fd/%d", b->file);
-    lxw_workbook_options options = {.constant_memory = LXW_TRUE};
+    char *named = mem_strdup(folder);
+    lxw_workbook_options options = {.constant_memory = LXW_TRUE, .tmpdir = named};
     b->workbook = workbook_new_opt(path, &options);
+    free(named);
     if (!b->workbook) {
         close(b->file);
         return no_room(e, "it could not be begun");
@@ -70,16 +86,28 @@ static int take_file(int file, struct buf *out) {
 }
 
 int book_close(struct book *b, struct buf *out, struct err *e) {
+    size_t from = out->len;
     lxw_error failed = workbook_close(b->workbook); /* frees it too */
     int why = failed ? 0 : take_file(b->file, out);
     close(b->file);
     if (failed) return no_room(e, lxw_strerror(failed));
-    return why ? no_room(e, strerror(why)) : 0;
+    if (why) return no_room(e, strerror(why));
+    if (!book_whole(b, out->data + from, out->len - from))
+        return err_set(
+            e, KVF_ERR_NOSPACE,
+            "cannot make the workbook: the folder for temporary files is full; name another in $TMPDIR");
+    return 0;
 }
 
 int book_begin(struct book_page *p, struct book *b, const char *name, struct err *e) {
+    if (b->sheets == BOOK_PAGES_MAX) return no_room(e, "it has too many sheets");
+    b->sheets++;
     *p = (struct book_page){.book = b, .sheet = workbook_add_worksheet(b->workbook, name)};
     return p->sheet ? 0 : no_room(e, "a sheet could not be begun");
+}
+
+static void wrote(struct book_page *p, lxw_error failed) {
+    if (!failed) p->book->cells[p->book->sheets - 1]++;
 }
 
 static lxw_col_t next_column(struct book_page *p) {
@@ -113,13 +141,13 @@ void book_text(struct book_page *p, enum book_style style, const char *text) {
     lxw_col_t column = next_column(p);
     if (!text[0]) return;
     char *copy = clean(text);
-    worksheet_write_string(p->sheet, p->row, column, copy, p->book->style[style]);
+    wrote(p, worksheet_write_string(p->sheet, p->row, column, copy, p->book->style[style]));
     free(copy);
 }
 
 void book_number(struct book_page *p, enum book_style style, double v) {
     lxw_col_t column = next_column(p);
-    if (isfinite(v)) worksheet_write_number(p->sheet, p->row, column, v, p->book->style[style]);
+    if (isfinite(v)) wrote(p, worksheet_write_number(p->sheet, p->row, column, v, p->book->style[style]));
 }
 
 void book_count(struct book_page *p, enum book_style style, uint64_t v) {
@@ -134,14 +162,14 @@ void book_count(struct book_page *p, enum book_style style, uint64_t v) {
 }
 
 void book_flag(struct book_page *p, enum book_style style, bool v) {
-    worksheet_write_boolean(p->sheet, p->row, next_column(p), v, p->book->style[style]);
+    wrote(p, worksheet_write_boolean(p->sheet, p->row, next_column(p), v, p->book->style[style]));
 }
 
 void book_time(struct book_page *p, double epoch_s) {
     lxw_col_t column = next_column(p);
     if (isfinite(epoch_s))
-        worksheet_write_unixtime(p->sheet, p->row, column, (int64_t)floor(epoch_s),
-                                 p->book->style[BOOK_TIME]);
+        wrote(p, worksheet_write_unixtime(p->sheet, p->row, column, (int64_t)floor(epoch_s),
+                                          p->book->style[BOOK_TIME]));
 }
 
 void book_skip(struct book_page *p) {

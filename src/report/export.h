@@ -41,7 +41,7 @@ int export_csv(const struct export_run *runs, size_t count, struct buf *out, str
 /* One run as the JSON of MLPerf Storage's kv-cache.py, which kvfall-mlperf(7) describes. */
 int export_mlperf(const struct export_run *runs, size_t count, struct buf *out, struct err *e);
 
-/* All that is stored but interval histograms, as one object that kvfall-export(5) describes member by member.
+/* The summary, intervals and histograms, as one object that kvfall-export(5) describes member by member.
  * The version rises when a member goes or changes its meaning, not when one comes. */
 #define EXPORT_JSON_SCHEMA "kvfall-export"
 enum { EXPORT_JSON_VERSION = 1 };
