@@ -157,7 +157,7 @@ static int read_intervals(struct intervals *i, int64_t from, size_t most, struct
     sqlite3_bind_int64(c->stmt, 3, (int64_t)most);
     while (*count < most && cursor_row(c)) {
         struct snapshot *s = &out[(*count)++];
-        *s = i->blank;
+        memcpy(s, &i->blank, offsetof(struct snapshot, request)); /* of which there are none */
         row_map_load(&c->map, c->stmt, s);
     }
     return sqlite3_reset(c->stmt);
