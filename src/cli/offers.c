@@ -31,7 +31,8 @@ void offers_word(struct offers *o, const char *word, const char *phrase) {
     buf_addf(o->out, "%s%s\t", o->before, word);
     size_t len = strlen(phrase);
     if (len > 0 && phrase[len - 1] == ':') len--; /* of what is followed by a list in the help */
-    for (const char *end = phrase + len; phrase < end; phrase++) buf_bytes(o->out, (unsigned char)*phrase < 0x20 ? " " : phrase, 1);
+    for (const char *end = phrase + len; phrase < end; phrase++)
+        buf_bytes(o->out, (unsigned char)*phrase < 0x20 ? " " : phrase, 1);
     buf_add(o->out, "\n");
     o->count++;
 }

@@ -5,6 +5,7 @@ import os
 import re
 import resource
 import sqlite3
+import zipfile
 
 import histories
 import runs
