@@ -25,7 +25,7 @@ static void grow(struct series *s) {
     if (s->parts & SERIES_TIERS) s->tier = mem_realloc(s->tier, s->cap * sizeof *s->tier);
     if (s->parts & SERIES_CLASSES) s->qos = mem_realloc(s->qos, s->cap * sizeof *s->qos);
     if (s->parts & SERIES_CAUSES) s->cause = mem_realloc(s->cause, s->cap * sizeof *s->cause);
-    if (s->parts & SERIES_GPUS) s->gpu = mem_realloc(s->gpu, s->cap * sizeof *s->gpu);
+    if (s->gpu) s->gpu = mem_realloc(s->gpu, s->cap * sizeof *s->gpu);
     if (s->parts & SERIES_HEAT) s->heat = mem_realloc(s->heat, s->cap * sizeof *s->heat);
 }
 
@@ -43,27 +43,39 @@ static void keep_names(struct series *s, const struct snapshot *snap) {
     if (snap->gpus > s->gpus) s->gpus = snap->gpus;
 }
 
-static void blank_gpu(struct snapshot_gpu *g) {
-    *g = (struct snapshot_gpu){0};
+static void blank_gpu(struct snapshot_gpu *g, uint64_t device) {
+    *g = (struct snapshot_gpu){.device = device};
     for (size_t f = 0; f < snapshot_gpu_field_count; f++)
         if (snapshot_gpu_fields[f].type == SNAPSHOT_F)
             *(double *)((char *)g + snapshot_gpu_fields[f].offset) = KVF_MISSING;
 }
 
+/* Room for them comes with the first: most machines have none, and it is a large part of all. Called before
+ * their number is kept. */
+static void add_gpus(struct series *s, size_t i, const struct snapshot *snap) {
+    if (!(s->parts & SERIES_GPUS) || (!s->gpu && !snap->gpus)) return;
+    bool first = !s->gpu;
+    if (first) s->gpu = mem_alloc(s->cap * sizeof *s->gpu);
+    for (uint32_t g = s->gpus; g < SNAPSHOT_GPUS_MAX; g++)
+        for (size_t k = 0; k < i && (first || g < snap->gpus); k++)
+            blank_gpu(&s->gpu[k][g], g < snap->gpus ? snap->gpu[g].device : 0);
+    for (uint32_t g = 0; g < SNAPSHOT_GPUS_MAX; g++)
+        if (g < snap->gpus)
+            s->gpu[i][g] = snap->gpu[g];
+        else
+            blank_gpu(&s->gpu[i][g], i && g < s->gpus ? s->gpu[i - 1][g].device : 0);
+}
+
 void series_add(struct series *s, const struct snapshot *snap) {
     if (s->count == s->cap) grow(s);
     size_t i = s->count++;
+    add_gpus(s, i, snap);
     keep_names(s, snap);
     s->interval[i] = snap->interval;
     if (s->tier) memcpy(s->tier[i], snap->tier, sizeof s->tier[i]);
     if (s->qos) memcpy(s->qos[i], snap->qos, sizeof s->qos[i]);
     if (s->cause) memcpy(s->cause[i], snap->cause, sizeof s->cause[i]);
     if (s->heat) memcpy(s->heat[i], snap->heat, sizeof s->heat[i]);
-    for (uint32_t g = 0; s->gpu && g < SNAPSHOT_GPUS_MAX; g++)
-        if (g < snap->gpus)
-            s->gpu[i][g] = snap->gpu[g];
-        else
-            blank_gpu(&s->gpu[i][g]);
 }
 
 void series_add_histogram(struct series *s, size_t interval, int scope, const void *data, size_t len) {

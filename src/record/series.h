@@ -40,7 +40,8 @@ struct series {
     struct snapshot_qos (*qos)[KVF_CLASSES_MAX];
     struct snapshot_cause (*cause)[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
     uint32_t gpus;                                 /* most of an interval */
-    struct snapshot_gpu (*gpu)[SNAPSHOT_GPUS_MAX]; /* all missing behind those of the interval */
+    struct snapshot_gpu (*gpu)[SNAPSHOT_GPUS_MAX]; /* missing but for the device behind those of the interval;
+                                                      NULL while no interval has any */
     uint32_t (*heat)[SNAPSHOT_HEATS][SNAPSHOT_HEAT_BINS];
     struct series_histogram *histogram; /* in the order of the intervals; none where nothing was counted */
     size_t histograms, histogram_cap;

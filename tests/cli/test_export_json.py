@@ -156,4 +156,18 @@ def _():
     assert run(["export", "2", "1", "--format", "json"]).stdout == got.stdout
 
 
+@case("a GPU that its driver reports for a while keeps its number, and has nulls for the rest")
+def _():
+    with histories.make() as db:
+        run_id = histories.add_run(db)
+        for seq, devices in enumerate(((), (2,), (2, 3), (2,), ())):
+            histories.insert(db, "intervals", run_id=run_id, seq=seq)
+            for device in devices:
+                histories.insert(db, "gpu_intervals", run_id=run_id, seq=seq, device=device, power_w=10.0 * device)
+    one = json.loads(run(["export", "--format", "json"]).stdout)["runs"][0]
+    assert [gpu["device"] for gpu in one["gpu_intervals"]] == [[2] * 5, [3] * 5], one["gpu_intervals"]
+    assert [gpu["power_w"] for gpu in one["gpu_intervals"]] == [[None, 20, 20, 20, None],
+                                                                [None, None, 30, None, None]], one["gpu_intervals"]
+
+
 main()
