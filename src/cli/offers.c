@@ -202,15 +202,21 @@ static void run_word(void *ctx, const struct store_row *r) {
     w->seen++;
 }
 
-/* Nothing where there is no history, and none is made. */
-static void history_words(struct offers *o, enum run_word what) {
-    struct run_words w = {.o = o, .what = what};
-    struct store_filter filter = {.limit = RUNS_LOOKED_AT};
+/* NULL where there is no history; none is made. */
+static struct store *history(const struct offers *o) {
     struct store *store = NULL;
     struct err e = {0};
     char path[1024];
-    if (store_path(o->db, path, sizeof path, &e) || access(path, F_OK) != 0) return;
-    if (store_open(&store, path, STORE_READ, &e) == 0) (void)store_list(store, &filter, run_word, &w, &e);
+    if (store_path(o->db, path, sizeof path, &e) || access(path, F_OK) != 0) return NULL;
+    return store_open(&store, path, STORE_READ, &e) == 0 ? store : NULL;
+}
+
+static void history_words(struct offers *o, enum run_word what) {
+    struct run_words w = {.o = o, .what = what};
+    struct store_filter filter = {.limit = RUNS_LOOKED_AT};
+    struct store *store = history(o);
+    struct err e = {0};
+    if (store) (void)store_list(store, &filter, run_word, &w, &e);
     store_close(store);
     buf_add(o->out, buf_text(&w.ids));
     buf_free(&w.ids);
@@ -232,6 +238,39 @@ static void run_tags(struct offers *o) {
     history_words(o, RUN_TAGS);
 }
 
+static void sweep_word(void *ctx, const struct sweep_record *r) {
+    char word[48], phrase[200];
+    snprintf(word, sizeof word, "sweep:%" PRId64, r->sweep_id);
+    snprintf(phrase, sizeof phrase, "%s: %s %s", r->name, r->profile, run_status_name(r->status));
+    offers_word(ctx, word, phrase);
+}
+
+/* Runs, and what is made of them: a sweep, or a suite by one of its runs. */
+static void results(struct offers *o) {
+    static const char suite[] = "suite:";
+    size_t begun = strlen(o->begun);
+    struct err e = {0};
+    if (strncmp(o->begun, suite, strlen(suite)) == 0) {
+        struct buf before = {0};
+        struct offers of_suite = *o;
+        buf_addf(&before, "%s%s", o->before, suite);
+        of_suite.before = buf_text(&before);
+        of_suite.begun = o->begun + strlen(suite);
+        runs(&of_suite);
+        o->count = of_suite.count;
+        buf_free(&before);
+        return;
+    }
+    runs(o);
+    struct store *store = history(o);
+    if (store) (void)store_list_sweeps(store, RUNS_SHOWN, sweep_word, o, &e);
+    store_close(store);
+    if (begun > 0 && strncmp(o->begun, suite, begun) == 0) {
+        offers_word(o, suite, "all runs of a suite, by one of them");
+        offers_open(o);
+    }
+}
+
 /* ---- kinds of arguments ---- */
 
 /* Rows of one command stand before those of all; what has no row is free text. */
@@ -242,6 +281,8 @@ static const struct {
 } kinds[] = {
     {"merge", "FILE", databases},
     {"models", "NAME", models},
+    {"report", "RUN", results},
+    {"export", "RUN", results},
     {"help", "COMMAND", help_topics},
     {"history", "--name", run_names},
     {"history", "--model", run_models},

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Completion: what `kvfall complete` answers, and what bash and zsh make of it on a terminal."""
+import contextlib
 import fcntl
 import os
 import re
+import shutil
 import sqlite3
 import struct
 import termios
 import threading
 
-from histories import add_run, make
+from histories import add_run, insert, make
 from tap import BUILD, KVFALL, SOURCE, case, database, home, main, need_tool, run, scratch, spawn, wait_until
 
 SCRIPTS = SOURCE / "contrib/completion"
@@ -137,6 +139,24 @@ def _():
     assert not (home() / "work/none.db").exists()
 
 
+@case("sweeps and suites, where a command takes them for runs")
+def _():
+    past()
+    with contextlib.closing(sqlite3.connect(database(), isolation_level=None)) as db:
+        insert(db, "sweeps", sweep_id=7, uuid="s7", name="sizes", profile="keys", status="completed")
+    for command in ("export", "report"):
+        assert words(command, "") == words("show", "") + ["sweep:7"], command
+        assert answer(command, "sw") == ["sweep:7\tsizes: keys completed"]
+        assert words(command, "su") == ["suite:"] and ":open" in answer(command, "su")
+        assert words(command, "suite:qu") == ["suite:quickstart"]
+    assert words("show", "s") == words("delete", "s") == []
+    if shutil.which("bash"):
+        shell = bash()
+        assert shell.line("kvfall report sw\t") == "kvfall report sweep:7 "
+        assert shell.line("kvfall report suite:qu\t") == "kvfall report suite:quickstart "
+        shell.leave()
+
+
 @case("names that a line of a shell cannot hold are left out; a history that is none says nothing")
 def _():
     with make() as db:
@@ -255,6 +275,7 @@ SAME = [
     ("kvfall show tw", "kvfall show two\\ words "),
     ("kvfall show two\\ w", "kvfall show two\\ words "),
     ("kvfall show --db 'none.db' quick", "kvfall show --db 'none.db' quick"),
+    ("kvfall report suite:two", "kvfall report suite:two\\ words "),
     ("./kvfall his", "./kvfall history "),
     ("kvfall run > plans/no", "kvfall run > plans/notes.txt "),
 ]
