@@ -1,8 +1,10 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/compared.h"
 #include "cli/options.h"
 #include "cli/stored.h"
 #include "cli/suite.h"
@@ -31,9 +33,49 @@ static int choose_form(const struct options *o, const struct doc_form **out, str
     return 0;
 }
 
+/* ---- runs ---- */
+
+struct gathering { /* the trials of a group */
+    struct store *store;
+    struct trials *trials;
+    int rc;
+    struct err *e;
+};
+
+static void add_trial(void *ctx, int64_t run_id) {
+    struct gathering *g = ctx;
+    struct run_record one;
+    run_record_init(&one);
+    if (g->rc == 0) g->rc = store_load_run(g->store, run_id, &one, g->e);
+    /* one that still goes on is no trial yet */
+    if (g->rc == 0 && one.status != RUN_RUNNING) trials_add(g->trials, &one);
+    run_record_free(&one);
+}
+
 static int load_run(struct store *store, int64_t id, struct run_doc_source *r, struct err *e) {
+    struct gathering g = {store, &r->trials, 0, e};
     int rc = store_load_run(store, id, &r->run, e);
     if (!rc) rc = store_load_series(store, &r->run, &r->series, e);
+    if (!rc && r->run.trial && r->run.parent_id) rc = store_trials(store, id, add_trial, &g, e);
+    return rc ? rc : g.rc;
+}
+
+/* As `compare` does. */
+static int compare_runs(struct store *store, const int64_t *ids, size_t count, struct comparison *out,
+                        struct err *e) {
+    enum { DIGITS = 24 };
+    char *texts = mem_zalloc(count, DIGITS);
+    const char **refs = mem_zalloc(count, sizeof *refs);
+    struct compared compared = {0};
+    for (size_t i = 0; i < count; i++) {
+        snprintf(texts + i * DIGITS, DIGITS, "%" PRId64, ids[i]);
+        refs[i] = texts + i * DIGITS;
+    }
+    int rc = compared_load(store, refs, count, false, &compared, e);
+    if (!rc) comparison_make(compared.input, count, &(struct comparison_wish){0}, out);
+    compared_free(&compared);
+    free(refs);
+    free(texts);
     return rc;
 }
 
@@ -41,22 +83,28 @@ static int load_run(struct store *store, int64_t id, struct run_doc_source *r, s
 static int make_doc(const struct options *o, struct store *store, struct doc **out, struct err *e) {
     int64_t *ids = NULL;
     size_t count = 0;
+    struct comparison comparison = {0};
     int rc = stored_runs(o, store, &ids, &count, e);
     struct run_doc_source *runs = mem_zalloc(count + 1, sizeof *runs);
     for (size_t i = 0; i < count; i++) {
         run_record_init(&runs[i].run);
         series_init(&runs[i].series, RUN_DOC_PARTS);
     }
+    if (!rc && count > 1) rc = compare_runs(store, ids, count, &comparison, e);
     for (size_t i = 0; i < count && !rc; i++) rc = load_run(store, ids[i], &runs[i], e);
-    if (!rc) *out = run_doc_new(runs, count);
+    if (!rc) *out = run_doc_new(runs, count, &comparison);
     for (size_t i = 0; i < count; i++) {
         run_record_free(&runs[i].run);
         series_free(&runs[i].series);
+        trials_free(&runs[i].trials);
     }
+    comparison_free(&comparison);
     free(runs);
     free(ids);
     return rc;
 }
+
+/* ---- sweeps ---- */
 
 static int make_sweep_doc(struct store *store, const char *ref, struct doc **out, struct err *e) {
     struct outcome sweep;
@@ -66,6 +114,8 @@ static int make_sweep_doc(struct store *store, const char *ref, struct doc **out
     outcome_free(&sweep);
     return rc;
 }
+
+/* ---- suites ---- */
 
 /* The suite that is the only operand, as such; beside others it stands for its runs. */
 static bool is_suite(const struct options *o, const char **ref) {
@@ -82,6 +132,8 @@ static int make_suite_doc(struct store *store, const char *ref, struct doc **out
     free(suite);
     return rc;
 }
+
+/* ---- the command ---- */
 
 static int report(const struct options *o, struct err *e) {
     const struct doc_form *form;

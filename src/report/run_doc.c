@@ -9,6 +9,7 @@
 
 static void put_run(const struct run_part *p, bool whole) {
     run_doc_summary(p);
+    run_doc_trials(p);
     if (!whole) return;
     run_doc_progress(p);
     run_doc_latency(p);
@@ -39,7 +40,7 @@ static void run_title(const struct run_record *r, struct buf *title, struct buf 
     if (r->description[0]) buf_addf(subtitle, ". %s", r->description);
 }
 
-struct doc *run_doc_new(const struct run_doc_source *runs, size_t count) {
+struct doc *run_doc_new(const struct run_doc_source *runs, size_t count, const struct comparison *c) {
     struct buf title = {0}, subtitle = {0};
     if (count == 1)
         run_title(&runs[0].run, &title, &subtitle);
@@ -49,9 +50,9 @@ struct doc *run_doc_new(const struct run_doc_source *runs, size_t count) {
     struct doc *d = doc_new(buf_text(&title), buf_text(&subtitle));
     buf_free(&title);
     buf_free(&subtitle);
-    if (count > 1) run_doc_several(d, runs, count);
+    if (count > 1) run_doc_several(d, runs, count, c);
     for (size_t i = 0; i < count; i++) {
-        struct run_part p = {d, &runs[i].run, &runs[i].series, count > 1 ? 2 : 1};
+        struct run_part p = {d, &runs[i].run, &runs[i].series, &runs[i].trials, count > 1 ? 2 : 1};
         if (count > 1) {
             struct buf heading = {0}, under = {0};
             run_title(p.run, &heading, &under);

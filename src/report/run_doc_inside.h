@@ -12,7 +12,8 @@ struct run_part {
     struct doc *doc;
     const struct run_record *run;
     const struct series *series;
-    unsigned level; /* of its chapters */
+    const struct trials *trials; /* NULL: none */
+    unsigned level;              /* of its chapters */
 };
 
 void run_doc_summary(const struct run_part *p);
@@ -26,7 +27,9 @@ void run_doc_system(const struct run_part *p);
 void run_doc_place(const struct run_part *p); /* what it ran on */
 void run_doc_scenario(const struct run_part *p);
 void run_doc_measures(const struct run_part *p);
-void run_doc_several(struct doc *d, const struct run_doc_source *runs, size_t count);
+void run_doc_trials(const struct run_part *p); /* the group it is one of */
+void run_doc_several(struct doc *d, const struct run_doc_source *runs, size_t count,
+                     const struct comparison *c);
 
 /* A measure of the run, NaN when missing. */
 double run_metric(const struct run_part *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -54,6 +57,11 @@ struct plot_line *run_plot_class(struct plot *plot, const struct run_part *p, ui
                                  const struct run_field *f);
 struct plot_line *run_plot_gpu(struct plot *plot, const struct run_part *p, uint32_t gpu, const char *name,
                                const struct run_field *f);
+/* A chart of latencies over their percentile, and the curve of a stored histogram in it, if there is one:
+ * colour and dash are of this number. */
+struct plot *run_plot_distribution(const char *title);
+void run_plot_curve(struct plot *plot, const struct run_record *r, const char *scope, const char *name,
+                    unsigned number);
 /* Adds it, on a logarithmic scale of y when it spans more than two decades; nothing when
  * it is empty, and a sentence when all of it is 0. */
 void run_plot_add(const struct run_part *p, struct plot *plot);

@@ -31,63 +31,66 @@ static void put_over_time(const struct run_part *p) {
     }
 }
 
-/* The curve of a histogram over 1 / (1 - q), a point for each tenth of a halving, as far as it has values
- * behind it: its last point is the highest value. */
-static void add_curve(struct plot *plot, const struct run_histogram *coded, const char *name, unsigned colour,
-                      unsigned dash) {
-    enum { POINTS = 240 };
-    struct histogram *h = mem_zalloc(1, sizeof *h);
-    if (histogram_decode(h, coded->data, coded->len) == 0 && histogram_count(h) > 0 && histogram_max(h) > 0) {
-        double most = fmax((double)histogram_count(h), 2);
-        size_t count = (size_t)fmin(ceil(log2(most) * 10), POINTS - 1) + 1;
-        struct plot_line *l = plot_line_room(plot, name, count, true);
-        for (size_t i = 0; i < count; i++) {
-            double x = i + 1 == count ? most : exp2((double)i / 10);
-            l->x[i] = x;
-            l->y[i] = histogram_quantile(h, fmax(1 - 1 / x, 1 / most)) / 1e6;
-        }
-        l->colour = colour;
-        l->dash = dash;
-    }
-    free(h);
-}
-
 static const struct run_histogram *histogram_of(const struct run_record *r, const char *scope) {
     for (size_t i = 0; i < r->histogram_count; i++)
         if (strcmp(r->histograms[i].scope, scope) == 0) return &r->histograms[i];
     return NULL;
 }
 
-static struct plot *distribution(const char *title) {
+/* Over 1 / (1 - q), a point for each tenth of a halving, as far as there are values behind it: the last point
+ * is the highest value. */
+static void add_points(struct plot *plot, const struct histogram *h, const char *name, unsigned number) {
+    enum { POINTS = 640 };
+    double most = fmax((double)histogram_count(h), 2);
+    size_t count = (size_t)fmin(ceil(log2(most) * 10), POINTS - 1) + 1;
+    struct plot_line *l = plot_line_room(plot, name, count, true);
+    for (size_t i = 0; i < count; i++) {
+        double x = i + 1 == count ? most : exp2((double)i / 10);
+        l->x[i] = x;
+        l->y[i] = histogram_quantile(h, fmax(1 - 1 / x, 1 / most)) / 1e6;
+    }
+    l->colour = number % PLOT_COLOURS;
+    l->dash = number % PLOT_DASHES;
+}
+
+void run_plot_curve(struct plot *plot, const struct run_record *r, const char *scope, const char *name,
+                    unsigned number) {
+    const struct run_histogram *coded = histogram_of(r, scope);
+    if (!coded) return;
+    struct histogram *h = mem_zalloc(1, sizeof *h);
+    if (histogram_decode(h, coded->data, coded->len) == 0 && histogram_max(h) > 0)
+        add_points(plot, h, name, number);
+    free(h);
+}
+
+struct plot *run_plot_distribution(const char *title) {
     struct plot *plot = plot_new(PLOT_LINES, title);
     plot_axis(&plot->x, "percentile", "P");
     plot_axis(&plot->y, "latency", "ms");
     plot->x.log = plot->y.log = true;
-    plot_caption(plot, "Each line ends at its highest value: with n values that is at 1 - 1/n.");
+    plot_caption(plot, "Each line ends at its highest value: of n values that is at 1 - 1/n.");
     return plot;
 }
 
 static void put_distributions(const struct run_part *p) {
-    struct plot *plot = distribution("Latencies of requests, distribution");
-    for (unsigned i = 0; i < REQUESTS; i++) {
-        const struct run_histogram *h = histogram_of(p->run, requests[i].metric);
-        if (h) add_curve(plot, h, requests[i].label, i, i);
-    }
+    struct plot *plot = run_plot_distribution("Latencies of requests, distribution");
+    for (unsigned i = 0; i < REQUESTS; i++)
+        run_plot_curve(plot, p->run, requests[i].metric, requests[i].label, i);
     run_plot_add(p, plot);
     for (unsigned d = 0; d < KVF_DIRS; d++) {
-        plot = distribution(d == KVF_DIR_READ ? "Entry reads, distribution" : "Entry writes, distribution");
+        const char *way = dir_name((enum kvf_dir)d);
+        plot = run_plot_distribution(d == KVF_DIR_READ ? "Entry reads, distribution"
+                                                       : "Entry writes, distribution");
         for (unsigned t = 0; t < KVF_TIERS; t++) {
             char scope[48], name[64];
-            const char *tier = tier_name((enum kvf_tier)t), *way = dir_name((enum kvf_dir)d);
+            const char *tier = tier_name((enum kvf_tier)t);
             if (!p->run->tier[t].on) continue;
             snprintf(scope, sizeof scope, "%s_%s", tier, way);
-            const struct run_histogram *h = histogram_of(p->run, scope);
-            if (h) add_curve(plot, h, run_tier_label(p->run, t).text, t, t);
+            run_plot_curve(plot, p->run, scope, run_tier_label(p->run, t).text, t);
             if (t < KVF_TIER_NVME || p->run->tier[t].emulated) continue;
             snprintf(scope, sizeof scope, "%s_%s_device", tier, way);
             snprintf(name, sizeof name, "%s device", tier);
-            h = histogram_of(p->run, scope);
-            if (h) add_curve(plot, h, name, t + KVF_TIERS, t + 2);
+            run_plot_curve(plot, p->run, scope, name, t + KVF_TIERS);
         }
         run_plot_add(p, plot);
     }

@@ -2,6 +2,8 @@
 import re
 import xml.etree.ElementTree as ElementTree
 
+import histories
+
 XHTML, SVG = "{http://www.w3.org/1999/xhtml}", "{http://www.w3.org/2000/svg}"
 HOSTILE = '<script>alert(1)</script> "q" \'s\' ]]> &amp; | `c` **b** [x](http://evil) \x1b[31m\u202eRTL\u200f\nline'
 ELEMENTS = {"html", "head", "meta", "link", "title", "style", "body", "header", "nav", "main", "section", "h1", "h2", "h3",
@@ -56,3 +58,36 @@ def table(root, caption):
              if node.find(XHTML + "caption") is not None and words(node.find(XHTML + "caption")).startswith(caption)]
     assert len(found) == 1, (caption, len(found))
     return [[words(cell) for cell in row] for row in found[0].iter(XHTML + "tr")]
+
+
+RESULTS = {"measured_s": 20, "throughput_tok_s": 1234.5, "requests_per_s": 5, "requests_done": 1000, "e2e_mean_ms": 12,
+           "e2e_p50_ms": 10, "e2e_p95_ms": 20, "e2e_p99_ms": 30, "e2e_max_ms": 40, "hit_ratio": 0.75, "lookups": 8,
+           "hits": 6, "misses": 2, "conversation_lookups": 8, "conversation_hits": 6}
+
+
+UNITS = {"_tok_s": "tok/s", "_per_s": "1/s", "_ms": "ms", "measured_s": "s"}
+
+
+def add_intervals(db, run_id, count, tiers=("gpu", "nvme"), **values):
+    for seq in range(count):
+        row = dict(t_s=seq + 1.0, length_s=1.0, phase="warmup" if seq < 2 else "measured", users=3, queue_depth=seq % 5,
+                   in_service=2, throughput_tok_s=100.0 + seq, e2e_p50_ms=1.0 + seq, e2e_p95_ms=2.0 + seq, e2e_p99_ms=None,
+                   hit_ratio=0.5)
+        row.update(values)
+        histories.insert(db, "intervals", run_id=run_id, seq=seq, **row)
+        for tier in tiers:
+            histories.insert(db, "tier_intervals", run_id=run_id, seq=seq, tier=tier, capacity_bytes=1 << 30,
+                             used_bytes=(seq + 1) << 20, read_bytes=seq << 20, write_bytes=1 << 20, read_p95_ms=0.5 + seq)
+
+
+def add_run(db, tiers=("gpu", "nvme"), intervals=10, **values):
+    """A run with intervals and results, all by hand; returns its id."""
+    values.setdefault("results", RESULTS)
+    run_id = histories.add_run(db, **values)
+    for suffix, unit in UNITS.items():
+        db.execute("UPDATE results SET unit = ? WHERE run_id = ? AND substr(metric, -length(?)) = ?", (unit, run_id, suffix, suffix))
+    for tier in tiers:
+        histories.insert(db, "run_tiers", run_id=run_id, tier=tier, emulated=int(tier == "gpu"), capacity_bytes=1 << 30,
+                         usable_bytes=1 << 30, description=tier + " of the test")
+    add_intervals(db, run_id, intervals, tiers)
+    return run_id

@@ -3,35 +3,8 @@ import os
 import re
 
 import histories
-from pages import HOSTILE, SVG, XHTML, charts, page, sections, table, words
+from pages import HOSTILE, RESULTS, SVG, XHTML, add_intervals, add_run, charts, page, sections, table, words
 from tap import case, home, main, run
-
-RESULTS = {"measured_s": 20, "throughput_tok_s": 1234.5, "requests_per_s": 5, "requests_done": 1000, "e2e_mean_ms": 12,
-           "e2e_p50_ms": 10, "e2e_p95_ms": 20, "e2e_p99_ms": 30, "e2e_max_ms": 40, "hit_ratio": 0.75, "lookups": 8,
-           "hits": 6, "misses": 2, "conversation_lookups": 8, "conversation_hits": 6}
-
-
-def add_intervals(db, run_id, count, tiers=("gpu", "nvme"), **values):
-    for seq in range(count):
-        row = dict(t_s=seq + 1.0, length_s=1.0, phase="warmup" if seq < 2 else "measured", users=3, queue_depth=seq % 5,
-                   in_service=2, throughput_tok_s=100.0 + seq, e2e_p50_ms=1.0 + seq, e2e_p95_ms=2.0 + seq, e2e_p99_ms=None,
-                   hit_ratio=0.5)
-        row.update(values)
-        histories.insert(db, "intervals", run_id=run_id, seq=seq, **row)
-        for tier in tiers:
-            histories.insert(db, "tier_intervals", run_id=run_id, seq=seq, tier=tier, capacity_bytes=1 << 30,
-                             used_bytes=(seq + 1) << 20, read_bytes=seq << 20, write_bytes=1 << 20, read_p95_ms=0.5 + seq)
-
-
-def add_run(db, tiers=("gpu", "nvme"), intervals=10, **values):
-    values.setdefault("results", RESULTS)
-    run_id = histories.add_run(db, **values)
-    for tier in tiers:
-        histories.insert(db, "run_tiers", run_id=run_id, tier=tier, emulated=int(tier == "gpu"), capacity_bytes=1 << 30,
-                         usable_bytes=1 << 30, description=tier + " of the test")
-    add_intervals(db, run_id, intervals, tiers)
-    return run_id
-
 
 def report(*args):
     got = run(["report", *args])
@@ -162,6 +135,39 @@ def _():
     overlay = next(figure for figure in root.iter(XHTML + "figure") if words(figure[0]) == "Throughput")
     names = [words(node) for node in overlay.iter(SVG + "text")]
     assert "run 1 one" in names and "run 2 two" in names, names
+    rows = {row[0]: row[1:] for row in table(root, "Measures and their change")}
+    assert rows["measure"] == ["run 1", "run 2", "change", "95 % interval", ""]
+    assert rows["tokens/s"][:3] == ["1.23k tok/s", "2.47k tok/s", "+100.0 %"] and rows["tokens/s"][4].startswith("better")
+    assert rows["end-to-end P95"][:3] == ["20.0 ms", "20.0 ms", "0.0 %"], rows
+    assert rows["end-to-end P95"][4].startswith("same")
+    assert run(["report", "1", "2", "1"]).rc == 2
+
+
+@case("of many runs each has its verdict behind the comparison")
+def _():
+    with histories.make() as db:
+        for number in range(10):
+            add_run(db, name="run-%d" % number, results=dict(RESULTS, throughput_tok_s=100.0 + number))
+    root = page(report(*map(str, range(1, 11))))
+    assert sections(root).count("Verdict") == 10 and "Latency" not in sections(root)
+    assert table(root, "Measures and their change")[1][:3] == ["tokens/s", "100 tok/s", "101 tok/s (+1.0 %, better)"]
+
+
+@case("a trial is shown with its group")
+def _():
+    with histories.make() as db:
+        first = None
+        for trial, value in enumerate((10.0, 20.0, 60.0), 1):
+            one = add_run(db, name="nightly", parent_id=first, trial=trial, effective_json='{"run": {"trials": 3}}',
+                          results=dict(RESULTS, throughput_tok_s=value))
+            first = first or one
+            db.execute("UPDATE runs SET parent_id = ? WHERE run_id = ?", (first, one))
+    root = page(report("3"))
+    assert "Trial 3 of 3; the first of them is run 1." in words(root)
+    assert [row[3] for row in table(root, "Trials")[1:]] == ["10 tok/s", "20 tok/s", "60 tok/s"], table(root, "Trials")
+    # 10, 20, 60: mean 30, sample deviation sqrt(700) = 26.46, t(0.975, 2) = 4.303, so 30 -+ 65.7
+    assert table(root, "Over the complete trials")[1] == ["tokens/s", "3", "20 tok/s", "30 tok/s", "26.5 tok/s", "88.2 %",
+                                                          "-35.7 tok/s", "95.7 tok/s"]
 
 
 @case("a file is written whole, over one that is there only with --force; its ending decides the form")

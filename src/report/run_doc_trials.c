@@ -1,0 +1,76 @@
+#include <math.h>
+#include <stdio.h>
+
+#include "report/run_doc_inside.h"
+
+static const struct {
+    const char *metric, *label;
+} rows[] = {{"throughput_tok_s", "tokens/s"},
+            {"requests_per_s", "requests/s"},
+            {"storage_throughput_tok_s", "storage tokens/s"},
+            {"nvme_read_gib_s", "nvme read"},
+            {"nvme_write_gib_s", "nvme write"},
+            {"e2e_p50_ms", "end-to-end P50"},
+            {"e2e_p95_ms", "end-to-end P95"},
+            {"e2e_p99_ms", "end-to-end P99"},
+            {"ttft_p95_ms", "TTFT P95"},
+            {"storage_io_p95_ms", "storage I/O P95"},
+            {"nvme_read_p95_ms", "nvme read P95"},
+            {"nvme_write_p95_ms", "nvme write P95"},
+            {"hit_ratio", "hit ratio"},
+            {"reuse_hit_ratio", "reuse hit ratio"}};
+
+static void put_statistics(struct doc *d, const struct trials *t) {
+    static const char *const columns[] = {"values", "median", "mean", "SD", "CV", "95 % low", "95 % high"};
+    doc_table(d, "Over the complete trials: the interval is that of the mean, by Student's t");
+    doc_column(d, "measure", false);
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) doc_column(d, columns[i], true);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct trial_metric *m = trials_metric(t, rows[i].metric);
+        struct statistics s;
+        if (!m) continue;
+        trials_statistics(m, &s);
+        if (s.n == 0) continue;
+        const double values[] = {s.median, s.mean, s.sd};
+        doc_cell(d, rows[i].label);
+        doc_cell(d, format_count((double)s.n).text);
+        for (size_t k = 0; k < 3; k++) run_cell_measure(d, values[k], m->unit, m->metric);
+        doc_cell(d, isfinite(s.cv) ? format_percent(s.cv).text : NULL);
+        run_cell_measure(d, s.ci95_low, m->unit, m->metric);
+        run_cell_measure(d, s.ci95_high, m->unit, m->metric);
+    }
+}
+
+static void put_each(struct doc *d, const struct trials *t) {
+    doc_table(d, "Trials");
+    doc_column(d, "trial", false);
+    doc_column(d, "run", true);
+    doc_column(d, "measured", true);
+    doc_column(d, "tokens/s", true);
+    doc_column(d, "end-to-end P95", true);
+    doc_column(d, "criteria", true);
+    doc_column(d, "left out because", false);
+    for (size_t i = 0; i < t->count; i++) {
+        const struct trial *one = &t->trial[i];
+        char number[24], criteria[48];
+        snprintf(number, sizeof number, "%u", one->number);
+        snprintf(criteria, sizeof criteria, "%zu of %zu", one->passed, one->criteria);
+        doc_cell(d, number);
+        doc_cell(d, format_count((double)one->run_id).text);
+        doc_cell(d, kvf_present(one->measured_s) ? format_seconds(one->measured_s).text : NULL);
+        run_cell_measure(d, one->throughput_tok_s, "tok/s", "");
+        run_cell_ms(d, one->e2e_p95_ms);
+        doc_cell(d, one->criteria ? criteria : NULL);
+        doc_cell_tone(d, DOC_WARN, one->incomplete[0] ? one->incomplete : NULL);
+    }
+}
+
+void run_doc_trials(const struct run_part *p) {
+    const struct trials *t = p->trials;
+    if (!t || t->count < 2) return;
+    doc_section(p->doc, p->level, "Trials");
+    doc_text(p->doc, trials_complete(t) == t->count ? DOC_PLAIN : DOC_WARN,
+             "%zu of %u trials are stored, %zu of them complete.", t->count, t->asked, trials_complete(t));
+    put_each(p->doc, t);
+    if (trials_complete(t) > 1) put_statistics(p->doc, t);
+}
