@@ -4,6 +4,7 @@
 
 #include "report/doc.h"
 #include "report/export.h"
+#include "report/outcome.h"
 
 static const struct option_spec common_options[] = {
     {"help", NULL, OPTION_FLAG, NULL, "print this and stop", NULL},
@@ -311,7 +312,9 @@ static bool carried_out(const char *key) {
 static const struct {
     const struct option_spec *option;
     void (*list)(struct buf *out);
-} choices[] = {{&export_table[0], export_formats_list}, {&report_table[0], doc_forms_list}};
+} choices[] = {{&export_table[0], export_formats_list},
+               {&export_table[0], outcome_formats_list},
+               {&report_table[0], doc_forms_list}};
 
 void option_choices(const struct option_spec *s, struct buf *out) {
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)

@@ -49,5 +49,7 @@ struct outcome_format {
 };
 extern const struct outcome_format outcome_formats[];
 extern const size_t outcome_format_count;
+/* Adds a line for each that runs do not have: help. */
+void outcome_formats_list(struct buf *out);
 
 #endif

@@ -1,3 +1,4 @@
+#include "report/export.h"
 #include "report/outcome.h"
 
 static int csv(const struct outcome *o, struct buf *out, struct err *e) {
@@ -25,3 +26,9 @@ const struct outcome_format outcome_formats[] = {
     {"xlsx", ".xlsx", "a workbook: the sweep, its peaks, its points", true, outcome_xlsx},
 };
 const size_t outcome_format_count = sizeof outcome_formats / sizeof *outcome_formats;
+
+void outcome_formats_list(struct buf *out) {
+    for (size_t i = 0; i < outcome_format_count; i++)
+        if (!export_format_named(outcome_formats[i].name))
+            buf_addf(out, "%s: of sweep:N, %s\n", outcome_formats[i].name, outcome_formats[i].help);
+}

@@ -63,7 +63,7 @@ def _():
             assert all(run([*line, value]).rc == 0 for value in expected), line
     assert words("run", "--theme", "l") == ["light"] and words("run", "--theme=l") == ["--theme=light"]
     formats = words("export", "--format", "")
-    listed = re.findall(r"^ {24}([a-z0-9]+): ", run(["export", "--help"]).stdout, re.M)
+    listed = re.findall(r"^ {24}([a-z0-9-]+): ", run(["export", "--help"]).stdout, re.M)
     assert formats == listed != [] and words("export", "--format=c") == ["--format=csv"]
     assert not answer("export", "--fo")[0].endswith(":")  # the help goes on with a list of them
     views = words("watch", "--view", "")
