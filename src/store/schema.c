@@ -197,41 +197,42 @@ static const struct column sweep_curves_columns[] = {
 #define PLAIN(columns) columns, COUNT(columns), NULL, NULL, NULL, 0
 #define KEY(columns)   "PRIMARY KEY (" columns ")"
 
+static const struct index runs_indexes[] = {
+    {"runs_started", "(started_at)"},          {"runs_name", "(name, started_at)"},
+    {"runs_trials", "(parent_id, trial)"},     {"runs_running", "(run_id) WHERE status = 'running'"},
+    {"runs_sweep", "(sweep_id, sweep_point)"},
+};
+static const struct index sweeps_indexes[] = {
+    {"sweeps_started", "(started_at)"},
+    {"sweeps_name", "(name, started_at)"},
+};
+
 /* Rows that hold a coded histogram stay ordinary tables: in a WITHOUT ROWID table everything beyond
  * a quarter page would take an overflow page of its own. */
 static const struct table tables[TABLES] = {
-    [TABLE_RUNS] = {"runs", PLAIN(runs_columns), NULL,
-                    "CREATE INDEX IF NOT EXISTS runs_started ON runs(started_at);\n"
-                    "CREATE INDEX IF NOT EXISTS runs_name ON runs(name, started_at);\n"
-                    "CREATE INDEX IF NOT EXISTS runs_trials ON runs(parent_id, trial);\n"
-                    "CREATE INDEX IF NOT EXISTS runs_running ON runs(run_id) WHERE status = 'running';\n"
-                    "CREATE INDEX IF NOT EXISTS runs_sweep ON runs(sweep_id, sweep_point);\n",
-                    true},
-    [TABLE_RUN_TIERS] = {"run_tiers", PLAIN(run_tiers_columns), KEY("run_id, tier"), NULL, false},
-    [TABLE_RUN_CLASSES] = {"run_classes", PLAIN(run_classes_columns), KEY("run_id, n"), NULL, false},
+    [TABLE_RUNS] = {"runs", PLAIN(runs_columns), NULL, runs_indexes, COUNT(runs_indexes), true},
+    [TABLE_RUN_TIERS] = {"run_tiers", PLAIN(run_tiers_columns), KEY("run_id, tier"), NULL, 0, false},
+    [TABLE_RUN_CLASSES] = {"run_classes", PLAIN(run_classes_columns), KEY("run_id, n"), NULL, 0, false},
     [TABLE_INTERVALS] = {"intervals", intervals_head, COUNT(intervals_head), PART(interval), intervals_tail,
-                         COUNT(intervals_tail), KEY("run_id, seq"), NULL, false},
+                         COUNT(intervals_tail), KEY("run_id, seq"), NULL, 0, false},
     [TABLE_TIER_INTERVALS] = {"tier_intervals", tier_intervals_head, COUNT(tier_intervals_head), PART(tier),
-                              NULL, 0, KEY("run_id, seq, tier"), NULL, false},
+                              NULL, 0, KEY("run_id, seq, tier"), NULL, 0, false},
     [TABLE_CAUSE_INTERVALS] = {"cause_intervals", cause_intervals_head, COUNT(cause_intervals_head),
-                               PART(cause), NULL, 0, KEY("run_id, seq, tier, dir, cause"), NULL, false},
+                               PART(cause), NULL, 0, KEY("run_id, seq, tier, dir, cause"), NULL, 0, false},
     [TABLE_GPU_INTERVALS] = {"gpu_intervals", gpu_intervals_head, COUNT(gpu_intervals_head), PART(gpu), NULL,
-                             0, KEY("run_id, seq, device"), NULL, false},
+                             0, KEY("run_id, seq, device"), NULL, 0, false},
     [TABLE_QOS_INTERVALS] = {"qos_intervals", qos_intervals_head, COUNT(qos_intervals_head), PART(qos), NULL,
-                             0, KEY("run_id, seq, class"), NULL, false},
+                             0, KEY("run_id, seq, class"), NULL, 0, false},
     [TABLE_INTERVAL_HISTOGRAMS] = {"interval_histograms", PLAIN(interval_histograms_columns),
-                                   KEY("run_id, seq, scope"), NULL, true},
-    [TABLE_DECISIONS] = {"decisions", PLAIN(decisions_columns), KEY("run_id, seq, n"), NULL, false},
-    [TABLE_EVENTS] = {"events", PLAIN(events_columns), KEY("run_id, n"), NULL, false},
-    [TABLE_RESULTS] = {"results", PLAIN(results_columns), KEY("run_id, metric"), NULL, false},
-    [TABLE_CRITERIA] = {"criteria", PLAIN(criteria_columns), KEY("run_id, n"), NULL, false},
-    [TABLE_HISTOGRAMS] = {"histograms", PLAIN(histograms_columns), KEY("run_id, scope"), NULL, true},
-    [TABLE_SWEEPS] = {"sweeps", PLAIN(sweeps_columns), NULL,
-                      "CREATE INDEX IF NOT EXISTS sweeps_started ON sweeps(started_at);\n"
-                      "CREATE INDEX IF NOT EXISTS sweeps_name ON sweeps(name, started_at);\n",
-                      true},
+                                   KEY("run_id, seq, scope"), NULL, 0, true},
+    [TABLE_DECISIONS] = {"decisions", PLAIN(decisions_columns), KEY("run_id, seq, n"), NULL, 0, false},
+    [TABLE_EVENTS] = {"events", PLAIN(events_columns), KEY("run_id, n"), NULL, 0, false},
+    [TABLE_RESULTS] = {"results", PLAIN(results_columns), KEY("run_id, metric"), NULL, 0, false},
+    [TABLE_CRITERIA] = {"criteria", PLAIN(criteria_columns), KEY("run_id, n"), NULL, 0, false},
+    [TABLE_HISTOGRAMS] = {"histograms", PLAIN(histograms_columns), KEY("run_id, scope"), NULL, 0, true},
+    [TABLE_SWEEPS] = {"sweeps", PLAIN(sweeps_columns), NULL, sweeps_indexes, COUNT(sweeps_indexes), true},
     [TABLE_SWEEP_CURVES] = {"sweep_curves", PLAIN(sweep_curves_columns),
-                            KEY("sweep_id, policy, capacity_bytes"), NULL, false},
+                            KEY("sweep_id, policy, capacity_bytes"), NULL, 0, false},
 };
 
 /* What tables and columns cannot say. A step brings a file of the version before to its version. */
@@ -290,12 +291,17 @@ static void add_create_sql(const struct table *t, struct buf *out) {
     buf_addf(out, "\n)%s;\n", t->rowid ? "" : " WITHOUT ROWID");
 }
 
+static void add_index_sql(const struct table *t, struct buf *out) {
+    for (size_t i = 0; i < t->index_count; i++)
+        buf_addf(out, "CREATE INDEX IF NOT EXISTS %s ON %s%s;\n", t->index[i].name, t->name, t->index[i].on);
+}
+
 void store_schema(struct buf *out) {
     buf_addf(out, "PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n", STORE_APPLICATION_ID,
              STORE_SCHEMA_VERSION);
     for (size_t i = 0; i < TABLES; i++) {
         add_create_sql(&tables[i], out);
-        if (tables[i].indexes) buf_add(out, tables[i].indexes);
+        add_index_sql(&tables[i], out);
     }
     schema_views(out);
 }
@@ -318,6 +324,18 @@ static int each_missing(sqlite3 *db, const struct table *t, int (*missing)(void 
     return rc;
 }
 
+static int index_missing(sqlite3 *db, const struct table *t, bool *missing) {
+    sqlite3_stmt *stmt = NULL;
+    int rc = db_prepare(db, &stmt, "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?1");
+    for (size_t i = 0; rc == SQLITE_OK && i < t->index_count; i++) {
+        sqlite3_bind_text(stmt, 1, t->index[i].name, -1, SQLITE_STATIC);
+        if (sqlite3_step(stmt) != SQLITE_ROW) *missing = true;
+        rc = sqlite3_reset(stmt);
+    }
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
 static int note_missing(void *ctx, const struct column *c) {
     (void)c;
     *(bool *)ctx = true;
@@ -328,8 +346,10 @@ int schema_outdated(sqlite3 *db, bool *outdated) {
     int64_t version = 0;
     int rc = db_int(db, "PRAGMA user_version", &version);
     *outdated = version != STORE_SCHEMA_VERSION;
-    for (size_t i = 0; rc == SQLITE_OK && !*outdated && i < TABLES; i++)
+    for (size_t i = 0; rc == SQLITE_OK && !*outdated && i < TABLES; i++) {
         rc = each_missing(db, &tables[i], note_missing, outdated);
+        if (rc == SQLITE_OK) rc = index_missing(db, &tables[i], outdated);
+    }
     return rc;
 }
 
@@ -348,12 +368,14 @@ static int add_column(void *ctx, const struct column *c) {
 }
 
 static int migrate_table(sqlite3 *db, const struct table *t) {
-    struct buf sql = {0};
-    add_create_sql(t, &sql);
-    int rc = db_exec(db, buf_text(&sql));
-    buf_free(&sql);
+    struct buf create = {0}, index = {0};
+    add_create_sql(t, &create);
+    add_index_sql(t, &index);
+    int rc = db_exec(db, buf_text(&create));
     if (rc == SQLITE_OK) rc = each_missing(db, t, add_column, &(struct adding){db, t->name});
-    if (rc == SQLITE_OK && t->indexes) rc = db_exec(db, t->indexes);
+    if (rc == SQLITE_OK) rc = db_exec(db, buf_text(&index));
+    buf_free(&create);
+    buf_free(&index);
     return rc;
 }
 

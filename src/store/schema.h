@@ -58,6 +58,11 @@ enum table_id {
     TABLES
 };
 
+struct index {
+    const char *name;
+    const char *on; /* "(columns)", with a WHERE where it holds some rows only */
+};
+
 /* Columns in the order head, fields, tail. */
 struct table {
     const char *name;
@@ -67,9 +72,10 @@ struct table {
     const size_t *field_count;
     const struct column *tail;
     size_t tail_count;
-    const char *key;     /* PRIMARY KEY clause; NULL: in the column itself */
-    const char *indexes; /* further statements; NULL: none */
-    bool rowid;          /* else WITHOUT ROWID */
+    const char *key;           /* PRIMARY KEY clause; NULL: in the column itself */
+    const struct index *index; /* NULL: none */
+    size_t index_count;
+    bool rowid; /* else WITHOUT ROWID */
 };
 
 /* The statements that make the views, in place of those there are. */
@@ -83,8 +89,8 @@ int schema_parameter(const struct table *t, const char *column);
 /* "<verb> INTO t(columns...) VALUES(?1, ...)". */
 void schema_insert_sql(const struct table *t, const char *verb, struct buf *out);
 
-/* What of the schema a file lacks: bring it up inside one transaction. Creates missing tables, adds
- * missing columns, carries out the steps between its user_version and ours. 0 or a negative code. */
+/* What of the schema a file lacks: bring it up inside one transaction. Creates missing tables and indexes,
+ * adds missing columns, carries out the steps between its user_version and ours. 0 or a negative code. */
 int schema_migrate(sqlite3 *db, const char *path, struct err *e);
 /* Whether schema_migrate() has anything to do; SQLite's code. */
 int schema_outdated(sqlite3 *db, bool *outdated);

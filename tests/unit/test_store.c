@@ -281,6 +281,25 @@ static void violations_and_starvation_come_to_an_older_file(void **state) {
     run_record_free(&r);
 }
 
+/* A file of version 0.4.0, which has the schema's number but no index of sweeps: reading does without, and
+ * writing makes it although no column is missing. */
+static void an_older_file_gets_the_new_indexes(void **state) {
+    static const char indexes[] = "SELECT count(*) FROM sqlite_master WHERE type = 'index' AND "
+                                  "name IN ('sweeps_started', 'sweeps_name')";
+    struct fixture *f = *state;
+    store_close(open_store(f->db, STORE_WRITE));
+    assert_int_equal(plain_int(f->db, indexes), 2);
+    plain_exec(f->db, "DROP INDEX sweeps_started; DROP INDEX sweeps_name");
+    int64_t id = 0;
+    struct err e = {0};
+    struct store *s = open_store(f->db, STORE_READ);
+    assert_int_equal(store_resolve_sweep(s, "latest", &id, &e), -KVF_ERR_USAGE); /* there is none */
+    store_close(s);
+    assert_int_equal(plain_int(f->db, indexes), 0);
+    store_close(open_store(f->db, STORE_WRITE));
+    assert_int_equal(plain_int(f->db, indexes), 2);
+}
+
 static void the_file_names_its_application_and_schema(void **state) {
     struct fixture *f = *state;
     store_close(open_store(f->db, STORE_WRITE));
@@ -448,6 +467,7 @@ int main(void) {
         CASE(every_field_of_a_snapshot_is_a_column),
         CASE(a_file_of_an_older_version_gets_the_new_columns),
         CASE(violations_and_starvation_come_to_an_older_file),
+        CASE(an_older_file_gets_the_new_indexes),
         CASE(the_file_names_its_application_and_schema),
         CASE(deleting_a_run_leaves_nothing_of_it),
         CASE(a_network_file_system_gets_a_rollback_journal),
