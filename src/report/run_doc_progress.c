@@ -85,11 +85,14 @@ static void put_hits(const struct run_part *p) {
 static void put_phases(const struct run_part *p) {
     const struct series *s = p->series;
     struct buf text = {0};
+    struct cell before = {""};
     for (size_t i = 0; i < s->count; i++) {
-        if (i + 1 < s->count && s->interval[i + 1].phase == s->interval[i].phase) continue;
+        struct cell end = axis_value(s->interval[i].t_s, "clock");
+        bool goes_on = i + 1 < s->count && s->interval[i + 1].phase == s->interval[i].phase;
+        if (goes_on || strcmp(end.text, before.text) == 0) continue; /* or it was over at once */
         buf_addf(&text, "%s%s to %s", text.len ? ", " : "",
-                 run_phase_name((enum kvf_run_phase)s->interval[i].phase),
-                 axis_value(s->interval[i].t_s, "clock").text);
+                 run_phase_name((enum kvf_run_phase)s->interval[i].phase), end.text);
+        before = end;
     }
     doc_text(p->doc, DOC_PLAIN,
              "%zu interval%s: %s. Run time counts from the first request, pauses excluded.", s->count,

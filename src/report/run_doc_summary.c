@@ -171,9 +171,16 @@ void run_doc_summary(const struct run_part *p) {
 }
 
 void run_doc_events(const struct run_part *p) {
+    enum { SHOWN = 30 };
     struct doc *d = p->doc;
     if (p->run->event_count == 0) return;
+    bool many = p->run->event_count > SHOWN;
     doc_section(d, p->level, "Events");
+    if (many) {
+        char title[64];
+        snprintf(title, sizeof title, "All %zu events", p->run->event_count);
+        doc_fold(d, title);
+    }
     doc_table(d, "");
     doc_column(d, "time", true);
     doc_column(d, "level", false);
@@ -184,4 +191,5 @@ void run_doc_events(const struct run_part *p) {
         doc_cell_tone(d, event_tone(e->level), e->level);
         doc_cell(d, e->message);
     }
+    if (many) doc_fold_end(d);
 }

@@ -61,7 +61,8 @@ static void put_each(struct doc *d, const struct trials *t) {
         run_cell_measure(d, one->throughput_tok_s, "tok/s", "");
         run_cell_ms(d, one->e2e_p95_ms);
         doc_cell(d, one->criteria ? criteria : NULL);
-        doc_cell_tone(d, DOC_WARN, one->incomplete[0] ? one->incomplete : NULL);
+        doc_cell_tone(d, one->incomplete[0] ? DOC_WARN : DOC_PLAIN,
+                      one->incomplete[0] ? one->incomplete : NULL);
     }
 }
 

@@ -98,6 +98,7 @@ static struct plot_line *add_line(struct plot *plot, const struct run_part *p, c
         const struct snapshot_interval *n = &p->series->interval[i];
         double v = snapshot_value((const char *)s->first + i * s->stride, field) * f->scale;
         if (n->length_s < least) continue; /* what a phase's end left over: its rates mean nothing */
+        if (!isfinite(n->t_s)) continue;
         l->x[l->count] = n->t_s;
         l->y[l->count++] = !f->rate ? v : n->length_s > 0 ? v / n->length_s : KVF_MISSING;
     }

@@ -13,6 +13,11 @@ enum { STRIPS = 100, NAMES_MOST = 13 };
 
 /* ---- lines ---- */
 
+/* Long lines have ascending x, as plot_thin() wants it; of others every point is looked at. */
+static bool is_long(const struct plot_line *l) {
+    return l->count > 2 * SVG_PARTS;
+}
+
 /* A line as a path: a gap where values are missing, a dot where one stands alone. */
 static void path_add(const struct svg_frame *f, const double *x, const double *y, size_t count, bool steps) {
     bool down = false, alone = false;
@@ -111,7 +116,7 @@ static void draw_line(const struct svg_frame *f, const struct plot_line *l) {
         buf_add(f->out, "\"/>");
         return;
     }
-    if (l->count > 2 * SVG_PARTS) {
+    if (is_long(l)) {
         draw_long(f, l);
         return;
     }
@@ -228,6 +233,18 @@ static void draw_names(const struct svg_frame *f) {
 
 /* ---- values under the pointer ---- */
 
+static size_t first_from(const struct plot_line *l, double from) {
+    size_t low = 0, high = is_long(l) ? l->count : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (l->x[middle] < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* "1:30", then for each line "nvme read: 1.20 to 3.40 GiB/s", of the points in this part of x. */
 static bool strip_text(const struct plot *p, double from, double to, bool last, struct buf *text) {
     struct buf lines = {0};
@@ -235,8 +252,9 @@ static bool strip_text(const struct plot *p, double from, double to, bool last, 
     for (size_t k = 0; k < p->lines; k++) {
         const struct plot_line *l = &p->line[k];
         double low = NAN, high = NAN;
-        for (size_t i = 0; i < l->count; i++) {
+        for (size_t i = first_from(l, from); i < l->count; i++) {
             bool here = l->x[i] >= from && (l->x[i] < to || (last && l->x[i] <= to));
+            if (is_long(l) && l->x[i] > to) break;
             if (!here || !isfinite(l->y[i])) continue;
             low = fmin(low, l->y[i]);
             high = fmax(high, l->upper ? l->upper[i] : l->y[i]);

@@ -123,6 +123,33 @@ def _():
     assert [lines[0].count(letter) for letter in "MLh"] == [3, 3, 1], lines[0]  # 0 to 2, 5 alone as a dot, 7 to 8
 
 
+@case("GPUs, classes and the autoscaler have their chapters where a run has them")
+def _():
+    with histories.make() as db:
+        run_id = add_run(db, results=dict(RESULTS, slo_gold_met_ratio=0.5, slo_gold_p95_ms=12.5, slo_gold_p95_met=0,
+                                          class_gold_arrived=40, class_gold_done=39, class_gold_queued_at_end=1))
+        histories.insert(db, "run_classes", run_id=run_id, n=0, share=1, p95_ms=10.0, **{"class": "gold"})
+        for seq in range(10):
+            histories.insert(db, "qos_intervals", run_id=run_id, seq=seq, met_ratio=0.5, ttft_p95_ms=11.0, queued=seq,
+                             **{"class": "gold"})
+            for device in (0, 3):
+                histories.insert(db, "gpu_intervals", run_id=run_id, seq=seq, device=device, utilisation=0.25,
+                                 memory_used_bytes=1 << 30, power_w=300.0 + device)
+        for n, (action, before, after) in enumerate((("grow", 10, 20), ("found", 20, 15))):
+            histories.insert(db, "decisions", run_id=run_id, seq=n + 2, n=n, t_s=n + 3.0, mode="qos", action=action,
+                             users_before=before, users_after=after, saturation=0.4, p95_ms=8.0, reason="because of " + action)
+    root = page(report())
+    assert {"GPU utilisation", "GPU memory", "GPU power", "Users", "TTFT P95 by class"} <= set(charts(root)), charts(root)
+    assert "GPU temperature" not in charts(root)
+    texts = [words(node) for node in root.iter(SVG + "text")]
+    assert "GPU 0" in texts and "GPU 3" in texts and "target gold 10.0 ms" in texts, texts
+    assert table(root, "Classes")[1] == ["gold", "50.0 %", "12.5 ms", "10.0 ms", "missed", "40", "39", "--", "1", "--"]
+    assert table(root, "Decisions")[1:] == [["3.00 s", "grow", "10 -> 20", "40.0 %", "--", "8.00 ms", "because of grow"],
+                                            ["4.00 s", "found", "20 -> 15", "40.0 %", "--", "8.00 ms", "because of found"]]
+    marks = [words(node.find(SVG + "title")) for node in root.iter(SVG + "g") if node.get("class") == "e"]
+    assert marks == ["grow 10 -> 20: because of grow", "found 20 -> 15: because of found"], marks
+
+
 @case("several runs are compared first; each has its own part after that")
 def _():
     with histories.make() as db:
