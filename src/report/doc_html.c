@@ -144,7 +144,9 @@ static void put_plot(struct page *p, const struct plot *plot) {
     id[sizeof id - 1] = '\0';
     buf_free(&name);
     buf_addf(p->out, "<figure%s>", plot->kind == PLOT_HEAT && plot->categories > 8 ? " class=\"wide\"" : "");
-    element(p, "h4", "", plot->title);
+    char heading[] = "h2";
+    heading[1] = (char)('2' + p->depth); /* below that of its section */
+    element(p, heading, "", plot->title);
     put_key(p, plot);
     buf_add(p->out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
     escape_xml(plot->title, p->out);
@@ -234,9 +236,9 @@ static const char style[] =
     "header,main,footer,nav{max-width:1400px;margin:0 auto;padding:0 1.25rem}"
     "header{padding-top:1.5rem}h1{font-size:1.7rem;line-height:1.2;margin:0}"
     "header p{color:var(--soft);margin:.3rem 0 0}"
-    "h1,h2,h3,h4,p,dd,dt,td,th,summary,caption,figcaption{overflow-wrap:anywhere;unicode-bidi:isolate}"
+    "h1,h2,h3,h4,h5,p,dd,dt,td,th,summary,caption,figcaption{overflow-wrap:anywhere;unicode-bidi:isolate}"
     "h2{font-size:1.35rem;margin:2.2rem 0 .8rem;padding-top:.6rem;border-top:1px solid var(--rule)}"
-    "h3{font-size:1.08rem;margin:1.6rem 0 .6rem}h4{font-size:.95rem;margin:0 0 .2rem}"
+    "h3{font-size:1.08rem;margin:1.6rem 0 .6rem}h4{font-size:1rem;margin:1rem 0 .4rem}"
     "a{color:var(--k0)}nav{padding-top:.9rem}nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;list-style:none;"
     "margin:0;padding:0;font-size:.9rem}\n"
     "p{margin:.5rem 0;max-width:76rem}"
@@ -256,7 +258,7 @@ static const char style[] =
     ".tiles .value{color:var(--ink);font-size:1.35rem;line-height:1.3;font-weight:600;"
     "font-variant-numeric:tabular-nums}\n"
     ".plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,34rem),1fr));gap:1.4rem 2rem;margin:1rem 0}"
-    "figure{margin:0;min-width:0}figure.wide{grid-column:1/-1}figcaption{color:var(--soft);font-size:.85rem}"
+    "figure h3,figure h4,figure h5{font-size:.95rem;margin:0 0 .2rem}figure{margin:0;min-width:0}figure.wide{grid-column:1/-1}figcaption{color:var(--soft);font-size:.85rem}"
     "figure .scroll{overflow-x:auto}figure .scroll .plot{min-width:30rem}"
     ".key{display:none;flex-wrap:wrap;gap:0 1rem;list-style:none;margin:.2rem 0;padding:0;font-size:.82rem;color:var(--soft)}"
     ".key svg{display:inline-block;vertical-align:middle;width:26px;height:10px;margin-right:.35rem}figure details{font-size:.85rem;color:var(--soft)}\n"
@@ -273,7 +275,7 @@ static const char style[] =
     "@media (max-width:600px){body{font-size:15px}.key{display:flex}header,main,footer,nav{padding-left:.8rem;padding-right:.8rem}"
     ".tiles{grid-template-columns:repeat(2,1fr)}.facts div{grid-template-columns:7.5rem 1fr}tbody th{min-width:6.5rem}td{min-width:0}th,td{padding:.25rem .5rem}}\n"
     "@media print{@page{margin:14mm}body{font-size:10pt}nav{display:none}header,main,footer{max-width:none;padding:0}"
-    "h2,h3,h4{break-after:avoid}figure,tr,.tiles div,.verdict,.facts div{break-inside:avoid}thead{display:table-header-group}"
+    "h2,h3,h4,h5{break-after:avoid}figure,tr,.tiles div,.verdict,.facts div{break-inside:avoid}thead{display:table-header-group}"
     ".level1+.level1{break-before:auto}.scroll,pre{overflow:visible}pre{white-space:pre-wrap;overflow-wrap:anywhere}"
     ".plots{display:block}figure{margin-bottom:1rem}figure .scroll .plot{min-width:0;max-width:17cm}figure details{display:none}"
     ".level1>h2+p,.level2>h3+p{break-after:avoid}"

@@ -209,7 +209,7 @@ void run_doc_measures(const struct run_part *p) {
     struct doc *d = p->doc;
     if (p->run->results.count == 0) return;
     doc_section(d, p->level, "All measures");
-    doc_fold(d, "By their names, as the manual and the database have them");
+    doc_fold(d, "By their names, as the manual and the database have them, without those that have no value");
     doc_table(d, "");
     doc_column(d, "measure", false);
     doc_column(d, "value", true);

@@ -28,8 +28,11 @@ struct cell run_tier_label(const struct run_record *r, unsigned tier) {
 }
 
 struct cell run_label(const struct run_record *r) {
+    enum { MOST = 20 };
     struct cell c;
-    snprintf(c.text, sizeof c.text, "run %lld %.20s", (long long)r->run_id, r->name);
+    size_t len = strnlen(r->name, MOST);
+    while (len > 0 && ((unsigned char)r->name[len] & 0xc0) == 0x80) len--; /* no part of a character */
+    snprintf(c.text, sizeof c.text, "run %lld %.*s", (long long)r->run_id, (int)len, r->name);
     return c;
 }
 

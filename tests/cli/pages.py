@@ -7,7 +7,7 @@ import histories
 XHTML, SVG = "{http://www.w3.org/1999/xhtml}", "{http://www.w3.org/2000/svg}"
 HOSTILE = '<script>alert(1)</script> "q" \'s\' ]]> &amp; | `c` **b** [x](http://evil) \x1b[31m\u202eRTL\u200f\nline'
 ELEMENTS = {"html", "head", "meta", "link", "title", "style", "body", "header", "nav", "main", "section", "h1", "h2", "h3",
-            "h4", "p", "strong", "span", "ul", "li", "a", "dl", "dt", "dd", "div", "table", "caption", "thead", "tbody",
+            "h4", "h5", "p", "strong", "span", "ul", "li", "a", "dl", "dt", "dd", "div", "table", "caption", "thead", "tbody",
             "tr", "th", "td", "figure", "figcaption", "details", "summary", "pre"}
 SHAPES = {"svg", "title", "desc", "path", "rect", "circle", "text", "g"}
 ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "rel", "href", "id", "class", "tabindex", "role",

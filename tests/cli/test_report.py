@@ -4,7 +4,7 @@ import re
 
 import histories
 from pages import HOSTILE, RESULTS, SVG, XHTML, add_intervals, add_run, charts, page, sections, table, words
-from tap import case, home, main, run
+from tap import case, finish, home, main, run, spawn
 
 def report(*args):
     got = run(["report", *args])
@@ -213,6 +213,23 @@ def _():
     got = run(["report", "1", "--format", "pdf"])
     assert got.rc == 2 and '--format is html, md or txt, not "pdf"' in got.stderr and got.stdout == "", got
     assert sorted(os.listdir(work)) == ["a", "a.html", "a.md", "a.txt", "b.txt"]
+
+
+@case("a page is nothing for a terminal; text is")
+def _():
+    with histories.make() as db:
+        add_run(db, name="one")
+    ours, theirs = os.openpty()
+    try:
+        got = finish(spawn(["report", "1"], stdout=theirs))
+        assert got.rc == 2 and "nothing for a terminal; name a file with --output" in got.stderr, got
+        assert run(["report", "1"]).stdout.startswith("<!DOCTYPE html>"), "into a pipe it is written"
+        shown = spawn(["report", "1", "--format", "txt"], stdout=theirs)
+        assert b"one, run 1" in os.read(ours, 4000)
+    finally:
+        os.close(theirs)
+        os.close(ours)
+    shown.wait(20)
 
 
 @case("text fits 80 columns, and ASCII is ASCII")
