@@ -62,7 +62,7 @@ struct plot_line *run_plot_gpu(struct plot *plot, const struct run_part *p, uint
 struct plot *run_plot_distribution(const char *title);
 void run_plot_curve(struct plot *plot, const struct run_record *r, const char *scope, const char *name,
                     unsigned number);
-/* Adds it, on a logarithmic scale of y when it spans more than two decades; nothing when
+/* Adds it, on a logarithmic scale of y when its values are far apart; nothing when
  * it is empty, and a sentence when all of it is 0. */
 void run_plot_add(const struct run_part *p, struct plot *plot);
 

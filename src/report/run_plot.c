@@ -138,17 +138,12 @@ struct plot_line *run_plot_gpu(struct plot *plot, const struct run_part *p, uint
     return add_line(plot, p, name, &s, f);
 }
 
-/* Whether the values are more than two decades apart, and none of them is 0. */
+/* Whether the values, and the ends that the axis reaches in any case, are so far apart that the low ones
+ * could not be read off a linear scale, and none of them is 0. */
 static bool spans_decades(const struct plot *plot) {
-    double low = INFINITY, high = 0;
-    for (size_t k = 0; k < plot->lines; k++)
-        for (size_t i = 0; i < plot->line[k].count; i++) {
-            double v = plot->line[k].y[i];
-            if (!isfinite(v)) continue;
-            low = fmin(low, v);
-            high = fmax(high, v);
-        }
-    return low > 0 && high > 100 * low;
+    enum { TIMES = 30 };
+    double low, high;
+    return plot_range_y(plot, &low, &high) && low > 0 && high > TIMES * low;
 }
 
 void run_plot_add(const struct run_part *p, struct plot *plot) {
