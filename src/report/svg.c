@@ -403,7 +403,7 @@ const char *svg_style(void) {
            ".plot .f{fill:currentColor}.plot .a{fill:currentColor;fill-opacity:.18}"
            ".plot .w{fill:currentColor;fill-opacity:.22;stroke:currentColor;stroke-opacity:.35;stroke-width:.5}"
            ".plot .b{fill:currentColor;fill-opacity:.45}.plot .c{stroke:var(--page);stroke-width:1}"
-           ".plot .v{fill:var(--ink)}"
+           ".plot .v{fill:var(--ink)}.plot .o{paint-order:stroke;stroke:var(--page);stroke-width:3px}"
            ".plot .h rect{fill:transparent}.plot .h rect:hover{fill:var(--ink);fill-opacity:.12}\n"
            ".k0{color:var(--k0)}.k1{color:var(--k1)}.k2{color:var(--k2)}.k3{color:var(--k3)}.k4{color:var(--k4)}"
            ".k5{color:var(--k5)}.k6{color:var(--k6)}.k7{color:var(--k7)}"

@@ -47,12 +47,12 @@ static void row_draw(const struct svg_frame *f, size_t category, double y) {
         buf_free(&title);
         sum += isfinite(v) ? v : 0;
         if (p->stacked) continue;
-        svg_text(f->out, isfinite(v) ? svg_frame_x(f, v) + 5 : f->left + 5, y + 12, "class=\"v\"", value.text,
-                 40);
+        svg_text(f->out, isfinite(v) ? svg_frame_x(f, v) + 5 : f->left + 5, y + 12, "class=\"v o\"",
+                 value.text, 40);
         y += BAR;
     }
     if (p->stacked)
-        svg_text(f->out, svg_frame_x(f, sum) + 5, y + 12, "class=\"v\"",
+        svg_text(f->out, svg_frame_x(f, sum) + 5, y + 12, "class=\"v o\"",
                  axis_value(any ? sum : NAN, p->y.unit).text, 40);
 }
 
