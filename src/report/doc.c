@@ -176,6 +176,15 @@ static void value_cell(struct doc_block *b, double v, const char *unit) {
     block_cell(b, DOC_PLAIN, isfinite(v) ? axis_value(v, unit).text : NULL);
 }
 
+/* With its sign, but for none. */
+static void difference_cell(struct doc_block *b, double v, const char *unit) {
+    struct buf text = {0};
+    if (isfinite(v))
+        buf_addf(&text, "%s%s", v >= 5e-4 ? "+" : "", axis_value(fabs(v) < 5e-4 ? 0 : v, unit).text);
+    block_cell(b, DOC_PLAIN, text.len > 0 ? buf_text(&text) : NULL);
+    buf_free(&text);
+}
+
 static void line_row(struct doc_block *b, const struct plot *p, const struct plot_line *l) {
     double low = NAN, high = NAN, sum = 0, last = NAN;
     size_t there = 0;
@@ -212,7 +221,11 @@ void doc_plot_table(const struct plot *p, struct doc_block *out) {
         for (size_t c = 0; c < columns; c++) {
             const struct plot_line *l = &p->line[across ? r : c];
             size_t i = across ? c : r;
-            value_cell(out, i < l->count ? l->y[i] : NAN, p->y.unit);
+            double v = i < l->count ? l->y[i] : NAN;
+            if (p->diverging)
+                difference_cell(out, v, p->y.unit);
+            else
+                value_cell(out, v, p->y.unit);
         }
     }
 }

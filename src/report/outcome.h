@@ -28,7 +28,11 @@ void outcome_table(const struct outcome *o, const struct report_style *style, st
 /* Below it: points that failed, the answer, warnings. */
 void outcome_closing(const struct outcome *o, struct buf *out);
 
-/* {"sweep": {...}, "points": [...], "peaks": [...], "curves": [...], "warnings": [...]}; missing is null. */
+/* The version rises when a member goes or changes its meaning, not when one comes. */
+#define OUTCOME_JSON_SCHEMA "kvfall-sweep"
+enum { OUTCOME_JSON_VERSION = 1 };
+/* {"schema", "version", "sweep": {...}, "points": [...], "peaks": [...], "curves": [...], "warnings": [...]};
+ * missing is null. */
 void outcome_json(const struct outcome *o, struct buf *out);
 /* A row for each point: where it is, how it ended, every measure of the runs. Of profile miss_ratio a row for
  * each policy and capacity. */

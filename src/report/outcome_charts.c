@@ -156,6 +156,18 @@ static struct plot *chart_new(const struct outcome *o, const struct outcome_line
     return p;
 }
 
+/* Latencies that differ by two decades or more cannot be told apart on a linear axis. */
+static bool spans_decades(const struct plot *p) {
+    double low = NAN, high = NAN;
+    if (p->kind != PLOT_LINES || strcmp(p->y.unit, "ms") != 0) return false;
+    for (size_t k = 0; k < p->lines; k++)
+        for (size_t i = 0; i < p->line[k].count; i++) {
+            low = fmin(low, p->line[k].y[i]);
+            high = fmax(high, p->line[k].y[i]);
+        }
+    return low > 0 && high / low >= 100;
+}
+
 static void put_chart(const struct outcome *o, const struct outcome_lines *l, size_t across, size_t measure,
                       struct doc *d) {
     struct plot *p = chart_new(o, l, across, measure);
@@ -168,6 +180,7 @@ static void put_chart(const struct outcome *o, const struct outcome_lines *l, si
         else
             add_bars(o, l, k, measure, p);
     }
+    p->y.log = spans_decades(p);
     bool lower = outcome_lower_is_better(o->measure[measure].name);
     plot_caption(p, "%s is better.", lower ? "Less" : "More");
     if (count < l->count)

@@ -3,11 +3,12 @@
 import csv
 import io
 import json
+import re
 
 import books
 import histories
 from runs import rows, write
-from tap import case, home, main, run
+from tap import SOURCE, case, home, main, run
 
 SIMULATED = {"mode": "simulate", "tiers.nvme": None, "run.duration": "5s", "run.interval": "1s"}
 HOSTILE = '<b>&, \'x\'; %s %n'
@@ -93,6 +94,17 @@ def _():
     got = table(export("sweep:3"))
     assert [r["load"] for r in got if r["a"] == "x"][:2] == ["synchronous", "throughput"], got
     assert [r["load_requests_s"] == "" for r in got] == [True] * 4 + [False] * 4, got
+
+
+@case("every member of the JSON stands in kvfall-export(5)")
+def _():
+    out = sweep(VARIANTS)
+    assert (out["schema"], out["version"]) == ("kvfall-sweep", 1), out
+    manual = (SOURCE / "man/kvfall-export.5").read_text().split(".Ss JSON of a sweep")[1].split(".Ss ")[0]
+    members = set(out) | set(out["sweep"]) | set(out["points"][0]) | set(out["peaks"][0])
+    members |= set(out["points"][0]["results"]["hit_ratio"])
+    missing = [name for name in members if not re.search(r"(?<!\w)%s(?!\w)" % name, manual)]
+    assert not missing, missing
 
 
 @case("curves of miss ratios are rows by policy and capacity")

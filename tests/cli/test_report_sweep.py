@@ -78,6 +78,8 @@ def _():
     cells = {words(node.find(SVG + "title")) for node in drawn.iter(SVG + "rect") if node.find(SVG + "title") is not None}
     assert {"users 10, 1GiB: 0.0 %", "users 20, 1GiB: +100.0 %", "users 10, 2GiB: +10.0 %", "users 20, 2GiB: --",
             "users 10, 4GiB: +20.0 %", "users 20, 4GiB: +50.0 %"} <= cells, cells
+    figures = [[words(cell) for cell in row] for row in drawn.iter(XHTML + "tr")]
+    assert figures[2] == ["users 20", "+100.0 %", "--", "+50.0 %"], figures
     assert "STOPPED" in words(root) and table(root, "Points")[4][-1] == "not run", table(root, "Points")
     latency = chart(root, "ttft_p95 against point 1")
     assert "Less is better" not in words(latency) and "less is better" in words(latency), words(latency)
