@@ -109,7 +109,7 @@ static void put_peaks(const struct outcome *o, struct doc *d) {
         doc_table(d, "Peaks");
         for (unsigned g = 0; g < o->groups; g++) doc_column(d, o->dimension[g].key, false);
         doc_column(d, outcome_measure_title(o->measure[judge].name).text, true);
-        if (o->base_group != SIZE_MAX) doc_column(d, "Δ", true);
+        if (o->base_group != SIZE_MAX) doc_column(d, "change", true);
         for (unsigned k = o->groups; k < o->dimensions; k++) doc_column(d, o->dimension[k].title, true);
         for (size_t m = 0; m < o->chosen; m++)
             if (m != judge) doc_column(d, outcome_measure_title(o->measure[m].name).text, true);
@@ -167,7 +167,7 @@ static void put_points(const struct outcome *o, struct doc *d) {
     for (unsigned k = 0; k < o->dimensions; k++) doc_column(d, o->dimension[k].title, false);
     for (size_t m = 0; m < o->chosen; m++) {
         doc_column(d, outcome_measure_title(o->measure[m].name).text, true);
-        if (o->compared) doc_column(d, "Δ", true);
+        if (o->compared) doc_column(d, "change", true);
     }
     doc_column(d, "run", true);
     if (!all_done) doc_column(d, "state", false);

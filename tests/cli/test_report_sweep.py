@@ -64,8 +64,8 @@ def _():
     assert [row[:2] + row[3:] for row in figures[1:]] == [["users 10", "100 tok/s", "120 tok/s", "120 tok/s"],
                                                           ["users 20", "150 tok/s", "200 tok/s", "150 tok/s"]], figures
     points = table(root, "Points")
-    assert points[0] == ["point", "capacity", "users", "throughput_tok_s", "Δ", "hit_ratio", "Δ", "ttft_p95", "Δ",
-                         "e2e_p95", "Δ", "run"], points
+    assert points[0] == ["point", "capacity", "users", "throughput_tok_s", "change", "hit_ratio", "change", "ttft_p95", "change",
+                         "e2e_p95", "change", "run"], points
     assert points[2][:5] == ["2", "1GiB", "20", "200 tok/s", "+100.0 %"], points
 
 
@@ -118,6 +118,21 @@ def _():
     markdown = re.sub(r"^(`{3,})[a-z]*\n.*?^\1$", "", report("sweep:1", "--format", "md"), flags=re.M | re.S)
     assert "<b onload" not in markdown and "**b**" not in markdown and "\x1b" not in markdown
     assert "\x1b" not in report("sweep:1", "--format", "txt")
+
+
+@case("values that go side by side are one line; a sweep that goes on has what is done by now")
+def _():
+    side = {"combine": "zip", "keys": {"workload.users": [1, 2, 4], "tiers.cpu.capacity": ["4GiB", "2GiB", "1GiB"]}}
+    with histories.make() as db:
+        add_sweep(db, side, [100, 200, None], status="running", done=0, ended_at=None)
+    root = page(report("sweep:1"))
+    assert "RUNNING 2 of 3 points done" in words(root), words(root)[:300]
+    drawn = chart(root, "throughput_tok_s over users")
+    assert [words(row[0]) for row in drawn.iter(XHTML + "tr")] == ["", "throughput_tok_s"], words(drawn)
+    assert [row[1:3] for row in table(root, "Points")[1:]] == [["1", "4GiB"], ["2", "2GiB"], ["4", "1GiB"]]
+    assert "?" not in report("sweep:1", "--format", "txt", "--ascii")
+    lines = run(["history", "--sweeps"]).stdout.splitlines()
+    assert lines[1].split()[-2:] == ["keys", "--"], lines
 
 
 SIMULATED = {"mode": "simulate", "tiers.nvme": None, "run.duration": "3s", "run.interval": "1s"}
