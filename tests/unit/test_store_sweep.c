@@ -83,6 +83,87 @@ static void a_sweep_and_its_points_belong_together(void **state) {
     run_record_free(&run);
 }
 
+/* What is called for, in its order, as text. */
+struct heard {
+    struct buf text;
+};
+
+static void hear_begin(void *ctx) {
+    buf_add(&((struct heard *)ctx)->text, "begin");
+}
+
+static void hear_point(void *ctx, const struct store_point *p) {
+    buf_addf(&((struct heard *)ctx)->text, " point %u %s %s", p->point, run_status_name(p->status),
+             p->values);
+}
+
+static void hear_result(void *ctx, uint32_t point, const char *metric, double value, const char *unit) {
+    buf_addf(&((struct heard *)ctx)->text, " %u.%s=%g%s", point, metric, value, unit);
+}
+
+static void hear_curve(void *ctx, const struct sweep_curve *c) {
+    buf_addf(&((struct heard *)ctx)->text, " curve %s %g", c->policy, c->miss_ratio);
+}
+
+static void hear_sweep(void *ctx, const struct sweep_record *r) {
+    buf_addf(&((struct heard *)ctx)->text, "%s;", r->name);
+}
+
+static void a_sweep_is_loaded_with_its_points_in_order(void **state) {
+    struct fixture *f = *state;
+    struct store *s = open_store(f->db, STORE_WRITE);
+    struct heard heard = {0};
+    struct store_sweep_reader read = {hear_begin, hear_point, hear_result, hear_curve, &heard};
+    struct sweep_curve curve = {
+        .policy = "lru", .capacity_bytes = 1, .miss_ratio = 0.5, .sample = 1, .method = "stack"};
+    struct sweep_record sweep, other, back = {0};
+    struct err e = {0};
+    int64_t id = 0;
+    fill_sweep(&sweep, "sizes");
+    fill_sweep(&other, "later");
+    other.started_at = 2000;
+    assert_int_equal(store_begin_sweep(s, &sweep, &e), 0);
+    assert_int_equal(store_begin_sweep(s, &other, &e), 0);
+    for (uint32_t point = 2; point > 0; point--) { /* the second one begins first */
+        struct run_record run;
+        fill_start(&run, "sizes");
+        run.sweep_id = sweep.sweep_id;
+        run.sweep_point = point;
+        run.sweep_values = mem_strdup(point == 1 ? "{}" : "[]");
+        begin_run(s, &run);
+        run.status = point == 1 ? RUN_COMPLETED : RUN_FAILED;
+        result_add(&run.results, 10 * point, "ms", 0, "b");
+        result_add(&run.results, point, "", 0, "a");
+        assert_int_equal(store_finish_run(s, &run, 0, &e), 0);
+        run_record_free(&run);
+    }
+    sweep.status = RUN_COMPLETED;
+    assert_int_equal(store_finish_sweep(s, &sweep, &curve, 1, &e), 0);
+    assert_int_equal(store_load_sweep(s, sweep.sweep_id, &back, &read, &e), 0);
+    assert_string_equal(
+        buf_text(&heard.text),
+        "begin point 1 completed {} point 2 failed [] 1.a=1 1.b=10ms 2.a=2 2.b=20ms curve lru 0.5");
+    assert_string_equal(back.name, "sizes");
+    assert_string_equal(back.scenario_yaml, sweep.scenario_yaml);
+    assert_int_equal(back.points, 12);
+    free(back.scenario_yaml);
+    free(back.effective_json);
+    buf_free(&heard.text);
+
+    assert_int_equal(store_list_sweeps(s, 0, hear_sweep, &heard, &e), 0);
+    assert_string_equal(buf_text(&heard.text), "later;sizes;");
+    buf_free(&heard.text);
+    assert_int_equal(store_resolve_sweep(s, "latest~1", &id, &e), 0);
+    assert_int_equal(id, sweep.sweep_id);
+    assert_int_equal(store_resolve_sweep(s, "later", &id, &e), 0);
+    assert_int_equal(id, other.sweep_id);
+    assert_int_equal(store_resolve_sweep(s, sweep.uuid, &id, &e), 0);
+    assert_int_equal(id, sweep.sweep_id);
+    assert_int_equal(store_resolve_sweep(s, "9", &id, &e), -KVF_ERR_USAGE);
+    assert_non_null(strstr(e.text, "it holds sweeps 1 to 2 (later, sizes)"));
+    store_close(s);
+}
+
 static void a_sweep_whose_process_is_gone_has_crashed(void **state) {
     struct fixture *f = *state;
     pid_t pid = fork();
@@ -133,6 +214,7 @@ static void an_older_file_learns_of_sweeps(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(a_sweep_and_its_points_belong_together),
+        CASE(a_sweep_is_loaded_with_its_points_in_order),
         CASE(a_sweep_whose_process_is_gone_has_crashed),
         CASE(an_older_file_learns_of_sweeps),
     };
