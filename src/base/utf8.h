@@ -18,6 +18,12 @@ size_t utf8_put(uint32_t ch, char out[UTF8_LEN]);
 static inline bool utf8_is_control(int32_t ch) {
     return (ch >= 0 && ch < 0x20) || (ch >= 0x7f && ch < 0xa0);
 }
+/* A mark, embedding, override or isolate of the bidirectional algorithm (UAX #9), by which a text can look
+ * like another. */
+static inline bool utf8_turns_direction(int32_t ch) {
+    return ch == 0x061c || ch == 0x200e || ch == 0x200f || (ch >= 0x202a && ch <= 0x202e) ||
+           (ch >= 0x2066 && ch <= 0x2069);
+}
 /* Whether all of it is UTF-8 without control characters. */
 bool utf8_is_plain(const char *text);
 /* Makes it so: question marks stand for all other bytes. */

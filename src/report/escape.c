@@ -9,19 +9,13 @@
 
 enum { REPLACEMENT = 0xfffd };
 
-/* Marks, embeddings, overrides and isolates of the bidirectional algorithm (UAX #9). */
-static bool turns_direction(int32_t ch) {
-    return ch == 0x061c || ch == 0x200e || ch == 0x200f || (ch >= 0x202a && ch <= 0x202e) ||
-           (ch >= 0x2066 && ch <= 0x2069);
-}
-
 /* The next character, harmless; a line or paragraph separator counts as a newline. */
 static int32_t next(const char **text) {
     int32_t ch = utf8_next(text);
     if (ch == '\r') return **text == '\n' ? next(text) : '\n';
     if (ch == '\t' || ch == '\n') return ch;
     if (ch == 0x2028 || ch == 0x2029) return '\n';
-    bool wrong = ch < 0 || utf8_is_control(ch) || turns_direction(ch) || (ch & 0xfffe) == 0xfffe ||
+    bool wrong = ch < 0 || utf8_is_control(ch) || utf8_turns_direction(ch) || (ch & 0xfffe) == 0xfffe ||
                  ch == 0xfeff || (ch >= 0xfdd0 && ch <= 0xfdef);
     return wrong ? REPLACEMENT : ch;
 }

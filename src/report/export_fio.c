@@ -189,12 +189,14 @@ static void add_rate(const struct job *j, struct buf *out) {
 
 static void add_heading(const struct job *j, struct buf *out) {
     const struct run_record *r = j->run;
-    char name[sizeof r->name], description[sizeof r->tier[0].description];
+    char name[sizeof r->name], model[sizeof r->model], description[sizeof r->tier[0].description];
     memcpy(name, r->name, sizeof name);
+    memcpy(model, r->model, sizeof model);
     memcpy(description, r->tier[KVF_TIER_NVME].description, sizeof description);
     format_clean(name, false);
+    format_clean(model, false);
     format_clean(description, false);
-    buf_addf(out, "# What run %lld of kvfall did on nvme: %s, %s, %s\n", (long long)r->run_id, name, r->model,
+    buf_addf(out, "# What run %lld of kvfall did on nvme: %s, %s, %s\n", (long long)r->run_id, name, model,
              r->uuid);
     if (strcmp(r->mode, "real") != 0)
         buf_addf(out, "# The run was of mode %s: its rate is that of a model.\n", r->mode);

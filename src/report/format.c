@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "base/utf8.h"
 
 static const struct cell missing = {"--"};
 
@@ -110,18 +111,13 @@ static bool is_continuation(unsigned char c) {
 
 void format_clean(char *text, bool ascii) {
     char *to = text;
-    for (const char *from = text; *from; from++) {
-        unsigned char c = (unsigned char)*from, next = (unsigned char)from[1];
-        if (c < 0x20 || c == 0x7f) {
-            *to++ = '?';
-        } else if (c == 0xc2 && next >= 0x80 && next < 0xa0) { /* terminals obey these, too */
-            *to++ = '?';
-            from++;
-        } else if (c < 0x80 || !ascii) {
-            *to++ = *from;
-        } else if (!is_continuation(c)) {
-            *to++ = '?';
-        }
+    for (const char *from = text; *from;) {
+        const char *at = from;
+        int32_t ch = utf8_next(&from);
+        bool wrong = ch < 0 || utf8_is_control(ch) || utf8_turns_direction(ch) || (ascii && ch >= 0x80);
+        size_t len = wrong ? 1 : (size_t)(from - at);
+        memmove(to, wrong ? "?" : at, len);
+        to += len;
     }
     *to = '\0';
 }

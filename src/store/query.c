@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "base/utf8.h"
 #include "store/db.h"
 #include "store/handle.h"
 #include "store/row.h"
@@ -166,6 +167,18 @@ static const struct kind {
   a_sweep = {"sweep",      "sweeps",    "kvfall history --sweeps", Q_SWEEP_LATEST, Q_SWEEP_ID, Q_SWEEP_UUID,
              Q_SWEEP_NAME, Q_SWEEP_SPAN};
 
+/* Names of another machine's file go to a terminal here. */
+static int no_such_of(struct store *s, const struct kind *k, const char *ref, sqlite3_stmt *span,
+                      struct err *e) {
+    char names[600];
+    row_text(span, 2, names, sizeof names);
+    utf8_clean(names);
+    return err_set(e, KVF_ERR_USAGE,
+                   "there is no %s '%s' in '%s': it holds %s %lld to %lld (%s); '%s' lists them", k->one, ref,
+                   s->path, k->many, (long long)sqlite3_column_int64(span, 0),
+                   (long long)sqlite3_column_int64(span, 1), names, k->list);
+}
+
 static int no_such(struct store *s, const struct kind *k, const char *ref, struct err *e) {
     sqlite3_stmt *stmt = NULL;
     int rc = db_prepare(s->db, &stmt, query_texts[k->span]);
@@ -174,10 +187,7 @@ static int no_such(struct store *s, const struct kind *k, const char *ref, struc
         rc = err_set(e, KVF_ERR_USAGE, "there is no %s '%s': the history database '%s' holds no %s yet",
                      k->one, ref, s->path, k->many);
     else if (rc == SQLITE_ROW)
-        rc = err_set(
-            e, KVF_ERR_USAGE, "there is no %s '%s' in '%s': it holds %s %lld to %lld (%s); '%s' lists them",
-            k->one, ref, s->path, k->many, (long long)sqlite3_column_int64(stmt, 0),
-            (long long)sqlite3_column_int64(stmt, 1), (const char *)sqlite3_column_text(stmt, 2), k->list);
+        rc = no_such_of(s, k, ref, stmt, e);
     else
         rc = read_error(s, rc, e);
     sqlite3_finalize(stmt);

@@ -1,5 +1,6 @@
 """What every command on stored runs says when the run, the database or the file to write is not as it should be: one
 sentence, exit status 1 or 2, and nothing is changed or left behind."""
+import contextlib
 import os
 import re
 import shutil
@@ -64,6 +65,21 @@ def _():
     for command in ON_A_RUN:
         for ref in ("17", "latest~9", "nobody"):
             refused(run(arguments(command, ref)), "there is no run '%s'" % ref, "runs 1 to 2", status=(2,))
+
+
+@case("texts of another machine's file give a terminal no orders")
+def _():
+    orders = "\x1b]0;title\x07\x1b[2J\u202e\x9b"
+    two_runs()
+    with contextlib.closing(sqlite3.connect(database(), isolation_level=None)) as db:
+        db.execute("UPDATE runs SET name = ?, model = ?, host = ?, version = ?", (orders,) * 4)
+        db.execute("UPDATE runs SET name = CAST(x'666f6fc3' AS TEXT) WHERE run_id = 2")  # cut inside a character
+    for words in (["history"], ["show", "1"], ["show", "2"], ["show", "17"], ["compare", "1", "2"],
+                  ["report", "1", "2", "--format", "txt"], ["export", "1", "--format", "hdr"],
+                  ["export", "2", "--format", "hdr"], ["prune", "--keep", "1", "--dry-run"]):
+        got = run(words)  # which reads it as UTF-8
+        assert not set("\x1b\x07\x9b") & set(got.stdout + got.stderr), got
+        assert "\u202e" not in got.stdout, got
 
 
 @case("a database that is missing, newer, another's, damaged, a folder or a pipe is left as it was")
