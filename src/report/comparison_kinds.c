@@ -53,6 +53,7 @@ const struct comparison_kind comparison_kinds[] = {
     {"errors", NULL, LOWER, false, false, false},
     {"*_errors", NULL, LOWER, false, false, false},
     {"prepare_s", NULL, LOWER, false, false, false},
+    {"batch_waiting_mean", NULL, LOWER, false, false, false},
     {"*", NULL, NEUTRAL, false, false, false},
 };
 const size_t comparison_kind_count = sizeof comparison_kinds / sizeof comparison_kinds[0];

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/comparison.h"
 #include "report/outcome.h"
 #include "report/outcome_doc.h"
 
@@ -181,13 +182,16 @@ static void put_chart(const struct outcome *o, const struct outcome_lines *l, si
             add_bars(o, l, k, measure, p);
     }
     p->y.log = spans_decades(p);
-    bool lower = outcome_lower_is_better(o->measure[measure].name);
-    plot_caption(p, "%s is better.", lower ? "Less" : "More");
+    static const char *const verdicts[] = {[COMPARISON_NEUTRAL] = "",
+                                           [COMPARISON_HIGHER] = "More is better. ",
+                                           [COMPARISON_LOWER] = "Less is better. "};
+    const char *verdict = verdicts[comparison_better(o->measure[measure].name)];
     if (count < l->count)
         plot_caption(
-            p,
-            "%s is better. The best %zu of %zu configurations are drawn; the table of all points has the others.",
-            lower ? "Less" : "More", count, l->count);
+            p, "%sThe best %zu of %zu configurations are drawn; the table of all points has the others.",
+            verdict, count, l->count);
+    else
+        plot_caption(p, "%.*s", (int)(verdict[0] ? strlen(verdict) - 1 : 0), verdict);
     doc_plot(d, p);
     free(shown);
 }

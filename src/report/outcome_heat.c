@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/comparison.h"
 #include "report/outcome.h"
 #include "report/outcome_doc.h"
 
@@ -16,11 +17,18 @@ static struct plot *heat_new(const char *metric, const char *against, const char
     plot_axis(&p->x, across, "");
     plot_axis(&p->y, "difference", "%");
     p->diverging = true;
-    p->less_better = outcome_lower_is_better(metric);
-    plot_caption(p,
-                 "Blue is better than the baseline, orange worse: %s is better. Hatched cells have no point "
-                 "that is done.",
-                 p->less_better ? "less" : "more");
+    enum comparison_better better = comparison_better(metric);
+    p->less_better = better == COMPARISON_LOWER;
+    if (better == COMPARISON_NEUTRAL)
+        plot_caption(
+            p, "Blue is more than the baseline, orange less, neither better by itself. Hatched cells have "
+               "no point that is done.");
+    else
+        plot_caption(
+            p,
+            "Blue is better than the baseline, orange worse: %s is better. Hatched cells have no point "
+            "that is done.",
+            p->less_better ? "less" : "more");
     return p;
 }
 

@@ -102,6 +102,8 @@ static void cell_hatch(struct buf *out, double x, double y, double width) {
     buf_add(out, "\"/>");
 }
 
+enum { FULL_PERCENT = 5 };
+
 /* Weak to strong for 0 to 1, light enough for the text on it. */
 static void cell_draw(struct buf *out, double x, double y, double width, double v, const struct plot *p,
                       double low, double high, const char *title) {
@@ -109,7 +111,8 @@ static void cell_draw(struct buf *out, double x, double y, double width, double 
     double strength = high > low ? (v - low) / (high - low) : 0.5;
     if (p->diverging) {
         bool good = p->less_better ? v < 0 : v > 0;
-        double reach = fmax(fabs(low), fabs(high));
+        /* tenths of a percent have no strong colour, though they be the largest there are */
+        double reach = fmax(fmax(fabs(low), fabs(high)), strcmp(p->y.unit, "%") == 0 ? FULL_PERCENT : 0);
         colour = good ? 0 : 1;
         strength = reach > 0 ? fabs(v) / reach : 0;
     }
