@@ -1,7 +1,9 @@
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/format.h"
 #include "report/outcome_doc.h"
 
 static bool is_number(const struct outcome_dimension *d) {
@@ -66,16 +68,65 @@ void outcome_lines_free(struct outcome_lines *l) {
     free(l->example);
 }
 
-void outcome_line_name(const struct outcome *o, const struct outcome_lines *l, size_t line, struct buf *out) {
-    size_t begin = out->len;
+/* ---- names of lines ---- */
+
+enum { NAME_ROOM = 20, PART_LEAST = 6 }; /* characters that a chart has for a name, and that a part keeps */
+
+struct parts {
+    struct buf text[OUTCOME_DIMENSIONS];
+    size_t count;
+};
+
+static void parts_make(const struct outcome *o, const struct outcome_lines *l, size_t line, struct parts *p) {
+    *p = (struct parts){0};
     for (unsigned d = 0; d < o->dimensions && !o->zip; d++) {
         const struct outcome_dimension *of = &o->dimension[d];
         if (d == l->x || of->role == OUTCOME_LOAD || of->values < 2) continue;
         bool named = of->role != OUTCOME_VARIANT && is_number(of); /* a number alone says nothing */
-        buf_addf(out, "%s%s%s%s", out->len > begin ? ", " : "", named ? of->title : "", named ? " " : "",
+        buf_addf(&p->text[p->count++], "%s%s%s", named ? of->title : "", named ? " " : "",
                  of->value[o->point[l->example[line]].at[d]].text);
     }
-    if (out->len == begin) buf_add(out, "all points");
+}
+
+static void parts_free(struct parts *p) {
+    for (size_t i = 0; i < p->count; i++) buf_free(&p->text[i]);
+}
+
+static unsigned parts_width(const struct parts *p, unsigned most) {
+    unsigned sum = p->count > 0 ? 2 * (unsigned)(p->count - 1) : 0;
+    for (size_t i = 0; i < p->count; i++) {
+        unsigned width = format_width(buf_text(&p->text[i]));
+        sum += width < most ? width : most;
+    }
+    return sum;
+}
+
+/* At most so many characters, the last two of which say that it was cut. */
+static void put_cut(const char *text, unsigned most, struct buf *out) {
+    size_t len = 0;
+    if (format_width(text) <= most) {
+        buf_add(out, text);
+        return;
+    }
+    for (unsigned n = 0; text[len]; len++) {
+        n += ((unsigned char)text[len] & 0xc0) != 0x80;
+        if (n > most - 2) break;
+    }
+    buf_addf(out, "%.*s..", (int)len, text);
+}
+
+/* A name that does not fit is cut in all its long parts, so that lines can be told apart by each. */
+void outcome_line_name(const struct outcome *o, const struct outcome_lines *l, size_t line, struct buf *out) {
+    struct parts p;
+    unsigned most = 80;
+    parts_make(o, l, line, &p);
+    while (p.count > 1 && most > PART_LEAST && parts_width(&p, most) > NAME_ROOM) most--;
+    for (size_t i = 0; i < p.count; i++) {
+        if (i > 0) buf_add(out, ", ");
+        put_cut(buf_text(&p.text[i]), p.count > 1 ? most : UINT_MAX, out);
+    }
+    if (p.count == 0) buf_add(out, "all points");
+    parts_free(&p);
 }
 
 static size_t add(const struct outcome *o, size_t *measure, size_t count, size_t m) {

@@ -120,6 +120,19 @@ def _():
     assert "\x1b" not in report("sweep:1", "--format", "txt")
 
 
+@case("long names of configurations are cut where each part can still be told from the others")
+def _():
+    sweep = {"variants": {"placement": {"waterfall as it usually is": {}, "spillover without moves": {}}},
+             "keys": {"cache.eviction": ["lru", "sieve"], "workload.users": [1, 2]}}
+    with histories.make() as db:
+        add_sweep(db, sweep, [100, 200, 110, 210, 120, 220, 130, 230])
+    drawn = chart(page(report("sweep:1")), "throughput_tok_s over users")
+    names = [words(row[0]) for row in drawn.iter(XHTML + "tr")][1:]
+    assert len(set(names)) == 4 and all(len(name) <= 20 for name in names), names
+    assert [name.split(", ")[1] for name in names] == ["lru", "sieve"] * 2, names
+    assert [name[:5] for name in names] == ["water"] * 2 + ["spill"] * 2, names
+
+
 @case("values that go side by side are one line; a sweep that goes on has what is done by now")
 def _():
     side = {"combine": "zip", "keys": {"workload.users": [1, 2, 4], "tiers.cpu.capacity": ["4GiB", "2GiB", "1GiB"]}}
