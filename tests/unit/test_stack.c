@@ -156,7 +156,7 @@ static void the_same_on_a_trace(void **state) {
     struct err e = {0};
     snprintf(path, sizeof path, "%s/../shared/traces/mooncake/conversation_trace.jsonl", top ? top : ".");
     if (access(path, R_OK) != 0) {
-        print_message("# %s is not there\n", path);
+        print_message("skip: %s is not there\n", path);
         skip();
     }
     snprintf(more, sizeof more,
