@@ -1,4 +1,5 @@
 #include <ctype.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -112,6 +113,13 @@ static void ask_trace(const struct question *q, struct buf *out) {
         buf_addf(out, "%s (SHA-256 %.12s)", q->run->trace_path, q->run->trace_sha256);
 }
 
+/* Only where requests are drawn: rows of a trace are what they are. */
+static void ask_seed(const struct question *q, struct buf *out) {
+    const char *source = json_string_value(inside(q->configuration, "workload", "source"));
+    bool drawn = source && (strcmp(source, "synthetic") == 0 || strcmp(source, "agentic") == 0);
+    if (drawn) buf_addf(out, "%" PRIu64, q->run->seed);
+}
+
 static const struct {
     const char *what;
     void (*ask)(const struct question *q, struct buf *out);
@@ -129,6 +137,7 @@ static const struct {
                  {"GPUs", ask_gpu},
                  {"GPU drivers", ask_driver},
                  {"traces", ask_trace},
+                 {"seeds, by which users and what they ask are drawn,", ask_seed},
                  {"kinds of verification", ask_verify}};
 
 /* ---- sentences ---- */

@@ -226,7 +226,9 @@ static void what_is_unfair(void **state) {
     for (size_t s = 0; s < 2; s++) {
         run[s].environment = mem_strdup(environment[s]);
         run[s].effective_json =
-            mem_strdup(s ? "{\"cache\": {\"verify\": \"full\"}}" : "{\"cache\": {\"verify\": \"none\"}}");
+            mem_strdup(s ? "{\"cache\": {\"verify\": \"full\"}, \"workload\": {\"source\": \"synthetic\"}}"
+                         : "{\"cache\": {\"verify\": \"none\"}, \"workload\": {\"source\": \"synthetic\"}}");
+        run[s].seed = s + 1;
         run[s].tier[KVF_TIER_NVME].on = run[s].tier[KVF_TIER_GPU].on = true;
         put(s, "measured_s", s ? 30 : 60, "s");
         snprintf(run[s].host, sizeof run[s].host, "lab%zu", s);
@@ -249,6 +251,7 @@ static void what_is_unfair(void **state) {
     expect_warning("The compiler flags differ: -O2 (run 10), -O0 -g (run 11).");
     expect_warning("Run 11 is of a build without optimisation (-O0 -g).");
     expect_warning("Run 11 is of a build with a sanitizer (address: on).");
+    expect_warning("The seeds, by which users and what they ask are drawn, differ: 1 (run 10), 2 (run 11).");
     expect_warning("The kinds of verification differ: none (run 10), full (run 11).");
     expect_warning(
         "The traces differ: t.csv (SHA-256 0123456789ab) (run 10), t.csv (SHA-256 1123456789ab) (run 11).");
@@ -268,6 +271,8 @@ static void what_does_not_matter(void **state) {
         run[s].environment = mem_strdup(s ? "{\"kernel\": \"1\"}" : "{\"kernel\": \"2\"}");
         put(s, "measured_s", s ? 30 : 60, "s");
         put(s, "requests_asked", 100, "");
+        run[s].effective_json = mem_strdup("{\"workload\": {\"source\": \"azure\"}}");
+        run[s].seed = s + 1;
     }
     make(2);
     assert_int_equal(c.warnings, 0);
