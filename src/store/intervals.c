@@ -277,8 +277,9 @@ int store_load_series(struct store *s, const struct run_record *run, struct seri
     if (rc == SQLITE_OK) rc = intervals_read(i, from, BATCH, batch, &count);
     while (rc == SQLITE_OK && count > 0) {
         for (size_t n = 0; n < count; n++) series_add(out, &batch[n]);
-        from = (int64_t)batch[count - 1].interval.seq + 1;
-        rc = intervals_read(i, from, BATCH, batch, &count);
+        from = (int64_t)batch[count - 1].interval.seq;
+        if (from == INT64_MAX) break; /* nothing can come behind it */
+        rc = intervals_read(i, from + 1, BATCH, batch, &count);
     }
     intervals_close(i);
     free(batch);

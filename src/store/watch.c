@@ -304,7 +304,8 @@ static void fill_events(struct store_watch *w) {
     while (!w->deleted && w->event_count < EVENTS && sqlite3_step(stmt) == SQLITE_ROW) {
         struct record_event *e = &w->events[w->event_count++];
         *e = (struct record_event){.t_s = KVF_MISSING};
-        w->next_event = sqlite3_column_int64(stmt, 0) + 1;
+        int64_t n = sqlite3_column_int64(stmt, 0);
+        w->next_event = n < INT64_MAX ? n + 1 : n;
         row_load(stmt, schema_table(TABLE_EVENTS), e);
     }
     int rc = sqlite3_reset(stmt);

@@ -3,9 +3,10 @@ import csv
 import io
 import os
 import pty
+import sqlite3
 
 import histories
-from tap import case, finish, home, main, run, spawn
+from tap import case, database, finish, home, main, run, spawn
 
 
 def two_runs():
@@ -40,6 +41,15 @@ def _():
     assert [r["tier_read_p95_ms"] for r in table] == ["1.5", ""] * 2, got
     assert [r["tier_emulated"] for r in table] == ["1", "0"] * 2, got
     assert {r["phase"] for r in table} == {"measured"}, got
+
+
+@case("an interval with the largest number that there is comes once, and last")
+def _():
+    two_runs()
+    with sqlite3.connect(database()) as db:
+        histories.insert(db, "intervals", run_id=1, seq=2 ** 63 - 1, t_s=9.0, phase="measured")
+    db.close()
+    assert [r["seq"] for r in rows(run(["export", "1"]).stdout)][::2] == ["0", "1", str(2 ** 63 - 1)]
 
 
 @case("a file is written whole, over one that is there only with --force")
