@@ -126,9 +126,19 @@ static void quantile_ticks(struct axis *a) {
             tick_add(a, marks[i].v, marks[i].text);
 }
 
+/* Ends lie away from those of what a double holds, where steps, quotients and powers of ten would be 0 or
+ * infinite. */
+static double plain_end(double v) {
+    return isfinite(v) && fabs(v) < 1e300 && fabs(v) > 1e-300 ? v : 0;
+}
+
+static double log_end(double v) {
+    return fmin(fmax(v, 1e-100), 1e100);
+}
+
 static void log_make(struct axis *a, const struct axis_wish *w) {
-    if (!(a->high > 0)) a->high = 1;
-    if (!(a->low > 0)) a->low = a->high / 1000;
+    a->high = a->high > 0 ? log_end(a->high) : 1;
+    a->low = a->low > 0 ? log_end(a->low) : a->high / 1000;
     if (!w->exact) {
         a->low = pow(10, floor(log10(a->low) + 1e-9));
         a->high = pow(10, ceil(log10(a->high) - 1e-9));
@@ -163,8 +173,8 @@ void axis_make(struct axis *a, const struct axis_wish *w) {
     if (own.most < 2) own.most = 2;
     if (own.most > AXIS_TICKS) own.most = AXIS_TICKS;
     a->log = w->log;
-    a->low = isfinite(w->low) && fabs(w->low) < 1e300 ? w->low : 0;
-    a->high = isfinite(w->high) && fabs(w->high) < 1e300 ? w->high : 0;
+    a->low = plain_end(w->low);
+    a->high = plain_end(w->high);
     if (w->log)
         log_make(a, &own);
     else

@@ -61,11 +61,12 @@ static void logarithmic_ticks_are_powers_of_ten(void **state) {
 }
 
 static void nothing_and_sameness_have_an_axis(void **state) {
-    static const double values[] = {NAN, INFINITY, -INFINITY, 0, 5, -5, 1e-300, 1e299, -1e299};
+    static const double values[] = {NAN,    INFINITY, -INFINITY, 0,      5,      -5,
+                                    5e-324, 1e-300,   1e299,     -1e299, 1.7e308};
     static const char *const units[] = {"", "ms", "B", "%", "clock", "P", "tok/s"};
     (void)state;
-    for (size_t i = 0; i < 9; i++)
-        for (size_t k = 0; k < 9; k++)
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        for (size_t k = 0; k < sizeof values / sizeof *values; k++)
             for (size_t u = 0; u < 7; u++)
                 for (int flags = 0; flags < 4; flags++) {
                     struct axis a;
