@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/moment.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -25,21 +26,6 @@ struct listing {
     json_t *array;
     uint64_t rows;
 };
-
-/* People read their own time, programs UTC. */
-static void local_time(double epoch_s, char *out, size_t len) {
-    time_t t = isfinite(epoch_s) ? (time_t)epoch_s : 0;
-    struct tm tm;
-    if (!isfinite(epoch_s) || !localtime_r(&t, &tm) || !strftime(out, len, "%Y-%m-%d %H:%M", &tm))
-        snprintf(out, len, "--");
-}
-
-static void utc_time(double epoch_s, char *out, size_t len) {
-    time_t t = isfinite(epoch_s) ? (time_t)epoch_s : 0;
-    struct tm tm;
-    if (!isfinite(epoch_s) || !gmtime_r(&t, &tm) || !strftime(out, len, "%Y-%m-%dT%H:%M:%SZ", &tm))
-        out[0] = '\0';
-}
 
 static const char *human(char *(*format)(double, char *, size_t), double v, char *out, size_t len) {
     if (!isfinite(v))
@@ -88,11 +74,11 @@ static void add_name(struct listing *l, const struct store_row *r, unsigned widt
 
 /* What fits 80 columns. */
 static void narrow_row(struct listing *l, const struct store_row *r) {
-    char when[32], tok[24], e2e[24];
+    char when[MOMENT_TEXT], tok[24], e2e[24];
     if (l->rows == 0)
         buf_addf(&l->text, "%5s  %-16s  %-11s  %-*s  %8s  %8s\n", "run", "started", "status", NAME_NARROW,
                  "name", "tok/s", "e2e P95");
-    local_time(r->started_at, when, sizeof when);
+    moment_local_text(r->started_at, when);
     human(units_count_human, r->throughput_tok_s, tok, sizeof tok);
     human(units_duration_human, r->e2e_p95_ms * 1e6, e2e, sizeof e2e);
     buf_addf(&l->text, "%5" PRId64 "  %-16s  %-11s", r->run_id, when, r->status);
@@ -105,12 +91,12 @@ static void table_row(struct listing *l, const struct store_row *r) {
         narrow_row(l, r);
         return;
     }
-    char when[32], length[24], tok[24], storage[24], e2e[24], nvme[24], hits[24];
+    char when[MOMENT_TEXT], length[24], tok[24], storage[24], e2e[24], nvme[24], hits[24];
     if (l->rows == 0)
         buf_addf(&l->text, "%5s  %-16s  %-11s  %-*s  %-*s  %-8s  %8s  %8s  %8s  %8s  %8s  %7s\n", "run",
                  "started", "status", NAME_COLUMNS, "name", MODEL_COLUMNS, "model", "mode", "length", "tok/s",
                  "storage", "e2e P95", "read P95", "hits");
-    local_time(r->started_at, when, sizeof when);
+    moment_local_text(r->started_at, when);
     human(units_duration_human, r->duration_s * 1e9, length, sizeof length);
     human(units_count_human, r->throughput_tok_s, tok, sizeof tok);
     human(units_count_human, r->storage_throughput_tok_s, storage, sizeof storage);
@@ -134,9 +120,9 @@ static json_t *text(const char *s) {
 }
 
 static void json_row(struct listing *l, const struct store_row *r) {
-    char when[40];
+    char when[MOMENT_TEXT];
     json_t *o = json_object();
-    utc_time(r->started_at, when, sizeof when);
+    moment_iso(r->started_at, 0, when);
     json_object_set_new(o, "run_id", json_integer(r->run_id));
     json_object_set_new(o, "started_at", when[0] ? json_string(when) : json_null());
     json_object_set_new(o, "status", text(r->status));
@@ -167,13 +153,13 @@ static void csv_row(struct listing *l, const struct store_row *r) {
     const char *const texts[] = {r->status, r->name, r->model, r->mode, r->host};
     const double numbers[] = {r->duration_s, r->throughput_tok_s, r->storage_throughput_tok_s,
                               r->e2e_p95_ms, r->nvme_read_p95_ms, r->hit_ratio};
-    char when[40];
+    char when[MOMENT_TEXT];
     if (l->rows == 0)
         buf_add(
             &l->text,
             "run_id,started_at,status,name,model,mode,host,duration_s,throughput_tok_s,"
             "storage_throughput_tok_s,e2e_p95_ms,nvme_read_p95_ms,hit_ratio,parent_id,trial,trials,tags\n");
-    utc_time(r->started_at, when, sizeof when);
+    moment_iso(r->started_at, 0, when);
     buf_addf(&l->text, "%" PRId64 ",%s", r->run_id, when);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         buf_add(&l->text, ",");
@@ -246,11 +232,11 @@ static int read_filter(const struct options *o, struct store_filter *f, struct e
 /* ---- sweeps ---- */
 
 static void sweep_row(struct listing *l, const struct sweep_record *r) {
-    char when[32], points[48];
+    char when[MOMENT_TEXT], points[48];
     if (l->rows == 0)
         buf_addf(&l->text, "%5s  %-16s  %-11s  %-*s  %-10s  %s\n", "sweep", "started", "status", NAME_COLUMNS,
                  "name", "profile", "points");
-    local_time(r->started_at, when, sizeof when);
+    moment_local_text(r->started_at, when);
     snprintf(points, sizeof points, "%" PRIu64 " of %" PRIu64, r->done, r->points);
     buf_addf(&l->text, "%5" PRId64 "  %-16s  %-11s", r->sweep_id, when, run_status_name(r->status));
     add_column(l, r->name, NAME_COLUMNS);
@@ -258,9 +244,9 @@ static void sweep_row(struct listing *l, const struct sweep_record *r) {
 }
 
 static void sweep_json_row(struct listing *l, const struct sweep_record *r) {
-    char when[40];
+    char when[MOMENT_TEXT];
     json_t *o = json_object();
-    utc_time(r->started_at, when, sizeof when);
+    moment_iso(r->started_at, 0, when);
     json_object_set_new(o, "sweep_id", json_integer(r->sweep_id));
     json_object_set_new(o, "uuid", text(r->uuid));
     json_object_set_new(o, "started_at", when[0] ? json_string(when) : json_null());
@@ -278,11 +264,11 @@ static void sweep_json_row(struct listing *l, const struct sweep_record *r) {
 
 static void sweep_csv_row(struct listing *l, const struct sweep_record *r) {
     const char *const texts[] = {run_status_name(r->status), r->name, r->profile, r->mode, r->model, r->host};
-    char when[40];
+    char when[MOMENT_TEXT];
     if (l->rows == 0)
         buf_add(&l->text,
                 "sweep_id,uuid,started_at,status,name,profile,mode,model,host,points,done,failed\n");
-    utc_time(r->started_at, when, sizeof when);
+    moment_iso(r->started_at, 0, when);
     buf_addf(&l->text, "%" PRId64 ",%s,%s", r->sweep_id, r->uuid, when);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         buf_add(&l->text, ",");

@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/moment.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -54,11 +54,9 @@ static void add_name(struct buf *line, const struct store_row *r) {
 
 static void add_run(void *ctx, const struct store_row *r) {
     struct run_lines *l = ctx;
-    char when[32] = "--", tok[24] = "--", e2e[24] = "--";
+    char when[MOMENT_TEXT], tok[24] = "--", e2e[24] = "--";
     struct buf line = {0};
-    struct tm tm;
-    time_t t = (time_t)r->started_at;
-    if (isfinite(r->started_at) && localtime_r(&t, &tm)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
+    moment_local_text(r->started_at, when);
     if (isfinite(r->throughput_tok_s)) units_count_human(r->throughput_tok_s, tok, sizeof tok);
     if (isfinite(r->e2e_p95_ms)) units_duration_human(r->e2e_p95_ms * 1e6, e2e, sizeof e2e);
     buf_addf(&line, "%5lld  ", (long long)r->run_id);

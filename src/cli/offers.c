@@ -1,13 +1,12 @@
 #include "cli/offers.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/moment.h"
 #include "cli/commands.h"
 #include "cli/suite.h"
 #include "cli/tables.h"
@@ -156,10 +155,8 @@ static bool first_time(struct run_words *w, const char *word) {
 }
 
 static void describe(const struct store_row *r, char *out, size_t len) {
-    char when[32] = "";
-    struct tm tm;
-    time_t t = isfinite(r->started_at) ? (time_t)r->started_at : 0;
-    if (t && localtime_r(&t, &tm)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &tm);
+    char when[MOMENT_TEXT];
+    moment_local_text(r->started_at, when);
     snprintf(out, len, "%s %s %s", r->model, r->status, when);
 }
 

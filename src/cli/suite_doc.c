@@ -1,9 +1,8 @@
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/moment.h"
 #include "cli/suite.h"
 
 static enum doc_tone doc_tone_of(enum format_tone tone) {
@@ -11,14 +10,6 @@ static enum doc_tone doc_tone_of(enum format_tone tone) {
            : tone == FORMAT_WARN ? DOC_WARN
            : tone == FORMAT_BAD  ? DOC_BAD
                                  : DOC_PLAIN;
-}
-
-static void when_text(double epoch_s, char *out, size_t len) {
-    time_t t = (time_t)epoch_s;
-    struct tm tm;
-    snprintf(out, len, "--");
-    if (kvf_present(epoch_s) && epoch_s > 0 && epoch_s < 253402300800.0 && gmtime_r(&t, &tm))
-        strftime(out, len, "%Y-%m-%d %H:%M:%S UTC", &tm);
 }
 
 /* ---- all of them ---- */
@@ -136,7 +127,7 @@ static void put_tiers(const struct run_record *r, struct doc *d) {
 static void put_test(const struct suite_entry *e, struct doc *d) {
     const struct run_record *r = &e->run[0];
     struct buf runs = {0};
-    char users[24], when[40];
+    char users[24], when[MOMENT_TEXT];
     doc_section(d, 1, e->test->name);
     if (r->description[0]) doc_text(d, DOC_PLAIN, "%s", r->description);
     for (uint32_t k = 0; k < e->runs; k++) {
@@ -147,7 +138,7 @@ static void put_test(const struct suite_entry *e, struct doc *d) {
                      e->run[k].run_id, e->run[k].status_reason);
     }
     snprintf(users, sizeof users, "%" PRIu64, e->scenario.workload.users);
-    when_text(r->started_at, when, sizeof when);
+    moment_utc_text(r->started_at, when);
     doc_fact(d, e->runs > 1 ? "Runs" : "Run", buf_text(&runs));
     doc_fact(d, "Model", r->model);
     doc_fact(d, "Users", e->scenario.workload.users ? users : "");
@@ -164,8 +155,8 @@ struct doc *suite_doc(const struct suite *s) {
     const struct run_record *first = &s->entry[0].run[0];
     struct suite_words words;
     struct buf title = {0}, subtitle = {0};
-    char when[40];
-    when_text(first->started_at, when, sizeof when);
+    char when[MOMENT_TEXT];
+    moment_utc_text(first->started_at, when);
     buf_addf(&title, "Suite of run %" PRId64, s->parent_id);
     buf_addf(&subtitle, "%zu tests on %s, %s, kvfall %s", s->entries,
              first->host[0] ? first->host : "an unknown host", when, first->version);

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/moment.h"
 #include "report/comparison_parts.h"
 
 /* ---- sides ---- */
@@ -24,17 +24,9 @@ static void label_group(const struct trials *t, char *out, size_t len) {
         snprintf(out, len, "runs %" PRId64 "...%" PRId64, first->run_id, last->run_id);
 }
 
-/* People read their own time. */
-static void day_and_time(double epoch_s, char *out, size_t len) {
-    time_t t = isfinite(epoch_s) ? (time_t)epoch_s : 0;
-    struct tm tm;
-    if (!isfinite(epoch_s) || !localtime_r(&t, &tm) || !strftime(out, len, "%Y-%m-%d %H:%M", &tm))
-        snprintf(out, len, "--");
-}
-
 static void describe_side(const struct comparison_input *i, struct comparison_side *s) {
     const struct run_record *run = i->run;
-    char when[40], end[48] = "";
+    char when[MOMENT_TEXT], end[48] = "";
     *s =
         (struct comparison_side){.run_id = run->run_id, .status = run->status, .started_at = run->started_at};
     if (run->status != RUN_COMPLETED) snprintf(end, sizeof end, ", %s", run_status_name(run->status));
@@ -48,7 +40,7 @@ static void describe_side(const struct comparison_input *i, struct comparison_si
         label_group(i->trials, s->label, sizeof s->label);
         snprintf(end, sizeof end, ", %zu of %zu trials", s->complete, s->trials);
     }
-    day_and_time(run->started_at, when, sizeof when);
+    moment_local_text(run->started_at, when);
     snprintf(s->title, sizeof s->title, "%s, %s%s", run->name, when, end);
 }
 

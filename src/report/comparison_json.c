@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/moment.h"
 #include "report/comparison_parts.h"
 #include "report/format.h"
 
@@ -30,12 +30,8 @@ static json_t *texts(char *const *list, size_t count) {
 
 /* Programs read UTC. */
 static json_t *time_text(double epoch_s) {
-    char out[40];
-    struct tm tm;
-    time_t t = isfinite(epoch_s) ? (time_t)epoch_s : 0;
-    bool there =
-        isfinite(epoch_s) && gmtime_r(&t, &tm) && strftime(out, sizeof out, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    return there ? json_string(out) : json_null();
+    char out[MOMENT_TEXT];
+    return moment_iso(epoch_s, 0, out) ? json_string(out) : json_null();
 }
 
 static json_t *side_object(const struct comparison_side *s) {

@@ -1,10 +1,10 @@
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/build.h"
+#include "base/moment.h"
 #include "report/export.h"
 #include "report/format.h"
 #include "report/hdr.h"
@@ -38,11 +38,10 @@ static void add_heading(struct log *l) {
     const struct run_record *r = &l->run->run;
     double zero_s = r->started_at + present_or(result_value(&r->results, "prepare_s"), 0);
     char date[64] = "", name[sizeof r->name];
-    time_t whole = (time_t)floor(zero_s);
     struct tm tm;
     memcpy(name, r->name, sizeof name);
     format_clean(name, false);
-    if (gmtime_r(&whole, &tm)) strftime(date, sizeof date, "%a %b %d %H:%M:%S UTC %Y", &tm);
+    if (moment_utc(zero_s, &tm)) strftime(date, sizeof date, "%a %b %d %H:%M:%S UTC %Y", &tm);
     buf_addf(l->out, "#[kvfall %s: run %lld, %s, %s; latencies in nanoseconds]\n", build_version(),
              (long long)r->run_id, name, r->uuid);
     buf_add(l->out, "#[Histogram log format version 1.3]\n");

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/moment.h"
 #include "base/units.h"
 #include "report/export.h"
 
@@ -46,14 +46,9 @@ static json_t *text(const char *s) {
 
 /* ISO 8601 without a zone, as datetime.isoformat() writes it, but in UTC. */
 static json_t *moment(double epoch_s) {
-    if (!isfinite(epoch_s)) return json_null();
-    int64_t us = (int64_t)llround(epoch_s * 1e6);
-    time_t whole = (time_t)(us / 1000000);
-    struct tm tm;
-    if (!gmtime_r(&whole, &tm)) return json_null();
-    char date[40], out[56];
-    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(out, sizeof out, "%s.%06d", date, (int)(us % 1000000));
+    char out[MOMENT_TEXT];
+    if (!moment_iso(epoch_s, 6, out)) return json_null();
+    out[strlen(out) - 1] = '\0'; /* the Z */
     return json_string(out);
 }
 

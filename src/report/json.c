@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "base/moment.h"
 
 enum { EXACT_DIGITS = 17 }; /* a double read back from them is the same double */
 
@@ -39,16 +40,8 @@ static json_t *text_or_null(const char *s) {
 }
 
 static json_t *moment(double epoch_s) {
-    if (!isfinite(epoch_s)) return json_null();
-    /* Rounded first, so that .9996 s carries into the seconds. */
-    int64_t ms = (int64_t)llround(epoch_s * 1000);
-    time_t whole = (time_t)(ms / 1000);
-    struct tm tm;
-    if (!gmtime_r(&whole, &tm)) return json_null();
-    char date[40], out[56];
-    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(out, sizeof out, "%s.%03dZ", date, (int)(ms % 1000));
-    return json_string(out);
+    char out[MOMENT_TEXT];
+    return moment_iso(epoch_s, 3, out) ? json_string(out) : json_null();
 }
 
 /* A stored JSON object; what is no object becomes an empty one. */

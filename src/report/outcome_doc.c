@@ -4,22 +4,14 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/moment.h"
 #include "base/units.h"
 #include "report/outcome.h"
 
 enum { POINTS_OPEN = 30, POINTS_MOST = 1000 }; /* rows that stand open, and that are listed at all */
 
 /* ---- what it was ---- */
-
-static void when_text(double epoch_s, char *out, size_t len) {
-    time_t t = (time_t)epoch_s;
-    struct tm tm;
-    snprintf(out, len, "--");
-    if (kvf_present(epoch_s) && epoch_s > 0 && epoch_s < 253402300800.0 && gmtime_r(&t, &tm))
-        strftime(out, len, "%Y-%m-%d %H:%M:%S UTC", &tm);
-}
 
 static void put_verdict(const struct outcome *o, struct doc *d) {
     static const struct {
@@ -81,8 +73,8 @@ static void put_dimension(const struct outcome_dimension *of, struct doc *d) {
 
 static void put_facts(const struct outcome *o, struct doc *d) {
     const struct sweep_record *r = &o->record;
-    char when[40], took[24] = "";
-    when_text(r->started_at, when, sizeof when);
+    char when[MOMENT_TEXT], took[24] = "";
+    moment_utc_text(r->started_at, when);
     if (r->ended_at > r->started_at)
         units_duration_human((r->ended_at - r->started_at) * 1e9, took, sizeof took);
     doc_fact(d, "Profile", r->profile);
@@ -235,8 +227,8 @@ struct doc *outcome_doc(const struct outcome *o) {
     const struct sweep_record *r = &o->record;
     bool curves = strcmp(r->profile, "miss_ratio") == 0, search = strcmp(r->profile, "capacity") == 0;
     struct buf title = {0}, subtitle = {0};
-    char when[40];
-    when_text(r->started_at, when, sizeof when);
+    char when[MOMENT_TEXT];
+    moment_utc_text(r->started_at, when);
     buf_addf(&title, "%s, sweep %" PRId64, r->name[0] ? r->name : "unnamed", r->sweep_id);
     buf_addf(&subtitle, "%s, %s, on %s, %s, kvfall %s", r->model, r->mode,
              r->host[0] ? r->host : "an unknown host", when, r->version);

@@ -1,10 +1,9 @@
 #include "report/run_doc.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
+#include "base/moment.h"
 #include "report/run_doc_inside.h"
 
 static void put_run(const struct run_part *p, bool whole) {
@@ -23,17 +22,9 @@ static void put_run(const struct run_part *p, bool whole) {
     run_doc_measures(p);
 }
 
-static void when_text(double epoch_s, char *out, size_t len) {
-    time_t t = (time_t)epoch_s;
-    struct tm tm;
-    snprintf(out, len, "--");
-    if (kvf_present(epoch_s) && epoch_s > 0 && epoch_s < 253402300800.0 && gmtime_r(&t, &tm))
-        strftime(out, len, "%Y-%m-%d %H:%M:%S UTC", &tm);
-}
-
 static void run_title(const struct run_record *r, struct buf *title, struct buf *subtitle) {
-    char when[40];
-    when_text(r->started_at, when, sizeof when);
+    char when[MOMENT_TEXT];
+    moment_utc_text(r->started_at, when);
     buf_addf(title, "%s, run %lld", r->name[0] ? r->name : "unnamed", (long long)r->run_id);
     buf_addf(subtitle, "%s, %s, on %s, %s, kvfall %s", r->model, r->mode,
              r->host[0] ? r->host : "an unknown host", when, r->version);
