@@ -485,6 +485,7 @@ static void put_latencies(size_t side, struct rng *r, double mean_ms) {
     comparison_shares_add(shares[side], INTERVALS, "unheard_of", coded, 3);
     put(side, "e2e_p95_ms", histogram_quantile(all, 0.95) / 1e6, "ms");
     put(side, "e2e_p99_ms", histogram_quantile(all, 0.99) / 1e6, "ms");
+    put(side, "e2e_p999_ms", histogram_quantile(all, 0.999) / 1e6, "ms");
     input[side].shares = shares[side];
     free(coded);
     free(one);
@@ -502,7 +503,9 @@ static void percentiles_by_their_histograms(void **state) {
         put_intervals(s, &r, 10000, 10, 0, INTERVALS);
         put_latencies(s, &r, s == 1 ? 13 : 10);
     }
-    make(3);
+    const char *const extra[] = {"e2e_p999_ms", NULL};
+    const struct comparison_wish wish = {.extra = extra};
+    comparison_make(input, 3, &wish, &c);
     const struct comparison_change *got = change_of("e2e_p95_ms", 1);
     assert_true(got->method == COMPARISON_BLOCKS && got->noise == COMPARISON_BEYOND);
     assert_true(got->direction == COMPARISON_WORSENED);
@@ -511,6 +514,8 @@ static void percentiles_by_their_histograms(void **state) {
     expect_near(got->high - got->low, 0.116, 0.03);
     got = change_of("e2e_p99_ms", 2);
     expect_near(got->high - got->low, 0.17, 0.05);
+    /* five values lie beyond it */
+    assert_true(change_of("e2e_p999_ms", 1)->noise == COMPARISON_UNKNOWN);
 }
 
 /* A percentile of three values is their largest: nothing to tell the noise of a run's from. */
