@@ -6,7 +6,7 @@
 #include "report/format.h"
 #include "report/spark.h"
 
-enum { LABEL = 20, GAP = 2, NARROWEST = 10 };
+enum { LABEL = 20, GAP = 2, NARROWEST = 10, LONG_CELL = 16 };
 
 struct sheet_page {
     const struct report_style *style;
@@ -75,24 +75,57 @@ static const char *cell_text(const struct doc_block *b, size_t i) {
     return i < b->cells && b->cell[i].text ? b->cell[i].text : "--";
 }
 
-/* Columns of text give way, the widest first, until the table fits. */
-static void widths_fit(const struct sheet_page *p, const struct doc_block *b, unsigned *width) {
+/* The columns of the longest word, none of which is broken. */
+static unsigned longest_word(const char *text) {
+    unsigned most = 0;
+    while (*text) {
+        size_t len = strcspn(text, " ");
+        char *word = strndup(text, len);
+        if (!word) abort();
+        unsigned width = format_width(word);
+        if (width > most) most = width;
+        free(word);
+        text += len + strspn(text + len, " ");
+    }
+    return most;
+}
+
+/* The least that a column takes: words in one piece, and what goes with a number beside it as far as it is
+ * short. */
+static unsigned least_width(const struct doc_block *b, size_t c, char *const *text, size_t rows) {
+    unsigned least = 0;
+    for (size_t r = 0; r < rows; r++) {
+        const char *cell = text[r * b->columns + c];
+        unsigned w = r && b->numbers[c] ? format_width(cell) : longest_word(cell);
+        if (w > least) least = w;
+    }
+    return least < LONG_CELL ? least : LONG_CELL;
+}
+
+/* Columns give way, the widest of those that can first, until the table fits, at last the gaps between them.
+ * Returns how wide those are. */
+static unsigned widths_fit(const struct sheet_page *p, const struct doc_block *b, char *const *text,
+                           size_t rows, unsigned *width) {
+    unsigned *least = mem_zalloc(b->columns, sizeof *least), gap = GAP;
+    for (size_t c = 0; c < b->columns; c++) least[c] = least_width(b, c, text, rows);
     for (;;) {
         unsigned sum = 0;
         size_t widest = b->columns;
         for (size_t c = 0; c < b->columns; c++) {
             sum += width[c] + (c ? GAP : 0);
-            if (!b->numbers[c] && width[c] > NARROWEST && (widest == b->columns || width[c] > width[widest]))
-                widest = c;
+            if (width[c] > least[c] && (widest == b->columns || width[c] > width[widest])) widest = c;
         }
-        if (sum <= p->columns || widest == b->columns) return;
+        if (sum > p->columns && widest == b->columns) gap = GAP - 1;
+        if (sum <= p->columns || widest == b->columns) break;
         width[widest]--;
     }
+    free(least);
+    return gap;
 }
 
 /* A row of texts, as many lines as the longest of them needs. They are the caller's. */
 static void put_cells(const struct sheet_page *p, const struct doc_block *b, char *const *text,
-                      const unsigned *width) {
+                      const unsigned *width, unsigned gap) {
     size_t *at = mem_zalloc(b->columns, sizeof *at);
     bool more = true;
     while (more) {
@@ -109,7 +142,7 @@ static void put_cells(const struct sheet_page *p, const struct doc_block *b, cha
                 buf_addf(&line, "%*s%s", (int)(start - column), "", piece);
                 column = start + used;
             }
-            position += width[c] + GAP;
+            position += width[c] + gap;
             at[c] += len + skip;
             if (text[c][at[c]]) more = true;
             free(piece);
@@ -132,8 +165,8 @@ static void put_table(const struct sheet_page *p, const struct doc_block *b) {
         unsigned w = format_width(text[i]);
         if (w > width[c]) width[c] = w;
     }
-    widths_fit(p, b, width);
-    for (size_t r = 0; r < rows; r++) put_cells(p, b, text + r * b->columns, width);
+    unsigned gap = widths_fit(p, b, text, rows, width);
+    for (size_t r = 0; r < rows; r++) put_cells(p, b, text + r * b->columns, width, gap);
     for (size_t i = 0; i < rows * b->columns; i++) free(text[i]);
     free(text);
     free(width);

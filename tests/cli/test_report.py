@@ -244,6 +244,22 @@ def _():
     assert report("--format", "txt", "--ascii").isascii()
 
 
+@case("tables of text break no word to fit 80 columns")
+def _():
+    entries = {"nvme_read_%s_ms" % part: 1234.5 for part in ("mean", "p50", "p95", "p99", "p999", "p9999", "max")}
+    with histories.make() as db:
+        for n in range(4):
+            run_id = add_run(db, name="run%d" % n, results=dict(RESULTS, **dict(entries, e2e_p95_ms=0.1 * 9 ** n),
+                                                                slo_interactive_met_ratio=0.5))
+            histories.insert(db, "run_classes", run_id=run_id, n=0, **{"class": "interactive"}, share=1, p95_ms=1234.5)
+    for refs in (("1",), ("1", "2"), ("1", "2", "3", "4")):
+        got = run(["report", *refs, "--format", "txt"])
+        assert got.rc == 0 and max(map(len, got.stdout.splitlines())) <= 80, got
+        rows = got.stdout.splitlines()
+        heading = next(n for n, row in enumerate(rows) if row.startswith("class "))
+        assert [row.split()[0] for row in rows[heading + 1:heading + 4] if row[:1].isalpha()] == ["interactive"], got
+
+
 @case("many intervals are thinned out, with their spikes, into a file of reasonable size")
 def _():
     with histories.make() as db:
