@@ -30,6 +30,7 @@ static bool folder_writable(const char *path) {
 int output_file_check(const char *path, struct err *e) {
     struct stat st;
     bool good;
+    if (!*path) return err_set(e, KVF_ERR_USAGE, "a file to write has no name; give it one");
     if (stat(path, &st) == 0) {
         good = !S_ISDIR(st.st_mode) && access(path, W_OK) == 0;
         if (S_ISDIR(st.st_mode)) errno = EISDIR;

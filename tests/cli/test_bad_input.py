@@ -174,6 +174,7 @@ def _():
         got = run(words(command) + ["-o", "out", "--force"])
         assert got.rc == 0 and (work / "out").read_text() != "mine", got
         refused(run(words(command) + ["-o", "no/out"]), "cannot write no/out", status=(2,))
+        refused(run(words(command) + ["-o", ""]), "has no name", status=(2,))
         refused(run(words(command) + ["-o", "."]), "cannot write .", status=(2,))
         got = run(words(command) + ["-o", "/dev/full"])
         refused(got, "cannot write /dev/full", "No space left", status=(1,))
