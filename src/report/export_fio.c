@@ -114,6 +114,9 @@ static int read_run(struct job *j, struct err *e) {
         moved += w->chunks;
     }
     j->seconds = measure(r, "measured_s");
+    if (!r->results.count)
+        return err_set(e, KVF_ERR_USAGE, "run %lld has no results, it is %s; choose another", id,
+                       run_status_name(r->status));
     if (moved <= 0 || j->seconds <= 0)
         return err_set(e, KVF_ERR_USAGE,
                        "run %lld moved nothing on nvme in its measured part; choose another", id);

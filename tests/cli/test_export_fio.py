@@ -100,6 +100,10 @@ def _():
     runs.refused(["export", "1", "--format", "fio"], "run 1 had no nvme tier")
     runs.refused(["export", "2", "--format", "fio"], "run 2 moved nothing on nvme")
     runs.refused(["export", "3", "--format", "fio"], "run 3 does not say how its nvme tier was used")
+    with histories.make() as db:
+        db.execute("DELETE FROM results WHERE run_id = 2")
+        db.execute("UPDATE runs SET status = 'crashed' WHERE run_id = 2")
+    runs.refused(["export", "2", "--format", "fio"], "run 2 has no results, it is crashed")
     runs.refused(["export", "1", "2", "--format", "fio"], "--format fio takes one run at a time")
 
 
