@@ -175,11 +175,13 @@ static void put_missing(const struct reading *r, size_t number, bool failed) {
 }
 
 /* Points that are known without their runs: all of profile keys, the first two of each combination of
- * profile rates. */
+ * profile rates. Nobody has run more than a million; a file that says so is not to be trusted. */
+enum { POINTS_MOST = 1000000 };
 static size_t points_known(const struct reading *r) {
     const struct sweep_plan *plan = &r->base.plan;
     enum scenario_sweep_profile profile = r->base.scenario.sweep.profile;
-    if (profile == KVF_SWEEP_KEYS) return plan->points == UINT64_MAX ? 0 : (size_t)plan->points;
+    if (plan->points > POINTS_MOST) return 0;
+    if (profile == KVF_SWEEP_KEYS) return (size_t)plan->points;
     if (profile == KVF_SWEEP_RATES) return 2 * (plan->axes > 0 ? (size_t)plan->points : 1);
     return 0;
 }
@@ -194,6 +196,7 @@ static void place_points(struct reading *r) {
     bool all_failed = record->status != RUN_RUNNING && record->status != RUN_CRASHED &&
                       record->failed - failed == record->points - r->runs;
     for (size_t number = 1; number <= known || at < r->runs; number++) {
+        if (number > known && r->run[at].number > number) number = r->run[at].number;
         if (at < r->runs && r->run[at].number <= number) {
             if (keys) r->run[at].point.planned = number - 1;
             sweep_outcome_point(&r->base, &r->run[at++].point, r->out)->number = number;

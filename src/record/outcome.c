@@ -137,10 +137,14 @@ double outcome_value(const struct outcome *o, size_t point, size_t measure) {
     return o->point[point].state == OUTCOME_DONE ? outcome_measured(o, point, measure) : NAN;
 }
 
+static double delta(double v, double base) {
+    return base == 0 ? NAN : v / base - 1;
+}
+
 double outcome_delta(const struct outcome *o, size_t point, size_t measure) {
-    size_t against = o->point[point].against;
-    double base = against == SIZE_MAX ? NAN : outcome_value(o, against, measure);
-    return base == 0 ? NAN : outcome_value(o, point, measure) / base - 1;
+    size_t against = o->point[point].against; /* of a file that was tampered with it may be anything */
+    double base = against < o->points ? outcome_value(o, against, measure) : NAN;
+    return delta(outcome_value(o, point, measure), base);
 }
 
 bool outcome_lower_is_better(const char *metric) {
@@ -234,7 +238,7 @@ struct outcome_peak *outcome_peaks(const struct outcome *o, size_t *count) {
     for (size_t i = 0; i < all && o->base_group < o->groups; i++) {
         size_t stride = stride_of(o, (unsigned)o->base_group);
         size_t base = i - outcome_variant(o, i, (unsigned)o->base_group) * stride + o->base_variant * stride;
-        peak[i].delta = peak[i].value[judge] / peak[base].value[judge] - 1;
+        peak[i].delta = delta(peak[i].value[judge], peak[base].value[judge]);
     }
     return peak;
 }

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """kvfall export of sweeps and suites: points, peaks and curves, by every kind of reference."""
+import contextlib
 import csv
 import io
 import json
 import re
+import sqlite3
 
 import books
 import histories
 from runs import rows, write
-from tap import SOURCE, case, home, main, run
+from tap import SOURCE, case, database, home, main, run
 
 SIMULATED = {"mode": "simulate", "tiers.nvme": None, "run.duration": "5s", "run.interval": "1s"}
 HOSTILE = '<b>&, \'x\'; %s %n'
@@ -221,6 +223,25 @@ def _():
         assert got.rc == 2 and words in got.stderr and got.stdout == "", got
     got = run(["history", "--sweeps", "--tag", "x"])
     assert got.rc == 2 and "--tag is for runs" in got.stderr, got
+
+
+@case("a configuration that cannot be leaves what the runs have, at once")
+def _():
+    many = {"workload.users": list(range(200)), "seed": list(range(200)), "cache.block_tokens": list(range(1, 200)),
+            "cache.eviction": ["lru", "fifo"]}
+    for number, (keys, baseline, point) in enumerate([({"workload.users": [1, 2]}, 4000000, 2), (many, "", 4294967295)], 1):
+        effective = {"sweep": {"profile": "keys", "combine": "cartesian", "variants": {}, "metrics": "", "keys": keys,
+                               "baseline": baseline}, "workload": {"arrival": {"process": "closed"}}}
+        with histories.make() if number == 1 else contextlib.closing(sqlite3.connect(database())) as db:
+            histories.insert(db, "sweeps", uuid="bad%d0000-0000-4000-8000-000000000000" % number, name="bad",
+                             profile="keys", mode="real", status="completed", started_at=1.0, points=2, done=2, failed=0,
+                             effective_json=json.dumps(effective))
+            for at in (1, point):
+                histories.add_run(db, "bad", {"throughput_tok_s": 10.0 + at}, sweep_id=number, sweep_point=at,
+                                  sweep_values="{}")
+            db.commit()
+        out = json.loads(export("sweep:%d" % number, "--format", "json"))
+        assert [p["results"]["throughput_tok_s"]["value"] for p in out["points"]] == [11.0, 10.0 + point], out
 
 
 main()
