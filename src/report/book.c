@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/moment.h"
 #include "base/utf8.h"
 
 static const char *const number_formats[BOOK_STYLES] = {
@@ -71,7 +72,8 @@ int book_open(struct book *b, double created_s, struct err *e) {
         return no_room(e, "it could not be begun");
     }
     lxw_doc_properties properties = {.comments = (char[]){"written by kvfall"}};
-    properties.created = isfinite(created_s) && created_s > 0 ? (time_t)created_s : 1;
+    struct tm tm;
+    properties.created = moment_utc(created_s, &tm) ? (time_t)created_s : 1; /* 0 would be now */
     workbook_set_properties(b->workbook, &properties);
     make_styles(b);
     return 0;

@@ -143,6 +143,15 @@ def _():
     assert pages["summary"].row("status") == {1: "crashed"} and pages["metrics"].table() == [], pages
 
 
+@case("a run that began at no possible time has its workbook")
+def _():
+    for started in (1e300, -1.0, 1e18):
+        with histories.make() as db:
+            histories.add_run(db, started_at=started)
+        assert list(read(export("1"))[0]) == PAGES, started
+        database().unlink()
+
+
 @case("a workbook that is cut short, as temporary files are, is not written")
 def _():
     two_runs()
