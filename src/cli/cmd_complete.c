@@ -86,7 +86,7 @@ static void offer_options(struct offers *o, const struct option_command *c) {
         for (const struct option_spec *s = c->groups[g]->options; s->name; s++) {
             char word[64];
             snprintf(word, sizeof word, "--%s", s->name);
-            if (!s->refused) offers_word(o, word, s->help);
+            offers_word(o, word, s->help);
         }
 }
 

@@ -83,7 +83,6 @@ static bool whole_number(const char *text) {
  * to the last one that it used. */
 static int take_option(struct options *o, const struct option_spec *spec, const char *value, int argc,
                        char **argv, int *i, struct err *e) {
-    if (spec->refused) return err_set(e, KVF_ERR_UNAVAILABLE, "--%s: %s", spec->name, spec->refused);
     if (spec->use == OPTION_FLAG) {
         if (value) return err_set(e, KVF_ERR_USAGE, "--%s takes no value", spec->name);
     } else if (!value && spec->use == OPTION_AUTO_KEY) {

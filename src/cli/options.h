@@ -25,9 +25,8 @@ struct option_spec {
     const char *name;     /* without the dashes */
     const char *argument; /* how help names its value; NULL for a switch */
     enum option_use use;
-    const char *key;     /* scenario key that a short form sets, else NULL */
-    const char *help;    /* one phrase */
-    const char *refused; /* NULL, or why this build refuses it */
+    const char *key;  /* scenario key that a short form sets, else NULL */
+    const char *help; /* one phrase */
 };
 
 enum { OPTIONS_OPERANDS_MAX = 32, OPTIONS_GIVEN_MAX = 256 };
@@ -49,7 +48,7 @@ struct options {
 
 /* Reads the command line of the command named argv[0]. "--name value" and "--name=value", "-o value" and
  * "-ovalue" where an option has a letter; "--" ends the options; a lone "-" is an operand. 0 or
- * -KVF_ERR_USAGE; -KVF_ERR_UNAVAILABLE for what this build refuses. Texts of argv are kept, not copied. */
+ * -KVF_ERR_USAGE. Texts of argv are kept, not copied. */
 int options_parse(struct options *o, int argc, char **argv, struct err *e);
 void options_free(struct options *o);
 

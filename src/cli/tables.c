@@ -7,230 +7,223 @@
 #include "report/outcome.h"
 
 static const struct option_spec common_options[] = {
-    {"help", NULL, OPTION_FLAG, NULL, "print this and stop", NULL},
-    {"ascii", NULL, OPTION_FLAG, NULL, "no characters beyond ASCII", NULL},
-    {"no-color", NULL, OPTION_FLAG, NULL, "no colours; so does NO_COLOR in the environment", NULL},
+    {"help", NULL, OPTION_FLAG, NULL, "print this and stop"},
+    {"ascii", NULL, OPTION_FLAG, NULL, "no characters beyond ASCII"},
+    {"no-color", NULL, OPTION_FLAG, NULL, "no colours; so does NO_COLOR in the environment"},
     {0}};
 static const struct option_group common = {"Everywhere", common_options};
 
 static const struct option_spec setting_options[] = {
-    {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of the scenario; may be repeated", NULL},
-    {"include", "FILE", OPTION_INCLUDE, NULL, "keys that hold where the scenario has none of its own", NULL},
+    {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of the scenario; may be repeated"},
+    {"include", "FILE", OPTION_INCLUDE, NULL, "keys that hold where the scenario has none of its own"},
     {0}};
 static const struct option_group setting = {"Scenario", setting_options};
 
 /* The short forms: one table onto keys. */
 static const struct option_spec short_options[] = {
-    {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of the scenario; may be repeated", NULL},
-    {"include", "FILE", OPTION_INCLUDE, NULL, "keys that hold where the scenario has none of its own", NULL},
-    {"model", "NAME", OPTION_TEXT_KEY, "model", "model whose KV cache is stored", NULL},
-    {"users", "N", OPTION_KEY, "workload.users", "simulated users", NULL},
-    {"seed", "N", OPTION_KEY, "seed", "seed of all that is drawn", NULL},
-    {"gpu", "SIZE", OPTION_KEY, "tiers.gpu.capacity", "capacity of the gpu tier; 0 is off", NULL},
-    {"cpu", "SIZE", OPTION_KEY, "tiers.cpu.capacity", "capacity of the cpu tier; 0 is off", NULL},
-    {"nvme", "SIZE", OPTION_KEY, "tiers.nvme.capacity", "capacity of the nvme tier; 0 is off", NULL},
-    {"cache-dir", "DIR", OPTION_TEXT_KEY, "tiers.nvme.path", "directory that the nvme tier works under",
-     NULL},
-    {"generation", "MODE", OPTION_KEY, "compute.mode", "generation time per token", NULL},
-    {"autoscaler", "MODE", OPTION_KEY, "autoscaler.mode", "how the number of users adapts", NULL},
-    {"profile", "NAME", OPTION_KEY, "assess.profile", "what the run is judged by", NULL},
-    {"rag", "[N]", OPTION_AUTO_KEY, "workload.rag.documents", "documents ingested for retrieval, or ten",
-     NULL},
-    {"dataset", "FILE", OPTION_TEXT_KEY, "workload.path", "trace or data set that the source reads", NULL},
-    {"rate", "N", OPTION_KEY, "workload.arrival.rate", "requests per second of the whole source", NULL},
-    {"max-requests", "N", OPTION_KEY, "run.max_requests", "end after this many requests; 0 is no limit",
-     NULL},
-    {"trials", "N", OPTION_KEY, "run.trials", "times the run is repeated", NULL},
-    {"speed", "X", OPTION_KEY, "run.speed", "of a simulation: times real time; 0 is as fast as it can", NULL},
-    {"duration", "TIME", OPTION_KEY, "run.duration", "length of the measured part", NULL},
+    {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of the scenario; may be repeated"},
+    {"include", "FILE", OPTION_INCLUDE, NULL, "keys that hold where the scenario has none of its own"},
+    {"model", "NAME", OPTION_TEXT_KEY, "model", "model whose KV cache is stored"},
+    {"users", "N", OPTION_KEY, "workload.users", "simulated users"},
+    {"seed", "N", OPTION_KEY, "seed", "seed of all that is drawn"},
+    {"gpu", "SIZE", OPTION_KEY, "tiers.gpu.capacity", "capacity of the gpu tier; 0 is off"},
+    {"cpu", "SIZE", OPTION_KEY, "tiers.cpu.capacity", "capacity of the cpu tier; 0 is off"},
+    {"nvme", "SIZE", OPTION_KEY, "tiers.nvme.capacity", "capacity of the nvme tier; 0 is off"},
+    {"cache-dir", "DIR", OPTION_TEXT_KEY, "tiers.nvme.path", "directory that the nvme tier works under"},
+    {"generation", "MODE", OPTION_KEY, "compute.mode", "generation time per token"},
+    {"autoscaler", "MODE", OPTION_KEY, "autoscaler.mode", "how the number of users adapts"},
+    {"profile", "NAME", OPTION_KEY, "assess.profile", "what the run is judged by"},
+    {"rag", "[N]", OPTION_AUTO_KEY, "workload.rag.documents", "documents ingested for retrieval, or ten"},
+    {"dataset", "FILE", OPTION_TEXT_KEY, "workload.path", "trace or data set that the source reads"},
+    {"rate", "N", OPTION_KEY, "workload.arrival.rate", "requests per second of the whole source"},
+    {"max-requests", "N", OPTION_KEY, "run.max_requests", "end after this many requests; 0 is no limit"},
+    {"trials", "N", OPTION_KEY, "run.trials", "times the run is repeated"},
+    {"speed", "X", OPTION_KEY, "run.speed", "of a simulation: times real time; 0 is as fast as it can"},
+    {"duration", "TIME", OPTION_KEY, "run.duration", "length of the measured part"},
     {0}};
 static const struct option_group shorts = {"Scenario", short_options};
 
 static const struct option_spec database_options[] = {
-    {"db", "FILE", OPTION_VALUE, NULL, "history database, else $KVFALL_DB or the user's own", NULL}, {0}};
+    {"db", "FILE", OPTION_VALUE, NULL, "history database, else $KVFALL_DB or the user's own"}, {0}};
 static const struct option_group database = {"Database", database_options};
 
 static const struct option_spec screen_options[] = {
-    {"theme", "NAME", OPTION_VALUE, NULL, "colours of the screen: dark, light or mono", NULL}, {0}};
+    {"theme", "NAME", OPTION_VALUE, NULL, "colours of the screen: dark, light or mono"}, {0}};
 static const struct option_group screen = {"Screen", screen_options};
 
 static const struct option_spec watch_table[] = {
-    {"at", "TIME", OPTION_VALUE, NULL, "begin at this run time, such as 00:42 or 90s", NULL},
-    {"view", "NAME", OPTION_VALUE, NULL, "begin with this view: overview, tiers, latency, queue, ...", NULL},
-    {"dump", NULL, OPTION_FLAG, NULL, "print the screen as plain text instead of showing it", NULL},
-    {"size", "COLUMNSxROWS", OPTION_VALUE, NULL, "size of what --dump prints, 80x24 unless told", NULL},
+    {"at", "TIME", OPTION_VALUE, NULL, "begin at this run time, such as 00:42 or 90s"},
+    {"view", "NAME", OPTION_VALUE, NULL, "begin with this view: overview, tiers, latency, queue, ..."},
+    {"dump", NULL, OPTION_FLAG, NULL, "print the screen as plain text instead of showing it"},
+    {"size", "COLUMNSxROWS", OPTION_VALUE, NULL, "size of what --dump prints, 80x24 unless told"},
     {0}};
 static const struct option_group watch_group = {"Watch", watch_table};
 
 static const struct option_spec run_table[] = {
-    {"headless", NULL, OPTION_FLAG, NULL, "no screen: progress on standard error, then a summary", NULL},
-    {"json", "FILE", OPTION_VALUE, NULL, "write the summary as JSON; - prints it instead of the text", NULL},
-    {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing", NULL},
+    {"headless", NULL, OPTION_FLAG, NULL, "no screen: progress on standard error, then a summary"},
+    {"json", "FILE", OPTION_VALUE, NULL, "write the summary as JSON; - prints it instead of the text"},
+    {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing"},
     {"io-trace", "FILE", OPTION_VALUE, NULL,
-     "CSV row per entry read or written; compressed if it ends in .zst", NULL},
-    {"request-log", "FILE", OPTION_VALUE, NULL, "JSON line per request", NULL},
-    {"assert", NULL, OPTION_FLAG, NULL, "exit 3 when an assessment fails", NULL},
-    {"force", NULL, OPTION_FLAG, NULL, "start although memory or disk seem too small", NULL},
-    {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail the run", NULL},
-    {"quiet", NULL, OPTION_FLAG, NULL, "no progress", NULL},
-    {"fit", NULL, OPTION_FLAG, NULL, "scale tiers and users down to this machine, and say so", NULL},
+     "CSV row per entry read or written; compressed if it ends in .zst"},
+    {"request-log", "FILE", OPTION_VALUE, NULL, "JSON line per request"},
+    {"assert", NULL, OPTION_FLAG, NULL, "exit 3 when an assessment fails"},
+    {"force", NULL, OPTION_FLAG, NULL, "start although memory or disk seem too small"},
+    {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail the run"},
+    {"quiet", NULL, OPTION_FLAG, NULL, "no progress"},
+    {"fit", NULL, OPTION_FLAG, NULL, "scale tiers and users down to this machine, and say so"},
     {"metrics", "ADDR", OPTION_VALUE, NULL,
-     "answer scrapes of Prometheus meanwhile, at such as 127.0.0.1:9464", NULL},
+     "answer scrapes of Prometheus meanwhile, at such as 127.0.0.1:9464"},
     {0}};
 static const struct option_group run_group = {"Run", run_table};
 
 static const struct option_spec suite_table[] = {
-    {"plan", NULL, OPTION_FLAG, NULL, "print what would be done and stop", NULL},
-    {"list", NULL, OPTION_FLAG, NULL, "print the names of all tests and stop", NULL},
-    {"quick", NULL, OPTION_FLAG, NULL, "short runs on small tiers, under five minutes in all", NULL},
-    {"path", "DIR", OPTION_VALUE, NULL, "where the nvme tier works, else on the fastest drive", NULL},
-    {"duration", "[TEST=]TIME", OPTION_VALUE, NULL, "measured part of each test, or of one", NULL},
-    {"users", "N", OPTION_VALUE, NULL, "users of a usual load, 50 unless told", NULL},
-    {"high-users", "N", OPTION_VALUE, NULL, "users of a high load, 10 per GiB of memory unless told", NULL},
-    {"json", "FILE", OPTION_VALUE, NULL, "write everything as JSON; - prints it instead of the text", NULL},
-    {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing", NULL},
-    {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail a test for them", NULL},
-    {"quiet", NULL, OPTION_FLAG, NULL, "no progress", NULL},
+    {"plan", NULL, OPTION_FLAG, NULL, "print what would be done and stop"},
+    {"list", NULL, OPTION_FLAG, NULL, "print the names of all tests and stop"},
+    {"quick", NULL, OPTION_FLAG, NULL, "short runs on small tiers, under five minutes in all"},
+    {"path", "DIR", OPTION_VALUE, NULL, "where the nvme tier works, else on the fastest drive"},
+    {"duration", "[TEST=]TIME", OPTION_VALUE, NULL, "measured part of each test, or of one"},
+    {"users", "N", OPTION_VALUE, NULL, "users of a usual load, 50 unless told"},
+    {"high-users", "N", OPTION_VALUE, NULL, "users of a high load, 10 per GiB of memory unless told"},
+    {"json", "FILE", OPTION_VALUE, NULL, "write everything as JSON; - prints it instead of the text"},
+    {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing"},
+    {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail a test for them"},
+    {"quiet", NULL, OPTION_FLAG, NULL, "no progress"},
     {0}};
 static const struct option_group suite_group = {"Suite", suite_table};
 
 static const struct option_spec suite_keys[] = {
-    {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of every test; may be repeated", NULL},
-    {"include", "FILE", OPTION_INCLUDE, NULL, "keys that hold where the scenario has none of its own", NULL},
-    {"model", "NAME", OPTION_TEXT_KEY, "model", "model whose KV cache is stored", NULL},
-    {"rag", "[N]", OPTION_AUTO_KEY, "workload.rag.documents", "documents ingested for retrieval, or ten",
-     NULL},
-    {"dataset", "FILE", OPTION_TEXT_KEY, "workload.path", "the ShareGPT data set", NULL},
-    {"trials", "N", OPTION_KEY, "run.trials", "times each test is repeated", NULL},
+    {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of every test; may be repeated"},
+    {"include", "FILE", OPTION_INCLUDE, NULL, "keys that hold where the scenario has none of its own"},
+    {"model", "NAME", OPTION_TEXT_KEY, "model", "model whose KV cache is stored"},
+    {"rag", "[N]", OPTION_AUTO_KEY, "workload.rag.documents", "documents ingested for retrieval, or ten"},
+    {"dataset", "FILE", OPTION_TEXT_KEY, "workload.path", "the ShareGPT data set"},
+    {"trials", "N", OPTION_KEY, "run.trials", "times each test is repeated"},
     {0}};
 static const struct option_group suite_scenario = {"Scenario (all tests, but model and RAG of mlperf)",
                                                    suite_keys};
 
 static const struct option_spec sweep_table[] = {
-    {"points", "N", OPTION_VALUE, NULL, "number of points of the profiles rates and miss_ratio", NULL},
-    {"jobs", "N", OPTION_VALUE, NULL, "simulated points at a time, as many as there are cores unless told",
-     NULL},
-    {"headless", NULL, OPTION_FLAG, NULL, "a sweep has no screen; the same without it", NULL},
-    {"json", "FILE", OPTION_VALUE, NULL, "write everything as JSON; - prints it instead of the table", NULL},
-    {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing", NULL},
-    {"force", NULL, OPTION_FLAG, NULL, "more than 10000 points; start although memory or disk seem small",
-     NULL},
-    {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail a point for them", NULL},
-    {"quiet", NULL, OPTION_FLAG, NULL, "no progress", NULL},
+    {"points", "N", OPTION_VALUE, NULL, "number of points of the profiles rates and miss_ratio"},
+    {"jobs", "N", OPTION_VALUE, NULL, "simulated points at a time, as many as there are cores unless told"},
+    {"headless", NULL, OPTION_FLAG, NULL, "a sweep has no screen; the same without it"},
+    {"json", "FILE", OPTION_VALUE, NULL, "write everything as JSON; - prints it instead of the table"},
+    {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing"},
+    {"force", NULL, OPTION_FLAG, NULL, "more than 10000 points; start although memory or disk seem small"},
+    {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail a point for them"},
+    {"quiet", NULL, OPTION_FLAG, NULL, "no progress"},
     {0}};
 static const struct option_group sweep_group = {"Sweep", sweep_table};
 
 static const struct option_spec check_table[] = {
-    {"keys", NULL, OPTION_FLAG, NULL, "print the names of all keys instead, one a line", NULL},
-    {"fit", NULL, OPTION_FLAG, NULL, "as `run --fit` would scale it", NULL},
-    {"force", NULL, OPTION_FLAG, NULL, "no error when memory or disk seem too small", NULL},
+    {"keys", NULL, OPTION_FLAG, NULL, "print the names of all keys instead, one a line"},
+    {"fit", NULL, OPTION_FLAG, NULL, "as `run --fit` would scale it"},
+    {"force", NULL, OPTION_FLAG, NULL, "no error when memory or disk seem too small"},
     {0}};
 static const struct option_group check_group = {"Check", check_table};
 
 static const struct option_spec models_table[] = {
-    {"users", "N", OPTION_VALUE, NULL, "contexts held at once, one a user", NULL},
-    {"context", "TOKENS", OPTION_VALUE, NULL, "length of each context, 8192 unless told", NULL},
+    {"users", "N", OPTION_VALUE, NULL, "contexts held at once, one a user"},
+    {"context", "TOKENS", OPTION_VALUE, NULL, "length of each context, 8192 unless told"},
     {0}};
 static const struct option_group models_group = {"Working set", models_table};
 
 static const struct option_spec probe_table[] = {
-    {"calibrate", NULL, OPTION_FLAG, NULL, "measure the tiers of this machine, in about half a minute", NULL},
-    {"path", "DIR", OPTION_VALUE, NULL, "with --calibrate: measure the disk under DIR, . unless told", NULL},
-    {"output", "FILE", OPTION_VALUE, NULL, "with --calibrate: write the keys to FILE, - unless told", NULL},
-    {"size", "SIZE", OPTION_VALUE, NULL, "with --calibrate: use that much disk, 2GiB unless told", NULL},
-    {"time", "TIME", OPTION_VALUE, NULL, "with --calibrate: take about that long, 30s unless told", NULL},
+    {"calibrate", NULL, OPTION_FLAG, NULL, "measure the tiers of this machine, in about half a minute"},
+    {"path", "DIR", OPTION_VALUE, NULL, "with --calibrate: measure the disk under DIR, . unless told"},
+    {"output", "FILE", OPTION_VALUE, NULL, "with --calibrate: write the keys to FILE, - unless told"},
+    {"size", "SIZE", OPTION_VALUE, NULL, "with --calibrate: use that much disk, 2GiB unless told"},
+    {"time", "TIME", OPTION_VALUE, NULL, "with --calibrate: take about that long, 30s unless told"},
     {0}};
 static const struct option_group probe_group = {"Probe", probe_table};
 
 static const struct option_spec history_table[] = {
-    {"sweeps", NULL, OPTION_FLAG, NULL, "list sweeps instead of runs", NULL},
-    {"limit", "N", OPTION_VALUE, NULL, "first N runs, 20 unless told; 0 is all", NULL},
-    {"name", "PATTERN", OPTION_VALUE, NULL, "runs of this name; % and _ are wildcards", NULL},
-    {"model", "PATTERN", OPTION_VALUE, NULL, "runs of this model; % and _ are wildcards", NULL},
-    {"host", "PATTERN", OPTION_VALUE, NULL, "runs of this host; % and _ are wildcards", NULL},
-    {"status", "STATUS", OPTION_VALUE, NULL, "running, completed, interrupted, failed or crashed", NULL},
-    {"mode", "MODE", OPTION_VALUE, NULL, "real or simulate", NULL},
-    {"tag", "TAG", OPTION_VALUE, NULL, "runs that have this tag", NULL},
-    {"since", "DATE", OPTION_VALUE, NULL, "runs that began on this day or later: 2026-11-20", NULL},
-    {"until", "DATE", OPTION_VALUE, NULL, "runs that began on this day or earlier", NULL},
-    {"sort", "COLUMN", OPTION_VALUE, NULL, "best first by a column of --csv, else newest first", NULL},
-    {"reverse", NULL, OPTION_FLAG, NULL, "the other way round", NULL},
-    {"json", NULL, OPTION_FLAG, NULL, "print a JSON array", NULL},
-    {"csv", NULL, OPTION_FLAG, NULL, "print CSV", NULL},
+    {"sweeps", NULL, OPTION_FLAG, NULL, "list sweeps instead of runs"},
+    {"limit", "N", OPTION_VALUE, NULL, "first N runs, 20 unless told; 0 is all"},
+    {"name", "PATTERN", OPTION_VALUE, NULL, "runs of this name; % and _ are wildcards"},
+    {"model", "PATTERN", OPTION_VALUE, NULL, "runs of this model; % and _ are wildcards"},
+    {"host", "PATTERN", OPTION_VALUE, NULL, "runs of this host; % and _ are wildcards"},
+    {"status", "STATUS", OPTION_VALUE, NULL, "running, completed, interrupted, failed or crashed"},
+    {"mode", "MODE", OPTION_VALUE, NULL, "real or simulate"},
+    {"tag", "TAG", OPTION_VALUE, NULL, "runs that have this tag"},
+    {"since", "DATE", OPTION_VALUE, NULL, "runs that began on this day or later: 2026-11-20"},
+    {"until", "DATE", OPTION_VALUE, NULL, "runs that began on this day or earlier"},
+    {"sort", "COLUMN", OPTION_VALUE, NULL, "best first by a column of --csv, else newest first"},
+    {"reverse", NULL, OPTION_FLAG, NULL, "the other way round"},
+    {"json", NULL, OPTION_FLAG, NULL, "print a JSON array"},
+    {"csv", NULL, OPTION_FLAG, NULL, "print CSV"},
     {0}};
 static const struct option_group history_group = {"History", history_table};
 
 static const struct option_spec show_table[] = {
-    {"json", NULL, OPTION_FLAG, NULL, "print the summary as JSON", NULL},
-    {"decisions", NULL, OPTION_FLAG, NULL, "after it, all decisions of the autoscaler", NULL},
-    {"events", NULL, OPTION_FLAG, NULL, "after it, all events", NULL},
-    {"criteria", NULL, OPTION_FLAG, NULL, "after it, the criteria with their measures", NULL},
-    {"measures", NULL, OPTION_FLAG, NULL, "after it, all measures by their names", NULL},
-    {"scenario", NULL, OPTION_FLAG, NULL, "print the scenario as it was given instead", NULL},
+    {"json", NULL, OPTION_FLAG, NULL, "print the summary as JSON"},
+    {"decisions", NULL, OPTION_FLAG, NULL, "after it, all decisions of the autoscaler"},
+    {"events", NULL, OPTION_FLAG, NULL, "after it, all events"},
+    {"criteria", NULL, OPTION_FLAG, NULL, "after it, the criteria with their measures"},
+    {"measures", NULL, OPTION_FLAG, NULL, "after it, all measures by their names"},
+    {"scenario", NULL, OPTION_FLAG, NULL, "print the scenario as it was given instead"},
     {0}};
 static const struct option_group show_group = {"Show", show_table};
 
-static const struct option_spec tag_table[] = {
-    {"remove", NULL, OPTION_FLAG, NULL, "take these tags away", NULL}, {0}};
+static const struct option_spec tag_table[] = {{"remove", NULL, OPTION_FLAG, NULL, "take these tags away"},
+                                               {0}};
 static const struct option_group tag_group = {"Tag", tag_table};
 
-static const struct option_spec note_table[] = {
-    {"clear", NULL, OPTION_FLAG, NULL, "take the note away", NULL}, {0}};
+static const struct option_spec note_table[] = {{"clear", NULL, OPTION_FLAG, NULL, "take the note away"},
+                                                {0}};
 static const struct option_group note_group = {"Note", note_table};
 
 static const struct option_spec delete_table[] = {
-    {"yes", NULL, OPTION_FLAG, NULL, "do not ask", NULL},
-    {"force", NULL, OPTION_FLAG, NULL, "also runs that still go on, as far as is known", NULL},
+    {"yes", NULL, OPTION_FLAG, NULL, "do not ask"},
+    {"force", NULL, OPTION_FLAG, NULL, "also runs that still go on, as far as is known"},
     {0}};
 static const struct option_group delete_group = {"Delete", delete_table};
 
 static const struct option_spec prune_table[] = {
-    {"keep", "N", OPTION_VALUE, NULL, "delete all but the newest N runs", NULL},
-    {"older", "TIME", OPTION_VALUE, NULL, "delete runs that began longer ago, such as 90d", NULL},
-    {"dry-run", NULL, OPTION_FLAG, NULL, "list what would be deleted and stop", NULL},
-    {"yes", NULL, OPTION_FLAG, NULL, "do not ask", NULL},
+    {"keep", "N", OPTION_VALUE, NULL, "delete all but the newest N runs"},
+    {"older", "TIME", OPTION_VALUE, NULL, "delete runs that began longer ago, such as 90d"},
+    {"dry-run", NULL, OPTION_FLAG, NULL, "list what would be deleted and stop"},
+    {"yes", NULL, OPTION_FLAG, NULL, "do not ask"},
     {0}};
 static const struct option_group prune_group = {"Prune", prune_table};
 
 static const struct option_spec sql_table[] = {
-    {"json", NULL, OPTION_FLAG, NULL, "print a JSON array of objects", NULL},
-    {"csv", NULL, OPTION_FLAG, NULL, "print CSV", NULL},
+    {"json", NULL, OPTION_FLAG, NULL, "print a JSON array of objects"},
+    {"csv", NULL, OPTION_FLAG, NULL, "print CSV"},
     {0}};
 static const struct option_group sql_group = {"Sql", sql_table};
 
 /* Where what a command makes goes. */
 static const struct option_spec output_options[] = {
-    {"output", "FILE", OPTION_VALUE, NULL, "write to FILE instead of standard output", NULL},
-    {"force", NULL, OPTION_FLAG, NULL, "also over a file that is there", NULL},
+    {"output", "FILE", OPTION_VALUE, NULL, "write to FILE instead of standard output"},
+    {"force", NULL, OPTION_FLAG, NULL, "also over a file that is there"},
     {0}};
 static const struct option_group output = {"Output", output_options};
 
 static const struct option_spec compare_table[] = {
-    {"baseline", "RUN", OPTION_VALUE, NULL, "what the others are held against, the first unless told", NULL},
+    {"baseline", "RUN", OPTION_VALUE, NULL, "what the others are held against, the first unless told"},
     {"fail-over", "PERCENT", OPTION_VALUE, NULL,
-     "exit 3 when a watched metric is worse by more, and that is not noise", NULL},
+     "exit 3 when a watched metric is worse by more, and that is not noise"},
     {"metric", "NAME[=PERCENT]", OPTION_VALUE, NULL,
-     "watch this one, and not the usual ones; may be repeated", NULL},
-    {"all", NULL, OPTION_FLAG, NULL, "every metric that is stored", NULL},
-    {"single", NULL, OPTION_FLAG, NULL, "a trial by itself, not its whole group", NULL},
-    {"json", NULL, OPTION_FLAG, NULL, "print a JSON object", NULL},
-    {"csv", NULL, OPTION_FLAG, NULL, "print CSV, a row for each metric and run", NULL},
+     "watch this one, and not the usual ones; may be repeated"},
+    {"all", NULL, OPTION_FLAG, NULL, "every metric that is stored"},
+    {"single", NULL, OPTION_FLAG, NULL, "a trial by itself, not its whole group"},
+    {"json", NULL, OPTION_FLAG, NULL, "print a JSON object"},
+    {"csv", NULL, OPTION_FLAG, NULL, "print CSV, a row for each metric and run"},
     {0}};
 static const struct option_group compare_group = {"Compare", compare_table};
 
 static const struct option_spec export_table[] = {
-    {"format", "NAME", OPTION_VALUE, NULL, "csv unless told or clear from the ending of FILE:", NULL}, {0}};
+    {"format", "NAME", OPTION_VALUE, NULL, "csv unless told or clear from the ending of FILE:"}, {0}};
 static const struct option_group export_group = {"Export", export_table};
 
 static const struct option_spec report_table[] = {
-    {"format", "NAME", OPTION_VALUE, NULL, "html unless told or clear from the ending of FILE:", NULL}, {0}};
+    {"format", "NAME", OPTION_VALUE, NULL, "html unless told or clear from the ending of FILE:"}, {0}};
 static const struct option_group report_group = {"Report", report_table};
 
 static const struct option_spec validate_table[] = {
-    {"against", "FILE", OPTION_VALUE, NULL, "JSON of vllm bench throughput, vllm bench serve or GuideLLM",
-     NULL},
-    {"within", "PERCENT", OPTION_VALUE, NULL, "difference that is allowed, 5% unless told", NULL},
-    {"benchmark", "N", OPTION_VALUE, NULL, "of a GuideLLM report of several, the fastest unless told", NULL},
+    {"against", "FILE", OPTION_VALUE, NULL, "JSON of vllm bench throughput, vllm bench serve or GuideLLM"},
+    {"within", "PERCENT", OPTION_VALUE, NULL, "difference that is allowed, 5% unless told"},
+    {"benchmark", "N", OPTION_VALUE, NULL, "of a GuideLLM report of several, the fastest unless told"},
     {0}};
 static const struct option_group validate_group = {"Validate", validate_table};
 
