@@ -37,9 +37,10 @@ static bool same_group(const struct run_record *a, const struct run_record *b) {
            strcmp(a->name, b->name) == 0;
 }
 
+/* Trials of a simulation are all the same: they do not scatter, and each is a run like others. */
 static bool stands_for_group(const struct compared *c, size_t i) {
     const struct run_record *run = &c->side[i].run;
-    bool alone = run->trial && run->parent_id;
+    bool alone = run->trial && run->parent_id && strcmp(run->mode, "simulate") != 0;
     for (size_t k = 0; k < c->count; k++)
         if (k != i && same_group(run, &c->side[k].run)) alone = false;
     return alone;

@@ -193,6 +193,18 @@ def _():
     assert "tokens/s 102 91.5 -10 -9.9 % worse beyond" in words, got
 
 
+@case("trials of a simulation are all the same, and tell nothing of noise")
+def _():
+    with histories.make() as db:
+        add_trials(db, [100, 100, 100, 100])
+        add_trials(db, [99, 99, 99, 99], name="another")
+        db.execute("UPDATE runs SET mode = 'simulate'")
+    got = run(["compare", "1", "5", "--json"])
+    assert got.rc == 0 and [side["label"] for side in json.loads(got.stdout)["sides"]] == ["run 1", "run 5"], got
+    metric = next(m for m in json.loads(got.stdout)["metrics"] if m["metric"] == "throughput_tok_s")
+    assert (metric["values"][1]["direction"], metric["values"][1]["noise"]) == ("worse", None), metric
+
+
 @case("trials that are named with others of their group stand for themselves")
 def _():
     with histories.make() as db:
