@@ -129,6 +129,7 @@ static int check(struct comparison *c, const struct compared *runs, struct asked
         struct comparison_limit *l = &a->limit[a->limits++];
         memcpy(l->metric, c->metric[i].metric, sizeof l->metric);
         l->most = a->fail_over;
+        l->usual = true;
     }
     comparison_check(c, a->limit, a->limits);
     return 0;

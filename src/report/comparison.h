@@ -90,6 +90,7 @@ struct comparison_metric {
 struct comparison_limit {
     char metric[64];
     double most; /* 0.05: 5 % worse than the baseline is still allowed */
+    bool usual;  /* not named: left out where its noise alone is not known */
 };
 
 struct comparison {

@@ -540,6 +540,27 @@ static void percentiles_of_a_few_values_tell_nothing(void **state) {
     for (size_t i = 0; i < INTERVALS; i++) series[0].interval[i].done = 3;
     make(2);
     assert_true(change_of("ttft_p95_ms", 1)->noise == COMPARISON_UNKNOWN);
+    comparison_free(&c);
+    /* 50 after 100 the other way round: usual metrics leave it to those whose noise is known */
+    for (size_t s = 0; s < 2; s++) {
+        put(s, "storage_io_p95_ms", s ? 100 : 50, "ms");
+        run[s].status = RUN_COMPLETED;
+    }
+    struct comparison_limit limit[] = {{"storage_io_p95_ms", 0.05, true}, {"throughput_tok_s", 0.05, true}};
+    make(2);
+    comparison_check(&c, limit, 2);
+    assert_int_equal(c.failures, 0);
+    assert_non_null(strstr(c.note[c.notes - 1], "storage_io_p95_ms of run 0 is not held to its limit"));
+    comparison_free(&c);
+    limit[0].usual = false; /* named */
+    make(2);
+    comparison_check(&c, limit, 2);
+    assert_int_equal(c.failures, 1);
+    comparison_free(&c);
+    limit[0].usual = true; /* alone: nothing else tells */
+    make(2);
+    comparison_check(&c, limit, 1);
+    assert_int_equal(c.failures, 1);
 }
 
 /* ---- the check ---- */
