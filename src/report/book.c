@@ -169,8 +169,9 @@ void book_flag(struct book_page *p, enum book_style style, bool v) {
 
 void book_time(struct book_page *p, double epoch_s) {
     lxw_col_t column = next_column(p);
-    if (isfinite(epoch_s))
-        wrote(p, worksheet_write_unixtime(p->sheet, p->row, column, (int64_t)floor(epoch_s),
+    struct tm tm;
+    if (moment_utc(epoch_s, &tm))
+        wrote(p, worksheet_write_unixtime(p->sheet, p->row, column, (int64_t)epoch_s,
                                           p->book->style[BOOK_TIME]));
 }
 
