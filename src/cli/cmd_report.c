@@ -35,29 +35,10 @@ static int choose_form(const struct options *o, const struct doc_form **out, str
 
 /* ---- runs ---- */
 
-struct gathering { /* the trials of a group */
-    struct store *store;
-    struct trials *trials;
-    int rc;
-    struct err *e;
-};
-
-static void add_trial(void *ctx, int64_t run_id) {
-    struct gathering *g = ctx;
-    struct run_record one;
-    run_record_init(&one);
-    if (g->rc == 0) g->rc = store_load_run(g->store, run_id, &one, g->e);
-    /* one that still goes on is no trial yet */
-    if (g->rc == 0 && one.status != RUN_RUNNING) trials_add(g->trials, &one);
-    run_record_free(&one);
-}
-
 static int load_run(struct store *store, int64_t id, struct run_doc_source *r, struct err *e) {
-    struct gathering g = {store, &r->trials, 0, e};
     int rc = store_load_run(store, id, &r->run, e);
     if (!rc) rc = store_load_series(store, &r->run, &r->series, e);
-    if (!rc && r->run.trial && r->run.parent_id) rc = store_trials(store, id, add_trial, &g, e);
-    return rc ? rc : g.rc;
+    return rc ? rc : stored_trials(store, &r->run, &r->trials, e);
 }
 
 /* As `compare` does. */

@@ -1,6 +1,7 @@
 #include "base/buf.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/stored.h"
 #include "record/run.h"
 #include "record/trials.h"
 #include "report/report.h"
@@ -11,19 +12,8 @@ struct shown {
     struct store *store;
     struct run_record run;
     struct trials trials;
-    int rc;
     struct err e;
 };
-
-static void add_trial(void *ctx, int64_t run_id) {
-    struct shown *s = ctx;
-    struct run_record one;
-    run_record_init(&one);
-    if (s->rc == 0) s->rc = store_load_run(s->store, run_id, &one, &s->e);
-    /* one that still goes on is no trial yet */
-    if (s->rc == 0 && one.status != RUN_RUNNING) trials_add(&s->trials, &one);
-    run_record_free(&one);
-}
 
 static int load(const struct options *o, struct shown *s) {
     char path[1024];
@@ -36,8 +26,7 @@ static int load(const struct options *o, struct shown *s) {
     if (!rc) rc = store_open(&s->store, path, STORE_READ, e);
     if (!rc) rc = store_resolve(s->store, o->operands ? o->operand[0] : "latest", &id, e);
     if (!rc) rc = store_load_run(s->store, id, &s->run, e);
-    if (!rc && s->run.trial && s->run.parent_id) rc = store_trials(s->store, s->run.run_id, add_trial, s, e);
-    if (!rc) rc = s->rc;
+    if (!rc) rc = stored_trials(s->store, &s->run, &s->trials, e);
     store_close(s->store);
     return rc;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "cli/stored.h"
 
 struct compared_side {
     struct run_record run;
@@ -14,23 +15,6 @@ struct compared_side {
 };
 
 /* ---- groups ---- */
-
-struct gathering {
-    struct store *store;
-    struct trials *trials;
-    int rc;
-    struct err *e;
-};
-
-static void add_trial(void *ctx, int64_t run_id) {
-    struct gathering *g = ctx;
-    struct run_record one;
-    run_record_init(&one);
-    if (g->rc == 0) g->rc = store_load_run(g->store, run_id, &one, g->e);
-    /* one that still goes on is no trial yet */
-    if (g->rc == 0 && one.status != RUN_RUNNING) trials_add(g->trials, &one);
-    run_record_free(&one);
-}
 
 static bool same_group(const struct run_record *a, const struct run_record *b) {
     return a->trial && b->trial && a->parent_id && a->parent_id == b->parent_id &&
@@ -48,9 +32,7 @@ static bool stands_for_group(const struct compared *c, size_t i) {
 
 static int load_group(struct store *s, struct compared *c, size_t i, struct err *e) {
     struct compared_side *side = &c->side[i];
-    struct gathering g = {s, &side->trials, 0, e};
-    int rc = store_trials(s, side->run.run_id, add_trial, &g, e);
-    if (!rc) rc = g.rc;
+    int rc = stored_trials(s, &side->run, &side->trials, e);
     /* one trial that has ended is a run like others */
     if (!rc && side->trials.count > 1) c->input[i].trials = &side->trials;
     return rc;

@@ -82,6 +82,29 @@ int stored_runs(const struct options *o, struct store *s, int64_t **ids, size_t 
     return rc;
 }
 
+struct trial_list {
+    struct store *store;
+    struct trials *trials;
+    int rc;
+    struct err *e;
+};
+
+static void add_trial(void *ctx, int64_t run_id) {
+    struct trial_list *l = ctx;
+    struct run_record one;
+    run_record_init(&one);
+    if (l->rc == 0) l->rc = store_load_run(l->store, run_id, &one, l->e);
+    if (l->rc == 0 && one.status != RUN_RUNNING) trials_add(l->trials, &one);
+    run_record_free(&one);
+}
+
+int stored_trials(struct store *s, const struct run_record *run, struct trials *out, struct err *e) {
+    struct trial_list l = {s, out, 0, e};
+    if (!run->trial || !run->parent_id) return 0;
+    int rc = store_trials(s, run->run_id, add_trial, &l, e);
+    return rc ? rc : l.rc;
+}
+
 bool stored_confirm(const char *question) {
     char line[16] = "";
     fprintf(stderr, "%s [y/N] ", question);

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "cli/options.h"
+#include "record/trials.h"
 #include "store/store.h"
 
 /* Opens the database that the command line means. 0 with *out, the caller's to close. */
@@ -24,6 +25,10 @@ int stored_sweep_alone(const struct options *o, const char **ref, struct err *e)
 /* The runs that the operands name, the latest unless told, those of a suite one by one. *ids is the caller's
  * to free, also after an error. */
 int stored_runs(const struct options *o, struct store *s, int64_t **ids, size_t *count, struct err *e);
+
+/* Adds the trials of the group that a trial belongs to, but one that still goes on is none yet. A run by
+ * itself adds nothing. */
+int stored_trials(struct store *s, const struct run_record *run, struct trials *out, struct err *e);
 
 /* Asks on standard error and reads a line of standard input: yes, or no, as for no answer. */
 bool stored_confirm(const char *question);
