@@ -30,6 +30,10 @@ bool parts_judged_by_e2e(const struct frame *f) {
 
 /* ---- the whole run ---- */
 
+static uint64_t whole_number(double v) {
+    return v >= 0x1p64 ? UINT64_MAX : v > 0 ? (uint64_t)v : 0;
+}
+
 /* The fields of a part, under their names with `prefix` in front; what there is no result for is missing,
  * or 0 where it cannot be. */
 static void fill_from_results(const struct result_list *results, const char *prefix, void *part,
@@ -41,12 +45,8 @@ static void fill_from_results(const struct result_list *results, const char *pre
         if (fields[i].type == SNAPSHOT_F)
             *(double *)(void *)at = v;
         else
-            *(uint64_t *)(void *)at = v > 0 ? (uint64_t)v : 0;
+            *(uint64_t *)(void *)at = whole_number(v);
     }
-}
-
-static uint64_t whole_number(double v) {
-    return v > 0 ? (uint64_t)v : 0;
 }
 
 static double class_result(const struct frame *f, const char *name, const char *what) {
