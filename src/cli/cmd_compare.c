@@ -90,7 +90,7 @@ static int drop_baseline(struct store *s, const struct options *o, struct asked 
     int rc = store_resolve(s, a->reference[0], &baseline, e);
     for (size_t i = 1; i < a->references && !rc; i++) {
         rc = store_resolve(s, a->reference[i], &id, e);
-        if (id != baseline) a->reference[kept++] = a->reference[i];
+        if (!rc && id != baseline) a->reference[kept++] = a->reference[i];
     }
     if (rc) return rc;
     a->references = kept;
