@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "record/run.h"
 #include "report/format.h"
+#include "report/json_part.h"
 #include "store/store.h"
 
 enum { LIMIT_DEFAULT = 20, NAME_COLUMNS = 22, MODEL_COLUMNS = 21, NAME_NARROW = 20, TABLE_COLUMNS = 147 };
@@ -114,22 +115,17 @@ static json_t *number(double v) {
     return isfinite(v) ? json_real(v) : json_null();
 }
 
-static json_t *text(const char *s) {
-    json_t *v = json_string(s);
-    return v ? v : json_string("?");
-}
-
 static void json_row(struct listing *l, const struct store_row *r) {
     char when[MOMENT_TEXT];
     json_t *o = json_object();
     moment_iso(r->started_at, 0, when);
     json_object_set_new(o, "run_id", json_integer(r->run_id));
     json_object_set_new(o, "started_at", when[0] ? json_string(when) : json_null());
-    json_object_set_new(o, "status", text(r->status));
-    json_object_set_new(o, "name", text(r->name));
-    json_object_set_new(o, "model", text(r->model));
-    json_object_set_new(o, "mode", text(r->mode));
-    json_object_set_new(o, "host", text(r->host));
+    json_object_set_new(o, "status", json_part_text(r->status));
+    json_object_set_new(o, "name", json_part_text(r->name));
+    json_object_set_new(o, "model", json_part_text(r->model));
+    json_object_set_new(o, "mode", json_part_text(r->mode));
+    json_object_set_new(o, "host", json_part_text(r->host));
     json_object_set_new(o, "duration_s", number(r->duration_s));
     json_object_set_new(o, "throughput_tok_s", number(r->throughput_tok_s));
     json_object_set_new(o, "storage_throughput_tok_s", number(r->storage_throughput_tok_s));
@@ -139,7 +135,7 @@ static void json_row(struct listing *l, const struct store_row *r) {
     json_object_set_new(o, "parent_id", r->parent_id ? json_integer(r->parent_id) : json_null());
     json_object_set_new(o, "trial", r->trial ? json_integer(r->trial) : json_null());
     json_object_set_new(o, "trials", r->trial ? json_integer(r->trials) : json_null());
-    json_object_set_new(o, "tags", text(r->tags));
+    json_object_set_new(o, "tags", json_part_text(r->tags));
     json_array_append_new(l->array, o);
 }
 
@@ -248,14 +244,14 @@ static void sweep_json_row(struct listing *l, const struct sweep_record *r) {
     json_t *o = json_object();
     moment_iso(r->started_at, 0, when);
     json_object_set_new(o, "sweep_id", json_integer(r->sweep_id));
-    json_object_set_new(o, "uuid", text(r->uuid));
+    json_object_set_new(o, "uuid", json_part_text(r->uuid));
     json_object_set_new(o, "started_at", when[0] ? json_string(when) : json_null());
-    json_object_set_new(o, "status", text(run_status_name(r->status)));
-    json_object_set_new(o, "name", text(r->name));
-    json_object_set_new(o, "profile", text(r->profile));
-    json_object_set_new(o, "mode", text(r->mode));
-    json_object_set_new(o, "model", text(r->model));
-    json_object_set_new(o, "host", text(r->host));
+    json_object_set_new(o, "status", json_part_text(run_status_name(r->status)));
+    json_object_set_new(o, "name", json_part_text(r->name));
+    json_object_set_new(o, "profile", json_part_text(r->profile));
+    json_object_set_new(o, "mode", json_part_text(r->mode));
+    json_object_set_new(o, "model", json_part_text(r->model));
+    json_object_set_new(o, "host", json_part_text(r->host));
     json_object_set_new(o, "points", json_integer((json_int_t)r->points));
     json_object_set_new(o, "done", json_integer((json_int_t)r->done));
     json_object_set_new(o, "failed", json_integer((json_int_t)r->failed));

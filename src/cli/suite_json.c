@@ -1,14 +1,8 @@
 #include <jansson.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/suite.h"
-
-static json_t *text(const char *s) {
-    json_t *v = json_string(s);
-    return v ? v : json_string("?"); /* no UTF-8: a path of the machine */
-}
+#include "report/json_part.h"
 
 static json_t *count(uint64_t v) {
     return v <= INT64_MAX ? json_integer((json_int_t)v) : json_null();
@@ -16,13 +10,13 @@ static json_t *count(uint64_t v) {
 
 static json_t *suite_object(const struct suite *s) {
     json_t *o = json_object();
-    json_object_set_new(o, "host", text(s->host.name));
+    json_object_set_new(o, "host", json_part_text(s->host.name));
     json_object_set_new(o, "cpus", json_integer(s->host.cpus_usable));
     json_object_set_new(o, "memory_bytes", count(s->host.memory_bytes));
-    json_object_set_new(o, "gpu", s->host.gpu[0] ? text(s->host.gpu) : json_null());
-    json_object_set_new(o, "path", text(s->dir));
-    json_object_set_new(o, "path_reason", text(s->dir_why));
-    json_object_set_new(o, "device", s->drive_known ? text(s->drive.device.name) : json_null());
+    json_object_set_new(o, "gpu", s->host.gpu[0] ? json_part_text(s->host.gpu) : json_null());
+    json_object_set_new(o, "path", json_part_text(s->dir));
+    json_object_set_new(o, "path_reason", json_part_text(s->dir_why));
+    json_object_set_new(o, "device", s->drive_known ? json_part_text(s->drive.device.name) : json_null());
     json_object_set_new(o, "free_bytes", count(s->disk_free));
     json_object_set_new(o, "quick", json_boolean(s->quick));
     json_object_set_new(o, "parent_id", s->parent_id > 0 ? json_integer(s->parent_id) : json_null());
@@ -52,18 +46,19 @@ static json_t *capacity(const struct scenario *sc, enum kvf_tier t) {
 
 static json_t *test_object(const struct suite_entry *e) {
     json_t *o = json_object(), *scaled = json_array();
-    json_object_set_new(o, "name", text(e->test->name));
-    json_object_set_new(o, "group", text(suite_group_name(e->test->group)));
-    json_object_set_new(o, "description", text(e->scenario.description));
-    json_object_set_new(o, "model", text(e->scenario.model.preset));
+    json_object_set_new(o, "name", json_part_text(e->test->name));
+    json_object_set_new(o, "group", json_part_text(suite_group_name(e->test->group)));
+    json_object_set_new(o, "description", json_part_text(e->scenario.description));
+    json_object_set_new(o, "model", json_part_text(e->scenario.model.preset));
     json_object_set_new(o, "users", count(e->scenario.workload.users));
     json_object_set_new(o, "gpu_bytes", capacity(&e->scenario, KVF_TIER_GPU));
     json_object_set_new(o, "cpu_bytes", capacity(&e->scenario, KVF_TIER_CPU));
     json_object_set_new(o, "nvme_bytes", capacity(&e->scenario, KVF_TIER_NVME));
     json_object_set_new(o, "trials", json_integer(e->trials));
     json_object_set_new(o, "duration_s", json_real((double)e->scenario.run.duration_ns / 1e9));
-    json_object_set_new(o, "refused", e->refused[0] ? text(e->refused) : json_null());
-    for (unsigned i = 0; i < e->fit.lines; i++) json_array_append_new(scaled, text(e->fit.line[i].text));
+    json_object_set_new(o, "refused", e->refused[0] ? json_part_text(e->refused) : json_null());
+    for (unsigned i = 0; i < e->fit.lines; i++)
+        json_array_append_new(scaled, json_part_text(e->fit.line[i].text));
     json_object_set_new(o, "scaled", scaled);
     json_object_set_new(o, "runs", runs_array(e));
     return o;
@@ -74,8 +69,8 @@ void suite_json(const struct suite *s, const struct suite_words *w, struct buf *
     for (size_t i = 0; i < s->entries; i++) json_array_append_new(tests, test_object(&s->entry[i]));
     for (unsigned i = 0; i < w->lines; i++) {
         json_t *line = json_object();
-        json_object_set_new(line, "topic", text(w->line[i].topic));
-        json_object_set_new(line, "text", text(w->line[i].text));
+        json_object_set_new(line, "topic", json_part_text(w->line[i].topic));
+        json_object_set_new(line, "text", json_part_text(w->line[i].text));
         json_array_append_new(meaning, line);
     }
     json_object_set_new(o, "suite", suite_object(s));

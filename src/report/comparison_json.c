@@ -1,30 +1,18 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/moment.h"
 #include "report/comparison_parts.h"
-#include "report/format.h"
+#include "report/json_part.h"
 
 static json_t *number(double v) {
     return isfinite(v) ? json_real(v) : json_null();
 }
 
-/* Text from outside may be no UTF-8. */
-static json_t *text(const char *s) {
-    json_t *v = s ? json_string(s) : json_null();
-    if (v) return v;
-    char *clean = mem_strdup(s);
-    format_clean(clean, true);
-    v = json_string(clean);
-    free(clean);
-    return v;
-}
-
 static json_t *texts(char *const *list, size_t count) {
     json_t *a = json_array();
-    for (size_t i = 0; i < count; i++) json_array_append_new(a, text(list[i]));
+    for (size_t i = 0; i < count; i++) json_array_append_new(a, json_part_text(list[i]));
     return a;
 }
 
@@ -37,10 +25,10 @@ static json_t *time_text(double epoch_s) {
 static json_t *side_object(const struct comparison_side *s) {
     json_t *o = json_object();
     json_object_set_new(o, "run_id", json_integer(s->run_id));
-    json_object_set_new(o, "label", text(s->label));
-    json_object_set_new(o, "name", text(s->name));
+    json_object_set_new(o, "label", json_part_text(s->label));
+    json_object_set_new(o, "name", json_part_text(s->name));
     json_object_set_new(o, "started_at", time_text(s->started_at));
-    json_object_set_new(o, "status", text(run_status_name(s->status)));
+    json_object_set_new(o, "status", json_part_text(run_status_name(s->status)));
     json_object_set_new(o, "trials", s->trials ? json_integer((json_int_t)s->trials) : json_null());
     json_object_set_new(o, "complete_trials",
                         s->trials ? json_integer((json_int_t)s->complete) : json_null());
@@ -62,17 +50,18 @@ static json_t *change_object(const struct comparison_change *c, bool baseline) {
     json_object_set_new(o, "relative", number(c->relative));
     json_object_set_new(o, "relative_interval95", interval);
     json_object_set_new(o, "p", number(c->p));
-    json_object_set_new(o, "direction", c->direction ? text(direction) : json_null());
-    json_object_set_new(o, "noise", c->noise ? text(comparison_noise_word(c->noise)) : json_null());
-    json_object_set_new(o, "method", c->method ? text(method) : json_null());
+    json_object_set_new(o, "direction", c->direction ? json_part_text(direction) : json_null());
+    json_object_set_new(o, "noise", c->noise ? json_part_text(comparison_noise_word(c->noise)) : json_null());
+    json_object_set_new(o, "method", c->method ? json_part_text(method) : json_null());
     return o;
 }
 
 static json_t *metric_object(const struct comparison_metric *m, size_t sides) {
     json_t *o = json_object(), *values = json_array();
-    json_object_set_new(o, "metric", text(m->metric));
-    json_object_set_new(o, "unit", text(m->unit));
-    json_object_set_new(o, "better", m->better ? text(comparison_better_word(m->better)) : json_null());
+    json_object_set_new(o, "metric", json_part_text(m->metric));
+    json_object_set_new(o, "unit", json_part_text(m->unit));
+    json_object_set_new(o, "better",
+                        m->better ? json_part_text(comparison_better_word(m->better)) : json_null());
     for (size_t s = 0; s < sides; s++) json_array_append_new(values, change_object(&m->change[s], s == 0));
     json_object_set_new(o, "values", values);
     return o;
@@ -98,7 +87,7 @@ void comparison_json(const struct comparison *c, struct buf *out) {
     for (size_t s = 0; s < c->sides; s++) json_array_append_new(sides, side_object(&c->side[s]));
     for (size_t i = 0; i < c->differences; i++) {
         json_t *d = json_object();
-        json_object_set_new(d, "key", text(c->difference[i].key));
+        json_object_set_new(d, "key", json_part_text(c->difference[i].key));
         json_object_set_new(d, "values", texts(c->difference[i].value, c->sides));
         json_array_append_new(differences, d);
     }

@@ -3,7 +3,6 @@
  * instead, because it takes what is absent for nothing and stumbles over null. kvfall-mlperf(7) has the
  * mapping. */
 #include <jansson.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,6 +14,7 @@
 #include "base/moment.h"
 #include "base/units.h"
 #include "report/export.h"
+#include "report/json_part.h"
 
 enum { EXACT_DIGITS = 17 }; /* a double read back from them is the same double */
 #define PER_GIB (1.0 / (double)KVF_GIB)
@@ -25,24 +25,6 @@ static const struct {
 enum { TIERS = sizeof tiers / sizeof *tiers };
 
 /* ---- values ---- */
-
-static json_t *number(double v) {
-    if (!isfinite(v)) return json_null();
-    if (v == floor(v) && fabs(v) < 9007199254740992.0) return json_integer((json_int_t)v);
-    return json_real(v);
-}
-
-/* Text from outside may be cut inside a character or be no UTF-8 at all. */
-static json_t *text(const char *s) {
-    json_t *v = json_string(s);
-    if (v) return v;
-    char *copy = mem_strdup(s);
-    for (char *p = copy; *p; p++)
-        if ((unsigned char)*p >= 0x80) *p = '?';
-    v = json_string(copy);
-    free(copy);
-    return v;
-}
 
 /* ISO 8601 without a zone, as datetime.isoformat() writes it, but in UTC. */
 static json_t *moment(double epoch_s) {
@@ -230,7 +212,7 @@ static const struct figure prefix_figures[] = {
 #define FIGURES(table) table, sizeof(table) / sizeof *(table)
 
 static void add(json_t *o, const char *key, double v, enum when_missing missing) {
-    if (kvf_present(v) || missing == NULL_THEN) json_object_set_new(o, key, number(v));
+    if (kvf_present(v) || missing == NULL_THEN) json_object_set_new(o, key, json_part_number(v));
 }
 
 static void add_figures(json_t *o, const struct run_record *r, const struct figure *f, size_t count) {
@@ -292,14 +274,15 @@ static json_t *health(const struct run_record *r) {
     for (size_t i = 0; i < total; i++) {
         const struct run_criterion *c = &r->criteria[i];
         json_t *one = json_object();
-        json_object_set_new(one, "name", text(c->name));
-        json_object_set_new(one, "target", number(c->target));
-        json_object_set_new(one, "actual", number(c->actual));
-        json_object_set_new(one, "unit", text(c->unit[0] ? c->unit : "ratio"));
+        json_object_set_new(one, "name", json_part_text(c->name));
+        json_object_set_new(one, "target", json_part_number(c->target));
+        json_object_set_new(one, "actual", json_part_number(c->actual));
+        json_object_set_new(one, "unit", json_part_text(c->unit[0] ? c->unit : "ratio"));
         json_object_set_new(one, "passed", json_boolean(c->passed == 1));
         json_array_append_new(list, one);
     }
-    json_object_set_new(o, "overall_status", !total ? json_null() : text(passed == total ? "PASS" : "FAIL"));
+    json_object_set_new(o, "overall_status",
+                        !total ? json_null() : json_part_text(passed == total ? "PASS" : "FAIL"));
     json_object_set_new(o, "criteria", list);
     json_object_set_new(o, "passed_count", json_integer((json_int_t)passed));
     json_object_set_new(o, "total_count", json_integer((json_int_t)total));
@@ -325,12 +308,13 @@ static json_t *class_metrics(const struct run_record *r, const struct run_class 
     }
     char e2e[64];
     snprintf(e2e, sizeof e2e, "class_%s_e2e", c->name);
-    json_object_set_new(o, "total_requests", number(named(r, "class_%s_done", c->name)));
+    json_object_set_new(o, "total_requests", json_part_number(named(r, "class_%s_done", c->name)));
     json_object_set_new(o, "latency_ms", latency(r, e2e, MAX, NULL_THEN));
     double met = named(r, "slo_%s_p95_met", c->name);
-    json_object_set_new(sla, "target_p95_ms", number(c->p95_ns ? (double)c->p95_ns / 1e6 : KVF_MISSING));
-    json_object_set_new(sla, "actual_p95_ms", number(named(r, "slo_%s_p95_ms", c->name)));
-    json_object_set_new(sla, "compliance", number(named(r, "slo_%s_met_ratio", c->name)));
+    json_object_set_new(sla, "target_p95_ms",
+                        json_part_number(c->p95_ns ? (double)c->p95_ns / 1e6 : KVF_MISSING));
+    json_object_set_new(sla, "actual_p95_ms", json_part_number(named(r, "slo_%s_p95_ms", c->name)));
+    json_object_set_new(sla, "compliance", json_part_number(named(r, "slo_%s_met_ratio", c->name)));
     json_object_set_new(sla, "met", kvf_present(met) ? json_boolean(met != 0) : json_null());
     json_object_set_new(o, "sla", sla);
     return o;
@@ -339,7 +323,7 @@ static json_t *class_metrics(const struct run_record *r, const struct run_class 
 static json_t *qos_metrics(const struct run_record *r) {
     json_t *o = json_object();
     for (uint32_t i = 0; i < r->classes && i < KVF_CLASSES_MAX; i++) {
-        json_t *name = text(r->klass[i].name);
+        json_t *name = json_part_text(r->klass[i].name);
         json_object_set_new(o, json_string_value(name), class_metrics(r, &r->klass[i]));
         json_decref(name);
     }
@@ -367,17 +351,17 @@ static json_t *scaling_history(const struct run_record *r) {
         double run_s = r->decision_t_s ? r->decision_t_s[i] : KVF_MISSING;
         json_t *o = json_object();
         json_object_set_new(o, "timestamp", moment(r->started_at + value(r, "prepare_s") + run_s));
-        json_object_set_new(o, "mode", text(d->mode));
-        json_object_set_new(o, "action", text(action));
+        json_object_set_new(o, "mode", json_part_text(d->mode));
+        json_object_set_new(o, "action", json_part_text(action));
         json_object_set_new(o, "users", json_integer((json_int_t)d->users_after));
-        json_object_set_new(o, "saturation_level", number(d->saturation));
+        json_object_set_new(o, "saturation_level", json_part_number(d->saturation));
         json_object_set_new(o, "read_latency_p95_ms", json_null());
         json_object_set_new(o, "write_latency_p95_ms", json_null());
-        json_object_set_new(o, "throughput_tokens_per_sec", number(d->throughput_tok_s));
+        json_object_set_new(o, "throughput_tokens_per_sec", json_part_number(d->throughput_tok_s));
         if (strcmp(action, "stop") == 0)
             json_object_set_new(o, "peak_throughput_tokens_per_sec",
-                                number(value(r, "peak_throughput_tok_s")));
-        json_object_set_new(o, "reason", text(d->reason));
+                                json_part_number(value(r, "peak_throughput_tok_s")));
+        json_object_set_new(o, "reason", json_part_text(d->reason));
         json_array_append_new(list, o);
     }
     return list;
@@ -393,8 +377,9 @@ static json_t *scaling_summary(const struct run_record *r) {
     json_object_set_new(o, "final_users",
                         n ? json_integer((json_int_t)r->decisions[n - 1].users_after) : json_null());
     json_object_set_new(o, "total_scale_events", json_integer((json_int_t)moves));
-    json_object_set_new(o, "peak_user_count", number(value(r, "users_at_peak")));
-    json_object_set_new(o, "peak_throughput_tokens_per_sec", number(value(r, "peak_throughput_tok_s")));
+    json_object_set_new(o, "peak_user_count", json_part_number(value(r, "users_at_peak")));
+    json_object_set_new(o, "peak_throughput_tokens_per_sec",
+                        json_part_number(value(r, "peak_throughput_tok_s")));
     return o;
 }
 
@@ -427,8 +412,8 @@ static json_t *timeline(const struct series *s) {
         elapsed_s += v->length_s;
         tokens += (double)v->tokens;
         json_t *o = json_object();
-        json_object_set_new(o, "timestamp", number(elapsed_s));
-        json_object_set_new(o, "throughput_tokens_per_sec", number(ratio(tokens, elapsed_s)));
+        json_object_set_new(o, "timestamp", json_part_number(elapsed_s));
+        json_object_set_new(o, "throughput_tokens_per_sec", json_part_number(ratio(tokens, elapsed_s)));
         json_array_append_new(list, o);
     }
     return list;
@@ -440,16 +425,17 @@ static json_t *origin(const struct run_record *r) {
     for (int t = 0; t < KVF_TIERS; t++)
         if (r->tier[t].on && r->tier[t].emulated)
             json_array_append_new(emulated, json_string(tier_name((enum kvf_tier)t)));
-    json_object_set_new(o, "version", text(r->version));
-    json_object_set_new(o, "uuid", text(r->uuid));
-    json_object_set_new(o, "name", text(r->name));
-    json_object_set_new(o, "mode", text(r->mode));
-    json_object_set_new(o, "model", text(r->model));
-    json_object_set_new(o, "host", text(r->host));
-    json_object_set_new(o, "status", text(run_status_name(r->status)));
+    json_object_set_new(o, "version", json_part_text(r->version));
+    json_object_set_new(o, "uuid", json_part_text(r->uuid));
+    json_object_set_new(o, "name", json_part_text(r->name));
+    json_object_set_new(o, "mode", json_part_text(r->mode));
+    json_object_set_new(o, "model", json_part_text(r->model));
+    json_object_set_new(o, "host", json_part_text(r->host));
+    json_object_set_new(o, "status", json_part_text(run_status_name(r->status)));
     json_object_set_new(o, "emulated_tiers", emulated);
-    json_object_set_new(o, "sla_latency", r->qos_latency[0] ? text(r->qos_latency) : json_null());
-    json_object_set_new(o, "not_comparable", r->not_comparable[0] ? text(r->not_comparable) : json_null());
+    json_object_set_new(o, "sla_latency", r->qos_latency[0] ? json_part_text(r->qos_latency) : json_null());
+    json_object_set_new(o, "not_comparable",
+                        r->not_comparable[0] ? json_part_text(r->not_comparable) : json_null());
     return o;
 }
 

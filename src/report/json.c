@@ -8,35 +8,16 @@
 #include <string.h>
 
 #include "base/moment.h"
+#include "report/json_part.h"
 
 enum { EXACT_DIGITS = 17 }; /* a double read back from them is the same double */
-
-/* NaN and infinities have no JSON form and mean "missing". Whole numbers that a double holds exactly
- * are written as integers. */
-static json_t *number(double v) {
-    if (!isfinite(v)) return json_null();
-    if (v == floor(v) && fabs(v) < 9007199254740992.0) return json_integer((json_int_t)v);
-    return json_real(v);
-}
 
 static json_t *count(uint64_t v) {
     return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
 }
 
-/* Text from outside may be cut inside a character or be no UTF-8 at all. */
-static json_t *text(const char *s) {
-    json_t *v = json_string(s);
-    if (v) return v;
-    char *copy = mem_strdup(s);
-    for (char *p = copy; *p; p++)
-        if ((unsigned char)*p >= 0x80) *p = '?';
-    v = json_string(copy);
-    free(copy);
-    return v;
-}
-
 static json_t *text_or_null(const char *s) {
-    return s[0] ? text(s) : json_null();
+    return s[0] ? json_part_text(s) : json_null();
 }
 
 static json_t *moment(double epoch_s) {
@@ -59,21 +40,21 @@ static json_t *run_object(const struct run_record *r) {
     json_object_set_new(o, "parent_id", r->parent_id > 0 ? json_integer(r->parent_id) : json_null());
     json_object_set_new(o, "trial", r->trial ? json_integer(r->trial) : json_null());
     json_object_set_new(o, "trials", r->trial ? json_integer(r->trials) : json_null());
-    json_object_set_new(o, "name", text(r->name));
-    json_object_set_new(o, "description", text(r->description));
-    json_object_set_new(o, "mode", text(r->mode));
-    json_object_set_new(o, "model", text(r->model));
+    json_object_set_new(o, "name", json_part_text(r->name));
+    json_object_set_new(o, "description", json_part_text(r->description));
+    json_object_set_new(o, "mode", json_part_text(r->mode));
+    json_object_set_new(o, "model", json_part_text(r->model));
     json_object_set_new(o, "seed", count(r->seed));
-    json_object_set_new(o, "status", text(run_status_name(r->status)));
-    json_object_set_new(o, "status_reason", text(r->status_reason));
+    json_object_set_new(o, "status", json_part_text(run_status_name(r->status)));
+    json_object_set_new(o, "status_reason", json_part_text(r->status_reason));
     json_object_set_new(o, "started_at", moment(r->started_at));
     json_object_set_new(o, "ended_at", moment(r->ended_at));
-    json_object_set_new(o, "host", text(r->host));
+    json_object_set_new(o, "host", json_part_text(r->host));
     json_object_set_new(o, "boot_id", text_or_null(r->boot_id));
     json_object_set_new(o, "pid", json_integer(r->pid));
-    json_object_set_new(o, "version", text(r->version));
-    json_object_set_new(o, "tags", text(r->tags));
-    json_object_set_new(o, "note", r->note ? text(r->note) : json_null());
+    json_object_set_new(o, "version", json_part_text(r->version));
+    json_object_set_new(o, "tags", json_part_text(r->tags));
+    json_object_set_new(o, "note", r->note ? json_part_text(r->note) : json_null());
     json_object_set_new(o, "bottleneck", text_or_null(r->bottleneck));
     json_object_set_new(o, "steady_state", text_or_null(r->steady));
     json_object_set_new(o, "not_comparable", text_or_null(r->not_comparable));
@@ -92,8 +73,8 @@ static json_t *results_object(const struct run_record *r) {
     for (size_t i = 0; i < r->results.count; i++) {
         const struct result *m = &r->results.items[i];
         json_t *entry = json_object();
-        json_object_set_new(entry, "value", number(m->value));
-        json_object_set_new(entry, "unit", text(m->unit));
+        json_object_set_new(entry, "value", json_part_number(m->value));
+        json_object_set_new(entry, "unit", json_part_text(m->unit));
         json_object_set_new(o, m->metric, entry);
     }
     return o;
@@ -114,7 +95,7 @@ static json_t *group(const struct run_record *r, const char *prefix) {
     for (size_t i = 0; i < r->results.count; i++) {
         const struct result *m = &r->results.items[i];
         if (strncmp(m->metric, prefix, len) == 0 && m->metric[len] == '_' && !is_process(m->metric))
-            json_object_set_new(o, m->metric + len + 1, number(m->value));
+            json_object_set_new(o, m->metric + len + 1, json_part_number(m->value));
     }
     return o;
 }
@@ -130,7 +111,7 @@ static json_t *tiers_object(const struct run_record *r) {
         json_object_set_new(entry, "compat", json_boolean(tier->compat));
         json_object_set_new(entry, "capacity_bytes", count(tier->on ? tier->capacity_bytes : 0));
         json_object_set_new(entry, "usable_bytes", count(tier->on ? tier->usable_bytes : 0));
-        json_object_set_new(entry, "description", text(tier->description));
+        json_object_set_new(entry, "description", json_part_text(tier->description));
         json_object_set_new(entry, "metrics", group(r, name));
         json_object_set_new(o, name, entry);
     }
@@ -138,7 +119,7 @@ static json_t *tiers_object(const struct run_record *r) {
 }
 
 static json_t *target(uint64_t ns) {
-    return ns ? number((double)ns / 1e6) : json_null();
+    return ns ? json_part_number((double)ns / 1e6) : json_null();
 }
 
 static double class_result(const struct run_record *r, const char *name, const char *what) {
@@ -158,7 +139,7 @@ static json_t *target_values(const struct run_record *r, const char *name, const
         if (verdict)
             json_object_set_new(o, quantiles[i], isfinite(v) ? json_boolean(v != 0) : json_null());
         else
-            json_object_set_new(o, key, number(v));
+            json_object_set_new(o, key, json_part_number(v));
     }
     return o;
 }
@@ -170,9 +151,9 @@ static json_t *qos_array(const struct run_record *r) {
         char prefix[64];
         snprintf(prefix, sizeof prefix, "class_%s", c->name);
         json_t *entry = json_object();
-        json_object_set_new(entry, "name", text(c->name));
-        json_object_set_new(entry, "share", number(c->share));
-        json_object_set_new(entry, "latency", text(r->qos_latency));
+        json_object_set_new(entry, "name", json_part_text(c->name));
+        json_object_set_new(entry, "share", json_part_number(c->share));
+        json_object_set_new(entry, "latency", json_part_text(r->qos_latency));
         json_t *targets = json_object();
         json_object_set_new(targets, "p95_ms", target(c->p95_ns));
         json_object_set_new(targets, "p99_ms", target(c->p99_ns));
@@ -181,8 +162,8 @@ static json_t *qos_array(const struct run_record *r) {
         json_object_set_new(entry, "targets", targets);
         json_object_set_new(entry, "actual", target_values(r, c->name, "ms", false));
         json_object_set_new(entry, "met", target_values(r, c->name, "met", true));
-        json_object_set_new(entry, "met_ratio", number(class_result(r, c->name, "met_ratio")));
-        json_object_set_new(entry, "violations", number(class_result(r, c->name, "violations")));
+        json_object_set_new(entry, "met_ratio", json_part_number(class_result(r, c->name, "met_ratio")));
+        json_object_set_new(entry, "violations", json_part_number(class_result(r, c->name, "violations")));
         json_object_set_new(entry, "metrics", group(r, prefix));
         json_array_append_new(list, entry);
     }
@@ -194,15 +175,16 @@ static json_t *decisions_array(const struct run_record *r) {
     for (size_t i = 0; i < r->decision_count; i++) {
         const struct snapshot_decision *d = &r->decisions[i];
         json_t *entry = json_object();
-        json_object_set_new(entry, "t_s", number(r->decision_t_s ? r->decision_t_s[i] : KVF_MISSING));
-        json_object_set_new(entry, "mode", text(d->mode));
-        json_object_set_new(entry, "action", text(d->action));
+        json_object_set_new(entry, "t_s",
+                            json_part_number(r->decision_t_s ? r->decision_t_s[i] : KVF_MISSING));
+        json_object_set_new(entry, "mode", json_part_text(d->mode));
+        json_object_set_new(entry, "action", json_part_text(d->action));
         json_object_set_new(entry, "users_before", count(d->users_before));
         json_object_set_new(entry, "users_after", count(d->users_after));
-        json_object_set_new(entry, "saturation", number(d->saturation));
-        json_object_set_new(entry, "throughput_tok_s", number(d->throughput_tok_s));
-        json_object_set_new(entry, "p95_ms", number(d->p95_ms));
-        json_object_set_new(entry, "reason", text(d->reason));
+        json_object_set_new(entry, "saturation", json_part_number(d->saturation));
+        json_object_set_new(entry, "throughput_tok_s", json_part_number(d->throughput_tok_s));
+        json_object_set_new(entry, "p95_ms", json_part_number(d->p95_ms));
+        json_object_set_new(entry, "reason", json_part_text(d->reason));
         json_array_append_new(list, entry);
     }
     return list;
@@ -213,12 +195,12 @@ static json_t *criteria_array(const struct run_record *r) {
     for (size_t i = 0; i < r->criterion_count; i++) {
         const struct run_criterion *c = &r->criteria[i];
         json_t *entry = json_object();
-        json_object_set_new(entry, "name", text(c->name));
+        json_object_set_new(entry, "name", json_part_text(c->name));
         json_object_set_new(entry, "metric", text_or_null(c->metric));
         json_object_set_new(entry, "op", text_or_null(c->op));
-        json_object_set_new(entry, "target", number(c->target));
-        json_object_set_new(entry, "actual", number(c->actual));
-        json_object_set_new(entry, "unit", text(c->unit));
+        json_object_set_new(entry, "target", json_part_number(c->target));
+        json_object_set_new(entry, "actual", json_part_number(c->actual));
+        json_object_set_new(entry, "unit", json_part_text(c->unit));
         json_object_set_new(entry, "passed", c->passed < 0 ? json_null() : json_boolean(c->passed));
         json_array_append_new(list, entry);
     }
@@ -230,9 +212,9 @@ static json_t *events_array(const struct run_record *r) {
     for (size_t i = 0; i < r->event_count; i++) {
         const struct record_event *e = &r->events[i];
         json_t *entry = json_object();
-        json_object_set_new(entry, "t_s", number(e->t_s));
-        json_object_set_new(entry, "level", text(e->level));
-        json_object_set_new(entry, "message", text(e->message));
+        json_object_set_new(entry, "t_s", json_part_number(e->t_s));
+        json_object_set_new(entry, "level", json_part_text(e->level));
+        json_object_set_new(entry, "message", json_part_text(e->message));
         json_array_append_new(list, entry);
     }
     return list;
@@ -280,7 +262,7 @@ void report_json_members(const struct run_record *r, unsigned indent, struct buf
 }
 
 void report_json_text(const char *s, struct buf *out) {
-    json_t *v = text(s);
+    json_t *v = json_part_text(s);
     char *dump = json_dumps(v, JSON_ENCODE_ANY);
     buf_add(out, dump ? dump : "\"\"");
     free(dump);
@@ -301,7 +283,7 @@ static json_t *incomplete_array(const struct trials *t) {
         json_t *entry = json_object();
         json_object_set_new(entry, "run_id", run_id(one->run_id));
         json_object_set_new(entry, "trial", json_integer(one->number));
-        json_object_set_new(entry, "reason", text(one->incomplete));
+        json_object_set_new(entry, "reason", json_part_text(one->incomplete));
         json_array_append_new(list, entry);
     }
     return list;
@@ -314,13 +296,13 @@ static json_t *statistics_object(const struct trials *t) {
         trials_statistics(&t->metric[i], &s);
         json_t *entry = json_object();
         json_object_set_new(entry, "n", count(s.n));
-        json_object_set_new(entry, "median", number(s.median));
-        json_object_set_new(entry, "mean", number(s.mean));
-        json_object_set_new(entry, "sd", number(s.sd));
-        json_object_set_new(entry, "cv", number(s.cv));
-        json_object_set_new(entry, "ci95_low", number(s.ci95_low));
-        json_object_set_new(entry, "ci95_high", number(s.ci95_high));
-        json_object_set_new(entry, "unit", text(t->metric[i].unit));
+        json_object_set_new(entry, "median", json_part_number(s.median));
+        json_object_set_new(entry, "mean", json_part_number(s.mean));
+        json_object_set_new(entry, "sd", json_part_number(s.sd));
+        json_object_set_new(entry, "cv", json_part_number(s.cv));
+        json_object_set_new(entry, "ci95_low", json_part_number(s.ci95_low));
+        json_object_set_new(entry, "ci95_high", json_part_number(s.ci95_high));
+        json_object_set_new(entry, "unit", json_part_text(t->metric[i].unit));
         json_object_set_new(o, t->metric[i].metric, entry);
     }
     return o;

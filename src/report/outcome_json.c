@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/json_part.h"
 #include "report/outcome.h"
 
 static json_t *text(const char *s) {
-    json_t *v = s[0] ? json_string(s) : json_null();
-    return v ? v : json_string("?");
+    return json_part_text(s[0] ? s : NULL);
 }
 
 static json_t *number(double v) {
