@@ -1,5 +1,6 @@
 #include "record/trials.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +28,10 @@ void trials_incomplete(const struct run_record *r, char *out, size_t len) {
     double left = result_value(&r->results, "requests_left");
     const char *change = changed_by_hand(r);
     out[0] = '\0';
-    if (left > 0)
+    if (left > 0 && isfinite(asked - left))
         snprintf(out, len, "%.0f of %.0f requests done", asked - left, asked);
+    else if (left > 0)
+        snprintf(out, len, "not all requests done");
     else if (r->status != RUN_COMPLETED)
         snprintf(out, len, "%s%s%.120s", run_status_name(r->status), r->status_reason[0] ? ": " : "",
                  r->status_reason);

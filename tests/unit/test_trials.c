@@ -82,14 +82,15 @@ static void a_trial_with_requests_left_is_left_out_and_named(void **state) {
     (void)state;
     struct run_record r;
     struct statistics s;
-    for (uint32_t i = 1; i <= 4; i++) {
+    for (uint32_t i = 1; i <= 5; i++) {
         begin(&r, i);
-        put(&r, "throughput_tok_s", i == 2 ? 9999 : 100, "tok/s");
-        put(&r, "requests_asked", 549, "");
-        put(&r, "requests_left", i == 2 ? 111 : 0, "");
+        put(&r, "throughput_tok_s", i == 2 || i == 5 ? 9999 : 100, "tok/s");
+        if (i < 5) put(&r, "requests_asked", 549, "");
+        put(&r, "requests_left", i == 2 || i == 5 ? 111 : 0, "");
         end(&r);
     }
-    assert_true(t.count == 4 && trials_complete(&t) == 3);
+    assert_true(t.count == 5 && trials_complete(&t) == 3);
+    assert_string_equal(t.trial[4].incomplete, "not all requests done"); /* of how many is not known */
     assert_string_equal(t.trial[1].incomplete, "438 of 549 requests done");
     assert_string_equal(t.trial[0].incomplete, "");
     assert_true(t.trial[1].throughput_tok_s == 9999); /* known, but no part of the averages */
