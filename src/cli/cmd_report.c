@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -21,10 +22,20 @@ static int unknown_form(const char *name, struct err *e) {
     return rc;
 }
 
+/* Whether the name of a file ends as that of some other kind of document. */
+static bool has_ending(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    return dot && dot > name && dot[1];
+}
+
 /* As told, else as the ending of the file says, else HTML. */
 static int choose_form(const struct options *o, const struct doc_form **out, struct err *e) {
     const char *name = options_value(o, "format"), *path = stored_output(o);
     *out = name ? doc_form_named(name) : path ? doc_form_of(path) : NULL;
+    if (!*out && !name && path && has_ending(path))
+        return err_set(e, KVF_ERR_USAGE,
+                       "the ending of %s is of no report; end with .html, .md or .txt, or say --format",
+                       path);
     if (!*out && !name) *out = doc_form_named("html");
     if (!*out) return unknown_form(name, e);
     if ((*out)->page && !path && isatty(STDOUT_FILENO))

@@ -207,6 +207,8 @@ def _():
         assert (work / name).read_text().startswith(start), name
     assert run(["report", "1", "-o", "b.txt", "--format", "md"]).rc == 0
     assert (work / "b.txt").read_text().startswith("# one")
+    got = run(["report", "1", "-o", "a.pdf"])
+    assert got.rc == 2 and "the ending of a.pdf is of no report" in got.stderr, got
     got = run(["report", "1", "-o", "a.html"])
     assert got.rc == 2 and "a.html is there already" in got.stderr, got
     assert run(["report", "1", "-o", "a.html", "--force"]).rc == 0
