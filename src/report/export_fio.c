@@ -19,6 +19,7 @@ struct way {
     double ops, bytes;    /* entries and bytes that were moved */
     double device_bytes;  /* in whole pages */
     double chunks;        /* as many as that takes */
+    double service_s;     /* of all entries at the device, one after the other; NaN: not known */
     unsigned whole_share; /* percent */
     uint64_t rest_bytes;
 };
@@ -41,6 +42,15 @@ static double way_measure(const struct run_record *r, enum kvf_dir dir, const ch
     char metric[64];
     snprintf(metric, sizeof metric, "nvme_%s_%s", dir_name(dir), what);
     return measure(r, metric);
+}
+
+/* What the entries were at the device, else what they took in all, as of an emulated one. */
+static double service_s(const struct run_record *r, enum kvf_dir dir, double ops) {
+    char metric[64];
+    snprintf(metric, sizeof metric, "nvme_%s_device_mean_ms", dir_name(dir));
+    double ms = result_value(&r->results, metric);
+    snprintf(metric, sizeof metric, "nvme_%s_mean_ms", dir_name(dir));
+    return ops * (isfinite(ms) ? ms : result_value(&r->results, metric)) / 1e3;
 }
 
 static uint64_t pages(double bytes) {
@@ -110,7 +120,10 @@ static int read_run(struct job *j, struct err *e) {
         struct way *w = &j->way[d];
         w->ops = way_measure(r, (enum kvf_dir)d, "ops");
         w->bytes = way_measure(r, (enum kvf_dir)d, "bytes");
-        if (w->ops > 0 && w->bytes > 0) find_chunks(w, j->io_bytes, least == most);
+        if (w->ops > 0 && w->bytes > 0) {
+            find_chunks(w, j->io_bytes, least == most);
+            w->service_s = service_s(r, (enum kvf_dir)d, w->ops);
+        }
         moved += w->chunks;
     }
     j->seconds = measure(r, "measured_s");
@@ -190,6 +203,23 @@ static void add_rate(const struct job *j, struct buf *out) {
     buf_add(out, "\n");
 }
 
+/* What a job has in flight at a time goes out at once; when it is done the job pauses until the next is due.
+ * By Little's law (Operations Research 9, 1961) entries that come every `cycle` seconds and stay `stay` are
+ * stay / cycle together, rounded up to whole ones, and those are due every so many cycles. */
+static void add_think_time(const struct job *j, struct buf *out) {
+    const struct way *read = &j->way[KVF_DIR_READ], *write = &j->way[KVF_DIR_WRITE];
+    double ops = read->ops + write->ops, stay = (read->service_s + write->service_s) / ops;
+    if (!isfinite(stay)) {
+        buf_add(out,
+                "# The run does not say how long its entries took, so there is no pause between them.\n");
+        return;
+    }
+    double cycle = j->seconds * (double)j->workers / ops, together = fmax(1, ceil(stay / cycle));
+    double chunks = together * (read->chunks + write->chunks) / ops;
+    buf_addf(out, "thinktime=%.0fus\nthinktime_blocks=%.0f\nthinktime_blocks_type=issue\n",
+             fmax(0, (together * cycle - stay) * 1e6), fmax(1, round(chunks)));
+}
+
 static void add_heading(const struct job *j, struct buf *out) {
     const struct run_record *r = j->run;
     char name[sizeof r->name], model[sizeof r->model], description[sizeof r->tier[0].description];
@@ -213,7 +243,7 @@ static void add_heading(const struct job *j, struct buf *out) {
         out,
         "# Written by kvfall %s. Name an empty directory of the drive:\n"
         "#   DIR=/mnt/nvme fio run.fio\n"
-        "#   DIR=/mnt/nvme fio --section=at-the-run-rate run.fio\n"
+        "#   DIR=/mnt/nvme fio --section=at-the-run-rate run.fio  (or another of them alone)\n"
         "# Latencies are those of single chunks: compare nvme_read_device_p95_ms, of whole entries, with care.\n\n",
         build_version());
 }
@@ -236,6 +266,10 @@ static void add_job(const struct job *j, struct buf *out) {
         out,
         "\n# The load that the run put on it; of each job, read and write.\n[at-the-run-rate]\nstonewall\n");
     add_rate(j, out);
+    buf_add(
+        out,
+        "\n# Its bursts and the pauses between them: a slower drive falls behind.\n[with-think-time]\nstonewall\n");
+    add_think_time(j, out);
 }
 
 int export_fio(const struct export_run *runs, size_t count, struct buf *out, struct err *e) {

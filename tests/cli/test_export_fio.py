@@ -88,6 +88,32 @@ def _():
     assert abs(mean / (3672064 / 4) - 1) < 0.01, (mean, job)
 
 
+@case("bursts of what was in flight at a time, and pauses until the next is due")
+def _():
+    # 200 entries of two chunks in 10 s by four jobs: each has one every 200 ms. They stay 50 ms, alone in the job
+    entries = dict(nvme_read_ops=150, nvme_read_bytes=300 * MIB, nvme_write_ops=50, nvme_write_bytes=100 * MIB)
+    _, job = stored((2 * MIB, 2 * MIB), nvme_read_device_mean_ms=40.0, nvme_write_device_mean_ms=80.0,
+                    nvme_read_mean_ms=900.0, **entries)
+    think = job["with-think-time"]
+    assert (think["thinktime"], think["thinktime_blocks"]) == ("150000us", "2"), think
+    assert think["thinktime_blocks_type"] == "issue" and "rate" not in think, think
+    assert not any(key.startswith("think") for name in ("global", "at-the-run-rate") for key in job[name]), job
+
+
+@case("entries that stay longer than the next takes to come go out together")
+def _():
+    # one every 200 ms that stays 500 ms: three are in flight, due every 600 ms; without a device, the whole latency
+    entries = dict(nvme_read_ops=200, nvme_read_bytes=400 * MIB)
+    _, job = stored((2 * MIB, 2 * MIB), nvme_read_mean_ms=500.0, **entries)
+    assert (job["with-think-time"]["thinktime"], job["with-think-time"]["thinktime_blocks"]) == ("100000us", "6"), job
+
+
+@case("a run that does not say how long its entries took has no pauses, and the job says so")
+def _():
+    text, job = stored((2 * MIB, 2 * MIB), nvme_read_ops=200, nvme_read_bytes=400 * MIB)
+    assert "thinktime" not in job["with-think-time"] and "no pause between them" in text, text
+
+
 @case("a run that did nothing on nvme has no job")
 def _():
     with histories.make() as db:
