@@ -49,6 +49,11 @@ void buf_addf(struct buf *b, const char *fmt, ...) {
     va_end(again);
 }
 
+void buf_choice(struct buf *b, size_t i, size_t count, const char *name) {
+    buf_add(b, i == 0 ? "" : i + 1 < count ? ", " : " or ");
+    buf_add(b, name);
+}
+
 const char *buf_text(const struct buf *b) {
     return b->data ? b->data : "";
 }

@@ -15,6 +15,8 @@ struct buf {
 void buf_add(struct buf *b, const char *text);
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_bytes(struct buf *b, const void *data, size_t len);
+/* The i-th of `count` things that one can choose from: "a", ", b", " or c". */
+void buf_choice(struct buf *b, size_t i, size_t count, const char *name);
 const char *buf_text(const struct buf *b); /* "" when empty */
 void buf_free(struct buf *b);              /* takes an empty one; leaves it empty */
 /* malloc, calloc and realloc that abort with a sentence when memory is exhausted; set-up only. */

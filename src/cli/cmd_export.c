@@ -11,11 +11,7 @@
 static int unknown_format(const char *name, struct err *e) {
     struct buf known = {0};
     for (size_t i = 0; i < export_format_count; i++)
-        buf_addf(&known, "%s%s",
-                 i == 0                        ? ""
-                 : i + 1 < export_format_count ? ", "
-                                               : " or ",
-                 export_formats[i].name);
+        buf_choice(&known, i, export_format_count, export_formats[i].name);
     int rc = err_set(e, KVF_ERR_USAGE, "--format is %s, not \"%s\"", buf_text(&known), name);
     buf_free(&known);
     return rc;

@@ -15,8 +15,7 @@
 
 static int unknown_form(const char *name, struct err *e) {
     struct buf known = {0};
-    for (size_t i = 0; i < doc_form_count; i++)
-        buf_addf(&known, "%s%s", i == 0 ? "" : i + 1 < doc_form_count ? ", " : " or ", doc_forms[i].name);
+    for (size_t i = 0; i < doc_form_count; i++) buf_choice(&known, i, doc_form_count, doc_forms[i].name);
     int rc = err_set(e, KVF_ERR_USAGE, "--format is %s, not \"%s\"", buf_text(&known), name);
     buf_free(&known);
     return rc;

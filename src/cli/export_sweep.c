@@ -27,11 +27,7 @@ static const struct outcome_format *format_of(const char *path) {
 static int unknown(const char *name, struct err *e) {
     struct buf known = {0};
     for (size_t i = 0; i < outcome_format_count; i++)
-        buf_addf(&known, "%s%s",
-                 i == 0                         ? ""
-                 : i + 1 < outcome_format_count ? ", "
-                                                : " or ",
-                 outcome_formats[i].name);
+        buf_choice(&known, i, outcome_format_count, outcome_formats[i].name);
     int rc = export_format_named(name)
                  ? err_set(e, KVF_ERR_USAGE, "--format %s is of runs; of a sweep there is %s", name,
                            buf_text(&known))
