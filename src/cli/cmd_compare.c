@@ -44,7 +44,7 @@ static int read_metric(const char *text, struct asked *a, struct err *e) {
         return err_set(e, KVF_ERR_USAGE, "--metric needs the name of a metric, not \"%s\"", text);
     memcpy(l->metric, text, len);
     l->metric[len] = '\0';
-    if (comparison_better(l->metric) == COMPARISON_NEUTRAL)
+    if (measure_better(l->metric) == MEASURE_NEUTRAL)
         return err_set(e, KVF_ERR_USAGE,
                        "%s is neither better nor worse when it changes, or there is no such metric; --metric "
                        "takes one that has a good side, which `kvfall compare --all --json` tells",

@@ -122,11 +122,11 @@ static void columns(struct offers *o) {
 
 /* The usual ones that have a good side; NAME=PERCENT goes on behind them. */
 static void watched_metrics(struct offers *o) {
-    for (size_t i = 0; comparison_usual(i); i++) {
-        const char *better = comparison_better_word(comparison_better(comparison_usual(i)));
+    for (size_t i = 0; measure_usual(i); i++) {
+        const char *better = measure_better_word(measure_better(measure_usual(i)));
         char what[40];
         snprintf(what, sizeof what, "better when %s", better);
-        if (*better) offers_word(o, comparison_usual(i), what);
+        if (*better) offers_word(o, measure_usual(i), what);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "record/measure.h"
 
 const char *outcome_state_name(enum outcome_state s) {
     static const char *const names[] = {[OUTCOME_WAITS] = "not run",
@@ -147,19 +148,10 @@ double outcome_delta(const struct outcome *o, size_t point, size_t measure) {
     return delta(outcome_value(o, point, measure), base);
 }
 
-bool outcome_lower_is_better(const char *metric) {
-    size_t len = strlen(metric);
-    bool time = (len > 3 && strcmp(metric + len - 3, "_ms") == 0) ||
-                (len > 2 && strcmp(metric + len - 2, "_s") == 0 && !strstr(metric, "tok_s") &&
-                 !strstr(metric, "per_s") && !strstr(metric, "gib_s"));
-    return time || strstr(metric, "miss") || strstr(metric, "evictions") || strstr(metric, "refused") ||
-           strstr(metric, "failed") || strstr(metric, "dropped");
-}
-
 /* Of the points of a configuration, SIZE_MAX for all. */
 static size_t best_of(const struct outcome *o, size_t measure, size_t configuration) {
     if (measure >= o->measures) return SIZE_MAX;
-    bool lower = outcome_lower_is_better(o->measure[measure].name);
+    bool lower = measure_better(o->measure[measure].name) == MEASURE_LOWER;
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < o->points; i++) {
         double v = outcome_value(o, i, measure),

@@ -94,8 +94,6 @@ double outcome_value(const struct outcome *o, size_t point, size_t measure);
 size_t outcome_measure_find(const struct outcome *o, const char *name); /* SIZE_MAX: none */
 /* Against the point's baseline, as a part: 0.05 is 5 % more; NaN: missing. */
 double outcome_delta(const struct outcome *o, size_t point, size_t measure);
-/* Whether a lower value of the measure is the better one. */
-bool outcome_lower_is_better(const char *metric);
 size_t outcome_best(const struct outcome *o); /* by the first measure; SIZE_MAX: none */
 /* The measure whose best value is a peak: throughput where the load varies, else the first. */
 size_t outcome_judge(const struct outcome *o);

@@ -61,14 +61,14 @@ double comparison_value(const struct comparison_input *i, const char *metric, co
     return s.median;
 }
 
-static enum comparison_direction direction_of(enum comparison_better better, double change) {
+static enum comparison_direction direction_of(enum measure_better better, double change) {
     if (isnan(change)) return COMPARISON_MISSING;
     if (change == 0) return COMPARISON_SAME;
-    if (better == COMPARISON_NEUTRAL) return change > 0 ? COMPARISON_MORE : COMPARISON_LESS;
-    return (change > 0) == (better == COMPARISON_HIGHER) ? COMPARISON_IMPROVED : COMPARISON_WORSENED;
+    if (better == MEASURE_NEUTRAL) return change > 0 ? COMPARISON_MORE : COMPARISON_LESS;
+    return (change > 0) == (better == MEASURE_HIGHER) ? COMPARISON_IMPROVED : COMPARISON_WORSENED;
 }
 
-static void put_change(struct comparison_change *c, double base, enum comparison_better better) {
+static void put_change(struct comparison_change *c, double base, enum measure_better better) {
     c->absolute = c->value - base;
     c->relative = base != 0 ? c->absolute / fabs(base) : c->absolute == 0 ? 0 : KVF_MISSING;
     c->direction = direction_of(better, c->absolute);
@@ -108,7 +108,7 @@ enum asked { ASKED_USUAL, ASKED_NAMED, ASKED_ALL };
 static void add_metric(const struct comparison_input *input, struct comparison *c, const char *metric,
                        enum asked asked) {
     if (comparison_metric(c, metric)) return;
-    const struct comparison_kind *k = comparison_kind(metric);
+    const struct measure_kind *k = measure_kind(metric);
     struct comparison_metric m = {.better = k->better,
                                   .main = k->main,
                                   .watched = k->watched,
@@ -136,22 +136,22 @@ static void each_metric(const struct comparison_input *i, void (*have)(void *ctx
 struct adding {
     const struct comparison_input *input;
     struct comparison *c;
-    const struct comparison_kind *only; /* metrics of this kind alone; NULL: all */
+    const struct measure_kind *only; /* metrics of this kind alone; NULL: all */
 };
 
 static void add_found(void *ctx, const char *metric) {
     struct adding *a = ctx;
     if (!a->only)
         add_metric(a->input, a->c, metric, ASKED_ALL);
-    else if (comparison_kind(metric) == a->only)
+    else if (measure_kind(metric) == a->only)
         add_metric(a->input, a->c, metric, ASKED_USUAL);
 }
 
 static void add_metrics(const struct comparison_input *input, const struct comparison_wish *wish,
                         struct comparison *c) {
     struct adding a = {input, c, NULL};
-    for (size_t k = 0; k < comparison_kind_count; k++) {
-        a.only = &comparison_kinds[k];
+    for (size_t k = 0; k < measure_kind_count; k++) {
+        a.only = &measure_kinds[k];
         if (!a.only->main) continue;
         if (!strchr(a.only->metric, '*'))
             add_metric(input, c, a.only->metric, ASKED_USUAL);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "record/measure.h"
 #include "record/run.h"
 #include "record/series.h"
 #include "record/trials.h"
@@ -50,7 +51,6 @@ struct comparison_difference { /* a key of the scenario that is not alike everyw
     char **value;              /* of each side, NULL where there is no such key */
 };
 
-enum comparison_better { COMPARISON_NEUTRAL, COMPARISON_HIGHER, COMPARISON_LOWER };
 enum comparison_direction {
     COMPARISON_MISSING, /* there is no value on one side, or of the baseline itself */
     COMPARISON_SAME,    /* the very same value */
@@ -81,7 +81,7 @@ struct comparison_change { /* of a side against the baseline */
 struct comparison_metric {
     char metric[64], unit[12];
     char label[64]; /* as people call it: "end-to-end P95"; the name itself where it has no other */
-    enum comparison_better better;
+    enum measure_better better;
     bool main;                        /* one of the usual selection */
     bool watched;                     /* one of those that --fail-over holds unless told otherwise */
     struct comparison_change *change; /* of each side; that of the baseline is its value alone */
@@ -144,9 +144,5 @@ struct cell comparison_percent(double relative); /* "+5.6 %" */
 const char *comparison_direction_word(enum comparison_direction d); /* "better", "worse", "same", "--" */
 const char *comparison_noise_word(enum comparison_noise n);         /* "beyond", "within", "--" */
 const char *comparison_method_name(enum comparison_method m);       /* "rank_test", ...; "" for none */
-enum comparison_better comparison_better(const char *metric);
-/* The i-th metric of the usual selection, but for those of classes; NULL behind the last. */
-const char *comparison_usual(size_t i);
-const char *comparison_better_word(enum comparison_better b); /* "higher", "lower", "" */
 
 #endif

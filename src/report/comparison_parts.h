@@ -13,20 +13,9 @@ void comparison_warn(struct comparison *c, const char *fmt, ...) __attribute__((
 /* Fills noise, method, interval and p of every change, and c->note. */
 void comparison_judge(const struct comparison_input *input, struct comparison *c);
 
-/* A row of the table of metrics, the one place that says which way is good. */
-struct comparison_kind {
-    const char *metric; /* a name, or a pattern with one star */
-    const char *label;  /* with a star for what the pattern's stands for; NULL: the name */
-    enum comparison_better better;
-    bool main, watched;
-    bool quiet; /* no row of the usual selection where it is 0 everywhere */
-};
-extern const struct comparison_kind comparison_kinds[];
-extern const size_t comparison_kind_count;
-const struct comparison_kind *comparison_kind(const char *metric);
 /* What the metric is called; "gpu emul read P95" with an emulated tier. */
-void comparison_label(const struct comparison_kind *k, const char *metric,
-                      const struct comparison_input *input, size_t sides, char *out, size_t len);
+void comparison_label(const struct measure_kind *k, const char *metric, const struct comparison_input *input,
+                      size_t sides, char *out, size_t len);
 
 /* Whether a side is a group, of which its complete trials count. */
 static inline bool comparison_group(const struct comparison_input *i) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/comparison.h"
+#include "record/measure.h"
 #include "report/outcome.h"
 #include "report/outcome_doc.h"
 
@@ -55,7 +55,7 @@ static int by_best(const void *a, const void *b) {
 static size_t lines_shown(const struct outcome *o, const struct outcome_lines *l, bool *shown) {
     size_t judge = outcome_judge(o), count = 0;
     struct ranked *r = mem_zalloc(l->count + 1, sizeof *r);
-    bool lower = o->measures > 0 && outcome_lower_is_better(o->measure[judge].name);
+    bool lower = o->measures > 0 && (measure_better(o->measure[judge].name) == MEASURE_LOWER);
     for (size_t k = 0; k < l->count; k++) r[k] = (struct ranked){k, NAN};
     for (size_t i = 0; i < o->points; i++) {
         double v = outcome_value(o, i, judge), *best = &r[l->of[i]].best;
@@ -182,10 +182,9 @@ static void put_chart(const struct outcome *o, const struct outcome_lines *l, si
             add_bars(o, l, k, measure, p);
     }
     p->y.log = spans_decades(p);
-    static const char *const verdicts[] = {[COMPARISON_NEUTRAL] = "",
-                                           [COMPARISON_HIGHER] = "More is better. ",
-                                           [COMPARISON_LOWER] = "Less is better. "};
-    const char *verdict = verdicts[comparison_better(o->measure[measure].name)];
+    static const char *const verdicts[] = {
+        [MEASURE_NEUTRAL] = "", [MEASURE_HIGHER] = "More is better. ", [MEASURE_LOWER] = "Less is better. "};
+    const char *verdict = verdicts[measure_better(o->measure[measure].name)];
     if (count < l->count)
         plot_caption(
             p, "%sThe best %zu of %zu configurations are drawn; the table of all points has the others.",

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "record/measure.h"
 #include "record/outcome.h"
 
 /* Two groups of two variants, and two values of a key: eight points, of which point i has 10 (i + 1). */
@@ -98,8 +99,15 @@ static void the_first_measure_says_what_is_best(void **state) {
     assert_int_equal(outcome_best(&o), 7);
     strcpy(o.measure[0].name, "miss_ratio");
     assert_int_equal(outcome_best(&o), 0);
-    assert_true(outcome_lower_is_better("ttft_p95_ms") && outcome_lower_is_better("prepare_s"));
-    assert_false(outcome_lower_is_better("requests_per_s") || outcome_lower_is_better("nvme_read_gib_s"));
+    assert_true(measure_better("ttft_p95_ms") == MEASURE_LOWER &&
+                measure_better("prepare_s") == MEASURE_LOWER);
+    assert_false(measure_better("requests_per_s") == MEASURE_LOWER ||
+                 measure_better("nvme_read_gib_s") == MEASURE_LOWER);
+    /* compare and sweeps ask the same table */
+    assert_true(
+        measure_better("nvme_evictions") == MEASURE_LOWER && measure_better("misses") == MEASURE_LOWER &&
+        measure_better("requests_dropped") == MEASURE_LOWER && measure_better("refused") == MEASURE_LOWER &&
+        measure_better("throughput_tok_s") == MEASURE_HIGHER);
     outcome_free(&o);
 }
 

@@ -1,15 +1,15 @@
+#include "record/measure.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "report/comparison_parts.h"
-
-#define HIGHER  COMPARISON_HIGHER
-#define LOWER   COMPARISON_LOWER
-#define NEUTRAL COMPARISON_NEUTRAL
+#define HIGHER  MEASURE_HIGHER
+#define LOWER   MEASURE_LOWER
+#define NEUTRAL MEASURE_NEUTRAL
 
 /* The first that fits counts. What moves bytes is neither good nor bad by itself: a larger cache spares a
  * drive its work. */
-const struct comparison_kind comparison_kinds[] = {
+const struct measure_kind measure_kinds[] = {
     {"throughput_tok_s", "tokens/s", HIGHER, true, true, false},
     {"requests_per_s", "requests/s", HIGHER, true, false, false},
     {"storage_throughput_tok_s", "storage tokens/s", HIGHER, true, false, false},
@@ -52,11 +52,14 @@ const struct comparison_kind comparison_kinds[] = {
     {"*_failed", NULL, LOWER, false, false, false},
     {"errors", NULL, LOWER, false, false, false},
     {"*_errors", NULL, LOWER, false, false, false},
+    {"*evictions", NULL, LOWER, false, false, false},
+    {"*misses", NULL, LOWER, false, false, false},
+    {"miss_ratio", NULL, LOWER, false, false, false},
     {"prepare_s", NULL, LOWER, false, false, false},
     {"batch_waiting_mean", NULL, LOWER, false, false, false},
     {"*", NULL, NEUTRAL, false, false, false},
 };
-const size_t comparison_kind_count = sizeof comparison_kinds / sizeof comparison_kinds[0];
+const size_t measure_kind_count = sizeof measure_kinds / sizeof measure_kinds[0];
 
 /* Whether a name fits a pattern with at most one star, and what that stands for. */
 static bool fits(const char *pattern, const char *name, const char **star, size_t *len) {
@@ -70,67 +73,35 @@ static bool fits(const char *pattern, const char *name, const char **star, size_
     return strcmp(name + whole - rest, tail + 1) == 0;
 }
 
-const struct comparison_kind *comparison_kind(const char *metric) {
-    const struct comparison_kind *k = comparison_kinds;
+const struct measure_kind *measure_kind(const char *metric) {
+    const struct measure_kind *k = measure_kinds;
     const char *star;
     size_t len;
     while (!fits(k->metric, metric, &star, &len)) k++; /* the last fits all */
     return k;
 }
 
-enum comparison_better comparison_better(const char *metric) {
-    return comparison_kind(metric)->better;
+enum measure_better measure_better(const char *metric) {
+    return measure_kind(metric)->better;
 }
 
-const char *comparison_usual(size_t i) {
-    for (size_t k = 0; k < comparison_kind_count; k++)
-        if (comparison_kinds[k].main && !strchr(comparison_kinds[k].metric, '*') && i-- == 0)
-            return comparison_kinds[k].metric;
+const char *measure_usual(size_t i) {
+    for (size_t k = 0; k < measure_kind_count; k++)
+        if (measure_kinds[k].main && !strchr(measure_kinds[k].metric, '*') && i-- == 0)
+            return measure_kinds[k].metric;
     return NULL;
 }
 
-void comparison_label(const struct comparison_kind *k, const char *metric,
-                      const struct comparison_input *input, size_t sides, char *out, size_t len) {
+void measure_label(const struct measure_kind *k, const char *metric, char *out, size_t len) {
     const char *star = "", *words = k->label ? k->label : metric;
-    char whole[64];
     size_t star_len = 0, head = strcspn(words, "*");
     fits(k->metric, metric, &star, &star_len);
-    snprintf(whole, sizeof whole, "%.*s%.*s%s", (int)head, words, words[head] ? (int)star_len : 0, star,
+    snprintf(out, len, "%.*s%.*s%s", (int)head, words, words[head] ? (int)star_len : 0, star,
              words[head] ? words + head + 1 : "");
-    snprintf(out, len, "%s", whole);
-    for (int t = 0; k->label && t < KVF_TIERS; t++) {
-        const char *tier = tier_name((enum kvf_tier)t);
-        size_t n = strlen(tier);
-        bool emulated = false;
-        for (size_t s = 0; s < sides; s++) emulated = emulated || input[s].run->tier[t].emulated;
-        if (emulated && strncmp(whole, tier, n) == 0 && whole[n] == ' ')
-            snprintf(out, len, "%s emul%s", tier, whole + n);
-    }
 }
 
-const char *comparison_better_word(enum comparison_better b) {
+const char *measure_better_word(enum measure_better b) {
     static const char *const words[] = {
-        [COMPARISON_NEUTRAL] = "", [COMPARISON_HIGHER] = "higher", [COMPARISON_LOWER] = "lower"};
+        [MEASURE_NEUTRAL] = "", [MEASURE_HIGHER] = "higher", [MEASURE_LOWER] = "lower"};
     return words[b];
-}
-
-const char *comparison_direction_word(enum comparison_direction d) {
-    static const char *const words[] = {
-        [COMPARISON_MISSING] = "--",     [COMPARISON_SAME] = "same", [COMPARISON_IMPROVED] = "better",
-        [COMPARISON_WORSENED] = "worse", [COMPARISON_MORE] = "more", [COMPARISON_LESS] = "less"};
-    return words[d];
-}
-
-const char *comparison_noise_word(enum comparison_noise n) {
-    static const char *const words[] = {
-        [COMPARISON_UNKNOWN] = "--", [COMPARISON_WITHIN] = "within", [COMPARISON_BEYOND] = "beyond"};
-    return words[n];
-}
-
-const char *comparison_method_name(enum comparison_method m) {
-    static const char *const names[] = {[COMPARISON_NONE] = "",
-                                        [COMPARISON_RANKS] = "rank_test",
-                                        [COMPARISON_PREDICTION] = "prediction_interval",
-                                        [COMPARISON_BLOCKS] = "block_bootstrap"};
-    return names[m];
 }
