@@ -358,9 +358,10 @@ static json_t *scaling_history(const struct run_record *r) {
         json_object_set_new(o, "read_latency_p95_ms", json_null());
         json_object_set_new(o, "write_latency_p95_ms", json_null());
         json_object_set_new(o, "throughput_tokens_per_sec", json_part_number(d->throughput_tok_s));
-        if (strcmp(action, "stop") == 0)
-            json_object_set_new(o, "peak_throughput_tokens_per_sec",
-                                json_part_number(value(r, "peak_throughput_tok_s")));
+        /* under the name that their files have, and under the short one that readers of them look for */
+        static const char *const peaks[] = {"peak_throughput_tokens_per_sec", "peak_throughput"};
+        for (size_t p = 0; p < sizeof peaks / sizeof *peaks && strcmp(action, "stop") == 0; p++)
+            json_object_set_new(o, peaks[p], json_part_number(value(r, "peak_throughput_tok_s")));
         json_object_set_new(o, "reason", json_part_text(d->reason));
         json_array_append_new(list, o);
     }

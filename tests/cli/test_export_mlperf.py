@@ -191,7 +191,8 @@ def _():
     # the run began at 03:04:05, its clock 5 s later, the second decision fell 10.5 s after that
     assert story[1]["timestamp"] == "2026-01-02T03:04:20.500000", story
     assert story[1]["reason"] == "because of 1" and story[1]["saturation_level"] == 0.25, story
-    assert [s.get("peak_throughput_tokens_per_sec") for s in story] == [None, None, None, 512.25], story
+    for peak in ("peak_throughput_tokens_per_sec", "peak_throughput"):
+        assert [s.get(peak) for s in story] == [None, None, None, 512.25], story
     assert summary["autoscaling_summary"] == {"initial_users": 50, "final_users": 70, "total_scale_events": 2,
                                               "peak_user_count": 90, "peak_throughput_tokens_per_sec": 512.25}, summary
     # 100 tokens in a second, 400 in two and a half
