@@ -55,7 +55,9 @@ def runs_well(placement, granularity, phase):
     if placement == "spillover":
         assert value["demotions"] == 0, value
     elif phase != "decode":
-        assert value["demotions"] > 0 and value["gpu_read_demotion_bytes"] >= value["cpu_write_demotion_bytes"], value
+        # a move reads before it writes; at the cut both are counted one after the other, while workers go on
+        read, fell = value["gpu_read_demotion_bytes"], value["cpu_write_demotion_bytes"]
+        assert value["demotions"] > 0 and fell > 0 and read >= 0.95 * fell, value
     assert run_folders() == [], run_folders()
 
 
