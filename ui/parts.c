@@ -21,7 +21,7 @@ int parts_bottleneck(const struct pane *p, const struct frame *f) {
     struct pane body = pane_part(p, 0, 1, -1, -1);
     char text[KVF_BOTTLENECK + 40];
     bool whole = parts_whole_run(f);
-    const char *what = whole ? f->run->bottleneck : f->snap ? f->snap->bottleneck : "";
+    const char *what = whole ? f->run->verdict.sentence : f->snap ? f->snap->bottleneck : "";
     if (pane_empty(&body)) return 0;
     snprintf(text, sizeof text, "Bottleneck: %s%s", what[0] ? what : "--",
              what[0] && !whole ? " (last 10 s)" : "");

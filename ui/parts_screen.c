@@ -287,7 +287,7 @@ static void draw_verdict(const struct pane *p, const struct frame *f, int end) {
         col = verdict_figure(p, col, end, "hits",
                              number_percent(result_value(&r->results, "hit_ratio"), figure), "");
     }
-    const char *sentence = why ? r->status_reason : r->bottleneck;
+    const char *sentence = why ? r->status_reason : r->verdict.sentence;
     if (end - col > (why ? 8 : SENTENCE_LEAST)) pane_clip(p, 0, col, end - col, TONE_NORMAL, sentence);
 }
 

@@ -144,7 +144,7 @@ static void put_test(const struct suite_entry *e, struct doc *d) {
     doc_fact(d, "Users", e->scenario.workload.users ? users : "");
     doc_fact(d, "Began", when);
     put_tiers(r, d);
-    doc_fact(d, "Bottleneck", r->bottleneck);
+    doc_fact(d, "Bottleneck", r->verdict.sentence);
     put_criteria(e, d);
     buf_free(&runs);
 }

@@ -174,7 +174,7 @@ static void mean_mlperf(const struct suite *s, struct suite_words *w) {
 
 static void mean_smoke(const struct suite *s, struct suite_words *w) {
     const struct suite_entry *one = done(s, "s1-storage-saturation"), *rag = done(s, "s7-rag");
-    if (one && one->run[0].bottleneck[0]) say(w, "s1", "Bottleneck: %s.", one->run[0].bottleneck);
+    if (one && one->run[0].verdict.sentence[0]) say(w, "s1", "Bottleneck: %s.", one->run[0].verdict.sentence);
     if (rag) {
         double hits = suite_metric(rag, "rag_hits"), all = suite_metric(rag, "rag_lookups");
         if (all > 0)

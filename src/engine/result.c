@@ -481,7 +481,7 @@ static void add_bottleneck(struct measure *m, struct run_record *run) {
     }
     result_add(m->out, in.host_cpu_ratio, "", 0, "host_cpu_ratio");
     result_add(m->out, in.slots_ratio, "", 0, "slots_busy_ratio");
-    bottleneck_sentence(&in, run->bottleneck, sizeof run->bottleneck);
+    bottleneck_sentence(&in, run->verdict.sentence, sizeof run->verdict.sentence);
 }
 
 /* An autoscaler changes the load on purpose: there is no one state to be steady in. */

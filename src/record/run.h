@@ -10,6 +10,7 @@
 #include "base/terms.h"
 #include "record/publish.h"
 #include "record/snapshot.h"
+#include "record/verdict.h"
 
 #define RUN_STATUS_LIST(X)                                                                                   \
     X(RUNNING, "running")                                                                                    \
@@ -101,7 +102,7 @@ struct run_record {
     size_t criterion_count;
     struct run_histogram *histograms;
     size_t histogram_count;
-    char bottleneck[KVF_BOTTLENECK];
+    struct verdict verdict;
     char not_comparable[120]; /* rules that a submission breaks; "": none, or it is no submission */
     char steady[160];         /* since when the run was steady, or why it was not; "": not known */
 };

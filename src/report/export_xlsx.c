@@ -39,7 +39,7 @@ static const struct {
     {"status reason", TEXT_OFFSET(status_reason), BOOK_WRAP},
     {"steady state", TEXT_OFFSET(steady), BOOK_WRAP},
     {"not comparable", TEXT_OFFSET(not_comparable), BOOK_WRAP},
-    {"bottleneck", TEXT_OFFSET(bottleneck), BOOK_WRAP},
+    {"bottleneck", TEXT_OFFSET(verdict.sentence), BOOK_WRAP},
     {"uuid", TEXT_OFFSET(uuid), BOOK_PLAIN},
 };
 

@@ -55,7 +55,7 @@ static json_t *run_object(const struct run_record *r) {
     json_object_set_new(o, "version", json_part_text(r->version));
     json_object_set_new(o, "tags", json_part_text(r->tags));
     json_object_set_new(o, "note", r->note ? json_part_text(r->note) : json_null());
-    json_object_set_new(o, "bottleneck", text_or_null(r->bottleneck));
+    json_object_set_new(o, "bottleneck", text_or_null(r->verdict.sentence));
     json_object_set_new(o, "steady_state", text_or_null(r->steady));
     json_object_set_new(o, "not_comparable", text_or_null(r->not_comparable));
     json_t *trace = json_object();
@@ -65,6 +65,48 @@ static json_t *run_object(const struct run_record *r) {
     json_object_set_new(o, "tokenizer", text_or_null(r->tokenizer));
     json_object_set_new(o, "environment", embedded(r->environment));
     json_object_set_new(o, "configuration", embedded(r->effective_json));
+    return o;
+}
+
+static json_t *evidence_array(const struct verdict *v) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < v->evidences; i++) {
+        const struct verdict_evidence *e = &v->evidence[i];
+        json_t *entry = json_object();
+        json_object_set_new(entry, "name", json_part_text(e->name));
+        json_object_set_new(entry, "value", json_part_number(e->value));
+        json_object_set_new(entry, "unit", json_part_text(e->unit));
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
+static json_t *remedies_array(const struct verdict *v) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < v->remedies; i++) {
+        const struct verdict_remedy *r = &v->remedy[i];
+        json_t *entry = json_object();
+        json_object_set_new(entry, "change", json_part_text(r->change));
+        json_object_set_new(entry, "metric", json_part_text(r->metric));
+        json_object_set_new(entry, "now", json_part_number(r->now));
+        json_object_set_new(entry, "estimate", json_part_number(r->estimate));
+        json_array_append_new(list, entry);
+    }
+    return list;
+}
+
+static json_t *verdict_object(const struct verdict *v) {
+    if (!v->known) return json_null();
+    json_t *o = json_object(), *warnings = json_array();
+    const char *cause = verdict_cause_name(v->cause);
+    for (size_t i = 0; i < v->warnings; i++) json_array_append_new(warnings, json_part_text(v->warning[i]));
+    json_object_set_new(o, "limited_by", json_part_text(verdict_limit_name(v->limited_by)));
+    json_object_set_new(o, "share", json_part_number(v->share));
+    json_object_set_new(o, "cause", cause ? json_part_text(cause) : json_null());
+    json_object_set_new(o, "sentence", json_part_text(v->sentence));
+    json_object_set_new(o, "evidence", evidence_array(v));
+    json_object_set_new(o, "remedies", remedies_array(v));
+    json_object_set_new(o, "warnings", warnings);
     return o;
 }
 
@@ -223,6 +265,7 @@ static json_t *events_array(const struct run_record *r) {
 static json_t *document(const struct run_record *r) {
     json_t *o = json_object();
     json_object_set_new(o, "run", run_object(r));
+    json_object_set_new(o, "verdict", verdict_object(&r->verdict));
     json_object_set_new(o, "results", results_object(r));
     json_object_set_new(o, "tiers", tiers_object(r));
     json_object_set_new(o, "qos", qos_array(r));

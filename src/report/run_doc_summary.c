@@ -158,10 +158,21 @@ static void put_troubles(const struct run_part *p) {
     if (left) doc_text(p->doc, DOC_WARN, "And %zu more errors and warnings, listed under Events.", left);
 }
 
+/* What limited the run, and what would help by how much. */
+static void put_limit(const struct run_part *p) {
+    const struct verdict *v = &p->run->verdict;
+    char text[VERDICT_WARNING];
+    for (size_t i = 0; i < v->warnings; i++) doc_text(p->doc, DOC_WARN, "Warning: %s.", v->warning[i]);
+    if (v->sentence[0]) doc_text(p->doc, DOC_PLAIN, "Bottleneck: %s.", v->sentence);
+    for (size_t i = 0; i < v->remedies && verdict_gain(&v->remedy[i]) >= VERDICT_GAIN; i++)
+        doc_text(p->doc, DOC_PLAIN, "Would help: %s (estimate).",
+                 verdict_remedy_text(&v->remedy[i], text, sizeof text));
+}
+
 void run_doc_summary(const struct run_part *p) {
     doc_section(p->doc, p->level, "Verdict");
     put_verdict(p);
-    if (p->run->bottleneck[0]) doc_text(p->doc, DOC_PLAIN, "Bottleneck: %s.", p->run->bottleneck);
+    put_limit(p);
     put_tiles(p);
     put_cautions(p);
     put_troubles(p);

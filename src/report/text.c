@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "report/format.h"
+#include "report/verdict_lines.h"
 
 enum { EVENTS_SHOWN = 5, DECISIONS_SHOWN = 12, DECISIONS_FIRST = 3 };
 
@@ -557,12 +558,6 @@ static void put_events(struct summary *s) {
     format_end(p);
 }
 
-static void put_bottleneck(struct summary *s) {
-    format_label(&s->page, FORMAT_HEADING, "Bottleneck:");
-    format_words(&s->page, s->run->bottleneck[0] ? s->run->bottleneck : "--");
-    format_end(&s->page);
-}
-
 /* What the measured part tells; without one all of it would be missing. */
 static void put_measured(struct summary *s) {
     put_throughput(s);
@@ -590,5 +585,5 @@ void report_text(const struct run_record *r, const struct report_style *style, s
     if (measured(&s)) put_measured(&s);
     put_events(&s);
     put_criteria(&s);
-    put_bottleneck(&s);
+    verdict_lines(&s.page, &r->verdict);
 }

@@ -61,6 +61,10 @@ const char *const query_texts[] = {
     [Q_EVENTS] = "SELECT * FROM events WHERE run_id = ?1 ORDER BY n",
     [Q_RESULTS] = "SELECT * FROM results WHERE run_id = ?1 ORDER BY n",
     [Q_CRITERIA] = "SELECT * FROM criteria WHERE run_id = ?1 ORDER BY n",
+    [Q_VERDICT] = "SELECT * FROM verdicts WHERE run_id = ?1",
+    [Q_VERDICT_EVIDENCE] = "SELECT * FROM verdict_evidence WHERE run_id = ?1 ORDER BY n",
+    [Q_VERDICT_WARNINGS] = "SELECT * FROM verdict_warnings WHERE run_id = ?1 ORDER BY n",
+    [Q_REMEDIES] = "SELECT * FROM remedies WHERE run_id = ?1 ORDER BY n",
     [Q_HISTOGRAMS] = "SELECT scope, data FROM histograms WHERE run_id = ?1 ORDER BY rowid",
     [Q_TRIALS] = "SELECT t.run_id FROM runs r JOIN runs t ON t.parent_id = r.parent_id AND t.name = r.name "
                  "WHERE r.run_id = ?1 AND t.trial IS NOT NULL ORDER BY t.trial, t.run_id",
@@ -319,6 +323,36 @@ static void load_criterion(sqlite3_stmt *stmt, void *ctx) {
     run_record_criterion(ctx, &c);
 }
 
+/* run_id, limited_by, share, cause, sentence, as the table has them. */
+static void load_verdict(sqlite3_stmt *stmt, void *ctx) {
+    struct verdict *v = &((struct run_record *)ctx)->verdict;
+    char word[16];
+    row_load(stmt, schema_table(TABLE_VERDICTS), v);
+    row_text(stmt, 1, word, sizeof word);
+    v->limited_by = verdict_limit_parse(word);
+    row_text(stmt, 3, word, sizeof word);
+    v->cause = verdict_cause_parse(word);
+    v->known = v->limited_by < VERDICT_LIMITS;
+}
+
+static void load_evidence(sqlite3_stmt *stmt, void *ctx) {
+    struct verdict_evidence e = {0};
+    row_load(stmt, schema_table(TABLE_VERDICT_EVIDENCE), &e);
+    verdict_add_evidence(&((struct run_record *)ctx)->verdict, e.name, e.value, e.unit);
+}
+
+static void load_warning(sqlite3_stmt *stmt, void *ctx) {
+    char message[VERDICT_WARNING];
+    row_text(stmt, 2, message, sizeof message);
+    verdict_warn(&((struct run_record *)ctx)->verdict, "%s", message);
+}
+
+static void load_remedy(sqlite3_stmt *stmt, void *ctx) {
+    struct verdict_remedy r = {{0}, {0}, 0, 0};
+    row_load(stmt, schema_table(TABLE_REMEDIES), &r);
+    verdict_add_remedy(&((struct run_record *)ctx)->verdict, r.change, r.metric, r.now, r.estimate);
+}
+
 static void load_histogram(sqlite3_stmt *stmt, void *ctx) {
     char scope[48];
     row_text(stmt, 0, scope, sizeof scope);
@@ -326,19 +360,37 @@ static void load_histogram(sqlite3_stmt *stmt, void *ctx) {
     run_record_histogram(ctx, scope, data, (size_t)sqlite3_column_bytes(stmt, 1));
 }
 
+/* A file that is only read may be of a version before there were verdicts. */
+static bool knows_verdicts(struct store *s) {
+    enum { SINCE = 3 };
+    int64_t version = 0;
+    db_int(s->db, "PRAGMA user_version", &version);
+    return version >= SINCE;
+}
+
 int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct err *e) {
     static const struct {
         int query;
         void (*row)(sqlite3_stmt *stmt, void *ctx);
-    } parts[] = {
-        {Q_RUN, load_run},        {Q_TIERS, load_tier},         {Q_PEAKS, load_peaks},
-        {Q_CLASSES, load_class},  {Q_DECISIONS, load_decision}, {Q_EVENTS, load_event},
-        {Q_RESULTS, load_result}, {Q_CRITERIA, load_criterion}, {Q_HISTOGRAMS, load_histogram},
-    };
+    } parts[] =
+        {
+            {Q_RUN, load_run},        {Q_TIERS, load_tier},         {Q_PEAKS, load_peaks},
+            {Q_CLASSES, load_class},  {Q_DECISIONS, load_decision}, {Q_EVENTS, load_event},
+            {Q_RESULTS, load_result}, {Q_CRITERIA, load_criterion}, {Q_HISTOGRAMS, load_histogram},
+        },
+      judged[] = {
+          {Q_VERDICT, load_verdict},
+          {Q_VERDICT_EVIDENCE, load_evidence},
+          {Q_VERDICT_WARNINGS, load_warning},
+          {Q_REMEDIES, load_remedy},
+      };
     /* One read transaction: a run that ends meanwhile is seen before or after, not half. */
     int rc = db_exec(s->db, "BEGIN");
     for (size_t i = 0; rc == SQLITE_OK && i < sizeof parts / sizeof *parts; i++)
         rc = store_each_row(s, parts[i].query, run_id, parts[i].row, r);
+    bool verdicts = rc == SQLITE_OK && knows_verdicts(s);
+    for (size_t i = 0; rc == SQLITE_OK && verdicts && i < sizeof judged / sizeof *judged; i++)
+        rc = store_each_row(s, judged[i].query, run_id, judged[i].row, r);
     int code = rc == SQLITE_OK ? 0 : read_error(s, rc, e);
     db_rollback(s->db);
     if (code == 0 && (run_id == 0 || r->run_id != run_id)) {

@@ -136,6 +136,45 @@ static int insert_results(sqlite3 *db, const struct run_record *r) {
     return inserter_close(&in);
 }
 
+static int insert_evidence(sqlite3 *db, int64_t run_id, const struct verdict *v) {
+    struct inserter in = inserter_open(db, TABLE_VERDICT_EVIDENCE, "INSERT OR REPLACE", "");
+    for (size_t i = 0; i < v->evidences; i++) {
+        inserter_number(&in, "run_id", run_id);
+        inserter_number(&in, "n", (int64_t)i);
+        inserter_row(&in, &v->evidence[i]);
+    }
+    int rc = inserter_close(&in);
+    if (rc != SQLITE_OK) return rc;
+    in = inserter_open(db, TABLE_VERDICT_WARNINGS, "INSERT OR REPLACE", "");
+    for (size_t i = 0; i < v->warnings; i++) {
+        inserter_number(&in, "run_id", run_id);
+        inserter_number(&in, "n", (int64_t)i);
+        inserter_text(&in, "message", v->warning[i]);
+        inserter_row(&in, NULL);
+    }
+    return inserter_close(&in);
+}
+
+static int insert_verdict(sqlite3 *db, const struct run_record *r) {
+    const struct verdict *v = &r->verdict;
+    if (!v->known) return SQLITE_OK;
+    struct inserter in = inserter_open(db, TABLE_VERDICTS, "INSERT OR REPLACE", "");
+    inserter_number(&in, "run_id", r->run_id);
+    inserter_text(&in, "limited_by", verdict_limit_name(v->limited_by));
+    inserter_text(&in, "cause", verdict_cause_name(v->cause));
+    inserter_row(&in, v);
+    int rc = inserter_close(&in);
+    if (rc == SQLITE_OK) rc = insert_evidence(db, r->run_id, v);
+    if (rc != SQLITE_OK) return rc;
+    in = inserter_open(db, TABLE_REMEDIES, "INSERT OR REPLACE", "");
+    for (size_t i = 0; i < v->remedies; i++) {
+        inserter_number(&in, "run_id", r->run_id);
+        inserter_number(&in, "n", (int64_t)i);
+        inserter_row(&in, &v->remedy[i]);
+    }
+    return inserter_close(&in);
+}
+
 static int insert_histograms(sqlite3 *db, const struct run_record *r) {
     struct inserter in = inserter_open(db, TABLE_HISTOGRAMS, "INSERT OR REPLACE", "");
     for (size_t i = 0; i < r->histogram_count; i++) {
@@ -162,6 +201,7 @@ int store_finish_run(struct store *s, const struct run_record *r, size_t first_e
     if (rc == SQLITE_OK) rc = insert_classes(s->db, r);
     if (rc == SQLITE_OK) rc = insert_events(s->db, r, first_event);
     if (rc == SQLITE_OK) rc = insert_results(s->db, r);
+    if (rc == SQLITE_OK) rc = insert_verdict(s->db, r);
     if (rc == SQLITE_OK) rc = insert_histograms(s->db, r);
     if (rc == SQLITE_OK) rc = db_exec(s->db, "COMMIT");
     if (rc == SQLITE_OK) return 0;

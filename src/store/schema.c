@@ -46,7 +46,7 @@ static const struct column runs_columns[] = {
     MEMBER(NAME, struct run_record, trace_sha256, "TEXT"),
     MEMBER(NAME, struct run_record, tokenizer, "TEXT"),
     MEMBER(NAME, struct run_record, qos_latency, "TEXT"),
-    MEMBER(NAME, struct run_record, bottleneck, "TEXT"),
+    NAMED(NAME, struct run_record, verdict.sentence, "bottleneck", "TEXT"),
     NAMED(NAME, struct run_record, steady, "steady_state", "TEXT"),
     MEMBER(NAME, struct run_record, not_comparable, "TEXT"),
     MEMBER(ID, struct run_record, sweep_id, "INTEGER REFERENCES sweeps(sweep_id) ON DELETE SET NULL"),
@@ -150,6 +150,37 @@ static const struct column criteria_columns[] = {
     MEMBER(PASSED, struct run_criterion, passed, "INTEGER"),
 };
 
+static const struct column verdicts_columns[] = {
+    RUN_ID,
+    HAND("limited_by", "TEXT NOT NULL"),
+    MEMBER(REAL, struct verdict, share, "REAL"),
+    HAND("cause", "TEXT"),
+    MEMBER(TEXT, struct verdict, sentence, "TEXT NOT NULL"),
+};
+
+static const struct column verdict_evidence_columns[] = {
+    RUN_ID,
+    HAND("n", "INTEGER NOT NULL"),
+    MEMBER(TEXT, struct verdict_evidence, name, "TEXT NOT NULL"),
+    MEMBER(REAL, struct verdict_evidence, value, "REAL"),
+    MEMBER(TEXT, struct verdict_evidence, unit, "TEXT"),
+};
+
+static const struct column verdict_warnings_columns[] = {
+    RUN_ID,
+    HAND("n", "INTEGER NOT NULL"),
+    HAND("message", "TEXT NOT NULL"),
+};
+
+static const struct column remedies_columns[] = {
+    RUN_ID,
+    HAND("n", "INTEGER NOT NULL"),
+    MEMBER(TEXT, struct verdict_remedy, change, "TEXT NOT NULL"),
+    MEMBER(TEXT, struct verdict_remedy, metric, "TEXT NOT NULL"),
+    MEMBER(REAL, struct verdict_remedy, now, "REAL"),
+    MEMBER(REAL, struct verdict_remedy, estimate, "REAL"),
+};
+
 static const struct column histograms_columns[] = {
     RUN_ID,
     HAND("scope", "TEXT NOT NULL"),
@@ -229,6 +260,12 @@ static const struct table tables[TABLES] = {
     [TABLE_EVENTS] = {"events", PLAIN(events_columns), KEY("run_id, n"), NULL, 0, false},
     [TABLE_RESULTS] = {"results", PLAIN(results_columns), KEY("run_id, metric"), NULL, 0, false},
     [TABLE_CRITERIA] = {"criteria", PLAIN(criteria_columns), KEY("run_id, n"), NULL, 0, false},
+    [TABLE_VERDICTS] = {"verdicts", PLAIN(verdicts_columns), KEY("run_id"), NULL, 0, false},
+    [TABLE_VERDICT_EVIDENCE] = {"verdict_evidence", PLAIN(verdict_evidence_columns), KEY("run_id, n"), NULL,
+                                0, false},
+    [TABLE_VERDICT_WARNINGS] = {"verdict_warnings", PLAIN(verdict_warnings_columns), KEY("run_id, n"), NULL,
+                                0, false},
+    [TABLE_REMEDIES] = {"remedies", PLAIN(remedies_columns), KEY("run_id, n"), NULL, 0, false},
     [TABLE_HISTOGRAMS] = {"histograms", PLAIN(histograms_columns), KEY("run_id, scope"), NULL, 0, true},
     [TABLE_SWEEPS] = {"sweeps", PLAIN(sweeps_columns), NULL, sweeps_indexes, COUNT(sweeps_indexes), true},
     [TABLE_SWEEP_CURVES] = {"sweep_curves", PLAIN(sweep_curves_columns),

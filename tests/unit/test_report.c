@@ -53,7 +53,7 @@ static void fill_identity(struct run_record *r) {
     r->scenario_yaml = strdup("name: mooncake-conversation\n");
     strcpy(r->trace_path, "conversation_trace.jsonl");
     memset(r->trace_sha256, 'a', 64);
-    strcpy(r->bottleneck,
+    strcpy(r->verdict.sentence,
            "queue wait 274 s of 318 s mean end-to-end (86 %): overload, not the disk; 256 of 256 slots "
            "busy");
     strcpy(r->steady, "not reached: throughput fell by 31 % over the last 30.0 s");
@@ -546,7 +546,8 @@ static void test_json_run(void **state) {
     struct run_record r;
     fill(&r);
     json_t *o = parsed(&r);
-    assert_int_equal(json_object_size(o), 7);
+    assert_int_equal(json_object_size(o), 8);
+    assert_true(json_is_null(at(o, "verdict"))); /* nobody has judged */
     expect_integer(o, "run.run_id", 12);
     expect_integer(o, "run.seed", 42);
     expect_integer(o, "run.pid", 4711);
@@ -563,11 +564,65 @@ static void test_json_run(void **state) {
     expect_text(o, "run.uuid", "0b0e3a52-6a0d-4f0e-9d4e-2f6d2b8f3a11");
     expect_text(o, "run.trace.path", "conversation_trace.jsonl");
     expect_text(o, "run.trace.sha256", r.trace_sha256);
-    expect_text(o, "run.bottleneck", r.bottleneck);
+    expect_text(o, "run.bottleneck", r.verdict.sentence);
     expect_text(o, "run.steady_state", r.steady);
     expect_integer(o, "run.environment.cpu.usable", 8);
     expect_integer(o, "run.configuration.tiers.gpu.capacity", 2147483648);
     json_decref(o);
+    run_record_free(&r);
+}
+
+static void test_json_verdict(void **state) {
+    (void)state;
+    struct run_record r;
+    fill(&r);
+    struct verdict *v = &r.verdict;
+    v->known = true;
+    v->limited_by = VERDICT_CPU;
+    v->cause = VERDICT_CAUSE_CAPACITY;
+    v->share = 0.5;
+    verdict_add_evidence(v, "working_set", 11e9, "B");
+    verdict_add_remedy(v, "2 x cpu capacity", "throughput_tok_s", 1000, 1900);
+    verdict_warn(v, "noise");
+    json_t *o = parsed(&r);
+    assert_int_equal(json_object_size(at(o, "verdict")), 7);
+    expect_text(o, "verdict.limited_by", "cpu");
+    expect_text(o, "verdict.cause", "capacity");
+    expect_text(o, "verdict.sentence", v->sentence);
+    json_t *evidence = json_array_get(at(o, "verdict.evidence"), 0);
+    expect_text(evidence, "name", "working_set");
+    expect_integer(evidence, "value", 11000000000);
+    expect_text(evidence, "unit", "B");
+    json_t *remedy = json_array_get(at(o, "verdict.remedies"), 0);
+    expect_text(remedy, "change", "2 x cpu capacity");
+    expect_text(remedy, "metric", "throughput_tok_s");
+    expect_integer(remedy, "now", 1000);
+    expect_integer(remedy, "estimate", 1900);
+    assert_string_equal(json_string_value(json_array_get(at(o, "verdict.warnings"), 0)), "noise");
+    json_decref(o);
+    v->limited_by = VERDICT_NONE;
+    v->cause = VERDICT_CAUSES;
+    o = parsed(&r);
+    assert_true(json_is_null(at(o, "verdict.cause")));
+    json_decref(o);
+    run_record_free(&r);
+}
+
+/* The three that help most, and nothing that helps little. */
+static void test_text_remedies(void **state) {
+    (void)state;
+    struct run_record r;
+    struct buf out = {0};
+    fill(&r);
+    verdict_add_remedy(&r.verdict, "2 x slots", "throughput_tok_s", 1000, 1040);
+    verdict_add_remedy(&r.verdict, "2 x cpu capacity", "throughput_tok_s", 1000, 1900);
+    verdict_warn(&r.verdict, "the kernel counted 5.96 times our bytes");
+    report_text(&r, &(struct report_style){.columns = 80}, &out);
+    assert_non_null(
+        strstr(out.data, "Would help: 2 x cpu capacity: tokens/s 1.00k tok/s to 1.90k tok/s (estimate)\n"));
+    assert_null(strstr(out.data, "2 x slots"));
+    assert_non_null(strstr(out.data, "Warning     the kernel counted 5.96 times our bytes\n"));
+    buf_free(&out);
     run_record_free(&r);
 }
 
@@ -727,6 +782,8 @@ int main(void) {
         cmocka_unit_test(test_text_of_compatibility_mode),
         cmocka_unit_test(test_text_of_an_empty_record),
         cmocka_unit_test(test_json_run),
+        cmocka_unit_test(test_json_verdict),
+        cmocka_unit_test(test_text_remedies),
         cmocka_unit_test(test_json_every_result),
         cmocka_unit_test(test_json_parts),
         cmocka_unit_test(test_json_of_odd_texts),

@@ -34,7 +34,16 @@ static void fill_middle(struct run_record *r) {
 static void fill_end(struct run_record *r) {
     r->status = RUN_FAILED;
     COPY(r->status_reason, "3 operations failed");
-    COPY(r->bottleneck, "queue wait 274 s of 318 s mean, 86 %: overload, not the disk");
+    COPY(r->verdict.sentence, "queue wait 274 s of 318 s mean, 86 %: overload, not the disk");
+    r->verdict.known = true;
+    r->verdict.limited_by = VERDICT_SLOTS;
+    r->verdict.cause = VERDICT_CAUSE_CONCURRENCY;
+    r->verdict.share = 0.99;
+    verdict_add_evidence(&r->verdict, "queue_wait_share", 0.86, "");
+    verdict_add_evidence(&r->verdict, "working_set", 11e9, "B");
+    verdict_add_remedy(&r->verdict, "2 x slots", "throughput_tok_s", 1000, 1900);
+    verdict_add_remedy(&r->verdict, "half the users", "e2e_p95_ms", 300, KVF_MISSING);
+    verdict_warn(&r->verdict, "another program reads from the device");
     COPY(r->not_comparable, "RAG is on");
     COPY(r->steady, "not reached: throughput fell by 31 % over the last 30.0 s");
     r->ended_at = r->started_at + 60.25;
@@ -86,7 +95,20 @@ static void assert_same_start(const struct run_record *a, const struct run_recor
 static void assert_same_end(const struct run_record *a, const struct run_record *b) {
     assert_int_equal(a->status, b->status);
     assert_string_equal(a->status_reason, b->status_reason);
-    assert_string_equal(a->bottleneck, b->bottleneck);
+    assert_string_equal(a->verdict.sentence, b->verdict.sentence);
+    assert_true(b->verdict.known);
+    assert_int_equal(a->verdict.limited_by, b->verdict.limited_by);
+    assert_int_equal(a->verdict.cause, b->verdict.cause);
+    assert_true(a->verdict.share == b->verdict.share);
+    assert_int_equal(a->verdict.evidences, b->verdict.evidences);
+    assert_memory_equal(a->verdict.evidence, b->verdict.evidence, 2 * sizeof a->verdict.evidence[0]);
+    assert_int_equal(a->verdict.remedies, b->verdict.remedies);
+    assert_string_equal(a->verdict.remedy[0].change, b->verdict.remedy[0].change);
+    assert_true(a->verdict.remedy[0].estimate == b->verdict.remedy[0].estimate);
+    assert_string_equal(a->verdict.remedy[1].metric, b->verdict.remedy[1].metric);
+    assert_true(isnan(b->verdict.remedy[1].estimate));
+    assert_int_equal(a->verdict.warnings, b->verdict.warnings);
+    assert_string_equal(a->verdict.warning[0], b->verdict.warning[0]);
     assert_string_equal(a->steady, b->steady);
     assert_string_equal(a->not_comparable, b->not_comparable);
     assert_true(a->started_at == b->started_at && a->ended_at == b->ended_at);

@@ -373,7 +373,7 @@ static void a_run_is_followed_while_it_is_written(void **state) {
     assert_ptr_equal(seen->p.run, run);
     assert_int_equal(run->status, RUN_COMPLETED);
     assert_true(result_value(&run->results, "throughput_tok_s") == 12345.5);
-    assert_string_equal(run->bottleneck, "nvme reads, 71 % of storage time");
+    assert_string_equal(run->verdict.sentence, "nvme reads, 71 % of storage time");
     assert_int_equal(run->event_count, LIVE / 10 + 1);
     unwatch(seen);
     fifo_free(l.fifo);

@@ -458,7 +458,7 @@ static inline void ui_fill_results(struct run_record *r) {
     for (int t = 0; t <= KVF_TIER_NVME; t++) ui_fill_tier_results(r, t);
     ui_fill_class_results(r);
     snprintf(
-        r->bottleneck, sizeof r->bottleneck,
+        r->verdict.sentence, sizeof r->verdict.sentence,
         "storage 39.5 ms of 52.0 ms mean end-to-end (76 %%), mostly nvme reads: 71 %% of the operation time, 90 %% of it "
         "at the device, which was busy 98 %% of the time; cpu is full (95 %%)");
 }

@@ -1,0 +1,107 @@
+#include "record/verdict.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "record/measure.h"
+
+#define X(id, name) name,
+static const char *const limit_names[VERDICT_LIMITS] = {VERDICT_LIMIT_LIST(X)};
+static const char *const cause_names[VERDICT_CAUSES] = {VERDICT_CAUSE_LIST(X)};
+#undef X
+
+static unsigned find(const char *const *names, unsigned count, const char *name) {
+    unsigned i = 0;
+    while (i < count && (!name || strcmp(names[i], name) != 0)) i++;
+    return i;
+}
+
+const char *verdict_limit_name(enum verdict_limit l) {
+    return (unsigned)l < VERDICT_LIMITS ? limit_names[l] : "?";
+}
+
+enum verdict_limit verdict_limit_parse(const char *name) {
+    return (enum verdict_limit)find(limit_names, VERDICT_LIMITS, name);
+}
+
+enum verdict_limit verdict_limit_of(enum kvf_tier t) {
+    return verdict_limit_parse(tier_name(t));
+}
+
+const char *verdict_cause_name(enum verdict_cause c) {
+    return (unsigned)c < VERDICT_CAUSES ? cause_names[c] : NULL;
+}
+
+enum verdict_cause verdict_cause_parse(const char *name) {
+    return (enum verdict_cause)find(cause_names, VERDICT_CAUSES, name);
+}
+
+void verdict_add_evidence(struct verdict *v, const char *name, double value, const char *unit) {
+    if (isnan(value) || v->evidences == VERDICT_EVIDENCE) return;
+    struct verdict_evidence *e = &v->evidence[v->evidences++];
+    e->value = value;
+    snprintf(e->name, sizeof e->name, "%s", name);
+    snprintf(e->unit, sizeof e->unit, "%s", unit);
+}
+
+void verdict_add_remedy(struct verdict *v, const char *change, const char *metric, double now,
+                        double estimate) {
+    struct verdict_remedy r = {.now = now, .estimate = estimate};
+    snprintf(r.change, sizeof r.change, "%s", change);
+    snprintf(r.metric, sizeof r.metric, "%s", metric);
+    size_t at = v->remedies;
+    while (at > 0 && verdict_gain(&r) > verdict_gain(&v->remedy[at - 1])) at--;
+    if (at == VERDICT_REMEDIES) return;
+    if (v->remedies < VERDICT_REMEDIES) v->remedies++;
+    memmove(&v->remedy[at + 1], &v->remedy[at], (v->remedies - 1 - at) * sizeof r);
+    v->remedy[at] = r;
+}
+
+void verdict_warn(struct verdict *v, const char *fmt, ...) {
+    va_list ap;
+    if (v->warnings == VERDICT_WARNINGS) return;
+    va_start(ap, fmt);
+    (void)vsnprintf(v->warning[v->warnings++], VERDICT_WARNING, fmt, ap);
+    va_end(ap);
+}
+
+double verdict_value(const struct verdict *v, const char *name) {
+    for (size_t i = 0; i < v->evidences; i++)
+        if (strcmp(v->evidence[i].name, name) == 0) return v->evidence[i].value;
+    return (double)NAN;
+}
+
+double verdict_gain(const struct verdict_remedy *r) {
+    if (!(r->now > 0) || !(r->estimate > 0)) return 0;
+    return measure_better(r->metric) == MEASURE_LOWER ? r->now / r->estimate - 1 : r->estimate / r->now - 1;
+}
+
+static bool ends_with(const char *s, const char *tail) {
+    size_t len = strlen(s), n = strlen(tail);
+    return len >= n && strcmp(s + len - n, tail) == 0;
+}
+
+static char *figure(const char *metric, double v, char *out, size_t len) {
+    char number[32];
+    if (isnan(v))
+        snprintf(out, len, "--");
+    else if (ends_with(metric, "_ms"))
+        units_duration_human(v * 1e6, out, len);
+    else if (ends_with(metric, "_ratio"))
+        snprintf(out, len, "%.1f %%", 100 * v);
+    else
+        snprintf(out, len, "%s%s", units_count_human(v, number, sizeof number),
+                 ends_with(metric, "_tok_s") ? " tok/s" : "");
+    return out;
+}
+
+char *verdict_remedy_text(const struct verdict_remedy *r, char *out, size_t len) {
+    char now[48], then[48], label[64];
+    measure_label(measure_kind(r->metric), r->metric, label, sizeof label);
+    snprintf(out, len, "%s: %s %s to %s", r->change, label, figure(r->metric, r->now, now, sizeof now),
+             figure(r->metric, r->estimate, then, sizeof then));
+    return out;
+}

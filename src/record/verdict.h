@@ -1,0 +1,86 @@
+/* The verdict on a run: what limited it, why, on what evidence, and what would help by how much. Plain data,
+ * made once (judge.h, and the forecast of the engine) and rendered by the summary, the screen, JSON, reports,
+ * comparisons and the database. One thread at a time. */
+#ifndef KVF_RECORD_VERDICT_H
+#define KVF_RECORD_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/terms.h"
+
+/* load: too few requests arrive to use what there is. */
+#define VERDICT_LIMIT_LIST(X)                                                                                \
+    X(NONE, "none")                                                                                          \
+    X(COMPUTE, "compute")                                                                                    \
+    X(GPU, "gpu")                                                                                            \
+    X(CPU, "cpu")                                                                                            \
+    X(NVME, "nvme")                                                                                          \
+    X(REMOTE, "remote")                                                                                      \
+    X(LINK, "link")                                                                                          \
+    X(HOST_CPU, "host_cpu")                                                                                  \
+    X(SLOTS, "slots")                                                                                        \
+    X(WRITES, "writes")                                                                                      \
+    X(NEIGHBOUR, "neighbour")                                                                                \
+    X(LOAD, "load")
+#define X(id, name) VERDICT_##id,
+enum verdict_limit { VERDICT_LIMIT_LIST(X) VERDICT_LIMITS };
+#undef X
+const char *verdict_limit_name(enum verdict_limit l);
+enum verdict_limit verdict_limit_parse(const char *name); /* VERDICT_LIMITS when unknown */
+enum verdict_limit verdict_limit_of(enum kvf_tier t);
+
+/* foreign: another program's I/O. Of limit none there is no cause: VERDICT_CAUSES. */
+#define VERDICT_CAUSE_LIST(X)                                                                                \
+    X(BANDWIDTH, "bandwidth")                                                                                \
+    X(LATENCY, "latency")                                                                                    \
+    X(CAPACITY, "capacity")                                                                                  \
+    X(CONCURRENCY, "concurrency")                                                                            \
+    X(DEMAND, "demand")                                                                                      \
+    X(FOREIGN, "foreign")
+#define X(id, name) VERDICT_CAUSE_##id,
+enum verdict_cause { VERDICT_CAUSE_LIST(X) VERDICT_CAUSES };
+#undef X
+const char *verdict_cause_name(enum verdict_cause c);     /* NULL for VERDICT_CAUSES */
+enum verdict_cause verdict_cause_parse(const char *name); /* VERDICT_CAUSES when unknown or NULL */
+
+struct verdict_evidence {
+    char name[48];
+    double value;  /* NaN: missing */
+    char unit[12]; /* like those of results */
+};
+struct verdict_remedy {
+    char change[96];      /* "2 x cpu capacity" */
+    char metric[64];      /* a measure, which it is about */
+    double now, estimate; /* in the unit of the measure; NaN: not known */
+};
+
+enum { VERDICT_EVIDENCE = 24, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDICT_WARNING = 240 };
+
+struct verdict {
+    bool known; /* false: nobody has judged, as of runs of older versions */
+    enum verdict_limit limited_by;
+    enum verdict_cause cause;
+    double share; /* of its time that the limit was busy; of none: the most loaded; NaN: not known */
+    char sentence[KVF_BOTTLENECK];
+    size_t evidences, remedies, warnings;
+    struct verdict_evidence evidence[VERDICT_EVIDENCE];
+    struct verdict_remedy remedy[VERDICT_REMEDIES]; /* the one that helps most first */
+    char warning[VERDICT_WARNINGS][VERDICT_WARNING];
+};
+
+/* Each leaves out what has no room; a value that is missing is no evidence. */
+void verdict_add_evidence(struct verdict *v, const char *name, double value, const char *unit);
+void verdict_add_remedy(struct verdict *v, const char *change, const char *metric, double now,
+                        double estimate);
+void verdict_warn(struct verdict *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The value of a piece of evidence; NaN: there is none. */
+double verdict_value(const struct verdict *v, const char *name);
+/* The part by which a remedy changes its measure for the better: 0.5 is half as good again. */
+double verdict_gain(const struct verdict_remedy *r);
+/* Below this gain a remedy is in no summary. */
+#define VERDICT_GAIN 0.05
+/* "2 x cpu capacity: tokens/s 1.20k tok/s to 1.90k tok/s" */
+char *verdict_remedy_text(const struct verdict_remedy *r, char *out, size_t len);
+
+#endif
