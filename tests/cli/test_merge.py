@@ -36,6 +36,10 @@ def part(db, **values):
     insert(db, "decisions", run_id=run_id, seq=0, n=0, reason="why")
     insert(db, "events", run_id=run_id, n=0, message="it rains")
     insert(db, "criteria", run_id=run_id, n=0, name="c", passed=1)
+    insert(db, "verdicts", run_id=run_id, limited_by="cpu", cause="capacity", sentence="full")
+    insert(db, "verdict_evidence", run_id=run_id, n=0, name="working_set", value=7)
+    insert(db, "verdict_warnings", run_id=run_id, n=0, message="noise")
+    insert(db, "remedies", run_id=run_id, n=0, change="2 x slots", metric="throughput_tok_s")
     insert(db, "histograms", run_id=run_id, scope="e2e", data=b"\x01\x00")
     return run_id
 
