@@ -64,7 +64,7 @@ static void fill_run(float *v, const struct snapshot *s) {
         if (s->tier_on[t]) in_flight += (double)s->tier[t].io_in_flight;
     v[SERIES_USERS] = value_of((double)i->users);
     v[SERIES_QUEUE] = value_of((double)i->queue_depth);
-    v[SERIES_IN_SERVICE] = value_of((double)i->in_service);
+    v[SERIES_IN_SERVICE] = value_of(i->in_service);
     v[SERIES_TOKENS_PER_S] = value_of(i->throughput_tok_s);
     v[SERIES_REQUESTS_PER_S] = value_of(i->requests_per_s);
     v[SERIES_HIT_RATIO] = value_of(i->hit_ratio);
@@ -112,7 +112,7 @@ static void fill_values(float *v, const struct snapshot *s) {
         float *at = v + series_class((int)c, 0);
 
         at[SERIES_CLASS_QUEUED] = value_of((double)s->qos[c].queued);
-        at[SERIES_CLASS_SERVED] = value_of((double)s->qos[c].in_service);
+        at[SERIES_CLASS_SERVED] = value_of(s->qos[c].in_service);
         at[SERIES_CLASS_MET] = value_of(s->qos[c].met_ratio);
         at[SERIES_CLASS_OLDEST_MS] = value_of(s->qos[c].oldest_wait_ms);
         at[SERIES_CLASS_VIOLATIONS] = rate_of(s->qos[c].violations, s);

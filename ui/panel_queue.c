@@ -64,7 +64,7 @@ static void draw_slots(const struct pane *p, const struct frame *f) {
     const struct snapshot_interval *i = f->snap ? &f->snap->interval : NULL;
     bool whole = parts_whole_run(f);
     double slots = i && i->slots ? (double)i->slots : KVF_MISSING;
-    double busy = i ? (double)i->in_service : KVF_MISSING, dropped = i ? (double)i->dropped : KVF_MISSING;
+    double busy = i ? (double)i->in_service_now : KVF_MISSING, dropped = i ? (double)i->dropped : KVF_MISSING;
     double share = whole ? result_value(&f->run->results, "slots_busy_ratio") : busy / slots;
     if (whole) dropped = result_value(&f->run->results, "requests_dropped");
     bool full = whole ? share >= 0.95 : busy >= slots, drops = dropped > 0;
@@ -137,7 +137,7 @@ static void draw_sum(const struct pane *p, int row, const struct frame *f, const
 
     parts_figures(f, &m);
     struct parts_class x = {.waiting = (double)i->queue_depth,
-                            .in_service = m.whole ? KVF_MISSING : (double)i->in_service,
+                            .in_service = m.whole ? KVF_MISSING : (double)i->in_service_now,
                             .oldest_ms = i->oldest_wait_ms,
                             .arrived_s = parts_per_second(f, (double)i->arrived),
                             .done_s = parts_per_second(f, (double)i->done),

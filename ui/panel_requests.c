@@ -130,10 +130,10 @@ static void draw_counts(const struct pane *p, const struct frame *f, int shown) 
     enum { NARROW = 60 };
     int col = MARKER;
     col += pane_text(p, 0, col, TONE_HEADING, p->at.cols < NARROW ? "In service " : "Requests in service ");
-    col += pane_textf(p, 0, col, TONE_STRONG, "%llu", (unsigned long long)f->snap->interval.in_service);
+    col += pane_textf(p, 0, col, TONE_STRONG, "%llu", (unsigned long long)f->snap->interval.in_service_now);
     if (f->table.filter[0])
         pane_textf(p, 0, col, TONE_WARN, ", %d of %u pass \"%s\"", shown, f->snap->requests, f->table.filter);
-    else if (f->snap->requests < f->snap->interval.in_service)
+    else if (f->snap->requests < f->snap->interval.in_service_now)
         pane_textf(p, 0, col, TONE_DIM, ", the %u longest shown", f->snap->requests);
 }
 

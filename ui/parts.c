@@ -101,7 +101,7 @@ void parts_users(const struct pane *p, const struct frame *f) {
     }
     line_add(&l, "generation", f->generation ? f->generation : "--");
     if (f->snap) {
-        snprintf(text, sizeof text, "%llu of %llu", (unsigned long long)f->snap->interval.in_service,
+        snprintf(text, sizeof text, "%llu of %llu", (unsigned long long)f->snap->interval.in_service_now,
                  (unsigned long long)f->snap->interval.slots);
         line_add(&l, "slots in use", text);
     }

@@ -64,7 +64,7 @@ static void interval_of_run(struct snapshot_interval *i, const struct frame *f) 
     i->failed = whole_number(result_value(r, "requests_failed"));
     i->dropped = whole_number(result_value(r, "requests_dropped"));
     i->queue_depth = whole_number(result_value(r, "requests_queued_at_end"));
-    i->in_service = whole_number(result_value(r, "requests_in_service_at_end"));
+    i->in_service_now = whole_number(result_value(r, "requests_in_service_at_end"));
     i->length_s = result_value(r, "measured_s");
     i->workers_cpu_s = result_value(r, "cpu_workers_s");
     i->rss_bytes = result_value(r, "rss_peak_bytes");
@@ -143,7 +143,7 @@ void parts_class(const struct frame *f, uint32_t k, struct parts_class *out) {
     if (parts_whole_run(f)) {
         class_of_run(f, out);
     } else if (q) {
-        out->waiting = (double)q->queued, out->in_service = (double)q->in_service;
+        out->waiting = (double)q->queued, out->in_service = (double)q->in_service_now;
         out->oldest_ms = q->oldest_wait_ms;
         out->arrived_s = parts_per_second(f, (double)q->arrived);
         out->done_s = parts_per_second(f, (double)q->done);

@@ -50,13 +50,13 @@ static void take_peek(struct snapshot *shown, const struct snapshot *peek) {
     shown->interval.users = peek->interval.users;
     shown->interval.queue_depth = peek->interval.queue_depth;
     shown->interval.oldest_wait_ms = peek->interval.oldest_wait_ms;
-    shown->interval.in_service = peek->interval.in_service;
+    shown->interval.in_service_now = peek->interval.in_service_now;
     shown->interval.phase = peek->interval.phase;
     shown->interval.rss_bytes = peek->interval.rss_bytes;
     shown->interval.host_available_bytes = peek->interval.host_available_bytes;
     for (int k = 0; k < KVF_CLASSES_MAX; k++) {
         shown->qos[k].queued = peek->qos[k].queued;
-        shown->qos[k].in_service = peek->qos[k].in_service;
+        shown->qos[k].in_service_now = peek->qos[k].in_service_now;
         shown->qos[k].oldest_wait_ms = peek->qos[k].oldest_wait_ms;
     }
     for (int t = 0; t < KVF_TIERS; t++) {

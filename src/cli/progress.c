@@ -180,7 +180,7 @@ void progress_interval(void *ctx, const struct snapshot *snap) {
         rates ? units_count_human(i->throughput_tok_s, text, sizeof text) : "--");
     if (rates) add(&line, RANK_REQUESTS, "%.3g req/s", i->requests_per_s);
     add(&line, RANK_QUEUE, "queue %llu  in service %llu", (unsigned long long)i->queue_depth,
-        (unsigned long long)i->in_service);
+        (unsigned long long)i->in_service_now);
     add(&line, RANK_E2E, "e2e P95 %s",
         kvf_present(i->e2e_p95_ms) ? units_duration_human(i->e2e_p95_ms * 1e6, text, sizeof text) : "--");
     if (kvf_present(i->hit_ratio)) add(&line, RANK_HITS, "hits %.1f %%", i->hit_ratio * 100);

@@ -36,6 +36,7 @@
 #include "engine/transfer.h"
 #include "engine/writegate.h"
 #include "metrics/counters.h"
+#include "metrics/usage.h"
 #include "probe/blockdev.h"
 #include "probe/host.h"
 #include "workload/workload.h"
@@ -69,6 +70,8 @@ struct worker {
 struct class_counts {
     uint64_t arrived, dropped, queued, in_service;
     uint64_t overtaken; /* how often a request of another class, arrived later, got a slot before one of it */
+    /* integrals over time, complete to counted_ns; a request waits from its scheduled arrival on */
+    uint64_t waiting_ns, service_ns;
 };
 
 /* Entries of the step under way, queue_lock. */
@@ -97,6 +100,7 @@ struct engine {
     struct pipeline pipeline; /* its compute is closed with the engine */
     struct writegate writes;
     struct counters *counters;
+    struct usage usage[KVF_TIERS];
     struct worker *workers;
     uint32_t worker_count;
     sem_t workers_open; /* posted by every worker when its opening has ended */
@@ -109,7 +113,7 @@ struct engine {
     struct oracle *oracle; /* of policy belady, else NULL */
     uint64_t slots, in_service;
     struct class_counts klass[KVF_CLASSES_MAX];
-    uint64_t arrived, dropped;
+    uint64_t arrived, dropped, counted_ns;
     struct histogram *lateness; /* arrivals behind schedule, ns; generator writes */
     /* in service, by when they got their slot; those of the preparation are not here */
     struct flight *service_first, *service_last;
@@ -171,6 +175,9 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f);
 void dispatch_wake(struct engine *e); /* the generator, after a pause or a stop */
 /* When the run has ended: says so if an open loop could not be kept up with. */
 void dispatch_finish(struct engine *e);
+
+/* Brings the integrals of the classes up to that run time. The caller holds queue_lock. */
+void dispatch_count_time(struct engine *e, uint64_t now_ns);
 
 /* Fills the requests of a snapshot. The caller holds queue_lock, and now_ns was read under it. */
 void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot *snap);

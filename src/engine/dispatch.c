@@ -69,6 +69,17 @@ static void service_leave(struct engine *e, struct flight *f) {
     *(f->service_next ? &f->service_next->service_prev : &e->service_last) = f->service_prev;
 }
 
+/* Of those of the workload alone: a preparation is no load. */
+void dispatch_count_time(struct engine *e, uint64_t now_ns) {
+    if (now_ns <= e->counted_ns) return;
+    uint64_t passed_ns = now_ns - e->counted_ns;
+    for (uint32_t k = 0; k < e->s->qos.classes; k++) {
+        e->klass[k].waiting_ns += e->klass[k].queued * passed_ns;
+        e->klass[k].service_ns += e->klass[k].in_service * passed_ns;
+    }
+    e->counted_ns = now_ns;
+}
+
 /* A request gets a slot before older ones of other classes. */
 static void overtaking_count(struct engine *e, const struct flight *f) {
     for (uint32_t k = 0; k < e->s->qos.classes; k++)
@@ -84,6 +95,7 @@ static void slots_fill(struct engine *e) {
         e->in_service++;
         f->slot_ns = engine_now(e);
         if (!f->internal) {
+            dispatch_count_time(e, f->slot_ns);
             e->klass[f->req.klass].queued--;
             e->klass[f->req.klass].in_service++;
             overtaking_count(e, f);
@@ -119,7 +131,9 @@ static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
         flight_release(e, f);
         return false;
     }
+    dispatch_count_time(e, now);
     k->queued++;
+    k->waiting_ns += e->counted_ns - f->req.arrival_ns; /* also before it was seen to have come */
     return true;
 }
 
@@ -349,6 +363,7 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
     if (f->internal) {
         prepared_one(e, f);
     } else {
+        dispatch_count_time(e, engine_now(e));
         e->klass[f->req.klass].in_service--;
         service_leave(e, f);
         if (closed_loop(e)) {

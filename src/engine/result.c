@@ -17,6 +17,7 @@ struct measure {
     const struct counters *d; /* to - from */
     struct cache_stats cache; /* likewise */
     double wall_s;
+    struct use use;
 };
 
 static const struct {
@@ -79,6 +80,7 @@ static void add_tier_dir(struct measure *m, int t, int dir) {
     result_add(m->out, on ? (double)bytes : KVF_MISSING, "B", 0, "%s_%s_bytes", tier, way);
     result_add(m->out, on ? ratio((double)bytes / (double)KVF_GIB, m->wall_s) : KVF_MISSING, "GiB/s", 0,
                "%s_%s_gib_s", tier, way);
+    result_add(m->out, m->use.busy[t][dir], "", 0, "%s_%s_busy_ratio", tier, way);
     uint64_t peak = m->e->s->peak_bytes_per_s[t][dir];
     bool judged = on && peak != KVF_UNSET;
     result_add(m->out, judged ? ratio((double)bytes / (double)peak, m->wall_s) : KVF_MISSING, "", 0,
@@ -109,6 +111,8 @@ static void add_tiers(struct measure *m) {
         result_add(m->out, on ? (double)c->evictions[t] : KVF_MISSING, "", 0, "%s_evictions", tier);
         result_add(m->out, on ? (double)c->demotions[t] : KVF_MISSING, "", 0, "%s_demotions", tier);
         result_add(m->out, on ? (double)c->promotions[t] : KVF_MISSING, "", 0, "%s_promotions", tier);
+        result_add(m->out, m->use.tier_busy[t], "", 0, "%s_busy_ratio", tier);
+        result_add(m->out, m->use.in_flight[t], "", 0, "%s_io_in_flight_mean", tier);
         add_tier_dir(m, t, KVF_DIR_READ);
         add_tier_dir(m, t, KVF_DIR_WRITE);
         histogram_copy(both, &m->d->op_total[t][KVF_DIR_READ]);
@@ -280,6 +284,8 @@ static void add_throughput(struct measure *m) {
     add_count(m, "requests_dropped", m->to->dropped - m->from->dropped);
     result_add(m->out, (double)m->to->queued, "", 0, "requests_queued_at_end");
     result_add(m->out, (double)m->to->in_service, "", 0, "requests_in_service_at_end");
+    result_add(m->out, m->use.waiting, "", 0, "queue_depth_mean");
+    result_add(m->out, m->use.in_service, "", 0, "in_service_mean");
     result_add(m->out, tokens, "", 0, "tokens_generated");
     result_add(m->out, ratio((double)counters_get(&m->d->context_tokens), (double)done), "", done,
                "context_tokens_mean");
@@ -395,6 +401,8 @@ static void add_class(struct measure *m, uint32_t k) {
     result_add(m->out, (double)done, "", 0, "class_%s_done", name);
     result_add(m->out, (double)lost, "", 0, "class_%s_failed", name);
     result_add(m->out, (double)to->queued, "", 0, "class_%s_queued_at_end", name);
+    result_add(m->out, m->use.class_waiting[k], "", 0, "class_%s_queue_depth_mean", name);
+    result_add(m->out, m->use.class_in_service[k], "", 0, "class_%s_in_service_mean", name);
     snprintf(prefix, sizeof prefix, "class_%s_ttft", name);
     add_latency(m, prefix, &c->ttft);
     snprintf(prefix, sizeof prefix, "class_%s_e2e", name);
@@ -458,7 +466,7 @@ static void add_bottleneck(struct measure *m, struct run_record *run) {
                                   .device_busy_ratio = result_value(m->out, "device_busy_ratio"),
                                   .misses_ratio = 1 - result_value(m->out, "reuse_hit_ratio"),
                                   .host_cpu_ratio = ratio(p->host_busy_sum, p->host_busy_s),
-                                  .slots_ratio = ratio(p->slots_busy, m->wall_s * (double)m->e->slots),
+                                  .slots_ratio = ratio(m->use.in_service, (double)m->e->slots),
                                   .held_s = (double)counters_get(&m->d->writes_held_ns) / 1e9,
                                   .requests = counters_get(&m->d->requests_done),
                                   .backlog = m->to->queued,
@@ -536,6 +544,7 @@ void result_fill(struct engine *e, struct run_record *run) {
                         .d = p->delta,
                         .wall_s = (double)(p->end.run_ns - p->base.run_ns) / 1e9};
     cache_stats_since(&m.cache, &p->end.cache, &p->base.cache);
+    use_between(e, &p->base, &p->end, &m.use);
     add_throughput(&m);
     add_load(&m);
     add_requests(&m);

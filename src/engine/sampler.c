@@ -86,6 +86,7 @@ static void reading_take(struct engine *e, struct reading *r, struct snapshot *s
     pthread_mutex_lock(&e->queue_lock);
     counters_sum(r->workers, e->counters, e->worker_count);
     r->run_ns = engine_now(e);
+    dispatch_count_time(e, r->run_ns);
     memcpy(r->klass, e->klass, sizeof r->klass);
     r->arrived = e->arrived;
     r->dropped = e->dropped;
@@ -104,6 +105,7 @@ static void reading_take(struct engine *e, struct reading *r, struct snapshot *s
     pthread_mutex_lock(&e->cache_lock);
     cache_stats(e->cache, &r->cache);
     pthread_mutex_unlock(&e->cache_lock);
+    use_take(e, r);
     r->writes_most = writegate_most(&e->writes);
     if (e->pipeline.compute) compute_read(e->pipeline.compute, r->run_ns, &r->compute);
     if (engine_is_virtual(e))
@@ -184,7 +186,8 @@ static void snap_host(struct snapshot_interval *i, const struct reading *now, co
         device ? per((double)(y->time_in_queue_ms - x->time_in_queue_ms) / 1e3, s) : KVF_MISSING;
 }
 
-static void snap_interval(struct engine *e, struct snapshot *snap, const struct counters *d) {
+static void snap_interval(struct engine *e, struct snapshot *snap, const struct counters *d,
+                          const struct use *use) {
     struct sampler *p = e->sampler;
     const struct reading *now = &p->now, *last = &p->last;
     struct snapshot_interval *i = &snap->interval;
@@ -198,7 +201,9 @@ static void snap_interval(struct engine *e, struct snapshot *snap, const struct 
     for (uint32_t k = 0; k < e->s->qos.classes; k++)
         if (now->oldest_ns[k] < oldest) oldest = now->oldest_ns[k];
     i->oldest_wait_ms = oldest == KVF_NEVER || oldest > now->run_ns ? 0 : seconds(now->run_ns - oldest) * 1e3;
-    i->in_service = now->in_service;
+    i->queue_depth_mean = use->waiting;
+    i->in_service = use->in_service;
+    i->in_service_now = now->in_service;
     i->slots = e->slots;
     i->arrived = now->arrived - last->arrived;
     i->dropped = now->dropped - last->dropped;
@@ -223,7 +228,8 @@ static void snap_interval(struct engine *e, struct snapshot *snap, const struct 
     snap_host(i, now, last, s);
 }
 
-static void snap_tier(struct engine *e, struct snapshot *snap, const struct counters *d, int t) {
+static void snap_tier(struct engine *e, struct snapshot *snap, const struct counters *d,
+                      const struct use *use, int t) {
     const struct cache_stats *cache = &e->sampler->cache;
     const struct histogram *read = &d->op_total[t][KVF_DIR_READ], *write = &d->op_total[t][KVF_DIR_WRITE];
     struct snapshot_tier *v = &snap->tier[t];
@@ -252,20 +258,27 @@ static void snap_tier(struct engine *e, struct snapshot *snap, const struct coun
     v->read_host_p95_ms = quantile_ms(&d->op_host[t][KVF_DIR_READ], 0.95);
     v->write_host_p95_ms = quantile_ms(&d->op_host[t][KVF_DIR_WRITE], 0.95);
     v->io_in_flight = counters_get(&d->chunks_in_flight[t]);
+    v->io_in_flight_mean = use->in_flight[t];
+    v->busy_ratio = use->tier_busy[t];
+    v->read_busy_ratio = use->busy[t][KVF_DIR_READ];
+    v->write_busy_ratio = use->busy[t][KVF_DIR_WRITE];
     v->evictions = cache->evictions[t];
     v->demotions = cache->demotions[t];
     v->promotions = cache->promotions[t];
     v->errors = counters_get(&d->errors[t][KVF_DIR_READ]) + counters_get(&d->errors[t][KVF_DIR_WRITE]);
 }
 
-static void snap_class(struct engine *e, struct snapshot *snap, const struct counters *d, uint32_t k) {
+static void snap_class(struct engine *e, struct snapshot *snap, const struct counters *d,
+                       const struct use *use, uint32_t k) {
     const struct reading *now = &e->sampler->now, *last = &e->sampler->last;
     const struct counters_class *c = &d->klass[k];
     struct snapshot_qos *v = &snap->qos[k];
     snprintf(snap->class_name[k], sizeof snap->class_name[k], "%.31s", e->s->qos.klass[k].name);
     uint64_t dropped = now->klass[k].dropped - last->klass[k].dropped;
     v->queued = now->klass[k].queued;
-    v->in_service = now->klass[k].in_service;
+    v->queued_mean = use->class_waiting[k];
+    v->in_service = use->class_in_service[k];
+    v->in_service_now = now->klass[k].in_service;
     v->arrived = now->klass[k].arrived - last->klass[k].arrived;
     v->done = counters_get(&c->done);
     v->failed = counters_get(&c->failed) + dropped;
@@ -309,7 +322,7 @@ static struct window_sums window_sums_of(const struct sampler *p, const struct s
                             .generation_ms = sum_ms(generation),
                             .generations = (double)histogram_count(generation),
                             .held_s = seconds(counters_get(&d->writes_held_ns)),
-                            .slots_busy_s = (double)i->in_service * i->length_s,
+                            .slots_busy_s = i->length_s > 0 ? i->in_service * i->length_s : 0,
                             .slots_s = (double)i->slots * i->length_s,
                             .lookups = (double)sum_causes(p->cache.lookups, false),
                             .misses = (double)sum_causes(p->cache.misses, false)};
@@ -360,18 +373,20 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
     counters_subtract(p->delta, p->last.workers);
     cache_stats_since(&p->cache, &p->now.cache, &p->last.cache);
     snap->interval.phase = phase;
-    snap_interval(e, snap, p->delta);
+    struct use use;
+    use_between(e, &p->last, &p->now, &use);
+    snap_interval(e, snap, p->delta, &use);
     for (int t = 0; t < KVF_TIERS; t++) {
         snap->tier_on[t] = e->tiers[t] != NULL;
         if (!e->tiers[t]) continue;
         snap->tier_emulated[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_EMULATED) != 0;
         snap->tier_compat[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_COMPAT) != 0;
-        snap_tier(e, snap, p->delta, t);
+        snap_tier(e, snap, p->delta, &use, t);
     }
     if (e->device_count > 0)
         snprintf(snap->tier_device[KVF_TIER_NVME], SNAPSHOT_NAME, "%.31s", e->devices[0].disk);
     snap->classes = e->s->qos.classes;
-    for (uint32_t k = 0; k < snap->classes; k++) snap_class(e, snap, p->delta, k);
+    for (uint32_t k = 0; k < snap->classes; k++) snap_class(e, snap, p->delta, &use, k);
     snap->interval.saturation = scaling_saturation(e, snap);
     gpus_snap(e, &p->gpus, snap);
     snap_heat(snap, p->delta);
@@ -419,7 +434,6 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
         if (r->snap.qos[k].starved > 0) p->starved_s[k] += s;
     if (phase != KVF_PHASE_DRAIN) { /* those of the warm-up are forgotten at its end, if there is one */
         steady_note(e, &r->snap);
-        p->slots_busy += (double)r->snap.interval.in_service * s;
         if (kvf_present(r->snap.interval.host_cpu_ratio)) {
             p->host_busy_sum += r->snap.interval.host_cpu_ratio * s;
             p->host_busy_s += s;
@@ -456,7 +470,7 @@ void sampler_begin(struct engine *e) {
 void sampler_measure_from_here(struct engine *e) {
     struct sampler *p = e->sampler;
     reading_copy(&p->base, &p->last);
-    p->slots_busy = p->host_busy_sum = p->host_busy_s = 0;
+    p->host_busy_sum = p->host_busy_s = 0;
     memset(p->starved_s, 0, sizeof p->starved_s);
     writegate_most_from_here(&e->writes);
     steady_begin(&p->steady, seconds(p->last.run_ns - p->zero_ns));

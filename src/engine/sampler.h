@@ -26,6 +26,8 @@ struct reading {
     struct class_counts klass[KVF_CLASSES_MAX];
     uint64_t arrived, dropped, queued, in_service, users, oldest_ns[KVF_CLASSES_MAX];
     struct histogram *lateness;
+    struct usage_sums usage[KVF_TIERS];    /* of chunks */
+    uint64_t link_ns[KVF_TIERS][KVF_DIRS]; /* of tiers that keep time by channels: how long they were busy */
     uint64_t documents_in, documents_evicted; /* of retrieval */
     uint64_t writes_most;         /* entry writes in flight at a time since the measured part began */
     struct compute_stats compute; /* zero without a modelled GPU */
@@ -45,7 +47,6 @@ struct sampler {
     struct totals totals;              /* of all intervals so far; only where somebody asks for them */
     uint64_t zero_ns;                  /* run time of the first request */
     uint64_t seq;                      /* of the next interval */
-    double slots_busy;                 /* sum over measured time of in service x seconds */
     double starved_s[KVF_CLASSES_MAX]; /* of the intervals in which the class was starved */
     /* of the measured part's end: requests that have no latency yet and are older than the target of P95,
      * P99, ... */
@@ -56,6 +57,19 @@ struct sampler {
 /* A class is starved when its oldest request waits for longer than this many of its P95 targets while
  * requests that arrived after it, of other classes, are given slots. */
 enum { SAMPLER_STARVED_TARGETS = 10 };
+
+/* What was in use between two readings: means over that time, and shares of it. */
+struct use {
+    double waiting, in_service; /* requests */
+    double class_waiting[KVF_CLASSES_MAX], class_in_service[KVF_CLASSES_MAX];
+    double in_flight[KVF_TIERS];      /* chunks at the tier */
+    double busy[KVF_TIERS][KVF_DIRS]; /* of its channels' time, or of the time with a chunk there */
+    double tier_busy[KVF_TIERS];      /* of both directions together */
+};
+/* All NaN when no time has passed. use_take() reads what is kept of tiers. */
+void use_take(struct engine *e, struct reading *r);
+void use_between(const struct engine *e, const struct reading *from, const struct reading *to,
+                 struct use *out);
 
 int sampler_open(struct engine *e, struct err *err);
 void sampler_close(struct engine *e);

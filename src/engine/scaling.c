@@ -29,15 +29,6 @@ static double target_ms(const struct scenario_class *c) {
     return c->p95_ns == KVF_UNSET ? KVF_MISSING : (double)c->p95_ns / (double)KVF_NS_PER_MS;
 }
 
-/* Reads and writes share the channels, or have each their own. */
-static double link_busy(const struct scenario_emulation *link, const struct snapshot_tier *v,
-                        double length_s) {
-    if (link->read_bytes_per_s == 0 || link->write_bytes_per_s == 0 || !(length_s > 0)) return KVF_MISSING;
-    double reads = (double)v->read_bytes / (double)link->read_bytes_per_s / length_s;
-    double writes = (double)v->write_bytes / (double)link->write_bytes_per_s / length_s;
-    return link->duplex == KVF_DUPLEX_FULL ? fmax(reads, writes) : reads + writes;
-}
-
 /* Users that wait for their answers cannot be more than the slots unless there are more of them. */
 static bool can_wait(const struct engine *e, uint64_t users) {
     bool closed = !workload_open_loop(e->workload) && e->s->workload.arrival.process != KVF_ARRIVAL_PACED;
@@ -52,7 +43,7 @@ double scaling_saturation(struct engine *e, const struct snapshot *snap) {
                                   .arrived = i->arrived,
                                   .waiting_before = e->sampler->last.queued,
                                   .waiting = i->queue_depth,
-                                  .in_service = i->in_service,
+                                  .in_service = i->in_service_now,
                                   .device_busy = i->device_busy_ratio,
                                   .weight_latency = s->autoscaler.weight_latency,
                                   .weight_queue = s->autoscaler.weight_queue,
@@ -67,7 +58,7 @@ double scaling_saturation(struct engine *e, const struct snapshot *snap) {
     }
     for (int t = 0; t < KVF_TIERS; t++) {
         bool emulated = snap->tier_on[t] && snap->tier_emulated[t];
-        in.link_busy[t] = emulated ? link_busy(&s->emulation[t], &snap->tier[t], i->length_s) : KVF_MISSING;
+        in.link_busy[t] = emulated ? snap->tier[t].busy_ratio : KVF_MISSING;
     }
     return saturation_of(&in).value;
 }
@@ -209,7 +200,7 @@ static void signals_of(const struct engine *e, const struct snapshot *snap, cons
         in->klass[k] = (struct stage_class_signals){.latency = ttft ? &d->klass[k].ttft : &d->klass[k].e2e,
                                                     .failed = snap->qos[k].failed,
                                                     .waiting = snap->qos[k].queued,
-                                                    .in_service = snap->qos[k].in_service,
+                                                    .in_service = snap->qos[k].in_service_now,
                                                     .oldest_wait_ms = snap->qos[k].oldest_wait_ms};
 }
 

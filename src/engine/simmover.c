@@ -23,6 +23,10 @@ struct simulated {
     struct pool *pool; /* NULL: needs nothing */
     uint64_t takes;    /* of the pool */
     bool reading;      /* a move whose first chunk is being read */
+    bool read_open;    /* a move that is written while its last bytes are read: an event of its own, ... */
+    uint64_t read_tie; /* ... this one */
+    /* of each leg, the stretch of a channel that it was given */
+    uint64_t from_ns[KVF_DIRS], to_ns[KVF_DIRS];
 };
 
 struct simmover {
@@ -64,8 +68,13 @@ static struct simulated *simulated_new(struct simmover *m) {
 
 static void at_device(struct simmover *m, const struct simulated *s, enum kvf_dir dir, bool comes) {
     int tier = s->t.leg[dir].tier;
-    uint64_t n = tier == KVF_TIER_NVME ? s->takes : 1;
+    uint64_t n = tier == KVF_TIER_NVME ? s->takes : 1, now_ns = run_clock_now(m->setup.clock);
     counters_add(&m->setup.counters->chunks_in_flight[tier], comes ? n : 0 - n);
+    if (!m->setup.usage) return;
+    if (comes)
+        usage_come(&m->setup.usage[tier], dir, n, now_ns);
+    else
+        usage_go(&m->setup.usage[tier], dir, n, now_ns, 0);
 }
 
 /* A worker has a window of buffers: it cannot be faster than one round of them after the other. */
@@ -92,6 +101,8 @@ static struct channels_turn leg_begin(struct simmover *m, struct simulated *s, e
     leg->since_ns = now_ns;
     if (leg->start_ns == 0) leg->start_ns = now_ns;
     leg->end_ns = max_u64(turn.complete_ns, turn.start_ns + window_ns(m, s, dir));
+    s->from_ns[dir] = turn.start_ns;
+    s->to_ns[dir] = turn.start_ns + channels_busy_ns(&m->channels[leg->tier], dir, s->t.op->bytes);
     at_device(m, s, dir, true);
     return turn;
 }
@@ -110,6 +121,9 @@ static void write_begin(struct simmover *m, struct simulated *s, uint64_t now_ns
     if (has_leg(s, KVF_DIR_READ)) {
         uint64_t latency_ns = m->channels[write->tier].speed.latency_ns;
         write->end_ns = max_u64(write->end_ns, read->end_ns + chunk_ns(m, s, KVF_DIR_WRITE) + latency_ns);
+        s->read_open = true;
+        s->read_tie = m->begun;
+        event_add(m, s, read->end_ns); /* never later than the write's, and before it on the heap */
     }
     s->reading = false;
     event_add(m, s, write->end_ns);
@@ -199,13 +213,19 @@ static void simulated_end(struct simmover *m, struct simulated *s, bool abandone
     m->spare = s;
 }
 
+/* Of a move. Its bytes count when all of it is complete. */
+static void read_end(struct simmover *m, struct simulated *s) {
+    s->read_open = false;
+    at_device(m, s, KVF_DIR_READ, false);
+}
+
 static void operation_end(struct simmover *m, struct simulated *s) {
     for (int d = 0; d < KVF_DIRS; d++) {
         struct transfer_leg *leg = &s->t.leg[d];
         if (leg->tier < 0) continue;
         leg->device_ns = leg->end_ns - leg->since_ns;
         leg->done_bytes = s->t.op->bytes;
-        at_device(m, s, (enum kvf_dir)d, false);
+        if (d == KVF_DIR_WRITE || s->t.leg[KVF_DIR_WRITE].tier < 0) at_device(m, s, (enum kvf_dir)d, false);
         counters_add(&m->setup.counters->io[leg->tier][d][transfer_cause(&s->t, (enum kvf_dir)d)].bytes,
                      leg->done_bytes);
     }
@@ -222,6 +242,8 @@ bool simmover_pump(struct simmover *m) {
         struct simulated *s = item.item;
         if (s->reading)
             write_begin(m, s, now_ns);
+        else if (s->read_open)
+            read_end(m, s);
         else
             operation_end(m, s);
         any = true;
@@ -231,7 +253,13 @@ bool simmover_pump(struct simmover *m) {
 
 void simmover_stop(struct simmover *m) {
     struct heap_item item;
-    while (heap_pop(&m->events, &item)) simulated_end(m, item.item, true);
+    while (heap_pop(&m->events, &item)) {
+        struct simulated *s = item.item;
+        if (s->read_open)
+            s->read_open = false; /* its other event is still to come */
+        else
+            simulated_end(m, s, true);
+    }
     for (int p = 0; p < POOLS; p++)
         while (m->pool[p].first) simulated_end(m, line_first(&m->pool[p]), true);
     for (int t = 0; t < KVF_TIERS; t++)
@@ -240,6 +268,19 @@ void simmover_stop(struct simmover *m) {
 
 uint64_t simmover_next_ns(const struct simmover *m) {
     return heap_min_key(&m->events);
+}
+
+uint64_t simmover_used_ns(const struct simmover *m, int tier, enum kvf_dir dir) {
+    const struct channels *c = &m->channels[tier];
+    uint64_t used = atomic_load(&c->taken_ns[dir]), now_ns = run_clock_now(m->setup.clock);
+    for (uint64_t i = 0; i < m->events.count; i++) {
+        const struct simulated *s = m->events.items[i].item;
+        bool counted = s->read_open && m->events.items[i].tie == s->read_tie;
+        if (s->t.leg[dir].tier != tier || counted) continue;
+        uint64_t begun = max_u64(s->from_ns[dir], now_ns);
+        if (s->to_ns[dir] > begun) used -= s->to_ns[dir] - begun;
+    }
+    return used / c->speed.channels;
 }
 
 struct simmover *simmover_open(const struct mover_setup *setup) {

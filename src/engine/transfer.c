@@ -306,11 +306,39 @@ static void byte_complete(struct mover *m, struct staging *s) {
     transfer_settle(m, t);
 }
 
+/* Chunks of a batch come together, before their tier has them: a copy takes its time inside of that. Those
+ * that it did not take go back at once; the others go when each was complete. */
+static void usage_comes(struct mover *m, int tier, struct tier_chunk *const *batch, unsigned n, bool back) {
+    uint64_t count[KVF_DIRS] = {0}, now_ns = run_clock_now(m->setup.clock);
+    for (unsigned i = 0; i < n; i++) count[batch[i]->dir]++;
+    for (int d = 0; d < KVF_DIRS; d++) {
+        if (count[d] == 0) continue;
+        if (back)
+            usage_go(&m->setup.usage[tier], (enum kvf_dir)d, count[d], now_ns, 0);
+        else
+            usage_come(&m->setup.usage[tier], (enum kvf_dir)d, count[d], now_ns);
+    }
+}
+
+static void usage_goes(struct mover *m, int tier, struct tier_chunk *const *batch, unsigned n) {
+    uint64_t count[KVF_DIRS] = {0}, last[KVF_DIRS] = {0}, sum[KVF_DIRS] = {0};
+    for (unsigned i = 0; i < n; i++) {
+        enum kvf_dir dir = batch[i]->dir;
+        count[dir]++;
+        sum[dir] += batch[i]->complete_ns;
+        if (batch[i]->complete_ns > last[dir]) last[dir] = batch[i]->complete_ns;
+    }
+    for (int d = 0; d < KVF_DIRS; d++)
+        if (count[d] > 0)
+            usage_go(&m->setup.usage[tier], (enum kvf_dir)d, count[d], last[d], count[d] * last[d] - sum[d]);
+}
+
 static void reap_tier(struct mover *m, int tier) {
     struct tier_chunk *done[BATCH];
     unsigned n;
     do {
         n = m->setup.tiers[tier]->ops->reap(m->queue[tier], done, BATCH);
+        if (n > 0 && m->setup.usage) usage_goes(m, tier, done, n);
         for (unsigned i = 0; i < n; i++) {
             struct tier_chunk *c = done[i];
             m->at_device--;
@@ -330,7 +358,9 @@ static void flush_tier(struct mover *m, int tier) {
         struct tier_chunk *batch[BATCH + 1];
         unsigned n = 0;
         for (batch[0] = l->head; batch[n] && n < BATCH; n++) batch[n + 1] = batch[n]->next;
+        if (m->setup.usage) usage_comes(m, tier, batch, n, false);
         unsigned taken = m->setup.tiers[tier]->ops->submit(m->queue[tier], batch, n);
+        if (m->setup.usage && taken < n) usage_comes(m, tier, batch + taken, n - taken, true);
         for (unsigned i = 0; i < taken; i++)
             leg_submitted(&chunk_transfer(batch[i])->leg[batch[i]->dir], batch[i]);
         l->head = batch[taken];

@@ -29,6 +29,7 @@
 #include "base/err.h"
 #include "cache/cache.h"
 #include "metrics/counters.h"
+#include "metrics/usage.h"
 #include "scenario/scenario.h"
 #include "tier/payload.h"
 #include "tier/tier.h"
@@ -77,6 +78,7 @@ struct mover_setup {
     const struct payload *payload;
     struct tier *const *tiers; /* KVF_TIERS; NULL: off */
     struct counters *counters;
+    struct usage *usage; /* KVF_TIERS, of all workers; NULL: nobody asks */
     uint32_t worker;
     uint32_t buffers; /* staging buffers for tiers that need waiting, at least 1 */
     /* The operation has ended; the transfer is gone after the call. error: 0 or an errno; abandoned:

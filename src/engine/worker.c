@@ -367,6 +367,7 @@ static struct mover_setup mover_setup_of(struct worker *w) {
                                 .payload = e->payload,
                                 .tiers = e->tiers,
                                 .counters = w->x.counters,
+                                .usage = e->usage,
                                 .worker = w->x.worker,
                                 .buffers = buffers_per_worker(e->s),
                                 .done = transfer_done,

@@ -28,8 +28,10 @@ static inline bool kvf_present(double v) {
     X(U, paused, "", "1 if the run stands still now")                                                        \
     X(U, users, "", "active users now")                                                                      \
     X(U, queue_depth, "", "requests waiting for a slot now")                                                 \
+    X(F, queue_depth_mean, "", "requests waiting for a slot, mean over its time")                            \
     X(F, oldest_wait_ms, "ms", "age of the oldest waiting request now")                                      \
-    X(U, in_service, "", "requests holding a slot now")                                                      \
+    X(F, in_service, "", "requests holding a slot, mean over its time")                                      \
+    X(U, in_service_now, "", "requests holding a slot now")                                                  \
     X(U, slots, "", "slots there are")                                                                       \
     X(U, arrived, "", "requests that arrived")                                                               \
     X(U, done, "", "requests completed")                                                                     \
@@ -103,6 +105,10 @@ static inline bool kvf_present(double v) {
     X(F, read_host_p95_ms, "ms", "host part of an entry read, P95")                                          \
     X(F, write_host_p95_ms, "ms", "host part of an entry write, P95")                                        \
     X(U, io_in_flight, "", "chunks at the device now")                                                       \
+    X(F, io_in_flight_mean, "", "chunks at the device, mean over its time")                                  \
+    X(F, busy_ratio, "", "share of its time that the tier was busy; emulated: of its bandwidth")             \
+    X(F, read_busy_ratio, "", "likewise, with reads")                                                        \
+    X(F, write_busy_ratio, "", "likewise, with writes")                                                      \
     X(U, evictions, "", "entries dropped from the cache")                                                    \
     X(U, demotions, "", "entries that fell out of it to a lower tier")                                       \
     X(U, promotions, "", "entries that rose out of it to a higher tier")                                     \
@@ -114,7 +120,9 @@ static inline bool kvf_present(double v) {
 
 #define SNAPSHOT_QOS_FIELDS(X)                                                                               \
     X(U, queued, "", "requests waiting now")                                                                 \
-    X(U, in_service, "", "requests holding a slot now")                                                      \
+    X(F, queued_mean, "", "requests waiting, mean over its time")                                            \
+    X(F, in_service, "", "requests holding a slot, mean over its time")                                      \
+    X(U, in_service_now, "", "requests holding a slot now")                                                  \
     X(U, arrived, "", "requests that arrived")                                                               \
     X(U, done, "", "requests completed")                                                                     \
     X(U, failed, "", "requests failed or dropped")                                                           \

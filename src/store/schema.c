@@ -278,6 +278,9 @@ static const struct {
     const char *sql;
 } steps[] = {
     {1, "PRAGMA application_id = 1802921521"},
+    /* what was in service was looked at once an interval then, at its end */
+    {4,
+     "UPDATE intervals SET in_service_now = in_service; UPDATE qos_intervals SET in_service_now = in_service"},
 };
 _Static_assert(STORE_APPLICATION_ID == 1802921521,
                "the statement and the constant name the same application");

@@ -40,5 +40,24 @@ struct channels_turn channels_take(struct channels *c, enum kvf_dir dir, uint64_
         start = before > now_ns ? before : now_ns;
     } while (!atomic_compare_exchange_weak_explicit(channel, &before, start + busy_ns, memory_order_relaxed,
                                                     memory_order_relaxed));
+    atomic_fetch_add_explicit(&c->taken_ns[dir], busy_ns, memory_order_relaxed);
     return (struct channels_turn){start, start + busy_ns + c->speed.latency_ns};
+}
+
+static uint64_t ahead_ns(const struct channels *c, const _Atomic uint64_t *free_ns, uint64_t now_ns) {
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < c->speed.channels; i++) {
+        uint64_t at = atomic_load_explicit(&free_ns[i], memory_order_relaxed);
+        if (at > now_ns) sum += at - now_ns;
+    }
+    return sum;
+}
+
+uint64_t channels_used_ns(const struct channels *c, enum kvf_dir dir, uint64_t now_ns) {
+    bool full = c->speed.duplex == KVF_DUPLEX_FULL;
+    uint64_t taken = atomic_load_explicit(&c->taken_ns[dir], memory_order_relaxed), all = 0;
+    uint64_t ahead = ahead_ns(c, c->free_ns[full ? dir : 0], now_ns);
+    for (int d = 0; d < KVF_DIRS; d++) all += atomic_load_explicit(&c->taken_ns[d], memory_order_relaxed);
+    if (!full && all > 0) ahead = (uint64_t)((double)ahead * ((double)taken / (double)all));
+    return ahead < taken ? (taken - ahead) / c->speed.channels : 0; /* two threads: one moment may be mixed */
 }

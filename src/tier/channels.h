@@ -21,6 +21,7 @@
 struct channels {
     struct scenario_emulation speed;
     _Atomic uint64_t free_ns[KVF_DIRS][SCENARIO_CHANNELS_MAX]; /* run time from which on each is idle */
+    _Atomic uint64_t taken_ns[KVF_DIRS]; /* channel time given out so far, also what lies ahead */
 };
 
 /* When an operation that was submitted at some time is served. */
@@ -33,6 +34,10 @@ void channels_init(struct channels *c, const struct scenario_emulation *speed); 
 /* Takes the next stretch of a channel. Any thread; of operations submitted at once by several threads each
  * has a stretch of its own. */
 struct channels_turn channels_take(struct channels *c, enum kvf_dir dir, uint64_t bytes, uint64_t now_ns);
+/* Channel time that operations of a direction have had by now, divided among the channels: how long all of
+ * them together were busy. A channel has no gaps ahead, so that this is exact, but for the share of each
+ * direction in what half duplex has still ahead: that is split like what was given out. Any thread. */
+uint64_t channels_used_ns(const struct channels *c, enum kvf_dir dir, uint64_t now_ns);
 /* How long a channel is busy with so many bytes. */
 uint64_t channels_busy_ns(const struct channels *c, enum kvf_dir dir, uint64_t bytes);
 

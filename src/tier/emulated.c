@@ -128,6 +128,10 @@ static uint64_t emulated_next_ns(const struct tier_queue *q) {
     return heap_min_key(&q->busy);
 }
 
+static uint64_t emulated_used_ns(const struct tier *t, enum kvf_dir dir, uint64_t now_ns) {
+    return channels_used_ns(&((const struct emulated_tier *)t)->channels, dir, now_ns);
+}
+
 const struct tier_ops tier_emulated_ops = {
     .name = "emulated",
     .refusal = emulated_refusal,
@@ -145,4 +149,5 @@ const struct tier_ops tier_emulated_ops = {
     .reap = emulated_reap,
     .fd = emulated_fd,
     .next_ns = emulated_next_ns,
+    .used_ns = emulated_used_ns,
 };

@@ -138,6 +138,8 @@ struct tier_ops {
     int (*bind)(struct tier *t, uint32_t device); /* the calling thread will use it; 0 or an error number */
     /* What the run's events should say of how it was opened; "" or NULL: nothing. */
     const char *(*notice)(const struct tier *t);
+    /* Of a tier that keeps time by channels: channels_used_ns(). Any thread. */
+    uint64_t (*used_ns)(const struct tier *t, enum kvf_dir dir, uint64_t now_ns);
 };
 
 struct tier {

@@ -104,6 +104,28 @@ def check_identities(summary):
         assert value[tier + "_used_bytes"] <= summary["tiers"][tier]["usable_bytes"], value
     for tier in set(TIERS_ALL) - set(on):
         assert value[tier + "_read_bytes"] is None, value
+    check_laws(value, summary["run"]["configuration"], on)
+
+
+def check_laws(value, configuration, on):
+    """Little's law of what waits and of what is in service. A request that is left at the end, or was there at the
+    beginning, was there for the whole time at most, and one that failed has no latency."""
+    wall = value["measured_s"]
+    if not wall:
+        return
+    assert abs(value["slots_busy_ratio"] - value["in_service_mean"] / configuration["engine"]["slots"]) < 1e-9, value
+    waited = value["requests_done"] * (value["queue_wait_mean_ms"] or 0) / 1e3
+    spent = value["requests_done"] * (value["e2e_mean_ms"] or 0) / 1e3
+    edges = (value["requests_queued_at_end"] + value["requests_in_service_at_end"] + value["requests_failed"]) * wall
+    simulated = configuration["mode"] == "simulate"
+    cold = configuration["run"]["warmup"] == "0s"
+    for area, sum_s in ((value["queue_depth_mean"] * wall, waited),
+                        ((value["queue_depth_mean"] + value["in_service_mean"]) * wall, spent)):
+        assert not cold or area >= sum_s * (1 - 1e-6) - 1e-6, (area, sum_s, value)
+        assert not simulated or area <= (sum_s + edges) * (1 + 1e-6) + 1e-6, (area, sum_s, edges, value)
+    for tier in on:
+        busy = [value["%s_%s_busy_ratio" % (tier, way)] for way in ("read", "write")]
+        assert max(busy) <= value[tier + "_busy_ratio"] * (1 + 1e-9) <= min(1, sum(busy)) * (1 + 2e-9), value
 
 
 def rows(sql, *values, path=None):

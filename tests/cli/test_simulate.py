@@ -197,12 +197,39 @@ def _():
 def _():
     _, summary = measure({**ONE_LINK, "run.duration": "400s", "run.interval": "50ms", "workload.arrival": {
         "process": "poisson", "rate": 4}, "workload.conversation": {"max_turns": 1}, "workload.prefix": {"probability": 0}})
-    mean = rows("SELECT avg(io_in_flight) AS n FROM tier_intervals WHERE tier = 'gpu'")[0]["n"]
+    mean = rows("SELECT avg(io_in_flight_mean) AS n FROM tier_intervals WHERE tier = 'gpu'")[0]["n"]
     per_s = {way: result(summary, "gpu_%s_ops" % way) / 400 for way in ("read", "write")}
     wait = sum(per_s[way] * result(summary, "gpu_%s_mean_ms" % way) / 1e3 for way in per_s)
     busy = sum(result(summary, "gpu_%s_bytes" % way) for way in per_s) / 10e6 / 400
     assert 0.05 < busy < 0.9 and mean > 0.1, (busy, mean)
     assert abs(mean / wait - 1) < 0.05, (mean, wait)
+
+
+@case("requests that come evenly and take 30 ms each use the one slot for what they take, and no more")
+def _():
+    even = {"process": "gamma", "cv": 0, "rate": 20}
+    changes = {**ONE_LINK, "engine": {"slots": 1}, "run.max_requests": 1000, "compute": {"mode": "realistic"},
+               "workload.users": 1, "workload.arrival": even, "workload.conversation": {"max_turns": 1},
+               "workload.prefix": {"probability": 0}, "workload.personas": [{
+                   "name": "even", "context": [10, 10], "generate": [1, 1], "think": ["0s", "0s"], "spread": 1}]}
+    _, summary = measure(changes)
+    wall, done = result(summary, "measured_s"), result(summary, "requests_done")
+    service = (result(summary, "e2e_mean_ms") - result(summary, "queue_wait_mean_ms")) / 1e3
+    assert done == 1000 and result(summary, "queue_depth_mean") == 0, summary
+    # Little's law of the slot, and the utilisation law of the link: identities where nothing is left at the end
+    assert abs(result(summary, "slots_busy_ratio") * wall / (done * service) - 1) < 1e-9, (wall, done, service)
+    moved = sum(result(summary, "gpu_%s_bytes" % way) for way in ("read", "write"))
+    assert abs(result(summary, "gpu_busy_ratio") * wall / (moved / 10e6) - 1) < 1e-6, moved
+    for way in ("read", "write"):
+        busy = result(summary, "gpu_%s_busy_ratio" % way) * wall
+        assert abs(busy / (result(summary, "gpu_%s_bytes" % way) / 10e6) - 1) < 1e-6, (way, busy)
+    in_flight = sum(result(summary, "gpu_%s_ops" % way) * result(summary, "gpu_%s_device_mean_ms" % way) / 1e3
+                    for way in ("read", "write"))
+    assert abs(result(summary, "gpu_io_in_flight_mean") * wall / in_flight - 1) < 1e-6, in_flight
+    # every interval has seen twenty of them, though at its end there is one in service
+    stored = rows("SELECT in_service, in_service_now FROM intervals WHERE phase = 'measured'")[:-1]
+    assert all(abs(row["in_service"] - 20 * service) < 1e-6 for row in stored), stored
+    assert sum(row["in_service_now"] for row in stored) > 0.9 * len(stored), stored
 
 
 @case("the depth of the drive's queue bounds what it carries; more workers have more of it")

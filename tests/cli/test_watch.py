@@ -114,7 +114,7 @@ def _():
         line, want = title("--at", text), interval_at(t_s)
         assert line.endswith("LOOKING BACK") and -0.02 < want["t_s"] - clock(line) < 0.11, (text, line, want["t_s"])
         got = dump("--at", text, "--view", "queue", "--size", "120x30").stdout
-        assert re.search(r"^ Slots +%d of %d " % (want["in_service"], want["slots"]), got, re.MULTILINE), (got, want)
+        assert re.search(r"^ Slots +%d of %d " % (want["in_service_now"], want["slots"]), got, re.MULTILINE), (got, want)
     for text in ("90s", "0:59", "1:02:07", "24h", "999999"):
         assert title("--at", text) == title() and title().endswith("COMPLETED")
 
@@ -213,7 +213,7 @@ def check_classes(picture, whole):
     classes = rows("SELECT * FROM qos_intervals WHERE run_id = 1 AND seq = ?", whole["seq"])
     assert len(classes) == 3
     for one in classes:
-        for name, field in (("waiting", "queued"), ("in service", "in_service"), ("SLO met", "met_ratio")):
+        for name, field in (("waiting", "queued"), ("in service", "in_service_now"), ("SLO met", "met_ratio")):
             table.expect(one["class"], name, one[field], after)
 
 
@@ -231,7 +231,7 @@ def _():
         for words, value in ((r"Throughput +([\d.]+k?) tok/s", want["throughput_tok_s"]),
                              (r"Hit ratio +([\d.]+ %)", want["hit_ratio"]), (r"I/O in flight +(\S+) ", in_flight),
                              (r"Requests +([\d.]+k?)/s", want["requests_per_s"]), (r"^ Users (\d+) ", want["users"]),
-                             (r"slots in use (\d+) of", want["in_service"]),
+                             (r"slots in use (\d+) of", want["in_service_now"]),
                              (r"slots in use \d+ of (\d+)", want["slots"])):
             found = re.search(words, picture, re.MULTILINE)
             assert found and agrees(found.group(1), value), (words, value, found, picture)

@@ -51,6 +51,28 @@ static void both_ways_at_once(void **state) {
     assert_int_equal(channels_take(&c, KVF_DIR_WRITE, 1000, 5600).complete_ns, 9570); /* behind the other */
 }
 
+/* At half duplex both ways have 2,000 ns of the one channel, and a read 3,000 more, until 6,000. */
+static void what_was_used_grows_with_time_alone(void **state) {
+    (void)state;
+    struct channels c = link_of(GB, GB, 70, 1);
+    channels_take(&c, KVF_DIR_READ, 2000, 1000);
+    assert_int_equal(channels_used_ns(&c, KVF_DIR_READ, 1000), 0);
+    assert_int_equal(channels_used_ns(&c, KVF_DIR_READ, 1600), 600);
+    channels_take(&c, KVF_DIR_WRITE, 2000, 4000);
+    assert_int_equal(channels_used_ns(&c, KVF_DIR_READ, 6000), 2000); /* idle from 3,000 to 4,000 */
+    assert_int_equal(channels_used_ns(&c, KVF_DIR_WRITE, 6000), 2000);
+    channels_take(&c, KVF_DIR_READ, 3000, 5000);
+    uint64_t both = channels_used_ns(&c, KVF_DIR_READ, 7000) + channels_used_ns(&c, KVF_DIR_WRITE, 7000);
+    assert_in_range(both, 5000 - 1, 5000 + 1); /* the split is rounded */
+    assert_int_equal(channels_used_ns(&c, KVF_DIR_READ, 9000), 5000);
+
+    channels_init(&c, &(struct scenario_emulation){2 * GB, 2 * GB, 70, 2, KVF_DUPLEX_FULL});
+    channels_take(&c, KVF_DIR_READ, 4000, 0);
+    channels_take(&c, KVF_DIR_WRITE, 1000, 0);
+    assert_int_equal(channels_used_ns(&c, KVF_DIR_READ, 3000), 1500); /* one of two */
+    assert_int_equal(channels_used_ns(&c, KVF_DIR_WRITE, 3000), 500);
+}
+
 static void channels_share_the_bandwidth(void **state) {
     (void)state;
     struct channels c = link_of(3 * GB, 3 * GB, 0, 3);
@@ -193,6 +215,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_channel_serves_in_order_of_arrival),
         cmocka_unit_test(both_ways_at_once),
+        cmocka_unit_test(what_was_used_grows_with_time_alone),
         cmocka_unit_test(channels_share_the_bandwidth),
         cmocka_unit_test(large_operations_do_not_overflow),
         cmocka_unit_test(one_channel_and_one_size_are_m_d_1),

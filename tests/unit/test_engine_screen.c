@@ -56,7 +56,7 @@ static void requests_are_sound(const struct snapshot *snap) {
 static void nobody_leaves(void *ctx, const struct snapshot *snap) {
     (void)ctx;
     if (snap->interval.phase != KVF_PHASE_MEASURED) return;
-    uint64_t shown = snap->interval.in_service < 64 ? snap->interval.in_service : 64;
+    uint64_t shown = snap->interval.in_service_now < 64 ? snap->interval.in_service_now : 64;
     requests_are_sound(snap);
     note_that(snap->requests == shown);
     for (uint32_t i = 0; i < last.requests; i++) {
@@ -64,13 +64,13 @@ static void nobody_leaves(void *ctx, const struct snapshot *snap) {
         note_that(snap->request[i].service_ms > last.request[i].service_ms);
     }
     last = *snap;
-    if (snap->interval.in_service == 100 && intervals++ == 20) tell(COMMAND_STOP, 0);
+    if (snap->interval.in_service_now == 100 && intervals++ == 20) tell(COMMAND_STOP, 0);
 }
 
 static uint64_t drained_in_service, drained_requests;
 static void keep_the_end(void *ctx, const struct snapshot *snap) {
     if (snap->interval.phase == KVF_PHASE_DRAIN) {
-        drained_in_service = snap->interval.in_service;
+        drained_in_service = snap->interval.in_service_now;
         drained_requests = snap->requests;
     }
     nobody_leaves(ctx, snap);

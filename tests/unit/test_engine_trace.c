@@ -270,7 +270,7 @@ static void concurrent_rows_write_a_block_once(void **state) {
 static void stop_when_slots_are_full(void *ctx, const struct snapshot *snap) {
     (void)ctx;
     static int intervals; /* 20 s are more than it can take */
-    if (snap->interval.in_service == 3000 || ++intervals == 2000) tell(COMMAND_STOP, 0);
+    if (snap->interval.in_service_now == 3000 || ++intervals == 2000) tell(COMMAND_STOP, 0);
 }
 
 /* Without times rows come as fast as they are served: none is dropped, however few the queue holds. */

@@ -56,7 +56,7 @@ static void request(uint64_t user, uint32_t klass, uint64_t context, double age_
                                    .klass = klass,
                                    .tier = tier};
     snprintf(q->step, sizeof q->step, "%s", step);
-    x.snap.interval.in_service = x.snap.requests;
+    x.snap.interval.in_service_now = x.snap.requests;
 }
 
 /* Four requests as a snapshot has them, oldest first. */
@@ -223,7 +223,7 @@ static void sixty_four(void) {
 static void selection_stays_in_view(void **state) {
     (void)state;
     sixty_four();
-    x.snap.interval.in_service = 97;
+    x.snap.interval.in_service_now = 97;
     for (int want = 0; want < SNAPSHOT_REQUESTS; want++) {
         x.frame.table.selected = want;
         canvas_clear(&x.canvas);

@@ -27,6 +27,7 @@ struct rig {
     struct run_clock clock;
     struct tier *tiers[KVF_TIERS];
     struct counters *counters;
+    struct usage usage[KVF_TIERS];
     struct simmover *m;
     struct cache_op op[OPS];
     uint64_t zero_ns;
@@ -63,6 +64,7 @@ static void rig_begin(uint64_t workers, uint32_t buffers) {
                                 .clock = &r->clock,
                                 .tiers = r->tiers,
                                 .counters = r->counters,
+                                .usage = r->usage,
                                 .buffers = buffers,
                                 .done = op_ended};
     r->m = simmover_open(&setup);
@@ -75,6 +77,7 @@ static int set_up(void **state) {
     run_clock_virtual(&r->clock);
     r->zero_ns = run_clock_now(&r->clock);
     r->counters = counters_new(1);
+    for (int t = 0; t < KVF_TIERS; t++) usage_init(&r->usage[t]);
     r->s.nvme.io_size = IO;
     for (int t = 0; t < KVF_TIERS; t++) speed_set(t, GB, GB, 1);
     return 0;
@@ -85,6 +88,7 @@ static int tear_down(void **state) {
     simmover_close(r->m);
     for (int t = 0; t < KVF_TIERS; t++) tier_emulated_ops.close(r->tiers[t]);
     counters_free(r->counters, 1);
+    for (int t = 0; t < KVF_TIERS; t++) usage_destroy(&r->usage[t]);
     free(r);
     return 0;
 }
@@ -228,6 +232,42 @@ static void a_move_ends_a_chunk_after_its_slower_reader(void **state) {
     assert_int_equal(r->end_ns[a], 16100 + 1000 + LATENCY);
 }
 
+/* ---- use ---- */
+
+static uint64_t used_ns(int tier, int dir) {
+    return simmover_used_ns(r->m, tier, (enum kvf_dir)dir);
+}
+
+static uint64_t chunk_ns_of(int tier, int dir, uint64_t ns) {
+    return usage_read(&r->usage[tier], r->zero_ns + ns).chunk_ns[dir];
+}
+
+/* The read of 4,000 bytes is at the gpu until 4,100 and the drive writes from 1,100 to 9,200; a read of 1,000
+ * comes to it at 2,000 and has its channel after the write. */
+static void a_tier_is_used_while_its_channel_has_work(void **state) {
+    (void)state;
+    speed_set(NVME, GB, GB / 2, 1);
+    rig_begin(2, 8);
+    op_begin(GPU, NVME, 4000);
+    time_to(2000);
+    assert_int_equal(used_ns(GPU, READ), 2000);
+    assert_int_equal(used_ns(NVME, WRITE), 900);
+    op_begin(NVME, -1, 1000);
+    time_to(5000);
+    assert_int_equal(counters_get(&r->counters->chunks_in_flight[GPU]), 0); /* though the move goes on */
+    assert_int_equal(chunk_ns_of(GPU, READ, 5000), 4100);
+    assert_int_equal(used_ns(GPU, READ), 4000);
+    assert_int_equal(used_ns(NVME, WRITE), 3900);
+    assert_int_equal(used_ns(NVME, READ), 0);
+    time_to(9500);
+    assert_int_equal(used_ns(NVME, WRITE), 8000);
+    assert_int_equal(used_ns(NVME, READ), 400);
+    to_the_end();
+    assert_int_equal(chunk_ns_of(NVME, WRITE, GB), 4 * 8100); /* its chunks are there together */
+    assert_int_equal(chunk_ns_of(NVME, READ, GB), 10200 - 2000);
+    assert_int_equal(used_ns(NVME, READ), 1000);
+}
+
 /* ---- the end ---- */
 
 static void a_stop_ends_everything_at_once(void **state) {
@@ -255,6 +295,7 @@ int main(void) {
         TEST(a_worker_s_depth_paces_a_large_entry),
         TEST(a_move_takes_as_long_as_its_slower_writer),
         TEST(a_move_ends_a_chunk_after_its_slower_reader),
+        TEST(a_tier_is_used_while_its_channel_has_work),
         TEST(a_stop_ends_everything_at_once),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -108,7 +108,7 @@ static inline void ui_fill_interval(struct snapshot_interval *s, int i) {
     s->phase = i < 5 ? KVF_PHASE_WARMUP : KVF_PHASE_MEASURED;
     s->users = i < 31 ? 50 : i < 60 ? 60 : 50;
     s->queue_depth = ui_u(ui_about(53, 0.8, i, 41)), s->oldest_wait_ms = ui_about(84, 0.8, i, 41);
-    s->in_service = 50, s->slots = 256;
+    s->in_service = 50, s->in_service_now = 50, s->slots = 256;
     s->arrived = ui_u(ui_about(96, 0.2, i, 37)), s->done = s->arrived - 1;
     s->failed = i == 47 ? 1 : 0;
     s->throughput_tok_s = ui_about(12400, 0.2, i, 37), s->tokens = ui_u(s->throughput_tok_s);
@@ -169,7 +169,8 @@ static inline void ui_fill_class(struct snapshot *s, int k, int i) {
     struct snapshot_qos *q = &s->qos[k];
 
     snprintf(s->class_name[k], sizeof s->class_name[k], "%s", names[k]);
-    q->queued = ui_u(ui_about(waiting[k], 0.5, i, 41)), q->in_service = ui_u(ui_about(served[k], 0.2, i, 23));
+    q->queued = ui_u(ui_about(waiting[k], 0.5, i, 41)),
+    q->in_service_now = ui_u(ui_about(served[k], 0.2, i, 23)), q->in_service = (double)q->in_service_now;
     q->arrived = 14 + (uint64_t)k, q->done = q->arrived, q->failed = k == 0 && i == 47;
     q->oldest_wait_ms = q->queued ? ui_about(20 * (k + 1), 0.5, i, 41) : KVF_MISSING;
     q->e2e_p95_ms = ui_about(60 * (k + 1), 0.3, i, 37), q->ttft_p95_ms = ui_about(42 * (k + 1), 0.3, i, 37);
@@ -307,7 +308,9 @@ static inline void ui_drain(struct snapshot *s) {
     struct snapshot_interval *i = &s->interval;
 
     i->phase = KVF_PHASE_DRAIN, i->t_s = UI_INTERVALS + 0.012, i->length_s = 0.012;
-    i->arrived = i->done = i->failed = i->tokens = i->lookups = i->hits = i->queue_depth = i->in_service = 0;
+    i->arrived = i->done = i->failed = i->tokens = i->lookups = i->hits = i->queue_depth = i->in_service_now =
+        0,
+    i->in_service = 0;
     i->throughput_tok_s = i->requests_per_s = 0, i->oldest_wait_ms = KVF_MISSING;
     i->device_read_bytes = i->device_write_bytes = i->device_read_ms = i->device_write_ms = 0;
     i->device_busy_ratio = i->device_queue = 0, i->cpu_user_s = i->cpu_sys_s = 0.001;

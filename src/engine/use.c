@@ -1,0 +1,65 @@
+/* What requests and tiers were in use over a time: differences of two readings of integrals. */
+#include <math.h>
+
+#include "engine/sampler.h"
+
+void use_take(struct engine *e, struct reading *r) {
+    const struct simmover *simulated = e->workers[0].simulated;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        const struct tier *tier = e->tiers[t];
+        if (!tier) continue;
+        r->usage[t] = usage_read(&e->usage[t], r->run_ns);
+        for (int d = 0; d < KVF_DIRS; d++)
+            r->link_ns[t][d] = simulated            ? simmover_used_ns(simulated, t, (enum kvf_dir)d)
+                               : tier->ops->used_ns ? tier->ops->used_ns(tier, (enum kvf_dir)d, r->run_ns)
+                                                    : 0;
+    }
+}
+
+/* Of readings that belong to two moments a little apart: nothing is used for longer than all the time. */
+static double share(uint64_t from_ns, uint64_t to_ns, double wall_ns) {
+    if (!(wall_ns > 0)) return KVF_MISSING;
+    return to_ns > from_ns ? fmin(1, (double)(to_ns - from_ns) / wall_ns) : 0;
+}
+
+static double mean(uint64_t from_ns, uint64_t to_ns, double wall_ns) {
+    if (!(wall_ns > 0)) return KVF_MISSING;
+    return to_ns > from_ns ? (double)(to_ns - from_ns) / wall_ns : 0;
+}
+
+static void tier_use(const struct engine *e, const struct reading *from, const struct reading *to, int t,
+                     double wall_ns, struct use *out) {
+    const struct usage_sums *a = &from->usage[t], *b = &to->usage[t];
+    bool link = e->tiers[t]->ops->used_ns != NULL;
+    for (int d = 0; d < KVF_DIRS; d++)
+        out->busy[t][d] = link ? share(from->link_ns[t][d], to->link_ns[t][d], wall_ns)
+                               : share(a->busy_ns[d], b->busy_ns[d], wall_ns);
+    out->in_flight[t] = mean(a->chunk_ns[KVF_DIR_READ] + a->chunk_ns[KVF_DIR_WRITE],
+                             b->chunk_ns[KVF_DIR_READ] + b->chunk_ns[KVF_DIR_WRITE], wall_ns);
+    double read = out->busy[t][KVF_DIR_READ], write = out->busy[t][KVF_DIR_WRITE];
+    bool full = e->s->emulation[t].duplex == KVF_DUPLEX_FULL;
+    out->tier_busy[t] = !link  ? share(a->any_ns, b->any_ns, wall_ns)
+                        : full ? fmax(read, write)
+                               : fmin(1, read + write);
+}
+
+void use_between(const struct engine *e, const struct reading *from, const struct reading *to,
+                 struct use *out) {
+    double wall_ns = (double)(to->run_ns - from->run_ns);
+    uint64_t waiting[2] = {0}, service[2] = {0};
+    for (uint32_t k = 0; k < e->s->qos.classes; k++) {
+        const struct class_counts *a = &from->klass[k], *b = &to->klass[k];
+        out->class_waiting[k] = mean(a->waiting_ns, b->waiting_ns, wall_ns);
+        out->class_in_service[k] = mean(a->service_ns, b->service_ns, wall_ns);
+        waiting[0] += a->waiting_ns, waiting[1] += b->waiting_ns;
+        service[0] += a->service_ns, service[1] += b->service_ns;
+    }
+    out->waiting = mean(waiting[0], waiting[1], wall_ns);
+    out->in_service = mean(service[0], service[1], wall_ns);
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (e->tiers[t])
+            tier_use(e, from, to, t, wall_ns, out);
+        else
+            out->in_flight[t] = out->tier_busy[t] = out->busy[t][0] = out->busy[t][1] = KVF_MISSING;
+    }
+}

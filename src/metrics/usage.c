@@ -1,0 +1,51 @@
+#include "metrics/usage.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+void usage_init(struct usage *u) {
+    memset(u, 0, sizeof *u);
+    pthread_mutex_init(&u->lock, NULL);
+}
+
+void usage_destroy(struct usage *u) {
+    pthread_mutex_destroy(&u->lock);
+}
+
+/* Threads read the clock before they have the lock: a time may lie a little before the last one. */
+static void advance(struct usage *u, uint64_t now_ns) {
+    if (now_ns <= u->since_ns) return;
+    uint64_t passed_ns = now_ns - u->since_ns;
+    bool any = false;
+    for (int d = 0; d < KVF_DIRS; d++) {
+        u->sums.chunk_ns[d] += u->at[d] * passed_ns;
+        if (u->at[d] > 0) u->sums.busy_ns[d] += passed_ns;
+        any = any || u->at[d] > 0;
+    }
+    if (any) u->sums.any_ns += passed_ns;
+    u->since_ns = now_ns;
+}
+
+void usage_come(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t at_ns) {
+    pthread_mutex_lock(&u->lock);
+    advance(u, at_ns);
+    u->sums.chunk_ns[dir] += n * (u->since_ns - at_ns);
+    u->at[dir] += n;
+    pthread_mutex_unlock(&u->lock);
+}
+
+void usage_go(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t last_ns, uint64_t earlier_ns) {
+    pthread_mutex_lock(&u->lock);
+    advance(u, last_ns);
+    u->sums.chunk_ns[dir] -= n * (u->since_ns - last_ns) + earlier_ns;
+    u->at[dir] -= n;
+    pthread_mutex_unlock(&u->lock);
+}
+
+struct usage_sums usage_read(struct usage *u, uint64_t now_ns) {
+    pthread_mutex_lock(&u->lock);
+    advance(u, now_ns);
+    struct usage_sums sums = u->sums;
+    pthread_mutex_unlock(&u->lock);
+    return sums;
+}

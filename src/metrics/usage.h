@@ -1,0 +1,33 @@
+/* How long so many chunks were at a tier: integrals over time of a count that several threads change.
+ * A mean over time is the difference of two readings divided by the time between them. */
+#ifndef KVF_METRICS_USAGE_H
+#define KVF_METRICS_USAGE_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "base/terms.h"
+
+struct usage_sums {
+    uint64_t chunk_ns[KVF_DIRS]; /* chunks there x time */
+    uint64_t busy_ns[KVF_DIRS];  /* time with at least one there */
+    uint64_t any_ns;             /* time with at least one of either direction */
+};
+
+struct usage {
+    pthread_mutex_t lock; /* of all below */
+    uint64_t at[KVF_DIRS];
+    uint64_t since_ns; /* run time that the sums are complete to */
+    struct usage_sums sums;
+};
+
+void usage_init(struct usage *u);
+void usage_destroy(struct usage *u);
+/* At that run time `n` chunks came; or the last of `n` went, the others earlier, by so much in sum. A time
+ * that has passed already corrects chunk_ns. Any thread. */
+void usage_come(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t at_ns);
+void usage_go(struct usage *u, enum kvf_dir dir, uint64_t n, uint64_t last_ns, uint64_t earlier_ns);
+/* The sums up to that run time, from the first chunk on. Any thread. */
+struct usage_sums usage_read(struct usage *u, uint64_t now_ns);
+
+#endif
