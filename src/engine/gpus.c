@@ -1,5 +1,7 @@
 #include "engine/gpus.h"
 
+#include <math.h>
+
 #include "engine/core.h"
 
 static void gpus_add(struct gpus *g, uint32_t index) {
@@ -89,7 +91,43 @@ void gpus_snap(struct engine *e, struct gpus *g, struct snapshot *snap) {
                                              .temperature_c = now[i].temperature_c,
                                              .clock_sm_mhz = now[i].clock_sm_mhz,
                                              .clock_mem_mhz = now[i].clock_mem_mhz,
-                                             .ecc_errors = now[i].ecc_errors};
+                                             .ecc_errors = now[i].ecc_errors,
+                                             .energy_j = now[i].energy_j};
+}
+
+void gpus_measure_from_here(struct gpus *g) {
+    if (g->watch) (void)nvml_watch_read(g->watch, g->from);
+    g->sent_bytes = g->received_bytes = g->linked_s = 0;
+}
+
+void gpus_measure_to_here(struct gpus *g) {
+    if (g->watch) (void)nvml_watch_read(g->watch, g->to);
+}
+
+void gpus_note(struct gpus *g, const struct snapshot *snap) {
+    double sent = 0, received = 0, s = snap->interval.length_s;
+    for (uint32_t i = 0; i < g->count; i++) {
+        sent += snap->gpu[i].pcie_tx_bytes_s;
+        received += snap->gpu[i].pcie_rx_bytes_s;
+    }
+    if (g->count == 0 || !kvf_present(sent + received)) return;
+    g->sent_bytes += sent * s;
+    g->received_bytes += received * s;
+    g->linked_s += s;
+}
+
+double gpus_power_w(const struct gpus *g) {
+    double watts = 0;
+    for (uint32_t i = 0; i < g->count; i++) {
+        double s = (double)(g->to[i].at_ns - g->from[i].at_ns) / 1e9;
+        if (g->from[i].at_ns == 0 || g->to[i].at_ns <= g->from[i].at_ns) return KVF_MISSING;
+        watts += (g->to[i].energy_j - g->from[i].energy_j) / s;
+    }
+    return g->count > 0 && isfinite(watts) ? watts : KVF_MISSING;
+}
+
+double gpus_pcie_bytes_s(const struct gpus *g, bool sent) {
+    return g->linked_s > 0 ? (sent ? g->sent_bytes : g->received_bytes) / g->linked_s : KVF_MISSING;
 }
 
 void gpus_close(struct gpus *g) {

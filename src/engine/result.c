@@ -436,6 +436,18 @@ static void add_machine(struct measure *m) {
     if (engine_is_virtual(m->e)) result_add(m->out, simulator_real_s(m->e), "s", 0, "real_s");
 }
 
+/* Of the devices themselves, as the driver has them. */
+static void add_devices(struct measure *m) {
+    const struct gpus *g = &m->e->sampler->gpus;
+    double watts = gpus_power_w(g), joules = watts * m->wall_s;
+    double tokens = (double)counters_get(&m->d->tokens_generated);
+    result_add(m->out, watts, "W", 0, "gpu_power_mean_w");
+    result_add(m->out, joules, "J", 0, "gpu_energy_j");
+    result_add(m->out, ratio(joules, tokens), "J", 0, "gpu_energy_per_token_j");
+    result_add(m->out, gpus_pcie_bytes_s(g, false) / (double)KVF_GIB, "GiB/s", 0, "gpu_pcie_rx_gib_s");
+    result_add(m->out, gpus_pcie_bytes_s(g, true) / (double)KVF_GIB, "GiB/s", 0, "gpu_pcie_tx_gib_s");
+}
+
 static void add_rows(struct measure *m) {
     if (m->e->s->workload.source == KVF_SOURCE_SYNTHETIC) return;
     const struct workload_rows *r = workload_rows(m->e->workload);
@@ -557,6 +569,7 @@ void result_fill(struct engine *e, struct run_record *run) {
     add_tiers(&m);
     add_io_totals(&m);
     add_machine(&m);
+    add_devices(&m);
     result_add(&run->results, (double)e->preconditioned_bytes, "B", 0, "precondition_bytes");
     result_add(&run->results, (double)e->prepopulated_bytes, "B", 0, "prepopulate_bytes");
     add_rows(&m);

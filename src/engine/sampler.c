@@ -434,6 +434,7 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
         if (r->snap.qos[k].starved > 0) p->starved_s[k] += s;
     if (phase != KVF_PHASE_DRAIN) { /* those of the warm-up are forgotten at its end, if there is one */
         steady_note(e, &r->snap);
+        gpus_note(&p->gpus, &r->snap);
         if (kvf_present(r->snap.interval.host_cpu_ratio)) {
             p->host_busy_sum += r->snap.interval.host_cpu_ratio * s;
             p->host_busy_s += s;
@@ -465,6 +466,7 @@ void sampler_begin(struct engine *e) {
     totals_begin(&p->totals);
     window_begin(&p->window);
     steady_begin(&p->steady, 0);
+    gpus_measure_from_here(&p->gpus);
 }
 
 void sampler_measure_from_here(struct engine *e) {
@@ -472,6 +474,7 @@ void sampler_measure_from_here(struct engine *e) {
     reading_copy(&p->base, &p->last);
     p->host_busy_sum = p->host_busy_s = 0;
     memset(p->starved_s, 0, sizeof p->starved_s);
+    gpus_measure_from_here(&p->gpus);
     writegate_most_from_here(&e->writes);
     steady_begin(&p->steady, seconds(p->last.run_ns - p->zero_ns));
 }
@@ -510,6 +513,7 @@ static void overdue_count(struct engine *e) {
 
 void sampler_measure_to_here(struct engine *e) {
     reading_copy(&e->sampler->end, &e->sampler->last);
+    gpus_measure_to_here(&e->sampler->gpus);
     overdue_count(e);
 }
 

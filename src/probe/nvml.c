@@ -21,7 +21,7 @@ enum {
     ABI_PCIE_RX = 1,
     ABI_ERROR_UNCORRECTED = 1,
     ABI_ECC_VOLATILE = 0,
-    ABI_PCIE_UNIT = 1024 /* bytes; the counters are in KB/s */
+    ABI_PCIE_UNIT = 1000 /* bytes; the counters are in KB/s */
 };
 typedef void *abi_device;
 struct abi_utilisation {
@@ -54,6 +54,7 @@ struct abi {
     int (*temperature)(abi_device, int, unsigned *); /* sensor; degrees C */
     int (*clock)(abi_device, int, unsigned *);       /* which; MHz */
     int (*ecc)(abi_device, int, int, unsigned long long *);
+    int (*energy)(abi_device, unsigned long long *); /* mJ */
 };
 
 /* Those that every driver since R418 has are needed, the others are looked for. */
@@ -79,6 +80,7 @@ static const struct {
     {"nvmlDeviceGetTemperature", offsetof(struct abi, temperature), false},
     {"nvmlDeviceGetClockInfo", offsetof(struct abi, clock), false},
     {"nvmlDeviceGetTotalEccErrors", offsetof(struct abi, ecc), false},
+    {"nvmlDeviceGetTotalEnergyConsumption", offsetof(struct abi, energy), false},
 };
 
 static uint64_t patience_ns = 20 * KVF_NS_PER_S; /* GPUs that nobody uses take seconds each to wake */
@@ -266,15 +268,27 @@ int nvml_find(const struct nvml *n, const char *uuid, const char *bus) {
     return -1;
 }
 
+const struct nvml_sample nvml_nothing = {.utilisation = NAN,
+                                         .memory_used_bytes = NAN,
+                                         .memory_total_bytes = NAN,
+                                         .pcie_rx_bytes_s = NAN,
+                                         .pcie_tx_bytes_s = NAN,
+                                         .power_w = NAN,
+                                         .temperature_c = NAN,
+                                         .clock_sm_mhz = NAN,
+                                         .clock_mem_mhz = NAN,
+                                         .ecc_errors = NAN,
+                                         .energy_j = NAN};
+
 void nvml_sample(struct nvml *n, uint32_t index, struct nvml_sample *out) {
     const struct abi *c = &n->call;
     abi_device d = index < n->devices ? n->handle[index] : NULL;
     struct abi_utilisation busy;
     struct abi_memory memory;
     unsigned v;
-    unsigned long long errors;
+    unsigned long long errors, millijoules;
 
-    *out = (struct nvml_sample){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    *out = nvml_nothing;
     if (!d) return;
     if (c->utilisation && c->utilisation(d, &busy) == 0) out->utilisation = busy.gpu / 100.0;
     if (c->memory && c->memory(d, &memory) == 0) {
@@ -287,6 +301,8 @@ void nvml_sample(struct nvml *n, uint32_t index, struct nvml_sample *out) {
     if (c->clock && c->clock(d, ABI_CLOCK_MEM, &v) == 0) out->clock_mem_mhz = v;
     if (c->ecc && c->ecc(d, ABI_ERROR_UNCORRECTED, ABI_ECC_VOLATILE, &errors) == 0)
         out->ecc_errors = (double)errors;
+    if (c->energy && c->energy(d, &millijoules) == 0) out->energy_j = (double)millijoules / 1e3;
+    out->at_ns = clock_now_ns();
     if (c->pcie && c->pcie(d, ABI_PCIE_RX, &v) == 0) out->pcie_rx_bytes_s = (double)v * ABI_PCIE_UNIT;
     if (c->pcie && c->pcie(d, ABI_PCIE_TX, &v) == 0) out->pcie_tx_bytes_s = (double)v * ABI_PCIE_UNIT;
 }

@@ -26,10 +26,16 @@ struct nvml_device {
 struct nvml_sample {
     double utilisation; /* 0 to 1, over the driver's own period of 1/6 to 1 s */
     double memory_used_bytes, memory_total_bytes;
-    double pcie_rx_bytes_s, pcie_tx_bytes_s; /* from and to the host, over 20 ms */
+    /* From and to the host, over 20 ms; packet headers are counted, 9 % at 256 B a packet. */
+    double pcie_rx_bytes_s, pcie_tx_bytes_s;
     double power_w, temperature_c, clock_sm_mhz, clock_mem_mhz;
     double ecc_errors; /* uncorrected, since the driver was loaded */
+    double energy_j;   /* drawn since the driver was loaded */
+    uint64_t at_ns;    /* when energy_j was read, of clock_now_ns() */
 };
+
+/* A sample in which every figure is missing. */
+extern const struct nvml_sample nvml_nothing;
 
 struct nvml;
 

@@ -1,7 +1,6 @@
 #include "probe/nvml_watch.h"
 
 #include <errno.h>
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -28,8 +27,6 @@ struct nvml_watch {
     bool stop, ended;
     unsigned owners;
 };
-
-static const struct nvml_sample nothing = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 
 static void look(struct nvml_watch *w) {
     struct nvml_sample now[NVML_WATCH_MAX];
@@ -105,7 +102,7 @@ int nvml_watch_start(struct nvml_watch **out, struct nvml *n, const uint32_t *in
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&w->wake, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    for (uint32_t i = 0; i < w->count; i++) w->seen[i] = nothing;
+    for (uint32_t i = 0; i < w->count; i++) w->seen[i] = nvml_nothing;
     sigfillset(&all); /* signals are another thread's business */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int errnum = pthread_create(&w->thread, NULL, watch_main, w);
@@ -128,7 +125,7 @@ uint64_t nvml_watch_read(struct nvml_watch *w, struct nvml_sample *out) {
     pthread_mutex_lock(&w->lock);
     uint64_t stale_ns = STALE_PERIODS * w->period_ns + STALE_LEAST_NS, looks = w->looks;
     bool fresh = clock_now_ns() - w->seen_ns <= stale_ns;
-    for (uint32_t i = 0; i < w->count; i++) out[i] = fresh ? w->seen[i] : nothing;
+    for (uint32_t i = 0; i < w->count; i++) out[i] = fresh ? w->seen[i] : nvml_nothing;
     pthread_mutex_unlock(&w->lock);
     return fresh ? looks : 0;
 }

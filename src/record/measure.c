@@ -55,6 +55,7 @@ const struct measure_kind measure_kinds[] = {
     {"*evictions", NULL, LOWER, false, false, false},
     {"*misses", NULL, LOWER, false, false, false},
     {"miss_ratio", NULL, LOWER, false, false, false},
+    {"gpu_energy_per_token_j", NULL, LOWER, false, false, false},
     {"prepare_s", NULL, LOWER, false, false, false},
     {"batch_waiting_mean", NULL, LOWER, false, false, false},
     {"*", NULL, NEUTRAL, false, false, false},

@@ -138,13 +138,14 @@ static inline bool kvf_present(double v) {
     X(F, utilisation, "", "share of time a kernel ran")                                                      \
     X(F, memory_used_bytes, "B", "device memory in use now")                                                 \
     X(F, memory_total_bytes, "B", "device memory there is")                                                  \
-    X(F, pcie_rx_bytes_s, "B/s", "from the host")                                                            \
-    X(F, pcie_tx_bytes_s, "B/s", "to the host")                                                              \
+    X(F, pcie_rx_bytes_s, "B/s", "from the host, packet headers included")                                   \
+    X(F, pcie_tx_bytes_s, "B/s", "to the host, packet headers included")                                     \
     X(F, power_w, "W", "power drawn now")                                                                    \
     X(F, temperature_c, "C", "temperature now")                                                              \
     X(F, clock_sm_mhz, "MHz", "processor clock now")                                                         \
     X(F, clock_mem_mhz, "MHz", "memory clock now")                                                           \
-    X(F, ecc_errors, "", "uncorrected ECC errors so far")
+    X(F, ecc_errors, "", "uncorrected ECC errors so far")                                                    \
+    X(F, energy_j, "J", "energy drawn since the driver was loaded")
 
 #define SNAPSHOT_TYPE_U           uint64_t
 #define SNAPSHOT_TYPE_F           double

@@ -26,8 +26,8 @@ def _():
         at = lines.index("  device %d      Fake H200 %d, 80.0 GiB, GPU-%s0000000-feed-beef-cafe-000000000000, PCI "
                          "0000:1%d:00.0, MIG %s" % (d, d, letter, d, mig))
         assert lines[at + 1:at + 3] == [
-            "    now         busy %d %%, memory in use %d.00 GiB, PCIe in 1.95 MiB/s, out %s/s"
-            % (50 + 10 * d, d + 1, ("0.977 MiB", "0.978 MiB")[d]),
+            "    now         busy %d %%, memory in use %d.00 GiB, PCIe in 1.91 MiB/s, out %s/s"
+            % (50 + 10 * d, d + 1, ("977 KiB", "978 KiB")[d]),
             "                power %d W, temperature %d C, SM clock %d MHz, memory clock %d MHz, ECC errors %d"
             % (312 + d, 41 + d, 1755 + d, 2619 + d, 3 + d)], got
 
@@ -81,7 +81,7 @@ def _():
         d = row["device"]
         assert row["utilisation"] == (50 + 10 * d) / 100, row
         assert (row["memory_used_bytes"], row["memory_total_bytes"]) == ((d + 1) * GIB, 80 * GIB), row
-        assert (row["pcie_rx_bytes_s"], row["pcie_tx_bytes_s"]) == ((2000 + d) * 1024, (1000 + d) * 1024), row
+        assert (row["pcie_rx_bytes_s"], row["pcie_tx_bytes_s"]) == ((2000 + d) * 1000, (1000 + d) * 1000), row
         assert (row["temperature_c"], row["clock_sm_mhz"], row["clock_mem_mhz"]) == (41 + d, 1755 + d, 2619 + d), row
         assert row["power_w"] is None and row["ecc_errors"] is None, row
     gpu = summary["run"]["environment"]["gpu"]
@@ -89,6 +89,21 @@ def _():
     assert gpu["devices"] == [
         {"name": "Fake H200 %d" % d, "uuid": "GPU-%s0000000-feed-beef-cafe-000000000000" % "ab"[d],
          "memory_bytes": 80 * GIB, "mig": ["off", "on"][d]} for d in range(2)], gpu
+
+
+@case("power and energy of the measured part come from the counters of energy")
+def _():
+    _, summary = measure({}, env=driver("devices=2"))
+    value = {name: entry["value"] for name, entry in summary["results"].items()}
+    assert 240 < value["gpu_power_mean_w"] < 360, value["gpu_power_mean_w"]  # 100 W and 200 W
+    joules = value["gpu_power_mean_w"] * value["measured_s"]
+    assert abs(value["gpu_energy_j"] / joules - 1) < 1e-6, value
+    assert abs(value["gpu_energy_per_token_j"] * value["tokens_generated"] / joules - 1) < 1e-6, value
+    assert abs(value["gpu_pcie_rx_gib_s"] * GIB / (2000 + 2001) / 1000 - 1) < 1e-6, value["gpu_pcie_rx_gib_s"]
+    assert abs(value["gpu_pcie_tx_gib_s"] * GIB / (1000 + 1001) / 1000 - 1) < 1e-6, value["gpu_pcie_tx_gib_s"]
+    assert all(row["energy_j"] > 0 for row in rows("SELECT energy_j FROM gpu_intervals")), "no energy in an interval"
+    _, summary = measure({}, env=driver("devices=2,energy"))
+    assert summary["results"]["gpu_energy_j"]["value"] is None, summary["results"]["gpu_energy_j"]
 
 
 @case("a library that does not answer leaves no rows, and the environment says why")

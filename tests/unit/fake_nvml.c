@@ -2,7 +2,8 @@
  * environment says what it shows: words between commas, "devices=N" (1 unless told), "init", "count" or the
  * name of a figure for a call that fails, the same behind "hang:" for one that does not return until it is
  * released, "lost=N" for a device that cannot be had. Device d has utilisation 10 d + 50 %, 80 GiB, of which
- * d + 1 are in use, PCI bus 10 + d (in hexadecimal), and figures that differ from device to device. */
+ * d + 1 are in use, PCI bus 10 + d (in hexadecimal), draws 100 (d + 1) W by its counter of energy, and other
+ * figures differ from device to device. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ int nvmlDeviceGetPowerUsage(void *d, unsigned *out);
 int nvmlDeviceGetTemperature(void *d, int sensor, unsigned *out);
 int nvmlDeviceGetClockInfo(void *d, int which, unsigned *out);
 int nvmlDeviceGetTotalEccErrors(void *d, int type, int counter, unsigned long long *out);
+int nvmlDeviceGetTotalEnergyConsumption(void *d, unsigned long long *out);
 
 /* For tests: hanging calls return from now on, or no longer; how often the library was begun and shut down.
  */
@@ -169,4 +171,13 @@ int nvmlDeviceGetClockInfo(void *d, int which, unsigned *out) {
 int nvmlDeviceGetTotalEccErrors(void *d, int type, int counter, unsigned long long *out) {
     *out = type == 1 && counter == 0 ? 3 + number(d) : 99;
     return answer("ecc");
+}
+
+/* mJ */
+int nvmlDeviceGetTotalEnergyConsumption(void *d, unsigned long long *out) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    *out = ((unsigned long long)now.tv_sec * 1000 + (unsigned long long)now.tv_nsec / 1000000) * 100 *
+           (number(d) + 1);
+    return answer("energy");
 }

@@ -53,10 +53,11 @@ static void a_sample_has_its_units(void **state) {
     nvml_sample(n, 1, &s);
     assert_true(s.utilisation == 0.6);
     assert_true(s.memory_used_bytes == 2147483648.0 && s.memory_total_bytes == 85899345920.0);
-    assert_true(s.pcie_rx_bytes_s == 2001 * 1024.0 && s.pcie_tx_bytes_s == 1001 * 1024.0);
+    assert_true(s.pcie_rx_bytes_s == 2001 * 1000.0 && s.pcie_tx_bytes_s == 1001 * 1000.0);
     assert_true(s.power_w == 312.501);
     assert_true(s.temperature_c == 42 && s.clock_sm_mhz == 1756 && s.clock_mem_mhz == 2620);
     assert_true(s.ecc_errors == 4);
+    assert_true(s.energy_j > 0 && s.at_ns > 0);
     nvml_close(n);
 }
 
@@ -65,16 +66,18 @@ static void what_a_device_does_not_tell_is_missing(void **state) {
     static const struct {
         const char *call;
         unsigned missing; /* a bit for each figure, in the order of the struct */
-    } cases[] = {{"utilisation", 1},  {"memory", 2 | 4}, {"pcie_rx", 8},     {"pcie_tx", 16}, {"power", 32},
-                 {"temperature", 64}, {"clock_sm", 128}, {"clock_mem", 256}, {"ecc", 512}};
+    } cases[] = {{"utilisation", 1}, {"memory", 2 | 4},   {"pcie_rx", 8},    {"pcie_tx", 16},
+                 {"power", 32},      {"temperature", 64}, {"clock_sm", 128}, {"clock_mem", 256},
+                 {"ecc", 512},       {"energy", 1024}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct nvml_sample s;
         struct nvml *n = open_fake(cases[i].call);
         nvml_sample(n, 0, &s);
-        const double figures[] = {
-            s.utilisation, s.memory_used_bytes, s.memory_total_bytes, s.pcie_rx_bytes_s, s.pcie_tx_bytes_s,
-            s.power_w,     s.temperature_c,     s.clock_sm_mhz,       s.clock_mem_mhz,   s.ecc_errors};
+        const double figures[] = {s.utilisation,     s.memory_used_bytes, s.memory_total_bytes,
+                                  s.pcie_rx_bytes_s, s.pcie_tx_bytes_s,   s.power_w,
+                                  s.temperature_c,   s.clock_sm_mhz,      s.clock_mem_mhz,
+                                  s.ecc_errors,      s.energy_j};
         for (unsigned f = 0; f < sizeof figures / sizeof *figures; f++)
             assert_int_equal(isnan(figures[f]) != 0, cases[i].missing >> f & 1);
         nvml_close(n);
