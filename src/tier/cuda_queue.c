@@ -15,9 +15,11 @@
  * devices is in a group of each; internal[0] counts those that are not done. */
 
 enum lane_kind { LANE_UP, LANE_DOWN, LANE_KERNEL, LANES };
-enum { GROUPS = 16, GROUP_CHUNKS = 32, COPIES = 256 };
+enum { GROUPS = 16, GROUP_CHUNKS = 32, COPIES = 256, BATCH = 64 };
 static const uint64_t group_bytes = 4 << 20;
-static const uint64_t small_copy = 32 << 10; /* smaller ones are worth a batch: they take as long to launch */
+/* Smaller copies go in batches of BATCH: on an H100 they carry 50 GB/s at 32 KiB, one by one 13, and batches
+ * of 1024 carry 33. At 1 MiB a batch gives a tenth. */
+static const uint64_t small_copy = 2 << 20;
 static const uint64_t eager_ns = 200000, age_part = 32;
 
 struct group {
@@ -115,10 +117,12 @@ static int lane_copies(const struct cuda_api *api, struct lane *l) {
     uint64_t bytes = 0;
     int error = api->use(l->device->number);
     for (uint32_t i = 0; i < l->copies; i++) bytes += l->bytes[i];
-    if (error == 0 && l->copies > 1 && !l->lands && bytes / l->copies < small_copy)
-        return api->copy_batch(l->to, l->from, l->bytes, l->copies, l->stream);
-    for (uint32_t i = 0; i < l->copies && error == 0; i++)
-        error = api->copy(l->to[i], l->from[i], l->bytes[i], l->stream);
+    bool batches = l->copies > 1 && !l->lands && bytes / l->copies < small_copy;
+    for (uint32_t i = 0, n; i < l->copies && error == 0; i += n) {
+        n = !batches ? 1 : l->copies - i < BATCH ? l->copies - i : BATCH;
+        error = n == 1 ? api->copy(l->to[i], l->from[i], l->bytes[i], l->stream)
+                       : api->copy_batch(l->to + i, l->from + i, l->bytes + i, n, l->stream);
+    }
     return error;
 }
 

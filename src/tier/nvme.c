@@ -95,6 +95,7 @@ static int nvme_open(struct tier **out, const struct tier_setup *setup, struct e
         rc = nvme_dir_open(&t->dir[i], s->nvme.path[i], setup->run_tag, e);
         if (rc != 0) break;
         t->dirs++;
+        t->dir[i].to_gpu = s->nvme.direct_to_gpu != KVF_DIRECT_TO_GPU_OFF;
         rc = decide_direct(&t->dir[i], s->nvme.direct, e);
     }
     if (rc == 0) rc = t->layout->open(t, setup, e);

@@ -28,6 +28,7 @@ struct nvme_dir {
     int fd;              /* the directory; -1: not made */
     int marker_fd;       /* holds the lock; -1 */
     bool direct;         /* files are opened with O_DIRECT */
+    bool to_gpu;         /* files may be given to cuFile */
     bool in_memory;      /* tmpfs and its like: nothing to sync or drop */
     char why[200];       /* why not direct; "" */
     struct blockdev device;

@@ -233,6 +233,17 @@ void nvme_file_name(uint64_t hash, char out[NVME_FILE_NAME]) {
     out[2] = '/';
 }
 
+/* cuFile refuses descriptors whose flags it does not know, and O_NOFOLLOW stays among them. The file itself
+ * is opened once more, not its name. */
+static int reopened(int fd, int flags) {
+    char self[32];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    int again = open(self, flags & ~(O_NOFOLLOW | O_CREAT));
+    if (again < 0) return fd;
+    close(fd);
+    return again;
+}
+
 int nvme_dir_file(const struct nvme_dir *d, const char *name, bool create) {
     int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0) | (d->direct ? O_DIRECT : 0);
     int fd = openat(d->fd, name, flags, 0600);
@@ -241,6 +252,7 @@ int nvme_dir_file(const struct nvme_dir *d, const char *name, bool create) {
         if (mkdirat(d->fd, subdir, 0700) == 0 || errno == EEXIST) fd = openat(d->fd, name, flags, 0600);
     }
     if (fd < 0) return -errno;
+    if (d->to_gpu) fd = reopened(fd, flags);
     if (!d->direct) posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM); /* else the cache fills ahead of the reads */
     return fd;
 }

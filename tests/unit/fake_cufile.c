@@ -14,6 +14,7 @@
  * FAKE_CUFILE_COUNTS names a file that gets a line when the driver is closed: what is still registered, and
  * how much was read and written past host memory and through it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -120,6 +121,7 @@ struct error cuFileDriverGetProperties(struct properties *out) {
 struct error cuFileHandleRegister(void **file, struct description *d) {
     struct error e = answer("file");
     if (e.code == 0 && told("compat", 0) && !allow) e.code = 5001;
+    if (e.code == 0 && fcntl(d->of.fd, F_GETFL) & O_NOFOLLOW) e.code = 5019; /* as cuFile 1.15 does */
     if (e.code) return e;
     struct file *f = malloc(sizeof *f);
     f->magic = MAGIC;
