@@ -10,6 +10,7 @@
   cache     decisions under each eviction policy with a million entries
   workload  a request made; files of conversations and rows against readers in Python
   simulate  a recorded trace on a virtual clock, a million entries, sweeps
+  gpu       the gpu tier against copies and fills by the runtime, on the GPU that is here
   results   a large history: listed, shown, compared, reported; bytes of an interval
   screen    a picture, a day of its history; runs with and without it; from a key to its picture
 
@@ -60,7 +61,7 @@ def needs(options):
     """The sentence that says what is missing, or None."""
     if not os.access(str(KVFALL), os.X_OK):
         return "%s is not there; build it with ./bootstrap build, or run make bench" % KVFALL
-    for name, users in (("bench_cache", {"cache"}), ("bench_copy", {"memory"}), ("bench_parts", {"parts"}), ("bench_screen", {"screen"}),
+    for name, users in (("bench_cache", {"cache"}), ("bench_copy", {"memory"}), ("bench_gpu", {"gpu"}), ("bench_parts", {"parts"}), ("bench_screen", {"screen"}),
                         ("bench_workload", {"workload"})):
         if users & set(options.bench) and not os.access(str(BUILD / "tests/bench" / name), os.X_OK):
             return "%s is not built; run make bench" % (BUILD / "tests/bench" / name)

@@ -6,6 +6,7 @@ import time
 
 from measure import (GIB, KIB, MIB, SOURCE, Trouble, Unfit, direct_io_works, peak_memory, size, thread_table,
                      watch)
+from gpu import gpu
 from results import results
 from screen import screen
 from simulate import simulate
@@ -395,6 +396,6 @@ def cache(bench):
                        "an eighth of them. A decision is a lookup, a plan or a victim.")
 
 
-BENCHES = {"nvme": nvme, "memory": memory, "rss": rss, "users": users, "start": start, "parts": parts,
+BENCHES = {"nvme": nvme, "memory": memory, "gpu": gpu, "rss": rss, "users": users, "start": start, "parts": parts,
            "cache": cache, "workload": workload, "screen": screen, "results": results,
            "simulate": lambda bench: simulate(bench, *trace_of_mooncake(bench))}

@@ -29,10 +29,10 @@ def bundle():
     return out
 
 
-def check(out, **env):
-    """What `check' of the bundle says where nothing else is known."""
+def check(out, tool="check", *arguments, **env):
+    """What a script of the bundle says where nothing else is known."""
     env = {"PATH": "/usr/local/bin:/usr/bin:/bin", **{name: str(value) for name, value in env.items()}}
-    return subprocess.run([str(out / "check")], env=env, capture_output=True, text=True, cwd=str(home() / "work"),
+    return subprocess.run([str(out / tool), *arguments], env=env, capture_output=True, text=True, cwd=str(home() / "work"),
                           timeout=300)
 
 
@@ -60,6 +60,31 @@ def _():
                                "where MIG is on create an instance of it (nvidia-smi mig -cgi)\n"), got.stdout
 
 
+@case("the bundle's measure carries out every step on a played device, and a second call what the first had no time for")
+def _():
+    need_cuda()
+    out, results = bundle(), home() / "work/gpu-results"
+    results.mkdir()
+    (results / "step-check.txt").write_text("tried above\n")
+    got = check(out, "measure", "--limit", "160", KVF_GPU_REHEARSAL=1, PLAYED_DEVICES=1)
+    assert got.returncode == 0, got.stdout + got.stderr
+    first = re.findall(r"^== ([\w-]+), ", got.stdout, re.M)
+    assert first[:2] == ["look", "bench"] and first[-1] == "screen", got.stdout
+    assert "measure: 0 steps failed, 2 are left for another call" in got.stdout, got.stdout
+    got = check(out, "measure", KVF_GPU_REHEARSAL=1, PLAYED_DEVICES=1)
+    assert got.returncode == 0, got.stdout + got.stderr
+    assert re.findall(r"^== ([\w-]+), ", got.stdout, re.M) == ["tiers-hbm", "tiers-d2h"], got.stdout
+    assert re.search(r"^throughput_tok_s +\S+ +\S+ +[0-9.]+ ", (results / "step-truth-gpu.txt").read_text(), re.M)
+    assert re.search(r"^from the device +[0-9.]+ ", (results / "step-pcie.txt").read_text(), re.M)
+
+
+@case("measure says in one sentence that no device is there")
+def _():
+    got = check(bundle(), "measure", PLAYED_DEVICES=0)
+    assert got.returncode == 1 and got.stdout == "", got.stdout + got.stderr
+    assert got.stderr.startswith("measure: no device can be used: the driver shows no device; see "), got.stderr
+
+
 @case("the bench has a line for every figure")
 def _():
     got = run(["--small"], program=BENCH, timeout=120)
@@ -68,8 +93,8 @@ def _():
                  "to device, 1.00 MiB : one copy"):
         assert re.search(r"^%s +[0-9.]+ \w+/s +[0-9.]+ \w+/s +[0-9.]+  [0-9.]+ \.\. [0-9.]+ +>= 0\.\d\d +(yes|no)$"
                          % re.escape(what), got.stdout, re.M), got
-    assert "to device, 2.00 MiB by layer : one copy" in got.stdout, got
-    assert "ms of CPU a GiB" in got.stdout and "an operation beyond its transfer" in got.stdout, got
+    assert "to device, 2.00 MiB by layer : 32.0 KiB" in got.stdout and "both ways, 1.00 MiB : two str" in got.stdout, got
+    assert "processor time a GiB" in got.stdout and "an operation beyond its transfer" in got.stdout, got
     assert "played device:" not in got.stderr, got
 
 
