@@ -1,6 +1,7 @@
 #include "engine/access.h"
 
 #include "engine/oracle.h"
+#include "engine/sample.h"
 
 static void op_begun(struct executor *x, struct flight *f) {
     if (f->outstanding++ == 0) f->storage_since_ns = x->ops->now(x);
@@ -85,6 +86,7 @@ bool access_write(struct pipeline *p, struct executor *x, struct flight *f, stru
     struct cache_access access = access_of(p, f, cause, rank);
     struct cache_op *op = NULL;
     *verdict = cache_write(p->cache, key, bytes, &access, x->worker, f, &op);
+    if (p->sample && cause == KVF_CAUSE_RAG) sample_chunk(p->sample, REFERENCE_WRITE, key, bytes);
     if (*verdict != CACHE_PLANNED && *verdict != CACHE_NO_ROOM_NOW) return false;
     op->role = role;
     flight_at(f, *verdict == CACHE_PLANNED ? op->to : -1);
@@ -98,6 +100,7 @@ bool access_missed(struct pipeline *p, struct executor *x, struct flight *f, str
     if (cache_peek(p->cache, key) == CACHE_WRITING && access_wait(p, x, f, key, cause, wait)) return false;
     int tier = cache_where(p->cache, key);
     access_count(p, f, cause, tier);
+    if (p->sample && cause == KVF_CAUSE_RAG) sample_chunk(p->sample, REFERENCE_LOOKUP, key, 0);
     if (tier < 0) return true;
     access_read(p, x, f, key, cause, 0, read);
     return false;

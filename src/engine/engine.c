@@ -16,6 +16,7 @@
 #include "engine/cacheconfig.h"
 #include "engine/core.h"
 #include "engine/oracle.h"
+#include "engine/sample.h"
 #include "engine/sampler.h"
 #include "engine/scaling.h"
 #include "engine/tracelog.h"
@@ -185,7 +186,8 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     if (rc != 0) return rc;
     devices_open(e);
     rc = cache_start(e, err);
-    e->pipeline = (struct pipeline){.scenario = e->s, .cache = e->cache, .oracle = e->oracle};
+    e->pipeline =
+        (struct pipeline){.scenario = e->s, .cache = e->cache, .oracle = e->oracle, .sample = sample_open()};
     ingest_init(e);
     atomic_store(&e->pipeline.ns_per_token, e->s->compute.ns_per_token);
     if (rc == 0) rc = compute_start(e, err);
@@ -228,6 +230,7 @@ static void engine_close(struct engine *e) {
     scaling_close(e);
     cache_close(e->cache);
     compute_close(e->pipeline.compute);
+    sample_close(e->pipeline.sample);
     counters_free(e->counters, e->worker_count);
     free(e->workers);
     free(e->devices);

@@ -16,6 +16,7 @@ struct pipeline {
     const struct rag *rag;         /* NULL: no request retrieves */
     _Atomic uint64_t documents;    /* that are in, as one word: first << 32 | next */
     const struct oracle *oracle;   /* what the trace accesses next; NULL: nobody needs to know */
+    struct sample *sample;         /* of what requests ask of the cache; NULL: nobody asks */
     struct compute *compute;       /* modelled GPU: prefill and generation are its; NULL: ns_per_token */
 };
 

@@ -36,7 +36,11 @@ static void slots_grow(struct references *r) {
 static uint32_t id_of(struct references *r, struct cache_key key, uint64_t bytes) {
     if (2 * (uint64_t)r->ids >= r->slots) slots_grow(r);
     uint64_t i = slot_of(r, key);
-    if (r->slot[i]) return r->slot[i] - 1;
+    if (r->slot[i]) {
+        uint32_t id = r->slot[i] - 1;
+        if (r->bytes[id] == 0) r->total_bytes += r->bytes[id] = bytes;
+        return id;
+    }
     if (r->ids == r->id_cap) {
         r->id_cap = r->id_cap ? 2 * r->id_cap : 1024;
         r->key = mem_realloc(r->key, r->id_cap * sizeof *r->key);
@@ -66,9 +70,17 @@ void references_add(struct references *r, enum reference_kind kind, struct cache
     if (kind != REFERENCE_BLOCK) r->block_from = 0;
 }
 
+void references_request(struct references *r, uint64_t arrival_ns) {
+    if (r->requests == r->request_cap) {
+        r->request_cap = r->request_cap ? 2 * r->request_cap : 1024;
+        r->arrival_ns = mem_realloc(r->arrival_ns, r->request_cap * sizeof *r->arrival_ns);
+    }
+    r->arrival_ns[r->requests++] = arrival_ns;
+}
+
 /* ---- requests, as the pipeline serves them ---- */
 
-static void add_blocks(struct references *r, const struct scenario *s, const struct request *q) {
+static void walk_blocks(const struct scenario *s, const struct request *q, const struct references_sink *to) {
     uint64_t n = q->ids ? q->id_count : q->prompt_blocks + q->conversation_blocks;
     for (uint64_t i = 0; i < n; i++) {
         bool prompt = !q->ids && i < q->prompt_blocks;
@@ -78,54 +90,68 @@ static void add_blocks(struct references *r, const struct scenario *s, const str
                                    : cache_key_make(CACHE_KEY_BLOCK, q->conversation, i - q->prompt_blocks);
         uint64_t bytes = model_kv_bytes_range(&s->model, s->tensor_parallel, i * s->cache.block_tokens,
                                               s->cache.block_tokens);
-        references_add(r, i + 1 < n ? REFERENCE_BLOCK : REFERENCE_LAST_BLOCK, key, bytes,
-                       q->ids || prompt ? KVF_CAUSE_PREFIX : KVF_CAUSE_CONVERSATION, (uint8_t)q->klass);
+        to->access(to->ctx, i + 1 < n ? REFERENCE_BLOCK : REFERENCE_LAST_BLOCK, key, bytes,
+                   q->ids || prompt ? KVF_CAUSE_PREFIX : KVF_CAUSE_CONVERSATION, (uint8_t)q->klass);
     }
 }
 
-static void add_entries(struct references *r, const struct scenario *s, const struct request *q) {
+/* Reads of the batch-by-batch decode: the first looks the entry up. */
+static void walk_decode(const struct scenario *s, const struct request *q, struct cache_key own,
+                        uint64_t bytes, const struct references_sink *to) {
+    enum reference_kind first = q->decode_only ? REFERENCE_LOOKUP : REFERENCE_FILL;
+    uint64_t batch = s->workload.decode.batch_tokens;
+    for (uint64_t i = 0; i < 1 + (q->generate_tokens + batch - 1) / batch; i++)
+        to->access(to->ctx, i == 0 ? first : REFERENCE_READ, own, bytes, KVF_CAUSE_DECODE, (uint8_t)q->klass);
+}
+
+static void walk_entries(const struct scenario *s, const struct request *q,
+                         const struct references_sink *to) {
     uint8_t klass = (uint8_t)q->klass;
     struct cache_key own;
     uint64_t bytes =
         q->entry_bytes ? q->entry_bytes : model_kv_bytes(&s->model, s->tensor_parallel, q->context_tokens);
+    if (q->decode_only) {
+        walk_decode(s, q, cache_key_make(CACHE_KEY_STORED, q->user, q->stored), 0, to);
+        return;
+    }
     if (!q->key[0] || cache_key_parse(q->key, &own) != 0)
         own = cache_key_make(CACHE_KEY_TURN, q->conversation, q->turn);
     if (q->kind != REQUEST_INFERENCE) {
-        references_add(r, q->kind == REQUEST_READ ? REFERENCE_LOOKUP : REFERENCE_WRITE, own, bytes,
-                       q->kind == REQUEST_READ ? KVF_CAUSE_CONVERSATION : KVF_CAUSE_PREFILL, klass);
+        to->access(to->ctx, q->kind == REQUEST_READ ? REFERENCE_LOOKUP : REFERENCE_WRITE, own, bytes,
+                   q->kind == REQUEST_READ ? KVF_CAUSE_CONVERSATION : KVF_CAUSE_PREFILL, klass);
         return;
     }
     if (q->prompt != REQUEST_NO_PROMPT)
-        references_add(r, REFERENCE_FILL, cache_key_make(CACHE_KEY_PROMPT, 0, q->prompt),
-                       model_kv_bytes(&s->model, s->tensor_parallel, q->prompt_tokens), KVF_CAUSE_PREFIX,
-                       klass);
+        to->access(to->ctx, REFERENCE_FILL, cache_key_make(CACHE_KEY_PROMPT, 0, q->prompt),
+                   model_kv_bytes(&s->model, s->tensor_parallel, q->prompt_tokens), KVF_CAUSE_PREFIX, klass);
     bool all = s->workload.conversation.reads == KVF_READS_ALL;
     for (uint32_t t = all || q->turn < 2 ? 1 : q->turn - 1; t < q->turn; t++)
-        references_add(r, REFERENCE_LOOKUP, cache_key_make(CACHE_KEY_TURN, q->conversation, t), 0,
-                       KVF_CAUSE_CONVERSATION, klass);
-    references_add(r, REFERENCE_WRITE, own, bytes, KVF_CAUSE_PREFILL, klass);
-    if (q->prefill_only) return;
-    uint64_t batch = s->workload.decode.batch_tokens;
-    for (uint64_t i = 0; i < 1 + (q->generate_tokens + batch - 1) / batch; i++)
-        references_add(r, i == 0 ? REFERENCE_FILL : REFERENCE_READ, own, bytes, KVF_CAUSE_DECODE, klass);
+        to->access(to->ctx, REFERENCE_LOOKUP, cache_key_make(CACHE_KEY_TURN, q->conversation, t), 0,
+                   KVF_CAUSE_CONVERSATION, klass);
+    to->access(to->ctx, REFERENCE_WRITE, own, bytes, KVF_CAUSE_PREFILL, klass);
+    if (!q->prefill_only) walk_decode(s, q, own, bytes, to);
+}
+
+void references_walk(const struct scenario *s, const struct request *q, const struct references_sink *to) {
+    if (s->cache.granularity == KVF_GRANULARITY_BLOCK && q->kind == REQUEST_INFERENCE)
+        walk_blocks(s, q, to);
+    else
+        walk_entries(s, q, to);
+}
+
+static void add_access(void *ctx, enum reference_kind kind, struct cache_key key, uint64_t bytes,
+                       enum kvf_cause cause, uint8_t klass) {
+    references_add(ctx, kind, key, bytes, cause, klass);
 }
 
 static void add_request(struct references *r, const struct scenario *s, const struct request *q,
                         uint64_t now_ns) {
     uint64_t from = r->count;
-    bool block = s->cache.granularity == KVF_GRANULARITY_BLOCK && q->kind == REQUEST_INFERENCE;
-    if (block)
-        add_blocks(r, s, q);
-    else
-        add_entries(r, s, q);
+    references_walk(s, q, &(struct references_sink){add_access, r});
     r->block_from = 0;
     if (r->count > from) {
         r->at[from].first = true;
-        if (r->requests == r->request_cap) {
-            r->request_cap = r->request_cap ? 2 * r->request_cap : 1024;
-            r->arrival_ns = mem_realloc(r->arrival_ns, r->request_cap * sizeof *r->arrival_ns);
-        }
-        r->arrival_ns[r->requests++] = now_ns;
+        references_request(r, now_ns);
     }
     r->cut = r->count >= REFERENCES_MAX;
 }

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "cache/key.h"
 #include "scenario/scenario.h"
+#include "workload/request.h"
 
 enum reference_kind {
     REFERENCE_BLOCK,      /* block of a request: found if all before it in the request are; else written */
@@ -49,8 +50,20 @@ struct references {
 int references_collect(struct references *r, const struct scenario *s, struct err *e);
 void references_free(struct references *r); /* takes one that is all zero */
 
-/* For tests and for those who know their accesses: adds one; a key keeps the bytes it had first. */
+/* What a request asks of the cache, one access after another, as the pipeline serves it; chunks of documents
+ * apart. Any thread. */
+struct references_sink {
+    void (*access)(void *ctx, enum reference_kind kind, struct cache_key key, uint64_t bytes,
+                   enum kvf_cause cause, uint8_t klass);
+    void *ctx;
+};
+void references_walk(const struct scenario *s, const struct request *q, const struct references_sink *to);
+
+/* For tests and for those who know their accesses: adds one; a key keeps the bytes it had first, 0 apart:
+ * a lookup may not know them. */
 void references_add(struct references *r, enum reference_kind kind, struct cache_key key, uint64_t bytes,
                     enum kvf_cause cause, uint8_t klass);
+/* One more request, to which the access with `first` belongs that was added last. */
+void references_request(struct references *r, uint64_t arrival_ns);
 
 #endif

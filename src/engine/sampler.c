@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "engine/sample.h"
 #include "engine/scaling.h"
 #include "record/bottleneck.h"
 
@@ -476,6 +477,7 @@ void sampler_measure_from_here(struct engine *e) {
     memset(p->starved_s, 0, sizeof p->starved_s);
     gpus_measure_from_here(&p->gpus);
     writegate_most_from_here(&e->writes);
+    sample_measure_from_here(e->pipeline.sample);
     steady_begin(&p->steady, seconds(p->last.run_ns - p->zero_ns));
 }
 

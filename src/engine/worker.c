@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engine/core.h"
+#include "engine/sample.h"
 #include "engine/tracelog.h"
 
 enum {
@@ -294,6 +295,12 @@ static bool ops_pump(struct worker *w, bool issue) {
     return w->simulated ? simmover_pump(w->simulated) : mover_pump(w->mover, issue);
 }
 
+static void flight_start(struct worker *w, struct flight *f, uint64_t now_ns) {
+    struct engine *e = w->engine;
+    sample_flight(e->pipeline.sample, e->s, f, now_ns);
+    pipeline_start(&e->pipeline, &w->x, f);
+}
+
 bool worker_turn(struct worker *w, bool paused) {
     struct engine *e = w->engine;
     uint64_t now = engine_now(e);
@@ -305,7 +312,7 @@ bool worker_turn(struct worker *w, bool paused) {
         any = true;
         if (w->x.stopping) continue;
         if (f->stage == FLIGHT_QUEUED)
-            pipeline_start(&e->pipeline, &w->x, f);
+            flight_start(w, f, now);
         else
             pipeline_computed(&e->pipeline, &w->x, f);
     }
