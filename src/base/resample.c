@@ -60,47 +60,25 @@ size_t resample_block_length(const double *series, size_t n) {
     return (size_t)fmin(fmax(length, least), fmax(third, 1));
 }
 
-/* ---- draws ---- */
+/* ---- blocks, and draws ---- */
 
-/* Both sums up to a place side by side: a draw takes them together. */
-struct sums {
-    double num, den;
-};
-
-/* sums[i]: of the first i values, the series followed by the beginning of itself. */
-static struct sums *running_sums(const struct resample_series *s, size_t block) {
-    struct sums *sums = mem_alloc((s->n + block + 1) * sizeof *sums);
-    sums[0] = (struct sums){0, 0};
-    for (size_t i = 0; i < s->n + block; i++)
-        sums[i + 1] = (struct sums){sums[i].num + s->num[i % s->n], sums[i].den + s->den[i % s->n]};
-    return sums;
-}
-
-/* Adds `length` neighbours from a place of 0 to n - 1 on. Of 2^32 numbers some places get one more than
- * others, which for series of any length that is kept is nothing beside the scatter of the draws. */
-static inline void add_block(struct sums *to, const struct sums *sums, uint32_t number, size_t n,
-                             size_t length) {
-    const struct sums *at = sums + ((uint64_t)number * n >> 32);
-    to->num += at[length].num - at->num;
-    to->den += at[length].den - at->den;
-}
-
-void resample_ratios(struct rng *r, const struct resample_series *s, double *out, size_t count) {
-    size_t n = s->n, block = s->block < n ? s->block : n, blocks = n / block, rest = n % block;
-    struct sums *sums = running_sums(s, block);
-    for (size_t c = 0; c < count; c++) {
-        struct sums drawn = {0, 0};
-        for (size_t b = 0; b + 1 < blocks; b += 2) {
-            uint64_t two = rng_u64(r);
-            add_block(&drawn, sums, (uint32_t)(two >> 32), n, block);
-            add_block(&drawn, sums, (uint32_t)two, n, block);
-        }
-        uint64_t last = rng_u64(r);
-        if (blocks % 2) add_block(&drawn, sums, (uint32_t)(last >> 32), n, block);
-        if (rest) add_block(&drawn, sums, (uint32_t)last, n, rest);
-        out[c] = drawn.num / drawn.den;
+double resample_error(const struct resample_series *s) {
+    size_t n = s->n, block = s->block < n ? s->block : n - 1;
+    double above = 0, below = 0, sum = 0, squares = 0;
+    if (n < 2) return (double)NAN;
+    for (size_t i = 0; i < n; i++) {
+        above += s->num[i];
+        below += s->den[i];
     }
-    free(sums);
+    double *off = mem_alloc(n * sizeof *off);
+    for (size_t i = 0; i < n; i++) off[i] = s->num[i] - above / below * s->den[i];
+    for (size_t i = 0; i < block; i++) sum += off[i];
+    for (size_t i = 0; i < n; i++) { /* the block that begins at i */
+        squares += sum * sum;
+        sum += off[(i + block) % n] - off[i];
+    }
+    free(off);
+    return sqrt(squares / (double)block / (1 - (double)block / (double)n)) / below;
 }
 
 static int ascending(const void *a, const void *b) {

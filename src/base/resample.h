@@ -13,15 +13,16 @@
  * order that suits weak dependence (Kuensch 1989), and at most a third of n. From 1; 1 for n under 3. */
 size_t resample_block_length(const double *series, size_t n);
 
-/* Fills out[count] with sum(num) / sum(den), each of n values drawn in blocks of `block` neighbours, with
- * their order kept, that begin anywhere (Kuensch, The jackknife and the bootstrap for general stationary
- * observations, 1989); the end of the series is followed by its beginning (Politis and Romano 1992), so that
- * none is drawn less often and the mean of the draws is that of the series. n and block at least 1. */
+/* The standard error of sum(num) / sum(den) of n values each, from blocks of `block` neighbours that begin
+ * anywhere (Kuensch, The jackknife and the bootstrap for general stationary observations, 1989); the end of
+ * the series is followed by its beginning (Politis and Romano 1992). It is what endless draws of such blocks
+ * would scatter by, and larger by what blocks of a short series take from each other. n at least 2, block at
+ * least 1 and under n. */
 struct resample_series {
     const double *num, *den;
     size_t n, block;
 };
-void resample_ratios(struct rng *r, const struct resample_series *s, double *out, size_t count);
+double resample_error(const struct resample_series *s);
 
 /* Fills out[count] with medians of n values that are drawn one by one, with replacement. */
 void resample_medians(struct rng *r, const double *values, size_t n, double *out, size_t count);

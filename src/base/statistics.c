@@ -20,15 +20,20 @@ static double inside(double t, uint64_t df) {
     return df % 2 ? 2 / M_PI * (x + sin(x) * sum) : sin(x) * sum;
 }
 
-double statistics_student_t975(uint64_t df) {
-    double low = normal_975, high = 13; /* df of 1 has the largest, 12.706 */
-    if (df == 0) return (double)NAN;
-    if (df > CLOSED_FORM_DF) return normal_975;
+double statistics_student_t(double share, uint64_t df) {
+    double low = 0, high = 2;
+    if (df == 0 || !(share > 0 && share < 1)) return (double)NAN;
+    if (df > CLOSED_FORM_DF) df = CLOSED_FORM_DF;
+    while (inside(high, df) < share) high *= 2;
     for (int i = 0; i < 60; i++) {
         double middle = (low + high) / 2;
-        *(inside(middle, df) < 0.95 ? &low : &high) = middle;
+        *(inside(middle, df) < share ? &low : &high) = middle;
     }
     return (low + high) / 2;
+}
+
+double statistics_student_t975(uint64_t df) {
+    return df > CLOSED_FORM_DF ? normal_975 : statistics_student_t(0.95, df);
 }
 
 static int ascending(const void *a, const void *b) {

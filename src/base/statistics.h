@@ -20,6 +20,9 @@ struct statistics { /* in the unit of the values; NaN: not defined for so few */
  * small spread. */
 void statistics_of(const double *values, size_t count, struct statistics *out);
 
+/* The t that Student's distribution keeps a part `share` (0.95) of its values inside of, to either side of 0;
+ * beyond 10,000 degrees of freedom that of 10,000. NaN for none. */
+double statistics_student_t(double share, uint64_t df);
 /* The 97.5 % quantile of Student's t for `df` degrees of freedom, by bisection of the closed forms of its
  * distribution for whole df (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and
  * 26.7.4), good to 1e-9; above 10,000 the normal quantile, which is less than 3e-4 below. NaN for 0. */

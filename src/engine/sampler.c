@@ -414,6 +414,20 @@ static void record_code(struct record *r, int scope, const struct histogram *h) 
     r->coded_len[scope] = histogram_encode(h, r->coded[scope], need);
 }
 
+static void record_histograms(struct record *r, const struct counters *d) {
+    const struct histogram *const of[RECORD_SCOPES] = {
+        [RECORD_E2E] = &d->latency[REQUEST_LATENCY_E2E],
+        [RECORD_NVME_READ] = &d->op_total[KVF_TIER_NVME][KVF_DIR_READ],
+        [RECORD_NVME_WRITE] = &d->op_total[KVF_TIER_NVME][KVF_DIR_WRITE],
+        [RECORD_TTFT] = &d->latency[REQUEST_LATENCY_TTFT],
+        [RECORD_QUEUE_WAIT] = &d->latency[REQUEST_LATENCY_QUEUE_WAIT],
+        [RECORD_STORAGE_IO] = &d->latency[REQUEST_LATENCY_STORAGE_IO],
+        [RECORD_GPU_READ] = &d->op_total[KVF_TIER_GPU][KVF_DIR_READ],
+        [RECORD_CPU_READ] = &d->op_total[KVF_TIER_CPU][KVF_DIR_READ],
+        [RECORD_NVME_READ_DEVICE] = &d->op_device[KVF_TIER_NVME][KVF_DIR_READ]};
+    for (int scope = 0; scope < RECORD_SCOPES; scope++) record_code(r, scope, of[scope]);
+}
+
 static void totals_publish(struct engine *e, const struct snapshot *snap) {
     struct sampler *p = e->sampler;
     if (!e->setup->totals) return;
@@ -427,9 +441,7 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     snapshot_make(e, phase, false, &r->snap);
     r->snap.interval.seq = p->seq++;
     scaling_interval(e, &r->snap, p->delta);
-    record_code(r, 0, &p->delta->latency[REQUEST_LATENCY_E2E]);
-    record_code(r, 1, &p->delta->op_total[KVF_TIER_NVME][KVF_DIR_READ]);
-    record_code(r, 2, &p->delta->op_total[KVF_TIER_NVME][KVF_DIR_WRITE]);
+    record_histograms(r, p->delta);
     double s = r->snap.interval.length_s;
     for (uint32_t k = 0; k < r->snap.classes && phase != KVF_PHASE_DRAIN; k++)
         if (r->snap.qos[k].starved > 0) p->starved_s[k] += s;

@@ -139,14 +139,29 @@ static uint32_t bucket_of_rank(const struct histogram *h, uint64_t rank) {
     return last;
 }
 
+/* From 1 to count. 0.07 x 100 is a little over 7 in binary and must not become rank 8. */
+static uint64_t nearest_rank(double q, uint64_t count) {
+    double exact = q * (double)count;
+    double rank = ceil(exact - exact * 0x1p-50);
+    return rank < 1 ? 1 : rank >= (double)count ? count : (uint64_t)rank;
+}
+
 double histogram_quantile(const struct histogram *h, double q) {
     uint64_t count = histogram_count(h);
     if (count == 0 || isnan(q)) return (double)NAN;
-    /* 0.07 x 100 is a little over 7 in binary and must not become rank 8. */
-    double exact = q * (double)count;
-    double rank = ceil(exact - exact * 0x1p-50);
-    if (rank < 1) rank = 1;
-    return bucket_middle(bucket_of_rank(h, rank >= (double)count ? count : (uint64_t)rank));
+    return bucket_middle(bucket_of_rank(h, nearest_rank(q, count)));
+}
+
+double histogram_quantile_inside(const struct histogram *h, double q, double *width) {
+    uint64_t count = histogram_count(h), seen = 0;
+    *width = (double)NAN;
+    if (count == 0 || isnan(q)) return (double)NAN;
+    uint64_t rank = nearest_rank(q, count);
+    uint32_t bucket = bucket_of_rank(h, rank);
+    for (uint32_t b = LOAD(h->lo); b < bucket; b++) seen += LOAD(h->bucket[b]);
+    uint64_t low = histogram_bucket_low(bucket);
+    *width = (double)(histogram_bucket_high(bucket) - low + 1);
+    return (double)low - 0.5 + *width * ((double)(rank - seen) - 0.5) / (double)LOAD(h->bucket[bucket]);
 }
 
 double histogram_min(const struct histogram *h) {

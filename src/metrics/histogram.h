@@ -48,6 +48,9 @@ double histogram_mean(const struct histogram *h); /* exact; NaN when empty. A su
 /* The q-quantile (0 < q <= 1) by nearest rank: the value below or at which ceil(q n) values lie.
  * NaN when empty. */
 double histogram_quantile(const struct histogram *h, double q);
+/* The same rank, with the values of its bucket spread evenly over it; *width is the bucket's. It may be off
+ * by more than the middle when they are not, but it does not jump from bucket to bucket. */
+double histogram_quantile_inside(const struct histogram *h, double q, double *width);
 double histogram_min(const struct histogram *h); /* of its bucket's middle; NaN when empty */
 double histogram_max(const struct histogram *h);
 /* Share of values <= limit, by whole buckets; NaN when empty. */

@@ -7,7 +7,15 @@
 #include "base/clock.h"
 #include "record/publish.h"
 
-const char *const record_scope_names[RECORD_SCOPES] = {"e2e", "nvme_read", "nvme_write"};
+const char *const record_scope_names[RECORD_SCOPES] = {[RECORD_E2E] = "e2e",
+                                                       [RECORD_NVME_READ] = "nvme_read",
+                                                       [RECORD_NVME_WRITE] = "nvme_write",
+                                                       [RECORD_TTFT] = "ttft",
+                                                       [RECORD_QUEUE_WAIT] = "queue_wait",
+                                                       [RECORD_STORAGE_IO] = "storage_io",
+                                                       [RECORD_GPU_READ] = "gpu_read",
+                                                       [RECORD_CPU_READ] = "cpu_read",
+                                                       [RECORD_NVME_READ_DEVICE] = "nvme_read_device"};
 
 struct record *record_new(enum record_kind kind) {
     struct record *r = mem_zalloc(1, sizeof *r);

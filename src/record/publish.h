@@ -30,7 +30,18 @@ struct record_event {
 };
 
 /* One thing for the database. Histograms are coded (histogram_encode) by the sampler. */
-enum { RECORD_SCOPES = 3 }; /* coded histograms of an interval: e2e, nvme_read, nvme_write */
+enum record_scope { /* coded histograms of an interval, those of the heat map first */
+                    RECORD_E2E,
+                    RECORD_NVME_READ,
+                    RECORD_NVME_WRITE,
+                    RECORD_TTFT,
+                    RECORD_QUEUE_WAIT,
+                    RECORD_STORAGE_IO,
+                    RECORD_GPU_READ,
+                    RECORD_CPU_READ,
+                    RECORD_NVME_READ_DEVICE,
+                    RECORD_SCOPES
+};
 extern const char *const record_scope_names[RECORD_SCOPES];
 struct record {
     enum record_kind kind;

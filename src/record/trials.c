@@ -88,6 +88,7 @@ void trials_add(struct trials *t, const struct run_record *r) {
     struct trial *one = &t->trial[t->count++];
     *one = (struct trial){.run_id = r->run_id,
                           .number = r->trial,
+                          .seed = r->seed,
                           .status = r->status,
                           .measured_s = result_value(&r->results, "measured_s"),
                           .throughput_tok_s = result_value(&r->results, "throughput_tok_s"),
@@ -114,6 +115,18 @@ size_t trials_complete(const struct trials *t) {
     size_t n = 0;
     for (size_t i = 0; i < t->count; i++) n += !t->trial[i].incomplete[0];
     return n;
+}
+
+uint64_t trials_seed(const struct trials *t, size_t complete) {
+    size_t i = 0;
+    while (i < t->count && (t->trial[i].incomplete[0] || complete-- > 0)) i++;
+    return i < t->count ? t->trial[i].seed : 0;
+}
+
+bool trials_seeds_differ(const struct trials *t) {
+    for (size_t i = 1; i < trials_complete(t); i++)
+        if (trials_seed(t, i) != trials_seed(t, 0)) return true;
+    return false;
 }
 
 bool trials_passed(const struct trials *t) {

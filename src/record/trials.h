@@ -13,6 +13,7 @@
 struct trial {
     int64_t run_id;  /* 0: not stored */
     uint32_t number; /* from 1 */
+    uint64_t seed;
     enum run_status status;
     char incomplete[160]; /* why it is left out, "438 of 549 requests done"; "": it counts */
     double measured_s, throughput_tok_s, e2e_p95_ms;
@@ -41,6 +42,9 @@ void trials_incomplete(const struct run_record *r, char *out, size_t len);
 void trials_free(struct trials *t); /* what it owns; zeroed, it is empty */
 
 size_t trials_complete(const struct trials *t); /* how many count */
+/* Whether complete trials drew from several seeds, and the seed of each of them in their order. */
+bool trials_seeds_differ(const struct trials *t);
+uint64_t trials_seed(const struct trials *t, size_t complete);
 /* Whether every complete trial passed all its criteria, and there is one. */
 bool trials_passed(const struct trials *t);
 const struct trial_metric *trials_metric(const struct trials *t, const char *metric); /* NULL: none */

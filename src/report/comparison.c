@@ -52,7 +52,9 @@ double comparison_value(const struct comparison_input *i, const char *metric, co
     if (!comparison_group(i)) {
         const struct result *r = result_find(&i->run->results, metric);
         if (r) *unit = r->unit;
-        return r ? r->value : KVF_MISSING;
+        if (!r || isnan(r->value)) return KVF_MISSING;
+        double width, inside = comparison_inside(i->run, metric, &width);
+        return strcmp(r->unit, "ms") == 0 && kvf_present(inside) ? inside : r->value;
     }
     const struct trial_metric *m = trials_metric(i->trials, metric);
     if (!m) return KVF_MISSING;

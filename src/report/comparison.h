@@ -60,11 +60,18 @@ enum comparison_direction {
     COMPARISON_LESS
 };
 enum comparison_noise { COMPARISON_UNKNOWN, COMPARISON_WITHIN, COMPARISON_BEYOND };
+enum comparison_reason { /* why a noise is not told, although there would be figures for it */
+                         COMPARISON_TOLD,
+                         COMPARISON_USERS,    /* other seeds have drawn other users, whom no interval knows */
+                         COMPARISON_NEIGHBOUR /* another program used what the metric depends on */
+};
 enum comparison_method {
     COMPARISON_NONE,
     COMPARISON_RANKS,      /* three and more trials a side: Mann and Whitney's U, exact */
     COMPARISON_PREDICTION, /* three and more on one side: where one more value would fall */
-    COMPARISON_BLOCKS      /* single runs: moving blocks of their intervals */
+    COMPARISON_PAIRS, /* three and more trials of the same seeds on both sides: Student's t of each seed's
+                         change */
+    COMPARISON_BLOCKS /* single runs: moving blocks of their intervals */
 };
 
 struct comparison_change { /* of a side against the baseline */
@@ -76,6 +83,7 @@ struct comparison_change { /* of a side against the baseline */
     enum comparison_direction direction;
     enum comparison_noise noise;
     enum comparison_method method;
+    enum comparison_reason reason;
 };
 
 struct comparison_metric {
@@ -107,6 +115,7 @@ struct comparison {
     bool checked;                   /* by comparison_check() */
     struct comparison_limit *limit; /* what was held */
     size_t limits;
+    size_t unheld;  /* limits that were not held, of which nothing could be told */
     char **failure; /* what exceeds its limit, a sentence each */
     size_t failures;
 };

@@ -30,16 +30,6 @@ static void check_side(struct comparison *c, const struct comparison_side *s) {
         fail(c, "%s %s.", s->label, ends[s->status]);
 }
 
-static void note_unheld(struct comparison *c, const char *metric, const struct comparison_side *s) {
-    char text[300];
-    snprintf(
-        text, sizeof text,
-        "%s of %s is not held to its limit: its noise is not known, as that of others is; --metric %s holds it.",
-        metric, s->label, metric);
-    c->note = mem_realloc(c->note, (c->notes + 1) * sizeof *c->note);
-    c->note[c->notes++] = mem_strdup(text);
-}
-
 /* Whether the noise of a side is known of any metric that is held. */
 static bool noise_known(const struct comparison *c, size_t side) {
     for (size_t i = 0; i < c->limits; i++) {
@@ -47,6 +37,27 @@ static bool noise_known(const struct comparison *c, size_t side) {
         if (m && m->change[side].noise != COMPARISON_UNKNOWN) return true;
     }
     return false;
+}
+
+/* Whether a change beyond its limit is left alone, since nothing could be told of it, and says so. */
+static bool left_unheld(struct comparison *c, const struct comparison_limit *limit, size_t side,
+                        const struct comparison_change *change) {
+    static const char *const why[] = {[COMPARISON_USERS] = "other seeds drew other users",
+                                      [COMPARISON_NEIGHBOUR] = "another program had a part in it"};
+    bool told = change->noise == COMPARISON_BEYOND || isnan(change->relative);
+    if (change->reason != COMPARISON_TOLD)
+        comparison_note(c, "%s of %s is not held to its limit: %s.", limit->metric, c->side[side].label,
+                        why[change->reason]);
+    else if (limit->usual && !told && fabs(change->relative) > limit->most && noise_known(c, side))
+        comparison_note(
+            c,
+            "%s of %s is not held to its limit: its noise is not known, as that of others is; --metric %s "
+            "holds it.",
+            limit->metric, c->side[side].label, limit->metric);
+    else
+        return false;
+    c->unheld++;
+    return true;
 }
 
 static void check_metric(struct comparison *c, const struct comparison_limit *limit, size_t side) {
@@ -61,11 +72,7 @@ static void check_metric(struct comparison *c, const struct comparison_limit *li
     }
     const struct comparison_change *change = &m->change[side];
     if (change->direction != COMPARISON_WORSENED || change->noise == COMPARISON_WITHIN) return;
-    bool told = change->noise == COMPARISON_BEYOND || isnan(change->relative);
-    if (limit->usual && !told && fabs(change->relative) > limit->most && noise_known(c, side)) {
-        note_unheld(c, limit->metric, other);
-        return;
-    }
+    if (left_unheld(c, limit, side, change)) return;
     struct cell from = format_measure(before, m->unit, m->metric),
                 to = format_measure(now, m->unit, m->metric);
     const char *noise = change->noise == COMPARISON_BEYOND ? "beyond noise" : "noise not known";

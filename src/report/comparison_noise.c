@@ -1,19 +1,21 @@
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/rank_test.h"
 #include "base/resample.h"
 #include "report/comparison_parts.h"
 
+/* Of some twenty-five metrics that have not changed one lies outside its 95 % interval in nearly every
+ * comparison: beyond noise is what lies outside that of 99 %. */
+const double comparison_levels[COMPARISON_LEVELS] = {0.95, 0.99};
+
 /* What is told at the end of how it was told. */
 struct judging {
     const struct comparison_input *input;
     struct comparison *c;
+    struct comparison_reach *reach;
     bool used[COMPARISON_BLOCKS + 1];
-    bool untold; /* changes of single runs that no series tells about */
-    bool few;    /* trials that ranks alone cannot tell apart */
+    bool few; /* trials that ranks alone cannot tell apart */
 };
 
 static void set_noise(struct comparison_change *c, enum comparison_method method, bool beyond) {
@@ -85,6 +87,58 @@ static bool judge_ranks(struct judging *j, size_t side, const char *metric, stru
     return enough;
 }
 
+/* ---- trials of the same seeds ---- */
+
+/* Values of the trials of either side that drew from one seed, as many as there are. */
+static size_t pair_values(const struct trials *a, const struct trials *b, const char *metric, double *first,
+                          double *second) {
+    const struct trial_metric *x = trials_metric(a, metric), *y = trials_metric(b, metric);
+    size_t pairs = 0;
+    for (size_t i = 0; x && y && i < x->count; i++)
+        for (size_t k = 0; k < y->count; k++) {
+            if (trials_seed(a, i) != trials_seed(b, k) || isnan(x->value[i]) || isnan(y->value[k])) continue;
+            first[pairs] = x->value[i];
+            second[pairs++] = y->value[k];
+            break;
+        }
+    return pairs;
+}
+
+/* Student's t of the changes, each of one seed: what other users would have done is in both values of a pair.
+ * Changes that are all one are beyond noise unless they are none. */
+static void judge_changes(const double *first, const double *second, size_t n,
+                          struct comparison_change *out) {
+    double *change = mem_alloc(n * sizeof *change), base = 0;
+    struct statistics s;
+    for (size_t i = 0; i < n; i++) {
+        change[i] = second[i] - first[i];
+        base += first[i] / (double)n;
+    }
+    statistics_of(change, n, &s);
+    double error = s.sd / sqrt((double)n), half[COMPARISON_LEVELS];
+    for (size_t k = 0; k < COMPARISON_LEVELS; k++)
+        half[k] = statistics_student_t(comparison_levels[k], n - 1) * error;
+    set_noise(out, COMPARISON_PAIRS, fabs(s.mean) > half[COMPARISON_JUDGED]);
+    if (base != 0) {
+        out->low = fmax((s.mean - half[COMPARISON_SHOWN]) / fabs(base), -1);
+        out->high = (s.mean + half[COMPARISON_SHOWN]) / fabs(base);
+    }
+    free(change);
+}
+
+static bool judge_pairs(struct judging *j, size_t side, const char *metric, struct comparison_change *out) {
+    const struct trials *a = j->input[0].trials, *b = j->input[side].trials;
+    if (!trials_seeds_differ(a) || !trials_seeds_differ(b)) return false;
+    size_t most = trials_complete(a);
+    double *first = mem_alloc(most * sizeof *first), *second = mem_alloc(most * sizeof *second);
+    size_t pairs = pair_values(a, b, metric, first, second);
+    bool enough = pairs >= COMPARISON_TRIALS_LEAST && pairs == most && pairs == trials_complete(b);
+    if (enough) judge_changes(first, second, pairs, out);
+    free(first);
+    free(second);
+    return enough;
+}
+
 /* ---- one or two values against trials ---- */
 
 static bool judge_prediction(struct judging *j, size_t side, const char *metric,
@@ -102,103 +156,113 @@ static bool judge_prediction(struct judging *j, size_t side, const char *metric,
     }
     const struct statistics *many = s[0].n >= s[1].n ? &s[0] : &s[1], *few = many == s ? &s[1] : &s[0];
     if (many->n < COMPARISON_TRIALS_LEAST || few->n == 0 || few->n >= COMPARISON_TRIALS_LEAST) return false;
-    double change = s[1].mean - s[0].mean;
-    double half =
-        statistics_student_t975(many->n - 1) * many->sd * sqrt(1 / (double)many->n + 1 / (double)few->n);
-    set_noise(out, COMPARISON_PREDICTION, fabs(change) > half);
+    double change = s[1].mean - s[0].mean, half[COMPARISON_LEVELS];
+    for (size_t k = 0; k < COMPARISON_LEVELS; k++)
+        half[k] = statistics_student_t(comparison_levels[k], many->n - 1) * many->sd *
+                  sqrt(1 / (double)many->n + 1 / (double)few->n);
+    set_noise(out, COMPARISON_PREDICTION, fabs(change) > half[COMPARISON_JUDGED]);
     if (s[0].mean != 0) {
-        out->low = (change - half) / fabs(s[0].mean);
-        out->high = (change + half) / fabs(s[0].mean);
+        out->low = fmax((change - half[COMPARISON_SHOWN]) / fabs(s[0].mean), -1);
+        out->high = (change + half[COMPARISON_SHOWN]) / fabs(s[0].mean);
     }
     return true;
 }
 
 /* ---- run against run ---- */
 
-/* The relative change is exp() of the difference of two logarithms, each with its scatter about it. */
-static void judge_blocks(const double *base, const double *other, double metric_base,
-                         struct comparison_change *out) {
-    double draw[COMPARISON_RESAMPLES], low, high;
-    if (!(metric_base > 0) || !(out->value > 0)) return;
-    double centre = log(out->value / metric_base);
-    for (size_t i = 0; i < COMPARISON_RESAMPLES; i++) draw[i] = centre + other[i] - base[i];
-    resample_bounds(draw, COMPARISON_RESAMPLES, &low, &high);
-    set_noise(out, COMPARISON_BLOCKS, low > 0 || high < 0);
-    out->low = expm1(low);
-    out->high = expm1(high);
+/* The relative change is exp() of the difference of two logarithms, each with its scatter to either side (the
+ * method of variance estimates recovery: Zou and Donner, Construction of confidence limits about effect
+ * measures, 2008). `grain` is what both may be off besides, inside the buckets of their histograms. */
+static void judge_blocks(const struct comparison_scatter *base, const struct comparison_scatter *side,
+                         double centre, double grain, struct comparison_change *out) {
+    double low[COMPARISON_LEVELS], high[COMPARISON_LEVELS];
+    for (size_t k = 0; k < COMPARISON_LEVELS; k++) {
+        low[k] = centre - hypot(side->below[k], base->above[k]) - grain;
+        high[k] = centre + hypot(side->above[k], base->below[k]) + grain;
+    }
+    set_noise(out, COMPARISON_BLOCKS, low[COMPARISON_JUDGED] > 0 || high[COMPARISON_JUDGED] < 0);
+    out->low = expm1(low[COMPARISON_SHOWN]);
+    out->high = isfinite(high[COMPARISON_SHOWN]) ? expm1(high[COMPARISON_SHOWN]) : KVF_MISSING;
 }
 
 static bool single(const struct comparison_input *i) {
     return !comparison_group(i);
 }
 
+/* Half a bucket of either side, as far as the metric is a percentile. */
+static double grain_of(const struct judging *j, size_t side, const char *metric) {
+    double base, other;
+    comparison_inside(j->input[0].run, metric, &base);
+    comparison_inside(j->input[side].run, metric, &other);
+    return (base + other) / 2;
+}
+
 static void judge_metric(struct judging *j, struct comparison_metric *m) {
-    double base[COMPARISON_RESAMPLES], other[COMPARISON_RESAMPLES];
-    bool drawn = single(&j->input[0]) && comparison_replicates(&j->input[0], 0, m->metric, base);
+    struct comparison_scatter base, other;
+    bool known = single(&j->input[0]) && comparison_scatter(&j->input[0], m->metric, &base);
     for (size_t s = 1; s < j->c->sides; s++) {
         struct comparison_change *out = &m->change[s];
         if (out->direction == COMPARISON_MISSING) continue;
         bool both = single(&j->input[0]) && single(&j->input[s]);
-        if (!both && !single(&j->input[0]) && !single(&j->input[s]) && judge_ranks(j, s, m->metric, out))
+        bool groups = !single(&j->input[0]) && !single(&j->input[s]);
+        double centre = log(out->value / m->change[0].value);
+        out->reason = comparison_reach_reason(j->reach, s, m);
+        if (out->reason != COMPARISON_TOLD) continue;
+        if (groups && (judge_pairs(j, s, m->metric, out) || judge_ranks(j, s, m->metric, out)))
             ;
         else if (!both)
             judge_prediction(j, s, m->metric, out);
-        else if (drawn && comparison_replicates(&j->input[s], s, m->metric, other))
-            judge_blocks(base, other, m->change[0].value, out);
+        else if (known && isfinite(centre) && comparison_scatter(&j->input[s], m->metric, &other))
+            judge_blocks(&base, &other, centre, grain_of(j, s, m->metric), out);
         j->used[out->method] = true;
-        if (both && !out->method && out->direction != COMPARISON_SAME) j->untold = true;
     }
 }
 
 /* ---- what was done ---- */
 
-static void note(struct comparison *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void note(struct comparison *c, const char *fmt, ...) {
-    char text[600];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    c->note = mem_realloc(c->note, (c->notes + 1) * sizeof *c->note);
-    c->note[c->notes++] = mem_strdup(text);
-}
-
 static void note_methods(const struct judging *j) {
     struct comparison *c = j->c;
     if (j->used[COMPARISON_RANKS])
-        note(
+        comparison_note(
             c,
             "Trials against trials: Mann and Whitney's U, exact and two-sided, at 5 %%; the interval is of the "
             "medians' change, by %d bootstrap resamples with a fixed seed.",
             COMPARISON_RESAMPLES);
     if (j->few)
-        note(
+        comparison_note(
             c,
             "So few trials never reach 5 %% by their ranks: all values of one side have to lie beyond all of "
             "the other's, and Welch's 95 %% interval of the means' difference has to leave out 0.");
-    if (j->used[COMPARISON_PREDICTION])
-        note(c, "A run against trials: beyond the 95 %% prediction interval of the trials (Student's t).");
-    if (j->used[COMPARISON_BLOCKS])
-        note(
+    if (j->used[COMPARISON_PAIRS])
+        comparison_note(
             c,
-            "Run against run: whether the 95 %% interval of the change leaves out 0, by %d moving-block "
-            "bootstrap resamples of the intervals of the measured part with a fixed seed. It knows the scatter "
-            "within these runs, not how far a repetition would be off; trials do (run.trials).",
-            COMPARISON_RESAMPLES);
+            "Trials of the same seeds: Student's t of the change of each seed, beyond noise outside its 99 %% "
+            "interval.");
+    if (j->used[COMPARISON_PREDICTION])
+        comparison_note(
+            c, "A run against trials: beyond the 99 %% prediction interval of the trials (Student's t).");
+    if (j->used[COMPARISON_BLOCKS])
+        comparison_note(
+            c,
+            "Run against run: beyond noise is a change whose 99 %% interval leaves out 0. It is made of blocks of "
+            "neighbouring intervals of the measured part and the width of histogram buckets; it does not know how far a "
+            "repetition would be off. Trials do (run.trials).");
 }
 
 static void note_short(const struct judging *j) {
     for (size_t s = 0; s < j->c->sides; s++) {
         size_t n = comparison_intervals(&j->input[s]);
         if (single(&j->input[s]) && j->input[s].series && n < COMPARISON_INTERVALS_LEAST)
-            note(j->c, "The noise of %s is not known: its measured part has %zu interval%s, %d are needed.",
-                 j->c->side[s].label, n, n == 1 ? "" : "s", COMPARISON_INTERVALS_LEAST);
+            comparison_note(
+                j->c, "The noise of %s is not known: its measured part has %zu interval%s, %d are needed.",
+                j->c->side[s].label, n, n == 1 ? "" : "s", COMPARISON_INTERVALS_LEAST);
     }
 }
 
 void comparison_judge(const struct comparison_input *input, struct comparison *c) {
-    struct judging j = {.input = input, .c = c};
+    struct judging j = {.input = input, .c = c, .reach = comparison_reach_new(input, c)};
     for (size_t i = 0; i < c->metrics; i++) judge_metric(&j, &c->metric[i]);
     note_methods(&j);
     note_short(&j);
+    comparison_reach_free(j.reach);
 }

@@ -17,6 +17,14 @@ void comparison_judge(const struct comparison_input *input, struct comparison *c
 void comparison_label(const struct measure_kind *k, const char *metric, const struct comparison_input *input,
                       size_t sides, char *out, size_t len);
 
+/* Why noise cannot be told of a metric between two sides, if it cannot; c->note says so once. */
+struct comparison_reach;
+struct comparison_reach *comparison_reach_new(const struct comparison_input *input, struct comparison *c);
+enum comparison_reason comparison_reach_reason(const struct comparison_reach *r, size_t side,
+                                               const struct comparison_metric *m);
+void comparison_reach_free(struct comparison_reach *r);
+void comparison_note(struct comparison *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* Whether a side is a group, of which its complete trials count. */
 static inline bool comparison_group(const struct comparison_input *i) {
     return i->trials && i->trials->count > 0;
@@ -24,14 +32,22 @@ static inline bool comparison_group(const struct comparison_input *i) {
 /* The value of a metric of a side, NaN when missing; of a group the median. *unit, where there is one. */
 double comparison_value(const struct comparison_input *i, const char *metric, const char **unit);
 
-/* Single runs: replicates of the logarithm of a metric about its own estimate, from the intervals of the
- * measured part. */
-enum { COMPARISON_RESAMPLES = 1000, COMPARISON_INTERVALS_LEAST = 20, COMPARISON_TRIALS_LEAST = 3 };
+/* Single runs: how far a metric may be off to either side, as logarithms, by the scatter of the intervals of
+ * the measured part. */
+enum { COMPARISON_INTERVALS_LEAST = 20, COMPARISON_TRIALS_LEAST = 3, COMPARISON_RESAMPLES = 1000 };
+enum { COMPARISON_SHOWN, COMPARISON_JUDGED, COMPARISON_LEVELS }; /* an interval, and what is beyond noise */
+extern const double comparison_levels[COMPARISON_LEVELS];
+struct comparison_scatter {
+    double below[COMPARISON_LEVELS], above[COMPARISON_LEVELS]; /* INFINITY: no value tells */
+};
 /* False when there are no intervals for it, or too few. */
-bool comparison_replicates(const struct comparison_input *i, size_t side, const char *metric,
-                           double replicate[COMPARISON_RESAMPLES]);
+bool comparison_scatter(const struct comparison_input *i, const char *metric, struct comparison_scatter *out);
 /* How many intervals of the measured part there are. */
 size_t comparison_intervals(const struct comparison_input *i);
+
+/* The percentile that a metric is, "ttft_p50_ms", of the whole run's histogram, in ms, straight inside its
+ * bucket; *width is the bucket's relative to it, of which no value inside is known. NaN: it is none. */
+double comparison_inside(const struct run_record *run, const char *metric, double *width);
 
 /* The shares of an interval at or below a percentile. */
 struct comparison_share {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/resample.h"
+#include "base/statistics.h"
 #include "report/comparison_parts.h"
 
 /* A metric as a quotient of sums over intervals: both parts of one interval. Nothing where the interval does
@@ -18,7 +19,6 @@ struct source {
     const struct snapshot_field *field;
     int tier, dir;
     uint32_t klass;
-    double least; /* values that an interval has to have on average, for its figure to mean anything */
     struct part (*at)(const struct source *s, size_t i);
 };
 
@@ -72,14 +72,23 @@ static struct part traffic_at(const struct source *s, size_t i) {
     return (struct part){bytes, interval_at(s, i)->length_s};
 }
 
-static struct part mix_at(const struct source *s, size_t i) {
-    struct part sum = {0, 0};
-    for (int t = 0; t < KVF_TIERS; t++) {
-        if (!s->series->tier_on[t]) continue;
-        sum.num += tier_bytes(s, i, t, KVF_DIR_READ);
-        sum.den += tier_bytes(s, i, t, KVF_DIR_WRITE);
-    }
+static double all_bytes(const struct source *s, size_t i, int dir) {
+    double sum = 0;
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (s->series->tier_on[t]) sum += tier_bytes(s, i, t, dir);
     return sum;
+}
+
+static struct part read_at(const struct source *s, size_t i) {
+    return (struct part){all_bytes(s, i, KVF_DIR_READ), interval_at(s, i)->length_s};
+}
+
+static struct part written_at(const struct source *s, size_t i) {
+    return (struct part){all_bytes(s, i, KVF_DIR_WRITE), interval_at(s, i)->length_s};
+}
+
+static struct part mix_at(const struct source *s, size_t i) {
+    return (struct part){all_bytes(s, i, KVF_DIR_READ), all_bytes(s, i, KVF_DIR_WRITE)};
 }
 
 static struct part class_at(const struct source *s, size_t i) {
@@ -106,12 +115,6 @@ static struct part latency_at(const struct source *s, size_t i) {
     return weighted(snapshot_value(interval_at(s, i), s->field), (double)interval_at(s, i)->done);
 }
 
-static struct part tier_latency_at(const struct source *s, size_t i) {
-    const struct snapshot_tier *tier = &s->series->tier[i][s->tier];
-    return weighted(snapshot_value(tier, s->field),
-                    (double)(s->dir == KVF_DIR_READ ? tier->read_ops : tier->write_ops));
-}
-
 /* ---- which source a metric has ---- */
 
 static const struct {
@@ -126,30 +129,22 @@ static const struct {
     {"reuse_hit_ratio", reuse_at, 0},
     {"nvme_tok_s", traffic_at, SERIES_TIERS},
     {"read_write_ratio", mix_at, SERIES_TIERS},
+    {"total_read_bytes", read_at, SERIES_TIERS},
+    {"total_write_bytes", written_at, SERIES_TIERS},
     {"goodput_per_s", goodput_at, SERIES_CLASSES},
 };
 
-/* A figure of the intervals by its name. A percentile of an interval is one from 1 / (1 - q) values on. */
-static const struct snapshot_field *latency_field(struct source *s, const char *name,
-                                                  const struct snapshot_field *fields, size_t count) {
-    static const struct {
-        const char *tail;
-        double least;
-    } kinds[] = {{"_mean_ms", 0}, {"_p50_ms", 2}, {"_p95_ms", 20}, {"_p99_ms", 100}, {"_p999_ms", 1000}};
-    size_t len = strlen(name);
-    bool latency = false;
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        size_t tail = strlen(kinds[i].tail);
-        if (len <= tail || strcmp(name + len - tail, kinds[i].tail) != 0) continue;
-        s->least = kinds[i].least;
-        latency = true;
-    }
-    for (size_t f = 0; latency && f < count; f++)
-        if (strcmp(fields[f].name, name) == 0) return &fields[f];
+/* A mean of the intervals by its name. Of their percentiles nothing of the kind can be made: those of few
+ * values scatter less than the whole run's, which a burst may fill. */
+static const struct snapshot_field *mean_field(const char *name) {
+    size_t len = strlen(name), tail = strlen("_mean_ms");
+    if (len <= tail || strcmp(name + len - tail, "_mean_ms") != 0) return NULL;
+    for (size_t f = 0; f < snapshot_interval_field_count; f++)
+        if (strcmp(snapshot_interval_fields[f].name, name) == 0) return &snapshot_interval_fields[f];
     return NULL;
 }
 
-/* "nvme_read_gib_s", "nvme_read_tok_s", "cpu_write_p95_ms". */
+/* "nvme_read_gib_s", "nvme_read_tok_s". */
 static bool find_tier(struct source *s, const char *metric) {
     for (int t = 0; t < KVF_TIERS; t++) {
         const char *tier = tier_name((enum kvf_tier)t);
@@ -162,10 +157,8 @@ static bool find_tier(struct source *s, const char *metric) {
             if (strncmp(rest, dir, len) != 0) continue;
             s->tier = t;
             s->dir = d;
-            s->field = latency_field(s, rest, snapshot_tier_fields, snapshot_tier_field_count);
-            bool rate = strcmp(rest + len, "_gib_s") == 0 || strcmp(rest + len, "_tok_s") == 0;
-            s->at = s->field ? tier_latency_at : rate ? bandwidth_at : NULL;
-            return s->at != NULL;
+            s->at = bandwidth_at;
+            return strcmp(rest + len, "_gib_s") == 0 || strcmp(rest + len, "_tok_s") == 0;
         }
     }
     return false;
@@ -194,7 +187,7 @@ static bool find_source(struct source *s, const char *metric) {
             s->at = plain[i].at;
             return (plain[i].needs & ~s->series->parts) == 0;
         }
-    s->field = latency_field(s, metric, snapshot_interval_fields, snapshot_interval_field_count);
+    s->field = mean_field(metric);
     if (s->field) {
         s->at = latency_at;
         return true;
@@ -203,7 +196,7 @@ static bool find_source(struct source *s, const char *metric) {
     return (s->series->parts & SERIES_CLASSES) && find_class(s, metric);
 }
 
-/* ---- replicates ---- */
+/* ---- scatter ---- */
 
 size_t comparison_intervals(const struct comparison_input *i) {
     size_t n = 0;
@@ -212,34 +205,43 @@ size_t comparison_intervals(const struct comparison_input *i) {
     return n;
 }
 
-/* A hash of the name: streams of metrics do not depend on which others are asked for. */
-static uint64_t name_number(const char *name) {
-    uint64_t h = 14695981039346656037U; /* FNV-1a */
-    for (; *name; name++) h = (h ^ (unsigned char)*name) * 1099511628211U;
-    return h;
-}
+/* As long as the series that a quotient scatters by, num - ratio x den, hangs together. Between five and ten
+ * blocks tell what drifts slowly, too, and Student's t has what so few of them cost. */
+enum { BLOCKS_LEAST = 4, BLOCKS_MOST = 6 };
 
-/* The series that a quotient scatters by, num - ratio x den, says how long a block has to be. A draw of a
- * hundred blocks tells as much as one of more, and longer blocks know more of what hangs together. */
-enum { BLOCKS_MOST = 100 };
-
-static size_t block_length(const double *num, const double *den, size_t n, double ratio) {
-    double *off = mem_alloc(n * sizeof *off);
-    for (size_t i = 0; i < n; i++) off[i] = num[i] - ratio * den[i];
-    size_t length = resample_block_length(off, n);
+static size_t block_length(const struct resample_series *v, double ratio) {
+    size_t most = v->n / BLOCKS_LEAST, least = v->n / BLOCKS_MOST;
+    double *off = mem_alloc(v->n * sizeof *off);
+    for (size_t i = 0; i < v->n; i++) off[i] = v->num[i] - ratio * v->den[i];
+    size_t length = resample_block_length(off, v->n);
     free(off);
-    return length > n / BLOCKS_MOST ? length : n / BLOCKS_MOST;
+    return length > most ? most : length < least ? least : length;
 }
 
-/* A percentile whose share in a draw is larger than it should be is smaller in the draw (Woodruff, Confidence
- * intervals for medians and other position measures, 1952). */
-static double percentile_log(const struct comparison_percentile *p, double share, double mean) {
-    double q = comparison_percentile_share(p);
-    return log(comparison_percentile_value(p, q + mean - share) / comparison_percentile_value(p, q));
+/* A percentile whose share of the values may be off by so much may be off by as much as lies between the
+ * values of these shares (Woodruff, Confidence intervals for medians and other position measures, 1952). */
+static void scatter_percentile(const struct comparison_percentile *p, double off, double *below,
+                               double *above) {
+    double q = comparison_percentile_share(p), at = comparison_percentile_value(p, q);
+    *below = log(at / comparison_percentile_value(p, q - off));
+    *above = q + off < 1 ? log(comparison_percentile_value(p, q + off) / at) : INFINITY;
 }
 
-bool comparison_replicates(const struct comparison_input *input, size_t side, const char *metric,
-                           double replicate[COMPARISON_RESAMPLES]) {
+static void scatter_fill(const struct source *s, const struct resample_series *v, double ratio,
+                         struct comparison_scatter *out) {
+    uint64_t df = (uint64_t)(v->n / v->block) - 1;
+    double error = resample_error(v);
+    for (size_t k = 0; k < COMPARISON_LEVELS; k++) {
+        double off = statistics_student_t(comparison_levels[k], df) * error;
+        if (s->percentile)
+            scatter_percentile(s->percentile, off, &out->below[k], &out->above[k]);
+        else
+            out->below[k] = out->above[k] = off / ratio;
+    }
+}
+
+bool comparison_scatter(const struct comparison_input *input, const char *metric,
+                        struct comparison_scatter *out) {
     struct source s = {.series = input->series, .shares = input->shares};
     size_t n = comparison_intervals(input), used = 0;
     if (n < COMPARISON_INTERVALS_LEAST || !find_source(&s, metric)) return false;
@@ -250,17 +252,11 @@ bool comparison_replicates(const struct comparison_input *input, size_t side, co
         above += num[used] = p.num;
         below += den[used++] = p.den;
     }
-    bool good = above > 0 && below > 0 && below >= s.least * (double)n;
+    bool good = above > 0 && below > 0;
     if (good) {
-        struct rng r;
-        double ratio = above / below;
-        rng_init(&r, 0, KVF_RNG_RESAMPLE, name_number(metric) + side);
-        const struct resample_series drawn = {num, den, n, block_length(num, den, n, ratio)};
-        resample_ratios(&r, &drawn, replicate, COMPARISON_RESAMPLES);
-        for (size_t i = 0; i < COMPARISON_RESAMPLES; i++)
-            replicate[i] =
-                s.percentile ? percentile_log(s.percentile, replicate[i], ratio) : log(replicate[i] / ratio);
-        for (size_t i = 0; i < COMPARISON_RESAMPLES; i++) good = good && isfinite(replicate[i]);
+        struct resample_series v = {num, den, n, 1};
+        v.block = block_length(&v, above / below);
+        scatter_fill(&s, &v, above / below, out);
     }
     free(num);
     free(den);

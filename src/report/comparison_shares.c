@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "metrics/histogram.h"
+#include "record/publish.h"
 #include "report/comparison_parts.h"
 
-enum { SCOPES = 3, PERCENTILES = 3 };
-static const char *const scope_names[SCOPES] = {"e2e", "nvme_read", "nvme_write"};
+enum { SCOPES = RECORD_SCOPES, PERCENTILES = 3 };
 /* Not P99.9: the few values beyond it come in bursts, and blocks of intervals do not know how often. */
 static const struct {
     const char *name;
@@ -56,12 +56,12 @@ struct comparison_shares *comparison_shares_new(const struct run_record *run) {
     struct histogram *h = mem_zalloc(1, sizeof *h);
     for (size_t n = 0; n < SCOPES; n++) {
         for (size_t i = 0; i < run->histogram_count; i++)
-            if (strcmp(run->histograms[i].scope, scope_names[n]) == 0 &&
+            if (strcmp(run->histograms[i].scope, record_scope_names[n]) == 0 &&
                 histogram_decode(h, run->histograms[i].data, run->histograms[i].len) == 0)
                 scope_start(&s->scope[n], h);
         for (size_t i = 0; i < PERCENTILES; i++) {
             struct comparison_percentile *p = &s->percentile[n * PERCENTILES + i];
-            snprintf(p->metric, sizeof p->metric, "%s_%s_ms", scope_names[n], percentiles[i].name);
+            snprintf(p->metric, sizeof p->metric, "%s_%s_ms", record_scope_names[n], percentiles[i].name);
             p->scope = n;
             p->index = i;
             p->q = percentiles[i].q;
@@ -76,7 +76,7 @@ void comparison_shares_add(struct comparison_shares *s, uint64_t seq, const char
                            size_t len) {
     struct share_row row = {.seq = seq};
     size_t n = 0;
-    while (n < SCOPES && strcmp(scope, scope_names[n]) != 0) n++;
+    while (n < SCOPES && strcmp(scope, record_scope_names[n]) != 0) n++;
     if (n == SCOPES || !s->scope[n].known) return;
     struct scope *of = &s->scope[n];
     if (histogram_coded_below(data, len, of->bucket, PERCENTILES, row.below, &row.count) != 0) return;
@@ -132,4 +132,40 @@ double comparison_percentile_value(const struct comparison_percentile *p, double
     double below = p->cumulative[low], inside = p->cumulative[high] - below;
     double from = (double)histogram_bucket_low(low), to = (double)histogram_bucket_high(low) + 1;
     return inside > 0 ? from + (to - from) * fmin(fmax((share - below) / inside, 0), 1) : from;
+}
+
+/* ---- of the whole run ---- */
+
+static const struct {
+    const char *tail;
+    double q;
+} tails[] = {
+    {"_p50_ms", 0.5}, {"_p95_ms", 0.95}, {"_p99_ms", 0.99}, {"_p999_ms", 0.999}, {"_p9999_ms", 0.9999}};
+
+/* The quantile that a metric ends on, and the length of the scope in front; 0: none. */
+static double tail_of(const char *metric, size_t *scope) {
+    size_t len = strlen(metric);
+    for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
+        size_t tail = strlen(tails[i].tail);
+        *scope = len - tail;
+        if (len > tail && strcmp(metric + len - tail, tails[i].tail) == 0) return tails[i].q;
+    }
+    return 0;
+}
+
+double comparison_inside(const struct run_record *run, const char *metric, double *width) {
+    size_t scope;
+    double q = tail_of(metric, &scope), ns = (double)NAN, bucket;
+    *width = q > 0 ? 1.0 / (1 << HISTOGRAM_SUB_BITS) : 0;
+    for (size_t i = 0; q > 0 && i < run->histogram_count; i++) {
+        if (strlen(run->histograms[i].scope) != scope ||
+            strncmp(run->histograms[i].scope, metric, scope) != 0)
+            continue;
+        struct histogram *h = mem_zalloc(1, sizeof *h);
+        if (histogram_decode(h, run->histograms[i].data, run->histograms[i].len) == 0)
+            ns = histogram_quantile_inside(h, q, &bucket);
+        free(h);
+        if (ns > 0) *width = bucket / ns;
+    }
+    return ns / 1e6;
 }

@@ -35,6 +35,7 @@ const char *comparison_method_name(enum comparison_method m) {
     static const char *const names[] = {[COMPARISON_NONE] = "",
                                         [COMPARISON_RANKS] = "rank_test",
                                         [COMPARISON_PREDICTION] = "prediction_interval",
+                                        [COMPARISON_PAIRS] = "paired_trials",
                                         [COMPARISON_BLOCKS] = "block_bootstrap"};
     return names[m];
 }

@@ -11,7 +11,7 @@
 #include "store/row.h"
 #include "store/schema.h"
 
-_Static_assert((int)RECORD_SCOPES == (int)SNAPSHOT_HEATS, "each coded histogram has its row of the heat map");
+_Static_assert((int)RECORD_SCOPES >= (int)SNAPSHOT_HEATS, "each row of the heat map has its coded histogram");
 
 /* One statement for each table. Rows of all of them come in the order of seq, so that those of many
  * intervals are put where they belong in one pass over each. */
@@ -107,7 +107,7 @@ static void put_histogram(struct intervals *i, const struct cursor *c, struct sn
     const uint8_t *data = sqlite3_column_blob(c->stmt, 2);
     size_t len = (size_t)sqlite3_column_bytes(c->stmt, 2);
     int n = scope_of(c->stmt, 1);
-    if (n == RECORD_SCOPES || !data || histogram_decode(&i->decoded, data, len) != 0) return;
+    if (n >= SNAPSHOT_HEATS || !data || histogram_decode(&i->decoded, data, len) != 0) return;
     histogram_spread(&i->decoded, snapshot_heat_edge_ms(0) * 1e6, s->heat[n], SNAPSHOT_HEAT_BINS);
 }
 

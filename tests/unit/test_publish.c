@@ -154,9 +154,10 @@ static void test_records(void **state) {
     r->coded[2] = malloc(5);
     record_free(r);
     record_free(NULL);
-    assert_string_equal(record_scope_names[0], "e2e");
+    assert_string_equal(record_scope_names[RECORD_E2E], "e2e");
     assert_string_equal(record_scope_names[1], "nvme_read");
     assert_string_equal(record_scope_names[2], "nvme_write");
+    for (size_t i = 0; i < RECORD_SCOPES; i++) assert_non_null(record_scope_names[i]);
 }
 
 static void test_fifo_order(void **state) {

@@ -67,30 +67,28 @@ static void blocks_of_short_and_flat_series(void **state) {
 
 /* The mean of n independent values scatters by sd / sqrt(n), that of a series with rho by
  * sqrt((1 + rho) / (1 - rho)) times as much: 1.732 for 0.5. */
-static void draws_scatter_as_the_mean_does(void **state) {
+static void the_error_is_that_of_the_mean(void **state) {
     const struct resample_series single = {series, ones, N, 1}, blocks = {series, ones, N, 14};
     (void)state;
     make_series(0, 10);
-    resample_ratios(&r, &single, draws, DRAWS);
-    expect_between(sd_of(draws, DRAWS) / (sd_of(series, N) / sqrt(N)), 0.95, 1.05);
+    expect_between(resample_error(&single) / (sd_of(series, N) / sqrt(N)), 0.99, 1.01);
     make_series(0.5, 10);
-    resample_ratios(&r, &single, draws, DRAWS); /* what blocks are for */
-    expect_between(sd_of(draws, DRAWS) / (sd_of(series, N) / sqrt(N)), 0.95, 1.05);
-    resample_ratios(&r, &blocks, draws, DRAWS);
-    expect_between(sd_of(draws, DRAWS) / (sd_of(series, N) / sqrt(N)), 1.35, 1.95);
+    expect_between(resample_error(&single) / (sd_of(series, N) / sqrt(N)), 0.99,
+                   1.01); /* what blocks are for */
+    expect_between(resample_error(&blocks) / (sd_of(series, N) / sqrt(N)), 1.35, 1.95);
 }
 
-/* 3 is 30 of 10 whatever neighbours are drawn, and the whole series in one block, wherever it begins, is
- * the series. */
-static void quotients_are_of_sums(void **state) {
-    double num[7] = {3, 0, 30, 9, 300, 6, 12}, den[7] = {1, 0, 10, 3, 100, 2, 4};
-    const struct resample_series fixed = {num, den, 7, 2}, whole = {num, ones, 7, 7};
+/* Blocks of two of 1, 2, 3, 6, that begin anywhere, are 3, 5, 9 and 7 where their mean is 6: squares of 20.
+ * Two are drawn, and half of the scatter is what they take from each other: sqrt(20 / 4 x 2 / (1 / 2)) / 4.
+ * 3 is 30 of 10 whatever is drawn. */
+static void errors_by_hand(void **state) {
+    double values[] = {1, 2, 3, 6}, num[] = {3, 0, 30, 9, 300, 6, 12}, den[] = {1, 0, 10, 3, 100, 2, 4};
+    const struct resample_series four = {values, ones, 4, 2}, fixed = {num, den, 7, 2},
+                                 whole = {values, ones, 4, 9};
     (void)state;
-    resample_ratios(&r, &fixed, draws, 500);
-    for (size_t i = 0; i < 500; i++) /* two empty intervals may be all that a draw has */
-        if (!isnan(draws[i])) assert_true(fabs(draws[i] - 3) < 1e-12);
-    resample_ratios(&r, &whole, draws, 500);
-    for (size_t i = 0; i < 500; i++) assert_true(fabs(draws[i] - 360.0 / 7) < 1e-9);
+    assert_true(fabs(resample_error(&four) - sqrt(20) / 4) < 1e-12);
+    assert_true(fabs(resample_error(&fixed)) < 1e-12);
+    assert_true(isfinite(resample_error(&whole)));
 }
 
 /* Of 27 draws of three values the median is the least in 7 and the middle one in 13. */
@@ -127,8 +125,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(blocks_grow_with_what_hangs_together),
         CASE(blocks_of_short_and_flat_series),
-        CASE(draws_scatter_as_the_mean_does),
-        CASE(quotients_are_of_sums),
+        CASE(the_error_is_that_of_the_mean),
+        CASE(errors_by_hand),
         CASE(medians_of_three),
         CASE(bounds_leave_out_a_fortieth_on_each_side),
     };

@@ -409,7 +409,7 @@ static void code_histogram(struct record *record, int scope, uint64_t *random) {
     memcpy(record->coded[scope], coded, record->coded_len[scope]);
 }
 
-static void an_interval_takes_less_than_4_kib(void **state) {
+static void an_interval_takes_less_than_8_kib(void **state) {
     struct fixture *f = *state;
     enum { INTERVALS = 400 };
     struct record *all[INTERVALS];
@@ -439,7 +439,7 @@ static void an_interval_takes_less_than_4_kib(void **state) {
     assert_int_equal(stat(f->db, &after), 0);
     long each = (long)(after.st_size - before.st_size) / INTERVALS;
     print_message("# %ld bytes an interval\n", each);
-    assert_true(each < 4096);
+    assert_true(each < 8192); /* each of its histograms holding 300 latencies */
 }
 
 static void parent_folders_are_made_for_writing_only(void **state) {
@@ -493,7 +493,7 @@ int main(void) {
         CASE(the_file_names_its_application_and_schema),
         CASE(deleting_a_run_leaves_nothing_of_it),
         CASE(a_network_file_system_gets_a_rollback_journal),
-        CASE(an_interval_takes_less_than_4_kib),
+        CASE(an_interval_takes_less_than_8_kib),
         CASE(parent_folders_are_made_for_writing_only),
         CASE(histograms_of_intervals_come_in_their_order),
     };
