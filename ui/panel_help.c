@@ -38,7 +38,7 @@ static const struct word {
     {"wait", TONE_HEADING, "queue wait: from the scheduled arrival to a slot"},
     {"slots", TONE_HEADING, "as many requests are in service at most; the others wait"},
     {"storage", TONE_HEADING, "storage time: in which a request had reads, writes or moves outstanding"},
-    {"last 10 s", TONE_HEADING, "what the bottleneck is told from, in run time"},
+    {"last 10 s", TONE_HEADING, "what the bottleneck is told from, in run time; longer where intervals are"},
     {"oldest", TONE_HEADING, "how long the request that came first has waited by now"},
     {"SLO met", TONE_GOOD, "share of a class's requests inside its P95 target"},
     {"starved", TONE_BAD,

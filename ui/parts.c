@@ -23,8 +23,7 @@ int parts_bottleneck(const struct pane *p, const struct frame *f) {
     bool whole = parts_whole_run(f);
     const char *what = whole ? f->run->verdict.sentence : f->snap ? f->snap->bottleneck : "";
     if (pane_empty(&body)) return 0;
-    snprintf(text, sizeof text, "Bottleneck: %s%s", what[0] ? what : "--",
-             what[0] && !whole ? " (last 10 s)" : "");
+    snprintf(text, sizeof text, "Bottleneck: %s", what[0] ? what : "--");
     int used = pane_wrap(&body, 0, TONE_STRONG, text);
     pane_tone(&body, 0, 0, 11, TONE_HEADING);
     return used;

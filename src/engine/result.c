@@ -8,7 +8,7 @@
 #include "engine/assess.h"
 #include "engine/sampler.h"
 #include "engine/scaling.h"
-#include "record/bottleneck.h"
+#include "engine/verdict.h"
 
 struct measure {
     struct engine *e;
@@ -468,42 +468,6 @@ static void add_rows(struct measure *m) {
     add_count(m, "turns_generate_cut", r->generate_cut);
 }
 
-static void add_bottleneck(struct measure *m, struct run_record *run) {
-    struct sampler *p = m->e->sampler;
-    struct bottleneck_input in = {.e2e_ms = result_value(m->out, "e2e_mean_ms"),
-                                  .queue_ms = result_value(m->out, "queue_wait_mean_ms"),
-                                  .storage_ms = result_value(m->out, "storage_io_mean_ms"),
-                                  .prefill_ms = prefill_mean_ms(m),
-                                  .generation_ms = result_value(m->out, "generation_mean_ms"),
-                                  .device_busy_ratio = result_value(m->out, "device_busy_ratio"),
-                                  .misses_ratio = 1 - result_value(m->out, "reuse_hit_ratio"),
-                                  .host_cpu_ratio = ratio(p->host_busy_sum, p->host_busy_s),
-                                  .slots_ratio = ratio(m->use.in_service, (double)m->e->slots),
-                                  .held_s = (double)counters_get(&m->d->writes_held_ns) / 1e9,
-                                  .requests = counters_get(&m->d->requests_done),
-                                  .backlog = m->to->queued,
-                                  .slots = m->e->slots};
-    for (uint32_t k = 0; k < m->e->s->qos.classes; k++) {
-        uint64_t oldest = m->to->oldest_ns[k];
-        if (oldest < m->to->run_ns) in.oldest_ms = fmax(in.oldest_ms, (double)(m->to->run_ns - oldest) / 1e6);
-    }
-    for (int t = 0; t < KVF_TIERS; t++) {
-        for (int dir = 0; dir < KVF_DIRS; dir++) {
-            in.op_s[t][dir] = (double)atomic_load(&m->d->op_total[t][dir].sum) / 1e9;
-            in.device_s[t][dir] = (double)atomic_load(&m->d->op_device[t][dir].sum) / 1e9;
-            in.line_s[t][dir] = (double)counters_get(&m->d->line_ns[t][dir]) / 1e9;
-        }
-        in.emulated[t] = run->tier[t].emulated;
-        in.compat[t] = run->tier[t].compat;
-        in.used_ratio[t] = m->e->tiers[t] ? ratio((double)m->to->cache.used_bytes[t],
-                                                  (double)scenario_usable_bytes(m->e->s, (enum kvf_tier)t))
-                                          : KVF_MISSING;
-    }
-    result_add(m->out, in.host_cpu_ratio, "", 0, "host_cpu_ratio");
-    result_add(m->out, in.slots_ratio, "", 0, "slots_busy_ratio");
-    bottleneck_sentence(&in, run->verdict.sentence, sizeof run->verdict.sentence);
-}
-
 /* An autoscaler changes the load on purpose: there is no one state to be steady in. */
 static void add_steady(struct measure *m, struct run_record *run) {
     struct steady_result r = {0};
@@ -575,7 +539,9 @@ void result_fill(struct engine *e, struct run_record *run) {
     add_rows(&m);
     add_steady(&m, run);
     scaling_results(e, m.out);
-    add_bottleneck(&m, run);
+    result_add(m.out, ratio(p->host_busy_sum, p->host_busy_s), "", 0, "host_cpu_ratio");
+    result_add(m.out, ratio(m.use.in_service, (double)e->slots), "", 0, "slots_busy_ratio");
+    verdict_run(e, run);
     keep_histograms(&m, run);
 }
 

@@ -279,8 +279,10 @@ double sample_miss_ratio(const struct sample *s, double bytes, double *error) {
     return ratio_without(s, SAMPLE_GROUPS, bytes);
 }
 
-double sample_first_ratio(const struct sample *s) {
-    return sample_miss_ratio(s, bin_bytes(BINS), NULL);
+void sample_firsts(const struct sample *s, double *first, double *all) {
+    *first = 0;
+    for (unsigned g = 0; g < SAMPLE_GROUPS; g++) *first += s->never[g];
+    *all = (double)s->lookups;
 }
 
 double sample_reuse_bytes(const struct sample *s, double part) {

@@ -59,8 +59,8 @@ double sample_part(const struct sample *s);
 /* Misses of an LRU cache of so many bytes, over all lookups so far, decode's left out; NaN without any.
  * *error, which may be NULL, becomes its standard error. */
 double sample_miss_ratio(const struct sample *s, double bytes, double *error);
-/* Lookups of what was never there before, of all; NaN likewise. */
-double sample_first_ratio(const struct sample *s);
+/* Lookups of what was never there before, and all of them, as the sample weighs them; they only grow. */
+void sample_firsts(const struct sample *s, double *first, double *all);
 /* The bytes with which that part of the reuses hits; NaN: nothing was used again. */
 double sample_reuse_bytes(const struct sample *s, double part);
 /* What is kept, and the index in it of the first access of the measured part. */

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "engine/sample.h"
 #include "engine/scaling.h"
-#include "record/bottleneck.h"
+#include "engine/verdict.h"
 
 /* ---- reading ---- */
 
@@ -305,63 +305,6 @@ static void snap_heat(struct snapshot *snap, const struct counters *d) {
         histogram_spread(h[i], first_ns, snap->heat[i], SNAPSHOT_HEAT_BINS);
 }
 
-static double sum_ms(const struct histogram *h) {
-    return histogram_count(h) ? mean_ms(h) * (double)histogram_count(h) : 0;
-}
-
-static struct window_sums window_sums_of(const struct sampler *p, const struct snapshot *snap,
-                                         const struct counters *d) {
-    const struct snapshot_interval *i = &snap->interval;
-    const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E];
-    const struct histogram *generation = &d->latency[REQUEST_LATENCY_GENERATION];
-    struct window_sums w = {.length_s = i->length_s,
-                            .requests = (double)histogram_count(e2e),
-                            .e2e_ms = sum_ms(e2e),
-                            .queue_ms = sum_ms(&d->latency[REQUEST_LATENCY_QUEUE_WAIT]),
-                            .storage_ms = sum_ms(&d->latency[REQUEST_LATENCY_STORAGE_IO]),
-                            .prefill_ms = (double)counters_get(&d->prefill_ns) / 1e6,
-                            .generation_ms = sum_ms(generation),
-                            .generations = (double)histogram_count(generation),
-                            .held_s = seconds(counters_get(&d->writes_held_ns)),
-                            .slots_busy_s = i->length_s > 0 ? i->in_service * i->length_s : 0,
-                            .slots_s = (double)i->slots * i->length_s,
-                            .lookups = (double)sum_causes(p->cache.lookups, false),
-                            .misses = (double)sum_causes(p->cache.misses, false)};
-    if (kvf_present(i->device_busy_ratio)) {
-        w.device_busy_s = i->device_busy_ratio * i->length_s;
-        w.device_known_s = i->length_s;
-    }
-    if (kvf_present(i->host_cpu_ratio)) {
-        w.host_busy_s = i->host_cpu_ratio * i->length_s;
-        w.host_known_s = i->length_s;
-    }
-    for (int t = 0; t < KVF_TIERS; t++) {
-        for (int dir = 0; dir < KVF_DIRS; dir++) {
-            w.op_s[t][dir] = seconds(atomic_load(&d->op_total[t][dir].sum));
-            w.device_s[t][dir] = seconds(atomic_load(&d->op_device[t][dir].sum));
-            w.line_s[t][dir] = seconds(counters_get(&d->line_ns[t][dir]));
-        }
-    }
-    return w;
-}
-
-static void snap_bottleneck(struct sampler *p, struct snapshot *snap, const struct counters *d) {
-    struct window_sums interval = window_sums_of(p, snap, d), recent;
-    if (!snap->peek) window_add(&p->window, &interval);
-    window_look(&p->window, snap->peek ? &interval : NULL, &recent);
-    struct bottleneck_input in = {.backlog = snap->interval.queue_depth,
-                                  .oldest_ms = snap->interval.oldest_wait_ms,
-                                  .slots = snap->interval.slots};
-    memcpy(in.emulated, snap->tier_emulated, sizeof in.emulated);
-    memcpy(in.compat, snap->tier_compat, sizeof in.compat);
-    for (int t = 0; t < KVF_TIERS; t++)
-        in.used_ratio[t] = snap->tier_on[t]
-                               ? per((double)snap->tier[t].used_bytes, (double)snap->tier[t].capacity_bytes)
-                               : KVF_MISSING;
-    window_means(&recent, &in);
-    bottleneck_sentence(&in, snap->bottleneck, sizeof snap->bottleneck);
-}
-
 static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek, struct snapshot *snap) {
     struct sampler *p = e->sampler;
     memset(snap, 0, sizeof *snap);
@@ -391,7 +334,7 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
     snap->interval.saturation = scaling_saturation(e, snap);
     gpus_snap(e, &p->gpus, snap);
     snap_heat(snap, p->delta);
-    snap_bottleneck(p, snap, p->delta);
+    verdict_snap(e, snap, p->delta, &use);
 }
 
 static void steady_note(struct engine *e, const struct snapshot *snap) {
@@ -478,6 +421,7 @@ void sampler_begin(struct engine *e) {
     p->zero_ns = p->now.run_ns;
     totals_begin(&p->totals);
     window_begin(&p->window);
+    verdict_measure_from_here(e);
     steady_begin(&p->steady, 0);
     gpus_measure_from_here(&p->gpus);
 }
@@ -490,6 +434,7 @@ void sampler_measure_from_here(struct engine *e) {
     gpus_measure_from_here(&p->gpus);
     writegate_most_from_here(&e->writes);
     sample_measure_from_here(e->pipeline.sample);
+    verdict_measure_from_here(e);
     steady_begin(&p->steady, seconds(p->last.run_ns - p->zero_ns));
 }
 

@@ -40,9 +40,11 @@ struct sampler {
     struct reading now, last;
     struct reading base, end; /* of the measured part */
     struct counters *delta;
-    struct cache_stats cache; /* of the interval, like delta */
-    struct window window;     /* for the sentence on the bottleneck */
-    struct steady steady;     /* of the measured part */
+    struct cache_stats cache;    /* of the interval, like delta */
+    struct window window;        /* for the sentence on the bottleneck */
+    struct window_sums measured; /* of the measured part, for the verdict on the run */
+    double firsts, sampled;      /* of the sample, up to the last interval */
+    struct steady steady;        /* of the measured part */
     struct gpus gpus;
     struct totals totals;              /* of all intervals so far; only where somebody asks for them */
     uint64_t zero_ns;                  /* run time of the first request */
@@ -85,7 +87,7 @@ void sampler_peek(struct engine *e, enum kvf_run_phase phase);
 void sampler_measure_from_here(struct engine *e);
 void sampler_measure_to_here(struct engine *e);
 
-/* Fills run->results, histograms and the bottleneck from base to the end. */
+/* Fills run->results, histograms and the verdict from base to the end. */
 void result_fill(struct engine *e, struct run_record *run);
 /* Adds the criteria, and a warning for each that is about a metric the run does not have. */
 void result_assess(struct engine *e, struct run_record *run);

@@ -61,7 +61,7 @@ struct verdict {
     bool known; /* false: nobody has judged, as of runs of older versions */
     enum verdict_limit limited_by;
     enum verdict_cause cause;
-    double share; /* of its time that the limit was busy; of none: the most loaded; NaN: not known */
+    double share; /* 0 to 1, of what the cause is about; NaN: not known */
     char sentence[KVF_BOTTLENECK];
     size_t evidences, remedies, warnings;
     struct verdict_evidence evidence[VERDICT_EVIDENCE];

@@ -134,7 +134,7 @@ def small_sweep():
 @case("the queries find what a run and a sweep have stored")
 def _():
     # What a short run on one emulated tier has no rows for.
-    silent = {"verdicts", "verdict_evidence", "verdict_warnings", "remedies", "gpu_intervals", "decisions", "criteria", "events", "interval_histograms"}
+    silent = {"verdict_warnings", "remedies", "gpu_intervals", "decisions", "criteria", "events", "interval_histograms"}
     small_sweep()
     with small_run() as db:
         number = db.execute("SELECT max(run_id) FROM runs").fetchone()[0]

@@ -9,7 +9,8 @@
         "tiers: {gpu: {capacity: 8MiB, backend: emulated, latency: 5ms}}\n"                                  \
         "workload: {users: 8, phase: prefill, personas: [{name: a, context: [4, 8], think: [0, 0]}], "       \
         "prefix: {probability: 0}, conversation: {end_probability: 1}}\n"                                    \
-        "run: {duration: 100s, warmup: 0s, interval: 10ms, max_requests: 40}\n"
+        "run: {duration: 100s, warmup: 0s, interval: 10ms, max_requests: 40}\n"                              \
+        "qos: {classes: [{name: all, p95: 1ms}]}\n"
 
 static uint64_t most_seen;
 

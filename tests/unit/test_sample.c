@@ -58,7 +58,9 @@ static void a_short_run_is_known_as_a_whole(void **state) {
     assert_true(sample_miss_ratio(s, 2700, &error) == 1);
     assert_true(sample_miss_ratio(s, 3300, NULL) == 0.25);
     assert_true(error == 0);
-    assert_true(sample_first_ratio(s) == 0.25);
+    double first, all;
+    sample_firsts(s, &first, &all);
+    assert_true(first == 1 && all == 4);
     assert_in_range((uint64_t)sample_reuse_bytes(s, 0.99), 3000, 3272);
     uint64_t from;
     const struct references *r = sample_references(s, &from);

@@ -154,7 +154,14 @@ static void means_are_weighted(void **state) {
                             .queue_ms = 3 * 30,
                             .storage_ms = 3 * 20,
                             .generation_ms = 2 * 50,
-                            .generations = 2,
+                            .firsts = 4,
+                            .sampled = 40,
+                            .class_judged = {100, 3},
+                            .class_missed = {5, 0},
+                            .tier_busy_s = {[KVF_TIER_NVME] = 0.8},
+                            .device_bytes = 600,
+                            .our_bytes = 100,
+                            .counted_s = 1,
                             .device_busy_s = 1,
                             .device_known_s = 1,
                             .host_busy_s = 0.7,
@@ -168,7 +175,7 @@ static void means_are_weighted(void **state) {
                             .line_s = {[KVF_TIER_NVME] = {[KVF_DIR_READ] = 0.1}},
                             .held_s = 0.3};
     struct window_sums c = {.length_s = 1, .host_busy_s = 1, .host_known_s = 1, .slots_s = 8};
-    struct bottleneck_input in = {.backlog = 77, .slots = 8};
+    struct judge_input in = {.backlog = 77, .slots = 8};
     window_add(&w, &a);
     window_add(&w, &b);
     window_add(&w, &c);
@@ -178,28 +185,39 @@ static void means_are_weighted(void **state) {
     near(in.e2e_ms, 250);
     near(in.queue_ms, 25);
     near(in.storage_ms, 25);
-    near(in.generation_ms, 50);
+    near(in.generation_ms, 25); /* of all requests, also of those that generate nothing */
     near(in.device_busy_ratio, 0.6);
     near(in.host_cpu_ratio, 0.475);
     near(in.slots_ratio, 0.5);
-    near(in.misses_ratio, 0.25);
+    near(in.miss_ratio, 0.25);
     near(in.op_s[KVF_TIER_CPU][KVF_DIR_WRITE], 0.25);
     near(in.device_s[KVF_TIER_CPU][KVF_DIR_WRITE], 0.2);
     near(in.line_s[KVF_TIER_NVME][KVF_DIR_READ], 0.1);
     near(in.held_s, 0.3);
+    near(in.length_s, 4);
+    near(in.first_ratio, 0.1);
+    near(in.tier_busy[KVF_TIER_NVME], 0.2);
+    near(in.device_bytes, 600);
+    near(in.our_bytes, 100);
+    assert_true(in.targets && in.targets_met); /* 95 of 100 */
+    struct window_sums late = {.class_judged = {1}, .class_missed = {1}};
+    window_sums_add(&all, &late);
+    window_means(&all, &in);
+    assert_true(in.targets && !in.targets_met);
     assert_int_equal(in.backlog, 77);
     assert_int_equal(in.slots, 8);
 }
 
 static void what_nobody_measured_is_missing(void **state) {
     (void)state;
-    struct bottleneck_input in = {0};
+    struct judge_input in = {0};
     struct window_sums none = look();
     window_means(&none, &in);
     assert_int_equal(in.requests, 0);
     assert_true(isnan(in.e2e_ms) && isnan(in.queue_ms) && isnan(in.storage_ms) && isnan(in.generation_ms));
     assert_true(isnan(in.device_busy_ratio) && isnan(in.host_cpu_ratio));
-    assert_true(isnan(in.slots_ratio) && isnan(in.misses_ratio));
+    assert_true(isnan(in.device_bytes) && isnan(in.first_ratio) && !in.targets);
+    assert_true(isnan(in.slots_ratio) && isnan(in.miss_ratio));
 }
 
 int main(void) {

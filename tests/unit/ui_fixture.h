@@ -330,7 +330,7 @@ static inline void ui_drain(struct snapshot *s) {
                                           .ttft_p95_ms = KVF_MISSING,
                                           .met_ratio = KVF_MISSING};
     memset(s->heat, 0, sizeof s->heat);
-    snprintf(s->bottleneck, sizeof s->bottleneck, "no request was completed");
+    snprintf(s->bottleneck, sizeof s->bottleneck, "no request was completed (last 10 s)");
 }
 
 static inline void ui_fill_snapshot(struct snapshot *s, enum ui_variant v, int i) {
@@ -342,7 +342,7 @@ static inline void ui_fill_snapshot(struct snapshot *s, enum ui_variant v, int i
     ui_fill_heat(s, i);
     ui_fill_requests(s, i);
     snprintf(s->bottleneck, sizeof s->bottleneck,
-             "nvme reads, 71 %% of storage time, at 98 %% device utilisation");
+             "nvme reads, 71 %% of storage time, at 98 %% device utilisation (last 10 s)");
     if (v == UI_AUTO) ui_fill_auto(s, i);
     if (v == UI_LARGE || v == UI_MISSING) ui_extremes(s, i, v == UI_MISSING);
     if (v == UI_OVER || v == UI_WATCH || v == UI_BACK) s->requests_known = false, s->requests = 0;

@@ -1,0 +1,187 @@
+#include "engine/verdict.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/sample.h"
+#include "record/judge.h"
+
+static double seconds(uint64_t ns) {
+    return (double)ns / (double)KVF_NS_PER_S;
+}
+
+static double sum_ms(const struct histogram *h) {
+    return (double)atomic_load(&h->sum) / (double)KVF_NS_PER_MS;
+}
+
+static double known(double v) {
+    return kvf_present(v) ? v : 0;
+}
+
+static uint64_t reuses(const uint64_t counts[KVF_CAUSES]) {
+    uint64_t n = 0;
+    for (int c = 0; c < KVF_CAUSES; c++)
+        if (c != KVF_CAUSE_DECODE) n += counts[c];
+    return n;
+}
+
+/* ---- sums of an interval ---- */
+
+static void sum_tiers(struct window_sums *w, const struct snapshot *snap, const struct counters *d,
+                      const struct use *use) {
+    double s = snap->interval.length_s;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        w->tier_busy_s[t] = known(use->tier_busy[t]) * s;
+        for (int dir = 0; dir < KVF_DIRS; dir++) {
+            w->busy_s[t][dir] = known(use->busy[t][dir]) * s;
+            w->op_s[t][dir] = seconds(atomic_load(&d->op_total[t][dir].sum));
+            w->device_s[t][dir] = seconds(atomic_load(&d->op_device[t][dir].sum));
+            w->line_s[t][dir] = seconds(counters_get(&d->line_ns[t][dir]));
+        }
+    }
+}
+
+static void sum_machine(struct window_sums *w, const struct snapshot *snap) {
+    const struct snapshot_interval *i = &snap->interval;
+    const struct snapshot_tier *nvme = &snap->tier[KVF_TIER_NVME];
+    if (kvf_present(i->device_busy_ratio)) {
+        w->device_busy_s = i->device_busy_ratio * i->length_s;
+        w->device_known_s = i->length_s;
+    }
+    if (kvf_present(i->device_read_bytes) && kvf_present(i->device_write_bytes)) {
+        w->device_bytes = i->device_read_bytes + i->device_write_bytes;
+        w->our_bytes = (double)(nvme->read_bytes + nvme->write_bytes);
+        w->counted_s = i->length_s;
+    }
+    if (kvf_present(i->host_cpu_ratio)) {
+        w->host_busy_s = i->host_cpu_ratio * i->length_s;
+        w->host_known_s = i->length_s;
+    }
+}
+
+/* What was new and what was looked up at all, as the sample weighs them: they came at one time. */
+static void sum_reuse(struct engine *e, struct window_sums *w) {
+    struct sampler *p = e->sampler;
+    double first, lookups;
+    sample_look(e->pipeline.sample);
+    sample_firsts(e->pipeline.sample, &first, &lookups);
+    sample_looked(e->pipeline.sample);
+    w->firsts = first - p->firsts;
+    w->sampled = lookups - p->sampled;
+}
+
+static struct window_sums sums_of(struct engine *e, const struct snapshot *snap, const struct counters *d,
+                                  const struct use *use) {
+    const struct snapshot_interval *i = &snap->interval;
+    const struct sampler *p = e->sampler;
+    const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E];
+    struct window_sums w = {.length_s = i->length_s,
+                            .requests = (double)histogram_count(e2e),
+                            .e2e_ms = sum_ms(e2e),
+                            .queue_ms = sum_ms(&d->latency[REQUEST_LATENCY_QUEUE_WAIT]),
+                            .storage_ms = sum_ms(&d->latency[REQUEST_LATENCY_STORAGE_IO]),
+                            .prefill_ms = (double)counters_get(&d->prefill_ns) / 1e6,
+                            .generation_ms = sum_ms(&d->latency[REQUEST_LATENCY_GENERATION]),
+                            .held_s = seconds(counters_get(&d->writes_held_ns)),
+                            .slots_busy_s = known(i->in_service) * i->length_s,
+                            .slots_s = (double)i->slots * i->length_s,
+                            .users_s = (double)i->users * i->length_s,
+                            .lookups = (double)reuses(p->cache.lookups),
+                            .misses = (double)reuses(p->cache.misses)};
+    w.compute_busy_s = (double)(p->now.compute.busy - p->last.compute.busy) / 1e15;
+    for (uint32_t k = 0; k < snap->classes; k++) {
+        if (!kvf_present(snap->qos[k].violations)) continue;
+        w.class_judged[k] = (double)(snap->qos[k].done + snap->qos[k].failed);
+        w.class_missed[k] = snap->qos[k].violations;
+    }
+    sum_tiers(&w, snap, d, use);
+    sum_machine(&w, snap);
+    sum_reuse(e, &w);
+    return w;
+}
+
+/* ---- what the rule wants beside them ---- */
+
+static void describe(struct engine *e, const struct cache_stats *cache, struct judge_input *in) {
+    for (int t = 0; t < KVF_TIERS; t++) {
+        in->on[t] = e->tiers[t] != NULL;
+        in->usable_bytes[t] = in->used_bytes[t] = KVF_MISSING;
+        if (!in->on[t]) continue;
+        in->usable_bytes[t] = (double)scenario_usable_bytes(e->s, (enum kvf_tier)t);
+        in->used_bytes[t] = (double)cache->used_bytes[t];
+        in->emulated[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_EMULATED) != 0;
+        in->compat[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_COMPAT) != 0;
+    }
+    if (!e->pipeline.compute) in->compute_busy = KVF_MISSING;
+    if (workload_open_loop(e->workload)) in->users = KVF_MISSING;
+    in->slots = e->slots;
+}
+
+static void describe_reuse(struct engine *e, struct judge_input *in) {
+    double held = 0;
+    for (int t = 0; t < KVF_TIERS; t++) held += in->on[t] ? in->usable_bytes[t] : 0;
+    sample_look(e->pipeline.sample);
+    in->reuse_bytes = sample_reuse_bytes(e->pipeline.sample, VERDICT_REUSES);
+    sample_miss_ratio(e->pipeline.sample, held, &in->reuse_error);
+    sample_looked(e->pipeline.sample);
+}
+
+void verdict_snap(struct engine *e, struct snapshot *snap, const struct counters *delta,
+                  const struct use *use) {
+    struct sampler *p = e->sampler;
+    struct window_sums interval = sums_of(e, snap, delta, use), recent;
+    struct judge_input in = {.backlog = snap->interval.queue_depth,
+                             .oldest_ms = snap->interval.oldest_wait_ms};
+    static struct verdict v; /* control thread only */
+    if (!snap->peek) {
+        window_add(&p->window, &interval);
+        window_sums_add(&p->measured, &interval);
+        p->firsts += interval.firsts;
+        p->sampled += interval.sampled;
+    }
+    window_look(&p->window, snap->peek ? &interval : NULL, &recent);
+    window_means(&recent, &in);
+    describe(e, &p->now.cache, &in);
+    describe_reuse(e, &in);
+    v.warnings = 0;
+    judge_run(&in, &v);
+    snprintf(snap->bottleneck, sizeof snap->bottleneck, "%s", v.sentence);
+}
+
+void verdict_measure_from_here(struct engine *e) {
+    e->sampler->measured = (struct window_sums){0};
+}
+
+/* ---- the run ---- */
+
+/* Each target that could be judged is kept. */
+static void targets_of(const struct engine *e, const struct run_record *run, struct judge_input *in) {
+    static const char *const quantiles[] = {"p95", "p99", "p999", "p9999"};
+    char name[sizeof run->results.items->metric];
+    in->targets = false;
+    in->targets_met = true;
+    for (uint32_t k = 0; k < e->s->qos.classes; k++) {
+        for (size_t q = 0; q < sizeof quantiles / sizeof *quantiles; q++) {
+            snprintf(name, sizeof name, "slo_%.31s_%s_met", e->s->qos.klass[k].name, quantiles[q]);
+            double met = result_value(&run->results, name);
+            if (!kvf_present(met)) continue;
+            in->targets = true;
+            in->targets_met = in->targets_met && met > 0;
+        }
+    }
+}
+
+void verdict_run(struct engine *e, struct run_record *run) {
+    struct sampler *p = e->sampler;
+    const struct reading *end = &p->end;
+    struct judge_input in = {.backlog = end->queued, .whole = true};
+    window_means(&p->measured, &in);
+    describe(e, &end->cache, &in);
+    describe_reuse(e, &in);
+    targets_of(e, run, &in);
+    for (uint32_t k = 0; k < e->s->qos.classes; k++)
+        if (end->oldest_ns[k] < end->run_ns)
+            in.oldest_ms = fmax(in.oldest_ms, (double)(end->run_ns - end->oldest_ns[k]) / 1e6);
+    judge_run(&in, &run->verdict);
+}

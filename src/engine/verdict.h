@@ -1,0 +1,16 @@
+/* What the sampler's readings say to the rule behind verdicts (record/judge.h): of the last ten seconds for
+ * each snapshot, of the measured part for the run. Control thread only. */
+#ifndef KVF_ENGINE_VERDICT_H
+#define KVF_ENGINE_VERDICT_H
+
+#include "engine/sampler.h"
+
+/* Fills the sentence of a snapshot that is complete but for it; an interval counts for those that follow. */
+void verdict_snap(struct engine *e, struct snapshot *snap, const struct counters *delta,
+                  const struct use *use);
+/* Intervals of the measured part are counted from here on. */
+void verdict_measure_from_here(struct engine *e);
+/* Makes the run's verdict; its results are there. */
+void verdict_run(struct engine *e, struct run_record *run);
+
+#endif

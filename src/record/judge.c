@@ -1,0 +1,526 @@
+#include "record/judge.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+
+/* From here on a part of a whole explains it; slots are full. */
+#define DOMINANT 0.5
+#define FULL     0.95
+/* So many of all lookups miss what was there before: the tiers are too small. */
+#define CAPACITY 0.2
+/* Less than this of another program is no neighbour but a file system's own. */
+#define FOREIGN_BYTES_PER_S (1024. * 1024)
+
+struct text {
+    char *out;
+    size_t len, cap;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...) {
+    va_list ap;
+    if (t->len >= t->cap) return;
+    va_start(ap, fmt);
+    int n = vsnprintf(t->out + t->len, t->cap - t->len, fmt, ap);
+    va_end(ap);
+    if (n > 0) t->len += (size_t)n;
+}
+
+/* Part of a whole, 0 to 1; NaN when either is missing or there is no whole. Every comparison with
+ * it is then false, so that missing data is never the bottleneck. */
+static double share(double part, double whole) {
+    if (!(whole > 0) || isinf(whole) || isnan(part)) return (double)NAN;
+    return fmin(fmax(part / whole, 0), 1);
+}
+
+static double percent(double ratio) {
+    return round(100 * fmin(ratio, 1));
+}
+
+/* Whole percents that add up to 100 when the parts add up to 1: what is lost by rounding down goes to those
+ * that lost most. */
+static void percents(const double *part, int *out, unsigned count) {
+    double sum = 0, lost[8];
+    int all = 0;
+    for (unsigned i = 0; i < count; i++) sum += part[i];
+    for (unsigned i = 0; i < count; i++) {
+        double exact = sum > 0 ? 100 * part[i] / sum : 0;
+        out[i] = (int)floor(exact);
+        lost[i] = exact - floor(exact);
+        all += out[i];
+    }
+    for (; sum > 0 && all < 100; all++) {
+        unsigned most = 0;
+        for (unsigned i = 1; i < count; i++)
+            if (lost[i] > lost[most]) most = i;
+        out[most]++;
+        lost[most] = -1;
+    }
+}
+
+/* ---- operations ---- */
+
+/* The tier and direction with most operation time, or the limit on writes in flight. */
+struct leader {
+    bool found;
+    bool limit; /* writes in line for their turn took most; the rest but the share is unset */
+    enum kvf_tier tier;
+    enum kvf_dir dir;
+    double share;        /* of all operation time */
+    double device_share; /* of its own time; NaN when missing */
+    double line_share;   /* of its own time, in line for the device; NaN when missing */
+};
+
+static struct leader find_leader(const struct judge_input *in) {
+    struct leader l = {.device_share = (double)NAN};
+    double total = 0, most = 0;
+
+    for (unsigned t = 0; t < KVF_TIERS; t++) {
+        for (unsigned d = 0; d < KVF_DIRS; d++) {
+            double s = in->op_s[t][d];
+            if (!(s > 0) || isinf(s)) continue;
+            total += s;
+            if (s <= most) continue;
+            most = s;
+            l.found = true;
+            l.tier = (enum kvf_tier)t;
+            l.dir = (enum kvf_dir)d;
+        }
+    }
+    if (in->held_s > 0) total += in->held_s;
+    if (in->held_s > most) {
+        l.found = l.limit = true;
+        l.share = share(in->held_s, total);
+        return l;
+    }
+    if (!l.found) return l;
+    l.share = share(most, total);
+    l.device_share = share(in->device_s[l.tier][l.dir], most);
+    l.line_share = share(in->line_s[l.tier][l.dir], most);
+    /* Lines count when they end, operations when all of them does: in a short time the parts may be more. */
+    if (l.line_share > 1 - l.device_share) l.line_share = 1 - l.device_share;
+    return l;
+}
+
+/* Figures of an emulated tier are never without that word, nor those of compatibility mode. */
+static const char *emulated_word(const struct judge_input *in, enum kvf_tier t) {
+    return in->emulated[t] ? " (emulated)" : in->compat[t] ? " (compat)" : "";
+}
+
+/* "nvme reads, 71 % of storage time: 65 % at the device, 30 % in line for it, 5 % on the host side" */
+static void add_leader(struct text *t, const struct leader *l, const struct judge_input *in) {
+    if (l->limit) {
+        add(t, "writes in line for their turn (engine.max_concurrent_writes), %.0f %% of storage time",
+            percent(l->share));
+        return;
+    }
+    add(t, "%s%s %ss, %.0f %% of storage time", tier_name(l->tier), emulated_word(in, l->tier),
+        dir_name(l->dir), percent(l->share));
+    if (isnan(l->device_share)) return;
+    double line = isnan(l->line_share) ? 0 : l->line_share;
+    const double part[3] = {l->device_share, line, fmax(1 - l->device_share - line, 0)};
+    static const char *const where[3] = {"at the device", "in line for it", "on the host side"};
+    int whole[3];
+    percents(part, whole, 3);
+    const char *before = ":";
+    for (int i = 0; i < 3; i++) {
+        if (whole[i] == 0) continue;
+        add(t, "%s %d %% %s", before, whole[i], where[i]);
+        before = ",";
+    }
+}
+
+/* ---- resources ---- */
+
+/* What requests share, and how much of its time it worked for them. */
+struct resource {
+    enum verdict_limit limit;
+    enum kvf_tier tier; /* KVF_TIERS: none */
+    double busy;
+};
+
+static bool busier(double a, double b) {
+    return !isnan(a) && (isnan(b) || a > b);
+}
+
+/* The largest service demand: as each has had the same time, the one that was busy for most of it. Slots
+ * are what requests hold while they use the others, and no resource here. */
+static struct resource most_loaded(const struct judge_input *in) {
+    struct resource most = {VERDICT_NONE, KVF_TIERS, (double)NAN};
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (in->on[t] && busier(in->tier_busy[t], most.busy))
+            most = (struct resource){verdict_limit_of((enum kvf_tier)t), (enum kvf_tier)t, in->tier_busy[t]};
+    if (busier(in->compute_busy, most.busy))
+        most = (struct resource){VERDICT_COMPUTE, KVF_TIERS, in->compute_busy};
+    /* the program's own threads are a part of it: it is named only where it is full */
+    if (in->host_cpu_ratio >= FULL && busier(in->host_cpu_ratio, most.busy))
+        most = (struct resource){VERDICT_HOST_CPU, KVF_TIERS, in->host_cpu_ratio};
+    return most;
+}
+
+/* "nvme (emulated) reads", "the modelled GPU", "the host's CPUs"; of a tier the directions that matter. */
+static void add_resource(struct text *t, const struct resource *r, const struct judge_input *in) {
+    if (r->tier == KVF_TIERS) {
+        add(t, "%s", r->limit == VERDICT_COMPUTE ? "the modelled GPU" : "the host's CPUs");
+        return;
+    }
+    double read = in->busy[r->tier][KVF_DIR_READ], write = in->busy[r->tier][KVF_DIR_WRITE];
+    bool both = fmin(read, write) > 0.2 * fmax(read, write);
+    add(t, "%s%s %s", tier_name(r->tier), emulated_word(in, r->tier),
+        both           ? "reads and writes"
+        : write > read ? "writes"
+                       : "reads");
+}
+
+static double requests_per_s(const struct judge_input *in) {
+    return in->length_s > 0 ? (double)in->requests / in->length_s : (double)NAN;
+}
+
+/* ---- the rest of a sentence ---- */
+
+static const char *computing(const struct judge_input *in) {
+    return in->prefill_ms > 0 ? "prefill and generation" : "generation";
+}
+
+/* What the mean end-to-end latency is made of. */
+enum part { PART_QUEUE, PART_STORAGE, PART_COMPUTE, PART_REST, PARTS };
+
+static void parts_of(const struct judge_input *in, double part[PARTS]) {
+    part[PART_QUEUE] = share(in->queue_ms, in->e2e_ms);
+    part[PART_STORAGE] = share(in->storage_ms, in->e2e_ms);
+    part[PART_COMPUTE] = share(in->generation_ms + in->prefill_ms, in->e2e_ms);
+    part[PART_REST] = 0;
+    double sum = 0;
+    for (int i = 0; i < PART_REST; i++) sum += isnan(part[i]) ? part[i] = 0 : part[i];
+    if (sum < 1) part[PART_REST] = 1 - sum;
+    for (int i = 0; i < PARTS && sum > 1; i++) part[i] /= sum; /* reads beside computing */
+}
+
+static void add_parts(struct text *t, const struct judge_input *in) {
+    double part[PARTS];
+    int whole[PARTS];
+    char e2e[24];
+    const char *const names[PARTS] = {"queue wait", "storage I/O", computing(in), "the rest"};
+    if (!(in->e2e_ms > 0) || isinf(in->e2e_ms)) return;
+    parts_of(in, part);
+    percents(part, whole, PARTS);
+    add(t, "; of %s mean end-to-end", units_duration_human(in->e2e_ms * 1e6, e2e, sizeof e2e));
+    const char *before = " ";
+    for (int i = 0; i < PARTS; i++) {
+        if (whole[i] == 0) continue;
+        add(t, "%s%s %d %%", before, names[i], whole[i]);
+        before = ", ";
+    }
+}
+
+static void add_slots(struct text *t, const struct judge_input *in) {
+    if (!(in->slots_ratio >= 0)) return;
+    double ratio = fmin(in->slots_ratio, 1);
+    if (in->slots)
+        add(t, "; %.0f of %.0f slots busy", round(ratio * (double)in->slots), (double)in->slots);
+    else
+        add(t, "; slots %.0f %% busy", percent(ratio));
+}
+
+static void add_backlog(struct text *t, const struct judge_input *in) {
+    char count[24];
+    if (in->backlog) add(t, "; %s waiting", units_count_human((double)in->backlog, count, sizeof count));
+}
+
+/* ---- what it can be ---- */
+
+double judge_foreign(const struct judge_input *in) {
+    double excess = in->device_bytes - in->our_bytes;
+    if (!(in->our_bytes >= 0) || !(excess > FOREIGN_BYTES_PER_S * in->length_s)) return 0;
+    double ratio = in->our_bytes > 0 ? in->device_bytes / in->our_bytes : (double)INFINITY;
+    return ratio > JUDGE_FOREIGN ? ratio : 0;
+}
+
+static void warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
+    double ratio = judge_foreign(in);
+    char theirs[24];
+    if (ratio == 0) return;
+    units_size_human(in->device_bytes - in->our_bytes, theirs, sizeof theirs);
+    if (isinf(ratio))
+        verdict_warn(v, "another program used the device under nvme: %s that are none of ours", theirs);
+    else
+        verdict_warn(v,
+                     "another program used the device under nvme: the kernel counted %.3g times our bytes, "
+                     "%s more",
+                     ratio, theirs);
+}
+
+/* Requests that have ended say nothing of those that wait for longer than they took. */
+static bool backlog_grows(const struct judge_input *in) {
+    return in->backlog > 0 && in->slots_ratio >= FULL && in->oldest_ms > in->e2e_ms;
+}
+
+static void say(struct verdict *v, enum verdict_limit limit, enum verdict_cause cause, double share) {
+    v->limited_by = limit;
+    v->cause = cause;
+    v->share = share;
+}
+
+static void nothing_done(struct text *t, const struct judge_input *in, struct verdict *v) {
+    struct leader l = find_leader(in);
+    if (l.found)
+        say(v, l.limit ? VERDICT_WRITES : verdict_limit_of(l.tier), VERDICT_CAUSE_LATENCY, l.share);
+    else
+        say(v, in->slots_ratio >= FULL ? VERDICT_SLOTS : VERDICT_LOAD,
+            in->slots_ratio >= FULL ? VERDICT_CAUSE_CONCURRENCY : VERDICT_CAUSE_DEMAND, in->slots_ratio);
+    add(t, "no request was completed");
+    if (l.found) {
+        add(t, "; so far ");
+        add_leader(t, &l, in);
+    }
+    add_slots(t, in);
+    add_backlog(t, in);
+}
+
+static void nothing_limits(struct text *t, const struct judge_input *in, struct verdict *v) {
+    struct resource most = most_loaded(in);
+    say(v, VERDICT_NONE, VERDICT_CAUSES, most.busy);
+    add(t, "none: all targets met");
+    if (isnan(most.busy)) return;
+    add(t, "; the most loaded is ");
+    add_resource(t, &most, in);
+    add(t, ", %.0f %% busy", percent(most.busy));
+}
+
+static void neighbour(struct text *t, const struct judge_input *in, struct verdict *v, double busy) {
+    struct leader l = find_leader(in);
+    say(v, VERDICT_NEIGHBOUR, VERDICT_CAUSE_FOREIGN, 1 - fmin(in->our_bytes / in->device_bytes, 1));
+    add(t, "another program on the device under nvme: the kernel counted %.3g times our bytes",
+        judge_foreign(in));
+    if (l.found && !l.limit) {
+        add(t, "; ");
+        add_leader(t, &l, in);
+    } else if (busy >= 0) {
+        add(t, "; nvme %.0f %% busy", percent(busy));
+    }
+    add_parts(t, in);
+}
+
+/* The last tier that is on: what falls out of it is gone. */
+static int terminal(const struct judge_input *in) {
+    int last = KVF_TIERS - 1;
+    while (last >= 0 && !in->on[last]) last--;
+    return last;
+}
+
+static double held_bytes(const struct judge_input *in) {
+    double sum = 0;
+    for (int t = 0; t < KVF_TIERS; t++) sum += in->on[t] && in->usable_bytes[t] > 0 ? in->usable_bytes[t] : 0;
+    return sum;
+}
+
+/* Misses of what was there before and had to leave, of all lookups. */
+static double capacity_misses(const struct judge_input *in) {
+    return in->miss_ratio - in->first_ratio;
+}
+
+static bool too_small(const struct judge_input *in) {
+    return terminal(in) >= 0 && capacity_misses(in) >= CAPACITY && in->reuse_bytes > held_bytes(in);
+}
+
+static void capacity(struct text *t, const struct judge_input *in, struct verdict *v) {
+    enum kvf_tier last = (enum kvf_tier)terminal(in);
+    struct leader l = find_leader(in);
+    char needs[24], holds[24], error[24] = "";
+    say(v, verdict_limit_of(last), VERDICT_CAUSE_CAPACITY, capacity_misses(in));
+    if (in->reuse_error > 0) snprintf(error, sizeof error, " +- %.1f", 100 * in->reuse_error);
+    add(t,
+        "%s capacity: the working set takes %s, and the tiers hold %s; %.1f%s %% of lookups miss what had to leave",
+        tier_name(last), units_size_human(in->reuse_bytes, needs, sizeof needs),
+        units_size_human(held_bytes(in), holds, sizeof holds), 100 * capacity_misses(in), error);
+    if (in->tier_busy[last] >= JUDGE_SATURATED) add(t, "; it is %.0f %% busy", percent(in->tier_busy[last]));
+    add_parts(t, in);
+    if (!l.found) return;
+    add(t, "; ");
+    add_leader(t, &l, in);
+}
+
+static void saturated(struct text *t, const struct judge_input *in, struct verdict *v,
+                      const struct resource *r) {
+    struct leader l = find_leader(in);
+    char demand[24];
+    say(v, r->limit, VERDICT_CAUSE_BANDWIDTH, r->busy);
+    add_resource(t, r, in);
+    double rate = requests_per_s(in);
+    add(t, ", %.0f %% busy: %s a request bounds throughput at %.3g requests/s", percent(r->busy),
+        units_duration_human(r->busy / rate * 1e9, demand, sizeof demand), rate / r->busy);
+    if (r->tier == KVF_TIER_NVME && !in->emulated[r->tier] && in->device_busy_ratio >= 0)
+        add(t, "; disk %.0f %% busy", percent(in->device_busy_ratio));
+    add_parts(t, in);
+    if (l.found && !l.limit && r->tier == l.tier) {
+        add(t, "; ");
+        add_leader(t, &l, in);
+    }
+    if (in->slots_ratio >= FULL) add_slots(t, in);
+    if (in->slots_ratio >= FULL) add_backlog(t, in);
+}
+
+static void gate(struct text *t, const struct judge_input *in, struct verdict *v, const struct leader *l) {
+    say(v, VERDICT_WRITES, VERDICT_CAUSE_CONCURRENCY, l->share);
+    add_leader(t, l, in);
+    add_parts(t, in);
+    add_backlog(t, in);
+}
+
+/* Requests hold them for what they do inside, of which nothing is saturated: more of them help. */
+static void slots(struct text *t, const struct judge_input *in, struct verdict *v) {
+    struct resource most = most_loaded(in);
+    say(v, VERDICT_SLOTS, VERDICT_CAUSE_CONCURRENCY, in->slots_ratio);
+    if (in->slots)
+        add(t, "slots: %.0f of %.0f busy", round(fmin(in->slots_ratio, 1) * (double)in->slots),
+            (double)in->slots);
+    else
+        add(t, "slots: %.0f %% busy", percent(in->slots_ratio));
+    add_backlog(t, in);
+    if (!isnan(most.busy)) {
+        add(t, "; inside, ");
+        add_resource(t, &most, in);
+        add(t, " %.0f %% busy is the most loaded", percent(most.busy));
+    }
+    add_parts(t, in);
+}
+
+/* The response time is what the operations take by themselves. */
+static void latency(struct text *t, const struct judge_input *in, struct verdict *v,
+                    const double part[PARTS]) {
+    struct leader l = find_leader(in);
+    if (part[PART_REST] > fmax(part[PART_COMPUTE], part[PART_STORAGE])) {
+        say(v, VERDICT_HOST_CPU, VERDICT_CAUSE_LATENCY, part[PART_REST]);
+        add(t, "the program itself: most of the time nothing of a request is under way");
+        add_parts(t, in);
+        return;
+    }
+    if (part[PART_COMPUTE] >= part[PART_STORAGE] || !l.found) {
+        say(v, VERDICT_COMPUTE, VERDICT_CAUSE_LATENCY, part[PART_COMPUTE]);
+        add(t, "%s, not the cache",
+            in->prefill_ms > 0 ? "prefill and generation on the GPU and in its batch"
+                               : "generation, token time");
+        add_parts(t, in);
+        return;
+    }
+    say(v, verdict_limit_of(l.tier), VERDICT_CAUSE_LATENCY, part[PART_STORAGE] * l.share);
+    add_leader(t, &l, in);
+    if (in->tier_busy[l.tier] >= 0)
+        add(t, "; %.0f %% busy: their latency, not their bandwidth", percent(in->tier_busy[l.tier]));
+    add_parts(t, in);
+}
+
+static void load(struct text *t, const struct judge_input *in, struct verdict *v) {
+    struct resource most = most_loaded(in);
+    say(v, VERDICT_LOAD, VERDICT_CAUSE_DEMAND, most.busy);
+    add(t, "load: %.3g requests/s arrive", requests_per_s(in));
+    if (!isnan(most.busy)) {
+        add(t, ", and the most loaded, ");
+        add_resource(t, &most, in);
+        add(t, ", is %.0f %% busy", percent(most.busy));
+    }
+    add_parts(t, in);
+}
+
+/* What bounds throughput, or latency where nothing does. */
+static void limited(struct text *t, const struct judge_input *in, struct verdict *v) {
+    struct resource most = most_loaded(in);
+    struct leader l = find_leader(in);
+    double part[PARTS];
+    parts_of(in, part);
+    bool bound = most.busy >= JUDGE_SATURATED,
+         full = (in->slots_ratio >= FULL && in->backlog > 0) || part[PART_QUEUE] >= DOMINANT;
+    bool stores = part[PART_STORAGE] > part[PART_COMPUTE];
+    bool disk = bound ? most.tier == KVF_TIER_NVME : stores && l.found && !l.limit && l.tier == KVF_TIER_NVME;
+    bool work = bound ? most.limit != VERDICT_HOST_CPU : stores && l.found && !l.limit;
+
+    if (disk && judge_foreign(in) > 0)
+        neighbour(t, in, v, in->tier_busy[KVF_TIER_NVME]);
+    else if (stores && l.limit && part[PART_STORAGE] >= part[PART_QUEUE] * (full ? 0 : 1))
+        gate(t, in, v, &l);
+    else if (work && too_small(in))
+        capacity(t, in, v);
+    else if (bound)
+        saturated(t, in, v, &most);
+    else if (full)
+        slots(t, in, v);
+    else if (!in->targets)
+        load(t, in, v);
+    else
+        latency(t, in, v, part);
+}
+
+static void unknown_latency(struct text *t, const struct judge_input *in, struct verdict *v) {
+    char number[24];
+    say(v, VERDICT_NONE, VERDICT_CAUSES, most_loaded(in).busy);
+    add(t, "none to be named: the end-to-end latency of %s %s is %s",
+        units_count_human((double)in->requests, number, sizeof number),
+        in->requests == 1 ? "request" : "requests", in->e2e_ms <= 0 ? "0" : "missing");
+}
+
+static void add_window(struct text *t, const struct judge_input *in) {
+    if (in->whole || !(in->length_s > 0)) return;
+    if (in->length_s >= 120)
+        add(t, " (last %.0f min)", round(in->length_s / 60));
+    else
+        add(t, " (last %.0f s)", fmax(round(in->length_s), 1));
+}
+
+/* ---- evidence ---- */
+
+static void evidence(struct verdict *v, const struct judge_input *in) {
+    double rate = requests_per_s(in), part[PARTS], sum_s = 0, think_s;
+    char name[48];
+    if (in->requests > 0) verdict_add_evidence(v, "requests_per_s", rate, "1/s");
+    double most = most_loaded(in).busy;
+    if (in->requests > 0 && most > 0) verdict_add_evidence(v, "throughput_bound_per_s", rate / most, "1/s");
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (!in->on[t]) continue;
+        snprintf(name, sizeof name, "%s_busy", tier_name((enum kvf_tier)t));
+        verdict_add_evidence(v, name, in->tier_busy[t], "");
+        snprintf(name, sizeof name, "%s_demand_ms", tier_name((enum kvf_tier)t));
+        if (rate > 0) verdict_add_evidence(v, name, in->tier_busy[t] / rate * 1e3, "ms");
+        if (rate > 0 && in->tier_busy[t] > 0) sum_s += in->tier_busy[t] / rate;
+    }
+    verdict_add_evidence(v, "compute_busy", in->compute_busy, "");
+    verdict_add_evidence(v, "host_cpu_busy", in->host_cpu_ratio, "");
+    verdict_add_evidence(v, "slots_busy", in->slots_ratio, "");
+    if (in->requests > 0 && in->e2e_ms > 0) {
+        parts_of(in, part);
+        verdict_add_evidence(v, "queue_wait_share", part[PART_QUEUE], "");
+        verdict_add_evidence(v, "storage_io_share", part[PART_STORAGE], "");
+        verdict_add_evidence(v, "compute_share", part[PART_COMPUTE], "");
+        /* the response time law gives the time between an answer and the next question */
+        think_s = in->users / rate - in->e2e_ms / 1e3;
+        sum_s += (in->generation_ms + in->prefill_ms) / 1e3;
+        verdict_add_evidence(v, "population_bound_per_s", in->users / (sum_s + fmax(think_s, 0)), "1/s");
+    }
+    verdict_add_evidence(v, "reuse_miss_ratio", in->miss_ratio, "");
+    verdict_add_evidence(v, "capacity_miss_ratio", capacity_misses(in), "");
+    verdict_add_evidence(v, "capacity_miss_error", in->reuse_error, "");
+    verdict_add_evidence(v, "working_set", in->reuse_bytes, "B");
+    if (terminal(in) >= 0) verdict_add_evidence(v, "tiers_hold", held_bytes(in), "B");
+    if (judge_foreign(in) > 0 && !isinf(judge_foreign(in)))
+        verdict_add_evidence(v, "device_bytes_ratio", judge_foreign(in), "");
+}
+
+void judge_run(const struct judge_input *in, struct verdict *v) {
+    struct text t = {.out = v->sentence, .cap = sizeof v->sentence};
+    v->known = true;
+    v->evidences = 0;
+    v->sentence[0] = '\0';
+    evidence(v, in);
+    warn_of_neighbour(v, in);
+    if (in->requests == 0)
+        nothing_done(&t, in, v);
+    else if (!(in->e2e_ms > 0) || isinf(in->e2e_ms))
+        unknown_latency(&t, in, v);
+    else if (in->targets && in->targets_met && !backlog_grows(in))
+        nothing_limits(&t, in, v);
+    else
+        limited(&t, in, v);
+    add_window(&t, in);
+}

@@ -1,0 +1,64 @@
+/* The rule behind a verdict: operational analysis of what was measured over some time. Documented in
+ * kvfall(1), READING THE RESULTS. */
+#ifndef KVF_RECORD_JUDGE_H
+#define KVF_RECORD_JUDGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/terms.h"
+#include "record/verdict.h"
+
+/* Means per completed request, sums, and shares of the time; NaN where missing. */
+struct judge_input {
+    double length_s; /* of the time it is about, pauses excluded */
+    bool whole;      /* it is all of the run: its sentence names no time */
+    double e2e_ms, queue_ms, storage_ms, prefill_ms,
+        generation_ms;                    /* per request; 0 for what it does not do */
+    double op_s[KVF_TIERS][KVF_DIRS];     /* sum of entry operation times */
+    double device_s[KVF_TIERS][KVF_DIRS]; /* of which at the device */
+    double line_s[KVF_TIERS][KVF_DIRS];   /* of which in line for it */
+    double held_s; /* in line for their turn under engine.max_concurrent_writes; in none of these */
+    double busy[KVF_TIERS][KVF_DIRS]; /* share of its time that a tier worked for a direction */
+    double tier_busy[KVF_TIERS];      /* for either; half duplex has one time for both */
+    bool on[KVF_TIERS], emulated[KVF_TIERS], compat[KVF_TIERS];
+    double usable_bytes[KVF_TIERS], used_bytes[KVF_TIERS];
+    double device_busy_ratio;       /* kernel's utilisation of the disk */
+    double device_bytes, our_bytes; /* the kernel's count for the device, and ours of the nvme tier */
+    double compute_busy;            /* of a modelled GPU; missing without one */
+    double host_cpu_ratio;
+    double slots_ratio;        /* mean in service / slots */
+    uint64_t slots;            /* there are; 0 where unknown */
+    uint64_t requests;         /* done */
+    double users;              /* mean number of those who wait for answers; missing in an open loop */
+    uint64_t backlog;          /* waiting at the end */
+    double oldest_ms;          /* age of the one that waits longest by then; 0 when none waits */
+    bool targets, targets_met; /* classes have some; each keeps all of its */
+    /* of lookups without decode's: that missed, that an unlimited cache would miss as well, and the bytes
+     * with which 99 % of the reuses would hit; error: standard error of the second and of what follows from
+     * it, 0: exact */
+    double miss_ratio, first_ratio, capacity_ratio, reuse_bytes, reuse_error;
+};
+
+/* Reuses that the working set is for. */
+#define VERDICT_REUSES 0.99
+/* From here on a resource is saturated: it, not its latency, bounds the throughput. */
+#define JUDGE_SATURATED 0.85
+/* The kernel's bytes to ours from which somebody else uses the device. */
+#define JUDGE_FOREIGN 1.2
+
+/* Fills the verdict but for its remedies; warnings come on top of those that are there. Pure. The order:
+ *   no request done          so, and what operations took most time so far
+ *   targets met, no backlog  none, and the most loaded resource
+ *   a neighbour              the tier that would be named is on a device that another program uses
+ *   capacity                 at least a tenth of the lookups miss what an unlimited cache would have held,
+ * and a tier's or the GPU's work for misses is what would be named a saturated resource     the one with the
+ * largest service demand, which bounds throughput: X <= 1 / Dmax the gate of writes       most storage time
+ * is in line for it slots                    full, with nothing inside saturated latency                  the
+ * largest part of the end-to-end latency, or, without targets to miss, load: X <= N / (R + Z) Shares of one
+ * sentence add up to 100 %. */
+void judge_run(const struct judge_input *in, struct verdict *v);
+/* The kernel's bytes to ours where that says that somebody else uses the device, else 0. */
+double judge_foreign(const struct judge_input *in);
+
+#endif

@@ -1,0 +1,358 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/judge.h"
+
+#define GPU   KVF_TIER_GPU
+#define CPU   KVF_TIER_CPU
+#define NVME  KVF_TIER_NVME
+#define READ  KVF_DIR_READ
+#define WRITE KVF_DIR_WRITE
+#define GIB   1073741824.
+
+/* Nothing known but that a hundred requests were done in ten seconds. */
+static struct judge_input unknown(void) {
+    struct judge_input in = {.length_s = 10,
+                             .whole = true,
+                             .e2e_ms = NAN,
+                             .queue_ms = NAN,
+                             .storage_ms = NAN,
+                             .generation_ms = NAN,
+                             .device_busy_ratio = NAN,
+                             .device_bytes = NAN,
+                             .our_bytes = NAN,
+                             .compute_busy = NAN,
+                             .host_cpu_ratio = NAN,
+                             .slots_ratio = NAN,
+                             .users = NAN,
+                             .miss_ratio = NAN,
+                             .first_ratio = NAN,
+                             .reuse_bytes = NAN,
+                             .requests = 100};
+    for (int t = 0; t < KVF_TIERS; t++) {
+        in.tier_busy[t] = in.used_bytes[t] = in.usable_bytes[t] = NAN;
+        for (int d = 0; d < KVF_DIRS; d++)
+            in.op_s[t][d] = in.device_s[t][d] = in.line_s[t][d] = in.busy[t][d] = NAN;
+    }
+    return in;
+}
+
+/* Targets there are, and they are missed. */
+static struct judge_input means(double e2e, double queue, double storage, double generation) {
+    struct judge_input in = unknown();
+    in.targets = true;
+    in.e2e_ms = e2e;
+    in.queue_ms = queue;
+    in.storage_ms = storage;
+    in.generation_ms = generation;
+    return in;
+}
+
+static void works(struct judge_input *in, int tier, double read_s, double write_s, double read,
+                  double write) {
+    in->on[tier] = true;
+    in->usable_bytes[tier] = 4 * GIB;
+    in->op_s[tier][READ] = in->device_s[tier][READ] = read_s;
+    in->op_s[tier][WRITE] = in->device_s[tier][WRITE] = write_s;
+    in->busy[tier][READ] = read;
+    in->busy[tier][WRITE] = write;
+    in->tier_busy[tier] = read + write;
+}
+
+static struct verdict judged(const struct judge_input *in) {
+    struct verdict v = {.known = false};
+    judge_run(in, &v);
+    assert_true(v.known);
+    return v;
+}
+
+#define EXPECT(in, limit, why, text)                                                                         \
+    do {                                                                                                     \
+        struct verdict got = judged(in);                                                                     \
+        assert_string_equal(got.sentence, text);                                                             \
+        assert_int_equal(got.limited_by, limit);                                                             \
+        assert_int_equal(got.cause, why);                                                                    \
+    } while (0)
+
+/* Three idle users whose targets are all met. */
+static void with_all_targets_met_nothing_is_a_bottleneck(void **state) {
+    (void)state;
+    struct judge_input in = means(40, 0, 40, 0);
+    in.targets_met = true;
+    EXPECT(&in, VERDICT_NONE, VERDICT_CAUSES, "none: all targets met");
+    works(&in, CPU, 1, 1, 0.1, 0.02);
+    works(&in, NVME, 3, 1, 0.3, 0.04);
+    EXPECT(&in, VERDICT_NONE, VERDICT_CAUSES,
+           "none: all targets met; the most loaded is nvme reads, 34 % busy");
+    assert_true(fabs(judged(&in).share - 0.34) < 1e-9);
+    in.emulated[NVME] = true;
+    in.busy[NVME][WRITE] = 0.2;
+    in.tier_busy[NVME] = 0.5;
+    EXPECT(&in, VERDICT_NONE, VERDICT_CAUSES,
+           "none: all targets met; the most loaded is nvme (emulated) reads and writes, 50 % busy");
+    /* those who have ended kept theirs, but a queue grows behind them */
+    in.slots_ratio = 1;
+    in.slots = 4;
+    in.backlog = 177;
+    in.oldest_ms = 12600;
+    assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+}
+
+/* Without targets nobody can say that it is too slow: only that more could come. */
+static void too_few_arrivals_are_load(void **state) {
+    (void)state;
+    struct judge_input in = means(40, 0, 40, 0);
+    in.targets = false;
+    works(&in, NVME, 3, 1, 0.3, 0.04);
+    EXPECT(&in, VERDICT_LOAD, VERDICT_CAUSE_DEMAND,
+           "load: 10 requests/s arrive, and the most loaded, nvme reads, is 34 % busy; of 40.0 ms mean "
+           "end-to-end storage I/O 100 %");
+}
+
+/* 9.8 s of 10 at the drive for 100 requests: 98 ms each, and no more than 10.2 a second. */
+static void the_largest_demand_bounds_throughput(void **state) {
+    (void)state;
+    struct judge_input in = means(400, 40, 320, 0);
+    works(&in, CPU, 5, 5, 0.3, 0.3);
+    works(&in, NVME, 71, 19, 0.9, 0.08);
+    in.line_s[NVME][READ] = 0;
+    EXPECT(
+        &in, VERDICT_NVME, VERDICT_CAUSE_BANDWIDTH,
+        "nvme reads, 98 % busy: 98.0 ms a request bounds throughput at 10.2 requests/s; of 400 ms mean "
+        "end-to-end queue wait 10 %, storage I/O 80 %, the rest 10 %; nvme reads, 71 % of storage time: 100 % "
+        "at the device");
+    struct verdict v = judged(&in);
+    assert_true(fabs(verdict_value(&v, "nvme_demand_ms") - 98) < 1e-9);
+    assert_true(fabs(verdict_value(&v, "cpu_demand_ms") - 60) < 1e-9);
+    assert_true(fabs(verdict_value(&v, "throughput_bound_per_s") - 10 / 0.98) < 1e-9);
+    /* 20 users who think for 1.6 s: X <= N / (R + Z) with R of the demands alone */
+    in.users = 20;
+    v = judged(&in);
+    assert_true(fabs(verdict_value(&v, "population_bound_per_s") - 20 / (1.6 + 0.158)) < 1e-9);
+    /* the queue for slots is a consequence */
+    in.queue_ms = 300;
+    in.slots_ratio = 1;
+    in.slots = 8;
+    in.backlog = 9;
+    assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
+    /* of a modelled GPU likewise */
+    in.compute_busy = 0.99;
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_COMPUTE);
+    assert_int_equal(v.cause, VERDICT_CAUSE_BANDWIDTH);
+}
+
+/* Nothing inside is saturated: the slots are. */
+static void full_slots_are_named_when_nothing_inside_is(void **state) {
+    (void)state;
+    struct judge_input in = means(4130, 1960, 10, 2160);
+    works(&in, NVME, 1, 0, 0.02, 0);
+    in.slots_ratio = 0.96;
+    in.slots = 4;
+    in.backlog = 177;
+    EXPECT(&in, VERDICT_SLOTS, VERDICT_CAUSE_CONCURRENCY,
+           "slots: 4 of 4 busy; 177 waiting; inside, nvme reads 2 % busy is the most loaded; of 4.13 s mean "
+           "end-to-end queue wait 48 %, generation 52 %");
+    in.slots_ratio = 0.5;
+    in.backlog = 0;
+    EXPECT(
+        &in, VERDICT_COMPUTE, VERDICT_CAUSE_LATENCY,
+        "generation, token time, not the cache; of 4.13 s mean end-to-end queue wait 48 %, generation 52 %");
+}
+
+/* Kernel bytes 5.96 times ours: the neighbour is named, not the drive. */
+static void a_neighbour_is_named_before_the_drive(void **state) {
+    (void)state;
+    struct judge_input in = means(400, 40, 320, 0);
+    works(&in, NVME, 71, 19, 0.9, 0.08);
+    in.our_bytes = 1e9;
+    in.device_bytes = 1.1e9; /* a file system's own */
+    assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
+    assert_int_equal(judged(&in).warnings, 0);
+    in.device_bytes = 5.96e9;
+    struct verdict v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_NEIGHBOUR);
+    assert_int_equal(v.cause, VERDICT_CAUSE_FOREIGN);
+    const char *first = "another program on the device under nvme: the kernel counted 5.96 times our bytes; ";
+    assert_int_equal(strncmp(v.sentence, first, strlen(first)), 0);
+    assert_int_equal(v.warnings, 1);
+    assert_non_null(strstr(v.warning[0], "5.96 times our bytes"));
+    assert_true(fabs(verdict_value(&v, "device_bytes_ratio") - 5.96) < 1e-9);
+    in.targets_met = true; /* it does no harm, and is told */
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_NONE);
+    assert_int_equal(v.warnings, 1);
+    in.targets_met = false;
+    in.compute_busy = 1; /* it is not the drive that limits */
+    assert_int_equal(judged(&in).limited_by, VERDICT_COMPUTE);
+    in.compute_busy = NAN;
+    in.our_bytes = 1e3; /* little and less is nobody */
+    in.device_bytes = 1e5;
+    assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
+}
+
+/* 11 GiB are used again, 4 GiB are held. */
+static void a_tier_too_small_is_a_cause_of_its_own(void **state) {
+    (void)state;
+    struct judge_input in = means(400, 0, 400, 0);
+    works(&in, CPU, 20, 60, 0.1, 0.8);
+    in.miss_ratio = 0.577;
+    in.first_ratio = 0.15;
+    in.reuse_bytes = 11 * GIB;
+    EXPECT(
+        &in, VERDICT_CPU, VERDICT_CAUSE_CAPACITY,
+        "cpu capacity: the working set takes 11.0 GiB, and the tiers hold 4.00 GiB; 42.7 % of lookups miss what had "
+        "to leave; it is 90 % busy; of 400 ms mean end-to-end storage I/O 100 %; cpu writes, 75 % of storage time: "
+        "100 % at the device");
+    in.reuse_error = 0.012;
+    assert_non_null(strstr(judged(&in).sentence, "42.7 +- 1.2 % of lookups"));
+    struct verdict v = judged(&in);
+    assert_true(verdict_value(&v, "working_set") == 11 * GIB);
+    assert_true(verdict_value(&v, "tiers_hold") == 4 * GIB);
+    assert_true(fabs(verdict_value(&v, "capacity_miss_ratio") - 0.427) < 1e-9);
+    assert_true(fabs(v.share - 0.427) < 1e-9);
+    in.first_ratio = 0.5; /* what misses is new: no capacity helps */
+    assert_int_equal(judged(&in).cause, VERDICT_CAUSE_BANDWIDTH);
+}
+
+/* Of 40 s of storage time 30 s are spent in line for a turn among the writes. */
+static void the_limit_on_writes_is_named(void **state) {
+    (void)state;
+    struct judge_input in = means(100, 5, 90, 0);
+    works(&in, NVME, 0, 8, 0, 0.5);
+    in.held_s = 30;
+    EXPECT(
+        &in, VERDICT_WRITES, VERDICT_CAUSE_CONCURRENCY,
+        "writes in line for their turn (engine.max_concurrent_writes), 79 % of storage time; of 100 ms mean "
+        "end-to-end queue wait 5 %, storage I/O 90 %, the rest 5 %");
+    in.held_s = 6; /* less than another part it is no bottleneck, but its time counts as storage time */
+    EXPECT(&in, VERDICT_NVME, VERDICT_CAUSE_LATENCY,
+           "nvme writes, 57 % of storage time: 100 % at the device; 50 % busy: their latency, not their "
+           "bandwidth; of 100 ms mean end-to-end queue wait 5 %, storage I/O 90 %, the rest 5 %");
+}
+
+static void before_a_request_has_ended_operations_tell(void **state) {
+    (void)state;
+    struct judge_input in = unknown();
+    in.requests = 0;
+    EXPECT(&in, VERDICT_LOAD, VERDICT_CAUSE_DEMAND, "no request was completed");
+    works(&in, NVME, 0, 30, 0, 1);
+    works(&in, CPU, 0, 10, 0, 0.1);
+    in.device_s[NVME][WRITE] = 27;
+    in.slots_ratio = 1;
+    in.slots = 256;
+    in.backlog = 4120;
+    EXPECT(
+        &in, VERDICT_NVME, VERDICT_CAUSE_LATENCY,
+        "no request was completed; so far nvme writes, 75 % of storage time: 90 % at the device, 10 % on the "
+        "host side; 256 of 256 slots busy; 4.12k waiting");
+    in = unknown();
+    EXPECT(&in, VERDICT_NONE, VERDICT_CAUSES,
+           "none to be named: the end-to-end latency of 100 requests is missing");
+    in.e2e_ms = 0;
+    in.requests = 1;
+    EXPECT(&in, VERDICT_NONE, VERDICT_CAUSES, "none to be named: the end-to-end latency of 1 request is 0");
+}
+
+/* A sentence names the time that it is about. */
+static void the_window_is_the_one_it_names(void **state) {
+    (void)state;
+    static const struct {
+        double length_s;
+        const char *end;
+    } windows[] = {{10, "(last 10 s)"}, {300, "(last 5 min)"}, {0.2, "(last 1 s)"}, {119.6, "(last 120 s)"}};
+    struct judge_input in = means(40, 0, 40, 0);
+    in.targets_met = true;
+    in.whole = false;
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        in.length_s = windows[i].length_s;
+        struct verdict v = judged(&in);
+        assert_string_equal(v.sentence + strlen(v.sentence) - strlen(windows[i].end), windows[i].end);
+    }
+}
+
+/* The sum of the percents between two marks of a sentence. */
+static int percents_in(const char *sentence, const char *from, const char *to) {
+    const char *at = strstr(sentence, from), *end;
+    int sum = 0;
+    assert_non_null(at);
+    end = strstr(at, to);
+    if (!end) end = at + strlen(at);
+    for (at += strlen(from); at < end; at++) {
+        if (!isdigit((unsigned char)*at)) continue;
+        char *rest;
+        double v = strtod(at, &rest);
+        if (strncmp(rest, " %", 2) == 0) sum += (int)v;
+        at = rest;
+    }
+    return sum;
+}
+
+/* Thirds, overlaps and shares that round the same way; also where parts are more than the whole. */
+static void percents_of_a_sentence_add_up(void **state) {
+    (void)state;
+    for (int n = 0; n < 2000; n++) {
+        struct judge_input in = means(1000, (n * 37) % 400, 100 + (n * 91) % 900, (n * 53) % 500);
+        works(&in, NVME, 10, 3, 0.4, 0.1);
+        in.device_s[NVME][READ] = (n * 17 % 1000) / 100.;
+        in.line_s[NVME][READ] = (n * 29 % 1000) / 100.;
+        struct verdict v = judged(&in);
+        assert_int_equal(percents_in(v.sentence, "mean end-to-end", ";"), 100);
+        if (v.limited_by == VERDICT_NVME)
+            assert_int_equal(percents_in(v.sentence, "of storage time:", ";"), 100);
+    }
+}
+
+/* The longest sentence there can be fits where it is kept. */
+static void the_longest_sentence_fits(void **state) {
+    (void)state;
+    struct judge_input in = means(318000, 100000, 43000, 43000);
+    in.whole = false;
+    in.length_s = 3e5;
+    in.requests = 12345678;
+    in.prefill_ms = 12345;
+    works(&in, NVME, 1000, 900, 0.5, 0.48);
+    in.compat[NVME] = true;
+    in.device_s[NVME][READ] = 290;
+    in.line_s[NVME][READ] = 300;
+    in.slots_ratio = 1;
+    in.slots = 1000000;
+    in.backlog = 99900;
+    in.device_busy_ratio = 1;
+    assert_in_range(strlen(judged(&in).sentence), 250, KVF_BOTTLENECK - 2);
+    in.miss_ratio = 0.9;
+    in.first_ratio = 0.1;
+    in.reuse_bytes = 1234567890123;
+    in.reuse_error = 0.1;
+    assert_in_range(strlen(judged(&in).sentence), 250, KVF_BOTTLENECK - 2);
+    in.our_bytes = 1e15;
+    in.device_bytes = 1.234567e20;
+    assert_in_range(strlen(judged(&in).sentence), 250, KVF_BOTTLENECK - 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(with_all_targets_met_nothing_is_a_bottleneck),
+        cmocka_unit_test(too_few_arrivals_are_load),
+        cmocka_unit_test(the_largest_demand_bounds_throughput),
+        cmocka_unit_test(full_slots_are_named_when_nothing_inside_is),
+        cmocka_unit_test(a_neighbour_is_named_before_the_drive),
+        cmocka_unit_test(a_tier_too_small_is_a_cause_of_its_own),
+        cmocka_unit_test(the_limit_on_writes_is_named),
+        cmocka_unit_test(before_a_request_has_ended_operations_tell),
+        cmocka_unit_test(the_window_is_the_one_it_names),
+        cmocka_unit_test(percents_of_a_sentence_add_up),
+        cmocka_unit_test(the_longest_sentence_fits),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("judge", tests, NULL, NULL);
+}
