@@ -21,7 +21,8 @@ enum rng_stream {
     KVF_RNG_ARRIVAL,
     KVF_RNG_DOCUMENT,  /* lengths of documents */
     KVF_RNG_RETRIEVAL, /* which requests retrieve, and what */
-    KVF_RNG_RESAMPLE   /* draws of a comparison */
+    KVF_RNG_RESAMPLE,  /* draws of a comparison */
+    KVF_RNG_SERVICE    /* service times of a measured tier and direction */
 };
 
 void rng_init(struct rng *r, uint64_t seed, enum rng_stream stream, uint64_t index);

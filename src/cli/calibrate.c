@@ -1,6 +1,7 @@
 #include "cli/calibrate.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,20 +25,20 @@
 #include "tier/tier.h"
 
 enum { MEASURED = KVF_TIER_NVME + 1 }; /* what is below is no part of this machine */
-/* Parts of the whole time: nvme is filled, written and read, the others are filled in no time; a gpu tier is
- * written and read on the device and over its link. */
-static const struct {
-    unsigned streams, stream, latency; /* how many, parts of each, parts of the small reads */
-} parts[MEASURED] = {{4, 1, 1}, {2, 2, 1}, {3, 6, 2}};
-#define TIME_NS    (30 * KVF_NS_PER_S)
-#define TIME_LEAST (100 * KVF_NS_PER_MS)
-#define TIME_MOST  (3600 * KVF_NS_PER_S)
-#define DISK_SIZE  (2 * KVF_GIB)
-#define DISK_LEAST (16 * KVF_MIB)
-#define DISK_MOST  KVF_TIB
-#define CPU_SIZE   KVF_GIB
-#define GPU_SIZE   (4 * KVF_GIB) /* far more than a device caches */
-#define GPU_LEAST  (64 * KVF_MIB)
+/* Parts of the whole time. */
+static const unsigned parts[MEASURED] = {3, 3, 6};
+#define TIME_NS      (30 * KVF_NS_PER_S)
+#define TIME_LEAST   (100 * KVF_NS_PER_MS)
+#define TIME_MOST    (3600 * KVF_NS_PER_S)
+#define DISK_SIZE    (2 * KVF_GIB)
+#define DISK_LEAST   (16 * KVF_MIB)
+#define DISK_MOST    KVF_TIB
+#define APART_MOST   0.15 /* of the windows of a kind, in parts of their median */
+#define CPU_SIZE     KVF_GIB
+#define CACHES       4               /* memory is measured over so many times what the processor caches */
+#define STAGING_MOST (512 * KVF_MIB) /* as engine.staging: auto */
+#define GPU_SIZE     (4 * KVF_GIB)   /* far more than a device caches */
+#define GPU_LEAST    (64 * KVF_MIB)
 
 struct calibrate {
     struct scenario scenario;
@@ -96,7 +97,6 @@ static int calibrate_read(struct calibrate *c, const struct options *o, struct e
     if (snprintf(s->nvme.path[0], SCENARIO_PATH, "%s", path ? path : ".") >= SCENARIO_PATH)
         return err_set(e, KVF_ERR_USAGE, "the path of --path is longer than %d bytes", SCENARIO_PATH - 1);
     s->nvme.path_count = 1;
-    s->nvme.layout = KVF_NVME_LAYOUT_ARENA; /* one file, whose size is all that is used */
     s->nvme.on = s->cpu.on = true;
     return strcmp(c->output, "-") ? output_file_check(c->output, e) : 0;
 }
@@ -122,6 +122,7 @@ static int check_room(struct calibrate *c, struct err *e) {
                            ? units_size_exact((uint64_t)(room / 2) / KVF_MIB * KVF_MIB, most, sizeof most)
                            : "16MiB");
     c->cpu_bytes = CPU_SIZE;
+    while (c->cpu_bytes < CACHES * host_cache_bytes()) c->cpu_bytes *= 2;
     while (c->cpu_bytes > 64 * KVF_MIB && c->cpu_bytes > c->host.memory_available_bytes / 2)
         c->cpu_bytes /= 2;
     return 0;
@@ -151,11 +152,10 @@ static void say_plan(const struct calibrate *c) {
         log_line(KVF_LOG_INFO, "calibrate: no gpu tier: %s", why);
 }
 
-static uint64_t part_ns(const struct calibrate *c) {
+static uint64_t part_ns(const struct calibrate *c, enum kvf_tier tier) {
     unsigned all = 0;
-    for (int t = gpu_is_real(c) ? 0 : KVF_TIER_CPU; t < MEASURED; t++)
-        all += parts[t].streams * parts[t].stream + parts[t].latency;
-    return c->time_ns / all;
+    for (int t = gpu_is_real(c) ? 0 : KVF_TIER_CPU; t < MEASURED; t++) all += parts[t];
+    return c->time_ns / all * parts[tier];
 }
 
 static int calibrate_one(const struct calibrate *c, enum kvf_tier tier, struct calibrate_result *r,
@@ -163,8 +163,7 @@ static int calibrate_one(const struct calibrate *c, enum kvf_tier tier, struct c
     const uint64_t bytes[MEASURED] = {GPU_SIZE, c->cpu_bytes, c->disk_bytes};
     struct calibrate_setup setup = {.scenario = &c->scenario,
                                     .bytes = bytes[tier],
-                                    .stream_ns = part_ns(c) * parts[tier].stream,
-                                    .latency_ns = part_ns(c) * parts[tier].latency,
+                                    .time_ns = part_ns(c, tier),
                                     .stop = &stop,
                                     .progress = say};
     int rc = calibrate_tier(&setup, tier, r, e);
@@ -187,7 +186,23 @@ static void put_head(const struct calibrate *c, struct buf *out) {
              (unsigned)c->scenario.engine.workers);
     utf8_clean(host);
     buf_addf(out, "# What the tiers of %s can do, measured by kvfall %s, %s.\n", host, build_version(), when);
-    buf_add(out, "# For `include:' of a scenario or --include; turns no tier on.\ntiers:\n");
+    buf_add(out, "# For `include:' of a scenario or --include; turns no tier on.\n");
+    buf_addf(out, "engine: {workers: %u}\ntiers:\n", (unsigned)c->scenario.engine.workers);
+}
+
+/* Windows that lie far apart: something else was there. */
+static void warn_apart(enum kvf_tier tier, const struct calibrate_result *r) {
+    double most = calibrate_apart(&r->both);
+    for (int d = 0; d < KVF_DIRS; d++) {
+        for (uint32_t p = 0; p < r->link.points; p++) most = fmax(most, calibrate_apart(&r->link.rate[d][p]));
+        for (uint32_t p = 0; p < r->own.points; p++) most = fmax(most, calibrate_apart(&r->own.rate[d][p]));
+    }
+    if (most > APART_MOST)
+        log_line(
+            KVF_LOG_WARNING,
+            "calibrate: windows of the %s tier lie up to %.0f %% apart: something else uses the processors "
+            "or the device; measure again when it is quiet, or longer with --time",
+            tier_name(tier), most * 100);
 }
 
 static int measure_into(const struct calibrate *c, struct buf *out, struct err *e) {
@@ -197,6 +212,7 @@ static int measure_into(const struct calibrate *c, struct buf *out, struct err *
         int rc = calibrate_one(c, (enum kvf_tier)t, &r, e);
         if (rc) return rc;
         calibration_yaml((enum kvf_tier)t, &r, out);
+        warn_apart((enum kvf_tier)t, &r);
     }
     return 0;
 }
@@ -211,6 +227,8 @@ int cli_calibrate(const struct options *o) {
     c.scenario.engine.workers = c.host.cpus_usable < 2    ? 2
                                 : c.host.cpus_usable > 16 ? 16
                                                           : c.host.cpus_usable;
+    uint64_t staging = c.scenario.engine.workers * c.scenario.nvme.io_depth * c.scenario.nvme.io_size;
+    c.scenario.engine.staging_bytes = staging < STAGING_MOST ? staging : STAGING_MOST;
     if (rc == 0) rc = check_room(&c, &e);
     if (rc == 0) {
         signals_take();

@@ -1,15 +1,22 @@
 /* Operations that move nothing: the mover of a simulated run. It gives every read, write and move its times
- * by the tiers' queueing models (tier/channels.h), on a virtual clock, and ends it then.
+ * by models of the tiers, on a virtual clock, and ends it then.
  *
  * An operation waits first for what a worker would need for it, first come, first served:
- *   with a leg on nvme    staging buffers, one per chunk but at most what one worker has; all workers' are
- * one pool, so that no more than workers x depth chunks are in flight else with one on cpu  a worker that
- * copies; engine.workers copy at a time else                  nothing Then its legs take their turns at the
- * channels of their tiers, each as a whole: read, write           one leg move                  the read, and
- * the write from the moment on at which the first chunk has been read; it ends with its channel, but no
- * earlier than a chunk after the last was read A worker's depth bounds a leg on nvme: a round of as many
- * chunks as it has buffers takes at least latency and a chunk's time. Bytes count when an operation is
- * complete; one that is cut off counts none. */
+ *   with a leg on nvme: staging buffers, one per chunk but at most what one worker has; all workers' are one
+ *     pool, so that no more than workers x depth chunks are in flight;
+ *   else with one on cpu: a worker that copies; engine.workers copy at a time;
+ *   else: nothing.
+ *
+ * Then its legs take their turns at the channels of their tiers (tier/channels.h), each as a whole. Of a move
+ * the write begins when the first chunk has been read, and ends with its channel, but no earlier than a chunk
+ * after the last was read. A worker's depth bounds a leg on nvme: a round of as many chunks as it has buffers
+ * takes at least latency and a chunk's time.
+ *
+ * Where calibration has measured a tier (tier/station.h), its legs are served together with all others there,
+ * and a move ends with the later of its legs. Between a measured gpu tier and cpu there is one copy, over the
+ * link, which needs nothing. From or to a tier that was not measured an entry passes whole, before or after.
+ *
+ * Bytes count when an operation is complete; one that is cut off counts none. */
 #ifndef KVF_ENGINE_SIMMOVER_H
 #define KVF_ENGINE_SIMMOVER_H
 

@@ -71,6 +71,13 @@ static inline enum kvf_cause transfer_cause(const struct transfer *transfer, enu
     return keeps ? KVF_CAUSE_PROMOTION : op->cause;
 }
 
+/* Staging buffers that a worker gets of those of the scenario. */
+static inline uint32_t mover_buffers(const struct scenario *s) {
+    uint64_t n = s->engine.staging_bytes / s->engine.workers / s->nvme.io_size;
+    if (n > s->nvme.io_depth) n = s->nvme.io_depth;
+    return n > 0 ? (uint32_t)n : 1;
+}
+
 struct mover;
 struct mover_setup {
     const struct scenario *scenario;

@@ -361,12 +361,6 @@ static void worker_loop(struct worker *w) {
     }
 }
 
-static uint32_t buffers_per_worker(const struct scenario *s) {
-    uint64_t n = s->engine.staging_bytes / s->engine.workers / s->nvme.io_size;
-    if (n > s->nvme.io_depth) n = s->nvme.io_depth;
-    return n > 0 ? (uint32_t)n : 1;
-}
-
 static struct mover_setup mover_setup_of(struct worker *w) {
     struct engine *e = w->engine;
     return (struct mover_setup){.scenario = e->s,
@@ -376,7 +370,7 @@ static struct mover_setup mover_setup_of(struct worker *w) {
                                 .counters = w->x.counters,
                                 .usage = e->usage,
                                 .worker = w->x.worker,
-                                .buffers = buffers_per_worker(e->s),
+                                .buffers = mover_buffers(e->s),
                                 .done = transfer_done,
                                 .ctx = w};
 }

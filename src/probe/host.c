@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,19 @@ void host_probe_under(struct host *h, const char *root) {
     probe_cpus(h, root);
     probe_memory(h, root);
     probe_gpu(h, root);
+}
+
+/* What the C library says and what the kernel says, which on virtual machines differ. */
+uint64_t host_cache_bytes(void) {
+    long told = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    uint64_t most = told > 0 ? (uint64_t)told : 0, size;
+    for (int i = 0; i < 8; i++) {
+        char path[80], text[32];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
+        if (!file_line("", path, text, sizeof text)) break;
+        if (sscanf(text, "%" SCNu64 "K", &size) == 1 && size * 1024 > most) most = size * 1024;
+    }
+    return most;
 }
 
 void host_probe(struct host *h) {

@@ -25,6 +25,9 @@ void host_probe(struct host *h);
  * another machine; affinity, host name and kernel are always this one's. */
 void host_probe_under(struct host *h, const char *root);
 
+/* Bytes of the largest cache of a processor of this machine; 0: unknown. */
+uint64_t host_cache_bytes(void);
+
 /* Name and boot id alone, a small part of host_probe(). */
 void host_identity(char *name, size_t name_len, char *boot_id, size_t boot_id_len);
 /* When a process started, in clock ticks after boot: with the pid and the boot it names one process

@@ -21,17 +21,81 @@ static const char *latency_text(double ns, char out[LATENCY_SHOWN]) {
     return out;
 }
 
+/* Of the depths of a curve the best, as a device's own figure is. */
+static double best_of(const struct calibrate_curve *c, enum kvf_dir dir) {
+    double best = 0;
+    for (uint32_t p = 0; p < c->points; p++) best = fmax(best, c->rate[dir][p].median);
+    return best;
+}
+
+static void put_rate(struct buf *out, const char *key, double bytes_s) {
+    char text[32];
+    buf_addf(out, "    %s: %s\n", key, rate_text(bytes_s, text, sizeof text));
+}
+
+/* In MB/s, besides the latency; how far the windows lay apart, in a comment. */
+static void put_rates(struct buf *out, const char *key, const struct calibrate_curve *c, enum kvf_dir dir) {
+    buf_addf(out, "    %s: ", key);
+    for (uint32_t p = 0; p < c->points; p++)
+        buf_addf(out, "%s%.5g", p ? ", " : "[", calibrate_beyond_latency(c, dir, p) / 1e6);
+    buf_add(out, "] # windows apart by ");
+    for (uint32_t p = 0; p < c->points; p++)
+        buf_addf(out, "%s%.0f", p ? ", " : "", calibrate_apart(&c->rate[dir][p]) * 100);
+    buf_add(out, " %\n");
+}
+
+static void put_spread(struct buf *out, const char *key, const double slice[CALIBRATE_SLICES]) {
+    buf_addf(out, "    %s: ", key);
+    for (int i = 0; i < CALIBRATE_SLICES; i++) buf_addf(out, "%s%.3g", i ? ", " : "[", slice[i]);
+    buf_add(out, "]\n");
+}
+
+/* Reads and writes of a half-duplex tier together are no faster than each alone. */
+static const char *duplex_of(const struct calibrate_result *r) {
+    double alone = best_of(&r->link, KVF_DIR_READ) + best_of(&r->link, KVF_DIR_WRITE);
+    return r->both.median > alone * 0.65 ? "full" : "half";
+}
+
+static unsigned channels_of(const struct calibrate_curve *c) {
+    double ratio = best_of(c, KVF_DIR_READ) / fmax(c->rate[KVF_DIR_READ][0].median, 1);
+    return (unsigned)fmin(fmax(round(ratio), 1), SCENARIO_CHANNELS_MAX);
+}
+
+static void put_service(const struct calibrate_result *r, struct buf *out) {
+    const struct calibrate_curve *link = &r->link, *own = &r->own;
+    buf_add(out, "    depths: ");
+    for (uint32_t p = 0; p < link->points; p++)
+        buf_addf(out, "%s%llu", p ? ", " : "[", (unsigned long long)link->depth[p]);
+    buf_add(out, "]\n");
+    put_rates(out, "read_rates", link, KVF_DIR_READ);
+    put_rates(out, "write_rates", link, KVF_DIR_WRITE);
+    put_spread(out, "read_spread", r->spread[KVF_DIR_READ]);
+    put_spread(out, "write_spread", r->spread[KVF_DIR_WRITE]);
+    if (own->points == 0) return;
+    char latency[LATENCY_SHOWN];
+    put_rates(out, "own_read_rates", own, KVF_DIR_READ);
+    put_rates(out, "own_write_rates", own, KVF_DIR_WRITE);
+    buf_addf(out, "    own_latency: %s\n", latency_text(own->latency_ns, latency));
+}
+
 void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, struct buf *out) {
-    char read[32], write[32], latency[LATENCY_SHOWN], size[32], about[200];
+    const struct calibrate_curve *link = &r->link, *peak = r->own.points ? &r->own : link;
+    char latency[LATENCY_SHOWN], size[32], about[200];
     snprintf(about, sizeof about, "%s", r->description);
     utf8_clean(about);
     buf_addf(out, "  %s: # %s; measured over %s\n", tier_name(tier), about,
              units_size_human((double)r->filled_bytes, size, sizeof size));
-    if (r->link_read_bytes_s != r->read_bytes_s)
-        buf_add(out, "    # peaks of device memory itself; the others are of copies to and from the host\n");
-    buf_addf(out, "    peak_read: %s\n    peak_write: %s\n", rate_text(r->read_bytes_s, read, sizeof read),
-             rate_text(r->write_bytes_s, write, sizeof write));
-    buf_addf(out, "    read_bandwidth: %s\n    write_bandwidth: %s\n    latency: %s\n",
-             rate_text(r->link_read_bytes_s, read, sizeof read),
-             rate_text(r->link_write_bytes_s, write, sizeof write), latency_text(r->latency_ns, latency));
+    if (r->own.points)
+        buf_add(
+            out,
+            "    # peaks and own_ keys are of device memory itself; the others are of copies to and from the host\n");
+    put_rate(out, "peak_read", best_of(peak, KVF_DIR_READ));
+    put_rate(out, "peak_write", best_of(peak, KVF_DIR_WRITE));
+    put_rate(out, "read_bandwidth", best_of(link, KVF_DIR_READ));
+    put_rate(out, "write_bandwidth", best_of(link, KVF_DIR_WRITE));
+    put_rate(out, "both_bandwidth", r->both.median);
+    buf_addf(out, "    latency: %s\n    channels: %u\n    duplex: %s\n",
+             latency_text(link->latency_ns, latency), channels_of(link), duplex_of(r));
+    put_service(r, out);
+    if (tier == KVF_TIER_NVME) buf_addf(out, "    first_write: %.3g\n", r->first_write);
 }

@@ -62,7 +62,31 @@ static void check_tiers(struct loading *l) {
 }
 
 /* Capacities in blocks: a size of their own only where an entry is one. */
+/* Figures of a measured tier belong to each other. */
+static void check_service(struct loading *l, enum kvf_tier tier) {
+    static const char *const lists[] = {"read_rates", "write_rates", "own_read_rates", "own_write_rates"};
+    const struct scenario_service *s = &l->s->service[tier];
+    const struct scenario_figures *of[] = {&s->rates[0], &s->rates[1], &s->own_rates[0], &s->own_rates[1]};
+    char name[64];
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        (void)snprintf(name, sizeof name, "tiers.%s.%s", tier_name(tier), lists[i]);
+        bool needed = i < KVF_DIRS && s->depths.count > 0;
+        bool too_many = of[i]->count > s->depths.count;
+        if (too_many || (needed && of[i]->count < s->depths.count))
+            problem_add(l, place_of_key(l, name, NULL), name, "has %llu figures for %llu depths",
+                        (unsigned long long)of[i]->count, (unsigned long long)s->depths.count);
+    }
+    (void)snprintf(name, sizeof name, "tiers.%s.depths", tier_name(tier));
+    for (uint64_t i = 1; i < s->depths.count; i++) {
+        if (s->depths.v[i] > s->depths.v[i - 1]) continue;
+        problem_add(l, place_of_key(l, name, NULL), name, "must ascend, and %g follows %g", s->depths.v[i],
+                    s->depths.v[i - 1]);
+        break;
+    }
+}
+
 static void check_blocks(struct loading *l) {
+    for (int t = 0; t < KVF_TIERS; t++) check_service(l, (enum kvf_tier)t);
     const struct scenario *s = l->s;
 
     for (int t = 0; t < KVF_TIERS; t++) {

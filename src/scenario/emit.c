@@ -203,6 +203,15 @@ static void put_devices(const struct scenario *s, bool json, struct buf *out) {
     put_integers(devices, s->gpu.device_count, out);
 }
 
+static void put_figures(const struct scenario_figures *f, struct buf *out) {
+    if (f->count == 0) buf_add(out, "null");
+    for (uint64_t i = 0; i < f->count; i++) {
+        buf_add(out, i ? ", " : "[");
+        put_number(f->v[i], out);
+    }
+    if (f->count > 0) buf_add(out, "]");
+}
+
 static void put_sizes(const struct scenario *s, bool json, struct buf *out) {
     if (s->sweep.capacities == 0) buf_add(out, "null");
     for (uint32_t i = 0; i < s->sweep.capacities; i++) {
@@ -279,6 +288,9 @@ void emit_value(const struct key *k, const void *base, bool json, struct buf *ou
         break;
     case KEY_LENGTHS:
         put_lengths(base, out);
+        break;
+    case KEY_FIGURES:
+        put_figures((const void *)field, out);
         break;
     case KEY_DEVICES:
         put_devices(base, json, out);

@@ -97,6 +97,8 @@ const struct key key_table[] = {
     TIER_BLOCKS("gpu", GPU),
     TIER_EVICTION("gpu", GPU),
     LINK("gpu", GPU, "55GB/s", "55GB/s", "10us", "full"),
+    SERVICE("gpu", GPU),
+    SERVICE_OWN("gpu", GPU),
 
     K("tiers.cpu.capacity", SIZE, cpu.capacity_bytes, "bytes", "0 to 1024TiB", "4GiB", ALWAYS, ALL,
       "Size of the cpu tier, headroom included; 0 is off."),
@@ -105,6 +107,7 @@ const struct key key_table[] = {
     TIER_BLOCKS("cpu", CPU),
     TIER_EVICTION("cpu", CPU),
     LINK("cpu", CPU, "20GB/s", "20GB/s", "1us", "half"),
+    SERVICE("cpu", CPU),
 
     K("tiers.nvme.capacity", SIZE, nvme.capacity_bytes, "bytes", "auto, or 0 to 1024TiB", "auto", ALWAYS, ALL,
       "Size of the nvme tier; auto is 90 % of the free space and leaves at least 2 GiB; 0 is off."),
@@ -125,6 +128,8 @@ const struct key key_table[] = {
     TIER_BLOCKS("nvme", NVME),
     TIER_EVICTION("nvme", NVME),
     LINK("nvme", NVME, "7GB/s", "5GB/s", "80us", "half"),
+    SERVICE("nvme", NVME),
+    SERVICE_FIRST("nvme", NVME),
 
     K("tiers.remote.capacity", SIZE, remote.capacity_bytes, "bytes", "0 to 1024TiB", "64GiB", ALWAYS, ALL,
       "Size of the remote tier, a store in the network that is emulated; 0 is off."),

@@ -25,6 +25,7 @@
     X(PATH, "path")                                                                                          \
     X(PATHS, "path or list of paths")                                                                        \
     X(LENGTHS, "integer or list of integers")                                                                \
+    X(FIGURES, "list of numbers")                                                                            \
     X(DEVICES, "all, or list of integers")                                                                   \
     X(CPUS, "CPU list")                                                                                      \
     X(MODEL, "preset or mapping")                                                                            \

@@ -69,7 +69,38 @@
           "Operations that the emulated tier serves at a time, each with its part of the bandwidth."),       \
         K("tiers." tier ".duplex", CHOICE, emulation[KVF_TIER_##TIER].duplex, "",                            \
           CHOICES(SCENARIO_DUPLEX_LIST), ways, TIER##_LINK, ALL,                                             \
-          "Whether reads and writes of the emulated tier share its channels, or go both ways at once.")
+          "Whether reads and writes of the emulated tier share its channels, or go both ways at once."),     \
+        K("tiers." tier ".both_bandwidth", RATE, emulation[KVF_TIER_##TIER].both_bytes_per_s, "bytes/s",     \
+          "null, or 1MB/s to 100TB/s", "null", TIER##_LINK, ALL,                                             \
+          "Bandwidth of reads and writes together; null where each direction alone is the limit.")
+/* What calibration writes beside the link, and only simulation reads. */
+#define SERVICE_LIST(tier, TIER, key, field, unit, range, help)                                              \
+    K("tiers." tier "." key, FIGURES, service[KVF_TIER_##TIER].field, unit, range, "null", TIER##_LINK, ALL, \
+      help)
+#define SERVICE(tier, TIER)                                                                                  \
+    SERVICE_LIST(                                                                                            \
+        tier, TIER, "depths", depths, "chunks", "1 to 1000000",                                              \
+        "Numbers of chunks under way at which the tier was measured, ascending; null: it was not."),         \
+        SERVICE_LIST(tier, TIER, "read_rates", rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",            \
+                     "Bandwidth of reads with so many chunks under way, latency apart."),                    \
+        SERVICE_LIST(tier, TIER, "write_rates", rates[KVF_DIR_WRITE], "MB/s", "0.001 to 100000000",          \
+                     "Bandwidth of writes with so many chunks under way, latency apart."),                   \
+        SERVICE_LIST(                                                                                        \
+            tier, TIER, "read_spread", spread[KVF_DIR_READ], "", "0 to 1000000",                             \
+            "Mean times of reads of a chunk, slice by slice of equal size, in parts of the mean of all."),   \
+        SERVICE_LIST(                                                                                        \
+            tier, TIER, "write_spread", spread[KVF_DIR_WRITE], "", "0 to 1000000",                           \
+            "Mean times of writes of a chunk, slice by slice of equal size, in parts of the mean of all.")
+#define SERVICE_OWN(tier, TIER)                                                                              \
+    SERVICE_LIST(tier, TIER, "own_read_rates", own_rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",        \
+                 "Bandwidth of reads in device memory with so many entries under way."),                     \
+        SERVICE_LIST(tier, TIER, "own_write_rates", own_rates[KVF_DIR_WRITE], "MB/s", "0.001 to 100000000",  \
+                     "Bandwidth of writes in device memory with so many entries under way."),                \
+        K("tiers." tier ".own_latency", DURATION, service[KVF_TIER_##TIER].own_latency_ns, "", "0 to 10s",   \
+          "0", TIER##_LINK, ALL, "Time an operation in device memory takes besides its bytes.")
+#define SERVICE_FIRST(tier, TIER)                                                                            \
+    K("tiers." tier ".first_write", NUMBER, service[KVF_TIER_##TIER].first_write, "", "0.01 to 1000", "1",   \
+      TIER##_LINK, ALL, "Time of a write to new room on the drive, in parts of one to room written before.")
 #define TIER_EVICTION(tier, TIER)                                                                            \
     KF("tiers." tier ".eviction", CHOICE, eviction[KVF_TIER_##TIER], tier_eviction_set[KVF_TIER_##TIER],     \
        CHOICES_OR_NULL(SCENARIO_EVICTION_LIST), "null", TIER, ALL,                                           \

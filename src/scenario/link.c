@@ -5,11 +5,12 @@
 /* Links as they were measured or published, in bytes per second and ns. A gpu preset is the way between host
  * and device, what the copies of a cache cost; device memory itself is far faster.
  *   PCIe 5.0 x16 (H100, H200): about 55 GB/s each way of the 64 that 32 GT/s give; PCIe 4.0 x16 (A100, L40S):
- * 22 to 25 GB/s of 32, measured with pinned memory (vLLM, pull request 40549). NVLink-C2C (GH200): 450 GB/s
- * each way, the link's own rate and not one of copies: NVIDIA's "Grace Hopper Superchip Architecture" and
- * data sheet have 900 GB/s both ways, ten links of 45 GB/s each way. The other tiers: the device classes that
- * storage models commonly use; for remote, Ethernet at 96 % of its line rate (frames of 9,000 bytes) behind a
- * store that answers in a fraction of a millisecond. */
+ * 22 to 25 GB/s of 32, measured with pinned memory (vLLM, pull request 40549). Both ways at once PCIe 5.0 x16
+ * carries 83 GB/s together, measured (vLLM), not two times 55; of PCIe 4.0 the same share of its own rates is
+ * assumed. NVLink-C2C (GH200): 450 GB/s each way, the link's own rate and not one of copies: NVIDIA's "Grace
+ * Hopper Superchip Architecture" and data sheet have 900 GB/s both ways, ten links of 45 GB/s each way. The
+ * other tiers: the device classes that storage models commonly use; for remote, Ethernet at 96 % of its line
+ * rate (frames of 9,000 bytes) behind a store that answers in a fraction of a millisecond. */
 #define GB UINT64_C(1000000000)
 #define MB UINT64_C(1000000)
 #define US UINT64_C(1000)
@@ -17,25 +18,25 @@
 struct link {
     const char *name;
     struct {
-        uint64_t read_bytes_per_s, write_bytes_per_s, latency_ns;
+        uint64_t read_bytes_per_s, write_bytes_per_s, latency_ns, both_bytes_per_s;
     } speed;
 };
 
 static const struct link gpu_links[] = {
-    {"h100-pcie5", {55 * GB, 55 * GB, 10 * US}}, {"h200", {55 * GB, 55 * GB, 10 * US}},
-    {"a100-pcie4", {24 * GB, 24 * GB, 10 * US}}, {"l40s", {24 * GB, 24 * GB, 10 * US}},
-    {"gh200", {450 * GB, 450 * GB, 10 * US}},
+    {"h100-pcie5", {55 * GB, 55 * GB, 10 * US, 83 * GB}}, {"h200", {55 * GB, 55 * GB, 10 * US, 83 * GB}},
+    {"a100-pcie4", {24 * GB, 24 * GB, 10 * US, 36 * GB}}, {"l40s", {24 * GB, 24 * GB, 10 * US, 36 * GB}},
+    {"gh200", {450 * GB, 450 * GB, 10 * US, KVF_UNSET}},
 };
-static const struct link cpu_links[] = {{"dram", {20 * GB, 20 * GB, 1 * US}}};
+static const struct link cpu_links[] = {{"dram", {20 * GB, 20 * GB, 1 * US, KVF_UNSET}}};
 static const struct link nvme_links[] = {
-    {"nvme_gen4", {7000 * MB, 5000 * MB, 80 * US}},
-    {"nvme_gen3", {3500 * MB, 3000 * MB, 100 * US}},
-    {"sata", {550 * MB, 500 * MB, 150 * US}},
+    {"nvme_gen4", {7000 * MB, 5000 * MB, 80 * US, KVF_UNSET}},
+    {"nvme_gen3", {3500 * MB, 3000 * MB, 100 * US, KVF_UNSET}},
+    {"sata", {550 * MB, 500 * MB, 150 * US, KVF_UNSET}},
 };
 static const struct link remote_links[] = {
-    {"ethernet-10g", {1200 * MB, 1200 * MB, 200 * US}},
-    {"ethernet-25g", {3000 * MB, 3000 * MB, 150 * US}},
-    {"ethernet-100g", {12000 * MB, 12000 * MB, 100 * US}},
+    {"ethernet-10g", {1200 * MB, 1200 * MB, 200 * US, KVF_UNSET}},
+    {"ethernet-25g", {3000 * MB, 3000 * MB, 150 * US, KVF_UNSET}},
+    {"ethernet-100g", {12000 * MB, 12000 * MB, 100 * US, KVF_UNSET}},
 };
 #define COUNTED(id, name) +1
 _Static_assert(sizeof gpu_links / sizeof *gpu_links == SCENARIO_GPU_LINK_LIST(COUNTED), "figures for each");
@@ -68,5 +69,10 @@ void link_presets_apply(struct loading *l) {
         if (!given_since(l, tier, "write_bandwidth", order))
             to->write_bytes_per_s = from->speed.write_bytes_per_s;
         if (!given_since(l, tier, "latency", order)) to->latency_ns = from->speed.latency_ns;
+        /* what a direction of one's own carries, both together are not known to */
+        bool own =
+            given_since(l, tier, "read_bandwidth", order) || given_since(l, tier, "write_bandwidth", order);
+        if (!given_since(l, tier, "both_bandwidth", order))
+            to->both_bytes_per_s = own ? KVF_UNSET : from->speed.both_bytes_per_s;
     }
 }

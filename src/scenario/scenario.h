@@ -172,6 +172,7 @@ enum {
     SCENARIO_CRITERIA_MAX = 32,
     SCENARIO_PRIORITIES_MAX = 16,
     SCENARIO_CHANNELS_MAX = 64,  /* of a tier */
+    SCENARIO_FIGURES_MAX = 41,   /* of a list of them */
     SCENARIO_CHUNKS_MAX = 65536, /* of a document */
     SCENARIO_RAG_DOCUMENTS = 10, /* of rag.documents: auto */
     SCENARIO_NAME = 64,
@@ -186,6 +187,20 @@ struct scenario_emulation { /* for emulated tiers and simulate */
     uint64_t read_bytes_per_s, write_bytes_per_s, latency_ns;
     uint64_t channels;           /* operations served at a time, each with its part of the bandwidth */
     enum scenario_duplex duplex; /* full: reads and writes have channels of their own */
+    uint64_t both_bytes_per_s;   /* of both directions together; KVF_UNSET or 0: no limit but their own */
+};
+struct scenario_figures {
+    uint64_t count;
+    double v[SCENARIO_FIGURES_MAX];
+};
+/* How a tier of a real machine serves its operations, as calibration measured it. */
+struct scenario_service {
+    struct scenario_figures depths;              /* chunks under way, ascending; none: not measured */
+    struct scenario_figures rates[KVF_DIRS];     /* MB/s with so many, latency apart */
+    struct scenario_figures own_rates[KVF_DIRS]; /* of a device in its own memory, entries under way */
+    uint64_t own_latency_ns;                     /* of an operation there */
+    struct scenario_figures spread[KVF_DIRS];    /* times in parts of their mean, by slices of equal size */
+    double first_write;                          /* time of a write to new room, in parts of one to old */
 };
 struct scenario_persona {
     char name[SCENARIO_NAME];
@@ -259,6 +274,7 @@ struct scenario {
     } remote;
     uint64_t tier_blocks[KVF_TIERS]; /* capacity in blocks; 0: it is given in bytes */
     struct scenario_emulation emulation[KVF_TIERS];
+    struct scenario_service service[KVF_TIERS];
     unsigned link_preset[KVF_TIERS];                /* number in the tier's list of links */
     bool link_preset_set[KVF_TIERS];                /* there is one */
     uint64_t peak_bytes_per_s[KVF_TIERS][KVF_DIRS]; /* what the device can do; KVF_UNSET: not known */

@@ -314,6 +314,29 @@ static bool store_lengths(const struct storing *v) {
     return true;
 }
 
+static bool store_figures(const struct storing *v) {
+    struct scenario_figures figures = {0};
+    struct storing one = *v;
+    bool good = true;
+    char name[128];
+
+    if (v->n->kind == NODE_SCALAR && node_is_null(v->n)) {
+        *(struct scenario_figures *)v->field = figures;
+        return true;
+    }
+    if (v->n->kind != NODE_LIST) return fail_type(v, v->name, v->n, "null or a list of numbers");
+    if (!list_fits(v, SCENARIO_FIGURES_MAX)) return false;
+    one.name = name;
+    for (; figures.count < v->n->count; figures.count++) {
+        one.n = v->n->items[figures.count];
+        one.field = &figures.v[figures.count];
+        (void)snprintf(name, sizeof(name), "%s[%llu]", v->name, (unsigned long long)figures.count);
+        if (one.n->broken || !store_number(&one)) good = false;
+    }
+    if (good) *(struct scenario_figures *)v->field = figures;
+    return good;
+}
+
 static bool store_devices(const struct storing *v) {
     uint64_t devices[8] = {0};
     bool all = v->n->kind == NODE_SCALAR && !strcmp(v->n->text, "all");
@@ -418,6 +441,8 @@ bool value_store(struct loading *l, const struct key *k, const char *name, const
         return store_paths(&v);
     case KEY_LENGTHS:
         return store_lengths(&v);
+    case KEY_FIGURES:
+        return store_figures(&v);
     case KEY_DEVICES:
         return store_devices(&v);
     case KEY_CPUS:

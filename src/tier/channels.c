@@ -31,6 +31,20 @@ static uint64_t first_free(const struct channels *c, _Atomic uint64_t *free_ns, 
     return least;
 }
 
+static uint64_t ns_at(uint64_t bytes, uint64_t per_s) {
+    __extension__ unsigned __int128 ns = (unsigned __int128)bytes * KVF_NS_PER_S / per_s;
+    return (uint64_t)ns;
+}
+
+/* When the bytes have passed what both directions share. */
+static uint64_t both_take(struct channels *c, uint64_t bytes, uint64_t now_ns) {
+    uint64_t speed = c->speed.both_bytes_per_s, before = atomic_load(&c->both_free_ns), end;
+    if (speed == 0 || speed == KVF_UNSET || c->speed.duplex != KVF_DUPLEX_FULL) return 0;
+    do end = (before > now_ns ? before : now_ns) + ns_at(bytes, speed);
+    while (!atomic_compare_exchange_weak(&c->both_free_ns, &before, end));
+    return end;
+}
+
 /* By compare and swap, so that the stretches of two threads never overlap. */
 struct channels_turn channels_take(struct channels *c, enum kvf_dir dir, uint64_t bytes, uint64_t now_ns) {
     uint64_t busy_ns = channels_busy_ns(c, dir, bytes), before, start;
@@ -41,7 +55,8 @@ struct channels_turn channels_take(struct channels *c, enum kvf_dir dir, uint64_
     } while (!atomic_compare_exchange_weak_explicit(channel, &before, start + busy_ns, memory_order_relaxed,
                                                     memory_order_relaxed));
     atomic_fetch_add_explicit(&c->taken_ns[dir], busy_ns, memory_order_relaxed);
-    return (struct channels_turn){start, start + busy_ns + c->speed.latency_ns};
+    uint64_t end = start + busy_ns, both = both_take(c, bytes, now_ns);
+    return (struct channels_turn){start, (end > both ? end : both) + c->speed.latency_ns};
 }
 
 static uint64_t ahead_ns(const struct channels *c, const _Atomic uint64_t *free_ns, uint64_t now_ns) {

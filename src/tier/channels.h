@@ -6,6 +6,9 @@
  *     free     = start + size / (bandwidth of the direction / channels)
  *     complete = free + latency
  *
+ * At full duplex both directions may have a limit together: every operation then also passes, at that
+ * bandwidth and in order of arrival, what they share, and is complete when it has passed both.
+ *
  * The latency passes outside of the channel: it delays, it takes no bandwidth. With one channel, arrivals
  * of a Poisson process and entries of one size this is M/D/1, with c channels and sizes of an exponential
  * distribution M/M/c. Integers alone: the same on every machine. */
@@ -22,6 +25,7 @@ struct channels {
     struct scenario_emulation speed;
     _Atomic uint64_t free_ns[KVF_DIRS][SCENARIO_CHANNELS_MAX]; /* run time from which on each is idle */
     _Atomic uint64_t taken_ns[KVF_DIRS]; /* channel time given out so far, also what lies ahead */
+    _Atomic uint64_t both_free_ns;                             /* what both directions pass through */
 };
 
 /* When an operation that was submitted at some time is served. */

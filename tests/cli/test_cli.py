@@ -449,9 +449,13 @@ def _():
     text = (home() / "work/peaks.yaml").read_text()
     for tier in ("cpu", "nvme"):
         part = text.split("  %s: #" % tier)[1]
-        for key in ("peak_read", "peak_write", "read_bandwidth", "write_bandwidth"):
+        for key in ("peak_read", "peak_write", "read_bandwidth", "write_bandwidth", "both_bandwidth"):
             assert re.search(r"^    %s: [1-9]\d*MB/s$" % key, part, re.MULTILINE), (tier, key, text)
         assert re.search(r"^    latency: [\d.]+(ns|us|ms)$", part, re.MULTILINE), (tier, text)
+        depths = re.search(r"^    depths: \[(1(?:, \d+)*)\]$", part, re.MULTILINE).group(1).split(", ")
+        for key in ("read_rates", "write_rates"):
+            rates = re.search(r"^    %s: \[([\d., e+]+)\] # windows apart by ([\d, ]+) %%$" % key, part, re.MULTILINE)
+            assert len(rates.group(1).split(", ")) == len(rates.group(2).split(", ")) == len(depths), (tier, text)
     rate = re.search(r"peak_write: (\S+)", text.split("  nvme:")[1]).group(1)
     checked = run(["check", "--include", "peaks.yaml", "-"], input=SMALL)
     nvme = configuration(checked.stdout).split("  nvme:\n")[1]

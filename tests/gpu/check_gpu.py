@@ -171,7 +171,7 @@ def _():
     keep("calibration.yaml", found)
     gpu = found.split("  gpu: #")[1].split("  cpu: #")[0]
     rate = {key: int(value) for key, value in re.findall(r"^    (\w+): (\d+)MB/s$", gpu, re.MULTILINE)}
-    assert sorted(rate) == ["peak_read", "peak_write", "read_bandwidth", "write_bandwidth"] and all(rate.values()), found
+    assert sorted(rate) == ["both_bandwidth", "peak_read", "peak_write", "read_bandwidth", "write_bandwidth"] and all(rate.values()), found
     print("# GPU: %(peak_read)d read and %(peak_write)d written there, %(read_bandwidth)d from and %(write_bandwidth)d "
           "to it, in MB/s" % rate)
     _, result = report({"include": str(home() / "work/peaks.yaml")})

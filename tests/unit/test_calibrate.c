@@ -19,32 +19,16 @@ static int each_setup(void **state) {
     scenario.gpu.on = true;
     scenario.gpu.backend = KVF_BACKEND_CUDA;
     scenario.engine.workers = 2;
+    scenario.engine.staging_bytes = 16 << 20;
+    scenario.engine.noise_bytes = 1 << 20;
+    scenario.nvme.io_depth = 4;
     atomic_store(&stop, false);
     return 0;
 }
 
 static struct calibrate_setup setup_of(uint64_t bytes) {
-    return (struct calibrate_setup){.scenario = &scenario,
-                                    .bytes = bytes,
-                                    .stream_ns = 20 * KVF_NS_PER_MS,
-                                    .latency_ns = 5 * KVF_NS_PER_MS,
-                                    .stop = &stop};
-}
-
-/* What had been done when each step began. */
-static struct {
-    char doing[20];
-    unsigned copies, kernels;
-} step[8];
-static unsigned steps;
-
-static void note(void *ctx, enum kvf_tier tier, const char *doing) {
-    (void)ctx;
-    assert_int_equal(tier, KVF_TIER_GPU);
-    assert_true(steps < 8);
-    snprintf(step[steps].doing, sizeof step[steps].doing, "%s", doing);
-    step[steps].copies = fake.copies;
-    step[steps++].kernels = fake.kernels;
+    return (struct calibrate_setup){
+        .scenario = &scenario, .bytes = bytes, .time_ns = 400 * KVF_NS_PER_MS, .stop = &stop};
 }
 
 /* Lets a call fail once the tier is open. */
@@ -54,48 +38,68 @@ static void fail_now(void *ctx, enum kvf_tier tier, const char *doing) {
     fake.fail_name = ctx;
 }
 
+static void expect_curve(const struct calibrate_curve *c, uint64_t most, uint64_t entry_bytes) {
+    assert_true(c->points >= 2 && c->depth[0] == 1);
+    assert_int_equal(c->depth[c->points - 1], most);
+    assert_int_equal(c->entry_bytes, entry_bytes);
+    assert_true(c->latency_ns > 0);
+    for (uint32_t p = 0; p < c->points; p++) {
+        if (p) assert_true(c->depth[p] > c->depth[p - 1]);
+        for (int d = 0; d < KVF_DIRS; d++) {
+            const struct calibrate_rate *r = &c->rate[d][p];
+            assert_true(r->low > 0 && r->low <= r->median && r->median <= r->high);
+            assert_true(calibrate_beyond_latency(c, (enum kvf_dir)d, p) >= r->median);
+        }
+    }
+}
+
+static void expect_spread(const double slice[CALIBRATE_SLICES]) {
+    double sum = 0;
+    for (int i = 0; i < CALIBRATE_SLICES; i++) {
+        sum += slice[i];
+        if (i) assert_true(slice[i] >= slice[i - 1]);
+    }
+    assert_true(fabs(sum / CALIBRATE_SLICES - 1) < 1e-9);
+}
+
+/* Two workers with 16 MiB each, half of it whole entries of 7.99 MiB, half chunks of 1 MiB. */
 static void a_device_is_measured_inside_and_over_its_link(void **state) {
     struct calibrate_setup setup = setup_of(32 << 20);
     struct calibrate_result r;
     struct err e = {0};
-    static const char *const order[] = {"filling",   "writing",     "reading",
-                                        "copies to", "copies from", "small reads of"};
     (void)state;
-    steps = 0;
-    setup.progress = note;
-    assert_int_equal(calibrate_tier(&setup, KVF_TIER_GPU, &r, &e), 0);
-    assert_int_equal(steps, 6);
-    for (unsigned i = 0; i < 6; i++) assert_string_equal(step[i].doing, order[i]);
-    for (unsigned i = 0; i < 5; i++) { /* the first three are kernels, the others copies, and nothing else */
-        assert_int_equal(step[i + 1].kernels > step[i].kernels, i < 3);
-        assert_int_equal(step[i + 1].copies > step[i].copies, i >= 3);
-    }
-    assert_true(fake.copies > step[5].copies);
-    assert_int_equal(r.filled_bytes, 32 << 20);
-    assert_true(r.read_bytes_s > 0 && r.write_bytes_s > 0 && r.link_read_bytes_s > 0 &&
-                r.link_write_bytes_s > 0);
-    assert_true(r.latency_ns > 0);
+    if (calibrate_tier(&setup, KVF_TIER_GPU, &r, &e) != 0) fail_msg("%s", e.text);
+    expect_curve(&r.link, 8, 1 << 20); /* workers x depth */
+    expect_curve(&r.own, 2, (8 << 20) - 4096);
+    expect_spread(r.spread[KVF_DIR_READ]);
+    expect_spread(r.spread[KVF_DIR_WRITE]);
+    assert_true(r.both.median > 0);
+    assert_true(r.first_write == 1);
     assert_non_null(strstr(r.description, "1 x Played GPU"));
-    /* page-locked in one piece, 16 chunks of 4 MiB, behind the noise; the link's copies are no larger,
-     * kernels went over it all */
-    assert_int_equal(fake.pin_calls, 2);
-    assert_int_equal(fake.pinned_bytes[1], 64 << 20);
-    assert_int_equal(fake.longest_copy, 16 << 20); /* the noise, before anything is measured */
-    assert_true(fake.kernels >= 3);
+    assert_true(fake.kernels > 8 && fake.copies > 8);
     fake_expect_nothing_left();
+}
+
+static void memory_has_no_more_chunks_under_way_than_workers(void **state) {
+    struct calibrate_setup setup = setup_of(32 << 20);
+    struct calibrate_result r;
+    struct err e = {0};
+    (void)state;
+    assert_int_equal(calibrate_tier(&setup, KVF_TIER_CPU, &r, &e), 0);
+    expect_curve(&r.link, 2, 1 << 20);
+    expect_spread(r.spread[KVF_DIR_READ]);
+    assert_int_equal(r.own.points, 0);
+    assert_int_equal(r.filled_bytes, (30 << 20) + 2 * 4096);
 }
 
 static void what_cannot_be_measured_says_why(void **state) {
     static const struct {
         const char *call, *says;
-    } cases[] = {
-        {"fake_stream_new", "failed: unknown error (CUDA error 999)"},
-        {"fake_generate", "on device 0 (Played GPU) failed: unknown error"},
-        {"fake_checksum", "on device 0 (Played GPU) failed: unknown error"},
-        {"fake_event_record",
-         "the gpu tier cannot be measured: marking the end of an operation on device 0 (Played GPU) failed"},
-        {"fake_event_query",
-         "the gpu tier cannot be measured: an operation on device 0 (Played GPU) failed"}};
+    } cases[] = {{"fake_stream_new", "failed: unknown error (CUDA error 999)"},
+                 {"fake_generate", "on device 0 (Played GPU) failed: unknown error"},
+                 {"fake_checksum", "on device 0 (Played GPU) failed: unknown error"},
+                 {"fake_event_record", "the gpu tier cannot be measured"},
+                 {"fake_event_query", "the gpu tier cannot be measured"}};
     struct calibrate_setup setup = setup_of(8 << 20);
     struct calibrate_result r;
     (void)state;
@@ -124,51 +128,69 @@ static void what_cannot_be_measured_says_why(void **state) {
     assert_int_equal(calibrate_tier(&setup, KVF_TIER_CPU, &r, &e), -KVF_ERR_CANCELLED);
 }
 
-/* No time at all: one chunk, one small read, and figures. */
+/* No time at all: one operation of each kind, and figures. */
 static void something_is_measured_however_late_it_is(void **state) {
     struct calibrate_setup setup = setup_of(8 << 20);
     struct calibrate_result r;
     struct err e = {0};
     (void)state;
-    setup.stream_ns = setup.latency_ns = 0;
+    setup.time_ns = 0;
     assert_int_equal(calibrate_tier(&setup, KVF_TIER_CPU, &r, &e), 0);
-    assert_true(r.read_bytes_s > 0 && r.write_bytes_s > 0 && r.latency_ns > 0);
-    assert_true(r.link_read_bytes_s == r.read_bytes_s && r.link_write_bytes_s == r.write_bytes_s);
-    assert_int_equal(r.filled_bytes, 2 << 20); /* of each worker */
+    expect_curve(&r.link, 2, 1 << 20);
+    assert_int_equal(r.filled_bytes, 2 * ((1 << 20) + 4096)); /* of each worker */
+}
+
+static struct calibrate_curve curve_of(double read, double write, double latency_ns) {
+    struct calibrate_curve c = {
+        .points = 2, .depth = {1, 8}, .entry_bytes = 1000000, .latency_ns = latency_ns};
+    for (int p = 0; p < 2; p++) {
+        c.rate[KVF_DIR_READ][p] = (struct calibrate_rate){read * (p + 1), read * 0.9, read * 2.1};
+        c.rate[KVF_DIR_WRITE][p] = (struct calibrate_rate){write * (p + 1), write, write * 2};
+    }
+    return c;
 }
 
 static void what_is_written_is_what_a_scenario_reads(void **state) {
-    const struct calibrate_result gpu = {.read_bytes_s = 4.1234e12,
-                                         .write_bytes_s = 3.9e12,
-                                         .link_read_bytes_s = 55.4e9,
-                                         .link_write_bytes_s = 54.6e9,
-                                         .latency_ns = 8432,
-                                         .filled_bytes = UINT64_C(4) << 30,
-                                         .description = "cuda: 1 x Played\nGPU"};
-    const struct calibrate_result cpu = {.read_bytes_s = 20e9,
-                                         .write_bytes_s = 11e9,
-                                         .link_read_bytes_s = 20e9,
-                                         .link_write_bytes_s = 11e9,
-                                         .latency_ns = 700,
-                                         .description = "memory"};
+    struct calibrate_result gpu = {.link = curve_of(27.7e9, 27.3e9, 8432),
+                                   .own = curve_of(2.0617e12, 1.95e12, 5000),
+                                   .both = {83e9, 80e9, 84e9},
+                                   .first_write = 1,
+                                   .description = "cuda: 1 x Played\nGPU"};
+    struct calibrate_result nvme = {
+        .link = curve_of(1e9, 5e8, 200e3), .both = {1.2e9, 1e9, 1.3e9}, .first_write = 1.25};
     struct scenario_report report = {0};
     struct buf yaml = {0};
     (void)state;
-    buf_add(&yaml, "model: tiny-1b\ntiers:\n");
+    for (int i = 0; i < CALIBRATE_SLICES; i++)
+        gpu.spread[0][i] = gpu.spread[1][i] = nvme.spread[0][i] = nvme.spread[1][i] = 0.5 + i / 39.0;
+    buf_add(&yaml, "model: tiny-1b\nmode: simulate\ntiers:\n");
     calibration_yaml(KVF_TIER_GPU, &gpu, &yaml);
-    assert_non_null(strstr(yaml.data, "peaks of device memory itself"));
+    assert_non_null(strstr(yaml.data, "of device memory itself"));
     size_t len = yaml.len;
-    calibration_yaml(KVF_TIER_CPU, &cpu, &yaml);
+    calibration_yaml(KVF_TIER_NVME, &nvme, &yaml);
     assert_null(strstr(yaml.data + len, "device memory"));
     int rc = scenario_load(NULL, yaml.data, NULL, 0, &scenario, NULL, &report);
     if (rc) fail_msg("%s\n%s", yaml.data, buf_text(&report.errors));
     assert_int_equal(scenario.peak_bytes_per_s[KVF_TIER_GPU][KVF_DIR_READ], 4123400 * UINT64_C(1000000));
-    assert_int_equal(scenario.peak_bytes_per_s[KVF_TIER_GPU][KVF_DIR_WRITE], 3900000 * UINT64_C(1000000));
-    assert_int_equal(scenario.emulation[KVF_TIER_GPU].read_bytes_per_s, 55400 * UINT64_C(1000000));
-    assert_int_equal(scenario.emulation[KVF_TIER_GPU].write_bytes_per_s, 54600 * UINT64_C(1000000));
-    assert_int_equal(scenario.emulation[KVF_TIER_GPU].latency_ns, 8430);
-    assert_int_equal(scenario.peak_bytes_per_s[KVF_TIER_CPU][KVF_DIR_WRITE], 11000 * UINT64_C(1000000));
-    assert_int_equal(scenario.emulation[KVF_TIER_CPU].latency_ns, 700);
+    const struct scenario_emulation *link = &scenario.emulation[KVF_TIER_GPU];
+    assert_int_equal(link->read_bytes_per_s, 55400 * UINT64_C(1000000));
+    assert_int_equal(link->write_bytes_per_s, 54600 * UINT64_C(1000000));
+    assert_int_equal(link->both_bytes_per_s, 83000 * UINT64_C(1000000));
+    assert_int_equal(link->latency_ns, 8430);
+    assert_int_equal(link->channels, 2);
+    assert_int_equal(link->duplex, KVF_DUPLEX_FULL);
+    assert_int_equal(scenario.emulation[KVF_TIER_NVME].duplex, KVF_DUPLEX_HALF);
+    const struct scenario_service *service = &scenario.service[KVF_TIER_NVME];
+    assert_int_equal(service->depths.count, 2);
+    assert_true(service->depths.v[1] == 8);
+    assert_true(service->rates[KVF_DIR_READ].v[0] == 1250);    /* 1 MB in 1 ms, 0.2 ms of it latency */
+    assert_true(service->rates[KVF_DIR_WRITE].v[0] == 555.56); /* in 2 ms */
+    assert_int_equal(service->spread[KVF_DIR_READ].count, CALIBRATE_SLICES);
+    assert_true(service->first_write == 1.25);
+    assert_int_equal(service->own_rates[KVF_DIR_READ].count, 0);
+    service = &scenario.service[KVF_TIER_GPU];
+    assert_int_equal(service->own_rates[KVF_DIR_READ].count, 2);
+    assert_int_equal(service->own_latency_ns, 5000);
     scenario_report_free(&report);
     buf_free(&yaml);
 }
@@ -176,6 +198,7 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_device_is_measured_inside_and_over_its_link, each_setup),
+        cmocka_unit_test_setup(memory_has_no_more_chunks_under_way_than_workers, each_setup),
         cmocka_unit_test_setup(what_cannot_be_measured_says_why, each_setup),
         cmocka_unit_test_setup(something_is_measured_however_late_it_is, each_setup),
         cmocka_unit_test_setup(what_is_written_is_what_a_scenario_reads, each_setup),

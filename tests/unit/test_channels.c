@@ -21,7 +21,8 @@ enum { LONG_RUN = 1000000 };
 
 static struct channels link_of(uint64_t read, uint64_t write, uint64_t latency, uint64_t channels) {
     struct channels c;
-    channels_init(&c, &(struct scenario_emulation){read, write, latency, channels, KVF_DUPLEX_HALF});
+    channels_init(&c,
+                  &(struct scenario_emulation){read, write, latency, channels, KVF_DUPLEX_HALF, KVF_UNSET});
     return c;
 }
 
@@ -44,7 +45,7 @@ static void one_channel_serves_in_order_of_arrival(void **state) {
 static void both_ways_at_once(void **state) {
     (void)state;
     struct channels c;
-    channels_init(&c, &(struct scenario_emulation){GB, GB / 2, 70, 1, KVF_DUPLEX_FULL});
+    channels_init(&c, &(struct scenario_emulation){GB, GB / 2, 70, 1, KVF_DUPLEX_FULL, KVF_UNSET});
     assert_int_equal(channels_take(&c, KVF_DIR_READ, 1000, 5000).complete_ns, 6070);
     assert_int_equal(channels_take(&c, KVF_DIR_WRITE, 1000, 5500).start_ns, 5500); /* on its own */
     assert_int_equal(channels_take(&c, KVF_DIR_READ, 1000, 5500).start_ns, 6000);
@@ -66,11 +67,25 @@ static void what_was_used_grows_with_time_alone(void **state) {
     assert_in_range(both, 5000 - 1, 5000 + 1); /* the split is rounded */
     assert_int_equal(channels_used_ns(&c, KVF_DIR_READ, 9000), 5000);
 
-    channels_init(&c, &(struct scenario_emulation){2 * GB, 2 * GB, 70, 2, KVF_DUPLEX_FULL});
+    channels_init(&c, &(struct scenario_emulation){2 * GB, 2 * GB, 70, 2, KVF_DUPLEX_FULL, KVF_UNSET});
     channels_take(&c, KVF_DIR_READ, 4000, 0);
     channels_take(&c, KVF_DIR_WRITE, 1000, 0);
     assert_int_equal(channels_used_ns(&c, KVF_DIR_READ, 3000), 1500); /* one of two */
     assert_int_equal(channels_used_ns(&c, KVF_DIR_WRITE, 3000), 500);
+}
+
+/* 2 GB/s each way, 3 both ways: alone a direction has all its own, together both end later. */
+static void both_ways_have_a_limit_together(void **state) {
+    (void)state;
+    struct channels c;
+    channels_init(&c, &(struct scenario_emulation){2 * GB, 2 * GB, 70, 1, KVF_DUPLEX_FULL, 3 * GB});
+    assert_int_equal(channels_take(&c, KVF_DIR_READ, 6000, 0).complete_ns, 3070);
+    assert_int_equal(channels_take(&c, KVF_DIR_WRITE, 6000, 0).complete_ns, 4070); /* 12,000 at 3 GB/s */
+    assert_int_equal(channels_take(&c, KVF_DIR_READ, 3000, 9000).complete_ns, 10570);
+    uint64_t end = 0;
+    for (int i = 0; i < 2000; i++)
+        end = channels_take(&c, i % 2 ? KVF_DIR_READ : KVF_DIR_WRITE, 3000, 20000).complete_ns;
+    assert_int_equal(end, 20000 + 2000 * 1000 + 70);
 }
 
 static void channels_share_the_bandwidth(void **state) {
@@ -216,6 +231,7 @@ int main(void) {
         cmocka_unit_test(one_channel_serves_in_order_of_arrival),
         cmocka_unit_test(both_ways_at_once),
         cmocka_unit_test(what_was_used_grows_with_time_alone),
+        cmocka_unit_test(both_ways_have_a_limit_together),
         cmocka_unit_test(channels_share_the_bandwidth),
         cmocka_unit_test(large_operations_do_not_overflow),
         cmocka_unit_test(one_channel_and_one_size_are_m_d_1),

@@ -396,18 +396,21 @@ static void presets_fill_in_a_link(void **state) {
         const char *preset;
         int tier;
         struct scenario_emulation link;
-    } all[] = {{"h100-pcie5", KVF_TIER_GPU, {55000000000, 55000000000, 10000, 1, KVF_DUPLEX_FULL}},
-               {"h200", KVF_TIER_GPU, {55000000000, 55000000000, 10000, 1, KVF_DUPLEX_FULL}},
-               {"a100-pcie4", KVF_TIER_GPU, {24000000000, 24000000000, 10000, 1, KVF_DUPLEX_FULL}},
-               {"l40s", KVF_TIER_GPU, {24000000000, 24000000000, 10000, 1, KVF_DUPLEX_FULL}},
-               {"gh200", KVF_TIER_GPU, {450000000000, 450000000000, 10000, 1, KVF_DUPLEX_FULL}},
-               {"dram", KVF_TIER_CPU, {20000000000, 20000000000, 1000, 1, KVF_DUPLEX_HALF}},
-               {"nvme_gen4", KVF_TIER_NVME, {7000000000, 5000000000, 80000, 1, KVF_DUPLEX_HALF}},
-               {"nvme_gen3", KVF_TIER_NVME, {3500000000, 3000000000, 100000, 1, KVF_DUPLEX_HALF}},
-               {"sata", KVF_TIER_NVME, {550000000, 500000000, 150000, 1, KVF_DUPLEX_HALF}},
-               {"ethernet-10g", KVF_TIER_REMOTE, {1200000000, 1200000000, 200000, 1, KVF_DUPLEX_FULL}},
-               {"ethernet-25g", KVF_TIER_REMOTE, {3000000000, 3000000000, 150000, 1, KVF_DUPLEX_FULL}},
-               {"ethernet-100g", KVF_TIER_REMOTE, {12000000000, 12000000000, 100000, 1, KVF_DUPLEX_FULL}}};
+    } all[] = {
+        {"h100-pcie5", KVF_TIER_GPU, {55000000000, 55000000000, 10000, 1, KVF_DUPLEX_FULL, 83000000000}},
+        {"h200", KVF_TIER_GPU, {55000000000, 55000000000, 10000, 1, KVF_DUPLEX_FULL, 83000000000}},
+        {"a100-pcie4", KVF_TIER_GPU, {24000000000, 24000000000, 10000, 1, KVF_DUPLEX_FULL, 36000000000}},
+        {"l40s", KVF_TIER_GPU, {24000000000, 24000000000, 10000, 1, KVF_DUPLEX_FULL, 36000000000}},
+        {"gh200", KVF_TIER_GPU, {450000000000, 450000000000, 10000, 1, KVF_DUPLEX_FULL, KVF_UNSET}},
+        {"dram", KVF_TIER_CPU, {20000000000, 20000000000, 1000, 1, KVF_DUPLEX_HALF, KVF_UNSET}},
+        {"nvme_gen4", KVF_TIER_NVME, {7000000000, 5000000000, 80000, 1, KVF_DUPLEX_HALF, KVF_UNSET}},
+        {"nvme_gen3", KVF_TIER_NVME, {3500000000, 3000000000, 100000, 1, KVF_DUPLEX_HALF, KVF_UNSET}},
+        {"sata", KVF_TIER_NVME, {550000000, 500000000, 150000, 1, KVF_DUPLEX_HALF, KVF_UNSET}},
+        {"ethernet-10g", KVF_TIER_REMOTE, {1200000000, 1200000000, 200000, 1, KVF_DUPLEX_FULL, KVF_UNSET}},
+        {"ethernet-25g", KVF_TIER_REMOTE, {3000000000, 3000000000, 150000, 1, KVF_DUPLEX_FULL, KVF_UNSET}},
+        {"ethernet-100g",
+         KVF_TIER_REMOTE,
+         {12000000000, 12000000000, 100000, 1, KVF_DUPLEX_FULL, KVF_UNSET}}};
     static const char beside[] =
         "model: llama3.1-8b\ntiers: {gpu: {preset: gh200, write_bandwidth: 1GB/s}}\n";
     static const char above[] = "model: llama3.1-8b\ntiers: {gpu: {read_bandwidth: 1GB/s}}\n";
@@ -422,6 +425,7 @@ static void presets_fill_in_a_link(void **state) {
         assert_int_equal(link.latency_ns, all[i].link.latency_ns);
         assert_int_equal(link.channels, all[i].link.channels);
         assert_int_equal(link.duplex, all[i].link.duplex);
+        assert_int_equal(link.both_bytes_per_s, all[i].link.both_bytes_per_s);
     }
     struct scenario_emulation link = link_of(beside, NULL, 0, KVF_TIER_GPU);
     assert_true(link.read_bytes_per_s == 450000000000 && link.write_bytes_per_s == 1000000000);

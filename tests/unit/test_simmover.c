@@ -50,7 +50,8 @@ static void op_ended(void *ctx, const struct transfer *t, bool abandoned, const 
 }
 
 static void speed_set(int tier, uint64_t read, uint64_t write, uint64_t channels) {
-    r->s.emulation[tier] = (struct scenario_emulation){read, write, LATENCY, channels, KVF_DUPLEX_HALF};
+    r->s.emulation[tier] =
+        (struct scenario_emulation){read, write, LATENCY, channels, KVF_DUPLEX_HALF, KVF_UNSET};
 }
 
 static void rig_begin(uint64_t workers, uint32_t buffers) {

@@ -1,0 +1,125 @@
+#include "tier/station.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+enum { DRAWS_MOST = 32 };        /* of an operation: the mean of more hardly differs from 1 */
+#define KEY_PER_BYTE 256.0       /* of the heaps' keys */
+#define MB_PER_S     (1e6 / 1e9) /* in bytes per ns */
+#define SHARE_MOST   4.0
+
+/* Of virtual time. */
+static double key_bytes(uint64_t key) {
+    return (double)key / KEY_PER_BYTE;
+}
+
+bool station_measured(const struct scenario_service *service, bool own) {
+    const struct scenario_figures *rates = own ? service->own_rates : service->rates;
+    return service->depths.count > 0 && rates[KVF_DIR_READ].count > 0 && rates[KVF_DIR_WRITE].count > 0;
+}
+
+/* In MB/s; `n` chunks are more than none. */
+static double rate_at(const struct scenario_figures *depths, const struct scenario_figures *rates, double n) {
+    uint64_t last = (depths->count < rates->count ? depths->count : rates->count) - 1, i = 0;
+    if (n <= depths->v[0]) return rates->v[0] * fmax(n, 1e-9) / depths->v[0];
+    if (n >= depths->v[last]) return rates->v[last];
+    while (n > depths->v[i + 1]) i++;
+    double part = log(n / depths->v[i]) / log(depths->v[i + 1] / depths->v[i]);
+    return rates->v[i] + part * (rates->v[i + 1] - rates->v[i]);
+}
+
+/* Both directions with half of the chunks each move (r + w) / (1 + share) together. */
+static double share_of(const struct station *s, const struct scenario_emulation *link) {
+    double most = 0;
+    if (link->both_bytes_per_s == 0 || link->both_bytes_per_s == KVF_UNSET)
+        return link->duplex == KVF_DUPLEX_FULL ? 0 : 1;
+    for (int d = 0; d < KVF_DIRS; d++) most += s->rates[d]->v[s->rates[d]->count - 1] * 1e6;
+    return fmin(fmax(most / (double)link->both_bytes_per_s - 1, 0), SHARE_MOST);
+}
+
+void station_init(struct station *s, const struct scenario *scenario, enum kvf_tier tier, bool own) {
+    const struct scenario_service *service = &scenario->service[tier];
+    memset(s, 0, sizeof *s);
+    s->depths = &service->depths;
+    for (int d = 0; d < KVF_DIRS; d++) {
+        s->rates[d] = own ? &service->own_rates[d] : &service->rates[d];
+        s->spread[d] = &service->spread[d];
+        for (uint64_t i = 0; i < s->rates[d]->count; i++)
+            s->most[d] = fmax(s->most[d], s->rates[d]->v[i] * MB_PER_S);
+        rng_init(&s->rng[d], scenario->seed, KVF_RNG_SERVICE,
+                 (uint64_t)tier * 4 + (uint64_t)d + (own ? 2 : 0));
+    }
+    s->share = own ? 1 : share_of(s, &scenario->emulation[tier]);
+}
+
+void station_free(struct station *s) {
+    for (int d = 0; d < KVF_DIRS; d++) heap_free(&s->busy[d]);
+}
+
+static void advance(struct station *s, uint64_t now_ns) {
+    double ns = (double)(now_ns - s->now_ns);
+    for (int d = 0; d < KVF_DIRS; d++) {
+        s->passed[d] += ns * s->speed[d];
+        s->used_ns[d] += ns * s->speed[d] * s->chunks[d] / s->most[d];
+    }
+    s->now_ns = now_ns;
+}
+
+uint64_t station_used_ns(const struct station *s, enum kvf_dir dir, uint64_t now_ns) {
+    double ns = now_ns > s->now_ns ? (double)(now_ns - s->now_ns) : 0;
+    return (uint64_t)(s->used_ns[dir] + ns * s->speed[dir] * s->chunks[dir] / s->most[dir]);
+}
+
+static void speeds_set(struct station *s) {
+    for (int d = 0; d < KVF_DIRS; d++) {
+        double n = s->chunks[d] + s->share * s->chunks[!d];
+        s->speed[d] = s->chunks[d] > 0 ? rate_at(s->depths, s->rates[d], n) * MB_PER_S / n : 0;
+        if (!(s->chunks[d] > 0)) s->passed[d] = 0;
+    }
+}
+
+static double factor_draw(struct station *s, enum kvf_dir dir, uint64_t of) {
+    const struct scenario_figures *f = s->spread[dir];
+    uint64_t draws = of < DRAWS_MOST ? of : DRAWS_MOST;
+    double sum = 0;
+    if (f->count < 2 || draws == 0) return 1;
+    for (uint64_t i = 0; i < draws; i++) sum += f->v[rng_range(&s->rng[dir], 0, f->count - 1)];
+    return sum / (double)draws;
+}
+
+void station_join(struct station *s, void *who, enum kvf_dir dir, uint64_t bytes, uint64_t chunks,
+                  uint64_t of, uint64_t now_ns) {
+    uint64_t weight = chunks > 0 ? chunks : 1;
+    advance(s, now_ns);
+    double end = s->passed[dir] + (double)bytes * factor_draw(s, dir, of) / (double)weight;
+    s->chunks[dir] += (double)weight;
+    /* the tie-breaker carries the weight back out */
+    heap_push(&s->busy[dir], (uint64_t)(end * KEY_PER_BYTE), s->joined++ << 20 | weight, who);
+    speeds_set(s);
+}
+
+static uint64_t next_of(const struct station *s, int d) {
+    if (s->busy[d].count == 0) return KVF_NEVER;
+    double left = key_bytes(heap_min_key(&s->busy[d])) - s->passed[d];
+    return s->now_ns + (left > 0 ? (uint64_t)ceil(left / s->speed[d]) : 0);
+}
+
+uint64_t station_next_ns(const struct station *s) {
+    uint64_t read = next_of(s, KVF_DIR_READ), write = next_of(s, KVF_DIR_WRITE);
+    return read < write ? read : write;
+}
+
+bool station_leave(struct station *s, uint64_t now_ns, struct station_end *out) {
+    for (int d = 0; d < KVF_DIRS; d++) {
+        struct heap_item item;
+        if (next_of(s, d) > now_ns || !heap_pop(&s->busy[d], &item)) continue;
+        advance(s, now_ns);
+        s->chunks[d] -= (double)(item.tie & 0xfffff);
+        speeds_set(s);
+        *out = (struct station_end){item.item, (enum kvf_dir)d};
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,56 @@
+/* How a tier that was measured serves its operations: all at once, each in proportion to the chunks that it
+ * has under way, at the bandwidth that was measured with so many chunks. In queueing theory a
+ * flow-equivalent, load-dependent server with processor sharing (Chandy, Herzog and Woo, 1975).
+ *
+ *     N       = chunks of this direction + share x chunks of the other
+ *     rate_i  = weight_i / N x bandwidth(N)
+ *
+ * `share` says how much the directions are in each other's way: 0 not at all, 1 as two users of one queue; it
+ * follows from the bandwidth of both together. Between depths that were measured the bandwidth goes by the
+ * logarithm of the depth. What an operation has to move is its bytes times a factor drawn from the measured
+ * spread of service times. One thread; the same draws and floating-point operations in each run. */
+#ifndef KVF_TIER_STATION_H
+#define KVF_TIER_STATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/heap.h"
+#include "base/rng.h"
+#include "scenario/scenario.h"
+
+struct station {
+    const struct scenario_figures *depths, *rates[KVF_DIRS], *spread[KVF_DIRS];
+    double share;
+    uint64_t now_ns;          /* of the virtual times */
+    double passed[KVF_DIRS];  /* bytes that every chunk under way has moved so far: virtual time */
+    double speed[KVF_DIRS];   /* bytes per ns and chunk, now */
+    double chunks[KVF_DIRS];  /* under way */
+    double most[KVF_DIRS];    /* of its rates, bytes per ns */
+    double used_ns[KVF_DIRS]; /* time at that rate that what was moved would have taken */
+    struct heap busy[KVF_DIRS];
+    uint64_t joined;
+    struct rng rng[KVF_DIRS];
+};
+
+struct station_end {
+    void *who;
+    enum kvf_dir dir;
+};
+
+/* Whether calibration measured the tier; `own`: a device in its own memory. */
+bool station_measured(const struct scenario_service *service, bool own);
+/* Empty. The scenario outlives it. */
+void station_init(struct station *s, const struct scenario *scenario, enum kvf_tier tier, bool own);
+void station_free(struct station *s);
+/* `chunks`: how many the operation keeps under way; `of`: how many it has in all. */
+void station_join(struct station *s, void *who, enum kvf_dir dir, uint64_t bytes, uint64_t chunks,
+                  uint64_t of, uint64_t now_ns);
+/* When the next operation has moved its bytes if none joins; KVF_NEVER: there is none. */
+uint64_t station_next_ns(const struct station *s);
+/* For how long, in all and until then, its best rate in a direction was in use. */
+uint64_t station_used_ns(const struct station *s, enum kvf_dir dir, uint64_t now_ns);
+/* One that has by now, which leaves with that; false: none has. */
+bool station_leave(struct station *s, uint64_t now_ns, struct station_end *out);
+
+#endif

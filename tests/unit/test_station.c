@@ -1,0 +1,148 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "tier/station.h"
+
+/* The model of a measured tier by hand, and against queueing theory: the mean time in a processor-sharing
+ * queue with Poisson arrivals is E[S] / (1 - load) whatever the distribution of S (Kleinrock, Queueing
+ * Systems, volume 2, 1976). */
+
+static struct scenario s;
+
+/* 1,000 MB/s (a byte a ns) with one chunk under way, 2,000 with four. */
+static void tier_set(double one, double four) {
+    memset(&s, 0, sizeof s);
+    struct scenario_service *v = &s.service[KVF_TIER_NVME];
+    v->depths = (struct scenario_figures){2, {1, 4}};
+    for (int d = 0; d < KVF_DIRS; d++) v->rates[d] = (struct scenario_figures){2, {one, four}};
+    s.emulation[KVF_TIER_NVME].duplex = KVF_DUPLEX_HALF;
+    s.seed = 7;
+}
+
+static void expect_leave(struct station *t, const void *who, uint64_t at_ns) {
+    struct station_end end;
+    assert_int_equal(station_next_ns(t), at_ns);
+    assert_false(station_leave(t, at_ns - 1, &end));
+    assert_true(station_leave(t, at_ns, &end));
+    assert_ptr_equal(end.who, who);
+}
+
+static void operations_share_by_their_chunks(void **state) {
+    struct station t;
+    int a, b, c;
+    (void)state;
+    tier_set(1000, 2000);
+    station_init(&t, &s, KVF_TIER_NVME, false);
+    assert_true(station_next_ns(&t) == KVF_NEVER);
+    station_join(&t, &a, KVF_DIR_READ, 1000, 1, 1, 500);
+    expect_leave(&t, &a, 1500);
+    station_join(&t, &a, KVF_DIR_READ, 4000, 4, 4, 2000); /* four chunks: all that the tier can do */
+    expect_leave(&t, &a, 4000);
+    station_join(&t, &a, KVF_DIR_READ, 1000, 1, 1, 5000); /* two chunks: half way between, by the logarithm */
+    station_join(&t, &b, KVF_DIR_READ, 3000, 1, 1, 5000);
+    expect_leave(&t, &a, 6334); /* 1,000 bytes at half of 1.5 bytes a ns */
+    expect_leave(&t, &b, 8334);
+    /* 1,000 + 4,000 + 4,000 bytes at 2 bytes a ns, the best rate */
+    assert_int_equal(station_used_ns(&t, KVF_DIR_READ, 9000), 4500);
+    station_join(&t, &a, KVF_DIR_WRITE, 1000, 3, 3, 10000); /* at half duplex the other direction counts */
+    station_join(&t, &b, KVF_DIR_READ, 1000, 1, 1, 10000);
+    expect_leave(&t, &a, 10667);
+    station_join(&t, &c, KVF_DIR_WRITE, 1000, 3, 3, 10667);
+    expect_leave(&t, &c, 11334);
+    station_free(&t);
+}
+
+/* Two directions that move 3,000 MB/s together, of 2,000 each alone. */
+static void directions_are_in_each_others_way_as_measured(void **state) {
+    struct station t;
+    struct station_end end;
+    int a, b;
+    (void)state;
+    tier_set(2000, 2000);
+    s.emulation[KVF_TIER_NVME].both_bytes_per_s = 3000 * UINT64_C(1000000);
+    station_init(&t, &s, KVF_TIER_NVME, false);
+    station_join(&t, &a, KVF_DIR_READ, 30000, 4, 4, 0);
+    station_join(&t, &b, KVF_DIR_WRITE, 30000, 4, 4, 0);
+    assert_int_equal(station_next_ns(&t), 20000); /* 60,000 bytes at 3 bytes a ns */
+    assert_true(station_leave(&t, 20000, &end) && station_leave(&t, 20000, &end));
+    station_join(&t, &a, KVF_DIR_READ, 30000, 4, 4, 30000);
+    expect_leave(&t, &a, 45000);
+    station_free(&t);
+}
+
+static double mean_time(double load, const struct scenario_figures *spread) {
+    enum { COUNT = 200000 };
+    static uint64_t since[COUNT];
+    struct station t;
+    struct station_end end;
+    struct rng rng;
+    double sum = 0;
+    uint64_t now = 0, arrival = 0, begun = 0, ended = 0;
+    tier_set(1000, 1000);
+    s.service[KVF_TIER_NVME].spread[KVF_DIR_READ] = *spread;
+    station_init(&t, &s, KVF_TIER_NVME, false);
+    rng_init(&rng, 3, KVF_RNG_TEST, 0);
+    while (ended < COUNT) {
+        uint64_t next = station_next_ns(&t);
+        now = begun < COUNT && arrival < next ? arrival : next;
+        if (begun < COUNT && now == arrival) {
+            since[begun] = now;
+            station_join(&t, &since[begun++], KVF_DIR_READ, 100000, 1, 1, now);
+            arrival = now + 1 + (uint64_t)rng_exponential(&rng, 100000 / load);
+        }
+        for (; station_leave(&t, now, &end); ended++) sum += (double)(now - *(uint64_t *)end.who);
+    }
+    station_free(&t);
+    return sum / COUNT / 100000;
+}
+
+static void times_are_those_of_a_processor_sharing_queue(void **state) {
+    const struct scenario_figures same = {0}, wide = {5, {0.1, 0.2, 0.3, 0.4, 4}};
+    (void)state;
+    assert_true(fabs(mean_time(0.5, &same) - 2) < 0.05);
+    assert_true(fabs(mean_time(0.5, &wide) - 2) < 0.05);
+    assert_true(fabs(mean_time(0.8, &same) - 5) < 0.25);
+    assert_true(fabs(mean_time(0.8, &wide) - 5) < 0.25);
+}
+
+static void the_seed_decides_what_is_drawn(void **state) {
+    struct station t;
+    int who;
+    uint64_t first[3];
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        tier_set(1000, 1000);
+        s.service[KVF_TIER_NVME].spread[KVF_DIR_READ] = (struct scenario_figures){4, {0.4, 0.8, 1.2, 1.6}};
+        s.seed = i < 2 ? 11 : 12;
+        station_init(&t, &s, KVF_TIER_NVME, false);
+        first[i] = 0;
+        for (int k = 0; k < 20; k++) {
+            struct station_end end;
+            station_join(&t, &who, KVF_DIR_READ, 1000, 1, 1, first[i]);
+            first[i] = station_next_ns(&t);
+            assert_true(station_leave(&t, first[i], &end));
+        }
+        station_free(&t);
+    }
+    assert_int_equal(first[0], first[1]);
+    assert_int_not_equal(first[0], first[2]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(operations_share_by_their_chunks),
+        cmocka_unit_test(directions_are_in_each_others_way_as_measured),
+        cmocka_unit_test(times_are_those_of_a_processor_sharing_queue),
+        cmocka_unit_test(the_seed_decides_what_is_drawn),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("station", tests, NULL, NULL);
+}
