@@ -45,6 +45,7 @@ int cli_load_scenario(const char *path, const struct options *o, struct scenario
         return status ? status : 2;
     }
     machine_choose_gpu(s);
+    scenario_list_unused(report, s);
     if (yaml && !path) {
         free(*yaml);
         *yaml = mem_strdup("");

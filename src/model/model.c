@@ -39,6 +39,15 @@ const char *model_weights_name(enum model_weights w) {
     return (unsigned)w < MODEL_WEIGHTS ? weights[w].name : "?";
 }
 
+const char *model_format_name(const char *word) {
+    static const struct {
+        const char *spelt, *name;
+    } formats[] = {{"float32", "fp32"}, {"bfloat16", "bf16"}, {"float16", "fp16"}};
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        if (!strcmp(word, formats[i].spelt)) return formats[i].name;
+    return word;
+}
+
 static uint32_t dtype_bytes(enum model_dtype d) {
     return (unsigned)d < MODEL_DTYPES ? dtypes[d].bytes : 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "record/metric.h"
 
 enum { SECTOR = 4096 };
 
@@ -274,13 +275,6 @@ static void check_rag(struct loading *l) {
         tokens, SCENARIO_CHUNKS_MAX, most);
 }
 
-/* Names of classes are part of some metrics and may hold anything. */
-static bool may_be_metric(const char *name) {
-    bool of_class = strncmp(name, "class_", 6) == 0 || strncmp(name, "slo_", 4) == 0;
-    return of_class || (*name >= 'a' && *name <= 'z' &&
-                        name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0');
-}
-
 /* The entries of earlier turns are of no known length in tokens once they have gone; blocks are. */
 static void check_on_hit(struct loading *l) {
     const struct scenario *s = l->s;
@@ -309,14 +303,21 @@ static void check_watermarks(struct loading *l) {
             s->cache.low_watermark, s->cache.high_watermark);
 }
 
+void check_metric(struct loading *l, const char *metric, const char *key, struct place place) {
+    const char *classes[KVF_CLASSES_MAX];
+    char near[METRIC_NAME];
+    for (uint32_t k = 0; k < l->s->qos.classes; k++) classes[k] = l->s->qos.klass[k].name;
+    if (metric_known(metric, classes, l->s->qos.classes)) return;
+    const char *nearest = metric_nearest(metric, classes, l->s->qos.classes, near);
+    problem_add(l, place, key, "\"%s\" is no metric; %s%s", metric,
+                nearest ? "the nearest is " : "kvfall(1) lists them under Measures", nearest ? nearest : "");
+}
+
 static void check_criteria(struct loading *l) {
     for (uint32_t i = 0; i < l->s->assess.criteria; i++) {
-        const char *metric = l->s->assess.criterion[i].metric;
         char key[48];
-        if (may_be_metric(metric)) continue;
         (void)snprintf(key, sizeof(key), "assess.criteria[%" PRIu32 "].metric", i);
-        problem_add(l, place_of_key(l, "assess.criteria", NULL), key,
-                    "\"%s\" can be no metric; their names are like nvme_read_p95_ms", metric);
+        check_metric(l, l->s->assess.criterion[i].metric, key, place_of_key(l, "assess.criteria", NULL));
     }
 }
 

@@ -56,6 +56,7 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(CPU_LINK, "only an emulated tier has one")                                                             \
     X(NVME, "the nvme tier is off")                                                                          \
     X(NVME_REAL, "nothing is on a drive")                                                                    \
+    X(NVME_VRAM, "no tier is in device memory")                                                              \
     X(NVME_LINK, "only an emulated tier has one")                                                            \
     X(REMOTE, "the remote tier is off")                                                                      \
     X(REMOTE_LINK, "the remote tier is off")                                                                 \
@@ -114,7 +115,7 @@ struct key {
 
 extern const struct key key_table[];
 extern const size_t key_count;
-enum { KEY_MAX = 256 }; /* bound on key_count, for arrays beside the table */
+enum { KEY_MAX = SCENARIO_KEYS_MAX }; /* bound on key_count, for arrays beside the table */
 
 /* The type of a kind as users see it. */
 const char *key_type(enum key_kind kind);

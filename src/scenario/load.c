@@ -203,7 +203,11 @@ int scenario_load(const char *path, const char *builtin, const struct scenario_s
     if (usable) scenario_check(&l);
     problems_report(&l, report);
     if (!report->error_count) {
-        scenario_list_unused(&l, report);
+        for (size_t i = 0; i < key_count; i++) {
+            report->given[i].own = l.given[i] && !l.place[i].file;
+            report->given[i].origin = l.place[i].origin;
+        }
+        scenario_list_unused(report, s);
         if (yaml) *yaml = mem_strdup(buf_text(&text));
     }
     while (l.included_count) free(l.included[--l.included_count]);

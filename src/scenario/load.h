@@ -17,15 +17,22 @@ struct scenario_setting {
     const char *origin; /* how errors name it: "--set", "--users" */
 };
 
-enum { SCENARIO_ERRORS_MAX = 50, SCENARIO_UNUSED_MAX = 200 };
+enum { SCENARIO_ERRORS_MAX = 50, SCENARIO_UNUSED_MAX = 200, SCENARIO_KEYS_MAX = 256 };
 struct scenario_report {
     struct buf errors; /* one "file:line:column: key: what is wrong" a line; empty: none */
     unsigned error_count;
-    char unused[SCENARIO_UNUSED_MAX][72];       /* dotted keys that are set and have no effect, with why */
+    struct {
+        bool own;                         /* given by the scenario or a setting, not by what it includes */
+        const char *origin;               /* of the setting; NULL: the file */
+    } given[SCENARIO_KEYS_MAX];           /* beside the key table */
+    char unused[SCENARIO_UNUSED_MAX][72]; /* dotted keys that are set and have no effect, with why */
     const char *unused_by[SCENARIO_UNUSED_MAX]; /* origin of the setting that gave it; NULL: the file */
     unsigned unused_count;
 };
 void scenario_report_free(struct scenario_report *r);
+/* Lists the given keys that have no effect in `s`. scenario_load() has done so; again once the backend of the
+ * gpu tier is chosen, on which some keys depend. */
+void scenario_list_unused(struct scenario_report *r, const struct scenario *s);
 
 /* Loads `path` ("-" standard input; NULL: nothing, defaults alone), or the text `builtin` if given, which
  * with a path stands for what is in it: errors and what it includes go by the path.

@@ -86,6 +86,8 @@ void link_presets_apply(struct loading *l);
 void scenario_finish(struct loading *l);
 /* What of a sweep contradicts itself or is missing, apart from its points. */
 void sweep_check(struct loading *l);
+/* Reports a measure that no run has, with the nearest name. */
+void check_metric(struct loading *l, const char *metric, const char *key, struct place place);
 /* Finds what contradicts itself or is missing. */
 void scenario_check(struct loading *l);
 void scenario_check_policies(struct loading *l); /* the part about policies */
@@ -93,8 +95,6 @@ void scenario_check_policies(struct loading *l); /* the part about policies */
 uint64_t scenario_trace_block_tokens(enum scenario_source source);
 /* Whether requests arrive at workload.arrival.rate. */
 bool scenario_at_rate(const struct scenario *s);
-/* Lists the keys that were given and have no effect. */
-void scenario_list_unused(const struct loading *l, struct scenario_report *report);
 
 /* A key's value as YAML flow text, which is JSON with `json`. */
 struct buf;

@@ -87,6 +87,9 @@ static void check_search(struct loading *l) {
         problem_add(l, place_of_key(l, "sweep.target.metric", "sweep.profile"), "sweep.target.metric",
                     "missing; profile capacity needs what is to be reached, such as "
                     "target: {metric: hit_ratio, op: \">=\", value: 0.8}");
+    else
+        check_metric(l, sweep->target.metric, "sweep.target.metric",
+                     place_of_key(l, "sweep.target.metric", "sweep.profile"));
     if (sweep->target.op == KVF_OP_EQ || sweep->target.op == KVF_OP_NE)
         problem_add(l, place_of_key(l, "sweep.target.op", NULL), "sweep.target.op",
                     "a search needs a side: <, <=, > or >=");

@@ -63,7 +63,7 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
     case KEY_USE_GPU_LINK:
         return s->gpu.on;
     case KEY_USE_VRAM:
-        return s->mode == KVF_MODE_REAL && s->gpu.on && s->gpu.backend != KVF_BACKEND_EMULATED;
+        return s->mode == KVF_MODE_REAL && s->gpu.on && s->gpu.backend == KVF_BACKEND_CUDA;
     case KEY_USE_CPU:
         return s->cpu.on;
     case KEY_USE_CPU_REAL:
@@ -74,6 +74,8 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
         return s->nvme.on;
     case KEY_USE_NVME_REAL:
         return s->nvme.on && s->mode == KVF_MODE_REAL;
+    case KEY_USE_NVME_VRAM:
+        return has_effect(KEY_USE_NVME_REAL, s) && has_effect(KEY_USE_VRAM, s);
     case KEY_USE_NVME_LINK:
         return s->nvme.on && (s->mode == KVF_MODE_SIMULATE || estimates_loads(s));
     case KEY_USE_REMOTE:
@@ -168,18 +170,18 @@ const char *key_unused_reason(const struct key *k, const struct scenario *s) {
 #undef X
     enum key_use use = k->use;
     if (use == KEY_USE_CPU_REAL && !s->cpu.on) use = KEY_USE_CPU;
-    if (use == KEY_USE_NVME_REAL && !s->nvme.on) use = KEY_USE_NVME;
+    if ((use == KEY_USE_NVME_REAL || use == KEY_USE_NVME_VRAM) && !s->nvme.on) use = KEY_USE_NVME;
     return has_effect(use, s) ? NULL : reasons[use];
 }
 
-void scenario_list_unused(const struct loading *l, struct scenario_report *report) {
+void scenario_list_unused(struct scenario_report *r, const struct scenario *s) {
+    r->unused_count = 0;
     for (size_t i = 0; i < key_count; i++) {
         /* What is included may say more than one scenario uses. */
-        bool own = l->given[i] && !l->place[i].file;
-        const char *why = own ? key_unused_reason(&key_table[i], l->s) : NULL;
-        if (!why || report->unused_count == SCENARIO_UNUSED_MAX) continue;
-        report->unused_by[report->unused_count] = l->place[i].origin;
-        (void)snprintf(report->unused[report->unused_count++], sizeof(report->unused[0]), "%s: %s",
-                       key_table[i].pub.name, why);
+        const char *why = r->given[i].own ? key_unused_reason(&key_table[i], s) : NULL;
+        if (!why || r->unused_count == SCENARIO_UNUSED_MAX) continue;
+        r->unused_by[r->unused_count] = r->given[i].origin;
+        (void)snprintf(r->unused[r->unused_count++], sizeof(r->unused[0]), "%s: %s", key_table[i].pub.name,
+                       why);
     }
 }

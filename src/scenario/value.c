@@ -186,7 +186,8 @@ static bool store_choice(const struct storing *v) {
     if (v->flag) *v->flag = !null;
     if (null) return true;
     if (nullable) words += 7;
-    int index = v->n->len == strlen(v->n->text) ? key_word_index(words, v->n->text) : -1;
+    bool whole = v->n->len == strlen(v->n->text);
+    int index = whole ? key_word_index(words, model_format_name(v->n->text)) : -1;
     if (index < 0) {
         const char *nearest = key_nearest_word(words, v->n->text, near, sizeof(near));
         problem_add(v->l, place_of(v->l, v->n), v->name, "%s is none of %s%s%s",

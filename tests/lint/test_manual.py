@@ -202,6 +202,9 @@ def _():
     absent = [name for name in sorted(stored) if not any(one.fullmatch(name) for one in patterns.values())]
     absent += [word for word in sorted(documented) if not any(patterns[word].fullmatch(name) for name in stored)]
     assert len(stored) > 200 and not absent, "\n" + "\n".join(absent)
+    table = (SOURCE / "src/record/metric.c").read_text().split("metric_names[] = {")[1].split("};")[0]
+    names = set(re.findall(r'"(\w+)"', table))
+    assert names == documented, "src/record/metric.c and kvfall(1) differ in %s" % (names ^ documented)
 
 
 @case("the metric families of kvfall(1) are those of the table, with their types and words")

@@ -96,6 +96,13 @@ static void values_follow_from_others(void **state) {
 
     load_good("model: {dtype: fp8, preset: deepseek-v3}\ntiers: {cpu: {capacity: 1GiB}}\n", s);
     assert_int_equal(model_bytes_per_token(&s->model, 1), 35136);
+    load_good(
+        "model: {dtype: float32, weights: bfloat16, preset: llama3.1-8b}\ntiers: {cpu: {capacity: 1GiB}}\n",
+        s);
+    assert_int_equal(s->model.dtype, MODEL_DTYPE_FP32);
+    assert_int_equal(s->model.weights, MODEL_WEIGHTS_BF16);
+    load_good("model: {dtype: float16, preset: llama3.1-8b}\ntiers: {cpu: {capacity: 1GiB}}\n", s);
+    assert_int_equal(s->model.dtype, MODEL_DTYPE_FP16);
     load_good("model: {layers: 2, kv_heads: 1, head_dim: 64}\ntiers: {cpu: {capacity: 1GiB}}\n", s);
     assert_int_equal(model_bytes_per_token(&s->model, 1), 512);
     assert_string_equal(s->model.preset, "custom");
@@ -174,6 +181,12 @@ static void keys_without_effect_are_listed(void **state) {
          "tiers.cpu.huge_pages: the cpu tier is off"},
         {"model: llama3.1-8b\ntiers: {nvme: {capacity: 1GiB}}\ncache: {headroom: 0.1}\n",
          "cache.headroom: gpu and cpu tiers are off"},
+        {"model: llama3.1-8b\ntiers: {gpu: {capacity: 1GiB, read: hbm}}\n",
+         "tiers.gpu.read: no tier is in device memory"},
+        {"model: llama3.1-8b\ntiers: {gpu: {capacity: 1GiB, devices: [0]}}\n",
+         "tiers.gpu.devices: no tier is in device memory"},
+        {"model: llama3.1-8b\ntiers: {gpu: {capacity: 1GiB}, nvme: {capacity: 1GiB, direct_to_gpu: off}}\n",
+         "tiers.nvme.direct_to_gpu: no tier is in device memory"},
         {"model: llama3.1-8b\ntiers: {gpu: {capacity: 1GiB, latency: 5us}}\ncache: {verify: full}\n",
          "cache.verify: no tier holds real bytes"},
         {"model: llama3.1-8b\ntiers: {cpu: {capacity: 1GiB, eviction: lru}}\ncache: {eviction: fifo}\n",
