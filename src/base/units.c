@@ -100,6 +100,16 @@ int units_parse_duration(const char *text, uint64_t *ns) {
     return parse(text, duration_units, DURATION_UNITS, false, ns);
 }
 
+int units_parse_age(const char *text, uint64_t *ns) {
+    static const uint64_t day_ns = UINT64_C(86400) * 1000000000;
+    size_t digits = strspn(text, "0123456789");
+    const char *unit = text + digits;
+    uint64_t days = strcmp(unit, "d") == 0 ? 1 : strcmp(unit, "w") == 0 ? 7 : 0;
+    if (days == 0) return units_parse_duration(text, ns);
+    if (digits == 0 || digits > 9) return -1;
+    return __builtin_mul_overflow(strtoull(text, NULL, 10), days * day_ns, ns) ? -1 : 0;
+}
+
 static char *exact(uint64_t v, const struct unit *units, int count, char *buf, size_t len) {
     int i = 0;
     while (i < count && (v == 0 || v % units[i].scale != 0)) i++;

@@ -18,6 +18,8 @@ int units_parse_size(const char *text, uint64_t *bytes);
 /* A size and "/s", in bytes per second: "7GB/s". */
 int units_parse_rate(const char *text, uint64_t *bytes_per_s);
 int units_parse_duration(const char *text, uint64_t *ns);
+/* How long ago: a duration, or whole days or weeks: "90d", "12w", "36h". */
+int units_parse_age(const char *text, uint64_t *ns);
 /* Shortest exact form that parses back to the same value: 4194304 -> "4MiB", 90000000000 -> "90s"
  * (the largest unit that divides it; else the plain number of bytes, or of "ns"). */
 char *units_size_exact(uint64_t bytes, char *buf, size_t len);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/moment.h"
 #include "base/units.h"
 #include "cli/commands.h"
@@ -181,11 +182,16 @@ static void add_row(void *ctx, const struct store_row *r) {
     l->rows++;
 }
 
-/* A day, or a minute of it, in local time; `end`: when it is over. */
+/* A day, or a minute of it, in local time, or how long ago; `end`: when it is over. */
 static int read_date(const struct options *o, const char *name, bool end, double *out, struct err *e) {
     static const char *const forms[] = {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"};
     const char *text = options_value(o, name);
+    uint64_t ago_ns;
     if (!text) return 0;
+    if (units_parse_age(text, &ago_ns) == 0) {
+        *out = ((double)clock_wall_ns() - (double)ago_ns) / 1e9;
+        return 0;
+    }
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         struct tm tm = {.tm_isdst = -1};
         const char *rest = strptime(text, forms[i], &tm);
@@ -197,8 +203,10 @@ static int read_date(const struct options *o, const char *name, bool end, double
         *out = (double)mktime(&tm);
         return 0;
     }
-    return err_set(e, KVF_ERR_USAGE, "--%s is a date such as 2026-11-20 or \"2026-11-20 08:30\", not \"%s\"",
-                   name, text);
+    return err_set(
+        e, KVF_ERR_USAGE,
+        "--%s is a date such as 2026-11-20 or \"2026-11-20 08:30\", or an age such as 7d, not \"%s\"", name,
+        text);
 }
 
 static int read_filter(const struct options *o, struct store_filter *f, struct err *e) {

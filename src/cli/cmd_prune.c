@@ -23,31 +23,17 @@ static void add_run(void *ctx, int64_t run_id) {
     buf_addf(&p->list, "%" PRId64 "\n", run_id);
 }
 
-/* Times of the scenario, and days and weeks. */
-static int parse_age(const char *text, double *seconds, struct err *e) {
-    size_t digits = strspn(text, "0123456789");
-    const char *unit = text + digits;
-    uint64_t ns;
-    double days = strcmp(unit, "d") == 0 ? 1 : strcmp(unit, "w") == 0 ? 7 : 0;
-    if (digits && digits < 10 && days > 0)
-        *seconds = strtod(text, NULL) * days * 86400;
-    else if (units_parse_duration(text, &ns) == 0)
-        *seconds = (double)ns / 1e9;
-    else
-        return err_set(e, KVF_ERR_USAGE, "--older is a time such as 90d, 12w or 36h, not \"%s\"", text);
-    return 0;
-}
-
 static int read_age(const struct options *o, struct store_age *age, struct err *e) {
     const char *older = options_value(o, "older");
-    uint64_t keep = 0;
-    double seconds = 0;
+    uint64_t keep = 0, ns = 0;
     if (!older && !options_has(o, "keep"))
         return err_set(e, KVF_ERR_USAGE, "prune needs --keep N or --older TIME, such as --older 90d");
     int rc = options_number(o, "keep", 1, INT64_MAX, &keep, e);
-    if (!rc && older) rc = parse_age(older, &seconds, e);
-    *age = (struct store_age){.keep = (int64_t)keep,
-                              .before = older ? (double)clock_wall_ns() / 1e9 - seconds : (double)INFINITY};
+    if (!rc && older && units_parse_age(older, &ns))
+        rc = err_set(e, KVF_ERR_USAGE, "--older is a time such as 90d, 12w or 36h, not \"%s\"", older);
+    *age =
+        (struct store_age){.keep = (int64_t)keep,
+                           .before = older ? ((double)clock_wall_ns() - (double)ns) / 1e9 : (double)INFINITY};
     return rc;
 }
 

@@ -114,6 +114,25 @@ static void test_parse_refuses(void **state) {
     assert_int_equal(v, 77);
 }
 
+static void ages_are_durations_days_or_weeks(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t seconds;
+    } rows[] = {{"36h", 129600}, {"7d", 604800}, {"12w", 7257600}, {"0d", 0}, {"1.5h", 5400}};
+    static const char *const neither[] = {"",    "d",     "-1d",        "1.5d",
+                                          "7 d", "7days", "2026-11-20", "9999999999d"};
+    uint64_t ns = 77;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(units_parse_age(rows[i].text, &ns), 0);
+        assert_int_equal(ns, rows[i].seconds * 1000000000);
+    }
+    ns = 77;
+    for (size_t i = 0; i < sizeof neither / sizeof neither[0]; i++)
+        assert_int_equal(units_parse_age(neither[i], &ns), -1);
+    assert_int_equal(ns, 77);
+}
+
 static void test_exact(void **state) {
     (void)state;
     static const struct {
@@ -227,6 +246,7 @@ static void test_small_buffers(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_parse_size),
     cmocka_unit_test(test_parse_duration),
+    cmocka_unit_test(ages_are_durations_days_or_weeks),
     cmocka_unit_test(test_parse_refuses),
     cmocka_unit_test(test_exact),
     cmocka_unit_test(test_exact_parses_back),
