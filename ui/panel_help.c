@@ -42,7 +42,7 @@ static const struct word {
     {"oldest", TONE_HEADING, "how long the request that came first has waited by now"},
     {"SLO met", TONE_GOOD, "share of a class's requests inside its P95 target"},
     {"starved", TONE_BAD,
-     "later requests of other classes are served while its oldest has waited ten times its P95 target"},
+     "no slot for it while later requests of others are served and its oldest waits ten P95 targets"},
     {"violations", TONE_HEADING, "requests that ended beyond the P95 target, failed or were dropped"},
     {"!", TONE_BAD,
      "beside a class: less than 95 % are, or one waits for longer; on a graph: a warning or an error"},

@@ -110,6 +110,7 @@ struct cache_stats {
     uint64_t used_bytes[KVF_TIERS], entries[KVF_TIERS];
     uint64_t bytes_in[KVF_TIERS], bytes_out[KVF_TIERS]; /* entries that came to be there, that left */
     uint64_t evictions[KVF_TIERS];                      /* dropped out of the cache from there */
+    uint64_t chunk_evictions;                           /* of these, chunks of documents */
     uint64_t demotions[KVF_TIERS];                      /* moved or copied down out of it, completed */
     uint64_t promotions[KVF_TIERS];                     /* moved or copied up out of it, completed */
     uint64_t promotions_skipped;                        /* no room without waiting */

@@ -28,10 +28,12 @@ uint32_t copy_find(const struct cache *c, struct cache_key key) {
 }
 
 void eviction_count(struct cache *c, struct cache_key key, int tier) {
-    if (copies_kept(c) && index_find(&c->index, key) != ENTRY_NONE)
+    if (copies_kept(c) && index_find(&c->index, key) != ENTRY_NONE) {
         c->stats.copies_dropped[tier]++;
-    else
-        c->stats.evictions[tier]++;
+        return;
+    }
+    c->stats.evictions[tier]++;
+    c->stats.chunk_evictions += cache_key_kind(key) == CACHE_KEY_CHUNK;
 }
 
 /* The entries of a key by tier; false while the key is being written. */

@@ -190,7 +190,7 @@ static void add_rag(struct measure *m) {
     add_count(m, "rag_documents_ingested", m->to->documents_in);
     add_count(m, "rag_documents_evicted", m->to->documents_evicted);
     add_count(m, "rag_chunks_ingested", cause_sum(all, KVF_DIR_WRITE, KVF_CAUSE_RAG, false));
-    add_count(m, "rag_chunks_evicted", counters_get(&all->rag_evicted));
+    add_count(m, "rag_chunks_evicted", counters_get(&all->rag_evicted) + m->to->cache.chunk_evictions);
     result_add(m->out, (double)cause_sum(all, KVF_DIR_WRITE, KVF_CAUSE_RAG, true), "B", 0,
                "rag_bytes_ingested");
     result_add(m->out, (double)ingest_spent_ns(m->e) / 1e9, "s", 0, "rag_ingest_s");

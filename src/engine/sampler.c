@@ -269,6 +269,16 @@ static void snap_tier(struct engine *e, struct snapshot *snap, const struct coun
     v->errors = counters_get(&d->errors[t][KVF_DIR_READ]) + counters_get(&d->errors[t][KVF_DIR_WRITE]);
 }
 
+/* Slots that a class was given so far. */
+static uint64_t slots_given(const struct class_counts *c) {
+    return c->arrived - c->dropped - c->queued;
+}
+
+/* Whether a class has a slot, or was given one in the interval. */
+static bool is_served(const struct reading *now, const struct reading *last, uint32_t k) {
+    return now->klass[k].in_service > 0 || slots_given(&now->klass[k]) > slots_given(&last->klass[k]);
+}
+
 static void snap_class(struct engine *e, struct snapshot *snap, const struct counters *d,
                        const struct use *use, uint32_t k) {
     const struct reading *now = &e->sampler->now, *last = &e->sampler->last;
@@ -293,7 +303,7 @@ static void snap_class(struct engine *e, struct snapshot *snap, const struct cou
     v->violations = judged ? (double)(ended - met) : KVF_MISSING;
     bool old = v->oldest_wait_ms * (double)KVF_NS_PER_MS > SAMPLER_STARVED_TARGETS * (double)target_ns;
     bool overtaken = now->klass[k].overtaken > last->klass[k].overtaken;
-    v->starved = judged ? old && overtaken : KVF_MISSING;
+    v->starved = judged ? old && overtaken && !is_served(now, last, k) : KVF_MISSING;
 }
 
 static void snap_heat(struct snapshot *snap, const struct counters *d) {

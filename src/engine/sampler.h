@@ -56,8 +56,8 @@ struct sampler {
     double host_busy_sum, host_busy_s;
 };
 
-/* A class is starved when its oldest request waits for longer than this many of its P95 targets while
- * requests that arrived after it, of other classes, are given slots. */
+/* A class is starved when it gets no slot and its oldest request waits for longer than this many of its P95
+ * targets while requests that arrived after it, of other classes, are given slots. */
 enum { SAMPLER_STARVED_TARGETS = 10 };
 
 /* What was in use between two readings: means over that time, and shares of it. */

@@ -131,7 +131,8 @@ static inline bool kvf_present(double v) {
     X(F, ttft_p95_ms, "ms", "time to first token, P95")                                                      \
     X(F, met_ratio, "", "requests inside the P95 target / requests ended")                                   \
     X(F, violations, "", "requests that ended beyond the P95 target, failed or were dropped")                \
-    X(F, starved, "", "1: later requests of others got slots, and the oldest waits ten times its target")
+    X(F, starved, "",                                                                                        \
+      "1: it had no slot, later requests of others got some, and the oldest waits ten times its target")
 
 #define SNAPSHOT_GPU_FIELDS(X)                                                                               \
     X(U, device, "", "number of the device, as nvidia-smi has it")                                           \

@@ -106,7 +106,7 @@ const struct family families[] = {
     {ROW(GAUGE, "class_slo_met_ratio", "ratio", "requests inside the P95 target / requests ended" INTERVAL),
      FROM(CLASS, F64), AT(Q(met_ratio))},
     {ROW(GAUGE, "class_starved", "",
-         "1: later requests of others got slots, and the oldest waits ten times its target"),
+         "1: it had no slot, later requests of others got some, and the oldest waits ten times its target"),
      FROM(CLASS, F64), AT(Q(starved))},
     {ROW(SUMMARY, "interval_class_e2e_seconds", "seconds", "end-to-end latency" INTERVAL), FROM(CLASS, F64),
      MS, QUANTILE_95(Q(e2e_p95_ms))},

@@ -403,8 +403,8 @@ static void put_starved(struct summary *s) {
     }
     if (who.len) {
         buf_add(&who,
-                ": later requests of other classes were served while its oldest waited for more than ten "
-                "times its P95 target");
+                ": it got no slot while later requests of other classes did, and its oldest waited for more "
+                "than ten times its P95 target");
         format_label(p, FORMAT_WARN, "Starved");
         format_words(p, buf_text(&who));
         format_end(p);

@@ -181,6 +181,17 @@ static void strict_starves_and_says_so(void **state) {
     run_end();
 }
 
+/* The second of two classes waits for long, and gets a slot in every interval. */
+static void a_class_that_is_served_is_not_starved(void **state) {
+    (void)state;
+    run_yaml(OVERLOAD("scheduler: aging, aging: 4ms") "mode: simulate\n", 1);
+    expect_status(RUN_COMPLETED);
+    assert_true(value_of("class_batch_done") > 30);
+    assert_true(value_of("slo_batch_p95_ms") > 10);
+    expect_result("class_batch_starved_s", 0);
+    run_end();
+}
+
 static void aging_serves_everybody(void **state) {
     (void)state;
     run_yaml(OVERLOAD("scheduler: aging, aging: 1ms"), 1);
@@ -241,6 +252,7 @@ int main(void) {
         cmocka_unit_test(without_targets_nothing_is_judged),
         cmocka_unit_test(a_later_target_alone_is_judged_by_itself),
         cmocka_unit_test(strict_starves_and_says_so),
+        cmocka_unit_test(a_class_that_is_served_is_not_starved),
         cmocka_unit_test(aging_serves_everybody),
         cmocka_unit_test(eight_classes_add_up),
         cmocka_unit_test(no_more_keep_a_target_than_have_ended),

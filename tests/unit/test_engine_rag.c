@@ -74,6 +74,21 @@ static void no_more_documents_than_there_may_be(void **state) {
     run_end();
 }
 
+/* 20 chunks come into a tier that has room for 8 of the shortest: what is not there has been evicted. */
+static void chunks_evicted_to_make_room_are_counted(void **state) {
+    (void)state;
+    run_yaml(MODEL_4K ENGINE "tiers: {cpu: {capacity: 8MiB}}\n"
+                             "workload: {" TEN_USERS ", " RAG("documents: 5") "}\n" REQUESTS,
+             3);
+    expect_status(RUN_COMPLETED);
+    expect_identities();
+    expect_result("rag_documents_evicted", 0);
+    expect_result("rag_chunks_ingested", 20);
+    double evicted = value_of("rag_chunks_evicted");
+    assert_true(evicted >= 12 && evicted <= 20);
+    run_end();
+}
+
 /* How often each chunk was read, as "doc-3/1" many times; max_requests makes all requests known. */
 enum { DOCUMENTS = 6, CHUNKS = 4 };
 static void reads_count(const char *workers, unsigned read[DOCUMENTS][CHUNKS]) {
@@ -288,6 +303,7 @@ int main(void) {
         TEST(documents_are_in_before_the_clock),
         TEST(without_documents_there_are_no_such_measures),
         TEST(no_more_documents_than_there_may_be),
+        TEST(chunks_evicted_to_make_room_are_counted),
         TEST(the_same_chunks_whatever_the_number_of_workers),
         TEST(documents_fall_through_the_tiers),
         TEST(blocks_and_chunks_side_by_side),
