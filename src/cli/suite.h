@@ -138,7 +138,9 @@ struct suite_words {
 };
 void suite_meaning(const struct suite *s, struct suite_words *w);
 void suite_meaning_text(const struct suite_words *w, const struct report_style *style, struct buf *out);
-/* {"suite": {...}, "tests": [{..., "runs": [as of `run --json`]}], "meaning": [...]} */
+#define SUITE_JSON_SCHEMA "kvfall-suite"
+enum { SUITE_JSON_VERSION = 1 }; /* as of a run */
+/* {"schema", "version", "suite": {...}, "tests": [{..., "runs": [as of `run --json`]}], "meaning": [...]} */
 void suite_json(const struct suite *s, const struct suite_words *w, struct buf *out);
 
 /* A suite that the database has, by its first run: its tests in the order of their runs, with what the tables

@@ -73,6 +73,7 @@ void suite_json(const struct suite *s, const struct suite_words *w, struct buf *
         json_object_set_new(line, "text", json_part_text(w->line[i].text));
         json_array_append_new(meaning, line);
     }
+    json_part_head(o, SUITE_JSON_SCHEMA, SUITE_JSON_VERSION);
     json_object_set_new(o, "suite", suite_object(s));
     json_object_set_new(o, "tests", tests);
     json_object_set_new(o, "meaning", meaning);

@@ -138,6 +138,8 @@ const struct comparison_metric *comparison_metric(const struct comparison *c, co
  * all. Once at most. */
 void comparison_check(struct comparison *c, const struct comparison_limit *limit, size_t limits);
 
+#define COMPARISON_JSON_SCHEMA "kvfall-comparison"
+enum { COMPARISON_JSON_VERSION = 1 }; /* as of a run */
 /* For people: 80 columns for two runs, as many tables as more of them need; one JSON object; and a row of CSV
  * for each metric and side. */
 void comparison_text(const struct comparison *c, const struct report_style *style, struct buf *out);

@@ -93,6 +93,7 @@ void comparison_json(const struct comparison *c, struct buf *out) {
     }
     for (size_t i = 0; i < c->metrics; i++)
         json_array_append_new(metrics, metric_object(&c->metric[i], c->sides));
+    json_part_head(o, COMPARISON_JSON_SCHEMA, COMPARISON_JSON_VERSION);
     json_object_set_new(o, "sides", sides);
     json_object_set_new(o, "warnings", texts(c->warning, c->warnings));
     json_object_set_new(o, "differences", differences);

@@ -262,8 +262,7 @@ static json_t *events_array(const struct run_record *r) {
     return list;
 }
 
-static json_t *document(const struct run_record *r) {
-    json_t *o = json_object();
+static void document_fill(json_t *o, const struct run_record *r) {
     json_object_set_new(o, "run", run_object(r));
     json_object_set_new(o, "verdict", verdict_object(&r->verdict));
     json_object_set_new(o, "results", results_object(r));
@@ -272,6 +271,12 @@ static json_t *document(const struct run_record *r) {
     json_object_set_new(o, "decisions", decisions_array(r));
     json_object_set_new(o, "criteria", criteria_array(r));
     json_object_set_new(o, "events", events_array(r));
+}
+
+static json_t *document(const struct run_record *r) {
+    json_t *o = json_object();
+    json_part_head(o, REPORT_JSON_SCHEMA, REPORT_JSON_VERSION);
+    document_fill(o, r);
     return o;
 }
 
@@ -292,7 +297,9 @@ void report_json(const struct run_record *r, struct buf *out) {
 
 void report_json_members(const struct run_record *r, unsigned indent, struct buf *out) {
     struct buf whole = {0};
-    print(document(r), &whole);
+    json_t *o = json_object();
+    document_fill(o, r);
+    print(o, &whole);
     /* Lines of an indented dump hold no line breaks of their own; the first and the last are the braces. */
     for (char *line = whole.data, *end; line && (end = strchr(line, '\n')) != NULL; line = end + 1) {
         bool brace = line == whole.data || *line == '}';

@@ -16,6 +16,11 @@ json_t *json_part_text(const char *s) {
     return v;
 }
 
+void json_part_head(json_t *document, const char *schema, int version) {
+    json_object_set_new(document, "schema", json_string(schema));
+    json_object_set_new(document, "version", json_integer(version));
+}
+
 json_t *json_part_number(double v) {
     if (!isfinite(v)) return json_null();
     if (v == floor(v) && fabs(v) < 9007199254740992.0) return json_integer((json_int_t)v);

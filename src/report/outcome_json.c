@@ -116,8 +116,7 @@ void outcome_json(const struct outcome *o, struct buf *out) {
     json_t *whole = json_object(), *points = json_array(), *curves = json_array();
     for (size_t i = 0; i < o->points; i++) json_array_append_new(points, point_object(o, i));
     for (size_t i = 0; i < o->curves; i++) json_array_append_new(curves, curve_object(&o->curve[i]));
-    json_object_set_new(whole, "schema", json_string(OUTCOME_JSON_SCHEMA));
-    json_object_set_new(whole, "version", json_integer(OUTCOME_JSON_VERSION));
+    json_part_head(whole, OUTCOME_JSON_SCHEMA, OUTCOME_JSON_VERSION);
     json_object_set_new(whole, "sweep", sweep_object(o));
     json_object_set_new(whole, "points", points);
     json_object_set_new(whole, "peaks", peaks_array(o));

@@ -17,10 +17,13 @@ struct report_style {
 /* One screen: verdict, throughput, latency table, tiers, hits by cause, kernel's counters beside
  * ours, entry sizes, and last the sentence "Bottleneck: ...". Missing data is "--". */
 void report_text(const struct run_record *r, const struct report_style *style, struct buf *out);
-/* {"run": {...}, "results": {metric: {"value", "unit"}}, "tiers": {...}, "qos": [...],
+/* The version rises when a member goes or changes its meaning, not when one comes. */
+#define REPORT_JSON_SCHEMA "kvfall-run"
+enum { REPORT_JSON_VERSION = 1 };
+/* {"schema", "version", "run": {...}, "results": {metric: {"value", "unit"}}, "tiers": {...}, "qos": [...],
  *  "decisions": [...], "criteria": [...], "events": [...]}; missing values are null. */
 void report_json(const struct run_record *r, struct buf *out);
-/* The members of that object without its braces, each line `indent` spaces further in: for an object that has
+/* Its members from "run" on without the braces, each line `indent` spaces further in: for an object that has
  * others beside them. */
 void report_json_members(const struct run_record *r, unsigned indent, struct buf *out);
 /* A text as JSON writes it, in quotes. */

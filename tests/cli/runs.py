@@ -78,7 +78,7 @@ def measure(changes=None, *options, rc=0, **how):
 
 def check_identities(summary):
     """The equations that hold whatever was run; a run without results has none to check."""
-    parts = {"run", "verdict", "results", "tiers", "qos", "decisions", "criteria", "events"}
+    parts = {"schema", "version", "run", "verdict", "results", "tiers", "qos", "decisions", "criteria", "events"}
     assert set(summary) == parts | ({"trials"} if summary["run"]["trial"] else set()), set(summary)
     value = {name: one["value"] for name, one in summary["results"].items()}
     assert all(set(one) == {"value", "unit"} for one in summary["results"].values()), summary["results"]

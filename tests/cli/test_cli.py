@@ -603,7 +603,7 @@ def _():
 def _():
     stored()
     summary = json.loads(run(["show", "1", "--json"]).stdout)
-    assert set(summary) == {"run", "verdict", "results", "tiers", "qos", "decisions", "criteria", "events"}, summary
+    assert set(summary) == {"schema", "version", "run", "verdict", "results", "tiers", "qos", "decisions", "criteria", "events"}, summary
     assert summary["run"]["status"] == "completed" and summary["run"]["started_at"] == "2023-11-14T22:13:20.000Z", summary
     assert summary["results"]["throughput_tok_s"] == {"value": 1240.5, "unit": "tok/s"}, summary
     assert summary["results"]["nvme_read_p95_ms"] == {"value": None, "unit": "ms"}, summary

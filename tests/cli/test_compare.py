@@ -103,7 +103,7 @@ def _():
     fill()
     got = run(["compare", "1", "2", "--json"])
     told = json.loads(got.stdout)
-    assert list(told) == ["sides", "warnings", "differences", "metrics", "notes", "check"], got
+    assert list(told) == ["schema", "version", "sides", "warnings", "differences", "metrics", "notes", "check"], got
     assert [side["run_id"] for side in told["sides"]] == [1, 2] and told["check"] is None, got
     assert told["sides"][0]["started_at"] == "2023-11-15T22:13:20Z", got
     assert told["differences"] == [{"key": "tiers.nvme.io_depth", "values": ["32", "64"]}], got

@@ -110,6 +110,7 @@ def _():
 def _():
     whole, shown = full_run()
     one = whole["runs"][0]
+    assert (shown.pop("schema"), shown.pop("version")) == ("kvfall-run", 1)
     assert {name: one[name] for name in shown} == shown, set(one)
     assert one["intervals"] == columns("intervals"), one["intervals"]
     assert one["intervals"]["seq"], one["intervals"]

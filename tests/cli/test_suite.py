@@ -241,7 +241,8 @@ def _():
                "--db", "none"])
     assert (got.rc, got.stderr) == (0, "kvfall: warning: --set tiers.cpu.capacity has no effect on these tests\n"), got
     whole = json.loads(got.stdout)
-    assert set(whole) == {"suite", "tests", "meaning"}, set(whole)
+    assert (whole["schema"], whole["version"]) == ("kvfall-suite", 1), whole
+    assert set(whole) == {"schema", "version", "suite", "tests", "meaning"}, set(whole)
     assert whole["suite"]["path"] == "." and whole["suite"]["stopped"] is False, whole["suite"]
     assert [test["name"] for test in whole["tests"]] == ["gpu-only", "storage-only"], whole["tests"]
     for test in whole["tests"]:

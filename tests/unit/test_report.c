@@ -546,8 +546,10 @@ static void test_json_run(void **state) {
     struct run_record r;
     fill(&r);
     json_t *o = parsed(&r);
-    assert_int_equal(json_object_size(o), 8);
     assert_true(json_is_null(at(o, "verdict"))); /* nobody has judged */
+    assert_int_equal(json_object_size(o), 10);
+    assert_string_equal(json_string_value(at(o, "schema")), "kvfall-run");
+    expect_integer(o, "version", 1);
     expect_integer(o, "run.run_id", 12);
     expect_integer(o, "run.seed", 42);
     expect_integer(o, "run.pid", 4711);
