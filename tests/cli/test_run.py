@@ -177,13 +177,13 @@ STORAGE = {**COUNTED, "tiers.gpu": None, "tiers.cpu": None}  # every lookup that
 def _():
     got, summary = measure({**COUNTED, "tiers.gpu": None,
                             **own(("requests_done", "==", 60), ("requests_done", "<", 60),
-                                  ("slo_batch_met_ratio", ">=", 0), ("no_such_metric", "!=", 1))})
+                                  ("slo_batch_met_ratio", ">=", 0), ("batch_steps", "!=", 1))})
     told = [(one["metric"], one["op"], one["target"], one["actual"], one["passed"]) for one in summary["criteria"]]
     assert [one[:3] for one in told[:4]] == [
         ("nvme_write_device_p95_ms", "<", 500), ("nvme_read_device_p95_ms", "<", 200), ("cpu_p95_ms", "<", 150),
         ("hit_ratio", ">", 0.3)], told
     assert told[4:6] == [("requests_done", "==", 60, 60, True), ("requests_done", "<", 60, 60, False)], told
-    assert told[7] == ("no_such_metric", "!=", 1, None, None), told
+    assert told[7] == ("batch_steps", "!=", 1, None, None), told
     for metric, op, target, actual, passed in told[:7]:
         assert actual == result(summary, metric) and passed == COMPARED[op](actual, target), told
     passes = [one[4] for one in told].count(True)
@@ -192,7 +192,7 @@ def _():
     named = verdicts(got)
     assert list(named)[:4] == ["nvme write P95, device", "nvme read P95, device", "cpu read and write P95", "hit ratio"]
     assert list(named.values()) == [words[told[i][4]] for i in (0, 1, 2, 3, 5, 6, 7)], got  # of one name the last
-    assert any("no_such_metric" in event["message"] for event in summary["events"]), summary["events"]
+    assert any("batch_steps" in event["message"] for event in summary["events"]), summary["events"]
     stored = rows("SELECT metric, op, target, actual, passed FROM criteria ORDER BY n")
     assert [tuple(one.values()) for one in stored] == told, stored
     assert run(["show"]).stdout == got.stdout
