@@ -69,7 +69,8 @@ static bool row_passes(const struct row *r, const char *filter) {
 
 /* Where a request has got to. */
 static int step_rank(const char *step) {
-    static const char *const steps[] = {"lookup", "reads", "prefill", "retrieve", "decode", "generate"};
+    static const char *const steps[] = {"lookup", "reads",    "prefill", "retrieve",
+                                        "decode", "generate", "settle"};
     int i = 0, n = (int)(sizeof steps / sizeof *steps);
     while (i < n && strcmp(steps[i], step) != 0) i++;
     return i;

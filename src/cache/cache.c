@@ -6,6 +6,18 @@
 #include "base/buf.h"
 #include "cache/state.h"
 
+void moves_add(struct cache *c, uint32_t worker) {
+    if (worker >= c->movers) {
+        c->moves = mem_realloc(c->moves, (worker + 1) * sizeof *c->moves);
+        while (c->movers <= worker) c->moves[c->movers++] = 0;
+    }
+    c->moves[worker]++;
+}
+
+uint64_t cache_moves(const struct cache *c, uint32_t worker) {
+    return worker < c->movers ? c->moves[worker] : 0;
+}
+
 static uint64_t rank_next(struct cache *c, uint64_t rank) {
     return rank ? rank : ++c->rank;
 }
@@ -100,6 +112,7 @@ void cache_close(struct cache *c) {
     busy_pool_close(&c->busies);
     op_pool_close(&c->ops);
     free(c->steps);
+    free(c->moves);
     free(c);
 }
 
@@ -342,6 +355,7 @@ void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outco
         finish_write(c, op, outcome);
         break;
     case CACHE_OP_MOVE:
+        c->moves[op->worker]--;
         finish_move(c, op, outcome);
         break;
     case CACHE_OP_WAIT:

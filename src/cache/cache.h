@@ -203,6 +203,9 @@ bool cache_drop(struct cache *c, struct cache_key key);
 
 struct cache_op *cache_next_ready(struct cache *c); /* NULL when there is none */
 
+/* Moves and copies planned for this worker that have not been finished. */
+uint64_t cache_moves(const struct cache *c, uint32_t worker);
+
 enum cache_outcome { CACHE_DONE, CACHE_FAILED, CACHE_ABANDONED };
 /* The end of a READY operation; the cache owns `op` again afterwards. DONE: as planned. FAILED: a
  * write leaves no entry, a move drops the entry (a copy only itself) and counts an error, a read drops

@@ -103,6 +103,7 @@ static void copy_down(struct cache *c, uint32_t from, int to, uint32_t worker) {
     op->entry = from;
     op->worker = worker;
     op->rank = e->access;
+    moves_add(c, worker);
     op->seq = ++c->seq;
     busy_of(c, e)->pins++;
     op_slot(op)->busy = e->busy;

@@ -155,6 +155,7 @@ static struct cache_op *move_make(struct cache *c, uint32_t entry, int from, int
     s->op.entry = entry;
     s->op.worker = worker;
     s->op.rank = e->access;
+    moves_add(c, worker);
     struct busy *b = busy_of(c, e);
     if (b->last) {
         b->last->chain = s;

@@ -68,6 +68,8 @@ struct cache {
     uint64_t plan, seq, rank, generation; /* the last ones handed out */
     uint64_t now_ns;                      /* as the cache was told */
     uint64_t waiting_writes;
+    uint64_t *moves; /* by worker, not finished */
+    uint32_t movers; /* workers in it */
     bool retry_due;  /* a write has ended or an entry gone, and who waits for room has not had its turn */
     bool relief_due; /* something has been planned or has ended since room was last made ahead */
     uint32_t relief_worker; /* who carries out what that takes */
@@ -88,6 +90,9 @@ static inline bool move_falls(const struct cache_op *op) {
 struct busy *busy_of(struct cache *c, struct entry *e);
 /* Gives it back when nobody needs it any more: a resident entry is idle again, and no longer parked. */
 void busy_settle(struct cache *c, uint32_t entry);
+
+/* A move or copy that is planned; each that comes to its end is taken off again by cache_finish(). */
+void moves_add(struct cache *c, uint32_t worker);
 
 /* --- seats --- */
 struct policy_info seat_info(const struct cache *c, uint32_t entry);

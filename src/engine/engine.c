@@ -186,8 +186,11 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     if (rc != 0) return rc;
     devices_open(e);
     rc = cache_start(e, err);
-    e->pipeline =
-        (struct pipeline){.scenario = e->s, .cache = e->cache, .oracle = e->oracle, .sample = sample_open()};
+    e->pipeline = (struct pipeline){.scenario = e->s,
+                                    .cache = e->cache,
+                                    .oracle = e->oracle,
+                                    .sample = sample_open(),
+                                    .settles = workload_one_by_one(e->workload)};
     ingest_init(e);
     atomic_store(&e->pipeline.ns_per_token, e->s->compute.ns_per_token);
     if (rc == 0) rc = compute_start(e, err);

@@ -34,8 +34,9 @@ struct executor {
     const struct executor_ops *ops;
     struct counters *counters; /* of this executor alone */
     uint32_t worker;
-    bool stopping;      /* the run ends: finish operations, begin nothing */
-    struct flight tick; /* no request: timers for it are the batching server's */
+    bool stopping;           /* the run ends: finish operations, begin nothing */
+    struct flight *settling; /* requests that wait for their moves */
+    struct flight tick;      /* no request: timers for it are the batching server's */
 };
 
 #endif

@@ -23,6 +23,7 @@
     X(RETRIEVE, "retrieve") /* reads chunks of a document */                                                 \
     X(DECODE, "decode")     /* reads its entry back, batch by batch */                                       \
     X(GENERATE, "generate") /* a timer runs, or the batching server makes its tokens */                      \
+    X(SETTLE, "settle")     /* waits for the moves of its plans, where it may not end before them */         \
     X(ENDED, "ended")
 #define X(id, name) FLIGHT_##id,
 enum flight_stage { FLIGHT_STAGE_LIST(X) FLIGHT_STAGES };
@@ -30,7 +31,7 @@ enum flight_stage { FLIGHT_STAGE_LIST(X) FLIGHT_STAGES };
 
 struct flight {
     struct request req;
-    struct flight *next;                        /* queue heap spill, mailbox or free list */
+    struct flight *next;                        /* queue heap spill, mailbox, settling or free list */
     struct flight *service_prev, *service_next; /* in service, by when they got their slot; queue_lock */
     uint32_t worker;                            /* who serves it */
     enum flight_stage stage;                    /* set by flight_enter() */

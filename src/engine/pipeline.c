@@ -5,7 +5,9 @@
 #include "base/clock.h"
 #include "engine/access.h"
 #include "engine/inference.h"
+#include "engine/ingest.h"
 #include "engine/reuse.h"
+#include "engine/settle.h"
 
 /* Plans under one hold of the cache lock; more would keep other workers waiting. */
 enum { PLANS_PER_HOLD = 16 };
@@ -262,22 +264,10 @@ static void retrieve_begin(struct pipeline *p, struct executor *x, struct flight
     }
 }
 
-static void document_drop(struct pipeline *p, struct executor *x, uint64_t document) {
-    uint32_t chunks = rag_chunks(p->rag, document);
-    for (uint32_t i = 0; i < chunks;) {
-        uint64_t dropped = 0;
-        x->ops->enter(x);
-        for (int n = 0; n < PLANS_PER_HOLD && i < chunks; n++)
-            dropped += cache_drop(p->cache, chunk_key(document, i++));
-        x->ops->leave(x);
-        counters_add(&x->counters->rag_evicted, dropped);
-    }
-}
-
 /* The document in whose place this one comes leaves first. */
 static void ingest_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     uint64_t document = f->req.conversation, most = p->rag->max_documents;
-    if (most > 0 && document >= most) document_drop(p, x, document - most);
+    if (most > 0 && document >= most) ingest_drop(p, x, document - most);
     f->blocks = rag_chunks(p->rag, document);
     blocks_write(p, x, f);
 }
@@ -363,6 +353,7 @@ static void flight_count(struct pipeline *p, struct executor *x, struct flight *
 }
 
 static void flight_end(struct pipeline *p, struct executor *x, struct flight *f) {
+    if (settle_begin(p, x, f)) return;
     flight_enter(f, FLIGHT_ENDED);
     inference_leave(p, x, f);
     if (!f->internal) flight_count(p, x, f);
@@ -466,14 +457,22 @@ static void flight_step(struct pipeline *p, struct executor *x, struct flight *f
 /* Goes on until something is outstanding, a timer runs or the request has ended. An ended flight is
  * the executor's at once and may be another request before done() returns: this is its last use. */
 static void flight_run(struct pipeline *p, struct executor *x, struct flight *f) {
-    while (!x->stopping && f->outstanding == 0 && !f->computing && f->stage != FLIGHT_GENERATE &&
-           f->stage != FLIGHT_ENDED) {
+    while (!x->stopping && f->outstanding == 0 && !f->computing && f->stage < FLIGHT_GENERATE) {
         if (f->failed)
             flight_end(p, x, f);
         else
             flight_step(p, x, f);
     }
     if (f->stage == FLIGHT_ENDED) x->ops->done(x, f);
+}
+
+static void settled_end(struct pipeline *p, struct executor *x) {
+    struct flight *next;
+    for (struct flight *f = settle_end(p, x); f; f = next) {
+        next = f->next;
+        flight_end(p, x, f);
+        x->ops->done(x, f);
+    }
 }
 
 /* ---- what the executor calls ---- */
@@ -586,6 +585,7 @@ void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *o
     cache_finish(p->cache, op, outcome, failed && was.kind == CACHE_OP_READ);
     if (!f || x->stopping) {
         x->ops->leave(x);
+        settled_end(p, x);
         return;
     }
     f->failed = f->failed || failed;

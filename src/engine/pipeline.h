@@ -17,7 +17,8 @@ struct pipeline {
     _Atomic uint64_t documents;    /* that are in, as one word: first << 32 | next */
     const struct oracle *oracle;   /* what the trace accesses next; NULL: nobody needs to know */
     struct sample *sample;         /* of what requests ask of the cache; NULL: nobody asks */
-    struct compute *compute;       /* modelled GPU: prefill and generation are its; NULL: ns_per_token */
+    bool settles; /* a request ends with the moves that it has caused: the next finds all in its place */
+    struct compute *compute; /* modelled GPU: prefill and generation are its; NULL: ns_per_token */
 };
 
 /* Which documents requests that come to their retrieval from now on choose from. Any thread. */

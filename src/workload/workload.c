@@ -116,7 +116,7 @@ static int arrival_resolve(struct workload *w, struct err *e) {
     if (!format)
         w->users = w->source->recorded && w->open_loop ? 0 : s->workload.users;
     else if (!w->open_loop)
-        w->users = format->one_by_one ? 1 : s->workload.users;
+        w->users = workload_one_by_one(w) ? 1 : s->workload.users;
     return 0;
 }
 
@@ -164,6 +164,10 @@ void workload_close(struct workload *w) {
 
 bool workload_open_loop(const struct workload *w) {
     return w->open_loop;
+}
+
+bool workload_one_by_one(const struct workload *w) {
+    return !w->open_loop && w->source->format && w->source->format->one_by_one;
 }
 
 bool workload_unpaced(const struct workload *w) {
