@@ -7,7 +7,9 @@
 #include "cli/load.h"
 #include "cli/machine.h"
 #include "cli/options.h"
+#include "cli/submission.h"
 #include "cli/sweep.h"
+#include "record/run.h"
 #include "scenario/budget.h"
 #include "scenario/fit.h"
 #include "tier/tier.h"
@@ -56,7 +58,7 @@ static int check(struct scenario *s, const struct scenario_report *report, struc
     struct budget_machine machine;
     struct budget budget;
     struct fit fit = {0};
-    char note[RAG_NOTE];
+    char note[RAG_NOTE], reasons[sizeof((struct run_record *)0)->not_comparable];
     int rc = s->nvme.on && s->mode == KVF_MODE_REAL ? tier_nvme_check_paths(s, e) : 0;
 
     if (!rc) machine_measure(s, &machine);
@@ -64,6 +66,8 @@ static int check(struct scenario *s, const struct scenario_report *report, struc
     /* As given, or as fitted: what is `auto` stays so and loads back to the same thing. */
     scenario_emit_yaml(s, out);
     add_unused(report, out);
+    submission_judge(s, reasons, sizeof reasons);
+    if (reasons[0]) add_comments("Not comparable as a submission:", reasons, out);
     if (rag_note(s, note, sizeof note)) add_comments("Note:", note, out);
     if (rc) return rc;
     if (how.fit) add_fit(&fit, out);

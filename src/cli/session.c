@@ -18,6 +18,7 @@
 #include "cli/machine.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
+#include "cli/submission.h"
 #include "engine/engine.h"
 #include "probe/host.h"
 #include "scenario/budget.h"
@@ -111,6 +112,7 @@ static void run_describe(const struct session_run *what, struct run_record *r) {
     buf_free(&json);
     r->environment = environment_json(sc);
     engine_describe(sc, r);
+    submission_judge(sc, r->not_comparable, sizeof r->not_comparable);
 }
 
 static void store_trouble(void *ctx, const char *sentence) {

@@ -81,16 +81,3 @@ void assess_run(const struct scenario *s, struct run_record *run) {
         judge(run, c->metric, c->metric, c->op, c->value);
     }
 }
-
-void assess_submission(const struct scenario *s, char *out, size_t len) {
-    const char *const broken[] = {s->seed_missing ? "no seed is given" : NULL,
-                                  s->workload.rag.documents > 0 ? "RAG is on" : NULL,
-                                  s->autoscaler.mode != KVF_AUTOSCALER_OFF ? "the autoscaler is on" : NULL,
-                                  s->scaled ? "it was scaled to this machine" : NULL};
-    size_t used = 0;
-    out[0] = '\0';
-    if (!s->submission) return;
-    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++)
-        if (broken[i] && used < len)
-            used += (size_t)snprintf(out + used, len - used, "%s%s", used ? "; " : "", broken[i]);
-}

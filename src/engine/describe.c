@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "engine/assess.h"
 #include "workload/tokenizer.h"
 #include "workload/workload.h"
 
@@ -34,7 +33,6 @@ void engine_describe(const struct scenario *s, struct run_record *run) {
             uint64_t peak = s->peak_bytes_per_s[t][d];
             run->peak_bytes_s[t][d] = peak == KVF_UNSET ? 0 : (double)peak;
         }
-    assess_submission(s, run->not_comparable, sizeof run->not_comparable);
     snprintf(run->trace_path, sizeof run->trace_path, "%s", s->workload.path);
     if (s->workload.source == KVF_SOURCE_SHAREGPT)
         tokenizer_label(s->workload.tokenizer, run->tokenizer, sizeof run->tokenizer);

@@ -103,8 +103,8 @@ struct run_record {
     struct run_histogram *histograms;
     size_t histogram_count;
     struct verdict verdict;
-    char not_comparable[120]; /* rules that a submission breaks; "": none, or it is no submission */
-    char steady[160];         /* since when the run was steady, or why it was not; "": not known */
+    char not_comparable[1000]; /* rules that a submission breaks; "": none, or it is no submission */
+    char steady[160];          /* since when the run was steady, or why it was not; "": not known */
 };
 
 void run_record_init(struct run_record *r);

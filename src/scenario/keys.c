@@ -66,7 +66,7 @@ const struct key key_table[] = {
       "Move real bytes, or run on a virtual clock."),
     K("seed", INTEGER, seed, "", "0 to 9223372036854775807", "42", ALWAYS, ALL, "Same seed, same requests."),
     K("submission", BOOLEAN, submission, "", "", "false", ALWAYS, ALL,
-      "Flag the run as not comparable unless it has a seed, no RAG and no autoscaler, and is not scaled."),
+      "Flag the run as not comparable unless it keeps the rules of a submission, and list what it changes."),
 
     K("run.duration", DURATION, run.duration_ns, "", "1ms to 10000h", "60s", ALWAYS, ALL,
       "Length of the measured part."),

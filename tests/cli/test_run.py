@@ -235,13 +235,16 @@ def _():
 @case("a submission that breaks a rule is not comparable, and says which, everywhere")
 def _():
     got, summary = measure({**COUNTED, "submission": True})
-    assert "Submission  not comparable: no seed is given\n" in got.stdout, got
-    assert "not comparable: no seed is given" in got.stderr, got
-    assert summary["run"]["not_comparable"] == last_run()["not_comparable"] == "no seed is given", summary["run"]
+    assert "\nSubmission  not comparable: no seed is given; " in got.stdout, got
+    assert "not comparable: no seed is given; " in got.stderr, got
+    told = summary["run"]["not_comparable"]
+    assert told == last_run()["not_comparable"] and told.startswith("no seed is given; "), summary["run"]
+    assert "run.trials is 1, not 3" in told or "run.duration is " in told, told
     assert run(["show"]).stdout == got.stdout
-    got, summary = measure({**COUNTED, "submission": True}, "--seed", "42")
-    assert "omparable" not in got.stdout + got.stderr and summary["run"]["not_comparable"] is None, got
-    assert last_run()["not_comparable"] is None
+    _, summary = measure({**COUNTED, "submission": True}, "--seed", "42")
+    assert "no seed" not in summary["run"]["not_comparable"], summary["run"]
+    _, summary = measure(COUNTED)
+    assert summary["run"]["not_comparable"] is None and last_run()["not_comparable"] is None
 
 
 # Results: text, JSON, database. -------------------------------------------------------------------

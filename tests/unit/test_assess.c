@@ -170,33 +170,6 @@ static void own_criteria_stand_behind_in_their_order(void **state) {
     expect(4 + 3 * OPS, "no_such_ms", "!=", 1, -1); /* "!=" of nothing is no pass either */
 }
 
-static void expect_submission(const char *want) {
-    char text[120];
-    assess_submission(s, text, sizeof text);
-    assert_string_equal(text, want);
-}
-
-static void a_submission_names_the_rules_it_breaks(void **state) {
-    (void)state;
-    s->seed_missing = true;
-    s->workload.rag.documents = 10;
-    s->autoscaler.mode = KVF_AUTOSCALER_CAPACITY;
-    expect_submission(""); /* it is none */
-    s->submission = true;
-    expect_submission("no seed is given; RAG is on; the autoscaler is on");
-    s->seed_missing = false;
-    expect_submission("RAG is on; the autoscaler is on");
-    s->scaled = true;
-    expect_submission("RAG is on; the autoscaler is on; it was scaled to this machine");
-    s->seed_missing = true; /* all there are, in the 120 bytes that a run has for them */
-    expect_submission("no seed is given; RAG is on; the autoscaler is on; it was scaled to this machine");
-    s->seed_missing = s->scaled = false;
-    s->workload.rag.documents = 0;
-    expect_submission("the autoscaler is on");
-    s->autoscaler.mode = KVF_AUTOSCALER_OFF;
-    expect_submission("");
-}
-
 #define CASE(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void) {
@@ -208,7 +181,6 @@ int main(void) {
         CASE(profile_throughput_asks_for_the_directions_of_the_phase),
         CASE(profile_throughput_with_a_threshold),
         CASE(own_criteria_stand_behind_in_their_order),
-        CASE(a_submission_names_the_rules_it_breaks),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("assess", tests, NULL, NULL);

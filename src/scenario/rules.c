@@ -1,0 +1,96 @@
+#include "scenario/rules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "scenario/loading.h"
+
+enum { VALUE_BYTES = 48 }; /* longer values are not told */
+
+/* Of sections that end in a dot every key. */
+static const char *const fixed[] = {"mode",
+                                    "model.",
+                                    "tensor_parallel",
+                                    "run.duration",
+                                    "run.warmup",
+                                    "run.trials",
+                                    "run.max_requests",
+                                    "run.precondition",
+                                    "cache.",
+                                    "workload.",
+                                    "compute.",
+                                    "engine.max_concurrent_writes",
+                                    "engine.room_wait"};
+/* What has a rule of its own, or a value that changes nothing that is measured. */
+static const char *const loose[] = {"workload.rag.", "cache.verify"};
+
+static bool is_among(const char *name, const char *const *list, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        size_t len = strlen(list[i]);
+        if (strncmp(name, list[i], len) == 0 && (name[len] == '\0' || list[i][len - 1] == '.')) return true;
+    }
+    return false;
+}
+
+static bool is_fixed(const struct key *k) {
+    return !key_in_list(k) && is_among(k->pub.name, fixed, sizeof fixed / sizeof *fixed) &&
+           !is_among(k->pub.name, loose, sizeof loose / sizeof *loose);
+}
+
+static void say(struct buf *out, const char *what, const char *is, const char *must) {
+    if (!out) return;
+    if (out->len) buf_add(out, "; ");
+    if (strlen(is) > VALUE_BYTES || strlen(must) > VALUE_BYTES)
+        buf_addf(out, "%s differs", what);
+    else
+        buf_addf(out, "%s is %s, not %s", what, is, must);
+}
+
+static unsigned key_differs(const struct key *k, const struct scenario *s, const struct scenario *rules,
+                            struct buf *out) {
+    struct buf is = {0}, must = {0};
+    emit_value(k, s, false, &is);
+    emit_value(k, rules, false, &must);
+    bool differs = strcmp(buf_text(&is), buf_text(&must)) != 0;
+    if (differs) say(out, k->pub.name, buf_text(&is), buf_text(&must));
+    buf_free(&is);
+    buf_free(&must);
+    return differs;
+}
+
+/* The terminal tier is the drive under test: it is on or off, and as large as it is. */
+static unsigned tier_differs(enum kvf_tier t, const struct scenario *s, const struct scenario *rules,
+                             struct buf *out) {
+    uint64_t is = scenario_tier_on(s, t) ? scenario_capacity_bytes(s, t) : 0;
+    uint64_t must = scenario_tier_on(rules, t) ? scenario_capacity_bytes(rules, t) : 0;
+    char name[32], a[40], b[40];
+    bool drive = t == KVF_TIER_NVME;
+    if (drive ? !is == !must : is == must) return 0;
+    snprintf(name, sizeof name, "tiers.%s%s", tier_name(t), drive ? "" : ".capacity");
+    say(out, name, drive ? (is ? "on" : "off") : units_size_exact(is, a, sizeof a),
+        drive ? (must ? "on" : "off") : units_size_exact(must, b, sizeof b));
+    return 1;
+}
+
+unsigned rules_deviations(const struct scenario *s, const struct scenario *rules, struct buf *out) {
+    unsigned n = 0;
+    for (size_t i = 0; i < key_count; i++)
+        if (is_fixed(&key_table[i])) n += key_differs(&key_table[i], s, rules, out);
+    for (int t = 0; t < KVF_TIERS; t++) n += tier_differs((enum kvf_tier)t, s, rules, out);
+    return n;
+}
+
+unsigned rules_broken(const struct scenario *s, struct buf *out) {
+    const char *const broken[] = {s->seed_missing ? "no seed is given" : NULL,
+                                  s->workload.rag.documents > 0 ? "RAG is on" : NULL,
+                                  s->autoscaler.mode != KVF_AUTOSCALER_OFF ? "the autoscaler is on" : NULL,
+                                  s->scaled ? "it was scaled to this machine" : NULL};
+    unsigned n = 0;
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+        if (!broken[i]) continue;
+        buf_addf(out, "%s%s", out->len ? "; " : "", broken[i]);
+        n++;
+    }
+    return n;
+}

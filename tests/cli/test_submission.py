@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""`submission: true`: what each option fixes, and every value that a run changes of it."""
+import re
+
+from tap import SOURCE, case, main, run
+
+CLOSED = SOURCE / "configs/mlperf"
+
+
+def told(path, *options):
+    """What `check` says of the submission; None: it is comparable."""
+    got = run(["check", path, *options])
+    assert got.rc == 0, got
+    found = re.search(r"^# Not comparable as a submission:\n#   (.*)$", got.stdout, re.MULTILINE)
+    return found and found.group(1)
+
+
+def sets(**changes):
+    return [word for key, value in changes.items() for word in ("--set", "%s=%s" % (key.replace("__", "."), value))]
+
+
+@case("every shipped submission keeps its own rules")
+def _():
+    paths = [path for path in sorted(SOURCE.glob("configs/*/*.yaml")) if "\nsubmission: true" in path.read_text()]
+    assert len(paths) == 5, paths
+    for path in paths:
+        assert told(path) is None, (path, told(path))
+
+
+@case("each value that the closed division fixes is held against its table, and each deviation is told")
+def _():
+    for change, words in ((dict(mode="simulate"), "mode is simulate, not real"),
+                          (dict(workload__users=20), "workload.users is 20, not 100"),
+                          (dict(run__duration="60s"), "run.duration is 1m, not 5m"),
+                          (dict(run__trials=1), "run.trials is 1, not 3"),
+                          (dict(workload__prefix__probability=0.5), "workload.prefix.probability is 0.5, not 0.2"),
+                          (dict(tiers__cpu__capacity="16GiB"), "tiers.cpu.capacity is 16GiB, not 4GiB"),
+                          (dict(tiers__gpu__capacity="2GiB"), "tiers.gpu.capacity is 2GiB, not 0"),
+                          (dict(workload__phase="prefill"), "workload.phase is prefill, not both"),
+                          (dict(workload__arrival__process="closed"), "workload.arrival.process is closed, not paced"),
+                          (dict(model="llama3.1-70b-instruct"), "model.preset is llama3.1-70b-instruct, not llama3.1-8b"),
+                          (dict(compute__mode="fast"), "compute.mode is fast, not none"),
+                          (dict(engine__max_concurrent_writes=4), "engine.max_concurrent_writes is 4, not 16"),
+                          (dict(engine__room_wait="1s"), "engine.room_wait is 1s, not 10s"),
+                          (dict(workload__personas="[{name: a}]"), "workload.personas differs")):
+        got = told(CLOSED / "mlperf-closed-2.yaml", *sets(**change))
+        assert got and got.startswith("mlperf-closed-2 fixes other values: ") and words in got, (change, got)
+    got = told(CLOSED / "mlperf-closed-2.yaml", *sets(workload__users=20, run__trials=1, autoscaler__mode="qos"))
+    assert got == ("the autoscaler is on; mlperf-closed-2 fixes other values: run.trials is 1, not 3; "
+                   "workload.users is 20, not 100"), got
+
+
+@case("what a submission may choose is no deviation, and another name is held against the nearest option")
+def _():
+    free = sets(seed=7, tiers__nvme__io_depth=64, tiers__nvme__capacity="8GiB", engine__workers=2, run__interval="2s",
+                cache__verify="header")
+    assert told(CLOSED / "mlperf-closed-1.yaml", *free) is None
+    got = told(CLOSED / "mlperf-closed-3.yaml", *sets(name="mine", workload__users=71))
+    assert got == "mlperf-closed-3 fixes other values: workload.users is 71, not 70", got
+
+
+main()
