@@ -21,10 +21,9 @@ static bool same_group(const struct run_record *a, const struct run_record *b) {
            strcmp(a->name, b->name) == 0;
 }
 
-/* Trials of a simulation are all the same: they do not scatter, and each is a run like others. */
 static bool stands_for_group(const struct compared *c, size_t i) {
     const struct run_record *run = &c->side[i].run;
-    bool alone = run->trial && run->parent_id && strcmp(run->mode, "simulate") != 0;
+    bool alone = run->trial && run->parent_id;
     for (size_t k = 0; k < c->count; k++)
         if (k != i && same_group(run, &c->side[k].run)) alone = false;
     return alone;
@@ -33,8 +32,9 @@ static bool stands_for_group(const struct compared *c, size_t i) {
 static int load_group(struct store *s, struct compared *c, size_t i, struct err *e) {
     struct compared_side *side = &c->side[i];
     int rc = stored_trials(s, &side->run, &side->trials, e);
-    /* one trial that has ended is a run like others */
-    if (!rc && side->trials.count > 1) c->input[i].trials = &side->trials;
+    /* one trial that has ended is a run like others, and so is each of a simulation with one seed */
+    bool same = side->trials.computed && !trials_seeds_differ(&side->trials);
+    if (!rc && side->trials.count > 1 && !same) c->input[i].trials = &side->trials;
     return rc;
 }
 

@@ -347,7 +347,7 @@ static int run_carry_out(struct session *s, struct err *e) {
     return rc;
 }
 
-int session_run(struct session *s, const struct session_run *what, struct run_record *run, struct err *e) {
+static int run_one(struct session *s, const struct session_run *what, struct run_record *run, struct err *e) {
     run_record_init(run);
     run_describe(what, run);
     s->what = what;
@@ -366,6 +366,19 @@ int session_run(struct session *s, const struct session_run *what, struct run_re
     s->fifo = NULL;
     s->what = NULL;
     s->run = NULL;
+    return rc;
+}
+
+/* A trial of a simulation would be the same again: each has the next seed, also when it is run by itself. */
+int session_run(struct session *s, const struct session_run *what, struct run_record *run, struct err *e) {
+    if (what->trial < 2 || what->scenario->mode != KVF_MODE_SIMULATE) return run_one(s, what, run, e);
+    struct session_run other = *what;
+    struct scenario *own = mem_alloc(sizeof *own); /* what it points at stays the caller's */
+    *own = *what->scenario;
+    own->seed = (own->seed + what->trial - 1) & INT64_MAX;
+    other.scenario = own;
+    int rc = run_one(s, &other, run, e);
+    free(own);
     return rc;
 }
 

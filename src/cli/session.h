@@ -59,11 +59,11 @@ int session_check(struct scenario *scenario, bool force, struct fit *fit, struct
  * which is then stored as failed; -KVF_ERR_CANCELLED: session_stopped() before it began, nothing made. */
 int session_run(struct session *s, const struct session_run *what, struct run_record *run, struct err *e);
 
-/* Runs the scenario as often as its run.trials says, with the same seed, each a run of its own below the
- * first. `what` needs no parent, trial or last. Logs get "-trial2" before their extension. `group` (zeroed)
- * gets every trial, `run` is the last one. Ends early when session_stopped(), or when a trial could not
- * start, which counts as a failed one; negative only when the first could not. Without trials it is
- * session_run() and `group` stays empty. */
+/* Runs the scenario as often as its run.trials says, a simulation with seed, seed + 1 and so on, each a run
+ * of its own below the first. `what` needs no parent, trial or last. Logs get "-trial2" before their
+ * extension. `group` (zeroed) gets every trial, `run` is the last one. Ends early when session_stopped(), or
+ * when a trial could not start, which counts as a failed one; negative only when the first could not. Without
+ * trials it is session_run() and `group` stays empty. */
 int session_repeat(struct session *s, const struct session_run *what, struct run_record *run,
                    struct trials *group, struct err *e);
 /* The name of a trial's log: "ops.csv.zst" is "ops-trial2.csv.zst"; what is no ordinary file stays as it

@@ -20,7 +20,7 @@ static void values_of(const struct suite_entry *e, const char *metric, struct st
     const struct trial_metric *m = trials_metric(&e->group, metric);
     double there = e->runs ? result_value(&e->run[0].results, metric) : KVF_MISSING;
     if (m)
-        trials_statistics(m, out);
+        trials_statistics(&e->group, m, out);
     else
         statistics_of(&there, 1, out);
 }

@@ -197,7 +197,7 @@ static void mean_tiers(const struct suite *s, struct suite_words *w) {
         struct statistics st;
         const struct trial_metric *m = trials_metric(&s->entry[i].group, "storage_throughput_tok_s");
         if (!m || s->entry[i].test->group != SUITE_GROUP_TIERS) continue;
-        trials_statistics(m, &st);
+        trials_statistics(&s->entry[i].group, m, &st);
         if (st.cv > widest) widest = st.cv;
     }
     if (widest > 0)

@@ -97,6 +97,7 @@ void trials_add(struct trials *t, const struct run_record *r) {
     for (size_t i = 0; i < r->criterion_count; i++) one->passed += r->criteria[i].passed == 1;
     trials_incomplete(r, one->incomplete, sizeof one->incomplete);
     if (r->trials > t->asked) t->asked = r->trials;
+    t->computed = t->computed || strcmp(r->mode, "simulate") == 0;
     for (int i = 0; i < KVF_TIERS; i++) {
         t->emulated[i] = t->emulated[i] || r->tier[i].emulated;
         t->compat[i] = t->compat[i] || r->tier[i].compat;
@@ -139,6 +140,23 @@ const struct trial_metric *trials_metric(const struct trials *t, const char *met
     return metric_find(t, metric, 0);
 }
 
-void trials_statistics(const struct trial_metric *m, struct statistics *out) {
+static bool ends_with(const struct trial_metric *m, const char *tail) {
+    size_t len = strlen(m->metric), end = strlen(tail);
+    return len >= end && strcmp(m->metric + len - end, tail) == 0;
+}
+
+/* Slopes alone have a sign. */
+static bool may_be_negative(const struct trial_metric *m) {
+    if (ends_with(m, "_slope")) return true;
+    for (size_t i = 0; i < m->count; i++)
+        if (m->value[i] < 0) return true;
+    return false;
+}
+
+void trials_statistics(const struct trials *t, const struct trial_metric *m, struct statistics *out) {
     statistics_of(m->value, m->count, out);
+    if (t->computed && !trials_seeds_differ(t))
+        out->sd = out->cv = out->ci95_low = out->ci95_high = KVF_MISSING;
+    if (out->ci95_low < 0 && !may_be_negative(m)) out->ci95_low = 0;
+    if (out->ci95_high > 1 && (ends_with(m, "hit_ratio") || ends_with(m, "met_ratio"))) out->ci95_high = 1;
 }

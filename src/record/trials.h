@@ -27,6 +27,7 @@ struct trial_metric {
 struct trials {
     uint32_t asked; /* as many as the scenario wants */
     bool emulated[KVF_TIERS], compat[KVF_TIERS];
+    bool computed; /* of a simulation */
     struct trial *trial;
     size_t count, cap;
     struct trial_metric *metric; /* in the order of the results */
@@ -48,6 +49,8 @@ uint64_t trials_seed(const struct trials *t, size_t complete);
 /* Whether every complete trial passed all its criteria, and there is one. */
 bool trials_passed(const struct trials *t);
 const struct trial_metric *trials_metric(const struct trials *t, const char *metric); /* NULL: none */
-void trials_statistics(const struct trial_metric *m, struct statistics *out);
+/* Its statistics. No interval reaches below zero where no value could, nor beyond all hits; trials of a
+ * simulation that had one seed are one value, which has no spread. */
+void trials_statistics(const struct trials *t, const struct trial_metric *m, struct statistics *out);
 
 #endif

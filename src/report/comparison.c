@@ -59,7 +59,7 @@ double comparison_value(const struct comparison_input *i, const char *metric, co
     const struct trial_metric *m = trials_metric(i->trials, metric);
     if (!m) return KVF_MISSING;
     *unit = m->unit;
-    trials_statistics(m, &s);
+    trials_statistics(i->trials, m, &s);
     return s.median;
 }
 

@@ -12,6 +12,7 @@
 /* What a side is asked about. */
 struct question {
     const struct run_record *run;
+    uint64_t seed;                             /* of a group that of its first trial */
     const json_t *environment, *configuration; /* NULL where there is none */
     bool computed;                             /* every side is a simulation, which no machine is part of */
 };
@@ -117,7 +118,7 @@ static void ask_trace(const struct question *q, struct buf *out) {
 static void ask_seed(const struct question *q, struct buf *out) {
     const char *source = json_string_value(inside(q->configuration, "workload", "source"));
     bool drawn = source && (strcmp(source, "synthetic") == 0 || strcmp(source, "agentic") == 0);
-    if (drawn) buf_addf(out, "%" PRIu64, q->run->seed);
+    if (drawn) buf_addf(out, "%" PRIu64, q->seed);
 }
 
 static const struct {
@@ -264,7 +265,8 @@ void comparison_fairness(const struct comparison_input *input, struct comparison
     for (size_t s = 0; s < c->sides; s++) computed = computed && strcmp(input[s].run->mode, "simulate") == 0;
     for (size_t s = 0; s < c->sides; s++) {
         const struct run_record *r = input[s].run;
-        q[s] = (struct question){r, r->environment ? json_loads(r->environment, 0, NULL) : NULL,
+        uint64_t seed = comparison_group(&input[s]) ? input[s].trials->trial[0].seed : r->seed;
+        q[s] = (struct question){r, seed, r->environment ? json_loads(r->environment, 0, NULL) : NULL,
                                  r->effective_json ? json_loads(r->effective_json, 0, NULL) : NULL, computed};
         if (comparison_group(&input[s]))
             warn_group(input[s].trials, c, &c->side[s]);

@@ -73,8 +73,8 @@ static bool judge_ranks(struct judging *j, size_t side, const char *metric, stru
         out->p = rank_test_p(first, n, second, m);
         bool beyond = out->p <= 0.05;
         if (rank_test_least(n, m) > 0.05) {
-            trials_statistics(a, &base);
-            trials_statistics(b, &other);
+            trials_statistics(j->input[0].trials, a, &base);
+            trials_statistics(j->input[side].trials, b, &other);
             statistics_welch(&base, &other, &low, &high);
             beyond = apart(a, b) && (low > 0 || high < 0);
             j->few = true;
@@ -132,7 +132,7 @@ static bool judge_pairs(struct judging *j, size_t side, const char *metric, stru
     size_t most = trials_complete(a);
     double *first = mem_alloc(most * sizeof *first), *second = mem_alloc(most * sizeof *second);
     size_t pairs = pair_values(a, b, metric, first, second);
-    bool enough = pairs >= COMPARISON_TRIALS_LEAST && pairs == most && pairs == trials_complete(b);
+    bool enough = pairs >= COMPARISON_TRIALS_LEAST && most == trials_complete(b);
     if (enough) judge_changes(first, second, pairs, out);
     free(first);
     free(second);
@@ -150,7 +150,7 @@ static bool judge_prediction(struct judging *j, size_t side, const char *metric,
         const struct trial_metric *m = comparison_group(i) ? trials_metric(i->trials, metric) : NULL;
         double value = result_value(&i->run->results, metric);
         if (m)
-            trials_statistics(m, &s[k]);
+            trials_statistics(i->trials, m, &s[k]);
         else
             statistics_of(&value, 1, &s[k]);
     }

@@ -118,12 +118,19 @@ static void compare_key(const struct flat *f, const char *key, size_t *guess, st
     free(value);
 }
 
+/* A group has the seed of its first trial, whichever of them was named. */
+static void put_group_seed(const struct trials *t, json_t *root) {
+    if (root && t && t->count > 0 && trials_seeds_differ(t) && json_object_get(root, "seed"))
+        json_object_set_new(root, "seed", json_integer((json_int_t)t->trial[0].seed));
+}
+
 void comparison_scenarios(const struct comparison_input *input, struct comparison *c) {
     struct flat *f = mem_zalloc(c->sides, sizeof *f);
     size_t *guess = mem_zalloc(c->sides, sizeof *guess);
     for (size_t s = 0; s < c->sides; s++) {
         const char *text = input[s].run->effective_json;
         json_t *root = text ? json_loads(text, 0, NULL) : NULL;
+        put_group_seed(input[s].trials, root);
         if (root) flatten(&f[s], "", root, 0);
         json_decref(root);
     }

@@ -343,7 +343,7 @@ static json_t *statistics_object(const struct trials *t) {
     json_t *o = json_object();
     for (size_t i = 0; i < t->metrics; i++) {
         struct statistics s;
-        trials_statistics(&t->metric[i], &s);
+        trials_statistics(t, &t->metric[i], &s);
         json_t *entry = json_object();
         json_object_set_new(entry, "n", count(s.n));
         json_object_set_new(entry, "median", json_part_number(s.median));

@@ -29,7 +29,7 @@ static void put_statistics(struct doc *d, const struct trials *t) {
         const struct trial_metric *m = trials_metric(t, rows[i].metric);
         struct statistics s;
         if (!m) continue;
-        trials_statistics(m, &s);
+        trials_statistics(t, m, &s);
         if (s.n == 0) continue;
         const double values[] = {s.median, s.mean, s.sd};
         doc_cell(d, rows[i].label);

@@ -78,10 +78,12 @@ static void row_label(const struct trials *t, const char *label, char *out, size
 }
 
 /* Whether some trials have no value; with one in none there is no row. */
-static bool put_row(struct format_page *p, const char *label, const struct trial_metric *m, size_t complete) {
+static bool put_row(struct format_page *p, const struct trials *t, const char *label,
+                    const struct trial_metric *m) {
+    size_t complete = trials_complete(t);
     struct statistics s;
     char name[64], mean[96], interval[96] = "--";
-    trials_statistics(m, &s);
+    trials_statistics(t, m, &s);
     if (s.n == 0) return false;
     snprintf(name, sizeof name, "  %s%s", label, s.n < complete ? "*" : "");
     put_pair(mean, sizeof mean, cell_of(s.mean, m), p->style->ascii ? "+-" : "±", cell_of(s.sd, m));
@@ -141,7 +143,7 @@ void report_trials_text(const struct trials *t, const struct report_style *style
         const struct trial_metric *m = trials_metric(t, rows[i].metric);
         char label[40];
         row_label(t, rows[i].label, label, sizeof label);
-        if (m && put_row(&page, label, m, complete)) gaps = true;
+        if (m && put_row(&page, t, label, m)) gaps = true;
     }
     if (gaps) format_line(&page, FORMAT_PLAIN, "  * of fewer trials: the others have no value");
 }

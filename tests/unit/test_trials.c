@@ -67,12 +67,12 @@ static void metrics_of_complete_trials(void **state) {
     assert_true(t.trial[1].run_id == 102 && t.trial[1].number == 2);
     const struct trial_metric *m = trials_metric(&t, "storage_throughput_tok_s");
     assert_string_equal(m->unit, "tok/s");
-    trials_statistics(m, &s);
+    trials_statistics(&t, m, &s);
     assert_true(s.n == 3 && s.median == 263 && s.mean == 263);
     expect_near(s.sd, 2, 1e-12);
     expect_near(s.cv * 100, 0.76, 0.005);
     expect_near(s.ci95_high, 263 + 4.30265 * 2 / sqrt(3), 1e-4);
-    trials_statistics(trials_metric(&t, "nvme_read_p95_ms"), &s);
+    trials_statistics(&t, trials_metric(&t, "nvme_read_p95_ms"), &s);
     expect_near(s.median, 358.2, 1e-12);
     assert_null(trials_metric(&t, "no_such"));
 }
@@ -94,7 +94,7 @@ static void a_trial_with_requests_left_is_left_out_and_named(void **state) {
     assert_string_equal(t.trial[1].incomplete, "438 of 549 requests done");
     assert_string_equal(t.trial[0].incomplete, "");
     assert_true(t.trial[1].throughput_tok_s == 9999); /* known, but no part of the averages */
-    trials_statistics(trials_metric(&t, "throughput_tok_s"), &s);
+    trials_statistics(&t, trials_metric(&t, "throughput_tok_s"), &s);
     assert_true(s.n == 3 && s.mean == 100 && s.sd == 0);
 }
 
@@ -166,14 +166,54 @@ static void a_metric_that_some_trials_lack(void **state) {
         put(&r, "all_ms", i == 4 ? KVF_MISSING : i, "ms");
         end(&r);
     }
-    trials_statistics(trials_metric(&t, "late_ms"), &s);
+    trials_statistics(&t, trials_metric(&t, "late_ms"), &s);
     assert_true(s.n == 3 && s.mean == 3); /* 2, 3, 4 */
-    trials_statistics(trials_metric(&t, "gap_ms"), &s);
+    trials_statistics(&t, trials_metric(&t, "gap_ms"), &s);
     assert_true(s.n == 3 && s.median == 2); /* 1, 2, 4 */
-    trials_statistics(trials_metric(&t, "all_ms"), &s);
+    trials_statistics(&t, trials_metric(&t, "all_ms"), &s);
     assert_true(s.n == 3 && s.mean == 2); /* 1, 2, 3 */
     const struct trial_metric *m = trials_metric(&t, "late_ms");
     assert_true(isnan(m->value[0]) && m->value[1] == 2); /* each value at its trial's place */
+}
+
+/* Mean 10, sd 15.6, t 4.30: 10 -+ 38.7 reaches below zero, where no latency can be but a slope. */
+static void no_interval_reaches_where_no_value_can(void **state) {
+    static const double values[] = {1, 1, 28};
+    (void)state;
+    struct run_record r;
+    struct statistics s;
+    for (uint32_t i = 0; i < 3; i++) {
+        begin(&r, i + 1);
+        put(&r, "e2e_p95_ms", values[i], "ms");
+        put(&r, "steady_slope", values[i], "");
+        put(&r, "hit_ratio", 1 - values[i] / 300, "");
+        end(&r);
+    }
+    trials_statistics(&t, trials_metric(&t, "e2e_p95_ms"), &s);
+    assert_true(s.ci95_low == 0);
+    expect_near(s.ci95_high, 48.72, 0.01);
+    trials_statistics(&t, trials_metric(&t, "steady_slope"), &s);
+    expect_near(s.ci95_low, -28.72, 0.01);
+    trials_statistics(&t, trials_metric(&t, "hit_ratio"), &s);
+    assert_true(s.ci95_low > 0 && s.ci95_high == 1);
+}
+
+/* One seed gives one simulation, however often: no spread can be told of it. */
+static void trials_of_one_seed_of_a_simulation_have_no_interval(void **state) {
+    (void)state;
+    struct run_record r;
+    struct statistics s;
+    for (uint32_t i = 1; i <= 4; i++) {
+        begin(&r, i);
+        snprintf(r.mode, sizeof r.mode, "simulate");
+        r.seed = i < 4 ? 42 : 43;
+        put(&r, "throughput_tok_s", 3780, "tok/s");
+        end(&r);
+        trials_statistics(&t, trials_metric(&t, "throughput_tok_s"), &s);
+        assert_true(s.n == i && s.mean == 3780);
+        assert_true(i == 4 ? s.ci95_low == 3780 : isnan(s.ci95_low) && isnan(s.sd));
+    }
+    assert_true(trials_seeds_differ(&t) && trials_seed(&t, 3) == 43);
 }
 
 static void the_group_passes_when_every_complete_trial_does(void **state) {
@@ -214,7 +254,7 @@ static void many_trials_of_many_metrics(void **state) {
     }
     assert_true(t.metrics == 600 && trials_complete(&t) == 50);
     for (size_t i = 0; i < t.metrics; i++) {
-        trials_statistics(&t.metric[i], &s);
+        trials_statistics(&t, &t.metric[i], &s);
         assert_true(s.n == 50 && s.mean == 25.5); /* 1 to 50 */
     }
 }
@@ -230,6 +270,8 @@ int main(void) {
         CASE(without_a_limit_no_request_is_left),
         CASE(what_did_not_complete_is_left_out),
         CASE(a_metric_that_some_trials_lack),
+        CASE(no_interval_reaches_where_no_value_can),
+        CASE(trials_of_one_seed_of_a_simulation_have_no_interval),
         CASE(the_group_passes_when_every_complete_trial_does),
         CASE(many_trials_of_many_metrics),
     };
