@@ -196,6 +196,7 @@ static void snap_interval(struct engine *e, struct snapshot *snap, const struct 
     uint64_t reuse = sum_causes(p->cache.lookups, false), oldest = KVF_NEVER;
     i->t_s = i->phase == KVF_PHASE_PREPARE ? 0 : seconds(now->run_ns - p->zero_ns);
     i->length_s = s;
+    i->at = (double)clock_wall_ns() / 1e9;
     i->paused = run_clock_paused(&e->clock);
     i->users = now->users;
     i->queue_depth = now->queued;

@@ -24,6 +24,7 @@ static inline bool kvf_present(double v) {
     X(U, seq, "", "number of the interval, from 0")                                                          \
     X(F, t_s, "s", "run time at its end, pauses excluded, from the first request on")                        \
     X(F, length_s, "s", "its length")                                                                        \
+    X(F, at, "s", "wall-clock time at its end, since the epoch")                                             \
     X(U, phase, "", "prepare, warmup, measured or drain")                                                    \
     X(U, paused, "", "1 if the run stands still now")                                                        \
     X(U, users, "", "active users now")                                                                      \

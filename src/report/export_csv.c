@@ -1,5 +1,6 @@
 #include <inttypes.h>
 
+#include "base/moment.h"
 #include "report/export.h"
 #include "report/sheet.h"
 
@@ -27,6 +28,13 @@ static void add_values(const void *part, const struct snapshot_field *fields, si
 static void add_text(const char *text, struct buf *out) {
     buf_add(out, ",");
     sheet_csv_text(text, out);
+}
+
+/* Of an interval; nothing where it is not known. */
+static void add_wall_clock(const struct snapshot_interval *i, struct buf *out) {
+    char text[MOMENT_TEXT];
+    moment_iso(i->at, 3, text);
+    buf_addf(out, ",%s", text);
 }
 
 /* What all rows of a run begin with. */
@@ -61,7 +69,7 @@ static void add_interval(const struct series *s, size_t i, const struct buf *beg
 int export_csv(const struct export_run *runs, size_t count, struct buf *out, struct err *e) {
     struct buf run = {0}, begin = {0}; /* of a row, the same for all tiers of an interval */
     (void)e;
-    buf_add(out, "run_id,uuid,name,model,mode,host");
+    buf_add(out, "run_id,uuid,name,model,mode,host,wall_clock");
     add_heads("", snapshot_interval_fields, snapshot_interval_field_count, out);
     buf_add(out, ",tier,tier_emulated");
     add_heads("tier_", snapshot_tier_fields, snapshot_tier_field_count, out);
@@ -73,6 +81,7 @@ int export_csv(const struct export_run *runs, size_t count, struct buf *out, str
         for (size_t i = 0; i < s->count; i++) {
             begin.len = 0;
             buf_bytes(&begin, run.data, run.len);
+            add_wall_clock(&s->interval[i], &begin);
             add_values(&s->interval[i], snapshot_interval_fields, snapshot_interval_field_count, &begin);
             add_interval(s, i, &begin, out);
         }

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "base/build.h"
+#include "base/moment.h"
 #include "metrics/histogram.h"
 #include "report/export.h"
 #include "report/report.h"
@@ -74,10 +75,24 @@ static void add_columns(struct page *p, const char *name, const struct columns *
     page_close(p, "}");
 }
 
+static void add_wall_clock(struct page *p, const struct series *s) {
+    page_name(p, "wall_clock");
+    buf_add(p->out, "[");
+    for (size_t i = 0; i < s->count; i++) {
+        char text[MOMENT_TEXT];
+        bool known = moment_iso(s->interval[i].at, 3, text);
+        buf_addf(p->out, known ? "%s\"%s\"" : "%snull", i ? "," : "", text);
+    }
+    buf_add(p->out, "]");
+}
+
 static void add_intervals(struct page *p, const struct series *s) {
     struct columns c = {s->interval, sizeof *s->interval, s->count, snapshot_interval_fields,
                         snapshot_interval_field_count};
-    add_columns(p, "intervals", &c);
+    page_open(p, "intervals", "{");
+    add_wall_clock(p, s);
+    for (size_t f = 0; f < c.field_count; f++) add_column(p, c.parts, c.stride, c.count, &c.fields[f]);
+    page_close(p, "}");
 }
 
 static void add_tiers(struct page *p, const struct series *s) {

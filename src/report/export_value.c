@@ -43,11 +43,17 @@ bool export_add_real(double v, struct buf *out) {
     return true;
 }
 
+static bool is_interval_field(const struct snapshot_field *f, size_t offset) {
+    return f >= snapshot_interval_fields && f < snapshot_interval_fields + snapshot_interval_field_count &&
+           f->offset == offset;
+}
+
+bool export_field_is_moment(const struct snapshot_field *f) {
+    return is_interval_field(f, offsetof(struct snapshot_interval, at));
+}
+
 const char *export_field_word(const void *part, const struct snapshot_field *f) {
-    bool phase = f >= snapshot_interval_fields &&
-                 f < snapshot_interval_fields + snapshot_interval_field_count &&
-                 f->offset == offsetof(struct snapshot_interval, phase);
-    if (!phase) return NULL;
+    if (!is_interval_field(f, offsetof(struct snapshot_interval, phase))) return NULL;
     return run_phase_name((enum kvf_run_phase)((const struct snapshot_interval *)part)->phase);
 }
 

@@ -42,6 +42,8 @@ static void add_fields(struct book_page *p, const void *part, const struct snaps
         const void *at = (const char *)part + fields[f].offset;
         if (word)
             book_text(p, BOOK_PLAIN, word);
+        else if (export_field_is_moment(&fields[f]))
+            book_time(p, *(const double *)at);
         else if (fields[f].type == SNAPSHOT_U)
             book_count(p, field_style(&fields[f]), *(const uint64_t *)at);
         else

@@ -17,7 +17,7 @@ def two_runs():
             histories.insert(db, "run_tiers", run_id=first, tier=tier, emulated=emulated, capacity_bytes=1000)
         for seq in (0, 1):
             histories.insert(db, "intervals", run_id=first, seq=seq, t_s=seq + 1.0, phase="measured", users=3,
-                             tokens=100 * seq, throughput_tok_s=0.1 if seq else None)
+                             tokens=100 * seq, throughput_tok_s=0.1 if seq else None, at=1700000001.25 if seq else None)
             for tier in ("gpu", "nvme"):
                 histories.insert(db, "tier_intervals", run_id=first, seq=seq, tier=tier, used_bytes=seq + 7,
                                  read_p95_ms=1.5 if tier == "gpu" else None)
@@ -41,6 +41,8 @@ def _():
     assert [r["tier_read_p95_ms"] for r in table] == ["1.5", ""] * 2, got
     assert [r["tier_emulated"] for r in table] == ["1", "0"] * 2, got
     assert {r["phase"] for r in table} == {"measured"}, got
+    assert [(r["at"], r["wall_clock"]) for r in table] == [("", "")] * 2 + [
+        ("1700000001.25", "2023-11-14T22:13:21.250Z")] * 2, got
 
 
 @case("an interval with the largest number that there is comes once, and last")

@@ -1,5 +1,6 @@
 """kvfall export --format json: the object that kvfall-export(5) describes, with what the database holds."""
 import contextlib
+import datetime
 import json
 import re
 import sqlite3
@@ -112,6 +113,11 @@ def _():
     one = whole["runs"][0]
     assert (shown.pop("schema"), shown.pop("version")) == ("kvfall-run", 1)
     assert {name: one[name] for name in shown} == shown, set(one)
+    clocks = [datetime.datetime.fromisoformat(text) for text in one["intervals"].pop("wall_clock")]
+    assert [round(1000 * clock.timestamp()) for clock in clocks] == [
+        round(1000 * at) for at in one["intervals"]["at"]] == sorted(round(1000 * at) for at in one["intervals"]["at"])
+    begun, ended = (datetime.datetime.fromisoformat(one["run"][name]) for name in ("started_at", "ended_at"))
+    assert begun <= clocks[0] <= clocks[-1] <= ended, (begun, clocks, ended)
     assert one["intervals"] == columns("intervals"), one["intervals"]
     assert one["intervals"]["seq"], one["intervals"]
     for tier in runs.TIERS:

@@ -67,6 +67,8 @@ def _():
             column = re.sub(r" \(.*\)$", "", name)
             if column.startswith("nvme_"):
                 assert same(value, tier[column[5:]]), (name, value, tier)
+            elif column == "at":  # in days of Excel, since the end of 1899
+                assert abs(value - one["at"] / 86400 - 25569) < 2e-5, (value, one["at"])
             elif column in one:
                 assert same(value, one[column]), (name, value, one)
         assert {name for name in one if one[name] is not None} - {"run_id", "bottleneck"} <= {
