@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/forecast.h"
 #include "engine/sample.h"
 #include "record/judge.h"
 
@@ -184,4 +185,5 @@ void verdict_run(struct engine *e, struct run_record *run) {
         if (end->oldest_ns[k] < end->run_ns)
             in.oldest_ms = fmax(in.oldest_ms, (double)(end->run_ns - end->oldest_ns[k]) / 1e6);
     judge_run(&in, &run->verdict);
+    forecast_remedies(e, &in, run);
 }

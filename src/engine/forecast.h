@@ -1,0 +1,15 @@
+/* What would help: the run's own resources as a queueing network (network.h), its accesses on caches of other
+ * sizes (trial.h), and from both an estimate of each change. Control thread, when the run has ended. */
+#ifndef KVF_ENGINE_FORECAST_H
+#define KVF_ENGINE_FORECAST_H
+
+#include "engine/core.h"
+#include "record/judge.h"
+#include "record/run.h"
+
+/* Adds remedies to the run's verdict: 2 and 4 times each tier's capacity, twice its bandwidth, twice the
+ * slots, half the users. None where the model does not hold: an autoscaler changes the users, a modelled GPU
+ * is saturated, or the accesses tried at the run's own capacities do not move the bytes that it moved. */
+void forecast_remedies(struct engine *e, const struct judge_input *in, struct run_record *run);
+
+#endif
