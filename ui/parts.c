@@ -17,6 +17,24 @@ const char *parts_sign(const struct canvas *c, enum parts_sign sign) {
 
 /* ---- sentences ---- */
 
+/* What found no room: of the run its warnings, of an interval the counts. */
+static int room_warnings(const struct pane *body, int row, const struct frame *f) {
+    const struct snapshot_interval *i = f->snap ? &f->snap->interval : NULL;
+    char text[VERDICT_WARNING + 4];
+    int used = 0;
+    if (parts_whole_run(f)) {
+        for (size_t k = 0; k < f->run->verdict.warnings; k++) {
+            snprintf(text, sizeof text, "! %s", f->run->verdict.warning[k]);
+            used += pane_wrap(body, row + used, TONE_WARN, text);
+        }
+    } else if (i && i->fell_through + i->refused > 0) {
+        snprintf(text, sizeof text, "! no room: %llu writes fell through to a lower tier, %llu were refused",
+                 (unsigned long long)i->fell_through, (unsigned long long)i->refused);
+        used = pane_wrap(body, row, i->refused ? TONE_BAD : TONE_WARN, text);
+    }
+    return used;
+}
+
 int parts_bottleneck(const struct pane *p, const struct frame *f) {
     struct pane body = pane_part(p, 0, 1, -1, -1);
     char text[KVF_BOTTLENECK + 40];
@@ -26,7 +44,7 @@ int parts_bottleneck(const struct pane *p, const struct frame *f) {
     snprintf(text, sizeof text, "Bottleneck: %s", what[0] ? what : "--");
     int used = pane_wrap(&body, 0, TONE_STRONG, text);
     pane_tone(&body, 0, 0, 11, TONE_HEADING);
-    return used;
+    return used + room_warnings(&body, used, f);
 }
 
 /* Pieces of a line, label and figure, as long as each fits as a whole; the last one may be cut. */

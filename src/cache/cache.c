@@ -266,6 +266,7 @@ enum cache_verdict cache_write(struct cache *c, struct cache_key key, uint64_t b
         return CACHE_NOT_ADMITTED;
     }
     *op = write_make(c, key, bytes, access, worker, owner);
+    (*op)->at = target;
     if (c->stopped) {
         ready_refuse(c, *op);
         return CACHE_PLANNED;
@@ -303,11 +304,28 @@ void cache_clear(struct cache *c) {
 bool cache_cancel(struct cache *c, struct cache_op *op) {
     if (op->state != CACHE_OP_WAITING) return false;
     wait_leave(c, op);
-    if (op->kind == CACHE_OP_WRITE) c->stats.refused++;
+    op->refused = op->kind == CACHE_OP_WRITE;
+    c->stats.refused += op->refused;
     ready_refuse(c, op);
     /* It may have held up others that need less. */
     wait_retry(c);
     return true;
+}
+
+bool cache_wait_over(struct cache *c, struct cache_op *op) {
+    if (op->state != CACHE_OP_WAITING) return false;
+    int below = op->kind == CACHE_OP_WRITE ? plan_below(c, op) : -1;
+    if (below < 0) {
+        (void)cache_cancel(c, op);
+        return false;
+    }
+    wait_leave(c, op);
+    c->stats.fell_through[op->at]++;
+    op->at = below;
+    bool planned = !c->tier[below].wait.head && plan_write(c, op);
+    if (!planned) wait_enter(c, op);
+    wait_retry(c); /* it held up others above */
+    return !planned && op->state == CACHE_OP_WAITING;
 }
 
 bool cache_drop(struct cache *c, struct cache_key key) {

@@ -9,6 +9,7 @@
  *
  *   cache_write ──plan fits──► GATED ──bytes are free──► READY ──finish──► entry resident
  *        └─ no victims now ──► WAITING ──somebody unpins, moves, finishes──┘
+ *                                 └─ its time is up ──► the same in the next lower tier, or refused
  *   a plan's moves: GATED ► READY, deepest first, in plan order
  *
  * Accounting of a tier, all in logical bytes:
@@ -69,7 +70,9 @@ struct cache_op {
                               gaps: given when a plan is committed; 0 for WAIT and unplanned */
     uint32_t entry;        /* index inside the cache */
     uint32_t worker;       /* who carries it out: copied from the call that planned it */
-    bool failed_wait;      /* WAIT and WRITE taken off by cache_cancel or refused after all */
+    bool failed_wait;      /* WAIT and WRITE taken off while they waited, or by the end of the run */
+    bool refused;          /* WRITE: counted as refused, for it found no room in its time */
+    int at;                /* WRITE: the tier that it is to have room in, unless it spills over */
     void *owner;           /* the caller's; NULL for moves */
     struct cache_op *next; /* ready list; the caller's once taken from it */
     struct cache_op *prev_gate, *next_gate; /* the cache's */
@@ -119,6 +122,7 @@ struct cache_stats {
     uint64_t room_inline;               /* writes that made room for themselves */
     uint64_t room_background;           /* victims that left ahead of need */
     uint64_t refused;                   /* writes: too large for every tier, or no room in time */
+    uint64_t fell_through[KVF_TIERS];   /* writes that found no room there in time and went on below */
     uint64_t not_admitted;              /* writes that the rule of admission turned away */
     uint64_t move_errors;               /* failed moves: the entry was dropped */
     uint64_t waiting;                   /* operations that wait now */
@@ -191,9 +195,13 @@ void cache_clear(struct cache *c);
  * resident or its write ended badly. NULL when nobody writes it now. Report it with cache_finish. */
 struct cache_op *cache_wait(struct cache *c, struct cache_key key, uint32_t worker, void *owner);
 
-/* Takes a WAITING operation off (its time is up): it is put on the ready list with failed_wait set;
- * a write counts as refused. No effect in any other state; returns whether it had one. */
+/* Takes a WAITING operation off: it is put on the ready list with failed_wait set; a write counts as
+ * refused. No effect in any other state; returns whether it had one. */
 bool cache_cancel(struct cache *c, struct cache_op *op);
+/* The time of a WAITING operation is up. A write falls through to the next lower tier that can hold it: it
+ * is planned there, or waits again (true: give it as much time once more). Without such a tier, or where
+ * writes spill over and have been tried everywhere, it is as after cache_cancel(). */
+bool cache_wait_over(struct cache *c, struct cache_op *op);
 
 /* Takes a resident entry out of the cache, all copies of it: nobody finds it from now on, and it is no
  * eviction. Who reads it reads on, and its bytes are free when the last reader has left; a move of it that

@@ -210,9 +210,13 @@ static bool spills(const struct cache *c) {
     return c->config.placement == KVF_PLACEMENT_SPILLOVER;
 }
 
+int plan_below(const struct cache *c, const struct cache_op *write) {
+    return spills(c) ? -1 : tier_below(c, write->at, write->bytes);
+}
+
 bool plan_write(struct cache *c, struct cache_op *op) {
     bool falls = c->config.placement == KVF_PLACEMENT_WATERFALL;
-    int to = spills(c) ? tier_with_room(c, KVF_TIERS, op->bytes) : plan_target(c, op->bytes);
+    int to = spills(c) ? tier_with_room(c, KVF_TIERS, op->bytes) : op->at;
     if (to < 0) to = tier_deepest(c, op->bytes);
     c->step_count = 0;
     if (!room_make(c, to, op->bytes, &op->key, falls)) {

@@ -44,7 +44,7 @@ struct cache_tier {
     const struct policy_ops *policy;
     struct policy *order;
     struct op_list gate; /* planned into it, not started, in the order of planning */
-    struct op_list wait; /* writes without a plan whose admission tier it is, oldest first */
+    struct op_list wait; /* writes without a plan that are to have room here, oldest first */
 };
 
 /* to -1: out of the cache */
@@ -137,6 +137,8 @@ void pin_release(struct cache *c, struct cache_op *op);
 bool tier_holds(const struct cache *c, int tier, uint64_t bytes);
 /* The tier that a new entry of this size goes to; -1: none can hold it. */
 int plan_target(const struct cache *c, uint64_t bytes);
+/* The next one for a write that has waited in vain; -1: none. */
+int plan_below(const struct cache *c, const struct cache_op *write);
 /* Plans a write and commits it, or changes nothing. */
 bool plan_write(struct cache *c, struct cache_op *op);
 /* Drops what must leave so that a copy of the entry has room in the tier, and gives it that room; or

@@ -1,9 +1,10 @@
 #include "cache/state.h"
 
 /* Writes wait at their admission tier under either placement, so that a newcomer of the same kind
- * cannot overtake; WAIT operations hang on the entry that is being written. */
+ * cannot overtake, and at a lower one once they have fallen through; WAIT operations hang on the entry that
+ * is being written. */
 static struct op_list *wait_list(struct cache *c, const struct cache_op *op) {
-    if (op->kind == CACHE_OP_WRITE) return &c->tier[plan_target(c, op->bytes)].wait;
+    if (op->kind == CACHE_OP_WRITE) return &c->tier[op->at].wait;
     return &c->busies.at[cache_entry(c, op->entry)->busy].waiters;
 }
 

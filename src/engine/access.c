@@ -65,8 +65,8 @@ void access_touch(struct pipeline *p, const struct flight *f, struct cache_key k
     cache_touch(p->cache, key, &access);
 }
 
-void access_read(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
-                 enum kvf_cause cause, uint64_t rank, enum access_role role) {
+uint64_t access_read(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                     enum kvf_cause cause, uint64_t rank, enum access_role role) {
     bool decodes = role == ROLE_DECODE_READ;
     struct cache_access access = access_of(p, f, cause, rank);
     access.again = decodes && f->decode_read;
@@ -76,8 +76,15 @@ void access_read(struct pipeline *p, struct executor *x, struct flight *f, struc
     if (p->compute && role == ROLE_TURN_READ)
         f->found_tokens += model_kv_tokens(&s->model, s->tensor_parallel, op->bytes);
     op->role = role;
+    if (!decodes) f->owed_bytes += op->bytes;
     flight_at(f, op->from);
     op_begun(x, f);
+    return op->bytes;
+}
+
+void access_refused(struct flight *f) {
+    f->refused = true;
+    f->failed = f->failed || !f->internal;
 }
 
 bool access_write(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
@@ -87,8 +94,10 @@ bool access_write(struct pipeline *p, struct executor *x, struct flight *f, stru
     struct cache_op *op = NULL;
     *verdict = cache_write(p->cache, key, bytes, &access, x->worker, f, &op);
     if (p->sample && cause == KVF_CAUSE_RAG) sample_chunk(p->sample, REFERENCE_WRITE, key, bytes);
+    if (*verdict == CACHE_TOO_LARGE) access_refused(f);
     if (*verdict != CACHE_PLANNED && *verdict != CACHE_NO_ROOM_NOW) return false;
     op->role = role;
+    f->owed_bytes += bytes;
     flight_at(f, *verdict == CACHE_PLANNED ? op->to : -1);
     op_begun(x, f);
     if (*verdict == CACHE_NO_ROOM_NOW) op_waits(p, x, f, op);

@@ -30,19 +30,21 @@ bool access_missed(struct pipeline *p, struct executor *x, struct flight *f, str
                    enum kvf_cause cause, enum access_role read, enum access_role wait);
 /* Counts a lookup that hit in this tier, or missed (-1). */
 void access_count(struct pipeline *p, struct flight *f, enum kvf_cause cause, int tier);
-/* Reads an entry that is resident. */
-void access_read(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
-                 enum kvf_cause cause, uint64_t rank, enum access_role role);
+/* Reads an entry that is resident; returns its size. Reads of a decode are owed before they begin. */
+uint64_t access_read(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                     enum kvf_cause cause, uint64_t rank, enum access_role role);
 /* Touches an entry, if it is there. */
 void access_touch(struct pipeline *p, const struct flight *f, struct cache_key key, uint64_t rank);
-/* Writes an entry unless it is there, being written, not admitted, or too large. Whether an operation is
- * under way: the write, or its wait for room. */
+/* Writes an entry unless it is there, being written, not admitted, or too large, by which the request fails.
+ * Whether an operation is under way: the write, or its wait for room. */
 bool access_write(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                   uint64_t bytes, enum kvf_cause cause, uint64_t rank, enum access_role role,
                   enum cache_verdict *verdict);
 /* Waits for whoever writes the entry; false when nobody does or the request's patience is at its end. */
 bool access_wait(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                  enum kvf_cause cause, enum access_role role);
+/* A write of it found no room: it fails. What prepares or ingests goes on without. */
+void access_refused(struct flight *f);
 /* An operation is outstanding no more. */
 void access_ended(struct executor *x, struct flight *f);
 

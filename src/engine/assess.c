@@ -76,6 +76,7 @@ void assess_run(const struct scenario *s, struct run_record *run) {
         judge_latency(run);
     else
         judge_throughput(s, run);
+    judge(run, "writes refused", "refused", KVF_OP_EQ, 0);
     for (uint32_t i = 0; i < s->assess.criteria; i++) {
         const struct scenario_criterion *c = &s->assess.criterion[i];
         judge(run, c->metric, c->metric, c->op, c->value);

@@ -200,6 +200,12 @@ uint64_t worker_next_ns(const struct worker *w);
 int tiers_open(struct engine *e, struct err *err);
 void tiers_close(struct engine *e); /* those that there are */
 
+/* At the end of a simulated run: no request is counted as done whose bytes were not moved (engine/bound.h).
+ */
+void overload_check(struct engine *e);
+/* Warns in the verdict of writes that found no room, from the results. */
+void overload_warn(struct run_record *run);
+
 /* The control thread's side. */
 void engine_event(struct engine *e, const char *level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -271,6 +271,7 @@ static void identities_check(struct engine *e) {
                  (unsigned long long)left);
         engine_error(e, text);
     }
+    overload_check(e);
     if (e->arrived == done + failed + e->dropped + queued + in_service) return;
     snprintf(text, sizeof text,
              "requests do not add up: %llu arrived, %llu done, %llu failed, %llu dropped, %llu queued, %llu "

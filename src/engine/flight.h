@@ -41,9 +41,11 @@ struct flight {
     uint64_t bytes;                             /* internal: of that entry */
     enum kvf_cause cause;                       /* internal: of that write */
     bool failed;                                /* an operation of it failed */
-    bool refused;            /* its context found no room or was not let in; not tried again */
+    bool refused;                               /* a write of it found no room: a request fails by that */
+    bool kept_out;           /* its context was not let in by the rule of admission; not tried again */
     bool prompt_missed;      /* some of its shared prompt was not resident */
     bool retrieved;          /* it found a document to read chunks of */
+    uint64_t owed_bytes;     /* that it has to move before it is done (engine/bound.h) */
     uint64_t slot_ns;        /* when it got its slot; written with queue_lock */
     uint64_t first_token_ns; /* end of prefill; 0 before */
     uint64_t generate_ns;    /* when generation began */
@@ -57,9 +59,10 @@ struct flight {
     bool room_blocked; /* a write of it waits for room: no further one is planned */
     /* decode */
     uint32_t reads_left;
-    bool decode_counted; /* its one lookup is counted */
-    bool decode_read;    /* and has been read once: the other reads are no hits of their own */
-    int decode_tier;     /* where that lookup hit; -1: miss */
+    uint64_t decode_bytes; /* of each of these reads, as far as is known */
+    bool decode_counted;   /* its one lookup is counted */
+    bool decode_read;      /* and has been read once: the other reads are no hits of their own */
+    int decode_tier;       /* where that lookup hit; -1: miss */
     uint32_t tier_hits[KVF_TIERS];
     uint32_t misses;
     uint64_t timer_ns; /* when the worker's timer for it rings; since when its tokens are there */

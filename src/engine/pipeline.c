@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "engine/access.h"
+#include "engine/account.h"
 #include "engine/inference.h"
 #include "engine/ingest.h"
 #include "engine/reuse.h"
@@ -109,7 +110,7 @@ static void prefill_begin(struct pipeline *p, struct executor *x, struct flight 
         access_write(p, x, f, own_key(&f->req), own_bytes(p->scenario, &f->req), KVF_CAUSE_PREFILL, 0,
                      ROLE_PREFILL_WRITE, &verdict);
     x->ops->leave(x);
-    if (verdict == CACHE_TOO_LARGE || verdict == CACHE_NOT_ADMITTED) f->refused = true;
+    f->kept_out = verdict == CACHE_NOT_ADMITTED;
 }
 
 /* ---- block granularity ---- */
@@ -229,7 +230,8 @@ static void blocks_write(struct pipeline *p, struct executor *x, struct flight *
     flight_enter(f, FLIGHT_PREFILL);
     while (f->next_block < f->blocks && !f->room_blocked && !f->refused) {
         x->ops->enter(x);
-        for (int n = 0; n < PLANS_PER_HOLD && f->next_block < f->blocks && !f->room_blocked; n++) {
+        for (int n = 0; n < PLANS_PER_HOLD && f->next_block < f->blocks && !f->room_blocked && !f->refused;
+             n++) {
             uint32_t i = block_at(p, f, f->next_block++);
             enum cache_verdict verdict;
             if (i < f->hit_blocks) continue;
@@ -278,10 +280,27 @@ static void decode_begin(struct pipeline *p, struct flight *f) {
     flight_enter(f, FLIGHT_DECODE);
     uint64_t batch = p->scenario->workload.decode.batch_tokens;
     f->reads_left = (uint32_t)(1 + (f->req.generate_tokens + batch - 1) / batch);
+    f->decode_bytes = f->req.decode_only ? 0 : own_bytes(p->scenario, &f->req);
+    f->owed_bytes += f->reads_left * f->decode_bytes;
+}
+
+/* The size is that of the entry which is there. */
+static void decode_read(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key) {
+    uint64_t bytes = access_read(p, x, f, key, KVF_CAUSE_DECODE, 0, ROLE_DECODE_READ);
+    f->owed_bytes += f->reads_left * bytes - f->reads_left * f->decode_bytes;
+    f->decode_bytes = bytes;
+    f->reads_left--;
+}
+
+/* There is nothing to read, and nothing that it could write: somebody else writes it and has had all its
+ * patience, or it is kept out. */
+static void decode_ends(struct flight *f) {
+    f->owed_bytes -= f->reads_left * f->decode_bytes;
+    f->reads_left = 0;
 }
 
 /* One read of the batch-by-batch decode; the first counts the one lookup. An entry that has gone
- * is written again, unless it was refused room or the request only reads. Between enter and leave. */
+ * is written again, unless it is kept out or the request only reads. Between enter and leave. */
 static void decode_look(struct pipeline *p, struct executor *x, struct flight *f) {
     struct cache_key key = own_key(&f->req);
     enum cache_verdict verdict;
@@ -293,12 +312,11 @@ static void decode_look(struct pipeline *p, struct executor *x, struct flight *f
         access_count(p, f, KVF_CAUSE_DECODE, f->decode_tier);
     }
     if (presence == CACHE_RESIDENT) {
-        f->reads_left--;
-        access_read(p, x, f, key, KVF_CAUSE_DECODE, 0, ROLE_DECODE_READ);
-    } else if (f->req.decode_only || f->refused ||
+        decode_read(p, x, f, key);
+    } else if (f->req.decode_only || f->kept_out ||
                !access_write(p, x, f, key, own_bytes(p->scenario, &f->req), KVF_CAUSE_DECODE, 0,
                              ROLE_DECODE_WRITE, &verdict)) {
-        f->reads_left = 0;
+        decode_ends(f);
     }
 }
 
@@ -308,55 +326,11 @@ static void decode_step(struct pipeline *p, struct executor *x, struct flight *f
     x->ops->leave(x);
 }
 
-static void class_count(struct pipeline *p, struct executor *x, const struct flight *f, uint64_t e2e,
-                        uint64_t ttft) {
-    struct counters_class *k = &x->counters->klass[f->req.klass];
-    if (f->failed) {
-        counters_add(&k->failed, 1);
-        return;
-    }
-    bool judged_by_ttft = p->scenario->qos.latency == KVF_QOS_LATENCY_TTFT && f->first_token_ns != 0;
-    counters_add(&k->done, 1);
-    histogram_record(&k->e2e, e2e);
-    if (f->first_token_ns != 0) histogram_record(&k->ttft, ttft);
-    uint64_t target = p->scenario->qos.klass[f->req.klass].p95_ns;
-    if (target == KVF_UNSET || (judged_by_ttft ? ttft : e2e) <= target) counters_add(&k->met, 1);
-}
-
-static void flight_count(struct pipeline *p, struct executor *x, struct flight *f) {
-    struct counters *c = x->counters;
-    const struct request *r = &f->req;
-    uint64_t now = x->ops->now(x), e2e = now - r->arrival_ns;
-    uint64_t ttft = f->first_token_ns ? f->first_token_ns - r->arrival_ns : 0;
-    class_count(p, x, f, e2e, ttft);
-    if (f->failed) {
-        counters_add(&c->requests_failed, 1);
-        return;
-    }
-    uint64_t generation = f->timer_ns ? now - f->generate_ns : 0;
-    counters_add(&c->requests_done, 1);
-    counters_add(&c->prefill_ns, f->prefill_ns);
-    counters_add(&c->context_tokens, flight_context_tokens(f));
-    histogram_record(&c->latency[REQUEST_LATENCY_E2E], e2e);
-    histogram_record(&c->latency[REQUEST_LATENCY_QUEUE_WAIT], f->slot_ns - r->arrival_ns);
-    histogram_record(&c->latency[REQUEST_LATENCY_STORAGE_IO], f->storage_ns);
-    if (f->first_token_ns) histogram_record(&c->latency[REQUEST_LATENCY_TTFT], ttft);
-    if (r->kind != REQUEST_INFERENCE) return;
-    counters_add(&c->tokens_generated, r->generate_tokens);
-    histogram_record(&c->latency[REQUEST_LATENCY_GENERATION], generation);
-    uint64_t steps = inference_tokens_left(f);
-    if (steps > 0) histogram_record(&c->latency[REQUEST_LATENCY_TPOT], generation / steps);
-    if (r->retrieves) counters_add(f->retrieved ? &c->rag_requests : &c->rag_empty, 1);
-    if (r->prompt == REQUEST_NO_PROMPT) return;
-    counters_add(&c->prompt_seen, 1);
-    counters_add(f->prompt_missed ? &c->prompt_rebuilt : &c->prompt_hits, 1);
-}
-
 static void flight_end(struct pipeline *p, struct executor *x, struct flight *f) {
     if (settle_begin(p, x, f)) return;
     flight_enter(f, FLIGHT_ENDED);
     inference_leave(p, x, f);
-    if (!f->internal) flight_count(p, x, f);
+    if (!f->internal) account_flight(p, x, f);
 }
 
 static void generate_begin(struct pipeline *p, struct executor *x, struct flight *f) {
@@ -518,7 +492,7 @@ void pipeline_op_begins(const struct cache_op *op) {
 
 static void write_ended(struct executor *x, struct flight *f, const struct cache_op *op,
                         enum cache_outcome outcome) {
-    if (op->failed_wait) f->refused = f->refused || op->role != ROLE_PROMPT_WRITE;
+    if (op->refused) access_refused(f);
     if (outcome == CACHE_DONE && !f->internal) histogram_record(&x->counters->entry_bytes, op->bytes);
     if (op->role == ROLE_BLOCK_WRITE && op->deadline_ns != 0) f->room_blocked = false;
 }

@@ -111,6 +111,7 @@ static void add_tiers(struct measure *m) {
         result_add(m->out, on ? (double)c->evictions[t] : KVF_MISSING, "", 0, "%s_evictions", tier);
         result_add(m->out, on ? (double)c->demotions[t] : KVF_MISSING, "", 0, "%s_demotions", tier);
         result_add(m->out, on ? (double)c->promotions[t] : KVF_MISSING, "", 0, "%s_promotions", tier);
+        result_add(m->out, on ? (double)c->fell_through[t] : KVF_MISSING, "", 0, "%s_fell_through", tier);
         result_add(m->out, m->use.tier_busy[t], "", 0, "%s_busy_ratio", tier);
         result_add(m->out, m->use.in_flight[t], "", 0, "%s_io_in_flight_mean", tier);
         add_tier_dir(m, t, KVF_DIR_READ);
@@ -158,6 +159,7 @@ static void add_cache(struct measure *m) {
     add_count(m, "room_inline", s->room_inline);
     add_count(m, "room_background", s->room_background);
     add_count(m, "refused", s->refused);
+    add_count(m, "fell_through", tier_sum(s->fell_through));
     add_count(m, "not_admitted", s->not_admitted);
 }
 
@@ -281,6 +283,7 @@ static void add_throughput(struct measure *m) {
     add_count(m, "requests_done", done);
     add_asked(m);
     add_count(m, "requests_failed", counters_get(&m->d->requests_failed));
+    add_count(m, "requests_refused", counters_get(&m->d->requests_refused));
     add_count(m, "requests_dropped", m->to->dropped - m->from->dropped);
     result_add(m->out, (double)m->to->queued, "", 0, "requests_queued_at_end");
     result_add(m->out, (double)m->to->in_service, "", 0, "requests_in_service_at_end");
@@ -542,6 +545,7 @@ void result_fill(struct engine *e, struct run_record *run) {
     result_add(m.out, ratio(p->host_busy_sum, p->host_busy_s), "", 0, "host_cpu_ratio");
     result_add(m.out, ratio(m.use.in_service, (double)e->slots), "", 0, "slots_busy_ratio");
     verdict_run(e, run);
+    overload_warn(run);
     keep_histograms(&m, run);
 }
 

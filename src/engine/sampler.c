@@ -219,6 +219,7 @@ static void snap_interval(struct engine *e, struct snapshot *snap, const struct 
     i->hit_ratio = per((double)i->hits, (double)i->lookups);
     i->reuse_hit_ratio = per((double)sum_causes(p->cache.hits, false), (double)reuse);
     i->refused = p->cache.refused;
+    for (int t = 0; t < KVF_TIERS; t++) i->fell_through += p->cache.fell_through[t];
     for (int t = 0; t < KVF_TIERS; t++)
         for (int dir = 0; dir < KVF_DIRS; dir++) i->errors += counters_get(&d->errors[t][dir]);
     i->workers_cpu_s = engine_is_virtual(e) ? KVF_MISSING : seconds(counters_get(&d->cpu_ns));
@@ -267,6 +268,7 @@ static void snap_tier(struct engine *e, struct snapshot *snap, const struct coun
     v->evictions = cache->evictions[t];
     v->demotions = cache->demotions[t];
     v->promotions = cache->promotions[t];
+    v->fell_through = cache->fell_through[t];
     v->errors = counters_get(&d->errors[t][KVF_DIR_READ]) + counters_get(&d->errors[t][KVF_DIR_WRITE]);
 }
 

@@ -59,6 +59,7 @@ static void add_cache(struct totals *t, const struct cache_stats *c) {
         t->evictions[tier] += c->evictions[tier];
         t->demotions[tier] += c->demotions[tier];
         t->promotions[tier] += c->promotions[tier];
+        t->fell_through[tier] += c->fell_through[tier];
     }
     t->refused += c->refused;
     t->not_admitted += c->not_admitted;

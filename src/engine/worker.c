@@ -238,6 +238,17 @@ static uint64_t waits_end_ns(const struct worker *w) {
     return end;
 }
 
+/* Without effect on one that has its room by now. */
+static void wait_ends(struct worker *w, struct cache_op *op, uint64_t now) {
+    wait_over(op);
+    if (w->x.stopping) {
+        (void)cache_cancel(w->engine->cache, op);
+    } else if (cache_wait_over(w->engine->cache, op)) {
+        op->deadline_ns = now + w->engine->s->engine.room_wait_ns;
+        worker_waits(&w->x, op);
+    }
+}
+
 /* Waits whose time is up, or all of them when the run ends. */
 static bool run_deadlines(struct worker *w, uint64_t now) {
     uint64_t end = waits_end_ns(w);
@@ -247,8 +258,7 @@ static bool run_deadlines(struct worker *w, uint64_t now) {
         struct cache_op *op = w->waits[i].first, *next;
         for (; op && (op->deadline_ns <= now || w->x.stopping); op = next) {
             next = op->wait_next;
-            wait_over(op);
-            cache_cancel(w->engine->cache, op); /* without effect on one that has its room by now */
+            wait_ends(w, op, now);
         }
     }
     worker_leave(&w->x);

@@ -48,7 +48,9 @@ struct counters {
     _Atomic uint64_t unverified[KVF_TIERS]; /* entry reads of emulated tiers under verify */
     _Atomic uint64_t requests_done;
     _Atomic uint64_t requests_failed;
+    _Atomic uint64_t requests_refused; /* of these: a write of it found no room */
     _Atomic uint64_t tokens_generated;
+    _Atomic uint64_t owed_bytes;        /* that the requests done had to move (engine/bound.h) */
     _Atomic uint64_t context_tokens;    /* of the requests done */
     _Atomic uint64_t prompt_seen;       /* requests that start with a shared prompt */
     _Atomic uint64_t prompt_hits;       /* of which found it resident, all of it */

@@ -45,7 +45,8 @@ static inline bool kvf_present(double v) {
     X(U, hits, "", "cache hits")                                                                             \
     X(F, hit_ratio, "", "hits / lookups")                                                                    \
     X(F, reuse_hit_ratio, "", "hits / lookups without cause decode")                                         \
-    X(U, refused, "", "writes refused for want of room")                                                     \
+    X(U, fell_through, "", "writes that found no room in time and went on to a lower tier")                  \
+    X(U, refused, "", "writes refused for want of room, by which their requests failed")                     \
     X(U, errors, "", "operations that failed")                                                               \
     X(F, e2e_p50_ms, "ms", "end-to-end latency, P50")                                                        \
     X(F, e2e_p95_ms, "ms", "end-to-end latency, P95")                                                        \
@@ -113,6 +114,7 @@ static inline bool kvf_present(double v) {
     X(U, evictions, "", "entries dropped from the cache")                                                    \
     X(U, demotions, "", "entries that fell out of it to a lower tier")                                       \
     X(U, promotions, "", "entries that rose out of it to a higher tier")                                     \
+    X(U, fell_through, "", "writes that found no room in it in time and went on to a lower one")             \
     X(U, errors, "", "entry operations that failed")
 
 #define SNAPSHOT_CAUSE_FIELDS(X)                                                                             \

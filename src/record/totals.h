@@ -41,6 +41,7 @@ struct totals {
     uint64_t lookups[KVF_CAUSES], misses[KVF_CAUSES], hits[KVF_TIERS][KVF_CAUSES];
     uint64_t refused, not_admitted; /* writes */
     uint64_t evictions[KVF_TIERS], demotions[KVF_TIERS], promotions[KVF_TIERS];
+    uint64_t fell_through[KVF_TIERS]; /* writes */
     uint64_t ops[KVF_TIERS][KVF_DIRS][KVF_CAUSES], bytes[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
     uint64_t errors[KVF_TIERS][KVF_DIRS];
     struct totals_histogram request[TOTALS_LATENCIES];

@@ -434,6 +434,9 @@ static json_t *origin(const struct run_record *r) {
     json_object_set_new(o, "host", json_part_text(r->host));
     json_object_set_new(o, "status", json_part_text(run_status_name(r->status)));
     json_object_set_new(o, "emulated_tiers", emulated);
+    json_object_set_new(o, "writes_fell_through", json_part_number(value(r, "fell_through")));
+    json_object_set_new(o, "writes_refused", json_part_number(value(r, "refused")));
+    json_object_set_new(o, "requests_refused", json_part_number(value(r, "requests_refused")));
     json_object_set_new(o, "sla_latency", r->qos_latency[0] ? json_part_text(r->qos_latency) : json_null());
     json_object_set_new(o, "not_comparable",
                         r->not_comparable[0] ? json_part_text(r->not_comparable) : json_null());

@@ -127,6 +127,7 @@ static void put_facts(const struct run_part *p) {
                  {"Mean entry", "entry_bytes_mean", "B"},
                  {"Largest entry", "entry_bytes_max", "B"},
                  {"Mean context", "context_tokens_mean", ""},
+                 {"Fell through", "fell_through", ""},
                  {"Refused for room", "refused", ""},
                  {"Failed operations", "operation_errors", ""},
                  {"Prefixes saved", "prefix_bytes_saved", "B"},
@@ -134,7 +135,7 @@ static void put_facts(const struct run_part *p) {
                  {"Preconditioned", "precondition_bytes", "B"}};
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
         double v = run_metric(p, "%s", facts[i].metric);
-        if (!kvf_present(v) || (v == 0 && i > 8)) continue;
+        if (!kvf_present(v) || (v == 0 && i > 9)) continue;
         struct cell c =
             strcmp(facts[i].metric, "read_write_ratio") == 0 || strcmp(facts[i].metric, "amplification") == 0
                 ? format_times(v)

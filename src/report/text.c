@@ -475,6 +475,8 @@ static void put_errors(struct summary *s) {
     struct format_page *p = &s->page;
     format_label(p, FORMAT_HEADING, "Errors");
     format_item(p, "%s operations failed", format_count(metric(s, "operation_errors")).text);
+    if (metric(s, "fell_through") > 0)
+        format_item(p, "%s writes fell through", format_count(metric(s, "fell_through")).text);
     format_item(p, "%s refused for room", format_count(metric(s, "refused")).text);
     double checked = metric(s, "verify_checked"), unverified = metric(s, "verify_unverified");
     double mismatched = metric(s, "verify_mismatched");

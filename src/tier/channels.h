@@ -25,7 +25,7 @@ struct channels {
     struct scenario_emulation speed;
     _Atomic uint64_t free_ns[KVF_DIRS][SCENARIO_CHANNELS_MAX]; /* run time from which on each is idle */
     _Atomic uint64_t taken_ns[KVF_DIRS]; /* channel time given out so far, also what lies ahead */
-    _Atomic uint64_t both_free_ns;                             /* what both directions pass through */
+    _Atomic uint64_t both_free_ns;       /* what both directions pass through */
 };
 
 /* When an operation that was submitted at some time is served. */

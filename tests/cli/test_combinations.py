@@ -64,7 +64,9 @@ for _first in range(0, 80, 20):
                     refused(["run", "--headless", write(changes)], "cannot be used")
                 else:
                     _, summary = measure(changes, "--db", "none")
-                    assert result(summary, "requests_done") > 0 and result(summary, "requests_failed") == 0, summary["results"]
+                    assert result(summary, "requests_done") > 0, summary["results"]
+                    # some tiers are smaller than some contexts
+                    assert result(summary, "requests_failed") == result(summary, "requests_refused"), summary["results"]
             except AssertionError as error:
                 raise AssertionError("combination %d, %s: %s" % (number, changes, error)) from error
 

@@ -182,16 +182,17 @@ def _():
     assert [one[:3] for one in told[:4]] == [
         ("nvme_write_device_p95_ms", "<", 500), ("nvme_read_device_p95_ms", "<", 200), ("cpu_p95_ms", "<", 150),
         ("hit_ratio", ">", 0.3)], told
-    assert told[4:6] == [("requests_done", "==", 60, 60, True), ("requests_done", "<", 60, 60, False)], told
-    assert told[7] == ("batch_steps", "!=", 1, None, None), told
-    for metric, op, target, actual, passed in told[:7]:
+    assert told[4] == ("refused", "==", 0, 0, True), told
+    assert told[5:7] == [("requests_done", "==", 60, 60, True), ("requests_done", "<", 60, 60, False)], told
+    assert told[8] == ("batch_steps", "!=", 1, None, None), told
+    for metric, op, target, actual, passed in told[:8]:
         assert actual == result(summary, metric) and passed == COMPARED[op](actual, target), told
     passes = [one[4] for one in told].count(True)
-    assert "Assessment  %d of 8 criteria passed\n" % passes in got.stdout, got
+    assert "Assessment  %d of 9 criteria passed\n" % passes in got.stdout, got
     words = {True: "PASS", False: "FAIL", None: "NO DATA"}
     named = verdicts(got)
     assert list(named)[:4] == ["nvme write P95, device", "nvme read P95, device", "cpu read and write P95", "hit ratio"]
-    assert list(named.values()) == [words[told[i][4]] for i in (0, 1, 2, 3, 5, 6, 7)], got  # of one name the last
+    assert list(named.values()) == [words[told[i][4]] for i in (0, 1, 2, 3, 4, 6, 7, 8)], got  # of one name the last
     assert any("batch_steps" in event["message"] for event in summary["events"]), summary["events"]
     stored = rows("SELECT metric, op, target, actual, passed FROM criteria ORDER BY n")
     assert [tuple(one.values()) for one in stored] == told, stored
@@ -214,20 +215,21 @@ def _():
     measure({**quiet, **own(("requests_done", ">", 60))}, "--assert", rc=3)
     measure({**quiet, **own(("requests_done", ">", 60))})
     got, _ = measure({**quiet, **own(("cpu_p95_ms", "<", 1e9))}, "--assert", rc=3)
-    assert verdicts(got)["cpu_p95_ms"] == "NO DATA" and "4 of 5 criteria passed" in got.stdout, got
+    assert verdicts(got)["cpu_p95_ms"] == "NO DATA" and "5 of 6 criteria passed" in got.stdout, got
 
 
 @case("profile throughput: nvme traffic in the directions of the phase, and no errors")
 def _():
     storage = {**STORAGE, "assess.profile": "throughput"}
     got, _ = measure(storage, "--assert")
-    assert list(verdicts(got)) == ["nvme reads", "nvme writes", "failed operations", "failed requests"], got
+    assert list(verdicts(got)) == ["nvme reads", "nvme writes", "failed operations", "failed requests", "writes refused"], got
     got, _ = measure({**storage, "workload.phase": "prefill"}, "--assert")
-    assert list(verdicts(got)) == ["nvme writes", "failed operations", "failed requests"], got
+    assert list(verdicts(got)) == ["nvme writes", "failed operations", "failed requests", "writes refused"], got
     got, _ = measure({**storage, "workload.phase": "decode"}, "--assert")
-    assert list(verdicts(got)) == ["nvme reads", "failed operations", "failed requests"], got
+    assert list(verdicts(got)) == ["nvme reads", "failed operations", "failed requests", "writes refused"], got
     got, _ = measure({**storage, "assess.nvme_tok_s": 1e12}, "--assert", rc=3)
-    assert verdicts(got) == {"nvme traffic": "FAIL", "failed operations": "PASS", "failed requests": "PASS"}, got
+    assert verdicts(got) == {"nvme traffic": "FAIL", "failed operations": "PASS", "failed requests": "PASS",
+                             "writes refused": "PASS"}, got
     got, _ = measure({**storage, "tiers.nvme": None, "tiers.cpu": {"capacity": "16MiB"}}, "--assert", rc=3)
     assert verdicts(got)["nvme reads"] == "NO DATA", got
 

@@ -204,7 +204,7 @@ def _():
     missed = {**quiet, "assess.criteria": [{"metric": "requests_done", "op": ">", "value": 60}]}
     got, summary = measure(missed, "--assert", rc=3)
     assert "criteria missed" in got.stdout and summary["trials"]["passed"] is False, got
-    assert len(re.findall(r"4 of 5 criteria$", got.stdout, re.MULTILINE)) == 3, got
+    assert len(re.findall(r"5 of 6 criteria$", got.stdout, re.MULTILINE)) == 3, got
 
 
 @case("one trial is a run like any other")

@@ -112,7 +112,10 @@ static inline void crowd_step(struct crowd *w, const struct setting *set) {
         crowd_end_one(w, false);
     } else if (what < 19) {
         struct asked *a = &w->asked[rng_range(&w->r, 0, ACTIVE - 1)];
-        if (a->op) cache_cancel(w->f.c, a->op);
+        if (a->op && (a - w->asked) % 4 == 0)
+            cache_wait_over(w->f.c, a->op);
+        else if (a->op)
+            cache_cancel(w->f.c, a->op);
     } else if (w->drops) {
         struct cache_key key = number_key((int)rng_range(&w->r, 0, KEYS - 1));
         bool there = cache_peek(w->f.c, key) == CACHE_RESIDENT;

@@ -195,7 +195,8 @@ static inline void rig_end_at(struct rig *r, uint64_t at, struct cache_op *op) {
 static inline void rig_waits_over(struct rig *r) {
     rig_enter(&r->x);
     for (unsigned i = 0; i < r->waits; i++)
-        if (r->wait[i]->deadline_ns <= r->now) cache_cancel(r->cache.c, r->wait[i]);
+        if (r->wait[i]->deadline_ns <= r->now && cache_wait_over(r->cache.c, r->wait[i]))
+            r->wait[i]->deadline_ns = r->now + r->s.engine.room_wait_ns;
     rig_leave(&r->x);
 }
 

@@ -45,7 +45,8 @@ static void expect(size_t i, const char *metric, const char *op, double target, 
  * writes together under 150 ms, hit ratio above 30 %. */
 static void expect_latency(int write, int read, int cpu, int hits) {
     assess_run(s, &r);
-    assert_int_equal(r.criterion_count, 4);
+    assert_int_equal(r.criterion_count, 5);
+    expect(4, "refused", "==", 0, -1); /* nothing is known of it */
     expect(0, "nvme_write_device_p95_ms", "<", 500, write);
     expect(1, "nvme_read_device_p95_ms", "<", 200, read);
     expect(2, "cpu_p95_ms", "<", 150, cpu);
@@ -110,18 +111,20 @@ static void profile_throughput_asks_for_the_directions_of_the_phase(void **state
     add("nvme_write_tok_s", 0, "tok/s");
     add("operation_errors", 0, "");
     add("requests_failed", 2, "");
+    add("refused", 3, "");
     add("e2e_p95_ms", 1e6, "ms");
     throughput(KVF_WORKLOAD_PHASE_BOTH, 0);
-    assert_int_equal(r.criterion_count, 4);
+    assert_int_equal(r.criterion_count, 5);
     expect(0, "nvme_read_tok_s", ">", 0, 1);
     expect(1, "nvme_write_tok_s", ">", 0, 0);
     expect(2, "operation_errors", "==", 0, 1);
     expect(3, "requests_failed", "==", 0, 0);
+    expect(4, "refused", "==", 0, 0);
     throughput(KVF_WORKLOAD_PHASE_DECODE, 0);
-    assert_int_equal(r.criterion_count, 3);
+    assert_int_equal(r.criterion_count, 4);
     expect(0, "nvme_read_tok_s", ">", 0, 1);
     throughput(KVF_WORKLOAD_PHASE_PREFILL, 0);
-    assert_int_equal(r.criterion_count, 3);
+    assert_int_equal(r.criterion_count, 4);
     expect(0, "nvme_write_tok_s", ">", 0, 0);
 }
 
@@ -131,7 +134,7 @@ static void profile_throughput_with_a_threshold(void **state) {
     add("operation_errors", 0, "");
     add("requests_failed", 0, "");
     throughput(KVF_WORKLOAD_PHASE_BOTH, 1000);
-    assert_int_equal(r.criterion_count, 3);
+    assert_int_equal(r.criterion_count, 4);
     expect(0, "nvme_tok_s", ">=", 1000, 1);
     throughput(KVF_WORKLOAD_PHASE_BOTH, 1000.5);
     expect(0, "nvme_tok_s", ">=", 1000.5, 0);
@@ -160,14 +163,14 @@ static void own_criteria_stand_behind_in_their_order(void **state) {
     s->assess.criterion[3 * OPS] =
         (struct scenario_criterion){.metric = "no_such_ms", .op = KVF_OP_NE, .value = 1};
     assess_run(s, &r);
-    assert_int_equal(r.criterion_count, 4 + 3 * OPS + 1);
+    assert_int_equal(r.criterion_count, 5 + 3 * OPS + 1);
     for (size_t i = 0; i < OPS; i++) {
-        expect(4 + 3 * i, "a_ms", ops[i].text, 5, ops[i].under);
-        expect(5 + 3 * i, "b_ms", ops[i].text, 5, ops[i].equal);
-        expect(6 + 3 * i, "c_ms", ops[i].text, 5, ops[i].over);
-        assert_string_equal(r.criteria[4 + 3 * i].name, "a_ms");
+        expect(5 + 3 * i, "a_ms", ops[i].text, 5, ops[i].under);
+        expect(6 + 3 * i, "b_ms", ops[i].text, 5, ops[i].equal);
+        expect(7 + 3 * i, "c_ms", ops[i].text, 5, ops[i].over);
+        assert_string_equal(r.criteria[5 + 3 * i].name, "a_ms");
     }
-    expect(4 + 3 * OPS, "no_such_ms", "!=", 1, -1); /* "!=" of nothing is no pass either */
+    expect(5 + 3 * OPS, "no_such_ms", "!=", 1, -1); /* "!=" of nothing is no pass either */
 }
 
 #define CASE(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

@@ -412,6 +412,68 @@ static void newcomers_do_not_overtake(void **state) {
     fixture_close(&f);
 }
 
+/* While A and B are read there is no room in either tier: C waits in the first, then in the second, behind D,
+ * which does not fit into the first, and at last in nvme. E stands in the line of the first all the while. */
+static void a_write_falls_through_tier_by_tier(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *c, *d, *e;
+    fixture_waterfall(&f, 100, 200, 90);
+    put(&f, 'A', 100);
+    put(&f, 'B', 100); /* A falls to the cpu */
+    struct cache_op *ra = read_start(&f, 'A'), *rb = read_start(&f, 'B');
+    expect_read(&f, 'A', CPU);
+    expect_read(&f, 'B', GPU);
+    assert_int_equal(write_start(&f, 'D', 150, &d), CACHE_NO_ROOM_NOW);
+    assert_int_equal(write_start(&f, 'C', 60, &c), CACHE_NO_ROOM_NOW);
+    assert_int_equal(write_start(&f, 'E', 50, &e), CACHE_NO_ROOM_NOW);
+    assert_true(cache_wait_over(f.c, c)); /* there would be room, but D was first */
+    expect_nothing(&f);
+    assert_false(cache_wait_over(f.c, c));
+    assert_ptr_equal(expect_write(&f, 'C', NVME), c);
+    assert_int_equal(fixture_stats(&f).fell_through[GPU], 1);
+    assert_int_equal(fixture_stats(&f).fell_through[CPU], 1);
+    /* nvme cannot hold D: where it waits is the last tier for it */
+    assert_false(cache_wait_over(f.c, d));
+    struct cache_op *gone = expect(&f, CACHE_OP_WRITE, 'D', -1, -1);
+    assert_true(gone->failed_wait && gone->refused);
+    cache_finish(f.c, gone, CACHE_ABANDONED, false);
+    assert_int_equal(fixture_stats(&f).refused, 1);
+    assert_false(cache_wait_over(f.c, e)); /* it has room in the cpu at once */
+    assert_ptr_equal(expect_write(&f, 'E', CPU), e);
+    assert_false(cache_wait_over(f.c, e)); /* nothing happens to one that waits no more */
+    done(&f, c);
+    done(&f, e);
+    done(&f, ra);
+    done(&f, rb);
+    settle(&f);
+    expect_content(&f, "B", "AE", "C");
+    assert_int_equal(fixture_stats(&f).refused, 1);
+    fixture_close(&f);
+}
+
+/* A write that spills over has been tried in every tier. */
+static void what_spills_over_does_not_fall_through(void **state) {
+    (void)state;
+    struct fixture f;
+    struct cache_op *b;
+    fixture_open(&f, 100, 100, 0, KVF_PLACEMENT_SPILLOVER, KVF_EVICTION_LRU, KVF_PROMOTION_NEVER);
+    put(&f, 'A', 100);
+    put(&f, 'C', 100);
+    struct cache_op *ra = read_start(&f, 'A'), *rc = read_start(&f, 'C');
+    expect_read(&f, 'A', GPU);
+    expect_read(&f, 'C', CPU);
+    assert_int_equal(write_start(&f, 'B', 50, &b), CACHE_NO_ROOM_NOW);
+    assert_false(cache_wait_over(f.c, b));
+    assert_true(expect(&f, CACHE_OP_WRITE, 'B', -1, -1)->refused);
+    cache_finish(f.c, b, CACHE_ABANDONED, false);
+    done(&f, ra);
+    done(&f, rc);
+    settle(&f);
+    assert_int_equal(fixture_stats(&f).fell_through[GPU], 0);
+    fixture_close(&f);
+}
+
 /* B's move waits for A's; a reader of the moving A uses the old place, which counts until it leaves. */
 static void moving_entry_is_read_at_its_old_place(void **state) {
     (void)state;
@@ -743,6 +805,8 @@ int main(void) {
         cmocka_unit_test(busy_crowd_is_passed_once),
         cmocka_unit_test(waiters_keep_their_order),
         cmocka_unit_test(newcomers_do_not_overtake),
+        cmocka_unit_test(a_write_falls_through_tier_by_tier),
+        cmocka_unit_test(what_spills_over_does_not_fall_through),
         cmocka_unit_test(moving_entry_is_read_at_its_old_place),
         cmocka_unit_test(moving_for_others_is_no_victim),
         cmocka_unit_test(demotion_keeps_recency),

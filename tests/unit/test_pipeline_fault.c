@@ -52,18 +52,52 @@ static void what_was_written_is_read_once_before_it_can_go(void **state) {
     rig_close(&r);
 }
 
-static void a_context_that_no_tier_holds_is_refused_and_the_request_is_done(void **state) {
+static void a_context_that_no_tier_holds_is_refused_and_the_request_fails(void **state) {
     (void)state;
     rig_open(&r, 100, 150, 0);
     struct flight f = rig_flight(7, 1, 76, 40); /* 152 bytes */
     rig_start_at(&r, 2000, &f);
     assert_int_equal(r.dones, 1);
     assert_int_equal(r.outs, 0);
+    assert_true(r.last.failed && r.last.refused);
+    assert_int_equal(fixture_stats(&r.cache).refused, 1);
+    rig_lookups(&r, KVF_CAUSE_DECODE, 0, 0);
+    assert_int_equal(counters_get(&r.x.counters->requests_done), 0);
+    assert_int_equal(counters_get(&r.x.counters->requests_refused), 1);
+    assert_int_equal(counters_get(&r.x.counters->tokens_generated), 0);
+    rig_close(&r);
+}
+
+/* Everything that is in the gpu is read: the write waits there, then in the cpu, and finds room in nvme. Its
+ * latency has both waits. */
+static void a_write_falls_through_and_its_waits_stay_in_its_latency(void **state) {
+    (void)state;
+    rig_open(&r, 200, 200, 200);
+    rig_put(&r, rig_turn(1, 1), 200);
+    rig_put(&r, rig_turn(2, 1), 200); /* the other falls to the cpu */
+    struct flight one = rig_flight(1, 2, 1, 0), two = rig_flight(2, 2, 1, 0), f = rig_flight(7, 1, 100, 0);
+    rig_start_at(&r, 2000, &one);
+    rig_start_at(&r, 2000, &two);
+    rig_start_at(&r, 3000, &f);
+    assert_int_equal(r.waits, 1);
+    r.now = 3000 + ROOM_NS;
+    rig_waits_over(&r);
+    assert_int_equal(r.waits, 1);
+    assert_int_equal(r.wait[0]->deadline_ns, 3000 + 2 * ROOM_NS);
+    r.now = 3000 + 2 * ROOM_NS;
+    rig_waits_over(&r);
+    struct cache_op *op = rig_find(&r, CACHE_OP_WRITE, rig_turn(7, 1));
+    assert_int_equal(op->to, NVME);
+    assert_int_equal(fixture_stats(&r.cache).fell_through[GPU], 1);
+    assert_int_equal(fixture_stats(&r.cache).fell_through[CPU], 1);
+    rig_end_at(&r, 4000 + 2 * ROOM_NS, op);
+    rig_end_at(&r, 5000 + 2 * ROOM_NS, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
+    assert_int_equal(r.last.req.conversation, 7);
     assert_false(r.last.failed);
-    assert_int_equal(fixture_stats(&r.cache).refused, 1); /* once: it is not tried again */
-    rig_lookups(&r, KVF_CAUSE_DECODE, 1, 0);
-    assert_int_equal(counters_get(&r.x.counters->requests_done), 1);
-    assert_int_equal(counters_get(&r.x.counters->tokens_generated), 40);
+    assert_int_equal(r.last.storage_ns, 2000 + 2 * ROOM_NS);
+    assert_int_equal(r.last.owed_bytes, 200 + 200); /* written once, read back once */
+    assert_int_equal(counters_get(&r.x.counters->owed_bytes), 400);
+    while (r.outs) rig_end(&r, r.out[0], CACHE_DONE);
     rig_close(&r);
 }
 
@@ -94,14 +128,17 @@ static void a_wait_for_room_is_bounded_and_then_the_write_is_refused(void **stat
     r.now = 3000 + ROOM_NS;
     rig_waits_over(&r);
     struct cache_op *refused = rig_find(&r, CACHE_OP_WRITE, rig_turn(8, 1));
-    assert_true(refused->failed_wait);
+    assert_true(refused->failed_wait && refused->refused);
     rig_end_at(&r, r.now, refused);
     assert_int_equal(r.dones, 1);
     assert_int_equal(r.last.req.conversation, 8);
-    assert_false(r.last.failed);
+    assert_true(r.last.failed && r.last.refused);
     assert_int_equal(r.last.storage_ns, ROOM_NS);
     assert_int_equal(fixture_stats(&r.cache).refused, 1);
-    rig_lookups(&r, KVF_CAUSE_DECODE, 2, 1);
+    assert_int_equal(counters_get(&r.x.counters->requests_failed), 1);
+    assert_int_equal(counters_get(&r.x.counters->klass[0].failed), 1);
+    assert_int_equal(counters_get(&r.x.counters->tokens_generated), 0);
+    rig_lookups(&r, KVF_CAUSE_DECODE, 1, 1);
     rig_end_at(&r, r.now, rig_find(&r, CACHE_OP_READ, rig_turn(7, 1)));
     assert_int_equal(r.dones, 2);
     rig_close(&r);
@@ -237,9 +274,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_entry_that_goes_between_reads_is_written_again),
         cmocka_unit_test(what_was_written_is_read_once_before_it_can_go),
-        cmocka_unit_test(a_context_that_no_tier_holds_is_refused_and_the_request_is_done),
+        cmocka_unit_test(a_context_that_no_tier_holds_is_refused_and_the_request_fails),
         cmocka_unit_test(a_context_too_large_for_the_first_tier_goes_to_the_next),
         cmocka_unit_test(a_wait_for_room_is_bounded_and_then_the_write_is_refused),
+        cmocka_unit_test(a_write_falls_through_and_its_waits_stay_in_its_latency),
         cmocka_unit_test(the_moves_for_a_write_are_storage_time_of_its_request),
         cmocka_unit_test(a_failed_read_is_no_hit_and_fails_the_request),
         cmocka_unit_test(a_failed_decode_read_takes_the_one_hit_back),

@@ -1,0 +1,64 @@
+/* Overload never looks like success: what a run asserts of its throughput, and what it says of want of room.
+ */
+#include <stdio.h>
+
+#include "engine/bound.h"
+#include "engine/core.h"
+#include "tier/station.h"
+
+static bool moved_by_requests(int cause) {
+    return cause != KVF_CAUSE_DEMOTION && cause != KVF_CAUSE_PROMOTION && cause != KVF_CAUSE_PRECONDITION;
+}
+
+/* Of simulations, whose tiers have the bandwidths that they are given. */
+void overload_check(struct engine *e) {
+    const struct counters *c = e->counters; /* of the one worker */
+    struct bound_input in = {.owed_bytes = counters_get(&c->owed_bytes), .run_ns = engine_now(e)};
+    struct err broken = {0};
+    if (!engine_is_virtual(e)) return;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        /* one that was calibrated has a rate for each depth, and a spread */
+        in.on[t] = e->tiers[t] != NULL && !station_measured(&e->s->service[t], false) &&
+                   !station_measured(&e->s->service[t], true);
+        in.link[t] = e->s->emulation[t];
+        for (int d = 0; d < KVF_DIRS; d++)
+            for (int cause = 0; cause < KVF_CAUSES; cause++) {
+                uint64_t n = counters_get(&c->io[t][d][cause].bytes);
+                in.bytes[t][d] += n;
+                if (moved_by_requests(cause)) in.moved_bytes += n;
+            }
+    }
+    if (bound_check(&in, &broken) != 0) engine_error(e, broken.text);
+}
+
+/* "gpu 12, cpu 3" */
+static const char *by_tier(const struct run_record *run, char *out, size_t len) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (int t = 0; t < KVF_TIERS; t++) {
+        char metric[64];
+        snprintf(metric, sizeof metric, "%s_fell_through", tier_name((enum kvf_tier)t));
+        double n = result_value(&run->results, metric);
+        if (n > 0 && used < len)
+            used += (size_t)snprintf(out + used, len - used, "%s%s %.0f", used ? ", " : "",
+                                     tier_name((enum kvf_tier)t), n);
+    }
+    return out;
+}
+
+void overload_warn(struct run_record *run) {
+    char tiers[80];
+    double fell = result_value(&run->results, "fell_through"),
+           refused = result_value(&run->results, "refused");
+    double failed = result_value(&run->results, "requests_refused");
+    if (refused > 0)
+        verdict_warn(&run->verdict,
+                     "%.0f writes were refused because no tier had room for them in time, and %.0f requests "
+                     "failed by that; they are not in the throughput and miss their targets",
+                     refused, failed);
+    if (fell > 0)
+        verdict_warn(&run->verdict,
+                     "%.0f writes waited in vain for room and fell through to a lower tier (%s); the load is "
+                     "more than the tiers take in, whatever the throughput",
+                     fell, by_tier(run, tiers, sizeof tiers));
+}

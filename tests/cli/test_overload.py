@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Overload never looks like success: whatever has too little room, waits too short a time or has too many users is no
+faster than the bytes allow that it had to move."""
+import json
+
+from reports import case
+from runs import measure, result, rows
+from tap import home, main, run
+
+TOKEN_BYTES = 2048  # tiny-1b of one layer: 2 x 4 heads x 128 x 2 bytes
+BANDWIDTH = {"gpu": (10, 10), "cpu": (3, 3), "nvme": (2, 1)}  # MB/s, read and write
+ROOM = {"gpu": 4, "cpu": 16, "nvme": 64}  # MiB
+PLACEMENTS = ("waterfall", "spillover", "inclusive")
+TIERS_OF = {"three tiers": ("gpu", "cpu", "nvme"), "memory and drive": ("cpu", "nvme"), "a drive": ("nvme",)}
+
+
+def overloaded(tiers, placement, room=None, wait="10s", users=64, room_of=()):
+    """A simulated run that asks for more than the tiers carry; `room` of a tier in MiB."""
+    log = home() / "work/requests.jsonl"
+    capacity = {**ROOM, **(room or {})}
+    changes = {
+        "mode": "simulate", "run.duration": "120s", "run.interval": "10s", "engine": {"slots": 64, "room_wait": wait},
+        "tiers": {tier: {"capacity": "%dMiB" % capacity[tier], "latency": "80us", "duplex": "half", **(
+            {"io_size": "64KiB"} if tier == "nvme" else {}), "read_bandwidth": "%dMB/s" % BANDWIDTH[tier][0],
+            "write_bandwidth": "%dMB/s" % BANDWIDTH[tier][1]} for tier in tiers},
+        "cache": {"placement": placement}, "workload.users": users, "workload.prefix": {"probability": 0},
+        "workload.personas": [{"name": "large", "context": [500, 3000], "generate": [50, 150], "think": ["0s", "1s"]}]}
+    got, summary = measure(changes, "--db", "none", "--request-log", log)
+    requests = [json.loads(line) for line in log.read_text().splitlines()]
+    log.unlink()
+    summary["text"] = " ".join(got.stdout.split())
+    return {name: one["value"] for name, one in summary["results"].items()}, requests, summary
+
+
+def must_move(requests):
+    """What requests done have written and read back, by their own sizes: the context once, and once for each batch of
+    their decode. What they found of earlier turns comes on top."""
+    done = [one for one in requests if not one["failed"]]
+    return sum((2 + -(-one["generate_tokens"] // 32)) * one["context_tokens"] * TOKEN_BYTES for one in done)
+
+
+def moved(value, tiers, causes):
+    return sum(value.get("%s_%s_%s_bytes" % (tier, way, cause)) or 0
+               for tier in tiers for way in ("read", "write") for cause in causes)
+
+
+def channel_seconds(value, tiers):
+    """Of the most loaded tier."""
+    return max(sum(value["%s_%s_bytes" % (tier, way)] / BANDWIDTH[tier][i] / 1e6 for i, way in enumerate(("read", "write")))
+               for tier in tiers)
+
+
+def check_bound(value, requests, tiers):
+    must = must_move(requests)
+    assert must <= moved(value, tiers, ("prefill", "decode")), (must, value)
+    assert sum(one["generate_tokens"] for one in requests if not one["failed"]) == value["tokens_generated"], value
+    if must:
+        widest = 1e6 * sum(max(BANDWIDTH[tier]) for tier in tiers)
+        assert value["throughput_tok_s"] <= value["tokens_generated"] / must * widest, (must, value)
+    assert channel_seconds(value, tiers) <= value["measured_s"] * 1.001 + value["entry_bytes_max"] / 1e6, value
+    assert value["requests_refused"] <= value["refused"], value
+    assert value["requests_failed"] == value["requests_refused"] == sum(one["failed"] for one in requests), value
+
+
+def explained(worse, better, tiers):
+    """How much faster the one may be that has less: by what its bytes per token are fewer at the most loaded tier."""
+    per_token = [channel_seconds(value, tiers) / value["tokens_generated"] for value in (worse, better)]
+    return max(1, per_token[1] / per_token[0]) * 1.1
+
+
+GRID = [(name, placement) for name in TIERS_OF for placement in PLACEMENTS if (name, placement) != ("a drive", "inclusive")]
+for name, placement in GRID:
+    @case("less room, a shorter wait and more users are no faster than their bytes explain: %s, %s" % (name, placement))
+    def _(name=name, placement=placement):
+        tiers = TIERS_OF[name]
+        patient, requests, _ = overloaded(tiers, placement, wait="1h")
+        check_bound(patient, requests, tiers)
+        assert patient["tokens_generated"] > 0 and patient["refused"] == patient["fell_through"] == 0, patient
+        less = [{"room": {tier: ROOM[tier] // part}} for tier in tiers for part in (2, 4)]
+        shorter = [{"wait": wait} for wait in ("10s", "1s", "100ms", "0s")]
+        more = [{"users": users} for users in (128, 256)]
+        seen = {"refused": 0, "fell_through": 0}
+        for change in less + shorter + more:
+            value, requests, _ = overloaded(tiers, placement, **{"wait": "1h", **change})
+            check_bound(value, requests, tiers)
+            for what in seen:
+                seen[what] += value[what]
+            assert value["fell_through"] == sum(value[tier + "_fell_through"] for tier in tiers), (change, value)
+            if value["tokens_generated"]:
+                limit = patient["throughput_tok_s"] * explained(value, patient, tiers)
+                assert value["throughput_tok_s"] <= limit, (change, value["throughput_tok_s"], limit)
+        # the grid does what it is there for
+        assert placement == "spillover" or len(tiers) == 1 or seen["fell_through"] > 0, seen
+        assert len(tiers) > 1 or seen["refused"] > 0, seen
+
+
+@case("a write that finds no room anywhere fails its request, and everything that is read says so")
+def _():
+    value, requests, summary = overloaded(("nvme",), "waterfall", room={"nvme": 16}, wait="100ms")
+    assert value["refused"] > 0 and value["requests_refused"] == value["requests_failed"] > 0, value
+    assert value["class_batch_failed"] + value["class_interactive_failed"] + value["class_responsive_failed"] == \
+        value["requests_failed"], value
+    refused = {one["name"]: one for one in summary["criteria"]}["writes refused"]
+    assert refused["passed"] is False and refused["actual"] == value["refused"], refused
+    assert "Warning %d writes were refused because no tier had room" % value["refused"] in summary["text"], summary["text"]
+
+
+@case("what fell through is counted by tier in intervals, results, exports, the summary and the report")
+def _():
+    changes = {
+        "mode": "simulate", "run.duration": "60s", "run.interval": "5s", "engine": {"slots": 64, "room_wait": "1s"},
+        "tiers": {"cpu": {"capacity": "8MiB", "read_bandwidth": "3MB/s", "write_bandwidth": "3MB/s"}, "nvme": {
+            "capacity": "64MiB", "io_size": "64KiB", "read_bandwidth": "2MB/s", "write_bandwidth": "1MB/s"}},
+        "workload.users": 64, "workload.personas": [{
+            "name": "large", "context": [500, 3000], "generate": [50, 150], "think": ["0s", "1s"]}]}
+    got, summary = measure(changes)
+    fell = result(summary, "cpu_fell_through")
+    assert fell > 0 and result(summary, "nvme_fell_through") == 0 and result(summary, "fell_through") == fell, summary
+    sums = rows("SELECT sum(fell_through) AS all_tiers FROM intervals WHERE phase = 'measured'")[0]
+    tiers = rows("SELECT tier, sum(fell_through) AS n FROM tier_intervals GROUP BY tier ORDER BY tier")
+    assert sums["all_tiers"] == fell and [(row["tier"], row["n"]) for row in tiers] == [("cpu", fell), ("nvme", 0)], tiers
+    assert "%d writes fell through" % fell in got.stdout.replace("\n", " "), got
+    assert "Warning" in got.stdout and "fell through to a lower tier (cpu %d)" % fell in " ".join(got.stdout.split()), got
+    mlperf = json.loads(run(["export", "latest", "--format", "mlperf"]).stdout)["kvfall"]
+    assert mlperf["writes_fell_through"] == fell and mlperf["writes_refused"] == result(summary, "refused"), mlperf
+    assert mlperf["requests_refused"] == result(summary, "requests_refused"), mlperf
+    whole = json.loads(run(["export", "latest", "--format", "json"]).stdout)
+    assert '"cpu_fell_through"' in json.dumps(whole), sorted(whole)
+    assert "fell_through" in run(["export", "latest", "--format", "csv"]).stdout.splitlines()[0]
+    assert 'kvfall_result_tier_writes_fell_through{' in run(["export", "latest", "--format", "prometheus"]).stdout
+    page = run(["report", "latest", "--format", "txt"]).stdout
+    assert "Fell through %d" % fell in " ".join(page.split()), page
+    worst = rows("SELECT t_s, fell_through AS n FROM intervals ORDER BY fell_through DESC")[0]
+    picture = run(["watch", "--dump", "--at", "0:%g" % worst["t_s"], "--size", "200x60"]).stdout
+    assert "! no room: %d writes fell through to a lower tier" % worst["n"] in picture, picture
+
+
+main()
