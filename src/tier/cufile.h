@@ -17,7 +17,8 @@ enum {
     CUFILE_FORCE_COMPAT = 2,    /* parameter */
     CUFILE_CUDA_ERROR = 5011,   /* `cuda` of the error has more */
     CUFILE_ALREADY_OPEN = 5026, /* the driver is */
-    CUFILE_BASE = 5000          /* codes of the library itself are above */
+    CUFILE_NOT_REGISTERED = 5027,
+    CUFILE_BASE = 5000 /* codes of the library itself are above */
 };
 
 struct cufile_error {

@@ -181,6 +181,11 @@ static int try_block(struct gds *g, int fd, struct err *e) {
     struct gds_piece piece = {.bytes = GDS_BLOCK};
     struct gds_task t = {.memory = g->memory[0].base, .pieces = 1, .piece = &piece};
     int code = gds_file_open(g, fd, &piece.file);
+    if (code == CUFILE_NOT_REGISTERED)
+        return err_set(e, KVF_ERR_UNAVAILABLE,
+                       "cuFile finds nothing about the file system in udev's database, /run/udev/data; start "
+                       "udevd (cuFile error %d)",
+                       code);
     if (code) return refused(e, "registering a file of the tier", code);
     for (int way = 1; way >= 0 && t.error == 0; way--) {
         t.write = way == 1;

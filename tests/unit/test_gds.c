@@ -72,6 +72,7 @@ static const struct {
     {"driver=5026", false, true, false, "direct"},
     {"properties=5030", true, false, false, "asking for cuFile's properties fails: an error inside"},
     {"file=5008", true, false, false, "registering a file of the tier fails: the file's file system"},
+    {"file=5027", true, false, false, "cuFile finds nothing about the file system in udev's database"},
     {"write=5049", true, false, false, "writing from device memory fails: only compatibility mode"},
     {"read=5010", true, false, false, "reading into device memory fails: the kernel module nvidia-fs"},
     {"write=28", true, false, false, "writing from device memory fails: No space left on device"},
