@@ -61,8 +61,12 @@ class Place:
 
     def call(self, arguments, most_s, name=None, env=None, well=(0,)):
         """The output of a command that ends with such a status; kept under a name if it has one."""
-        got = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=most_s,
-                             cwd=str(self.work), env=dict(os.environ, **(env or {})))
+        try:
+            got = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=most_s,
+                                 cwd=str(self.work), env=dict(os.environ, **(env or {})))
+        except subprocess.TimeoutExpired as late:
+            said = [part.decode(errors="replace") for part in (late.stdout, late.stderr) if part]
+            raise Trouble("%s: not done after %.0f s\n%s" % (" ".join(str(a) for a in arguments), most_s, "".join(said)[-3000:]))
         if name:
             self.keep(name, got.stdout + got.stderr)
         if got.returncode not in well:
@@ -162,12 +166,12 @@ def tiers(place, read, names):
     return text
 
 
-@step("tiers-hbm", 400)
+@step("tiers-hbm", 300)
 def _(place):
     return tiers(place, "hbm", ["tiers-gpu"] if REHEARSAL else ["tiers"])
 
 
-@step("tiers-d2h", 200)
+@step("tiers-d2h", 120)
 def _(place):
     return tiers(place, "d2h", ["tiers-gpu"] if REHEARSAL else ["tiers-gpu", "tiers-gpu-cpu", "tiers-gpu-cpu-nvme"])
 
@@ -176,7 +180,7 @@ def _(place):
 
 @step("calibrate", 150)
 def _(place):
-    place.call([KVFALL, "probe", "--calibrate", "--path", place.work, "--time", "2s" if REHEARSAL else "60s", "--output",
+    place.call([KVFALL, "probe", "--calibrate", "--path", place.work, "--time", "2s" if REHEARSAL else "30s", "--output",
                 place.out / "calibration.yaml"] + ["--size", "64MiB"] * REHEARSAL, 150, "calibrate.txt")
     return (place.out / "calibration.yaml").read_text()
 
@@ -322,7 +326,7 @@ def carry_out(place, options, begin):
             text = function(place)
             done.write_text(text)
             print("== %s, %.0f s\n%s" % (name, time.monotonic() - at, text), flush=True)
-        except (Trouble, subprocess.TimeoutExpired, OSError, ValueError, KeyError) as e:
+        except (Trouble, OSError, ValueError, KeyError) as e:
             failed += 1
             place.keep("failed-%s.txt" % name, str(e))
             print("== %s FAILED, %.0f s: %s" % (name, time.monotonic() - at, e), flush=True)
