@@ -274,11 +274,13 @@ static void set_make(struct rig *r, struct rig_worker *w, enum rig_set set, uint
     struct tier *tier = r->tiers[r->which], *host = r->device ? r->tiers[KVF_TIER_CPU] : NULL;
     struct pieces *s = &w->set[set];
     s->piece = mem_zalloc(count ? count : 1, sizeof *s->piece);
-    for (s->count = 0; s->count < count; s->count++) {
+    for (; s->count < count; s->count++) {
         struct piece *p = &s->piece[s->count];
         p->bytes = bytes;
         p->place = tier->ops->alloc(tier, bytes);
         if (host && set != RIG_WHOLES) p->beside = host->ops->alloc(host, bytes);
+        if (p->place == TIER_NO_PLACE || p->beside == TIER_NO_PLACE)
+            break; /* an operation there would not end */
     }
 }
 
@@ -287,8 +289,8 @@ static void sets_make(struct rig *r, uint64_t bytes) {
     uint64_t chunk = r->scenario.nvme.io_size, each = bytes / r->workers - RIG_SMALL_BYTES;
     uint64_t whole = each / WHOLES_SHARE < WHOLE_BYTES ? each / WHOLES_SHARE : WHOLE_BYTES;
     whole -= whole % PAGE_BYTES;
-    uint64_t wholes = r->device ? each / WHOLES_SHARE / whole : 0;
-    uint64_t left = each - wholes * whole;
+    uint64_t left = r->device ? each / WHOLES_SHARE : each; /* as much as lies beside in memory */
+    uint64_t wholes = r->device ? (each - left) / whole : 0;
     if (chunk > left) chunk = left - left % PAGE_BYTES;
     uint64_t chunks = left / chunk;
     for (uint32_t i = 0; i < r->workers; i++) {

@@ -4,7 +4,8 @@
  * another device's, host memory that is not page-locked in one piece, a stream of another device.
  *
  * PLAYED_DEVICES says how many there are (default 1), PLAYED_LOSES after how many launches the device is
- * lost. Any thread. */
+ * lost, PLAYED_LATENCY how many microseconds pass until work that was given is seen to be done (default 30).
+ * Any thread. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/clock.h"
 #include "tier/cuda_api.h"
 
 enum { PLAYED_RANGES = 4096, PLAYED_INVALID = 1, PLAYED_LOST = 719 };
@@ -27,7 +29,7 @@ struct stream {
     int device;
 };
 struct event {
-    _Atomic int asked;
+    _Atomic uint64_t due_ns;
     bool recorded;
 };
 
@@ -175,14 +177,14 @@ static int played_event_record(void *event, void *stream) {
     struct event *e = event;
     if (((struct stream *)stream)->device != in_use) return refused("an event in a stream of another device");
     e->recorded = true;
-    atomic_store(&e->asked, 0);
+    atomic_store(&e->due_ns, clock_now_ns() + 1000 * (uint64_t)setting("PLAYED_LATENCY", 30));
     return lost ? PLAYED_LOST : 0;
 }
 static int played_event_query(void *event) {
     struct event *e = event;
     if (!e->recorded) return refused("an event is asked for that was not recorded");
     if (lost) return PLAYED_LOST;
-    return atomic_fetch_add(&e->asked, 1) == 0 ? CUDA_NOT_READY : 0;
+    return clock_now_ns() < atomic_load(&e->due_ns) ? CUDA_NOT_READY : 0;
 }
 
 /* ---- work ---- */

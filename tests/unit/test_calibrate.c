@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "engine/calibrate.h"
+#include "engine/calibrate_rig.h"
 #include "report/calibration.h"
 #include "scenario/load.h"
 
@@ -79,6 +80,27 @@ static void a_device_is_measured_inside_and_over_its_link(void **state) {
     assert_true(r.first_write == 1);
     assert_non_null(strstr(r.description, "1 x Played GPU"));
     assert_true(fake.kernels > 8 && fake.copies > 8);
+    fake_expect_nothing_left();
+}
+
+/* A device fast enough to be filled in whole: every chunk has its place in memory too, and comes out. */
+static void every_chunk_of_a_device_has_room_beside_it(void **state) {
+    struct rig *rig = NULL;
+    struct err e = {0};
+    uint64_t entry_bytes;
+    (void)state;
+    if (rig_open(&rig, &scenario, KVF_TIER_GPU, 160 << 20, &stop, &e) != 0) fail_msg("%s", e.text);
+    for (int kind = RIG_WRITE; kind <= RIG_OUT; kind += RIG_OUT - RIG_WRITE) {
+        struct rig_window w = {.kind = (enum rig_kind)kind,
+                               .set = RIG_CHUNKS,
+                               .depth = 4,
+                               .once = true,
+                               .ns = 60 * KVF_NS_PER_S};
+        if (rig_run(rig, &w, &e) != 0) fail_msg("%s", e.text);
+        assert_int_equal(w.bytes, 79 << 20);
+    }
+    assert_int_equal(rig_entries(rig, RIG_CHUNKS, &entry_bytes), 79);
+    rig_close(rig);
     fake_expect_nothing_left();
 }
 
@@ -202,6 +224,7 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_device_is_measured_inside_and_over_its_link, each_setup),
+        cmocka_unit_test_setup(every_chunk_of_a_device_has_room_beside_it, each_setup),
         cmocka_unit_test_setup(memory_has_no_more_chunks_under_way_than_workers, each_setup),
         cmocka_unit_test_setup(what_cannot_be_measured_says_why, each_setup),
         cmocka_unit_test_setup(something_is_measured_however_late_it_is, each_setup),
