@@ -171,6 +171,8 @@ const char *key_unused_reason(const struct key *k, const struct scenario *s) {
     enum key_use use = k->use;
     if (use == KEY_USE_CPU_REAL && !s->cpu.on) use = KEY_USE_CPU;
     if ((use == KEY_USE_NVME_REAL || use == KEY_USE_NVME_VRAM) && !s->nvme.on) use = KEY_USE_NVME;
+    if (use == KEY_USE_NVME_VRAM && s->nvme.direct_to_gpu == KVF_DIRECT_TO_GPU_ON)
+        return NULL; /* it refuses the run where there is no such path */
     return has_effect(use, s) ? NULL : reasons[use];
 }
 

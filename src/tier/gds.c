@@ -19,6 +19,7 @@ struct gds {
     bool registered[DEVICES];
     uint32_t devices;
     bool open, compat;
+    int standard_output; /* kept aside; -1: in its place */
     char why[300], about[160];
     pthread_mutex_t lock; /* innermost; of what follows and of all lines' lists */
     pthread_cond_t work;
@@ -272,10 +273,28 @@ static int way_find(struct gds *g, const struct gds_setup *setup, struct err *e)
     return try_way(g, setup, true, e);
 }
 
+/* The library writes notices to standard output, where the results go once the tiers are closed. Where that
+ * is no terminal it is standard error while the library is open; a screen of our own is left alone. The
+ * descriptor to give back, -1: nothing was changed. */
+static int notices_aside(void) {
+    fflush(stdout);
+    int kept = isatty(STDOUT_FILENO) ? -1 : dup(STDOUT_FILENO);
+    if (kept >= 0) (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    return kept;
+}
+
+static void notices_back(int kept) {
+    if (kept < 0) return;
+    fflush(stdout);
+    (void)dup2(kept, STDOUT_FILENO);
+    close(kept);
+}
+
 int gds_open(struct gds **out, const struct gds_setup *setup, struct err *e) {
     struct gds *g = calloc(1, sizeof *g);
     if (!g) return err_set(e, KVF_ERR_NOMEM, "there is no memory for it");
     g->gpu = setup->gpu;
+    g->standard_output = -1;
     pthread_mutex_init(&g->lock, NULL);
     pthread_cond_init(&g->work, NULL);
     while (g->devices < DEVICES && g->gpu->ops->device_memory(g->gpu, g->devices, &g->memory[g->devices]))
@@ -283,6 +302,7 @@ int gds_open(struct gds **out, const struct gds_setup *setup, struct err *e) {
     int rc = cufile_load(&g->api, e);
     if (rc == 0 && g->gpu->ops->bind(g->gpu, 0) != 0)
         rc = err_set(e, KVF_ERR_UNAVAILABLE, "the device of the gpu tier cannot be used any more");
+    g->standard_output = notices_aside();
     if (rc == 0) rc = way_find(g, setup, e);
     if (rc == 0) rc = threads_start(g, setup->threads, e);
     if (rc != 0) {
@@ -301,6 +321,7 @@ void gds_close(struct gds *g) {
     pthread_mutex_unlock(&g->lock);
     for (uint32_t i = 0; i < g->threads; i++) pthread_join(g->thread[i], NULL);
     if (g->api) driver_close(g);
+    notices_back(g->standard_output);
     pthread_cond_destroy(&g->work);
     pthread_mutex_destroy(&g->lock);
     free(g);

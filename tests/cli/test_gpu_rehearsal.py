@@ -2,11 +2,12 @@
 """The test of the GPU machine on played devices: its script, what it runs, and the bench's table; what cannot be tried
 there, as the loss of a device."""
 import contextlib
+import json
 import re
 import sqlite3
 import subprocess
 
-from tap import BUILD, SOURCE, Skip, case, database, home, main, run
+from tap import BUILD, SOURCE, Skip, case, database, home, main, run, scratch
 
 PLAYED = BUILD / "tests/gpu/kvfall_played"
 BENCH = BUILD / "tests/gpu/bench_gpu_played"
@@ -96,6 +97,23 @@ def _():
     assert "to device, 2.00 MiB by layer : 32.0 KiB" in got.stdout and "both ways, 1.00 MiB : two str" in got.stdout, got
     assert "processor time a GiB" in got.stdout and "an operation beyond its transfer" in got.stdout, got
     assert "played device:" not in got.stderr, got
+
+
+@case("what cuFile writes to standard output stays out of the results")
+def _():
+    need_cuda()
+    fake = BUILD / "tests/unit/fake"
+    if not (fake / "libcufile.so.0").exists():
+        raise Skip("the stand-in for cuFile is not built")
+    got = run(["run", "--headless", "--quiet", "--db", "none", "--json", "-", "--model", "tiny-1b", "--max-requests", "20",
+               "--set", "run.warmup=0s", "--gpu", "8MiB", "--cpu", "0", "--nvme", "256MiB", "--cache-dir",
+               scratch("nvme", on_disk=True), "--set", "tiers.gpu.backend=cuda", "--set", "tiers.nvme.direct_to_gpu=on",
+               "--set", "workload.personas=[{name: a, context: [16, 192], think: [1ms, 5ms]}]"],
+              env={"LD_LIBRARY_PATH": str(fake)}, program=PLAYED)
+    if "takes no direct I/O" in got.stderr:
+        raise Skip("no direct I/O here")
+    assert got.rc == 0 and "a notice of the library" in got.stderr, got
+    assert "gpu by cuFile" in json.loads(got.stdout)["tiers"]["nvme"]["description"], got
 
 
 @case("a device that is lost in the middle fails the run with one sentence, and its data stay")

@@ -123,6 +123,7 @@ struct error cuFileHandleRegister(void **file, struct description *d) {
     if (e.code == 0 && told("compat", 0) && !allow) e.code = 5001;
     if (e.code == 0 && fcntl(d->of.fd, F_GETFL) & O_NOFOLLOW) e.code = 5019; /* as cuFile 1.15 does */
     if (e.code) return e;
+    if (files == 0) printf(" a notice of the library\n"); /* as cuFile 1.15 does */
     struct file *f = malloc(sizeof *f);
     f->magic = MAGIC;
     f->fd = d->of.fd;
