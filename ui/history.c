@@ -67,7 +67,7 @@ static void fill_run(float *v, const struct snapshot *s) {
     v[SERIES_IN_SERVICE] = value_of(i->in_service);
     v[SERIES_TOKENS_PER_S] = value_of(i->throughput_tok_s);
     v[SERIES_REQUESTS_PER_S] = value_of(i->requests_per_s);
-    v[SERIES_HIT_RATIO] = value_of(i->hit_ratio);
+    v[SERIES_HIT_RATIO] = value_of(i->reuse_hit_ratio);
     v[SERIES_IO_IN_FLIGHT] = value_of(in_flight);
     v[SERIES_E2E_P50_MS] = value_of(i->e2e_p50_ms);
     v[SERIES_E2E_P95_MS] = value_of(i->e2e_p95_ms);

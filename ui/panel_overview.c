@@ -83,7 +83,7 @@ static double in_flight(const struct snapshot *s) {
 
 static void draw_rates(const struct pane *p, const struct frame *f) {
     static const struct snapshot_interval none = {
-        .throughput_tok_s = NAN, .requests_per_s = NAN, .hit_ratio = NAN};
+        .throughput_tok_s = NAN, .requests_per_s = NAN, .reuse_hit_ratio = NAN};
     const struct snapshot_interval *i = f->snap ? &f->snap->interval : &none;
     struct pane body = pane_part(p, 0, 1, 1, -1);
     struct rate r[RATES_MOST];
@@ -94,7 +94,7 @@ static void draw_rates(const struct pane *p, const struct frame *f) {
     rate_set(&r[n++], "Throughput", SERIES_TOKENS_PER_S, TONE_ACCENT,
              number_count(result_or(f, i->throughput_tok_s, "throughput_tok_s"), text), " tok/s");
     rate_set(&r[n++], body.at.cols < 60 ? "Hits" : "Hit ratio", SERIES_HIT_RATIO, TONE_GOOD,
-             number_percent(result_or(f, i->hit_ratio, "hit_ratio"), text), "");
+             number_percent(result_or(f, i->reuse_hit_ratio, "reuse_hit_ratio"), text), "");
     r[n - 1].top = 1;
     if (!parts_whole_run(f))
         rate_set(&r[n++], "I/O in flight", SERIES_IO_IN_FLIGHT, TONE_SECOND,

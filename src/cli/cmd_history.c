@@ -104,7 +104,7 @@ static void table_row(struct listing *l, const struct store_row *r) {
     human(units_count_human, r->storage_throughput_tok_s, storage, sizeof storage);
     human(units_duration_human, r->e2e_p95_ms * 1e6, e2e, sizeof e2e);
     human(units_duration_human, r->nvme_read_p95_ms * 1e6, nvme, sizeof nvme);
-    human(percent, r->hit_ratio, hits, sizeof hits);
+    human(percent, r->reuse_hit_ratio, hits, sizeof hits);
     buf_addf(&l->text, "%5" PRId64 "  %-16s  %-11s", r->run_id, when, r->status);
     add_name(l, r, NAME_COLUMNS);
     add_column(l, r->model, MODEL_COLUMNS);
@@ -133,6 +133,7 @@ static void json_row(struct listing *l, const struct store_row *r) {
     json_object_set_new(o, "e2e_p95_ms", number(r->e2e_p95_ms));
     json_object_set_new(o, "nvme_read_p95_ms", number(r->nvme_read_p95_ms));
     json_object_set_new(o, "hit_ratio", number(r->hit_ratio));
+    json_object_set_new(o, "reuse_hit_ratio", number(r->reuse_hit_ratio));
     json_object_set_new(o, "parent_id", r->parent_id ? json_integer(r->parent_id) : json_null());
     json_object_set_new(o, "trial", r->trial ? json_integer(r->trial) : json_null());
     json_object_set_new(o, "trials", r->trial ? json_integer(r->trials) : json_null());
@@ -148,14 +149,15 @@ static void csv_whole(uint64_t n, struct buf *out) {
 
 static void csv_row(struct listing *l, const struct store_row *r) {
     const char *const texts[] = {r->status, r->name, r->model, r->mode, r->host};
-    const double numbers[] = {r->duration_s, r->throughput_tok_s, r->storage_throughput_tok_s,
-                              r->e2e_p95_ms, r->nvme_read_p95_ms, r->hit_ratio};
+    const double numbers[] = {r->duration_s,     r->throughput_tok_s, r->storage_throughput_tok_s,
+                              r->e2e_p95_ms,     r->nvme_read_p95_ms, r->hit_ratio,
+                              r->reuse_hit_ratio};
     char when[MOMENT_TEXT];
     if (l->rows == 0)
         buf_add(
             &l->text,
             "run_id,started_at,status,name,model,mode,host,duration_s,throughput_tok_s,"
-            "storage_throughput_tok_s,e2e_p95_ms,nvme_read_p95_ms,hit_ratio,parent_id,trial,trials,tags\n");
+            "storage_throughput_tok_s,e2e_p95_ms,nvme_read_p95_ms,hit_ratio,reuse_hit_ratio,parent_id,trial,trials,tags\n");
     moment_iso(r->started_at, 0, when);
     buf_addf(&l->text, "%" PRId64 ",%s", r->run_id, when);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

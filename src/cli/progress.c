@@ -183,7 +183,7 @@ void progress_interval(void *ctx, const struct snapshot *snap) {
         (unsigned long long)i->in_service_now);
     add(&line, RANK_E2E, "e2e P95 %s",
         kvf_present(i->e2e_p95_ms) ? units_duration_human(i->e2e_p95_ms * 1e6, text, sizeof text) : "--");
-    if (kvf_present(i->hit_ratio)) add(&line, RANK_HITS, "hits %.1f %%", i->hit_ratio * 100);
+    if (kvf_present(i->reuse_hit_ratio)) add(&line, RANK_HITS, "hits %.1f %%", i->reuse_hit_ratio * 100);
     for (int t = 0; t < KVF_TIERS; t++)
         if (snap->tier_on[t]) add_tier(&line, snap, t);
     if (i->errors) add(&line, RANK_ERRORS, "ERRORS %llu", (unsigned long long)i->errors);

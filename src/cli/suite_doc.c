@@ -62,7 +62,7 @@ static void put_bars(const struct suite *s, struct doc *d) {
                   {"storage_throughput_tok_s", "Storage throughput", "tok/s", false},
                   {"e2e_p95_ms", "End-to-end P95", "ms", true},
                   {"ttft_p95_ms", "TTFT P95", "ms", true},
-                  {"hit_ratio", "Hit ratio", "%", false}};
+                  {"reuse_hit_ratio", "Hit ratio", "%", false}};
     doc_section(d, 1, "Main measures");
     for (size_t c = 0; c < sizeof charts / sizeof *charts; c++) {
         struct plot *p = plot_new(PLOT_BARS, charts[c].title);

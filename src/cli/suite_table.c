@@ -108,7 +108,7 @@ struct suite_row suite_row(const struct suite_entry *e) {
                               format_ms(suite_metric(e, "%s_read_p95_ms", tier_name(slowest(&e->scenario)))),
                           .hits = {"--"},
                           .verdict = verdict_of(e)};
-    double ratio = suite_metric(e, "hit_ratio");
+    double ratio = suite_metric(e, "reuse_hit_ratio");
     if (kvf_present(ratio)) snprintf(r.hits.text, sizeof r.hits.text, "%.0f %%", ratio * 100);
     distribution(e, r.where.text, sizeof r.where.text);
     return r;
@@ -174,8 +174,8 @@ static void put_ranks(const struct ranked *r, size_t n, double nvme, struct form
         }
         format_line(p, FORMAT_PLAIN, "%4s %-*s %*s %8s %8s %7s %7s", place, NAME - 1, e->test->name,
                     suite_done(e) ? width : 19, score, percent(r[i].score.cv).text,
-                    format_times(r[i].score.mean / nvme).text, percent(suite_metric(e, "hit_ratio")).text,
-                    trials);
+                    format_times(r[i].score.mean / nvme).text,
+                    percent(suite_metric(e, "reuse_hit_ratio")).text, trials);
     }
 }
 

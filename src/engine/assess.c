@@ -55,7 +55,7 @@ static void judge_latency(struct run_record *run) {
     judge(run, "nvme write P95, device", "nvme_write_device_p95_ms", KVF_OP_LT, 500);
     judge(run, "nvme read P95, device", "nvme_read_device_p95_ms", KVF_OP_LT, 200);
     judge(run, "cpu read and write P95", "cpu_p95_ms", KVF_OP_LT, 150);
-    judge(run, "hit ratio", "hit_ratio", KVF_OP_GT, 0.30);
+    judge(run, "hit ratio with decode", "hit_ratio", KVF_OP_GT, 0.30);
 }
 
 static void judge_throughput(const struct scenario *s, struct run_record *run) {

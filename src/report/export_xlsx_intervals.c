@@ -120,7 +120,7 @@ static int add_charts(struct xlsx *x, struct err *e) {
         const char *title, *unit, *field;
     } plots[] = {{"Throughput", "tok/s", "throughput_tok_s"},
                  {"End-to-end latency, P95", "ms", "e2e_p95_ms"},
-                 {"Hit ratio", "", "hit_ratio"}};
+                 {"Hit ratio", "", "reuse_hit_ratio"}};
     enum { ROWS_EACH = 22 };
     struct book_page p;
     int rc = book_begin(&p, &x->book, "charts", e);

@@ -176,7 +176,7 @@ void run_doc_several(struct doc *d, const struct run_doc_source *runs, size_t co
     put_overlay(d, runs, count, "End-to-end P95", "latency", "ms", "e2e_p95_ms");
     put_overlay(d, runs, count, "TTFT P95", "latency", "ms", "ttft_p95_ms");
     put_overlay(d, runs, count, "Storage I/O P95", "latency", "ms", "storage_io_p95_ms");
-    put_overlay(d, runs, count, "Hit ratio", "hits / lookups", "%", "hit_ratio");
+    put_overlay(d, runs, count, "Hit ratio", "hits / lookups", "%", "reuse_hit_ratio");
     put_overlay(d, runs, count, "Saturation", "saturation", "%", "saturation");
     put_distributions(d, runs, count);
 }

@@ -17,8 +17,8 @@ static const struct {
             {"storage_io_p95_ms", "storage I/O P95"},
             {"nvme_read_p95_ms", "nvme read P95"},
             {"nvme_write_p95_ms", "nvme write P95"},
-            {"hit_ratio", "hit ratio"},
-            {"reuse_hit_ratio", "reuse hit ratio"}};
+            {"reuse_hit_ratio", "hit ratio"},
+            {"hit_ratio", "hit ratio with decode"}};
 
 static void put_statistics(struct doc *d, const struct trials *t) {
     static const char *const columns[] = {"values", "median", "mean", "SD", "CV", "95 % low", "95 % high"};

@@ -230,9 +230,11 @@ static void put_hits(struct summary *s) {
     struct format_page *p = &s->page;
     if (metric(s, "lookups") == 0) return;
     format_label(p, FORMAT_HEADING, "Hits");
-    format_item(p, "%s of %s lookups, %s", format_count(metric(s, "hits")).text,
-                format_count(metric(s, "lookups")).text, format_percent(metric(s, "hit_ratio")).text);
-    format_item(p, "reuse alone %s", format_percent(metric(s, "reuse_hit_ratio")).text);
+    double again = metric(s, "decode_lookups"), found = metric(s, "decode_hits");
+    format_item(p, "%s of %s lookups, %s", format_count(metric(s, "hits") - found).text,
+                format_count(metric(s, "lookups") - again).text,
+                format_percent(metric(s, "reuse_hit_ratio")).text);
+    format_item(p, "with decode %s", format_percent(metric(s, "hit_ratio")).text);
     format_item(p, "misses %s", format_count(metric(s, "misses")).text);
     for (unsigned c = 0; c < KVF_CAUSES; c++) {
         const char *cause = cause_name((enum kvf_cause)c);

@@ -26,8 +26,8 @@ static const struct {
             {"nvme_read_p95_ms", "nvme read P95"},
             {"nvme_write_p95_ms", "nvme write P95"},
             {"nvme_read_device_p95_ms", "device read P95"},
-            {"hit_ratio", "hit ratio"},
-            {"reuse_hit_ratio", "reuse hit ratio"},
+            {"reuse_hit_ratio", "hit ratio"},
+            {"hit_ratio", "hits with decode"},
             {"total_read_bytes", "bytes read"},
             {"total_write_bytes", "bytes written"}};
 

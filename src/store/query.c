@@ -23,7 +23,7 @@
 #define LISTED_RESULTS                                                                                       \
     RESULT("throughput_tok_s")                                                                               \
     RESULT("storage_throughput_tok_s")                                                                       \
-    RESULT("e2e_p95_ms") RESULT("nvme_read_p95_ms") RESULT("hit_ratio")
+    RESULT("e2e_p95_ms") RESULT("nvme_read_p95_ms") RESULT("hit_ratio") RESULT("reuse_hit_ratio")
 
 #define SPAN_OF(table) "FROM " table " WHERE run_id = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq"
 
@@ -415,10 +415,11 @@ static void load_list_row(sqlite3_stmt *stmt, struct store_row *row) {
     row->e2e_p95_ms = row_real(stmt, 10);
     row->nvme_read_p95_ms = row_real(stmt, 11);
     row->hit_ratio = row_real(stmt, 12);
-    row->parent_id = sqlite3_column_int64(stmt, 13);
-    row->trial = (uint32_t)sqlite3_column_int(stmt, 14);
-    if (row->trial) row->trials = (uint32_t)sqlite3_column_int(stmt, 15);
-    row_text(stmt, 16, row->tags, sizeof row->tags);
+    row->reuse_hit_ratio = row_real(stmt, 13);
+    row->parent_id = sqlite3_column_int64(stmt, 14);
+    row->trial = (uint32_t)sqlite3_column_int(stmt, 15);
+    if (row->trial) row->trials = (uint32_t)sqlite3_column_int(stmt, 16);
+    row_text(stmt, 17, row->tags, sizeof row->tags);
 }
 
 struct trial_ids {
@@ -474,6 +475,7 @@ static const struct {
     {"e2e_p95_ms", false},
     {"nvme_read_p95_ms", false},
     {"hit_ratio", true},
+    {"reuse_hit_ratio", true},
     {"started_at", true},
 };
 enum { ORDERS = sizeof orders / sizeof *orders };

@@ -131,8 +131,8 @@ struct store_row { /* one line of `history` */
     uint32_t trial, trials; /* 2 of 3; 0: no trials */
     char name[64], model[64], mode[16], status[16], host[72], tags[STORE_TAGS_MAX];
     double started_at, duration_s;
-    double throughput_tok_s, storage_throughput_tok_s, e2e_p95_ms, nvme_read_p95_ms,
-        hit_ratio; /* NaN: missing */
+    double throughput_tok_s, storage_throughput_tok_s, e2e_p95_ms, nvme_read_p95_ms, hit_ratio,
+        reuse_hit_ratio; /* NaN: missing */
 };
 struct store_filter {
     const char *name, *model, *host; /* NULL: any; may hold SQL LIKE wildcards */

@@ -523,7 +523,7 @@ def stored():
                        "bottleneck) VALUES (?, ?, ?, ?, 'real', 42, ?, ?, ?, 'lab1', 'none stands out')",
                        (number, "%08d-0000-4000-8000-000000000000" % number, name, model, status, start, end))
         results = [("throughput_tok_s", 1240.5, "tok/s"), ("storage_throughput_tok_s", 312.25, "tok/s"),
-                   ("e2e_p95_ms", 120, "ms"), ("nvme_read_p95_ms", None, "ms"), ("hit_ratio", 0.931, "")]
+                   ("e2e_p95_ms", 120, "ms"), ("nvme_read_p95_ms", None, "ms"), ("hit_ratio", 0.97, ""), ("reuse_hit_ratio", 0.931, "")]
         for number, result in enumerate(results):
             db.execute("INSERT INTO results (run_id, n, metric, value, unit, samples) VALUES (1, ?, ?, ?, ?, 100)",
                        (number, *result))

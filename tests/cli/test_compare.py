@@ -9,7 +9,7 @@ import histories
 from runs import measure, refused, rows
 from tap import case, home, main, run
 
-UNITS = {"throughput_tok_s": "tok/s", "requests_per_s": "1/s", "hit_ratio": "", "total_read_bytes": "B", "measured_s": "s"}
+UNITS = {"throughput_tok_s": "tok/s", "requests_per_s": "1/s", "hit_ratio": "", "reuse_hit_ratio": "", "total_read_bytes": "B", "measured_s": "s"}
 
 
 def add(db, name="nightly", results=None, scenario=None, **values):
@@ -37,10 +37,10 @@ def fill():
     """Two runs that differ in one key and in nothing else; a third that failed without results."""
     with histories.make() as db:
         add(db, "before", {"throughput_tok_s": 12000, "requests_per_s": 40, "ttft_p95_ms": 12.5, "e2e_p95_ms": 50,
-                           "hit_ratio": 0.5, "total_read_bytes": 2**30, "lookups": 70, "measured_s": 60},
+                           "reuse_hit_ratio": 0.5, "total_read_bytes": 2**30, "lookups": 70, "measured_s": 60},
             {"seed": 42, "tiers": {"nvme": {"io_depth": 32}}}, host="lab")
         add(db, "after", {"throughput_tok_s": 12600, "requests_per_s": 40, "ttft_p95_ms": 10, "e2e_p95_ms": 60,
-                          "hit_ratio": 0.625, "total_read_bytes": 2**29, "lookups": 90, "measured_s": 60},
+                          "reuse_hit_ratio": 0.625, "total_read_bytes": 2**29, "lookups": 90, "measured_s": 60},
             {"seed": 42, "tiers": {"nvme": {"io_depth": 64}}}, host="lab2")
         add(db, "broken", None, {"seed": 42, "tiers": {"nvme": {"io_depth": 64}}}, host="lab2", status="failed",
             status_reason="read of entry 7: Input/output error")
@@ -139,7 +139,7 @@ def _():
         assert got.rc == rc, (args, got)
     got = run(["compare", "1", "2", "--json", "--fail-over", "5%"])
     check = json.loads(got.stdout)["check"]
-    assert got.rc == 3 and check["passed"] is False and check["limits"]["hit_ratio"] == 0.05, got
+    assert got.rc == 3 and check["passed"] is False and check["limits"]["reuse_hit_ratio"] == 0.05, got
     assert got.stderr == "".join("kvfall: %s\n" % one for one in check["failures"]) and len(check["failures"]) == 1, got
 
 

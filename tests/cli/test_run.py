@@ -191,7 +191,7 @@ def _():
     assert "Assessment  %d of 9 criteria passed\n" % passes in got.stdout, got
     words = {True: "PASS", False: "FAIL", None: "NO DATA"}
     named = verdicts(got)
-    assert list(named)[:4] == ["nvme write P95, device", "nvme read P95, device", "cpu read and write P95", "hit ratio"]
+    assert list(named)[:4] == ["nvme write P95, device", "nvme read P95, device", "cpu read and write P95", "hit ratio with decode"]
     assert list(named.values()) == [words[told[i][4]] for i in (0, 1, 2, 3, 4, 6, 7, 8)], got  # of one name the last
     assert any("batch_steps" in event["message"] for event in summary["events"]), summary["events"]
     stored = rows("SELECT metric, op, target, actual, passed FROM criteria ORDER BY n")

@@ -59,7 +59,7 @@ static void test_fields(void **state) {
 #define RATE(id, field, value) s->interval.field = (value)*4, want[SERIES_##id] = (value)
     RUN(USERS, users, 11), RUN(QUEUE, queue_depth, 12), RUN(IN_SERVICE, in_service, 13);
     RUN(TOKENS_PER_S, throughput_tok_s, 15);
-    RUN(REQUESTS_PER_S, requests_per_s, 16), RUN(HIT_RATIO, hit_ratio, 0.17);
+    RUN(REQUESTS_PER_S, requests_per_s, 16), RUN(HIT_RATIO, reuse_hit_ratio, 0.17);
     RUN(E2E_P50_MS, e2e_p50_ms, 20), RUN(E2E_P95_MS, e2e_p95_ms, 21), RUN(E2E_P99_MS, e2e_p99_ms, 22);
     RUN(TTFT_P95_MS, ttft_p95_ms, 23), RUN(WAIT_P95_MS, queue_wait_p95_ms, 24);
     RUN(STORAGE_P95_MS, storage_io_p95_ms, 25), RUN(GENERATION_P95_MS, generation_p95_ms, 26);
@@ -309,7 +309,7 @@ static void test_doubling(void **state) {
         /* Now and then one is missing, and for a while most are, a whole part among them. */
         bool missing = rand() % 5 == 0 || (i >= 1600 && i < 1700 && i != 1650);
 
-        all[0][i] = s->interval.hit_ratio = missing ? MISSING : rand() % 1000 / 1000.0;
+        all[0][i] = s->interval.reuse_hit_ratio = missing ? MISSING : rand() % 1000 / 1000.0;
         all[1][i] = s->interval.e2e_p95_ms = missing ? MISSING : rand() % 1000;
         all[2][i] = (double)(s->interval.queue_depth = (uint64_t)rand() % 40);
         all[3][i] = s->interval.host_available_bytes = missing ? MISSING : rand() % 1000;
@@ -352,7 +352,7 @@ static void test_any_lengths(void **state) {
             t += length;
             s = interval(t, length);
             if (rand() % 4) {
-                last = s->interval.rss_bytes = s->interval.hit_ratio = s->interval.e2e_p95_ms = rand() % 1000;
+                last = s->interval.rss_bytes = s->interval.reuse_hit_ratio = s->interval.e2e_p95_ms = rand() % 1000;
                 time += length;
                 area += length * last;
                 most = fmax(most, last);
