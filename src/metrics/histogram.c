@@ -161,6 +161,7 @@ double histogram_quantile_inside(const struct histogram *h, double q, double *wi
     for (uint32_t b = LOAD(h->lo); b < bucket; b++) seen += LOAD(h->bucket[b]);
     uint64_t low = histogram_bucket_low(bucket);
     *width = (double)(histogram_bucket_high(bucket) - low + 1);
+    if (bucket < LINEAR) return (double)low; /* the only value that it holds */
     return (double)low - 0.5 + *width * ((double)(rank - seen) - 0.5) / (double)LOAD(h->bucket[bucket]);
 }
 

@@ -1,5 +1,6 @@
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/rank_test.h"
 #include "base/resample.h"
@@ -170,15 +171,17 @@ static bool judge_prediction(struct judging *j, size_t side, const char *metric,
 
 /* ---- run against run ---- */
 
-/* The relative change is exp() of the difference of two logarithms, each with its scatter to either side (the
- * method of variance estimates recovery: Zou and Donner, Construction of confidence limits about effect
- * measures, 2008). `grain` is what both may be off besides, inside the buckets of their histograms. */
+/* The relative change is exp() of the difference of two logarithms. Runs of as many intervals are pairs,
+ * interval by interval; of others each side has its scatter to either side (the method of variance estimates
+ * recovery: Zou and Donner, Construction of confidence limits about effect measures, 2008). `grain` is what
+ * both may be off besides, inside the buckets of their histograms. */
 static void judge_blocks(const struct comparison_scatter *base, const struct comparison_scatter *side,
-                         double centre, double grain, struct comparison_change *out) {
-    double low[COMPARISON_LEVELS], high[COMPARISON_LEVELS];
+                         bool twins, double centre, double grain, struct comparison_change *out) {
+    double low[COMPARISON_LEVELS], high[COMPARISON_LEVELS], half[COMPARISON_LEVELS];
+    bool paired = twins && comparison_scatter_paired(base, side, half);
     for (size_t k = 0; k < COMPARISON_LEVELS; k++) {
-        low[k] = centre - hypot(side->below[k], base->above[k]) - grain;
-        high[k] = centre + hypot(side->above[k], base->below[k]) + grain;
+        low[k] = centre - grain - (paired ? half[k] : hypot(side->below[k], base->above[k]));
+        high[k] = centre + grain + (paired ? half[k] : hypot(side->above[k], base->below[k]));
     }
     set_noise(out, COMPARISON_BLOCKS, low[COMPARISON_JUDGED] > 0 || high[COMPARISON_JUDGED] < 0);
     out->low = expm1(low[COMPARISON_SHOWN]);
@@ -187,6 +190,12 @@ static void judge_blocks(const struct comparison_scatter *base, const struct com
 
 static bool single(const struct comparison_input *i) {
     return !comparison_group(i);
+}
+
+/* Simulations of one seed, whose requests come in the same intervals. */
+static bool twins(const struct comparison_input *a, const struct comparison_input *b) {
+    return strcmp(a->run->mode, "simulate") == 0 && strcmp(b->run->mode, "simulate") == 0 &&
+           a->run->seed == b->run->seed;
 }
 
 /* Half a bucket of either side, as far as the metric is a percentile. */
@@ -198,7 +207,7 @@ static double grain_of(const struct judging *j, size_t side, const char *metric)
 }
 
 static void judge_metric(struct judging *j, struct comparison_metric *m) {
-    struct comparison_scatter base, other;
+    struct comparison_scatter base = {0}, other = {0};
     bool known = single(&j->input[0]) && comparison_scatter(&j->input[0], m->metric, &base);
     for (size_t s = 1; s < j->c->sides; s++) {
         struct comparison_change *out = &m->change[s];
@@ -213,9 +222,13 @@ static void judge_metric(struct judging *j, struct comparison_metric *m) {
         else if (!both)
             judge_prediction(j, s, m->metric, out);
         else if (known && isfinite(centre) && comparison_scatter(&j->input[s], m->metric, &other))
-            judge_blocks(&base, &other, centre, grain_of(j, s, m->metric), out);
+            judge_blocks(&base, &other, twins(&j->input[0], &j->input[s]), centre, grain_of(j, s, m->metric),
+                         out);
+        free(other.part);
+        other.part = NULL;
         j->used[out->method] = true;
     }
+    free(base.part);
 }
 
 /* ---- what was done ---- */

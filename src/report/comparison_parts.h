@@ -39,9 +39,16 @@ enum { COMPARISON_SHOWN, COMPARISON_JUDGED, COMPARISON_LEVELS }; /* an interval,
 extern const double comparison_levels[COMPARISON_LEVELS];
 struct comparison_scatter {
     double below[COMPARISON_LEVELS], above[COMPARISON_LEVELS]; /* INFINITY: no value tells */
+    double *part; /* of each interval in the logarithm, which their sum would move by; free() it */
+    size_t parts;
 };
 /* False when there are no intervals for it, or too few. */
 bool comparison_scatter(const struct comparison_input *i, const char *metric, struct comparison_scatter *out);
+/* The same of the change between two runs of as many intervals, to either side: what both met in the same
+ * interval, such as a burst of arrivals, is in neither. False when they are not as many, or no value tells.
+ */
+bool comparison_scatter_paired(const struct comparison_scatter *base, const struct comparison_scatter *side,
+                               double half[COMPARISON_LEVELS]);
 /* How many intervals of the measured part there are. */
 size_t comparison_intervals(const struct comparison_input *i);
 

@@ -209,12 +209,8 @@ size_t comparison_intervals(const struct comparison_input *i) {
  * blocks tell what drifts slowly, too, and Student's t has what so few of them cost. */
 enum { BLOCKS_LEAST = 4, BLOCKS_MOST = 6 };
 
-static size_t block_length(const struct resample_series *v, double ratio) {
-    size_t most = v->n / BLOCKS_LEAST, least = v->n / BLOCKS_MOST;
-    double *off = mem_alloc(v->n * sizeof *off);
-    for (size_t i = 0; i < v->n; i++) off[i] = v->num[i] - ratio * v->den[i];
-    size_t length = resample_block_length(off, v->n);
-    free(off);
+static size_t block_length(const double *off, size_t n) {
+    size_t most = n / BLOCKS_LEAST, least = n / BLOCKS_MOST, length = resample_block_length(off, n);
     return length > most ? most : length < least ? least : length;
 }
 
@@ -227,17 +223,55 @@ static void scatter_percentile(const struct comparison_percentile *p, double off
     *above = q + off < 1 ? log(comparison_percentile_value(p, q + off) / at) : INFINITY;
 }
 
-static void scatter_fill(const struct source *s, const struct resample_series *v, double ratio,
+/* How the logarithm follows the sum of what the intervals are off by: a quotient as it is; a percentile falls
+ * as the share below it grows, as steeply as between the bounds. */
+static double steepness(const struct source *s, const struct comparison_scatter *out, double below,
+                        double off, double ratio) {
+    if (!s->percentile) return 1 / (below * ratio);
+    return -(out->above[0] + out->below[0]) / (2 * off * below);
+}
+
+static void scatter_fill(const struct source *s, const double *num, const double *den, double ratio,
                          struct comparison_scatter *out) {
-    uint64_t df = (uint64_t)(v->n / v->block) - 1;
-    double error = resample_error(v);
-    for (size_t k = 0; k < COMPARISON_LEVELS; k++) {
-        double off = statistics_student_t(comparison_levels[k], df) * error;
+    size_t n = out->parts;
+    double below = 0, off = 0;
+    for (size_t i = 0; i < n; i++) {
+        out->part[i] = num[i] - ratio * den[i];
+        below += den[i];
+    }
+    const struct resample_series v = {num, den, n, block_length(out->part, n)};
+    double error = resample_error(&v);
+    for (size_t k = COMPARISON_LEVELS; k-- > 0;) {
+        off = statistics_student_t(comparison_levels[k], n / v.block - 1) * error;
         if (s->percentile)
             scatter_percentile(s->percentile, off, &out->below[k], &out->above[k]);
         else
             out->below[k] = out->above[k] = off / ratio;
     }
+    double per = off > 0 ? steepness(s, out, below, off, ratio) : 0;
+    for (size_t i = 0; i < n; i++) out->part[i] *= per;
+}
+
+bool comparison_scatter_paired(const struct comparison_scatter *base, const struct comparison_scatter *side,
+                               double half[COMPARISON_LEVELS]) {
+    size_t n = base->parts;
+    bool told = n == side->parts;
+    if (!told) return false;
+    double *apart = mem_alloc(n * sizeof *apart), *ones = mem_alloc(n * sizeof *ones);
+    for (size_t i = 0; i < n; i++) {
+        apart[i] = side->part[i] - base->part[i];
+        told = told && isfinite(apart[i]);
+        ones[i] = 1;
+    }
+    if (told) {
+        const struct resample_series v = {apart, ones, n, block_length(apart, n)};
+        double error = resample_error(&v) * (double)n;
+        for (size_t k = 0; k < COMPARISON_LEVELS; k++)
+            half[k] = statistics_student_t(comparison_levels[k], n / v.block - 1) * error;
+    }
+    free(apart);
+    free(ones);
+    return told;
 }
 
 bool comparison_scatter(const struct comparison_input *input, const char *metric,
@@ -253,10 +287,10 @@ bool comparison_scatter(const struct comparison_input *input, const char *metric
         below += den[used++] = p.den;
     }
     bool good = above > 0 && below > 0;
+    *out = (struct comparison_scatter){.parts = n};
     if (good) {
-        struct resample_series v = {num, den, n, 1};
-        v.block = block_length(&v, above / below);
-        scatter_fill(&s, &v, above / below, out);
+        out->part = mem_alloc(n * sizeof *out->part);
+        scatter_fill(&s, num, den, above / below, out);
     }
     free(num);
     free(den);

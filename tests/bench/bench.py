@@ -12,6 +12,7 @@
   simulate  a recorded trace on a virtual clock, a million entries, sweeps
   gpu       the gpu tier against copies and fills by the runtime, on the GPU that is here
   results   a large history: listed, shown, compared, reported; bytes of an interval
+  compare   how often equal runs are told apart, and whether a slower tier is found
   screen    a picture, a day of its history; runs with and without it; from a key to its picture
 
 A yardstick runs in pairs with kvfall, in turn who begins; the table has the median of the ratios of

@@ -477,6 +477,27 @@ static void slow_drift_is_seldom_taken_for_a_change(void **state) {
     make(2);
 }
 
+/* Bursts of 30 % that both meet in the same intervals, and a change of 3 %: twins tell it, strangers do not.
+ */
+static void twins_are_told_apart_interval_by_interval(void **state) {
+    struct rng r;
+    (void)state;
+    rng_init(&r, 11, KVF_RNG_TEST, 0);
+    put_intervals(0, &r, 10000, 3000, 0, INTERVALS);
+    put_intervals(1, &r, 10000, 10, 0, INTERVALS);
+    for (size_t i = 0; i < INTERVALS; i++)
+        series[1].interval[i].tokens =
+            (uint64_t)(0.97 * (double)series[0].interval[i].tokens + 20 * rng_normal(&r));
+    run[1].results.count = 0;
+    put(1, "throughput_tok_s", 0.97 * result_value(&run[0].results, "throughput_tok_s"), "tok/s");
+    make(2);
+    assert_true(change_of("throughput_tok_s", 1)->noise == COMPARISON_WITHIN);
+    comparison_free(&c);
+    for (size_t s = 0; s < 2; s++) snprintf(run[s].mode, sizeof run[s].mode, "simulate");
+    make(2);
+    assert_true(change_of("throughput_tok_s", 1)->noise == COMPARISON_BEYOND);
+}
+
 static void too_few_intervals(void **state) {
     struct rng r;
     (void)state;
@@ -826,6 +847,7 @@ int main(void) {
         CASE(runs_by_their_intervals),
         CASE(runs_that_are_alike_are_seldom_told_apart),
         CASE(slow_drift_is_seldom_taken_for_a_change),
+        CASE(twins_are_told_apart_interval_by_interval),
         CASE(too_few_intervals),
         CASE(percentiles_by_their_histograms),
         CASE(percentiles_of_intervals_tell_nothing),
