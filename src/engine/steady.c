@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/statistics.h"
 #include "base/units.h"
 
 /* ---- intervals ---- */
@@ -109,12 +110,46 @@ static struct steady_trend trend_of(const struct steady *s, signal_fn *signal, s
         squares += x * x;
     }
     double mean = sum / STEADY_ROUNDS;
-    if (!(mean > 0)) return (struct steady_trend){(double)NAN, (double)NAN};
-    return (struct steady_trend){product / squares * (STEADY_ROUNDS - 1) / mean, (high - low) / mean};
+    if (!(mean > 0)) return (struct steady_trend){(double)NAN, (double)NAN, 0};
+    return (struct steady_trend){product / squares * (STEADY_ROUNDS - 1) / mean, (high - low) / mean, 0};
 }
 
 static bool holds(const struct steady_trend *t) {
-    return isnan(t->slope) || (fabs(t->slope) <= STEADY_SLOPE_MOST && t->range <= STEADY_RANGE_MOST);
+    return isnan(t->slope) ||
+           (fabs(t->slope) <= STEADY_SLOPE_MOST && t->range <= STEADY_RANGE_MOST && t->drift == 0);
+}
+
+/* ---- 4: whether the whole drifts ---- */
+
+struct line {
+    double slope; /* of the mean per batch */
+    bool certain; /* by Student's t at 99 % */
+};
+
+static struct line line_of(const struct steady *s, signal_fn *signal, size_t from, size_t batches) {
+    double n = (double)(batches - from), middle = (n - 1) / 2, mean = 0, product = 0, squares = 0, rest = 0;
+    for (size_t i = from; i < batches; i++) mean += batch_rate(s, signal, i, batches) / n;
+    for (size_t i = from; i < batches; i++) {
+        double x = (double)(i - from) - middle;
+        product += x * (batch_rate(s, signal, i, batches) - mean);
+        squares += x * x;
+    }
+    for (size_t i = from; i < batches; i++) {
+        double x = (double)(i - from) - middle;
+        double off = batch_rate(s, signal, i, batches) - mean - product / squares * x;
+        rest += off * off;
+    }
+    if (n < 3 || !(mean > 0)) return (struct line){0, false};
+    double slope = product / squares, error = sqrt(rest / (n - 2) / squares);
+    return (struct line){slope / mean, fabs(slope) > statistics_student_t(0.99, (uint64_t)n - 2) * error};
+}
+
+static double drift_of(const struct steady *s, signal_fn *signal, size_t from_batch) {
+    size_t batches = s->cells / STEADY_BATCH;
+    struct line whole = line_of(s, signal, 0, batches), rest = line_of(s, signal, from_batch, batches);
+    double drift = whole.slope * (double)(batches - 1);
+    bool goes_on = rest.slope * whole.slope > 0 && fabs(rest.slope) > fabs(whole.slope) / 2;
+    return whole.certain && goes_on && fabs(drift) > STEADY_DRIFT_MOST ? drift : 0;
 }
 
 /* Fills `out` for the part from that cell on. */
@@ -122,8 +157,10 @@ static void judge_from(const struct steady *s, size_t from, struct steady_result
     struct steady_cell rest = sum_of(s, from, s->cells), before = sum_of(s, 0, from);
     bool nvme = rest.nvme_tokens > 0 && rest.nvme_tokens >= STEADY_NVME_LEAST * rest.moved_tokens;
     out->throughput = trend_of(s, throughput_of, from);
-    out->nvme = (struct steady_trend){(double)NAN, (double)NAN};
+    out->throughput.drift = drift_of(s, throughput_of, from / STEADY_BATCH);
+    out->nvme = (struct steady_trend){(double)NAN, (double)NAN, 0};
     if (nvme) out->nvme = trend_of(s, nvme_of, from);
+    if (nvme) out->nvme.drift = drift_of(s, nvme_of, from / STEADY_BATCH);
     out->from_s = s->begin_s + before.length_s;
     out->length_s = rest.length_s;
     out->tokens_per_s = throughput_of(&rest);
@@ -150,6 +187,9 @@ static void say_trend(const char *what, const struct steady_trend *t, double len
     if (fabs(t->slope) > STEADY_SLOPE_MOST)
         snprintf(out, len, "not reached: %s %s by %.0f %% over the last %s", what,
                  t->slope < 0 ? "fell" : "rose", fabs(t->slope) * 100, last);
+    else if (t->drift != 0)
+        snprintf(out, len, "not reached: %s %s by %.0f %% over the whole measured part", what,
+                 t->drift < 0 ? "fell" : "rose", fabs(t->drift) * 100);
     else
         snprintf(out, len, "not reached: %s varied by %.0f %% over the last %s", what, t->range * 100, last);
 }
@@ -170,5 +210,9 @@ void steady_sentence(const struct steady_result *r, char *out, size_t len) {
     units_count_human(r->nvme_tokens_per_s, nvme, sizeof nvme);
     int used = snprintf(out, len, "from %s on, for %s: %s tok/s", from, length, tokens);
     if (!isnan(r->nvme.slope) && used > 0 && (size_t)used < len)
-        snprintf(out + used, len - (size_t)used, ", nvme %s tok/s", nvme);
+        used += snprintf(out + used, len - (size_t)used, ", nvme %s tok/s", nvme);
+    double slope = isnan(r->throughput.slope) ? r->nvme.slope : r->throughput.slope;
+    if (used > 0 && (size_t)used < len)
+        snprintf(out + used, len - (size_t)used, fabs(slope) < 5e-4 ? ", slope 0.0 %%" : ", slope %+.1f %%",
+                 slope * 100);
 }

@@ -10,6 +10,9 @@
  *    more than 20 % of their mean apart, and the line of least squares through them rises or falls by no
  *    more than 10 % of it from the first round to the last.
  * 3. If it is not, later beginnings are tried, batch by batch, up to the middle of the measured part.
+ * 4. Whether the whole measured part drifts: the line of least squares through all its batches rises or falls
+ * by more than 4 % of the mean from end to end, by Student's t at 99 %, and the steady part goes on with at
+ * least half of that slope. A start-up bends the whole and leaves the rest level; a drift does not.
  *
  * Both are asked of the tokens generated and, where nvme moves a tenth of all bytes or more, of the bytes
  * that it moves. A signal that is zero throughout is not asked. Memory is constant: when the cells are full,
@@ -25,6 +28,7 @@
 enum { STEADY_CELLS = 512, STEADY_BATCH = 5, STEADY_LEAST = 6 * STEADY_BATCH, STEADY_ROUNDS = 5 };
 #define STEADY_RANGE_MOST 0.20
 #define STEADY_SLOPE_MOST 0.10
+#define STEADY_DRIFT_MOST 0.04
 #define STEADY_NVME_LEAST 0.10
 
 struct steady_cell { /* an interval, or the sums of several */
@@ -45,6 +49,8 @@ void steady_add(struct steady *s, const struct steady_cell *interval);
 struct steady_trend { /* relative to the mean rate; NaN: not asked */
     double slope;     /* of the line from the first round to the last */
     double range;     /* highest less lowest round */
+    double drift; /* of the line through the whole measured part, from end to end, as far as it goes on; else
+                     0 */
 };
 struct steady_result {
     bool known; /* there was enough to tell */
@@ -55,8 +61,8 @@ struct steady_result {
 };
 void steady_judge(const struct steady *s, struct steady_result *out);
 
-/* "from 12.0 s on, for 48.0 s: 12.4k tok/s, nvme 98.1k tok/s" or "not reached: throughput fell by 31 % of
- * its mean over the last 30.0 s"; "" when not known. */
+/* "from 12.0 s on, for 48.0 s: 12.4k tok/s, nvme 98.1k tok/s, slope +0.8 %", "not reached: throughput fell by
+ * 31 % over the last 30.0 s" or "... by 12 % over the whole measured part"; "" when not known. */
 void steady_sentence(const struct steady_result *r, char *out, size_t len);
 
 #endif

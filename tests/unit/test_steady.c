@@ -40,7 +40,7 @@ static void a_constant_rate_is_steady_from_the_start(void **state) {
     expect_near(r.throughput.slope, 0, 1e-12);
     expect_near(r.throughput.range, 0, 1e-12);
     assert_true(isnan(r.nvme.slope) && isnan(r.nvme.range));
-    expect_words("from 5.00 s on, for 60.0 s: 1.00k tok/s");
+    expect_words("from 5.00 s on, for 60.0 s: 1.00k tok/s, slope 0.0 %");
 }
 
 static void too_few_intervals_say_nothing(void **state) {
@@ -110,6 +110,43 @@ static void a_falling_rate_is_not_steady(void **state) {
     expect_near(r.throughput.slope, -4 * 61.0169 / 847.458, 1e-5);
     expect_near(r.throughput.range, 4 * 61.0169 / 847.458, 1e-5);
     expect_words("not reached: throughput fell by 29 % over the last 30.0 s");
+}
+
+/* A drift that halves of the measured part hide: each of them has half of it. */
+static void a_slow_drift_is_not_steady(void **state) {
+    static const double drift[] = {0.05, 0.08, 0.12, 0.19, -0.05, -0.1, -0.19};
+    struct rng random;
+    (void)state;
+    for (size_t k = 0; k < sizeof drift / sizeof drift[0]; k++) {
+        rng_init(&random, 1, KVF_RNG_TEST, 0);
+        steady_begin(&s, 0);
+        for (int i = 0; i < 120; i++)
+            add(1, 1000 * (1 + drift[k] * i / 119) + 10 * rng_normal(&random), 0, 0);
+        steady_judge(&s, &r);
+        if (r.reached) fail_msg("a drift of %g is steady", drift[k]);
+    }
+    char text[160];
+    steady_sentence(&r, text, sizeof text);
+    assert_non_null(strstr(text, "throughput fell by"));
+}
+
+/* Without one, noise of 5 % an interval is seldom taken for a drift, and the slope that remains is told. */
+static void noise_is_no_drift(void **state) {
+    struct rng random;
+    size_t drifts = 0;
+    (void)state;
+    rng_init(&random, 2, KVF_RNG_TEST, 0);
+    for (int k = 0; k < 200; k++) {
+        steady_begin(&s, 0);
+        for (int i = 0; i < 120; i++) add(1, 1000 + 50 * rng_normal(&random), 0, 0);
+        steady_judge(&s, &r);
+        drifts += !r.reached;
+    }
+    if (drifts > 4) fail_msg("%zu of 200", drifts);
+    steady_begin(&s, 0);
+    for (int i = 0; i < 60; i++) add(1, 1000 + 10.0 * i / 59, 0, 0);
+    steady_judge(&s, &r);
+    expect_words("from 30.0 s on, for 30.0 s: 1.01k tok/s, slope +0.4 %");
 }
 
 static void a_rising_rate_is_not_steady(void **state) {
@@ -202,7 +239,7 @@ static void without_tokens_nvme_alone_is_judged(void **state) {
     steady_judge(&s, &r);
     assert_true(r.reached && r.from_s == 10 && isnan(r.throughput.slope));
     assert_true(r.nvme_tokens_per_s == 80 && r.tokens_per_s == 0);
-    expect_words("from 10.0 s on, for 50.0 s: 0 tok/s, nvme 80 tok/s");
+    expect_words("from 10.0 s on, for 50.0 s: 0 tok/s, nvme 80 tok/s, slope 0.0 %");
 }
 
 /* Noise of a uniform +- 30 % an interval is 17 % of standard deviation; a round of twelve has 5 %, and five
@@ -263,6 +300,8 @@ int main(void) {
         CASE(a_start_up_is_cut_off),
         CASE(the_cut_is_where_the_error_of_the_mean_is_least),
         CASE(a_falling_rate_is_not_steady),
+        CASE(a_slow_drift_is_not_steady),
+        CASE(noise_is_no_drift),
         CASE(a_rising_rate_is_not_steady),
         CASE(a_rate_that_swings_is_not_steady),
         CASE(the_limits),
