@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/compared.h"
 #include "cli/options.h"
+#include "cli/output_file.h"
 #include "cli/stored.h"
 
 enum { FAILED_STATUS = 3 };
@@ -64,6 +65,11 @@ static int read_limits(const struct options *o, struct asked *a, struct err *e) 
     const char *over = options_value(o, "fail-over");
     int rc = 0;
     a->fail_over = (double)NAN;
+    if (options_has(o, "junit") && !over && !options_has(o, "metric"))
+        return err_set(e, KVF_ERR_USAGE,
+                       "--junit needs something to hold: --fail-over 5%%, or --metric NAME=5%%");
+    if (options_has(o, "junit")) rc = output_file_check(options_value(o, "junit"), e);
+    if (rc) return rc;
     if (over && !percent_parse(over, &a->fail_over))
         return err_set(e, KVF_ERR_USAGE, "--fail-over is a percentage such as 5%%, not \"%s\"", over);
     for (size_t i = 0; i < o->given_count && !rc; i++)
@@ -86,7 +92,7 @@ static int read_runs(const struct options *o, struct asked *a, struct err *e) {
 static int drop_baseline(struct store *s, const struct options *o, struct asked *a, struct err *e) {
     int64_t baseline, id;
     size_t kept = 1;
-    if (!options_has(o, "baseline")) return 0;
+    if (!options_has(o, "baseline") || compared_tag(a->reference[0])) return 0;
     int rc = store_resolve(s, a->reference[0], &baseline, e);
     for (size_t i = 1; i < a->references && !rc; i++) {
         rc = store_resolve(s, a->reference[i], &id, e);
@@ -165,6 +171,16 @@ static int compare(const struct options *o, struct comparison *c, struct asked *
     return rc;
 }
 
+static int write_junit(const struct options *o, const struct comparison *c, struct err *e) {
+    const char *path = options_value(o, "junit");
+    struct buf xml = {0};
+    if (!path) return 0;
+    comparison_junit(c, &xml);
+    int rc = output_file_write(path, &xml, e);
+    buf_free(&xml);
+    return rc;
+}
+
 int cmd_compare(int argc, char **argv) {
     struct options o;
     struct asked asked = {0};
@@ -177,6 +193,7 @@ int cmd_compare(int argc, char **argv) {
     if (!rc) rc = compare(&o, &c, &asked, &e);
     if (!rc) print(&o, &c, asked.form, &out);
     if (!rc) rc = stored_output_write(&o, &out, &e);
+    if (!rc) rc = write_junit(&o, &c, &e);
     if (rc)
         status = cli_fail(&e);
     else if (c.failures)

@@ -38,6 +38,46 @@ static int load_group(struct store *s, struct compared *c, size_t i, struct err 
     return rc;
 }
 
+/* ---- runs of a tag ---- */
+
+const char *compared_tag(const char *reference) {
+    static const char mark[] = "tag:";
+    return strncmp(reference, mark, sizeof mark - 1) == 0 ? reference + sizeof mark - 1 : NULL;
+}
+
+struct tagged {
+    const struct compared *c;
+    int64_t id[COMPARED_TAGGED_MOST];
+    size_t count;
+};
+
+/* The newest come first. */
+static void add_tagged(void *ctx, const struct store_row *row) {
+    struct tagged *t = ctx;
+    for (size_t k = 1; k < t->c->count; k++)
+        if (t->c->side[k].run.run_id == row->run_id) return;
+    if (t->count < COMPARED_TAGGED_MOST) t->id[t->count++] = row->run_id;
+}
+
+/* As trials of one scenario, the newest being what is known of them all. */
+static int load_tag(struct store *s, const char *tag, struct compared *c, struct err *e) {
+    const struct store_filter filter = {.tag = tag, .status = "completed", .limit = 0};
+    struct tagged found = {.c = c};
+    struct compared_side *side = &c->side[0];
+    int rc = store_list(s, &filter, add_tagged, &found, e);
+    if (!rc && found.count == 0)
+        return err_set(e, KVF_ERR_USAGE, "no other completed run has the tag %s; kvfall tag RUN %s gives it",
+                       tag, tag);
+    for (size_t i = found.count; !rc && i-- > 0;) {
+        run_record_free(&side->run);
+        run_record_init(&side->run);
+        rc = store_load_run(s, found.id[i], &side->run, e);
+        if (!rc) trials_add(&side->trials, &side->run);
+    }
+    if (!rc && side->trials.count > 1) c->input[0].trials = &side->trials;
+    return rc;
+}
+
 /* ---- what noise is told from ---- */
 
 static void add_histogram(void *ctx, uint64_t seq, const char *scope, const uint8_t *data, size_t len) {
@@ -86,8 +126,10 @@ int compared_load(struct store *s, const char *const *reference, size_t count, b
         series_init(&out->side[i].series, SERIES_TIERS | SERIES_CLASSES);
         out->input[i].run = &out->side[i].run;
     }
-    for (size_t i = 0; i < count && !rc; i++) rc = load_run(s, reference[i], out, i, e);
-    for (size_t i = 0; i < count && !rc && !single; i++)
+    const char *tag = compared_tag(reference[0]);
+    for (size_t i = tag ? 1 : 0; i < count && !rc; i++) rc = load_run(s, reference[i], out, i, e);
+    if (tag && !rc) rc = load_tag(s, tag, out, e);
+    for (size_t i = tag ? 1 : 0; i < count && !rc && !single; i++)
         if (stands_for_group(out, i)) rc = load_group(s, out, i, e);
     for (size_t i = 0; i < count && !rc; i++)
         if (wants_intervals(out, i)) rc = load_intervals(s, out, i, e);

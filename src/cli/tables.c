@@ -200,7 +200,9 @@ static const struct option_spec output_options[] = {
 static const struct option_group output = {"Output", output_options};
 
 static const struct option_spec compare_table[] = {
-    {"baseline", "RUN", OPTION_VALUE, NULL, "what the others are held against, the first unless told"},
+    {"baseline", "RUN", OPTION_VALUE, NULL,
+     "what the others are held against, the first unless told; tag:NAME: the last runs of a tag"},
+    {"junit", "FILE", OPTION_VALUE, NULL, "write what --fail-over or --metric held as a test suite in XML"},
     {"fail-over", "PERCENT", OPTION_VALUE, NULL,
      "exit 3 when a watched metric is worse by more, and that is not noise"},
     {"metric", "NAME[=PERCENT]", OPTION_VALUE, NULL,

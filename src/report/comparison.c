@@ -191,6 +191,14 @@ void comparison_make(const struct comparison_input *input, size_t sides, const s
     comparison_fairness(input, out);
     add_metrics(input, wish, out);
     comparison_judge(input, out);
+    out->verdict = mem_zalloc(sides, sizeof *out->verdict);
+    for (size_t s = 1; s < sides; s++) {
+        struct buf sentence = {0};
+        comparison_verdict(out, s, &sentence);
+        out->verdict[s] = mem_strdup(buf_text(&sentence));
+        if (out->verdict[s][0] == 'r') out->verdict[s][0] = 'R'; /* the label begins it */
+        buf_free(&sentence);
+    }
 }
 
 static void free_texts(char **text, size_t count) {
@@ -204,6 +212,9 @@ void comparison_free(struct comparison *c) {
         free_texts(c->difference[i].value, c->sides);
     }
     for (size_t i = 0; i < c->metrics; i++) free(c->metric[i].change);
+    free_texts(c->verdict, c->sides);
+    for (size_t i = 0; i < c->cases; i++) free(c->held[i].text);
+    free(c->held);
     free_texts(c->warning, c->warnings);
     free_texts(c->note, c->notes);
     free_texts(c->failure, c->failures);

@@ -101,6 +101,14 @@ struct comparison_limit {
     bool usual;  /* not named: left out where its noise alone is not known */
 };
 
+enum comparison_state { COMPARISON_HELD, COMPARISON_EXCEEDED, COMPARISON_UNHELD };
+struct comparison_case { /* a limit held against a side, or that it completed */
+    size_t side;
+    char name[64]; /* the metric; "completed" */
+    enum comparison_state state;
+    char *text; /* what exceeds it, or why it was not held; NULL: held */
+};
+
 struct comparison {
     size_t sides; /* at least two; the first is the baseline */
     struct comparison_side *side;
@@ -110,11 +118,14 @@ struct comparison {
     size_t warnings;
     struct comparison_metric *metric; /* the usual selection first, in its order, then those of the results */
     size_t metrics;
-    char **note; /* how noise was told, a sentence each */
+    char **verdict; /* of each side, one sentence; of the baseline NULL */
+    char **note;    /* how noise was told, a sentence each */
     size_t notes;
     bool checked;                   /* by comparison_check() */
     struct comparison_limit *limit; /* what was held */
     size_t limits;
+    struct comparison_case *held;
+    size_t cases;
     size_t unheld;  /* limits that were not held, of which nothing could be told */
     char **failure; /* what exceeds its limit, a sentence each */
     size_t failures;
@@ -144,6 +155,8 @@ enum { COMPARISON_JSON_VERSION = 1 }; /* as of a run */
  * for each metric and side. */
 void comparison_text(const struct comparison *c, const struct report_style *style, struct buf *out);
 void comparison_json(const struct comparison *c, struct buf *out);
+void comparison_junit(const struct comparison *c,
+                      struct buf *out); /* what was held, as a test suite in XML */
 void comparison_csv(const struct comparison *c, struct buf *out);
 
 /* A value as people read it, rates without the unit that their label has; a change with its sign, of ratios
@@ -154,6 +167,7 @@ struct cell comparison_percent(double relative); /* "+5.6 %" */
 
 const char *comparison_direction_word(enum comparison_direction d); /* "better", "worse", "same", "--" */
 const char *comparison_noise_word(enum comparison_noise n);         /* "beyond", "within", "--" */
+const char *comparison_reason_name(enum comparison_reason r);       /* "neighbour", ...; "" for none */
 const char *comparison_method_name(enum comparison_method m);       /* "rank_test", ...; "" for none */
 
 #endif

@@ -84,14 +84,45 @@ static void check_metric(struct comparison *c, const struct comparison_limit *li
              to.text, 100 * limit->most, noise);
 }
 
+struct check_mark {
+    size_t failures, unheld;
+};
+
+static struct check_mark mark_of(const struct comparison *c) {
+    return (struct check_mark){c->failures, c->unheld};
+}
+
+/* What has been said since is its own. */
+static void add_case(struct comparison *c, size_t side, const char *name, const struct check_mark *before) {
+    c->held = mem_realloc(c->held, (c->cases + 1) * sizeof *c->held);
+    struct comparison_case *one = &c->held[c->cases++];
+    *one = (struct comparison_case){.side = side};
+    snprintf(one->name, sizeof one->name, "%s", name);
+    if (c->failures > before->failures) {
+        one->state = COMPARISON_EXCEEDED;
+        one->text = mem_strdup(c->failure[c->failures - 1]);
+    } else if (c->unheld > before->unheld) {
+        one->state = COMPARISON_UNHELD;
+        one->text = mem_strdup(c->note[c->notes - 1]);
+    }
+}
+
 void comparison_check(struct comparison *c, const struct comparison_limit *limit, size_t limits) {
     c->checked = true;
     c->limit = mem_alloc((limits + 1) * sizeof *c->limit);
     memcpy(c->limit, limit, limits * sizeof *c->limit);
     c->limits = limits;
-    for (size_t s = 0; s < c->sides; s++) check_side(c, &c->side[s]);
+    for (size_t s = 0; s < c->sides; s++) {
+        struct check_mark before = mark_of(c);
+        check_side(c, &c->side[s]);
+        add_case(c, s, "completed", &before);
+    }
     for (size_t s = 1; s < c->sides; s++)
-        for (size_t i = 0; i < limits; i++) check_metric(c, &limit[i], s);
+        for (size_t i = 0; i < limits; i++) {
+            struct check_mark before = mark_of(c);
+            check_metric(c, &limit[i], s);
+            add_case(c, s, limit[i].metric, &before);
+        }
     bool any = false;
     for (size_t i = 0; i < limits; i++) any = any || comparison_metric(c, limit[i].metric);
     if (!any && !c->failures) fail(c, "None of the runs has a metric that is watched.");

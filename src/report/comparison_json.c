@@ -52,6 +52,8 @@ static json_t *change_object(const struct comparison_change *c, bool baseline) {
     json_object_set_new(o, "p", number(c->p));
     json_object_set_new(o, "direction", c->direction ? json_part_text(direction) : json_null());
     json_object_set_new(o, "noise", c->noise ? json_part_text(comparison_noise_word(c->noise)) : json_null());
+    json_object_set_new(o, "untold",
+                        c->reason ? json_part_text(comparison_reason_name(c->reason)) : json_null());
     json_object_set_new(o, "method", c->method ? json_part_text(method) : json_null());
     return o;
 }
@@ -94,6 +96,7 @@ void comparison_json(const struct comparison *c, struct buf *out) {
     for (size_t i = 0; i < c->metrics; i++)
         json_array_append_new(metrics, metric_object(&c->metric[i], c->sides));
     json_part_head(o, COMPARISON_JSON_SCHEMA, COMPARISON_JSON_VERSION);
+    json_object_set_new(o, "verdicts", texts(c->verdict + 1, c->sides - 1));
     json_object_set_new(o, "sides", sides);
     json_object_set_new(o, "warnings", texts(c->warning, c->warnings));
     json_object_set_new(o, "differences", differences);

@@ -13,6 +13,9 @@ void comparison_warn(struct comparison *c, const char *fmt, ...) __attribute__((
 /* Fills noise, method, interval and p of every change, and c->note. */
 void comparison_judge(const struct comparison_input *input, struct comparison *c);
 
+/* One sentence on what a side is to the baseline, and why. */
+void comparison_verdict(const struct comparison *c, size_t side, struct buf *out);
+
 /* What the metric is called; "gpu emul read P95" with an emulated tier. */
 void comparison_label(const struct measure_kind *k, const char *metric, const struct comparison_input *input,
                       size_t sides, char *out, size_t len);

@@ -17,6 +17,14 @@ static void put_sides(struct format_page *p, const struct comparison *c) {
     }
 }
 
+static void put_verdicts(struct format_page *p, const struct comparison *c) {
+    for (size_t s = 1; s < c->sides; s++) {
+        format_label(p, FORMAT_HEADING, s == 1 ? "Verdict" : "");
+        format_words(p, c->verdict[s]);
+        format_end(p);
+    }
+}
+
 static void put_warnings(struct format_page *p, const struct comparison *c) {
     for (size_t i = 0; i < c->warnings; i++) {
         format_label(p, FORMAT_WARN, "Warning");
@@ -245,7 +253,8 @@ static void put_notes(struct format_page *p, const struct comparison *c) {
 static void put_check(struct format_page *p, const struct comparison *c) {
     if (!c->checked) return;
     struct buf words = {0};
-    buf_add(&words, c->failures ? "FAILED:" : "passed:");
+    bool nothing = c->unheld > 0 && c->unheld == c->limits * (c->sides - 1);
+    buf_add(&words, c->failures ? "FAILED:" : nothing ? "passed, nothing could be held:" : "passed:");
     for (size_t i = 0; i < c->limits; i++)
         buf_addf(&words, "%s %s %.4g %%", i ? "," : "", c->limit[i].metric, 100 * c->limit[i].most);
     format_label(p, c->failures ? FORMAT_BAD : FORMAT_GOOD, "Check");
@@ -262,6 +271,7 @@ static void put_check(struct format_page *p, const struct comparison *c) {
 void comparison_text(const struct comparison *c, const struct report_style *style, struct buf *out) {
     struct format_page page;
     format_page_init(&page, style, out);
+    put_verdicts(&page, c);
     put_sides(&page, c);
     put_warnings(&page, c);
     put_scenarios(&page, c);

@@ -31,6 +31,12 @@ const char *comparison_noise_word(enum comparison_noise n) {
     return words[n];
 }
 
+const char *comparison_reason_name(enum comparison_reason r) {
+    static const char *const names[] = {
+        [COMPARISON_TOLD] = "", [COMPARISON_USERS] = "other_users", [COMPARISON_NEIGHBOUR] = "neighbour"};
+    return names[r];
+}
+
 const char *comparison_method_name(enum comparison_method m) {
     static const char *const names[] = {[COMPARISON_NONE] = "",
                                         [COMPARISON_RANKS] = "rank_test",

@@ -168,6 +168,7 @@ static void put_distributions(struct doc *d, const struct run_doc_source *runs, 
 void run_doc_several(struct doc *d, const struct run_doc_source *runs, size_t count,
                      const struct comparison *c) {
     doc_section(d, 1, "Comparison");
+    for (size_t s = 1; s < c->sides; s++) doc_text(d, DOC_PLAIN, "%s", c->verdict[s]);
     put_sides(d, c);
     for (size_t i = 0; i < c->warnings; i++) doc_text(d, DOC_WARN, "Warning: %s", c->warning[i]);
     put_differences(d, c);

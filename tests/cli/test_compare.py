@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+from xml.etree import ElementTree
 
 import histories
 from runs import measure, refused, rows
@@ -47,6 +48,7 @@ def fill():
 
 
 TWO = """\
+Verdict     Whether run 1 and run 2 differ beyond noise is not known.
 Baseline    run 1: before, 2023-11-15 22:13
 Compared    run 2: after, 2023-11-16 22:13
 Warning     The hosts differ: lab (run 1), lab2 (run 2).
@@ -78,7 +80,7 @@ def _():
     assert run(["compare", "latest~2", uuids[1]]).stdout == TWO
     assert run(["compare", "1", "2", "--baseline", "1"]).stdout == TWO
     swapped = run(["compare", "1", "2", "--baseline", "2"]).stdout
-    assert swapped.startswith("Baseline    run 2: after") and "  -4.8 %   worse" in swapped, swapped
+    assert "\nBaseline    run 2: after" in swapped and "  -4.8 %   worse" in swapped, swapped
 
 
 @case("three runs and more have a word each, and go on below where 80 columns are full")
@@ -103,7 +105,7 @@ def _():
     fill()
     got = run(["compare", "1", "2", "--json"])
     told = json.loads(got.stdout)
-    assert list(told) == ["schema", "version", "sides", "warnings", "differences", "metrics", "notes", "check"], got
+    assert list(told) == ["schema", "version", "verdicts", "sides", "warnings", "differences", "metrics", "notes", "check"], got
     assert [side["run_id"] for side in told["sides"]] == [1, 2] and told["check"] is None, got
     assert told["sides"][0]["started_at"] == "2023-11-15T22:13:20Z", got
     assert told["differences"] == [{"key": "tiers.nvme.io_depth", "values": ["32", "64"]}], got
@@ -112,7 +114,7 @@ def _():
     assert metrics["total_read_bytes"]["better"] is None, got
     assert metrics["e2e_p95_ms"]["values"] == [
         {"value": 50.0}, {"value": 60.0, "change": 10.0, "relative": 0.2, "relative_interval95": [None, None], "p": None,
-                          "direction": "worse", "noise": None, "method": None}], got
+                          "direction": "worse", "noise": None, "untold": None, "method": None}], got
     table = list(csv.DictReader(io.StringIO(run(["compare", "1", "2", "--csv", "--all"]).stdout)))
     assert {row["metric"] for row in table} == set(metrics) | {"lookups", "measured_s"}, table
     row = [row for row in table if row["metric"] == "ttft_p95_ms" and row["run_id"] == "2"][0]
@@ -177,6 +179,51 @@ def _():
     assert abs(values[1]["p"] - 2 / 70) < 1e-12 and values[1]["method"] == "rank_test", values
     assert values[2]["noise"] == "within" and values[2]["p"] > 0.5, values
     assert run(["compare", "1", "9", "--fail-over", "0%"]).rc == 0
+
+
+@case("a verdict stands on top, of text, JSON, Markdown and HTML")
+def _():
+    with histories.make() as db:
+        for name, p95, hits in (("before", (100, 101, 102, 103), 0.7), ("after", (157, 158, 159, 160), 0.4)):
+            first = add_trials(db, p95, name=name, metric="e2e_p95_ms")
+            for trial in range(4):
+                db.execute("INSERT INTO results(run_id, n, metric, value, unit) VALUES(?, 99, 'reuse_hit_ratio', ?, '')",
+                           (first + trial, hits + 0.001 * trial))
+    verdict = ("Runs 5-8 are worse than runs 1-4 in end-to-end P95 by 56 % because more lookups miss "
+               "(reuse hit ratio 40.2 % after 70.2 %).")
+    got = run(["compare", "1", "5"])
+    assert " ".join(got.stdout.split()).startswith("Verdict " + verdict), got
+    assert json.loads(run(["compare", "1", "5", "--json"]).stdout)["verdicts"] == [verdict]
+    for form, head in (("md", "## Comparison"), ("html", "Comparison</h")):
+        page = " ".join(run(["report", "1", "5", "-o", "-", "--format", form]).stdout.split())
+        assert 0 < page.index("are worse than runs") < page.index("what"), page[:2000]
+
+
+@case("--baseline tag:NAME: the last runs of a tag, as trials")
+def _():
+    with histories.make() as db:
+        for value in (1, 100, 101, 102, 103, 80):
+            add(db, "nightly", {"throughput_tok_s": value}, tags="main,night" if value > 90 else "old")
+        add(db, "nightly", {"throughput_tok_s": 104}, tags="main", status="failed")
+    got = run(["compare", "6", "--baseline", "tag:main", "--fail-over", "5%"])
+    words = " ".join(got.stdout.split())
+    assert got.rc == 3 and "Baseline runs 2-5:" in words and "4 of 4 trials" in words, got
+    assert "tokens/s 102 80 -21.5 -21.2 % worse beyond" in words, got
+    got = run(["compare", "5", "--baseline", "tag:main"])  # itself is not of its baseline
+    assert "Baseline runs 2-4:" in " ".join(got.stdout.split()), got
+    refused(["compare", "6", "--baseline", "tag:nobody"], "no other completed run has the tag nobody")
+
+
+@case("--junit: a test of each limit, with what failed and what could not be held")
+def _():
+    fill()
+    got = run(["compare", "1", "2", "--fail-over", "5%", "--junit", "out.xml"])
+    suite = ElementTree.parse(str(home() / "work/out.xml")).getroot()
+    assert got.rc == 3 and suite.tag == "testsuite" and suite.get("failures") == "1", got
+    failed = {case.get("name"): case.find("failure").get("message") for case in suite if case.find("failure") is not None}
+    assert list(failed) == ["e2e_p95_ms"] and failed["e2e_p95_ms"].startswith("e2e_p95_ms is worse in run 2: up by 20.0 %"), failed
+    assert int(suite.get("tests")) == len(suite) and {"completed", "throughput_tok_s"} <= {case.get("name") for case in suite}
+    refused(["compare", "1", "2", "--junit", "new.xml"], "--junit needs something to hold")
 
 
 @case("a trial that crashed is named and left out, also when it stands for its group")
