@@ -89,7 +89,7 @@ static int print_summary(struct command_run *c) {
     if (!json_alone) {
         struct report_style style = cli_style(&c->options.given);
         report_text(&c->run, &style, &text);
-        if (group) report_trials_text(&c->trials, &style, &text);
+        if (group) report_trials_text(&c->run, &c->trials, &style, &text);
         if (wants_curves(c)) {
             int curves =
                 sweep_curve_after_run(&c->options.given, &c->scenario, c->options.quiet, &style, &text);

@@ -34,7 +34,7 @@ static int load(const struct options *o, struct shown *s) {
 static void print_text(const struct options *o, const struct shown *s, struct buf *out) {
     struct report_style style = cli_style(o);
     report_text(&s->run, &style, out);
-    if (s->trials.count > 0) report_trials_text(&s->trials, &style, out);
+    if (s->trials.count > 0) report_trials_text(&s->run, &s->trials, &style, out);
     for (enum report_section i = 0; i < REPORT_SECTIONS; i++)
         if (options_has(o, report_section_name(i))) report_section(i, &s->run, &style, out);
 }

@@ -91,7 +91,7 @@ static void run_describe(const struct session_run *what, struct run_record *r) {
     struct host host;
     host_probe(&host);
     snprintf(r->name, sizeof r->name, "%s", sc->name);
-    snprintf(r->description, sizeof r->description, "%s", sc->description);
+    scenario_describe(sc, r->description, sizeof r->description);
     snprintf(r->mode, sizeof r->mode, "%s", sc->mode == KVF_MODE_REAL ? "real" : "simulate");
     snprintf(r->model, sizeof r->model, "%s", sc->model.preset);
     snprintf(r->host, sizeof r->host, "%s", host.name);

@@ -1,4 +1,5 @@
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/suite.h"
@@ -46,9 +47,14 @@ static json_t *capacity(const struct scenario *sc, enum kvf_tier t) {
 
 static json_t *test_object(const struct suite_entry *e) {
     json_t *o = json_object(), *scaled = json_array();
+    char text[sizeof e->run[0].description];
+    if (e->runs)
+        snprintf(text, sizeof text, "%s", e->run[0].description);
+    else
+        scenario_describe(&e->scenario, text, sizeof text);
     json_object_set_new(o, "name", json_part_text(e->test->name));
     json_object_set_new(o, "group", json_part_text(suite_group_name(e->test->group)));
-    json_object_set_new(o, "description", json_part_text(e->scenario.description));
+    json_object_set_new(o, "description", json_part_text(text));
     json_object_set_new(o, "model", json_part_text(e->scenario.model.preset));
     json_object_set_new(o, "users", count(e->scenario.workload.users));
     json_object_set_new(o, "gpu_bytes", capacity(&e->scenario, KVF_TIER_GPU));

@@ -43,7 +43,8 @@ const char *report_section_name(enum report_section section); /* "decisions", ..
 
 /* For a run that is one of several trials: a line for each, then median, mean, spread and confidence
  * interval of the main metrics. */
-void report_trials_text(const struct trials *t, const struct report_style *style, struct buf *out);
+void report_trials_text(const struct run_record *r, const struct trials *t, const struct report_style *style,
+                        struct buf *out);
 /* report_json() with "trials": {"asked", "runs": [ids], "incomplete": [{"run_id", "trial", "reason"}],
  * "passed", "metrics": {metric: {"n", "median", "mean", "sd", "cv", "ci95_low", "ci95_high", "unit"}}}. */
 void report_trials_json(const struct run_record *r, const struct trials *t, struct buf *out);

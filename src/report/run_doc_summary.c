@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/standing.h"
 #include "report/run_doc_inside.h"
 
 static const struct {
@@ -13,18 +14,14 @@ static const struct {
                             [RUN_FAILED] = {"FAILED", DOC_BAD},
                             [RUN_CRASHED] = {"CRASHED", DOC_BAD}};
 
-static size_t criteria_passed(const struct run_record *r) {
-    size_t passed = 0;
-    for (size_t i = 0; i < r->criterion_count; i++) passed += r->criteria[i].passed == 1;
-    return passed;
-}
-
 static void put_verdict(const struct run_part *p) {
     const struct run_record *r = p->run;
     struct buf text = {0};
     bool known = (unsigned)r->status < RUN_STATUSES;
     enum doc_tone tone = known ? verdicts[r->status].tone : DOC_BAD;
-    size_t passed = criteria_passed(r);
+    struct standing standing;
+    char stands[STANDING_TEXT];
+    standing_of(r, p->trials, &standing);
     if (r->status_reason[0]) buf_addf(&text, "%s. ", r->status_reason);
     if (run_measured(p))
         buf_addf(&text, "%s measured. ", format_seconds(run_metric(p, "measured_s")).text);
@@ -33,9 +30,10 @@ static void put_verdict(const struct run_part *p) {
                  "The run goes on: what follows is what is stored so far, and there are no results yet. ");
     else
         buf_add(&text, r->status == RUN_CRASHED ? "There are no results. " : "Nothing was measured. ");
-    if (r->criterion_count) {
-        buf_addf(&text, "%zu of %zu criteria passed.", passed, r->criterion_count);
-        if (passed < r->criterion_count && tone == DOC_GOOD) tone = DOC_WARN;
+    if (standing_text(&standing, stands)[0]) {
+        if (standing.trials > 1) buf_addf(&text, "%zu trials: ", standing.trials);
+        buf_addf(&text, "%s.", stands);
+        if (!standing_good(&standing) && tone == DOC_GOOD) tone = DOC_WARN;
     }
     doc_verdict(p->doc, tone, known ? verdicts[r->status].word : "UNKNOWN", buf_text(&text));
     buf_free(&text);

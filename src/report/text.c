@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "record/standing.h"
 #include "report/format.h"
 #include "report/verdict_lines.h"
 
@@ -42,6 +43,14 @@ static void put_sentence(struct format_page *p, enum format_tone tone, const cha
     format_end(p);
 }
 
+static void put_standing(struct summary *s) {
+    struct standing standing;
+    char text[STANDING_TEXT];
+    standing_of(s->run, NULL, &standing);
+    put_sentence(&s->page, standing_good(&standing) ? FORMAT_GOOD : FORMAT_WARN, "Result",
+                 standing_text(&standing, text));
+}
+
 static void put_verdict(struct summary *s) {
     static const struct {
         const char *word;
@@ -71,6 +80,8 @@ static void put_verdict(struct summary *s) {
                        : r->status == RUN_CRASHED ? "no results"
                                                   : "nothing measured");
     format_end(p);
+    put_sentence(p, FORMAT_HEADING, "Scenario", r->description);
+    put_standing(s);
     put_sentence(p, FORMAT_HEADING, "Reason", r->status_reason);
     put_sentence(p, FORMAT_HEADING, "Tags", r->tags);
     put_sentence(p, FORMAT_HEADING, "Note", r->note);

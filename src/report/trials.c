@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "record/standing.h"
 #include "report/format.h"
 #include "report/report.h"
 
@@ -112,25 +113,26 @@ static void put_trial(struct format_page *p, const struct trial *t) {
     format_end(p);
 }
 
-static void put_heading(struct format_page *p, const struct trials *t) {
+static void put_heading(struct format_page *p, const struct run_record *r, const struct trials *t) {
     size_t complete = trials_complete(t);
+    struct standing standing;
+    char stands[STANDING_TEXT];
     format_label(p, FORMAT_HEADING, "Trials");
     format_item(p, "%zu of %u run", t->count, t->asked);
     format_item(p, "%zu complete", complete);
     if (complete < t->count) format_item(p, "%zu incomplete and left out", t->count - complete);
-    if (t->count > 0 && t->trial[0].criteria)
-        format_item(p, trials_passed(t) ? "all criteria passed"
-                       : complete       ? "criteria missed"
-                                        : "none to be judged");
+    standing_of(r, t, &standing);
+    if (standing_text(&standing, stands)[0]) format_item(p, "%s", complete ? stands : "none to be judged");
     format_end(p);
 }
 
-void report_trials_text(const struct trials *t, const struct report_style *style, struct buf *out) {
+void report_trials_text(const struct run_record *r, const struct trials *t, const struct report_style *style,
+                        struct buf *out) {
     struct format_page page;
     size_t complete = trials_complete(t);
     bool gaps = false;
     format_page_init(&page, style, out);
-    put_heading(&page, t);
+    put_heading(&page, r, t);
     for (size_t i = 0; i < t->count; i++) put_trial(&page, &t->trial[i]);
     if (complete == 0) return;
     if (complete == 1) { /* its figures stand above */

@@ -424,6 +424,9 @@ void scenario_default(struct scenario *s);
 uint64_t scenario_usable_bytes(const struct scenario *s, enum kvf_tier tier);
 /* Whether a tier that is on has this policy. */
 bool scenario_evicts_by(const struct scenario *s, enum scenario_eviction eviction);
+/* What runs, from the values that hold, whatever name and description say: "20 users of llama3.1-8b on cpu
+ * 4.00 GiB, for 1m". */
+void scenario_describe(const struct scenario *s, char *out, size_t len);
 bool scenario_tier_on(const struct scenario *s, enum kvf_tier tier);
 uint64_t scenario_capacity_bytes(const struct scenario *s, enum kvf_tier tier);
 uint64_t *scenario_capacity_field(struct scenario *s, enum kvf_tier tier); /* where it stands */

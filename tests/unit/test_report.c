@@ -277,13 +277,16 @@ static void test_text_of_trials(void **state) {
     (void)state;
     struct trials t;
     struct buf out = {0}, wide = {0};
+    struct run_record r;
+    run_record_init(&r);
     fill_trials(&t);
-    report_trials_text(&t, &(struct report_style){.ascii = true}, &out);
+    report_trials_text(&r, &t, &(struct report_style){.ascii = true}, &out);
     expect_golden(&out, "trials.txt");
-    report_trials_text(&t, &(struct report_style){0}, &wide);
+    report_trials_text(&r, &t, &(struct report_style){0}, &wide);
     assert_non_null(strstr(wide.data, "12.4k \xc2\xb1 1.24k"));
     assert_in_range(longest_line(out.data), 60, 80);
     assert_int_equal(longest_line(wide.data), longest_line(out.data));
+    run_record_free(&r);
     buf_free(&out);
     buf_free(&wide);
     trials_free(&t);
@@ -303,7 +306,7 @@ static void test_text_of_one_complete_trial(void **state) {
     add(&r, "throughput_tok_s", 12400, "tok/s");
     add(&r, "e2e_p95_ms", 120, "ms");
     trials_add(&t, &r);
-    report_trials_text(&t, &(struct report_style){.ascii = true}, &out);
+    report_trials_text(&r, &t, &(struct report_style){.ascii = true}, &out);
     assert_string_equal(out.data, "Trials      1 of 3 run  1 complete\n"
                                   "  1         60.0 s  12400 tok/s  e2e P95 120 ms\n"
                                   "  Mean and spread need two complete trials.\n");
@@ -323,7 +326,7 @@ static void test_text_of_no_complete_trial(void **state) {
     r.status = RUN_INTERRUPTED;
     strcpy(r.status_reason, "stopped by key");
     trials_add(&t, &r);
-    report_trials_text(&t, &(struct report_style){.ascii = true}, &out);
+    report_trials_text(&r, &t, &(struct report_style){.ascii = true}, &out);
     assert_string_equal(out.data, "Trials      1 of 3 run  0 complete  1 incomplete and left out\n"
                                   "  1         INCOMPLETE: interrupted: stopped by key\n");
     buf_free(&out);

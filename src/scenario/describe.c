@@ -1,0 +1,66 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/units.h"
+#include "scenario/loading.h"
+#include "scenario/scenario.h"
+
+static const char *word(const struct scenario *s, const char *key, struct buf *out) {
+    out->len = 0;
+    emit_value(&key_table[key_index(key)], s, false, out);
+    return buf_text(out);
+}
+
+static void add_load(const struct scenario *s, struct buf *out) {
+    enum scenario_arrival process = s->workload.arrival.process;
+    bool made = s->workload.source == KVF_SOURCE_SYNTHETIC;
+    struct buf name = {0};
+    if (s->workload.source == KVF_SOURCE_OPS && process == KVF_ARRIVAL_CLOSED)
+        buf_add(out, "operations, one after the other");
+    else if (scenario_at_rate(s))
+        buf_addf(out, "%g requests/s, %s", s->workload.arrival.rate,
+                 word(s, "workload.arrival.process", &name));
+    else if (process == KVF_ARRIVAL_TRACE)
+        buf_add(out, "requests at the times of their file");
+    else
+        buf_addf(out, "%llu users%s", (unsigned long long)s->workload.users,
+                 process == KVF_ARRIVAL_PACED ? ", paced" : "");
+    if (!made) buf_addf(out, " (%s)", word(s, "workload.source", &name));
+    if (s->workload.phase != KVF_WORKLOAD_PHASE_BOTH)
+        buf_addf(out, ", %s alone", word(s, "workload.phase", &name));
+    if (scenario_retrieves(s)) buf_add(out, ", with documents");
+    if (s->autoscaler.mode != KVF_AUTOSCALER_OFF)
+        buf_addf(out, ", autoscaler %s", word(s, "autoscaler.mode", &name));
+    buf_free(&name);
+}
+
+static void add_model(const struct scenario *s, struct buf *out) {
+    const struct model_preset *preset = model_find(s->model.preset);
+    buf_addf(out, " of %s", s->model.preset);
+    if (preset && preset->model.dtype != s->model.dtype)
+        buf_addf(out, " in %s", model_dtype_name(s->model.dtype));
+}
+
+static void add_tiers(const struct scenario *s, struct buf *out) {
+    const char *separator = " on ";
+    for (int t = 0; t < KVF_TIERS; t++) {
+        char size[32] = "auto";
+        if (!scenario_tier_on(s, (enum kvf_tier)t)) continue;
+        uint64_t bytes = scenario_capacity_bytes(s, (enum kvf_tier)t);
+        if (bytes != KVF_AUTO) units_size_human((double)bytes, size, sizeof size);
+        buf_addf(out, "%s%s %s", separator, tier_name((enum kvf_tier)t), size);
+        separator = ", ";
+    }
+}
+
+void scenario_describe(const struct scenario *s, char *out, size_t len) {
+    struct buf text = {0};
+    char duration[32];
+    add_load(s, &text);
+    add_model(s, &text);
+    add_tiers(s, &text);
+    buf_addf(&text, ", for %s", units_duration_exact(s->run.duration_ns, duration, sizeof duration));
+    snprintf(out, len, "%s", buf_text(&text));
+    buf_free(&text);
+}

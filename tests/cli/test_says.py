@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""What a run is said to be, and how it stands: from the values that held, and of every trial."""
+import json
+
+from histories import add_run, insert, make
+from runs import measure
+from tap import SOURCE, case, home, main, run
+
+SIMULATED = ["--headless", "--quiet", "--set", "mode=simulate", "--duration", "20s", "--json",
+             "summary.json"]
+
+
+@case("a run of a shipped scenario with other values is described by these, wherever it is described")
+def _():
+    got = run(["run", SOURCE / "configs/three-tier.yaml", *SIMULATED, "--users", "20", "--gpu", "256MiB", "--cpu", "1GiB"])
+    assert got.rc == 0, got
+    said = "20 users of llama3.1-8b on gpu 256 MiB, cpu 1.00 GiB, nvme 16.0 GiB, for 20s"
+    assert json.loads((home() / "work/summary.json").read_text())["run"]["description"] == said
+    for args in (["show"], ["report", "latest", "--format", "txt"], ["report", "latest", "--format", "md"], ["report", "latest"]):
+        text = " ".join(run(args).stdout.split())
+        assert said in text and "100 users" not in text.split("Keys with other values")[0], (args, text[:900])
+
+
+@case("what arrives is told by its process, and a phase by its name")
+def _():
+    for settings, said in ((["workload.arrival={process: poisson, rate: 2.5}"], "2.5 requests/s, poisson of "),
+                           (["workload.phase=prefill", "workload.users=3"], "3 users, prefill alone of "),
+                           (["model={preset: tiny-1b, dtype: fp8}"], " of tiny-1b in fp8 on "),
+                           (["autoscaler.mode=qos"], ", autoscaler qos of ")):
+        got = run(["run", SOURCE / "configs/three-tier.yaml", *SIMULATED, "--force",
+                   *(word for one in settings for word in ("--set", one))])
+        assert got.rc == 0, got
+        told = json.loads((home() / "work/summary.json").read_text())["run"]["description"]
+        assert said in told, (settings, told)
+
+
+@case("the banner counts targets missed and the criteria of every trial")
+def _():
+    with make() as db:
+        for trial in (1, 2):
+            results = {"measured_s": 5, "throughput_tok_s": 5, "slo_batch_p95_met": 1, "slo_batch_p99_met": trial - 1}
+            run_id = add_run(db, results=results, parent_id=1, trial=trial, effective_json=json.dumps({"run": {"trials": 2}}))
+            insert(db, "run_classes", run_id=run_id, n=0, **{"class": "batch"}, share=1, p95_ms=1, p99_ms=2)
+            for n in (0, 1):
+                insert(db, "criteria", run_id=run_id, n=n, name="c%d" % n, metric="hit_ratio", op=">", target=0.3, actual=0.5,
+                       unit="", passed=1 if n or trial == 2 else 0)
+    text = run(["report", "1", "--format", "txt"]).stdout
+    assert "2 trials: 1 of 4 targets missed, 3 of 4 criteria passed." in " ".join(text.split()), text
+    text = run(["show", "1"]).stdout
+    assert "1 of 4 targets missed, 3 of 4 criteria passed" in " ".join(text.split()), text
+    text = run(["show", "2", "--json"]).stdout
+    assert json.loads(text)["run"]["trial"] == 2
+
+
+main()
