@@ -149,8 +149,7 @@ int db_journal(sqlite3 *db, bool wal) {
     int rc;
     while ((rc = db_exec(db, sql)) != SQLITE_OK && (rc & 0xff) == SQLITE_BUSY && clock_now_ns() < until_ns)
         sqlite3_sleep(10);
-    if (rc != SQLITE_OK) return rc;
-    return db_exec(db, wal ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL");
+    return rc == SQLITE_OK ? db_exec(db, "PRAGMA synchronous = FULL") : rc;
 }
 
 int db_uuid(char out[37], struct err *e) {

@@ -17,8 +17,8 @@ enum db_access { DB_READ, DB_READ_IMMUTABLE, DB_WRITE };
  * its index must not be left behind. DB_READ_IMMUTABLE reads without locks or journal, for places
  * where neither can be created. 0 with *out, or a negative code. */
 int db_connect(sqlite3 **out, const char *path, enum db_access access, struct err *e);
-/* Says which journal the file is to have and sets it, waiting for other processes; SQLITE_OK or
- * SQLite's code. */
+/* Says which journal the file is to have and sets it, waiting for other processes; SQLITE_OK or SQLite's
+ * code. Every transaction of this connection is on the device when its commit returns. */
 int db_journal(sqlite3 *db, bool wal);
 /* Runs statements without results; returns SQLite's code. */
 int db_exec(sqlite3 *db, const char *sql);

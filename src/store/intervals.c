@@ -156,9 +156,12 @@ static int read_intervals(struct intervals *i, int64_t from, size_t most, struct
     sqlite3_bind_int64(c->stmt, 2, from);
     sqlite3_bind_int64(c->stmt, 3, (int64_t)most);
     while (*count < most && cursor_row(c)) {
-        struct snapshot *s = &out[(*count)++];
+        struct snapshot *s = &out[*count];
         memcpy(s, &i->blank, offsetof(struct snapshot, request)); /* of which there are none */
         row_map_load(&c->map, c->stmt, s);
+        if ((int64_t)s->interval.seq < from) break; /* a key that is no number comes back for ever */
+        from = (int64_t)s->interval.seq;
+        (*count)++;
     }
     return sqlite3_reset(c->stmt);
 }

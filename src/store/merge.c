@@ -43,6 +43,7 @@ struct copy {
 struct merge {
     struct store *into, *from;
     struct store *culprit; /* whose database an error is of */
+    struct err odd;        /* what of the other file cannot be taken over */
     struct copy copies[TABLES];
     struct ids runs, sweeps;
     struct store_merged done;
@@ -94,9 +95,32 @@ static int64_t number_there(const struct copy *c, const char *column) {
     return sqlite3_column_int64(c->select, schema_parameter(c->table, column) - 1);
 }
 
-static void bind_row(const struct copy *c) {
+/* Whether a value is of the kind that its column is for; SQLite stores any other as well. */
+static bool is_of_kind(const struct column *column, sqlite3_value *value) {
+    int type = sqlite3_value_type(value);
+    if (type == SQLITE_NULL) return true;
+    if (strncmp(column->decl, "TEXT", 4) == 0) return type == SQLITE_TEXT;
+    if (strncmp(column->decl, "BLOB", 4) == 0) return type == SQLITE_BLOB;
+    if (strncmp(column->decl, "INTEGER", 7) == 0) return type == SQLITE_INTEGER;
+    return type == SQLITE_FLOAT || type == SQLITE_INTEGER;
+}
+
+static int bind_row(struct merge *m, const struct copy *c) {
     int count = (int)schema_column_count(c->table);
-    for (int i = 0; i < count; i++) sqlite3_bind_value(c->insert, i + 1, sqlite3_column_value(c->select, i));
+    for (int i = 0; i < count; i++) {
+        const struct column column = schema_column(c->table, (size_t)i);
+        sqlite3_value *value = sqlite3_column_value(c->select, i);
+        if (!is_of_kind(&column, value)) {
+            err_set(
+                &m->odd, KVF_ERR_USAGE,
+                "'%s' cannot be merged: a row of its table %s has something in %s that is no %.*s; nothing "
+                "was taken over",
+                m->from->path, c->table->name, column.name, (int)strcspn(column.decl, " "), column.decl);
+            return SQLITE_MISMATCH;
+        }
+        sqlite3_bind_value(c->insert, i + 1, value);
+    }
+    return SQLITE_OK;
 }
 
 static void bind_id(const struct copy *c, const char *column, int64_t id) {
@@ -134,9 +158,9 @@ static int copy_rows(struct merge *m, enum table_id id, int64_t there, int64_t h
     if (!c->select) return rc;
     sqlite3_bind_int64(c->select, 1, there);
     while (rc == SQLITE_OK && sqlite3_step(c->select) == SQLITE_ROW) {
-        bind_row(c);
+        rc = bind_row(m, c);
         sqlite3_bind_int64(c->insert, 1, here);
-        rc = insert_row(m, c);
+        if (rc == SQLITE_OK) rc = insert_row(m, c);
     }
     int end = failed(m, m->from, sqlite3_reset(c->select));
     return rc == SQLITE_OK ? end : rc;
@@ -160,7 +184,7 @@ static int take(struct merge *m, enum table_id id, struct ids *ids, bool *is_new
     int64_t there = sqlite3_column_int64(c->select, 0);
     if (!here) {
         *is_new = true;
-        bind_row(c);
+        if ((rc = bind_row(m, c)) != SQLITE_OK) return rc;
         sqlite3_bind_null(c->insert, 1); /* the next number */
         if (id == TABLE_RUNS) {
             bind_id(c, "parent_id", 0); /* it may not be here yet */
@@ -264,7 +288,9 @@ int store_merge(struct store *into, struct store *from, struct store_merged *don
                        "database to merge it into",
                        from->path);
     int rc = merge_all(&m), code = 0;
-    if (rc != SQLITE_OK)
+    if (m.odd.code != 0)
+        code = err_set(e, m.odd.code, "%s", m.odd.text);
+    else if (rc != SQLITE_OK)
         code = db_error(e, m.culprit->db, rc, m.culprit->path, m.culprit == into ? "write" : "read");
     for (size_t i = 0; i < TABLES; i++) {
         sqlite3_finalize(m.copies[i].select);

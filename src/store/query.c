@@ -25,6 +25,9 @@
     RESULT("storage_throughput_tok_s")                                                                       \
     RESULT("e2e_p95_ms") RESULT("nvme_read_p95_ms") RESULT("hit_ratio") RESULT("reuse_hit_ratio")
 
+/* What is no number sorts behind all of them: a file of somebody else's may hold it, and a reader that goes
+ * on from the last key would come back to it for ever. */
+#define LAST_NUMBER    "9223372036854775807"
 #define SPAN_OF(table) "FROM " table " WHERE run_id = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq"
 
 /* A group of trials has one name, a suite has several. */
@@ -122,18 +125,22 @@ const char *const query_texts[] = {
     [Q_STATE] = "SELECT status, " STORE_RUN_GONE ", host, pid_namespace FROM runs WHERE run_id = ?1 "
                 "AND uuid = ?2",
     [Q_DEVICES] = "SELECT tier, emulated, device, compat FROM run_tiers WHERE run_id = ?1",
-    [Q_INTERVALS] = "SELECT seq, * FROM intervals WHERE run_id = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3",
+    [Q_INTERVALS] = "SELECT seq, * FROM intervals WHERE run_id = ?1 AND seq BETWEEN ?2 AND " LAST_NUMBER
+                    " ORDER BY seq LIMIT ?3",
     [Q_INTERVAL_TIERS] = "SELECT seq, tier, * " SPAN_OF("tier_intervals"),
     [Q_INTERVAL_CAUSES] = "SELECT seq, tier, dir, cause, * " SPAN_OF("cause_intervals"),
     [Q_INTERVAL_CLASSES] = "SELECT seq, class, * " SPAN_OF("qos_intervals"),
     [Q_INTERVAL_GPUS] = "SELECT seq, * " SPAN_OF("gpu_intervals") ", device",
     [Q_INTERVAL_DECISIONS] = "SELECT seq, * " SPAN_OF("decisions") ", n",
     [Q_INTERVAL_HISTOGRAMS] = "SELECT seq, scope, data " SPAN_OF("interval_histograms"),
-    [Q_EVENTS_FROM] = "SELECT n, * FROM events WHERE run_id = ?1 AND n >= ?2 ORDER BY n LIMIT ?3",
-    [Q_ENDS] = "SELECT (SELECT seq FROM intervals WHERE run_id = ?1 ORDER BY seq LIMIT 1), "
-               "(SELECT seq FROM intervals WHERE run_id = ?1 ORDER BY seq DESC LIMIT 1)",
+    [Q_EVENTS_FROM] =
+        "SELECT n, * FROM events WHERE run_id = ?1 AND n BETWEEN ?2 AND " LAST_NUMBER " ORDER BY n LIMIT ?3",
+    [Q_ENDS] =
+        "SELECT (SELECT seq FROM intervals WHERE run_id = ?1 ORDER BY seq LIMIT 1), "
+        "(SELECT seq FROM intervals WHERE run_id = ?1 AND seq <= " LAST_NUMBER " ORDER BY seq DESC LIMIT 1)",
     [Q_UP_TO] = "SELECT seq, t_s FROM intervals WHERE run_id = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1",
-    [Q_AFTER] = "SELECT seq FROM intervals WHERE run_id = ?1 AND seq > ?2 ORDER BY seq LIMIT 1 OFFSET ?3",
+    [Q_AFTER] = "SELECT seq FROM intervals WHERE run_id = ?1 AND seq > ?2 AND seq <= " LAST_NUMBER
+                " ORDER BY seq LIMIT 1 OFFSET ?3",
     [Q_BEFORE] =
         "SELECT seq FROM intervals WHERE run_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT 1 OFFSET ?3",
 };

@@ -174,4 +174,19 @@ def _():
     assert got.rc == 2 and "newer kvfall" in got.stderr and dump(database()) == before, got
 
 
+@case("a file with a text where a number belongs is read to its end, and not merged")
+def _():
+    with make(other()) as db:
+        first = add_run(db, results={"measured_s": 1})
+        insert(db, "intervals", run_id=first, seq=0, t_s=1.0, length_s=1.0, phase="measured")
+        insert(db, "intervals", run_id=first, seq="x", t_s=1.0, length_s=0.1)
+    for args in (["export", "1"], ["export", "1", "--format", "json"], ["report", "1"], ["show", "1"]):
+        got = run([*args, "--db", other()], timeout=20)
+        assert got.rc == 0, (args, got)
+    assert run(["export", "1", "--db", other()]).stdout.count("\n") == 2
+    got = run(["merge", other()])
+    assert got.rc == 2 and "its table intervals has something in seq that is no INTEGER" in got.stderr, got
+    assert rows("SELECT count(*) AS n FROM runs")[0]["n"] == 0, got
+
+
 main()

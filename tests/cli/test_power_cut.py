@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""A run that has ended is on the device: the file system is cut off behind it without flushing anything, as when the
+power fails, and mounted again."""
+import contextlib
+import fcntl
+import os
+import sqlite3
+import struct
+import subprocess
+
+from runs import measure
+from tap import Skip, case, main, scratch
+
+EXT4_IOC_SHUTDOWN, NO_LOG_FLUSH = 0x8004587D, 2
+
+
+def call(*args):
+    got = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if got.returncode:
+        raise Skip("no file system can be cut off here: %s: %s" % (args[0], got.stdout.decode().strip()))
+
+
+class Disk:
+    """An ext4 of its own in a file."""
+
+    def __init__(self):
+        folder = scratch("disk", on_disk=True)
+        self.image, self.at = folder / "image", folder / "at"
+        self.at.mkdir()
+        call("truncate", "-s", "96M", str(self.image))
+        call("mkfs.ext4", "-q", "-F", str(self.image))
+        self.mount()
+
+    def mount(self):
+        call("mount", "-o", "loop", str(self.image), str(self.at))
+
+    def unmount(self):
+        subprocess.run(["umount", str(self.at)], check=True)
+
+    def cut(self):
+        root = os.open(self.at, os.O_RDONLY)
+        fcntl.ioctl(root, EXT4_IOC_SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))
+        os.close(root)
+
+
+@contextlib.contextmanager
+def disk():
+    if os.geteuid() != 0:
+        raise Skip("only root can cut a file system off")
+    one = Disk()
+    try:
+        yield one
+    finally:
+        subprocess.run(["umount", "-l", str(one.at)], check=False)
+
+
+def found(path, sql):
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+        return db.execute(sql).fetchall()
+
+
+MEMORY = {"tiers.nvme": None, "tiers.cpu": {"capacity": "16MiB"}}
+
+
+@case("a run that ended is there after a power cut, whoever else has the database open")
+def _():
+    with disk() as one:
+        path = one.at / "history.db"
+        measure(MEMORY, "--db", path)
+        subprocess.run(["sync"], check=True)
+        reader = sqlite3.connect(path)  # so that nobody is the last to close it
+        reader.execute("SELECT count(*) FROM runs").fetchall()
+        measure(MEMORY, "--db", path)
+        one.cut()
+        reader.close()
+        one.unmount()
+        one.mount()
+        rows = found(path, "SELECT run_id, status, (SELECT count(*) FROM results WHERE results.run_id = runs.run_id) > 100, "
+                           "(SELECT count(*) FROM intervals WHERE intervals.run_id = runs.run_id) > 1 FROM runs")
+        assert rows == [(1, "completed", 1, 1), (2, "completed", 1, 1)], rows
+
+
+main()
