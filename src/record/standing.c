@@ -50,3 +50,10 @@ const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
     snprintf(out, STANDING_TEXT, "%s%s%s", targets, targets[0] && criteria[0] ? ", " : "", criteria);
     return out;
 }
+
+bool standing_line(const struct run_record *r, char out[STANDING_TEXT]) {
+    struct standing s;
+    standing_of(r, NULL, &s);
+    standing_text(&s, out);
+    return standing_good(&s);
+}

@@ -17,5 +17,7 @@ bool standing_good(const struct standing *s);
 /* "2 of 6 targets missed, 4 of 4 criteria passed"; "" where nothing is judged. */
 enum { STANDING_TEXT = 160 };
 const char *standing_text(const struct standing *s, char out[STANDING_TEXT]);
+/* The same of the run alone; whether it is good. */
+bool standing_line(const struct run_record *r, char out[STANDING_TEXT]);
 
 #endif

@@ -43,14 +43,6 @@ static void put_sentence(struct format_page *p, enum format_tone tone, const cha
     format_end(p);
 }
 
-static void put_standing(struct summary *s) {
-    struct standing standing;
-    char text[STANDING_TEXT];
-    standing_of(s->run, NULL, &standing);
-    put_sentence(&s->page, standing_good(&standing) ? FORMAT_GOOD : FORMAT_WARN, "Result",
-                 standing_text(&standing, text));
-}
-
 static void put_verdict(struct summary *s) {
     static const struct {
         const char *word;
@@ -63,6 +55,7 @@ static void put_verdict(struct summary *s) {
     const struct run_record *r = s->run;
     struct format_page *p = &s->page;
     bool known = (unsigned)r->status < RUN_STATUSES;
+    char stands[STANDING_TEXT];
 
     format_label(p, known ? verdicts[r->status].tone : FORMAT_BAD, known ? verdicts[r->status].word : "?");
     format_item(p, "%s", r->name[0] ? r->name : "unnamed");
@@ -81,7 +74,7 @@ static void put_verdict(struct summary *s) {
                                                   : "nothing measured");
     format_end(p);
     put_sentence(p, FORMAT_HEADING, "Scenario", r->description);
-    put_standing(s);
+    put_sentence(p, standing_line(r, stands) ? FORMAT_GOOD : FORMAT_WARN, "Result", stands);
     put_sentence(p, FORMAT_HEADING, "Reason", r->status_reason);
     put_sentence(p, FORMAT_HEADING, "Tags", r->tags);
     put_sentence(p, FORMAT_HEADING, "Note", r->note);
