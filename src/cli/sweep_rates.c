@@ -20,31 +20,15 @@ static double value_of(const struct sweep *s, size_t i, const char *metric) {
     return m < s->metrics && s->point[i].state == OUTCOME_DONE ? s->point[i].value[m] : NAN;
 }
 
-struct summary {
-    double tok_s, ttft_ms, tpot_ms; /* largest, means; NaN: missing */
-    size_t peak;                    /* the point of the largest */
-};
-
-static double mean_of(const struct sweep *s, const char *metric) {
-    double sum = 0, n = 0;
-    for (size_t i = 0; i < s->points; i++) {
-        double v = value_of(s, i, metric);
-        if (!kvf_present(v)) continue;
-        sum += v;
-        n++;
-    }
-    return n > 0 ? sum / n : NAN;
-}
-
-static struct summary summary_make(const struct sweep *s) {
-    struct summary sum = {NAN, mean_of(s, "ttft_mean_ms"), mean_of(s, "tpot_mean_ms"), SIZE_MAX};
+/* The point of most tokens per second of those with that load; SIZE_MAX: none. */
+static size_t peak_of(const struct sweep *s, enum point_load load) {
+    size_t peak = SIZE_MAX;
     for (size_t i = 0; i < s->points; i++) {
         double v = value_of(s, i, "throughput_tok_s");
-        if (!kvf_present(v) || (sum.peak != SIZE_MAX && v <= sum.tok_s)) continue;
-        sum.tok_s = v;
-        sum.peak = i;
+        if (s->point[i].load != load || !kvf_present(v)) continue;
+        if (peak == SIZE_MAX || v > value_of(s, peak, "throughput_tok_s")) peak = i;
     }
-    return sum;
+    return peak;
 }
 
 static void put_change(struct buf *out, const char *what, double now, double before) {
@@ -54,20 +38,28 @@ static void put_change(struct buf *out, const char *what, double now, double bef
         buf_addf(out, " %s --", what);
 }
 
+/* One sentence on one point, all of whose figures are its own: that of most tokens of the open loop, or
+ * without rates of the closed one, which else stands apart. */
 static void rates_answer(struct sweep *s) {
-    struct summary sum = summary_make(s);
+    size_t open = peak_of(s, LOAD_AT_RATE), closed = peak_of(s, LOAD_FULL);
+    size_t at = open != SIZE_MAX ? open : closed;
     struct buf out = {0}, peak = {0};
     const double *base = s->baseline_value;
-    if (sum.peak == SIZE_MAX) return;
-    sweep_label(s, sum.peak, &peak);
-    buf_addf(&out, "Max throughput %s at %s; mean TTFT %s, mean TPOT %s.",
-             format_measure(sum.tok_s, "tok/s", "").text, buf_text(&peak), format_ms(sum.ttft_ms).text,
-             format_ms(sum.tpot_ms).text);
+    if (at == SIZE_MAX) return;
+    double tok_s = value_of(s, at, "throughput_tok_s"), ttft_ms = value_of(s, at, "ttft_mean_ms"),
+           tpot_ms = value_of(s, at, "tpot_mean_ms");
+    sweep_label(s, at, &peak);
+    buf_addf(&out, "Max throughput %s at %s, with a mean TTFT of %s and a mean TPOT of %s.",
+             format_measure(tok_s, "tok/s", "").text, buf_text(&peak), format_ms(ttft_ms).text,
+             format_ms(tpot_ms).text);
+    if (open != SIZE_MAX && closed != SIZE_MAX)
+        buf_addf(&out, " Apart from it, closed loop with every slot in use: %s.",
+                 format_measure(value_of(s, closed, "throughput_tok_s"), "tok/s", "").text);
     if (s->baseline_name[0]) {
         buf_addf(&out, " Against %s:", s->baseline_name);
-        put_change(&out, "throughput", sum.tok_s, base[0]);
-        put_change(&out, "TTFT", sum.ttft_ms, base[1]);
-        put_change(&out, "TPOT", sum.tpot_ms, base[2]);
+        put_change(&out, "throughput", tok_s, base[0]);
+        put_change(&out, "TTFT", ttft_ms, base[1]);
+        put_change(&out, "TPOT", tpot_ms, base[2]);
         buf_add(&out, ".");
     }
     snprintf(s->record.answer, sizeof s->record.answer, "%s", buf_text(&out));

@@ -89,13 +89,33 @@ static int by_first(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Whether users wait for answers there: no point of a line over rates. */
+static bool is_closed(const struct outcome *o, size_t point) {
+    const struct outcome_dimension *d = &o->dimension[o->dimensions - 1];
+    return outcome_by_load(o) && isnan(d->value[o->point[point].at[o->dimensions - 1]].number);
+}
+
+/* Each by itself, under the name of its load. */
+static void add_closed(const struct outcome *o, const struct outcome_lines *l, size_t line, size_t across,
+                       size_t measure, struct plot *p) {
+    const struct outcome_dimension *d = &o->dimension[o->dimensions - 1];
+    for (size_t i = 0; i < o->points; i++) {
+        double x = x_of(o, l, i, across), y = outcome_value(o, i, measure);
+        if (l->of[i] != line || !is_closed(o, i) || isnan(x) || isnan(y)) continue;
+        struct buf name = {0};
+        buf_addf(&name, "closed loop, %s", d->value[o->point[i].at[o->dimensions - 1]].text);
+        plot_line(p, buf_text(&name), 1, &x, sizeof x, &y, sizeof y)->marks = true;
+        buf_free(&name);
+    }
+}
+
 static void add_line(const struct outcome *o, const struct outcome_lines *l, size_t line, size_t across,
                      size_t measure, struct plot *p) {
     struct place *at = mem_zalloc(o->points + 1, sizeof *at);
     struct buf name = {0};
     size_t count = 0;
     for (size_t i = 0; i < o->points; i++) {
-        if (l->of[i] != line) continue;
+        if (l->of[i] != line || is_closed(o, i)) continue;
         double x = x_of(o, l, i, across);
         at[count] = (struct place){order_of(o, l, i, x), x, outcome_value(o, i, measure)};
         count += !isnan(at[count].x) && !isnan(at[count].y);
@@ -108,6 +128,7 @@ static void add_line(const struct outcome *o, const struct outcome_lines *l, siz
     plot_line(p, buf_text(&name), count, &at->x, sizeof *at, &at->y, sizeof *at)->marks = true;
     buf_free(&name);
     free(at);
+    if (l->count == 1) add_closed(o, l, line, across, measure, p);
 }
 
 static void add_bars(const struct outcome *o, const struct outcome_lines *l, size_t line, size_t measure,

@@ -33,10 +33,12 @@
 /* A group of trials has one name, a suite has several. */
 #define SEVERAL "EXISTS (SELECT 1 FROM runs AS m WHERE m.parent_id = r.run_id AND m.name <> r.name) "
 
-#define FIGURES                                                                                              \
-    "count(DISTINCT run_id), max(CASE WHEN metric = 'throughput_tok_s' THEN value END), "                    \
+/* Of a sweep those of one point: the peak of its open loop. */
+#define FIGURES_ALONE                                                                                        \
+    "max(CASE WHEN metric = 'throughput_tok_s' THEN value END), "                                            \
     "avg(CASE WHEN metric = 'ttft_mean_ms' THEN value END), "                                                \
     "avg(CASE WHEN metric = 'tpot_mean_ms' THEN value END)"
+#define FIGURES "count(DISTINCT run_id), " FIGURES_ALONE
 
 const char *const query_texts[] = {
     [Q_LATEST] = "SELECT run_id FROM runs ORDER BY started_at DESC, run_id DESC LIMIT 1 OFFSET ?1",
@@ -86,7 +88,11 @@ const char *const query_texts[] = {
                    "WHERE run_id = ?1 AND profile = 'rates'",
     [Q_FIGURES_RUN] = "SELECT run_id, " FIGURES " FROM results WHERE run_id = ?1",
     [Q_FIGURES_SWEEP] =
-        "SELECT run_id, " FIGURES " FROM runs JOIN results USING (run_id) WHERE sweep_id = ?1",
+        "SELECT run_id, (SELECT count(*) FROM runs WHERE sweep_id = ?1), " FIGURES_ALONE
+        " FROM results WHERE run_id = "
+        "(SELECT run_id FROM runs JOIN results USING (run_id) WHERE sweep_id = ?1 AND metric = 'throughput_tok_s' AND "
+        "value IS NOT NULL ORDER BY CASE WHEN json_valid(effective_json) THEN "
+        "json_extract(effective_json, '$.workload.arrival.process') END IS 'closed', value DESC LIMIT 1)",
     [Q_SWEEP_LATEST] =
         "SELECT sweep_id FROM sweeps ORDER BY started_at DESC, sweep_id DESC LIMIT 1 OFFSET ?1",
     [Q_SWEEP_ID] = "SELECT sweep_id FROM sweeps WHERE sweep_id = ?1",

@@ -147,7 +147,13 @@ def _():
     wanted = [rate[0] + (rate[1] - rate[0]) * i / 3 for i in (1, 2, 3)]
     assert all(abs(a - b) < 1e-6 * b for a, b in zip(steps, wanted)), (steps, wanted)
     most = max(point["results"]["throughput_tok_s"]["value"] for point in out["points"])
-    assert re.search(r"^Max throughput \S+ tok/s at .*; mean TTFT .*, mean TPOT ", got.stdout, re.M), got
+    peak = max(out["points"][2:], key=lambda point: point["results"]["throughput_tok_s"]["value"])
+    said = re.search(r"^Max throughput \S+ tok/s at (\S+) req/s, with a mean TTFT of (\S+) (\S+) and a mean TPOT of [^.]*\.\S* "
+                     r"\S+ Apart from it, closed loop with every slot in use: \S+ tok/s\.$", got.stdout, re.M)
+    assert said, got
+    assert abs(float(said.group(1)) / peak["values"]["workload.arrival.rate"] - 1) < 0.01, (said, peak)
+    ttft = float(said.group(2)) * {"us": 1e-3, "ms": 1, "s": 1e3}[said.group(3)]
+    assert abs(ttft / peak["results"]["ttft_mean_ms"]["value"] - 1) < 0.01, (said, peak)
     modes = rows("SELECT json_extract(effective_json, '$.workload.arrival.process') AS process, "
                  "json_extract(effective_json, '$.workload.users') AS users FROM runs ORDER BY sweep_point")
     assert [row["process"] for row in modes] == ["closed", "closed", "gamma", "gamma", "gamma"], modes
