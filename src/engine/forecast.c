@@ -13,6 +13,8 @@
 #define OTHERWISE 0.3
 /* Little's law holds of the requests that ended within this. */
 #define SETTLED 0.1
+/* A change that leaves less of the throughput is no remedy for misses. */
+#define KEPT 0.95
 /* An open loop is at its limit when it does less than this of what is offered. */
 #define ACHIEVED 0.97
 
@@ -223,7 +225,8 @@ static void add(struct forecast *f, const struct change *c, const char *what) {
     double faster = got.per_s / f->per_s, tok_s = result_value(r, "throughput_tok_s");
     if (tok_s > 0 && c->users >= 1) verdict_add_remedy(v, what, "throughput_tok_s", tok_s, tok_s * faster);
     if (kvf_present(got.e2e_ms)) verdict_add_remedy(v, what, "e2e_mean_ms", f->in->e2e_ms, got.e2e_ms);
-    if (kvf_present(got.hit_ratio))
+    /* hits that cost throughput, because a hit is read and a miss is not, are no help */
+    if (kvf_present(got.hit_ratio) && faster >= KEPT)
         verdict_add_remedy(v, what, "reuse_hit_ratio", 1 - f->in->miss_ratio, got.hit_ratio);
 }
 

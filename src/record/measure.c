@@ -40,6 +40,7 @@ const struct measure_kind measure_kinds[] = {
     {"total_write_bytes", "bytes written", NEUTRAL, true, false, false},
     {"rss_peak_bytes", "peak memory", LOWER, true, false, false},
     /* beyond the usual selection */
+    {"e2e_mean_ms", "end-to-end mean", LOWER, false, false, false},
     {"nvme_*_tok_s", NULL, NEUTRAL, false, false, false},
     {"nvme_tok_s", NULL, NEUTRAL, false, false, false},
     {"steady_nvme_tok_s", NULL, NEUTRAL, false, false, false},

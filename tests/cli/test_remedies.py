@@ -77,6 +77,10 @@ def _():
         changes = {**BASE, **changes}
         before = simulate(scenario, changes)
         promised = {(one["change"], one["metric"]): one for one in before["verdict"]["remedies"]}
+        for change, metric in promised:  # hits that cost throughput are no help
+            tokens = promised.get((change, TOKENS))
+            if metric == "reuse_hit_ratio" and tokens:
+                assert tokens["estimate"] >= 0.95 * tokens["now"], (name, change, tokens)
         for change, metric in remedies:
             one = promised.get((change, metric))
             assert one, (name, change, metric, before["verdict"])

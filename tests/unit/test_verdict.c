@@ -65,7 +65,7 @@ static void a_remedy_reads_as_a_sentence(void **state) {
     assert_string_equal(verdict_remedy_text(&slow, text, sizeof text),
                         "half the users: end-to-end P95 300 ms to 150 ms");
     assert_string_equal(verdict_remedy_text(&hits, text, sizeof text),
-                        "4 x nvme capacity: reuse hit ratio 42.7 % to 90.0 %");
+                        "4 x nvme capacity: hit ratio 42.7 % to 90.0 %");
 }
 
 static void missing_evidence_is_left_out(void **state) {
