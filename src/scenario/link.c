@@ -4,13 +4,14 @@
 
 /* Links as they were measured or published, in bytes per second and ns. A gpu preset is the way between host
  * and device, what the copies of a cache cost; device memory itself is far faster.
- *   PCIe 5.0 x16 (H100, H200): about 55 GB/s each way of the 64 that 32 GT/s give; PCIe 4.0 x16 (A100, L40S):
- * 22 to 25 GB/s of 32, measured with pinned memory (vLLM, pull request 40549). Both ways at once PCIe 5.0 x16
- * carries 83 GB/s together, measured (vLLM), not two times 55; of PCIe 4.0 the same share of its own rates is
- * assumed. NVLink-C2C (GH200): 450 GB/s each way, the link's own rate and not one of copies: NVIDIA's "Grace
- * Hopper Superchip Architecture" and data sheet have 900 GB/s both ways, ten links of 45 GB/s each way. The
- * other tiers: the device classes that storage models commonly use; for remote, Ethernet at 96 % of its line
- * rate (frames of 9,000 bytes) behind a store that answers in a fraction of a millisecond. */
+ *   PCIe 5.0 x16 (H100): what this program measured on one (docs/BENCHMARKS.md), 53 GB/s each way and 95 both
+ * ways at once; for the H200 about 55 of the 64 that 32 GT/s give, and 83 both ways at once, measured (vLLM).
+ * PCIe 4.0 x16 (A100, L40S): 22 to 25 GB/s of 32, measured with pinned memory (vLLM, pull request 40549);
+ * both ways the share of the H200 is assumed. NVLink-C2C (GH200): 450 GB/s each way, the link's own rate and
+ * not one of copies: NVIDIA's "Grace Hopper Superchip Architecture" and data sheet have 900 GB/s both ways,
+ * ten links of 45 GB/s each way. The other tiers: the device classes that storage models commonly use; for
+ * remote, Ethernet at 96 % of its line rate (frames of 9,000 bytes) behind a store that answers in a fraction
+ * of a millisecond. */
 #define GB UINT64_C(1000000000)
 #define MB UINT64_C(1000000)
 #define US UINT64_C(1000)
@@ -23,7 +24,7 @@ struct link {
 };
 
 static const struct link gpu_links[] = {
-    {"h100-pcie5", {55 * GB, 55 * GB, 10 * US, 83 * GB}}, {"h200", {55 * GB, 55 * GB, 10 * US, 83 * GB}},
+    {"h100-pcie5", {53 * GB, 53 * GB, 8 * US, 95 * GB}},  {"h200", {55 * GB, 55 * GB, 10 * US, 83 * GB}},
     {"a100-pcie4", {24 * GB, 24 * GB, 10 * US, 36 * GB}}, {"l40s", {24 * GB, 24 * GB, 10 * US, 36 * GB}},
     {"gh200", {450 * GB, 450 * GB, 10 * US, KVF_UNSET}},
 };

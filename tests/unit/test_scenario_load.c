@@ -399,7 +399,7 @@ static void presets_fill_in_a_link(void **state) {
         int tier;
         struct scenario_emulation link;
     } all[] = {
-        {"h100-pcie5", KVF_TIER_GPU, {55000000000, 55000000000, 10000, 1, KVF_DUPLEX_FULL, 83000000000}},
+        {"h100-pcie5", KVF_TIER_GPU, {53000000000, 53000000000, 8000, 1, KVF_DUPLEX_FULL, 95000000000}},
         {"h200", KVF_TIER_GPU, {55000000000, 55000000000, 10000, 1, KVF_DUPLEX_FULL, 83000000000}},
         {"a100-pcie4", KVF_TIER_GPU, {24000000000, 24000000000, 10000, 1, KVF_DUPLEX_FULL, 36000000000}},
         {"l40s", KVF_TIER_GPU, {24000000000, 24000000000, 10000, 1, KVF_DUPLEX_FULL, 36000000000}},
