@@ -53,7 +53,7 @@ static bool stopped_short(const struct command_run *c) {
 static int exit_status(const struct command_run *c) {
     for (size_t i = 0; i < c->trials.count; i++)
         if (c->trials.trial[i].status == RUN_FAILED) return 1;
-    if (c->run.status == RUN_FAILED) return 1;
+    if (c->run.status == RUN_FAILED || session_unstored(c->session)) return 1;
     if (c->signal && stopped_short(c)) return 128 + c->signal; /* else it came too late */
     bool missed = c->trials.count > 0 && !trials_passed(&c->trials);
     if (c->trials.count > 0) return missed && c->options.check_assessment ? 3 : 0;

@@ -36,6 +36,7 @@ struct session {
     bool signals;      /* they are ours */
     bool screen_shown; /* by one of the runs: the terminal may take nothing any more */
     bool stopped;
+    bool unstored;       /* the end of a run is not in the database */
     char db[4096];       /* "" when nothing is stored */
     struct store *store; /* one for all runs */
 
@@ -66,6 +67,10 @@ void session_free(struct session *s) {
     slot_free(s->slot);
     command_queue_free(s->commands);
     free(s);
+}
+
+bool session_unstored(const struct session *s) {
+    return s->unstored;
 }
 
 /* Paths first, then what earlier runs left behind, which may be what makes room, then the sums. */
@@ -176,6 +181,7 @@ static void store_end(struct session *s) {
     }
     if (store_finish_run(s->store, s->run, events_before, &e) != 0) {
         char text[sizeof e.text + 60];
+        s->unstored = true;
         snprintf(text, sizeof text, "the end of the run is not in the database: %s", e.text);
         event_add(s, text);
         log_line(KVF_LOG_WARNING, "%s", text);

@@ -76,6 +76,8 @@ bool session_stopped(const struct session *s);
 /* After the last run: closes the server of metrics and gives the signals back. The one that asked for the
  * end, or 0. */
 int session_end(struct session *s);
+/* Whether the results of any run have not reached the database that they were for. */
+bool session_unstored(const struct session *s);
 
 /* Before anything is written to the standard streams after the last run: lets out what was held back
  * behind a screen. The terminal that it was on gets ten seconds to take all that follows, then the

@@ -438,6 +438,22 @@ def _():
         outlives(lambda: fill(filler), filler.unlink, "its disk is full")
 
 
+@case("a run whose results find no room in the database ends with status 1, with all that it knows in its summary")
+def _():
+    log = home() / "stderr.txt"
+    with mounted("-o", "size=3m") as folder:
+        database().parent.parent.mkdir(parents=True)
+        database().parent.symlink_to(folder)
+        with open(log, "w") as file:
+            process = start({**LONG, "run.duration": "2s"}, stderr=file)
+        wait_until(lambda: told(log, " measured ") >= 3, what="progress")
+        fill(folder / "filler")
+        got = finish(process)
+        assert got.rc == 1 and got.stdout.startswith("COMPLETED"), got
+        assert told(log, "the end of the run is not in the database") == 1, log.read_text()
+        assert "the end of the run is not in the database" in " ".join(got.stdout.split()), got
+
+
 # Several at once, and killed. ---------------------------------------------------------------------
 
 
