@@ -80,6 +80,12 @@ static void stations_of(const struct forecast *f, double demand_s[KVF_TIERS][KVF
     }
 }
 
+/* The network has no station for the program's threads, for another program or for the gate of writes. */
+static bool outside_the_model(enum verdict_limit limit) {
+    return limit == VERDICT_NONE || limit == VERDICT_HOST_CPU || limit == VERDICT_NEIGHBOUR ||
+           limit == VERDICT_WRITES;
+}
+
 /* Whether there is anything to ask the model for. */
 static bool measure(struct forecast *f) {
     const struct judge_input *in = f->in;
@@ -247,7 +253,7 @@ static void add_tier(struct forecast *f, int t) {
 
 void forecast_remedies(struct engine *e, const struct judge_input *in, struct run_record *run) {
     struct forecast f = {.e = e, .in = in, .run = run};
-    if (run->verdict.limited_by == VERDICT_NONE || !measure(&f)) return;
+    if (outside_the_model(run->verdict.limited_by) || !measure(&f)) return;
     try_base(&f);
     for (int t = 0; t < KVF_TIERS; t++)
         if (in->on[t]) add_tier(&f, t);
