@@ -2,10 +2,14 @@
  * or I/O and in fixed memory: autoscaler_step() takes what an interval brought and says what is decided.
  * kvfall(1), AUTOSCALER, describes both searches step by step; whoever changes one changes that too.
  *
- *     qos       the largest number of users whose stages stay inside the line (targets or saturation):
- *               grow -> breach -> back off -> halve the gap -> hold the answer -> found
+ *     qos       the largest number of users that stays inside the line (targets or saturation):
+ *               grow -> breach -> back off -> halve the gap -> measure both ends until chance is ruled out
+ *               -> found -> hold, and probe the number above now and then
  *     capacity  the smallest number of users whose throughput is the best but for the tolerance:
  *               double, x 1.5 -> no better -> halve the wider gap beside the best -> found
+ *
+ * After too many users those who still wait are let out first (drain), so that they are no part of the next
+ * stage.
  *
  * One thread. */
 #ifndef KVF_ENGINE_AUTOSCALER_H
@@ -36,16 +40,30 @@ enum autoscaler_answer {
     AUTOSCALER_TOO_MANY, /* the fewest users allowed are too many, or nothing was generated */
 };
 
-/* Numbers of users that were tried; what qos knows to be good, and what capacity has measured. */
+/* Numbers of users that were tried, with all that is known of them. */
 enum { AUTOSCALER_LEVELS = 96 };
 struct autoscaler_level {
     uint64_t users;
     double value, noise; /* of the objective, and its standard error */
     double seconds;      /* judged */
     unsigned visits;     /* stages */
+    struct evidence of[KVF_CLASSES_MAX];
+    struct evidence since[KVF_CLASSES_MAX]; /* of the latest stages, which say otherwise */
+    unsigned against;                       /* so many */
+    double errors; /* qos: standard errors over the line, in the order of all levels */
+    bool good;     /* qos: not over it */
 };
 
 enum autoscaler_step { AUTOSCALER_SEEK, AUTOSCALER_CONFIRM, AUTOSCALER_WATCH, AUTOSCALER_DONE };
+
+/* What the system is like, as far as the stages have shown; NaN: not yet. */
+struct autoscaler_system {
+    double cycle_s;      /* from one request of a user to the next */
+    double e2e_s;        /* that a request lasts, in the last stage */
+    double least_e2e_s;  /* the same in the stage inside its line in which it lasted least */
+    double calm;         /* unfinished requests of a user in the last stage that was not over its line */
+    uint64_t unfinished; /* requests, now */
+};
 
 struct autoscaler {
     struct autoscaler_config config;
@@ -56,29 +74,40 @@ struct autoscaler {
     struct stage stage;
     struct stage_reading last; /* of the stage that ended last */
     bool judged;               /* there is one */
+    struct autoscaler_system system;
+    double elapsed_s; /* since the begin */
+    unsigned stages;  /* that have ended */
 
-    struct autoscaler_level level[AUTOSCALER_LEVELS]; /* by users; qos: those that are good */
+    bool draining;                /* users are few until those from before are answered */
+    double drained_s;             /* for so long */
+    uint64_t drain_to;            /* users of the stage that follows */
+    struct stage_plan drain_plan; /* and that stage */
+
+    struct autoscaler_level level[AUTOSCALER_LEVELS]; /* by users */
     unsigned levels;
 
-    uint64_t bad;        /* qos: fewest users known to be too many; 0: none */
-    unsigned turned_bad; /* qos: windows in a row in which the answer did not hold */
-    bool growing;        /* capacity */
-    bool gently;         /* capacity: x 1.5 from now on */
-    double grown_from;   /* capacity: objective of the stage before */
-    uint64_t newest;     /* capacity: users of the stage that ended last */
+    uint64_t answered;      /* qos: the answer */
+    unsigned confirming;    /* qos: stages since the gap has been closed */
+    unsigned pause, paused; /* qos: windows between probes, and since the last one */
+    bool probing;           /* qos: this window is one */
+    bool growing;           /* capacity */
+    bool gently;            /* capacity: x 1.5 from now on */
+    double grown_from;      /* capacity: objective of the stage before */
 
     double peak;         /* qos: most tok/s of a stage inside the line; capacity: objective of the answer */
     uint64_t peak_users; /* and the users it had */
     double peak_noise;   /* capacity: its standard error as a part of it */
 };
 
-/* Begins with so many users, cut to what is allowed; *out is that decision. */
+/* Begins with so many users, cut to what is allowed; *out is that decision. Paced users begin with the
+ * fewest: they ask on unanswered, and what too many have asked would have to be served first. */
 void autoscaler_init(struct autoscaler *a, const struct autoscaler_config *config, uint64_t users,
                      struct snapshot_decision *out);
 /* Takes an interval. True when there is a decision: *out says which, users_after is to be obeyed. Under
  * 100 us. */
 bool autoscaler_step(struct autoscaler *a, const struct stage_signals *in, struct snapshot_decision *out);
-/* What is known when the run ends or the search is called off: one sentence. */
+/* What is known when the run ends or the search is called off, and how long it would still take: one
+ * sentence. */
 void autoscaler_known(const struct autoscaler *a, char *out, size_t len);
 /* The answer, or the best that is known: NaN when there is none. *found: it is the answer. */
 double autoscaler_users(const struct autoscaler *a, bool *found);

@@ -83,6 +83,7 @@ static struct autoscaler_config config_of(const struct scenario *s, enum autosca
     c.rules.figure = mode == AUTOSCALER_QOS ? targets ? STAGE_TARGETS : STAGE_SATURATION
                      : nvme                 ? STAGE_NVME
                                             : STAGE_TOKENS;
+    c.rules.paced = s->workload.arrival.process == KVF_ARRIVAL_PACED;
     c.rules.classes = s->qos.classes;
     for (uint32_t k = 0; k < s->qos.classes; k++) {
         snprintf(c.rules.name[k], sizeof c.rules.name[k], "%.31s", s->qos.klass[k].name);
@@ -182,6 +183,11 @@ static void tell_answer(struct engine *e, enum autoscaler_answer before, const s
     s->finished = e->s->autoscaler.when_found == KVF_AUTOSCALER_FOUND_STOP;
 }
 
+static uint64_t missed_of(const struct counters_class *c) {
+    uint64_t done = counters_get(&c->done), met = counters_get(&c->met);
+    return done > met ? done - met : 0;
+}
+
 static void signals_of(const struct engine *e, const struct snapshot *snap, const struct counters *d,
                        struct stage_signals *in) {
     const struct snapshot_interval *i = &snap->interval;
@@ -196,8 +202,13 @@ static void signals_of(const struct engine *e, const struct snapshot *snap, cons
         in->oldest_ms = fmax(in->oldest_ms, snap->request[r].age_ms);
     for (uint32_t k = 0; k < snap->classes; k++)
         if (snap->qos[k].queued > 0) in->oldest_ms = fmax(in->oldest_ms, snap->qos[k].oldest_wait_ms);
+    const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E];
+    in->arrived = i->arrived;
+    in->done = histogram_count(e2e);
+    if (in->done) in->e2e_s = histogram_mean(e2e) * (double)in->done / 1e9;
     for (uint32_t k = 0; k < snap->classes; k++)
         in->klass[k] = (struct stage_class_signals){.latency = ttft ? &d->klass[k].ttft : &d->klass[k].e2e,
+                                                    .missed = missed_of(&d->klass[k]),
                                                     .failed = snap->qos[k].failed,
                                                     .waiting = snap->qos[k].queued,
                                                     .in_service = snap->qos[k].in_service_now,

@@ -1,26 +1,30 @@
 /* The smallest number of users whose throughput is the best but for the tolerance.
  *
- * Every stage measures a level: users, throughput, its standard error. The best is the mean of all levels
- * that cannot be told from the highest one. A level is as good as the best when it is below it by no more
- * than the tolerance or, if that is more, twice its standard error (which counts up to the precision). The
- * candidate is the level with the fewest users that is as good.
+ * A level is users and the throughput of all stages with so many. The best is the mean of the levels that
+ * cannot be told from the highest one. The line is the best less the tolerance; a level is good when it
+ * reaches the line, by itself and its neighbours (evidence.h: fewer users never bring more, up to the
+ * highest). The candidate is the good level with the fewest users.
  *
  * Growing: x 2, and x 1.5 from the stage on that brought less than half as much again, until a stage is not
- * better than the highest before it. Then the wider gap beside the candidate is halved (the one below when
- * they are alike), until the one below is half the precision, the one above the precision. Where chance is
- * then not ruled out, the candidate and the level below it are measured again before there is an answer; so
- * is, at once, a highest level that stands alone. */
+ * better than the highest before it, or requests pile up. Below a candidate that nothing is below, half the
+ * users follow, or as many as the throughput can answer. Then the wider gap beside the candidate is closed:
+ * in the middle, or where throughput that grows with the users would reach the line. In the end the levels
+ * beside the line are measured again, the less certain one first, until neither verdict is chance. */
 #include <math.h>
 #include <stdio.h>
 
 #include "engine/seek.h"
 
-#define SURE   2.0 /* standard errors: what they cover is no difference */
-#define CHANCE 3.0 /* standard errors: nearer to the line than that may be chance */
-#define PAYS   1.5 /* times the stage before: doubling goes on */
-#define DOUBLE 2.0
-#define GENTLY 1.5
-enum { VISITS = 3 };
+#define SURE    1.645 /* standard errors: 95 %, one-sided */
+#define ALIKE   2.0   /* standard errors: what they cover is no difference */
+#define BEYOND  1.2   /* times the users of the first level that comes up to the best */
+#define PAYS    1.5   /* times the stage before: doubling goes on */
+#define DOUBLE  2.0
+#define GENTLY  1.5
+#define WIDE    1.3 /* ends of a gap so far apart are closed in on along the line through nothing */
+#define STEP    1.1
+#define CERTAIN 3.0                                           /* standard errors: many levels are looked at */
+enum { CONFIRM_MOST = 8, VISITS = 4, FLAT = 3 /* levels */ }; /* stages */
 
 static const struct autoscaler_level *highest_of(const struct autoscaler *a) {
     const struct autoscaler_level *high = NULL;
@@ -29,44 +33,84 @@ static const struct autoscaler_level *highest_of(const struct autoscaler *a) {
     return high;
 }
 
-/* What does not count as a difference from `best`, of a level with that standard error. */
-static double slack(const struct autoscaler *a, double best, double noise) {
-    return fmax(a->config.tolerance * best, fmin(noise, a->config.precision * best));
-}
-
-/* The mean of those that cannot be told from the highest: the highest alone is there by luck as well. */
-static double best_of(const struct autoscaler *a) {
-    const struct autoscaler_level *high = highest_of(a);
-    double sum = 0, seconds = 0;
+/* The mean of all levels with so many users or more, from the first to the last that cannot be told from the
+ * best so far, and its standard error; false: there are none. */
+static bool mean_alike(const struct autoscaler *a, double users, double *best, double *noise) {
+    double sum = 0, seconds = 0, squares = 0;
+    unsigned first = a->levels, last = 0;
     for (unsigned i = 0; i < a->levels; i++) {
         const struct autoscaler_level *l = &a->level[i];
-        if (l->value < high->value - slack(a, high->value, CHANCE * hypot(l->noise, high->noise))) continue;
+        double alike = fmin(ALIKE * hypot(l->noise, *noise), a->config.precision * *best);
+        if ((double)l->users < users || l->value < *best - alike) continue;
+        if (first == a->levels) first = i;
+        last = i;
+    }
+    for (unsigned i = first; i <= last && i < a->levels; i++) {
+        const struct autoscaler_level *l = &a->level[i];
         sum += l->value * l->seconds;
+        squares += l->noise * l->noise * l->seconds * l->seconds;
         seconds += l->seconds;
     }
-    return seconds > 0 ? sum / seconds : 0;
+    if (!(seconds > 0)) return false;
+    *best = sum / seconds;
+    *noise = sqrt(squares) / seconds;
+    return true;
 }
 
-static bool as_good(const struct autoscaler *a, const struct autoscaler_level *l, double best) {
-    return l->value >= best - slack(a, best, SURE * l->noise);
+/* It begins with the highest, which is there by luck as well, and takes in the unlucky ones. Those near the
+ * first that comes up to it may be on the slope still: they count only where there are none beyond. */
+static double best_of(const struct autoscaler *a, double *noise) {
+    const struct autoscaler_level *high = highest_of(a);
+    double best = high ? high->value : 0;
+    *noise = high ? high->noise : 0;
+    for (int turn = 0; turn < 4; turn++) (void)mean_alike(a, 0, &best, noise);
+    for (unsigned i = 0; i < a->levels; i++) {
+        if (a->level[i].value < best * (1 - a->config.tolerance)) continue;
+        double beyond = BEYOND * (double)a->level[i].users;
+        if (mean_alike(a, beyond, &best, noise)) (void)mean_alike(a, beyond, &best, noise);
+        break;
+    }
+    return best;
 }
 
-/* Index of the level with the fewest users that is as good as the best. */
+static double line_of(const struct autoscaler *a) {
+    double noise;
+    return best_of(a, &noise) * (1 - a->config.tolerance);
+}
+
+/* Whether levels reach the line, and how certain that is. Beyond the highest one they are good. */
+static void judge_levels(struct autoscaler *a) {
+    struct evidence_point p[AUTOSCALER_LEVELS];
+    double noise, line = best_of(a, &noise) * (1 - a->config.tolerance);
+    unsigned high = (unsigned)(highest_of(a) - a->level);
+    for (unsigned i = 0; i <= high; i++) {
+        const struct autoscaler_level *l = &a->level[i];
+        double errors = l->seconds * hypot(l->noise, noise);
+        p[i] = (struct evidence_point){(l->value - line) * l->seconds, l->seconds, errors * errors};
+    }
+    evidence_isotonic(p, high + 1);
+    for (unsigned i = 0; i < a->levels; i++) {
+        a->level[i].errors = i <= high ? evidence_point_z(&p[i]) : EVIDENCE_MOST;
+        a->level[i].good = !(a->level[i].errors < 0);
+    }
+}
+
+/* Index of the level with the fewest users that is good. */
 static unsigned candidate_of(const struct autoscaler *a) {
-    double best = best_of(a);
     unsigned i = 0;
-    while (i + 1 < a->levels && !as_good(a, &a->level[i], best)) i++;
+    while (i + 1 < a->levels && !a->level[i].good) i++;
     return i;
 }
 
 static void try_users(struct autoscaler *a, struct snapshot_decision *out, uint64_t users) {
     double line = KVF_MISSING;
     if (a->levels && a->growing) line = highest_of(a)->value * (1 + a->config.tolerance);
-    if (a->levels && !a->growing) line = best_of(a) * (1 - a->config.tolerance);
+    if (a->levels && !a->growing) line = line_of(a);
     struct stage_plan plan = {.settle_s = users == a->users && a->levels ? 0 : a->config.settle_s,
                               .length_s = a->config.stage_s,
                               .line = line,
                               .fine = a->config.tolerance,
+                              .early = users > a->config.min_users,
                               .patient = true};
     seek_stage(a, out, users, &plan);
 }
@@ -85,7 +129,8 @@ static void say_level(struct snapshot_decision *out, const struct autoscaler *a,
     double more = 100 * (l->value / than - 1);
     seek_say(out, ", %.2f %% %s than the best, %s", fabs(more), more < 0 ? "less" : "more",
              seek_count(than).text);
-    if (!a->growing && as_good(a, l, than)) seek_say(out, ": as good");
+    if (!a->growing && l->good) seek_say(out, ": as good");
+    if (a->last.piled) seek_say(out, "; requests pile up");
 }
 
 static bool found(struct autoscaler *a, struct snapshot_decision *out) {
@@ -117,8 +162,14 @@ static void grow(struct autoscaler *a, struct snapshot_decision *out) {
     try_users(a, out, to);
 }
 
+/* Whether there is no peak above: enough levels say that it is flat. */
+static bool stays_good(const struct autoscaler *a, unsigned i) {
+    double line = line_of(a);
+    return i + FLAT <= a->levels && a->level[i + 1].value >= line && a->level[i + FLAT - 1].value >= line;
+}
+
 static uint64_t gap_above(const struct autoscaler *a, unsigned i) {
-    if (i + 1 == a->levels) return 0;
+    if (i + 1 == a->levels || stays_good(a, i)) return 0;
     uint64_t gap = a->level[i + 1].users - a->level[i].users;
     return (double)gap <= fmax(1, a->config.precision * (double)a->level[i].users) ? 0 : gap;
 }
@@ -129,44 +180,32 @@ static uint64_t gap_below(const struct autoscaler *a, unsigned i) {
     return (double)gap <= fmax(1, a->config.precision / 2 * (double)a->level[i].users) ? 0 : gap;
 }
 
-/* Users that go leave the others no slower: a level below another has at least its share of throughput. */
-static bool implausible(const struct autoscaler *a, const struct autoscaler_level *l,
-                        const struct autoscaler_level *above) {
-    double share = above->value * (double)l->users / (double)above->users;
-    return l->value < share - slack(a, share, SURE * l->noise);
-}
-
-/* Whether one of the levels of so many users is surely above the line (sign 1) or below it (-1). */
-static bool sure(const struct autoscaler *a, double from, double to, double line, double sign) {
+/* Whether a number of users from..to surely reaches the line (sign 1) or misses it (-1). */
+static bool sure(const struct autoscaler *a, double from, double to, double sign) {
     for (unsigned i = 0; i < a->levels; i++) {
-        const struct autoscaler_level *l = &a->level[i];
-        if ((double)l->users < from || (double)l->users > to) continue;
-        if (sign * (l->value - line) >= CHANCE * l->noise) return true;
+        double users = (double)a->level[i].users;
+        if (users >= from && users <= to && sign * a->level[i].errors >= SURE) return true;
     }
     return false;
 }
 
-/* The level that decides the answer and whose verdict may be chance, NULL. It does not matter where another
- * one within the precision surely says the same. */
+/* What is to be measured again: of the level below the candidate and the candidate the less certain one,
+ * where no number within the precision is certain; the highest where that is known less well than both. NULL:
+ * none. */
 static const struct autoscaler_level *doubtful(const struct autoscaler *a, unsigned candidate) {
-    const struct autoscaler_level *c = &a->level[candidate], *below = candidate ? c - 1 : NULL;
-    double line = best_of(a) * (1 - a->config.tolerance), users = (double)c->users;
-    double least = below ? fmin((double)below->users, users * (1 - a->config.precision)) : 0,
-           most = users * (1 + a->config.precision);
-    if (below && below->visits < VISITS && (implausible(a, below, c) || !sure(a, least, users - 1, line, -1)))
-        return below;
-    return c->visits < VISITS && !sure(a, users, most, line, 1) ? c : NULL;
-}
-
-/* The highest, when it was measured once, stands alone and may be there by luck; NULL. All others are held
- * against it. */
-static const struct autoscaler_level *lucky(const struct autoscaler *a) {
-    const struct autoscaler_level *high = highest_of(a);
-    double near = high->value * (1 - a->config.tolerance);
-    if (high->visits > 1 || CHANCE * high->noise <= a->config.tolerance * high->value) return NULL;
-    for (unsigned i = 0; i < a->levels; i++)
-        if (&a->level[i] != high && a->level[i].value >= near) return NULL;
-    return high;
+    const struct autoscaler_level *c = &a->level[candidate], *below = candidate ? c - 1 : NULL, *weak = c,
+                                  *high = highest_of(a);
+    double users = (double)c->users, precision = a->config.precision, noise;
+    bool misses = !below || sure(a, fmin((double)below->users, users * (1 - precision)), users, -1);
+    bool reaches = sure(a, users, users * (1 + precision), 1) || c == high;
+    double best = best_of(a, &noise);
+    for (unsigned i = candidate + 1; i < a->levels; i++)
+        if ((double)a->level[i].users >= BEYOND * users &&
+            a->level[i].value > best - ALIKE * a->level[i].noise)
+            high = &a->level[i];
+    if (misses && reaches) return NULL;
+    if (!misses && (reaches || -below->errors < c->errors)) weak = below;
+    return noise > weak->noise ? high : weak;
 }
 
 static bool go(struct autoscaler *a, struct snapshot_decision *out, const char *action, uint64_t users) {
@@ -175,31 +214,53 @@ static bool go(struct autoscaler *a, struct snapshot_decision *out, const char *
     return true;
 }
 
+/* Nothing below the candidate is known: half as many, or as many as its throughput can answer. */
+static bool go_below(struct autoscaler *a, struct snapshot_decision *out, uint64_t users) {
+    uint64_t to = seek_times(a, users, 1 / DOUBLE);
+    double answers = seek_estimate(a);
+    if (answers < (double)to) to = seek_times(a, users, fmax(answers, 1) / (double)users);
+    seek_say(out, "; nothing below %llu was tried: try %s", (unsigned long long)users, seek_users(to).text);
+    return go(a, out, "halve", to);
+}
+
+/* Between two levels: the middle; where they are wide apart and the upper one is the candidate, what would
+ * reach the line if throughput grew with the users. */
+static uint64_t between(const struct autoscaler *a, const struct autoscaler_level *from, uint64_t gap) {
+    double users = (double)from->users, to = users + (double)gap, middle = floor(users + (double)gap / 2);
+    if (to <= WIDE * users || from->good || !(from->value > 0)) return (uint64_t)middle;
+    double reach = fmax(ceil(users * line_of(a) / from->value), ceil(STEP * users));
+    return (uint64_t)fmin(reach, middle);
+}
+
+/* The level below the candidate, when the search would turn away from all below it by what may be chance. */
+static const struct autoscaler_level *unlucky(const struct autoscaler *a, unsigned candidate) {
+    const struct autoscaler_level *c = &a->level[candidate], *below = c - 1;
+    bool wide = (double)c->users > WIDE * (double)below->users;
+    return wide && below->visits < VISITS && -below->errors < CERTAIN ? below : NULL;
+}
+
 static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {
     unsigned i = candidate_of(a);
     uint64_t users = a->level[i].users, above = gap_above(a, i), below = gap_below(a, i);
-    if (!(highest_of(a)->value > 0) || a->levels == AUTOSCALER_LEVELS) return found(a, out);
-    const struct autoscaler_level *high = lucky(a);
-    if (high) {
-        seek_say(out, "; the most may be luck: measure %llu again", (unsigned long long)high->users);
-        return go(a, out, "again", high->users);
-    }
-    if (i == 0 && users > a->config.min_users) {
-        uint64_t to = seek_times(a, users, 1 / DOUBLE);
-        seek_say(out, "; nothing below %llu was tried: halve to %s", (unsigned long long)users,
-                 seek_users(to).text);
-        return go(a, out, "halve", to);
-    }
+    if (!(highest_of(a)->value > 0)) return found(a, out);
+    if (i == 0 && users > a->config.min_users) return go_below(a, out, users);
     if (above == 0 && below == 0) {
-        const struct autoscaler_level *again = doubtful(a, i);
+        const struct autoscaler_level *again = a->confirming < CONFIRM_MOST ? doubtful(a, i) : NULL;
         if (!again) return found(a, out);
+        a->confirming++;
         seek_say(out, "; chance is not ruled out: measure %llu again", (unsigned long long)again->users);
         return go(a, out, "again", again->users);
     }
-    uint64_t from = below >= above ? a->level[i - 1].users : users, gap = below >= above ? below : above;
-    seek_say(out, "; try %llu, between %llu and %llu", (unsigned long long)(from + gap / 2),
-             (unsigned long long)from, (unsigned long long)(from + gap));
-    return go(a, out, "bisect", from + gap / 2);
+    const struct autoscaler_level *far = i ? unlucky(a, i) : NULL;
+    if (far) {
+        seek_say(out, "; %llu may be as good: measure again", (unsigned long long)far->users);
+        return go(a, out, "again", far->users);
+    }
+    const struct autoscaler_level *from = below >= above ? &a->level[i - 1] : &a->level[i];
+    uint64_t gap = below >= above ? below : above, to = between(a, from, gap);
+    seek_say(out, "; try %llu, between %llu and %llu", (unsigned long long)to,
+             (unsigned long long)from->users, (unsigned long long)(from->users + gap));
+    return go(a, out, "bisect", to);
 }
 
 static void capacity_begin(struct autoscaler *a) {
@@ -214,37 +275,33 @@ static void peak_note(struct autoscaler *a) {
     a->peak_noise = l->value > 0 ? l->noise / l->value : 0;
 }
 
-/* Stages with as many users count together, but for the first one, which was looked at again because it
- * might have been chance. */
-static struct autoscaler_level level_of(const struct autoscaler *a) {
-    double value = kvf_present(a->last.value) ? a->last.value : 0;
-    struct autoscaler_level now = {
-        .users = a->users, .value = value, .noise = a->last.noise, .seconds = a->last.seconds, .visits = 1};
-    for (unsigned i = 0; i < a->levels; i++) {
-        const struct autoscaler_level *l = &a->level[i];
-        if (l->users != a->users) continue;
-        now.visits += l->visits;
-        if (l->visits == 1) continue;
-        now.seconds += l->seconds;
-        now.value += (l->value - value) * l->seconds / now.seconds;
-        now.noise = hypot(l->noise * l->seconds, a->last.noise * a->last.seconds) / now.seconds;
-    }
-    return now;
+static const struct autoscaler_level *take(struct autoscaler *a) {
+    struct autoscaler_level *l = seek_take(a);
+    l->seconds = l->of[0].weight;
+    l->value = evidence_mean(&l->of[0]);
+    l->noise = l->seconds > 0 ? sqrt(evidence_variance(&l->of[0])) / l->seconds : 0;
+    return l;
+}
+
+static bool better(const struct autoscaler *a, const struct autoscaler_level *l, double than, double noise) {
+    double chance = fmin(ALIKE * hypot(l->noise, noise), a->config.precision * than);
+    return l->value > than + fmax(a->config.tolerance * than, chance);
 }
 
 static bool capacity_judged(struct autoscaler *a, bool over, struct snapshot_decision *out) {
-    struct autoscaler_level now = level_of(a);
     double before = a->levels ? highest_of(a)->value : 0, noise = a->levels ? highest_of(a)->noise : 0;
-    bool better = now.value > before + slack(a, before, SURE * hypot(now.noise, noise));
-    (void)over; /* the line says how long a stage lasts, the levels what follows from it */
+    double best = a->growing ? before : line_of(a) / (1 - a->config.tolerance);
+    const struct autoscaler_level *now = take(a);
+    (void)over; /* the levels say what follows */
+    judge_levels(a);
     seek_act(out, "");
-    seek_keep(a, &now);
-    say_level(out, a, &now, a->growing ? before : best_of(a));
+    say_level(out, a, now, best);
     peak_note(a);
     if (a->growing) {
-        a->gently = a->gently || (before > 0 && now.value < PAYS * a->grown_from);
-        a->grown_from = now.value;
-        a->growing = (better || a->levels == 1) && a->users < a->config.max_users;
+        bool rises = a->levels == 1 || better(a, now, before, noise);
+        a->gently = a->gently || (before > 0 && now->value < PAYS * a->grown_from);
+        a->grown_from = now->value;
+        a->growing = rises && !a->last.piled && a->users < a->config.max_users;
     }
     if (!a->growing) return narrow(a, out);
     grow(a, out);
@@ -255,16 +312,32 @@ static double capacity_users(const struct autoscaler *a) {
     return a->levels && a->peak > 0 ? (double)a->peak_users : KVF_MISSING;
 }
 
-static void capacity_known(const struct autoscaler *a, char *out, size_t len) {
-    if (a->answer == AUTOSCALER_TOO_MANY)
-        snprintf(out, len, "nothing was generated in any stage");
-    else if (!a->levels)
-        snprintf(out, len, "no answer yet: no stage has ended");
-    else
-        snprintf(out, len, "%s%.0f %s at %s",
-                 a->answer == AUTOSCALER_SEEKING ? "no answer yet: best so far " : "Peak capacity found: ",
-                 a->peak, unit(a), seek_users(a->peak_users).text);
+static bool capacity_gap(const struct autoscaler *a, uint64_t *from, uint64_t *to) {
+    unsigned i = a->levels ? candidate_of(a) : 0;
+    if (i == 0) return false;
+    *from = a->level[i - 1].users;
+    *to = a->level[i].users;
+    return true;
 }
 
-const struct seek seek_capacity = {
-    .begin = capacity_begin, .judged = capacity_judged, .known = capacity_known, .users = capacity_users};
+static void capacity_known(const struct autoscaler *a, char *out, size_t len) {
+    uint64_t from, to;
+    int used = 0;
+    if (a->answer == AUTOSCALER_TOO_MANY)
+        used = snprintf(out, len, "nothing was generated in any stage");
+    else if (!a->levels)
+        used = snprintf(out, len, "no answer yet: no stage has ended");
+    else
+        used = snprintf(out, len, "%s%.0f %s at %s",
+                        a->answer == AUTOSCALER_SEEKING ? "no answer yet: best so far "
+                                                        : "Peak capacity found: ",
+                        a->peak, unit(a), seek_users(a->peak_users).text);
+    if (a->answer == AUTOSCALER_SEEKING && used > 0 && (size_t)used < len && capacity_gap(a, &from, &to))
+        snprintf(out + used, len - (size_t)used, ", %llu are too few", (unsigned long long)from);
+}
+
+const struct seek seek_capacity = {.begin = capacity_begin,
+                                   .judged = capacity_judged,
+                                   .known = capacity_known,
+                                   .gap = capacity_gap,
+                                   .users = capacity_users};

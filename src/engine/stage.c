@@ -6,104 +6,79 @@
 #include "base/clock.h"
 #include "record/snapshot.h"
 
-/* Figures of single intervals from which on their scatter says something. */
-enum { SCATTER_LEAST = 5, RECENT = 3 };
-#define SURE 3.0 /* standard errors */
+#define SURE   2.0 /* standard errors: enough to end a stage as planned */
+#define CLEAR  5.0 /* enough to end it early .. */
+#define BEYOND 1.2 /* .. when it is over the line by so much */
+enum { CLEAR_LEAST = 2 /* intervals */ };
+
+bool stage_limited(const struct stage_rules *rules) {
+    return rules->figure == STAGE_TARGETS || rules->figure == STAGE_SATURATION;
+}
 
 /* ---- P95 ---- */
 
 /* With those that failed above all others; infinite when the rank falls on one of them. */
 static double p95_ms(const struct histogram *h, uint64_t failed) {
     uint64_t done = histogram_count(h);
-    double rank = ceil(0.95 * (double)(done + failed) - 1e-9);
+    double rank = ceil((1 - STAGE_SHARE) * (double)(done + failed) - 1e-9);
     if (done + failed == 0) return KVF_MISSING;
     if (rank > (double)done) return (double)INFINITY;
     return histogram_quantile(h, (rank - 0.5) / (double)done) / (double)KVF_NS_PER_MS;
 }
 
-static uint64_t ended(const struct stage_class *c) {
-    return histogram_count(&c->latency) + c->failed;
-}
-
 static bool starved(const struct stage_class *c, double target_ms) {
-    return ended(c) == 0 && c->oldest_wait_ms > target_ms;
-}
-
-/* P95 / target of the worst class in an interval; *own says whether the interval alone told it. */
-static double targets_figure(const struct stage *s, const struct stage_rules *rules,
-                             const struct stage_signals *in, bool *own) {
-    double worst = KVF_MISSING;
-    for (uint32_t k = 0; k < rules->classes; k++) {
-        const struct stage_class_signals *i = &in->klass[k];
-        const struct stage_class *c = &s->klass[k];
-        double target = rules->target_ms[k], p95;
-        bool alone = histogram_count(i->latency) + i->failed >= STAGE_FEW;
-        if (!kvf_present(target)) continue;
-        if (starved(c, target))
-            p95 = c->oldest_wait_ms;
-        else if (alone)
-            p95 = p95_ms(i->latency, i->failed);
-        else if (ended(c) >= STAGE_FEW)
-            p95 = p95_ms(&c->latency, c->failed);
-        else
-            continue;
-        if (kvf_present(worst) && p95 / target <= worst) continue;
-        worst = p95 / target;
-        *own = alone;
-    }
-    return worst;
+    return c->ended == 0 && c->oldest_wait_ms > target_ms;
 }
 
 /* ---- taking an interval ---- */
 
+static void prove(struct stage_class *c, double x, double weight, double floor) {
+    evidence_add(&c->all, x, weight, floor);
+    evidence_add(&c->of_this, x, weight, floor);
+}
+
+static void prove_missed(struct stage_class *c, double missed, double ended) {
+    prove(c, missed - STAGE_SHARE * ended, ended, STAGE_SHARE * (1 - STAGE_SHARE) * ended);
+}
+
+static void pool_class(struct stage_class *c, const struct stage_rules *rules, double target_ms,
+                       const struct stage_class_signals *in) {
+    uint64_t ended = histogram_count(in->latency) + in->failed;
+    histogram_add(&c->latency, in->latency);
+    c->failed += in->failed;
+    c->ended += ended;
+    c->missed += in->missed + in->failed;
+    c->waiting = in->waiting;
+    c->oldest_wait_ms = in->waiting > 0 ? in->oldest_wait_ms : 0;
+    c->busy = c->busy || ended > 0 || in->waiting > 0 || in->in_service > 0;
+    if (rules->figure == STAGE_TARGETS && kvf_present(target_ms))
+        prove_missed(c, (double)(in->missed + in->failed), (double)ended);
+}
+
 static void pool(struct stage *s, const struct stage_rules *rules, const struct stage_signals *in) {
+    struct stage_class *first = &s->klass[0];
     s->judged_s += in->length_s;
     s->intervals++;
     s->tokens += in->tokens;
     s->nvme_tokens += in->nvme_tokens;
+    s->arrived += in->arrived;
+    s->done += in->done;
+    s->e2e_s += in->e2e_s;
+    s->unfinished = 0;
     if (kvf_present(in->saturation)) {
         s->saturation_sum += in->saturation * in->length_s;
         s->saturation_s += in->length_s;
+        if (rules->figure == STAGE_SATURATION)
+            prove(first, (in->saturation / rules->limit_saturation - 1) * in->length_s, in->length_s, 0);
     }
     for (uint32_t k = 0; k < rules->classes; k++) {
-        const struct stage_class_signals *i = &in->klass[k];
-        struct stage_class *c = &s->klass[k];
-        histogram_add(&c->latency, i->latency);
-        c->failed += i->failed;
-        c->oldest_wait_ms = i->waiting > 0 ? i->oldest_wait_ms : 0;
-        c->busy = c->busy || ended(c) > 0 || i->waiting > 0 || i->in_service > 0;
-        s->busy = s->busy || c->busy;
+        pool_class(&s->klass[k], rules, rules->target_ms[k], &in->klass[k]);
+        s->busy = s->busy || s->klass[k].busy;
+        s->unfinished += in->klass[k].waiting + in->klass[k].in_service;
     }
-}
-
-static double figure_of(const struct stage *s, const struct stage_rules *rules,
-                        const struct stage_signals *in, bool *own) {
-    *own = true;
-    switch (rules->figure) {
-    case STAGE_TARGETS:
-        return targets_figure(s, rules, in, own);
-    case STAGE_SATURATION:
-        return in->saturation / rules->limit_saturation;
-    case STAGE_NVME:
-        return in->nvme_tokens / in->length_s;
-    case STAGE_TOKENS:
-    default:
-        return in->tokens / in->length_s;
-    }
-}
-
-static void judge(struct stage *s, const struct stage_rules *rules, const struct stage_signals *in) {
-    bool own;
-    double figure = figure_of(s, rules, in, &own);
-    s->recent = (s->recent << 1) & ((1u << RECENT) - 1);
-    if (!kvf_present(figure)) return;
-    s->figures++;
-    if (figure > s->plan.line) s->breaches++;
-    if (figure > s->plan.line * STAGE_CLEAR) s->recent |= 1;
-    if (!own || isinf(figure)) return;
-    double before = figure - s->mean;
-    s->mean += before / ++s->own;
-    s->squares += before * (figure - s->mean);
+    s->unfinished_s += (double)s->unfinished * in->length_s;
+    if (rules->figure == STAGE_TOKENS) prove(first, in->tokens, in->length_s, 0);
+    if (rules->figure == STAGE_NVME) prove(first, in->nvme_tokens, in->length_s, 0);
 }
 
 /* Whether this interval belongs to the judged part. */
@@ -111,7 +86,7 @@ static bool settled(struct stage *s, const struct stage_signals *in) {
     s->since_s += in->length_s;
     if (s->settle_left_s <= in->length_s / 2) return true;
     bool earlier = in->oldest_ms / 1e3 > s->since_s; /* somebody who came before the change is not answered */
-    if (!earlier || s->since_s > STAGE_LONGEST * s->plan.length_s) s->settle_left_s -= in->length_s;
+    if (!earlier || s->since_s > s->plan.wait_s) s->settle_left_s -= in->length_s;
     return false;
 }
 
@@ -121,26 +96,32 @@ static double per(double amount, double whole) {
     return whole > 0 ? amount / whole : KVF_MISSING;
 }
 
-/* The class that counts: nearest to its target where there are targets, else the slowest. */
+/* How bad a class is: by what is known of it where it has a target, else by its latency. */
+static double badness_of(const struct stage_class *c, double target_ms, double p95) {
+    if (!kvf_present(target_ms)) return p95;
+    if (starved(c, target_ms)) return (double)INFINITY;
+    return c->ended ? evidence_mean(&c->all) + 1e-9 * fmin(p95 / target_ms, 1e6) : KVF_MISSING;
+}
+
 static void read_classes(const struct stage *s, const struct stage_rules *rules, struct stage_reading *out) {
-    double worst = -1;
+    double worst = KVF_MISSING;
     bool targets = false;
     for (uint32_t k = 0; k < rules->classes; k++) targets = targets || kvf_present(rules->target_ms[k]);
     for (uint32_t k = 0; k < rules->classes; k++) {
         const struct stage_class *c = &s->klass[k];
-        double target = rules->target_ms[k];
+        double target = rules->target_ms[k], p95 = p95_ms(&c->latency, c->failed);
         if (targets && !kvf_present(target)) continue;
-        bool waits = targets && starved(c, target);
-        double p95 = waits ? c->oldest_wait_ms : p95_ms(&c->latency, c->failed);
-        double badness = targets ? p95 / target : p95;
-        if (!(badness > worst)) continue;
+        double badness = badness_of(c, target, p95);
+        if (!kvf_present(badness) || (kvf_present(worst) && badness <= worst)) continue;
         worst = badness;
+        out->starved = targets && starved(c, target);
         out->worst = (int)k;
-        out->p95_ms = p95;
+        out->p95_ms = out->starved ? c->oldest_wait_ms : p95;
         out->target_ms = target;
-        out->ended = ended(c);
+        out->ended = c->ended;
         out->failed = c->failed;
-        out->starved = waits;
+        out->share = evidence_mean(&c->all) + STAGE_SHARE;
+        out->of = c->all.weight;
     }
     out->silent = out->worst < 0 && s->busy;
 }
@@ -159,54 +140,108 @@ static double value_of(const struct stage_reading *r, const struct stage_rules *
     }
 }
 
+/* Users that ask on are more than can be answered: more requests are unfinished than any that last as long as
+ * those that were done can explain. */
+static bool piled(const struct stage *s) {
+    double lasts_s = s->done ? s->e2e_s / (double)s->done : 0, few = STAGE_FEW / 2.0;
+    double arrived_s = (double)s->arrived / s->judged_s;
+    if (s->judged_s < 2 * lasts_s) return false;
+    return (double)s->arrived > 1.5 * (double)s->done + few &&
+           (double)s->unfinished > 2 * arrived_s * lasts_s + few;
+}
+
 void stage_read(const struct stage *s, const struct stage_rules *rules, struct stage_reading *out) {
+    const struct evidence *first = &s->klass[0].of_this;
     *out = (struct stage_reading){.seconds = s->judged_s,
                                   .intervals = s->intervals,
-                                  .breaches = s->breaches,
                                   .saturation = per(s->saturation_sum, s->saturation_s),
                                   .tokens_s = per(s->tokens, s->judged_s),
                                   .nvme_s = per(s->nvme_tokens, s->judged_s),
+                                  .arrived_s = per((double)s->arrived, s->judged_s),
+                                  .done_s = per((double)s->done, s->judged_s),
+                                  .unfinished = per(s->unfinished_s, s->judged_s),
+                                  .e2e_s = per(s->e2e_s, (double)s->done),
+                                  .piled = piled(s),
                                   .worst = -1,
                                   .p95_ms = KVF_MISSING,
                                   .target_ms = KVF_MISSING};
     read_classes(s, rules, out);
     out->value = value_of(out, rules);
-    if (s->own >= SCATTER_LEAST) out->noise = sqrt(s->squares / (s->own - 1.0) / s->own);
+    if (!stage_limited(rules) && first->weight > 0)
+        out->noise = sqrt(evidence_variance(first)) / first->weight;
 }
 
 /* ---- the verdict ---- */
 
-static bool few(const struct stage *s, const struct stage_rules *rules) {
-    if (rules->figure != STAGE_TARGETS) return false;
+/* Standard errors over the line, of the class that is worst. */
+static double errors_of(const struct stage *s, const struct stage_rules *rules) {
+    double z = -EVIDENCE_MOST;
+    if (rules->figure == STAGE_SATURATION) return evidence_z(&s->klass[0].all);
     for (uint32_t k = 0; k < rules->classes; k++) {
         const struct stage_class *c = &s->klass[k];
-        if (kvf_present(rules->target_ms[k]) && c->busy && ended(c) < STAGE_FEW) return true;
+        if (!kvf_present(rules->target_ms[k])) continue;
+        if (starved(c, rules->target_ms[k])) return EVIDENCE_MOST;
+        if (c->all.weight > 0) z = fmax(z, evidence_z(&c->all));
     }
+    return z;
+}
+
+static bool undecided_limit(const struct stage *s, const struct stage_rules *rules, double z) {
+    bool missed = rules->figure == STAGE_SATURATION, silent = false;
+    for (uint32_t k = 0; k < rules->classes; k++) {
+        missed = missed || s->klass[k].missed > 0;
+        silent = silent || (kvf_present(rules->target_ms[k]) && s->klass[k].busy && s->klass[k].ended == 0);
+    }
+    if (rules->figure == STAGE_TARGETS && silent && z < EVIDENCE_MOST) return true;
+    return s->plan.patient && missed && fabs(z) < SURE;
+}
+
+static bool undecided(const struct stage *s, const struct stage_rules *rules, const struct stage_reading *r,
+                      double z) {
+    if (stage_limited(rules)) return undecided_limit(s, rules, z);
+    if (s->busy && !(r->value > 0)) return true;
+    if (!s->plan.patient) return false;
+    if (!kvf_present(s->plan.line)) return SURE * r->noise > s->plan.fine * r->value;
+    return fabs(r->value - s->plan.line) < SURE * r->noise;
+}
+
+/* Those that wait, when no one else of their class says anything. */
+static void count_starved(struct stage *s, const struct stage_rules *rules) {
+    for (uint32_t k = 0; rules->figure == STAGE_TARGETS && k < rules->classes; k++) {
+        struct stage_class *c = &s->klass[k];
+        bool silent = kvf_present(rules->target_ms[k]) && c->busy && c->ended == 0;
+        if (!silent) continue;
+        double waiting = fmax(STAGE_FEW, (double)c->waiting);
+        prove_missed(c, waiting, waiting);
+    }
+}
+
+static bool over_limit(const struct stage *s, const struct stage_rules *rules) {
+    for (uint32_t k = 0; k < rules->classes || k == 0; k++)
+        if (s->klass[k].all.x > 0) return true;
     return false;
 }
 
-static bool near(const struct stage *s, const struct stage_reading *r) {
-    double unsure = SURE * r->noise;
-    if (!s->plan.patient) return false;
-    if (!kvf_present(s->plan.line)) return unsure > s->plan.fine * r->value;
-    return fabs(r->value - s->plan.line) < unsure;
-}
-
-static bool undecided(const struct stage *s, const struct stage_rules *rules, const struct stage_reading *r) {
-    bool limited = rules->figure == STAGE_TARGETS || rules->figure == STAGE_SATURATION;
-    bool hiccup = limited && r->value > s->plan.line && s->figures >= 2 && s->breaches < 2;
-    bool nothing = !limited && s->busy && !(r->value > 0);
-    return few(s, rules) || hiccup || nothing || near(s, r);
-}
-
-static unsigned bits(unsigned v) {
-    return (v & 1) + (v >> 1 & 1) + (v >> 2 & 1);
-}
-
-void stage_begin(struct stage *s, const struct stage_plan *plan) {
+void stage_begin(struct stage *s, const struct stage_plan *plan, const struct evidence *before) {
     memset(s, 0, sizeof *s);
     s->plan = *plan;
     s->settle_left_s = plan->settle_s;
+    for (unsigned k = 0; before && k < KVF_CLASSES_MAX; k++) s->klass[k].all = before[k];
+}
+
+/* Whether it has lasted as long as it should: STAGE_REQUESTS requests one after the other. */
+static bool lasted(const struct stage *s, const struct stage_reading *r, double nearly_s) {
+    double least_s = s->plan.length_s;
+    if (kvf_present(r->e2e_s)) least_s = fmax(least_s, STAGE_REQUESTS * r->e2e_s);
+    return nearly_s >= fmin(least_s, STAGE_MOST * s->plan.length_s);
+}
+
+/* Throughput of users that are too many is known when requests pile up: it does not take as long as they wait
+ * by then. */
+static bool overrun(const struct stage *s, const struct stage_rules *rules, const struct stage_reading *r,
+                    double nearly_s) {
+    double least_s = s->plan.early ? s->plan.length_s / 2 : s->plan.length_s;
+    return !stage_limited(rules) && r->piled && s->done >= STAGE_FEW && nearly_s >= least_s;
 }
 
 enum stage_state stage_step(struct stage *s, const struct stage_rules *rules,
@@ -214,14 +249,16 @@ enum stage_state stage_step(struct stage *s, const struct stage_rules *rules,
     struct stage_reading r;
     if (!settled(s, in)) return STAGE_SETTLES;
     pool(s, rules, in);
-    judge(s, rules, in);
     double nearly_s = s->judged_s + in->length_s / 2;
-    bool early = s->plan.early && bits(s->recent) >= 2;
-    if (!early && nearly_s < s->plan.length_s) return STAGE_RUNS;
+    double z = stage_limited(rules) ? errors_of(s, rules) : 0;
     stage_read(s, rules, &r);
-    bool over = r.value > s->plan.line;
-    if (early && over) return STAGE_OVER;
-    if (nearly_s < s->plan.length_s) return STAGE_RUNS;
-    if (nearly_s < STAGE_LONGEST * s->plan.length_s && undecided(s, rules, &r)) return STAGE_RUNS;
-    return over ? STAGE_OVER : STAGE_WITHIN;
+    bool clear =
+        stage_limited(rules) && s->plan.early && s->intervals >= CLEAR_LEAST && z > CLEAR && r.value > BEYOND;
+    if (!clear && !overrun(s, rules, &r, nearly_s)) {
+        if (!lasted(s, &r, nearly_s)) return STAGE_RUNS;
+        if (nearly_s < STAGE_LONGEST * s->plan.length_s && undecided(s, rules, &r, z)) return STAGE_RUNS;
+    }
+    if (!stage_limited(rules)) return STAGE_WITHIN;
+    count_starved(s, rules);
+    return over_limit(s, rules) ? STAGE_OVER : STAGE_WITHIN;
 }

@@ -26,6 +26,7 @@ enum curve {
 struct system {
     enum curve curve;
     double noise; /* of each interval, latency and throughput apart */
+    double target_ms;
     struct rng rng;
     double rate[MOST + 1], mean_s[MOST + 1];
 };
@@ -34,10 +35,11 @@ static struct system sys;
 static struct histogram answered;
 static struct autoscaler a;
 
-static void system_make(enum curve curve, double noise, uint64_t seed) {
+static void system_make(enum curve curve, double noise, double target_ms, uint64_t seed) {
     double queue = 0;
     sys.curve = curve;
     sys.noise = noise;
+    sys.target_ms = target_ms;
     rng_init(&sys.rng, seed, KVF_RNG_TEST, 0);
     for (int n = 1; n <= MOST; n++) {
         double r = curve == MVA ? S_S * (1 + queue) : fmax(S_S, n * S_S - Z_S);
@@ -63,13 +65,18 @@ static void second(uint64_t n, struct stage_signals *in) {
     double slower = factor(), more = factor();
     int count = (int)lround(sys.rate[n] * more);
     histogram_init(&answered);
-    for (int i = 0; i < count; i++)
-        histogram_record(&answered, (uint64_t)(latency_s(n, (i + 0.5) / count) * slower * 1e9));
+    uint64_t missed = 0;
+    for (int i = 0; i < count; i++) {
+        double took_s = latency_s(n, (i + 0.5) / count) * slower;
+        histogram_record(&answered, (uint64_t)(took_s * 1e9));
+        missed += took_s * 1e3 > sys.target_ms;
+    }
     *in = (struct stage_signals){.length_s = 1,
                                  .saturation = fmin(1, (double)n / 150 * slower),
                                  .tokens = sys.rate[n] * more * TOKENS,
                                  .nvme_tokens = 40 * sys.rate[n] * more};
-    in->klass[0] = (struct stage_class_signals){.latency = &answered, .in_service = 1};
+    in->klass[0] = (struct stage_class_signals){.latency = &answered, .missed = missed, .in_service = 1};
+    in->arrived = in->done = (uint64_t)count;
 }
 
 static struct autoscaler_config config_of(enum autoscaler_mode mode, enum stage_figure figure) {
@@ -128,9 +135,23 @@ static double seek(const struct autoscaler_config *c, uint64_t start) {
 
 /* ---- what is to be found ---- */
 
-static uint64_t knee_of_targets(double target_ms) {
+/* Share of requests over the target, over all that an interval may be slower by. */
+static double missed_with(uint64_t n) {
+    enum { STEPS = 400 };
+    double missed = 0, weights = 0;
+    for (int i = 0; i < STEPS; i++) {
+        double sigma = 8.0 * (i + 0.5) / STEPS - 4, weight = exp(-sigma * sigma / 2);
+        double limit_s = sys.target_ms / 1e3 / fmax(0.2, 1 + sys.noise * sigma), r = sys.mean_s[n];
+        double share = sys.curve == MVA ? exp(-limit_s / r) : fmin(1, fmax(0, (1 - limit_s / r) / 0.4));
+        missed += weight * share;
+        weights += weight;
+    }
+    return missed / weights;
+}
+
+static uint64_t knee_of_targets(void) {
     uint64_t n = MOST;
-    while (latency_s(n, 0.95) * 1e3 > target_ms) n--;
+    while (missed_with(n) > 0.05) n--;
     return n;
 }
 
@@ -143,11 +164,17 @@ static uint64_t knee_of_rate(void) {
     return n;
 }
 
+/* Searches of a system without noise are all right, of others all but two in a hundred. */
+static unsigned searches, missed;
+
 static void expect_near(double answer, uint64_t knee, uint64_t start, uint64_t seed) {
-    if (fabs(answer - (double)knee) > 0.05 * (double)knee + 1e-9)
-        fail_msg("curve %d, noise %g, from %llu, seed %llu: %g users, the knee is at %llu", sys.curve,
-                 sys.noise, (unsigned long long)start, (unsigned long long)seed, answer,
-                 (unsigned long long)knee);
+    searches++;
+    if (fabs(answer - (double)knee) <= 0.05 * (double)knee + 1e-9) return;
+    missed++;
+    print_message("curve %d, noise %g, from %llu, seed %llu: %g users, the knee is at %llu\n", sys.curve,
+                  sys.noise, (unsigned long long)start, (unsigned long long)seed, answer,
+                  (unsigned long long)knee);
+    assert_true(sys.noise > 0);
 }
 
 /* From below, from just beside it, from above, and from the limits. */
@@ -157,12 +184,12 @@ enum { STARTS = sizeof starts / sizeof starts[0] };
 static void find(const struct autoscaler_config *c, enum curve curve, double noise, uint64_t seeds) {
     for (uint64_t seed = 1; seed <= (noise > 0 ? seeds : 1); seed++) {
         for (int i = 0; i < STARTS; i++) {
-            system_make(curve, noise, seed);
+            system_make(curve, noise, c->rules.target_ms[0], seed);
             bool qos = c->mode == AUTOSCALER_QOS;
             uint64_t knee = !qos ? knee_of_rate()
                             : c->rules.figure == STAGE_SATURATION
                                 ? (uint64_t)(c->rules.limit_saturation * 150)
-                                : knee_of_targets(c->rules.target_ms[0]);
+                                : knee_of_targets();
             expect_near(seek(c, starts[i]), knee, starts[i], seed);
         }
     }
@@ -220,9 +247,14 @@ static void a_finer_precision_is_kept(void **state) {
     struct autoscaler_config c = config_of(AUTOSCALER_QOS, STAGE_TARGETS);
     c.precision = 0.01;
     c.rules.target_ms[0] = 9000;
-    system_make(BOUNDS, 0, 1);
-    double knee = (double)knee_of_targets(9000), answer = seek(&c, 10);
-    assert_true(answer <= knee && answer >= 0.99 * knee);
+    system_make(BOUNDS, 0, 9000, 1);
+    double knee = (double)knee_of_targets(), answer = seek(&c, 10);
+    if (fabs(answer - knee) > 0.01 * knee) fail_msg("%g users, the knee is at %g", answer, knee);
+}
+
+static void few_searches_miss(void **state) {
+    (void)state;
+    assert_true(50 * missed <= searches);
 }
 
 int main(void) {
@@ -232,6 +264,7 @@ int main(void) {
         cmocka_unit_test(capacity_finds_the_knee),
         cmocka_unit_test(capacity_finds_a_peak),
         cmocka_unit_test(capacity_finds_the_knee_in_noise_with_longer_stages),
+        cmocka_unit_test(few_searches_miss),
         cmocka_unit_test(a_finer_precision_is_kept),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

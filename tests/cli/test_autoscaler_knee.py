@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""The autoscaler in simulated runs against knees that runs with a fixed number of users know."""
+from knees import Knee, near, starts
+from tap import case, home, main, run
+
+MINUTES_10, HOURS_3 = 600, 10800
+
+
+def quietly(arguments):
+    got = run(arguments)
+    assert got.rc == 0, got
+
+
+def all_near(knee, number, seconds, seeds):
+    for start in starts(number):
+        for seed in seeds:
+            users, found = knee.seek(start, seconds, seed)
+            assert near(users, number), (knee.mode, number, start, seed, users, found)
+
+
+def system(number, mode):
+    knee = Knee(quietly, home(), number, mode)
+    return knee, knee.knee()
+
+
+@case("qos: one user, eight and 34 are found within 5 % after ten minutes, from any start")
+def _():
+    for number in (1, 8, 34):
+        knee, users = system(number, "qos")
+        assert users == number, (number, users, knee.known)
+        all_near(knee, users, MINUTES_10, range(1, 4))
+
+
+@case("qos: an answer of ten minutes is there after three hours")
+def _():
+    for number in (8, 34):
+        knee, users = system(number, "qos")
+        for start in (1, 10 * users):
+            got, found = knee.seek(start, HOURS_3, 2)
+            assert near(got, users) and found, (number, start, got)
+
+
+@case("qos: ten thousand users are found within 5 % from far above and from one")
+def _():
+    knee, users = system(10000, "qos")
+    for start in (1, 10 * users):
+        got, _ = knee.seek(start, MINUTES_10, 1)
+        assert near(got, users), (users, start, got)
+
+
+@case("capacity: the fewest users with the most throughput, within 5 % after ten minutes, from any start")
+def _():
+    for number in (1, 8, 34):
+        knee, users = system(number, "capacity")
+        all_near(knee, users, MINUTES_10, range(1, 3))
+
+
+main()
