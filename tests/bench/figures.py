@@ -6,6 +6,7 @@ import time
 
 from measure import (GIB, KIB, MIB, SOURCE, Trouble, Unfit, direct_io_works, peak_memory, size, thread_table,
                      watch)
+from autoscaler import autoscaler
 from compare import compare
 from gpu import gpu
 from results import results
@@ -400,4 +401,4 @@ def cache(bench):
 BENCHES = {"nvme": nvme, "memory": memory, "gpu": gpu, "rss": rss, "users": users, "start": start, "parts": parts,
            "cache": cache, "workload": workload, "screen": screen, "results": results,
            "compare": compare,
-           "simulate": lambda bench: simulate(bench, *trace_of_mooncake(bench))}
+           "simulate": lambda bench: simulate(bench, *trace_of_mooncake(bench)), "autoscaler": autoscaler}

@@ -30,13 +30,15 @@ class Knee:
         self.run, self.mode, self.known = run, mode, {}
         self.path = pathlib.Path(folder) / ("knee-%d-%s.yaml" % (system, mode))
         self.path.write_text(SCENARIO % (bandwidth, bandwidth, target, think, think, SPREAD[mode]))
-        self.out = self.path.with_suffix(".json")
 
     def results(self, users, seconds, seed, *options):
         """{metric: value} of a run."""
-        self.run(["run", str(self.path), "--headless", "--quiet", "--db", "none", "--json", str(self.out), "--seed", str(seed),
+        out = self.path.with_suffix(".%d.%d.json" % (users, seed))
+        self.run(["run", str(self.path), "--headless", "--quiet", "--db", "none", "--json", str(out), "--seed", str(seed),
                   "--duration", "%ds" % seconds, "--set", "workload.users=%d" % users, *options])
-        return {name: entry["value"] for name, entry in json.loads(self.out.read_text())["results"].items()}
+        values = {name: entry["value"] for name, entry in json.loads(out.read_text())["results"].items()}
+        out.unlink()
+        return values
 
     def fixed(self, users):
         """What the mode goes by, of a run with so many users."""
