@@ -207,7 +207,8 @@ static void what_is_known_at_the_end_is_told(void **state) {
     expect_result("autoscaler_found", 0);
     assert_int_equal(t.run.decision_count, 2);
     assert_string_equal(t.run.decisions[1].action, "end");
-    assert_string_equal(t.run.decisions[1].reason, "no answer yet: no stage has ended");
+    assert_string_equal(t.run.decisions[1].reason,
+                        "no answer yet: no stage has ended; the search needs about 100 s more");
     assert_non_null(strstr(event_of("warning"), "run.duration 0.2 s has room for 0 stages"));
     run_end();
 }
