@@ -44,6 +44,7 @@ struct comparison_side {
     enum run_status status;
     size_t trials, complete; /* of a group; 0 for a run by itself */
     bool results;            /* whether there are any */
+    char limited_by[32];     /* "cpu, capacity", of the run's own verdict; "": nobody has judged */
 };
 
 struct comparison_difference { /* a key of the scenario that is not alike everywhere */

@@ -17,6 +17,16 @@ static void put_sides(struct format_page *p, const struct comparison *c) {
     }
 }
 
+static void put_limits(struct format_page *p, const struct comparison *c) {
+    bool any = false;
+    for (size_t s = 0; s < c->sides; s++) any = any || c->side[s].limited_by[0];
+    if (!any) return;
+    format_label(p, FORMAT_HEADING, "Limited by");
+    for (size_t s = 0; s < c->sides; s++)
+        format_item(p, "%s: %s", c->side[s].label, c->side[s].limited_by[0] ? c->side[s].limited_by : "--");
+    format_end(p);
+}
+
 static void put_verdicts(struct format_page *p, const struct comparison *c) {
     for (size_t s = 1; s < c->sides; s++) {
         format_label(p, FORMAT_HEADING, s == 1 ? "Verdict" : "");
@@ -273,6 +283,7 @@ void comparison_text(const struct comparison *c, const struct report_style *styl
     format_page_init(&page, style, out);
     put_verdicts(&page, c);
     put_sides(&page, c);
+    put_limits(&page, c);
     put_warnings(&page, c);
     put_scenarios(&page, c);
     if (c->metrics)

@@ -32,7 +32,7 @@ static const struct comparison_change *told(const struct comparison *c, const ch
     return moved && v->noise == COMPARISON_BEYOND ? v : NULL;
 }
 
-/* "reuse hit ratio 22.1 % after 45.0 %" */
+/* "hit ratio 22.1 % after 45.0 %" */
 static void put_values(const struct comparison *c, const char *metric, size_t side, struct buf *out) {
     const struct comparison_metric *m = comparison_metric(c, metric);
     buf_addf(out, "%s %s after %s", m->label, comparison_cell(m->change[side].value, m).text,

@@ -69,6 +69,16 @@ Noise       The noise of run 1 is not known: its measured part has 0 intervals,
 """
 
 
+@case("what limited each run stands under the runs")
+def _():
+    fill()
+    with histories.make() as db:
+        db.execute("INSERT INTO verdicts(run_id, limited_by, cause, sentence) VALUES (1, 'cpu', 'capacity', 'small')")
+        db.execute("INSERT INTO verdicts(run_id, limited_by, sentence) VALUES (2, 'none', 'none: all targets met')")
+    got = run(["compare", "1", "2"])
+    assert "\nLimited by  run 1: cpu, capacity  run 2: none\n" in got.stdout, got
+
+
 @case("two runs side by side, in 80 columns: what differs, and what came of it")
 def _():
     fill()
@@ -190,7 +200,7 @@ def _():
                 db.execute("INSERT INTO results(run_id, n, metric, value, unit) VALUES(?, 99, 'reuse_hit_ratio', ?, '')",
                            (first + trial, hits + 0.001 * trial))
     verdict = ("Runs 5-8 are worse than runs 1-4 in end-to-end P95 by 56 % because more lookups miss "
-               "(reuse hit ratio 40.2 % after 70.2 %).")
+               "(hit ratio 40.2 % after 70.2 %).")
     got = run(["compare", "1", "5"])
     assert " ".join(got.stdout.split()).startswith("Verdict " + verdict), got
     assert json.loads(run(["compare", "1", "5", "--json"]).stdout)["verdicts"] == [verdict]
