@@ -22,7 +22,8 @@ struct sweep_record {
     char answer[400];     /* of a search: one sentence; "" */
 };
 
-/* Throughput and mean latencies of an earlier run, of a sweep that of the peak of its open loop; NaN: missing. */
+/* Throughput and mean latencies of an earlier run, of a sweep that of the peak of its open loop; NaN:
+ * missing. */
 struct sweep_baseline {
     int64_t sweep_id; /* 0: one run */
     uint64_t runs;
