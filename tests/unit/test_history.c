@@ -352,7 +352,8 @@ static void test_any_lengths(void **state) {
             t += length;
             s = interval(t, length);
             if (rand() % 4) {
-                last = s->interval.rss_bytes = s->interval.reuse_hit_ratio = s->interval.e2e_p95_ms = rand() % 1000;
+                last = s->interval.rss_bytes = s->interval.reuse_hit_ratio = s->interval.e2e_p95_ms =
+                    rand() % 1000;
                 time += length;
                 area += length * last;
                 most = fmax(most, last);
