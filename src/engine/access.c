@@ -31,7 +31,7 @@ static void op_waits(struct pipeline *p, struct executor *x, struct flight *f, s
 bool access_wait(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                  enum kvf_cause cause, enum access_role role) {
     if (f->wait_deadline_ns != 0 && x->ops->now(x) >= f->wait_deadline_ns) return false;
-    struct cache_op *op = cache_wait(p->cache, key, x->worker, f);
+    struct cache_op *op = cache_wait(p->cache, key, f->worker, f);
     if (!op) return false;
     op->role = role;
     op->cause = cause;
@@ -70,7 +70,7 @@ uint64_t access_read(struct pipeline *p, struct executor *x, struct flight *f, s
     bool decodes = role == ROLE_DECODE_READ;
     struct cache_access access = access_of(p, f, cause, rank);
     access.again = decodes && f->decode_read;
-    struct cache_op *op = cache_read(p->cache, key, &access, x->worker, f);
+    struct cache_op *op = cache_read(p->cache, key, &access, f->worker, f);
     f->decode_read = f->decode_read || decodes;
     const struct scenario *s = p->scenario;
     if (p->compute && role == ROLE_TURN_READ)
@@ -92,7 +92,7 @@ bool access_write(struct pipeline *p, struct executor *x, struct flight *f, stru
                   enum cache_verdict *verdict) {
     struct cache_access access = access_of(p, f, cause, rank);
     struct cache_op *op = NULL;
-    *verdict = cache_write(p->cache, key, bytes, &access, x->worker, f, &op);
+    *verdict = cache_write(p->cache, key, bytes, &access, f->worker, f, &op);
     if (p->sample && cause == KVF_CAUSE_RAG) sample_chunk(p->sample, REFERENCE_WRITE, key, bytes);
     if (*verdict == CACHE_TOO_LARGE) access_refused(f);
     if (*verdict != CACHE_PLANNED && *verdict != CACHE_NO_ROOM_NOW) return false;

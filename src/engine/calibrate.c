@@ -24,6 +24,7 @@ struct calibration {
     struct rig *rig;
     uint64_t window_ns;
     double samples[2][KVF_DIRS][CALIBRATE_DEPTHS][CALIBRATE_ROUNDS], both[CALIBRATE_ROUNDS]; /* bytes/s */
+    double filling, again[CALIBRATE_ROUNDS]; /* whole entries written for the first time, and later */
     struct histogram times[KVF_DIRS], small[2], ignored[KVF_DIRS];
 };
 
@@ -60,10 +61,15 @@ static void curve_begin(struct calibration *c, struct calibrate_curve *curve, en
 
 /* ---- windows ---- */
 
+/* Two to a worker keep its queue full while one ends. */
+static uint32_t fill_depth(const struct calibration *c) {
+    return 2 * (uint32_t)c->setup->scenario->engine.workers;
+}
+
 static int fill(struct calibration *c, enum rig_set set, enum rig_kind kind, double *bytes_s, struct err *e) {
     struct rig_window w = {.kind = kind,
                            .set = set,
-                           .depth = (uint32_t)most_of(c),
+                           .depth = set == RIG_WHOLES ? fill_depth(c) : (uint32_t)most_of(c),
                            .once = true,
                            .ns = c->setup->time_ns / FILL_SHARE};
     if (w.depth < c->setup->scenario->engine.workers) w.depth = (uint32_t)c->setup->scenario->engine.workers;
@@ -73,12 +79,11 @@ static int fill(struct calibration *c, enum rig_set set, enum rig_kind kind, dou
 }
 
 static int fill_all(struct calibration *c, struct err *e) {
-    double ignored, filling = 0;
+    double ignored;
     say(c, "filling");
     int rc = fill(c, RIG_SMALL, RIG_WRITE, &ignored, e);
-    if (rc == 0) rc = fill(c, RIG_CHUNKS, RIG_WRITE, &filling, e);
-    c->out->first_write = filling;
-    if (rc == 0) rc = fill(c, RIG_WHOLES, RIG_WRITE, &ignored, e);
+    if (rc == 0) rc = fill(c, RIG_WHOLES, RIG_WRITE, &c->filling, e);
+    if (rc == 0) rc = fill(c, RIG_CHUNKS, RIG_WRITE, &ignored, e);
     if (rc == 0 && rig_is_device(c->rig)) rc = fill(c, RIG_SMALL, RIG_OUT, &ignored, e);
     if (rc == 0 && rig_is_device(c->rig)) rc = fill(c, RIG_CHUNKS, RIG_OUT, &ignored, e);
     return rc;
@@ -117,6 +122,14 @@ static int measure_both(struct calibration *c, unsigned round, struct err *e) {
     return rc;
 }
 
+/* Whole entries written over, as many at a time as when they were written first. */
+static int measure_again(struct calibration *c, unsigned round, struct err *e) {
+    struct rig_window w = {.kind = RIG_WRITE, .set = RIG_WHOLES, .depth = fill_depth(c), .ns = c->window_ns};
+    int rc = rig_run(c->rig, &w, e);
+    c->again[round] = w.bytes_s;
+    return rc;
+}
+
 static int measure_small(struct calibration *c, bool own, struct err *e) {
     struct rig_window w = {.kind = kind_of(c, own, KVF_DIR_READ),
                            .set = RIG_SMALL,
@@ -138,6 +151,7 @@ static int measure_rounds(struct calibration *c, struct err *e) {
         rc = measure_curve(c, false, r, e);
         if (rc == 0) rc = measure_both(c, r, e);
         if (rc == 0) rc = measure_small(c, false, e);
+        if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_again(c, r, e);
         if (rc == 0 && device) rc = measure_curve(c, true, r, e);
         if (rc == 0 && device) rc = measure_small(c, true, e);
     }
@@ -177,8 +191,7 @@ static void figures_of(struct calibration *c) {
     }
     out->both = rate_of(c->both);
     for (int d = 0; d < KVF_DIRS; d++) spread_of(&c->times[d], out->spread[d]);
-    double filling = out->first_write, again = out->link.rate[KVF_DIR_WRITE][out->link.points - 1].median;
-    out->first_write = filling > 0 && !rig_is_device(c->rig) ? again / filling : 1;
+    out->first_write = c->filling > 0 && c->tier == KVF_TIER_NVME ? rate_of(c->again).median / c->filling : 1;
     out->filled_bytes = rig_filled_bytes(c->rig);
 }
 
@@ -190,8 +203,7 @@ static int measure_all(struct calibration *c, struct err *e) {
     curve_begin(c, &c->out->link, RIG_CHUNKS, most_of(c));
     uint64_t wholes = rig_entries(c->rig, RIG_WHOLES, &entry_bytes);
     if (device && wholes > 0) curve_begin(c, &c->out->own, RIG_WHOLES, 32);
-    unsigned windows =
-        CALIBRATE_ROUNDS * (KVF_DIRS * (c->out->link.points + c->out->own.points) + 1 + (device ? 2 : 1));
+    unsigned windows = CALIBRATE_ROUNDS * (KVF_DIRS * (c->out->link.points + c->out->own.points) + 1 + 2);
     c->window_ns = c->setup->time_ns / FILL_SHARE * (FILL_SHARE - 1) / windows;
     rc = measure_rounds(c, e);
     if (rc == 0) figures_of(c);

@@ -20,7 +20,10 @@
 #define WAIT_NS     KVF_NS_PER_MS
 #define UNCOUNTED   5 /* one part of so many of a window is not counted */
 
-enum { WHOLES_SHARE = 2 /* of a device's bytes, one of so many parts is for chunks */ };
+enum {
+    WHOLES_SHARE = 2, /* of the bytes, one of so many parts is for whole entries */
+    WHOLE_CHUNKS = 16 /* of one on a drive */
+};
 
 /* An entry: where it is, and in the host's memory beside a device as well. */
 struct piece {
@@ -284,13 +287,15 @@ static void set_make(struct rig *r, struct rig_worker *w, enum rig_set set, uint
     }
 }
 
-/* A device's memory is half for chunks and half for whole entries; of another tier all is for chunks. */
+/* A device or a drive is half for chunks and half for whole entries, memory is all for chunks. */
 static void sets_make(struct rig *r, uint64_t bytes) {
     uint64_t chunk = r->scenario.nvme.io_size, each = bytes / r->workers - RIG_SMALL_BYTES;
-    uint64_t whole = each / WHOLES_SHARE < WHOLE_BYTES ? each / WHOLES_SHARE : WHOLE_BYTES;
+    uint64_t whole = r->device ? WHOLE_BYTES : WHOLE_CHUNKS * chunk;
+    if (whole > each / WHOLES_SHARE) whole = each / WHOLES_SHARE;
     whole -= whole % PAGE_BYTES;
-    uint64_t left = r->device ? each / WHOLES_SHARE : each; /* as much as lies beside in memory */
-    uint64_t wholes = r->device ? (each - left) / whole : 0;
+    uint64_t left =
+        r->which != KVF_TIER_CPU ? each / WHOLES_SHARE : each; /* of a device as much as beside it */
+    uint64_t wholes = (each - left) / whole;
     if (chunk > left) chunk = left - left % PAGE_BYTES;
     uint64_t chunks = left / chunk;
     for (uint32_t i = 0; i < r->workers; i++) {

@@ -112,6 +112,7 @@ struct engine {
     struct workload *workload;
     struct oracle *oracle; /* of policy belady, else NULL */
     uint64_t slots, in_service;
+    uint32_t *crew_load; /* requests in service of each worker that a simulation models; NULL: none */
     struct class_counts klass[KVF_CLASSES_MAX];
     uint64_t arrived, dropped, counted_ns;
     struct histogram *lateness; /* arrivals behind schedule, ns; generator writes */
@@ -213,6 +214,10 @@ void engine_error(struct engine *e, const char *sentence); /* counted; the first
 void engine_wake_control(struct engine *e);
 static inline bool engine_is_virtual(const struct engine *e) {
     return run_clock_is_virtual(&e->clock);
+}
+/* Who carries out what a worker is to do: on a virtual clock one executor does for all. */
+static inline struct worker *engine_worker(struct engine *e, uint32_t index) {
+    return &e->workers[engine_is_virtual(e) ? 0 : index];
 }
 static inline uint64_t engine_now(const struct engine *e) {
     return run_clock_now(&e->clock);

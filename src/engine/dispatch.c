@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "engine/core.h"
+#include "engine/crew.h"
 #include "engine/sampler.h"
 
 enum { FLIGHT_SLAB = 256, PREPARED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024, LANES_AT_ONCE = 1024 };
@@ -54,6 +55,16 @@ static struct worker *least_loaded(struct engine *e) {
     struct worker *best = &e->workers[0];
     for (uint32_t i = 1; i < e->worker_count; i++)
         if (e->workers[i].in_service < best->in_service) best = &e->workers[i];
+    return best;
+}
+
+/* Number of the worker, or of the one that it stands for, that serves a request. */
+static uint32_t crew_enter(struct engine *e, const struct worker *w) {
+    uint32_t best = 0;
+    if (!e->crew_load) return w->x.worker;
+    for (uint32_t i = 1; i < e->s->engine.workers; i++)
+        if (e->crew_load[i] < e->crew_load[best]) best = i;
+    e->crew_load[best]++;
     return best;
 }
 
@@ -102,7 +113,7 @@ static void slots_fill(struct engine *e) {
             service_enter(e, f);
         }
         w->in_service++;
-        f->worker = w->x.worker;
+        f->worker = crew_enter(e, w);
         worker_post_flight(w, f);
     }
 }
@@ -360,6 +371,7 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
     }
     e->in_service--;
     w->in_service--;
+    if (e->crew_load) e->crew_load[f->worker]--;
     if (f->internal) {
         prepared_one(e, f);
     } else {
@@ -485,6 +497,7 @@ void dispatch_init(struct engine *e) {
 int dispatch_start(struct engine *e, struct err *err) {
     if (!workload_open_loop(e->workload)) e->session.active = workload_users(e->workload);
     if (engine_is_virtual(e)) {
+        if (crew_wanted(e->s)) e->crew_load = mem_zalloc(e->s->engine.workers, sizeof *e->crew_load);
         e->generator_wake_ns = 0; /* nobody sleeps who would have to be woken earlier */
         return 0;
     }
@@ -510,6 +523,7 @@ void dispatch_destroy(struct engine *e) {
         free(e->slabs[i]);
     }
     free(e->slabs);
+    free(e->crew_load);
     free(e->lateness);
     queue_destroy(&e->queue);
     session_destroy(&e->session);

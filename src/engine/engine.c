@@ -138,7 +138,7 @@ static int workers_start(struct engine *e, struct err *err) {
 }
 
 static void write_post(void *ctx, struct cache_op *op) {
-    worker_post_op(&((struct engine *)ctx)->workers[op->worker], op);
+    worker_post_op(engine_worker(ctx, op->worker), op);
 }
 
 /* The modelled GPU: its room for KV is the gpu tier's, in the bytes of one rank as all sizes are. */
@@ -212,7 +212,7 @@ static void workers_stop(struct engine *e) {
     if (e->cache) {
         pthread_mutex_lock(&e->cache_lock);
         cache_stop(e->cache);
-        while ((op = cache_next_ready(e->cache)) != NULL) worker_post_op(&e->workers[op->worker], op);
+        while ((op = cache_next_ready(e->cache)) != NULL) worker_post_op(engine_worker(e, op->worker), op);
         pthread_mutex_unlock(&e->cache_lock);
     }
     writegate_stop(&e->writes);

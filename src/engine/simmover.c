@@ -5,26 +5,12 @@
 
 #include "base/buf.h"
 #include "base/heap.h"
+#include "engine/crew.h"
 #include "tier/channels.h"
-#include "tier/station.h"
 
 enum { SLAB = 256 };
 
 enum pool_kind { POOL_COPIES, POOL_STAGED, POOLS };
-
-/* Holders of a worker: chunks of direct copies that it keeps under way. */
-enum { DIRECT_CHUNKS = 32 };
-
-/* How a leg is served. */
-enum way {
-    WAY_CHANNELS, /* by the channels of its tier, as a whole */
-    WAY_STATION,  /* by the tier as it was measured */
-    WAY_OWN,      /* by a device in its own memory, as that was measured */
-    WAY_FOLLOWS   /* it is the same copy as the other leg */
-};
-
-/* What comes next of an operation that has an event. */
-enum step { STEP_END, STEP_WRITE, STEP_LINE, STEP_JOIN };
 
 /* What operations take a part of while they are carried out, and those in line for it. */
 struct pool {
@@ -37,10 +23,7 @@ struct simulated {
     struct simulated *next;
     struct pool *pool; /* NULL: needs nothing */
     uint64_t takes;    /* of the pool */
-    enum step step;
-    bool measured; /* one of its tiers was */
-    enum way way[KVF_DIRS];
-    uint32_t stations; /* that it has not left yet */
+    bool reading;      /* a move whose first chunk is being read */
     bool read_open;    /* a move that is written while its last bytes are read: an event of its own, ... */
     uint64_t read_tie; /* ... this one */
     /* of each leg, the stretch of a channel that it was given */
@@ -51,9 +34,7 @@ struct simmover {
     struct mover_setup setup;
     uint32_t caps[KVF_TIERS];
     struct channels channels[KVF_TIERS];
-    struct station station[KVF_TIERS], own;
-    bool measured[KVF_TIERS], own_measured;
-    uint64_t written[KVF_TIERS]; /* bytes, up to the tier's own */
+    struct crew *crew; /* for operations at measured tiers; NULL: there are none */
     struct pool pool[POOLS];
     struct heap events; /* of operations under way: the write of a move begins, or the end */
     uint64_t begun;     /* events so far: of equal times the first made is the first */
@@ -128,8 +109,7 @@ static struct channels_turn leg_begin(struct simmover *m, struct simulated *s, e
     return turn;
 }
 
-static void event_add(struct simmover *m, struct simulated *s, enum step step, uint64_t at_ns) {
-    s->step = step;
+static void event_add(struct simmover *m, struct simulated *s, uint64_t at_ns) {
     heap_push(&m->events, at_ns, m->begun++, s);
 }
 
@@ -140,151 +120,37 @@ static bool has_leg(const struct simulated *s, enum kvf_dir dir) {
 static void write_begin(struct simmover *m, struct simulated *s, uint64_t now_ns) {
     struct transfer_leg *read = &s->t.leg[KVF_DIR_READ], *write = &s->t.leg[KVF_DIR_WRITE];
     leg_begin(m, s, KVF_DIR_WRITE, now_ns);
-    if (has_leg(s, KVF_DIR_READ) && !s->measured) {
+    if (has_leg(s, KVF_DIR_READ)) {
         uint64_t latency_ns = m->channels[write->tier].speed.latency_ns;
         write->end_ns = max_u64(write->end_ns, read->end_ns + chunk_ns(m, s, KVF_DIR_WRITE) + latency_ns);
         s->read_open = true;
         s->read_tie = m->begun;
-        event_add(m, s, STEP_END, read->end_ns); /* never later than the write's, and before it on the heap */
+        event_add(m, s, read->end_ns); /* never later than the write's, and before it on the heap */
     }
-    event_add(m, s, STEP_END, write->end_ns);
-}
-
-/* ---- measured tiers ---- */
-
-/* One leg's tier is memory of the host, the other's a device that reaches it: one copy over its link. */
-static bool is_direct(const struct simmover *m, const struct simulated *s) {
-    int read = s->t.leg[KVF_DIR_READ].tier, write = s->t.leg[KVF_DIR_WRITE].tier;
-    return m->measured[KVF_TIER_GPU] && ((read == KVF_TIER_GPU && write == KVF_TIER_CPU) ||
-                                         (read == KVF_TIER_CPU && write == KVF_TIER_GPU));
-}
-
-static enum way way_of(const struct simmover *m, const struct simulated *s, enum kvf_dir dir) {
-    const struct scenario *sc = m->setup.scenario;
-    int tier = s->t.leg[dir].tier;
-    bool own =
-        dir == KVF_DIR_READ ? sc->gpu.read == KVF_GPU_READ_HBM : sc->gpu.write == KVF_GPU_WRITE_GENERATE;
-    if (!m->measured[tier]) return WAY_CHANNELS;
-    if (tier == KVF_TIER_GPU && own && m->own_measured &&
-        !has_leg(s, dir == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ))
-        return WAY_OWN;
-    return tier == KVF_TIER_CPU && is_direct(m, s) ? WAY_FOLLOWS : WAY_STATION;
-}
-
-/* The waits of its legs, which take no bandwidth. */
-static uint64_t latency_of(const struct simmover *m, const struct simulated *s) {
-    uint64_t ns = 0;
-    for (int d = 0; d < KVF_DIRS; d++) {
-        int tier = s->t.leg[d].tier;
-        if (tier < 0 || s->way[d] == WAY_CHANNELS) continue;
-        ns = max_u64(ns, s->way[d] == WAY_OWN ? m->setup.scenario->service[tier].own_latency_ns
-                                              : m->channels[tier].speed.latency_ns);
-    }
-    return ns;
-}
-
-/* Room that has been written before takes less time. */
-static uint64_t bytes_to_write(struct simmover *m, int tier, uint64_t bytes) {
-    const struct scenario *sc = m->setup.scenario;
-    if (tier != KVF_TIER_NVME || m->written[tier] >= scenario_usable_bytes(sc, KVF_TIER_NVME)) return bytes;
-    m->written[tier] += bytes;
-    return (uint64_t)((double)bytes * sc->service[tier].first_write);
-}
-
-/* A copy through memory is one chunk at a time; nvme and a link have as many as there are buffers. */
-static void leg_join(struct simmover *m, struct simulated *s, enum kvf_dir dir, uint64_t now_ns) {
-    struct transfer_leg *leg = &s->t.leg[dir];
-    uint64_t io_size = m->setup.scenario->nvme.io_size, bytes = s->t.op->bytes;
-    uint64_t of = (bytes + io_size - 1) / io_size, chunks = 1;
-    struct station *station = s->way[dir] == WAY_OWN ? &m->own : &m->station[leg->tier];
-    if (leg->tier == KVF_TIER_NVME) chunks = s->takes;
-    if (leg->tier == KVF_TIER_GPU && s->way[dir] == WAY_STATION)
-        chunks = min_u64(of, is_direct(m, s) ? DIRECT_CHUNKS : m->setup.buffers);
-    if (dir == KVF_DIR_WRITE) bytes = bytes_to_write(m, leg->tier, bytes);
-    station_join(station, s, dir, bytes, chunks, s->way[dir] == WAY_OWN ? 1 : of, now_ns);
-    s->stations++;
-}
-
-static void measured_join(struct simmover *m, struct simulated *s, uint64_t now_ns) {
-    for (int d = 0; d < KVF_DIRS; d++)
-        if (has_leg(s, (enum kvf_dir)d) && (s->way[d] == WAY_STATION || s->way[d] == WAY_OWN))
-            leg_join(m, s, (enum kvf_dir)d, now_ns);
-}
-
-/* It has what it needs for its bytes to pass. */
-static void measured_begin(struct simmover *m, struct simulated *s, uint64_t now_ns) {
-    for (int d = 0; d < KVF_DIRS; d++) {
-        struct transfer_leg *leg = &s->t.leg[d];
-        if (leg->tier < 0 || s->way[d] == WAY_CHANNELS) continue;
-        leg->since_ns = now_ns;
-        if (leg->start_ns == 0) leg->start_ns = now_ns;
-        at_device(m, s, (enum kvf_dir)d, true);
-    }
-    event_add(m, s, STEP_JOIN, now_ns + latency_of(m, s));
-}
-
-/* The end of a read that goes on as a write is not that of the operation. */
-static void measured_end(struct simmover *m, struct simulated *s, enum kvf_dir dir, uint64_t now_ns) {
-    s->t.leg[dir].end_ns = now_ns;
-    if (dir == KVF_DIR_READ && has_leg(s, KVF_DIR_WRITE)) at_device(m, s, dir, false);
-}
-
-/* All bytes have passed: a move's last chunk is still to be written, an emulated tier gets the entry now. */
-static void measured_passed(struct simmover *m, struct simulated *s, uint64_t now_ns) {
-    for (int d = 0; d < KVF_DIRS; d++)
-        if (has_leg(s, (enum kvf_dir)d) && s->way[d] == WAY_FOLLOWS)
-            measured_end(m, s, (enum kvf_dir)d, now_ns);
-    if (has_leg(s, KVF_DIR_WRITE) && s->way[KVF_DIR_WRITE] == WAY_CHANNELS) {
-        write_begin(m, s, now_ns);
-        return;
-    }
-    event_add(m, s, STEP_END, now_ns);
-}
-
-static void measured_leave(struct simmover *m, const struct station_end *end, uint64_t now_ns) {
-    struct simulated *s = end->who;
-    measured_end(m, s, end->dir, now_ns);
-    if (--s->stations == 0) measured_passed(m, s, now_ns);
-}
-
-/* What the station with the earliest end lets go; false: nothing is due. */
-static bool stations_pump(struct simmover *m, uint64_t now_ns) {
-    struct station_end end;
-    bool any = false;
-    for (int t = 0; t <= KVF_TIERS; t++) {
-        bool on = t < KVF_TIERS ? m->measured[t] : m->own_measured;
-        while (on && station_leave(t < KVF_TIERS ? &m->station[t] : &m->own, now_ns, &end)) {
-            measured_leave(m, &end, now_ns);
-            any = true;
-        }
-    }
-    return any;
+    s->reading = false;
+    event_add(m, s, write->end_ns);
 }
 
 /* It has all it needs. */
 static void operation_begin(struct simmover *m, struct simulated *s, uint64_t now_ns) {
     s->t.line_ns = now_ns - s->t.issue_ns;
-    if (s->measured) {
-        measured_begin(m, s, now_ns);
-        return;
-    }
     if (!has_leg(s, KVF_DIR_READ)) {
         write_begin(m, s, now_ns);
         return;
     }
     struct channels_turn turn = leg_begin(m, s, KVF_DIR_READ, now_ns);
+    s->reading = has_leg(s, KVF_DIR_WRITE);
     uint64_t latency_ns = m->channels[s->t.leg[KVF_DIR_READ].tier].speed.latency_ns;
-    if (has_leg(s, KVF_DIR_WRITE))
-        event_add(m, s, STEP_WRITE, turn.start_ns + chunk_ns(m, s, KVF_DIR_READ) + latency_ns);
+    if (s->reading)
+        event_add(m, s, turn.start_ns + chunk_ns(m, s, KVF_DIR_READ) + latency_ns);
     else
-        event_add(m, s, STEP_END, s->t.leg[KVF_DIR_READ].end_ns);
+        event_add(m, s, s->t.leg[KVF_DIR_READ].end_ns);
 }
 
 /* ---- the line ---- */
 
 static struct pool *pool_of(struct simmover *m, const struct simulated *s) {
     int read = s->t.leg[KVF_DIR_READ].tier, write = s->t.leg[KVF_DIR_WRITE].tier;
-    if (is_direct(m, s)) return NULL;
     if (read == KVF_TIER_NVME || write == KVF_TIER_NVME) return &m->pool[POOL_STAGED];
     if (read == KVF_TIER_CPU || write == KVF_TIER_CPU) return &m->pool[POOL_COPIES];
     return NULL;
@@ -320,24 +186,11 @@ static bool op_lands(const struct simmover *m, const struct cache_op *op) {
            op->to < 0 && m->setup.tiers[KVF_TIER_GPU];
 }
 
-static void line_or_begin(struct simmover *m, struct simulated *s, uint64_t now_ns) {
-    if (s->pool && (s->pool->first || s->pool->left < s->takes)) {
-        line_join(s);
+void simmover_begin(struct simmover *m, struct cache_op *op) {
+    if (crew_take(m->crew, op)) {
+        crew_begin(m->crew, op);
         return;
     }
-    if (s->pool) s->pool->left -= s->takes;
-    operation_begin(m, s, now_ns);
-}
-
-static void ways_set(const struct simmover *m, struct simulated *s) {
-    for (int d = 0; d < KVF_DIRS; d++) {
-        if (!has_leg(s, (enum kvf_dir)d)) continue;
-        s->way[d] = way_of(m, s, (enum kvf_dir)d);
-        s->measured = s->measured || s->way[d] != WAY_CHANNELS;
-    }
-}
-
-void simmover_begin(struct simmover *m, struct cache_op *op) {
     struct simulated *s = simulated_new(m);
     uint64_t io_size = m->setup.scenario->nvme.io_size, now_ns = run_clock_now(m->setup.clock);
     s->t.op = op;
@@ -350,13 +203,12 @@ void simmover_begin(struct simmover *m, struct cache_op *op) {
     s->pool = pool_of(m, s);
     bool staged = s->pool == &m->pool[POOL_STAGED];
     s->takes = staged ? (uint32_t)min_u64((op->bytes + io_size - 1) / io_size, m->setup.buffers) : 1;
-    ways_set(m, s);
-    if (s->measured && has_leg(s, KVF_DIR_READ) && s->way[KVF_DIR_READ] == WAY_CHANNELS) {
-        (void)leg_begin(m, s, KVF_DIR_READ, now_ns); /* the bytes pass when it has been read whole */
-        event_add(m, s, STEP_LINE, s->t.leg[KVF_DIR_READ].end_ns);
+    if (s->pool && (s->pool->first || s->pool->left < s->takes)) {
+        line_join(s);
         return;
     }
-    line_or_begin(m, s, now_ns);
+    if (s->pool) s->pool->left -= s->takes;
+    operation_begin(m, s, now_ns);
 }
 
 /* ---- ends ---- */
@@ -388,54 +240,26 @@ static void operation_end(struct simmover *m, struct simulated *s) {
     simulated_end(m, s, false);
 }
 
-static void step_take(struct simmover *m, struct simulated *s, uint64_t now_ns) {
-    switch (s->step) {
-    case STEP_WRITE:
-        write_begin(m, s, now_ns);
-        break;
-    case STEP_LINE:
-        measured_end(m, s, KVF_DIR_READ, now_ns);
-        line_or_begin(m, s, now_ns);
-        break;
-    case STEP_JOIN:
-        measured_join(m, s, now_ns);
-        break;
-    default:
-        operation_end(m, s);
-        break;
-    }
-}
-
 bool simmover_pump(struct simmover *m) {
     uint64_t now_ns = run_clock_now(m->setup.clock);
     struct heap_item item;
-    bool any = stations_pump(m, now_ns);
+    bool any = m->crew && crew_pump(m->crew);
     while (heap_min_key(&m->events) <= now_ns && heap_pop(&m->events, &item)) {
         struct simulated *s = item.item;
-        if (s->read_open)
+        if (s->reading)
+            write_begin(m, s, now_ns);
+        else if (s->read_open)
             read_end(m, s);
         else
-            step_take(m, s, now_ns);
+            operation_end(m, s);
         any = true;
     }
     return any;
 }
 
-/* Each of its operations once, however many legs it has there. */
-static void stations_stop(struct simmover *m) {
-    for (int t = 0; t <= KVF_TIERS; t++) {
-        struct station *station = t < KVF_TIERS ? &m->station[t] : &m->own;
-        struct heap_item item;
-        for (int d = 0; d < KVF_DIRS; d++)
-            while (heap_pop(&station->busy[d], &item)) {
-                struct simulated *s = item.item;
-                if (--s->stations == 0) simulated_end(m, s, true);
-            }
-    }
-}
-
 void simmover_stop(struct simmover *m) {
     struct heap_item item;
+    if (m->crew) crew_stop(m->crew);
     while (heap_pop(&m->events, &item)) {
         struct simulated *s = item.item;
         if (s->read_open)
@@ -443,7 +267,6 @@ void simmover_stop(struct simmover *m) {
         else
             simulated_end(m, s, true);
     }
-    stations_stop(m);
     for (int p = 0; p < POOLS; p++)
         while (m->pool[p].first) simulated_end(m, line_first(&m->pool[p]), true);
     for (int t = 0; t < KVF_TIERS; t++)
@@ -452,24 +275,12 @@ void simmover_stop(struct simmover *m) {
 
 uint64_t simmover_next_ns(const struct simmover *m) {
     uint64_t next = heap_min_key(&m->events);
-    for (int t = 0; t < KVF_TIERS; t++)
-        if (m->measured[t]) next = min_u64(next, station_next_ns(&m->station[t]));
-    return m->own_measured ? min_u64(next, station_next_ns(&m->own)) : next;
-}
-
-/* A device in a run that is simulated is real where it was measured. */
-static void station_open(struct simmover *m, enum kvf_tier tier) {
-    const struct scenario *sc = m->setup.scenario;
-    m->measured[tier] = station_measured(&sc->service[tier], false);
-    if (m->measured[tier]) station_init(&m->station[tier], sc, tier, false);
-    if (tier != KVF_TIER_GPU || !m->measured[tier]) return;
-    m->own_measured = station_measured(&sc->service[tier], true);
-    if (m->own_measured) station_init(&m->own, sc, tier, true);
+    return m->crew ? min_u64(next, crew_next_ns(m->crew)) : next;
 }
 
 uint64_t simmover_used_ns(const struct simmover *m, int tier, enum kvf_dir dir) {
     const struct channels *c = &m->channels[tier];
-    if (m->measured[tier]) return station_used_ns(&m->station[tier], dir, run_clock_now(m->setup.clock));
+    if (crew_measured(m->crew, tier)) return crew_used_ns(m->crew, tier, dir);
     uint64_t used = atomic_load(&c->taken_ns[dir]), now_ns = run_clock_now(m->setup.clock);
     for (uint64_t i = 0; i < m->events.count; i++) {
         const struct simulated *s = m->events.items[i].item;
@@ -488,8 +299,8 @@ struct simmover *simmover_open(const struct mover_setup *setup) {
         if (!setup->tiers[t]) continue;
         m->caps[t] = setup->tiers[t]->ops->caps(setup->tiers[t]);
         channels_init(&m->channels[t], &setup->scenario->emulation[t]);
-        station_open(m, (enum kvf_tier)t);
     }
+    m->crew = crew_open(setup);
     m->pool[POOL_COPIES].left = setup->scenario->engine.workers;
     m->pool[POOL_STAGED].left = setup->scenario->engine.workers * setup->buffers;
     return m;
@@ -499,8 +310,7 @@ void simmover_close(struct simmover *m) {
     if (!m) return;
     for (size_t i = 0; i < m->slab_count; i++) free(m->slabs[i]);
     free(m->slabs);
-    for (int t = 0; t < KVF_TIERS; t++) station_free(&m->station[t]);
-    station_free(&m->own);
+    crew_close(m->crew);
     heap_free(&m->events);
     free(m);
 }

@@ -12,9 +12,8 @@
  * after the last was read. A worker's depth bounds a leg on nvme: a round of as many chunks as it has buffers
  * takes at least latency and a chunk's time.
  *
- * Where calibration has measured a tier (tier/station.h), its legs are served together with all others there,
- * and a move ends with the later of its legs. Between a measured gpu tier and cpu there is one copy, over the
- * link, which needs nothing. From or to a tier that was not measured an entry passes whole, before or after.
+ * Operations at a tier that calibration has measured are carried out by modelled workers, chunk by chunk
+ * (engine/crew.h).
  *
  * Bytes count when an operation is complete; one that is cut off counts none. */
 #ifndef KVF_ENGINE_SIMMOVER_H

@@ -99,7 +99,7 @@ static void worker_leave(struct executor *x) {
     bool any = false;
     while ((op = cache_next_ready(e->cache)) != NULL) {
         uint32_t whose = op->worker; /* once in the mail it is not looked at any more */
-        if (whose == x->worker) {
+        if (engine_worker(e, whose) == w) {
             run_append(w, op);
             continue;
         }
@@ -147,7 +147,7 @@ static void worker_done(struct executor *x, struct flight *f) {
 }
 
 static void worker_computed(struct executor *x, struct flight *f) {
-    worker_post_flight(&worker_of(x)->engine->workers[f->worker], f);
+    worker_post_flight(engine_worker(worker_of(x)->engine, f->worker), f);
 }
 
 static void worker_error(struct executor *x, const char *sentence) {

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 
-enum { DRAWS_MOST = 32 };        /* of an operation: the mean of more hardly differs from 1 */
 #define KEY_PER_BYTE 256.0       /* of the heaps' keys */
 #define MB_PER_S     (1e6 / 1e9) /* in bytes per ns */
 #define SHARE_MOST   4.0
@@ -20,14 +19,22 @@ bool station_measured(const struct scenario_service *service, bool own) {
     return service->depths.count > 0 && rates[KVF_DIR_READ].count > 0 && rates[KVF_DIR_WRITE].count > 0;
 }
 
-/* In MB/s; `n` chunks are more than none. */
-static double rate_at(const struct scenario_figures *depths, const struct scenario_figures *rates, double n) {
+static double mb_per_s(const struct scenario_figures *depths, const struct scenario_figures *rates,
+                       double n) {
     uint64_t last = (depths->count < rates->count ? depths->count : rates->count) - 1, i = 0;
     if (n <= depths->v[0]) return rates->v[0] * fmax(n, 1e-9) / depths->v[0];
     if (n >= depths->v[last]) return rates->v[last];
     while (n > depths->v[i + 1]) i++;
     double part = log(n / depths->v[i]) / log(depths->v[i + 1] / depths->v[i]);
     return rates->v[i] + part * (rates->v[i + 1] - rates->v[i]);
+}
+
+double station_rate(const struct scenario_figures *depths, const struct scenario_figures *rates, double n) {
+    return mb_per_s(depths, rates, n) * MB_PER_S;
+}
+
+double station_draw(const struct scenario_figures *spread, struct rng *rng) {
+    return spread->count < 2 ? 1 : spread->v[rng_range(rng, 0, spread->count - 1)];
 }
 
 /* Both directions with half of the chunks each move (r + w) / (1 + share) together. */
@@ -62,41 +69,41 @@ static void advance(struct station *s, uint64_t now_ns) {
     double ns = (double)(now_ns - s->now_ns);
     for (int d = 0; d < KVF_DIRS; d++) {
         s->passed[d] += ns * s->speed[d];
-        s->used_ns[d] += ns * s->speed[d] * s->chunks[d] / s->most[d];
+        s->used_ns[d] += ns * s->speed[d] / s->most[d];
     }
     s->now_ns = now_ns;
 }
 
 uint64_t station_used_ns(const struct station *s, enum kvf_dir dir, uint64_t now_ns) {
     double ns = now_ns > s->now_ns ? (double)(now_ns - s->now_ns) : 0;
-    return (uint64_t)(s->used_ns[dir] + ns * s->speed[dir] * s->chunks[dir] / s->most[dir]);
+    return (uint64_t)(s->used_ns[dir] + ns * s->speed[dir] / s->most[dir]);
 }
 
 static void speeds_set(struct station *s) {
     for (int d = 0; d < KVF_DIRS; d++) {
         double n = s->chunks[d] + s->share * s->chunks[!d];
-        s->speed[d] = s->chunks[d] > 0 ? rate_at(s->depths, s->rates[d], n) * MB_PER_S / n : 0;
-        if (!(s->chunks[d] > 0)) s->passed[d] = 0;
+        s->speed[d] = s->chunks[d] > 0 ? station_rate(s->depths, s->rates[d], n) * s->chunks[d] / n : 0;
+        if (!(s->chunks[d] > 0)) s->passed[d] = s->taken[d] = 0;
     }
 }
 
-static double factor_draw(struct station *s, enum kvf_dir dir, uint64_t of) {
-    const struct scenario_figures *f = s->spread[dir];
-    uint64_t draws = of < DRAWS_MOST ? of : DRAWS_MOST;
-    double sum = 0;
-    if (f->count < 2 || draws == 0) return 1;
-    for (uint64_t i = 0; i < draws; i++) sum += f->v[rng_range(&s->rng[dir], 0, f->count - 1)];
-    return sum / (double)draws;
+bool station_is_on(const struct station *s) {
+    return s->depths != NULL;
 }
 
-void station_join(struct station *s, void *who, enum kvf_dir dir, uint64_t bytes, uint64_t chunks,
-                  uint64_t of, uint64_t now_ns) {
-    uint64_t weight = chunks > 0 ? chunks : 1;
+void station_empty(struct station *s) {
+    for (int d = 0; d < KVF_DIRS; d++) {
+        s->busy[d].count = 0;
+        s->chunks[d] = s->passed[d] = s->taken[d] = s->speed[d] = 0;
+    }
+}
+
+void station_join(struct station *s, void *who, enum kvf_dir dir, uint64_t bytes, uint64_t now_ns) {
     advance(s, now_ns);
-    double end = s->passed[dir] + (double)bytes * factor_draw(s, dir, of) / (double)weight;
-    s->chunks[dir] += (double)weight;
-    /* the tie-breaker carries the weight back out */
-    heap_push(&s->busy[dir], (uint64_t)(end * KEY_PER_BYTE), s->joined++ << 20 | weight, who);
+    s->taken[dir] =
+        fmax(s->taken[dir], s->passed[dir]) + (double)bytes * station_draw(s->spread[dir], &s->rng[dir]);
+    s->chunks[dir]++;
+    heap_push(&s->busy[dir], (uint64_t)(s->taken[dir] * KEY_PER_BYTE), s->joined++, who);
     speeds_set(s);
 }
 
@@ -116,7 +123,7 @@ bool station_leave(struct station *s, uint64_t now_ns, struct station_end *out) 
         struct heap_item item;
         if (next_of(s, d) > now_ns || !heap_pop(&s->busy[d], &item)) continue;
         advance(s, now_ns);
-        s->chunks[d] -= (double)(item.tie & 0xfffff);
+        s->chunks[d]--;
         speeds_set(s);
         *out = (struct station_end){item.item, (enum kvf_dir)d};
         return true;

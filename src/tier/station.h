@@ -1,14 +1,14 @@
-/* How a tier that was measured serves its operations: all at once, each in proportion to the chunks that it
- * has under way, at the bandwidth that was measured with so many chunks. In queueing theory a
- * flow-equivalent, load-dependent server with processor sharing (Chandy, Herzog and Woo, 1975).
+/* How a tier that was measured serves chunks: those of a direction one after the other, at a bandwidth that
+ * depends on how many are under way, as was measured. In queueing theory a load-dependent, flow-equivalent
+ * server (Chandy, Herzog and Woo, 1975), one a direction.
  *
- *     N       = chunks of this direction + share x chunks of the other
- *     rate_i  = weight_i / N x bandwidth(N)
+ *     N      = chunks of this direction + share x chunks of the other
+ *     speed  = chunks of this direction / N x bandwidth(N)
  *
  * `share` says how much the directions are in each other's way: 0 not at all, 1 as two users of one queue; it
  * follows from the bandwidth of both together. Between depths that were measured the bandwidth goes by the
- * logarithm of the depth. What an operation has to move is its bytes times a factor drawn from the measured
- * spread of service times. One thread; the same draws and floating-point operations in each run. */
+ * logarithm of the depth. What a chunk has to move is its bytes times a factor drawn from the measured spread
+ * of service times. One thread; the same draws and floating-point operations in each run. */
 #ifndef KVF_TIER_STATION_H
 #define KVF_TIER_STATION_H
 
@@ -23,8 +23,9 @@ struct station {
     const struct scenario_figures *depths, *rates[KVF_DIRS], *spread[KVF_DIRS];
     double share;
     uint64_t now_ns;          /* of the virtual times */
-    double passed[KVF_DIRS];  /* bytes that every chunk under way has moved so far: virtual time */
-    double speed[KVF_DIRS];   /* bytes per ns and chunk, now */
+    double passed[KVF_DIRS];  /* bytes moved since the direction was last idle: virtual time */
+    double taken[KVF_DIRS];   /* the same when the last that is under way will be through */
+    double speed[KVF_DIRS];   /* bytes per ns, now */
     double chunks[KVF_DIRS];  /* under way */
     double most[KVF_DIRS];    /* of its rates, bytes per ns */
     double used_ns[KVF_DIRS]; /* time at that rate that what was moved would have taken */
@@ -42,10 +43,14 @@ struct station_end {
 bool station_measured(const struct scenario_service *service, bool own);
 /* Empty. The scenario outlives it. */
 void station_init(struct station *s, const struct scenario *scenario, enum kvf_tier tier, bool own);
+bool station_is_on(const struct station *s); /* initialised */
+void station_empty(struct station *s);       /* all leave, nobody is told */
 void station_free(struct station *s);
-/* `chunks`: how many the operation keeps under way; `of`: how many it has in all. */
-void station_join(struct station *s, void *who, enum kvf_dir dir, uint64_t bytes, uint64_t chunks,
-                  uint64_t of, uint64_t now_ns);
+/* Bytes per ns with so many chunks under way, and a factor of service times. */
+double station_rate(const struct scenario_figures *depths, const struct scenario_figures *rates, double n);
+double station_draw(const struct scenario_figures *spread, struct rng *rng);
+/* `who` is what leaves when its bytes have passed. */
+void station_join(struct station *s, void *who, enum kvf_dir dir, uint64_t bytes, uint64_t now_ns);
 /* When the next operation has moved its bytes if none joins; KVF_NEVER: there is none. */
 uint64_t station_next_ns(const struct station *s);
 /* For how long, in all and until then, its best rate in a direction was in use. */

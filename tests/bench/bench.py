@@ -12,6 +12,7 @@
   simulate  a recorded trace on a virtual clock, a million entries, sweeps
   autoscaler
             searches for knees of 1 to 10,000 users that are known, in simulated runs
+  truth     what a calibrated simulation says beside the real run: seven cases
   gpu       the gpu tier against copies and fills by the runtime, on the GPU that is here
   results   a large history: listed, shown, compared, reported; bytes of an interval
   compare   how often equal runs are told apart, and whether a slower tier is found

@@ -12,6 +12,7 @@ from gpu import gpu
 from results import results
 from screen import screen
 from simulate import simulate
+from truth import truth
 from workload import workload
 
 IO_SIZE, IO_DEPTH = MIB, 32
@@ -401,4 +402,5 @@ def cache(bench):
 BENCHES = {"nvme": nvme, "memory": memory, "gpu": gpu, "rss": rss, "users": users, "start": start, "parts": parts,
            "cache": cache, "workload": workload, "screen": screen, "results": results,
            "compare": compare,
-           "simulate": lambda bench: simulate(bench, *trace_of_mooncake(bench)), "autoscaler": autoscaler}
+           "simulate": lambda bench: simulate(bench, *trace_of_mooncake(bench)), "autoscaler": autoscaler,
+           "truth": truth}

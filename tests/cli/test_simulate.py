@@ -65,6 +65,10 @@ WAYS = [
         "make_room": "background", "low_watermark": 0.6, "high_watermark": 0.9, "eviction": "arc"}}),
     ("batches of a modelled GPU", {"workload.users": 20, "model": "tiny-1b", "compute": {"mode": "roofline"}, "cache": {
         "granularity": "block", "on_hit": "both"}}),
+    ("tiers that were measured", {"engine.workers": 3, **{
+        "tiers.%s.%s" % (tier, key): value for tier in ("cpu", "nvme") for key, value in (
+            ("depths", [1, 4]), ("read_rates", [300, 900]), ("write_rates", [200, 700]), ("read_spread", [0.2, 0.4, 1, 2.4]),
+            ("write_spread", [0.5, 1.5]))}}),
     ("a preparation", {"run.precondition": "auto", "run.prepopulate": 0.5, "engine.max_concurrent_writes": 2}),
 ]
 for name, changes in WAYS:

@@ -102,6 +102,15 @@ static unsigned op_begin(int from, int to, uint64_t bytes) {
     return r->ops++;
 }
 
+static unsigned op_begin_by(uint32_t worker, int from, int to, uint64_t bytes) {
+    struct cache_op *op = &r->op[r->ops];
+    *op = (struct cache_op){
+        .from = from, .to = to, .bytes = bytes, .cause = KVF_CAUSE_PREFILL, .worker = worker};
+    op->kind = from < 0 ? CACHE_OP_WRITE : to < 0 ? CACHE_OP_READ : CACHE_OP_MOVE;
+    simmover_begin(r->m, op);
+    return r->ops++;
+}
+
 /* What happens until then, and then it is that time. */
 static void time_to(uint64_t ns) {
     while (simmover_next_ns(r->m) <= r->zero_ns + ns) {
@@ -286,6 +295,134 @@ static void a_stop_ends_everything_at_once(void **state) {
     }
 }
 
+/* ---- measured tiers ---- */
+
+/* MB/s with one chunk under way and with two; of a device's own memory the same, ten times as fast. */
+static void measured_set(int tier, double one, double two) {
+    struct scenario_service *v = &r->s.service[tier];
+    v->depths = (struct scenario_figures){2, {1, 2}};
+    for (int d = 0; d < KVF_DIRS; d++) {
+        v->rates[d] = (struct scenario_figures){2, {one, two}};
+        if (tier == GPU) v->own_rates[d] = (struct scenario_figures){2, {10 * one, 10 * two}};
+    }
+    v->first_write = 1;
+    r->s.gpu.on = r->s.cpu.on = r->s.nvme.on = true;
+    r->s.nvme.capacity_bytes = 1000000;
+    if (tier == CPU) r->s.emulation[tier].latency_ns = 0;
+}
+
+/* A byte a ns: three chunks one after the other, then the latency. */
+static void a_measured_drive_serves_chunk_by_chunk(void **state) {
+    (void)state;
+    measured_set(NVME, 1000, 1000);
+    r->s.service[NVME].first_write = 2;
+    rig_begin(1, 4);
+    unsigned a = op_begin(NVME, -1, 3000);
+    time_to(3099);
+    assert_int_equal(r->ends, 0);
+    time_to(3100);
+    assert_int_equal(r->end_ns[a], 3100);
+    assert_int_equal(bytes_of(NVME, READ), 3000);
+    assert_int_equal(r->as[a].leg[READ].device_ns, 3100);
+    unsigned b = op_begin(-1, NVME, 2000); /* to new room */
+    time_to(9000);
+    assert_int_equal(r->end_ns[b], 3100 + 4100);
+    assert_in_range(simmover_used_ns(r->m, NVME, KVF_DIR_READ), 2999, 3001);
+    to_the_end();
+}
+
+/* Two buffers of five chunks: the next goes when one is back. */
+static void a_measured_drive_has_as_many_chunks_as_there_are_buffers(void **state) {
+    (void)state;
+    measured_set(NVME, 1000, 2000);
+    rig_begin(1, 2);
+    unsigned a =
+        op_begin(NVME, -1, 2000); /* 500 each at two, but the second is alone when the first has gone */
+    time_to(100000);
+    assert_int_equal(r->end_ns[a], 500 + 1000 + 100);
+    to_the_end();
+}
+
+static void a_worker_copies_one_after_the_other(void **state) {
+    (void)state;
+    measured_set(CPU, 1000, 1500);
+    rig_begin(2, 4);
+    unsigned a = op_begin_by(0, CPU, -1, 2000), b = op_begin_by(0, -1, CPU, 1000);
+    time_to(10000);
+    assert_int_equal(r->end_ns[a], 2000);
+    assert_int_equal(r->end_ns[b], 3000);
+    unsigned c = op_begin_by(0, CPU, -1, 3000), d = op_begin_by(1, CPU, -1, 3000);
+    to_the_end();
+    assert_int_equal(r->end_ns[c], 13000); /* it began alone */
+    assert_in_range(r->end_ns[d], 13999, 14000); /* half of 1.5 bytes a ns */
+}
+
+/* What falls is copied to its buffers, all of them, and only then handed to the drive. */
+static void a_fall_is_copied_before_it_is_written(void **state) {
+    (void)state;
+    measured_set(CPU, 1000, 1000);
+    measured_set(NVME, 1000, 1000);
+    rig_begin(1, 4);
+    unsigned a = op_begin(CPU, NVME, 3000);
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 3000 + 3000 + 100);
+    assert_int_equal(bytes_of(CPU, READ), 3000);
+    assert_int_equal(bytes_of(NVME, WRITE), 3000);
+}
+
+static void a_worker_that_copies_does_not_see_its_drive(void **state) {
+    (void)state;
+    measured_set(CPU, 1000, 1000);
+    measured_set(NVME, 1000, 1000);
+    rig_begin(1, 4);
+    unsigned a = op_begin(NVME, -1, 1000); /* complete at 1,100 */
+    time_to(500);
+    unsigned b = op_begin(CPU, -1, 6000); /* four chunks, then the drive's turn */
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 4500);
+    assert_int_equal(r->end_ns[b], 6500);
+}
+
+static void a_device_copies_over_its_link_alone(void **state) {
+    (void)state;
+    for (int t = 0; t <= NVME; t++) measured_set(t, 1000, 1000);
+    rig_begin(1, 4);
+    unsigned a = op_begin(GPU, CPU, 2000);
+    time_to(10000);
+    assert_int_equal(r->end_ns[a], 2100); /* and none of the worker's time */
+    assert_int_equal(bytes_of(CPU, WRITE), 2000);
+    unsigned b = op_begin(GPU, -1, 2000); /* in its own memory, as a whole */
+    to_the_end();
+    assert_int_equal(r->end_ns[b], 10200);
+}
+
+/* What was not measured has its channel: the entry whole, before its bytes pass. */
+static void an_emulated_tier_passes_whole_entries(void **state) {
+    (void)state;
+    measured_set(CPU, 1000, 1000);
+    rig_begin(1, 4);
+    unsigned a = op_begin(GPU, CPU, 2000);
+    time_to(10000);
+    assert_int_equal(r->end_ns[a], 2100 + 2000);
+    unsigned b = op_begin(CPU, GPU, 2000);
+    to_the_end();
+    assert_int_equal(r->end_ns[b], 10000 + 2000 + 2100);
+}
+
+static void a_stop_ends_what_is_measured_too(void **state) {
+    (void)state;
+    for (int t = 0; t <= NVME; t++) measured_set(t, 1000, 1000);
+    rig_begin(2, 2);
+    op_begin_by(0, NVME, CPU, 50000);
+    op_begin_by(1, CPU, -1, 50000);
+    op_begin_by(1, GPU, -1, 50000);
+    time_to(2500);
+    simmover_stop(r->m);
+    assert_int_equal(r->ends, 3);
+    assert_true(simmover_next_ns(r->m) == KVF_NEVER);
+    for (int t = 0; t < KVF_TIERS; t++) assert_int_equal(counters_get(&r->counters->chunks_in_flight[t]), 0);
+}
+
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
@@ -298,6 +435,14 @@ int main(void) {
         TEST(a_move_ends_a_chunk_after_its_slower_reader),
         TEST(a_tier_is_used_while_its_channel_has_work),
         TEST(a_stop_ends_everything_at_once),
+        TEST(a_measured_drive_serves_chunk_by_chunk),
+        TEST(a_measured_drive_has_as_many_chunks_as_there_are_buffers),
+        TEST(a_worker_copies_one_after_the_other),
+        TEST(a_fall_is_copied_before_it_is_written),
+        TEST(a_worker_that_copies_does_not_see_its_drive),
+        TEST(a_device_copies_over_its_link_alone),
+        TEST(an_emulated_tier_passes_whole_entries),
+        TEST(a_stop_ends_what_is_measured_too),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("simmover", tests, NULL, NULL);

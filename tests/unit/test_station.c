@@ -11,9 +11,9 @@
 #include "base/rng.h"
 #include "tier/station.h"
 
-/* The model of a measured tier by hand, and against queueing theory: the mean time in a processor-sharing
- * queue with Poisson arrivals is E[S] / (1 - load) whatever the distribution of S (Kleinrock, Queueing
- * Systems, volume 2, 1976). */
+/* The model of a measured tier by hand, and against queueing theory: the mean wait in a queue with Poisson
+ * arrivals is load x E[S^2] / (2 E[S] (1 - load)) (Pollaczek and Khinchine; Kleinrock, Queueing Systems,
+ * volume 1, 1975). */
 
 static struct scenario s;
 
@@ -35,28 +35,24 @@ static void expect_leave(struct station *t, const void *who, uint64_t at_ns) {
     assert_ptr_equal(end.who, who);
 }
 
-static void operations_share_by_their_chunks(void **state) {
+static void chunks_are_served_in_order_at_the_rate_of_their_number(void **state) {
     struct station t;
     int a, b, c;
     (void)state;
     tier_set(1000, 2000);
     station_init(&t, &s, KVF_TIER_NVME, false);
     assert_true(station_next_ns(&t) == KVF_NEVER);
-    station_join(&t, &a, KVF_DIR_READ, 1000, 1, 1, 500);
+    station_join(&t, &a, KVF_DIR_READ, 1000, 500);
     expect_leave(&t, &a, 1500);
-    station_join(&t, &a, KVF_DIR_READ, 4000, 4, 4, 2000); /* four chunks: all that the tier can do */
-    expect_leave(&t, &a, 4000);
-    station_join(&t, &a, KVF_DIR_READ, 1000, 1, 1, 5000); /* two chunks: half way between, by the logarithm */
-    station_join(&t, &b, KVF_DIR_READ, 3000, 1, 1, 5000);
-    expect_leave(&t, &a, 6334); /* 1,000 bytes at half of 1.5 bytes a ns */
-    expect_leave(&t, &b, 8334);
-    /* 1,000 + 4,000 + 4,000 bytes at 2 bytes a ns, the best rate */
-    assert_int_equal(station_used_ns(&t, KVF_DIR_READ, 9000), 4500);
-    station_join(&t, &a, KVF_DIR_WRITE, 1000, 3, 3, 10000); /* at half duplex the other direction counts */
-    station_join(&t, &b, KVF_DIR_READ, 1000, 1, 1, 10000);
-    expect_leave(&t, &a, 10667);
-    station_join(&t, &c, KVF_DIR_WRITE, 1000, 3, 3, 10667);
-    expect_leave(&t, &c, 11334);
+    station_join(&t, &a, KVF_DIR_READ, 1500, 2000); /* two: half way between, by the logarithm */
+    station_join(&t, &b, KVF_DIR_READ, 1000, 2000);
+    expect_leave(&t, &a, 3000);
+    expect_leave(&t, &b, 4000);                      /* alone */
+    station_join(&t, &a, KVF_DIR_WRITE, 1000, 5000); /* at half duplex the other direction counts */
+    station_join(&t, &b, KVF_DIR_READ, 1000, 5000);
+    station_join(&t, &c, KVF_DIR_READ, 1000, 5000);
+    station_join(&t, &c, KVF_DIR_READ, 1000, 5000);
+    expect_leave(&t, &b, 5667); /* three quarters of 2 bytes a ns */
     station_free(&t);
 }
 
@@ -69,16 +65,17 @@ static void directions_are_in_each_others_way_as_measured(void **state) {
     tier_set(2000, 2000);
     s.emulation[KVF_TIER_NVME].both_bytes_per_s = 3000 * UINT64_C(1000000);
     station_init(&t, &s, KVF_TIER_NVME, false);
-    station_join(&t, &a, KVF_DIR_READ, 30000, 4, 4, 0);
-    station_join(&t, &b, KVF_DIR_WRITE, 30000, 4, 4, 0);
+    station_join(&t, &a, KVF_DIR_READ, 30000, 0);
+    station_join(&t, &b, KVF_DIR_WRITE, 30000, 0);
     assert_int_equal(station_next_ns(&t), 20000); /* 60,000 bytes at 3 bytes a ns */
     assert_true(station_leave(&t, 20000, &end) && station_leave(&t, 20000, &end));
-    station_join(&t, &a, KVF_DIR_READ, 30000, 4, 4, 30000);
+    station_join(&t, &a, KVF_DIR_READ, 30000, 30000);
     expect_leave(&t, &a, 45000);
     station_free(&t);
 }
 
-static double mean_time(double load, const struct scenario_figures *spread) {
+/* Mean wait of operations of one mean time, in such. */
+static double mean_wait(double load, const struct scenario_figures *spread) {
     enum { COUNT = 200000 };
     static uint64_t since[COUNT];
     struct station t;
@@ -95,22 +92,22 @@ static double mean_time(double load, const struct scenario_figures *spread) {
         now = begun < COUNT && arrival < next ? arrival : next;
         if (begun < COUNT && now == arrival) {
             since[begun] = now;
-            station_join(&t, &since[begun++], KVF_DIR_READ, 100000, 1, 1, now);
+            station_join(&t, &since[begun++], KVF_DIR_READ, 100000, now);
             arrival = now + 1 + (uint64_t)rng_exponential(&rng, 100000 / load);
         }
         for (; station_leave(&t, now, &end); ended++) sum += (double)(now - *(uint64_t *)end.who);
     }
     station_free(&t);
-    return sum / COUNT / 100000;
+    return sum / COUNT / 100000 - 1;
 }
 
-static void times_are_those_of_a_processor_sharing_queue(void **state) {
-    const struct scenario_figures same = {0}, wide = {5, {0.1, 0.2, 0.3, 0.4, 4}};
+static void waits_are_those_of_the_textbook(void **state) {
+    const struct scenario_figures same = {0}, wide = {5, {0.1, 0.2, 0.3, 0.4, 4}}; /* E[S^2] 1 and 3.26 */
     (void)state;
-    assert_true(fabs(mean_time(0.5, &same) - 2) < 0.05);
-    assert_true(fabs(mean_time(0.5, &wide) - 2) < 0.05);
-    assert_true(fabs(mean_time(0.8, &same) - 5) < 0.25);
-    assert_true(fabs(mean_time(0.8, &wide) - 5) < 0.25);
+    assert_true(fabs(mean_wait(0.5, &same) - 0.5) < 0.02);
+    assert_true(fabs(mean_wait(0.5, &wide) - 1.63) < 0.06);
+    assert_true(fabs(mean_wait(0.8, &same) - 2) < 0.1);
+    assert_true(fabs(mean_wait(0.8, &wide) - 6.52) < 0.5);
 }
 
 static void the_seed_decides_what_is_drawn(void **state) {
@@ -126,7 +123,7 @@ static void the_seed_decides_what_is_drawn(void **state) {
         first[i] = 0;
         for (int k = 0; k < 20; k++) {
             struct station_end end;
-            station_join(&t, &who, KVF_DIR_READ, 1000, 1, 1, first[i]);
+            station_join(&t, &who, KVF_DIR_READ, 1000, first[i]);
             first[i] = station_next_ns(&t);
             assert_true(station_leave(&t, first[i], &end));
         }
@@ -138,9 +135,9 @@ static void the_seed_decides_what_is_drawn(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operations_share_by_their_chunks),
+        cmocka_unit_test(chunks_are_served_in_order_at_the_rate_of_their_number),
         cmocka_unit_test(directions_are_in_each_others_way_as_measured),
-        cmocka_unit_test(times_are_those_of_a_processor_sharing_queue),
+        cmocka_unit_test(waits_are_those_of_the_textbook),
         cmocka_unit_test(the_seed_decides_what_is_drawn),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

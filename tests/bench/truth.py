@@ -1,0 +1,141 @@
+"""How true a simulation of this machine is: rounds of a calibration, then each case as a real run and simulated."""
+import os
+import pathlib
+import resource
+import statistics
+import time
+
+from measure import GIB, KVFALL, SOURCE, Trouble, Unfit, say
+
+PATIENCE_S = 300
+NEAR, FAR = (0.9, 1.1), (0.8, 1.2)  # of P99 the wider one
+RUN = """
+name: bench
+mode: %s
+include: "%s"
+model: tiny-1b
+run: {duration: %ds, warmup: 1s}
+tiers: {%s}
+workload: {%s}
+"""
+PERSONA = "personas: [{name: one, context: [512, 2048], generate: [50, 100], think: [%s], spread: 0.5}]"
+ON_DRIVE = 'nvme: {capacity: 2GiB, path: "."}'
+# what, tiers, workload; rates are for the bandwidth that was calibrated, in requests of PERSONA a second
+CASES = (
+    ("cpu alone", "gpu: {capacity: 0}, cpu: {capacity: 1GiB}, nvme: {capacity: 0}",
+     "users: 4, " + PERSONA % "5ms, 20ms"),
+    ("nvme, reads", "gpu: {capacity: 0}, cpu: {capacity: 0}, " + ON_DRIVE, "users: 4, " + PERSONA % "5ms, 20ms"),
+    ("nvme, writes", "gpu: {capacity: 0}, cpu: {capacity: 0}, " + ON_DRIVE,
+     "phase: prefill, users: 3, " + PERSONA % "5ms, 20ms"),
+    ("three tiers", "gpu: {capacity: 256MiB, backend: emulated}, cpu: {capacity: 512MiB}, " + ON_DRIVE,
+     "users: 12, " + PERSONA % "20ms, 50ms"),
+    ("Poisson arrivals", "gpu: {capacity: 0}, cpu: {capacity: 256MiB}, " + ON_DRIVE,
+     "arrival: {process: poisson, rate: 6}, users: 50, " + PERSONA % "1ms, 1ms"),
+    ("Azure's lengths", "gpu: {capacity: 0}, cpu: {capacity: 512MiB}, " + ON_DRIVE,
+     'source: azure, path: "AZURE", arrival: {process: poisson, rate: 12}'),
+    ("near saturation", "gpu: {capacity: 0}, cpu: {capacity: 256MiB}, " + ON_DRIVE,
+     "users: 24, " + PERSONA % "500ms, 1500ms"),
+)
+# measure, unit, bounds of simulated to real
+MEASURES = (("throughput_tok_s", "%.0f tok/s", NEAR), ("hit_ratio", "%.3f", NEAR), ("e2e_mean_ms", "%.1f ms", NEAR),
+            ("e2e_p95_ms", "%.1f ms", NEAR), ("e2e_p99_ms", "%.1f ms", FAR), ("nvme_read_mean_ms", "%.1f ms", NEAR),
+            ("nvme_read_p95_ms", "%.1f ms", NEAR), ("nvme_read_p99_ms", "%.1f ms", FAR))
+LEAST_BYTES = 0.05  # of all that moved: a cause that moved less is not held against its bound
+
+
+def busy_s():
+    """Processor time that all of the machine's programs have used, and what this one's children have."""
+    with open("/proc/stat") as stat:
+        ticks = [int(word) for word in stat.readline().split()[1:]]
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK"), used.ru_utime + used.ru_stime
+
+
+class Neighbours:
+    """What other programs take of the processors while this one measures."""
+
+    def __init__(self):
+        self.shares = []
+
+    def watched(self, work):
+        (all_before, ours_before), begun = busy_s(), time.monotonic()
+        got = work()
+        (all_after, ours_after), seconds = busy_s(), time.monotonic() - begun
+        others = all_after - all_before - (ours_after - ours_before)
+        self.shares.append(max(others, 0) / seconds / os.cpu_count())
+        return got
+
+
+def azure(bench):
+    given = bench.options.traces
+    for place in [given] if given else [str(SOURCE.parent / "shared/traces"), str(SOURCE.parents[1] / "shared/traces")]:
+        path = pathlib.Path(place) / "azure2023/AzureLLMInferenceTrace_conv.csv"
+        if path.is_file():
+            return str(path.resolve())
+    return None
+
+
+def calibrate(bench, seconds):
+    path = bench.path("machine.yaml")
+    bench.finish(bench.start([str(KVFALL), "probe", "--calibrate", "--path", bench.scratch, "--output", path, "--time",
+                              "%ds" % seconds]), PATIENCE_S)
+    return path
+
+
+def measures(rows):
+    """MEASURES, and bytes by tier, direction and cause that matter."""
+    total = statistics.median(r["total_read_bytes"] + r["total_write_bytes"] for r, _ in rows)
+    found = list(MEASURES)
+    for name in rows[0][0]:
+        parts = name.split("_")
+        if len(parts) == 4 and parts[1] in ("read", "write") and parts[3] == "bytes" and parts[2] != "peak":
+            if statistics.median(r[name] or 0 for r, _ in rows) > LEAST_BYTES * total:
+                found.append((name, "%.3g B", NEAR))
+    return found
+
+
+def spread(values, unit):
+    return "%s (%s .. %s)" % (unit % statistics.median(values), unit.split()[0] % min(values), unit.split()[0] % max(values))
+
+
+def report(bench, what, rows):
+    held = []
+    for name, unit, (least, most) in measures(rows):
+        pairs = [(s[name], r[name]) for r, s in rows if s.get(name) is not None and r.get(name)]
+        if not pairs:
+            continue
+        ratios = [s / r for s, r in pairs]
+        met = least <= statistics.median(ratios) <= most
+        held.append(met)
+        bench.rows.append(("%s: %s" % (what, name), spread([s for s, _ in pairs], unit), spread([r for _, r in pairs], unit),
+                           "%.2f" % statistics.median(ratios), "%.2f .. %.2f" % (min(ratios), max(ratios)),
+                           "%g .. %g" % (least, most), met))
+    return held
+
+
+def truth(bench):
+    if bench.free < 16 * GIB:
+        raise Unfit("less than 16 GiB are free")
+    trace, neighbours, got = azure(bench), Neighbours(), {}
+    cases = [case for case in CASES if trace or "AZURE" not in case[2]]
+    if not trace:
+        bench.row_none("Azure's lengths", "AzureLLMInferenceTrace_conv.csv is not there; name its folder with --traces")
+    duration = 8 if bench.quick else 20
+    for n in range(bench.pairs):
+        file = neighbours.watched(lambda: calibrate(bench, 20 if bench.quick else 40))
+        say("  round %d of %d: calibrated" % (n + 1, bench.pairs))
+        for what, tiers, workload in cases:
+            def one(mode):
+                text = RUN % (mode, file, duration, tiers, workload.replace("AZURE", trace or ""))
+                return bench.kvfall(text, patience=PATIENCE_S)
+            try:
+                got.setdefault(what, []).append((neighbours.watched(lambda: one("real")), one("simulate")))
+            except Trouble as why:
+                raise Trouble("%s: %s" % (what, why))
+        say("  round %d of %d: run" % (n + 1, bench.pairs))
+    held = [met for what, _, _ in cases for met in report(bench, what, got[what])]
+    bench.notes.append("truth: medians, least and most of %d rounds, simulated beside real; each round calibrates, then runs and "
+                       "simulates each case for %d s. %d of %d figures are inside their bounds. Other programs took %.0f %% of "
+                       "the processors (median; %.0f to %.0f %%)." % (
+                           bench.pairs, duration, sum(held), len(held), 100 * statistics.median(neighbours.shares),
+                           100 * min(neighbours.shares), 100 * max(neighbours.shares)))
