@@ -218,6 +218,7 @@ static inline int rig_where(const struct rig *r, struct cache_key key) {
 static inline void rig_start_at(struct rig *r, uint64_t at, struct flight *f) {
     r->now = at;
     f->slot_ns = at;
+    f->worker = RIG_WORKER;
     pipeline_start(&r->p, &r->x, f);
 }
 

@@ -140,11 +140,12 @@ static void it_goes_on_where_it_is_served(void **state) {
     (void)state;
     gpu_open(1000);
     struct flight f = asked(7, 1, 100, 1);
-    f.worker = RIG_WORKER + 1;
     rig_start_at(&r, 2000, &f);
+    f.worker = RIG_WORKER + 1;
     tick_at(102000);
     assert_ptr_equal(handed, &f);
     assert_int_equal(r.outs, 0);
+    f.worker = RIG_WORKER;
     pipeline_computed(&r.p, &r.x, &f);
     assert_int_equal(r.outs, 1);
     while (r.outs > 0) rig_end_at(&r, 103000, r.out[0]);

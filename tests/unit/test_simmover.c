@@ -353,7 +353,7 @@ static void a_worker_copies_one_after_the_other(void **state) {
     assert_int_equal(r->end_ns[b], 3000);
     unsigned c = op_begin_by(0, CPU, -1, 3000), d = op_begin_by(1, CPU, -1, 3000);
     to_the_end();
-    assert_int_equal(r->end_ns[c], 13000); /* it began alone */
+    assert_int_equal(r->end_ns[c], 13000);       /* it began alone */
     assert_in_range(r->end_ns[d], 13999, 14000); /* half of 1.5 bytes a ns */
 }
 
