@@ -1,7 +1,6 @@
 #include "cli/calibrate.h"
 
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include "base/utf8.h"
 #include "base/build.h"
 #include "cli/commands.h"
+#include "cli/load.h"
 #include "cli/machine.h"
 #include "cli/output_file.h"
 #include "engine/calibrate.h"
@@ -33,7 +33,6 @@ static const unsigned parts[MEASURED] = {3, 3, 6};
 #define DISK_SIZE    (2 * KVF_GIB)
 #define DISK_LEAST   (16 * KVF_MIB)
 #define DISK_MOST    KVF_TIB
-#define APART_MOST   0.15 /* of the windows of a kind, in parts of their median */
 #define CPU_SIZE     KVF_GIB
 #define CACHES       4               /* memory is measured over so many times what the processor caches */
 #define STAGING_MOST (512 * KVF_MIB) /* as engine.staging: auto */
@@ -81,10 +80,6 @@ static int calibrate_read(struct calibrate *c, const struct options *o, struct e
     const char *path = options_value(o, "path"), *output = options_value(o, "output");
     struct scenario *s = &c->scenario;
 
-    if (o->operands)
-        return err_set(e, KVF_ERR_USAGE,
-                       "--calibrate measures one directory, which --path names, here \"%s\"", o->operand[0]);
-    scenario_default(s);
     c->time_ns = TIME_NS;
     c->disk_bytes = DISK_SIZE;
     c->output = output ? output : "-";
@@ -94,9 +89,9 @@ static int calibrate_read(struct calibrate *c, const struct options *o, struct e
         rc = read_bounded(o, "size", units_parse_size, DISK_LEAST, DISK_MOST,
                           "a size from 16MiB to 1TiB, such as 2GiB", &c->disk_bytes, e);
     if (rc) return rc;
-    if (snprintf(s->nvme.path[0], SCENARIO_PATH, "%s", path ? path : ".") >= SCENARIO_PATH)
+    if (path && snprintf(s->nvme.path[0], SCENARIO_PATH, "%s", path) >= SCENARIO_PATH)
         return err_set(e, KVF_ERR_USAGE, "the path of --path is longer than %d bytes", SCENARIO_PATH - 1);
-    s->nvme.path_count = 1;
+    if (path || s->nvme.path_count == 0) s->nvme.path_count = 1;
     s->nvme.on = s->cpu.on = true;
     return strcmp(c->output, "-") ? output_file_check(c->output, e) : 0;
 }
@@ -192,12 +187,8 @@ static void put_head(const struct calibrate *c, struct buf *out) {
 
 /* Windows that lie far apart: something else was there. */
 static void warn_apart(enum kvf_tier tier, const struct calibrate_result *r) {
-    double most = calibrate_apart(&r->both);
-    for (int d = 0; d < KVF_DIRS; d++) {
-        for (uint32_t p = 0; p < r->link.points; p++) most = fmax(most, calibrate_apart(&r->link.rate[d][p]));
-        for (uint32_t p = 0; p < r->own.points; p++) most = fmax(most, calibrate_apart(&r->own.rate[d][p]));
-    }
-    if (most > APART_MOST)
+    double most;
+    if (calibration_disturbed(r, &most))
         log_line(
             KVF_LOG_WARNING,
             "calibrate: windows of the %s tier lie up to %.0f %% apart: something else uses the processors "
@@ -217,18 +208,47 @@ static int measure_into(const struct calibrate *c, struct buf *out, struct err *
     return 0;
 }
 
+/* Buffers, chunks, layout, depth and workers are those of the scenario that will use the file, where one is
+ * named. Returns 0 or the exit status; what went wrong has been said. */
+static int scenario_read(struct calibrate *c, const struct options *o) {
+    struct scenario_report report;
+    struct scenario *s = &c->scenario;
+    if (o->operands == 0) {
+        scenario_default(s);
+        s->engine.workers = KVF_AUTO;
+        s->engine.staging_bytes = KVF_AUTO;
+        return 0;
+    }
+    if (o->operands > 1) {
+        struct err e = {0};
+        err_set(&e, KVF_ERR_USAGE, "--calibrate takes one scenario, not \"%s\" as well", o->operand[1]);
+        return cli_fail(&e);
+    }
+    int status = cli_load_scenario(o->operand[0], o, s, NULL, &report);
+    scenario_report_free(&report);
+    s->mode = KVF_MODE_REAL;
+    return status;
+}
+
+static void workers_set(struct calibrate *c) {
+    struct scenario *s = &c->scenario;
+    uint64_t cpus = c->host.cpus_usable;
+    if (s->engine.workers == KVF_AUTO) s->engine.workers = cpus < 2 ? 2 : cpus > 16 ? 16 : cpus;
+    uint64_t staging = s->engine.workers * s->nvme.io_depth * s->nvme.io_size;
+    if (s->engine.staging_bytes == KVF_AUTO)
+        s->engine.staging_bytes = staging < STAGING_MOST ? staging : STAGING_MOST;
+}
+
 int cli_calibrate(const struct options *o) {
     struct calibrate c = {0};
     struct buf out = {0};
     struct err e = {0};
-    int rc = calibrate_read(&c, o, &e), status = 0;
+    int status = scenario_read(&c, o), rc;
 
+    if (status) return status;
+    rc = calibrate_read(&c, o, &e);
     host_probe(&c.host);
-    c.scenario.engine.workers = c.host.cpus_usable < 2    ? 2
-                                : c.host.cpus_usable > 16 ? 16
-                                                          : c.host.cpus_usable;
-    uint64_t staging = c.scenario.engine.workers * c.scenario.nvme.io_depth * c.scenario.nvme.io_size;
-    c.scenario.engine.staging_bytes = staging < STAGING_MOST ? staging : STAGING_MOST;
+    workers_set(&c);
     if (rc == 0) rc = check_room(&c, &e);
     if (rc == 0) {
         signals_take();

@@ -78,6 +78,21 @@ static void put_service(const struct calibrate_result *r, struct buf *out) {
     buf_addf(out, "    own_latency: %s\n", latency_text(own->latency_ns, latency));
 }
 
+/* Of all windows of the tier. */
+static double most_apart(const struct calibrate_result *r) {
+    double most = calibrate_apart(&r->both);
+    for (int d = 0; d < KVF_DIRS; d++) {
+        for (uint32_t p = 0; p < r->link.points; p++) most = fmax(most, calibrate_apart(&r->link.rate[d][p]));
+        for (uint32_t p = 0; p < r->own.points; p++) most = fmax(most, calibrate_apart(&r->own.rate[d][p]));
+    }
+    return most;
+}
+
+bool calibration_disturbed(const struct calibrate_result *r, double *apart) {
+    *apart = most_apart(r);
+    return *apart > CALIBRATION_APART_MOST;
+}
+
 void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, struct buf *out) {
     const struct calibrate_curve *link = &r->link, *peak = r->own.points ? &r->own : link;
     char latency[LATENCY_SHOWN], size[32], about[200];
@@ -85,6 +100,12 @@ void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, stru
     utf8_clean(about);
     buf_addf(out, "  %s: # %s; measured over %s\n", tier_name(tier), about,
              units_size_human((double)r->filled_bytes, size, sizeof size));
+    double apart;
+    if (calibration_disturbed(r, &apart))
+        buf_addf(
+            out,
+            "    # disturbed: windows lay up to %.0f %% apart; measure again when the machine is quiet\n",
+            apart * 100);
     if (r->own.points)
         buf_add(
             out,

@@ -2,9 +2,16 @@
 #ifndef KVF_REPORT_CALIBRATION_H
 #define KVF_REPORT_CALIBRATION_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "engine/calibrate.h"
 
+#define CALIBRATION_APART_MOST 0.15 /* of the windows of a kind, in parts of their median */
+
+/* Whether windows of a kind lay further apart than that, as when something else used the processors or the
+ * device; how far the worst did. */
+bool calibration_disturbed(const struct calibrate_result *r, double *apart);
 /* Adds the keys of one tier, below "tiers:". Its peaks are those of the tier where it is; the bandwidths,
  * which an emulated tier has instead, those of its link. */
 void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, struct buf *out);

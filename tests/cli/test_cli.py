@@ -465,6 +465,16 @@ def _():
     assert int(shown[0]) * {"MB": 1, "GB": 1000}[shown[1]] == int(value), (rate, shown)
 
 
+@case("probe --calibrate takes workers, depth and chunks from the scenario that will use it")
+def _():
+    (home() / "work/use.yaml").write_text("model: tiny-1b\nengine: {workers: 3}\ntiers: {nvme: {io_depth: 2, io_size: 64KiB}}\n")
+    got = run(["probe", "--calibrate", "use.yaml", "--size", "16MiB", "--time", "200ms"])
+    assert got.rc == 0 and "with 3 workers" in got.stderr, got
+    assert re.search(r"^engine: {workers: 3}$", got.stdout, re.MULTILINE), got
+    cpu, nvme = (re.search(r"    depths: (.*)\n", got.stdout.split("  %s: #" % tier)[1]).group(1) for tier in ("cpu", "nvme"))
+    assert (cpu, nvme) == ("[1, 2, 3]", "[1, 2, 6]"), got
+
+
 @case("probe --calibrate refuses what does not fit, and options that make no sense")
 def _():
     got = run(["probe", "--calibrate", "--size", "1TiB"])
@@ -472,8 +482,10 @@ def _():
     usage_error(["probe", "--calibrate", "--size", "5"], '--size is a size from 16MiB to 1TiB, such as 2GiB, not "5"')
     usage_error(["probe", "--calibrate", "--time", "x"],
                 '--time is a duration from 100ms to 1h, such as 30s, not "x"')
-    usage_error(["probe", "--calibrate", "here"],
-                '--calibrate measures one directory, which --path names, here "here"')
+    usage_error(["probe", "--calibrate", "here.yaml", "there.yaml"],
+                '--calibrate takes one scenario, not "there.yaml" as well')
+    got = run(["probe", "--calibrate", "here.yaml"])
+    assert got.rc == 2 and "kvfall: here.yaml cannot be used, 1 error" in got.stderr, got
     usage_error(["probe", "--size", "1GiB"],
                 "--size belongs to --calibrate; paths to look at are given by themselves")
     assert created() == [], created()
