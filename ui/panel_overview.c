@@ -276,7 +276,7 @@ static void draw_class(const struct pane *p, int row, const struct frame *f, uin
                  : isnan(x.met) ? TONE_NORMAL
                                 : TONE_GOOD,
                  parts_class_met(f, &x, text));
-    columns_cell(&body, row, &c[C_OLDEST], at[C_OLDEST], x.oldest_ms > x.target_ms ? TONE_BAD : TONE_NORMAL,
+    columns_cell(&body, row, &c[C_OLDEST], at[C_OLDEST], x.overdue > 0 ? TONE_BAD : TONE_NORMAL,
                  number_ms(x.oldest_ms, text));
     columns_cell(&body, row, &c[C_P95], at[C_P95], TONE_NORMAL, number_ms(x.p95_ms, text));
     columns_cell(&body, row, &c[C_TARGET], at[C_TARGET], TONE_DIM, number_ms(x.target_ms, text));

@@ -107,8 +107,8 @@ static void draw_cells(const struct pane *p, int row, const struct frame *f, con
     columns_cell(p, row, &c[DONE], at[DONE], TONE_NORMAL, number_count(x->done_s, one));
     columns_cell(p, row, &c[FAILED], at[FAILED], x->failed_s > 0 ? TONE_BAD : TONE_DIM,
                  number_count(x->failed_s, one));
-    columns_cell(p, row, &c[OLDEST_WAIT], at[OLDEST_WAIT],
-                 x->oldest_ms > x->target_ms ? TONE_BAD : TONE_NORMAL, number_ms(x->oldest_ms, one));
+    columns_cell(p, row, &c[OLDEST_WAIT], at[OLDEST_WAIT], x->overdue > 0 ? TONE_BAD : TONE_NORMAL,
+                 number_ms(x->oldest_ms, one));
     snprintf(text, sizeof text, "%s%s%7s", number_ms(x->p95_ms, one), x->name ? " / " : "   ",
              x->name ? number_ms(x->target_ms, two) : "");
     columns_cell(p, row, &c[P95], at[P95], x->p95_ms > x->target_ms ? TONE_BAD : TONE_NORMAL, text);

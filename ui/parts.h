@@ -35,6 +35,7 @@ double parts_per_second(const struct frame *f, double amount);
 struct parts_class {
     const char *name;
     double waiting, in_service, oldest_ms; /* at the end of what is shown */
+    double overdue;                        /* not done by then and past the P95 target */
     double arrived_s, done_s, failed_s;    /* per second */
     double p95_ms, target_ms, met;         /* of the latency that it is judged by */
     bool missed;                           /* less than 95 % are inside, or somebody waits for longer */

@@ -123,7 +123,8 @@ static void class_of_run(const struct frame *f, struct parts_class *c) {
     c->waiting = class_result(f, c->name, "queued_at_end");
     c->in_service = c->failed_s = KVF_MISSING;
     /* With nobody waiting there is no wait, which the results have as 0. */
-    c->oldest_ms = c->waiting > 0 ? class_result(f, c->name, "oldest_wait_ms") : KVF_MISSING;
+    c->oldest_ms = class_result(f, c->name, "oldest_wait_ms");
+    c->overdue = class_result(f, c->name, "overdue_at_end");
     c->arrived_s = parts_per_second(f, class_result(f, c->name, "arrived"));
     c->done_s = parts_per_second(f, class_result(f, c->name, "done"));
     c->p95_ms = class_result(f, c->name, parts_judged_by_e2e(f) ? "e2e_p95_ms" : "ttft_p95_ms");
@@ -137,14 +138,15 @@ void parts_class(const struct frame *f, uint32_t k, struct parts_class *out) {
     const struct run_class *r = k < f->run->classes ? &f->run->klass[k] : NULL;
     const struct snapshot_qos *q = f->snap && k < f->snap->classes ? &f->snap->qos[k] : NULL;
 
-    *out =
-        (struct parts_class){q ? f->snap->class_name[k] : r ? r->name : "", no, no,    no,   no, no, no, no,
-                             r && r->p95_ns ? (double)r->p95_ns / 1e6 : no, no, false, false};
+    *out = (struct parts_class){
+        q ? f->snap->class_name[k] : r ? r->name : "", no, no,    no,   no, no, no, no, no,
+        r && r->p95_ns ? (double)r->p95_ns / 1e6 : no, no, false, false};
     if (parts_whole_run(f)) {
         class_of_run(f, out);
     } else if (q) {
         out->waiting = (double)q->queued, out->in_service = (double)q->in_service_now;
         out->oldest_ms = q->oldest_wait_ms;
+        out->overdue = (double)q->overdue;
         out->arrived_s = parts_per_second(f, (double)q->arrived);
         out->done_s = parts_per_second(f, (double)q->done);
         out->failed_s = parts_per_second(f, (double)q->failed);
@@ -153,7 +155,7 @@ void parts_class(const struct frame *f, uint32_t k, struct parts_class *out) {
         out->starved = q->starved > 0;
     }
     /* Who still waits has no latency yet: a class that is starved must not look fast. */
-    out->missed = out->met < 0.95 || out->oldest_ms > out->target_ms || out->starved;
+    out->missed = out->met < 0.95 || out->overdue > 0 || out->starved;
 }
 
 const char *parts_class_met(const struct frame *f, const struct parts_class *x, char *out) {

@@ -58,6 +58,7 @@ static void take_peek(struct snapshot *shown, const struct snapshot *peek) {
         shown->qos[k].queued = peek->qos[k].queued;
         shown->qos[k].in_service_now = peek->qos[k].in_service_now;
         shown->qos[k].oldest_wait_ms = peek->qos[k].oldest_wait_ms;
+        shown->qos[k].overdue = peek->qos[k].overdue;
     }
     for (int t = 0; t < KVF_TIERS; t++) {
         shown->tier[t].used_bytes = peek->tier[t].used_bytes;

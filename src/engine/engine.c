@@ -522,6 +522,23 @@ static void rejected_event(struct engine *e) {
         engine_event(e, "warning", "the file of the workload was read no further: %s", r->stopped_why);
 }
 
+/* Whatever else went well, there is nothing that it measured. */
+static void nothing_done(struct run_record *run) {
+    const struct result_list *r = &run->results;
+    double arrived = result_value(r, "requests_arrived"), failed = result_value(r, "requests_failed");
+    double left = result_value(r, "requests_queued_at_end") + result_value(r, "requests_in_service_at_end");
+    if (run->status != RUN_COMPLETED || result_value(r, "requests_done") != 0) return;
+    run->status = RUN_FAILED;
+    snprintf(
+        run->status_reason, sizeof run->status_reason,
+        "no request was done: %.0f arrived, %.0f failed (%.0f refused for want of room), %.0f dropped, and %.0f "
+        "waited or were in service at the end; %s",
+        arrived, failed, result_value(r, "requests_refused"), result_value(r, "requests_dropped"), left,
+        left > 0     ? "run.duration is shorter than a request takes, or the load is far beyond the tiers"
+        : failed > 0 ? "no tier has room for them"
+                     : "nobody asked in the time measured");
+}
+
 static void run_finish(struct engine *e, bool ran) {
     struct run_record *run = e->setup->run;
     struct err err = {0};
@@ -537,6 +554,7 @@ static void run_finish(struct engine *e, bool ran) {
             snprintf(run->status_reason, sizeof run->status_reason, "%s", e->error);
         }
         result_fill(e, run);
+        nothing_done(run);
         rejected_event(e);
         ingest_finish(e);
         dispatch_finish(e);

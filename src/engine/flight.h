@@ -42,14 +42,15 @@ struct flight {
     enum kvf_cause cause;                       /* internal: of that write */
     bool failed;                                /* an operation of it failed */
     bool refused;                               /* a write of it found no room: a request fails by that */
-    bool kept_out;           /* its context was not let in by the rule of admission; not tried again */
-    bool prompt_missed;      /* some of its shared prompt was not resident */
-    bool retrieved;          /* it found a document to read chunks of */
-    uint64_t owed_bytes;     /* that it has to move before it is done (engine/bound.h) */
-    uint64_t slot_ns;        /* when it got its slot; written with queue_lock */
-    uint64_t first_token_ns; /* end of prefill; 0 before */
-    uint64_t generate_ns;    /* when generation began */
-    uint64_t storage_ns;     /* union of the times with an operation outstanding */
+    bool kept_out;            /* its context was not let in by the rule of admission; not tried again */
+    bool prompt_missed;       /* some of its shared prompt was not resident */
+    bool retrieved;           /* it found a document to read chunks of */
+    uint64_t owed_bytes;      /* that it has to move before it is done (engine/bound.h) */
+    uint64_t slot_ns;         /* when it got its slot; written with queue_lock */
+    uint64_t first_token_ns;  /* end of prefill; 0 before */
+    _Atomic uint64_t ttft_ns; /* the same since its arrival, for those who look on */
+    uint64_t generate_ns;     /* when generation began */
+    uint64_t storage_ns;      /* union of the times with an operation outstanding */
     uint64_t storage_since_ns;
     uint32_t outstanding;      /* operations not finished, waits included */
     uint64_t wait_deadline_ns; /* end of its patience with other writers; 0: none yet */

@@ -333,9 +333,14 @@ static void flight_end(struct pipeline *p, struct executor *x, struct flight *f)
     if (!f->internal) account_flight(p, x, f);
 }
 
+static void first_token(struct executor *x, struct flight *f) {
+    f->first_token_ns = x->ops->now(x);
+    atomic_store_explicit(&f->ttft_ns, f->first_token_ns - f->req.arrival_ns, memory_order_relaxed);
+}
+
 static void generate_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     uint64_t now = x->ops->now(x);
-    if (f->first_token_ns == 0 && f->req.kind != REQUEST_READ) f->first_token_ns = now;
+    if (f->first_token_ns == 0 && f->req.kind != REQUEST_READ) first_token(x, f);
     flight_enter(f, FLIGHT_GENERATE);
     f->generate_ns = now;
     if (inference_generate(p, x, f)) return;
@@ -363,7 +368,7 @@ static void answer_begin(struct pipeline *p, struct executor *x, struct flight *
 /* The context is in the cache: prefill is over. */
 static void prefill_ended(struct pipeline *p, struct executor *x, struct flight *f) {
     const struct request *r = &f->req;
-    f->first_token_ns = r->kind == REQUEST_READ ? 0 : x->ops->now(x);
+    if (r->kind != REQUEST_READ) first_token(x, f);
     if (r->kind == REQUEST_INGEST)
         flight_end(p, x, f);
     else if (r->retrieves)
@@ -531,7 +536,7 @@ static void role_ended(struct pipeline *p, struct executor *x, struct flight *f,
         if (outcome == CACHE_DONE) own_written(p, x, f);
         break;
     case ROLE_DECODE_READ:
-        if (f->req.decode_only && f->first_token_ns == 0) f->first_token_ns = x->ops->now(x);
+        if (f->req.decode_only && f->first_token_ns == 0) first_token(x, f);
         break;
     default:
         break;

@@ -392,13 +392,13 @@ static void add_class(struct measure *m, uint32_t k) {
     uint64_t done = counters_get(&c->done), lost = counters_get(&c->failed) + to->dropped - from->dropped;
     /* operations that have no first token are judged as a whole */
     bool ttft = m->e->s->qos.latency == KVF_QOS_LATENCY_TTFT && histogram_count(&c->ttft) > 0;
-    struct kept kept = {&m->e->s->qos.klass[k], done + lost, result_met(c, done + lost),
-                        m->e->sampler->overdue[k], ttft ? &c->ttft : &c->e2e};
+    struct kept kept = {&m->e->s->qos.klass[k], done + lost, result_met(c, done + lost), m->to->overdue[k],
+                        ttft ? &c->ttft : &c->e2e};
     bool judged = kept.klass->p95_ns != KVF_UNSET;
-    result_add(m->out, judged ? ratio((double)kept.met, (double)kept.all) : KVF_MISSING, "", kept.all,
-               "slo_%s_met_ratio", name);
-    result_add(m->out, judged ? (double)(kept.all - kept.met) : KVF_MISSING, "", kept.all,
-               "slo_%s_violations", name);
+    result_add(m->out, judged ? ratio((double)kept.met, (double)(kept.all + kept.overdue[0])) : KVF_MISSING,
+               "", kept.all + kept.overdue[0], "slo_%s_met_ratio", name);
+    result_add(m->out, judged ? (double)(kept.all + kept.overdue[0] - kept.met) : KVF_MISSING, "",
+               kept.all + kept.overdue[0], "slo_%s_violations", name);
     add_targets(m, &kept);
     result_add(m->out, (double)(to->arrived - from->arrived), "", 0, "class_%s_arrived", name);
     result_add(m->out, (double)done, "", 0, "class_%s_done", name);
@@ -410,7 +410,8 @@ static void add_class(struct measure *m, uint32_t k) {
     add_latency(m, prefix, &c->ttft);
     snprintf(prefix, sizeof prefix, "class_%s_e2e", name);
     add_latency(m, prefix, &c->e2e);
-    uint64_t oldest = m->to->oldest_ns[k];
+    result_add(m->out, (double)kept.overdue[0], "", 0, "class_%s_overdue_at_end", name);
+    uint64_t oldest = m->to->open_ns[k];
     double wait_ms = oldest < m->to->run_ns ? (double)(m->to->run_ns - oldest) / 1e6 : 0;
     result_add(m->out, wait_ms, "ms", 0, "class_%s_oldest_wait_ms", name);
     result_add(m->out, judged ? m->e->sampler->starved_s[k] : KVF_MISSING, "s", 0, "class_%s_starved_s",

@@ -82,6 +82,37 @@ static void reading_in_service(const struct engine *e, struct reading *r) {
     }
 }
 
+/* A request in service is judged by its first token, once it has come, or like one that waits by its age. One
+ * that has ended is in the counters. */
+static void overdue_in_service(const struct engine *e, struct reading *r) {
+    bool ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT;
+    for (const struct flight *f = e->service_first; f; f = f->service_next) {
+        uint32_t k = f->req.klass;
+        uint64_t had_ns = atomic_load_explicit(&f->ttft_ns, memory_order_relaxed);
+        uint64_t age_ns = r->run_ns > f->req.arrival_ns ? r->run_ns - f->req.arrival_ns : 0;
+        int tier;
+        if (flight_shown(f, &tier) == FLIGHT_ENDED) continue;
+        if (f->req.arrival_ns < r->open_ns[k]) r->open_ns[k] = f->req.arrival_ns;
+        if (ttft && had_ns > 0) age_ns = had_ns;
+        for (int i = 0; i < SAMPLER_TARGETS; i++)
+            r->overdue[k][i] += age_ns > sampler_target_ns(&e->s->qos.klass[k], i);
+    }
+}
+
+/* Of those that wait and those in service. */
+static void overdue_take(const struct engine *e, struct reading *r) {
+    for (uint32_t k = 0; k < e->s->qos.classes; k++) {
+        r->open_ns[k] = r->oldest_ns[k];
+        for (int i = 0; i < SAMPLER_TARGETS; i++) {
+            uint64_t target_ns = sampler_target_ns(&e->s->qos.klass[k], i);
+            bool can_be =
+                target_ns != KVF_UNSET && target_ns < r->run_ns && r->oldest_ns[k] < r->run_ns - target_ns;
+            r->overdue[k][i] = can_be ? queue_older(&e->queue, k, r->run_ns - target_ns) : 0;
+        }
+    }
+    overdue_in_service(e, r);
+}
+
 /* The requests in service go straight into `snap`, which may be NULL. */
 static void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     pthread_mutex_lock(&e->queue_lock);
@@ -96,6 +127,7 @@ static void reading_take(struct engine *e, struct reading *r, struct snapshot *s
         r->queued += e->klass[k].queued;
         r->oldest_ns[k] = queue_oldest_ns(&e->queue, k);
     }
+    overdue_take(e, r);
     r->users = e->session.active;
     r->documents_in = e->ingest.in;
     r->documents_evicted = ingest_evicted(e);
@@ -201,7 +233,7 @@ static void snap_interval(struct engine *e, struct snapshot *snap, const struct 
     i->users = now->users;
     i->queue_depth = now->queued;
     for (uint32_t k = 0; k < e->s->qos.classes; k++)
-        if (now->oldest_ns[k] < oldest) oldest = now->oldest_ns[k];
+        if (now->open_ns[k] < oldest) oldest = now->open_ns[k];
     i->oldest_wait_ms = oldest == KVF_NEVER || oldest > now->run_ns ? 0 : seconds(now->run_ns - oldest) * 1e3;
     i->queue_depth_mean = use->waiting;
     i->in_service = use->in_service;
@@ -282,6 +314,15 @@ static bool is_served(const struct reading *now, const struct reading *last, uin
     return now->klass[k].in_service > 0 || slots_given(&now->klass[k]) > slots_given(&last->klass[k]);
 }
 
+/* Every miss counts once: when the request is past its target, or when it ends beyond it. One that ends while
+ * the reading is taken may be seen twice or not at all; the next interval makes up for it. */
+static double violations_since(struct sampler *p, uint32_t k, uint64_t ended_beyond, bool peek) {
+    int64_t newly = (int64_t)p->now.overdue[k][0] - (int64_t)p->last.overdue[k][0];
+    int64_t n = (int64_t)ended_beyond + newly + p->missed_debt[k];
+    if (!peek) p->missed_debt[k] = n < 0 ? n : 0;
+    return n < 0 ? 0 : (double)n;
+}
+
 static void snap_class(struct engine *e, struct snapshot *snap, const struct counters *d,
                        const struct use *use, uint32_t k) {
     const struct reading *now = &e->sampler->now, *last = &e->sampler->last;
@@ -296,15 +337,18 @@ static void snap_class(struct engine *e, struct snapshot *snap, const struct cou
     v->arrived = now->klass[k].arrived - last->klass[k].arrived;
     v->done = counters_get(&c->done);
     v->failed = counters_get(&c->failed) + dropped;
-    v->oldest_wait_ms = now->oldest_ns[k] < now->run_ns ? seconds(now->run_ns - now->oldest_ns[k]) * 1e3 : 0;
+    v->oldest_wait_ms = now->open_ns[k] < now->run_ns ? seconds(now->run_ns - now->open_ns[k]) * 1e3 : 0;
+    v->overdue = now->overdue[k][0];
     v->e2e_p95_ms = quantile_ms(&c->e2e, 0.95);
     v->ttft_p95_ms = quantile_ms(&c->ttft, 0.95);
     uint64_t ended = v->done + v->failed, target_ns = e->s->qos.klass[k].p95_ns;
     uint64_t met = result_met(c, ended);
     bool judged = target_ns != KVF_UNSET;
-    v->met_ratio = judged ? per((double)met, (double)ended) : KVF_MISSING;
-    v->violations = judged ? (double)(ended - met) : KVF_MISSING;
-    bool old = v->oldest_wait_ms * (double)KVF_NS_PER_MS > SAMPLER_STARVED_TARGETS * (double)target_ns;
+    v->met_ratio = judged ? per((double)met, (double)(ended + v->overdue)) : KVF_MISSING;
+    v->violations = judged ? violations_since(e->sampler, k, ended - met, snap->peek) : KVF_MISSING;
+    bool waits = now->oldest_ns[k] < now->run_ns;
+    bool old =
+        waits && (double)(now->run_ns - now->oldest_ns[k]) > SAMPLER_STARVED_TARGETS * (double)target_ns;
     bool overtaken = now->klass[k].overtaken > last->klass[k].overtaken;
     v->starved = judged ? old && overtaken && !is_served(now, last, k) : KVF_MISSING;
 }
@@ -451,42 +495,9 @@ void sampler_measure_from_here(struct engine *e) {
     steady_begin(&p->steady, seconds(p->last.run_ns - p->zero_ns));
 }
 
-/* Whether a request in service has not had what its class is judged by: the first token, or its end. */
-static bool latency_is_open(const struct engine *e, const struct flight *f) {
-    int tier;
-    bool ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT && f->req.kind != REQUEST_READ;
-    return flight_shown(f, &tier) < (ttft ? FLIGHT_RETRIEVE : FLIGHT_ENDED);
-}
-
-static void overdue_in_service(struct engine *e) {
-    struct sampler *p = e->sampler;
-    for (const struct flight *f = e->service_first; f; f = f->service_next) {
-        uint32_t k = f->req.klass;
-        uint64_t age_ns = p->end.run_ns > f->req.arrival_ns ? p->end.run_ns - f->req.arrival_ns : 0;
-        for (int i = 0; i < SAMPLER_TARGETS && latency_is_open(e, f); i++)
-            p->overdue[k][i] += age_ns > sampler_target_ns(&e->s->qos.klass[k], i);
-    }
-}
-
-/* They have no latency yet, and whatever it becomes is beyond the target. */
-static void overdue_count(struct engine *e) {
-    struct sampler *p = e->sampler;
-    pthread_mutex_lock(&e->queue_lock);
-    for (uint32_t k = 0; k < e->s->qos.classes; k++) {
-        for (int i = 0; i < SAMPLER_TARGETS; i++) {
-            uint64_t target_ns = sampler_target_ns(&e->s->qos.klass[k], i);
-            bool can_be = target_ns != KVF_UNSET && target_ns < p->end.run_ns;
-            p->overdue[k][i] = can_be ? queue_older(&e->queue, k, p->end.run_ns - target_ns) : 0;
-        }
-    }
-    overdue_in_service(e);
-    pthread_mutex_unlock(&e->queue_lock);
-}
-
 void sampler_measure_to_here(struct engine *e) {
     reading_copy(&e->sampler->end, &e->sampler->last);
     gpus_measure_to_here(&e->sampler->gpus);
-    overdue_count(e);
 }
 
 int sampler_open(struct engine *e, struct err *err) {

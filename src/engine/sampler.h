@@ -26,6 +26,10 @@ struct reading {
     struct class_counts klass[KVF_CLASSES_MAX];
     uint64_t arrived, dropped, queued, in_service, users, oldest_ns[KVF_CLASSES_MAX];
     struct histogram *lateness;
+    uint64_t
+        open_ns[KVF_CLASSES_MAX]; /* arrival of the oldest request not yet done; KVF_NEVER: there is none */
+    /* requests not yet done that are past the target of P95, P99, ...: whatever their latency becomes */
+    uint64_t overdue[KVF_CLASSES_MAX][SAMPLER_TARGETS];
     struct usage_sums usage[KVF_TIERS];    /* of chunks */
     uint64_t link_ns[KVF_TIERS][KVF_DIRS]; /* of tiers that keep time by channels: how long they were busy */
     uint64_t documents_in, documents_evicted; /* of retrieval */
@@ -46,13 +50,11 @@ struct sampler {
     double firsts, sampled;      /* of the sample, up to the last interval */
     struct steady steady;        /* of the measured part */
     struct gpus gpus;
-    struct totals totals;              /* of all intervals so far; only where somebody asks for them */
-    uint64_t zero_ns;                  /* run time of the first request */
-    uint64_t seq;                      /* of the next interval */
-    double starved_s[KVF_CLASSES_MAX]; /* of the intervals in which the class was starved */
-    /* of the measured part's end: requests that have no latency yet and are older than the target of P95,
-     * P99, ... */
-    uint64_t overdue[KVF_CLASSES_MAX][SAMPLER_TARGETS];
+    struct totals totals;                 /* of all intervals so far; only where somebody asks for them */
+    uint64_t zero_ns;                     /* run time of the first request */
+    uint64_t seq;                         /* of the next interval */
+    double starved_s[KVF_CLASSES_MAX];    /* of the intervals in which the class was starved */
+    int64_t missed_debt[KVF_CLASSES_MAX]; /* counted as missed already, and not in the counters then */
     double host_busy_sum, host_busy_s;
 };
 

@@ -68,6 +68,7 @@ const char *const metric_names[] = {
     "class_CLASS_failed",
     "class_CLASS_queued_at_end",
     "class_CLASS_oldest_wait_ms",
+    "class_CLASS_overdue_at_end",
     "class_CLASS_ttft_STAT_ms",
     "class_CLASS_e2e_STAT_ms",
     "class_CLASS_starved_s",

@@ -30,7 +30,7 @@ static inline bool kvf_present(double v) {
     X(U, users, "", "active users now")                                                                      \
     X(U, queue_depth, "", "requests waiting for a slot now")                                                 \
     X(F, queue_depth_mean, "", "requests waiting for a slot, mean over its time")                            \
-    X(F, oldest_wait_ms, "ms", "age of the oldest waiting request now")                                      \
+    X(F, oldest_wait_ms, "ms", "age of the oldest request that is not done now, in service or waiting")      \
     X(F, in_service, "", "requests holding a slot, mean over its time")                                      \
     X(U, in_service_now, "", "requests holding a slot now")                                                  \
     X(U, slots, "", "slots there are")                                                                       \
@@ -129,11 +129,12 @@ static inline bool kvf_present(double v) {
     X(U, arrived, "", "requests that arrived")                                                               \
     X(U, done, "", "requests completed")                                                                     \
     X(U, failed, "", "requests failed or dropped")                                                           \
-    X(F, oldest_wait_ms, "ms", "age of the oldest waiting request now")                                      \
+    X(F, oldest_wait_ms, "ms", "age of the oldest request that is not done now, in service or waiting")      \
+    X(U, overdue, "", "requests not done that are past the P95 target now")                                  \
     X(F, e2e_p95_ms, "ms", "end-to-end latency, P95")                                                        \
     X(F, ttft_p95_ms, "ms", "time to first token, P95")                                                      \
-    X(F, met_ratio, "", "requests inside the P95 target / requests ended")                                   \
-    X(F, violations, "", "requests that ended beyond the P95 target, failed or were dropped")                \
+    X(F, met_ratio, "", "requests inside the P95 target / requests that ended or are past it")               \
+    X(F, violations, "", "requests newly past the P95 target, failed or dropped")                            \
     X(F, starved, "",                                                                                        \
       "1: it had no slot, later requests of others got some, and the oldest waits ten times its target")
 

@@ -14,7 +14,7 @@ PLACEMENTS = ("waterfall", "spillover", "inclusive")
 TIERS_OF = {"three tiers": ("gpu", "cpu", "nvme"), "memory and drive": ("cpu", "nvme"), "a drive": ("nvme",)}
 
 
-def overloaded(tiers, placement, room=None, wait="10s", users=64, room_of=()):
+def overloaded(tiers, placement, room=None, wait="10s", users=64):
     """A simulated run that asks for more than the tiers carry; `room` of a tier in MiB."""
     log = home() / "work/requests.jsonl"
     capacity = {**ROOM, **(room or {})}
@@ -25,7 +25,8 @@ def overloaded(tiers, placement, room=None, wait="10s", users=64, room_of=()):
             "write_bandwidth": "%dMB/s" % BANDWIDTH[tier][1]} for tier in tiers},
         "cache": {"placement": placement}, "workload.users": users, "workload.prefix": {"probability": 0},
         "workload.personas": [{"name": "large", "context": [500, 3000], "generate": [50, 150], "think": ["0s", "1s"]}]}
-    got, summary = measure(changes, "--db", "none", "--request-log", log)
+    got, summary = measure(changes, "--db", "none", "--request-log", log, rc=(0, 1))
+    assert (got.rc == 1) == (result(summary, "requests_done") == 0), got
     requests = [json.loads(line) for line in log.read_text().splitlines()]
     log.unlink()
     summary["text"] = " ".join(got.stdout.split())
@@ -133,6 +134,37 @@ def _():
     worst = rows("SELECT t_s, fell_through AS n FROM intervals ORDER BY fell_through DESC")[0]
     picture = run(["watch", "--dump", "--at", "0:%g" % worst["t_s"], "--size", "200x60"]).stdout
     assert "! no room: %d writes fell through to a lower tier" % worst["n"] in picture, picture
+
+
+STUCK = {
+    "mode": "simulate", "run.duration": "20s", "run.interval": "1s", "engine": {"slots": 8}, "workload.users": 12,
+    "compute": {"mode": "fixed", "ms_per_token": 1000}, "workload.prefix": {"probability": 0}, "qos": {
+        "latency": "e2e", "classes": [{"name": "only", "share": 1, "p95": "2s"}]}, "workload.personas": [{
+            "name": "long", "context": [100, 100], "generate": [100, 100], "think": ["0s", "0s"], "spread": 1}]}
+
+
+@case("a run in which no request was done has failed, and says why")
+def _():
+    got, summary = measure(STUCK, rc=1)
+    assert summary["run"]["status"] == "failed" and "no request was done: 12 arrived" in got.stderr, got
+    assert "12 waited or were in service at the end" in summary["run"]["status_reason"], summary["run"]
+    assert rows("SELECT status FROM runs ORDER BY run_id DESC LIMIT 1") == [{"status": "failed"}]
+
+
+@case("who waits or is in service past the target has missed it, in results, intervals and on the screen")
+def _():
+    _, summary = measure(STUCK, rc=1)
+    assert result(summary, "slo_only_met_ratio") == 0 and result(summary, "slo_only_violations") == 12, summary["results"]
+    assert result(summary, "class_only_overdue_at_end") == 12, summary["results"]
+    assert abs(result(summary, "class_only_oldest_wait_ms") - 20e3) < 100, summary["results"]
+    stored = rows("SELECT q.overdue, q.violations, q.met_ratio, q.oldest_wait_ms, q.queued, i.t_s FROM qos_intervals q "
+                  "JOIN intervals i USING (run_id, seq) WHERE run_id = (SELECT max(run_id) FROM runs) AND phase = 'measured'")
+    assert [row["overdue"] for row in stored] == [0, 0] + [12] * 18, stored
+    assert sum(row["violations"] for row in stored) == 12, stored
+    assert all(row["met_ratio"] == 0 for row in stored[2:]) and stored[0]["met_ratio"] is None, stored
+    assert all(abs(row["oldest_wait_ms"] - 1e3 * row["t_s"]) < 100 for row in stored), stored
+    picture = run(["watch", "--dump", "--at", "0:10", "--size", "200x60"]).stdout
+    assert "!only" in picture.replace(" ", ""), picture
 
 
 main()

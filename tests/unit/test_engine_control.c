@@ -67,7 +67,8 @@ static void what_is_in_service_at_the_end_is_abandoned(void **state) {
                                                  "run: {duration: 200ms, warmup: 0s, interval: 10ms}\n",
              1);
     run_go();
-    expect_status(RUN_COMPLETED);
+    expect_status(RUN_FAILED);
+    assert_non_null(strstr(t.run.status_reason, "no request was done: 4 arrived, 0 failed"));
     expect_identities();
     expect_result("requests_arrived", 4);
     expect_result("requests_done", 0);

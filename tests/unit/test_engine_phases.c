@@ -91,7 +91,7 @@ static void what_stands_in_line_at_the_end_is_abandoned(void **state) {
              "run: {duration: 200ms, warmup: 0s, interval: 50ms}\n",
              1);
     run_go();
-    expect_status(RUN_COMPLETED);
+    expect_status(RUN_FAILED); /* nothing was done */
     expect_identities();
     expect_no_errors();
     expect_result("requests_arrived", 8);

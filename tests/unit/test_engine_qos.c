@@ -105,7 +105,7 @@ static void who_is_still_served_is_judged_too(void **state) {
     static const struct {
         const char *latency;
         uint64_t samples;
-    } of[] = {{"ttft", ROWS - 4}, {"e2e", ROWS}};
+    } of[] = {{"ttft", ROWS}, {"e2e", ROWS}}; /* the first tokens came late */
     for (int i = 0; i < 2; i++) {
         struct buf yaml = {0};
         buf_addf(&yaml,
@@ -119,7 +119,7 @@ static void who_is_still_served_is_judged_too(void **state) {
         rows_at_once();
         run_yaml(buf_text(&yaml), 1);
         buf_free(&yaml);
-        expect_status(RUN_COMPLETED);
+        expect_status(RUN_FAILED); /* nothing was done */
         expect_identities();
         expect_result("requests_in_service_at_end", 4);
         expect_result("slo_only_p95_met", 0);

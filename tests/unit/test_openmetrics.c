@@ -358,7 +358,7 @@ static void test_results(void **state) {
          "kvfall_result_tier_bytes_per_second{run_id=\"12\",name=\"first\",tier=\"nvme\",direction=\"read\"} "
          "536870912\n"},
         {"kvfall_result_class_slo_met_ratio",
-         "# HELP kvfall_result_class_slo_met_ratio requests inside the P95 target / requests ended\n"
+         "# HELP kvfall_result_class_slo_met_ratio requests inside the P95 target / requests that ended or are past it\n"
          "# TYPE kvfall_result_class_slo_met_ratio gauge\n"
          "kvfall_result_class_slo_met_ratio{run_id=\"12\",name=\"first\",class=\"batch\"} 0.97\n"},
         {"kvfall_result_criterion_passed",

@@ -407,9 +407,9 @@ static void test_a_missed_target_has_a_sign(void **state) {
     s.qos[1].met_ratio = KVF_MISSING;
     assert_false(shows(&x, PANEL_overview, 24, 80, "!responsive"));
     /* Starved: its target is 100 ms, and nobody who waits has a latency yet. */
-    s.qos[1].oldest_wait_ms = 99;
+    s.qos[1].oldest_wait_ms = 101; /* the first token of the oldest came in time */
     assert_false(shows(&x, PANEL_overview, 24, 80, "!responsive"));
-    s.qos[1].oldest_wait_ms = 101;
+    s.qos[1].overdue = 1;
     assert_true(shows(&x, PANEL_overview, 24, 80, "!responsive"));
     s.qos[1].met_ratio = 1;
     assert_true(shows(&x, PANEL_overview, 24, 80, "!responsive"));

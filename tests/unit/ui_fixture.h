@@ -173,6 +173,7 @@ static inline void ui_fill_class(struct snapshot *s, int k, int i) {
     q->in_service_now = ui_u(ui_about(served[k], 0.2, i, 23)), q->in_service = (double)q->in_service_now;
     q->arrived = 14 + (uint64_t)k, q->done = q->arrived, q->failed = k == 0 && i == 47;
     q->oldest_wait_ms = q->queued ? ui_about(20 * (k + 1), 0.5, i, 41) : KVF_MISSING;
+    q->overdue = k == 6 && q->queued > 0;
     q->e2e_p95_ms = ui_about(60 * (k + 1), 0.3, i, 37), q->ttft_p95_ms = ui_about(42 * (k + 1), 0.3, i, 37);
     q->met_ratio = fmin(1, ui_about(met[k], 0.02, i, 31));
     q->violations = (double)ui_u((1 - q->met_ratio) * (double)q->done * 10) / 10;
@@ -415,6 +416,7 @@ static inline void ui_fill_class_results(struct run_record *r) {
         result_add(l, done[k % 3] + left[k % 3] + (starved ? 61 : 0), "", 0, "class_%s_arrived", name);
         result_add(l, starved ? 61 : left[k % 3], "", 0, "class_%s_queued_at_end", name);
         result_add(l, starved ? 2400 : oldest[k % 3], "ms", 0, "class_%s_oldest_wait_ms", name);
+        result_add(l, starved ? 61 : 0, "", 0, "class_%s_overdue_at_end", name);
         result_add(l, ttft[k % 3], "ms", 3000, "class_%s_ttft_p95_ms", name);
         result_add(l, 1.4 * ttft[k % 3], "ms", 3000, "class_%s_e2e_p95_ms", name);
     }
