@@ -36,6 +36,8 @@ def documented():
 def is_kind(kind, value):
     if kind.endswith(" or null"):
         return value is None or is_kind(kind[:-8], value)
+    if kind == "array of strings or nulls":
+        return isinstance(value, list) and all(v is None or isinstance(v, str) for v in value)
     if kind.startswith("array of "):
         one = kind[9:-1]
         return isinstance(value, list) and all(v is None and one == "number" or TYPES[one](v) for v in value)
@@ -61,13 +63,14 @@ def check(value, path, kinds, seen):
 
 
 def full_run():
-    """A run with all that there is, given GPUs by hand; returns its export and the summary of `show`."""
+    """A run with all that there is, given GPUs and a remedy by hand; returns its export and the summary of `show`."""
     runs.measure({"autoscaler": {"mode": "qos", "max_users": 8, "stage": "20ms", "settle": "0s", "hold": "0s"},
                   "run.interval": "20ms"})
     with contextlib.closing(sqlite3.connect(database())) as db, db:
         for seq, in db.execute("SELECT seq FROM intervals").fetchall():
             for device in (0, 3):
                 histories.insert(db, "gpu_intervals", run_id=1, seq=seq, device=device, power_w=71.5 + device)
+        histories.insert(db, "remedies", run_id=1, n=0, change="twice the slots", metric="e2e_mean_ms", now=2.0, estimate=1.0)
     got, shown = run(["export", "--format", "json"]), run(["show", "--json"])
     assert got.rc == 0 and shown.rc == 0, got
     return json.loads(got.stdout), json.loads(shown.stdout)

@@ -133,8 +133,8 @@ def _():
     assert len(out["points"]) == 2, out
     got, out = sweep({**changes, "sweep": {**find, "target": {"metric": "hit_ratio", "op": ">=", "value": 0}}})
     assert "is met at the lower bound already: tiers.cpu.capacity of 1MiB" in got.stdout, got
-    got, out = sweep({**changes, "sweep": {**find, "target": {"metric": "no_such", "op": ">=", "value": 0}}}, rc=1)
-    assert "its results have no no_such" in got.stdout, got
+    got, out = sweep({**changes, "sweep": {**find, "target": {"metric": "no_such", "op": ">=", "value": 0}}}, rc=2)
+    assert 'sweep.target.metric: "no_such" is no metric' in got.stderr, got
 
 
 @case("rates lie evenly between one request at a time and full throughput")
