@@ -197,10 +197,16 @@ static void transfer_done(void *ctx, const struct transfer *t, bool abandoned, c
                                  : CACHE_DONE);
 }
 
-/* Begins what became ready. An operation that has nothing to move ends here. */
+/* The run ends, and this worker does not know it yet. */
+static bool stop_is_new(const struct worker *w) {
+    return !w->x.stopping && atomic_load(&w->engine->stopping);
+}
+
+/* Begins what became ready. An operation that has nothing to move ends here. Stops at the end of the run: a
+ * cache that has stopped answers each write at once, and who has been refused so would ask again for ever. */
 static bool run_ready(struct worker *w) {
     bool any = w->run != NULL;
-    while (w->run) {
+    while (w->run && !stop_is_new(w)) {
         struct cache_op *op = w->run;
         w->run = op->next;
         if (!w->run) w->run_tail = &w->run;
@@ -359,7 +365,7 @@ static void worker_pin(struct worker *w) {
 static void worker_loop(struct worker *w) {
     struct engine *e = w->engine;
     for (unsigned turn = 0; !worker_finished(w); turn++) {
-        if (!w->x.stopping && atomic_load(&e->stopping)) {
+        if (stop_is_new(w)) {
             w->x.stopping = true;
             mover_stop(w->mover);
         }

@@ -97,7 +97,7 @@ def _():
 
 @case("two runs of one sweep are the same")
 def _():
-    few = "sweep.keys={workload.users: [5]}", "run.duration=20s"
+    few = "sweep.keys={workload.users: [5]}", "run.duration=60s"
     assert sweep("evaluation-b", *few)[1]["points"] == sweep("evaluation-b", *few)[1]["points"]
 
 

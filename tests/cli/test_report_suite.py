@@ -10,7 +10,7 @@ from tap import case, main, run
 def add_test(db, name, parent, tok_s, tiers, criteria=(), **values):
     """A run of a suite's test with a few measures."""
     results = {"throughput_tok_s": tok_s, "storage_throughput_tok_s": tok_s / 10, "requests_done": 100, "e2e_p95_ms": 50.0,
-               "hit_ratio": 0.5, "hits": 10, "lookups": 20}
+               "hit_ratio": 0.5, "reuse_hit_ratio": 0.5, "hits": 10, "lookups": 20}
     results.update({tier + "_hits": 10 / len(tiers) for tier in tiers})
     results.update({tiers[-1] + "_read_p95_ms": 7.5})
     run_id = histories.add_run(db, name, results, parent_id=parent,

@@ -229,7 +229,7 @@ def _():
         check_classes(picture, want)
         in_flight = rows("SELECT sum(io_in_flight) AS n FROM tier_intervals WHERE seq = ?", want["seq"])[0]["n"]
         for words, value in ((r"Throughput +([\d.]+k?) tok/s", want["throughput_tok_s"]),
-                             (r"Hit ratio +([\d.]+ %)", want["hit_ratio"]), (r"I/O in flight +(\S+) ", in_flight),
+                             (r"Hit ratio +([\d.]+ %)", want["reuse_hit_ratio"]), (r"I/O in flight +(\S+) ", in_flight),
                              (r"Requests +([\d.]+k?)/s", want["requests_per_s"]), (r"^ Users (\d+) ", want["users"]),
                              (r"slots in use (\d+) of", want["in_service_now"]),
                              (r"slots in use \d+ of (\d+)", want["slots"])):
@@ -255,7 +255,7 @@ def _():
     found = re.match(r" completed +(\S+) tok/s +e2e P95 (\S+ \S+) +hits (\S+ %)", verdict)
     assert found, verdict
     assert agrees(found.group(1), value["throughput_tok_s"]), (verdict, value["throughput_tok_s"])
-    assert agrees(found.group(2), value["e2e_p95_ms"]) and agrees(found.group(3), value["hit_ratio"]), verdict
+    assert agrees(found.group(2), value["e2e_p95_ms"]) and agrees(found.group(3), value["reuse_hit_ratio"]), verdict
 
 
 # ---- runs that are not over, or ended badly ----

@@ -134,7 +134,8 @@ def _(place):
 def three_tier(place, capacity):
     whole = place.run([ROOT / "configs/three-tier.yaml", "--gpu", "16MiB" if REHEARSAL else capacity, "--set",
                        "tiers.gpu.backend=cuda", *short("60s", "15s")] +
-                      ["--cpu", "16MiB", "--nvme", "1GiB", "--model", "tiny-1b", "--max-requests", "5"] * REHEARSAL,
+                      ["--cpu", "16MiB", "--nvme", "1GiB", "--model", "tiny-1b", "--set",
+                       "workload.personas=[{name: a, context: [16, 64], think: [1ms, 50ms]}]"] * REHEARSAL,
                       150, "three-tier-%s.json" % capacity)
     return "".join("%-28s %12.4g %s\n" % (m, value(whole, m), whole["results"][m]["unit"]) for m in (
         "throughput_tok_s", "reuse_hit_ratio", "ttft_p95_ms", "e2e_p95_ms", "gpu_read_gib_s", "gpu_write_gib_s",
@@ -180,25 +181,25 @@ def _(place):
 
 @step("calibrate", 150)
 def _(place):
-    place.call([KVFALL, "probe", "--calibrate", "--path", place.work, "--time", "2s" if REHEARSAL else "30s", "--output",
+    place.call([KVFALL, "probe", "--calibrate", truth_scenario(place, "gpu-cpu-nvme"), "--path", place.work, "--time", "2s" if REHEARSAL else "30s", "--output",
                 place.out / "calibration.yaml"] + ["--size", "64MiB"] * REHEARSAL, 150, "calibrate.txt")
     return (place.out / "calibration.yaml").read_text()
 
 
 def truth_scenario(place, name):
     small = REHEARSAL
-    tier = {"gpu": {"capacity": "16MiB" if small else "16GiB" if name == "gpu" else "4GiB", "backend": "cuda"},
-            "cpu": {"capacity": 0 if name == "gpu" else "16MiB" if small else "16GiB" if name == "gpu-cpu" else "4GiB"},
-            "nvme": {"capacity": 0 if "nvme" not in name else "1GiB" if small else "24GiB", "path": str(place.work)}}
-    users, think = {"gpu": (32, ["20ms", "60ms"]), "gpu-cpu": (32, ["50ms", "150ms"]),
-                    "gpu-cpu-nvme": (32, ["500ms", "1500ms"])}[name]
+    gpu, cpu, nvme = {"gpu": ("16GiB", 0, 0), "gpu-cpu": ("2GiB", "6GiB", 0), "gpu-cpu-nvme": ("1GiB", "1GiB", "16GiB")}[name]
+    tier = {"gpu": {"capacity": "16MiB" if small else gpu, "backend": "cuda"},
+            "cpu": {"capacity": cpu and ("16MiB" if small else cpu)},
+            "nvme": {"capacity": nvme and ("1GiB" if small else nvme), "path": str(place.work)}}
+    users, think = (40, ["500ms", "1500ms"]) if nvme else (32, ["20ms", "60ms"])
     path = place.out / ("truth-%s.yaml" % name)
     path.write_text(json.dumps({
         "name": "truth-" + name, "model": "tiny-1b" if small else "llama3.1-8b", "tiers": tier,
         "run": {"duration": "1s" if small else "15s", "warmup": "0s" if small else "5s"},
         "workload": {"users": 4 if small else users,
-                     "personas": [{"name": "chatbot", "context": [64, 128] if small else [256, 1024],
-                                   "generate": [50, 200], "think": think}]}}))
+                     "personas": [{"name": "chatbot", "context": [64, 128] if small else [64, 256],
+                                   "generate": [50, 200], "think": ["1ms", "50ms"] if small else think}]}}))
     return path
 
 
@@ -330,7 +331,7 @@ def carry_out(place, options, begin):
             failed += 1
             place.keep("failed-%s.txt" % name, str(e))
             print("== %s FAILED, %.0f s: %s" % (name, time.monotonic() - at, e), flush=True)
-    print("measure: %d steps failed, %d are left for another call" % (failed, left), flush=True)
+    print("measure: %d steps failed, %d left for another call" % (failed, left), flush=True)
     return 1 if failed else 0
 
 

@@ -95,6 +95,7 @@ static void keep(void *ctx, const struct snapshot *snap) {
     if (n == KEPT) return;
     kept[keeping].interval[n] = snap->interval;
     kept[keeping].interval[n].paused = 0;
+    kept[keeping].interval[n].at = 0; /* of the wall clock */
     memcpy(kept[keeping].tier[n], snap->tier, sizeof snap->tier);
     kept[keeping].count++;
     if (!meddle || snap->interval.phase == KVF_PHASE_DRAIN) return;
