@@ -1,4 +1,4 @@
-/* What a request that has ended counts, in the counters of the executor that served it. */
+/* Books an ended request in the counters of the executor that served it. */
 #ifndef KVF_ENGINE_ACCOUNT_H
 #define KVF_ENGINE_ACCOUNT_H
 

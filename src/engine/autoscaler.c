@@ -80,7 +80,7 @@ const struct autoscaler_level *seek_known(const struct autoscaler *a, uint64_t u
     return NULL;
 }
 
-/* What is farthest from where the search is says least. */
+/* Drops the level farthest from the search: it says least about the answer. */
 static void forget_farthest(struct autoscaler *a, uint64_t users) {
     unsigned last = a->levels - 1;
     double below = log((double)users / (double)a->level[0].users),
@@ -225,7 +225,7 @@ void autoscaler_init(struct autoscaler *a, const struct autoscaler_config *confi
     a->decided = 1;
 }
 
-/* What the stage that ended has shown. */
+/* The evidence of the stage that has just ended. */
 static void learn(struct autoscaler *a, bool over) {
     const struct stage_reading *r = &a->last;
     struct autoscaler_system *s = &a->system;

@@ -56,7 +56,7 @@ struct autoscaler_level {
 
 enum autoscaler_step { AUTOSCALER_SEEK, AUTOSCALER_CONFIRM, AUTOSCALER_WATCH, AUTOSCALER_DONE };
 
-/* What the system is like, as far as the stages have shown; NaN: not yet. */
+/* The system as the stages so far have shown it; NaN: not known yet. */
 struct autoscaler_system {
     double cycle_s;      /* from one request of a user to the next */
     double e2e_s;        /* that a request lasts, in the last stage */
@@ -106,8 +106,7 @@ void autoscaler_init(struct autoscaler *a, const struct autoscaler_config *confi
 /* Takes an interval. True when there is a decision: *out says which, users_after is to be obeyed. Under
  * 100 us. */
 bool autoscaler_step(struct autoscaler *a, const struct stage_signals *in, struct snapshot_decision *out);
-/* What is known when the run ends or the search is called off, and how long it would still take: one
- * sentence. */
+/* One sentence for a search that ends early: the answer so far, and the time that it still needs. */
 void autoscaler_known(const struct autoscaler *a, char *out, size_t len);
 /* The answer, or the best that is known: NaN when there is none. *found: it is the answer. */
 double autoscaler_users(const struct autoscaler *a, bool *found);
