@@ -1,6 +1,6 @@
 /* The autoscaler: seeks a number of users, one stage after the other. A state machine without clock, thread
  * or I/O and in fixed memory: autoscaler_step() takes what an interval brought and says what is decided.
- * kvfall(1), AUTOSCALER, describes both searches step by step; whoever changes one changes that too.
+ * kvfall-autoscaler(7) describes both searches step by step; whoever changes one changes that too.
  *
  *     qos       the largest number of users that stays inside the line (targets or saturation):
  *               grow -> breach -> back off -> halve the gap -> measure both ends until chance is ruled out

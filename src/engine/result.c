@@ -557,7 +557,6 @@ void result_assess(struct engine *e, struct run_record *run) {
         if (!result_find(&run->results, run->criteria[i].metric))
             engine_event(
                 e, "warning",
-                "criterion %s has no data: this run has no metric of that name; kvfall(1) lists them "
-                "under Measures",
+                "criterion %s has no data: this run has no metric of that name; kvfall-results(7) lists them",
                 run->criteria[i].metric);
 }

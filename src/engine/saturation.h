@@ -1,5 +1,5 @@
-/* Saturation: how near a run is to what it can carry, 0 idle to 1 saturated. The one definition; kvfall(1),
- * AUTOSCALER, states it for users.
+/* Saturation: how near a run is to what it can carry, 0 idle to 1 saturated. The one definition;
+ * kvfall-autoscaler(7) states it for users.
  *
  *     saturation = sum of weight x signal / sum of weight, over the signals that are there
  *

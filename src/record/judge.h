@@ -1,5 +1,5 @@
 /* The rule behind a verdict: operational analysis of what was measured over some time. Documented in
- * kvfall(1), READING THE RESULTS. */
+ * kvfall-results(7). */
 #ifndef KVF_RECORD_JUDGE_H
 #define KVF_RECORD_JUDGE_H
 

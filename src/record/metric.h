@@ -1,4 +1,5 @@
-/* The names of the measures of a run: the catalogue that kvfall(1) describes under Measures. Any thread. */
+/* The names of the measures of a run: the catalogue that kvfall-results(7) describes under MEASURES. Any
+ * thread. */
 #ifndef KVF_RECORD_METRIC_H
 #define KVF_RECORD_METRIC_H
 

@@ -310,7 +310,7 @@ void check_metric(struct loading *l, const char *metric, const char *key, struct
     if (metric_known(metric, classes, l->s->qos.classes)) return;
     const char *nearest = metric_nearest(metric, classes, l->s->qos.classes, near);
     problem_add(l, place, key, "\"%s\" is no metric; %s%s", metric,
-                nearest ? "the nearest is " : "kvfall(1) lists them under Measures", nearest ? nearest : "");
+                nearest ? "the nearest is " : "kvfall-results(7) lists them", nearest ? nearest : "");
 }
 
 static void check_criteria(struct loading *l) {

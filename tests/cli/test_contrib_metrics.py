@@ -58,8 +58,8 @@ def labels_seen(got):
 
 
 def documented():
-    """{metric: names of its labels} in kvfall(1), for what this machine has no figures of."""
-    text = (SOURCE / "man/kvfall.1").read_text()
+    """{metric: names of its labels} in kvfall-export(5), for what this machine has no figures of."""
+    text = (SOURCE / "man/kvfall-export.5").read_text()
     return {name: {"instance", "job"} | set(re.findall(r"\w+", labels or "")) for name, labels in re.findall(
         r"^\.It Va (kvfall_\w+) Pq \w+(?: by (.*))?$", text, re.MULTILINE)}
 

@@ -189,9 +189,9 @@ def _():
     leave(process)
 
 
-@case("every family has the labels that kvfall(1) names, or some of them")
+@case("every family has the labels that kvfall-export(5) names, or some of them")
 def _():
-    text = (SOURCE / "man/kvfall.1").read_text()
+    text = (SOURCE / "man/kvfall-export.5").read_text()
     documented = {name: (kind, set(re.findall(r"\w+", labels or ""))) for name, kind, labels in re.findall(
         r"^\.It Va (kvfall_\w+) Pq (\w+)(?: by (.*))?$", text, re.MULTILINE)}
     process, port = begin()

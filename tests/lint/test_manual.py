@@ -10,7 +10,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from tap import SOURCE, case, database, home, main, need_tool, run
 
-PAGES = ["kvfall.1", "kvfall-scenario.5", "kvfall-history.5", "kvfall-export.5", "kvfall-mlperf.7"]
+PAGES = sorted(path.name for path in (SOURCE / "man").glob("*.[1-9]"))
+FIRST_PAGE_LINES = 250
 QUERIES_A_TABLE = 2
 
 
@@ -125,13 +126,29 @@ for name in PAGES:
     def _(name=name):
         mandoc = need_tool("mandoc")
         path = SOURCE / "man" / name
-        assert path.is_file(), "man/%s is not there" % name
         got = subprocess.run([mandoc, "-T", "lint", "-W", "warning", str(path)], capture_output=True, text=True)
         complaints = [line for line in (got.stdout + got.stderr).splitlines() if "outdated mandoc.db" not in line]
         assert not complaints, "\n" + "\n".join(complaints)
 
 
-@case("every command of --help stands in kvfall(1)")
+@case("kvfall(1) begins with what to type, and has fewer than %d lines" % FIRST_PAGE_LINES)
+def _():
+    text = (SOURCE / "man/kvfall.1").read_text()
+    assert text.count("\n") < FIRST_PAGE_LINES, text.count("\n")
+    assert re.findall(r"^\.Sh (.*)", text, re.MULTILINE)[:3] == ["NAME", "SYNOPSIS", "WHAT TO TYPE"]
+
+
+@case("the pages refer to each other: every reference has its page, and kvfall(1) names all of them")
+def _():
+    there = set(PAGES)
+    for name in PAGES:
+        for to, section in re.findall(r"\bXr (kvfall[\w-]*) (\d)", (SOURCE / "man" / name).read_text()):
+            assert "%s.%s" % (to, section) in there, (name, to, section)
+    named = {".".join(one) for one in re.findall(r"\bXr (kvfall[\w-]*) (\d)", (SOURCE / "man/kvfall.1").read_text())}
+    assert named == there - {"kvfall.1"}, named ^ there
+
+
+@case("every command of --help stands in kvfall(1), with the page that explains it")
 def _():
     got = run(["--help"])
     assert got.rc == 0, got
@@ -140,40 +157,29 @@ def _():
     indent = min(len(line) - len(line.lstrip()) for line in section.group(1).splitlines())
     commands = re.findall(r"^ {%d}(?:kvfall +)?([a-z]+)\b" % indent, section.group(1), re.MULTILINE)
     assert {"run", "check", "models", "probe", "watch", "history", "show"} <= set(commands), commands
-    assert not missing(commands, page("kvfall.1")), missing(commands, page("kvfall.1"))
+    first = page("kvfall.1")
+    assert not missing(commands, first), missing(commands, first)
+    pages = dict(re.findall(r"^\.It Cm (\w+).* Xr (kvfall-\w+) 1$", first, re.MULTILINE))
+    for command in set(commands) - {"complete", "help"}:
+        assert "\n.Nm kvfall %s\n" % command in page(pages[command] + ".1"), (command, pages.get(command))
 
 
-@case("every long option of --help stands in kvfall(1)")
-def _():
-    text = page("kvfall.1")
-    options = set()
-    for command in ("", "run", "check", "models", "probe", "watch", "history", "show", "sql",
-                    "tag", "note", "delete", "prune", "vacuum", "merge", "export"):
-        got = run([command, "--help"] if command else ["--help"])
-        assert got.rc == 0, got
-        options |= set(re.findall(r"(?<![\w-])--([a-z][a-z-]+)", got.stdout))
-    assert options, "no option found"
-    # mdoc writes --name as ".Fl -name" or "Fl \-name", man as "--name".
-    absent = [option for option in sorted(options) if not re.search(r"(?<!\w)-{1,2}%s(?![\w-])" % option, text)]
-    assert not absent, absent
-
-
-@case("the formats of export --help stand in kvfall(1) and kvfall-export(5)")
+@case("the formats of export --help stand in kvfall-report(1) and kvfall-export(5)")
 def _():
     got = run(["export", "--help"])
     formats = re.findall(r"^ {24}([a-z]+): ", got.stdout, re.MULTILINE)
-    section = re.search(r"^\.Ss export\n(.*?)^\.Ss ", page("kvfall.1"), re.MULTILINE | re.DOTALL).group(1)
+    section = re.search(r"^\.Ss export\n(.*?)^\.Sh ", page("kvfall-report.1"), re.MULTILINE | re.DOTALL).group(1)
     assert re.findall(r"^\.It Cm (\w+)$", section, re.MULTILINE) == formats and "csv" in formats, (formats, got)
     for name in formats:
         assert re.search(r"^\.Sh %s$" % name.upper(), page("kvfall-export.5"), re.MULTILINE), name
 
 
-@case("every key of the screen stands in kvfall(1) with its words")
+@case("every key of the screen stands in kvfall-screen(7) with its words")
 def _():
     got = run(["help", "keys"])
     lines = [re.fullmatch(r"  (\S+(?:, \S+)*)  +(.*)", line) for line in got.stdout.splitlines()]
     assert got.rc == 0 and len(lines) > 30 and all(lines), got
-    section = re.search(r"^\.Ss Keys\n(.*?)^\.El", page("kvfall.1"), re.MULTILINE | re.DOTALL).group(1)
+    section = re.search(r"^\.Sh KEYS\n(.*?)^\.El", page("kvfall-screen.7"), re.MULTILINE | re.DOTALL).group(1)
     items = re.findall(r"^\.It (.*)\n((?:[^.].*\n)+)", section, re.MULTILINE)
     documented = {(tuple(re.sub(r"\bIc |\"", "", names).split(" , ")), " ".join(words.split())) for names, words in items}
     shown = {(tuple(line.group(1).split(", ")), line.group(2)[0].upper() + line.group(2)[1:] + ".") for line in lines}
@@ -190,10 +196,10 @@ def _():
     assert not absent, "\n" + "\n".join(absent)
 
 
-@case("the measures of kvfall(1) are the results of runs")
+@case("the measures of kvfall-results(7) are the results of runs")
 def _():
-    section = re.search(r"^\.Ss Measures\n(.*?)^\.S[sh] ", page("kvfall.1"), re.MULTILINE | re.DOTALL)
-    assert section, "kvfall(1) has no section Measures"
+    section = re.search(r"^\.Sh MEASURES\n(.*?)^\.Sh ", page("kvfall-results.7"), re.MULTILINE | re.DOTALL)
+    assert section, "kvfall-results(7) has no section MEASURES"
     documented = {word for line in re.findall(r"^\.It Va (.*)", section.group(1), re.MULTILINE)
                   for word in line.split(" , ")}
     patterns = {word: re.compile(re.sub("|".join(MEASURE_WORDS), lambda part: MEASURE_WORDS[part.group()], word))
@@ -204,13 +210,13 @@ def _():
     assert len(stored) > 200 and not absent, "\n" + "\n".join(absent)
     table = (SOURCE / "src/record/metric.c").read_text().split("metric_names[] = {")[1].split("};")[0]
     names = set(re.findall(r'"(\w+)"', table))
-    assert names == documented, "src/record/metric.c and kvfall(1) differ in %s" % (names ^ documented)
+    assert names == documented, "src/record/metric.c and kvfall-results(7) differ in %s" % (names ^ documented)
 
 
-@case("the metric families of kvfall(1) are those of the table, with their types and words")
+@case("the metric families of kvfall-export(5) are those of the table, with their types and words")
 def _():
-    section = re.search(r"^\.Sh METRICS\n(.*?)^\.Sh ", page("kvfall.1"), re.MULTILINE | re.DOTALL)
-    assert section, "kvfall(1) has no section METRICS"
+    section = re.search(r"^\.Sh OPENMETRICS\n(.*?)^\.Sh ", page("kvfall-export.5"), re.MULTILINE | re.DOTALL)
+    assert section, "kvfall-export(5) has no section OPENMETRICS"
     documented = {name: (kind, about) for name, kind, about in re.findall(
         r"^\.It Va (kvfall_\w+) Pq (\w+)[^\n]*\n([^\n]*)\.$", section.group(1), re.MULTILINE)}
     table = families()

@@ -131,9 +131,9 @@ static const struct {
     {GOOD "qos: {classes: [{name: a, share: 0}]}\n",
      "3:16: qos.classes: all shares are 0; give one of them a weight\n"},
     {GOOD "assess: {criteria: [{metric: e2e_p95_ms}, {metric: e2e P95}]}\n",
-     "3:20: assess.criteria[1].metric: \"e2e P95\" is no metric; kvfall(1) lists them under Measures\n"},
+     "3:20: assess.criteria[1].metric: \"e2e P95\" is no metric; kvfall-results(7) lists them\n"},
     {GOOD "assess: {criteria: [{metric: _x}, {metric: slo_a b_met_ratio}]}\n",
-     "3:20: assess.criteria[0].metric: \"_x\" is no metric; kvfall(1) lists them under Measures\n"
+     "3:20: assess.criteria[0].metric: \"_x\" is no metric; kvfall-results(7) lists them\n"
      "3:20: assess.criteria[1].metric: \"slo_a b_met_ratio\" is no metric; the nearest is slo_batch_met_ratio\n"},
     {GOOD "assess: {criteria: [{metric: nvme_raed_p95_ms}]}\n",
      "3:20: assess.criteria[0].metric: \"nvme_raed_p95_ms\" is no metric; the nearest is nvme_read_p95_ms\n"},
