@@ -66,7 +66,8 @@ struct rate {
     double top;
     enum tone tone;
 };
-enum { RATES_MOST = 4, RATES_GAP = 2 };
+/* Columns from which on there is room for the hit ratio with decode, and for these words. */
+enum { RATES_MOST = 4, RATES_GAP = 2, HITS_BOTH = 60, HITS_SAID = 95 };
 
 static void rate_set(struct rate *r, const char *label, int series, enum tone tone, const char *figure,
                      const char *unit) {
@@ -81,9 +82,27 @@ static double in_flight(const struct snapshot *s) {
     return sum;
 }
 
+/* Reuse first; what a request reads of its own again beside it. */
+static void hits_set(struct rate *r, const struct frame *f, const struct snapshot_interval *i, int cols) {
+    char reuse[NUMBER], all[NUMBER], figure[40];
+    const char *with = number_percent(result_or(f, i->hit_ratio, "hit_ratio"), all);
+    number_percent(result_or(f, i->reuse_hit_ratio, "reuse_hit_ratio"), reuse);
+    with += strspn(with, " ");
+    const char *unit = strstr(reuse, " %");
+    bool said = cols >= HITS_SAID;
+    if (said)
+        snprintf(figure, sizeof figure, "%s with decode %s", reuse, with);
+    else if (cols >= HITS_BOTH)
+        snprintf(figure, sizeof figure, "%.*s/%s", unit ? (int)(unit - reuse) : NUMBER, reuse, with);
+    else
+        snprintf(figure, sizeof figure, "%s", reuse);
+    rate_set(r, said ? "Hit ratio" : "Hits", SERIES_HIT_RATIO, TONE_GOOD, figure, "");
+    r->top = 1;
+}
+
 static void draw_rates(const struct pane *p, const struct frame *f) {
     static const struct snapshot_interval none = {
-        .throughput_tok_s = NAN, .requests_per_s = NAN, .reuse_hit_ratio = NAN};
+        .throughput_tok_s = NAN, .requests_per_s = NAN, .reuse_hit_ratio = NAN, .hit_ratio = NAN};
     const struct snapshot_interval *i = f->snap ? &f->snap->interval : &none;
     struct pane body = pane_part(p, 0, 1, 1, -1);
     struct rate r[RATES_MOST];
@@ -93,9 +112,7 @@ static void draw_rates(const struct pane *p, const struct frame *f) {
     if (pane_empty(&body)) return;
     rate_set(&r[n++], "Throughput", SERIES_TOKENS_PER_S, TONE_ACCENT,
              number_count(result_or(f, i->throughput_tok_s, "throughput_tok_s"), text), " tok/s");
-    rate_set(&r[n++], body.at.cols < 60 ? "Hits" : "Hit ratio", SERIES_HIT_RATIO, TONE_GOOD,
-             number_percent(result_or(f, i->reuse_hit_ratio, "reuse_hit_ratio"), text), "");
-    r[n - 1].top = 1;
+    hits_set(&r[n++], f, i, body.at.cols);
     if (!parts_whole_run(f))
         rate_set(&r[n++], "I/O in flight", SERIES_IO_IN_FLIGHT, TONE_SECOND,
                  number_count(f->snap ? in_flight(f->snap) : KVF_MISSING, text), "");

@@ -286,6 +286,8 @@ static void draw_verdict(const struct pane *p, const struct frame *f, int end) {
                              number_ms(result_value(&r->results, "e2e_p95_ms"), figure), "");
         col = verdict_figure(p, col, end, "hits",
                              number_percent(result_value(&r->results, "reuse_hit_ratio"), figure), "");
+        col = verdict_figure(p, col, end, "with decode",
+                             number_percent(result_value(&r->results, "hit_ratio"), figure), "");
     }
     const char *sentence = why ? r->status_reason : r->verdict.sentence;
     if (end - col > (why ? 8 : SENTENCE_LEAST)) pane_clip(p, 0, col, end - col, TONE_NORMAL, sentence);

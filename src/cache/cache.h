@@ -84,6 +84,7 @@ struct cache_op {
     void *user;
     uint64_t held_since_ns; /* in line for its turn among the writes; 0: it never was */
     bool has_turn;
+    bool needs_room; /* WRITE: counted among those of its request that wait for room */
 };
 
 struct cache_config {

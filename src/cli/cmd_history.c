@@ -18,7 +18,7 @@
 #include "report/json_part.h"
 #include "store/store.h"
 
-enum { LIMIT_DEFAULT = 20, NAME_COLUMNS = 22, MODEL_COLUMNS = 21, NAME_NARROW = 20, TABLE_COLUMNS = 147 };
+enum { LIMIT_DEFAULT = 20, NAME_COLUMNS = 22, MODEL_COLUMNS = 21, NAME_NARROW = 20, TABLE_COLUMNS = 156 };
 
 struct listing {
     enum sheet_form form;
@@ -93,11 +93,11 @@ static void table_row(struct listing *l, const struct store_row *r) {
         narrow_row(l, r);
         return;
     }
-    char when[MOMENT_TEXT], length[24], tok[24], storage[24], e2e[24], nvme[24], hits[24];
+    char when[MOMENT_TEXT], length[24], tok[24], storage[24], e2e[24], nvme[24], hits[24], all[24];
     if (l->rows == 0)
-        buf_addf(&l->text, "%5s  %-16s  %-11s  %-*s  %-*s  %-8s  %8s  %8s  %8s  %8s  %8s  %7s\n", "run",
+        buf_addf(&l->text, "%5s  %-16s  %-11s  %-*s  %-*s  %-8s  %8s  %8s  %8s  %8s  %8s  %7s  %7s\n", "run",
                  "started", "status", NAME_COLUMNS, "name", MODEL_COLUMNS, "model", "mode", "length", "tok/s",
-                 "storage", "e2e P95", "read P95", "hits");
+                 "storage", "e2e P95", "read P95", "hits", "+decode");
     moment_local_text(r->started_at, when);
     human(units_duration_human, r->duration_s * 1e9, length, sizeof length);
     human(units_count_human, r->throughput_tok_s, tok, sizeof tok);
@@ -105,11 +105,12 @@ static void table_row(struct listing *l, const struct store_row *r) {
     human(units_duration_human, r->e2e_p95_ms * 1e6, e2e, sizeof e2e);
     human(units_duration_human, r->nvme_read_p95_ms * 1e6, nvme, sizeof nvme);
     human(percent, r->reuse_hit_ratio, hits, sizeof hits);
+    human(percent, r->hit_ratio, all, sizeof all);
     buf_addf(&l->text, "%5" PRId64 "  %-16s  %-11s", r->run_id, when, r->status);
     add_name(l, r, NAME_COLUMNS);
     add_column(l, r->model, MODEL_COLUMNS);
-    buf_addf(&l->text, "  %-8s  %8s  %8s  %8s  %8s  %8s  %7s\n", r->mode, length, tok, storage, e2e, nvme,
-             hits);
+    buf_addf(&l->text, "  %-8s  %8s  %8s  %8s  %8s  %8s  %7s  %7s\n", r->mode, length, tok, storage, e2e,
+             nvme, hits, all);
 }
 
 static json_t *number(double v) {

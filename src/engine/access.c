@@ -11,6 +11,18 @@ void access_ended(struct executor *x, struct flight *f) {
     if (--f->outstanding == 0) f->storage_ns += x->ops->now(x) - f->storage_since_ns;
 }
 
+static void room_needed(struct executor *x, struct flight *f, struct cache_op *op) {
+    if (op->state == CACHE_OP_READY) return;
+    op->needs_room = true;
+    if (f->needing_room++ == 0) f->room_since_ns = x->ops->now(x);
+}
+
+void access_room_found(struct executor *x, struct flight *f, struct cache_op *op) {
+    if (!op->needs_room) return;
+    op->needs_room = false;
+    if (--f->needing_room == 0) f->room_ns += x->ops->now(x) - f->room_since_ns;
+}
+
 /* The preparation is patient: what it asks for is there when it ends. Documents come in while it is
  * needed elsewhere too. */
 static bool patient(const struct flight *f) {
@@ -100,6 +112,7 @@ bool access_write(struct pipeline *p, struct executor *x, struct flight *f, stru
     f->owed_bytes += bytes;
     flight_at(f, *verdict == CACHE_PLANNED ? op->to : -1);
     op_begun(x, f);
+    room_needed(x, f, op);
     if (*verdict == CACHE_NO_ROOM_NOW) op_waits(p, x, f, op);
     return true;
 }

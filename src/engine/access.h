@@ -47,5 +47,7 @@ bool access_wait(struct pipeline *p, struct executor *x, struct flight *f, struc
 void access_refused(struct flight *f);
 /* An operation is outstanding no more. */
 void access_ended(struct executor *x, struct flight *f);
+/* A write of the request has its room, or ended without; without effect on what never waited for any. */
+void access_room_found(struct executor *x, struct flight *f, struct cache_op *op);
 
 #endif

@@ -31,6 +31,7 @@ void account_flight(struct pipeline *p, struct executor *x, struct flight *f) {
     uint64_t generation = f->timer_ns ? now - f->generate_ns : 0;
     counters_add(&c->requests_done, 1);
     counters_add(&c->owed_bytes, f->owed_bytes);
+    counters_add(&c->room_ns, f->room_ns);
     counters_add(&c->prefill_ns, f->prefill_ns);
     counters_add(&c->context_tokens, flight_context_tokens(f));
     histogram_record(&c->latency[REQUEST_LATENCY_E2E], e2e);

@@ -100,7 +100,7 @@ struct engine {
     struct pipeline pipeline; /* its compute is closed with the engine */
     struct writegate writes;
     struct counters *counters;
-    struct usage usage[KVF_TIERS];
+    struct usage usage[USAGES];
     struct worker *workers;
     uint32_t worker_count;
     sem_t workers_open; /* posted by every worker when its opening has ended */

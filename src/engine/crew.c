@@ -527,6 +527,10 @@ uint64_t crew_used_ns(const struct crew *l, int tier, enum kvf_dir dir) {
     return station_used_ns(&l->station[tier], dir, now_of(l));
 }
 
+uint64_t crew_memory_used_ns(const struct crew *l, enum kvf_dir dir) {
+    return l && l->own ? station_used_ns(&l->station[OWN], dir, now_of(l)) : 0;
+}
+
 bool crew_measured(const struct crew *l, int tier) {
     return l && l->measured[tier];
 }

@@ -29,6 +29,8 @@ void crew_stop(struct crew *l); /* everything ends at once, abandoned */
 uint64_t crew_next_ns(const struct crew *l);
 /* Time that a measured tier's best rate in a direction was in use, so far. */
 uint64_t crew_used_ns(const struct crew *l, int tier, enum kvf_dir dir);
+/* The same of the gpu's own memory, where that was measured beside its link; else 0. */
+uint64_t crew_memory_used_ns(const struct crew *l, enum kvf_dir dir);
 bool crew_measured(const struct crew *l, int tier);
 
 #endif

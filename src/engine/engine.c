@@ -169,7 +169,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     pthread_mutex_init(&e->error_lock, NULL);
     sem_init(&e->workers_open, 0, 0);
     dispatch_init(e);
-    for (int t = 0; t < KVF_TIERS; t++) usage_init(&e->usage[t]);
+    for (int t = 0; t < USAGES; t++) usage_init(&e->usage[t]);
     writegate_init(&e->writes, e->s->engine.max_concurrent_writes, write_post, e);
     e->control_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (e->control_fd < 0) return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for the engine");
@@ -239,7 +239,7 @@ static void engine_close(struct engine *e) {
     free(e->devices);
     payload_close(e->payload);
     dispatch_destroy(e);
-    for (int t = 0; t < KVF_TIERS; t++) usage_destroy(&e->usage[t]);
+    for (int t = 0; t < USAGES; t++) usage_destroy(&e->usage[t]);
     writegate_destroy(&e->writes);
     oracle_close(e->oracle);
     workload_close(e->workload);

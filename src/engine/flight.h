@@ -52,7 +52,10 @@ struct flight {
     uint64_t generate_ns;     /* when generation began */
     uint64_t storage_ns;      /* union of the times with an operation outstanding */
     uint64_t storage_since_ns;
-    uint32_t outstanding;      /* operations not finished, waits included */
+    uint32_t outstanding; /* operations not finished, waits included */
+    uint64_t room_ns;     /* union of the times with a write that waits for room, or for moves that make it */
+    uint64_t room_since_ns;
+    uint32_t needing_room;
     uint64_t wait_deadline_ns; /* end of its patience with other writers; 0: none yet */
     /* block granularity, and the chunks of a document that is ingested */
     uint64_t rank; /* first of its recency ranks */

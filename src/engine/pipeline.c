@@ -491,6 +491,10 @@ void pipeline_timer(struct pipeline *p, struct executor *x, struct flight *f) {
     x->ops->done(x, f);
 }
 
+void pipeline_op_ready(struct executor *x, struct cache_op *op) {
+    if (op->owner) access_room_found(x, op->owner, op);
+}
+
 void pipeline_op_begins(const struct cache_op *op) {
     if (op->owner) flight_at(op->owner, op->from >= 0 ? op->from : op->to);
 }
@@ -567,6 +571,7 @@ void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *o
         settled_end(p, x);
         return;
     }
+    access_room_found(x, f, &was);
     f->failed = f->failed || failed;
     /* before access_ended, so that a wait turning into a read is one stretch of storage time */
     if (!f->failed) role_ended(p, x, f, &was, outcome);

@@ -37,6 +37,8 @@ void pipeline_start(struct pipeline *p, struct executor *x, struct flight *f);
 /* An operation that x got from the ready list is about to move bytes: one that waited for room knows its
  * tier only now. Executor thread of op->worker only. */
 void pipeline_op_begins(const struct cache_op *op);
+/* It has the room that it waited for, though perhaps not its turn. Before that, the same thread. */
+void pipeline_op_ready(struct executor *x, struct cache_op *op);
 /* An operation that x got from the ready list has ended; finishes it with the cache. Moves (owner
  * NULL) included. Executor thread of op->worker only. */
 void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *op,

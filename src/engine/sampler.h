@@ -30,8 +30,9 @@ struct reading {
         open_ns[KVF_CLASSES_MAX]; /* arrival of the oldest request not yet done; KVF_NEVER: there is none */
     /* requests not yet done that are past the target of P95, P99, ...: whatever their latency becomes */
     uint64_t overdue[KVF_CLASSES_MAX][SAMPLER_TARGETS];
-    struct usage_sums usage[KVF_TIERS];    /* of chunks */
+    struct usage_sums usage[USAGES];       /* of chunks */
     uint64_t link_ns[KVF_TIERS][KVF_DIRS]; /* of tiers that keep time by channels: how long they were busy */
+    uint64_t memory_ns[KVF_DIRS];          /* of the gpu's own memory, where a simulation has its figures */
     uint64_t documents_in, documents_evicted; /* of retrieval */
     uint64_t writes_most;         /* entry writes in flight at a time since the measured part began */
     struct compute_stats compute; /* zero without a modelled GPU */
@@ -69,6 +70,8 @@ struct use {
     double in_flight[KVF_TIERS];      /* chunks at the tier */
     double busy[KVF_TIERS][KVF_DIRS]; /* of its channels' time, or of the time with a chunk there */
     double tier_busy[KVF_TIERS];      /* of both directions together */
+    /* of the link to a tier, and of the gpu's own memory; NaN: there is none, or nobody can tell */
+    double link_busy[KVF_TIERS][KVF_DIRS], link_any[KVF_TIERS], memory_busy[KVF_DIRS], memory_any;
 };
 /* All NaN when no time has passed. use_take() reads what is kept of tiers. */
 void use_take(struct engine *e, struct reading *r);

@@ -292,6 +292,10 @@ uint64_t simmover_used_ns(const struct simmover *m, int tier, enum kvf_dir dir) 
     return used / c->speed.channels;
 }
 
+uint64_t simmover_memory_used_ns(const struct simmover *m, enum kvf_dir dir) {
+    return crew_memory_used_ns(m->crew, dir);
+}
+
 struct simmover *simmover_open(const struct mover_setup *setup) {
     struct simmover *m = mem_zalloc(1, sizeof *m);
     m->setup = *setup;

@@ -30,6 +30,8 @@ void simmover_begin(struct simmover *m, struct cache_op *op);
 bool simmover_pump(struct simmover *m); /* ends what is due; whether there was any */
 /* Channel time that legs of a direction have had at a tier by now, divided among its channels; exact. */
 uint64_t simmover_used_ns(const struct simmover *m, int tier, enum kvf_dir dir);
+/* The same of the gpu's own memory, where it was measured apart from its link; else 0. */
+uint64_t simmover_memory_used_ns(const struct simmover *m, enum kvf_dir dir);
 void simmover_stop(struct simmover *m); /* everything ends at once, abandoned */
 uint64_t
 simmover_next_ns(const struct simmover *m); /* when the next thing happens; KVF_NEVER: nothing will */

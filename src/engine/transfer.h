@@ -85,7 +85,7 @@ struct mover_setup {
     const struct payload *payload;
     struct tier *const *tiers; /* KVF_TIERS; NULL: off */
     struct counters *counters;
-    struct usage *usage; /* KVF_TIERS, of all workers; NULL: nobody asks */
+    struct usage *usage; /* USAGES, of all workers; NULL: nobody asks */
     uint32_t worker;
     uint32_t buffers; /* staging buffers for tiers that need waiting, at least 1 */
     /* The operation has ended; the transfer is gone after the call. error: 0 or an errno; abandoned:

@@ -2,13 +2,16 @@
 #include <math.h>
 
 #include "engine/sampler.h"
+#include "tier/station.h"
 
 void use_take(struct engine *e, struct reading *r) {
     const struct simmover *simulated = e->workers[0].simulated;
+    for (int u = 0; u < USAGES; u++) r->usage[u] = usage_read(&e->usage[u], r->run_ns);
+    for (int d = 0; d < KVF_DIRS; d++)
+        r->memory_ns[d] = simulated ? simmover_memory_used_ns(simulated, (enum kvf_dir)d) : 0;
     for (int t = 0; t < KVF_TIERS; t++) {
         const struct tier *tier = e->tiers[t];
         if (!tier) continue;
-        r->usage[t] = usage_read(&e->usage[t], r->run_ns);
         for (int d = 0; d < KVF_DIRS; d++)
             r->link_ns[t][d] = simulated            ? simmover_used_ns(simulated, t, (enum kvf_dir)d)
                                : tier->ops->used_ns ? tier->ops->used_ns(tier, (enum kvf_dir)d, r->run_ns)
@@ -27,6 +30,10 @@ static double mean(uint64_t from_ns, uint64_t to_ns, double wall_ns) {
     return to_ns > from_ns ? (double)(to_ns - from_ns) / wall_ns : 0;
 }
 
+static double both(double read, double write, bool full) {
+    return full ? fmax(read, write) : fmin(1, read + write);
+}
+
 static void tier_use(const struct engine *e, const struct reading *from, const struct reading *to, int t,
                      double wall_ns, struct use *out) {
     const struct usage_sums *a = &from->usage[t], *b = &to->usage[t];
@@ -38,9 +45,31 @@ static void tier_use(const struct engine *e, const struct reading *from, const s
                              b->chunk_ns[KVF_DIR_READ] + b->chunk_ns[KVF_DIR_WRITE], wall_ns);
     double read = out->busy[t][KVF_DIR_READ], write = out->busy[t][KVF_DIR_WRITE];
     bool full = e->s->emulation[t].duplex == KVF_DUPLEX_FULL;
-    out->tier_busy[t] = !link  ? share(a->any_ns, b->any_ns, wall_ns)
-                        : full ? fmax(read, write)
-                               : fmin(1, read + write);
+    out->tier_busy[t] = link ? both(read, write, full) : share(a->any_ns, b->any_ns, wall_ns);
+}
+
+/* An emulated tier's figures are those of the link to it: a gpu's, or a server's. Calibration measures a
+ * gpu's own memory beside it. A real gpu's chunks are told apart by the buffers that they have. */
+static void link_use(const struct engine *e, const struct reading *from, const struct reading *to, int t,
+                     double wall_ns, struct use *out) {
+    bool timed = e->tiers[t]->ops->used_ns != NULL, gpu = t == KVF_TIER_GPU;
+    const struct usage_sums *a = from->usage, *b = to->usage;
+    if (t != KVF_TIER_GPU && t != KVF_TIER_REMOTE) return;
+    for (int d = 0; d < KVF_DIRS; d++) {
+        out->link_busy[t][d] =
+            timed ? out->busy[t][d] : share(a[USAGE_LINK].busy_ns[d], b[USAGE_LINK].busy_ns[d], wall_ns);
+        if (!gpu) continue;
+        out->memory_busy[d] =
+            timed ? share(from->memory_ns[d], to->memory_ns[d], wall_ns)
+                  : share(a[USAGE_GPU_MEMORY].busy_ns[d], b[USAGE_GPU_MEMORY].busy_ns[d], wall_ns);
+    }
+    out->link_any[t] = timed ? out->tier_busy[t] : share(a[USAGE_LINK].any_ns, b[USAGE_LINK].any_ns, wall_ns);
+    if (gpu && timed)
+        out->memory_any = station_measured(&e->s->service[t], true)
+                              ? both(out->memory_busy[KVF_DIR_READ], out->memory_busy[KVF_DIR_WRITE], false)
+                              : KVF_MISSING;
+    else if (gpu)
+        out->memory_any = share(a[USAGE_GPU_MEMORY].any_ns, b[USAGE_GPU_MEMORY].any_ns, wall_ns);
 }
 
 void use_between(const struct engine *e, const struct reading *from, const struct reading *to,
@@ -56,10 +85,14 @@ void use_between(const struct engine *e, const struct reading *from, const struc
     }
     out->waiting = mean(waiting[0], waiting[1], wall_ns);
     out->in_service = mean(service[0], service[1], wall_ns);
+    out->memory_any = out->memory_busy[0] = out->memory_busy[1] = KVF_MISSING;
     for (int t = 0; t < KVF_TIERS; t++) {
-        if (e->tiers[t])
+        out->link_any[t] = out->link_busy[t][0] = out->link_busy[t][1] = KVF_MISSING;
+        if (e->tiers[t]) {
             tier_use(e, from, to, t, wall_ns, out);
-        else
+            link_use(e, from, to, t, wall_ns, out);
+        } else {
             out->in_flight[t] = out->tier_busy[t] = out->busy[t][0] = out->busy[t][1] = KVF_MISSING;
+        }
     }
 }

@@ -3,10 +3,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/forecast.h"
 #include "engine/sample.h"
 #include "record/judge.h"
+#include "tier/station.h"
 
 static double seconds(uint64_t ns) {
     return (double)ns / (double)KVF_NS_PER_S;
@@ -32,10 +34,14 @@ static uint64_t reuses(const uint64_t counts[KVF_CAUSES]) {
 static void sum_tiers(struct window_sums *w, const struct snapshot *snap, const struct counters *d,
                       const struct use *use) {
     double s = snap->interval.length_s;
+    w->memory_any_s = known(use->memory_any) * s;
+    for (int dir = 0; dir < KVF_DIRS; dir++) w->memory_s[dir] = known(use->memory_busy[dir]) * s;
     for (int t = 0; t < KVF_TIERS; t++) {
         w->tier_busy_s[t] = known(use->tier_busy[t]) * s;
+        w->link_any_s[t] = known(use->link_any[t]) * s;
         for (int dir = 0; dir < KVF_DIRS; dir++) {
             w->busy_s[t][dir] = known(use->busy[t][dir]) * s;
+            w->link_s[t][dir] = known(use->link_busy[t][dir]) * s;
             w->op_s[t][dir] = seconds(atomic_load(&d->op_total[t][dir].sum));
             w->device_s[t][dir] = seconds(atomic_load(&d->op_device[t][dir].sum));
             w->line_s[t][dir] = seconds(counters_get(&d->line_ns[t][dir]));
@@ -58,6 +64,7 @@ static void sum_machine(struct window_sums *w, const struct snapshot *snap) {
     if (kvf_present(i->host_cpu_ratio)) {
         w->host_busy_s = i->host_cpu_ratio * i->length_s;
         w->host_known_s = i->length_s;
+        w->host_own_s = known(i->cpu_user_s + i->cpu_sys_s) / (double)sysconf(_SC_NPROCESSORS_ONLN);
     }
 }
 
@@ -84,6 +91,7 @@ static struct window_sums sums_of(struct engine *e, const struct snapshot *snap,
                             .storage_ms = sum_ms(&d->latency[REQUEST_LATENCY_STORAGE_IO]),
                             .prefill_ms = (double)counters_get(&d->prefill_ns) / 1e6,
                             .generation_ms = sum_ms(&d->latency[REQUEST_LATENCY_GENERATION]),
+                            .room_ms = (double)counters_get(&d->room_ns) / 1e6,
                             .held_s = seconds(counters_get(&d->writes_held_ns)),
                             .slots_busy_s = known(i->in_service) * i->length_s,
                             .slots_s = (double)i->slots * i->length_s,
@@ -104,6 +112,16 @@ static struct window_sums sums_of(struct engine *e, const struct snapshot *snap,
 
 /* ---- what the rule wants beside them ---- */
 
+/* A tier without a link of its own has none that is idle either. */
+static void describe_links(const struct engine *e, struct judge_input *in) {
+    const struct tier *gpu = e->tiers[KVF_TIER_GPU];
+    bool real = gpu && !(gpu->ops->caps(gpu) & TIER_EMULATED);
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (!e->tiers[t] || (t != KVF_TIER_GPU && t != KVF_TIER_REMOTE)) in->link_any[t] = KVF_MISSING;
+    if (!gpu || (!real && !station_measured(&e->s->service[KVF_TIER_GPU], true)))
+        in->memory_any = KVF_MISSING;
+}
+
 static void describe(struct engine *e, const struct cache_stats *cache, struct judge_input *in) {
     for (int t = 0; t < KVF_TIERS; t++) {
         in->on[t] = e->tiers[t] != NULL;
@@ -114,6 +132,7 @@ static void describe(struct engine *e, const struct cache_stats *cache, struct j
         in->emulated[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_EMULATED) != 0;
         in->compat[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_COMPAT) != 0;
     }
+    describe_links(e, in);
     if (!e->pipeline.compute) in->compute_busy = KVF_MISSING;
     if (workload_open_loop(e->workload)) in->users = KVF_MISSING;
     in->slots = e->slots;

@@ -73,16 +73,22 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
     in->device_bytes = s->counted_s > 0 ? s->device_bytes : KVF_MISSING;
     in->our_bytes = s->counted_s > 0 ? s->our_bytes : KVF_MISSING;
     in->host_cpu_ratio = per(s->host_busy_s, s->host_known_s);
+    in->own_cpu_ratio = per(s->host_own_s, s->host_known_s);
     in->slots_ratio = per(s->slots_busy_s, s->slots_s);
     in->compute_busy = per(s->compute_busy_s, s->length_s);
     in->users = per(s->users_s, s->length_s);
     in->miss_ratio = per(s->misses, s->lookups);
     in->first_ratio = per(s->firsts, s->sampled);
     in->held_s = s->held_s;
+    in->room_ms = per(s->room_ms, s->requests);
+    in->memory_any = per(s->memory_any_s, s->length_s);
+    for (int d = 0; d < KVF_DIRS; d++) in->memory_busy[d] = per(s->memory_s[d], s->length_s);
     for (int t = 0; t < KVF_TIERS; t++) {
         in->tier_busy[t] = per(s->tier_busy_s[t], s->length_s);
+        in->link_any[t] = per(s->link_any_s[t], s->length_s);
         for (int d = 0; d < KVF_DIRS; d++) {
             in->busy[t][d] = per(s->busy_s[t][d], s->length_s);
+            in->link_busy[t][d] = per(s->link_s[t][d], s->length_s);
             in->op_s[t][d] = s->op_s[t][d];
             in->device_s[t][d] = s->device_s[t][d];
             in->line_s[t][d] = s->line_s[t][d];

@@ -20,7 +20,10 @@ struct window_sums {
     double device_s[KVF_TIERS][KVF_DIRS];
     double line_s[KVF_TIERS][KVF_DIRS];
     double busy_s[KVF_TIERS][KVF_DIRS], tier_busy_s[KVF_TIERS];
-    double held_s; /* writes in line for their turn */
+    double link_s[KVF_TIERS][KVF_DIRS], link_any_s[KVF_TIERS];
+    double memory_s[KVF_DIRS], memory_any_s; /* of the gpu */
+    double room_ms;                          /* of requests, waiting for room */
+    double held_s;                           /* writes in line for their turn */
     double compute_busy_s;
     double users_s;
     double device_bytes, our_bytes,
@@ -28,9 +31,9 @@ struct window_sums {
     double class_judged[KVF_CLASSES_MAX], class_missed[KVF_CLASSES_MAX]; /* of classes with a target */
     double firsts, sampled; /* lookups of what is new, and all, as the sample of accesses weighs them */
     double device_busy_s, device_known_s;
-    double host_busy_s, host_known_s;
-    double slots_busy_s, slots_s; /* in service, and slots there are, times seconds */
-    double lookups, misses;       /* without decode */
+    double host_busy_s, host_known_s, host_own_s; /* of which this process */
+    double slots_busy_s, slots_s;                 /* in service, and slots there are, times seconds */
+    double lookups, misses;                       /* without decode */
 };
 
 /* Sums so far at a few moments, the oldest of them the newest that is ten seconds back. */

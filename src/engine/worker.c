@@ -211,6 +211,7 @@ static bool run_ready(struct worker *w) {
         w->run = op->next;
         if (!w->run) w->run_tail = &w->run;
         wait_over(op);
+        if (!w->x.stopping) pipeline_op_ready(&w->x, op);
         if (op->kind == CACHE_OP_WAIT || op->failed_wait || w->x.stopping) {
             bool ended = op->kind == CACHE_OP_WAIT && !op->failed_wait;
             if (op->kind != CACHE_OP_WAIT) tracelog_op(w->engine->log, w->x.worker, op, NULL);

@@ -57,6 +57,7 @@ struct counters {
     _Atomic uint64_t prompt_rebuilt;    /* of which wrote it, or a part, again */
     _Atomic uint64_t hits_recomputed;   /* blocks found and computed again, not read */
     _Atomic uint64_t recomputed_tokens; /* of these */
+    _Atomic uint64_t room_ns;           /* of the requests done, with a write of it waiting for room */
     _Atomic uint64_t prefill_ns;        /* of the requests done, on the modelled GPU and waiting for it */
     _Atomic uint64_t writes_held;       /* entry writes of requests that stood in line for their turn */
     _Atomic uint64_t writes_held_ns;    /* for so long in all */

@@ -8,6 +8,9 @@
 
 #include "base/terms.h"
 
+/* What is counted beside the tiers: the link between the gpu and the host, and the gpu's own memory. */
+enum { USAGE_LINK = KVF_TIERS, USAGE_GPU_MEMORY, USAGES };
+
 struct usage_sums {
     uint64_t chunk_ns[KVF_DIRS]; /* chunks there x time */
     uint64_t busy_ns[KVF_DIRS];  /* time with at least one there */

@@ -12,6 +12,8 @@
 #define FULL     0.95
 /* So many of all lookups miss what was there before: the tiers are too small. */
 #define CAPACITY 0.2
+/* Part of end-to-end from which waiting for room is told. */
+#define ROOM 0.05
 /* Less than this of another program is no neighbour but a file system's own. */
 #define FOREIGN_BYTES_PER_S (1024. * 1024)
 
@@ -146,30 +148,51 @@ static bool busier(double a, double b) {
     return !isnan(a) && (isnan(b) || a > b);
 }
 
+/* The CPUs are full, and others have most of them. */
+static bool others_compute(const struct judge_input *in) {
+    return in->host_cpu_ratio >= FULL && in->own_cpu_ratio < in->host_cpu_ratio / 2;
+}
+
+/* What works for a tier: a link, or the device itself. */
+static void consider_tier(const struct judge_input *in, int t, struct resource *most) {
+    enum kvf_tier tier = (enum kvf_tier)t;
+    bool link = !isnan(in->link_any[t]);
+    double own = !link ? in->tier_busy[t] : t == KVF_TIER_GPU ? in->memory_any : (double)NAN;
+    if (busier(own, most->busy)) *most = (struct resource){verdict_limit_of(tier), tier, own};
+    if (link && busier(in->link_any[t], most->busy))
+        *most = (struct resource){VERDICT_LINK, tier, in->link_any[t]};
+}
+
 /* The largest service demand: as each has had the same time, the one that was busy for most of it. Slots
  * are what requests hold while they use the others, and no resource here. */
 static struct resource most_loaded(const struct judge_input *in) {
     struct resource most = {VERDICT_NONE, KVF_TIERS, (double)NAN};
     for (int t = 0; t < KVF_TIERS; t++)
-        if (in->on[t] && busier(in->tier_busy[t], most.busy))
-            most = (struct resource){verdict_limit_of((enum kvf_tier)t), (enum kvf_tier)t, in->tier_busy[t]};
+        if (in->on[t]) consider_tier(in, t, &most);
     if (busier(in->compute_busy, most.busy))
         most = (struct resource){VERDICT_COMPUTE, KVF_TIERS, in->compute_busy};
     /* the program's own threads are a part of it: it is named only where it is full */
-    if (in->host_cpu_ratio >= FULL && busier(in->host_cpu_ratio, most.busy))
+    if (in->host_cpu_ratio >= FULL && !others_compute(in) && busier(in->host_cpu_ratio, most.busy))
         most = (struct resource){VERDICT_HOST_CPU, KVF_TIERS, in->host_cpu_ratio};
     return most;
 }
 
-/* "nvme (emulated) reads", "the modelled GPU", "the host's CPUs"; of a tier the directions that matter. */
+/* "nvme (emulated) reads", "gpu link writes", "the modelled GPU", "the host's CPUs"; of a tier the directions
+ * that matter. */
 static void add_resource(struct text *t, const struct resource *r, const struct judge_input *in) {
     if (r->tier == KVF_TIERS) {
         add(t, "%s", r->limit == VERDICT_COMPUTE ? "the modelled GPU" : "the host's CPUs");
         return;
     }
-    double read = in->busy[r->tier][KVF_DIR_READ], write = in->busy[r->tier][KVF_DIR_WRITE];
+    bool link = r->limit == VERDICT_LINK, memory = r->tier == KVF_TIER_GPU && !isnan(in->link_any[r->tier]);
+    const double *busy = link ? in->link_busy[r->tier] : memory ? in->memory_busy : in->busy[r->tier];
+    double read = busy[KVF_DIR_READ], write = busy[KVF_DIR_WRITE];
     bool both = fmin(read, write) > 0.2 * fmax(read, write);
-    add(t, "%s%s %s", tier_name(r->tier), emulated_word(in, r->tier),
+    add(t, "%s%s%s %s", tier_name(r->tier),
+        link     ? " link"
+        : memory ? " memory"
+                 : "",
+        emulated_word(in, r->tier),
         both           ? "reads and writes"
         : write > read ? "writes"
                        : "reads");
@@ -212,6 +235,9 @@ static void add_parts(struct text *t, const struct judge_input *in) {
     for (int i = 0; i < PARTS; i++) {
         if (whole[i] == 0) continue;
         add(t, "%s%s %d %%", before, names[i], whole[i]);
+        double room = share(in->room_ms, in->e2e_ms);
+        if (i == PART_STORAGE && room >= ROOM)
+            add(t, " (%d %% with a write waiting for room)", (int)fmin(percent(room), whole[i]));
         before = ", ";
     }
 }
@@ -242,6 +268,9 @@ double judge_foreign(const struct judge_input *in) {
 static void warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
     double ratio = judge_foreign(in);
     char theirs[24];
+    if (others_compute(in))
+        verdict_warn(v, "other programs had the host's CPUs: of %.0f %% busy this one took %.0f %%",
+                     percent(in->host_cpu_ratio), percent(in->own_cpu_ratio));
     if (ratio == 0) return;
     units_size_human(in->device_bytes - in->our_bytes, theirs, sizeof theirs);
     if (isinf(ratio))
@@ -301,6 +330,13 @@ static void neighbour(struct text *t, const struct judge_input *in, struct verdi
     } else if (busy >= 0) {
         add(t, "; nvme %.0f %% busy", percent(busy));
     }
+    add_parts(t, in);
+}
+
+static void neighbour_computes(struct text *t, const struct judge_input *in, struct verdict *v) {
+    say(v, VERDICT_NEIGHBOUR, VERDICT_CAUSE_FOREIGN, 1 - in->own_cpu_ratio / in->host_cpu_ratio);
+    add(t, "other programs on the host's CPUs: %.0f %% busy, of which this one took %.0f %%",
+        percent(in->host_cpu_ratio), percent(in->own_cpu_ratio));
     add_parts(t, in);
 }
 
@@ -445,6 +481,8 @@ static void limited(struct text *t, const struct judge_input *in, struct verdict
         capacity(t, in, v);
     else if (bound)
         saturated(t, in, v, &most);
+    else if (others_compute(in))
+        neighbour_computes(t, in, v);
     else if (full)
         slots(t, in, v);
     else if (!in->targets)
@@ -471,27 +509,48 @@ static void add_window(struct text *t, const struct judge_input *in) {
 
 /* ---- evidence ---- */
 
+static void add_busy(struct verdict *v, const char *what, double busy, double rate) {
+    char name[48];
+    snprintf(name, sizeof name, "%s_busy", what);
+    verdict_add_evidence(v, name, busy, "");
+    snprintf(name, sizeof name, "%s_demand_ms", what);
+    if (rate > 0) verdict_add_evidence(v, name, busy / rate * 1e3, "ms");
+}
+
+/* Of an emulated gpu or a remote tier the link's time is the tier's. */
+static void add_links(struct verdict *v, const struct judge_input *in, double rate, double *sum_s) {
+    char name[48];
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (!in->on[t] || isnan(in->link_any[t])) continue;
+        snprintf(name, sizeof name, "%s_link", tier_name((enum kvf_tier)t));
+        add_busy(v, name, in->link_any[t], rate);
+    }
+    if (!in->on[KVF_TIER_GPU] || isnan(in->memory_any)) return;
+    add_busy(v, "gpu_memory", in->memory_any, rate);
+    if (rate > 0 && in->emulated[KVF_TIER_GPU]) *sum_s += in->memory_any / rate;
+}
+
 static void evidence(struct verdict *v, const struct judge_input *in) {
     double rate = requests_per_s(in), part[PARTS], sum_s = 0, think_s;
-    char name[48];
     if (in->requests > 0) verdict_add_evidence(v, "requests_per_s", rate, "1/s");
     double most = most_loaded(in).busy;
     if (in->requests > 0 && most > 0) verdict_add_evidence(v, "throughput_bound_per_s", rate / most, "1/s");
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!in->on[t]) continue;
-        snprintf(name, sizeof name, "%s_busy", tier_name((enum kvf_tier)t));
-        verdict_add_evidence(v, name, in->tier_busy[t], "");
-        snprintf(name, sizeof name, "%s_demand_ms", tier_name((enum kvf_tier)t));
-        if (rate > 0) verdict_add_evidence(v, name, in->tier_busy[t] / rate * 1e3, "ms");
+        add_busy(v, tier_name((enum kvf_tier)t), in->tier_busy[t], rate);
         if (rate > 0 && in->tier_busy[t] > 0) sum_s += in->tier_busy[t] / rate;
     }
+    add_links(v, in, rate, &sum_s);
     verdict_add_evidence(v, "compute_busy", in->compute_busy, "");
     verdict_add_evidence(v, "host_cpu_busy", in->host_cpu_ratio, "");
+    verdict_add_evidence(v, "own_cpu_busy", in->own_cpu_ratio, "");
     verdict_add_evidence(v, "slots_busy", in->slots_ratio, "");
     if (in->requests > 0 && in->e2e_ms > 0) {
         parts_of(in, part);
         verdict_add_evidence(v, "queue_wait_share", part[PART_QUEUE], "");
         verdict_add_evidence(v, "storage_io_share", part[PART_STORAGE], "");
+        verdict_add_evidence(v, "room_wait_share", share(in->room_ms, in->e2e_ms), "");
+        verdict_add_evidence(v, "room_wait_ms", in->room_ms, "ms");
         verdict_add_evidence(v, "compute_share", part[PART_COMPUTE], "");
         /* the response time law gives the time between an answer and the next question */
         think_s = in->users / rate - in->e2e_ms / 1e3;

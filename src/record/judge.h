@@ -13,6 +13,7 @@
 struct judge_input {
     double length_s; /* of the time it is about, pauses excluded */
     bool whole;      /* it is all of the run: its sentence names no time */
+    double room_ms;  /* of storage_ms, with a write that waits for room */
     double e2e_ms, queue_ms, storage_ms, prefill_ms,
         generation_ms;                    /* per request; 0 for what it does not do */
     double op_s[KVF_TIERS][KVF_DIRS];     /* sum of entry operation times */
@@ -21,15 +22,18 @@ struct judge_input {
     double held_s; /* in line for their turn under engine.max_concurrent_writes; in none of these */
     double busy[KVF_TIERS][KVF_DIRS]; /* share of its time that a tier worked for a direction */
     double tier_busy[KVF_TIERS];      /* for either; half duplex has one time for both */
+    /* The link to a tier, gpu's and remote's, and the gpu's own memory. A tier with a link is not busy itself
+     * but for that memory. */
+    double link_busy[KVF_TIERS][KVF_DIRS], link_any[KVF_TIERS], memory_busy[KVF_DIRS], memory_any;
     bool on[KVF_TIERS], emulated[KVF_TIERS], compat[KVF_TIERS];
     double usable_bytes[KVF_TIERS], used_bytes[KVF_TIERS];
-    double device_busy_ratio;       /* kernel's utilisation of the disk */
-    double device_bytes, our_bytes; /* the kernel's count for the device, and ours of the nvme tier */
-    double compute_busy;            /* of a modelled GPU; missing without one */
-    double host_cpu_ratio;
-    double slots_ratio;        /* mean in service / slots */
-    uint64_t slots;            /* there are; 0 where unknown */
-    uint64_t requests;         /* done */
+    double device_busy_ratio;             /* kernel's utilisation of the disk */
+    double device_bytes, our_bytes;       /* the kernel's count for the device, and ours of the nvme tier */
+    double compute_busy;                  /* of a modelled GPU; missing without one */
+    double host_cpu_ratio, own_cpu_ratio; /* of all CPUs; of which this process */
+    double slots_ratio;                   /* mean in service / slots */
+    uint64_t slots;                       /* there are; 0 where unknown */
+    uint64_t requests;                    /* done */
     double users;              /* mean number of those who wait for answers; missing in an open loop */
     uint64_t backlog;          /* waiting at the end */
     double oldest_ms;          /* age of the one that waits longest by then; 0 when none waits */
@@ -50,7 +54,8 @@ struct judge_input {
 /* Fills the verdict but for its remedies; warnings come on top of those that are there. Pure. The order:
  *   no request done          so, and what operations took most time so far
  *   targets met, no backlog  none, and the most loaded resource
- *   a neighbour              the tier that would be named is on a device that another program uses
+ *   a neighbour              the tier that would be named is on a device that another program uses; or, with
+ *                            nothing saturated, the CPUs are full of others' work
  *   capacity                 at least a tenth of the lookups miss what an unlimited cache would have held,
  * and a tier's or the GPU's work for misses is what would be named a saturated resource     the one with the
  * largest service demand, which bounds throughput: X <= 1 / Dmax the gate of writes       most storage time

@@ -39,6 +39,15 @@ enum verdict_cause verdict_cause_parse(const char *name) {
     return (enum verdict_cause)find(cause_names, VERDICT_CAUSES, name);
 }
 
+char *verdict_limit_text(const struct verdict *v, char *out, size_t len) {
+    const char *cause = verdict_cause_name(v->cause);
+    if (len > 0) out[0] = '\0';
+    if (v->known)
+        snprintf(out, len, "%s%s%s", verdict_limit_name(v->limited_by), cause ? ", " : "",
+                 cause ? cause : "");
+    return out;
+}
+
 void verdict_add_evidence(struct verdict *v, const char *name, double value, const char *unit) {
     if (isnan(value) || v->evidences == VERDICT_EVIDENCE) return;
     struct verdict_evidence *e = &v->evidence[v->evidences++];

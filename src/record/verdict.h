@@ -55,7 +55,7 @@ struct verdict_remedy {
     double now, estimate; /* in the unit of the measure; NaN: not known */
 };
 
-enum { VERDICT_EVIDENCE = 24, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDICT_WARNING = 240 };
+enum { VERDICT_EVIDENCE = 36, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDICT_WARNING = 240 };
 
 struct verdict {
     bool known; /* false: nobody has judged, as of runs of older versions */
@@ -69,6 +69,8 @@ struct verdict {
     char warning[VERDICT_WARNINGS][VERDICT_WARNING];
 };
 
+/* "cpu, capacity", "none"; "" where nobody has judged. */
+char *verdict_limit_text(const struct verdict *v, char *out, size_t len);
 /* Each leaves out what has no room; a value that is missing is no evidence. */
 void verdict_add_evidence(struct verdict *v, const char *name, double value, const char *unit);
 void verdict_add_remedy(struct verdict *v, const char *change, const char *metric, double now,

@@ -33,10 +33,7 @@ static void describe_side(const struct comparison_input *i, struct comparison_si
     snprintf(s->name, sizeof s->name, "%s", run->name);
     snprintf(s->label, sizeof s->label, "run %" PRId64, run->run_id);
     s->results = run->results.count > 0;
-    const char *cause = verdict_cause_name(run->verdict.cause);
-    if (run->verdict.known)
-        snprintf(s->limited_by, sizeof s->limited_by, "%s%s%s", verdict_limit_name(run->verdict.limited_by),
-                 cause ? ", " : "", cause ? cause : "");
+    verdict_limit_text(&run->verdict, s->limited_by, sizeof s->limited_by);
     if (comparison_group(i)) {
         s->trials = i->trials->count;
         s->complete = trials_complete(i->trials);

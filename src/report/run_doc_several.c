@@ -133,6 +133,18 @@ static void put_metrics(struct doc *d, const struct comparison *c) {
 
 /* ---- charts with a line for each run ---- */
 
+static void put_limits(struct doc *d, const struct comparison *c) {
+    struct buf text = {0};
+    bool any = false;
+    for (size_t s = 0; s < c->sides; s++) {
+        any = any || c->side[s].limited_by[0];
+        buf_addf(&text, "%s%s: %s", s ? "; " : "", c->side[s].label,
+                 c->side[s].limited_by[0] ? c->side[s].limited_by : "--");
+    }
+    if (any) doc_fact(d, "Limited by", buf_text(&text));
+    buf_free(&text);
+}
+
 static void put_overlay(struct doc *d, const struct run_doc_source *runs, size_t count, const char *title,
                         const char *label, const char *unit, const char *field) {
     struct plot *plot = plot_new(PLOT_LINES, title);
@@ -169,6 +181,7 @@ void run_doc_several(struct doc *d, const struct run_doc_source *runs, size_t co
                      const struct comparison *c) {
     doc_section(d, 1, "Comparison");
     for (size_t s = 1; s < c->sides; s++) doc_text(d, DOC_PLAIN, "%s", c->verdict[s]);
+    put_limits(d, c);
     put_sides(d, c);
     for (size_t i = 0; i < c->warnings; i++) doc_text(d, DOC_WARN, "Warning: %s", c->warning[i]);
     put_differences(d, c);

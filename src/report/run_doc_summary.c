@@ -161,6 +161,7 @@ static void put_limit(const struct run_part *p) {
     const struct verdict *v = &p->run->verdict;
     char text[VERDICT_WARNING];
     for (size_t i = 0; i < v->warnings; i++) doc_text(p->doc, DOC_WARN, "Warning: %s.", v->warning[i]);
+    if (verdict_limit_text(v, text, sizeof text)[0]) doc_fact(p->doc, "Limited by", text);
     if (v->sentence[0]) doc_text(p->doc, DOC_PLAIN, "Bottleneck: %s.", v->sentence);
     for (size_t i = 0; i < v->remedies && verdict_gain(&v->remedy[i]) >= VERDICT_GAIN; i++)
         doc_text(p->doc, DOC_PLAIN, "Would help: %s (estimate).",

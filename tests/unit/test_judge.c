@@ -26,12 +26,15 @@ static struct judge_input unknown(void) {
                              .e2e_ms = NAN,
                              .queue_ms = NAN,
                              .storage_ms = NAN,
+                             .room_ms = NAN,
+                             .memory_any = NAN,
                              .generation_ms = NAN,
                              .device_busy_ratio = NAN,
                              .device_bytes = NAN,
                              .our_bytes = NAN,
                              .compute_busy = NAN,
                              .host_cpu_ratio = NAN,
+                             .own_cpu_ratio = NAN,
                              .slots_ratio = NAN,
                              .users = NAN,
                              .miss_ratio = NAN,
@@ -39,7 +42,7 @@ static struct judge_input unknown(void) {
                              .reuse_bytes = NAN,
                              .requests = 100};
     for (int t = 0; t < KVF_TIERS; t++) {
-        in.tier_busy[t] = in.used_bytes[t] = in.usable_bytes[t] = NAN;
+        in.tier_busy[t] = in.used_bytes[t] = in.usable_bytes[t] = in.link_any[t] = NAN;
         for (int d = 0; d < KVF_DIRS; d++)
             in.op_s[t][d] = in.device_s[t][d] = in.line_s[t][d] = in.busy[t][d] = NAN;
     }
@@ -149,6 +152,76 @@ static void the_largest_demand_bounds_throughput(void **state) {
     v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_COMPUTE);
     assert_int_equal(v.cause, VERDICT_CAUSE_BANDWIDTH);
+}
+
+/* Full CPUs bound this program only if they work for it. */
+static void cpus_that_work_for_others_are_a_neighbour(void **state) {
+    (void)state;
+    struct judge_input in = means(400, 0, 390, 0);
+    works(&in, NVME, 20, 10, 0.4, 0.1);
+    in.host_cpu_ratio = 0.97;
+    in.own_cpu_ratio = 0.9;
+    assert_int_equal(judged(&in).limited_by, VERDICT_HOST_CPU);
+    in.own_cpu_ratio = 0.1;
+    struct verdict v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_NEIGHBOUR);
+    assert_int_equal(v.cause, VERDICT_CAUSE_FOREIGN);
+    assert_non_null(
+        strstr(v.sentence, "other programs on the host's CPUs: 97 % busy, of which this one took 10 %"));
+    assert_int_equal(v.warnings, 1);
+    in.tier_busy[NVME] = 0.99; /* the drive is the limit all the same, and the warning stays */
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_NVME);
+    assert_int_equal(v.warnings, 1);
+}
+
+/* An emulated gpu is its link; a real one has a memory beside it, and what is busier is named. */
+static void the_link_is_named_where_its_demand_is_the_largest(void **state) {
+    (void)state;
+    struct judge_input in = means(400, 0, 400, 0);
+    works(&in, GPU, 30, 10, 0.7, 0.2);
+    works(&in, NVME, 20, 10, 0.4, 0.1);
+    in.emulated[GPU] = true;
+    in.link_any[GPU] = 0.9;
+    in.link_busy[GPU][READ] = 0.7;
+    in.link_busy[GPU][WRITE] = 0.2;
+    struct verdict v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_LINK);
+    assert_int_equal(v.cause, VERDICT_CAUSE_BANDWIDTH);
+    assert_non_null(strstr(v.sentence, "gpu link (emulated) reads and writes, 90 % busy: 90.0 ms a request"));
+    assert_true(fabs(verdict_value(&v, "gpu_link_busy") - 0.9) < 1e-9);
+    assert_true(fabs(verdict_value(&v, "gpu_link_demand_ms") - 90) < 1e-9);
+    in.emulated[GPU] = false;
+    in.memory_any = 0.95;
+    in.memory_busy[READ] = 0.95;
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_GPU);
+    assert_non_null(strstr(v.sentence, "gpu memory reads, 95 % busy"));
+    in.memory_any = 0.3;
+    assert_int_equal(judged(&in).limited_by, VERDICT_LINK);
+    works(&in, KVF_TIER_REMOTE, 30, 1, 0.97, 0);
+    in.link_any[KVF_TIER_REMOTE] = in.link_busy[KVF_TIER_REMOTE][READ] = 0.97;
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_LINK);
+    assert_non_null(strstr(v.sentence, "remote link reads, 97 % busy"));
+    in.link_any[KVF_TIER_REMOTE] = in.link_any[GPU] = 0.1;
+    in.targets_met = true;
+    in.tier_busy[NVME] = 0.05;
+    assert_non_null(strstr(judged(&in).sentence, "the most loaded is gpu memory reads, 30 % busy"));
+}
+
+/* 120 of 400 ms: a figure of its own, and a part of storage I/O in the sentence. */
+static void waiting_for_room_has_a_figure(void **state) {
+    (void)state;
+    struct judge_input in = means(400, 40, 360, 0);
+    works(&in, NVME, 71, 19, 0.9, 0.08);
+    in.room_ms = 120;
+    struct verdict v = judged(&in);
+    assert_true(fabs(verdict_value(&v, "room_wait_ms") - 120) < 1e-9);
+    assert_true(fabs(verdict_value(&v, "room_wait_share") - 0.3) < 1e-9);
+    assert_non_null(strstr(v.sentence, "storage I/O 90 % (30 % with a write waiting for room)"));
+    in.room_ms = 1;
+    assert_null(strstr(judged(&in).sentence, "waiting for room"));
 }
 
 /* Nothing inside is saturated: the slots are. */
@@ -328,6 +401,7 @@ static void the_longest_sentence_fits(void **state) {
     in.slots = 1000000;
     in.backlog = 99900;
     in.device_busy_ratio = 1;
+    in.room_ms = in.storage_ms / 2;
     assert_in_range(strlen(judged(&in).sentence), 250, KVF_BOTTLENECK - 2);
     in.miss_ratio = 0.9;
     in.first_ratio = 0.1;
@@ -344,6 +418,9 @@ int main(void) {
         cmocka_unit_test(with_all_targets_met_nothing_is_a_bottleneck),
         cmocka_unit_test(too_few_arrivals_are_load),
         cmocka_unit_test(the_largest_demand_bounds_throughput),
+        cmocka_unit_test(cpus_that_work_for_others_are_a_neighbour),
+        cmocka_unit_test(the_link_is_named_where_its_demand_is_the_largest),
+        cmocka_unit_test(waiting_for_room_has_a_figure),
         cmocka_unit_test(full_slots_are_named_when_nothing_inside_is),
         cmocka_unit_test(a_neighbour_is_named_before_the_drive),
         cmocka_unit_test(a_tier_too_small_is_a_cause_of_its_own),

@@ -117,6 +117,9 @@ static void who_waits_for_room_is_nowhere(void **state) {
     rig_end_at(&r, 1700, rig_find(&r, CACHE_OP_READ, rig_turn(1, 1)));
     rig_shows(&b, FLIGHT_PREFILL, -1);
     struct cache_op *op = rig_find(&r, CACHE_OP_WRITE, rig_turn(2, 1));
+    assert_int_equal(b.room_ns, 0);
+    pipeline_op_ready(&r.x, op);
+    assert_int_equal(b.room_ns, 200);
     pipeline_op_begins(op);
     rig_shows(&b, FLIGHT_PREFILL, GPU);
     rig_end_at(&r, 1800, op);

@@ -27,7 +27,7 @@ struct rig {
     struct run_clock clock;
     struct tier *tiers[KVF_TIERS];
     struct counters *counters;
-    struct usage usage[KVF_TIERS];
+    struct usage usage[USAGES];
     struct simmover *m;
     struct cache_op op[OPS];
     uint64_t zero_ns;
