@@ -33,6 +33,14 @@ static bool percent_parse(const char *text, double *out) {
     return true;
 }
 
+static int no_metric(const char *name, struct err *e) {
+    char near[METRIC_NAME];
+    const char *nearest = metric_nearest(name, NULL, 0, near);
+    if (nearest) return err_set(e, KVF_ERR_USAGE, "there is no metric %s; did you mean %s?", name, nearest);
+    return err_set(e, KVF_ERR_USAGE, "there is no metric %s; kvfall-results(7) lists them under MEASURES",
+                   name);
+}
+
 static int read_metric(const char *text, struct asked *a, struct err *e) {
     struct comparison_limit *l = &a->limit[a->limits];
     const char *eq = strchr(text, '=');
@@ -45,11 +53,13 @@ static int read_metric(const char *text, struct asked *a, struct err *e) {
         return err_set(e, KVF_ERR_USAGE, "--metric needs the name of a metric, not \"%s\"", text);
     memcpy(l->metric, text, len);
     l->metric[len] = '\0';
-    if (measure_better(l->metric) == MEASURE_NEUTRAL)
-        return err_set(e, KVF_ERR_USAGE,
-                       "%s is neither better nor worse when it changes, or there is no such metric; --metric "
-                       "takes one that has a good side, which `kvfall compare --all --json` tells",
-                       l->metric);
+    if (!metric_find(l->metric)) return no_metric(l->metric, e);
+    if (metric_better(l->metric) == METRIC_NEUTRAL)
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "%s is neither better nor worse when it changes; --metric takes a metric with a better "
+            "side, see `better` in `kvfall compare --all --json`",
+            l->metric);
     if (isnan(l->most))
         return err_set(e, KVF_ERR_USAGE, "--metric %s needs its limit: %s=5%%, or --fail-over 5%% for all",
                        l->metric, l->metric);

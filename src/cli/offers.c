@@ -122,11 +122,11 @@ static void columns(struct offers *o) {
 
 /* The usual ones that have a good side; NAME=PERCENT goes on behind them. */
 static void watched_metrics(struct offers *o) {
-    for (size_t i = 0; measure_usual(i); i++) {
-        const char *better = measure_better_word(measure_better(measure_usual(i)));
+    for (size_t i = 0; i < metric_usual_count; i++) {
+        const char *name = metric_usual[i].name, *better = metric_better_word(metric_better(name));
         char what[40];
         snprintf(what, sizeof what, "better when %s", better);
-        if (*better) offers_word(o, measure_usual(i), what);
+        if (*better && !strstr(name, "CLASS")) offers_word(o, name, what);
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/moment.h"
 #include "cli/suite.h"
+#include "record/metric.h"
 
 static enum doc_tone doc_tone_of(enum format_tone tone) {
     return tone == FORMAT_GOOD   ? DOC_GOOD
@@ -55,23 +56,21 @@ static void put_comparison(const struct suite *s, struct doc *d) {
 }
 
 static void put_bars(const struct suite *s, struct doc *d) {
-    static const struct {
-        const char *metric, *title, *unit;
-        bool less;
-    } charts[] = {{"throughput_tok_s", "Throughput", "tok/s", false},
-                  {"storage_throughput_tok_s", "Storage throughput", "tok/s", false},
-                  {"e2e_p95_ms", "End-to-end P95", "ms", true},
-                  {"ttft_p95_ms", "TTFT P95", "ms", true},
-                  {"reuse_hit_ratio", "Hit ratio", "%", false}};
+    static const char *const charts[] = {"throughput_tok_s", "storage_throughput_tok_s", "e2e_p95_ms",
+                                         "ttft_p95_ms", "reuse_hit_ratio"};
     doc_section(d, 1, "Main measures");
     for (size_t c = 0; c < sizeof charts / sizeof *charts; c++) {
-        struct plot *p = plot_new(PLOT_BARS, charts[c].title);
-        plot_axis(&p->y, charts[c].title, charts[c].unit);
+        const struct metric *m = metric_find(charts[c]);
+        char label[64];
+        metric_label(charts[c], label, sizeof label);
+        struct plot *p = plot_new(PLOT_BARS, label);
+        plot_axis(&p->y, label, metric_form_percent(m->form) ? "%" : metric_form_unit(m->form));
         for (size_t i = 0; i < s->entries; i++) plot_category(p, s->entry[i].test->name);
-        struct plot_line *line = plot_line_room(p, charts[c].title, s->entries, false);
+        struct plot_line *line = plot_line_room(p, label, s->entries, false);
         for (size_t i = 0; i < s->entries; i++)
-            if (suite_done(&s->entry[i])) line->y[i] = suite_metric(&s->entry[i], "%s", charts[c].metric);
-        plot_caption(p, "%s is better; of several trials the mean.", charts[c].less ? "Less" : "More");
+            if (suite_done(&s->entry[i])) line->y[i] = suite_metric(&s->entry[i], "%s", charts[c]);
+        plot_caption(p, "%s is better; of several trials the mean.",
+                     m->better == METRIC_LOWER ? "Less" : "More");
         doc_plot(d, p);
     }
 }

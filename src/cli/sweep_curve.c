@@ -133,9 +133,9 @@ enum run_status sweep_curve_child(const struct sweep *s, size_t point, struct ru
         snprintf(why, 400, "%.399s", e.text);
         return RUN_FAILED;
     }
-    result_add(&run->results, one.miss_ratio, "", one.lookups, "miss_ratio");
-    result_add(&run->results, (double)one.lookups, "", 0, "lookups");
-    result_add(&run->results, (double)one.misses, "", 0, "misses");
+    result_add(&run->results, one.miss_ratio, one.lookups, "miss_ratio");
+    result_add(&run->results, (double)one.lookups, 0, "lookups");
+    result_add(&run->results, (double)one.misses, 0, "misses");
     return RUN_COMPLETED;
 }
 

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/sweep.h"
-#include "record/measure.h"
+#include "record/metric.h"
 #include "report/format.h"
 
 enum { LINES_MAX = 100 }; /* points up to which each has a line where there is no terminal */
@@ -71,7 +71,7 @@ static void put_value(const struct sweep *s, size_t point, struct buf *out) {
 }
 
 static size_t best_so_far(const struct sweep *s) {
-    bool lower = measure_better(s->metric[0]) == MEASURE_LOWER;
+    bool lower = metric_better(s->metric[0]) == METRIC_LOWER;
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < s->points; i++) {
         double v = s->point[i].value[0];

@@ -586,7 +586,7 @@ int engine_run(const struct engine_setup *setup, struct err *e) {
     bool ran = prepare(&c);
     uint64_t took =
         engine_is_virtual(&engine) ? engine_now(&engine) - engine.sampler->zero_ns : clock_now_ns() - begun;
-    result_add(&run->results, (double)took / 1e9, "s", 0, "prepare_s");
+    result_add(&run->results, (double)took / 1e9, 0, "prepare_s");
     if (ran) control_run(&c);
     run_finish(&engine, ran);
     engine_close(&engine);

@@ -50,15 +50,14 @@ static double ratio(double part, double whole) {
 
 static void add_latency(struct measure *m, const char *prefix, const struct histogram *h) {
     uint64_t n = histogram_count(h);
-    result_add(m->out, histogram_mean(h) / 1e6, "ms", n, "%s_mean_ms", prefix);
+    result_add(m->out, histogram_mean(h) / 1e6, n, "%s_mean_ms", prefix);
     for (int i = 0; i < QUANTILES; i++)
-        result_add(m->out, result_quantile_ms(h, quantiles[i].q), "ms", n, "%s_%s_ms", prefix,
-                   quantiles[i].name);
-    result_add(m->out, histogram_max(h) / 1e6, "ms", n, "%s_max_ms", prefix);
+        result_add(m->out, result_quantile_ms(h, quantiles[i].q), n, "%s_%s_ms", prefix, quantiles[i].name);
+    result_add(m->out, histogram_max(h) / 1e6, n, "%s_max_ms", prefix);
 }
 
 static void add_count(struct measure *m, const char *name, uint64_t n) {
-    result_add(m->out, (double)n, "", 0, "%s", name);
+    result_add(m->out, (double)n, 0, "%s", name);
 }
 
 static uint64_t io_sum(const struct measure *m, int tier, int dir, bool bytes) {
@@ -76,14 +75,14 @@ static void add_tier_dir(struct measure *m, int t, int dir) {
     bool on = m->e->tiers[t] != NULL;
     char prefix[48];
     uint64_t bytes = io_sum(m, t, dir, true);
-    result_add(m->out, on ? (double)io_sum(m, t, dir, false) : KVF_MISSING, "", 0, "%s_%s_ops", tier, way);
-    result_add(m->out, on ? (double)bytes : KVF_MISSING, "B", 0, "%s_%s_bytes", tier, way);
-    result_add(m->out, on ? ratio((double)bytes / (double)KVF_GIB, m->wall_s) : KVF_MISSING, "GiB/s", 0,
-               "%s_%s_gib_s", tier, way);
-    result_add(m->out, m->use.busy[t][dir], "", 0, "%s_%s_busy_ratio", tier, way);
+    result_add(m->out, on ? (double)io_sum(m, t, dir, false) : KVF_MISSING, 0, "%s_%s_ops", tier, way);
+    result_add(m->out, on ? (double)bytes : KVF_MISSING, 0, "%s_%s_bytes", tier, way);
+    result_add(m->out, on ? ratio((double)bytes / (double)KVF_GIB, m->wall_s) : KVF_MISSING, 0, "%s_%s_gib_s",
+               tier, way);
+    result_add(m->out, m->use.busy[t][dir], 0, "%s_%s_busy_ratio", tier, way);
     uint64_t peak = m->e->s->peak_bytes_per_s[t][dir];
     bool judged = on && peak != KVF_UNSET;
-    result_add(m->out, judged ? ratio((double)bytes / (double)peak, m->wall_s) : KVF_MISSING, "", 0,
+    result_add(m->out, judged ? ratio((double)bytes / (double)peak, m->wall_s) : KVF_MISSING, 0,
                "%s_%s_peak_share", tier, way);
     snprintf(prefix, sizeof prefix, "%s_%s", tier, way);
     add_latency(m, prefix, total);
@@ -92,10 +91,10 @@ static void add_tier_dir(struct measure *m, int t, int dir) {
     snprintf(prefix, sizeof prefix, "%s_%s_host", tier, way);
     add_latency(m, prefix, &m->d->op_host[t][dir]);
     double total_s = histogram_mean(total), device_s = histogram_mean(device);
-    result_add(m->out, ratio(fmax(0, total_s - device_s), total_s), "", histogram_count(total),
+    result_add(m->out, ratio(fmax(0, total_s - device_s), total_s), histogram_count(total),
                "%s_%s_host_share", tier, way);
     double line_ns = (double)counters_get(&m->d->line_ns[t][dir]);
-    result_add(m->out, ratio(line_ns, (double)atomic_load(&total->sum)), "", histogram_count(total),
+    result_add(m->out, ratio(line_ns, (double)atomic_load(&total->sum)), histogram_count(total),
                "%s_%s_line_share", tier, way);
 }
 
@@ -105,20 +104,20 @@ static void add_tiers(struct measure *m) {
     for (int t = 0; t < KVF_TIERS; t++) {
         const char *tier = tier_name((enum kvf_tier)t);
         bool on = m->e->tiers[t] != NULL;
-        result_add(m->out, on ? (double)c->entries[t] : KVF_MISSING, "", 0, "%s_entries", tier);
-        result_add(m->out, on ? (double)c->used_bytes[t] : KVF_MISSING, "B", 0, "%s_used_bytes", tier);
-        result_add(m->out, on ? (double)c->tier_hits[t] : KVF_MISSING, "", 0, "%s_hits", tier);
-        result_add(m->out, on ? (double)c->evictions[t] : KVF_MISSING, "", 0, "%s_evictions", tier);
-        result_add(m->out, on ? (double)c->demotions[t] : KVF_MISSING, "", 0, "%s_demotions", tier);
-        result_add(m->out, on ? (double)c->promotions[t] : KVF_MISSING, "", 0, "%s_promotions", tier);
-        result_add(m->out, on ? (double)c->fell_through[t] : KVF_MISSING, "", 0, "%s_fell_through", tier);
-        result_add(m->out, m->use.tier_busy[t], "", 0, "%s_busy_ratio", tier);
-        result_add(m->out, m->use.in_flight[t], "", 0, "%s_io_in_flight_mean", tier);
+        result_add(m->out, on ? (double)c->entries[t] : KVF_MISSING, 0, "%s_entries", tier);
+        result_add(m->out, on ? (double)c->used_bytes[t] : KVF_MISSING, 0, "%s_used_bytes", tier);
+        result_add(m->out, on ? (double)c->tier_hits[t] : KVF_MISSING, 0, "%s_hits", tier);
+        result_add(m->out, on ? (double)c->evictions[t] : KVF_MISSING, 0, "%s_evictions", tier);
+        result_add(m->out, on ? (double)c->demotions[t] : KVF_MISSING, 0, "%s_demotions", tier);
+        result_add(m->out, on ? (double)c->promotions[t] : KVF_MISSING, 0, "%s_promotions", tier);
+        result_add(m->out, on ? (double)c->fell_through[t] : KVF_MISSING, 0, "%s_fell_through", tier);
+        result_add(m->out, m->use.tier_busy[t], 0, "%s_busy_ratio", tier);
+        result_add(m->out, m->use.in_flight[t], 0, "%s_io_in_flight_mean", tier);
         add_tier_dir(m, t, KVF_DIR_READ);
         add_tier_dir(m, t, KVF_DIR_WRITE);
         histogram_copy(both, &m->d->op_total[t][KVF_DIR_READ]);
         histogram_add(both, &m->d->op_total[t][KVF_DIR_WRITE]);
-        result_add(m->out, result_quantile_ms(both, 0.95), "ms", histogram_count(both), "%s_p95_ms", tier);
+        result_add(m->out, result_quantile_ms(both, 0.95), histogram_count(both), "%s_p95_ms", tier);
     }
     free(both);
 }
@@ -140,14 +139,14 @@ static void add_cache(struct measure *m) {
         misses += s->misses[c];
         if (c != KVF_CAUSE_DECODE) reuse += l;
         if (c != KVF_CAUSE_DECODE) reuse_hits += h;
-        result_add(m->out, (double)l, "", 0, "%s_lookups", cause);
-        result_add(m->out, (double)h, "", 0, "%s_hits", cause);
+        result_add(m->out, (double)l, 0, "%s_lookups", cause);
+        result_add(m->out, (double)h, 0, "%s_hits", cause);
     }
     add_count(m, "lookups", lookups);
     add_count(m, "hits", hits);
     add_count(m, "misses", misses);
-    result_add(m->out, ratio((double)hits, (double)lookups), "", lookups, "hit_ratio");
-    result_add(m->out, ratio((double)reuse_hits, (double)reuse), "", reuse, "reuse_hit_ratio");
+    result_add(m->out, ratio((double)hits, (double)lookups), lookups, "hit_ratio");
+    result_add(m->out, ratio((double)reuse_hits, (double)reuse), reuse, "reuse_hit_ratio");
     add_count(m, "evictions", tier_sum(s->evictions));
     add_count(m, "demotions", tier_sum(s->demotions));
     add_count(m, "promotions", tier_sum(s->promotions));
@@ -176,9 +175,9 @@ static void add_reuse(struct measure *m) {
     add_count(m, "prefix_seen", counters_get(&m->d->prompt_seen));
     add_count(m, "prefix_found", counters_get(&m->d->prompt_hits));
     add_count(m, "prefix_rebuilt", counters_get(&m->d->prompt_rebuilt));
-    result_add(m->out, (double)cause_sum(m->d, KVF_DIR_READ, KVF_CAUSE_PREFIX, true), "B", 0,
+    result_add(m->out, (double)cause_sum(m->d, KVF_DIR_READ, KVF_CAUSE_PREFIX, true), 0,
                "prefix_bytes_saved");
-    result_add(m->out, (double)cause_sum(m->d, KVF_DIR_READ, KVF_CAUSE_CONVERSATION, true), "B", 0,
+    result_add(m->out, (double)cause_sum(m->d, KVF_DIR_READ, KVF_CAUSE_CONVERSATION, true), 0,
                "conversation_bytes_saved");
 }
 
@@ -188,14 +187,13 @@ static void add_rag(struct measure *m) {
     if (!m->e->ingest.rag) return;
     add_count(m, "rag_requests", counters_get(&m->d->rag_requests));
     add_count(m, "rag_requests_empty", counters_get(&m->d->rag_empty));
-    result_add(m->out, (double)cause_sum(m->d, KVF_DIR_READ, KVF_CAUSE_RAG, true), "B", 0, "rag_bytes_read");
+    result_add(m->out, (double)cause_sum(m->d, KVF_DIR_READ, KVF_CAUSE_RAG, true), 0, "rag_bytes_read");
     add_count(m, "rag_documents_ingested", m->to->documents_in);
     add_count(m, "rag_documents_evicted", m->to->documents_evicted);
     add_count(m, "rag_chunks_ingested", cause_sum(all, KVF_DIR_WRITE, KVF_CAUSE_RAG, false));
     add_count(m, "rag_chunks_evicted", counters_get(&all->rag_evicted) + m->to->cache.chunk_evictions);
-    result_add(m->out, (double)cause_sum(all, KVF_DIR_WRITE, KVF_CAUSE_RAG, true), "B", 0,
-               "rag_bytes_ingested");
-    result_add(m->out, (double)ingest_spent_ns(m->e) / 1e9, "s", 0, "rag_ingest_s");
+    result_add(m->out, (double)cause_sum(all, KVF_DIR_WRITE, KVF_CAUSE_RAG, true), 0, "rag_bytes_ingested");
+    result_add(m->out, (double)ingest_spent_ns(m->e) / 1e9, 0, "rag_ingest_s");
 }
 
 /* Of the gate; without a limit nobody counts. */
@@ -203,9 +201,9 @@ static void add_writes(struct measure *m) {
     bool limited = m->e->writes.limit > 0;
     uint64_t held = counters_get(&m->d->writes_held);
     double held_ms = (double)counters_get(&m->d->writes_held_ns) / 1e6;
-    result_add(m->out, limited ? (double)m->to->writes_most : KVF_MISSING, "", 0, "writes_in_flight_max");
-    result_add(m->out, limited ? (double)held : KVF_MISSING, "", 0, "writes_held");
-    result_add(m->out, ratio(held_ms, (double)held), "ms", held, "writes_held_mean_ms");
+    result_add(m->out, limited ? (double)m->to->writes_most : KVF_MISSING, 0, "writes_in_flight_max");
+    result_add(m->out, limited ? (double)held : KVF_MISSING, 0, "writes_held");
+    result_add(m->out, ratio(held_ms, (double)held), held, "writes_held_mean_ms");
 }
 
 static void add_io_totals(struct measure *m) {
@@ -227,20 +225,19 @@ static void add_io_totals(struct measure *m) {
                 const char *tier = tier_name((enum kvf_tier)t), *way = dir_name((enum kvf_dir)dir);
                 const char *cause = cause_name((enum kvf_cause)c);
                 const struct histogram *h = &m->d->op_cause[t][dir][c];
-                result_add(m->out, (double)counters_get(&io->ops), "", 0, "%s_%s_%s_ops", tier, way, cause);
-                result_add(m->out, (double)counters_get(&io->bytes), "B", 0, "%s_%s_%s_bytes", tier, way,
-                           cause);
-                result_add(m->out, histogram_quantile(h, 0.95) / 1e6, "ms", histogram_count(h),
-                           "%s_%s_%s_p95_ms", tier, way, cause);
+                result_add(m->out, (double)counters_get(&io->ops), 0, "%s_%s_%s_ops", tier, way, cause);
+                result_add(m->out, (double)counters_get(&io->bytes), 0, "%s_%s_%s_bytes", tier, way, cause);
+                result_add(m->out, histogram_quantile(h, 0.95) / 1e6, histogram_count(h), "%s_%s_%s_p95_ms",
+                           tier, way, cause);
             }
     add_writes(m);
     double per_token = (double)model_bytes_per_token(&m->e->s->model, m->e->s->tensor_parallel);
     double tokens = (double)counters_get(&m->d->tokens_generated);
-    result_add(m->out, (double)total[KVF_DIR_READ], "B", 0, "total_read_bytes");
-    result_add(m->out, (double)total[KVF_DIR_WRITE], "B", 0, "total_write_bytes");
-    result_add(m->out, ratio((double)total[KVF_DIR_READ], (double)total[KVF_DIR_WRITE]), "", 0,
+    result_add(m->out, (double)total[KVF_DIR_READ], 0, "total_read_bytes");
+    result_add(m->out, (double)total[KVF_DIR_WRITE], 0, "total_write_bytes");
+    result_add(m->out, ratio((double)total[KVF_DIR_READ], (double)total[KVF_DIR_WRITE]), 0,
                "read_write_ratio");
-    result_add(m->out, ratio((double)total[KVF_DIR_READ] / per_token, tokens), "", 0, "amplification");
+    result_add(m->out, ratio((double)total[KVF_DIR_READ] / per_token, tokens), 0, "amplification");
     add_count(m, "operation_errors", errors);
     add_count(m, "verify_checked", verified);
     add_count(m, "verify_mismatched", mismatched);
@@ -254,8 +251,8 @@ static void add_asked(struct measure *m) {
     bool ended = m->e->s->workload.source != KVF_SOURCE_SYNTHETIC && atomic_load(&m->e->workload_done);
     double done = (double)counters_get(&m->to->workers->requests_done);
     double asked = (double)(ended ? m->to->arrived : m->e->s->run.max_requests);
-    result_add(m->out, limited ? asked : KVF_MISSING, "", 0, "requests_asked");
-    result_add(m->out, limited ? fmax(0, asked - done) : KVF_MISSING, "", 0, "requests_left");
+    result_add(m->out, limited ? asked : KVF_MISSING, 0, "requests_asked");
+    result_add(m->out, limited ? fmax(0, asked - done) : KVF_MISSING, 0, "requests_left");
 }
 
 static void add_throughput(struct measure *m) {
@@ -267,17 +264,17 @@ static void add_throughput(struct measure *m) {
     bool nvme = m->e->tiers[KVF_TIER_NVME] != NULL;
     double moved = (double)(io_sum(m, KVF_TIER_NVME, KVF_DIR_READ, true) +
                             io_sum(m, KVF_TIER_NVME, KVF_DIR_WRITE, true));
-    result_add(m->out, m->wall_s, "s", 0, "measured_s");
-    result_add(m->out, ratio(tokens, m->wall_s), "tok/s", 0, "throughput_tok_s");
-    result_add(m->out, ratio(tokens + (double)counters_get(&m->d->context_tokens), m->wall_s), "tok/s", 0,
+    result_add(m->out, m->wall_s, 0, "measured_s");
+    result_add(m->out, ratio(tokens, m->wall_s), 0, "throughput_tok_s");
+    result_add(m->out, ratio(tokens + (double)counters_get(&m->d->context_tokens), m->wall_s), 0,
                "total_tok_s");
-    result_add(m->out, ratio((double)done, m->wall_s), "1/s", 0, "requests_per_s");
-    result_add(m->out, ratio(tokens, storage_s), "tok/s", 0, "storage_throughput_tok_s");
-    result_add(m->out, nvme ? ratio(moved / per_token, m->wall_s) : KVF_MISSING, "tok/s", 0, "nvme_tok_s");
+    result_add(m->out, ratio((double)done, m->wall_s), 0, "requests_per_s");
+    result_add(m->out, ratio(tokens, storage_s), 0, "storage_throughput_tok_s");
+    result_add(m->out, nvme ? ratio(moved / per_token, m->wall_s) : KVF_MISSING, 0, "nvme_tok_s");
     for (int dir = 0; dir < KVF_DIRS; dir++) {
         double way = (double)io_sum(m, KVF_TIER_NVME, dir, true);
-        result_add(m->out, nvme ? ratio(way / per_token, m->wall_s) : KVF_MISSING, "tok/s", 0,
-                   "nvme_%s_tok_s", dir_name((enum kvf_dir)dir));
+        result_add(m->out, nvme ? ratio(way / per_token, m->wall_s) : KVF_MISSING, 0, "nvme_%s_tok_s",
+                   dir_name((enum kvf_dir)dir));
     }
     add_count(m, "requests_arrived", m->to->arrived - m->from->arrived);
     add_count(m, "requests_done", done);
@@ -285,12 +282,12 @@ static void add_throughput(struct measure *m) {
     add_count(m, "requests_failed", counters_get(&m->d->requests_failed));
     add_count(m, "requests_refused", counters_get(&m->d->requests_refused));
     add_count(m, "requests_dropped", m->to->dropped - m->from->dropped);
-    result_add(m->out, (double)m->to->queued, "", 0, "requests_queued_at_end");
-    result_add(m->out, (double)m->to->in_service, "", 0, "requests_in_service_at_end");
-    result_add(m->out, m->use.waiting, "", 0, "queue_depth_mean");
-    result_add(m->out, m->use.in_service, "", 0, "in_service_mean");
-    result_add(m->out, tokens, "", 0, "tokens_generated");
-    result_add(m->out, ratio((double)counters_get(&m->d->context_tokens), (double)done), "", done,
+    result_add(m->out, (double)m->to->queued, 0, "requests_queued_at_end");
+    result_add(m->out, (double)m->to->in_service, 0, "requests_in_service_at_end");
+    result_add(m->out, m->use.waiting, 0, "queue_depth_mean");
+    result_add(m->out, m->use.in_service, 0, "in_service_mean");
+    result_add(m->out, tokens, 0, "tokens_generated");
+    result_add(m->out, ratio((double)counters_get(&m->d->context_tokens), (double)done), done,
                "context_tokens_mean");
     const struct histogram *size = &m->d->entry_bytes;
     uint64_t n = histogram_count(size);
@@ -298,10 +295,10 @@ static void add_throughput(struct measure *m) {
      * alone, as with blocks of one size, the mean says more than its middle. */
     double mean = histogram_mean(size);
     bool alike = histogram_min(size) == histogram_max(size);
-    result_add(m->out, fmin(histogram_min(size), mean), "B", n, "entry_bytes_min");
-    result_add(m->out, mean, "B", n, "entry_bytes_mean");
-    result_add(m->out, alike ? mean : histogram_quantile(size, 0.95), "B", n, "entry_bytes_p95");
-    result_add(m->out, alike ? mean : fmax(histogram_max(size), mean), "B", n, "entry_bytes_max");
+    result_add(m->out, fmin(histogram_min(size), mean), n, "entry_bytes_min");
+    result_add(m->out, mean, n, "entry_bytes_mean");
+    result_add(m->out, alike ? mean : histogram_quantile(size, 0.95), n, "entry_bytes_p95");
+    result_add(m->out, alike ? mean : fmax(histogram_max(size), mean), n, "entry_bytes_max");
 }
 
 /* Requests inside the P95 target of their class; those of a class without one are, when they end well. Every
@@ -310,7 +307,7 @@ static void add_goodput(struct measure *m) {
     uint64_t met = 0, done = counters_get(&m->d->requests_done);
     for (uint32_t k = 0; k < m->e->s->qos.classes; k++)
         met += result_met(&m->d->klass[k], counters_get(&m->d->klass[k].done));
-    result_add(m->out, ratio((double)met, m->wall_s), "1/s", done, "goodput_per_s");
+    result_add(m->out, ratio((double)met, m->wall_s), done, "goodput_per_s");
 }
 
 /* Of a request that is done, the wait for its place in the batch included. */
@@ -325,13 +322,13 @@ static void add_batch(struct measure *m) {
     double fs = m->wall_s * 1e15, room = (double)scenario_batch_bytes(m->e->s);
     if (!m->e->pipeline.compute) return;
     double kv = scenario_batch_bytes(m->e->s) == UINT64_MAX ? KVF_MISSING : (double)(b->kv - a->kv) / room;
-    result_add(m->out, prefill_mean_ms(m), "ms", counters_get(&m->d->requests_done), "prefill_mean_ms");
-    result_add(m->out, ratio((double)(b->running - a->running), fs), "", 0, "batch_running_mean");
-    result_add(m->out, ratio((double)(b->waiting - a->waiting), fs), "", 0, "batch_waiting_mean");
-    result_add(m->out, ratio((double)(b->busy - a->busy), fs), "", 0, "batch_busy_ratio");
-    result_add(m->out, ratio(kv, fs), "", 0, "kv_use_mean");
-    result_add(m->out, (double)(b->steps - a->steps), "", 0, "batch_steps");
-    result_add(m->out, (double)(b->prefill_tokens - a->prefill_tokens), "", 0, "prefill_tokens_computed");
+    result_add(m->out, prefill_mean_ms(m), counters_get(&m->d->requests_done), "prefill_mean_ms");
+    result_add(m->out, ratio((double)(b->running - a->running), fs), 0, "batch_running_mean");
+    result_add(m->out, ratio((double)(b->waiting - a->waiting), fs), 0, "batch_waiting_mean");
+    result_add(m->out, ratio((double)(b->busy - a->busy), fs), 0, "batch_busy_ratio");
+    result_add(m->out, ratio(kv, fs), 0, "kv_use_mean");
+    result_add(m->out, (double)(b->steps - a->steps), 0, "batch_steps");
+    result_add(m->out, (double)(b->prefill_tokens - a->prefill_tokens), 0, "prefill_tokens_computed");
 }
 
 /* Where requests do not wait for answers, what was asked of the system and what it did are two things. */
@@ -341,9 +338,9 @@ static void add_load(struct measure *m) {
     double arrived = (double)(m->to->arrived - m->from->arrived);
     double offered = workload_unpaced(w) ? KVF_MISSING : ratio(arrived, m->wall_s);
     double achieved = result_value(m->out, "requests_per_s");
-    result_add(m->out, offered, "1/s", 0, "offered_requests_per_s");
-    result_add(m->out, achieved, "1/s", 0, "achieved_requests_per_s");
-    result_add(m->out, ratio(achieved, offered), "", 0, "achieved_ratio");
+    result_add(m->out, offered, 0, "offered_requests_per_s");
+    result_add(m->out, achieved, 0, "achieved_requests_per_s");
+    result_add(m->out, ratio(achieved, offered), 0, "achieved_ratio");
 }
 
 static void add_requests(struct measure *m) {
@@ -378,9 +375,9 @@ static double target_met(const struct kept *k, int i) {
 static void add_targets(struct measure *m, const struct kept *k) {
     for (int i = 0; i < SAMPLER_TARGETS; i++) {
         const char *name = k->klass->name, *quantile = quantiles[1 + i].name;
-        result_add(m->out, result_quantile_ms(k->latency, quantiles[1 + i].q), "ms",
-                   histogram_count(k->latency), "slo_%s_%s_ms", name, quantile);
-        result_add(m->out, target_met(k, i), "", k->all + k->overdue[i], "slo_%s_%s_met", name, quantile);
+        result_add(m->out, result_quantile_ms(k->latency, quantiles[1 + i].q), histogram_count(k->latency),
+                   "slo_%s_%s_ms", name, quantile);
+        result_add(m->out, target_met(k, i), k->all + k->overdue[i], "slo_%s_%s_met", name, quantile);
     }
 }
 
@@ -396,48 +393,46 @@ static void add_class(struct measure *m, uint32_t k) {
                         ttft ? &c->ttft : &c->e2e};
     bool judged = kept.klass->p95_ns != KVF_UNSET;
     result_add(m->out, judged ? ratio((double)kept.met, (double)(kept.all + kept.overdue[0])) : KVF_MISSING,
-               "", kept.all + kept.overdue[0], "slo_%s_met_ratio", name);
-    result_add(m->out, judged ? (double)(kept.all + kept.overdue[0] - kept.met) : KVF_MISSING, "",
+               kept.all + kept.overdue[0], "slo_%s_met_ratio", name);
+    result_add(m->out, judged ? (double)(kept.all + kept.overdue[0] - kept.met) : KVF_MISSING,
                kept.all + kept.overdue[0], "slo_%s_violations", name);
     add_targets(m, &kept);
-    result_add(m->out, (double)(to->arrived - from->arrived), "", 0, "class_%s_arrived", name);
-    result_add(m->out, (double)done, "", 0, "class_%s_done", name);
-    result_add(m->out, (double)lost, "", 0, "class_%s_failed", name);
-    result_add(m->out, (double)to->queued, "", 0, "class_%s_queued_at_end", name);
-    result_add(m->out, m->use.class_waiting[k], "", 0, "class_%s_queue_depth_mean", name);
-    result_add(m->out, m->use.class_in_service[k], "", 0, "class_%s_in_service_mean", name);
+    result_add(m->out, (double)(to->arrived - from->arrived), 0, "class_%s_arrived", name);
+    result_add(m->out, (double)done, 0, "class_%s_done", name);
+    result_add(m->out, (double)lost, 0, "class_%s_failed", name);
+    result_add(m->out, (double)to->queued, 0, "class_%s_queued_at_end", name);
+    result_add(m->out, m->use.class_waiting[k], 0, "class_%s_queue_depth_mean", name);
+    result_add(m->out, m->use.class_in_service[k], 0, "class_%s_in_service_mean", name);
     snprintf(prefix, sizeof prefix, "class_%s_ttft", name);
     add_latency(m, prefix, &c->ttft);
     snprintf(prefix, sizeof prefix, "class_%s_e2e", name);
     add_latency(m, prefix, &c->e2e);
-    result_add(m->out, (double)kept.overdue[0], "", 0, "class_%s_overdue_at_end", name);
+    result_add(m->out, (double)kept.overdue[0], 0, "class_%s_overdue_at_end", name);
     uint64_t oldest = m->to->open_ns[k];
     double wait_ms = oldest < m->to->run_ns ? (double)(m->to->run_ns - oldest) / 1e6 : 0;
-    result_add(m->out, wait_ms, "ms", 0, "class_%s_oldest_wait_ms", name);
-    result_add(m->out, judged ? m->e->sampler->starved_s[k] : KVF_MISSING, "s", 0, "class_%s_starved_s",
-               name);
+    result_add(m->out, wait_ms, 0, "class_%s_oldest_wait_ms", name);
+    result_add(m->out, judged ? m->e->sampler->starved_s[k] : KVF_MISSING, 0, "class_%s_starved_s", name);
 }
 
 static void add_machine(struct measure *m) {
     const struct host_counts *a = &m->from->host, *b = &m->to->host;
     const struct blockdev_counters *x = &m->from->device, *y = &m->to->device;
     bool device = m->from->device_present && m->to->device_present;
-    result_add(m->out, device ? (double)(y->read_bytes - x->read_bytes) : KVF_MISSING, "B", 0,
+    result_add(m->out, device ? (double)(y->read_bytes - x->read_bytes) : KVF_MISSING, 0,
                "device_read_bytes");
-    result_add(m->out, device ? (double)(y->write_bytes - x->write_bytes) : KVF_MISSING, "B", 0,
+    result_add(m->out, device ? (double)(y->write_bytes - x->write_bytes) : KVF_MISSING, 0,
                "device_write_bytes");
-    result_add(m->out, device ? (double)(y->read_ms - x->read_ms) : KVF_MISSING, "ms", 0, "device_read_ms");
-    result_add(m->out, device ? (double)(y->write_ms - x->write_ms) : KVF_MISSING, "ms", 0,
-               "device_write_ms");
+    result_add(m->out, device ? (double)(y->read_ms - x->read_ms) : KVF_MISSING, 0, "device_read_ms");
+    result_add(m->out, device ? (double)(y->write_ms - x->write_ms) : KVF_MISSING, 0, "device_write_ms");
     result_add(m->out,
-               device ? ratio((double)(y->io_ticks_ms - x->io_ticks_ms) / 1e3, m->wall_s) : KVF_MISSING, "",
-               0, "device_busy_ratio");
-    result_add(m->out, b->process_user_s - a->process_user_s, "s", 0, "cpu_user_s");
-    result_add(m->out, b->process_sys_s - a->process_sys_s, "s", 0, "cpu_sys_s");
+               device ? ratio((double)(y->io_ticks_ms - x->io_ticks_ms) / 1e3, m->wall_s) : KVF_MISSING, 0,
+               "device_busy_ratio");
+    result_add(m->out, b->process_user_s - a->process_user_s, 0, "cpu_user_s");
+    result_add(m->out, b->process_sys_s - a->process_sys_s, 0, "cpu_sys_s");
     double workers_s = (double)counters_get(&m->d->cpu_ns) / 1e9;
-    result_add(m->out, engine_is_virtual(m->e) ? KVF_MISSING : workers_s, "s", 0, "cpu_workers_s");
-    result_add(m->out, b->process_rss_peak_bytes, "B", 0, "rss_peak_bytes");
-    if (engine_is_virtual(m->e)) result_add(m->out, simulator_real_s(m->e), "s", 0, "real_s");
+    result_add(m->out, engine_is_virtual(m->e) ? KVF_MISSING : workers_s, 0, "cpu_workers_s");
+    result_add(m->out, b->process_rss_peak_bytes, 0, "rss_peak_bytes");
+    if (engine_is_virtual(m->e)) result_add(m->out, simulator_real_s(m->e), 0, "real_s");
 }
 
 /* Of the devices themselves, as the driver has them. */
@@ -445,11 +440,11 @@ static void add_devices(struct measure *m) {
     const struct gpus *g = &m->e->sampler->gpus;
     double watts = gpus_power_w(g), joules = watts * m->wall_s;
     double tokens = (double)counters_get(&m->d->tokens_generated);
-    result_add(m->out, watts, "W", 0, "gpu_power_mean_w");
-    result_add(m->out, joules, "J", 0, "gpu_energy_j");
-    result_add(m->out, ratio(joules, tokens), "J", 0, "gpu_energy_per_token_j");
-    result_add(m->out, gpus_pcie_bytes_s(g, false) / (double)KVF_GIB, "GiB/s", 0, "gpu_pcie_rx_gib_s");
-    result_add(m->out, gpus_pcie_bytes_s(g, true) / (double)KVF_GIB, "GiB/s", 0, "gpu_pcie_tx_gib_s");
+    result_add(m->out, watts, 0, "gpu_power_mean_w");
+    result_add(m->out, joules, 0, "gpu_energy_j");
+    result_add(m->out, ratio(joules, tokens), 0, "gpu_energy_per_token_j");
+    result_add(m->out, gpus_pcie_bytes_s(g, false) / (double)KVF_GIB, 0, "gpu_pcie_rx_gib_s");
+    result_add(m->out, gpus_pcie_bytes_s(g, true) / (double)KVF_GIB, 0, "gpu_pcie_tx_gib_s");
 }
 
 static void add_rows(struct measure *m) {
@@ -465,7 +460,7 @@ static void add_rows(struct measure *m) {
     if (r->skipped > 0) add_count(m, "rows_skipped", r->skipped);
     for (int i = 0; i < WORKLOAD_REJECTS; i++)
         if (r->rejected[i])
-            result_add(m->out, (double)r->rejected[i], "", 0, "rows_rejected_%s",
+            result_add(m->out, (double)r->rejected[i], 0, "rows_rejected_%s",
                        workload_reject_name((enum workload_reject)i));
     if (!talks) return;
     add_count(m, "turns_context_cut", r->context_cut);
@@ -477,16 +472,16 @@ static void add_steady(struct measure *m, struct run_record *run) {
     struct steady_result r = {0};
     if (m->e->s->autoscaler.mode == KVF_AUTOSCALER_OFF) steady_judge(&m->e->sampler->steady, &r);
     double none = KVF_MISSING;
-    result_add(m->out, r.known ? (double)r.reached : none, "", 0, "steady");
-    result_add(m->out, r.reached ? r.from_s : none, "s", 0, "steady_from_s");
-    result_add(m->out, r.reached ? r.length_s : none, "s", 0, "steady_s");
-    result_add(m->out, r.reached ? r.tokens_per_s : none, "tok/s", 0, "steady_throughput_tok_s");
-    result_add(m->out, r.reached && m->e->tiers[KVF_TIER_NVME] ? r.nvme_tokens_per_s : none, "tok/s", 0,
+    result_add(m->out, r.known ? (double)r.reached : none, 0, "steady");
+    result_add(m->out, r.reached ? r.from_s : none, 0, "steady_from_s");
+    result_add(m->out, r.reached ? r.length_s : none, 0, "steady_s");
+    result_add(m->out, r.reached ? r.tokens_per_s : none, 0, "steady_throughput_tok_s");
+    result_add(m->out, r.reached && m->e->tiers[KVF_TIER_NVME] ? r.nvme_tokens_per_s : none, 0,
                "steady_nvme_tok_s");
-    result_add(m->out, r.known ? r.throughput.slope : none, "", 0, "steady_slope");
-    result_add(m->out, r.known ? r.throughput.range : none, "", 0, "steady_range");
-    result_add(m->out, r.known ? r.nvme.slope : none, "", 0, "steady_nvme_slope");
-    result_add(m->out, r.known ? r.nvme.range : none, "", 0, "steady_nvme_range");
+    result_add(m->out, r.known ? r.throughput.slope : none, 0, "steady_slope");
+    result_add(m->out, r.known ? r.throughput.range : none, 0, "steady_range");
+    result_add(m->out, r.known ? r.nvme.slope : none, 0, "steady_nvme_slope");
+    result_add(m->out, r.known ? r.nvme.range : none, 0, "steady_nvme_range");
     steady_sentence(&r, run->steady, sizeof run->steady);
 }
 
@@ -538,13 +533,13 @@ void result_fill(struct engine *e, struct run_record *run) {
     add_io_totals(&m);
     add_machine(&m);
     add_devices(&m);
-    result_add(&run->results, (double)e->preconditioned_bytes, "B", 0, "precondition_bytes");
-    result_add(&run->results, (double)e->prepopulated_bytes, "B", 0, "prepopulate_bytes");
+    result_add(&run->results, (double)e->preconditioned_bytes, 0, "precondition_bytes");
+    result_add(&run->results, (double)e->prepopulated_bytes, 0, "prepopulate_bytes");
     add_rows(&m);
     add_steady(&m, run);
     scaling_results(e, m.out);
-    result_add(m.out, ratio(p->host_busy_sum, p->host_busy_s), "", 0, "host_cpu_ratio");
-    result_add(m.out, ratio(m.use.in_service, (double)e->slots), "", 0, "slots_busy_ratio");
+    result_add(m.out, ratio(p->host_busy_sum, p->host_busy_s), 0, "host_cpu_ratio");
+    result_add(m.out, ratio(m.use.in_service, (double)e->slots), 0, "slots_busy_ratio");
     verdict_run(e, run);
     overload_warn(run);
     keep_histograms(&m, run);

@@ -297,11 +297,11 @@ void scaling_results(const struct engine *e, struct result_list *out) {
     if (!s->used) return;
     double users = autoscaler_users(&s->search, &found);
     bool stages = s->search.peak > 0;
-    result_add(out, users, "", 0, "autoscaler_users");
-    result_add(out, found, "", 0, "autoscaler_found");
-    result_add(out, (double)s->decisions, "", 0, "autoscaler_decisions");
-    result_add(out, stages ? s->search.peak : KVF_MISSING, "tok/s", 0, "peak_throughput_tok_s");
-    result_add(out, stages ? (double)s->search.peak_users : KVF_MISSING, "", 0, "users_at_peak");
+    result_add(out, users, 0, "autoscaler_users");
+    result_add(out, found, 0, "autoscaler_found");
+    result_add(out, (double)s->decisions, 0, "autoscaler_decisions");
+    result_add(out, stages ? s->search.peak : KVF_MISSING, 0, "peak_throughput_tok_s");
+    result_add(out, stages ? (double)s->search.peak_users : KVF_MISSING, 0, "users_at_peak");
 }
 
 void scaling_open(struct engine *e) {

@@ -1,17 +1,66 @@
-/* The names of the measures of a run: the catalogue that kvfall-results(7) describes under MEASURES. Any
- * thread. */
+/* The catalogue of the measures of a run: what each is called, counted in, good for, and what it is. Results,
+ * comparisons, trials, sweeps, tables and the manual read it. Any thread. */
 #ifndef KVF_RECORD_METRIC_H
 #define KVF_RECORD_METRIC_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Patterns: TIER, DIR, CAUSE and STAT stand for the names of these, CLASS for a QoS class of the scenario,
- * REASON for any word. */
-extern const char *const metric_names[];
-extern const size_t metric_name_count;
+enum metric_better { METRIC_NEUTRAL, METRIC_HIGHER, METRIC_LOWER };
+
+/* The form decides the unit, and how a value is written. X(NAME, unit) */
+#define METRIC_FORM_LIST(X)                                                                                  \
+    X(COUNT, "")                                                                                             \
+    X(NUMBER, "") /* a mean of counts */                                                                     \
+    X(FACTOR, "") /* a quotient that may be above 1 */                                                       \
+    X(RATIO, "")  /* a part of a whole: 0 to 1, written in percent */                                        \
+    X(SHARE, "")  /* written in percent, may be above 1 */                                                   \
+    X(SLOPE, "")  /* written in percent, may be negative */                                                  \
+    X(FLAG, "")   /* 1 yes, 0 no */                                                                          \
+    X(BYTES, "B")                                                                                            \
+    X(MS, "ms")                                                                                              \
+    X(SECONDS, "s") X(TOK_S, "tok/s") X(PER_S, "1/s") X(GIB_S, "GiB/s") X(WATTS, "W") X(JOULES, "J")
+#define X(name, unit) METRIC_##name,
+enum metric_form { METRIC_FORM_LIST(X) METRIC_FORMS };
+#undef X
+const char *metric_form_unit(enum metric_form form);
+bool metric_form_percent(enum metric_form form); /* whether its values are written in percent */
+
+/* In pattern and label TIER, DIR, CAUSE and STAT stand for the names of these, CLASS for a QoS class of the
+ * scenario, REASON for any word. */
+struct metric {
+    const char *pattern;
+    enum metric_form form;
+    enum metric_better better;
+    const char *label; /* what people call it */
+    const char *help;  /* sentences */
+};
+extern const struct metric metric_rows[];
+extern const size_t metric_row_count;
+
+/* What tables show unless told otherwise, in this order. */
+struct metric_usual {
+    const char *name; /* or a pattern with CLASS */
+    bool watched;     /* for regressions, unless told */
+    bool quiet;       /* no row where it is 0 everywhere */
+};
+extern const struct metric_usual metric_usual[];
+extern const size_t metric_usual_count;
 
 enum { METRIC_NAME = 96 };
+
+/* The row of a name; NULL: none, as with results of other versions. */
+const struct metric *metric_find(const char *name);
+/* The row of the usual selection; NULL: it is not one of them. */
+const struct metric_usual *metric_usual_find(const char *name);
+bool metric_fits(const char *pattern, const char *name);
+/* "" for a name without a row. */
+const char *metric_unit(const char *name);
+enum metric_better metric_better(const char *name);        /* METRIC_NEUTRAL without a row */
+const char *metric_better_word(enum metric_better better); /* "higher", "lower", "" */
+/* What people call it: "nvme read P95"; the name itself without a row. */
+void metric_label(const char *name, char *out, size_t len);
+
 /* Whether a run with these classes can have a measure of that name. */
 bool metric_known(const char *name, const char *const *classes, size_t count);
 /* The nearest name that it can have, in `out`; NULL: none is near. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "record/measure.h"
+#include "record/metric.h"
 
 const char *outcome_state_name(enum outcome_state s) {
     static const char *const names[] = {[OUTCOME_WAITS] = "not run",
@@ -151,7 +151,7 @@ double outcome_delta(const struct outcome *o, size_t point, size_t measure) {
 /* Of the points of a configuration, SIZE_MAX for all. */
 static size_t best_of(const struct outcome *o, size_t measure, size_t configuration) {
     if (measure >= o->measures) return SIZE_MAX;
-    bool lower = measure_better(o->measure[measure].name) == MEASURE_LOWER;
+    bool lower = metric_better(o->measure[measure].name) == METRIC_LOWER;
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < o->points; i++) {
         double v = outcome_value(o, i, measure),

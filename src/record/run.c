@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "record/metric.h"
 
 #define X(id, name) name,
 static const char *const status_names[] = {RUN_STATUS_LIST(X)};
@@ -28,17 +29,19 @@ static void *grown(void *items, size_t count, size_t *cap, size_t size) {
     return mem_realloc(items, *cap * size);
 }
 
-void result_add(struct result_list *l, double value, const char *unit, uint64_t samples,
-                const char *metric_fmt, ...) {
-    va_list ap;
-
+void result_put(struct result_list *l, const struct result *result) {
     l->items = grown(l->items, l->count, &l->cap, sizeof *l->items);
-    struct result *r = &l->items[l->count++];
-    *r = (struct result){.value = value, .samples = samples};
+    l->items[l->count++] = *result;
+}
+
+void result_add(struct result_list *l, double value, uint64_t samples, const char *metric_fmt, ...) {
+    struct result r = {.value = value, .samples = samples};
+    va_list ap;
     va_start(ap, metric_fmt);
-    (void)vsnprintf(r->metric, sizeof r->metric, metric_fmt, ap);
+    (void)vsnprintf(r.metric, sizeof r.metric, metric_fmt, ap);
     va_end(ap);
-    (void)snprintf(r->unit, sizeof r->unit, "%s", unit);
+    (void)snprintf(r.unit, sizeof r.unit, "%s", metric_unit(r.metric));
+    result_put(l, &r);
 }
 
 const struct result *result_find(const struct result_list *l, const char *metric) {

@@ -31,8 +31,11 @@ struct result_list {
     struct result *items;
     size_t count, cap;
 };
-void result_add(struct result_list *l, double value, const char *unit, uint64_t samples,
-                const char *metric_fmt, ...) __attribute__((format(printf, 5, 6)));
+/* In the unit that the catalogue of measures has for the name; a name that is not in it has none. */
+void result_add(struct result_list *l, double value, uint64_t samples, const char *metric_fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* As it was stored, in its own unit. */
+void result_put(struct result_list *l, const struct result *result);
 /* The value of a metric; NaN when missing or absent. */
 double result_value(const struct result_list *l, const char *metric);
 const struct result *result_find(const struct result_list *l, const char *metric);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "record/metric.h"
 
 /* What the engine says when somebody changes the load: "users 10 by key", "generation 2 ms per token by key",
  * "autoscaler qos by key". NULL when nobody has. */
@@ -52,7 +53,7 @@ static struct trial_metric *metric_add(struct trials *t, const struct result *r)
 }
 
 /* Results of one build come in one order: the next is nearly always the one after the last found. */
-static struct trial_metric *metric_find(const struct trials *t, const char *metric, size_t guess) {
+static struct trial_metric *find_in(const struct trials *t, const char *metric, size_t guess) {
     if (guess < t->metrics && strcmp(t->metric[guess].metric, metric) == 0) return &t->metric[guess];
     for (size_t i = 0; i < t->metrics; i++)
         if (strcmp(t->metric[i].metric, metric) == 0) return &t->metric[i];
@@ -72,7 +73,7 @@ static void value_put(struct trial_metric *m, size_t place, double value) {
 static void metrics_add(struct trials *t, const struct result_list *l, size_t place) {
     size_t guess = 0;
     for (size_t i = 0; i < l->count; i++) {
-        struct trial_metric *m = metric_find(t, l->items[i].metric, guess);
+        struct trial_metric *m = find_in(t, l->items[i].metric, guess);
         if (!m) m = metric_add(t, &l->items[i]);
         value_put(m, place, l->items[i].value);
         guess = (size_t)(m - t->metric) + 1;
@@ -137,17 +138,35 @@ bool trials_passed(const struct trials *t) {
 }
 
 const struct trial_metric *trials_metric(const struct trials *t, const char *metric) {
-    return metric_find(t, metric, 0);
+    return find_in(t, metric, 0);
 }
 
-static bool ends_with(const struct trial_metric *m, const char *tail) {
-    size_t len = strlen(m->metric), end = strlen(tail);
-    return len >= end && strcmp(m->metric + len - end, tail) == 0;
+/* Whether it is 0 or missing in all trials. */
+static bool nothing(const struct trial_metric *m) {
+    for (size_t i = 0; i < m->count; i++)
+        if (kvf_present(m->value[i]) && m->value[i] != 0) return false;
+    return true;
+}
+
+size_t trials_usual(const struct trials *t, const struct trial_metric **out) {
+    size_t count = 0;
+    for (size_t u = 0; u < metric_usual_count; u++)
+        for (size_t i = 0; i < t->metrics; i++) {
+            const struct trial_metric *m = &t->metric[i];
+            if (!metric_fits(metric_usual[u].name, m->metric)) continue;
+            if (!metric_usual[u].quiet || !nothing(m)) out[count++] = m;
+        }
+    return count;
+}
+
+static bool has_form(const struct trial_metric *m, enum metric_form form) {
+    const struct metric *row = metric_find(m->metric);
+    return row && row->form == form;
 }
 
 /* Slopes alone have a sign. */
 static bool may_be_negative(const struct trial_metric *m) {
-    if (ends_with(m, "_slope")) return true;
+    if (has_form(m, METRIC_SLOPE)) return true;
     for (size_t i = 0; i < m->count; i++)
         if (m->value[i] < 0) return true;
     return false;
@@ -158,5 +177,5 @@ void trials_statistics(const struct trials *t, const struct trial_metric *m, str
     if (t->computed && !trials_seeds_differ(t))
         out->sd = out->cv = out->ci95_low = out->ci95_high = KVF_MISSING;
     if (out->ci95_low < 0 && !may_be_negative(m)) out->ci95_low = 0;
-    if (out->ci95_high > 1 && (ends_with(m, "hit_ratio") || ends_with(m, "met_ratio"))) out->ci95_high = 1;
+    if (out->ci95_high > 1 && has_form(m, METRIC_RATIO)) out->ci95_high = 1;
 }

@@ -48,6 +48,9 @@ bool trials_seeds_differ(const struct trials *t);
 uint64_t trials_seed(const struct trials *t, size_t complete);
 /* Whether every complete trial passed all its criteria, and there is one. */
 bool trials_passed(const struct trials *t);
+/* The usual selection of what has values, in its order; zeros that say nothing are left out. `out` has room
+ * for all metrics. How many. */
+size_t trials_usual(const struct trials *t, const struct trial_metric **out);
 const struct trial_metric *trials_metric(const struct trials *t, const char *metric); /* NULL: none */
 /* Its statistics. No interval reaches below zero where no value could, nor beyond all hits; trials of a
  * simulation that had one seed are one value, which has no spread. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "record/measure.h"
+#include "record/metric.h"
 
 #define X(id, name) name,
 static const char *const limit_names[VERDICT_LIMITS] = {VERDICT_LIMIT_LIST(X)};
@@ -85,7 +85,7 @@ double verdict_value(const struct verdict *v, const char *name) {
 
 double verdict_gain(const struct verdict_remedy *r) {
     if (!(r->now > 0) || !(r->estimate > 0)) return 0;
-    return measure_better(r->metric) == MEASURE_LOWER ? r->now / r->estimate - 1 : r->estimate / r->now - 1;
+    return metric_better(r->metric) == METRIC_LOWER ? r->now / r->estimate - 1 : r->estimate / r->now - 1;
 }
 
 static bool ends_with(const char *s, const char *tail) {
@@ -109,7 +109,7 @@ static char *figure(const char *metric, double v, char *out, size_t len) {
 
 char *verdict_remedy_text(const struct verdict_remedy *r, char *out, size_t len) {
     char now[48], then[48], label[64];
-    measure_label(measure_kind(r->metric), r->metric, label, sizeof label);
+    metric_label(r->metric, label, sizeof label);
     snprintf(out, len, "%s: %s %s to %s", r->change, label, figure(r->metric, r->now, now, sizeof now),
              figure(r->metric, r->estimate, then, sizeof then));
     return out;

@@ -64,14 +64,14 @@ double comparison_value(const struct comparison_input *i, const char *metric, co
     return s.median;
 }
 
-static enum comparison_direction direction_of(enum measure_better better, double change) {
+static enum comparison_direction direction_of(enum metric_better better, double change) {
     if (isnan(change)) return COMPARISON_MISSING;
     if (change == 0) return COMPARISON_SAME;
-    if (better == MEASURE_NEUTRAL) return change > 0 ? COMPARISON_MORE : COMPARISON_LESS;
-    return (change > 0) == (better == MEASURE_HIGHER) ? COMPARISON_IMPROVED : COMPARISON_WORSENED;
+    if (better == METRIC_NEUTRAL) return change > 0 ? COMPARISON_MORE : COMPARISON_LESS;
+    return (change > 0) == (better == METRIC_HIGHER) ? COMPARISON_IMPROVED : COMPARISON_WORSENED;
 }
 
-static void put_change(struct comparison_change *c, double base, enum measure_better better) {
+static void put_change(struct comparison_change *c, double base, enum metric_better better) {
     c->absolute = c->value - base;
     c->relative = base != 0 ? c->absolute / fabs(base) : c->absolute == 0 ? 0 : KVF_MISSING;
     c->direction = direction_of(better, c->absolute);
@@ -111,15 +111,15 @@ enum asked { ASKED_USUAL, ASKED_NAMED, ASKED_ALL };
 static void add_metric(const struct comparison_input *input, struct comparison *c, const char *metric,
                        enum asked asked) {
     if (comparison_metric(c, metric)) return;
-    const struct measure_kind *k = measure_kind(metric);
-    struct comparison_metric m = {.better = k->better,
-                                  .main = k->main,
-                                  .watched = k->watched,
+    const struct metric_usual *usual = metric_usual_find(metric);
+    struct comparison_metric m = {.better = metric_better(metric),
+                                  .main = usual,
+                                  .watched = usual && usual->watched,
                                   .change = mem_zalloc(c->sides, sizeof *m.change)};
     snprintf(m.metric, sizeof m.metric, "%s", metric);
-    comparison_label(k, metric, input, c->sides, m.label, sizeof m.label);
+    comparison_label(metric, input, c->sides, m.label, sizeof m.label);
     put_values(input, c, &m);
-    if (asked != ASKED_NAMED && all_quiet(&m, c->sides, asked == ASKED_USUAL && k->quiet)) {
+    if (asked != ASKED_NAMED && all_quiet(&m, c->sides, asked == ASKED_USUAL && usual && usual->quiet)) {
         free(m.change);
         return;
     }
@@ -139,25 +139,24 @@ static void each_metric(const struct comparison_input *i, void (*have)(void *ctx
 struct adding {
     const struct comparison_input *input;
     struct comparison *c;
-    const struct measure_kind *only; /* metrics of this kind alone; NULL: all */
+    const char *only; /* metrics of this pattern alone; NULL: all */
 };
 
 static void add_found(void *ctx, const char *metric) {
     struct adding *a = ctx;
     if (!a->only)
         add_metric(a->input, a->c, metric, ASKED_ALL);
-    else if (measure_kind(metric) == a->only)
+    else if (metric_fits(a->only, metric))
         add_metric(a->input, a->c, metric, ASKED_USUAL);
 }
 
 static void add_metrics(const struct comparison_input *input, const struct comparison_wish *wish,
                         struct comparison *c) {
     struct adding a = {input, c, NULL};
-    for (size_t k = 0; k < measure_kind_count; k++) {
-        a.only = &measure_kinds[k];
-        if (!a.only->main) continue;
-        if (!strchr(a.only->metric, '*'))
-            add_metric(input, c, a.only->metric, ASKED_USUAL);
+    for (size_t k = 0; k < metric_usual_count; k++) {
+        a.only = metric_usual[k].name;
+        if (!strstr(a.only, "CLASS"))
+            add_metric(input, c, a.only, ASKED_USUAL);
         else
             for (size_t s = 0; s < c->sides; s++) each_metric(&input[s], add_found, &a);
     }

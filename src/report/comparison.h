@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "record/measure.h"
+#include "record/metric.h"
 #include "record/run.h"
 #include "record/series.h"
 #include "record/trials.h"
@@ -90,7 +90,7 @@ struct comparison_change { /* of a side against the baseline */
 struct comparison_metric {
     char metric[64], unit[12];
     char label[64]; /* as people call it: "end-to-end P95"; the name itself where it has no other */
-    enum measure_better better;
+    enum metric_better better;
     bool main;                        /* one of the usual selection */
     bool watched;                     /* one of those that --fail-over holds unless told otherwise */
     struct comparison_change *change; /* of each side; that of the baseline is its value alone */

@@ -23,7 +23,7 @@ static void add_row(struct sheet *g, const struct comparison *c, const struct co
     snprintf(id, sizeof id, "%" PRId64, c->side[s].run_id);
     add_text(g, m->metric);
     add_text(g, m->unit);
-    add_text(g, m->better ? measure_better_word(m->better) : "");
+    add_text(g, m->better ? metric_better_word(m->better) : "");
     sheet_cell(g, SHEET_NUMBER, id);
     add_text(g, c->side[s].label);
     add_number(g, change->value);

@@ -62,8 +62,7 @@ static json_t *metric_object(const struct comparison_metric *m, size_t sides) {
     json_t *o = json_object(), *values = json_array();
     json_object_set_new(o, "metric", json_part_text(m->metric));
     json_object_set_new(o, "unit", json_part_text(m->unit));
-    json_object_set_new(o, "better",
-                        m->better ? json_part_text(measure_better_word(m->better)) : json_null());
+    json_object_set_new(o, "better", m->better ? json_part_text(metric_better_word(m->better)) : json_null());
     for (size_t s = 0; s < sides; s++) json_array_append_new(values, change_object(&m->change[s], s == 0));
     json_object_set_new(o, "values", values);
     return o;

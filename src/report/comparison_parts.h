@@ -17,8 +17,8 @@ void comparison_judge(const struct comparison_input *input, struct comparison *c
 void comparison_verdict(const struct comparison *c, size_t side, struct buf *out);
 
 /* What the metric is called; "gpu emul read P95" with an emulated tier. */
-void comparison_label(const struct measure_kind *k, const char *metric, const struct comparison_input *input,
-                      size_t sides, char *out, size_t len);
+void comparison_label(const char *metric, const struct comparison_input *input, size_t sides, char *out,
+                      size_t len);
 
 /* Why noise cannot be told of a metric between two sides, if it cannot; c->note says so once. */
 struct comparison_reach;

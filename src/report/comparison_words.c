@@ -3,12 +3,12 @@
 
 #include "report/comparison_parts.h"
 
-void comparison_label(const struct measure_kind *k, const char *metric, const struct comparison_input *input,
-                      size_t sides, char *out, size_t len) {
+void comparison_label(const char *metric, const struct comparison_input *input, size_t sides, char *out,
+                      size_t len) {
     char whole[64];
-    measure_label(k, metric, whole, sizeof whole);
+    metric_label(metric, whole, sizeof whole);
     snprintf(out, len, "%s", whole);
-    for (int t = 0; k->label && t < KVF_TIERS; t++) {
+    for (int t = 0; t < KVF_TIERS; t++) {
         const char *tier = tier_name((enum kvf_tier)t);
         size_t n = strlen(tier);
         bool emulated = false;

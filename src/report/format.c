@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "record/metric.h"
 #include "base/utf8.h"
 
 static const struct cell missing = {"--"};
@@ -72,19 +73,13 @@ struct cell format_times(double ratio) {
     return format_number(ratio, "x", 2);
 }
 
-static bool ends_with(const char *text, const char *end) {
-    size_t a = strlen(text), b = strlen(end);
-    return a >= b && strcmp(text + a - b, end) == 0;
-}
-
 struct cell format_measure(double v, const char *unit, const char *metric) {
-    static const char *const shares[] = {"_ratio", "_share", "_slope", "_range"};
+    const struct metric *m = *unit ? NULL : metric_find(metric);
     struct cell number, c;
     if (strcmp(unit, "ms") == 0) return format_ms(v);
     if (strcmp(unit, "s") == 0) return format_seconds(v);
     if (strcmp(unit, "B") == 0) return format_bytes(v);
-    for (size_t i = 0; !*unit && i < sizeof shares / sizeof shares[0]; i++)
-        if (ends_with(metric, shares[i]) && strcmp(metric, "read_write_ratio") != 0) return format_percent(v);
+    if (m && metric_form_percent(m->form)) return format_percent(v);
     if (!isfinite(v)) return missing;
     if (strcmp(unit, "GiB/s") == 0 || strcmp(unit, "1/s") == 0)
         number = format_rate(v);

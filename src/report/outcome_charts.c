@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/measure.h"
+#include "record/metric.h"
 #include "report/outcome.h"
 #include "report/outcome_doc.h"
 
@@ -19,16 +19,9 @@ static double axis_number(const char *unit, double v) {
     return strcmp(unit, "ns") == 0 ? v / 1e6 : strcmp(unit, "B/s") == 0 ? v / 0x1p30 : v;
 }
 
-static bool is_share(const struct outcome_measure *m) {
-    size_t len = strlen(m->name);
-    return !m->unit[0] &&
-           ((len > 6 && strcmp(m->name + len - 6, "_ratio") == 0) ||
-            (len > 6 && strcmp(m->name + len - 6, "_share") == 0)) &&
-           strcmp(m->name, "read_write_ratio") != 0;
-}
-
 static const char *measure_unit(const struct outcome_measure *m) {
-    return is_share(m) ? "%" : m->unit;
+    const struct metric *row = metric_find(m->name);
+    return row && metric_form_percent(row->form) ? "%" : m->unit;
 }
 
 /* What stands along the axis for a point. */
@@ -55,7 +48,7 @@ static int by_best(const void *a, const void *b) {
 static size_t lines_shown(const struct outcome *o, const struct outcome_lines *l, bool *shown) {
     size_t judge = outcome_judge(o), count = 0;
     struct ranked *r = mem_zalloc(l->count + 1, sizeof *r);
-    bool lower = o->measures > 0 && (measure_better(o->measure[judge].name) == MEASURE_LOWER);
+    bool lower = o->measures > 0 && (metric_better(o->measure[judge].name) == METRIC_LOWER);
     for (size_t k = 0; k < l->count; k++) r[k] = (struct ranked){k, NAN};
     for (size_t i = 0; i < o->points; i++) {
         double v = outcome_value(o, i, judge), *best = &r[l->of[i]].best;
@@ -204,8 +197,8 @@ static void put_chart(const struct outcome *o, const struct outcome_lines *l, si
     }
     p->y.log = spans_decades(p);
     static const char *const verdicts[] = {
-        [MEASURE_NEUTRAL] = "", [MEASURE_HIGHER] = "More is better. ", [MEASURE_LOWER] = "Less is better. "};
-    const char *verdict = verdicts[measure_better(o->measure[measure].name)];
+        [METRIC_NEUTRAL] = "", [METRIC_HIGHER] = "More is better. ", [METRIC_LOWER] = "Less is better. "};
+    const char *verdict = verdicts[metric_better(o->measure[measure].name)];
     if (count < l->count)
         plot_caption(
             p, "%sThe best %zu of %zu configurations are drawn; the table of all points has the others.",

@@ -7,7 +7,7 @@
 
 #include "base/moment.h"
 #include "base/units.h"
-#include "record/measure.h"
+#include "record/metric.h"
 #include "report/outcome.h"
 
 enum { POINTS_OPEN = 30, POINTS_MOST = 1000 }; /* rows that stand open, and that are listed at all */
@@ -39,7 +39,7 @@ static void put_best(const struct outcome *o, struct doc *d) {
     size_t measure[OUTCOME_CHARTS], count = outcome_charted(o, measure);
     for (size_t i = 0; i < count && i < 4; i++) {
         size_t best = SIZE_MAX, m = measure[i];
-        bool lower = measure_better(o->measure[m].name) == MEASURE_LOWER;
+        bool lower = metric_better(o->measure[m].name) == METRIC_LOWER;
         for (size_t k = 0; k < o->points; k++) {
             double v = outcome_value(o, k, m), most = best == SIZE_MAX ? NAN : outcome_value(o, best, m);
             if (!isnan(v) && (best == SIZE_MAX || (lower ? v < most : v > most))) best = k;

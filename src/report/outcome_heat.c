@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/measure.h"
+#include "record/metric.h"
 #include "report/outcome.h"
 #include "report/outcome_doc.h"
 
@@ -17,9 +17,9 @@ static struct plot *heat_new(const char *metric, const char *against, const char
     plot_axis(&p->x, across, "");
     plot_axis(&p->y, "difference", "%");
     p->diverging = true;
-    enum measure_better better = measure_better(metric);
-    p->less_better = better == MEASURE_LOWER;
-    if (better == MEASURE_NEUTRAL)
+    enum metric_better better = metric_better(metric);
+    p->less_better = better == METRIC_LOWER;
+    if (better == METRIC_NEUTRAL)
         plot_caption(
             p, "Blue is more than the baseline, orange less, neither better by itself. Hatched cells have "
                "no point that is done.");

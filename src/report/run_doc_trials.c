@@ -1,44 +1,34 @@
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/buf.h"
+#include "record/metric.h"
 #include "report/run_doc_inside.h"
-
-static const struct {
-    const char *metric, *label;
-} rows[] = {{"throughput_tok_s", "tokens/s"},
-            {"requests_per_s", "requests/s"},
-            {"storage_throughput_tok_s", "storage tokens/s"},
-            {"nvme_read_gib_s", "nvme read"},
-            {"nvme_write_gib_s", "nvme write"},
-            {"e2e_p50_ms", "end-to-end P50"},
-            {"e2e_p95_ms", "end-to-end P95"},
-            {"e2e_p99_ms", "end-to-end P99"},
-            {"ttft_p95_ms", "TTFT P95"},
-            {"storage_io_p95_ms", "storage I/O P95"},
-            {"nvme_read_p95_ms", "nvme read P95"},
-            {"nvme_write_p95_ms", "nvme write P95"},
-            {"reuse_hit_ratio", "hit ratio"},
-            {"hit_ratio", "hit ratio with decode"}};
 
 static void put_statistics(struct doc *d, const struct trials *t) {
     static const char *const columns[] = {"values", "median", "mean", "SD", "CV", "95 % low", "95 % high"};
     doc_table(d, "Over the complete trials: the interval is that of the mean, by Student's t");
     doc_column(d, "measure", false);
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) doc_column(d, columns[i], true);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct trial_metric *m = trials_metric(t, rows[i].metric);
+    const struct trial_metric **usual = mem_alloc(t->metrics * sizeof *usual);
+    size_t count = trials_usual(t, usual);
+    for (size_t i = 0; i < count; i++) {
+        const struct trial_metric *m = usual[i];
         struct statistics s;
-        if (!m) continue;
+        char label[64];
         trials_statistics(t, m, &s);
         if (s.n == 0) continue;
         const double values[] = {s.median, s.mean, s.sd};
-        doc_cell(d, rows[i].label);
+        metric_label(m->metric, label, sizeof label);
+        doc_cell(d, label);
         doc_cell(d, format_count((double)s.n).text);
         for (size_t k = 0; k < 3; k++) run_cell_measure(d, values[k], m->unit, m->metric);
         doc_cell(d, isfinite(s.cv) ? format_percent(s.cv).text : NULL);
         run_cell_measure(d, s.ci95_low, m->unit, m->metric);
         run_cell_measure(d, s.ci95_high, m->unit, m->metric);
     }
+    free(usual);
 }
 
 static void put_each(struct doc *d, const struct trials *t) {

@@ -1,40 +1,19 @@
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/units.h"
+#include "record/metric.h"
 #include "record/standing.h"
 #include "report/format.h"
 #include "report/report.h"
 
-/* What the table shows, in this order, as far as there are values. */
-static const struct {
-    const char *metric, *label;
-} rows[] = {{"throughput_tok_s", "tokens/s"},
-            {"requests_per_s", "requests/s"},
-            {"storage_throughput_tok_s", "storage tokens/s"},
-            {"nvme_tok_s", "nvme tokens/s"},
-            {"nvme_read_gib_s", "nvme read GiB/s"},
-            {"nvme_write_gib_s", "nvme write GiB/s"},
-            {"e2e_p50_ms", "end-to-end P50"},
-            {"e2e_p95_ms", "end-to-end P95"},
-            {"e2e_p99_ms", "end-to-end P99"},
-            {"ttft_p95_ms", "TTFT P95"},
-            {"queue_wait_p95_ms", "queue wait P95"},
-            {"storage_io_p95_ms", "storage I/O P95"},
-            {"gpu_read_p95_ms", "gpu read P95"},
-            {"cpu_read_p95_ms", "cpu read P95"},
-            {"nvme_read_p95_ms", "nvme read P95"},
-            {"nvme_write_p95_ms", "nvme write P95"},
-            {"nvme_read_device_p95_ms", "device read P95"},
-            {"reuse_hit_ratio", "hit ratio"},
-            {"hit_ratio", "hits with decode"},
-            {"total_read_bytes", "bytes read"},
-            {"total_write_bytes", "bytes written"}};
-
 /* Rates have their unit in the label. */
 static struct cell cell_of(double v, const struct trial_metric *m) {
-    bool rate = strcmp(m->unit, "tok/s") == 0 || strcmp(m->unit, "1/s") == 0 || strcmp(m->unit, "GiB/s") == 0;
+    const struct metric *row = metric_find(m->metric);
+    bool rate = row && (row->form == METRIC_TOK_S || row->form == METRIC_PER_S || row->form == METRIC_GIB_S);
     if (!rate) return format_measure(v, m->unit, m->metric);
     struct cell c = {"--"};
     if (isfinite(v)) units_count_human(v, c.text, sizeof c.text);
@@ -48,9 +27,9 @@ static void add_right(struct buf *line, const char *text, unsigned columns) {
 }
 
 static void put_line(struct format_page *p, enum format_tone tone, const char *const part[5]) {
-    static const unsigned columns[] = {0, 9, 20, 8, 21};
+    static const unsigned columns[] = {0, 9, 19, 8, 21};
     struct buf line = {0};
-    buf_addf(&line, "%-22s", part[0]);
+    buf_addf(&line, "%-23s", part[0]);
     for (size_t i = 1; i < 5; i++) add_right(&line, part[i], columns[i]);
     format_line(p, tone, "%s", buf_text(&line));
     buf_free(&line);
@@ -66,7 +45,9 @@ static void put_pair(char *out, size_t len, struct cell left, const char *betwee
 
 /* What a row is called: "gpu emul read P95" for a tier whose times are computed, "nvme compat ..." for one
  * that reaches device memory through the host's. */
-static void row_label(const struct trials *t, const char *label, char *out, size_t len) {
+static void row_label(const struct trials *t, const char *metric, char *out, size_t len) {
+    char label[64];
+    metric_label(metric, label, sizeof label);
     for (int i = 0; i < KVF_TIERS; i++) {
         const char *tier = tier_name((enum kvf_tier)i);
         size_t n = strlen(tier);
@@ -83,7 +64,7 @@ static bool put_row(struct format_page *p, const struct trials *t, const char *l
                     const struct trial_metric *m) {
     size_t complete = trials_complete(t);
     struct statistics s;
-    char name[64], mean[96], interval[96] = "--";
+    char name[80], mean[96], interval[96] = "--";
     trials_statistics(t, m, &s);
     if (s.n == 0) return false;
     snprintf(name, sizeof name, "  %s%s", label, s.n < complete ? "*" : "");
@@ -141,11 +122,13 @@ void report_trials_text(const struct run_record *r, const struct trials *t, cons
     }
     const char *mean = style->ascii ? "mean +- SD" : "mean ± SD";
     put_line(&page, FORMAT_HEADING, (const char *const[]){"Metric", "median", mean, "CV", "95 % interval"});
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct trial_metric *m = trials_metric(t, rows[i].metric);
-        char label[40];
-        row_label(t, rows[i].label, label, sizeof label);
-        if (m && put_row(&page, t, label, m)) gaps = true;
+    const struct trial_metric **usual = mem_alloc(t->metrics * sizeof *usual);
+    size_t count = trials_usual(t, usual);
+    for (size_t i = 0; i < count; i++) {
+        char label[64];
+        row_label(t, usual[i]->metric, label, sizeof label);
+        if (put_row(&page, t, label, usual[i])) gaps = true;
     }
+    free(usual);
     if (gaps) format_line(&page, FORMAT_PLAIN, "  * of fewer trials: the others have no value");
 }

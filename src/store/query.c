@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "record/metric.h"
 #include "store/db.h"
 #include "store/handle.h"
 #include "store/row.h"
@@ -327,7 +328,7 @@ static void load_result(sqlite3_stmt *stmt, void *ctx) {
     struct run_record *r = ctx;
     struct result result = {0};
     row_load(stmt, schema_table(TABLE_RESULTS), &result);
-    result_add(&r->results, result.value, result.unit, result.samples, "%s", result.metric);
+    result_put(&r->results, &result);
 }
 
 static void load_criterion(sqlite3_stmt *stmt, void *ctx) {
@@ -477,29 +478,26 @@ int store_suite(struct store *s, int64_t first_id, void (*run)(void *ctx, int64_
 }
 
 /* The other orders are of what Q_LIST finds, by one of its columns; what is missing comes last. */
-static const struct {
-    const char *column;
-    bool largest_first;
-} orders[] = {
-    {"name", false},
-    {"duration_s", true},
-    {"throughput_tok_s", true},
-    {"storage_throughput_tok_s", true},
-    {"e2e_p95_ms", false},
-    {"nvme_read_p95_ms", false},
-    {"hit_ratio", true},
-    {"reuse_hit_ratio", true},
-    {"started_at", true},
+static const char *const orders[] = {
+    "name",       "duration_s",       "throughput_tok_s", "storage_throughput_tok_s",
+    "e2e_p95_ms", "nvme_read_p95_ms", "hit_ratio",        "reuse_hit_ratio",
+    "started_at",
 };
 enum { ORDERS = sizeof orders / sizeof *orders };
 
 const char *store_sort_column(size_t i) {
-    return i < ORDERS ? orders[i].column : NULL;
+    return i < ORDERS ? orders[i] : NULL;
+}
+
+/* What is best comes first: the latest, the longest, and of a metric its better end. */
+static bool largest_first(const char *column) {
+    return strcmp(column, "started_at") == 0 || strcmp(column, "duration_s") == 0 ||
+           metric_better(column) == METRIC_HIGHER;
 }
 
 static int order_of(const char *key) {
     int i = 0;
-    while (i < ORDERS && strcmp(key, orders[i].column) != 0) i++;
+    while (i < ORDERS && strcmp(key, orders[i]) != 0) i++;
     return i;
 }
 
@@ -508,7 +506,7 @@ static int prepare_list(struct store *s, const struct store_filter *f, sqlite3_s
     bool plain = !f->reverse && (!f->sort || order == ORDERS - 1);
     struct buf sql = {0};
     if (order == ORDERS) {
-        for (int i = 0; i < ORDERS; i++) buf_addf(&sql, "%s%s", i ? ", " : "", orders[i].column);
+        for (int i = 0; i < ORDERS; i++) buf_addf(&sql, "%s%s", i ? ", " : "", orders[i]);
         int code = err_set(e, KVF_ERR_USAGE, "--sort is one of %s, not \"%s\"", buf_text(&sql), f->sort);
         buf_free(&sql);
         return code;
@@ -516,9 +514,8 @@ static int prepare_list(struct store *s, const struct store_filter *f, sqlite3_s
     buf_add(&sql, plain ? "" : "SELECT * FROM (");
     buf_add(&sql, query_texts[Q_LIST]);
     if (!plain)
-        buf_addf(&sql, ") ORDER BY %s IS NULL, %s %s, started_at DESC, run_id DESC LIMIT ?10",
-                 orders[order].column, orders[order].column,
-                 orders[order].largest_first == f->reverse ? "ASC" : "DESC");
+        buf_addf(&sql, ") ORDER BY %s IS NULL, %s %s, started_at DESC, run_id DESC LIMIT ?10", orders[order],
+                 orders[order], largest_first(orders[order]) == f->reverse ? "ASC" : "DESC");
     int rc = db_prepare(s->db, stmt, buf_text(&sql));
     buf_free(&sql);
     if (rc != SQLITE_OK) return read_error(s, rc, e);

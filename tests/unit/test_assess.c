@@ -28,8 +28,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static void add(const char *metric, double value, const char *unit) {
-    result_add(&r.results, value, unit, 0, "%s", metric);
+static void add(const char *metric, double value) {
+    result_add(&r.results, value, 0, "%s", metric);
 }
 
 static void expect(size_t i, const char *metric, const char *op, double target, int passed) {
@@ -55,10 +55,10 @@ static void expect_latency(int write, int read, int cpu, int hits) {
 
 static void profile_latency_passes(void **state) {
     (void)state;
-    add("nvme_write_device_p95_ms", 499.9, "ms");
-    add("nvme_read_device_p95_ms", 0.2, "ms");
-    add("cpu_p95_ms", 149, "ms");
-    add("hit_ratio", 0.3001, "");
+    add("nvme_write_device_p95_ms", 499.9);
+    add("nvme_read_device_p95_ms", 0.2);
+    add("cpu_p95_ms", 149);
+    add("hit_ratio", 0.3001);
     expect_latency(1, 1, 1, 1);
     assert_string_equal(r.criteria[0].unit, "ms");
     assert_true(r.criteria[0].actual == 499.9);
@@ -67,29 +67,29 @@ static void profile_latency_passes(void **state) {
 
 static void profile_latency_fails_at_the_bounds(void **state) {
     (void)state;
-    add("nvme_write_device_p95_ms", 500, "ms");
-    add("nvme_read_device_p95_ms", 200, "ms");
-    add("cpu_p95_ms", 150, "ms");
-    add("hit_ratio", 0.3, "");
+    add("nvme_write_device_p95_ms", 500);
+    add("nvme_read_device_p95_ms", 200);
+    add("cpu_p95_ms", 150);
+    add("hit_ratio", 0.3);
     expect_latency(0, 0, 0, 0);
 }
 
 /* A drive whose whole latency is bad and whose own part is good passes: the profile is about the device. */
 static void profile_latency_is_about_the_device_alone(void **state) {
     (void)state;
-    add("nvme_write_p95_ms", 12000, "ms");
-    add("nvme_read_p95_ms", 12390, "ms");
-    add("nvme_write_device_p95_ms", 31, "ms");
-    add("nvme_read_device_p95_ms", 9.74, "ms");
-    add("cpu_p95_ms", 1, "ms");
-    add("hit_ratio", 0.9, "");
+    add("nvme_write_p95_ms", 12000);
+    add("nvme_read_p95_ms", 12390);
+    add("nvme_write_device_p95_ms", 31);
+    add("nvme_read_device_p95_ms", 9.74);
+    add("cpu_p95_ms", 1);
+    add("hit_ratio", 0.9);
     expect_latency(1, 1, 1, 1);
 }
 
 static void without_data_nothing_passes(void **state) {
     (void)state;
-    add("nvme_write_device_p95_ms", KVF_MISSING, "ms");
-    add("cpu_p95_ms", 3, "ms");
+    add("nvme_write_device_p95_ms", KVF_MISSING);
+    add("cpu_p95_ms", 3);
     expect_latency(-1, -1, 1, -1);
     assert_true(isnan(r.criteria[0].actual) && isnan(r.criteria[1].actual));
     assert_string_equal(r.criteria[1].unit, "ms"); /* of the target, which is told all the same */
@@ -106,13 +106,13 @@ static void throughput(enum scenario_workload_phase phase, double least) {
 
 static void profile_throughput_asks_for_the_directions_of_the_phase(void **state) {
     (void)state;
-    add("nvme_tok_s", 1000, "tok/s");
-    add("nvme_read_tok_s", 1000, "tok/s");
-    add("nvme_write_tok_s", 0, "tok/s");
-    add("operation_errors", 0, "");
-    add("requests_failed", 2, "");
-    add("refused", 3, "");
-    add("e2e_p95_ms", 1e6, "ms");
+    add("nvme_tok_s", 1000);
+    add("nvme_read_tok_s", 1000);
+    add("nvme_write_tok_s", 0);
+    add("operation_errors", 0);
+    add("requests_failed", 2);
+    add("refused", 3);
+    add("e2e_p95_ms", 1e6);
     throughput(KVF_WORKLOAD_PHASE_BOTH, 0);
     assert_int_equal(r.criterion_count, 5);
     expect(0, "nvme_read_tok_s", ">", 0, 1);
@@ -130,9 +130,9 @@ static void profile_throughput_asks_for_the_directions_of_the_phase(void **state
 
 static void profile_throughput_with_a_threshold(void **state) {
     (void)state;
-    add("nvme_tok_s", 1000, "tok/s");
-    add("operation_errors", 0, "");
-    add("requests_failed", 0, "");
+    add("nvme_tok_s", 1000);
+    add("operation_errors", 0);
+    add("requests_failed", 0);
     throughput(KVF_WORKLOAD_PHASE_BOTH, 1000);
     assert_int_equal(r.criterion_count, 4);
     expect(0, "nvme_tok_s", ">=", 1000, 1);
@@ -149,9 +149,9 @@ static void own_criteria_stand_behind_in_their_order(void **state) {
     } ops[] = {{KVF_OP_LT, "<", 1, 0, 0},  {KVF_OP_LE, "<=", 1, 1, 0}, {KVF_OP_GT, ">", 0, 0, 1},
                {KVF_OP_GE, ">=", 0, 1, 1}, {KVF_OP_EQ, "==", 0, 1, 0}, {KVF_OP_NE, "!=", 1, 0, 1}};
     enum { OPS = sizeof ops / sizeof ops[0] };
-    add("a_ms", 4, "ms");
-    add("b_ms", 5, "ms");
-    add("c_ms", 6, "ms");
+    add("a_ms", 4);
+    add("b_ms", 5);
+    add("c_ms", 6);
     s->assess.criteria = 3 * OPS + 1;
     for (uint32_t i = 0; i < OPS; i++)
         for (uint32_t k = 0; k < 3; k++) {

@@ -56,7 +56,10 @@ static void expect_near(double got, double want, double off) {
 }
 
 static void put(size_t side, const char *metric, double value, const char *unit) {
-    result_add(&run[side].results, value, unit, 0, "%s", metric);
+    struct result one = {.value = value};
+    snprintf(one.metric, sizeof one.metric, "%.63s", metric);
+    snprintf(one.unit, sizeof one.unit, "%.11s", unit);
+    result_put(&run[side].results, &one);
 }
 
 static void make(size_t sides) {
@@ -309,7 +312,7 @@ static void put_trials(size_t side, const double *values, size_t count, const ch
         r.trial = (uint32_t)i + 1;
         r.trials = (uint32_t)count;
         r.status = RUN_COMPLETED;
-        result_add(&r.results, values[i], "tok/s", 0, "%s", metric);
+        result_add(&r.results, values[i], 0, "%s", metric);
         trials_add(&group[side], &r);
         run_record_free(&r);
     }

@@ -333,12 +333,12 @@ static void test_results(void **state) {
     struct run_criterion passed = {.name = "P95", .passed = 1}, unknown = {.name = "rate", .passed = -1};
     run_fill(&a, 12, "first");
     run_fill(&b, 0, "second");
-    result_add(&a.results, 250, "ms", 200, "e2e_mean_ms");
-    result_add(&a.results, 120, "ms", 200, "e2e_p95_ms");
-    result_add(&a.results, KVF_MISSING, "ms", 200, "e2e_p999_ms");
-    result_add(&b.results, 42, "ms", 10, "e2e_p50_ms");
-    result_add(&a.results, 0.5, "GiB/s", 0, "nvme_read_gib_s");
-    result_add(&a.results, 0.97, "", 100, "slo_batch_met_ratio");
+    result_add(&a.results, 250, 200, "e2e_mean_ms");
+    result_add(&a.results, 120, 200, "e2e_p95_ms");
+    result_add(&a.results, KVF_MISSING, 200, "e2e_p999_ms");
+    result_add(&b.results, 42, 10, "e2e_p50_ms");
+    result_add(&a.results, 0.5, 0, "nvme_read_gib_s");
+    result_add(&a.results, 0.97, 100, "slo_batch_met_ratio");
     run_record_criterion(&a, &passed);
     run_record_criterion(&a, &unknown);
     static const struct {

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "record/measure.h"
+#include "record/metric.h"
 #include "record/outcome.h"
 
 /* Two groups of two variants, and two values of a key: eight points, of which point i has 10 (i + 1). */
@@ -99,15 +99,14 @@ static void the_first_measure_says_what_is_best(void **state) {
     assert_int_equal(outcome_best(&o), 7);
     strcpy(o.measure[0].name, "miss_ratio");
     assert_int_equal(outcome_best(&o), 0);
-    assert_true(measure_better("ttft_p95_ms") == MEASURE_LOWER &&
-                measure_better("prepare_s") == MEASURE_LOWER);
-    assert_false(measure_better("requests_per_s") == MEASURE_LOWER ||
-                 measure_better("nvme_read_gib_s") == MEASURE_LOWER);
+    assert_true(metric_better("ttft_p95_ms") == METRIC_LOWER && metric_better("prepare_s") == METRIC_LOWER);
+    assert_false(metric_better("requests_per_s") == METRIC_LOWER ||
+                 metric_better("nvme_read_gib_s") == METRIC_LOWER);
     /* compare and sweeps ask the same table */
-    assert_true(
-        measure_better("nvme_evictions") == MEASURE_LOWER && measure_better("misses") == MEASURE_LOWER &&
-        measure_better("requests_dropped") == MEASURE_LOWER && measure_better("refused") == MEASURE_LOWER &&
-        measure_better("throughput_tok_s") == MEASURE_HIGHER);
+    assert_true(metric_better("nvme_evictions") == METRIC_LOWER && metric_better("misses") == METRIC_LOWER &&
+                metric_better("requests_dropped") == METRIC_LOWER &&
+                metric_better("refused") == METRIC_LOWER &&
+                metric_better("throughput_tok_s") == METRIC_HIGHER);
     outcome_free(&o);
 }
 

@@ -447,7 +447,7 @@ static void test_a_starved_class_is_called_so(void **state) {
     assert_true(run.results.count + 1 < 600);
     memcpy(items, run.results.items, run.results.count * sizeof *items);
     run.results = (struct result_list){items, run.results.count, 600};
-    result_add(&run.results, 3.5, "s", 0, "class_interactive_starved_s");
+    result_add(&run.results, 3.5, 0, "class_interactive_starved_s");
     x.frame.run = &run;
     assert_true(shows(&x, PANEL_queue, 24, 80, "!interactive"));
     assert_false(shows(&x, PANEL_queue, 24, 80, "starved"));

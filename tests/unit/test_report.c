@@ -17,12 +17,15 @@
 #define NONE KVF_MISSING
 
 static void add(struct run_record *r, const char *metric, double value, const char *unit) {
-    result_add(&r->results, value, unit, 0, "%s", metric);
+    struct result one = {.value = value};
+    snprintf(one.metric, sizeof one.metric, "%.63s", metric);
+    snprintf(one.unit, sizeof one.unit, "%.11s", unit);
+    result_put(&r->results, &one);
 }
 
 static void add_latency(struct run_record *r, const char *name, const double v[6]) {
     static const char *const columns[] = {"mean", "p50", "p95", "p99", "p999", "max"};
-    for (size_t i = 0; i < 6; i++) result_add(&r->results, v[i], "ms", 2292, "%s_%s_ms", name, columns[i]);
+    for (size_t i = 0; i < 6; i++) result_add(&r->results, v[i], 2292, "%s_%s_ms", name, columns[i]);
 }
 
 static void add_event(struct run_record *r, double t_s, const char *level, const char *message) {
@@ -417,11 +420,11 @@ static void test_text_of_class_names(void **state) {
     r.klass[1] = (struct run_class){.name = "a-very-long-class-name", .p99_ns = 1000000000};
     r.klass[2] = (struct run_class){.name = "rare", .p9999_ns = 1000000000};
     for (uint32_t k = 0; k < r.classes; k++) {
-        result_add(&r.results, 7, "", 0, "class_%s_arrived", r.klass[k].name);
-        result_add(&r.results, 12.5 * (k + 1), "s", 0, "class_%s_starved_s", r.klass[k].name);
+        result_add(&r.results, 7, 0, "class_%s_arrived", r.klass[k].name);
+        result_add(&r.results, 12.5 * (k + 1), 0, "class_%s_starved_s", r.klass[k].name);
     }
-    result_add(&r.results, 1, "", 0, "slo_%s_p99_met", r.klass[0].name);
-    result_add(&r.results, 800, "ms", 0, "slo_%s_p99_ms", r.klass[0].name);
+    result_add(&r.results, 1, 0, "slo_%s_p99_met", r.klass[0].name);
+    result_add(&r.results, 800, 0, "slo_%s_p99_ms", r.klass[0].name);
     report_text(&r, &(struct report_style){0}, &out);
     assert_non_null(strstr(out.data, "\n  gr\xc3\xb6\xc3\x9f"
                                      "e               --                --        7"));

@@ -27,9 +27,15 @@ static void test_results(void **state) {
     run_record_init(&r);
     assert_true(isnan(result_value(&r.results, "hits")));
     assert_null(result_find(&r.results, "hits"));
-    for (int i = 0; i < 300; i++) result_add(&r.results, i, "ms", (uint64_t)i * 2, "%s_p%d_ms", "e2e", i);
-    result_add(&r.results, KVF_MISSING, "", 0, "hit_ratio");
-    assert_int_equal(r.results.count, 301);
+    for (int i = 0; i < 300; i++) {
+        struct result one = {.value = i, .samples = (uint64_t)i * 2, .unit = "ms"};
+        (void)snprintf(one.metric, sizeof one.metric, "e2e_p%d_ms", i);
+        result_put(&r.results, &one);
+    }
+    result_add(&r.results, 9, 1, "nvme_%s_gib_s", "read");
+    assert_string_equal(result_find(&r.results, "nvme_read_gib_s")->unit, "GiB/s");
+    result_add(&r.results, KVF_MISSING, 0, "hit_ratio");
+    assert_int_equal(r.results.count, 302);
     for (int i = 0; i < 300; i++) {
         (void)snprintf(name, sizeof name, "e2e_p%d_ms", i);
         const struct result *found = result_find(&r.results, name);

@@ -47,9 +47,9 @@ static void fill_end(struct run_record *r) {
     COPY(r->not_comparable, "RAG is on");
     COPY(r->steady, "not reached: throughput fell by 31 % over the last 30.0 s");
     r->ended_at = r->started_at + 60.25;
-    result_add(&r->results, 12345.678, "tok/s", 60, "throughput_tok_s");
-    result_add(&r->results, KVF_MISSING, "ms", 12, "e2e_p9999_ms");
-    result_add(&r->results, 0.0, "", 0, "misses");
+    result_add(&r->results, 12345.678, 60, "throughput_tok_s");
+    result_add(&r->results, KVF_MISSING, 12, "e2e_p9999_ms");
+    result_add(&r->results, 0.0, 0, "misses");
     r->criteria = mem_zalloc(2, sizeof *r->criteria);
     r->criterion_count = 2;
     r->criteria[0] = (struct run_criterion){"nvme read P95", "nvme_read_p95_ms", "<", 200, 42.5, "ms", 1};

@@ -150,8 +150,8 @@ static void history_lists_newest_first_with_filters(void **state) {
         if (i == 2) continue;
         r.status = RUN_COMPLETED;
         r.ended_at = r.started_at + 30;
-        result_add(&r.results, 100.0 + i, "tok/s", 0, "throughput_tok_s");
-        result_add(&r.results, 0.93, "", 0, "hit_ratio");
+        result_add(&r.results, 100.0 + i, 0, "throughput_tok_s");
+        result_add(&r.results, 0.93, 0, "hit_ratio");
         assert_int_equal(store_finish_run(s, &r, 0, &e), 0);
         run_record_free(&r);
     }

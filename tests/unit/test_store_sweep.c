@@ -132,8 +132,8 @@ static void a_sweep_is_loaded_with_its_points_in_order(void **state) {
         run.sweep_values = mem_strdup(point == 1 ? "{}" : "[]");
         begin_run(s, &run);
         run.status = point == 1 ? RUN_COMPLETED : RUN_FAILED;
-        result_add(&run.results, 10 * point, "ms", 0, "b");
-        result_add(&run.results, point, "", 0, "a");
+        result_add(&run.results, 10 * point, 0, "b");
+        result_add(&run.results, point, 0, "a");
         assert_int_equal(store_finish_run(s, &run, 0, &e), 0);
         run_record_free(&run);
     }

@@ -38,7 +38,10 @@ static void begin(struct run_record *r, uint32_t trial) {
 }
 
 static void put(struct run_record *r, const char *metric, double value, const char *unit) {
-    result_add(&r->results, value, unit, 0, "%s", metric);
+    struct result one = {.value = value};
+    snprintf(one.metric, sizeof one.metric, "%.63s", metric);
+    snprintf(one.unit, sizeof one.unit, "%.11s", unit);
+    result_put(&r->results, &one);
 }
 
 static void end(struct run_record *r) {

@@ -379,26 +379,25 @@ static inline void ui_fill_tier_results(struct run_record *r, int t) {
     const char *tier = tier_name((enum kvf_tier)t);
     struct result_list *l = &r->results;
 
-    result_add(l, 200 + 100 * t, "", 0, "%s_entries", tier);
-    result_add(l, (double)r->tier[t].usable_bytes * (0.95 - 0.3 * t), "B", 0, "%s_used_bytes", tier);
-    result_add(l, 25000, "", 0, "%s_hits", tier);
-    result_add(l, 0, "", 0, "%s_evictions", tier);
-    result_add(l, t == KVF_TIER_NVME ? 0 : 2600, "", 0, "%s_demotions", tier);
-    result_add(l, t == KVF_TIER_GPU ? 0 : 500, "", 0, "%s_promotions", tier);
+    result_add(l, 200 + 100 * t, 0, "%s_entries", tier);
+    result_add(l, (double)r->tier[t].usable_bytes * (0.95 - 0.3 * t), 0, "%s_used_bytes", tier);
+    result_add(l, 25000, 0, "%s_hits", tier);
+    result_add(l, 0, 0, "%s_evictions", tier);
+    result_add(l, t == KVF_TIER_NVME ? 0 : 2600, 0, "%s_demotions", tier);
+    result_add(l, t == KVF_TIER_GPU ? 0 : 500, 0, "%s_promotions", tier);
     for (int d = 0; d < KVF_DIRS; d++) {
         const char *way = dir_name((enum kvf_dir)d);
-        result_add(l, 10000, "", 0, "%s_%s_ops", tier, way);
-        result_add(l, 2.4e11, "B", 0, "%s_%s_bytes", tier, way);
-        result_add(l, 2.4e11 / 85 / 1073741824, "GiB/s", 0, "%s_%s_gib_s", tier, way);
+        result_add(l, 10000, 0, "%s_%s_ops", tier, way);
+        result_add(l, 2.4e11, 0, "%s_%s_bytes", tier, way);
+        result_add(l, 2.4e11 / 85 / 1073741824, 0, "%s_%s_gib_s", tier, way);
         for (size_t q = 0; q < 7; q++)
-            result_add(l, q == 5 ? KVF_MISSING : tier_ms[t] * factor[q], "ms", 10000, "%s_%s_%s_ms", tier,
-                       way, level[q]);
-        result_add(l, tier_ms[t] * 2.5, "ms", 10000, "%s_%s_device_p95_ms", tier, way);
-        result_add(l, tier_ms[t] * 0.6, "ms", 10000, "%s_%s_host_p95_ms", tier, way);
+            result_add(l, q == 5 ? KVF_MISSING : tier_ms[t] * factor[q], 10000, "%s_%s_%s_ms", tier, way,
+                       level[q]);
+        result_add(l, tier_ms[t] * 2.5, 10000, "%s_%s_device_p95_ms", tier, way);
+        result_add(l, tier_ms[t] * 0.6, 10000, "%s_%s_host_p95_ms", tier, way);
         for (int c = 0; c < KVF_CAUSES && share[c] > 0; c++) {
-            result_add(l, 10000 * share[c], "", 0, "%s_%s_%s_ops", tier, way, cause_name((enum kvf_cause)c));
-            result_add(l, 2.4e11 * share[c], "B", 0, "%s_%s_%s_bytes", tier, way,
-                       cause_name((enum kvf_cause)c));
+            result_add(l, 10000 * share[c], 0, "%s_%s_%s_ops", tier, way, cause_name((enum kvf_cause)c));
+            result_add(l, 2.4e11 * share[c], 0, "%s_%s_%s_bytes", tier, way, cause_name((enum kvf_cause)c));
         }
     }
 }
@@ -411,14 +410,14 @@ static inline void ui_fill_class_results(struct run_record *r) {
     for (uint32_t k = 0; k < r->classes; k++) {
         const char *name = r->klass[k].name;
         bool starved = k + 1 == r->classes;
-        result_add(l, 0.99 - 0.01 * k, "", 3000, "slo_%s_met_ratio", name);
-        result_add(l, done[k % 3], "", 0, "class_%s_done", name);
-        result_add(l, done[k % 3] + left[k % 3] + (starved ? 61 : 0), "", 0, "class_%s_arrived", name);
-        result_add(l, starved ? 61 : left[k % 3], "", 0, "class_%s_queued_at_end", name);
-        result_add(l, starved ? 2400 : oldest[k % 3], "ms", 0, "class_%s_oldest_wait_ms", name);
-        result_add(l, starved ? 61 : 0, "", 0, "class_%s_overdue_at_end", name);
-        result_add(l, ttft[k % 3], "ms", 3000, "class_%s_ttft_p95_ms", name);
-        result_add(l, 1.4 * ttft[k % 3], "ms", 3000, "class_%s_e2e_p95_ms", name);
+        result_add(l, 0.99 - 0.01 * k, 3000, "slo_%s_met_ratio", name);
+        result_add(l, done[k % 3], 0, "class_%s_done", name);
+        result_add(l, done[k % 3] + left[k % 3] + (starved ? 61 : 0), 0, "class_%s_arrived", name);
+        result_add(l, starved ? 61 : left[k % 3], 0, "class_%s_queued_at_end", name);
+        result_add(l, starved ? 2400 : oldest[k % 3], 0, "class_%s_oldest_wait_ms", name);
+        result_add(l, starved ? 61 : 0, 0, "class_%s_overdue_at_end", name);
+        result_add(l, ttft[k % 3], 3000, "class_%s_ttft_p95_ms", name);
+        result_add(l, 1.4 * ttft[k % 3], 3000, "class_%s_e2e_p95_ms", name);
     }
 }
 
@@ -427,39 +426,38 @@ static inline void ui_fill_results(struct run_record *r) {
     static const char *const level[] = {"mean", "p50", "p95", "p99", "p999", "p9999", "max"};
     static const double mid[] = {41, 32, 1.2, 28, 8.4}, factor[] = {1.3, 1, 2.9, 7.6, 17, 30, 44};
     static const struct {
-        const char *metric, *unit;
+        const char *metric;
         double value;
-    } rest[] = {{"throughput_tok_s", "tok/s", 12480},
-                {"requests_per_s", "1/s", 11376 / 85.0},
-                {"hit_ratio", "", 0.931},
-                {"reuse_hit_ratio", "", 0.822},
-                {"requests_arrived", "", 11503},
-                {"requests_done", "", 11376},
-                {"requests_failed", "", 1},
-                {"requests_dropped", "", 0},
-                {"requests_queued_at_end", "", 76},
-                {"requests_in_service_at_end", "", 50},
-                {"slots_busy_ratio", "", 0.195},
-                {"tokens_generated", "", 1497600},
-                {"measured_s", "s", 85},
-                {"device_read_bytes", "B", 2.5e11},
-                {"device_write_bytes", "B", 2.41e11},
-                {"device_read_ms", "ms", 3.2e6},
-                {"device_write_ms", "ms", 7.6e5},
-                {"device_busy_ratio", "", 0.95},
-                {"cpu_user_s", "s", 110},
-                {"cpu_sys_s", "s", 47},
-                {"cpu_workers_s", "s", 140},
-                {"host_cpu_ratio", "", 0.47},
-                {"rss_peak_bytes", "B", 5.58e9}};
+    } rest[] = {{"throughput_tok_s", 12480},
+                {"requests_per_s", 11376 / 85.0},
+                {"hit_ratio", 0.931},
+                {"reuse_hit_ratio", 0.822},
+                {"requests_arrived", 11503},
+                {"requests_done", 11376},
+                {"requests_failed", 1},
+                {"requests_dropped", 0},
+                {"requests_queued_at_end", 76},
+                {"requests_in_service_at_end", 50},
+                {"slots_busy_ratio", 0.195},
+                {"tokens_generated", 1497600},
+                {"measured_s", 85},
+                {"device_read_bytes", 2.5e11},
+                {"device_write_bytes", 2.41e11},
+                {"device_read_ms", 3.2e6},
+                {"device_write_ms", 7.6e5},
+                {"device_busy_ratio", 0.95},
+                {"cpu_user_s", 110},
+                {"cpu_sys_s", 47},
+                {"cpu_workers_s", 140},
+                {"host_cpu_ratio", 0.47},
+                {"rss_peak_bytes", 5.58e9}};
     struct result_list *l = &r->results;
 
     for (size_t k = 0; k < sizeof rest / sizeof *rest; k++)
-        result_add(l, rest[k].value, rest[k].unit, 0, "%s", rest[k].metric);
+        result_add(l, rest[k].value, 0, "%s", rest[k].metric);
     for (size_t k = 0; k < 5; k++)
         for (size_t q = 0; q < 7; q++)
-            result_add(l, q == 5 ? KVF_MISSING : mid[k] * factor[q], "ms", 11376, "%s_%s_ms", latency[k],
-                       level[q]);
+            result_add(l, q == 5 ? KVF_MISSING : mid[k] * factor[q], 11376, "%s_%s_ms", latency[k], level[q]);
     for (int t = 0; t <= KVF_TIER_NVME; t++) ui_fill_tier_results(r, t);
     ui_fill_class_results(r);
     snprintf(

@@ -94,7 +94,7 @@ static inline void finish(struct store *s, struct run_record *r) {
     r->status = RUN_COMPLETED;
     r->ended_at = r->started_at + 30;
     COPY(r->verdict.sentence, "nvme reads, 71 % of storage time");
-    result_add(&r->results, 12345.5, "tok/s", 60, "throughput_tok_s");
+    result_add(&r->results, 12345.5, 60, "throughput_tok_s");
     if (store_finish_run(s, r, r->event_count ? r->event_count - 1 : 0, &e) != 0) fail_msg("%s", e.text);
 }
 

@@ -1,0 +1,348 @@
+/* The catalogue of measures. A row: pattern, form, which way is better, label, help.
+ * The first row that a name fits counts. What moves bytes is neither good nor bad by itself: a larger cache
+ * spares a drive its work. */
+#include "record/metric.h"
+
+#define COUNT   METRIC_COUNT
+#define NUMBER  METRIC_NUMBER
+#define FACTOR  METRIC_FACTOR
+#define RATIO   METRIC_RATIO
+#define SHARE   METRIC_SHARE
+#define SLOPE   METRIC_SLOPE
+#define FLAG    METRIC_FLAG
+#define BYTES   METRIC_BYTES
+#define MS      METRIC_MS
+#define SECONDS METRIC_SECONDS
+#define TOK_S   METRIC_TOK_S
+#define PER_S   METRIC_PER_S
+#define GIB_S   METRIC_GIB_S
+#define WATTS   METRIC_WATTS
+#define JOULES  METRIC_JOULES
+
+#define UP   METRIC_HIGHER
+#define DOWN METRIC_LOWER
+#define FREE METRIC_NEUTRAL
+
+const struct metric metric_rows[] = {
+    /* throughput */
+    {"throughput_tok_s", TOK_S, UP, "tokens/s", "Tokens generated / seconds measured."},
+    {"requests_per_s", PER_S, UP, "requests/s", "Requests done / seconds measured."},
+    {"offered_requests_per_s", PER_S, FREE, "offered requests/s",
+     "In an open loop: requests that arrived / seconds measured. Missing where rows come without delay, absent "
+     "where users wait for answers. A warning says so when the program cannot let as many arrive as were asked "
+     "for; then fewer are offered."},
+    {"achieved_requests_per_s", PER_S, FREE, "achieved requests/s",
+     "In an open loop: requests done / seconds measured."},
+    {"achieved_ratio", SHARE, FREE, "achieved / offered",
+     "achieved_requests_per_s / offered_requests_per_s. Under 1 the queue grows; over 1 requests of the warm-up "
+     "were served."},
+    {"storage_throughput_tok_s", TOK_S, UP, "storage tokens/s",
+     "Tokens generated / sum of the storage I/O seconds of all requests: the MLPerf score."},
+    {"goodput_per_s", PER_S, UP, "goodput/s",
+     "Requests done inside the P95 target of their class, by qos.latency, / seconds measured. Without a target a "
+     "class counts all its requests done."},
+    {"total_tok_s", TOK_S, UP, "context and generated tokens/s",
+     "Context tokens of the requests done and tokens generated / seconds measured."},
+    {"nvme_tok_s", TOK_S, FREE, "nvme tokens/s",
+     "Tokens' worth of KV read from and written to nvme, moves included / seconds measured."},
+    {"nvme_DIR_tok_s", TOK_S, FREE, "nvme DIR tokens/s", "The part of nvme_tok_s in this direction."},
+    {"steady", FLAG, FREE, "steady",
+     "1 when the run came to a steady state, 0 when not, missing when there were too few intervals to tell."},
+    {"steady_from_s", SECONDS, FREE, "steady from",
+     "Run time (t_s of the intervals) at which the steady part begins."},
+    {"steady_s", SECONDS, FREE, "steady part", "Length of the steady part."},
+    {"steady_throughput_tok_s", TOK_S, UP, "steady tokens/s", "throughput_tok_s of the steady part."},
+    {"steady_nvme_tok_s", TOK_S, FREE, "steady nvme tokens/s", "nvme_tok_s of the steady part."},
+    {"steady_slope", SLOPE, FREE, "slope",
+     "Slope / mean of the rounds of tokens generated, in the steady part or else in the last half."},
+    {"steady_range", SHARE, FREE, "range",
+     "Range / mean of the rounds of tokens generated, in the steady part or else in the last half."},
+    {"steady_nvme_slope", SLOPE, FREE, "nvme slope", "The same slope of the bytes that nvme moved."},
+    {"steady_nvme_range", SHARE, FREE, "nvme range", "The same range of the bytes that nvme moved."},
+    {"measured_s", SECONDS, FREE, "measured", "Length of the measured part, pauses excluded."},
+    {"prepare_s", SECONDS, DOWN, "preparation", "Seconds of preparation before the clock."},
+
+    /* requests */
+    {"requests_arrived", COUNT, FREE, "requests arrived", "Requests that arrived."},
+    {"requests_done", COUNT, FREE, "requests done", "Requests completed."},
+    {"requests_failed", COUNT, DOWN, "requests failed", "Requests that failed."},
+    {"requests_dropped", COUNT, DOWN, "requests dropped", "Requests dropped because the queue was full."},
+    {"requests_refused", COUNT, DOWN, "requests refused",
+     "Requests that failed because a write of theirs was refused for want of room."},
+    {"requests_asked", COUNT, FREE, "requests asked for",
+     "Requests of run.max_requests over the whole run, warm-up included, or those that a file held for its users "
+     "if that is fewer: each user is dealt a share and does not take over what others leave. Missing without a "
+     "limit."},
+    {"requests_left", COUNT, FREE, "requests left",
+     "Of requests_asked those not done when the run ended. Missing without a limit."},
+    {"requests_queued_at_end", COUNT, FREE, "queued at the end", "Requests in the queue at the end."},
+    {"requests_in_service_at_end", COUNT, FREE, "in service at the end",
+     "Requests that held a slot at the end."},
+    {"queue_depth_mean", NUMBER, FREE, "queue depth mean",
+     "Requests waiting for a slot: mean over the time measured, not of samples. A request waits from its "
+     "scheduled arrival. Little's law holds: mean number = rate of completions x mean latency, but for requests "
+     "already there at the beginning or still there at the end."},
+    {"in_service_mean", NUMBER, FREE, "in service mean",
+     "Requests that hold a slot: mean over the time measured."},
+    {"tokens_generated", COUNT, FREE, "tokens generated", "Tokens generated by the requests done."},
+    {"context_tokens_mean", NUMBER, FREE, "context tokens mean", "Mean context of the requests done."},
+    {"e2e_STAT_ms", MS, DOWN, "end-to-end STAT", "End-to-end latency of the requests done."},
+    {"ttft_STAT_ms", MS, DOWN, "TTFT STAT", "Time to first token of the requests done."},
+    {"queue_wait_STAT_ms", MS, DOWN, "queue wait STAT",
+     "Time from scheduled arrival to a slot, of the requests done."},
+    {"storage_io_STAT_ms", MS, DOWN, "storage I/O STAT", "Storage I/O latency of the requests done."},
+    {"generation_STAT_ms", MS, DOWN, "generation STAT", "Generation time of the requests done."},
+    {"tpot_STAT_ms", MS, DOWN, "TPOT STAT",
+     "Generation time / tokens generated, per request. On a modelled GPU the first token belongs to the prefill "
+     "and does not count."},
+    {"batch_running_mean", NUMBER, FREE, "batch running mean",
+     "Of a modelled GPU (compute.mode: roofline): sequences in its batch, mean over time."},
+    {"batch_waiting_mean", NUMBER, DOWN, "batch waiting mean",
+     "Requests waiting for a place in the batch of a modelled GPU, mean over time. Requests without a slot are in "
+     "the queue and not counted."},
+    {"batch_busy_ratio", RATIO, FREE, "batch busy", "Share of time with a step of the batch under way."},
+    {"batch_steps", COUNT, FREE, "batch steps", "Steps of the batch that ended."},
+    {"kv_use_mean", RATIO, FREE, "KV in use",
+     "KV of the sequences in the batch / room for it, mean over time."},
+    {"prefill_mean_ms", MS, DOWN, "prefill mean",
+     "From asking for a prefill to its end, the wait for a place in the batch included, of the requests done."},
+    {"prefill_tokens_computed", COUNT, FREE, "prefill tokens", "Tokens that prefills computed."},
+    {"lateness_STAT_ms", MS, DOWN, "lateness STAT",
+     "Delay of requests behind their schedule on entering the queue: the delay of the generator itself."},
+
+    /* QoS classes */
+    {"slo_CLASS_met_ratio", RATIO, UP, "SLO met CLASS",
+     "Requests of the class inside its P95 target, by qos.latency, / its requests done, failed, dropped, and past "
+     "the target at the end though not done. Missing without such a target, as are the violations."},
+    {"slo_CLASS_violations", COUNT, DOWN, "SLO missed CLASS",
+     "Requests of the class that ended beyond the P95 target, failed, were dropped, or are past it at the end."},
+    {"slo_CLASS_p95_ms", MS, DOWN, "CLASS P95", "P95 of the judged latency, of the requests done."},
+    {"slo_CLASS_p99_ms", MS, DOWN, "CLASS P99", "P99 of the judged latency, of the requests done."},
+    {"slo_CLASS_p999_ms", MS, DOWN, "CLASS P99.9", "P99.9 of the judged latency, of the requests done."},
+    {"slo_CLASS_p9999_ms", MS, DOWN, "CLASS P99.99", "P99.99 of the judged latency, of the requests done."},
+    {"slo_CLASS_p95_met", FLAG, UP, "CLASS P95 target",
+     "1 if the class kept its P95 target, 0 if not; missing without a target or with fewer requests than the "
+     "percentile needs. Requests that failed, were dropped, or are past the target at the end count as beyond it: "
+     "a class can miss its target although the few requests that were served have a small latency."},
+    {"slo_CLASS_p99_met", FLAG, UP, "CLASS P99 target", "The same for the P99 target."},
+    {"slo_CLASS_p999_met", FLAG, UP, "CLASS P99.9 target", "The same for the P99.9 target."},
+    {"slo_CLASS_p9999_met", FLAG, UP, "CLASS P99.99 target", "The same for the P99.99 target."},
+    {"class_CLASS_arrived", COUNT, FREE, "CLASS arrived", "Requests of the class that arrived."},
+    {"class_CLASS_done", COUNT, FREE, "CLASS done", "Requests of the class completed."},
+    {"class_CLASS_failed", COUNT, DOWN, "CLASS failed", "Requests of the class that failed or were dropped."},
+    {"class_CLASS_queued_at_end", COUNT, FREE, "CLASS queued at the end",
+     "Requests of the class in the queue at the end."},
+    {"class_CLASS_oldest_wait_ms", MS, DOWN, "CLASS oldest",
+     "Age since its arrival of the oldest request not done at the end, waiting or in service."},
+    {"class_CLASS_overdue_at_end", COUNT, FREE, "CLASS overdue",
+     "Requests not done at the end that are past the P95 target; they count as missed."},
+    {"class_CLASS_ttft_STAT_ms", MS, DOWN, "CLASS TTFT STAT",
+     "Time to first token of the class's requests done."},
+    {"class_CLASS_e2e_STAT_ms", MS, DOWN, "CLASS end-to-end STAT",
+     "End-to-end latency of the class's requests done."},
+    {"class_CLASS_starved_s", SECONDS, DOWN, "CLASS starved",
+     "Length of the intervals in which the class was starved: it had no slot, requests of other classes that "
+     "arrived later got slots, and its oldest had waited for more than ten times its P95 target."},
+    {"class_CLASS_in_service_mean", NUMBER, FREE, "CLASS in service mean",
+     "The class's part of in_service_mean."},
+    {"class_CLASS_queue_depth_mean", NUMBER, FREE, "CLASS queue depth mean",
+     "The class's part of queue_depth_mean."},
+
+    /* the cache */
+    {"lookups", COUNT, FREE, "lookups", "Lookups in the cache; of blocks at granularity block."},
+    {"hits", COUNT, FREE, "hits", "Lookups that found their entry."},
+    {"misses", COUNT, DOWN, "misses", "Lookups that did not."},
+    {"CAUSE_lookups", COUNT, FREE, "CAUSE lookups", "Lookups for this cause."},
+    {"CAUSE_hits", COUNT, FREE, "CAUSE hits", "Hits for this cause."},
+    {"hit_ratio", RATIO, UP, "hit ratio with decode", "Hits / lookups of all causes."},
+    {"reuse_hit_ratio", RATIO, UP, "hit ratio", "Hits / lookups of all causes but decode."},
+    {"miss_ratio", RATIO, DOWN, "miss ratio", "Of a curve of miss ratios: misses / lookups."},
+    {"evictions", COUNT, DOWN, "evictions", "Entries dropped from the cache."},
+    {"demotions", COUNT, FREE, "demotions", "Entries moved to a lower tier."},
+    {"promotions", COUNT, FREE, "promotions", "Entries moved to a higher tier."},
+    {"promotions_skipped", COUNT, FREE, "promotions skipped",
+     "Promotions for which there was no room at the moment."},
+    {"hits_recomputed", COUNT, FREE, "hits recomputed",
+     "Blocks found below the gpu tier that were computed again instead of being read; they are among the hits."},
+    {"recomputed_tokens", COUNT, FREE, "tokens recomputed", "Tokens of the blocks in hits_recomputed."},
+    {"copies_dropped", COUNT, FREE, "copies dropped",
+     "Under placement inclusive: copies dropped of entries that stayed in another tier."},
+    {"copies_skipped", COUNT, FREE, "copies skipped",
+     "Under placement inclusive: copies to a slower tier that found no room at once."},
+    {"room_inline", COUNT, FREE, "room made inline", "Writes that made room for themselves."},
+    {"room_background", COUNT, FREE, "room made ahead", "Entries that left ahead of need."},
+    {"fell_through", COUNT, DOWN, "writes fell through",
+     "Writes that found no room in a tier within engine.room_wait and went on to the next lower one that can hold "
+     "them."},
+    {"refused", COUNT, DOWN, "writes refused",
+     "Writes that no tier can hold, or that found no room in the last tier in time; their requests fail."},
+    {"not_admitted", COUNT, FREE, "writes not admitted", "Writes that cache.admission turned away."},
+    {"prefix_seen", COUNT, FREE, "prompts seen",
+     "Requests done that began with a shared prompt: prefix_found + prefix_rebuilt. prefix_hits counts lookups "
+     "instead, of blocks at granularity block, and those of requests that were not done as well."},
+    {"prefix_found", COUNT, FREE, "prompts found", "Of these, requests that found all of the prompt."},
+    {"prefix_rebuilt", COUNT, FREE, "prompts rebuilt",
+     "Of these, requests that did not, and wrote the missing part."},
+    {"prefix_bytes_saved", BYTES, FREE, "prompt bytes saved",
+     "KV bytes of shared prompts that were read from all tiers instead of being computed and written. With blocks "
+     "of a trace, which are found through their prefix, all of them are prefix."},
+    {"conversation_bytes_saved", BYTES, FREE, "conversation bytes saved",
+     "KV bytes of earlier turns that were read instead of being computed and written."},
+    {"rag_requests", COUNT, FREE, "RAG requests", "Requests done that read chunks of a document."},
+    {"rag_requests_empty", COUNT, FREE, "RAG requests without a document",
+     "Requests done that would have read a document and found none ingested."},
+    {"rag_bytes_read", BYTES, FREE, "RAG bytes read", "Bytes of chunks read."},
+    {"rag_documents_ingested", COUNT, FREE, "documents ingested",
+     "Documents ingested, from the preparation on and not only in the measured part."},
+    {"rag_chunks_ingested", COUNT, FREE, "chunks ingested", "Chunks written for these documents."},
+    {"rag_bytes_ingested", BYTES, FREE, "bytes ingested", "Bytes written for these documents."},
+    {"rag_ingest_s", SECONDS, FREE, "ingestion",
+     "Seconds in which any document was being written, likewise."},
+    {"rag_documents_evicted", COUNT, FREE, "documents evicted",
+     "Documents that left for new ones under workload.rag.max_documents, likewise."},
+    {"rag_chunks_evicted", COUNT, FREE, "chunks evicted",
+     "Chunks that left the cache, likewise: evicted to make room, or dropped with their document."},
+
+    /* tiers */
+    {"TIER_entries", COUNT, FREE, "TIER entries", "Entries in the tier at the end."},
+    {"TIER_used_bytes", BYTES, FREE, "TIER used", "Bytes of its entries at the end."},
+    {"TIER_hits", COUNT, FREE, "TIER hits", "Lookups that hit there."},
+    {"TIER_evictions", COUNT, DOWN, "TIER evictions", "Entries dropped from the cache there."},
+    {"TIER_demotions", COUNT, FREE, "TIER demotions", "Entries that fell out of it to a lower tier."},
+    {"TIER_promotions", COUNT, FREE, "TIER promotions", "Entries that rose out of it to a higher tier."},
+    {"TIER_fell_through", COUNT, DOWN, "TIER fell through",
+     "Writes that left this tier so; see fell_through."},
+    {"TIER_DIR_ops", COUNT, FREE, "TIER DIR operations", "Entry operations completed."},
+    {"TIER_DIR_bytes", BYTES, FREE, "TIER DIR bytes", "Bytes of completed chunks."},
+    {"TIER_DIR_gib_s", GIB_S, FREE, "TIER DIR GiB/s", "Bytes of completed chunks / seconds measured."},
+    {"TIER_busy_ratio", RATIO, FREE, "TIER busy",
+     "Share of time in which the tier was busy: of a real one the time with at least one chunk at it, of an "
+     "emulated or simulated one the share of its channels' time that was given out, so that the utilisation law "
+     "holds: the share is the rate of operations x the channel time of one. Both directions together count once; "
+     "at full duplex the larger of the two."},
+    {"TIER_DIR_busy_ratio", RATIO, FREE, "TIER DIR busy", "The same for one direction."},
+    {"TIER_io_in_flight_mean", NUMBER, FREE, "TIER I/O in flight mean",
+     "Chunks at the tier, mean over time."},
+    {"TIER_DIR_peak_share", SHARE, FREE, "TIER DIR of peak",
+     "Bytes of completed chunks / seconds measured / peak_read or peak_write of the tier; missing where the "
+     "scenario has none."},
+    {"nvme_read_device_STAT_ms", MS, DOWN, "device read STAT",
+     "Part of nvme read operations at the device, submit to completion."},
+    {"nvme_write_device_STAT_ms", MS, DOWN, "device write STAT",
+     "Part of nvme write operations at the device, submit to completion."},
+    {"TIER_DIR_STAT_ms", MS, DOWN, "TIER DIR STAT", "Entry operations from issue to completion."},
+    {"TIER_DIR_device_STAT_ms", MS, DOWN, "TIER DIR device STAT", "Part of these at the device."},
+    {"TIER_DIR_host_STAT_ms", MS, DOWN, "TIER DIR host STAT", "The rest of these."},
+    {"TIER_p95_ms", MS, DOWN, "TIER P95", "Reads and writes of the tier together."},
+    {"TIER_DIR_host_share", RATIO, FREE, "TIER DIR host share", "Host part / whole, of the means."},
+    {"TIER_DIR_line_share", RATIO, FREE, "TIER DIR share in line",
+     "Time in line for the tier, while all of a worker's buffers were out, / time of its operations; a part of "
+     "the host share."},
+    {"TIER_DIR_CAUSE_ops", COUNT, FREE, "TIER DIR CAUSE operations",
+     "Entry operations completed for this cause, where it moved anything."},
+    {"TIER_DIR_CAUSE_bytes", BYTES, FREE, "TIER DIR CAUSE bytes",
+     "Bytes of completed chunks for this cause."},
+    {"TIER_DIR_CAUSE_p95_ms", MS, DOWN, "TIER DIR CAUSE P95", "Entry operations for this cause."},
+    {"entry_bytes_min", BYTES, FREE, "smallest entry", "Smallest entry that a request wrote."},
+    {"entry_bytes_mean", BYTES, FREE, "mean entry", "Mean size of the entries that requests wrote."},
+    {"entry_bytes_p95", BYTES, FREE, "entry P95", "P95 of their sizes."},
+    {"entry_bytes_max", BYTES, FREE, "largest entry", "Largest entry that a request wrote."},
+    {"total_read_bytes", BYTES, FREE, "bytes read", "Bytes read from all tiers."},
+    {"total_write_bytes", BYTES, FREE, "bytes written", "Bytes written to all tiers."},
+    {"read_write_ratio", FACTOR, FREE, "read / written", "total_read_bytes / total_write_bytes."},
+    {"amplification", FACTOR, FREE, "amplification",
+     "KV tokens read from all tiers / tokens generated: total_read_bytes / bytes per token / tokens_generated."},
+    {"writes_in_flight_max", COUNT, FREE, "writes in flight at most",
+     "Under engine.max_concurrent_writes: most entry writes of requests in flight at a time."},
+    {"writes_held", COUNT, FREE, "writes held",
+     "Under the same limit: writes that stood in line for their turn."},
+    {"writes_held_mean_ms", MS, DOWN, "writes held mean", "Mean time that these stood in line."},
+    {"precondition_bytes", BYTES, FREE, "preconditioned",
+     "Bytes that run.precondition wrote to nvme; no other measure counts them."},
+    {"prepopulate_bytes", BYTES, FREE, "prepopulated",
+     "Bytes of the entries that run.prepopulate left in the tiers; no other measure counts them."},
+    {"operation_errors", COUNT, DOWN, "operation errors", "Entry operations that failed."},
+    {"verify_checked", COUNT, FREE, "blocks verified", "Blocks checked under cache.verify."},
+    {"verify_mismatched", COUNT, DOWN, "blocks wrong", "Blocks that were wrong."},
+    {"verify_unverified", COUNT, FREE, "reads unverified", "Reads of emulated tiers, which hold no blocks."},
+
+    /* traces */
+    {"rows_read", COUNT, FREE, "rows read",
+     "Rows of a trace, of all cycles: rows_emitted + rows_rejected. A row of sharegpt is a conversation, emitted "
+     "when a user begins it."},
+    {"rows_emitted", COUNT, FREE, "rows emitted", "Rows that became requests."},
+    {"rows_rejected", COUNT, DOWN, "rows rejected", "Rows that could not be read."},
+    {"rows_rejected_REASON", COUNT, DOWN, "rows rejected for REASON", "Of these those for this reason."},
+    {"rows_skipped", COUNT, FREE, "rows skipped",
+     "Moves of an I/O trace, which the cache that replays it makes itself; they are not rows."},
+    {"turns_context_cut", COUNT, FREE, "contexts cut",
+     "Turns of sharegpt whose context was longer than allowed, and cut."},
+    {"turns_generate_cut", COUNT, FREE, "generations cut", "Turns whose generation was, likewise."},
+
+    /* the machine */
+    {"device_read_bytes", BYTES, FREE, "device bytes read",
+     "The kernel's count for the device under nvme, whoever used it."},
+    {"device_write_bytes", BYTES, FREE, "device bytes written", "The kernel's count, likewise."},
+    {"device_read_ms", MS, FREE, "device read time", "The kernel's time of reads, summed over them."},
+    {"device_write_ms", MS, FREE, "device write time", "The kernel's time of writes, summed over them."},
+    {"device_busy_ratio", RATIO, FREE, "device busy", "Share of time in which the device had a request."},
+    {"cpu_user_s", SECONDS, FREE, "CPU time, user", "CPU time of the process in user mode."},
+    {"cpu_sys_s", SECONDS, FREE, "CPU time, system", "CPU time of the process in the kernel."},
+    {"cpu_workers_s", SECONDS, FREE, "CPU time of workers", "CPU time of the worker threads."},
+    {"host_cpu_ratio", RATIO, FREE, "host CPUs busy", "Busy share of the machine's CPUs."},
+    {"slots_busy_ratio", RATIO, FREE, "slots busy", "in_service_mean / slots."},
+    {"rss_peak_bytes", BYTES, DOWN, "peak memory", "Peak memory of the process over its life."},
+    {"gpu_power_mean_w", WATTS, FREE, "GPU power",
+     "Mean power of all GPUs watched, from their energy counters at the looks nearest to both ends of the measured "
+     "part."},
+    {"gpu_energy_j", JOULES, FREE, "GPU energy", "Energy of the measured part at gpu_power_mean_w."},
+    {"gpu_energy_per_token_j", JOULES, DOWN, "GPU energy per token", "gpu_energy_j / tokens_generated."},
+    {"gpu_pcie_rx_gib_s", GIB_S, FREE, "PCIe from the host",
+     "Mean PCIe rate from the host, sampled over 20 ms in each interval. Packets count with their headers: 9 % "
+     "more than the bytes copied."},
+    {"gpu_pcie_tx_gib_s", GIB_S, FREE, "PCIe to the host", "Mean PCIe rate to the host, likewise."},
+    {"real_s", SECONDS, FREE, "real time", "Of a simulation: how long it took, pauses excluded."},
+    {"autoscaler_users", COUNT, FREE, "users found",
+     "Users that the autoscaler found, or the best number known at the end."},
+    {"autoscaler_found", FLAG, FREE, "answer found",
+     "1 if autoscaler_users is the autoscaler's answer, else 0."},
+    {"autoscaler_decisions", COUNT, FREE, "decisions", "How often the autoscaler decided."},
+    {"peak_throughput_tok_s", TOK_S, UP, "peak tokens/s",
+     "Mode capacity: the throughput, by autoscaler.objective, of the answer or of the candidate at the end. Mode "
+     "qos: the most tokens per second of a stage inside the targets."},
+    {"users_at_peak", COUNT, FREE, "users at the peak", "Users of that stage."},
+};
+const size_t metric_row_count = sizeof metric_rows / sizeof metric_rows[0];
+
+const struct metric_usual metric_usual[] = {
+    {.name = "throughput_tok_s", .watched = true},
+    {.name = "requests_per_s"},
+    {.name = "storage_throughput_tok_s"},
+    {.name = "goodput_per_s"},
+    {.name = "ttft_p50_ms"},
+    {.name = "ttft_p95_ms", .watched = true},
+    {.name = "e2e_p50_ms"},
+    {.name = "e2e_p95_ms", .watched = true},
+    {.name = "e2e_p99_ms"},
+    {.name = "queue_wait_p95_ms"},
+    {.name = "storage_io_p95_ms", .watched = true},
+    {.name = "gpu_read_p95_ms"},
+    {.name = "cpu_read_p95_ms"},
+    {.name = "nvme_read_p95_ms"},
+    {.name = "nvme_read_p99_ms"},
+    {.name = "nvme_read_device_p95_ms"},
+    {.name = "nvme_write_p95_ms"},
+    {.name = "nvme_read_gib_s"},
+    {.name = "nvme_write_gib_s"},
+    {.name = "hit_ratio"},
+    {.name = "reuse_hit_ratio", .watched = true},
+    {.name = "slo_CLASS_met_ratio"},
+    {.name = "requests_failed", .quiet = true},
+    {.name = "requests_dropped", .quiet = true},
+    {.name = "refused", .quiet = true},
+    {.name = "fell_through", .quiet = true},
+    {.name = "total_read_bytes"},
+    {.name = "total_write_bytes"},
+    {.name = "rss_peak_bytes"},
+};
+const size_t metric_usual_count = sizeof metric_usual / sizeof metric_usual[0];
