@@ -37,6 +37,7 @@ int cmd_tag(int argc, char **argv);
 int cmd_note(int argc, char **argv);
 int cmd_delete(int argc, char **argv);
 int cmd_prune(int argc, char **argv);
+int cmd_clean(int argc, char **argv);
 int cmd_vacuum(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_sql(int argc, char **argv);

@@ -21,6 +21,7 @@ void machine_measure(const struct scenario *s, struct budget_machine *m) {
                                  .cpus = host.cpus_usable};
     for (uint32_t i = 0; i < SCENARIO_PATHS_MAX; i++) m->disk_free_bytes[i] = KVF_UNSET;
     if (!s->nvme.on) return;
+    m->disk_leftover_bytes = tier_nvme_unmarked(s, m->disk_leftovers, sizeof m->disk_leftovers);
     for (uint32_t i = 0; i < s->nvme.path_count && i < SCENARIO_PATHS_MAX; i++) {
         struct statvfs fs;
         struct stat st;

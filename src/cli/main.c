@@ -25,6 +25,7 @@ static const struct command_entry commands[] = {
     {"check", "SCENARIO", "print what a scenario means and will take, without running it", cmd_check},
     {"models", "[NAME [SCENARIO]]", "list models, or show how a working set falls over the tiers",
      cmd_models},
+    {"clean", "PATH...", "remove what killed runs and power cuts left on a disk", cmd_clean},
     {"probe", "[PATH]... | --calibrate [SCENARIO]",
      "show what this machine offers: memory, CPUs, GPU, devices", cmd_probe},
     {"watch", "[RUN]", "show a run of the database on the screen: live, or its past", cmd_watch},

@@ -276,6 +276,7 @@ static const struct {
     const char *kind;    /* as usage calls the argument, or the option with its dashes */
     void (*offer)(struct offers *o);
 } kinds[] = {
+    {"clean", "PATH", offers_directories},
     {"merge", "FILE", databases},
     {"models", "NAME", models},
     {"report", "RUN", results},

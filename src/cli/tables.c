@@ -186,6 +186,9 @@ static const struct option_spec prune_table[] = {
     {0}};
 static const struct option_group prune_group = {"Prune", prune_table};
 
+static const struct option_spec clean_table[] = {{"yes", NULL, OPTION_FLAG, NULL, "do not ask"}, {0}};
+static const struct option_group clean_group = {"Clean", clean_table};
+
 static const struct option_spec sql_table[] = {
     {"json", NULL, OPTION_FLAG, NULL, "print a JSON array of objects"},
     {"csv", NULL, OPTION_FLAG, NULL, "print CSV"},
@@ -236,6 +239,7 @@ static const struct option_command tables[] = {
     {"check", 1, {&check_group, &shorts, &common}},
     {"models", 2, {&models_group, &setting, &common}},
     {"probe", OPTIONS_OPERANDS_MAX, {&probe_group, &common}},
+    {"clean", OPTIONS_OPERANDS_MAX, {&clean_group, &common}},
     {"watch", 1, {&watch_group, &screen, &database, &common}},
     {"history", 0, {&history_group, &database, &common}},
     {"show", 1, {&show_group, &database, &common}},

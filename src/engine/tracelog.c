@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/heap.h"
+#include "base/log.h"
 
 enum { RING_ROWS = 4096, FLUSH_BYTES = 1 << 20, PATH_LEN = 1024 };
 
@@ -358,9 +359,15 @@ int tracelog_close(struct tracelog *l, struct err *e) {
     return rc;
 }
 
+static void discard(const char *path) {
+    if (unlink(path) != 0 && errno != ENOENT)
+        log_line(KVF_LOG_WARNING, "the log %s, which holds nothing, cannot be removed: %s", path,
+                 strerror(errno));
+}
+
 void tracelog_discard(struct tracelog *l) {
     if (!l) return;
-    if (l->io_made) unlink(l->io_path);
-    if (l->requests_made) unlink(l->request_path);
+    if (l->io_made) discard(l->io_path);
+    if (l->requests_made) discard(l->request_path);
     tracelog_close(l, NULL);
 }

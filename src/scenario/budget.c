@@ -225,8 +225,8 @@ static void memory_refusal(const struct scenario *s, const struct budget_machine
     }
 }
 
-static void disk_refusal(const struct scenario *s, uint64_t available, const struct budget *b,
-                         struct buf *out) {
+static void disk_refusal(const struct scenario *s, const struct budget_machine *m, uint64_t available,
+                         const struct budget *b, struct buf *out) {
     char a[32], c[32], d[32], g[32];
 
     buf_addf(out,
@@ -238,6 +238,9 @@ static void disk_refusal(const struct scenario *s, uint64_t available, const str
              units_size_human((double)available, g, sizeof(g)), s->nvme.path[0],
              s->nvme.path_count > 1 ? " and the other paths" : "");
     buf_add(out, " or free some");
+    if (m->disk_leftovers[0])
+        buf_addf(out, ": %s are left in %s; `kvfall clean` removes that",
+                 units_size_human((double)m->disk_leftover_bytes, a, sizeof(a)), m->disk_leftovers);
 }
 
 static int check_fit(const struct scenario *s, const struct budget_machine *m, const struct budget *b,
@@ -249,7 +252,7 @@ static int check_fit(const struct scenario *s, const struct budget_machine *m, c
     if (b->memory_bytes > m->memory_available_bytes) memory_refusal(s, m, b, &why);
     if (s->nvme.on && disk != KVF_UNSET && b->disk_bytes > disk) {
         if (why.len) buf_add(&why, "; ");
-        disk_refusal(s, disk, b, &why);
+        disk_refusal(s, m, disk, b, &why);
     }
     if (why.len) rc = err_set(e, KVF_ERR_NOSPACE, "%s, or use --force", buf_text(&why));
     buf_free(&why);

@@ -19,6 +19,8 @@ struct budget_machine {              /* what the machine offers; filled by the c
     uint32_t cpus;                                /* usable by this process */
     uint64_t disk_free_bytes[SCENARIO_PATHS_MAX]; /* per nvme path; KVF_UNSET: unknown */
     bool disk_same_fs[SCENARIO_PATHS_MAX];        /* path i is on the file system of an earlier path */
+    uint64_t disk_leftover_bytes; /* of directories without a valid marker that look like those of runs */
+    char disk_leftovers[400];     /* these, named; "" none */
 };
 
 struct budget {

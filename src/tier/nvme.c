@@ -54,8 +54,8 @@ static int decide_direct(struct nvme_dir *d, bool wanted, struct err *e) {
     } else {
         memcpy(d->why, d->device.direct_why, sizeof(d->device.direct_why));
     }
-    unlinkat(d->fd, NVME_ARENA_NAME, 0);
-    return 0;
+    if (unlinkat(d->fd, NVME_ARENA_NAME, 0) == 0 || errno == ENOENT) return 0;
+    return err_set_errno(e, KVF_ERR_IO, errno, "%s/" NVME_ARENA_NAME " cannot be removed", d->path);
 }
 
 /* Layout files holds a descriptor per entry operation; the usual soft limit of 1,024 is soon met. */

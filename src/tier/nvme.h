@@ -27,6 +27,7 @@ struct nvme_dir {
     char path[PATH_MAX]; /* of the run directory */
     int fd;              /* the directory; -1: not made */
     int marker_fd;       /* holds the lock; -1 */
+    int spare_fd;        /* kept for the removal, which must list what is inside; -1 */
     bool direct;         /* files are opened with O_DIRECT */
     bool to_gpu;         /* files may be given to cuFile */
     bool in_memory;      /* tmpfs and its like: nothing to sync or drop */
@@ -36,7 +37,8 @@ struct nvme_dir {
 
 /* Makes the run directory under `path`. */
 int nvme_dir_open(struct nvme_dir *d, const char *path, uint64_t tag, struct err *e);
-/* Removes the directory with all files of our naming; what is not ours stays, with a warning. */
+/* Removes the directory with all files of our naming; what is not ours, or cannot be removed, stays, with a
+ * warning that names it. */
 void nvme_dir_close(struct nvme_dir *d);
 enum { NVME_FILE_NAME = 24 };
 /* "ab/abcdef0123456789.kv": where the file with this hash is, relative to the directory. */

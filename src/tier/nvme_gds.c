@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "tier/cufile.h"
 #include "tier/nvme.h"
 
@@ -58,7 +59,8 @@ static int trial(struct nvme_tier *t, const struct tier_setup *setup, struct err
     if (rc == 0) rc = gds_open(&t->gds, &how, e);
     for (uint32_t i = 0; i < how.fds; i++) {
         close(fd[i]);
-        unlinkat(t->dir[i].fd, name, 0);
+        if (unlinkat(t->dir[i].fd, name, 0) != 0 && errno != ENOENT)
+            log_line(KVF_LOG_WARNING, "%s/%s cannot be removed: %s", t->dir[i].path, name, strerror(errno));
     }
     return rc;
 }

@@ -7,6 +7,7 @@
 #ifndef KVF_TIER_TIER_H
 #define KVF_TIER_TIER_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -173,9 +174,30 @@ void tier_gds_versions(char *out, size_t len);
 /* Pages that hold whatever fits the usable bytes, the rounding of every entry provisioned on top. */
 uint64_t tier_pages(const struct tier_setup *setup);
 
-/* Removes run directories under the scenario's nvme paths whose process is gone (left by kill -9)
- * and that belong to this user; returns how many; names each through log. */
+/* A directory with the name of a run directory that belongs to this user. */
+enum tier_leftover_state {
+    TIER_LEFTOVER_ENDED,    /* its marker names a process that is gone */
+    TIER_LEFTOVER_UNMARKED, /* it has no valid marker */
+    TIER_LEFTOVER_IN_USE,   /* by a run that goes on, as far as is known */
+    TIER_LEFTOVER_CLOSED    /* it cannot be looked into */
+};
+struct tier_leftover {
+    char path[PATH_MAX];
+    enum tier_leftover_state state;
+    long pid;       /* of the process that made it */
+    int error;      /* CLOSED: why */
+    uint64_t bytes; /* on the disk, of files of our naming */
+};
+/* All of them in a directory. *out is the caller's to free. 0 or -KVF_ERR_USAGE. */
+int tier_leftovers_find(const char *parent, struct tier_leftover **out, size_t *count, struct err *e);
+/* Removes one that is ENDED or UNMARKED still, but for what is not ours in it; false: it stays, and the
+ * log says why. */
+bool tier_leftover_remove(const struct tier_leftover *leftover);
+/* Removes those under the scenario's nvme paths whose process is gone (left by kill -9); returns how many.
+ * Names each through log, and with a warning those without a valid marker. */
 unsigned tier_nvme_clean_leftovers(const struct scenario *s);
+/* Those without a valid marker in a few words, "" where there are none; what they take on the disk. */
+uint64_t tier_nvme_unmarked(const struct scenario *s, char *out, size_t len);
 /* Checks the nvme paths without creating anything that stays: exists, a directory, no symlink to
  * elsewhere as its last component, not a system directory, writable. 0 or -KVF_ERR_USAGE. */
 int tier_nvme_check_paths(const struct scenario *s, struct err *e);

@@ -25,6 +25,7 @@ Commands:
   sweep     run a scenario with some of its keys varied, and compare
   check     print what a scenario means and will take, without running it
   models    list models, or show how a working set falls over the tiers
+  clean     remove what killed runs and power cuts left on a disk
   probe     show what this machine offers: memory, CPUs, GPU, devices
   watch     show a run of the database on the screen: live, or its past
   history   list the runs of the database, newest first

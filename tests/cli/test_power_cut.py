@@ -8,8 +8,8 @@ import sqlite3
 import struct
 import subprocess
 
-from runs import measure
-from tap import Skip, case, main, scratch
+from runs import measure, start
+from tap import Skip, case, finish, main, scratch, wait_until
 
 EXT4_IOC_SHUTDOWN, NO_LOG_FLUSH = 0x8004587D, 2
 
@@ -79,6 +79,27 @@ def _():
         rows = found(path, "SELECT run_id, status, (SELECT count(*) FROM results WHERE results.run_id = runs.run_id) > 100, "
                            "(SELECT count(*) FROM intervals WHERE intervals.run_id = runs.run_id) > 1 FROM runs")
         assert rows == [(1, "completed", 1, 1), (2, "completed", 1, 1)], rows
+
+
+@case("what a run had on the disk at a power cut is found and removed by the next start")
+def _():
+    with disk() as one:
+        tier = one.at / "tier"
+        tier.mkdir()
+        subprocess.run(["sync"], check=True)
+        for layout in ("files", "arena"):
+            process = start({"run.duration": "60s", "tiers.nvme.path": str(tier), "tiers.nvme.layout": layout},
+                            "--db", "none")
+            wait_until(lambda: list(tier.glob("kvfall-*/**/*.kv")), what="data on the disk")
+            one.cut()
+            process.kill()
+            finish(process)
+            one.unmount()
+            one.mount()
+            left = list(tier.iterdir())
+            assert len(left) == 1 and (left[0] / "kvfall.run").stat().st_size > 0, (left, list(left[0].iterdir()))
+            got, _ = measure({"run.max_requests": 5, "tiers.nvme.path": str(tier)}, "--db", "none")
+            assert "removed %s" % left[0] in got.stderr and not list(tier.iterdir()), got
 
 
 main()

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import sqlite3
@@ -227,6 +228,16 @@ def _():
     free = shutil.disk_usage(work()).free
     got = run(["run", "--headless", "small.yaml", "--nvme", str(free + (64 << 20)), "--force", "--db", "none"])
     assert got.rc == 0 and got.stdout.startswith("COMPLETED"), got
+
+
+@case("too few descriptors: the run fails with a sentence and leaves nothing, however few there are")
+def _():
+    for limit in range(5, 20):
+        process = start({"run.max_requests": 5}, "--db", "none",
+                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
+        got = finish(process)
+        assert got.rc in (0, 1) and (got.rc == 0 or "Too many open files" in got.stderr), (limit, got)
+        assert "did not put there" not in got.stderr and run_folders() == [], (limit, run_folders(), got)
 
 
 @case("without direct I/O the nvme tier is buffered, and says so")

@@ -1,7 +1,45 @@
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "nvme_rig.h"
+
+/* The kernel as the tests want it: removing things of this name fails. */
+static const char *stuck = "";
+static int stuck_error;
+
+int unlinkat(int at, const char *name, int flags) {
+    size_t end = strlen(name), len = strlen(stuck);
+    if (len > 0 && end >= len && strcmp(name + end - len, stuck) == 0) {
+        errno = stuck_error;
+        return -1;
+    }
+    return (int)syscall(SYS_unlinkat, at, name, flags);
+}
+
+/* What goes to standard error meanwhile. */
+static int said_fd, before_fd;
+
+static void listen(void) {
+    char name[] = "/tmp/kvf-said-XXXXXX";
+    fflush(stderr);
+    said_fd = mkstemp(name);
+    assert_true(said_fd >= 0);
+    unlink(name);
+    before_fd = dup(2);
+    dup2(said_fd, 2);
+}
+
+static void heard(char out[4000]) {
+    fflush(stderr);
+    dup2(before_fd, 2);
+    close(before_fd);
+    ssize_t n = pread(said_fd, out, 3999, 0);
+    out[n > 0 ? n : 0] = '\0';
+    close(said_fd);
+}
 
 static void two_runs_share_a_directory(void **state) {
     (void)state;
@@ -173,6 +211,138 @@ static void a_living_process_keeps_its_directory_even_unlocked(void **state) {
     expect_empty(base);
 }
 
+static void what_cannot_be_removed_is_named_with_its_reason(void **state) {
+    (void)state;
+    char path[PATH_BYTES], text[4000], file[40];
+    leave_behind(KVF_NVME_LAYOUT_FILES, path);
+    find_data(path);
+    snprintf(file, sizeof file, "%s", strrchr(found.last, '/') + 1);
+    const char *cases[] = {file, "kvfall.run"};
+    for (int i = 0; i < 2; i++) {
+        stuck = cases[i];
+        stuck_error = i ? EMFILE : EIO;
+        listen();
+        assert_int_equal(tier_nvme_clean_leftovers(scenario), 0);
+        heard(text);
+        stuck = "";
+        if (!strstr(text, cases[i])) print_message("# %s\n", text);
+        assert_non_null(strstr(text, cases[i]));
+        assert_non_null(strstr(text, strerror(stuck_error)));
+        assert_null(strstr(text, "did not put there"));
+        assert_true(exists(path, "kvfall.run"));
+    }
+    char foreign[PATH_BYTES];
+    write_text(path, "thesis.txt", "years of work");
+    listen();
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 0);
+    heard(text);
+    assert_non_null(strstr(text, "1 thing that kvfall did not put there, such as thesis.txt"));
+    join(foreign, path, "thesis.txt");
+    unlink(foreign);
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 1);
+    expect_empty(base);
+}
+
+/* Opening fails at every descriptor in turn; closing has enough for what opening made. */
+static void too_few_descriptors_leave_nothing(void **state) {
+    (void)state;
+    struct rlimit was, few;
+    unsigned opened = 0;
+    scenario->nvme.layout = KVF_NVME_LAYOUT_ARENA; /* the other one raises the limit */
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    int next = open("/dev/null", O_RDONLY);
+    close(next);
+    for (int more = 0; more < 8; more++) {
+        struct tier_setup setup = setup_of(1 << 20, PAGE, 0x99);
+        struct tier *t = NULL;
+        struct err e = {0};
+        few = (struct rlimit){(rlim_t)(next + more), was.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        int rc = tier_nvme_ops.open(&t, &setup, &e);
+        if (rc == 0) t->ops->close(t);
+        opened += rc == 0;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+        if (rc != 0) assert_non_null(strstr(e.text, strerror(EMFILE)));
+        expect_empty(base);
+    }
+    assert_in_range(opened, 1, 7);
+}
+
+static const struct tier_leftover *leftover_at(const struct tier_leftover *all, size_t count,
+                                               const char *path) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(all[i].path, path) == 0) return &all[i];
+    return NULL;
+}
+
+static void directories_without_a_valid_marker_are_named_and_can_be_removed(void **state) {
+    (void)state;
+    char path[PATH_BYTES], marker[PATH_BYTES], text[4000], live[256], words[400];
+    struct tier_leftover *found_here;
+    struct err e = {0};
+    size_t count;
+    leave_behind(KVF_NVME_LAYOUT_FILES, path);
+    join(marker, path, "kvfall.run");
+    assert_int_equal(truncate(marker, 0), 0); /* as a power cut leaves it */
+    scenario->nvme.layout = KVF_NVME_LAYOUT_FILES;
+    struct tier_setup setup = setup_of(1 << 20, PAGE, 7);
+    struct tier *t = open_tier(&setup);
+    listen();
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 0);
+    heard(text);
+    snprintf(live, sizeof live, "kvfall-%u-%ld-%016x", (unsigned)geteuid(), (long)getpid(), 7u);
+    assert_non_null(strstr(text, path));
+    assert_non_null(strstr(text, "no valid marker"));
+    assert_null(strstr(text, live));
+    assert_true(tier_nvme_unmarked(scenario, words, sizeof words) >= 100000);
+    assert_non_null(strstr(words, path));
+    assert_int_equal(tier_leftovers_find(base, &found_here, &count, &e), 0);
+    assert_int_equal(count, 2);
+    const struct tier_leftover *l = leftover_at(found_here, count, path);
+    assert_non_null(l);
+    assert_int_equal(l->state, TIER_LEFTOVER_UNMARKED);
+    const struct tier_leftover *other = l == found_here ? l + 1 : found_here;
+    assert_int_equal(other->state, TIER_LEFTOVER_IN_USE);
+    assert_int_equal(other->pid, getpid());
+    listen();
+    assert_false(tier_leftover_remove(other));
+    heard(text);
+    assert_non_null(strstr(text, "in use"));
+    assert_true(tier_leftover_remove(l));
+    free(found_here);
+    t->ops->close(t);
+    expect_empty(base);
+}
+
+static void links_are_not_followed(void **state) {
+    (void)state;
+    char path[PATH_BYTES], link[PATH_BYTES], inside[PATH_BYTES];
+    struct tier_leftover *all;
+    struct err e = {0};
+    size_t count;
+    leave_behind(KVF_NVME_LAYOUT_FILES, path);
+    snprintf(second, sizeof(second), "%s.2", base);
+    assert_int_equal(mkdir(second, 0700), 0);
+    write_text(second, "0123456789abcdef.kv", "not in there");
+    join(inside, path, "fe");
+    assert_int_equal(symlink(second, inside), 0); /* a subdirectory's name that leads elsewhere */
+    join(link, base, "link");
+    assert_int_equal(symlink(base, link), 0);
+    assert_int_equal(tier_leftovers_find(link, &all, &count, &e), -KVF_ERR_USAGE);
+    assert_non_null(strstr(e.text, "symbolic link"));
+    unlink(link);
+    listen();
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 0);
+    char text[4000];
+    heard(text);
+    assert_non_null(strstr(text, "such as fe"));
+    assert_true(exists(second, "0123456789abcdef.kv"));
+    unlink(inside);
+    assert_int_equal(tier_nvme_clean_leftovers(scenario), 1);
+    nftw(second, on_remove, 16, FTW_DEPTH | FTW_PHYS);
+    expect_empty(base);
+}
+
 static void expect_refused(const char *path, const char *phrase) {
     struct err e = {0};
     use_path(0, path);
@@ -264,6 +434,10 @@ int main(void) {
         RIG_TEST(what_only_looks_like_ours_stays),
         RIG_TEST(a_locked_directory_is_alive_whatever_its_marker_says),
         RIG_TEST(a_living_process_keeps_its_directory_even_unlocked),
+        RIG_TEST(what_cannot_be_removed_is_named_with_its_reason),
+        RIG_TEST(too_few_descriptors_leave_nothing),
+        RIG_TEST(directories_without_a_valid_marker_are_named_and_can_be_removed),
+        RIG_TEST(links_are_not_followed),
         RIG_TEST(unusable_paths_are_refused),
         RIG_TEST(a_path_that_may_not_be_written_is_refused),
         RIG_TEST(closing_leaves_the_neighbours_alone),
