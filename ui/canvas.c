@@ -119,7 +119,7 @@ static void pane_put_wide(const struct pane *p, int row, int col, uint32_t ch, e
 static uint32_t text_next(const char **text, int *cols) {
     int32_t ch = utf8_next(text);
     *cols = ch < 0 ? -1 : utf8_width((uint32_t)ch);
-    if (*cols >= 0) return (uint32_t)ch;
+    if (*cols >= 0 && !utf8_is_harmful(ch)) return (uint32_t)ch;
     *cols = 1;
     return '?';
 }

@@ -34,19 +34,24 @@ void buf_add(struct buf *b, const char *text) {
     buf_bytes(b, text, strlen(text));
 }
 
-void buf_addf(struct buf *b, const char *fmt, ...) {
-    va_list ap, again;
+void buf_vaddf(struct buf *b, const char *fmt, va_list ap) {
+    va_list again;
 
-    va_start(ap, fmt);
     va_copy(again, ap);
     int len = vsnprintf(NULL, 0, fmt, ap);
-    va_end(ap);
     if (len >= 0) {
         buf_reserve(b, (size_t)len);
         (void)vsnprintf(b->data + b->len, (size_t)len + 1, fmt, again);
         b->len += (size_t)len;
     }
     va_end(again);
+}
+
+void buf_addf(struct buf *b, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vaddf(b, fmt, ap);
+    va_end(ap);
 }
 
 void buf_choice(struct buf *b, size_t i, size_t count, const char *name) {

@@ -3,6 +3,7 @@
 #ifndef KVF_BASE_BUF_H
 #define KVF_BASE_BUF_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ struct buf {
 
 void buf_add(struct buf *b, const char *text);
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void buf_vaddf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 void buf_bytes(struct buf *b, const void *data, size_t len);
 /* The i-th of `count` things that one can choose from: "a", ", b", " or c". */
 void buf_choice(struct buf *b, size_t i, size_t count, const char *name);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 static const struct {
     int status;
     const char *meaning;
@@ -33,6 +35,7 @@ __attribute__((format(printf, 3, 0))) static void err_vset(struct err *e, enum e
     e->code = code;
     (void)vsnprintf(e->text, sizeof e->text, fmt, ap);
     text_trim(e->text, sizeof e->text);
+    utf8_clean(e->text, UTF8_LINES); /* it may quote anything */
 }
 
 int err_set(struct err *e, enum err_code code, const char *fmt, ...) {
@@ -73,6 +76,7 @@ int err_set_errno(struct err *e, enum err_code code, int errnum, const char *fmt
         size_t len = strlen(e->text);
         if (len > sizeof e->text - 1 - tail) len = sizeof e->text - 1 - tail;
         (void)snprintf(e->text + len, sizeof e->text - len, ": %s", text);
+        utf8_clean(e->text, UTF8_LINES); /* where a character was cut */
     }
     return -(int)code;
 }

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
+
 enum { HELD_MAX = 1000, LINE_SHORT = 1024 };
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
@@ -59,12 +61,11 @@ static void let_out(void) {
     held_lost = 0;
 }
 
-/* Names and paths come from outside: no control character of theirs may reach a terminal. */
+/* Names and paths come from outside. */
 static void clean(char *line) {
     size_t len = strlen(line);
     while (len > 0 && (line[len - 1] == '\n' || line[len - 1] == '\r')) line[--len] = '\0';
-    for (char *p = line; *p; p++)
-        if (((unsigned char)*p < 0x20 && *p != '\n' && *p != '\t') || *p == 0x7f) *p = '?';
+    utf8_clean(line, UTF8_LINES);
 }
 
 void log_set_level(enum log_level level) {

@@ -36,16 +36,26 @@ size_t utf8_put(uint32_t ch, char out[UTF8_LEN]) {
 bool utf8_is_plain(const char *text) {
     while (*text) {
         int32_t ch = utf8_next(&text);
-        if (ch < 0 || utf8_is_control(ch)) return false;
+        if (utf8_is_harmful(ch)) return false;
     }
     return true;
 }
 
-void utf8_clean(char *text) {
-    while (*text) {
-        const char *next = text;
-        int32_t ch = utf8_next(&next);
-        if (ch < 0 || utf8_is_control(ch)) memset(text, '?', (size_t)(next - text));
-        text += next - text;
+static bool is_line_end(const char *at) {
+    return *at == '\n' || *at == '\t' || (at[0] == '\r' && at[1] == '\n');
+}
+
+size_t utf8_clean(char *text, unsigned how) {
+    char *to = text;
+    for (const char *from = text; *from;) {
+        const char *at = from;
+        int32_t ch = utf8_next(&from);
+        bool kept = (how & UTF8_LINES) && is_line_end(at);
+        bool wrong = !kept && (utf8_is_harmful(ch) || ((how & UTF8_ASCII) && ch >= 0x80));
+        size_t len = wrong ? 1 : (size_t)(from - at);
+        memmove(to, wrong ? "?" : at, len);
+        to += len;
     }
+    *to = '\0';
+    return (size_t)(to - text);
 }

@@ -24,9 +24,21 @@ static inline bool utf8_turns_direction(int32_t ch) {
     return ch == 0x061c || ch == 0x200e || ch == 0x200f || (ch >= 0x202a && ch <= 0x202e) ||
            (ch >= 0x2066 && ch <= 0x2069);
 }
-/* Whether all of it is UTF-8 without control characters. */
+/* What no text from outside may bring to a terminal or into a document: bytes that are no UTF-8 (-1, as
+ * utf8_next() has it), control characters, separators of lines and paragraphs, what turns the direction, the
+ * byte order mark, and code points that are no characters. */
+static inline bool utf8_is_harmful(int32_t ch) {
+    return ch < 0 || utf8_is_control(ch) || utf8_turns_direction(ch) || ch == 0x2028 || ch == 0x2029 ||
+           ch == 0xfeff || (ch >= 0xfdd0 && ch <= 0xfdef) || (ch & 0xfffe) == 0xfffe;
+}
+/* Whether nothing in it is harmful. */
 bool utf8_is_plain(const char *text);
-/* Makes it so: question marks stand for all other bytes. */
-void utf8_clean(char *text);
+
+/* Cleans a text for a terminal, in place: one question mark for each character that is harmful. UTF8_LINES
+ * keeps tabs and ends of lines, UTF8_ASCII replaces all that is not ASCII as well. Returns the new length,
+ * which is never longer. Every text that the program did not make itself goes through here on its way to a
+ * terminal. */
+enum { UTF8_LINES = 1, UTF8_ASCII = 2 };
+size_t utf8_clean(char *text, unsigned how);
 
 #endif

@@ -179,7 +179,7 @@ static void put_head(const struct calibrate *c, struct buf *out) {
     if (gmtime_r(&now, &utc)) strftime(when, sizeof when, "%Y-%m-%d %H:%M UTC", &utc);
     snprintf(host, sizeof host, "%s (%s, %u workers)", c->host.name, c->host.cpu_model,
              (unsigned)c->scenario.engine.workers);
-    utf8_clean(host);
+    utf8_clean(host, 0);
     buf_addf(out, "# What the tiers of %s can do, measured by kvfall %s, %s.\n", host, build_version(), when);
     buf_add(out, "# For `include:' of a scenario or --include; turns no tier on.\n");
     buf_addf(out, "engine: {workers: %u}\ntiers:\n", (unsigned)c->scenario.engine.workers);

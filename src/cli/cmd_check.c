@@ -98,7 +98,7 @@ static int check_sweep(const struct options *o, const struct scenario *s, char *
     sweep_base_text(&base, &text);
     add_comments("Sweep:", buf_text(&text), out);
     unsigned bad = sweep_points_check(&base, &errors);
-    fputs(buf_text(&errors), stderr);
+    cli_say("%s", buf_text(&errors));
     if (bad > 0) {
         err_set(&e, KVF_ERR_USAGE, "the sweep cannot be used, %u error%s", bad, bad == 1 ? "" : "s");
         cli_fail(&e);

@@ -210,7 +210,7 @@ int cmd_compare(int argc, char **argv) {
         status = FAILED_STATUS;
     /* who does not see the text is told what failed all the same */
     for (size_t i = 0; !rc && i < c.failures && (asked.form != SHEET_TABLE || stored_output(&o)); i++)
-        fprintf(stderr, "kvfall: %s\n", c.failure[i]);
+        cli_say("kvfall: %s\n", c.failure[i]);
     comparison_free(&c);
     buf_free(&out);
     options_free(&o);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/moment.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "record/run.h"
@@ -46,7 +47,7 @@ static char *percent(double v, char *out, size_t len) {
 static void add_column(struct listing *l, const char *text, unsigned width) {
     char copy[128];
     snprintf(copy, sizeof copy, "%s", text);
-    format_clean(copy, l->ascii);
+    utf8_clean(copy, l->ascii ? UTF8_ASCII : 0);
     size_t len = 0;
     for (unsigned n = 0; copy[len]; len++) {
         n += ((unsigned char)copy[len] & 0xc0) != 0x80;
@@ -337,7 +338,7 @@ static void print_listing(struct listing *l, const struct options *o, const char
                             : "no runs yet in %s\n",
                  path);
     }
-    cli_print(&l->text);
+    (l->form == SHEET_TABLE ? cli_print : cli_print_data)(&l->text);
 }
 
 int cmd_history(int argc, char **argv) {

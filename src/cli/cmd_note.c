@@ -1,5 +1,3 @@
-#include <ctype.h>
-
 #include "base/buf.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
@@ -26,8 +24,6 @@ int cmd_note(int argc, char **argv) {
     if (options_parse(&o, argc, argv, &e) || change(&o, &now, &e)) {
         status = cli_fail(&e);
     } else if (now.len) {
-        for (char *p = now.data; *p; p++) /* it may have come from elsewhere */
-            if (iscntrl((unsigned char)*p) && *p != '\n' && *p != '\t') *p = '?';
         buf_add(&now, "\n");
         cli_print(&now);
     }

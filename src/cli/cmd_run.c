@@ -96,9 +96,9 @@ static int print_summary(struct command_run *c) {
             if (status == 0) status = curves;
         }
     }
-    cli_print(&text);
+    (json_alone ? cli_print_data : cli_print_styled)(&text);
     buf_free(&text);
-    if (c->run.status == RUN_FAILED) fprintf(stderr, "kvfall: the run failed: %s\n", c->run.status_reason);
+    if (c->run.status == RUN_FAILED) cli_say("kvfall: the run failed: %s\n", c->run.status_reason);
     return status;
 }
 

@@ -46,6 +46,13 @@ static void print_json(const struct shown *s, struct buf *out) {
         report_json(&s->run, out);
 }
 
+/* Of another database's scenario nothing reaches a terminal that it would obey, not even through a pager. */
+static void (*print_as(const struct options *o))(const struct buf *) {
+    return options_has(o, "json")       ? cli_print_data
+           : options_has(o, "scenario") ? cli_print
+                                        : cli_print_styled;
+}
+
 int cmd_show(int argc, char **argv) {
     struct options o;
     struct shown s = {0};
@@ -62,7 +69,7 @@ int cmd_show(int argc, char **argv) {
             print_json(&s, &out);
         else
             print_text(&o, &s, &out);
-        cli_print(&out);
+        print_as (&o)(&out);
     }
     buf_free(&out);
     trials_free(&s.trials);

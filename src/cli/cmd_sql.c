@@ -44,7 +44,7 @@ int cmd_sql(int argc, char **argv) {
         status = cli_fail(&e);
     } else {
         sheet_print(g, &out);
-        cli_print(&out);
+        (form == SHEET_TABLE ? cli_print : cli_print_data)(&out);
     }
     sheet_free(g);
     buf_free(&out);

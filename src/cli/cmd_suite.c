@@ -57,7 +57,7 @@ static int print_results(const struct suite *s, const struct report_style *style
         buf_add(&out, "\n");
         suite_meaning_text(&words, style, &out);
     }
-    cli_print(&out);
+    (alone ? cli_print_data : cli_print_styled)(&out);
     buf_free(&out);
     return status;
 }
@@ -66,7 +66,7 @@ static int print_results(const struct suite *s, const struct report_style *style
 static void print_plan(const struct suite *s, const struct report_style *style) {
     struct buf out = {0};
     suite_plan_text(s, style, &out);
-    cli_print(&out);
+    cli_print_styled(&out);
     fflush(stdout);
     buf_free(&out);
 }
@@ -79,7 +79,7 @@ static int print_plan_json(const struct suite *s, const char *json) {
     int status = 0;
     suite_json(s, &words, &out);
     if (strcmp(json, "-") == 0)
-        cli_print(&out);
+        cli_print_data(&out);
     else if (output_file_write(json, &out, &e) != 0)
         status = cli_fail(&e);
     buf_free(&out);
@@ -89,7 +89,7 @@ static int print_plan_json(const struct suite *s, const char *json) {
 static int print_list(const struct report_style *style) {
     struct buf out = {0};
     suite_list_text(style, &out);
-    cli_print(&out);
+    cli_print_styled(&out);
     buf_free(&out);
     return 0;
 }

@@ -233,7 +233,7 @@ static int print_results(struct sweep *s, const struct report_style *style) {
         outcome_table(&all, style, &out);
     if (!alone) outcome_closing(&all, &out);
     if (!alone) put_number(s, &out);
-    cli_print(&out);
+    (alone ? cli_print_data : cli_print_styled)(&out);
     buf_free(&out);
     outcome_free(&all);
     return status;
@@ -281,7 +281,7 @@ static int prepare(struct sweep *s, const struct options *o) {
     if (sweep_options(s, o, &e) != 0 || too_many(s, &e) != 0) return cli_fail(&e);
     unsigned bad = sweep_points_check(&s->base, &errors);
     if (bad > 0) {
-        fputs(buf_text(&errors), stderr);
+        cli_say("%s", buf_text(&errors));
         buf_free(&errors);
         err_set(&e, KVF_ERR_USAGE, "the sweep cannot be used, %u error%s", bad, bad == 1 ? "" : "s");
         return cli_fail(&e);

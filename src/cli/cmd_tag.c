@@ -1,7 +1,7 @@
 #include "base/buf.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
-#include "report/format.h"
 
 static int change(const struct options *o, struct buf *now, struct err *e) {
     struct store *store = NULL;
@@ -27,7 +27,7 @@ int cmd_tag(int argc, char **argv) {
     if (options_parse(&o, argc, argv, &e) || change(&o, &now, &e)) {
         status = cli_fail(&e);
     } else if (now.len) {
-        format_clean(now.data, cli_style(&o).ascii);
+        utf8_clean(now.data, cli_style(&o).ascii ? UTF8_ASCII : 0);
         buf_addf(&out, "%s\n", now.data);
         cli_print(&out);
     }

@@ -48,8 +48,15 @@ int cmd_validate(int argc, char **argv);
 
 /* Says the error on standard error as "kvfall: sentence" and returns its exit status. */
 int cli_fail(const struct err *e);
-/* Writes text to standard output; whether it arrived is asked once, by cli_finish(). */
+/* Writes to standard error what people read, cleaned for terminals. The caller ends the line. */
+void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Writes text for people to standard output, cleaned for terminals; whether it arrived is asked once, by
+ * cli_finish(). */
 void cli_print(const struct buf *text);
+/* The same for a text whose parts are clean, between colours of ours. */
+void cli_print_styled(const struct buf *text);
+/* The same for what programs read: to the byte, unless standard output is a terminal. */
+void cli_print_data(const struct buf *text);
 /* Exit status of the program: `status`, or 1 with a sentence when standard output could not take
  * everything. */
 int cli_finish(int status);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "cli/commands.h"
 #include "cli/machine.h"
 #include "probe/host.h"
 
@@ -32,10 +33,10 @@ int cli_load_scenario(const char *path, const struct options *o, struct scenario
         rc = load_once(path, o, UINT64_MAX, s, yaml, report);
     }
     if (rc) {
-        fputs(buf_text(&report->errors), stderr);
-        if (report->errors.len && report->errors.data[report->errors.len - 1] != '\n') fputc('\n', stderr);
+        bool ended = !report->errors.len || report->errors.data[report->errors.len - 1] == '\n';
+        cli_say("%s%s", buf_text(&report->errors), ended ? "" : "\n");
         const char *what = !path ? "the built-in scenario" : strcmp(path, "-") == 0 ? "standard input" : path;
-        fprintf(stderr, "kvfall: %s cannot be used, %u error%s\n", what, report->error_count,
+        cli_say("kvfall: %s cannot be used, %u error%s\n", what, report->error_count,
                 report->error_count == 1 ? "" : "s");
         if (yaml) {
             free(*yaml);

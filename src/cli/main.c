@@ -147,7 +147,7 @@ static int run_command(const struct command_entry *c, int argc, char **argv) {
 static int usage_error(void) {
     struct buf out = {0};
     program_help(&out);
-    fputs(buf_text(&out), stderr);
+    cli_say("%s", buf_text(&out));
     buf_free(&out);
     return 2;
 }

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/moment.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/suite.h"
 #include "cli/tables.h"
@@ -17,12 +18,10 @@
 #include "ui/style.h"
 #include "ui/ui.h"
 
-/* A word that begins with a colon would be taken for an instruction. */
+/* A word that begins with a colon would be taken for an instruction; one that had to be cleaned would name
+ * nothing. */
 static bool presentable(const char *word) {
-    if (!*word || *word == ':') return false;
-    for (; *word; word++)
-        if ((unsigned char)*word < 0x20 || *word == 0x7f) return false;
-    return true;
+    return *word && *word != ':' && utf8_is_plain(word);
 }
 
 void offers_word(struct offers *o, const char *word, const char *phrase) {
@@ -30,8 +29,9 @@ void offers_word(struct offers *o, const char *word, const char *phrase) {
     buf_addf(o->out, "%s%s\t", o->before, word);
     size_t len = strlen(phrase);
     if (len > 0 && phrase[len - 1] == ':') len--; /* of what is followed by a list in the help */
-    for (const char *end = phrase + len; phrase < end; phrase++)
-        buf_bytes(o->out, (unsigned char)*phrase < 0x20 ? " " : phrase, 1);
+    size_t from = o->out->len;
+    buf_bytes(o->out, phrase, len);
+    o->out->len = from + utf8_clean(o->out->data + from, 0);
     buf_add(o->out, "\n");
     o->count++;
 }

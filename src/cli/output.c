@@ -1,28 +1,81 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "ui/ui.h"
 
+void cli_say(const char *fmt, ...) {
+    struct buf text = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    if (text.len) text.len = utf8_clean(text.data, UTF8_LINES);
+    fwrite(buf_text(&text), 1, text.len, stderr);
+    fflush(stderr);
+    buf_free(&text);
+}
+
 int cli_fail(const struct err *e) {
-    fprintf(stderr, "kvfall: %s\n", e->text);
+    cli_say("kvfall: %s\n", e->text);
     int status = err_exit_status(e->code);
     return status ? status : 1;
 }
 
 static int print_errno; /* of the first output that failed before the last flush */
 
-void cli_print(const struct buf *text) {
+static void put_out(const struct buf *text) {
     errno = 0;
     if (text->len && fwrite(text->data, 1, text->len, stdout) != text->len && !print_errno)
         print_errno = errno;
+}
+
+/* The length of a colour, the only thing of ours that a terminal obeys, or 0. */
+static size_t colour_at(const char *at) {
+    if (at[0] != '\033' || at[1] != '[') return 0;
+    size_t digits = strspn(at + 2, "0123456789;");
+    return at[2 + digits] == 'm' ? digits + 3 : 0;
+}
+
+/* Everything between colours is cleaned. */
+void cli_print_styled(const struct buf *text) {
+    struct buf clean = {0}, part = {0};
+    for (const char *at = buf_text(text), *end; *at; at = end) {
+        size_t colour = colour_at(at);
+        end = at + colour;
+        while (!colour && *end && colour_at(end) == 0) end++;
+        part.len = 0;
+        buf_bytes(&part, at, (size_t)(end - at));
+        if (!colour) part.len = utf8_clean(part.data, UTF8_LINES);
+        buf_bytes(&clean, part.data, part.len);
+    }
+    put_out(&clean);
+    buf_free(&clean);
+    buf_free(&part);
+}
+
+void cli_print(const struct buf *text) {
+    struct buf clean = {0};
+    buf_bytes(&clean, buf_text(text), text->len);
+    clean.len = utf8_clean(clean.data, UTF8_LINES);
+    put_out(&clean);
+    buf_free(&clean);
+}
+
+void cli_print_data(const struct buf *text) {
+    if (isatty(STDOUT_FILENO) == 1)
+        cli_print_styled(text);
+    else
+        put_out(text);
 }
 
 int cli_finish(int status) {
@@ -30,7 +83,7 @@ int cli_finish(int status) {
     bool failed = fflush(stdout) != 0;
     int why = print_errno ? print_errno : errno;
     if (!failed && !ferror(stdout)) return status;
-    fprintf(stderr, "kvfall: not everything could be written to standard output: %s\n",
+    cli_say("kvfall: not everything could be written to standard output: %s\n",
             why ? strerror(why) : "an earlier write failed");
     return status ? status : 1;
 }

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "base/utf8.h"
 
 /* What a narrow terminal shows first. The order on the line is the one in which parts are added. */
 enum rank {
@@ -78,6 +79,7 @@ static void put(struct progress *p, const struct line *l) {
     for (int i = 0; i < l->parts; i++)
         if (l->part[i].rank < shown) buf_addf(&text, "%s%s", text.len ? "  " : "", l->part[i].text);
     if (shown == 0) buf_addf(&text, "%.*s", (int)room, l->part[0].text);
+    if (text.len) text.len = utf8_clean(text.data, 0);
     fprintf(stderr, p->terminal ? "\r%s\033[K" : "%s\n", buf_text(&text));
     fflush(stderr);
     p->open = p->terminal;

@@ -107,8 +107,7 @@ int stored_trials(struct store *s, const struct run_record *run, struct trials *
 
 bool stored_confirm(const char *question) {
     char line[16] = "";
-    fprintf(stderr, "%s [y/N] ", question);
-    fflush(stderr);
+    cli_say("%s [y/N] ", question);
     if (!fgets(line, sizeof line, stdin)) fputc('\n', stderr);
     line[strcspn(line, "\r\n")] = '\0';
     return strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0;
@@ -133,6 +132,6 @@ int stored_output_check(const struct options *o, struct err *e) {
 int stored_output_write(const struct options *o, const struct buf *text, struct err *e) {
     const char *path = stored_output(o);
     if (path) return output_file_write(path, text, e);
-    cli_print(text);
+    cli_print_data(text);
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "cli/shipped.h"
 #include "cli/suite.h"
 #include "report/format.h"
@@ -40,6 +41,7 @@ __attribute__((format(printf, 2, 3))) static void line_put(struct line *l, const
     if (l->entry->trials > 1) snprintf(trial, sizeof trial, " %u/%u", l->trial, l->entry->trials);
     snprintf(head, sizeof head, "[%zu/%zu] %s%s", l->number, l->suite->entries, l->entry->test->name, trial);
     snprintf(all, sizeof all, "%-29s %s", head, rest);
+    utf8_clean(all, 0);
     if (l->terminal)
         fprintf(stderr, "\r%.*s\033[K", (int)columns(), all);
     else

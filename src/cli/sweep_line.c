@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "base/utf8.h"
+#include "cli/commands.h"
 #include "cli/sweep.h"
 #include "record/metric.h"
 #include "report/format.h"
@@ -49,6 +51,7 @@ static void line_put(struct sweep *s) {
     if (l->running > 0) buf_addf(&text, "  %zu running", l->running);
     put_eta(l, &text);
     if (l->best[0]) buf_addf(&text, "  best %s", l->best);
+    text.len = utf8_clean(text.data, 0);
     fprintf(stderr, "\r%.*s\033[K", (int)columns(), buf_text(&text));
     fflush(stderr);
     l->open = true;
@@ -116,8 +119,7 @@ void sweep_line_point(struct sweep *s, size_t point) {
     buf_add(&text, ": ");
     put_value(s, point, &text);
     put_eta(l, &text);
-    fprintf(stderr, "%s\n", buf_text(&text));
-    fflush(stderr);
+    cli_say("%s\n", buf_text(&text));
     buf_free(&text);
 }
 

@@ -117,8 +117,8 @@ static lxw_col_t next_column(struct book_page *p) {
     return p->column++;
 }
 
-/* What XML cannot hold becomes a question mark, but for line breaks; the end of what is too long is cut, and
- * so is a character that would be cut through. */
+/* What XML cannot hold and what a terminal would obey become question marks, but for line breaks; the end of
+ * what is too long is cut, and so is a character that would be cut through. */
 static char *clean(const char *text) {
     enum { CELL_BYTES = 32000 }; /* a cell holds 32,767 units of UTF-16, at most one for each byte */
     size_t len = strlen(text);
@@ -128,14 +128,7 @@ static char *clean(const char *text) {
         for (len = CELL_BYTES; len > 0 && ((unsigned char)copy[len] & 0xc0) == 0x80;) len--;
         copy[len] = '\0';
     }
-    for (char *line = copy, *end; line; line = end) {
-        end = strchr(line, '\n');
-        if (end) *end = '\0';
-        utf8_clean(line);
-        if (end) *end++ = '\n';
-    }
-    for (char *c = copy; (c = strstr(c, "\xef\xbf")) != NULL; c += 3) /* U+FFFE and U+FFFF are none either */
-        if ((unsigned char)c[2] >= 0xbe) memcpy(c, "???", 3);
+    utf8_clean(copy, UTF8_LINES);
     return copy;
 }
 

@@ -97,7 +97,7 @@ void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, stru
     const struct calibrate_curve *link = &r->link, *peak = r->own.points ? &r->own : link;
     char latency[LATENCY_SHOWN], size[32], about[200];
     snprintf(about, sizeof about, "%s", r->description);
-    utf8_clean(about);
+    utf8_clean(about, 0);
     buf_addf(out, "  %s: # %s; measured over %s\n", tier_name(tier), about,
              units_size_human((double)r->filled_bytes, size, sizeof size));
     double apart;

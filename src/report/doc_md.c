@@ -38,20 +38,11 @@ static void put_table(const struct doc_block *b, struct buf *out) {
     buf_add(out, "\n");
 }
 
-/* A fence longer than any row of backticks in the text. */
-static void put_code(const char *text, const char *language, struct buf *out) {
-    size_t longest = 2;
-    for (const char *p = text; *p; p++) {
-        size_t run = strspn(p, "`");
-        if (run > longest) longest = run;
-        if (run) p += run - 1;
-    }
-    for (size_t i = 0; i <= longest; i++) buf_add(out, "`");
-    buf_addf(out, "%s\n", language);
-    escape_plain(text, true, false, out);
-    if (*text && text[strlen(text) - 1] != '\n') buf_add(out, "\n");
-    for (size_t i = 0; i <= longest; i++) buf_add(out, "`");
-    buf_add(out, "\n\n");
+/* Not between fences: a reader that does not know them would take the text for markup. */
+static void put_code(const char *text, struct buf *out) {
+    buf_add(out, "<pre>\n");
+    escape_xml(text, out);
+    buf_add(out, *text && text[strlen(text) - 1] != '\n' ? "\n</pre>\n\n" : "</pre>\n\n");
 }
 
 static void put_plot(const struct plot *p, struct buf *out) {
@@ -67,7 +58,7 @@ static void put_plot(const struct plot *p, struct buf *out) {
     buf_add(out, "\n\n");
     spark_plot(p, &style, &text);
     if (text.len) {
-        put_code(buf_text(&text), "text", out);
+        put_code(buf_text(&text), out);
     } else {
         struct doc_block table;
         doc_plot_table(p, &table);
@@ -123,7 +114,7 @@ static void put_block(const struct doc_block *b, struct buf *out) {
         put_plot(b->plot, out);
         break;
     case DOC_CODE:
-        put_code(b->text, "", out);
+        put_code(b->text, out);
         break;
     case DOC_FOLD:
         buf_add(out, "**");

@@ -15,9 +15,7 @@ static int32_t next(const char **text) {
     if (ch == '\r') return **text == '\n' ? next(text) : '\n';
     if (ch == '\t' || ch == '\n') return ch;
     if (ch == 0x2028 || ch == 0x2029) return '\n';
-    bool wrong = ch < 0 || utf8_is_control(ch) || utf8_turns_direction(ch) || (ch & 0xfffe) == 0xfffe ||
-                 ch == 0xfeff || (ch >= 0xfdd0 && ch <= 0xfdef);
-    return wrong ? REPLACEMENT : ch;
+    return utf8_is_harmful(ch) ? REPLACEMENT : ch;
 }
 
 static void put(int32_t ch, struct buf *out) {
@@ -109,10 +107,9 @@ void escape_markdown(const char *text, struct buf *out) {
 }
 
 void escape_plain(const char *text, bool lines, bool ascii, struct buf *out) {
-    while (*text) {
-        int32_t ch = next(&text);
-        if (!lines && (ch == '\n' || ch == '\t')) ch = ' ';
-        if (ch >= 0x80 && ascii) ch = '?';
-        put(ch, out);
-    }
+    size_t from = out->len;
+    buf_add(out, text);
+    for (char *p = out->data + from; !lines && *p; p++)
+        if (strchr("\t\r\n", *p)) *p = ' ';
+    out->len = from + utf8_clean(out->data + from, (lines ? UTF8_LINES : 0u) | (ascii ? UTF8_ASCII : 0u));
 }

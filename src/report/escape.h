@@ -15,7 +15,7 @@ void escape_xml(const char *text, struct buf *out);
 void escape_xml_cut(const char *text, size_t most, struct buf *out);
 /* For Markdown as GitHub has it: on one line, and nothing in it is markup, not even in a cell of a table. */
 void escape_markdown(const char *text, struct buf *out);
-/* For plain text: on one line unless `lines`; ASCII alone if so wanted. */
+/* For plain text, as utf8_clean() does it: on one line unless `lines`; ASCII alone if so wanted. */
 void escape_plain(const char *text, bool lines, bool ascii, struct buf *out);
 
 #endif

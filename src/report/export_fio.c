@@ -6,6 +6,7 @@
 
 #include "base/build.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "report/export.h"
 #include "report/format.h"
 
@@ -226,9 +227,9 @@ static void add_heading(const struct job *j, struct buf *out) {
     memcpy(name, r->name, sizeof name);
     memcpy(model, r->model, sizeof model);
     memcpy(description, r->tier[KVF_TIER_NVME].description, sizeof description);
-    format_clean(name, false);
-    format_clean(model, false);
-    format_clean(description, false);
+    utf8_clean(name, 0);
+    utf8_clean(model, 0);
+    utf8_clean(description, 0);
     buf_addf(out, "# What run %lld of kvfall did on nvme: %s, %s, %s\n", (long long)r->run_id, name, model,
              r->uuid);
     if (strcmp(r->mode, "real") != 0)

@@ -1,10 +1,12 @@
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/build.h"
 #include "base/moment.h"
+#include "base/utf8.h"
 #include "report/export.h"
 #include "report/format.h"
 #include "report/hdr.h"
@@ -40,7 +42,7 @@ static void add_heading(struct log *l) {
     char date[64] = "", name[sizeof r->name];
     struct tm tm;
     memcpy(name, r->name, sizeof name);
-    format_clean(name, false);
+    utf8_clean(name, 0);
     if (moment_utc(zero_s, &tm)) strftime(date, sizeof date, "%a %b %d %H:%M:%S UTC %Y", &tm);
     buf_addf(l->out, "#[kvfall %s: run %lld, %s, %s; latencies in nanoseconds]\n", build_version(),
              (long long)r->run_id, name, r->uuid);
@@ -55,7 +57,10 @@ static void add_heading(struct log *l) {
 static void add_line(struct log *l, const char *scope, const char *phase, double begin_s, double length_s,
                      const void *coded, size_t len) {
     if (histogram_decode(l->decoded, coded, len) != 0 || !histogram_count(l->decoded)) return;
-    buf_addf(l->out, "Tag=%s%s%s,%.3f,%.3f,%.3f,", scope, phase ? "-" : "", phase ? phase : "", begin_s,
+    char name[256];
+    snprintf(name, sizeof name, "%s", scope);
+    utf8_clean(name, 0);
+    buf_addf(l->out, "Tag=%s%s%s,%.3f,%.3f,%.3f,", name, phase ? "-" : "", phase ? phase : "", begin_s,
              length_s, (double)hdr_max(l->decoded) / 1e6);
     hdr_add(l->hdr, l->decoded, l->out);
     buf_add(l->out, "\n");

@@ -104,19 +104,6 @@ static bool is_continuation(unsigned char c) {
     return (c & 0xc0) == 0x80;
 }
 
-void format_clean(char *text, bool ascii) {
-    char *to = text;
-    for (const char *from = text; *from;) {
-        const char *at = from;
-        int32_t ch = utf8_next(&from);
-        bool wrong = ch < 0 || utf8_is_control(ch) || utf8_turns_direction(ch) || (ascii && ch >= 0x80);
-        size_t len = wrong ? 1 : (size_t)(from - at);
-        memmove(to, wrong ? "?" : at, len);
-        to += len;
-    }
-    *to = '\0';
-}
-
 unsigned format_width(const char *text) {
     unsigned n = 0;
     for (; *text; text++) n += !is_continuation((unsigned char)*text);
@@ -170,14 +157,14 @@ void format_item(struct format_page *p, const char *fmt, ...) {
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    format_clean(text, p->style->ascii);
+    utf8_clean(text, p->style->ascii ? UTF8_ASCII : 0);
     put(p, text, 2);
 }
 
 void format_words(struct format_page *p, const char *sentence) {
     char text[1024];
     snprintf(text, sizeof text, "%s", sentence);
-    format_clean(text, p->style->ascii);
+    utf8_clean(text, p->style->ascii ? UTF8_ASCII : 0);
     for (char *word = text; *word;) {
         char *end = word + strcspn(word, " ");
         if (end > word && isdigit((unsigned char)end[-1]) && *end && units_is_unit(end + 1))
@@ -200,7 +187,7 @@ void format_line(struct format_page *p, enum format_tone tone, const char *fmt, 
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    format_clean(text, p->style->ascii);
+    utf8_clean(text, p->style->ascii ? UTF8_ASCII : 0);
     bool coloured = p->style->colour && tone != FORMAT_PLAIN;
     buf_addf(p->out, "%s%s%s\n", coloured ? tone_code(tone) : "", text, coloured ? "\033[0m" : "");
 }

@@ -23,9 +23,6 @@ struct cell format_times(double ratio);   /* "1.02x" */
 /* A measure in its unit, "12.4k tok/s"; ratios and shares, which have none, as percent. */
 struct cell format_measure(double v, const char *unit, const char *metric);
 
-/* Question marks for what a text from outside must not have on a terminal: control characters, those that
- * turn the direction of the text around them, bytes that are no UTF-8 and, for ASCII, all beyond it. */
-void format_clean(char *text, bool ascii);
 unsigned format_width(const char *text); /* columns it takes: its characters */
 /* A text in exactly so many columns: with spaces behind it, or cut, which its last character says. */
 char *format_fit(const char *text, unsigned columns, bool ascii, char *out, size_t len);

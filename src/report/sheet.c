@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "report/format.h"
 
 struct sheet_value {
@@ -44,14 +45,17 @@ static bool known(const struct sheet *g, const char *name) {
 
 void sheet_column(struct sheet *g, const char *name) {
     struct buf own = {0};
-    buf_add(&own, name);
+    char *shown = mem_strdup(name);
+    if (g->form == SHEET_TABLE) utf8_clean(shown, g->ascii ? UTF8_ASCII : 0);
+    buf_add(&own, shown);
     for (unsigned n = 2; known(g, buf_text(&own)); n++) {
         buf_free(&own);
-        buf_addf(&own, "%s:%u", name, n);
+        buf_addf(&own, "%s:%u", shown, n);
     }
     g->names = mem_realloc(g->names, (g->columns + 1) * sizeof *g->names);
     g->names[g->columns++] = mem_strdup(buf_text(&own));
     buf_free(&own);
+    free(shown);
 }
 
 void sheet_cell(struct sheet *g, enum sheet_kind kind, const char *text) {
@@ -61,17 +65,29 @@ void sheet_cell(struct sheet *g, enum sheet_kind kind, const char *text) {
     }
     struct sheet_value *v = &g->values[g->count++];
     *v = (struct sheet_value){kind, kind == SHEET_NULL ? NULL : mem_strdup(text)};
-    if (g->form == SHEET_TABLE && v->text) format_clean(v->text, g->ascii);
+    if (g->form == SHEET_TABLE && v->text) utf8_clean(v->text, g->ascii ? UTF8_ASCII : 0);
+}
+
+/* What a spreadsheet would compute instead of showing it; a number is harmless. */
+static bool is_formula(const char *text) {
+    char *end;
+    if (!*text || !strchr("=+-@\t\r", *text)) return false;
+    (void)strtod(text, &end);
+    return end == text || *end != '\0' || text[strspn(text, "+-.0123456789eE")] != '\0';
 }
 
 void sheet_csv_text(const char *text, struct buf *out) {
-    if (!strpbrk(text, ",\"\r\n")) {
-        buf_add(out, text);
-        return;
+    char *clean = mem_strdup(text);
+    utf8_clean(clean, UTF8_LINES);
+    bool quoted = strpbrk(clean, ",\"\r\n") != NULL;
+    if (quoted) buf_add(out, "\"");
+    if (is_formula(clean)) buf_add(out, "'");
+    for (const char *p = clean; *p; p++) {
+        if (*p == '"') buf_add(out, "\"");
+        buf_bytes(out, p, 1);
     }
-    buf_add(out, "\"");
-    for (; *text; text++) buf_addf(out, "%s%c", *text == '"' ? "\"" : "", *text);
-    buf_add(out, "\"");
+    if (quoted) buf_add(out, "\"");
+    free(clean);
 }
 
 /* What a column takes, and whether all that it has are numbers. */
@@ -118,7 +134,11 @@ static void print_csv(const struct sheet *g, struct buf *out) {
         buf_add(out, c + 1 == g->columns ? "\n" : ",");
     }
     for (size_t i = 0; i < g->count; i++) {
-        if (g->values[i].text) sheet_csv_text(g->values[i].text, out);
+        const struct sheet_value *v = &g->values[i];
+        if (v->text && v->kind == SHEET_NUMBER)
+            buf_add(out, v->text);
+        else if (v->text)
+            sheet_csv_text(v->text, out);
         buf_add(out, (i + 1) % g->columns ? "," : "\n");
     }
 }
@@ -131,7 +151,7 @@ static json_t *json_value(const struct sheet_value *v) {
         json = json_string(v->text);
         if (!json) { /* not UTF-8 */
             char *clean = mem_strdup(v->text);
-            format_clean(clean, true);
+            utf8_clean(clean, UTF8_LINES | UTF8_ASCII);
             json = json_string(clean);
             free(clean);
         }

@@ -22,7 +22,8 @@ void sheet_cell(struct sheet *g, enum sheet_kind kind, const char *text);
 /* A table without rows is its headings alone. */
 void sheet_print(const struct sheet *g, struct buf *out);
 
-/* A field of a line of CSV, in quotes where it needs them. */
+/* A text as a field of a line of CSV, in quotes where it needs them: cleaned as for terminals, and with an
+ * apostrophe before what a spreadsheet would take for a formula. */
 void sheet_csv_text(const char *text, struct buf *out);
 
 #endif

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/units.h"
+#include "base/utf8.h"
 #include "scenario/sweep.h"
 
 /* Code point of the UTF-8 character at *p, which is valid; moves *p behind it. */
@@ -21,7 +22,7 @@ static unsigned next_character(const unsigned char **p) {
 }
 
 /* A JSON string, which is a double-quoted YAML scalar too. What YAML takes for a line break or does
- * not allow in a text is escaped. */
+ * not allow in a text is escaped, and so is what must not reach a terminal. */
 static void put_quoted(const char *text, struct buf *out) {
     const unsigned char *p = (const unsigned char *)text;
 
@@ -35,8 +36,7 @@ static void put_quoted(const char *text, struct buf *out) {
             buf_add(out, "\\n");
         else if (c == '\t')
             buf_add(out, "\\t");
-        else if (c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff ||
-                 c == 0xfffe || c == 0xffff)
+        else if (c <= 0xffff && utf8_is_harmful((int32_t)c))
             buf_addf(out, "\\u%04X", c);
         else
             buf_bytes(out, start, (size_t)(p - start));

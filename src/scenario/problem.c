@@ -66,7 +66,7 @@ static void problem_print(const struct loading *l, const struct problem *p, stru
         if (*p->key) buf_addf(out, "%s: ", p->key);
     }
     buf_addf(out, "%s", p->text);
-    utf8_clean(line.data);
+    utf8_clean(line.data, 0);
     buf_addf(report, "%s\n", buf_text(&line));
     buf_free(&line);
 }

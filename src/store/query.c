@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "base/utf8.h"
 #include "record/metric.h"
 #include "store/db.h"
 #include "store/handle.h"
@@ -185,12 +184,10 @@ static const struct kind {
   a_sweep = {"sweep",      "sweeps",    "kvfall history --sweeps", Q_SWEEP_LATEST, Q_SWEEP_ID, Q_SWEEP_UUID,
              Q_SWEEP_NAME, Q_SWEEP_SPAN};
 
-/* Names of another machine's file go to a terminal here. */
 static int no_such_of(struct store *s, const struct kind *k, const char *ref, sqlite3_stmt *span,
                       struct err *e) {
     char names[600];
     row_text(span, 2, names, sizeof names);
-    utf8_clean(names);
     return err_set(e, KVF_ERR_USAGE,
                    "there is no %s '%s' in '%s': it holds %s %lld to %lld (%s); '%s' lists them", k->one, ref,
                    s->path, k->many, (long long)sqlite3_column_int64(span, 0),

@@ -65,9 +65,11 @@ def _():
     assert "<script>alert(1)</script>" in words(root) and "\ufffd\ufffd<" in words(root)
     assert not set(text) & ({chr(c) for c in range(32)} - {"\n", "\t"} | {"\u202e", "\u200f", "\x7f"})
     markdown = report("--format", "md")
-    body = re.sub(r"^(`{3,})[a-z]*\n.*?^\1$", "", markdown, flags=re.M | re.S)
-    assert "<script>" not in body and "[x](" not in body and "`c`" not in body.replace("\\`", ""), body
-    assert "http://" not in body and "````\n" in markdown.split("`````")[1], markdown
+    assert "<script" not in markdown and "<b>" not in markdown, markdown
+    body = re.sub(r"^<pre>\n.*?^</pre>$", "", markdown, flags=re.M | re.S)
+    assert not re.search(r"<[A-Za-z/!?]", body), body
+    assert "[x](" not in body and "`c`" not in body.replace("\\`", ""), body
+    assert "http://" not in body and "<pre>\n# ```\n````\n" in markdown, markdown
     bars = 0
     for line in body.splitlines():
         here = len(re.findall(r"(?<!\\)\|", line))

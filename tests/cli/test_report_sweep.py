@@ -115,8 +115,10 @@ def _():
     assert table(root, "Peaks")[1][:2] == [name, "200 tok/s"], table(root, "Peaks")
     assert table(root, "Peaks")[2][:3] == ["$(x)", "300 tok/s", "+50.0 %"], table(root, "Peaks")
     assert words(root).count("<b onload=x>&amp; 'q'") > 3
-    markdown = re.sub(r"^(`{3,})[a-z]*\n.*?^\1$", "", report("sweep:1", "--format", "md"), flags=re.M | re.S)
-    assert "<b onload" not in markdown and "**b**" not in markdown and "\x1b" not in markdown
+    markdown = report("sweep:1", "--format", "md")
+    body = re.sub(r"^<pre>\n.*?^</pre>$", "", markdown, flags=re.M | re.S)
+    assert not re.search(r"<[A-Za-z/!?]", body) and "**b**" not in body, body
+    assert "<b onload" not in markdown and "<script" not in markdown and "\x1b" not in markdown, markdown
     assert "\x1b" not in report("sweep:1", "--format", "txt")
 
 

@@ -44,14 +44,28 @@ def _():
     assert json.loads(ask("SELECT 1 AS a, 2 AS a, 3 AS a", "--json")) == [{"a": 1, "a:2": 2, "a:3": 3}]
 
 
-@case("a table shows no control characters, JSON and CSV do not lose them")
+@case("neither a table nor CSV has control characters, JSON does not lose them")
 def _():
     with make() as db:
         add_run(db, "red\x1b[31m\nline")
     assert ask("SELECT name FROM runs") == "name\nred?[31m?line\n"
     assert json.loads(ask("SELECT name FROM runs", "--json")) == [{"name": "red\x1b[31m\nline"}]
     assert list(csv.reader(io.StringIO(ask("SELECT name FROM runs", "--csv"), newline=""))) == [
-        ["name"], ["red\x1b[31m\nline"]]
+        ["name"], ["red?[31m\nline"]]
+
+
+@case("CSV has no formulas: an apostrophe stands before a text that begins like one, numbers stay numbers")
+def _():
+    with make():
+        pass
+    texts = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "-inf", "+0x1f", "-1.5e3", "+7", "plain", "a=b", ""]
+    values = ", ".join("(%d, %s)" % (n, "'%s'" % text.replace("'", "''")) for n, text in enumerate(texts))
+    got = ask("WITH t(n, text) AS (VALUES %s) SELECT text, -n AS \"=n\", -0.5 AS half FROM t ORDER BY n" % values, "--csv")
+    rows = list(csv.reader(io.StringIO(got, newline="")))
+    assert rows[0] == ["text", "'=n", "half"], rows
+    formulas = set(texts[:7])
+    assert [row[0] for row in rows[1:]] == ["'" + text if text in formulas else text for text in texts], rows
+    assert [row[1:] for row in rows[1:]] == [[str(-n), "-0.5"] for n in range(len(texts))], rows
 
 
 @case("whatever would change something is refused, and nothing is changed")

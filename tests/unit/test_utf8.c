@@ -62,26 +62,63 @@ static void code_points_return(void **state) {
     }
 }
 
-static void cleaned(const char *text, const char *want) {
+static void cleaned(const char *text, unsigned how, const char *want) {
     char copy[64];
-    assert_int_equal(utf8_is_plain(text), strcmp(text, want) == 0);
+    if (how == 0) assert_int_equal(utf8_is_plain(text), strcmp(text, want) == 0);
     strcpy(copy, text);
-    utf8_clean(copy);
+    assert_int_equal(utf8_clean(copy, how), strlen(want));
     assert_string_equal(copy, want);
-    assert_true(utf8_is_plain(copy));
+    assert_true(how & UTF8_LINES || utf8_is_plain(copy));
 }
 
 static void nothing_that_a_terminal_obeys(void **state) {
     (void)state;
-    cleaned("", "");
-    cleaned("plain text ~", "plain text ~");
-    cleaned("\xc2\xa0\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\xc2\xa0\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
-    cleaned("a\tb\nc\x1b[2J\x7f", "a?b?c?[2J?");
+    cleaned("", 0, "");
+    cleaned("plain text ~", 0, "plain text ~");
+    cleaned("\xc2\xa0\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", 0,
+            "\xc2\xa0\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80");
+    cleaned("a\tb\nc\x1b[2J\x7f", 0, "a?b?c?[2J?");
     cleaned("\xc2\x9b"
             "31m",
-            "??31m"); /* U+009B, CSI in one character */
-    cleaned("\xff\xc0\x80x\xed\xa0\x80", "???x???");
-    cleaned("cut \xe2\x82", "cut ??");
+            0, "?31m"); /* CSI in one character */
+    cleaned("\xff\xc0\x80x\xed\xa0\x80", 0, "???x???");
+    cleaned("cut \xe2\x82", 0, "cut ??");
+}
+
+static void nothing_that_turns_or_hides_a_text(void **state) {
+    (void)state;
+    cleaned("a\u202eb\u2066c\u200fd\u061ce", 0, "a?b?c?d?e");
+    cleaned("one\u2028two\u2029three", 0, "one?two?three");
+    cleaned("one\u2028two\u2029three", UTF8_LINES, "one?two?three");
+    cleaned("\ufeff\ufdd0\uffff\U0001fffe", 0, "????");
+    cleaned("e\xcc\x81 \xe0\xa5\x8d\u200d", 0,
+            "e\xcc\x81 \xe0\xa5\x8d\u200d"); /* joins letters of a script */
+}
+
+static void lines_stay_where_they_may(void **state) {
+    (void)state;
+    cleaned("a\tb\r\nc\rd\n\x1b[m\xc2\x9b", UTF8_LINES, "a\tb\r\nc?d\n?[m?");
+    cleaned("gr\xc3\xbc\xc3\x9f\u202e \xff", UTF8_ASCII, "gr??? ?");
+    cleaned("\xc3\xa9\n", UTF8_LINES | UTF8_ASCII, "?\n");
+}
+
+/* Each character alone, in every way, against the classes of Unicode's tables worked out by hand. */
+static void every_character(void **state) {
+    (void)state;
+    static const struct {
+        int32_t from, to;
+    } harmful[] = {{1, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},   {0x200e, 0x200f},
+                   {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfdd0, 0xfdef}, {0xfeff, 0xfeff}};
+    for (int32_t ch = 1; ch <= 0x10ffff; ch++) {
+        char text[UTF8_LEN + 1] = {0};
+        bool wrong = (ch & 0xffff) >= 0xfffe;
+        if (!utf8_put((uint32_t)ch, text)) continue;
+        for (size_t i = 0; i < sizeof harmful / sizeof *harmful; i++)
+            wrong |= ch >= harmful[i].from && ch <= harmful[i].to;
+        assert_int_equal(utf8_is_plain(text), !wrong);
+        utf8_clean(text, 0);
+        assert_int_equal(strcmp(text, "?") == 0, wrong || ch == '?');
+    }
 }
 
 int main(void) {
@@ -89,6 +126,9 @@ int main(void) {
         cmocka_unit_test(every_beginning),
         cmocka_unit_test(code_points_return),
         cmocka_unit_test(nothing_that_a_terminal_obeys),
+        cmocka_unit_test(nothing_that_turns_or_hides_a_text),
+        cmocka_unit_test(lines_stay_where_they_may),
+        cmocka_unit_test(every_character),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
