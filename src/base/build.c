@@ -24,6 +24,9 @@
 #ifndef KVF_BUILD_SANITIZER
 #define KVF_BUILD_SANITIZER "off: built without configure"
 #endif
+#ifndef KVF_BUILD_HARDENING
+#define KVF_BUILD_HARDENING "off: built without configure"
+#endif
 #ifndef KVF_BUILD_COVERAGE
 #define KVF_BUILD_COVERAGE "off: built without configure"
 #endif
@@ -34,13 +37,11 @@ __attribute__((weak)) const char *build_version(void) {
     return PACKAGE_VERSION;
 }
 
-const struct build_fact build_facts[] = {{"compiler", KVF_BUILD_COMPILER},
-                                         {"flags", KVF_BUILD_FLAGS},
-                                         {"libraries", KVF_BUILD_LIBRARIES},
-                                         {"cuda", KVF_BUILD_CUDA},
-                                         {"sanitizer", KVF_BUILD_SANITIZER},
-                                         {"coverage", KVF_BUILD_COVERAGE},
-                                         {NULL, NULL}};
+const struct build_fact build_facts[] = {
+    {"compiler", KVF_BUILD_COMPILER},   {"flags", KVF_BUILD_FLAGS},
+    {"libraries", KVF_BUILD_LIBRARIES}, {"cuda", KVF_BUILD_CUDA},
+    {"sanitizer", KVF_BUILD_SANITIZER}, {"hardening", KVF_BUILD_HARDENING},
+    {"coverage", KVF_BUILD_COVERAGE},   {NULL, NULL}};
 
 const char *build_without_cuda(void) {
 #ifdef KVF_HAVE_CUDA

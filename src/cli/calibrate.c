@@ -17,7 +17,7 @@
 #include "cli/commands.h"
 #include "cli/load.h"
 #include "cli/machine.h"
-#include "cli/output_file.h"
+#include "base/output_file.h"
 #include "engine/calibrate.h"
 #include "probe/host.h"
 #include "report/calibration.h"

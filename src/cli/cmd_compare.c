@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/compared.h"
 #include "cli/options.h"
-#include "cli/output_file.h"
+#include "base/output_file.h"
 #include "cli/stored.h"
 
 enum { FAILED_STATUS = 3 };

@@ -9,7 +9,7 @@
 #include "cli/load.h"
 #include "cli/metrics_server.h"
 #include "cli/options.h"
-#include "cli/output_file.h"
+#include "base/output_file.h"
 #include "cli/session.h"
 #include "cli/sweep.h"
 #include "report/report.h"

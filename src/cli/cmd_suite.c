@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "cli/commands.h"
-#include "cli/output_file.h"
+#include "base/output_file.h"
 #include "cli/suite.h"
 
 static void suite_free(struct suite *s) {

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/commands.h"
-#include "cli/output_file.h"
+#include "base/output_file.h"
 #include "cli/sweep.h"
 #include "probe/host.h"
 #include "report/outcome.h"

@@ -20,9 +20,16 @@
 #include "cli/metrics_address.h"
 #include "report/openmetrics.h"
 
-/* What clients get: places, bytes of a request, and time for all of it, from the connection to the last byte
- * of the answer. */
-enum { CLIENTS = 32, REQUEST_BYTES = 8192, CLIENT_S = 5, LOOK_MS = 250, NICENESS = 10 };
+/* What clients get: places, of which one address has a part, bytes of a request, and time for all of it, from
+ * the connection to the last byte of the answer. */
+enum {
+    CLIENTS = 32,
+    CLIENTS_OF_ADDRESS = 8,
+    REQUEST_BYTES = 8192,
+    CLIENT_S = 5,
+    LOOK_MS = 250,
+    NICENESS = 10
+};
 
 struct client {
     int fd; /* -1: nobody */
@@ -240,6 +247,7 @@ int metrics_server_open(const char *address, struct metrics_server **out, struct
     if (rc == 0) {
         m->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, request_take, m, MHD_OPTION_LISTEN_SOCKET,
                                      m->address.fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CLIENTS,
+                                     MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)CLIENTS_OF_ADDRESS,
                                      MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
                                      MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CLIENT_S,
                                      MHD_OPTION_NOTIFY_CONNECTION, client_noted, m, MHD_OPTION_END);

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "cli/commands.h"
-#include "cli/output_file.h"
+#include "base/output_file.h"
 
 int stored_open(const struct options *o, enum store_mode mode, struct store **out, struct err *e) {
     char path[1024];

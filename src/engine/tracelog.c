@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/output_file.h"
 
 enum { RING_ROWS = 4096, FLUSH_BYTES = 1 << 20, PATH_LEN = 1024 };
 
@@ -264,10 +265,8 @@ static void *log_main(void *arg) {
 
 static FILE *file_open(const char *path, char copy[PATH_LEN], bool *made, const char *what, struct err *e) {
     bool whole = snprintf(copy, PATH_LEN, "%s", path) < PATH_LEN;
-    FILE *f = fopen(path, "wxe");
-    *made = f && whole;
-    if (!f) f = fopen(path, "we");
-    if (!f) err_set_errno(e, KVF_ERR_USAGE, errno, "cannot create the %s %s", what, path);
+    FILE *f = output_file_open(path, what, made, KVF_ERR_USAGE, e);
+    *made = *made && whole;
     return f;
 }
 

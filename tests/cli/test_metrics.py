@@ -18,6 +18,7 @@ from tap import KVFALL, SOURCE, Skip, case, finish, main, need_tool, run, spawn,
 
 LONG = {"run.duration": "60s"}
 PLACES = 32  # clients at a time
+PLACES_OF_ADDRESS = 8
 WORKERS = 2  # of the small scenario
 CLOSED = (ConnectionResetError, BrokenPipeError)
 
@@ -53,8 +54,8 @@ def descriptors(process):
     return found
 
 
-def connect(port):
-    return socket.create_connection(("127.0.0.1", port), timeout=20)
+def connect(port, source="127.0.0.1"):
+    return socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(source, 0))
 
 
 def received(client):
@@ -340,8 +341,8 @@ def _():
                 client.shutdown(socket.SHUT_WR)
             got = received(client)
         assert got == "" or re.match(r"HTTP/1\.[01] (200|400|404|405|413|414|431|501|505) ", got), (data[:80], got[:200])
-    for _ in range(50):  # gone before the answer
-        with connect(port) as client:
+    for _ in range(50):  # gone before the answer, and another client than the one that is answered
+        with connect(port, "127.0.0.2") as client, contextlib.suppress(*CLOSED):
             client.sendall(line + b"Host: a\r\n\r\n")
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     scrape_after(port, 3)
@@ -355,7 +356,7 @@ def _():
     process, port = begin()
     scrape_after(port, 1)
     with contextlib.ExitStack() as stack:
-        slow = [stack.enter_context(connect(port)) for _ in range(PLACES)]
+        slow = [stack.enter_context(connect(port, "127.0.0.%d" % (2 + n // PLACES_OF_ADDRESS))) for n in range(PLACES)]
         for client in slow[3:]:  # a request that never comes to its end
             client.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n")
         slow[0].sendall(b"\r\n")
@@ -384,6 +385,35 @@ def _():
         assert len(many) == 500
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert last_run()["status"] == "interrupted" and rows("SELECT count(*) AS n FROM results")[0]["n"] > 0
+
+
+def is_open(client):
+    """Whether the other side still holds it; nothing comes that was not asked for."""
+    client.setblocking(False)
+    try:
+        return client.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+@case("97 connections of one address take a few places, and another address is answered beside them")
+def _():
+    process, port = begin()
+    scrape_after(port, 1)
+
+    def beside():
+        with contextlib.ExitStack() as stack:
+            greedy = [stack.enter_context(connect(port, "127.0.0.2")) for _ in range(97)]
+            with connect(port, "127.0.0.1") as client:
+                client.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+                assert received(client).startswith("HTTP/1.1 200 "), "no answer beside 97 connections of another address"
+            held = sum(is_open(one) for one in greedy)
+            assert held <= PLACES_OF_ADDRESS, held
+            return held  # none where all that took longer than they may stay
+    wait_until(beside, 60, "an answer while the others still hold their places")
+    leave(process)
 
 
 @case("signals reach the run, not the thread that answers; the port is free when it has ended")

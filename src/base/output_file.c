@@ -1,0 +1,197 @@
+#include "base/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LINKS_MAX = 40, FOREIGN_LINK = -1 };
+
+/* The folder that holds `path`; the caller frees it. */
+static char *folder_of(const char *path) {
+    char *copy = mem_strdup(path), *slash = strrchr(copy, '/');
+    if (!slash) {
+        free(copy);
+        return mem_strdup(".");
+    }
+    slash[slash == copy] = '\0';
+    return copy;
+}
+
+static bool folder_writable(const char *path) {
+    char *folder = folder_of(path);
+    bool writable = access(folder, W_OK | X_OK) == 0;
+    free(folder);
+    return writable;
+}
+
+bool output_file_may_follow(const struct stat *folder, const struct stat *link, unsigned user) {
+    bool shared = (folder->st_mode & S_ISVTX) && (folder->st_mode & S_IWOTH);
+    return !shared || link->st_uid == user || link->st_uid == folder->st_uid;
+}
+
+/* Where the link at *path leads, into *path. 0, an errno, or FOREIGN_LINK. */
+static int follow(char **path, const struct stat *link) {
+    char *folder = folder_of(*path), target[PATH_MAX];
+    struct stat st;
+    ssize_t len = -1;
+    int why = stat(folder, &st) != 0                         ? errno
+              : output_file_may_follow(&st, link, geteuid()) ? 0
+                                                             : FOREIGN_LINK;
+    if (!why && (len = readlink(*path, target, sizeof target - 1)) < 0) why = errno;
+    if (!why) {
+        struct buf next = {0};
+        target[len] = '\0';
+        buf_addf(&next, "%s%s%s", target[0] == '/' ? "" : folder, target[0] == '/' ? "" : "/", target);
+        free(*path);
+        *path = next.data;
+    }
+    free(folder);
+    return why;
+}
+
+/* The file that `path` means, behind all links; the caller frees it. A link of /proc may lead to what has no
+ * name, as /dev/stdout does: `nameless`, and the path as it is. 0, an errno, or FOREIGN_LINK. */
+static int resolve(const char *path, char **real, bool *nameless) {
+    struct stat st;
+    int why = 0, links = 0;
+    *real = mem_strdup(path);
+    *nameless = false;
+    while (!why && lstat(*real, &st) == 0 && S_ISLNK(st.st_mode))
+        why = links++ < LINKS_MAX ? follow(real, &st) : ELOOP;
+    if (!why && links > 0 && access(*real, F_OK) != 0 && stat(path, &st) == 0) {
+        *nameless = true;
+        free(*real);
+        *real = mem_strdup(path);
+    }
+    return why;
+}
+
+static int failed(const char *what, const char *path, int why, enum err_code code, struct err *e) {
+    if (why == FOREIGN_LINK)
+        return err_set(
+            e, code,
+            "cannot %s%s: a symbolic link there is another user's, in a directory where everybody may write; "
+            "name the file itself, or remove the link",
+            what, path);
+    return err_set_errno(e, code, why, "cannot %s%s", what, path);
+}
+
+int output_file_check(const char *path, struct err *e) {
+    struct stat st;
+    bool nameless;
+    char *real;
+    if (!*path) return err_set(e, KVF_ERR_USAGE, "a file to write has no name; give it one");
+    int why = resolve(path, &real, &nameless);
+    if (!why && stat(real, &st) == 0) {
+        why = S_ISDIR(st.st_mode) ? EISDIR : access(real, W_OK) == 0 ? 0 : errno;
+    } else if (!why) {
+        why = errno != ENOENT ? errno : folder_writable(real) ? 0 : errno;
+    }
+    free(real);
+    return why ? failed("write ", path, why, KVF_ERR_USAGE, e) : 0;
+}
+
+/* Writes and closes; 0 or an errno. */
+static int stream_write(FILE *f, const struct buf *text) {
+    int why = 0;
+    errno = 0;
+    if (fwrite(buf_text(text), 1, text->len, f) != text->len || fflush(f) != 0) why = errno ? errno : EIO;
+    /* a pipe or a terminal has nothing to bring to a disk */
+    if (!why && fsync(fileno(f)) != 0 && errno != EINVAL && errno != EROFS) why = errno;
+    if (fclose(f) != 0 && !why) why = errno;
+    return why;
+}
+
+/* A stream of an open file; NULL with errno, and closed. */
+static FILE *stream_of(int fd) {
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!f && fd >= 0) {
+        int why = errno;
+        close(fd);
+        errno = why;
+    }
+    return f;
+}
+
+/* What is there, emptied. All links were followed before: one that is there now has just been put there. */
+static FILE *reopen(const char *real, bool nameless) {
+    return stream_of(open(real, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY | (nameless ? 0 : O_NOFOLLOW)));
+}
+
+static int write_in_place(const char *real, bool nameless, const struct buf *text) {
+    FILE *f = reopen(real, nameless);
+    return f ? stream_write(f, text) : errno;
+}
+
+/* Owner and mode of what it replaces, or what a new file gets. Whoever may not give a file away keeps it, and
+ * its group may do with it what all may. */
+static int take_mode(int fd, const struct stat *before) {
+    struct stat now;
+    mode_t mask = umask(0);
+    umask(mask);
+    if (!before) return fchmod(fd, 0666 & ~mask) == 0 ? 0 : errno;
+    mode_t mode = before->st_mode & 0777;
+    if (fstat(fd, &now) != 0) return errno;
+    bool others = now.st_uid != before->st_uid || now.st_gid != before->st_gid;
+    if (others && fchown(fd, before->st_uid, before->st_gid) != 0 && now.st_gid != before->st_gid &&
+        fchown(fd, (uid_t)-1, before->st_gid) != 0)
+        mode = (mode & ~(mode_t)070) | ((mode & 07) << 3);
+    return fchmod(fd, mode) == 0 ? 0 : errno;
+}
+
+/* Under another name first, so that the file is the old one or the new one at any time. */
+static int write_aside(const char *path, const struct stat *before, const struct buf *text) {
+    struct buf temporary = {0};
+    buf_addf(&temporary, "%s.XXXXXX", path);
+    int fd = mkostemp(temporary.data, O_CLOEXEC), why = fd < 0 ? errno : take_mode(fd, before);
+    if (fd >= 0) {
+        FILE *f = why ? NULL : stream_of(fd);
+        if (why)
+            close(fd);
+        else
+            why = f ? stream_write(f, text) : errno;
+        if (!why && rename(temporary.data, path) != 0) why = errno;
+        if (why) unlink(temporary.data);
+    }
+    buf_free(&temporary);
+    return why;
+}
+
+int output_file_write(const char *path, const struct buf *text, struct err *e) {
+    struct stat st;
+    bool nameless;
+    char *real;
+    int why = resolve(path, &real, &nameless);
+    if (!why) {
+        bool exists = stat(real, &st) == 0;
+        bool in_place = exists && (!S_ISREG(st.st_mode) || !folder_writable(real));
+        why = in_place ? write_in_place(real, nameless, text) : write_aside(real, exists ? &st : NULL, text);
+    }
+    free(real);
+    return why ? failed("write ", path, why, KVF_ERR_IO, e) : 0;
+}
+
+FILE *output_file_open(const char *path, const char *what, bool *made, enum err_code code, struct err *e) {
+    bool nameless;
+    char *real;
+    FILE *f = NULL;
+    *made = false;
+    int why = resolve(path, &real, &nameless);
+    if (!why) {
+        f = stream_of(open(real, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666));
+        *made = f != NULL;
+        if (!f) f = reopen(real, nameless);
+        if (!f) why = errno;
+    }
+    free(real);
+    if (f) return f;
+    struct buf words = {0};
+    buf_addf(&words, "create the %s ", what);
+    failed(buf_text(&words), path, why, code, e);
+    buf_free(&words);
+    return NULL;
+}

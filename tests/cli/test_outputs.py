@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Files that commands write, every way of writing one: what is replaced leaves its mode, and a link that another user has
+put where everybody may write is not followed."""
+import os
+import stat
+
+import runs
+from histories import add_run, make
+from tap import Skip, case, home, main, run, scratch
+
+NOBODY = 65534
+
+
+def writers(path):
+    """Command lines that write to a path, with a run to write about."""
+    with make() as db:
+        add_run(db, results={"throughput_tok_s": 100})
+        add_run(db, results={"throughput_tok_s": 101})
+    scenario = runs.write()
+    sweep = runs.write({"sweep.keys": {"workload.users": [1]}, "mode": "simulate", "tiers.nvme": None}, name="sweep.yaml")
+    return [["run", "--headless", scenario, "--json", path], ["run", "--headless", scenario, "--io-trace", path],
+            ["run", "--headless", scenario, "--request-log", path], ["report", "1", "-o", path, "--force"],
+            ["report", "1", "--format", "md", "-o", path, "--force"], ["export", "1", "--format", "json", "-o", path, "--force"],
+            ["export", "1", "--format", "xlsx", "-o", path, "--force"], ["compare", "1", "2", "-o", path, "--force"],
+            ["compare", "1", "2", "--fail-over", "5%", "--junit", path], ["sweep", sweep, "--json", path],
+            ["suite", "--plan", "--json", path]]
+
+
+def mode_of(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+@case("a file that is replaced keeps its mode, whatever writes it; a new one gets that of the umask")
+def _():
+    path = home() / "work/output"
+    for mode in (0o640, 0o600):
+        for args in writers(path):
+            path.write_text("old")
+            path.chmod(mode)
+            got = run(args)
+            assert got.rc == 0, (args, got)
+            assert mode_of(path) == mode and path.read_bytes() != b"old", (args, oct(mode_of(path)))
+            path.unlink()
+            if mode == 0o640:
+                assert run(args).rc == 0 and mode_of(path) == 0o644, (args, oct(mode_of(path)))
+                path.unlink()
+    assert [left.name for left in (home() / "work").iterdir() if left.name.startswith("output")] == []
+
+
+@case("a link of another user in a sticky directory is not followed, and nothing is made or changed")
+def _():
+    if os.geteuid() != 0:
+        raise Skip("making a link of another user needs root")
+    shared = scratch("shared")
+    shared.chmod(0o1777)
+    victim, link, second = home() / "work/victim", shared / "output", shared / "second"
+    second.symlink_to(victim)
+    os.lchown(second, NOBODY, NOBODY)
+    for there in (True, False):
+        if there:
+            victim.write_text("precious")
+        elif victim.exists():
+            victim.unlink()
+        for leads_to in (victim, second):
+            link.symlink_to(leads_to)
+            if leads_to == victim:
+                os.lchown(link, NOBODY, NOBODY)
+            for args in writers(link):
+                got = run(args)
+                assert got.rc in (1, 2) and "another user's" in got.stderr, (args, got)
+                assert link.is_symlink() and victim.exists() == there, (args, got)
+                assert not there or victim.read_text() == "precious", (args, got)
+            link.unlink()
+
+
+@case("links of one's own, of the directory's owner, and in directories of one's own are followed")
+def _():
+    def written(link):
+        for args in writers(link):
+            got = run(args)
+            assert got.rc == 0 and link.is_symlink() and target.stat().st_size > 0, (args, got)
+            target.write_text("")
+
+    target, link = home() / "work/target", scratch("shared") / "output"
+    target.write_text("")
+    link.parent.chmod(0o1777)
+    link.symlink_to(target)
+    written(link)
+    if os.geteuid() == 0:
+        os.lchown(link, NOBODY, NOBODY)
+        os.chown(link.parent, NOBODY, NOBODY)
+        written(link)
+        os.chown(link.parent, 0, 0)
+        link.parent.chmod(0o755)
+        written(link)
+
+
+@case("what has no name is written as it is")
+def _():
+    writers("/dev/null")
+    got = run(["report", "1", "--format", "txt", "-o", "/dev/stdout"])
+    assert got.rc == 0 and "nightly" in got.stdout, got
+    got = run(["export", "1", "--format", "json", "-o", "/dev/null", "--force"])
+    assert got.rc == 0, got
+
+
+main()
