@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/exhausted.h"
 #include "ui/keys.h"
 #include "ui/term_input.h"
 #include "ui/term_look.h"
@@ -503,6 +504,7 @@ int term_open(struct term **out, int fd, bool colour, struct err *e) {
     t->unicode = MB_CUR_MAX > 1;
     term_tty_block_stops(&t->mask);
     term_rescue_handlers(true);
+    exhausted_act(term_emergency);
     rc = paper_start(&t->paper, e);
     if (rc) {
         term_close(t, 0);

@@ -7,14 +7,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static _Noreturn void out_of_memory(size_t len) {
-    (void)fprintf(stderr, "kvfall: error: memory is exhausted (%zu bytes were asked for)\n", len);
-    abort();
-}
+#include "base/exhausted.h"
 
 /* Room for `more` bytes and the NUL; doubling keeps building linear. */
 static void buf_reserve(struct buf *b, size_t more) {
-    if (more >= SIZE_MAX / 2 - b->len) out_of_memory(more);
+    if (more >= SIZE_MAX / 2 - b->len) memory_exhausted(more);
     size_t need = b->len + more + 1;
     if (need <= b->cap) return;
     size_t cap = b->cap ? b->cap : 64;
@@ -70,19 +67,19 @@ void buf_free(struct buf *b) {
 
 void *mem_alloc(size_t len) {
     void *p = malloc(len ? len : 1);
-    if (!p) out_of_memory(len);
+    if (!p) memory_exhausted(len);
     return p;
 }
 
 void *mem_zalloc(size_t count, size_t size) {
     void *p = calloc(count ? count : 1, size ? size : 1);
-    if (!p) out_of_memory(size && count > SIZE_MAX / size ? SIZE_MAX : count * size);
+    if (!p) memory_exhausted(size && count > SIZE_MAX / size ? SIZE_MAX : count * size);
     return p;
 }
 
 void *mem_realloc(void *p, size_t len) {
     void *q = realloc(p, len ? len : 1);
-    if (!q) out_of_memory(len);
+    if (!q) memory_exhausted(len);
     return q;
 }
 
@@ -92,7 +89,13 @@ void mem_scattered(void *p, size_t len) {
     if (len >= 2 * HUGE) (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
 }
 
+char *mem_strndup(const char *text, size_t most) {
+    size_t len = strnlen(text, most);
+    char *copy = memcpy(mem_alloc(len + 1), text, len);
+    copy[len] = '\0';
+    return copy;
+}
+
 char *mem_strdup(const char *text) {
-    size_t len = strlen(text) + 1;
-    return memcpy(mem_alloc(len), text, len);
+    return mem_strndup(text, SIZE_MAX - 1);
 }

@@ -1,5 +1,5 @@
-/* A growing byte string for text that is built piece by piece. Not for hot paths: it aborts when
- * memory is exhausted. */
+/* A growing byte string for text that is built piece by piece. Not for hot paths: it ends
+ * the program when memory is exhausted, see base/exhausted.h. */
 #ifndef KVF_BASE_BUF_H
 #define KVF_BASE_BUF_H
 
@@ -21,11 +21,12 @@ void buf_bytes(struct buf *b, const void *data, size_t len);
 void buf_choice(struct buf *b, size_t i, size_t count, const char *name);
 const char *buf_text(const struct buf *b); /* "" when empty */
 void buf_free(struct buf *b);              /* takes an empty one; leaves it empty */
-/* malloc, calloc and realloc that abort with a sentence when memory is exhausted; set-up only. */
+/* malloc, calloc, realloc and strndup that end the program with a sentence when memory is exhausted. */
 void *mem_alloc(size_t len);
 void *mem_zalloc(size_t count, size_t size);
 void *mem_realloc(void *p, size_t len);
 char *mem_strdup(const char *text);
+char *mem_strndup(const char *text, size_t most);
 /* What is there is large and read all over: huge pages, where the system gives them to who asks, spare most
  * of the walks through page tables. A hint, without effect on small pieces. */
 void mem_scattered(void *p, size_t len);

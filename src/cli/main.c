@@ -7,8 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/exhausted.h"
 #include "base/nearest.h"
 #include "base/build.h"
 #include "cli/commands.h"
@@ -191,6 +194,8 @@ int main(int argc, char **argv) {
      * put them by now. */
     (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
     setlocale(LC_CTYPE, "");
+    exhausted_end(_exit);
+    json_set_alloc_funcs(mem_alloc, free); /* a document without a part of it would be a wrong one */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of a write like others */
     return cli_finish(dispatch(argc, argv));

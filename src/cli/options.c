@@ -48,10 +48,9 @@ static int add_setting(struct options *o, const struct option_spec *spec, const 
         if (!eq || eq == value)
             return err_set(e, KVF_ERR_USAGE,
                            "--set needs KEY=VALUE, such as --set workload.users=20, not \"%s\"", value);
-        s->key = own(o, strndup(value, (size_t)(eq - value)));
+        s->key = own(o, mem_strndup(value, (size_t)(eq - value)));
         s->value = eq + 1;
         s->origin = "--set";
-        if (!s->key) return err_set(e, KVF_ERR_NOMEM, "memory is exhausted");
         break;
     }
     case OPTION_KEY:

@@ -80,8 +80,7 @@ static unsigned longest_word(const char *text) {
     unsigned most = 0;
     while (*text) {
         size_t len = strcspn(text, " ");
-        char *word = strndup(text, len);
-        if (!word) abort();
+        char *word = mem_strndup(text, len);
         unsigned width = format_width(word);
         if (width > most) most = width;
         free(word);
@@ -134,8 +133,7 @@ static void put_cells(const struct sheet_page *p, const struct doc_block *b, cha
         more = false;
         for (size_t c = 0; c < b->columns; c++) {
             size_t skip, len = line_len(text[c] + at[c], width[c], &skip);
-            char *piece = strndup(text[c] + at[c], len);
-            if (!piece) abort();
+            char *piece = mem_strndup(text[c] + at[c], len);
             unsigned used = format_width(piece),
                      start = position + (b->numbers[c] && used < width[c] ? width[c] - used : 0);
             if (used) {

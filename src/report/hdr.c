@@ -6,6 +6,8 @@
 #include <openssl/evp.h>
 #include <zlib.h>
 
+#include "base/exhausted.h"
+
 enum {
     COOKIE = 0x1c849303 | 0x10, /* V2, whatever the size of a word */
     COOKIE_COMPRESSED = 0x1c849304 | 0x10,
@@ -21,7 +23,7 @@ struct hdr {
 
 struct hdr *hdr_new(void) {
     struct hdr *h = mem_zalloc(1, sizeof *h);
-    if (deflateInit(&h->deflater, Z_BEST_COMPRESSION) != Z_OK) abort(); /* only without memory */
+    if (deflateInit(&h->deflater, Z_BEST_COMPRESSION) != Z_OK) memory_exhausted(sizeof h->deflater);
     return h;
 }
 

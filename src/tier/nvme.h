@@ -44,6 +44,9 @@ enum { NVME_FILE_NAME = 24 };
 /* "ab/abcdef0123456789.kv": where the file with this hash is, relative to the directory. */
 void nvme_file_name(uint64_t hash, char out[NVME_FILE_NAME]);
 #define NVME_ARENA_NAME "arena.kv"
+/* The directory goes also where the process ends for lack of memory, from the one call to the other. */
+void nvme_last_keep(const char *path);
+void nvme_last_forget(const char *path);
 /* open() of a file in the directory with the flags that all its data files share; fd or -errno. Makes
  * the file, and the subdirectory that it is the first of, when asked to. */
 int nvme_dir_file(const struct nvme_dir *d, const char *name, bool create);

@@ -15,6 +15,7 @@
 /* Names the directory, makes and locks it. Whoever looks for leftovers holds the lock for a moment. */
 static int dir_make(struct nvme_dir *d) {
     if (mkdir(d->path, 0700) != 0) return errno;
+    nvme_last_keep(d->path);
     d->fd = open(d->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (d->fd < 0) return errno;
     while (flock(d->fd, LOCK_EX) != 0 && errno == EINTR) {} /* some file systems lock no directories */
@@ -69,6 +70,7 @@ void nvme_dir_close(struct nvme_dir *d) {
     else if (d->path[0] && rmdir(d->path) != 0 && errno != ENOENT)
         log_line(KVF_LOG_WARNING, "%s is empty and cannot be removed: %s", d->path, strerror(errno));
     if (d->marker_fd >= 0) close(d->marker_fd);
+    nvme_last_forget(d->path);
     d->fd = d->marker_fd = d->spare_fd = -1;
     d->path[0] = '\0';
 }

@@ -63,6 +63,7 @@ static struct shared *shared;
 static uint8_t *word[WORDS_MAX];
 static size_t word_len[WORDS_MAX], words;
 static uint8_t hit[BRANCHES];
+static bool counted; /* the compiler has counted the branches */
 
 /* The compiler calls this on each branch of instrumented code. */
 void __sanitizer_cov_trace_pc(void);
@@ -70,6 +71,7 @@ void __sanitizer_cov_trace_pc(void) {
     static uintptr_t before;
     uintptr_t here = (uintptr_t)__builtin_return_address(0) - (uintptr_t)LLVMFuzzerTestOneInput;
     uint8_t *h = &hit[(here ^ before) % BRANCHES];
+    counted = true;
     if (*h < UINT8_MAX) ++*h;
     before = here >> 1;
 }
@@ -308,14 +310,14 @@ static bool news(void) {
 
 static void run_one(void) {
     if (option.runs != UINT64_MAX) shared->digest = hash_bytes(shared->data, shared->size, shared->digest);
-    memset(hit, 0, sizeof hit);
+    if (counted) memset(hit, 0, sizeof hit);
     uint8_t *exact = malloc(shared->size ? shared->size : 1);
     fuzz_require(exact != NULL);
     memcpy(exact, shared->data, shared->size);
     LLVMFuzzerTestOneInput(exact, shared->size);
     free(exact);
     __atomic_add_fetch(&shared->executions, 1, __ATOMIC_RELAXED);
-    if (news()) input_keep(shared->data, shared->size);
+    if (counted && news()) input_keep(shared->data, shared->size);
 }
 
 static void child(uint32_t seeds, uint64_t number, double end_s) {

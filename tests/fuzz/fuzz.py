@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Hunts for inputs that break a parser: fuzz.py [--time S] [--seed N] [TARGET]...
+"""Hunts for inputs that break a parser: fuzz.py [--time S] [--executions N] [--seed N] [TARGET]...
 
 Builds the parsers with what finds faults and runs each target for so many seconds, from the inputs in
 tests/fuzz/corpus, the known ones in tests/fuzz/regress and, where they are, the scenarios in configs
 and the beginnings of real traces. With a clang that has it libFuzzer does the hunting, else
 tests/fuzz/driver.c; FUZZ_CC names the compiler. What a hunt has kept is where its next one starts:
 tests/fuzz/work under the build. A finding is written there as well; the exit status is 1 if there is
-one. Meant to be called by make fuzz, which sets what it needs from the environment."""
+one. With a number of executions it goes round until all targets together have come to it: each target
+gets its time in each round, the quickest four times as much as the others together. Meant to be called by make fuzz, which sets what it needs from the environment."""
 import argparse
 import os
 import pathlib
@@ -16,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 SOURCE = pathlib.Path(os.environ.get("KVFALL_SOURCE") or pathlib.Path(__file__).resolve().parents[2])
 BUILD = pathlib.Path(os.environ.get("KVFALL_BUILD") or SOURCE)
@@ -131,18 +133,18 @@ def inputs(target):
     return [str(folder) for folder in [kept, begun] + known if folder.is_dir()]
 
 
-def hunt(target, options, lib_fuzzer):
-    """(executions, seconds, inputs kept, [findings]) of one target."""
+def hunt(target, options, lib_fuzzer, seconds, seed):
+    """(executions, inputs kept, [findings]) of one target."""
     folders, words = inputs(target), HERE / "corpus" / (target + ".words")
     program, found = WORK / ("fuzz_" + target), WORK / target
     before = set(found.glob("*-*"))
     env = dict(os.environ, ASAN_OPTIONS="allocator_may_return_null=0:hard_rss_limit_mb=2048:" + os.environ.get("ASAN_OPTIONS", ""))
     if lib_fuzzer:
-        argv = [program, "-max_total_time=%d" % options.time, "-seed=%d" % options.seed, "-max_len=%d" % LENGTH_MAX,
+        argv = [program, "-max_total_time=%d" % seconds, "-seed=%d" % seed, "-max_len=%d" % LENGTH_MAX,
                 "-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=512", "-print_final_stats=1", "-verbosity=0",
                 "-artifact_prefix=%s/" % found] + ["-dict=%s" % words] * words.exists() + folders
     else:
-        argv = [program, "--time", options.time, "--seed", options.seed, "--max-length", LENGTH_MAX, "--found", found]
+        argv = [program, "--time", seconds, "--seed", seed, "--max-length", LENGTH_MAX, "--found", found]
         argv += ["--words", words] * words.exists() + folders
     rc, out = command(argv, env=env)
     (found / "log").write_text(out)
@@ -154,6 +156,41 @@ def hunt(target, options, lib_fuzzer):
     return int(executions.group(1)) if executions else 0, int(kept.group(1)) if kept else 0, findings
 
 
+def rounds(options, lib_fuzzer):
+    """Hunts until there were as many executions as asked for, once round at least; [findings]."""
+    sums, findings, number = {target: [0, 0.0, 0, 0] for target in options.target}, [], 0
+
+    def turn(target, seconds):
+        begun = time.monotonic()
+        executions, kept, found = hunt(target, options, lib_fuzzer, seconds, options.seed + number)
+        for i, value in enumerate((executions, time.monotonic() - begun, kept, len(found))):
+            sums[target][i] += value
+        if not options.executions:
+            tell(target, sums[target])
+        findings.extend("%s: %s" % (target, one) for one in found)
+
+    while True:
+        for target in options.target:
+            turn(target, options.time)
+        number += 1
+        total = sum(one[0] for one in sums.values())
+        if total >= options.executions or findings:
+            break
+        quickest = max(sums, key=lambda target: sums[target][0] / sums[target][1])
+        turn(quickest, options.time * 4 * max(len(options.target) - 1, 1))
+        say("%d executions after %d round%s" % (sum(one[0] for one in sums.values()), number, "s" * (number > 1)))
+    if options.executions:
+        for target in options.target:
+            tell(target, sums[target])
+    say("%d executions, %d findings" % (total, len(findings)))
+    return findings
+
+
+def tell(target, sums):
+    executions, seconds, kept, found = sums
+    print("%-10s %12d %10d %8d  %d" % (target, executions, executions / max(seconds, 1), kept, found), flush=True)
+
+
 def options_parse():
     there = sorted(path.stem[5:] for path in HERE.glob("fuzz_*.c"))
     words = __doc__.split("\n", 1)
@@ -161,6 +198,7 @@ def options_parse():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("target", nargs="*", metavar="TARGET", help="only these: " + ", ".join(there))
     parser.add_argument("--time", type=int, default=20, help="seconds for each target (20)")
+    parser.add_argument("--executions", type=int, default=0, help="go round until there were so many in all")
     parser.add_argument("--seed", type=int, default=1, help="of what the inputs are changed by (1)")
     options = parser.parse_args()
     unknown = [name for name in options.target if name not in there]
@@ -176,13 +214,8 @@ def main():
         compiler, name, flags, lib_fuzzer = toolchain()
         say("%s (%s), %d s for each of %d targets" % (name, " ".join(compiler), options.time, len(options.target)))
         build(options.target, compiler, flags, lib_fuzzer)
-        findings = []
         print("%-10s %12s %10s %8s  %s" % ("target", "executions", "each s", "kept", "findings"), flush=True)
-        for target in options.target:
-            executions, kept, found = hunt(target, options, lib_fuzzer)
-            print("%-10s %12d %10d %8d  %d" % (target, executions, executions / max(options.time, 1), kept, len(found)),
-                  flush=True)
-            findings += ["%s: %s" % (target, one) for one in found]
+        findings = rounds(options, lib_fuzzer)
     except (Trouble, OSError) as e:
         print("fuzz: %s" % e, file=sys.stderr)
         return 2
@@ -193,4 +226,5 @@ def main():
     return 1 if findings else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -65,7 +65,7 @@ def _():
 
 @case("every module of the test scripts is listed")
 def _():
-    compare("test_modules", present("tests/cli/*.py", "tests/lint/*.py", "tests/tui/*.py") - present("tests/*/test_*.py"))
+    compare("test_modules", present("tests/cli/*.py", "tests/faults/*.py", "tests/lint/*.py", "tests/tui/*.py") - present("tests/*/test_*.py"))
 
 
 @case("fuzz_programs and fuzz_helpers are what stands in tests/fuzz, each program with its libraries")
