@@ -13,8 +13,31 @@
 #define OTHERWISE 0.3
 /* Little's law holds of the requests that ended within this. */
 #define SETTLED 0.1
+/* An estimate with a larger error, as a part of it, is not told; nor a mean latency when the cycle of a user
+ * is so many times as long, nor a hit ratio that is less. */
+#define ERROR_MOST  0.06
+#define ERROR_EVER  0.1
+#define SPREAD_MOST 1.5
+#define HITS_LEAST  0.3
+/* An open loop that misses more than this misses what is not written yet, and otherwise at another speed. */
+#define OTHER_MISSES 0.2
+/* Fewer users who hit otherwise by more than this are not those of the run. */
+#define OTHER_HITS  0.1
+#define MISSES_MOST 0.5
+/* So close to its bound a network's delay cannot be told from its throughput. */
+#define BOUND 0.97
+/* A gain from which on a change is a remedy. */
+#define GAIN 0.01
+/* A change of throughput from which on all of the error of the demands is in it. */
+#define SENSIBLE 0.2
 /* A change that leaves less of the throughput is no remedy for misses. */
 #define KEPT 0.95
+/* What a request moves grows no faster than with this power of the requests before it. */
+#define GROWTH 1.5
+/* A trial that misses otherwise by this, whatever its capacities, is of another run. */
+#define MISSES_APART 0.05
+/* Miss ratios of the trial and of the run that are the same. */
+#define ALIKE 0.005
 /* An open loop is at its limit when it does less than this of what is offered. */
 #define ACHIEVED 0.97
 
@@ -27,6 +50,8 @@ struct forecast {
     double servers[KVF_TIERS];
     bool full[KVF_TIERS];   /* reads and writes do not meet */
     struct network network; /* all but the stations, fitted */
+    double fitted;          /* its throughput */
+    bool bound;             /* at its bound, where neither delay nor queueing shows */
     bool closed;            /* users wait for answers */
     bool settled;     /* those who have ended speak for those who wait: nobody is starved, no queue grows */
     double effective; /* part of the capacities that holds what can be hit: the rest is under way */
@@ -111,10 +136,22 @@ static bool measure(struct forecast *f) {
         return false;
     stations_of(f, f->demand_s, &f->network);
     network_fit(&f->network, f->per_s);
-    return true;
+    /* a network that is at its bound is so with any delay: what is known of it then is what computes */
+    double rest_ms = in->e2e_ms - in->queue_ms - in->storage_ms;
+    f->bound = f->per_s > BOUND * network_bound(&f->network);
+    if (f->bound) f->network.delay_s = fmin(f->network.delay_s, fmax(rest_ms, 0) / 1e3);
+    f->fitted = network_throughput(&f->network);
+    return f->fitted > 0;
 }
 
 /* ---- the accesses, tried ---- */
+
+/* Room that is taken meanwhile grows with the tier; what is not written yet does not. Either goes with the
+ * users who are under way. */
+static double effective_times(const struct forecast *f, const struct change *c, double times) {
+    double apart = (f->effective - 1) * c->users;
+    return apart < 0 ? times * (1 + apart) : times + apart;
+}
 
 static int try_change(const struct forecast *f, const struct change *c, struct trial_counts *out) {
     uint64_t from;
@@ -126,26 +163,90 @@ static int try_change(const struct forecast *f, const struct change *c, struct t
                                 .users = c->users < 1 ? (uint64_t)(f->in->users * c->users) : 0};
     cacheconfig_fill(&setup.cache, f->e->s);
     for (int t = 0; t < KVF_TIERS; t++)
-        setup.cache.usable_bytes[t] = (uint64_t)((double)setup.cache.usable_bytes[t] * c->capacity[t] *
-                                                 f->effective * sample_part(f->e->pipeline.sample));
+        setup.cache.usable_bytes[t] =
+            (uint64_t)((double)setup.cache.usable_bytes[t] * effective_times(f, c, c->capacity[t]) *
+                       sample_part(f->e->pipeline.sample));
     return trial_run(r, &setup, out, &err);
 }
 
 /* Entries that are being written, moved and read hold room that the trial, one request after another, has
- * free: as much of the capacities is left as misses as often as the run did. */
+ * free; and those that wait to be written do not push others out yet. The capacities are those with which the
+ * trial misses as often as the run did. */
 static int try_effective(struct forecast *f) {
-    enum { STEPS = 6 };
+    enum { STEPS = 7 };
     double low = 0.25, high = 1;
     int rc;
     f->effective = 1;
     for (int i = 0; (rc = try_change(f, &as_it_is, &f->base)) == 0; i++) {
         double misses = f->base.lookups > 0 ? (double)f->base.misses / (double)f->base.lookups : 0;
-        bool enough = misses >= f->in->miss_ratio;
-        if (i == STEPS || (enough && i == 0) || !(f->in->miss_ratio > 0)) break;
-        *(enough ? &low : &high) = f->effective;
-        f->effective = (low + high) / 2;
+        bool more = misses > f->in->miss_ratio;
+        if (i == STEPS || fabs(misses - f->in->miss_ratio) < ALIKE || !(f->in->miss_ratio > 0)) break;
+        if (i == 0 && more) low = 1, high = 4;
+        *(more ? &low : &high) = f->effective;
+        f->effective = i == 0 && more ? 2 : (low + high) / 2;
     }
     return rc;
+}
+
+static double bytes_per_context(const struct trial_counts *c, unsigned from, unsigned parts, int t, int d) {
+    double bytes = 0, contexts = 0;
+    for (unsigned p = from; p < from + parts; p++) {
+        bytes += (double)c->part_bytes[p][t][d];
+        contexts += (double)c->part_contexts[p];
+    }
+    return contexts > 0 ? bytes / contexts : 0;
+}
+
+/* What a request asks of a tier in one part of the accesses. */
+static double part_demand(const struct trial_counts *c, unsigned part, int t,
+                          const double demand_s[KVF_DIRS]) {
+    double sum = 0;
+    for (int d = 0; d < KVF_DIRS; d++)
+        if (c->bytes[t][d] > 0)
+            sum += demand_s[d] * bytes_per_context(c, part, 1, t, d) /
+                   bytes_per_context(c, 0, TRIAL_PARTS, t, d);
+    return sum;
+}
+
+/* The standard error of what the most loaded tier is asked for after a change, or of the difference that it
+ * makes, as a part of it: in some runs a few requests with much to read decide. */
+static double noise_of(const struct forecast *f, const struct trial_counts *tried,
+                       double demand_s[KVF_TIERS][KVF_DIRS], bool against) {
+    double apart[TRIAL_PARTS], most = 0, mean = 0, sum = 0;
+    int t = 0;
+    for (int i = 0; i < KVF_TIERS; i++) {
+        double demand =
+            (f->demand_s[i][KVF_DIR_READ] + f->demand_s[i][KVF_DIR_WRITE]) / fmax(f->servers[i], 1);
+        if (demand > most) t = i;
+        most = fmax(most, demand);
+    }
+    for (unsigned p = 0; p < TRIAL_PARTS; p++) {
+        apart[p] = part_demand(tried, p, t, demand_s[t]);
+        if (against) apart[p] -= part_demand(&f->base, p, t, f->demand_s[t]);
+        mean += apart[p] / TRIAL_PARTS;
+    }
+    for (unsigned p = 0; p < TRIAL_PARTS; p++) sum += (apart[p] - mean) * (apart[p] - mean);
+    double whole = demand_s[t][KVF_DIR_READ] + demand_s[t][KVF_DIR_WRITE];
+    return whole > 0 ? sqrt(sum / (TRIAL_PARTS - 1) / TRIAL_PARTS) / whole : 0;
+}
+
+/* Whoever is answered sooner is further by the end: conversations are longer there, and caches fuller. By how
+ * much a request's bytes grow with the requests before it the halves of the trial tell, as exponents. */
+static void growth_of(const struct forecast *f, const struct trial_counts *c,
+                      double growth[KVF_TIERS][KVF_DIRS]) {
+    uint64_t from;
+    const struct references *r = sample_references(f->e->pipeline.sample, &from);
+    double begin = (double)from, all = (double)r->count, bytes[2];
+    const unsigned half = TRIAL_PARTS / 2;
+    double apart = log((begin + 3 * all) / (3 * begin + all)); /* of the middles of both halves */
+    for (int t = 0; t < KVF_TIERS; t++) {
+        for (int d = 0; d < KVF_DIRS; d++) {
+            growth[t][d] = 0;
+            for (int h = 0; h < 2; h++) bytes[h] = bytes_per_context(c, (unsigned)h * half, half, t, d);
+            if (bytes[0] > 0 && bytes[1] > 0 && apart > 0)
+                growth[t][d] = fmin(fmax(log(bytes[1] / bytes[0]) / apart, -GROWTH), GROWTH);
+        }
+    }
 }
 
 static void try_base(struct forecast *f) {
@@ -158,7 +259,9 @@ static void try_base(struct forecast *f) {
             otherwise += fabs((double)f->base.bytes[t][d] / part - moved);
         }
     }
-    f->tried = all > 0 && otherwise <= OTHERWISE * all;
+    double misses = f->base.lookups > 0 ? (double)f->base.misses / (double)f->base.lookups : 0;
+    bool alike = !(fabs(misses - f->in->miss_ratio) > MISSES_APART);
+    f->tried = alike && all > 0 && otherwise <= OTHERWISE * all;
 }
 
 /* The demands with what the trial moved instead of what it moves at the run's capacities. */
@@ -183,6 +286,7 @@ static void moved_demands(const struct forecast *f, const struct trial_counts *c
 
 struct estimate {
     double per_s, e2e_ms, hit_ratio; /* NaN: not known */
+    double error;                    /* of per_s, as a part of it */
 };
 
 static double demand_of(const struct network *n) {
@@ -199,41 +303,104 @@ static double hit_ratio_with(const struct forecast *f, const struct trial_counts
     return fmin(fmax(1 - f->in->miss_ratio + before - after, 0), 1);
 }
 
+/* The throughput and the demands that go with it: each follows from the other. */
+static void settle_on(const struct forecast *f, struct network *n, double demand_s[KVF_TIERS][KVF_DIRS],
+                      double growth[KVF_TIERS][KVF_DIRS], struct estimate *out) {
+    enum { STEPS = 12 };
+    double computes_s = fmin((f->in->generation_ms + f->in->prefill_ms) / 1e3, f->network.delay_s);
+    double before = demand_of(&f->network), further = 1;
+    for (int i = 0; i < STEPS; i++) {
+        double grown[KVF_TIERS][KVF_DIRS];
+        for (int t = 0; t < KVF_TIERS; t++)
+            for (int d = 0; d < KVF_DIRS; d++) grown[t][d] = demand_s[t][d] * pow(further, growth[t][d]);
+        stations_of(f, grown, n);
+        n->delay_s = f->network.delay_s;
+        if (before > 0) n->delay_s = computes_s + (n->delay_s - computes_s) * demand_of(n) / before;
+        out->per_s = network_throughput(n);
+        out->per_s *= f->per_s / f->fitted;
+        double now = out->per_s / f->per_s * (f->closed ? f->network.users / n->users : 1);
+        further = sqrt(further * fmin(fmax(now, 0.25), 4));
+    }
+}
+
+/* A hit of a block is one of all before it: a sample of blocks does not tell where those end. */
+static bool thinned(const struct forecast *f) {
+    return f->e->s->cache.granularity == KVF_GRANULARITY_BLOCK && sample_part(f->e->pipeline.sample) < 1;
+}
+
 static bool estimate(const struct forecast *f, const struct change *c, struct estimate *out) {
     struct network n = f->network;
-    double demand_s[KVF_TIERS][KVF_DIRS];
-    struct trial_counts tried;
+    double demand_s[KVF_TIERS][KVF_DIRS], growth[KVF_TIERS][KVF_DIRS], steady[KVF_TIERS][KVF_DIRS] = {{0}};
+    struct trial_counts tried = f->base;
+    struct estimate plain = {0};
     memcpy(demand_s, f->demand_s, sizeof demand_s);
     *out = (struct estimate){.e2e_ms = KVF_MISSING, .hit_ratio = KVF_MISSING};
-    if (c->users < 1 || memcmp(c->capacity, as_it_is.capacity, sizeof c->capacity) != 0) {
-        if (!f->tried || try_change(f, c, &tried) != 0 || tried.contexts == 0) return false;
+    bool tries = c->users < 1 || memcmp(c->capacity, as_it_is.capacity, sizeof c->capacity) != 0;
+    if (tries) {
+        if (!f->tried || thinned(f) || try_change(f, c, &tried) != 0 || tried.contexts == 0) return false;
         moved_demands(f, &tried, demand_s);
         out->hit_ratio = hit_ratio_with(f, &tried);
+        /* with fewer users another cache remains of the same one */
+        if (c->users < 1 && f->in->miss_ratio > MISSES_MOST) return false;
+        if (c->users < 1 && fabs(out->hit_ratio - (1 - f->in->miss_ratio)) > OTHER_HITS) return false;
     }
     for (int t = 0; t < KVF_TIERS; t++)
         for (int d = 0; d < KVF_DIRS; d++) demand_s[t][d] /= c->bandwidth[t];
-    double before = demand_of(&n);
-    stations_of(f, demand_s, &n);
-    double computes_s = fmin((f->in->generation_ms + f->in->prefill_ms) / 1e3, n.delay_s);
-    if (before > 0) n.delay_s = computes_s + (n.delay_s - computes_s) * demand_of(&n) / before;
     n.slots = (uint64_t)((double)n.slots * c->slots);
     n.users *= f->closed ? c->users : c->slots;
-    out->per_s = network_throughput(&n);
+    double noise = tries ? noise_of(f, &tried, demand_s, true) : 0,
+           alone = noise_of(f, &tried, demand_s, false);
+    growth_of(f, &tried, growth);
+    settle_on(f, &n, demand_s, steady, &plain);
+    settle_on(f, &n, demand_s, growth, out);
+    double apart = out->per_s / plain.per_s;
+    out->per_s = sqrt(out->per_s * plain.per_s);
+    out->error = (fmax(apart, 1 / apart) - 1) / 2 + fmax(noise, alone);
+    if (f->bound) { /* whoever meets nobody is the other end of what it may be */
+        struct estimate alone_there = {0};
+        n.queueing = 0;
+        settle_on(f, &n, demand_s, steady, &alone_there);
+        out->error += fmax(alone_there.per_s / plain.per_s - 1, 0) / 2;
+    }
     if (f->closed && f->settled) out->e2e_ms = fmax(n.users / out->per_s - n.think_s, 0) * 1e3;
     return out->per_s > 0;
 }
 
+/* Thinking is no part of a latency: the less of a cycle it is, the more an error of the throughput is in it.
+ */
+static double spread_of(const struct forecast *f, const struct change *c, const struct estimate *got) {
+    return f->network.users * c->users / got->per_s * 1e3 / got->e2e_ms;
+}
+
+/* Where hits are for accesses one request after another: not while an open loop falls behind, whose next turn
+ * comes before the last one is written; and room in the first tier is taken by what is on its way down. */
+static bool hits_known(const struct forecast *f, const struct change *c, const struct estimate *got) {
+    int first = 0;
+    while (first < KVF_TIERS - 1 && !f->in->on[first]) first++;
+    return kvf_present(got->hit_ratio) && f->closed && c->users >= 1 && got->hit_ratio >= HITS_LEAST &&
+           (c->capacity[first] <= 1 || first == KVF_TIERS - 1);
+}
+
+/* Only what is for the better, and known well enough. */
+static void offer(struct forecast *f, const char *what, const char *metric, double now, double then) {
+    struct verdict_remedy r = {.now = now, .estimate = then};
+    snprintf(r.metric, sizeof r.metric, "%s", metric);
+    if (verdict_gain(&r) >= GAIN) verdict_add_remedy(&f->run->verdict, what, metric, now, then);
+}
+
 static void add(struct forecast *f, const struct change *c, const char *what) {
-    const struct result_list *r = &f->run->results;
-    struct verdict *v = &f->run->verdict;
+    double tok_s = result_value(&f->run->results, "throughput_tok_s");
     struct estimate got;
-    if (!estimate(f, c, &got)) return;
-    double faster = got.per_s / f->per_s, tok_s = result_value(r, "throughput_tok_s");
-    if (tok_s > 0 && c->users >= 1) verdict_add_remedy(v, what, "throughput_tok_s", tok_s, tok_s * faster);
-    if (kvf_present(got.e2e_ms)) verdict_add_remedy(v, what, "e2e_mean_ms", f->in->e2e_ms, got.e2e_ms);
+    if (!estimate(f, c, &got) || (!f->closed && f->in->miss_ratio > OTHER_MISSES)) return;
+    double faster = got.per_s / f->per_s, risk = got.error * fmin(1, fabs(faster - 1) / SENSIBLE);
+    if (c->users < 1) risk = got.error;
+    bool likely = risk <= ERROR_MOST && got.error <= ERROR_EVER;
+    if (tok_s > 0 && c->users >= 1 && likely) offer(f, what, "throughput_tok_s", tok_s, tok_s * faster);
+    if (kvf_present(got.e2e_ms) && likely && spread_of(f, c, &got) <= SPREAD_MOST)
+        offer(f, what, "e2e_mean_ms", f->in->e2e_ms, got.e2e_ms);
     /* hits that cost throughput, because a hit is read and a miss is not, are no help */
-    if (kvf_present(got.hit_ratio) && faster >= KEPT)
-        verdict_add_remedy(v, what, "reuse_hit_ratio", 1 - f->in->miss_ratio, got.hit_ratio);
+    if (hits_known(f, c, &got) && faster >= KEPT)
+        offer(f, what, "reuse_hit_ratio", 1 - f->in->miss_ratio, got.hit_ratio);
 }
 
 static void add_tier(struct forecast *f, int t) {

@@ -14,6 +14,7 @@ struct trial {
     bool *taken;        /* by id: it is in the sample */
     uint64_t request;   /* the next one's number */
     bool counts;        /* from the access on that counts begin with */
+    unsigned part;      /* of what counts */
     struct trial_counts *out;
 };
 
@@ -66,6 +67,11 @@ static void count_lookups(struct trial *t, uint64_t lookups, uint64_t misses) {
     t->out->misses += misses;
 }
 
+static void count_context(struct trial *t) {
+    t->out->contexts++;
+    t->out->part_contexts[t->part]++;
+}
+
 static void count_moved(struct trial *t, const struct cache_op *op) {
     const int tier[KVF_DIRS] = {[KVF_DIR_READ] = op->from, [KVF_DIR_WRITE] = op->to};
     if (!t->counts || op->failed_wait || op->kind == CACHE_OP_WAIT) return;
@@ -73,6 +79,7 @@ static void count_moved(struct trial *t, const struct cache_op *op) {
         if (tier[d] < 0) continue;
         t->out->ops[tier[d]][d]++;
         t->out->bytes[tier[d]][d] += op->bytes;
+        t->out->part_bytes[t->part][tier[d]][d] += op->bytes;
     }
 }
 
@@ -135,7 +142,7 @@ static void try_blocks(struct trial *t, uint64_t from, uint64_t to) {
         }
     }
     count_lookups(t, lookups, lookups - hits);
-    if (t->counts && lookups > 0) t->out->contexts++;
+    if (t->counts && lookups > 0) count_context(t);
     for (uint64_t k = 0; k < n && lookups > 0; k++) {
         uint64_t i = forward ? from + k : to - 1 - k;
         struct cache_access access = access_of(t, i, base + k);
@@ -162,7 +169,7 @@ static void try_entry(struct trial *t, uint64_t i) {
     struct cache_access access = access_of(t, i, 0);
     bool there = cache_peek(t->cache, key) == CACHE_RESIDENT, read = at->kind != REFERENCE_WRITE;
     if (!t->taken[at->id]) return;
-    if (t->counts && at->cause == KVF_CAUSE_PREFILL && at->kind == REFERENCE_WRITE) t->out->contexts++;
+    if (t->counts && at->cause == KVF_CAUSE_PREFILL && at->kind == REFERENCE_WRITE) count_context(t);
     if ((at->kind == REFERENCE_LOOKUP || at->kind == REFERENCE_FILL) && at->cause != KVF_CAUSE_DECODE) {
         count_lookups(t, 1, !there);
     }
@@ -192,6 +199,9 @@ int trial_run(const struct references *r, const struct trial_setup *setup, struc
         bool block = r->at[from].kind == REFERENCE_BLOCK || r->at[from].kind == REFERENCE_LAST_BLOCK;
         to = block ? request_end(r, from) : from + 1;
         t.counts = from >= setup->counts_from;
+        t.part = t.counts
+                     ? (unsigned)((from - setup->counts_from) * TRIAL_PARTS / (r->count - setup->counts_from))
+                     : 0;
         if (r->at[from].first && r->arrival_ns) cache_time(t.cache, r->arrival_ns[t.request++]);
         if (block)
             try_blocks(&t, from, to);

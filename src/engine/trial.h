@@ -19,10 +19,13 @@ struct trial_setup {
     bool one_by_one;           /* each write ends before the next one begins */
     uint64_t users;            /* the first so many alone, with what all share; 0: all */
 };
+enum { TRIAL_PARTS = 8 };
 struct trial_counts {
     uint64_t lookups, misses; /* decode's left out */
     uint64_t contexts;        /* written, or looked up as a whole: for each request one */
     uint64_t ops[KVF_TIERS][KVF_DIRS], bytes[KVF_TIERS][KVF_DIRS]; /* of entries, moves included */
+    /* The same by part: as many accesses each, one part after the other. */
+    uint64_t part_contexts[TRIAL_PARTS], part_bytes[TRIAL_PARTS][KVF_TIERS][KVF_DIRS];
 };
 
 /* 0 or a negative code: there is no such cache. */

@@ -200,25 +200,12 @@ size_t outcome_variant(const struct outcome *o, size_t configuration, unsigned g
 
 /* ---- peaks ---- */
 
-static double mean_of(const struct outcome *o, size_t measure, size_t configuration) {
-    double sum = 0, n = 0;
-    for (size_t i = 0; i < o->points; i++) {
-        double v = outcome_value(o, i, measure);
-        if (isnan(v) || outcome_configuration(o, i) != configuration) continue;
-        sum += v;
-        n++;
-    }
-    return n > 0 ? sum / n : NAN;
-}
-
 static void peak_find(const struct outcome *o, size_t configuration, struct outcome_peak *p) {
     size_t judge = outcome_judge(o);
     *p = (struct outcome_peak){configuration, best_of(o, judge, configuration),
                                mem_zalloc(o->chosen, sizeof *p->value), NAN};
     for (size_t m = 0; m < o->chosen; m++)
-        p->value[m] = outcome_by_load(o) && m != judge ? mean_of(o, m, configuration)
-                      : p->point != SIZE_MAX           ? outcome_value(o, p->point, m)
-                                                       : NAN;
+        p->value[m] = p->point != SIZE_MAX ? outcome_value(o, p->point, m) : NAN;
 }
 
 struct outcome_peak *outcome_peaks(const struct outcome *o, size_t *count) {

@@ -108,7 +108,7 @@ size_t outcome_variant(const struct outcome *o, size_t configuration, unsigned g
 struct outcome_peak {
     size_t configuration;
     size_t point;  /* its index; SIZE_MAX: none is done */
-    double *value; /* by chosen measure, of that point; with a load means over it, but of the judge */
+    double *value; /* by chosen measure, of that point */
     double delta;  /* of the judge against the baseline's peak, as a part; NaN: none */
 };
 /* One per configuration, in their order; outcome_peaks_free() them. NULL with *count 0 without variants, or

@@ -21,6 +21,10 @@ static const struct {
     {"queue_wait_p95_ms", "requests wait longer for a slot", "requests wait less for a slot"},
 };
 
+/* So much of all requests, and so many times as many as before, is more than chance. */
+#define HARM       0.001
+#define HARM_TIMES 1.25
+
 static const char *is_or_are(const struct comparison_side *s) {
     return strncmp(s->label, "runs", 4) == 0 ? "are" : "is";
 }
@@ -73,10 +77,70 @@ static void put_nothing(const struct comparison *c, size_t side, struct buf *out
         buf_addf(out, "Whether %s and %s differ beyond noise is not known.", base, other);
 }
 
-/* The largest change each way decides what is named first; the other way is told as well. */
+/* ---- what comes before all that is felt ---- */
+
+static double value_at(const struct comparison *c, const char *metric, size_t side) {
+    const struct comparison_metric *m = comparison_metric(c, metric);
+    return m ? m->change[side].value : (double)NAN;
+}
+
+/* Of all requests that ended, the part that did so in vain. */
+static double lost(const struct comparison *c, const char *metric, size_t side) {
+    double n = value_at(c, metric, side), failed = value_at(c, "requests_failed", side);
+    double all = value_at(c, "requests_done", side) + (kvf_present(failed) ? failed : 0);
+    return all > 0 ? n / all : (double)NAN;
+}
+
+/* Who is refused, fails or waits past its target is no longer in what looks better: the metric of the first
+ * of these that got worse; NULL: none did. Counts have no noise of their own. */
+static const char *harm_of(const struct comparison *c, size_t side) {
+    static const char *const counts[] = {"requests_refused", "requests_failed"};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (lost(c, counts[i], side) > HARM_TIMES * lost(c, counts[i], 0) + HARM) return counts[i];
+    for (size_t i = 0; i < c->metrics; i++) {
+        const char *name = c->metric[i].metric;
+        const struct comparison_change *v = strncmp(name, "slo_", 4) == 0 ? told(c, name, side) : NULL;
+        size_t len = strlen(name), tail = strlen("_met_ratio");
+        if (v && v->direction == COMPARISON_WORSENED && len > tail &&
+            strcmp(name + len - tail, "_met_ratio") == 0)
+            return name;
+    }
+    return NULL;
+}
+
+static const char *harm_words(const char *metric) {
+    return strcmp(metric, "requests_refused") == 0  ? "more requests are refused"
+           : strcmp(metric, "requests_failed") == 0 ? "more requests fail"
+                                                    : "more requests miss their target";
+}
+
+/* "run 4 is worse than run 1: more requests are refused (...)" */
+static void put_harm(const struct comparison *c, size_t side, const char *harm, struct buf *out) {
+    buf_addf(out, "%s %s worse than %s: %s (", c->side[side].label, is_or_are(&c->side[side]),
+             c->side[0].label, harm_words(harm));
+    put_values(c, harm, side, out);
+    buf_add(out, ")");
+}
+
+/* "run 4 misses more lookups than run 1 (...), and so reads less" */
+static void put_misses(const struct comparison *c, size_t side, struct buf *out) {
+    buf_addf(out, "%s %s more lookups than %s (", c->side[side].label,
+             is_or_are(&c->side[side])[0] == 'a' ? "miss" : "misses", c->side[0].label);
+    put_values(c, "reuse_hit_ratio", side, out);
+    buf_addf(out, "), and so read%s less", is_or_are(&c->side[side])[0] == 'a' ? "" : "s");
+}
+
+static void put_by(const struct comparison *c, const char *word, const char *metric, size_t side,
+                   struct buf *out) {
+    buf_addf(out, "%s in %s by %.0f %%", word, comparison_metric(c, metric)->label,
+             100 * fabs(told(c, metric, side)->relative));
+}
+
+/* What decides for those who ask leads: requests that end in vain, then what is felt, and of that nothing
+ * better that comes of misses without these before it. The other way is told as well. */
 void comparison_verdict(const struct comparison *c, size_t side, struct buf *out) {
     const struct comparison_change *first = NULL;
-    const char *what = NULL, *also = NULL;
+    const char *what = NULL, *also = NULL, *harm = harm_of(c, side);
     for (size_t i = 0; i < sizeof felt / sizeof felt[0]; i++) {
         const struct comparison_change *v = told(c, felt[i], side);
         if (!v) continue;
@@ -84,17 +148,28 @@ void comparison_verdict(const struct comparison *c, size_t side, struct buf *out
         if (!first) what = felt[i];
         if (!first) first = v;
     }
-    if (!first) {
+    if (!first && !harm) {
         put_nothing(c, side, out);
         return;
     }
-    bool worse = first->direction == COMPARISON_WORSENED;
-    buf_addf(out, "%s %s %s than %s in %s by %.0f %%", c->side[side].label, is_or_are(&c->side[side]),
-             worse ? "worse" : "better", c->side[0].label, comparison_metric(c, what)->label,
-             100 * fabs(first->relative));
-    put_cause(c, side, first->direction, what, out);
-    if (also)
-        buf_addf(out, ", but %s in %s by %.0f %%", worse ? "better" : "worse",
-                 comparison_metric(c, also)->label, 100 * fabs(told(c, also, side)->relative));
+    bool worse = first && first->direction == COMPARISON_WORSENED;
+    const struct comparison_change *hits = told(c, "reuse_hit_ratio", side);
+    bool misses = hits && hits->direction == COMPARISON_WORSENED;
+    if (harm)
+        put_harm(c, side, harm, out);
+    else if (misses && !worse)
+        put_misses(c, side, out);
+    else
+        buf_addf(out, "%s %s", c->side[side].label, is_or_are(&c->side[side]));
+    if (harm && first) {
+        put_by(c, worse ? ", and worse" : ", though better", what, side, out);
+    } else if (!harm && misses && !worse) {
+        put_by(c, ": better", what, side, out);
+    } else if (first) {
+        buf_addf(out, " %s than %s", worse ? "worse" : "better", c->side[0].label);
+        put_by(c, "", what, side, out);
+        put_cause(c, side, first->direction, what, out);
+    }
+    if (also) put_by(c, worse ? ", but better" : ", but worse", also, side, out);
     buf_add(out, ".");
 }

@@ -96,9 +96,10 @@ static void put_peaks(const struct outcome *o, struct doc *d) {
     struct outcome_peak *peak = outcome_peaks(o, &count);
     if (count > 0) {
         doc_section(d, 1, "Peaks");
-        doc_text(d, DOC_PLAIN, "The best %s of each combination of variants%s%s%s.", o->measure[judge].name,
-                 outcome_by_load(o) ? "; the rest are means over the loads" : "",
-                 o->base_group != SIZE_MAX ? ", against " : "", o->base_group != SIZE_MAX ? o->baseline : "");
+        doc_text(d, DOC_PLAIN,
+                 "The best %s of each combination of variants, with the other figures of the same point%s%s.",
+                 o->measure[judge].name, o->base_group != SIZE_MAX ? ", against " : "",
+                 o->base_group != SIZE_MAX ? o->baseline : "");
         doc_table(d, "Peaks");
         for (unsigned g = 0; g < o->groups; g++) doc_column(d, o->dimension[g].key, false);
         doc_column(d, outcome_measure_title(o->measure[judge].name).text, true);

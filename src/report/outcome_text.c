@@ -126,8 +126,7 @@ static void put_peaks(const struct outcome *o, const struct report_style *style,
     struct outcome_peak *peak = outcome_peaks(o, &count);
     bool against = o->base_group != SIZE_MAX;
     if (count > 0) {
-        buf_addf(out, "\nPeaks by %s%s%s%s:\n", o->measure[outcome_judge(o)].name,
-                 outcome_by_load(o) ? ", the rest means over the loads" : "", against ? ", against " : "",
+        buf_addf(out, "\nPeaks by %s%s%s:\n", o->measure[outcome_judge(o)].name, against ? ", against " : "",
                  against ? o->baseline : "");
         grid_open(&g, count + 1);
         g.text_columns = o->groups;

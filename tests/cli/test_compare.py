@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import histories
 from runs import measure, refused, rows
-from tap import case, home, main, run
+from tap import case, database, home, main, run
 
 UNITS = {"throughput_tok_s": "tok/s", "requests_per_s": "1/s", "hit_ratio": "", "reuse_hit_ratio": "", "total_read_bytes": "B", "measured_s": "s"}
 
@@ -207,6 +207,37 @@ def _():
     for form, head in (("md", "## Comparison"), ("html", "Comparison</h")):
         page = " ".join(run(["report", "1", "5", "-o", "-", "--format", form]).stdout.split())
         assert 0 < page.index("are worse than runs") < page.index("what"), page[:2000]
+
+
+def verdict_on(*sides):
+    """The sentence on two groups of four trials; each is {metric: value of the first}."""
+    database().unlink(missing_ok=True)
+    with histories.make() as db:
+        for k, results in enumerate(sides):
+            (p95, *more) = results.items()
+            first = add_trials(db, [p95[1] * (1 + 0.001 * n) for n in range(4)], name="side%d" % k, metric=p95[0])
+            for trial in range(4):
+                for n, (metric, value) in enumerate(more):
+                    db.execute("INSERT INTO results(run_id, n, metric, value, unit) VALUES(?, ?, ?, ?, '')",
+                               (first + trial, 90 + n, metric, value * (1 + 0.001 * trial)))
+    return json.loads(run(["compare", "1", "5", "--json"]).stdout)["verdicts"][0]
+
+
+@case("what misses more or refuses more is never praised first")
+def _():
+    before = {"throughput_tok_s": 100, "reuse_hit_ratio": 0.7, "requests_done": 1000, "requests_failed": 0,
+              "requests_refused": 0, "slo_batch_met_ratio": 0.9}
+    said = verdict_on(before, {**before, "throughput_tok_s": 141, "reuse_hit_ratio": 0.2})
+    assert said == ("Runs 5-8 miss more lookups than runs 1-4 (hit ratio 20.0 % after 70.1 %), and so reads less: "
+                    "better in tokens/s by 41 %.").replace("reads", "read"), said
+    said = verdict_on(before, {**before, "throughput_tok_s": 200, "requests_failed": 835, "requests_refused": 835})
+    assert said.startswith("Runs 5-8 are worse than runs 1-4: more requests are refused (") and said.endswith(
+        ", though better in tokens/s by 100 %."), said
+    said = verdict_on(before, {**before, "throughput_tok_s": 200, "slo_batch_met_ratio": 0.4})
+    assert said.startswith("Runs 5-8 are worse than runs 1-4: more requests miss their target (") and said.endswith(
+        ", though better in tokens/s by 100 %."), said
+    said = verdict_on(before, {**before, "throughput_tok_s": 200})
+    assert said == "Runs 5-8 are better than runs 1-4 in tokens/s by 100 %.", said
 
 
 @case("--baseline tag:NAME: the last runs of a tag, as trials")

@@ -71,7 +71,7 @@ def _():
     assert sum(1 for row in rows[2:] if row.startswith("qwen3-")) == 40, rows
 
 
-@case("evaluation A: ten rates of each, the largest throughput and means of the latencies")
+@case("evaluation A: ten rates of each, the largest throughput and the latencies of that same point")
 def _():
     text, out = sweep("evaluation-a", "sweep.points=4")
     peak = peaks(out)
@@ -79,12 +79,11 @@ def _():
     for variants, one in peak.items():
         points = [point["results"] for point in out["points"] if tuple(point["values"].values())[:2] == variants]
         assert len(points) == 4, (variants, points)
-        most = max(point["throughput_tok_s"]["value"] for point in points)
-        mean = sum(point["tpot_mean_ms"]["value"] for point in points) / 4
-        assert one["results"]["throughput_tok_s"] == most, (one, most)
-        assert abs(one["results"]["tpot_mean_ms"] / mean - 1) < 1e-9, (one, mean)
+        most = max(points, key=lambda point: point["throughput_tok_s"]["value"])
+        for metric, value in one["results"].items():
+            assert value == most[metric]["value"], (metric, one, most)
     assert peak["qwen3-0.6b", "native"]["delta"] < peak["qwen3-0.6b", "lmcache"]["delta"] < 0, peak
-    assert "Peaks by throughput_tok_s, the rest means over the loads, against configuration=none:" in text, text
+    assert "Peaks by throughput_tok_s, against configuration=none:" in text, text
 
 
 @case("LMCache on one H100: the time that all 500 take, and what storing adds to it")
