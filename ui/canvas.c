@@ -37,14 +37,23 @@ void canvas_init(struct canvas *c, int rows, int cols, struct style style) {
     canvas_resize(c, rows, cols);
 }
 
+static void cells_for(struct canvas *c, int rows, int cols) {
+    size_t count = (size_t)rows * (size_t)cols;
+    if (count <= c->room) return;
+    c->cells = mem_realloc(c->cells, count * sizeof *c->cells);
+    c->room = count;
+}
+
+void canvas_reserve(struct canvas *c) {
+    cells_for(c, CANVAS_ROWS_MAX, CANVAS_COLS_MAX);
+}
+
 void canvas_resize(struct canvas *c, int rows, int cols) {
     rows = clamp(rows, 1, CANVAS_ROWS_MAX);
     cols = clamp(cols, 1, CANVAS_COLS_MAX);
-    if (!c->cells || rows != c->rows || cols != c->cols) {
-        c->cells = mem_realloc(c->cells, (size_t)rows * (size_t)cols * sizeof *c->cells);
-        c->rows = rows;
-        c->cols = cols;
-    }
+    cells_for(c, rows, cols);
+    c->rows = rows;
+    c->cols = cols;
     canvas_clear(c);
 }
 

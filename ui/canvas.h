@@ -30,6 +30,7 @@ struct canvas {
     int rows, cols;
     struct style style;
     struct cell *cells; /* rows x cols */
+    size_t room;        /* cells that there is memory for */
     struct hot hot[CANVAS_HOTS];
     unsigned hots;
 };
@@ -37,8 +38,9 @@ struct canvas {
 /* Sizes outside 1 .. MAX are brought inside. Aborts when memory is exhausted. Contents are cleared. */
 void canvas_init(struct canvas *c, int rows, int cols, struct style style);
 void canvas_resize(struct canvas *c, int rows, int cols);
-void canvas_free(struct canvas *c);  /* takes a zeroed one */
-void canvas_clear(struct canvas *c); /* blanks in TONE_NORMAL, no hot places */
+void canvas_reserve(struct canvas *c); /* memory for any size, so that no later one asks for some */
+void canvas_free(struct canvas *c);    /* takes a zeroed one */
+void canvas_clear(struct canvas *c);   /* blanks in TONE_NORMAL, no hot places */
 const struct cell *canvas_cell(const struct canvas *c, int row, int col);
 /* The key of the hot place there that was added last; 0 when there is none. */
 int canvas_hot_at(const struct canvas *c, int row, int col);

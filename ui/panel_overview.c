@@ -333,7 +333,7 @@ static void draw_queue(const struct pane *p, const struct frame *f) {
 static void draw_verdict(const struct pane *p, const struct frame *f) {
     const struct run_record *r = f->run;
     const struct result_list *l = &r->results;
-    char text[400], done[NUMBER], failed[NUMBER], dropped[NUMBER], tokens[NUMBER], wall[NUMBER];
+    char text[1000], done[NUMBER], failed[NUMBER], dropped[NUMBER], tokens[NUMBER], wall[NUMBER];
     struct pane body = pane_part(p, 0, 1, 1, -1);
     enum tone tone = r->status == RUN_COMPLETED     ? TONE_GOOD
                      : r->status == RUN_INTERRUPTED ? TONE_WARN

@@ -22,7 +22,12 @@
 #include "ui/term_rescue.h"
 #include "ui/term_tty.h"
 
-enum { ESCAPE_WAIT_MS = 25 }; /* the rest of a key's sequence arrives within this */
+enum {
+    ESCAPE_WAIT_MS = 25, /* the rest of a key's sequence arrives within this */
+    LARGE_ROWS = 128,    /* of a terminal as large as they are seen */
+    LARGE_COLS = 512,
+    OUT_RESERVE = 1 << 20 /* bytes of a whole picture of that size, with its colours */
+};
 
 /* What curses draws into instead of a terminal. */
 struct paper {
@@ -218,16 +223,14 @@ static void set_size(struct term *t) {
     int rows, cols;
 
     term_tty_size(t->fd, &rows, &cols);
-    if (t->shown && rows == t->rows && cols == t->cols) return;
+    if (rows == t->rows && cols == t->cols) return;
     t->rows = rows;
     t->cols = cols;
     t->anew = t->full = true;
     /* resizeterm() would add a key for programs that are told of sizes by curses */
     (void)resize_term(rows, cols);
     (void)werase(stdscr);
-    size_t bytes = (size_t)rows * (size_t)cols * sizeof(*t->shown);
-    t->shown = mem_realloc(t->shown, bytes);
-    memset(t->shown, 0xff, bytes);
+    memset(t->shown, 0xff, (size_t)rows * (size_t)cols * sizeof(*t->shown));
 }
 
 /* The modes that are found are those to go back to, unless they are ours still. */
@@ -471,6 +474,14 @@ static void start_colours(struct term *t) {
     t->ground = use_default_colors() == OK ? -1 : COLOR_BLACK;
 }
 
+/* While a tier is faulted in, whoever asks the kernel for memory waits his turn: what a large screen needs is
+ * had before, untouched where it is our own. Curses gives its lines back to where the next come from. */
+static void reserve(struct term *t) {
+    t->shown = mem_alloc(sizeof(*t->shown) * CANVAS_ROWS_MAX * CANVAS_COLS_MAX);
+    term_out_reserve(&t->out, OUT_RESERVE);
+    (void)resize_term(LARGE_ROWS, LARGE_COLS);
+}
+
 static void prepare(struct term *t) {
     (void)typeahead(-1); /* keys are not its business */
     (void)nonl();
@@ -483,6 +494,7 @@ static void prepare(struct term *t) {
     for (size_t i = 0; i < term_input_names_count; i++) {
         term_input_name(&t->input, capability(term_input_names[i].capability), term_input_names[i].code);
     }
+    reserve(t);
     set_size(t);
 }
 

@@ -32,6 +32,10 @@ static char *room(struct term_out *q, size_t len) {
     return q->bytes + q->len;
 }
 
+void term_out_reserve(struct term_out *q, size_t len) {
+    (void)room(q, len > q->len ? len - q->len : 0);
+}
+
 void term_out_add(struct term_out *q, const char *bytes, size_t len) {
     if (len == 0) return;
     memcpy(room(q, len), bytes, len);

@@ -159,6 +159,7 @@ static void *screen_main(void *arg) {
     if (opened) {
         screen_init(&ui->screen, &ui->setup);
         canvas_init(&ui->canvas, 24, 80, ui->setup.style);
+        canvas_reserve(&ui->canvas);
     }
     sem_post(&ui->opened);
     if (!opened) return NULL;

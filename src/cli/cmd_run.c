@@ -1,6 +1,9 @@
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -44,6 +47,30 @@ static int check_outputs(const struct run_options *o, struct err *e) {
         rc = output_file_check(files[i], e);
     }
     return rc;
+}
+
+static int check_dump(const struct run_options *o, const struct scenario *s, struct err *e) {
+    struct stat st;
+    const char *dir = o->verify_dump;
+    if (!dir) return 0;
+    if (s->cache.verify == KVF_VERIFY_NONE)
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "--verify-dump keeps blocks that verification finds, and cache.verify is none; set it to "
+            "header or full");
+    if (stat(dir, &st) != 0)
+        return err_set_errno(e, KVF_ERR_USAGE, errno, "--verify-dump: %s cannot be used", dir);
+    if (!S_ISDIR(st.st_mode))
+        return err_set(e, KVF_ERR_USAGE, "--verify-dump: %s is not a directory; name one", dir);
+    struct buf trial = {0};
+    buf_addf(&trial, "%s/kvfall-XXXXXX", dir);
+    int fd = mkostemp(trial.data, O_CLOEXEC);
+    if (fd < 0) err_set_errno(e, KVF_ERR_USAGE, errno, "--verify-dump: %s cannot be written to", dir);
+    if (fd >= 0 && unlink(trial.data) != 0)
+        err_set_errno(e, KVF_ERR_USAGE, errno, "--verify-dump: %s cannot be removed again", trial.data);
+    if (fd >= 0) close(fd);
+    buf_free(&trial);
+    return err_is(e) ? -KVF_ERR_USAGE : 0;
 }
 
 static bool stopped_short(const struct command_run *c) {
@@ -107,6 +134,7 @@ static int run_scenario(struct command_run *c, struct err *e) {
                                .yaml = c->yaml,
                                .io_trace = c->options.io_trace,
                                .request_log = c->options.request_log,
+                               .verify_dump = c->options.verify_dump,
                                .fit = c->options.fit ? &c->fit : NULL};
     int rc = session_repeat(c->session, &what, &c->run, &c->trials, e);
     c->signal = session_end(c->session);
@@ -135,6 +163,7 @@ static int command_main(struct command_run *c) {
     scenario_report_free(&report);
     if (status != 0) return status;
     if (cli_screen_style(&o->given, &setup.look, &e) != 0 || check_outputs(o, &e) != 0 ||
+        check_dump(o, &c->scenario, &e) != 0 ||
         (o->metrics && metrics_server_open(o->metrics, &metrics, &e) != 0) ||
         session_check(&c->scenario, o->force, o->fit ? &c->fit : NULL, &e) != 0) {
         /* refused before anything was made: the scenario asks for what is not to be had */

@@ -210,6 +210,7 @@ int run_options_parse(int argc, char **argv, struct run_options *r, struct err *
     r->json = options_value(o, "json");
     r->io_trace = options_value(o, "io-trace");
     r->request_log = options_value(o, "request-log");
+    r->verify_dump = options_value(o, "verify-dump");
     r->metrics = options_value(o, "metrics");
     return 0;
 }

@@ -67,6 +67,7 @@ struct run_options {
     const char *json;        /* a path, "-", or NULL */
     const char *io_trace;    /* a path or NULL */
     const char *request_log; /* a path or NULL */
+    const char *verify_dump; /* a directory or NULL */
     const char *metrics;     /* where to serve them, or NULL */
 };
 int run_options_parse(int argc, char **argv, struct run_options *r, struct err *e);

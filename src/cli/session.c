@@ -158,7 +158,7 @@ static int store_begin(struct session *s, struct err *e) {
 
 static void event_add(struct session *s, const char *sentence) {
     struct record_event ev = {.t_s = KVF_MISSING, .level = "warning"};
-    snprintf(ev.message, sizeof ev.message, "%.399s", sentence);
+    snprintf(ev.message, sizeof ev.message, "%.799s", sentence);
     run_record_event(s->run, &ev);
 }
 
@@ -268,6 +268,7 @@ static int engine_carry_out(struct session *s, struct err *e) {
                                  .commands = s->commands,
                                  .io_trace_path = s->what->io_trace,
                                  .request_log_path = s->what->request_log,
+                                 .verify_dump = s->what->verify_dump,
                                  .keep_going = own->keep_going};
     if (s->ui) {
         setup.on_prepare = screen_prepare;
@@ -284,7 +285,7 @@ static int engine_carry_out(struct session *s, struct err *e) {
     s->run->ended_at = (double)clock_wall_ns() / 1e9;
     if (rc != 0) {
         s->run->status = RUN_FAILED;
-        snprintf(s->run->status_reason, sizeof s->run->status_reason, "%.299s", e->text);
+        snprintf(s->run->status_reason, sizeof s->run->status_reason, "%.699s", e->text);
     }
     return rc;
 }
@@ -447,7 +448,7 @@ int session_repeat(struct session *s, const struct session_run *what, struct run
         }
         if (rc != 0 && now.status != RUN_FAILED) {
             now.status = RUN_FAILED;
-            snprintf(now.status_reason, sizeof now.status_reason, "%.299s", e->text);
+            snprintf(now.status_reason, sizeof now.status_reason, "%.699s", e->text);
         }
         if (one.trial == 1) one.parent_id = now.run_id;
         trials_add(group, &now);

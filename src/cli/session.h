@@ -39,9 +39,10 @@ struct session_run {                 /* one run; texts are copied */
     const char *sweep_values;        /* what the point has, a JSON object; NULL: none */
     const char *io_trace;            /* paths or NULL */
     const char *request_log;
-    const struct fit *fit; /* what was scaled, or NULL; events of the run */
-    const char *fit_by;    /* who scaled; NULL: --fit, in session_check() */
-    bool last;             /* its screen stays until somebody has seen how it ended */
+    const char *verify_dump; /* a directory, for the engine; NULL: none */
+    const struct fit *fit;   /* what was scaled, or NULL; events of the run */
+    const char *fit_by;      /* who scaled; NULL: --fit, in session_check() */
+    bool last;               /* its screen stays until somebody has seen how it ended */
 };
 
 struct session *session_new(const struct session_setup *setup);

@@ -145,7 +145,7 @@ static void run_trial(struct suite *s, struct suite_entry *entry, struct line *l
     if (!s->parent_id) s->parent_id = run->run_id;
     if (rc != 0) {
         run->status = RUN_FAILED;
-        snprintf(run->status_reason, sizeof run->status_reason, "%.299s", e.text);
+        snprintf(run->status_reason, sizeof run->status_reason, "%.699s", e.text);
     }
     trials_add(&entry->group, run);
     line_result(line, run);

@@ -66,6 +66,7 @@ static const struct option_spec run_table[] = {
     {"io-trace", "FILE", OPTION_VALUE, NULL,
      "CSV row per entry read or written; compressed if it ends in .zst"},
     {"request-log", "FILE", OPTION_VALUE, NULL, "JSON line per request"},
+    {"verify-dump", "DIR", OPTION_VALUE, NULL, "keep up to 16 blocks that fail cache.verify"},
     {"assert", NULL, OPTION_FLAG, NULL, "exit 3 when an assessment fails"},
     {"force", NULL, OPTION_FLAG, NULL, "start although memory or disk seem too small"},
     {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail the run"},

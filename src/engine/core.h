@@ -34,6 +34,7 @@
 #include "engine/simmover.h"
 #include "engine/simulator.h"
 #include "engine/transfer.h"
+#include "engine/verify.h"
 #include "engine/writegate.h"
 #include "metrics/counters.h"
 #include "metrics/usage.h"
@@ -137,6 +138,8 @@ struct engine {
     bool generator_started;
     int generator_fd;
 
+    struct verify_dump dump; /* of all workers */
+
     _Atomic bool stopping; /* nothing new is issued */
     _Atomic bool drained;  /* the cache has let everything go; workers may leave */
     int control_fd;        /* wakes the control thread: workload done, error */
@@ -144,7 +147,7 @@ struct engine {
     _Atomic bool workload_done;
     pthread_mutex_t error_lock;
     _Atomic bool failed;
-    char error[300];
+    char error[700];
     uint64_t error_count;
     struct record_event *events; /* since the control thread last took them */
     size_t event_count, event_cap;

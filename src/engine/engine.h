@@ -21,6 +21,7 @@ struct engine_setup {
     struct command_queue *commands;
     const char *io_trace_path;    /* NULL: none; ".zst" compresses */
     const char *request_log_path; /* NULL: none */
+    const char *verify_dump;      /* directory for blocks that fail verification; NULL: none is kept */
     bool keep_going;              /* errors of operations do not fail the run */
     /* Told on the engine's own threads; must return quickly. Any may be NULL. */
     void (*on_prepare)(void *ctx, const char *what, double share);

@@ -68,6 +68,7 @@ int tiers_open(struct engine *e, struct err *err) {
     uint64_t tag = 0;
     bool simulated = engine_is_virtual(e);
     (void)!getrandom(&tag, sizeof tag, 0);
+    e->dump = (struct verify_dump){.dir = e->setup->verify_dump, .tag = tag};
     int checked = simulated ? 0 : gpu_check(e, err);
     if (checked != 0) return checked;
     for (int t = 0; t < KVF_TIERS; t++) {

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "engine/transfer_inside.h"
+#include "engine/verify.h"
 
 /* Copies between memory and a buffer take the processor; after so many chunks of them the disk's
  * queue gets its turn again. */
@@ -197,21 +198,6 @@ static void chunk_counted(struct mover *m, struct transfer *t, enum kvf_dir dir,
     counters_add(&m->setup.counters->io[leg->tier][dir][transfer_cause(t, dir)].bytes, len);
 }
 
-static void chunk_check(struct mover *m, struct transfer *t, const struct staging *s) {
-    enum tier_check check = transfer_check(m);
-    if (check == TIER_CHECK_NONE) return;
-    struct payload_id id = {t->op->key.hi, t->op->key.lo, t->op->generation};
-    struct counters *c = m->setup.counters;
-    int tier = t->leg[KVF_DIR_READ].tier;
-    uint64_t first_bad, first = s->chunk.offset / PAYLOAD_BLOCK;
-    uint64_t bad = payload_verify(m->setup.payload, s->chunk.buf, s->chunk.len, &id, first,
-                                  check == TIER_CHECK_FULL ? PAYLOAD_CHECK_FULL : PAYLOAD_CHECK_HEADER,
-                                  &first_bad, NULL);
-    counters_add(&c->verified[tier], (s->chunk.len + PAYLOAD_BLOCK - 1) / PAYLOAD_BLOCK);
-    counters_add(&c->mismatched[tier], bad);
-    if (bad) transfer_fail(t, KVF_DIR_READ, EBADMSG);
-}
-
 /* What a tier that reads by itself has found. */
 static void timed_checked(struct mover *m, const struct transfer *t, const struct tier_chunk *c) {
     int tier = t->leg[c->dir].tier;
@@ -226,7 +212,9 @@ static void timed_complete(struct mover *m, struct transfer *t, struct tier_chun
     list_remove(t);
     leg_completed(&t->leg[c->dir], c);
     timed_checked(m, t, c);
-    if (c->error)
+    if (c->error == EBADMSG)
+        verify_device(m, t, c);
+    else if (c->error)
         transfer_fail(t, c->dir, c->error);
     else
         chunk_counted(m, t, c->dir, t->op->bytes);
@@ -271,7 +259,7 @@ static void direct_complete(struct mover *m, struct transfer *t, struct staging 
         chunk_counted(m, t, dir, s->chunk.len);
         chunk_counted(m, t, other, s->chunk.len);
         if (t->device && transfer_device_check(m, t, s)) return;
-        if (!t->device) chunk_check(m, t, s);
+        if (!t->device) verify_chunk(m, t, s);
     }
     staging_give(&m->pool, s);
     t->held--;
@@ -291,7 +279,7 @@ static void byte_complete(struct mover *m, struct staging *s) {
         transfer_fail(t, dir, s->chunk.error);
     } else {
         chunk_counted(m, t, dir, s->chunk.len);
-        if (dir == KVF_DIR_READ) chunk_check(m, t, s);
+        if (dir == KVF_DIR_READ) verify_chunk(m, t, s);
         if (dir == KVF_DIR_READ && chunk_forward(m, t, s)) return;
     }
     staging_give(&m->pool, s);

@@ -57,10 +57,11 @@ struct transfer {
     uint32_t held;        /* buffers that carry chunks of it */
     int error;            /* first errno; EBADMSG: data was not what was written */
     enum kvf_dir error_dir;
-    bool direct;  /* one copy between the host's memory and a tier that reaches it */
-    bool device;  /* direct between device memory and a tier that takes buffers there */
-    bool landing; /* a read that goes on to the landing area of its write leg's tier */
-    bool listed;  /* on a list of transfers with chunks left to issue */
+    char *finding; /* of a verification that failed: where, what was expected, what was there; NULL */
+    bool direct;   /* one copy between the host's memory and a tier that reaches it */
+    bool device;   /* direct between device memory and a tier that takes buffers there */
+    bool landing;  /* a read that goes on to the landing area of its write leg's tier */
+    bool listed;   /* on a list of transfers with chunks left to issue */
     struct tier_chunk timed_chunk;
 };
 
@@ -79,11 +80,13 @@ static inline uint32_t mover_buffers(const struct scenario *s) {
 }
 
 struct mover;
+struct verify_dump;
 struct mover_setup {
     const struct scenario *scenario;
     const struct run_clock *clock;
     const struct payload *payload;
     struct tier *const *tiers; /* KVF_TIERS; NULL: off */
+    struct verify_dump *dump;  /* NULL: blocks that fail verification are not kept */
     struct counters *counters;
     struct usage *usage; /* USAGES, of all workers; NULL: nobody asks */
     uint32_t worker;

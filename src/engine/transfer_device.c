@@ -1,6 +1,7 @@
 #include <errno.h>
 
 #include "engine/transfer_inside.h"
+#include "engine/verify.h"
 
 /* Chunks between files and device memory: one operation of the files' tier each, in a slot. */
 
@@ -51,5 +52,5 @@ void transfer_device_checked(struct mover *m, struct transfer *t, const struct s
     }
     counters_add(&c->verified[tier], (s->chunk.len + PAYLOAD_BLOCK - 1) / PAYLOAD_BLOCK);
     counters_add(&c->mismatched[tier], s->chunk.bad_blocks);
-    if (s->chunk.error) transfer_fail(t, KVF_DIR_READ, EBADMSG);
+    if (s->chunk.error) verify_device(m, t, &s->chunk);
 }

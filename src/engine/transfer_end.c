@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -53,7 +54,7 @@ static const char *error_words(const struct mover *m, int tier, int error) {
 static void transfer_end(struct mover *m, struct transfer *t) {
     const struct cache_op *op = t->op;
     bool complete = t->error == 0;
-    char what[600] = "";
+    char what[900] = "";
     for (int d = 0; d < KVF_DIRS; d++) {
         struct transfer_leg *leg = &t->leg[d];
         if (leg->tier < 0) continue;
@@ -67,14 +68,16 @@ static void transfer_end(struct mover *m, struct transfer *t) {
         int tier = t->leg[t->error_dir].tier;
         char key[CACHE_KEY_TEXT_MAX], size[32];
         counters_add(&m->setup.counters->errors[tier][t->error_dir], 1);
-        snprintf(what, sizeof what, "%s %s of entry %s (%s) failed: %s", tier_name((enum kvf_tier)tier),
+        snprintf(what, sizeof what, "%s %s of entry %s (%s) failed: %s%s", tier_name((enum kvf_tier)tier),
                  dir_name(t->error_dir), cache_key_text(op->key, key, sizeof key),
-                 units_size_human((double)op->bytes, size, sizeof size), error_words(m, tier, t->error));
+                 units_size_human((double)op->bytes, size, sizeof size), error_words(m, tier, t->error),
+                 t->error == EBADMSG && t->finding ? t->finding : "");
     } else if (complete) {
         transfer_record(t, m->setup.counters, m->caps, m->setup.scenario->cache.verify);
     }
     list_remove(t);
     m->setup.done(m->setup.ctx, t, !t->error && !complete, what);
+    free(t->finding);
     t->next = m->spare;
     m->spare = t;
     m->live--;

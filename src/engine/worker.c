@@ -383,6 +383,7 @@ static struct mover_setup mover_setup_of(struct worker *w) {
     return (struct mover_setup){.scenario = e->s,
                                 .clock = &e->clock,
                                 .payload = e->payload,
+                                .dump = &e->dump,
                                 .tiers = e->tiers,
                                 .counters = w->x.counters,
                                 .usage = e->usage,

@@ -26,7 +26,7 @@ enum record_kind { RECORD_SNAPSHOT, RECORD_EVENT };
 struct record_event {
     double t_s;     /* run time; NaN before the first request */
     char level[12]; /* error, warning, info, mark */
-    char message[400];
+    char message[800];
 };
 
 /* One thing for the database. Histograms are coded (histogram_encode) by the sampler. */

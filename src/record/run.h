@@ -78,7 +78,7 @@ struct run_record {
     char name[64], description[400], mode[16], model[64];
     uint64_t seed;
     enum run_status status;
-    char status_reason[300];     /* why it failed or was interrupted; "" */
+    char status_reason[700];     /* why it failed or was interrupted; "" */
     double started_at, ended_at; /* epoch seconds; ended NaN while running */
     char host[72], boot_id[40], version[80];
     int64_t pid;

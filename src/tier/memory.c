@@ -21,10 +21,11 @@
 #define MAP_HUGE_2MB (21 << 26)
 #endif
 
-#define HUGE_PAGE   (UINT64_C(2) << 20)
-#define FAULT_SLICE (UINT64_C(32) << 20)
+#define HUGE_PAGE      (UINT64_C(2) << 20)
+#define POPULATE_PIECE HUGE_PAGE
+#define RELEASE_PIECE  (UINT64_C(64) << 20)
 
-enum { CURSORS = 64, FAULT_THREADS_MAX = 64, FAULT_WAIT_MS = 50 };
+enum { CURSORS = 64, FAULT_THREADS_MAX = 64, FAULT_WAIT_MS = 20 };
 
 struct memory_tier {
     struct tier base;
@@ -51,7 +52,9 @@ struct tier_queue {
     struct memory_cursor cursor[CURSORS];
 };
 
-/* Faulting in: workers take slices in turn; the opening thread waits and reports. */
+/* Faulting in: workers take slices in turn; the opening thread waits and reports. The kernel holds the lock
+ * of the address space while it populates a piece, and everybody who maps or unmaps memory then waits, the
+ * screen too: a piece is one huge page. */
 struct fault_job {
     uint8_t *arena;
     uint64_t bytes;
@@ -71,9 +74,9 @@ static void *fault_thread(void *arg) {
     struct fault_job *j = arg;
     bool populate = true;
     while (!atomic_load(&j->stop)) {
-        uint64_t at = atomic_fetch_add(&j->next, FAULT_SLICE);
+        uint64_t at = atomic_fetch_add(&j->next, POPULATE_PIECE);
         if (at >= j->bytes) break;
-        uint64_t len = j->bytes - at < FAULT_SLICE ? j->bytes - at : FAULT_SLICE;
+        uint64_t len = j->bytes - at < POPULATE_PIECE ? j->bytes - at : POPULATE_PIECE;
         if (populate && madvise(j->arena + at, len, MADV_POPULATE_WRITE) != 0) {
             if (errno != EINVAL) {
                 atomic_store(&j->error, errno);
@@ -177,10 +180,18 @@ static const char *memory_refusal(const struct tier_setup *setup) {
     return NULL;
 }
 
+/* From its end on, so that what is left is one mapping, in pieces for the same reason as faulting in. */
+static void map_release(struct memory_tier *t) {
+    for (uint64_t left = t->map_bytes, n; t->map && left > 0; left -= n) {
+        n = left % RELEASE_PIECE ? left % RELEASE_PIECE : RELEASE_PIECE;
+        munmap((uint8_t *)t->map + left - n, n);
+    }
+}
+
 static void memory_close(struct tier *base) {
     struct memory_tier *t = (struct memory_tier *)base;
     if (!t) return;
-    if (t->map) munmap(t->map, t->map_bytes);
+    map_release(t);
     pager_free(t->pager);
     free(t);
 }
@@ -277,6 +288,14 @@ static uint64_t memory_reach(struct tier_queue *q, uint64_t place, uint64_t offs
     return len;
 }
 
+static void memory_where(struct tier_queue *q, uint64_t place, uint64_t offset, char *out, size_t len) {
+    struct pager_cursor at;
+    uint64_t in_arena;
+    pager_seek(q->tier->pager, place, offset, &at);
+    bool there = pager_next(q->tier->pager, &at, 1, &in_arena) > 0;
+    if (there) snprintf(out, len, "byte %" PRIu64 " of the arena", in_arena);
+}
+
 static void *memory_arena(struct tier *base, uint64_t *bytes) {
     struct memory_tier *t = (struct memory_tier *)base;
     *bytes = t->arena_bytes;
@@ -359,6 +378,7 @@ const struct tier_ops tier_memory_ops = {
     .reap = memory_reap,
     .fd = memory_fd,
     .next_ns = memory_next_ns,
+    .where = memory_where,
     .reach = memory_reach,
     .arena = memory_arena,
 };

@@ -183,5 +183,6 @@ const struct tier_ops tier_nvme_ops = {
     .fd = nvme_queue_fd,
     .next_ns = nvme_queue_next_ns,
     .why = nvme_queue_why,
+    .where = nvme_queue_where,
     .notice = nvme_notice,
 };

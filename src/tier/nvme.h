@@ -119,6 +119,10 @@ int nvme_op_begin(struct nvme_op_table *o, struct nvme_tier *t, uint64_t place, 
                   enum kvf_dir dir);
 void nvme_op_end(struct nvme_op_table *o, struct nvme_tier *t, uint64_t place, enum kvf_dir dir);
 
+/* "byte 8192 of FILE", of an operation that reads; "" when there is none. */
+void nvme_op_where(const struct nvme_op_table *o, const struct nvme_tier *t, uint64_t place, uint64_t offset,
+                   char *out, size_t len);
+
 /* ---- nvme_gds.c: to device memory and from there ---- */
 
 /* Decides it as the scenario says, once the layout is open; 0 also when it is off. */
@@ -140,6 +144,7 @@ unsigned nvme_queue_submit(struct tier_queue *q, struct tier_chunk **chunks, uns
 unsigned nvme_queue_reap(struct tier_queue *q, struct tier_chunk **done, unsigned max);
 int nvme_queue_fd(const struct tier_queue *q);
 uint64_t nvme_queue_next_ns(const struct tier_queue *q);
+void nvme_queue_where(struct tier_queue *q, uint64_t place, uint64_t offset, char *out, size_t len);
 const char *nvme_queue_why(const struct tier_queue *q);
 
 #endif

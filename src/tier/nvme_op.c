@@ -1,6 +1,9 @@
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "tier/nvme.h"
@@ -81,6 +84,22 @@ void nvme_op_end(struct nvme_op_table *o, struct nvme_tier *t, uint64_t place, e
     *link = op->next;
     op->next = o->op_free;
     o->op_free = i;
+}
+
+void nvme_op_where(const struct nvme_op_table *o, const struct nvme_tier *t, uint64_t place, uint64_t offset,
+                   char *out, size_t len) {
+    uint32_t i = nvme_op_find(o, place, KVF_DIR_READ);
+    char self[40], path[PATH_MAX];
+    uint64_t at;
+    int fd = -1;
+    out[0] = '\0';
+    if (i == NVME_NO_OP) return;
+    struct nvme_op op = o->op[i]; /* the cursor of the real one stays where it is */
+    if (t->layout->piece(t, &op, offset, NVME_UNIT, &fd, &at) == 0) return;
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(self, path, sizeof path - 1);
+    path[n > 0 ? n : 0] = '\0';
+    snprintf(out, len, "byte %" PRIu64 " of %s", at, n > 0 ? path : "its file");
 }
 
 int nvme_ops_open(struct nvme_op_table *o) {

@@ -483,6 +483,10 @@ uint64_t nvme_queue_next_ns(const struct tier_queue *q) {
     return KVF_NEVER;
 }
 
+void nvme_queue_where(struct tier_queue *q, uint64_t place, uint64_t offset, char *out, size_t len) {
+    nvme_op_where(&q->ops, q->tier, place, offset, out, len);
+}
+
 const char *nvme_queue_why(const struct tier_queue *q) {
     return q->why;
 }

@@ -2,7 +2,6 @@
 
 #include <endian.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +11,6 @@
 
 #define STAMP_MAGIC UINT64_C(0x314b4c4246564b1f) /* a control byte, then "KVFBLK1" */
 #define NOISE_MIN   (UINT64_C(1) << 20)
-
-enum { WHY_BYTES = 160 };
 
 struct payload {
     uint8_t *noise;
@@ -43,6 +40,21 @@ static void stamp_fill(struct payload_stamp *s, const struct payload_id *id, uin
     s->seed = htole64(seed);
 }
 
+bool payload_stamp_read(const void *block, uint64_t len, struct payload_stamp *out) {
+    struct payload_stamp s;
+    if (len < sizeof s) return false;
+    memcpy(&s, block, sizeof s);
+    *out = (struct payload_stamp){.magic = le64toh(s.magic),
+                                  .key_hi = le64toh(s.key_hi),
+                                  .key_lo = le64toh(s.key_lo),
+                                  .generation = le64toh(s.generation),
+                                  .block = le64toh(s.block),
+                                  .seed = le64toh(s.seed),
+                                  .noise_block = le64toh(s.noise_block),
+                                  .check = le64toh(s.check)};
+    return out->magic == STAMP_MAGIC;
+}
+
 static bool all_zero(const uint8_t *bytes, uint64_t len) {
     for (uint64_t i = 0; i < len; i++)
         if (bytes[i] != 0) return false;
@@ -56,23 +68,23 @@ static bool stamp_differs(const struct payload *p, const struct payload_stamp *w
                           struct payload_stamp *got, uint64_t have, uint64_t block, char *why) {
     uint64_t noise_block = le64toh(got->noise_block);
     if (got->magic != want->magic) {
-        snprintf(why, WHY_BYTES, "block %" PRIu64 " %s", block,
+        snprintf(why, PAYLOAD_WHY, "block %" PRIu64 " %s", block,
                  all_zero((const uint8_t *)got, have) ? "is zeroes" : "carries no stamp");
     } else if (got->key_hi != want->key_hi || got->key_lo != want->key_lo) {
-        snprintf(why, WHY_BYTES,
+        snprintf(why, PAYLOAD_WHY,
                  "block %" PRIu64 " names entry %016" PRIx64 "%016" PRIx64 ", not %016" PRIx64 "%016" PRIx64,
                  block, le64toh(got->key_hi), le64toh(got->key_lo), le64toh(want->key_hi),
                  le64toh(want->key_lo));
     } else if (got->generation != want->generation) {
-        snprintf(why, WHY_BYTES, "block %" PRIu64 " names generation %" PRIu64 ", not %" PRIu64, block,
+        snprintf(why, PAYLOAD_WHY, "block %" PRIu64 " names generation %" PRIu64 ", not %" PRIu64, block,
                  le64toh(got->generation), le64toh(want->generation));
     } else if (got->block != want->block) {
-        snprintf(why, WHY_BYTES, "block %" PRIu64 " names block %" PRIu64, block, le64toh(got->block));
+        snprintf(why, PAYLOAD_WHY, "block %" PRIu64 " names block %" PRIu64, block, le64toh(got->block));
     } else if (got->seed != want->seed) {
-        snprintf(why, WHY_BYTES, "block %" PRIu64 " names seed %" PRIu64 ", not %" PRIu64, block,
+        snprintf(why, PAYLOAD_WHY, "block %" PRIu64 " names seed %" PRIu64 ", not %" PRIu64, block,
                  le64toh(got->seed), le64toh(want->seed));
     } else if (have == PAYLOAD_STAMP && (got->check != want->check || noise_block >= p->blocks)) {
-        snprintf(why, WHY_BYTES, "block %" PRIu64 " has a damaged stamp", block);
+        snprintf(why, PAYLOAD_WHY, "block %" PRIu64 " has a damaged stamp", block);
     } else {
         return false;
     }
@@ -86,7 +98,7 @@ static bool noise_differs(const struct payload *p, const uint8_t *bytes, uint64_
     if (memcmp(bytes + PAYLOAD_STAMP, want + PAYLOAD_STAMP, len - PAYLOAD_STAMP) == 0) return false;
     uint64_t at = PAYLOAD_STAMP;
     while (bytes[at] == want[at]) at++;
-    snprintf(why, WHY_BYTES,
+    snprintf(why, PAYLOAD_WHY,
              "block %" PRIu64 " differs from what was written at its byte %" PRIu64 ": %02x, not %02x", block,
              at, bytes[at], want[at]);
     return true;
@@ -177,7 +189,7 @@ uint64_t payload_verify(const struct payload *p, const void *buf, uint64_t len, 
         got.noise_block = 0;
         memcpy(&got, bytes, have);
         want.check = htole64(check_block(base, block, le64toh(got.noise_block)));
-        char text[WHY_BYTES];
+        char text[PAYLOAD_WHY];
         bool wrong = stamp_differs(p, &want, &got, have, block, text);
         if (!wrong && check == PAYLOAD_CHECK_FULL)
             wrong = noise_differs(p, bytes, here, le64toh(got.noise_block), block, text);

@@ -7,11 +7,12 @@
 #ifndef KVF_TIER_PAYLOAD_H
 #define KVF_TIER_PAYLOAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
 
-enum { PAYLOAD_BLOCK = 4096, PAYLOAD_STAMP = 64 };
+enum { PAYLOAD_BLOCK = 4096, PAYLOAD_STAMP = 64, PAYLOAD_WHY = 160 };
 
 /* Names the content of an entry: its 128-bit key and the generation of its write. */
 struct payload_id {
@@ -28,6 +29,9 @@ struct payload_stamp { /* exactly 64 bytes, as on the device, little endian */
     uint64_t noise_block; /* which noise block the rest was taken from */
     uint64_t check;       /* mix of all the above */
 };
+
+/* The stamp at the beginning of a block in numbers of this machine; false: there is none, or not all. */
+bool payload_stamp_read(const void *block, uint64_t len, struct payload_stamp *out);
 
 struct payload; /* noise and seed; read-only after payload_open, any thread */
 /* Noise of `noise_bytes` (a multiple of 4 KiB, at least 1 MiB) drawn from the seed. */
@@ -51,7 +55,7 @@ void payload_restamp(const struct payload *p, void *buf, uint64_t len, const str
 enum payload_check { PAYLOAD_CHECK_NONE, PAYLOAD_CHECK_HEADER, PAYLOAD_CHECK_FULL };
 /* Checks `len` bytes (of a buffer read back) that should hold entry `id` from `first_block` on.
  * Returns the number of blocks that are wrong; *first_bad gets the index (within the entry) of the
- * first and `why` (may be NULL, 160 bytes) a phrase such as "block 7 names generation 3, not 5". */
+ * first and `why` (may be NULL, PAYLOAD_WHY bytes) a phrase such as "block 7 names generation 3, not 5". */
 uint64_t payload_verify(const struct payload *p, const void *buf, uint64_t len, const struct payload_id *id,
                         uint64_t first_block, enum payload_check check, uint64_t *first_bad, char *why);
 

@@ -119,6 +119,9 @@ struct tier_ops {
     uint64_t (*next_ns)(const struct tier_queue *q); /* run time of the next timed completion, or KVF_NEVER */
     /* What follows may be NULL. The sentence behind the last chunk that came back with EREMOTEIO. */
     const char *(*why)(const struct tier_queue *q);
+    /* Where a byte of a place is, as people look for it: "byte 8192 of FILE". Between begin and end of a
+     * read. */
+    void (*where)(struct tier_queue *q, uint64_t place, uint64_t offset, char *out, size_t len);
     /* Host memory: where the bytes of a place from an offset on are, and how many of at most `want` are
      * there in one piece. Any thread, between begin and end. */
     uint64_t (*reach)(struct tier_queue *q, uint64_t place, uint64_t offset, uint64_t want, void **at);

@@ -349,6 +349,32 @@ def _():
         assert result(summary, "verify_mismatched") > 0, summary["results"]
 
 
+@case("verification names file, offset, what was expected and what was found, and keeps the block")
+def _():
+    kept = home() / "work/kept"
+    kept.mkdir()
+    got, summary = broken(scribble, {"cache.verify": "header", "workload.personas": [
+        {"name": "large", "context": [32, 256], "generate": [20, 60], "think": ["2ms", "10ms"]}]},
+        "--verify-dump", "kept")
+    found = re.search(r"written \(byte 8192 of (/\S+\.kv)\): expected entry (\S+) generation \d+ block 2 seed \d+, found "
+                      r"no stamp; it begins with aaaaaaaaaaaaaaaa; the block is kept in (\S+\.bin)",
+                      summary["run"]["status_reason"])
+    assert found and found.group(2) in got.stderr and str(home() / "work") in found.group(1), summary["run"]
+    blocks = list(kept.iterdir())
+    assert found.group(3) in [str(path.relative_to(home() / "work")) for path in blocks] and len(blocks) <= 16, blocks
+    assert all(path.read_bytes() == b"\xaa" * 4096 for path in blocks), blocks
+
+
+@case("a directory for blocks that cannot take them is refused, and so is one without verification")
+def _():
+    (work() / "file").write_text("mine\n")
+    write({"cache.verify": "full"})
+    for path, word in (("absent", "No such file"), ("file", "not a directory"), ("/proc", "cannot be written to")):
+        runs("--verify-dump", path, word, args=["small.yaml", "--verify-dump", path])
+    write()
+    runs("--verify-dump", "cache.verify is none", args=["small.yaml", "--verify-dump", "."])
+
+
 @case("with --keep-going failed operations are counted, named, never hits, and no reason to fail")
 def _():
     got, summary = broken(os.unlink, {"run.duration": "1s"}, "--keep-going")

@@ -61,6 +61,23 @@ static void test_sizes(void **state) {
     canvas_free(&c);
 }
 
+/* A screen that is resized while memory is hard to get asks for none. */
+static void test_reserved(void **state) {
+    (void)state;
+    static const int sizes[][2] = {{60, 200}, {512, 1024}, {1, 1}, {128, 512}, {24, 80}};
+    struct canvas c;
+
+    canvas_init(&c, 24, 80, utf8);
+    canvas_reserve(&c);
+    const struct cell *cells = c.cells;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        canvas_resize(&c, sizes[i][0], sizes[i][1]);
+        assert_ptr_equal(c.cells, cells);
+        assert_int_equal(canvas_cell(&c, sizes[i][0] - 1, sizes[i][1] - 1)->ch, ' ');
+    }
+    canvas_free(&c);
+}
+
 static void test_text_at_edges(void **state) {
     (void)state;
     struct canvas c;
@@ -353,12 +370,13 @@ static void test_random(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_sizes),          cmocka_unit_test(test_text_at_edges),
-    cmocka_unit_test(test_panes_cut),      cmocka_unit_test(test_wide),
-    cmocka_unit_test(test_odd_text),       cmocka_unit_test(test_ascii),
-    cmocka_unit_test(test_right_and_clip), cmocka_unit_test(test_wrap),
-    cmocka_unit_test(test_tone_and_hot),   cmocka_unit_test(test_c_locale),
-    cmocka_unit_test(test_schemes),        cmocka_unit_test(test_random),
+    cmocka_unit_test(test_reserved),      cmocka_unit_test(test_sizes),
+    cmocka_unit_test(test_text_at_edges), cmocka_unit_test(test_panes_cut),
+    cmocka_unit_test(test_wide),          cmocka_unit_test(test_odd_text),
+    cmocka_unit_test(test_ascii),         cmocka_unit_test(test_right_and_clip),
+    cmocka_unit_test(test_wrap),          cmocka_unit_test(test_tone_and_hot),
+    cmocka_unit_test(test_c_locale),      cmocka_unit_test(test_schemes),
+    cmocka_unit_test(test_random),
 };
 
 int main(void) {

@@ -189,7 +189,7 @@ static void each_operation_is_in_one_bin(void **state) {
 /* ---- commands and events ---- */
 
 enum { TOLD = 32 };
-static char told[TOLD][400];
+static char told[TOLD][1000];
 static unsigned tells;
 
 static void event_kept(const struct record_event *e) {

@@ -5,7 +5,9 @@
 #include <cmocka.h>
 
 #include <locale.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 
 #include "pty_fixture.h"
 #include "ui/canvas.h"
@@ -554,14 +556,54 @@ static int set_up(void **state) {
     return setlocale(LC_ALL, UTF8) ? 0 : -1;
 }
 
+/* Bytes of the address space: what is asked for anew shows here. */
+static unsigned long address_space(void) {
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%lu", &pages), 1);
+    fclose(f);
+    return pages;
+}
+
+/* As the screen's thread of the program does it, whose memory the C library takes from a place of its own. */
+static void *resize_often(void *arg) {
+    struct rig r;
+    int rows, cols;
+
+    (void)arg;
+    rig_open(&r, "xterm-256color", 24, 80, true);
+    canvas_reserve(&r.canvas);
+    unsigned long before = address_space();
+    for (int i = 0; i < 20; i++) {
+        struct winsize size = {.ws_row = i % 2 ? 128 : 60, .ws_col = i % 3 ? 512 : 90};
+        assert_int_equal(ioctl(r.pty.slave, TIOCSWINSZ, &size), 0);
+        assert_true(term_wake(r.term, &rows, &cols));
+        assert_int_equal(rows, size.ws_row);
+        canvas_resize(&r.canvas, rows, cols);
+    }
+    assert_int_equal(address_space(), before);
+    rig_close(&r);
+    return NULL;
+}
+
+static void test_resizes_take_no_memory(void **state) {
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, resize_often, NULL), 0);
+    pthread_join(thread, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_check),       cmocka_unit_test(test_screen),
-        cmocka_unit_test(test_differences), cmocka_unit_test(test_types),
-        cmocka_unit_test(test_characters),  cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_sizes),       cmocka_unit_test(test_stopped_reader),
-        cmocka_unit_test(test_cut_picture), cmocka_unit_test(test_held_output),
-        cmocka_unit_test(test_hang_up),     cmocka_unit_test(test_suspend),
+        cmocka_unit_test(test_check),          cmocka_unit_test(test_screen),
+        cmocka_unit_test(test_differences),    cmocka_unit_test(test_types),
+        cmocka_unit_test(test_characters),     cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_sizes),          cmocka_unit_test(test_resizes_take_no_memory),
+        cmocka_unit_test(test_stopped_reader), cmocka_unit_test(test_cut_picture),
+        cmocka_unit_test(test_held_output),    cmocka_unit_test(test_hang_up),
+        cmocka_unit_test(test_suspend),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("term", tests, set_up, NULL);

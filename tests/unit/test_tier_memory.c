@@ -3,8 +3,12 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/rng.h"
@@ -26,6 +30,28 @@ static struct tier_setup setup_of(uint64_t usable, uint64_t min_entry) {
                                .min_entry_bytes = min_entry,
                                .workers = 2,
                                .clock = &run_time};
+}
+
+/* The largest pieces that the kernel was asked to populate and to release at once. */
+static _Atomic uint64_t largest_populated, largest_released, populated;
+
+static void larger(_Atomic uint64_t *largest, uint64_t n) {
+    uint64_t seen = *largest;
+    while (n > seen && !__atomic_compare_exchange_n((uint64_t *)largest, &seen, n, false, __ATOMIC_SEQ_CST,
+                                                    __ATOMIC_SEQ_CST)) {}
+}
+
+int madvise(void *at, size_t len, int advice) {
+    if (advice == 23) { /* MADV_POPULATE_WRITE */
+        larger(&largest_populated, len);
+        populated += len;
+    }
+    return (int)syscall(SYS_madvise, at, len, advice);
+}
+
+int munmap(void *at, size_t len) {
+    larger(&largest_released, len);
+    return (int)syscall(SYS_munmap, at, len);
 }
 
 static struct tier *open_tier(const struct tier_setup *setup) {
@@ -280,8 +306,21 @@ static int group_teardown(void **state) {
     return 0;
 }
 
+/* Who maps memory meanwhile, as a screen that is resized does, waits for one piece and not for the tier. */
+static void the_arena_is_populated_and_released_in_small_pieces(void **state) {
+    (void)state;
+    struct tier_setup setup = setup_of(UINT64_C(300) << 20, PAGE);
+    largest_populated = largest_released = populated = 0;
+    struct tier *t = open_tier(&setup);
+    assert_true(populated >= UINT64_C(300) << 20);
+    assert_in_range(largest_populated, 4096, 2 << 20);
+    t->ops->close(t);
+    assert_in_range(largest_released, 4096, 64 << 20);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_arena_is_populated_and_released_in_small_pieces),
         cmocka_unit_test(entries_come_back_as_they_went),
         cmocka_unit_test(a_reused_place_is_not_mistaken_for_the_one_before),
         cmocka_unit_test(a_chain_of_before_is_not_followed_again),

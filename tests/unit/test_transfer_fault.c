@@ -1,3 +1,9 @@
+#include <stdio.h>
+#include <unistd.h>
+
+#include "engine/transfer_inside.h"
+#include "engine/verify.h"
+
 #include "transfer_fixture.h"
 
 /* All buffers are free again: as many chunks as there are buffers can be at the device. */
@@ -15,6 +21,11 @@ static void expect_buffers(unsigned buffers) {
 static void expect_sentence(unsigned i, const char *want) {
     assert_true(i < t.ends);
     assert_string_equal(t.ended[i].what, want);
+}
+
+static void expect_begins(unsigned i, const char *want) {
+    assert_true(i < t.ends);
+    if (strncmp(t.ended[i].what, want, strlen(want)) != 0) fail_msg("\"%s\"", t.ended[i].what);
 }
 
 /* ---- errors ---- */
@@ -185,6 +196,72 @@ static void what_was_written_is_found_again(void **state) {
     }
 }
 
+/* A whole block of something else in the third block of the entry at place 1. */
+static void expect_found(const void *block, const char *found) {
+    char want[400];
+    movers_open(2, KVF_VERIFY_HEADER);
+    have(NVME, 1, 20 * 1024);
+    have(NVME, 2, 20 * 1024);
+    memcpy(place_data(NVME, 1) + 2 * 4096, block ? block : place_data(NVME, 2) + 4096, 4096);
+    struct cache_op op = read_op(NVME, 1, 20 * 1024);
+    run_op(&op);
+    expect_ended(0, &op, false, EBADMSG);
+    snprintf(want, sizeof want,
+             "nvme read of entry 1/1 (20.0 KiB) failed: the data is not what was written (byte 8192 of the "
+             "entry): expected entry 1/1 generation 101 block 2 seed 42, found %s",
+             found);
+    expect_sentence(0, want);
+    assert_int_equal(blocks_mismatched(NVME), 1);
+    movers_close();
+}
+
+static void what_was_expected_and_what_was_found_is_named(void **state) {
+    (void)state;
+    static unsigned char zeroes[4096], noise[4096] = {1, 2, 0xfe, 4, 5, 6, 7, 8, 9};
+    expect_found(zeroes, "zeroes");
+    expect_found(noise, "no stamp; it begins with 0102fe0405060708");
+    expect_found(NULL, "entry 2/1 generation 102 block 1 seed 42");
+}
+
+static void read_file(const char *path, unsigned char *out, size_t len) {
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    assert_int_equal(fread(out, 1, len, f), len);
+    assert_int_equal(fgetc(f), EOF);
+    fclose(f);
+}
+
+/* Each operation keeps its first bad block, until there are enough. */
+static void bad_blocks_are_kept_up_to_a_number(void **state) {
+    (void)state;
+    char dir[] = "/tmp/kvf-dump-XXXXXX", path[200];
+    unsigned char kept[4096];
+    assert_non_null(mkdtemp(dir));
+    struct verify_dump dump = {.dir = dir, .tag = 0xab};
+    movers_open(2, KVF_VERIFY_HEADER);
+    t.m->setup.dump = &dump;
+    have(NVME, 1, 20 * 1024);
+    memset(place_data(NVME, 1) + 4096, 0x5a, 2 * 4096);
+    for (unsigned i = 0; i < VERIFY_DUMPS + 3; i++) {
+        struct cache_op op = read_op(NVME, 1, 20 * 1024);
+        run_op(&op);
+        snprintf(path, sizeof path, "%s/kvfall-00000000000000ab-%02u-nvme-block1.bin", dir, i);
+        assert_int_equal(strstr(t.ended[i].what, path) != NULL, i < VERIFY_DUMPS);
+        assert_int_equal(access(path, F_OK) == 0, i < VERIFY_DUMPS);
+        if (i >= VERIFY_DUMPS) continue;
+        read_file(path, kept, sizeof kept);
+        assert_memory_equal(kept, place_data(NVME, 1) + 4096, sizeof kept);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(dir), 0);
+    /* nothing that is there is written over, and what cannot be kept is said */
+    atomic_store(&dump.kept, 0);
+    struct cache_op op = read_op(NVME, 1, 20 * 1024);
+    run_op(&op);
+    assert_non_null(strstr(t.ended[VERIFY_DUMPS + 3].what, "could not be kept in"));
+    movers_close();
+}
+
 static void a_byte_that_differs_is_found_when_every_byte_is_checked(void **state) {
     (void)state;
     movers_open(2, KVF_VERIFY_FULL);
@@ -193,7 +270,10 @@ static void a_byte_that_differs_is_found_when_every_byte_is_checked(void **state
     struct cache_op op = read_op(NVME, 1, 20 * 1024);
     run_op(&op);
     expect_ended(0, &op, false, EBADMSG);
-    expect_sentence(0, "nvme read of entry 1/1 (20.0 KiB) failed: the data is not what was written");
+    expect_begins(0,
+                  "nvme read of entry 1/1 (20.0 KiB) failed: the data is not what was written (byte 12288 of "
+                  "the entry): expected entry 1/1 generation 101 block 3 seed 42, found entry 1/1 generation "
+                  "101 block 3 seed 42; block 3 differs from what was written at its byte 4095: ");
     assert_int_equal(blocks_mismatched(NVME), 1);
     assert_int_equal(counters_get(&t.counters->errors[NVME][READ]), 1);
     expect_counts(NVME, READ, KVF_CAUSE_PREFILL, 0, 2 * IO); /* the third chunk was not asked for */
@@ -373,6 +453,8 @@ int main(void) {
         cmocka_unit_test(an_error_of_a_tier_without_bytes_counts_too),
         cmocka_unit_test(a_place_that_cannot_be_opened_fails_the_entry),
         cmocka_unit_test(what_was_written_is_found_again),
+        cmocka_unit_test(what_was_expected_and_what_was_found_is_named),
+        cmocka_unit_test(bad_blocks_are_kept_up_to_a_number),
         cmocka_unit_test(a_byte_that_differs_is_found_when_every_byte_is_checked),
         cmocka_unit_test(stamps_tell_entries_and_generations_apart),
         cmocka_unit_test(nothing_is_checked_unless_asked_for),

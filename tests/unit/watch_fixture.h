@@ -22,7 +22,7 @@ struct seen {
     uint64_t count;
     struct record_event event;
     uint64_t events, warnings;
-    char warning[400];
+    char warning[1000];
     struct provider_status status;
 };
 
