@@ -41,12 +41,21 @@ static struct state state_when_back(const struct frame *f) {
     return (struct state){names[f->frozen][phase < KVF_RUN_PHASES ? phase : KVF_PHASE_MEASURED], TONE_WARN};
 }
 
+/* The slowest tier whose device hangs; NULL: none. */
+static const char *hung_tier(const struct frame *f) {
+    static const char *const names[KVF_TIERS] = {"GPU HUNG", "CPU HUNG", "NVME HUNG", "REMOTE HUNG"};
+    for (int t = KVF_TIERS; f->snap && t-- > 0;)
+        if (f->snap->tier_on[t] && f->snap->tier[t].hung_s > 0) return names[t];
+    return NULL;
+}
+
 static struct state state_of(const struct frame *f) {
     const struct snapshot_interval *i = f->snap ? &f->snap->interval : NULL;
     if (f->frozen || f->back) return state_when_back(f);
     if (f->over) return state_when_over(f);
     if (f->status->storing) return (struct state){"STORING", TONE_WARN};
     if (f->status->stalled) return (struct state){"STALLED", TONE_BAD};
+    if (hung_tier(f)) return (struct state){hung_tier(f), TONE_BAD};
     if (parts_preparing(f)) return (struct state){"PREPARING", TONE_WARN};
     if (i->paused) return (struct state){"PAUSED", TONE_WARN};
     if (i->phase == KVF_PHASE_WARMUP) return (struct state){"WARM-UP", TONE_WARN};

@@ -64,6 +64,7 @@ static void take_peek(struct snapshot *shown, const struct snapshot *peek) {
         shown->tier[t].used_bytes = peek->tier[t].used_bytes;
         shown->tier[t].entries = peek->tier[t].entries;
         shown->tier[t].io_in_flight = peek->tier[t].io_in_flight;
+        shown->tier[t].hung_s = peek->tier[t].hung_s;
     }
     shown->real_s = peek->real_s;
     shown->speed = peek->speed;

@@ -283,7 +283,7 @@ static void quit_key(struct screen *s, int code) {
         return;
     if (!order(s, COMMAND_STOP, 0, "key")) return;
     s->stop_sent = true;
-    screen_say(s, "stopping: what is in flight comes to its end");
+    screen_say(s, "stopping: what is in flight comes to its end; Ctrl-\\ ends at once");
 }
 
 static bool question_key(struct screen *s, int code) {

@@ -65,15 +65,11 @@ static bool obey(struct ui *ui) {
 }
 
 static void abort_at_once(struct ui *ui) {
-    sigset_t set;
     term_close(ui->term, 0);
     ui->term = NULL;
-    sigemptyset(&set);
-    sigaddset(&set, SIGQUIT);
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     signal(SIGQUIT, SIG_DFL); /* whoever started us may have had it ignored */
-    kill(getpid(), SIGQUIT);
-    pause();
+    kill(getpid(), SIGQUIT);  /* by the thread that takes signals, after the files of the run */
+    for (;;) pause();
 }
 
 /* Keys that are there; false when one of them leaves. */

@@ -18,6 +18,7 @@
 enum rank {
     RANK_CLOCK,
     RANK_ETA,
+    RANK_HUNG,
     RANK_ERRORS,
     RANK_TOKENS,
     RANK_QUEUE,
@@ -105,6 +106,14 @@ void progress_prepare(void *ctx, const char *what, double share) {
     put(p, &line);
 }
 
+static void add_hung(struct line *l, const struct snapshot *snap) {
+    for (int t = KVF_TIERS; t-- > 0;)
+        if (snap->tier_on[t] && snap->tier[t].hung_s > 0) {
+            add(l, RANK_HUNG, "%s HUNG %.0f s", tier_name((enum kvf_tier)t), snap->tier[t].hung_s);
+            return;
+        }
+}
+
 static void add_tier(struct line *l, const struct snapshot *snap, int t) {
     const struct snapshot_tier *tier = &snap->tier[t];
     double s = snap->interval.length_s;
@@ -178,6 +187,7 @@ void progress_interval(void *ctx, const struct snapshot *snap) {
     units_clock((uint64_t)(i->t_s * 1e9), text, sizeof text);
     add(&line, RANK_CLOCK, "%s%s %-8s", title(p, trial), text, run_phase_name((enum kvf_run_phase)i->phase));
     bool rates = kvf_present(i->throughput_tok_s) && kvf_present(i->requests_per_s);
+    add_hung(&line, snap);
     add(&line, RANK_TOKENS, "%s tok/s",
         rates ? units_count_human(i->throughput_tok_s, text, sizeof text) : "--");
     if (rates) add(&line, RANK_REQUESTS, "%.3g req/s", i->requests_per_s);

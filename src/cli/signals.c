@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "tier/tier.h"
 #include "ui/ui.h"
 
-enum { SIGNAL_EXIT_BASE = 128 };
+enum { SIGNAL_EXIT_BASE = 128, REMOVAL_S = 2 };
 static const uint64_t pause_patience_ns = 300 * KVF_NS_PER_MS;
 /* timeout(1) signals its child and then its group; a shell that is hung up hangs up its jobs, and the kernel
  * does so too. One wish said twice is no second one. */
@@ -21,8 +23,9 @@ static const uint64_t echo_ns = 100 * KVF_NS_PER_MS;
 static struct {
     struct command_queue *commands;
     struct slot *slot;
-    uint64_t seen; /* version of the newest snapshot that was looked at */
-    bool paused;   /* says that one */
+    uint64_t seen;                 /* version of the newest snapshot that was looked at */
+    bool paused;                   /* says that one */
+    uint64_t in_flight[KVF_TIERS]; /* likewise */
     pthread_t thread;
     pthread_mutex_t screen_lock; /* held while the screen is told */
     struct ui *screen;
@@ -48,7 +51,10 @@ static const char *signal_name(int signal) {
 
 static bool run_paused(void) {
     static struct snapshot snap; /* this thread's alone; large for a stack */
-    if (signals.slot && slot_get(signals.slot, &snap, &signals.seen)) signals.paused = snap.interval.paused;
+    if (signals.slot && slot_get(signals.slot, &snap, &signals.seen)) {
+        signals.paused = snap.interval.paused;
+        for (int t = 0; t < KVF_TIERS; t++) signals.in_flight[t] = snap.tier[t].io_in_flight;
+    }
     return signals.paused;
 }
 
@@ -100,10 +106,57 @@ static void screen_tell(void (*what)(struct ui *ui)) {
     pthread_mutex_unlock(&signals.screen_lock);
 }
 
+static void *abandon_main(void *arg) {
+    (void)arg;
+    tier_nvme_abandon();
+    return NULL;
+}
+
+/* What is on disk goes first, unless the device does not let it in time: then the next start removes it. */
+static void files_remove(void) {
+    pthread_t thread;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += REMOVAL_S;
+    if (pthread_create(&thread, NULL, abandon_main, NULL) == 0) pthread_timedjoin_np(thread, NULL, &until);
+}
+
+static void end_at_once(int number) {
+    ui_emergency();
+    files_remove();
+    if (number == SIGQUIT) {
+        signal(SIGQUIT, SIG_DFL);
+        stop_by(SIGQUIT);
+    }
+    _exit(SIGNAL_EXIT_BASE + number);
+}
+
+/* What the end of the run waits for, where no screen says it. */
+static void stop_say(int number) {
+    char waits[120] = "";
+    size_t used = 0;
+    (void)run_paused(); /* looks at the newest snapshot */
+    for (int t = 0; t < KVF_TIERS && used < sizeof waits; t++)
+        if (signals.in_flight[t] > 0)
+            used += (size_t)snprintf(waits + used, sizeof waits - used, "%s%s %llu", used ? ", " : " (",
+                                     tier_name((enum kvf_tier)t), (unsigned long long)signals.in_flight[t]);
+    pthread_mutex_lock(&signals.screen_lock);
+    bool screen = signals.screen != NULL;
+    pthread_mutex_unlock(&signals.screen_lock);
+    if (number != SIGINT || screen || !signals.commands) return;
+    log_line(
+        KVF_LOG_INFO,
+        "stopping: waits for what is under way at the tiers%s%s and for the results to be stored; Ctrl-\\ "
+        "ends at once",
+        waits, used ? ")" : "");
+}
+
 static void signal_taken(const siginfo_t *info) {
     int none = 0, signal = info->si_signo;
     bool asked_by_other = info->si_code == SI_USER && info->si_pid != getpid();
-    if (signal == SIGTSTP) {
+    if (signal == SIGQUIT) {
+        end_at_once(signal);
+    } else if (signal == SIGTSTP) {
         suspend(asked_by_other ? SIGSTOP : SIGTSTP);
     } else if (signal == SIGWINCH) {
         screen_tell(ui_wake);
@@ -112,17 +165,17 @@ static void signal_taken(const siginfo_t *info) {
     } else if (atomic_compare_exchange_strong(&signals.asked, &none, signal)) {
         signals.asked_ns = clock_now_ns();
         command_send(COMMAND_STOP, signal_name(signal), signal);
+        stop_say(signal);
         screen_tell(signals.commands ? ui_hurry : ui_leave);
     } else if (signal != SIGHUP && clock_now_ns() - signals.asked_ns > echo_ns) {
-        ui_emergency();
-        _exit(SIGNAL_EXIT_BASE + signal); /* the next start removes what this leaves behind */
+        end_at_once(signal);
     }
 }
 
 /* What whoever started us has had ignored (nohup, a shell's background job) stays so. It has to be
  * left out: a signal that is blocked is kept for sigwait() although it is ignored. */
 static sigset_t signal_set(void) {
-    static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH};
+    static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
     struct sigaction now;
     sigset_t set;
     sigemptyset(&set);

@@ -82,3 +82,19 @@ void assess_run(const struct scenario *s, struct run_record *run) {
         judge(run, c->metric, c->metric, c->op, c->value);
     }
 }
+
+void assess_nothing_done(struct run_record *run) {
+    const struct result_list *r = &run->results;
+    double arrived = result_value(r, "requests_arrived"), failed = result_value(r, "requests_failed");
+    double left = result_value(r, "requests_queued_at_end") + result_value(r, "requests_in_service_at_end");
+    if (run->status != RUN_COMPLETED || result_value(r, "requests_done") != 0) return;
+    run->status = RUN_FAILED;
+    snprintf(
+        run->status_reason, sizeof run->status_reason,
+        "no request was done: %.0f arrived, %.0f failed (%.0f refused for want of room), %.0f dropped, and %.0f "
+        "waited or were in service at the end; %s",
+        arrived, failed, result_value(r, "requests_refused"), result_value(r, "requests_dropped"), left,
+        left > 0     ? "run.duration is shorter than a request takes, or the load is far beyond the tiers"
+        : failed > 0 ? "no tier has room for them"
+                     : "nobody asked in the time measured");
+}

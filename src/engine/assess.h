@@ -10,5 +10,7 @@
  * throughput asks for nvme traffic (assess.nvme_tok_s, or any at all in each direction that the phase
  * uses) and for no errors. */
 void assess_run(const struct scenario *s, struct run_record *run);
+/* A completed run in which no request was done has failed, whatever else went well. */
+void assess_nothing_done(struct run_record *run);
 
 #endif

@@ -26,6 +26,7 @@
 #include "engine/engine.h"
 #include "engine/executor.h"
 #include "engine/flight.h"
+#include "engine/hang.h"
 #include "engine/ingest.h"
 #include "engine/pipeline.h"
 #include "engine/prepare.h"
@@ -138,6 +139,7 @@ struct engine {
     bool generator_started;
     int generator_fd;
 
+    struct hang hang;        /* control thread */
     struct verify_dump dump; /* of all workers */
 
     _Atomic bool stopping; /* nothing new is issued */

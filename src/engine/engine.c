@@ -195,6 +195,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     atomic_store(&e->pipeline.ns_per_token, e->s->compute.ns_per_token);
     if (rc == 0) rc = compute_start(e, err);
     if (rc == 0) rc = workers_start(e, err);
+    if (rc == 0) hang_open(e);
     if (rc == 0) rc = sampler_open(e, err);
     scaling_open(e);
     if (rc == 0) rc = dispatch_start(e, err);
@@ -203,7 +204,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
 
 /* ---- the end ---- */
 
-static void workers_stop(struct engine *e) {
+static bool workers_stop(struct engine *e) {
     struct cache_op *op;
     atomic_store(&e->stopping, true);
     dispatch_stop(e);
@@ -221,14 +222,21 @@ static void workers_stop(struct engine *e) {
         uint64_t one = 1;
         if (e->workers[i].started) (void)!write(e->workers[i].wake_fd, &one, sizeof one);
     }
-    for (uint32_t i = 0; e->workers && i < e->worker_count; i++)
-        if (e->workers[i].engine) worker_join(&e->workers[i]);
+    if (!hang_join(e)) return false;
     for (uint32_t i = 0; e->workers && i < e->worker_count; i++)
         if (e->workers[i].engine) worker_close(&e->workers[i]);
+    return true;
 }
 
+static struct engine *given_up; /* what a worker in a device that hangs may still touch */
+
 static void engine_close(struct engine *e) {
+    if (atomic_load(&e->hang.given_up)) {
+        given_up = e;
+        return;
+    }
     tiers_close(e);
+    hang_close(e);
     sampler_close(e);
     scaling_close(e);
     cache_close(e->cache);
@@ -248,6 +256,7 @@ static void engine_close(struct engine *e) {
     sem_destroy(&e->workers_open);
     pthread_mutex_destroy(&e->cache_lock);
     pthread_mutex_destroy(&e->error_lock);
+    free(e);
 }
 
 /* The identities that hold at the end of every run whatever happened in it. */
@@ -391,15 +400,18 @@ static void control_wait(struct control *c, uint64_t until_ns) {
     struct engine *e = c->e;
     struct pollfd p[2] = {{.fd = e->control_fd, .events = POLLIN},
                           {.fd = e->setup->commands ? command_fd(e->setup->commands) : -1, .events = POLLIN}};
-    struct timespec limit, *timeout = NULL;
+    uint64_t wait = KVF_NEVER, look = hang_patience_ns(e);
     if (!run_clock_paused(&e->clock)) {
-        uint64_t now = engine_now(e), wait = until_ns > now ? until_ns - now : 0;
+        uint64_t now = engine_now(e);
+        wait = until_ns > now ? until_ns - now : 0;
         /* what was asked at the end of an interval comes before the next */
         if (engine_is_virtual(e)) wait = poll(p, 2, 0) > 0 ? 0 : simulator_run(e, until_ns);
-        limit = (struct timespec){(time_t)(wait / KVF_NS_PER_S), (long)(wait % KVF_NS_PER_S)};
-        timeout = &limit;
     }
-    ppoll(p, 2, timeout, NULL);
+    if (look < wait) wait = look;
+    struct timespec limit = {(time_t)(wait / KVF_NS_PER_S), (long)(wait % KVF_NS_PER_S)};
+    ppoll(p, 2, wait == KVF_NEVER ? NULL : &limit, NULL);
+    hang_look(e);
+    if (hang_is(e) && !c->ended) sampler_peek(e, c->phase);
     atomic_store(&e->control_woken, false);
     if (p[0].revents & POLLIN) {
         uint64_t count;
@@ -522,31 +534,16 @@ static void rejected_event(struct engine *e) {
         engine_event(e, "warning", "the file of the workload was read no further: %s", r->stopped_why);
 }
 
-/* Whatever else went well, there is nothing that it measured. */
-static void nothing_done(struct run_record *run) {
-    const struct result_list *r = &run->results;
-    double arrived = result_value(r, "requests_arrived"), failed = result_value(r, "requests_failed");
-    double left = result_value(r, "requests_queued_at_end") + result_value(r, "requests_in_service_at_end");
-    if (run->status != RUN_COMPLETED || result_value(r, "requests_done") != 0) return;
-    run->status = RUN_FAILED;
-    snprintf(
-        run->status_reason, sizeof run->status_reason,
-        "no request was done: %.0f arrived, %.0f failed (%.0f refused for want of room), %.0f dropped, and %.0f "
-        "waited or were in service at the end; %s",
-        arrived, failed, result_value(r, "requests_refused"), result_value(r, "requests_dropped"), left,
-        left > 0     ? "run.duration is shorter than a request takes, or the load is far beyond the tiers"
-        : failed > 0 ? "no tier has room for them"
-                     : "nobody asked in the time measured");
-}
-
 static void run_finish(struct engine *e, bool ran) {
     struct run_record *run = e->setup->run;
     struct err err = {0};
-    workers_stop(e);
+    bool whole = workers_stop(e);
     /* an incomplete log is an error of the run, and known only now */
-    if (tracelog_close(e->log, &err) != 0) engine_error(e, err.text);
-    e->log = NULL;
-    identities_check(e);
+    if (whole) {
+        if (tracelog_close(e->log, &err) != 0) engine_error(e, err.text);
+        e->log = NULL;
+        identities_check(e);
+    }
     if (ran) {
         sampler_interval(e, KVF_PHASE_DRAIN);
         if (atomic_load(&e->failed) && !e->setup->keep_going && run->status == RUN_COMPLETED) {
@@ -554,7 +551,8 @@ static void run_finish(struct engine *e, bool ran) {
             snprintf(run->status_reason, sizeof run->status_reason, "%s", e->error);
         }
         result_fill(e, run);
-        nothing_done(run);
+        assess_nothing_done(run);
+        hang_fail(e, run);
         rejected_event(e);
         ingest_finish(e);
         dispatch_finish(e);
@@ -568,27 +566,28 @@ static void run_finish(struct engine *e, bool ran) {
 }
 
 int engine_run(const struct engine_setup *setup, struct err *e) {
-    struct engine engine = {.control_fd = -1};
+    struct engine *engine = mem_zalloc(1, sizeof *engine);
     struct run_record *run = setup->run;
-    struct control c = {.e = &engine, .phase = KVF_PHASE_PREPARE};
+    struct control c = {.e = engine, .phase = KVF_PHASE_PREPARE};
+    engine->control_fd = -1;
     uint64_t begun = clock_now_ns();
     run->status = RUN_RUNNING;
-    int rc = engine_open(&engine, setup, e);
+    int rc = engine_open(engine, setup, e);
     if (rc != 0) {
-        workers_stop(&engine);
-        tracelog_discard(engine.log);
-        engine_close(&engine);
+        workers_stop(engine);
+        tracelog_discard(engine->log);
+        engine_close(engine);
         if (run->status != RUN_INTERRUPTED) return rc;
         assess_run(setup->scenario, run);
         return 0;
     }
-    sampler_begin(&engine);
+    sampler_begin(engine);
     bool ran = prepare(&c);
     uint64_t took =
-        engine_is_virtual(&engine) ? engine_now(&engine) - engine.sampler->zero_ns : clock_now_ns() - begun;
+        engine_is_virtual(engine) ? engine_now(engine) - engine->sampler->zero_ns : clock_now_ns() - begun;
     result_add(&run->results, (double)took / 1e9, 0, "prepare_s");
     if (ran) control_run(&c);
-    run_finish(&engine, ran);
-    engine_close(&engine);
+    run_finish(engine, ran);
+    engine_close(engine);
     return 0;
 }

@@ -21,6 +21,7 @@ struct engine_setup {
     struct command_queue *commands;
     const char *io_trace_path;    /* NULL: none; ".zst" compresses */
     const char *request_log_path; /* NULL: none */
+    uint64_t hang_ns;             /* a device hangs that completes nothing for so long; 0: 5 s */
     const char *verify_dump;      /* directory for blocks that fail verification; NULL: none is kept */
     bool keep_going;              /* errors of operations do not fail the run */
     /* Told on the engine's own threads; must return quickly. Any may be NULL. */

@@ -301,6 +301,7 @@ static void snap_tier(struct engine *e, struct snapshot *snap, const struct coun
     v->demotions = cache->demotions[t];
     v->promotions = cache->promotions[t];
     v->fell_through = cache->fell_through[t];
+    v->hung_s = hang_interval_s(e, (enum kvf_tier)t, snap->peek);
     v->errors = counters_get(&d->errors[t][KVF_DIR_READ]) + counters_get(&d->errors[t][KVF_DIR_WRITE]);
 }
 

@@ -87,9 +87,11 @@ static bool begin_leg(struct mover *m, struct transfer *t, enum kvf_dir dir) {
     if (leg->tier < 0 || leg->timed || leg->begun) return true;
     const struct tier_ops *ops = m->setup.tiers[leg->tier]->ops;
     int error = 0;
+    device_enter(m, leg->tier);
     if (ops->begin)
         error = ops->begin(m->queue[leg->tier], dir == KVF_DIR_READ ? t->op->from_place : t->op->to_place,
                            t->op->bytes, dir);
+    device_leave(m, leg->tier);
     if (error) {
         transfer_fail(t, dir, error);
         return false;
@@ -344,7 +346,10 @@ static void reap_tier(struct mover *m, int tier) {
     struct tier_chunk *done[BATCH];
     unsigned n;
     do {
+        device_enter(m, tier);
         n = m->setup.tiers[tier]->ops->reap(m->queue[tier], done, BATCH);
+        device_leave(m, tier);
+        counters_add(&m->setup.counters->completions[tier], n);
         if (n > 0 && m->setup.usage) usage_goes(m, tier, done, n);
         for (unsigned i = 0; i < n; i++) {
             struct tier_chunk *c = done[i];
@@ -366,7 +371,9 @@ static void flush_tier(struct mover *m, int tier) {
         unsigned n = 0;
         for (batch[0] = l->head; batch[n] && n < BATCH; n++) batch[n + 1] = batch[n]->next;
         if (m->setup.usage) usage_comes(m, tier, batch, n, false);
+        device_enter(m, tier);
         unsigned taken = m->setup.tiers[tier]->ops->submit(m->queue[tier], batch, n);
+        device_leave(m, tier);
         if (m->setup.usage && taken < n) usage_comes(m, tier, batch + taken, n - taken, true);
         for (unsigned i = 0; i < taken; i++)
             leg_submitted(&chunk_transfer(batch[i])->leg[batch[i]->dir], batch[i]);

@@ -22,6 +22,7 @@
 #ifndef KVF_ENGINE_TRANSFER_H
 #define KVF_ENGINE_TRANSFER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -85,8 +86,9 @@ struct mover_setup {
     const struct scenario *scenario;
     const struct run_clock *clock;
     const struct payload *payload;
-    struct tier *const *tiers; /* KVF_TIERS; NULL: off */
-    struct verify_dump *dump;  /* NULL: blocks that fail verification are not kept */
+    struct tier *const *tiers;    /* KVF_TIERS; NULL: off */
+    const _Atomic bool *given_up; /* whoever comes back from a tier after that stands still; NULL */
+    struct verify_dump *dump;     /* NULL: blocks that fail verification are not kept */
     struct counters *counters;
     struct usage *usage; /* USAGES, of all workers; NULL: nobody asks */
     uint32_t worker;

@@ -59,9 +59,12 @@ static void transfer_end(struct mover *m, struct transfer *t) {
         struct transfer_leg *leg = &t->leg[d];
         if (leg->tier < 0) continue;
         struct tier *tier = m->setup.tiers[leg->tier];
-        if (leg->begun && tier->ops->end)
+        if (leg->begun && tier->ops->end) {
+            device_enter(m, leg->tier);
             tier->ops->end(m->queue[leg->tier], d == KVF_DIR_READ ? op->from_place : op->to_place,
                            (enum kvf_dir)d);
+            device_leave(m, leg->tier);
+        }
         complete = complete && leg->done_bytes == op->bytes;
     }
     if (t->error) {

@@ -2,6 +2,8 @@
 #ifndef KVF_ENGINE_TRANSFER_INSIDE_H
 #define KVF_ENGINE_TRANSFER_INSIDE_H
 
+#include <unistd.h>
+
 #include "engine/staging.h"
 #include "engine/transfer.h"
 
@@ -31,6 +33,17 @@ struct mover {
     uint32_t live;      /* transfers */
     bool stopped, moved, pinned;
 };
+
+/* Around every call that may wait for a device. After the end of a run that gave its device up nothing may
+ * be touched any more: the thread stays here until the process ends. */
+static inline void device_enter(struct mover *m, int tier) {
+    counters_add(&m->setup.counters->device_call[tier], 1);
+}
+static inline void device_leave(struct mover *m, int tier) {
+    if (m->setup.given_up && atomic_load(m->setup.given_up))
+        for (;;) pause();
+    counters_add(&m->setup.counters->device_call[tier], 1);
+}
 
 static inline void list_remove(struct transfer *t) {
     if (!t->listed) return;

@@ -370,6 +370,8 @@ static void worker_loop(struct worker *w) {
             w->x.stopping = true;
             mover_stop(w->mover);
         }
+        if (atomic_load(&e->hang.given_up))
+            for (;;) pause(); /* the run is over, and what is here may be gone */
         bool paused = run_clock_paused(&e->clock);
         bool any = worker_turn(w, paused);
         if (!any || turn % CPU_EVERY == 0)
@@ -383,6 +385,7 @@ static struct mover_setup mover_setup_of(struct worker *w) {
     return (struct mover_setup){.scenario = e->s,
                                 .clock = &e->clock,
                                 .payload = e->payload,
+                                .given_up = &e->hang.given_up,
                                 .dump = &e->dump,
                                 .tiers = e->tiers,
                                 .counters = w->x.counters,

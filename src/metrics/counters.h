@@ -66,6 +66,8 @@ struct counters {
     _Atomic uint64_t rag_evicted;       /* chunks dropped with their documents */
     _Atomic uint64_t cpu_ns;            /* of the thread, set by itself now and then */
     _Atomic uint64_t chunks_in_flight[KVF_TIERS];
+    _Atomic uint64_t completions[KVF_TIERS]; /* chunks that came back, well or badly */
+    _Atomic uint64_t device_call[KVF_TIERS]; /* one more as a call into the tier begins, and as it ends */
     struct histogram latency[REQUEST_LATENCIES];
     struct histogram op_total[KVF_TIERS][KVF_DIRS];  /* entry operation: issue to completion, ns */
     struct histogram op_device[KVF_TIERS][KVF_DIRS]; /* of which at the device, ns */

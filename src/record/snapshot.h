@@ -111,6 +111,8 @@ static inline bool kvf_present(double v) {
     X(F, busy_ratio, "", "share of its time that the tier was busy; emulated: of its bandwidth")             \
     X(F, read_busy_ratio, "", "likewise, with reads")                                                        \
     X(F, write_busy_ratio, "", "likewise, with writes")                                                      \
+    X(F, hung_s, "s",                                                                                        \
+      "longest time for which its device gave nothing back, from 5 s on; 0: it did not hang")                \
     X(U, evictions, "", "entries dropped from the cache")                                                    \
     X(U, demotions, "", "entries that fell out of it to a lower tier")                                       \
     X(U, promotions, "", "entries that rose out of it to a higher tier")                                     \

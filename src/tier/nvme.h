@@ -24,14 +24,15 @@ static inline uint64_t nvme_round(uint64_t bytes) {
 /* A run directory: made under one path of the scenario, locked through its marker file while the run
  * lives, removed at its end. */
 struct nvme_dir {
-    char path[PATH_MAX]; /* of the run directory */
-    int fd;              /* the directory; -1: not made */
-    int marker_fd;       /* holds the lock; -1 */
-    int spare_fd;        /* kept for the removal, which must list what is inside; -1 */
-    bool direct;         /* files are opened with O_DIRECT */
-    bool to_gpu;         /* files may be given to cuFile */
-    bool in_memory;      /* tmpfs and its like: nothing to sync or drop */
-    char why[200];       /* why not direct; "" */
+    char path[PATH_MAX];   /* of the run directory */
+    int fd;                /* the directory; -1: not made */
+    int marker_fd;         /* holds the lock; -1 */
+    struct nvme_dir *next; /* of those that are open */
+    int spare_fd;          /* kept for the removal, which must list what is inside; -1 */
+    bool direct;           /* files are opened with O_DIRECT */
+    bool to_gpu;           /* files may be given to cuFile */
+    bool in_memory;        /* tmpfs and its like: nothing to sync or drop */
+    char why[200];         /* why not direct; "" */
     struct blockdev device;
 };
 

@@ -1,6 +1,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,36 @@
 #include "base/log.h"
 #include "tier/nvme.h"
 #include "tier/nvme_rundir.h"
+
+/* Those that are open, for the end at once. */
+static struct {
+    pthread_mutex_t lock;
+    struct nvme_dir *first;
+    _Atomic bool abandoned; /* nothing new is made in them */
+} dirs = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void dir_listed(struct nvme_dir *d, bool open) {
+    pthread_mutex_lock(&dirs.lock);
+    struct nvme_dir **link = &dirs.first;
+    while (*link && *link != d) link = &(*link)->next;
+    if (*link) *link = d->next;
+    if (open) {
+        d->next = dirs.first;
+        dirs.first = d;
+    }
+    pthread_mutex_unlock(&dirs.lock);
+}
+
+void tier_nvme_abandon(void) {
+    atomic_store(&dirs.abandoned, true);
+    pthread_mutex_lock(&dirs.lock); /* and not let go: who would close one is past that */
+    for (struct nvme_dir *d = dirs.first; d; d = d->next) {
+        if (d->spare_fd >= 0) close(d->spare_fd);
+        d->spare_fd = -1;
+        int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd >= 0) rundir_remove(d->path, fd);
+    }
+}
 
 /* Names the directory, makes and locks it. Whoever looks for leftovers holds the lock for a moment. */
 static int dir_make(struct nvme_dir *d) {
@@ -57,13 +89,17 @@ int nvme_dir_open(struct nvme_dir *d, const char *path, uint64_t tag, struct err
     if (error == EEXIST || (error && d->fd < 0 && access(d->path, F_OK) != 0)) d->path[0] = '\0';
     bool made = error == 0;
     if (made) error = dir_mark(d, real);
-    if (error == 0) return 0;
+    if (error == 0) {
+        dir_listed(d, true);
+        return 0;
+    }
     nvme_dir_close(d);
     return err_set_errno(e, KVF_ERR_IO, error, "the run directory in %s cannot be %s", real,
                          made ? "marked" : "made");
 }
 
 void nvme_dir_close(struct nvme_dir *d) {
+    dir_listed(d, false);
     if (d->spare_fd >= 0) close(d->spare_fd); /* so that there is one to list with */
     if (d->fd >= 0)
         rundir_remove(d->path, d->fd);
@@ -97,6 +133,7 @@ static int reopened(int fd, int flags) {
 }
 
 int nvme_dir_file(const struct nvme_dir *d, const char *name, bool create) {
+    if (create && atomic_load(&dirs.abandoned)) return -ECANCELED;
     int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0) | (d->direct ? O_DIRECT : 0);
     int fd = openat(d->fd, name, flags, 0600);
     if (fd < 0 && errno == ENOENT && create && name[2] == '/') { /* the first file of its subdirectory */

@@ -38,6 +38,7 @@ struct nvme_slot {
     uint64_t left; /* bytes asked for */
     bool retried;  /* this is the rest of a short transfer */
     bool sync;     /* an fdatasync */
+    bool flying;   /* the kernel has it */
     struct nvme_slot *next;
 };
 
@@ -87,7 +88,7 @@ static void slot_free(struct tier_queue *q, struct nvme_slot *s) {
 static struct nvme_slot *slot_take(struct tier_queue *q) {
     struct nvme_slot *s = q->free;
     q->free = s->next;
-    s->retried = s->sync = false;
+    s->retried = s->sync = s->flying = false;
     return s;
 }
 
@@ -125,6 +126,13 @@ static void slot_prepare(struct tier_queue *q, struct nvme_slot *s, int fd, void
         io_prep_pwrite(&s->cb, fd, buf, len, (long long)at);
     io_set_eventfd(&s->cb, q->event_fd);
     s->cb.data = s;
+}
+
+/* As io_submit(). A ring that broke takes nothing. */
+static int ring_submit(struct tier_queue *q, long n, struct iocb **batch) {
+    int rc = q->ctx ? io_submit(q->ctx, n, batch) : -EREMOTEIO;
+    for (int i = 0; i < rc; i++) slot_of(batch[i])->flying = true;
+    return rc;
 }
 
 /* Prepares slots for what of a chunk has none yet, as far as they go; returns how many. */
@@ -167,7 +175,7 @@ static void slot_refused(struct tier_queue *q, struct nvme_slot *s, int error) {
 static unsigned batch_submit(struct tier_queue *q, struct iocb **batch, unsigned n) {
     unsigned i = 0;
     while (i < n) {
-        int rc = io_submit(q->ctx, (long)(n - i), batch + i);
+        int rc = ring_submit(q, (long)(n - i), batch + i);
         if (rc > 0) {
             q->flying += (uint32_t)rc;
             i += (unsigned)rc;
@@ -196,7 +204,7 @@ static void batch_undo(struct tier_queue *q, struct iocb **batch, unsigned from,
 /* One slot on its own: the rest of a short transfer, an fdatasync. */
 static void slot_submit(struct tier_queue *q, struct nvme_slot *s) {
     struct iocb *cb = &s->cb;
-    int rc = io_submit(q->ctx, 1, &cb);
+    int rc = ring_submit(q, 1, &cb);
     if (rc == 1) {
         q->flying++;
     } else if (rc == 0 || rc == -EAGAIN || rc == -EINTR) {
@@ -414,6 +422,7 @@ unsigned nvme_queue_submit(struct tier_queue *q, struct tier_chunk **chunks, uns
 static void slot_complete(struct tier_queue *q, struct nvme_slot *s, int64_t result, uint64_t now) {
     struct tier_chunk *c = s->chunk;
     q->flying--;
+    s->flying = false;
     if (!s->sync && result >= 0 && (uint64_t)result < s->left) {
         uint64_t got = (uint64_t)result / NVME_UNIT * NVME_UNIT;
         if (got > 0 && !s->retried) {
@@ -438,11 +447,27 @@ static bool ring_is_empty(const struct tier_queue *q) {
            atomic_load_explicit(&q->ring->tail, memory_order_acquire);
 }
 
+/* Completions cannot be had any more: what the kernel has comes back first, since its buffers are in use,
+ * and is given up then; what follows is refused. */
+static void ring_break(struct tier_queue *q, int error) {
+    snprintf(
+        q->why, sizeof q->why,
+        "the kernel gives out no completions (io_getevents: %s), so the operations under way were given up",
+        strerror(error));
+    io_destroy(q->ctx);
+    q->ctx = NULL;
+    q->ring = NULL;
+    uint64_t now = run_clock_now(q->tier->clock);
+    for (uint32_t i = 0; i < q->slots; i++)
+        if (q->slot[i].flying) slot_complete(q, &q->slot[i], -EREMOTEIO, now);
+}
+
 static void ring_drain(struct tier_queue *q) {
-    for (;;) {
+    while (q->ctx) {
         struct timespec at_once = {0, 0};
         int n = io_getevents(q->ctx, 0, EVENTS, q->event, &at_once);
         if (n == -EINTR) continue;
+        if (n < 0) ring_break(q, -n);
         if (n <= 0) return;
         uint64_t now = run_clock_now(q->tier->clock);
         q->unread += n;

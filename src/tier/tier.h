@@ -201,6 +201,9 @@ bool tier_leftover_remove(const struct tier_leftover *leftover);
 unsigned tier_nvme_clean_leftovers(const struct scenario *s);
 /* Those without a valid marker in a few words, "" where there are none; what they take on the disk. */
 uint64_t tier_nvme_unmarked(const struct scenario *s, char *out, size_t len);
+/* Before the process ends at once: removes the directories of its runs that are under way, which cannot go
+ * on. May wait for a device. Any thread. */
+void tier_nvme_abandon(void);
 /* Checks the nvme paths without creating anything that stays: exists, a directory, no symlink to
  * elsewhere as its last component, not a system directory, writable. 0 or -KVF_ERR_USAGE. */
 int tier_nvme_check_paths(const struct scenario *s, struct err *e);

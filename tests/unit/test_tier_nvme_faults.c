@@ -14,6 +14,7 @@ static struct {
     unsigned again, cut, refuse; /* per cent of submits and events that go wrong */
     unsigned cuts_left;          /* events that may still be cut short */
     unsigned refused, shortened, delayed;
+    int events_error; /* of io_getevents; 0: none */
 } faults;
 
 static bool chance(unsigned per_cent) {
@@ -35,6 +36,7 @@ int io_submit(io_context_t ctx, long nr, struct iocb *ios[]) {
 }
 
 int io_getevents(io_context_t ctx, long min, long nr, struct io_event *events, struct timespec *timeout) {
+    if (faults.events_error) return -faults.events_error;
     long rc = syscall(SYS_io_getevents, ctx, min, nr, events, timeout);
     for (long i = 0; i < rc; i++) {
         long res = (long)events[i].res;
@@ -84,6 +86,31 @@ static void what_the_kernel_puts_off_or_cuts_short_is_made_good(void **state) {
         t->ops->close(t);
         scenario->nvme.sync = KVF_SYNC_NONE;
     }
+}
+
+/* Nothing waits for ever: what is under way ends with a sentence, and so does all that follows. */
+static void completions_that_cannot_be_had_end_the_operations(void **state) {
+    (void)state;
+    static const int errors[] = {EINVAL, EFAULT, ENOSYS};
+    for (int l = 0; l < 2; l++)
+        for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+            scenario->nvme.layout = LAYOUTS[l];
+            struct tier_setup setup = setup_of(1 << 20, PAGE, 1);
+            struct tier *t = open_tier(&setup);
+            struct tier_queue *q = open_queue(t);
+            memset(&faults, 0, sizeof(faults));
+            uint64_t place = t->ops->alloc(t, 8 * IO);
+            assert_int_equal(transfer(q, KVF_DIR_WRITE, place, 8 * IO, 9, 1), 0);
+            faults.events_error = errors[i];
+            assert_int_equal(transfer(q, KVF_DIR_READ, place, 8 * IO, 9, 1), EREMOTEIO);
+            assert_non_null(strstr(tier_nvme_ops.why(q), "io_getevents"));
+            assert_non_null(strstr(tier_nvme_ops.why(q), strerror(errors[i])));
+            faults.events_error = 0;
+            assert_int_equal(transfer(q, KVF_DIR_WRITE, place, 8 * IO, 9, 2), EREMOTEIO);
+            t->ops->queue_close(q);
+            t->ops->close(t);
+            expect_empty(base);
+        }
 }
 
 static void a_short_transfer_goes_on_once(void **state) {
@@ -267,6 +294,7 @@ static void a_ring_beyond_the_systems_limit_names_the_limit(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         RIG_TEST(what_the_kernel_puts_off_or_cuts_short_is_made_good),
+        RIG_TEST(completions_that_cannot_be_had_end_the_operations),
         RIG_TEST(a_short_transfer_goes_on_once),
         RIG_TEST(what_the_kernel_refuses_is_that_chunks_error),
         RIG_TEST(a_file_cut_or_deleted_under_the_run_is_an_error),
