@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/tables.h"
+#include "store/store.h"
 #include "ui/keys.h"
 
 static int cmd_help(int argc, char **argv);
@@ -139,6 +140,8 @@ static bool wants_help(int argc, char **argv) {
 }
 
 static int run_command(const struct command_entry *c, int argc, char **argv) {
+    /* A run goes on where its database finds no memory for a while, and says so. */
+    if (c->run != cmd_run && c->run != cmd_sweep && c->run != cmd_suite) store_memory_or_end();
     if (!wants_help(argc, argv)) return c->run(argc, argv);
     struct buf out = {0};
     command_help(c, &out);

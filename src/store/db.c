@@ -8,6 +8,8 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/exhausted.h"
+#include "store/store.h"
 
 static const struct {
     unsigned long type;
@@ -28,6 +30,28 @@ bool db_network_fs(long f_type, const char **name) {
         return true;
     }
     return false;
+}
+
+static sqlite3_mem_methods memory;
+
+static void *memory_or_end(int bytes) {
+    void *p = memory.xMalloc(bytes);
+    if (!p) memory_exhausted((size_t)bytes);
+    return p;
+}
+
+static void *more_or_end(void *old, int bytes) {
+    void *p = memory.xRealloc(old, bytes);
+    if (!p) memory_exhausted((size_t)bytes);
+    return p;
+}
+
+void store_memory_or_end(void) {
+    if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &memory) != SQLITE_OK || !memory.xMalloc) return;
+    sqlite3_mem_methods strict = memory;
+    strict.xMalloc = memory_or_end;
+    strict.xRealloc = more_or_end;
+    (void)sqlite3_config(SQLITE_CONFIG_MALLOC, &strict);
 }
 
 int db_exec(sqlite3 *db, const char *sql) {

@@ -372,11 +372,12 @@ static void load_histogram(sqlite3_stmt *stmt, void *ctx) {
 }
 
 /* A file that is only read may be of a version before there were verdicts. */
-static bool knows_verdicts(struct store *s) {
+static int knows_verdicts(struct store *s, bool *knows) {
     enum { SINCE = 3 };
     int64_t version = 0;
-    db_int(s->db, "PRAGMA user_version", &version);
-    return version >= SINCE;
+    int rc = db_int(s->db, "PRAGMA user_version", &version);
+    *knows = version >= SINCE;
+    return rc;
 }
 
 int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct err *e) {
@@ -399,7 +400,8 @@ int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct
     int rc = db_exec(s->db, "BEGIN");
     for (size_t i = 0; rc == SQLITE_OK && i < sizeof parts / sizeof *parts; i++)
         rc = store_each_row(s, parts[i].query, run_id, parts[i].row, r);
-    bool verdicts = rc == SQLITE_OK && knows_verdicts(s);
+    bool verdicts = false;
+    if (rc == SQLITE_OK) rc = knows_verdicts(s, &verdicts);
     for (size_t i = 0; rc == SQLITE_OK && verdicts && i < sizeof judged / sizeof *judged; i++)
         rc = store_each_row(s, judged[i].query, run_id, judged[i].row, r);
     int code = rc == SQLITE_OK ? 0 : read_error(s, rc, e);

@@ -25,6 +25,9 @@ struct store;
  * STORE_CHANGE: the same on a file that is there).
  * Not a database, a newer schema, another application's file, corrupt, read-only: one sentence. */
 enum store_mode { STORE_READ, STORE_WRITE, STORE_CHANGE };
+/* From now on SQLite ends the program where it finds no memory, for commands that only read or edit: what
+ * they print must not look as if a part of it were not there. Before anything else of the store. */
+void store_memory_or_end(void);
 int store_open(struct store **out, const char *path, enum store_mode mode, struct err *e);
 void store_close(struct store *s); /* takes NULL */
 /* "" or a sentence worth telling: rollback journal on a network file system. */

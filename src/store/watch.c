@@ -381,12 +381,15 @@ static double seconds_of(sqlite3_stmt *stmt, int column) {
     return text && units_parse_duration(text, &ns) == 0 ? (double)ns / 1e9 : 0;
 }
 
-/* What cannot be found out stays unknown: the configuration may be of another version. */
-static void load_plan(struct store_watch *w) {
+/* What a configuration of another version does not say stays unknown; what cannot be read is an error of
+ * SQLite. */
+static int load_plan(struct store_watch *w) {
     sqlite3_stmt *stmt = NULL;
-    if (db_prepare(w->store->db, &stmt, query_texts[Q_PLAN]) == SQLITE_OK) {
+    int rc = db_prepare(w->store->db, &stmt, query_texts[Q_PLAN]);
+    if (rc == SQLITE_OK) {
         sqlite3_bind_int64(stmt, 1, w->run.run_id);
-        if (sqlite3_step(stmt) == SQLITE_ROW) {
+        rc = sqlite3_step(stmt);
+        if (rc == SQLITE_ROW) {
             double duration_s = seconds_of(stmt, 0);
             w->planned_s = duration_s > 0 ? duration_s + seconds_of(stmt, 1) : 0;
             w->interval_s = seconds_of(stmt, 2);
@@ -395,6 +398,7 @@ static void load_plan(struct store_watch *w) {
     }
     sqlite3_finalize(stmt);
     if (w->interval_s <= 0) w->interval_s = 1;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE || rc == SQLITE_ERROR ? SQLITE_OK : rc;
 }
 
 static int prepare_all(struct store_watch *w, struct err *e) {
@@ -424,11 +428,12 @@ int store_watch_open_by(struct store_watch **out, const char *path, int64_t run_
     int rc = store_open(&w->store, path, STORE_READ, e);
     if (rc == 0) rc = store_load_run(w->store, run_id, &w->run, e);
     if (rc == 0) rc = prepare_all(w, e);
+    int sql = rc == 0 ? load_plan(w) : SQLITE_OK;
+    if (sql != SQLITE_OK) rc = db_error(e, w->store->db, sql, path, "read");
     if (rc != 0) {
         store_watch_close(w);
         return rc;
     }
-    load_plan(w);
     sqlite3_busy_timeout(w->store->db, POLL_WAIT_MS);
     if (stat(path, &w->file) != 0) memset(&w->file, 0, sizeof w->file);
     w->blind = store_notice(w->store)[0] != '\0';

@@ -12,8 +12,11 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import cuts
+import harm
 import inject
 import kills
+import limits
 from rig import KVFALL, Clock, Findings, say
 
 # What each part is, its share of the time, and what does it: (findings, clock, seed) -> a line of what was done.
@@ -38,6 +41,25 @@ def inject_part(findings, clock, seed):
 def kill_part(findings, clock, seed):
     killed, reads = kills.campaign(findings, clock, seed, most=1000 if clock.all else None)
     return "%d killed, %d reads meanwhile" % (killed, reads)
+
+
+@part("cut", 1, "power cuts of database and tiers, on an ext4 of their own")
+def cut_part(findings, clock, seed):
+    return "%d cuts" % cuts.campaign(findings, clock, seed, most=100 if clock.all else None)
+
+
+def counted(seen):
+    return ", ".join("%s %d (%d failed the run)" % (kind, times, failed) for kind, (times, failed) in seen.items()) or "nothing"
+
+
+@part("harm", 2, "full disks, dead devices, files of entries deleted, cut short, a bit flipped")
+def harm_part(findings, clock, seed):
+    return counted(harm.campaign(findings, clock, seed, most=200 if clock.all else None))
+
+
+@part("limit", 1, "limits of memory")
+def limit_part(findings, clock, seed):
+    return counted(limits.campaign(findings, clock, seed, most=200 if clock.all else None))
 
 
 def options_parse():
@@ -73,6 +95,8 @@ def main():
         done = function(findings, clock, options.seed)
         print("%-8s %s: %s, %d findings, %.0f s" % (name, title, done, len(findings) - before,
                                                     os.times().elapsed - begun), flush=True)
+    for kind, why in findings.skipped.items():
+        print("skipped  %s: %s" % (kind, why))
     for kind, (times, again, _) in findings.kinds.items():
         print("found %d x  %s\n         %s" % (times, kind, again))
     return 1 if len(findings) else 0

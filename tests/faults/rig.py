@@ -197,7 +197,7 @@ class Findings:
     """What did not hold, each kind once with how often and how to see it again."""
 
     def __init__(self):
-        self.kinds = {}
+        self.kinds, self.skipped = {}, {}  # skipped: what cannot be tried here, and why
 
     def add(self, kind, again, details):
         entry = self.kinds.setdefault(kind, [0, again, details])

@@ -4,10 +4,13 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import cuts
+import harm
 import inject
 import kills
+import limits
 from rig import LIBRARY, Clock, Findings
-from tap import Skip, case, main
+from tap import Skip, case, main, run
 
 SEED = 1
 
@@ -17,9 +20,16 @@ def nothing_found(findings):
                                         for kind, (times, again, details) in findings.kinds.items())
 
 
+def unsanitized():
+    """A sanitizer has its own memory, and wants to be loaded first."""
+    if not any(line.split() == ["sanitizer", "off:", "not", "asked", "for"] for line in run(["--version"]).stdout.splitlines()):
+        raise Skip("this program is built with a sanitizer")
+
+
 def preloaded():
     if not LIBRARY.exists():
         raise Skip("%s is not built" % LIBRARY)
+    unsanitized()
 
 
 for _jobs, _what in ((("real", "arena"), "a run with tiers"), (("simulate",), "a simulation"),
@@ -44,6 +54,32 @@ for _kinds, _what in ((("real", "arena", "end", "simulate"), "a run"), (("sweep"
         nothing_found(findings)
 
     case("%s killed at any moment: the database is whole, the next start puts the rest right" % _what)(killed)
+
+
+
+def once(campaign, **how):
+    """One of each; a kind that cannot be tried here skips the case when nothing else was."""
+    findings = Findings()
+    seen = campaign(findings, Clock(60), SEED, **how)
+    nothing_found(findings)
+    if not seen and findings.skipped:
+        raise Skip("; ".join("%s: %s" % one for one in findings.skipped.items()))
+
+
+@case("a power cut takes no run that had ended, and leaves no directory unnamed")
+def _():
+    once(cuts.campaign, most=2)
+
+
+for _kind in harm.KINDS:
+    case("%s under a run: counted, named, the database whole" % _kind)(
+        lambda kind=_kind: once(harm.campaign, kinds=[kind], most=1))
+
+
+@case("too little memory, of the address space and of a control group: a sentence, nothing lost")
+def _():
+    unsanitized()
+    once(limits.campaign, most=4)
 
 
 main()
