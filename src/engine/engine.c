@@ -343,7 +343,7 @@ static void users_change(struct engine *e, const struct command *cmd) {
 static void generation_change(struct engine *e, const struct command *cmd) {
     uint64_t ns = cmd->value < TOKEN_NS_MAX ? cmd->value : TOKEN_NS_MAX;
     if (e->pipeline.compute) {
-        engine_event(e, "warning", "generation cannot be changed: how long it takes says the modelled GPU");
+        engine_event(e, "warning", "generation cannot be changed: the modelled GPU sets the time");
         return;
     }
     engine_event(e, "info", "generation %.3g ms per token by %s", (double)ns / 1e6, cmd->text);
@@ -400,7 +400,8 @@ static void control_wait(struct control *c, uint64_t until_ns) {
     struct engine *e = c->e;
     struct pollfd p[2] = {{.fd = e->control_fd, .events = POLLIN},
                           {.fd = e->setup->commands ? command_fd(e->setup->commands) : -1, .events = POLLIN}};
-    uint64_t wait = KVF_NEVER, look = hang_patience_ns(e);
+    uint64_t wait = KVF_NEVER, look = hang_patience_ns(e), written = use_written_look_ns(e);
+    char why[USE_WHY];
     if (!run_clock_paused(&e->clock)) {
         uint64_t now = engine_now(e);
         wait = until_ns > now ? until_ns - now : 0;
@@ -408,9 +409,12 @@ static void control_wait(struct control *c, uint64_t until_ns) {
         if (engine_is_virtual(e)) wait = poll(p, 2, 0) > 0 ? 0 : simulator_run(e, until_ns);
     }
     if (look < wait) wait = look;
+    if (written < wait) wait = written;
     struct timespec limit = {(time_t)(wait / KVF_NS_PER_S), (long)(wait % KVF_NS_PER_S)};
     ppoll(p, 2, wait == KVF_NEVER ? NULL : &limit, NULL);
     hang_look(e);
+    if (use_written_out(e, c->phase == KVF_PHASE_PREPARE, why))
+        control_end(c, c->phase == KVF_PHASE_PREPARE ? RUN_FAILED : RUN_COMPLETED, "%s", why);
     if (hang_is(e) && !c->ended) sampler_peek(e, c->phase);
     atomic_store(&e->control_woken, false);
     if (p[0].revents & POLLIN) {

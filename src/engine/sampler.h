@@ -78,6 +78,12 @@ void use_take(struct engine *e, struct reading *r);
 void use_between(const struct engine *e, const struct reading *from, const struct reading *to,
                  struct use *out);
 
+enum { USE_WHY = 160 };
+/* The longest sleep of the control thread under run.max_written; KVF_NEVER without it. */
+uint64_t use_written_look_ns(const struct engine *e);
+/* Whether as much has been written to nvme as run.max_written allows, and the sentence that says so. */
+bool use_written_out(const struct engine *e, bool prepares, char why[USE_WHY]);
+
 int sampler_open(struct engine *e, struct err *err);
 void sampler_close(struct engine *e);
 /* The clock of intervals starts now. Called once before the preparation too, whose looks count from

@@ -1,6 +1,8 @@
 /* What requests and tiers were in use over a time: differences of two readings of integrals. */
 #include <math.h>
+#include <stdio.h>
 
+#include "base/units.h"
 #include "engine/sampler.h"
 #include "tier/station.h"
 
@@ -95,4 +97,26 @@ void use_between(const struct engine *e, const struct reading *from, const struc
             out->in_flight[t] = out->tier_busy[t] = out->busy[t][0] = out->busy[t][1] = KVF_MISSING;
         }
     }
+}
+
+/* A drive takes gigabytes in a second. */
+static const uint64_t written_look_ns = 20 * KVF_NS_PER_MS;
+
+static bool limits_writes(const struct engine *e) {
+    return e->s->run.max_written_bytes > 0 && !engine_is_virtual(e);
+}
+
+uint64_t use_written_look_ns(const struct engine *e) {
+    return limits_writes(e) ? written_look_ns : KVF_NEVER;
+}
+
+bool use_written_out(const struct engine *e, bool prepares, char why[USE_WHY]) {
+    uint64_t most = e->s->run.max_written_bytes;
+    char size[40];
+    if (!limits_writes(e) ||
+        counters_bytes(e->counters, e->worker_count, KVF_TIER_NVME, KVF_DIR_WRITE) < most)
+        return false;
+    snprintf(why, USE_WHY, "%s were written to nvme%s, as many as run.max_written allows",
+             units_size_human((double)most, size, sizeof size), prepares ? " in the preparation" : "");
+    return true;
 }

@@ -129,3 +129,11 @@ void counters_subtract(struct counters *sum, const struct counters *earlier) {
         histogram_less(&now->ttft, &then->ttft);
     }
 }
+
+uint64_t counters_bytes(const struct counters *c, unsigned count, int tier, int dir) {
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < count; i++)
+        for (int cause = 0; cause < KVF_CAUSES; cause++)
+            bytes += counters_get(&c[i].io[tier][dir][cause].bytes);
+    return bytes;
+}

@@ -1,4 +1,4 @@
-/* What one worker thread counts: padded, one writer (the worker), relaxed atomics, read by the
+/* The counters of one worker thread: padded, one writer (the worker), relaxed atomics, read by the
  * sampler alone. */
 #ifndef KVF_METRICS_COUNTERS_H
 #define KVF_METRICS_COUNTERS_H
@@ -85,6 +85,8 @@ void counters_free(struct counters *c, unsigned count);
  * leaves chunks_in_flight, which says how many there are now. */
 void counters_sum(struct counters *sum, const struct counters *c, unsigned count);
 void counters_subtract(struct counters *sum, const struct counters *earlier);
+/* Bytes that `count` writers moved at a tier in a direction, for all causes. Any thread, while they count. */
+uint64_t counters_bytes(const struct counters *c, unsigned count, int tier, int dir);
 
 /* The writer's own additions: plain load, add, store. */
 static inline void counters_add(_Atomic uint64_t *v, uint64_t n) {

@@ -8,7 +8,7 @@
 
 #include "base/terms.h"
 
-/* What is counted beside the tiers: the link between the gpu and the host, and the gpu's own memory. */
+/* Counted beside the tiers: the link between gpu and host, and the gpu's own memory. */
 enum { USAGE_LINK = KVF_TIERS, USAGE_GPU_MEMORY, USAGES };
 
 struct usage_sums {

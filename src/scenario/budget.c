@@ -46,7 +46,7 @@ static uint64_t waste_per_entry(const struct scenario *s, uint64_t unit) {
     return scenario_min_entry_bytes(s) % unit || s->model.sliding_layers ? unit : 0;
 }
 
-/* What a tier takes that can keep `usable` logical bytes in whatever entries they come. */
+/* Bytes of a tier that can keep `usable` logical bytes, whatever the sizes of entries. */
 static uint64_t provisioned(const struct scenario *s, uint64_t usable, uint64_t unit) {
     uint64_t waste = waste_per_entry(s, unit);
     unsigned __int128 sum = (unsigned __int128)usable + unit - 1;

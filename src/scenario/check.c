@@ -106,6 +106,10 @@ static void check_preparation(struct loading *l) {
     if (s->run.precondition_bytes > 0 && !s->nvme.on)
         problem_add(l, place_of_key(l, "run.precondition", "tiers.nvme.capacity"), "run.precondition",
                     "writes to the nvme tier, which is off; give it a capacity, or set 0");
+    if (s->run.max_written_bytes > 0 && s->run.precondition_bytes != KVF_AUTO &&
+        s->run.precondition_bytes >= s->run.max_written_bytes && s->mode == KVF_MODE_REAL)
+        problem_add(l, place_of_key(l, "run.precondition", "run.max_written"), "run.precondition",
+                    "writes all that run.max_written allows; lower it, or raise that");
 }
 
 static void choice_name(const char *key, unsigned value, char *out, size_t len) {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What contradicts the policy of a tier, or what a policy cannot do without. */
+/* Keys that contradict the policy of a tier, and keys that a policy needs. */
 
 /* The key that names a tier's policy. */
 static void policy_key(const struct scenario *s, int tier, char *out, size_t len) {

@@ -14,7 +14,7 @@
 /* ALL: this build carries out every value; NONE: the default only. */
 #define ALL  "*"
 #define NONE ""
-/* What a tier in device memory carries out. */
+/* Values that a tier in device memory carries out. */
 #ifdef KVF_HAVE_CUDA
 #define CUDA      ALL
 #define CUDA_TIER ALL
@@ -73,7 +73,7 @@
         K("tiers." tier ".both_bandwidth", RATE, emulation[KVF_TIER_##TIER].both_bytes_per_s, "bytes/s",     \
           "null, or 1MB/s to 100TB/s", "null", TIER##_LINK, ALL,                                             \
           "Bandwidth of reads and writes together; null where each direction alone is the limit.")
-/* What calibration writes beside the link, and only simulation reads. */
+/* Keys that calibration writes beside the link; only simulations read them. */
 #define SERVICE_LIST(tier, TIER, key, field, unit, range, help)                                              \
     K("tiers." tier "." key, FIGURES, service[KVF_TIER_##TIER].field, unit, range, "null", TIER##_LINK, ALL, \
       help)

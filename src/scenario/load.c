@@ -129,7 +129,7 @@ static void include_key(struct loading *l, const char *path, const struct node *
     buf_free(&whole);
 }
 
-/* What the settings ask for, behind what the file asks for. */
+/* Applies the settings on top of the file. */
 static void include_settings(struct loading *l, const struct scenario_setting *settings, size_t count) {
     for (size_t i = 0; i < count; i++) {
         struct place by = {.origin = settings[i].origin, .setting = settings[i].value, .order = i + 1};

@@ -84,7 +84,7 @@ void scenario_begin(struct loading *l);
 void link_presets_apply(struct loading *l);
 /* Fills what follows from other keys: arrival process, evictions, prompts, times per token. */
 void scenario_finish(struct loading *l);
-/* What of a sweep contradicts itself or is missing, apart from its points. */
+/* Contradictions and gaps of a sweep, apart from its points. */
 void sweep_check(struct loading *l);
 /* Reports a measure that no run has, with the nearest name. */
 void check_metric(struct loading *l, const char *metric, const char *key, struct place place);

@@ -30,7 +30,7 @@ struct node *node_scalar(const char *text);
 void node_free(struct node *n);
 /* Whether it is null: the word null, ~, or nothing. */
 bool node_is_null(const struct node *n);
-/* What it is, for messages: "a list", or the text in quotes, cut and made printable. */
+/* The node as messages name it: "a list", or the text in quotes, cut and made printable. */
 const char *node_describe(const struct node *n, char *out, size_t len);
 /* Text in double quotes, cut and with everything that could upset a terminal replaced. */
 const char *node_quote(const char *text, char *out, size_t len);

@@ -12,6 +12,7 @@ void scenario_quickstart(uint64_t available_bytes, struct buf *out) {
              "name: quickstart\n"
              "description: 50 users of an 8B model on a small three-tier cache\n"
              "model: llama3.1-8b\n"
+             "run: {max_written: 20GiB}\n"
              "tiers:\n"
              "  gpu: {capacity: 2GiB}\n"
              "  cpu: {capacity: %s}\n"

@@ -16,13 +16,14 @@ static const char *const fixed[] = {"mode",
                                     "run.warmup",
                                     "run.trials",
                                     "run.max_requests",
+                                    "run.max_written",
                                     "run.precondition",
                                     "cache.",
                                     "workload.",
                                     "compute.",
                                     "engine.max_concurrent_writes",
                                     "engine.room_wait"};
-/* What has a rule of its own, or a value that changes nothing that is measured. */
+/* Keys with a rule of their own, or without an effect on what is measured. */
 static const char *const loose[] = {"workload.rag.", "cache.verify"};
 
 static bool is_among(const char *name, const char *const *list, size_t count) {

@@ -1,4 +1,4 @@
-/* What a scenario changes of another one whose rules it has to keep. Any thread. */
+/* The differences of a scenario from another whose rules it has to keep. Any thread. */
 #ifndef KVF_SCENARIO_RULES_H
 #define KVF_SCENARIO_RULES_H
 

@@ -16,7 +16,7 @@ uint64_t scenario_trace_block_tokens(enum scenario_source source) {
     return source == KVF_SOURCE_MOONCAKE ? 512 : source == KVF_SOURCE_AGENTIC ? 64 : 0;
 }
 
-/* What the capacities would be if the tiers were named. */
+/* The capacities that named tiers would have. */
 void scenario_begin(struct loading *l) {
     static const char *const capacities[] = {"tiers.gpu.capacity", "tiers.cpu.capacity",
                                              "tiers.nvme.capacity", "tiers.remote.capacity"};

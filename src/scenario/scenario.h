@@ -44,7 +44,7 @@
     X(GDSF, "gdsf") X(LEAF_LRU, "leaf_lru") X(TTL, "ttl") X(PRIORITY, "priority") X(BELADY, "belady")
 #define SCENARIO_PROMOTION_LIST(X) X(NEVER, "never") X(ON_HIT, "on_hit") X(SECOND_HIT, "second_hit")
 #define SCENARIO_ADMISSION_LIST(X) X(ALWAYS, "always") X(SECOND_HIT, "second_hit") X(SIZE_LIMIT, "size_limit")
-/* Who writes entries, of those that priorities tell apart. */
+/* Writers of entries that priorities tell apart. */
 #define SCENARIO_WRITER_LIST(X)                                                                              \
     X(ANY, "any") X(PREFILL, "prefill") X(DECODE, "decode") X(PREFIX, "prefix") X(RAG, "rag")
 #define SCENARIO_VERIFY_LIST(X)      X(NONE, "none") X(HEADER, "header") X(FULL, "full")
@@ -240,6 +240,7 @@ struct scenario {
     struct {
         uint64_t duration_ns, warmup_ns, interval_ns, max_requests, trials;
         uint64_t precondition_bytes; /* to nvme before the clock; KVF_AUTO: 2 x its capacity */
+        uint64_t max_written_bytes;  /* to nvme, preparation included; 0: no limit */
         double prepopulate;          /* part of the usable bytes that is filled before the clock */
         double speed;                /* simulate: x real time; 0: as fast as possible */
     } run;
@@ -453,7 +454,7 @@ uint32_t scenario_compute_devices(const struct scenario *s);
 /* The roofline of the scenario's model on its GPUs. 0, or -KVF_ERR_USAGE when it lacks a figure. */
 int scenario_roofline(const struct scenario *s, struct roofline *r, struct err *e);
 
-/* What the modelled GPUs have for KV: devices x (vram x utilization - margin) - weights. */
+/* Room for KV on the modelled GPUs: devices x (vram x utilization - margin) - weights. */
 struct scenario_vram {
     uint32_t devices;
     uint64_t vram_bytes, used_bytes, margin_bytes; /* of one device */

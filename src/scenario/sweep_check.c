@@ -53,7 +53,7 @@ static void check_points(struct loading *l) {
         for (unsigned g = 0; g < plan.groups; g++)
             if (!strcmp(plan.axis[g].key, plan.axis[i].key))
                 problem_add(l, place_of_key(l, "sweep.variants", NULL), "sweep.variants",
-                            "%s is one of sweep.keys too; name the group otherwise", plan.axis[i].key);
+                            "%s is one of sweep.keys too; give the group another name", plan.axis[i].key);
     check_baseline(l, &plan);
     sweep_plan_free(&plan);
 }
@@ -85,7 +85,7 @@ static void check_search(struct loading *l) {
     }
     if (!*sweep->target.metric)
         problem_add(l, place_of_key(l, "sweep.target.metric", "sweep.profile"), "sweep.target.metric",
-                    "missing; profile capacity needs what is to be reached, such as "
+                    "missing; profile capacity needs a target, such as "
                     "target: {metric: hit_ratio, op: \">=\", value: 0.8}");
     else
         check_metric(l, sweep->target.metric, "sweep.target.metric",

@@ -30,7 +30,7 @@ static bool variant_try(struct loading *l, const char *shown, const struct node 
     if (set->broken) return false;
     if (set->kind != NODE_MAPPING || set->count > 2 * SWEEP_SET_MAX) {
         problem_add(l, place_of(l, set), shown,
-                    "must be a mapping of up to %d keys to what they are set to, {} for none, not %s",
+                    "must be a mapping of up to %d keys to their values, {} for none, not %s",
                     (int)SWEEP_SET_MAX, node_describe(set, what, sizeof(what)));
         return false;
     }

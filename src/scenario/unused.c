@@ -179,7 +179,7 @@ const char *key_unused_reason(const struct key *k, const struct scenario *s) {
 void scenario_list_unused(struct scenario_report *r, const struct scenario *s) {
     r->unused_count = 0;
     for (size_t i = 0; i < key_count; i++) {
-        /* What is included may say more than one scenario uses. */
+        /* An included file may set more than one scenario uses. */
         const char *why = r->given[i].own ? key_unused_reason(&key_table[i], s) : NULL;
         if (!why || r->unused_count == SCENARIO_UNUSED_MAX) continue;
         r->unused_by[r->unused_count] = r->given[i].origin;

@@ -213,6 +213,60 @@ static void entries_that_fit_nowhere_are_an_error(void **state) {
     run_end();
 }
 
+/* ---- run.max_written ---- */
+
+/* Three users write to a drive without end. */
+#define WRITING(run)                                                                                         \
+    MODEL_4K ENGINE "tiers: {nvme: {capacity: 4MiB, io_size: 16KiB, io_depth: 4}}\n"                         \
+                    "workload: {users: 3, personas: [{name: a, context: [4, 16], generate: [1, 8], "         \
+                    "think: [0, 0], spread: 1}], prefix: {probability: 0}}\n"                                \
+                    "run: {duration: 1000s, warmup: 0s, " run "}\n"
+
+static void a_run_that_has_written_enough_has_completed(void **state) {
+    (void)state;
+    setup_of(WRITING("max_written: 3MiB"), 1);
+    run_go();
+    expect_status(RUN_COMPLETED);
+    assert_string_equal(t.run.status_reason,
+                        "3.00 MiB were written to nvme, as many as run.max_written allows");
+    expect_identities();
+    expect_no_errors();
+    assert_true(value_of("nvme_write_bytes") >= 3 * MIB);
+    assert_true(value_of("measured_s") < 900);
+    run_end();
+}
+
+/* What the preparation writes counts: a megabyte of preconditioning leaves one for the run, of which nothing
+ * is measured when it alone is more than the limit. */
+static void the_preparation_counts_as_written(void **state) {
+    (void)state;
+    setup_of(WRITING("precondition: 1MiB, max_written: 2MiB"), 1);
+    run_go();
+    expect_status(RUN_COMPLETED);
+    assert_true(value_of("precondition_bytes") >= MIB);
+    assert_true(value_of("nvme_write_bytes") + value_of("precondition_bytes") >= 2 * MIB);
+    run_end();
+    setup_of(WRITING("precondition: auto, max_written: 2MiB"), 1);
+    run_go();
+    expect_status(RUN_FAILED);
+    assert_string_equal(
+        t.run.status_reason,
+        "2.00 MiB were written to nvme in the preparation, as many as run.max_written allows");
+    assert_null(result_find(&t.run.results, "requests_done"));
+    run_end();
+}
+
+static void a_simulation_writes_nothing_and_has_no_such_limit(void **state) {
+    (void)state;
+    setup_of("mode: simulate\n" WRITING("max_written: 1MiB, max_requests: 200"), 1);
+    run_go();
+    expect_status(RUN_COMPLETED);
+    assert_string_equal(t.run.status_reason, "");
+    expect_result("requests_done", 200);
+    assert_true(value_of("nvme_write_bytes") > MIB);
+    run_end();
+}
+
 /* ---- prepopulation ---- */
 
 #define FILLED(run, tiers, requests)                                                                         \
@@ -318,6 +372,9 @@ int main(void) {
         cmocka_unit_test(auto_is_twice_the_capacity),
         cmocka_unit_test(sizes_come_from_a_trace_as_often_as_it_takes),
         cmocka_unit_test(a_stop_ends_the_preconditioning),
+        cmocka_unit_test(a_run_that_has_written_enough_has_completed),
+        cmocka_unit_test(the_preparation_counts_as_written),
+        cmocka_unit_test(a_simulation_writes_nothing_and_has_no_such_limit),
         cmocka_unit_test(entries_that_fit_nowhere_are_an_error),
         cmocka_unit_test(every_tier_is_filled_to_that_part),
         cmocka_unit_test(what_fills_a_tier_is_cold),

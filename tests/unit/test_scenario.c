@@ -338,6 +338,7 @@ static void quickstart_fits_the_machine(void **state) {
         assert_int_equal(scenario_load(NULL, buf_text(&yaml), NULL, 0, s, NULL, &r), 0);
         assert_int_equal(s->cpu.capacity_bytes, cases[i].cpu);
         assert_true(s->gpu.capacity_bytes == 2 * KVF_GIB && s->nvme.capacity_bytes == 8 * KVF_GIB);
+        assert_true(s->run.max_written_bytes == 20 * KVF_GIB);
         assert_string_equal(s->nvme.path[0], ".");
         scenario_report_free(&r);
         buf_free(&yaml);

@@ -138,6 +138,8 @@ static const struct {
     {GOOD "assess: {criteria: [{metric: nvme_raed_p95_ms}]}\n",
      "3:20: assess.criteria[0].metric: \"nvme_raed_p95_ms\" is no metric; the nearest is nvme_read_p95_ms\n"},
     /* contradictions */
+    {"model: llama3.1-8b\ntiers: {nvme: {capacity: 1GiB}}\nrun: {precondition: 2GiB, max_written: 2GiB}\n",
+     "3:21: run.precondition: writes all that run.max_written allows; lower it, or raise that\n"},
     {GOOD "cache: {eviction: belady}\n",
      "3:19: cache.eviction: belady looks ahead in the trace, which only a simulation can; set mode: simulate\n"},
     {GOOD "mode: simulate\ncache: {eviction: belady}\n",

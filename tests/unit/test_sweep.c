@@ -225,7 +225,7 @@ static void what_makes_no_sense_is_refused(void **state) {
         {"{profile: capacity, find: cache.eviction}", "cache.eviction has no values to search"},
         {"{profile: capacity, find: tiers.cpu.capacity}", "sweep.between: must be two values"},
         {"{profile: capacity, find: tiers.cpu.capacity, between: [2GiB, 1GiB]}", "ends before it begins"},
-        {"{profile: capacity, find: workload.users, between: [1, 9]}", "needs what is to be reached"},
+        {"{profile: capacity, find: workload.users, between: [1, 9]}", "needs a target"},
         {"{pionts: 5}", "sweep.pionts: unknown key; the nearest is sweep.points"},
         {"{profile: miss_ratio, policies: [lru, lro]}", "\"lro\" is none of"},
         {"{profile: miss_ratio, capacities: [1KiB]}", "a capacity is out of range"},
