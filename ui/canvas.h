@@ -46,6 +46,8 @@ const struct cell *canvas_cell(const struct canvas *c, int row, int col);
 int canvas_hot_at(const struct canvas *c, int row, int col);
 /* The picture as text: rows end in a newline, blanks at their ends left out. */
 void canvas_text(const struct canvas *c, struct buf *out);
+/* The picture as an SVG of its own: coloured as a terminal of 256 colours shows it, its text as text. */
+void canvas_svg(const struct canvas *c, struct buf *out);
 
 struct pane {
     struct canvas *canvas;

@@ -42,7 +42,7 @@ static void joins_fill(uint8_t *joins) {
     memcpy(joins + SERIES_GPU0, gpu_joins, sizeof gpu_joins);
 }
 
-/* What cannot be drawn is missing. */
+/* Values that cannot be drawn are missing. */
 static float value_of(double v) {
     float f = (float)v;
 

@@ -33,7 +33,7 @@ static const struct column columns[COLUMNS] = {
 };
 enum { MARKER = 1, REASON_WANTED = 44, WITH_FIGURES = 3 };
 
-/* What the list holds: decisions, or where nobody decides the changes by hand, newest first. */
+/* The list: decisions, or without an autoscaler the changes by hand, newest first. */
 struct item {
     double t_s;
     const struct snapshot_decision *decision; /* else */
@@ -189,7 +189,7 @@ static bool event_fits(const struct item *x, int cols) {
     return text_columns(x->event->message) + MARKER + columns[TIME].cols + 3 <= cols;
 }
 
-/* What the selected line has no room for. */
+/* The rest of the selected line. */
 static void draw_detail(const struct pane *p, const struct item *x) {
     char clock[NUMBER], saturation[NUMBER], p95[NUMBER], tokens[NUMBER], text[300];
     struct pane body = pane_part(p, 0, MARKER, -1, -1);

@@ -10,7 +10,7 @@ static const struct layout_section sections[SECTIONS] = {
     [HELP] = {.name = "help", .line = 0, .least_cols = 20, .rows = {3}, .urgency = {1}, .grow = 1},
 };
 
-/* What stands on the screen and needs a word. */
+/* Signs on the screen that need a word. */
 static const struct word {
     const char *sign;
     enum tone tone;

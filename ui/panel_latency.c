@@ -45,7 +45,7 @@ static const struct column columns[COLUMNS] = {
     [SAMPLES] = {.heading = "count", .cols = NUMBER_COUNT, .rank = 9},
     [TREND] = {.heading = "P95 lately", .cols = 16, .rank = 11, .most = 90, .left = true},
 };
-/* What stands between the name of a latency and its unit. */
+/* The part between the name of a latency and its unit. */
 static const char *const figure_of[COLUMNS] = {
     [MEAN] = "_mean", [P50] = "_p50", [P95] = "_p95",           [P99] = "_p99",
     [P999] = "_p999", [MAX] = "_max", [DEVICE] = "_device_p95", [HOST] = "_host_p95",

@@ -402,7 +402,7 @@ static void draw_events(const struct pane *p, const struct frame *f) {
 
 /* ---- before the clock ---- */
 
-/* What is being done, in the place of all that has no figures yet. */
+/* The present step of the preparation, where there are no figures yet. */
 static void draw_preparing(struct canvas *c, const struct rect *at, const struct frame *f) {
     struct pane screen = pane_whole(c);
     int top = f->snap ? at[TIERS].row + at[TIERS].rows : at[TIERS].row;
@@ -421,7 +421,7 @@ static void draw_preparing(struct canvas *c, const struct rect *at, const struct
               "The clock begins with the first request. Figures come after the first interval.");
 }
 
-/* What section `from` and all below it do not have to leave free goes to the events, or to the state. */
+/* Room that section `from` and those below it do not need goes to the events, or to the state. */
 static void close_up(struct rect *at, int from, int rows) {
     if (rows <= 0) return;
     if (at[EVENTS].rows == 0) {

@@ -15,7 +15,7 @@ static const struct layout_section sections[SECTIONS] = {
     [TABLE] = {.name = "requests", .line = 1, .least_cols = 20, .rows = {6}, .urgency = {1}, .grow = 1},
 };
 
-/* Those that can be sorted by come first, in the order in which `o` goes through them. */
+/* Sortable columns come first, in the order in which `o` goes through them. */
 enum { USER, TURN, CLASS, CONTEXT, GENERATE, STEP, TIER, AGE, SERVICE, SORTS, TIMELINE = SORTS, COLUMNS };
 
 static const struct column columns[COLUMNS] = {

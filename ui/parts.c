@@ -17,7 +17,7 @@ const char *parts_sign(const struct canvas *c, enum parts_sign sign) {
 
 /* ---- sentences ---- */
 
-/* What found no room: of the run its warnings, of an interval the counts. */
+/* Writes that found no room: warnings of the run, counts of an interval. */
 static int room_warnings(const struct pane *body, int row, const struct frame *f) {
     const struct snapshot_interval *i = f->snap ? &f->snap->interval : NULL;
     char text[VERDICT_WARNING + 4];
@@ -61,7 +61,7 @@ static bool line_add(struct line *l, const char *label, const char *figure) {
     return true;
 }
 
-/* What has no time happened before the clock began. */
+/* An event without a time happened before the clock began. */
 static bool in_past(const struct frame *f, double t_s) {
     return !f->back || isnan(t_s) || t_s <= f->shown_s;
 }

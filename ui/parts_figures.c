@@ -55,7 +55,7 @@ static double class_result(const struct frame *f, const char *name, const char *
     return result_value(&f->run->results, metric);
 }
 
-/* What goes by another name there, or is a gauge whose last value stands for the end. */
+/* Metrics with another name there, and gauges whose last value stands for the end. */
 static void interval_of_run(struct snapshot_interval *i, const struct frame *f) {
     const struct result_list *r = &f->run->results;
     fill_from_results(r, "", i, snapshot_interval_fields, snapshot_interval_field_count);
@@ -154,7 +154,7 @@ void parts_class(const struct frame *f, uint32_t k, struct parts_class *out) {
         out->met = q->met_ratio;
         out->starved = q->starved > 0;
     }
-    /* Who still waits has no latency yet: a class that is starved must not look fast. */
+    /* Waiting requests have no latency yet: a starved class must not look fast. */
     out->missed = out->met < 0.95 || out->overdue > 0 || out->starved;
 }
 

@@ -90,7 +90,7 @@ static const char *mode_of(const struct frame *f, char *out, size_t len) {
     return out;
 }
 
-/* What ran, the least important part left out first. */
+/* The run in words; the least important part is left out first. */
 static void header_name(const struct pane *p, const struct frame *f, int col, int end) {
     const struct run_record *r = f->run;
     char id[48] = "", dot[8], mode[80];

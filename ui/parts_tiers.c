@@ -78,7 +78,7 @@ static const struct column tier_columns[COLUMNS] = {
     [RISES] = {.heading = "rises/s", .cols = 7, .rank = 17},
 };
 
-/* What a row shows, of the moment or of the whole run. */
+/* The figures of a row, of the moment or of the whole run. */
 struct tier_row {
     double used, usable, read, write;              /* bytes, bytes per second */
     double ms[KVF_DIRS][3];                        /* P50, P95, P99 */

@@ -73,7 +73,7 @@ static void take_peek(struct snapshot *shown, const struct snapshot *peek) {
     memcpy(shown->request, peek->request, sizeof shown->request);
 }
 
-/* What is left of an interval when a run ends: too short for rates, and nothing ends in it. */
+/* The rest of an interval at the end of a run: too short for rates, and nothing ends in it. */
 static bool is_stub(const struct screen *s, const struct snapshot *snap) {
     return snap->interval.phase == KVF_PHASE_DRAIN &&
            !(snap->interval.length_s >= s->setup->provider->interval_s / 2);
@@ -179,7 +179,7 @@ bool screen_travel(struct screen *s, double t_s) {
     return true;
 }
 
-/* What is generated at the moment shown: the mode that the scenario or the last change before it set. */
+/* The generation mode at the moment shown: that of the scenario, or of the last change before it. */
 static const char *generation_of(const struct screen *s, double shown_s) {
     static const char mark[] = "generation ";
     const struct record_event *last = NULL;
@@ -195,7 +195,7 @@ static const char *generation_of(const struct screen *s, double shown_s) {
     return name ? name : "fixed";
 }
 
-/* What the last event before that moment says, or the last decision, or the scenario. */
+/* Taken from the last event before that moment, or the last decision, or the scenario. */
 const char *screen_autoscaler(const struct screen *s) {
     static const char *const modes[] = {"off", "qos", "capacity"};
     static const char mark[] = "autoscaler ";
@@ -296,9 +296,13 @@ char *ui_view_names(char *out, size_t len) {
     return out;
 }
 
-int ui_dump(const struct provider *provider, double at_s, const char *view, int rows, int cols,
-            struct style style, struct buf *out, struct err *e) {
-    struct ui_setup setup = {.provider = provider, .style = style, .fd = -1, .view = view, .at_s = at_s};
+int ui_dump(const struct provider *provider, const struct ui_picture *picture, struct buf *out,
+            struct err *e) {
+    struct ui_setup setup = {.provider = provider,
+                             .style = picture->style,
+                             .fd = -1,
+                             .view = picture->view,
+                             .at_s = picture->at_s};
     static struct screen s; /* large for a stack; one dump at a time */
     struct canvas c;
     bool more = true;
@@ -316,13 +320,16 @@ int ui_dump(const struct provider *provider, double at_s, const char *view, int 
         rc = err_set(e, KVF_ERR_BUSY,
                      "the history database cannot be read to its end: another process keeps it "
                      "locked; try again");
-    } else if (!isnan(at_s) && !kvf_present(s.newest_s)) {
+    } else if (!isnan(picture->at_s) && !kvf_present(s.newest_s)) {
         rc = err_set(e, KVF_ERR_UNAVAILABLE,
                      "there is no such moment to show: the run has stored no interval");
     } else {
-        canvas_init(&c, rows, cols, style);
+        canvas_init(&c, picture->rows, picture->cols, picture->style);
         screen_draw(&s, &c);
-        canvas_text(&c, out);
+        if (picture->svg)
+            canvas_svg(&c, out);
+        else
+            canvas_text(&c, out);
         canvas_free(&c);
     }
     screen_free(&s);

@@ -11,7 +11,7 @@
 #include "ui/prompt.h"
 #include "ui/ui.h"
 
-/* What is being asked in the footer. */
+/* The question in the footer. */
 enum screen_asking { ASKING_NOTHING, ASKING_MARK, ASKING_FILTER, ASKING_TIME, ASKING_QUIT };
 
 struct screen {
@@ -53,7 +53,7 @@ struct screen {
 enum { SCREEN_FEED = 500 }; /* intervals to take in before keys are looked at again */
 enum screen_wish { WISH_NOTHING, WISH_SUSPEND, WISH_REDRAW, WISH_ABORT, WISH_LEAVE };
 
-/* What steers the users at the moment shown: "off", "qos" or "capacity". */
+/* The autoscaler's mode at the moment shown: "off", "qos" or "capacity". */
 const char *screen_autoscaler(const struct screen *s);
 /* A few words for the footer, for some seconds. */
 void screen_say(struct screen *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -103,7 +103,7 @@ static void change_generation(struct screen *s) {
     screen_say(s, "generation %s: %u ms per token", generations[i].name, generations[i].ms);
 }
 
-/* What it goes at when nothing holds it back is what its speed is changed from. */
+/* The speed of a simulation that nothing holds back is the one to change from. */
 static void change_speed(struct screen *s, enum action action) {
     const struct snapshot *snap = &s->newest;
     char text[NUMBER];

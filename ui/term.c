@@ -29,7 +29,7 @@ enum {
     OUT_RESERVE = 1 << 20 /* bytes of a whole picture of that size, with its colours */
 };
 
-/* What curses draws into instead of a terminal. */
+/* Curses draws into this instead of a terminal. */
 struct paper {
     int memory; /* its position is the length of what was written */
     FILE *file; /* the same */
@@ -163,7 +163,7 @@ static void prepare_bytes(struct term *t) {
 
 /* Coming and going. -------------------------------------------------------------------------------- */
 
-/* What curses has written since the last time is left out. */
+/* Discards the output of curses since the last time. */
 static void drop_paper(struct term *t) {
     (void)lseek(t->paper.memory, 0, SEEK_SET);
 }
@@ -547,7 +547,7 @@ int term_fd(const struct term *t) {
     return t->gone ? -1 : t->fd;
 }
 
-/* What is typed in the background is for others: looking at it would keep us awake. */
+/* Input in the background is for others: looking at it would keep us awake. */
 short term_events(const struct term *t) {
     if (!t->active) return 0;
     return (short)(POLLIN | (term_out_waits(&t->out) ? POLLOUT : 0));

@@ -1,4 +1,4 @@
-/* What a tone looks like in a scheme on a terminal of so many colours. Data alone. */
+/* The look of a tone in a scheme, on a terminal of so many colours. Data alone. */
 #ifndef KVF_UI_TERM_LOOK_H
 #define KVF_UI_TERM_LOOK_H
 

@@ -16,7 +16,7 @@
 #include "ui/screen.h"
 #include "ui/term.h"
 
-/* What others ask of the screen's thread; each bit is taken by it alone. */
+/* Requests to the screen's thread, which alone clears each bit. */
 enum { ASKED_LEAVE = 1, ASKED_HURRY = 2, ASKED_SUSPEND = 4, ASKED_RESUME = 8 };
 /* A live run wakes the screen itself; a database has to be asked. */
 enum { KEYS_AT_ONCE = 256, LOOK_LIVE_MS = 1000, LOOK_STORED_MS = 200 };
@@ -53,7 +53,7 @@ static void ask(struct ui *ui, unsigned what) {
 
 /* ---- the thread ---- */
 
-/* What came from other threads; false when it is time to leave. */
+/* Carries out requests of other threads; false when it is time to leave. */
 static bool obey(struct ui *ui) {
     unsigned asked = atomic_fetch_and(&ui->asked, ~(unsigned)(ASKED_SUSPEND | ASKED_RESUME));
     if (asked & ASKED_SUSPEND) {

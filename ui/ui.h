@@ -42,10 +42,17 @@ void ui_close(struct ui *ui); /* leaves, waits, frees; takes NULL */
 bool ui_view_known(const char *name);
 /* "overview, tiers, ..." for messages. */
 char *ui_view_names(char *out, size_t len);
-/* A picture as text without any terminal: the view by name (ui_view_known), at run time at_s (NaN: the
- * newest or the end). 0, or -KVF_ERR_UNAVAILABLE when there is no such moment. */
-int ui_dump(const struct provider *provider, double at_s, const char *view, int rows, int cols,
-            struct style style, struct buf *out, struct err *e);
+/* A picture without any terminal, as text or as SVG: the view by name (ui_view_known), at run time at_s (NaN:
+ * the newest or the end). 0, or -KVF_ERR_UNAVAILABLE when there is no such moment. */
+struct ui_picture {
+    double at_s;
+    const char *view;
+    int rows, cols;
+    struct style style;
+    bool svg;
+};
+int ui_dump(const struct provider *provider, const struct ui_picture *picture, struct buf *out,
+            struct err *e);
 
 /* Run time as people write it: "42", "0:42", "1:02:07", "0:42.5", "42s", "5m". False when it is none of
  * these. */

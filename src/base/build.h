@@ -1,4 +1,4 @@
-/* What this program was built from and with; for --version and the environment of a run. */
+/* Version, compiler and libraries of this build; for --version and the environment of a run. */
 #ifndef KVF_BASE_BUILD_H
 #define KVF_BASE_BUILD_H
 

@@ -9,7 +9,7 @@ void admission_close(struct admission *a) {
     ghosts_close(&a->seen);
 }
 
-/* Who is let in is forgotten: once it has left the cache, it starts anew. */
+/* An admitted key is forgotten: after it has left the cache, it starts anew. */
 static bool seen_before(struct admission *a, struct cache_key key) {
     if (ghosts_remove(&a->seen, key)) return true;
     ghosts_add(&a->seen, key, 0, 0);

@@ -145,7 +145,7 @@ void cache_recount_miss(struct cache *c, enum kvf_cause cause, int tier);
 /* The tier in which a resident entry is read now; -1 if it is not resident. */
 int cache_where(const struct cache *c, struct cache_key key);
 
-/* What is known of an access beside its key; zeros where nothing is. */
+/* Known of an access beside its key; zeros where nothing is known. */
 struct cache_access {
     enum kvf_cause cause;
     uint8_t klass;     /* QoS class that asks */

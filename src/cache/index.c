@@ -43,7 +43,7 @@ static uint32_t table_find(const struct index *ix, const struct index_table *t, 
     for (uint32_t i = hash & t->mask; t->slots[i].entry; i = (i + 1) & t->mask) {
         if (t->slots[i].hash != hash) continue;
         uint32_t entry = t->slots[i].entry - 1;
-        /* Who finds an entry mostly touches it next: both misses at the price of one. */
+        /* A found entry is mostly touched next: both misses at the price of one. */
         __builtin_prefetch(&ix->entries->nodes[entry], 1);
         if (cache_key_equal(entry_at(ix->entries, entry)->key, key)) return entry;
     }

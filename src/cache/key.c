@@ -90,7 +90,7 @@ static bool hash_parse(const char *text, struct cache_key *key) {
     return true;
 }
 
-/* What cache_key_text() has made of a key that is no text. */
+/* The form that cache_key_text() gives a key that is no text. */
 static bool printed_parse(const char *text, struct cache_key *key) {
     if (strncmp(text, "prompt-", 7) == 0) return prompt_parse(text + 7, key);
     if (strncmp(text, "stored-", 7) == 0) return pair_parse(text + 7, CACHE_KEY_STORED, key);

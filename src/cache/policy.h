@@ -32,7 +32,7 @@ struct policy_node {
 };
 _Static_assert(sizeof(struct policy_node) == 24, "a node has no holes");
 
-/* What is known of an entry when it comes or is accessed. */
+/* Known of an entry when it is inserted or accessed. */
 struct policy_info {
     struct cache_key key;
     uint64_t bytes;

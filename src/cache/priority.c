@@ -74,7 +74,7 @@ static void priority_touch(struct policy *p, uint32_t entry, const struct policy
     priority_insert(p, entry, info);
 }
 
-/* Who was accessed first among those of one rule is the first whose time is up. */
+/* Of the entries of one rule, the one accessed first expires first. */
 static void rule_lapse(struct policy *p, uint32_t r) {
     uint64_t now = *p->config.now_ns / NS_PER_MS;
     uint32_t entry, rest = p->config.rule_count;

@@ -169,7 +169,7 @@ void copy_load(struct cache *c, struct cache_op *read);
 void copies_spread(struct cache *c, struct cache_key key, uint32_t worker);
 /* The end of an operation that copies, its source let go. */
 void copy_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome);
-/* What is being copied of a key comes to nothing; the resident ones leave too when `resident`. */
+/* Cancels copies of a key in progress; with `resident` drops the resident ones too. */
 void copies_drop(struct cache *c, struct cache_key key, bool resident);
 
 /* --- waiting --- */

@@ -84,7 +84,7 @@ static int check(struct scenario *s, const struct scenario_report *report, struc
     return 0;
 }
 
-/* What varies, if anything does; errors of points go to standard error. 0 or 2. */
+/* Prints what a sweep varies; errors of its points go to standard error. 0 or 2. */
 static int check_sweep(const struct options *o, const struct scenario *s, char *yaml, struct buf *out) {
     struct sweep_base base = {.options = o, .path = o->operand[0], .yaml = yaml};
     struct buf errors = {0}, text = {0};

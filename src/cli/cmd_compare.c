@@ -12,7 +12,7 @@
 
 enum { FAILED_STATUS = 3 };
 
-/* What was asked for beyond the runs. */
+/* The options beyond the runs. */
 struct asked {
     struct comparison_limit limit[OPTIONS_GIVEN_MAX];
     size_t limits;                                   /* of the metrics that were named */

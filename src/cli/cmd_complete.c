@@ -114,7 +114,7 @@ static void offer_first(struct offers *o) {
     }
 }
 
-/* What may stand where the last word is. */
+/* Candidates for the last word. */
 static void complete(size_t count, char **words, struct buf *out) {
     struct typed t = {0};
     struct offers o = {.begun = count ? words[count - 1] : "", .before = "", .out = out};

@@ -26,7 +26,7 @@ static int choose_format(const struct options *o, const struct export_format **o
     if ((*out)->one && o->operands > 1)
         return err_set(e, KVF_ERR_USAGE, "--format %s takes one run at a time", (*out)->name);
     if ((*out)->binary && !path && isatty(STDOUT_FILENO))
-        return err_set(e, KVF_ERR_USAGE, "%s is nothing for a terminal; name a file with --output",
+        return err_set(e, KVF_ERR_USAGE, "%s cannot be shown on a terminal; name a file with --output",
                        (*out)->name);
     return 0;
 }

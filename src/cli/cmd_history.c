@@ -75,7 +75,7 @@ static void add_name(struct listing *l, const struct store_row *r, unsigned widt
     add_column(l, name, width);
 }
 
-/* What fits 80 columns. */
+/* The columns that fit 80 characters. */
 static void narrow_row(struct listing *l, const struct store_row *r) {
     char when[MOMENT_TEXT], tok[24], e2e[24];
     if (l->rows == 0)

@@ -22,8 +22,7 @@ static void tell(const char *file, const struct store_merged *m, struct buf *out
 static int merge(const struct options *o, struct buf *out, struct err *e) {
     struct store *into = NULL;
     int rc = 0;
-    if (!o->operands)
-        return err_set(e, KVF_ERR_USAGE, "merge needs the history database that is to be merged");
+    if (!o->operands) return err_set(e, KVF_ERR_USAGE, "merge needs the history database to copy from");
     for (size_t i = 0; !rc && i < o->operands; i++) {
         struct store *from = NULL;
         struct store_merged done;

@@ -32,7 +32,7 @@ static const char *whole(double v, char out[32]) {
     return out;
 }
 
-/* What it does now. */
+/* The device's present state. */
 static void add_sample(const struct nvml_sample *s, struct buf *out) {
     char text[32];
     add_figure(out, "    now         busy ", whole(s->utilisation * 100, text), s->utilisation, " %");

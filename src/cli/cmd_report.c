@@ -39,7 +39,7 @@ static int choose_form(const struct options *o, const struct doc_form **out, str
     if (!*out) return unknown_form(name, e);
     if ((*out)->page && !path && isatty(STDOUT_FILENO))
         return err_set(e, KVF_ERR_USAGE,
-                       "a page of HTML is nothing for a terminal; name a file with --output");
+                       "an HTML page cannot be shown on a terminal; name a file with --output");
     return 0;
 }
 

@@ -17,7 +17,7 @@
 #include "cli/sweep.h"
 #include "report/report.h"
 
-/* What the command line asked for, and what came out. */
+/* The command line and the result. */
 struct command_run {
     struct run_options options;
     struct scenario scenario;
@@ -39,7 +39,7 @@ static int check_outputs(const struct run_options *o, struct err *e) {
         if (!files[i]) continue;
         for (int k = 0; k < i; k++)
             if (files[k] && strcmp(files[i], files[k]) == 0)
-                return err_set(e, KVF_ERR_USAGE, "two outputs are to go to %s; name a file for each",
+                return err_set(e, KVF_ERR_USAGE, "two outputs would go to %s; name a file for each",
                                files[i]);
         if (o->scenario && strcmp(files[i], o->scenario) == 0)
             return err_set(e, KVF_ERR_USAGE, "the scenario %s would be overwritten; name another file",

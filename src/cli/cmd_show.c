@@ -7,7 +7,7 @@
 #include "report/report.h"
 #include "store/store.h"
 
-/* What is shown: a run, and the group when it is a trial. */
+/* The run to show, and its group if it is a trial. */
 struct shown {
     struct store *store;
     struct run_record run;

@@ -46,7 +46,7 @@ static int sweep_options(struct sweep *s, const struct options *o, struct err *e
     if (points > 0 && sweep->profile != KVF_SWEEP_RATES && sweep->profile != KVF_SWEEP_MISS_RATIO)
         return err_set(
             e, KVF_ERR_USAGE,
-            "--points is for the profiles rates and miss_ratio; here the scenario says what varies");
+            "--points is for the profiles rates and miss_ratio; the scenario lists the points of this sweep");
     if (points > 0) {
         sweep->points = points;
         sweep->capacities = 0;
@@ -203,7 +203,7 @@ static void conclude(struct sweep *s) {
 
 /* ---- the command ---- */
 
-/* What can be made of it later. */
+/* Names the commands that read the sweep later. */
 static void put_number(const struct sweep *s, struct buf *out) {
     long long id = (long long)s->record.sweep_id;
     if (id)

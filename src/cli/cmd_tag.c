@@ -10,8 +10,7 @@ static int change(const struct options *o, struct buf *now, struct err *e) {
                               .remove = options_has(o, "remove")};
     int64_t run_id;
     if (tags.remove && !tags.count)
-        return err_set(e, KVF_ERR_USAGE,
-                       "--remove needs the tags that are to go: kvfall tag RUN TAG... --remove");
+        return err_set(e, KVF_ERR_USAGE, "--remove needs the tags to remove: kvfall tag RUN TAG... --remove");
     int rc = stored_open_run(o, tags.count ? STORE_CHANGE : STORE_READ, &store, &run_id, e);
     if (!rc) rc = store_tag(store, run_id, &tags, now, e);
     store_close(store);

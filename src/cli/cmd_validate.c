@@ -83,7 +83,7 @@ static int validate(const struct options *o, struct buf *out, struct err *e) {
 
     if (!against)
         return err_set(e, KVF_ERR_USAGE,
-                       "validate needs what to compare with: --against FILE, the JSON of vllm bench "
+                       "validate needs a file to compare with: --against FILE, the JSON of vllm bench "
                        "or GuideLLM");
     run_record_init(&run);
     int rc = within_parse(options_value(o, "within"), &within, e);

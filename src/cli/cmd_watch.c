@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/signals.h"
+#include "cli/stored.h"
 #include "store/store.h"
 #include "store/watch.h"
 #include "ui/canvas.h"
@@ -35,7 +36,7 @@ struct run_lines {
     int count, cap;
 };
 
-/* What tells runs apart comes first: a narrow terminal shows the beginning. */
+/* The columns that tell runs apart come first: a narrow terminal shows the beginning. */
 static const char heading[] = "  run  name                  status       started            tok/s  e2e P95";
 
 /* As many whole characters as fit, filled up; the number of a trial, "small 2/3", is never cut. */
@@ -128,6 +129,18 @@ static int read_size(struct watching *w, struct err *e) {
     return 0;
 }
 
+/* Whether the name of the file asks for a picture in colour. */
+static bool is_svg(const char *file) {
+    size_t len = file ? strlen(file) : 0;
+    return len > 4 && strcmp(file + len - 4, ".svg") == 0;
+}
+
+static int read_file(const struct options *o, struct err *e) {
+    if (!stored_output(o) || options_has(o, "dump")) return stored_output_check(o, e);
+    return err_set(e, KVF_ERR_USAGE, "--output is for --dump: kvfall watch --dump --output %s",
+                   stored_output(o));
+}
+
 static int read_options(struct watching *w, int argc, char **argv, struct err *e) {
     char names[200];
     int rc = options_parse(&w->o, argc, argv, e);
@@ -144,6 +157,7 @@ static int read_options(struct watching *w, int argc, char **argv, struct err *e
     w->cols = DUMP_COLS;
     w->rows = DUMP_ROWS;
     rc = read_size(w, e);
+    if (rc == 0) rc = read_file(&w->o, e);
     w->setup.fd = STDOUT_FILENO;
     if (rc == 0) rc = cli_screen_style(&w->o, &w->setup, e);
     if (rc == 0 && !options_has(&w->o, "dump") && ui_check(STDOUT_FILENO, e) != 0) {
@@ -175,8 +189,14 @@ static int find_run(struct watching *w, struct err *e) {
 
 static int dump(const struct watching *w, const struct provider *p, struct err *e) {
     struct buf text = {0};
-    int rc = ui_dump(p, w->at_s, w->view, w->rows, w->cols, w->setup.style, &text, e);
-    if (rc == 0) cli_print(&text);
+    struct ui_picture picture = {.at_s = w->at_s,
+                                 .view = w->view,
+                                 .rows = w->rows,
+                                 .cols = w->cols,
+                                 .style = w->setup.style,
+                                 .svg = is_svg(stored_output(&w->o))};
+    int rc = ui_dump(p, &picture, &text, e);
+    if (rc == 0) rc = stored_output_write(&w->o, &text, e);
     buf_free(&text);
     return rc;
 }

@@ -70,7 +70,7 @@ int cli_screen_style(const struct options *o, struct ui_setup *setup, struct err
 /* How standard output wants its text: colour on a terminal unless --no-color or NO_COLOR, ASCII
  * with --ascii or in a locale without UTF-8, the terminal's width. */
 struct report_style cli_style(const struct options *o);
-/* What a list is to be: --json, --csv, else a table. 0 or -KVF_ERR_USAGE for both. */
+/* The form of a list: --json, --csv, else a table. 0, or -KVF_ERR_USAGE for both. */
 int cli_form(const struct options *o, enum sheet_form *form, struct err *e);
 
 #endif

@@ -84,7 +84,7 @@ static json_t *device_object(const struct nvml_device *d) {
     return o;
 }
 
-/* What the kernel shows, then what the driver's management library does. */
+/* The kernel's view first, then that of the driver's management library. */
 static json_t *gpu_object(const struct host *h) {
     json_t *o = json_object(), *devices = json_array();
     struct err e = {0};

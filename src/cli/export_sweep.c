@@ -28,10 +28,10 @@ static int unknown(const char *name, struct err *e) {
     struct buf known = {0};
     for (size_t i = 0; i < outcome_format_count; i++)
         buf_choice(&known, i, outcome_format_count, outcome_formats[i].name);
-    int rc = export_format_named(name)
-                 ? err_set(e, KVF_ERR_USAGE, "--format %s is of runs; of a sweep there is %s", name,
-                           buf_text(&known))
-                 : err_set(e, KVF_ERR_USAGE, "--format of a sweep is %s, not \"%s\"", buf_text(&known), name);
+    int rc =
+        export_format_named(name)
+            ? err_set(e, KVF_ERR_USAGE, "--format %s is for runs; a sweep takes %s", name, buf_text(&known))
+            : err_set(e, KVF_ERR_USAGE, "--format of a sweep is %s, not \"%s\"", buf_text(&known), name);
     buf_free(&known);
     return rc;
 }
@@ -45,7 +45,7 @@ int export_sweep(const struct options *o, const char *ref, struct buf *out, stru
     if (!format && path && export_format_of(path)) return unknown(export_format_of(path)->name, e);
     if (!format) format = &outcome_formats[0];
     if (format->binary && !path && isatty(STDOUT_FILENO))
-        return err_set(e, KVF_ERR_USAGE, "%s is nothing for a terminal; name a file with --output",
+        return err_set(e, KVF_ERR_USAGE, "%s cannot be shown on a terminal; name a file with --output",
                        format->name);
     int rc = stored_output_check(o, e);
     if (!rc) rc = stored_open(o, STORE_READ, &store, e);

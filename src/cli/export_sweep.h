@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "cli/options.h"
 
-/* What the options make of the sweep that `ref` names, into `out`. 0 or a negative code. */
+/* Renders the sweep that `ref` names into `out`, as the options say. 0 or a negative code. */
 int export_sweep(const struct options *o, const char *ref, struct buf *out, struct err *e);
 
 #endif

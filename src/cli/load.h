@@ -20,7 +20,7 @@ int cli_load_scenario(const char *path, const struct options *o, struct scenario
  * file are for `check` to list. */
 void cli_say_unused(const struct scenario_report *report);
 
-/* What --fit has changed, a line each on standard error. */
+/* Prints the changes of --fit, a line each on standard error. */
 void cli_say_fit(const struct fit *fit);
 
 #endif

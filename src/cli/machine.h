@@ -1,4 +1,4 @@
-/* What this machine offers to a scenario. */
+/* The resources that this machine offers to a scenario. */
 #ifndef KVF_CLI_MACHINE_H
 #define KVF_CLI_MACHINE_H
 

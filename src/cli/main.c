@@ -24,30 +24,31 @@ static int cmd_help(int argc, char **argv);
 
 static const struct command_entry commands[] = {
     {"run", "[SCENARIO]", "run a scenario, else the quickstart, on the screen or --headless", cmd_run},
-    {"suite", "[TEST|GROUP]...", "run many tests on one plan and compare what came out", cmd_suite},
-    {"sweep", "SCENARIO", "run a scenario with some of its keys varied, and compare", cmd_sweep},
-    {"check", "SCENARIO", "print what a scenario means and will take, without running it", cmd_check},
-    {"models", "[NAME [SCENARIO]]", "list models, or show how a working set falls over the tiers",
+    {"suite", "[TEST|GROUP]...", "run many tests on one plan and compare the results", cmd_suite},
+    {"sweep", "SCENARIO", "run a scenario with some keys varied, and compare the runs", cmd_sweep},
+    {"check", "SCENARIO", "print what a scenario means and needs, without running it", cmd_check},
+    {"models", "[NAME [SCENARIO]]", "list models, or show how a working set spreads over the tiers",
      cmd_models},
     {"clean", "PATH...", "remove what killed runs and power cuts left on a disk", cmd_clean},
     {"probe", "[PATH]... | --calibrate [SCENARIO]",
      "show what this machine offers: memory, CPUs, GPU, devices", cmd_probe},
-    {"watch", "[RUN]", "show a run of the database on the screen: live, or its past", cmd_watch},
+    {"watch", "[RUN]", "show a run of the database on the screen, live or past", cmd_watch},
     {"history", "", "list the runs of the database, newest first", cmd_history},
     {"show", "[RUN]", "print the summary of a stored run, the latest unless told", cmd_show},
-    {"compare", "RUN...", "hold runs against each other: scenarios, metrics, what is noise", cmd_compare},
-    {"export", "[RUN]...", "write stored runs in a form that other programs read", cmd_export},
+    {"compare", "RUN...", "compare runs: scenarios, metrics, and what is noise", cmd_compare},
+    {"export", "[RUN]...", "write stored runs in a form for other programs", cmd_export},
     {"report", "[RUN]...", "write stored runs as a report with charts: HTML, Markdown or text", cmd_report},
-    {"validate", "[RUN]", "hold the tokens per second of a run against a serving engine's", cmd_validate},
-    {"tag", "RUN [TAG]...", "give a run tags, or list those it has", cmd_tag},
-    {"note", "RUN [TEXT]", "write a note to a run, or print it", cmd_note},
+    {"validate", "[RUN]", "compare the tokens per second of a run with a serving engine's", cmd_validate},
+    {"tag", "RUN [TAG]...", "give a run tags, or list its tags", cmd_tag},
+    {"note", "RUN [TEXT]", "give a run a note, or print it", cmd_note},
     {"delete", "RUN...", "delete runs from the database", cmd_delete},
     {"prune", "", "delete the oldest runs of the database", cmd_prune},
-    {"vacuum", "", "give the room of deleted runs back to the disk", cmd_vacuum},
-    {"merge", "FILE...", "take over the runs of another database", cmd_merge},
-    {"sql", "STATEMENT", "ask the database with a SELECT of your own", cmd_sql},
+    {"vacuum", "", "return the room of deleted runs to the disk", cmd_vacuum},
+    {"merge", "FILE...", "copy the runs of another database into this one", cmd_merge},
+    {"sql", "STATEMENT", "query the database with a SELECT of your own", cmd_sql},
     {"schema", "", "print the schema of the database as SQL", cmd_schema},
-    {"complete", "[--] [WORD]...", "list what may stand next on a command line, for shells", cmd_complete},
+    {"complete", "[--] [WORD]...", "list the words that may come next on a command line, for shells",
+     cmd_complete},
     {"help", "[COMMAND]", "explain a command, or list the keys of the screen (help keys)", cmd_help},
 };
 enum { COMMANDS_KNOWN = sizeof commands / sizeof commands[0] };
@@ -91,7 +92,7 @@ static void program_help(struct buf *out) {
                  "  --help     print this, or with a command what it takes\n"
                  "  --version  print version, compiler, libraries and features\n"
                  "\n"
-                 "Every command knows --help, --ascii and --no-color. The manual is kvfall(1).\n");
+                 "Every command takes --help, --ascii and --no-color. The manual is kvfall(1).\n");
 }
 
 static void command_help(const struct command_entry *c, struct buf *out) {

@@ -20,8 +20,8 @@
 #include "cli/metrics_address.h"
 #include "report/openmetrics.h"
 
-/* What clients get: places, of which one address has a part, bytes of a request, and time for all of it, from
- * the connection to the last byte of the answer. */
+/* The share of clients: places, of which one address has a part, bytes of a request, and time for all of it,
+ * from the connection to the last byte of the answer. */
 enum {
     CLIENTS = 32,
     CLIENTS_OF_ADDRESS = 8,
@@ -141,7 +141,7 @@ static enum MHD_Result say(struct MHD_Connection *connection, unsigned status, c
     return result;
 }
 
-/* What a client may send behind the header is not waited for. */
+/* A body behind the header is not read. */
 static enum MHD_Result request_take(void *ctx, struct MHD_Connection *connection, const char *url,
                                     const char *method, const char *version, const char *body,
                                     size_t *body_len, void **request) {

@@ -58,7 +58,7 @@ const char *options_value(const struct options *o, const char *name); /* NULL wh
 int options_number(const struct options *o, const char *name, uint64_t least, uint64_t most, uint64_t *out,
                    struct err *e);
 
-/* What `run` was told. */
+/* The command line of `run`. */
 struct run_options {
     struct options given; /* settings, and how to write to standard output */
     const char *scenario; /* path, "-" for standard input, NULL for the built-in quickstart */

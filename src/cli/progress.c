@@ -14,7 +14,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 
-/* What a narrow terminal shows first. The order on the line is the one in which parts are added. */
+/* The most important parts come first: a narrow terminal shows the beginning of the line. */
 enum rank {
     RANK_CLOCK,
     RANK_ETA,
@@ -154,7 +154,7 @@ static void add_eta(struct line *l, const struct progress *p, const struct snaps
     add(l, RANK_ETA, "ETA %s", units_clock((uint64_t)(left * 1e9), clock, sizeof clock));
 }
 
-/* What the autoscaler decided stands in lines of its own, which stay. */
+/* Decisions of the autoscaler get lines of their own, which stay. */
 static void put_decisions(struct progress *p, const struct snapshot *snap) {
     char clock[24];
     units_clock((uint64_t)(snap->interval.t_s * 1e9), clock, sizeof clock);

@@ -315,7 +315,7 @@ static void run_note(struct session *s, const struct record_event *ev) {
     fifo_put(s->fifo, r);
 }
 
-/* What was scaled stands before everything that happens. */
+/* Scaling is reported before anything else happens. */
 static void run_note_fit(struct session *s) {
     const struct fit *fit = s->what->fit;
     for (unsigned i = 0; fit && i < fit->lines; i++) {

@@ -17,7 +17,8 @@ int stored_open(const struct options *o, enum store_mode mode, struct store **ou
 /* The same for a command whose first operand is a run, which must be there, and its id. */
 int stored_open_run(const struct options *o, enum store_mode mode, struct store **out, int64_t *run_id,
                     struct err *e);
-/* What an operand names: a run, or behind "sweep:" or "suite:" one of those; *ref is what stands behind. */
+/* The meaning of an operand: a run, or behind "sweep:" or "suite:" one of those; *ref is what stands behind.
+ */
 enum stored_kind { STORED_RUN, STORED_SWEEP, STORED_SUITE };
 enum stored_kind stored_kind_of(const char *operand, const char **ref);
 /* The sweep that is the only operand; NULL: there is none. Sweeps beside others are -KVF_ERR_USAGE. */

@@ -91,12 +91,12 @@ uint64_t suite_cpu_bytes(const struct suite *s, uint32_t part);
 /* Loads, sizes and checks the chosen tests. What cannot run says why in its entry. 0 or -KVF_ERR_USAGE for
  * what the command line got wrong. */
 int suite_prepare(struct suite *s, const struct suite_test *const *chosen, size_t count, struct err *e);
-/* What a test takes at most, from its scenario: all trials with their warm-up. */
+/* The longest time that a test takes: all trials with their warm-up. */
 double suite_entry_s(const struct suite_entry *e);
 /* Allowance for preparing and cleaning up after each run. */
 enum { SUITE_AROUND_S = 6, SUITE_QUICK_S = 290 };
 
-/* What will be done, before it is. */
+/* Prints the plan before it is carried out. */
 void suite_plan_text(const struct suite *s, const struct report_style *style, struct buf *out);
 /* The names of all tests, by group. */
 void suite_list_text(const struct report_style *style, struct buf *out);
@@ -128,7 +128,7 @@ struct suite_row suite_row(const struct suite_entry *e);
 extern const char *const suite_row_note;
 /* The comparison, one line a test, and for group tiers the ranking. */
 void suite_table_text(const struct suite *s, const struct report_style *style, struct buf *out);
-/* What the figures mean, in sentences. */
+/* The meaning of the figures, in sentences. */
 struct suite_words {
     struct {
         char topic[16];

@@ -62,7 +62,7 @@ static void put_drive(const struct suite *s, struct format_page *p) {
     format_end(p);
 }
 
-/* What the command line changes in the tests. */
+/* The settings that the command line changes in the tests. */
 static void put_settings(const struct suite *s, struct format_page *p) {
     const struct options *o = s->options;
     bool any = false;

@@ -16,7 +16,7 @@
 #include "report/format.h"
 #include "scenario/load.h"
 
-/* What --quick leaves of times, and of the machine that other groups are fitted to. */
+/* The limits of --quick on times, and on the machine that other groups are fitted to. */
 static const uint64_t quick_run = 8 * KVF_NS_PER_S, quick_search = 28 * KVF_NS_PER_S;
 static const uint64_t quick_memory = 4 * KVF_GIB, quick_disk = 36 * KVF_GIB;
 enum { SETTINGS_MAX = OPTIONS_GIVEN_MAX, QUICK_DOCUMENTS = 2, QUICK_REQUESTS = 60 };
@@ -304,7 +304,7 @@ static int prepare(struct suite *s, const struct suite_test *t, struct suite_ent
     return 0;
 }
 
-/* What the command line asks for and no test of the plan makes anything of. */
+/* Settings of the command line that no test of the plan uses. */
 static void say_in_vain(const struct suite *s) {
     const struct options *o = s->options;
     for (size_t i = 0; i < o->settings; i++) {

@@ -124,7 +124,7 @@ int suite_choose(const char *const *names, size_t count, const struct suite_test
 
 enum { LIST_NAME = 23 };
 
-/* What the file says of itself. */
+/* The file's own description. */
 static void list_test(const struct suite_test *t, struct format_page *p) {
     static const char key[] = "\ndescription: ";
     char name[96];

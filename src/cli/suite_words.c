@@ -126,7 +126,7 @@ static void mean_production(const struct suite *s, struct suite_words *w) {
             (unsigned long long)e->scenario.workload.users, classes);
 }
 
-/* What the search itself said last, and how to give it time. */
+/* The last sentence of the search, and how to give it more time. */
 static void say_unfinished(const struct suite_entry *e, const char *topic, struct suite_words *w) {
     const struct run_record *r = &e->run[0];
     const char *last =
@@ -220,7 +220,7 @@ static void mean_tiers(const struct suite *s, struct suite_words *w) {
             text);
 }
 
-/* What the figures cannot tell stands beside what they do. */
+/* Limits of the figures stand beside the figures. */
 static void mean_limits(const struct suite *s, struct suite_words *w) {
     bool emulated = false;
     for (size_t i = 0; i < s->entries; i++) {

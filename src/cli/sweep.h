@@ -30,7 +30,7 @@ struct sweep_point {
     double value[SWEEP_METRICS_MAX]; /* NaN: missing */
 };
 
-/* What is done with the scenario before there are points. */
+/* The scenario and the settings that points are made from. */
 struct sweep_base {
     const struct options *options;
     const char *path;         /* "-": standard input */
@@ -92,10 +92,10 @@ struct sweep {
 int sweep_base_load(struct sweep_base *b, const char *path, const struct options *o);
 /* The plan, of a scenario that has been loaded. */
 void sweep_base_plan(struct sweep_base *b);
-/* What varies, in a line: "6 points: tiers.cpu.capacity (2) x workload.users (3)". */
+/* The variation in one line: "6 points: tiers.cpu.capacity (2) x workload.users (3)". */
 void sweep_base_text(const struct sweep_base *b, struct buf *out);
 void sweep_base_free(struct sweep_base *b);
-/* What makes point `i` of the plan, or of what is sought at `value`. How many settings. */
+/* The settings of point `i` of the plan, or of the search at `value`. Returns their number. */
 unsigned sweep_settings(const struct sweep_base *b, uint64_t i, const char *value,
                         struct scenario_setting out[SWEEP_AXES_MAX]);
 /* The scenario of a point; errors are added, a line each. */
@@ -116,7 +116,7 @@ size_t sweep_point_add(struct sweep *s, uint64_t planned);
 void sweep_run(struct sweep *s, size_t from, size_t to);
 /* The process of a point: makes its run and writes what came out to `fd`. Does not return. */
 _Noreturn void sweep_child(const struct sweep *s, size_t point, int fd);
-/* What a process has written: into the point. False when it is not all there. */
+/* Reads the output of a point's process into the point. False if it is incomplete. */
 bool sweep_child_result(struct sweep *s, size_t point, const void *data, size_t len);
 /* Takes the measures of a run that has ended into the point. */
 void sweep_point_take(struct sweep *s, size_t point, const struct run_record *run);
@@ -146,7 +146,7 @@ int sweep_curve_after_run(const struct options *o, const struct scenario *sc, bo
 unsigned sweep_jobs(void);
 
 /* ---- results (sweep_outcome.c) ---- */
-/* What came out, of a sweep that has ended or is kept; outcome_free() it. */
+/* The outcome of a sweep that has ended or is stored; outcome_free() it. */
 void sweep_outcome(const struct sweep *s, struct outcome *out);
 /* Its parts: what varies and against what, then each point. */
 void sweep_outcome_begin(const struct sweep_base *b, struct outcome *out);

@@ -8,7 +8,7 @@
 
 #include "cli/sweep.h"
 
-/* What a point's process tells of its run: this, then the results. Both ends are the same program. */
+/* The message of a point's process: this, then the results. Both ends are the same program. */
 struct told {
     int64_t run_id;
     enum run_status status;

@@ -96,7 +96,7 @@ static bool by_stack(const struct sweep *s, size_t i) {
            curve_usable_bytes(sc, c->tier, c->capacity[i % c->capacities]) >= c->references.largest_bytes;
 }
 
-/* What is tried there: sweep.sample as it is, or enough. */
+/* The part of the entries to try: sweep.sample, else enough of them. */
 static double sample_of(const struct sweep *s, size_t i) {
     const struct sweep_curves *c = &s->curves;
     const struct scenario *sc = &s->base.scenario;

@@ -6,7 +6,7 @@
 
 #include "cli/sweep.h"
 
-/* What is read of a sweep: its plan comes from its configuration, where points are from their runs. */
+/* A run of a stored sweep: the plan comes from the configuration, the points from the runs. */
 struct stored_run {
     uint32_t number;
     struct sweep_point point; /* without measures */
@@ -57,7 +57,7 @@ static void read_target(const json_t *target, struct scenario_sweep *s) {
     s->target.value = json_number_value(json_object_get(target, "value"));
 }
 
-/* What the plan and the measures depend on. False when it is none of a sweep. */
+/* Reads the keys that plan and metrics depend on. False if the configuration is none of a sweep. */
 static bool read_sweep(const char *effective, struct scenario *s) {
     json_t *all = json_loads(effective ? effective : "", 0, NULL);
     const json_t *sweep = json_object_get(all, "sweep"), *target = json_object_get(sweep, "target"),
@@ -101,7 +101,7 @@ static uint64_t combination(const struct sweep_plan *plan, const json_t *values)
     return n;
 }
 
-/* What was tried in a search, as sweep_number_text() had it. */
+/* The value tried in a search, as sweep_number_text() wrote it. */
 static void read_sought(const struct scenario_sweep *sweep, const json_t *values, char out[SWEEP_VALUE]) {
     const json_t *v = json_object_get(values, sweep->find);
     if (json_is_number(v))

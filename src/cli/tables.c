@@ -15,30 +15,31 @@ static const struct option_group common = {"Everywhere", common_options};
 
 static const struct option_spec setting_options[] = {
     {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of the scenario; may be repeated"},
-    {"include", "FILE", OPTION_INCLUDE, NULL, "keys that hold where the scenario has none of its own"},
+    {"include", "FILE", OPTION_INCLUDE, NULL, "defaults for keys that the scenario does not set"},
     {0}};
 static const struct option_group setting = {"Scenario", setting_options};
 
 /* The short forms: one table onto keys. */
 static const struct option_spec short_options[] = {
     {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of the scenario; may be repeated"},
-    {"include", "FILE", OPTION_INCLUDE, NULL, "keys that hold where the scenario has none of its own"},
+    {"include", "FILE", OPTION_INCLUDE, NULL, "defaults for keys that the scenario does not set"},
     {"model", "NAME", OPTION_TEXT_KEY, "model", "model whose KV cache is stored"},
     {"users", "N", OPTION_KEY, "workload.users", "simulated users"},
-    {"seed", "N", OPTION_KEY, "seed", "seed of all that is drawn"},
+    {"seed", "N", OPTION_KEY, "seed", "seed of all random draws"},
     {"gpu", "SIZE", OPTION_KEY, "tiers.gpu.capacity", "capacity of the gpu tier; 0 is off"},
     {"cpu", "SIZE", OPTION_KEY, "tiers.cpu.capacity", "capacity of the cpu tier; 0 is off"},
     {"nvme", "SIZE", OPTION_KEY, "tiers.nvme.capacity", "capacity of the nvme tier; 0 is off"},
-    {"cache-dir", "DIR", OPTION_TEXT_KEY, "tiers.nvme.path", "directory that the nvme tier works under"},
+    {"cache-dir", "DIR", OPTION_TEXT_KEY, "tiers.nvme.path", "directory for the files of the nvme tier"},
     {"generation", "MODE", OPTION_KEY, "compute.mode", "generation time per token"},
     {"autoscaler", "MODE", OPTION_KEY, "autoscaler.mode", "how the number of users adapts"},
-    {"profile", "NAME", OPTION_KEY, "assess.profile", "what the run is judged by"},
-    {"rag", "[N]", OPTION_AUTO_KEY, "workload.rag.documents", "documents ingested for retrieval, or ten"},
+    {"profile", "NAME", OPTION_KEY, "assess.profile", "criteria that the run is held against"},
+    {"rag", "[N]", OPTION_AUTO_KEY, "workload.rag.documents",
+     "documents ingested for retrieval, 10 unless told"},
     {"dataset", "FILE", OPTION_TEXT_KEY, "workload.path", "trace or data set that the source reads"},
     {"rate", "N", OPTION_KEY, "workload.arrival.rate", "requests per second of the whole source"},
     {"max-requests", "N", OPTION_KEY, "run.max_requests", "end after this many requests; 0 is no limit"},
-    {"trials", "N", OPTION_KEY, "run.trials", "times the run is repeated"},
-    {"speed", "X", OPTION_KEY, "run.speed", "of a simulation: times real time; 0 is as fast as it can"},
+    {"trials", "N", OPTION_KEY, "run.trials", "number of runs"},
+    {"speed", "X", OPTION_KEY, "run.speed", "simulation: multiple of real time; 0 is as fast as it can"},
     {"duration", "TIME", OPTION_KEY, "run.duration", "length of the measured part"},
     {0}};
 static const struct option_group shorts = {"Scenario", short_options};
@@ -54,7 +55,7 @@ static const struct option_group screen = {"Screen", screen_options};
 static const struct option_spec watch_table[] = {
     {"at", "TIME", OPTION_VALUE, NULL, "begin at this run time, such as 00:42 or 90s"},
     {"view", "NAME", OPTION_VALUE, NULL, "begin with this view: overview, tiers, latency, queue, ..."},
-    {"dump", NULL, OPTION_FLAG, NULL, "print the screen as plain text instead of showing it"},
+    {"dump", NULL, OPTION_FLAG, NULL, "print the screen as text, or write it as SVG: -o FILE.svg"},
     {"size", "COLUMNSxROWS", OPTION_VALUE, NULL, "size of what --dump prints, 80x24 unless told"},
     {0}};
 static const struct option_group watch_group = {"Watch", watch_table};
@@ -63,9 +64,8 @@ static const struct option_spec run_table[] = {
     {"headless", NULL, OPTION_FLAG, NULL, "no screen: progress on standard error, then a summary"},
     {"json", "FILE", OPTION_VALUE, NULL, "write the summary as JSON; - prints it instead of the text"},
     {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing"},
-    {"io-trace", "FILE", OPTION_VALUE, NULL,
-     "CSV row per entry read or written; compressed if it ends in .zst"},
-    {"request-log", "FILE", OPTION_VALUE, NULL, "JSON line per request"},
+    {"io-trace", "FILE", OPTION_VALUE, NULL, "write a CSV row per entry read or written; .zst compresses it"},
+    {"request-log", "FILE", OPTION_VALUE, NULL, "write a JSON line per request"},
     {"verify-dump", "DIR", OPTION_VALUE, NULL, "keep up to 16 blocks that fail cache.verify"},
     {"assert", NULL, OPTION_FLAG, NULL, "exit 3 when an assessment fails"},
     {"force", NULL, OPTION_FLAG, NULL, "start although memory or disk seem too small"},
@@ -73,7 +73,7 @@ static const struct option_spec run_table[] = {
     {"quiet", NULL, OPTION_FLAG, NULL, "no progress"},
     {"fit", NULL, OPTION_FLAG, NULL, "scale tiers and users down to this machine, and say so"},
     {"metrics", "ADDR", OPTION_VALUE, NULL,
-     "answer scrapes of Prometheus meanwhile, at such as 127.0.0.1:9464"},
+     "serve metrics to Prometheus, at an address such as 127.0.0.1:9464"},
     {0}};
 static const struct option_group run_group = {"Run", run_table};
 
@@ -94,11 +94,12 @@ static const struct option_group suite_group = {"Suite", suite_table};
 
 static const struct option_spec suite_keys[] = {
     {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of every test; may be repeated"},
-    {"include", "FILE", OPTION_INCLUDE, NULL, "keys that hold where the scenario has none of its own"},
+    {"include", "FILE", OPTION_INCLUDE, NULL, "defaults for keys that the scenario does not set"},
     {"model", "NAME", OPTION_TEXT_KEY, "model", "model whose KV cache is stored"},
-    {"rag", "[N]", OPTION_AUTO_KEY, "workload.rag.documents", "documents ingested for retrieval, or ten"},
+    {"rag", "[N]", OPTION_AUTO_KEY, "workload.rag.documents",
+     "documents ingested for retrieval, 10 unless told"},
     {"dataset", "FILE", OPTION_TEXT_KEY, "workload.path", "the ShareGPT data set"},
-    {"trials", "N", OPTION_KEY, "run.trials", "times each test is repeated"},
+    {"trials", "N", OPTION_KEY, "run.trials", "number of runs of each test"},
     {0}};
 static const struct option_group suite_scenario = {"Scenario (all tests, but model and RAG of mlperf)",
                                                    suite_keys};
@@ -106,10 +107,10 @@ static const struct option_group suite_scenario = {"Scenario (all tests, but mod
 static const struct option_spec sweep_table[] = {
     {"points", "N", OPTION_VALUE, NULL, "number of points of the profiles rates and miss_ratio"},
     {"jobs", "N", OPTION_VALUE, NULL, "simulated points at a time, as many as there are cores unless told"},
-    {"headless", NULL, OPTION_FLAG, NULL, "a sweep has no screen; the same without it"},
+    {"headless", NULL, OPTION_FLAG, NULL, "accepted for scripts; a sweep has no screen"},
     {"json", "FILE", OPTION_VALUE, NULL, "write everything as JSON; - prints it instead of the table"},
     {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing"},
-    {"force", NULL, OPTION_FLAG, NULL, "more than 10000 points; start although memory or disk seem small"},
+    {"force", NULL, OPTION_FLAG, NULL, "allow more than 10000 points, and too little memory or disk"},
     {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail a point for them"},
     {"quiet", NULL, OPTION_FLAG, NULL, "no progress"},
     {0}};
@@ -117,13 +118,13 @@ static const struct option_group sweep_group = {"Sweep", sweep_table};
 
 static const struct option_spec check_table[] = {
     {"keys", NULL, OPTION_FLAG, NULL, "print the names of all keys instead, one a line"},
-    {"fit", NULL, OPTION_FLAG, NULL, "as `run --fit` would scale it"},
+    {"fit", NULL, OPTION_FLAG, NULL, "print the scenario as `run --fit` would scale it"},
     {"force", NULL, OPTION_FLAG, NULL, "no error when memory or disk seem too small"},
     {0}};
 static const struct option_group check_group = {"Check", check_table};
 
 static const struct option_spec models_table[] = {
-    {"users", "N", OPTION_VALUE, NULL, "contexts held at once, one a user"},
+    {"users", "N", OPTION_VALUE, NULL, "contexts held at once, one per user"},
     {"context", "TOKENS", OPTION_VALUE, NULL, "length of each context, 8192 unless told"},
     {0}};
 static const struct option_group models_group = {"Working set", models_table};
@@ -157,11 +158,11 @@ static const struct option_group history_group = {"History", history_table};
 
 static const struct option_spec show_table[] = {
     {"json", NULL, OPTION_FLAG, NULL, "print the summary as JSON"},
-    {"decisions", NULL, OPTION_FLAG, NULL, "after it, all decisions of the autoscaler"},
-    {"events", NULL, OPTION_FLAG, NULL, "after it, all events"},
-    {"criteria", NULL, OPTION_FLAG, NULL, "after it, the criteria with their measures"},
-    {"measures", NULL, OPTION_FLAG, NULL, "after it, all measures by their names"},
-    {"scenario", NULL, OPTION_FLAG, NULL, "print the scenario as it was given instead"},
+    {"decisions", NULL, OPTION_FLAG, NULL, "add all decisions of the autoscaler"},
+    {"events", NULL, OPTION_FLAG, NULL, "add all events"},
+    {"criteria", NULL, OPTION_FLAG, NULL, "add the criteria with their metrics"},
+    {"measures", NULL, OPTION_FLAG, NULL, "add all metrics by name"},
+    {"scenario", NULL, OPTION_FLAG, NULL, "print the scenario as given instead"},
     {0}};
 static const struct option_group show_group = {"Show", show_table};
 
@@ -175,7 +176,7 @@ static const struct option_group note_group = {"Note", note_table};
 
 static const struct option_spec delete_table[] = {
     {"yes", NULL, OPTION_FLAG, NULL, "do not ask"},
-    {"force", NULL, OPTION_FLAG, NULL, "also runs that still go on, as far as is known"},
+    {"force", NULL, OPTION_FLAG, NULL, "also delete runs that seem to go on"},
     {0}};
 static const struct option_group delete_group = {"Delete", delete_table};
 
@@ -199,18 +200,17 @@ static const struct option_group sql_group = {"Sql", sql_table};
 /* Where what a command makes goes. */
 static const struct option_spec output_options[] = {
     {"output", "FILE", OPTION_VALUE, NULL, "write to FILE instead of standard output"},
-    {"force", NULL, OPTION_FLAG, NULL, "also over a file that is there"},
+    {"force", NULL, OPTION_FLAG, NULL, "overwrite an existing file"},
     {0}};
 static const struct option_group output = {"Output", output_options};
 
 static const struct option_spec compare_table[] = {
     {"baseline", "RUN", OPTION_VALUE, NULL,
-     "what the others are held against, the first unless told; tag:NAME: the last runs of a tag"},
-    {"junit", "FILE", OPTION_VALUE, NULL, "write what --fail-over or --metric held as a test suite in XML"},
-    {"fail-over", "PERCENT", OPTION_VALUE, NULL,
-     "exit 3 when a watched metric is worse by more, and that is not noise"},
+     "compare with this run, the first unless told; tag:NAME: the last runs of a tag"},
+    {"junit", "FILE", OPTION_VALUE, NULL, "write the checks of --fail-over and --metric as JUnit XML"},
+    {"fail-over", "PERCENT", OPTION_VALUE, NULL, "exit 3 if a watched metric is worse by more, beyond noise"},
     {"metric", "NAME[=PERCENT]", OPTION_VALUE, NULL,
-     "watch this one, and not the usual ones; may be repeated"},
+     "watch this metric instead of the usual ones; may be repeated"},
     {"all", NULL, OPTION_FLAG, NULL, "every metric that is stored"},
     {"single", NULL, OPTION_FLAG, NULL, "a trial by itself, not its whole group"},
     {"json", NULL, OPTION_FLAG, NULL, "print a JSON object"},
@@ -228,8 +228,8 @@ static const struct option_group report_group = {"Report", report_table};
 
 static const struct option_spec validate_table[] = {
     {"against", "FILE", OPTION_VALUE, NULL, "JSON of vllm bench throughput, vllm bench serve or GuideLLM"},
-    {"within", "PERCENT", OPTION_VALUE, NULL, "difference that is allowed, 5% unless told"},
-    {"benchmark", "N", OPTION_VALUE, NULL, "of a GuideLLM report of several, the fastest unless told"},
+    {"within", "PERCENT", OPTION_VALUE, NULL, "allowed difference, 5% unless told"},
+    {"benchmark", "N", OPTION_VALUE, NULL, "which benchmark of a GuideLLM report, the fastest unless told"},
     {0}};
 static const struct option_group validate_group = {"Validate", validate_table};
 
@@ -241,7 +241,7 @@ static const struct option_command tables[] = {
     {"models", 2, {&models_group, &setting, &common}},
     {"probe", OPTIONS_OPERANDS_MAX, {&probe_group, &common}},
     {"clean", OPTIONS_OPERANDS_MAX, {&clean_group, &common}},
-    {"watch", 1, {&watch_group, &screen, &database, &common}},
+    {"watch", 1, {&watch_group, &output, &screen, &database, &common}},
     {"history", 0, {&history_group, &database, &common}},
     {"show", 1, {&show_group, &database, &common}},
     {"compare", OPTIONS_OPERANDS_MAX, {&compare_group, &output, &database, &common}},

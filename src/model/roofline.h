@@ -67,7 +67,7 @@ struct roofline {
 int roofline_init(struct roofline *r, const struct model *m, const struct roofline_setup *setup,
                   struct err *e);
 
-/* What a step has to do: set to {0}, then add each sequence. */
+/* The work of a step: set to {0}, then add each sequence. */
 struct roofline_load {
     uint64_t tokens;           /* new ones, of all sequences */
     roofline_fs pairs, slides; /* twice the pairs (new, earlier or same): everywhere; inside the window */

@@ -25,7 +25,7 @@ static void trim(char *text) {
     memmove(text, text + skip, len - skip + 1);
 }
 
-/* What follows `separator` in the first line of `text` that begins with `key`. */
+/* The text behind `separator` in the first line of `text` that begins with `key`. */
 static bool text_value(const char *text, const char *key, char separator, char *out, size_t len) {
     size_t key_len = strlen(key);
     for (const char *p = text; p && *p; p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
@@ -185,7 +185,7 @@ void host_probe_under(struct host *h, const char *root) {
     probe_gpu(h, root);
 }
 
-/* What the C library says and what the kernel says, which on virtual machines differ. */
+/* The C library and the kernel, which differ on virtual machines. */
 uint64_t host_cache_bytes(void) {
     long told = sysconf(_SC_LEVEL3_CACHE_SIZE);
     uint64_t most = told > 0 ? (uint64_t)told : 0, size;

@@ -1,4 +1,4 @@
-/* What this machine is and counts: CPU, memory, kernel, process. Any thread unless noted. */
+/* Facts and counters of this machine: CPU, memory, kernel, process. Any thread unless noted. */
 #ifndef KVF_PROBE_HOST_H
 #define KVF_PROBE_HOST_H
 

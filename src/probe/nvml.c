@@ -57,7 +57,7 @@ struct abi {
     int (*energy)(abi_device, unsigned long long *); /* mJ */
 };
 
-/* Those that every driver since R418 has are needed, the others are looked for. */
+/* Functions of every driver since R418 are required, the others optional. */
 static const struct {
     const char *name;
     size_t offset;
@@ -121,7 +121,7 @@ static int load(struct nvml *n, const char *library, struct err *e) {
     return 0;
 }
 
-/* What a text function left: it may have failed, or forgotten the end. */
+/* Text from the library: the call may have failed, or left out the terminator. */
 static void keep_text(int code, char *text, size_t len) {
     text[len - 1] = '\0';
     if (code) text[0] = '\0';

@@ -137,7 +137,7 @@ static void add_leader(struct text *t, const struct leader *l, const struct judg
 
 /* ---- resources ---- */
 
-/* What requests share, and how much of its time it worked for them. */
+/* A resource that requests share, and its busy time. */
 struct resource {
     enum verdict_limit limit;
     enum kvf_tier tier; /* KVF_TIERS: none */
@@ -153,7 +153,7 @@ static bool others_compute(const struct judge_input *in) {
     return in->host_cpu_ratio >= FULL && in->own_cpu_ratio < in->host_cpu_ratio / 2;
 }
 
-/* What works for a tier: a link, or the device itself. */
+/* The resource behind a tier: a link, or the device itself. */
 static void consider_tier(const struct judge_input *in, int t, struct resource *most) {
     enum kvf_tier tier = (enum kvf_tier)t;
     bool link = !isnan(in->link_any[t]);
@@ -208,7 +208,7 @@ static const char *computing(const struct judge_input *in) {
     return in->prefill_ms > 0 ? "prefill and generation" : "generation";
 }
 
-/* What the mean end-to-end latency is made of. */
+/* The parts of the mean end-to-end latency. */
 enum part { PART_QUEUE, PART_STORAGE, PART_COMPUTE, PART_REST, PARTS };
 
 static void parts_of(const struct judge_input *in, double part[PARTS]) {
@@ -461,7 +461,7 @@ static void load(struct text *t, const struct judge_input *in, struct verdict *v
     add_parts(t, in);
 }
 
-/* What bounds throughput, or latency where nothing does. */
+/* The bound on throughput, or on latency where nothing bounds throughput. */
 static void limited(struct text *t, const struct judge_input *in, struct verdict *v) {
     struct resource most = most_loaded(in);
     struct leader l = find_leader(in);

@@ -187,7 +187,7 @@ size_t outcome_configurations(const struct outcome *o) {
     return n;
 }
 
-/* Those of the groups behind it. */
+/* The number of combinations of the groups behind it. */
 static size_t stride_of(const struct outcome *o, unsigned group) {
     size_t stride = 1;
     for (unsigned g = group + 1; g < o->groups; g++) stride *= o->dimension[g].values;

@@ -9,7 +9,7 @@
 
 #include "record/sweep.h"
 
-/* What varies: named groups of settings, keys, what a search is for, the load of profile rates. */
+/* The variation: named groups of settings, keys, what a search is for, the load of profile rates. */
 enum outcome_role { OUTCOME_VARIANT, OUTCOME_KEY, OUTCOME_SOUGHT, OUTCOME_LOAD };
 struct outcome_value {
     char *text;    /* as people read it, malloc'd */
@@ -87,7 +87,7 @@ size_t outcome_measure(struct outcome *o, const char *name, const char *unit);
 void outcome_set(struct outcome_point *p, size_t measure, double v);
 void outcome_add_curve(struct outcome *o, const struct sweep_curve *c);
 
-/* What a run gave, also one that was stopped; NaN: missing. */
+/* The result of a run, even of a stopped one; NaN: missing. */
 double outcome_measured(const struct outcome *o, size_t point, size_t measure);
 /* NaN: missing, or the point is not done. */
 double outcome_value(const struct outcome *o, size_t point, size_t measure);

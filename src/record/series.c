@@ -29,7 +29,7 @@ static void grow(struct series *s) {
     if (s->parts & SERIES_HEAT) s->heat = mem_realloc(s->heat, s->cap * sizeof *s->heat);
 }
 
-/* What holds for the run, as far as this interval knows it. */
+/* Facts about the run, as far as this interval knows them. */
 static void keep_names(struct series *s, const struct snapshot *snap) {
     for (int t = 0; t < KVF_TIERS; t++) {
         s->tier_on[t] |= snap->tier_on[t];

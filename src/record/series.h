@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "record/snapshot.h"
 
-/* What is kept beside the figures of the interval itself. */
+/* Kept beside the figures of the interval itself. */
 enum series_part {
     SERIES_TIERS = 1,
     SERIES_CLASSES = 2,

@@ -176,7 +176,7 @@ struct snapshot_gpu {
 
 enum { SNAPSHOT_GPUS_MAX = 8, SNAPSHOT_NAME = 32, SNAPSHOT_DECISIONS = 4 };
 
-/* What the autoscaler decided in an interval. */
+/* The autoscaler's decision in an interval. */
 struct snapshot_decision {
     char mode[16];
     char action[24];

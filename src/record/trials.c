@@ -60,7 +60,7 @@ static struct trial_metric *find_in(const struct trials *t, const char *metric, 
     return NULL;
 }
 
-/* What earlier trials did not have is missing in them. */
+/* A metric that earlier trials did not have is missing in them. */
 static void value_put(struct trial_metric *m, size_t place, double value) {
     if (place >= m->cap) {
         m->cap = place + 1 > 2 * m->cap ? place + 1 : 2 * m->cap;

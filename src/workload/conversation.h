@@ -1,4 +1,4 @@
-/* What every source of conversations does with their turns: names, shared prompts, history. */
+/* The turns of conversations, for every source of them: names, shared prompts, history. */
 #ifndef KVF_WORKLOAD_CONVERSATION_H
 #define KVF_WORKLOAD_CONVERSATION_H
 

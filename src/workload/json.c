@@ -11,7 +11,7 @@
 #include "workload/input.h"
 #include "workload/json_inside.h"
 
-/* What may stand next. */
+/* The tokens that may come next. */
 enum json_state {
     STATE_START,       /* a byte-order mark, then STATE_VALUE */
     STATE_VALUE,       /* a value */

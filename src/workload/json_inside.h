@@ -1,4 +1,4 @@
-/* What the files of the JSON reader share among themselves. */
+/* Shared by the files of the JSON reader. */
 #ifndef KVF_WORKLOAD_JSON_INSIDE_H
 #define KVF_WORKLOAD_JSON_INSIDE_H
 

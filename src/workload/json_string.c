@@ -149,7 +149,7 @@ static bool escape_take(struct json *j, const char **piece, size_t *len) {
     return piece_give(j, piece, len, &values[name - names], 1);
 }
 
-/* What stopped the run: the closing quote, an escape, a border of the buffer or a fault. */
+/* The reason why the run stopped: the closing quote, an escape, the end of the buffer or a fault. */
 static bool special_take(struct json *j, const char **piece, size_t *len) {
     unsigned char c = (unsigned char)*j->at;
     if (c == '"') {

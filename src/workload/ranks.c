@@ -78,7 +78,7 @@ static size_t base64_decode(char *text, size_t len) {
     return len % 4 == 1 ? 0 : out;
 }
 
-/* What is wrong with a line, NULL when its token has been taken. */
+/* The fault of a line, or NULL if its token has been taken. */
 static const char *line_take(struct ranks *r, char *text) {
     char *blank = strchr(text, ' '), *end = NULL;
     if (!blank || blank[1] < '0' || blank[1] > '9') return "is no token in base64, a space and a rank";

@@ -65,7 +65,7 @@ static void reject(struct reader *f, enum workload_reject reason, uint64_t line,
 
 /* ---- one item of a list of requests ---- */
 
-/* What stands in it; the first fault of a value is kept and the reading goes on. */
+/* The contents of an item; the first bad value is kept and reading goes on. */
 struct item {
     uint64_t line;
     enum { ITEM_UNKNOWN, ITEM_REQUEST, ITEM_SUBAGENT } type;

@@ -81,7 +81,7 @@ bool workload_spawned(struct workload *w, uint64_t user, uint64_t *spawned, uint
 /* phase decode: the sizes of the workload.decode.entries that each user has before the clock. */
 uint64_t workload_stored_tokens(struct workload *w, uint64_t user, uint32_t index);
 
-/* What requests retrieve from; NULL when the scenario has no retrieval. Good until the closing. */
+/* The documents that requests retrieve from; NULL without retrieval. Valid until the workload is closed. */
 const struct rag *workload_rag(const struct workload *w);
 
 /* Rows so far (all zero for synthetic). */

@@ -297,7 +297,7 @@ def pictures(bench):
         # ten times so many ms a second, of a thousand
         shares = [float(bench.finish(bench.start([str(bench.program("bench_screen")), "rate", view,
                                                   "2" if bench.quick else "4"], env=env))) for _ in range(times)]
-        what = ", the dearest" if view == dearest else ""
+        what = ", the most expensive" if view == dearest else ""
         bench.row_value("ten redraws a second: %s%s" % (view, what), shares, "%.2f %%", under=2)
     bench.notes.append("screen: %d x %d, a new interval in each picture; of one core. At once, one after the other, in "
                        "ms: %s." % (*LARGE[::-1], ", ".join("%s %.2f" % view for view in views.items())))

@@ -21,35 +21,35 @@ hierarchy, with every interval of every run kept in SQLite.
 
 Commands:
   run       run a scenario, else the quickstart, on the screen or --headless
-  suite     run many tests on one plan and compare what came out
-  sweep     run a scenario with some of its keys varied, and compare
-  check     print what a scenario means and will take, without running it
-  models    list models, or show how a working set falls over the tiers
+  suite     run many tests on one plan and compare the results
+  sweep     run a scenario with some keys varied, and compare the runs
+  check     print what a scenario means and needs, without running it
+  models    list models, or show how a working set spreads over the tiers
   clean     remove what killed runs and power cuts left on a disk
   probe     show what this machine offers: memory, CPUs, GPU, devices
-  watch     show a run of the database on the screen: live, or its past
+  watch     show a run of the database on the screen, live or past
   history   list the runs of the database, newest first
   show      print the summary of a stored run, the latest unless told
-  compare   hold runs against each other: scenarios, metrics, what is noise
-  export    write stored runs in a form that other programs read
+  compare   compare runs: scenarios, metrics, and what is noise
+  export    write stored runs in a form for other programs
   report    write stored runs as a report with charts: HTML, Markdown or text
-  validate  hold the tokens per second of a run against a serving engine's
-  tag       give a run tags, or list those it has
-  note      write a note to a run, or print it
+  validate  compare the tokens per second of a run with a serving engine's
+  tag       give a run tags, or list its tags
+  note      give a run a note, or print it
   delete    delete runs from the database
   prune     delete the oldest runs of the database
-  vacuum    give the room of deleted runs back to the disk
-  merge     take over the runs of another database
-  sql       ask the database with a SELECT of your own
+  vacuum    return the room of deleted runs to the disk
+  merge     copy the runs of another database into this one
+  sql       query the database with a SELECT of your own
   schema    print the schema of the database as SQL
-  complete  list what may stand next on a command line, for shells
+  complete  list the words that may come next on a command line, for shells
   help      explain a command, or list the keys of the screen (help keys)
 
 Options:
   --help     print this, or with a command what it takes
   --version  print version, compiler, libraries and features
 
-Every command knows --help, --ascii and --no-color. The manual is kvfall(1).
+Every command takes --help, --ascii and --no-color. The manual is kvfall(1).
 """
 
 # The design's short forms and the keys that they set.
@@ -564,8 +564,8 @@ def _():
     lines = got.stdout.splitlines()
     assert got.rc == 0 and len(lines) == 3, got
     assert lines[1].split()[:5] == ["2", "2023-11-14", "23:13", "failed", "second"], got
-    assert lines[2].rstrip().endswith("1.24k       312    120 ms        --   93.1 %"), got
-    assert lines[1].count("--") == 5, got
+    assert lines[2].rstrip().endswith("1.24k       312    120 ms        --   93.1 %   97.0 %"), got
+    assert lines[1].count("--") == 6, got
     assert len({len(line) for line in lines}) == 1, got
 
 

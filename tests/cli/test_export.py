@@ -91,7 +91,7 @@ def _():
     finally:
         os.close(ours)
         os.close(theirs)
-    assert got.rc == 2 and got.stderr == "kvfall: xlsx is nothing for a terminal; name a file with --output\n", got
+    assert got.rc == 2 and got.stderr == "kvfall: xlsx cannot be shown on a terminal; name a file with --output\n", got
 
 
 main()

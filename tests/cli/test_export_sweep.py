@@ -217,8 +217,8 @@ def _():
     for args, words in ((["sweep:7"], "there is no sweep '7'"), (["sweep:"], "there is no sweep ''"),
                         (["sweep:1", "2"], "one sweep at a time"), (["sweep:1", "sweep:1"], "one sweep at a time"),
                         (["sweep:1", "--format", "xml"], '--format of a sweep is csv, json, peaks-csv or xlsx'),
-                        (["sweep:1", "--format", "fio"], "--format fio is of runs; of a sweep there is csv"),
-                        (["sweep:1", "-o", "x.fio"], "--format fio is of runs"), (["suite:latest"], "there is no suite 'latest'"), (["suite:9"], "there is no run '9'")):
+                        (["sweep:1", "--format", "fio"], "--format fio is for runs; a sweep takes csv"),
+                        (["sweep:1", "-o", "x.fio"], "--format fio is for runs"), (["suite:latest"], "there is no suite 'latest'"), (["suite:9"], "there is no run '9'")):
         got = run(["export"] + args)
         assert got.rc == 2 and words in got.stderr and got.stdout == "", got
     got = run(["history", "--sweeps", "--tag", "x"])

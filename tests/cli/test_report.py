@@ -226,7 +226,7 @@ def _():
     ours, theirs = os.openpty()
     try:
         got = finish(spawn(["report", "1"], stdout=theirs))
-        assert got.rc == 2 and "nothing for a terminal; name a file with --output" in got.stderr, got
+        assert got.rc == 2 and "cannot be shown on a terminal; name a file with --output" in got.stderr, got
         assert run(["report", "1"]).stdout.startswith("<!DOCTYPE html>"), "into a pipe it is written"
         shown = spawn(["report", "1", "--format", "txt"], stdout=theirs)
         assert b"one, run 1" in os.read(ours, 4000)

@@ -10,6 +10,7 @@ import sqlite3
 import tempfile
 import threading
 import time
+from xml.etree import ElementTree
 
 from reports import case
 from runs import last_run, refused, rows, start, tree, write
@@ -81,6 +82,37 @@ def _():
         assert words in got.stdout, (words, got)
         others = [other for other in VIEWS.values() if other != words and other in got.stdout]
         assert not others, (others, got)
+
+
+@case("--dump -o FILE.svg is the same screen in colour: well-formed, its text as text, small")
+def _():
+    finished()
+    file = home() / "work/screen.svg"
+    for view in ("overview", "latency", "log"):
+        args = ["watch", "--dump", "latest", "--view", view, "--size", "100x30"]
+        plain = run(args).stdout.splitlines()
+        got = run([*args, "-o", file, "--force"])
+        assert got.rc == 0 and got.stdout == "", got
+        root = ElementTree.parse(file).getroot()
+        space = root.tag[:-3]
+        rows = [""] * 30
+        for text in root.iter(space + "text"):
+            row = int(text.get("y")) // 20
+            for span in text:
+                column, wide = int(span.get("x")) // 10, int(span.get("textLength")) // 10
+                rows[row] = rows[row].ljust(column) + span.text.ljust(wide)
+        assert [row.rstrip() for row in rows] == plain, (rows, plain)
+        used = set(re.findall(r'class="t(\d+)"', file.read_text()))
+        assert len(used) > 4 and file.stat().st_size < 60000, (used, file.stat().st_size)
+        assert all(".t%s{fill:#" % tone in file.read_text() for tone in used)
+    light = run(["watch", "--dump", "--theme", "light", "-o", file, "--force"])
+    assert light.rc == 0 and 'fill="#ffffff"' in file.read_text(), light
+    text = file.with_suffix(".txt")
+    assert run(["watch", "--dump", "-o", text]).rc == 0 and text.read_text() == run(["watch", "--dump"]).stdout
+    got = run(["watch", "--dump", "-o", text])
+    assert got.rc == 2 and "is there already" in got.stderr, got
+    got = run(["watch", "latest", "-o", file])
+    assert got.rc == 2 and "--output is for --dump" in got.stderr, got
 
 
 @case("--dump is 80x24 unless told, the overview, the latest run, UTF-8 where the locale is")

@@ -1,9 +1,12 @@
-/* Prints a part of a manual page that a table of the program has: `manual_parts measures`. `make manual` puts it
- * between the marks of the page; a test holds both alike. */
+/* Prints a part of a manual page that a table of the program has: `manual_parts measures`. `make manual` puts
+ * it into the page; a test holds both alike. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "record/metric.h"
+#include "scenario/load.h"
+#include "ui/keys.h"
 
 enum { COLUMNS = 110 };
 
@@ -35,11 +38,75 @@ static void put_measures(void) {
     }
 }
 
-int main(int argc, char **argv) {
-    if (argc != 2 || strcmp(argv[1], "measures") != 0) {
-        fprintf(stderr, "usage: %s measures\n", argv[0]);
-        return 2;
+/* Text of a table as mdoc has it; `word`: punctuation alone is no delimiter. */
+static void put_text(const char *text, int word) {
+    if (word && !isalnum((unsigned char)text[0])) printf("\\&");
+    for (; *text; text++) {
+        if (*text == '-')
+            printf("\\-");
+        else if (*text == '\\')
+            printf("\\e");
+        else
+            putchar(*text);
     }
-    put_measures();
-    return 0;
+}
+
+/* Sizes and times have their unit in their values. */
+static int unit_told(const char *unit) {
+    return *unit && strcmp(unit, "bytes") != 0 && strcmp(unit, "bytes/s") != 0 && strcmp(unit, "s") != 0;
+}
+
+static const char *default_told(const char *fallback) {
+    return strcmp(fallback, "\"\"") == 0 ? "empty"
+           : strcmp(fallback, ".") == 0  ? "the current directory"
+                                         : fallback;
+}
+
+static void put_keys(void) {
+    size_t count;
+    const struct scenario_key *keys = scenario_keys(&count);
+    for (size_t i = 0; i < count; i++) {
+        const struct scenario_key *k = &keys[i];
+        printf(".It Sy %s\n%s", k->name, k->type);
+        if (*k->range) printf(": "), put_text(k->range, 0);
+        if (unit_told(k->unit)) printf(" %s", k->unit);
+        printf("; ");
+        if (strcmp(k->fallback, "required") == 0)
+            printf("no default");
+        else if (strncmp(k->fallback, "of the ", 7) == 0)
+            printf("default that %s", k->fallback);
+        else
+            printf("default "), put_text(default_told(k->fallback), 0);
+        printf(".\n.br\n");
+        put_text(k->help, 0);
+        putchar('\n');
+    }
+}
+
+static void put_keyboard(void) {
+    for (size_t i = 0; i < keyboard_count; i++) {
+        const struct key_entry *entry = &keyboard[i];
+        printf(".It Ic ");
+        put_text(entry->name, 1);
+        for (; i + 1 < keyboard_count && !keyboard[i + 1].help; i++)
+            printf(" , "), put_text(keyboard[i + 1].name, 1);
+        printf("\n%c", toupper((unsigned char)entry->help[0]));
+        put_text(entry->help + 1, 0);
+        printf(".\n");
+    }
+}
+
+static const struct {
+    const char *name;
+    void (*put)(void);
+} parts[] = {{"measures", put_measures}, {"keys", put_keys}, {"keyboard", put_keyboard}};
+
+int main(int argc, char **argv) {
+    for (size_t i = 0; argc == 2 && i < sizeof parts / sizeof *parts; i++) {
+        if (strcmp(argv[1], parts[i].name) != 0) continue;
+        parts[i].put();
+        return 0;
+    }
+    fprintf(stderr, "usage: %s measures | keys | keyboard\n", argv[0]);
+    return 2;
 }

@@ -8,9 +8,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
-from tap import BUILD, SOURCE, case, database, home, main, need_tool, run
+from manual import PAGES, written
+from tap import SOURCE, case, database, home, main, need_tool, run
 
-PAGES = sorted(path.name for path in (SOURCE / "man").glob("*.[1-9]"))
 FIRST_PAGE_LINES = 250
 QUERIES_A_TABLE = 2
 
@@ -174,28 +174,6 @@ def _():
         assert re.search(r"^\.Sh %s$" % name.upper(), page("kvfall-export.5"), re.MULTILINE), name
 
 
-@case("every key of the screen stands in kvfall-screen(7) with its words")
-def _():
-    got = run(["help", "keys"])
-    lines = [re.fullmatch(r"  (\S+(?:, \S+)*)  +(.*)", line) for line in got.stdout.splitlines()]
-    assert got.rc == 0 and len(lines) > 30 and all(lines), got
-    section = re.search(r"^\.Sh KEYS\n(.*?)^\.El", page("kvfall-screen.7"), re.MULTILINE | re.DOTALL).group(1)
-    items = re.findall(r"^\.It (.*)\n((?:[^.].*\n)+)", section, re.MULTILINE)
-    documented = {(tuple(re.sub(r"\bIc |\"", "", names).split(" , ")), " ".join(words.split())) for names, words in items}
-    shown = {(tuple(line.group(1).split(", ")), line.group(2)[0].upper() + line.group(2)[1:] + ".") for line in lines}
-    assert documented == shown, "\n%s\n%s" % (sorted(documented - shown), sorted(shown - documented))
-
-
-@case("every scenario key stands in kvfall-scenario(5)")
-def _():
-    got = run(["check", "--keys"])
-    assert got.rc == 0, got
-    keys = got.stdout.split()
-    assert len(keys) > 80 and "tiers.nvme.io_size" in keys, got
-    absent = missing(keys, page("kvfall-scenario.5"))
-    assert not absent, "\n" + "\n".join(absent)
-
-
 @case("the measures of kvfall-results(7) are the results of runs")
 def _():
     section = re.search(r"^\.Sh MEASURES\n(.*?)^\.Sh ", page("kvfall-results.7"), re.MULTILINE | re.DOTALL)
@@ -211,11 +189,8 @@ def _():
 
 @case("the parts of the manual that tables of the program have are what make manual would write")
 def _():
-    text = (SOURCE / "man/kvfall-results.7").read_text()
-    inside = re.search(r"^\.\\\" begin measures[^\n]*\n(.*?)^\.\\\" end measures$", text, re.MULTILINE | re.DOTALL)
-    assert inside, "kvfall-results(7) has no marks of the measures"
-    got = subprocess.run([BUILD / "tests/lint/manual_parts", "measures"], capture_output=True, text=True)
-    assert got.returncode == 0 and got.stdout == inside.group(1), "kvfall-results(7) is old: make manual"
+    old = [name for name in PAGES if written(name) != (SOURCE / "man" / name).read_text()]
+    assert not old, "%s: make manual" % ", ".join(old)
 
 
 @case("the metric families of kvfall-export(5) are those of the table, with their types and words")
@@ -230,6 +205,31 @@ def _():
     wrong = ["%s: %s, not %s" % (name, documented.get(name), expected.get(name))
              for name in sorted(set(documented) | set(expected)) if documented.get(name) != expected.get(name)]
     assert not wrong, "\n" + "\n".join(wrong)
+
+
+@case("the policies that kvfall-scenario(5) explains are the choices of cache.eviction, in their order")
+def _():
+    text = page("kvfall-scenario.5")
+    choices = re.search(r"^\.It Sy cache\.eviction\nchoice: (.*); default", text, re.MULTILINE).group(1).split(" | ")
+    explained = re.search(r"^\.It Cm lru\n.*?^\.El", text, re.MULTILINE | re.DOTALL).group(0)
+    assert re.findall(r"^\.It Cm (\w+)", explained, re.MULTILINE) == choices, (explained, choices)
+
+
+@case("the commands and options of the pages have the words and arguments of --help")
+def _():
+    first = page("kvfall.1")
+    for command, about in re.findall(r"^  ([a-z]+) +(\S.*)$", run(["--help"]).stdout.split("Options:")[0], re.MULTILINE):
+        assert re.search(r"^\.It Cm %s\b.*\n%s\.$" % (command, re.escape(about)), first, re.MULTILINE), (command, about)
+    for name in PAGES:
+        text = page(name)
+        heads = [part for line in re.findall(r"^\.It (Fl .*)", text, re.MULTILINE) for part in re.split(r" , (?=Fl )", line)]
+        for command in re.findall(r"^\.Nm kvfall (\w+)$", text, re.MULTILINE):
+            options = re.findall(r"^  (?:-[a-z], )?--([a-z-]+)(?: ([^a-z ][^ ]*))?(?:  |$)",
+                                 run(["help", command]).stdout, re.MULTILINE)
+            for option, argument in options:
+                documented = [head.split()[2:] for head in heads if head.split()[1] == "-" + option]
+                wrong = [one for one in documented if bool(one) != bool(argument)]
+                assert not wrong, (name, command, option, argument, documented)
 
 
 @case("every table and column of the database stands in kvfall-history(5)")

@@ -49,6 +49,11 @@ def expect_none(found):
     assert not found, "\n" + "\n".join(found)
 
 
+@case("README.md is read in five minutes: at most 200 lines")
+def _():
+    assert (SOURCE / "README.md").read_text().count("\n") <= 200
+
+
 @case("no file of src or ui is longer than %d lines" % LONGEST_FILE)
 def _():
     counts = [(path, len(path.read_bytes().splitlines())) for path in code()]

@@ -369,14 +369,49 @@ static void test_random(void **state) {
     canvas_free(&c);
 }
 
+/* Every row is text, a run of it for each tone; colours are those of a terminal of 256 colours; what XML or
+ * the direction of text could stumble over is replaced. */
+static void test_svg(void **state) {
+    (void)state;
+    struct canvas c;
+    struct buf out = {0};
+    canvas_init(&c, 3, 20, utf8);
+    struct pane p = pane_whole(&c);
+    pane_tone(&p, 0, 0, 20, TONE_TITLE);
+    pane_text(&p, 0, 1, TONE_TITLE, "a < b & c");
+    pane_text(&p, 1, 0, TONE_GPU, "gpu");
+    pane_text(&p, 1, 4, TONE_BAD, "late");
+    pane_glyph(&p, 1, 9, TONE_GPU, 0x2588);
+    pane_glyph(&p, 2, 0, TONE_NORMAL, 0x202e);
+    canvas_svg(&c, &out);
+    const char *svg = buf_text(&out);
+    assert_int_equal(TONE_TITLE, 3);
+    assert_int_equal(TONE_BAD, 8);
+    assert_int_equal(TONE_GPU, 12);
+    assert_non_null(strstr(svg, "viewBox=\"-10 -10 220 80\""));
+    assert_non_null(strstr(svg, "<title>a &lt; b &amp; c </title>"));
+    assert_non_null(strstr(svg, "<rect class=\"b3\" x=\"0\" y=\"0\" width=\"200\" height=\"20\"/>"));
+    /* colour 114 of the cube is 87 d7 87, 203 is ff 5f 5f and bold */
+    assert_non_null(strstr(svg, ".t12{fill:#87d787}"));
+    assert_non_null(strstr(svg, ".t8{fill:#ff5f5f;font-weight:bold}"));
+    assert_non_null(strstr(svg,
+                           "<text y=\"35\"><tspan class=\"t12\" x=\"0\" textLength=\"30\">gpu</tspan>"
+                           "<tspan class=\"t8\" x=\"40\" textLength=\"40\">late</tspan>"
+                           "<tspan class=\"t12\" x=\"90\" textLength=\"10\">\xe2\x96\x88</tspan></text>"));
+    assert_non_null(strstr(svg, "<tspan class=\"t0\" x=\"0\" textLength=\"10\">?</tspan>"));
+    assert_null(strstr(svg, ".t9{"));
+    buf_free(&out);
+    canvas_free(&c);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_reserved),      cmocka_unit_test(test_sizes),
-    cmocka_unit_test(test_text_at_edges), cmocka_unit_test(test_panes_cut),
-    cmocka_unit_test(test_wide),          cmocka_unit_test(test_odd_text),
-    cmocka_unit_test(test_ascii),         cmocka_unit_test(test_right_and_clip),
-    cmocka_unit_test(test_wrap),          cmocka_unit_test(test_tone_and_hot),
-    cmocka_unit_test(test_c_locale),      cmocka_unit_test(test_schemes),
-    cmocka_unit_test(test_random),
+    cmocka_unit_test(test_reserved),       cmocka_unit_test(test_svg),
+    cmocka_unit_test(test_sizes),          cmocka_unit_test(test_text_at_edges),
+    cmocka_unit_test(test_panes_cut),      cmocka_unit_test(test_wide),
+    cmocka_unit_test(test_odd_text),       cmocka_unit_test(test_ascii),
+    cmocka_unit_test(test_right_and_clip), cmocka_unit_test(test_wrap),
+    cmocka_unit_test(test_tone_and_hot),   cmocka_unit_test(test_c_locale),
+    cmocka_unit_test(test_schemes),        cmocka_unit_test(test_random),
 };
 
 int main(void) {

@@ -537,10 +537,12 @@ static void test_dump(void **state) {
     struct buf out = {0};
     struct err e = {0};
     r->source.given = 0;
-    assert_int_equal(ui_dump(&r->provider, 5, "overview", 24, 80, r->setup.style, &out, &e),
-                     -KVF_ERR_UNAVAILABLE);
+    struct ui_picture picture = {5, "overview", 24, 80, r->setup.style, false};
+    assert_int_equal(ui_dump(&r->provider, &picture, &out, &e), -KVF_ERR_UNAVAILABLE);
     r->source.given = UI_INTERVALS;
-    assert_int_equal(ui_dump(&r->provider, 10, "tiers", 24, 80, r->setup.style, &out, NULL), 0);
+    picture.at_s = 10;
+    picture.view = "tiers";
+    assert_int_equal(ui_dump(&r->provider, &picture, &out, NULL), 0);
     assert_non_null(strstr(buf_text(&out), "00:10 /"));
     int rows = 0;
     for (size_t i = 0; i < out.len; i++) rows += out.data[i] == '\n';

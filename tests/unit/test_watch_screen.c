@@ -104,8 +104,8 @@ static char *dump(const struct stored *s, double at_s, size_t view, int rows, in
     struct buf text = {0};
     if (store_watch_open(&w, s->db, s->x->run.run_id, &e) != 0) fail_msg("%s", e.text);
     store_watch_provider(w, &p);
-    if (ui_dump(&p, at_s, panels[view]->name, rows, cols, (struct style){.ascii = ascii}, &text, &e) != 0)
-        fail_msg("%s", e.text);
+    struct ui_picture picture = {at_s, panels[view]->name, rows, cols, {.ascii = ascii}, false};
+    if (ui_dump(&p, &picture, &text, &e) != 0) fail_msg("%s", e.text);
     store_watch_close(w);
     return text.data;
 }
@@ -390,8 +390,8 @@ static void a_run_without_intervals_is_shown_as_such(void **state) {
     free(picture);
     assert_int_equal(store_watch_open(&w, f->db, s->x->run.run_id, &e), 0);
     store_watch_provider(w, &p);
-    assert_int_equal(ui_dump(&p, 1, "overview", 24, 80, (struct style){.ascii = true}, &text, &e),
-                     -KVF_ERR_UNAVAILABLE);
+    struct ui_picture at_1 = {1, "overview", 24, 80, {.ascii = true}, false};
+    assert_int_equal(ui_dump(&p, &at_1, &text, &e), -KVF_ERR_UNAVAILABLE);
     assert_non_null(strstr(e.text, "the run has stored no interval"));
     assert_int_equal(text.len, 0);
     store_watch_close(w);
