@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/stored.h"
 #include "record/run.h"
 #include "report/format.h"
 #include "report/json_part.h"
@@ -317,7 +318,7 @@ static int list(const struct options *o, struct listing *l, char *path, size_t l
     if (!rc) rc = read_filter(o, &filter, e);
     if (!rc) rc = store_path(options_value(o, "db"), path, len, e);
     if (rc || access(path, F_OK) != 0) return rc;
-    rc = store_open(&store, path, STORE_READ, e);
+    rc = stored_open_at(path, STORE_READ, &store, e);
     if (!rc && sweeps) rc = store_list_sweeps(store, filter.limit, add_sweep, l, e);
     if (!rc && !sweeps) rc = store_list(store, &filter, add_row, l, e);
     store_close(store);

@@ -26,7 +26,7 @@ static int merge(const struct options *o, struct buf *out, struct err *e) {
     for (size_t i = 0; !rc && i < o->operands; i++) {
         struct store *from = NULL;
         struct store_merged done;
-        rc = store_open(&from, o->operand[i], STORE_READ, e);
+        rc = stored_open_at(o->operand[i], STORE_READ, &from, e);
         if (!rc && !into) rc = stored_open(o, STORE_WRITE, &into, e);
         if (!rc) rc = store_merge(into, from, &done, e);
         if (!rc) tell(o->operand[i], &done, out);

@@ -16,14 +16,12 @@ struct shown {
 };
 
 static int load(const struct options *o, struct shown *s) {
-    char path[1024];
     int64_t id;
     struct err *e = &s->e;
 
     if (options_has(o, "json") + options_has(o, "scenario") > 1)
         return err_set(e, KVF_ERR_USAGE, "--json and --scenario exclude each other; choose one");
-    int rc = store_path(options_value(o, "db"), path, sizeof path, e);
-    if (!rc) rc = store_open(&s->store, path, STORE_READ, e);
+    int rc = stored_open(o, STORE_READ, &s->store, e);
     if (!rc) rc = store_resolve(s->store, o->operands ? o->operand[0] : "latest", &id, e);
     if (!rc) rc = store_load_run(s->store, id, &s->run, e);
     if (!rc) rc = stored_trials(s->store, &s->run, &s->trials, e);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "base/output_file.h"
+#include "cli/stored.h"
 #include "cli/sweep.h"
 #include "probe/host.h"
 #include "report/outcome.h"
@@ -122,7 +123,7 @@ static int load_baseline(struct sweep *s, struct err *e) {
     if (s->db && strcmp(s->db, "none") == 0)
         return err_set(e, KVF_ERR_USAGE, "sweep.baseline names run %s, but --db none has no runs", ref);
     int rc = store_path(s->db, path, sizeof path, e);
-    if (rc == 0) rc = store_open(&store, path, STORE_READ, e);
+    if (rc == 0) rc = stored_open_at(path, STORE_READ, &store, e);
     if (rc == 0) rc = store_resolve(store, ref, &run_id, e);
     if (rc == 0) rc = store_baseline(store, run_id, &found, e);
     store_close(store);
@@ -169,7 +170,7 @@ static int with_store(struct sweep *s, bool begin, struct err *e) {
     char path[4096];
     if (s->db && strcmp(s->db, "none") == 0) return 0;
     int rc = store_path(s->db, path, sizeof path, e);
-    if (rc == 0) rc = store_open(&store, path, STORE_WRITE, e);
+    if (rc == 0) rc = stored_open_at(path, STORE_WRITE, &store, e);
     if (rc == 0 && begin)
         rc = store_begin_sweep(store, &s->record, e);
     else if (rc == 0)

@@ -7,8 +7,8 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/rival.h"
+#include "cli/stored.h"
 #include "record/run.h"
-#include "store/store.h"
 
 #define WITHIN_DEFAULT 0.05
 enum { OUTSIDE_STATUS = 3, BENCHMARKS_MAX = 100000 };
@@ -27,11 +27,9 @@ static int within_parse(const char *text, double *within, struct err *e) {
 
 static int run_load(const struct options *o, struct run_record *run, struct err *e) {
     struct store *store = NULL;
-    char path[1024];
     int64_t id;
 
-    int rc = store_path(options_value(o, "db"), path, sizeof path, e);
-    if (!rc) rc = store_open(&store, path, STORE_READ, e);
+    int rc = stored_open(o, STORE_READ, &store, e);
     if (!rc) rc = store_resolve(store, o->operands ? o->operand[0] : "latest", &id, e);
     if (!rc) rc = store_load_run(store, id, run, e);
     store_close(store);

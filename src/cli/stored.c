@@ -6,13 +6,20 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/log.h"
 #include "cli/commands.h"
 #include "base/output_file.h"
+
+int stored_open_at(const char *path, enum store_mode mode, struct store **out, struct err *e) {
+    int rc = store_open(out, path, mode, e);
+    if (rc == 0 && store_notice(*out)[0]) log_line(KVF_LOG_WARNING, "%s", store_notice(*out));
+    return rc;
+}
 
 int stored_open(const struct options *o, enum store_mode mode, struct store **out, struct err *e) {
     char path[1024];
     int rc = store_path(options_value(o, "db"), path, sizeof path, e);
-    return rc ? rc : store_open(out, path, mode, e);
+    return rc ? rc : stored_open_at(path, mode, out, e);
 }
 
 int stored_open_run(const struct options *o, enum store_mode mode, struct store **out, int64_t *run_id,

@@ -12,6 +12,8 @@
 #include "record/trials.h"
 #include "store/store.h"
 
+/* store_open(), and says what is worth telling of the file. */
+int stored_open_at(const char *path, enum store_mode mode, struct store **out, struct err *e);
 /* Opens the database that the command line means. 0 with *out, the caller's to close. */
 int stored_open(const struct options *o, enum store_mode mode, struct store **out, struct err *e);
 /* The same for a command whose first operand is a run, which must be there, and its id. */

@@ -12,7 +12,7 @@
 struct store {
     sqlite3 *db;
     char *path;
-    char notice[400];
+    char notice[800];
     char host[72], boot_id[40]; /* this machine, to tell runs that are gone */
     uint64_t pid_namespace;
 };

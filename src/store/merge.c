@@ -131,9 +131,15 @@ static void bind_id(const struct copy *c, const char *column, int64_t id) {
         sqlite3_bind_null(c->insert, parameter);
 }
 
+/* What the tables here refuse is the fault of the row. */
 static int insert_row(struct merge *m, const struct copy *c) {
     (void)sqlite3_step(c->insert);
-    return failed(m, m->into, sqlite3_reset(c->insert));
+    int rc = sqlite3_reset(c->insert);
+    if ((rc & 0xff) == SQLITE_CONSTRAINT)
+        err_set(&m->odd, KVF_ERR_USAGE,
+                "'%s' cannot be merged: a row of its table %s does not fit (%s); nothing was taken over",
+                m->from->path, c->table->name, sqlite3_errmsg(m->into->db));
+    return failed(m, m->into, rc);
 }
 
 /* The number here of what has the UUID of the row at hand; 0: it is new. */

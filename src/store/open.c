@@ -157,23 +157,36 @@ static int connect_to(struct store *s, enum db_access access, struct err *e) {
     return check_identity(s->db, s->path, access == DB_WRITE ? STORE_WRITE : STORE_READ, e);
 }
 
-/* A file in WAL mode in a folder where nothing can be created cannot be opened the ordinary way. */
+/* Why a file in WAL mode cannot be opened the ordinary way where nothing can be made beside it; NULL: it is
+ * something else. */
+static const char *no_journal(int sql) {
+    switch (sql) {
+    case SQLITE_IOERR_SHMOPEN:
+    case SQLITE_IOERR_SHMSIZE:
+    case SQLITE_IOERR_SHMMAP:
+        return "has no room beside it for its -shm file";
+    default:
+        break;
+    }
+    if ((sql & 0xff) == SQLITE_FULL) return "has no room beside it for its -shm file";
+    bool forbidden = (sql & 0xff) == SQLITE_CANTOPEN || (sql & 0xff) == SQLITE_READONLY;
+    return forbidden ? "lies in a folder where nothing can be made" : NULL;
+}
+
 static int open_reading(struct store *s, struct err *e) {
     struct err first = {0};
     int rc = connect_to(s, DB_READ, &first);
     if (rc == 0) return 0;
-    int sql = s->db ? sqlite3_errcode(s->db) : SQLITE_OK;
-    bool no_journal = (sql & 0xff) == SQLITE_CANTOPEN || (sql & 0xff) == SQLITE_READONLY;
-    if (!no_journal || access(s->path, R_OK) != 0) return err_set(e, first.code, "%s", first.text);
+    const char *why = no_journal(s->db ? sqlite3_extended_errcode(s->db) : SQLITE_OK);
+    if (!why || access(s->path, R_OK) != 0) return err_set(e, first.code, "%s", first.text);
     sqlite3_close(s->db);
     s->db = NULL;
     rc = connect_to(s, DB_READ_IMMUTABLE, e);
     if (rc == 0)
         snprintf(s->notice, sizeof s->notice,
-                 "the history database '%.200s' lies in a read-only folder and is read as it is; intervals "
-                 "of a run "
-                 "that still goes on or has crashed may be missing",
-                 s->path);
+                 "the history database '%.200s' %s and is read as it is; intervals of a run that still goes "
+                 "on or has crashed may be missing",
+                 s->path, why);
     return rc;
 }
 
@@ -186,13 +199,13 @@ static int open_writing(struct store *s, long fs_type, struct err *e) {
     int sql = db_journal(s->db, !network);
     if (sql == SQLITE_OK) sql = schema_outdated(s->db, &outdated);
     if (sql != SQLITE_OK) return db_error(e, s->db, sql, s->path, "open");
-    if (network)
+    if (outdated && (rc = schema_migrate(s->db, s->path, s->notice, sizeof s->notice, e)) != 0) return rc;
+    if (network && !s->notice[0])
         snprintf(s->notice, sizeof s->notice,
                  "the history database '%.200s' is on a network file system (%s): it uses a rollback "
                  "journal, which is "
                  "slower; a file on a local disk (--db) is better",
                  s->path, fs_name);
-    if (outdated && (rc = schema_migrate(s->db, s->path, e)) != 0) return rc;
     sql = mark_crashed(s);
     return sql == SQLITE_OK ? 0 : db_error(e, s->db, sql, s->path, "write");
 }

@@ -5,7 +5,6 @@
 
 #include "record/run.h"
 #include "record/sweep.h"
-#include "store/db.h"
 #include "store/store.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -272,19 +271,6 @@ static const struct table tables[TABLES] = {
                             KEY("sweep_id, policy, capacity_bytes"), NULL, 0, false},
 };
 
-/* What tables and columns cannot say. A step brings a file of the version before to its version. */
-static const struct {
-    int version;
-    const char *sql;
-} steps[] = {
-    {1, "PRAGMA application_id = 1802921521"},
-    /* what was in service was looked at once an interval then, at its end */
-    {4,
-     "UPDATE intervals SET in_service_now = in_service; UPDATE qos_intervals SET in_service_now = in_service"},
-};
-_Static_assert(STORE_APPLICATION_ID == 1802921521,
-               "the statement and the constant name the same application");
-
 const struct table *schema_table(enum table_id id) {
     return &tables[id];
 }
@@ -320,18 +306,19 @@ void schema_insert_sql(const struct table *t, const char *verb, struct buf *out)
     buf_add(out, ")");
 }
 
-static void add_create_sql(const struct table *t, struct buf *out) {
-    buf_addf(out, "CREATE TABLE IF NOT EXISTS %s(\n", t->name);
+void schema_create_sql(const struct table *t, const char *name, const char *more, struct buf *out) {
+    buf_addf(out, "CREATE TABLE IF NOT EXISTS %s(\n", name);
     size_t count = schema_column_count(t);
     for (size_t i = 0; i < count; i++) {
         struct column c = schema_column(t, i);
         buf_addf(out, "%s    %s %s", i ? ",\n" : "", c.name, c.decl);
     }
+    buf_add(out, more);
     if (t->key) buf_addf(out, ",\n    %s", t->key);
-    buf_addf(out, "\n)%s;\n", t->rowid ? "" : " WITHOUT ROWID");
+    buf_addf(out, "\n) STRICT%s;\n", t->rowid ? "" : ", WITHOUT ROWID");
 }
 
-static void add_index_sql(const struct table *t, struct buf *out) {
+void schema_index_sql(const struct table *t, struct buf *out) {
     for (size_t i = 0; i < t->index_count; i++)
         buf_addf(out, "CREATE INDEX IF NOT EXISTS %s ON %s%s;\n", t->index[i].name, t->name, t->index[i].on);
 }
@@ -340,110 +327,8 @@ void store_schema(struct buf *out) {
     buf_addf(out, "PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n", STORE_APPLICATION_ID,
              STORE_SCHEMA_VERSION);
     for (size_t i = 0; i < TABLES; i++) {
-        add_create_sql(&tables[i], out);
-        add_index_sql(&tables[i], out);
+        schema_create_sql(&tables[i], tables[i].name, "", out);
+        schema_index_sql(&tables[i], out);
     }
     schema_views(out);
-}
-
-/* Calls missing() for each column that the file's table lacks. A table that is not there at all
- * lacks every column. */
-static int each_missing(sqlite3 *db, const struct table *t, int (*missing)(void *ctx, const struct column *c),
-                        void *ctx) {
-    sqlite3_stmt *stmt = NULL;
-    int rc = db_prepare(db, &stmt, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2");
-    for (size_t i = 0; rc == SQLITE_OK && i < schema_column_count(t); i++) {
-        struct column c = schema_column(t, i);
-        sqlite3_bind_text(stmt, 1, t->name, -1, SQLITE_STATIC);
-        sqlite3_bind_text(stmt, 2, c.name, -1, SQLITE_STATIC);
-        int step = sqlite3_step(stmt);
-        rc = sqlite3_reset(stmt);
-        if (rc == SQLITE_OK && step != SQLITE_ROW) rc = missing(ctx, &c);
-    }
-    sqlite3_finalize(stmt);
-    return rc;
-}
-
-static int index_missing(sqlite3 *db, const struct table *t, bool *missing) {
-    sqlite3_stmt *stmt = NULL;
-    int rc = db_prepare(db, &stmt, "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?1");
-    for (size_t i = 0; rc == SQLITE_OK && i < t->index_count; i++) {
-        sqlite3_bind_text(stmt, 1, t->index[i].name, -1, SQLITE_STATIC);
-        if (sqlite3_step(stmt) != SQLITE_ROW) *missing = true;
-        rc = sqlite3_reset(stmt);
-    }
-    sqlite3_finalize(stmt);
-    return rc;
-}
-
-static int note_missing(void *ctx, const struct column *c) {
-    (void)c;
-    *(bool *)ctx = true;
-    return SQLITE_OK;
-}
-
-int schema_outdated(sqlite3 *db, bool *outdated) {
-    int64_t version = 0;
-    int rc = db_int(db, "PRAGMA user_version", &version);
-    *outdated = version != STORE_SCHEMA_VERSION;
-    for (size_t i = 0; rc == SQLITE_OK && !*outdated && i < TABLES; i++) {
-        rc = each_missing(db, &tables[i], note_missing, outdated);
-        if (rc == SQLITE_OK) rc = index_missing(db, &tables[i], outdated);
-    }
-    return rc;
-}
-
-struct adding {
-    sqlite3 *db;
-    const char *table;
-};
-
-static int add_column(void *ctx, const struct column *c) {
-    const struct adding *a = ctx;
-    struct buf sql = {0};
-    buf_addf(&sql, "ALTER TABLE %s ADD COLUMN %s %s", a->table, c->name, c->decl);
-    int rc = db_exec(a->db, buf_text(&sql));
-    buf_free(&sql);
-    return rc;
-}
-
-static int migrate_table(sqlite3 *db, const struct table *t) {
-    struct buf create = {0}, index = {0};
-    add_create_sql(t, &create);
-    add_index_sql(t, &index);
-    int rc = db_exec(db, buf_text(&create));
-    if (rc == SQLITE_OK) rc = each_missing(db, t, add_column, &(struct adding){db, t->name});
-    if (rc == SQLITE_OK) rc = db_exec(db, buf_text(&index));
-    buf_free(&create);
-    buf_free(&index);
-    return rc;
-}
-
-static int make_views(sqlite3 *db) {
-    struct buf sql = {0};
-    schema_views(&sql);
-    int rc = db_exec(db, buf_text(&sql));
-    buf_free(&sql);
-    return rc;
-}
-
-int schema_migrate(sqlite3 *db, const char *path, struct err *e) {
-    int64_t version = 0;
-    int rc = db_exec(db, "BEGIN IMMEDIATE");
-    if (rc == SQLITE_OK) rc = db_int(db, "PRAGMA user_version", &version);
-    for (size_t i = 0; rc == SQLITE_OK && i < TABLES; i++) rc = migrate_table(db, &tables[i]);
-    if (rc == SQLITE_OK) rc = make_views(db);
-    for (size_t i = 0; rc == SQLITE_OK && i < COUNT(steps); i++)
-        if (steps[i].version > version) rc = db_exec(db, steps[i].sql);
-    if (rc == SQLITE_OK) {
-        struct buf sql = {0};
-        buf_addf(&sql, "PRAGMA user_version = %d", STORE_SCHEMA_VERSION);
-        rc = db_exec(db, buf_text(&sql));
-        buf_free(&sql);
-    }
-    if (rc == SQLITE_OK) rc = db_exec(db, "COMMIT");
-    if (rc == SQLITE_OK) return 0;
-    int code = db_error(e, db, rc, path, "set up");
-    db_rollback(db);
-    return code;
 }

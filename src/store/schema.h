@@ -93,9 +93,15 @@ int schema_parameter(const struct table *t, const char *column);
 /* "<verb> INTO t(columns...) VALUES(?1, ...)". */
 void schema_insert_sql(const struct table *t, const char *verb, struct buf *out);
 
+/* The statement that makes a table under a name, with `more` behind its columns; and those of its indexes. */
+void schema_create_sql(const struct table *t, const char *name, const char *more, struct buf *out);
+void schema_index_sql(const struct table *t, struct buf *out);
+
 /* What of the schema a file lacks: bring it up inside one transaction. Creates missing tables and indexes,
- * adds missing columns, carries out the steps between its user_version and ours. 0 or a negative code. */
-int schema_migrate(sqlite3 *db, const char *path, struct err *e);
+ * adds missing columns, carries out the steps between its user_version and ours, and makes tables strict
+ * whose columns took any value. A row that does not fit such a table goes into one of its own, and *told (a
+ * sentence, else left alone) says so. 0 or a negative code, with nothing changed. */
+int schema_migrate(sqlite3 *db, const char *path, char *told, size_t told_len, struct err *e);
 /* Whether schema_migrate() has anything to do; SQLite's code. */
 int schema_outdated(sqlite3 *db, bool *outdated);
 

@@ -166,7 +166,7 @@ def _():
         db.execute("UPDATE runs SET name = NULL WHERE run_id = 2")
     before = dump(database())
     got = run(["merge", other()])
-    assert got.rc == 1 and got.stderr.count("\n") == 1 and "runs.name" in got.stderr, got
+    assert got.rc == 2 and got.stderr.count("\n") == 1 and "runs.name" in got.stderr, got
     assert dump(database()) == before
     with sqlite3.connect(other()) as db:
         db.execute("PRAGMA user_version = 99")
@@ -176,7 +176,7 @@ def _():
 
 @case("a file with a text where a number belongs is read to its end, and not merged")
 def _():
-    with make(other()) as db:
+    with make(other(), loose=True) as db:
         first = add_run(db, results={"measured_s": 1})
         insert(db, "intervals", run_id=first, seq=0, t_s=1.0, length_s=1.0, phase="measured")
         insert(db, "intervals", run_id=first, seq="x", t_s=1.0, length_s=0.1)
@@ -187,6 +187,42 @@ def _():
     got = run(["merge", other()])
     assert got.rc == 2 and "its table intervals has something in seq that is no INTEGER" in got.stderr, got
     assert rows("SELECT count(*) AS n FROM runs")[0]["n"] == 0, got
+
+
+@case("a value of another kind is found in every table, in a column of each kind, and nothing is taken over")
+def _():
+    with make(other(), loose=True) as db:
+        assert part(db) == 1
+        sweep = insert(db, "sweeps", uuid="00000000-aaaa-4000-8000-000000000000", name="s", profile="keys", status="completed")
+        insert(db, "sweep_curves", sweep_id=sweep, policy="lru", capacity_bytes=1)
+        names = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")]
+        assert len(names) >= 20, names
+        for table in names:
+            tried = set()
+            for _, column, declared, *_ in db.execute("PRAGMA table_info(%s)" % table).fetchall()[1:]:
+                if declared in tried or column == "parent_id":
+                    continue
+                tried.add(declared)
+                before = db.execute("SELECT %s FROM %s" % (column, table)).fetchone()
+                db.execute("UPDATE %s SET %s = ?" % (table, column), (b"x" if declared == "TEXT" else "x",))
+                got = run(["merge", other()])
+                wanted = "its table %s has something in %s that is no %s" % (table, column, declared)
+                assert got.rc == 2 and wanted in got.stderr and "nothing was taken over" in got.stderr, (wanted, got)
+                db.execute("UPDATE %s SET %s = ?" % (table, column), before)
+            assert tried, table
+    assert "1 run and 1 sweep merged" in merge()
+
+
+@case("a row that is there twice, or lacks what it needs, is named and not taken over")
+def _():
+    with make(other(), loose=True) as db:
+        run_id = part(db)
+        db.executescript("DROP TABLE events; CREATE TABLE events(run_id, n, t_s, level, message)")
+        for _ in range(2):
+            insert(db, "events", run_id=run_id, n=0, message="twice")
+    got = run(["merge", other()])
+    assert got.rc == 2 and "a row of its table events does not fit" in got.stderr, got
+    assert rows("SELECT count(*) AS n FROM runs")[0]["n"] == 0
 
 
 main()

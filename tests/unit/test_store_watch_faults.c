@@ -209,11 +209,11 @@ static void who_may_only_read_sees_it_live(void **state) {
 static int look_blind(const struct fixture *f) {
     struct seen *seen = watch(f->db, 1);
     turn_for(seen, 15);
-    int rc = seen->count != 3                              ? 1
-             : seen->warnings != 1                         ? 2
-             : !strstr(seen->warning, "read-only folder")  ? 3
-             : !seen->status.stalled || seen->status.ended ? 4
-                                                           : 0;
+    int rc = seen->count != 3                                      ? 1
+             : seen->warnings != 1                                 ? 2
+             : !strstr(seen->warning, "where nothing can be made") ? 3
+             : !seen->status.stalled || seen->status.ended         ? 4
+                                                                   : 0;
     unwatch(seen);
     return rc;
 }
