@@ -44,7 +44,7 @@ int hash_sha256_file(const char *path, char out[KVF_SHA256_TEXT], struct err *e)
     EVP_MD_CTX *ctx = NULL;
     int rc;
 
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* of a pipe it would wait */
     if (fd < 0) return err_set_errno(e, KVF_ERR_IO, errno, "cannot open %s to take its SHA-256", path);
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     chunk = malloc(READ_BYTES);

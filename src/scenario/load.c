@@ -1,12 +1,12 @@
 #include "scenario/load.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/incoming.h"
 #include "base/utf8.h"
 #include "scenario/loading.h"
 
@@ -43,28 +43,42 @@ static void yaml_problem(void *arg, size_t line, size_t column, const char *text
     problem_add(l, place, "", "%s", text);
 }
 
+/* Standard input may be a keyboard: it is waited for as long as it takes. */
+static long standard_read(char *chunk, size_t len) {
+    ssize_t got;
+    do got = read(STDIN_FILENO, chunk, len);
+    while (got < 0 && errno == EINTR);
+    return got < 0 ? -errno : got;
+}
+
+/* Some editors put a byte-order mark in front of UTF-8. */
+static void mark_remove(struct buf *text) {
+    static const char mark[] = "\xef\xbb\xbf";
+    size_t len = sizeof mark - 1;
+    if (text->len < len || memcmp(text->data, mark, len) != 0) return;
+    memmove(text->data, text->data + len, text->len - len + 1); /* with the NUL */
+    text->len -= len;
+}
+
 /* The whole file; false when it cannot be read or is too long (reported). */
 static bool file_read(struct loading *l, const char *path, struct buf *out) {
     char chunk[16384];
     bool standard = !strcmp(path, "-");
-    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = 0;
+    int fd = standard ? STDIN_FILENO : incoming_open(path);
+    long got = fd < 0 ? fd : 1;
 
-    if (fd >= 0) {
-        while (out->len <= TEXT_MAX) {
-            got = read(fd, chunk, sizeof(chunk));
-            if (got < 0 && errno == EINTR) continue;
-            if (got <= 0) break;
-            buf_bytes(out, chunk, (size_t)got);
-        }
+    while (got > 0 && out->len <= TEXT_MAX) {
+        got = standard ? standard_read(chunk, sizeof(chunk))
+                       : incoming_read(fd, chunk, sizeof(chunk), out->len);
+        if (got > 0) buf_bytes(out, chunk, (size_t)got);
     }
-    int problem = fd < 0 || got < 0 ? errno : 0;
     if (fd >= 0 && !standard) (void)close(fd);
-    if (problem)
-        problem_add(l, l->source, "", "cannot be read: %s", strerror(problem));
+    if (got < 0)
+        problem_add(l, l->source, "", "cannot be read: %s", incoming_error(got));
     else if (out->len > TEXT_MAX)
         problem_add(l, l->source, "", "longer than %d KiB; this is no scenario", TEXT_MAX / 1024);
-    return !problem && out->len <= TEXT_MAX;
+    mark_remove(out);
+    return got >= 0 && out->len <= TEXT_MAX;
 }
 
 /* The text as a tree; NULL when there is none (reported, `empty` for one without anything in it). */
