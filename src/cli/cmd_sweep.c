@@ -177,7 +177,33 @@ static int with_store(struct sweep *s, bool begin, struct err *e) {
         rc = store_finish_sweep(store, &s->record, s->curves.point, s->curves.points, e);
     store_close(store);
     s->stored = s->stored || rc == 0;
+    if (begin && rc == 0) s->reserve = store_reserve(path);
     return rc;
+}
+
+/* As for a run: what is nowhere has not completed. */
+static void store_end(struct sweep *s) {
+    struct sweep_record *r = &s->record;
+    struct store *store = NULL;
+    struct err e = {0}, again = {0};
+    char path[4096];
+    int rc = with_store(s, false, &e);
+    if (s->reserve >= 0) (void)close(s->reserve);
+    s->reserve = -1;
+    if (rc == 0 || with_store(s, false, &again) == 0) return;
+    log_line(KVF_LOG_WARNING, "the end of the sweep is not in the database: %s", e.text);
+    s->unstored = true;
+    r->status = RUN_FAILED;
+    if (!r->status_reason[0])
+        snprintf(r->status_reason, sizeof r->status_reason, "its end could not be stored: %.260s", e.text);
+    err_clear(&again);
+    rc = store_path(s->db, path, sizeof path, &again);
+    if (rc == 0) rc = store_open(&store, path, STORE_WRITE, &again);
+    if (rc == 0) rc = store_end_sweep(store, r, &again);
+    store_close(store);
+    if (rc != 0)
+        log_line(KVF_LOG_WARNING,
+                 "the sweep stays marked as running until kvfall next writes to the database");
 }
 
 static void conclude(struct sweep *s) {
@@ -218,7 +244,7 @@ static void put_number(const struct sweep *s, struct buf *out) {
 static int print_results(struct sweep *s, const struct report_style *style) {
     const char *json = options_value(s->base.options, "json");
     bool alone = json && strcmp(json, "-") == 0;
-    int status = s->signal ? 128 + s->signal : s->record.failed > 0 ? 1 : 0;
+    int status = s->unstored ? 1 : s->signal ? 128 + s->signal : s->record.failed > 0 ? 1 : 0;
     struct outcome all;
     struct buf out = {0};
     struct err e = {0};
@@ -312,13 +338,11 @@ static int command_main(struct sweep *s, const struct options *o) {
         s->record.status = RUN_FAILED;
         snprintf(s->record.status_reason, sizeof s->record.status_reason, "%.299s", e.text);
         s->record.ended_at = (double)clock_wall_ns() / 1e9;
-        struct err again = {0};
-        (void)with_store(s, false, &again);
+        store_end(s);
         return cli_fail(&e);
     }
     conclude(s);
-    if (with_store(s, false, &e) != 0)
-        log_line(KVF_LOG_WARNING, "the end of the sweep is not in the database: %s", e.text);
+    store_end(s);
     return print_results(s, &style);
 }
 
@@ -328,6 +352,7 @@ int cmd_sweep(int argc, char **argv) {
     struct err e = {0};
     int status;
     s->baseline = SIZE_MAX;
+    s->reserve = -1;
     if (options_parse(o, argc, argv, &e) != 0) {
         status = cli_fail(&e);
     } else if (o->operands == 0) {

@@ -65,7 +65,8 @@ struct sweep_curves { /* profile miss_ratio: its points go by policy, then capac
 struct sweep {
     struct sweep_base base;
     const char *db; /* as given */
-    bool keep_going, force, headless, stored;
+    bool keep_going, force, headless, stored, unstored;
+    int reserve; /* of the database's disk; -1: none */
     unsigned jobs;
     struct sweep_point *point;
     size_t points;

@@ -81,6 +81,44 @@ static int io_sentence(struct err *e, sqlite3 *db, const char *path, const char 
                    doing, path, errnum ? strerror(errnum) : "the system reported an input/output error");
 }
 
+/* What the file's own check says of it, on a connection that remembers nothing: SQLITE_OK for a sound one,
+ * SQLITE_CORRUPT, or what stands in the way. */
+static int integrity(const char *path, int *errnum) {
+    sqlite3 *db = NULL;
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+    if (rc == SQLITE_OK) rc = db_prepare(db, &stmt, "PRAGMA integrity_check(1)");
+    if (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(stmt, 0);
+        rc = text && strcmp(text, "ok") == 0 ? SQLITE_OK : SQLITE_CORRUPT;
+    }
+    *errnum = db ? sqlite3_system_errno(db) : 0;
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    return rc & 0xff;
+}
+
+/* SQLite takes what a disk did not give for damage too. Only what the check confirms is advised. */
+static int corrupt_sentence(struct err *e, sqlite3 *db, const char *path, const char *doing) {
+    int errnum = 0, rc = integrity(path, &errnum);
+    if (!errnum && db) errnum = sqlite3_system_errno(db);
+    if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB)
+        return err_set(e, KVF_ERR_CORRUPT,
+                       "the history database '%s' is damaged; move it away, save what can be read with "
+                       "sqlite3's .recover, or name another file with --db",
+                       path);
+    if (rc == SQLITE_IOERR || rc == SQLITE_OK)
+        return err_set(e, KVF_ERR_IO,
+                       "cannot %s the history database '%s': %s%s; check the disk and try again, or name "
+                       "another file with --db",
+                       doing, path, errnum ? strerror(errnum) : "the disk gave something else than the file",
+                       rc == SQLITE_OK ? ", though its integrity_check finds nothing wrong" : "");
+    return err_set(e, KVF_ERR_CORRUPT,
+                   "the history database '%s' looks damaged, which could not be checked (%s); check it with "
+                   "sqlite3's PRAGMA integrity_check, or name another file with --db",
+                   path, sqlite3_errstr(rc));
+}
+
 int db_error(struct err *e, sqlite3 *db, int rc, const char *path, const char *doing) {
     switch (rc & 0xff) {
     case SQLITE_BUSY:
@@ -100,10 +138,7 @@ int db_error(struct err *e, sqlite3 *db, int rc, const char *path, const char *d
                        "'%s' is not a history database (not an SQLite file); name another file with --db",
                        path);
     case SQLITE_CORRUPT:
-        return err_set(e, KVF_ERR_CORRUPT,
-                       "the history database '%s' is damaged; move it away, save what can be read with "
-                       "sqlite3's .recover, or name another file with --db",
-                       path);
+        return corrupt_sentence(e, db, path, doing);
     case SQLITE_READONLY:
         return err_set(e, KVF_ERR_USAGE,
                        "cannot %s the history database '%s': it is read-only; make the file and its folder "

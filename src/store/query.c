@@ -27,7 +27,7 @@
 
 /* What is no number sorts behind all of them: a file of somebody else's may hold it, and a reader that goes
  * on from the last key would come back to it for ever. */
-#define LAST_NUMBER    "9223372036854775807"
+#define LAST_NUMBER    "9223372036854775806" /* one more is a number too */
 #define SPAN_OF(table) "FROM " table " WHERE run_id = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq"
 
 /* A group of trials has one name, a suite has several. */
@@ -141,14 +141,15 @@ const char *const query_texts[] = {
     [Q_INTERVAL_HISTOGRAMS] = "SELECT seq, scope, data " SPAN_OF("interval_histograms"),
     [Q_EVENTS_FROM] =
         "SELECT n, * FROM events WHERE run_id = ?1 AND n BETWEEN ?2 AND " LAST_NUMBER " ORDER BY n LIMIT ?3",
-    [Q_ENDS] =
-        "SELECT (SELECT seq FROM intervals WHERE run_id = ?1 ORDER BY seq LIMIT 1), "
-        "(SELECT seq FROM intervals WHERE run_id = ?1 AND seq <= " LAST_NUMBER " ORDER BY seq DESC LIMIT 1)",
-    [Q_UP_TO] = "SELECT seq, t_s FROM intervals WHERE run_id = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1",
+    [Q_ENDS] = "SELECT (SELECT seq FROM intervals WHERE run_id = ?1 AND seq >= 0 ORDER BY seq LIMIT 1), "
+               "(SELECT seq FROM intervals WHERE run_id = ?1 AND seq BETWEEN 0 AND " LAST_NUMBER
+               " ORDER BY seq DESC LIMIT 1)",
+    [Q_UP_TO] =
+        "SELECT seq, t_s FROM intervals WHERE run_id = ?1 AND seq BETWEEN 0 AND ?2 ORDER BY seq DESC LIMIT 1",
     [Q_AFTER] = "SELECT seq FROM intervals WHERE run_id = ?1 AND seq > ?2 AND seq <= " LAST_NUMBER
                 " ORDER BY seq LIMIT 1 OFFSET ?3",
     [Q_BEFORE] =
-        "SELECT seq FROM intervals WHERE run_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT 1 OFFSET ?3",
+        "SELECT seq FROM intervals WHERE run_id = ?1 AND seq >= 0 AND seq < ?2 ORDER BY seq DESC LIMIT 1 OFFSET ?3",
 };
 _Static_assert(sizeof query_texts / sizeof *query_texts == QUERIES, "each query has its text");
 const size_t query_text_count = QUERIES;

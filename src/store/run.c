@@ -187,6 +187,22 @@ static int insert_histograms(sqlite3 *db, const struct run_record *r) {
     return inserter_close(&in);
 }
 
+int store_end_run(struct store *s, const struct run_record *r, struct err *e) {
+    sqlite3_stmt *stmt = NULL;
+    int rc = db_prepare(s->db, &stmt,
+                        "UPDATE runs SET status = ?2, status_reason = nullif(?3, ''), ended_at = ?4 "
+                        "WHERE run_id = ?1");
+    if (rc == SQLITE_OK) {
+        sqlite3_bind_int64(stmt, 1, r->run_id);
+        sqlite3_bind_text(stmt, 2, run_status_name(r->status), -1, SQLITE_STATIC);
+        sqlite3_bind_text(stmt, 3, r->status_reason, -1, SQLITE_STATIC);
+        sqlite3_bind_double(stmt, 4, r->ended_at); /* NaN becomes NULL */
+        (void)sqlite3_step(stmt);
+        rc = sqlite3_finalize(stmt);
+    }
+    return rc == SQLITE_OK ? 0 : db_error(e, s->db, rc, s->path, "write");
+}
+
 int store_finish_run(struct store *s, const struct run_record *r, size_t first_event, struct err *e) {
     int changed = 0;
     int rc = db_exec(s->db, "BEGIN IMMEDIATE");

@@ -94,6 +94,15 @@ uint64_t store_writer_stop(struct store_writer *w, uint64_t timeout_ns, uint64_t
  * through the FIFO are not written twice: only those from index first_event on. */
 int store_finish_run(struct store *s, const struct run_record *r, size_t first_event, struct err *e);
 
+/* The status, its reason and the end of a run or sweep alone, for when there is no room for the rest. */
+int store_end_run(struct store *s, const struct run_record *r, struct err *e);
+int store_end_sweep(struct store *s, const struct sweep_record *r, struct err *e);
+
+/* Room on the database's disk in a file without a name, to be given back when the disk is full and it must be
+ * put down how a run has ended. A descriptor of the caller's to close, which gives the room back; -1 where
+ * there is no such room. */
+int store_reserve(const char *path);
+
 /* A run reference: an id, "latest", "latest~2", a UUID or its unique beginning of at least 8, or a
  * scenario name (its newest run). 0 with *run_id; -KVF_ERR_USAGE with a sentence naming what there is. */
 int store_resolve(struct store *s, const char *ref, int64_t *run_id, struct err *e);

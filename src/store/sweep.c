@@ -59,6 +59,11 @@ static int update_sweep(sqlite3 *db, const struct sweep_record *r, int *changed)
     return rc;
 }
 
+int store_end_sweep(struct store *s, const struct sweep_record *r, struct err *e) {
+    int changed, rc = update_sweep(s->db, r, &changed);
+    return rc == SQLITE_OK ? 0 : db_error(e, s->db, rc, s->path, "write");
+}
+
 int store_finish_sweep(struct store *s, const struct sweep_record *r, const struct sweep_curve *curve,
                        size_t points, struct err *e) {
     int changed = 0;

@@ -239,7 +239,7 @@ static bool seek(struct store_watch *w, double t_s, bool before, int *rc, int64_
     double end_s;
     if (!one_row(w->stmt[STMT_ENDS], rc, &low, &high, NULL)) return false;
     while (low < high) {
-        int64_t middle = low + (high - low + 1) / 2;
+        int64_t middle = low + (high - low) / 2 + (high - low) % 2;
         sqlite3_bind_int64(stmt, 2, middle);
         if (!one_row(stmt, rc, &found, NULL, &end_s)) return false;
         if (before ? end_s >= t_s : end_s > t_s)
@@ -304,8 +304,7 @@ static void fill_events(struct store_watch *w) {
     while (!w->deleted && w->event_count < EVENTS && sqlite3_step(stmt) == SQLITE_ROW) {
         struct record_event *e = &w->events[w->event_count++];
         *e = (struct record_event){.t_s = KVF_MISSING};
-        int64_t n = sqlite3_column_int64(stmt, 0);
-        w->next_event = n < INT64_MAX ? n + 1 : n;
+        w->next_event = sqlite3_column_int64(stmt, 0) + 1;
         row_load(stmt, schema_table(TABLE_EVENTS), e);
     }
     int rc = sqlite3_reset(stmt);

@@ -486,7 +486,7 @@ def _():
         wait_until(lambda: told(log, " measured ") >= 3, what="progress")
         fill(folder / "filler")
         got = finish(process)
-        assert got.rc == 1 and got.stdout.startswith("COMPLETED"), got
+        assert got.rc == 1 and got.stdout.startswith("FAILED"), got
         assert told(log, "the end of the run is not in the database") == 1, log.read_text()
         assert "the end of the run is not in the database" in " ".join(got.stdout.split()), got
 
