@@ -207,14 +207,15 @@ static void add_writes(struct measure *m) {
 }
 
 static void add_io_totals(struct measure *m) {
+    const struct counters *ever = m->e->sampler->now.workers; /* whatever fails the run is counted */
     uint64_t total[KVF_DIRS] = {0}, errors = 0, verified = 0, mismatched = 0, unverified = 0;
     for (int t = 0; t < KVF_TIERS; t++) {
         for (int dir = 0; dir < KVF_DIRS; dir++) {
             total[dir] += io_sum(m, t, dir, true);
-            errors += counters_get(&m->d->errors[t][dir]);
+            errors += counters_get(&ever->errors[t][dir]);
         }
         verified += counters_get(&m->d->verified[t]);
-        mismatched += counters_get(&m->d->mismatched[t]);
+        mismatched += counters_get(&ever->mismatched[t]);
         unverified += counters_get(&m->d->unverified[t]);
     }
     for (int t = 0; t < KVF_TIERS; t++)

@@ -261,9 +261,11 @@ const struct metric metric_rows[] = {
      "Bytes that run.precondition wrote to nvme; no other measure counts them."},
     {"prepopulate_bytes", BYTES, FREE, "prepopulated",
      "Bytes of the entries that run.prepopulate left in the tiers; no other measure counts them."},
-    {"operation_errors", COUNT, DOWN, "operation errors", "Entry operations that failed."},
+    {"operation_errors", COUNT, DOWN, "operation errors",
+     "Entry operations that failed, before and behind the measured part too."},
     {"verify_checked", COUNT, FREE, "blocks verified", "Blocks checked under cache.verify."},
-    {"verify_mismatched", COUNT, DOWN, "blocks wrong", "Blocks that were wrong."},
+    {"verify_mismatched", COUNT, DOWN, "blocks wrong",
+     "Blocks that were wrong, before and behind the measured part too."},
     {"verify_unverified", COUNT, FREE, "reads unverified", "Reads of emulated tiers, which hold no blocks."},
 
     /* traces */

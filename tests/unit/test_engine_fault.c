@@ -106,6 +106,26 @@ static void a_changed_byte_fails_the_run_and_names_the_entry(void **state) {
     expect_failed("the data is not what was written (byte 4096 of ");
 }
 
+static void harm_warmup(void *ctx, const struct snapshot *snap) {
+    (void)ctx;
+    if (snap->interval.phase == KVF_PHASE_WARMUP) nftw(t.dir, visit, 16, FTW_PHYS);
+}
+
+/* What fails a run is among its failed operations, whenever it failed. */
+static void an_error_outside_of_the_measured_part_is_counted(void **state) {
+    (void)state;
+    setup_of(MODEL_4K ENGINE "tiers: {nvme: {capacity: 4MiB, io_size: 16KiB, io_depth: 4}}\n"
+                             "workload: {users: 6, personas: [{name: a, context: [4, 16], think: [0, 1ms]}], "
+                             "conversation: {end_probability: 0.02}, prefix: {probability: 0}}\n"
+                             "run: {duration: 100ms, warmup: 100s, interval: 10ms}\n",
+             1);
+    t.setup.on_interval = harm_warmup;
+    harm = file_delete;
+    harmed = 0;
+    run_go();
+    expect_failed("No such file or directory");
+}
+
 /* Every request ends, well or badly, and what failed was no hit. */
 static void told_to_keep_going_a_run_counts_its_errors(void **state) {
     (void)state;
@@ -221,6 +241,7 @@ int main(void) {
         cmocka_unit_test(a_deleted_file_fails_the_run_and_names_the_entry),
         cmocka_unit_test(a_file_cut_short_fails_the_run_and_names_the_entry),
         cmocka_unit_test(a_changed_byte_fails_the_run_and_names_the_entry),
+        cmocka_unit_test(an_error_outside_of_the_measured_part_is_counted),
         cmocka_unit_test(told_to_keep_going_a_run_counts_its_errors),
         cmocka_unit_test(errors_of_moves_do_not_stop_the_others),
         cmocka_unit_test(a_refused_run_leaves_nothing_behind),
