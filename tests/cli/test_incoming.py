@@ -54,7 +54,7 @@ def _():
     measure(SIMULATED)
     silent, good = pipe(), write(SIMULATED)
     including = home() / "work/including.yaml"
-    including.write_text("include: pipe\n" + good.read_text())
+    including.write_text('{"include": "pipe", ' + good.read_text().lstrip()[1:])
     traced = write({**SIMULATED, "workload.source": "ops", "workload.path": "pipe", "workload.personas": None,
                     "workload.users": None}, "traced.yaml")
     commands = [["check", silent], ["run", "--headless", silent], ["run", "--headless", good, "--include", silent],

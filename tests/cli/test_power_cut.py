@@ -9,7 +9,7 @@ import struct
 import subprocess
 
 from runs import measure, start
-from tap import Skip, case, finish, main, scratch, wait_until
+from tap import Skip, case, finish, main, run, scratch, wait_until
 
 EXT4_IOC_SHUTDOWN, NO_LOG_FLUSH = 0x8004587D, 2
 
@@ -79,6 +79,40 @@ def _():
         rows = found(path, "SELECT run_id, status, (SELECT count(*) FROM results WHERE results.run_id = runs.run_id) > 100, "
                            "(SELECT count(*) FROM intervals WHERE intervals.run_id = runs.run_id) > 1 FROM runs")
         assert rows == [(1, "completed", 1, 1), (2, "completed", 1, 1)], rows
+
+
+@case("of a run that goes on at most the last 5 seconds of intervals are lost in a power cut")
+def _():
+    with disk() as one:
+        path = one.at / "history.db"
+        process = start({**MEMORY, "run.duration": "120s"}, "--db", path)
+        reader = None
+
+        def seen():
+            nonlocal reader
+            assert process.poll() is None, finish(process)
+            if not reader and path.exists() and path.stat().st_size:
+                reader = sqlite3.connect(path, timeout=30)
+            try:
+                return [row[0] for row in reader.execute("SELECT t_s FROM intervals ORDER BY seq")] if reader else []
+            except sqlite3.OperationalError:  # its tables are being made
+                return []
+
+        wait_until(lambda: seen() and seen()[-1] > 12, timeout=60, what="12 s of intervals")
+        before = seen()
+        one.cut()
+        process.kill()
+        finish(process)
+        reader.close()
+        one.unmount()
+        one.mount()
+        after = [row[0] for row in found(path, "SELECT t_s FROM intervals ORDER BY seq")]
+        # a commit in 5 s waits for the device: what is between two of them is at risk, and the one under way
+        gap = max(b - a for a, b in zip([0, *before], before))
+        assert after == before[:len(after)] and after[-1] >= before[-1] - 5 - 2 * gap, (after[-1:], before[-1], gap)
+        assert found(path, "SELECT status FROM runs") == [("running",)]
+        got = run(["tag", "1", "cut", "--db", path])  # what writes next says what has become of it
+        assert got.rc == 0 and found(path, "SELECT status FROM runs") == [("crashed",)], got
 
 
 @case("what a run had on the disk at a power cut is found and removed by the next start")

@@ -475,6 +475,14 @@ def _():
         outlives(lambda: fill(filler), filler.unlink, "its disk is full")
 
 
+def number(path, sql):
+    with contextlib.closing(sqlite3.connect(path, timeout=20)) as db:
+        try:
+            return db.execute(sql).fetchone()[0]
+        except sqlite3.OperationalError:  # its tables are being made
+            return 0
+
+
 @case("a run whose results find no room in the database ends with status 1, with all that it knows in its summary")
 def _():
     log = home() / "stderr.txt"
@@ -489,6 +497,39 @@ def _():
         assert got.rc == 1 and got.stdout.startswith("FAILED"), got
         assert told(log, "the end of the run is not in the database") == 1, log.read_text()
         assert "the end of the run is not in the database" in " ".join(got.stdout.split()), got
+        # the room kept for it was enough for that much, on a disk that is full
+        one = rows("SELECT status, status_reason FROM runs")
+        assert [run["status"] for run in one] == ["failed"] and "disk is full" in one[0]["status_reason"], one
+        assert healthy()
+
+
+@case("trials and sweeps whose results find no room end with status 1, and nothing stays marked as running")
+def _():
+    for words, changes in ((["run", "--headless"], {"run.trials": 2}),
+                           (["sweep"], {"sweep": {"keys": {"workload.users": [4, 6]}}})):
+        with mounted("-o", "size=3m") as folder:
+            path = folder / "history.db"
+            process = spawn([*words, write({**LONG, "run.duration": "3s", **changes}), "--db", path])
+            wait_until(lambda: path.exists() and number(path, "SELECT count(*) FROM intervals") > 3, what="intervals")
+            fill(folder / "filler")
+            got = finish(process)
+            assert got.rc == 1 and "not in the database" in got.stderr, (words, got)
+            assert number(path, "SELECT count(*) FROM runs WHERE status IN ('running', 'completed')") == 0, (words, got)
+            assert words == ["sweep"] or number(path, "SELECT count(*) FROM runs WHERE status = 'failed'") > 0, got
+            assert number(path, "SELECT count(*) FROM sweeps WHERE status = 'running'") == 0, (words, got)
+
+
+@case("a database on a disk without room for what SQLite keeps beside it is read as it is")
+def _():
+    measure({"tiers.nvme": None})
+    with mounted("-o", "size=2m") as folder:
+        path = folder / "history.db"
+        shutil.copy(database(), path)
+        fill(folder / "filler")
+        for args in (["history"], ["show", "1"], ["export", "1"], ["report", "1"], ["compare", "1", "1"], ["sql", "SELECT 1"],
+                     ["watch", "1", "--dump"]):
+            got = run([*args, "--db", path])
+            assert got.rc == 0 and got.stdout and "no room beside it for its -shm file" in got.stderr, (args, got)
 
 
 # Several at once, and killed. ---------------------------------------------------------------------
