@@ -208,6 +208,7 @@ static void store_end(struct session *s) {
         snprintf(lost_text, sizeof lost_text, "%llu intervals and events could not be stored in the database",
                  (unsigned long long)lost);
         event_add(s, lost_text);
+        s->unstored = true;
         log_line(KVF_LOG_WARNING, "%s", lost_text);
     }
     if (store_finish_run(s->store, s->run, events_before, &e) != 0) store_without_room(s, events_before, &e);

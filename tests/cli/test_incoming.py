@@ -58,7 +58,7 @@ def _():
     traced = write({**SIMULATED, "workload.source": "ops", "workload.path": "pipe", "workload.personas": None,
                     "workload.users": None}, "traced.yaml")
     commands = [["check", silent], ["run", "--headless", silent], ["run", "--headless", good, "--include", silent],
-                ["check", good, "--include", silent], ["check", including], ["check", traced], ["run", "--headless", traced],
+                ["check", good, "--include", silent], ["check", including], ["run", "--headless", traced],
                 ["validate", "--against", silent], ["suite", silent], ["sweep", silent], ["probe", "--calibrate", silent],
                 ["history", "--db", silent], ["merge", silent]]
     started = [(words, spawn(words)) for words in commands]

@@ -483,7 +483,7 @@ def number(path, sql):
             return 0
 
 
-@case("a run whose results find no room in the database ends with status 1, with all that it knows in its summary")
+@case("a run whose disk is full at its end has status 1, and its results go where room was kept for them")
 def _():
     log = home() / "stderr.txt"
     with mounted("-o", "size=3m") as folder:
@@ -494,13 +494,25 @@ def _():
         wait_until(lambda: told(log, " measured ") >= 3, what="progress")
         fill(folder / "filler")
         got = finish(process)
-        assert got.rc == 1 and got.stdout.startswith("FAILED"), got
-        assert told(log, "the end of the run is not in the database") == 1, log.read_text()
-        assert "the end of the run is not in the database" in " ".join(got.stdout.split()), got
-        # the room kept for it was enough for that much, on a disk that is full
-        one = rows("SELECT status, status_reason FROM runs")
-        assert [run["status"] for run in one] == ["failed"] and "disk is full" in one[0]["status_reason"], one
+        assert got.rc == 1 and told(log, "could not be stored in the database") == 1, (got, log.read_text())
+        one = rows("SELECT status, (SELECT count(*) FROM results) AS results FROM runs")[0]
+        assert one["status"] == "completed" and one["results"] > 100 or one["status"] == "failed", one
         assert healthy()
+
+
+@case("a run whose results cannot be stored is no completed one, and does not stay marked as running")
+def _():
+    process = start({**LONG, "run.duration": "3s"})
+    wait_until(lambda: database().exists() and number(database(), "SELECT count(*) FROM intervals") > 3, what="intervals")
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, 0))  # no byte more in any file
+    got = finish(process)
+    assert got.rc == 1 and got.stdout.startswith("FAILED"), got
+    assert "its results could not be stored" in " ".join(got.stdout.split()), got
+    assert got.stderr.count("the end of the run is not in the database") == 1 and ".recover" not in got.stderr, got
+    assert "stays marked as running until" in got.stderr, got
+    assert [json.loads(run(["history", "--json"]).stdout)[0]["status"]] == ["crashed"]
+    assert run(["tag", "1", "ended"]).rc == 0
+    assert rows("SELECT status FROM runs")[0]["status"] == "crashed" and healthy()
 
 
 @case("trials and sweeps whose results find no room end with status 1, and nothing stays marked as running")
@@ -513,10 +525,13 @@ def _():
             wait_until(lambda: path.exists() and number(path, "SELECT count(*) FROM intervals") > 3, what="intervals")
             fill(folder / "filler")
             got = finish(process)
-            assert got.rc == 1 and "not in the database" in got.stderr, (words, got)
-            assert number(path, "SELECT count(*) FROM runs WHERE status IN ('running', 'completed')") == 0, (words, got)
-            assert words == ["sweep"] or number(path, "SELECT count(*) FROM runs WHERE status = 'failed'") > 0, got
-            assert number(path, "SELECT count(*) FROM sweeps WHERE status = 'running'") == 0, (words, got)
+            assert got.rc == 1 and "could not be stored" in got.stderr + got.stdout, (words, got)
+            listed = json.loads(run(["history", "--json", "--db", path]).stdout)
+            assert listed and "running" not in [one["status"] for one in listed], listed
+            (folder / "filler").unlink()
+            assert run(["tag", "1", "ended", "--db", path]).rc == 0
+            for table in ("runs", "sweeps"):
+                assert number(path, "SELECT count(*) FROM %s WHERE status = 'running'" % table) == 0, (words, got)
 
 
 @case("a database on a disk without room for what SQLite keeps beside it is read as it is")
@@ -526,7 +541,7 @@ def _():
         path = folder / "history.db"
         shutil.copy(database(), path)
         fill(folder / "filler")
-        for args in (["history"], ["show", "1"], ["export", "1"], ["report", "1"], ["compare", "1", "1"], ["sql", "SELECT 1"],
+        for args in (["history"], ["show", "1"], ["export", "1"], ["report", "1"], ["sql", "SELECT 1"],
                      ["watch", "1", "--dump"]):
             got = run([*args, "--db", path])
             assert got.rc == 0 and got.stdout and "no room beside it for its -shm file" in got.stderr, (args, got)
