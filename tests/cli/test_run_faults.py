@@ -502,7 +502,7 @@ def _():
 
 @case("a run whose results cannot be stored is no completed one, and does not stay marked as running")
 def _():
-    process = start({**LONG, "run.duration": "3s"})
+    process = start({**LONG, "run.duration": "3s", "tiers.nvme": None})
     wait_until(lambda: database().exists() and number(database(), "SELECT count(*) FROM intervals") > 3, what="intervals")
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, 0))  # no byte more in any file
     got = finish(process)
