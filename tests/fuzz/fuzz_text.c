@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
     }
     memcpy(clean, text, len + 1);
-    utf8_clean(clean);
+    utf8_clean(clean, 0);
     fuzz_require(utf8_is_plain(clean) && strlen(clean) <= len);
     fuzz_require(!utf8_is_plain(text) || strcmp(text, clean) == 0);
     clean[len < WORD ? len : WORD] = '\0'; /* of longer ones it takes most of the time */
