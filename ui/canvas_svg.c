@@ -131,7 +131,7 @@ void canvas_svg(const struct canvas *c, struct buf *out) {
     buf_addf(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"%d %d %d %d\" width=\"%d\" height=\"%d\" "
-        "role=\"img\" font-family=\"ui-monospace,DejaVu Sans Mono,Menlo,Consolas,monospace\" font-size=\"16\" "
+        "role=\"img\" font-family=\"DejaVu Sans Mono,Menlo,Consolas,ui-monospace,monospace\" font-size=\"16\" "
         "xml:space=\"preserve\">\n",
         -MARGIN, -MARGIN, width, height, width, height);
     title_put(c, out);
