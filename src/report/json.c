@@ -95,15 +95,17 @@ static json_t *remedies_array(const struct verdict *v) {
     return list;
 }
 
+/* Warnings stand also where nobody has judged. */
 static json_t *verdict_object(const struct verdict *v) {
-    if (!v->known) return json_null();
+    if (!v->known && v->warnings == 0) return json_null();
     json_t *o = json_object(), *warnings = json_array();
     const char *cause = verdict_cause_name(v->cause);
     for (size_t i = 0; i < v->warnings; i++) json_array_append_new(warnings, json_part_text(v->warning[i]));
-    json_object_set_new(o, "limited_by", json_part_text(verdict_limit_name(v->limited_by)));
-    json_object_set_new(o, "share", json_part_number(v->share));
-    json_object_set_new(o, "cause", cause ? json_part_text(cause) : json_null());
-    json_object_set_new(o, "sentence", json_part_text(v->sentence));
+    json_object_set_new(o, "limited_by",
+                        v->known ? json_part_text(verdict_limit_name(v->limited_by)) : json_null());
+    json_object_set_new(o, "share", v->known ? json_part_number(v->share) : json_null());
+    json_object_set_new(o, "cause", cause && v->known ? json_part_text(cause) : json_null());
+    json_object_set_new(o, "sentence", v->known ? json_part_text(v->sentence) : json_null());
     json_object_set_new(o, "evidence", evidence_array(v));
     json_object_set_new(o, "remedies", remedies_array(v));
     json_object_set_new(o, "warnings", warnings);

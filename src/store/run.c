@@ -143,9 +143,11 @@ static int insert_evidence(sqlite3 *db, int64_t run_id, const struct verdict *v)
         inserter_number(&in, "n", (int64_t)i);
         inserter_row(&in, &v->evidence[i]);
     }
-    int rc = inserter_close(&in);
-    if (rc != SQLITE_OK) return rc;
-    in = inserter_open(db, TABLE_VERDICT_WARNINGS, "INSERT OR REPLACE", "");
+    return inserter_close(&in);
+}
+
+static int insert_warnings(sqlite3 *db, int64_t run_id, const struct verdict *v) {
+    struct inserter in = inserter_open(db, TABLE_VERDICT_WARNINGS, "INSERT OR REPLACE", "");
     for (size_t i = 0; i < v->warnings; i++) {
         inserter_number(&in, "run_id", run_id);
         inserter_number(&in, "n", (int64_t)i);
@@ -157,13 +159,14 @@ static int insert_evidence(sqlite3 *db, int64_t run_id, const struct verdict *v)
 
 static int insert_verdict(sqlite3 *db, const struct run_record *r) {
     const struct verdict *v = &r->verdict;
-    if (!v->known) return SQLITE_OK;
+    int rc = insert_warnings(db, r->run_id, v); /* also where nobody has judged */
+    if (!v->known || rc != SQLITE_OK) return rc;
     struct inserter in = inserter_open(db, TABLE_VERDICTS, "INSERT OR REPLACE", "");
     inserter_number(&in, "run_id", r->run_id);
     inserter_text(&in, "limited_by", verdict_limit_name(v->limited_by));
     inserter_text(&in, "cause", verdict_cause_name(v->cause));
     inserter_row(&in, v);
-    int rc = inserter_close(&in);
+    rc = inserter_close(&in);
     if (rc == SQLITE_OK) rc = insert_evidence(db, r->run_id, v);
     if (rc != SQLITE_OK) return rc;
     in = inserter_open(db, TABLE_REMEDIES, "INSERT OR REPLACE", "");

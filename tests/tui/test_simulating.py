@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from reports import case
-from runs import last_run
+from runs import last_run, rows
 from screens import begin, clock, hold, interrupted, leave, same_modes, stored_event
 from tap import main, wait_until
 from tmux import Terminal
@@ -67,6 +67,20 @@ def _():
         wait_until(lambda: clock(t) > seen[0] + 2, what="run time that goes on")
         assert leave(t) == 0
         interrupted(t, "key")
+
+
+@case("writes that find no room have a mark on the screen while the run goes on, and in what is left of it")
+def _():
+    with Terminal(30, 120) as t:
+        begin(t, {**ENDLESS, "run.interval": "10s", "tiers": {"nvme": {"capacity": "24MiB", "io_size": "64KiB",
+                  "read_bandwidth": "2MB/s", "write_bandwidth": "1MB/s"}}, "engine": {"slots": 64, "room_wait": "100ms"},
+                  "workload.arrival": {"process": "closed"}, "workload.users": 64, "workload.prefix": {"probability": 0},
+                  "workload.personas": [{"name": "large", "context": [500, 3000], "generate": [50, 150],
+                                         "think": ["0s", "1s"]}]}, "--speed", "200")
+        t.wait_for(re.compile(r"! no room: \d+ writes fell through to a lower tier, [1-9]\d* were refused"))
+        assert leave(t) == 0
+    told = [row["message"] for row in rows("SELECT message FROM verdict_warnings ORDER BY n")]
+    assert any(" writes were refused because no tier had room for them in time" in one for one in told), told
 
 
 @case("a real run says that it has no speed")

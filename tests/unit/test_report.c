@@ -613,6 +613,15 @@ static void test_json_verdict(void **state) {
     o = parsed(&r);
     assert_true(json_is_null(at(o, "verdict.cause")));
     json_decref(o);
+    v->known = false; /* its warnings stay */
+    o = parsed(&r);
+    assert_true(json_is_null(at(o, "verdict.limited_by")) && json_is_null(at(o, "verdict.sentence")));
+    assert_string_equal(json_string_value(json_array_get(at(o, "verdict.warnings"), 0)), "noise");
+    json_decref(o);
+    v->warnings = 0;
+    o = parsed(&r);
+    assert_true(json_is_null(at(o, "verdict")));
+    json_decref(o);
     run_record_free(&r);
 }
 
