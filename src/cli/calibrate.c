@@ -196,6 +196,16 @@ static void warn_apart(enum kvf_tier tier, const struct calibrate_result *r) {
             tier_name(tier), most * 100);
 }
 
+static void warn_shared(enum kvf_tier tier, const struct calibrate_result *r) {
+    if (calibration_shared(r))
+        log_line(
+            KVF_LOG_WARNING,
+            "calibrate: while the %s tier was measured, other programs kept %.0f %% of the processors busy%s; "
+            "measure again when the machine is quiet",
+            tier_name(tier), kvf_present(r->cpu_others) ? r->cpu_others * 100 : 0,
+            r->device_times > CALIBRATION_BYTES_MOST ? " and used its device" : "");
+}
+
 static int measure_into(const struct calibrate *c, struct buf *out, struct err *e) {
     struct calibrate_result r;
     put_head(c, out);
@@ -204,6 +214,7 @@ static int measure_into(const struct calibrate *c, struct buf *out, struct err *
         if (rc) return rc;
         calibration_yaml((enum kvf_tier)t, &r, out);
         warn_apart((enum kvf_tier)t, &r);
+        warn_shared((enum kvf_tier)t, &r);
     }
     return 0;
 }

@@ -3,12 +3,16 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "engine/calibrate_rig.h"
 #include "engine/transfer.h"
 #include "metrics/histogram.h"
+#include "probe/blockdev.h"
+#include "probe/host.h"
+#include "record/snapshot.h"
 
 enum {
     FILL_SHARE = 5,   /* one part of so many of the time is for filling */
@@ -195,10 +199,51 @@ static void figures_of(struct calibration *c) {
     out->filled_bytes = rig_filled_bytes(c->rig);
 }
 
+/* ---- others ---- */
+
+/* The kernel's counts of processors and drives, and what the rig has moved. */
+struct counted {
+    struct host_counts host;
+    double device_bytes, moved_bytes;
+};
+
+static void count(const struct calibration *c, struct counted *out) {
+    const struct scenario *s = c->setup->scenario;
+    struct blockdev seen[SCENARIO_PATHS_MAX];
+    struct blockdev_counters n;
+    unsigned devices = 0;
+    host_count(&out->host);
+    out->moved_bytes = (double)rig_moved_bytes(c->rig);
+    out->device_bytes = 0;
+    for (uint32_t i = 0; c->tier == KVF_TIER_NVME && i < s->nvme.path_count; i++) {
+        struct blockdev *d = &seen[devices];
+        bool known = false;
+        if (blockdev_find(s->nvme.path[i], d, NULL) != 0 || !d->present) continue;
+        for (unsigned k = 0; k < devices; k++)
+            known = known || (seen[k].major == d->major && seen[k].minor == d->minor);
+        if (known || blockdev_counters(d, &n) != 0) continue;
+        out->device_bytes += (double)(n.read_bytes + n.write_bytes);
+        devices++;
+    }
+    if (devices == 0) out->device_bytes = KVF_MISSING;
+}
+
+static void others_of(const struct counted *a, const struct counted *b, struct calibrate_result *out) {
+    double ticks = b->host.cpu_total_ticks - a->host.cpu_total_ticks;
+    double ours_s =
+        b->host.process_user_s - a->host.process_user_s + b->host.process_sys_s - a->host.process_sys_s;
+    double busy = b->host.cpu_busy_ticks - a->host.cpu_busy_ticks;
+    double ours = b->moved_bytes - a->moved_bytes;
+    if (ticks > 0) out->cpu_others = fmax(busy - ours_s * (double)sysconf(_SC_CLK_TCK), 0) / ticks;
+    if (ours > 0) out->device_times = (b->device_bytes - a->device_bytes) / ours;
+}
+
 static int measure_all(struct calibration *c, struct err *e) {
     uint64_t entry_bytes;
+    struct counted before, after;
     int rc = fill_all(c, e);
     if (rc) return rc;
+    count(c, &before);
     bool device = rig_is_device(c->rig);
     curve_begin(c, &c->out->link, RIG_CHUNKS, most_of(c));
     uint64_t wholes = rig_entries(c->rig, RIG_WHOLES, &entry_bytes);
@@ -206,6 +251,8 @@ static int measure_all(struct calibration *c, struct err *e) {
     unsigned windows = CALIBRATE_ROUNDS * (KVF_DIRS * (c->out->link.points + c->out->own.points) + 1 + 2);
     c->window_ns = c->setup->time_ns / FILL_SHARE * (FILL_SHARE - 1) / windows;
     rc = measure_rounds(c, e);
+    count(c, &after);
+    others_of(&before, &after, c->out);
     if (rc == 0) figures_of(c);
     return rc;
 }
@@ -216,7 +263,7 @@ int calibrate_tier(const struct calibrate_setup *setup, enum kvf_tier tier, stru
     c->setup = setup;
     c->out = out;
     c->tier = tier;
-    *out = (struct calibrate_result){0};
+    *out = (struct calibrate_result){.cpu_others = KVF_MISSING, .device_times = KVF_MISSING};
     int rc = rig_open(&c->rig, setup->scenario, tier, setup->bytes, setup->stop, e);
     if (rc == 0) {
         rig_describe(c->rig, out->description, sizeof out->description);

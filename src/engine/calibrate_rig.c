@@ -64,6 +64,7 @@ struct rig {
     bool barriers, device, pinned, closing;
     struct rig_window *window;
     uint64_t from_ns, until_ns;
+    pthread_mutex_t start_lock; /* held while workers are started */
     pthread_mutex_t times_lock;
     const atomic_bool *stop;
     atomic_bool failed;
@@ -206,6 +207,9 @@ static void *worker_main(void *arg) {
                                 .buffers = mover_buffers(&r->scenario),
                                 .done = op_done,
                                 .ctx = w};
+    pthread_mutex_lock(&r->start_lock); /* until all have been started, or one cannot be */
+    pthread_mutex_unlock(&r->start_lock);
+    if (r->closing) return NULL;
     prctl(PR_SET_TIMERSLACK, 10000, 0, 0, 0);
     if (mover_open(&w->mover, &setup, &w->err)) atomic_store(&r->failed, true);
     pthread_barrier_wait(&r->end);
@@ -313,12 +317,15 @@ static int workers_start(struct rig *r, struct err *e) {
     r->barriers = true;
     sigfillset(&all); /* signals are the caller's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_mutex_lock(&r->start_lock);
     for (uint32_t i = 0; i < r->workers && !errnum; i++) {
         struct rig_worker *w = &r->worker[i];
         errnum = pthread_create(&w->thread, NULL, worker_main, w);
         w->started = errnum == 0;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    r->closing = errnum != 0;
+    pthread_mutex_unlock(&r->start_lock);
     if (errnum) return err_set_errno(e, KVF_ERR_INTERNAL, errnum, "cannot start a thread to measure with");
     pthread_barrier_wait(&r->end);
     return rig_error(r, e);
@@ -334,6 +341,7 @@ int rig_open(struct rig **out, const struct scenario *scenario, enum kvf_tier ti
     r->stop = stop;
     r->workers = (uint32_t)scenario->engine.workers;
     pthread_mutex_init(&r->times_lock, NULL);
+    pthread_mutex_init(&r->start_lock, NULL);
     (void)!getrandom(&tag, sizeof tag, 0);
     r->worker = mem_zalloc(r->workers, sizeof *r->worker);
     for (uint32_t i = 0; i < r->workers; i++) {
@@ -355,13 +363,13 @@ int rig_open(struct rig **out, const struct scenario *scenario, enum kvf_tier ti
 }
 
 static void workers_stop(struct rig *r) {
-    bool all = r->workers > 0;
-    for (uint32_t i = 0; i < r->workers; i++) all = all && r->worker[i].started;
+    bool some = r->closing; /* not all could be started: nobody is at a barrier */
     r->closing = true;
-    if (all) pthread_barrier_wait(&r->begin);
-    for (uint32_t i = 0; all && i < r->workers; i++) pthread_join(r->worker[i].thread, NULL);
-    if (all) pthread_barrier_destroy(&r->begin);
-    if (all) pthread_barrier_destroy(&r->end);
+    if (!some) pthread_barrier_wait(&r->begin);
+    for (uint32_t i = 0; i < r->workers; i++)
+        if (r->worker[i].started) pthread_join(r->worker[i].thread, NULL);
+    pthread_barrier_destroy(&r->begin);
+    pthread_barrier_destroy(&r->end);
 }
 
 void rig_close(struct rig *r) {
@@ -378,6 +386,7 @@ void rig_close(struct rig *r) {
     }
     payload_close(r->payload);
     pthread_mutex_destroy(&r->times_lock);
+    pthread_mutex_destroy(&r->start_lock);
     free(r->worker);
     free(r);
 }
@@ -397,6 +406,15 @@ bool rig_is_device(const struct rig *r) {
 void rig_describe(const struct rig *r, char *out, size_t len) {
     const struct tier *t = r->tiers[r->which];
     t->ops->describe(t, out, len);
+}
+
+uint64_t rig_moved_bytes(const struct rig *r) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < r->workers; i++)
+        for (int d = 0; d < KVF_DIRS; d++)
+            for (int cause = 0; cause < KVF_CAUSES; cause++)
+                bytes += counters_get(&r->worker[i].counters->io[r->which][d][cause].bytes);
+    return bytes;
 }
 
 uint64_t rig_filled_bytes(const struct rig *r) {

@@ -44,5 +44,6 @@ uint64_t rig_entries(const struct rig *r, enum rig_set set, uint64_t *entry_byte
 bool rig_is_device(const struct rig *r);
 void rig_describe(const struct rig *r, char *out, size_t len);
 uint64_t rig_filled_bytes(const struct rig *r);
+uint64_t rig_moved_bytes(const struct rig *r); /* of the tier, both ways, so far; between windows */
 
 #endif

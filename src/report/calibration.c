@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "record/snapshot.h"
 
 enum { LATENCY_SHOWN = 32 };
 
@@ -88,6 +89,10 @@ static double most_apart(const struct calibrate_result *r) {
     return most;
 }
 
+bool calibration_shared(const struct calibrate_result *r) {
+    return r->cpu_others > CALIBRATION_CPU_MOST || r->device_times > CALIBRATION_BYTES_MOST;
+}
+
 bool calibration_disturbed(const struct calibrate_result *r, double *apart) {
     *apart = most_apart(r);
     return *apart > CALIBRATION_APART_MOST;
@@ -106,6 +111,11 @@ void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, stru
             out,
             "    # disturbed: windows lay up to %.0f %% apart; measure again when the machine is quiet\n",
             apart * 100);
+    if (kvf_present(r->cpu_others))
+        buf_addf(out, "    # meanwhile other programs kept %.0f %% of the processors busy\n",
+                 r->cpu_others * 100);
+    if (kvf_present(r->device_times))
+        buf_addf(out, "    # and the kernel counted %.2f times our bytes for the device\n", r->device_times);
     if (r->own.points)
         buf_add(
             out,

@@ -458,6 +458,7 @@ def _():
         for key in ("peak_read", "peak_write", "read_bandwidth", "write_bandwidth", "both_bandwidth"):
             assert re.search(r"^    %s: [1-9]\d*MB/s$" % key, part, re.MULTILINE), (tier, key, text)
         assert re.search(r"^    latency: [\d.]+(ns|us|ms)$", part, re.MULTILINE), (tier, text)
+        assert re.search(r"^    # meanwhile other programs kept \d+ % of the processors busy$", part, re.MULTILINE), (tier, text)
         depths = re.search(r"^    depths: \[(1(?:, \d+)*)\]$", part, re.MULTILINE).group(1).split(", ")
         for key in ("read_rates", "write_rates"):
             rates = re.search(r"^    %s: \[([\d., e+]+)\] # windows apart by ([\d, ]+) %%$" % key, part, re.MULTILINE)
