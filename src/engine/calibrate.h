@@ -45,8 +45,8 @@ struct calibrate_result {
                                                   parts of the mean */
     double first_write;                        /* time of filling, in parts of that of writing again */
     uint64_t filled_bytes;
-    /* Others, while it was measured: part of all processors, and the kernel's bytes of the device to ours; NaN:
-     * not known. */
+    /* Others, while it was measured: part of all processors, and the kernel's bytes of the device to ours;
+     * NaN: not known. */
     double cpu_others, device_times;
     char description[200]; /* the backend's */
 };
