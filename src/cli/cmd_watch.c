@@ -187,7 +187,8 @@ static int find_run(struct watching *w, struct err *e) {
     return rc;
 }
 
-static int dump(const struct watching *w, const struct provider *p, struct err *e) {
+static int dump(const struct watching *w, const struct provider *p, const struct store_watch *watched,
+                struct err *e) {
     struct buf text = {0};
     struct ui_picture picture = {.at_s = w->at_s,
                                  .view = w->view,
@@ -196,6 +197,7 @@ static int dump(const struct watching *w, const struct provider *p, struct err *
                                  .style = w->setup.style,
                                  .svg = is_svg(stored_output(&w->o))};
     int rc = ui_dump(p, &picture, &text, e);
+    if (rc == 0) rc = store_watch_unread(watched, e); /* the picture would lack what could not be read */
     if (rc == 0) rc = stored_output_write(&w->o, &text, e);
     buf_free(&text);
     return rc;
@@ -225,7 +227,7 @@ static int watch(struct watching *w, struct err *e) {
     if (rc != 0) return rc;
     store_watch_provider(watched, &provider);
     w->setup.provider = &provider;
-    rc = options_has(&w->o, "dump") ? dump(w, &provider, e) : show(w, e);
+    rc = options_has(&w->o, "dump") ? dump(w, &provider, watched, e) : show(w, e);
     store_watch_close(watched);
     return rc;
 }

@@ -72,6 +72,7 @@ struct store_watch {
 
     bool paused;   /* by its events */
     bool local;    /* its process is one of this machine: while it lives it is not stalled */
+    int unread;    /* what SQLite said where reading failed but for a lock; SQLITE_OK */
     bool blind;    /* the file does not show what is written now */
     bool replaced; /* was told */
     bool deleted;  /* was told; whatever has its number now is another run */
@@ -106,13 +107,20 @@ static bool trouble(struct store_watch *w, int rc) {
         db_error(&e, w->store->db, rc, w->store->path, "read");
         warn(w, "%s", e.text);
     }
-    if (!locked) w->blind = true;
+    if (!locked) {
+        w->blind = true;
+        w->unread = rc;
+    }
     return !locked && code != SQLITE_IOERR;
 }
 
 static void no_trouble(struct store_watch *w) {
     w->locked_since_ns = 0;
     w->told &= ~(UINT64_C(1) << SQLITE_BUSY);
+}
+
+int store_watch_unread(const struct store_watch *w, struct err *e) {
+    return w->unread == SQLITE_OK ? 0 : db_error(e, w->store->db, w->unread, w->store->path, "read");
 }
 
 static void run_deleted(struct store_watch *w) {
