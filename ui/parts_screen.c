@@ -55,7 +55,7 @@ static struct state state_of(const struct frame *f) {
     if (f->over) return state_when_over(f);
     if (f->status->storing) return (struct state){"STORING", TONE_WARN};
     if (f->status->stalled) return (struct state){"STALLED", TONE_BAD};
-    if (hung_tier(f)) return (struct state){hung_tier(f), TONE_BAD};
+    if (hung_tier(f) && !i->paused) return (struct state){hung_tier(f), TONE_BAD};
     if (parts_preparing(f)) return (struct state){"PREPARING", TONE_WARN};
     if (i->paused) return (struct state){"PAUSED", TONE_WARN};
     if (i->phase == KVF_PHASE_WARMUP) return (struct state){"WARM-UP", TONE_WARN};

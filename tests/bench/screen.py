@@ -3,6 +3,7 @@ import contextlib
 import fcntl
 import json
 import os
+import random
 import select
 import sqlite3
 import statistics
@@ -316,7 +317,56 @@ def day(bench):
     bench.row_value("  an interval taken in", us, "%.1f us")
 
 
+def answer_ms(terminal, keys, words):
+    """From a key until the screen says so."""
+    seen, begun = b"", time.monotonic()
+    terminal.type(keys)
+    while words not in seen:
+        seen += terminal.read(0.1)
+        if time.monotonic() > begun + 30 or terminal.process.poll() is not None:
+            raise terminal.trouble("the screen does not say %s" % words.decode())
+    return (time.monotonic() - begun) * 1e3
+
+
+def stopped_in_preparation(bench, cpu, dice):
+    """The answer to q, at some moment of faulting in a tier, behind resizes; None: it was over before."""
+    terminal = Terminal(bench, [str(KVFALL), "run", "--db", "none", "--model", "tiny-1b", "--gpu", "0", "--nvme", "0",
+                                "--cpu", str(cpu), "--set", "cache.headroom=0"], USUAL)
+    try:
+        seen, end = b"", time.monotonic() + 20
+        while b"faulting" not in seen and time.monotonic() < end:
+            seen += terminal.read(0.1)
+        until = time.monotonic() + dice.uniform(0, cpu / GIB / 5)
+        while time.monotonic() < until:
+            fcntl.ioctl(terminal.master, termios.TIOCSWINSZ,
+                        struct.pack("HHHH", dice.randint(20, 128), dice.randint(60, 512), 0, 0))
+            terminal.listen(min(until, time.monotonic() + 0.02))
+        if b"faulting" not in seen or terminal.process.poll() is not None:
+            return None
+        return answer_ms(terminal, b"q", b"Stop the run"), answer_ms(terminal, b"q", b"stopping")
+    except Trouble:
+        return None
+    finally:
+        terminal.close()
+
+
+def preparation(bench):
+    cpu = min(10 * GIB, bench.memory // 2)
+    dice = random.Random(1)
+    answers = [stopped_in_preparation(bench, cpu, dice) for _ in range(10 if bench.quick else 40)]
+    times = sorted(ms for one in answers if one for ms in one)
+    if not times:
+        bench.row_none("screen, in preparation", "the tier was there before a key could be pressed")
+        return
+    bench.row_value("q while %s are faulted in, with resizes" % size(cpu), times, "%.1f ms", under=100, worst=True)
+    bench.notes.append("screen, q: from the key to the question, and from its answer to what follows, %d times while the "
+                       "terminal is resized 50 times a second up to 512 x 128; P95 %.1f ms."
+                       % (len(times), times[int(0.95 * (len(times) - 1))]))
+
+
 def screen(bench):
+    preparation(bench)
+    say("  preparation")
     pictures(bench)
     say("  pictures")
     day(bench)

@@ -184,6 +184,11 @@ static void test_states_in_the_header(void **state) {
     assert_state(&x, "WARM-UP");
     s.interval.phase = KVF_PHASE_DRAIN;
     assert_state(&x, "DRAINING");
+    s.tier[KVF_TIER_NVME].hung_s = KVF_MISSING; /* a tier that cannot hang */
+    assert_state(&x, "DRAINING");
+    s.tier[KVF_TIER_NVME].hung_s = 5.5;
+    assert_state(&x, "  NVME HUNG");
+    s.tier[KVF_TIER_NVME].hung_s = 0;
     s.interval.paused = 1;
     assert_state(&x, "PAUSED");
     x.frame.back = true;
