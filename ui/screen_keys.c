@@ -184,11 +184,12 @@ static void save_picture(struct screen *s, const struct canvas *c) {
         good = false;
         errnum = errno;
     }
-    if (f && !good) unlink(path);
+    bool stays = f && !good && unlink(path) != 0;
     if (good)
         screen_say(s, "the screen is in %s", path);
     else
-        screen_say(s, "the screen could not be written to %s: %s", path, strerror(errnum));
+        screen_say(s, "the screen could not be written to %s%s: %s", path,
+                   stays ? ", of which a part stays" : "", strerror(errnum));
     buf_free(&text);
 }
 

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
 enum { LINKS_MAX = 40, FOREIGN_LINK = -1 };
 
 /* The folder that holds `path`; the caller frees it. */
@@ -155,7 +157,9 @@ static int write_aside(const char *path, const struct stat *before, const struct
         else
             why = f ? stream_write(f, text) : errno;
         if (!why && rename(temporary.data, path) != 0) why = errno;
-        if (why) unlink(temporary.data);
+        if (why && unlink(temporary.data) != 0 && errno != ENOENT)
+            log_line(KVF_LOG_WARNING, "%s, a part of what was to be written, cannot be removed: %s",
+                     temporary.data, strerror(errno));
     }
     buf_free(&temporary);
     return why;
