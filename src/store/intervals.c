@@ -281,6 +281,7 @@ int store_load_series(struct store *s, const struct run_record *run, struct seri
     while (rc == SQLITE_OK && count > 0) {
         for (size_t n = 0; n < count; n++) series_add(out, &batch[n]);
         from = (int64_t)batch[count - 1].interval.seq;
+        if (from == INT64_MAX) break; /* nothing can come behind it */
         rc = intervals_read(i, from + 1, BATCH, batch, &count);
     }
     intervals_close(i);

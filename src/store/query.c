@@ -27,7 +27,7 @@
 
 /* What is no number sorts behind all of them: a file of somebody else's may hold it, and a reader that goes
  * on from the last key would come back to it for ever. */
-#define LAST_NUMBER    "9223372036854775806" /* one more is a number too */
+#define LAST_NUMBER    "9223372036854775807"
 #define SPAN_OF(table) "FROM " table " WHERE run_id = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq"
 
 /* A group of trials has one name, a suite has several. */

@@ -209,6 +209,11 @@ static bool watch_next(void *ctx, struct snapshot *out, uint64_t *version) {
     struct store_watch *w = ctx;
     int64_t from = (int64_t)*version;
     watch_poll(w);
+    if (*version > INT64_MAX) { /* behind the largest number nothing can come */
+        w->new_intervals = false;
+        if (w->over) w->all_intervals = true;
+        return false;
+    }
     if (from < w->next_seq) { /* taken up anew */
         w->first = w->count;
         w->new_intervals = true;
@@ -312,7 +317,8 @@ static void fill_events(struct store_watch *w) {
     while (!w->deleted && w->event_count < EVENTS && sqlite3_step(stmt) == SQLITE_ROW) {
         struct record_event *e = &w->events[w->event_count++];
         *e = (struct record_event){.t_s = KVF_MISSING};
-        w->next_event = sqlite3_column_int64(stmt, 0) + 1;
+        int64_t n = sqlite3_column_int64(stmt, 0);
+        w->next_event = n < INT64_MAX ? n + 1 : n;
         row_load(stmt, schema_table(TABLE_EVENTS), e);
     }
     int rc = sqlite3_reset(stmt);
