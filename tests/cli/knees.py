@@ -54,9 +54,12 @@ class Knee:
     def knee(self):
         """By halving between fixed numbers of users: the most that keep the target, or the fewest with 98 % of the most."""
         best = max(self.fixed(int(factor * self.guess) + 2) for factor in (1.3, 2, 3)) if self.mode == "capacity" else None
-        low, high = 0, 1
-        while self.few(high, best):
-            low, high = high, 2 * high if high < self.guess / 2 else max(high + 1, int(1.2 * high))
+        low, high = int(0.9 * self.guess) - 1, int(1.1 * self.guess) + 1
+        if (low > 0 and not self.few(low, best)) or self.few(high, best):  # not around there: anywhere
+            low, high = 0, 1
+            while self.few(high, best):
+                low, high = high, 2 * high if high < self.guess / 2 else max(high + 1, int(1.2 * high))
+        low = max(low, 0)
         while high - low > max(1, low // 400):
             middle = (low + high) // 2
             low, high = (middle, high) if self.few(middle, best) else (low, middle)
