@@ -21,8 +21,8 @@ static const struct {
     {"queue_wait_p95_ms", "requests wait longer for a slot", "requests wait less for a slot"},
 };
 
-/* So much of all requests, and so many times as many as before, is more than chance. */
-#define HARM       0.001
+/* So many more, and so many times as many as before, are more than chance. */
+#define HARM       1
 #define HARM_TIMES 1.25
 
 static const char *is_or_are(const struct comparison_side *s) {
@@ -84,17 +84,16 @@ static double value_at(const struct comparison *c, const char *metric, size_t si
     return m ? m->change[side].value : (double)NAN;
 }
 
-/* Of all requests that ended, the part that did so in vain. */
+/* A count that is 0 everywhere is not listed. */
 static double lost(const struct comparison *c, const char *metric, size_t side) {
-    double n = value_at(c, metric, side), failed = value_at(c, "requests_failed", side);
-    double all = value_at(c, "requests_done", side) + (kvf_present(failed) ? failed : 0);
-    return all > 0 ? n / all : (double)NAN;
+    double n = value_at(c, metric, side);
+    return kvf_present(n) ? n : 0;
 }
 
 /* Who is refused, fails or waits past its target is no longer in what looks better: the metric of the first
  * of these that got worse; NULL: none did. Counts have no noise of their own. */
 static const char *harm_of(const struct comparison *c, size_t side) {
-    static const char *const counts[] = {"requests_refused", "requests_failed"};
+    static const char *const counts[] = {"refused", "requests_failed"};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         if (lost(c, counts[i], side) > HARM_TIMES * lost(c, counts[i], 0) + HARM) return counts[i];
     for (size_t i = 0; i < c->metrics; i++) {
@@ -109,7 +108,7 @@ static const char *harm_of(const struct comparison *c, size_t side) {
 }
 
 static const char *harm_words(const char *metric) {
-    return strcmp(metric, "requests_refused") == 0  ? "more requests are refused"
+    return strcmp(metric, "refused") == 0           ? "more writes are refused"
            : strcmp(metric, "requests_failed") == 0 ? "more requests fail"
                                                     : "more requests miss their target";
 }
