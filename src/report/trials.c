@@ -27,7 +27,7 @@ static void add_right(struct buf *line, const char *text, unsigned columns) {
 }
 
 static void put_line(struct format_page *p, enum format_tone tone, const char *const part[5]) {
-    static const unsigned columns[] = {0, 9, 19, 8, 21};
+    static const unsigned columns[] = {0, 9, 20, 8, 20};
     struct buf line = {0};
     buf_addf(&line, "%-23s", part[0]);
     for (size_t i = 1; i < 5; i++) add_right(&line, part[i], columns[i]);

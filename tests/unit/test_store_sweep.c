@@ -132,7 +132,7 @@ static void a_sweep_is_loaded_with_its_points_in_order(void **state) {
         run.sweep_values = mem_strdup(point == 1 ? "{}" : "[]");
         begin_run(s, &run);
         run.status = point == 1 ? RUN_COMPLETED : RUN_FAILED;
-        result_add(&run.results, 10 * point, 0, "b");
+        result_add(&run.results, 10 * point, 0, "e2e_p95_ms");
         result_add(&run.results, point, 0, "a");
         assert_int_equal(store_finish_run(s, &run, 0, &e), 0);
         run_record_free(&run);
@@ -142,7 +142,7 @@ static void a_sweep_is_loaded_with_its_points_in_order(void **state) {
     assert_int_equal(store_load_sweep(s, sweep.sweep_id, &back, &read, &e), 0);
     assert_string_equal(
         buf_text(&heard.text),
-        "begin point 1 completed {} point 2 failed [] 1.a=1 1.b=10ms 2.a=2 2.b=20ms curve lru 0.5");
+        "begin point 1 completed {} point 2 failed [] 1.a=1 1.e2e_p95_ms=10ms 2.a=2 2.e2e_p95_ms=20ms curve lru 0.5");
     assert_string_equal(back.name, "sizes");
     assert_string_equal(back.scenario_yaml, sweep.scenario_yaml);
     assert_int_equal(back.points, 12);
