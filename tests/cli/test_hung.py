@@ -86,6 +86,7 @@ def _():
 def _():
     process, log = begin()
     hang()
+    wait_until(lambda: told(log, "nvme tier hangs"), what="the sentence")
     process.send_signal(signal.SIGTERM)
     got = finish(process)
     about = last_run()
@@ -106,9 +107,9 @@ def _():
     assert got.rc == -signal.SIGQUIT and got.stdout == "" and run_folders() == [], (got, run_folders(), log.read_text())
     process, log = begin()
     hang()
+    wait_until(lambda: told(log, "nvme tier hangs"), what="the sentence")
     process.send_signal(signal.SIGINT)
     wait_until(lambda: told(log, "stopping: "), what="the first one's line")
-    wait_until(lambda: told(log, "nvme tier hangs"), what="the sentence")
     process.send_signal(signal.SIGINT)
     got = finish(process, timeout=10)
     assert got.rc == 130 and run_folders() == [], (got, run_folders(), log.read_text())
