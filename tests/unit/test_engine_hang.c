@@ -44,6 +44,12 @@ int io_submit(io_context_t ctx, long nr, struct iocb *ios[]) {
     return hangs ? taken : kernel_submit(ctx, nr, ios);
 }
 
+static void disk_hangs(void) {
+    pthread_mutex_lock(&disk.lock);
+    disk.hangs = true;
+    pthread_mutex_unlock(&disk.lock);
+}
+
 static void disk_goes_on(void) {
     pthread_mutex_lock(&disk.lock);
     disk.hangs = false;
@@ -64,7 +70,7 @@ static void seen(void *ctx, const struct snapshot *snap) {
     (void)ctx;
     if (hung_s > worst_s) worst_s = hung_s;
     if (snap->interval.phase != KVF_PHASE_MEASURED) return;
-    if (worst_s == 0 && snap->interval.done > 0) disk.hangs = true;
+    if (worst_s == 0 && snap->interval.done > 0) disk_hangs();
     if (worst_s > 0 && hung_s > 0 && comes_back) disk_goes_on();
     if (worst_s > 0 && hung_s == 0) calm++;
     if (calm == 3 || (ends_hung && hung_s > 0)) tell(COMMAND_STOP, 0);
