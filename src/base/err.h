@@ -27,8 +27,7 @@ struct err {
 };
 
 /* Sets code and sentence unless an error is already there (the first wins) and returns -code.
- * What the sentence quotes is cleaned for terminals. `e` may be NULL. Not thread safe: an err belongs to one
- * thread. */
+ * Quoted text is cleaned for terminals. `e` may be NULL. Not thread safe: an err belongs to one thread. */
 int err_set(struct err *e, enum err_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The same with ": <text of errno>" appended; maps ENOMEM, ENOSPC and EDQUOT to their codes when
  * `code` is KVF_ERR_IO. */

@@ -10,7 +10,7 @@
 enum { EXHAUSTED_ACTS = 4 };
 void exhausted_act(void (*act)(void));
 
-/* What ends the process, with the status that it is given: _exit(). Without it, abort(). */
+/* Sets the function that ends the process with a status, such as _exit(); unset, abort() ends it. */
 void exhausted_end(void (*end)(int status));
 
 /* Does what was asked for, says that `bytes` could not be had, and ends the process with the status of

@@ -11,7 +11,7 @@ int incoming_open(const char *path);
  * five seconds. `before` is what was read already: an end at 0 of a pipe is one that nobody has opened for
  * writing yet, and is waited for in the same way. */
 long incoming_read(int fd, char *buf, size_t len, size_t before);
-/* What a negative errno of theirs means, for a sentence. */
+/* The text of a negative errno that the functions above return. */
 const char *incoming_error(long error);
 
 #endif

@@ -119,7 +119,8 @@ static FILE *stream_of(int fd) {
     return f;
 }
 
-/* What is there, emptied. All links were followed before: one that is there now has just been put there. */
+/* Opens the existing file and empties it. Links were resolved before, so a link found now is new and is
+ * refused. */
 static FILE *reopen(const char *real, bool nameless) {
     return stream_of(open(real, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY | (nameless ? 0 : O_NOFOLLOW)));
 }

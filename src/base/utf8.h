@@ -24,9 +24,8 @@ static inline bool utf8_turns_direction(int32_t ch) {
     return ch == 0x061c || ch == 0x200e || ch == 0x200f || (ch >= 0x202a && ch <= 0x202e) ||
            (ch >= 0x2066 && ch <= 0x2069);
 }
-/* What no text from outside may bring to a terminal or into a document: bytes that are no UTF-8 (-1, as
- * utf8_next() has it), control characters, separators of lines and paragraphs, what turns the direction, the
- * byte order mark, and code points that are no characters. */
+/* Whether a character may not reach a terminal or a document: invalid UTF-8 (-1 from utf8_next()), control
+ * characters, line and paragraph separators, direction marks, the byte order mark and noncharacters. */
 static inline bool utf8_is_harmful(int32_t ch) {
     return ch < 0 || utf8_is_control(ch) || utf8_turns_direction(ch) || ch == 0x2028 || ch == 0x2029 ||
            ch == 0xfeff || (ch >= 0xfdd0 && ch <= 0xfdef) || (ch & 0xfffe) == 0xfffe;

@@ -1,5 +1,5 @@
-/* Loaded before libaio: while the file that PLAYED_HANG names is there, operations go nowhere; they are handed
- * to the kernel when it is gone. */
+/* Loaded before libaio: while the file that PLAYED_HANG names is there, operations go nowhere; they are
+ * handed to the kernel when it is gone. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <libaio.h>
