@@ -26,7 +26,9 @@ enum {
     ESCAPE_WAIT_MS = 25, /* the rest of a key's sequence arrives within this */
     LARGE_ROWS = 128,    /* of a terminal as large as they are seen */
     LARGE_COLS = 512,
-    OUT_RESERVE = 1 << 20 /* bytes of a whole picture of that size, with its colours */
+    OUT_RESERVE = 1 << 20, /* bytes of a whole picture of that size, with its colours */
+    HEAP_RESERVE = 24 << 20,
+    HEAP_PIECE = 512 << 10 /* none so large that it is mapped by itself */
 };
 
 /* Curses draws into this instead of a terminal. */
@@ -474,9 +476,13 @@ static void start_colours(struct term *t) {
     t->ground = use_default_colors() == OK ? -1 : COLOR_BLACK;
 }
 
-/* While a tier is faulted in, whoever asks the kernel for memory waits his turn: what a large screen needs is
- * had before, untouched where it is our own. Curses gives its lines back to where the next come from. */
+/* While a tier is faulted in, whoever asks the kernel for memory waits for long: what a large screen needs is
+ * had before, untouched. Curses makes all new lines of a size before it frees the old ones, and lines of many
+ * sizes leave holes: the heap gets room for several times the largest. */
 static void reserve(struct term *t) {
+    void *piece[HEAP_RESERVE / HEAP_PIECE];
+    for (size_t i = 0; i < sizeof piece / sizeof piece[0]; i++) piece[i] = malloc(HEAP_PIECE);
+    for (size_t i = 0; i < sizeof piece / sizeof piece[0]; i++) free(piece[i]);
     t->shown = mem_alloc(sizeof(*t->shown) * CANVAS_ROWS_MAX * CANVAS_COLS_MAX);
     term_out_reserve(&t->out, OUT_RESERVE);
     (void)resize_term(LARGE_ROWS, LARGE_COLS);

@@ -1,11 +1,13 @@
 #include "report/book.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/moment.h"
@@ -79,12 +81,17 @@ int book_open(struct book *b, double created_s, struct err *e) {
     return 0;
 }
 
-static int take_file(int file, struct buf *out) {
+/* Everything from where the file stands to its end; 0 or an errno. */
+static int take_rest(int file, struct buf *out) {
     char piece[1 << 16];
-    ssize_t got = 0;
-    if (lseek(file, 0, SEEK_SET) < 0) return errno;
-    while ((got = read(file, piece, sizeof piece)) > 0) buf_bytes(out, piece, (size_t)got);
+    ssize_t got;
+    while ((got = read(file, piece, sizeof piece)) > 0 || (got < 0 && errno == EINTR))
+        if (got > 0) buf_bytes(out, piece, (size_t)got);
     return got < 0 ? errno : 0;
+}
+
+static int take_file(int file, struct buf *out) {
+    return lseek(file, 0, SEEK_SET) < 0 ? errno : take_rest(file, out);
 }
 
 int book_close(struct book *b, struct buf *out, struct err *e) {
@@ -99,6 +106,68 @@ int book_close(struct book *b, struct buf *out, struct err *e) {
             e, KVF_ERR_NOSPACE,
             "cannot make the workbook: the folder for temporary files is full; name another in $TMPDIR");
     return 0;
+}
+
+/* ---- in a process of its own ---- */
+
+struct told {
+    int rc;
+    struct err e;
+};
+
+static bool write_whole(int fd, const void *data, size_t len) {
+    const char *at = data;
+    while (len > 0) {
+        ssize_t wrote = write(fd, at, len);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote <= 0) return false;
+        at += wrote;
+        len -= (size_t)wrote;
+    }
+    return true;
+}
+
+static _Noreturn void fill_and_tell(int (*fill)(const void *, struct buf *, struct err *), const void *ctx,
+                                    int fd) {
+    struct told told = {0};
+    struct buf made = {0};
+    int quiet = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (quiet >= 0) (void)dup2(quiet, STDERR_FILENO); /* the caller has the sentence */
+    told.rc = fill(ctx, &made, &told.e);
+    bool all = write_whole(fd, &told, sizeof told) && write_whole(fd, made.data, made.len);
+    _exit(all ? 0 : 1);
+}
+
+int book_apart(int (*fill)(const void *ctx, struct buf *out, struct err *e), const void *ctx, struct buf *out,
+               struct err *e) {
+    struct buf got = {0};
+    struct told told;
+    int ends[2], status = 0, error = 0;
+    if (pipe2(ends, O_CLOEXEC) != 0) return no_room(e, strerror(errno));
+    (void)fflush(NULL); /* what is in no file yet would be written twice */
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        fill_and_tell(fill, ctx, ends[1]);
+    }
+    if (child < 0) error = errno;
+    close(ends[1]);
+    if (!error) error = take_rest(ends[0], &got);
+    close(ends[0]);
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    bool whole = !error && status == 0 && got.len >= sizeof told;
+    if (whole) {
+        memcpy(&told, got.data, sizeof told);
+        if (told.rc)
+            *e = told.e;
+        else
+            buf_bytes(out, got.data + sizeof told, got.len - sizeof told);
+    }
+    buf_free(&got);
+    if (whole) return told.rc;
+    if (error) return no_room(e, strerror(error));
+    return err_set(e, KVF_ERR_NOMEM,
+                   "cannot make the workbook: memory is exhausted; export fewer runs, or take csv");
 }
 
 int book_begin(struct book_page *p, struct book *b, const char *name, struct err *e) {

@@ -42,6 +42,12 @@ struct book_page {
     lxw_col_t column, columns; /* the most of a row so far */
 };
 
+/* Runs `fill` in a process of its own: the library goes on with a null pointer where it finds no memory, and
+ * its signal must not be ours. What it adds to `out`, and its error, come back; a child that a signal ends is
+ * -KVF_ERR_NOMEM. For a process of one thread. */
+int book_apart(int (*fill)(const void *ctx, struct buf *out, struct err *e), const void *ctx, struct buf *out,
+               struct err *e);
+
 /* `created_s`, since the epoch, is the date that it bears: the same content makes the same bytes. 0, or
  * -KVF_ERR_IO where its temporary files cannot be made; then there is nothing to free. */
 int book_open(struct book *b, double created_s, struct err *e);

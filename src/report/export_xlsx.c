@@ -374,9 +374,18 @@ int xlsx_qos(struct xlsx *x, struct err *e) {
 
 /* ---- the whole ---- */
 
-int export_xlsx(const struct export_run *runs, size_t count, struct buf *out, struct err *e) {
+static int fill(const void *ctx, struct buf *out, struct err *e) {
     static int (*const pages[])(struct xlsx *, struct err *) = {xlsx_summary, xlsx_parameters, xlsx_metrics,
                                                                 xlsx_qos, xlsx_intervals};
+    struct xlsx x = *(const struct xlsx *)ctx;
+    int rc = book_open(&x.book, x.runs[0].run.started_at, e);
+    if (rc) return rc;
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0] && !rc; i++) rc = pages[i](&x, e);
+    int closed = book_close(&x.book, out, e);
+    return rc ? rc : closed;
+}
+
+int export_xlsx(const struct export_run *runs, size_t count, struct buf *out, struct err *e) {
     enum { RUNS_MAX = 8000 }; /* a sheet has 16,384 columns, and metrics has two for each */
     struct xlsx x = {.runs = runs, .count = count};
     size_t rows = 1;
@@ -389,9 +398,5 @@ int export_xlsx(const struct export_run *runs, size_t count, struct buf *out, st
         return err_set(e, KVF_ERR_USAGE,
                        "these runs have %zu intervals, and a sheet has only %d rows; take csv or json",
                        rows - 1, BOOK_ROWS_MAX);
-    int rc = book_open(&x.book, runs[0].run.started_at, e);
-    if (rc) return rc;
-    for (size_t i = 0; i < sizeof pages / sizeof pages[0] && !rc; i++) rc = pages[i](&x, e);
-    int closed = book_close(&x.book, out, e);
-    return rc ? rc : closed;
+    return book_apart(fill, &x, out, e);
 }

@@ -211,14 +211,10 @@ static int put_curves(struct pages *x, struct err *e) {
 
 /* ---- the whole ---- */
 
-int outcome_xlsx(const struct outcome *o, struct buf *out, struct err *e) {
-    bool curves = strcmp(o->record.profile, "miss_ratio") == 0;
-    struct pages x = {.outcome = o};
-    if (o->points >= BOOK_ROWS_MAX)
-        return err_set(e, KVF_ERR_USAGE,
-                       "this sweep has %zu points, and a sheet has only %d rows; take csv or json", o->points,
-                       BOOK_ROWS_MAX);
-    int rc = book_open(&x.book, o->record.started_at, e);
+static int fill(const void *ctx, struct buf *out, struct err *e) {
+    struct pages x = {.outcome = ctx};
+    bool curves = strcmp(x.outcome->record.profile, "miss_ratio") == 0;
+    int rc = book_open(&x.book, x.outcome->record.started_at, e);
     if (rc) return rc;
     rc = put_sweep(&x, e);
     if (!rc && curves) rc = put_curves(&x, e);
@@ -226,4 +222,12 @@ int outcome_xlsx(const struct outcome *o, struct buf *out, struct err *e) {
     if (!rc && !curves) rc = put_points(&x, e);
     int closed = book_close(&x.book, out, e);
     return rc ? rc : closed;
+}
+
+int outcome_xlsx(const struct outcome *o, struct buf *out, struct err *e) {
+    if (o->points >= BOOK_ROWS_MAX)
+        return err_set(e, KVF_ERR_USAGE,
+                       "this sweep has %zu points, and a sheet has only %d rows; take csv or json", o->points,
+                       BOOK_ROWS_MAX);
+    return book_apart(fill, o, out, e);
 }

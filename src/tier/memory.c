@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -25,7 +26,7 @@
 #define POPULATE_PIECE HUGE_PAGE
 #define RELEASE_PIECE  (UINT64_C(64) << 20)
 
-enum { CURSORS = 64, FAULT_THREADS_MAX = 64, FAULT_WAIT_MS = 20 };
+enum { CURSORS = 64, FAULT_THREADS_MAX = 64, FAULT_WAIT_MS = 20, FAULT_NICE = 10 };
 
 struct memory_tier {
     struct tier base;
@@ -73,6 +74,7 @@ static void touch(uint8_t *at, uint64_t len) {
 static void *fault_thread(void *arg) {
     struct fault_job *j = arg;
     bool populate = true;
+    (void)setpriority(PRIO_PROCESS, 0, FAULT_NICE); /* of this thread: whoever presses a key comes first */
     while (!atomic_load(&j->stop)) {
         uint64_t at = atomic_fetch_add(&j->next, POPULATE_PIECE);
         if (at >= j->bytes) break;

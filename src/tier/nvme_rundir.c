@@ -19,23 +19,30 @@
 #define MARKER_FORMAT "kvfall run directory\nuid %u\npid %ld\nboot %s\nstart %llu\nhost %s\n"
 
 enum { BIRTH_SLACK_S = 2 }; /* both clocks are coarse */
+enum { LISTED_BYTES = 4096 };
+
+/* The first line of a small file, without its end. No memory is asked for, here and below: what is removed
+ * when memory is exhausted has to go as well. */
+static bool first_line(const char *path, char *out, size_t cap) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd >= 0 ? read(fd, out, cap - 1) : -1;
+    if (fd >= 0) close(fd);
+    if (len <= 0) return false;
+    out[len] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+    return true;
+}
 
 static void boot_id(char out[RUNDIR_BOOT]) {
-    snprintf(out, RUNDIR_BOOT, "unknown");
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (!f) return;
-    if (fscanf(f, "%63s", out) != 1) snprintf(out, RUNDIR_BOOT, "unknown");
-    fclose(f);
+    if (!first_line("/proc/sys/kernel/random/boot_id", out, RUNDIR_BOOT) || !out[0])
+        snprintf(out, RUNDIR_BOOT, "unknown");
 }
 
 /* When the process started; 0 when there is no such process. */
 static unsigned long long process_start(long pid) {
     char path[64], line[1024];
     snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
-    FILE *f = fopen(path, "re");
-    if (!f) return 0;
-    bool ok = fgets(line, sizeof(line), f) != NULL;
-    fclose(f);
+    bool ok = first_line(path, line, sizeof(line));
     char *at = ok ? strrchr(line, ')') : NULL; /* the name before it may hold anything */
     for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
     return at ? strtoull(at + 1, NULL, 10) : 0;
@@ -152,55 +159,65 @@ static void visit_file(struct visit *v, int at, const char *below, const char *n
     visit_unlink(v, at, below, name, 0);
 }
 
-static void visit_dir(struct visit *v, DIR *d, const char *below);
+static void visit_dir(struct visit *v, int dir, const char *below);
 
 /* The directory goes unless something in it stays. */
 static void visit_subdir(struct visit *v, int at, const char *name) {
     unsigned before = v->foreign + v->failed;
     int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!d) {
-        int error = errno;
-        if (fd >= 0) close(fd);
-        if (error != ENOENT) visit_failed(v, "", name, error);
+    if (fd < 0) {
+        if (errno != ENOENT) visit_failed(v, "", name, errno);
         return;
     }
-    visit_dir(v, d, name);
-    closedir(d);
+    visit_dir(v, fd, name);
+    close(fd);
     if (v->foreign + v->failed == before) visit_unlink(v, at, "", name, AT_REMOVEDIR);
 }
 
-static void visit_dir(struct visit *v, DIR *d, const char *below) {
-    struct dirent *entry;
-    while (errno = 0, (entry = readdir(d)) != NULL) {
-        const char *name = entry->d_name;
-        bool top = below[0] == '\0';
-        struct stat st;
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
-        if (top && strcmp(name, RUNDIR_MARKER) == 0) continue;
-        if (fstatat(dirfd(d), name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
-            if (errno != ENOENT) visit_failed(v, below, name, errno);
-        } else if (S_ISREG(st.st_mode) && (top ? is_top_file(name) : is_data_file(name))) {
-            visit_file(v, dirfd(d), below, name, &st);
-        } else if (top && S_ISDIR(st.st_mode) && is_subdir(name)) {
-            visit_subdir(v, dirfd(d), name);
-        } else {
-            visit_foreign(v, below, name);
+static void visit_one(struct visit *v, int dir, const char *below, const char *name) {
+    bool top = below[0] == '\0';
+    struct stat st;
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return;
+    if (top && strcmp(name, RUNDIR_MARKER) == 0) return;
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno != ENOENT) visit_failed(v, below, name, errno);
+    } else if (S_ISREG(st.st_mode) && (top ? is_top_file(name) : is_data_file(name))) {
+        visit_file(v, dir, below, name, &st);
+    } else if (top && S_ISDIR(st.st_mode) && is_subdir(name)) {
+        visit_subdir(v, dir, name);
+    } else {
+        visit_foreign(v, below, name);
+    }
+}
+
+/* Through the kernel's own list: readdir() would ask for memory. */
+static void visit_dir(struct visit *v, int dir, const char *below) {
+    _Alignas(struct dirent64) char list[LISTED_BYTES];
+    ssize_t got = lseek(dir, 0, SEEK_SET) < 0 ? -1 : getdents64(dir, list, sizeof list);
+    for (; got > 0; got = getdents64(dir, list, sizeof list)) {
+        for (ssize_t at = 0; at < got;) {
+            const struct dirent64 *entry = (const struct dirent64 *)(list + at);
+            visit_one(v, dir, below, entry->d_name);
+            at += entry->d_reclen;
         }
     }
-    if (errno) visit_failed(v, below, "", errno);
+    if (got < 0) visit_failed(v, below, "", errno);
 }
 
 uint64_t rundir_bytes(int dir_fd) {
     struct visit v = {0};
-    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-    if (d) visit_dir(&v, d, "");
-    if (d)
-        closedir(d);
-    else if (fd >= 0)
-        close(fd);
+    visit_dir(&v, dir_fd, "");
     return v.bytes;
+}
+
+bool rundir_remove_now(const char *path) {
+    struct visit v = {.remove = true};
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return errno == ENOENT;
+    visit_dir(&v, fd, "");
+    bool empty = v.failed == 0 && v.foreign == 0 && (unlinkat(fd, RUNDIR_MARKER, 0) == 0 || errno == ENOENT);
+    close(fd);
+    return empty && (rmdir(path) == 0 || errno == ENOENT);
 }
 
 int rundir_sync(int dir_fd) {
@@ -229,13 +246,7 @@ static bool remove_itself(const char *path, int fd) {
 
 bool rundir_remove(const char *path, int dir_fd) {
     struct visit v = {.remove = true};
-    DIR *d = fdopendir(dir_fd); /* not another descriptor: there may be none */
-    if (d) {
-        rewinddir(d);
-        visit_dir(&v, d, "");
-    } else {
-        visit_failed(&v, "", "", errno);
-    }
+    visit_dir(&v, dir_fd, ""); /* not by another descriptor: there may be none */
     bool gone = false;
     if (v.failed > 0) {
         char more[40] = "";
@@ -249,9 +260,6 @@ bool rundir_remove(const char *path, int dir_fd) {
     } else {
         gone = remove_itself(path, dir_fd);
     }
-    if (d)
-        closedir(d);
-    else
-        close(dir_fd);
+    close(dir_fd);
     return gone;
 }

@@ -44,5 +44,7 @@ uint64_t rundir_bytes(int dir_fd);
  * inside it stays, marker and all, so that the next start finds it again; what is in the way is said
  * with its name, and with its errno where a call failed. Takes dir_fd. */
 bool rundir_remove(const char *path, int dir_fd);
+/* The same without a word, for a process that ends at once; false while something is left. */
+bool rundir_remove_now(const char *path);
 
 #endif
