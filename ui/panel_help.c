@@ -22,7 +22,7 @@ static const struct word {
     {"gpu", TONE_GPU, "and the other tiers keep their colour in every view"},
     {"cpu", TONE_CPU, "memory of the host"},
     {"nvme", TONE_NVME, "files, with the device under them"},
-    {"remote", TONE_REMOTE, "a store in the network, always emulated"},
+    {"remote", TONE_REMOTE, "a store in the network: a server, or emulated"},
     {"usable", TONE_HEADING, "bytes that a tier may hold: its capacity, without headroom on gpu and cpu"},
     {"r P95", TONE_HEADING, "of reads of entries, in this interval; w: of writes"},
     {"falls/s", TONE_HEADING, "entries that left a tier, to a lower one or out of the cache"},

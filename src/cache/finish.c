@@ -90,7 +90,7 @@ void finish_read(struct cache *c, struct cache_op *op, enum cache_outcome outcom
     if (op_slot(op)->copy != ENTRY_NONE) copy_finish(c, op, outcome);
     /* The entry's number may belong to another one by now; generations are unique. */
     bool there = e->state == ENTRY_RESIDENT && e->generation == op->generation;
-    if (outcome != CACHE_FAILED || !drop_entry || !there) return;
+    if (!((outcome == CACHE_FAILED && drop_entry) || outcome == CACHE_LOST) || !there) return;
     if (copies_kept(c)) copies_drop(c, op->key, false);
     entry_drop(c, op->entry);
 }
@@ -160,8 +160,8 @@ void finish_move(struct cache *c, struct cache_op *op, enum cache_outcome outcom
     }
     if (s->started) place_return(c, op);
     if (e->state != ENTRY_RESIDENT) c->tier[e->seat].level += op->bytes; /* taken off when it was hidden */
-    if (outcome == CACHE_FAILED) {
-        c->stats.move_errors++;
+    if (outcome == CACHE_FAILED || outcome == CACHE_LOST) {
+        c->stats.move_errors += outcome == CACHE_FAILED;
         if (e->state == ENTRY_RESIDENT) entry_hide(c, op->entry);
         e->state = ENTRY_DOOMED;
     }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "engine/access.h"
 #include "engine/account.h"
+#include "engine/entries.h"
 #include "engine/inference.h"
 #include "engine/ingest.h"
 #include "engine/reuse.h"
@@ -13,60 +14,8 @@
 /* Plans under one hold of the cache lock; more would keep other workers waiting. */
 enum { PLANS_PER_HOLD = 16 };
 
-/* ---- keys and sizes ---- */
-
-static struct cache_key prompt_key(const struct request *r) {
-    return cache_key_make(CACHE_KEY_PROMPT, 0, r->prompt);
-}
-
-static struct cache_key turn_key(const struct request *r, uint32_t turn) {
-    return cache_key_make(CACHE_KEY_TURN, r->conversation, turn);
-}
-
-/* The one entry of requests that have just one: an ops row, a stored entry, this turn's context. */
-static struct cache_key own_key(const struct request *r) {
-    struct cache_key key;
-    if (r->key[0] != '\0' && cache_key_parse(r->key, &key) == 0) return key;
-    if (r->decode_only) return cache_key_make(CACHE_KEY_STORED, r->user, r->stored);
-    return turn_key(r, r->turn);
-}
-
-static uint64_t kv_bytes(const struct scenario *s, uint64_t tokens) {
-    return model_kv_bytes(&s->model, s->tensor_parallel, tokens);
-}
-
-/* The size of that one entry. */
-static uint64_t own_bytes(const struct scenario *s, const struct request *r) {
-    return r->entry_bytes ? r->entry_bytes : kv_bytes(s, r->context_tokens);
-}
-
-static struct cache_key chunk_key(uint64_t document, uint64_t chunk) {
-    return cache_key_make(CACHE_KEY_CHUNK, document, chunk);
-}
-
-/* Key of block i of a request at block granularity, or of chunk i of a document. */
-static struct cache_key block_key(const struct request *r, uint64_t i) {
-    if (r->kind == REQUEST_INGEST) return chunk_key(r->conversation, i);
-    if (r->ids) return cache_key_make(CACHE_KEY_TRACE, r->cycle, r->ids[i]);
-    if (i < r->prompt_blocks) return cache_key_make(CACHE_KEY_PROMPT_BLOCK, r->prompt, i);
-    return cache_key_make(CACHE_KEY_BLOCK, r->conversation, i - r->prompt_blocks);
-}
-
 struct cache_key pipeline_key(const struct request *r, uint32_t i) {
     return r->ids ? block_key(r, i) : own_key(r);
-}
-
-/* A chunk's KV is that of a context of its own, wherever in the document it stands. */
-static uint64_t block_bytes(const struct pipeline *p, const struct request *r, uint32_t i) {
-    const struct scenario *s = p->scenario;
-    if (r->kind == REQUEST_INGEST) return kv_bytes(s, rag_chunk_tokens(p->rag, r->conversation, i));
-    return model_kv_bytes_range(&s->model, s->tensor_parallel, i * s->cache.block_tokens,
-                                s->cache.block_tokens);
-}
-
-/* Blocks of traces and of shared prompts are found through their prefix. */
-static enum kvf_cause block_cause(const struct request *r, uint64_t i) {
-    return r->ids || i < r->prompt_blocks ? KVF_CAUSE_PREFIX : KVF_CAUSE_CONVERSATION;
 }
 
 /* ---- request granularity ---- */
@@ -517,6 +466,28 @@ static void own_written(struct pipeline *p, struct executor *x, struct flight *f
     decode_look(p, x, f);
 }
 
+/* A read whose entry has gone from its tier: what a miss would have led to. */
+static void role_lost(struct pipeline *p, struct executor *x, struct flight *f, const struct cache_op *op) {
+    enum cache_verdict verdict;
+    switch ((enum access_role)op->role) {
+    case ROLE_PROMPT_READ:
+        f->prompt_missed = true;
+        access_write(p, x, f, op->key, kv_bytes(p->scenario, f->req.prompt_tokens), KVF_CAUSE_PREFIX, 0,
+                     ROLE_PROMPT_WRITE, &verdict);
+        break;
+    case ROLE_BLOCK_READ:
+        for (uint32_t i = 0; i < f->hit_blocks; i++)
+            if (cache_key_equal(block_key(&f->req, i), op->key)) f->hit_blocks = i;
+        f->prompt_missed = f->hit_blocks < f->req.prompt_blocks;
+        break;
+    case ROLE_DECODE_READ:
+        f->reads_left += !f->req.decode_only;
+        break;
+    default:
+        break;
+    }
+}
+
 /* Between enter and leave, the operation finished with the cache; `op` is a copy. */
 static void role_ended(struct pipeline *p, struct executor *x, struct flight *f, const struct cache_op *op,
                        enum cache_outcome outcome) {
@@ -562,9 +533,9 @@ void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *o
                       enum cache_outcome outcome) {
     struct cache_op was = *op;
     struct flight *f = was.owner;
-    bool failed = outcome == CACHE_FAILED;
+    bool failed = outcome == CACHE_FAILED, lost = outcome == CACHE_LOST;
     x->ops->enter(x);
-    if (failed && was.kind == CACHE_OP_READ) hit_withdrawn(p, f, &was);
+    if ((failed || lost) && was.kind == CACHE_OP_READ) hit_withdrawn(p, f, &was);
     cache_finish(p->cache, op, outcome, failed && was.kind == CACHE_OP_READ);
     if (!f || x->stopping) {
         x->ops->leave(x);
@@ -574,7 +545,10 @@ void pipeline_op_done(struct pipeline *p, struct executor *x, struct cache_op *o
     access_room_found(x, f, &was);
     f->failed = f->failed || failed;
     /* before access_ended, so that a wait turning into a read is one stretch of storage time */
-    if (!f->failed) role_ended(p, x, f, &was, outcome);
+    if (!f->failed && lost)
+        role_lost(p, x, f, &was);
+    else if (!f->failed)
+        role_ended(p, x, f, &was, outcome);
     access_ended(x, f);
     x->ops->leave(x);
     bool more =

@@ -60,6 +60,9 @@ void transfer_submit(struct mover *m, struct transfer *t, struct tier_chunk *c, 
     c->dir = dir;
     c->place = dir == KVF_DIR_READ ? t->op->from_place : t->landing ? TIER_NO_PLACE : t->op->to_place;
     c->entry_bytes = t->op->bytes;
+    c->id = (struct payload_id){t->op->key.hi, t->op->key.lo, t->op->generation};
+    c->operation = t;
+    c->lookup_ns = 0;
     c->error = 0;
     leg->out++;
     m->moved = true;
@@ -232,12 +235,29 @@ static void timed_complete(struct mover *m, struct transfer *t, struct tier_chun
     transfer_settle(m, t);
 }
 
-/* A read chunk of a move is in its buffer: write it out. True when it is on its way. */
+/* A read chunk of a move is in its buffer: write it out, or keep it until those before it are. True when it is on
+ * its way. */
 static bool chunk_forward(struct mover *m, struct transfer *t, struct staging *s) {
     struct transfer_leg *write = &t->leg[KVF_DIR_WRITE];
     if (write->tier < 0 || write->timed || t->error || m->stopped) return false;
     if (write->start_ns == 0) write->start_ns = s->chunk.complete_ns;
-    transfer_submit(m, t, &s->chunk, KVF_DIR_WRITE);
+    if (!(m->caps[write->tier] & TIER_IN_ORDER)) {
+        transfer_submit(m, t, &s->chunk, KVF_DIR_WRITE);
+        return true;
+    }
+    s->next = t->early;
+    t->early = s;
+    for (struct staging **at = &t->early; *at;) {
+        struct staging *next = *at;
+        if (next->chunk.offset != t->forwarded) {
+            at = &next->next;
+            continue;
+        }
+        *at = next->next;
+        t->forwarded += next->chunk.len;
+        transfer_submit(m, t, &next->chunk, KVF_DIR_WRITE);
+        at = &t->early; /* the one behind it may be there */
+    }
     return true;
 }
 
@@ -296,52 +316,6 @@ static void byte_complete(struct mover *m, struct staging *s) {
     transfer_settle(m, t);
 }
 
-/* Beside its tier a chunk takes the link to the device, or the device's own memory; -1: neither. */
-static int usage_beside(const struct mover *m, int tier, const struct tier_chunk *c) {
-    bool gpu = tier == KVF_TIER_GPU && (m->caps[tier] & TIER_HOLDS_BYTES);
-    return gpu && (!c->buf || c->on_device) ? USAGE_GPU_MEMORY : gpu || c->on_device ? USAGE_LINK : -1;
-}
-
-/* Chunks of a batch come together, before their tier has them: a copy takes its time inside of that. Those
- * that it did not take go back at once; the others go when each was complete. */
-static void use_comes(struct mover *m, int tier, struct tier_chunk *const *batch, unsigned n, bool back,
-                      int use) {
-    uint64_t count[KVF_DIRS] = {0}, now_ns = run_clock_now(m->setup.clock);
-    for (unsigned i = 0; i < n; i++)
-        count[batch[i]->dir] += use == tier || usage_beside(m, tier, batch[i]) == use;
-    for (int d = 0; d < KVF_DIRS; d++) {
-        if (count[d] == 0) continue;
-        if (back)
-            usage_go(&m->setup.usage[use], (enum kvf_dir)d, count[d], now_ns, 0);
-        else
-            usage_come(&m->setup.usage[use], (enum kvf_dir)d, count[d], now_ns);
-    }
-}
-
-static void usage_comes(struct mover *m, int tier, struct tier_chunk *const *batch, unsigned n, bool back) {
-    for (int use = 0; use < USAGES; use++)
-        if (use == tier || use >= KVF_TIERS) use_comes(m, tier, batch, n, back, use);
-}
-
-static void use_goes(struct mover *m, int tier, struct tier_chunk *const *batch, unsigned n, int use) {
-    uint64_t count[KVF_DIRS] = {0}, last[KVF_DIRS] = {0}, sum[KVF_DIRS] = {0};
-    for (unsigned i = 0; i < n; i++) {
-        enum kvf_dir dir = batch[i]->dir;
-        if (use != tier && usage_beside(m, tier, batch[i]) != use) continue;
-        count[dir]++;
-        sum[dir] += batch[i]->complete_ns;
-        if (batch[i]->complete_ns > last[dir]) last[dir] = batch[i]->complete_ns;
-    }
-    for (int d = 0; d < KVF_DIRS; d++)
-        if (count[d] > 0)
-            usage_go(&m->setup.usage[use], (enum kvf_dir)d, count[d], last[d], count[d] * last[d] - sum[d]);
-}
-
-static void usage_goes(struct mover *m, int tier, struct tier_chunk *const *batch, unsigned n) {
-    for (int use = 0; use < USAGES; use++)
-        if (use == tier || use >= KVF_TIERS) use_goes(m, tier, batch, n, use);
-}
-
 static void reap_tier(struct mover *m, int tier) {
     struct tier_chunk *done[BATCH];
     unsigned n;
@@ -350,11 +324,12 @@ static void reap_tier(struct mover *m, int tier) {
         n = m->setup.tiers[tier]->ops->reap(m->queue[tier], done, BATCH);
         device_leave(m, tier);
         counters_add(&m->setup.counters->completions[tier], n);
-        if (n > 0 && m->setup.usage) usage_goes(m, tier, done, n);
+        if (n > 0 && m->setup.usage) transfer_use_goes(m, tier, done, n);
         for (unsigned i = 0; i < n; i++) {
             struct tier_chunk *c = done[i];
             m->at_device--;
             counters_add(&m->setup.counters->chunks_in_flight[tier], UINT64_MAX);
+            if (c->lookup_ns) histogram_record(&m->setup.counters->lookup, c->lookup_ns);
             if (c->buf)
                 byte_complete(m, c->owner);
             else
@@ -370,11 +345,11 @@ static void flush_tier(struct mover *m, int tier) {
         struct tier_chunk *batch[BATCH + 1];
         unsigned n = 0;
         for (batch[0] = l->head; batch[n] && n < BATCH; n++) batch[n + 1] = batch[n]->next;
-        if (m->setup.usage) usage_comes(m, tier, batch, n, false);
+        if (m->setup.usage) transfer_use_comes(m, tier, batch, n, false);
         device_enter(m, tier);
         unsigned taken = m->setup.tiers[tier]->ops->submit(m->queue[tier], batch, n);
         device_leave(m, tier);
-        if (m->setup.usage && taken < n) usage_comes(m, tier, batch + taken, n - taken, true);
+        if (m->setup.usage && taken < n) transfer_use_comes(m, tier, batch + taken, n - taken, true);
         for (unsigned i = 0; i < taken; i++)
             leg_submitted(&chunk_transfer(batch[i])->leg[batch[i]->dir], batch[i]);
         l->head = batch[taken];

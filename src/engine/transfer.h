@@ -22,6 +22,7 @@
 #ifndef KVF_ENGINE_TRANSFER_H
 #define KVF_ENGINE_TRANSFER_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,6 +57,8 @@ struct transfer {
     uint64_t next_offset; /* of the next chunk to issue */
     uint64_t line_ns;     /* the pool's starved time at its beginning, then its own time in line */
     uint32_t held;        /* buffers that carry chunks of it */
+    uint64_t forwarded;    /* of a move to a tier that takes chunks in order: bytes given to it */
+    struct staging *early; /* chunks that were read before those in front of them */
     int error;            /* first errno; EBADMSG: data was not what was written */
     enum kvf_dir error_dir;
     char *finding; /* of a verification that failed: where, what was expected, what was there; NULL */
@@ -98,6 +101,11 @@ struct mover_setup {
     void (*done)(void *ctx, const struct transfer *t, bool abandoned, const char *what);
     void *ctx;
 };
+
+/* Its entry has gone from a tier that others may take entries from: a miss, no error. */
+static inline bool transfer_lost(const struct transfer *transfer) {
+    return transfer->error == ENODATA && transfer->error_dir == KVF_DIR_READ;
+}
 
 /* What a complete operation took, into the counters of its worker; caps are the tiers'. */
 void transfer_record(const struct transfer *t, struct counters *c, const uint32_t caps[KVF_TIERS],

@@ -65,9 +65,12 @@ static void transfer_end(struct mover *m, struct transfer *t) {
                            (enum kvf_dir)d);
             device_leave(m, leg->tier);
         }
+        if (leg->begun && tier->ops->forget) tier->ops->forget(m->queue[leg->tier], t);
         complete = complete && leg->done_bytes == op->bytes;
     }
-    if (t->error) {
+    if (transfer_lost(t)) {
+        counters_add(&m->setup.counters->lost[t->leg[KVF_DIR_READ].tier], 1);
+    } else if (t->error) {
         int tier = t->leg[t->error_dir].tier;
         char key[CACHE_KEY_TEXT_MAX], size[32];
         counters_add(&m->setup.counters->errors[tier][t->error_dir], 1);
@@ -95,7 +98,18 @@ void transfer_fail(struct transfer *t, enum kvf_dir dir, int error) {
     list_remove(t);
 }
 
+/* Chunks that wait for one that will not come. */
+static void early_release(struct mover *m, struct transfer *t) {
+    while (t->early) {
+        struct staging *s = t->early;
+        t->early = s->next;
+        staging_give(&m->pool, s);
+        t->held--;
+    }
+}
+
 void transfer_settle(struct mover *m, struct transfer *t) {
+    if (t->error || m->stopped) early_release(m, t);
     if (t->held || t->leg[KVF_DIR_READ].out || t->leg[KVF_DIR_WRITE].out) return;
     bool all = true;
     for (int d = 0; d < KVF_DIRS; d++)

@@ -60,6 +60,12 @@ void transfer_settle(struct mover *m, struct transfer *t);
 void transfer_submit(struct mover *m, struct transfer *t, struct tier_chunk *c, enum kvf_dir dir);
 enum tier_check transfer_check(const struct mover *m);
 
+/* ---- transfer_use.c ---- */
+
+/* Chunks of a batch come to a tier (back: those that it did not take go again), or go when they were complete. */
+void transfer_use_comes(struct mover *m, int tier, struct tier_chunk *const *batch, unsigned n, bool back);
+void transfer_use_goes(struct mover *m, int tier, struct tier_chunk *const *batch, unsigned n);
+
 /* ---- transfer_device.c ---- */
 
 /* The next piece between a file and device memory; false when there is no slot. */

@@ -187,12 +187,13 @@ static bool write_held(struct worker *w, struct cache_op *op) {
 
 static void transfer_done(void *ctx, const struct transfer *t, bool abandoned, const char *what) {
     struct worker *w = ctx;
-    bool failed = t->error != 0;
+    bool lost = transfer_lost(t), failed = t->error != 0 && !lost;
     if (failed) w->x.ops->error(&w->x, what);
-    tracelog_op(w->engine->log, w->x.worker, t->op, failed || abandoned ? NULL : t);
+    tracelog_op(w->engine->log, w->x.worker, t->op, failed || lost || abandoned ? NULL : t);
     if (t->op->has_turn) writegate_leave(&w->engine->writes);
     pipeline_op_done(&w->engine->pipeline, &w->x, t->op,
                      failed      ? CACHE_FAILED
+                     : lost      ? CACHE_LOST
                      : abandoned ? CACHE_ABANDONED
                                  : CACHE_DONE);
 }

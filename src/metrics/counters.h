@@ -41,6 +41,7 @@ struct counters_class {
 struct counters {
     alignas(64) struct counters_io io[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
     _Atomic uint64_t errors[KVF_TIERS][KVF_DIRS]; /* entry operations that failed */
+    _Atomic uint64_t lost[KVF_TIERS];           /* reads whose entry the tier did not have any more */
     _Atomic uint64_t
         line_ns[KVF_TIERS][KVF_DIRS];       /* of completed operations' host time: in line, no buffer free */
     _Atomic uint64_t verified[KVF_TIERS];   /* blocks checked */
@@ -73,6 +74,7 @@ struct counters {
     struct histogram op_device[KVF_TIERS][KVF_DIRS]; /* of which at the device, ns */
     struct histogram op_host[KVF_TIERS][KVF_DIRS];   /* the rest, ns */
     struct histogram op_cause[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
+    struct histogram lookup;      /* the remote tier's answer to whether it has an entry, ns */
     struct histogram entry_bytes; /* sizes of entries written by requests */
     struct counters_class klass[KVF_CLASSES_MAX];
 };

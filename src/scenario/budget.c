@@ -70,12 +70,12 @@ static void resolve_threads(struct scenario *s, const struct budget_machine *m, 
 }
 
 static void resolve_staging(struct scenario *s, struct budget *b) {
-    /* Without nvme a worker needs one buffer to read into. */
-    uint64_t least = s->nvme.on || s->cpu.on ? b->workers * s->nvme.io_size : 0;
-    uint64_t wanted = s->nvme.on ? min_u64(least * s->nvme.io_depth, staging_limit) : least;
+    /* Where nothing passes through more, a worker needs one buffer to read into. */
+    uint64_t least = scenario_stages(s) || s->cpu.on ? b->workers * s->nvme.io_size : 0;
+    uint64_t wanted = scenario_stages(s) ? min_u64(least * s->nvme.io_depth, staging_limit) : least;
 
     if (s->engine.staging_bytes == KVF_AUTO) s->engine.staging_bytes = max_u64(wanted, least);
-    b->staging_bytes = s->nvme.on ? s->engine.staging_bytes : least;
+    b->staging_bytes = scenario_stages(s) ? s->engine.staging_bytes : least;
 }
 
 /* Free bytes of the file systems behind the nvme paths, `reserve` and a tenth of each left out when
@@ -175,7 +175,7 @@ static void add_up(const struct scenario *s, struct budget *b) {
 
     b->arena_bytes = s->cpu.on ? provisioned(s, cpu, page) : 0;
     if (s->cpu.huge_pages) b->arena_bytes = round_up(b->arena_bytes, 2 * KVF_MIB);
-    b->noise_bytes = s->cpu.on || s->nvme.on ? s->engine.noise_bytes : 0;
+    b->noise_bytes = s->cpu.on || scenario_stages(s) ? s->engine.noise_bytes : 0;
     b->fixed_bytes = fixed_bytes(s, b);
     b->memory_bytes = b->arena_bytes + b->staging_bytes + b->noise_bytes + b->fixed_bytes;
     b->disk_bytes = s->nvme.on ? provisioned(s, s->nvme.capacity_bytes, disk_unit(s)) : 0;
@@ -200,7 +200,7 @@ static void memory_refusal(const struct scenario *s, const struct budget_machine
                            struct buf *out) {
     const struct part parts[] = {
         {"cpu tier", "tiers.cpu.capacity", b->arena_bytes},
-        {"staging", s->nvme.on ? "engine.staging" : "tiers.nvme.io_size", b->staging_bytes},
+        {"staging", scenario_stages(s) ? "engine.staging" : "tiers.nvme.io_size", b->staging_bytes},
         {"noise", "engine.noise", b->noise_bytes},
         {"index, queue and the rest",
          "tiers.nvme.capacity, tiers.nvme.io_size, engine.queue_limit or workload.users", b->fixed_bytes},
@@ -269,7 +269,7 @@ int budget_resolve(struct scenario *s, const struct budget_machine *m, bool forc
     memset(b, 0, sizeof(*b));
     resolve_threads(s, m, b);
     resolve_staging(s, b);
-    if (s->nvme.on && b->staging_bytes < b->workers * s->nvme.io_size) {
+    if (scenario_stages(s) && b->staging_bytes < b->workers * s->nvme.io_size) {
         char pool[32], least[32];
         return err_set(e, KVF_ERR_USAGE,
                        "engine.staging %s is less than one chunk of tiers.nvme.io_size for each of %" PRIu64
@@ -315,7 +315,7 @@ void budget_text(const struct scenario *s, const struct budget_machine *m, const
     text_line(out, "cpu tier", b->arena_bytes, s->cpu.on ? how : "off");
     (void)snprintf(how, sizeof(how), "%" PRIu64 " workers, chunks of %s, depth %" PRIu64, b->workers,
                    units_size_human((double)s->nvme.io_size, x, sizeof(x)), s->nvme.io_depth);
-    text_line(out, "staging", b->staging_bytes, s->nvme.on || s->cpu.on ? how : "no tier holds real bytes");
+    text_line(out, "staging", b->staging_bytes, scenario_stages(s) || s->cpu.on ? how : "no tier holds real bytes");
     text_line(out, "noise", b->noise_bytes, "payload that writes are cut from");
     text_line(out, "fixed", b->fixed_bytes,
               "about: index, counters, users, queue, intervals, landing buffers, the program");

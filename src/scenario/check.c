@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "base/url.h"
 #include "record/metric.h"
 
 enum { SECTOR = 4096 };
@@ -53,13 +54,45 @@ static void check_tiers(struct loading *l) {
                     "%s is no multiple of 4KiB, which direct I/O needs",
                     units_size_exact(s->nvme.io_size, size, sizeof(size)));
     }
-    if (s->nvme.on && s->engine.staging_bytes != KVF_AUTO && s->engine.staging_bytes < s->nvme.io_size) {
+    if (scenario_stages(s) && s->engine.staging_bytes != KVF_AUTO && s->engine.staging_bytes < s->nvme.io_size) {
         char pool[40], chunk[40];
         problem_add(l, place_of_key(l, "engine.staging", "tiers.nvme.io_size"), "engine.staging",
                     "%s does not hold one chunk of io_size %s; raise it or leave it at auto",
                     units_size_exact(s->engine.staging_bytes, pool, sizeof(pool)),
                     units_size_exact(s->nvme.io_size, chunk, sizeof(chunk)));
     }
+}
+
+/* What a server holds. */
+static void check_remote(struct loading *l) {
+    static const char *const schemes[] = {"redis", "valkey", "unix"};
+    const struct scenario *s = l->s;
+    struct place place = place_of_key(l, "tiers.remote.url", "tiers.remote.backend");
+    struct err e = {0};
+    struct url u;
+    bool known = false;
+
+    if (!s->remote.on || s->remote.backend != KVF_REMOTE_RESP) return;
+    if (!s->remote.url[0]) {
+        problem_add(l, place, "tiers.remote.url",
+                    "missing; backend resp needs a server, such as redis://127.0.0.1:6379 or "
+                    "unix:///run/redis.sock");
+        return;
+    }
+    int rc = url_parse(s->remote.url, &u, &e);
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) known |= !strcmp(u.scheme, schemes[i]);
+    if (rc == 0 && !known) rc = err_set(&e, KVF_ERR_USAGE, "its scheme is none of redis, valkey and unix");
+    if (rc == 0 && !strcmp(u.scheme, "unix") != !u.host[0])
+        rc = err_set(&e, KVF_ERR_USAGE, "redis:// needs a host, and unix:/// a path alone");
+    if (rc == 0 && !strcmp(u.scheme, "unix") && !u.path[0])
+        rc = err_set(&e, KVF_ERR_USAGE, "it names no socket");
+    if (rc != 0) problem_add(l, place, "tiers.remote.url", "is no address of a server: %s", e.text);
+    if (!l->model_bad && scenario_value_bytes(s) > SCENARIO_VALUE_MAX)
+        problem_add(l, place_of_key(l, "tiers.remote.chunk_tokens", "tiers.remote.backend"),
+                    "tiers.remote.chunk_tokens",
+                    "%" PRIu64 " tokens of this model are more than the 512 MiB of a value of the server; "
+                    "take %" PRIu64 " or fewer",
+                    s->remote.chunk_tokens, SCENARIO_VALUE_MAX / (scenario_value_bytes(s) / s->remote.chunk_tokens));
 }
 
 /* Capacities in blocks: a size of their own only where an entry is one. */
@@ -334,6 +367,7 @@ static void check_autoscaler(struct loading *l) {
 void scenario_check(struct loading *l) {
     check_model(l);
     check_tiers(l);
+    check_remote(l);
     scenario_check_policies(l);
     check_blocks(l);
     check_preparation(l);

@@ -277,6 +277,7 @@ void emit_value(const struct key *k, const void *base, bool json, struct buf *ou
             put_range(k->kind, (const void *)field, json, out);
         break;
     case KEY_PATH:
+    case KEY_URL:
     case KEY_CPUS:
         put_nullable(field, json, out);
         break;

@@ -195,7 +195,7 @@ static bool lower_staging(struct fitting *f) {
     struct scenario copy = *f->s;
     struct budget b;
 
-    if (!f->s->nvme.on || f->s->engine.staging_bytes != KVF_AUTO) return false;
+    if (!scenario_stages(f->s) || f->s->engine.staging_bytes != KVF_AUTO) return false;
     if (budget_resolve(&copy, f->m, true, &b, NULL)) return false;
     uint64_t lower = b.workers * f->s->nvme.io_size * STAGING_CHUNKS;
     if (lower >= b.staging_bytes) return false;

@@ -23,6 +23,7 @@
     X(TOKENS, "range of integers")                                                                           \
     X(TIMES, "range of durations")                                                                           \
     X(PATH, "path")                                                                                          \
+    X(URL, "address")                                                                                          \
     X(PATHS, "path or list of paths")                                                                        \
     X(LENGTHS, "integer or list of integers")                                                                \
     X(FIGURES, "list of numbers")                                                                            \
@@ -60,6 +61,8 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(NVME_LINK, "only an emulated tier has one")                                                            \
     X(REMOTE, "the remote tier is off")                                                                      \
     X(REMOTE_LINK, "the remote tier is off")                                                                 \
+    X(REMOTE_REAL, "no server is contacted")                                                                 \
+    X(STAGED, "neither nvme nor a remote server holds bytes")                                                \
     X(EVICTION, "every tier names its own")                                                                  \
     X(SIZE_LIMIT, "cache.admission is not size_limit")                                                       \
     X(TTL, "no tier's policy is ttl")                                                                        \

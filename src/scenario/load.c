@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/incoming.h"
+#include "base/url.h"
 #include "base/utf8.h"
 #include "scenario/loading.h"
 
@@ -223,6 +224,7 @@ int scenario_load(const char *path, const char *builtin, const struct scenario_s
         }
         scenario_list_unused(report, s);
         if (yaml) *yaml = mem_strdup(buf_text(&text));
+        if (yaml) url_mask(*yaml);
     }
     while (l.included_count) free(l.included[--l.included_count]);
     buf_free(&text);

@@ -166,6 +166,18 @@ bool scenario_tier_on(const struct scenario *s, enum kvf_tier tier) {
     }
 }
 
+bool scenario_remote_is_real(const struct scenario *s) {
+    return s->remote.on && s->remote.backend != KVF_REMOTE_MODELLED && s->mode == KVF_MODE_REAL;
+}
+
+bool scenario_stages(const struct scenario *s) {
+    return s->nvme.on || scenario_remote_is_real(s);
+}
+
+uint64_t scenario_value_bytes(const struct scenario *s) {
+    return s->remote.chunk_tokens * model_bytes_per_token(&s->model, s->tensor_parallel);
+}
+
 uint64_t *scenario_capacity_field(struct scenario *s, enum kvf_tier tier) {
     switch (tier) {
     case KVF_TIER_GPU:

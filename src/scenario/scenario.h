@@ -23,6 +23,10 @@
 #define SCENARIO_GPU_WRITE_LIST(X)     X(GENERATE, "generate") X(H2D, "h2d")
 #define SCENARIO_GPU_LAYOUT_LIST(X)    X(CONTIGUOUS, "contiguous") X(LAYERS, "layers")
 #define SCENARIO_NVME_LAYOUT_LIST(X)   X(FILES, "files") X(ARENA, "arena")
+#define SCENARIO_REMOTE_BACKEND_LIST(X) X(MODELLED, "modelled") X(RESP, "resp")
+#define SCENARIO_REMOTE_LAYOUT_LIST(X) X(PLAIN, "plain")
+#define SCENARIO_EVICTED_BY_LIST(X)    X(CLIENT, "client") X(SERVER, "server")
+#define SCENARIO_LOOKUP_LIST(X)        X(EXISTS, "exists") X(GET, "get")
 #define SCENARIO_SYNC_LIST(X)          X(NONE, "none") X(DATA, "data")
 #define SCENARIO_DIRECT_TO_GPU_LIST(X) X(OFF, "off") X(AUTO, "auto") X(ON, "on")
 #define SCENARIO_GRANULARITY_LIST(X)   X(REQUEST, "request") X(BLOCK, "block")
@@ -94,6 +98,10 @@
 #define SCENARIO_ENUM_VALUE_GPU_WRITE(id, name)      KVF_GPU_WRITE_##id,
 #define SCENARIO_ENUM_VALUE_GPU_LAYOUT(id, name)     KVF_GPU_LAYOUT_##id,
 #define SCENARIO_ENUM_VALUE_NVME_LAYOUT(id, name)    KVF_NVME_LAYOUT_##id,
+#define SCENARIO_ENUM_VALUE_REMOTE_BACKEND(id, name) KVF_REMOTE_##id,
+#define SCENARIO_ENUM_VALUE_REMOTE_LAYOUT(id, name)  KVF_REMOTE_LAYOUT_##id,
+#define SCENARIO_ENUM_VALUE_EVICTED_BY(id, name)     KVF_EVICTED_BY_##id,
+#define SCENARIO_ENUM_VALUE_LOOKUP(id, name)         KVF_LOOKUP_##id,
 #define SCENARIO_ENUM_VALUE_DUPLEX(id, name)         KVF_DUPLEX_##id,
 #define SCENARIO_ENUM_VALUE_SYNC(id, name)           KVF_SYNC_##id,
 #define SCENARIO_ENUM_VALUE_DIRECT_TO_GPU(id, name)  KVF_DIRECT_TO_GPU_##id,
@@ -132,6 +140,10 @@ SCENARIO_ENUM(gpu_read, GPU_READ, SCENARIO_GPU_READ_LIST)
 SCENARIO_ENUM(gpu_write, GPU_WRITE, SCENARIO_GPU_WRITE_LIST)
 SCENARIO_ENUM(gpu_layout, GPU_LAYOUT, SCENARIO_GPU_LAYOUT_LIST)
 SCENARIO_ENUM(nvme_layout, NVME_LAYOUT, SCENARIO_NVME_LAYOUT_LIST)
+SCENARIO_ENUM(remote_backend, REMOTE_BACKEND, SCENARIO_REMOTE_BACKEND_LIST)
+SCENARIO_ENUM(remote_layout, REMOTE_LAYOUT, SCENARIO_REMOTE_LAYOUT_LIST)
+SCENARIO_ENUM(evicted_by, EVICTED_BY, SCENARIO_EVICTED_BY_LIST)
+SCENARIO_ENUM(lookup, LOOKUP, SCENARIO_LOOKUP_LIST)
 SCENARIO_ENUM(duplex, DUPLEX, SCENARIO_DUPLEX_LIST)
 SCENARIO_ENUM(sync, SYNC, SCENARIO_SYNC_LIST)
 SCENARIO_ENUM(direct_to_gpu, DIRECT_TO_GPU, SCENARIO_DIRECT_TO_GPU_LIST)
@@ -269,9 +281,19 @@ struct scenario {
         enum scenario_sync sync;
         enum scenario_direct_to_gpu direct_to_gpu;
     } nvme;
-    struct { /* a store in the network, such as Redis: emulated */
+    struct { /* a store in the network, such as Redis */
         bool on;
         uint64_t capacity_bytes;
+        enum scenario_remote_backend backend;
+        char url[SCENARIO_PATH]; /* without user and password; "" = null */
+        enum scenario_remote_layout layout;
+        uint64_t chunk_tokens; /* of a value */
+        uint64_t connections;  /* of all workers */
+        char key_prefix[SCENARIO_NAME];
+        uint64_t ttl_ns; /* of a value; 0: none */
+        enum scenario_evicted_by evicted_by;
+        enum scenario_lookup lookup;
+        uint64_t timeout_ns;
     } remote;
     uint64_t tier_blocks[KVF_TIERS]; /* capacity in blocks; 0: it is given in bytes */
     struct scenario_emulation emulation[KVF_TIERS];
@@ -429,6 +451,12 @@ bool scenario_evicts_by(const struct scenario *s, enum scenario_eviction evictio
  * 4.00 GiB, for 1m". */
 void scenario_describe(const struct scenario *s, char *out, size_t len);
 bool scenario_tier_on(const struct scenario *s, enum kvf_tier tier);
+/* Whether a server holds the remote tier's bytes, and whether any tier's bytes pass through staging buffers. */
+bool scenario_remote_is_real(const struct scenario *s);
+bool scenario_stages(const struct scenario *s);
+/* Bytes of a value of the remote tier; an entry's last one may be shorter. */
+#define SCENARIO_VALUE_MAX (UINT64_C(512) << 20)
+uint64_t scenario_value_bytes(const struct scenario *s);
 uint64_t scenario_capacity_bytes(const struct scenario *s, enum kvf_tier tier);
 uint64_t *scenario_capacity_field(struct scenario *s, enum kvf_tier tier); /* where it stands */
 /* Entry sizes are multiples of this many bytes (at least 4 KiB pages hold them with the least

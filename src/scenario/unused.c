@@ -79,8 +79,13 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
     case KEY_USE_NVME_LINK:
         return s->nvme.on && (s->mode == KVF_MODE_SIMULATE || estimates_loads(s));
     case KEY_USE_REMOTE:
-    case KEY_USE_REMOTE_LINK:
         return s->remote.on;
+    case KEY_USE_REMOTE_LINK:
+        return s->remote.on && (!scenario_remote_is_real(s) || estimates_loads(s));
+    case KEY_USE_REMOTE_REAL:
+        return scenario_remote_is_real(s);
+    case KEY_USE_STAGED:
+        return scenario_stages(s);
     case KEY_USE_EVICTION:
         return uses_common_eviction(s);
     case KEY_USE_SIZE_LIMIT:
@@ -98,7 +103,7 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
     case KEY_USE_HEADROOM:
         return s->gpu.on || s->cpu.on;
     case KEY_USE_BYTES:
-        return (s->cpu.on || s->nvme.on) && s->mode == KVF_MODE_REAL;
+        return (s->cpu.on || scenario_stages(s)) && s->mode == KVF_MODE_REAL;
     case KEY_USE_BLOCK:
         return block;
     case KEY_USE_FILE:
@@ -171,9 +176,11 @@ const char *key_unused_reason(const struct key *k, const struct scenario *s) {
     enum key_use use = k->use;
     if (use == KEY_USE_CPU_REAL && !s->cpu.on) use = KEY_USE_CPU;
     if ((use == KEY_USE_NVME_REAL || use == KEY_USE_NVME_VRAM) && !s->nvme.on) use = KEY_USE_NVME;
+    if (use == KEY_USE_REMOTE_REAL && !s->remote.on) use = KEY_USE_REMOTE;
+    if (use == KEY_USE_REMOTE_LINK && s->remote.on) use = KEY_USE_CPU_LINK;
     if (use == KEY_USE_NVME_VRAM && s->nvme.direct_to_gpu == KVF_DIRECT_TO_GPU_ON)
         return NULL; /* it refuses the run where there is no such path */
-    return has_effect(use, s) ? NULL : reasons[use];
+    return has_effect(k->use, s) ? NULL : reasons[use];
 }
 
 void scenario_list_unused(struct scenario_report *r, const struct scenario *s) {

@@ -437,6 +437,7 @@ bool value_store(struct loading *l, const struct key *k, const char *name, const
     case KEY_TIMES:
         return store_range(&v);
     case KEY_PATH:
+    case KEY_URL:
         return store_path(&v);
     case KEY_PATHS:
         return store_paths(&v);

@@ -24,7 +24,7 @@ const struct tier_ops *tier_backend(const struct tier_setup *setup, struct err *
         ops = &tier_nvme_ops;
         break;
     case KVF_TIER_REMOTE:
-        ops = &tier_emulated_ops;
+        ops = scenario_remote_is_real(setup->scenario) ? &tier_resp_ops : &tier_emulated_ops;
         break;
     case KVF_TIERS:
         break;

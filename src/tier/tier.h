@@ -26,7 +26,8 @@ enum tier_caps {
     TIER_READS = 32,      /* an entry that is only read is one chunk without a buffer, checked where it is */
     TIER_REACHES = 64,    /* copies from and to any pinned memory of the host, and has a landing area */
     TIER_TAKES_DEVICE = 128, /* chunks whose buffer is in the memory of a device, too */
-    TIER_COMPAT = 256 /* these go through the host's memory all the same; its numbers must be labelled */
+    TIER_COMPAT = 256,  /* these go through the host's memory all the same; its numbers must be labelled */
+    TIER_IN_ORDER = 512 /* the chunks of an operation come in the order of their offsets */
 };
 
 enum tier_check { TIER_CHECK_NONE, TIER_CHECK_HEADER, TIER_CHECK_FULL };
@@ -46,9 +47,12 @@ struct tier_chunk {
     uint32_t device;         /* index in its tier */
     uint64_t submit_ns;      /* run clock, set by the backend when the device got it */
     uint64_t complete_ns;    /* run clock, set by the backend when the device was done */
-    int error;               /* 0, or an errno; a short transfer is EIO, set by the backend */
+    uint64_t lookup_ns;      /* first of an entry: how long the tier took to find it; 0: it did not look */
+    int error;               /* 0, or an errno, set by the backend; a short transfer is EIO, an entry that the tier
+                                has lost ENODATA */
     enum tier_check check;   /* of a read without a buffer from a tier that holds bytes */
-    struct payload_id id;    /* what the entry contains, where the tier makes or checks it */
+    struct payload_id id;    /* what the entry contains */
+    const void *operation;   /* the same for all chunks of one operation, and for no others meanwhile */
     uint64_t bad_blocks;     /* found by the check, set by the backend; error is EBADMSG then */
     void *owner;             /* the submitter's */
     struct tier_chunk *next; /* free for the list that it is in */
@@ -90,7 +94,7 @@ struct tier_device_memory {
 };
 
 struct tier_ops {
-    const char *name; /* "memory", "nvme", "emulated", "cuda" */
+    const char *name; /* "memory", "nvme", "emulated", "cuda", "resp" */
     /* NULL, or a malloc-free static sentence why this backend cannot be used here. */
     const char *(*refusal)(const struct tier_setup *setup);
     int (*open)(struct tier **out, const struct tier_setup *setup, struct err *e);
@@ -119,6 +123,8 @@ struct tier_ops {
     uint64_t (*next_ns)(const struct tier_queue *q); /* run time of the next timed completion, or KVF_NEVER */
     /* What follows may be NULL. The sentence behind the last chunk that came back with EREMOTEIO. */
     const char *(*why)(const struct tier_queue *q);
+    /* The operation goes no further: no chunk of it is here, and no more will come. */
+    void (*forget)(struct tier_queue *q, const void *operation);
     /* Where a byte of a place is, as people look for it: "byte 8192 of FILE". Between begin and end of a
      * read. */
     void (*where)(struct tier_queue *q, uint64_t place, uint64_t offset, char *out, size_t len);
@@ -156,6 +162,7 @@ extern const struct tier_ops tier_memory_ops;
 extern const struct tier_ops tier_nvme_ops;
 extern const struct tier_ops tier_emulated_ops;
 extern const struct tier_ops tier_cuda_ops;
+extern const struct tier_ops tier_resp_ops;
 
 /* The backend a scenario's tier uses on this machine; NULL with the reason in `e` when none can. */
 const struct tier_ops *tier_backend(const struct tier_setup *setup, struct err *e);
@@ -201,6 +208,9 @@ bool tier_leftover_remove(const struct tier_leftover *leftover);
 unsigned tier_nvme_clean_leftovers(const struct scenario *s);
 /* Those without a valid marker in a few words, "" where there are none; what they take on the disk. */
 uint64_t tier_nvme_unmarked(const struct scenario *s, char *out, size_t len);
+/* Asks the server behind the remote tier, where there is one, whether it can be used; nothing is changed there.
+ * 0, or -KVF_ERR_UNAVAILABLE with a sentence that says what to do. */
+int tier_remote_check(const struct scenario *s, struct err *e);
 /* Before the process ends at once: removes the directories of its runs that are under way, which cannot go
  * on. May wait for a device. Any thread. */
 void tier_nvme_abandon(void);

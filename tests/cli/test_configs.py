@@ -4,6 +4,7 @@ import json
 import re
 
 from runs import TIERS, check_identities, result, trace
+from servers import Redis
 from tap import SOURCE, case, home, main, run, scratch
 
 PATHS = sorted((SOURCE / "configs").glob("**/*.yaml"))
@@ -120,6 +121,8 @@ def runs(path):
         options += ["--dataset", trace(named.group(1)), "--set", "workload.arrival.speedup=50"]
     if "source: sharegpt" in text:
         options += ["--dataset", trace("sharegpt/fastchat_dummy_conversation.json")]
+    if "backend: resp" in text:
+        options += ["--set", "tiers.remote.url=" + Redis().url]
     scaled = "\nautoscaler:" in text
     options += ["--duration", "1s"] if scaled else ["--duration", "30s", "--max-requests", "5"]
     checked = run(["check", path, *options, *fit(path)])

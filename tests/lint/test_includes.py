@@ -15,7 +15,7 @@ EXCEPTIONS = {("tier", "scenario"), ("scenario", "model")}  # the second goes do
 # Rooms whose members stand side by side and know nothing of each other. A member's files carry its
 # name as a word: nvme.c, nvme_ring.c, policy_lru.c.
 MEMBERS = {
-    "tier": ["memory", "nvme", "cuda", "emulated"],
+    "tier": ["memory", "nvme", "cuda", "emulated", "resp"],
     "workload": ["synthetic", "mooncake", "azure", "burstgpt", "sharegpt", "agentic", "ops"],
     "cache": ["lru", "fifo", "clock", "lfu", "slru", "2q", "twoq", "arc", "s3fifo", "sieve", "gdsf", "ttl",
               "priority", "belady"],

@@ -1,0 +1,123 @@
+"""Redis servers for the test scripts: real ones on a socket or port of their own, gone with the case, and a client
+to look into them."""
+import socket
+import subprocess
+
+from tap import Skip, need_tool, run, scratch, spawn, wait_until
+
+START_TRIES = 20  # another program may take the port between its choice and the start
+
+
+class Refused(Exception):
+    """The server answered with an error."""
+
+
+class Client:
+    """A connection that sends one command and waits for its reply."""
+
+    def __init__(self, address, password=None):
+        kind = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+        self.socket = socket.socket(kind, socket.SOCK_STREAM)
+        self.socket.settimeout(20)
+        self.socket.connect(address)
+        self.file = self.socket.makefile("rb")
+        if password:
+            self.call("AUTH", password)
+
+    def call(self, *words):
+        words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+        self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+        return self.reply()
+
+    def reply(self):
+        line = self.file.readline()
+        if not line.endswith(b"\r\n"):
+            raise ConnectionError("the server has closed the connection")
+        sign, rest = line[:1], line[1:-2]
+        if sign == b"-":
+            raise Refused(rest.decode())
+        if sign == b":":
+            return int(rest)
+        if sign == b"$":
+            return self.file.read(int(rest) + 2)[:-2] if int(rest) >= 0 else None
+        if sign == b"*":
+            return [self.reply() for _ in range(int(rest))]
+        return rest.decode()
+
+    def info(self):
+        lines = self.call("INFO").decode().splitlines()
+        return dict(line.split(":", 1) for line in lines if ":" in line)
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+
+class Redis:
+    """A server; .url is what a scenario calls it."""
+
+    def __init__(self, tcp=False, password=None, maxmemory="256mb", policy="noeviction", more=()):
+        program = need_tool("redis-server")
+        self.password, self.folder = password, scratch("redis")
+        options = ["--save", "", "--appendonly", "no", "--maxmemory", maxmemory, "--maxmemory-policy", policy,
+                   "--dir", self.folder, "--loglevel", "warning", *more]
+        if password:
+            options += ["--requirepass", password]
+        self.arguments, self.program, self.tcp = options, program, tcp
+        self.port = None
+        self.start()
+
+    def _options(self):
+        if not self.tcp:
+            self.address = str(self.folder / "s")
+            self.url = "unix://" + self.address
+            return ["--port", 0, "--unixsocket", self.address]
+        if self.port is None:
+            with socket.socket() as chosen:
+                chosen.bind(("127.0.0.1", 0))
+                self.port = chosen.getsockname()[1]
+        self.address = ("127.0.0.1", self.port)
+        self.url = "redis://127.0.0.1:%d" % self.port
+        return ["--port", self.port, "--bind", "127.0.0.1"]
+
+    def start(self):
+        for _ in range(START_TRIES):
+            options = self._options()
+            self.process = spawn([*options, *self.arguments], program=self.program, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+            wait_until(lambda: self.process.poll() is not None or self._ready(), 60, "an answer of redis-server")
+            if self.process.poll() is None:
+                return
+            self.port = None
+        raise AssertionError("redis-server does not start: it ended with %d" % self.process.returncode)
+
+    def _ready(self):
+        try:
+            client = self.client()
+        except (OSError, Refused):
+            return False
+        try:
+            return client.call("PING") == "PONG"
+        except (OSError, Refused):
+            return False
+        finally:
+            client.close()
+
+    def client(self):
+        return Client(self.address, self.password)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def keys(self):
+        client = self.client()
+        try:
+            return sorted(key.decode() for key in client.call("KEYS", "*"))
+        finally:
+            client.close()
+
+
+def remote(server, **more):
+    """The remote tier of a scenario on this server."""
+    return {"capacity": "64MiB", "backend": "resp", "url": server.url, **more}
