@@ -11,7 +11,7 @@ static struct secret kept; /* under lock */
 bool secret_take(char *url) {
     struct secret s;
     if (!url_take_user(url, s.user, s.password)) return false;
-    if (strcmp(s.user, "***") == 0) return true;
+    if (s.user[0] && !s.password[0] && strspn(s.user, "*") == strlen(s.user)) return true;
     pthread_mutex_lock(&lock);
     kept = s;
     pthread_mutex_unlock(&lock);

@@ -9,8 +9,8 @@ struct secret {
     char user[URL_WORD], password[URL_WORD]; /* "" none */
 };
 
-/* Takes user and password out of an address and keeps them; what masks them is taken out and not kept. Whether
- * the text has changed. */
+/* Takes user and password out of an address and keeps them; what masks them is taken out and not kept.
+ * Whether the text has changed. */
 bool secret_take(char *url);
 /* Those of the last address that had some; a password that it had not is KVFALL_REMOTE_PASSWORD. */
 void secret_get(struct secret *s);

@@ -219,11 +219,11 @@ enum cache_outcome { CACHE_DONE, CACHE_FAILED, CACHE_LOST, CACHE_ABANDONED };
 /* The end of a READY operation; the cache owns `op` again afterwards. DONE: as planned. FAILED: a
  * write leaves no entry, a move drops the entry (a copy only itself) and counts an error, a read drops
  * the entry when `drop_entry`, or the copy that it read (corrupt data must not be hit again). LOST: of
- * a read or a move, the tier has no such entry any more: it is dropped, and nothing is counted as an error. ABANDONED (the
- * run ends): a write leaves no entry, a move leaves it where it was; nothing is counted. An operation with
- * failed_wait set is finished with ABANDONED. After the end of a write its entry is no victim before the next
- * call of cache_next_ready: whoever wrote it can read it first. Else entries could be put out again and again
- * before anybody had read them, and no request would ever end. */
+ * a read or a move, the tier has no such entry any more: it is dropped, and nothing is counted as an error.
+ * ABANDONED (the run ends): a write leaves no entry, a move leaves it where it was; nothing is counted. An
+ * operation with failed_wait set is finished with ABANDONED. After the end of a write its entry is no victim
+ * before the next call of cache_next_ready: whoever wrote it can read it first. Else entries could be put out
+ * again and again before anybody had read them, and no request would ever end. */
 void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry);
 /* Puts every WAITING and GATED operation on the ready list with failed_wait set, not counted as
  * refused: the run ends. Nothing is gated from then on. */

@@ -235,8 +235,8 @@ static void timed_complete(struct mover *m, struct transfer *t, struct tier_chun
     transfer_settle(m, t);
 }
 
-/* A read chunk of a move is in its buffer: write it out, or keep it until those before it are. True when it is on
- * its way. */
+/* A read chunk of a move is in its buffer: write it out, or keep it until those before it are. True when it
+ * is on its way. */
 static bool chunk_forward(struct mover *m, struct transfer *t, struct staging *s) {
     struct transfer_leg *write = &t->leg[KVF_DIR_WRITE];
     if (write->tier < 0 || write->timed || t->error || m->stopped) return false;

@@ -54,12 +54,12 @@ struct transfer {
     struct transfer *prev, *next;
     struct transfer_leg leg[KVF_DIRS]; /* READ: from the source, WRITE: to the destination */
     uint64_t issue_ns;
-    uint64_t next_offset; /* of the next chunk to issue */
-    uint64_t line_ns;     /* the pool's starved time at its beginning, then its own time in line */
-    uint32_t held;        /* buffers that carry chunks of it */
+    uint64_t next_offset;  /* of the next chunk to issue */
+    uint64_t line_ns;      /* the pool's starved time at its beginning, then its own time in line */
+    uint32_t held;         /* buffers that carry chunks of it */
     uint64_t forwarded;    /* of a move to a tier that takes chunks in order: bytes given to it */
     struct staging *early; /* chunks that were read before those in front of them */
-    int error;            /* first errno; EBADMSG: data was not what was written */
+    int error;             /* first errno; EBADMSG: data was not what was written */
     enum kvf_dir error_dir;
     char *finding; /* of a verification that failed: where, what was expected, what was there; NULL */
     bool direct;   /* one copy between the host's memory and a tier that reaches it */

@@ -62,7 +62,8 @@ enum tier_check transfer_check(const struct mover *m);
 
 /* ---- transfer_use.c ---- */
 
-/* Chunks of a batch come to a tier (back: those that it did not take go again), or go when they were complete. */
+/* Chunks of a batch come to a tier (back: those that it did not take go again), or go when they were
+ * complete. */
 void transfer_use_comes(struct mover *m, int tier, struct tier_chunk *const *batch, unsigned n, bool back);
 void transfer_use_goes(struct mover *m, int tier, struct tier_chunk *const *batch, unsigned n);
 

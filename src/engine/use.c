@@ -50,8 +50,9 @@ static void tier_use(const struct engine *e, const struct reading *from, const s
     out->tier_busy[t] = link ? both(read, write, full) : share(a->any_ns, b->any_ns, wall_ns);
 }
 
-/* An emulated tier's figures are those of the link to it: a gpu's, or a server's, emulated or not. Calibration measures a
- * gpu's own memory beside it. A real gpu's chunks are told apart by the buffers that they have. */
+/* An emulated tier's figures are those of the link to it: a gpu's, or a server's, emulated or not.
+ * Calibration measures a gpu's own memory beside it. A real gpu's chunks are told apart by the buffers that
+ * they have. */
 static void link_use(const struct engine *e, const struct reading *from, const struct reading *to, int t,
                      double wall_ns, struct use *out) {
     bool gpu = t == KVF_TIER_GPU, timed = e->tiers[t]->ops->used_ns != NULL || !gpu;

@@ -41,7 +41,7 @@ struct counters_class {
 struct counters {
     alignas(64) struct counters_io io[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
     _Atomic uint64_t errors[KVF_TIERS][KVF_DIRS]; /* entry operations that failed */
-    _Atomic uint64_t lost[KVF_TIERS];           /* reads whose entry the tier did not have any more */
+    _Atomic uint64_t lost[KVF_TIERS];             /* reads whose entry the tier did not have any more */
     _Atomic uint64_t
         line_ns[KVF_TIERS][KVF_DIRS];       /* of completed operations' host time: in line, no buffer free */
     _Atomic uint64_t verified[KVF_TIERS];   /* blocks checked */

@@ -315,7 +315,8 @@ void budget_text(const struct scenario *s, const struct budget_machine *m, const
     text_line(out, "cpu tier", b->arena_bytes, s->cpu.on ? how : "off");
     (void)snprintf(how, sizeof(how), "%" PRIu64 " workers, chunks of %s, depth %" PRIu64, b->workers,
                    units_size_human((double)s->nvme.io_size, x, sizeof(x)), s->nvme.io_depth);
-    text_line(out, "staging", b->staging_bytes, scenario_stages(s) || s->cpu.on ? how : "no tier holds real bytes");
+    text_line(out, "staging", b->staging_bytes,
+              scenario_stages(s) || s->cpu.on ? how : "no tier holds real bytes");
     text_line(out, "noise", b->noise_bytes, "payload that writes are cut from");
     text_line(out, "fixed", b->fixed_bytes,
               "about: index, counters, users, queue, intervals, landing buffers, the program");

@@ -54,7 +54,8 @@ static void check_tiers(struct loading *l) {
                     "%s is no multiple of 4KiB, which direct I/O needs",
                     units_size_exact(s->nvme.io_size, size, sizeof(size)));
     }
-    if (scenario_stages(s) && s->engine.staging_bytes != KVF_AUTO && s->engine.staging_bytes < s->nvme.io_size) {
+    if (scenario_stages(s) && s->engine.staging_bytes != KVF_AUTO &&
+        s->engine.staging_bytes < s->nvme.io_size) {
         char pool[40], chunk[40];
         problem_add(l, place_of_key(l, "engine.staging", "tiers.nvme.io_size"), "engine.staging",
                     "%s does not hold one chunk of io_size %s; raise it or leave it at auto",
@@ -92,7 +93,8 @@ static void check_remote(struct loading *l) {
                     "tiers.remote.chunk_tokens",
                     "%" PRIu64 " tokens of this model are more than the 512 MiB of a value of the server; "
                     "take %" PRIu64 " or fewer",
-                    s->remote.chunk_tokens, SCENARIO_VALUE_MAX / (scenario_value_bytes(s) / s->remote.chunk_tokens));
+                    s->remote.chunk_tokens,
+                    SCENARIO_VALUE_MAX / (scenario_value_bytes(s) / s->remote.chunk_tokens));
 }
 
 /* Capacities in blocks: a size of their own only where an entry is one. */

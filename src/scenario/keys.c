@@ -139,7 +139,7 @@ const struct key key_table[] = {
     K("tiers.remote.backend", CHOICE, remote.backend, "", CHOICES(SCENARIO_REMOTE_BACKEND_LIST), "modelled",
       REMOTE, ALL, "What stands behind the tier: a modelled link, or a server; resp is Redis or Valkey."),
     K("tiers.remote.url", URL, remote.url, "", "", "null", REMOTE_REAL, ALL,
-      "The server: redis://HOST:PORT/DATABASE, or unix://PATH. A user and password in it are never stored."),
+      "The server: redis://HOST:PORT/DATABASE, or unix://PATH; a user and password in it are never stored."),
     K("tiers.remote.layout", CHOICE, remote.layout, "", CHOICES(SCENARIO_REMOTE_LAYOUT_LIST), "plain",
       REMOTE_REAL, ALL, "How entries are named and cut into values."),
     K("tiers.remote.chunk_tokens", INTEGER, remote.chunk_tokens, "tokens", "1 to 1048576", "256", REMOTE_REAL,

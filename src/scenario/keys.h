@@ -23,7 +23,7 @@
     X(TOKENS, "range of integers")                                                                           \
     X(TIMES, "range of durations")                                                                           \
     X(PATH, "path")                                                                                          \
-    X(URL, "address")                                                                                          \
+    X(URL, "address")                                                                                        \
     X(PATHS, "path or list of paths")                                                                        \
     X(LENGTHS, "integer or list of integers")                                                                \
     X(FIGURES, "list of numbers")                                                                            \

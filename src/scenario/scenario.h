@@ -17,20 +17,20 @@
 #define KVF_AUTO  UINT64_MAX
 #define KVF_UNSET (UINT64_MAX - 1)
 
-#define SCENARIO_MODE_LIST(X)          X(REAL, "real") X(SIMULATE, "simulate")
-#define SCENARIO_BACKEND_LIST(X)       X(AUTO, "auto") X(CUDA, "cuda") X(EMULATED, "emulated") X(OFF, "off")
-#define SCENARIO_GPU_READ_LIST(X)      X(HBM, "hbm") X(D2H, "d2h")
-#define SCENARIO_GPU_WRITE_LIST(X)     X(GENERATE, "generate") X(H2D, "h2d")
-#define SCENARIO_GPU_LAYOUT_LIST(X)    X(CONTIGUOUS, "contiguous") X(LAYERS, "layers")
-#define SCENARIO_NVME_LAYOUT_LIST(X)   X(FILES, "files") X(ARENA, "arena")
+#define SCENARIO_MODE_LIST(X)           X(REAL, "real") X(SIMULATE, "simulate")
+#define SCENARIO_BACKEND_LIST(X)        X(AUTO, "auto") X(CUDA, "cuda") X(EMULATED, "emulated") X(OFF, "off")
+#define SCENARIO_GPU_READ_LIST(X)       X(HBM, "hbm") X(D2H, "d2h")
+#define SCENARIO_GPU_WRITE_LIST(X)      X(GENERATE, "generate") X(H2D, "h2d")
+#define SCENARIO_GPU_LAYOUT_LIST(X)     X(CONTIGUOUS, "contiguous") X(LAYERS, "layers")
+#define SCENARIO_NVME_LAYOUT_LIST(X)    X(FILES, "files") X(ARENA, "arena")
 #define SCENARIO_REMOTE_BACKEND_LIST(X) X(MODELLED, "modelled") X(RESP, "resp")
-#define SCENARIO_REMOTE_LAYOUT_LIST(X) X(PLAIN, "plain")
-#define SCENARIO_EVICTED_BY_LIST(X)    X(CLIENT, "client") X(SERVER, "server")
-#define SCENARIO_LOOKUP_LIST(X)        X(EXISTS, "exists") X(GET, "get")
-#define SCENARIO_SYNC_LIST(X)          X(NONE, "none") X(DATA, "data")
-#define SCENARIO_DIRECT_TO_GPU_LIST(X) X(OFF, "off") X(AUTO, "auto") X(ON, "on")
-#define SCENARIO_GRANULARITY_LIST(X)   X(REQUEST, "request") X(BLOCK, "block")
-#define SCENARIO_TOUCH_LIST(X)         X(LAST_FIRST, "last_first") X(FORWARD, "forward")
+#define SCENARIO_REMOTE_LAYOUT_LIST(X)  X(PLAIN, "plain")
+#define SCENARIO_EVICTED_BY_LIST(X)     X(CLIENT, "client") X(SERVER, "server")
+#define SCENARIO_LOOKUP_LIST(X)         X(EXISTS, "exists") X(GET, "get")
+#define SCENARIO_SYNC_LIST(X)           X(NONE, "none") X(DATA, "data")
+#define SCENARIO_DIRECT_TO_GPU_LIST(X)  X(OFF, "off") X(AUTO, "auto") X(ON, "on")
+#define SCENARIO_GRANULARITY_LIST(X)    X(REQUEST, "request") X(BLOCK, "block")
+#define SCENARIO_TOUCH_LIST(X)          X(LAST_FIRST, "last_first") X(FORWARD, "forward")
 #define SCENARIO_PLACEMENT_LIST(X)                                                                           \
     X(WATERFALL, "waterfall") X(SPILLOVER, "spillover") X(INCLUSIVE, "inclusive")
 #define SCENARIO_ON_HIT_LIST(X)    X(LOAD, "load") X(RECOMPUTE, "recompute") X(FASTER, "faster") X(BOTH, "both")
@@ -451,7 +451,8 @@ bool scenario_evicts_by(const struct scenario *s, enum scenario_eviction evictio
  * 4.00 GiB, for 1m". */
 void scenario_describe(const struct scenario *s, char *out, size_t len);
 bool scenario_tier_on(const struct scenario *s, enum kvf_tier tier);
-/* Whether a server holds the remote tier's bytes, and whether any tier's bytes pass through staging buffers. */
+/* Whether a server holds the remote tier's bytes, and whether any tier's bytes pass through staging buffers.
+ */
 bool scenario_remote_is_real(const struct scenario *s);
 bool scenario_stages(const struct scenario *s);
 /* Bytes of a value of the remote tier; an entry's last one may be shorter. */

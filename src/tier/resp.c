@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "base/units.h"
 
-/* A tier on a server that speaks RESP. The cache's index decides what is there; places are names of values, and
- * no I/O is done under the cache lock: what the cache drops is put on a stack, and whichever worker comes next
- * deletes it. What is left at the end goes with the tier. */
+/* A tier on a server that speaks RESP. The cache's index decides what is there; places are names of values,
+ * and no I/O is done under the cache lock: what the cache drops is put on a stack, and whichever worker comes
+ * next deletes it. What is left at the end goes with the tier. */
 
 enum { PLACES = 512, DELETES = 64 };
 
@@ -112,7 +112,8 @@ static void resp_close(struct tier *base) {
         uint64_t left = places_delete(t, c);
         if (left > 0)
             log_line(KVF_LOG_WARNING,
-                     "%" PRIu64 " values stay on the server at %s: they could not be deleted; their names begin with "
+                     "%" PRIu64
+                     " values stay on the server at %s: they could not be deleted; their names begin with "
                      "%s%016" PRIx64,
                      left, t->server.name, t->prefix, t->run_tag);
         resp_client_close(c);
@@ -131,18 +132,19 @@ static void describe(struct resp_tier *t, const struct scenario *s, const char *
     (void)resp_info_text(info, "maxmemory_policy", policy, sizeof policy);
     uint64_t memory = resp_info_number(info, "maxmemory");
     if (memory > 0 && memory != UINT64_MAX) units_size_human((double)memory, most, sizeof most);
-    (void)snprintf(t->description, sizeof t->description,
-                   "resp: %s %s at %s, values of %s at most, %" PRIu32 " connections; maxmemory %s, policy %s",
-                   kind, version, t->server.name,
-                   units_size_human((double)t->value_bytes, value, sizeof value), t->connections, most, policy);
+    (void)snprintf(
+        t->description, sizeof t->description,
+        "resp: %s %s at %s, values of %s at most, %" PRIu32 " connections; maxmemory %s, policy %s", kind,
+        version, t->server.name, units_size_human((double)t->value_bytes, value, sizeof value),
+        t->connections, most, policy);
     bool small = memory > 0 && memory != UINT64_MAX && memory < s->remote.capacity_bytes;
     if (!small || !t->deletes) return;
     char capacity[32];
-    (void)snprintf(t->notice, sizeof t->notice,
-                   "the server at %s has a maxmemory of %s, less than tiers.remote.capacity %s; it will refuse "
-                   "writes, or lose values",
-                   t->server.name, most,
-                   units_size_human((double)s->remote.capacity_bytes, capacity, sizeof capacity));
+    (void)snprintf(
+        t->notice, sizeof t->notice,
+        "the server at %s has a maxmemory of %s, less than tiers.remote.capacity %s; it will refuse "
+        "writes, or lose values",
+        t->server.name, most, units_size_human((double)s->remote.capacity_bytes, capacity, sizeof capacity));
 }
 
 /* Asks the server who it is, which also tells whether it is there at all. */
@@ -155,10 +157,11 @@ static int server_ask(struct resp_tier *t, const struct scenario *s, struct err 
     char mode[32] = "";
     if (rc == 0 && resp_info_text(buf_text(&info), "redis_mode", mode, sizeof mode) &&
         strcmp(mode, "cluster") == 0)
-        rc = err_set(e, KVF_ERR_UNAVAILABLE,
-                     "the server at %s is a member of a cluster, which this version does not speak to; name one "
-                     "that stands alone in tiers.remote.url",
-                     t->server.name);
+        rc = err_set(
+            e, KVF_ERR_UNAVAILABLE,
+            "the server at %s is a member of a cluster, which this version does not speak to; name one "
+            "that stands alone in tiers.remote.url",
+            t->server.name);
     if (rc == 0) describe(t, s, buf_text(&info));
     resp_client_close(c);
     buf_free(&commands);

@@ -1,5 +1,5 @@
-/* What the parts of the resp backend share: a server that speaks RESP (Redis, Valkey), the tier on it, and the
- * queues. Included by those parts alone. */
+/* What the parts of the resp backend share: a server that speaks RESP (Redis, Valkey), the tier on it, and
+ * the queues. Included by those parts alone. */
 #ifndef KVF_TIER_RESP_H
 #define KVF_TIER_RESP_H
 
@@ -157,7 +157,7 @@ struct resp_conn {
     uint64_t retry_ns;    /* DOWN: when it is tried again */
     unsigned failures;    /* since a command last ended well */
     struct resp_conn *next_idle;
-    char *out;  /* RESP_OUT: what is to be sent ahead of a value */
+    char *out; /* RESP_OUT: what is to be sent ahead of a value */
     size_t out_len, out_at;
     char tail[RESP_TAIL]; /* what is to be sent behind it */
     size_t tail_len, tail_at;

@@ -11,8 +11,8 @@
 #include "base/utf8.h"
 #include "tier/resp.h"
 
-/* A connection of a queue. Values are sent from and received into the chunks' own buffers; only the line ahead of a
- * value and what came with it in the same read pass through a small one.
+/* A connection of a queue. Values are sent from and received into the chunks' own buffers; only the line
+ * ahead of a value and what came with it in the same read pass through a small one.
  *
  *   DOWN ─► CONNECTING ─► BATCH (greeting) ─► IDLE ─► BATCH, SET or GET ─► IDLE
  *   DRAIN: the rest of a value that nobody wants any more
@@ -107,7 +107,8 @@ static void lost(struct resp_conn *c, uint64_t now_ns, int error) {
 }
 
 static void absurd(struct resp_conn *c, uint64_t now_ns, const char *why) {
-    resp_conn_break(c, now_ns, "the server at %s gave an answer that is none: %s", c->q->tier->server.name, why);
+    resp_conn_break(c, now_ns, "the server at %s gave an answer that is none: %s", c->q->tier->server.name,
+                    why);
 }
 
 /* ---- bytes ---- */
@@ -423,8 +424,8 @@ void resp_conn_batch(struct resp_conn *c, uint64_t now_ns) {
 static void begin_set(struct resp_conn *c, const char *key, size_t key_len) {
     const struct resp_tier *t = c->q->tier;
     char life[24];
-    int n = snprintf(c->out, RESP_OUT, "*%d\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%" PRIu64 "\r\n", t->ttl_ms ? 5 : 3,
-                     key_len, key, c->job->len);
+    int n = snprintf(c->out, RESP_OUT, "*%d\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%" PRIu64 "\r\n",
+                     t->ttl_ms ? 5 : 3, key_len, key, c->job->len);
     c->out_len = (size_t)n;
     int digits = snprintf(life, sizeof life, "%" PRIu64, t->ttl_ms);
     n = t->ttl_ms ? snprintf(c->tail, sizeof c->tail, "\r\n$2\r\nPX\r\n$%d\r\n%s\r\n", digits, life)

@@ -10,17 +10,18 @@
 #include "base/utf8.h"
 #include "tier/resp.h"
 
-/* A worker's queue: entry operations, the values that these are cut into, and connections that carry one value
- * each at a time.
+/* A worker's queue: entry operations, the values that these are cut into, and connections that carry one
+ * value each at a time.
  *
- * Chunks of an operation come in order and may be smaller or larger than its values. A value is begun when the
- * chunk with its first byte is there, and goes on as further chunks come; a connection stays with it meanwhile. A
- * chunk of a read is done when all of it has come. A chunk of a write is done when all of it was sent, but for
- * the last byte of a value (all of a value that one chunk holds): that counts when the server has said yes.
+ * Chunks of an operation come in order and may be smaller or larger than its values. A value is begun when
+ * the chunk with its first byte is there, and goes on as further chunks come; a connection stays with it
+ * meanwhile. A chunk of a read is done when all of it has come. A chunk of a write is done when all of it was
+ * sent, but for the last byte of a value (all of a value that one chunk holds): that counts when the server
+ * has said yes.
  *
- * What waits for a connection is served in this order: names to delete, lookups, values. Lookups and deletes go
- * out many at a time. While no connection is up for longer than the timeout, what waits fails, and so does what
- * comes; connections are tried again with a growing pause. */
+ * What waits for a connection is served in this order: names to delete, lookups, values. Lookups and deletes
+ * go out many at a time. While no connection is up for longer than the timeout, what waits fails, and so does
+ * what comes; connections are tried again with a growing pause. */
 
 enum { EVENTS = 32, SLAB = 64, IDLE_TURNS = 64, TRIES = 3 };
 
@@ -302,7 +303,8 @@ static void batch_lookups(struct tier_queue *q, struct resp_conn *c, struct buf 
         struct resp_op *op = q->asking;
         while (!op->error && op->asked < op->values && c->items < RESP_BATCH) {
             (void)resp_key(q->tier, op->place, op->asked++, key);
-            add_item(c, out, "EXISTS", key, (struct resp_item){.kind = ITEM_LOOKUP, .op = op, .round = op->round});
+            add_item(c, out, "EXISTS", key,
+                     (struct resp_item){.kind = ITEM_LOOKUP, .op = op, .round = op->round});
         }
         if (!op->error && op->asked < op->values) return;
         q->asking = op->next_asking;
@@ -322,7 +324,8 @@ static void batch_deletes(struct tier_queue *q, struct resp_conn *c, struct buf 
             (void)resp_key(q->tier, p, q->dead_value++, key);
             bool last = q->dead_value == values;
             if (last) q->dead = p->next; /* before it may be given away */
-            add_item(c, out, "UNLINK", key, (struct resp_item){.kind = ITEM_DELETE, .place = last ? p : NULL});
+            add_item(c, out, "UNLINK", key,
+                     (struct resp_item){.kind = ITEM_DELETE, .place = last ? p : NULL});
         }
         if (q->dead != p) q->dead_value = 0;
     }
@@ -424,7 +427,8 @@ static void fail_waiting(struct tier_queue *q) {
 unsigned resp_queue_submit(struct tier_queue *q, struct tier_chunk **chunks, unsigned n) {
     uint64_t now_ns = now_of(q);
     unsigned taken = 0;
-    for (; taken < n && q->in_flight < q->depth; taken++, q->in_flight++) chunk_take(q, chunks[taken], now_ns);
+    for (; taken < n && q->in_flight < q->depth; taken++, q->in_flight++)
+        chunk_take(q, chunks[taken], now_ns);
     if (hopeless(q, now_ns)) fail_waiting(q);
     resp_queue_assign(q);
     return taken;
@@ -562,7 +566,8 @@ int resp_queue_open(struct tier *base, struct tier_queue **out, uint32_t worker,
         return err_set_errno(e, KVF_ERR_IO, error, "no epoll descriptor for worker %" PRIu32, worker);
     }
     for (uint32_t i = 0; i < q->conns; i++) {
-        q->conn[i] = (struct resp_conn){.q = q, .fd = -1, .out = mem_alloc(RESP_OUT), .deadline_ns = KVF_NEVER};
+        q->conn[i] =
+            (struct resp_conn){.q = q, .fd = -1, .out = mem_alloc(RESP_OUT), .deadline_ns = KVF_NEVER};
         resp_conn_open(&q->conn[i], now_ns);
     }
     *out = q;

@@ -57,7 +57,8 @@ struct resp_head resp_head_read(const char *at, size_t len) {
         break;
     }
     if (!number_read(h.text, h.text_len, &h.number)) return bad("a number in a reply cannot be read");
-    if (*at == '$') return counted(h, RESP_BULK, RESP_BULK_MAX, "a reply announces a value of no possible length");
+    if (*at == '$')
+        return counted(h, RESP_BULK, RESP_BULK_MAX, "a reply announces a value of no possible length");
     if (*at == '*') return counted(h, RESP_ARRAY, RESP_ARRAY_MAX, "a reply announces too many parts");
     h.kind = RESP_INTEGER;
     return h;

@@ -18,7 +18,7 @@ enum resp_kind {
 };
 
 enum {
-    RESP_LINE = 1024,  /* a longer one is bad */
+    RESP_LINE = 1024, /* a longer one is bad */
     RESP_ARRAY_MAX = 65536
 };
 #define RESP_BULK_MAX (INT64_C(512) << 20)

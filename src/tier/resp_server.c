@@ -39,8 +39,8 @@ static int find_host(struct resp_server *s, const struct url *u, struct err *e) 
     int rc = getaddrinfo(u->host, port, &hints, &found);
     if (rc != 0)
         return err_set(e, KVF_ERR_UNAVAILABLE,
-                       "tiers.remote.url: the host %s is not found (%s); correct it, or give a number", u->host,
-                       gai_strerror(rc));
+                       "tiers.remote.url: the host %s is not found (%s); correct it, or give a number",
+                       u->host, gai_strerror(rc));
     memcpy(&s->address, found->ai_addr, found->ai_addrlen);
     s->address_len = found->ai_addrlen;
     freeaddrinfo(found);
@@ -109,9 +109,11 @@ void resp_error_words(const struct resp_server *s, const char *text, size_t text
         {"OOM", "has no memory left; give it more maxmemory, or tiers.remote less capacity"},
         {"READONLY", "is a replica that takes no writes; name its master in tiers.remote.url"},
         {"NOAUTH", "wants a password; give it in KVFALL_REMOTE_PASSWORD"},
-        {"WRONGPASS", "does not accept the user or the password; correct KVFALL_REMOTE_PASSWORD or the address"},
+        {"WRONGPASS",
+         "does not accept the user or the password; correct KVFALL_REMOTE_PASSWORD or the address"},
         {"ERR AUTH", "does not accept the password; correct KVFALL_REMOTE_PASSWORD or the address"},
-        {"ERR invalid password", "does not accept the password; correct KVFALL_REMOTE_PASSWORD or the address"},
+        {"ERR invalid password",
+         "does not accept the password; correct KVFALL_REMOTE_PASSWORD or the address"},
         {"NOPERM", "does not let this user do that"},
         {"MOVED", "is a member of a cluster, and others have this value"},
         {"ASK", "is a member of a cluster, and others have this value"},
@@ -156,9 +158,10 @@ static int absent(const struct resp_server *s, int error, struct err *e) {
         (void)snprintf(start, sizeof start, "redis-server --port %u --save ''", s->port);
     else
         (void)snprintf(start, sizeof start, "redis-server --port 0 --unixsocket %s --save ''", s->name);
-    return err_set(e, KVF_ERR_UNAVAILABLE,
-                   "no server answers at %s (%s); start one, as with `%s`, or name another in tiers.remote.url",
-                   s->name, strerror(error), start);
+    return err_set(
+        e, KVF_ERR_UNAVAILABLE,
+        "no server answers at %s (%s); start one, as with `%s`, or name another in tiers.remote.url", s->name,
+        strerror(error), start);
 }
 
 static int client_send(struct resp_client *c, const struct buf *commands, struct err *e) {
@@ -167,7 +170,8 @@ static int client_send(struct resp_client *c, const struct buf *commands, struct
         if (n > 0) at += (size_t)n;
         if (n > 0 || (n < 0 && errno == EINTR)) continue;
         if (n < 0 && errno != EAGAIN)
-            return err_set_errno(e, KVF_ERR_UNAVAILABLE, errno, "the connection to %s is lost", c->server->name);
+            return err_set_errno(e, KVF_ERR_UNAVAILABLE, errno, "the connection to %s is lost",
+                                 c->server->name);
         int rc = wait_for(c, POLLOUT, e);
         if (rc != 0) return rc;
     }
@@ -182,10 +186,12 @@ static int client_more(struct resp_client *c, struct err *e) {
             return 0;
         }
         if (n == 0)
-            return err_set(e, KVF_ERR_UNAVAILABLE, "the server at %s has closed the connection", c->server->name);
+            return err_set(e, KVF_ERR_UNAVAILABLE, "the server at %s has closed the connection",
+                           c->server->name);
         if (errno == EINTR) continue;
         if (errno != EAGAIN)
-            return err_set_errno(e, KVF_ERR_UNAVAILABLE, errno, "the connection to %s is lost", c->server->name);
+            return err_set_errno(e, KVF_ERR_UNAVAILABLE, errno, "the connection to %s is lost",
+                                 c->server->name);
         int rc = wait_for(c, POLLIN, e);
         if (rc != 0) return rc;
     }
@@ -226,8 +232,9 @@ static int client_reply(struct resp_client *c, struct buf *reply, struct err *e)
     case RESP_BULK:
         client_take(c, h.len);
         if (h.number <= REPLY_MAX) return client_bulk(c, (uint64_t)h.number, reply, e);
-        return err_set(e, KVF_ERR_UNAVAILABLE, "the server at %s answers with %" PRId64 " bytes, far too many",
-                       c->server->name, h.number);
+        return err_set(e, KVF_ERR_UNAVAILABLE,
+                       "the server at %s answers with %" PRId64 " bytes, far too many", c->server->name,
+                       h.number);
     case RESP_SIMPLE:
         if (reply) buf_bytes(reply, h.text, h.text_len);
         client_take(c, h.len);

@@ -38,18 +38,18 @@ enum tier_check { TIER_CHECK_NONE, TIER_CHECK_HEADER, TIER_CHECK_FULL };
 /* One piece of an entry on its way. The submitter owns it and its buffer until reap returns it. */
 struct tier_chunk {
     enum kvf_dir dir;
-    uint64_t place;          /* of the entry */
-    uint64_t entry_bytes;    /* logical size of the entry */
-    uint64_t offset;         /* within the entry, a multiple of the tier's alignment */
-    uint64_t len;            /* logical bytes; the buffer has room for them rounded up to 4 KiB */
-    void *buf;               /* aligned to 4 KiB; NULL for tiers that hold no bytes */
-    bool on_device;          /* buf is memory of `device`; at its own tier: it is only checked there */
-    uint32_t device;         /* index in its tier */
-    uint64_t submit_ns;      /* run clock, set by the backend when the device got it */
-    uint64_t complete_ns;    /* run clock, set by the backend when the device was done */
-    uint64_t lookup_ns;      /* first of an entry: how long the tier took to find it; 0: it did not look */
-    int error;               /* 0, or an errno, set by the backend; a short transfer is EIO, an entry that the tier
-                                has lost ENODATA */
+    uint64_t place;       /* of the entry */
+    uint64_t entry_bytes; /* logical size of the entry */
+    uint64_t offset;      /* within the entry, a multiple of the tier's alignment */
+    uint64_t len;         /* logical bytes; the buffer has room for them rounded up to 4 KiB */
+    void *buf;            /* aligned to 4 KiB; NULL for tiers that hold no bytes */
+    bool on_device;       /* buf is memory of `device`; at its own tier: it is only checked there */
+    uint32_t device;      /* index in its tier */
+    uint64_t submit_ns;   /* run clock, set by the backend when the device got it */
+    uint64_t complete_ns; /* run clock, set by the backend when the device was done */
+    uint64_t lookup_ns;   /* first of an entry: how long the tier took to find it; 0: it did not look */
+    int error; /* 0, or an errno, set by the backend; a short transfer is EIO, an entry that the tier
+                  has lost ENODATA */
     enum tier_check check;   /* of a read without a buffer from a tier that holds bytes */
     struct payload_id id;    /* what the entry contains */
     const void *operation;   /* the same for all chunks of one operation, and for no others meanwhile */
@@ -208,8 +208,8 @@ bool tier_leftover_remove(const struct tier_leftover *leftover);
 unsigned tier_nvme_clean_leftovers(const struct scenario *s);
 /* Those without a valid marker in a few words, "" where there are none; what they take on the disk. */
 uint64_t tier_nvme_unmarked(const struct scenario *s, char *out, size_t len);
-/* Asks the server behind the remote tier, where there is one, whether it can be used; nothing is changed there.
- * 0, or -KVF_ERR_UNAVAILABLE with a sentence that says what to do. */
+/* Asks the server behind the remote tier, where there is one, whether it can be used; nothing is changed
+ * there. 0, or -KVF_ERR_UNAVAILABLE with a sentence that says what to do. */
 int tier_remote_check(const struct scenario *s, struct err *e);
 /* Before the process ends at once: removes the directories of its runs that are under way, which cannot go
  * on. May wait for a device. Any thread. */

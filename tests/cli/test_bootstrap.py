@@ -120,7 +120,7 @@ def _():
     assert built == {"libncurses-dev", "libyaml-dev", "libsqlite3-dev", "libjansson-dev", "libzstd-dev", "libssl-dev",
                      "zlib1g-dev", "libxlsxwriter-dev", "libmicrohttpd-dev"}, built
     machine.bootstrap("check")
-    assert requested(machine.called("apt-get")[-1]) - built == {"libcmocka-dev", "python3", "mandoc", "tmux", "git", "zsh",
+    assert requested(machine.called("apt-get")[-1]) - built == {"libcmocka-dev", "python3", "mandoc", "tmux", "git", "zsh", "redis-server",
                                                                          "bash-completion"}, machine.calls
 
 

@@ -7,7 +7,7 @@ from servers import Redis, remote
 from tap import case, home, main, run
 
 SMALL = {"tiers.gpu": None, "tiers.cpu.capacity": "1MiB", "tiers.nvme.capacity": "1MiB", "cache.verify": "full",
-         "run.duration": "600ms"}
+         "run.duration": "5m", "run.max_requests": 120}
 
 
 def on(server, **more):
@@ -47,7 +47,7 @@ def _():
 def _():
     server = Redis()
     for tokens, io_size in ((1000, "4KiB"), (3, "64KiB"), (256, "64KiB"), (7, "4KiB")):
-        changes = {**on(server), "tiers.nvme.io_size": io_size, "run.duration": "300ms"}
+        changes = {**on(server), "tiers.nvme.io_size": io_size, "run.max_requests": 60}
         changes["tiers.remote"]["chunk_tokens"] = tokens
         _, summary = measure(changes)
         moved(summary)
@@ -61,7 +61,7 @@ def _():
     ops.write_text("op,key,tokens\nwrite,1/1,200\nread,1/1,200\n")
     client = server.client()
     client.call("CONFIG", "RESETSTAT")
-    changes = {"tiers.gpu": None, "tiers.cpu": None, "tiers.nvme": None, "workload": {"source": "ops", "path": "ops.csv"},
+    changes = {"tiers.gpu": None, "tiers.cpu": None, "tiers.nvme": None, "run.duration": "5m", "workload": {"source": "ops", "path": "ops.csv"},
                "tiers.remote": remote(server, chunk_tokens=64), "cache.verify": "full"}
     _, summary = measure(changes)
     moved(summary)

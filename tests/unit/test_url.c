@@ -1,0 +1,106 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/secret.h"
+#include "base/url.h"
+
+static void parts_are_told_apart(void **state) {
+    struct url u;
+    (void)state;
+    assert_int_equal(url_parse("redis://me:p%40s:s@cache.example:7000/3?a=b", &u, NULL), 0);
+    assert_string_equal(u.scheme, "redis");
+    assert_string_equal(u.user, "me");
+    assert_string_equal(u.password, "p@s:s");
+    assert_string_equal(u.host, "cache.example");
+    assert_int_equal(u.port, 7000);
+    assert_string_equal(u.path, "/3");
+    assert_string_equal(u.query, "a=b");
+    assert_int_equal(url_parse("UNIX:///run/a%20b", &u, NULL), 0);
+    assert_string_equal(u.scheme, "unix");
+    assert_string_equal(u.host, "");
+    assert_string_equal(u.path, "/run/a b");
+    assert_int_equal(url_parse("redis://[::1]:1", &u, NULL), 0);
+    assert_string_equal(u.host, "::1");
+    assert_int_equal(u.port, 1);
+    assert_int_equal(url_parse("redis://[::1]", &u, NULL), 0);
+    assert_int_equal(u.port, 0);
+}
+
+static void what_is_no_address_is_refused_without_its_text(void **state) {
+    static const char *const bad[] = {"",
+                                      "host",
+                                      "://host",
+                                      "redis://a:secret@h:0",
+                                      "redis://a:secret@h:x",
+                                      "redis://a:secret@h:",
+                                      "redis://a:secret@h:65536",
+                                      "redis://a:secret@[::1",
+                                      "redis://a:secret@[::1]x",
+                                      "redis://%zz",
+                                      "redis://a%00b",
+                                      "averyveryverylongscheme://h"};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct url u;
+        struct err e = {0};
+        assert_int_equal(url_parse(bad[i], &u, &e), -KVF_ERR_USAGE);
+        assert_true(e.text[0] != '\0');
+        assert_null(strstr(e.text, "secret"));
+    }
+}
+
+static void user_information_is_masked_wherever_it_stands(void **state) {
+    static const char *const pairs[][2] = {
+        {"url: redis://u:p@h/1 # and unix:///s", "url: redis://***@h/1 # and unix:///s"},
+        {"a://x@y b://long-user:p@ss@z", "a://***@y b://***@z"},
+        {"http://host/path@2", "http://host/path@2"},
+        {"mail@host", "mail@host"},
+        {"a://@h", "a://@h"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        char text[100];
+        strcpy(text, pairs[i][0]);
+        url_mask(text);
+        if (i == 1) /* what is shorter than the mask is not stretched */
+            assert_string_equal(text, "a://*@y b://***@z");
+        else
+            assert_string_equal(text, pairs[i][1]);
+    }
+}
+
+static void secrets_are_kept_apart_from_addresses(void **state) {
+    char url[] = "redis://me:hush@h:1", masked[] = "redis://***@h:1", plain[] = "redis://h:1";
+    struct secret s;
+    (void)state;
+    unsetenv("KVFALL_REMOTE_PASSWORD");
+    assert_true(secret_take(url));
+    assert_string_equal(url, "redis://h:1");
+    assert_true(secret_take(masked));
+    assert_string_equal(masked, "redis://h:1");
+    assert_false(secret_take(plain));
+    secret_get(&s);
+    assert_string_equal(s.user, "me");
+    assert_string_equal(s.password, "hush");
+    char user_alone[] = "redis://me@h";
+    assert_true(secret_take(user_alone));
+    setenv("KVFALL_REMOTE_PASSWORD", "given", 1);
+    secret_get(&s);
+    assert_string_equal(s.password, "given");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_are_told_apart),
+        cmocka_unit_test(what_is_no_address_is_refused_without_its_text),
+        cmocka_unit_test(user_information_is_masked_wherever_it_stands),
+        cmocka_unit_test(secrets_are_kept_apart_from_addresses),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
