@@ -243,6 +243,12 @@ const struct metric metric_rows[] = {
     {"TIER_DIR_CAUSE_bytes", BYTES, FREE, "TIER DIR CAUSE bytes",
      "Bytes of completed chunks for this cause."},
     {"TIER_DIR_CAUSE_p95_ms", MS, DOWN, "TIER DIR CAUSE P95", "Entry operations for this cause."},
+    {"remote_lost", COUNT, DOWN, "lost by the server",
+     "Reads whose entry the server of the remote tier did not have any more; each is a miss. Missing without a "
+     "server."},
+    {"remote_lookup_STAT_ms", MS, DOWN, "remote lookup STAT",
+     "Time in which the server of the remote tier told whether it has all values of an entry; a part of the read. "
+     "Missing where nothing was asked."},
     {"entry_bytes_min", BYTES, FREE, "smallest entry", "Smallest entry that a request wrote."},
     {"entry_bytes_mean", BYTES, FREE, "mean entry", "Mean size of the entries that requests wrote."},
     {"entry_bytes_p95", BYTES, FREE, "entry P95", "P95 of their sizes."},

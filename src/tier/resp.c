@@ -55,16 +55,6 @@ static void resp_drop(struct tier *base, uint64_t place, uint64_t bytes) {
     }
 }
 
-uint64_t resp_values(const struct resp_tier *t, uint64_t bytes) {
-    return bytes / t->value_bytes + (bytes % t->value_bytes != 0);
-}
-
-size_t resp_key(const struct resp_tier *t, const struct resp_place *p, uint64_t value, char out[RESP_KEY]) {
-    int n = snprintf(out, RESP_KEY, "%s%016" PRIx64 ":%016" PRIx64 "%016" PRIx64 ".%" PRIu64 ":%" PRIu64,
-                     t->prefix, t->run_tag, p->key_hi, p->key_lo, p->generation, value);
-    return n > 0 && n < RESP_KEY ? (size_t)n : 0;
-}
-
 /* ---- opening and closing ---- */
 
 static const char *resp_refusal(const struct tier_setup *setup) {
@@ -82,10 +72,8 @@ static uint64_t places_delete(struct resp_tier *t, struct resp_client *c) {
         for (int i = 0; i < PLACES; i++) {
             const struct resp_place *p = &t->slabs[s][i];
             for (uint64_t v = 0; p->stored && v < resp_values(t, p->bytes); v++) {
-                char key[RESP_KEY];
                 left++;
-                (void)resp_key(t, p, v, key);
-                resp_command(&commands, (const char *const[]){"UNLINK", key, NULL});
+                resp_delete(t, p, v, &commands);
                 if (++n < DELETES) continue;
                 if (rc == 0 && (rc = resp_client_call(c, &commands, n, NULL, NULL)) == 0) left -= n;
                 buf_free(&commands);
@@ -113,9 +101,8 @@ static void resp_close(struct tier *base) {
         if (left > 0)
             log_line(KVF_LOG_WARNING,
                      "%" PRIu64
-                     " values stay on the server at %s: they could not be deleted; their names begin with "
-                     "%s%016" PRIx64,
-                     left, t->server.name, t->prefix, t->run_tag);
+                     " values stay on the server at %s: they could not be deleted; their names begin with %s",
+                     left, t->server.name, t->head);
         resp_client_close(c);
     }
     for (size_t s = 0; s < t->slab_count; s++) free(t->slabs[s]);
@@ -193,7 +180,7 @@ static int resp_open(struct tier **out, const struct tier_setup *setup, struct e
     t->connections = s->remote.connections < t->workers ? t->workers : (uint32_t)s->remote.connections;
     t->asks = s->remote.lookup == KVF_LOOKUP_EXISTS;
     t->deletes = s->remote.evicted_by == KVF_EVICTED_BY_CLIENT;
-    memcpy(t->prefix, s->remote.key_prefix, sizeof t->prefix);
+    resp_names_open(t, s);
     struct err why = {0};
     int rc = resp_server_find(&t->server, s, &why);
     if (rc == 0) rc = server_ask(t, s, &why);

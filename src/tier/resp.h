@@ -53,6 +53,8 @@ uint64_t resp_info_number(const char *info, const char *name); /* UINT64_MAX: th
 
 /* ---- resp.c ---- */
 
+enum { RESP_KEY = 256, RESP_ABOUT = 28 };
+
 /* An entry's values on the server; a place of the cache is a pointer to one. */
 struct resp_place {
     uint64_t key_hi, key_lo, generation;
@@ -70,9 +72,14 @@ struct resp_tier {
     uint64_t ttl_ms; /* 0: none */
     uint64_t timeout_ns;
     uint32_t connections, workers;
-    bool asks;    /* EXISTS before GET */
-    bool deletes; /* what the cache drops */
-    char prefix[SCENARIO_NAME];
+    bool asks;                         /* EXISTS before GET */
+    bool deletes;                      /* what the cache drops */
+    bool plain;                        /* names tell what they are of */
+    bool pairs;                        /* a value has another beside it that describes it */
+    bool one_by_one;                   /* a lookup asks for a value when the one before it is there */
+    char head[RESP_KEY / 2], tail[32]; /* of every name */
+    uint8_t about[RESP_ABOUT];         /* what describes a whole value; its length comes first */
+    uint32_t token_bytes;
     char description[400], notice[400];
     struct resp_place *free;             /* the cache lock's */
     struct resp_place **slabs;           /* likewise */
@@ -81,11 +88,24 @@ struct resp_tier {
     _Atomic(struct resp_place *) buried; /* deleted; the cache takes all */
 };
 
-enum { RESP_KEY = 256 };
-uint64_t resp_values(const struct resp_tier *t, uint64_t bytes); /* of an entry of so many bytes */
-/* The name of a value of an entry; its length. */
-size_t resp_key(const struct resp_tier *t, const struct resp_place *p, uint64_t value, char out[RESP_KEY]);
 void resp_push(_Atomic(struct resp_place *) *stack, struct resp_place *p);
+
+/* ---- resp_names.c: what values are called, and what describes them ---- */
+
+void resp_names_open(struct resp_tier *t, const struct scenario *s);
+uint64_t resp_values(const struct resp_tier *t, uint64_t bytes); /* of an entry of so many bytes */
+enum resp_name { RESP_NAME_VALUE, RESP_NAME_ABOUT };
+/* The name of a value of an entry, or of what describes it; its length. */
+size_t resp_key(const struct resp_tier *t, const struct resp_place *p, uint64_t value, enum resp_name which,
+                char out[RESP_KEY]);
+/* The name that a lookup asks for. */
+static inline enum resp_name resp_asked(const struct resp_tier *t) {
+    return t->pairs ? RESP_NAME_ABOUT : RESP_NAME_VALUE;
+}
+/* One command that deletes all of a value. */
+void resp_delete(const struct resp_tier *t, const struct resp_place *p, uint64_t value, struct buf *out);
+/* What describes a value of so many bytes. */
+void resp_about(const struct resp_tier *t, uint64_t bytes, uint8_t out[RESP_ABOUT]);
 
 /* ---- resp_queue.c: the entry operations of a worker ---- */
 
@@ -144,7 +164,7 @@ struct resp_item {
     struct resp_place *place; /* of a delete whose last value this is */
 };
 
-enum { RESP_BATCH = 64, RESP_PIECES = 16, RESP_OUT = 64 * (RESP_KEY + 64), RESP_TAIL = 64 };
+enum { RESP_BATCH = 64, RESP_PIECES = 16, RESP_OUT = 64 * 2 * (RESP_KEY + 32), RESP_TAIL = 64 };
 enum resp_state { CONN_DOWN, CONN_CONNECTING, CONN_IDLE, CONN_BATCH, CONN_SET, CONN_GET, CONN_DRAIN };
 
 /* A connection of a queue. One command is in flight, or one batch of small ones. */
@@ -166,6 +186,7 @@ struct resp_conn {
     struct resp_item item[RESP_BATCH];
     unsigned items, answered;
     struct resp_job *job;
+    bool about;     /* what is in flight is what describes the value */
     bool body;      /* GET: the head has been read */
     uint64_t skip;  /* bytes of the body that are there already */
     uint64_t drain; /* DRAIN: bytes that nobody wants */

@@ -243,6 +243,38 @@ static void batch_run(struct resp_conn *c, uint64_t now_ns) {
 
 /* ---- values ---- */
 
+/* A SET of the job's value, which follows, or of what describes it. */
+static void ask_set(struct resp_conn *c, enum resp_name which) {
+    const struct resp_tier *t = c->q->tier;
+    char key[RESP_KEY], life[24], tail[RESP_TAIL];
+    size_t key_len = resp_key(t, c->job->op->place, c->job->value, which, key);
+    uint64_t len = which == RESP_NAME_ABOUT ? RESP_ABOUT : c->job->len;
+    int n = snprintf(c->out, RESP_OUT, "*%d\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%" PRIu64 "\r\n",
+                     t->ttl_ms ? 5 : 3, key_len, key, len);
+    int digits = snprintf(life, sizeof life, "%" PRIu64, t->ttl_ms);
+    int m = t->ttl_ms ? snprintf(tail, sizeof tail, "\r\n$2\r\nPX\r\n$%d\r\n%s\r\n", digits, life)
+                      : snprintf(tail, sizeof tail, "\r\n");
+    c->out_at = c->tail_at = c->tail_len = 0;
+    c->out_len = (size_t)n;
+    c->about = which == RESP_NAME_ABOUT;
+    if (c->about) {
+        resp_about(t, c->job->len, (uint8_t *)c->out + n);
+        memcpy(c->out + n + RESP_ABOUT, tail, (size_t)m);
+        c->out_len += RESP_ABOUT + (size_t)m;
+    } else {
+        memcpy(c->tail, tail, (size_t)m);
+        c->tail_len = (size_t)m;
+    }
+}
+
+static void ask_get(struct resp_conn *c, enum resp_name which) {
+    char key[RESP_KEY];
+    size_t key_len = resp_key(c->q->tier, c->job->op->place, c->job->value, which, key);
+    c->out_at = c->tail_at = c->tail_len = 0;
+    c->about = which == RESP_NAME_ABOUT;
+    c->out_len = (size_t)snprintf(c->out, RESP_OUT, "*2\r\n$3\r\nGET\r\n$%zu\r\n%s\r\n", key_len, key);
+}
+
 static void job_ended(struct resp_conn *c) {
     struct resp_job *job = c->job;
     c->failures = 0;
@@ -278,6 +310,10 @@ static void set_run(struct resp_conn *c, uint64_t now_ns) {
         absurd(c, now_ns, "it came before the value was sent");
     } else if (h.kind == RESP_ERROR) {
         job_refused(c, &h);
+    } else if (h.kind == RESP_SIMPLE && c->q->tier->pairs && !c->about) {
+        line_taken(c, h.len);
+        ask_set(c, RESP_NAME_ABOUT);
+        set_run(c, now_ns);
     } else if (h.kind == RESP_SIMPLE) {
         job_ended(c);
     } else {
@@ -285,9 +321,33 @@ static void set_run(struct resp_conn *c, uint64_t now_ns) {
     }
 }
 
+/* A GET whose answer is not a value of the length that was written. */
+static enum progress get_refused(struct resp_conn *c, const struct resp_head *h, uint64_t len,
+                                 uint64_t now_ns) {
+    struct tier_queue *q = c->q;
+    struct resp_job *job = c->job;
+    struct resp_op *op = job->op;
+    if (h->kind == RESP_ERROR) {
+        job_refused(c, h);
+    } else if (h->kind == RESP_NIL) {
+        to_idle(c);
+        job->conn = NULL;
+        resp_op_fail(q, op, ENODATA);
+    } else if (h->kind == RESP_BULK) {
+        job->conn = NULL;
+        (void)snprintf(q->why, sizeof q->why,
+                       "the server at %s has a value of %" PRId64 " bytes where %" PRIu64 " were written",
+                       q->tier->server.name, h->number, len);
+        shut(c, now_ns);
+        resp_op_fail(q, op, EREMOTEIO);
+    } else {
+        absurd(c, now_ns, h->kind == RESP_BAD ? h->why : "a GET is answered with a value");
+    }
+    return PROGRESS_BROKEN;
+}
+
 /* The line ahead of a value; bytes of the value that came with it go to their chunk. */
 static enum progress get_head(struct resp_conn *c, uint64_t now_ns) {
-    struct tier_queue *q = c->q;
     struct resp_job *job = c->job;
     struct resp_head h;
     while ((h = resp_head_read(c->in, c->in_len)).kind == RESP_MORE) {
@@ -300,24 +360,22 @@ static enum progress get_head(struct resp_conn *c, uint64_t now_ns) {
         c->skip = job->passed;
         return PROGRESS_DONE;
     }
-    if (h.kind == RESP_ERROR) {
-        job_refused(c, &h);
-    } else if (h.kind == RESP_NIL) {
-        to_idle(c);
-        job->conn = NULL;
-        resp_op_fail(q, job->op, ENODATA);
-    } else if (h.kind == RESP_BULK) {
-        struct resp_op *op = job->op;
-        job->conn = NULL;
-        (void)snprintf(q->why, sizeof q->why,
-                       "the server at %s has a value of %" PRId64 " bytes where %" PRIu64 " were written",
-                       q->tier->server.name, h.number, job->len);
-        shut(c, now_ns);
-        resp_op_fail(q, op, EREMOTEIO);
-    } else {
-        absurd(c, now_ns, h.kind == RESP_BAD ? h.why : "a GET is answered with a value");
+    return get_refused(c, &h, job->len, now_ns);
+}
+/* What describes the value, all of it; then the value is asked for. */
+static enum progress get_about(struct resp_conn *c, uint64_t now_ns) {
+    struct resp_head h;
+    size_t whole;
+    while ((h = resp_head_read(c->in, c->in_len)).kind == RESP_MORE ||
+           (h.kind == RESP_BULK && h.number == RESP_ABOUT && c->in_len < h.len + RESP_ABOUT + 2)) {
+        enum progress p = receive_line(c, sizeof c->in, now_ns);
+        if (p != PROGRESS_DONE) return p;
     }
-    return PROGRESS_BROKEN;
+    if (h.kind != RESP_BULK || h.number != RESP_ABOUT) return get_refused(c, &h, RESP_ABOUT, now_ns);
+    whole = h.len + RESP_ABOUT + 2;
+    line_taken(c, whole);
+    ask_get(c, RESP_NAME_VALUE);
+    return send_all(c, now_ns);
 }
 
 /* Bytes of the value in the small buffer. */
@@ -379,13 +437,14 @@ static void get_run(struct resp_conn *c, uint64_t now_ns) {
         wait_on(c, EPOLLIN | EPOLLOUT, now_ns);
         return;
     }
+    if (p == PROGRESS_DONE && c->about) p = get_about(c, now_ns);
     if (p == PROGRESS_DONE && !c->body) p = get_head(c, now_ns);
     if (p == PROGRESS_DONE) p = get_body(c, now_ns);
     if (p == PROGRESS_STALLED) {
         watch(c, 0);
         c->deadline_ns = KVF_NEVER;
     } else if (p == PROGRESS_WAITS) {
-        wait_on(c, EPOLLIN, now_ns);
+        wait_on(c, EPOLLIN | (c->out_at < c->out_len ? EPOLLOUT : 0), now_ns);
     } else if (p == PROGRESS_DONE && (c->in_len != 2 || memcmp(c->in, "\r\n", 2) != 0)) {
         absurd(c, now_ns, "a value does not end where it should");
     } else if (p == PROGRESS_DONE) {
@@ -421,33 +480,19 @@ void resp_conn_batch(struct resp_conn *c, uint64_t now_ns) {
     batch_run(c, now_ns);
 }
 
-static void begin_set(struct resp_conn *c, const char *key, size_t key_len) {
-    const struct resp_tier *t = c->q->tier;
-    char life[24];
-    int n = snprintf(c->out, RESP_OUT, "*%d\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%" PRIu64 "\r\n",
-                     t->ttl_ms ? 5 : 3, key_len, key, c->job->len);
-    c->out_len = (size_t)n;
-    int digits = snprintf(life, sizeof life, "%" PRIu64, t->ttl_ms);
-    n = t->ttl_ms ? snprintf(c->tail, sizeof c->tail, "\r\n$2\r\nPX\r\n$%d\r\n%s\r\n", digits, life)
-                  : snprintf(c->tail, sizeof c->tail, "\r\n");
-    c->tail_len = (size_t)n;
-}
-
 void resp_conn_begin(struct resp_conn *c, struct resp_job *job, uint64_t now_ns) {
-    char key[RESP_KEY];
-    size_t key_len = resp_key(c->q->tier, job->op->place, job->value, key);
     c->job = job;
     job->conn = c;
-    c->out_at = c->in_len = c->tail_at = c->tail_len = 0;
+    c->in_len = 0;
     c->body = false;
     c->items = 0;
     if (job->op->dir == KVF_DIR_WRITE) {
         c->state = CONN_SET;
-        begin_set(c, key, key_len);
+        ask_set(c, RESP_NAME_VALUE);
         set_run(c, now_ns);
     } else {
         c->state = CONN_GET;
-        c->out_len = (size_t)snprintf(c->out, RESP_OUT, "*2\r\n$3\r\nGET\r\n$%zu\r\n%s\r\n", key_len, key);
+        ask_get(c, resp_asked(c->q->tier));
         get_run(c, now_ns);
     }
 }

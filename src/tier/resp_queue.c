@@ -251,7 +251,12 @@ void resp_op_fail(struct tier_queue *q, struct resp_op *op, int error) {
 
 static void op_looked(struct tier_queue *q, struct resp_op *op, bool there) {
     op->missing += !there;
-    if (++op->answered < op->values) return;
+    op->answered++;
+    if (q->tier->one_by_one && there && op->answered < op->values) {
+        if (!op->asking) op_ask(q, op);
+        return;
+    }
+    if (op->answered < op->values && !(q->tier->one_by_one && !there)) return;
     op->first->lookup_ns = now_of(q) - op->began_ns;
     op->looking = false;
     if (op->missing > 0) {
@@ -291,20 +296,21 @@ void resp_item_lost(struct tier_queue *q, const struct resp_item *item) {
         op_ask(q, op);
 }
 
-static void add_item(struct resp_conn *c, struct buf *out, const char *command, const char *key,
-                     struct resp_item item) {
-    resp_command(out, (const char *const[]){command, key, NULL});
-    c->item[c->items++] = item;
-}
-
 static void batch_lookups(struct tier_queue *q, struct resp_conn *c, struct buf *out) {
     char key[RESP_KEY];
-    while (q->asking && c->items < RESP_BATCH) {
+    unsigned most = q->tier->one_by_one ? 1 : RESP_BATCH;
+    while (q->asking && c->items < most) {
         struct resp_op *op = q->asking;
-        while (!op->error && op->asked < op->values && c->items < RESP_BATCH) {
-            (void)resp_key(q->tier, op->place, op->asked++, key);
-            add_item(c, out, "EXISTS", key,
-                     (struct resp_item){.kind = ITEM_LOOKUP, .op = op, .round = op->round});
+        while (!op->error && op->asked < op->values && c->items < most) {
+            (void)resp_key(q->tier, op->place, op->asked++, resp_asked(q->tier), key);
+            resp_command(out, (const char *const[]){"EXISTS", key, NULL});
+            c->item[c->items++] = (struct resp_item){.kind = ITEM_LOOKUP, .op = op, .round = op->round};
+        }
+        if (most == 1 && !op->error && c->items > 0) { /* the next one when the answer is here */
+            q->asking = op->next_asking;
+            if (!q->asking) q->asking_end = &q->asking;
+            op->asking = false;
+            return;
         }
         if (!op->error && op->asked < op->values) return;
         q->asking = op->next_asking;
@@ -316,16 +322,14 @@ static void batch_lookups(struct tier_queue *q, struct resp_conn *c, struct buf 
 /* ---- deletes ---- */
 
 static void batch_deletes(struct tier_queue *q, struct resp_conn *c, struct buf *out) {
-    char key[RESP_KEY];
     while (q->dead && c->items < RESP_BATCH) {
         struct resp_place *p = q->dead;
         uint64_t values = resp_values(q->tier, p->bytes);
-        while (q->dead_value < values && c->items < RESP_BATCH) {
-            (void)resp_key(q->tier, p, q->dead_value++, key);
-            bool last = q->dead_value == values;
+        while (q->dead == p && c->items < RESP_BATCH) {
+            resp_delete(q->tier, p, q->dead_value++, out);
+            bool last = q->dead_value >= values;
             if (last) q->dead = p->next; /* before it may be given away */
-            add_item(c, out, "UNLINK", key,
-                     (struct resp_item){.kind = ITEM_DELETE, .place = last ? p : NULL});
+            c->item[c->items++] = (struct resp_item){.kind = ITEM_DELETE, .place = last ? p : NULL};
         }
         if (q->dead != p) q->dead_value = 0;
     }
@@ -524,7 +528,7 @@ const char *resp_queue_why(const struct tier_queue *q) {
 void resp_queue_where(struct tier_queue *q, uint64_t place, uint64_t offset, char *out, size_t len) {
     char key[RESP_KEY];
     uint64_t value = offset / q->tier->value_bytes;
-    (void)resp_key(q->tier, (const struct resp_place *)(uintptr_t)place, value, key);
+    (void)resp_key(q->tier, (const struct resp_place *)(uintptr_t)place, value, RESP_NAME_VALUE, key);
     (void)snprintf(out, len, "byte %" PRIu64 " of the value %s", offset - value * q->tier->value_bytes, key);
     utf8_clean(out, 0);
 }

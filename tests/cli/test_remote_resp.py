@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """The remote tier on a real server that speaks RESP."""
 import re
+import struct
+import threading
 
 from runs import TOKEN_BYTES, last_run, measure, refused, result, write
 from servers import Redis, remote
-from tap import case, home, main, run
+from tap import case, home, main, wait_until
 
 SMALL = {"tiers.gpu": None, "tiers.cpu.capacity": "1MiB", "tiers.nvme.capacity": "1MiB", "cache.verify": "full",
          "run.duration": "5m", "run.max_requests": 120}
@@ -54,26 +56,105 @@ def _():
         assert server.keys() == []
 
 
-@case("an entry is as many values as its tokens need, of the bytes of these tokens")
-def _():
-    server = Redis(more=["--save", ""])
-    ops = home() / "work/ops.csv"
-    ops.write_text("op,key,tokens\nwrite,1/1,200\nread,1/1,200\n")
+OPS = {"tiers.gpu": None, "tiers.cpu": None, "tiers.nvme": None, "run.duration": "5m", "cache.verify": "full",
+       "workload": {"source": "ops", "path": "ops.csv"}}
+
+
+def operations(server, text, **more):
+    """The run of a list of operations on the server alone, and the commands that the server counted, by name."""
+    (home() / "work/ops.csv").write_text("op,key,tokens\n" + text)
     client = server.client()
     client.call("CONFIG", "RESETSTAT")
-    changes = {"tiers.gpu": None, "tiers.cpu": None, "tiers.nvme": None, "run.duration": "5m", "workload": {"source": "ops", "path": "ops.csv"},
-               "tiers.remote": remote(server, chunk_tokens=64), "cache.verify": "full"}
-    _, summary = measure(changes)
-    moved(summary)
-    calls = {name: int(value.split("calls=")[1].split(",")[0])
-             for name, value in client_stats(client).items() if name.startswith("cmdstat_")}
-    assert calls["cmdstat_set"] == calls["cmdstat_get"] == calls["cmdstat_exists"] == calls["cmdstat_unlink"] == 4, calls
-    client.close()
-
-
-def client_stats(client):
+    _, summary = measure({**OPS, "tiers.remote": remote(server, chunk_tokens=64, **more)})
     lines = client.call("INFO", "commandstats").decode().splitlines()
-    return dict(line.split(":", 1) for line in lines if ":" in line)
+    client.close()
+    calls = {line[8:].split(":")[0]: int(line.split("calls=")[1].split(",")[0]) for line in lines if ":" in line}
+    return summary, calls
+
+
+@case("an entry is as many values as its tokens need, looked up and read once and deleted at the end")
+def _():
+    summary, calls = operations(Redis(), "write,1/1,200\nread,1/1,200\n")
+    moved(summary)
+    assert [calls[name] for name in ("set", "exists", "get", "unlink")] == [4] * 4, calls
+    assert result(summary, "remote_lookup_mean_ms") > 0 and result(summary, "remote_lost") == 0, summary["results"]
+    summary, calls = operations(Redis(), "write,1/1,200\nread,1/1,200\n", lookup="get")
+    moved(summary)
+    assert "exists" not in calls and calls["get"] == 4, calls
+    assert result(summary, "remote_lookup_mean_ms") is None, summary["results"]
+
+
+class Recorder(threading.Thread):
+    """MONITOR of a server: its commands in order, as lists of words."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.client, self.commands = server.client(), []
+        assert self.client.call("MONITOR") == "OK"
+        self.start()
+
+    def run(self):
+        try:
+            while True:
+                words = re.findall(r'"((?:[^"\\]|\\.)*)"', self.client.reply())
+                if words[0].lower() in ("set", "get", "exists", "unlink"):
+                    self.commands.append([words[0].upper(), *words[1:]])
+        except (OSError, ValueError):
+            pass
+
+
+def recorded(**more):
+    """The commands of a write and a read of four values, on one connection."""
+    server = Redis()
+    recorder = Recorder(server)
+    summary, _ = operations(server, "write,1/1,200\nread,1/1,200\n", connections=1, **more)
+    moved(summary)
+    wait_until(lambda: sum(one[0] == "UNLINK" for one in recorder.commands) == 4, 60, "the last command")
+    return recorder.commands
+
+
+@case("lmcache-resp: LMCache's name, one value for a chunk")
+def _():
+    commands = recorded(layout="lmcache-resp")
+    keys = [key for name, key, *_ in commands if name == "SET"]
+    assert len(keys) == len(set(keys)) == 4, keys
+    assert all(re.fullmatch(r"tiny-1b@00000000@0@[0-9a-f]{64}", key) for key in keys), keys
+    assert [key for name, key, *_ in commands if name == "EXISTS"] == keys, commands
+    assert sorted(key for name, key, *_ in commands if name == "GET") == sorted(keys), commands
+
+
+@case("lmcache-redis: two values for a chunk, the bytes first; one question after another, then two reads")
+def _():
+    commands = recorded(layout="lmcache-redis")
+    names = [(name, re.sub(r".*(kv_bytes|metadata)$", r"\1", key)) for name, key, *_ in commands]
+    chunks = [key[:-8] for name, key, *_ in commands if name == "SET" and key.endswith("kv_bytes")]
+    assert all(re.fullmatch(r"tiny-1b@1@0@[0-9a-f]{16}@bfloat16", key) for key in chunks), chunks
+    one = [("SET", "kv_bytes"), ("SET", "metadata")]
+    other = [("GET", "metadata"), ("GET", "kv_bytes")]
+    assert [one for one in names if one[0] in ("SET", "EXISTS", "GET")] == 4 * one + 4 * [("EXISTS", "metadata")] + 4 * other
+    about = next(more[0] for name, key, *more in commands if name == "SET" and key.endswith("metadata"))
+    raw = about.encode().decode("unicode_escape").encode("latin-1")
+    assert struct.unpack("<7i", raw) == (64 * TOKEN_BYTES, 1, 3, 2, 1, 64, 512), raw
+
+
+@case("what the server has lost is a miss, counted, and no error")
+def _():
+    server = Redis(tcp=True, maxmemory="3mb", policy="allkeys-lru")
+    changes = {**on(server, evicted_by="server", capacity="1GiB"), "tiers.nvme": None, "tiers.cpu": None}
+    for granularity in ({}, {"cache.granularity": "block", "cache.block_tokens": 32}):
+        for lookup in ("exists", "get"):
+            changes["tiers.remote"]["lookup"] = lookup
+            _, summary = measure({**changes, **granularity})
+            assert result(summary, "remote_lost") > 0, summary["results"]
+            assert result(summary, "operation_errors") == 0 == result(summary, "verify_mismatched"), summary["results"]
+            assert result(summary, "requests_done") == 120 and result(summary, "misses") > 0, summary["results"]
+            assert server.keys() == []
+
+
+@case("values with a time to live are written with it")
+def _():
+    commands = recorded(ttl="90s")
+    assert [one[3:] for one in commands if one[0] == "SET"] == 4 * [["PX", "90000"]], commands
 
 
 @case("without a server a run ends with one sentence that says how to start one")
