@@ -515,13 +515,17 @@ def _():
     assert rows("SELECT status FROM runs")[0]["status"] == "crashed" and healthy()
 
 
-@case("trials and sweeps whose results find no room end with status 1, and nothing stays marked as running")
+@case("trials, sweeps and suites whose results find no room end with status 1, and nothing stays marked as running")
 def _():
-    for words, changes in ((["run", "--headless"], {"run.trials": 2}),
+    small = ["suite", "cpu-only", "gpu-cpu", "--quick", "--duration", "3s", "--set", "run.interval=50ms", "--set", "workload.users=4",
+             "--set", "tiers.cpu.capacity=64MiB", "--set", "tiers.gpu.capacity=64MiB", "--set", "model.preset=tiny-1b",
+             "--set", "engine.workers=1", "--path", str(home())]
+    for words, changes in ((["run", "--headless"], {"run.trials": 2}), (small, None),
                            (["sweep"], {"sweep": {"keys": {"workload.users": [4, 6]}}})):
         with mounted("-o", "size=3m") as folder:
             path = folder / "history.db"
-            process = spawn([*words, write({**LONG, "run.duration": "3s", **changes}), "--db", path])
+            scenario = [] if changes is None else [write({**LONG, "run.duration": "3s", **changes})]
+            process = spawn([*words, *scenario, "--db", path])
             wait_until(lambda: path.exists() and number(path, "SELECT count(*) FROM intervals") > 3, what="intervals")
             fill(folder / "filler")
             got = finish(process)
