@@ -14,6 +14,8 @@ static const struct ground grounds[SCHEMES] = {
     [SCHEME_DARK] = {"#14171c", "#d5d9e0"},
     [SCHEME_LIGHT] = {"#ffffff", "#1f2328"},
     [SCHEME_MONO] = {"#ffffff", "#1f2328"},
+    [SCHEME_COLOUR_BLIND] = {"#14171c", "#d5d9e0"},
+    [SCHEME_COLOUR_BLIND_LIGHT] = {"#ffffff", "#1f2328"},
 };
 
 /* Colours 16 to 255 of a terminal: a cube of 6 x 6 x 6, then greys. */

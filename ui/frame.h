@@ -22,7 +22,8 @@ struct frame_table {
 
 struct frame {
     const struct run_record *run; /* name, model, mode, classes; the rest is being written until `over` */
-    const struct snapshot *snap;  /* the moment shown; NULL: no interval yet */
+    const struct snapshot *snap;  /* the moment shown, or the window that ends there; NULL: no interval yet */
+    const struct verdict *verdict; /* on what is shown; NULL: nobody has judged it */
     const struct history *history;
     const struct provider_status *status;
     double interval_s; /* of the scenario */
@@ -30,6 +31,8 @@ struct frame {
     double shown_s;    /* run time of the moment shown, NaN: none; ends the graphs that are no "all" */
     double newest_s;   /* run time of the newest interval; NaN: none */
     enum zoom zoom;
+    enum windows_span span;   /* what snap is of: windows, where `windowed` */
+    bool windowed;            /* snap is of a window, not of one interval */
     bool live;                /* the run goes on and its figures come in */
     bool over;                /* it has ended: run->results, bottleneck, status are there */
     bool back;                /* an earlier moment is shown: travelled to, or frozen */

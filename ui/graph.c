@@ -8,6 +8,8 @@
 
 enum {
     BLOCK_EMPTY = 0x2590, /* n eighths of a block from the left are n before it */
+    BLOCK_LOW = 0x2581,   /* an eighth of a cell from below; seven more follow */
+    LEVELS = 8,
     TRACK = 0xb7,
     BRAILLE = 0x2800,
     DOTS = 4,          /* of braille one above the other */
@@ -50,36 +52,26 @@ static int value_step(double v, double top, int steps) {
     return v >= top ? steps - 1 : (int)(v / top * (steps - 1) + 0.5);
 }
 
-size_t graph_spark_points(const struct canvas *c, int cols) {
-    return cols > 0 ? (size_t)cols * (c->style.ascii ? 1 : 2) : 0;
+size_t graph_spark_points(int cols) {
+    return cols > 0 ? (size_t)cols : 0;
 }
 
 void graph_spark(const struct pane *p, int row, int col, int cols, const float *values, double top,
                  enum tone tone) {
     static const char levels[] = "_.-=+*#";
+    bool ascii = p->canvas->style.ascii;
 
     for (int i = 0; i < cols && col + i < p->at.cols; i++) {
-        uint32_t ch = ' ';
-        if (!(top > 0)) {
-            /* nothing to show */
-        } else if (p->canvas->style.ascii) {
-            int step = value_step(values[i], top, (int)sizeof levels - 1);
-            if (step >= 0) ch = (unsigned char)levels[step];
-        } else {
-            uint32_t bits = 0;
-            /* A 0 has a dot as well: what is missing has none. */
-            for (int half = 0; half < 2; half++)
-                for (int step = value_step(values[2 * i + half], top, DOTS); step >= 0; step--)
-                    bits |= dot_bits[half][DOTS - 1 - step];
-            if (bits) ch = BRAILLE | bits;
-        }
+        /* A 0 has a level as well: what is missing has none. */
+        int step = top > 0 ? value_step(values[i], top, ascii ? (int)sizeof levels - 1 : LEVELS) : -1;
+        uint32_t ch = step < 0 ? ' ' : ascii ? (unsigned char)levels[step] : BLOCK_LOW + (uint32_t)step;
         pane_glyph(p, row, col + i, tone, ch);
     }
 }
 
 size_t graph_points(const struct pane *p) {
     struct pane plot = axes_plot(p);
-    return graph_spark_points(p->canvas, plot.at.cols);
+    return (size_t)(plot.at.cols > 0 ? plot.at.cols : 0) * (p->canvas->style.ascii ? 1 : 2);
 }
 
 /* A vertical run of dots; x and y count dots from the plot's upper left corner. */

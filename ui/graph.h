@@ -13,11 +13,11 @@
  * (whole columns in ASCII: "#" on "."). Never full before 1, never empty above 0. */
 void graph_bar(const struct pane *p, int row, int col, int cols, double share, enum tone tone);
 
-/* One row, two values a column in braille (one in ASCII), the newest at the right; values are those of
- * history_series with 2 x cols points (graph_spark_points). NaN is a gap. top 0 means nothing to show. */
+/* One row, a value a column in blocks of eight levels (seven signs in ASCII), the newest at the right; values
+ * are those of history_series with graph_spark_points(). NaN is a gap. top 0 means nothing to show. */
 void graph_spark(const struct pane *p, int row, int col, int cols, const float *values, double top,
                  enum tone tone);
-size_t graph_spark_points(const struct canvas *c, int cols);
+size_t graph_spark_points(int cols);
 
 enum { GRAPH_LINES = 8, GRAPH_MARKS = 64, GRAPH_AXIS = 8 };
 struct graph_line {

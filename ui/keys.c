@@ -6,7 +6,7 @@
 
 /* In the order of help. The code of a control character is its letter's minus 64. */
 const struct key_entry keyboard[] = {
-    {'1', "1", ACTION_VIEW, PANEL_overview, "overview: the waterfall, load, latency, bottleneck"},
+    {'1', "1", ACTION_VIEW, PANEL_overview, "overview: what limits the run, and what to change"},
     {'2', "2", ACTION_VIEW, PANEL_tiers, "tiers: occupancy, bandwidth, latency, falls"},
     {'3', "3", ACTION_VIEW, PANEL_latency, "latency: percentiles and heat map"},
     {'4', "4", ACTION_VIEW, PANEL_queue, "queue: depth, waits, QoS classes"},
@@ -14,6 +14,7 @@ const struct key_entry keyboard[] = {
     {'6', "6", ACTION_VIEW, PANEL_system, "system: CPU, memory, disk, network, GPU"},
     {'7', "7", ACTION_VIEW, PANEL_requests, "requests: those longest in service"},
     {'8', "8", ACTION_VIEW, PANEL_log, "log: events and warnings"},
+    {'b', "b", ACTION_EVIDENCE, 0, "evidence: numbers and rule behind the verdict, and back"},
     {'?', "?", ACTION_HELP, 0, "help, and back"},
     {'h', "h", ACTION_HELP, 0, NULL},
     {'\t', "Tab", ACTION_VIEW_NEXT, 0, "next view"},
@@ -32,6 +33,7 @@ const struct key_entry keyboard[] = {
     {'m', "m", ACTION_MARK, 0, "mark this moment with a note"},
     {'s', "s", ACTION_SAVE, 0, "save the screen to a text file"},
     {'p', "p", ACTION_FREEZE, 0, "freeze the screen while the run goes on, or follow it again"},
+    {'i', "i", ACTION_WINDOW, 0, "window of the figures: 1 s, 10 s, 60 s, all of the run"},
     {'z', "z", ACTION_ZOOM_OUT, 0, "graphs: zoom out (minute, ten minutes, all)"},
     {'Z', "Z", ACTION_ZOOM_IN, 0, "graphs: zoom in"},
     {'e', "e", ACTION_HEAT, 0, "heat map: end-to-end, nvme reads, nvme writes"},

@@ -38,6 +38,8 @@ enum {
     X(VIEW) /* the number is the view */                                                                     \
     X(VIEW_NEXT)                                                                                             \
     X(VIEW_PREVIOUS)                                                                                         \
+    X(EVIDENCE)                                                                                              \
+    X(WINDOW)                                                                                                \
     X(HELP)                                                                                                  \
     X(PAUSE)                                                                                                 \
     X(USERS_MORE)                                                                                            \

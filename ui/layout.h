@@ -6,7 +6,7 @@
 
 #include "ui/canvas.h"
 
-enum { LAYOUT_LEAST_ROWS = 10, LAYOUT_LEAST_COLS = 40, LAYOUT_SECTIONS = 12, LAYOUT_STEPS = 4 };
+enum { LAYOUT_LEAST_ROWS = 10, LAYOUT_LEAST_COLS = 40, LAYOUT_SECTIONS = 14, LAYOUT_STEPS = 4 };
 
 /* A part of a view. Sections of the same line (numbers rise from the top) stand side by side when the
  * sum of their least columns and a column between them fits, else one below the other.

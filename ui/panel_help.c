@@ -24,12 +24,14 @@ static const struct word {
     {"nvme", TONE_NVME, "files, with the device under them"},
     {"remote", TONE_REMOTE, "a store in the network: a server, or emulated"},
     {"usable", TONE_HEADING, "bytes that a tier may hold: its capacity, without headroom on gpu and cpu"},
-    {"r P95", TONE_HEADING, "of reads of entries, in this interval; w: of writes"},
+    {"busy", TONE_HEADING, "share of its time that a tier worked"},
+    {"reuse", TONE_HEADING, "of the lookups without decode, those that hit there"},
+    {"r P95", TONE_HEADING, "of reads of entries, in the window; w: of writes"},
     {"falls/s", TONE_HEADING, "entries that left a tier, to a lower one or out of the cache"},
     {"rises/s", TONE_HEADING, "entries that left a tier for a higher one"},
     {"in flight", TONE_HEADING, "chunks of entries that are at a tier's device now"},
     {"dev", TONE_HEADING, "part of a read or write at the device: from submission to completion"},
-    {"host", TONE_HEADING, "its other part: software, and waiting in line for the device"},
+    {"line, host", TONE_HEADING, "its other part: waiting in line for the device, and software"},
     {"in line", TONE_HEADING, "a wait because all buffers of a worker are out"},
     {"ratio", TONE_HEADING, "the kernel's bytes to ours: above 1 somebody else uses the disk, too"},
     {"per MiB", TONE_HEADING, "the kernel's time for a MiB, its queue included"},
@@ -38,8 +40,10 @@ static const struct word {
     {"wait", TONE_HEADING, "queue wait: from the scheduled arrival to a slot"},
     {"slots", TONE_HEADING, "as many requests are in service at most; the others wait"},
     {"storage", TONE_HEADING, "storage time: in which a request had reads, writes or moves outstanding"},
-    {"last 10 s", TONE_HEADING, "what the bottleneck is told from, in run time; longer where intervals are"},
+    {"(10 s)", TONE_HEADING, "the window that figures and verdict are of, in run time"},
     {"oldest", TONE_HEADING, "age of the oldest request that is not done, in service or waiting"},
+    {"active", TONE_HEADING,
+     "requests waiting or in service; past target: those older than their P95 target"},
     {"SLO met", TONE_GOOD, "share of a class's requests inside its P95 target"},
     {"starved", TONE_BAD,
      "no slot for it while later requests of others are served and its oldest waits ten P95 targets"},
@@ -57,8 +61,7 @@ enum {
     SIGN_COLS = 12,
     COLUMN_GAP = 3,
     COLUMN_LEAST = 48,
-    BLOCKS = 3,
-    NARROW_COLS = 60
+    BLOCKS = 3
 };
 
 /* All of it, one below the other, on a picture of its own; blocks begin at block[i]. */
@@ -123,17 +126,15 @@ static void strip_views(struct strip *s) {
     }
 }
 
-/* Where there is little room the footer has none for keys either: they come first. */
-static void strip_fill(struct strip *s, const struct frame *f, bool keys_first) {
-    enum { VIEWS, WORDS_AND_SIGNS, KEYS };
-    static const char *const headings[BLOCKS] = {"Views", "Words and signs", "Keys"};
-    static const int narrow[BLOCKS] = {KEYS, VIEWS, WORDS_AND_SIGNS}, wide[] = {VIEWS, WORDS_AND_SIGNS, KEYS};
-    const int *order = keys_first ? narrow : wide;
+/* Keys come first: they are what people look for. */
+static void strip_fill(struct strip *s, const struct frame *f) {
+    enum { KEYS, VIEWS, WORDS_AND_SIGNS };
+    static const char *const headings[BLOCKS] = {"Keys", "Views", "Words and signs"};
     for (int b = 0; b < BLOCKS; b++) {
-        strip_heading(s, b, headings[order[b]]);
-        if (order[b] == VIEWS) strip_views(s);
-        if (order[b] == KEYS) strip_keys(s, f);
-        for (int i = 0; order[b] == WORDS_AND_SIGNS && i < WORDS; i++)
+        strip_heading(s, b, headings[b]);
+        if (b == VIEWS) strip_views(s);
+        if (b == KEYS) strip_keys(s, f);
+        for (int i = 0; b == WORDS_AND_SIGNS && i < WORDS; i++)
             strip_line(s, words[i].sign, words[i].tone, TONE_NORMAL, words[i].text);
     }
     s->block[BLOCKS] = s->rows + 1;
@@ -168,7 +169,7 @@ static struct strip strip_new(const struct pane *body, const struct frame *f, in
     canvas_init(&s.canvas, STRIP_ROWS, (body->at.cols - COLUMN_GAP * (columns - 1)) / columns,
                 body->canvas->style);
     s.pane = pane_whole(&s.canvas);
-    strip_fill(&s, f, body->at.cols < NARROW_COLS);
+    strip_fill(&s, f);
     return s;
 }
 

@@ -9,48 +9,70 @@
 #include "ui/panels.h"
 #include "ui/parts.h"
 
-enum { TIERS, RATES, LATENCY, QUEUE, STATE, THROUGHPUT, E2E, READS, WRITES, LOAD, LEVELS, EVENTS, SECTIONS };
+enum {
+    VERDICT,
+    TIERS,
+    CLASSES,
+    LATENCY,
+    RATES,
+    STATE,
+    THROUGHPUT,
+    E2E,
+    READS,
+    WRITES,
+    LOAD,
+    LEVELS,
+    EVENTS,
+    SECTIONS
+};
 
-/* On 80x24 all but the graphs of lines 4 and 5 and the events; 40x10 has the tiers, what holds the run
- * up, its rates and the end-to-end latency. */
+/* On 80x24 all but the graphs of lines 7 and 8 and the events; 40x10 has what limits, what to try, the tiers,
+ * the rates and the latency of requests. */
 static const struct layout_section sections[SECTIONS] = {
-    [TIERS] = {.name = "tiers", .line = 0, .least_cols = 20, .rows = {4}, .urgency = {1}, .fourth = {1}},
-    [RATES] = {.name = "rates", .line = 1, .least_cols = 20, .rows = {1}, .urgency = {3}},
-    [LATENCY] = {.name = "latency",
+    [VERDICT] = {.name = "verdict", .line = 0, .least_cols = 20, .rows = {1, 2, 3}, .urgency = {1, 3, 8}},
+    [TIERS] =
+        {.name = "tiers", .line = 1, .least_cols = 20, .rows = {4, 5}, .urgency = {2, 9}, .fourth = {1, 1}},
+    [CLASSES] = {.name = "classes",
                  .line = 2,
-                 .least_cols = 40,
-                 .rows = {2, 4, 6},
-                 .urgency = {4, 7, 8},
+                 .least_cols = 39,
+                 .rows = {4, 6},
+                 .urgency = {6, 15},
                  .grow = 1,
                  .most_rows = 9},
-    [QUEUE] = {.name = "queue",
-               .line = 2,
-               .least_cols = 39,
-               .rows = {4, 6},
-               .urgency = {7, 8},
-               .grow = 1,
-               .most_rows = 9},
-    [STATE] = {.name = "state", .line = 3, .least_cols = 20, .rows = {1, 2, 3, 4}, .urgency = {2, 5, 6, 9}},
-    [THROUGHPUT] =
-        {.name = "throughput", .line = 4, .least_cols = 38, .rows = {5, 7}, .urgency = {10, 11}, .grow = 2},
-    [E2E] = {.name = "e2e", .line = 4, .least_cols = 38, .rows = {5, 7}, .urgency = {10, 11}, .grow = 2},
+    [LATENCY] = {.name = "latency",
+                 .line = 3,
+                 .least_cols = 20,
+                 .rows = {1, 4, 6},
+                 .urgency = {5, 14, 16},
+                 .grow = 1,
+                 .most_rows = 9},
+    [RATES] = {.name = "rates", .line = 4, .least_cols = 20, .rows = {1}, .urgency = {4}},
+    [STATE] = {.name = "state", .line = 5, .least_cols = 20, .rows = {1, 2}, .urgency = {7, 10}},
+    [THROUGHPUT] = {.name = "throughput",
+                    .line = 6,
+                    .least_cols = 38,
+                    .rows = {5, 6, 7},
+                    .urgency = {11, 12, 13},
+                    .grow = 2},
+    [E2E] =
+        {.name = "e2e", .line = 6, .least_cols = 38, .rows = {5, 6, 7}, .urgency = {11, 12, 13}, .grow = 2},
     [READS] =
-        {.name = "reads", .line = 5, .least_cols = 38, .rows = {5, 6, 7}, .urgency = {12, 13, 14}, .grow = 2},
+        {.name = "reads", .line = 7, .least_cols = 38, .rows = {5, 6, 7}, .urgency = {17, 18, 19}, .grow = 2},
     [WRITES] = {.name = "writes",
-                .line = 5,
+                .line = 7,
                 .least_cols = 38,
                 .rows = {5, 6, 7},
-                .urgency = {12, 13, 14},
+                .urgency = {17, 18, 19},
                 .grow = 2},
     [LOAD] =
-        {.name = "load", .line = 6, .least_cols = 38, .rows = {5, 6, 7}, .urgency = {15, 16, 17}, .grow = 2},
+        {.name = "load", .line = 8, .least_cols = 38, .rows = {5, 6, 7}, .urgency = {20, 21, 22}, .grow = 2},
     [LEVELS] = {.name = "levels",
-                .line = 6,
+                .line = 8,
                 .least_cols = 38,
                 .rows = {5, 6, 7},
-                .urgency = {15, 16, 17},
+                .urgency = {20, 21, 22},
                 .grow = 2},
-    [EVENTS] = {.name = "events", .line = 7, .least_cols = 20, .rows = {2, 4, 6}, .urgency = {18, 19, 20}},
+    [EVENTS] = {.name = "events", .line = 9, .least_cols = 20, .rows = {2, 4, 6}, .urgency = {23, 24, 25}},
 };
 
 static double result_or(const struct frame *f, double now, const char *metric) {
@@ -67,7 +89,7 @@ struct rate {
     enum tone tone;
 };
 /* Columns from which on there is room for the hit ratio with decode, and for these words. */
-enum { RATES_MOST = 4, RATES_GAP = 2, HITS_BOTH = 60, HITS_SAID = 95 };
+enum { RATES_MOST = 5, RATES_GAP = 2, SPARK_LEAST = 9, HITS_BOTH = 60, HITS_SAID = 95 };
 
 static void rate_set(struct rate *r, const char *label, int series, enum tone tone, const char *figure,
                      const char *unit) {
@@ -113,23 +135,29 @@ static void draw_rates(const struct pane *p, const struct frame *f) {
     rate_set(&r[n++], "Throughput", SERIES_TOKENS_PER_S, TONE_ACCENT,
              number_count(result_or(f, i->throughput_tok_s, "throughput_tok_s"), text), " tok/s");
     hits_set(&r[n++], f, i, body.at.cols);
+    rate_set(
+        &r[n++], parts_whole_run(f) ? "Waiting at end" : "Waiting", SERIES_QUEUE, TONE_SECOND,
+        number_count(result_or(f, f->snap ? (double)i->queue_depth : KVF_MISSING, "requests_queued_at_end"),
+                     text),
+        "");
     if (!parts_whole_run(f))
         rate_set(&r[n++], "I/O in flight", SERIES_IO_IN_FLIGHT, TONE_SECOND,
                  number_count(f->snap ? in_flight(f->snap) : KVF_MISSING, text), "");
     rate_set(&r[n++], "Requests", SERIES_REQUESTS_PER_S, TONE_THIRD,
              number_count(result_or(f, i->requests_per_s, "requests_per_s"), text), "/s");
-    /* As many as have room for a sparkline that says something; two are shown in any case. */
+    /* As many as have room; sparklines where they say something. */
     int shown = 0;
     for (; shown < n; shown++) {
         int need = text_columns(r[shown].label) + 1 + text_columns(r[shown].figure) + (shown ? RATES_GAP : 0);
-        if (shown >= 2 && used + need + 5 * (shown + 1) > body.at.cols) break;
+        if (shown >= 2 && used + need > body.at.cols) break;
         used += need;
     }
     int each = (body.at.cols - used) / shown;
+    if (each < SPARK_LEAST) each = 0;
     for (int k = 0; k < shown; k++) {
         int cols = text_columns(r[k].label) + 1 + text_columns(r[k].figure) + (each > 0 ? each : 0);
         parts_spark(&body, 0, at, cols, f, r[k].label, r[k].figure, r[k].series, r[k].top, r[k].tone);
-        at += cols + (shown > 2 || each > 3 ? RATES_GAP : 1);
+        at += cols + RATES_GAP;
     }
 }
 
@@ -248,84 +276,44 @@ static bool latency_shown(const struct frame *f, const struct latency *l, int ro
            text_columns(tier_label(f, l->tier, label, sizeof label)) + 6 <= name_cols;
 }
 
+/* P95s in one row, as many as fit. */
+static void draw_latency_line(const struct pane *p, const struct frame *f) {
+    char text[NUMBER], span[24], heading[40];
+    snprintf(heading, sizeof heading, "P95%s", parts_span(f, span, sizeof span));
+    int col = pane_text(p, 0, 0, TONE_HEADING, parts_whole_run(f) ? "P95" : heading) + 2;
+    for (int rank = 1; rank <= LATENCIES; rank++) {
+        for (int k = 0; k < LATENCIES; k++) {
+            const struct latency *l = &latencies[k];
+            if (l->rank != rank || l->tier != KVF_TIERS) continue;
+            const char *figure = number_ms(latency_value(f, l, 1), text);
+            figure += strspn(figure, " ");
+            if (col + text_columns(l->name) + 1 + text_columns(figure) > p->at.cols) return;
+            col += pane_text(p, 0, col, TONE_NORMAL, l->name) + 1;
+            col += pane_text(p, 0, col, TONE_STRONG, figure) + 3;
+        }
+    }
+}
+
 static void draw_latency(const struct pane *p, const struct frame *f) {
     struct pane body = pane_part(p, 0, 1, -1, -1);
+    struct column c[L_COLUMNS];
     struct column_place at[L_COLUMNS];
+    char span[24], heading[40];
     int row = 1;
 
     if (pane_empty(&body)) return;
-    columns_place(latency_columns, L_COLUMNS, body.at.cols, at);
-    columns_headings(&body, 0, latency_columns, L_COLUMNS, at);
+    if (body.at.rows < 4) {
+        draw_latency_line(&body, f);
+        return;
+    }
+    memcpy(c, latency_columns, sizeof c);
+    snprintf(heading, sizeof heading, "Latency%s", parts_span(f, span, sizeof span));
+    if (text_columns(heading) <= c[L_NAME].most && body.at.cols >= 60) c[L_NAME].heading = heading;
+    columns_place(c, L_COLUMNS, body.at.cols, at);
+    columns_headings(&body, 0, c, L_COLUMNS, at);
     for (int k = 0; k < LATENCIES; k++)
         if (latency_shown(f, &latencies[k], body.at.rows - 1, at[L_NAME].cols))
             draw_latency_row(&body, row++, f, &latencies[k], at);
-}
-
-/* ---- classes ---- */
-
-enum { C_NAME, C_WAITING, C_SERVED, C_MET, C_OLDEST, C_P95, C_TARGET, C_DONE, C_TREND, C_COLUMNS };
-static const struct column class_columns[C_COLUMNS] = {
-    [C_NAME] = {.heading = "Queue", .cols = 11, .rank = 1, .most = 24, .left = true},
-    [C_WAITING] = {.heading = "waiting", .cols = 7, .rank = 3},
-    [C_SERVED] = {.heading = "in service", .cols = 10, .rank = 4},
-    [C_MET] = {.heading = "SLO met", .cols = NUMBER_PERCENT, .rank = 2},
-    [C_OLDEST] = {.heading = "oldest", .cols = NUMBER_MS, .rank = 5},
-    [C_P95] = {.heading = "ttft P95", .cols = 8, .rank = 7},
-    [C_TARGET] = {.heading = "target", .cols = NUMBER_MS, .rank = 8},
-    [C_DONE] = {.heading = "done/s", .cols = 6, .rank = 9},
-    [C_TREND] = {.heading = "waiting over time", .cols = 17, .rank = 6, .most = 120, .left = true},
-};
-
-/* A class that misses its target has a sign at the margin where colours say nothing. */
-static void draw_class(const struct pane *p, int row, const struct frame *f, uint32_t k,
-                       const struct column *c, const struct column_place *at) {
-    struct pane body = pane_part(p, 0, 1, -1, -1);
-    struct parts_class x;
-    char text[NUMBER];
-
-    parts_class(f, k, &x);
-    if (x.missed) pane_text(p, row, 0, TONE_BAD, "!");
-    columns_cell(&body, row, &c[C_NAME], at[C_NAME], TONE_NORMAL, x.name);
-    columns_cell(&body, row, &c[C_WAITING], at[C_WAITING], TONE_STRONG, number_count(x.waiting, text));
-    columns_cell(&body, row, &c[C_SERVED], at[C_SERVED], TONE_NORMAL, number_count(x.in_service, text));
-    columns_cell(&body, row, &c[C_MET], at[C_MET],
-                 x.missed       ? TONE_BAD
-                 : isnan(x.met) ? TONE_NORMAL
-                                : TONE_GOOD,
-                 parts_class_met(f, &x, text));
-    columns_cell(&body, row, &c[C_OLDEST], at[C_OLDEST], x.overdue > 0 ? TONE_BAD : TONE_NORMAL,
-                 number_ms(x.oldest_ms, text));
-    columns_cell(&body, row, &c[C_P95], at[C_P95], TONE_NORMAL, number_ms(x.p95_ms, text));
-    columns_cell(&body, row, &c[C_TARGET], at[C_TARGET], TONE_DIM, number_ms(x.target_ms, text));
-    columns_cell(&body, row, &c[C_DONE], at[C_DONE], TONE_NORMAL, number_count(x.done_s, text));
-    if (at[C_TREND].cols)
-        parts_spark(&body, row, at[C_TREND].col, at[C_TREND].cols, f, "", "",
-                    series_class((int)k, SERIES_CLASS_QUEUED), 0, TONE_SECOND);
-}
-
-static void draw_queue(const struct pane *p, const struct frame *f) {
-    struct pane body = pane_part(p, 0, 1, -1, -1);
-    struct column c[C_COLUMNS];
-    struct column_place at[C_COLUMNS];
-    char text[40];
-
-    if (pane_empty(&body)) return;
-    memcpy(c, class_columns, sizeof c);
-    if (parts_judged_by_e2e(f)) c[C_P95].heading = "e2e P95";
-    if (parts_whole_run(f)) { /* what stands in the queue is what it left, and nobody is served */
-        c[C_NAME].heading = "Whole run";
-        c[C_WAITING].heading = "waiting at end", c[C_WAITING].cols = 14;
-        c[C_SERVED].cols = CANVAS_COLS_MAX, c[C_SERVED].rank = C_COLUMNS;
-    }
-    columns_place(c, C_COLUMNS, body.at.cols, at);
-    columns_headings(&body, 0, c, C_COLUMNS, at);
-    uint32_t n = parts_classes(f), room = (uint32_t)(p->at.rows > 0 ? p->at.rows - 1 : 0);
-    uint32_t shown = n <= room ? n : room > 0 ? room - 1 : 0;
-    for (uint32_t k = 0; k < shown; k++) draw_class(p, 1 + (int)k, f, k, c, at);
-    if (shown == n) return;
-    if (parts_class_missed(f, shown)) pane_text(p, 1 + (int)shown, 0, TONE_BAD, "!");
-    snprintf(text, sizeof text, "%u more in view %c", n - shown, panels[PANEL_queue]->key);
-    pane_clip(&body, 1 + (int)shown, 0, body.at.cols, TONE_DIM, text);
 }
 
 /* ---- state ---- */
@@ -364,30 +352,37 @@ static void draw_newest(const struct pane *p, const struct frame *f) {
     for (int k = 0; k < n; k++) parts_event(p, n - 1 - k, shown[k]);
 }
 
-/* Returns the rows that were needed; where there are no events below, what is left shows the newest. */
+/* The users, or how the run ended; then warnings, or the newest events where they have no place of their own.
+ */
 static int draw_state(const struct pane *p, const struct frame *f, bool events_below) {
-    int first = p->at.rows > 1;
-    struct pane rest = pane_part(p, first, 0, -1, -1);
-    if (first) (parts_whole_run(f) ? draw_verdict : parts_users)(p, f);
-    int used = parts_bottleneck(&rest, f);
-    if (events_below) return first + used;
-    struct pane events = pane_part(&rest, used, 1, -1, -1);
-    draw_newest(&events, f);
+    struct pane rest = pane_part(p, 1, 1, -1, -1);
+    if (pane_empty(p)) return 0;
+    (parts_whole_run(f) ? draw_verdict : parts_users)(p, f);
+    int used = pane_empty(&rest) ? 0 : parts_warnings(&rest, 0, f);
+    if (events_below) return 1 + used;
+    struct pane events = pane_part(&rest, used, 0, -1, -1);
+    if (!pane_empty(&events)) draw_newest(&events, f);
     return p->at.rows;
 }
 
 /* ---- graphs and events ---- */
 
-static void draw_graphs(const struct pane *p, const struct frame *f) {
-    static const struct parts_line throughput[] = {{"tok/s", SERIES_TOKENS_PER_S, TONE_ACCENT}};
+/* With the shortest target as a line, where it is of this latency. */
+static void draw_latency_graph(const struct pane *p, const struct frame *f) {
     static const struct parts_line e2e[] = {{"P99", SERIES_E2E_P99_MS, TONE_THIRD},
                                             {"P95", SERIES_E2E_P95_MS, TONE_SECOND},
                                             {"P50", SERIES_E2E_P50_MS, TONE_ACCENT}};
+    double target = parts_judged_by_e2e(f) ? parts_shortest_target_ms(f) : KVF_MISSING;
+    parts_graph_target(p, f, "End-to-end", number_ms, target, e2e, 3);
+}
+
+static void draw_graphs(const struct pane *p, const struct frame *f) {
+    static const struct parts_line throughput[] = {{"tok/s", SERIES_TOKENS_PER_S, TONE_ACCENT}};
     static const struct parts_line load[] = {{"users", SERIES_USERS, TONE_MARK},
                                              {"in service", SERIES_IN_SERVICE, TONE_SECOND},
                                              {"waiting", SERIES_QUEUE, TONE_ACCENT}};
     parts_graph(&p[THROUGHPUT], f, "Throughput", number_count, 0, throughput, 1);
-    parts_graph(&p[E2E], f, "End-to-end", number_ms, 0, e2e, 3);
+    draw_latency_graph(&p[E2E], f);
     parts_tier_graph(&p[READS], f, "Reads", number_rate, 0, SERIES_TIER_READ);
     parts_tier_graph(&p[WRITES], f, "Writes", number_rate, 0, SERIES_TIER_WRITE);
     parts_graph(&p[LOAD], f, "Requests and users", number_count, 0, load, 3);
@@ -396,6 +391,7 @@ static void draw_graphs(const struct pane *p, const struct frame *f) {
 
 static void draw_events(const struct pane *p, const struct frame *f) {
     struct pane body = pane_part(p, 0, 1, -1, -1), list = pane_part(&body, 1, 0, -1, -1);
+    if (pane_empty(&body)) return;
     pane_text(&body, 0, 0, TONE_HEADING, "Events");
     draw_newest(&list, f);
 }
@@ -405,7 +401,7 @@ static void draw_events(const struct pane *p, const struct frame *f) {
 /* The present step of the preparation, where there are no figures yet. */
 static void draw_preparing(struct canvas *c, const struct rect *at, const struct frame *f) {
     struct pane screen = pane_whole(c);
-    int top = f->snap ? at[TIERS].row + at[TIERS].rows : at[TIERS].row;
+    int top = f->snap ? at[TIERS].row + at[TIERS].rows : at[VERDICT].row;
     struct pane body = pane_part(&screen, top, at[TIERS].col + 1, c->rows - 1 - top, at[TIERS].cols - 2);
     const char *what = f->status->preparing[0] ? f->status->preparing : "getting ready";
     char text[NUMBER];
@@ -421,23 +417,20 @@ static void draw_preparing(struct canvas *c, const struct rect *at, const struct
               "The clock begins with the first request. Figures come after the first interval.");
 }
 
-/* Room that section `from` and those below it do not need goes to the events, or to the state. */
+/* Rows that a section does not need go to those below: up to the graphs they move, and the graphs grow. */
 static void close_up(struct rect *at, int from, int rows) {
     if (rows <= 0) return;
-    if (at[EVENTS].rows == 0) {
-        if (from == STATE && at[STATE].rows) at[STATE].row -= rows, at[STATE].rows += rows;
+    for (int i = from; i < THROUGHPUT; i++) at[i].row -= rows;
+    int last = EVENTS;
+    while (last >= from && at[last].rows == 0) last--;
+    if (last < THROUGHPUT) {
+        if (last == STATE) at[STATE].rows += rows;
         return;
     }
-    for (int i = from; i < SECTIONS; i++) at[i].row -= rows;
-    at[EVENTS].rows += rows;
-}
-
-/* Rows that the classes leave, where nothing stands beside them, and those under the last section. */
-static void share_rows(struct rect *at, const struct frame *f, int end) {
-    bool alone = at[QUEUE].rows && at[QUEUE].row != at[LATENCY].row, last = at[STATE].rows > 0;
-    if (alone) close_up(at, STATE, at[QUEUE].rows - 1 - (int)parts_classes(f));
-    for (int i = STATE + 1; i < SECTIONS; i++) last = last && at[i].rows == 0;
-    if (last) at[STATE].rows = end - at[STATE].row;
+    /* side by side sections share their rows */
+    for (int i = THROUGHPUT; i < SECTIONS; i++) at[i].row -= rows;
+    for (int i = THROUGHPUT; i < SECTIONS; i++)
+        if (at[i].rows && at[i].row == at[last].row) at[i].rows += rows;
 }
 
 static void draw(struct canvas *c, const struct rect *where, const struct frame *f) {
@@ -446,26 +439,28 @@ static void draw(struct canvas *c, const struct rect *where, const struct frame 
 
     memcpy(at, where, sizeof at);
     p[TIERS] = pane_at(c, at[TIERS]);
-    if (f->snap || !parts_preparing(f)) parts_tiers(&p[TIERS], f);
     if (parts_preparing(f)) {
+        if (f->snap) parts_tiers(&p[TIERS], f);
         draw_preparing(c, at, f);
         return;
     }
-    share_rows(at, f, c->rows - 1);
+    if (at[CLASSES].rows) close_up(at, LATENCY, at[CLASSES].rows - 1 - (int)parts_classes(f));
     p[STATE] = pane_at(c, at[STATE]);
     int used = draw_state(&p[STATE], f, at[EVENTS].rows > 0);
-    close_up(at, STATE + 1, at[STATE].rows - used);
+    if (at[STATE].rows) close_up(at, STATE + 1, at[STATE].rows - used);
     for (int i = 0; i < SECTIONS; i++) p[i] = pane_at(c, at[i]);
+    parts_verdict(&p[VERDICT], f);
+    parts_tiers(&p[TIERS], f);
     draw_rates(&p[RATES], f);
     draw_latency(&p[LATENCY], f);
-    draw_queue(&p[QUEUE], f);
+    parts_class_table(&p[CLASSES], f);
     draw_graphs(p, f);
     draw_events(&p[EVENTS], f);
 }
 
 const struct panel_ops panel_overview = {
     .name = "overview",
-    .title = "which tier, or the queue, holds the run up",
+    .title = "what limits the run, why, and what to change",
     .key = '1',
     .sections = sections,
     .section_count = SECTIONS,

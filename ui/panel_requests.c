@@ -43,9 +43,12 @@ static const char *class_name(const struct frame *f, uint32_t k) {
 
 static void row_fill(struct row *r, const struct frame *f, const struct snapshot_request *q) {
     char n[NUMBER];
-    snprintf(r->cell[USER], CELL, "%llu", (unsigned long long)q->user);
-    snprintf(r->cell[TURN], CELL, "%llu", (unsigned long long)q->turn);
-    snprintf(r->cell[CLASS], CELL, "%s", class_name(f, q->klass));
+    snprintf(r->cell[USER], CELL, "%llu", (unsigned long long)(q->no_user ? q->id : q->user));
+    if (q->no_user)
+        snprintf(r->cell[TURN], CELL, "--");
+    else
+        snprintf(r->cell[TURN], CELL, "%llu", (unsigned long long)q->turn);
+    snprintf(r->cell[CLASS], CELL, "%s", q->no_class ? "--" : class_name(f, q->klass));
     snprintf(r->cell[CONTEXT], CELL, "%llu", (unsigned long long)q->context_tokens);
     snprintf(r->cell[GENERATE], CELL, "%llu", (unsigned long long)q->generate_tokens);
     snprintf(r->cell[STEP], CELL, "%s", q->step);
@@ -87,7 +90,7 @@ static int order_f(double a, double b) {
 static int order(const struct snapshot_request *a, const struct snapshot_request *b, int column) {
     switch (column) {
     case USER:
-        return order_u(a->user, b->user);
+        return a->no_user ? order_u(a->id, b->id) : order_u(a->user, b->user);
     case TURN:
         return order_u(a->turn, b->turn);
     case CLASS:
@@ -127,11 +130,17 @@ static int rows_pick(const struct frame *f, uint8_t pick[SNAPSHOT_REQUESTS]) {
 
 /* ---- drawing ---- */
 
+/* Of a trace that names no users rows are told apart by their number. */
+static bool of_trace(const struct frame *f) {
+    return f->snap->requests > 0 && f->snap->request[0].no_user;
+}
+
 static void draw_counts(const struct pane *p, const struct frame *f, int shown) {
     enum { NARROW = 60 };
     int col = MARKER;
     col += pane_text(p, 0, col, TONE_HEADING, p->at.cols < NARROW ? "In service " : "Requests in service ");
     col += pane_textf(p, 0, col, TONE_STRONG, "%llu", (unsigned long long)f->snap->interval.in_service_now);
+    if (of_trace(f)) col += pane_text(p, 0, col, TONE_DIM, ", rows of a trace without users");
     if (f->table.filter[0])
         pane_textf(p, 0, col, TONE_WARN, ", %d of %u pass \"%s\"", shown, f->snap->requests, f->table.filter);
     else if (f->snap->requests < f->snap->interval.in_service_now)
@@ -144,7 +153,8 @@ static void draw_headings(const struct pane *p, const struct frame *f, const str
     char text[CELL];
     for (int i = 0; i < SORTS; i++) {
         bool sorts = i == f->table.sort;
-        snprintf(text, sizeof text, "%s%s", columns[i].heading, sorts ? arrow : "");
+        snprintf(text, sizeof text, "%s%s", i == USER && of_trace(f) ? "row" : columns[i].heading,
+                 sorts ? arrow : "");
         columns_cell(p, 0, &columns[i], at[i], sorts ? TONE_STRONG : TONE_HEADING, text);
         if (at[i].cols) pane_hot(p, 0, at[i].col, 1, at[i].cols, sorts ? 'O' : 'o');
     }

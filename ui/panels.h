@@ -5,7 +5,7 @@
 #include "ui/frame.h"
 
 #define PANEL_LIST(X)                                                                                        \
-    X(overview) X(tiers) X(latency) X(queue) X(autoscaler) X(system) X(requests) X(log) X(help)
+    X(overview) X(tiers) X(latency) X(queue) X(autoscaler) X(system) X(requests) X(log) X(evidence) X(help)
 #define X(name) extern const struct panel_ops panel_##name;
 PANEL_LIST(X)
 #undef X

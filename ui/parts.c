@@ -17,36 +17,6 @@ const char *parts_sign(const struct canvas *c, enum parts_sign sign) {
 
 /* ---- sentences ---- */
 
-/* Writes that found no room: warnings of the run, counts of an interval. */
-static int room_warnings(const struct pane *body, int row, const struct frame *f) {
-    const struct snapshot_interval *i = f->snap ? &f->snap->interval : NULL;
-    char text[VERDICT_WARNING + 4];
-    int used = 0;
-    if (parts_whole_run(f)) {
-        for (size_t k = 0; k < f->run->verdict.warnings; k++) {
-            snprintf(text, sizeof text, "! %s", f->run->verdict.warning[k]);
-            used += pane_wrap(body, row + used, TONE_WARN, text);
-        }
-    } else if (i && i->fell_through + i->refused > 0) {
-        snprintf(text, sizeof text, "! no room: %llu writes fell through to a lower tier, %llu were refused",
-                 (unsigned long long)i->fell_through, (unsigned long long)i->refused);
-        used = pane_wrap(body, row, i->refused ? TONE_BAD : TONE_WARN, text);
-    }
-    return used;
-}
-
-int parts_bottleneck(const struct pane *p, const struct frame *f) {
-    struct pane body = pane_part(p, 0, 1, -1, -1);
-    char text[KVF_BOTTLENECK + 40];
-    bool whole = parts_whole_run(f);
-    const char *what = whole ? f->run->verdict.sentence : f->snap ? f->snap->bottleneck : "";
-    if (pane_empty(&body)) return 0;
-    snprintf(text, sizeof text, "Bottleneck: %s", what[0] ? what : "--");
-    int used = pane_wrap(&body, 0, TONE_STRONG, text);
-    pane_tone(&body, 0, 0, 11, TONE_HEADING);
-    return used + room_warnings(&body, used, f);
-}
-
 /* Pieces of a line, label and figure, as long as each fits as a whole; the last one may be cut. */
 struct line {
     const struct pane *p;
@@ -196,8 +166,9 @@ static double binary_top(double top) {
     return top > 0 ? top * pow(1.024, floor(log10(top) / 3 + 1e-9)) : top;
 }
 
-void parts_graph(const struct pane *p, const struct frame *f, const char *title, number_fn *axis, double top,
-                 const struct parts_line *lines, unsigned count) {
+/* A level is drawn first: lines go over it. */
+static void graph_of(const struct pane *p, const struct frame *f, const char *title, number_fn *axis,
+                     double top, double target, const struct parts_line *lines, unsigned count) {
     float values[GRAPH_LINES][2 * CANVAS_COLS_MAX];
     char heading[80]; /* in line with those of tables */
     struct graph g = {.title = heading, .axis = axis, .top = top, .cursor_s = KVF_MISSING};
@@ -208,8 +179,12 @@ void parts_graph(const struct pane *p, const struct frame *f, const char *title,
     if (points > 2 * CANVAS_COLS_MAX) points = 2 * CANVAS_COLS_MAX;
     history_span(f->history, f->zoom, parts_end_s(f), &g.from_s, &g.to_s);
     if (f->back && f->shown_s < g.to_s) g.cursor_s = f->shown_s;
-    for (; g.lines < count && g.lines < GRAPH_LINES; g.lines++) {
-        const struct parts_line *l = &lines[g.lines];
+    if (kvf_present(target)) {
+        for (size_t i = 0; i < points; i++) values[0][i] = (float)target;
+        g.line[g.lines++] = (struct graph_line){.name = "target", .values = values[0], .tone = TONE_MARK};
+    }
+    for (unsigned k = 0; k < count && g.lines < GRAPH_LINES; k++, g.lines++) {
+        const struct parts_line *l = &lines[k];
         history_series(f->history, l->series, f->zoom, parts_end_s(f), points, values[g.lines]);
         g.line[g.lines] = (struct graph_line){
             .name = l->name, .values = values[g.lines], .tone = l->tone, .whole = strstr(l->name, " emul")};
@@ -219,6 +194,16 @@ void parts_graph(const struct pane *p, const struct frame *f, const char *title,
         g.top = binary_top(g.top);
     g.marks = parts_marks(f, g.from_s, g.to_s, g.mark);
     graph_draw(p, &g);
+}
+
+void parts_graph(const struct pane *p, const struct frame *f, const char *title, number_fn *axis, double top,
+                 const struct parts_line *lines, unsigned count) {
+    graph_of(p, f, title, axis, top, KVF_MISSING, lines, count);
+}
+
+void parts_graph_target(const struct pane *p, const struct frame *f, const char *title, number_fn *axis,
+                        double target, const struct parts_line *lines, unsigned count) {
+    graph_of(p, f, title, axis, 0, target, lines, count);
 }
 
 void parts_tier_graph(const struct pane *p, const struct frame *f, const char *title, number_fn *axis,
@@ -236,19 +221,48 @@ void parts_tier_graph(const struct pane *p, const struct frame *f, const char *t
     parts_graph(p, f, title, axis, top, line, n);
 }
 
+/* How the values of a series are written. */
+static number_fn *number_of(int series) {
+    int tier =
+        series >= SERIES_TIER0 && series < SERIES_CLASS0 ? (series - SERIES_TIER0) % SERIES_OF_TIER : -1;
+    if (series >= SERIES_E2E_P50_MS && series <= SERIES_GENERATION_P95_MS) return number_ms;
+    if (tier == SERIES_TIER_READ_P95_MS || tier == SERIES_TIER_WRITE_P95_MS) return number_ms;
+    return series == SERIES_HIT_RATIO ? number_percent : number_count;
+}
+
+/* The largest of what is shown, behind it where there is room for both. */
+static int put_most(const struct pane *p, int row, int col, int cols, int series, const float *values,
+                    size_t points) {
+    enum { LEAST = 24 };
+    char figure[NUMBER], text[NUMBER + 8];
+    float most = NAN;
+    for (size_t i = 0; i < points; i++)
+        if (!(values[i] <= most) && !isnan(values[i])) most = values[i];
+    if (cols < LEAST || isnan(most)) return 0;
+    number_of(series)((double)most, figure);
+    int used = snprintf(text, sizeof text, " max %s", figure + strspn(figure, " "));
+    pane_text(p, row, col + cols - used, TONE_DIM, text);
+    return used;
+}
+
 int parts_spark(const struct pane *p, int row, int col, int cols, const struct frame *f, const char *label,
                 const char *figure, int series, double top, enum tone tone) {
-    float values[2 * CANVAS_COLS_MAX];
+    float values[CANVAS_COLS_MAX];
     int begin = col, end = col + cols;
     if (cols <= 0) return 0;
     if (label[0]) col += pane_clip(p, row, col, end - col, TONE_HEADING, label) + 1;
     if (figure[0] && col < end) col += pane_clip(p, row, col, end - col, TONE_STRONG, figure) + 1;
     if (end - col < 3 || end > p->at.cols) return end - begin;
-    size_t points = graph_spark_points(p->canvas, end - col);
-    if (points > 2 * CANVAS_COLS_MAX) return end - begin;
+    size_t points = graph_spark_points(end - col);
+    if (points > CANVAS_COLS_MAX) return end - begin;
     history_series(f->history, series, f->zoom, parts_end_s(f), points, values);
+    int most = put_most(p, row, col, end - col, series, values, points);
+    if (most > 0) { /* in the columns that are left */
+        points = graph_spark_points(end - col - most);
+        history_series(f->history, series, f->zoom, parts_end_s(f), points, values);
+    }
     if (top <= 0) top = history_top(f->history, series, f->zoom, parts_end_s(f));
-    graph_spark(p, row, col, end - col, values, top, tone);
+    graph_spark(p, row, col, end - col - most, values, top, tone);
     return end - begin;
 }
 

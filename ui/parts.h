@@ -37,7 +37,7 @@ struct parts_class {
     double waiting, in_service, oldest_ms; /* at the end of what is shown */
     double overdue;                        /* not done by then and past the P95 target */
     double arrived_s, done_s, failed_s;    /* per second */
-    double p95_ms, target_ms, met;         /* of the latency that it is judged by */
+    double p50_ms, p95_ms, target_ms, met; /* of the latency that it is judged by */
     bool missed;                           /* less than 95 % are inside, or somebody waits for longer */
     bool starved;                          /* at the moment shown; of a whole run: in any of its intervals */
 };
@@ -47,6 +47,7 @@ void parts_class(const struct frame *f, uint32_t k, struct parts_class *out);
  * whole run the share. */
 const char *parts_class_met(const struct frame *f, const struct parts_class *x, char *out);
 bool parts_class_missed(const struct frame *f, uint32_t from); /* any class from that one on */
+double parts_shortest_target_ms(const struct frame *f);        /* of the classes; missing: none has one */
 bool parts_judged_by_e2e(const struct frame *f); /* classes by end-to-end latency, else by ttft */
 
 /* ---- tiers ---- */
@@ -66,9 +67,14 @@ void parts_gpus(const struct pane *p, const struct frame *f);
 
 /* ---- sentences ---- */
 
-/* The sentence on the bottleneck of this moment, or of the run when it is over, in the rows there are.
- * Returns rows used. */
-int parts_bottleneck(const struct pane *p, const struct frame *f);
+/* What limits, what to try, and where a request's time goes: a row each, as many as there are. */
+void parts_verdict(const struct pane *p, const struct frame *f);
+/* Warnings from a row on, and writes that found no room; returns the rows used. */
+int parts_warnings(const struct pane *p, int row, const struct frame *f);
+/* " (10 s)": the window of the tables, for their headings; "" for one interval or the whole run. */
+const char *parts_span(const struct frame *f, char *out, size_t len);
+/* A table of the classes, with a heading. */
+void parts_class_table(const struct pane *p, const struct frame *f);
 /* Whether requests come at times of their own, with no users whose number could be changed. */
 bool parts_open_loop(const struct frame *f);
 /* "Autoscaler qos   users 50 -> 60 ...", or the users and the last change by hand. */
@@ -86,6 +92,9 @@ struct parts_line {
 };
 void parts_graph(const struct pane *p, const struct frame *f, const char *title, number_fn *axis, double top,
                  const struct parts_line *lines, unsigned count); /* top 0: that of the largest */
+/* The same with a target as a level line; NaN: there is none. */
+void parts_graph_target(const struct pane *p, const struct frame *f, const char *title, number_fn *axis,
+                        double target, const struct parts_line *lines, unsigned count);
 /* A line for each tier that is on. */
 void parts_tier_graph(const struct pane *p, const struct frame *f, const char *title, number_fn *axis,
                       double top, enum series_tier series);

@@ -24,8 +24,21 @@ double parts_per_second(const struct frame *f, double amount) {
     return s > 0 ? amount / s : KVF_MISSING;
 }
 
+double parts_shortest_target_ms(const struct frame *f) {
+    double shortest = KVF_MISSING;
+    for (uint32_t k = 0; k < f->run->classes && k < KVF_CLASSES_MAX; k++)
+        if (f->run->klass[k].p95_ns) shortest = fmin(shortest, (double)f->run->klass[k].p95_ns / 1e6);
+    return shortest;
+}
+
 bool parts_judged_by_e2e(const struct frame *f) {
     return strcmp(f->run->qos_latency, "e2e") == 0;
+}
+
+const char *parts_span(const struct frame *f, char *out, size_t len) {
+    out[0] = '\0';
+    if (f->windowed && !parts_whole_run(f)) snprintf(out, len, " (%s)", windows_name(f->span));
+    return out;
 }
 
 /* ---- the whole run ---- */
@@ -127,6 +140,7 @@ static void class_of_run(const struct frame *f, struct parts_class *c) {
     c->overdue = class_result(f, c->name, "overdue_at_end");
     c->arrived_s = parts_per_second(f, class_result(f, c->name, "arrived"));
     c->done_s = parts_per_second(f, class_result(f, c->name, "done"));
+    c->p50_ms = class_result(f, c->name, parts_judged_by_e2e(f) ? "e2e_p50_ms" : "ttft_p50_ms");
     c->p95_ms = class_result(f, c->name, parts_judged_by_e2e(f) ? "e2e_p95_ms" : "ttft_p95_ms");
     snprintf(metric, sizeof metric, "slo_%s_met_ratio", c->name);
     c->met = result_value(&f->run->results, metric);
@@ -139,7 +153,7 @@ void parts_class(const struct frame *f, uint32_t k, struct parts_class *out) {
     const struct snapshot_qos *q = f->snap && k < f->snap->classes ? &f->snap->qos[k] : NULL;
 
     *out = (struct parts_class){
-        q ? f->snap->class_name[k] : r ? r->name : "", no, no,    no,   no, no, no, no, no,
+        q ? f->snap->class_name[k] : r ? r->name : "", no, no,    no,   no, no, no, no, no, no,
         r && r->p95_ns ? (double)r->p95_ns / 1e6 : no, no, false, false};
     if (parts_whole_run(f)) {
         class_of_run(f, out);
@@ -150,6 +164,7 @@ void parts_class(const struct frame *f, uint32_t k, struct parts_class *out) {
         out->arrived_s = parts_per_second(f, (double)q->arrived);
         out->done_s = parts_per_second(f, (double)q->done);
         out->failed_s = parts_per_second(f, (double)q->failed);
+        out->p50_ms = parts_judged_by_e2e(f) ? q->e2e_p50_ms : q->ttft_p50_ms;
         out->p95_ms = parts_judged_by_e2e(f) ? q->e2e_p95_ms : q->ttft_p95_ms;
         out->met = q->met_ratio;
         out->starved = q->starved > 0;

@@ -20,15 +20,15 @@ struct state {
 static struct state state_when_over(const struct frame *f) {
     switch (f->run->status) {
     case RUN_COMPLETED:
-        return (struct state){"COMPLETED", TONE_GOOD};
+        return (struct state){"COMPLETED", TONE_STATE_GOOD};
     case RUN_INTERRUPTED:
-        return (struct state){"INTERRUPTED", TONE_WARN};
+        return (struct state){"INTERRUPTED", TONE_STATE_WARN};
     case RUN_FAILED:
-        return (struct state){"FAILED", TONE_BAD};
+        return (struct state){"FAILED", TONE_STATE_BAD};
     case RUN_CRASHED:
-        return (struct state){"CRASHED", TONE_BAD};
+        return (struct state){"CRASHED", TONE_STATE_BAD};
     default:
-        return (struct state){"ENDED", TONE_WARN};
+        return (struct state){"ENDED", TONE_STATE_WARN};
     }
 }
 
@@ -38,7 +38,8 @@ static struct state state_when_back(const struct frame *f) {
         {"LOOKING BACK: PREPARING", "LOOKING BACK: WARM-UP", "LOOKING BACK", "LOOKING BACK: DRAINING"},
         {"FROZEN: PREPARING", "FROZEN: WARM-UP", "FROZEN", "FROZEN: DRAINING"}};
     uint64_t phase = f->snap ? f->snap->interval.phase : KVF_PHASE_MEASURED;
-    return (struct state){names[f->frozen][phase < KVF_RUN_PHASES ? phase : KVF_PHASE_MEASURED], TONE_WARN};
+    return (struct state){names[f->frozen][phase < KVF_RUN_PHASES ? phase : KVF_PHASE_MEASURED],
+                          TONE_STATE_WARN};
 }
 
 /* The slowest tier whose device hangs; NULL: none. */
@@ -53,14 +54,14 @@ static struct state state_of(const struct frame *f) {
     const struct snapshot_interval *i = f->snap ? &f->snap->interval : NULL;
     if (f->frozen || f->back) return state_when_back(f);
     if (f->over) return state_when_over(f);
-    if (f->status->storing) return (struct state){"STORING", TONE_WARN};
-    if (f->status->stalled) return (struct state){"STALLED", TONE_BAD};
-    if (hung_tier(f) && !i->paused) return (struct state){hung_tier(f), TONE_BAD};
-    if (parts_preparing(f)) return (struct state){"PREPARING", TONE_WARN};
-    if (i->paused) return (struct state){"PAUSED", TONE_WARN};
-    if (i->phase == KVF_PHASE_WARMUP) return (struct state){"WARM-UP", TONE_WARN};
-    if (i->phase == KVF_PHASE_DRAIN) return (struct state){"DRAINING", TONE_WARN};
-    return (struct state){"RUNNING", TONE_GOOD};
+    if (f->status->storing) return (struct state){"STORING", TONE_STATE_WARN};
+    if (f->status->stalled) return (struct state){"STALLED", TONE_STATE_BAD};
+    if (hung_tier(f) && !i->paused) return (struct state){hung_tier(f), TONE_STATE_BAD};
+    if (parts_preparing(f)) return (struct state){"PREPARING", TONE_STATE_WARN};
+    if (i->paused) return (struct state){"PAUSED", TONE_STATE_WARN};
+    if (i->phase == KVF_PHASE_WARMUP) return (struct state){"WARM-UP", TONE_STATE_WARN};
+    if (i->phase == KVF_PHASE_DRAIN) return (struct state){"DRAINING", TONE_STATE_WARN};
+    return (struct state){"RUNNING", TONE_STATE_GOOD};
 }
 
 /* Intervals below a second have tenths, so that each has a time of its own. */
@@ -76,12 +77,12 @@ static void clock_of(const struct frame *f, const char *slash, char *out, size_t
         snprintf(out, len, "%s", now);
 }
 
-/* "simulate x60 real 0:42", "simulate max x1.20k real 0:42": the speed asked for or, where it goes as fast
- * as it can, the one it has gone at. */
+/* Nothing for a real run, which most are; "simulate x60 real 0:42", "simulate max x1.20k real 0:42": the
+ * speed asked for or, where it goes as fast as it can, the one it has gone at. */
 static const char *mode_of(const struct frame *f, char *out, size_t len) {
     const struct snapshot *snap = f->snap;
     char factor[NUMBER], real[NUMBER];
-    if (!snap || !snap->simulated) return f->run->mode;
+    if (!snap || !snap->simulated) return strcmp(f->run->mode, "real") == 0 ? "" : f->run->mode;
     bool free = !(snap->speed > 0);
     double ran = snap->interval.t_s > 0 && snap->real_s > 0 ? snap->interval.t_s / snap->real_s : KVF_MISSING;
     number_count(free ? ran : snap->speed, factor);
@@ -90,8 +91,8 @@ static const char *mode_of(const struct frame *f, char *out, size_t len) {
     return out;
 }
 
-/* The run in words; the least important part is left out first. */
-static void header_name(const struct pane *p, const struct frame *f, int col, int end) {
+/* The run in words; the least important part is left out first. Returns the column behind it. */
+static int header_name(const struct pane *p, const struct frame *f, int col, int end) {
     const struct run_record *r = f->run;
     char id[48] = "", dot[8], mode[80];
     int used = r->run_id > 0 ? snprintf(id, sizeof id, "run %lld", (long long)r->run_id) : 0;
@@ -119,6 +120,23 @@ static void header_name(const struct pane *p, const struct frame *f, int col, in
         col += pane_clip(p, 0, col, end - col, TONE_TITLE, part[k]);
         first = false;
     }
+    return col;
+}
+
+/* How far the run is, and how long it still takes: run time, which a simulation does not keep to. */
+static void header_progress(const struct pane *p, const struct frame *f, int col, int end) {
+    enum { BAR_LEAST = 6, BAR_MOST = 20, GAP = 2 };
+    char left[NUMBER + 16], clock[NUMBER];
+    double rest_s = f->planned_s - f->newest_s;
+    if (f->over || f->back || !(f->planned_s > 0) || !(f->newest_s >= 0) || !(rest_s >= 0)) return;
+    snprintf(left, sizeof left, "%s left", number_clock(rest_s, clock));
+    int need = text_columns(left) + GAP;
+    if (end - col >= need + BAR_LEAST + 2 * GAP) end = pane_right(p, 0, end, TONE_TITLE, left) - GAP;
+    int cols = end - col - GAP;
+    if (cols < BAR_LEAST) return;
+    if (cols > BAR_MOST) cols = BAR_MOST;
+    graph_bar(p, 0, end - cols, cols, f->newest_s / f->planned_s, TONE_TITLE);
+    pane_tone(p, 0, end - cols, cols, TONE_TITLE);
 }
 
 void parts_header(const struct pane *p, const struct frame *f) {
@@ -131,11 +149,14 @@ void parts_header(const struct pane *p, const struct frame *f) {
     bool narrow = cols < NARROW_COLS;
     clock_of(f, narrow ? "/" : " / ", clock, sizeof clock);
     int end = pane_right(p, 0, cols - 1, s.tone, s.name) - (narrow ? 1 : 2);
+    if (!narrow) pane_tone(p, 0, end + 1, cols - end - 1, s.tone);
     end = pane_right(p, 0, end, TONE_TITLE, clock) - (narrow ? 1 : 2);
     /* The program's own name makes room for that of the run. */
     int name = text_columns(f->run->name) + 9 <= end ? 9 : 1;
     if (name > 1) pane_text(p, 0, 1, TONE_TITLE, "kvfall");
-    if (end > name + 2) header_name(p, f, name, end);
+    int used = name;
+    if (end > name + 2) used = header_name(p, f, name, end);
+    header_progress(p, f, used, end);
 }
 
 /* ---- footer: keys ---- */
@@ -184,7 +205,7 @@ static void hints_of_views(struct hints *h, const struct frame *f, bool wide) {
         hint_pair(h, ACTION_VIEW_NEXT, ACTION_VIEW_NEXT, 3, "1-8", "views");
         return;
     }
-    for (int v = 0; v < PANELS && v != PANEL_help; v++) {
+    for (int v = 0; v <= PANEL_log; v++) {
         struct hint *x = &h->hint[h->count++];
         *x = (struct hint){.code = panels[v]->key, .rank = 3, .selected = (size_t)v == f->view};
         snprintf(x->key, sizeof x->key, "%c", panels[v]->key);
@@ -208,19 +229,21 @@ static void hints_of_run(struct hints *h, const struct frame *f) {
 
 static void hints_of_picture(struct hints *h, const struct frame *f, const char *time_keys) {
     const struct panel_ops *v = panels[f->view];
-    bool graphs = f->view != PANEL_requests && f->view != PANEL_log && f->view != PANEL_help;
-    char zoom[32];
+    bool graphs = f->view != PANEL_requests && f->view < PANEL_log;
+    char zoom[32], window[32];
 
     if (v->sort_columns) hint_add(h, ACTION_SORT, 8, "sort");
-    if (v->list && f->view != PANEL_help) hint_add(h, ACTION_FILTER, 9, "filter");
-    hint_pair(h, ACTION_BACK, ACTION_FORWARD, 6, time_keys, "time");
+    if (v->list && f->view <= PANEL_log) hint_add(h, ACTION_FILTER, 9, "filter");
+    hint_pair(h, ACTION_BACK, ACTION_FORWARD, f->controls && !f->back ? 8 : 6, time_keys, "time");
     if (f->back) {
         const struct key_entry *k = key_of(f->frozen ? ACTION_FREEZE : ACTION_LAST);
         if (k) hint_add(h, k->action, 4, "newest");
     }
     if (f->back || !f->controls) hint_add(h, ACTION_GO_TO, 11, "go to a time");
     snprintf(zoom, sizeof zoom, "zoom: %s", zoom_name(f->zoom));
-    if (graphs) hint_add(h, ACTION_ZOOM_OUT, 8, zoom);
+    if (graphs) hint_add(h, ACTION_ZOOM_OUT, 10, zoom);
+    snprintf(window, sizeof window, "window: %s", windows_name(f->span));
+    if (!parts_whole_run(f)) hint_add(h, ACTION_WINDOW, 6, window);
     if (!f->back) hint_add(h, ACTION_FREEZE, 13, "freeze");
     hint_add(h, ACTION_SAVE, 14, "save");
 }
@@ -260,7 +283,8 @@ static void footer_keys(const struct pane *p, const struct frame *f) {
     hints_of_views(&h, f, p->at.cols >= WIDE_COLS);
     hints_of_run(&h, f);
     hints_of_picture(&h, f, parts_sign(p->canvas, PARTS_LEFT_RIGHT));
-    hint_add(&h, ACTION_HELP, 2, f->view == PANEL_help ? "back" : "help");
+    if (f->view == PANEL_evidence) hint_add(&h, ACTION_EVIDENCE, 2, "back");
+    hint_add(&h, ACTION_HELP, 2, f->view == PANEL_help ? "back" : "keys");
     hint_add(&h, ACTION_QUIT, 1, f->controls ? "quit" : "leave");
     hints_fit(&h, p->at.cols - 2);
     hints_draw(p, &h, 1);
@@ -309,7 +333,7 @@ static void footer_verdict(const struct pane *p, const struct frame *f) {
 
     hints_of_views(&h, f, false);
     hint_pair(&h, ACTION_BACK, ACTION_FORWARD, 4, parts_sign(p->canvas, PARTS_LEFT_RIGHT), "time");
-    hint_add(&h, ACTION_HELP, 2, f->view == PANEL_help ? "back" : "help");
+    hint_add(&h, ACTION_HELP, 2, f->view == PANEL_help ? "back" : "keys");
     hint_add(&h, ACTION_QUIT, 1, "leave");
     hints_fit(&h, end - 1);
     for (int i = 0; i < h.count; i++)

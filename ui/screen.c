@@ -31,6 +31,7 @@ void screen_init(struct screen *s, const struct ui_setup *setup) {
     s->history = history_new();
     s->newest_s = KVF_MISSING;
     s->zoom = ZOOM_MINUTE;
+    s->span = WINDOWS_TEN;
     snprintf(s->generation, sizeof s->generation, "%s", setup->provider->generation);
     for (size_t i = 0; setup->view && i < PANELS; i++)
         if (strcmp(panels[i]->name, setup->view) == 0) s->view = i;
@@ -88,7 +89,8 @@ static bool feed_snapshots(struct screen *s, unsigned most, bool *more) {
             take_peek(&s->newest, &s->arrived);
             continue;
         }
-        if (kvf_present(s->newest_s) && is_stub(s, &s->arrived)) continue;
+        bool follows = s->arrived.interval.t_s - s->newest_s < 2 * p->interval_s;
+        if (kvf_present(s->newest_s) && follows && is_stub(s, &s->arrived)) continue;
         s->newest = s->arrived;
         s->any = true;
         if (s->newest.peek) continue;
@@ -97,6 +99,29 @@ static bool feed_snapshots(struct screen *s, unsigned most, bool *more) {
     }
     *more = n == most;
     return n > 0;
+}
+
+/* The window that ends at the newest interval: there is none yet before the first. */
+static bool feed_window(struct screen *s) {
+    const struct provider *p = s->setup->provider;
+    bool got = p->window && p->window(p->ctx, s->span, KVF_MISSING, &s->window, &s->window_version);
+    s->windowed = s->windowed || got;
+    return got;
+}
+
+static void look_back_window(struct screen *s) {
+    const struct provider *p = s->setup->provider;
+    uint64_t version = 0;
+    s->past_windowed =
+        p->window && p->window(p->ctx, s->span, s->past.interval.t_s, &s->past_window, &version);
+}
+
+void screen_window(struct screen *s, enum windows_span span) {
+    s->span = span;
+    s->windowed = false;
+    s->window_version = 0;
+    feed_window(s);
+    if (s->back) look_back_window(s);
 }
 
 static bool feed_events(struct screen *s) {
@@ -140,6 +165,7 @@ bool screen_feed(struct screen *s, unsigned most, bool *more) {
     bool again = false;
     bool changed = feed_snapshots(s, most, &again);
     if (!again) {
+        changed = feed_window(s) || changed;
         changed = feed_events(s) || changed;
         changed = feed_status(s) || changed;
         if (!isnan(s->to_begin_at_s) && s->any) {
@@ -162,6 +188,7 @@ void screen_look_back(struct screen *s) {
     if (is_stub(s, &s->past) && kvf_present(s->newest_s)) s->past = s->newest;
     s->back = s->past.interval.t_s < s->newest_s;
     s->frozen = false;
+    if (s->back) look_back_window(s);
 }
 
 bool screen_travel(struct screen *s, double t_s) {
@@ -224,8 +251,16 @@ static const char *question_of(const struct screen *s) {
 static struct frame frame_of(const struct screen *s) {
     const struct provider *p = s->setup->provider;
     const struct snapshot *snap = s->back ? &s->past : s->any ? &s->newest : NULL;
+    bool windowed = s->back ? s->past_windowed : s->any && s->windowed;
+    const struct windows_view *w = windowed ? s->back ? &s->past_window : &s->window : NULL;
+    bool whole = s->status.ended && !s->back && p->run->verdict.sentence[0];
     return (struct frame){.run = p->run,
-                          .snap = snap,
+                          .snap = w ? &w->snap : snap,
+                          .verdict = whole ? &p->run->verdict
+                                     : w   ? &w->verdict
+                                           : NULL,
+                          .span = s->span,
+                          .windowed = windowed,
                           .history = s->history,
                           .status = &s->status,
                           .interval_s = p->interval_s,

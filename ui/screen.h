@@ -25,10 +25,16 @@ struct screen {
     uint64_t version;
     struct provider_status status;
 
+    enum windows_span span;
+    struct windows_view window;      /* that ends at the newest interval */
+    struct windows_view past_window; /* that ends at `past` */
+    bool windowed, past_windowed;    /* they are there */
+    uint64_t window_version;
+
     bool back, frozen; /* `past` is shown instead of the newest */
     struct snapshot past;
 
-    size_t view, view_before_help;
+    size_t view, view_before; /* the last one that is neither help nor evidence */
     enum zoom zoom;
     int heat;
     struct frame_table table[PANELS];
@@ -70,6 +76,8 @@ const char *screen_generation_name(double ms_per_token);
 void screen_look_back(struct screen *s);
 /* Shows the moment at or before run time t_s; false with a message when there is none to be had. */
 bool screen_travel(struct screen *s, double t_s);
+/* Another window, for all tables and the verdict. */
+void screen_window(struct screen *s, enum windows_span span);
 void screen_draw(struct screen *s, struct canvas *c);
 /* Runs out messages; true when the picture has changed by that. */
 bool screen_tick(struct screen *s);

@@ -151,8 +151,20 @@ static void change_autoscaler(struct screen *s) {
 /* ---- what is shown ---- */
 
 static void show_view(struct screen *s, size_t view) {
-    if (view == PANEL_help && s->view != PANEL_help) s->view_before_help = s->view;
+    bool aside = s->view == PANEL_help || s->view == PANEL_evidence;
+    if (!aside) s->view_before = s->view;
     s->view = view;
+}
+
+static void change_window(struct screen *s) {
+    enum windows_span next = (enum windows_span)((s->span + 1) % WINDOWS_SPANS);
+    if (s->status.ended && !s->back) {
+        screen_say(s, "the run has ended: what is shown is of all of it");
+        return;
+    }
+    screen_window(s, next);
+    screen_say(s, next == WINDOWS_RUN ? "window: all that was measured so far" : "window: the last %s",
+               windows_name(next));
 }
 
 /* A new file of that name, or of that name and a number. */
@@ -198,6 +210,8 @@ static void freeze(struct screen *s) {
         s->back = s->frozen = false;
     } else if (s->any) {
         s->past = s->newest;
+        s->past_window = s->window;
+        s->past_windowed = s->windowed;
         s->back = s->frozen = true;
     }
 }
@@ -410,7 +424,13 @@ static void act_on_view(struct screen *s, const struct canvas *c, const struct k
         show_view(s, (s->view + PANELS - 1) % PANELS);
         break;
     case ACTION_HELP:
-        show_view(s, s->view == PANEL_help ? s->view_before_help : PANEL_help);
+        show_view(s, s->view == PANEL_help ? s->view_before : PANEL_help);
+        break;
+    case ACTION_EVIDENCE:
+        show_view(s, s->view == PANEL_evidence ? s->view_before : PANEL_evidence);
+        break;
+    case ACTION_WINDOW:
+        change_window(s);
         break;
     case ACTION_HEAT:
         s->heat = (s->heat + 1) % SNAPSHOT_HEATS;

@@ -24,6 +24,9 @@
     X(REMOTE)                                                                                                \
     X(READ)                                                                                                  \
     X(WRITE)                                                                                                 \
+    X(STATE_GOOD) /* the state's word in the first line */                                                   \
+    X(STATE_WARN)                                                                                            \
+    X(STATE_BAD)                                                                                             \
     X(MARK)     /* something that was done by hand, on a graph */                                            \
     X(SELECTED) /* the line under the cursor, inverse */                                                     \
     X(HEAT1)    /* a heat map, few to many */                                                                \
@@ -35,8 +38,14 @@
 enum tone { TONE_LIST(X) TONES };
 #undef X
 
-#define SCHEME_LIST(X) X(DARK, "dark") X(LIGHT, "light") X(MONO, "mono")
-#define X(id, name)    SCHEME_##id,
+/* On a dark or a light ground; the last two for eyes that do not tell red from green. */
+#define SCHEME_LIST(X)                                                                                       \
+    X(DARK, "dark")                                                                                          \
+    X(LIGHT, "light")                                                                                        \
+    X(MONO, "mono")                                                                                          \
+    X(COLOUR_BLIND, "colour-blind")                                                                          \
+    X(COLOUR_BLIND_LIGHT, "colour-blind-light")
+#define X(id, name) SCHEME_##id,
 enum scheme { SCHEME_LIST(X) SCHEMES };
 #undef X
 

@@ -31,6 +31,9 @@ static const struct row rows[TONES] = {
     [TONE_REMOTE] = {{177, 0}, {MAGENTA, 0}, {91, 0}, {RED, 0}, 0},
     [TONE_READ] = {{81, 0}, {CYAN, 0}, {31, 0}, {BLUE, 0}, 0},
     [TONE_WRITE] = {{213, 0}, {MAGENTA, 0}, {127, 0}, {MAGENTA, 0}, 0},
+    [TONE_STATE_GOOD] = {{78, R | B}, {GREEN, R | B}, {28, R | B}, {GREEN, R | B}, R | B},
+    [TONE_STATE_WARN] = {{221, R | B}, {YELLOW, R | B}, {130, R | B}, {MAGENTA, R | B}, R | B},
+    [TONE_STATE_BAD] = {{203, R | B}, {RED, R | B}, {160, R | B}, {RED, R | B}, R | B | U},
     [TONE_MARK] = {{228, B}, {YELLOW, B}, {125, B}, {RED, B}, B},
     [TONE_SELECTED] = {{-1, R}, {-1, R}, {-1, R}, {-1, R}, R},
     [TONE_HEAT1] = {{24, 0}, {BLUE, 0}, {153, 0}, {CYAN, 0}, D},
@@ -40,10 +43,39 @@ static const struct row rows[TONES] = {
     [TONE_HEAT5] = {{203, 0}, {RED, B}, {160, 0}, {RED, B}, B},
 };
 
+/* Colours that people tell apart who do not tell red from green: blue, yellow and orange for judgement, tiers
+ * apart in brightness, a heat map from violet to yellow (Okabe and Ito, 2008). 0: as in the usual scheme. */
+static const struct {
+    short dark, light, eight;
+} apart[TONES] = {
+    [TONE_GOOD] = {39, 25, BLUE},
+    [TONE_WARN] = {220, 136, YELLOW},
+    [TONE_BAD] = {208, 166, MAGENTA},
+    [TONE_STATE_GOOD] = {39, 25, BLUE},
+    [TONE_STATE_WARN] = {220, 136, YELLOW},
+    [TONE_STATE_BAD] = {208, 166, MAGENTA},
+    [TONE_GPU] = {43, 29, CYAN},
+    [TONE_CPU] = {117, 32, BLUE},
+    [TONE_NVME] = {214, 130, YELLOW},
+    [TONE_REMOTE] = {175, 132, MAGENTA},
+    [TONE_HEAT1] = {54, 153, BLUE},
+    [TONE_HEAT2] = {61, 111, BLUE},
+    [TONE_HEAT3] = {37, 68, CYAN},
+    [TONE_HEAT4] = {113, 61, YELLOW},
+    [TONE_HEAT5] = {226, 54, YELLOW},
+};
+
 struct term_look term_look(enum tone tone, enum scheme scheme, int colours) {
-    const struct row *r = &rows[tone < TONES ? tone : TONE_NORMAL];
+    enum tone known = tone < TONES ? tone : TONE_NORMAL;
+    const struct row *r = &rows[known];
+    bool light = scheme == SCHEME_LIGHT || scheme == SCHEME_COLOUR_BLIND_LIGHT;
+    bool blind = scheme == SCHEME_COLOUR_BLIND || scheme == SCHEME_COLOUR_BLIND_LIGHT;
 
     if (scheme == SCHEME_MONO || colours == 0) return (struct term_look){-1, r->mono};
-    if (scheme == SCHEME_LIGHT) return colours == 256 ? r->light256 : r->light8;
-    return colours == 256 ? r->dark256 : r->dark8;
+    struct term_look look = light            ? colours == 256 ? r->light256 : r->light8
+                            : colours == 256 ? r->dark256
+                                             : r->dark8;
+    if (blind && apart[known].dark)
+        look.fg = colours != 256 ? apart[known].eight : light ? apart[known].light : apart[known].dark;
+    return look;
 }

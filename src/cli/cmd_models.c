@@ -110,6 +110,28 @@ static void print_fall(const struct scenario *s, uint64_t users, uint64_t contex
                  grouped(left, count, sizeof count), users, held);
 }
 
+/* The mean context of the scenario's requests; 0 where a trace or a set of conversations has them. */
+static uint64_t scenario_context(const struct scenario *s, struct buf *out) {
+    double sum = 0, weights = 0, least = 0, most = 0;
+    char low[32], high[32], mean[32];
+    if (s->workload.source != KVF_SOURCE_SYNTHETIC || s->workload.personas == 0) return 0;
+    for (uint32_t i = 0; i < s->workload.personas; i++) {
+        const struct scenario_persona *p = &s->workload.persona[i];
+        double lo = (double)p->context.lo * p->spread, hi = (double)p->context.hi;
+        if (!(p->share > 0)) continue;
+        least = weights > 0 && least < lo ? least : lo;
+        most = most > hi ? most : hi;
+        sum += p->share * ((double)p->context.lo + hi) / 2 * (1 + p->spread) / 2;
+        weights += p->share;
+    }
+    if (!(weights > 0)) return 0;
+    uint64_t context = (uint64_t)(sum / weights + 0.5);
+    buf_addf(out, "%-18s%s to %s tokens by its personas, %s on average\n", "contexts",
+             grouped((uint64_t)least, low, sizeof low), grouped((uint64_t)most, high, sizeof high),
+             grouped(context, mean, sizeof mean));
+    return context;
+}
+
 static int print_working_set(const struct model *m, const struct options *o, struct scenario *s,
                              bool from_file, struct buf *out, struct err *e) {
     struct budget_machine machine;
@@ -120,6 +142,14 @@ static int print_working_set(const struct model *m, const struct options *o, str
     int rc = options_number(o, "users", 1, MOST_USERS, &users, e);
     if (!rc) rc = options_number(o, "context", 1, MOST_TOKENS, &context, e);
     if (rc) return rc;
+    if (from_file && !options_has(o, "context")) {
+        uint64_t own = scenario_context(s, out);
+        if (own > 0)
+            context = own;
+        else
+            buf_addf(out, "%-18sare those of its %s; %d tokens are taken instead, --context takes others\n",
+                     "contexts", s->workload.path[0] ? "trace" : "source", CONTEXT_DEFAULT);
+    }
     machine_measure(s, &machine);
     rc = budget_resolve(s, &machine, true, &budget, e);
     if (rc) return rc;

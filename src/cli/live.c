@@ -1,5 +1,6 @@
 #include "cli/live.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ struct live {
     struct provider provider;
     struct slot *slot;
     uint64_t before; /* version of the newest snapshot of a run before this one */
+    struct windows *windows;
     struct fifo *events;
     pthread_mutex_t lock; /* guards status; held for its copy */
     struct provider_status status;
@@ -52,6 +54,14 @@ static bool live_at(void *ctx, double t_s, struct snapshot *out) {
 static bool live_step(void *ctx, double t_s, int steps, struct snapshot *out) {
     const struct provider *p = past_of(ctx);
     return p && p->step(p->ctx, t_s, steps, out);
+}
+
+static bool live_window(void *ctx, enum windows_span span, double end_s, struct windows_view *out,
+                        uint64_t *version) {
+    struct live *l = ctx;
+    if (isnan(end_s)) return windows_get(l->windows, span, out, version);
+    const struct provider *p = l->db ? past_of(l) : NULL;
+    return p && p->window && p->window(p->ctx, span, end_s, out, version);
 }
 
 static bool live_next_event(void *ctx, struct record_event *out) {
@@ -104,6 +114,7 @@ struct live *live_new(const struct scenario *s, const struct run_record *run, st
     l->slot = slot;
     l->before = slot_version(slot);
     l->db = db;
+    l->windows = windows_new();
     l->events = fifo_new(EVENTS_KEPT, false);
     pthread_mutex_init(&l->lock, NULL);
     l->provider = (struct provider){.ctx = l,
@@ -113,6 +124,7 @@ struct live *live_new(const struct scenario *s, const struct run_record *run, st
                                     .next = live_next,
                                     .at = db ? live_at : NULL,
                                     .step = db ? live_step : NULL,
+                                    .window = live_window,
                                     .event = live_next_event,
                                     .status = live_status};
     snprintf(l->provider.autoscaler, sizeof l->provider.autoscaler, "%s",
@@ -125,8 +137,13 @@ void live_free(struct live *l) {
     if (!l) return;
     store_watch_close(l->past);
     fifo_free(l->events);
+    windows_free(l->windows);
     pthread_mutex_destroy(&l->lock);
     free(l);
+}
+
+struct windows *live_windows(struct live *l) {
+    return l->windows;
 }
 
 const struct provider *live_provider(struct live *l) {

@@ -16,6 +16,7 @@ struct live *live_new(const struct scenario *s, const struct run_record *run, st
                       const char *db);
 void live_free(struct live *l); /* takes NULL */
 const struct provider *live_provider(struct live *l);
+struct windows *live_windows(struct live *l); /* for the engine to fill */
 
 /* For the engine's hooks; any thread. */
 void live_prepare(struct live *l, const char *what, double share);

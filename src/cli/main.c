@@ -151,9 +151,20 @@ static int run_command(const struct command_entry *c, int argc, char **argv) {
     return 0;
 }
 
+/* What to type first, for those who type nothing. */
 static int usage_error(void) {
     struct buf out = {0};
-    program_help(&out);
+    buf_add(&out,
+            "kvfall measures what each tier of an LLM KV cache costs: GPU, host memory, NVMe.\n"
+            "\n"
+            "Type first:\n"
+            "  kvfall run                      the built-in quickstart, on the screen: a minute, and at\n"
+            "                                  most 20 GiB written to the current directory\n"
+            "  kvfall run --set mode=simulate  the same without writing anything\n"
+            "  kvfall watch                    choose a run that was made, and look at it again\n"
+            "  kvfall probe                    what this machine has\n"
+            "\n"
+            "kvfall --help lists all commands, man kvfall begins with the same.\n");
     cli_say("%s", buf_text(&out));
     buf_free(&out);
     return 2;

@@ -292,6 +292,7 @@ static int engine_carry_out(struct session *s, struct err *e) {
                                  .run = s->run,
                                  .slot = s->slot,
                                  .totals = own->metrics ? metrics_server_totals(own->metrics) : NULL,
+                                 .windows = s->live ? live_windows(s->live) : NULL,
                                  .fifo = s->fifo,
                                  .commands = s->commands,
                                  .io_trace_path = s->what->io_trace,

@@ -49,7 +49,9 @@ static const struct option_spec database_options[] = {
 static const struct option_group database = {"Database", database_options};
 
 static const struct option_spec screen_options[] = {
-    {"theme", "NAME", OPTION_VALUE, NULL, "colours of the screen: dark, light or mono"}, {0}};
+    {"theme", "NAME", OPTION_VALUE, NULL,
+     "colours of the screen: dark, light, mono, colour-blind, colour-blind-light"},
+    {0}};
 static const struct option_group screen = {"Screen", screen_options};
 
 static const struct option_spec watch_table[] = {

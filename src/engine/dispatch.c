@@ -406,6 +406,7 @@ static double since_ms(uint64_t now_ns, uint64_t then_ns) {
 /* One that has ended is left out, as it is counted as done by then; one that its worker has still in the
  * mail is about to look its context up. Once the run ends nobody is served any more. */
 void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot *snap) {
+    bool trace = !workload_knows_users(e->workload);
     snap->requests_known = true;
     if (atomic_load(&e->stopping)) return;
     for (const struct flight *f = e->service_first; f && snap->requests < SNAPSHOT_REQUESTS;
@@ -415,7 +416,10 @@ void dispatch_requests(const struct engine *e, uint64_t now_ns, struct snapshot 
         enum flight_stage stage = flight_shown(f, &tier);
         if (stage == FLIGHT_ENDED) continue;
         if (stage == FLIGHT_QUEUED) stage = FLIGHT_LOOKUP;
-        *r = (struct snapshot_request){.user = f->req.user,
+        *r = (struct snapshot_request){.no_user = trace,
+                                       .no_class = trace && !e->s->qos.classes_set,
+                                       .id = f->req.id,
+                                       .user = f->req.user,
                                        .turn = f->req.turn,
                                        .context_tokens = flight_context_tokens(f),
                                        .generate_tokens = f->req.generate_tokens,

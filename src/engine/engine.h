@@ -10,14 +10,16 @@
 #include "record/newest.h"
 #include "record/publish.h"
 #include "record/run.h"
+#include "record/windows.h"
 #include "scenario/scenario.h"
 
 struct engine_setup {
     const struct scenario *scenario; /* resolved by budget_resolve() */
-    struct run_record *run; /* engine_describe(), name, seed, environment are in; the rest is added */
-    struct slot *slot;      /* newest snapshot */
-    struct newest *totals;  /* newest struct totals, put in with each interval; NULL: nobody asks */
-    struct fifo *fifo;      /* every interval and event; NULL: nobody stores */
+    struct run_record *run;  /* engine_describe(), name, seed, environment are in; the rest is added */
+    struct slot *slot;       /* newest snapshot */
+    struct newest *totals;   /* newest struct totals, put in with each interval; NULL: nobody asks */
+    struct windows *windows; /* what was measured over some time, with each interval; NULL: nobody asks */
+    struct fifo *fifo;       /* every interval and event; NULL: nobody stores */
     struct command_queue *commands;
     const char *io_trace_path;    /* NULL: none; ".zst" compresses */
     const char *request_log_path; /* NULL: none */

@@ -24,6 +24,8 @@
 /* Fewer users who hit otherwise by more than this are not those of the run. */
 #define OTHER_HITS  0.1
 #define MISSES_MOST 0.5
+/* While a run goes on its misses of late and those of all of it so far may be so far apart. */
+#define OTHER_SO_FAR 0.25
 /* So close to its bound a network's delay cannot be told from its throughput. */
 #define BOUND 0.97
 /* A gain from which on a change is a remedy. */
@@ -44,7 +46,9 @@
 struct forecast {
     struct engine *e;
     const struct judge_input *in;
-    struct run_record *run;
+    struct verdict *verdict;              /* gets the remedies */
+    const struct result_list *results;    /* of a run that has ended; NULL: it goes on */
+    double offered_s, inside, tok_s;      /* arrivals per second, requests there, tokens per second */
     double requests, per_s;               /* done, in the measured part */
     double demand_s[KVF_TIERS][KVF_DIRS]; /* of a request, of all servers of the tier */
     double servers[KVF_TIERS];
@@ -70,7 +74,7 @@ _Static_assert(KVF_TIERS == 4, "a factor for each tier");
 static double moved_bytes(const struct forecast *f, int tier, int dir) {
     char name[64];
     snprintf(name, sizeof name, "%s_%s_bytes", tier_name((enum kvf_tier)tier), dir_name((enum kvf_dir)dir));
-    return result_value(&f->run->results, name);
+    return result_value(f->results, name);
 }
 
 /* ---- what was measured ---- */
@@ -115,14 +119,11 @@ static bool outside_the_model(enum verdict_limit limit) {
 static bool measure(struct forecast *f) {
     const struct judge_input *in = f->in;
     enum scenario_arrival process = f->e->s->workload.arrival.process;
-    double offered = result_value(&f->run->results, "requests_arrived") / in->length_s;
     f->requests = (double)in->requests;
     f->per_s = f->requests / in->length_s;
     f->closed = in->users > 0 && process != KVF_ARRIVAL_PACED;
     if (!(f->per_s > 0) || !(in->e2e_ms > 0)) return false;
-    double inside = result_value(&f->run->results, "queue_depth_mean") +
-                    result_value(&f->run->results, "in_service_mean");
-    f->settled = fabs(inside - f->per_s * in->e2e_ms / 1e3) <= SETTLED * inside;
+    f->settled = fabs(f->inside - f->per_s * in->e2e_ms / 1e3) <= SETTLED * f->inside;
     if (f->e->s->autoscaler.mode != KVF_AUTOSCALER_OFF || in->compute_busy >= JUDGE_SATURATED) return false;
     for (int t = 0; t < KVF_TIERS; t++)
         if (in->on[t]) measure_tier(f, t);
@@ -130,7 +131,7 @@ static bool measure(struct forecast *f) {
         f->network = (struct network){.slots = f->e->slots,
                                       .users = in->users,
                                       .think_s = fmax(in->users / f->per_s - in->e2e_ms / 1e3, 0)};
-    else if (f->per_s < ACHIEVED * offered) /* as if the slots were users who ask at once */
+    else if (f->per_s < ACHIEVED * f->offered_s) /* as if the slots were users who ask at once */
         f->network = (struct network){.slots = f->e->slots, .users = (double)f->e->slots};
     else
         return false;
@@ -385,17 +386,17 @@ static bool hits_known(const struct forecast *f, const struct change *c, const s
 static void offer(struct forecast *f, const char *what, const char *metric, double now, double then) {
     struct verdict_remedy r = {.now = now, .estimate = then};
     snprintf(r.metric, sizeof r.metric, "%s", metric);
-    if (verdict_gain(&r) >= GAIN) verdict_add_remedy(&f->run->verdict, what, metric, now, then);
+    if (verdict_gain(&r) >= GAIN) verdict_add_remedy(f->verdict, what, metric, now, then);
 }
 
 static void add(struct forecast *f, const struct change *c, const char *what) {
-    double tok_s = result_value(&f->run->results, "throughput_tok_s");
     struct estimate got;
     if (!estimate(f, c, &got) || (!f->closed && f->in->miss_ratio > OTHER_MISSES)) return;
     double faster = got.per_s / f->per_s, risk = got.error * fmin(1, fabs(faster - 1) / SENSIBLE);
     if (c->users < 1) risk = got.error;
     bool likely = risk <= ERROR_MOST && got.error <= ERROR_EVER;
-    if (tok_s > 0 && c->users >= 1 && likely) offer(f, what, "throughput_tok_s", tok_s, tok_s * faster);
+    if (f->tok_s > 0 && c->users >= 1 && likely)
+        offer(f, what, "throughput_tok_s", f->tok_s, f->tok_s * faster);
     if (kvf_present(got.e2e_ms) && likely && spread_of(f, c, &got) <= SPREAD_MOST)
         offer(f, what, "e2e_mean_ms", f->in->e2e_ms, got.e2e_ms);
     /* hits that cost throughput, because a hit is read and a miss is not, are no help */
@@ -418,8 +419,103 @@ static void add_tier(struct forecast *f, int t) {
     add(f, &c, what);
 }
 
+/* ---- while the run goes on ---- */
+
+/* Misses of caches of these sizes one below the other, by the sample's distances. */
+static void curve_of(const struct forecast *f, const double usable[KVF_TIERS], double miss[KVF_TIERS]) {
+    double bytes = 0;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        bytes += f->in->on[t] ? usable[t] : 0;
+        miss[t] = bytes > 0 ? sample_miss_ratio(f->e->pipeline.sample, bytes, NULL) : 1;
+    }
+}
+
+/* Hits move up with a larger tier, and with them the reads. */
+static void add_larger(struct forecast *f, int t, int times) {
+    double usable[KVF_TIERS], now[KVF_TIERS], then[KVF_TIERS], demand_s[KVF_TIERS][KVF_DIRS];
+    double steady[KVF_TIERS][KVF_DIRS] = {{0}}, above = 1, above_then = 1;
+    struct network n = f->network;
+    struct estimate got = {0};
+    char what[80];
+    memcpy(usable, f->in->usable_bytes, sizeof usable);
+    memcpy(demand_s, f->demand_s, sizeof demand_s);
+    curve_of(f, usable, now);
+    usable[t] *= times;
+    curve_of(f, usable, then);
+    double misses = now[KVF_TIERS - 1], fewer = misses - then[KVF_TIERS - 1];
+    if (!(fabs(misses - f->in->miss_ratio) <= OTHER_SO_FAR)) return;
+    for (int i = 0; i < KVF_TIERS; i++) {
+        double hits = above - now[i], hits_then = above_then - then[i];
+        if (f->in->on[i] && hits > ALIKE) demand_s[i][KVF_DIR_READ] *= hits_then / hits;
+        above = now[i], above_then = then[i];
+    }
+    snprintf(what, sizeof what, "%d x %s capacity", times, tier_name((enum kvf_tier)t));
+    settle_on(f, &n, demand_s, steady, &got);
+    if (f->tok_s > 0) offer(f, what, "throughput_tok_s", f->tok_s, f->tok_s * got.per_s / f->per_s);
+    if (f->verdict->cause == VERDICT_CAUSE_CAPACITY && got.per_s >= KEPT * f->per_s)
+        offer(f, what, "reuse_hit_ratio", 1 - f->in->miss_ratio, 1 - f->in->miss_ratio + fewer);
+}
+
+/* A change that leaves the hits as they are. */
+static void add_other(struct forecast *f, const struct change *c, const char *what) {
+    double demand_s[KVF_TIERS][KVF_DIRS], steady[KVF_TIERS][KVF_DIRS] = {{0}};
+    struct network n = f->network;
+    struct estimate got = {0};
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int d = 0; d < KVF_DIRS; d++) demand_s[t][d] = f->demand_s[t][d] / c->bandwidth[t];
+    n.slots = (uint64_t)((double)n.slots * c->slots);
+    n.users *= f->closed ? c->users : c->slots;
+    settle_on(f, &n, demand_s, steady, &got);
+    if (!(got.per_s > 0)) return;
+    if (f->tok_s > 0 && c->users >= 1)
+        offer(f, what, "throughput_tok_s", f->tok_s, f->tok_s * got.per_s / f->per_s);
+    if (f->closed)
+        offer(f, what, "e2e_mean_ms", f->in->e2e_ms, fmax(n.users / got.per_s - n.think_s, 0) * 1e3);
+}
+
+void forecast_recent(struct engine *e, const struct judge_input *in, const struct snapshot *snap,
+                     struct verdict *v) {
+    enum { USERS_MOST = 1000 }; /* more of them take too long here */
+    const struct snapshot_interval *i = &snap->interval;
+    struct forecast f = {.e = e,
+                         .in = in,
+                         .verdict = v,
+                         .offered_s = (double)i->arrived / in->length_s,
+                         .inside = i->queue_depth_mean + i->in_service,
+                         .tok_s = i->throughput_tok_s};
+    struct change c = as_it_is;
+    if (in->users > USERS_MOST || e->slots > USERS_MOST) return;
+    if (outside_the_model(v->limited_by) || !measure(&f)) return;
+    sample_look(e->pipeline.sample);
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int times = 2; in->on[t] && times <= 4; times *= 2) add_larger(&f, t, times);
+    sample_looked(e->pipeline.sample);
+    for (int t = 0; t < KVF_TIERS; t++) {
+        char what[80];
+        if (!in->on[t]) continue;
+        c = as_it_is;
+        c.bandwidth[t] = 2;
+        snprintf(what, sizeof what, "2 x %s bandwidth%s", tier_name((enum kvf_tier)t),
+                 t == KVF_TIER_NVME ? " (one more drive)" : "");
+        add_other(&f, &c, what);
+    }
+    c = as_it_is;
+    c.slots = 2;
+    if (in->slots_ratio >= 0.5) add_other(&f, &c, "2 x slots");
+    c = as_it_is;
+    c.users = 0.5; /* they ask the same of the tiers as long as few of their lookups miss */
+    if (f.closed && in->users >= 2 && !(in->miss_ratio > OTHER_HITS)) add_other(&f, &c, "half the users");
+}
+
 void forecast_remedies(struct engine *e, const struct judge_input *in, struct run_record *run) {
-    struct forecast f = {.e = e, .in = in, .run = run};
+    const struct result_list *r = &run->results;
+    struct forecast f = {.e = e,
+                         .in = in,
+                         .verdict = &run->verdict,
+                         .results = r,
+                         .offered_s = result_value(r, "requests_arrived") / in->length_s,
+                         .inside = result_value(r, "queue_depth_mean") + result_value(r, "in_service_mean"),
+                         .tok_s = result_value(r, "throughput_tok_s")};
     if (outside_the_model(run->verdict.limited_by) || !measure(&f)) return;
     try_base(&f);
     for (int t = 0; t < KVF_TIERS; t++)

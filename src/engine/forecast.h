@@ -12,4 +12,10 @@
  * is saturated, or the accesses tried at the run's own capacities do not move the bytes that it moved. */
 void forecast_remedies(struct engine *e, const struct judge_input *in, struct run_record *run);
 
+/* The same of a run that goes on, from what was measured over some time, of which `snap` is: the network
+ * alone, with the hits of larger tiers from the sample's distances, so that it takes a few milliseconds at
+ * most. None for more than a thousand users or slots. */
+void forecast_recent(struct engine *e, const struct judge_input *in, const struct snapshot *snap,
+                     struct verdict *v);
+
 #endif

@@ -107,6 +107,9 @@ static void add_tiers(struct measure *m) {
         result_add(m->out, on ? (double)c->entries[t] : KVF_MISSING, 0, "%s_entries", tier);
         result_add(m->out, on ? (double)c->used_bytes[t] : KVF_MISSING, 0, "%s_used_bytes", tier);
         result_add(m->out, on ? (double)c->tier_hits[t] : KVF_MISSING, 0, "%s_hits", tier);
+        uint64_t reuse = 0;
+        for (int k = 0; k < KVF_CAUSES; k++) reuse += k == KVF_CAUSE_DECODE ? 0 : c->hits_in[t][k];
+        result_add(m->out, on ? (double)reuse : KVF_MISSING, 0, "%s_reuse_hits", tier);
         result_add(m->out, on ? (double)c->evictions[t] : KVF_MISSING, 0, "%s_evictions", tier);
         result_add(m->out, on ? (double)c->demotions[t] : KVF_MISSING, 0, "%s_demotions", tier);
         result_add(m->out, on ? (double)c->promotions[t] : KVF_MISSING, 0, "%s_promotions", tier);
@@ -154,6 +157,7 @@ static void add_cache(struct measure *m) {
     add_count(m, "lookups", lookups);
     add_count(m, "hits", hits);
     add_count(m, "misses", misses);
+    add_count(m, "reuse_lookups", reuse);
     result_add(m->out, ratio((double)hits, (double)lookups), lookups, "hit_ratio");
     result_add(m->out, ratio((double)reuse_hits, (double)reuse), reuse, "reuse_hit_ratio");
     add_count(m, "evictions", tier_sum(s->evictions));

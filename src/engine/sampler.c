@@ -5,148 +5,10 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "engine/lookback.h"
 #include "engine/sample.h"
 #include "engine/scaling.h"
 #include "engine/verdict.h"
-
-/* ---- reading ---- */
-
-static int reading_open(struct reading *r, struct err *e) {
-    r->workers = counters_new(1);
-    r->lateness = mem_zalloc(1, sizeof *r->lateness);
-    histogram_init(r->lateness);
-    return r->workers ? 0 : err_set(e, KVF_ERR_NOMEM, "no memory for the sums of the counters");
-}
-
-static void reading_close(struct reading *r) {
-    counters_free(r->workers, 1);
-    free(r->lateness);
-}
-
-static void reading_copy(struct reading *to, const struct reading *from) {
-    struct counters *workers = to->workers;
-    struct histogram *lateness = to->lateness;
-    counters_sum(workers, from->workers, 1);
-    histogram_copy(lateness, from->lateness);
-    *to = *from;
-    to->workers = workers;
-    to->lateness = lateness;
-}
-
-static void reading_swap(struct reading *a, struct reading *b) {
-    struct reading kept = *a;
-    *a = *b;
-    *b = kept;
-}
-
-static void devices_read(struct engine *e, struct reading *r) {
-    r->device = (struct blockdev_counters){0};
-    r->device_present = e->device_count > 0;
-    for (uint32_t i = 0; i < e->device_count; i++) {
-        struct blockdev_counters c;
-        if (blockdev_counters(&e->devices[i], &c) != 0) {
-            r->device_present = false;
-            continue;
-        }
-        r->device.read_bytes += c.read_bytes;
-        r->device.write_bytes += c.write_bytes;
-        r->device.read_ms += c.read_ms;
-        r->device.write_ms += c.write_ms;
-        r->device.io_ticks_ms += c.io_ticks_ms;
-        r->device.time_in_queue_ms += c.time_in_queue_ms;
-    }
-}
-
-/* What the machine does that simulates says nothing about the one that is simulated. */
-static const struct host_counts host_counts_missing = {.cpu_busy_ticks = KVF_MISSING,
-                                                       .cpu_total_ticks = KVF_MISSING,
-                                                       .cpu_steal_ticks = KVF_MISSING,
-                                                       .available_bytes = KVF_MISSING,
-                                                       .net_rx_bytes = KVF_MISSING,
-                                                       .net_tx_bytes = KVF_MISSING,
-                                                       .process_user_s = KVF_MISSING,
-                                                       .process_sys_s = KVF_MISSING,
-                                                       .process_rss_bytes = KVF_MISSING,
-                                                       .process_rss_peak_bytes = KVF_MISSING};
-
-/* A request is counted as ended just before its slot is given back under the queue's lock: in service
- * is what the counters leave of it, so that what arrived adds up in every reading. */
-static void reading_in_service(const struct engine *e, struct reading *r) {
-    const struct counters *w = r->workers;
-    r->in_service = r->arrived - r->dropped - r->queued - counters_get(&w->requests_done) -
-                    counters_get(&w->requests_failed);
-    for (uint32_t k = 0; k < e->s->qos.classes; k++) {
-        struct class_counts *c = &r->klass[k];
-        c->in_service = c->arrived - c->dropped - c->queued - counters_get(&w->klass[k].done) -
-                        counters_get(&w->klass[k].failed);
-    }
-}
-
-/* A request in service is judged by its first token, once it has come, or like one that waits by its age. One
- * that has ended is in the counters. */
-static void overdue_in_service(const struct engine *e, struct reading *r) {
-    bool ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT;
-    for (const struct flight *f = e->service_first; f; f = f->service_next) {
-        uint32_t k = f->req.klass;
-        uint64_t had_ns = atomic_load_explicit(&f->ttft_ns, memory_order_relaxed);
-        uint64_t age_ns = r->run_ns > f->req.arrival_ns ? r->run_ns - f->req.arrival_ns : 0;
-        int tier;
-        if (flight_shown(f, &tier) == FLIGHT_ENDED) continue;
-        if (f->req.arrival_ns < r->open_ns[k]) r->open_ns[k] = f->req.arrival_ns;
-        if (ttft && had_ns > 0) age_ns = had_ns;
-        for (int i = 0; i < SAMPLER_TARGETS; i++)
-            r->overdue[k][i] += age_ns > sampler_target_ns(&e->s->qos.klass[k], i);
-    }
-}
-
-/* Of those that wait and those in service. */
-static void overdue_take(const struct engine *e, struct reading *r) {
-    for (uint32_t k = 0; k < e->s->qos.classes; k++) {
-        r->open_ns[k] = r->oldest_ns[k];
-        for (int i = 0; i < SAMPLER_TARGETS; i++) {
-            uint64_t target_ns = sampler_target_ns(&e->s->qos.klass[k], i);
-            bool can_be =
-                target_ns != KVF_UNSET && target_ns < r->run_ns && r->oldest_ns[k] < r->run_ns - target_ns;
-            r->overdue[k][i] = can_be ? queue_older(&e->queue, k, r->run_ns - target_ns) : 0;
-        }
-    }
-    overdue_in_service(e, r);
-}
-
-/* The requests in service go straight into `snap`, which may be NULL. */
-static void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
-    pthread_mutex_lock(&e->queue_lock);
-    counters_sum(r->workers, e->counters, e->worker_count);
-    r->run_ns = engine_now(e);
-    dispatch_count_time(e, r->run_ns);
-    memcpy(r->klass, e->klass, sizeof r->klass);
-    r->arrived = e->arrived;
-    r->dropped = e->dropped;
-    r->queued = 0;
-    for (uint32_t k = 0; k < e->s->qos.classes; k++) {
-        r->queued += e->klass[k].queued;
-        r->oldest_ns[k] = queue_oldest_ns(&e->queue, k);
-    }
-    overdue_take(e, r);
-    r->users = e->session.active;
-    r->documents_in = e->ingest.in;
-    r->documents_evicted = ingest_evicted(e);
-    histogram_copy(r->lateness, e->lateness);
-    if (snap) dispatch_requests(e, r->run_ns, snap);
-    pthread_mutex_unlock(&e->queue_lock);
-    reading_in_service(e, r);
-    pthread_mutex_lock(&e->cache_lock);
-    cache_stats(e->cache, &r->cache);
-    pthread_mutex_unlock(&e->cache_lock);
-    use_take(e, r);
-    r->writes_most = writegate_most(&e->writes);
-    if (e->pipeline.compute) compute_read(e->pipeline.compute, r->run_ns, &r->compute);
-    if (engine_is_virtual(e))
-        r->host = host_counts_missing;
-    else
-        host_count(&r->host);
-    devices_read(e, r);
-}
 
 /* ---- the snapshot of an interval ---- */
 
@@ -219,10 +81,11 @@ static void snap_host(struct snapshot_interval *i, const struct reading *now, co
         device ? per((double)(y->time_in_queue_ms - x->time_in_queue_ms) / 1e3, s) : KVF_MISSING;
 }
 
-static void snap_interval(struct engine *e, struct snapshot *snap, const struct counters *d,
+static void snap_interval(struct engine *e, const struct reading *last, struct snapshot *snap,
                           const struct use *use) {
     struct sampler *p = e->sampler;
-    const struct reading *now = &p->now, *last = &p->last;
+    const struct reading *now = &p->now;
+    const struct counters *d = p->delta;
     struct snapshot_interval *i = &snap->interval;
     double s = seconds(now->run_ns - last->run_ns);
     uint64_t reuse = sum_causes(p->cache.lookups, false), oldest = KVF_NEVER;
@@ -248,6 +111,7 @@ static void snap_interval(struct engine *e, struct snapshot *snap, const struct 
     i->requests_per_s = per((double)i->done, s);
     i->lookups = sum_causes(p->cache.lookups, true);
     i->hits = sum_causes(p->cache.hits, true);
+    i->reuse_lookups = reuse;
     i->hit_ratio = per((double)i->hits, (double)i->lookups);
     i->reuse_hit_ratio = per((double)sum_causes(p->cache.hits, false), (double)reuse);
     i->refused = p->cache.refused;
@@ -272,6 +136,7 @@ static void snap_tier(struct engine *e, struct snapshot *snap, const struct coun
     v->used_bytes = cache->used_bytes[t];
     v->entries = cache->entries[t];
     v->hits = cache->tier_hits[t];
+    v->reuse_hits = sum_causes(cache->hits_in[t], false);
     for (int c = 0; c < KVF_CAUSES; c++) {
         for (int dir = 0; dir < KVF_DIRS; dir++) {
             snap->cause[t][dir][c].ops = counters_get(&d->io[t][dir][c].ops);
@@ -324,10 +189,10 @@ static double violations_since(struct sampler *p, uint32_t k, uint64_t ended_bey
     return n < 0 ? 0 : (double)n;
 }
 
-static void snap_class(struct engine *e, struct snapshot *snap, const struct counters *d,
+static void snap_class(struct engine *e, const struct reading *last, struct snapshot *snap,
                        const struct use *use, uint32_t k) {
-    const struct reading *now = &e->sampler->now, *last = &e->sampler->last;
-    const struct counters_class *c = &d->klass[k];
+    const struct reading *now = &e->sampler->now;
+    const struct counters_class *c = &e->sampler->delta->klass[k];
     struct snapshot_qos *v = &snap->qos[k];
     snprintf(snap->class_name[k], sizeof snap->class_name[k], "%.31s", e->s->qos.klass[k].name);
     uint64_t dropped = now->klass[k].dropped - last->klass[k].dropped;
@@ -340,7 +205,9 @@ static void snap_class(struct engine *e, struct snapshot *snap, const struct cou
     v->failed = counters_get(&c->failed) + dropped;
     v->oldest_wait_ms = now->open_ns[k] < now->run_ns ? seconds(now->run_ns - now->open_ns[k]) * 1e3 : 0;
     v->overdue = now->overdue[k][0];
+    v->e2e_p50_ms = quantile_ms(&c->e2e, 0.5);
     v->e2e_p95_ms = quantile_ms(&c->e2e, 0.95);
+    v->ttft_p50_ms = quantile_ms(&c->ttft, 0.5);
     v->ttft_p95_ms = quantile_ms(&c->ttft, 0.95);
     uint64_t ended = v->done + v->failed, target_ns = e->s->qos.klass[k].p95_ns;
     uint64_t met = result_met(c, ended);
@@ -363,36 +230,45 @@ static void snap_heat(struct snapshot *snap, const struct counters *d) {
         histogram_spread(h[i], first_ns, snap->heat[i], SNAPSHOT_HEAT_BINS);
 }
 
-static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek, struct snapshot *snap) {
-    struct sampler *p = e->sampler;
-    memset(snap, 0, sizeof *snap);
-    snap->peek = peek;
-    snap->simulated = engine_is_virtual(e);
-    snap->real_s = snap->simulated ? simulator_real_s(e) : KVF_MISSING;
-    snap->speed = snap->simulated ? e->simulator.speed : KVF_MISSING;
-    reading_take(e, &p->now, snap);
-    counters_sum(p->delta, p->now.workers, 1);
-    counters_subtract(p->delta, p->last.workers);
-    cache_stats_since(&p->cache, &p->now.cache, &p->last.cache);
-    snap->interval.phase = phase;
-    struct use use;
-    use_between(e, &p->last, &p->now, &use);
-    snap_interval(e, snap, p->delta, &use);
+static void snap_tiers(struct engine *e, struct snapshot *snap, const struct use *use) {
     for (int t = 0; t < KVF_TIERS; t++) {
         snap->tier_on[t] = e->tiers[t] != NULL;
         if (!e->tiers[t]) continue;
         snap->tier_emulated[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_EMULATED) != 0;
         snap->tier_compat[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_COMPAT) != 0;
-        snap_tier(e, snap, p->delta, &use, t);
+        snap_tier(e, snap, e->sampler->delta, use, t);
     }
     if (e->device_count > 0)
         snprintf(snap->tier_device[KVF_TIER_NVME], SNAPSHOT_NAME, "%.31s", e->devices[0].disk);
+}
+
+void sampler_between(struct engine *e, const struct reading *from, struct snapshot *snap, struct use *use) {
+    struct sampler *p = e->sampler;
+    counters_sum(p->delta, p->now.workers, 1);
+    counters_subtract(p->delta, from->workers);
+    cache_stats_since(&p->cache, &p->now.cache, &from->cache);
+    use_between(e, from, &p->now, use);
+    snap_interval(e, from, snap, use);
+    snap_tiers(e, snap, use);
     snap->classes = e->s->qos.classes;
-    for (uint32_t k = 0; k < snap->classes; k++) snap_class(e, snap, p->delta, &use, k);
+    for (uint32_t k = 0; k < snap->classes; k++) snap_class(e, from, snap, use, k);
+    snap_heat(snap, p->delta);
+}
+
+static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek, struct snapshot *snap) {
+    struct sampler *p = e->sampler;
+    struct use use;
+    memset(snap, 0, sizeof *snap);
+    snap->peek = peek;
+    snap->simulated = engine_is_virtual(e);
+    snap->real_s = snap->simulated ? simulator_real_s(e) : KVF_MISSING;
+    snap->speed = snap->simulated ? e->simulator.speed : KVF_MISSING;
+    snap->interval.phase = phase;
+    reading_take(e, &p->now, snap);
+    sampler_between(e, &p->last, snap, &use);
     snap->interval.saturation = scaling_saturation(e, snap);
     gpus_snap(e, &p->gpus, snap);
-    snap_heat(snap, p->delta);
-    verdict_snap(e, snap, p->delta, &use);
+    verdict_snap(e, snap, &use);
 }
 
 static void steady_note(struct engine *e, const struct snapshot *snap) {
@@ -436,6 +312,18 @@ static void totals_publish(struct engine *e, const struct snapshot *snap) {
     newest_put(e->setup->totals, &p->totals);
 }
 
+/* The sums over the intervals, with the one that ends here. */
+static void reading_note(struct sampler *p, const struct snapshot *snap) {
+    struct reading *now = &p->now;
+    for (uint32_t k = 0; k < snap->classes; k++) {
+        double missed = snap->qos[k].violations;
+        now->violations[k] = p->last.violations[k] + (kvf_present(missed) ? missed : 0);
+    }
+    now->users_s = p->last.users_s + (double)snap->interval.users * snap->interval.length_s;
+    now->firsts = p->firsts;
+    now->sampled = p->sampled;
+}
+
 void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     struct sampler *p = e->sampler;
     struct record *r = record_new(RECORD_SNAPSHOT);
@@ -454,8 +342,10 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
             p->host_busy_s += s;
         }
     }
-    reading_swap(&p->last, &p->now); /* the next one is taken anew */
     totals_publish(e, &r->snap);
+    reading_note(p, &r->snap);
+    lookback_interval(e, &r->snap);
+    reading_swap(&p->last, &p->now); /* the next one is taken anew */
     if (e->setup->slot) slot_put(e->setup->slot, &r->snap);
     if (e->setup->on_interval) e->setup->on_interval(e->setup->ctx, &r->snap);
     if (e->setup->fifo)
@@ -468,6 +358,8 @@ void sampler_peek(struct engine *e, enum kvf_run_phase phase) {
     static struct snapshot snap; /* control thread only; too large for its stack */
     snapshot_make(e, phase, true, &snap);
     snap.interval.seq = e->sampler->seq;
+    reading_note(e->sampler, &snap);
+    lookback_interval(e, &snap);
     if (e->setup->slot) slot_put(e->setup->slot, &snap);
 }
 
@@ -482,6 +374,7 @@ void sampler_begin(struct engine *e) {
     verdict_measure_from_here(e);
     steady_begin(&p->steady, 0);
     gpus_measure_from_here(&p->gpus);
+    lookback_begin(e);
 }
 
 void sampler_measure_from_here(struct engine *e) {
@@ -509,6 +402,7 @@ int sampler_open(struct engine *e, struct err *err) {
     if (rc == 0) rc = reading_open(&p->end, err);
     if (rc == 0 && !(p->delta = counters_new(1)))
         rc = err_set(err, KVF_ERR_NOMEM, "no memory for the sums of the counters");
+    if (rc == 0 && e->setup->windows) rc = lookback_open(&p->lookback, err);
     if (rc == 0) gpus_open(e, &p->gpus);
     return rc;
 }
@@ -517,6 +411,7 @@ void sampler_close(struct engine *e) {
     struct sampler *p = e->sampler;
     if (!p) return;
     gpus_close(&p->gpus);
+    lookback_close(p->lookback);
     reading_close(&p->now);
     reading_close(&p->last);
     reading_close(&p->base);

@@ -4,42 +4,12 @@
 #define KVF_ENGINE_SAMPLER_H
 
 #include "base/terms.h"
-#include "cache/cache.h"
-#include "engine/core.h"
 #include "engine/gpus.h"
+#include "engine/reading.h"
 #include "engine/steady.h"
 #include "engine/totals.h"
 #include "engine/window.h"
 #include "record/publish.h"
-
-enum { SAMPLER_TARGETS = 4 }; /* of a class: P95, P99, P99.9, P99.99 */
-static inline uint64_t sampler_target_ns(const struct scenario_class *c, int i) {
-    const uint64_t ns[SAMPLER_TARGETS] = {c->p95_ns, c->p99_ns, c->p999_ns, c->p9999_ns};
-    return ns[i];
-}
-
-/* All counts of the run at one moment. */
-struct reading {
-    uint64_t run_ns;
-    struct counters *workers; /* summed over the workers */
-    struct cache_stats cache;
-    struct class_counts klass[KVF_CLASSES_MAX];
-    uint64_t arrived, dropped, queued, in_service, users, oldest_ns[KVF_CLASSES_MAX];
-    struct histogram *lateness;
-    uint64_t
-        open_ns[KVF_CLASSES_MAX]; /* arrival of the oldest request not yet done; KVF_NEVER: there is none */
-    /* requests not yet done that are past the target of P95, P99, ...: whatever their latency becomes */
-    uint64_t overdue[KVF_CLASSES_MAX][SAMPLER_TARGETS];
-    struct usage_sums usage[USAGES];       /* of chunks */
-    uint64_t link_ns[KVF_TIERS][KVF_DIRS]; /* of tiers that keep time by channels: how long they were busy */
-    uint64_t memory_ns[KVF_DIRS];          /* of the gpu's own memory, where a simulation has its figures */
-    uint64_t documents_in, documents_evicted; /* of retrieval */
-    uint64_t writes_most;         /* entry writes in flight at a time since the measured part began */
-    struct compute_stats compute; /* zero without a modelled GPU */
-    struct host_counts host;
-    struct blockdev_counters device;
-    bool device_present;
-};
 
 struct sampler {
     struct reading now, last;
@@ -57,6 +27,8 @@ struct sampler {
     double starved_s[KVF_CLASSES_MAX];    /* of the intervals in which the class was starved */
     int64_t missed_debt[KVF_CLASSES_MAX]; /* counted as missed already, and not in the counters then */
     double host_busy_sum, host_busy_s;
+    double reuse_bytes, reuse_error; /* of the last verdict, for those of the same moment */
+    struct lookback *lookback;       /* NULL: nobody asks for windows */
 };
 
 /* A class is starved when it gets no slot and its oldest request waits for longer than this many of its P95
@@ -83,6 +55,10 @@ enum { USE_WHY = 160 };
 uint64_t use_written_look_ns(const struct engine *e);
 /* Whether as much has been written to nvme as run.max_written allows, and the sentence that says so. */
 bool use_written_out(const struct engine *e, bool prepares, char why[USE_WHY]);
+
+/* Fills what a snapshot says of the time from a reading to `now`: counts, rates, percentiles, means, shares.
+ * Its phase and `peek` are there. p->delta and p->cache are of that time then. */
+void sampler_between(struct engine *e, const struct reading *from, struct snapshot *snap, struct use *use);
 
 int sampler_open(struct engine *e, struct err *err);
 void sampler_close(struct engine *e);

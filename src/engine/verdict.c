@@ -79,10 +79,10 @@ static void sum_reuse(struct engine *e, struct window_sums *w) {
     w->sampled = lookups - p->sampled;
 }
 
-static struct window_sums sums_of(struct engine *e, const struct snapshot *snap, const struct counters *d,
-                                  const struct use *use) {
+static struct window_sums sums_of(const struct sampler *p, const struct reading *from,
+                                  const struct snapshot *snap, const struct use *use) {
     const struct snapshot_interval *i = &snap->interval;
-    const struct sampler *p = e->sampler;
+    const struct counters *d = p->delta;
     const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E];
     struct window_sums w = {.length_s = i->length_s,
                             .requests = (double)histogram_count(e2e),
@@ -98,7 +98,7 @@ static struct window_sums sums_of(struct engine *e, const struct snapshot *snap,
                             .users_s = (double)i->users * i->length_s,
                             .lookups = (double)reuses(p->cache.lookups),
                             .misses = (double)reuses(p->cache.misses)};
-    w.compute_busy_s = (double)(p->now.compute.busy - p->last.compute.busy) / 1e15;
+    w.compute_busy_s = (double)(p->now.compute.busy - from->compute.busy) / 1e15;
     for (uint32_t k = 0; k < snap->classes; k++) {
         if (!kvf_present(snap->qos[k].violations)) continue;
         w.class_judged[k] = (double)(snap->qos[k].done + snap->qos[k].failed);
@@ -106,7 +106,6 @@ static struct window_sums sums_of(struct engine *e, const struct snapshot *snap,
     }
     sum_tiers(&w, snap, d, use);
     sum_machine(&w, snap);
-    sum_reuse(e, &w);
     return w;
 }
 
@@ -147,13 +146,13 @@ static void describe_reuse(struct engine *e, struct judge_input *in) {
     sample_looked(e->pipeline.sample);
 }
 
-void verdict_snap(struct engine *e, struct snapshot *snap, const struct counters *delta,
-                  const struct use *use) {
+void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use) {
     struct sampler *p = e->sampler;
-    struct window_sums interval = sums_of(e, snap, delta, use), recent;
+    struct window_sums interval = sums_of(p, &p->last, snap, use), recent;
     struct judge_input in = {.backlog = snap->interval.queue_depth,
                              .oldest_ms = snap->interval.oldest_wait_ms};
     static struct verdict v; /* control thread only */
+    sum_reuse(e, &interval);
     if (!snap->peek) {
         window_add(&p->window, &interval);
         window_sums_add(&p->measured, &interval);
@@ -164,9 +163,33 @@ void verdict_snap(struct engine *e, struct snapshot *snap, const struct counters
     window_means(&recent, &in);
     describe(e, &p->now.cache, &in);
     describe_reuse(e, &in);
+    p->reuse_bytes = in.reuse_bytes;
+    p->reuse_error = in.reuse_error;
     v.warnings = 0;
     judge_run(&in, &v);
     snprintf(snap->bottleneck, sizeof snap->bottleneck, "%s", v.sentence);
+}
+
+void verdict_between(struct engine *e, const struct reading *from, const struct snapshot *snap,
+                     const struct use *use, bool forecasts, struct verdict *out) {
+    struct sampler *p = e->sampler;
+    struct window_sums w = sums_of(p, from, snap, use);
+    struct judge_input in = {.backlog = snap->interval.queue_depth,
+                             .oldest_ms = snap->interval.oldest_wait_ms};
+    w.users_s = p->now.users_s - from->users_s;
+    w.firsts = p->now.firsts - from->firsts;
+    w.sampled = p->now.sampled - from->sampled;
+    window_means(&w, &in);
+    describe(e, &p->now.cache, &in);
+    in.reuse_bytes = p->reuse_bytes;
+    in.reuse_error = p->reuse_error;
+    enum verdict_limit limit = out->limited_by;
+    enum verdict_cause cause = out->cause;
+    out->warnings = 0;
+    judge_run(&in, out);
+    if (!forecasts && out->limited_by == limit && out->cause == cause) return;
+    out->remedies = 0;
+    forecast_recent(e, &in, snap, out);
 }
 
 void verdict_measure_from_here(struct engine *e) {

@@ -552,6 +552,8 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
         verdict_add_evidence(v, "room_wait_share", share(in->room_ms, in->e2e_ms), "");
         verdict_add_evidence(v, "room_wait_ms", in->room_ms, "ms");
         verdict_add_evidence(v, "compute_share", part[PART_COMPUTE], "");
+        double room = share(in->room_ms, in->e2e_ms);
+        judge_places(v, in, part[PART_STORAGE] - (room > 0 ? fmin(room, part[PART_STORAGE]) : 0));
         /* the response time law gives the time between an answer and the next question */
         think_s = in->users / rate - in->e2e_ms / 1e3;
         sum_s += (in->generation_ms + in->prefill_ms) / 1e3;

@@ -63,6 +63,9 @@ struct judge_input {
  * largest part of the end-to-end latency, or, without targets to miss, load: X <= N / (R + Z) Shares of one
  * sentence add up to 100 %. */
 void judge_run(const struct judge_input *in, struct verdict *v);
+/* Adds to the evidence where the mean end-to-end latency is spent: each tier's part of `storage`, the share
+ * of it that is storage time and no wait for room. */
+void judge_places(struct verdict *v, const struct judge_input *in, double storage);
 /* The kernel's bytes to ours where that says that somebody else uses the device, else 0. */
 double judge_foreign(const struct judge_input *in);
 

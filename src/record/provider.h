@@ -9,6 +9,7 @@
 #include "record/publish.h"
 #include "record/run.h"
 #include "record/snapshot.h"
+#include "record/windows.h"
 
 struct provider_status {
     bool ended;          /* nothing more will come, and `run` is complete: results, bottleneck, status */
@@ -38,6 +39,10 @@ struct provider {
     bool (*at)(void *ctx, double t_s, struct snapshot *out);
     /* The interval `steps` before (negative) or after the one that ended at t_s, cut to what there is. */
     bool (*step)(void *ctx, double t_s, int steps, struct snapshot *out);
+    /* What was measured over a window that ends at run time end_s (NaN: at the newest interval). False when
+     * it is not to be had, or is the one of *version, which starts at 0 and is updated. May be NULL. */
+    bool (*window)(void *ctx, enum windows_span span, double end_s, struct windows_view *out,
+                   uint64_t *version);
     bool (*event)(void *ctx, struct record_event *out); /* the next event, in order; false: none yet */
     void (*status)(void *ctx, struct provider_status *out);
 };

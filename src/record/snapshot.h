@@ -43,6 +43,7 @@ static inline bool kvf_present(double v) {
     X(F, requests_per_s, "1/s", "requests done per second")                                                  \
     X(U, lookups, "", "cache lookups")                                                                       \
     X(U, hits, "", "cache hits")                                                                             \
+    X(U, reuse_lookups, "", "cache lookups without cause decode")                                            \
     X(F, hit_ratio, "", "hits / lookups")                                                                    \
     X(F, reuse_hit_ratio, "", "hits / lookups without cause decode")                                         \
     X(U, fell_through, "", "writes that found no room in time and went on to a lower tier")                  \
@@ -92,6 +93,7 @@ static inline bool kvf_present(double v) {
     X(U, used_bytes, "B", "sum of the sizes of its entries now")                                             \
     X(U, entries, "", "entries in it now")                                                                   \
     X(U, hits, "", "lookups that found their entry here")                                                    \
+    X(U, reuse_hits, "", "lookups without cause decode that found their entry here")                         \
     X(U, read_ops, "", "entry reads completed")                                                              \
     X(U, write_ops, "", "entry writes completed")                                                            \
     X(U, read_bytes, "B", "bytes of completed read chunks")                                                  \
@@ -133,7 +135,9 @@ static inline bool kvf_present(double v) {
     X(U, failed, "", "requests failed or dropped")                                                           \
     X(F, oldest_wait_ms, "ms", "age of the oldest request that is not done now, in service or waiting")      \
     X(U, overdue, "", "requests not done that are past the P95 target now")                                  \
+    X(F, e2e_p50_ms, "ms", "end-to-end latency, P50")                                                        \
     X(F, e2e_p95_ms, "ms", "end-to-end latency, P95")                                                        \
+    X(F, ttft_p50_ms, "ms", "time to first token, P50")                                                      \
     X(F, ttft_p95_ms, "ms", "time to first token, P95")                                                      \
     X(F, met_ratio, "", "requests inside the P95 target / requests that ended or are past it")               \
     X(F, violations, "", "requests newly past the P95 target, failed or dropped")                            \
@@ -188,6 +192,8 @@ struct snapshot_decision {
 /* A request in service, for the live screen alone: those longest in service, in no table of the database. */
 enum { SNAPSHOT_REQUESTS = 64 };
 struct snapshot_request {
+    bool no_user, no_class;  /* of a trace that names none */
+    uint64_t id;             /* of the request; of a trace its row */
     uint64_t user, turn;     /* who asks, and its place in the conversation, from 1 */
     uint64_t context_tokens; /* it came with */
     uint64_t generate_tokens;

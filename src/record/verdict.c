@@ -107,6 +107,17 @@ static char *figure(const char *metric, double v, char *out, size_t len) {
     return out;
 }
 
+char *verdict_remedy_short(const struct verdict_remedy *r, const char *arrow, char *out, size_t len) {
+    char now[48], then[48], label[64];
+    metric_label(r->metric, label, sizeof label);
+    figure(r->metric, r->now, now, sizeof now);
+    figure(r->metric, r->estimate, then, sizeof then);
+    const char *unit = strchr(now, ' '), *unit_then = strchr(then, ' ');
+    if (unit && unit_then && strcmp(unit, unit_then) == 0) now[unit - now] = '\0';
+    snprintf(out, len, "%s: %s %s %s %s", r->change, label, now, arrow, then);
+    return out;
+}
+
 char *verdict_remedy_text(const struct verdict_remedy *r, char *out, size_t len) {
     char now[48], then[48], label[64];
     metric_label(r->metric, label, sizeof label);

@@ -55,7 +55,7 @@ struct verdict_remedy {
     double now, estimate; /* in the unit of the measure; NaN: not known */
 };
 
-enum { VERDICT_EVIDENCE = 36, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDICT_WARNING = 240 };
+enum { VERDICT_EVIDENCE = 56, VERDICT_REMEDIES = 24, VERDICT_WARNINGS = 8, VERDICT_WARNING = 240 };
 
 struct verdict {
     bool known; /* false: nobody has judged, as of runs of older versions */
@@ -82,7 +82,15 @@ double verdict_value(const struct verdict *v, const char *name);
 double verdict_gain(const struct verdict_remedy *r);
 /* Below this gain a remedy is in no summary. */
 #define VERDICT_GAIN 0.05
+/* What limits and by how much, without the rest of the sentence: "nvme reads, 98 % busy: 64 % of request
+ * time, 88 % of it in line". */
+char *verdict_headline(const struct verdict *v, char *out, size_t len);
+/* What to do about it in general, where no remedy has an estimate; and the rule that names it. */
+const char *verdict_advice(const struct verdict *v);
+const char *verdict_rule(const struct verdict *v);
 /* "2 x cpu capacity: tokens/s 1.20k tok/s to 1.90k tok/s" */
 char *verdict_remedy_text(const struct verdict_remedy *r, char *out, size_t len);
+/* The same in few columns: "2 x cpu capacity: tokens/s 1.20k -> 1.90k", with that arrow. */
+char *verdict_remedy_short(const struct verdict_remedy *r, const char *arrow, char *out, size_t len);
 
 #endif

@@ -166,6 +166,10 @@ bool workload_open_loop(const struct workload *w) {
     return w->open_loop;
 }
 
+bool workload_knows_users(const struct workload *w) {
+    return !(w->source->recorded && w->open_loop);
+}
+
 bool workload_one_by_one(const struct workload *w) {
     return !w->open_loop && w->source->format && w->source->format->one_by_one;
 }

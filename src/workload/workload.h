@@ -50,6 +50,9 @@ int workload_open(struct workload **out, const struct scenario *s, struct err *e
 void workload_close(struct workload *w); /* takes NULL */
 
 bool workload_open_loop(const struct workload *w);
+/* Whether requests say which user asks, and at which turn: rows of a trace that come at their own times do
+ * not. */
+bool workload_knows_users(const struct workload *w);
 /* Whether a request is over, and all that it set going, before the next one begins. */
 bool workload_one_by_one(const struct workload *w);
 /* Whether it is an open loop without times: rows come as fast as they are served (speed-up 0). */

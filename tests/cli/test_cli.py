@@ -119,10 +119,14 @@ def _():
     assert run(["--ascii", "--help"]) == (0, HELP, "")
 
 
-@case("without a command the same page is a usage error")
+@case("without a command the program says what to type first")
 def _():
-    assert run([]) == (2, "", HELP)
-    assert run(["--no-color"]) == (2, "", HELP)
+    got = run([])
+    assert (got.rc, got.stdout) == (2, "") and got.stderr.count("\n") == 10, got
+    typed = re.findall(r"^  kvfall (\w+)", got.stderr, re.M)
+    assert typed == ["run", "run", "watch", "probe"] and set(typed) <= set(COMMANDS), got
+    assert "kvfall --help" in got.stderr and max(map(len, got.stderr.split("\n"))) <= 90, got
+    assert run(["--no-color"]) == got
 
 
 @case("--version names version, compiler and features")
@@ -268,6 +272,19 @@ none                            36     36.0 GiB
 
 36 of 40 contexts (36.0 GiB) fit into no tier: they are evicted and computed again.
 """, ""), got
+
+
+@case("contexts are those of the scenario unless told")
+def _():
+    path = home() / "work/personas.yaml"
+    path.write_text("model: llama3.1-8b\ntiers: {cpu: {capacity: 64MiB}}\nworkload: {users: 2, personas: "
+                    "[{name: a, share: 1, context: [1000, 3000], generate: [10, 10], think: [1s, 1s], spread: 1}, "
+                    "{name: b, share: 3, context: [4000, 6000], generate: [10, 10], think: [1s, 1s], spread: 1}]}\n")
+    got = run(["models", "llama3.1-8b", "personas.yaml"])
+    # (2000 + 3 x 5000) / 4 = 4250
+    assert got.rc == 0 and "\ncontexts          1,000 to 6,000 tokens by its personas, 4,250 on average\n" in got.stdout, got
+    assert "\n4250 tokens " in got.stdout, got
+    assert "\n500 tokens " in run(["models", "llama3.1-8b", "personas.yaml", "--context", "500"]).stdout
 
 
 @case("MLA latents, sliding windows, dtypes and ranks are in the figures")

@@ -51,7 +51,7 @@ def _():
 
 @case("values of options with a fixed set, behind a space and behind =")
 def _():
-    for line, expected in ((["run", "--theme"], ["dark", "light", "mono"]),
+    for line, expected in ((["run", "--theme"], ["dark", "light", "mono", "colour-blind", "colour-blind-light"]),
                            (["history", "--status"], ["running", "completed", "interrupted", "failed", "crashed"]),
                            (["history", "--mode"], ["real", "simulate"]),
                            (["sweep", "--profile"], ["latency", "throughput"]),

@@ -16,7 +16,7 @@ from reports import case
 from runs import last_run, refused, rows, start, tree, write
 from tap import SOURCE, database, finish, home, main, run, spawn, wait_until
 
-VIEWS = {"overview": "Bottleneck:", "tiers": "demoted/s", "latency": "(e: next)", "queue": "arr/s",
+VIEWS = {"overview": "LIMITED BY", "tiers": "demoted/s", "latency": "(e: next)", "queue": "arr/s",
          "autoscaler": "Changes by hand", "system": "Network", "requests": "does not keep them",
          "log": "run time level", "help": "Words and signs"}
 INTERVAL_S = 0.25
@@ -77,7 +77,7 @@ def _():
         lines = got.stdout.split("\n")
         assert got.stderr == "" and len(lines) == 31 and lines[30] == "", got
         assert max(map(len, lines)) <= 100 and got.stdout.isascii() and "\x1b" not in got.stdout, got
-        assert re.match(r" kvfall  small - tiny-1b - real - run 1 .* COMPLETED$", lines[0]), got
+        assert re.match(r" kvfall  small - tiny-1b - run 1 .* COMPLETED$", lines[0]), got
         assert "completed " in lines[29], got
         assert words in got.stdout, (words, got)
         others = [other for other in VIEWS.values() if other != words and other in got.stdout]
@@ -121,7 +121,7 @@ def _():
     got = run(["watch", "--dump"])
     lines = got.stdout.rstrip("\n").split("\n")
     assert got.rc == 0 and len(lines) == 24 and max(map(len, lines)) <= 80, got
-    assert "Bottleneck:" in got.stdout and not got.stdout.isascii() and "\u00b7" in lines[0], got
+    assert "LIMITED BY" in got.stdout and not got.stdout.isascii() and "\u00b7" in lines[0], got
     for ref in ("latest", "1", "small", rows("SELECT uuid FROM runs")[0]["uuid"][:8]):
         assert run(["watch", ref, "--dump"]).stdout == got.stdout
     assert run(["watch", "--dump"], env={"LC_ALL": "C"}).stdout == run(["watch", "--dump", "--ascii"]).stdout
@@ -240,13 +240,16 @@ def check_latencies(picture, whole):
 
 
 def check_classes(picture, whole):
-    table = Table(picture, r"^ Latency +P50")
-    after = table.heading.index("Queue")
+    table = Table(picture, r"^ Class ")
     classes = rows("SELECT * FROM qos_intervals WHERE run_id = 1 AND seq = ?", whole["seq"])
     assert len(classes) == 3
     for one in classes:
-        for name, field in (("waiting", "queued"), ("in service", "in_service_now"), ("SLO met", "met_ratio")):
-            table.expect(one["class"], name, one[field], after)
+        row = one["class"]
+        for name, field in (("waiting", "queued"), ("in service", "in_service_now"), ("SLO met", "met_ratio"),
+                            ("P50", "ttft_p50_ms"), ("ttft P95", "ttft_p95_ms"), ("oldest", "oldest_wait_ms")):
+            table.expect(row, name, one[field], 1)
+        table.expect(row, "active", one["queued"] + one["in_service_now"], 1)
+        table.expect(row, "past target", one["overdue"], 1)
 
 
 @case("the figures of a moment are those of its rows in the database")
@@ -445,7 +448,7 @@ def _():
     rollback_journal()
     for args, *words in (
             (["--view", "no-such"], "there is no view \"no-such\"; the views are overview, tiers, latency, queue, "
-             "autoscaler, system, requests, log, help"),
+             "autoscaler, system, requests, log, evidence, help"),
             (["--size", "80"], "--size is columns x rows", "not \"80\""),
             (["--size", "0x10"], "--size is columns x rows"), (["--size", "10x0"], "--size is columns x rows"),
             (["--size", "1001x10"], "--size is columns x rows"), (["--size", "80x501"], "--size is columns x rows"),
@@ -460,7 +463,7 @@ def _():
             (["no-such-run"], "there is no run 'no-such-run'"),
             (["latest~1"], "there is no run 'latest~1'"),
             (["1", "2"], "watch takes 1 argument at most"),
-            (["--theme", "foo"], "--theme is dark, light or mono, not \"foo\""),
+            (["--theme", "foo"], "--theme is dark, light, mono, colour-blind or colour-blind-light, not \"foo\""),
             (["--no-such"], "watch has no option --no-such")):
         got = refused(["watch", "--dump", *args], *words)
         assert got.stderr.count("\n") == 1, got
@@ -498,9 +501,9 @@ def _():
 @case("run and watch refuse a theme that is none before anything is made")
 def _():
     path = write()
-    refused(["run", path, "--theme", "foo"], "--theme is dark, light or mono, not \"foo\"")
-    refused(["run", path, "--headless", "--theme", ""], "--theme is dark, light or mono")
-    refused(["watch", "--theme", "foo", "--dump"], "--theme is dark, light or mono, not \"foo\"")
+    refused(["run", path, "--theme", "foo"], "--theme is dark, light, mono, colour-blind or colour-blind-light, not \"foo\"")
+    refused(["run", path, "--headless", "--theme", ""], "--theme is dark, light, mono, colour-blind or colour-blind-light")
+    refused(["watch", "--theme", "foo", "--dump"], "--theme is dark, light, mono, colour-blind or colour-blind-light, not \"foo\"")
 
 
 @case("an output that takes nothing: exit status 1 with a sentence")

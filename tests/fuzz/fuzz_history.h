@@ -161,10 +161,6 @@ static inline struct history_template history_make(bool strict) {
 /* ---- readers ---- */
 
 /* Of rooms that read no database. */
-enum scheme scheme_parse(const char *name) {
-    return strcmp(name, "light") == 0 ? SCHEME_LIGHT : SCHEME_DARK;
-}
-
 bool tier_cuda_ready(const struct scenario *s, char *out, size_t len) {
     (void)s;
     snprintf(out, len, "there is no GPU here");

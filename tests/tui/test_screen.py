@@ -17,7 +17,7 @@ def _():
     with Terminal() as t:
         before = t.modes()
         begin(t)
-        screen = t.wait_for("Bottleneck:")
+        screen = t.wait_for("LIMITED BY")
         for word in ("kvfall  small", "real", "cpu", "nvme", "q quit"):
             assert word in screen, screen
         t.keys("q")
@@ -151,11 +151,11 @@ def _():
 def _():
     with Terminal() as t:
         begin(t)
-        t.wait_for("Bottleneck:")
+        t.wait_for("LIMITED BY")
         t.keys("s")
         files = wait_until(lambda: list((home() / "work").glob("kvfall-overview-*.txt")), what="the text file")
         text = wait_until(files[0].read_text, what="its text")
-        assert text.startswith(" kvfall  small") and "Bottleneck:" in text and "\x1b" not in text, text
+        assert text.startswith(" kvfall  small") and "LIMITED BY" in text and "\x1b" not in text, text
         assert max(len(line) for line in text.splitlines()) <= 80 and len(text.splitlines()) == 24, text
         t.keys("p")
         t.wait_for("FROZEN")
@@ -193,7 +193,7 @@ def _():
             for size in ((10, 40), (60, 200), (1, 1), (24, 80), (5, 500), (100, 20), (12, 41), (30, 100)):
                 t.resize(*size)
         t.wait_size(30, 100, last="quit")
-        t.wait_for("Bottleneck:")
+        t.wait_for("LIMITED BY")
         assert leave(t) == 0
 
 
@@ -207,7 +207,7 @@ def _():
         assert leave(t) == 0
         for before, options in (("NO_COLOR=1 ", ()), ("", ("--no-color",))):
             begin(t, None, *options, before=before)
-            t.wait_for("Bottleneck:")
+            t.wait_for("LIMITED BY")
             assert not colour.search(t.coloured()), ascii(t.coloured())
             assert leave(t) == 0
 
@@ -223,7 +223,7 @@ def _():
                 assert t.screen().isascii(), t.screen()
             assert leave(t) == 0
         begin(t)
-        t.wait_for("Bottleneck:")
+        t.wait_for("LIMITED BY")
         assert not t.screen().isascii(), t.screen()
         assert leave(t) == 0
 

@@ -74,25 +74,24 @@ static void test_bar_bounds(void **state) {
 
 static void test_spark(void **state) {
     (void)state;
-    /* Four levels from 0 to 3; 0 has a dot, what is missing has none. */
-    const float v[8] = {0, 1, 2, 3, NAN, 99, NAN, NAN};
+    /* Eight levels from 0 to 7; 0 has the lowest, what is missing has none. */
+    const float v[6] = {0, 1, 2, 7, NAN, 99};
     struct canvas c;
 
-    canvas_init(&c, 2, 6, utf8);
+    canvas_init(&c, 2, 8, utf8);
     struct pane w = pane_whole(&c);
-    assert_int_equal(graph_spark_points(&c, 4), 8);
-    assert_int_equal(graph_spark_points(&c, -1), 0);
-    graph_spark(&w, 0, 1, 4, v, 3, TONE_READ);
-    graph_spark(&w, 1, 1, 4, v, 0, TONE_READ);
-    /* Dots 7 | 8+6, 7+3+2 | all of the right, right only. */
-    expect_text(&c, " \u28e0\u28fe\u28b8\n\n");
-    graph_spark(&w, 1, 4, 4, v, 3, TONE_READ);
-    assert_int_equal(glyph(&c, 1, 5), 0x28fe);
+    assert_int_equal(graph_spark_points(4), 4);
+    assert_int_equal(graph_spark_points(-1), 0);
+    graph_spark(&w, 0, 1, 6, v, 7, TONE_READ);
+    graph_spark(&w, 1, 1, 6, v, 0, TONE_READ);
+    expect_text(&c, " \u2581\u2582\u2583\u2588 \u2588\n\n");
+    graph_spark(&w, 1, 4, 6, v, 7, TONE_READ);
+    assert_int_equal(glyph(&c, 1, 5), 0x2582);
     canvas_free(&c);
 
     canvas_init(&c, 1, 9, ascii);
     w = pane_whole(&c);
-    assert_int_equal(graph_spark_points(&c, 4), 4);
+    assert_int_equal(graph_spark_points(4), 4);
     const float levels[8] = {0, 1, 2, 3, 4, 5, 6, NAN};
     graph_spark(&w, 0, 0, 8, levels, 6, TONE_READ);
     expect_text(&c, "_.-=+*#\n");

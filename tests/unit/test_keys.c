@@ -18,6 +18,8 @@ static void test_meanings(void **state) {
         int code;
         enum action action;
     } want[] = {
+        {'b', ACTION_EVIDENCE},
+        {'i', ACTION_WINDOW},
         {'?', ACTION_HELP},
         {'h', ACTION_HELP},
         {9, ACTION_VIEW_NEXT},

@@ -175,7 +175,7 @@ static void test_states_in_the_header(void **state) {
 
     header_of(&x, line, sizeof line);
     assert_string_equal(line,
-                        " kvfall  quickstart - llama3.1-8b - real - run 12        01:30 / 02:05  RUNNING");
+                        " kvfall  quickstart - llama3.1-8b - run 12  ########...  01:30 / 02:05  RUNNING");
     assert_state(fixture[UI_PREPARING], "--:-- / 02:05  PREPARING");
     assert_state(fixture[UI_BACK], "00:42 / 02:05  LOOKING BACK");
     assert_state(fixture[UI_WATCH], "STALLED");
@@ -273,11 +273,11 @@ static void test_verdict_in_every_view(void **state) {
     char line[400];
     for (size_t view = 0; view < PANELS; view++) {
         const char *keys = view == PANEL_help ? "1-8 views  <-/-> time  ? back  q leave"
-                                              : "1-8 views  <-/-> time  ? help  q leave";
+                                              : "1-8 views  <-/-> time  ? keys  q leave";
         footer_of(fixture[UI_OVER], view, 160, line, sizeof line);
         assert_non_null(strstr(
             line,
-            "completed  12.5k tok/s  e2e P95 119 ms  hits 82.2 %  with decode 93.1 %  storage 39.5 ms of 52.0 ms"));
+            "completed  12.5k tok/s  e2e P95 119 ms  hits 82.2 %  with decode 93.1 %  nvme reads, 93 % busy"));
         assert_non_null(strstr(line, keys));
         footer_of(fixture[UI_OVER], view, 80, line, sizeof line);
         assert_non_null(strstr(line, " completed  12.5k tok/s  e2e P95 119 ms  "));
@@ -287,7 +287,7 @@ static void test_verdict_in_every_view(void **state) {
         assert_string_equal(line + 1, keys);
     }
     /* The sentence in full, whose end stands alone in its row. */
-    assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80, "% of the time; cpu is full (95 %)\n"));
+    assert_true(shows(fixture[UI_OVER], PANEL_evidence, 24, 80, "device, 74 % in line for it (last 10 s)\n"));
 
     struct ui_fixture x = *fixture[UI_OVER];
     struct run_record run = x.run;
@@ -296,7 +296,7 @@ static void test_verdict_in_every_view(void **state) {
     snprintf(run.status_reason, sizeof run.status_reason, "nvme: short read");
     footer_of(&x, PANEL_log, 80, line, sizeof line);
     assert_string_equal(line,
-                        " failed  nvme: short read                1-8 views  <-/-> time  ? help  q leave");
+                        " failed  nvme: short read                1-8 views  <-/-> time  ? keys  q leave");
     /* An earlier moment has the keys that come back from it. */
     x.frame.back = true;
     footer_of(&x, PANEL_overview, 80, line, sizeof line);
@@ -306,16 +306,20 @@ static void test_verdict_in_every_view(void **state) {
 
 static void test_figures_of_the_whole_run(void **state) {
     (void)state;
-    /* 0.95 of the usable 1.6 GiB, 2600 demotions in 85 s: not those of the last interval. */
+    /* 0.95 of the usable 1.6 GiB, 2600 demotions in 85 s, 5000 of 51095 lookups: not those of the last
+     * interval. */
     assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80, "Whole run"));
-    assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80, "1.52G/1.60G"));
-    assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80, "    30.6\n"));
-    assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80, "Requests   134/s"));
+    assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80, "  10.0 %   9.8 %  2.63G   2.63G"));
+    assert_true(shows(fixture[UI_OVER], PANEL_overview, 60, 200, "1.52G/1.60G"));
+    assert_true(shows(fixture[UI_OVER], PANEL_overview, 60, 200, "    30.6       0\n"));
+    assert_true(shows(fixture[UI_OVER], PANEL_overview, 60, 200, "Requests   134/s"));
     assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80,
                       "11.4k requests done, 1 failed, 0 dropped; 1.50M tokens in 01:25"));
     /* Classes: what was waiting at the end, done in 85 s, P95 of the run; 2.4 s are more than the target. */
-    assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80, "interactive                  4  99.0 %"));
-    assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80, "!batch                       61  97.0 %"));
+    assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80,
+                      "interactive   99.0 % 16.6 ms  33.1 ms 50.0 ms      4           0 25.7 ms"));
+    assert_true(shows(fixture[UI_OVER], PANEL_overview, 24, 80,
+                      "!batch         97.0 %  470 ms   940 ms  1.00 s     61          61  2.40 s"));
     assert_true(shows(fixture[UI_OVER], PANEL_queue, 24, 80,
                       "!batch                         61  58.1   57.4  2.40 s  940 ms /  1.00 s  97.0 %"));
     assert_true(shows(fixture[UI_OVER], PANEL_queue, 24, 80, "Slots 19.5 % of 256"));
@@ -341,7 +345,7 @@ static void test_crashed(void **state) {
         assert_false(shows(&x, view, 60, 200, "hole run"));
         assert_true(shows(&x, view, 60, 200, "CRASHED"));
     }
-    assert_true(shows(&x, PANEL_overview, 24, 80, "1.55G/1.60G  2.59G"));
+    assert_true(shows(&x, PANEL_overview, 24, 80, "  10.5 %  10.3 %  2.59G    287M"));
     assert_true(shows(&x, PANEL_tiers, 24, 80, "decode       1.42G"));
     assert_true(shows(&x, PANEL_tiers, 24, 80, "1.66 GiB/s"));
 }
@@ -354,7 +358,7 @@ static void test_a_look_has_no_rates(void **state) {
     x.frame.snap = &s;
     for (int peek = 0; peek < 2; peek++) {
         s.peek = peek, s.interval.length_s = peek ? 1 : 0;
-        assert_true(shows(&x, PANEL_overview, 24, 80, "1.55G/1.60G     --      --  829 us"));
+        assert_true(shows(&x, PANEL_overview, 24, 80, "  10.5 %  10.3 %     --      --  746 us"));
         assert_true(shows(&x, PANEL_queue, 24, 80, "interactive            4     14     --     --"));
         assert_true(shows(&x, PANEL_queue, 24, 80, "all                   90     50     --     --"));
         assert_true(shows(&x, PANEL_system, 24, 80, "process            --"));
@@ -421,7 +425,7 @@ static void test_a_missed_target_has_a_sign(void **state) {
     assert_true(shows(&x, PANEL_overview, 24, 80, "!responsive"));
     assert_true(shows(&x, PANEL_queue, 24, 80, "!responsive"));
     /* Of classes that have no row the line that counts them has it. */
-    assert_true(shows(fixture[UI_CLASSES], PANEL_overview, 24, 80, "!4 more in view 4"));
+    assert_true(shows(fixture[UI_CLASSES], PANEL_overview, 24, 80, "!6 more in view 4"));
     assert_true(shows(fixture[UI_CLASSES], PANEL_queue, 10, 40, "!and"));
     struct parts_class c;
     parts_class(&x.frame, 1, &c);
@@ -485,7 +489,7 @@ static void test_keys_can_be_clicked(void **state) {
     assert_int_equal(canvas_hot_at(&c, 23, place_of(&c, "pause")), ' ');
     assert_int_equal(canvas_hot_at(&c, 23, place_of(&c, "+/-")), '+');
     assert_int_equal(canvas_hot_at(&c, 23, place_of(&c, "+/-") + 2), '-');
-    assert_int_equal(canvas_hot_at(&c, 23, place_of(&c, "help")), '?');
+    assert_int_equal(canvas_hot_at(&c, 23, place_of(&c, "keys")), '?');
     assert_int_equal(canvas_hot_at(&c, 23, place_of(&c, "quit") - 2), 'q');
     assert_int_equal(canvas_hot_at(&c, 22, 3), 0);
     canvas_resize(&c, 24, 200);
@@ -502,11 +506,11 @@ static void test_hints(void **state) {
     struct ui_fixture x = *fixture[UI_LIVE];
     struct snapshot s = *x.frame.snap;
     footer_of(&x, PANEL_overview, 80, line, sizeof line);
-    assert_string_equal(line, " 1-8 views  space pause  +/- users  m mark  <-/-> time  ? help  q quit");
-    footer_of(&x, PANEL_overview, 90, line, sizeof line);
+    assert_string_equal(line, " 1-8 views  space pause  +/- users  m mark  i window: 10 s  ? keys  q quit");
+    footer_of(&x, PANEL_overview, 120, line, sizeof line);
     assert_non_null(strstr(line, "z zoom: 1 min"));
     x.frame.zoom = ZOOM_ALL;
-    footer_of(&x, PANEL_overview, 90, line, sizeof line);
+    footer_of(&x, PANEL_overview, 120, line, sizeof line);
     assert_non_null(strstr(line, "z zoom: all"));
     /* Arrivals of a trace have no users to add. */
     assert_true(shows(&x, PANEL_overview, 24, 80, "Users 50"));

@@ -46,6 +46,21 @@ static bool source_step(void *ctx, double t_s, int steps, struct snapshot *out) 
     return s->given > 0;
 }
 
+/* Windows of the fixture's first given intervals: one request for each interval inside. */
+static bool source_window(void *ctx, enum windows_span span, double end_s, struct windows_view *out,
+                          uint64_t *version) {
+    struct source *s = ctx;
+    double length_s = windows_seconds(span) > 0 ? windows_seconds(span) : 1e9;
+    uint64_t now = 0;
+    while (now < s->given && !(s->x->snap[now].interval.t_s > end_s)) now++;
+    if (now == 0 || now == *version) return false;
+    *version = now;
+    out->snap = s->x->snap[now - 1];
+    out->snap.interval.length_s = fmin(length_s, out->snap.interval.t_s);
+    out->verdict = s->x->verdict;
+    return true;
+}
+
 static bool source_event(void *ctx, struct record_event *out) {
     struct source *s = ctx;
     if (!s->has_event) return false;
@@ -78,6 +93,7 @@ static int rig_new(void **state) {
                                     .next = source_next,
                                     .at = source_at,
                                     .step = source_step,
+                                    .window = source_window,
                                     .event = source_event,
                                     .status = source_status};
     r->setup =
@@ -143,11 +159,20 @@ static void test_views(void **state) {
         assert_int_equal(r->screen.view, i);
     }
     press(r, '\t');
+    assert_int_equal(r->screen.view, PANEL_evidence);
+    press(r, '\t');
     assert_int_equal(r->screen.view, PANEL_help);
     press(r, '\t');
     assert_int_equal(r->screen.view, PANEL_overview);
-    press(r, KEY_CODE_BACK_TAB);
-    press(r, KEY_CODE_BACK_TAB);
+    for (int i = 0; i < 3; i++) press(r, KEY_CODE_BACK_TAB);
+    assert_int_equal(r->screen.view, PANEL_log);
+    press(r, 'b');
+    assert_int_equal(r->screen.view, PANEL_evidence);
+    press(r, '?');
+    press(r, '?');
+    assert_int_equal(r->screen.view, PANEL_log);
+    press(r, 'b');
+    press(r, 'b');
     assert_int_equal(r->screen.view, PANEL_log);
     press(r, '?');
     assert_int_equal(r->screen.view, PANEL_help);
@@ -463,6 +488,47 @@ static void test_mouse(void **state) {
     assert_int_equal(screen_key(&r->screen, &r->canvas, KEY_CODE_MOUSE, 5, 79), WISH_NOTHING);
 }
 
+/* Figures, headings and the verdict are of one window, at the newest interval and at an earlier one. */
+static void test_window(void **state) {
+    struct rig *r = *state;
+    struct buf out = {0};
+    static const struct {
+        double length_s;
+        const char *heading;
+    } spans[] = {
+        {10, "Tier (10 s)"}, {40, "Tier (60 s)"}, {40, "Tier (run)"}, {1, "Tier (1 s)"}, {10, "(10 s)"}};
+    feed(r);
+    assert_true(r->screen.windowed);
+    for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) {
+        screen_draw(&r->screen, &r->canvas);
+        canvas_text(&r->canvas, &out);
+        assert_non_null(strstr(buf_text(&out), spans[i].heading));
+        assert_non_null(strstr(buf_text(&out), "LIMITED BY nvme reads, 93 % busy"));
+        assert_true(r->screen.window.snap.interval.length_s == spans[i].length_s);
+        buf_free(&out);
+        press(r, 'i');
+    }
+    press(r, KEY_CODE_LEFT);
+    assert_true(r->screen.back && r->screen.past_windowed);
+    assert_true(r->screen.past_window.snap.interval.t_s == 39);
+    press(r, 'i');
+    press(r, 'i');
+    assert_true(r->screen.past_window.snap.interval.length_s == 1);
+    press(r, 'p');
+    assert_false(r->screen.back);
+    press(r, 'p'); /* frozen: what comes later does not change it */
+    r->source.given = 50;
+    feed(r);
+    assert_true(r->screen.past_window.snap.interval.t_s == 40 && r->screen.window.snap.interval.t_s == 50);
+    r->source.status.ended = true;
+    press(r, 'p');
+    feed(r);
+    enum windows_span before = r->screen.span;
+    press(r, 'i');
+    assert_int_equal(r->screen.span, before);
+    expect_no_command(r);
+}
+
 static void test_zoom_heat_scheme(void **state) {
     struct rig *r = *state;
     feed(r);
@@ -567,6 +633,7 @@ int main(void) {
         CASE(peek),
         CASE(events),
         CASE(mouse),
+        CASE(window),
         CASE(zoom_heat_scheme),
         CASE(save),
         CASE(small),

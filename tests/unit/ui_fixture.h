@@ -34,7 +34,8 @@ struct ui_fixture {
     struct run_record run;
     struct provider_status status;
     struct history *history;
-    struct snapshot *snap; /* UI_INTERVALS of them, and one more when it is over */
+    struct snapshot *snap;  /* UI_INTERVALS of them, and one more when it is over */
+    struct verdict verdict; /* of the window that the frame shows */
     struct frame frame;
 };
 
@@ -113,6 +114,7 @@ static inline void ui_fill_interval(struct snapshot_interval *s, int i) {
     s->failed = i == 47 ? 1 : 0;
     s->throughput_tok_s = ui_about(12400, 0.2, i, 37), s->tokens = ui_u(s->throughput_tok_s);
     s->requests_per_s = (double)s->done;
+    s->reuse_lookups = 610;
     s->lookups = 820, s->hits = ui_u(ui_about(763, 0.04, i, 31));
     s->hit_ratio = (double)s->hits / 820, s->reuse_hit_ratio = s->hit_ratio - 0.11;
     s->errors = i == 47 ? 1 : 0;
@@ -139,6 +141,8 @@ static inline void ui_fill_tier(struct snapshot *s, int t, int i) {
     x->read_bytes = ui_u(read), x->write_bytes = ui_u(write);
     x->read_ops = ui_u(read / 24e6), x->write_ops = ui_u(write / 24e6);
     x->read_p95_ms = ui_about(r95[t], 0.25, i, 27), x->write_p95_ms = ui_about(w95[t], 0.3, i, 33);
+    x->busy_ratio = fmin(1, ui_about(t == KVF_TIER_NVME ? 0.93 : 0.1 + 0.2 * t, 0.05, i, 27));
+    x->reuse_hits = ui_u(ui_about(t == KVF_TIER_NVME ? 310 : 60 + 20 * t, 0.1, i, 21));
     x->read_p50_ms = x->read_p95_ms / 3, x->write_p50_ms = x->write_p95_ms / 3;
     x->read_p99_ms = x->read_ops >= 100 ? x->read_p95_ms * 1.8 : KVF_MISSING;
     x->write_p99_ms = x->write_ops >= 100 ? x->write_p95_ms * 1.8 : KVF_MISSING;
@@ -174,6 +178,7 @@ static inline void ui_fill_class(struct snapshot *s, int k, int i) {
     q->arrived = 14 + (uint64_t)k, q->done = q->arrived, q->failed = k == 0 && i == 47;
     q->oldest_wait_ms = q->queued ? ui_about(20 * (k + 1), 0.5, i, 41) : KVF_MISSING;
     q->overdue = k == 6 && q->queued > 0;
+    q->e2e_p50_ms = ui_about(25 * (k + 1), 0.3, i, 37), q->ttft_p50_ms = ui_about(17 * (k + 1), 0.3, i, 37);
     q->e2e_p95_ms = ui_about(60 * (k + 1), 0.3, i, 37), q->ttft_p95_ms = ui_about(42 * (k + 1), 0.3, i, 37);
     q->met_ratio = fmin(1, ui_about(met[k], 0.02, i, 31));
     q->violations = (double)ui_u((1 - q->met_ratio) * (double)q->done * 10) / 10;
@@ -382,6 +387,8 @@ static inline void ui_fill_tier_results(struct run_record *r, int t) {
     result_add(l, 200 + 100 * t, 0, "%s_entries", tier);
     result_add(l, (double)r->tier[t].usable_bytes * (0.95 - 0.3 * t), 0, "%s_used_bytes", tier);
     result_add(l, 25000, 0, "%s_hits", tier);
+    result_add(l, 5000 + 9000 * t, 0, "%s_reuse_hits", tier);
+    result_add(l, t == KVF_TIER_NVME ? 0.93 : 0.1 + 0.2 * t, 0, "%s_busy_ratio", tier);
     result_add(l, 0, 0, "%s_evictions", tier);
     result_add(l, t == KVF_TIER_NVME ? 0 : 2600, 0, "%s_demotions", tier);
     result_add(l, t == KVF_TIER_GPU ? 0 : 500, 0, "%s_promotions", tier);
@@ -416,6 +423,7 @@ static inline void ui_fill_class_results(struct run_record *r) {
         result_add(l, starved ? 61 : left[k % 3], 0, "class_%s_queued_at_end", name);
         result_add(l, starved ? 2400 : oldest[k % 3], 0, "class_%s_oldest_wait_ms", name);
         result_add(l, starved ? 61 : 0, 0, "class_%s_overdue_at_end", name);
+        result_add(l, ttft[k % 3] / 2, 3000, "class_%s_ttft_p50_ms", name);
         result_add(l, ttft[k % 3], 3000, "class_%s_ttft_p95_ms", name);
         result_add(l, 1.4 * ttft[k % 3], 3000, "class_%s_e2e_p95_ms", name);
     }
@@ -432,6 +440,7 @@ static inline void ui_fill_results(struct run_record *r) {
                 {"requests_per_s", 11376 / 85.0},
                 {"hit_ratio", 0.931},
                 {"reuse_hit_ratio", 0.822},
+                {"reuse_lookups", 51095},
                 {"requests_arrived", 11503},
                 {"requests_done", 11376},
                 {"requests_failed", 1},
@@ -460,10 +469,37 @@ static inline void ui_fill_results(struct run_record *r) {
             result_add(l, q == 5 ? KVF_MISSING : mid[k] * factor[q], 11376, "%s_%s_ms", latency[k], level[q]);
     for (int t = 0; t <= KVF_TIER_NVME; t++) ui_fill_tier_results(r, t);
     ui_fill_class_results(r);
+}
+
+/* Nine tenths of a request's storage time is nvme's, most of it in line. */
+static inline void ui_fill_verdict(struct verdict *v) {
+    static const struct {
+        const char *name;
+        double value;
+        const char *unit;
+    } evidence[] = {{"requests_per_s", 79, "1/s"},   {"throughput_bound_per_s", 84.9, "1/s"},
+                    {"gpu_busy", 0.1, ""},           {"cpu_busy", 0.3, ""},
+                    {"nvme_busy", 0.93, ""},         {"nvme_demand_ms", 11.8, "ms"},
+                    {"slots_busy", 0.195, ""},       {"queue_wait_share", 0.08, ""},
+                    {"storage_io_share", 0.76, ""},  {"compute_share", 0.12, ""},
+                    {"e2e_mean_ms", 52, "ms"},       {"gpu_device_share", 0.02, ""},
+                    {"cpu_device_share", 0.1, ""},   {"nvme_device_share", 0.16, ""},
+                    {"nvme_line_share", 0.45, ""},   {"nvme_host_share", 0.03, ""},
+                    {"reuse_miss_ratio", 0.143, ""}, {"capacity_miss_ratio", 0.06, ""},
+                    {"working_set", 31e9, "B"},      {"tiers_hold", 24.8e9, "B"}};
+    *v = (struct verdict){
+        .known = true, .limited_by = VERDICT_NVME, .cause = VERDICT_CAUSE_BANDWIDTH, .share = 0.93};
     snprintf(
-        r->verdict.sentence, sizeof r->verdict.sentence,
-        "storage 39.5 ms of 52.0 ms mean end-to-end (76 %%), mostly nvme reads: 71 %% of the operation time, 90 %% of it "
-        "at the device, which was busy 98 %% of the time; cpu is full (95 %%)");
+        v->sentence, sizeof v->sentence,
+        "nvme reads, 93 %% busy: 11.8 ms a request bounds throughput at 84.9 requests/s; disk 95 %% busy; of "
+        "52.0 ms mean end-to-end queue wait 8 %%, storage I/O 76 %%, generation 12 %%, the rest 4 %%; nvme reads, "
+        "71 %% of storage time: 26 %% at the device, 74 %% in line for it (last 10 s)");
+    for (size_t k = 0; k < sizeof evidence / sizeof *evidence; k++)
+        verdict_add_evidence(v, evidence[k].name, evidence[k].value, evidence[k].unit);
+    verdict_add_remedy(v, "2 x nvme bandwidth (one more drive)", "throughput_tok_s", 9940, 13800);
+    verdict_add_remedy(v, "4 x cpu capacity", "throughput_tok_s", 9940, 18300);
+    verdict_add_remedy(v, "4 x cpu capacity", "reuse_hit_ratio", 0.857, 0.917);
+    verdict_add_remedy(v, "half the users", "e2e_mean_ms", 52, 29);
 }
 
 static inline void ui_fill_run(struct ui_fixture *x, enum ui_variant v) {
@@ -535,6 +571,11 @@ static inline struct ui_fixture *ui_fixture_new(enum ui_variant v) {
                               .generation = "fast",
                               .autoscaler = "off"};
     struct frame *f = &x->frame;
+    /* A stored run has the interval and its sentence alone. */
+    bool windowed = v != UI_WATCH && v != UI_BACK && v != UI_OVER && v != UI_MISSING;
+    ui_fill_verdict(windowed ? &x->verdict : &x->run.verdict);
+    f->verdict = windowed ? &x->verdict : v == UI_OVER ? &x->run.verdict : NULL;
+    f->windowed = windowed, f->span = WINDOWS_TEN;
     if (v == UI_PREPARING) {
         f->snap = NULL, f->shown_s = f->newest_s = KVF_MISSING;
         snprintf(x->status.preparing, sizeof x->status.preparing, "faulting in the cpu tier");

@@ -1,0 +1,111 @@
+/* What people read of a verdict beside its sentence. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "record/verdict.h"
+
+static bool is_tier(enum verdict_limit l) {
+    return l == VERDICT_GPU || l == VERDICT_CPU || l == VERDICT_NVME || l == VERDICT_REMOTE;
+}
+
+static double share_at(const struct verdict *v, const char *where) {
+    char name[48];
+    snprintf(name, sizeof name, "%s_%s_share", verdict_limit_name(v->limited_by), where);
+    double share = verdict_value(v, name);
+    return share > 0 ? share : 0;
+}
+
+/* The time that the sentence is about stands at the screen's tables and at its own end. */
+static size_t sentence_end(const char *sentence) {
+    const char *end = strstr(sentence, "; of "), *time = strstr(sentence, " (last ");
+    if (!end) end = sentence + strlen(sentence);
+    return (size_t)((time && time < end ? time : end) - sentence);
+}
+
+static char *capacity_headline(const struct verdict *v, char *out, size_t len) {
+    char needs[24], holds[24];
+    units_size_human(verdict_value(v, "working_set"), needs, sizeof needs);
+    units_size_human(verdict_value(v, "tiers_hold"), holds, sizeof holds);
+    snprintf(out, len, "%s capacity: working set %s, tiers hold %s", verdict_limit_name(v->limited_by), needs,
+             holds);
+    return out;
+}
+
+char *verdict_headline(const struct verdict *v, char *out, size_t len) {
+    if (v->cause == VERDICT_CAUSE_CAPACITY && verdict_value(v, "working_set") > 0)
+        return capacity_headline(v, out, len);
+    size_t end = sentence_end(v->sentence);
+    double device = share_at(v, "device"), line = share_at(v, "line"), host = share_at(v, "host");
+    double all = device + line + host;
+    bool places = is_tier(v->limited_by) && v->cause != VERDICT_CAUSE_CAPACITY && all > 0;
+    const char *colon = strchr(v->sentence, ':');
+    if (places && colon && (size_t)(colon - v->sentence) < end) end = (size_t)(colon - v->sentence);
+    snprintf(out, len, "%.*s", (int)end, v->sentence);
+    if (!places) return out;
+    size_t used = strlen(out);
+    const char *most = line > device ? "in line" : "at the device";
+    snprintf(out + used, len - used, ": %.0f %% of request time, %.0f %% of it %s", 100 * all,
+             100 * fmax(line, device) / all, most);
+    return out;
+}
+
+/* ---- advice and rules ---- */
+
+static const struct words {
+    enum verdict_limit limit;
+    enum verdict_cause cause; /* VERDICT_CAUSES: any */
+    const char *advice, *rule;
+} table[] = {
+    {VERDICT_NONE, VERDICT_CAUSES, "nothing has to change: there is room for more load",
+     "Every class keeps its P95 target for 95 % of its requests and no queue grows: nothing is a bottleneck, and "
+     "the most loaded resource is named."},
+    {VERDICT_LOAD, VERDICT_CAUSES, "more load: more users, or a higher rate of arrivals",
+     "No target is set or missed and no resource is busy for 85 % of its time: too few requests arrive to use "
+     "what there is."},
+    {VERDICT_COMPUTE, VERDICT_CAUSE_BANDWIDTH, "a faster GPU, or fewer users: no tier would help",
+     "The modelled GPU is the resource that is busy for the largest part of the time, 85 % or more."},
+    {VERDICT_COMPUTE, VERDICT_CAUSES, "a faster GPU: requests hardly wait for the cache",
+     "No resource is busy for 85 % of its time, and prefill and generation are the largest part of the end-to-end "
+     "latency."},
+    {VERDICT_HOST_CPU, VERDICT_CAUSES, "more or faster cores, or fewer users",
+     "The host's CPUs are busy for 95 % of the time with this program's work, or most of a request's time nothing "
+     "of it is under way."},
+    {VERDICT_SLOTS, VERDICT_CAUSES, "more slots (engine.slots): nothing inside is saturated",
+     "Requests wait for a slot while no resource that they use inside is busy for 85 % of its time."},
+    {VERDICT_WRITES, VERDICT_CAUSES, "a larger engine.max_concurrent_writes",
+     "Of all storage time the largest part is spent by writes in line for their turn."},
+    {VERDICT_NEIGHBOUR, VERDICT_CAUSES, "stop the other program, or move this one to resources of its own",
+     "The kernel counted 1.2 times our bytes or more for the device that would be named, or other programs have "
+     "the host's CPUs."},
+    {VERDICT_LINK, VERDICT_CAUSES, "a faster link, a larger tier above it, or fewer users",
+     "The link is the resource that is busy for the largest part of the time, 85 % or more: it bounds throughput."},
+    {VERDICT_LIMITS, VERDICT_CAUSE_CAPACITY, "a larger tier, or fewer users",
+     "The working set, the bytes with which 99 % of the reuses would hit, is larger than what the tiers hold, and "
+     "20 % or more of the lookups miss what was there before and had to leave."},
+    {VERDICT_LIMITS, VERDICT_CAUSE_BANDWIDTH, "a faster device, a larger tier above it, or fewer users",
+     "It is the resource that is busy for the largest part of the time, 85 % or more: a request's demand on it "
+     "bounds throughput."},
+    {VERDICT_LIMITS, VERDICT_CAUSES, "a device with a shorter latency, or a larger tier above it",
+     "No resource is busy for 85 % of its time, and its operations are the largest part of the end-to-end "
+     "latency."},
+};
+
+static const struct words *words_of(const struct verdict *v) {
+    size_t i = 0, last = sizeof table / sizeof table[0] - 1;
+    for (; i < last; i++) {
+        bool limit =
+            table[i].limit == v->limited_by || (table[i].limit == VERDICT_LIMITS && is_tier(v->limited_by));
+        if (limit && (table[i].cause == v->cause || table[i].cause == VERDICT_CAUSES)) break;
+    }
+    return &table[i];
+}
+
+const char *verdict_advice(const struct verdict *v) {
+    return v->known ? words_of(v)->advice : "";
+}
+
+const char *verdict_rule(const struct verdict *v) {
+    return v->known ? words_of(v)->rule : "";
+}
