@@ -18,7 +18,7 @@ def _():
         before = t.modes()
         begin(t)
         screen = t.wait_for("LIMITED BY")
-        for word in ("kvfall  small", "real", "cpu", "nvme", "q quit"):
+        for word in ("kvfall  small", "TRY", "cpu", "nvme", "q quit"):
             assert word in screen, screen
         t.keys("q")
         t.wait_for("y/n")
@@ -56,13 +56,19 @@ def _():
         t.wait_gone(VIEWS["?"])
         t.wait_for(VIEWS["8"])
         t.keys("Tab")
+        t.wait_for("The rule")
+        t.keys("b")
+        t.wait_for(VIEWS["8"])
+        t.keys("Tab", "Tab")
         t.wait_for(VIEWS["?"])
         for key in "12345678":
             t.keys("Tab")
             t.wait_for(VIEWS[key])
-        for key in "7654321?8":
+        for key in "7654321?":
             t.keys("BTab")
             t.wait_for(VIEWS[key])
+        t.keys("BTab", "BTab")
+        t.wait_for(VIEWS["8"])
         assert leave(t) == 0
 
 
