@@ -48,6 +48,8 @@ int canvas_hot_at(const struct canvas *c, int row, int col);
 void canvas_text(const struct canvas *c, struct buf *out);
 /* The picture as an SVG of its own: coloured as a terminal of 256 colours shows it, its text as text. */
 void canvas_svg(const struct canvas *c, struct buf *out);
+/* The picture as a terminal of 256 colours is sent it: rows end in a newline. */
+void canvas_ansi(const struct canvas *c, struct buf *out);
 
 struct pane {
     struct canvas *canvas;

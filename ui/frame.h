@@ -44,6 +44,8 @@ struct frame {
     int heat;                 /* scope of the heat map */
     struct frame_table table; /* of this view */
     int *list_end;            /* draw() leaves the last useful place in its list here; NULL: nobody asks */
+    bool detail;              /* the selected row in full */
+    double *picked_s;         /* draw() leaves the run time of the selected row here; NULL: nobody asks */
     const char *message;      /* last word for the footer; NULL: none */
     const char *question;     /* being asked: prompt text in front of `answer`; NULL: nothing */
     const char *answer;

@@ -52,6 +52,10 @@ enum {
     X(SPEED_HALVE)                                                                                           \
     X(SPEED_FREE)                                                                                            \
     X(MARK)                                                                                                  \
+    X(OPEN)                                                                                                  \
+    X(CLOSE)                                                                                                 \
+    X(COMMAND)                                                                                               \
+    X(SAVE_SVG)                                                                                              \
     X(SAVE)                                                                                                  \
     X(FREEZE)                                                                                                \
     X(ZOOM_OUT)                                                                                              \

@@ -249,6 +249,7 @@ static void draw(struct canvas *c, const struct rect *where, const struct frame 
     memcpy(at, where, sizeof at);
     if (!saturation_told(f)) share_rows(at);
     bool any = shown > 0 && item_nth(f, cut(f->table.selected, shown), &selected);
+    if (f->picked_s && any) *f->picked_s = selected.t_s;
     if (!any || (selected.event && event_fits(&selected, at[LIST].cols))) {
         at[LIST].rows += at[DETAIL].rows;
         at[DETAIL].rows = 0;

@@ -62,6 +62,7 @@ static void draw_list(const struct pane *p, const struct frame *f) {
         return;
     }
     if (selected < 0) selected = 0;
+    if (f->picked_s) *f->picked_s = event[selected]->t_s;
     int more = message_rows(&body, event[selected]);
     struct pane list = pane_part(&body, 1, 0, body.at.rows - 1 - more, -1);
     /* The newest stands at the bottom; the list moves when the cursor would leave it at the top. */

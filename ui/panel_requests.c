@@ -192,6 +192,61 @@ static void draw_row(const struct pane *p, int row, const struct frame *f, const
     pane_tone(p, row, 0, p->at.cols, TONE_SELECTED);
 }
 
+/* ---- one of them in full ---- */
+
+static const char *step_words(const char *step) {
+    static const struct {
+        const char *step, *words;
+    } table[] = {{"lookup", "looks up its context in the cache, or waits for its turn to"},
+                 {"reads", "waits for reads of what the cache has of its context"},
+                 {"compute", "waits for the modelled GPU"},
+                 {"prefill", "computes and writes its context, or waits for room for it"},
+                 {"retrieve", "reads chunks of a document"},
+                 {"decode", "reads its context again for the tokens it generates"},
+                 {"generate", "generates tokens: nothing is asked of the tiers"},
+                 {"settle", "waits for the last of its writes and moves"}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (strcmp(table[i].step, step) == 0) return table[i].words;
+    return "";
+}
+
+/* Rows that the detail of a request takes, of so many. */
+static int detail_rows(const struct frame *f, int rows) {
+    enum { DETAIL = 7, LIST_LEAST = 3 };
+    return f->detail && rows >= DETAIL + LIST_LEAST ? DETAIL : 0;
+}
+
+static void draw_detail(const struct pane *p, const struct frame *f, const struct snapshot_request *q) {
+    char age[NUMBER], waited[NUMBER], service[NUMBER], target[NUMBER], tier[64];
+    struct parts_class k;
+    bool ascii = p->canvas->style.ascii;
+    double wait_ms = q->age_ms - q->service_ms;
+    number_ms(q->age_ms, age), number_ms(wait_ms, waited), number_ms(q->service_ms, service);
+    for (int col = 0; col < p->at.cols; col++) pane_glyph(p, 0, col, TONE_DIM, ascii ? '-' : 0x2500);
+    if (q->no_user)
+        pane_textf(p, 1, 0, TONE_STRONG, "Row %llu of the trace", (unsigned long long)q->id);
+    else
+        pane_textf(p, 1, 0, TONE_STRONG, "Turn %llu of user %llu, %s", (unsigned long long)q->turn,
+                   (unsigned long long)q->user, class_name(f, q->klass));
+    int col =
+        pane_textf(p, 2, 0, TONE_NORMAL, "age %s: waited %s for a slot, then %s in service",
+                   age + strspn(age, " "), waited + strspn(waited, " "), service + strspn(service, " "));
+    parts_class(f, q->klass, &k);
+    if (!q->no_class && k.target_ms > 0 && q->age_ms > k.target_ms)
+        pane_textf(p, 2, col, TONE_BAD, "; past its target of %s",
+                   number_ms(k.target_ms, target) + strspn(target, " "));
+    struct column_place all = {0, p->at.cols};
+    draw_timeline(p, 3, all, q, q->age_ms, TONE_ACCENT);
+    pane_textf(p, 4, 0, TONE_NORMAL, "now   %s: %s", q->step, step_words(q->step));
+    if (q->tier >= 0 && q->tier < KVF_TIERS)
+        pane_textf(p, 5, 0, TONE_NORMAL, "from  %s: its context was found there, or is being written there",
+                   tier_label(f, q->tier, tier, sizeof tier));
+    else
+        pane_text(p, 5, 0, TONE_NORMAL, "from  nowhere yet: its context is in no tier");
+    pane_textf(p, 6, 0, TONE_NORMAL, "size  %llu tokens of context, %llu to generate",
+               (unsigned long long)q->context_tokens, (unsigned long long)q->generate_tokens);
+}
+
 static double oldest_of(const struct frame *f, const uint8_t *pick, int shown) {
     double oldest = KVF_MISSING;
     for (int i = 0; i < shown; i++) oldest = fmax(oldest, f->snap->request[pick[i]].age_ms);
@@ -200,7 +255,8 @@ static double oldest_of(const struct frame *f, const uint8_t *pick, int shown) {
 
 static void draw_table(const struct pane *p, const struct frame *f, const uint8_t *pick, int shown) {
     struct column_place at[COLUMNS];
-    int rows = p->at.rows - 1, selected = f->table.selected;
+    int detail = shown > 0 ? detail_rows(f, p->at.rows) : 0;
+    int rows = p->at.rows - 1 - detail, selected = f->table.selected;
 
     columns_place(columns, COLUMNS, p->at.cols - MARKER, at);
     for (int i = 0; i < COLUMNS; i++) at[i].col += MARKER;
@@ -219,6 +275,8 @@ static void draw_table(const struct pane *p, const struct frame *f, const uint8_
     double oldest_ms = oldest_of(f, pick, shown);
     for (int i = 0; i < rows && first + i < shown; i++)
         draw_row(p, 1 + i, f, at, &f->snap->request[pick[first + i]], oldest_ms, first + i == selected);
+    struct pane body = pane_part(p, p->at.rows - detail, MARKER, detail, -1);
+    if (detail > 0 && !pane_empty(&body)) draw_detail(&body, f, &f->snap->request[pick[selected]]);
 }
 
 static void draw(struct canvas *c, const struct rect *at, const struct frame *f) {

@@ -9,6 +9,8 @@
 /* The first and the last row of the screen, and the line of a terminal that is too small. */
 void parts_header(const struct pane *p, const struct frame *f);
 void parts_footer(const struct pane *p, const struct frame *f);
+/* The last word, over the row above the keys; nothing where there is none. */
+void parts_message(const struct pane *p, const struct frame *f);
 void parts_too_small(const struct pane *p, const struct frame *f);
 
 /* ---- what is shown: a moment, or the whole run ---- */

@@ -363,12 +363,19 @@ void parts_footer(const struct pane *p, const struct frame *f) {
     if (pane_empty(p)) return;
     if (f->question)
         footer_question(p, f);
-    else if (f->message)
-        pane_clip(p, 0, 1, p->at.cols - 2, TONE_STRONG, f->message);
     else if (f->over && !f->back)
         footer_verdict(p, f);
     else
         footer_keys(p, f);
+}
+
+void parts_message(const struct pane *p, const struct frame *f) {
+    if (pane_empty(p) || !f->message) return;
+    int cols = text_columns(f->message) + 2;
+    if (cols > p->at.cols) cols = p->at.cols;
+    struct pane box = pane_part(p, 0, 0, 1, cols);
+    pane_fill(&box, TONE_SELECTED, ' ');
+    pane_clip(&box, 0, 1, cols - 2, TONE_SELECTED, f->message);
 }
 
 void parts_too_small(const struct pane *p, const struct frame *f) {

@@ -29,7 +29,7 @@ void screen_init(struct screen *s, const struct ui_setup *setup) {
     s->setup = setup;
     s->style = setup->style;
     s->history = history_new();
-    s->newest_s = KVF_MISSING;
+    s->newest_s = s->picked_s = KVF_MISSING;
     s->zoom = ZOOM_MINUTE;
     s->span = WINDOWS_TEN;
     snprintf(s->generation, sizeof s->generation, "%s", setup->provider->generation);
@@ -277,6 +277,7 @@ static struct frame frame_of(const struct screen *s) {
                           .generation = generation_of(s, snap ? snap->interval.t_s : KVF_MISSING),
                           .view = s->view,
                           .heat = s->heat,
+                          .detail = s->detail,
                           .table = s->table[s->view],
                           .message = s->message[0] ? s->message : NULL,
                           .question = question_of(s),
@@ -312,9 +313,13 @@ void screen_draw(struct screen *s, struct canvas *c) {
     parts_header(&header, &f);
     place_sections(&f, panel, l.body, at);
     f.list_end = &s->list_end;
+    f.picked_s = &s->picked_s;
+    s->picked_s = KVF_MISSING;
     s->list_end = 0;
     panel->draw(c, at, &f);
     parts_footer(&footer, &f);
+    struct pane message = pane_at(c, (struct rect){l.footer.row - 1, 0, 1, c->cols});
+    parts_message(&message, &f);
 }
 
 bool ui_view_known(const char *name) {

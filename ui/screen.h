@@ -12,7 +12,7 @@
 #include "ui/ui.h"
 
 /* The question in the footer. */
-enum screen_asking { ASKING_NOTHING, ASKING_MARK, ASKING_FILTER, ASKING_TIME, ASKING_QUIT };
+enum screen_asking { ASKING_NOTHING, ASKING_MARK, ASKING_FILTER, ASKING_TIME, ASKING_COMMAND, ASKING_QUIT };
 
 struct screen {
     const struct ui_setup *setup;
@@ -38,7 +38,10 @@ struct screen {
     enum zoom zoom;
     int heat;
     struct frame_table table[PANELS];
-    int list_end; /* last place in the list that was drawn last */
+    char filter_before[64]; /* of the one that is being typed */
+    bool detail;            /* of the selected request */
+    double picked_s;        /* run time of what is selected in the list that was drawn last; NaN: none */
+    int list_end;           /* last place in the list that was drawn last */
     struct prompt prompt;
     enum screen_asking asking;
     char message[400];

@@ -1,15 +1,13 @@
-#include "ui/screen.h"
+#include "ui/screen_inside.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "ui/command_line.h"
 #include "ui/keys.h"
 #include "ui/number.h"
 
@@ -41,26 +39,25 @@ static void autoscaler_becomes(struct screen *s, const char *mode) {
     s->autoscaler_until_ns = clock_now_ns() + SETTLE_S * KVF_NS_PER_S;
 }
 
-static void change_users(struct screen *s, enum action action) {
+/* How many there are, or are on their way; 0: none that could be changed, which is said. */
+static uint64_t users_now(struct screen *s) {
     if (!s->any) {
         screen_say(s, "users can be changed once the run has begun");
-        return;
+        return 0;
     }
-    uint64_t now = s->newest.interval.users;
-    if (now == 0) {
+    if (s->newest.interval.users == 0)
         screen_say(s, "there are no users to change: in an open loop requests do not wait for them");
-        return;
-    }
-    if (clock_now_ns() < s->users_until_ns) now = s->users;
-    uint64_t tenth = now / 10 > 1 ? now / 10 : 1, to = now;
-    if (action == ACTION_USERS_MORE) to = now + tenth;
-    if (action == ACTION_USERS_LESS) to = now > tenth ? now - tenth : 1;
-    if (action == ACTION_USERS_DOUBLE) to = now ? 2 * now : 1;
-    if (action == ACTION_USERS_HALVE) to = now > 1 ? now / 2 : 1;
-    if (to > COMMAND_USERS_MAX) to = COMMAND_USERS_MAX;
+    return clock_now_ns() < s->users_until_ns ? s->users : s->newest.interval.users;
+}
+
+void screen_users(struct screen *s, uint64_t to) {
+    uint64_t now = users_now(s);
+    if (now == 0) return;
     if (to == now) {
         screen_say(s, "users stay at %llu: %s", (unsigned long long)now,
-                   now == 1 ? "the fewest" : "the most there may be");
+                   now == 1                   ? "the fewest"
+                   : now == COMMAND_USERS_MAX ? "the most there may be"
+                                              : "as many as there are");
         return;
     }
     if (!order(s, COMMAND_USERS, to, "key")) return;
@@ -72,13 +69,29 @@ static void change_users(struct screen *s, enum action action) {
     if (steered) autoscaler_becomes(s, "off");
 }
 
+static void change_users(struct screen *s, enum action action) {
+    uint64_t now = users_now(s);
+    if (now == 0) return;
+    uint64_t tenth = now / 10 > 1 ? now / 10 : 1, to = now;
+    if (action == ACTION_USERS_MORE) to = now + tenth;
+    if (action == ACTION_USERS_LESS) to = now > tenth ? now - tenth : 1;
+    if (action == ACTION_USERS_DOUBLE) to = now ? 2 * now : 1;
+    if (action == ACTION_USERS_HALVE) to = now > 1 ? now / 2 : 1;
+    if (to > COMMAND_USERS_MAX) to = COMMAND_USERS_MAX;
+    screen_users(s, to);
+}
+
+void screen_pause(struct screen *s, bool pause) {
+    if (!order(s, pause ? COMMAND_PAUSE : COMMAND_RESUME, 0, "key")) return;
+    s->pause = pause;
+    s->pause_until_ns = clock_now_ns() + SETTLE_S * KVF_NS_PER_S;
+    screen_say(s, pause ? "paused" : "resumed");
+}
+
 static void change_pause(struct screen *s) {
     bool paused = s->any && s->newest.interval.paused;
     if (clock_now_ns() < s->pause_until_ns) paused = s->pause;
-    if (!order(s, paused ? COMMAND_RESUME : COMMAND_PAUSE, 0, "key")) return;
-    s->pause = !paused;
-    s->pause_until_ns = clock_now_ns() + SETTLE_S * KVF_NS_PER_S;
-    screen_say(s, paused ? "resumed" : "paused");
+    screen_pause(s, !paused);
 }
 
 /* Times per token of the contract's modes; any other mode of the scenario is left by the first press. */
@@ -94,28 +107,52 @@ const char *screen_generation_name(double ms_per_token) {
     return NULL;
 }
 
-static void change_generation(struct screen *s) {
-    int i = 0;
-    while (i < GENERATIONS && strcmp(generations[i].name, s->generation) != 0) i++;
-    i = i < GENERATIONS ? (i + 1) % GENERATIONS : 0;
+static void generation_to(struct screen *s, int i) {
     if (!order(s, COMMAND_GENERATION, generations[i].ms * KVF_NS_PER_MS, "key")) return;
     snprintf(s->generation, sizeof s->generation, "%s", generations[i].name);
     screen_say(s, "generation %s: %u ms per token", generations[i].name, generations[i].ms);
 }
 
+bool screen_generation_to(struct screen *s, const char *mode) {
+    int i = 0;
+    while (i < GENERATIONS && strcmp(generations[i].name, mode) != 0) i++;
+    if (i < GENERATIONS) generation_to(s, i);
+    return i < GENERATIONS;
+}
+
+static void change_generation(struct screen *s) {
+    int i = 0;
+    while (i < GENERATIONS && strcmp(generations[i].name, s->generation) != 0) i++;
+    generation_to(s, i < GENERATIONS ? (i + 1) % GENERATIONS : 0);
+}
+
+/* Whether there is a speed to change; else why not is said. */
+static bool has_speed(struct screen *s) {
+    if (!s->setup->commands) { /* what the database has of a run does not tell its speed */
+        (void)order(s, COMMAND_SPEED, 0, "key");
+        return false;
+    }
+    if (s->any && s->newest.simulated) return true;
+    screen_say(s, s->any ? "this run is real, in real time: only a simulation has a speed"
+                         : "the speed can be changed once the run has begun");
+    return false;
+}
+
+void screen_speed(struct screen *s, double times) {
+    char text[NUMBER];
+    if (!has_speed(s) || !order(s, COMMAND_SPEED, (uint64_t)(times * COMMAND_SPEED_ONE), "key")) return;
+    s->speed = times;
+    s->speed_until_ns = clock_now_ns() + SETTLE_S * KVF_NS_PER_S;
+    if (times > 0)
+        screen_say(s, "speed %s times real time", number_count(times, text) + strspn(text, " "));
+    else
+        screen_say(s, "speed: as fast as it can");
+}
+
 /* The speed of a simulation that nothing holds back is the one to change from. */
 static void change_speed(struct screen *s, enum action action) {
     const struct snapshot *snap = &s->newest;
-    char text[NUMBER];
-    if (!s->setup->commands) { /* what the database has of a run does not tell its speed */
-        (void)order(s, COMMAND_SPEED, 0, "key");
-        return;
-    }
-    if (!s->any || !snap->simulated) {
-        screen_say(s, s->any ? "this run is real, in real time: only a simulation has a speed"
-                             : "the speed can be changed once the run has begun");
-        return;
-    }
+    if (!has_speed(s)) return;
     double now = clock_now_ns() < s->speed_until_ns ? s->speed : snap->speed, to = 0;
     if (action == ACTION_SPEED_DOUBLE && now == 0) {
         screen_say(s, "it goes as fast as it can already");
@@ -124,33 +161,42 @@ static void change_speed(struct screen *s, enum action action) {
     if (now == 0) now = exp2(floor(log2(fmax(snap->interval.t_s / fmax(snap->real_s, 1e-3), 1))));
     if (action == ACTION_SPEED_DOUBLE) to = fmin(2 * now, SPEED_MOST);
     if (action == ACTION_SPEED_HALVE) to = fmax(now / 2, SPEED_LEAST);
-    if (!order(s, COMMAND_SPEED, (uint64_t)(to * COMMAND_SPEED_ONE), "key")) return;
-    s->speed = to;
-    s->speed_until_ns = clock_now_ns() + SETTLE_S * KVF_NS_PER_S;
-    if (to > 0)
-        screen_say(s, "speed %s times real time", number_count(to, text) + strspn(text, " "));
-    else
-        screen_say(s, "speed: as fast as it can");
+    screen_speed(s, to);
 }
 
-static void change_autoscaler(struct screen *s) {
-    static const char *const modes[] = {"off", "qos", "capacity"};
-    const char *now = screen_autoscaler(s);
-    uint64_t i = 0;
+static const char *const autoscaler_modes[] = {"off", "qos", "capacity"};
+enum { AUTOSCALER_MODES = sizeof autoscaler_modes / sizeof autoscaler_modes[0] };
+
+static unsigned autoscaler_mode(const char *name) {
+    unsigned i = 0;
+    while (i < AUTOSCALER_MODES && strcmp(autoscaler_modes[i], name) != 0) i++;
+    return i;
+}
+
+static void autoscaler_to(struct screen *s, unsigned i) {
     if (s->any && s->newest.interval.users == 0) {
         screen_say(s, "there are no users to steer: the arrivals come from the trace");
         return;
     }
-    while (i < 2 && strcmp(modes[i], now) != 0) i++;
-    i = (i + 1) % 3;
     if (!order(s, COMMAND_AUTOSCALER, i, "key")) return;
-    autoscaler_becomes(s, modes[i]);
-    screen_say(s, "autoscaler %s%s", modes[i], i == 0 ? "; the users stay as they are" : "");
+    autoscaler_becomes(s, autoscaler_modes[i]);
+    screen_say(s, "autoscaler %s%s", autoscaler_modes[i], i == 0 ? "; the users stay as they are" : "");
+}
+
+bool screen_autoscaler_to(struct screen *s, const char *mode) {
+    unsigned i = autoscaler_mode(mode);
+    if (i < AUTOSCALER_MODES) autoscaler_to(s, i);
+    return i < AUTOSCALER_MODES;
+}
+
+static void change_autoscaler(struct screen *s) {
+    unsigned i = autoscaler_mode(screen_autoscaler(s));
+    autoscaler_to(s, (i < AUTOSCALER_MODES ? i + 1 : 1) % AUTOSCALER_MODES);
 }
 
 /* ---- what is shown ---- */
 
-static void show_view(struct screen *s, size_t view) {
+void screen_show_view(struct screen *s, size_t view) {
     bool aside = s->view == PANEL_help || s->view == PANEL_evidence;
     if (!aside) s->view_before = s->view;
     s->view = view;
@@ -165,44 +211,6 @@ static void change_window(struct screen *s) {
     screen_window(s, next);
     screen_say(s, next == WINDOWS_RUN ? "window: all that was measured so far" : "window: the last %s",
                windows_name(next));
-}
-
-/* A new file of that name, or of that name and a number. */
-static FILE *picture_file(char *path, size_t len, const char *name) {
-    for (int i = 1; i < 100; i++) {
-        if (i == 1)
-            snprintf(path, len, "%s.txt", name);
-        else
-            snprintf(path, len, "%s-%d.txt", name, i);
-        FILE *f = fopen(path, "wx");
-        if (f || errno != EEXIST) return f;
-    }
-    return NULL;
-}
-
-static void save_picture(struct screen *s, const struct canvas *c) {
-    char name[80], path[100];
-    struct buf text = {0};
-    struct tm tm;
-    time_t now = time(NULL);
-    localtime_r(&now, &tm);
-    size_t n = (size_t)snprintf(name, sizeof name, "kvfall-%s-", panels[s->view]->name);
-    strftime(name + n, sizeof name - n, "%Y%m%d-%H%M%S", &tm);
-    canvas_text(c, &text);
-    FILE *f = picture_file(path, sizeof path, name);
-    bool good = f && fwrite(text.data, 1, text.len, f) == text.len;
-    int errnum = good ? 0 : errno;
-    if (f && fclose(f) != 0 && good) {
-        good = false;
-        errnum = errno;
-    }
-    bool stays = f && !good && unlink(path) != 0;
-    if (good)
-        screen_say(s, "the screen is in %s", path);
-    else
-        screen_say(s, "the screen could not be written to %s%s: %s", path,
-                   stays ? ", of which a part stays" : "", strerror(errnum));
-    buf_free(&text);
 }
 
 static void freeze(struct screen *s) {
@@ -254,6 +262,10 @@ static void ask(struct screen *s, enum screen_asking what, const char *question,
     prompt_start(&s->prompt, question, text);
 }
 
+void screen_mark(struct screen *s, const char *note) {
+    if (order(s, COMMAND_MARK, 0, note)) screen_say(s, "marked: %s", note);
+}
+
 static void ask_mark(struct screen *s) {
     if (s->setup->commands && !s->status.ended)
         ask(s, ASKING_MARK, "Note: ", "");
@@ -262,28 +274,35 @@ static void ask_mark(struct screen *s) {
 }
 
 static void ask_filter(struct screen *s) {
-    if (panels[s->view]->list)
-        ask(s, ASKING_FILTER, "Show only: ", s->table[s->view].filter);
-    else
+    struct frame_table *t = &s->table[s->view];
+    if (!panels[s->view]->list || s->view > PANEL_log) {
         screen_say(s, "there is no list to filter in this view; 7 and 8 have one");
+        return;
+    }
+    memcpy(s->filter_before, t->filter, sizeof s->filter_before);
+    ask(s, ASKING_FILTER, "Show only: ", t->filter);
 }
 
-static void answered(struct screen *s) {
+/* Rows go while it is being typed. */
+static void take_filter(struct screen *s, const char *text) {
+    snprintf(s->table[s->view].filter, sizeof s->table[s->view].filter, "%.63s", text);
+}
+
+static enum screen_wish answered(struct screen *s, const struct canvas *c) {
     const char *text = s->prompt.text;
     double t_s;
-    if (s->asking == ASKING_MARK && text[0] && order(s, COMMAND_MARK, 0, text))
-        screen_say(s, "marked: %s", text);
-    if (s->asking == ASKING_FILTER)
-        snprintf(s->table[s->view].filter, sizeof s->table[s->view].filter, "%.63s", text);
+    if (s->asking == ASKING_MARK && text[0]) screen_mark(s, text);
+    if (s->asking == ASKING_FILTER) take_filter(s, text);
     if (s->asking == ASKING_TIME && text[0]) {
         if (ui_parse_time(text, &t_s))
             screen_travel(s, t_s);
         else
             screen_say(s, "\"%s\" is no run time; write 0:42, 1:02:07 or 90s", text);
     }
+    return s->asking == ASKING_COMMAND && text[0] ? screen_command(s, c, text) : WISH_NOTHING;
 }
 
-static void ask_quit(struct screen *s, enum screen_wish *wish) {
+void screen_ask_quit(struct screen *s, enum screen_wish *wish) {
     if (s->status.ended || !s->setup->commands)
         *wish = WISH_LEAVE;
     else
@@ -301,18 +320,55 @@ static void quit_key(struct screen *s, int code) {
     screen_say(s, "stopping: what is in flight comes to its end; Ctrl-\\ ends at once");
 }
 
-static bool question_key(struct screen *s, int code) {
+/* Tab completes a command, or says how it may go on. */
+static void complete(struct screen *s) {
+    char next[300];
+    if (command_line_complete(s->prompt.text, sizeof s->prompt.text)) return;
+    command_line_next(s->prompt.text, next, sizeof next);
+    screen_say(s, "%s", next[0] ? next : "nothing begins like that");
+}
+
+static bool question_key(struct screen *s, const struct canvas *c, int code, enum screen_wish *wish) {
     if (s->asking == ASKING_NOTHING) return false;
+    s->message[0] = '\0';
     if (s->asking == ASKING_QUIT) {
         quit_key(s, code);
         return true;
     }
+    if (s->asking == ASKING_COMMAND && code == '\t') {
+        complete(s);
+        return true;
+    }
     enum prompt_result r = prompt_key(&s->prompt, code);
+    if (s->asking == ASKING_FILTER) take_filter(s, r == PROMPT_DROPPED ? s->filter_before : s->prompt.text);
     if (r == PROMPT_GOES_ON) return true;
-    if (r == PROMPT_DONE) answered(s);
-    s->asking = ASKING_NOTHING;
+    if (r == PROMPT_DONE) *wish = answered(s, c);
+    if (s->asking != ASKING_QUIT) s->asking = ASKING_NOTHING; /* :quit asks in turn */
     prompt_end(&s->prompt);
     return true;
+}
+
+/* What is open, the uppermost first; the run itself is never left. */
+static void close_what_is_open(struct screen *s) {
+    struct frame_table *t = &s->table[s->view];
+    if (s->view == PANEL_help || s->view == PANEL_evidence)
+        screen_show_view(s, s->view_before);
+    else if (s->detail)
+        s->detail = false;
+    else if (t->filter[0])
+        t->filter[0] = '\0';
+    else if (s->back)
+        s->back = s->frozen = false;
+}
+
+/* A request's detail, or the time of an event or a decision. */
+static void open_selected(struct screen *s) {
+    if (s->view == PANEL_requests)
+        s->detail = !s->detail;
+    else if (kvf_present(s->picked_s))
+        screen_travel(s, s->picked_s);
+    else
+        screen_say(s, "nothing is selected here; views 5, 7 and 8 have lists");
 }
 
 /* ---- keys ---- */
@@ -415,19 +471,19 @@ static void act_on_run(struct screen *s, enum action a) {
 static void act_on_view(struct screen *s, const struct canvas *c, const struct key_entry *k) {
     switch (k->action) {
     case ACTION_VIEW:
-        show_view(s, (size_t)k->number);
+        screen_show_view(s, (size_t)k->number);
         break;
     case ACTION_VIEW_NEXT:
-        show_view(s, (s->view + 1) % PANELS);
+        screen_show_view(s, (s->view + 1) % PANELS);
         break;
     case ACTION_VIEW_PREVIOUS:
-        show_view(s, (s->view + PANELS - 1) % PANELS);
+        screen_show_view(s, (s->view + PANELS - 1) % PANELS);
         break;
     case ACTION_HELP:
-        show_view(s, s->view == PANEL_help ? s->view_before : PANEL_help);
+        screen_show_view(s, s->view == PANEL_help ? s->view_before : PANEL_help);
         break;
     case ACTION_EVIDENCE:
-        show_view(s, s->view == PANEL_evidence ? s->view_before : PANEL_evidence);
+        screen_show_view(s, s->view == PANEL_evidence ? s->view_before : PANEL_evidence);
         break;
     case ACTION_WINDOW:
         change_window(s);
@@ -440,7 +496,17 @@ static void act_on_view(struct screen *s, const struct canvas *c, const struct k
         screen_say(s, "colours: %s", scheme_name(s->style.scheme));
         break;
     case ACTION_SAVE:
-        save_picture(s, c);
+    case ACTION_SAVE_SVG:
+        screen_save(s, c, k->action == ACTION_SAVE_SVG);
+        break;
+    case ACTION_OPEN:
+        open_selected(s);
+        break;
+    case ACTION_CLOSE:
+        close_what_is_open(s);
+        break;
+    case ACTION_COMMAND:
+        ask(s, ASKING_COMMAND, ":", "");
         break;
     default:
         break;
@@ -451,7 +517,7 @@ static enum screen_wish act(struct screen *s, const struct canvas *c, const stru
     enum screen_wish wish = WISH_NOTHING;
     switch (k->action) {
     case ACTION_QUIT:
-        ask_quit(s, &wish);
+        screen_ask_quit(s, &wish);
         return wish;
     case ACTION_SUSPEND:
         return WISH_SUSPEND;
@@ -481,10 +547,13 @@ enum screen_wish screen_key(struct screen *s, const struct canvas *c, int code, 
     if (code == 0) return WISH_NOTHING;
     if (code == KEY_CODE_SUSPEND) return WISH_SUSPEND;
     if (code == KEY_CODE_ABORT) return WISH_ABORT;
-    if (question_key(s, code)) return WISH_NOTHING;
+    enum screen_wish wish = WISH_NOTHING;
+    if (question_key(s, c, code, &wish)) return wish;
     const struct key_entry *k = key_find(code);
     bool own_end = s->status.ended && s->setup->commands;
-    if (own_end && (!k || changes_run(k->action)) && code != KEY_CODE_OTHER) return WISH_LEAVE;
+    bool opens = k && k->action == ACTION_OPEN && panels[s->view]->list;
+    bool leaves = !k || changes_run(k->action) || (k->action == ACTION_OPEN && !opens);
+    if (own_end && leaves && code != KEY_CODE_OTHER) return WISH_LEAVE;
     s->message[0] = '\0';
     return k ? act(s, c, k) : WISH_NOTHING;
 }

@@ -21,7 +21,14 @@ static void test_meanings(void **state) {
         {'b', ACTION_EVIDENCE},
         {'i', ACTION_WINDOW},
         {'?', ACTION_HELP},
-        {'h', ACTION_HELP},
+        {KEY_CODE_ENTER, ACTION_OPEN},
+        {KEY_CODE_ESCAPE, ACTION_CLOSE},
+        {':', ACTION_COMMAND},
+        {'S', ACTION_SAVE_SVG},
+        {'h', ACTION_BACK},
+        {'j', ACTION_DOWN},
+        {'k', ACTION_UP},
+        {'l', ACTION_FORWARD},
         {9, ACTION_VIEW_NEXT},
         {KEY_CODE_BACK_TAB, ACTION_VIEW_PREVIOUS},
         {' ', ACTION_PAUSE},
@@ -125,7 +132,7 @@ static void test_text(void **state) {
     keys_text(&b);
     assert_non_null(b.data);
     assert_int_equal(b.data[b.len - 1], '\n');
-    assert_non_null(strstr(b.data, "\n  ?, h         help, and back\n"));
+    assert_non_null(strstr(b.data, "\n  ?            help, and back\n"));
     assert_non_null(strstr(b.data, "\n  +, =         a tenth more users\n"));
     assert_non_null(strstr(b.data, "\n  shift-right  ten intervals forward\n"));
     for (line = strtok_r(b.data, "\n", &at); line; line = strtok_r(NULL, "\n", &at)) {

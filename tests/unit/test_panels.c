@@ -542,9 +542,18 @@ static void test_questions_and_messages(void **state) {
     assert_int_equal(strlen(line), 79); /* the last column is the cursor's */
     assert_string_equal(line + strlen(line) - 7, "the end");
     x.frame.question = NULL;
+    /* A message has the row above: the keys stay. */
     x.frame.message = "users 50 -> 60";
     footer_of(&x, PANEL_overview, 80, line, sizeof line);
-    assert_string_equal(line, " users 50 -> 60");
+    assert_non_null(strstr(line, "? keys"));
+    struct buf text = {0};
+    canvas_init(&c, 1, 80, (struct style){.ascii = true});
+    struct pane row = pane_whole(&c);
+    parts_message(&row, &x.frame);
+    canvas_text(&c, &text);
+    assert_string_equal(buf_text(&text), " users 50 -> 60\n");
+    buf_free(&text);
+    canvas_free(&c);
 }
 
 static void test_log(void **state) {

@@ -357,7 +357,10 @@ static void test_end(void **state) {
     assert_int_equal(press(r, '2'), WISH_NOTHING); /* looking on is no leaving */
     assert_int_equal(press(r, KEY_CODE_LEFT), WISH_NOTHING);
     assert_true(r->screen.back);
-    const int leave[] = {'q', KEY_CODE_ENTER, KEY_CODE_ESCAPE, ' ', 'x', '+', KEY_CODE_INTERRUPT};
+    assert_int_equal(press(r, KEY_CODE_ESCAPE), WISH_NOTHING); /* closes what is open, and leaves nothing */
+    assert_false(r->screen.back);
+    assert_int_equal(press(r, KEY_CODE_ESCAPE), WISH_NOTHING);
+    const int leave[] = {'q', KEY_CODE_ENTER, ' ', 'x', '+', KEY_CODE_INTERRUPT};
     for (size_t i = 0; i < sizeof leave / sizeof leave[0]; i++)
         assert_int_equal(press(r, leave[i]), WISH_LEAVE);
     expect_no_command(r);

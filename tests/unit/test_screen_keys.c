@@ -1,0 +1,311 @@
+/* Every key of the table has an effect: one that had none would be a promise of the help that nobody keeps.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <locale.h>
+#include <unistd.h>
+
+#include "tests/unit/ui_fixture.h"
+#include "ui/command_line.h"
+#include "ui/keys.h"
+#include "ui/screen.h"
+
+/* A provider over all intervals of the fixture, with windows and a past. */
+static bool source_next(void *ctx, struct snapshot *out, uint64_t *version) {
+    struct ui_fixture *x = ctx;
+    if (*version >= UI_INTERVALS) return false;
+    *out = x->snap[(*version)++];
+    return true;
+}
+
+static bool source_at(void *ctx, double t_s, struct snapshot *out) {
+    struct ui_fixture *x = ctx;
+    *out = x->snap[0];
+    for (int i = 0; i < UI_INTERVALS && x->snap[i].interval.t_s <= t_s; i++) *out = x->snap[i];
+    return true;
+}
+
+static bool source_step(void *ctx, double t_s, int steps, struct snapshot *out) {
+    int i = (int)t_s - 1 + steps;
+    *out = ((struct ui_fixture *)ctx)->snap[i < 0 ? 0 : i >= UI_INTERVALS ? UI_INTERVALS - 1 : i];
+    return true;
+}
+
+static bool source_window(void *ctx, enum windows_span span, double end_s, struct windows_view *out,
+                          uint64_t *version) {
+    struct ui_fixture *x = ctx;
+    if (*version) return false;
+    *version = 1;
+    source_at(ctx, isnan(end_s) ? UI_INTERVALS : end_s, &out->snap);
+    out->snap.interval.length_s = windows_seconds(span);
+    out->verdict = x->verdict;
+    return true;
+}
+
+static void source_status(void *ctx, struct provider_status *out) {
+    (void)ctx;
+    *out = (struct provider_status){.ended = false};
+}
+
+struct rig {
+    struct ui_fixture *x;
+    struct provider provider;
+    struct ui_setup setup;
+    struct screen screen;
+    struct canvas canvas;
+};
+
+/* What a key can change; a message alone is no effect. */
+struct effect {
+    size_t view;
+    enum zoom zoom;
+    enum windows_span span;
+    enum scheme scheme;
+    enum screen_asking asking;
+    struct frame_table table;
+    int heat;
+    bool back, frozen, detail;
+    double past_s;
+    unsigned files;
+};
+
+static unsigned files_here(void) {
+    DIR *d = opendir(".");
+    unsigned n = 0;
+    assert_non_null(d);
+    while (readdir(d)) n++;
+    closedir(d);
+    return n;
+}
+
+static struct effect effect_of(const struct screen *s) {
+    struct effect e;
+    memset(&e, 0, sizeof e);
+    e.view = s->view, e.zoom = s->zoom, e.span = s->span, e.scheme = s->style.scheme, e.asking = s->asking;
+    e.table = s->table[s->view], e.heat = s->heat, e.back = s->back, e.frozen = s->frozen,
+    e.detail = s->detail;
+    e.past_s = s->back ? s->past.interval.t_s : 0;
+    e.files = files_here();
+    return e;
+}
+
+static void press(struct rig *r, int code) {
+    assert_int_equal(screen_key(&r->screen, &r->canvas, code, 0, 0), WISH_NOTHING);
+    screen_draw(&r->screen, &r->canvas);
+}
+
+static struct rig *rig_new(bool simulated) {
+    struct rig *r = calloc(1, sizeof *r);
+    bool more = true;
+    r->x = ui_fixture_new(UI_LIVE);
+    for (int i = 0; i < UI_INTERVALS; i++) r->x->snap[i].simulated = simulated, r->x->snap[i].speed = 60;
+    r->provider = (struct provider){.ctx = r->x,
+                                    .run = &r->x->run,
+                                    .planned_s = 90,
+                                    .interval_s = 1,
+                                    .generation = "none",
+                                    .autoscaler = "off",
+                                    .next = source_next,
+                                    .at = source_at,
+                                    .step = source_step,
+                                    .window = source_window,
+                                    .status = source_status};
+    r->setup =
+        (struct ui_setup){.provider = &r->provider, .commands = command_queue_new(), .at_s = KVF_MISSING};
+    screen_init(&r->screen, &r->setup);
+    canvas_init(&r->canvas, 40, 120, r->setup.style);
+    while (more) screen_feed(&r->screen, 100, &more);
+    screen_draw(&r->screen, &r->canvas);
+    return r;
+}
+
+static void rig_free(struct rig *r) {
+    screen_free(&r->screen);
+    canvas_free(&r->canvas);
+    command_queue_free(r->setup.commands);
+    ui_fixture_free(r->x);
+    free(r);
+}
+
+/* Situations in which keys have something to do: a list with rows above and below the selected one, an
+ * earlier moment with others before and after it, a simulation, help. */
+enum { OVERVIEW, REQUESTS, PAST, SIMULATION, EVIDENCE, SITUATIONS };
+static struct rig *situation(int which) {
+    struct rig *r = rig_new(which == SIMULATION);
+    if (which == REQUESTS) {
+        press(r, '7');
+        for (int i = 0; i < 12; i++) press(r, KEY_CODE_DOWN);
+    }
+    for (int i = 0; which == PAST && i < 30; i++) press(r, KEY_CODE_LEFT);
+    if (which == EVIDENCE) press(r, 'b');
+    return r;
+}
+
+static bool has_effect(int which, int code) {
+    struct rig *r = situation(which);
+    struct command c;
+    struct effect before = effect_of(&r->screen);
+    enum screen_wish wish = screen_key(&r->screen, &r->canvas, code, 0, 0);
+    struct effect after = effect_of(&r->screen);
+    bool any = wish != WISH_NOTHING || command_take(r->setup.commands, &c) ||
+               memcmp(&before, &after, sizeof before) != 0;
+    rig_free(r);
+    return any;
+}
+
+static void every_key_has_an_effect(void **state) {
+    (void)state;
+    for (size_t i = 0; i < keyboard_count; i++) {
+        bool any = false;
+        for (int which = 0; which < SITUATIONS && !any; which++) any = has_effect(which, keyboard[i].code);
+        if (!any) fail_msg("the key %s does nothing", keyboard[i].name);
+    }
+    assert_false(has_effect(OVERVIEW, 'x')); /* one that is in no table */
+}
+
+static void type(struct rig *r, const char *text) {
+    for (; *text; text++) press(r, (unsigned char)*text);
+}
+
+static void commands_do_what_keys_do(void **state) {
+    (void)state;
+    struct rig *r = rig_new(false);
+    struct command c;
+    press(r, ':');
+    type(r, "view ti\t");
+    assert_string_equal(r->screen.prompt.text, "view tiers");
+    press(r, KEY_CODE_ENTER);
+    assert_int_equal(r->screen.view, PANEL_tiers);
+    press(r, ':');
+    type(r, "se\tth\tcolour-blind\r");
+    assert_int_equal(r->screen.style.scheme, SCHEME_COLOUR_BLIND);
+    press(r, ':');
+    type(r, "users 70\r");
+    assert_true(command_take(r->setup.commands, &c) && c.kind == COMMAND_USERS && c.value == 70);
+    press(r, ':');
+    type(r, "set window run\r");
+    assert_int_equal(r->screen.span, WINDOWS_RUN);
+    press(r, ':');
+    type(r, "time 0:42\r");
+    assert_true(r->screen.back && r->screen.past.interval.t_s == 42);
+    press(r, ':');
+    type(r, "time end\r");
+    assert_false(r->screen.back);
+    press(r, ':');
+    type(r, "pause\r");
+    assert_true(command_take(r->setup.commands, &c) && c.kind == COMMAND_PAUSE);
+    press(r, ':');
+    type(r, "users many\r");
+    assert_non_null(strstr(r->screen.message, "a number from 1"));
+    press(r, ':');
+    type(r, "fly\r");
+    assert_non_null(strstr(r->screen.message, "there is no command \"fly\""));
+    press(r, ':');
+    type(r, "quit\r");
+    assert_int_equal(r->screen.asking, ASKING_QUIT);
+    press(r, 'n');
+    press(r, ':');
+    press(r, KEY_CODE_ESCAPE);
+    assert_int_equal(r->screen.asking, ASKING_NOTHING);
+    assert_false(command_take(r->setup.commands, &c));
+    rig_free(r);
+}
+
+static void every_command_is_completed_and_carried_out(void **state) {
+    (void)state;
+    for (int i = 0; i < COMMAND_LINES; i++) {
+        const char *name = command_line_name((enum command_line_id)i);
+        char text[80], next[300];
+        struct command_line line = command_line_parse(name);
+        assert_int_equal(line.id, i);
+        assert_string_equal(line.argument, "");
+        snprintf(text, sizeof text, "%.*s", (int)strlen(name) - 1, name);
+        assert_true(command_line_complete(text, sizeof text));
+        assert_memory_equal(text, name, strlen(name));
+        assert_non_null(strstr(command_line_next("", next, sizeof next), strrchr(name, ' ') ? "set" : name));
+    }
+    assert_int_equal(command_line_parse("us 5").id, COMMAND_LINE_USERS);
+    assert_int_equal(command_line_parse("s 5").id, COMMAND_LINES); /* speed or save */
+}
+
+/* Rows go while the filter is typed; Escape takes it back, and then closes what is there. */
+static void a_filter_works_while_it_is_typed(void **state) {
+    (void)state;
+    struct rig *r = rig_new(false);
+    press(r, '7');
+    press(r, '/');
+    type(r, "bat");
+    assert_string_equal(r->screen.table[PANEL_requests].filter, "bat");
+    press(r, KEY_CODE_ESCAPE);
+    assert_string_equal(r->screen.table[PANEL_requests].filter, "");
+    press(r, '/');
+    type(r, "batch\r");
+    assert_string_equal(r->screen.table[PANEL_requests].filter, "batch");
+    press(r, KEY_CODE_ENTER);
+    assert_true(r->screen.detail);
+    press(r, KEY_CODE_ESCAPE);
+    assert_false(r->screen.detail);
+    press(r, KEY_CODE_ESCAPE);
+    assert_string_equal(r->screen.table[PANEL_requests].filter, "");
+    press(r, KEY_CODE_ESCAPE); /* nothing is open: nothing is left */
+    assert_int_equal(r->screen.view, PANEL_requests);
+    rig_free(r);
+}
+
+static bool shows(struct rig *r, const char *text) {
+    struct buf b = {0};
+    screen_draw(&r->screen, &r->canvas);
+    canvas_text(&r->canvas, &b);
+    bool found = strstr(buf_text(&b), text);
+    buf_free(&b);
+    return found;
+}
+
+static void enter_opens_a_request_and_the_time_of_an_event(void **state) {
+    (void)state;
+    struct rig *r = rig_new(false);
+    struct record_event e = {.t_s = 31, .level = "info", .message = "users 60 by key"};
+    press(r, '7');
+    press(r, KEY_CODE_ENTER);
+    assert_true(shows(r, "Turn ") && shows(r, "for a slot, then") && shows(r, "tokens of context"));
+    press(r, KEY_CODE_ENTER);
+    assert_false(shows(r, "for a slot, then"));
+    history_event(r->screen.history, &e);
+    press(r, '8');
+    press(r, KEY_CODE_ENTER);
+    assert_true(r->screen.back && r->screen.past.interval.t_s == 31);
+    rig_free(r);
+}
+
+/* A message does not cover the keys. */
+static void keys_stay_under_a_message(void **state) {
+    (void)state;
+    struct rig *r = rig_new(false);
+    press(r, 'o'); /* there is no table here */
+    assert_true(r->screen.message[0] && shows(r, "no table to sort") && shows(r, "? keys"));
+    rig_free(r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_key_has_an_effect),
+        cmocka_unit_test(commands_do_what_keys_do),
+        cmocka_unit_test(every_command_is_completed_and_carried_out),
+        cmocka_unit_test(a_filter_works_while_it_is_typed),
+        cmocka_unit_test(enter_opens_a_request_and_the_time_of_an_event),
+        cmocka_unit_test(keys_stay_under_a_message),
+    };
+    char folder[] = "/tmp/kvfall-test-XXXXXX";
+    if (!setlocale(LC_ALL, "C.UTF-8")) setlocale(LC_ALL, "en_US.UTF-8");
+    if (!mkdtemp(folder) || chdir(folder) != 0) return 1;
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    int failed = cmocka_run_group_tests_name("screen_keys", tests, NULL, NULL);
+    char command[80];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return chdir("/") != 0 || system(command) != 0 ? 1 : failed;
+}

@@ -1,0 +1,45 @@
+/* Commands that are typed behind ":", such as "users 50" or "set theme light". Pure. Any thread. */
+#ifndef KVF_UI_COMMAND_LINE_H
+#define KVF_UI_COMMAND_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* X(id, name, what follows, what it does) */
+#define COMMAND_LINE_LIST(X)                                                                                 \
+    X(VIEW, "view", "NAME", "show a view")                                                                   \
+    X(USERS, "users", "NUMBER", "so many users")                                                             \
+    X(PAUSE, "pause", "", "pause the run")                                                                   \
+    X(RESUME, "resume", "", "go on")                                                                         \
+    X(AUTOSCALER, "autoscaler", "MODE", "off, qos or capacity")                                              \
+    X(GENERATION, "generation", "MODE", "none, fast or realistic")                                           \
+    X(SPEED, "speed", "TIMES", "of a simulation: times real time, or max")                                   \
+    X(MARK, "mark", "NOTE", "mark this moment")                                                              \
+    X(TIME, "time", "TIME", "go to a run time, or to the end")                                               \
+    X(FILTER, "filter", "TEXT", "show only rows with this text")                                             \
+    X(SET_THEME, "set theme", "NAME", "colours")                                                             \
+    X(SET_WINDOW, "set window", "SPAN", "1s, 10s, 60s or run")                                               \
+    X(SET_ZOOM, "set zoom", "SPAN", "1min, 10min or all")                                                    \
+    X(SAVE, "save", "FILE", "write the screen to a .svg, .txt or .ansi file")                                \
+    X(HELP, "help", "", "the keys")                                                                          \
+    X(QUIT, "quit", "", "end the run, or the look at it")
+#define X(id, name, argument, help) COMMAND_LINE_##id,
+enum command_line_id { COMMAND_LINE_LIST(X) COMMAND_LINES };
+#undef X
+
+struct command_line {
+    enum command_line_id id; /* COMMAND_LINES: there is no such command */
+    const char *argument;    /* in the text that was parsed; "" when nothing follows */
+};
+const char *command_line_name(enum command_line_id id);
+const char *command_line_argument(enum command_line_id id); /* "": it takes none */
+const char *command_line_help(enum command_line_id id);
+/* A name may be cut as long as no other begins so. */
+struct command_line command_line_parse(const char *text);
+/* Completes what is typed as far as there is one way to go on, names and values alike; false when nothing
+ * was added. */
+bool command_line_complete(char *text, size_t len);
+/* What may come next, "view, users, ...", for the one who types. */
+char *command_line_next(const char *text, char *out, size_t len);
+
+#endif

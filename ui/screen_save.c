@@ -1,0 +1,73 @@
+/* Pictures of the screen in files. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ui/screen_inside.h"
+
+/* A new file of that name, or of that name and a number. */
+static FILE *picture_file(char *path, size_t len, const char *name, const char *ending) {
+    for (int i = 1; i < 100; i++) {
+        if (i == 1)
+            snprintf(path, len, "%s.%s", name, ending);
+        else
+            snprintf(path, len, "%s-%d.%s", name, i, ending);
+        FILE *f = fopen(path, "wx");
+        if (f || errno != EEXIST) return f;
+    }
+    return NULL;
+}
+
+static void picture_write(struct screen *s, const struct buf *text, FILE *f, const char *path) {
+    bool good = f && fwrite(text->data, 1, text->len, f) == text->len;
+    int errnum = good ? 0 : errno;
+    if (f && fclose(f) != 0 && good) {
+        good = false;
+        errnum = errno;
+    }
+    bool stays = f && !good && unlink(path) != 0;
+    if (good)
+        screen_say(s, "the screen is in %s", path);
+    else
+        screen_say(s, "the screen could not be written to %s%s: %s", path,
+                   stays ? ", of which a part stays" : "", strerror(errnum));
+}
+
+void screen_save(struct screen *s, const struct canvas *c, bool svg) {
+    char name[80], path[100];
+    struct buf text = {0};
+    struct tm tm;
+    time_t now = time(NULL);
+    localtime_r(&now, &tm);
+    size_t n = (size_t)snprintf(name, sizeof name, "kvfall-%s-", panels[s->view]->name);
+    strftime(name + n, sizeof name - n, "%Y%m%d-%H%M%S", &tm);
+    (svg ? canvas_svg : canvas_text)(c, &text);
+    FILE *f = picture_file(path, sizeof path, name, svg ? "svg" : "txt");
+    picture_write(s, &text, f, path);
+    buf_free(&text);
+}
+
+void screen_save_as(struct screen *s, const struct canvas *c, const char *path) {
+    static const struct {
+        const char *ending;
+        void (*write)(const struct canvas *c, struct buf *out);
+    } forms[] = {{".svg", canvas_svg}, {".txt", canvas_text}, {".ansi", canvas_ansi}};
+    const char *dot = strrchr(path, '.');
+    struct buf text = {0};
+    size_t i = 0, n = sizeof forms / sizeof forms[0];
+    while (dot && i < n && strcmp(dot, forms[i].ending) != 0) i++;
+    if (!dot || i == n) {
+        screen_say(s, "the name of the file ends in .svg, .txt or .ansi");
+        return;
+    }
+    FILE *f = fopen(path, "wx");
+    if (!f && errno == EEXIST) {
+        screen_say(s, "%.200s is there already; choose another name", path);
+        return;
+    }
+    forms[i].write(c, &text);
+    picture_write(s, &text, f, path);
+    buf_free(&text);
+}
