@@ -1,0 +1,127 @@
+"""A server that speaks RESP and does what a test wants it to: refuses, lies, falls silent, or closes in the middle of
+a value. And a proxy in front of a real one that cuts connections."""
+import socket
+import threading
+
+from tap import scratch
+
+SILENCE = object()  # no answer, the connection stays
+CLOSE = object()    # the connection ends
+
+
+class Played:
+    """Threads behind a socket. `answer(words, usual)` gives the bytes to send for a command, SILENCE or CLOSE; `usual` is
+    what a good server would say."""
+
+    def __init__(self, answer=lambda words, usual: usual):
+        self.path = str(scratch("played") / "s")
+        self.url = "unix://" + self.path
+        self.answer, self.values, self.lock = answer, {}, threading.Lock()
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen(64)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                one, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(one,), daemon=True).start()
+
+    def _usual(self, words):
+        name, key = words[0].upper(), words[1] if len(words) > 1 else None
+        with self.lock:
+            if name == b"PING":
+                return b"+PONG\r\n"
+            if name == b"INFO":
+                text = b"redis_version:7.0.0\r\nredis_mode:standalone\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"
+                return b"$%d\r\n%s\r\n" % (len(text), text)
+            if name == b"SET":
+                self.values[key] = words[2]
+                return b"+OK\r\n"
+            if name == b"GET":
+                value = self.values.get(key)
+                return b"$-1\r\n" if value is None else b"$%d\r\n%s\r\n" % (len(value), value)
+            if name == b"EXISTS":
+                return b":%d\r\n" % (key in self.values)
+            if name == b"UNLINK":
+                return b":%d\r\n" % sum(self.values.pop(one, None) is not None for one in words[1:])
+        return b"-ERR unknown command\r\n"
+
+    def _serve(self, one):
+        with one, one.makefile("rb") as file:
+            try:
+                while True:
+                    line = file.readline()
+                    if not line:
+                        return
+                    words = []
+                    for _ in range(int(line[1:])):
+                        length = int(file.readline()[1:])
+                        words.append(file.read(length))
+                        file.read(2)
+                    sent = self.answer(words, self._usual(words))
+                    if sent is CLOSE:
+                        return
+                    if isinstance(sent, tuple):  # the beginning of an answer, then the end
+                        one.sendall(sent[0])
+                        return
+                    if sent is not SILENCE:
+                        one.sendall(sent)
+            except (OSError, ValueError, IndexError):
+                return
+
+
+class Proxy:
+    """In front of a server on a socket: after `cuts` bytes of an answer or of what is sent a connection is reset, as often
+    as `times` says. Bytes before are passed on as they are."""
+
+    def __init__(self, server, to_server=None, to_client=None, times=1):
+        self.server, self.times, self.lock = server, times, threading.Lock()
+        self.limit = {"up": to_server, "down": to_client}
+        self.path = str(scratch("proxy") / "s")
+        self.url = "unix://" + self.path
+        self.cuts = 0
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen(64)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+                far = socket.socket(socket.AF_UNIX)
+                far.connect(self.server.address)
+            except OSError:
+                return
+            for way, source, target in (("up", near, far), ("down", far, near)):
+                threading.Thread(target=self._pipe, args=(way, source, target, near, far), daemon=True).start()
+
+    def _cut(self, way, passed):
+        with self.lock:
+            if self.limit[way] is None or passed < self.limit[way] or self.cuts >= self.times:
+                return False
+            self.cuts += 1
+            return True
+
+    def _pipe(self, way, source, target, near, far):
+        passed = 0
+        try:
+            while True:
+                data = source.recv(65536)
+                if not data:
+                    break
+                target.sendall(data)
+                passed += len(data)
+                if self._cut(way, passed):
+                    break
+        except OSError:
+            pass
+        for one in (near, far):
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
