@@ -467,15 +467,13 @@ static struct rect free_gpu_rows(const struct rect *at, const struct frame *f) {
     return (struct rect){at->row + used, at->col, some ? left : 0, at->cols};
 }
 
-/* GPUs are no section, since most runs have none: their rows are taken from the top of the first line of
- * graphs, as many as leave those readable. */
-static struct rect take_gpu_rows(struct rect at[SECTIONS], const struct frame *f) {
+/* Rows from the top of the first line of graphs, as many as leave those readable. */
+static struct rect take_rows(struct rect at[SECTIONS], int rows) {
     enum { GRAPH_LEAST = 6 };
-    int top = at[OCCUPANCY].row, left = at[OCCUPANCY].col, end = left;
-    int rows = f->snap && f->snap->gpus > 0 ? 1 + (int)f->snap->gpus : 0, room = at[OCCUPANCY].rows;
+    int top = at[OCCUPANCY].row, left = at[OCCUPANCY].col, end = left, room = at[OCCUPANCY].rows;
 
     if (rows > room - GRAPH_LEAST) rows = room - GRAPH_LEAST;
-    if (rows < 1) return free_gpu_rows(&at[IO], f);
+    if (rows < 1) return (struct rect){0};
     for (int i = OCCUPANCY; i <= WRITES; i++) {
         if (at[i].rows == 0 || at[i].row != top) continue;
         end = at[i].col + at[i].cols;
@@ -483,6 +481,23 @@ static struct rect take_gpu_rows(struct rect at[SECTIONS], const struct frame *f
         at[i].rows -= rows;
     }
     return (struct rect){top, left, rows, end - left};
+}
+
+/* GPUs are no section, since most runs have none. */
+static struct rect take_gpu_rows(struct rect at[SECTIONS], const struct frame *f) {
+    struct rect got = take_rows(at, f->snap && f->snap->gpus > 0 ? 1 + (int)f->snap->gpus : 0);
+    return got.rows > 0 ? got : free_gpu_rows(&at[IO], f);
+}
+
+/* Nor is a server: it has two rows of the graphs, or what is left under the disk. */
+static struct rect take_server_rows(struct rect at[SECTIONS], const struct frame *f, int end) {
+    enum { ROWS = 2 };
+    if (!f->snap || !f->snap->remote_known) return (struct rect){0};
+    struct rect got = take_rows(at, ROWS);
+    if (got.rows == ROWS || at[OCCUPANCY].rows > 0) return got;
+    const struct rect *above = at[DISK].rows > 0 ? &at[DISK] : &at[IO];
+    int row = above->row + above->rows;
+    return (struct rect){row, 0, end - row >= ROWS ? ROWS : 0, above->cols};
 }
 
 static void draw(struct canvas *c, const struct rect *places, const struct frame *f) {
@@ -495,8 +510,10 @@ static void draw(struct canvas *c, const struct rect *places, const struct frame
     struct parts_figures m;
     struct rect at[SECTIONS];
     memcpy(at, places, sizeof at);
-    struct rect gpus = take_gpu_rows(at, f);
-    struct pane top = pane_at(c, at[TIERS]), devices = pane_at(c, gpus);
+    struct rect gpus = take_gpu_rows(at, f), server = take_server_rows(at, f, c->rows - 1);
+    struct pane top = pane_at(c, at[TIERS]), devices = pane_at(c, gpus), beside = pane_at(c, server);
+    struct pane figures = pane_part(&beside, 0, 1, -1, -1);
+    parts_server(&figures, f);
     struct pane table = pane_part(&devices, 0, 1, -1, -1);
     parts_gpus(&table, f);
     parts_tiers(&top, f);

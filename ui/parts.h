@@ -66,6 +66,8 @@ enum tone tone_of_tier(int tier);
 void parts_tiers(const struct pane *p, const struct frame *f);
 /* A table of the GPUs, with a heading where there is more than a row; nothing where there are none. */
 void parts_gpus(const struct pane *p, const struct frame *f);
+/* The server behind the remote tier, in two rows; the newest interval knows of one. */
+void parts_server(const struct pane *p, const struct frame *f);
 
 /* ---- sentences ---- */
 

@@ -134,6 +134,7 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     cache_stats(e->cache, &r->cache);
     pthread_mutex_unlock(&e->cache_lock);
     use_take(e, r);
+    server_take(e, r);
     r->writes_most = writegate_most(&e->writes);
     if (e->pipeline.compute) compute_read(e->pipeline.compute, r->run_ns, &r->compute);
     if (engine_is_virtual(e))

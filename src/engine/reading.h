@@ -30,6 +30,7 @@ struct reading {
     uint64_t memory_ns[KVF_DIRS];          /* of the gpu's own memory, where a simulation has its figures */
     uint64_t documents_in, documents_evicted; /* of retrieval */
     uint64_t writes_most;         /* entry writes in flight at a time since the measured part began */
+    struct tier_server server;    /* behind the remote tier */
     struct compute_stats compute; /* zero without a modelled GPU */
     struct host_counts host;
     struct blockdev_counters device;

@@ -125,15 +125,6 @@ static void add_tiers(struct measure *m) {
     free(both);
 }
 
-/* What a server says and what it has lost; a modelled tier has none of it. */
-static void add_server(struct measure *m) {
-    const struct tier *t = m->e->tiers[KVF_TIER_REMOTE];
-    bool real = t && !(t->ops->caps(t) & TIER_EMULATED);
-    double lost = (double)counters_get(&m->d->lost[KVF_TIER_REMOTE]);
-    result_add(m->out, real ? lost : KVF_MISSING, 0, "remote_lost");
-    add_latency(m, "remote_lookup", &m->d->lookup);
-}
-
 static uint64_t tier_sum(const uint64_t counts[KVF_TIERS]) {
     uint64_t n = 0;
     for (int t = 0; t < KVF_TIERS; t++) n += counts[t];
@@ -544,7 +535,8 @@ void result_fill(struct engine *e, struct run_record *run) {
     add_reuse(&m);
     add_rag(&m);
     add_tiers(&m);
-    add_server(&m);
+    server_results(e, m.from, m.to, m.d, m.out);
+    add_latency(&m, "remote_lookup", &m.d->lookup);
     add_io_totals(&m);
     add_machine(&m);
     add_devices(&m);

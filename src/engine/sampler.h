@@ -50,6 +50,12 @@ void use_take(struct engine *e, struct reading *r);
 void use_between(const struct engine *e, const struct reading *from, const struct reading *to,
                  struct use *out);
 
+/* The server behind the remote tier, where there is one. */
+void server_take(const struct engine *e, struct reading *r);
+void server_snap(const struct engine *e, struct snapshot *snap, const struct counters *delta);
+void server_results(const struct engine *e, const struct reading *from, const struct reading *to,
+                    const struct counters *delta, struct result_list *out);
+
 enum { USE_WHY = 160 };
 /* The longest sleep of the control thread under run.max_written; KVF_NEVER without it. */
 uint64_t use_written_look_ns(const struct engine *e);

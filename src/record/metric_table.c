@@ -248,6 +248,12 @@ const struct metric metric_rows[] = {
     {"remote_lost", COUNT, DOWN, "lost by the server",
      "Reads whose entry the server of the remote tier did not have any more; each is a miss. Missing without a "
      "server."},
+    {"remote_round_trips", COUNT, FREE, "remote round trips",
+     "Commands, and batches of small ones, that the server of the remote tier answered."},
+    {"remote_server_used_bytes", BYTES, FREE, "server memory", "The server's used_memory at the end."},
+    {"remote_server_evicted_keys", COUNT, DOWN, "server evictions", "Keys that the server evicted."},
+    {"remote_server_hit_ratio", RATIO, FREE, "server hit ratio",
+     "The server's own keyspace hits / hits and misses, of all its clients."},
     {"remote_lookup_STAT_ms", MS, DOWN, "remote lookup STAT",
      "Time in which the server of the remote tier told whether it has all values of an entry; a part of the read. "
      "Missing where nothing was asked."},

@@ -158,6 +158,23 @@ static inline bool kvf_present(double v) {
     X(F, ecc_errors, "", "uncorrected ECC errors so far")                                                    \
     X(F, energy_j, "J", "energy drawn since the driver was loaded")
 
+#define SNAPSHOT_REMOTE_FIELDS(X)                                                                            \
+    X(F, connections, "", "connections to the server that are up now")                                       \
+    X(F, round_trips, "", "commands, and batches of small ones, that the server answered")                   \
+    X(F, sent_bytes, "B", "bytes sent to the server, commands included")                                     \
+    X(F, received_bytes, "B", "bytes received from the server, likewise")                                    \
+    X(F, lookups, "", "entries that the server was asked for")                                               \
+    X(F, lost, "", "reads whose entry the server did not have any more")                                     \
+    X(F, lookup_p50_ms, "ms", "answer to whether it has an entry, P50")                                      \
+    X(F, lookup_p95_ms, "ms", "answer to whether it has an entry, P95")                                      \
+    X(F, lookup_p99_ms, "ms", "answer to whether it has an entry, P99")                                      \
+    X(F, server_used_bytes, "B", "the server's own figure: its used_memory now")                             \
+    X(F, server_max_bytes, "B", "its maxmemory; missing: it has no limit")                                   \
+    X(F, server_evicted_keys, "", "keys that it evicted")                                                    \
+    X(F, server_expired_keys, "", "keys whose time was up")                                                  \
+    X(F, server_ops_per_s, "1/s", "commands of all its clients a second, as it tells it")                    \
+    X(F, server_hit_ratio, "", "its keyspace hits / hits and misses, of all its clients")
+
 #define SNAPSHOT_TYPE_U           uint64_t
 #define SNAPSHOT_TYPE_F           double
 #define X(type, name, unit, help) SNAPSHOT_TYPE_##type name;
@@ -175,6 +192,9 @@ struct snapshot_qos {
 };
 struct snapshot_gpu {
     SNAPSHOT_GPU_FIELDS(X)
+};
+struct snapshot_remote {
+    SNAPSHOT_REMOTE_FIELDS(X)
 };
 #undef X
 
@@ -223,6 +243,8 @@ struct snapshot {
     struct snapshot_qos qos[KVF_CLASSES_MAX];
     uint32_t gpus;
     struct snapshot_gpu gpu[SNAPSHOT_GPUS_MAX];
+    bool remote_known; /* a server is behind the remote tier */
+    struct snapshot_remote remote;
     uint32_t decisions;
     struct snapshot_decision decision[SNAPSHOT_DECISIONS];
     char bottleneck[KVF_BOTTLENECK]; /* one sentence by the bottleneck rule */
@@ -249,8 +271,9 @@ extern const struct snapshot_field snapshot_tier_fields[];
 extern const struct snapshot_field snapshot_cause_fields[];
 extern const struct snapshot_field snapshot_qos_fields[];
 extern const struct snapshot_field snapshot_gpu_fields[];
+extern const struct snapshot_field snapshot_remote_fields[];
 extern const size_t snapshot_interval_field_count, snapshot_tier_field_count, snapshot_cause_field_count,
-    snapshot_qos_field_count, snapshot_gpu_field_count;
+    snapshot_qos_field_count, snapshot_gpu_field_count, snapshot_remote_field_count;
 
 /* The value of a field of a part, NaN when missing. Any thread. */
 double snapshot_value(const void *part, const struct snapshot_field *f);

@@ -11,6 +11,7 @@
 #define R(field) offsetof(struct snapshot_tier, field)
 #define Q(field) offsetof(struct snapshot_qos, field)
 #define G(field) offsetof(struct snapshot_gpu, field)
+#define V(field) offsetof(struct snapshot_remote, field)
 #define MS       .scale = 1e-3
 
 #define ROW(t, n, u, h)   .type = FAMILY_##t, .name = "kvfall_" n, .unit = u, .help = h
@@ -181,6 +182,30 @@ const struct family families[] = {
      FROM(TIER, F64), MS,
      SPLIT2("direction", "quantile", P(R(read_host_p95_ms), "read", "0.95"),
             P(R(write_host_p95_ms), "write", "0.95"))},
+
+    /* the server behind the remote tier */
+    {ROW(GAUGE, "remote_connections", "", "connections to the server that are up now"), FROM(REMOTE, F64),
+     AT(V(connections))},
+    {ROW(GAUGE, "remote_round_trips", "", "commands and batches that the server answered" INTERVAL),
+     FROM(REMOTE, F64), AT(V(round_trips))},
+    {ROW(GAUGE, "remote_transferred_bytes", "bytes", "to and from the server, commands included" INTERVAL),
+     FROM(REMOTE, F64), SPLIT("direction", P(V(received_bytes), "receive"), P(V(sent_bytes), "transmit"))},
+    {ROW(GAUGE, "remote_lost", "", "reads whose entry the server did not have any more" INTERVAL),
+     FROM(REMOTE, F64), AT(V(lost))},
+    {ROW(SUMMARY, "interval_remote_lookup_seconds", "seconds", "answer to whether it has an entry" INTERVAL),
+     FROM(REMOTE, F64), MS,
+     SPLIT("quantile", P(V(lookup_p50_ms), "0.5"), P(V(lookup_p95_ms), "0.95"), P(V(lookup_p99_ms), "0.99"))},
+    {ROW(GAUGE, "remote_server_used_bytes", "bytes", "the server's used_memory now"), FROM(REMOTE, F64),
+     AT(V(server_used_bytes))},
+    {ROW(GAUGE, "remote_server_max_bytes", "bytes", "its maxmemory, absent without a limit"),
+     FROM(REMOTE, F64), AT(V(server_max_bytes))},
+    {ROW(GAUGE, "remote_server_evicted_keys", "", "keys that the server evicted" INTERVAL), FROM(REMOTE, F64),
+     AT(V(server_evicted_keys))},
+    {ROW(GAUGE, "remote_server_commands_per_second", "",
+         "commands of all its clients, as the server tells it"),
+     FROM(REMOTE, F64), AT(V(server_ops_per_s))},
+    {ROW(GAUGE, "remote_server_hit_ratio", "ratio", "its keyspace hits / hits and misses" INTERVAL),
+     FROM(REMOTE, F64), AT(V(server_hit_ratio))},
 
     /* the machine */
     {ROW(COUNTER, "process_cpu_seconds_total", "seconds", "CPU time of the process"), FROM(TOTALS, F64),

@@ -10,9 +10,10 @@ enum family_type { FAMILY_GAUGE, FAMILY_COUNTER, FAMILY_HISTOGRAM, FAMILY_SUMMAR
 enum family_part {
     FAMILY_IDENTITY, /* openmetrics.c knows these by name */
     FAMILY_SNAPSHOT,
-    FAMILY_TIER,  /* each tier that is on, of the snapshot */
-    FAMILY_CLASS, /* each QoS class */
-    FAMILY_GPU,   /* each device */
+    FAMILY_TIER,   /* each tier that is on, of the snapshot */
+    FAMILY_CLASS,  /* each QoS class */
+    FAMILY_GPU,    /* each device */
+    FAMILY_REMOTE, /* the server behind the remote tier */
     FAMILY_TOTALS,
     FAMILY_RESULT, /* by the names of results */
     FAMILY_RECORD  /* openmetrics.c knows these by name */

@@ -10,6 +10,7 @@
 #include "record/standing.h"
 #include "report/format.h"
 #include "report/verdict_lines.h"
+#include "report/server_lines.h"
 
 enum { EVENTS_SHOWN = 5, DECISIONS_SHOWN = 12, DECISIONS_FIRST = 3 };
 
@@ -228,6 +229,7 @@ static void put_tiers(struct summary *s) {
     const struct run_tier *gpu = &s->run->tier[KVF_TIER_GPU], *nvme = &s->run->tier[KVF_TIER_NVME];
     if (gpu->on && !gpu->emulated) put_tier_is(s, "gpu is", gpu);
     if (nvme->on) put_tier_is(s, "nvme is", nvme);
+    server_lines(&s->page, s->run);
 }
 
 static void put_hits(struct summary *s) {

@@ -21,6 +21,7 @@ enum part {
     PART_CAUSE,
     PART_CLASS,
     PART_GPU,
+    PART_REMOTE,
     PART_DECISION,
     PART_HISTOGRAM,
     PARTS
@@ -91,6 +92,12 @@ static void put_gpu(struct intervals *i, const struct cursor *c, struct snapshot
     if (s->gpus < SNAPSHOT_GPUS_MAX) row_map_load(&c->map, c->stmt, &s->gpu[s->gpus++]);
 }
 
+static void put_remote(struct intervals *i, const struct cursor *c, struct snapshot *s) {
+    (void)i;
+    s->remote_known = true;
+    row_map_load(&c->map, c->stmt, &s->remote);
+}
+
 static void put_decision(struct intervals *i, const struct cursor *c, struct snapshot *s) {
     (void)i;
     if (s->decisions < SNAPSHOT_DECISIONS) row_map_load(&c->map, c->stmt, &s->decision[s->decisions++]);
@@ -122,6 +129,7 @@ static const struct {
     [PART_CAUSE] = {Q_INTERVAL_CAUSES, TABLE_CAUSE_INTERVALS, SERIES_CAUSES, put_cause},
     [PART_CLASS] = {Q_INTERVAL_CLASSES, TABLE_QOS_INTERVALS, SERIES_CLASSES, put_class},
     [PART_GPU] = {Q_INTERVAL_GPUS, TABLE_GPU_INTERVALS, SERIES_GPUS, put_gpu},
+    [PART_REMOTE] = {Q_INTERVAL_REMOTE, TABLE_REMOTE_INTERVALS, 0, put_remote},
     [PART_DECISION] = {Q_INTERVAL_DECISIONS, TABLE_DECISIONS, 0, put_decision},
     [PART_HISTOGRAM] = {Q_INTERVAL_HISTOGRAMS, TABLE_INTERVAL_HISTOGRAMS, SERIES_HEAT, put_histogram},
 };
@@ -208,6 +216,7 @@ static void blank_snapshot(struct snapshot *s) {
         blank_part(&s->qos[k], snapshot_qos_fields, snapshot_qos_field_count);
     for (int g = 0; g < SNAPSHOT_GPUS_MAX; g++)
         blank_part(&s->gpu[g], snapshot_gpu_fields, snapshot_gpu_field_count);
+    blank_part(&s->remote, snapshot_remote_fields, snapshot_remote_field_count);
     for (int d = 0; d < SNAPSHOT_DECISIONS; d++)
         s->decision[d].saturation = s->decision[d].throughput_tok_s = s->decision[d].p95_ms = KVF_MISSING;
 }

@@ -137,6 +137,7 @@ const char *const query_texts[] = {
     [Q_INTERVAL_CAUSES] = "SELECT seq, tier, dir, cause, * " SPAN_OF("cause_intervals"),
     [Q_INTERVAL_CLASSES] = "SELECT seq, class, * " SPAN_OF("qos_intervals"),
     [Q_INTERVAL_GPUS] = "SELECT seq, * " SPAN_OF("gpu_intervals") ", device",
+    [Q_INTERVAL_REMOTE] = "SELECT seq, * " SPAN_OF("remote_intervals"),
     [Q_INTERVAL_DECISIONS] = "SELECT seq, * " SPAN_OF("decisions") ", n",
     [Q_INTERVAL_HISTOGRAMS] = "SELECT seq, scope, data " SPAN_OF("interval_histograms"),
     [Q_EVENTS_FROM] =

@@ -93,6 +93,7 @@ static const struct column cause_intervals_head[] = {
     HAND("cause", "TEXT NOT NULL"),
 };
 static const struct column gpu_intervals_head[] = {RUN_ID, HAND("seq", "INTEGER NOT NULL")};
+static const struct column remote_intervals_head[] = {RUN_ID, HAND("seq", "INTEGER NOT NULL")};
 static const struct column qos_intervals_head[] = {
     RUN_ID,
     HAND("seq", "INTEGER NOT NULL"),
@@ -253,6 +254,8 @@ static const struct table tables[TABLES] = {
                              0, KEY("run_id, seq, device"), NULL, 0, false},
     [TABLE_QOS_INTERVALS] = {"qos_intervals", qos_intervals_head, COUNT(qos_intervals_head), PART(qos), NULL,
                              0, KEY("run_id, seq, class"), NULL, 0, false},
+    [TABLE_REMOTE_INTERVALS] = {"remote_intervals", remote_intervals_head, COUNT(remote_intervals_head),
+                                PART(remote), NULL, 0, KEY("run_id, seq"), NULL, 0, false},
     [TABLE_INTERVAL_HISTOGRAMS] = {"interval_histograms", PLAIN(interval_histograms_columns),
                                    KEY("run_id, seq, scope"), NULL, 0, true},
     [TABLE_DECISIONS] = {"decisions", PLAIN(decisions_columns), KEY("run_id, seq, n"), NULL, 0, false},

@@ -32,6 +32,7 @@ enum part {
     PART_TIER,
     PART_CAUSE,
     PART_GPU,
+    PART_REMOTE,
     PART_QOS,
     PART_HISTOGRAM,
     PART_DECISION,
@@ -49,6 +50,7 @@ static const struct {
     [PART_TIER] = {TABLE_TIER_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_CAUSE] = {TABLE_CAUSE_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_GPU] = {TABLE_GPU_INTERVALS, "INSERT OR REPLACE", ""},
+    [PART_REMOTE] = {TABLE_REMOTE_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_QOS] = {TABLE_QOS_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_HISTOGRAM] = {TABLE_INTERVAL_HISTOGRAMS, "INSERT OR REPLACE", ""},
     [PART_DECISION] = {TABLE_DECISIONS, "INSERT OR REPLACE", ""},
@@ -146,6 +148,12 @@ static void write_gpus(struct store_writer *w, const struct snapshot *snap, int6
     for (uint32_t i = 0; i < snap->gpus && i < SNAPSHOT_GPUS_MAX; i++) inserter_row(in, &snap->gpu[i]);
 }
 
+static void write_remote(struct store_writer *w, const struct snapshot *snap, int64_t seq) {
+    struct inserter *in = &w->insert[PART_REMOTE];
+    inserter_number(in, "seq", seq);
+    if (snap->remote_known) inserter_row(in, &snap->remote);
+}
+
 static void write_decisions(struct store_writer *w, const struct snapshot *snap, int64_t seq) {
     struct inserter *in = &w->insert[PART_DECISION];
     inserter_number(in, "seq", seq);
@@ -174,6 +182,7 @@ static void write_snapshot(struct store_writer *w, const struct record *r) {
     write_causes(w, &r->snap, seq);
     write_classes(w, &r->snap, seq);
     write_gpus(w, &r->snap, seq);
+    write_remote(w, &r->snap, seq);
     write_decisions(w, &r->snap, seq);
     write_histograms(w, r, seq);
 }

@@ -95,6 +95,7 @@ static bool places_stored(const struct resp_tier *t) {
 static void resp_close(struct tier *base) {
     struct resp_tier *t = (struct resp_tier *)base;
     if (!t) return;
+    resp_watch_close(t->watch);
     if (places_stored(t)) {
         struct resp_client *c = resp_client_open(&t->server, NULL);
         uint64_t left = places_delete(t, c);
@@ -188,8 +189,18 @@ static int resp_open(struct tier **out, const struct tier_setup *setup, struct e
         free(t);
         return err_set(e, why.code, "the remote tier cannot be used: %s", why.text);
     }
+    t->watch = resp_watch_open(&t->server);
     *out = &t->base;
     return 0;
+}
+
+static void resp_figures(const struct tier *base, struct tier_server *out) {
+    const struct resp_tier *t = (const struct resp_tier *)base;
+    resp_watch_read(t->watch, out);
+    out->connections = (double)atomic_load_explicit(&t->up, memory_order_relaxed);
+    out->round_trips = (double)atomic_load_explicit(&t->trips, memory_order_relaxed);
+    out->sent_bytes = (double)atomic_load_explicit(&t->sent_bytes, memory_order_relaxed);
+    out->received_bytes = (double)atomic_load_explicit(&t->received_bytes, memory_order_relaxed);
 }
 
 static void resp_describe(const struct tier *base, char *out, size_t len) {
@@ -224,4 +235,5 @@ const struct tier_ops tier_resp_ops = {
     .forget = resp_queue_forget,
     .where = resp_queue_where,
     .notice = resp_notice,
+    .server = resp_figures,
 };

@@ -81,6 +81,8 @@ struct resp_tier {
     uint8_t about[RESP_ABOUT];         /* what describes a whole value; its length comes first */
     uint32_t token_bytes;
     char description[400], notice[400];
+    _Atomic uint64_t up, trips, sent_bytes, received_bytes; /* connections; by all workers */
+    struct resp_watch *watch;
     struct resp_place *free;             /* the cache lock's */
     struct resp_place **slabs;           /* likewise */
     size_t slab_count;                   /* likewise */
@@ -106,6 +108,14 @@ static inline enum resp_name resp_asked(const struct resp_tier *t) {
 void resp_delete(const struct resp_tier *t, const struct resp_place *p, uint64_t value, struct buf *out);
 /* What describes a value of so many bytes. */
 void resp_about(const struct resp_tier *t, uint64_t bytes, uint8_t out[RESP_ABOUT]);
+
+/* ---- resp_watch.c: the server's own figures, asked for by a thread of their own ---- */
+
+struct resp_watch;
+struct resp_watch *resp_watch_open(const struct resp_server *s); /* NULL: there is no thread for it */
+void resp_watch_close(struct resp_watch *w);                     /* takes NULL */
+/* Those that the server tells, as it last told them; NaN before. Any thread. */
+void resp_watch_read(struct resp_watch *w, struct tier_server *out);
 
 /* ---- resp_queue.c: the entry operations of a worker ---- */
 

@@ -31,6 +31,10 @@ static void watch(struct resp_conn *c, uint32_t events) {
     (void)epoll_ctl(c->q->epoll_fd, EPOLL_CTL_MOD, c->fd, &e);
 }
 
+static void count(_Atomic uint64_t *v, uint64_t n) {
+    atomic_fetch_add_explicit(v, n, memory_order_relaxed);
+}
+
 /* Waits for the socket; from now on without progress no longer than the timeout. */
 static void wait_on(struct resp_conn *c, uint32_t events, uint64_t now_ns) {
     watch(c, events);
@@ -60,6 +64,7 @@ static bool is_up(const struct resp_conn *c) {
 
 static void came_up(struct resp_conn *c) {
     c->q->ready++;
+    count(&c->q->tier->up, 1);
     c->q->down_ns = KVF_NEVER;
     c->items = 0;
     to_idle(c);
@@ -69,7 +74,10 @@ static void came_up(struct resp_conn *c) {
 static void shut(struct resp_conn *c, uint64_t now_ns) {
     struct tier_queue *q = c->q;
     unsigned steps = c->failures < BACKOFF_MOST ? c->failures : BACKOFF_MOST;
-    if (is_up(c) && --q->ready == 0) q->down_ns = now_ns;
+    if (is_up(c)) {
+        count(&q->tier->up, UINT64_MAX);
+        if (--q->ready == 0) q->down_ns = now_ns;
+    }
     if (c->state == CONN_IDLE) idle_remove(c);
     if (c->fd >= 0) close(c->fd);
     c->fd = -1;
@@ -132,6 +140,7 @@ static ssize_t pass(struct resp_conn *c, struct iovec *iov, int n, bool send) {
     ssize_t rc;
     do rc = send ? sendmsg(c->fd, &m, MSG_NOSIGNAL) : recvmsg(c->fd, &m, 0);
     while (rc < 0 && errno == EINTR);
+    if (rc > 0) count(send ? &c->q->tier->sent_bytes : &c->q->tier->received_bytes, (uint64_t)rc);
     return rc;
 }
 
@@ -235,6 +244,7 @@ static void batch_run(struct resp_conn *c, uint64_t now_ns) {
     }
     c->failures = 0;
     c->items = 0;
+    count(&c->q->tier->trips, !greeting);
     if (greeting)
         came_up(c);
     else
@@ -278,6 +288,7 @@ static void ask_get(struct resp_conn *c, enum resp_name which) {
 static void job_ended(struct resp_conn *c) {
     struct resp_job *job = c->job;
     c->failures = 0;
+    count(&c->q->tier->trips, 1);
     to_idle(c);
     resp_job_done(c->q, job);
 }
@@ -312,6 +323,7 @@ static void set_run(struct resp_conn *c, uint64_t now_ns) {
         job_refused(c, &h);
     } else if (h.kind == RESP_SIMPLE && c->q->tier->pairs && !c->about) {
         line_taken(c, h.len);
+        count(&c->q->tier->trips, 1);
         ask_set(c, RESP_NAME_ABOUT);
         set_run(c, now_ns);
     } else if (h.kind == RESP_SIMPLE) {
@@ -374,6 +386,7 @@ static enum progress get_about(struct resp_conn *c, uint64_t now_ns) {
     if (h.kind != RESP_BULK || h.number != RESP_ABOUT) return get_refused(c, &h, RESP_ABOUT, now_ns);
     whole = h.len + RESP_ABOUT + 2;
     line_taken(c, whole);
+    count(&c->q->tier->trips, 1);
     ask_get(c, RESP_NAME_VALUE);
     return send_all(c, now_ns);
 }

@@ -93,6 +93,13 @@ struct tier_device_memory {
                        entry's end, behind which its room goes on to the next */
 };
 
+/* What a server behind a tier says of itself, and what was done with it; counts are since the opening of the
+ * tier, or since the server's start. NaN: it does not tell. */
+struct tier_server {
+    double connections, round_trips, sent_bytes, received_bytes;
+    double used_bytes, max_bytes, evicted_keys, expired_keys, ops_per_s, hits, misses;
+};
+
 struct tier_ops {
     const char *name; /* "memory", "nvme", "emulated", "cuda", "resp" */
     /* NULL, or a malloc-free static sentence why this backend cannot be used here. */
@@ -148,6 +155,8 @@ struct tier_ops {
     int (*bind)(struct tier *t, uint32_t device); /* the calling thread will use it; 0 or an error number */
     /* What the run's events should say of how it was opened; "" or NULL: nothing. */
     const char *(*notice)(const struct tier *t);
+    /* Of a tier on a server. Never waits; the server's figures may be a second old. Any thread. */
+    void (*server)(const struct tier *t, struct tier_server *out);
     /* Of a tier that keeps time by channels: channels_used_ns(). Any thread. */
     uint64_t (*used_ns)(const struct tier *t, enum kvf_dir dir, uint64_t now_ns);
 };

@@ -31,6 +31,7 @@ def part(db, **values):
     insert(db, "tier_intervals", run_id=run_id, seq=0, tier="gpu", used_bytes=7)
     insert(db, "cause_intervals", run_id=run_id, seq=0, tier="gpu", dir="read", cause="decode", ops=3)
     insert(db, "gpu_intervals", run_id=run_id, seq=0, device=0)
+    insert(db, "remote_intervals", run_id=run_id, seq=0, lost=2)
     insert(db, "qos_intervals", run_id=run_id, seq=0, **{"class": "fast"})
     insert(db, "interval_histograms", run_id=run_id, seq=0, scope="e2e", data=b"\x01\x02")
     insert(db, "decisions", run_id=run_id, seq=0, n=0, reason="why")

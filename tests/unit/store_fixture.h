@@ -165,6 +165,8 @@ static inline struct record *make_record(uint64_t seq) {
     fill_part(&s->qos[1], snapshot_qos_fields, snapshot_qos_field_count, 3100);
     s->gpus = 1;
     fill_part(&s->gpu[0], snapshot_gpu_fields, snapshot_gpu_field_count, 4000);
+    s->remote_known = true;
+    fill_part(&s->remote, snapshot_remote_fields, snapshot_remote_field_count, 6000);
     snprintf(s->bottleneck, sizeof s->bottleneck, "nvme reads, 71 %% of storage time");
     return r;
 }

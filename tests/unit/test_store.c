@@ -244,6 +244,8 @@ static void every_field_of_a_snapshot_is_a_column(void **state) {
                      900);
     assert_part(f->db, "qos_intervals", "class = 'batch'", snapshot_qos_fields, snapshot_qos_field_count,
                 &snap.qos[1]);
+    assert_part(f->db, "remote_intervals", "seq = 7", snapshot_remote_fields, snapshot_remote_field_count,
+                &snap.remote);
     assert_part(f->db, "gpu_intervals", "seq = 7", snapshot_gpu_fields, snapshot_gpu_field_count,
                 &snap.gpu[0]);
     assert_string_equal(plain_text(f->db, "SELECT scope || hex(data) FROM interval_histograms"),

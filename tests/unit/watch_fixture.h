@@ -159,6 +159,9 @@ static inline void assert_same(const struct snapshot *a, const struct snapshot *
     assert_int_equal(a->gpus, b->gpus);
     for (uint32_t g = 0; g < a->gpus; g++)
         assert_fields("gpu", snapshot_gpu_fields, snapshot_gpu_field_count, &a->gpu[g], &b->gpu[g]);
+    assert_true(a->remote_known == b->remote_known);
+    if (a->remote_known)
+        assert_fields("remote", snapshot_remote_fields, snapshot_remote_field_count, &a->remote, &b->remote);
     assert_decisions(a, b);
     assert_string_equal(a->bottleneck, b->bottleneck);
     assert_false(b->peek || b->requests_known || b->requests);

@@ -1,0 +1,18 @@
+#include "report/server_lines.h"
+
+void server_lines(struct format_page *p, const struct run_record *run) {
+    const struct run_tier *remote = &run->tier[KVF_TIER_REMOTE];
+    const struct result_list *r = &run->results;
+    if (!remote->on || remote->emulated) return;
+    format_label(p, FORMAT_HEADING, "remote is");
+    format_words(p, remote->description);
+    format_end(p);
+    format_label(p, FORMAT_HEADING, "Server");
+    format_item(p, "round trips %s", format_count(result_value(r, "remote_round_trips")).text);
+    format_item(p, "lookup P95 %s", format_ms(result_value(r, "remote_lookup_p95_ms")).text);
+    format_item(p, "lost %s", format_count(result_value(r, "remote_lost")).text);
+    format_item(p, "memory %s", format_bytes(result_value(r, "remote_server_used_bytes")).text);
+    format_item(p, "evicted %s", format_count(result_value(r, "remote_server_evicted_keys")).text);
+    format_item(p, "its hits %s", format_percent(result_value(r, "remote_server_hit_ratio")).text);
+    format_end(p);
+}

@@ -1,0 +1,10 @@
+/* What a summary says of the server behind the remote tier: who it is and what it told. */
+#ifndef KVF_REPORT_SERVER_LINES_H
+#define KVF_REPORT_SERVER_LINES_H
+
+#include "record/run.h"
+#include "report/format.h"
+
+void server_lines(struct format_page *p, const struct run_record *run); /* nothing where there is none */
+
+#endif
