@@ -15,9 +15,10 @@
 #include "record/snapshot.h"
 
 enum {
-    FILL_SHARE = 5,   /* one part of so many of the time is for filling */
-    SUBSLICES = 8,    /* quantiles of a slice whose mean stands for it */
-    MOST_DIRECT = 512 /* chunks of copies over a link */
+    FILL_SHARE = 5,    /* one part of so many of the time is for filling */
+    SUBSLICES = 8,     /* quantiles of a slice whose mean stands for it */
+    MOST_DIRECT = 512, /* chunks of copies over a link */
+    OTHERS = 6         /* windows of a round beside those of the curves, at most */
 };
 #define LATENCY_LEAST 0.1 /* of an operation's time is moving at least */
 
@@ -28,7 +29,8 @@ struct calibration {
     struct rig *rig;
     uint64_t window_ns;
     double samples[2][KVF_DIRS][CALIBRATE_DEPTHS][CALIBRATE_ROUNDS], both[CALIBRATE_ROUNDS]; /* bytes/s */
-    double filling, again[CALIBRATE_ROUNDS]; /* whole entries written for the first time, and later */
+    double filling;                                         /* whole entries written for the first time, .. */
+    double over[CALIBRATE_ROUNDS], again[CALIBRATE_ROUNDS]; /* .. in their place, and to another's */
     struct histogram times[KVF_DIRS], small[2], ignored[KVF_DIRS];
 };
 
@@ -108,29 +110,57 @@ static int measure_curve(struct calibration *c, bool own, unsigned round, struct
                                    .set = own ? RIG_WHOLES : RIG_CHUNKS,
                                    .depth = (uint32_t)curve->depth[p],
                                    .ns = c->window_ns,
-                                   .times = p == 0 && !own ? c->times : NULL};
+                                   .by_processor = c->tier == KVF_TIER_CPU,
+                                   .times = p == 0 && !own && c->tier != KVF_TIER_NVME ? c->times : NULL};
             rc = rig_run(c->rig, &w, e);
             c->samples[own][d][p][round] = w.bytes_s;
         }
     return rc;
 }
 
+/* Of a drive whole entries, as runs read and write them beside each other. */
 static int measure_both(struct calibration *c, unsigned round, struct err *e) {
     const struct calibrate_curve *curve = &c->out->link;
+    bool drive = c->tier == KVF_TIER_NVME;
     struct rig_window w = {.kind = rig_is_device(c->rig) ? RIG_BOTH : RIG_MIXED,
-                           .set = RIG_CHUNKS,
-                           .depth = (uint32_t)curve->depth[curve->points - 1],
-                           .ns = c->window_ns};
+                           .set = drive ? RIG_WHOLES : RIG_CHUNKS,
+                           .depth = drive ? fill_depth(c) : (uint32_t)curve->depth[curve->points - 1],
+                           .ns = c->window_ns,
+                           .recycle = drive,
+                           .by_processor = c->tier == KVF_TIER_CPU};
     int rc = rig_run(c->rig, &w, e);
     c->both[round] = w.bytes_s;
     return rc;
 }
 
-/* Whole entries written over, as many at a time as when they were written first. */
+/* What an operation on a whole entry takes, one at a time: its chunks are fast or slow together. */
+static int measure_times(struct calibration *c, struct err *e) {
+    int rc = 0;
+    for (int d = 0; d < KVF_DIRS && rc == 0; d++) {
+        struct rig_window w = {.kind = kind_of(c, true, (enum kvf_dir)d),
+                               .set = RIG_WHOLES,
+                               .depth = 1,
+                               .ns = c->window_ns,
+                               .recycle = true,
+                               .times = c->times};
+        rc = rig_run(c->rig, &w, e);
+    }
+    return rc;
+}
+
+/* Whole entries written over, and those of other sizes in their stead, as many at a time as when they were
+ * written first. */
 static int measure_again(struct calibration *c, unsigned round, struct err *e) {
-    struct rig_window w = {.kind = RIG_WRITE, .set = RIG_WHOLES, .depth = fill_depth(c), .ns = c->window_ns};
-    int rc = rig_run(c->rig, &w, e);
-    c->again[round] = w.bytes_s;
+    int rc = 0;
+    for (int recycle = 0; recycle < 2 && rc == 0; recycle++) {
+        struct rig_window w = {.kind = RIG_WRITE,
+                               .set = RIG_WHOLES,
+                               .depth = fill_depth(c),
+                               .ns = c->window_ns,
+                               .recycle = recycle};
+        rc = rig_run(c->rig, &w, e);
+        *(recycle ? &c->again[round] : &c->over[round]) = w.bytes_s;
+    }
     return rc;
 }
 
@@ -156,6 +186,7 @@ static int measure_rounds(struct calibration *c, struct err *e) {
         if (rc == 0) rc = measure_both(c, r, e);
         if (rc == 0) rc = measure_small(c, false, e);
         if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_again(c, r, e);
+        if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_times(c, e);
         if (rc == 0 && device) rc = measure_curve(c, true, r, e);
         if (rc == 0 && device) rc = measure_small(c, true, e);
     }
@@ -185,6 +216,20 @@ static void spread_of(const struct histogram *h, double out[CALIBRATE_SLICES]) {
     for (int i = 0; i < CALIBRATE_SLICES; i++) out[i] = sum > 0 ? out[i] / sum * CALIBRATE_SLICES : 1;
 }
 
+static void rate_times(struct calibrate_rate *r, double times) {
+    r->median *= times;
+    r->low *= times;
+    r->high *= times;
+}
+
+/* The windows of a drive's curve write over what is there, and a run writes to places of other sizes. */
+static void recycled(struct calibration *c) {
+    struct calibrate_curve *curve = &c->out->link;
+    double again = rate_of(c->again).median, over = rate_of(c->over).median;
+    if (!(again > 0) || !(over > 0)) return;
+    for (uint32_t p = 0; p < curve->points; p++) rate_times(&curve->rate[KVF_DIR_WRITE][p], again / over);
+}
+
 static void figures_of(struct calibration *c) {
     struct calibrate_result *out = c->out;
     for (int own = 0; own < 2; own++) {
@@ -194,6 +239,7 @@ static void figures_of(struct calibration *c) {
         curve->latency_ns = curve->points ? histogram_quantile(&c->small[own], 0.5) : 0;
     }
     out->both = rate_of(c->both);
+    if (c->tier == KVF_TIER_NVME) recycled(c);
     for (int d = 0; d < KVF_DIRS; d++) spread_of(&c->times[d], out->spread[d]);
     out->first_write = c->filling > 0 && c->tier == KVF_TIER_NVME ? rate_of(c->again).median / c->filling : 1;
     out->filled_bytes = rig_filled_bytes(c->rig);
@@ -248,7 +294,7 @@ static int measure_all(struct calibration *c, struct err *e) {
     curve_begin(c, &c->out->link, RIG_CHUNKS, most_of(c));
     uint64_t wholes = rig_entries(c->rig, RIG_WHOLES, &entry_bytes);
     if (device && wholes > 0) curve_begin(c, &c->out->own, RIG_WHOLES, 32);
-    unsigned windows = CALIBRATE_ROUNDS * (KVF_DIRS * (c->out->link.points + c->out->own.points) + 1 + 2);
+    unsigned windows = CALIBRATE_ROUNDS * (KVF_DIRS * (c->out->link.points + c->out->own.points) + OTHERS);
     c->window_ns = c->setup->time_ns / FILL_SHARE * (FILL_SHARE - 1) / windows;
     rc = measure_rounds(c, e);
     count(c, &after);

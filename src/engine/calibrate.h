@@ -41,9 +41,10 @@ struct calibrate_result {
     struct calibrate_curve link; /* of a device its link, of another tier itself */
     struct calibrate_curve own;  /* a device's own memory; points 0: it is none */
     struct calibrate_rate both;  /* reads and writes in equal parts, at the greatest depth of link */
-    double spread[KVF_DIRS][CALIBRATE_SLICES]; /* of link at depth 1: mean times of slices of equal size, in
-                                                  parts of the mean */
-    double first_write;                        /* time of filling, in parts of that of writing again */
+    /* Of operations one at a time, on a whole entry of a drive, else on a chunk: mean times of slices of
+     * equal size, in parts of the mean. */
+    double spread[KVF_DIRS][CALIBRATE_SLICES];
+    double first_write; /* time of filling, in parts of that of writing again */
     uint64_t filled_bytes;
     /* Others, while it was measured: part of all processors, and the kernel's bytes of the device to ours;
      * NaN: not known. */

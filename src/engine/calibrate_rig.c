@@ -29,7 +29,8 @@ enum {
 struct piece {
     struct cache_op op;
     uint64_t place, beside;
-    uint64_t bytes, generation;
+    uint64_t bytes, first_bytes, generation;
+    uint64_t cpu_ns; /* of the worker, when the operation began */
     bool busy, made;
 };
 
@@ -48,7 +49,8 @@ struct rig_worker {
     struct pieces set[RIG_SETS];
     uint32_t out, out_by[KVF_DIRS];
     uint64_t counted, bytes;
-    bool ever; /* an operation of this window has begun */
+    uint64_t cpu_ns; /* that what is counted took */
+    bool ever;       /* an operation of this window has begun */
     struct err err;
 };
 
@@ -66,6 +68,7 @@ struct rig {
     uint64_t from_ns, until_ns;
     pthread_mutex_t start_lock; /* held while workers are started */
     pthread_mutex_t times_lock;
+    pthread_mutex_t places_lock; /* of the tier; a run has the cache's */
     const atomic_bool *stop;
     atomic_bool failed;
 };
@@ -80,8 +83,9 @@ static void op_done(void *ctx, const struct transfer *t, bool abandoned, const c
     struct rig_worker *w = ctx;
     struct rig *r = w->rig;
     struct piece *p = (struct piece *)(void *)t->op;
-    uint64_t now_ns = run_clock_now(&r->clock);
+    uint64_t now_ns = run_clock_now(&r->clock), took_ns = now_ns - t->issue_ns;
     enum kvf_dir dir = dir_of(p, r->which);
+    if (r->window->by_processor) took_ns = clock_thread_cpu_ns() - p->cpu_ns;
 
     p->busy = false;
     w->out--;
@@ -92,10 +96,13 @@ static void op_done(void *ctx, const struct transfer *t, bool abandoned, const c
         return;
     }
     w->bytes += p->bytes;
-    if (now_ns >= r->from_ns && now_ns < r->until_ns) w->counted += p->bytes;
+    if (now_ns >= r->from_ns && now_ns < r->until_ns) {
+        w->counted += p->bytes;
+        w->cpu_ns += took_ns;
+    }
     if (!r->window->times) return;
     pthread_mutex_lock(&r->times_lock);
-    histogram_record(&r->window->times[dir], now_ns - t->issue_ns);
+    histogram_record(&r->window->times[dir], took_ns * p->first_bytes / p->bytes);
     pthread_mutex_unlock(&r->times_lock);
 }
 
@@ -103,6 +110,24 @@ static void op_done(void *ctx, const struct transfer *t, bool abandoned, const c
 static bool next_writes(const struct rig_worker *w, enum rig_kind kind) {
     if (kind == RIG_MIXED || kind == RIG_BOTH) return w->out_by[KVF_DIR_WRITE] < w->out_by[KVF_DIR_READ];
     return kind == RIG_WRITE || kind == RIG_IN;
+}
+
+/* Of half of its first size to all of it, in turns. Where there is no other place it keeps its own. */
+static void piece_recycle(struct rig_worker *w, struct piece *p) {
+    struct rig *r = w->rig;
+    struct tier *t = r->tiers[r->which];
+    uint64_t turn = 5 * p->generation + (uint64_t)(p - w->set[r->window->set].piece);
+    uint64_t sixteenth = p->first_bytes / 16 / PAGE_BYTES * PAGE_BYTES;
+    uint64_t bytes = p->first_bytes - sixteenth * (turn % 9);
+    pthread_mutex_lock(&r->places_lock);
+    t->ops->drop(t, p->place, p->bytes);
+    uint64_t place = t->ops->alloc(t, bytes);
+    if (place == TIER_NO_PLACE)
+        place = t->ops->alloc(t, p->bytes); /* there was room for it */
+    else
+        p->bytes = bytes;
+    p->place = place;
+    pthread_mutex_unlock(&r->places_lock);
 }
 
 static void op_begin(struct rig_worker *w, struct piece *p) {
@@ -113,6 +138,7 @@ static void op_begin(struct rig_worker *w, struct piece *p) {
 
     p->busy = true;
     if (writes && !copies) p->generation++;
+    if (writes && r->window->recycle) piece_recycle(w, p);
     p->op = (struct cache_op){.kind = copies   ? CACHE_OP_MOVE
                                       : writes ? CACHE_OP_WRITE
                                                : CACHE_OP_READ,
@@ -130,6 +156,7 @@ static void op_begin(struct rig_worker *w, struct piece *p) {
     w->out++;
     w->out_by[writes ? KVF_DIR_WRITE : KVF_DIR_READ]++;
     w->ever = true;
+    if (r->window->by_processor) p->cpu_ns = clock_thread_cpu_ns();
     mover_begin(w->mover, &p->op);
 }
 
@@ -177,7 +204,7 @@ static void window_run(struct rig_worker *w) {
     struct pieces *set = &w->set[win->set];
     uint32_t quota = quota_of(w);
 
-    w->bytes = w->counted = 0;
+    w->bytes = w->counted = w->cpu_ns = 0;
     w->ever = quota == 0;
     if (win->once) set->next = 0;
     for (bool more = true; more || w->out > 0;) {
@@ -240,11 +267,16 @@ int rig_run(struct rig *r, struct rig_window *win, struct err *e) {
     pthread_barrier_wait(&r->end);
     win->bytes = 0;
     win->seconds = (double)(run_clock_now(&r->clock) - begin_ns + 1) / (double)KVF_NS_PER_S;
+    double by_processor = 0;
     for (uint32_t i = 0; i < r->workers; i++) {
-        counted += r->worker[i].counted;
-        win->bytes += r->worker[i].bytes;
+        const struct rig_worker *w = &r->worker[i];
+        counted += w->counted;
+        win->bytes += w->bytes;
+        if (w->cpu_ns > 0) by_processor += (double)w->counted * (double)KVF_NS_PER_S / (double)w->cpu_ns;
     }
-    if (counted > 0 && !win->once)
+    if (win->by_processor && by_processor > 0)
+        win->bytes_s = by_processor;
+    else if (counted > 0 && !win->once)
         win->bytes_s = (double)counted * (double)KVF_NS_PER_S / (double)(r->until_ns - r->from_ns);
     else
         win->bytes_s = (double)win->bytes / win->seconds;
@@ -283,7 +315,7 @@ static void set_make(struct rig *r, struct rig_worker *w, enum rig_set set, uint
     s->piece = mem_zalloc(count ? count : 1, sizeof *s->piece);
     for (; s->count < count; s->count++) {
         struct piece *p = &s->piece[s->count];
-        p->bytes = bytes;
+        p->bytes = p->first_bytes = bytes;
         p->place = tier->ops->alloc(tier, bytes);
         if (host && set != RIG_WHOLES) p->beside = host->ops->alloc(host, bytes);
         if (p->place == TIER_NO_PLACE || p->beside == TIER_NO_PLACE)
@@ -341,6 +373,7 @@ int rig_open(struct rig **out, const struct scenario *scenario, enum kvf_tier ti
     r->stop = stop;
     r->workers = (uint32_t)scenario->engine.workers;
     pthread_mutex_init(&r->times_lock, NULL);
+    pthread_mutex_init(&r->places_lock, NULL);
     pthread_mutex_init(&r->start_lock, NULL);
     (void)!getrandom(&tag, sizeof tag, 0);
     r->worker = mem_zalloc(r->workers, sizeof *r->worker);
@@ -386,6 +419,7 @@ void rig_close(struct rig *r) {
     }
     payload_close(r->payload);
     pthread_mutex_destroy(&r->times_lock);
+    pthread_mutex_destroy(&r->places_lock);
     pthread_mutex_destroy(&r->start_lock);
     free(r->worker);
     free(r);

@@ -23,13 +23,20 @@ enum rig_kind { RIG_READ, RIG_WRITE, RIG_MIXED, RIG_OUT, RIG_IN, RIG_BOTH };
 struct rig_window {
     enum rig_kind kind;
     enum rig_set set;
-    uint32_t depth;          /* operations under way, of all workers */
-    bool once;               /* every entry of the set once and in order; at most ns, but one at least */
-    uint64_t ns;             /* how long; the first part of it is not counted */
-    double bytes_s;          /* out: what was moved */
-    uint64_t bytes;          /* out: in all */
-    double seconds;          /* out: it lasted in all */
-    struct histogram *times; /* NULL, or one per direction: what operations took */
+    uint32_t depth; /* operations under way, of all workers */
+    bool once;      /* every entry of the set once and in order; at most ns, but one at least */
+    uint64_t ns;    /* how long; the first part of it is not counted */
+    /* Of copies in memory, with one under way for each worker: time is that for which the worker had a
+     * processor. What other programs took of it is no property of the memory. */
+    bool by_processor;
+    /* Writes give the place of their entry back and take one for an entry of another size, as those of a run
+     * do: room that was written before, but seldom all of it. */
+    bool recycle;
+    double bytes_s; /* out: what was moved */
+    uint64_t bytes; /* out: in all */
+    double seconds; /* out: it lasted in all */
+    struct histogram
+        *times; /* NULL, or one per direction: what operations took, on as many bytes as the first */
 };
 
 struct rig;

@@ -7,40 +7,15 @@
 #include "base/buf.h"
 #include "base/heap.h"
 #include "base/rng.h"
+#include "engine/crew_inside.h"
+#include "scenario/budget.h"
 #include "tier/channels.h"
 #include "tier/station.h"
 
 enum { SLAB = 64, COPIES_PER_TURN = 4, HOLDERS = 32, OWN = KVF_TIERS, STATIONS };
+enum { LANDING = BUDGET_LANDING_BUFFERS };
 
-struct handled;
-
-/* A piece of an operation on its way. */
-struct piece {
-    struct handled *op;
-    struct piece *next;
-    uint64_t bytes;
-    enum kvf_dir dir;  /* where it is now, or has been */
-    bool direct;       /* it has a holder, not a buffer */
-    uint64_t since_ns; /* at the device */
-};
-
-struct pieces {
-    struct piece *first, *last;
-};
-
-/* An operation. */
-struct handled {
-    struct transfer t; /* first: what the others see of it */
-    struct handled *next, *prev_live, *next_live;
-    uint32_t hand;
-    uint64_t passed; /* bytes that are where they shall be, as its worker has seen */
-    bool whole;      /* in a device's own memory */
-    bool copies, direct;
-};
-
-struct line {
-    struct handled *first, *last;
-};
+#define FACTOR_LEAST 1e-3
 
 /* A worker. */
 struct hand {
@@ -48,6 +23,7 @@ struct hand {
     struct pieces reaped;                       /* complete at their device, not seen yet */
     struct pieces submit;                       /* handed to their devices when the turn ends */
     uint32_t buffers, holders;                  /* free */
+    uint32_t clean, landing;                    /* of the free buffers, and of those for copies */
     uint64_t until_ns;                          /* of the turn */
     uint64_t copied[KVF_DIRS];                  /* pieces copied in this turn */
     bool busy, listed, counted;                 /* in a turn, in line for one, among those that copy */
@@ -128,34 +104,6 @@ static void piece_free(struct crew *l, struct piece *p) {
     l->spare_piece = p;
 }
 
-static void line_add(struct line *line, struct handled *o) {
-    o->next = NULL;
-    *(line->last ? &line->last->next : &line->first) = o;
-    line->last = o;
-}
-
-static struct handled *line_take(struct line *line) {
-    struct handled *o = line->first;
-    if (!o) return NULL;
-    line->first = o->next;
-    if (!line->first) line->last = NULL;
-    return o;
-}
-
-static void piece_add(struct pieces *list, struct piece *p) {
-    p->next = NULL;
-    *(list->last ? &list->last->next : &list->first) = p;
-    list->last = p;
-}
-
-static struct piece *piece_take(struct pieces *list) {
-    struct piece *p = list->first;
-    if (!p) return NULL;
-    list->first = p->next;
-    if (!list->first) list->last = NULL;
-    return p;
-}
-
 static uint64_t now_of(const struct crew *l) {
     return run_clock_now(l->setup.clock);
 }
@@ -197,13 +145,19 @@ static void leg_goes(struct crew *l, struct handled *o, enum kvf_dir dir, uint64
     goes(l, leg->tier, dir, 1, now_ns);
 }
 
-/* Room on the drive that was written before takes less time. */
-static uint64_t bytes_served(struct crew *l, const struct piece *p, int tier) {
+/* Room on the drive that was written before takes less time. Chunks of an operation at a drive are fast or
+ * slow together: each has the operation's factor, and one of a link its own. */
+static double bytes_served(struct crew *l, const struct piece *p, int tier) {
     const struct scenario *s = l->setup.scenario;
-    if (tier != KVF_TIER_NVME || p->dir != KVF_DIR_WRITE) return p->bytes;
-    if (l->written_bytes >= scenario_usable_bytes(s, KVF_TIER_NVME)) return p->bytes;
+    struct station *at = &l->station[p->op->whole ? OWN : tier];
+    double *factor = &p->op->factor[p->dir], bytes = (double)p->bytes;
+    if (tier != KVF_TIER_NVME) return bytes * station_factor(at, p->dir);
+    if (!(*factor > 0)) *factor = fmax(station_factor(at, p->dir), FACTOR_LEAST);
+    bytes *= *factor;
+    if (p->dir != KVF_DIR_WRITE) return bytes;
+    if (l->written_bytes >= scenario_usable_bytes(s, KVF_TIER_NVME)) return bytes;
     l->written_bytes += p->bytes;
-    return (uint64_t)((double)p->bytes * fmax(s->service[tier].first_write, 0.01));
+    return bytes * fmax(s->service[tier].first_write, 0.01);
 }
 
 static void piece_submit(struct crew *l, struct piece *p, uint64_t now_ns) {
@@ -242,12 +196,17 @@ static bool stations_pump(struct crew *l, uint64_t now_ns) {
     return any;
 }
 
-/* How long a worker copies a piece, with those that copy already. */
-static uint64_t copy_ns(struct crew *l, enum kvf_dir dir, uint64_t bytes) {
+/* What a worker copies a ns, with those that copy already. */
+static double copy_rate(const struct crew *l, enum kvf_dir dir) {
     const struct scenario_service *s = &l->setup.scenario->service[KVF_TIER_CPU];
     double at_once = (double)l->copying + 1;
-    double per_ns = station_rate(&s->depths, &s->rates[dir], at_once) / at_once;
-    double ns = (double)bytes / per_ns * station_draw(&s->spread[dir], &l->rng[dir]);
+    return station_rate(&s->depths, &s->rates[dir], at_once) / at_once;
+}
+
+/* How long a worker copies a piece. */
+static uint64_t copy_ns(struct crew *l, enum kvf_dir dir, uint64_t bytes) {
+    const struct scenario_service *s = &l->setup.scenario->service[KVF_TIER_CPU];
+    double ns = (double)bytes / copy_rate(l, dir) * station_draw(&s->spread[dir], &l->rng[dir]);
     l->used_ns[dir] += (double)bytes / station_rate(&s->depths, &s->rates[dir], 1e9);
     return (uint64_t)ns + l->setup.scenario->emulation[KVF_TIER_CPU].latency_ns;
 }
@@ -262,8 +221,20 @@ static bool leg_copies(const struct handled *o, enum kvf_dir dir) {
     return o->t.leg[dir].tier == KVF_TIER_CPU && !o->t.leg[dir].timed;
 }
 
+/* A buffer that something was read into gets its noise back before a write is made in it. */
+static void fill_buffer(const struct crew *l, struct hand *hand) {
+    if (!l->measured[KVF_TIER_CPU]) return;
+    hand->until_ns += (uint64_t)((double)l->setup.scenario->nvme.io_size / copy_rate(l, KVF_DIR_READ));
+}
+
 static void copy(struct crew *l, struct hand *hand, struct handled *o, enum kvf_dir dir, uint64_t bytes) {
     struct transfer_leg *leg = &o->t.leg[dir];
+    if (o->copies && dir == KVF_DIR_READ) {
+        hand->landing -= hand->landing > 0;
+    } else if (o->copies && hand->landing < LANDING) {
+        fill_buffer(l, hand);
+        hand->landing++;
+    }
     uint64_t ns = copy_ns(l, dir, bytes);
     if (leg->start_ns == 0) leg->start_ns = hand->until_ns;
     hand->until_ns += ns;
@@ -274,10 +245,21 @@ static void copy(struct crew *l, struct hand *hand, struct handled *o, enum kvf_
 }
 
 static void give_back(struct hand *hand, const struct piece *p) {
-    if (p->direct)
+    if (p->direct) {
         hand->holders++;
-    else if (!p->op->whole)
+    } else if (!p->op->whole) {
         hand->buffers++;
+        hand->clean += p->clean;
+    }
+}
+
+/* A buffer for what is read, or for what is made: the used ones are for reads, as long as there are any. */
+static void take_buffer(struct crew *l, struct hand *hand, struct piece *p, bool made) {
+    bool clean = made ? hand->clean > 0 : hand->clean == hand->buffers;
+    hand->clean -= clean;
+    hand->buffers--;
+    p->clean = made;
+    if (made && !clean) fill_buffer(l, hand);
 }
 
 /* A piece is in its buffer, or on the drive. */
@@ -324,7 +306,7 @@ static bool issue(struct crew *l, struct hand *hand, struct handled *o) {
     if (o->direct)
         hand->holders--;
     else if (!o->whole)
-        hand->buffers--;
+        take_buffer(l, hand, p, !has_leg(o, KVF_DIR_READ) || o->t.leg[KVF_DIR_READ].timed);
     piece_add(&hand->submit, p);
     return o->t.next_offset == o->t.op->bytes;
 }
@@ -512,7 +494,8 @@ void crew_stop(struct crew *l) {
         handled_free(l, o);
     }
     for (uint32_t i = 0; i < l->count; i++)
-        l->hand[i] = (struct hand){.buffers = l->setup.buffers, .holders = HOLDERS};
+        l->hand[i] = (struct hand){
+            .buffers = l->setup.buffers, .clean = l->setup.buffers, .holders = HOLDERS, .landing = LANDING};
     for (int i = 0; i < STATIONS; i++) station_empty(&l->station[i]);
     l->turns.count = l->delays.count = l->timed.count = l->ends.count = 0;
     l->ready = NULL;

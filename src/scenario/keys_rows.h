@@ -85,12 +85,10 @@
                      "Bandwidth of reads with so many chunks under way, latency apart."),                    \
         SERVICE_LIST(tier, TIER, "write_rates", rates[KVF_DIR_WRITE], "MB/s", "0.001 to 100000000",          \
                      "Bandwidth of writes with so many chunks under way, latency apart."),                   \
-        SERVICE_LIST(                                                                                        \
-            tier, TIER, "read_spread", spread[KVF_DIR_READ], "", "0 to 1000000",                             \
-            "Mean times of reads of a chunk, slice by slice of equal size, in parts of the mean of all."),   \
-        SERVICE_LIST(                                                                                        \
-            tier, TIER, "write_spread", spread[KVF_DIR_WRITE], "", "0 to 1000000",                           \
-            "Mean times of writes of a chunk, slice by slice of equal size, in parts of the mean of all.")
+        SERVICE_LIST(tier, TIER, "read_spread", spread[KVF_DIR_READ], "", "0 to 1000000",                    \
+                     "Mean times of reads, slice by slice of equal size, in parts of the mean of all."),     \
+        SERVICE_LIST(tier, TIER, "write_spread", spread[KVF_DIR_WRITE], "", "0 to 1000000",                  \
+                     "Mean times of writes, slice by slice of equal size, in parts of the mean of all.")
 #define SERVICE_OWN(tier, TIER)                                                                              \
     SERVICE_LIST(tier, TIER, "own_read_rates", own_rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",        \
                  "Bandwidth of reads in device memory with so many entries under way."),                     \

@@ -59,16 +59,22 @@ void station_init(struct station *s, const struct scenario *scenario, enum kvf_t
                  (uint64_t)tier * 4 + (uint64_t)d + (own ? 2 : 0));
     }
     s->share = own ? 1 : share_of(s, &scenario->emulation[tier]);
+    s->together = tier == KVF_TIER_NVME;
 }
 
 void station_free(struct station *s) {
     for (int d = 0; d < KVF_DIRS; d++) heap_free(&s->busy[d]);
 }
 
+/* Of virtual time. */
+static double pace(const struct station *s, int d) {
+    return s->together && s->chunks[d] > 0 ? s->speed[d] / s->chunks[d] : s->speed[d];
+}
+
 static void advance(struct station *s, uint64_t now_ns) {
     double ns = (double)(now_ns - s->now_ns);
     for (int d = 0; d < KVF_DIRS; d++) {
-        s->passed[d] += ns * s->speed[d];
+        s->passed[d] += ns * pace(s, d);
         s->used_ns[d] += ns * s->speed[d] / s->most[d];
     }
     s->now_ns = now_ns;
@@ -98,10 +104,14 @@ void station_empty(struct station *s) {
     }
 }
 
-void station_join(struct station *s, void *who, enum kvf_dir dir, uint64_t bytes, uint64_t now_ns) {
+double station_factor(struct station *s, enum kvf_dir dir) {
+    return station_draw(s->spread[dir], &s->rng[dir]);
+}
+
+void station_join(struct station *s, void *who, enum kvf_dir dir, double bytes, uint64_t now_ns) {
     advance(s, now_ns);
-    s->taken[dir] =
-        fmax(s->taken[dir], s->passed[dir]) + (double)bytes * station_draw(s->spread[dir], &s->rng[dir]);
+    double from = s->together ? s->passed[dir] : fmax(s->taken[dir], s->passed[dir]);
+    s->taken[dir] = from + bytes;
     s->chunks[dir]++;
     heap_push(&s->busy[dir], (uint64_t)(s->taken[dir] * KEY_PER_BYTE), s->joined++, who);
     speeds_set(s);
@@ -110,7 +120,7 @@ void station_join(struct station *s, void *who, enum kvf_dir dir, uint64_t bytes
 static uint64_t next_of(const struct station *s, int d) {
     if (s->busy[d].count == 0) return KVF_NEVER;
     double left = key_bytes(heap_min_key(&s->busy[d])) - s->passed[d];
-    return s->now_ns + (left > 0 ? (uint64_t)ceil(left / s->speed[d]) : 0);
+    return s->now_ns + (left > 0 ? (uint64_t)ceil(left / pace(s, d)) : 0);
 }
 
 uint64_t station_next_ns(const struct station *s) {

@@ -1,6 +1,10 @@
-/* How a tier that was measured serves chunks: those of a direction one after the other, at a bandwidth that
- * depends on how many are under way, as was measured. In queueing theory a load-dependent, flow-equivalent
- * server (Chandy, Herzog and Woo, 1975), one a direction.
+/* How a tier that was measured serves chunks, at a bandwidth that depends on how many are under way, as was
+ * measured. In queueing theory a load-dependent, flow-equivalent server (Chandy, Herzog and Woo, 1975), one a
+ * direction.
+ *
+ * A drive takes all that is under way a little at a time: many chunks that were handed over together are
+ * complete together, and not one after the other (processor sharing; Kleinrock, Queueing Systems, volume 2,
+ * 1976). A link copies those of a direction one after the other.
  *
  *     N      = chunks of this direction + share x chunks of the other
  *     speed  = chunks of this direction / N x bandwidth(N)
@@ -8,7 +12,8 @@
  * `share` says how much the directions are in each other's way: 0 not at all, 1 as two users of one queue; it
  * follows from the bandwidth of both together. Between depths that were measured the bandwidth goes by the
  * logarithm of the depth. What a chunk has to move is its bytes times a factor drawn from the measured spread
- * of service times. One thread; the same draws and floating-point operations in each run. */
+ * of service times, by who hands it over. One thread; the same draws and floating-point operations in each
+ * run. */
 #ifndef KVF_TIER_STATION_H
 #define KVF_TIER_STATION_H
 
@@ -22,8 +27,10 @@
 struct station {
     const struct scenario_figures *depths, *rates[KVF_DIRS], *spread[KVF_DIRS];
     double share;
-    uint64_t now_ns;          /* of the virtual times */
-    double passed[KVF_DIRS];  /* bytes moved since the direction was last idle: virtual time */
+    bool together;   /* all that is under way is served at once */
+    uint64_t now_ns; /* of the virtual times */
+    double
+        passed[KVF_DIRS]; /* virtual time: bytes moved since the direction was last idle, together: of each */
     double taken[KVF_DIRS];   /* the same when the last that is under way will be through */
     double speed[KVF_DIRS];   /* bytes per ns, now */
     double chunks[KVF_DIRS];  /* under way */
@@ -46,11 +53,13 @@ void station_init(struct station *s, const struct scenario *scenario, enum kvf_t
 bool station_is_on(const struct station *s); /* initialised */
 void station_empty(struct station *s);       /* all leave, nobody is told */
 void station_free(struct station *s);
-/* Bytes per ns with so many chunks under way, and a factor of service times. */
+/* Bytes per ns with so many chunks under way. */
 double station_rate(const struct scenario_figures *depths, const struct scenario_figures *rates, double n);
+/* A factor of service times: of any spread, and the next of the station's. */
 double station_draw(const struct scenario_figures *spread, struct rng *rng);
+double station_factor(struct station *s, enum kvf_dir dir);
 /* `who` is what leaves when its bytes have passed. */
-void station_join(struct station *s, void *who, enum kvf_dir dir, uint64_t bytes, uint64_t now_ns);
+void station_join(struct station *s, void *who, enum kvf_dir dir, double bytes, uint64_t now_ns);
 /* When the next operation has moved its bytes if none joins; KVF_NEVER: there is none. */
 uint64_t station_next_ns(const struct station *s);
 /* For how long, in all and until then, its best rate in a direction was in use. */

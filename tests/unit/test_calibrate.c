@@ -117,6 +117,54 @@ static void memory_has_no_more_chunks_under_way_than_workers(void **state) {
     assert_int_equal(r.filled_bytes, (30 << 20) + 2 * 4096);
 }
 
+static struct rig_window window_run(struct rig *rig, struct rig_window w) {
+    struct err e = {0};
+    w.set = RIG_CHUNKS;
+    w.ns = w.once ? 60 * KVF_NS_PER_S : 20 * KVF_NS_PER_MS;
+    if (rig_run(rig, &w, &e) != 0) fail_msg("%s", e.text);
+    return w;
+}
+
+/* What others take of the processors is no time of the memory: a window takes longer than its copies. */
+static void copies_are_timed_by_the_processor(void **state) {
+    struct rig *rig = NULL;
+    struct err e = {0};
+    struct histogram times[KVF_DIRS];
+    (void)state;
+    for (int d = 0; d < KVF_DIRS; d++) histogram_init(&times[d]);
+    assert_int_equal(rig_open(&rig, &scenario, KVF_TIER_CPU, 16 << 20, &stop, &e), 0);
+    struct rig_window plain =
+        window_run(rig, (struct rig_window){.kind = RIG_WRITE, .depth = 1, .once = true});
+    assert_true(fabs(plain.bytes_s * plain.seconds / (double)plain.bytes - 1) < 1e-9);
+    struct rig_window own = window_run(
+        rig, (struct rig_window){
+                 .kind = RIG_WRITE, .depth = 1, .once = true, .by_processor = true, .times = times});
+    assert_int_equal(own.bytes, 15 << 20);
+    assert_true(own.bytes_s * own.seconds > (double)own.bytes);
+    assert_int_equal(histogram_count(&times[KVF_DIR_WRITE]), 15);
+    assert_true(histogram_mean(&times[KVF_DIR_WRITE]) * 15 / 1e9 <= own.seconds);
+    rig_close(rig);
+}
+
+/* Entries give their places back and take others; what is there is still what was written. */
+static void recycled_entries_have_other_sizes_and_their_bytes(void **state) {
+    struct rig *rig = NULL;
+    struct err e = {0};
+    (void)state;
+    scenario.cache.verify = KVF_VERIFY_FULL;
+    assert_int_equal(rig_open(&rig, &scenario, KVF_TIER_CPU, 16 << 20, &stop, &e), 0);
+    window_run(rig, (struct rig_window){.kind = RIG_WRITE, .depth = 1, .once = true});
+    for (int i = 0; i < 12; i++) {
+        struct rig_window w = window_run(
+            rig, (struct rig_window){.kind = RIG_WRITE, .depth = 2, .recycle = true, .once = true});
+        assert_true(w.bytes >= 15 << 19 && w.bytes < 15 << 20 && w.bytes % 4096 == 0);
+    }
+    assert_true(rig_filled_bytes(rig) >= 15 << 19 && rig_filled_bytes(rig) < 15 << 20);
+    window_run(rig, (struct rig_window){.kind = RIG_MIXED, .depth = 2, .recycle = true});
+    window_run(rig, (struct rig_window){.kind = RIG_READ, .depth = 2});
+    rig_close(rig);
+}
+
 static void what_cannot_be_measured_says_why(void **state) {
     static const struct {
         const char *call, *says;
@@ -226,6 +274,8 @@ int main(void) {
         cmocka_unit_test_setup(a_device_is_measured_inside_and_over_its_link, each_setup),
         cmocka_unit_test_setup(every_chunk_of_a_device_has_room_beside_it, each_setup),
         cmocka_unit_test_setup(memory_has_no_more_chunks_under_way_than_workers, each_setup),
+        cmocka_unit_test_setup(copies_are_timed_by_the_processor, each_setup),
+        cmocka_unit_test_setup(recycled_entries_have_other_sizes_and_their_bytes, each_setup),
         cmocka_unit_test_setup(what_cannot_be_measured_says_why, each_setup),
         cmocka_unit_test_setup(something_is_measured_however_late_it_is, each_setup),
         cmocka_unit_test_setup(what_is_written_is_what_a_scenario_reads, each_setup),

@@ -331,15 +331,17 @@ static void a_measured_drive_serves_chunk_by_chunk(void **state) {
     to_the_end();
 }
 
-/* Two buffers of five chunks: the next goes when one is back. */
+/* Two buffers for two chunks, which share the drive and are complete together. */
 static void a_measured_drive_has_as_many_chunks_as_there_are_buffers(void **state) {
     (void)state;
     measured_set(NVME, 1000, 2000);
     rig_begin(1, 2);
-    unsigned a =
-        op_begin(NVME, -1, 2000); /* 500 each at two, but the second is alone when the first has gone */
+    unsigned a = op_begin(NVME, -1, 2000);
+    time_to(10000);
+    assert_int_equal(r->end_ns[a], 1000 + 100);
+    unsigned b = op_begin(NVME, -1, 3000); /* the third goes when a buffer is back, and is alone */
     time_to(100000);
-    assert_int_equal(r->end_ns[a], 500 + 1000 + 100);
+    assert_int_equal(r->end_ns[b], 10000 + 1100 + 1100);
     to_the_end();
 }
 
@@ -350,7 +352,7 @@ static void a_worker_copies_one_after_the_other(void **state) {
     unsigned a = op_begin_by(0, CPU, -1, 2000), b = op_begin_by(0, -1, CPU, 1000);
     time_to(10000);
     assert_int_equal(r->end_ns[a], 2000);
-    assert_int_equal(r->end_ns[b], 3000);
+    assert_int_equal(r->end_ns[b], 4000); /* its buffer was read into, and is filled again before */
     unsigned c = op_begin_by(0, CPU, -1, 3000), d = op_begin_by(1, CPU, -1, 3000);
     to_the_end();
     assert_int_equal(r->end_ns[c], 13000);       /* it began alone */
@@ -368,6 +370,47 @@ static void a_fall_is_copied_before_it_is_written(void **state) {
     assert_int_equal(r->end_ns[a], 3000 + 3000 + 100);
     assert_int_equal(bytes_of(CPU, READ), 3000);
     assert_int_equal(bytes_of(NVME, WRITE), 3000);
+}
+
+/* A write is made in a buffer full of noise; one that was read into has to be filled again. */
+static void a_write_fills_a_buffer_that_was_read_into(void **state) {
+    (void)state;
+    measured_set(CPU, 1000, 1000);
+    measured_set(NVME, 1000, 1000);
+    rig_begin(1, 2);
+    unsigned a = op_begin(-1, NVME, 1000);
+    time_to(10000);
+    assert_int_equal(r->end_ns[a], 1100); /* as it was filled at first */
+    unsigned b = op_begin(NVME, -1, 2000);
+    time_to(20000);
+    assert_int_equal(r->end_ns[b], 12100);
+    unsigned c = op_begin(-1, NVME, 1000);
+    time_to(30000);
+    assert_int_equal(r->end_ns[c], 20000 + 1000 + 1100);
+    unsigned d = op_begin(-1, NVME, 1000);
+    to_the_end();
+    assert_int_equal(r->end_ns[d], 31100); /* in the one that the last write left */
+}
+
+/* What an operation at a drive draws is that of all its chunks. */
+static void chunks_of_an_operation_are_fast_or_slow_together(void **state) {
+    (void)state;
+    bool seen[2] = {false, false};
+    measured_set(NVME, 1000, 1000);
+    for (int d = 0; d < KVF_DIRS; d++)
+        r->s.service[NVME].spread[d] = (struct scenario_figures){2, {0.5, 1.5}};
+    rig_begin(1, 4);
+    for (uint64_t i = 0, at = 0; i < OPS; i++, at += 100000) {
+        unsigned a = op_begin(NVME, -1, 8000);
+        time_to(at + 50000);
+        uint64_t took = r->end_ns[a] - at;
+        if (took < 4000 || (took > 4300 && took < 12000) || took > 12300)
+            fail_msg("%llu", (unsigned long long)took);
+        seen[took > 8000] = true;
+        time_to(at + 100000);
+    }
+    assert_true(seen[0] && seen[1]);
+    to_the_end();
 }
 
 static void a_worker_that_copies_does_not_see_its_drive(void **state) {
@@ -439,6 +482,8 @@ int main(void) {
         TEST(a_measured_drive_has_as_many_chunks_as_there_are_buffers),
         TEST(a_worker_copies_one_after_the_other),
         TEST(a_fall_is_copied_before_it_is_written),
+        TEST(a_write_fills_a_buffer_that_was_read_into),
+        TEST(chunks_of_an_operation_are_fast_or_slow_together),
         TEST(a_worker_that_copies_does_not_see_its_drive),
         TEST(a_device_copies_over_its_link_alone),
         TEST(an_emulated_tier_passes_whole_entries),

@@ -13,17 +13,20 @@
 
 /* The model of a measured tier by hand, and against queueing theory: the mean wait in a queue with Poisson
  * arrivals is load x E[S^2] / (2 E[S] (1 - load)) (Pollaczek and Khinchine; Kleinrock, Queueing Systems,
- * volume 1, 1975). */
+ * volume 1, 1975); where all are served at once it takes E[S] / (1 - load), whatever the spread of S (volume
+ * 2, 1976). */
 
 static struct scenario s;
 
 /* 1,000 MB/s (a byte a ns) with one chunk under way, 2,000 with four. */
 static void tier_set(double one, double four) {
     memset(&s, 0, sizeof s);
-    struct scenario_service *v = &s.service[KVF_TIER_NVME];
-    v->depths = (struct scenario_figures){2, {1, 4}};
-    for (int d = 0; d < KVF_DIRS; d++) v->rates[d] = (struct scenario_figures){2, {one, four}};
-    s.emulation[KVF_TIER_NVME].duplex = KVF_DUPLEX_HALF;
+    for (int t = 0; t <= KVF_TIER_NVME; t++) {
+        struct scenario_service *v = &s.service[t];
+        v->depths = (struct scenario_figures){2, {1, 4}};
+        for (int d = 0; d < KVF_DIRS; d++) v->rates[d] = (struct scenario_figures){2, {one, four}};
+        s.emulation[t].duplex = KVF_DUPLEX_HALF;
+    }
     s.seed = 7;
 }
 
@@ -35,12 +38,12 @@ static void expect_leave(struct station *t, const void *who, uint64_t at_ns) {
     assert_ptr_equal(end.who, who);
 }
 
-static void chunks_are_served_in_order_at_the_rate_of_their_number(void **state) {
+static void a_link_serves_in_order_at_the_rate_of_their_number(void **state) {
     struct station t;
     int a, b, c;
     (void)state;
     tier_set(1000, 2000);
-    station_init(&t, &s, KVF_TIER_NVME, false);
+    station_init(&t, &s, KVF_TIER_GPU, false);
     assert_true(station_next_ns(&t) == KVF_NEVER);
     station_join(&t, &a, KVF_DIR_READ, 1000, 500);
     expect_leave(&t, &a, 1500);
@@ -53,6 +56,27 @@ static void chunks_are_served_in_order_at_the_rate_of_their_number(void **state)
     station_join(&t, &c, KVF_DIR_READ, 1000, 5000);
     station_join(&t, &c, KVF_DIR_READ, 1000, 5000);
     expect_leave(&t, &b, 5667); /* three quarters of 2 bytes a ns */
+    station_free(&t);
+}
+
+/* Chunks that come together are complete together; a short one does not wait for long ones. */
+static void a_drive_serves_all_at_once(void **state) {
+    struct station t;
+    int who[4], a;
+    (void)state;
+    tier_set(1000, 1000);
+    station_init(&t, &s, KVF_TIER_NVME, false);
+    for (int i = 0; i < 4; i++) station_join(&t, &who[i], KVF_DIR_READ, 1000, 500);
+    for (int i = 0; i < 4; i++) expect_leave(&t, &who[i], 4500);
+    station_join(&t, &who[0], KVF_DIR_READ, 3000, 10000);
+    station_join(&t, &a, KVF_DIR_READ, 1000, 11000); /* 2,000 are left of the other */
+    expect_leave(&t, &a, 13000);
+    expect_leave(&t, &who[0], 14000);
+    station_join(&t, &who[1], KVF_DIR_WRITE, 1000, 20000); /* half of each ns for either direction */
+    station_join(&t, &who[0], KVF_DIR_READ, 1000, 20000);
+    expect_leave(&t, &who[0], 22000);
+    assert_int_equal(station_used_ns(&t, KVF_DIR_WRITE, 22000), 1000);
+    assert_int_equal(station_used_ns(&t, KVF_DIR_READ, 22000), 4000 + 4000 + 1000);
     station_free(&t);
 }
 
@@ -75,7 +99,7 @@ static void directions_are_in_each_others_way_as_measured(void **state) {
 }
 
 /* Mean wait of operations of one mean time, in such. */
-static double mean_wait(double load, const struct scenario_figures *spread) {
+static double mean_wait(enum kvf_tier tier, double load, const struct scenario_figures *spread) {
     enum { COUNT = 200000 };
     static uint64_t since[COUNT];
     struct station t;
@@ -84,15 +108,15 @@ static double mean_wait(double load, const struct scenario_figures *spread) {
     double sum = 0;
     uint64_t now = 0, arrival = 0, begun = 0, ended = 0;
     tier_set(1000, 1000);
-    s.service[KVF_TIER_NVME].spread[KVF_DIR_READ] = *spread;
-    station_init(&t, &s, KVF_TIER_NVME, false);
+    s.service[tier].spread[KVF_DIR_READ] = *spread;
+    station_init(&t, &s, tier, false);
     rng_init(&rng, 3, KVF_RNG_TEST, 0);
     while (ended < COUNT) {
         uint64_t next = station_next_ns(&t);
         now = begun < COUNT && arrival < next ? arrival : next;
         if (begun < COUNT && now == arrival) {
             since[begun] = now;
-            station_join(&t, &since[begun++], KVF_DIR_READ, 100000, now);
+            station_join(&t, &since[begun++], KVF_DIR_READ, 100000 * station_factor(&t, KVF_DIR_READ), now);
             arrival = now + 1 + (uint64_t)rng_exponential(&rng, 100000 / load);
         }
         for (; station_leave(&t, now, &end); ended++) sum += (double)(now - *(uint64_t *)end.who);
@@ -104,10 +128,13 @@ static double mean_wait(double load, const struct scenario_figures *spread) {
 static void waits_are_those_of_the_textbook(void **state) {
     const struct scenario_figures same = {0}, wide = {5, {0.1, 0.2, 0.3, 0.4, 4}}; /* E[S^2] 1 and 3.26 */
     (void)state;
-    assert_true(fabs(mean_wait(0.5, &same) - 0.5) < 0.02);
-    assert_true(fabs(mean_wait(0.5, &wide) - 1.63) < 0.06);
-    assert_true(fabs(mean_wait(0.8, &same) - 2) < 0.1);
-    assert_true(fabs(mean_wait(0.8, &wide) - 6.52) < 0.5);
+    assert_true(fabs(mean_wait(KVF_TIER_GPU, 0.5, &same) - 0.5) < 0.02);
+    assert_true(fabs(mean_wait(KVF_TIER_GPU, 0.5, &wide) - 1.63) < 0.06);
+    assert_true(fabs(mean_wait(KVF_TIER_GPU, 0.8, &same) - 2) < 0.1);
+    assert_true(fabs(mean_wait(KVF_TIER_GPU, 0.8, &wide) - 6.52) < 0.5);
+    assert_true(fabs(mean_wait(KVF_TIER_NVME, 0.5, &same) - 1) < 0.04); /* beyond its own service */
+    assert_true(fabs(mean_wait(KVF_TIER_NVME, 0.5, &wide) - 1) < 0.04);
+    assert_true(fabs(mean_wait(KVF_TIER_NVME, 0.8, &wide) - 4) < 0.3);
 }
 
 static void the_seed_decides_what_is_drawn(void **state) {
@@ -123,7 +150,7 @@ static void the_seed_decides_what_is_drawn(void **state) {
         first[i] = 0;
         for (int k = 0; k < 20; k++) {
             struct station_end end;
-            station_join(&t, &who, KVF_DIR_READ, 1000, first[i]);
+            station_join(&t, &who, KVF_DIR_READ, 1000 * station_factor(&t, KVF_DIR_READ), first[i]);
             first[i] = station_next_ns(&t);
             assert_true(station_leave(&t, first[i], &end));
         }
@@ -135,7 +162,8 @@ static void the_seed_decides_what_is_drawn(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chunks_are_served_in_order_at_the_rate_of_their_number),
+        cmocka_unit_test(a_link_serves_in_order_at_the_rate_of_their_number),
+        cmocka_unit_test(a_drive_serves_all_at_once),
         cmocka_unit_test(directions_are_in_each_others_way_as_measured),
         cmocka_unit_test(waits_are_those_of_the_textbook),
         cmocka_unit_test(the_seed_decides_what_is_drawn),
