@@ -43,6 +43,46 @@ def _():
     assert "noted here" in titles and any("gpu (emulated): 1.00 MiB" in title for title in titles), titles[:9]
 
 
+def facts(root, name):
+    """What stands beside a name in the lists of facts of a page."""
+    return [words(pair[1]) for pair in root.iter(XHTML + "div") if len(pair) == 2 and pair[0].tag == XHTML + "dt" and
+            words(pair[0]) == name]
+
+
+@case("what limits a run, and what would help, stand on the page, in Markdown and in the text, each once")
+def _():
+    remedies = (("2 x nvme bandwidth (one more drive)", "throughput_tok_s", 1000, 1500),
+                ("4 x cpu capacity", "e2e_mean_ms", 80, 60))
+    with histories.make() as db:
+        small, idle, old = add_run(db, name="small"), add_run(db, name="idle"), add_run(db, name="old")
+        histories.insert(db, "verdicts", run_id=small, limited_by="cpu", share=0.8, cause="capacity",
+                         sentence="cpu capacity: the working set takes 8.00 GiB")
+        histories.insert(db, "verdicts", run_id=idle, limited_by="none", sentence="none: all targets met")
+        for n, (change, metric, now, estimate) in enumerate(remedies):
+            histories.insert(db, "remedies", run_id=small, n=n, change=change, metric=metric, now=now, estimate=estimate)
+        histories.insert(db, "verdict_warnings", run_id=small, n=0, message="3 writes were refused")
+    helps = ("Would help: 2 x nvme bandwidth (one more drive): tokens/s 1.00k tok/s to 1.50k tok/s (estimate).",
+             "Would help: 4 x cpu capacity: end-to-end mean 80.0 ms to 60.0 ms (estimate).")
+    root = page(report(str(small)))
+    assert facts(root, "Limited by") == ["cpu, capacity"], facts(root, "Limited by")
+    text = words(root)
+    assert "Bottleneck: cpu capacity: the working set takes 8.00 GiB." in text, text
+    assert all(text.count(one) == 1 for one in helps), text
+    assert "Warning: 3 writes were refused." in text, text
+    markdown = report(str(small), "--format", "md")
+    assert markdown.count("\n- **Limited by:** cpu, capacity\n") == 1, markdown
+    assert all(one in markdown.replace("\\", "") for one in helps), markdown
+    plain = report(str(small), "--format", "txt")
+    assert len(re.findall(r"^ *Limited by:? +cpu, capacity$", plain, re.M)) == 1, plain
+    assert facts(page(report(str(idle))), "Limited by") == ["none"]
+    assert "- **Limited by:** none\n" in report(str(idle), "--format", "md")
+    for form in ("html", "md", "txt"):  # nobody has judged it
+        assert "Limited by" not in report(str(old), "--format", form)
+    several = page(report(str(small), str(idle)))
+    assert "run 1: cpu, capacity; run 2: none" in facts(several, "Limited by"), facts(several, "Limited by")
+    assert "- **Limited by:** run 1: cpu, capacity; run 2: none\n" in report(str(small), str(idle), "--format", "md")
+
+
 @case("names, reasons, tags and scenarios from anywhere are texts and nothing else")
 def _():
     with histories.make() as db:
