@@ -45,6 +45,7 @@ enum { AUTOSCALER_LEVELS = 96 };
 struct autoscaler_level {
     uint64_t users;
     double value, noise; /* of the objective, and its standard error */
+    double tokens_s;     /* capacity: as counted, what value may be known better than */
     double seconds;      /* judged */
     unsigned visits;     /* stages */
     struct evidence of[KVF_CLASSES_MAX];
@@ -93,6 +94,7 @@ struct autoscaler {
     bool growing;           /* capacity */
     bool gently;            /* capacity: x 1.5 from now on */
     double grown_from;      /* capacity: objective of the stage before */
+    double per_context;     /* capacity: tokens generated to a token of context; NaN: tokens are counted */
 
     double peak;         /* qos: most tok/s of a stage inside the line; capacity: objective of the answer */
     uint64_t peak_users; /* and the users it had */

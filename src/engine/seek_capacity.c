@@ -5,6 +5,12 @@
  * reaches the line, by itself and its neighbours (evidence.h: fewer users never bring more, up to the
  * highest). The candidate is the good level with the fewest users.
  *
+ * How many tokens requests have is chance, and it is not that of the system: a drive that is busy all the
+ * time moves as many bytes a second whether the answers happen to be long or short. Where the contexts
+ * answered in a second scatter less than the tokens generated, throughput is those contexts times the tokens
+ * generated to a token of context in all stages (the sizes of requests as control variates; Lavenberg and
+ * Welch, Management Science 27, 322, 1981).
+ *
  * Growing: x 2, and x 1.5 from the stage on that brought less than half as much again, until a stage is not
  * better than the highest before it, or requests pile up. Below a candidate that nothing is below, half the
  * users follow, or as many as the throughput can answer. Then the wider gap beside the candidate is closed:
@@ -109,6 +115,7 @@ static void try_users(struct autoscaler *a, struct snapshot_decision *out, uint6
     struct stage_plan plan = {.settle_s = users == a->users && a->levels ? 0 : a->config.settle_s,
                               .length_s = a->config.stage_s,
                               .line = line,
+                              .per_context = a->per_context,
                               .fine = a->config.tolerance,
                               .early = users > a->config.min_users,
                               .patient = true};
@@ -146,10 +153,10 @@ static bool found(struct autoscaler *a, struct snapshot_decision *out) {
     bool most = l->users == a->config.max_users;
     a->answer = most ? AUTOSCALER_AT_LEAST : AUTOSCALER_FOUND;
     a->users = out->users_after = l->users;
-    seek_say(out, "Peak capacity found: %.0f %s at %s", l->value, unit(a), seek_users(l->users).text);
+    seek_say(out, "Peak capacity found: %.0f %s at %s", l->tokens_s, unit(a), seek_users(l->users).text);
     if (most) seek_say(out, ", the most allowed: more might carry more");
-    if (l > a->level) seek_say(out, "; %.0f at %llu", l[-1].value, (unsigned long long)l[-1].users);
-    if (high != l) seek_say(out, "; most were %.0f at %llu", high->value, (unsigned long long)high->users);
+    if (l > a->level) seek_say(out, "; %.0f at %llu", l[-1].tokens_s, (unsigned long long)l[-1].users);
+    if (high != l) seek_say(out, "; most were %.0f at %llu", high->tokens_s, (unsigned long long)high->users);
     return true;
 }
 
@@ -265,22 +272,62 @@ static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {
 
 static void capacity_begin(struct autoscaler *a) {
     a->growing = true;
+    a->per_context = KVF_MISSING;
     try_users(a, NULL, a->users);
 }
 
 static void peak_note(struct autoscaler *a) {
     const struct autoscaler_level *l = &a->level[candidate_of(a)];
-    a->peak = l->value;
+    a->peak = l->tokens_s;
     a->peak_users = l->users;
     a->peak_noise = l->value > 0 ? l->noise / l->value : 0;
 }
 
+/* Variance of what all levels say of a figure, each in parts of its mean. */
+static double scatter_of(const struct autoscaler *a, int figure) {
+    double sum = 0;
+    for (unsigned i = 0; i < a->levels; i++) {
+        const struct evidence *e = &a->level[i].of[figure];
+        if (e->x > 0) sum += evidence_variance(e) / (e->x * e->x);
+    }
+    return sum;
+}
+
+/* Tokens generated to a token of context; NaN where tokens scatter less than contexts. */
+static double per_context_of(const struct autoscaler *a) {
+    double tokens = 0, context = 0;
+    if (a->config.rules.figure != STAGE_TOKENS) return KVF_MISSING;
+    for (unsigned i = 0; i < a->levels; i++) {
+        tokens += a->level[i].of[STAGE_OF_FIGURE].x;
+        context += a->level[i].of[STAGE_OF_CONTEXT].x;
+    }
+    if (!(context > 0) || scatter_of(a, STAGE_OF_CONTEXT) >= scatter_of(a, STAGE_OF_FIGURE))
+        return KVF_MISSING;
+    return tokens / context;
+}
+
 static const struct autoscaler_level *take(struct autoscaler *a) {
-    struct autoscaler_level *l = seek_take(a);
-    l->seconds = l->of[0].weight;
-    l->value = evidence_mean(&l->of[0]);
-    l->noise = l->seconds > 0 ? sqrt(evidence_variance(&l->of[0])) / l->seconds : 0;
-    return l;
+    const struct autoscaler_level *now = seek_take(a);
+    a->per_context = per_context_of(a);
+    bool by_context = kvf_present(a->per_context);
+    double times = by_context ? a->per_context : 1;
+    for (unsigned i = 0; i < a->levels; i++) {
+        struct autoscaler_level *l = &a->level[i];
+        const struct evidence *e = &l->of[by_context ? STAGE_OF_CONTEXT : STAGE_OF_FIGURE];
+        l->seconds = e->weight;
+        l->tokens_s = evidence_mean(&l->of[STAGE_OF_FIGURE]);
+        l->value = evidence_mean(e) * times;
+        l->noise = l->seconds > 0 ? sqrt(evidence_variance(e)) / l->seconds * times : 0;
+    }
+    return now;
+}
+
+/* The highest level but the present one; what it brings may be known better by now. */
+static void highest_before(const struct autoscaler *a, uint64_t users, double *value, double *noise) {
+    const struct autoscaler_level *l = users != a->users ? seek_known(a, users) : NULL;
+    if (!l) return;
+    *value = l->value;
+    *noise = l->noise;
 }
 
 static bool better(const struct autoscaler *a, const struct autoscaler_level *l, double than, double noise) {
@@ -289,9 +336,13 @@ static bool better(const struct autoscaler *a, const struct autoscaler_level *l,
 }
 
 static bool capacity_judged(struct autoscaler *a, bool over, struct snapshot_decision *out) {
-    double before = a->levels ? highest_of(a)->value : 0, noise = a->levels ? highest_of(a)->noise : 0;
+    const struct autoscaler_level *high = a->levels ? highest_of(a) : NULL;
+    double before = high ? high->value : 0, noise = high ? high->noise : 0;
     double best = a->growing ? before : line_of(a) / (1 - a->config.tolerance);
+    uint64_t highest = high ? high->users : 0;
     const struct autoscaler_level *now = take(a);
+    highest_before(a, highest, &before, &noise);
+    if (a->growing) best = before;
     (void)over; /* the levels say what follows */
     judge_levels(a);
     seek_act(out, "");

@@ -16,6 +16,13 @@
 #define SMALL_STEP 1.1
 #define SURE       1.645 /* standard errors: 95 %, one-sided */
 #define MOVES      1.0   /* standard errors beyond the line that move an answer */
+/* Growth is further while the line is far away, .. */
+#define FAR  0.4
+#define IDLE 0.5 /* .. to users who keep nothing busy for more of the time, .. */
+enum {
+    LEAP_LEAST = 10,
+    LEAP_MOST = 16
+}; /* .. when so many requests tell it, and no more than times so many */
 enum { CONFIRM_MOST = 10, PAUSE_LEAST = 2, PAUSE_MOST = 32 }; /* stages; windows between probes */
 
 /* ---- what is known ---- */
@@ -211,11 +218,22 @@ static bool halve(struct autoscaler *a, struct snapshot_decision *out, bool over
     return true;
 }
 
+/* Users with whom nothing is busy for more than half of the time: of nothing a request needs more than it
+ * lasts without a load (the utilisation law). NaN: it is not known, or the line is near. */
+static double leap_of(const struct autoscaler *a) {
+    const struct stage_reading *r = &a->last;
+    double idle = IDLE * a->system.cycle_s / a->system.least_e2e_s, most = LEAP_MOST * (double)a->users;
+    if (!(r->value < FAR) || r->arrived_s * r->seconds < LEAP_LEAST || !kvf_present(idle)) return KVF_MISSING;
+    return fmin(idle, most);
+}
+
 static bool grow(struct autoscaler *a, struct snapshot_decision *out) {
     uint64_t from = users_of(best_of(a));
     bool room = a->last.value < ROOM || from != a->users;
     double factor = room ? a->config.growth : fmin(SMALL_STEP, a->config.growth);
     if (room && a->last.arrived_s * a->last.seconds < STAGE_FEW && a->last.arrived_s > 0) factor *= factor;
+    double leap = from == a->users ? leap_of(a) : KVF_MISSING;
+    if (leap > factor * (double)from) factor = leap / (double)from;
     uint64_t to = seek_times(a, from, factor);
     act(out, a, false, "grow");
     seek_say(out, ": grow to %s", seek_users(to).text);

@@ -56,7 +56,7 @@ static void pool_class(struct stage_class *c, const struct stage_rules *rules, d
 }
 
 static void pool(struct stage *s, const struct stage_rules *rules, const struct stage_signals *in) {
-    struct stage_class *first = &s->klass[0];
+    struct stage_class *first = &s->klass[STAGE_OF_FIGURE];
     s->judged_s += in->length_s;
     s->intervals++;
     s->tokens += in->tokens;
@@ -77,7 +77,10 @@ static void pool(struct stage *s, const struct stage_rules *rules, const struct 
         s->unfinished += in->klass[k].waiting + in->klass[k].in_service;
     }
     s->unfinished_s += (double)s->unfinished * in->length_s;
-    if (rules->figure == STAGE_TOKENS) prove(first, in->tokens, in->length_s, 0);
+    if (rules->figure == STAGE_TOKENS) {
+        prove(first, in->tokens, in->length_s, 0);
+        prove(&s->klass[STAGE_OF_CONTEXT], in->context, in->length_s, 0);
+    }
     if (rules->figure == STAGE_NVME) prove(first, in->nvme_tokens, in->length_s, 0);
 }
 
@@ -151,7 +154,8 @@ static bool piled(const struct stage *s) {
 }
 
 void stage_read(const struct stage *s, const struct stage_rules *rules, struct stage_reading *out) {
-    const struct evidence *first = &s->klass[0].of_this;
+    bool by_context = rules->figure == STAGE_TOKENS && s->plan.per_context > 0;
+    const struct evidence *figure = &s->klass[by_context ? STAGE_OF_CONTEXT : STAGE_OF_FIGURE].of_this;
     *out = (struct stage_reading){.seconds = s->judged_s,
                                   .intervals = s->intervals,
                                   .saturation = per(s->saturation_sum, s->saturation_s),
@@ -167,8 +171,11 @@ void stage_read(const struct stage *s, const struct stage_rules *rules, struct s
                                   .target_ms = KVF_MISSING};
     read_classes(s, rules, out);
     out->value = value_of(out, rules);
-    if (!stage_limited(rules) && first->weight > 0)
-        out->noise = sqrt(evidence_variance(first)) / first->weight;
+    if (!stage_limited(rules) && figure->weight > 0)
+        out->noise = sqrt(evidence_variance(figure)) / figure->weight;
+    if (!by_context) return;
+    out->value = evidence_mean(figure) * s->plan.per_context;
+    out->noise *= s->plan.per_context;
 }
 
 /* ---- the verdict ---- */

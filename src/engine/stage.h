@@ -35,6 +35,8 @@ enum {
 };
 #define STAGE_SHARE 0.05 /* of the requests may miss a P95 target */
 
+/* Where the evidence of figures that are of no class is. */
+enum { STAGE_OF_FIGURE, STAGE_OF_CONTEXT };
 enum stage_figure { STAGE_TARGETS, STAGE_SATURATION, STAGE_TOKENS, STAGE_NVME };
 
 struct stage_rules { /* the same for all stages of a search */
@@ -59,6 +61,7 @@ struct stage_signals {
     double oldest_ms;   /* age of the oldest request that waits or is in service now; 0: there is none */
     double saturation;  /* NaN: missing */
     double tokens;      /* generated */
+    double context;     /* tokens of the contexts of the requests done; 0: not known */
     double nvme_tokens; /* read from and written to nvme; NaN: there is none */
     uint64_t arrived;   /* requests */
     uint64_t done;
@@ -70,9 +73,11 @@ struct stage_plan {
     double settle_s, length_s;
     double wait_s; /* longest wait for requests from before the change */
     double line;   /* of tokens; NaN: there is nothing to hold them against */
-    bool early;    /* may end early */
-    bool patient;  /* goes on while undecided */
-    double fine;   /* without a line: wants the figure known to this part of it */
+    double
+        per_context; /* tokens generated to a token of context, of all stages; 0, NaN: tokens are counted */
+    bool early;      /* may end early */
+    bool patient;    /* goes on while undecided */
+    double fine;     /* without a line: wants the figure known to this part of it */
 };
 
 struct stage_class {
@@ -95,8 +100,9 @@ struct stage {
     uint64_t arrived, done, unfinished; /* unfinished: now */
     double unfinished_s;                /* their number x time */
     double e2e_s;
-    bool busy;                                 /* somebody was served or waited */
-    struct stage_class klass[KVF_CLASSES_MAX]; /* figures that are of no class: evidence of class 0 */
+    bool busy; /* somebody was served or waited */
+    /* figures that are of no class: evidence of STAGE_OF_FIGURE, and of the contexts beside tokens */
+    struct stage_class klass[KVF_CLASSES_MAX];
 };
 
 /* What a stage says; figures are NaN where missing. */
@@ -104,7 +110,7 @@ struct stage_reading {
     double seconds; /* judged */
     unsigned intervals;
     double value; /* P95 / target, saturation / limit, tokens a second; infinite: never answered */
-    double noise; /* standard error of tokens a second */
+    double noise; /* standard error of that of tokens */
     double saturation, tokens_s, nvme_s;
     int worst;                /* class nearest to its target, or the slowest; -1: none was judged */
     double p95_ms, target_ms; /* its; p95_ms is infinite where more than 5 % failed */
