@@ -81,15 +81,16 @@ static void remedy_text(const struct verdict_remedy *r, const char *arrow, int c
 
 /* Remedies as far as they fit; else what helps in general. */
 static void try_text(const struct pane *p, const struct frame *f, int cols, char *out, size_t len) {
-    const struct verdict *v = f->verdict;
+    /* of an earlier moment of a run that has ended what would have helped it */
+    const struct verdict *v = f->verdict ? f->verdict : f->over ? &f->run->verdict : NULL;
     const char *arrow = parts_sign(p->canvas, PARTS_ARROW);
-    static const char told[] = " (est.)";
+    const char *told = f->verdict ? " (est.)" : " (est., run)";
     size_t pick[VERDICT_REMEDIES], used = 0;
     int n = v ? remedies_pick(v, pick) : 0, shown = 0;
     out[0] = '\0';
     for (int k = 0; k < n && shown < 3; k++) {
         char one[200];
-        int room = cols - text_columns(out) - (shown ? 6 : 0) - (int)sizeof told + 1;
+        int room = cols - text_columns(out) - (shown ? 6 : 0) - (int)strlen(told);
         remedy_text(&v->remedy[pick[k]], arrow, room, one, sizeof one);
         if (shown && text_columns(one) > room) continue;
         used += (size_t)snprintf(out + used, len - used, "%s%s", shown ? "  or  " : "", one);
@@ -160,6 +161,19 @@ static int pieces_of(const struct verdict *v, struct piece *list) {
     return n;
 }
 
+/* Of an interval without a verdict: its means say how much of it is storage, and not of which tier. */
+static double interval_pieces(const struct frame *f, struct piece *list, int *n) {
+    const struct snapshot_interval *i = f->snap ? &f->snap->interval : NULL;
+    double e2e_ms = i ? i->e2e_mean_ms : KVF_MISSING, rest = 1;
+    if (!(e2e_ms > 0)) return e2e_ms;
+    piece_add(list, n, "queue", i->queue_wait_mean_ms / e2e_ms, TONE_THIRD);
+    piece_add(list, n, "compute", i->generation_mean_ms / e2e_ms, TONE_ACCENT);
+    piece_add(list, n, "storage", fmin(i->storage_io_mean_ms / e2e_ms, 1), TONE_SECOND);
+    for (int k = 0; k < *n; k++) rest -= list[k].share;
+    piece_add(list, n, "rest", rest, TONE_DIM);
+    return e2e_ms;
+}
+
 static int piece_text(const struct piece *x, char *out, size_t len) {
     snprintf(out, len, "%s %.0f %%", x->name, 100 * fmin(x->share, 1));
     return text_columns(out);
@@ -196,12 +210,13 @@ static int piece_bar(const struct pane *p, int row, int col, double cols, enum t
 static void draw_request(const struct pane *p, int row, const struct frame *f) {
     struct piece list[PIECES];
     char text[40];
-    int col = put_label(p, row, REQUEST, TONE_HEADING);
-    double e2e_ms = f->verdict ? verdict_value(f->verdict, "e2e_mean_ms") : KVF_MISSING;
+    int col = put_label(p, row, REQUEST, TONE_HEADING), n = 0;
+    double e2e_ms = f->verdict ? verdict_value(f->verdict, "e2e_mean_ms") : interval_pieces(f, list, &n);
     const char *mean = number_ms(e2e_ms, text);
     col += pane_text(p, row, col, TONE_STRONG, mean + strspn(mean, " ")) + 2;
-    if (!f->verdict || !kvf_present(e2e_ms)) return;
-    int n = pieces_of(f->verdict, list), bars = pieces_fit(list, n, p->at.cols - col);
+    if (!kvf_present(e2e_ms)) return;
+    if (f->verdict) n = pieces_of(f->verdict, list);
+    int bars = pieces_fit(list, n, p->at.cols - col);
     double sum = 0;
     for (int i = 0; i < n; i++) sum += list[i].shown ? list[i].share : 0;
     for (int i = 0, shown = 0; i < n; i++) {

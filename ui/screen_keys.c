@@ -288,18 +288,18 @@ static void take_filter(struct screen *s, const char *text) {
     snprintf(s->table[s->view].filter, sizeof s->table[s->view].filter, "%.63s", text);
 }
 
-static enum screen_wish answered(struct screen *s, const struct canvas *c) {
-    const char *text = s->prompt.text;
+static enum screen_wish answered(struct screen *s, const struct canvas *c, enum screen_asking what,
+                                 const char *text) {
     double t_s;
-    if (s->asking == ASKING_MARK && text[0]) screen_mark(s, text);
-    if (s->asking == ASKING_FILTER) take_filter(s, text);
-    if (s->asking == ASKING_TIME && text[0]) {
+    if (what == ASKING_MARK && text[0]) screen_mark(s, text);
+    if (what == ASKING_FILTER) take_filter(s, text);
+    if (what == ASKING_TIME && text[0]) {
         if (ui_parse_time(text, &t_s))
             screen_travel(s, t_s);
         else
             screen_say(s, "\"%s\" is no run time; write 0:42, 1:02:07 or 90s", text);
     }
-    return s->asking == ASKING_COMMAND && text[0] ? screen_command(s, c, text) : WISH_NOTHING;
+    return what == ASKING_COMMAND && text[0] ? screen_command(s, c, text) : WISH_NOTHING;
 }
 
 void screen_ask_quit(struct screen *s, enum screen_wish *wish) {
@@ -342,9 +342,11 @@ static bool question_key(struct screen *s, const struct canvas *c, int code, enu
     enum prompt_result r = prompt_key(&s->prompt, code);
     if (s->asking == ASKING_FILTER) take_filter(s, r == PROMPT_DROPPED ? s->filter_before : s->prompt.text);
     if (r == PROMPT_GOES_ON) return true;
-    if (r == PROMPT_DONE) *wish = answered(s, c);
-    if (s->asking != ASKING_QUIT) s->asking = ASKING_NOTHING; /* :quit asks in turn */
+    struct prompt asked = s->prompt;
+    enum screen_asking what = s->asking;
+    s->asking = ASKING_NOTHING;
     prompt_end(&s->prompt);
+    if (r == PROMPT_DONE) *wish = answered(s, c, what, asked.text); /* :quit asks in turn */
     return true;
 }
 

@@ -67,7 +67,11 @@ void screen_save_as(struct screen *s, const struct canvas *c, const char *path) 
         screen_say(s, "%.200s is there already; choose another name", path);
         return;
     }
-    forms[i].write(c, &text);
+    struct canvas clean; /* without the line that was typed */
+    canvas_init(&clean, c->rows, c->cols, c->style);
+    screen_draw(s, &clean);
+    forms[i].write(&clean, &text);
+    canvas_free(&clean);
     picture_write(s, &text, f, path);
     buf_free(&text);
 }

@@ -470,6 +470,8 @@ static void limited(struct text *t, const struct judge_input *in, struct verdict
     bool bound = most.busy >= JUDGE_SATURATED,
          full = (in->slots_ratio >= FULL && in->backlog > 0) || part[PART_QUEUE] >= DOMINANT;
     bool stores = part[PART_STORAGE] > part[PART_COMPUTE];
+    /* generation is a timer: other programs take nothing of it */
+    bool timed = part[PART_COMPUTE] > part[PART_STORAGE] + part[PART_REST];
     bool disk = bound ? most.tier == KVF_TIER_NVME : stores && l.found && !l.limit && l.tier == KVF_TIER_NVME;
     bool work = bound ? most.limit != VERDICT_HOST_CPU : stores && l.found && !l.limit;
 
@@ -481,7 +483,7 @@ static void limited(struct text *t, const struct judge_input *in, struct verdict
         capacity(t, in, v);
     else if (bound)
         saturated(t, in, v, &most);
-    else if (others_compute(in))
+    else if (others_compute(in) && !(full && timed))
         neighbour_computes(t, in, v);
     else if (full)
         slots(t, in, v);

@@ -55,7 +55,7 @@ struct judge_input {
  *   no request done          so, and what operations took most time so far
  *   targets met, no backlog  none, and the most loaded resource
  *   a neighbour              the tier that would be named is on a device that another program uses; or, with
- *                            nothing saturated, the CPUs are full of others' work
+ *                            nothing saturated, the CPUs are full of others' work, unless slots are full of generation
  *   capacity                 at least a tenth of the lookups miss what an unlimited cache would have held,
  * and a tier's or the GPU's work for misses is what would be named a saturated resource     the one with the
  * largest service demand, which bounds throughput: X <= 1 / Dmax the gate of writes       most storage time

@@ -45,6 +45,11 @@ char *verdict_headline(const struct verdict *v, char *out, size_t len) {
     snprintf(out, len, "%.*s", (int)end, v->sentence);
     if (!places) return out;
     size_t used = strlen(out);
+    double room = verdict_value(v, "room_wait_share");
+    if (room > all) { /* it is what room waits for */
+        snprintf(out + used, len - used, ": %.0f %% of request time waits for room behind it", 100 * room);
+        return out;
+    }
     const char *most = line > device ? "in line" : "at the device";
     snprintf(out + used, len - used, ": %.0f %% of request time, %.0f %% of it %s", 100 * all,
              100 * fmax(line, device) / all, most);

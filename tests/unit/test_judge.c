@@ -413,8 +413,74 @@ static void the_longest_sentence_fits(void **state) {
     assert_in_range(strlen(judged(&in).sentence), 250, KVF_BOTTLENECK - 2);
 }
 
+/* 320 ms of 400 are storage: nine tenths of it nvme's, of which 7.1 s of 9 are in line. */
+static void a_headline_says_how_much_of_a_request_it_is(void **state) {
+    (void)state;
+    struct judge_input in = means(400, 40, 320, 0);
+    char text[300];
+    works(&in, CPU, 0.5, 0.5, 0.1, 0.1);
+    works(&in, NVME, 8, 1, 0.9, 0.08);
+    in.device_s[NVME][READ] = 0.9;
+    in.line_s[NVME][READ] = 7.1;
+    struct verdict v = judged(&in);
+    assert_true(fabs(verdict_value(&v, "e2e_mean_ms") - 400) < 1e-9);
+    assert_true(fabs(verdict_value(&v, "nvme_line_share") - 0.8 * 0.71) < 1e-9);
+    assert_true(fabs(verdict_value(&v, "nvme_device_share") - 0.8 * 0.19) < 1e-9);
+    assert_true(fabs(verdict_value(&v, "cpu_device_share") - 0.8 * 0.1) < 1e-9);
+    assert_string_equal(verdict_headline(&v, text, sizeof text),
+                        "nvme reads, 98 % busy: 72 % of request time, 79 % of it in line");
+    in.room_ms = 300;
+    v = judged(&in);
+    assert_string_equal(verdict_headline(&v, text, sizeof text),
+                        "nvme reads, 98 % busy: 75 % of request time waits for room behind it");
+    v.cause = VERDICT_CAUSE_CAPACITY;
+    verdict_add_evidence(&v, "working_set", 31 * GIB, "B");
+    verdict_add_evidence(&v, "tiers_hold", 20 * GIB, "B");
+    assert_non_null(strstr(verdict_headline(&v, text, sizeof text), "nvme capacity: working set "));
+    in = means(40, 0, 40, 0);
+    in.targets_met = true;
+    v = judged(&in);
+    assert_string_equal(verdict_headline(&v, text, sizeof text), "none: all targets met");
+}
+
+/* The slots are full of requests that generate: a busy host is not why the others wait. */
+static void full_slots_come_before_a_busy_host_where_time_is_a_timer(void **state) {
+    (void)state;
+    struct judge_input in = means(1500, 1060, 8, 430);
+    works(&in, CPU, 0.5, 0.5, 0.01, 0.01);
+    in.host_cpu_ratio = 1;
+    in.own_cpu_ratio = 0.1;
+    in.slots_ratio = 1;
+    in.slots = 8;
+    in.backlog = 45;
+    assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+    in.storage_ms = 500; /* whose work is the host's */
+    assert_int_equal(judged(&in).limited_by, VERDICT_NEIGHBOUR);
+}
+
+static void every_verdict_has_advice_and_a_rule(void **state) {
+    (void)state;
+    for (int limit = 0; limit < VERDICT_LIMITS; limit++) {
+        for (int cause = 0; cause <= VERDICT_CAUSES; cause++) {
+            struct verdict v = {
+                .known = true, .limited_by = (enum verdict_limit)limit, .cause = (enum verdict_cause)cause};
+            assert_in_range(strlen(verdict_advice(&v)), 10, 70);
+            assert_true(strlen(verdict_rule(&v)) > 40);
+        }
+    }
+    struct verdict unknown = {.known = false};
+    assert_string_equal(verdict_advice(&unknown), "");
+    struct verdict_remedy r = {"2 x nvme bandwidth", "throughput_tok_s", 9940, 13800};
+    char text[200];
+    assert_string_equal(verdict_remedy_short(&r, "->", text, sizeof text),
+                        "2 x nvme bandwidth: tokens/s 9.94k -> 13.8k tok/s");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_headline_says_how_much_of_a_request_it_is),
+        cmocka_unit_test(full_slots_come_before_a_busy_host_where_time_is_a_timer),
+        cmocka_unit_test(every_verdict_has_advice_and_a_rule),
         cmocka_unit_test(with_all_targets_met_nothing_is_a_bottleneck),
         cmocka_unit_test(too_few_arrivals_are_load),
         cmocka_unit_test(the_largest_demand_bounds_throughput),

@@ -10,6 +10,7 @@
 #include <locale.h>
 #include <unistd.h>
 
+#include "tests/unit/golden_fixture.h"
 #include "tests/unit/ui_fixture.h"
 #include "ui/command_line.h"
 #include "ui/keys.h"
@@ -205,6 +206,19 @@ static void commands_do_what_keys_do(void **state) {
     press(r, ':');
     type(r, "fly\r");
     assert_non_null(strstr(r->screen.message, "there is no command \"fly\""));
+    press(r, ':');
+    type(r, "save here.txt\r");
+    char *saved = golden_read("here.txt");
+    assert_non_null(saved);
+    assert_null(strstr(saved, ":save")); /* nor is the line that was typed in the picture */
+    assert_non_null(strstr(saved, "? keys"));
+    free(saved);
+    press(r, ':');
+    type(r, "save here.txt\r");
+    assert_non_null(strstr(r->screen.message, "is there already"));
+    press(r, ':');
+    type(r, "save here.png\r");
+    assert_non_null(strstr(r->screen.message, "ends in .svg, .txt or .ansi"));
     press(r, ':');
     type(r, "quit\r");
     assert_int_equal(r->screen.asking, ASKING_QUIT);
