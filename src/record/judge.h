@@ -52,16 +52,17 @@ struct judge_input {
 #define JUDGE_FOREIGN 1.2
 
 /* Fills the verdict but for its remedies; warnings come on top of those that are there. Pure. The order:
- *   no request done          so, and what operations took most time so far
- *   targets met, no backlog  none, and the most loaded resource
- *   a neighbour              the tier that would be named is on a device that another program uses; or, with
- *                            nothing saturated, the CPUs are full of others' work, unless slots are full of generation
- *   capacity                 at least a tenth of the lookups miss what an unlimited cache would have held,
- * and a tier's or the GPU's work for misses is what would be named a saturated resource     the one with the
- * largest service demand, which bounds throughput: X <= 1 / Dmax the gate of writes       most storage time
- * is in line for it slots                    full, with nothing inside saturated latency                  the
- * largest part of the end-to-end latency, or, without targets to miss, load: X <= N / (R + Z) Shares of one
- * sentence add up to 100 %. */
+ * - no request done: so, and what operations took most time so far
+ * - targets met and no backlog: none, and the most loaded resource
+ * - a neighbour: the tier that would be named is on a device that another program uses
+ * - the gate of writes: most storage time is in line for it
+ * - capacity: a fifth of the lookups or more miss what had to leave, and a tier would be named
+ * - a saturated resource: the one with the largest service demand, which bounds throughput, X <= 1 / Dmax
+ * - a neighbour: the CPUs are full of others' work, unless slots are full of requests that generate
+ * - slots: full, with nothing inside saturated
+ * - load: without targets to miss, X <= N / (R + Z)
+ * - latency: the largest part of the end-to-end latency
+ * Shares of one sentence add up to 100 %. */
 void judge_run(const struct judge_input *in, struct verdict *v);
 /* Adds to the evidence where the mean end-to-end latency is spent: each tier's part of `storage`, the share
  * of it that is storage time and no wait for room. */
