@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "engine/assess.h"
+#include "engine/breakeven.h"
 #include "engine/sampler.h"
 #include "engine/scaling.h"
 #include "engine/verdict.h"
@@ -535,6 +536,7 @@ void result_fill(struct engine *e, struct run_record *run) {
     add_reuse(&m);
     add_rag(&m);
     add_tiers(&m);
+    breakeven_results(e->s, m.d, m.out);
     server_results(e, m.from, m.to, m.d, m.out);
     add_latency(&m, "remote_lookup", &m.d->lookup);
     add_io_totals(&m);

@@ -65,7 +65,10 @@ struct counters {
     _Atomic uint64_t rag_requests;      /* done, that read chunks of a document */
     _Atomic uint64_t rag_empty;         /* done, that found no document to read chunks of */
     _Atomic uint64_t rag_evicted;       /* chunks dropped with their documents */
-    _Atomic uint64_t cpu_ns;            /* of the thread, set by itself now and then */
+    /* reads of entries by requests: how many, and sums of size, its square, time, and their product */
+    _Atomic uint64_t loads[KVF_TIERS], load_kib[KVF_TIERS], load_kib_kib[KVF_TIERS], load_us[KVF_TIERS],
+        load_kib_us[KVF_TIERS];
+    _Atomic uint64_t cpu_ns; /* of the thread, set by itself now and then */
     _Atomic uint64_t chunks_in_flight[KVF_TIERS];
     _Atomic uint64_t completions[KVF_TIERS]; /* chunks that came back, well or badly */
     _Atomic uint64_t device_call[KVF_TIERS]; /* one more as a call into the tier begins, and as it ends */

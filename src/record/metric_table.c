@@ -257,6 +257,10 @@ const struct metric metric_rows[] = {
     {"remote_lookup_STAT_ms", MS, DOWN, "remote lookup STAT",
      "Time in which the server of the remote tier told whether it has all values of an entry; a part of the read. "
      "Missing where nothing was asked."},
+    {"TIER_break_even_tokens", COUNT, DOWN, "TIER break-even",
+     "From so many tokens of context on a read from the tier takes less time than a prefill of them, alone on the GPU "
+     "of compute.gpu: time = a + b x bytes, fitted to the reads of requests. 0: not up to 1,048,576. Missing under "
+     "20 reads, without a GPU to compare with, and where entries are blocks."},
     {"entry_bytes_min", BYTES, FREE, "smallest entry", "Smallest entry that a request wrote."},
     {"entry_bytes_mean", BYTES, FREE, "mean entry", "Mean size of the entries that requests wrote."},
     {"entry_bytes_p95", BYTES, FREE, "entry P95", "P95 of their sizes."},

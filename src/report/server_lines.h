@@ -1,4 +1,5 @@
-/* What a summary says of the server behind the remote tier: who it is and what it told. */
+/* What a summary says of the server behind the remote tier: who it is and what it told; and from what size on
+ * loading beats computing again, tier by tier. */
 #ifndef KVF_REPORT_SERVER_LINES_H
 #define KVF_REPORT_SERVER_LINES_H
 
@@ -6,5 +7,6 @@
 #include "report/format.h"
 
 void server_lines(struct format_page *p, const struct run_record *run); /* nothing where there is none */
+void break_even_line(struct format_page *p, const struct run_record *run);
 
 #endif
