@@ -210,7 +210,7 @@ void tiers_close(struct engine *e); /* those that there are */
  */
 void overload_check(struct engine *e);
 /* Warns in the verdict of writes that found no room, from the results. */
-void overload_warn(struct run_record *run);
+void overload_warn(const struct engine *e, struct run_record *run);
 
 /* The control thread's side. */
 void engine_event(struct engine *e, const char *level, const char *fmt, ...)

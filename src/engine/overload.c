@@ -46,16 +46,37 @@ static const char *by_tier(const struct run_record *run, char *out, size_t len) 
     return out;
 }
 
-void overload_warn(struct run_record *run) {
+void overload_warn(const struct engine *e, struct run_record *run) {
     char tiers[80];
     double fell = result_value(&run->results, "fell_through"),
            refused = result_value(&run->results, "refused");
     double failed = result_value(&run->results, "requests_refused");
+    double dropped = result_value(&run->results, "requests_dropped"),
+           skipped = result_value(&run->results, "copies_skipped");
     if (refused > 0)
+        verdict_warn(
+            &run->verdict,
+            "%.0f writes were refused, larger than every tier or without room in time, and %.0f requests "
+            "failed by that; they are not in the throughput and miss their targets",
+            refused, failed);
+    double gone = result_value(&run->results, "requests_failed") - failed;
+    if (gone > 0 && e->s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)
+        verdict_warn(
+            &run->verdict,
+            "%.0f requests failed, nearly all because the entry that they were to read was no longer in the "
+            "cache; make its last tier larger",
+            gone);
+    if (dropped > 0)
+        verdict_warn(
+            &run->verdict,
+            "%.0f arrivals were dropped because the queue was full (engine.queue_limit); they are not in "
+            "the throughput and miss their targets",
+            dropped);
+    if (skipped > 0)
         verdict_warn(&run->verdict,
-                     "%.0f writes were refused because no tier had room for them in time, and %.0f requests "
-                     "failed by that; they are not in the throughput and miss their targets",
-                     refused, failed);
+                     "%.0f copies to slower tiers were skipped for want of room; less was written than "
+                     "cache.placement asks for",
+                     skipped);
     if (fell > 0)
         verdict_warn(&run->verdict,
                      "%.0f writes waited in vain for room and fell through to a lower tier (%s); the load is "

@@ -242,8 +242,10 @@ static void decode_read(struct pipeline *p, struct executor *x, struct flight *f
 }
 
 /* There is nothing to read, and nothing that it could write: somebody else writes it and has had all its
- * patience, or it is kept out. */
+ * patience, or it is kept out. A request that consists of these reads has failed: its tokens would come from
+ * nowhere. */
 static void decode_ends(struct flight *f) {
+    f->failed = f->failed || f->req.decode_only;
     f->owed_bytes -= f->reads_left * f->decode_bytes;
     f->reads_left = 0;
 }

@@ -550,7 +550,7 @@ void result_fill(struct engine *e, struct run_record *run) {
     result_add(m.out, ratio(p->host_busy_sum, p->host_busy_s), 0, "host_cpu_ratio");
     result_add(m.out, ratio(m.use.in_service, (double)e->slots), 0, "slots_busy_ratio");
     verdict_run(e, run);
-    overload_warn(run);
+    overload_warn(e, run);
     keep_histograms(&m, run);
 }
 

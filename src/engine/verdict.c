@@ -133,6 +133,8 @@ static void describe(struct engine *e, const struct cache_stats *cache, struct j
     }
     describe_links(e, in);
     if (!e->pipeline.compute) in->compute_busy = KVF_MISSING;
+    in->misses_free = !e->pipeline.compute && e->s->cache.granularity == KVF_GRANULARITY_REQUEST;
+    in->kv_use = in->batch_waiting = KVF_MISSING;
     if (workload_open_loop(e->workload)) in->users = KVF_MISSING;
     in->slots = e->slots;
 }
@@ -215,6 +217,18 @@ static void targets_of(const struct engine *e, const struct run_record *run, str
     }
 }
 
+/* What the results have is told as they have it. */
+static void describe_results(const struct result_list *of, struct judge_input *in) {
+    double kernel = result_value(of, "device_read_bytes") + result_value(of, "device_write_bytes"),
+           ours = result_value(of, "nvme_read_bytes") + result_value(of, "nvme_write_bytes");
+    if (kvf_present(kernel) && kvf_present(ours)) {
+        in->device_bytes = kernel;
+        in->our_bytes = ours;
+    }
+    in->kv_use = result_value(of, "kv_use_mean");
+    in->batch_waiting = result_value(of, "batch_waiting_mean");
+}
+
 void verdict_run(struct engine *e, struct run_record *run) {
     struct sampler *p = e->sampler;
     const struct reading *end = &p->end;
@@ -222,6 +236,7 @@ void verdict_run(struct engine *e, struct run_record *run) {
     window_means(&p->measured, &in);
     describe(e, &end->cache, &in);
     describe_reuse(e, &in);
+    describe_results(&run->results, &in);
     targets_of(e, run, &in);
     for (uint32_t k = 0; k < e->s->qos.classes; k++)
         if (end->oldest_ns[k] < end->run_ns)

@@ -1,35 +1,22 @@
 #include "record/judge.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
+#include "record/phrase.h"
 
 /* From here on a part of a whole explains it; slots are full. */
 #define DOMINANT 0.5
 #define FULL     0.95
 /* So many of all lookups miss what was there before: the tiers are too small. */
 #define CAPACITY 0.2
-/* Part of end-to-end from which waiting for room is told. */
-#define ROOM 0.05
+/* Part of end-to-end from which waiting for room is told, and waiting for a slot can limit. */
+#define ROOM  0.05
+#define WAITS 0.1
 /* Less than this of another program is no neighbour but a file system's own. */
 #define FOREIGN_BYTES_PER_S (1024. * 1024)
-
-struct text {
-    char *out;
-    size_t len, cap;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct text *t, const char *fmt, ...) {
-    va_list ap;
-    if (t->len >= t->cap) return;
-    va_start(ap, fmt);
-    int n = vsnprintf(t->out + t->len, t->cap - t->len, fmt, ap);
-    va_end(ap);
-    if (n > 0) t->len += (size_t)n;
-}
 
 /* Part of a whole, 0 to 1; NaN when either is missing or there is no whole. Every comparison with
  * it is then false, so that missing data is never the bottleneck. */
@@ -40,27 +27,6 @@ static double share(double part, double whole) {
 
 static double percent(double ratio) {
     return round(100 * fmin(ratio, 1));
-}
-
-/* Whole percents that add up to 100 when the parts add up to 1: what is lost by rounding down goes to those
- * that lost most. */
-static void percents(const double *part, int *out, unsigned count) {
-    double sum = 0, lost[8];
-    int all = 0;
-    for (unsigned i = 0; i < count; i++) sum += part[i];
-    for (unsigned i = 0; i < count; i++) {
-        double exact = sum > 0 ? 100 * part[i] / sum : 0;
-        out[i] = (int)floor(exact);
-        lost[i] = exact - floor(exact);
-        all += out[i];
-    }
-    for (; sum > 0 && all < 100; all++) {
-        unsigned most = 0;
-        for (unsigned i = 1; i < count; i++)
-            if (lost[i] > lost[most]) most = i;
-        out[most]++;
-        lost[most] = -1;
-    }
 }
 
 /* ---- operations ---- */
@@ -79,7 +45,6 @@ struct leader {
 static struct leader find_leader(const struct judge_input *in) {
     struct leader l = {.device_share = (double)NAN};
     double total = 0, most = 0;
-
     for (unsigned t = 0; t < KVF_TIERS; t++) {
         for (unsigned d = 0; d < KVF_DIRS; d++) {
             double s = in->op_s[t][d];
@@ -113,24 +78,24 @@ static const char *emulated_word(const struct judge_input *in, enum kvf_tier t) 
 }
 
 /* "nvme reads, 71 % of storage time: 65 % at the device, 30 % in line for it, 5 % on the host side" */
-static void add_leader(struct text *t, const struct leader *l, const struct judge_input *in) {
+static void add_leader(struct phrase *t, const struct leader *l, const struct judge_input *in) {
     if (l->limit) {
-        add(t, "writes in line for their turn (engine.max_concurrent_writes), %.0f %% of storage time",
-            percent(l->share));
+        phrase_add(t, "writes in line for their turn (engine.max_concurrent_writes), %.0f %% of storage time",
+                   percent(l->share));
         return;
     }
-    add(t, "%s%s %ss, %.0f %% of storage time", tier_name(l->tier), emulated_word(in, l->tier),
-        dir_name(l->dir), percent(l->share));
+    phrase_add(t, "%s%s %ss, %.0f %% of storage time", tier_name(l->tier), emulated_word(in, l->tier),
+               dir_name(l->dir), percent(l->share));
     if (isnan(l->device_share)) return;
     double line = isnan(l->line_share) ? 0 : l->line_share;
     const double part[3] = {l->device_share, line, fmax(1 - l->device_share - line, 0)};
     static const char *const where[3] = {"at the device", "in line for it", "on the host side"};
     int whole[3];
-    percents(part, whole, 3);
+    phrase_percents(part, whole, 3);
     const char *before = ":";
     for (int i = 0; i < 3; i++) {
         if (whole[i] == 0) continue;
-        add(t, "%s %d %% %s", before, whole[i], where[i]);
+        phrase_add(t, "%s %d %% %s", before, whole[i], where[i]);
         before = ",";
     }
 }
@@ -179,30 +144,28 @@ static struct resource most_loaded(const struct judge_input *in) {
 
 /* "nvme (emulated) reads", "gpu link writes", "the modelled GPU", "the host's CPUs"; of a tier the directions
  * that matter. */
-static void add_resource(struct text *t, const struct resource *r, const struct judge_input *in) {
+static void add_resource(struct phrase *t, const struct resource *r, const struct judge_input *in) {
     if (r->tier == KVF_TIERS) {
-        add(t, "%s", r->limit == VERDICT_COMPUTE ? "the modelled GPU" : "the host's CPUs");
+        phrase_add(t, "%s", r->limit == VERDICT_COMPUTE ? "the modelled GPU" : "the host's CPUs");
         return;
     }
     bool link = r->limit == VERDICT_LINK, memory = r->tier == KVF_TIER_GPU && !isnan(in->link_any[r->tier]);
     const double *busy = link ? in->link_busy[r->tier] : memory ? in->memory_busy : in->busy[r->tier];
     double read = busy[KVF_DIR_READ], write = busy[KVF_DIR_WRITE];
     bool both = fmin(read, write) > 0.2 * fmax(read, write);
-    add(t, "%s%s%s %s", tier_name(r->tier),
-        link     ? " link"
-        : memory ? " memory"
-                 : "",
-        emulated_word(in, r->tier),
-        both           ? "reads and writes"
-        : write > read ? "writes"
-                       : "reads");
+    phrase_add(t, "%s%s%s %s", tier_name(r->tier),
+               link     ? " link"
+               : memory ? " memory"
+                        : "",
+               emulated_word(in, r->tier),
+               both           ? "reads and writes"
+               : write > read ? "writes"
+                              : "reads");
 }
 
 static double requests_per_s(const struct judge_input *in) {
     return in->length_s > 0 ? (double)in->requests / in->length_s : (double)NAN;
 }
-
-/* ---- the rest of a sentence ---- */
 
 static const char *computing(const struct judge_input *in) {
     return in->prefill_ms > 0 ? "prefill and generation" : "generation";
@@ -222,41 +185,40 @@ static void parts_of(const struct judge_input *in, double part[PARTS]) {
     for (int i = 0; i < PARTS && sum > 1; i++) part[i] /= sum; /* reads beside computing */
 }
 
-static void add_parts(struct text *t, const struct judge_input *in) {
+static void add_parts(struct phrase *t, const struct judge_input *in) {
     double part[PARTS];
     int whole[PARTS];
     char e2e[24];
     const char *const names[PARTS] = {"queue wait", "storage I/O", computing(in), "the rest"};
     if (!(in->e2e_ms > 0) || isinf(in->e2e_ms)) return;
     parts_of(in, part);
-    percents(part, whole, PARTS);
-    add(t, "; of %s mean end-to-end", units_duration_human(in->e2e_ms * 1e6, e2e, sizeof e2e));
+    phrase_percents(part, whole, PARTS);
+    phrase_add(t, "; of %s mean end-to-end", units_duration_human(in->e2e_ms * 1e6, e2e, sizeof e2e));
     const char *before = " ";
     for (int i = 0; i < PARTS; i++) {
         if (whole[i] == 0) continue;
-        add(t, "%s%s %d %%", before, names[i], whole[i]);
+        phrase_add(t, "%s%s %d %%", before, names[i], whole[i]);
         double room = share(in->room_ms, in->e2e_ms);
         if (i == PART_STORAGE && room >= ROOM)
-            add(t, " (%d %% with a write waiting for room)", (int)fmin(percent(room), whole[i]));
+            phrase_add(t, " (%d %% with a write waiting for room)", (int)fmin(percent(room), whole[i]));
         before = ", ";
     }
 }
 
-static void add_slots(struct text *t, const struct judge_input *in) {
+static void add_slots(struct phrase *t, const struct judge_input *in) {
     if (!(in->slots_ratio >= 0)) return;
     double ratio = fmin(in->slots_ratio, 1);
     if (in->slots)
-        add(t, "; %.0f of %.0f slots busy", round(ratio * (double)in->slots), (double)in->slots);
+        phrase_add(t, "; %.0f of %.0f slots busy", round(ratio * (double)in->slots), (double)in->slots);
     else
-        add(t, "; slots %.0f %% busy", percent(ratio));
+        phrase_add(t, "; slots %.0f %% busy", percent(ratio));
 }
 
-static void add_backlog(struct text *t, const struct judge_input *in) {
+static void add_backlog(struct phrase *t, const struct judge_input *in) {
     char count[24];
-    if (in->backlog) add(t, "; %s waiting", units_count_human((double)in->backlog, count, sizeof count));
+    if (in->backlog)
+        phrase_add(t, "; %s waiting", units_count_human((double)in->backlog, count, sizeof count));
 }
-
-/* ---- what it can be ---- */
 
 double judge_foreign(const struct judge_input *in) {
     double excess = in->device_bytes - in->our_bytes;
@@ -269,7 +231,7 @@ static void warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
     double ratio = judge_foreign(in);
     char theirs[24];
     if (others_compute(in))
-        verdict_warn(v, "other programs had the host's CPUs: of %.0f %% busy this one took %.0f %%",
+        verdict_warn(v, "other programs had the host's CPUs: %.0f %% busy, %.0f %% by this one",
                      percent(in->host_cpu_ratio), percent(in->own_cpu_ratio));
     if (ratio == 0) return;
     units_size_human(in->device_bytes - in->our_bytes, theirs, sizeof theirs);
@@ -293,50 +255,50 @@ static void say(struct verdict *v, enum verdict_limit limit, enum verdict_cause 
     v->share = share;
 }
 
-static void nothing_done(struct text *t, const struct judge_input *in, struct verdict *v) {
+static void nothing_done(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     struct leader l = find_leader(in);
     if (l.found)
         say(v, l.limit ? VERDICT_WRITES : verdict_limit_of(l.tier), VERDICT_CAUSE_LATENCY, l.share);
     else
         say(v, in->slots_ratio >= FULL ? VERDICT_SLOTS : VERDICT_LOAD,
             in->slots_ratio >= FULL ? VERDICT_CAUSE_CONCURRENCY : VERDICT_CAUSE_DEMAND, in->slots_ratio);
-    add(t, "no request was completed");
+    phrase_add(t, "no request was completed");
     if (l.found) {
-        add(t, "; so far ");
+        phrase_add(t, "; so far ");
         add_leader(t, &l, in);
     }
     add_slots(t, in);
     add_backlog(t, in);
 }
 
-static void nothing_limits(struct text *t, const struct judge_input *in, struct verdict *v) {
+static void nothing_limits(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     struct resource most = most_loaded(in);
     say(v, VERDICT_NONE, VERDICT_CAUSES, most.busy);
-    add(t, "none: all targets met");
+    phrase_add(t, "none: all targets met");
     if (isnan(most.busy)) return;
-    add(t, "; the most loaded is ");
+    phrase_add(t, "; the most loaded is ");
     add_resource(t, &most, in);
-    add(t, ", %.0f %% busy", percent(most.busy));
+    phrase_add(t, ", %.0f %% busy", percent(most.busy));
 }
 
-static void neighbour(struct text *t, const struct judge_input *in, struct verdict *v, double busy) {
+static void neighbour(struct phrase *t, const struct judge_input *in, struct verdict *v, double busy) {
     struct leader l = find_leader(in);
     say(v, VERDICT_NEIGHBOUR, VERDICT_CAUSE_FOREIGN, 1 - fmin(in->our_bytes / in->device_bytes, 1));
-    add(t, "another program on the device under nvme: the kernel counted %.3g times our bytes",
-        judge_foreign(in));
+    phrase_add(t, "another program on the device under nvme: the kernel counted %.3g times our bytes",
+               judge_foreign(in));
     if (l.found && !l.limit) {
-        add(t, "; ");
+        phrase_add(t, "; ");
         add_leader(t, &l, in);
     } else if (busy >= 0) {
-        add(t, "; nvme %.0f %% busy", percent(busy));
+        phrase_add(t, "; nvme %.0f %% busy", percent(busy));
     }
     add_parts(t, in);
 }
 
-static void neighbour_computes(struct text *t, const struct judge_input *in, struct verdict *v) {
+static void neighbour_computes(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     say(v, VERDICT_NEIGHBOUR, VERDICT_CAUSE_FOREIGN, 1 - in->own_cpu_ratio / in->host_cpu_ratio);
-    add(t, "other programs on the host's CPUs: %.0f %% busy, of which this one took %.0f %%",
-        percent(in->host_cpu_ratio), percent(in->own_cpu_ratio));
+    phrase_add(t, "other programs on the host's CPUs: %.0f %% busy, %.0f %% by this one",
+               percent(in->host_cpu_ratio), percent(in->own_cpu_ratio));
     add_parts(t, in);
 }
 
@@ -362,44 +324,83 @@ static bool too_small(const struct judge_input *in) {
     return terminal(in) >= 0 && capacity_misses(in) >= CAPACITY && in->reuse_bytes > held_bytes(in);
 }
 
-static void capacity(struct text *t, const struct judge_input *in, struct verdict *v) {
+static void capacity(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     enum kvf_tier last = (enum kvf_tier)terminal(in);
     struct leader l = find_leader(in);
     char needs[24], holds[24], error[24] = "";
     say(v, verdict_limit_of(last), VERDICT_CAUSE_CAPACITY, capacity_misses(in));
     if (in->reuse_error > 0) snprintf(error, sizeof error, " +- %.1f", 100 * in->reuse_error);
-    add(t,
-        "%s capacity: the working set takes %s, and the tiers hold %s; %.1f%s %% of lookups miss what had to leave",
+    phrase_add(
+        t,
+        "%s capacity: the working set takes %s, and the tiers hold %s; %.1f%s %% of lookups miss what they could not "
+        "keep",
         tier_name(last), units_size_human(in->reuse_bytes, needs, sizeof needs),
         units_size_human(held_bytes(in), holds, sizeof holds), 100 * capacity_misses(in), error);
-    if (in->tier_busy[last] >= JUDGE_SATURATED) add(t, "; it is %.0f %% busy", percent(in->tier_busy[last]));
+    if (in->misses_free)
+        phrase_add(t, "; a miss makes no work here, so that more room brings hits rather than throughput");
+    if (in->tier_busy[last] >= JUDGE_SATURATED)
+        phrase_add(t, "; %s %.0f %% busy", tier_name(last), percent(in->tier_busy[last]));
     add_parts(t, in);
     if (!l.found) return;
-    add(t, "; ");
+    phrase_add(t, "; ");
     add_leader(t, &l, in);
 }
 
-static void saturated(struct text *t, const struct judge_input *in, struct verdict *v,
+static void saturated(struct phrase *t, const struct judge_input *in, struct verdict *v,
                       const struct resource *r) {
     struct leader l = find_leader(in);
     char demand[24];
     say(v, r->limit, VERDICT_CAUSE_BANDWIDTH, r->busy);
     add_resource(t, r, in);
     double rate = requests_per_s(in);
-    add(t, ", %.0f %% busy: %s a request bounds throughput at %.3g requests/s", percent(r->busy),
-        units_duration_human(r->busy / rate * 1e9, demand, sizeof demand), rate / r->busy);
+    phrase_add(t, ", %.0f %% busy: %s a request bounds throughput at %.3g requests/s", percent(r->busy),
+               units_duration_human(r->busy / rate * 1e9, demand, sizeof demand), rate / r->busy);
     if (r->tier == KVF_TIER_NVME && !in->emulated[r->tier] && in->device_busy_ratio >= 0)
-        add(t, "; disk %.0f %% busy", percent(in->device_busy_ratio));
+        phrase_add(t, "; disk %.0f %% busy", percent(in->device_busy_ratio));
     add_parts(t, in);
     if (l.found && !l.limit && r->tier == l.tier) {
-        add(t, "; ");
+        phrase_add(t, "; ");
         add_leader(t, &l, in);
     }
     if (in->slots_ratio >= FULL) add_slots(t, in);
     if (in->slots_ratio >= FULL) add_backlog(t, in);
 }
 
-static void gate(struct text *t, const struct judge_input *in, struct verdict *v, const struct leader *l) {
+/* The batch is as small as its room makes it: the GPU would do more at once. */
+static void batch_room(struct phrase *t, const struct judge_input *in, struct verdict *v) {
+    say(v, VERDICT_GPU, VERDICT_CAUSE_CAPACITY, in->compute_busy);
+    phrase_add(
+        t,
+        "gpu capacity: the KV of the batch fills the room for it, and %.3g sequences wait to join; the modelled "
+        "GPU is %.0f %% busy with a batch of that size",
+        in->batch_waiting, percent(in->compute_busy));
+    add_parts(t, in);
+}
+
+/* Whether most of those in service stand in a line inside: twice as many as there are resources at work. */
+static bool crowded(const struct judge_input *in) {
+    double working = in->compute_busy > 0 ? in->compute_busy : 0;
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (in->on[t] && in->tier_busy[t] > 0) working += in->tier_busy[t];
+    return in->slots_ratio * (double)in->slots > 2 * working;
+}
+
+/* Room comes from moves, one after the other: neither bandwidth nor slots bring it sooner. */
+static void room(struct phrase *t, const struct judge_input *in, struct verdict *v, const struct leader *l) {
+    struct resource most = most_loaded(in);
+    say(v, verdict_limit_of(l->tier), VERDICT_CAUSE_LATENCY, share(in->room_ms, in->e2e_ms));
+    phrase_add(t, "writes that wait for room, %.0f %% of the time in storage",
+               percent(share(in->room_ms, in->storage_ms)));
+    if (!isnan(most.busy)) {
+        phrase_add(t, "; of what makes room, ");
+        add_resource(t, &most, in);
+        phrase_add(t, ", %.0f %% busy, is the most loaded", percent(most.busy));
+    }
+    add_parts(t, in);
+    add_backlog(t, in);
+}
+
+static void gate(struct phrase *t, const struct judge_input *in, struct verdict *v, const struct leader *l) {
     say(v, VERDICT_WRITES, VERDICT_CAUSE_CONCURRENCY, l->share);
     add_leader(t, l, in);
     add_parts(t, in);
@@ -407,84 +408,96 @@ static void gate(struct text *t, const struct judge_input *in, struct verdict *v
 }
 
 /* Requests hold them for what they do inside, of which nothing is saturated: more of them help. */
-static void slots(struct text *t, const struct judge_input *in, struct verdict *v) {
+static void slots(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     struct resource most = most_loaded(in);
     say(v, VERDICT_SLOTS, VERDICT_CAUSE_CONCURRENCY, in->slots_ratio);
     if (in->slots)
-        add(t, "slots: %.0f of %.0f busy", round(fmin(in->slots_ratio, 1) * (double)in->slots),
-            (double)in->slots);
+        phrase_add(t, "slots: %.0f of %.0f busy", round(fmin(in->slots_ratio, 1) * (double)in->slots),
+                   (double)in->slots);
     else
-        add(t, "slots: %.0f %% busy", percent(in->slots_ratio));
+        phrase_add(t, "slots: %.0f %% busy", percent(in->slots_ratio));
     add_backlog(t, in);
     if (!isnan(most.busy)) {
-        add(t, "; inside, ");
+        phrase_add(t, "; inside, ");
         add_resource(t, &most, in);
-        add(t, " %.0f %% busy is the most loaded", percent(most.busy));
+        phrase_add(t, " %.0f %% busy is the most loaded", percent(most.busy));
     }
     add_parts(t, in);
 }
 
 /* The response time is what the operations take by themselves. */
-static void latency(struct text *t, const struct judge_input *in, struct verdict *v,
+static void latency(struct phrase *t, const struct judge_input *in, struct verdict *v,
                     const double part[PARTS]) {
     struct leader l = find_leader(in);
     if (part[PART_REST] > fmax(part[PART_COMPUTE], part[PART_STORAGE])) {
         say(v, VERDICT_HOST_CPU, VERDICT_CAUSE_LATENCY, part[PART_REST]);
-        add(t, "the program itself: most of the time nothing of a request is under way");
+        phrase_add(t, "the program itself: most of the time nothing of a request is under way");
         add_parts(t, in);
         return;
     }
     if (part[PART_COMPUTE] >= part[PART_STORAGE] || !l.found) {
         say(v, VERDICT_COMPUTE, VERDICT_CAUSE_LATENCY, part[PART_COMPUTE]);
-        add(t, "%s, not the cache",
-            in->prefill_ms > 0 ? "prefill and generation on the GPU and in its batch"
-                               : "generation, token time");
+        phrase_add(t, "%s, not the cache",
+                   in->prefill_ms > 0 ? "prefill and generation on the GPU and in its batch"
+                                      : "generation, token time");
         add_parts(t, in);
         return;
     }
     say(v, verdict_limit_of(l.tier), VERDICT_CAUSE_LATENCY, part[PART_STORAGE] * l.share);
     add_leader(t, &l, in);
     if (in->tier_busy[l.tier] >= 0)
-        add(t, "; %.0f %% busy: their latency, not their bandwidth", percent(in->tier_busy[l.tier]));
+        phrase_add(t, "; %.0f %% busy: their latency, not their bandwidth", percent(in->tier_busy[l.tier]));
     add_parts(t, in);
 }
 
-static void load(struct text *t, const struct judge_input *in, struct verdict *v) {
+static void load(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     struct resource most = most_loaded(in);
     say(v, VERDICT_LOAD, VERDICT_CAUSE_DEMAND, most.busy);
-    add(t, "load: %.3g requests/s arrive", requests_per_s(in));
+    phrase_add(t, "load: %.3g requests/s arrive", requests_per_s(in));
     if (!isnan(most.busy)) {
-        add(t, ", and the most loaded, ");
+        phrase_add(t, ", and the most loaded, ");
         add_resource(t, &most, in);
-        add(t, ", is %.0f %% busy", percent(most.busy));
+        phrase_add(t, ", is %.0f %% busy", percent(most.busy));
     }
     add_parts(t, in);
 }
 
+/* Whether what the tiers could not keep makes the work that would be named. */
+static bool capacity_explains(const struct judge_input *in, const struct resource *bound, bool stores) {
+    double computed = in->prefill_ms + in->generation_ms;
+    if (!too_small(in)) return false;
+    if (!bound) return stores;
+    if (bound->limit == VERDICT_COMPUTE) return capacity_misses(in) * in->prefill_ms >= CAPACITY * computed;
+    return bound->limit != VERDICT_HOST_CPU;
+}
+
 /* The bound on throughput, or on latency where nothing bounds throughput. */
-static void limited(struct text *t, const struct judge_input *in, struct verdict *v) {
+static void limited(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     struct resource most = most_loaded(in);
     struct leader l = find_leader(in);
     double part[PARTS];
     parts_of(in, part);
-    bool bound = most.busy >= JUDGE_SATURATED,
-         full = (in->slots_ratio >= FULL && in->backlog > 0) || part[PART_QUEUE] >= DOMINANT;
-    bool stores = part[PART_STORAGE] > part[PART_COMPUTE];
+    bool bound = most.busy >= JUDGE_SATURATED, waits = part[PART_QUEUE] >= WAITS || backlog_grows(in),
+         full = (in->slots_ratio >= FULL && in->backlog > 0 && waits) || part[PART_QUEUE] >= DOMINANT;
+    bool stores = part[PART_STORAGE] > part[PART_COMPUTE], tiers = stores && l.found && !l.limit;
     /* generation is a timer: other programs take nothing of it */
     bool timed = part[PART_COMPUTE] > part[PART_STORAGE] + part[PART_REST];
-    bool disk = bound ? most.tier == KVF_TIER_NVME : stores && l.found && !l.limit && l.tier == KVF_TIER_NVME;
-    bool work = bound ? most.limit != VERDICT_HOST_CPU : stores && l.found && !l.limit;
+    bool disk = bound ? most.tier == KVF_TIER_NVME : tiers && l.tier == KVF_TIER_NVME;
 
     if (disk && judge_foreign(in) > 0)
         neighbour(t, in, v, in->tier_busy[KVF_TIER_NVME]);
     else if (stores && l.limit && part[PART_STORAGE] >= part[PART_QUEUE] * (full ? 0 : 1))
         gate(t, in, v, &l);
-    else if (work && too_small(in))
+    else if (bound && most.limit == VERDICT_COMPUTE && in->kv_use >= FULL && in->batch_waiting >= 1)
+        batch_room(t, in, v);
+    else if (capacity_explains(in, bound ? &most : NULL, tiers && !full))
         capacity(t, in, v);
     else if (bound)
         saturated(t, in, v, &most);
     else if (others_compute(in) && !(full && timed))
         neighbour_computes(t, in, v);
+    else if (tiers && in->room_ms >= DOMINANT * in->storage_ms && crowded(in))
+        room(t, in, v, &l);
     else if (full)
         slots(t, in, v);
     else if (!in->targets)
@@ -493,23 +506,21 @@ static void limited(struct text *t, const struct judge_input *in, struct verdict
         latency(t, in, v, part);
 }
 
-static void unknown_latency(struct text *t, const struct judge_input *in, struct verdict *v) {
+static void unknown_latency(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     char number[24];
     say(v, VERDICT_NONE, VERDICT_CAUSES, most_loaded(in).busy);
-    add(t, "none to be named: the end-to-end latency of %s %s is %s",
-        units_count_human((double)in->requests, number, sizeof number),
-        in->requests == 1 ? "request" : "requests", in->e2e_ms <= 0 ? "0" : "missing");
+    phrase_add(t, "none to be named: the end-to-end latency of %s %s is %s",
+               units_count_human((double)in->requests, number, sizeof number),
+               in->requests == 1 ? "request" : "requests", in->e2e_ms <= 0 ? "0" : "missing");
 }
 
-static void add_window(struct text *t, const struct judge_input *in) {
+static void add_window(struct phrase *t, const struct judge_input *in) {
     if (in->whole || !(in->length_s > 0)) return;
     if (in->length_s >= 120)
-        add(t, " (last %.0f min)", round(in->length_s / 60));
+        phrase_add(t, " (last %.0f min)", round(in->length_s / 60));
     else
-        add(t, " (last %.0f s)", fmax(round(in->length_s), 1));
+        phrase_add(t, " (last %.0f s)", fmax(round(in->length_s), 1));
 }
-
-/* ---- evidence ---- */
 
 static void add_busy(struct verdict *v, const char *what, double busy, double rate) {
     char name[48];
@@ -571,7 +582,7 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
 }
 
 void judge_run(const struct judge_input *in, struct verdict *v) {
-    struct text t = {.out = v->sentence, .cap = sizeof v->sentence};
+    struct phrase t = {.out = v->sentence, .cap = sizeof v->sentence};
     v->known = true;
     v->evidences = 0;
     v->sentence[0] = '\0';

@@ -42,6 +42,9 @@ struct judge_input {
      * with which 99 % of the reuses would hit; error: standard error of the second and of what follows from
      * it, 0: exact */
     double miss_ratio, first_ratio, capacity_ratio, reuse_bytes, reuse_error;
+    bool misses_free; /* a miss makes no work: nothing is computed or written again for it */
+    double kv_use,
+        batch_waiting; /* of a modelled GPU: KV of its batch to the room for it, sequences outside */
 };
 
 /* Reuses that the working set is for. */
@@ -56,10 +59,13 @@ struct judge_input {
  * - targets met and no backlog: none, and the most loaded resource
  * - a neighbour: the tier that would be named is on a device that another program uses
  * - the gate of writes: most storage time is in line for it
- * - capacity: a fifth of the lookups or more miss what had to leave, and a tier would be named
+ * - the gpu's capacity: a saturated GPU whose batch has no room for more KV, while sequences wait
+ * - capacity: a fifth of the lookups or more miss what the tiers could not keep, and their work, or the GPU's
+ * for what was missed, would be named
  * - a saturated resource: the one with the largest service demand, which bounds throughput, X <= 1 / Dmax
  * - a neighbour: the CPUs are full of others' work, unless slots are full of requests that generate
- * - slots: full, with nothing inside saturated
+ * - waiting for room: half of the time in storage or more, with a crowd in service
+ * - slots: full, with requests that wait for them, and nothing inside saturated
  * - load: without targets to miss, X <= N / (R + Z)
  * - latency: the largest part of the end-to-end latency
  * Shares of one sentence add up to 100 %. */

@@ -43,6 +43,8 @@ const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
     char targets[64] = "", criteria[64] = "";
     if (s->targets && s->missed)
         snprintf(targets, sizeof targets, "%zu of %zu targets missed", s->missed, s->targets);
+    else if (s->targets == 1)
+        snprintf(targets, sizeof targets, "the one target met");
     else if (s->targets)
         snprintf(targets, sizeof targets, "all %zu targets met", s->targets);
     if (s->criteria)

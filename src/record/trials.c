@@ -24,9 +24,16 @@ static const char *changed_by_hand(const struct run_record *r) {
     return NULL;
 }
 
+/* Requests that ended without being done: their trial counts, with what it did not do. */
+static double given_up(const struct run_record *r) {
+    double failed = result_value(&r->results, "requests_failed"),
+           dropped = result_value(&r->results, "requests_dropped");
+    return (kvf_present(failed) ? failed : 0) + (kvf_present(dropped) ? dropped : 0);
+}
+
 void trials_incomplete(const struct run_record *r, char *out, size_t len) {
     double asked = result_value(&r->results, "requests_asked");
-    double left = result_value(&r->results, "requests_left");
+    double left = result_value(&r->results, "requests_left") - given_up(r);
     const char *change = changed_by_hand(r);
     out[0] = '\0';
     if (left > 0 && isfinite(asked - left))
@@ -34,7 +41,7 @@ void trials_incomplete(const struct run_record *r, char *out, size_t len) {
     else if (left > 0)
         snprintf(out, len, "not all requests done");
     else if (r->status != RUN_COMPLETED)
-        snprintf(out, len, "%s%s%.120s", run_status_name(r->status), r->status_reason[0] ? ": " : "",
+        snprintf(out, len, "%s%s%s", run_status_name(r->status), r->status_reason[0] ? ": " : "",
                  r->status_reason);
     else if (change)
         snprintf(out, len, "changed by hand: %.120s", change);

@@ -15,7 +15,7 @@ struct trial {
     uint32_t number; /* from 1 */
     uint64_t seed;
     enum run_status status;
-    char incomplete[160]; /* why it is left out, "438 of 549 requests done"; "": it counts */
+    char incomplete[760]; /* why it is left out, "438 of 549 requests done"; "": it counts */
     double measured_s, throughput_tok_s, e2e_p95_ms;
     size_t criteria, passed;
 };

@@ -229,7 +229,7 @@ static void warn_group(const struct trials *t, struct comparison *c, const struc
 }
 
 static void warn_run(const struct run_record *r, struct comparison *c, const struct comparison_side *side) {
-    char who[sizeof side->label], why[160];
+    char who[sizeof side->label], why[sizeof r->status_reason + 40];
     at_start(side, who, sizeof who);
     trials_incomplete(r, why, sizeof why);
     if (r->status == RUN_RUNNING)

@@ -13,7 +13,8 @@ static const struct {
 } behind[] = {
     {"reuse_hit_ratio", "more lookups miss", "fewer lookups miss"},
     {"hit_ratio", "more lookups miss", "fewer lookups miss"},
-    {"nvme_read_device_p95_ms", "the device reads more slowly", "the device reads faster"},
+    {"nvme_read_device_p95_ms", "nvme reads take longer at the device",
+     "nvme reads take less time at the device"},
     {"nvme_write_p95_ms", "nvme writes take longer", "nvme writes are faster"},
     {"nvme_read_p95_ms", "nvme reads take longer", "nvme reads are faster"},
     {"cpu_read_p95_ms", "cpu reads take longer", "cpu reads are faster"},
@@ -43,8 +44,33 @@ static void put_values(const struct comparison *c, const char *metric, size_t si
              comparison_cell(m->change[0].value, m).text);
 }
 
+/* What a metric in ms has changed by; 0 where that is not told. */
+static double moved_ms(const struct comparison *c, const char *metric, size_t side) {
+    const struct comparison_metric *m = comparison_metric(c, metric);
+    size_t len = strlen(metric);
+    bool ms = len > 3 && strcmp(metric + len - 3, "_ms") == 0;
+    return m && ms && told(c, metric, side) ? m->change[side].value - m->change[0].value : 0;
+}
+
+/* Of a part of a latency only what makes up half of its change is a cause; the rest is said of what lies
+ * behind, in its order. */
 static void put_cause(const struct comparison *c, size_t side, enum comparison_direction direction,
                       const char *what, struct buf *out) {
+    const struct comparison_change *hits = told(c, "reuse_hit_ratio", side);
+    bool worse = direction == COMPARISON_WORSENED,
+         storage = strncmp(what, "nvme_", 5) == 0 || strncmp(what, "storage_", 8) == 0;
+    if (!storage && moved_ms(c, "queue_wait_p95_ms", side) / moved_ms(c, what, side) >= 0.5) {
+        buf_addf(out, " because requests wait %s for a slot (", worse ? "longer" : "less");
+        put_values(c, "queue_wait_p95_ms", side, out);
+        buf_add(out, ")");
+        return;
+    }
+    if (worse && hits && hits->direction == COMPARISON_IMPROVED) {
+        buf_add(out, " while fewer lookups miss, and so more is read (");
+        put_values(c, "reuse_hit_ratio", side, out);
+        buf_add(out, ")");
+        return;
+    }
     for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
         const struct comparison_change *v = told(c, behind[i].metric, side);
         if (!v || v->direction != direction || strcmp(behind[i].metric, what) == 0) continue;
@@ -92,10 +118,16 @@ static double lost(const struct comparison *c, const char *metric, size_t side) 
 
 /* Who is refused, fails or waits past its target is no longer in what looks better: the metric of the first
  * of these that got worse; NULL: none did. Counts have no noise of their own. */
-static const char *harm_of(const struct comparison *c, size_t side) {
-    static const char *const counts[] = {"refused", "requests_failed"};
+static const char *more_lost(const struct comparison *c, size_t side, size_t than) {
+    static const char *const counts[] = {"refused", "requests_failed", "requests_dropped"};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        if (lost(c, counts[i], side) > HARM_TIMES * lost(c, counts[i], 0) + HARM) return counts[i];
+        if (lost(c, counts[i], side) > HARM_TIMES * lost(c, counts[i], than) + HARM) return counts[i];
+    return NULL;
+}
+
+static const char *harm_of(const struct comparison *c, size_t side) {
+    const char *more = more_lost(c, side, 0);
+    if (more) return more;
     for (size_t i = 0; i < c->metrics; i++) {
         const char *name = c->metric[i].metric;
         const struct comparison_change *v = strncmp(name, "slo_", 4) == 0 ? told(c, name, side) : NULL;
@@ -108,15 +140,17 @@ static const char *harm_of(const struct comparison *c, size_t side) {
 }
 
 static const char *harm_words(const char *metric) {
-    return strcmp(metric, "refused") == 0           ? "more writes are refused"
-           : strcmp(metric, "requests_failed") == 0 ? "more requests fail"
-                                                    : "more requests miss their target";
+    return strcmp(metric, "refused") == 0            ? "writes are refused"
+           : strcmp(metric, "requests_failed") == 0  ? "requests fail"
+           : strcmp(metric, "requests_dropped") == 0 ? "requests are dropped"
+                                                     : "requests miss their target";
 }
 
-/* "run 4 is worse than run 1: more requests are refused (...)" */
-static void put_harm(const struct comparison *c, size_t side, const char *harm, struct buf *out) {
-    buf_addf(out, "%s %s worse than %s: %s (", c->side[side].label, is_or_are(&c->side[side]),
-             c->side[0].label, harm_words(harm));
+/* "run 4 is worse than run 1: more writes are refused (...)" */
+static void put_harm(const struct comparison *c, size_t side, const char *harm, bool relief,
+                     struct buf *out) {
+    buf_addf(out, "%s %s %s than %s: %s %s (", c->side[side].label, is_or_are(&c->side[side]),
+             relief ? "better" : "worse", c->side[0].label, relief ? "fewer" : "more", harm_words(harm));
     put_values(c, harm, side, out);
     buf_add(out, ")");
 }
@@ -140,6 +174,8 @@ static void put_by(const struct comparison *c, const char *word, const char *met
 void comparison_verdict(const struct comparison *c, size_t side, struct buf *out) {
     const struct comparison_change *first = NULL;
     const char *what = NULL, *also = NULL, *harm = harm_of(c, side);
+    bool relief = !harm && more_lost(c, 0, side);
+    if (relief) harm = more_lost(c, 0, side);
     for (size_t i = 0; i < sizeof felt / sizeof felt[0]; i++) {
         const struct comparison_change *v = told(c, felt[i], side);
         if (!v) continue;
@@ -155,13 +191,14 @@ void comparison_verdict(const struct comparison *c, size_t side, struct buf *out
     const struct comparison_change *hits = told(c, "reuse_hit_ratio", side);
     bool misses = hits && hits->direction == COMPARISON_WORSENED;
     if (harm)
-        put_harm(c, side, harm, out);
+        put_harm(c, side, harm, relief, out);
     else if (misses && !worse)
         put_misses(c, side, out);
     else
         buf_addf(out, "%s %s", c->side[side].label, is_or_are(&c->side[side]));
     if (harm && first) {
-        put_by(c, worse ? ", and worse" : ", though better", what, side, out);
+        buf_addf(out, ", %s ", worse == relief ? "though" : "and");
+        put_by(c, worse ? "worse" : "better", what, side, out);
     } else if (!harm && misses && !worse) {
         put_by(c, ": better", what, side, out);
     } else if (first) {

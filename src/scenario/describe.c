@@ -13,20 +13,25 @@ static const char *word(const struct scenario *s, const char *key, struct buf *o
 }
 
 static void add_load(const struct scenario *s, struct buf *out) {
-    enum scenario_arrival process = s->workload.arrival.process;
-    bool made = s->workload.source == KVF_SOURCE_SYNTHETIC;
-    struct buf name = {0};
-    if (s->workload.source == KVF_SOURCE_OPS && process == KVF_ARRIVAL_CLOSED)
+    unsigned long long users = s->workload.users;
+    if (s->workload.source == KVF_SOURCE_OPS && s->workload.arrival.process == KVF_ARRIVAL_CLOSED)
         buf_add(out, "operations, one after the other");
     else if (scenario_at_rate(s))
-        buf_addf(out, "%g requests/s, %s", s->workload.arrival.rate,
-                 word(s, "workload.arrival.process", &name));
-    else if (process == KVF_ARRIVAL_TRACE)
+        buf_addf(out, "%g requests/s", s->workload.arrival.rate);
+    else if (s->workload.arrival.process == KVF_ARRIVAL_TRACE)
         buf_add(out, "requests at the times of their file");
     else
-        buf_addf(out, "%llu users%s", (unsigned long long)s->workload.users,
-                 process == KVF_ARRIVAL_PACED ? ", paced" : "");
-    if (!made) buf_addf(out, " (%s)", word(s, "workload.source", &name));
+        buf_addf(out, "%llu user%s", users, users == 1 ? "" : "s");
+}
+
+/* What the load is besides its number and its model. */
+static void add_manner(const struct scenario *s, struct buf *out) {
+    struct buf name = {0};
+    if (scenario_at_rate(s))
+        buf_addf(out, ", %s", word(s, "workload.arrival.process", &name));
+    else if (s->workload.arrival.process == KVF_ARRIVAL_PACED)
+        buf_add(out, ", paced");
+    if (s->workload.source != KVF_SOURCE_SYNTHETIC) buf_addf(out, " (%s)", word(s, "workload.source", &name));
     if (s->workload.phase != KVF_WORKLOAD_PHASE_BOTH)
         buf_addf(out, ", %s alone", word(s, "workload.phase", &name));
     if (scenario_retrieves(s)) buf_add(out, ", with documents");
@@ -59,6 +64,7 @@ void scenario_describe(const struct scenario *s, char *out, size_t len) {
     char duration[32];
     add_load(s, &text);
     add_model(s, &text);
+    add_manner(s, &text);
     add_tiers(s, &text);
     buf_addf(&text, ", for %s", units_duration_exact(s->run.duration_ns, duration, sizeof duration));
     snprintf(out, len, "%s", buf_text(&text));

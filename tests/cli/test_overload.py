@@ -103,7 +103,7 @@ def _():
         value["requests_failed"], value
     refused = {one["name"]: one for one in summary["criteria"]}["writes refused"]
     assert refused["passed"] is False and refused["actual"] == value["refused"], refused
-    assert "Warning %d writes were refused because no tier had room" % value["refused"] in summary["text"], summary["text"]
+    assert "Warning %d writes were refused, larger than every tier or without room in time" % value["refused"] in summary["text"], summary["text"]
 
 
 @case("what fell through is counted by tier in intervals, results, exports, the summary and the report")

@@ -23,10 +23,10 @@ def _():
 
 @case("what arrives is told by its process, and a phase by its name")
 def _():
-    for settings, said in ((["workload.arrival={process: poisson, rate: 2.5}"], "2.5 requests/s, poisson of "),
-                           (["workload.phase=prefill", "workload.users=3"], "3 users, prefill alone of "),
+    for settings, said in ((["workload.arrival={process: poisson, rate: 2.5}"], "2.5 requests/s of llama3.1-8b, poisson on "),
+                           (["workload.phase=prefill", "workload.users=3"], "3 users of llama3.1-8b, prefill alone on "),
                            (["model={preset: tiny-1b, dtype: fp8}"], " of tiny-1b in fp8 on "),
-                           (["autoscaler.mode=qos"], ", autoscaler qos of ")):
+                           (["autoscaler.mode=qos"], ", autoscaler qos on ")):
         got = run(["run", SOURCE / "configs/three-tier.yaml", *SIMULATED, "--force",
                    *(word for one in settings for word in ("--set", one))])
         assert got.rc == 0, got

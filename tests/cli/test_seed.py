@@ -157,7 +157,8 @@ def requests_of(folder, process, count, arrivals):
     assert got.rc == 0, got
     summary = json.loads((folder / "summary.json").read_text())
     check_identities(summary)
-    assert result(summary, "requests_done") == count, summary["results"]
+    # of those who only generate some may find their entry gone
+    assert result(summary, "requests_done") + result(summary, "requests_failed") == count, summary["results"]
     lines = [json.loads(line) for line in (folder / "requests.jsonl").read_text().splitlines()]
     assert all(set(line) == {*OF_A_REQUEST, "arrival_s", *OF_ITS_FATE} for line in lines), lines[0]
     assert len({line["id"] for line in lines}) == count == len(lines), lines

@@ -52,7 +52,8 @@ def metrics_stored():
     small_run("--set", "mode=simulate")
     small_run("--set", "compute={mode: roofline, gpu: h200}")
     small_run("--max-requests", "0", "--autoscaler", "qos", "--set", "autoscaler.max_users=4", "--set",
-              "autoscaler={stage: 20ms, settle: 0s, hold: 0s, when_found: stop}", "--set", "run.interval=10ms")
+              "autoscaler={stage: 20ms, settle: 0s, hold: 0s, when_found: stop}", "--set", "run.interval=10ms", "--set",
+              "mode=simulate")
     got = run(["run", "--headless", "--model", "tiny-1b", "--cpu", "64MiB", "--gpu", "0", "--nvme", "0",
                "--set", "workload.source=ops", "--dataset", trace, "--set", "run.warmup=0s",
                "--set", "workload.arrival={process: poisson, rate: 1000}"])

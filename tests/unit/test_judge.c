@@ -166,8 +166,7 @@ static void cpus_that_work_for_others_are_a_neighbour(void **state) {
     struct verdict v = judged(&in);
     assert_int_equal(v.limited_by, VERDICT_NEIGHBOUR);
     assert_int_equal(v.cause, VERDICT_CAUSE_FOREIGN);
-    assert_non_null(
-        strstr(v.sentence, "other programs on the host's CPUs: 97 % busy, of which this one took 10 %"));
+    assert_non_null(strstr(v.sentence, "other programs on the host's CPUs: 97 % busy, 10 % by this one"));
     assert_int_equal(v.warnings, 1);
     in.tier_busy[NVME] = 0.99; /* the drive is the limit all the same, and the warning stays */
     v = judged(&in);
@@ -283,8 +282,8 @@ static void a_tier_too_small_is_a_cause_of_its_own(void **state) {
     in.reuse_bytes = 11 * GIB;
     EXPECT(
         &in, VERDICT_CPU, VERDICT_CAUSE_CAPACITY,
-        "cpu capacity: the working set takes 11.0 GiB, and the tiers hold 4.00 GiB; 42.7 % of lookups miss what had "
-        "to leave; it is 90 % busy; of 400 ms mean end-to-end storage I/O 100 %; cpu writes, 75 % of storage time: "
+        "cpu capacity: the working set takes 11.0 GiB, and the tiers hold 4.00 GiB; 42.7 % of lookups miss what they "
+        "could not keep; cpu 90 % busy; of 400 ms mean end-to-end storage I/O 100 %; cpu writes, 75 % of storage time: "
         "100 % at the device");
     in.reuse_error = 0.012;
     assert_non_null(strstr(judged(&in).sentence, "42.7 +- 1.2 % of lookups"));
@@ -295,6 +294,60 @@ static void a_tier_too_small_is_a_cause_of_its_own(void **state) {
     assert_true(fabs(v.share - 0.427) < 1e-9);
     in.first_ratio = 0.5; /* what misses is new: no capacity helps */
     assert_int_equal(judged(&in).cause, VERDICT_CAUSE_BANDWIDTH);
+}
+
+/* What a reader buys because of a verdict must not be what makes it worse. */
+static void capacity_is_no_cause_where_its_misses_make_no_work(void **state) {
+    (void)state;
+    struct judge_input in = means(400, 0, 400, 0);
+    works(&in, CPU, 20, 60, 0.1, 0.8);
+    in.miss_ratio = 0.577;
+    in.first_ratio = 0.15;
+    in.reuse_bytes = 11 * GIB;
+    in.misses_free = true;
+    assert_non_null(strstr(judged(&in).sentence, "a miss makes no work here"));
+    /* one slot, and nearly all of the time in line for it */
+    in.tier_busy[CPU] = 0.5;
+    in.queue_ms = 380;
+    in.storage_ms = 20;
+    in.slots_ratio = 1;
+    in.slots = 1;
+    in.backlog = 30;
+    assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+    /* a GPU that is busy with generating, not with what was missed */
+    in = means(400, 0, 4, 300);
+    in.miss_ratio = 0.577;
+    in.first_ratio = 0.15;
+    in.reuse_bytes = 11 * GIB;
+    in.compute_busy = 0.95;
+    assert_int_equal(judged(&in).limited_by, VERDICT_COMPUTE);
+    /* the same GPU with a batch that has no room to grow */
+    in.kv_use = 1.1;
+    in.batch_waiting = 16.2;
+    struct verdict v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_GPU);
+    assert_int_equal(v.cause, VERDICT_CAUSE_CAPACITY);
+    assert_non_null(strstr(v.sentence, "16.2 sequences wait to join"));
+}
+
+/* Full slots of which most of the time goes by in waiting for room: more slots wait as well. */
+static void waiting_for_room_is_no_want_of_slots(void **state) {
+    (void)state;
+    struct judge_input in = means(2000, 320, 1680, 0);
+    works(&in, NVME, 10, 40, 0.1, 0.64);
+    in.room_ms = 1120;
+    in.slots_ratio = 1;
+    in.slots = 256;
+    in.backlog = 49;
+    struct verdict v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_NVME);
+    assert_int_equal(v.cause, VERDICT_CAUSE_LATENCY);
+    assert_non_null(strstr(v.sentence, "writes that wait for room, 67 % of the time in storage"));
+    in.room_ms = 100;
+    assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
+    in.queue_ms = 20; /* nobody waits for a slot for long */
+    in.storage_ms = 1980;
+    assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
 }
 
 /* Of 40 s of storage time 30 s are spent in line for a turn among the writes. */
@@ -490,6 +543,8 @@ int main(void) {
         cmocka_unit_test(full_slots_are_named_when_nothing_inside_is),
         cmocka_unit_test(a_neighbour_is_named_before_the_drive),
         cmocka_unit_test(a_tier_too_small_is_a_cause_of_its_own),
+        cmocka_unit_test(capacity_is_no_cause_where_its_misses_make_no_work),
+        cmocka_unit_test(waiting_for_room_is_no_want_of_slots),
         cmocka_unit_test(the_limit_on_writes_is_named),
         cmocka_unit_test(before_a_request_has_ended_operations_tell),
         cmocka_unit_test(the_window_is_the_one_it_names),

@@ -44,12 +44,14 @@ static void decode_alone_reads_a_stored_entry_and_writes_nothing(void **state) {
     rig_close(&r);
 }
 
-static void decode_alone_of_an_entry_that_has_gone_is_a_miss(void **state) {
+static void decode_alone_of_an_entry_that_has_gone_is_a_miss_and_fails(void **state) {
     (void)state;
     rig_open(&r, 1000, 0, 0);
     struct flight f = decoding(8);
     rig_start_at(&r, 2000, &f);
     assert_int_equal(r.dones, 1);
+    assert_true(r.last.failed && !r.last.refused);
+    assert_int_equal(counters_get(&r.x.counters->requests_failed), 1);
     assert_int_equal(r.outs, 0);
     rig_lookups(&r, KVF_CAUSE_DECODE, 1, 0);
     rig_close(&r);
@@ -205,7 +207,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prefill_alone_does_not_read_back),
         cmocka_unit_test(decode_alone_reads_a_stored_entry_and_writes_nothing),
-        cmocka_unit_test(decode_alone_of_an_entry_that_has_gone_is_a_miss),
+        cmocka_unit_test(decode_alone_of_an_entry_that_has_gone_is_a_miss_and_fails),
         cmocka_unit_test(what_is_written_before_the_clock_is_counted_nowhere),
         cmocka_unit_test(what_is_written_before_the_clock_waits_for_room),
         cmocka_unit_test(operations_of_a_file_write_and_read_their_key_once),
