@@ -36,8 +36,8 @@ static double per_second(const struct frame *f, double n) {
 
 void parts_server(const struct pane *p, const struct frame *f) {
     struct column_place at[SERVER_COLUMNS];
+    if (pane_empty(p) || !f->snap) return;
     const struct snapshot_remote *r = &f->snap->remote;
-    if (pane_empty(p)) return;
     columns_place(server_columns, SERVER_COLUMNS, p->at.cols, at);
     columns_headings(p, 0, server_columns, SERVER_COLUMNS, at);
     const char *const texts[SERVER_COLUMNS] = {

@@ -77,6 +77,14 @@ void lookback_begin(struct engine *e) {
     memset(l->view, 0, sizeof l->view);
 }
 
+/* A server's figures stay those of the newest interval: their amounts are brought to the window's length, so
+ * that their rates do too. */
+static void remote_stretch(struct snapshot_remote *r, double times) {
+    double *const amounts[] = {&r->round_trips, &r->sent_bytes,          &r->received_bytes,     &r->lookups,
+                               &r->lost,        &r->server_evicted_keys, &r->server_expired_keys};
+    for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++) *amounts[i] *= times;
+}
+
 static void publish(struct engine *e, const struct reading *from, const struct snapshot *snap,
                     enum windows_span span) {
     struct sampler *p = e->sampler;
@@ -94,6 +102,8 @@ static void publish(struct engine *e, const struct reading *from, const struct s
     sampler_between(e, from, s, &use);
     s->peek = false;
     s->interval.saturation = snap->interval.saturation;
+    if (snap->interval.length_s > 0)
+        remote_stretch(&s->remote, s->interval.length_s / snap->interval.length_s);
     for (uint32_t k = 0; k < s->classes; k++) {
         bool judged = kvf_present(snap->qos[k].violations);
         s->qos[k].violations = judged ? p->now.violations[k] - from->violations[k] : KVF_MISSING;
