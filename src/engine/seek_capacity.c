@@ -246,11 +246,24 @@ static const struct autoscaler_level *unlucky(const struct autoscaler *a, unsign
     return wide && below->visits < VISITS && -below->errors < CERTAIN ? below : NULL;
 }
 
+/* The highest level, while it may be so by luck alone: the others are held against it. */
+static const struct autoscaler_level *lucky(const struct autoscaler *a) {
+    const struct autoscaler_level *high = highest_of(a);
+    bool certain = CERTAIN * high->noise <= a->config.tolerance * high->value;
+    return !certain && high->visits < VISITS ? high : NULL;
+}
+
 static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {
     unsigned i = candidate_of(a);
     uint64_t users = a->level[i].users, above = gap_above(a, i), below = gap_below(a, i);
     if (!(highest_of(a)->value > 0)) return found(a, out);
     if (i == 0 && users > a->config.min_users) return go_below(a, out, users);
+    const struct autoscaler_level *best = lucky(a);
+    if (best) {
+        seek_say(out, "; %llu are the best, which may be luck: measure again",
+                 (unsigned long long)best->users);
+        return go(a, out, "again", best->users);
+    }
     if (above == 0 && below == 0) {
         const struct autoscaler_level *again = a->confirming < CONFIRM_MOST ? doubtful(a, i) : NULL;
         if (!again) return found(a, out);

@@ -324,6 +324,21 @@ static bool probe(struct autoscaler *a, struct snapshot_decision *out, const str
     return true;
 }
 
+/* Where the answer may be too many and nothing near below is known, a number there is looked at before. */
+static bool probe_below(struct autoscaler *a, struct snapshot_decision *out, bool over) {
+    uint64_t to = seek_times(a, a->answered, 1 - a->config.precision);
+    for (unsigned i = 0; i < a->levels; i++)
+        if (a->level[i].users >= to && a->level[i].users < a->answered) return false;
+    if (to >= a->answered) return false;
+    act(out, a, over, "probe");
+    seek_say(out, ": probe %llu, in case %s do not hold", (unsigned long long)to,
+             seek_users(a->answered).text);
+    a->paused = 0;
+    a->probing = true;
+    hold_users(a, out, to, false);
+    return true;
+}
+
 static bool probed(struct autoscaler *a, struct snapshot_decision *out, bool over) {
     act(out, a, over, "return");
     seek_say(out, ": back to %s", seek_users(a->answered).text);
@@ -340,6 +355,7 @@ static bool watched(struct autoscaler *a, bool over, struct snapshot_decision *o
     if (changed) hold_users(a, out, a->users, false);
     if (a->probing) return !changed && probed(a, out, over);
     a->paused++;
+    if (now->errors > 0 && a->paused >= PAUSE_LEAST && probe_below(a, out, over)) return true;
     if (above && a->paused >= a->pause) return probe(a, out, above, over);
     hold_users(a, out, a->answered, false);
     return false;

@@ -164,17 +164,18 @@ static uint64_t knee_of_rate(void) {
     return n;
 }
 
-/* Searches of a system without noise are all right, of others all but two in a hundred. */
+/* Searches for targets, and those of a system without noise, are all right; for a throughput that scatters,
+ * all but one in two hundred. */
 static unsigned searches, missed;
 
-static void expect_near(double answer, uint64_t knee, uint64_t start, uint64_t seed) {
-    searches++;
+static void expect_near(bool qos, double answer, uint64_t knee, uint64_t start, uint64_t seed) {
+    searches += !qos;
     if (fabs(answer - (double)knee) <= 0.05 * (double)knee + 1e-9) return;
     missed++;
     print_message("curve %d, noise %g, from %llu, seed %llu: %g users, the knee is at %llu\n", sys.curve,
                   sys.noise, (unsigned long long)start, (unsigned long long)seed, answer,
                   (unsigned long long)knee);
-    assert_true(sys.noise > 0);
+    assert_true(sys.noise > 0 && !qos);
 }
 
 /* From below, from just beside it, from above, and from the limits. */
@@ -190,7 +191,7 @@ static void find(const struct autoscaler_config *c, enum curve curve, double noi
                             : c->rules.figure == STAGE_SATURATION
                                 ? (uint64_t)(c->rules.limit_saturation * 150)
                                 : knee_of_targets();
-            expect_near(seek(c, starts[i]), knee, starts[i], seed);
+            expect_near(qos, seek(c, starts[i]), knee, starts[i], seed);
         }
     }
 }
@@ -254,7 +255,8 @@ static void a_finer_precision_is_kept(void **state) {
 
 static void few_searches_miss(void **state) {
     (void)state;
-    assert_true(50 * missed <= searches);
+    print_message("%u of %u searches for a throughput that scatters missed\n", missed, searches);
+    assert_true(100 * missed <= searches);
 }
 
 int main(void) {
