@@ -30,7 +30,7 @@
 #define WIDE    1.3 /* ends of a gap so far apart are closed in on along the line through nothing */
 #define STEP    1.1
 #define CERTAIN 3.0                                           /* standard errors: many levels are looked at */
-enum { CONFIRM_MOST = 8, VISITS = 4, FLAT = 3 /* levels */ }; /* stages */
+enum { CONFIRM_MOST = 8, VISITS = 4, AGAIN = 2, FLAT = 3 /* levels */ }; /* stages */
 
 static const struct autoscaler_level *highest_of(const struct autoscaler *a) {
     const struct autoscaler_level *high = NULL;
@@ -249,8 +249,8 @@ static const struct autoscaler_level *unlucky(const struct autoscaler *a, unsign
 /* The highest level, while it may be so by luck alone: the others are held against it. */
 static const struct autoscaler_level *lucky(const struct autoscaler *a) {
     const struct autoscaler_level *high = highest_of(a);
-    bool certain = CERTAIN * high->noise <= a->config.tolerance * high->value;
-    return !certain && high->visits < VISITS ? high : NULL;
+    bool certain = SURE * high->noise <= a->config.tolerance * high->value;
+    return !certain && high->visits < AGAIN ? high : NULL;
 }
 
 static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {

@@ -89,7 +89,7 @@ def measures(rows):
     for name in rows[0][0]:
         parts = name.split("_")
         if len(parts) == 4 and parts[1] in ("read", "write") and parts[3] == "bytes" and parts[2] != "peak":
-            if statistics.median(r[name] or 0 for r, _ in rows) > LEAST_BYTES * total:
+            if statistics.median(r.get(name) or 0 for r, _ in rows) > LEAST_BYTES * total:
                 found.append((name, "%.3g B", NEAR))
     return found
 
