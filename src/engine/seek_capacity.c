@@ -29,7 +29,7 @@
 #define GENTLY  1.5
 #define WIDE    1.3 /* ends of a gap so far apart are closed in on along the line through nothing */
 #define STEP    1.1
-#define CERTAIN 3.0                                           /* standard errors: many levels are looked at */
+#define CERTAIN 3.0 /* standard errors: many levels are looked at */
 enum { CONFIRM_MOST = 8, VISITS = 4, AGAIN = 2, FLAT = 3 /* levels */ }; /* stages */
 
 static const struct autoscaler_level *highest_of(const struct autoscaler *a) {
