@@ -399,8 +399,8 @@ static void add(struct forecast *f, const struct change *c, const char *what) {
         offer(f, what, "throughput_tok_s", f->tok_s, f->tok_s * faster);
     if (kvf_present(got.e2e_ms) && likely && spread_of(f, c, &got) <= SPREAD_MOST)
         offer(f, what, "e2e_mean_ms", f->in->e2e_ms, got.e2e_ms);
-    /* hits that cost throughput, because a hit is read and a miss is not, are no help */
-    if (hits_known(f, c, &got) && faster >= KEPT)
+    /* hits that cost throughput are no help; nor are they where a miss makes no work, while a hit is read */
+    if (hits_known(f, c, &got) && faster >= KEPT && !f->in->misses_free)
         offer(f, what, "reuse_hit_ratio", 1 - f->in->miss_ratio, got.hit_ratio);
 }
 
@@ -452,7 +452,7 @@ static void add_larger(struct forecast *f, int t, int times) {
     snprintf(what, sizeof what, "%d x %s capacity", times, tier_name((enum kvf_tier)t));
     settle_on(f, &n, demand_s, steady, &got);
     if (f->tok_s > 0) offer(f, what, "throughput_tok_s", f->tok_s, f->tok_s * got.per_s / f->per_s);
-    if (f->verdict->cause == VERDICT_CAUSE_CAPACITY && got.per_s >= KEPT * f->per_s)
+    if (f->verdict->cause == VERDICT_CAUSE_CAPACITY && got.per_s >= KEPT * f->per_s && !f->in->misses_free)
         offer(f, what, "reuse_hit_ratio", 1 - f->in->miss_ratio, 1 - f->in->miss_ratio + fewer);
 }
 
