@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +33,9 @@ static void put_verdict(const struct run_part *p) {
         buf_add(&text, r->status == RUN_CRASHED ? "There are no results. " : "Nothing was measured. ");
     if (standing_text(&standing, stands)[0]) {
         if (standing.trials > 1) buf_addf(&text, "%zu trials: ", standing.trials);
+        size_t at = text.len;
         buf_addf(&text, "%s.", stands);
+        if (standing.trials <= 1) text.data[at] = (char)toupper((unsigned char)text.data[at]);
         if (!standing_good(&standing) && tone == DOC_GOOD) tone = DOC_WARN;
     }
     doc_verdict(p->doc, tone, known ? verdicts[r->status].word : "UNKNOWN", buf_text(&text));
