@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
 
-enum { LINKS_MAX = 40, FOREIGN_LINK = -1 };
+enum { LINKS_MAX = 40, FOREIGN_LINK = -1, READER_TRIES = 50, READER_WAIT_MS = 100 };
 
 /* The folder that holds `path`; the caller frees it. */
 static char *folder_of(const char *path) {
@@ -79,6 +80,11 @@ static int failed(const char *what, const char *path, int why, enum err_code cod
             "cannot %s%s: a symbolic link there is another user's, in a directory where everybody may write; "
             "name the file itself, or remove the link",
             what, path);
+    if (why == ENXIO)
+        return err_set(
+            e, code,
+            "cannot %s%s: nobody has read from this pipe for 5 s; name a file, or start a reader first", what,
+            path);
     return err_set_errno(e, code, why, "cannot %s%s", what, path);
 }
 
@@ -122,7 +128,14 @@ static FILE *stream_of(int fd) {
 /* Opens the existing file and empties it. Links were resolved before, so a link found now is new and is
  * refused. */
 static FILE *reopen(const char *real, bool nameless) {
-    return stream_of(open(real, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY | (nameless ? 0 : O_NOFOLLOW)));
+    int flags = O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY | (nameless ? 0 : O_NOFOLLOW);
+    int fd = open(real, flags | O_NONBLOCK); /* a pipe without a reader would be waited for for ever */
+    for (int tries = 0; fd < 0 && errno == ENXIO && tries < READER_TRIES; tries++) {
+        nanosleep(&(struct timespec){.tv_nsec = READER_WAIT_MS * 1000000L}, NULL);
+        fd = open(real, flags | O_NONBLOCK);
+    }
+    if (fd >= 0) (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    return stream_of(fd);
 }
 
 static int write_in_place(const char *real, bool nameless, const struct buf *text) {

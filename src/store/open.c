@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "probe/host.h"
 #include "store/db.h"
 #include "store/handle.h"
@@ -126,20 +127,39 @@ static int mark_crashed(struct store *s) {
     return rc == SQLITE_OK ? mark_crashed_in(s, MARK_CRASHED("sweeps")) : rc;
 }
 
+/* Tables of ours that are views: those of another program, which may have no end. */
+static int count_views(sqlite3 *db, int64_t *count) {
+    struct buf sql = {0};
+    buf_add(&sql, "SELECT count(*) FROM sqlite_master WHERE type = 'view' AND name IN (");
+    for (size_t i = 0; i < TABLES; i++)
+        buf_addf(&sql, "%s'%s'", i ? ", " : "", schema_table((enum table_id)i)->name);
+    buf_add(&sql, ")");
+    int rc = db_int(db, buf_text(&sql), count);
+    buf_free(&sql);
+    return rc;
+}
+
 /* Whose file it is. An empty one is nobody's and may become ours. All is read in one transaction:
  * another process may be creating it. */
 static int check_identity(sqlite3 *db, const char *path, enum store_mode mode, struct err *e) {
-    int64_t application = 0, version = 0, tables = 0;
+    int64_t application = 0, version = 0, tables = 0, views = 0;
     int rc = db_exec(db, "BEGIN");
     if (rc == SQLITE_OK) rc = db_int(db, "PRAGMA application_id", &application);
     if (rc == SQLITE_OK) rc = db_int(db, "PRAGMA user_version", &version);
     if (rc == SQLITE_OK) rc = db_int(db, "SELECT count(*) FROM sqlite_master", &tables);
+    if (rc == SQLITE_OK) rc = count_views(db, &views);
     if (rc != SQLITE_OK) return db_error(e, db, rc, path, "open");
     db_rollback(db);
     if (application != STORE_APPLICATION_ID && (application || tables))
         return err_set(
             e, KVF_ERR_USAGE,
             "'%s' is a database of another application; it is left alone; name another file with --db", path);
+    if (views)
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "'%s' is no history database: views stand where its tables should; name another file with "
+            "--db",
+            path);
     if (!tables && mode == STORE_READ) return err_set(e, KVF_ERR_USAGE, EMPTY_DATABASE, path);
     if (version > STORE_SCHEMA_VERSION)
         return err_set(

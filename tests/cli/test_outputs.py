@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Files that commands write, every way of writing one: what is replaced leaves its mode, and a link that another user has
 put where everybody may write is not followed."""
+import contextlib
 import os
+import sqlite3
 import stat
 
 import runs
@@ -102,6 +104,30 @@ def _():
     assert got.rc == 0 and "nightly" in got.stdout, got
     got = run(["export", "1", "--format", "json", "-o", "/dev/null", "--force"])
     assert got.rc == 0, got
+
+
+@case("a pipe that nobody reads is waited for 5 s, not for ever")
+def _():
+    writers("/dev/null")
+    pipe = home() / "work/pipe"
+    os.mkfifo(pipe)
+    got = run(["export", "1", "--format", "json", "-o", pipe, "--force"], timeout=60)
+    assert got.rc == 1 and "nobody has read from this pipe for 5 s" in got.stderr, got
+
+
+@case("a database with a view in the place of a table is refused by readers and by merge")
+def _():
+    writers("/dev/null")
+    path = home() / "work/foreign.db"
+    with make(path) as db:
+        add_run(db)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.executescript("CREATE TABLE i2 AS SELECT * FROM intervals; DROP TABLE intervals; CREATE VIEW intervals AS WITH RECURSIVE "
+                         "c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT i2.* FROM c, i2")
+    for words in (["export", "1", "--db", path], ["report", "1", "--db", path], ["watch", "1", "--dump", "--db", path],
+                  ["merge", path]):
+        got = run(words, timeout=60)
+        assert got.rc == 2 and "views stand where its tables should" in got.stderr, (words, got)
 
 
 main()
