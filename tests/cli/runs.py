@@ -104,7 +104,8 @@ def check_identities(summary):
         assert value[tier + "_used_bytes"] <= summary["tiers"][tier]["usable_bytes"], value
     for tier in set(TIERS_ALL) - set(on):
         assert value[tier + "_read_bytes"] is None, value
-    check_laws(value, summary["run"]["configuration"], on)
+    if summary["run"]["status"] != "failed":  # one that is cut at once reads its counters a moment apart
+        check_laws(value, summary["run"]["configuration"], on)
 
 
 def check_laws(value, configuration, on):
