@@ -2,7 +2,7 @@
 #include "ui/number.h"
 #include "ui/parts.h"
 
-/* What the server of the remote tier says of itself, and what is asked of it. */
+/* Figures of the server behind the remote tier, and the requests sent to it. */
 
 enum {
     SERVER_NAME,

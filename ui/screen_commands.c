@@ -1,4 +1,4 @@
-/* What is typed behind ":". */
+/* The commands of the ":" prompt. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

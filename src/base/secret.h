@@ -12,7 +12,7 @@ struct secret {
 /* Takes user and password out of an address and keeps them; what masks them is taken out and not kept.
  * Whether the text has changed. */
 bool secret_take(char *url);
-/* Those of the last address that had some; a password that it had not is KVFALL_REMOTE_PASSWORD. */
+/* User and password of the last address that gave any; without a password there, KVFALL_REMOTE_PASSWORD. */
 void secret_get(struct secret *s);
 
 #endif

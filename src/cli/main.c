@@ -151,7 +151,7 @@ static int run_command(const struct command_entry *c, int argc, char **argv) {
     return 0;
 }
 
-/* What to type first, for those who type nothing. */
+/* Printed by kvfall without arguments: the first commands to try. */
 static int usage_error(void) {
     struct buf out = {0};
     buf_add(&out,

@@ -133,7 +133,8 @@ static int measure_both(struct calibration *c, unsigned round, struct err *e) {
     return rc;
 }
 
-/* What an operation on a whole entry takes, one at a time: its chunks are fast or slow together. */
+/* Service times of whole-entry operations, one at a time: the chunks of an entry are fast or slow together.
+ */
 static int measure_times(struct calibration *c, struct err *e) {
     int rc = 0;
     for (int d = 0; d < KVF_DIRS && rc == 0; d++) {

@@ -196,7 +196,7 @@ static bool stations_pump(struct crew *l, uint64_t now_ns) {
     return any;
 }
 
-/* What a worker copies a ns, with those that copy already. */
+/* Bytes per ns that one worker copies beside those that are copying already. */
 static double copy_rate(const struct crew *l, enum kvf_dir dir) {
     const struct scenario_service *s = &l->setup.scenario->service[KVF_TIER_CPU];
     double at_once = (double)l->copying + 1;

@@ -52,7 +52,7 @@ static void devices_read(struct engine *e, struct reading *r) {
     }
 }
 
-/* What the machine does that simulates says nothing about the one that is simulated. */
+/* A simulation leaves these out: the host that runs it is not the machine that it simulates. */
 static const struct host_counts host_counts_missing = {.cpu_busy_ticks = KVF_MISSING,
                                                        .cpu_total_ticks = KVF_MISSING,
                                                        .cpu_steal_ticks = KVF_MISSING,

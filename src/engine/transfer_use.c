@@ -1,6 +1,6 @@
 #include "engine/transfer_inside.h"
 
-/* What chunks are in use of: their tier, the link to a device, its own memory. */
+/* The resource that a chunk uses: its tier, the link to a device, or the device's own memory. */
 
 /* Beside its tier a chunk takes the link to the device, or the device's own memory; -1: neither. */
 static int usage_beside(const struct mover *m, int tier, const struct tier_chunk *c) {

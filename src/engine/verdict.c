@@ -217,7 +217,8 @@ static void targets_of(const struct engine *e, const struct run_record *run, str
     }
 }
 
-/* What the results have is told as they have it. */
+/* Takes from the results what they already hold, so that the verdict gives the same figures as the summary.
+ */
 static void describe_results(const struct result_list *of, struct judge_input *in) {
     double kernel = result_value(of, "device_read_bytes") + result_value(of, "device_write_bytes"),
            ours = result_value(of, "nvme_read_bytes") + result_value(of, "nvme_write_bytes");

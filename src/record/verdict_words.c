@@ -1,4 +1,4 @@
-/* What people read of a verdict beside its sentence. */
+/* The verdict in short forms: headline, advice and rule, for the screen. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -44,7 +44,7 @@ static void put_values(const struct comparison *c, const char *metric, size_t si
              comparison_cell(m->change[0].value, m).text);
 }
 
-/* What a metric in ms has changed by; 0 where that is not told. */
+/* Change of a metric in ms; 0 where noise hides it. */
 static double moved_ms(const struct comparison *c, const char *metric, size_t side) {
     const struct comparison_metric *m = comparison_metric(c, metric);
     size_t len = strlen(metric);

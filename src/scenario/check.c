@@ -64,7 +64,7 @@ static void check_tiers(struct loading *l) {
     }
 }
 
-/* What a server holds. */
+/* The rules for a remote tier that is a server. */
 static void check_remote(struct loading *l) {
     static const char *const schemes[] = {"redis", "valkey", "unix"};
     const struct scenario *s = l->s;

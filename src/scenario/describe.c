@@ -24,7 +24,7 @@ static void add_load(const struct scenario *s, struct buf *out) {
         buf_addf(out, "%llu user%s", users, users == 1 ? "" : "s");
 }
 
-/* What the load is besides its number and its model. */
+/* Arrival process, source, phase, documents and autoscaler. */
 static void add_manner(const struct scenario *s, struct buf *out) {
     struct buf name = {0};
     if (scenario_at_rate(s))

@@ -106,7 +106,7 @@ static inline enum resp_name resp_asked(const struct resp_tier *t) {
 }
 /* One command that deletes all of a value. */
 void resp_delete(const struct resp_tier *t, const struct resp_place *p, uint64_t value, struct buf *out);
-/* What describes a value of so many bytes. */
+/* The metadata record of a value of this size. */
 void resp_about(const struct resp_tier *t, uint64_t bytes, uint8_t out[RESP_ABOUT]);
 
 /* ---- resp_watch.c: the server's own figures, asked for by a thread of their own ---- */

@@ -296,7 +296,7 @@ static void a_tier_too_small_is_a_cause_of_its_own(void **state) {
     assert_int_equal(judged(&in).cause, VERDICT_CAUSE_BANDWIDTH);
 }
 
-/* What a reader buys because of a verdict must not be what makes it worse. */
+/* A reader who follows a verdict must not make things worse. */
 static void capacity_is_no_cause_where_its_misses_make_no_work(void **state) {
     (void)state;
     struct judge_input in = means(400, 0, 400, 0);

@@ -61,7 +61,7 @@ struct rig {
     struct canvas canvas;
 };
 
-/* What a key can change; a message alone is no effect. */
+/* The state that a key can change; a message alone does not count. */
 struct effect {
     size_t view;
     enum zoom zoom;
