@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "ui/keys.h"
-#include "ui/parts.h"
+#include "ui/panel/parts.h"
 #include "ui/prompt.h"
-#include "ui/term.h"
+#include "ui/term/term.h"
 
 enum { LOOK_MS = 200, FRAME_ROWS = 4, CHOSEN_NONE = -1, CHOOSING = -2 };
 

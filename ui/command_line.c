@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/panels.h"
-#include "ui/style.h"
+#include "draw/style.h"
+#include "ui/panel/panels.h"
 
 #define X(id, name, argument, help) {name, argument, help},
 static const struct { const char *name, *argument, *help; } commands[COMMAND_LINES] = {COMMAND_LINE_LIST(X)};

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "ui/panels.h"
+#include "ui/panel/panels.h"
 
 /* In the order of help. The code of a control character is its letter's minus 64. */
 const struct key_entry keyboard[] = {

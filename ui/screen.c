@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "ui/parts.h"
+#include "ui/panel/parts.h"
 
 enum {
     MESSAGE_S = 5,

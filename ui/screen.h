@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ui/frame.h"
-#include "ui/panels.h"
+#include "ui/panel/frame.h"
+#include "ui/panel/panels.h"
 #include "ui/prompt.h"
 #include "ui/ui.h"
 

@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "draw/number.h"
 #include "ui/command_line.h"
 #include "ui/keys.h"
-#include "ui/number.h"
 
 enum { SETTLE_S = 2, PAGE = 10 };
 #define SPEED_MOST  1e9

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "ui/keys.h"
 #include "ui/screen.h"
-#include "ui/term.h"
+#include "ui/term/term.h"
 
 /* Requests to the screen's thread, which alone clears each bit. */
 enum { ASKED_LEAVE = 1, ASKED_HURRY = 2, ASKED_SUSPEND = 4, ASKED_RESUME = 8 };

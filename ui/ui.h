@@ -8,9 +8,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "draw/style.h"
 #include "record/command.h"
 #include "record/provider.h"
-#include "ui/style.h"
 
 struct ui_setup {
     const struct provider *provider; /* used on the screen's thread alone */

@@ -40,4 +40,8 @@ bool utf8_is_plain(const char *text);
 enum { UTF8_LINES = 1, UTF8_ASCII = 2 };
 size_t utf8_clean(char *text, unsigned how);
 
+/* Columns of a code point on a terminal in the present locale: 0 (joins the one before), 1 or 2; -1 for a
+ * control character and for one that the locale cannot show. Blocks and braille are 1 in every locale. */
+int utf8_width(uint32_t ch);
+
 #endif

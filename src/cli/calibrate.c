@@ -9,19 +9,20 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/build.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/output_file.h"
 #include "base/units.h"
 #include "base/utf8.h"
-#include "base/build.h"
-#include "cli/commands.h"
-#include "cli/load.h"
-#include "cli/machine.h"
-#include "base/output_file.h"
-#include "engine/calibrate.h"
 #include "probe/host.h"
-#include "report/calibration.h"
+#include "record/snapshot.h"
 #include "scenario/load.h"
+#include "study/calibrate/calibrate.h"
+#include "study/calibrate/calibration.h"
+#include "study/machine.h"
+#include "study/output.h"
+#include "study/setup.h"
 #include "tier/tier.h"
 
 enum { MEASURED = KVF_TIER_NVME + 1 }; /* what is below is no part of this machine */
@@ -233,9 +234,9 @@ static int scenario_read(struct calibrate *c, const struct options *o) {
     if (o->operands > 1) {
         struct err e = {0};
         err_set(&e, KVF_ERR_USAGE, "--calibrate takes one scenario, not \"%s\" as well", o->operand[1]);
-        return cli_fail(&e);
+        return output_fail(&e);
     }
-    int status = cli_load_scenario(o->operand[0], o, s, NULL, &report);
+    int status = setup_scenario(o->operand[0], o, s, NULL, &report);
     scenario_report_free(&report);
     s->mode = KVF_MODE_REAL;
     return status;
@@ -269,10 +270,10 @@ int cli_calibrate(const struct options *o) {
         rc = measure_into(&c, &out, &e);
     }
     if (rc == 0 && strcmp(c.output, "-") == 0)
-        cli_print(&out);
+        output_print(&out);
     else if (rc == 0 && (rc = output_file_write(c.output, &out, &e)) == 0)
         log_line(KVF_LOG_INFO, "calibrate: written to %s", c.output);
-    if (rc != 0) status = cli_fail(&e);
+    if (rc != 0) status = output_fail(&e);
     if (rc == -KVF_ERR_CANCELLED && stop_signal) status = 128 + stop_signal;
     buf_free(&out);
     return status;

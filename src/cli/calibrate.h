@@ -3,7 +3,7 @@
 #define KVF_CLI_CALIBRATE_H
 
 #include "base/err.h"
-#include "cli/options.h"
+#include "study/options.h"
 
 /* Says on standard error what it will do before it does it, then how far it is. Returns the exit status;
  * what went wrong has been said. */

@@ -4,14 +4,15 @@
 
 #include "base/buf.h"
 #include "cli/commands.h"
-#include "cli/load.h"
-#include "cli/machine.h"
-#include "cli/options.h"
-#include "cli/submission.h"
-#include "cli/sweep.h"
 #include "record/run.h"
 #include "scenario/budget.h"
 #include "scenario/fit.h"
+#include "study/machine.h"
+#include "study/options.h"
+#include "study/output.h"
+#include "study/setup.h"
+#include "study/submission.h"
+#include "study/sweep/sweep.h"
 #include "tier/tier.h"
 #include "workload/rag.h"
 
@@ -20,7 +21,7 @@ static int print_keys(void) {
     size_t count;
     const struct scenario_key *keys = scenario_keys(&count);
     for (size_t i = 0; i < count; i++) buf_addf(&out, "%s\n", keys[i].name);
-    cli_print(&out);
+    output_print(&out);
     buf_free(&out);
     return 0;
 }
@@ -98,10 +99,10 @@ static int check_sweep(const struct options *o, const struct scenario *s, char *
     sweep_base_text(&base, &text);
     add_comments("Sweep:", buf_text(&text), out);
     unsigned bad = sweep_points_check(&base, &errors);
-    cli_say("%s", buf_text(&errors));
+    output_say("%s", buf_text(&errors));
     if (bad > 0) {
         err_set(&e, KVF_ERR_USAGE, "the sweep cannot be used, %u error%s", bad, bad == 1 ? "" : "s");
-        cli_fail(&e);
+        output_fail(&e);
     }
     buf_free(&errors);
     buf_free(&text);
@@ -119,7 +120,7 @@ int cmd_check(int argc, char **argv) {
     int status = 0;
 
     if (options_parse(&o, argc, argv, &e)) {
-        status = cli_fail(&e);
+        status = output_fail(&e);
         goto out;
     }
     if (options_has(&o, "keys")) {
@@ -128,18 +129,18 @@ int cmd_check(int argc, char **argv) {
     }
     if (!o.operands) {
         err_set(&e, KVF_ERR_USAGE, "check needs a scenario: `kvfall check FILE`, or - for standard input");
-        status = cli_fail(&e);
+        status = output_fail(&e);
         goto out;
     }
-    status = cli_load_scenario(o.operand[0], &o, &scenario, &yaml, &report);
+    status = setup_scenario(o.operand[0], &o, &scenario, &yaml, &report);
     if (status) goto out;
     struct how how = {.force = options_has(&o, "force"), .fit = options_has(&o, "fit")};
     if (check(&scenario, &report, how, &out, &e)) {
-        cli_fail(&e);
+        output_fail(&e);
         status = 2; /* whatever the reason: this scenario cannot run here as it is */
     }
     if (check_sweep(&o, &scenario, yaml, &out)) status = 2;
-    cli_print(&out);
+    output_print(&out);
 out:
     buf_free(&out);
     scenario_report_free(&report);

@@ -6,8 +6,9 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "cli/commands.h"
-#include "cli/options.h"
 #include "cli/stored.h"
+#include "study/options.h"
+#include "study/output.h"
 #include "tier/tier.h"
 
 /* Directories of runs that nobody removed: shown, then removed after a question. */
@@ -82,7 +83,7 @@ static int clean(const struct options *o, struct cleaning *c, struct buf *out, s
         buf_add(out, "nothing to remove\n");
         return 0;
     }
-    cli_print(out);
+    output_print(out);
     fflush(stdout);
     buf_free(out);
     int rc = allowed(o, c, e);
@@ -107,11 +108,11 @@ int cmd_clean(int argc, char **argv) {
 
     if (options_parse(&o, argc, argv, &e)) {
         options_free(&o);
-        return cli_fail(&e);
+        return output_fail(&e);
     }
     int rc = clean(&o, &c, &out, &e);
-    if (rc != -KVF_ERR_USAGE || c.going > 0) cli_print(&out);
-    if (rc) status = cli_fail(&e);
+    if (rc != -KVF_ERR_USAGE || c.going > 0) output_print(&out);
+    if (rc) status = output_fail(&e);
     free(c.found);
     buf_free(&out);
     options_free(&o);

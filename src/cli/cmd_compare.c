@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/output_file.h"
 #include "cli/commands.h"
 #include "cli/compared.h"
-#include "cli/options.h"
-#include "base/output_file.h"
 #include "cli/stored.h"
+#include "study/options.h"
+#include "study/output.h"
 
 enum { FAILED_STATUS = 3 };
 
@@ -153,8 +154,8 @@ static int check(struct comparison *c, const struct compared *runs, struct asked
 
 static void print(const struct options *o, const struct comparison *c, enum sheet_form form,
                   struct buf *out) {
-    struct report_style style = cli_style(o);
-    if (stored_output(o)) style = (struct report_style){.ascii = options_has(o, "ascii"), .columns = 80};
+    struct format_style style = output_style(o);
+    if (stored_output(o)) style = (struct format_style){.ascii = options_has(o, "ascii"), .columns = 80};
     if (form == SHEET_JSON)
         comparison_json(c, out);
     else if (form == SHEET_CSV)
@@ -167,7 +168,7 @@ static int compare(const struct options *o, struct comparison *c, struct asked *
     struct store *store = NULL;
     struct compared runs = {0};
     struct comparison_wish wish = {options_has(o, "all"), a->extra};
-    int rc = cli_form(o, &a->form, e);
+    int rc = output_form(o, &a->form, e);
     if (!rc) rc = read_limits(o, a, e);
     if (!rc) rc = read_runs(o, a, e);
     if (!rc) rc = stored_output_check(o, e);
@@ -205,12 +206,12 @@ int cmd_compare(int argc, char **argv) {
     if (!rc) rc = stored_output_write(&o, &out, &e);
     if (!rc) rc = write_junit(&o, &c, &e);
     if (rc)
-        status = cli_fail(&e);
+        status = output_fail(&e);
     else if (c.failures)
         status = FAILED_STATUS;
     /* who does not see the text is told what failed all the same */
     for (size_t i = 0; !rc && i < c.failures && (asked.form != SHEET_TABLE || stored_output(&o)); i++)
-        cli_say("kvfall: %s\n", c.failure[i]);
+        output_say("kvfall: %s\n", c.failure[i]);
     comparison_free(&c);
     buf_free(&out);
     options_free(&o);

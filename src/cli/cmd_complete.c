@@ -6,8 +6,9 @@
 
 #include "cli/commands.h"
 #include "cli/offers.h"
-#include "cli/options.h"
-#include "cli/tables.h"
+#include "study/options.h"
+#include "study/output.h"
+#include "study/tables.h"
 
 /* A command line as far as it was typed, without the word that is being typed. */
 struct typed {
@@ -161,7 +162,7 @@ int cmd_complete(int argc, char **argv) {
     struct err e = {0};
     struct buf out = {0};
     bool words = argc > 1 && strcmp(argv[1], "--") == 0; /* the line may be longer than lines of ours */
-    if (!words && options_parse(&o, argc, argv, &e)) return cli_fail(&e);
+    if (!words && options_parse(&o, argc, argv, &e)) return output_fail(&e);
     signal(SIGALRM, out_of_patience);
     alarm(PATIENCE_S);
     if (words)
@@ -169,7 +170,7 @@ int cmd_complete(int argc, char **argv) {
     else
         complete(o.operands, (char **)o.operand, &out);
     alarm(0);
-    cli_print(&out);
+    output_print(&out);
     buf_free(&out);
     if (!words) options_free(&o);
     return 0;

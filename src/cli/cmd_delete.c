@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
+#include "study/output.h"
 
 struct deletion {
     struct store *store;
@@ -48,9 +49,9 @@ int cmd_delete(int argc, char **argv) {
     int status = 0;
 
     if (options_parse(&o, argc, argv, &e) || delete_runs(&o, &d, &out, &e))
-        status = cli_fail(&e);
+        status = output_fail(&e);
     else
-        cli_print(&out);
+        output_print(&out);
     store_close(d.store);
     buf_free(&d.question);
     buf_free(&out);

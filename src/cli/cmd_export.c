@@ -4,9 +4,10 @@
 
 #include "cli/commands.h"
 #include "cli/export_sweep.h"
-#include "cli/options.h"
 #include "cli/stored.h"
-#include "report/export.h"
+#include "export/export.h"
+#include "study/options.h"
+#include "study/output.h"
 
 static int unknown_format(const char *name, struct err *e) {
     struct buf known = {0};
@@ -79,7 +80,7 @@ int cmd_export(int argc, char **argv) {
     if (!rc) rc = stored_sweep_alone(&o, &sweep, &e);
     if (!rc) rc = sweep ? export_sweep(&o, sweep, &out, &e) : export_runs(&o, &out, &e);
     if (!rc) rc = stored_output_write(&o, &out, &e);
-    int status = rc ? cli_fail(&e) : 0;
+    int status = rc ? output_fail(&e) : 0;
     buf_free(&out);
     options_free(&o);
     return status;

@@ -13,12 +13,13 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
-#include "cli/options.h"
 #include "cli/stored.h"
+#include "draw/format.h"
+#include "export/json_part.h"
 #include "record/run.h"
-#include "report/format.h"
-#include "report/json_part.h"
 #include "store/store.h"
+#include "study/options.h"
+#include "study/output.h"
 
 enum { LIMIT_DEFAULT = 20, NAME_COLUMNS = 22, MODEL_COLUMNS = 21, NAME_NARROW = 20, TABLE_COLUMNS = 156 };
 
@@ -339,7 +340,7 @@ static void print_listing(struct listing *l, const struct options *o, const char
                             : "no runs yet in %s\n",
                  path);
     }
-    (l->form == SHEET_TABLE ? cli_print : cli_print_data)(&l->text);
+    (l->form == SHEET_TABLE ? output_print : output_print_data)(&l->text);
 }
 
 int cmd_history(int argc, char **argv) {
@@ -351,14 +352,14 @@ int cmd_history(int argc, char **argv) {
 
     int rc = options_parse(&o, argc, argv, &e);
     if (!rc) {
-        struct report_style style = cli_style(&o);
+        struct format_style style = output_style(&o);
         l.ascii = style.ascii;
         l.narrow = isatty(STDOUT_FILENO) == 1 && style.columns < TABLE_COLUMNS;
-        rc = cli_form(&o, &l.form, &e);
+        rc = output_form(&o, &l.form, &e);
     }
     if (!rc) rc = list(&o, &l, path, sizeof path, &e);
     if (rc)
-        status = cli_fail(&e);
+        status = output_fail(&e);
     else
         print_listing(&l, &o, path);
     json_decref(l.array);

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
+#include "study/output.h"
 
 static const char *plural(uint64_t n) {
     return n == 1 ? "" : "s";
@@ -43,8 +44,8 @@ int cmd_merge(int argc, char **argv) {
 
     int rc = options_parse(&o, argc, argv, &e);
     if (!rc) rc = merge(&o, &out, &e);
-    cli_print(&out);
-    int status = rc ? cli_fail(&e) : 0;
+    output_print(&out);
+    int status = rc ? output_fail(&e) : 0;
     buf_free(&out);
     options_free(&o);
     return status;

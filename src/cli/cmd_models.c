@@ -5,11 +5,12 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "cli/commands.h"
-#include "cli/load.h"
-#include "cli/machine.h"
-#include "cli/options.h"
 #include "model/model.h"
 #include "scenario/budget.h"
+#include "study/machine.h"
+#include "study/options.h"
+#include "study/output.h"
+#include "study/setup.h"
 
 enum { CONTEXT_DEFAULT = 8192, MOST_USERS = 100000000, MOST_TOKENS = 100000000 };
 
@@ -198,7 +199,7 @@ static int print_named(const struct options *o, struct buf *out, struct err *e) 
         print_contexts(&preset->model, 1, out);
         return 0;
     }
-    int status = cli_load_scenario(from_file ? o->operand[1] : NULL, o, &s, NULL, &report);
+    int status = setup_scenario(from_file ? o->operand[1] : NULL, o, &s, NULL, &report);
     if (!status) {
         bool same = strcmp(s.model.preset, preset->model.preset) == 0;
         const struct model m = same ? s.model : preset->model;
@@ -216,19 +217,19 @@ int cmd_models(int argc, char **argv) {
     int status = 0;
 
     if (options_parse(&o, argc, argv, &e)) {
-        status = cli_fail(&e);
+        status = output_fail(&e);
     } else if (!o.operands) {
         if (asks_working_set(&o)) {
             err_set(&e, KVF_ERR_USAGE, "name the model: `kvfall models NAME --users N --context TOKENS`");
-            status = cli_fail(&e);
+            status = output_fail(&e);
         } else {
             print_presets(&out);
         }
     } else {
         status = print_named(&o, &out, &e);
-        if (err_is(&e)) status = cli_fail(&e);
+        if (err_is(&e)) status = output_fail(&e);
     }
-    if (!status) cli_print(&out);
+    if (!status) output_print(&out);
     buf_free(&out);
     options_free(&o);
     return status;

@@ -1,6 +1,7 @@
 #include "base/buf.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
+#include "study/output.h"
 
 static int change(const struct options *o, struct buf *now, struct err *e) {
     struct store *store = NULL;
@@ -22,10 +23,10 @@ int cmd_note(int argc, char **argv) {
     int status = 0;
 
     if (options_parse(&o, argc, argv, &e) || change(&o, &now, &e)) {
-        status = cli_fail(&e);
+        status = output_fail(&e);
     } else if (now.len) {
         buf_add(&now, "\n");
-        cli_print(&now);
+        output_print(&now);
     }
     buf_free(&now);
     options_free(&o);

@@ -9,10 +9,11 @@
 #include "base/units.h"
 #include "cli/calibrate.h"
 #include "cli/commands.h"
-#include "cli/options.h"
 #include "probe/blockdev.h"
 #include "probe/host.h"
 #include "probe/nvml.h"
+#include "study/options.h"
+#include "study/output.h"
 #include "tier/tier.h"
 
 static const char *or_missing(const char *text) {
@@ -185,13 +186,13 @@ int cmd_probe(int argc, char **argv) {
     int status = 0;
 
     if (options_parse(&o, argc, argv, &e)) {
-        status = cli_fail(&e);
+        status = output_fail(&e);
     } else if (options_has(&o, "calibrate")) {
         status = cli_calibrate(&o);
     } else if (calibrate_option(&o)) {
         err_set(&e, KVF_ERR_USAGE, "--%s belongs to --calibrate; paths to look at are given by themselves",
                 calibrate_option(&o));
-        status = cli_fail(&e);
+        status = output_fail(&e);
     } else {
         const char *here = ".";
         const char *const *paths = o.operands ? o.operand : &here;
@@ -199,11 +200,11 @@ int cmd_probe(int argc, char **argv) {
         add_host(&out);
         for (size_t i = 0; i < count; i++) {
             if (add_path(paths[i], &out, &e) == 0) continue;
-            status = cli_fail(&e); /* the other paths are still worth telling */
+            status = output_fail(&e); /* the other paths are still worth telling */
             err_clear(&e);
         }
     }
-    cli_print(&out);
+    output_print(&out);
     buf_free(&out);
     options_free(&o);
     return status;

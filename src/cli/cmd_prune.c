@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
+#include "study/output.h"
 
 struct pruning {
     struct store *store;
@@ -67,9 +68,9 @@ int cmd_prune(int argc, char **argv) {
     int status = 0;
 
     if (options_parse(&o, argc, argv, &e) || prune(&o, &p, &out, &e))
-        status = cli_fail(&e);
+        status = output_fail(&e);
     else
-        cli_print(&out);
+        output_print(&out);
     store_close(p.store);
     free(p.run_id);
     buf_free(&p.list);

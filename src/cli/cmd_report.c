@@ -6,12 +6,13 @@
 
 #include "cli/commands.h"
 #include "cli/compared.h"
-#include "cli/options.h"
 #include "cli/stored.h"
-#include "cli/suite.h"
-#include "cli/sweep.h"
-#include "report/outcome_doc.h"
-#include "report/run_doc.h"
+#include "page/outcome_doc.h"
+#include "page/run_doc.h"
+#include "study/options.h"
+#include "study/output.h"
+#include "study/suite/suite.h"
+#include "study/sweep/sweep.h"
 
 static int unknown_form(const char *name, struct err *e) {
     struct buf known = {0};
@@ -131,7 +132,7 @@ static int report(const struct options *o, struct err *e) {
     struct store *store = NULL;
     struct doc *doc = NULL;
     struct buf out = {0};
-    struct report_style style = cli_style(o);
+    struct format_style style = output_style(o);
     const char *sweep, *suite;
     int rc = choose_form(o, &form, e);
     if (!rc) rc = stored_sweep_alone(o, &sweep, e);
@@ -157,5 +158,5 @@ int cmd_report(int argc, char **argv) {
     int rc = options_parse(&o, argc, argv, &e);
     if (!rc) rc = report(&o, &e);
     options_free(&o);
-    return rc ? cli_fail(&e) : 0;
+    return rc ? output_fail(&e) : 0;
 }

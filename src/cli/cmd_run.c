@@ -8,14 +8,16 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "cli/commands.h"
-#include "cli/load.h"
-#include "cli/metrics_server.h"
-#include "cli/options.h"
 #include "base/output_file.h"
-#include "cli/session.h"
-#include "cli/sweep.h"
-#include "report/report.h"
+#include "cli/commands.h"
+#include "export/run_json.h"
+#include "page/report.h"
+#include "study/metrics_server.h"
+#include "study/options.h"
+#include "study/output.h"
+#include "study/session.h"
+#include "study/setup.h"
+#include "study/sweep/sweep.h"
 
 /* The command line and the result. */
 struct command_run {
@@ -104,17 +106,17 @@ static int print_summary(struct command_run *c) {
     bool json_alone = json && strcmp(json, "-") == 0;
     bool group = c->trials.count > 0;
     if (json && group)
-        report_trials_json(&c->run, &c->trials, &text);
+        run_json_trials(&c->run, &c->trials, &text);
     else if (json)
-        report_json(&c->run, &text);
+        run_json(&c->run, &text);
     if (json && !json_alone) {
         if (output_file_write(json, &text, &e) != 0 && status == 0) status = err_exit_status(e.code);
         buf_free(&text);
     }
     session_release(c->session, status);
-    if (err_is(&e)) cli_fail(&e);
+    if (err_is(&e)) output_fail(&e);
     if (!json_alone) {
-        struct report_style style = cli_style(&c->options.given);
+        struct format_style style = output_style(&c->options.given);
         report_text(&c->run, &style, &text);
         if (group) report_trials_text(&c->run, &c->trials, &style, &text);
         if (wants_curves(c)) {
@@ -123,9 +125,9 @@ static int print_summary(struct command_run *c) {
             if (status == 0) status = curves;
         }
     }
-    (json_alone ? cli_print_data : cli_print_styled)(&text);
+    (json_alone ? output_print_data : output_print_styled)(&text);
     buf_free(&text);
-    if (c->run.status == RUN_FAILED) cli_say("kvfall: the run failed: %s\n", c->run.status_reason);
+    if (c->run.status == RUN_FAILED) output_say("kvfall: the run failed: %s\n", c->run.status_reason);
     return status;
 }
 
@@ -158,26 +160,26 @@ static int command_main(struct command_run *c) {
     struct scenario_report report;
     struct metrics_server *metrics = NULL;
     struct err e = {0};
-    int status = cli_load_scenario(o->scenario, &o->given, &c->scenario, &c->yaml, &report);
-    if (status == 0) cli_say_unused(&report);
+    int status = setup_scenario(o->scenario, &o->given, &c->scenario, &c->yaml, &report);
+    if (status == 0) setup_say_unused(&report);
     scenario_report_free(&report);
     if (status != 0) return status;
-    if (cli_screen_style(&o->given, &setup.look, &e) != 0 || check_outputs(o, &e) != 0 ||
+    if (output_screen_style(&o->given, &setup.look, &e) != 0 || check_outputs(o, &e) != 0 ||
         check_dump(o, &c->scenario, &e) != 0 ||
         (o->metrics && metrics_server_open(o->metrics, &metrics, &e) != 0) ||
         session_check(&c->scenario, o->force, o->fit ? &c->fit : NULL, &e) != 0) {
         /* refused before anything was made: the scenario asks for what is not to be had */
         metrics_server_close(metrics);
-        cli_fail(&e);
+        output_fail(&e);
         return 2;
     }
-    cli_say_fit(&c->fit);
+    setup_say_fit(&c->fit);
     say_metrics(metrics);
     setup.metrics = metrics;
     c->session = session_new(&setup);
     if (run_scenario(c, &e) == 0) return print_summary(c);
     session_release(c->session, err_exit_status(e.code));
-    return cli_fail(&e);
+    return output_fail(&e);
 }
 
 int cmd_run(int argc, char **argv) {
@@ -186,7 +188,7 @@ int cmd_run(int argc, char **argv) {
     int status;
     run_record_init(&c->run);
     if (run_options_parse(argc, argv, &c->options, &e) != 0)
-        status = cli_fail(&e);
+        status = output_fail(&e);
     else
         status = command_main(c);
     session_free(c->session);

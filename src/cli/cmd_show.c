@@ -1,11 +1,13 @@
 #include "base/buf.h"
 #include "cli/commands.h"
-#include "cli/options.h"
 #include "cli/stored.h"
+#include "export/run_json.h"
+#include "page/report.h"
 #include "record/run.h"
 #include "record/trials.h"
-#include "report/report.h"
 #include "store/store.h"
+#include "study/options.h"
+#include "study/output.h"
 
 /* The run to show, and its group if it is a trial. */
 struct shown {
@@ -30,7 +32,7 @@ static int load(const struct options *o, struct shown *s) {
 }
 
 static void print_text(const struct options *o, const struct shown *s, struct buf *out) {
-    struct report_style style = cli_style(o);
+    struct format_style style = output_style(o);
     report_text(&s->run, &style, out);
     if (s->trials.count > 0) report_trials_text(&s->run, &s->trials, &style, out);
     for (enum report_section i = 0; i < REPORT_SECTIONS; i++)
@@ -39,16 +41,16 @@ static void print_text(const struct options *o, const struct shown *s, struct bu
 
 static void print_json(const struct shown *s, struct buf *out) {
     if (s->trials.count > 0)
-        report_trials_json(&s->run, &s->trials, out);
+        run_json_trials(&s->run, &s->trials, out);
     else
-        report_json(&s->run, out);
+        run_json(&s->run, out);
 }
 
 /* Of another database's scenario nothing reaches a terminal that it would obey, not even through a pager. */
 static void (*print_as(const struct options *o))(const struct buf *) {
-    return options_has(o, "json")       ? cli_print_data
-           : options_has(o, "scenario") ? cli_print
-                                        : cli_print_styled;
+    return options_has(o, "json")       ? output_print_data
+           : options_has(o, "scenario") ? output_print
+                                        : output_print_styled;
 }
 
 int cmd_show(int argc, char **argv) {
@@ -59,7 +61,7 @@ int cmd_show(int argc, char **argv) {
 
     run_record_init(&s.run);
     if (options_parse(&o, argc, argv, &s.e) || load(&o, &s)) {
-        status = cli_fail(&s.e);
+        status = output_fail(&s.e);
     } else {
         if (options_has(&o, "scenario"))
             buf_add(&out, s.run.scenario_yaml ? s.run.scenario_yaml : "");

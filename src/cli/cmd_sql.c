@@ -3,7 +3,8 @@
 #include "base/buf.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
-#include "report/sheet.h"
+#include "draw/sheet.h"
+#include "study/output.h"
 
 static void add_column(void *ctx, const char *name) {
     sheet_column(ctx, name);
@@ -35,16 +36,16 @@ int cmd_sql(int argc, char **argv) {
     int status = 0;
 
     int rc = options_parse(&o, argc, argv, &e);
-    if (!rc) rc = cli_form(&o, &form, &e);
+    if (!rc) rc = output_form(&o, &form, &e);
     if (!rc) {
-        g = sheet_new(form, cli_style(&o).ascii);
+        g = sheet_new(form, output_style(&o).ascii);
         rc = query(&o, g, &e);
     }
     if (rc) {
-        status = cli_fail(&e);
+        status = output_fail(&e);
     } else {
         sheet_print(g, &out);
-        (form == SHEET_TABLE ? cli_print : cli_print_data)(&out);
+        (form == SHEET_TABLE ? output_print : output_print_data)(&out);
     }
     sheet_free(g);
     buf_free(&out);

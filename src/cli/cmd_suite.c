@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/commands.h"
 #include "base/output_file.h"
-#include "cli/suite.h"
+#include "cli/commands.h"
+#include "study/output.h"
+#include "study/suite/suite.h"
 
 static void suite_free(struct suite *s) {
     session_free(s->session);
@@ -37,7 +38,7 @@ static int suite_status(const struct suite *s) {
     return 0;
 }
 
-static int print_results(const struct suite *s, const struct report_style *style) {
+static int print_results(const struct suite *s, const struct format_style *style) {
     const char *json = options_value(s->options, "json");
     bool alone = json && strcmp(json, "-") == 0;
     struct suite_words words;
@@ -48,7 +49,7 @@ static int print_results(const struct suite *s, const struct report_style *style
     suite_meaning(s, &words);
     if (json) suite_json(s, &words, &out);
     if (json && !alone) {
-        if (output_file_write(json, &out, &e) != 0 && status == 0) status = cli_fail(&e);
+        if (output_file_write(json, &out, &e) != 0 && status == 0) status = output_fail(&e);
         buf_free(&out);
     }
     if (!alone) {
@@ -57,16 +58,16 @@ static int print_results(const struct suite *s, const struct report_style *style
         buf_add(&out, "\n");
         suite_meaning_text(&words, style, &out);
     }
-    (alone ? cli_print_data : cli_print_styled)(&out);
+    (alone ? output_print_data : output_print_styled)(&out);
     buf_free(&out);
     return status;
 }
 
 /* The plan is on the screen before the first test begins. */
-static void print_plan(const struct suite *s, const struct report_style *style) {
+static void print_plan(const struct suite *s, const struct format_style *style) {
     struct buf out = {0};
     suite_plan_text(s, style, &out);
-    cli_print_styled(&out);
+    output_print_styled(&out);
     fflush(stdout);
     buf_free(&out);
 }
@@ -79,22 +80,22 @@ static int print_plan_json(const struct suite *s, const char *json) {
     int status = 0;
     suite_json(s, &words, &out);
     if (strcmp(json, "-") == 0)
-        cli_print_data(&out);
+        output_print_data(&out);
     else if (output_file_write(json, &out, &e) != 0)
-        status = cli_fail(&e);
+        status = output_fail(&e);
     buf_free(&out);
     return status;
 }
 
-static int print_list(const struct report_style *style) {
+static int print_list(const struct format_style *style) {
     struct buf out = {0};
     suite_list_text(style, &out);
-    cli_print_styled(&out);
+    output_print_styled(&out);
     buf_free(&out);
     return 0;
 }
 
-static int suite_main(struct suite *s, const struct report_style *style, struct err *e) {
+static int suite_main(struct suite *s, const struct format_style *style, struct err *e) {
     const struct suite_test *chosen[SUITE_MOST];
     const char *json = options_value(s->options, "json");
     bool alone = json && strcmp(json, "-") == 0;
@@ -108,7 +109,7 @@ static int suite_main(struct suite *s, const struct report_style *style, struct 
     if (rc == 0) rc = suite_look(s, e);
     if (rc == 0) rc = suite_prepare(s, chosen, count, e);
     if (rc == 0) rc = nothing_to_run(s, e);
-    if (rc) return cli_fail(e);
+    if (rc) return output_fail(e);
     suite_keep_time(s, 0);
     if (!alone) print_plan(s, style);
     if (options_has(s->options, "plan")) return json ? print_plan_json(s, json) : 0;
@@ -124,13 +125,13 @@ int cmd_suite(int argc, char **argv) {
 
     s->options = o;
     if (options_parse(o, argc, argv, &e) != 0) {
-        status = cli_fail(&e);
+        status = output_fail(&e);
     } else {
-        struct report_style style = cli_style(o);
+        struct format_style style = output_style(o);
         bool list = options_has(o, "list");
         if (list && options_has(o, "plan")) {
             err_set(&e, KVF_ERR_USAGE, "--list and --plan exclude each other; choose one");
-            status = cli_fail(&e);
+            status = output_fail(&e);
         } else {
             status = list ? print_list(&style) : suite_main(s, &style, &e);
         }

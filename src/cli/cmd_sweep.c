@@ -8,13 +8,15 @@
 #include "base/build.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "cli/commands.h"
 #include "base/output_file.h"
+#include "cli/commands.h"
 #include "cli/stored.h"
-#include "cli/sweep.h"
+#include "export/outcome.h"
+#include "page/outcome_text.h"
 #include "probe/host.h"
-#include "report/outcome.h"
 #include "store/store.h"
+#include "study/output.h"
+#include "study/sweep/sweep.h"
 
 static void sweep_free(struct sweep *s) {
     session_free(s->session);
@@ -241,7 +243,7 @@ static void put_number(const struct sweep *s, struct buf *out) {
             id, s->record.done, s->record.points, s->stopped ? ", stopped" : "", id, id);
 }
 
-static int print_results(struct sweep *s, const struct report_style *style) {
+static int print_results(struct sweep *s, const struct format_style *style) {
     const char *json = options_value(s->base.options, "json");
     bool alone = json && strcmp(json, "-") == 0;
     int status = s->unstored ? 1 : s->signal ? 128 + s->signal : s->record.failed > 0 ? 1 : 0;
@@ -251,7 +253,7 @@ static int print_results(struct sweep *s, const struct report_style *style) {
     sweep_outcome(s, &all);
     if (json) outcome_json(&all, &out);
     if (json && !alone) {
-        if (output_file_write(json, &out, &e) != 0 && status == 0) status = cli_fail(&e);
+        if (output_file_write(json, &out, &e) != 0 && status == 0) status = output_fail(&e);
         buf_free(&out);
     }
     if (!alone && s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO)
@@ -260,7 +262,7 @@ static int print_results(struct sweep *s, const struct report_style *style) {
         outcome_table(&all, style, &out);
     if (!alone) outcome_closing(&all, &out);
     if (!alone) put_number(s, &out);
-    (alone ? cli_print_data : cli_print_styled)(&out);
+    (alone ? output_print_data : output_print_styled)(&out);
     buf_free(&out);
     outcome_free(&all);
     return status;
@@ -303,26 +305,26 @@ static int prepare(struct sweep *s, const struct options *o) {
         err_set(&e, KVF_ERR_USAGE,
                 "the scenario varies nothing; give it a sweep, such as --set "
                 "'sweep={keys: {workload.users: [10, 100]}}'");
-        return cli_fail(&e);
+        return output_fail(&e);
     }
-    if (sweep_options(s, o, &e) != 0 || too_many(s, &e) != 0) return cli_fail(&e);
+    if (sweep_options(s, o, &e) != 0 || too_many(s, &e) != 0) return output_fail(&e);
     unsigned bad = sweep_points_check(&s->base, &errors);
     if (bad > 0) {
-        cli_say("%s", buf_text(&errors));
+        output_say("%s", buf_text(&errors));
         buf_free(&errors);
         err_set(&e, KVF_ERR_USAGE, "the sweep cannot be used, %u error%s", bad, bad == 1 ? "" : "s");
-        return cli_fail(&e);
+        return output_fail(&e);
     }
     if ((json && strcmp(json, "-") != 0 && output_file_check(json, &e) != 0) || points_refused(s, &e) != 0 ||
         load_baseline(s, &e) != 0) {
-        cli_fail(&e);
+        output_fail(&e);
         return 2;
     }
     return 0;
 }
 
 static int command_main(struct sweep *s, const struct options *o) {
-    struct report_style style = cli_style(o);
+    struct format_style style = output_style(o);
     struct err e = {0};
     s->db = options_value(o, "db");
     s->force = options_has(o, "force");
@@ -333,13 +335,13 @@ static int command_main(struct sweep *s, const struct options *o) {
     if (status != 0) return status;
     s->metrics = sweep_measures(&s->base.scenario, s->metric);
     describe(s);
-    if (with_store(s, true, &e) != 0) return cli_fail(&e);
+    if (with_store(s, true, &e) != 0) return output_fail(&e);
     if (carry_out(s, &e) != 0) {
         s->record.status = RUN_FAILED;
         snprintf(s->record.status_reason, sizeof s->record.status_reason, "%.299s", e.text);
         s->record.ended_at = (double)clock_wall_ns() / 1e9;
         store_end(s);
-        return cli_fail(&e);
+        return output_fail(&e);
     }
     conclude(s);
     store_end(s);
@@ -354,10 +356,10 @@ int cmd_sweep(int argc, char **argv) {
     s->baseline = SIZE_MAX;
     s->reserve = -1;
     if (options_parse(o, argc, argv, &e) != 0) {
-        status = cli_fail(&e);
+        status = output_fail(&e);
     } else if (o->operands == 0) {
         err_set(&e, KVF_ERR_USAGE, "sweep needs a scenario: `kvfall sweep FILE`, or - for standard input");
-        status = cli_fail(&e);
+        status = output_fail(&e);
     } else {
         status = command_main(s, o);
     }

@@ -2,6 +2,7 @@
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
+#include "study/output.h"
 
 static int change(const struct options *o, struct buf *now, struct err *e) {
     struct store *store = NULL;
@@ -24,11 +25,11 @@ int cmd_tag(int argc, char **argv) {
     int status = 0;
 
     if (options_parse(&o, argc, argv, &e) || change(&o, &now, &e)) {
-        status = cli_fail(&e);
+        status = output_fail(&e);
     } else if (now.len) {
-        utf8_clean(now.data, cli_style(&o).ascii ? UTF8_ASCII : 0);
+        utf8_clean(now.data, output_style(&o).ascii ? UTF8_ASCII : 0);
         buf_addf(&out, "%s\n", now.data);
-        cli_print(&out);
+        output_print(&out);
     }
     buf_free(&now);
     buf_free(&out);

@@ -2,6 +2,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
+#include "study/output.h"
 
 static int vacuum(const struct options *o, struct buf *out, struct err *e) {
     struct store *store = NULL;
@@ -23,9 +24,9 @@ int cmd_vacuum(int argc, char **argv) {
     int status = 0;
 
     if (options_parse(&o, argc, argv, &e) || vacuum(&o, &out, &e))
-        status = cli_fail(&e);
+        status = output_fail(&e);
     else
-        cli_print(&out);
+        output_print(&out);
     buf_free(&out);
     options_free(&o);
     return status;

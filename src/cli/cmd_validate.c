@@ -5,10 +5,11 @@
 
 #include "base/buf.h"
 #include "cli/commands.h"
-#include "cli/options.h"
-#include "cli/rival.h"
 #include "cli/stored.h"
 #include "record/run.h"
+#include "study/options.h"
+#include "study/output.h"
+#include "study/rival.h"
 
 #define WITHIN_DEFAULT 0.05
 enum { OUTSIDE_STATUS = 3, BENCHMARKS_MAX = 100000 };
@@ -111,8 +112,8 @@ int cmd_validate(int argc, char **argv) {
     struct buf out = {0};
     int status;
 
-    if (options_parse(&o, argc, argv, &e) || (status = validate(&o, &out, &e)) < 0) status = cli_fail(&e);
-    cli_print(&out);
+    if (options_parse(&o, argc, argv, &e) || (status = validate(&o, &out, &e)) < 0) status = output_fail(&e);
+    output_print(&out);
     buf_free(&out);
     options_free(&o);
     return status;

@@ -8,12 +8,13 @@
 #include "base/moment.h"
 #include "base/units.h"
 #include "cli/commands.h"
-#include "cli/options.h"
-#include "cli/signals.h"
 #include "cli/stored.h"
+#include "draw/canvas.h"
 #include "store/store.h"
 #include "store/watch.h"
-#include "ui/canvas.h"
+#include "study/options.h"
+#include "study/output.h"
+#include "study/signals.h"
 #include "ui/ui.h"
 
 enum { DUMP_COLS = 80, DUMP_ROWS = 24, SIZE_MAX_COLS = 1000, SIZE_MAX_ROWS = 500, NAME_COLUMNS = 20 };
@@ -159,7 +160,7 @@ static int read_options(struct watching *w, int argc, char **argv, struct err *e
     rc = read_size(w, e);
     if (rc == 0) rc = read_file(&w->o, e);
     w->setup.fd = STDOUT_FILENO;
-    if (rc == 0) rc = cli_screen_style(&w->o, &w->setup, e);
+    if (rc == 0) rc = output_screen_style(&w->o, &w->setup, e);
     if (rc == 0 && !options_has(&w->o, "dump") && ui_check(STDOUT_FILENO, e) != 0) {
         char why[sizeof e->text];
         snprintf(why, sizeof why, "%s", e->text);
@@ -215,7 +216,7 @@ static int show(struct watching *w, struct err *e) {
     ui_wait(ui);
     signals_screen(NULL);
     ui_close(ui);
-    cli_bound_output(signals_asked() ? 128 + signals_asked() : 0);
+    output_bound(signals_asked() ? 128 + signals_asked() : 0);
     log_hold(false);
     return 0;
 }
@@ -244,7 +245,7 @@ int cmd_watch(int argc, char **argv) {
         int signal = signals_stop();
         if (signal) status = 128 + signal;
     }
-    if (rc < 0) status = cli_fail(&e);
+    if (rc < 0) status = output_fail(&e);
     options_free(&w->o);
     free(w);
     return status;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "report/comparison.h"
+#include "compare/comparison.h"
 #include "store/store.h"
 
 struct compared {

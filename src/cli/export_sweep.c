@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "cli/stored.h"
-#include "cli/sweep.h"
-#include "report/export.h"
-#include "report/outcome.h"
+#include "export/export.h"
+#include "export/outcome.h"
+#include "study/sweep/sweep.h"
 
 static const struct outcome_format *format_named(const char *name) {
     for (size_t i = 0; i < outcome_format_count; i++)

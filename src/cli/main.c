@@ -10,14 +10,15 @@
 #include <jansson.h>
 
 #include "base/buf.h"
+#include "base/build.h"
 #include "base/err.h"
 #include "base/exhausted.h"
 #include "base/nearest.h"
-#include "base/build.h"
 #include "cli/commands.h"
-#include "cli/options.h"
-#include "cli/tables.h"
 #include "store/store.h"
+#include "study/options.h"
+#include "study/output.h"
+#include "study/tables.h"
 #include "ui/keys.h"
 
 static int cmd_help(int argc, char **argv);
@@ -75,7 +76,7 @@ static int unknown_command(const char *name) {
         err_set(&e, KVF_ERR_USAGE, "there is no command \"%s\"; did you mean \"%s\"?", name, n.best);
     else
         err_set(&e, KVF_ERR_USAGE, "there is no command \"%s\"; `kvfall --help` lists them", name);
-    return cli_fail(&e);
+    return output_fail(&e);
 }
 
 static void program_help(struct buf *out) {
@@ -108,7 +109,7 @@ static int cmd_help(int argc, char **argv) {
     struct buf out = {0};
     int status = 0;
 
-    if (options_parse(&o, argc, argv, &e)) return cli_fail(&e);
+    if (options_parse(&o, argc, argv, &e)) return output_fail(&e);
     const struct command_entry *c = o.operands ? command_find(o.operand[0]) : NULL;
     if (o.operands && strcmp(o.operand[0], "keys") == 0)
         keys_text(&out);
@@ -118,7 +119,7 @@ static int cmd_help(int argc, char **argv) {
         command_help(c, &out);
     else
         program_help(&out);
-    cli_print(&out);
+    output_print(&out);
     buf_free(&out);
     options_free(&o);
     return status;
@@ -129,7 +130,7 @@ static int print_version(void) {
     buf_addf(&out, "kvfall %s\n", build_version());
     for (const struct build_fact *f = build_facts; f->name; f++)
         buf_addf(&out, "  %-11s %s\n", f->name, f->text);
-    cli_print(&out);
+    output_print(&out);
     buf_free(&out);
     return 0;
 }
@@ -146,7 +147,7 @@ static int run_command(const struct command_entry *c, int argc, char **argv) {
     if (!wants_help(argc, argv)) return c->run(argc, argv);
     struct buf out = {0};
     command_help(c, &out);
-    cli_print(&out);
+    output_print(&out);
     buf_free(&out);
     return 0;
 }
@@ -165,7 +166,7 @@ static int usage_error(void) {
             "  kvfall probe                    what this machine has\n"
             "\n"
             "kvfall --help lists all commands, man kvfall begins with the same.\n");
-    cli_say("%s", buf_text(&out));
+    output_say("%s", buf_text(&out));
     buf_free(&out);
     return 2;
 }
@@ -181,7 +182,7 @@ static int dispatch(int argc, char **argv) {
         struct err e = {0};
         err_set(&e, KVF_ERR_USAGE, "kvfall itself has no option %s; it takes --help, --version, or a command",
                 argv[first]);
-        return cli_fail(&e);
+        return output_fail(&e);
     }
     const struct command_entry *c = command_find(argv[first]);
     if (!c) return unknown_command(argv[first]);
@@ -213,5 +214,5 @@ int main(int argc, char **argv) {
     json_set_alloc_funcs(mem_alloc, free); /* a document without a part of it would be a wrong one */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of a write like others */
-    return cli_finish(dispatch(argc, argv));
+    return output_finish(dispatch(argc, argv));
 }

@@ -9,13 +9,13 @@
 #include "base/moment.h"
 #include "base/utf8.h"
 #include "cli/commands.h"
-#include "cli/suite.h"
-#include "cli/tables.h"
+#include "compare/comparison.h"
+#include "draw/style.h"
 #include "model/model.h"
-#include "report/comparison.h"
 #include "scenario/keys.h"
 #include "store/store.h"
-#include "ui/style.h"
+#include "study/suite/suite.h"
+#include "study/tables.h"
 #include "ui/ui.h"
 
 /* A word that begins with a colon would be taken for an instruction; one that had to be cleaned would name

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
-#include "cli/options.h"
+#include "study/options.h"
 
 /* The word that is being typed, and what of the line decides how it goes on. */
 struct offers {

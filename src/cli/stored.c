@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "cli/commands.h"
 #include "base/output_file.h"
+#include "study/output.h"
 
 int stored_open_at(const char *path, enum store_mode mode, struct store **out, struct err *e) {
     int rc = store_open(out, path, mode, e);
@@ -114,7 +114,7 @@ int stored_trials(struct store *s, const struct run_record *run, struct trials *
 
 bool stored_confirm(const char *question) {
     char line[16] = "";
-    cli_say("%s [y/N] ", question);
+    output_say("%s [y/N] ", question);
     if (!fgets(line, sizeof line, stdin)) fputc('\n', stderr);
     line[strcspn(line, "\r\n")] = '\0';
     return strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0;
@@ -139,6 +139,6 @@ int stored_output_check(const struct options *o, struct err *e) {
 int stored_output_write(const struct options *o, const struct buf *text, struct err *e) {
     const char *path = stored_output(o);
     if (path) return output_file_write(path, text, e);
-    cli_print_data(text);
+    output_print_data(text);
     return 0;
 }

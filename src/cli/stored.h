@@ -8,9 +8,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "cli/options.h"
 #include "record/trials.h"
 #include "store/store.h"
+#include "study/options.h"
 
 /* store_open(), and says what is worth telling of the file. */
 int stored_open_at(const char *path, enum store_mode mode, struct store **out, struct err *e);

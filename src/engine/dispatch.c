@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "engine/core.h"
-#include "engine/crew.h"
-#include "engine/sampler.h"
+#include "engine/move/crew.h"
+#include "engine/sampling/sampler.h"
 
 enum { FLIGHT_SLAB = 256, PREPARED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024, LANES_AT_ONCE = 1024 };
 /* Between holds, when arrivals come faster than they can be taken. */

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/cacheconfig.h"
-#include "engine/network.h"
-#include "engine/sample.h"
-#include "engine/trial.h"
+#include "engine/limits/cacheconfig.h"
+#include "engine/limits/network.h"
+#include "engine/pipeline/sample.h"
+#include "engine/pipeline/trial.h"
 
 /* Bytes that the trial moves otherwise than the run did, of all: beyond this it is of another run. */
 #define OTHERWISE 0.3

@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "engine/core.h"
-#include "engine/sampler.h"
-
-enum { DROPS_PER_HOLD = 16 };
+#include "engine/sampling/sampler.h"
 
 static uint64_t most_ahead(const struct ingest *i) {
     uint64_t most = i->rag->max_documents;
@@ -34,18 +32,6 @@ static void document_ended(struct engine *e, const struct flight *f) {
     for (; i->done[i->in % INGEST_AHEAD]; i->in++) i->done[i->in % INGEST_AHEAD] = false;
     if (--i->out == 0) i->spent_ns += engine_now(e) - i->since_ns;
     window_set(e);
-}
-
-void ingest_drop(struct pipeline *p, struct executor *x, uint64_t document) {
-    uint32_t chunks = rag_chunks(p->rag, document);
-    for (uint32_t i = 0; i < chunks;) {
-        uint64_t dropped = 0;
-        x->ops->enter(x);
-        for (int n = 0; n < DROPS_PER_HOLD && i < chunks; n++)
-            dropped += cache_drop(p->cache, cache_key_make(CACHE_KEY_CHUNK, document, i++));
-        x->ops->leave(x);
-        counters_add(&x->counters->rag_evicted, dropped);
-    }
 }
 
 /* ---- before the clock ---- */

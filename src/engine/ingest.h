@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/pipeline.h"
+#include "engine/pipeline/pipeline.h"
 #include "workload/rag.h"
 
 enum { INGEST_AHEAD = 16 }; /* documents side by side, before the clock */
@@ -43,8 +43,6 @@ uint64_t ingest_next_ns(const struct engine *e); /* run time at which that may b
 /* A flight has ended, one of a document perhaps. True: it had no slot and is done with. */
 bool ingest_took(struct engine *e, const struct flight *f);
 
-/* Takes the chunks of a document out of the cache. Executor thread. */
-void ingest_drop(struct pipeline *p, struct executor *x, uint64_t document);
 uint64_t ingest_evicted(const struct engine *e); /* documents; with queue_lock held */
 /* When nothing is under way any more. */
 uint64_t ingest_spent_ns(const struct engine *e);

@@ -2,8 +2,8 @@
  */
 #include <stdio.h>
 
-#include "engine/bound.h"
 #include "engine/core.h"
+#include "engine/limits/bound.h"
 #include "tier/station.h"
 
 static bool moved_by_requests(int cause) {

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "engine/flight.h"
+#include "engine/pipeline/flight.h"
 
 struct engine;
 struct prepare_step {

@@ -14,7 +14,7 @@
 
 #include "base/heap.h"
 #include "base/terms.h"
-#include "engine/flight.h"
+#include "engine/pipeline/flight.h"
 
 struct queue {
     struct heap heap[KVF_CLASSES_MAX];

@@ -5,9 +5,9 @@
 
 #include "base/buf.h"
 #include "base/units.h"
-#include "engine/assess.h"
-#include "engine/breakeven.h"
-#include "engine/sampler.h"
+#include "engine/limits/assess.h"
+#include "engine/limits/breakeven.h"
+#include "engine/sampling/sampler.h"
 #include "engine/scaling.h"
 #include "engine/verdict.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "engine/saturation.h"
+#include "engine/scale/saturation.h"
 
 /* Of one moment: the end of one search, the begin of the next. An interval takes no more. */
 enum { PENDING = SNAPSHOT_DECISIONS };

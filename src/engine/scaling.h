@@ -3,8 +3,8 @@
 #ifndef KVF_ENGINE_SCALING_H
 #define KVF_ENGINE_SCALING_H
 
-#include "engine/autoscaler.h"
-#include "engine/sampler.h"
+#include "engine/sampling/sampler.h"
+#include "engine/scale/autoscaler.h"
 
 struct scaling;
 void scaling_open(struct engine *e);

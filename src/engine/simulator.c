@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "engine/core.h"
-#include "engine/sampler.h"
+#include "engine/sampling/sampler.h"
 
 enum {
     LOOKS = 256,    /* times between looks at the real clock, where nobody waits for it */

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "cache/cache.h"
-#include "engine/flight.h"
-#include "engine/transfer.h"
+#include "engine/move/transfer.h"
+#include "engine/pipeline/flight.h"
 #include "scenario/scenario.h"
 
 struct tracelog;

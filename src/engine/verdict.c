@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "engine/forecast.h"
-#include "engine/sample.h"
+#include "engine/pipeline/sample.h"
 #include "record/judge.h"
 #include "tier/station.h"
 

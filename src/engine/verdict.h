@@ -3,7 +3,7 @@
 #ifndef KVF_ENGINE_VERDICT_H
 #define KVF_ENGINE_VERDICT_H
 
-#include "engine/sampler.h"
+#include "engine/sampling/sampler.h"
 
 /* Fills the sentence of a snapshot that is complete but for it; an interval counts for those that follow. */
 void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use);

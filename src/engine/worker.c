@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "engine/core.h"
-#include "engine/sample.h"
+#include "engine/pipeline/sample.h"
 #include "engine/tracelog.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/statistics.h"
+#include "metrics/statistics.h"
 #include "record/run.h"
 
 struct trial {

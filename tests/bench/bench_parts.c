@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "cache/cache.h"
-#include "engine/autoscaler.h"
-#include "engine/saturation.h"
+#include "engine/scale/autoscaler.h"
+#include "engine/scale/saturation.h"
 #include "metrics/counters.h"
 
 enum {

@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "tests/unit/ui_fixture.h"
 #include "ui/screen.h"
-#include "ui/term.h"
+#include "ui/term/term.h"
 
 enum {
     ROWS = 60,

@@ -92,7 +92,7 @@ def build(targets, compiler, flags, lib_fuzzer):
     built_with = " ".join(compiler + flags)
     note = WORK / "built-with"
     if not note.exists() or note.read_text() != built_with:
-        for old in list(BUILD.glob("src/*/tests_fuzz_libfuzzed_a-*.o")) + [BUILD / "tests/fuzz/libfuzzed.a"]:
+        for old in list(BUILD.glob("src/**/tests_fuzz_libfuzzed_a-*.o")) + [BUILD / "tests/fuzz/libfuzzed.a"]:
             old.unlink(missing_ok=True)
         note.write_text(built_with)
     env = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}

@@ -10,13 +10,13 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "cli/commands.h"
+#include "draw/style.h"
 #include "fuzz.h"
 #include "metrics/histogram.h"
 #include "store/schema.h"
 #include "store/store.h"
 #include "store/watch.h"
 #include "tier/tier.h"
-#include "ui/style.h"
 
 struct history_template {
     uint8_t *data;

@@ -8,8 +8,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from tap import SOURCE, case, main
 
-FLOORS = [["base"], ["metrics", "record", "model", "probe"], ["tier", "scenario"], ["cache", "workload"],
-          ["engine"], ["store", "report"], ["cli"]]
+FLOORS = [["base"], ["metrics", "model", "probe"], ["record"], ["draw"], ["tier", "scenario"], ["cache", "workload"],
+          ["engine/limits", "engine/scale", "engine/move", "engine/pipeline"], ["engine"], ["compare", "store"],
+          ["page", "export"], ["study"], ["cli"]]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 EXCEPTIONS = {("tier", "scenario"), ("scenario", "model")}  # the second goes down a floor anyway
 # Rooms whose members stand side by side and know nothing of each other. A member's files carry its
@@ -19,13 +20,14 @@ MEMBERS = {
     "workload": ["synthetic", "mooncake", "azure", "burstgpt", "sharegpt", "agentic", "ops"],
     "cache": ["lru", "fifo", "clock", "lfu", "slru", "2q", "twoq", "arc", "s3fifo", "sieve", "gdsf", "ttl",
               "priority", "belady"],
-    "report": ["text", "json", "csv", "html"],
+    "page": ["html", "md", "txt"],
+    "export": ["csv", "fio", "hdr", "mlperf", "prometheus", "xlsx"],
     "ui": ["overview", "tiers", "latency", "queue", "autoscaler", "system", "requests", "log", "help"],
 }
-UI_READS = {"ui", "base", "record"}
+UI_READS = {"ui", "base", "record", "draw"}
 # Libraries that are the business of one room.
 LIBRARIES = {"sqlite3.h": "store", "yaml.h": "scenario", "libaio.h": "tier", "cuda_runtime.h": "tier",
-             "cuda_runtime_api.h": "tier", "microhttpd.h": "cli"}
+             "cuda_runtime_api.h": "tier", "microhttpd.h": "study"}
 CURSES = re.compile(r"(n?curses[a-z]*|ncursesw?/.*|panel|menu|form|term)\.h$")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 
@@ -37,9 +39,12 @@ def project_files():
 
 
 def room_of(path):
-    """The room of a file below the source directory: "ui", or the folder under src/."""
+    """The room of a file: "ui", or the innermost folder under src/ that has a floor of its own."""
     parts = path.relative_to(SOURCE).parts
-    return "ui" if parts[0] == "ui" else parts[1] if len(parts) > 2 else ""
+    if parts[0] == "ui":
+        return "ui"
+    inner = "/".join(parts[1:3])
+    return inner if inner in FLOOR else parts[1] if len(parts) > 2 else ""
 
 
 def member_of(room, path):
@@ -66,7 +71,7 @@ def includes():
 
 
 def allowed(room, other):
-    if room == other or (room == "cli" and other == "ui"):
+    if room == other or (room in ("cli", "study") and other == "ui"):
         return True
     if room == "ui":
         return other in UI_READS
@@ -104,7 +109,7 @@ def _():
                 "floors, lowest first: %s" % "; ".join(", ".join(rooms) for rooms in FLOORS))
 
 
-@case("ui includes base and record alone, and only cli includes ui")
+@case("ui includes base, record and draw alone, and only cli and study include ui")
 def _():
     expect_none([edge(path, name) for path, room, _, name, target in includes()
                  if target and "ui" in (room, room_of(target)) and not allowed(room, room_of(target))],
@@ -122,10 +127,10 @@ def _():
     expect_none(found, "members of a room know nothing of each other")
 
 
-@case("curses is included by ui/term.c alone")
+@case("curses is included by ui/term/term.c alone")
 def _():
     expect_none([edge(path, name) for path, room, bracket, name, _ in includes()
-                 if bracket == "<" and CURSES.match(name) and path != SOURCE / "ui/term.c"],
+                 if bracket == "<" and CURSES.match(name) and path != SOURCE / "ui/term/term.c"],
                 "term.c is the only file that knows curses")
 
 

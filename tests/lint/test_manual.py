@@ -82,7 +82,7 @@ def arguments(text, at):
 
 def families():
     """{name: (type, help)} of the table of metric families."""
-    text = (SOURCE / "src/report/openmetrics_table.c").read_text()
+    text = (SOURCE / "src/export/openmetrics_table.c").read_text()
     text = text[text.index("const struct family families[]"):]
     text = re.sub(r"^ *#define.*\n(?:(?<=\\\n).*\n)*", "", text, flags=re.MULTILINE)
     text = text.replace(" INTERVAL", ' "; of the newest interval alone"')

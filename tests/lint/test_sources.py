@@ -7,9 +7,6 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from tap import SOURCE, case, main
 
-FLOORS = ["base", "metrics", "record", "model", "probe", "tier", "scenario", "cache", "workload", "engine", "store",
-          "report", "cli"]
-
 
 def variables():
     """The lists of Makefile.am: {name: [words]}."""
@@ -35,26 +32,21 @@ def compare(name, there):
     assert not problems, "\n" + "\n".join(problems)
 
 
-for room in FLOORS:
-    @case("%s_sources is what stands in src/%s" % (room, room))
-    def _(room=room):
-        compare(room + "_sources", present("src/%s/*.[ch]" % room))
-
-
-@case("ui_sources is what stands in ui")
-def _():
-    compare("ui_sources", present("ui/*.[ch]"))
+for folder in sorted({str(path.parent.relative_to(SOURCE)) for top in ("src", "ui") for path in (SOURCE / top).rglob("*.[ch]")}):
+    @case("the files of %s are listed" % folder)
+    def _(folder=folder):
+        compare(folder.removeprefix("src/").replace("/", "_") + "_sources", present(folder + "/*.[ch]"))
 
 
 @case("unit_tests is what stands in tests/unit")
 def _():
-    compare("unit_tests", {path[:-2] for path in present("tests/unit/test_*.c")})
-    compare("unit_helpers", present("tests/unit/*.[ch]") - present("tests/unit/test_*.c"))
+    compare("unit_tests", {path[:-2] for path in present("tests/unit/*/test_*.c")})
+    compare("unit_helpers", present("tests/unit/**/*.[ch]") - present("tests/unit/*/test_*.c"))
 
 
 @case("every unit test speaks TAP: without it no case of it is counted")
 def _():
-    silent = [path for path in sorted(present("tests/unit/test_*.c")) if "CM_OUTPUT_TAP" not in (SOURCE / path).read_text()]
+    silent = [path for path in sorted(present("tests/unit/*/test_*.c")) if "CM_OUTPUT_TAP" not in (SOURCE / path).read_text()]
     assert not silent, silent
 
 

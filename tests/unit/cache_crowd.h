@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_CACHE_CROWD_H
 #define TESTS_UNIT_CACHE_CROWD_H
 
-#include "cache_fixture.h"
+#include "tests/unit/cache_fixture.h"
 
 #include "base/rng.h"
 

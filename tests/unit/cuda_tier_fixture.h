@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_CUDA_TIER_FIXTURE_H
 #define TESTS_UNIT_CUDA_TIER_FIXTURE_H
 
-#include "cuda_fixture.h"
+#include "tests/unit/cuda_fixture.h"
 
 #include "base/clock.h"
 #include "tier/cuda.h"

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "cache_fixture.h"
-#include "engine/pipeline.h"
+#include "engine/pipeline/pipeline.h"
+#include "tests/unit/cache_fixture.h"
 
 enum { RIG_OPS = 64, RIG_WORKER = 3, BYTES_PER_TOKEN = 2 };
 #define MS       UINT64_C(1000000)

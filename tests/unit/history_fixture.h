@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ui/history.h"
+#include "ui/panel/history.h"
 
 #define MISSING   ((double)NAN)
 #define COUNT(of) (sizeof(of) / sizeof(of)[0])

@@ -7,7 +7,7 @@
 #ifndef TESTS_UNIT_POLICY_FIXTURE_H
 #define TESTS_UNIT_POLICY_FIXTURE_H
 
-#include "cache_fixture.h"
+#include "tests/unit/cache_fixture.h"
 
 #include "base/clock.h"
 #include "base/rng.h"

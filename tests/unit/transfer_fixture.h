@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/transfer.h"
+#include "engine/move/transfer.h"
 
 enum { GPU = KVF_TIER_GPU, CPU = KVF_TIER_CPU, NVME = KVF_TIER_NVME };
 enum { IO = 8192, PLACE_BYTES = 64 * 1024, PLACES = 16, CHUNKS = 64, OPS = 32 };

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "ui/frame.h"
-#include "ui/panels.h"
+#include "ui/panel/frame.h"
+#include "ui/panel/panels.h"
 
 enum { UI_INTERVALS = 90, UI_NO_DATA = 30 /* an interval in which nothing was completed */ };
 

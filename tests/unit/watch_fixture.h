@@ -3,7 +3,7 @@
 #ifndef KVF_TESTS_WATCH_FIXTURE_H
 #define KVF_TESTS_WATCH_FIXTURE_H
 
-#include "store_fixture.h"
+#include "tests/unit/store_fixture.h"
 
 #include "store/watch.h"
 

@@ -1,0 +1,226 @@
+#include "compare/comparison.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/moment.h"
+#include "compare/comparison_parts.h"
+
+/* ---- sides ---- */
+
+/* "runs 4-6" where no other run is between them, else "runs 4, 6". */
+static void label_group(const struct trials *t, char *out, size_t len) {
+    const struct trial *first = &t->trial[0], *last = &t->trial[t->count - 1];
+    bool row = last->run_id - first->run_id == (int64_t)t->count - 1;
+    if (t->count == 1)
+        snprintf(out, len, "run %" PRId64, first->run_id);
+    else if (t->count == 2 || row)
+        snprintf(out, len, "runs %" PRId64 "%s%" PRId64, first->run_id, row ? "-" : ", ", last->run_id);
+    else
+        snprintf(out, len, "runs %" PRId64 "...%" PRId64, first->run_id, last->run_id);
+}
+
+static void describe_side(const struct comparison_input *i, struct comparison_side *s) {
+    const struct run_record *run = i->run;
+    char when[MOMENT_TEXT], end[48] = "";
+    *s =
+        (struct comparison_side){.run_id = run->run_id, .status = run->status, .started_at = run->started_at};
+    if (run->status != RUN_COMPLETED) snprintf(end, sizeof end, ", %s", run_status_name(run->status));
+    snprintf(s->name, sizeof s->name, "%s", run->name);
+    snprintf(s->label, sizeof s->label, "run %" PRId64, run->run_id);
+    s->results = run->results.count > 0;
+    verdict_limit_text(&run->verdict, s->limited_by, sizeof s->limited_by);
+    if (comparison_group(i)) {
+        s->trials = i->trials->count;
+        s->complete = trials_complete(i->trials);
+        s->results = s->complete > 0;
+        label_group(i->trials, s->label, sizeof s->label);
+        snprintf(end, sizeof end, ", %zu of %zu trials", s->complete, s->trials);
+    }
+    moment_local_text(run->started_at, when);
+    snprintf(s->title, sizeof s->title, "%s, %s%s", run->name, when, end);
+}
+
+/* ---- metrics ---- */
+
+double comparison_value(const struct comparison_input *i, const char *metric, const char **unit) {
+    struct statistics s;
+    *unit = NULL;
+    if (!comparison_group(i)) {
+        const struct result *r = result_find(&i->run->results, metric);
+        if (r) *unit = r->unit;
+        if (!r || isnan(r->value)) return KVF_MISSING;
+        double width, inside = comparison_inside(i->run, metric, &width);
+        return strcmp(r->unit, "ms") == 0 && kvf_present(inside) ? inside : r->value;
+    }
+    const struct trial_metric *m = trials_metric(i->trials, metric);
+    if (!m) return KVF_MISSING;
+    *unit = m->unit;
+    trials_statistics(i->trials, m, &s);
+    return s.median;
+}
+
+static enum comparison_direction direction_of(enum metric_better better, double change) {
+    if (isnan(change)) return COMPARISON_MISSING;
+    if (change == 0) return COMPARISON_SAME;
+    if (better == METRIC_NEUTRAL) return change > 0 ? COMPARISON_MORE : COMPARISON_LESS;
+    return (change > 0) == (better == METRIC_HIGHER) ? COMPARISON_IMPROVED : COMPARISON_WORSENED;
+}
+
+static void put_change(struct comparison_change *c, double base, enum metric_better better) {
+    c->absolute = c->value - base;
+    c->relative = base != 0 ? c->absolute / fabs(base) : c->absolute == 0 ? 0 : KVF_MISSING;
+    c->direction = direction_of(better, c->absolute);
+}
+
+/* Values that do not have the unit of the first that is there are no values to compare. */
+static void put_values(const struct comparison_input *input, struct comparison *c,
+                       struct comparison_metric *m) {
+    for (size_t s = 0; s < c->sides; s++) {
+        struct comparison_change *change = &m->change[s];
+        const char *unit;
+        *change = (struct comparison_change){.value = comparison_value(&input[s], m->metric, &unit),
+                                             .absolute = KVF_MISSING,
+                                             .relative = KVF_MISSING,
+                                             .low = KVF_MISSING,
+                                             .high = KVF_MISSING,
+                                             .p = KVF_MISSING};
+        if (isnan(change->value) || !unit) continue;
+        if (!m->unit[0]) snprintf(m->unit, sizeof m->unit, "%s", unit);
+        if (strcmp(m->unit, unit) == 0) continue;
+        comparison_warn(c, "%s is in %s in %s, not in %s; it is left out there.", m->metric,
+                        unit[0] ? unit : "no unit", c->side[s].label, m->unit);
+        change->value = KVF_MISSING;
+    }
+    for (size_t s = 1; s < c->sides; s++) put_change(&m->change[s], m->change[0].value, m->better);
+}
+
+static bool all_quiet(const struct comparison_metric *m, size_t sides, bool zero) {
+    for (size_t s = 0; s < sides; s++)
+        if (!isnan(m->change[s].value) && !(zero && m->change[s].value == 0)) return false;
+    return true;
+}
+
+enum asked { ASKED_USUAL, ASKED_NAMED, ASKED_ALL };
+
+/* Adds a metric unless it is there, or has nothing to say in the usual selection. */
+static void add_metric(const struct comparison_input *input, struct comparison *c, const char *metric,
+                       enum asked asked) {
+    if (comparison_metric(c, metric)) return;
+    const struct metric_usual *usual = metric_usual_find(metric);
+    struct comparison_metric m = {.better = metric_better(metric),
+                                  .main = usual,
+                                  .watched = usual && usual->watched,
+                                  .change = mem_zalloc(c->sides, sizeof *m.change)};
+    snprintf(m.metric, sizeof m.metric, "%s", metric);
+    comparison_label(metric, input, c->sides, m.label, sizeof m.label);
+    put_values(input, c, &m);
+    if (asked != ASKED_NAMED && all_quiet(&m, c->sides, asked == ASKED_USUAL && usual && usual->quiet)) {
+        free(m.change);
+        return;
+    }
+    c->metric = mem_realloc(c->metric, (c->metrics + 1) * sizeof *c->metric);
+    c->metric[c->metrics++] = m;
+}
+
+/* Calls for each metric of a side, in the order of its results. */
+static void each_metric(const struct comparison_input *i, void (*have)(void *ctx, const char *metric),
+                        void *ctx) {
+    if (comparison_group(i))
+        for (size_t n = 0; n < i->trials->metrics; n++) have(ctx, i->trials->metric[n].metric);
+    else
+        for (size_t n = 0; n < i->run->results.count; n++) have(ctx, i->run->results.items[n].metric);
+}
+
+struct adding {
+    const struct comparison_input *input;
+    struct comparison *c;
+    const char *only; /* metrics of this pattern alone; NULL: all */
+};
+
+static void add_found(void *ctx, const char *metric) {
+    struct adding *a = ctx;
+    if (!a->only)
+        add_metric(a->input, a->c, metric, ASKED_ALL);
+    else if (metric_fits(a->only, metric))
+        add_metric(a->input, a->c, metric, ASKED_USUAL);
+}
+
+static void add_metrics(const struct comparison_input *input, const struct comparison_wish *wish,
+                        struct comparison *c) {
+    struct adding a = {input, c, NULL};
+    for (size_t k = 0; k < metric_usual_count; k++) {
+        a.only = metric_usual[k].name;
+        if (!strstr(a.only, "CLASS"))
+            add_metric(input, c, a.only, ASKED_USUAL);
+        else
+            for (size_t s = 0; s < c->sides; s++) each_metric(&input[s], add_found, &a);
+    }
+    for (size_t n = 0; wish->extra && wish->extra[n]; n++) add_metric(input, c, wish->extra[n], ASKED_NAMED);
+    a.only = NULL;
+    for (size_t s = 0; wish->all && s < c->sides; s++) each_metric(&input[s], add_found, &a);
+}
+
+/* ---- the whole ---- */
+
+void comparison_warn(struct comparison *c, const char *fmt, ...) {
+    char text[1200];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    c->warning = mem_realloc(c->warning, (c->warnings + 1) * sizeof *c->warning);
+    c->warning[c->warnings++] = mem_strdup(text);
+}
+
+const struct comparison_metric *comparison_metric(const struct comparison *c, const char *metric) {
+    for (size_t i = 0; i < c->metrics; i++)
+        if (strcmp(c->metric[i].metric, metric) == 0) return &c->metric[i];
+    return NULL;
+}
+
+void comparison_make(const struct comparison_input *input, size_t sides, const struct comparison_wish *wish,
+                     struct comparison *out) {
+    *out = (struct comparison){.sides = sides, .side = mem_zalloc(sides, sizeof *out->side)};
+    for (size_t s = 0; s < sides; s++) describe_side(&input[s], &out->side[s]);
+    comparison_scenarios(input, out);
+    comparison_fairness(input, out);
+    add_metrics(input, wish, out);
+    comparison_judge(input, out);
+    out->verdict = mem_zalloc(sides, sizeof *out->verdict);
+    for (size_t s = 1; s < sides; s++) {
+        struct buf sentence = {0};
+        comparison_verdict(out, s, &sentence);
+        out->verdict[s] = mem_strdup(buf_text(&sentence));
+        if (out->verdict[s][0] == 'r') out->verdict[s][0] = 'R'; /* the label begins it */
+        buf_free(&sentence);
+    }
+}
+
+static void free_texts(char **text, size_t count) {
+    for (size_t i = 0; text && i < count; i++) free(text[i]);
+    free(text);
+}
+
+void comparison_free(struct comparison *c) {
+    for (size_t i = 0; i < c->differences; i++) {
+        free(c->difference[i].key);
+        free_texts(c->difference[i].value, c->sides);
+    }
+    for (size_t i = 0; i < c->metrics; i++) free(c->metric[i].change);
+    free_texts(c->verdict, c->sides);
+    for (size_t i = 0; i < c->cases; i++) free(c->held[i].text);
+    free(c->held);
+    free_texts(c->warning, c->warnings);
+    free_texts(c->note, c->notes);
+    free_texts(c->failure, c->failures);
+    free(c->limit);
+    free(c->difference);
+    free(c->metric);
+    free(c->side);
+    *c = (struct comparison){0};
+}

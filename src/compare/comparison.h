@@ -1,0 +1,173 @@
+/* Two and more runs side by side: how their scenarios differ, what makes them unfair to compare, every
+ * metric with its change against the baseline, and whether that is more than noise. Made of plain records,
+ * for text, CSV, JSON and HTML alike; knows no database. One thread at a time. */
+#ifndef KVF_COMPARE_COMPARISON_H
+#define KVF_COMPARE_COMPARISON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "draw/format.h"
+#include "record/metric.h"
+#include "record/run.h"
+#include "record/series.h"
+#include "record/trials.h"
+
+/* What is known of a side. Nothing of it is kept, all of it has to last until comparison_make() returns. */
+struct comparison_shares;
+struct comparison_input {
+    const struct run_record *run;     /* the run, or any of the trials for the whole group */
+    const struct trials *trials;      /* the group; NULL: the run by itself */
+    const struct series *series;      /* of the run, with SERIES_TIERS and SERIES_CLASSES as far as they are
+                                         wanted; NULL: its noise is not known */
+    struct comparison_shares *shares; /* likewise of its percentiles */
+};
+
+/* How the values of each interval lie about the percentiles of the whole run: what the noise of e2e,
+ * nvme_read and nvme_write percentiles is told from. Takes the coded histograms of the intervals (table
+ * interval_histograms), ascending by seq; other scopes and broken ones are passed over. `run` is loaded and
+ * not kept. */
+struct comparison_shares *comparison_shares_new(const struct run_record *run);
+void comparison_shares_add(struct comparison_shares *s, uint64_t seq, const char *scope, const uint8_t *data,
+                           size_t len);
+void comparison_shares_free(struct comparison_shares *s); /* takes NULL */
+
+struct comparison_side {
+    char label[48];    /* "run 12", "runs 12-14" */
+    char title[160];   /* "nightly, 2026-11-20 08:30, 3 of 3 trials", local time */
+    int64_t run_id;    /* 0: not stored */
+    char name[64];     /* of the scenario */
+    double started_at; /* epoch seconds; of a group that of the run that was named */
+    enum run_status status;
+    size_t trials, complete; /* of a group; 0 for a run by itself */
+    bool results;            /* whether there are any */
+    char limited_by[32];     /* "cpu, capacity", of the run's own verdict; "": nobody has judged */
+};
+
+struct comparison_difference { /* a key of the scenario that is not alike everywhere */
+    char *key;                 /* "tiers.nvme.io_depth", "qos.classes.batch.p95" */
+    char **value;              /* of each side, NULL where there is no such key */
+};
+
+enum comparison_direction {
+    COMPARISON_MISSING, /* there is no value on one side, or of the baseline itself */
+    COMPARISON_SAME,    /* the very same value */
+    COMPARISON_IMPROVED,
+    COMPARISON_WORSENED,
+    COMPARISON_MORE, /* of what is neither good nor bad */
+    COMPARISON_LESS
+};
+enum comparison_noise { COMPARISON_UNKNOWN, COMPARISON_WITHIN, COMPARISON_BEYOND };
+enum comparison_reason { /* why a noise is not told, although there would be figures for it */
+                         COMPARISON_TOLD,
+                         COMPARISON_USERS,    /* other seeds have drawn other users, whom no interval knows */
+                         COMPARISON_NEIGHBOUR /* another program used what the metric depends on */
+};
+enum comparison_method {
+    COMPARISON_NONE,
+    COMPARISON_RANKS,      /* three and more trials a side: Mann and Whitney's U, exact */
+    COMPARISON_PREDICTION, /* three and more on one side: where one more value would fall */
+    COMPARISON_PAIRS, /* three and more trials of the same seeds on both sides: Student's t of each seed's
+                         change */
+    COMPARISON_BLOCKS /* single runs: moving blocks of their intervals */
+};
+
+struct comparison_change { /* of a side against the baseline */
+    double value;          /* NaN: missing; of a group the median of its complete trials */
+    double absolute;       /* in the unit of the metric; NaN: not defined */
+    double relative;       /* 0.05: 5 % more than the baseline; NaN likewise */
+    double low, high;      /* 95 % interval of `relative`; NaN: not known */
+    double p;              /* of the rank test, two-sided; NaN for other methods */
+    enum comparison_direction direction;
+    enum comparison_noise noise;
+    enum comparison_method method;
+    enum comparison_reason reason;
+};
+
+struct comparison_metric {
+    char metric[64], unit[12];
+    char label[64]; /* as people call it: "end-to-end P95"; the name itself where it has no other */
+    enum metric_better better;
+    bool main;                        /* one of the usual selection */
+    bool watched;                     /* one of those that --fail-over holds unless told otherwise */
+    struct comparison_change *change; /* of each side; that of the baseline is its value alone */
+};
+
+struct comparison_limit {
+    char metric[64];
+    double most; /* 0.05: 5 % worse than the baseline is still allowed */
+    bool usual;  /* not named: left out where its noise alone is not known */
+};
+
+enum comparison_state { COMPARISON_HELD, COMPARISON_EXCEEDED, COMPARISON_UNHELD };
+struct comparison_case { /* a limit held against a side, or that it completed */
+    size_t side;
+    char name[64]; /* the metric; "completed" */
+    enum comparison_state state;
+    char *text; /* what exceeds it, or why it was not held; NULL: held */
+};
+
+struct comparison {
+    size_t sides; /* at least two; the first is the baseline */
+    struct comparison_side *side;
+    struct comparison_difference *difference; /* in the order of the scenario */
+    size_t differences;
+    char **warning; /* what makes it unfair, a sentence each */
+    size_t warnings;
+    struct comparison_metric *metric; /* the usual selection first, in its order, then those of the results */
+    size_t metrics;
+    char **verdict; /* of each side, one sentence; of the baseline NULL */
+    char **note;    /* how noise was told, a sentence each */
+    size_t notes;
+    bool checked;                   /* by comparison_check() */
+    struct comparison_limit *limit; /* what was held */
+    size_t limits;
+    struct comparison_case *held;
+    size_t cases;
+    size_t unheld;  /* limits that were not held, of which nothing could be told */
+    char **failure; /* what exceeds its limit, a sentence each */
+    size_t failures;
+};
+
+/* Compares sides, the first of which is the baseline. Metrics beyond the usual selection and `extra` (ends
+ * with NULL; NULL: none) only with `all`. The same input gives the same output: resampling draws from a
+ * fixed seed. Free it with comparison_free(). */
+struct comparison_wish {
+    bool all;
+    const char *const *extra;
+};
+void comparison_make(const struct comparison_input *input, size_t sides, const struct comparison_wish *wish,
+                     struct comparison *out);
+void comparison_free(struct comparison *c); /* what it owns; leaves it empty */
+const struct comparison_metric *comparison_metric(const struct comparison *c, const char *metric);
+
+/* Holds every side against the baseline. It fails when a limited metric gets worse by more than its limit,
+ * unless that is within noise; a change whose noise is not known counts. So does a metric that one of the two
+ * has and the other lacks, a side that has not completed or has no complete trial, and nothing to hold at
+ * all. Once at most. */
+void comparison_check(struct comparison *c, const struct comparison_limit *limit, size_t limits);
+
+#define COMPARISON_JSON_SCHEMA "kvfall-comparison"
+enum { COMPARISON_JSON_VERSION = 1 }; /* as of a run */
+/* For people: 80 columns for two runs, as many tables as more of them need; one JSON object; and a row of CSV
+ * for each metric and side. */
+void comparison_text(const struct comparison *c, const struct format_style *style, struct buf *out);
+void comparison_json(const struct comparison *c, struct buf *out);
+void comparison_junit(const struct comparison *c,
+                      struct buf *out); /* what was held, as a test suite in XML */
+void comparison_csv(const struct comparison *c, struct buf *out);
+
+/* A value as people read it, rates without the unit that their label has; a change with its sign, of ratios
+ * in percentage points. */
+struct format_cell comparison_cell(double v, const struct comparison_metric *m);
+struct format_cell comparison_delta(double v, const struct comparison_metric *m);
+struct format_cell comparison_percent(double relative); /* "+5.6 %" */
+
+const char *comparison_direction_word(enum comparison_direction d); /* "better", "worse", "same", "--" */
+const char *comparison_noise_word(enum comparison_noise n);         /* "beyond", "within", "--" */
+const char *comparison_reason_name(enum comparison_reason r);       /* "neighbour", ...; "" for none */
+const char *comparison_method_name(enum comparison_method m);       /* "rank_test", ...; "" for none */
+
+#endif

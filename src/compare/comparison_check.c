@@ -1,0 +1,129 @@
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/comparison_parts.h"
+
+static void fail(struct comparison *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void fail(struct comparison *c, const char *fmt, ...) {
+    char text[600];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    c->failure = mem_realloc(c->failure, (c->failures + 1) * sizeof *c->failure);
+    c->failure[c->failures++] = mem_strdup(text);
+}
+
+/* Nothing can be held against a run that did not get to its end. */
+static void check_side(struct comparison *c, const struct comparison_side *s) {
+    static const char *const ends[] = {[RUN_RUNNING] = "still goes on",
+                                       [RUN_COMPLETED] = "is complete",
+                                       [RUN_INTERRUPTED] = "was interrupted",
+                                       [RUN_FAILED] = "failed",
+                                       [RUN_CRASHED] = "crashed"};
+    if (s->trials && !s->complete)
+        fail(c, "%s: none of %zu trials is complete.", s->label, s->trials);
+    else if (!s->trials && s->status != RUN_COMPLETED)
+        fail(c, "%s %s.", s->label, ends[s->status]);
+}
+
+/* Whether the noise of a side is known of any metric that is held. */
+static bool noise_known(const struct comparison *c, size_t side) {
+    for (size_t i = 0; i < c->limits; i++) {
+        const struct comparison_metric *m = comparison_metric(c, c->limit[i].metric);
+        if (m && m->change[side].noise != COMPARISON_UNKNOWN) return true;
+    }
+    return false;
+}
+
+/* Whether a change beyond its limit is left alone, since nothing could be told of it, and says so. */
+static bool left_unheld(struct comparison *c, const struct comparison_limit *limit, size_t side,
+                        const struct comparison_change *change) {
+    static const char *const why[] = {[COMPARISON_USERS] = "other seeds drew other users",
+                                      [COMPARISON_NEIGHBOUR] = "another program had a part in it"};
+    bool told = change->noise == COMPARISON_BEYOND || isnan(change->relative);
+    if (change->reason != COMPARISON_TOLD)
+        comparison_note(c, "%s of %s is not held to its limit: %s.", limit->metric, c->side[side].label,
+                        why[change->reason]);
+    else if (limit->usual && !told && fabs(change->relative) > limit->most && noise_known(c, side))
+        comparison_note(
+            c,
+            "%s of %s is not held to its limit: its noise is not known, as that of others is; --metric %s "
+            "holds it.",
+            limit->metric, c->side[side].label, limit->metric);
+    else
+        return false;
+    c->unheld++;
+    return true;
+}
+
+static void check_metric(struct comparison *c, const struct comparison_limit *limit, size_t side) {
+    const struct comparison_metric *m = comparison_metric(c, limit->metric);
+    const struct comparison_side *base = &c->side[0], *other = &c->side[side];
+    double before = m ? m->change[0].value : KVF_MISSING, now = m ? m->change[side].value : KVF_MISSING;
+    if (isnan(before) && isnan(now)) return;
+    if (isnan(before) || isnan(now)) {
+        fail(c, "%s has no %s, which %s has.", isnan(now) ? other->label : base->label, limit->metric,
+             isnan(now) ? base->label : other->label);
+        return;
+    }
+    const struct comparison_change *change = &m->change[side];
+    if (change->direction != COMPARISON_WORSENED || change->noise == COMPARISON_WITHIN) return;
+    if (left_unheld(c, limit, side, change)) return;
+    struct format_cell from = format_measure(before, m->unit, m->metric),
+                       to = format_measure(now, m->unit, m->metric);
+    const char *noise = change->noise == COMPARISON_BEYOND ? "beyond noise" : "noise not known";
+    if (isnan(change->relative)) /* from nothing to something */
+        fail(c, "%s is worse in %s: %s, not %s (%s).", m->metric, other->label, to.text, from.text, noise);
+    else if (fabs(change->relative) > limit->most)
+        fail(c, "%s is worse in %s: %s by %.1f %% from %s to %s, where %.4g %% is allowed (%s).", m->metric,
+             other->label, change->relative > 0 ? "up" : "down", 100 * fabs(change->relative), from.text,
+             to.text, 100 * limit->most, noise);
+}
+
+struct check_mark {
+    size_t failures, unheld;
+};
+
+static struct check_mark mark_of(const struct comparison *c) {
+    return (struct check_mark){c->failures, c->unheld};
+}
+
+/* What has been said since is its own. */
+static void add_case(struct comparison *c, size_t side, const char *name, const struct check_mark *before) {
+    c->held = mem_realloc(c->held, (c->cases + 1) * sizeof *c->held);
+    struct comparison_case *one = &c->held[c->cases++];
+    *one = (struct comparison_case){.side = side};
+    snprintf(one->name, sizeof one->name, "%s", name);
+    if (c->failures > before->failures) {
+        one->state = COMPARISON_EXCEEDED;
+        one->text = mem_strdup(c->failure[c->failures - 1]);
+    } else if (c->unheld > before->unheld) {
+        one->state = COMPARISON_UNHELD;
+        one->text = mem_strdup(c->note[c->notes - 1]);
+    }
+}
+
+void comparison_check(struct comparison *c, const struct comparison_limit *limit, size_t limits) {
+    c->checked = true;
+    c->limit = mem_alloc((limits + 1) * sizeof *c->limit);
+    memcpy(c->limit, limit, limits * sizeof *c->limit);
+    c->limits = limits;
+    for (size_t s = 0; s < c->sides; s++) {
+        struct check_mark before = mark_of(c);
+        check_side(c, &c->side[s]);
+        add_case(c, s, "completed", &before);
+    }
+    for (size_t s = 1; s < c->sides; s++)
+        for (size_t i = 0; i < limits; i++) {
+            struct check_mark before = mark_of(c);
+            check_metric(c, &limit[i], s);
+            add_case(c, s, limit[i].metric, &before);
+        }
+    bool any = false;
+    for (size_t i = 0; i < limits; i++) any = any || comparison_metric(c, limit[i].metric);
+    if (!any && !c->failures) fail(c, "None of the runs has a metric that is watched.");
+}

@@ -1,0 +1,285 @@
+#include <ctype.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/comparison_parts.h"
+#include "draw/format.h"
+
+/* What a side is asked about. */
+struct question {
+    const struct run_record *run;
+    uint64_t seed;                             /* of a group that of its first trial */
+    const json_t *environment, *configuration; /* NULL where there is none */
+    bool computed;                             /* every side is a simulation, which no machine is part of */
+};
+
+static void add_text(const json_t *v, const char *between, struct buf *out) {
+    const char *text = json_string_value(v);
+    if (!text || !*text) return;
+    if (out->len) buf_add(out, between);
+    buf_add(out, text);
+}
+
+static const json_t *inside(const json_t *o, const char *first, const char *second) {
+    const json_t *v = json_object_get(o, first);
+    return second ? json_object_get(v, second) : v;
+}
+
+/* ---- one answer each; nothing where it is not known or does not matter ---- */
+
+static void ask_host(const struct question *q, struct buf *out) {
+    if (!q->computed) buf_add(out, q->run->host);
+}
+
+static void ask_version(const struct question *q, struct buf *out) {
+    buf_add(out, q->run->version);
+}
+
+static void ask_cpu(const struct question *q, struct buf *out) {
+    if (q->computed) return;
+    add_text(inside(q->environment, "cpu", "model"), "", out);
+    json_int_t usable = json_integer_value(inside(q->environment, "cpu", "usable"));
+    if (usable > 0) buf_addf(out, "%s%lld CPUs", out->len ? ", " : "", (long long)usable);
+}
+
+static void ask_kernel(const struct question *q, struct buf *out) {
+    if (!q->computed) add_text(inside(q->environment, "kernel", NULL), "", out);
+}
+
+static bool device_used(const struct question *q, enum kvf_tier t) {
+    return !q->computed && q->run->tier[t].on && !q->run->tier[t].emulated;
+}
+
+/* Several paths, each with its model and firmware, or the name of its disk where it has no model. */
+static void ask_drive(const struct question *q, struct buf *out) {
+    const json_t *paths = inside(q->environment, "nvme_paths", NULL);
+    for (size_t i = 0; device_used(q, KVF_TIER_NVME) && i < json_array_size(paths); i++) {
+        const json_t *p = json_array_get(paths, i);
+        const json_t *model = json_object_get(p, "model");
+        add_text(json_is_string(model) ? model : json_object_get(p, "disk"), ", ", out);
+        add_text(json_object_get(p, "firmware"), " firmware ", out);
+    }
+}
+
+static void ask_file_system(const struct question *q, struct buf *out) {
+    const json_t *paths = inside(q->environment, "nvme_paths", NULL);
+    for (size_t i = 0; device_used(q, KVF_TIER_NVME) && i < json_array_size(paths); i++) {
+        const json_t *p = json_array_get(paths, i);
+        add_text(json_object_get(p, "filesystem"), ", ", out);
+        add_text(json_object_get(p, "mount_options"), " ", out);
+    }
+}
+
+static void ask_direct(const struct question *q, struct buf *out) {
+    const json_t *paths = inside(q->environment, "nvme_paths", NULL);
+    for (size_t i = 0; device_used(q, KVF_TIER_NVME) && i < json_array_size(paths); i++)
+        add_text(json_object_get(json_array_get(paths, i), "direct_io"), ", ", out);
+}
+
+static void ask_gpu(const struct question *q, struct buf *out) {
+    if (device_used(q, KVF_TIER_GPU)) add_text(inside(q->environment, "gpu", "name"), "", out);
+}
+
+static void ask_driver(const struct question *q, struct buf *out) {
+    if (device_used(q, KVF_TIER_GPU)) add_text(inside(q->environment, "gpu", "driver"), "", out);
+}
+
+static void ask_flags(const struct question *q, struct buf *out) {
+    if (!q->computed) add_text(inside(q->environment, "build", "flags"), "", out);
+}
+
+static void ask_sanitizer(const struct question *q, struct buf *out) {
+    const char *text = json_string_value(inside(q->environment, "build", "sanitizer"));
+    if (!q->computed && text) buf_addf(out, "%.*s", (int)strcspn(text, ":"), text);
+}
+
+static void ask_mode(const struct question *q, struct buf *out) {
+    buf_add(out, q->run->mode);
+}
+
+static void ask_model(const struct question *q, struct buf *out) {
+    buf_add(out, q->run->model);
+}
+
+static void ask_verify(const struct question *q, struct buf *out) {
+    add_text(inside(q->configuration, "cache", "verify"), "", out);
+}
+
+static void ask_trace(const struct question *q, struct buf *out) {
+    if (q->run->trace_sha256[0])
+        buf_addf(out, "%s (SHA-256 %.12s)", q->run->trace_path, q->run->trace_sha256);
+}
+
+/* Only where requests are drawn: rows of a trace are what they are. */
+static void ask_seed(const struct question *q, struct buf *out) {
+    const char *source = json_string_value(inside(q->configuration, "workload", "source"));
+    bool drawn = source && (strcmp(source, "synthetic") == 0 || strcmp(source, "agentic") == 0);
+    if (drawn) buf_addf(out, "%" PRIu64, q->seed);
+}
+
+static const struct {
+    const char *what;
+    void (*ask)(const struct question *q, struct buf *out);
+} questions[] = {{"modes", ask_mode},
+                 {"models", ask_model},
+                 {"versions of kvfall", ask_version},
+                 {"compiler flags", ask_flags},
+                 {"sanitizers", ask_sanitizer},
+                 {"hosts", ask_host},
+                 {"CPUs", ask_cpu},
+                 {"kernels", ask_kernel},
+                 {"drives under the nvme tier", ask_drive},
+                 {"file systems under the nvme tier", ask_file_system},
+                 {"kinds of direct I/O", ask_direct},
+                 {"GPUs", ask_gpu},
+                 {"GPU drivers", ask_driver},
+                 {"traces", ask_trace},
+                 {"seeds, by which users and what they ask are drawn,", ask_seed},
+                 {"kinds of verification", ask_verify}};
+
+/* ---- sentences ---- */
+
+/* "The hosts differ: lab (run 1), lab2 (run 2)." */
+static void warn_of(struct comparison *c, const char *what, char *const answer[]) {
+    struct buf list = {0};
+    const char *first = NULL;
+    bool alike = true;
+    for (size_t s = 0; s < c->sides; s++) {
+        if (!answer[s] || !*answer[s]) continue;
+        alike = alike && (!first || strcmp(first, answer[s]) == 0);
+        first = first ? first : answer[s];
+        buf_addf(&list, "%s%.200s (%s)", list.len ? ", " : "", answer[s], c->side[s].label);
+    }
+    if (!alike) comparison_warn(c, "The %s differ: %s.", what, buf_text(&list));
+    buf_free(&list);
+}
+
+static void warn_differences(const struct question *q, struct comparison *c) {
+    char **answer = mem_zalloc(c->sides, sizeof *answer);
+    for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
+        for (size_t s = 0; s < c->sides; s++) {
+            struct buf text = {0};
+            questions[i].ask(&q[s], &text);
+            answer[s] = mem_strdup(buf_text(&text));
+            buf_free(&text);
+        }
+        warn_of(c, questions[i].what, answer);
+        for (size_t s = 0; s < c->sides; s++) free(answer[s]);
+    }
+    free(answer);
+}
+
+static const char *tier_kind(const struct question *q, int t) {
+    const struct run_tier *tier = &q->run->tier[t];
+    if (!tier->on || strcmp(q->run->mode, "simulate") == 0) return "";
+    return tier->emulated ? "emulated" : tier->compat ? "by way of host memory" : "real";
+}
+
+static void warn_tiers(const struct question *q, struct comparison *c) {
+    char **answer = mem_zalloc(c->sides, sizeof *answer), what[48];
+    for (int t = 0; t < KVF_TIERS; t++) {
+        snprintf(what, sizeof what, "kinds of %s tier", tier_name((enum kvf_tier)t));
+        for (size_t s = 0; s < c->sides; s++) answer[s] = mem_strdup(tier_kind(&q[s], t));
+        warn_of(c, what, answer);
+        for (size_t s = 0; s < c->sides; s++) free(answer[s]);
+    }
+    free(answer);
+}
+
+/* A run that a number of requests ends is as long as they take: that is its result. */
+static void warn_lengths(const struct comparison_input *input, struct comparison *c) {
+    double least = INFINITY, most = 0;
+    struct buf list = {0};
+    for (size_t s = 0; s < c->sides; s++) {
+        const char *unit;
+        double v = comparison_value(&input[s], "measured_s", &unit);
+        if (isnan(v) || result_value(&input[s].run->results, "requests_asked") > 0) continue;
+        least = fmin(least, v);
+        most = fmax(most, v);
+        buf_addf(&list, "%s%s (%s)", list.len ? ", " : "", format_seconds(v).text, c->side[s].label);
+    }
+    if (most > 1.05 * least)
+        comparison_warn(c, "The measured parts differ in length by more than 5 %%: %s.", buf_text(&list));
+    buf_free(&list);
+}
+
+static char *at_start(const struct comparison_side *s, char *out, size_t len) {
+    snprintf(out, len, "%s", s->label);
+    out[0] = (char)toupper((unsigned char)out[0]);
+    return out;
+}
+
+static void warn_group(const struct trials *t, struct comparison *c, const struct comparison_side *side) {
+    char who[sizeof side->label];
+    for (size_t i = 0; i < t->count; i++)
+        if (t->trial[i].incomplete[0])
+            comparison_warn(c, "Run %lld, trial %u of %s, is left out: %s.", (long long)t->trial[i].run_id,
+                            t->trial[i].number, side->label, t->trial[i].incomplete);
+    if (side->complete == 0)
+        comparison_warn(c, "%s: no trial is complete, there is nothing to compare.",
+                        at_start(side, who, sizeof who));
+    else if (side->complete < COMPARISON_TRIALS_LEAST && t->count > 1)
+        comparison_warn(c, "%s: noise is told from %d complete trials on, there %s %zu.",
+                        at_start(side, who, sizeof who), COMPARISON_TRIALS_LEAST,
+                        side->complete == 1 ? "is" : "are", side->complete);
+}
+
+static void warn_run(const struct run_record *r, struct comparison *c, const struct comparison_side *side) {
+    char who[sizeof side->label], why[sizeof r->status_reason + 40];
+    at_start(side, who, sizeof who);
+    trials_incomplete(r, why, sizeof why);
+    if (r->status == RUN_RUNNING)
+        comparison_warn(c, "%s still goes on: %s.", who,
+                        side->results ? "its figures are those so far" : "it has no results yet");
+    else if (!side->results)
+        comparison_warn(c, "%s has no results: %s.", who, why[0] ? why : run_status_name(r->status));
+    else if (why[0])
+        comparison_warn(c, "%s is not a whole run: %s.", who, why);
+}
+
+/* Of a group it is known of the run that was named. */
+static void warn_state(const struct run_record *r, struct comparison *c, const struct question *q) {
+    static const char missed[] = "not reached: ";
+    char who[32];
+    snprintf(who, sizeof who, "Run %lld", (long long)r->run_id);
+    if (strncmp(r->steady, missed, sizeof missed - 1) == 0)
+        comparison_warn(c, "%s never was steady: %s.", who, r->steady + sizeof missed - 1);
+    if (r->not_comparable[0])
+        comparison_warn(c, "%s is not comparable as a submission: %s.", who, r->not_comparable);
+    const char *flags = json_string_value(inside(q->environment, "build", "flags"));
+    const char *sanitizer = json_string_value(inside(q->environment, "build", "sanitizer"));
+    if (q->computed) return;
+    if (flags && (!strstr(flags, "-O") || strstr(flags, "-O0")))
+        comparison_warn(c, "%s is of a build without optimisation (%s).", who, flags);
+    if (sanitizer && *sanitizer && strncmp(sanitizer, "off", 3) != 0)
+        comparison_warn(c, "%s is of a build with a sanitizer (%s).", who, sanitizer);
+}
+
+void comparison_fairness(const struct comparison_input *input, struct comparison *c) {
+    struct question *q = mem_zalloc(c->sides, sizeof *q);
+    bool computed = true;
+    for (size_t s = 0; s < c->sides; s++) computed = computed && strcmp(input[s].run->mode, "simulate") == 0;
+    for (size_t s = 0; s < c->sides; s++) {
+        const struct run_record *r = input[s].run;
+        uint64_t seed = comparison_group(&input[s]) ? input[s].trials->trial[0].seed : r->seed;
+        q[s] = (struct question){r, seed, r->environment ? json_loads(r->environment, 0, NULL) : NULL,
+                                 r->effective_json ? json_loads(r->effective_json, 0, NULL) : NULL, computed};
+        if (comparison_group(&input[s]))
+            warn_group(input[s].trials, c, &c->side[s]);
+        else
+            warn_run(r, c, &c->side[s]);
+        warn_state(r, c, &q[s]);
+    }
+    warn_differences(q, c);
+    warn_tiers(q, c);
+    warn_lengths(input, c);
+    for (size_t s = 0; s < c->sides; s++) {
+        json_decref((json_t *)q[s].environment);
+        json_decref((json_t *)q[s].configuration);
+    }
+    free(q);
+}

@@ -1,0 +1,78 @@
+/* What the files of the comparison share. */
+#ifndef KVF_COMPARE_COMPARISON_PARTS_H
+#define KVF_COMPARE_COMPARISON_PARTS_H
+
+#include "compare/comparison.h"
+
+/* Fills c->difference. */
+void comparison_scenarios(const struct comparison_input *input, struct comparison *c);
+/* Fills c->warning; the sides are known. */
+void comparison_fairness(const struct comparison_input *input, struct comparison *c);
+void comparison_warn(struct comparison *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Fills noise, method, interval and p of every change, and c->note. */
+void comparison_judge(const struct comparison_input *input, struct comparison *c);
+
+/* One sentence on what a side is to the baseline, and why. */
+void comparison_verdict(const struct comparison *c, size_t side, struct buf *out);
+
+/* What the metric is called; "gpu emul read P95" with an emulated tier. */
+void comparison_label(const char *metric, const struct comparison_input *input, size_t sides, char *out,
+                      size_t len);
+
+/* Why noise cannot be told of a metric between two sides, if it cannot; c->note says so once. */
+struct comparison_reach;
+struct comparison_reach *comparison_reach_new(const struct comparison_input *input, struct comparison *c);
+enum comparison_reason comparison_reach_reason(const struct comparison_reach *r, size_t side,
+                                               const struct comparison_metric *m);
+void comparison_reach_free(struct comparison_reach *r);
+void comparison_note(struct comparison *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Whether a side is a group, of which its complete trials count. */
+static inline bool comparison_group(const struct comparison_input *i) {
+    return i->trials && i->trials->count > 0;
+}
+/* The value of a metric of a side, NaN when missing; of a group the median. *unit, where there is one. */
+double comparison_value(const struct comparison_input *i, const char *metric, const char **unit);
+
+/* Single runs: how far a metric may be off to either side, as logarithms, by the scatter of the intervals of
+ * the measured part. */
+enum { COMPARISON_INTERVALS_LEAST = 20, COMPARISON_TRIALS_LEAST = 3, COMPARISON_RESAMPLES = 1000 };
+enum { COMPARISON_SHOWN, COMPARISON_JUDGED, COMPARISON_LEVELS }; /* an interval, and what is beyond noise */
+extern const double comparison_levels[COMPARISON_LEVELS];
+struct comparison_scatter {
+    double below[COMPARISON_LEVELS], above[COMPARISON_LEVELS]; /* INFINITY: no value tells */
+    double *part; /* of each interval in the logarithm, which their sum would move by; free() it */
+    size_t parts;
+};
+/* False when there are no intervals for it, or too few. */
+bool comparison_scatter(const struct comparison_input *i, const char *metric, struct comparison_scatter *out);
+/* The same of the change between two runs of as many intervals, to either side: what both met in the same
+ * interval, such as a burst of arrivals, is in neither. False when they are not as many, or no value tells.
+ */
+bool comparison_scatter_paired(const struct comparison_scatter *base, const struct comparison_scatter *side,
+                               double half[COMPARISON_LEVELS]);
+/* How many intervals of the measured part there are. */
+size_t comparison_intervals(const struct comparison_input *i);
+
+/* The percentile that a metric is, "ttft_p50_ms", of the whole run's histogram, in ms, straight inside its
+ * bucket; *width is the bucket's relative to it, of which no value inside is known. NaN: it is none. */
+double comparison_inside(const struct run_record *run, const char *metric, double *width);
+
+/* The shares of an interval at or below a percentile. */
+struct comparison_share {
+    uint64_t count, below;
+};
+/* For "e2e_p95_ms" and the like: the row of an interval, and how the percentile moves with its share; NULL
+ * for another metric. */
+struct comparison_percentile;
+const struct comparison_percentile *comparison_percentile(const struct comparison_shares *s,
+                                                          const char *metric);
+struct comparison_share comparison_percentile_at(const struct comparison_shares *s,
+                                                 const struct comparison_percentile *p, uint64_t seq);
+double comparison_percentile_share(const struct comparison_percentile *p); /* 0.95 */
+/* The value, in ns, that a part `share` of the whole run's values does not exceed; straight inside a bucket.
+ */
+double comparison_percentile_value(const struct comparison_percentile *p, double share);
+
+#endif

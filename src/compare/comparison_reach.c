@@ -1,0 +1,168 @@
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/comparison_parts.h"
+#include "draw/format.h"
+
+/* From here on another program has a part in what was measured: the kernel's bytes of the device beside ours,
+ * and the share of all CPUs that others kept busy. */
+#define NEIGHBOUR_BYTES 1.2
+#define NEIGHBOUR_CPU   0.2
+
+struct reach_side {
+    double bytes, cpu;      /* as above; NaN: not known */
+    bool on_device, on_cpu; /* whether a neighbour was */
+    bool users_differ;      /* from those of the baseline */
+};
+struct comparison_reach {
+    size_t sides;
+    struct reach_side *side;
+};
+
+void comparison_note(struct comparison *c, const char *fmt, ...) {
+    char text[600];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    c->note = mem_realloc(c->note, (c->notes + 1) * sizeof *c->note);
+    c->note[c->notes++] = mem_strdup(text);
+}
+
+/* ---- other programs ---- */
+
+static double value_of(const struct comparison_input *i, const char *metric) {
+    const char *unit;
+    return comparison_value(i, metric, &unit);
+}
+
+/* Both directions together: little that one of them moved says nothing. */
+static double device_bytes(const struct comparison_input *i) {
+    double kernel = value_of(i, "device_read_bytes") + value_of(i, "device_write_bytes");
+    double ours = value_of(i, "nvme_read_bytes") + value_of(i, "nvme_write_bytes");
+    const struct run_tier *nvme = &i->run->tier[KVF_TIER_NVME];
+    return nvme->on && !nvme->emulated && ours > 0 ? kernel / ours : KVF_MISSING;
+}
+
+static double cpu_share(const struct comparison_input *i) {
+    json_t *environment = i->run->environment ? json_loads(i->run->environment, 0, NULL) : NULL;
+    json_t *online = json_object_get(json_object_get(environment, "cpu"), "online");
+    double cpus = (double)json_integer_value(online), length = value_of(i, "measured_s");
+    double ours = (value_of(i, "cpu_user_s") + value_of(i, "cpu_sys_s")) / (cpus * length);
+    json_decref(environment);
+    return value_of(i, "host_cpu_ratio") - ours; /* NaN with any part missing */
+}
+
+static void find_neighbours(const struct comparison_input *i, struct comparison *c, size_t s,
+                            struct reach_side *out) {
+    *out = (struct reach_side){.bytes = KVF_MISSING, .cpu = KVF_MISSING};
+    if (strcmp(i->run->mode, "simulate") == 0) return;
+    out->bytes = device_bytes(i);
+    out->cpu = cpu_share(i);
+    out->on_device = out->bytes > NEIGHBOUR_BYTES;
+    out->on_cpu = out->cpu > NEIGHBOUR_CPU;
+    if (out->on_device)
+        comparison_warn(
+            c, "Another program used the device under nvme during %s: the kernel counted %s our bytes.",
+            c->side[s].label, format_times(out->bytes).text);
+    if (out->on_cpu)
+        comparison_warn(c, "Other programs kept %.0f %% of the CPUs busy during %s.", 100 * out->cpu,
+                        c->side[s].label);
+}
+
+/* Counts of failures are none of a neighbour's doing that could be told from ours, and stay what they are. */
+static bool is_measured(const struct comparison_metric *m) {
+    size_t len = strlen(m->metric), tail = strlen("_ratio");
+    bool ratio = len > tail && strcmp(m->metric + len - tail, "_ratio") == 0;
+    return (m->unit[0] || ratio) && strcmp(m->metric, "rss_peak_bytes") != 0;
+}
+
+static bool of_memory_tier(const char *metric) {
+    for (int t = 0; t < KVF_TIER_NVME; t++) {
+        const char *tier = tier_name((enum kvf_tier)t);
+        size_t n = strlen(tier);
+        if (strncmp(metric, tier, n) == 0 && metric[n] == '_') return true;
+    }
+    return false;
+}
+
+static bool disturbed(const struct reach_side *s, const struct comparison_metric *m) {
+    return is_measured(m) && (s->on_cpu || (s->on_device && !of_memory_tier(m->metric)));
+}
+
+/* ---- other users ---- */
+
+/* Whether a list of two names one value: what all users have alike. */
+static bool one_value(const json_t *persona, const char *key) {
+    const json_t *range = json_object_get(persona, key);
+    return json_equal(json_array_get(range, 0), json_array_get(range, 1));
+}
+
+/* Whether users are drawn that last for the whole run, each with sizes, pauses and a class of its own. */
+static bool users_drawn(const struct run_record *r) {
+    json_t *root = r->effective_json ? json_loads(r->effective_json, 0, NULL) : NULL;
+    const json_t *workload = json_object_get(root, "workload");
+    const char *source = json_string_value(json_object_get(workload, "source"));
+    const json_t *personas = json_object_get(workload, "personas"), *only = json_array_get(personas, 0);
+    const json_t *classes = json_object_get(json_object_get(root, "qos"), "classes");
+    const char *compute = json_string_value(json_object_get(json_object_get(root, "compute"), "mode"));
+    bool fixed = compute && strcmp(compute, "deterministic") == 0;
+    bool sizes = fixed || (one_value(only, "context") && one_value(only, "generate"));
+    bool alike =
+        json_array_size(personas) == 1 && json_array_size(classes) == 1 && sizes && one_value(only, "think");
+    bool documents = json_integer_value(json_object_get(json_object_get(workload, "rag"), "documents")) > 0;
+    bool drawn = source && (strcmp(source, "agentic") == 0 ||
+                            (strcmp(source, "synthetic") == 0 && (!alike || documents)));
+    json_decref(root);
+    return drawn;
+}
+
+/* Trials of several seeds have those of many draws. */
+static bool users_known(const struct comparison_input *i) {
+    return comparison_group(i) && trials_seeds_differ(i->trials);
+}
+
+static bool users_differ(const struct comparison_input *a, const struct comparison_input *b) {
+    if (a->run->seed == b->run->seed || users_known(a) || users_known(b)) return false;
+    return users_drawn(a->run) || users_drawn(b->run);
+}
+
+/* ---- the whole ---- */
+
+struct comparison_reach *comparison_reach_new(const struct comparison_input *input, struct comparison *c) {
+    struct comparison_reach *r = mem_zalloc(1, sizeof *r);
+    r->sides = c->sides;
+    r->side = mem_zalloc(c->sides, sizeof *r->side);
+    bool users = false, neighbours = false;
+    for (size_t s = 0; s < c->sides; s++) {
+        find_neighbours(&input[s], c, s, &r->side[s]);
+        neighbours = neighbours || r->side[s].on_device || r->side[s].on_cpu;
+        r->side[s].users_differ = s > 0 && users_differ(&input[0], &input[s]);
+        users = users || r->side[s].users_differ;
+    }
+    if (neighbours)
+        comparison_note(
+            c, "Nothing is claimed of what another program had a part in; run again on a machine that "
+               "is left alone.");
+    if (users)
+        comparison_note(
+            c, "Nothing is claimed between runs of different seeds, whose users are others: give both "
+               "one seed, or compare trials (run.trials), of which each has another.");
+    return r;
+}
+
+enum comparison_reason comparison_reach_reason(const struct comparison_reach *r, size_t side,
+                                               const struct comparison_metric *m) {
+    if (r->side[side].users_differ && is_measured(m)) return COMPARISON_USERS;
+    if (disturbed(&r->side[0], m) || disturbed(&r->side[side], m)) return COMPARISON_NEIGHBOUR;
+    return COMPARISON_TOLD;
+}
+
+void comparison_reach_free(struct comparison_reach *r) {
+    if (r) free(r->side);
+    free(r);
+}

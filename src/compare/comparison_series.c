@@ -1,0 +1,298 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/comparison_parts.h"
+#include "metrics/resample.h"
+#include "metrics/statistics.h"
+
+/* A metric as a quotient of sums over intervals: both parts of one interval. Nothing where the interval does
+ * not have it. */
+struct part {
+    double num, den;
+};
+struct source {
+    const struct series *series;
+    const struct comparison_shares *shares;
+    const struct comparison_percentile *percentile;
+    const struct snapshot_field *field;
+    int tier, dir;
+    uint32_t klass;
+    struct part (*at)(const struct source *s, size_t i);
+};
+
+static struct part weighted(double value, double weight) {
+    bool there = !isnan(value) && weight > 0;
+    return (struct part){there ? value * weight : 0, there ? weight : 0};
+}
+
+static const struct snapshot_interval *interval_at(const struct source *s, size_t i) {
+    return &s->series->interval[i];
+}
+
+/* ---- what is known exactly ---- */
+
+static struct part tokens_at(const struct source *s, size_t i) {
+    return (struct part){(double)interval_at(s, i)->tokens, interval_at(s, i)->length_s};
+}
+
+static struct part requests_at(const struct source *s, size_t i) {
+    return (struct part){(double)interval_at(s, i)->done, interval_at(s, i)->length_s};
+}
+
+static struct part storage_at(const struct source *s, size_t i) {
+    const struct snapshot_interval *v = interval_at(s, i);
+    struct part io = weighted(v->storage_io_mean_ms, (double)v->done);
+    return (struct part){(double)v->tokens, io.num / 1e3};
+}
+
+static struct part hits_at(const struct source *s, size_t i) {
+    return (struct part){(double)interval_at(s, i)->hits, (double)interval_at(s, i)->lookups};
+}
+
+static struct part share_at(const struct source *s, size_t i) {
+    struct comparison_share v = comparison_percentile_at(s->shares, s->percentile, interval_at(s, i)->seq);
+    return (struct part){(double)v.below, (double)v.count};
+}
+
+static double tier_bytes(const struct source *s, size_t i, int t, int dir) {
+    const struct snapshot_tier *tier = &s->series->tier[i][t];
+    return (double)(dir == KVF_DIR_READ ? tier->read_bytes : tier->write_bytes);
+}
+
+/* Bytes for tokens, and GiB: a constant factor changes no quotient of two. */
+static struct part bandwidth_at(const struct source *s, size_t i) {
+    return (struct part){tier_bytes(s, i, s->tier, s->dir), interval_at(s, i)->length_s};
+}
+
+static struct part traffic_at(const struct source *s, size_t i) {
+    double bytes =
+        tier_bytes(s, i, KVF_TIER_NVME, KVF_DIR_READ) + tier_bytes(s, i, KVF_TIER_NVME, KVF_DIR_WRITE);
+    return (struct part){bytes, interval_at(s, i)->length_s};
+}
+
+static double all_bytes(const struct source *s, size_t i, int dir) {
+    double sum = 0;
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (s->series->tier_on[t]) sum += tier_bytes(s, i, t, dir);
+    return sum;
+}
+
+static struct part read_at(const struct source *s, size_t i) {
+    return (struct part){all_bytes(s, i, KVF_DIR_READ), interval_at(s, i)->length_s};
+}
+
+static struct part written_at(const struct source *s, size_t i) {
+    return (struct part){all_bytes(s, i, KVF_DIR_WRITE), interval_at(s, i)->length_s};
+}
+
+static struct part mix_at(const struct source *s, size_t i) {
+    return (struct part){all_bytes(s, i, KVF_DIR_READ), all_bytes(s, i, KVF_DIR_WRITE)};
+}
+
+static struct part class_at(const struct source *s, size_t i) {
+    const struct snapshot_qos *q = &s->series->qos[i][s->klass];
+    return weighted(q->met_ratio, (double)(q->done + q->failed));
+}
+
+static struct part goodput_at(const struct source *s, size_t i) {
+    struct part sum = {0, interval_at(s, i)->length_s};
+    for (uint32_t k = 0; k < s->series->classes; k++) {
+        const struct snapshot_qos *q = &s->series->qos[i][k];
+        sum.num += weighted(q->met_ratio, (double)(q->done + q->failed)).num;
+    }
+    return sum;
+}
+
+/* ---- figures of the interval, by what they were made of ---- */
+
+static struct part reuse_at(const struct source *s, size_t i) {
+    return weighted(interval_at(s, i)->reuse_hit_ratio, (double)interval_at(s, i)->lookups);
+}
+
+static struct part latency_at(const struct source *s, size_t i) {
+    return weighted(snapshot_value(interval_at(s, i), s->field), (double)interval_at(s, i)->done);
+}
+
+/* ---- which source a metric has ---- */
+
+static const struct {
+    const char *metric;
+    struct part (*at)(const struct source *s, size_t i);
+    unsigned needs; /* of enum series_part */
+} plain[] = {
+    {"throughput_tok_s", tokens_at, 0},
+    {"requests_per_s", requests_at, 0},
+    {"hit_ratio", hits_at, 0},
+    {"storage_throughput_tok_s", storage_at, 0},
+    {"reuse_hit_ratio", reuse_at, 0},
+    {"nvme_tok_s", traffic_at, SERIES_TIERS},
+    {"read_write_ratio", mix_at, SERIES_TIERS},
+    {"total_read_bytes", read_at, SERIES_TIERS},
+    {"total_write_bytes", written_at, SERIES_TIERS},
+    {"goodput_per_s", goodput_at, SERIES_CLASSES},
+};
+
+/* A mean of the intervals by its name. Of their percentiles nothing of the kind can be made: those of few
+ * values scatter less than the whole run's, which a burst may fill. */
+static const struct snapshot_field *mean_field(const char *name) {
+    size_t len = strlen(name), tail = strlen("_mean_ms");
+    if (len <= tail || strcmp(name + len - tail, "_mean_ms") != 0) return NULL;
+    for (size_t f = 0; f < snapshot_interval_field_count; f++)
+        if (strcmp(snapshot_interval_fields[f].name, name) == 0) return &snapshot_interval_fields[f];
+    return NULL;
+}
+
+/* "nvme_read_gib_s", "nvme_read_tok_s". */
+static bool find_tier(struct source *s, const char *metric) {
+    for (int t = 0; t < KVF_TIERS; t++) {
+        const char *tier = tier_name((enum kvf_tier)t);
+        size_t n = strlen(tier);
+        if (!s->series->tier_on[t] || strncmp(metric, tier, n) != 0 || metric[n] != '_') continue;
+        const char *rest = metric + n + 1;
+        for (int d = 0; d < KVF_DIRS; d++) {
+            const char *dir = dir_name((enum kvf_dir)d);
+            size_t len = strlen(dir);
+            if (strncmp(rest, dir, len) != 0) continue;
+            s->tier = t;
+            s->dir = d;
+            s->at = bandwidth_at;
+            return strcmp(rest + len, "_gib_s") == 0 || strcmp(rest + len, "_tok_s") == 0;
+        }
+    }
+    return false;
+}
+
+static bool find_class(struct source *s, const char *metric) {
+    for (uint32_t k = 0; k < s->series->classes; k++) {
+        char name[96];
+        snprintf(name, sizeof name, "slo_%s_met_ratio", s->series->class_name[k]);
+        if (strcmp(name, metric) != 0) continue;
+        s->klass = k;
+        s->at = class_at;
+        return true;
+    }
+    return false;
+}
+
+static bool find_source(struct source *s, const char *metric) {
+    s->percentile = comparison_percentile(s->shares, metric);
+    if (s->percentile) {
+        s->at = share_at;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+        if (strcmp(plain[i].metric, metric) == 0) {
+            s->at = plain[i].at;
+            return (plain[i].needs & ~s->series->parts) == 0;
+        }
+    s->field = mean_field(metric);
+    if (s->field) {
+        s->at = latency_at;
+        return true;
+    }
+    if ((s->series->parts & SERIES_TIERS) && find_tier(s, metric)) return true;
+    return (s->series->parts & SERIES_CLASSES) && find_class(s, metric);
+}
+
+/* ---- scatter ---- */
+
+size_t comparison_intervals(const struct comparison_input *i) {
+    size_t n = 0;
+    for (size_t k = 0; i->series && k < i->series->count; k++)
+        n += i->series->interval[k].phase == KVF_PHASE_MEASURED;
+    return n;
+}
+
+/* As long as the series that a quotient scatters by, num - ratio x den, hangs together. Between five and ten
+ * blocks tell what drifts slowly, too, and Student's t has what so few of them cost. */
+enum { BLOCKS_LEAST = 4, BLOCKS_MOST = 6 };
+
+static size_t block_length(const double *off, size_t n) {
+    size_t most = n / BLOCKS_LEAST, least = n / BLOCKS_MOST, length = resample_block_length(off, n);
+    return length > most ? most : length < least ? least : length;
+}
+
+/* A percentile whose share of the values may be off by so much may be off by as much as lies between the
+ * values of these shares (Woodruff, Confidence intervals for medians and other position measures, 1952). */
+static void scatter_percentile(const struct comparison_percentile *p, double off, double *below,
+                               double *above) {
+    double q = comparison_percentile_share(p), at = comparison_percentile_value(p, q);
+    *below = log(at / comparison_percentile_value(p, q - off));
+    *above = q + off < 1 ? log(comparison_percentile_value(p, q + off) / at) : INFINITY;
+}
+
+/* How the logarithm follows the sum of what the intervals are off by: a quotient as it is; a percentile falls
+ * as the share below it grows, as steeply as between the bounds. */
+static double steepness(const struct source *s, const struct comparison_scatter *out, double below,
+                        double off, double ratio) {
+    if (!s->percentile) return 1 / (below * ratio);
+    return -(out->above[0] + out->below[0]) / (2 * off * below);
+}
+
+static void scatter_fill(const struct source *s, const double *num, const double *den, double ratio,
+                         struct comparison_scatter *out) {
+    size_t n = out->parts;
+    double below = 0, off = 0;
+    for (size_t i = 0; i < n; i++) {
+        out->part[i] = num[i] - ratio * den[i];
+        below += den[i];
+    }
+    const struct resample_series v = {num, den, n, block_length(out->part, n)};
+    double error = resample_error(&v);
+    for (size_t k = COMPARISON_LEVELS; k-- > 0;) {
+        off = statistics_student_t(comparison_levels[k], n / v.block - 1) * error;
+        if (s->percentile)
+            scatter_percentile(s->percentile, off, &out->below[k], &out->above[k]);
+        else
+            out->below[k] = out->above[k] = off / ratio;
+    }
+    double per = off > 0 ? steepness(s, out, below, off, ratio) : 0;
+    for (size_t i = 0; i < n; i++) out->part[i] *= per;
+}
+
+bool comparison_scatter_paired(const struct comparison_scatter *base, const struct comparison_scatter *side,
+                               double half[COMPARISON_LEVELS]) {
+    size_t n = base->parts;
+    bool told = n == side->parts;
+    if (!told) return false;
+    double *apart = mem_alloc(n * sizeof *apart), *ones = mem_alloc(n * sizeof *ones);
+    for (size_t i = 0; i < n; i++) {
+        apart[i] = side->part[i] - base->part[i];
+        told = told && isfinite(apart[i]);
+        ones[i] = 1;
+    }
+    if (told) {
+        const struct resample_series v = {apart, ones, n, block_length(apart, n)};
+        double error = resample_error(&v) * (double)n;
+        for (size_t k = 0; k < COMPARISON_LEVELS; k++)
+            half[k] = statistics_student_t(comparison_levels[k], n / v.block - 1) * error;
+    }
+    free(apart);
+    free(ones);
+    return told;
+}
+
+bool comparison_scatter(const struct comparison_input *input, const char *metric,
+                        struct comparison_scatter *out) {
+    struct source s = {.series = input->series, .shares = input->shares};
+    size_t n = comparison_intervals(input), used = 0;
+    if (n < COMPARISON_INTERVALS_LEAST || !find_source(&s, metric)) return false;
+    double *num = mem_alloc(n * sizeof *num), *den = mem_alloc(n * sizeof *den), above = 0, below = 0;
+    for (size_t i = 0; i < s.series->count; i++) {
+        if (s.series->interval[i].phase != KVF_PHASE_MEASURED) continue;
+        struct part p = s.at(&s, i);
+        above += num[used] = p.num;
+        below += den[used++] = p.den;
+    }
+    bool good = above > 0 && below > 0;
+    *out = (struct comparison_scatter){.parts = n};
+    if (good) {
+        out->part = mem_alloc(n * sizeof *out->part);
+        scatter_fill(&s, num, den, above / below, out);
+    }
+    free(num);
+    free(den);
+    return good;
+}

@@ -1,0 +1,211 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compare/comparison_parts.h"
+
+/* What a verdict is about, in the order of what users of a cache feel, and what may lie behind it, in the
+ * order in which one brings about the next. */
+static const char *const felt[] = {"e2e_p95_ms",       "ttft_p95_ms", "throughput_tok_s", "storage_io_p95_ms",
+                                   "nvme_read_p95_ms", "e2e_p50_ms",  "requests_per_s"};
+static const struct {
+    const char *metric, *worse, *better;
+} behind[] = {
+    {"reuse_hit_ratio", "more lookups miss", "fewer lookups miss"},
+    {"hit_ratio", "more lookups miss", "fewer lookups miss"},
+    {"nvme_read_device_p95_ms", "nvme reads take longer at the device",
+     "nvme reads take less time at the device"},
+    {"nvme_write_p95_ms", "nvme writes take longer", "nvme writes are faster"},
+    {"nvme_read_p95_ms", "nvme reads take longer", "nvme reads are faster"},
+    {"cpu_read_p95_ms", "cpu reads take longer", "cpu reads are faster"},
+    {"gpu_read_p95_ms", "gpu reads take longer", "gpu reads are faster"},
+    {"queue_wait_p95_ms", "requests wait longer for a slot", "requests wait less for a slot"},
+};
+
+/* So many more, and so many times as many as before, are more than chance. */
+#define HARM       1
+#define HARM_TIMES 1.25
+
+static const char *is_or_are(const struct comparison_side *s) {
+    return strncmp(s->label, "runs", 4) == 0 ? "are" : "is";
+}
+
+static const struct comparison_change *told(const struct comparison *c, const char *metric, size_t side) {
+    const struct comparison_metric *m = comparison_metric(c, metric);
+    const struct comparison_change *v = m ? &m->change[side] : NULL;
+    bool moved = v && (v->direction == COMPARISON_IMPROVED || v->direction == COMPARISON_WORSENED);
+    return moved && v->noise == COMPARISON_BEYOND ? v : NULL;
+}
+
+/* "hit ratio 22.1 % after 45.0 %" */
+static void put_values(const struct comparison *c, const char *metric, size_t side, struct buf *out) {
+    const struct comparison_metric *m = comparison_metric(c, metric);
+    buf_addf(out, "%s %s after %s", m->label, comparison_cell(m->change[side].value, m).text,
+             comparison_cell(m->change[0].value, m).text);
+}
+
+/* Change of a metric in ms; 0 where noise hides it. */
+static double moved_ms(const struct comparison *c, const char *metric, size_t side) {
+    const struct comparison_metric *m = comparison_metric(c, metric);
+    size_t len = strlen(metric);
+    bool ms = len > 3 && strcmp(metric + len - 3, "_ms") == 0;
+    return m && ms && told(c, metric, side) ? m->change[side].value - m->change[0].value : 0;
+}
+
+/* Of a part of a latency only what makes up half of its change is a cause; the rest is said of what lies
+ * behind, in its order. */
+static void put_cause(const struct comparison *c, size_t side, enum comparison_direction direction,
+                      const char *what, struct buf *out) {
+    const struct comparison_change *hits = told(c, "reuse_hit_ratio", side);
+    bool worse = direction == COMPARISON_WORSENED,
+         storage = strncmp(what, "nvme_", 5) == 0 || strncmp(what, "storage_", 8) == 0;
+    if (!storage && moved_ms(c, "queue_wait_p95_ms", side) / moved_ms(c, what, side) >= 0.5) {
+        buf_addf(out, " because requests wait %s for a slot (", worse ? "longer" : "less");
+        put_values(c, "queue_wait_p95_ms", side, out);
+        buf_add(out, ")");
+        return;
+    }
+    if (worse && hits && hits->direction == COMPARISON_IMPROVED) {
+        buf_add(out, " while fewer lookups miss, and so more is read (");
+        put_values(c, "reuse_hit_ratio", side, out);
+        buf_add(out, ")");
+        return;
+    }
+    for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
+        const struct comparison_change *v = told(c, behind[i].metric, side);
+        if (!v || v->direction != direction || strcmp(behind[i].metric, what) == 0) continue;
+        buf_addf(out, " because %s (", direction == COMPARISON_WORSENED ? behind[i].worse : behind[i].better);
+        put_values(c, behind[i].metric, side, out);
+        buf_add(out, ")");
+        return;
+    }
+}
+
+/* Why nothing is said, of the first metric that would have been something to say. */
+static void put_nothing(const struct comparison *c, size_t side, struct buf *out) {
+    static const char *const why[] = {[COMPARISON_USERS] = "their seeds drew different users",
+                                      [COMPARISON_NEIGHBOUR] =
+                                          "another program had a part in what was measured"};
+    const char *base = c->side[0].label, *other = c->side[side].label;
+    bool known = false;
+    for (size_t i = 0; i < sizeof felt / sizeof felt[0]; i++) {
+        const struct comparison_metric *m = comparison_metric(c, felt[i]);
+        const struct comparison_change *v = m ? &m->change[side] : NULL;
+        if (v && v->reason != COMPARISON_TOLD) {
+            buf_addf(out, "Nothing is claimed of %s against %s: %s.", other, base, why[v->reason]);
+            return;
+        }
+        known = known || (v && v->noise != COMPARISON_UNKNOWN);
+    }
+    if (known)
+        buf_addf(out, "No difference between %s and %s goes beyond noise.", base, other);
+    else
+        buf_addf(out, "Whether %s and %s differ beyond noise is not known.", base, other);
+}
+
+/* ---- what comes before all that is felt ---- */
+
+static double value_at(const struct comparison *c, const char *metric, size_t side) {
+    const struct comparison_metric *m = comparison_metric(c, metric);
+    return m ? m->change[side].value : (double)NAN;
+}
+
+/* A count that is 0 everywhere is not listed. */
+static double lost(const struct comparison *c, const char *metric, size_t side) {
+    double n = value_at(c, metric, side);
+    return kvf_present(n) ? n : 0;
+}
+
+/* Who is refused, fails or waits past its target is no longer in what looks better: the metric of the first
+ * of these that got worse; NULL: none did. Counts have no noise of their own. */
+static const char *more_lost(const struct comparison *c, size_t side, size_t than) {
+    static const char *const counts[] = {"refused", "requests_failed", "requests_dropped"};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (lost(c, counts[i], side) > HARM_TIMES * lost(c, counts[i], than) + HARM) return counts[i];
+    return NULL;
+}
+
+static const char *harm_of(const struct comparison *c, size_t side) {
+    const char *more = more_lost(c, side, 0);
+    if (more) return more;
+    for (size_t i = 0; i < c->metrics; i++) {
+        const char *name = c->metric[i].metric;
+        const struct comparison_change *v = strncmp(name, "slo_", 4) == 0 ? told(c, name, side) : NULL;
+        size_t len = strlen(name), tail = strlen("_met_ratio");
+        if (v && v->direction == COMPARISON_WORSENED && len > tail &&
+            strcmp(name + len - tail, "_met_ratio") == 0)
+            return name;
+    }
+    return NULL;
+}
+
+static const char *harm_words(const char *metric) {
+    return strcmp(metric, "refused") == 0            ? "writes are refused"
+           : strcmp(metric, "requests_failed") == 0  ? "requests fail"
+           : strcmp(metric, "requests_dropped") == 0 ? "requests are dropped"
+                                                     : "requests miss their target";
+}
+
+/* "run 4 is worse than run 1: more writes are refused (...)" */
+static void put_harm(const struct comparison *c, size_t side, const char *harm, bool relief,
+                     struct buf *out) {
+    buf_addf(out, "%s %s %s than %s: %s %s (", c->side[side].label, is_or_are(&c->side[side]),
+             relief ? "better" : "worse", c->side[0].label, relief ? "fewer" : "more", harm_words(harm));
+    put_values(c, harm, side, out);
+    buf_add(out, ")");
+}
+
+/* "run 4 misses more lookups than run 1 (...), and so reads less" */
+static void put_misses(const struct comparison *c, size_t side, struct buf *out) {
+    buf_addf(out, "%s %s more lookups than %s (", c->side[side].label,
+             is_or_are(&c->side[side])[0] == 'a' ? "miss" : "misses", c->side[0].label);
+    put_values(c, "reuse_hit_ratio", side, out);
+    buf_addf(out, "), and so read%s less", is_or_are(&c->side[side])[0] == 'a' ? "" : "s");
+}
+
+static void put_by(const struct comparison *c, const char *word, const char *metric, size_t side,
+                   struct buf *out) {
+    buf_addf(out, "%s in %s by %.0f %%", word, comparison_metric(c, metric)->label,
+             100 * fabs(told(c, metric, side)->relative));
+}
+
+/* What decides for those who ask leads: requests that end in vain, then what is felt, and of that nothing
+ * better that comes of misses without these before it. The other way is told as well. */
+void comparison_verdict(const struct comparison *c, size_t side, struct buf *out) {
+    const struct comparison_change *first = NULL;
+    const char *what = NULL, *also = NULL, *harm = harm_of(c, side);
+    bool relief = !harm && more_lost(c, 0, side);
+    if (relief) harm = more_lost(c, 0, side);
+    for (size_t i = 0; i < sizeof felt / sizeof felt[0]; i++) {
+        const struct comparison_change *v = told(c, felt[i], side);
+        if (!v) continue;
+        if (first && v->direction != first->direction && !also) also = felt[i];
+        if (!first) what = felt[i];
+        if (!first) first = v;
+    }
+    if (!first && !harm) {
+        put_nothing(c, side, out);
+        return;
+    }
+    bool worse = first && first->direction == COMPARISON_WORSENED;
+    const struct comparison_change *hits = told(c, "reuse_hit_ratio", side);
+    bool misses = hits && hits->direction == COMPARISON_WORSENED;
+    if (harm)
+        put_harm(c, side, harm, relief, out);
+    else if (misses && !worse)
+        put_misses(c, side, out);
+    else
+        buf_addf(out, "%s %s", c->side[side].label, is_or_are(&c->side[side]));
+    if (harm && first) {
+        buf_addf(out, ", %s ", worse == relief ? "though" : "and");
+        put_by(c, worse ? "worse" : "better", what, side, out);
+    } else if (!harm && misses && !worse) {
+        put_by(c, ": better", what, side, out);
+    } else if (first) {
+        buf_addf(out, " %s than %s", worse ? "worse" : "better", c->side[0].label);
+        put_by(c, "", what, side, out);
+        put_cause(c, side, first->direction, what, out);
+    }
+    if (also) put_by(c, worse ? ", but better" : ", but worse", also, side, out);
+    buf_add(out, ".");
+}

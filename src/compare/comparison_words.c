@@ -1,0 +1,47 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "compare/comparison_parts.h"
+
+void comparison_label(const char *metric, const struct comparison_input *input, size_t sides, char *out,
+                      size_t len) {
+    char whole[64];
+    metric_label(metric, whole, sizeof whole);
+    snprintf(out, len, "%s", whole);
+    for (int t = 0; t < KVF_TIERS; t++) {
+        const char *tier = tier_name((enum kvf_tier)t);
+        size_t n = strlen(tier);
+        bool emulated = false;
+        for (size_t s = 0; s < sides; s++) emulated = emulated || input[s].run->tier[t].emulated;
+        if (emulated && strncmp(whole, tier, n) == 0 && whole[n] == ' ')
+            snprintf(out, len, "%s emul%s", tier, whole + n);
+    }
+}
+
+const char *comparison_direction_word(enum comparison_direction d) {
+    static const char *const words[] = {
+        [COMPARISON_MISSING] = "--",     [COMPARISON_SAME] = "same", [COMPARISON_IMPROVED] = "better",
+        [COMPARISON_WORSENED] = "worse", [COMPARISON_MORE] = "more", [COMPARISON_LESS] = "less"};
+    return words[d];
+}
+
+const char *comparison_noise_word(enum comparison_noise n) {
+    static const char *const words[] = {
+        [COMPARISON_UNKNOWN] = "--", [COMPARISON_WITHIN] = "within", [COMPARISON_BEYOND] = "beyond"};
+    return words[n];
+}
+
+const char *comparison_reason_name(enum comparison_reason r) {
+    static const char *const names[] = {
+        [COMPARISON_TOLD] = "", [COMPARISON_USERS] = "other_users", [COMPARISON_NEIGHBOUR] = "neighbour"};
+    return names[r];
+}
+
+const char *comparison_method_name(enum comparison_method m) {
+    static const char *const names[] = {[COMPARISON_NONE] = "",
+                                        [COMPARISON_RANKS] = "rank_test",
+                                        [COMPARISON_PREDICTION] = "prediction_interval",
+                                        [COMPARISON_PAIRS] = "paired_trials",
+                                        [COMPARISON_BLOCKS] = "block_bootstrap"};
+    return names[m];
+}

@@ -1,0 +1,193 @@
+#include "draw/format.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "base/utf8.h"
+#include "record/metric.h"
+
+static const struct format_cell missing = {"--"};
+
+struct format_cell format_ms(double ms) {
+    if (!isfinite(ms)) return missing;
+    struct format_cell c = {"0 ms"};
+    if (ms == 0) return c;
+    units_duration_human(ms * 1e6, c.text, sizeof c.text);
+    return c;
+}
+
+struct format_cell format_seconds(double s) {
+    return format_ms(s * 1e3);
+}
+
+struct format_cell format_bytes(double bytes) {
+    if (!isfinite(bytes)) return missing;
+    struct format_cell c;
+    units_size_human(bytes, c.text, sizeof c.text);
+    return c;
+}
+
+struct format_cell format_count(double n) {
+    if (!isfinite(n)) return missing;
+    struct format_cell c;
+    if (fabs(n) < 100000 && n == floor(n))
+        snprintf(c.text, sizeof c.text, "%.0f", n);
+    else
+        units_count_human(n, c.text, sizeof c.text);
+    return c;
+}
+
+struct format_cell format_exact(double n) {
+    if (!isfinite(n)) return missing;
+    char digits[40];
+    int len = snprintf(digits, sizeof digits, "%.0f", fabs(n) < 1e18 ? n : 1e18);
+    struct format_cell c;
+    size_t used = 0;
+    for (int i = 0; i < len && used + 2 < sizeof c.text; i++) {
+        if (i > 0 && (len - i) % 3 == 0 && digits[i - 1] != '-') c.text[used++] = ',';
+        c.text[used++] = digits[i];
+    }
+    c.text[used] = '\0';
+    return c;
+}
+
+static struct format_cell format_number(double v, const char *suffix, int decimals) {
+    if (!isfinite(v)) return missing;
+    struct format_cell c;
+    snprintf(c.text, sizeof c.text, "%.*f%s", decimals, v, suffix);
+    return c;
+}
+
+struct format_cell format_rate(double v) {
+    return format_number(v, "", fabs(v) < 1000 ? 2 : 0);
+}
+struct format_cell format_percent(double ratio) {
+    return format_number(ratio * 100, " %", 1);
+}
+struct format_cell format_times(double ratio) {
+    return format_number(ratio, "x", 2);
+}
+
+struct format_cell format_measure(double v, const char *unit, const char *metric) {
+    const struct metric *m = *unit ? NULL : metric_find(metric);
+    struct format_cell number, c;
+    if (strcmp(unit, "ms") == 0) return format_ms(v);
+    if (strcmp(unit, "s") == 0) return format_seconds(v);
+    if (strcmp(unit, "B") == 0) return format_bytes(v);
+    if (m && metric_form_percent(m->form)) return format_percent(v);
+    if (!isfinite(v)) return missing;
+    if (strcmp(unit, "GiB/s") == 0 || strcmp(unit, "1/s") == 0)
+        number = format_rate(v);
+    else if (strcmp(unit, "tok/s") == 0) /* a whole one looks like its neighbours */
+        units_count_human(v, number.text, sizeof number.text);
+    else
+        number = format_count(v);
+    snprintf(c.text, sizeof c.text, "%.20s%s%.12s", number.text, *unit ? " " : "", unit);
+    return c;
+}
+
+static const char *tone_code(enum format_tone tone) {
+    static const char *const codes[] = {[FORMAT_PLAIN] = "",
+                                        [FORMAT_HEADING] = "\033[1m",
+                                        [FORMAT_GOOD] = "\033[1;32m",
+                                        [FORMAT_WARN] = "\033[1;33m",
+                                        [FORMAT_BAD] = "\033[1;31m"};
+    return codes[tone];
+}
+
+static bool is_continuation(unsigned char c) {
+    return (c & 0xc0) == 0x80;
+}
+
+unsigned format_width(const char *text) {
+    unsigned n = 0;
+    for (; *text; text++) n += !is_continuation((unsigned char)*text);
+    return n;
+}
+
+char *format_fit(const char *text, unsigned columns, bool ascii, char *out, size_t len) {
+    unsigned width = format_width(text);
+    bool cut = width > columns;
+    unsigned left = cut ? columns - 1 : columns;
+    const char *end = text, *mark = ascii ? "~" : "\u2026";
+    for (; *end; end++)
+        if (!is_continuation((unsigned char)*end) && left-- == 0) break;
+    snprintf(out, len, "%.*s%s%*s", (int)(end - text), text, cut ? mark : "",
+             cut ? 0 : (int)(columns - width), "");
+    return out;
+}
+
+void format_page_init(struct format_page *p, const struct format_style *style, struct buf *out) {
+    *p = (struct format_page){.out = out, .style = style, .columns = style->columns ? style->columns : 80};
+}
+
+void format_label(struct format_page *p, enum format_tone tone, const char *label) {
+    bool coloured = p->style->colour && tone != FORMAT_PLAIN;
+    buf_addf(p->out, "%s%s%s", coloured ? tone_code(tone) : "", label, coloured ? "\033[0m" : "");
+    unsigned used = format_width(label);
+    buf_addf(p->out, "%*s", used < FORMAT_LABEL ? (int)(FORMAT_LABEL - used) : 1, "");
+    p->column = used < FORMAT_LABEL ? FORMAT_LABEL : used + 1;
+    p->fresh = true;
+}
+
+static void put(struct format_page *p, const char *text, unsigned gap) {
+    unsigned w = format_width(text);
+    if (!p->fresh && p->column + gap + w > p->columns) {
+        buf_addf(p->out, "\n%*s", FORMAT_LABEL, "");
+        p->column = FORMAT_LABEL;
+        p->fresh = true;
+    }
+    if (!p->fresh) {
+        buf_addf(p->out, "%*s", (int)gap, "");
+        p->column += gap;
+    }
+    buf_add(p->out, text);
+    p->column += w;
+    p->fresh = false;
+}
+
+void format_item(struct format_page *p, const char *fmt, ...) {
+    char text[400];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    utf8_clean(text, p->style->ascii ? UTF8_ASCII : 0);
+    put(p, text, 2);
+}
+
+void format_words(struct format_page *p, const char *sentence) {
+    char text[1024];
+    snprintf(text, sizeof text, "%s", sentence);
+    utf8_clean(text, p->style->ascii ? UTF8_ASCII : 0);
+    for (char *word = text; *word;) {
+        char *end = word + strcspn(word, " ");
+        if (end > word && isdigit((unsigned char)end[-1]) && *end && units_is_unit(end + 1))
+            end += 1 + strcspn(end + 1, " "); /* a number and its unit stay together */
+        bool more = *end != '\0';
+        *end = '\0';
+        if (*word) put(p, word, 1);
+        word = end + more;
+    }
+}
+
+void format_end(struct format_page *p) {
+    buf_add(p->out, "\n");
+    p->column = 0;
+}
+
+void format_line(struct format_page *p, enum format_tone tone, const char *fmt, ...) {
+    char text[400];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    utf8_clean(text, p->style->ascii ? UTF8_ASCII : 0);
+    bool coloured = p->style->colour && tone != FORMAT_PLAIN;
+    buf_addf(p->out, "%s%s%s\n", coloured ? tone_code(tone) : "", text, coloured ? "\033[0m" : "");
+}

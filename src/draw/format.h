@@ -1,0 +1,57 @@
+/* Cells of the text summary: numbers as people read them, "--" for missing data, and lines that wrap
+ * at the width of the screen. */
+#ifndef KVF_DRAW_FORMAT_H
+#define KVF_DRAW_FORMAT_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+/* How text for people is to look. */
+struct format_style {
+    bool colour;      /* ANSI colours; never the only cue */
+    bool ascii;       /* no characters beyond ASCII */
+    unsigned columns; /* 0: 80 */
+};
+
+/* A short text by value, so that several fit into one call of printf. */
+struct format_cell {
+    char text[40];
+};
+struct format_cell format_ms(double ms);         /* "42.0 ms" */
+struct format_cell format_bytes(double bytes);   /* "1.25 GiB" */
+struct format_cell format_count(double n);       /* exact below 100,000, else "145k" */
+struct format_cell format_exact(double n);       /* every digit, in groups: "12,031" */
+struct format_cell format_rate(double v);        /* two decimals, for GiB/s */
+struct format_cell format_seconds(double s);     /* as format_ms */
+struct format_cell format_percent(double ratio); /* "97.2 %" */
+struct format_cell format_times(double ratio);   /* "1.02x" */
+/* A measure in its unit, "12.4k tok/s"; ratios and shares, which have none, as percent. */
+struct format_cell format_measure(double v, const char *unit, const char *metric);
+
+unsigned format_width(const char *text); /* columns it takes: its characters */
+/* A text in exactly so many columns: with spaces behind it, or cut, which its last character says. */
+char *format_fit(const char *text, unsigned columns, bool ascii, char *out, size_t len);
+
+enum format_tone { FORMAT_PLAIN, FORMAT_HEADING, FORMAT_GOOD, FORMAT_WARN, FORMAT_BAD };
+enum { FORMAT_LABEL = 12 }; /* columns of the label that opens a line */
+
+/* Lines of label and items; an item that does not fit goes to the next line, under the first. Text
+ * from outside loses its control characters and, in ASCII style, all that is not ASCII. */
+struct format_page {
+    struct buf *out;
+    const struct format_style *style;
+    unsigned columns; /* of the screen */
+    unsigned column;  /* used of the line under way */
+    bool fresh;       /* nothing but the label is on this line */
+};
+void format_page_init(struct format_page *p, const struct format_style *style, struct buf *out);
+void format_label(struct format_page *p, enum format_tone tone, const char *label);
+void format_item(struct format_page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void format_words(struct format_page *p, const char *sentence); /* breaks at spaces */
+void format_end(struct format_page *p);
+/* A whole line as it is, for tables. */
+void format_line(struct format_page *p, enum format_tone tone, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,180 @@
+#include "draw/sheet.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+#include "draw/format.h"
+
+struct sheet_value {
+    enum sheet_kind kind;
+    char *text; /* NULL: missing */
+};
+
+struct sheet {
+    enum sheet_form form;
+    bool ascii;
+    char **names;
+    size_t columns;
+    struct sheet_value *values; /* row after row */
+    size_t count, cap;
+};
+
+struct sheet *sheet_new(enum sheet_form form, bool ascii) {
+    struct sheet *g = mem_zalloc(1, sizeof *g);
+    g->form = form;
+    g->ascii = ascii;
+    return g;
+}
+
+void sheet_free(struct sheet *g) {
+    if (!g) return;
+    for (size_t i = 0; i < g->columns; i++) free(g->names[i]);
+    for (size_t i = 0; i < g->count; i++) free(g->values[i].text);
+    free(g->names);
+    free(g->values);
+    free(g);
+}
+
+static bool known(const struct sheet *g, const char *name) {
+    for (size_t i = 0; i < g->columns; i++)
+        if (strcmp(g->names[i], name) == 0) return true;
+    return false;
+}
+
+void sheet_column(struct sheet *g, const char *name) {
+    struct buf own = {0};
+    char *shown = mem_strdup(name);
+    if (g->form == SHEET_TABLE) utf8_clean(shown, g->ascii ? UTF8_ASCII : 0);
+    buf_add(&own, shown);
+    for (unsigned n = 2; known(g, buf_text(&own)); n++) {
+        buf_free(&own);
+        buf_addf(&own, "%s:%u", shown, n);
+    }
+    g->names = mem_realloc(g->names, (g->columns + 1) * sizeof *g->names);
+    g->names[g->columns++] = mem_strdup(buf_text(&own));
+    buf_free(&own);
+    free(shown);
+}
+
+void sheet_cell(struct sheet *g, enum sheet_kind kind, const char *text) {
+    if (g->count == g->cap) {
+        g->cap = g->cap ? 2 * g->cap : 256;
+        g->values = mem_realloc(g->values, g->cap * sizeof *g->values);
+    }
+    struct sheet_value *v = &g->values[g->count++];
+    *v = (struct sheet_value){kind, kind == SHEET_NULL ? NULL : mem_strdup(text)};
+    if (g->form == SHEET_TABLE && v->text) utf8_clean(v->text, g->ascii ? UTF8_ASCII : 0);
+}
+
+/* What a spreadsheet would compute instead of showing it; a number is harmless. */
+static bool is_formula(const char *text) {
+    char *end;
+    if (!*text || !strchr("=+-@\t\r", *text)) return false;
+    (void)strtod(text, &end);
+    return end == text || *end != '\0' || text[strspn(text, "+-.0123456789eE")] != '\0';
+}
+
+void sheet_csv_text(const char *text, struct buf *out) {
+    char *clean = mem_strdup(text);
+    utf8_clean(clean, UTF8_LINES);
+    bool quoted = strpbrk(clean, ",\"\r\n") != NULL;
+    if (quoted) buf_add(out, "\"");
+    if (is_formula(clean)) buf_add(out, "'");
+    for (const char *p = clean; *p; p++) {
+        if (*p == '"') buf_add(out, "\"");
+        buf_bytes(out, p, 1);
+    }
+    if (quoted) buf_add(out, "\"");
+    free(clean);
+}
+
+/* What a column takes, and whether all that it has are numbers. */
+struct shape {
+    unsigned width;
+    bool numbers;
+};
+
+static struct shape measure(const struct sheet *g, size_t column) {
+    struct shape s = {format_width(g->names[column]), false};
+    bool texts = false;
+    for (size_t i = column; i < g->count; i += g->columns) {
+        const struct sheet_value *v = &g->values[i];
+        unsigned width = v->text ? format_width(v->text) : 2;
+        if (width > s.width) s.width = width;
+        s.numbers |= v->kind == SHEET_NUMBER;
+        texts |= v->kind == SHEET_TEXT;
+    }
+    s.numbers &= !texts;
+    return s;
+}
+
+static void add_padded(const char *text, const struct shape *s, bool last, struct buf *out) {
+    unsigned width = format_width(text);
+    int gap = s->width > width ? (int)(s->width - width) : 0;
+    buf_addf(out, "%*s%s%*s%s", s->numbers ? gap : 0, "", text, s->numbers || last ? 0 : gap, "",
+             last ? "\n" : "  ");
+}
+
+static void print_table(const struct sheet *g, struct buf *out) {
+    struct shape *shapes = mem_zalloc(g->columns, sizeof *shapes);
+    for (size_t c = 0; c < g->columns; c++) shapes[c] = measure(g, c);
+    for (size_t c = 0; c < g->columns; c++) add_padded(g->names[c], &shapes[c], c + 1 == g->columns, out);
+    for (size_t i = 0; i < g->count; i++) {
+        size_t c = i % g->columns;
+        add_padded(g->values[i].text ? g->values[i].text : "--", &shapes[c], c + 1 == g->columns, out);
+    }
+    free(shapes);
+}
+
+static void print_csv(const struct sheet *g, struct buf *out) {
+    for (size_t c = 0; c < g->columns; c++) {
+        sheet_csv_text(g->names[c], out);
+        buf_add(out, c + 1 == g->columns ? "\n" : ",");
+    }
+    for (size_t i = 0; i < g->count; i++) {
+        const struct sheet_value *v = &g->values[i];
+        if (v->text && v->kind == SHEET_NUMBER)
+            buf_add(out, v->text);
+        else if (v->text)
+            sheet_csv_text(v->text, out);
+        buf_add(out, (i + 1) % g->columns ? "," : "\n");
+    }
+}
+
+static json_t *json_value(const struct sheet_value *v) {
+    json_t *json = NULL;
+    if (v->kind == SHEET_NUMBER) {
+        json = json_loads(v->text, JSON_DECODE_ANY, NULL); /* no infinity there */
+    } else if (v->kind == SHEET_TEXT) {
+        json = json_string(v->text);
+        if (!json) { /* not UTF-8 */
+            char *clean = mem_strdup(v->text);
+            utf8_clean(clean, UTF8_LINES | UTF8_ASCII);
+            json = json_string(clean);
+            free(clean);
+        }
+    }
+    return json ? json : json_null();
+}
+
+static void print_json(const struct sheet *g, struct buf *out) {
+    buf_add(out, "[");
+    for (size_t i = 0; g->columns && i < g->count; i += g->columns) {
+        json_t *row = json_object();
+        for (size_t c = 0; c < g->columns; c++)
+            json_object_set_new_nocheck(row, g->names[c], json_value(&g->values[i + c]));
+        char *text = json_dumps(row, JSON_REAL_PRECISION(17));
+        buf_addf(out, "%s\n  %s", i ? "," : "", text ? text : "null");
+        free(text);
+        json_decref(row);
+    }
+    buf_add(out, g->count ? "\n]\n" : "]\n");
+}
+
+void sheet_print(const struct sheet *g, struct buf *out) {
+    static void (*const print[])(const struct sheet *, struct buf *) = {
+        [SHEET_TABLE] = print_table, [SHEET_CSV] = print_csv, [SHEET_JSON] = print_json};
+    print[g->form](g, out);
+}

@@ -1,0 +1,60 @@
+/* How things look: meanings instead of colours, and which characters may be used. A tone is turned
+ * into an attribute of the terminal by term alone; no meaning is carried by its colour only. */
+#ifndef KVF_DRAW_STYLE_H
+#define KVF_DRAW_STYLE_H
+
+#include <stdbool.h>
+
+#define TONE_LIST(X)                                                                                         \
+    X(NORMAL)  /* text and figures */                                                                        \
+    X(DIM)     /* units, axes, what matters less */                                                          \
+    X(STRONG)  /* the figure to look at first */                                                             \
+    X(TITLE)   /* the screen's first line */                                                                 \
+    X(HEADING) /* names of sections and columns */                                                           \
+    X(KEY)     /* a key that may be pressed */                                                               \
+    X(GOOD)    /* inside its target */                                                                       \
+    X(WARN)    /* near its limit, paused, emulated */                                                        \
+    X(BAD)     /* failed, outside its target */                                                              \
+    X(ACCENT)  /* first series of a graph */                                                                 \
+    X(SECOND)  /* second series */                                                                           \
+    X(THIRD)   /* third series */                                                                            \
+    X(GPU)     /* the tiers, wherever they are drawn */                                                      \
+    X(CPU)                                                                                                   \
+    X(NVME)                                                                                                  \
+    X(REMOTE)                                                                                                \
+    X(READ)                                                                                                  \
+    X(WRITE)                                                                                                 \
+    X(STATE_GOOD) /* the state's word in the first line */                                                   \
+    X(STATE_WARN)                                                                                            \
+    X(STATE_BAD)                                                                                             \
+    X(MARK)     /* something that was done by hand, on a graph */                                            \
+    X(SELECTED) /* the line under the cursor, inverse */                                                     \
+    X(HEAT1)    /* a heat map, few to many */                                                                \
+    X(HEAT2)                                                                                                 \
+    X(HEAT3)                                                                                                 \
+    X(HEAT4)                                                                                                 \
+    X(HEAT5)
+#define X(id) TONE_##id,
+enum tone { TONE_LIST(X) TONES };
+#undef X
+
+/* On a dark or a light ground; the last two for eyes that do not tell red from green. */
+#define SCHEME_LIST(X)                                                                                       \
+    X(DARK, "dark")                                                                                          \
+    X(LIGHT, "light")                                                                                        \
+    X(MONO, "mono")                                                                                          \
+    X(COLOUR_BLIND, "colour-blind")                                                                          \
+    X(COLOUR_BLIND_LIGHT, "colour-blind-light")
+#define X(id, name) SCHEME_##id,
+enum scheme { SCHEME_LIST(X) SCHEMES };
+#undef X
+
+struct style {
+    bool ascii;         /* no characters beyond ASCII */
+    enum scheme scheme; /* mono also where NO_COLOR or --no-color says so */
+};
+
+const char *scheme_name(enum scheme s);
+enum scheme scheme_parse(const char *name); /* SCHEMES when unknown */
+
+#endif

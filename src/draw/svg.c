@@ -1,0 +1,412 @@
+#include "draw/svg.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw/escape.h"
+#include "draw/svg_bars.h"
+#include "draw/svg_frame.h"
+
+enum { STRIPS = 100, NAMES_MOST = 13 };
+
+/* ---- lines ---- */
+
+/* Long lines have ascending x, as plot_thin() wants it; of others every point is looked at. */
+static bool is_long(const struct plot_line *l) {
+    return l->count > 2 * SVG_PARTS;
+}
+
+/* A line as a path: a gap where values are missing, a dot where one stands alone. */
+static void path_add(const struct svg_frame *f, const double *x, const double *y, size_t count, bool steps) {
+    bool down = false, alone = false;
+    double before = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool there =
+            isfinite(x[i]) && isfinite(y[i]) && !(f->y.log && !(y[i] > 0)) && !(f->x.log && !(x[i] > 0));
+        if (!there) {
+            if (alone) buf_add(f->out, "h.1");
+            down = alone = false;
+            continue;
+        }
+        double px = svg_frame_x(f, x[i]), py = svg_frame_y(f, y[i]);
+        if (!down)
+            buf_addf(f->out, "M%.1f %.1f", px, py);
+        else if (steps)
+            buf_addf(f->out, "H%.1f%s", px, "");
+        else
+            buf_addf(f->out, "L%.1f %.1f", px, py);
+        if (down && steps && py != before) buf_addf(f->out, "V%.1f", py);
+        alone = !down;
+        down = true;
+        before = py;
+    }
+    if (alone) buf_add(f->out, "h.1");
+}
+
+/* The area between the line and the axis, a piece for each stretch without gaps. */
+static void area_add(const struct svg_frame *f, const struct plot_line *l) {
+    size_t i = 0;
+    while (i < l->count) {
+        while (i < l->count && !isfinite(l->y[i])) i++;
+        size_t from = i;
+        while (i < l->count && isfinite(l->y[i])) i++;
+        if (i - from < 2) continue;
+        buf_addf(f->out, "M%.1f %.1f", svg_frame_x(f, l->x[from]), f->bottom);
+        for (size_t k = from; k < i; k++)
+            buf_addf(f->out, "L%.1f %.1f", svg_frame_x(f, l->x[k]), svg_frame_y(f, l->y[k]));
+        buf_addf(f->out, "V%.1fz", f->bottom);
+    }
+}
+
+/* The band between y and upper. */
+static void band_add(const struct svg_frame *f, const struct plot_line *l) {
+    size_t i = 0;
+    while (i < l->count) {
+        while (i < l->count && !(isfinite(l->y[i]) && isfinite(l->upper[i]))) i++;
+        size_t from = i;
+        while (i < l->count && isfinite(l->y[i]) && isfinite(l->upper[i])) i++;
+        for (size_t k = from; k < i; k++)
+            buf_addf(f->out, "%c%.1f %.1f", k == from ? 'M' : 'L', svg_frame_x(f, l->x[k]),
+                     svg_frame_y(f, l->upper[k]));
+        for (size_t k = i; k > from; k--)
+            buf_addf(f->out, "L%.1f %.1f", svg_frame_x(f, l->x[k - 1]), svg_frame_y(f, l->y[k - 1]));
+        if (i > from) buf_add(f->out, "z");
+    }
+}
+
+static void draw_marks(const struct svg_frame *f, const struct plot_line *l) {
+    for (size_t i = 0; i < l->count; i++) {
+        if (!isfinite(l->y[i]) || (f->y.log && !(l->y[i] > 0))) continue;
+        buf_addf(f->out, "<circle class=\"f k%u\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>",
+                 l->colour % PLOT_COLOURS, svg_frame_x(f, l->x[i]), svg_frame_y(f, l->y[i]));
+    }
+}
+
+/* A long line: the means as a line, in a band of all that there is. */
+static void draw_long(const struct svg_frame *f, const struct plot_line *l) {
+    struct plot_part *parts = mem_zalloc(SVG_PARTS, sizeof *parts);
+    size_t count = plot_thin(l->x, l->y, l->count, SVG_PARTS, parts);
+    double *x = mem_zalloc(count + 1, sizeof *x), *mean = mem_zalloc(count + 1, sizeof *mean);
+    double *least = mem_zalloc(count + 1, sizeof *least), *most = mem_zalloc(count + 1, sizeof *most);
+    for (size_t i = 0; i < count; i++) {
+        x[i] = parts[i].x;
+        least[i] = parts[i].least;
+        mean[i] = parts[i].mean;
+        most[i] = parts[i].most;
+    }
+    buf_addf(f->out, "<path class=\"w k%u\" d=\"", l->colour % PLOT_COLOURS);
+    band_add(f, &(struct plot_line){.x = x, .y = least, .upper = most, .count = count});
+    buf_addf(f->out, "\"/><path class=\"l k%u d%u\" d=\"", l->colour % PLOT_COLOURS, l->dash % PLOT_DASHES);
+    path_add(f, x, mean, count, false);
+    buf_add(f->out, "\"/>");
+    free(x);
+    free(mean);
+    free(least);
+    free(most);
+    free(parts);
+}
+
+static void draw_line(const struct svg_frame *f, const struct plot_line *l) {
+    unsigned colour = l->colour % PLOT_COLOURS;
+    if (l->upper) {
+        buf_addf(f->out, "<path class=\"a k%u\" d=\"", colour);
+        band_add(f, l);
+        buf_add(f->out, "\"/>");
+        return;
+    }
+    if (is_long(l)) {
+        draw_long(f, l);
+        return;
+    }
+    if (l->area) {
+        buf_addf(f->out, "<path class=\"a k%u\" d=\"", colour);
+        area_add(f, l);
+        buf_add(f->out, "\"/>");
+    }
+    buf_addf(f->out, "<path class=\"l k%u d%u\" d=\"", colour, l->dash % PLOT_DASHES);
+    path_add(f, l->x, l->y, l->count, l->steps);
+    buf_add(f->out, "\"/>");
+    if (l->marks) draw_marks(f, l);
+}
+
+/* ---- stacks ---- */
+
+/* Of a long stack the means of its parts, which stay means when they are put on top of each other. */
+static size_t stack_values(const struct plot_line *l, double *x, double *y) {
+    if (l->count <= 2 * SVG_PARTS) {
+        memcpy(x, l->x, l->count * sizeof *x);
+        memcpy(y, l->y, l->count * sizeof *y);
+        return l->count;
+    }
+    struct plot_part *parts = mem_zalloc(SVG_PARTS, sizeof *parts);
+    size_t count = plot_thin(l->x, l->y, l->count, SVG_PARTS, parts);
+    for (size_t i = 0; i < count; i++) {
+        x[i] = parts[i].x;
+        y[i] = parts[i].mean;
+    }
+    free(parts);
+    return count;
+}
+
+static void draw_stack(const struct svg_frame *f) {
+    const struct plot *p = f->plot;
+    enum { MOST = 2 * SVG_PARTS };
+    double *room = mem_zalloc(4 * MOST, sizeof *room);
+    double *x = room, *own = room + MOST, *below = room + 2 * MOST, *above = room + 3 * MOST;
+    for (size_t k = 0; k < p->lines; k++) {
+        const struct plot_line *l = &p->line[k];
+        struct plot_line band = {.x = x, .y = below, .upper = above};
+        band.count = stack_values(l, x, own);
+        for (size_t i = 0; i < band.count; i++) {
+            below[i] = isfinite(above[i]) ? above[i] : 0;
+            above[i] = below[i] + own[i];
+        }
+        buf_addf(f->out, "<path class=\"b k%u\" d=\"", l->colour % PLOT_COLOURS);
+        band_add(f, &band);
+        buf_addf(f->out, "\"/><path class=\"l k%u d%u\" d=\"", l->colour % PLOT_COLOURS,
+                 l->dash % PLOT_DASHES);
+        path_add(f, x, above, band.count, false);
+        buf_add(f->out, "\"/>");
+        for (size_t i = 0; i < band.count; i++) /* what is missing has no height */
+            if (!isfinite(above[i])) above[i] = below[i];
+    }
+    free(room);
+}
+
+/* ---- names at the ends ---- */
+
+struct name {
+    const struct plot_line *line;
+    double y;
+};
+
+static int name_order(const void *a, const void *b) {
+    double one = ((const struct name *)a)->y, two = ((const struct name *)b)->y;
+    return (one > two) - (one < two);
+}
+
+static double last_value(const struct plot_line *l) {
+    for (size_t i = l->count; i > 0; i--)
+        if (isfinite(l->y[i - 1])) return l->upper ? l->upper[i - 1] : l->y[i - 1];
+    return NAN;
+}
+
+/* As near to the ends of their lines as they can be without touching each other. */
+static size_t names_place(const struct svg_frame *f, struct name *names) {
+    const struct plot *p = f->plot;
+    double sum = 0;
+    size_t n = 0;
+    for (size_t k = 0; k < p->lines; k++) {
+        double v = last_value(&p->line[k]), at = v;
+        if (!isfinite(v) || !*p->line[k].name) continue;
+        if (p->kind == PLOT_STACK) { /* in the middle of its part */
+            at = sum + v / 2;
+            sum += v;
+        }
+        names[n++] = (struct name){&p->line[k], svg_frame_y(f, at)};
+    }
+    qsort(names, n, sizeof *names, name_order);
+    double lowest = f->bottom + 2;
+    for (size_t i = 1; i < n; i++) names[i].y = fmax(names[i].y, names[i - 1].y + SVG_LINE);
+    for (size_t i = n; i > 0; i--) {
+        names[i - 1].y = fmin(names[i - 1].y, lowest);
+        lowest = names[i - 1].y - SVG_LINE;
+    }
+    return n;
+}
+
+static void draw_names(const struct svg_frame *f) {
+    struct name *names = mem_zalloc(f->plot->lines + 1, sizeof *names);
+    size_t n = names_place(f, names);
+    for (size_t i = 0; i < n; i++) {
+        if (names[i].line->upper)
+            buf_addf(f->out, "<rect class=\"a k%u\" x=\"%.1f\" y=\"%.1f\" width=\"20\" height=\"8\"/>",
+                     names[i].line->colour % PLOT_COLOURS, f->right + 6, names[i].y - 4);
+        else
+            svg_swatch(f->out, names[i].line, f->right + 6, names[i].y);
+        svg_text(f->out, f->right + 31, names[i].y + 4, "", names[i].line->name, SVG_NAME_CHARS);
+    }
+    free(names);
+}
+
+/* ---- values under the pointer ---- */
+
+static size_t first_from(const struct plot_line *l, double from) {
+    size_t low = 0, high = is_long(l) ? l->count : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (l->x[middle] < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* "1:30", then for each line "nvme read: 1.20 to 3.40 GiB/s", of the points in this part of x. */
+static bool strip_text(const struct plot *p, double from, double to, bool last, struct buf *text) {
+    struct buf lines = {0};
+    double low_x = NAN, high_x = NAN;
+    for (size_t k = 0; k < p->lines; k++) {
+        const struct plot_line *l = &p->line[k];
+        double low = NAN, high = NAN;
+        for (size_t i = first_from(l, from); i < l->count; i++) {
+            bool here = l->x[i] >= from && (l->x[i] < to || (last && l->x[i] <= to));
+            if (is_long(l) && l->x[i] > to) break;
+            if (!here || !isfinite(l->y[i])) continue;
+            low = fmin(low, l->y[i]);
+            high = fmax(high, l->upper ? l->upper[i] : l->y[i]);
+            low_x = fmin(low_x, l->x[i]);
+            high_x = fmax(high_x, l->x[i]);
+        }
+        if (isnan(low)) continue;
+        buf_addf(&lines, "\n%s%s", l->name, *l->name ? ": " : "");
+        axis_range(low, high, p->y.unit, &lines);
+    }
+    bool any = lines.len > 0;
+    if (any) {
+        axis_range(low_x, high_x, p->x.unit, text);
+        buf_add(text, buf_text(&lines));
+    }
+    buf_free(&lines);
+    return any;
+}
+
+/* The value of x at a part of its axis. */
+static double value_at(const struct axis *a, double part) {
+    return a->log ? a->low * pow(a->high / a->low, part) : a->low + part * (a->high - a->low);
+}
+
+/* As many strips as points, and no more than fit a finger; the middle of a strip is where its point is. */
+static void draw_strips(const struct svg_frame *f) {
+    const struct plot *p = f->plot;
+    size_t most = 1;
+    for (size_t k = 0; k < p->lines; k++)
+        if (p->line[k].count > most) most = p->line[k].count;
+    size_t strips = most > STRIPS ? STRIPS : most;
+    double edge = strips > 1 ? 0.5 / (double)(strips - 1) : 0.5;
+    buf_add(f->out, "<g class=\"h\">");
+    for (size_t i = 0; i < strips; i++) {
+        double middle = strips > 1 ? (double)i / (double)(strips - 1) : 0.5;
+        double from = fmax(middle - edge, 0), to = fmin(middle + edge, 1);
+        struct buf text = {0};
+        if (strip_text(p, i ? value_at(&f->x, from) : -INFINITY, value_at(&f->x, to), i + 1 == strips,
+                       &text)) {
+            double left = f->left + from * (f->right - f->left);
+            buf_addf(f->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"><title>", left,
+                     f->top, (to - from) * (f->right - f->left), f->bottom - f->top);
+            escape_xml(buf_text(&text), f->out);
+            buf_add(f->out, "</title></rect>");
+        }
+        buf_free(&text);
+    }
+    buf_add(f->out, "</g>");
+}
+
+/* ---- the chart ---- */
+
+/* The ticks that the plot has itself, as far as their texts have room beside each other. */
+static void own_ticks(struct svg_frame *f) {
+    const struct plot_axis *a = &f->plot->x;
+    double free_from = -INFINITY;
+    if (a->ticks == 0) return;
+    f->x.ticks = 0;
+    f->x.unit[0] = '\0';
+    for (size_t i = 0; i < a->ticks && f->x.ticks < AXIS_TICKS; i++) {
+        double at = svg_frame_x(f, a->tick[i].at), half = svg_text_width(a->tick[i].text, AXIS_TEXT) / 2;
+        if (a->tick[i].at < f->x.low || a->tick[i].at > f->x.high || at - half < free_from) continue;
+        f->x.tick[f->x.ticks] = a->tick[i].at;
+        snprintf(f->x.text[f->x.ticks++], AXIS_TEXT, "%.*s", AXIS_TEXT - 1, a->tick[i].text);
+        free_from = at + half + 6;
+    }
+}
+
+/* Room for the names on the right and the ticks on the left. */
+static void frame_make(struct svg_frame *f) {
+    const struct plot *p = f->plot;
+    double low = 0, high = 0, names = 0, ticks = 0;
+    for (size_t k = 0; k < p->lines; k++)
+        if (*p->line[k].name) names = fmax(names, 34 + svg_text_width(p->line[k].name, SVG_NAME_CHARS));
+    bool any_y = plot_range_y(p, &low, &high);
+    struct axis_wish y = {any_y ? low : NAN, any_y ? high : NAN, p->y.unit, p->y.log, false, 6};
+    axis_make(&f->y, &y);
+    for (size_t i = 0; i < f->y.ticks; i++) ticks = fmax(ticks, svg_text_width(f->y.text[i], AXIS_TEXT));
+    f->width = SVG_WIDTH;
+    f->height = p->lines > NAMES_MOST ? SVG_HEIGHT + (double)(p->lines - NAMES_MOST) * SVG_LINE : SVG_HEIGHT;
+    f->left = fmax(ticks + 12, 30);
+    f->right = f->width - fmax(names, 14);
+    f->top = 22;
+    f->bottom = f->height - 40;
+    bool any_x = plot_range_x(p, &low, &high);
+    struct axis_wish x = {any_x ? low : NAN,
+                          any_x ? high : NAN,
+                          p->x.unit,
+                          p->x.log,
+                          true,
+                          (size_t)((f->right - f->left) / 62)};
+    axis_make(&f->x, &x);
+    own_ticks(f);
+}
+
+static void chart_draw(const struct plot *p, const char *id, struct buf *out) {
+    struct svg_frame f = {.plot = p, .out = out};
+    frame_make(&f);
+    svg_frame_open(&f, id);
+    svg_frame_spans(&f);
+    svg_frame_axes(&f);
+    if (p->kind == PLOT_STACK)
+        draw_stack(&f);
+    else
+        for (size_t k = 0; k < p->lines; k++) draw_line(&f, &p->line[k]);
+    draw_names(&f);
+    draw_strips(&f);
+    svg_frame_marks(&f);
+    svg_frame_close(&f);
+}
+
+void svg_plot(const struct plot *p, const char *id, struct buf *out) {
+    if (plot_empty(p)) return;
+    if (p->kind == PLOT_BARS)
+        svg_bars(p, id, out);
+    else if (p->kind == PLOT_HEAT)
+        svg_heat(p, id, out);
+    else
+        chart_draw(p, id, out);
+}
+
+void svg_key(const struct plot_line *l, struct buf *out) {
+    buf_add(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" viewBox=\"0 0 26 10\">");
+    svg_swatch(out, l, 2, 5);
+    buf_add(out, "</svg>");
+}
+
+/* Okabe and Ito's palette, by which people with any common colour-blindness can tell lines apart, in order of
+ * contrast; lighter on a dark page. */
+const char *svg_style(void) {
+    return ":root{--ink:#1b1f24;--soft:#57606a;--rule:#d5dae0;--page:#fff;--box:#f6f8fa;--shade:#eceff3;"
+           "--k0:#0072b2;--k1:#d55e00;--k2:#00805f;--k3:#a8568a;--k4:#b07d00;--k5:#2f9bd8;--k6:#444b54;"
+           "--k7:#8a6d3b}\n"
+           "@media (prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#a4adb8;--rule:#343b44;--page:#0f1318;"
+           "--box:#171c23;--shade:#20262e;--k0:#4aa8e8;--k1:#ff8b3d;--k2:#2fc59b;--k3:#e39ac8;--k4:#e9b949;"
+           "--k5:#8fd0f7;--k6:#c2cad3;--k7:#cdb38b}}\n"
+           "@media print{:root{--ink:#000;--soft:#333;--rule:#bbb;--page:#fff;--box:#fff;--shade:#eee;--k0:#0072b2;"
+           "--k1:#d55e00;--k2:#00805f;--k3:#a8568a;--k4:#b07d00;--k5:#2f9bd8;--k6:#444b54;--k7:#8a6d3b}}\n"
+           ".plot{display:block;width:100%;height:auto;font:12.5px system-ui,sans-serif;color:var(--soft)}"
+           ".plot text{fill:var(--soft)}.plot .n{fill:var(--soft);font-size:12px}"
+           ".plot .p{font-size:11px;paint-order:stroke;stroke:var(--page);stroke-width:3px}"
+           ".plot .g{stroke:var(--rule);stroke-width:1}.plot .x{fill:none;stroke:var(--soft);stroke-width:1}"
+           ".plot .s{fill:var(--shade)}.plot .t{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:2 3}"
+           ".plot .m{fill:var(--ink)}"
+           ".plot .l{fill:none;stroke:currentColor;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}"
+           ".plot .f{fill:currentColor}.plot .a{fill:currentColor;fill-opacity:.18}"
+           ".plot .w{fill:currentColor;fill-opacity:.22;stroke:currentColor;stroke-opacity:.35;stroke-width:.5}"
+           ".plot .b{fill:currentColor;fill-opacity:.45}.plot .c{stroke:var(--page);stroke-width:1}"
+           ".plot .v{fill:var(--ink)}.plot .o{paint-order:stroke;stroke:var(--page);stroke-width:3px}"
+           ".plot .h rect{fill:transparent}.plot .h rect:hover{fill:var(--ink);fill-opacity:.12}\n"
+           ".k0{color:var(--k0)}.k1{color:var(--k1)}.k2{color:var(--k2)}.k3{color:var(--k3)}.k4{color:var(--k4)}"
+           ".k5{color:var(--k5)}.k6{color:var(--k6)}.k7{color:var(--k7)}"
+           ".d1{stroke-dasharray:7 4}.d2{stroke-dasharray:2.5 3.5}.d3{stroke-dasharray:9 3 1 3}"
+           ".d4{stroke-dasharray:4 4}.d5{stroke-dasharray:12 4 1 4 1 4}\n";
+}

@@ -1,0 +1,100 @@
+#include "engine/limits/assess.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define X(id, name) name,
+static const char *const op_names[] = {SCENARIO_OP_LIST(X)};
+#undef X
+
+static bool holds(double actual, enum scenario_criterion_op op, double target) {
+    switch (op) {
+    case KVF_OP_LT:
+        return actual < target;
+    case KVF_OP_LE:
+        return actual <= target;
+    case KVF_OP_GT:
+        return actual > target;
+    case KVF_OP_GE:
+        return actual >= target;
+    case KVF_OP_EQ:
+        return actual == target;
+    case KVF_OP_NE:
+        return actual != target;
+    }
+    return false;
+}
+
+/* The unit of a metric that this run has no result of, as its name says it. */
+static const char *unit_named(const char *metric) {
+    static const struct {
+        const char *end, *unit;
+    } units[] = {{"_ms", "ms"},     {"_tok_s", "tok/s"}, {"_gib_s", "GiB/s"},
+                 {"_per_s", "1/s"}, {"_bytes", "B"},     {"_s", "s"}};
+    size_t len = strlen(metric);
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        size_t end = strlen(units[i].end);
+        if (len > end && strcmp(metric + len - end, units[i].end) == 0) return units[i].unit;
+    }
+    return "";
+}
+
+static void judge(struct run_record *run, const char *name, const char *metric, enum scenario_criterion_op op,
+                  double target) {
+    const struct result *r = result_find(&run->results, metric);
+    struct run_criterion c = {.target = target, .actual = r ? r->value : KVF_MISSING, .passed = -1};
+    snprintf(c.name, sizeof c.name, "%s", name);
+    snprintf(c.metric, sizeof c.metric, "%s", metric);
+    snprintf(c.op, sizeof c.op, "%s", op_names[op]);
+    snprintf(c.unit, sizeof c.unit, "%s", r ? r->unit : unit_named(metric));
+    if (kvf_present(c.actual)) c.passed = holds(c.actual, op, target);
+    run_record_criterion(run, &c);
+}
+
+static void judge_latency(struct run_record *run) {
+    judge(run, "nvme write P95, device", "nvme_write_device_p95_ms", KVF_OP_LT, 500);
+    judge(run, "nvme read P95, device", "nvme_read_device_p95_ms", KVF_OP_LT, 200);
+    judge(run, "cpu read and write P95", "cpu_p95_ms", KVF_OP_LT, 150);
+    judge(run, "hit ratio with decode", "hit_ratio", KVF_OP_GT, 0.30);
+}
+
+static void judge_throughput(const struct scenario *s, struct run_record *run) {
+    if (s->assess.nvme_tok_s > 0) {
+        judge(run, "nvme traffic", "nvme_tok_s", KVF_OP_GE, s->assess.nvme_tok_s);
+    } else {
+        if (s->workload.phase != KVF_WORKLOAD_PHASE_PREFILL)
+            judge(run, "nvme reads", "nvme_read_tok_s", KVF_OP_GT, 0);
+        if (s->workload.phase != KVF_WORKLOAD_PHASE_DECODE)
+            judge(run, "nvme writes", "nvme_write_tok_s", KVF_OP_GT, 0);
+    }
+    judge(run, "failed operations", "operation_errors", KVF_OP_EQ, 0);
+    judge(run, "failed requests", "requests_failed", KVF_OP_EQ, 0);
+}
+
+void assess_run(const struct scenario *s, struct run_record *run) {
+    if (s->assess.profile == KVF_PROFILE_LATENCY)
+        judge_latency(run);
+    else
+        judge_throughput(s, run);
+    judge(run, "writes refused", "refused", KVF_OP_EQ, 0);
+    for (uint32_t i = 0; i < s->assess.criteria; i++) {
+        const struct scenario_criterion *c = &s->assess.criterion[i];
+        judge(run, c->metric, c->metric, c->op, c->value);
+    }
+}
+
+void assess_nothing_done(struct run_record *run) {
+    const struct result_list *r = &run->results;
+    double arrived = result_value(r, "requests_arrived"), failed = result_value(r, "requests_failed");
+    double left = result_value(r, "requests_queued_at_end") + result_value(r, "requests_in_service_at_end");
+    if (run->status != RUN_COMPLETED || result_value(r, "requests_done") != 0) return;
+    run->status = RUN_FAILED;
+    snprintf(
+        run->status_reason, sizeof run->status_reason,
+        "no request was done: %.0f arrived, %.0f failed (%.0f refused for want of room), %.0f dropped, and %.0f "
+        "waited or were in service at the end; %s",
+        arrived, failed, result_value(r, "requests_refused"), result_value(r, "requests_dropped"), left,
+        left > 0     ? "run.duration is shorter than a request takes, or the load is far beyond the tiers"
+        : failed > 0 ? "no tier has room for them"
+                     : "nobody asked in the time measured");
+}

@@ -1,0 +1,16 @@
+/* Judges a run: the criteria of its profile, then those of the scenario, each over one measure of the
+ * results. Pure; nothing is left out: a criterion without data says so and does not pass. */
+#ifndef KVF_ENGINE_LIMITS_ASSESS_H
+#define KVF_ENGINE_LIMITS_ASSESS_H
+
+#include "record/run.h"
+#include "scenario/scenario.h"
+
+/* Adds run->criteria from run->results. Profile latency is that of the MLPerf Storage KV-cache benchmark;
+ * throughput asks for nvme traffic (assess.nvme_tok_s, or any at all in each direction that the phase
+ * uses) and for no errors. */
+void assess_run(const struct scenario *s, struct run_record *run);
+/* A completed run in which no request was done has failed, whatever else went well. */
+void assess_nothing_done(struct run_record *run);
+
+#endif

@@ -1,0 +1,49 @@
+#include "engine/limits/breakeven.h"
+
+#include <math.h>
+
+#include "base/units.h"
+
+/* us and KiB. */
+struct line {
+    double a, b;
+};
+
+static struct line line_of(const struct counters *d, int tier) {
+    double n = (double)counters_get(&d->loads[tier]), x = (double)counters_get(&d->load_kib[tier]);
+    double xx = (double)counters_get(&d->load_kib_kib[tier]), y = (double)counters_get(&d->load_us[tier]);
+    double xy = (double)counters_get(&d->load_kib_us[tier]), spread = n * xx - x * x;
+    struct line l = {.b = spread > 0 ? (n * xy - x * y) / spread : 0};
+    l.a = (y - l.b * x) / n;
+    if (l.b > 0 && l.a >= 0) return l;
+    return (struct line){0, x > 0 ? y / x : 0}; /* all of a size, or no line through them */
+}
+
+static bool loads_sooner(const struct scenario *s, const struct roofline *r, struct line l, uint64_t tokens) {
+    double kib = (double)model_kv_bytes(&s->model, s->tensor_parallel, tokens) / (double)KVF_KIB;
+    return (l.a + l.b * kib) * 1e3 <= (double)roofline_prefill_ns(r, tokens, 0);
+}
+
+double breakeven_tokens(const struct scenario *s, const struct counters *d, enum kvf_tier tier) {
+    struct roofline r;
+    uint64_t low = BREAKEVEN_MOST;
+    if (s->cache.granularity == KVF_GRANULARITY_BLOCK || !scenario_tier_on(s, tier)) return KVF_MISSING;
+    if (counters_get(&d->loads[tier]) < BREAKEVEN_LOADS || scenario_roofline(s, &r, NULL) != 0)
+        return KVF_MISSING;
+    struct line l = line_of(d, (int)tier);
+    if (!loads_sooner(s, &r, l, low)) return 0;
+    /* from the top: a prefill of few tokens takes as long as reading all weights, and may be slower again */
+    while (low > 0 && loads_sooner(s, &r, l, low)) low /= 2;
+    uint64_t high = low > 0 ? 2 * low : 1;
+    while (high - low > 1) {
+        uint64_t mid = low + (high - low) / 2;
+        *(loads_sooner(s, &r, l, mid) ? &high : &low) = mid;
+    }
+    return (double)high;
+}
+
+void breakeven_results(const struct scenario *s, const struct counters *d, struct result_list *out) {
+    for (int t = 0; t < KVF_TIERS; t++)
+        result_add(out, breakeven_tokens(s, d, (enum kvf_tier)t), counters_get(&d->loads[t]),
+                   "%s_break_even_tokens", tier_name((enum kvf_tier)t));
+}

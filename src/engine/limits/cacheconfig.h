@@ -1,0 +1,11 @@
+/* The cache that a scenario describes. */
+#ifndef KVF_ENGINE_LIMITS_CACHECONFIG_H
+#define KVF_ENGINE_LIMITS_CACHECONFIG_H
+
+#include "cache/cache.h"
+#include "scenario/scenario.h"
+
+/* All but ctx, alloc and drop; capacities must be resolved. */
+void cacheconfig_fill(struct cache_config *c, const struct scenario *s);
+
+#endif

@@ -1,0 +1,561 @@
+#include "engine/move/crew.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/heap.h"
+#include "base/rng.h"
+#include "engine/move/crew_inside.h"
+#include "scenario/budget.h"
+#include "tier/channels.h"
+#include "tier/station.h"
+
+enum { SLAB = 64, COPIES_PER_TURN = 4, HOLDERS = 32, OWN = KVF_TIERS, STATIONS };
+enum { LANDING = BUDGET_LANDING_BUFFERS };
+
+#define FACTOR_LEAST 1e-3
+
+/* A worker. */
+struct hand {
+    struct line instant, staged, direct, whole; /* with pieces to issue */
+    struct pieces reaped;                       /* complete at their device, not seen yet */
+    struct pieces submit;                       /* handed to their devices when the turn ends */
+    uint32_t buffers, holders;                  /* free */
+    uint32_t clean, landing;                    /* of the free buffers, and of those for copies */
+    uint64_t until_ns;                          /* of the turn */
+    uint64_t copied[KVF_DIRS];                  /* pieces copied in this turn */
+    bool busy, listed, counted;                 /* in a turn, in line for one, among those that copy */
+    struct hand *next_ready;
+};
+
+struct crew {
+    struct mover_setup setup;
+    uint32_t caps[KVF_TIERS];
+    bool measured[KVF_TIERS], own;
+    struct channels channels[KVF_TIERS]; /* of those that were not measured */
+    struct station station[STATIONS];    /* of drives and links, and of a device's own memory */
+    struct rng rng[KVF_DIRS];            /* of copies */
+    double used_ns[KVF_DIRS];            /* of memory */
+    uint64_t written_bytes;              /* to nvme, up to what it holds */
+    struct hand *hand;
+    uint32_t count, copying;
+    struct hand *ready, **ready_tail;
+    struct heap turns;  /* ends of turns */
+    struct heap delays; /* pieces whose latency passes */
+    struct heap ends;   /* of operations, each when its last piece is where it shall be */
+    struct heap timed;  /* operations at a tier that was not measured */
+    uint64_t ties;
+    struct handled live; /* sentinel */
+    struct handled *spare;
+    struct piece *spare_piece;
+    void **slabs;
+    size_t slab_count;
+};
+
+/* ---- memory ---- */
+
+static void *slab_new(struct crew *l, size_t size) {
+    l->slabs = mem_realloc(l->slabs, (l->slab_count + 1) * sizeof *l->slabs);
+    return l->slabs[l->slab_count++] = mem_zalloc(SLAB, size);
+}
+
+static struct handled *handled_new(struct crew *l) {
+    if (!l->spare) {
+        struct handled *slab = slab_new(l, sizeof *slab);
+        for (int i = 0; i < SLAB; i++) {
+            slab[i].next = l->spare;
+            l->spare = &slab[i];
+        }
+    }
+    struct handled *o = l->spare;
+    l->spare = o->next;
+    memset(o, 0, sizeof *o);
+    o->prev_live = l->live.prev_live;
+    o->next_live = &l->live;
+    o->prev_live->next_live = l->live.prev_live = o;
+    return o;
+}
+
+static void handled_free(struct crew *l, struct handled *o) {
+    o->prev_live->next_live = o->next_live;
+    o->next_live->prev_live = o->prev_live;
+    o->next = l->spare;
+    l->spare = o;
+}
+
+static struct piece *piece_new(struct crew *l, struct handled *o, enum kvf_dir dir, uint64_t bytes) {
+    if (!l->spare_piece) {
+        struct piece *slab = slab_new(l, sizeof *slab);
+        for (int i = 0; i < SLAB; i++) {
+            slab[i].next = l->spare_piece;
+            l->spare_piece = &slab[i];
+        }
+    }
+    struct piece *p = l->spare_piece;
+    l->spare_piece = p->next;
+    *p = (struct piece){.op = o, .bytes = bytes, .dir = dir};
+    return p;
+}
+
+static void piece_free(struct crew *l, struct piece *p) {
+    p->next = l->spare_piece;
+    l->spare_piece = p;
+}
+
+static uint64_t now_of(const struct crew *l) {
+    return run_clock_now(l->setup.clock);
+}
+
+static void hand_ready(struct crew *l, struct hand *hand) {
+    if (hand->busy || hand->listed) return;
+    hand->listed = true;
+    hand->next_ready = NULL;
+    *l->ready_tail = hand;
+    l->ready_tail = &hand->next_ready;
+}
+
+/* ---- at the tiers ---- */
+
+static void comes(struct crew *l, int tier, enum kvf_dir dir, uint64_t n, uint64_t now_ns) {
+    counters_add(&l->setup.counters->chunks_in_flight[tier], n);
+    if (l->setup.usage) usage_come(&l->setup.usage[tier], dir, n, now_ns);
+}
+
+static void goes(struct crew *l, int tier, enum kvf_dir dir, uint64_t n, uint64_t now_ns) {
+    counters_add(&l->setup.counters->chunks_in_flight[tier], 0 - n);
+    if (l->setup.usage) usage_go(&l->setup.usage[tier], dir, n, now_ns, 0);
+}
+
+static void leg_comes(struct crew *l, struct handled *o, enum kvf_dir dir, uint64_t now_ns) {
+    struct transfer_leg *leg = &o->t.leg[dir];
+    if (leg->tier < 0) return;
+    if (leg->start_ns == 0) leg->start_ns = now_ns;
+    if (leg->at_device++ == 0) leg->since_ns = now_ns;
+    comes(l, leg->tier, dir, 1, now_ns);
+}
+
+static void leg_goes(struct crew *l, struct handled *o, enum kvf_dir dir, uint64_t bytes, uint64_t now_ns) {
+    struct transfer_leg *leg = &o->t.leg[dir];
+    if (leg->tier < 0) return;
+    leg->done_bytes += bytes;
+    leg->end_ns = now_ns;
+    if (--leg->at_device == 0) leg->device_ns += now_ns - leg->since_ns;
+    goes(l, leg->tier, dir, 1, now_ns);
+}
+
+/* Room on the drive that was written before takes less time. Chunks of an operation at a drive are fast or
+ * slow together: each has the operation's factor, and one of a link its own. */
+static double bytes_served(struct crew *l, const struct piece *p, int tier) {
+    const struct scenario *s = l->setup.scenario;
+    struct station *at = &l->station[p->op->whole ? OWN : tier];
+    double *factor = &p->op->factor[p->dir], bytes = (double)p->bytes;
+    if (tier != KVF_TIER_NVME) return bytes * station_factor(at, p->dir);
+    if (!(*factor > 0)) *factor = fmax(station_factor(at, p->dir), FACTOR_LEAST);
+    bytes *= *factor;
+    if (p->dir != KVF_DIR_WRITE) return bytes;
+    if (l->written_bytes >= scenario_usable_bytes(s, KVF_TIER_NVME)) return bytes;
+    l->written_bytes += p->bytes;
+    return bytes * fmax(s->service[tier].first_write, 0.01);
+}
+
+static void piece_submit(struct crew *l, struct piece *p, uint64_t now_ns) {
+    struct handled *o = p->op;
+    int tier = o->t.leg[p->dir].tier;
+    leg_comes(l, o, p->dir, now_ns);
+    if (p->direct) leg_comes(l, o, p->dir == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ, now_ns);
+    p->since_ns = now_ns;
+    station_join(&l->station[o->whole ? OWN : tier], p, p->dir, bytes_served(l, p, tier), now_ns);
+}
+
+static void piece_arrives(struct crew *l, struct piece *p, uint64_t now_ns) {
+    struct handled *o = p->op;
+    leg_goes(l, o, p->dir, p->bytes, now_ns);
+    if (p->direct) leg_goes(l, o, p->dir == KVF_DIR_READ ? KVF_DIR_WRITE : KVF_DIR_READ, p->bytes, now_ns);
+    piece_add(&l->hand[o->hand].reaped, p);
+    hand_ready(l, &l->hand[o->hand]);
+}
+
+static uint64_t latency_of(const struct crew *l, int station) {
+    return station == OWN ? l->setup.scenario->service[KVF_TIER_GPU].own_latency_ns
+                          : l->setup.scenario->emulation[station].latency_ns;
+}
+
+static bool stations_pump(struct crew *l, uint64_t now_ns) {
+    struct station_end end;
+    struct heap_item item;
+    bool any = false;
+    for (int i = 0; i < STATIONS; i++) {
+        if (!station_is_on(&l->station[i])) continue;
+        for (; station_leave(&l->station[i], now_ns, &end); any = true)
+            heap_push(&l->delays, now_ns + latency_of(l, i), l->ties++, end.who);
+    }
+    for (; heap_min_key(&l->delays) <= now_ns && heap_pop(&l->delays, &item); any = true)
+        piece_arrives(l, item.item, now_ns);
+    return any;
+}
+
+/* Bytes per ns that one worker copies beside those that are copying already. */
+static double copy_rate(const struct crew *l, enum kvf_dir dir) {
+    const struct scenario_service *s = &l->setup.scenario->service[KVF_TIER_CPU];
+    double at_once = (double)l->copying + 1;
+    return station_rate(&s->depths, &s->rates[dir], at_once) / at_once;
+}
+
+/* How long a worker copies a piece. */
+static uint64_t copy_ns(struct crew *l, enum kvf_dir dir, uint64_t bytes) {
+    const struct scenario_service *s = &l->setup.scenario->service[KVF_TIER_CPU];
+    double ns = (double)bytes / copy_rate(l, dir) * station_draw(&s->spread[dir], &l->rng[dir]);
+    l->used_ns[dir] += (double)bytes / station_rate(&s->depths, &s->rates[dir], 1e9);
+    return (uint64_t)ns + l->setup.scenario->emulation[KVF_TIER_CPU].latency_ns;
+}
+
+/* ---- a worker's turn ---- */
+
+static bool has_leg(const struct handled *o, enum kvf_dir dir) {
+    return o->t.leg[dir].tier >= 0;
+}
+
+static bool leg_copies(const struct handled *o, enum kvf_dir dir) {
+    return o->t.leg[dir].tier == KVF_TIER_CPU && !o->t.leg[dir].timed;
+}
+
+/* A buffer that something was read into gets its noise back before a write is made in it. */
+static void fill_buffer(const struct crew *l, struct hand *hand) {
+    if (!l->measured[KVF_TIER_CPU]) return;
+    hand->until_ns += (uint64_t)((double)l->setup.scenario->nvme.io_size / copy_rate(l, KVF_DIR_READ));
+}
+
+static void copy(struct crew *l, struct hand *hand, struct handled *o, enum kvf_dir dir, uint64_t bytes) {
+    struct transfer_leg *leg = &o->t.leg[dir];
+    if (o->copies && dir == KVF_DIR_READ) {
+        hand->landing -= hand->landing > 0;
+    } else if (o->copies && hand->landing < LANDING) {
+        fill_buffer(l, hand);
+        hand->landing++;
+    }
+    uint64_t ns = copy_ns(l, dir, bytes);
+    if (leg->start_ns == 0) leg->start_ns = hand->until_ns;
+    hand->until_ns += ns;
+    hand->copied[dir]++;
+    leg->device_ns += ns;
+    leg->end_ns = hand->until_ns;
+    leg->done_bytes += bytes;
+}
+
+static void give_back(struct hand *hand, const struct piece *p) {
+    if (p->direct) {
+        hand->holders++;
+    } else if (!p->op->whole) {
+        hand->buffers++;
+        hand->clean += p->clean;
+    }
+}
+
+/* A buffer for what is read, or for what is made: the used ones are for reads, as long as there are any. */
+static void take_buffer(struct crew *l, struct hand *hand, struct piece *p, bool made) {
+    bool clean = made ? hand->clean > 0 : hand->clean == hand->buffers;
+    hand->clean -= clean;
+    hand->buffers--;
+    p->clean = made;
+    if (made && !clean) fill_buffer(l, hand);
+}
+
+/* A piece is in its buffer, or on the drive. */
+static void reap(struct crew *l, struct hand *hand, struct piece *p) {
+    struct handled *o = p->op;
+    if (p->dir == KVF_DIR_READ && !p->direct && has_leg(o, KVF_DIR_WRITE) && !o->t.leg[KVF_DIR_WRITE].timed) {
+        if (!leg_copies(o, KVF_DIR_WRITE)) {
+            p->dir = KVF_DIR_WRITE;
+            piece_add(&hand->submit, p);
+            return;
+        }
+        copy(l, hand, o, KVF_DIR_WRITE, p->bytes);
+    }
+    give_back(hand, p);
+    o->passed += p->bytes;
+    piece_free(l, p);
+    if (o->passed == o->t.op->bytes) heap_push(&l->ends, hand->until_ns, l->ties++, o);
+}
+
+static uint64_t piece_bytes(const struct crew *l, const struct handled *o) {
+    uint64_t left = o->t.op->bytes - o->t.next_offset, io_size = l->setup.scenario->nvme.io_size;
+    return o->whole || left < io_size ? left : io_size;
+}
+
+/* The next piece; true when that was the last. */
+static bool issue(struct crew *l, struct hand *hand, struct handled *o) {
+    uint64_t bytes = piece_bytes(l, o);
+    enum kvf_dir dir =
+        has_leg(o, KVF_DIR_READ) && !o->t.leg[KVF_DIR_READ].timed ? KVF_DIR_READ : KVF_DIR_WRITE;
+    if (o->t.next_offset == 0) o->t.line_ns = now_of(l) - o->t.issue_ns;
+    o->t.next_offset += bytes;
+    if (o->copies) {
+        for (int d = 0; d < KVF_DIRS; d++)
+            if (leg_copies(o, (enum kvf_dir)d)) copy(l, hand, o, (enum kvf_dir)d, bytes);
+        return o->t.next_offset == o->t.op->bytes;
+    }
+    if (o->direct) dir = o->t.leg[KVF_DIR_READ].tier == KVF_TIER_GPU ? KVF_DIR_READ : KVF_DIR_WRITE;
+    if (!o->direct && dir == KVF_DIR_READ && leg_copies(o, dir)) {
+        copy(l, hand, o, dir, bytes);
+        dir = KVF_DIR_WRITE;
+    }
+    struct piece *p = piece_new(l, o, dir, bytes);
+    p->direct = o->direct;
+    if (o->direct)
+        hand->holders--;
+    else if (!o->whole)
+        take_buffer(l, hand, p, !has_leg(o, KVF_DIR_READ) || o->t.leg[KVF_DIR_READ].timed);
+    piece_add(&hand->submit, p);
+    return o->t.next_offset == o->t.op->bytes;
+}
+
+/* Pieces of the first operations of a line while there are buffers or holders for them. */
+static bool issue_line(struct crew *l, struct hand *hand, struct line *line, const uint32_t *left,
+                       unsigned most) {
+    unsigned n = 0;
+    for (; line->first && n < most && (!left || *left > 0); n++) {
+        if (!issue(l, hand, line->first)) continue;
+        struct handled *o = line_take(line);
+        if (o->copies) heap_push(&l->ends, hand->until_ns, l->ties++, o);
+    }
+    return n > 0;
+}
+
+static void turn_begin(struct crew *l, struct hand *hand, uint64_t now_ns) {
+    struct piece *p;
+    bool any = hand->reaped.first != NULL;
+    hand->until_ns = now_ns;
+    while ((p = piece_take(&hand->reaped)) != NULL) reap(l, hand, p);
+    any = issue_line(l, hand, &hand->whole, NULL, UINT32_MAX) || any;
+    any = issue_line(l, hand, &hand->direct, &hand->holders, UINT32_MAX) || any;
+    any = issue_line(l, hand, &hand->staged, &hand->buffers, UINT32_MAX) || any;
+    any = issue_line(l, hand, &hand->instant, NULL, COPIES_PER_TURN) || any;
+    if (!any) return;
+    for (int d = 0; d < KVF_DIRS; d++)
+        if (hand->copied[d]) comes(l, KVF_TIER_CPU, (enum kvf_dir)d, 1, now_ns);
+    hand->busy = true;
+    if (hand->until_ns > now_ns) l->copying++;
+    hand->counted = hand->until_ns > now_ns;
+    heap_push(&l->turns, hand->until_ns, l->ties++, hand);
+}
+
+static void turn_end(struct crew *l, struct hand *hand, uint64_t now_ns) {
+    struct piece *p;
+    hand->busy = false;
+    if (hand->counted) l->copying--;
+    for (int d = 0; d < KVF_DIRS; d++) {
+        if (hand->copied[d]) goes(l, KVF_TIER_CPU, (enum kvf_dir)d, 1, now_ns);
+        hand->copied[d] = 0;
+    }
+    while ((p = piece_take(&hand->submit)) != NULL) piece_submit(l, p, now_ns);
+    hand_ready(l, hand);
+}
+
+/* ---- operations ---- */
+
+/* By the channels of its tier, which was not measured; `o` goes on when that is done. */
+static void timed_begin(struct crew *l, struct handled *o, enum kvf_dir dir, uint64_t now_ns) {
+    struct transfer_leg *leg = &o->t.leg[dir];
+    uint64_t bytes = o->t.op->bytes;
+    leg->since_ns = now_ns;
+    if (leg->start_ns == 0) leg->start_ns = now_ns;
+    leg->end_ns = channels_take(&l->channels[leg->tier], dir, bytes, now_ns).complete_ns;
+    leg->device_ns = leg->end_ns - now_ns;
+    leg->done_bytes = bytes;
+    comes(l, leg->tier, dir, 1, now_ns);
+    heap_push(&l->timed, leg->end_ns, l->ties++, o);
+}
+
+static void operation_record(struct crew *l, struct handled *o) {
+    for (int d = 0; d < KVF_DIRS; d++) {
+        const struct transfer_leg *leg = &o->t.leg[d];
+        if (leg->tier < 0) continue;
+        counters_add(&l->setup.counters->io[leg->tier][d][transfer_cause(&o->t, (enum kvf_dir)d)].bytes,
+                     leg->done_bytes);
+    }
+    transfer_record(&o->t, l->setup.counters, l->caps, KVF_VERIFY_NONE);
+}
+
+/* Its bytes have passed. */
+static void operation_end(struct crew *l, struct handled *o) {
+    if (o->t.leg[KVF_DIR_WRITE].timed && o->t.leg[KVF_DIR_WRITE].done_bytes == 0) {
+        timed_begin(l, o, KVF_DIR_WRITE, now_of(l));
+        return;
+    }
+    operation_record(l, o);
+    l->setup.done(l->setup.ctx, &o->t, false, "");
+    handled_free(l, o);
+}
+
+static void operation_line(struct crew *l, struct handled *o) {
+    struct hand *hand = &l->hand[o->hand];
+    line_add(o->whole    ? &hand->whole
+             : o->direct ? &hand->direct
+             : o->copies ? &hand->instant
+                         : &hand->staged,
+             o);
+    hand_ready(l, hand);
+}
+
+static void timed_end(struct crew *l, struct handled *o, uint64_t now_ns) {
+    enum kvf_dir dir = o->t.leg[KVF_DIR_READ].timed && o->t.leg[KVF_DIR_WRITE].done_bytes == 0
+                           ? KVF_DIR_READ
+                           : KVF_DIR_WRITE;
+    goes(l, o->t.leg[dir].tier, dir, 1, now_ns);
+    if (dir == KVF_DIR_READ && has_leg(o, KVF_DIR_WRITE))
+        operation_line(l, o);
+    else
+        operation_end(l, o);
+}
+
+/* A read of a slower tier goes on to the gpu where that is its target. */
+static bool op_lands(const struct crew *l, const struct cache_op *op) {
+    return l->setup.scenario->cache.read_target == KVF_READ_TARGET_GPU && op->from > KVF_TIER_GPU &&
+           op->to < 0 && l->setup.tiers[KVF_TIER_GPU];
+}
+
+static void kind_set(const struct crew *l, struct handled *o) {
+    const struct scenario *s = l->setup.scenario;
+    int read = o->t.leg[KVF_DIR_READ].tier, write = o->t.leg[KVF_DIR_WRITE].tier;
+    bool alone = read < 0 || write < 0;
+    o->copies = true;
+    for (int d = 0; d < KVF_DIRS; d++) {
+        int tier = o->t.leg[d].tier;
+        o->t.leg[d].timed = tier >= 0 && !l->measured[tier];
+        o->copies = o->copies && (tier < 0 || o->t.leg[d].timed || tier == KVF_TIER_CPU);
+    }
+    o->direct = l->measured[KVF_TIER_GPU] && ((read == KVF_TIER_GPU && write == KVF_TIER_CPU) ||
+                                              (read == KVF_TIER_CPU && write == KVF_TIER_GPU));
+    o->copies = o->copies && !o->direct;
+    o->whole = l->own && alone && (read < 0 ? write : read) == KVF_TIER_GPU &&
+               (read < 0 ? s->gpu.write == KVF_GPU_WRITE_GENERATE : s->gpu.read == KVF_GPU_READ_HBM);
+}
+
+bool crew_take(const struct crew *l, const struct cache_op *op) {
+    return l && ((op->from >= 0 && l->measured[op->from]) || (op->to >= 0 && l->measured[op->to]));
+}
+
+void crew_begin(struct crew *l, struct cache_op *op) {
+    struct handled *o = handled_new(l);
+    uint64_t now_ns = now_of(l);
+    o->t.op = op;
+    o->t.issue_ns = now_ns;
+    o->t.landing = op_lands(l, op);
+    o->t.leg[KVF_DIR_READ].tier = op->from;
+    o->t.leg[KVF_DIR_WRITE].tier = o->t.landing ? KVF_TIER_GPU : op->to;
+    o->t.leg[op->from >= 0 ? KVF_DIR_READ : KVF_DIR_WRITE].start_ns = now_ns;
+    o->hand = op->worker < l->count ? op->worker : 0;
+    kind_set(l, o);
+    if (o->t.leg[KVF_DIR_READ].timed)
+        timed_begin(l, o, KVF_DIR_READ, now_ns);
+    else
+        operation_line(l, o);
+}
+
+bool crew_pump(struct crew *l) {
+    uint64_t now_ns = now_of(l);
+    struct heap_item item;
+    bool any = stations_pump(l, now_ns);
+    for (; heap_min_key(&l->timed) <= now_ns && heap_pop(&l->timed, &item); any = true)
+        timed_end(l, item.item, now_ns);
+    for (; heap_min_key(&l->ends) <= now_ns && heap_pop(&l->ends, &item); any = true)
+        operation_end(l, item.item);
+    for (; heap_min_key(&l->turns) <= now_ns && heap_pop(&l->turns, &item); any = true)
+        turn_end(l, item.item, now_ns);
+    while (l->ready) {
+        struct hand *hand = l->ready;
+        l->ready = hand->next_ready;
+        if (!l->ready) l->ready_tail = &l->ready;
+        hand->listed = false;
+        turn_begin(l, hand, now_ns);
+        any = true;
+    }
+    return any;
+}
+
+uint64_t crew_next_ns(const struct crew *l) {
+    uint64_t next = heap_min_key(&l->turns), at;
+    if (l->ready) return now_of(l);
+    if ((at = heap_min_key(&l->delays)) < next) next = at;
+    if ((at = heap_min_key(&l->timed)) < next) next = at;
+    if ((at = heap_min_key(&l->ends)) < next) next = at;
+    for (int i = 0; i < STATIONS; i++)
+        if (station_is_on(&l->station[i]) && (at = station_next_ns(&l->station[i])) < next) next = at;
+    return next;
+}
+
+/* The pieces of all go with their slabs. */
+void crew_stop(struct crew *l) {
+    while (l->live.next_live != &l->live) {
+        struct handled *o = l->live.next_live;
+        l->setup.done(l->setup.ctx, &o->t, true, "");
+        handled_free(l, o);
+    }
+    for (uint32_t i = 0; i < l->count; i++)
+        l->hand[i] = (struct hand){
+            .buffers = l->setup.buffers, .clean = l->setup.buffers, .holders = HOLDERS, .landing = LANDING};
+    for (int i = 0; i < STATIONS; i++) station_empty(&l->station[i]);
+    l->turns.count = l->delays.count = l->timed.count = l->ends.count = 0;
+    l->ready = NULL;
+    l->ready_tail = &l->ready;
+    l->copying = 0;
+    for (int t = 0; t < KVF_TIERS; t++)
+        atomic_store_explicit(&l->setup.counters->chunks_in_flight[t], 0, memory_order_relaxed);
+}
+
+uint64_t crew_used_ns(const struct crew *l, int tier, enum kvf_dir dir) {
+    if (tier == KVF_TIER_CPU) return (uint64_t)l->used_ns[dir];
+    return station_used_ns(&l->station[tier], dir, now_of(l));
+}
+
+uint64_t crew_memory_used_ns(const struct crew *l, enum kvf_dir dir) {
+    return l && l->own ? station_used_ns(&l->station[OWN], dir, now_of(l)) : 0;
+}
+
+bool crew_measured(const struct crew *l, int tier) {
+    return l && l->measured[tier];
+}
+
+bool crew_wanted(const struct scenario *s) {
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (scenario_tier_on(s, (enum kvf_tier)t) && station_measured(&s->service[t], false)) return true;
+    return false;
+}
+
+struct crew *crew_open(const struct mover_setup *setup) {
+    const struct scenario *s = setup->scenario;
+    if (!crew_wanted(s)) return NULL;
+    struct crew *l = mem_zalloc(1, sizeof *l);
+    l->setup = *setup;
+    l->count = (uint32_t)s->engine.workers;
+    l->hand = mem_zalloc(l->count, sizeof *l->hand);
+    l->live.prev_live = l->live.next_live = &l->live;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (!setup->tiers[t]) continue;
+        l->caps[t] = setup->tiers[t]->ops->caps(setup->tiers[t]);
+        channels_init(&l->channels[t], &s->emulation[t]);
+        l->measured[t] = station_measured(&s->service[t], false);
+        if (l->measured[t] && t != KVF_TIER_CPU) station_init(&l->station[t], s, (enum kvf_tier)t, false);
+    }
+    l->own = l->measured[KVF_TIER_GPU] && station_measured(&s->service[KVF_TIER_GPU], true);
+    if (l->own) station_init(&l->station[OWN], s, KVF_TIER_GPU, true);
+    for (int d = 0; d < KVF_DIRS; d++)
+        rng_init(&l->rng[d], s->seed, KVF_RNG_SERVICE, (uint64_t)KVF_TIER_CPU * 4 + (uint64_t)d);
+    crew_stop(l);
+    return l;
+}
+
+void crew_close(struct crew *l) {
+    if (!l) return;
+    for (int i = 0; i < STATIONS; i++) station_free(&l->station[i]);
+    for (size_t i = 0; i < l->slab_count; i++) free(l->slabs[i]);
+    free(l->slabs);
+    heap_free(&l->turns);
+    heap_free(&l->delays);
+    heap_free(&l->timed);
+    heap_free(&l->ends);
+    free(l->hand);
+    free(l);
+}

@@ -1,0 +1,36 @@
+/* The workers of a simulated run whose tiers were measured (scenario_service), chunk by chunk as those of a
+ * real run go about it (engine/transfer.h). Each is one thread: it reaps, issues as many chunks as it has
+ * buffers, copies through memory, submits, and comes back when that is done; meanwhile it looks at nothing
+ * else. Drives and links serve the chunks of all workers as they were measured to (tier/station.h). Copies of
+ * several workers at once share what memory was measured to carry.
+ *
+ *   read, write of cpu   up to four chunks, then the drive's turn again
+ *   with a leg on nvme   a buffer for every chunk; what goes from cpu to nvme is copied before it is
+ * submitted between cpu and gpu  one copy over the link, nothing passes through the worker in device memory
+ * the entry as a whole From or to a tier that was not measured an entry passes whole, before or after, by the
+ * tier's channels. */
+#ifndef KVF_ENGINE_MOVE_CREW_H
+#define KVF_ENGINE_MOVE_CREW_H
+
+#include "engine/move/transfer.h"
+
+/* Whether a tier of the scenario that is on was measured. */
+bool crew_wanted(const struct scenario *s);
+
+struct crew;
+/* NULL where no tier of the scenario was measured. Control thread only, all. */
+struct crew *crew_open(const struct mover_setup *setup);
+void crew_close(struct crew *l); /* takes NULL */
+/* Whether one of the operation's tiers was measured; if so it may be begun here. */
+bool crew_take(const struct crew *l, const struct cache_op *op);
+void crew_begin(struct crew *l, struct cache_op *op);
+bool crew_pump(struct crew *l); /* does what is due; whether there was any */
+void crew_stop(struct crew *l); /* everything ends at once, abandoned */
+uint64_t crew_next_ns(const struct crew *l);
+/* Time that a measured tier's best rate in a direction was in use, so far. */
+uint64_t crew_used_ns(const struct crew *l, int tier, enum kvf_dir dir);
+/* The same of the gpu's own memory, where that was measured beside its link; else 0. */
+uint64_t crew_memory_used_ns(const struct crew *l, enum kvf_dir dir);
+bool crew_measured(const struct crew *l, int tier);
+
+#endif

@@ -1,0 +1,72 @@
+/* The operations of a crew, the pieces that they pass in, and lists of both; nobody else includes it. Control
+ * thread only. */
+#ifndef KVF_ENGINE_MOVE_CREW_INSIDE_H
+#define KVF_ENGINE_MOVE_CREW_INSIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/move/transfer.h"
+
+struct handled;
+
+/* A piece of an operation on its way. */
+struct piece {
+    struct handled *op;
+    struct piece *next;
+    uint64_t bytes;
+    enum kvf_dir dir;  /* where it is now, or has been */
+    bool direct;       /* it has a holder, not a buffer */
+    bool clean;        /* its buffer still has the noise that writes are made of */
+    uint64_t since_ns; /* at the device */
+};
+
+struct pieces {
+    struct piece *first, *last;
+};
+
+/* An operation. */
+struct handled {
+    struct transfer t; /* first: what the others see of it */
+    struct handled *next, *prev_live, *next_live;
+    uint32_t hand;
+    uint64_t passed; /* bytes that are where they shall be, as its worker has seen */
+    bool whole;      /* in a device's own memory */
+    bool copies, direct;
+    double factor[KVF_DIRS]; /* of its service time at the drive; 0: not drawn yet */
+};
+
+struct line {
+    struct handled *first, *last;
+};
+
+static inline void line_add(struct line *line, struct handled *o) {
+    o->next = NULL;
+    *(line->last ? &line->last->next : &line->first) = o;
+    line->last = o;
+}
+
+static inline struct handled *line_take(struct line *line) {
+    struct handled *o = line->first;
+    if (!o) return NULL;
+    line->first = o->next;
+    if (!line->first) line->last = NULL;
+    return o;
+}
+
+static inline void piece_add(struct pieces *list, struct piece *p) {
+    p->next = NULL;
+    *(list->last ? &list->last->next : &list->first) = p;
+    list->last = p;
+}
+
+static inline struct piece *piece_take(struct pieces *list) {
+    struct piece *p = list->first;
+    if (!p) return NULL;
+    list->first = p->next;
+    if (!list->first) list->last = NULL;
+    return p;
+}
+
+#endif

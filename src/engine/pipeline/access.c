@@ -1,0 +1,129 @@
+#include "engine/pipeline/access.h"
+
+#include "engine/pipeline/oracle.h"
+#include "engine/pipeline/sample.h"
+
+static void op_begun(struct executor *x, struct flight *f) {
+    if (f->outstanding++ == 0) f->storage_since_ns = x->ops->now(x);
+}
+
+void access_ended(struct executor *x, struct flight *f) {
+    if (--f->outstanding == 0) f->storage_ns += x->ops->now(x) - f->storage_since_ns;
+}
+
+static void room_needed(struct executor *x, struct flight *f, struct cache_op *op) {
+    if (op->state == CACHE_OP_READY) return;
+    op->needs_room = true;
+    if (f->needing_room++ == 0) f->room_since_ns = x->ops->now(x);
+}
+
+void access_room_found(struct executor *x, struct flight *f, struct cache_op *op) {
+    if (!op->needs_room) return;
+    op->needs_room = false;
+    if (--f->needing_room == 0) f->room_ns += x->ops->now(x) - f->room_since_ns;
+}
+
+/* The preparation is patient: what it asks for is there when it ends. Documents come in while it is
+ * needed elsewhere too. */
+static bool patient(const struct flight *f) {
+    return f->internal && f->req.kind != REQUEST_INGEST;
+}
+
+/* Every wait is bounded alike; a lookup that has to wait again does so until the end of its first. */
+static void op_waits(struct pipeline *p, struct executor *x, struct flight *f, struct cache_op *op) {
+    if (patient(f)) return;
+    op->deadline_ns = x->ops->now(x) + p->scenario->engine.room_wait_ns;
+    if (op->kind == CACHE_OP_WAIT) {
+        if (f->wait_deadline_ns == 0) f->wait_deadline_ns = op->deadline_ns;
+        op->deadline_ns = f->wait_deadline_ns;
+    }
+    x->ops->waits(x, op);
+}
+
+bool access_wait(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                 enum kvf_cause cause, enum access_role role) {
+    if (f->wait_deadline_ns != 0 && x->ops->now(x) >= f->wait_deadline_ns) return false;
+    struct cache_op *op = cache_wait(p->cache, key, f->worker, f);
+    if (!op) return false;
+    op->role = role;
+    op->cause = cause;
+    op_begun(x, f);
+    op_waits(p, x, f, op);
+    return true;
+}
+
+void access_count(struct pipeline *p, struct flight *f, enum kvf_cause cause, int tier) {
+    cache_count_lookup(p->cache, cause, tier);
+    if (tier < 0)
+        f->misses++;
+    else
+        f->tier_hits[tier]++;
+}
+
+/* What the cache is told of an access. The rank of a block tells which one it is. */
+static struct cache_access access_of(const struct pipeline *p, const struct flight *f, enum kvf_cause cause,
+                                     uint64_t rank) {
+    struct cache_access a = {
+        .cause = cause, .klass = (uint8_t)f->req.klass, .rank = rank, .let_in = f->internal};
+    if (!p->oracle || f->internal) return a;
+    uint64_t i = f->req.ids ? rank - f->rank : 0;
+    if (f->req.ids && p->scenario->cache.touch_order != KVF_TOUCH_FORWARD) i = f->blocks - 1 - i;
+    a.next_use = oracle_next(p->oracle, &f->req, (uint32_t)i);
+    return a;
+}
+
+void access_touch(struct pipeline *p, const struct flight *f, struct cache_key key, uint64_t rank) {
+    struct cache_access access = access_of(p, f, KVF_CAUSE_PREFIX, rank);
+    cache_touch(p->cache, key, &access);
+}
+
+uint64_t access_read(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                     enum kvf_cause cause, uint64_t rank, enum access_role role) {
+    bool decodes = role == ROLE_DECODE_READ;
+    struct cache_access access = access_of(p, f, cause, rank);
+    access.again = decodes && f->decode_read;
+    struct cache_op *op = cache_read(p->cache, key, &access, f->worker, f);
+    f->decode_read = f->decode_read || decodes;
+    const struct scenario *s = p->scenario;
+    if (p->compute && role == ROLE_TURN_READ)
+        f->found_tokens += model_kv_tokens(&s->model, s->tensor_parallel, op->bytes);
+    op->role = role;
+    if (!decodes) f->owed_bytes += op->bytes;
+    flight_at(f, op->from);
+    op_begun(x, f);
+    return op->bytes;
+}
+
+void access_refused(struct flight *f) {
+    f->refused = true;
+    f->failed = f->failed || !f->internal;
+}
+
+bool access_write(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                  uint64_t bytes, enum kvf_cause cause, uint64_t rank, enum access_role role,
+                  enum cache_verdict *verdict) {
+    struct cache_access access = access_of(p, f, cause, rank);
+    struct cache_op *op = NULL;
+    *verdict = cache_write(p->cache, key, bytes, &access, f->worker, f, &op);
+    if (p->sample && cause == KVF_CAUSE_RAG) sample_chunk(p->sample, REFERENCE_WRITE, key, bytes);
+    if (*verdict == CACHE_TOO_LARGE) access_refused(f);
+    if (*verdict != CACHE_PLANNED && *verdict != CACHE_NO_ROOM_NOW) return false;
+    op->role = role;
+    f->owed_bytes += bytes;
+    flight_at(f, *verdict == CACHE_PLANNED ? op->to : -1);
+    op_begun(x, f);
+    room_needed(x, f, op);
+    if (*verdict == CACHE_NO_ROOM_NOW) op_waits(p, x, f, op);
+    return true;
+}
+
+bool access_missed(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                   enum kvf_cause cause, enum access_role read, enum access_role wait) {
+    if (cache_peek(p->cache, key) == CACHE_WRITING && access_wait(p, x, f, key, cause, wait)) return false;
+    int tier = cache_where(p->cache, key);
+    access_count(p, f, cause, tier);
+    if (p->sample && cause == KVF_CAUSE_RAG) sample_chunk(p->sample, REFERENCE_LOOKUP, key, 0);
+    if (tier < 0) return true;
+    access_read(p, x, f, key, cause, 0, read);
+    return false;
+}

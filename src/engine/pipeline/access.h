@@ -1,0 +1,53 @@
+/* What a request does with the cache, one operation at a time: it looks up, reads, writes, waits. Each
+ * operation that comes of it is outstanding from here on; the time in which any is, is the request's
+ * storage time. Between enter and leave of the executor, on the thread that serves the request. */
+#ifndef KVF_ENGINE_PIPELINE_ACCESS_H
+#define KVF_ENGINE_PIPELINE_ACCESS_H
+
+#include "engine/pipeline/pipeline.h"
+
+/* What an operation is to its request; kept in op->role. */
+enum access_role {
+    ROLE_NONE,
+    ROLE_PROMPT_READ,
+    ROLE_PROMPT_WRITE,
+    ROLE_PROMPT_WAIT,
+    ROLE_TURN_READ,
+    ROLE_TURN_WAIT,
+    ROLE_PREFILL_WRITE,
+    ROLE_BLOCK_READ,
+    ROLE_BLOCK_WRITE,
+    ROLE_BLOCK_WAIT,
+    ROLE_DECODE_READ,
+    ROLE_DECODE_WRITE,
+    ROLE_DECODE_WAIT,
+    ROLE_CHUNK_READ,
+    ROLE_CHUNK_WAIT
+};
+
+/* One lookup: reads the entry, waits for whoever writes it, or counts a miss. Whether it missed. */
+bool access_missed(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                   enum kvf_cause cause, enum access_role read, enum access_role wait);
+/* Counts a lookup that hit in this tier, or missed (-1). */
+void access_count(struct pipeline *p, struct flight *f, enum kvf_cause cause, int tier);
+/* Reads an entry that is resident; returns its size. Reads of a decode are owed before they begin. */
+uint64_t access_read(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                     enum kvf_cause cause, uint64_t rank, enum access_role role);
+/* Touches an entry, if it is there. */
+void access_touch(struct pipeline *p, const struct flight *f, struct cache_key key, uint64_t rank);
+/* Writes an entry unless it is there, being written, not admitted, or too large, by which the request fails.
+ * Whether an operation is under way: the write, or its wait for room. */
+bool access_write(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                  uint64_t bytes, enum kvf_cause cause, uint64_t rank, enum access_role role,
+                  enum cache_verdict *verdict);
+/* Waits for whoever writes the entry; false when nobody does or the request's patience is at its end. */
+bool access_wait(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
+                 enum kvf_cause cause, enum access_role role);
+/* A write of it found no room: it fails. What prepares or ingests goes on without. */
+void access_refused(struct flight *f);
+/* An operation is outstanding no more. */
+void access_ended(struct executor *x, struct flight *f);
+/* A write of the request has its room, or ended without; without effect on what never waited for any. */
+void access_room_found(struct executor *x, struct flight *f, struct cache_op *op);
+
+#endif

@@ -1,0 +1,42 @@
+/* What the pipeline needs from whoever carries its steps out. The real executor is a worker thread;
+ * a simulated one runs on a virtual clock. The pipeline calls these, and the executor calls the
+ * pipeline back; both happen on the one thread that serves the request. */
+#ifndef KVF_ENGINE_PIPELINE_EXECUTOR_H
+#define KVF_ENGINE_PIPELINE_EXECUTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cache/cache.h"
+#include "engine/pipeline/flight.h"
+#include "metrics/counters.h"
+
+struct executor;
+struct executor_ops {
+    uint64_t (*now)(struct executor *x); /* run time, ns */
+    /* Bracket calls of the cache. leave hands out the operations that became ready, to whichever
+     * executor planned them. */
+    void (*enter)(struct executor *x);
+    void (*leave)(struct executor *x);
+    /* An operation was made that waits (for room or for another writer): cancel it at
+     * op->deadline_ns. Between enter and leave. */
+    void (*waits)(struct executor *x, struct cache_op *op);
+    void (*timer)(struct executor *x, struct flight *f, uint64_t at_ns); /* then pipeline_timer() */
+    void (*done)(struct executor *x, struct flight *f); /* the flight is the executor's again */
+    /* What the flight asked of the batching server has ended, which this executor learned: the one that
+     * serves it (f->worker, another) calls pipeline_computed(). NULL where there is one executor. */
+    void (*computed)(struct executor *x, struct flight *f);
+    /* An operation failed or data was wrong: one sentence. */
+    void (*error)(struct executor *x, const char *sentence);
+};
+
+struct executor {
+    const struct executor_ops *ops;
+    struct counters *counters; /* of this executor alone */
+    uint32_t worker;
+    bool stopping;           /* the run ends: finish operations, begin nothing */
+    struct flight *settling; /* requests that wait for their moves */
+    struct flight tick;      /* no request: timers for it are the batching server's */
+};
+
+#endif

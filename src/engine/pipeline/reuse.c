@@ -1,0 +1,45 @@
+#include "engine/pipeline/reuse.h"
+
+#include "base/clock.h"
+
+static uint64_t max_u64(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static uint64_t tier_ns(const struct scenario_emulation *link, uint64_t bytes) {
+    if (bytes == 0) return 0;
+    return link->latency_ns +
+           (uint64_t)((double)bytes * (double)KVF_NS_PER_S / (double)link->read_bytes_per_s);
+}
+
+uint64_t reuse_load_ns(const struct scenario *s, const uint64_t bytes[KVF_TIERS]) {
+    uint64_t ns = 0;
+    for (int t = 0; t < KVF_TIERS; t++) ns = max_u64(ns, tier_ns(&s->emulation[t], bytes[t]));
+    return ns;
+}
+
+bool reuse_loads(const struct scenario *s, const struct roofline *r, const struct reuse_found *found) {
+    uint64_t load =
+        reuse_load_ns(s, found->bytes) + roofline_prefill_ns(r, found->missing, found->above + found->below);
+    return load <= roofline_prefill_ns(r, found->below + found->missing, found->above);
+}
+
+void reuse_split_begin(struct reuse_split *split, const struct scenario *s, const struct roofline *r,
+                       const struct reuse_found *found) {
+    *split = (struct reuse_split){.s = s, .r = r, .above = found->above, .head = found->below};
+    split->ns = roofline_prefill_ns(r, found->below, found->above);
+}
+
+bool reuse_split_take(struct reuse_split *split, int tier, uint64_t tokens, uint64_t bytes) {
+    uint64_t head = split->head - tokens;
+    split->bytes[tier] += bytes;
+    uint64_t ns =
+        max_u64(reuse_load_ns(split->s, split->bytes), roofline_prefill_ns(split->r, head, split->above));
+    if (ns > split->ns) {
+        split->bytes[tier] -= bytes;
+        return false;
+    }
+    split->head = head;
+    split->ns = ns;
+    return true;
+}

@@ -1,0 +1,69 @@
+/* A sample of what the requests of a run ask of the cache, kept while it runs, and what it says of its
+ * working set: reuse distances by spatial sampling (Waldspurger, Park, Garthwaite, Ahmad: Efficient MRC
+ * Construction with SHARDS, FAST 2015).
+ *
+ * An entry is in the sample, with all its accesses, when a hash of its key is below a threshold. When the
+ * accesses that are kept exceed SAMPLE_REFERENCES the threshold is halved and half of the entries leave, so
+ * that memory is bounded (about 8 MiB) and an access costs O(log SAMPLE_REFERENCES), most of them one hash.
+ * Distances are divided by the part of entries that is kept; an access counts by its inverse; what is over or
+ * under the number of lookups that there were is taken from, or added to, the shortest distance, as that
+ * paper does.
+ *
+ * The error of a miss ratio comes from the sample itself: the entries fall into SAMPLE_GROUPS groups by
+ * further bits of the hash, and a jackknife over them gives a standard error. It is about 0.01 with 8,000
+ * entries. While nothing has left the sample it is everything there was, the distances are exact, and the
+ * error is that of the bins: less than a twelfth of the distance.
+ *
+ * A lock of its own, the last in the order of locks, guards sample_flight() and sample_chunk(), which any
+ * thread may call, and sample_measure_from_here() and sample_look(). The others are for one thread, or for
+ * who looks. */
+#ifndef KVF_ENGINE_PIPELINE_SAMPLE_H
+#define KVF_ENGINE_PIPELINE_SAMPLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/pipeline/flight.h"
+#include "engine/pipeline/references.h"
+
+enum { SAMPLE_REFERENCES = 1 << 16, SAMPLE_GROUPS = 8, SAMPLE_STEPS = 8 /* bins an octave */ };
+
+struct sample;
+struct sample *sample_open(void);
+void sample_close(struct sample *s); /* takes NULL */
+
+/* All that a request will ask of the cache when it has got its slot, or one of the preparation writes; chunks
+ * of documents apart, which are told when they are looked up or written. */
+void sample_flight(struct sample *s, const struct scenario *scenario, const struct flight *f,
+                   uint64_t now_ns);
+void sample_chunk(struct sample *s, enum reference_kind kind, struct cache_key key, uint64_t bytes);
+
+/* What follows is of another request, which is served at that run time. */
+void sample_request(struct sample *s, uint64_t now_ns);
+/* One access of it; kind is none of those of blocks. */
+void sample_access(struct sample *s, enum reference_kind kind, struct cache_key key, uint64_t bytes,
+                   enum kvf_cause cause, uint8_t klass);
+/* A block of its context, from the first to the last, and then the end of them. Found is what has all blocks
+ * before it; they are touched in either order. */
+void sample_block(struct sample *s, struct cache_key key, uint64_t bytes, enum kvf_cause cause,
+                  uint8_t klass);
+void sample_blocks_end(struct sample *s, bool touch_forward);
+/* From here on accesses are of the measured part. */
+void sample_measure_from_here(struct sample *s);
+/* Holds everybody off until sample_looked(). */
+void sample_look(struct sample *s);
+void sample_looked(struct sample *s);
+
+/* The part of the entries that is kept. */
+double sample_part(const struct sample *s);
+/* Misses of an LRU cache of so many bytes, over all lookups so far, decode's left out; NaN without any.
+ * *error, which may be NULL, becomes its standard error. */
+double sample_miss_ratio(const struct sample *s, double bytes, double *error);
+/* Lookups of what was never there before, and all of them, as the sample weighs them; they only grow. */
+void sample_firsts(const struct sample *s, double *first, double *all);
+/* The bytes with which that part of the reuses hits; NaN: nothing was used again. */
+double sample_reuse_bytes(const struct sample *s, double part);
+/* What is kept, and the index in it of the first access of the measured part. */
+const struct references *sample_references(const struct sample *s, uint64_t *measured_from);
+
+#endif

@@ -1,0 +1,35 @@
+/* Requests one after another on a cache in which everything that is ready is done at once: what becomes of a
+ * run's accesses with other capacities or another policy (Waldspurger, Saemundsson, Ahmad, Park: Cache
+ * Modeling and Optimization using Miniature Simulations, ATC 2017). No bytes, no time. */
+#ifndef KVF_ENGINE_PIPELINE_TRIAL_H
+#define KVF_ENGINE_PIPELINE_TRIAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "cache/cache.h"
+#include "engine/pipeline/references.h"
+
+struct trial_setup {
+    const struct scenario *scenario;
+    struct cache_config cache; /* all but ctx, alloc and drop */
+    double part;               /* of the entries that are tried, by a hash of their keys */
+    uint64_t counts_from;      /* index of the access from which on there are counts */
+    bool one_by_one;           /* each write ends before the next one begins */
+    uint64_t users;            /* the first so many alone, with what all share; 0: all */
+};
+enum { TRIAL_PARTS = 8 };
+struct trial_counts {
+    uint64_t lookups, misses; /* decode's left out */
+    uint64_t contexts;        /* written, or looked up as a whole: for each request one */
+    uint64_t ops[KVF_TIERS][KVF_DIRS], bytes[KVF_TIERS][KVF_DIRS]; /* of entries, moves included */
+    /* The same by part: as many accesses each, one part after the other. */
+    uint64_t part_contexts[TRIAL_PARTS], part_bytes[TRIAL_PARTS][KVF_TIERS][KVF_DIRS];
+};
+
+/* 0 or a negative code: there is no such cache. */
+int trial_run(const struct references *r, const struct trial_setup *setup, struct trial_counts *out,
+              struct err *e);
+
+#endif

@@ -1,0 +1,17 @@
+/* The readings that windows begin at: for each span a few of the past, the oldest of them the newest that is
+ * a whole span back. Control thread only. */
+#ifndef KVF_ENGINE_SAMPLING_LOOKBACK_H
+#define KVF_ENGINE_SAMPLING_LOOKBACK_H
+
+#include "engine/core.h"
+
+struct lookback;
+int lookback_open(struct lookback **out, struct err *e); /* 0 or -KVF_ERR_NOMEM */
+void lookback_close(struct lookback *l);                 /* takes NULL */
+/* All of the following do nothing for a run without windows. The clock begins at p->last. */
+void lookback_begin(struct engine *e);
+/* An interval, or a look between two, ends at p->now, and `snap` is of it. The windows that end there are
+ * published, for a simulation a few times a second of real time, and an interval's end is kept. */
+void lookback_interval(struct engine *e, const struct snapshot *snap);
+
+#endif

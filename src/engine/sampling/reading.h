@@ -1,0 +1,52 @@
+/* All counts of a run at one moment, read by the sampler: what happened in a stretch of time is the
+ * difference of two readings. Control thread only. */
+#ifndef KVF_ENGINE_SAMPLING_READING_H
+#define KVF_ENGINE_SAMPLING_READING_H
+
+#include "base/terms.h"
+#include "cache/cache.h"
+#include "engine/core.h"
+
+enum { SAMPLER_TARGETS = 4 }; /* of a class: P95, P99, P99.9, P99.99 */
+static inline uint64_t sampler_target_ns(const struct scenario_class *c, int i) {
+    const uint64_t ns[SAMPLER_TARGETS] = {c->p95_ns, c->p99_ns, c->p999_ns, c->p9999_ns};
+    return ns[i];
+}
+
+/* All counts of the run at one moment. */
+struct reading {
+    uint64_t run_ns;
+    struct counters *workers; /* summed over the workers */
+    struct cache_stats cache;
+    struct class_counts klass[KVF_CLASSES_MAX];
+    uint64_t arrived, dropped, queued, in_service, users, oldest_ns[KVF_CLASSES_MAX];
+    struct histogram *lateness;
+    uint64_t
+        open_ns[KVF_CLASSES_MAX]; /* arrival of the oldest request not yet done; KVF_NEVER: there is none */
+    /* requests not yet done that are past the target of P95, P99, ...: whatever their latency becomes */
+    uint64_t overdue[KVF_CLASSES_MAX][SAMPLER_TARGETS];
+    struct usage_sums usage[USAGES];       /* of chunks */
+    uint64_t link_ns[KVF_TIERS][KVF_DIRS]; /* of tiers that keep time by channels: how long they were busy */
+    uint64_t memory_ns[KVF_DIRS];          /* of the gpu's own memory, where a simulation has its figures */
+    uint64_t documents_in, documents_evicted; /* of retrieval */
+    uint64_t writes_most;         /* entry writes in flight at a time since the measured part began */
+    struct tier_server server;    /* behind the remote tier */
+    struct compute_stats compute; /* zero without a modelled GPU */
+    struct host_counts host;
+    struct blockdev_counters device;
+    bool device_present;
+    /* Sums over the intervals up to this one, set as it ends. */
+    double violations[KVF_CLASSES_MAX];
+    double users_s;
+    double firsts, sampled; /* lookups of what is new, and all, as the sample of accesses weighs them */
+};
+
+/* 0, or -KVF_ERR_NOMEM; the counts are all zero. */
+int reading_open(struct reading *r, struct err *e);
+void reading_close(struct reading *r); /* takes a zeroed one */
+void reading_copy(struct reading *to, const struct reading *from);
+void reading_swap(struct reading *a, struct reading *b);
+/* Everybody's counters now. The requests in service go straight into `snap`, which may be NULL. */
+void reading_take(struct engine *e, struct reading *r, struct snapshot *snap);
+
+#endif

@@ -1,0 +1,423 @@
+#include "engine/sampling/sampler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "engine/pipeline/sample.h"
+#include "engine/sampling/lookback.h"
+#include "engine/scaling.h"
+#include "engine/verdict.h"
+
+/* ---- the snapshot of an interval ---- */
+
+static double seconds(uint64_t ns) {
+    return (double)ns / (double)KVF_NS_PER_S;
+}
+
+static double per(double amount, double whole) {
+    return whole > 0 ? amount / whole : KVF_MISSING;
+}
+
+static double quantile_ms(const struct histogram *h, double q) {
+    return histogram_quantile(h, q) / (double)KVF_NS_PER_MS;
+}
+
+static double mean_ms(const struct histogram *h) {
+    return histogram_mean(h) / (double)KVF_NS_PER_MS;
+}
+
+static uint64_t sum_causes(const uint64_t counts[KVF_CAUSES], bool with_decode) {
+    uint64_t n = 0;
+    for (int c = 0; c < KVF_CAUSES; c++)
+        if (with_decode || c != KVF_CAUSE_DECODE) n += counts[c];
+    return n;
+}
+
+static void snap_latencies(struct snapshot_interval *i, const struct counters *d) {
+    const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E], *ttft = &d->latency[REQUEST_LATENCY_TTFT];
+    const struct histogram *wait = &d->latency[REQUEST_LATENCY_QUEUE_WAIT];
+    const struct histogram *io = &d->latency[REQUEST_LATENCY_STORAGE_IO];
+    const struct histogram *gen = &d->latency[REQUEST_LATENCY_GENERATION];
+#define QUANTILES(name, h)                                                                                   \
+    i->name##_p50_ms = quantile_ms(h, 0.5);                                                                  \
+    i->name##_p95_ms = quantile_ms(h, 0.95);                                                                 \
+    i->name##_p99_ms = result_quantile_ms(h, 0.99);                                                          \
+    i->name##_p999_ms = result_quantile_ms(h, 0.999)
+    QUANTILES(e2e, e2e);
+    QUANTILES(ttft, ttft);
+    QUANTILES(queue_wait, wait);
+    QUANTILES(storage_io, io);
+#undef QUANTILES
+    i->generation_p95_ms = quantile_ms(gen, 0.95);
+    i->e2e_mean_ms = mean_ms(e2e);
+    i->queue_wait_mean_ms = mean_ms(wait);
+    i->storage_io_mean_ms = mean_ms(io);
+    i->generation_mean_ms = mean_ms(gen);
+}
+
+static void snap_host(struct snapshot_interval *i, const struct reading *now, const struct reading *last,
+                      double s) {
+    const struct host_counts *a = &last->host, *b = &now->host;
+    double ticks = b->cpu_total_ticks - a->cpu_total_ticks;
+    i->rss_bytes = b->process_rss_bytes;
+    i->cpu_user_s = b->process_user_s - a->process_user_s;
+    i->cpu_sys_s = b->process_sys_s - a->process_sys_s;
+    i->host_cpu_ratio = per(b->cpu_busy_ticks - a->cpu_busy_ticks, ticks);
+    i->host_steal_ratio = per(b->cpu_steal_ticks - a->cpu_steal_ticks, ticks);
+    i->host_available_bytes = b->available_bytes;
+    i->net_rx_bytes = b->net_rx_bytes - a->net_rx_bytes;
+    i->net_tx_bytes = b->net_tx_bytes - a->net_tx_bytes;
+    bool device = now->device_present && last->device_present;
+    const struct blockdev_counters *x = &last->device, *y = &now->device;
+    i->device_read_bytes = device ? (double)(y->read_bytes - x->read_bytes) : KVF_MISSING;
+    i->device_write_bytes = device ? (double)(y->write_bytes - x->write_bytes) : KVF_MISSING;
+    i->device_read_ms = device ? (double)(y->read_ms - x->read_ms) : KVF_MISSING;
+    i->device_write_ms = device ? (double)(y->write_ms - x->write_ms) : KVF_MISSING;
+    i->device_busy_ratio = device ? per((double)(y->io_ticks_ms - x->io_ticks_ms) / 1e3, s) : KVF_MISSING;
+    if (i->device_busy_ratio > 1) i->device_busy_ratio = 1;
+    i->device_queue =
+        device ? per((double)(y->time_in_queue_ms - x->time_in_queue_ms) / 1e3, s) : KVF_MISSING;
+}
+
+static void snap_interval(struct engine *e, const struct reading *last, struct snapshot *snap,
+                          const struct use *use) {
+    struct sampler *p = e->sampler;
+    const struct reading *now = &p->now;
+    const struct counters *d = p->delta;
+    struct snapshot_interval *i = &snap->interval;
+    double s = seconds(now->run_ns - last->run_ns);
+    uint64_t reuse = sum_causes(p->cache.lookups, false), oldest = KVF_NEVER;
+    i->t_s = i->phase == KVF_PHASE_PREPARE ? 0 : seconds(now->run_ns - p->zero_ns);
+    i->length_s = s;
+    i->at = (double)clock_wall_ns() / 1e9;
+    i->paused = run_clock_paused(&e->clock);
+    i->users = now->users;
+    i->queue_depth = now->queued;
+    for (uint32_t k = 0; k < e->s->qos.classes; k++)
+        if (now->open_ns[k] < oldest) oldest = now->open_ns[k];
+    i->oldest_wait_ms = oldest == KVF_NEVER || oldest > now->run_ns ? 0 : seconds(now->run_ns - oldest) * 1e3;
+    i->queue_depth_mean = use->waiting;
+    i->in_service = use->in_service;
+    i->in_service_now = now->in_service;
+    i->slots = e->slots;
+    i->arrived = now->arrived - last->arrived;
+    i->dropped = now->dropped - last->dropped;
+    i->done = counters_get(&d->requests_done);
+    i->failed = counters_get(&d->requests_failed);
+    i->tokens = counters_get(&d->tokens_generated);
+    i->throughput_tok_s = per((double)i->tokens, s);
+    i->requests_per_s = per((double)i->done, s);
+    i->lookups = sum_causes(p->cache.lookups, true);
+    i->hits = sum_causes(p->cache.hits, true);
+    i->reuse_lookups = reuse;
+    i->hit_ratio = per((double)i->hits, (double)i->lookups);
+    i->reuse_hit_ratio = per((double)sum_causes(p->cache.hits, false), (double)reuse);
+    i->refused = p->cache.refused;
+    for (int t = 0; t < KVF_TIERS; t++) i->fell_through += p->cache.fell_through[t];
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int dir = 0; dir < KVF_DIRS; dir++) i->errors += counters_get(&d->errors[t][dir]);
+    i->workers_cpu_s = engine_is_virtual(e) ? KVF_MISSING : seconds(counters_get(&d->cpu_ns));
+    snap_latencies(i, d);
+    static struct histogram late; /* control thread only; too large for its stack */
+    histogram_copy(&late, now->lateness);
+    histogram_subtract(&late, last->lateness);
+    i->lateness_p99_ms = quantile_ms(&late, 0.99);
+    snap_host(i, now, last, s);
+}
+
+static void snap_tier(struct engine *e, struct snapshot *snap, const struct counters *d,
+                      const struct use *use, int t) {
+    const struct cache_stats *cache = &e->sampler->cache;
+    const struct histogram *read = &d->op_total[t][KVF_DIR_READ], *write = &d->op_total[t][KVF_DIR_WRITE];
+    struct snapshot_tier *v = &snap->tier[t];
+    v->capacity_bytes = scenario_usable_bytes(e->s, (enum kvf_tier)t);
+    v->used_bytes = cache->used_bytes[t];
+    v->entries = cache->entries[t];
+    v->hits = cache->tier_hits[t];
+    v->reuse_hits = sum_causes(cache->hits_in[t], false);
+    for (int c = 0; c < KVF_CAUSES; c++) {
+        for (int dir = 0; dir < KVF_DIRS; dir++) {
+            snap->cause[t][dir][c].ops = counters_get(&d->io[t][dir][c].ops);
+            snap->cause[t][dir][c].bytes = counters_get(&d->io[t][dir][c].bytes);
+        }
+        v->read_ops += snap->cause[t][KVF_DIR_READ][c].ops;
+        v->write_ops += snap->cause[t][KVF_DIR_WRITE][c].ops;
+        v->read_bytes += snap->cause[t][KVF_DIR_READ][c].bytes;
+        v->write_bytes += snap->cause[t][KVF_DIR_WRITE][c].bytes;
+    }
+    v->read_p50_ms = quantile_ms(read, 0.5);
+    v->read_p95_ms = quantile_ms(read, 0.95);
+    v->read_p99_ms = result_quantile_ms(read, 0.99);
+    v->write_p50_ms = quantile_ms(write, 0.5);
+    v->write_p95_ms = quantile_ms(write, 0.95);
+    v->write_p99_ms = result_quantile_ms(write, 0.99);
+    v->read_device_p95_ms = quantile_ms(&d->op_device[t][KVF_DIR_READ], 0.95);
+    v->write_device_p95_ms = quantile_ms(&d->op_device[t][KVF_DIR_WRITE], 0.95);
+    v->read_host_p95_ms = quantile_ms(&d->op_host[t][KVF_DIR_READ], 0.95);
+    v->write_host_p95_ms = quantile_ms(&d->op_host[t][KVF_DIR_WRITE], 0.95);
+    v->io_in_flight = counters_get(&d->chunks_in_flight[t]);
+    v->io_in_flight_mean = use->in_flight[t];
+    v->busy_ratio = use->tier_busy[t];
+    v->read_busy_ratio = use->busy[t][KVF_DIR_READ];
+    v->write_busy_ratio = use->busy[t][KVF_DIR_WRITE];
+    v->evictions = cache->evictions[t];
+    v->demotions = cache->demotions[t];
+    v->promotions = cache->promotions[t];
+    v->fell_through = cache->fell_through[t];
+    v->hung_s = hang_interval_s(e, (enum kvf_tier)t, snap->peek);
+    v->errors = counters_get(&d->errors[t][KVF_DIR_READ]) + counters_get(&d->errors[t][KVF_DIR_WRITE]);
+}
+
+/* Slots that a class was given so far. */
+static uint64_t slots_given(const struct class_counts *c) {
+    return c->arrived - c->dropped - c->queued;
+}
+
+/* Whether a class has a slot, or was given one in the interval. */
+static bool is_served(const struct reading *now, const struct reading *last, uint32_t k) {
+    return now->klass[k].in_service > 0 || slots_given(&now->klass[k]) > slots_given(&last->klass[k]);
+}
+
+/* Every miss counts once: when the request is past its target, or when it ends beyond it. One that ends while
+ * the reading is taken may be seen twice or not at all; the next interval makes up for it. */
+static double violations_since(struct sampler *p, uint32_t k, uint64_t ended_beyond, bool peek) {
+    int64_t newly = (int64_t)p->now.overdue[k][0] - (int64_t)p->last.overdue[k][0];
+    int64_t n = (int64_t)ended_beyond + newly + p->missed_debt[k];
+    if (!peek) p->missed_debt[k] = n < 0 ? n : 0;
+    return n < 0 ? 0 : (double)n;
+}
+
+static void snap_class(struct engine *e, const struct reading *last, struct snapshot *snap,
+                       const struct use *use, uint32_t k) {
+    const struct reading *now = &e->sampler->now;
+    const struct counters_class *c = &e->sampler->delta->klass[k];
+    struct snapshot_qos *v = &snap->qos[k];
+    snprintf(snap->class_name[k], sizeof snap->class_name[k], "%.31s", e->s->qos.klass[k].name);
+    uint64_t dropped = now->klass[k].dropped - last->klass[k].dropped;
+    v->queued = now->klass[k].queued;
+    v->queued_mean = use->class_waiting[k];
+    v->in_service = use->class_in_service[k];
+    v->in_service_now = now->klass[k].in_service;
+    v->arrived = now->klass[k].arrived - last->klass[k].arrived;
+    v->done = counters_get(&c->done);
+    v->failed = counters_get(&c->failed) + dropped;
+    v->oldest_wait_ms = now->open_ns[k] < now->run_ns ? seconds(now->run_ns - now->open_ns[k]) * 1e3 : 0;
+    v->overdue = now->overdue[k][0];
+    v->e2e_p50_ms = quantile_ms(&c->e2e, 0.5);
+    v->e2e_p95_ms = quantile_ms(&c->e2e, 0.95);
+    v->ttft_p50_ms = quantile_ms(&c->ttft, 0.5);
+    v->ttft_p95_ms = quantile_ms(&c->ttft, 0.95);
+    uint64_t ended = v->done + v->failed, target_ns = e->s->qos.klass[k].p95_ns;
+    uint64_t met = result_met(c, ended);
+    bool judged = target_ns != KVF_UNSET;
+    v->met_ratio = judged ? per((double)met, (double)(ended + v->overdue)) : KVF_MISSING;
+    v->violations = judged ? violations_since(e->sampler, k, ended - met, snap->peek) : KVF_MISSING;
+    bool waits = now->oldest_ns[k] < now->run_ns;
+    bool old =
+        waits && (double)(now->run_ns - now->oldest_ns[k]) > SAMPLER_STARVED_TARGETS * (double)target_ns;
+    bool overtaken = now->klass[k].overtaken > last->klass[k].overtaken;
+    v->starved = judged ? old && overtaken && !is_served(now, last, k) : KVF_MISSING;
+}
+
+static void snap_heat(struct snapshot *snap, const struct counters *d) {
+    const struct histogram *h[SNAPSHOT_HEATS] = {&d->latency[REQUEST_LATENCY_E2E],
+                                                 &d->op_total[KVF_TIER_NVME][KVF_DIR_READ],
+                                                 &d->op_total[KVF_TIER_NVME][KVF_DIR_WRITE]};
+    double first_ns = snapshot_heat_edge_ms(0) * (double)KVF_NS_PER_MS;
+    for (int i = 0; i < SNAPSHOT_HEATS; i++)
+        histogram_spread(h[i], first_ns, snap->heat[i], SNAPSHOT_HEAT_BINS);
+}
+
+static void snap_tiers(struct engine *e, struct snapshot *snap, const struct use *use) {
+    for (int t = 0; t < KVF_TIERS; t++) {
+        snap->tier_on[t] = e->tiers[t] != NULL;
+        if (!e->tiers[t]) continue;
+        snap->tier_emulated[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_EMULATED) != 0;
+        snap->tier_compat[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_COMPAT) != 0;
+        snap_tier(e, snap, e->sampler->delta, use, t);
+    }
+    if (e->device_count > 0)
+        snprintf(snap->tier_device[KVF_TIER_NVME], SNAPSHOT_NAME, "%.31s", e->devices[0].disk);
+}
+
+void sampler_between(struct engine *e, const struct reading *from, struct snapshot *snap, struct use *use) {
+    struct sampler *p = e->sampler;
+    counters_sum(p->delta, p->now.workers, 1);
+    counters_subtract(p->delta, from->workers);
+    cache_stats_since(&p->cache, &p->now.cache, &from->cache);
+    use_between(e, from, &p->now, use);
+    snap_interval(e, from, snap, use);
+    snap_tiers(e, snap, use);
+    snap->classes = e->s->qos.classes;
+    for (uint32_t k = 0; k < snap->classes; k++) snap_class(e, from, snap, use, k);
+    server_snap(e, snap, p->delta);
+    snap_heat(snap, p->delta);
+}
+
+static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek, struct snapshot *snap) {
+    struct sampler *p = e->sampler;
+    struct use use;
+    memset(snap, 0, sizeof *snap);
+    snap->peek = peek;
+    snap->simulated = engine_is_virtual(e);
+    snap->real_s = snap->simulated ? simulator_real_s(e) : KVF_MISSING;
+    snap->speed = snap->simulated ? e->simulator.speed : KVF_MISSING;
+    snap->interval.phase = phase;
+    reading_take(e, &p->now, snap);
+    sampler_between(e, &p->last, snap, &use);
+    snap->interval.saturation = scaling_saturation(e, snap);
+    gpus_snap(e, &p->gpus, snap);
+    verdict_snap(e, snap, &use);
+}
+
+static void steady_note(struct engine *e, const struct snapshot *snap) {
+    double per_token = (double)model_bytes_per_token(&e->s->model, e->s->tensor_parallel);
+    struct steady_cell c = {.length_s = snap->interval.length_s, .tokens = (double)snap->interval.tokens};
+    for (int t = 0; t < KVF_TIERS; t++) {
+        double bytes = (double)(snap->tier[t].read_bytes + snap->tier[t].write_bytes);
+        c.moved_tokens += bytes / per_token;
+        if (t == KVF_TIER_NVME) c.nvme_tokens = bytes / per_token;
+    }
+    steady_add(&e->sampler->steady, &c);
+}
+
+/* ---- publication ---- */
+
+static void record_code(struct record *r, int scope, const struct histogram *h) {
+    if (histogram_count(h) == 0) return;
+    size_t need = histogram_encode(h, NULL, 0);
+    r->coded[scope] = mem_alloc(need);
+    r->coded_len[scope] = histogram_encode(h, r->coded[scope], need);
+}
+
+static void record_histograms(struct record *r, const struct counters *d) {
+    const struct histogram *const of[RECORD_SCOPES] = {
+        [RECORD_E2E] = &d->latency[REQUEST_LATENCY_E2E],
+        [RECORD_NVME_READ] = &d->op_total[KVF_TIER_NVME][KVF_DIR_READ],
+        [RECORD_NVME_WRITE] = &d->op_total[KVF_TIER_NVME][KVF_DIR_WRITE],
+        [RECORD_TTFT] = &d->latency[REQUEST_LATENCY_TTFT],
+        [RECORD_QUEUE_WAIT] = &d->latency[REQUEST_LATENCY_QUEUE_WAIT],
+        [RECORD_STORAGE_IO] = &d->latency[REQUEST_LATENCY_STORAGE_IO],
+        [RECORD_GPU_READ] = &d->op_total[KVF_TIER_GPU][KVF_DIR_READ],
+        [RECORD_CPU_READ] = &d->op_total[KVF_TIER_CPU][KVF_DIR_READ],
+        [RECORD_NVME_READ_DEVICE] = &d->op_device[KVF_TIER_NVME][KVF_DIR_READ]};
+    for (int scope = 0; scope < RECORD_SCOPES; scope++) record_code(r, scope, of[scope]);
+}
+
+static void totals_publish(struct engine *e, const struct snapshot *snap) {
+    struct sampler *p = e->sampler;
+    if (!e->setup->totals) return;
+    totals_add(&p->totals, snap, p->delta, &p->cache);
+    newest_put(e->setup->totals, &p->totals);
+}
+
+/* The sums over the intervals, with the one that ends here. */
+static void reading_note(struct sampler *p, const struct snapshot *snap) {
+    struct reading *now = &p->now;
+    for (uint32_t k = 0; k < snap->classes; k++) {
+        double missed = snap->qos[k].violations;
+        now->violations[k] = p->last.violations[k] + (kvf_present(missed) ? missed : 0);
+    }
+    now->users_s = p->last.users_s + (double)snap->interval.users * snap->interval.length_s;
+    now->firsts = p->firsts;
+    now->sampled = p->sampled;
+}
+
+void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
+    struct sampler *p = e->sampler;
+    struct record *r = record_new(RECORD_SNAPSHOT);
+    snapshot_make(e, phase, false, &r->snap);
+    r->snap.interval.seq = p->seq++;
+    scaling_interval(e, &r->snap, p->delta);
+    record_histograms(r, p->delta);
+    double s = r->snap.interval.length_s;
+    for (uint32_t k = 0; k < r->snap.classes && phase != KVF_PHASE_DRAIN; k++)
+        if (r->snap.qos[k].starved > 0) p->starved_s[k] += s;
+    if (phase != KVF_PHASE_DRAIN) { /* those of the warm-up are forgotten at its end, if there is one */
+        steady_note(e, &r->snap);
+        gpus_note(&p->gpus, &r->snap);
+        if (kvf_present(r->snap.interval.host_cpu_ratio)) {
+            p->host_busy_sum += r->snap.interval.host_cpu_ratio * s;
+            p->host_busy_s += s;
+        }
+    }
+    totals_publish(e, &r->snap);
+    reading_note(p, &r->snap);
+    lookback_interval(e, &r->snap);
+    reading_swap(&p->last, &p->now); /* the next one is taken anew */
+    if (e->setup->slot) slot_put(e->setup->slot, &r->snap);
+    if (e->setup->on_interval) e->setup->on_interval(e->setup->ctx, &r->snap);
+    if (e->setup->fifo)
+        fifo_put(e->setup->fifo, r);
+    else
+        record_free(r);
+}
+
+void sampler_peek(struct engine *e, enum kvf_run_phase phase) {
+    static struct snapshot snap; /* control thread only; too large for its stack */
+    snapshot_make(e, phase, true, &snap);
+    snap.interval.seq = e->sampler->seq;
+    reading_note(e->sampler, &snap);
+    lookback_interval(e, &snap);
+    if (e->setup->slot) slot_put(e->setup->slot, &snap);
+}
+
+void sampler_begin(struct engine *e) {
+    struct sampler *p = e->sampler;
+    reading_take(e, &p->now, NULL);
+    reading_copy(&p->last, &p->now);
+    reading_copy(&p->base, &p->now);
+    p->zero_ns = p->now.run_ns;
+    totals_begin(&p->totals);
+    window_begin(&p->window);
+    verdict_measure_from_here(e);
+    steady_begin(&p->steady, 0);
+    gpus_measure_from_here(&p->gpus);
+    lookback_begin(e);
+}
+
+void sampler_measure_from_here(struct engine *e) {
+    struct sampler *p = e->sampler;
+    reading_copy(&p->base, &p->last);
+    p->host_busy_sum = p->host_busy_s = 0;
+    memset(p->starved_s, 0, sizeof p->starved_s);
+    gpus_measure_from_here(&p->gpus);
+    writegate_most_from_here(&e->writes);
+    sample_measure_from_here(e->pipeline.sample);
+    verdict_measure_from_here(e);
+    steady_begin(&p->steady, seconds(p->last.run_ns - p->zero_ns));
+}
+
+void sampler_measure_to_here(struct engine *e) {
+    reading_copy(&e->sampler->end, &e->sampler->last);
+    gpus_measure_to_here(&e->sampler->gpus);
+}
+
+int sampler_open(struct engine *e, struct err *err) {
+    struct sampler *p = e->sampler = mem_zalloc(1, sizeof *p);
+    int rc = reading_open(&p->now, err);
+    if (rc == 0) rc = reading_open(&p->last, err);
+    if (rc == 0) rc = reading_open(&p->base, err);
+    if (rc == 0) rc = reading_open(&p->end, err);
+    if (rc == 0 && !(p->delta = counters_new(1)))
+        rc = err_set(err, KVF_ERR_NOMEM, "no memory for the sums of the counters");
+    if (rc == 0 && e->setup->windows) rc = lookback_open(&p->lookback, err);
+    if (rc == 0) gpus_open(e, &p->gpus);
+    return rc;
+}
+
+void sampler_close(struct engine *e) {
+    struct sampler *p = e->sampler;
+    if (!p) return;
+    gpus_close(&p->gpus);
+    lookback_close(p->lookback);
+    reading_close(&p->now);
+    reading_close(&p->last);
+    reading_close(&p->base);
+    reading_close(&p->end);
+    counters_free(p->delta, 1);
+    free(p);
+    e->sampler = NULL;
+}

@@ -1,0 +1,93 @@
+/* The sampler: reads everybody's counters, makes a snapshot of each interval, and in the end the
+ * results of the measured part. Control thread only. */
+#ifndef KVF_ENGINE_SAMPLING_SAMPLER_H
+#define KVF_ENGINE_SAMPLING_SAMPLER_H
+
+#include "base/terms.h"
+#include "engine/sampling/gpus.h"
+#include "engine/sampling/reading.h"
+#include "engine/sampling/totals.h"
+#include "engine/sampling/window.h"
+#include "engine/scale/steady.h"
+#include "record/publish.h"
+
+struct sampler {
+    struct reading now, last;
+    struct reading base, end; /* of the measured part */
+    struct counters *delta;
+    struct cache_stats cache;    /* of the interval, like delta */
+    struct window window;        /* for the sentence on the bottleneck */
+    struct window_sums measured; /* of the measured part, for the verdict on the run */
+    double firsts, sampled;      /* of the sample, up to the last interval */
+    struct steady steady;        /* of the measured part */
+    struct gpus gpus;
+    struct totals totals;                 /* of all intervals so far; only where somebody asks for them */
+    uint64_t zero_ns;                     /* run time of the first request */
+    uint64_t seq;                         /* of the next interval */
+    double starved_s[KVF_CLASSES_MAX];    /* of the intervals in which the class was starved */
+    int64_t missed_debt[KVF_CLASSES_MAX]; /* counted as missed already, and not in the counters then */
+    double host_busy_sum, host_busy_s;
+    double reuse_bytes, reuse_error; /* of the last verdict, for those of the same moment */
+    struct lookback *lookback;       /* NULL: nobody asks for windows */
+};
+
+/* A class is starved when it gets no slot and its oldest request waits for longer than this many of its P95
+ * targets while requests that arrived after it, of other classes, are given slots. */
+enum { SAMPLER_STARVED_TARGETS = 10 };
+
+/* What was in use between two readings: means over that time, and shares of it. */
+struct use {
+    double waiting, in_service; /* requests */
+    double class_waiting[KVF_CLASSES_MAX], class_in_service[KVF_CLASSES_MAX];
+    double in_flight[KVF_TIERS];      /* chunks at the tier */
+    double busy[KVF_TIERS][KVF_DIRS]; /* of its channels' time, or of the time with a chunk there */
+    double tier_busy[KVF_TIERS];      /* of both directions together */
+    /* of the link to a tier, and of the gpu's own memory; NaN: there is none, or nobody can tell */
+    double link_busy[KVF_TIERS][KVF_DIRS], link_any[KVF_TIERS], memory_busy[KVF_DIRS], memory_any;
+};
+/* All NaN when no time has passed. use_take() reads what is kept of tiers. */
+void use_take(struct engine *e, struct reading *r);
+void use_between(const struct engine *e, const struct reading *from, const struct reading *to,
+                 struct use *out);
+
+/* The server behind the remote tier, where there is one. */
+void server_take(const struct engine *e, struct reading *r);
+void server_snap(const struct engine *e, struct snapshot *snap, const struct counters *delta);
+void server_results(const struct engine *e, const struct reading *from, const struct reading *to,
+                    const struct counters *delta, struct result_list *out);
+
+enum { USE_WHY = 160 };
+/* The longest sleep of the control thread under run.max_written; KVF_NEVER without it. */
+uint64_t use_written_look_ns(const struct engine *e);
+/* Whether as much has been written to nvme as run.max_written allows, and the sentence that says so. */
+bool use_written_out(const struct engine *e, bool prepares, char why[USE_WHY]);
+
+/* Fills what a snapshot says of the time from a reading to `now`: counts, rates, percentiles, means, shares.
+ * Its phase and `peek` are there. p->delta and p->cache are of that time then. */
+void sampler_between(struct engine *e, const struct reading *from, struct snapshot *snap, struct use *use);
+
+int sampler_open(struct engine *e, struct err *err);
+void sampler_close(struct engine *e);
+/* The clock of intervals starts now. Called once before the preparation too, whose looks count from
+ * there. */
+void sampler_begin(struct engine *e);
+/* Closes an interval: snapshot to the slot, the FIFO and on_interval. */
+void sampler_interval(struct engine *e, enum kvf_run_phase phase);
+/* A look for the screen alone, at what has passed since the last interval: in preparation, after a
+ * command. */
+void sampler_peek(struct engine *e, enum kvf_run_phase phase);
+/* The last interval's end is where the measured part begins, or ends. */
+void sampler_measure_from_here(struct engine *e);
+void sampler_measure_to_here(struct engine *e);
+
+/* Fills run->results, histograms and the verdict from base to the end. */
+void result_fill(struct engine *e, struct run_record *run);
+/* Adds the criteria, and a warning for each that is about a metric the run does not have. */
+void result_assess(struct engine *e, struct run_record *run);
+/* Requests of a class inside its P95 target, of so many that have ended between two readings. Who is counted
+ * as done is counted as inside a moment later, and a reading may come between. */
+uint64_t result_met(const struct counters_class *c, uint64_t ended);
+/* Quantile in ms, NaN where the samples are too few for it (100 for P99, 1,000, 10,000). */
+double result_quantile_ms(const struct histogram *h, double q);
+
+#endif

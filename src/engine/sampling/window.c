@@ -1,0 +1,98 @@
+#include "engine/sampling/window.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/snapshot.h"
+
+/* A mark at most this often: those of ten seconds, the one before them and the newest have room. */
+#define MARK_EVERY_S (WINDOW_S / (WINDOW_MARKS - 4))
+
+/* Of each class's requests inside their target. */
+#define TARGET 0.95
+
+enum { SUMS = sizeof(struct window_sums) / sizeof(double) };
+
+static void sums_scaled(struct window_sums *to, const struct window_sums *s, double sign) {
+    double *a = (double *)to;
+    const double *b = (const double *)s;
+    for (size_t i = 0; i < SUMS; i++) a[i] += sign * b[i];
+}
+
+void window_sums_add(struct window_sums *to, const struct window_sums *s) {
+    sums_scaled(to, s, 1);
+}
+
+static struct window_sums *mark_at(struct window *w, unsigned i) {
+    return &w->mark[(w->first + i) % WINDOW_MARKS];
+}
+
+void window_begin(struct window *w) {
+    *w = (struct window){.count = 1}; /* all zero: where it began */
+}
+
+void window_add(struct window *w, const struct window_sums *interval) {
+    sums_scaled(&w->total, interval, 1);
+    if (w->total.length_s - mark_at(w, w->count - 1)->length_s >= MARK_EVERY_S)
+        *mark_at(w, w->count++) = w->total;
+    while (w->count > 1 && mark_at(w, 1)->length_s <= w->total.length_s - WINDOW_S) {
+        w->first = (w->first + 1) % WINDOW_MARKS;
+        w->count--;
+    }
+}
+
+void window_look(const struct window *w, const struct window_sums *more, struct window_sums *out) {
+    *out = w->total;
+    if (more) sums_scaled(out, more, 1);
+    sums_scaled(out, &w->mark[w->first], -1);
+}
+
+static double per(double amount, double whole) {
+    return whole > 0 ? amount / whole : KVF_MISSING;
+}
+
+static void window_targets(const struct window_sums *s, struct judge_input *in) {
+    in->targets = false;
+    in->targets_met = true;
+    for (int k = 0; k < KVF_CLASSES_MAX; k++) {
+        if (!(s->class_judged[k] > 0)) continue;
+        in->targets = true;
+        in->targets_met = in->targets_met && s->class_missed[k] <= (1 - TARGET) * s->class_judged[k];
+    }
+}
+
+void window_means(const struct window_sums *s, struct judge_input *in) {
+    in->length_s = s->length_s;
+    in->requests = (uint64_t)(s->requests + 0.5);
+    in->e2e_ms = per(s->e2e_ms, s->requests);
+    in->queue_ms = per(s->queue_ms, s->requests);
+    in->storage_ms = per(s->storage_ms, s->requests);
+    in->prefill_ms = s->requests > 0 ? s->prefill_ms / s->requests : 0;
+    in->generation_ms = per(s->generation_ms, s->requests);
+    in->device_busy_ratio = per(s->device_busy_s, s->device_known_s);
+    in->device_bytes = s->counted_s > 0 ? s->device_bytes : KVF_MISSING;
+    in->our_bytes = s->counted_s > 0 ? s->our_bytes : KVF_MISSING;
+    in->host_cpu_ratio = per(s->host_busy_s, s->host_known_s);
+    in->own_cpu_ratio = per(s->host_own_s, s->host_known_s);
+    in->slots_ratio = per(s->slots_busy_s, s->slots_s);
+    in->compute_busy = per(s->compute_busy_s, s->length_s);
+    in->users = per(s->users_s, s->length_s);
+    in->miss_ratio = per(s->misses, s->lookups);
+    in->first_ratio = per(s->firsts, s->sampled);
+    in->held_s = s->held_s;
+    in->room_ms = per(s->room_ms, s->requests);
+    in->memory_any = per(s->memory_any_s, s->length_s);
+    for (int d = 0; d < KVF_DIRS; d++) in->memory_busy[d] = per(s->memory_s[d], s->length_s);
+    for (int t = 0; t < KVF_TIERS; t++) {
+        in->tier_busy[t] = per(s->tier_busy_s[t], s->length_s);
+        in->link_any[t] = per(s->link_any_s[t], s->length_s);
+        for (int d = 0; d < KVF_DIRS; d++) {
+            in->busy[t][d] = per(s->busy_s[t][d], s->length_s);
+            in->link_busy[t][d] = per(s->link_s[t][d], s->length_s);
+            in->op_s[t][d] = s->op_s[t][d];
+            in->device_s[t][d] = s->device_s[t][d];
+            in->line_s[t][d] = s->line_s[t][d];
+        }
+    }
+    window_targets(s, in);
+}

@@ -1,0 +1,57 @@
+/* The last ten seconds of run time in sums. Where requests are slow most intervals have not one that was
+ * completed; the sentence on the bottleneck of an interval is made from what this looks back on. Memory is
+ * the same however short the intervals are. Control thread only. */
+#ifndef KVF_ENGINE_SAMPLING_WINDOW_H
+#define KVF_ENGINE_SAMPLING_WINDOW_H
+
+#include "base/terms.h"
+#include "record/judge.h"
+
+#define WINDOW_S 10.0
+
+/* Doubles alone, each of which adds up from interval to interval. A ratio is kept as seconds times ratio,
+ * beside the seconds in which it was known. */
+struct window_sums {
+    double length_s;
+    double requests; /* completed */
+    double e2e_ms, queue_ms, storage_ms, prefill_ms;
+    double generation_ms;
+    double op_s[KVF_TIERS][KVF_DIRS]; /* of entry operations */
+    double device_s[KVF_TIERS][KVF_DIRS];
+    double line_s[KVF_TIERS][KVF_DIRS];
+    double busy_s[KVF_TIERS][KVF_DIRS], tier_busy_s[KVF_TIERS];
+    double link_s[KVF_TIERS][KVF_DIRS], link_any_s[KVF_TIERS];
+    double memory_s[KVF_DIRS], memory_any_s; /* of the gpu */
+    double room_ms;                          /* of requests, waiting for room */
+    double held_s;                           /* writes in line for their turn */
+    double compute_busy_s;
+    double users_s;
+    double device_bytes, our_bytes,
+        counted_s; /* the kernel's and ours, and the seconds in which it counted */
+    double class_judged[KVF_CLASSES_MAX], class_missed[KVF_CLASSES_MAX]; /* of classes with a target */
+    double firsts, sampled; /* lookups of what is new, and all, as the sample of accesses weighs them */
+    double device_busy_s, device_known_s;
+    double host_busy_s, host_known_s, host_own_s; /* of which this process */
+    double slots_busy_s, slots_s;                 /* in service, and slots there are, times seconds */
+    double lookups, misses;                       /* without decode */
+};
+
+/* Sums so far at a few moments, the oldest of them the newest that is ten seconds back. */
+enum { WINDOW_MARKS = 64 };
+struct window {
+    struct window_sums total;
+    struct window_sums mark[WINDOW_MARKS];
+    unsigned first, count;
+};
+
+void window_sums_add(struct window_sums *to, const struct window_sums *s);
+void window_begin(struct window *w); /* empty */
+void window_add(struct window *w, const struct window_sums *interval);
+/* The last ten seconds, or what there is of them, or the last interval if that is longer. `more` comes on
+ * top of what was added and is not kept; it may be NULL. */
+void window_look(const struct window *w, const struct window_sums *more, struct window_sums *out);
+/* The means and shares that the rule wants; what it wants of the present moment is left as it is. Targets are
+ * met where 95 % of each class's requests did. */
+void window_means(const struct window_sums *s, struct judge_input *in);
+
+#endif

@@ -1,0 +1,407 @@
+/* The smallest number of users whose throughput is the best but for the tolerance.
+ *
+ * A level is users and the throughput of all stages with so many. The best is the mean of the levels that
+ * cannot be told from the highest one. The line is the best less the tolerance; a level is good when it
+ * reaches the line, by itself and its neighbours (evidence.h: fewer users never bring more, up to the
+ * highest). The candidate is the good level with the fewest users.
+ *
+ * How many tokens requests have is chance, and it is not that of the system: a drive that is busy all the
+ * time moves as many bytes a second whether the answers happen to be long or short. Where the contexts
+ * answered in a second scatter less than the tokens generated, throughput is those contexts times the tokens
+ * generated to a token of context in all stages (the sizes of requests as control variates; Lavenberg and
+ * Welch, Management Science 27, 322, 1981).
+ *
+ * Growing: x 2, and x 1.5 from the stage on that brought less than half as much again, until a stage is not
+ * better than the highest before it, or requests pile up. Below a candidate that nothing is below, half the
+ * users follow, or as many as the throughput can answer. Then the wider gap beside the candidate is closed:
+ * in the middle, or where throughput that grows with the users would reach the line. In the end the levels
+ * beside the line are measured again, the less certain one first, until neither verdict is chance. */
+#include <math.h>
+#include <stdio.h>
+
+#include "engine/scale/seek.h"
+
+#define SURE    1.645 /* standard errors: 95 %, one-sided */
+#define ALIKE   2.0   /* standard errors: what they cover is no difference */
+#define BEYOND  1.2   /* times the users of the first level that comes up to the best */
+#define PAYS    1.5   /* times the stage before: doubling goes on */
+#define DOUBLE  2.0
+#define GENTLY  1.5
+#define WIDE    1.3 /* ends of a gap so far apart are closed in on along the line through nothing */
+#define STEP    1.1
+#define CERTAIN 3.0 /* standard errors: many levels are looked at */
+enum { CONFIRM_MOST = 8, VISITS = 4, AGAIN = 2, FLAT = 3 /* levels */ }; /* stages */
+
+static const struct autoscaler_level *highest_of(const struct autoscaler *a) {
+    const struct autoscaler_level *high = NULL;
+    for (unsigned i = 0; i < a->levels; i++)
+        if (!high || a->level[i].value > high->value) high = &a->level[i];
+    return high;
+}
+
+/* The mean of all levels with so many users or more, from the first to the last that cannot be told from the
+ * best so far, and its standard error; false: there are none. */
+static bool mean_alike(const struct autoscaler *a, double users, double *best, double *noise) {
+    double sum = 0, seconds = 0, squares = 0;
+    unsigned first = a->levels, last = 0;
+    for (unsigned i = 0; i < a->levels; i++) {
+        const struct autoscaler_level *l = &a->level[i];
+        double alike = fmin(ALIKE * hypot(l->noise, *noise), a->config.precision * *best);
+        if ((double)l->users < users || l->value < *best - alike) continue;
+        if (first == a->levels) first = i;
+        last = i;
+    }
+    for (unsigned i = first; i <= last && i < a->levels; i++) {
+        const struct autoscaler_level *l = &a->level[i];
+        sum += l->value * l->seconds;
+        squares += l->noise * l->noise * l->seconds * l->seconds;
+        seconds += l->seconds;
+    }
+    if (!(seconds > 0)) return false;
+    *best = sum / seconds;
+    *noise = sqrt(squares) / seconds;
+    return true;
+}
+
+/* It begins with the highest, which is there by luck as well, and takes in the unlucky ones. Those near the
+ * first that comes up to it may be on the slope still: they count only where there are none beyond. */
+static double best_of(const struct autoscaler *a, double *noise) {
+    const struct autoscaler_level *high = highest_of(a);
+    double best = high ? high->value : 0;
+    *noise = high ? high->noise : 0;
+    for (int turn = 0; turn < 4; turn++) (void)mean_alike(a, 0, &best, noise);
+    for (unsigned i = 0; i < a->levels; i++) {
+        if (a->level[i].value < best * (1 - a->config.tolerance)) continue;
+        double beyond = BEYOND * (double)a->level[i].users;
+        if (mean_alike(a, beyond, &best, noise)) (void)mean_alike(a, beyond, &best, noise);
+        break;
+    }
+    return best;
+}
+
+static double line_of(const struct autoscaler *a) {
+    double noise;
+    return best_of(a, &noise) * (1 - a->config.tolerance);
+}
+
+/* Whether levels reach the line, and how certain that is. Beyond the highest one they are good. */
+static void judge_levels(struct autoscaler *a) {
+    struct evidence_point p[AUTOSCALER_LEVELS];
+    double noise, line = best_of(a, &noise) * (1 - a->config.tolerance);
+    unsigned high = (unsigned)(highest_of(a) - a->level);
+    for (unsigned i = 0; i <= high; i++) {
+        const struct autoscaler_level *l = &a->level[i];
+        double errors = l->seconds * hypot(l->noise, noise);
+        p[i] = (struct evidence_point){(l->value - line) * l->seconds, l->seconds, errors * errors};
+    }
+    evidence_isotonic(p, high + 1);
+    for (unsigned i = 0; i < a->levels; i++) {
+        a->level[i].errors = i <= high ? evidence_point_z(&p[i]) : EVIDENCE_MOST;
+        a->level[i].good = !(a->level[i].errors < 0);
+    }
+}
+
+/* Index of the level with the fewest users that is good. */
+static unsigned candidate_of(const struct autoscaler *a) {
+    unsigned i = 0;
+    while (i + 1 < a->levels && !a->level[i].good) i++;
+    return i;
+}
+
+static void try_users(struct autoscaler *a, struct snapshot_decision *out, uint64_t users) {
+    double line = KVF_MISSING;
+    if (a->levels && a->growing) line = highest_of(a)->value * (1 + a->config.tolerance);
+    if (a->levels && !a->growing) line = line_of(a);
+    struct stage_plan plan = {.settle_s = users == a->users && a->levels ? 0 : a->config.settle_s,
+                              .length_s = a->config.stage_s,
+                              .line = line,
+                              .per_context = a->per_context,
+                              .fine = a->config.tolerance,
+                              .early = users > a->config.min_users,
+                              .patient = true};
+    seek_stage(a, out, users, &plan);
+}
+
+/* ---- sentences ---- */
+
+static const char *unit(const struct autoscaler *a) {
+    return a->config.rules.figure == STAGE_NVME ? "nvme tok/s" : "tok/s";
+}
+
+/* Against the highest so far while it grows, else against the best. */
+static void say_level(struct snapshot_decision *out, const struct autoscaler *a,
+                      const struct autoscaler_level *l, double than) {
+    seek_say(out, "%s %s at %s", seek_count(l->value).text, unit(a), seek_users(l->users).text);
+    if (!(than > 0)) return;
+    double more = 100 * (l->value / than - 1);
+    seek_say(out, ", %.2f %% %s than the best, %s", fabs(more), more < 0 ? "less" : "more",
+             seek_count(than).text);
+    if (!a->growing && l->good) seek_say(out, ": as good");
+    if (a->last.piled) seek_say(out, "; requests pile up");
+}
+
+static bool found(struct autoscaler *a, struct snapshot_decision *out) {
+    const struct autoscaler_level *high = highest_of(a), *l = &a->level[candidate_of(a)];
+    a->doing = AUTOSCALER_DONE;
+    seek_act(out, "found");
+    if (!(high->value > 0)) {
+        a->answer = AUTOSCALER_TOO_MANY;
+        seek_say(out, "nothing was generated in any of %u stages: raise autoscaler.stage, %s is too short",
+                 a->levels, seek_s(a->config.stage_s).text);
+        return true;
+    }
+    bool most = l->users == a->config.max_users;
+    a->answer = most ? AUTOSCALER_AT_LEAST : AUTOSCALER_FOUND;
+    a->users = out->users_after = l->users;
+    seek_say(out, "Peak capacity found: %.0f %s at %s", l->tokens_s, unit(a), seek_users(l->users).text);
+    if (most) seek_say(out, ", the most allowed: more might carry more");
+    if (l > a->level) seek_say(out, "; %.0f at %llu", l[-1].tokens_s, (unsigned long long)l[-1].users);
+    if (high != l) seek_say(out, "; most were %.0f at %llu", high->tokens_s, (unsigned long long)high->users);
+    return true;
+}
+
+/* ---- decisions ---- */
+
+static void grow(struct autoscaler *a, struct snapshot_decision *out) {
+    uint64_t to = seek_times(a, a->users, a->gently ? GENTLY : DOUBLE);
+    snprintf(out->action, sizeof out->action, "%s", a->gently ? "grow" : "double");
+    seek_say(out, ": %s to %s", a->gently ? "grow x 1.5" : "double", seek_users(to).text);
+    try_users(a, out, to);
+}
+
+/* Whether there is no peak above: enough levels say that it is flat. */
+static bool stays_good(const struct autoscaler *a, unsigned i) {
+    double line = line_of(a);
+    return i + FLAT <= a->levels && a->level[i + 1].value >= line && a->level[i + FLAT - 1].value >= line;
+}
+
+static uint64_t gap_above(const struct autoscaler *a, unsigned i) {
+    if (i + 1 == a->levels || stays_good(a, i)) return 0;
+    uint64_t gap = a->level[i + 1].users - a->level[i].users;
+    return (double)gap <= fmax(1, a->config.precision * (double)a->level[i].users) ? 0 : gap;
+}
+
+static uint64_t gap_below(const struct autoscaler *a, unsigned i) {
+    if (i == 0) return 0;
+    uint64_t gap = a->level[i].users - a->level[i - 1].users;
+    return (double)gap <= fmax(1, a->config.precision / 2 * (double)a->level[i].users) ? 0 : gap;
+}
+
+/* Whether a number of users from..to surely reaches the line (sign 1) or misses it (-1). */
+static bool sure(const struct autoscaler *a, double from, double to, double sign) {
+    for (unsigned i = 0; i < a->levels; i++) {
+        double users = (double)a->level[i].users;
+        if (users >= from && users <= to && sign * a->level[i].errors >= SURE) return true;
+    }
+    return false;
+}
+
+/* What is to be measured again: of the level below the candidate and the candidate the less certain one,
+ * where no number within the precision is certain; the highest where that is known less well than both. NULL:
+ * none. */
+static const struct autoscaler_level *doubtful(const struct autoscaler *a, unsigned candidate) {
+    const struct autoscaler_level *c = &a->level[candidate], *below = candidate ? c - 1 : NULL, *weak = c,
+                                  *high = highest_of(a);
+    double users = (double)c->users, precision = a->config.precision, noise;
+    bool misses = !below || sure(a, fmin((double)below->users, users * (1 - precision)), users, -1);
+    bool reaches = sure(a, users, users * (1 + precision), 1) || c == high;
+    double best = best_of(a, &noise);
+    for (unsigned i = candidate + 1; i < a->levels; i++)
+        if ((double)a->level[i].users >= BEYOND * users &&
+            a->level[i].value > best - ALIKE * a->level[i].noise)
+            high = &a->level[i];
+    if (misses && reaches) return NULL;
+    if (!misses && (reaches || -below->errors < c->errors)) weak = below;
+    return noise > weak->noise ? high : weak;
+}
+
+static bool go(struct autoscaler *a, struct snapshot_decision *out, const char *action, uint64_t users) {
+    snprintf(out->action, sizeof out->action, "%s", action);
+    try_users(a, out, users);
+    return true;
+}
+
+/* Nothing below the candidate is known: half as many, or as many as its throughput can answer. */
+static bool go_below(struct autoscaler *a, struct snapshot_decision *out, uint64_t users) {
+    uint64_t to = seek_times(a, users, 1 / DOUBLE);
+    double answers = seek_estimate(a);
+    if (answers < (double)to) to = seek_times(a, users, fmax(answers, 1) / (double)users);
+    seek_say(out, "; nothing below %llu was tried: try %s", (unsigned long long)users, seek_users(to).text);
+    return go(a, out, "halve", to);
+}
+
+/* Between two levels: the middle; where they are wide apart and the upper one is the candidate, what would
+ * reach the line if throughput grew with the users. */
+static uint64_t between(const struct autoscaler *a, const struct autoscaler_level *from, uint64_t gap) {
+    double users = (double)from->users, to = users + (double)gap, middle = floor(users + (double)gap / 2);
+    if (to <= WIDE * users || from->good || !(from->value > 0)) return (uint64_t)middle;
+    double reach = fmax(ceil(users * line_of(a) / from->value), ceil(STEP * users));
+    return (uint64_t)fmin(reach, middle);
+}
+
+/* The level below the candidate, when the search would turn away from all below it by what may be chance. */
+static const struct autoscaler_level *unlucky(const struct autoscaler *a, unsigned candidate) {
+    const struct autoscaler_level *c = &a->level[candidate], *below = c - 1;
+    bool wide = (double)c->users > WIDE * (double)below->users;
+    return wide && below->visits < VISITS && -below->errors < CERTAIN ? below : NULL;
+}
+
+/* The highest level, while it may be so by luck alone: the others are held against it. */
+static const struct autoscaler_level *lucky(const struct autoscaler *a) {
+    const struct autoscaler_level *high = highest_of(a);
+    bool certain = SURE * high->noise <= a->config.tolerance * high->value;
+    return !certain && high->visits < AGAIN ? high : NULL;
+}
+
+static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {
+    unsigned i = candidate_of(a);
+    uint64_t users = a->level[i].users, above = gap_above(a, i), below = gap_below(a, i);
+    if (!(highest_of(a)->value > 0)) return found(a, out);
+    if (i == 0 && users > a->config.min_users) return go_below(a, out, users);
+    const struct autoscaler_level *best = lucky(a);
+    if (best) {
+        seek_say(out, "; %llu are the best, which may be luck: measure again",
+                 (unsigned long long)best->users);
+        return go(a, out, "again", best->users);
+    }
+    if (above == 0 && below == 0) {
+        const struct autoscaler_level *again = a->confirming < CONFIRM_MOST ? doubtful(a, i) : NULL;
+        if (!again) return found(a, out);
+        a->confirming++;
+        seek_say(out, "; chance is not ruled out: measure %llu again", (unsigned long long)again->users);
+        return go(a, out, "again", again->users);
+    }
+    const struct autoscaler_level *far = i ? unlucky(a, i) : NULL;
+    if (far) {
+        seek_say(out, "; %llu may be as good: measure again", (unsigned long long)far->users);
+        return go(a, out, "again", far->users);
+    }
+    const struct autoscaler_level *from = below >= above ? &a->level[i - 1] : &a->level[i];
+    uint64_t gap = below >= above ? below : above, to = between(a, from, gap);
+    seek_say(out, "; try %llu, between %llu and %llu", (unsigned long long)to,
+             (unsigned long long)from->users, (unsigned long long)(from->users + gap));
+    return go(a, out, "bisect", to);
+}
+
+static void capacity_begin(struct autoscaler *a) {
+    a->growing = true;
+    a->per_context = KVF_MISSING;
+    try_users(a, NULL, a->users);
+}
+
+static void peak_note(struct autoscaler *a) {
+    const struct autoscaler_level *l = &a->level[candidate_of(a)];
+    a->peak = l->tokens_s;
+    a->peak_users = l->users;
+    a->peak_noise = l->value > 0 ? l->noise / l->value : 0;
+}
+
+/* Variance of what all levels say of a figure, each in parts of its mean. */
+static double scatter_of(const struct autoscaler *a, int figure) {
+    double sum = 0;
+    for (unsigned i = 0; i < a->levels; i++) {
+        const struct evidence *e = &a->level[i].of[figure];
+        if (e->x > 0) sum += evidence_variance(e) / (e->x * e->x);
+    }
+    return sum;
+}
+
+/* Tokens generated to a token of context; NaN where tokens scatter less than contexts. */
+static double per_context_of(const struct autoscaler *a) {
+    double tokens = 0, context = 0;
+    if (a->config.rules.figure != STAGE_TOKENS) return KVF_MISSING;
+    for (unsigned i = 0; i < a->levels; i++) {
+        tokens += a->level[i].of[STAGE_OF_FIGURE].x;
+        context += a->level[i].of[STAGE_OF_CONTEXT].x;
+    }
+    if (!(context > 0) || scatter_of(a, STAGE_OF_CONTEXT) >= scatter_of(a, STAGE_OF_FIGURE))
+        return KVF_MISSING;
+    return tokens / context;
+}
+
+static const struct autoscaler_level *take(struct autoscaler *a) {
+    const struct autoscaler_level *now = seek_take(a);
+    a->per_context = per_context_of(a);
+    bool by_context = kvf_present(a->per_context);
+    double times = by_context ? a->per_context : 1;
+    for (unsigned i = 0; i < a->levels; i++) {
+        struct autoscaler_level *l = &a->level[i];
+        const struct evidence *e = &l->of[by_context ? STAGE_OF_CONTEXT : STAGE_OF_FIGURE];
+        l->seconds = e->weight;
+        l->tokens_s = evidence_mean(&l->of[STAGE_OF_FIGURE]);
+        l->value = evidence_mean(e) * times;
+        l->noise = l->seconds > 0 ? sqrt(evidence_variance(e)) / l->seconds * times : 0;
+    }
+    return now;
+}
+
+/* The highest level but the present one; what it brings may be known better by now. */
+static void highest_before(const struct autoscaler *a, uint64_t users, double *value, double *noise) {
+    const struct autoscaler_level *l = users != a->users ? seek_known(a, users) : NULL;
+    if (!l) return;
+    *value = l->value;
+    *noise = l->noise;
+}
+
+static bool better(const struct autoscaler *a, const struct autoscaler_level *l, double than, double noise) {
+    double chance = fmin(ALIKE * hypot(l->noise, noise), a->config.precision * than);
+    return l->value > than + fmax(a->config.tolerance * than, chance);
+}
+
+static bool capacity_judged(struct autoscaler *a, bool over, struct snapshot_decision *out) {
+    const struct autoscaler_level *high = a->levels ? highest_of(a) : NULL;
+    double before = high ? high->value : 0, noise = high ? high->noise : 0;
+    double best = a->growing ? before : line_of(a) / (1 - a->config.tolerance);
+    uint64_t highest = high ? high->users : 0;
+    const struct autoscaler_level *now = take(a);
+    highest_before(a, highest, &before, &noise);
+    if (a->growing) best = before;
+    (void)over; /* the levels say what follows */
+    judge_levels(a);
+    seek_act(out, "");
+    say_level(out, a, now, best);
+    peak_note(a);
+    if (a->growing) {
+        bool rises = a->levels == 1 || better(a, now, before, noise);
+        a->gently = a->gently || (before > 0 && now->value < PAYS * a->grown_from);
+        a->grown_from = now->value;
+        a->growing = rises && !a->last.piled && a->users < a->config.max_users;
+    }
+    if (!a->growing) return narrow(a, out);
+    grow(a, out);
+    return true;
+}
+
+static double capacity_users(const struct autoscaler *a) {
+    return a->levels && a->peak > 0 ? (double)a->peak_users : KVF_MISSING;
+}
+
+static bool capacity_gap(const struct autoscaler *a, uint64_t *from, uint64_t *to) {
+    unsigned i = a->levels ? candidate_of(a) : 0;
+    if (i == 0) return false;
+    *from = a->level[i - 1].users;
+    *to = a->level[i].users;
+    return true;
+}
+
+static void capacity_known(const struct autoscaler *a, char *out, size_t len) {
+    uint64_t from, to;
+    int used = 0;
+    if (a->answer == AUTOSCALER_TOO_MANY)
+        used = snprintf(out, len, "nothing was generated in any stage");
+    else if (!a->levels)
+        used = snprintf(out, len, "no answer yet: no stage has ended");
+    else
+        used = snprintf(out, len, "%s%.0f %s at %s",
+                        a->answer == AUTOSCALER_SEEKING ? "no answer yet: best so far "
+                                                        : "Peak capacity found: ",
+                        a->peak, unit(a), seek_users(a->peak_users).text);
+    if (a->answer == AUTOSCALER_SEEKING && used > 0 && (size_t)used < len && capacity_gap(a, &from, &to))
+        snprintf(out + used, len - (size_t)used, ", %llu are too few", (unsigned long long)from);
+}
+
+const struct seek seek_capacity = {.begin = capacity_begin,
+                                   .judged = capacity_judged,
+                                   .known = capacity_known,
+                                   .gap = capacity_gap,
+                                   .users = capacity_users};

@@ -1,0 +1,415 @@
+/* The largest number of users inside the line.
+ *
+ *     SEEK     stages: grow while nothing is known to be too many, then halve the gap between the most users
+ *              that are good and the fewest that are too many, until half the precision is left
+ *     CONFIRM  both ends of the gap are measured, the less certain one next, until neither verdict is chance
+ *     WATCH    the answer is held; the number above it is probed, less and less often while it stays too many
+ *
+ * A level is good or too many by all that was ever seen of it and of its neighbours (evidence.h). An answer
+ * that turns out wrong moves, up as well as down. */
+#include <math.h>
+#include <stdio.h>
+
+#include "engine/scale/seek.h"
+
+#define ROOM       0.9 /* of the line: below it growth takes its whole factor */
+#define SMALL_STEP 1.1
+#define SURE       1.645 /* standard errors: 95 %, one-sided */
+#define MOVES      1.0   /* standard errors beyond the line that move an answer */
+/* Growth is further while the line is far away, .. */
+#define FAR  0.4
+#define IDLE 0.5 /* .. to users who keep nothing busy for more of the time, .. */
+enum {
+    LEAP_LEAST = 10,
+    LEAP_MOST = 16
+}; /* .. when so many requests tell it, and no more than times so many */
+enum { CONFIRM_MOST = 10, PAUSE_LEAST = 2, PAUSE_MOST = 32 }; /* stages; windows between probes */
+
+/* ---- what is known ---- */
+
+static bool weighs(const struct autoscaler *a, uint32_t klass) {
+    for (unsigned i = 0; i < a->levels; i++)
+        if (a->level[i].of[klass].weight > 0) return true;
+    return false;
+}
+
+/* Verdicts of all levels: of each class over all numbers of users together, the worst class counts. */
+static void judge_levels(struct autoscaler *a) {
+    struct evidence_point p[AUTOSCALER_LEVELS];
+    for (unsigned i = 0; i < a->levels; i++) a->level[i].errors = -EVIDENCE_MOST;
+    for (uint32_t k = 0; k < KVF_CLASSES_MAX; k++) {
+        if (!weighs(a, k)) continue;
+        for (unsigned i = 0; i < a->levels; i++) {
+            const struct evidence *e = &a->level[i].of[k];
+            p[i] = (struct evidence_point){e->x, e->weight, evidence_variance(e)};
+        }
+        evidence_isotonic(p, a->levels);
+        for (unsigned i = 0; i < a->levels; i++)
+            a->level[i].errors = fmax(a->level[i].errors, evidence_point_z(&p[i]));
+    }
+    for (unsigned i = 0; i < a->levels; i++) a->level[i].good = !(a->level[i].errors > 0);
+}
+
+/* The most that are good and the fewest that are too many; NULL: none. */
+static const struct autoscaler_level *best_of(const struct autoscaler *a) {
+    const struct autoscaler_level *best = NULL;
+    for (unsigned i = 0; i < a->levels && a->level[i].good; i++) best = &a->level[i];
+    return best;
+}
+
+static const struct autoscaler_level *bad_of(const struct autoscaler *a) {
+    for (unsigned i = 0; i < a->levels; i++)
+        if (!a->level[i].good) return &a->level[i];
+    return NULL;
+}
+
+static uint64_t users_of(const struct autoscaler_level *l) {
+    return l ? l->users : 0;
+}
+
+static bool closed(const struct autoscaler *a) {
+    uint64_t best = users_of(best_of(a)), bad = users_of(bad_of(a));
+    if (!bad) return best == a->config.max_users;
+    return best && (double)(bad - best) <= fmax(1, a->config.precision / 2 * (double)bad);
+}
+
+/* ---- stages ---- */
+
+/* After a breach nothing but time passes for as long as the cool-down says. */
+static void try_users(struct autoscaler *a, struct snapshot_decision *out, uint64_t users, bool cool) {
+    struct stage_plan plan = {.settle_s = a->config.settle_s,
+                              .length_s = a->config.stage_s,
+                              .early = users > a->config.min_users,
+                              .patient = true};
+    if (cool) plan.settle_s = fmax(plan.settle_s, a->config.cooldown_s);
+    a->doing = AUTOSCALER_SEEK;
+    seek_stage(a, out, users, &plan);
+}
+
+/* What is held already needs no time to settle. */
+static void hold_users(struct autoscaler *a, struct snapshot_decision *out, uint64_t users, bool cool) {
+    struct stage_plan plan = {.length_s = a->config.hold_s > 0 ? a->config.hold_s : a->config.stage_s};
+    if (users != a->users)
+        plan.settle_s = cool ? fmax(a->config.settle_s, a->config.cooldown_s) : a->config.settle_s;
+    seek_stage(a, out, users, &plan);
+}
+
+/* ---- what the stage said ---- */
+
+static void say_targets(struct snapshot_decision *out, const struct autoscaler *a) {
+    const struct stage_reading *r = &a->last;
+    const char *name = r->worst >= 0 ? a->config.rules.name[r->worst] : "";
+    struct seek_text target = seek_ms(r->target_ms);
+    if (r->silent)
+        seek_say(out, "nobody was answered in %s", seek_s(r->seconds).text);
+    else if (r->worst < 0)
+        seek_say(out, "nobody asked in %s", seek_s(r->seconds).text);
+    else if (r->starved)
+        seek_say(out, "%.24s has waited %s for an answer (target %s)", name, seek_ms(r->p95_ms).text,
+                 target.text);
+    else if (isinf(r->p95_ms))
+        seek_say(out, "%llu of %llu requests of %.24s failed", (unsigned long long)r->failed,
+                 (unsigned long long)r->ended, name);
+    else
+        seek_say(out, "P95 %s of %.24s; %.1f %% of %.0f requests over %s (at most 5 %%)",
+                 seek_ms(r->p95_ms).text, name, 100 * fmax(0, r->share), r->of, target.text);
+    if (kvf_present(r->saturation)) seek_say(out, ", saturation %.2f", r->saturation);
+}
+
+static void say_saturation(struct snapshot_decision *out, const struct autoscaler *a, bool over) {
+    const struct stage_reading *r = &a->last;
+    double limit = a->config.rules.limit_saturation;
+    if (!kvf_present(r->saturation))
+        seek_say(out, "nothing told a saturation");
+    else if (over)
+        seek_say(out, "saturation %.2f is over its limit %.2f", r->saturation, limit);
+    else if (r->value < ROOM)
+        seek_say(out, "saturation %.2f is under %.2f (90 %% of its limit %.2f)", r->saturation, ROOM * limit,
+                 limit);
+    else
+        seek_say(out, "saturation %.2f is inside its limit %.2f by less than 10 %%", r->saturation, limit);
+    if (r->worst >= 0 && !isinf(r->p95_ms)) seek_say(out, ", P95 %s", seek_ms(r->p95_ms).text);
+}
+
+static void act(struct snapshot_decision *out, const struct autoscaler *a, bool over, const char *action) {
+    seek_act(out, action);
+    if (a->config.rules.figure == STAGE_SATURATION)
+        say_saturation(out, a, over);
+    else
+        say_targets(out, a);
+}
+
+/* ---- decisions ---- */
+
+/* The number of users that the run stays with. */
+static bool answer(struct autoscaler *a, struct snapshot_decision *out, bool cool) {
+    const struct autoscaler_level *best = best_of(a), *bad = bad_of(a);
+    a->answered = users_of(best);
+    a->answer = bad ? AUTOSCALER_FOUND : AUTOSCALER_AT_LEAST;
+    a->doing = AUTOSCALER_WATCH;
+    a->confirming = 0;
+    a->pause = PAUSE_LEAST;
+    a->paused = 0;
+    a->probing = false;
+    if (bad)
+        seek_say(out, ": the answer is %s, %llu are too many", seek_users(a->answered).text,
+                 (unsigned long long)bad->users);
+    else
+        seek_say(out, ": the answer is at least %s, the most allowed", seek_users(a->answered).text);
+    hold_users(a, out, a->answered, cool);
+    return true;
+}
+
+/* Whether a number of users from..to is surely good (sign -1) or too many (1). */
+static bool sure(const struct autoscaler *a, double from, double to, double sign) {
+    for (unsigned i = 0; i < a->levels; i++) {
+        double users = (double)a->level[i].users;
+        if (users >= from && users <= to && sign * a->level[i].errors >= SURE) return true;
+    }
+    return false;
+}
+
+/* The end of the gap that is to be measured next: the best one while it has not been held, then the one on
+ * whose side no number within the precision is certain, the less certain first. NULL: none. */
+static const struct autoscaler_level *doubtful(const struct autoscaler *a) {
+    const struct autoscaler_level *best = best_of(a), *bad = bad_of(a);
+    double users = (double)best->users, precision = a->config.precision;
+    double held_s = a->config.hold_s > 0 ? a->config.stage_s + a->config.hold_s : 0;
+    bool below = sure(a, users * (1 - precision), users, -1);
+    bool above = !bad || sure(a, users, fmax((double)bad->users, users * (1 + precision)), 1);
+    if (best->seconds < 0.99 * held_s) return best;
+    if (below && above) return NULL;
+    if (below || above) return below ? bad : best;
+    return bad->errors < -best->errors ? bad : best;
+}
+
+/* The gap is small enough, or there is nothing above. */
+static bool confirm(struct autoscaler *a, struct snapshot_decision *out, bool over) {
+    const struct autoscaler_level *next = doubtful(a);
+    unsigned long long best = users_of(best_of(a)), bad = users_of(bad_of(a));
+    if (!next || a->confirming >= CONFIRM_MOST) {
+        act(out, a, over, "found");
+        return answer(a, out, over);
+    }
+    bool above = next->users == bad;
+    a->confirming++;
+    act(out, a, over, above ? "probe" : "hold");
+    if (bad)
+        seek_say(out, ": %llu are good and %llu too many, %s %llu for %s", best, bad,
+                 above ? "probe" : "hold", (unsigned long long)next->users,
+                 seek_s(a->config.hold_s > 0 ? a->config.hold_s : a->config.stage_s).text);
+    else
+        seek_say(out, ": %s are the most allowed, hold them for %s", seek_users(best).text,
+                 seek_s(a->config.hold_s).text);
+    hold_users(a, out, next->users, over);
+    a->doing = AUTOSCALER_CONFIRM;
+    return true;
+}
+
+/* The middle, but no further than growing goes: too many may have been far too many. */
+static bool halve(struct autoscaler *a, struct snapshot_decision *out, bool over) {
+    uint64_t best = users_of(best_of(a)), bad = users_of(bad_of(a)), middle = best + (bad - best) / 2,
+             grown = seek_times(a, best, a->config.growth);
+    if (grown < middle) middle = grown;
+    act(out, a, over, "bisect");
+    seek_say(out, ": try %llu, between %llu (good) and %llu (too many)", (unsigned long long)middle,
+             (unsigned long long)best, (unsigned long long)bad);
+    try_users(a, out, middle, over);
+    return true;
+}
+
+/* Users with whom nothing is busy for more than half of the time: of nothing a request needs more than it
+ * lasts without a load (the utilisation law). NaN: it is not known, or the line is near. */
+static double leap_of(const struct autoscaler *a) {
+    const struct stage_reading *r = &a->last;
+    double idle = IDLE * a->system.cycle_s / a->system.least_e2e_s, most = LEAP_MOST * (double)a->users;
+    if (!(r->value < FAR) || r->arrived_s * r->seconds < LEAP_LEAST || !kvf_present(idle)) return KVF_MISSING;
+    return fmin(idle, most);
+}
+
+static bool grow(struct autoscaler *a, struct snapshot_decision *out) {
+    uint64_t from = users_of(best_of(a));
+    bool room = a->last.value < ROOM || from != a->users;
+    double factor = room ? a->config.growth : fmin(SMALL_STEP, a->config.growth);
+    if (room && a->last.arrived_s * a->last.seconds < STAGE_FEW && a->last.arrived_s > 0) factor *= factor;
+    double leap = from == a->users ? leap_of(a) : KVF_MISSING;
+    bool far = leap > 2 * factor * (double)from && leap <= (double)a->config.max_users;
+    if (far) factor = leap / (double)from;
+    uint64_t to = seek_times(a, from, factor);
+    act(out, a, false, "grow");
+    seek_say(out, ": grow to %s", seek_users(to).text);
+    try_users(a, out, to, false);
+    return true;
+}
+
+static bool too_many(struct autoscaler *a, struct snapshot_decision *out) {
+    act(out, a, true, "too many");
+    seek_say(out, ": even %s, the fewest allowed, %s too many", seek_users(a->config.min_users).text,
+             a->config.min_users == 1 ? "is" : "are");
+    a->answer = AUTOSCALER_TOO_MANY;
+    hold_users(a, out, a->config.min_users, true);
+    a->doing = AUTOSCALER_WATCH;
+    return true;
+}
+
+/* Nothing is good yet: down by the factor, or to what the throughput of these users can carry if that is
+ * less. */
+static bool back_off(struct autoscaler *a, struct snapshot_decision *out) {
+    uint64_t bad = users_of(bad_of(a)), to = seek_times(a, bad, a->config.backoff);
+    double carried = bad == a->users ? seek_estimate(a) : KVF_MISSING;
+    bool far = kvf_present(carried) && carried < a->config.backoff * (double)to;
+    act(out, a, true, "back off");
+    if (far) {
+        to = seek_times(a, bad, fmax(carried, 1) / (double)bad);
+        seek_say(out, ": back off to %s (they fill %.3g requests/s)", seek_users(to).text, a->last.done_s);
+    } else {
+        seek_say(out, ": back off to %s (x %.3g), cool down %s", seek_users(to).text, a->config.backoff,
+                 seek_s(a->config.cooldown_s).text);
+    }
+    try_users(a, out, to, true);
+    return true;
+}
+
+/* Where to, by all that is known. */
+static bool go_on(struct autoscaler *a, struct snapshot_decision *out, bool over) {
+    const struct autoscaler_level *best = best_of(a), *bad = bad_of(a);
+    if (closed(a)) return confirm(a, out, over);
+    if (!bad) return grow(a, out);
+    if (!best && bad->users == a->config.min_users) return too_many(a, out);
+    if (!best) return back_off(a, out);
+    return halve(a, out, over);
+}
+
+/* The answer is another one by now. Where the gap about it is closed it moves at once. */
+static bool move(struct autoscaler *a, struct snapshot_decision *out, bool over) {
+    uint64_t before = a->answered;
+    if (!closed(a)) {
+        a->answer = AUTOSCALER_SEEKING;
+        return go_on(a, out, over);
+    }
+    act(out, a, over, "move");
+    seek_say(out, ", so that %s %s", seek_users(before).text,
+             users_of(best_of(a)) < before ? "did not hold" : "are not the most");
+    return answer(a, out, over);
+}
+
+static bool watched_too_many(struct autoscaler *a, bool over, struct snapshot_decision *out) {
+    if (users_of(best_of(a)) > 0) {
+        a->answer = AUTOSCALER_SEEKING;
+        return go_on(a, out, over);
+    }
+    hold_users(a, out, a->config.min_users, false);
+    return false;
+}
+
+/* The next number above that was tried; NULL: none. */
+static const struct autoscaler_level *above_of(const struct autoscaler *a) {
+    for (unsigned i = 0; i < a->levels; i++)
+        if (a->level[i].users > a->answered) return &a->level[i];
+    return NULL;
+}
+
+/* The number above is looked at now and then, twice as rarely each time unless the precision hangs on
+ * it and it is uncertain. */
+static bool probe(struct autoscaler *a, struct snapshot_decision *out, const struct autoscaler_level *above,
+                  bool over) {
+    bool certain =
+        above->errors >= SURE || (double)above->users <= (double)a->answered * (1 + a->config.precision);
+    act(out, a, over, "probe");
+    seek_say(out, ": probe %llu, which %s too many", (unsigned long long)above->users,
+             above->good ? "may be" : "were");
+    a->pause = !certain ? PAUSE_LEAST : a->pause < PAUSE_MOST ? 2 * a->pause : PAUSE_MOST;
+    a->paused = 0;
+    a->probing = true;
+    hold_users(a, out, above->users, false);
+    return true;
+}
+
+/* Where the answer may be too many and nothing near below is known, a number there is looked at before. */
+static bool probe_below(struct autoscaler *a, struct snapshot_decision *out, bool over) {
+    uint64_t to = seek_times(a, a->answered, 1 - a->config.precision);
+    for (unsigned i = 0; i < a->levels; i++)
+        if (a->level[i].users >= to && a->level[i].users < a->answered) return false;
+    if (to >= a->answered) return false;
+    act(out, a, over, "probe");
+    seek_say(out, ": probe %llu, in case %s do not hold", (unsigned long long)to,
+             seek_users(a->answered).text);
+    a->paused = 0;
+    a->probing = true;
+    hold_users(a, out, to, false);
+    return true;
+}
+
+static bool probed(struct autoscaler *a, struct snapshot_decision *out, bool over) {
+    act(out, a, over, "return");
+    seek_say(out, ": back to %s", seek_users(a->answered).text);
+    a->probing = false;
+    hold_users(a, out, a->answered, over);
+    return true;
+}
+
+static bool watched(struct autoscaler *a, bool over, struct snapshot_decision *out) {
+    const struct autoscaler_level *now = seek_known(a, a->answered), *best = best_of(a), *above = above_of(a);
+    if (!now || now->errors > MOVES) return move(a, out, over);
+    if (users_of(best) > a->answered && best->errors < -MOVES) return move(a, out, over);
+    bool changed = a->probing && above && above->users == a->users && above->against > 0;
+    if (changed) hold_users(a, out, a->users, false);
+    if (a->probing) return !changed && probed(a, out, over);
+    a->paused++;
+    if (now->errors > 0 && a->paused >= PAUSE_LEAST && probe_below(a, out, over)) return true;
+    if (above && a->paused >= a->pause) return probe(a, out, above, over);
+    hold_users(a, out, a->answered, false);
+    return false;
+}
+
+static void qos_begin(struct autoscaler *a) {
+    try_users(a, NULL, a->users, false);
+}
+
+static bool qos_judged(struct autoscaler *a, bool over, struct snapshot_decision *out) {
+    (void)seek_take(a);
+    judge_levels(a);
+    if (!over && a->last.tokens_s > a->peak) {
+        a->peak = a->last.tokens_s;
+        a->peak_users = a->users;
+    }
+    if (a->doing != AUTOSCALER_WATCH) return go_on(a, out, over);
+    if (a->answer == AUTOSCALER_TOO_MANY) return watched_too_many(a, over, out);
+    return watched(a, over, out);
+}
+
+static bool qos_gap(const struct autoscaler *a, uint64_t *from, uint64_t *to) {
+    *from = users_of(best_of(a));
+    *to = users_of(bad_of(a));
+    return *from && *to;
+}
+
+static double qos_users(const struct autoscaler *a) {
+    uint64_t best = users_of(best_of(a));
+    if (a->answer == AUTOSCALER_FOUND || a->answer == AUTOSCALER_AT_LEAST) return (double)a->answered;
+    return best ? (double)best : KVF_MISSING;
+}
+
+static void qos_known(const struct autoscaler *a, char *out, size_t len) {
+    uint64_t best = users_of(best_of(a)), bad = users_of(bad_of(a));
+    if (a->answer == AUTOSCALER_FOUND)
+        snprintf(out, len, "%s found, %llu are too many", seek_users(a->answered).text,
+                 (unsigned long long)bad);
+    else if (a->answer == AUTOSCALER_AT_LEAST)
+        snprintf(out, len, "at least %s, the most allowed", seek_users(a->answered).text);
+    else if (a->answer == AUTOSCALER_TOO_MANY)
+        snprintf(out, len, "even %s, the fewest allowed, %s too many", seek_users(a->config.min_users).text,
+                 a->config.min_users == 1 ? "is" : "are");
+    else if (best && bad)
+        snprintf(out, len, "no answer yet: %s are good, %llu too many", seek_users(best).text,
+                 (unsigned long long)bad);
+    else if (best)
+        snprintf(out, len, "no answer yet: at least %s are good", seek_users(best).text);
+    else if (bad)
+        snprintf(out, len, "no answer yet: %s are too many", seek_users(bad).text);
+    else
+        snprintf(out, len, "no answer yet: no stage has ended");
+}
+
+const struct seek seek_qos = {
+    .begin = qos_begin, .judged = qos_judged, .known = qos_known, .gap = qos_gap, .users = qos_users};

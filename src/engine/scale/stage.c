@@ -1,0 +1,271 @@
+#include "engine/scale/stage.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "record/snapshot.h"
+
+#define SURE   2.0 /* standard errors: enough to end a stage as planned */
+#define CLEAR  5.0 /* enough to end it early .. */
+#define BEYOND 1.2 /* .. when it is over the line by so much */
+enum { CLEAR_LEAST = 2 /* intervals */ };
+
+bool stage_limited(const struct stage_rules *rules) {
+    return rules->figure == STAGE_TARGETS || rules->figure == STAGE_SATURATION;
+}
+
+/* ---- P95 ---- */
+
+/* With those that failed above all others; infinite when the rank falls on one of them. */
+static double p95_ms(const struct histogram *h, uint64_t failed) {
+    uint64_t done = histogram_count(h);
+    double rank = ceil((1 - STAGE_SHARE) * (double)(done + failed) - 1e-9);
+    if (done + failed == 0) return KVF_MISSING;
+    if (rank > (double)done) return (double)INFINITY;
+    return histogram_quantile(h, (rank - 0.5) / (double)done) / (double)KVF_NS_PER_MS;
+}
+
+static bool starved(const struct stage_class *c, double target_ms) {
+    return c->ended == 0 && c->oldest_wait_ms > target_ms;
+}
+
+/* ---- taking an interval ---- */
+
+static void prove(struct stage_class *c, double x, double weight, double floor) {
+    evidence_add(&c->all, x, weight, floor);
+    evidence_add(&c->of_this, x, weight, floor);
+}
+
+static void prove_missed(struct stage_class *c, double missed, double ended) {
+    prove(c, missed - STAGE_SHARE * ended, ended, STAGE_SHARE * (1 - STAGE_SHARE) * ended);
+}
+
+static void pool_class(struct stage_class *c, const struct stage_rules *rules, double target_ms,
+                       const struct stage_class_signals *in) {
+    uint64_t ended = histogram_count(in->latency) + in->failed;
+    histogram_add(&c->latency, in->latency);
+    c->failed += in->failed;
+    c->ended += ended;
+    c->missed += in->missed + in->failed;
+    c->waiting = in->waiting;
+    c->oldest_wait_ms = in->waiting > 0 ? in->oldest_wait_ms : 0;
+    c->busy = c->busy || ended > 0 || in->waiting > 0 || in->in_service > 0;
+    if (rules->figure == STAGE_TARGETS && kvf_present(target_ms))
+        prove_missed(c, (double)(in->missed + in->failed), (double)ended);
+}
+
+static void pool(struct stage *s, const struct stage_rules *rules, const struct stage_signals *in) {
+    struct stage_class *first = &s->klass[STAGE_OF_FIGURE];
+    s->judged_s += in->length_s;
+    s->intervals++;
+    s->tokens += in->tokens;
+    s->nvme_tokens += in->nvme_tokens;
+    s->arrived += in->arrived;
+    s->done += in->done;
+    s->e2e_s += in->e2e_s;
+    s->unfinished = 0;
+    if (kvf_present(in->saturation)) {
+        s->saturation_sum += in->saturation * in->length_s;
+        s->saturation_s += in->length_s;
+        if (rules->figure == STAGE_SATURATION)
+            prove(first, (in->saturation / rules->limit_saturation - 1) * in->length_s, in->length_s, 0);
+    }
+    for (uint32_t k = 0; k < rules->classes; k++) {
+        pool_class(&s->klass[k], rules, rules->target_ms[k], &in->klass[k]);
+        s->busy = s->busy || s->klass[k].busy;
+        s->unfinished += in->klass[k].waiting + in->klass[k].in_service;
+    }
+    s->unfinished_s += (double)s->unfinished * in->length_s;
+    if (rules->figure == STAGE_TOKENS) {
+        prove(first, in->tokens, in->length_s, 0);
+        prove(&s->klass[STAGE_OF_CONTEXT], in->context, in->length_s, 0);
+    }
+    if (rules->figure == STAGE_NVME) prove(first, in->nvme_tokens, in->length_s, 0);
+}
+
+/* Whether this interval belongs to the judged part. */
+static bool settled(struct stage *s, const struct stage_signals *in) {
+    s->since_s += in->length_s;
+    if (s->settle_left_s <= in->length_s / 2) return true;
+    bool earlier = in->oldest_ms / 1e3 > s->since_s; /* somebody who came before the change is not answered */
+    if (!earlier || s->since_s > s->plan.wait_s) s->settle_left_s -= in->length_s;
+    return false;
+}
+
+/* ---- what it says ---- */
+
+static double per(double amount, double whole) {
+    return whole > 0 ? amount / whole : KVF_MISSING;
+}
+
+/* How bad a class is: by what is known of it where it has a target, else by its latency. */
+static double badness_of(const struct stage_class *c, double target_ms, double p95) {
+    if (!kvf_present(target_ms)) return p95;
+    if (starved(c, target_ms)) return (double)INFINITY;
+    return c->ended ? evidence_mean(&c->all) + 1e-9 * fmin(p95 / target_ms, 1e6) : KVF_MISSING;
+}
+
+static void read_classes(const struct stage *s, const struct stage_rules *rules, struct stage_reading *out) {
+    double worst = KVF_MISSING;
+    bool targets = false;
+    for (uint32_t k = 0; k < rules->classes; k++) targets = targets || kvf_present(rules->target_ms[k]);
+    for (uint32_t k = 0; k < rules->classes; k++) {
+        const struct stage_class *c = &s->klass[k];
+        double target = rules->target_ms[k], p95 = p95_ms(&c->latency, c->failed);
+        if (targets && !kvf_present(target)) continue;
+        double badness = badness_of(c, target, p95);
+        if (!kvf_present(badness) || (kvf_present(worst) && badness <= worst)) continue;
+        worst = badness;
+        out->starved = targets && starved(c, target);
+        out->worst = (int)k;
+        out->p95_ms = out->starved ? c->oldest_wait_ms : p95;
+        out->target_ms = target;
+        out->ended = c->ended;
+        out->failed = c->failed;
+        out->share = evidence_mean(&c->all) + STAGE_SHARE;
+        out->of = c->all.weight;
+    }
+    out->silent = out->worst < 0 && s->busy;
+}
+
+static double value_of(const struct stage_reading *r, const struct stage_rules *rules) {
+    switch (rules->figure) {
+    case STAGE_TARGETS:
+        return r->silent ? (double)INFINITY : r->p95_ms / r->target_ms;
+    case STAGE_SATURATION:
+        return r->saturation / rules->limit_saturation;
+    case STAGE_NVME:
+        return r->nvme_s;
+    case STAGE_TOKENS:
+    default:
+        return r->tokens_s;
+    }
+}
+
+/* Users that ask on are more than can be answered: more requests are unfinished than any that last as long as
+ * those that were done can explain. */
+static bool piled(const struct stage *s) {
+    double lasts_s = s->done ? s->e2e_s / (double)s->done : 0, few = STAGE_FEW / 2.0;
+    double arrived_s = (double)s->arrived / s->judged_s;
+    if (s->judged_s < 2 * lasts_s) return false;
+    return (double)s->arrived > 1.5 * (double)s->done + few &&
+           (double)s->unfinished > 2 * arrived_s * lasts_s + few;
+}
+
+void stage_read(const struct stage *s, const struct stage_rules *rules, struct stage_reading *out) {
+    bool by_context = rules->figure == STAGE_TOKENS && s->plan.per_context > 0;
+    const struct evidence *figure = &s->klass[by_context ? STAGE_OF_CONTEXT : STAGE_OF_FIGURE].of_this;
+    *out = (struct stage_reading){.seconds = s->judged_s,
+                                  .intervals = s->intervals,
+                                  .saturation = per(s->saturation_sum, s->saturation_s),
+                                  .tokens_s = per(s->tokens, s->judged_s),
+                                  .nvme_s = per(s->nvme_tokens, s->judged_s),
+                                  .arrived_s = per((double)s->arrived, s->judged_s),
+                                  .done_s = per((double)s->done, s->judged_s),
+                                  .unfinished = per(s->unfinished_s, s->judged_s),
+                                  .e2e_s = per(s->e2e_s, (double)s->done),
+                                  .piled = piled(s),
+                                  .worst = -1,
+                                  .p95_ms = KVF_MISSING,
+                                  .target_ms = KVF_MISSING};
+    read_classes(s, rules, out);
+    out->value = value_of(out, rules);
+    if (!stage_limited(rules) && figure->weight > 0)
+        out->noise = sqrt(evidence_variance(figure)) / figure->weight;
+    if (!by_context) return;
+    out->value = evidence_mean(figure) * s->plan.per_context;
+    out->noise *= s->plan.per_context;
+}
+
+/* ---- the verdict ---- */
+
+/* Standard errors over the line, of the class that is worst. */
+static double errors_of(const struct stage *s, const struct stage_rules *rules) {
+    double z = -EVIDENCE_MOST;
+    if (rules->figure == STAGE_SATURATION) return evidence_z(&s->klass[0].all);
+    for (uint32_t k = 0; k < rules->classes; k++) {
+        const struct stage_class *c = &s->klass[k];
+        if (!kvf_present(rules->target_ms[k])) continue;
+        if (starved(c, rules->target_ms[k])) return EVIDENCE_MOST;
+        if (c->all.weight > 0) z = fmax(z, evidence_z(&c->all));
+    }
+    return z;
+}
+
+static bool undecided_limit(const struct stage *s, const struct stage_rules *rules, double z) {
+    bool missed = rules->figure == STAGE_SATURATION, silent = false;
+    for (uint32_t k = 0; k < rules->classes; k++) {
+        missed = missed || s->klass[k].missed > 0;
+        silent = silent || (kvf_present(rules->target_ms[k]) && s->klass[k].busy && s->klass[k].ended == 0);
+    }
+    if (rules->figure == STAGE_TARGETS && silent && z < EVIDENCE_MOST) return true;
+    return s->plan.patient && missed && fabs(z) < SURE;
+}
+
+static bool undecided(const struct stage *s, const struct stage_rules *rules, const struct stage_reading *r,
+                      double z) {
+    if (stage_limited(rules)) return undecided_limit(s, rules, z);
+    if (s->busy && !(r->value > 0)) return true;
+    if (!s->plan.patient) return false;
+    if (!kvf_present(s->plan.line)) return SURE * r->noise > s->plan.fine * r->value;
+    return fabs(r->value - s->plan.line) < SURE * r->noise;
+}
+
+/* Those that wait, when no one else of their class says anything. */
+static void count_starved(struct stage *s, const struct stage_rules *rules) {
+    for (uint32_t k = 0; rules->figure == STAGE_TARGETS && k < rules->classes; k++) {
+        struct stage_class *c = &s->klass[k];
+        bool silent = kvf_present(rules->target_ms[k]) && c->busy && c->ended == 0;
+        if (!silent) continue;
+        double waiting = fmax(STAGE_FEW, (double)c->waiting);
+        prove_missed(c, waiting, waiting);
+    }
+}
+
+static bool over_limit(const struct stage *s, const struct stage_rules *rules) {
+    for (uint32_t k = 0; k < rules->classes || k == 0; k++)
+        if (s->klass[k].all.x > 0) return true;
+    return false;
+}
+
+void stage_begin(struct stage *s, const struct stage_plan *plan, const struct evidence *before) {
+    memset(s, 0, sizeof *s);
+    s->plan = *plan;
+    s->settle_left_s = plan->settle_s;
+    for (unsigned k = 0; before && k < KVF_CLASSES_MAX; k++) s->klass[k].all = before[k];
+}
+
+/* Whether it has lasted as long as it should: STAGE_REQUESTS requests one after the other. */
+static bool lasted(const struct stage *s, const struct stage_reading *r, double nearly_s) {
+    double least_s = s->plan.length_s;
+    if (kvf_present(r->e2e_s)) least_s = fmax(least_s, STAGE_REQUESTS * r->e2e_s);
+    return nearly_s >= fmin(least_s, STAGE_MOST * s->plan.length_s);
+}
+
+/* Throughput of users that are too many is known when requests pile up: it does not take as long as they wait
+ * by then. */
+static bool overrun(const struct stage *s, const struct stage_rules *rules, const struct stage_reading *r,
+                    double nearly_s) {
+    double least_s = s->plan.early ? s->plan.length_s / 2 : s->plan.length_s;
+    return !stage_limited(rules) && r->piled && s->done >= STAGE_FEW && nearly_s >= least_s;
+}
+
+enum stage_state stage_step(struct stage *s, const struct stage_rules *rules,
+                            const struct stage_signals *in) {
+    struct stage_reading r;
+    if (!settled(s, in)) return STAGE_SETTLES;
+    pool(s, rules, in);
+    double nearly_s = s->judged_s + in->length_s / 2;
+    double z = stage_limited(rules) ? errors_of(s, rules) : 0;
+    stage_read(s, rules, &r);
+    bool clear =
+        stage_limited(rules) && s->plan.early && s->intervals >= CLEAR_LEAST && z > CLEAR && r.value > BEYOND;
+    if (!clear && !overrun(s, rules, &r, nearly_s)) {
+        if (!lasted(s, &r, nearly_s)) return STAGE_RUNS;
+        if (nearly_s < STAGE_LONGEST * s->plan.length_s && undecided(s, rules, &r, z)) return STAGE_RUNS;
+    }
+    if (!stage_limited(rules)) return STAGE_WITHIN;
+    count_starved(s, rules);
+    return over_limit(s, rules) ? STAGE_OVER : STAGE_WITHIN;
+}

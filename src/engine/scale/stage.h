@@ -1,0 +1,136 @@
+/* A stage: the time for which a number of users is tried, and what it says of them.
+ *
+ * It settles first: `settle_s` that are not judged, counted from when the last request that arrived before
+ * the change has been answered (for which it waits no longer than plan.wait_s). Then intervals are judged
+ * for `length_s`, and at least for several times as long as a request takes. What is judged adds to what is
+ * known of this number of users already (struct evidence) and is held against a line:
+ *
+ *     targets      of each class at most 5 % of the requests miss the P95 target
+ *     saturation   its mean is at most the limit
+ *     tokens, nvme tokens a second; there is no line, or the one that is given
+ *
+ * A request that failed has missed its target. So have those that wait, while none of their class is
+ * answered and the oldest is older than the target.
+ *
+ * Early end: the line is exceeded by a fifth and by five standard errors, or requests pile up that are no
+ * longer answered. Longer than planned, up to three times, while the evidence is within two standard errors
+ * of the line, a busy class has ended nothing, or nothing was generated.
+ *
+ * Fixed memory, no clock, no I/O. One thread. */
+#ifndef KVF_ENGINE_SCALE_STAGE_H
+#define KVF_ENGINE_SCALE_STAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/terms.h"
+#include "engine/scale/evidence.h"
+#include "metrics/histogram.h"
+
+enum {
+    STAGE_LONGEST = 3,  /* times its length, when undecided */
+    STAGE_MOST = 6,     /* times its length, where requests last long */
+    STAGE_REQUESTS = 3, /* times the mean duration of a request */
+    STAGE_FEW = 20      /* requests of a class that waits unanswered count as so many, or more */
+};
+#define STAGE_SHARE 0.05 /* of the requests may miss a P95 target */
+
+/* Where the evidence of figures that are of no class is. */
+enum { STAGE_OF_FIGURE, STAGE_OF_CONTEXT };
+enum stage_figure { STAGE_TARGETS, STAGE_SATURATION, STAGE_TOKENS, STAGE_NVME };
+
+struct stage_rules { /* the same for all stages of a search */
+    enum stage_figure figure;
+    bool paced; /* users ask on whether they are answered or not */
+    double limit_saturation;
+    uint32_t classes;
+    char name[KVF_CLASSES_MAX][32];
+    double target_ms[KVF_CLASSES_MAX]; /* of P95; NaN: none */
+};
+
+/* What an interval brought. */
+struct stage_class_signals {
+    const struct histogram *latency; /* of the requests done, ns */
+    uint64_t missed;                 /* of the requests done: over the target */
+    uint64_t failed;                 /* or dropped */
+    uint64_t waiting, in_service;    /* now */
+    double oldest_wait_ms;           /* of those that wait now */
+};
+struct stage_signals {
+    double length_s;
+    double oldest_ms;   /* age of the oldest request that waits or is in service now; 0: there is none */
+    double saturation;  /* NaN: missing */
+    double tokens;      /* generated */
+    double context;     /* tokens of the contexts of the requests done; 0: not known */
+    double nvme_tokens; /* read from and written to nvme; NaN: there is none */
+    uint64_t arrived;   /* requests */
+    uint64_t done;
+    double e2e_s; /* end-to-end latencies of those done, summed */
+    struct stage_class_signals klass[KVF_CLASSES_MAX];
+};
+
+struct stage_plan {
+    double settle_s, length_s;
+    double wait_s; /* longest wait for requests from before the change */
+    double line;   /* of tokens; NaN: there is nothing to hold them against */
+    double
+        per_context; /* tokens generated to a token of context, of all stages; 0, NaN: tokens are counted */
+    bool early;      /* may end early */
+    bool patient;    /* goes on while undecided */
+    double fine;     /* without a line: wants the figure known to this part of it */
+};
+
+struct stage_class {
+    struct histogram latency; /* of the judged intervals */
+    uint64_t ended, missed;   /* failed ones too */
+    uint64_t failed;
+    bool busy;               /* somebody of it asked, waited or was served */
+    uint64_t waiting;        /* now */
+    double oldest_wait_ms;   /* now */
+    struct evidence all;     /* that of earlier stages too */
+    struct evidence of_this; /* of this stage */
+};
+
+struct stage {
+    struct stage_plan plan;
+    double since_s, settle_left_s, judged_s;
+    unsigned intervals;
+    double tokens, nvme_tokens;
+    double saturation_sum, saturation_s;
+    uint64_t arrived, done, unfinished; /* unfinished: now */
+    double unfinished_s;                /* their number x time */
+    double e2e_s;
+    bool busy; /* somebody was served or waited */
+    /* figures that are of no class: evidence of STAGE_OF_FIGURE, and of the contexts beside tokens */
+    struct stage_class klass[KVF_CLASSES_MAX];
+};
+
+/* What a stage says; figures are NaN where missing. */
+struct stage_reading {
+    double seconds; /* judged */
+    unsigned intervals;
+    double value; /* P95 / target, saturation / limit, tokens a second; infinite: never answered */
+    double noise; /* standard error of that of tokens */
+    double saturation, tokens_s, nvme_s;
+    int worst;                /* class nearest to its target, or the slowest; -1: none was judged */
+    double p95_ms, target_ms; /* its; p95_ms is infinite where more than 5 % failed */
+    uint64_t ended, failed;   /* of its requests */
+    double share, of; /* its requests that missed, of all at this number of users, and how many those are */
+    bool starved;     /* p95_ms is how long one of it has been waiting, none was answered */
+    bool silent;      /* nobody was answered though somebody asked */
+    bool piled;       /* requests arrived that were not answered, more and more */
+    double arrived_s, done_s; /* requests a second */
+    double unfinished;        /* mean number of requests that wait or are in service */
+    double e2e_s;             /* mean end-to-end latency; NaN when none was done */
+};
+
+enum stage_state { STAGE_SETTLES, STAGE_RUNS, STAGE_WITHIN, STAGE_OVER };
+
+/* `before`: what is known of these users already, for each class; NULL: nothing. */
+void stage_begin(struct stage *s, const struct stage_plan *plan, const struct evidence *before);
+/* Takes an interval; WITHIN and OVER end the stage. */
+enum stage_state stage_step(struct stage *s, const struct stage_rules *rules, const struct stage_signals *in);
+void stage_read(const struct stage *s, const struct stage_rules *rules, struct stage_reading *out);
+bool stage_limited(const struct stage_rules *rules); /* by targets or saturation */
+
+#endif

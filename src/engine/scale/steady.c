@@ -1,0 +1,218 @@
+#include "engine/scale/steady.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "metrics/statistics.h"
+
+/* ---- intervals ---- */
+
+static void add_to(struct steady_cell *sum, const struct steady_cell *c) {
+    sum->length_s += c->length_s;
+    sum->tokens += c->tokens;
+    sum->nvme_tokens += c->nvme_tokens;
+    sum->moved_tokens += c->moved_tokens;
+}
+
+void steady_begin(struct steady *s, double at_s) {
+    memset(s, 0, sizeof *s);
+    s->per_cell = 1;
+    s->begin_s = at_s;
+}
+
+static void join_neighbours(struct steady *s) {
+    for (size_t i = 0; i < STEADY_CELLS / 2; i++) {
+        s->cell[i] = s->cell[2 * i];
+        add_to(&s->cell[i], &s->cell[2 * i + 1]);
+    }
+    s->cells = STEADY_CELLS / 2;
+    s->per_cell *= 2;
+}
+
+void steady_add(struct steady *s, const struct steady_cell *interval) {
+    if (s->cells > 0 && s->filled < s->per_cell) {
+        add_to(&s->cell[s->cells - 1], interval);
+        s->filled++;
+        return;
+    }
+    if (s->cells == STEADY_CELLS) join_neighbours(s);
+    s->cell[s->cells++] = *interval;
+    s->filled = 1;
+}
+
+static struct steady_cell sum_of(const struct steady *s, size_t from, size_t to) {
+    struct steady_cell sum = {0};
+    for (size_t i = from; i < to; i++) add_to(&sum, &s->cell[i]);
+    return sum;
+}
+
+/* ---- the two signals ---- */
+
+typedef double signal_fn(const struct steady_cell *c);
+
+static double throughput_of(const struct steady_cell *c) {
+    return c->length_s > 0 ? c->tokens / c->length_s : 0;
+}
+
+static double nvme_of(const struct steady_cell *c) {
+    return c->length_s > 0 ? c->nvme_tokens / c->length_s : 0;
+}
+
+/* The signal that says when the start-up is over: tokens, or nvme's where none are generated. NULL:
+ * nothing has happened that could be steady. */
+static signal_fn *leading_signal(const struct steady *s) {
+    struct steady_cell all = sum_of(s, 0, s->cells);
+    return all.tokens > 0 ? throughput_of : all.nvme_tokens > 0 ? nvme_of : NULL;
+}
+
+/* ---- 1: the end of the start-up ---- */
+
+/* What does not fill a batch belongs to the last one. */
+static double batch_rate(const struct steady *s, signal_fn *signal, size_t batch, size_t batches) {
+    size_t from = batch * STEADY_BATCH, to = batch + 1 < batches ? from + STEADY_BATCH : s->cells;
+    struct steady_cell sum = sum_of(s, from, to);
+    return signal(&sum);
+}
+
+static size_t batches_to_leave_out(const struct steady *s, signal_fn *signal, size_t batches) {
+    double least = INFINITY;
+    size_t best = 0;
+    for (size_t d = 0; d <= batches / 2; d++) {
+        double sum = 0, squares = 0, n = (double)(batches - d);
+        for (size_t i = d; i < batches; i++) sum += batch_rate(s, signal, i, batches);
+        for (size_t i = d; i < batches; i++) {
+            double off = batch_rate(s, signal, i, batches) - sum / n;
+            squares += off * off;
+        }
+        if (squares / (n * n) >= least) continue;
+        least = squares / (n * n);
+        best = d;
+    }
+    return best;
+}
+
+/* ---- 2: whether the rest is steady ---- */
+
+static struct steady_trend trend_of(const struct steady *s, signal_fn *signal, size_t from) {
+    double rate[STEADY_ROUNDS], sum = 0, low = INFINITY, high = -INFINITY, product = 0, squares = 0;
+    size_t cells = s->cells - from;
+    for (size_t k = 0; k < STEADY_ROUNDS; k++) {
+        struct steady_cell round =
+            sum_of(s, from + cells * k / STEADY_ROUNDS, from + cells * (k + 1) / STEADY_ROUNDS);
+        double x = (double)k - (STEADY_ROUNDS - 1) / 2.0;
+        rate[k] = signal(&round);
+        sum += rate[k];
+        low = fmin(low, rate[k]);
+        high = fmax(high, rate[k]);
+        product += x * rate[k];
+        squares += x * x;
+    }
+    double mean = sum / STEADY_ROUNDS;
+    if (!(mean > 0)) return (struct steady_trend){(double)NAN, (double)NAN, 0};
+    return (struct steady_trend){product / squares * (STEADY_ROUNDS - 1) / mean, (high - low) / mean, 0};
+}
+
+static bool holds(const struct steady_trend *t) {
+    return isnan(t->slope) ||
+           (fabs(t->slope) <= STEADY_SLOPE_MOST && t->range <= STEADY_RANGE_MOST && t->drift == 0);
+}
+
+/* ---- 4: whether the whole drifts ---- */
+
+struct line {
+    double slope; /* of the mean per batch */
+    bool certain; /* by Student's t at 99 % */
+};
+
+static struct line line_of(const struct steady *s, signal_fn *signal, size_t from, size_t batches) {
+    double n = (double)(batches - from), middle = (n - 1) / 2, mean = 0, product = 0, squares = 0, rest = 0;
+    for (size_t i = from; i < batches; i++) mean += batch_rate(s, signal, i, batches) / n;
+    for (size_t i = from; i < batches; i++) {
+        double x = (double)(i - from) - middle;
+        product += x * (batch_rate(s, signal, i, batches) - mean);
+        squares += x * x;
+    }
+    for (size_t i = from; i < batches; i++) {
+        double x = (double)(i - from) - middle;
+        double off = batch_rate(s, signal, i, batches) - mean - product / squares * x;
+        rest += off * off;
+    }
+    if (n < 3 || !(mean > 0)) return (struct line){0, false};
+    double slope = product / squares, error = sqrt(rest / (n - 2) / squares);
+    return (struct line){slope / mean, fabs(slope) > statistics_student_t(0.99, (uint64_t)n - 2) * error};
+}
+
+static double drift_of(const struct steady *s, signal_fn *signal, size_t from_batch) {
+    size_t batches = s->cells / STEADY_BATCH;
+    struct line whole = line_of(s, signal, 0, batches), rest = line_of(s, signal, from_batch, batches);
+    double drift = whole.slope * (double)(batches - 1);
+    bool goes_on = rest.slope * whole.slope > 0 && fabs(rest.slope) > fabs(whole.slope) / 2;
+    return whole.certain && goes_on && fabs(drift) > STEADY_DRIFT_MOST ? drift : 0;
+}
+
+/* Fills `out` for the part from that cell on. */
+static void judge_from(const struct steady *s, size_t from, struct steady_result *out) {
+    struct steady_cell rest = sum_of(s, from, s->cells), before = sum_of(s, 0, from);
+    bool nvme = rest.nvme_tokens > 0 && rest.nvme_tokens >= STEADY_NVME_LEAST * rest.moved_tokens;
+    out->throughput = trend_of(s, throughput_of, from);
+    out->throughput.drift = drift_of(s, throughput_of, from / STEADY_BATCH);
+    out->nvme = (struct steady_trend){(double)NAN, (double)NAN, 0};
+    if (nvme) out->nvme = trend_of(s, nvme_of, from);
+    if (nvme) out->nvme.drift = drift_of(s, nvme_of, from / STEADY_BATCH);
+    out->from_s = s->begin_s + before.length_s;
+    out->length_s = rest.length_s;
+    out->tokens_per_s = throughput_of(&rest);
+    out->nvme_tokens_per_s = nvme_of(&rest);
+    out->known = !isnan(out->throughput.slope) || !isnan(out->nvme.slope);
+    out->reached = out->known && holds(&out->throughput) && holds(&out->nvme);
+}
+
+void steady_judge(const struct steady *s, struct steady_result *out) {
+    size_t batches = s->cells / STEADY_BATCH;
+    signal_fn *signal = leading_signal(s);
+    *out = (struct steady_result){0};
+    if (s->cells < STEADY_LEAST || !signal) return;
+    for (size_t d = batches_to_leave_out(s, signal, batches); d <= batches / 2 && !out->reached; d++)
+        judge_from(s, d * STEADY_BATCH, out);
+}
+
+/* ---- words ---- */
+
+static void say_trend(const char *what, const struct steady_trend *t, double length_s, char *out,
+                      size_t len) {
+    char last[24];
+    units_duration_human(length_s * 1e9, last, sizeof last);
+    if (fabs(t->slope) > STEADY_SLOPE_MOST)
+        snprintf(out, len, "not reached: %s %s by %.0f %% over the last %s", what,
+                 t->slope < 0 ? "fell" : "rose", fabs(t->slope) * 100, last);
+    else if (t->drift != 0)
+        snprintf(out, len, "not reached: %s %s by %.0f %% over the whole measured part", what,
+                 t->drift < 0 ? "fell" : "rose", fabs(t->drift) * 100);
+    else
+        snprintf(out, len, "not reached: %s varied by %.0f %% over the last %s", what, t->range * 100, last);
+}
+
+void steady_sentence(const struct steady_result *r, char *out, size_t len) {
+    char from[24], length[24], tokens[24], nvme[24];
+    out[0] = '\0';
+    if (!r->known) return;
+    if (!r->reached) {
+        bool traffic = holds(&r->throughput);
+        say_trend(traffic ? "nvme traffic" : "throughput", traffic ? &r->nvme : &r->throughput, r->length_s,
+                  out, len);
+        return;
+    }
+    units_duration_human(r->from_s * 1e9, from, sizeof from);
+    units_duration_human(r->length_s * 1e9, length, sizeof length);
+    units_count_human(r->tokens_per_s, tokens, sizeof tokens);
+    units_count_human(r->nvme_tokens_per_s, nvme, sizeof nvme);
+    int used = snprintf(out, len, "from %s on, for %s: %s tok/s", from, length, tokens);
+    if (!isnan(r->nvme.slope) && used > 0 && (size_t)used < len)
+        used += snprintf(out + used, len - (size_t)used, ", nvme %s tok/s", nvme);
+    double slope = isnan(r->throughput.slope) ? r->nvme.slope : r->throughput.slope;
+    if (used > 0 && (size_t)used < len)
+        snprintf(out + used, len - (size_t)used, fabs(slope) < 5e-4 ? ", slope 0.0 %%" : ", slope %+.1f %%",
+                 slope * 100);
+}

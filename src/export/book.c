@@ -1,0 +1,264 @@
+#include "export/book.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/moment.h"
+#include "base/utf8.h"
+
+static const char *const number_formats[BOOK_STYLES] = {
+    [BOOK_COUNT] = "#,##0",
+    [BOOK_TENTH] = "#,##0.0",
+    [BOOK_MILLI] = "#,##0.000",
+    [BOOK_RATIO] = "0.0000",
+    [BOOK_TIME] = "yyyy-mm-dd hh:mm:ss",
+};
+
+static void make_styles(struct book *b) {
+    for (int s = 0; s < BOOK_STYLES; s++) {
+        b->style[s] = workbook_add_format(b->workbook);
+        format_set_align(b->style[s], LXW_ALIGN_VERTICAL_TOP);
+        if (number_formats[s]) format_set_num_format(b->style[s], number_formats[s]);
+    }
+    format_set_bold(b->style[BOOK_HEAD]);
+    format_set_bottom(b->style[BOOK_HEAD], LXW_BORDER_THIN);
+    format_set_bold(b->style[BOOK_LABEL]);
+    format_set_text_wrap(b->style[BOOK_WRAP]);
+    format_set_align(b->style[BOOK_WRAP], LXW_ALIGN_LEFT);
+    format_set_align(b->style[BOOK_TIME], LXW_ALIGN_LEFT);
+    format_set_font_color(b->style[BOOK_GOOD], 0x006100);
+    format_set_font_color(b->style[BOOK_BAD], 0x9C0006);
+    format_set_bold(b->style[BOOK_BAD]);
+    format_set_bg_color(b->style[BOOK_DIFFERS], 0xFFF2CC);
+}
+
+static int no_room(struct err *e, const char *why) {
+    return err_set(
+        e, KVF_ERR_IO,
+        "cannot make the workbook: %s; it takes memory, and room in the folder for temporary files", why);
+}
+
+/* Where temporary files go; NULL: nowhere. The library speaks for itself, on standard error, where it finds
+ * no place. */
+static const char *temporary_folder(void) {
+    const char *const folders[] = {getenv("TMPDIR"), P_tmpdir};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        if (folders[i] && access(folders[i], W_OK | X_OK) == 0) return folders[i];
+    return NULL;
+}
+
+int book_open(struct book *b, double created_s, struct err *e) {
+    const char *folder = temporary_folder();
+    if (!folder)
+        return err_set(
+            e, KVF_ERR_IO,
+            "cannot make the workbook: there is no folder for temporary files; name one in $TMPDIR");
+    *b = (struct book){.file = memfd_create("workbook", MFD_CLOEXEC)};
+    if (b->file < 0) return no_room(e, strerror(errno));
+    /* The library only writes to files by their names. Rows go to a temporary one as they are done. */
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", b->file);
+    char *named = mem_strdup(folder);
+    lxw_workbook_options options = {.constant_memory = LXW_TRUE, .tmpdir = named};
+    b->workbook = workbook_new_opt(path, &options);
+    free(named);
+    if (!b->workbook) {
+        close(b->file);
+        return no_room(e, "it could not be begun");
+    }
+    lxw_doc_properties properties = {.comments = (char[]){"written by kvfall"}};
+    struct tm tm;
+    properties.created = moment_utc(created_s, &tm) ? (time_t)created_s : 1; /* 0 would be now */
+    workbook_set_properties(b->workbook, &properties);
+    make_styles(b);
+    return 0;
+}
+
+/* Everything from where the file stands to its end; 0 or an errno. */
+static int take_rest(int file, struct buf *out) {
+    char piece[1 << 16];
+    ssize_t got;
+    while ((got = read(file, piece, sizeof piece)) > 0 || (got < 0 && errno == EINTR))
+        if (got > 0) buf_bytes(out, piece, (size_t)got);
+    return got < 0 ? errno : 0;
+}
+
+static int take_file(int file, struct buf *out) {
+    return lseek(file, 0, SEEK_SET) < 0 ? errno : take_rest(file, out);
+}
+
+int book_close(struct book *b, struct buf *out, struct err *e) {
+    size_t from = out->len;
+    lxw_error failed = workbook_close(b->workbook); /* frees it too */
+    int why = failed ? 0 : take_file(b->file, out);
+    close(b->file);
+    if (failed) return no_room(e, lxw_strerror(failed));
+    if (why) return no_room(e, strerror(why));
+    if (!book_whole(b, out->data + from, out->len - from))
+        return err_set(
+            e, KVF_ERR_NOSPACE,
+            "cannot make the workbook: the folder for temporary files is full; name another in $TMPDIR");
+    return 0;
+}
+
+/* ---- in a process of its own ---- */
+
+struct told {
+    int rc;
+    struct err e;
+};
+
+static bool write_whole(int fd, const void *data, size_t len) {
+    const char *at = data;
+    while (len > 0) {
+        ssize_t wrote = write(fd, at, len);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote <= 0) return false;
+        at += wrote;
+        len -= (size_t)wrote;
+    }
+    return true;
+}
+
+static _Noreturn void fill_and_tell(int (*fill)(const void *, struct buf *, struct err *), const void *ctx,
+                                    int fd) {
+    struct told told = {0};
+    struct buf made = {0};
+    int quiet = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (quiet >= 0) (void)dup2(quiet, STDERR_FILENO); /* the caller has the sentence */
+    told.rc = fill(ctx, &made, &told.e);
+    bool all = write_whole(fd, &told, sizeof told) && write_whole(fd, made.data, made.len);
+    _exit(all ? 0 : 1);
+}
+
+int book_apart(int (*fill)(const void *ctx, struct buf *out, struct err *e), const void *ctx, struct buf *out,
+               struct err *e) {
+    struct buf got = {0};
+    struct told told;
+    int ends[2], status = 0, error = 0;
+    if (pipe2(ends, O_CLOEXEC) != 0) return no_room(e, strerror(errno));
+    (void)fflush(NULL); /* what is in no file yet would be written twice */
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        fill_and_tell(fill, ctx, ends[1]);
+    }
+    if (child < 0) error = errno;
+    close(ends[1]);
+    if (!error) error = take_rest(ends[0], &got);
+    close(ends[0]);
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    bool whole = !error && status == 0 && got.len >= sizeof told;
+    if (whole) {
+        memcpy(&told, got.data, sizeof told);
+        if (told.rc)
+            *e = told.e;
+        else
+            buf_bytes(out, got.data + sizeof told, got.len - sizeof told);
+    }
+    buf_free(&got);
+    if (whole) return told.rc;
+    if (error) return no_room(e, strerror(error));
+    return err_set(e, KVF_ERR_NOMEM,
+                   "cannot make the workbook: memory is exhausted; export fewer runs, or take csv");
+}
+
+int book_begin(struct book_page *p, struct book *b, const char *name, struct err *e) {
+    if (b->sheets == BOOK_PAGES_MAX) return no_room(e, "it has too many sheets");
+    b->sheets++;
+    *p = (struct book_page){.book = b, .sheet = workbook_add_worksheet(b->workbook, name)};
+    return p->sheet ? 0 : no_room(e, "a sheet could not be begun");
+}
+
+static void wrote(struct book_page *p, lxw_error failed) {
+    if (!failed) p->book->cells[p->book->sheets - 1]++;
+}
+
+static lxw_col_t next_column(struct book_page *p) {
+    if (p->column >= p->columns) p->columns = (lxw_col_t)(p->column + 1);
+    return p->column++;
+}
+
+/* What XML cannot hold and what a terminal would obey become question marks, but for line breaks; the end of
+ * what is too long is cut, and so is a character that would be cut through. */
+static char *clean(const char *text) {
+    enum { CELL_BYTES = 32000 }; /* a cell holds 32,767 units of UTF-16, at most one for each byte */
+    size_t len = strlen(text);
+    bool cut = len > CELL_BYTES;
+    char *copy = mem_strdup(text);
+    if (cut) {
+        for (len = CELL_BYTES; len > 0 && ((unsigned char)copy[len] & 0xc0) == 0x80;) len--;
+        copy[len] = '\0';
+    }
+    utf8_clean(copy, UTF8_LINES);
+    return copy;
+}
+
+void book_text(struct book_page *p, enum book_style style, const char *text) {
+    lxw_col_t column = next_column(p);
+    if (!text[0]) return;
+    char *copy = clean(text);
+    wrote(p, worksheet_write_string(p->sheet, p->row, column, copy, p->book->style[style]));
+    free(copy);
+}
+
+void book_number(struct book_page *p, enum book_style style, double v) {
+    lxw_col_t column = next_column(p);
+    if (isfinite(v)) wrote(p, worksheet_write_number(p->sheet, p->row, column, v, p->book->style[style]));
+}
+
+void book_count(struct book_page *p, enum book_style style, uint64_t v) {
+    enum { EXACT_BITS = 53 };
+    if (v <= UINT64_C(1) << EXACT_BITS) {
+        book_number(p, style, (double)v);
+    } else { /* digits rather than another number */
+        char digits[24];
+        snprintf(digits, sizeof digits, "%llu", (unsigned long long)v);
+        book_text(p, style, digits);
+    }
+}
+
+void book_flag(struct book_page *p, enum book_style style, bool v) {
+    wrote(p, worksheet_write_boolean(p->sheet, p->row, next_column(p), v, p->book->style[style]));
+}
+
+void book_time(struct book_page *p, double epoch_s) {
+    lxw_col_t column = next_column(p);
+    struct tm tm;
+    if (moment_utc(epoch_s, &tm))
+        wrote(p, worksheet_write_unixtime(p->sheet, p->row, column, (int64_t)epoch_s,
+                                          p->book->style[BOOK_TIME]));
+}
+
+void book_skip(struct book_page *p) {
+    next_column(p);
+}
+
+void book_next_row(struct book_page *p) {
+    p->row++;
+    p->column = 0;
+}
+
+enum book_style book_unit_style(const char *unit, double v) {
+    if (strcmp(unit, "ms") == 0 || strcmp(unit, "s") == 0 || strcmp(unit, "GiB/s") == 0) return BOOK_MILLI;
+    if (strcmp(unit, "B") == 0) return BOOK_COUNT;
+    if (unit[0]) return BOOK_TENTH;
+    return v == floor(v) ? BOOK_COUNT : BOOK_RATIO;
+}
+
+void book_width(struct book_page *p, unsigned column, unsigned characters) {
+    worksheet_set_column(p->sheet, (lxw_col_t)column, (lxw_col_t)column, characters, NULL);
+}
+
+void book_freeze(struct book_page *p, unsigned column) {
+    worksheet_freeze_panes(p->sheet, 1, (lxw_col_t)column);
+    if (p->columns && p->row > 1)
+        worksheet_autofilter(p->sheet, 0, 0, p->row - 1, (lxw_col_t)(p->columns - 1));
+}

@@ -1,0 +1,402 @@
+#include "export/export_xlsx.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH_NAME = 34, WIDTH_RUN = 24, WIDTH_NUMBER = 16 };
+
+void xlsx_run_head(struct book_page *p, const struct run_record *r) {
+    char head[48];
+    snprintf(head, sizeof head, "run %lld", (long long)r->run_id);
+    book_text(p, BOOK_HEAD, head);
+}
+
+/* ---- summary ---- */
+
+static void label(struct book_page *p, const char *text) {
+    book_next_row(p);
+    book_text(p, BOOK_LABEL, text);
+}
+
+#define TEXT_OFFSET(member) offsetof(struct run_record, member)
+static const struct {
+    const char *name;
+    size_t offset; /* of a text that stands in the record itself */
+    enum book_style style;
+} texts[] = {
+    {"name", TEXT_OFFSET(name), BOOK_PLAIN},
+    {"description", TEXT_OFFSET(description), BOOK_WRAP},
+    {"model", TEXT_OFFSET(model), BOOK_PLAIN},
+    {"mode", TEXT_OFFSET(mode), BOOK_PLAIN},
+    {"host", TEXT_OFFSET(host), BOOK_PLAIN},
+    {"version", TEXT_OFFSET(version), BOOK_PLAIN},
+    {"tags", TEXT_OFFSET(tags), BOOK_PLAIN},
+    {"trace", TEXT_OFFSET(trace_path), BOOK_WRAP},
+    {"trace SHA-256", TEXT_OFFSET(trace_sha256), BOOK_WRAP},
+    {"status reason", TEXT_OFFSET(status_reason), BOOK_WRAP},
+    {"steady state", TEXT_OFFSET(steady), BOOK_WRAP},
+    {"not comparable", TEXT_OFFSET(not_comparable), BOOK_WRAP},
+    {"bottleneck", TEXT_OFFSET(verdict.sentence), BOOK_WRAP},
+    {"uuid", TEXT_OFFSET(uuid), BOOK_PLAIN},
+};
+
+static const char *const figures[] = {
+    "throughput_tok_s",  "requests_per_s",   "storage_throughput_tok_s",
+    "nvme_tok_s",        "e2e_p50_ms",       "e2e_p95_ms",
+    "e2e_p99_ms",        "ttft_p95_ms",      "queue_wait_p95_ms",
+    "storage_io_p95_ms", "nvme_read_p95_ms", "nvme_write_p95_ms",
+    "hit_ratio",         "reuse_hit_ratio",  "requests_done",
+    "requests_failed",   "requests_dropped", "tokens_generated",
+    "measured_s",
+};
+
+static void add_texts(struct xlsx *x, struct book_page *p) {
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        label(p, texts[t].name);
+        for (size_t r = 0; r < x->count; r++)
+            book_text(p, texts[t].style, (const char *)&x->runs[r].run + texts[t].offset);
+    }
+    label(p, "note");
+    for (size_t r = 0; r < x->count; r++)
+        book_text(p, BOOK_WRAP, x->runs[r].run.note ? x->runs[r].run.note : "");
+    label(p, "status");
+    for (size_t r = 0; r < x->count; r++) {
+        enum run_status s = x->runs[r].run.status;
+        book_text(p, s == RUN_FAILED || s == RUN_CRASHED ? BOOK_BAD : BOOK_PLAIN, run_status_name(s));
+    }
+    label(p, "started (UTC)");
+    for (size_t r = 0; r < x->count; r++) book_time(p, x->runs[r].run.started_at);
+    label(p, "ended (UTC)");
+    for (size_t r = 0; r < x->count; r++) book_time(p, x->runs[r].run.ended_at);
+    label(p, "seed");
+    for (size_t r = 0; r < x->count; r++) book_count(p, BOOK_WRAP, x->runs[r].run.seed);
+}
+
+static void add_tiers(struct xlsx *x, struct book_page *p) {
+    for (int t = 0; t < KVF_TIERS; t++) {
+        char name[32];
+        snprintf(name, sizeof name, "tier %s", tier_name((enum kvf_tier)t));
+        label(p, name);
+        for (size_t r = 0; r < x->count; r++) {
+            const struct run_tier *tier = &x->runs[r].run.tier[t];
+            const char *plain = !tier->on ? "off" : tier->emulated ? "emulated" : "on";
+            book_text(p, BOOK_WRAP, tier->on && tier->description[0] ? tier->description : plain);
+        }
+    }
+}
+
+static void add_figures(struct xlsx *x, struct book_page *p) {
+    for (size_t f = 0; f < sizeof figures / sizeof figures[0]; f++) {
+        const char *unit = "";
+        struct buf name = {0};
+        for (size_t r = 0; r < x->count && !unit[0]; r++) {
+            const struct result *m = result_find(&x->runs[r].run.results, figures[f]);
+            if (m) unit = m->unit;
+        }
+        buf_addf(&name, unit[0] ? "%s (%s)" : "%s", figures[f], unit);
+        label(p, buf_text(&name));
+        buf_free(&name);
+        for (size_t r = 0; r < x->count; r++) {
+            double v = result_value(&x->runs[r].run.results, figures[f]);
+            book_number(p, book_unit_style(unit, v), v);
+        }
+    }
+}
+
+static const struct run_criterion *criterion_of(const struct run_record *r, const char *name) {
+    for (size_t i = 0; i < r->criterion_count; i++)
+        if (strcmp(r->criteria[i].name, name) == 0) return &r->criteria[i];
+    return NULL;
+}
+
+static void add_criterion(struct xlsx *x, struct book_page *p, const struct run_criterion *which) {
+    struct buf name = {0};
+    buf_addf(&name, "criterion: %s %s %.6g%s%s", which->name, which->op, which->target,
+             which->unit[0] ? " " : "", which->unit);
+    label(p, buf_text(&name));
+    buf_free(&name);
+    for (size_t r = 0; r < x->count; r++) {
+        const struct run_criterion *c = criterion_of(&x->runs[r].run, which->name);
+        if (!c)
+            book_skip(p);
+        else
+            book_text(p, c->passed > 0 ? BOOK_GOOD : BOOK_BAD,
+                      c->passed > 0    ? "PASS"
+                      : c->passed == 0 ? "FAIL"
+                                       : "NO DATA");
+    }
+}
+
+/* Those of all runs, each where it comes first. */
+static void add_criteria(struct xlsx *x, struct book_page *p) {
+    for (size_t r = 0; r < x->count; r++)
+        for (size_t i = 0; i < x->runs[r].run.criterion_count; i++) {
+            const struct run_criterion *c = &x->runs[r].run.criteria[i];
+            bool earlier = false;
+            for (size_t q = 0; q < r; q++) earlier |= criterion_of(&x->runs[q].run, c->name) != NULL;
+            if (!earlier) add_criterion(x, p, c);
+        }
+}
+
+static void add_heads(struct xlsx *x, struct book_page *p, const char *first) {
+    book_text(p, BOOK_HEAD, first);
+    for (size_t r = 0; r < x->count; r++) xlsx_run_head(p, &x->runs[r].run);
+}
+
+int xlsx_summary(struct xlsx *x, struct err *e) {
+    enum { WIDTH_ONE = 80, WIDTH_SEVERAL = 36 };
+    struct book_page p;
+    int rc = book_begin(&p, &x->book, "summary", e);
+    if (rc) return rc;
+    book_width(&p, 0, WIDTH_NAME);
+    for (unsigned r = 0; r < x->count; r++) book_width(&p, r + 1, x->count > 1 ? WIDTH_SEVERAL : WIDTH_ONE);
+    add_heads(x, &p, "");
+    add_texts(x, &p);
+    add_tiers(x, &p);
+    add_figures(x, &p);
+    add_criteria(x, &p);
+    worksheet_freeze_panes(p.sheet, 1, 1);
+    return 0;
+}
+
+/* ---- parameters ---- */
+
+struct key {
+    char *name; /* tiers.nvme.io_size */
+    json_t *value;
+};
+struct keys {
+    json_t *root;
+    struct key *items;
+    size_t count, cap;
+};
+
+static bool is_leaf(json_t *v) {
+    if (json_is_object(v)) return json_object_size(v) == 0;
+    return !json_is_array(v) || !json_is_object(json_array_get(v, 0));
+}
+
+static void flatten(struct keys *k, const char *prefix, json_t *v) {
+    const char *name;
+    json_t *part;
+    size_t i;
+    if (is_leaf(v)) {
+        if (k->count == k->cap) {
+            k->cap = k->cap ? 2 * k->cap : 64;
+            k->items = mem_realloc(k->items, k->cap * sizeof *k->items);
+        }
+        k->items[k->count++] = (struct key){mem_strdup(prefix), v};
+        return;
+    }
+    struct buf path = {0};
+    json_object_foreach(v, name, part) {
+        path.len = 0;
+        buf_addf(&path, "%s%s%s", prefix, prefix[0] ? "." : "", name);
+        flatten(k, buf_text(&path), part);
+    }
+    json_array_foreach(v, i, part) {
+        path.len = 0;
+        buf_addf(&path, "%s[%zu]", prefix, i);
+        flatten(k, buf_text(&path), part);
+    }
+    buf_free(&path);
+}
+
+static json_t *key_value(const struct keys *k, const char *name) {
+    for (size_t i = 0; i < k->count; i++)
+        if (strcmp(k->items[i].name, name) == 0) return k->items[i].value;
+    return NULL;
+}
+
+static void add_value(struct book_page *p, enum book_style style, json_t *v) {
+    if (!v || json_is_null(v)) {
+        book_skip(p);
+    } else if (json_is_number(v)) {
+        book_number(p, style, json_number_value(v));
+    } else if (json_is_boolean(v)) {
+        book_flag(p, style, json_is_true(v));
+    } else if (json_is_string(v)) {
+        book_text(p, style, json_string_value(v));
+    } else {
+        char *text = json_dumps(v, 0);
+        book_text(p, style, text ? text : "");
+        free(text);
+    }
+}
+
+static void add_parameter(struct xlsx *x, struct book_page *p, const struct keys *of, const char *name) {
+    bool differs = false;
+    for (size_t r = 1; r < x->count; r++) {
+        json_t *a = key_value(&of[0], name), *b = key_value(&of[r], name);
+        differs |= (a != NULL) != (b != NULL) || (a && !json_equal(a, b));
+    }
+    book_next_row(p);
+    book_text(p, differs ? BOOK_DIFFERS : BOOK_PLAIN, name);
+    for (size_t r = 0; r < x->count; r++)
+        add_value(p, differs ? BOOK_DIFFERS : BOOK_WRAP, key_value(&of[r], name));
+}
+
+int xlsx_parameters(struct xlsx *x, struct err *e) {
+    struct book_page p;
+    int rc = book_begin(&p, &x->book, "parameters", e);
+    if (rc) return rc;
+    struct keys *of = mem_zalloc(x->count, sizeof *of);
+    for (size_t r = 0; r < x->count; r++) {
+        const char *text = x->runs[r].run.effective_json;
+        of[r].root = text ? json_loads(text, 0, NULL) : NULL;
+        if (json_is_object(of[r].root)) flatten(&of[r], "", of[r].root);
+    }
+    add_heads(x, &p, "key");
+    for (size_t r = 0; r < x->count; r++)
+        for (size_t i = 0; i < of[r].count; i++) {
+            bool earlier = false;
+            for (size_t q = 0; q < r; q++) earlier |= key_value(&of[q], of[r].items[i].name) != NULL;
+            if (!earlier) add_parameter(x, &p, of, of[r].items[i].name);
+        }
+    book_width(&p, 0, WIDTH_NAME);
+    for (unsigned r = 0; r < x->count; r++) book_width(&p, r + 1, WIDTH_RUN);
+    book_next_row(&p);
+    book_freeze(&p, 1);
+    for (size_t r = 0; r < x->count; r++) {
+        for (size_t i = 0; i < of[r].count; i++) free(of[r].items[i].name);
+        free(of[r].items);
+        json_decref(of[r].root);
+    }
+    free(of);
+    return 0;
+}
+
+/* ---- metrics ---- */
+
+static void add_metric(struct xlsx *x, struct book_page *p, const struct result *which) {
+    book_next_row(p);
+    book_text(p, BOOK_PLAIN, which->metric);
+    book_text(p, BOOK_PLAIN, which->unit);
+    for (size_t r = 0; r < x->count; r++) {
+        double v = result_value(&x->runs[r].run.results, which->metric);
+        book_number(p, book_unit_style(which->unit, v), v);
+    }
+    for (size_t r = 0; r < x->count; r++) {
+        const struct result *m = result_find(&x->runs[r].run.results, which->metric);
+        if (m && m->samples)
+            book_count(p, BOOK_COUNT, m->samples);
+        else
+            book_skip(p);
+    }
+}
+
+int xlsx_metrics(struct xlsx *x, struct err *e) {
+    struct book_page p;
+    int rc = book_begin(&p, &x->book, "metrics", e);
+    if (rc) return rc;
+    book_text(&p, BOOK_HEAD, "metric");
+    book_text(&p, BOOK_HEAD, "unit");
+    for (size_t r = 0; r < x->count; r++) xlsx_run_head(&p, &x->runs[r].run);
+    for (size_t r = 0; r < x->count; r++) {
+        char head[48];
+        snprintf(head, sizeof head, "run %lld samples", (long long)x->runs[r].run.run_id);
+        book_text(&p, BOOK_HEAD, head);
+    }
+    for (size_t r = 0; r < x->count; r++)
+        for (size_t i = 0; i < x->runs[r].run.results.count; i++) {
+            const struct result *m = &x->runs[r].run.results.items[i];
+            bool earlier = false;
+            for (size_t q = 0; q < r; q++) earlier |= result_find(&x->runs[q].run.results, m->metric) != NULL;
+            if (!earlier) add_metric(x, &p, m);
+        }
+    book_width(&p, 0, WIDTH_NAME);
+    for (unsigned c = 0; c < 2 * x->count; c++) book_width(&p, c + 2, WIDTH_NUMBER);
+    book_next_row(&p);
+    book_freeze(&p, 2);
+    return 0;
+}
+
+/* ---- qos ---- */
+
+static double class_result(const struct run_record *r, const char *name, const char *what) {
+    char metric[96];
+    snprintf(metric, sizeof metric, "slo_%s_%s", name, what);
+    return result_value(&r->results, metric);
+}
+
+static void add_class(struct book_page *p, const struct run_record *r, const struct run_class *c) {
+    const struct {
+        const char *name;
+        uint64_t target_ns;
+    } quantiles[] = {
+        {"p95_ms", c->p95_ns}, {"p99_ms", c->p99_ns}, {"p999_ms", c->p999_ns}, {"p9999_ms", c->p9999_ns}};
+    book_next_row(p);
+    book_count(p, BOOK_PLAIN, (uint64_t)r->run_id);
+    book_text(p, BOOK_PLAIN, c->name);
+    book_number(p, BOOK_RATIO, c->share);
+    book_text(p, BOOK_PLAIN, r->qos_latency);
+    book_number(p, BOOK_RATIO, class_result(r, c->name, "met_ratio"));
+    book_number(p, BOOK_COUNT, class_result(r, c->name, "violations"));
+    for (size_t q = 0; q < sizeof quantiles / sizeof quantiles[0]; q++) {
+        double target = quantiles[q].target_ns ? (double)quantiles[q].target_ns / 1e6 : (double)NAN;
+        book_number(p, BOOK_MILLI, target);
+        book_number(p, BOOK_MILLI, class_result(r, c->name, quantiles[q].name));
+    }
+}
+
+int xlsx_qos(struct xlsx *x, struct err *e) {
+    static const char *const heads[] = {"run_id",
+                                        "class",
+                                        "share",
+                                        "latency",
+                                        "met_ratio",
+                                        "violations",
+                                        "p95 target (ms)",
+                                        "p95 (ms)",
+                                        "p99 target (ms)",
+                                        "p99 (ms)",
+                                        "p999 target (ms)",
+                                        "p999 (ms)",
+                                        "p9999 target (ms)",
+                                        "p9999 (ms)"};
+    struct book_page p;
+    int rc = book_begin(&p, &x->book, "qos", e);
+    if (rc) return rc;
+    for (unsigned h = 0; h < sizeof heads / sizeof heads[0]; h++) {
+        book_text(&p, BOOK_HEAD, heads[h]);
+        book_width(&p, h, WIDTH_NUMBER);
+    }
+    for (size_t r = 0; r < x->count; r++)
+        for (uint32_t k = 0; k < x->runs[r].run.classes; k++)
+            add_class(&p, &x->runs[r].run, &x->runs[r].run.klass[k]);
+    book_next_row(&p);
+    book_freeze(&p, 2);
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static int fill(const void *ctx, struct buf *out, struct err *e) {
+    static int (*const pages[])(struct xlsx *, struct err *) = {xlsx_summary, xlsx_parameters, xlsx_metrics,
+                                                                xlsx_qos, xlsx_intervals};
+    struct xlsx x = *(const struct xlsx *)ctx;
+    int rc = book_open(&x.book, x.runs[0].run.started_at, e);
+    if (rc) return rc;
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0] && !rc; i++) rc = pages[i](&x, e);
+    int closed = book_close(&x.book, out, e);
+    return rc ? rc : closed;
+}
+
+int export_xlsx(const struct export_run *runs, size_t count, struct buf *out, struct err *e) {
+    enum { RUNS_MAX = 8000 }; /* a sheet has 16,384 columns, and metrics has two for each */
+    struct xlsx x = {.runs = runs, .count = count};
+    size_t rows = 1;
+    if (count > RUNS_MAX)
+        return err_set(e, KVF_ERR_USAGE,
+                       "a workbook takes %d runs, and these are %zu; name fewer, or take csv or json",
+                       RUNS_MAX, count);
+    for (size_t r = 0; r < count; r++) rows += runs[r].series.count;
+    if (rows > BOOK_ROWS_MAX)
+        return err_set(e, KVF_ERR_USAGE,
+                       "these runs have %zu intervals, and a sheet has only %d rows; take csv or json",
+                       rows - 1, BOOK_ROWS_MAX);
+    return book_apart(fill, &x, out, e);
+}

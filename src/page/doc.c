@@ -1,0 +1,231 @@
+#include "page/doc.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw/axis.h"
+#include "page/doc_inside.h"
+
+const struct doc_form doc_forms[] = {
+    {"html", ".html", "a page for a browser or paper, in one file", true, doc_page},
+    {"md", ".md", "Markdown, as GitHub has it", false, doc_markdown},
+    {"txt", ".txt", "plain text, 80 columns wide", false, doc_plain},
+};
+const size_t doc_form_count = sizeof doc_forms / sizeof *doc_forms;
+
+const struct doc_form *doc_form_named(const char *name) {
+    for (size_t i = 0; i < doc_form_count; i++)
+        if (strcmp(doc_forms[i].name, name) == 0) return &doc_forms[i];
+    return NULL;
+}
+
+const struct doc_form *doc_form_of(const char *path) {
+    size_t len = strlen(path);
+    for (size_t i = 0; i < doc_form_count; i++) {
+        size_t tail = strlen(doc_forms[i].suffix);
+        if (len > tail && strcmp(path + len - tail, doc_forms[i].suffix) == 0) return &doc_forms[i];
+    }
+    return NULL;
+}
+
+void doc_forms_list(struct buf *out) {
+    for (size_t i = 0; i < doc_form_count; i++)
+        buf_addf(out, "%s: %s; FILE%s\n", doc_forms[i].name, doc_forms[i].help, doc_forms[i].suffix);
+}
+
+struct doc *doc_new(const char *title, const char *subtitle) {
+    struct doc *d = mem_zalloc(1, sizeof *d);
+    d->title = mem_strdup(title);
+    d->subtitle = mem_strdup(subtitle);
+    return d;
+}
+
+void doc_block_free(struct doc_block *b) {
+    for (size_t i = 0; i < b->columns; i++) free(b->column[i]);
+    for (size_t i = 0; i < b->cells; i++) free(b->cell[i].text);
+    free(b->column);
+    free(b->numbers);
+    free(b->cell);
+    free(b->title);
+    free(b->text);
+    free(b->note);
+    plot_free(b->plot);
+    *b = (struct doc_block){0};
+}
+
+void doc_free(struct doc *d) {
+    if (!d) return;
+    for (size_t i = 0; i < d->blocks; i++) doc_block_free(&d->block[i]);
+    free(d->block);
+    free(d->title);
+    free(d->subtitle);
+    free(d);
+}
+
+static struct doc_block *add(struct doc *d, enum doc_kind kind) {
+    if (d->blocks == d->cap) {
+        d->cap = d->cap ? 2 * d->cap : 64;
+        d->block = mem_realloc(d->block, d->cap * sizeof *d->block);
+    }
+    struct doc_block *b = &d->block[d->blocks++];
+    *b = (struct doc_block){.kind = kind};
+    return b;
+}
+
+void doc_section(struct doc *d, unsigned level, const char *title) {
+    struct doc_block *b = add(d, DOC_SECTION);
+    b->level = level;
+    b->title = mem_strdup(title);
+}
+
+void doc_text(struct doc *d, enum doc_tone tone, const char *fmt, ...) {
+    struct doc_block *b = add(d, DOC_TEXT);
+    char small[512];
+    va_list args, again;
+    va_start(args, fmt);
+    va_copy(again, args);
+    int len = vsnprintf(small, sizeof small, fmt, args);
+    size_t size = len > 0 ? (size_t)len + 1 : 1;
+    b->text = mem_alloc(size);
+    b->text[0] = '\0';
+    if (len > 0) vsnprintf(b->text, size, fmt, again);
+    va_end(again);
+    va_end(args);
+    b->tone = tone;
+}
+
+void doc_verdict(struct doc *d, enum doc_tone tone, const char *word, const char *sentence) {
+    struct doc_block *b = add(d, DOC_VERDICT);
+    b->tone = tone;
+    b->title = mem_strdup(word);
+    b->text = mem_strdup(sentence);
+}
+
+void doc_fact(struct doc *d, const char *label, const char *text) {
+    if (!text || !*text) return;
+    struct doc_block *b = add(d, DOC_FACT);
+    b->title = mem_strdup(label);
+    b->text = mem_strdup(text);
+}
+
+void doc_tile(struct doc *d, const char *label, const char *value, const char *note) {
+    struct doc_block *b = add(d, DOC_TILE);
+    b->title = mem_strdup(label);
+    b->text = mem_strdup(value);
+    b->note = mem_strdup(note);
+}
+
+void doc_table(struct doc *d, const char *caption) {
+    add(d, DOC_TABLE)->title = mem_strdup(caption);
+}
+
+static void block_column(struct doc_block *b, const char *name, bool numbers) {
+    b->column = mem_realloc(b->column, (b->columns + 1) * sizeof *b->column);
+    b->numbers = mem_realloc(b->numbers, (b->columns + 1) * sizeof *b->numbers);
+    b->numbers[b->columns] = numbers;
+    b->column[b->columns++] = mem_strdup(name);
+}
+
+static void block_cell(struct doc_block *b, enum doc_tone tone, const char *text) {
+    if (b->cells == b->cell_cap) {
+        b->cell_cap = b->cell_cap ? 2 * b->cell_cap : 32;
+        b->cell = mem_realloc(b->cell, b->cell_cap * sizeof *b->cell);
+    }
+    b->cell[b->cells++] = (struct doc_cell){text ? mem_strdup(text) : NULL, tone};
+}
+
+void doc_column(struct doc *d, const char *name, bool numbers) {
+    block_column(&d->block[d->blocks - 1], name, numbers);
+}
+
+void doc_cell(struct doc *d, const char *text) {
+    block_cell(&d->block[d->blocks - 1], DOC_PLAIN, text);
+}
+
+void doc_cell_tone(struct doc *d, enum doc_tone tone, const char *text) {
+    block_cell(&d->block[d->blocks - 1], tone, text);
+}
+
+void doc_plot(struct doc *d, struct plot *p) {
+    if (plot_empty(p)) {
+        doc_text(d, DOC_PLAIN, "%s: no figures.", p->title);
+        plot_free(p);
+        return;
+    }
+    add(d, DOC_PLOT)->plot = p;
+}
+
+void doc_code(struct doc *d, const char *text) {
+    add(d, DOC_CODE)->text = mem_strdup(text);
+}
+
+void doc_fold(struct doc *d, const char *title) {
+    add(d, DOC_FOLD)->title = mem_strdup(title);
+}
+
+void doc_fold_end(struct doc *d) {
+    add(d, DOC_FOLD_END);
+}
+
+/* ---- the figures of a chart ---- */
+
+static void value_cell(struct doc_block *b, double v, const char *unit) {
+    block_cell(b, DOC_PLAIN, isfinite(v) ? axis_value(v, unit).text : NULL);
+}
+
+/* With its sign, but for none. */
+static void difference_cell(struct doc_block *b, double v, const char *unit) {
+    struct buf text = {0};
+    if (isfinite(v))
+        buf_addf(&text, "%s%s", v >= 5e-4 ? "+" : "", axis_value(fabs(v) < 5e-4 ? 0 : v, unit).text);
+    block_cell(b, DOC_PLAIN, text.len > 0 ? buf_text(&text) : NULL);
+    buf_free(&text);
+}
+
+static void line_row(struct doc_block *b, const struct plot *p, const struct plot_line *l) {
+    double low = NAN, high = NAN, sum = 0, last = NAN;
+    size_t there = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        if (!isfinite(l->y[i])) continue;
+        low = fmin(low, l->y[i]);
+        high = fmax(high, l->upper ? l->upper[i] : l->y[i]);
+        last = l->y[i];
+        sum += last;
+        there++;
+    }
+    block_cell(b, DOC_PLAIN, *l->name ? l->name : p->y.label);
+    value_cell(b, low, p->y.unit);
+    value_cell(b, there ? sum / (double)there : NAN, p->y.unit);
+    value_cell(b, high, p->y.unit);
+    value_cell(b, last, p->y.unit);
+}
+
+void doc_plot_table(const struct plot *p, struct doc_block *out) {
+    bool categories = p->kind == PLOT_BARS || p->kind == PLOT_HEAT;
+    *out = (struct doc_block){.kind = DOC_TABLE, .title = mem_strdup("")};
+    block_column(out, p->kind == PLOT_BARS ? p->x.label : "", false);
+    if (!categories) {
+        static const char *const names[] = {"least", "mean of points", "most", "last"};
+        for (size_t i = 0; i < 4; i++) block_column(out, names[i], true);
+        for (size_t k = 0; k < p->lines; k++) line_row(out, p, &p->line[k]);
+        return;
+    }
+    bool across = p->kind == PLOT_HEAT; /* categories stand across, as they do in the chart */
+    size_t columns = across ? p->categories : p->lines, rows = across ? p->lines : p->categories;
+    for (size_t c = 0; c < columns; c++) block_column(out, across ? p->category[c] : p->line[c].name, true);
+    for (size_t r = 0; r < rows; r++) {
+        block_cell(out, DOC_PLAIN, across ? p->line[r].name : p->category[r]);
+        for (size_t c = 0; c < columns; c++) {
+            const struct plot_line *l = &p->line[across ? r : c];
+            size_t i = across ? c : r;
+            double v = i < l->count ? l->y[i] : NAN;
+            if (p->diverging)
+                difference_cell(out, v, p->y.unit);
+            else
+                value_cell(out, v, p->y.unit);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+/* A document as plain data: sections that hold paragraphs, figures of merit, tables and charts in order. It
+ * is built once and written as a page of HTML, as Markdown or as plain text. All texts are copied and may
+ * come from anywhere: each form makes them harmless. One thread at a time.
+ *
+ * The page is one file without scripts or anything fetched, and well-formed XML; it follows light and dark
+ * screens and paper, and reads from 360 pixels on. */
+#ifndef KVF_PAGE_DOC_H
+#define KVF_PAGE_DOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "draw/format.h"
+#include "draw/plot.h"
+
+struct doc;
+struct doc *doc_new(const char *title, const char *subtitle);
+void doc_free(struct doc *d); /* takes NULL */
+
+/* Begins a section, of level 1 (those of the table of contents) to 3; it ends where the next of its level or
+ * a higher one begins. */
+void doc_section(struct doc *d, unsigned level, const char *title);
+
+/* What a text means; said in words as well wherever it is used. */
+enum doc_tone { DOC_PLAIN, DOC_GOOD, DOC_WARN, DOC_BAD };
+void doc_text(struct doc *d, enum doc_tone tone, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The one word and the sentence that open a report: "COMPLETED". */
+void doc_verdict(struct doc *d, enum doc_tone tone, const char *word, const char *sentence);
+/* A label and what stands behind it; those in a row make one list. Nothing for a text that is NULL or "". */
+void doc_fact(struct doc *d, const char *label, const char *text);
+/* A headline figure with its label and a few words under it; those in a row make one band. */
+void doc_tile(struct doc *d, const char *label, const char *value, const char *note);
+
+/* A table: begin, then its columns, then cells row after row; a row is whole when the next block begins. The
+ * first column names its row. `numbers`: stands to the right. A cell that is NULL is missing, "--". */
+void doc_table(struct doc *d, const char *caption);
+void doc_column(struct doc *d, const char *name, bool numbers);
+void doc_cell(struct doc *d, const char *text);
+void doc_cell_tone(struct doc *d, enum doc_tone tone, const char *text);
+
+/* Takes the chart over, with a table of its figures. One without values is a sentence that says so. */
+void doc_plot(struct doc *d, struct plot *p);
+/* A text of many lines as it is. */
+void doc_code(struct doc *d, const char *text);
+/* What stands between is folded away where the form can do that. No section begins or ends inside; folds do
+ * not nest. */
+void doc_fold(struct doc *d, const char *title);
+void doc_fold_end(struct doc *d);
+
+/* One table of forms drives --format, the help and the manual. */
+struct doc_form {
+    const char *name;   /* as --format has it */
+    const char *suffix; /* of the files that are written so unless told */
+    const char *help;   /* one phrase */
+    bool page;          /* nothing for a terminal */
+    void (*write)(const struct doc *d, const struct format_style *style, struct buf *out);
+};
+extern const struct doc_form doc_forms[];
+extern const size_t doc_form_count;
+/* By its name, or by the ending of a file's; NULL: none. */
+const struct doc_form *doc_form_named(const char *name);
+const struct doc_form *doc_form_of(const char *path);
+void doc_forms_list(struct buf *out); /* a line for each: its name, what it is, the ending of its files */
+
+#endif

@@ -1,0 +1,52 @@
+/* The blocks of a document, for those who write it. */
+#ifndef KVF_PAGE_DOC_INSIDE_H
+#define KVF_PAGE_DOC_INSIDE_H
+
+#include "page/doc.h"
+
+enum doc_kind {
+    DOC_SECTION,
+    DOC_TEXT,
+    DOC_VERDICT,
+    DOC_FACT,
+    DOC_TILE,
+    DOC_TABLE,
+    DOC_PLOT,
+    DOC_CODE,
+    DOC_FOLD,
+    DOC_FOLD_END
+};
+
+struct doc_cell {
+    char *text; /* NULL: missing */
+    enum doc_tone tone;
+};
+struct doc_block {
+    enum doc_kind kind;
+    enum doc_tone tone;
+    unsigned level;            /* of a section */
+    char *title, *text, *note; /* title: heading, label, caption, word */
+    char **column;             /* names */
+    bool *numbers;             /* by column */
+    size_t columns;
+    struct doc_cell *cell; /* row after row */
+    size_t cells, cell_cap;
+    struct plot *plot;
+};
+
+struct doc {
+    char *title, *subtitle;
+    struct doc_block *block;
+    size_t blocks, cap;
+};
+
+/* The figures of a chart as a table block, for those who cannot see it: of lines and stacks the least, the
+ * mean, the most and the last value, of bars and heat maps all. The caller frees it with doc_block_free(). */
+void doc_plot_table(const struct plot *p, struct doc_block *out);
+void doc_block_free(struct doc_block *b);
+
+void doc_page(const struct doc *d, const struct format_style *style, struct buf *out);
+void doc_markdown(const struct doc *d, const struct format_style *style, struct buf *out);
+void doc_plain(const struct doc *d, const struct format_style *style, struct buf *out);
+
+#endif

@@ -1,0 +1,267 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw/escape.h"
+#include "draw/format.h"
+#include "draw/spark.h"
+#include "page/doc_inside.h"
+
+enum { LABEL = 20, GAP = 2, NARROWEST = 10, LONG_CELL = 16 };
+
+struct sheet_page {
+    const struct format_style *style;
+    unsigned columns;
+    struct buf *out;
+};
+
+/* Harmless, on one line; the caller frees it. */
+static char *cleaned(const struct sheet_page *p, const char *text) {
+    struct buf out = {0};
+    escape_plain(text, false, p->style->ascii, &out);
+    return out.data ? out.data : mem_strdup("");
+}
+
+/* Bytes of the beginning of a text that fit so many columns, cut at a space where there is one, and what is
+ * between it and the rest. A text that fits is whole. */
+static size_t line_len(const char *text, unsigned columns, size_t *skip) {
+    size_t len = 0, space = 0;
+    unsigned used = 0;
+    *skip = 0;
+    while (text[len] && used < columns) {
+        if (text[len] == ' ') space = len;
+        len++;
+        while (((unsigned char)text[len] & 0xc0) == 0x80) len++;
+        used++;
+    }
+    if (!text[len]) return len;
+    if (text[len] == ' ') space = len;
+    if (space == 0) return len;
+    *skip = strspn(text + space, " ");
+    return space;
+}
+
+static void pad(const struct sheet_page *p, unsigned columns) {
+    buf_addf(p->out, "%*s", (int)columns, "");
+}
+
+/* A paragraph whose lines but the first are indented; the first begins at `column`. */
+static void put_words(const struct sheet_page *p, const char *text, unsigned column, unsigned indent) {
+    char *clean = cleaned(p, text);
+    const char *rest = clean;
+    for (bool first = true; *rest || first; first = false) {
+        size_t skip;
+        if (!first) pad(p, indent);
+        unsigned from = first ? column : indent;
+        size_t len = line_len(rest, p->columns > from + NARROWEST ? p->columns - from : NARROWEST, &skip);
+        buf_bytes(p->out, rest, len);
+        buf_add(p->out, "\n");
+        rest += len + skip;
+    }
+    free(clean);
+}
+
+static void put_heading(const struct sheet_page *p, const char *text, char under) {
+    char *clean = cleaned(p, text);
+    unsigned width = format_width(clean);
+    put_words(p, text, 0, 0);
+    for (unsigned i = 0; under && i < width && i < p->columns; i++) buf_addf(p->out, "%c", under);
+    if (under) buf_add(p->out, "\n");
+    free(clean);
+}
+
+/* ---- tables ---- */
+
+static const char *cell_text(const struct doc_block *b, size_t i) {
+    return i < b->cells && b->cell[i].text ? b->cell[i].text : "--";
+}
+
+/* The columns of the longest word, none of which is broken. */
+static unsigned longest_word(const char *text) {
+    unsigned most = 0;
+    while (*text) {
+        size_t len = strcspn(text, " ");
+        char *word = mem_strndup(text, len);
+        unsigned width = format_width(word);
+        if (width > most) most = width;
+        free(word);
+        text += len + strspn(text + len, " ");
+    }
+    return most;
+}
+
+/* The least that a column takes: words in one piece, and what goes with a number beside it as far as it is
+ * short. */
+static unsigned least_width(const struct doc_block *b, size_t c, char *const *text, size_t rows) {
+    unsigned least = 0;
+    for (size_t r = 0; r < rows; r++) {
+        const char *cell = text[r * b->columns + c];
+        unsigned w = r && b->numbers[c] ? format_width(cell) : longest_word(cell);
+        if (w > least) least = w;
+    }
+    return least < LONG_CELL ? least : LONG_CELL;
+}
+
+/* Columns give way, the widest of those that can first, until the table fits, at last the gaps between them.
+ * Returns how wide those are. */
+static unsigned widths_fit(const struct sheet_page *p, const struct doc_block *b, char *const *text,
+                           size_t rows, unsigned *width) {
+    unsigned *least = mem_zalloc(b->columns, sizeof *least), gap = GAP;
+    for (size_t c = 0; c < b->columns; c++) least[c] = least_width(b, c, text, rows);
+    for (;;) {
+        unsigned sum = 0;
+        size_t widest = b->columns;
+        for (size_t c = 0; c < b->columns; c++) {
+            sum += width[c] + (c ? GAP : 0);
+            if (width[c] > least[c] && (widest == b->columns || width[c] > width[widest])) widest = c;
+        }
+        if (sum > p->columns && widest == b->columns) gap = GAP - 1;
+        if (sum <= p->columns || widest == b->columns) break;
+        width[widest]--;
+    }
+    free(least);
+    return gap;
+}
+
+/* A row of texts, as many lines as the longest of them needs. They are the caller's. */
+static void put_cells(const struct sheet_page *p, const struct doc_block *b, char *const *text,
+                      const unsigned *width, unsigned gap) {
+    size_t *at = mem_zalloc(b->columns, sizeof *at);
+    bool more = true;
+    while (more) {
+        struct buf line = {0};
+        unsigned column = 0, position = 0;
+        more = false;
+        for (size_t c = 0; c < b->columns; c++) {
+            size_t skip, len = line_len(text[c] + at[c], width[c], &skip);
+            char *piece = mem_strndup(text[c] + at[c], len);
+            unsigned used = format_width(piece),
+                     start = position + (b->numbers[c] && used < width[c] ? width[c] - used : 0);
+            if (used) {
+                buf_addf(&line, "%*s%s", (int)(start - column), "", piece);
+                column = start + used;
+            }
+            position += width[c] + gap;
+            at[c] += len + skip;
+            if (text[c][at[c]]) more = true;
+            free(piece);
+        }
+        buf_addf(p->out, "%s\n", buf_text(&line));
+        buf_free(&line);
+    }
+    free(at);
+}
+
+static void put_table(const struct sheet_page *p, const struct doc_block *b) {
+    if (b->columns == 0) return;
+    if (*b->title) put_words(p, b->title, 0, 0);
+    size_t rows = 1 + (b->cells + b->columns - 1) / b->columns;
+    unsigned *width = mem_zalloc(b->columns, sizeof *width);
+    char **text = mem_zalloc(rows * b->columns, sizeof *text);
+    for (size_t i = 0; i < rows * b->columns; i++) {
+        size_t c = i % b->columns;
+        text[i] = cleaned(p, i < b->columns ? b->column[i] : cell_text(b, i - b->columns));
+        unsigned w = format_width(text[i]);
+        if (w > width[c]) width[c] = w;
+    }
+    unsigned gap = widths_fit(p, b, text, rows, width);
+    for (size_t r = 0; r < rows; r++) put_cells(p, b, text + r * b->columns, width, gap);
+    for (size_t i = 0; i < rows * b->columns; i++) free(text[i]);
+    free(text);
+    free(width);
+    buf_add(p->out, "\n");
+}
+
+/* ---- blocks ---- */
+
+static void put_plot(const struct sheet_page *p, const struct plot *plot) {
+    struct format_style style = *p->style;
+    struct buf text = {0};
+    style.columns = p->columns;
+    put_words(p, plot->title, 0, 0);
+    spark_plot(plot, &style, &text);
+    buf_add(p->out, buf_text(&text));
+    if (!text.len) {
+        struct doc_block table;
+        doc_plot_table(plot, &table);
+        put_table(p, &table);
+        doc_block_free(&table);
+    }
+    if (*plot->caption) put_words(p, plot->caption, 0, 0);
+    buf_add(p->out, "\n");
+    buf_free(&text);
+}
+
+static void put_pair(const struct sheet_page *p, const char *label, const char *text, const char *note) {
+    struct buf both = {0};
+    char *clean = cleaned(p, label);
+    unsigned width = format_width(clean);
+    buf_add(&both, text);
+    if (note && *note) buf_addf(&both, " (%s)", note);
+    buf_add(p->out, clean);
+    if (width < LABEL)
+        pad(p, LABEL - width);
+    else
+        buf_add(p->out, "\n"), pad(p, LABEL);
+    put_words(p, buf_text(&both), LABEL, LABEL);
+    free(clean);
+    buf_free(&both);
+}
+
+static void put_block(const struct sheet_page *p, const struct doc_block *b) {
+    static const char under[] = {0, '=', '-', 0};
+    switch (b->kind) {
+    case DOC_SECTION:
+        if (b->level == 1) buf_add(p->out, "\n");
+        put_heading(p, b->title, under[b->level < 4 ? b->level : 3]);
+        buf_add(p->out, "\n");
+        break;
+    case DOC_TEXT:
+        put_words(p, b->text, 0, 0);
+        buf_add(p->out, "\n");
+        break;
+    case DOC_VERDICT:
+        put_pair(p, b->title, b->text, NULL);
+        buf_add(p->out, "\n");
+        break;
+    case DOC_FACT:
+    case DOC_TILE:
+        put_pair(p, b->title, b->text, b->note);
+        break;
+    case DOC_TABLE:
+        put_table(p, b);
+        break;
+    case DOC_PLOT:
+        put_plot(p, b->plot);
+        break;
+    case DOC_CODE:
+        escape_plain(b->text, true, p->style->ascii, p->out);
+        buf_add(p->out, "\n");
+        break;
+    case DOC_FOLD:
+        put_heading(p, b->title, 0);
+        buf_add(p->out, "\n");
+        break;
+    case DOC_FOLD_END:
+        break;
+    }
+}
+
+static bool is_line_chart(const struct doc_block *b) {
+    return b->kind == DOC_PLOT && (b->plot->kind == PLOT_LINES || b->plot->kind == PLOT_STACK);
+}
+
+void doc_plain(const struct doc *d, const struct format_style *style, struct buf *out) {
+    struct sheet_page p = {style, style->columns && style->columns < 80 ? style->columns : 80, out};
+    bool noted = false;
+    put_heading(&p, d->title, '=');
+    if (*d->subtitle) put_words(&p, d->subtitle, 0, 0);
+    buf_add(out, "\n");
+    for (size_t i = 0; i < d->blocks; i++) {
+        const struct doc_block *b = &d->block[i];
+        bool item = b->kind == DOC_FACT || b->kind == DOC_TILE;
+        if (is_line_chart(b) && !noted) buf_add(out, SPARK_NOTE "\n\n");
+        noted |= is_line_chart(b);
+        put_block(&p, b);
+        if (item && (i + 1 == d->blocks || d->block[i + 1].kind != b->kind)) buf_add(out, "\n");
+    }
+}

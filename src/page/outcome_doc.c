@@ -1,0 +1,269 @@
+#include "page/outcome_doc.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/moment.h"
+#include "base/units.h"
+#include "page/outcome_text.h"
+#include "record/metric.h"
+
+enum { POINTS_OPEN = 30, POINTS_MOST = 1000 }; /* rows that stand open, and that are listed at all */
+
+/* ---- what it was ---- */
+
+static void put_verdict(const struct outcome *o, struct doc *d) {
+    static const struct {
+        const char *word;
+        enum doc_tone tone;
+    } of[] = {[RUN_RUNNING] = {"RUNNING", DOC_PLAIN},
+              [RUN_COMPLETED] = {"COMPLETED", DOC_GOOD},
+              [RUN_INTERRUPTED] = {"STOPPED", DOC_WARN},
+              [RUN_FAILED] = {"FAILED", DOC_BAD},
+              [RUN_CRASHED] = {"CRASHED", DOC_BAD}};
+    const struct sweep_record *r = &o->record;
+    struct buf text = {0};
+    buf_addf(&text, "%" PRIu64 " of %" PRIu64 " points done", r->done, r->points);
+    if (r->failed > 0) buf_addf(&text, ", %" PRIu64 " failed", r->failed);
+    if (r->status_reason[0]) buf_addf(&text, ": %s", r->status_reason);
+    doc_verdict(d, of[r->status].tone, of[r->status].word, buf_text(&text));
+    buf_free(&text);
+    if (r->answer[0]) doc_text(d, DOC_PLAIN, "%s", r->answer);
+    if (strcmp(r->mode, "simulate") == 0)
+        doc_text(d, DOC_WARN, "Simulated: the figures are those of a model, nothing was measured.");
+}
+
+static void put_best(const struct outcome *o, struct doc *d) {
+    size_t measure[OUTCOME_CHARTS], count = outcome_charted(o, measure);
+    for (size_t i = 0; i < count && i < 4; i++) {
+        size_t best = SIZE_MAX, m = measure[i];
+        bool lower = metric_better(o->measure[m].name) == METRIC_LOWER;
+        for (size_t k = 0; k < o->points; k++) {
+            double v = outcome_value(o, k, m), most = best == SIZE_MAX ? NAN : outcome_value(o, best, m);
+            if (!isnan(v) && (best == SIZE_MAX || (lower ? v < most : v > most))) best = k;
+        }
+        if (best == SIZE_MAX) continue;
+        struct buf label = {0}, note = {0};
+        buf_addf(&label, "%s %s", lower ? "least" : "most", outcome_measure_title(o->measure[m].name).text);
+        buf_addf(&note, "point %zu:", o->point[best].number);
+        for (unsigned k = 0; k < o->dimensions; k++)
+            buf_addf(&note, "%s %s%s%s", k ? "," : "",
+                     isnan(o->dimension[k].value[o->point[best].at[k]].number) ? "" : o->dimension[k].title,
+                     isnan(o->dimension[k].value[o->point[best].at[k]].number) ? "" : " ",
+                     o->dimension[k].value[o->point[best].at[k]].text);
+        doc_tile(d, buf_text(&label), outcome_cell(o, outcome_value(o, best, m), m).text, buf_text(&note));
+        buf_free(&label);
+        buf_free(&note);
+    }
+}
+
+static void put_dimension(const struct outcome_dimension *of, struct doc *d) {
+    struct buf values = {0};
+    if (of->role == OUTCOME_LOAD) {
+        doc_fact(d, "load", "one request at a time, full throughput, and rates between");
+        return;
+    }
+    for (size_t v = 0; v < of->values && v < 20; v++)
+        buf_addf(&values, "%s%s", v ? ", " : "", of->value[v].text);
+    if (of->values > 20) buf_addf(&values, " and %zu more", of->values - 20);
+    doc_fact(d, of->key, buf_text(&values));
+    buf_free(&values);
+}
+
+static void put_facts(const struct outcome *o, struct doc *d) {
+    const struct sweep_record *r = &o->record;
+    char when[MOMENT_TEXT], took[24] = "";
+    moment_utc_text(r->started_at, when);
+    if (r->ended_at > r->started_at)
+        units_duration_human((r->ended_at - r->started_at) * 1e9, took, sizeof took);
+    doc_fact(d, "Profile", r->profile);
+    doc_fact(d, "Model", r->model);
+    doc_fact(d, "Mode", r->mode);
+    doc_fact(d, "Host", r->host);
+    doc_fact(d, "Began", when);
+    doc_fact(d, "Took", took);
+    doc_fact(d, "Baseline", o->baseline);
+    doc_fact(d, "kvfall", r->version);
+    for (unsigned k = 0; k < o->dimensions; k++) put_dimension(&o->dimension[k], d);
+}
+
+/* ---- tables ---- */
+
+static void put_peaks(const struct outcome *o, struct doc *d) {
+    size_t count, judge = outcome_judge(o);
+    struct outcome_peak *peak = outcome_peaks(o, &count);
+    if (count > 0) {
+        doc_section(d, 1, "Peaks");
+        doc_text(d, DOC_PLAIN,
+                 "The best %s of each combination of variants, with the other figures of the same point%s%s.",
+                 o->measure[judge].name, o->base_group != SIZE_MAX ? ", against " : "",
+                 o->base_group != SIZE_MAX ? o->baseline : "");
+        doc_table(d, "Peaks");
+        for (unsigned g = 0; g < o->groups; g++) doc_column(d, o->dimension[g].key, false);
+        doc_column(d, outcome_measure_title(o->measure[judge].name).text, true);
+        if (o->base_group != SIZE_MAX) doc_column(d, "change", true);
+        for (unsigned k = o->groups; k < o->dimensions; k++) doc_column(d, o->dimension[k].title, true);
+        for (size_t m = 0; m < o->chosen; m++)
+            if (m != judge) doc_column(d, outcome_measure_title(o->measure[m].name).text, true);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct outcome_peak *p = &peak[i];
+        for (unsigned g = 0; g < o->groups; g++)
+            doc_cell(d, o->dimension[g].value[outcome_variant(o, p->configuration, g)].text);
+        doc_cell(d, outcome_cell(o, p->value[judge], judge).text);
+        if (o->base_group != SIZE_MAX) doc_cell(d, outcome_change(p->delta).text);
+        for (unsigned k = o->groups; k < o->dimensions; k++)
+            doc_cell(d, p->point == SIZE_MAX ? NULL : o->dimension[k].value[o->point[p->point].at[k]].text);
+        for (size_t m = 0; m < o->chosen; m++)
+            if (m != judge) doc_cell(d, outcome_cell(o, p->value[m], m).text);
+    }
+    outcome_peaks_free(peak, count);
+}
+
+static void put_point(const struct outcome *o, size_t i, bool all_done, struct doc *d) {
+    static const enum doc_tone tones[] = {[OUTCOME_WAITS] = DOC_WARN,
+                                          [OUTCOME_RUNS] = DOC_PLAIN,
+                                          [OUTCOME_DONE] = DOC_PLAIN,
+                                          [OUTCOME_FAILED] = DOC_BAD,
+                                          [OUTCOME_STOPPED] = DOC_WARN};
+    const struct outcome_point *p = &o->point[i];
+    char number[24], run[24];
+    snprintf(number, sizeof number, "%zu", p->number);
+    snprintf(run, sizeof run, "%" PRId64, p->run_id);
+    doc_cell(d, number);
+    for (unsigned k = 0; k < o->dimensions; k++) doc_cell(d, o->dimension[k].value[p->at[k]].text);
+    for (size_t m = 0; m < o->chosen; m++) {
+        doc_cell(d, outcome_cell(o, outcome_value(o, i, m), m).text);
+        if (o->compared) doc_cell(d, outcome_change(outcome_delta(o, i, m)).text);
+    }
+    doc_cell(d, p->run_id ? run : NULL);
+    if (!all_done) doc_cell_tone(d, tones[p->state], outcome_state_name(p->state));
+}
+
+static void put_points(const struct outcome *o, struct doc *d) {
+    size_t shown = o->points < POINTS_MOST ? o->points : POINTS_MOST;
+    bool all_done = true;
+    if (shown == 0) return;
+    doc_section(d, 1, "All points");
+    for (size_t i = 0; i < o->points; i++) {
+        const struct outcome_point *p = &o->point[i];
+        all_done = all_done && p->state == OUTCOME_DONE;
+        if (p->state == OUTCOME_FAILED) doc_text(d, DOC_BAD, "Point %zu failed: %s", p->number, p->why);
+    }
+    if (shown < o->points)
+        doc_text(d, DOC_PLAIN, "The first %zu of %zu points; `kvfall export sweep:%" PRId64 "` has all.",
+                 shown, o->points, o->record.sweep_id);
+    if (shown > POINTS_OPEN) doc_fold(d, "Table of the points");
+    doc_table(d, "Points");
+    doc_column(d, "point", true);
+    for (unsigned k = 0; k < o->dimensions; k++) doc_column(d, o->dimension[k].title, false);
+    for (size_t m = 0; m < o->chosen; m++) {
+        doc_column(d, outcome_measure_title(o->measure[m].name).text, true);
+        if (o->compared) doc_column(d, "change", true);
+    }
+    doc_column(d, "run", true);
+    if (!all_done) doc_column(d, "state", false);
+    for (size_t i = 0; i < shown; i++) put_point(o, i, all_done, d);
+    if (shown > POINTS_OPEN) doc_fold_end(d);
+}
+
+/* ---- curves ---- */
+
+static bool is_first_of_policy(const struct outcome *o, size_t i) {
+    return i == 0 || strcmp(o->curve[i].policy, o->curve[i - 1].policy) != 0;
+}
+
+/* Policies in rows, capacities across; all have the same ones unless a sweep was stopped. */
+static void put_curve_table(const struct outcome *o, struct doc *d) {
+    uint64_t capacity[64];
+    size_t capacities = 0;
+    for (size_t i = 0; i < o->curves; i++) {
+        size_t k = 0;
+        while (k < capacities && capacity[k] != o->curve[i].capacity_bytes) k++;
+        if (k == capacities && k < sizeof capacity / sizeof *capacity)
+            capacity[capacities++] = o->curve[i].capacity_bytes;
+    }
+    doc_table(d, "Miss ratios by policy and capacity");
+    doc_column(d, "policy", false);
+    for (size_t k = 0; k < capacities; k++) doc_column(d, format_bytes((double)capacity[k]).text, true);
+    for (size_t from = 0; from < o->curves; from++) {
+        if (!is_first_of_policy(o, from)) continue;
+        doc_cell(d, o->curve[from].policy);
+        for (size_t k = 0; k < capacities; k++) {
+            double ratio = NAN;
+            for (size_t i = from; i < o->curves && (i == from || !is_first_of_policy(o, i)); i++)
+                if (o->curve[i].capacity_bytes == capacity[k]) ratio = o->curve[i].miss_ratio;
+            doc_cell(d, isnan(ratio) ? NULL : format_percent(ratio).text);
+        }
+    }
+}
+
+static void put_curve_counts(const struct outcome *o, struct doc *d) {
+    doc_fold(d, "Lookups, misses and samples");
+    doc_table(d, "Lookups and misses");
+    doc_column(d, "policy", false);
+    doc_column(d, "capacity", true);
+    doc_column(d, "lookups", true);
+    doc_column(d, "misses", true);
+    doc_column(d, "sample", true);
+    doc_column(d, "method", false);
+    for (size_t i = 0; i < o->curves; i++) {
+        const struct sweep_curve *c = &o->curve[i];
+        char sample[24];
+        snprintf(sample, sizeof sample, "%.4g", c->sample);
+        doc_cell(d, c->policy);
+        doc_cell(d, format_bytes((double)c->capacity_bytes).text);
+        doc_cell(d, format_exact((double)c->lookups).text);
+        doc_cell(d, format_exact((double)c->misses).text);
+        doc_cell(d, sample);
+        doc_cell(d, c->method);
+    }
+    doc_fold_end(d);
+}
+
+/* ---- the document ---- */
+
+struct doc *outcome_doc(const struct outcome *o) {
+    const struct sweep_record *r = &o->record;
+    bool curves = strcmp(r->profile, "miss_ratio") == 0, search = strcmp(r->profile, "capacity") == 0;
+    struct buf title = {0}, subtitle = {0};
+    char when[MOMENT_TEXT];
+    moment_utc_text(r->started_at, when);
+    buf_addf(&title, "%s, sweep %" PRId64, r->name[0] ? r->name : "unnamed", r->sweep_id);
+    buf_addf(&subtitle, "%s, %s, on %s, %s, kvfall %s", r->model, r->mode,
+             r->host[0] ? r->host : "an unknown host", when, r->version);
+    struct doc *d = doc_new(buf_text(&title), buf_text(&subtitle));
+    buf_free(&title);
+    buf_free(&subtitle);
+
+    put_verdict(o, d);
+    if (!curves) put_best(o, d);
+    doc_section(d, 1, "What was swept");
+    put_facts(o, d);
+    doc_section(d, 1,
+                curves   ? "Miss ratios over capacity"
+                : search ? "The search"
+                         : "Measures over what was swept");
+    if (curves) {
+        outcome_put_curves(o, d);
+        if (o->curves > 0) {
+            put_curve_table(o, d);
+            put_curve_counts(o, d);
+        }
+    } else if (search) {
+        outcome_put_search(o, d);
+    } else {
+        outcome_put_charts(o, d);
+        put_peaks(o, d);
+        doc_section(d, 1, "Differences from the baseline");
+        outcome_put_heat(o, d);
+    }
+    if (!curves) put_points(o, d);
+    doc_section(d, 1, "Scenario");
+    doc_fold(d, "As it was given");
+    doc_code(d, r->scenario_yaml ? r->scenario_yaml : "");
+    doc_fold_end(d);
+    return d;
+}

@@ -1,0 +1,36 @@
+/* The report on a sweep as a document: how it ended, the best, charts of every measure over what was swept,
+ * differences from the baseline, and the table of all points. Knows no database. */
+#ifndef KVF_PAGE_OUTCOME_DOC_H
+#define KVF_PAGE_OUTCOME_DOC_H
+
+#include "page/doc.h"
+#include "record/outcome.h"
+
+/* The document copies what it needs; the caller frees it. */
+struct doc *outcome_doc(const struct outcome *o);
+
+/* Its charts, each a block of the document (outcome_charts.c, outcome_heat.c). */
+void outcome_put_charts(const struct outcome *o, struct doc *d);
+void outcome_put_search(const struct outcome *o, struct doc *d); /* profile capacity */
+void outcome_put_curves(const struct outcome *o, struct doc *d); /* profile miss_ratio */
+void outcome_put_heat(const struct outcome *o, struct doc *d);
+
+/* How the points fall into lines over an axis. */
+enum { OUTCOME_LINES = 12 }; /* that one chart shows */
+struct outcome_lines {
+    unsigned x;   /* the dimension along the axis; OUTCOME_DIMENSIONS: what is measured, of profile rates */
+    bool numbers; /* its values are numbers */
+    bool log;     /* they grow by factors rather than by steps */
+    size_t count; /* lines: combinations of the other dimensions that have points */
+    size_t *of;   /* by point: its line */
+    size_t *example; /* by line: a point of it */
+};
+void outcome_lines_make(const struct outcome *o, struct outcome_lines *l);
+void outcome_lines_free(struct outcome_lines *l);
+/* "small, cache.eviction lru"; "all" when nothing but x varies. */
+void outcome_line_name(const struct outcome *o, const struct outcome_lines *l, size_t line, struct buf *out);
+/* Measures worth a chart: those the sweep is about, and throughput, TTFT and end-to-end P95 in any case. */
+enum { OUTCOME_CHARTS = 10 };
+size_t outcome_charted(const struct outcome *o, size_t measure[OUTCOME_CHARTS]);
+
+#endif

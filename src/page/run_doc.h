@@ -1,0 +1,28 @@
+/* The report on stored runs as a document: what came out and whether that is good enough, what it ran on, how
+ * it went over time, and every figure. Several runs are compared first. Knows no database. */
+#ifndef KVF_PAGE_RUN_DOC_H
+#define KVF_PAGE_RUN_DOC_H
+
+#include <stddef.h>
+
+#include "compare/comparison.h"
+#include "page/doc.h"
+#include "record/run.h"
+#include "record/series.h"
+#include "record/trials.h"
+
+struct run_doc_source { /* a run as it is stored */
+    struct run_record run;
+    struct series series; /* with RUN_DOC_PARTS */
+    struct trials trials; /* of the group it is one of; zeroed: none */
+};
+enum { RUN_DOC_PARTS = SERIES_TIERS | SERIES_CLASSES | SERIES_GPUS };
+
+/* Of more runs than RUN_DOC_WHOLE each has its verdict alone after the comparison. */
+enum { RUN_DOC_WHOLE = 8 };
+
+/* `count` is at least 1; from two on `c` compares them, in their order. The document copies what it needs;
+ * the caller frees it. */
+struct doc *run_doc_new(const struct run_doc_source *runs, size_t count, const struct comparison *c);
+
+#endif

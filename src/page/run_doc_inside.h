@@ -1,0 +1,73 @@
+/* The chapters of a run's report. Each adds what there is to say and leaves out what the run does not know.
+ */
+#ifndef KVF_PAGE_RUN_DOC_INSIDE_H
+#define KVF_PAGE_RUN_DOC_INSIDE_H
+
+#include <stdbool.h>
+
+#include "draw/format.h"
+#include "page/run_doc.h"
+
+struct run_part {
+    struct doc *doc;
+    const struct run_record *run;
+    const struct series *series;
+    const struct trials *trials; /* NULL: none */
+    unsigned level;              /* of its chapters */
+};
+
+void run_doc_summary(const struct run_part *p);
+void run_doc_events(const struct run_part *p);
+void run_doc_progress(const struct run_part *p); /* over time */
+void run_doc_latency(const struct run_part *p);
+void run_doc_cache(const struct run_part *p);
+void run_doc_classes(const struct run_part *p);
+void run_doc_autoscaler(const struct run_part *p);
+void run_doc_system(const struct run_part *p);
+void run_doc_place(const struct run_part *p); /* what it ran on */
+void run_doc_scenario(const struct run_part *p);
+void run_doc_measures(const struct run_part *p);
+void run_doc_trials(const struct run_part *p); /* the group it is one of */
+void run_doc_several(struct doc *d, const struct run_doc_source *runs, size_t count,
+                     const struct comparison *c);
+
+/* A measure of the run, NaN when missing. */
+double run_metric(const struct run_part *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool run_measured(const struct run_part *p); /* something was */
+/* "gpu (emulated)", "nvme (compat)", "cpu". */
+struct format_cell run_tier_label(const struct run_record *r, unsigned tier);
+/* "run 12 (quickstart)", for charts and headings of several. */
+struct format_cell run_label(const struct run_record *r);
+
+/* A chart over run time with the phases in it that are not measured. */
+struct plot *run_plot_time(const struct run_part *p, const char *title, const char *label, const char *unit);
+/* A line of a field of the intervals, by its name, times `scale`; per second of the interval where `rate`. */
+struct run_field {
+    const char *name;
+    double scale;
+    bool rate;
+};
+struct plot_line *run_plot_field(struct plot *plot, const struct run_part *p, const char *name,
+                                 const struct run_field *f);
+/* The same of a tier, in its colour. */
+struct plot_line *run_plot_tier(struct plot *plot, const struct run_part *p, unsigned tier, const char *name,
+                                const struct run_field *f);
+/* Of a class of QoS, by its number in the series. */
+struct plot_line *run_plot_class(struct plot *plot, const struct run_part *p, uint32_t klass,
+                                 const struct run_field *f);
+struct plot_line *run_plot_gpu(struct plot *plot, const struct run_part *p, uint32_t gpu, const char *name,
+                               const struct run_field *f);
+/* A chart of latencies over their percentile, and the curve of a stored histogram in it, if there is one:
+ * colour and dash are of this number. */
+struct plot *run_plot_distribution(const char *title);
+void run_plot_curve(struct plot *plot, const struct run_record *r, const char *scope, const char *name,
+                    unsigned number);
+/* Adds it, on a logarithmic scale of y when its values are far apart; nothing when
+ * it is empty, and a sentence when all of it is 0. */
+void run_plot_add(const struct run_part *p, struct plot *plot);
+
+/* The next cell of a table, missing for NaN. */
+void run_cell_ms(struct doc *d, double v);
+void run_cell_measure(struct doc *d, double v, const char *unit, const char *metric);
+
+#endif

@@ -1,0 +1,155 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "metrics/histogram.h"
+#include "page/run_doc_inside.h"
+
+static const struct {
+    const char *metric, *label, *title;
+} requests[] = {
+    {"e2e", "end-to-end", "End-to-end latency"}, {"ttft", "TTFT", "Time to first token"},
+    {"queue_wait", "queue wait", "Queue wait"},  {"storage_io", "storage I/O", "Storage I/O of a request"},
+    {"generation", "generation", "Generation"},  {"tpot", "TPOT", "Time per output token"}};
+enum { REQUESTS = sizeof requests / sizeof requests[0], OVER_TIME = 4 };
+
+static const char *const statistics[] = {"mean", "p50", "p95", "p99", "p999", "p9999", "max"};
+static const char *const headings[] = {"mean", "P50", "P95", "P99", "P99.9", "P99.99", "max"};
+enum { STATISTICS = sizeof statistics / sizeof statistics[0] };
+
+static void put_over_time(const struct run_part *p) {
+    static const char *const ends[] = {"p50", "p95", "p99"}, *const names[] = {"P50", "P95", "P99"};
+    for (size_t i = 0; i < OVER_TIME; i++) {
+        struct plot *plot = run_plot_time(p, requests[i].title, "latency", "ms");
+        for (size_t q = 0; q < 3; q++) {
+            char field[48];
+            snprintf(field, sizeof field, "%s_%s_ms", requests[i].metric, ends[q]);
+            run_plot_field(plot, p, names[q], &(struct run_field){field, 1, false});
+        }
+        run_plot_add(p, plot);
+    }
+}
+
+static const struct run_histogram *histogram_of(const struct run_record *r, const char *scope) {
+    for (size_t i = 0; i < r->histogram_count; i++)
+        if (strcmp(r->histograms[i].scope, scope) == 0) return &r->histograms[i];
+    return NULL;
+}
+
+/* Over 1 / (1 - q), a point for each tenth of a halving, as far as there are values behind it: the last point
+ * is the highest value. */
+static void add_points(struct plot *plot, const struct histogram *h, const char *name, unsigned number) {
+    enum { POINTS = 640 };
+    double most = fmax((double)histogram_count(h), 2);
+    size_t count = (size_t)fmin(ceil(log2(most) * 10), POINTS - 1) + 1;
+    struct plot_line *l = plot_line_room(plot, name, count, true);
+    for (size_t i = 0; i < count; i++) {
+        double x = i + 1 == count ? most : exp2((double)i / 10);
+        l->x[i] = x;
+        l->y[i] = histogram_quantile(h, fmax(1 - 1 / x, 1 / most)) / 1e6;
+    }
+    l->colour = number % PLOT_COLOURS;
+    l->dash = number % PLOT_DASHES;
+}
+
+void run_plot_curve(struct plot *plot, const struct run_record *r, const char *scope, const char *name,
+                    unsigned number) {
+    const struct run_histogram *coded = histogram_of(r, scope);
+    if (!coded) return;
+    struct histogram *h = mem_zalloc(1, sizeof *h);
+    if (histogram_decode(h, coded->data, coded->len) == 0 && histogram_max(h) > 0)
+        add_points(plot, h, name, number);
+    free(h);
+}
+
+struct plot *run_plot_distribution(const char *title) {
+    struct plot *plot = plot_new(PLOT_LINES, title);
+    plot_axis(&plot->x, "percentile", "P");
+    plot_axis(&plot->y, "latency", "ms");
+    plot->x.log = plot->y.log = true;
+    plot_caption(plot, "Each line ends at its highest value: of n values that is at 1 - 1/n.");
+    return plot;
+}
+
+static void put_distributions(const struct run_part *p) {
+    struct plot *plot = run_plot_distribution("Latencies of requests, distribution");
+    for (unsigned i = 0; i < REQUESTS; i++)
+        run_plot_curve(plot, p->run, requests[i].metric, requests[i].label, i);
+    run_plot_add(p, plot);
+    for (unsigned d = 0; d < KVF_DIRS; d++) {
+        const char *way = dir_name((enum kvf_dir)d);
+        plot = run_plot_distribution(d == KVF_DIR_READ ? "Entry reads, distribution"
+                                                       : "Entry writes, distribution");
+        for (unsigned t = 0; t < KVF_TIERS; t++) {
+            char scope[48], name[64];
+            const char *tier = tier_name((enum kvf_tier)t);
+            if (!p->run->tier[t].on) continue;
+            snprintf(scope, sizeof scope, "%s_%s", tier, way);
+            run_plot_curve(plot, p->run, scope, run_tier_label(p->run, t).text, t);
+            if (t < KVF_TIER_NVME || p->run->tier[t].emulated) continue;
+            snprintf(scope, sizeof scope, "%s_%s_device", tier, way);
+            snprintf(name, sizeof name, "%s device", tier);
+            run_plot_curve(plot, p->run, scope, name, t + KVF_TIERS);
+        }
+        run_plot_add(p, plot);
+    }
+}
+
+static void begin_table(struct doc *d, const char *caption, const char *first) {
+    doc_table(d, caption);
+    doc_column(d, first, false);
+    for (size_t i = 0; i < STATISTICS; i++) doc_column(d, headings[i], true);
+    doc_column(d, "samples", true);
+}
+
+static void put_row(const struct run_part *p, const char *label, const char *metric) {
+    char name[64];
+    snprintf(name, sizeof name, "%s_mean_ms", metric);
+    const struct result *r = result_find(&p->run->results, name);
+    doc_cell(p->doc, label);
+    for (size_t i = 0; i < STATISTICS; i++)
+        run_cell_ms(p->doc, run_metric(p, "%s_%s_ms", metric, statistics[i]));
+    doc_cell(p->doc, r && r->samples ? format_count((double)r->samples).text : NULL);
+}
+
+static void put_request_table(const struct run_part *p) {
+    begin_table(
+        p->doc,
+        "Of a request, from its scheduled arrival; P99, P99.9 and P99.99 need 100, 1,000 and 10,000 samples",
+        "latency");
+    for (size_t i = 0; i < REQUESTS; i++)
+        if (kvf_present(run_metric(p, "%s_mean_ms", requests[i].metric)))
+            put_row(p, requests[i].label, requests[i].metric);
+}
+
+/* Of each tier and way, whole and the parts of it. */
+static void put_entry_table(const struct run_part *p) {
+    static const char *const parts[] = {"", "_device", "_host"}, *const words[] = {"", ", device", ", host"};
+    begin_table(p->doc, "Of an entry: device is from submitting to completing, host is the rest",
+                "entry I/O");
+    for (unsigned t = 0; t < KVF_TIERS; t++)
+        for (unsigned d = 0; d < KVF_DIRS; d++)
+            for (size_t i = 0; i < 3; i++) {
+                char metric[48], label[96];
+                const char *tier = tier_name((enum kvf_tier)t), *way = dir_name((enum kvf_dir)d);
+                if (!p->run->tier[t].on) continue;
+                snprintf(metric, sizeof metric, "%s_%s%s", tier, way, parts[i]);
+                snprintf(label, sizeof label, "%s %s%s", run_tier_label(p->run, t).text, way, words[i]);
+                if (kvf_present(run_metric(p, "%s_mean_ms", metric))) put_row(p, label, metric);
+            }
+}
+
+void run_doc_latency(const struct run_part *p) {
+    if (!run_measured(p) && p->series->count == 0) return;
+    doc_section(p->doc, p->level, "Latency");
+    if (run_measured(p)) {
+        if (run_metric(p, "requests_done") > 0)
+            put_request_table(p);
+        else
+            doc_text(p->doc, DOC_PLAIN, "No request was done, so there are no latencies of requests.");
+        put_entry_table(p);
+    }
+    if (p->series->count > 0) put_over_time(p);
+    put_distributions(p);
+}

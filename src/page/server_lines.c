@@ -1,0 +1,41 @@
+#include "page/server_lines.h"
+
+#include <stdio.h>
+
+void server_lines(struct format_page *p, const struct run_record *run) {
+    const struct run_tier *remote = &run->tier[KVF_TIER_REMOTE];
+    const struct result_list *r = &run->results;
+    if (!remote->on || remote->emulated) return;
+    format_label(p, FORMAT_HEADING, "remote is");
+    format_words(p, remote->description);
+    format_end(p);
+    format_label(p, FORMAT_HEADING, "Server");
+    format_item(p, "round trips %s", format_count(result_value(r, "remote_round_trips")).text);
+    format_item(p, "lookup P95 %s", format_ms(result_value(r, "remote_lookup_p95_ms")).text);
+    format_item(p, "lost %s", format_count(result_value(r, "remote_lost")).text);
+    format_item(p, "memory %s", format_bytes(result_value(r, "remote_server_used_bytes")).text);
+    format_item(p, "evicted %s", format_count(result_value(r, "remote_server_evicted_keys")).text);
+    format_item(p, "its hits %s", format_percent(result_value(r, "remote_server_hit_ratio")).text);
+    format_end(p);
+}
+
+void break_even_line(struct format_page *p, const struct run_record *run) {
+    bool any = false;
+    char name[64];
+    for (int t = KVF_TIER_CPU; t < KVF_TIERS; t++) {
+        const char *tier = tier_name((enum kvf_tier)t);
+        snprintf(name, sizeof name, "%s_break_even_tokens", tier);
+        double tokens = result_value(&run->results, name);
+        if (!kvf_present(tokens)) continue;
+        if (!any) format_label(p, FORMAT_HEADING, "Break-even");
+        if (!any) format_item(p, "loading beats computing again");
+        any = true;
+        if (tokens == 1)
+            format_item(p, "%s always", tier);
+        else if (tokens > 0)
+            format_item(p, "%s from %s tokens on", tier, format_count(tokens).text);
+        else
+            format_item(p, "%s never", tier);
+    }
+    if (any) format_end(p);
+}

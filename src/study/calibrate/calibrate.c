@@ -1,0 +1,332 @@
+#include "study/calibrate/calibrate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "engine/move/transfer.h"
+#include "metrics/histogram.h"
+#include "probe/blockdev.h"
+#include "probe/host.h"
+#include "record/snapshot.h"
+#include "study/calibrate/calibrate_rig.h"
+
+enum {
+    FILL_SHARE = 5,    /* one part of so many of the time is for filling */
+    SUBSLICES = 8,     /* quantiles of a slice whose mean stands for it */
+    MOST_DIRECT = 512, /* chunks of copies over a link */
+    OTHERS = 6         /* windows of a round beside those of the curves, at most */
+};
+#define LATENCY_LEAST 0.1 /* of an operation's time is moving at least */
+
+struct calibration {
+    const struct calibrate_setup *setup;
+    struct calibrate_result *out;
+    enum kvf_tier tier;
+    struct rig *rig;
+    uint64_t window_ns;
+    double samples[2][KVF_DIRS][CALIBRATE_DEPTHS][CALIBRATE_ROUNDS], both[CALIBRATE_ROUNDS]; /* bytes/s */
+    double filling;                                         /* whole entries written for the first time, .. */
+    double over[CALIBRATE_ROUNDS], again[CALIBRATE_ROUNDS]; /* .. in their place, and to another's */
+    struct histogram times[KVF_DIRS], small[2], ignored[KVF_DIRS];
+};
+
+static void say(const struct calibration *c, const char *doing) {
+    if (c->setup->progress) c->setup->progress(c->setup->ctx, c->tier, doing);
+}
+
+/* ---- depths ---- */
+
+/* 1, 2, 8, 32 and the greatest. */
+static void depths_set(struct calibrate_curve *curve, uint64_t most) {
+    static const uint64_t depths[] = {1, 2, 8, 32, UINT64_MAX};
+    if (most == 0) return;
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+        uint64_t d = depths[i] < most ? depths[i] : most;
+        if (curve->points > 0 && curve->depth[curve->points - 1] == d) return;
+        curve->depth[curve->points++] = d;
+    }
+}
+
+/* How many chunks a run can have under way at the tier. */
+static uint64_t most_of(const struct calibration *c) {
+    const struct scenario *s = c->setup->scenario;
+    uint64_t most = s->engine.workers * mover_buffers(s);
+    if (c->tier == KVF_TIER_CPU) return s->engine.workers;
+    return rig_is_device(c->rig) && most > MOST_DIRECT ? MOST_DIRECT : most;
+}
+
+static void curve_begin(struct calibration *c, struct calibrate_curve *curve, enum rig_set set,
+                        uint64_t most) {
+    uint64_t entries = rig_entries(c->rig, set, &curve->entry_bytes);
+    depths_set(curve, entries < most ? entries : most);
+}
+
+/* ---- windows ---- */
+
+/* Two to a worker keep its queue full while one ends. */
+static uint32_t fill_depth(const struct calibration *c) {
+    return 2 * (uint32_t)c->setup->scenario->engine.workers;
+}
+
+static int fill(struct calibration *c, enum rig_set set, enum rig_kind kind, double *bytes_s, struct err *e) {
+    struct rig_window w = {.kind = kind,
+                           .set = set,
+                           .depth = set == RIG_WHOLES ? fill_depth(c) : (uint32_t)most_of(c),
+                           .once = true,
+                           .ns = c->setup->time_ns / FILL_SHARE};
+    if (w.depth < c->setup->scenario->engine.workers) w.depth = (uint32_t)c->setup->scenario->engine.workers;
+    int rc = rig_run(c->rig, &w, e);
+    *bytes_s = w.bytes_s;
+    return rc;
+}
+
+static int fill_all(struct calibration *c, struct err *e) {
+    double ignored;
+    say(c, "filling");
+    int rc = fill(c, RIG_SMALL, RIG_WRITE, &ignored, e);
+    if (rc == 0) rc = fill(c, RIG_WHOLES, RIG_WRITE, &c->filling, e);
+    if (rc == 0) rc = fill(c, RIG_CHUNKS, RIG_WRITE, &ignored, e);
+    if (rc == 0 && rig_is_device(c->rig)) rc = fill(c, RIG_SMALL, RIG_OUT, &ignored, e);
+    if (rc == 0 && rig_is_device(c->rig)) rc = fill(c, RIG_CHUNKS, RIG_OUT, &ignored, e);
+    return rc;
+}
+
+/* The kind of window that moves entries in a direction: inside the tier, or over a device's link. */
+static enum rig_kind kind_of(const struct calibration *c, bool own, enum kvf_dir dir) {
+    bool copies = rig_is_device(c->rig) && !own;
+    return dir == KVF_DIR_READ ? (copies ? RIG_OUT : RIG_READ) : copies ? RIG_IN : RIG_WRITE;
+}
+
+static int measure_curve(struct calibration *c, bool own, unsigned round, struct err *e) {
+    const struct calibrate_curve *curve = own ? &c->out->own : &c->out->link;
+    int rc = 0;
+    for (uint32_t p = 0; p < curve->points; p++)
+        for (int d = 0; d < KVF_DIRS && rc == 0; d++) {
+            struct rig_window w = {.kind = kind_of(c, own, (enum kvf_dir)d),
+                                   .set = own ? RIG_WHOLES : RIG_CHUNKS,
+                                   .depth = (uint32_t)curve->depth[p],
+                                   .ns = c->window_ns,
+                                   .by_processor = c->tier == KVF_TIER_CPU,
+                                   .times = p == 0 && !own && c->tier != KVF_TIER_NVME ? c->times : NULL};
+            rc = rig_run(c->rig, &w, e);
+            c->samples[own][d][p][round] = w.bytes_s;
+        }
+    return rc;
+}
+
+/* Of a drive whole entries, as runs read and write them beside each other. */
+static int measure_both(struct calibration *c, unsigned round, struct err *e) {
+    const struct calibrate_curve *curve = &c->out->link;
+    bool drive = c->tier == KVF_TIER_NVME;
+    struct rig_window w = {.kind = rig_is_device(c->rig) ? RIG_BOTH : RIG_MIXED,
+                           .set = drive ? RIG_WHOLES : RIG_CHUNKS,
+                           .depth = drive ? fill_depth(c) : (uint32_t)curve->depth[curve->points - 1],
+                           .ns = c->window_ns,
+                           .recycle = drive,
+                           .by_processor = c->tier == KVF_TIER_CPU};
+    int rc = rig_run(c->rig, &w, e);
+    c->both[round] = w.bytes_s;
+    return rc;
+}
+
+/* Service times of whole-entry operations, one at a time: the chunks of an entry are fast or slow together.
+ */
+static int measure_times(struct calibration *c, struct err *e) {
+    int rc = 0;
+    for (int d = 0; d < KVF_DIRS && rc == 0; d++) {
+        struct rig_window w = {.kind = kind_of(c, true, (enum kvf_dir)d),
+                               .set = RIG_WHOLES,
+                               .depth = 1,
+                               .ns = c->window_ns,
+                               .recycle = true,
+                               .times = c->times};
+        rc = rig_run(c->rig, &w, e);
+    }
+    return rc;
+}
+
+/* Whole entries written over, and those of other sizes in their stead, as many at a time as when they were
+ * written first. */
+static int measure_again(struct calibration *c, unsigned round, struct err *e) {
+    int rc = 0;
+    for (int recycle = 0; recycle < 2 && rc == 0; recycle++) {
+        struct rig_window w = {.kind = RIG_WRITE,
+                               .set = RIG_WHOLES,
+                               .depth = fill_depth(c),
+                               .ns = c->window_ns,
+                               .recycle = recycle};
+        rc = rig_run(c->rig, &w, e);
+        *(recycle ? &c->again[round] : &c->over[round]) = w.bytes_s;
+    }
+    return rc;
+}
+
+static int measure_small(struct calibration *c, bool own, struct err *e) {
+    struct rig_window w = {.kind = kind_of(c, own, KVF_DIR_READ),
+                           .set = RIG_SMALL,
+                           .depth = 1,
+                           .ns = c->window_ns,
+                           .times = c->ignored};
+    int rc = rig_run(c->rig, &w, e);
+    histogram_add(&c->small[own], &c->ignored[KVF_DIR_READ]);
+    for (int d = 0; d < KVF_DIRS; d++) histogram_init(&c->ignored[d]);
+    return rc;
+}
+
+static int measure_rounds(struct calibration *c, struct err *e) {
+    static const char *const rounds[CALIBRATE_ROUNDS] = {"round 1 of", "round 2 of", "round 3 of"};
+    bool device = rig_is_device(c->rig);
+    int rc = 0;
+    for (unsigned r = 0; r < CALIBRATE_ROUNDS && rc == 0; r++) {
+        say(c, rounds[r]);
+        rc = measure_curve(c, false, r, e);
+        if (rc == 0) rc = measure_both(c, r, e);
+        if (rc == 0) rc = measure_small(c, false, e);
+        if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_again(c, r, e);
+        if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_times(c, e);
+        if (rc == 0 && device) rc = measure_curve(c, true, r, e);
+        if (rc == 0 && device) rc = measure_small(c, true, e);
+    }
+    return rc;
+}
+
+/* ---- figures ---- */
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static struct calibrate_rate rate_of(double samples[CALIBRATE_ROUNDS]) {
+    qsort(samples, CALIBRATE_ROUNDS, sizeof *samples, by_value);
+    return (struct calibrate_rate){samples[CALIBRATE_ROUNDS / 2], samples[0], samples[CALIBRATE_ROUNDS - 1]};
+}
+
+static void spread_of(const struct histogram *h, double out[CALIBRATE_SLICES]) {
+    double sum = 0;
+    for (int i = 0; i < CALIBRATE_SLICES; i++) {
+        out[i] = 0;
+        for (int k = 0; k < SUBSLICES; k++)
+            out[i] += histogram_quantile(h, (i + (k + 0.5) / SUBSLICES) / CALIBRATE_SLICES);
+        sum += out[i];
+    }
+    for (int i = 0; i < CALIBRATE_SLICES; i++) out[i] = sum > 0 ? out[i] / sum * CALIBRATE_SLICES : 1;
+}
+
+static void rate_times(struct calibrate_rate *r, double times) {
+    r->median *= times;
+    r->low *= times;
+    r->high *= times;
+}
+
+/* The windows of a drive's curve write over what is there, and a run writes to places of other sizes. */
+static void recycled(struct calibration *c) {
+    struct calibrate_curve *curve = &c->out->link;
+    double again = rate_of(c->again).median, over = rate_of(c->over).median;
+    if (!(again > 0) || !(over > 0)) return;
+    for (uint32_t p = 0; p < curve->points; p++) rate_times(&curve->rate[KVF_DIR_WRITE][p], again / over);
+}
+
+static void figures_of(struct calibration *c) {
+    struct calibrate_result *out = c->out;
+    for (int own = 0; own < 2; own++) {
+        struct calibrate_curve *curve = own ? &out->own : &out->link;
+        for (int d = 0; d < KVF_DIRS; d++)
+            for (uint32_t p = 0; p < curve->points; p++) curve->rate[d][p] = rate_of(c->samples[own][d][p]);
+        curve->latency_ns = curve->points ? histogram_quantile(&c->small[own], 0.5) : 0;
+    }
+    out->both = rate_of(c->both);
+    if (c->tier == KVF_TIER_NVME) recycled(c);
+    for (int d = 0; d < KVF_DIRS; d++) spread_of(&c->times[d], out->spread[d]);
+    out->first_write = c->filling > 0 && c->tier == KVF_TIER_NVME ? rate_of(c->again).median / c->filling : 1;
+    out->filled_bytes = rig_filled_bytes(c->rig);
+}
+
+/* ---- others ---- */
+
+/* The kernel's counts of processors and drives, and what the rig has moved. */
+struct counted {
+    struct host_counts host;
+    double device_bytes, moved_bytes;
+};
+
+static void count(const struct calibration *c, struct counted *out) {
+    const struct scenario *s = c->setup->scenario;
+    struct blockdev seen[SCENARIO_PATHS_MAX];
+    struct blockdev_counters n;
+    unsigned devices = 0;
+    host_count(&out->host);
+    out->moved_bytes = (double)rig_moved_bytes(c->rig);
+    out->device_bytes = 0;
+    for (uint32_t i = 0; c->tier == KVF_TIER_NVME && i < s->nvme.path_count; i++) {
+        struct blockdev *d = &seen[devices];
+        bool known = false;
+        if (blockdev_find(s->nvme.path[i], d, NULL) != 0 || !d->present) continue;
+        for (unsigned k = 0; k < devices; k++)
+            known = known || (seen[k].major == d->major && seen[k].minor == d->minor);
+        if (known || blockdev_counters(d, &n) != 0) continue;
+        out->device_bytes += (double)(n.read_bytes + n.write_bytes);
+        devices++;
+    }
+    if (devices == 0) out->device_bytes = KVF_MISSING;
+}
+
+static void others_of(const struct counted *a, const struct counted *b, struct calibrate_result *out) {
+    double ticks = b->host.cpu_total_ticks - a->host.cpu_total_ticks;
+    double ours_s =
+        b->host.process_user_s - a->host.process_user_s + b->host.process_sys_s - a->host.process_sys_s;
+    double busy = b->host.cpu_busy_ticks - a->host.cpu_busy_ticks;
+    double ours = b->moved_bytes - a->moved_bytes;
+    if (ticks > 0) out->cpu_others = fmax(busy - ours_s * (double)sysconf(_SC_CLK_TCK), 0) / ticks;
+    if (ours > 0) out->device_times = (b->device_bytes - a->device_bytes) / ours;
+}
+
+static int measure_all(struct calibration *c, struct err *e) {
+    uint64_t entry_bytes;
+    struct counted before, after;
+    int rc = fill_all(c, e);
+    if (rc) return rc;
+    count(c, &before);
+    bool device = rig_is_device(c->rig);
+    curve_begin(c, &c->out->link, RIG_CHUNKS, most_of(c));
+    uint64_t wholes = rig_entries(c->rig, RIG_WHOLES, &entry_bytes);
+    if (device && wholes > 0) curve_begin(c, &c->out->own, RIG_WHOLES, 32);
+    unsigned windows = CALIBRATE_ROUNDS * (KVF_DIRS * (c->out->link.points + c->out->own.points) + OTHERS);
+    c->window_ns = c->setup->time_ns / FILL_SHARE * (FILL_SHARE - 1) / windows;
+    rc = measure_rounds(c, e);
+    count(c, &after);
+    others_of(&before, &after, c->out);
+    if (rc == 0) figures_of(c);
+    return rc;
+}
+
+int calibrate_tier(const struct calibrate_setup *setup, enum kvf_tier tier, struct calibrate_result *out,
+                   struct err *e) {
+    struct calibration *c = mem_zalloc(1, sizeof *c);
+    c->setup = setup;
+    c->out = out;
+    c->tier = tier;
+    *out = (struct calibrate_result){.cpu_others = KVF_MISSING, .device_times = KVF_MISSING};
+    int rc = rig_open(&c->rig, setup->scenario, tier, setup->bytes, setup->stop, e);
+    if (rc == 0) {
+        rig_describe(c->rig, out->description, sizeof out->description);
+        rc = measure_all(c, e);
+    }
+    rig_close(c->rig);
+    free(c);
+    return rc;
+}
+
+double calibrate_apart(const struct calibrate_rate *rate) {
+    return rate->median > 0 ? (rate->high - rate->low) / rate->median : 0;
+}
+
+double calibrate_beyond_latency(const struct calibrate_curve *curve, enum kvf_dir dir, uint32_t point) {
+    double bytes = (double)curve->depth[point] * (double)curve->entry_bytes;
+    double seconds = bytes / curve->rate[dir][point].median;
+    return bytes / fmax(seconds - curve->latency_ns / 1e9, seconds * LATENCY_LEAST);
+}

@@ -1,0 +1,67 @@
+/* What the tiers of this machine can do, measured as runs use them (engine/calibrate_rig.h): bandwidth with
+ * several numbers of operations under way, the latency of a small one, the spread of service times, how much
+ * both directions are in each other's way. Every figure is the median of windows that are taken in turns. A
+ * device is measured over its link, chunk by chunk from and to memory of the host, and in its own memory,
+ * entry by entry. No cache, no requests; the caller's thread, and its own. */
+#ifndef KVF_STUDY_CALIBRATE_CALIBRATE_H
+#define KVF_STUDY_CALIBRATE_CALIBRATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "scenario/scenario.h"
+
+enum { CALIBRATE_DEPTHS = 8, CALIBRATE_SLICES = 40, CALIBRATE_ROUNDS = 3 };
+
+struct calibrate_setup {
+    const struct scenario *scenario; /* workers, staging, io_size, io_depth, layout, path, devices, verify */
+    uint64_t bytes;                  /* of the tier, shared by the workers */
+    uint64_t time_ns;                /* of all that is measured of it */
+    const atomic_bool *stop;         /* true: give up */
+    void (*progress)(void *ctx, enum kvf_tier tier, const char *doing); /* may be NULL */
+    void *ctx;
+};
+
+/* Of the windows of one kind. */
+struct calibrate_rate {
+    double median, low, high; /* bytes/s */
+};
+
+struct calibrate_curve {
+    uint32_t points;
+    uint64_t depth[CALIBRATE_DEPTHS]; /* operations under way, ascending */
+    uint64_t entry_bytes;             /* of each */
+    struct calibrate_rate rate[KVF_DIRS][CALIBRATE_DEPTHS];
+    double latency_ns; /* of a small read; median */
+};
+
+struct calibrate_result {
+    struct calibrate_curve link; /* of a device its link, of another tier itself */
+    struct calibrate_curve own;  /* a device's own memory; points 0: it is none */
+    struct calibrate_rate both;  /* reads and writes in equal parts, at the greatest depth of link */
+    /* Of operations one at a time, on a whole entry of a drive, else on a chunk: mean times of slices of
+     * equal size, in parts of the mean. */
+    double spread[KVF_DIRS][CALIBRATE_SLICES];
+    double first_write; /* time of filling, in parts of that of writing again */
+    uint64_t filled_bytes;
+    /* Others, while it was measured: part of all processors, and the kernel's bytes of the device to ours;
+     * NaN: not known. */
+    double cpu_others, device_times;
+    char description[200]; /* the backend's */
+};
+
+/* Opens the tier, fills it as far as the time allows, measures, and closes the tier, which removes what it
+ * made. A tier that is emulated has nothing to measure: -KVF_ERR_UNAVAILABLE, like one that cannot be used;
+ * -KVF_ERR_CANCELLED when stopped. */
+int calibrate_tier(const struct calibrate_setup *setup, enum kvf_tier tier, struct calibrate_result *out,
+                   struct err *e);
+
+/* How far the windows of a kind lay apart, in parts of their median. */
+double calibrate_apart(const struct calibrate_rate *rate);
+/* The bandwidth besides the latency, as scenario keys want it: n operations move n x size in latency + n x
+ * size / bandwidth. */
+double calibrate_beyond_latency(const struct calibrate_curve *curve, enum kvf_dir dir, uint32_t point);
+
+#endif

@@ -1,0 +1,461 @@
+#include "study/calibrate/calibrate_rig.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/units.h"
+#include "cache/key.h"
+#include "engine/move/transfer.h"
+
+#define PAGE_BYTES  UINT64_C(4096)
+#define WHOLE_BYTES (64 * KVF_MIB)
+#define WAIT_NS     KVF_NS_PER_MS
+#define UNCOUNTED   5 /* one part of so many of a window is not counted */
+
+enum {
+    WHOLES_SHARE = 2, /* of the bytes, one of so many parts is for whole entries */
+    WHOLE_CHUNKS = 16 /* of one on a drive */
+};
+
+/* An entry: where it is, and in the host's memory beside a device as well. */
+struct piece {
+    struct cache_op op;
+    uint64_t place, beside;
+    uint64_t bytes, first_bytes, generation;
+    uint64_t cpu_ns; /* of the worker, when the operation began */
+    bool busy, made;
+};
+
+struct pieces {
+    struct piece *piece;
+    uint64_t count, next, made;
+};
+
+struct rig_worker {
+    struct rig *rig;
+    pthread_t thread;
+    bool started;
+    uint32_t index;
+    struct mover *mover;
+    struct counters *counters;
+    struct pieces set[RIG_SETS];
+    uint32_t out, out_by[KVF_DIRS];
+    uint64_t counted, bytes;
+    uint64_t cpu_ns; /* that what is counted took */
+    bool ever;       /* an operation of this window has begun */
+    struct err err;
+};
+
+struct rig {
+    struct scenario scenario;
+    enum kvf_tier which;
+    struct tier *tiers[KVF_TIERS];
+    struct run_clock clock;
+    struct payload *payload;
+    struct rig_worker *worker;
+    uint32_t workers;
+    pthread_barrier_t begin, end;
+    bool barriers, device, pinned, closing;
+    struct rig_window *window;
+    uint64_t from_ns, until_ns;
+    pthread_mutex_t start_lock; /* held while workers are started */
+    pthread_mutex_t times_lock;
+    pthread_mutex_t places_lock; /* of the tier; a run has the cache's */
+    const atomic_bool *stop;
+    atomic_bool failed;
+};
+
+/* ---- operations ---- */
+
+static enum kvf_dir dir_of(const struct piece *p, enum kvf_tier tier) {
+    return p->op.from == (int)tier ? KVF_DIR_READ : KVF_DIR_WRITE;
+}
+
+static void op_done(void *ctx, const struct transfer *t, bool abandoned, const char *what) {
+    struct rig_worker *w = ctx;
+    struct rig *r = w->rig;
+    struct piece *p = (struct piece *)(void *)t->op;
+    uint64_t now_ns = run_clock_now(&r->clock), took_ns = now_ns - t->issue_ns;
+    enum kvf_dir dir = dir_of(p, r->which);
+    if (r->window->by_processor) took_ns = clock_thread_cpu_ns() - p->cpu_ns;
+
+    p->busy = false;
+    w->out--;
+    w->out_by[dir]--;
+    if (t->error || abandoned) {
+        err_set(&w->err, KVF_ERR_IO, "the %s tier cannot be measured: %s", tier_name(r->which), what);
+        atomic_store(&r->failed, true);
+        return;
+    }
+    w->bytes += p->bytes;
+    if (now_ns >= r->from_ns && now_ns < r->until_ns) {
+        w->counted += p->bytes;
+        w->cpu_ns += took_ns;
+    }
+    if (!r->window->times) return;
+    pthread_mutex_lock(&r->times_lock);
+    histogram_record(&r->window->times[dir], took_ns * p->first_bytes / p->bytes);
+    pthread_mutex_unlock(&r->times_lock);
+}
+
+/* Direction of the next operation: of a mixture that of which less is under way. */
+static bool next_writes(const struct rig_worker *w, enum rig_kind kind) {
+    if (kind == RIG_MIXED || kind == RIG_BOTH) return w->out_by[KVF_DIR_WRITE] < w->out_by[KVF_DIR_READ];
+    return kind == RIG_WRITE || kind == RIG_IN;
+}
+
+/* Of half of its first size to all of it, in turns. Where there is no other place it keeps its own. */
+static void piece_recycle(struct rig_worker *w, struct piece *p) {
+    struct rig *r = w->rig;
+    struct tier *t = r->tiers[r->which];
+    uint64_t turn = 5 * p->generation + (uint64_t)(p - w->set[r->window->set].piece);
+    uint64_t sixteenth = p->first_bytes / 16 / PAGE_BYTES * PAGE_BYTES;
+    uint64_t bytes = p->first_bytes - sixteenth * (turn % 9);
+    pthread_mutex_lock(&r->places_lock);
+    t->ops->drop(t, p->place, p->bytes);
+    uint64_t place = t->ops->alloc(t, bytes);
+    if (place == TIER_NO_PLACE)
+        place = t->ops->alloc(t, p->bytes); /* there was room for it */
+    else
+        p->bytes = bytes;
+    p->place = place;
+    pthread_mutex_unlock(&r->places_lock);
+}
+
+static void op_begin(struct rig_worker *w, struct piece *p) {
+    struct rig *r = w->rig;
+    enum rig_kind kind = r->window->kind;
+    bool writes = next_writes(w, kind), copies = kind >= RIG_OUT;
+    int tier = (int)r->which, host = copies ? KVF_TIER_CPU : -1;
+
+    p->busy = true;
+    if (writes && !copies) p->generation++;
+    if (writes && r->window->recycle) piece_recycle(w, p);
+    p->op = (struct cache_op){.kind = copies   ? CACHE_OP_MOVE
+                                      : writes ? CACHE_OP_WRITE
+                                               : CACHE_OP_READ,
+                              .cause = copies   ? KVF_CAUSE_DEMOTION
+                                       : writes ? KVF_CAUSE_PREFILL
+                                                : KVF_CAUSE_CONVERSATION,
+                              .from = writes ? host : tier,
+                              .to = writes ? tier : host,
+                              .from_place = writes ? p->beside : p->place,
+                              .to_place = writes ? p->place : p->beside,
+                              .key = cache_key_make(CACHE_KEY_FILL, w->index, (uint64_t)(uintptr_t)p),
+                              .generation = p->generation,
+                              .bytes = p->bytes,
+                              .worker = w->index};
+    w->out++;
+    w->out_by[writes ? KVF_DIR_WRITE : KVF_DIR_READ]++;
+    w->ever = true;
+    if (r->window->by_processor) p->cpu_ns = clock_thread_cpu_ns();
+    mover_begin(w->mover, &p->op);
+}
+
+/* The next entry that nobody works on, among those that have been made; NULL: none. */
+static struct piece *piece_take(struct pieces *set, bool once) {
+    uint64_t count = once ? set->count : set->made;
+    if (once) {
+        if (set->next >= count) return NULL;
+        struct piece *p = &set->piece[set->next++];
+        p->made = true;
+        if (set->next > set->made) set->made = set->next;
+        return p;
+    }
+    for (uint64_t tries = 0; tries < count; tries++) {
+        struct piece *p = &set->piece[set->next++ % count];
+        if (!p->busy) return p;
+    }
+    return NULL;
+}
+
+static bool window_open(const struct rig_worker *w, uint64_t now_ns) {
+    const struct rig *r = w->rig;
+    if (atomic_load(&r->failed) || (r->stop && atomic_load(r->stop))) return false;
+    return now_ns < r->until_ns || !w->ever;
+}
+
+static void wait_for_tiers(const struct rig_worker *w) {
+    int fds[KVF_TIERS];
+    struct pollfd p[KVF_TIERS];
+    unsigned n = mover_fds(w->mover, fds);
+    uint64_t now_ns = run_clock_now(&w->rig->clock), next = mover_next_ns(w->mover), wait = WAIT_NS;
+    for (unsigned i = 0; i < n; i++) p[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+    if (next != KVF_NEVER) wait = next <= now_ns ? 0 : next - now_ns < WAIT_NS ? next - now_ns : WAIT_NS;
+    struct timespec limit = {0, (long)wait};
+    ppoll(p, n, &limit, NULL);
+}
+
+static uint32_t quota_of(const struct rig_worker *w) {
+    uint32_t depth = w->rig->window->depth, workers = w->rig->workers;
+    return depth / workers + (w->index < depth % workers);
+}
+
+static void window_run(struct rig_worker *w) {
+    const struct rig_window *win = w->rig->window;
+    struct pieces *set = &w->set[win->set];
+    uint32_t quota = quota_of(w);
+
+    w->bytes = w->counted = w->cpu_ns = 0;
+    w->ever = quota == 0;
+    if (win->once) set->next = 0;
+    for (bool more = true; more || w->out > 0;) {
+        more = more && window_open(w, run_clock_now(&w->rig->clock));
+        while (more && w->out < quota) {
+            struct piece *p = piece_take(set, win->once);
+            if (!p) {
+                more = w->out > 0 && !win->once;
+                break;
+            }
+            op_begin(w, p);
+            if (w->rig->until_ns == w->rig->from_ns) break;
+        }
+        if (!mover_pump(w->mover, true) && w->out > 0) wait_for_tiers(w);
+    }
+}
+
+static void *worker_main(void *arg) {
+    struct rig_worker *w = arg;
+    struct rig *r = w->rig;
+    struct mover_setup setup = {.scenario = &r->scenario,
+                                .clock = &r->clock,
+                                .payload = r->payload,
+                                .tiers = r->tiers,
+                                .counters = w->counters,
+                                .worker = w->index,
+                                .buffers = mover_buffers(&r->scenario),
+                                .done = op_done,
+                                .ctx = w};
+    pthread_mutex_lock(&r->start_lock); /* until all have been started, or one cannot be */
+    pthread_mutex_unlock(&r->start_lock);
+    if (r->closing) return NULL;
+    prctl(PR_SET_TIMERSLACK, 10000, 0, 0, 0);
+    if (mover_open(&w->mover, &setup, &w->err)) atomic_store(&r->failed, true);
+    pthread_barrier_wait(&r->end);
+    while (true) {
+        pthread_barrier_wait(&r->begin);
+        if (r->closing) break;
+        if (!atomic_load(&r->failed)) window_run(w);
+        pthread_barrier_wait(&r->end);
+    }
+    mover_close(w->mover);
+    return NULL;
+}
+
+static int rig_error(struct rig *r, struct err *e) {
+    for (uint32_t i = 0; i < r->workers; i++)
+        if (err_is(&r->worker[i].err)) return err_set(e, r->worker[i].err.code, "%s", r->worker[i].err.text);
+    if (r->stop && atomic_load(r->stop))
+        return err_set(e, KVF_ERR_CANCELLED, "stopped while the %s tier was measured", tier_name(r->which));
+    return 0;
+}
+
+int rig_run(struct rig *r, struct rig_window *win, struct err *e) {
+    uint64_t counted = 0, begin_ns = run_clock_now(&r->clock);
+    r->window = win;
+    r->until_ns = begin_ns + win->ns;
+    r->from_ns = win->once ? begin_ns : begin_ns + win->ns / UNCOUNTED;
+    pthread_barrier_wait(&r->begin);
+    pthread_barrier_wait(&r->end);
+    win->bytes = 0;
+    win->seconds = (double)(run_clock_now(&r->clock) - begin_ns + 1) / (double)KVF_NS_PER_S;
+    double by_processor = 0;
+    for (uint32_t i = 0; i < r->workers; i++) {
+        const struct rig_worker *w = &r->worker[i];
+        counted += w->counted;
+        win->bytes += w->bytes;
+        if (w->cpu_ns > 0) by_processor += (double)w->counted * (double)KVF_NS_PER_S / (double)w->cpu_ns;
+    }
+    if (win->by_processor && by_processor > 0)
+        win->bytes_s = by_processor;
+    else if (counted > 0 && !win->once)
+        win->bytes_s = (double)counted * (double)KVF_NS_PER_S / (double)(r->until_ns - r->from_ns);
+    else
+        win->bytes_s = (double)win->bytes / win->seconds;
+    return rig_error(r, e);
+}
+
+/* ---- opening and closing ---- */
+
+static int tier_open(struct rig *r, enum kvf_tier tier, uint64_t bytes, uint64_t tag, struct err *e) {
+    struct tier_setup setup = {.scenario = &r->scenario,
+                               .tier = tier,
+                               .usable_bytes = bytes,
+                               .page_bytes = PAGE_BYTES,
+                               .min_entry_bytes = PAGE_BYTES,
+                               .workers = r->workers,
+                               .run_tag = tag,
+                               .clock = &r->clock,
+                               .payload = r->payload,
+                               .gpu = r->tiers[KVF_TIER_GPU]};
+    const struct tier_ops *ops = tier_backend(&setup, e);
+    struct tier *gpu = r->tiers[KVF_TIER_GPU];
+    uint64_t len;
+    if (!ops) return -(int)e->code;
+    int rc = ops->open(&r->tiers[tier], &setup, e);
+    if (rc == 0 && gpu && gpu->ops->pin && ops->arena) {
+        void *at = ops->arena(r->tiers[tier], &len);
+        rc = gpu->ops->pin(gpu, at, len, &setup, e);
+        r->pinned = rc == 0;
+    }
+    return rc;
+}
+
+static void set_make(struct rig *r, struct rig_worker *w, enum rig_set set, uint64_t count, uint64_t bytes) {
+    struct tier *tier = r->tiers[r->which], *host = r->device ? r->tiers[KVF_TIER_CPU] : NULL;
+    struct pieces *s = &w->set[set];
+    s->piece = mem_zalloc(count ? count : 1, sizeof *s->piece);
+    for (; s->count < count; s->count++) {
+        struct piece *p = &s->piece[s->count];
+        p->bytes = p->first_bytes = bytes;
+        p->place = tier->ops->alloc(tier, bytes);
+        if (host && set != RIG_WHOLES) p->beside = host->ops->alloc(host, bytes);
+        if (p->place == TIER_NO_PLACE || p->beside == TIER_NO_PLACE)
+            break; /* an operation there would not end */
+    }
+}
+
+/* A device or a drive is half for chunks and half for whole entries, memory is all for chunks. */
+static void sets_make(struct rig *r, uint64_t bytes) {
+    uint64_t chunk = r->scenario.nvme.io_size, each = bytes / r->workers - RIG_SMALL_BYTES;
+    uint64_t whole = r->device ? WHOLE_BYTES : WHOLE_CHUNKS * chunk;
+    if (whole > each / WHOLES_SHARE) whole = each / WHOLES_SHARE;
+    whole -= whole % PAGE_BYTES;
+    uint64_t left =
+        r->which != KVF_TIER_CPU ? each / WHOLES_SHARE : each; /* of a device as much as beside it */
+    uint64_t wholes = (each - left) / whole;
+    if (chunk > left) chunk = left - left % PAGE_BYTES;
+    uint64_t chunks = left / chunk;
+    for (uint32_t i = 0; i < r->workers; i++) {
+        set_make(r, &r->worker[i], RIG_SMALL, 1, RIG_SMALL_BYTES);
+        set_make(r, &r->worker[i], RIG_WHOLES, wholes, whole);
+        set_make(r, &r->worker[i], RIG_CHUNKS, chunks, chunk);
+    }
+}
+
+static int workers_start(struct rig *r, struct err *e) {
+    sigset_t all, before;
+    int errnum = 0;
+    pthread_barrier_init(&r->begin, NULL, r->workers + 1);
+    pthread_barrier_init(&r->end, NULL, r->workers + 1);
+    r->barriers = true;
+    sigfillset(&all); /* signals are the caller's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_mutex_lock(&r->start_lock);
+    for (uint32_t i = 0; i < r->workers && !errnum; i++) {
+        struct rig_worker *w = &r->worker[i];
+        errnum = pthread_create(&w->thread, NULL, worker_main, w);
+        w->started = errnum == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    r->closing = errnum != 0;
+    pthread_mutex_unlock(&r->start_lock);
+    if (errnum) return err_set_errno(e, KVF_ERR_INTERNAL, errnum, "cannot start a thread to measure with");
+    pthread_barrier_wait(&r->end);
+    return rig_error(r, e);
+}
+
+int rig_open(struct rig **out, const struct scenario *scenario, enum kvf_tier tier, uint64_t bytes,
+             const atomic_bool *stop, struct err *e) {
+    struct rig *r = mem_zalloc(1, sizeof *r);
+    uint64_t tag = 0;
+    *out = r;
+    r->scenario = *scenario;
+    r->which = tier;
+    r->stop = stop;
+    r->workers = (uint32_t)scenario->engine.workers;
+    pthread_mutex_init(&r->times_lock, NULL);
+    pthread_mutex_init(&r->places_lock, NULL);
+    pthread_mutex_init(&r->start_lock, NULL);
+    (void)!getrandom(&tag, sizeof tag, 0);
+    r->worker = mem_zalloc(r->workers, sizeof *r->worker);
+    for (uint32_t i = 0; i < r->workers; i++) {
+        r->worker[i].rig = r;
+        r->worker[i].index = i;
+        if (!(r->worker[i].counters = counters_new(1)))
+            return err_set(e, KVF_ERR_NOMEM, "there is no memory for counters");
+    }
+    if (!(r->payload = payload_open(tag, scenario->engine.noise_bytes, e))) return -(int)e->code;
+    int rc = tier_open(r, tier, bytes, tag, e);
+    if (rc) return rc;
+    if (r->tiers[tier]->ops->caps(r->tiers[tier]) & TIER_EMULATED)
+        return err_set(e, KVF_ERR_UNAVAILABLE, "the %s tier is emulated here", tier_name(tier));
+    r->device = (r->tiers[tier]->ops->caps(r->tiers[tier]) & TIER_REACHES) != 0;
+    if (r->device) rc = tier_open(r, KVF_TIER_CPU, bytes / WHOLES_SHARE + KVF_MIB, tag, e);
+    if (rc) return rc;
+    sets_make(r, bytes);
+    return workers_start(r, e);
+}
+
+static void workers_stop(struct rig *r) {
+    bool some = r->closing; /* not all could be started: nobody is at a barrier */
+    r->closing = true;
+    if (!some) pthread_barrier_wait(&r->begin);
+    for (uint32_t i = 0; i < r->workers; i++)
+        if (r->worker[i].started) pthread_join(r->worker[i].thread, NULL);
+    pthread_barrier_destroy(&r->begin);
+    pthread_barrier_destroy(&r->end);
+}
+
+void rig_close(struct rig *r) {
+    uint64_t len;
+    if (!r) return;
+    if (r->barriers) workers_stop(r);
+    struct tier *gpu = r->tiers[KVF_TIER_GPU], *cpu = r->tiers[KVF_TIER_CPU];
+    if (r->pinned) gpu->ops->unpin(gpu, cpu->ops->arena(cpu, &len));
+    for (int t = KVF_TIERS - 1; t >= 0; t--)
+        if (r->tiers[t]) r->tiers[t]->ops->close(r->tiers[t]);
+    for (uint32_t i = 0; i < r->workers; i++) {
+        for (int s = 0; s < RIG_SETS; s++) free(r->worker[i].set[s].piece);
+        counters_free(r->worker[i].counters, 1);
+    }
+    payload_close(r->payload);
+    pthread_mutex_destroy(&r->times_lock);
+    pthread_mutex_destroy(&r->places_lock);
+    pthread_mutex_destroy(&r->start_lock);
+    free(r->worker);
+    free(r);
+}
+
+uint64_t rig_entries(const struct rig *r, enum rig_set set, uint64_t *entry_bytes) {
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < r->workers; i++)
+        if (r->worker[i].set[set].made < least) least = r->worker[i].set[set].made;
+    *entry_bytes = r->worker[0].set[set].count ? r->worker[0].set[set].piece[0].bytes : 0;
+    return least * r->workers;
+}
+
+bool rig_is_device(const struct rig *r) {
+    return r->device;
+}
+
+void rig_describe(const struct rig *r, char *out, size_t len) {
+    const struct tier *t = r->tiers[r->which];
+    t->ops->describe(t, out, len);
+}
+
+uint64_t rig_moved_bytes(const struct rig *r) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < r->workers; i++)
+        for (int d = 0; d < KVF_DIRS; d++)
+            for (int cause = 0; cause < KVF_CAUSES; cause++)
+                bytes += counters_get(&r->worker[i].counters->io[r->which][d][cause].bytes);
+    return bytes;
+}
+
+uint64_t rig_filled_bytes(const struct rig *r) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < r->workers; i++)
+        for (int s = 0; s < RIG_SETS; s++)
+            for (uint64_t k = 0; k < r->worker[i].set[s].made; k++)
+                bytes += r->worker[i].set[s].piece[k].bytes;
+    return bytes;
+}

@@ -1,0 +1,56 @@
+/* What measures a tier: as many workers as a run would have, each with a mover of its own
+ * (engine/transfer.h), so that buffers, stamps, checks, files and chunks are those of runs. A window is a
+ * stretch of time in which they keep so many operations of one kind under way; nothing else is: no cache, no
+ * requests. Caller's thread and its own. */
+#ifndef KVF_STUDY_CALIBRATE_CALIBRATE_RIG_H
+#define KVF_STUDY_CALIBRATE_CALIBRATE_RIG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "metrics/histogram.h"
+#include "scenario/scenario.h"
+
+/* Entries that operations work on: of one chunk, of many (not in memory of the host), of one small block. */
+enum rig_set { RIG_CHUNKS, RIG_WHOLES, RIG_SMALL, RIG_SETS };
+enum { RIG_SMALL_BYTES = 4096 };
+
+/* Read, write: the tier alone. In and out: the copies between a device and memory of the host. */
+enum rig_kind { RIG_READ, RIG_WRITE, RIG_MIXED, RIG_OUT, RIG_IN, RIG_BOTH };
+
+struct rig_window {
+    enum rig_kind kind;
+    enum rig_set set;
+    uint32_t depth; /* operations under way, of all workers */
+    bool once;      /* every entry of the set once and in order; at most ns, but one at least */
+    uint64_t ns;    /* how long; the first part of it is not counted */
+    /* Of copies in memory, with one under way for each worker: time is that for which the worker had a
+     * processor. What other programs took of it is no property of the memory. */
+    bool by_processor;
+    /* Writes give the place of their entry back and take one for an entry of another size, as those of a run
+     * do: room that was written before, but seldom all of it. */
+    bool recycle;
+    double bytes_s; /* out: what was moved */
+    uint64_t bytes; /* out: in all */
+    double seconds; /* out: it lasted in all */
+    struct histogram
+        *times; /* NULL, or one per direction: what operations took, on as many bytes as the first */
+};
+
+struct rig;
+/* Opens the tier (a device's with memory of the host beside it) with `bytes` for its entries. 0, or an error:
+ * -KVF_ERR_UNAVAILABLE for a tier that is emulated. */
+int rig_open(struct rig **out, const struct scenario *scenario, enum kvf_tier tier, uint64_t bytes,
+             const atomic_bool *stop, struct err *e);
+void rig_close(struct rig *r); /* removes what was made; takes NULL */
+int rig_run(struct rig *r, struct rig_window *w, struct err *e);
+/* Entries of the set that a `once` window has got to; of all workers. */
+uint64_t rig_entries(const struct rig *r, enum rig_set set, uint64_t *entry_bytes);
+bool rig_is_device(const struct rig *r);
+void rig_describe(const struct rig *r, char *out, size_t len);
+uint64_t rig_filled_bytes(const struct rig *r);
+uint64_t rig_moved_bytes(const struct rig *r); /* of the tier, both ways, so far; between windows */
+
+#endif

@@ -1,0 +1,132 @@
+#include "study/calibrate/calibration.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/units.h"
+#include "base/utf8.h"
+#include "record/snapshot.h"
+
+enum { LATENCY_SHOWN = 32 };
+
+static const char *rate_text(double bytes_s, char *out, size_t len) {
+    snprintf(out, len, "%.0fMB/s", fmax(1, round(bytes_s / 1e6)));
+    return out;
+}
+
+/* Three digits of ns, us or ms. */
+static const char *latency_text(double ns, char out[LATENCY_SHOWN]) {
+    const char *unit = ns < 999.5 ? "ns" : ns < 999.5e3 ? "us" : "ms";
+    double v = ns < 999.5 ? ns : ns < 999.5e3 ? ns / 1e3 : ns / 1e6;
+    snprintf(out, LATENCY_SHOWN, "%.*f%s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, unit);
+    return out;
+}
+
+/* Of the depths of a curve the best, as a device's own figure is. */
+static double best_of(const struct calibrate_curve *c, enum kvf_dir dir) {
+    double best = 0;
+    for (uint32_t p = 0; p < c->points; p++) best = fmax(best, c->rate[dir][p].median);
+    return best;
+}
+
+static void put_rate(struct buf *out, const char *key, double bytes_s) {
+    char text[32];
+    buf_addf(out, "    %s: %s\n", key, rate_text(bytes_s, text, sizeof text));
+}
+
+/* In MB/s, besides the latency; how far the windows lay apart, in a comment. */
+static void put_rates(struct buf *out, const char *key, const struct calibrate_curve *c, enum kvf_dir dir) {
+    buf_addf(out, "    %s: ", key);
+    for (uint32_t p = 0; p < c->points; p++)
+        buf_addf(out, "%s%.5g", p ? ", " : "[", calibrate_beyond_latency(c, dir, p) / 1e6);
+    buf_add(out, "] # windows apart by ");
+    for (uint32_t p = 0; p < c->points; p++)
+        buf_addf(out, "%s%.0f", p ? ", " : "", calibrate_apart(&c->rate[dir][p]) * 100);
+    buf_add(out, " %\n");
+}
+
+static void put_spread(struct buf *out, const char *key, const double slice[CALIBRATE_SLICES]) {
+    buf_addf(out, "    %s: ", key);
+    for (int i = 0; i < CALIBRATE_SLICES; i++) buf_addf(out, "%s%.3g", i ? ", " : "[", slice[i]);
+    buf_add(out, "]\n");
+}
+
+/* Reads and writes of a half-duplex tier together are no faster than each alone. */
+static const char *duplex_of(const struct calibrate_result *r) {
+    double alone = best_of(&r->link, KVF_DIR_READ) + best_of(&r->link, KVF_DIR_WRITE);
+    return r->both.median > alone * 0.65 ? "full" : "half";
+}
+
+static unsigned channels_of(const struct calibrate_curve *c) {
+    double ratio = best_of(c, KVF_DIR_READ) / fmax(c->rate[KVF_DIR_READ][0].median, 1);
+    return (unsigned)fmin(fmax(round(ratio), 1), SCENARIO_CHANNELS_MAX);
+}
+
+static void put_service(const struct calibrate_result *r, struct buf *out) {
+    const struct calibrate_curve *link = &r->link, *own = &r->own;
+    buf_add(out, "    depths: ");
+    for (uint32_t p = 0; p < link->points; p++)
+        buf_addf(out, "%s%llu", p ? ", " : "[", (unsigned long long)link->depth[p]);
+    buf_add(out, "]\n");
+    put_rates(out, "read_rates", link, KVF_DIR_READ);
+    put_rates(out, "write_rates", link, KVF_DIR_WRITE);
+    put_spread(out, "read_spread", r->spread[KVF_DIR_READ]);
+    put_spread(out, "write_spread", r->spread[KVF_DIR_WRITE]);
+    if (own->points == 0) return;
+    char latency[LATENCY_SHOWN];
+    put_rates(out, "own_read_rates", own, KVF_DIR_READ);
+    put_rates(out, "own_write_rates", own, KVF_DIR_WRITE);
+    buf_addf(out, "    own_latency: %s\n", latency_text(own->latency_ns, latency));
+}
+
+/* Of all windows of the tier. */
+static double most_apart(const struct calibrate_result *r) {
+    double most = calibrate_apart(&r->both);
+    for (int d = 0; d < KVF_DIRS; d++) {
+        for (uint32_t p = 0; p < r->link.points; p++) most = fmax(most, calibrate_apart(&r->link.rate[d][p]));
+        for (uint32_t p = 0; p < r->own.points; p++) most = fmax(most, calibrate_apart(&r->own.rate[d][p]));
+    }
+    return most;
+}
+
+bool calibration_shared(const struct calibrate_result *r) {
+    return r->cpu_others > CALIBRATION_CPU_MOST || r->device_times > CALIBRATION_BYTES_MOST;
+}
+
+bool calibration_disturbed(const struct calibrate_result *r, double *apart) {
+    *apart = most_apart(r);
+    return *apart > CALIBRATION_APART_MOST;
+}
+
+void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, struct buf *out) {
+    const struct calibrate_curve *link = &r->link, *peak = r->own.points ? &r->own : link;
+    char latency[LATENCY_SHOWN], size[32], about[200];
+    snprintf(about, sizeof about, "%s", r->description);
+    utf8_clean(about, 0);
+    buf_addf(out, "  %s: # %s; measured over %s\n", tier_name(tier), about,
+             units_size_human((double)r->filled_bytes, size, sizeof size));
+    double apart;
+    if (calibration_disturbed(r, &apart))
+        buf_addf(
+            out,
+            "    # disturbed: windows lay up to %.0f %% apart; measure again when the machine is quiet\n",
+            apart * 100);
+    if (kvf_present(r->cpu_others))
+        buf_addf(out, "    # meanwhile other programs kept %.0f %% of the processors busy\n",
+                 r->cpu_others * 100);
+    if (kvf_present(r->device_times))
+        buf_addf(out, "    # and the kernel counted %.2f times our bytes for the device\n", r->device_times);
+    if (r->own.points)
+        buf_add(
+            out,
+            "    # peaks and own_ keys are of device memory itself; the others are of copies to and from the host\n");
+    put_rate(out, "peak_read", best_of(peak, KVF_DIR_READ));
+    put_rate(out, "peak_write", best_of(peak, KVF_DIR_WRITE));
+    put_rate(out, "read_bandwidth", best_of(link, KVF_DIR_READ));
+    put_rate(out, "write_bandwidth", best_of(link, KVF_DIR_WRITE));
+    put_rate(out, "both_bandwidth", r->both.median);
+    buf_addf(out, "    latency: %s\n    channels: %u\n    duplex: %s\n",
+             latency_text(link->latency_ns, latency), channels_of(link), duplex_of(r));
+    put_service(r, out);
+    if (tier == KVF_TIER_NVME) buf_addf(out, "    first_write: %.3g\n", r->first_write);
+}

@@ -1,0 +1,23 @@
+/* What a calibration found, as the part of a scenario that says so. Any thread. */
+#ifndef KVF_STUDY_CALIBRATE_CALIBRATION_H
+#define KVF_STUDY_CALIBRATE_CALIBRATION_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "study/calibrate/calibrate.h"
+
+#define CALIBRATION_APART_MOST 0.15 /* of the windows of a kind, in parts of their median */
+
+/* Whether windows of a kind lay further apart than that, as when something else used the processors or the
+ * device; how far the worst did. */
+bool calibration_disturbed(const struct calibrate_result *r, double *apart);
+/* Whether other programs had more of the processors, or of the device, than leaves a figure what it is. */
+#define CALIBRATION_CPU_MOST   0.1 /* of all processors */
+#define CALIBRATION_BYTES_MOST 1.2 /* the kernel's bytes to ours */
+bool calibration_shared(const struct calibrate_result *r);
+/* Adds the keys of one tier, below "tiers:". Its peaks are those of the tier where it is; the bandwidths,
+ * which an emulated tier has instead, those of its link. */
+void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, struct buf *out);
+
+#endif

@@ -1,0 +1,12 @@
+/* Where a run took place, as the JSON object that is stored with it. */
+#ifndef KVF_STUDY_ENVIRONMENT_H
+#define KVF_STUDY_ENVIRONMENT_H
+
+#include "scenario/scenario.h"
+
+/* CPU, memory, kernel, GPU or why there is none, build, and for each nvme path its file system,
+ * mount options, device, firmware and the outcome of the direct-I/O probe. What the machine does not
+ * tell is null. malloc'd text, never NULL. */
+char *environment_json(const struct scenario *s);
+
+#endif

@@ -1,0 +1,162 @@
+#include "study/output.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+#include "study/options.h"
+#include "ui/ui.h"
+
+void output_say(const char *fmt, ...) {
+    struct buf text = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    if (text.len) text.len = utf8_clean(text.data, UTF8_LINES);
+    fwrite(buf_text(&text), 1, text.len, stderr);
+    fflush(stderr);
+    buf_free(&text);
+}
+
+int output_fail(const struct err *e) {
+    output_say("kvfall: %s\n", e->text);
+    int status = err_exit_status(e->code);
+    return status ? status : 1;
+}
+
+static int print_errno; /* of the first output that failed before the last flush */
+
+static void put_out(const struct buf *text) {
+    errno = 0;
+    if (text->len && fwrite(text->data, 1, text->len, stdout) != text->len && !print_errno)
+        print_errno = errno;
+}
+
+/* The length of a colour, the only thing of ours that a terminal obeys, or 0. */
+static size_t colour_at(const char *at) {
+    if (at[0] != '\033' || at[1] != '[') return 0;
+    size_t digits = strspn(at + 2, "0123456789;");
+    return at[2 + digits] == 'm' ? digits + 3 : 0;
+}
+
+/* Everything between colours is cleaned. */
+void output_print_styled(const struct buf *text) {
+    struct buf clean = {0}, part = {0};
+    for (const char *at = buf_text(text), *end; *at; at = end) {
+        size_t colour = colour_at(at);
+        end = at + colour;
+        while (!colour && *end && colour_at(end) == 0) end++;
+        part.len = 0;
+        buf_bytes(&part, at, (size_t)(end - at));
+        if (!colour) part.len = utf8_clean(part.data, UTF8_LINES);
+        buf_bytes(&clean, part.data, part.len);
+    }
+    put_out(&clean);
+    buf_free(&clean);
+    buf_free(&part);
+}
+
+void output_print(const struct buf *text) {
+    struct buf clean = {0};
+    buf_bytes(&clean, buf_text(text), text->len);
+    clean.len = utf8_clean(clean.data, UTF8_LINES);
+    put_out(&clean);
+    buf_free(&clean);
+}
+
+void output_print_data(const struct buf *text) {
+    if (isatty(STDOUT_FILENO) == 1)
+        output_print_styled(text);
+    else
+        put_out(text);
+}
+
+int output_finish(int status) {
+    errno = 0;
+    bool failed = fflush(stdout) != 0;
+    int why = print_errno ? print_errno : errno;
+    if (!failed && !ferror(stdout)) return status;
+    output_say("kvfall: not everything could be written to standard output: %s\n",
+               why ? strerror(why) : "an earlier write failed");
+    return status ? status : 1;
+}
+
+struct format_style output_style(const struct options *o) {
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    bool dumb = !term || !*term || strcmp(term, "dumb") == 0;
+    bool terminal = isatty(STDOUT_FILENO);
+    struct format_style style = {.columns = 80};
+
+    style.colour = terminal && !dumb && !(no_color && *no_color) && !options_has(o, "no-color");
+    style.ascii = options_has(o, "ascii") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+    struct winsize size;
+    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+        style.columns = size.ws_col;
+    return style;
+}
+
+int output_form(const struct options *o, enum sheet_form *form, struct err *e) {
+    bool json = options_has(o, "json"), csv = options_has(o, "csv");
+    *form = json ? SHEET_JSON : csv ? SHEET_CSV : SHEET_TABLE;
+    if (!json || !csv) return 0;
+    return err_set(e, KVF_ERR_USAGE, "--json and --csv exclude each other; choose one");
+}
+
+enum { OUTPUT_PATIENCE_S = 10 };
+static volatile sig_atomic_t bound_status;
+
+static void bound_over(int signal) {
+    (void)signal;
+    _exit(bound_status);
+}
+
+void output_bound(int status) {
+    struct sigaction sa = {.sa_handler = bound_over};
+    bound_status = status;
+    sigemptyset(&sa.sa_mask);
+    sigaction(SIGALRM, &sa, NULL);
+    alarm(OUTPUT_PATIENCE_S);
+}
+
+/* COLORFGBG is "foreground;background" or has a third part between; 7 and 15 are the whites. */
+static bool light_background(void) {
+    const char *colours = getenv("COLORFGBG"), *last = colours ? strrchr(colours, ';') : NULL;
+    return last && (strcmp(last, ";7") == 0 || strcmp(last, ";15") == 0);
+}
+
+/* "dark, light, mono or ..." */
+static const char *theme_names(char *out, size_t len) {
+    size_t used = 0;
+    for (int s = 0; s < SCHEMES && used < len; s++)
+        used += (size_t)snprintf(out + used, len - used, "%s%s",
+                                 s == 0             ? ""
+                                 : s + 1 == SCHEMES ? " or "
+                                                    : ", ",
+                                 scheme_name((enum scheme)s));
+    return out;
+}
+
+int output_screen_style(const struct options *o, struct ui_setup *setup, struct err *e) {
+    const char *theme = options_value(o, "theme"), *no_color = getenv("NO_COLOR");
+    const char *wanted = getenv("KVFALL_THEME");
+    bool by_variable = !theme && wanted && *wanted;
+    char names[120];
+    if (by_variable) theme = wanted;
+    setup->colour = !(no_color && *no_color) && !options_has(o, "no-color");
+    setup->style.ascii = output_style(o).ascii;
+    setup->style.scheme = theme ? scheme_parse(theme) : light_background() ? SCHEME_LIGHT : SCHEME_DARK;
+    if (setup->style.scheme == SCHEMES)
+        return err_set(e, KVF_ERR_USAGE, "%s is %s, not \"%s\"", by_variable ? "KVFALL_THEME" : "--theme",
+                       theme_names(names, sizeof names), theme);
+    if (!setup->colour) setup->style.scheme = SCHEME_MONO;
+    return 0;
+}

@@ -1,0 +1,22 @@
+/* What a serving engine's own benchmark measured, from the JSON that it wrote: vllm bench throughput
+ * (--output-json), vllm bench serve and its predecessor (--save-result), GuideLLM (benchmarks.json). */
+#ifndef KVF_STUDY_RIVAL_H
+#define KVF_STUDY_RIVAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct rival {
+    char what[160];                      /* the program, and which of several results: for people */
+    double total_tok_s;                  /* prompt and output tokens; never missing */
+    double output_tok_s, requests_per_s; /* NaN: not in the file */
+    double ttft_mean_ms, tpot_mean_ms;   /* likewise; tpot without the first token */
+};
+
+/* `number` is the result to take of a GuideLLM report, from 1; 0: the one with most tokens per second.
+ * 0, or -KVF_ERR_USAGE with a sentence: the file cannot be read, is no JSON, or none of these. */
+int rival_read(struct rival *r, const char *path, uint64_t number, struct err *e);
+
+#endif

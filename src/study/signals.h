@@ -1,0 +1,29 @@
+/* Signals of a run or a watch, taken by one thread: SIGINT, SIGTERM and SIGHUP stop it in good order, a
+ * second one at once; SIGTSTP pauses it, stops the process and resumes it when it goes on; SIGWINCH is
+ * for the screen. */
+#ifndef KVF_STUDY_SIGNALS_H
+#define KVF_STUDY_SIGNALS_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "record/command.h"
+#include "record/publish.h"
+
+struct ui;
+
+/* Before any other thread is started: they inherit the mask. `slot` tells when the run has paused.
+ * Both NULL for a watch: there is no run to stop, only a screen to leave. */
+int signals_start(struct command_queue *commands, struct slot *slot, struct err *e);
+/* The screen that signals concern from now on, or NULL: then none does when this returns. Any thread. */
+void signals_screen(struct ui *ui);
+/* Stops the process as SIGTSTP does, until it is continued. Any thread. */
+void signals_stop_process(void);
+/* While the list of runs has the terminal SIGTSTP is left to it, which asks for it here: whether one has
+ * come since it asked last. Any thread. */
+void signals_list(bool shown);
+bool signals_stop_asked(void);
+int signals_asked(void); /* the first signal that asked for the end, or 0; any thread */
+int signals_stop(void);  /* joins the thread; the same */
+
+#endif

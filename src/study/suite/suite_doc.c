@@ -1,0 +1,172 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/moment.h"
+#include "record/metric.h"
+#include "study/suite/suite.h"
+
+static enum doc_tone doc_tone_of(enum format_tone tone) {
+    return tone == FORMAT_GOOD   ? DOC_GOOD
+           : tone == FORMAT_WARN ? DOC_WARN
+           : tone == FORMAT_BAD  ? DOC_BAD
+                                 : DOC_PLAIN;
+}
+
+/* ---- all of them ---- */
+
+static void put_verdict(const struct suite *s, struct doc *d) {
+    size_t done = 0, failed = 0;
+    struct buf text = {0};
+    for (size_t i = 0; i < s->entries; i++) {
+        const struct suite_entry *e = &s->entry[i];
+        bool bad = false;
+        for (uint32_t k = 0; k < e->runs; k++) bad = bad || e->run[k].status == RUN_FAILED;
+        failed += bad;
+        done += !bad && suite_done(e);
+    }
+    buf_addf(&text, "%zu of %zu tests done", done, s->entries);
+    if (failed > 0) buf_addf(&text, ", %zu failed", failed);
+    doc_verdict(d,
+                failed               ? DOC_BAD
+                : done == s->entries ? DOC_GOOD
+                                     : DOC_WARN,
+                failed               ? "FAILED"
+                : done == s->entries ? "COMPLETED"
+                                     : "PARTIAL",
+                buf_text(&text));
+    buf_free(&text);
+}
+
+static void put_comparison(const struct suite *s, struct doc *d) {
+    static const char *const columns[] = {"tok/s", "storage", "e2e P95", "read P95", "hits", "g/c/n %"};
+    doc_section(d, 1, "Comparison");
+    doc_table(d, "Tests");
+    doc_column(d, "test", false);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) doc_column(d, columns[i], true);
+    doc_column(d, "verdict", false);
+    for (size_t i = 0; i < s->entries; i++) {
+        struct suite_row r = suite_row(&s->entry[i]);
+        const struct format_cell *const cells[] = {&r.tok_s, &r.storage, &r.e2e, &r.read, &r.hits, &r.where};
+        doc_cell(d, s->entry[i].test->name);
+        for (size_t k = 0; k < sizeof cells / sizeof *cells; k++) doc_cell(d, cells[k]->text);
+        doc_cell_tone(d, doc_tone_of(r.verdict.tone), r.verdict.text);
+    }
+    doc_text(d, DOC_PLAIN, "%s.", suite_row_note);
+}
+
+static void put_bars(const struct suite *s, struct doc *d) {
+    static const char *const charts[] = {"throughput_tok_s", "storage_throughput_tok_s", "e2e_p95_ms",
+                                         "ttft_p95_ms", "reuse_hit_ratio"};
+    doc_section(d, 1, "Main measures");
+    for (size_t c = 0; c < sizeof charts / sizeof *charts; c++) {
+        const struct metric *m = metric_find(charts[c]);
+        char label[64];
+        metric_label(charts[c], label, sizeof label);
+        struct plot *p = plot_new(PLOT_BARS, label);
+        plot_axis(&p->y, label, metric_form_percent(m->form) ? "%" : metric_form_unit(m->form));
+        for (size_t i = 0; i < s->entries; i++) plot_category(p, s->entry[i].test->name);
+        struct plot_line *line = plot_line_room(p, label, s->entries, false);
+        for (size_t i = 0; i < s->entries; i++)
+            if (suite_done(&s->entry[i])) line->y[i] = suite_metric(&s->entry[i], "%s", charts[c]);
+        plot_caption(p, "%s is better; of several trials the mean.",
+                     m->better == METRIC_LOWER ? "Less" : "More");
+        doc_plot(d, p);
+    }
+}
+
+static void put_words(const struct suite_words *w, struct doc *d) {
+    doc_section(d, 1, "What it means");
+    for (unsigned i = 0; i < w->lines; i++) doc_fact(d, w->line[i].topic, w->line[i].text);
+}
+
+/* ---- one test ---- */
+
+static void put_criteria(const struct suite_entry *e, struct doc *d) {
+    const struct run_record *r = &e->run[0];
+    if (r->criterion_count == 0) return;
+    doc_table(d, "Criteria");
+    doc_column(d, "criterion", false);
+    if (e->runs > 1) doc_column(d, "trial", true);
+    doc_column(d, "actual", true);
+    doc_column(d, "", false);
+    doc_column(d, "target", true);
+    doc_column(d, "verdict", false);
+    for (uint32_t k = 0; k < e->runs; k++)
+        for (size_t i = 0; i < e->run[k].criterion_count; i++) {
+            const struct run_criterion *c = &e->run[k].criteria[i];
+            char trial[16];
+            snprintf(trial, sizeof trial, "%u", k + 1);
+            doc_cell(d, c->name);
+            if (e->runs > 1) doc_cell(d, trial);
+            doc_cell(d, kvf_present(c->actual) ? format_measure(c->actual, c->unit, c->metric).text : NULL);
+            doc_cell(d, c->op);
+            doc_cell(d, format_measure(c->target, c->unit, c->metric).text);
+            doc_cell_tone(d,
+                          c->passed == 1   ? DOC_GOOD
+                          : c->passed == 0 ? DOC_BAD
+                                           : DOC_WARN,
+                          c->passed == 1   ? "PASS"
+                          : c->passed == 0 ? "FAIL"
+                                           : "no data");
+        }
+}
+
+static void put_tiers(const struct run_record *r, struct doc *d) {
+    for (int t = 0; t < KVF_TIERS; t++) {
+        struct buf text = {0};
+        if (!r->tier[t].on) continue;
+        buf_addf(&text, "%s%s%s", format_bytes((double)r->tier[t].capacity_bytes).text,
+                 r->tier[t].description[0] ? ", " : "", r->tier[t].description);
+        doc_fact(d, tier_name((enum kvf_tier)t), buf_text(&text));
+        buf_free(&text);
+    }
+}
+
+static void put_test(const struct suite_entry *e, struct doc *d) {
+    const struct run_record *r = &e->run[0];
+    struct buf runs = {0};
+    char users[24], when[MOMENT_TEXT];
+    doc_section(d, 1, e->test->name);
+    if (r->description[0]) doc_text(d, DOC_PLAIN, "%s", r->description);
+    for (uint32_t k = 0; k < e->runs; k++) {
+        buf_addf(&runs, "%s%" PRId64 " %s", k ? ", " : "", e->run[k].run_id,
+                 run_status_name(e->run[k].status));
+        if (e->run[k].status_reason[0])
+            doc_text(d, e->run[k].status == RUN_FAILED ? DOC_BAD : DOC_WARN, "Run %" PRId64 ": %s",
+                     e->run[k].run_id, e->run[k].status_reason);
+    }
+    snprintf(users, sizeof users, "%" PRIu64, e->scenario.workload.users);
+    moment_utc_text(r->started_at, when);
+    doc_fact(d, e->runs > 1 ? "Runs" : "Run", buf_text(&runs));
+    doc_fact(d, "Model", r->model);
+    doc_fact(d, "Users", e->scenario.workload.users ? users : "");
+    doc_fact(d, "Began", when);
+    put_tiers(r, d);
+    doc_fact(d, "Bottleneck", r->verdict.sentence);
+    put_criteria(e, d);
+    buf_free(&runs);
+}
+
+/* ---- the document ---- */
+
+struct doc *suite_doc(const struct suite *s) {
+    const struct run_record *first = &s->entry[0].run[0];
+    struct suite_words words;
+    struct buf title = {0}, subtitle = {0};
+    char when[MOMENT_TEXT];
+    moment_utc_text(first->started_at, when);
+    buf_addf(&title, "Suite of run %" PRId64, s->parent_id);
+    buf_addf(&subtitle, "%zu tests on %s, %s, kvfall %s", s->entries,
+             first->host[0] ? first->host : "an unknown host", when, first->version);
+    struct doc *d = doc_new(buf_text(&title), buf_text(&subtitle));
+    buf_free(&title);
+    buf_free(&subtitle);
+    suite_meaning(s, &words);
+    put_verdict(s, d);
+    put_words(&words, d);
+    put_comparison(s, d);
+    put_bars(s, d);
+    for (size_t i = 0; i < s->entries; i++) put_test(&s->entry[i], d);
+    return d;
+}

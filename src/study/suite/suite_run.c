@@ -1,0 +1,181 @@
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "base/utf8.h"
+#include "draw/format.h"
+#include "study/shipped.h"
+#include "study/suite/suite.h"
+
+static const uint64_t least_run = 2 * KVF_NS_PER_S; /* that --quick cuts a run to when time is short */
+
+/* The line of the test under way on standard error: rewritten on a terminal; elsewhere only its last. */
+struct line {
+    struct suite *suite;
+    const struct suite_entry *entry;
+    size_t number; /* of the test, from 1 */
+    uint32_t trial;
+    bool quiet, terminal, open;
+    uint64_t last_ns; /* when it was last written */
+};
+
+static size_t columns(void) {
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79;
+}
+
+__attribute__((format(printf, 2, 3))) static void line_put(struct line *l, const char *fmt, ...) {
+    char head[96], rest[300], all[400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(rest, sizeof rest, fmt, ap);
+    va_end(ap);
+    char trial[24] = "";
+    if (l->entry->trials > 1) snprintf(trial, sizeof trial, " %u/%u", l->trial, l->entry->trials);
+    snprintf(head, sizeof head, "[%zu/%zu] %s%s", l->number, l->suite->entries, l->entry->test->name, trial);
+    snprintf(all, sizeof all, "%-29s %s", head, rest);
+    utf8_clean(all, 0);
+    if (l->terminal)
+        fprintf(stderr, "\r%.*s\033[K", (int)columns(), all);
+    else
+        fprintf(stderr, "%s\n", all);
+    fflush(stderr);
+    l->open = l->terminal;
+    log_behind_open_line(l->open);
+}
+
+static void line_end(struct line *l) {
+    if (l->open) fputc('\n', stderr);
+    l->open = false;
+    log_behind_open_line(false);
+}
+
+/* How long the rest of the suite takes, this run included. */
+static double left_s(const struct line *l, double of_run_s) {
+    const struct suite *s = l->suite;
+    double one = suite_entry_s(l->entry) / l->entry->trials;
+    double sum = one - of_run_s + (l->entry->trials - l->trial) * (one + SUITE_AROUND_S);
+    for (size_t i = l->number; i < s->entries; i++)
+        if (!s->entry[i].refused[0]) sum += suite_entry_s(&s->entry[i]) + s->entry[i].trials * SUITE_AROUND_S;
+    return sum > 0 ? sum : 0;
+}
+
+static void on_prepare(void *ctx, const char *what, double share) {
+    struct line *l = ctx;
+    uint64_t now = clock_now_ns();
+    if (l->quiet || !l->terminal || now - l->last_ns < KVF_NS_PER_S / 5) return;
+    l->last_ns = now;
+    line_put(l, "%s, %.0f %%", what, share * 100);
+}
+
+static void on_interval(void *ctx, const struct snapshot *snap) {
+    struct line *l = ctx;
+    const struct snapshot_interval *i = &snap->interval;
+    char clock[24], eta[24], tok[32] = "--";
+    if (l->quiet || !l->terminal) return;
+    if (kvf_present(i->throughput_tok_s)) units_count_human(i->throughput_tok_s, tok, sizeof tok);
+    line_put(l, "%s  %s tok/s  %llu users  e2e P95 %s  left %s",
+             units_clock((uint64_t)(i->t_s * 1e9), clock, sizeof clock), tok, (unsigned long long)i->users,
+             format_ms(i->e2e_p95_ms).text,
+             units_clock((uint64_t)(left_s(l, i->t_s) * 1e9), eta, sizeof eta));
+}
+
+static void line_result(struct line *l, const struct run_record *r) {
+    const struct result_list *v = &r->results;
+    if (l->quiet) return;
+    if (r->status == RUN_FAILED)
+        line_put(l, "FAILED: %s", r->status_reason);
+    else
+        line_put(l, "%s tok/s  storage %s tok/s  e2e P95 %s%s",
+                 format_count(round(result_value(v, "throughput_tok_s"))).text,
+                 format_count(round(result_value(v, "storage_throughput_tok_s"))).text,
+                 format_ms(result_value(v, "e2e_p95_ms")).text,
+                 r->status == RUN_INTERRUPTED ? "  stopped" : "");
+    line_end(l);
+}
+
+void suite_keep_time(struct suite *s, size_t from) {
+    double gone = (double)(clock_now_ns() - s->begin_ns) / (double)KVF_NS_PER_S, need = 0, around = 0;
+    if (!s->quick || options_value(s->options, "duration")) return;
+    for (size_t i = from; i < s->entries; i++) {
+        if (s->entry[i].refused[0]) continue;
+        need += suite_entry_s(&s->entry[i]);
+        around += s->entry[i].trials * SUITE_AROUND_S;
+    }
+    double room = SUITE_QUICK_S - gone - around;
+    if (need <= room || need <= 0) return;
+    double part = room > 0 ? room / need : 0;
+    for (size_t i = from; i < s->entries; i++) {
+        struct scenario *sc = &s->entry[i].scenario;
+        uint64_t less = (uint64_t)((double)sc->run.duration_ns * part);
+        if (less < least_run) less = least_run;
+        if (less < sc->run.duration_ns) sc->run.duration_ns = less;
+        sc->run.warmup_ns = (uint64_t)((double)sc->run.warmup_ns * part);
+    }
+}
+
+static const char *yaml_of(const struct suite_test *t) {
+    char name[96];
+    snprintf(name, sizeof name, "%s/%s", suite_group_name(t->group), t->name);
+    return shipped_find(name);
+}
+
+static void run_trial(struct suite *s, struct suite_entry *entry, struct line *line) {
+    struct err e = {0};
+    struct run_record *run = &entry->run[entry->runs];
+    struct session_run what = {.scenario = &entry->scenario,
+                               .yaml = yaml_of(entry->test),
+                               .parent_id = s->parent_id,
+                               .trial = entry->trials > 1 ? line->trial : 0,
+                               .fit = entry->fit.lines ? &entry->fit : NULL,
+                               .fit_by = "suite"};
+    int rc = session_run(s->session, &what, run, &e);
+    if (rc == -KVF_ERR_CANCELLED) {
+        run_record_free(run);
+        return;
+    }
+    entry->runs++;
+    if (!s->parent_id) s->parent_id = run->run_id;
+    if (rc != 0) {
+        run->status = RUN_FAILED;
+        snprintf(run->status_reason, sizeof run->status_reason, "%.699s", e.text);
+    }
+    trials_add(&entry->group, run);
+    line_result(line, run);
+}
+
+void suite_run(struct suite *s) {
+    bool quiet = options_has(s->options, "quiet");
+    const char *term = getenv("TERM");
+    struct line line = {.suite = s,
+                        .quiet = quiet,
+                        .terminal = isatty(STDERR_FILENO) == 1 && !(term && strcmp(term, "dumb") == 0)};
+    struct session_setup setup = {.db = options_value(s->options, "db"),
+                                  .headless = true,
+                                  .keep_going = options_has(s->options, "keep-going"),
+                                  .quiet = quiet,
+                                  .look = {.fd = STDOUT_FILENO, .at_s = KVF_MISSING},
+                                  .on_prepare = on_prepare,
+                                  .on_interval = on_interval,
+                                  .ctx = &line};
+    s->session = session_new(&setup);
+    for (size_t i = 0; i < s->entries && !s->stopped; i++) {
+        struct suite_entry *entry = &s->entry[i];
+        if (entry->refused[0]) continue;
+        suite_keep_time(s, i);
+        line.entry = entry;
+        line.number = i + 1;
+        for (line.trial = 1; line.trial <= entry->trials && !s->stopped; line.trial++) {
+            run_trial(s, entry, &line);
+            s->stopped = session_stopped(s->session);
+        }
+    }
+    s->signal = session_end(s->session);
+}

@@ -1,0 +1,291 @@
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "draw/format.h"
+#include "study/suite/suite.h"
+
+/* Ratios that are told apart: less than this is the same in one run each. */
+static const double same = 1.1;
+
+/* A sentence under a topic; a second one of the same topic is told with the first. */
+__attribute__((format(printf, 3, 4))) static void say(struct suite_words *w, const char *topic,
+                                                      const char *fmt, ...) {
+    char text[600];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (w->lines == sizeof w->line / sizeof w->line[0]) return;
+    snprintf(w->line[w->lines].topic, sizeof w->line[0].topic, "%s", topic);
+    snprintf(w->line[w->lines++].text, sizeof w->line[0].text, "%s", text);
+}
+
+/* A test of the plan that has been carried out; NULL for others. */
+static const struct suite_entry *done(const struct suite *s, const char *name) {
+    const struct suite_entry *e = suite_find(s, name);
+    return e && suite_done(e) ? e : NULL;
+}
+
+static double tok_s(const struct suite_entry *e) {
+    return suite_metric(e, "throughput_tok_s");
+}
+
+static struct format_cell tokens(double v) {
+    return format_count(round(v));
+}
+
+/* Where an entry read from nvme spends its time. */
+static void say_reads(const struct suite_entry *e, char *out, size_t len) {
+    double all = suite_metric(e, "nvme_read_p95_ms"), device = suite_metric(e, "nvme_read_device_p95_ms");
+    out[0] = '\0';
+    if (!kvf_present(all) || !kvf_present(device) || all <= 0) return;
+    snprintf(out, len, " Reading an entry takes %s at P95, %s of it at the device: %s.", format_ms(all).text,
+             format_ms(device).text,
+             device >= all / 2 ? "the drive is the limit" : "reads wait in line for it");
+}
+
+/* A test without a request has no rate to compare. */
+static bool nobody_done(const struct suite_entry *e, const char *topic, struct suite_words *w) {
+    if (suite_metric(e, "requests_done") != 0) return false;
+    unsigned long long users = e->scenario.workload.users;
+    say(w, topic,
+        "%s: with %llu user%s not one request was done: more load than the drive carries, or too short a run. "
+        "More time: --duration %s=5m.",
+        e->test->name, users, users == 1 ? "" : "s", e->test->name);
+    return true;
+}
+
+static void mean_nvme(const struct suite *s, struct suite_words *w) {
+    const struct suite_entry *alone = done(s, "storage-only"), *all = done(s, "gpu-cpu-storage");
+    char reads[200];
+    if (!alone) return;
+    if (nobody_done(alone, "nvme alone", w)) return;
+    say_reads(alone, reads, sizeof reads);
+    double share = all ? tok_s(alone) / tok_s(all) : KVF_MISSING;
+    if (kvf_present(share))
+        say(w, "nvme alone", "carries %.0f %% of what gpu, cpu and nvme carry together (%s of %s tok/s).%s",
+            share * 100, tokens(tok_s(alone)).text, tokens(tok_s(all)).text, reads);
+    else
+        say(w, "nvme alone", "carries %s tok/s.%s", tokens(tok_s(alone)).text, reads);
+}
+
+static void mean_memory(const struct suite *s, struct suite_words *w) {
+    const struct suite_entry *alone = done(s, "storage-only"), *cpu = done(s, "cpu-storage");
+    if (!alone || !cpu || suite_metric(alone, "requests_done") == 0) return;
+    double times = tok_s(cpu) / tok_s(alone), hits = suite_metric(cpu, "hits"),
+           own = suite_metric(cpu, "cpu_hits");
+    if (!kvf_present(times)) return;
+    char share[80] = "";
+    if (hits > 0) snprintf(share, sizeof share, ", and answers %.0f %% of the hits", own / hits * 100);
+    say(w, "memory", "A cpu tier of %s above nvme carries %.2f times what nvme alone does%s%s.",
+        format_bytes((double)cpu->scenario.cpu.capacity_bytes).text, times, share,
+        times < same ? ": too little memory, or the moves cost what it saves" : "");
+}
+
+static void mean_misses(const struct suite *s, struct suite_words *w) {
+    const struct suite_entry *without = done(s, "gpu-cpu"), *with = done(s, "production");
+    if (!with) with = done(s, "gpu-cpu-storage");
+    if (!without || !with) return;
+    double a = suite_metric(without, "reuse_hit_ratio"), b = suite_metric(with, "reuse_hit_ratio");
+    if (!kvf_present(a) || !kvf_present(b)) return;
+    say(w, "misses",
+        "gpu and cpu alone find %.0f %% of earlier contexts again, %s with nvme below them %.0f %%. "
+        "What is not found would have to be computed again, which no figure here contains.",
+        a * 100, with->test->name, b * 100);
+}
+
+static void mean_load(const struct suite *s, struct suite_words *w) {
+    const struct suite_entry *base = done(s, "storage-only"), *high = done(s, "storage-saturation");
+    if (!base || !high) return;
+    if (nobody_done(high, "load", w) || suite_metric(base, "requests_done") == 0) return;
+    double times = tok_s(high) / tok_s(base);
+    double slower = suite_metric(high, "e2e_p95_ms") / suite_metric(base, "e2e_p95_ms");
+    if (!kvf_present(times) || !kvf_present(slower)) return;
+    say(w, "load",
+        "%llu instead of %llu users bring %.2f times the throughput at %.2f times the end-to-end P95: %s.",
+        (unsigned long long)high->scenario.workload.users, (unsigned long long)base->scenario.workload.users,
+        times, slower, times < same ? "the drive was already saturated" : "the drive had room for more");
+}
+
+static void mean_production(const struct suite *s, struct suite_words *w) {
+    const struct suite_entry *e = done(s, "production");
+    char classes[300] = "";
+    size_t used = 0;
+    if (!e) return;
+    for (uint32_t i = 0; i < e->run[0].classes && used < sizeof classes; i++) {
+        const struct run_class *c = &e->run[0].klass[i];
+        double met = suite_metric(e, "slo_%s_met_ratio", c->name);
+        if (!kvf_present(met) || !c->p95_ns) continue;
+        used += (size_t)snprintf(classes + used, sizeof classes - used, "%s%s %.0f %% (%s)", used ? ", " : "",
+                                 c->name, met * 100, format_ms((double)c->p95_ns / 1e6).text);
+    }
+    if (used)
+        say(w, "production", "With %llu users, requests inside their class's P95 target: %s.",
+            (unsigned long long)e->scenario.workload.users, classes);
+}
+
+/* The last sentence of the search, and how to give it more time. */
+static void say_unfinished(const struct suite_entry *e, const char *topic, struct suite_words *w) {
+    const struct run_record *r = &e->run[0];
+    const char *last =
+        r->decision_count ? r->decisions[r->decision_count - 1].reason : "no answer in its time";
+    say(w, topic, "%s: %s. More time: --duration %s=10m.", e->test->name, last, e->test->name);
+}
+
+static void mean_users(const struct suite_entry *e, struct suite_words *w) {
+    if (!e) return;
+    double users = suite_metric(e, "autoscaler_users");
+    if (kvf_present(users) && suite_metric(e, "autoscaler_found") != 0)
+        say(w, "users", "%s: about %.0f users keep every class inside its P95 target.", e->test->name, users);
+    else
+        say_unfinished(e, "users", w);
+}
+
+static void mean_peak(const struct suite_entry *e, struct suite_words *w) {
+    if (!e) return;
+    double peak = suite_metric(e, "peak_throughput_tok_s"), users = suite_metric(e, "users_at_peak");
+    if (kvf_present(peak) && kvf_present(users))
+        say(w, "peak", "%s: %s tok/s at %.0f users is the most it found%s.", e->test->name, tokens(peak).text,
+            users, suite_metric(e, "autoscaler_found") == 0 ? " in its time; the search had not ended" : "");
+    else
+        say_unfinished(e, "peak", w);
+}
+
+/* As its results are reported: means over the trials, but the largest P95. */
+static void mean_mlperf(const struct suite *s, struct suite_words *w) {
+    bool scaled = false;
+    for (size_t i = 0; i < s->entries; i++) {
+        const struct suite_entry *e = &s->entry[i];
+        if (e->test->group != SUITE_GROUP_MLPERF || !suite_done(e)) continue;
+        double moved = suite_metric(e, "nvme_read_gib_s") + suite_metric(e, "nvme_write_gib_s");
+        say(w, "mlperf", "Option %c: storage throughput %s tok/s, nvme %s GiB/s, %sread P95 %s.",
+            e->test->name[strlen(e->test->name) - 1],
+            tokens(suite_metric(e, "storage_throughput_tok_s")).text, format_rate(moved).text,
+            e->trials > 1 ? "largest " : "", format_ms(suite_metric_largest(e, "nvme_read_p95_ms")).text);
+        scaled = scaled || !e->as_filed;
+    }
+    if (scaled)
+        say(w, "mlperf",
+            "With fewer users, trials or less time than the rules ask, or other settings: not comparable with "
+            "submissions.");
+}
+
+static void mean_smoke(const struct suite *s, struct suite_words *w) {
+    const struct suite_entry *one = done(s, "s1-storage-saturation"), *rag = done(s, "s7-rag");
+    if (one && one->run[0].verdict.sentence[0]) say(w, "s1", "Bottleneck: %s.", one->run[0].verdict.sentence);
+    if (rag) {
+        double hits = suite_metric(rag, "rag_hits"), all = suite_metric(rag, "rag_lookups");
+        if (all > 0)
+            say(w, "s7", "%.0f %% of %s lookups of chunks were hits.", hits / all * 100,
+                format_count(all).text);
+    }
+}
+
+/* Published on an H100 NVL with a drive of 7 GB/s: times nvme alone. */
+static void mean_tiers(const struct suite *s, struct suite_words *w) {
+    static const struct {
+        const char *name;
+        double published;
+    } of[] = {{"tiers-gpu", 6.4}, {"tiers-gpu-cpu", 5.9}, {"tiers-gpu-cpu-nvme", 4.4}};
+    const struct suite_entry *nvme = done(s, "tiers-nvme");
+    char text[400] = "";
+    size_t used = 0;
+    double widest = 0;
+    for (size_t i = 0; i < s->entries; i++) {
+        struct statistics st;
+        const struct trial_metric *m = trials_metric(&s->entry[i].group, "storage_throughput_tok_s");
+        if (!m || s->entry[i].test->group != SUITE_GROUP_TIERS) continue;
+        trials_statistics(&s->entry[i].group, m, &st);
+        if (st.cv > widest) widest = st.cv;
+    }
+    if (widest > 0)
+        say(w, "tiers",
+            "Trials of one hierarchy differ by up to %.0f %% (coefficient of variation): smaller "
+            "differences between hierarchies are noise.",
+            widest * 100);
+    if (!nvme) return;
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+        const struct suite_entry *e = done(s, of[i].name);
+        double times =
+            e ? suite_metric(e, "storage_throughput_tok_s") / suite_metric(nvme, "storage_throughput_tok_s")
+              : KVF_MISSING;
+        if (kvf_present(times))
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %.1f (%.1f)", used ? ", " : "",
+                                     of[i].name, times, of[i].published);
+    }
+    if (used)
+        say(w, "tiers", "Storage throughput as a multiple of nvme alone (published for an H100 NVL): %s.",
+            text);
+}
+
+/* Limits of the figures stand beside the figures. */
+static void mean_limits(const struct suite *s, struct suite_words *w) {
+    bool emulated = false;
+    for (size_t i = 0; i < s->entries; i++) {
+        const struct suite_entry *e = &s->entry[i];
+        emulated = emulated || (e->runs && e->scenario.gpu.on && e->run[0].tier[KVF_TIER_GPU].emulated);
+        for (uint32_t k = 0; k < e->runs; k++)
+            if (e->run[k].status == RUN_FAILED)
+                say(w, "failed", "%s: %s.", e->test->name, e->run[k].status_reason);
+            else if (e->run[k].status == RUN_COMPLETED && e->group.trial[k].incomplete[0])
+                say(w, "left out", "%s%s%.0u: %s.", e->test->name, e->trials > 1 ? ", trial " : "",
+                    e->trials > 1 ? k + 1 : 0, e->group.trial[k].incomplete);
+        if (e->refused[0]) say(w, "not run", "%s: %s.", e->test->name, e->refused);
+    }
+    if (emulated)
+        say(w, "gpu", "The gpu tier was emulated: what it gives is a model's figure, not this machine's.");
+    if (s->stopped) say(w, "stopped", "What was not begun by then is missing above.");
+    if (s->quick)
+        say(w, "quick",
+            "Short runs on small tiers: a look, not a measurement. Leave out --quick to measure.");
+}
+
+static void mean_stored(const struct suite *s, struct suite_words *w) {
+    long long first = 0, last = 0;
+    unsigned count = 0;
+    for (size_t i = 0; i < s->entries; i++)
+        for (uint32_t k = 0; k < s->entry[i].runs; k++) {
+            if (s->entry[i].run[k].run_id <= 0) continue;
+            last = (long long)s->entry[i].run[k].run_id;
+            if (!count++) first = last;
+        }
+    if (count == 1)
+        say(w, "runs", "It is run %lld of the database: `kvfall show %lld`.", first, first);
+    else if (count)
+        say(w, "runs",
+            "They are %u runs of the database, %lld to %lld: `kvfall show %lld` for one, `kvfall report "
+            "suite:%lld` for all.",
+            count, first, last, last, first);
+}
+
+void suite_meaning(const struct suite *s, struct suite_words *w) {
+    w->lines = 0;
+    mean_nvme(s, w);
+    mean_memory(s, w);
+    mean_misses(s, w);
+    mean_load(s, w);
+    mean_production(s, w);
+    mean_users(done(s, "autoscale"), w);
+    mean_users(done(s, "s3-users-at-qos"), w);
+    mean_peak(done(s, "capacity-autoscale"), w);
+    mean_peak(done(s, "s4-peak-capacity"), w);
+    mean_peak(done(s, "s8-everything"), w);
+    mean_mlperf(s, w);
+    mean_smoke(s, w);
+    mean_tiers(s, w);
+    mean_limits(s, w);
+    mean_stored(s, w);
+}
+
+void suite_meaning_text(const struct suite_words *w, const struct format_style *style, struct buf *out) {
+    struct format_page p;
+    format_page_init(&p, style, out);
+    for (unsigned i = 0; i < w->lines; i++) {
+        bool again = i > 0 && strcmp(w->line[i].topic, w->line[i - 1].topic) == 0;
+        format_label(&p, FORMAT_HEADING, again ? "" : w->line[i].topic);
+        format_words(&p, w->line[i].text);
+        format_end(&p);
+    }
+}

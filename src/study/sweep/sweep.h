@@ -1,0 +1,159 @@
+/* kvfall sweep: many runs of one scenario with some of its keys varied. Main thread. */
+#ifndef KVF_STUDY_SWEEP_SWEEP_H
+#define KVF_STUDY_SWEEP_SWEEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "draw/format.h"
+#include "record/outcome.h"
+#include "record/sweep.h"
+#include "scenario/sweep.h"
+#include "store/store.h"
+#include "study/options.h"
+#include "study/session.h"
+#include "study/sweep/curve.h"
+
+/* The load of a point of profile rates. */
+enum point_load { LOAD_AS_GIVEN, LOAD_SYNCHRONOUS, LOAD_FULL, LOAD_AT_RATE };
+
+struct sweep_point {
+    uint64_t planned;         /* number in the plan, from 0 */
+    char sought[SWEEP_VALUE]; /* profile capacity: the value tried */
+    enum point_load load;
+    double rate; /* LOAD_AT_RATE: requests per second */
+    enum outcome_state state;
+    int64_t run_id;                  /* 0: not stored */
+    char why[300];                   /* why it failed */
+    double value[SWEEP_METRICS_MAX]; /* NaN: missing */
+};
+
+/* The scenario and the settings that points are made from. */
+struct sweep_base {
+    const struct options *options;
+    const char *path;         /* "-": standard input */
+    char *yaml;               /* what is there */
+    struct scenario scenario; /* with its sweep */
+    struct sweep_plan plan;   /* profiles keys and rates */
+};
+
+struct sweep_line { /* progress on standard error */
+    bool quiet, terminal, open;
+    uint64_t begin_ns, last_ns;
+    size_t finished, running, total; /* total 0: not known beforehand */
+    double share;                    /* of the point that runs alone, done */
+    char best[200];
+};
+
+#define X(id, name) +1
+enum { SWEEP_POLICIES = SCENARIO_EVICTION_LIST(X) };
+#undef X
+struct sweep_curves { /* profile miss_ratio: its points go by policy, then capacity */
+    struct references references;
+    enum kvf_tier tier;
+    enum scenario_eviction policy[SWEEP_POLICIES];
+    unsigned policies;
+    uint64_t capacity[SCENARIO_SWEEP_CAPACITIES];
+    unsigned capacities;
+    double sample;
+    struct sweep_curve *point; /* those that were done; malloc'd */
+    size_t points;
+};
+
+struct sweep {
+    struct sweep_base base;
+    const char *db; /* as given */
+    bool keep_going, force, headless, stored, unstored;
+    int reserve; /* of the database's disk; -1: none */
+    unsigned jobs;
+    struct sweep_point *point;
+    size_t points;
+    char metric[SWEEP_METRICS_MAX][64], unit[SWEEP_METRICS_MAX][12];
+    bool known[SWEEP_METRICS_MAX]; /* some run had it, be it without a value */
+    unsigned metrics;
+    size_t baseline;      /* index of a point, or SIZE_MAX */
+    bool baseline_varies; /* it is a variant, with all else like the point: */
+    unsigned baseline_group;
+    size_t baseline_variant;
+    char baseline_name[80];                   /* of profile rates: a run of the database */
+    double baseline_value[SWEEP_METRICS_MAX]; /* NaN: none */
+    struct session *session;                  /* real mode */
+    struct sweep_line line;
+    struct sweep_record record;
+    struct buf warnings; /* lines that stand below the table */
+    struct sweep_curves curves;
+    int signal;
+    bool stopped;
+};
+
+/* ---- points (sweep_points.c) ---- */
+/* The scenario with the settings of the command line. Says errors itself; 0 or the exit status. */
+int sweep_base_load(struct sweep_base *b, const char *path, const struct options *o);
+/* The plan, of a scenario that has been loaded. */
+void sweep_base_plan(struct sweep_base *b);
+/* The variation in one line: "6 points: tiers.cpu.capacity (2) x workload.users (3)". */
+void sweep_base_text(const struct sweep_base *b, struct buf *out);
+void sweep_base_free(struct sweep_base *b);
+/* The settings of point `i` of the plan, or of the search at `value`. Returns their number. */
+unsigned sweep_settings(const struct sweep_base *b, uint64_t i, const char *value,
+                        struct scenario_setting out[SWEEP_AXES_MAX]);
+/* The scenario of a point; errors are added, a line each. */
+bool sweep_point_load(const struct sweep_base *b, const struct scenario_setting *setting, unsigned count,
+                      struct scenario *s, struct buf *errors);
+/* Loads every point once. Each error is said with the first point that has it. How many errors. */
+unsigned sweep_points_check(const struct sweep_base *b, struct buf *errors);
+/* The load of a point of profile rates. */
+void sweep_load_apply(const struct sweep_point *p, struct scenario *s);
+/* The settings, or the load, as people read them, and as a JSON object. */
+void sweep_label(const struct sweep *s, size_t i, struct buf *out);
+void sweep_values_json(const struct sweep_base *b, const struct sweep_point *p, struct buf *out);
+/* One more point, of the plan's number, which waits; its index. */
+size_t sweep_point_add(struct sweep *s, uint64_t planned);
+
+/* ---- running (sweep_run.c, sweep_child.c) ---- */
+/* Runs the points from..to - 1; ends early when s->stopped. */
+void sweep_run(struct sweep *s, size_t from, size_t to);
+/* The process of a point: makes its run and writes what came out to `fd`. Does not return. */
+_Noreturn void sweep_child(const struct sweep *s, size_t point, int fd);
+/* Reads the output of a point's process into the point. False if it is incomplete. */
+bool sweep_child_result(struct sweep *s, size_t point, const void *data, size_t len);
+/* Takes the measures of a run that has ended into the point. */
+void sweep_point_take(struct sweep *s, size_t point, const struct run_record *run);
+void sweep_point_fail(struct sweep *s, size_t point, const char *why);
+
+/* ---- progress (sweep_line.c) ---- */
+void sweep_line_begin(struct sweep *s, size_t total);
+void sweep_line_tick(struct sweep *s);                /* rewrites it, some times a second */
+void sweep_line_point(struct sweep *s, size_t point); /* a point has ended */
+void sweep_line_end(struct sweep *s);
+
+/* ---- profiles ---- */
+void sweep_rates(struct sweep *s);                    /* fills points, runs them */
+void sweep_capacity(struct sweep *s);                 /* the same; s->record.answer */
+int sweep_miss_ratio(struct sweep *s, struct err *e); /* s->curves */
+/* A point of it: what it is, and its part of the child's process. */
+void sweep_curve_point(const struct sweep *s, size_t i, const char **policy, uint64_t *capacity);
+enum run_status sweep_curve_child(const struct sweep *s, size_t point, struct run_record *run, char why[400]);
+/* Table and chart. */
+void sweep_curve_text(const struct sweep *s, const struct format_style *style, struct buf *out);
+void sweep_curve_free(struct sweep_curves *c);
+/* For `run`: the miss ratios of a scenario that asks for them, to stand behind its summary. 0 or the exit
+ * status. */
+int sweep_curve_after_run(const struct options *o, const struct scenario *sc, bool quiet,
+                          const struct format_style *style, struct buf *out);
+/* Usable cores. */
+unsigned sweep_jobs(void);
+
+/* ---- results (sweep_outcome.c) ---- */
+/* The outcome of a sweep that has ended or is stored; outcome_free() it. */
+void sweep_outcome(const struct sweep *s, struct outcome *out);
+/* Its parts: what varies and against what, then each point. */
+void sweep_outcome_begin(const struct sweep_base *b, struct outcome *out);
+struct outcome_point *sweep_outcome_point(const struct sweep_base *b, const struct sweep_point *from,
+                                          struct outcome *out);
+/* One that the database has, by what stands behind "sweep:". outcome_init() first. 0 or a negative code. */
+int sweep_stored(struct store *store, const char *ref, struct outcome *out, struct err *e);
+
+#endif

@@ -1,0 +1,143 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "draw/format.h"
+#include "metrics/bisect.h"
+#include "scenario/load.h"
+#include "study/sweep/sweep.h"
+
+static bool is_met(const struct sweep *s, double v) {
+    double target = s->base.scenario.sweep.target.value;
+    switch (s->base.scenario.sweep.target.op) {
+    case KVF_OP_LT:
+        return v < target;
+    case KVF_OP_LE:
+        return v <= target;
+    case KVF_OP_GT:
+        return v > target;
+    default:
+        return v >= target;
+    }
+}
+
+static const char *target_text(const struct sweep *s, char out[160]) {
+    static const char *const ops[] = {"<", "<=", ">", ">=", "==", "!="};
+    const struct scenario_sweep *sweep = &s->base.scenario.sweep;
+    snprintf(out, 160, "%s %s %s", sweep->target.metric, ops[sweep->target.op],
+             format_measure(sweep->target.value, s->unit[0], sweep->target.metric).text);
+    return out;
+}
+
+static struct format_cell measured(const struct sweep *s, size_t i) {
+    return format_measure(s->point[i].value[0], s->unit[0], s->metric[0]);
+}
+
+static size_t point_at(const struct sweep *s, double v) {
+    char text[SWEEP_VALUE];
+    sweep_number_text(s->base.scenario.sweep.find, v, text);
+    for (size_t i = 0; i < s->points; i++)
+        if (strcmp(s->point[i].sought, text) == 0) return i;
+    return SIZE_MAX;
+}
+
+static size_t add_value(struct sweep *s, double v) {
+    size_t i = sweep_point_add(s, 0);
+    sweep_number_text(s->base.scenario.sweep.find, v, s->point[i].sought);
+    return i;
+}
+
+/* A search that believes in monotony can be led astray where there is none: a larger value that meets less.
+ */
+static void warn_not_monotone(struct sweep *s) {
+    const char *find = s->base.scenario.sweep.find;
+    bool lower =
+        s->base.scenario.sweep.target.op == KVF_OP_LT || s->base.scenario.sweep.target.op == KVF_OP_LE;
+    for (size_t a = 0; a < s->points; a++)
+        for (size_t b = 0; b < s->points; b++) {
+            double va, vb, ma = s->point[a].value[0], mb = s->point[b].value[0];
+            if (!sweep_number_parse(find, s->point[a].sought, &va) ||
+                !sweep_number_parse(find, s->point[b].sought, &vb) || !(va < vb) || isnan(ma) || isnan(mb))
+                continue;
+            bool worse = lower ? mb > ma : mb < ma;
+            if (!worse || (is_met(s, ma) == is_met(s, mb) && fabs(mb - ma) <= 0.01 * fabs(ma))) continue;
+            buf_addf(
+                &s->warnings,
+                "Warning: %s is %s at %s and %s at the larger %s: it does not only get better, so smaller "
+                "values than the answer may meet the target, or larger ones miss it.\n",
+                s->metric[0], measured(s, a).text, s->point[a].sought, measured(s, b).text,
+                s->point[b].sought);
+            return;
+        }
+}
+
+static void answer(struct sweep *s, const struct bisect *b) {
+    const char *find = s->base.scenario.sweep.find;
+    char target[160], low[SWEEP_VALUE], high[SWEEP_VALUE];
+    size_t at_low = point_at(s, b->low), at_high = point_at(s, b->high);
+    sweep_number_text(find, b->low, low);
+    sweep_number_text(find, b->high, high);
+    target_text(s, target);
+    struct buf text = {0};
+    switch (b->state) {
+    case BISECT_AT_LOW:
+        buf_addf(&text,
+                 "%s is met at the lower bound already: %s of %s gives %s; no more than that is required.",
+                 target, find, high, at_high != SIZE_MAX ? measured(s, at_high).text : "--");
+        break;
+    case BISECT_NOT_MET:
+        buf_addf(&text, "%s cannot be met within the bounds: %s of %s, the upper one, gives %s.", target,
+                 find, high, at_high != SIZE_MAX ? measured(s, at_high).text : "--");
+        break;
+    case BISECT_FOUND:
+        buf_addf(&text, "Required for %s: %s of %s, which gives %s; %s gives %s and is not enough.", target,
+                 find, high, at_high != SIZE_MAX ? measured(s, at_high).text : "--", low,
+                 at_low != SIZE_MAX ? measured(s, at_low).text : "--");
+        break;
+    case BISECT_GOES_ON:
+        break;
+    }
+    snprintf(s->record.answer, sizeof s->record.answer, "%s", buf_text(&text));
+    buf_free(&text);
+}
+
+/* Whether a point says anything; what it cannot say ends the search. */
+static bool usable(struct sweep *s, size_t i) {
+    if (s->point[i].state != OUTCOME_DONE) return false;
+    if (kvf_present(s->point[i].value[0])) return true;
+    char why[200];
+    snprintf(why, sizeof why, "its results have no %s", s->metric[0]);
+    sweep_point_fail(s, i, why);
+    return false;
+}
+
+static bool is_whole(const char *key) {
+    size_t count;
+    const struct scenario_key *keys = scenario_keys(&count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(keys[i].name, key) == 0) return strcmp(keys[i].type, "number") != 0;
+    return false;
+}
+
+void sweep_capacity(struct sweep *s) {
+    const struct scenario_sweep *sweep = &s->base.scenario.sweep;
+    struct bisect b;
+    double low, high, v;
+    if (!sweep_bounds(&s->base.scenario, &low, &high)) return;
+    bisect_init(&b, low, high, sweep->precision, is_whole(sweep->find));
+    sweep_line_begin(s, 0);
+    add_value(s, low);
+    add_value(s, high);
+    sweep_run(s, 0, 2);
+    while (!s->stopped && bisect_next(&b, &v)) {
+        size_t i = point_at(s, v);
+        if (i == SIZE_MAX) {
+            i = add_value(s, v);
+            sweep_run(s, i, i + 1);
+        }
+        if (!usable(s, i)) break;
+        bisect_tell(&b, is_met(s, s->point[i].value[0]));
+    }
+    answer(s, &b);
+    warn_not_monotone(s);
+}

@@ -1,0 +1,108 @@
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "study/sweep/sweep.h"
+
+/* The message of a point's process: this, then the results. Both ends are the same program. */
+struct told {
+    int64_t run_id;
+    enum run_status status;
+    char why[300];
+    uint64_t results;
+};
+
+static bool write_all(int fd, const void *data, size_t len) {
+    for (size_t done = 0; done < len;) {
+        ssize_t n = write(fd, (const char *)data + done, len - done);
+        if (n < 0 && errno != EINTR) return false;
+        if (n > 0) done += (size_t)n;
+    }
+    return true;
+}
+
+static bool tell(int fd, const struct run_record *run, enum run_status status, const char *why) {
+    struct told told = {
+        .run_id = run->run_id, .status = status, .results = status == RUN_FAILED ? 0 : run->results.count};
+    snprintf(told.why, sizeof told.why, "%.299s", why);
+    return write_all(fd, &told, sizeof told) &&
+           (told.results == 0 ||
+            write_all(fd, run->results.items, told.results * sizeof *run->results.items));
+}
+
+/* Loads, checks and runs; how it ended, and why if it failed. */
+static enum run_status child_run(const struct sweep *s, size_t point, struct session *session,
+                                 struct run_record *run, char why[400]) {
+    struct scenario *sc = mem_alloc(sizeof *sc);
+    struct scenario_setting setting[SWEEP_AXES_MAX];
+    struct buf errors = {0}, values = {0};
+    struct err e = {0};
+    const struct sweep_point *p = &s->point[point];
+    enum run_status status = RUN_FAILED;
+
+    unsigned count = sweep_settings(&s->base, p->planned, p->sought, setting);
+    if (!sweep_point_load(&s->base, setting, count, sc, &errors)) {
+        snprintf(why, 400, "%.*s", (int)strcspn(buf_text(&errors), "\n"), buf_text(&errors));
+        goto out;
+    }
+    sweep_load_apply(p, sc);
+    sweep_values_json(&s->base, p, &values);
+    struct session_run what = {.scenario = sc,
+                               .yaml = s->base.yaml,
+                               .sweep_id = s->record.sweep_id,
+                               .sweep_point = (uint32_t)point + 1,
+                               .sweep_values = buf_text(&values),
+                               .last = true};
+    int rc = session_check(sc, s->force, NULL, &e);
+    if (rc == 0) rc = session_run(session, &what, run, &e);
+    status = rc == -KVF_ERR_CANCELLED ? RUN_INTERRUPTED : rc != 0 ? RUN_FAILED : run->status;
+    snprintf(why, 400, "%.399s", rc != 0 ? e.text : run->status_reason);
+    (void)session_end(session);
+out:
+    buf_free(&errors);
+    buf_free(&values);
+    free(sc);
+    return status;
+}
+
+void sweep_child(const struct sweep *s, size_t point, int fd) {
+    struct session_setup setup = {.db = s->db,
+                                  .headless = true,
+                                  .keep_going = s->keep_going,
+                                  .quiet = true,
+                                  .look = {.fd = STDOUT_FILENO, .at_s = KVF_MISSING}};
+    struct session *session = session_new(&setup);
+    struct run_record run;
+    char why[400] = "";
+    bool curve = s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO;
+    run_record_init(&run);
+    enum run_status status =
+        curve ? sweep_curve_child(s, point, &run, why) : child_run(s, point, session, &run, why);
+    bool told = tell(fd, &run, status, why);
+    session_free(session); /* closes the database */
+    _exit(told ? 0 : 1);
+}
+
+bool sweep_child_result(struct sweep *s, size_t point, const void *data, size_t len) {
+    struct told told;
+    struct run_record run;
+    if (len < sizeof told) return false;
+    memcpy(&told, data, sizeof told);
+    if (len != sizeof told + told.results * sizeof(struct result)) return false;
+    run_record_init(&run);
+    run.run_id = told.run_id;
+    run.status = told.status;
+    snprintf(run.status_reason, sizeof run.status_reason, "%s", told.why);
+    if (told.results > 0) {
+        run.results.items = mem_alloc(told.results * sizeof(struct result));
+        memcpy(run.results.items, (const char *)data + sizeof told, told.results * sizeof(struct result));
+        run.results.count = run.results.cap = told.results;
+    }
+    sweep_point_take(s, point, &run);
+    run_record_free(&run);
+    return true;
+}

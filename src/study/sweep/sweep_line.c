@@ -1,0 +1,130 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "base/utf8.h"
+#include "draw/format.h"
+#include "record/metric.h"
+#include "study/output.h"
+#include "study/sweep/sweep.h"
+
+enum { LINES_MAX = 100 }; /* points up to which each has a line where there is no terminal */
+
+static size_t columns(void) {
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79;
+}
+
+void sweep_line_begin(struct sweep *s, size_t total) {
+    const char *term = getenv("TERM");
+    s->line.terminal = isatty(STDERR_FILENO) == 1 && !(term && strcmp(term, "dumb") == 0);
+    s->line.total = total;
+    if (s->line.begin_ns == 0) s->line.begin_ns = clock_wall_ns();
+}
+
+/* "12/40", or "12" when nobody knows how many there will be. */
+static void put_count(const struct sweep_line *l, struct buf *out) {
+    buf_addf(out, "%zu", l->finished);
+    if (l->total > 0) buf_addf(out, "/%zu", l->total);
+}
+
+static void put_eta(const struct sweep_line *l, struct buf *out) {
+    double done = (double)l->finished + l->share, gone_ns = (double)(clock_wall_ns() - l->begin_ns);
+    char clock[24];
+    if (l->total == 0 || !(done > 0)) return;
+    double left_ns = gone_ns * ((double)l->total - done) / done;
+    buf_addf(out, "  ETA %s", units_clock((uint64_t)(left_ns > 0 ? left_ns : 0), clock, sizeof clock));
+}
+
+static void line_put(struct sweep *s) {
+    struct sweep_line *l = &s->line;
+    struct buf text = {0};
+    buf_add(&text, "sweep ");
+    put_count(l, &text);
+    buf_add(&text, " done");
+    if (l->running > 0) buf_addf(&text, "  %zu running", l->running);
+    put_eta(l, &text);
+    if (l->best[0]) buf_addf(&text, "  best %s", l->best);
+    text.len = utf8_clean(text.data, 0);
+    fprintf(stderr, "\r%.*s\033[K", (int)columns(), buf_text(&text));
+    fflush(stderr);
+    l->open = true;
+    log_behind_open_line(true);
+    buf_free(&text);
+}
+
+void sweep_line_tick(struct sweep *s) {
+    struct sweep_line *l = &s->line;
+    uint64_t now = clock_wall_ns();
+    if (l->quiet || !l->terminal || now - l->last_ns < KVF_NS_PER_S / 5) return;
+    l->last_ns = now;
+    line_put(s);
+}
+
+static void put_value(const struct sweep *s, size_t point, struct buf *out) {
+    double v = s->point[point].value[0];
+    buf_addf(out, "%s %s", s->metric[0],
+             kvf_present(v) ? format_measure(v, s->unit[0], s->metric[0]).text : "--");
+}
+
+static size_t best_so_far(const struct sweep *s) {
+    bool lower = metric_better(s->metric[0]) == METRIC_LOWER;
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < s->points; i++) {
+        double v = s->point[i].value[0];
+        if (s->point[i].state != OUTCOME_DONE || isnan(v)) continue;
+        if (best == SIZE_MAX || (lower ? v < s->point[best].value[0] : v > s->point[best].value[0])) best = i;
+    }
+    return best;
+}
+
+static void note_best(struct sweep *s) {
+    bool curves = s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO; /* none is better than another */
+    size_t best = curves ? SIZE_MAX : best_so_far(s);
+    struct buf text = {0};
+    if (best == SIZE_MAX) return;
+    put_value(s, best, &text);
+    buf_add(&text, " at ");
+    sweep_label(s, best, &text);
+    snprintf(s->line.best, sizeof s->line.best, "%s", buf_text(&text));
+    buf_free(&text);
+}
+
+void sweep_line_point(struct sweep *s, size_t point) {
+    struct sweep_line *l = &s->line;
+    enum outcome_state state = s->point[point].state;
+    uint64_t now = clock_wall_ns();
+    if (state == OUTCOME_DONE || state == OUTCOME_FAILED) l->finished++;
+    note_best(s);
+    if (l->quiet || state != OUTCOME_DONE) return; /* failures say so themselves */
+    if (l->terminal) {
+        l->last_ns = now;
+        line_put(s);
+        return;
+    }
+    bool many = l->total > LINES_MAX || s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO;
+    if (many && now - l->last_ns < KVF_NS_PER_S) return;
+    l->last_ns = now;
+    struct buf text = {0};
+    buf_add(&text, "[");
+    put_count(l, &text);
+    buf_add(&text, "] ");
+    sweep_label(s, point, &text);
+    buf_add(&text, ": ");
+    put_value(s, point, &text);
+    put_eta(l, &text);
+    output_say("%s\n", buf_text(&text));
+    buf_free(&text);
+}
+
+void sweep_line_end(struct sweep *s) {
+    if (s->line.open) fputc('\n', stderr);
+    s->line.open = false;
+    log_behind_open_line(false);
+}

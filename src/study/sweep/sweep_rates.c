@@ -1,0 +1,110 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw/format.h"
+#include "study/sweep/sweep.h"
+
+/* One request after another, then as many as the slots take, then rates evenly from the first's to the
+ * second's, that one included: the sweep of GuideLLM (https://github.com/vllm-project/guidellm). */
+
+static unsigned metric_index(const struct sweep *s, const char *metric) {
+    for (unsigned m = 0; m < s->metrics; m++)
+        if (strcmp(s->metric[m], metric) == 0) return m;
+    return SWEEP_METRICS_MAX;
+}
+
+static double value_of(const struct sweep *s, size_t i, const char *metric) {
+    unsigned m = metric_index(s, metric);
+    return m < s->metrics && s->point[i].state == OUTCOME_DONE ? s->point[i].value[m] : NAN;
+}
+
+/* The point of most tokens per second of those with that load; SIZE_MAX: none. */
+static size_t peak_of(const struct sweep *s, enum point_load load) {
+    size_t peak = SIZE_MAX;
+    for (size_t i = 0; i < s->points; i++) {
+        double v = value_of(s, i, "throughput_tok_s");
+        if (s->point[i].load != load || !kvf_present(v)) continue;
+        if (peak == SIZE_MAX || v > value_of(s, peak, "throughput_tok_s")) peak = i;
+    }
+    return peak;
+}
+
+static void put_change(struct buf *out, const char *what, double now, double before) {
+    if (kvf_present(now) && kvf_present(before) && before != 0)
+        buf_addf(out, " %s %+.1f %%", what, 100 * (now / before - 1));
+    else
+        buf_addf(out, " %s --", what);
+}
+
+/* One sentence on one point, all of whose figures are its own: that of most tokens of the open loop, or
+ * without rates of the closed one, which else stands apart. */
+static void rates_answer(struct sweep *s) {
+    size_t open = peak_of(s, LOAD_AT_RATE), closed = peak_of(s, LOAD_FULL);
+    size_t at = open != SIZE_MAX ? open : closed;
+    struct buf out = {0}, peak = {0};
+    const double *base = s->baseline_value;
+    if (at == SIZE_MAX) return;
+    double tok_s = value_of(s, at, "throughput_tok_s"), ttft_ms = value_of(s, at, "ttft_mean_ms"),
+           tpot_ms = value_of(s, at, "tpot_mean_ms");
+    sweep_label(s, at, &peak);
+    buf_addf(&out, "Max throughput %s at %s, with a mean TTFT of %s and a mean TPOT of %s.",
+             format_measure(tok_s, "tok/s", "").text, buf_text(&peak), format_ms(ttft_ms).text,
+             format_ms(tpot_ms).text);
+    if (open != SIZE_MAX && closed != SIZE_MAX)
+        buf_addf(&out, " Apart from it, closed loop with every slot in use: %s.",
+                 format_measure(value_of(s, closed, "throughput_tok_s"), "tok/s", "").text);
+    if (s->baseline_name[0]) {
+        buf_addf(&out, " Against %s:", s->baseline_name);
+        put_change(&out, "throughput", tok_s, base[0]);
+        put_change(&out, "TTFT", ttft_ms, base[1]);
+        put_change(&out, "TPOT", tpot_ms, base[2]);
+        buf_add(&out, ".");
+    }
+    snprintf(s->record.answer, sizeof s->record.answer, "%s", buf_text(&out));
+    buf_free(&out);
+    buf_free(&peak);
+}
+
+/* Rates between the first two runs of each combination of variants, which stand at 2 x its number. */
+static void rates_between(struct sweep *s, size_t combinations, size_t points) {
+    for (size_t k = 0; k < combinations; k++) {
+        double slow = value_of(s, 2 * k, "requests_per_s"), fast = value_of(s, 2 * k + 1, "requests_per_s");
+        if (fast > slow) {
+            for (size_t i = 1; i + 1 < points; i++) {
+                size_t at = sweep_point_add(s, k); /* the points may move */
+                struct sweep_point *p = &s->point[at];
+                p->load = LOAD_AT_RATE;
+                p->rate = slow + (fast - slow) * (double)i / (double)(points - 2);
+            }
+        } else if (points > 2) {
+            struct buf which = {0};
+            struct scenario_setting setting[SWEEP_AXES_MAX];
+            sweep_point_label(setting, sweep_settings(&s->base, k, NULL, setting), &which);
+            buf_addf(&s->warnings, "Warning: %s%s%s; there are no rates between.\n", buf_text(&which),
+                     which.len > 0 ? ": " : "",
+                     kvf_present(fast) && kvf_present(slow)
+                         ? "at full throughput no more requests are done than one after another"
+                         : "the first two runs have no rate of requests");
+            buf_free(&which);
+        }
+    }
+}
+
+void sweep_rates(struct sweep *s) {
+    size_t points = (size_t)s->base.scenario.sweep.points;
+    size_t combinations = s->base.plan.axes > 0 ? (size_t)s->base.plan.points : 1;
+    sweep_line_begin(s, combinations * points);
+    for (size_t k = 0; k < combinations; k++) {
+        size_t first = sweep_point_add(s, k), second = sweep_point_add(s, k);
+        s->point[first].load = LOAD_SYNCHRONOUS;
+        s->point[second].load = LOAD_FULL;
+    }
+    sweep_run(s, 0, s->points);
+    if (s->stopped) return;
+    rates_between(s, combinations, points);
+    s->line.total = s->points;
+    sweep_run(s, 2 * combinations, s->points);
+    if (combinations == 1) rates_answer(s);
+}

@@ -1,0 +1,309 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "study/sweep/sweep.h"
+
+void sweep_point_fail(struct sweep *s, size_t point, const char *why) {
+    struct buf label = {0};
+    s->point[point].state = OUTCOME_FAILED;
+    snprintf(s->point[point].why, sizeof s->point[point].why, "%.299s", why);
+    sweep_label(s, point, &label);
+    log_line(KVF_LOG_WARNING, "point %zu (%s) failed: %s", point + 1, buf_text(&label), why);
+    s->line.open = false;
+    buf_free(&label);
+}
+
+void sweep_point_take(struct sweep *s, size_t point, const struct run_record *run) {
+    struct sweep_point *p = &s->point[point];
+    p->run_id = run->run_id;
+    if (run->status == RUN_FAILED) {
+        sweep_point_fail(s, point, run->status_reason[0] ? run->status_reason : "it gave no reason");
+        return;
+    }
+    p->state = run->status == RUN_COMPLETED ? OUTCOME_DONE : OUTCOME_STOPPED;
+    for (unsigned m = 0; m < s->metrics; m++) {
+        const struct result *r = result_find(&run->results, s->metric[m]);
+        p->value[m] = result_value(&run->results, s->metric[m]);
+        s->known[m] = s->known[m] || r;
+        if (r && !s->unit[m][0]) snprintf(s->unit[m], sizeof s->unit[m], "%s", r->unit);
+    }
+}
+
+/* ---- processes ---- */
+
+struct child {
+    pid_t pid;             /* 0: a free place */
+    int result_fd, log_fd; /* -1: at its end */
+    size_t point;
+    struct buf result, log;
+};
+
+struct children {
+    struct sweep *sweep;
+    struct child *child;
+    struct pollfd *fds;
+    unsigned jobs, running;
+    int signals; /* signalfd */
+    sigset_t before;
+    unsigned asked; /* signals so far */
+};
+
+/* The other end of what the child writes and says; a process group of its own, so that the terminal's
+ * interrupt reaches it through the parent, once. */
+static _Noreturn void child_begin(const struct children *c, size_t point, const int result[2],
+                                  const int log[2], pid_t parent) {
+    (void)setpgid(0, 0);
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(1); /* it went before that could help */
+    close(c->signals);
+    close(result[0]);
+    close(log[0]);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null >= 0) (void)dup2(null, STDIN_FILENO);
+    (void)dup2(log[1], STDERR_FILENO);
+    log_behind_open_line(false);
+    (void)sigprocmask(SIG_SETMASK, &c->before, NULL);
+    sweep_child(c->sweep, point, result[1]);
+}
+
+static void child_start(struct children *c, size_t point) {
+    struct child *child = c->child;
+    int result[2], log[2];
+    while (child->pid) child++;
+    pid_t parent = getpid();
+    if (pipe2(result, O_CLOEXEC) != 0) {
+        sweep_point_fail(c->sweep, point, strerror(errno));
+        return;
+    }
+    if (pipe2(log, O_CLOEXEC) != 0) {
+        sweep_point_fail(c->sweep, point, strerror(errno));
+        close(result[0]);
+        close(result[1]);
+        return;
+    }
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) child_begin(c, point, result, log, parent);
+    close(result[1]);
+    close(log[1]);
+    if (pid < 0) {
+        char why[160];
+        snprintf(why, sizeof why, "its process could not be started: %s", strerror(errno));
+        close(result[0]);
+        close(log[0]);
+        sweep_point_fail(c->sweep, point, why);
+        return;
+    }
+    *child = (struct child){.pid = pid, .result_fd = result[0], .log_fd = log[0], .point = point};
+    c->sweep->point[point].state = OUTCOME_RUNS;
+    c->running++;
+}
+
+/* Its messages, each with the number of the point. */
+static void child_messages(struct child *child, bool rest) {
+    char *at = child->log.data;
+    for (char *end; at && (end = strchr(at, '\n')); at = end + 1) {
+        const char *text = strncmp(at, "kvfall: ", 8) == 0 ? at + 8 : at;
+        log_line(KVF_LOG_INFO, "point %zu: %.*s", child->point + 1, (int)(end - text), text);
+    }
+    if (rest && at && *at) log_line(KVF_LOG_INFO, "point %zu: %s", child->point + 1, at);
+    struct buf left = {0};
+    if (!rest && at && *at) buf_add(&left, at);
+    buf_free(&child->log);
+    child->log = left;
+}
+
+static void child_end(struct children *c, struct child *child) {
+    struct sweep *s = c->sweep;
+    int status = 0;
+    char why[200] = "";
+    while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR) {}
+    child_messages(child, true);
+    if (WIFSIGNALED(status))
+        snprintf(why, sizeof why, "its process was killed by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else if (WEXITSTATUS(status) != 0 ||
+             !sweep_child_result(s, child->point, child->result.data, child->result.len))
+        snprintf(why, sizeof why, "its process ended with status %d and without a result",
+                 WEXITSTATUS(status));
+    bool ours = c->asked > 1 || (c->asked == 1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+    if (why[0] && ours)
+        s->point[child->point].state = OUTCOME_STOPPED;
+    else if (why[0])
+        sweep_point_fail(s, child->point, why);
+    s->line.running = --c->running;
+    sweep_line_point(s, child->point);
+    buf_free(&child->result);
+    buf_free(&child->log);
+    child->pid = 0;
+}
+
+/* False at the end. */
+static bool child_read(int fd, struct buf *out) {
+    char chunk[16384];
+    ssize_t n = read(fd, chunk, sizeof chunk);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+    if (n > 0) buf_bytes(out, chunk, (size_t)n);
+    return n > 0;
+}
+
+static void child_serve(struct children *c, struct child *child, bool result, bool log) {
+    if (log && !child_read(child->log_fd, &child->log)) {
+        close(child->log_fd);
+        child->log_fd = -1;
+    } else if (log) {
+        child_messages(child, false);
+    }
+    if (result && !child_read(child->result_fd, &child->result)) {
+        close(child->result_fd);
+        child->result_fd = -1;
+    }
+    if (child->log_fd < 0 && child->result_fd < 0) child_end(c, child);
+}
+
+/* The first signal is passed on, and runs end in good order; the next one kills. */
+static void signal_serve(struct children *c) {
+    struct signalfd_siginfo info;
+    if (read(c->signals, &info, sizeof info) != (ssize_t)sizeof info) return;
+    c->sweep->stopped = true;
+    if (!c->sweep->signal) c->sweep->signal = (int)info.ssi_signo;
+    c->asked++;
+    for (unsigned i = 0; i < c->jobs; i++)
+        if (c->child[i].pid) (void)kill(c->child[i].pid, c->asked > 1 ? SIGKILL : SIGINT);
+}
+
+static void children_wait(struct children *c) {
+    enum { TICK_MS = 200 };
+    nfds_t n = 0;
+    c->fds[n++] = (struct pollfd){.fd = c->signals, .events = POLLIN};
+    for (unsigned i = 0; i < c->jobs; i++) { /* poll() passes over negative ones */
+        bool used = c->child[i].pid != 0;
+        c->fds[n++] = (struct pollfd){.fd = used ? c->child[i].result_fd : -1, .events = POLLIN};
+        c->fds[n++] = (struct pollfd){.fd = used ? c->child[i].log_fd : -1, .events = POLLIN};
+    }
+    if (poll(c->fds, n, TICK_MS) <= 0) return;
+    if (c->fds[0].revents) signal_serve(c);
+    for (unsigned i = 0; i < c->jobs; i++)
+        if (c->child[i].pid)
+            child_serve(c, &c->child[i], c->fds[1 + 2 * i].revents != 0, c->fds[2 + 2 * i].revents != 0);
+}
+
+static void run_processes(struct sweep *s, size_t from, size_t to) {
+    struct children c = {.sweep = s, .jobs = s->jobs};
+    sigset_t taken;
+    sigemptyset(&taken);
+    sigaddset(&taken, SIGINT);
+    sigaddset(&taken, SIGTERM);
+    sigaddset(&taken, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &taken, &c.before);
+    c.signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+    c.child = mem_zalloc(c.jobs, sizeof *c.child);
+    c.fds = mem_zalloc(1 + 2 * (size_t)c.jobs, sizeof *c.fds);
+    while (c.running > 0 || (from < to && !s->stopped)) {
+        while (from < to && !s->stopped && c.running < c.jobs) child_start(&c, from++);
+        s->line.running = c.running;
+        sweep_line_tick(s);
+        children_wait(&c);
+    }
+    signal_serve(&c); /* what came after the last point */
+    close(c.signals);
+    (void)sigprocmask(SIG_SETMASK, &c.before, NULL);
+    free(c.child);
+    free(c.fds);
+}
+
+/* ---- one after another ---- */
+
+static void on_interval(void *ctx, const struct snapshot *snap) {
+    struct sweep *s = ctx;
+    const struct scenario *sc = &s->base.scenario;
+    s->line.share =
+        snap->interval.t_s * 1e9 / (double)(sc->run.warmup_ns + sc->run.duration_ns + sc->run.interval_ns);
+    if (s->line.share > 1) s->line.share = 1;
+    sweep_line_tick(s);
+}
+
+static void on_prepare(void *ctx, const char *what, double share) {
+    (void)what;
+    (void)share;
+    sweep_line_tick(ctx);
+}
+
+static void run_here(struct sweep *s, size_t point, struct scenario *sc) {
+    struct scenario_setting setting[SWEEP_AXES_MAX];
+    struct buf errors = {0}, values = {0};
+    struct run_record run;
+    struct err e = {0};
+    struct sweep_point *p = &s->point[point];
+
+    unsigned count = sweep_settings(&s->base, p->planned, p->sought, setting);
+    run_record_init(&run);
+    if (!sweep_point_load(&s->base, setting, count, sc, &errors)) {
+        sweep_point_fail(s, point, buf_text(&errors));
+        goto out;
+    }
+    sweep_load_apply(p, sc);
+    sweep_values_json(&s->base, p, &values);
+    struct session_run what = {.scenario = sc,
+                               .yaml = s->base.yaml,
+                               .sweep_id = s->record.sweep_id,
+                               .sweep_point = (uint32_t)point + 1,
+                               .sweep_values = buf_text(&values),
+                               .last = false};
+    int rc = session_check(sc, s->force, NULL, &e);
+    if (rc == 0) rc = session_run(s->session, &what, &run, &e);
+    if (rc == -KVF_ERR_CANCELLED)
+        p->state = OUTCOME_WAITS;
+    else if (rc != 0)
+        sweep_point_fail(s, point, e.text);
+    else
+        sweep_point_take(s, point, &run);
+out:
+    run_record_free(&run);
+    buf_free(&errors);
+    buf_free(&values);
+}
+
+static void run_one_by_one(struct sweep *s, size_t from, size_t to) {
+    if (!s->session) {
+        struct session_setup setup = {.db = s->db,
+                                      .headless = true,
+                                      .keep_going = s->keep_going,
+                                      .quiet = true,
+                                      .look = {.fd = STDOUT_FILENO, .at_s = KVF_MISSING},
+                                      .on_prepare = on_prepare,
+                                      .on_interval = on_interval,
+                                      .ctx = s};
+        s->session = session_new(&setup);
+    }
+    struct scenario *sc = mem_alloc(sizeof *sc);
+    for (size_t i = from; i < to && !s->stopped; i++) {
+        s->point[i].state = OUTCOME_RUNS;
+        s->line.running = 1;
+        s->line.share = 0;
+        sweep_line_tick(s);
+        run_here(s, i, sc);
+        s->line.running = 0;
+        s->line.share = 0;
+        sweep_line_point(s, i);
+        s->stopped = session_stopped(s->session);
+    }
+    free(sc);
+}
+
+void sweep_run(struct sweep *s, size_t from, size_t to) {
+    if (s->base.scenario.mode == KVF_MODE_SIMULATE || s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO)
+        run_processes(s, from, to);
+    else
+        run_one_by_one(s, from, to);
+}

@@ -1,0 +1,380 @@
+#include "study/tables.h"
+
+#include <string.h>
+
+#include "export/export.h"
+#include "export/outcome.h"
+#include "page/doc.h"
+
+static const struct option_spec common_options[] = {
+    {"help", NULL, OPTION_FLAG, NULL, "print this and stop"},
+    {"ascii", NULL, OPTION_FLAG, NULL, "no characters beyond ASCII"},
+    {"no-color", NULL, OPTION_FLAG, NULL, "no colours; so does NO_COLOR in the environment"},
+    {0}};
+static const struct option_group common = {"Everywhere", common_options};
+
+static const struct option_spec setting_options[] = {
+    {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of the scenario; may be repeated"},
+    {"include", "FILE", OPTION_INCLUDE, NULL, "defaults for keys that the scenario does not set"},
+    {0}};
+static const struct option_group setting = {"Scenario", setting_options};
+
+/* The short forms: one table onto keys. */
+static const struct option_spec short_options[] = {
+    {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of the scenario; may be repeated"},
+    {"include", "FILE", OPTION_INCLUDE, NULL, "defaults for keys that the scenario does not set"},
+    {"model", "NAME", OPTION_TEXT_KEY, "model", "model whose KV cache is stored"},
+    {"users", "N", OPTION_KEY, "workload.users", "simulated users"},
+    {"seed", "N", OPTION_KEY, "seed", "seed of all random draws"},
+    {"gpu", "SIZE", OPTION_KEY, "tiers.gpu.capacity", "capacity of the gpu tier; 0 is off"},
+    {"cpu", "SIZE", OPTION_KEY, "tiers.cpu.capacity", "capacity of the cpu tier; 0 is off"},
+    {"nvme", "SIZE", OPTION_KEY, "tiers.nvme.capacity", "capacity of the nvme tier; 0 is off"},
+    {"cache-dir", "DIR", OPTION_TEXT_KEY, "tiers.nvme.path", "directory for the files of the nvme tier"},
+    {"generation", "MODE", OPTION_KEY, "compute.mode", "generation time per token"},
+    {"autoscaler", "MODE", OPTION_KEY, "autoscaler.mode", "how the number of users adapts"},
+    {"profile", "NAME", OPTION_KEY, "assess.profile", "criteria that the run is held against"},
+    {"rag", "[N]", OPTION_AUTO_KEY, "workload.rag.documents",
+     "documents ingested for retrieval, 10 unless told"},
+    {"dataset", "FILE", OPTION_TEXT_KEY, "workload.path", "trace or data set that the source reads"},
+    {"rate", "N", OPTION_KEY, "workload.arrival.rate", "requests per second of the whole source"},
+    {"max-requests", "N", OPTION_KEY, "run.max_requests", "end after this many requests; 0 is no limit"},
+    {"trials", "N", OPTION_KEY, "run.trials", "number of runs"},
+    {"speed", "X", OPTION_KEY, "run.speed", "simulation: multiple of real time; 0 is as fast as it can"},
+    {"duration", "TIME", OPTION_KEY, "run.duration", "length of the measured part"},
+    {0}};
+static const struct option_group shorts = {"Scenario", short_options};
+
+static const struct option_spec database_options[] = {
+    {"db", "FILE", OPTION_VALUE, NULL, "history database, else $KVFALL_DB or the user's own"}, {0}};
+static const struct option_group database = {"Database", database_options};
+
+static const struct option_spec screen_options[] = {
+    {"theme", "NAME", OPTION_VALUE, NULL,
+     "colours of the screen: dark, light, mono, colour-blind, colour-blind-light"},
+    {0}};
+static const struct option_group screen = {"Screen", screen_options};
+
+static const struct option_spec watch_table[] = {
+    {"at", "TIME", OPTION_VALUE, NULL, "begin at this run time, such as 00:42 or 90s"},
+    {"view", "NAME", OPTION_VALUE, NULL, "begin with this view: overview, tiers, latency, queue, ..."},
+    {"dump", NULL, OPTION_FLAG, NULL, "print the screen as text, or write it as SVG: -o FILE.svg"},
+    {"size", "COLUMNSxROWS", OPTION_VALUE, NULL, "size of what --dump prints, 80x24 unless told"},
+    {0}};
+static const struct option_group watch_group = {"Watch", watch_table};
+
+static const struct option_spec run_table[] = {
+    {"headless", NULL, OPTION_FLAG, NULL, "no screen: progress on standard error, then a summary"},
+    {"json", "FILE", OPTION_VALUE, NULL, "write the summary as JSON; - prints it instead of the text"},
+    {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing"},
+    {"io-trace", "FILE", OPTION_VALUE, NULL, "write a CSV row per entry read or written; .zst compresses it"},
+    {"request-log", "FILE", OPTION_VALUE, NULL, "write a JSON line per request"},
+    {"verify-dump", "DIR", OPTION_VALUE, NULL, "keep up to 16 blocks that fail cache.verify"},
+    {"assert", NULL, OPTION_FLAG, NULL, "exit 3 when an assessment fails"},
+    {"force", NULL, OPTION_FLAG, NULL, "start although memory or disk seem too small"},
+    {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail the run"},
+    {"quiet", NULL, OPTION_FLAG, NULL, "no progress"},
+    {"fit", NULL, OPTION_FLAG, NULL, "scale tiers and users down to this machine, and say so"},
+    {"metrics", "ADDR", OPTION_VALUE, NULL,
+     "serve metrics to Prometheus, at an address such as 127.0.0.1:9464"},
+    {0}};
+static const struct option_group run_group = {"Run", run_table};
+
+static const struct option_spec suite_table[] = {
+    {"plan", NULL, OPTION_FLAG, NULL, "print what would be done and stop"},
+    {"list", NULL, OPTION_FLAG, NULL, "print the names of all tests and stop"},
+    {"quick", NULL, OPTION_FLAG, NULL, "short runs on small tiers, under five minutes in all"},
+    {"path", "DIR", OPTION_VALUE, NULL, "where the nvme tier works, else on the fastest drive"},
+    {"duration", "[TEST=]TIME", OPTION_VALUE, NULL, "measured part of each test, or of one"},
+    {"users", "N", OPTION_VALUE, NULL, "users of a usual load, 50 unless told"},
+    {"high-users", "N", OPTION_VALUE, NULL, "users of a high load, 10 per GiB of memory unless told"},
+    {"json", "FILE", OPTION_VALUE, NULL, "write everything as JSON; - prints it instead of the text"},
+    {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing"},
+    {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail a test for them"},
+    {"quiet", NULL, OPTION_FLAG, NULL, "no progress"},
+    {0}};
+static const struct option_group suite_group = {"Suite", suite_table};
+
+static const struct option_spec suite_keys[] = {
+    {"set", "KEY=VALUE", OPTION_SET, NULL, "set any key of every test; may be repeated"},
+    {"include", "FILE", OPTION_INCLUDE, NULL, "defaults for keys that the scenario does not set"},
+    {"model", "NAME", OPTION_TEXT_KEY, "model", "model whose KV cache is stored"},
+    {"rag", "[N]", OPTION_AUTO_KEY, "workload.rag.documents",
+     "documents ingested for retrieval, 10 unless told"},
+    {"dataset", "FILE", OPTION_TEXT_KEY, "workload.path", "the ShareGPT data set"},
+    {"trials", "N", OPTION_KEY, "run.trials", "number of runs of each test"},
+    {0}};
+static const struct option_group suite_scenario = {"Scenario (all tests, but model and RAG of mlperf)",
+                                                   suite_keys};
+
+static const struct option_spec sweep_table[] = {
+    {"points", "N", OPTION_VALUE, NULL, "number of points of the profiles rates and miss_ratio"},
+    {"jobs", "N", OPTION_VALUE, NULL, "simulated points at a time, as many as there are cores unless told"},
+    {"headless", NULL, OPTION_FLAG, NULL, "accepted for scripts; a sweep has no screen"},
+    {"json", "FILE", OPTION_VALUE, NULL, "write everything as JSON; - prints it instead of the table"},
+    {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing"},
+    {"force", NULL, OPTION_FLAG, NULL, "allow more than 10000 points, and too little memory or disk"},
+    {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail a point for them"},
+    {"quiet", NULL, OPTION_FLAG, NULL, "no progress"},
+    {0}};
+static const struct option_group sweep_group = {"Sweep", sweep_table};
+
+static const struct option_spec check_table[] = {
+    {"keys", NULL, OPTION_FLAG, NULL, "print the names of all keys instead, one a line"},
+    {"fit", NULL, OPTION_FLAG, NULL, "print the scenario as `run --fit` would scale it"},
+    {"force", NULL, OPTION_FLAG, NULL, "no error when memory or disk seem too small"},
+    {0}};
+static const struct option_group check_group = {"Check", check_table};
+
+static const struct option_spec models_table[] = {
+    {"users", "N", OPTION_VALUE, NULL, "contexts held at once, one per user"},
+    {"context", "TOKENS", OPTION_VALUE, NULL, "length of each context, 8192 unless told"},
+    {0}};
+static const struct option_group models_group = {"Working set", models_table};
+
+static const struct option_spec probe_table[] = {
+    {"calibrate", NULL, OPTION_FLAG, NULL, "measure the tiers of this machine, in about half a minute"},
+    {"path", "DIR", OPTION_VALUE, NULL, "with --calibrate: measure the disk under DIR, . unless told"},
+    {"output", "FILE", OPTION_VALUE, NULL, "with --calibrate: write the keys to FILE, - unless told"},
+    {"size", "SIZE", OPTION_VALUE, NULL, "with --calibrate: use that much disk, 2GiB unless told"},
+    {"time", "TIME", OPTION_VALUE, NULL, "with --calibrate: take about that long, 30s unless told"},
+    {0}};
+static const struct option_group probe_group = {"Probe", probe_table};
+
+static const struct option_spec history_table[] = {
+    {"sweeps", NULL, OPTION_FLAG, NULL, "list sweeps instead of runs"},
+    {"limit", "N", OPTION_VALUE, NULL, "first N runs, 20 unless told; 0 is all"},
+    {"name", "PATTERN", OPTION_VALUE, NULL, "runs of this name; % and _ are wildcards"},
+    {"model", "PATTERN", OPTION_VALUE, NULL, "runs of this model; % and _ are wildcards"},
+    {"host", "PATTERN", OPTION_VALUE, NULL, "runs of this host; % and _ are wildcards"},
+    {"status", "STATUS", OPTION_VALUE, NULL, "running, completed, interrupted, failed or crashed"},
+    {"mode", "MODE", OPTION_VALUE, NULL, "real or simulate"},
+    {"tag", "TAG", OPTION_VALUE, NULL, "runs that have this tag"},
+    {"since", "DATE", OPTION_VALUE, NULL, "runs that began then or later: 2026-11-20, or 7d for a week ago"},
+    {"until", "DATE", OPTION_VALUE, NULL, "runs that began then or earlier"},
+    {"sort", "COLUMN", OPTION_VALUE, NULL, "best first by a column of --csv, else newest first"},
+    {"reverse", NULL, OPTION_FLAG, NULL, "the other way round"},
+    {"json", NULL, OPTION_FLAG, NULL, "print a JSON array"},
+    {"csv", NULL, OPTION_FLAG, NULL, "print CSV"},
+    {0}};
+static const struct option_group history_group = {"History", history_table};
+
+static const struct option_spec show_table[] = {
+    {"json", NULL, OPTION_FLAG, NULL, "print the summary as JSON"},
+    {"decisions", NULL, OPTION_FLAG, NULL, "add all decisions of the autoscaler"},
+    {"events", NULL, OPTION_FLAG, NULL, "add all events"},
+    {"criteria", NULL, OPTION_FLAG, NULL, "add the criteria with their metrics"},
+    {"measures", NULL, OPTION_FLAG, NULL, "add all metrics by name"},
+    {"scenario", NULL, OPTION_FLAG, NULL, "print the scenario as given instead"},
+    {0}};
+static const struct option_group show_group = {"Show", show_table};
+
+static const struct option_spec tag_table[] = {{"remove", NULL, OPTION_FLAG, NULL, "take these tags away"},
+                                               {0}};
+static const struct option_group tag_group = {"Tag", tag_table};
+
+static const struct option_spec note_table[] = {{"clear", NULL, OPTION_FLAG, NULL, "take the note away"},
+                                                {0}};
+static const struct option_group note_group = {"Note", note_table};
+
+static const struct option_spec delete_table[] = {
+    {"yes", NULL, OPTION_FLAG, NULL, "do not ask"},
+    {"force", NULL, OPTION_FLAG, NULL, "also delete runs that seem to go on"},
+    {0}};
+static const struct option_group delete_group = {"Delete", delete_table};
+
+static const struct option_spec prune_table[] = {
+    {"keep", "N", OPTION_VALUE, NULL, "delete all but the newest N runs"},
+    {"older", "TIME", OPTION_VALUE, NULL, "delete runs that began longer ago, such as 90d"},
+    {"dry-run", NULL, OPTION_FLAG, NULL, "list what would be deleted and stop"},
+    {"yes", NULL, OPTION_FLAG, NULL, "do not ask"},
+    {0}};
+static const struct option_group prune_group = {"Prune", prune_table};
+
+static const struct option_spec clean_table[] = {{"yes", NULL, OPTION_FLAG, NULL, "do not ask"}, {0}};
+static const struct option_group clean_group = {"Clean", clean_table};
+
+static const struct option_spec sql_table[] = {
+    {"json", NULL, OPTION_FLAG, NULL, "print a JSON array of objects"},
+    {"csv", NULL, OPTION_FLAG, NULL, "print CSV"},
+    {0}};
+static const struct option_group sql_group = {"Sql", sql_table};
+
+/* Where what a command makes goes. */
+static const struct option_spec output_options[] = {
+    {"output", "FILE", OPTION_VALUE, NULL, "write to FILE instead of standard output"},
+    {"force", NULL, OPTION_FLAG, NULL, "overwrite an existing file"},
+    {0}};
+static const struct option_group output = {"Output", output_options};
+
+static const struct option_spec compare_table[] = {
+    {"baseline", "RUN", OPTION_VALUE, NULL,
+     "compare with this run, the first unless told; tag:NAME: the last runs of a tag"},
+    {"junit", "FILE", OPTION_VALUE, NULL, "write the checks of --fail-over and --metric as JUnit XML"},
+    {"fail-over", "PERCENT", OPTION_VALUE, NULL, "exit 3 if a watched metric is worse by more, beyond noise"},
+    {"metric", "NAME[=PERCENT]", OPTION_VALUE, NULL,
+     "watch this metric instead of the usual ones; may be repeated"},
+    {"all", NULL, OPTION_FLAG, NULL, "every metric that is stored"},
+    {"single", NULL, OPTION_FLAG, NULL, "a trial by itself, not its whole group"},
+    {"json", NULL, OPTION_FLAG, NULL, "print a JSON object"},
+    {"csv", NULL, OPTION_FLAG, NULL, "print CSV, a row for each metric and run"},
+    {0}};
+static const struct option_group compare_group = {"Compare", compare_table};
+
+static const struct option_spec export_table[] = {
+    {"format", "NAME", OPTION_VALUE, NULL, "csv unless told or clear from the ending of FILE:"}, {0}};
+static const struct option_group export_group = {"Export", export_table};
+
+static const struct option_spec report_table[] = {
+    {"format", "NAME", OPTION_VALUE, NULL, "html unless told or clear from the ending of FILE:"}, {0}};
+static const struct option_group report_group = {"Report", report_table};
+
+static const struct option_spec validate_table[] = {
+    {"against", "FILE", OPTION_VALUE, NULL, "JSON of vllm bench throughput, vllm bench serve or GuideLLM"},
+    {"within", "PERCENT", OPTION_VALUE, NULL, "allowed difference, 5% unless told"},
+    {"benchmark", "N", OPTION_VALUE, NULL, "which benchmark of a GuideLLM report, the fastest unless told"},
+    {0}};
+static const struct option_group validate_group = {"Validate", validate_table};
+
+static const struct option_command tables[] = {
+    {"run", 1, {&run_group, &screen, &shorts, &common}},
+    {"suite", OPTIONS_OPERANDS_MAX, {&suite_group, &suite_scenario, &common}},
+    {"sweep", 1, {&sweep_group, &shorts, &common}},
+    {"check", 1, {&check_group, &shorts, &common}},
+    {"models", 2, {&models_group, &setting, &common}},
+    {"probe", OPTIONS_OPERANDS_MAX, {&probe_group, &common}},
+    {"clean", OPTIONS_OPERANDS_MAX, {&clean_group, &common}},
+    {"watch", 1, {&watch_group, &output, &screen, &database, &common}},
+    {"history", 0, {&history_group, &database, &common}},
+    {"show", 1, {&show_group, &database, &common}},
+    {"compare", OPTIONS_OPERANDS_MAX, {&compare_group, &output, &database, &common}},
+    {"export", OPTIONS_OPERANDS_MAX, {&export_group, &output, &database, &common}},
+    {"report", OPTIONS_OPERANDS_MAX, {&report_group, &output, &database, &common}},
+    {"validate", 1, {&validate_group, &database, &common}},
+    {"tag", OPTIONS_OPERANDS_MAX, {&tag_group, &database, &common}},
+    {"note", 2, {&note_group, &database, &common}},
+    {"delete", OPTIONS_OPERANDS_MAX, {&delete_group, &database, &common}},
+    {"prune", 0, {&prune_group, &database, &common}},
+    {"vacuum", 0, {&database, &common}},
+    {"merge", OPTIONS_OPERANDS_MAX, {&database, &common}},
+    {"sql", 1, {&sql_group, &database, &common}},
+    {"schema", 0, {&common}},
+    {"complete", OPTIONS_OPERANDS_MAX, {&common}},
+    {"help", 1, {&common}},
+};
+
+const struct option_command *option_command_find(const char *name) {
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        if (strcmp(tables[i].name, name) == 0) return &tables[i];
+    return NULL;
+}
+
+/* Short forms, the same in every command that has the option. */
+static const struct {
+    const char *name;
+    char letter;
+} letters[] = {{"output", 'o'}};
+
+char option_letter(const char *name) {
+    for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++)
+        if (strcmp(letters[i].name, name) == 0) return letters[i].letter;
+    return '\0';
+}
+
+const struct option_spec *option_find(const struct option_command *c, const char *name, size_t len) {
+    for (size_t g = 0; g < OPTION_GROUPS_MAX && c->groups[g]; g++)
+        for (const struct option_spec *s = c->groups[g]->options; s->name; s++)
+            if (strlen(s->name) == len && strncmp(s->name, name, len) == 0) return s;
+    return NULL;
+}
+
+const struct option_spec *option_find_letter(const struct option_command *c, char letter) {
+    for (size_t g = 0; g < OPTION_GROUPS_MAX && c->groups[g]; g++)
+        for (const struct option_spec *s = c->groups[g]->options; s->name; s++)
+            if (option_letter(s->name) == letter) return s;
+    return NULL;
+}
+
+bool options_common(const char *argument) {
+    if (strncmp(argument, "--", 2) != 0) return false;
+    for (const struct option_spec *s = common_options; s->name; s++)
+        if (strcmp(argument + 2, s->name) == 0) return true;
+    return false;
+}
+
+/* Whether this build carries out more than the default of a key. */
+static bool carried_out(const char *key) {
+    size_t count;
+    const struct scenario_key *keys = scenario_keys(&count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(keys[i].name, key) == 0) return keys[i].available;
+    return true;
+}
+
+/* Options whose values are a table of their own: what help says of each, a line for a value. */
+static const struct {
+    const struct option_spec *option;
+    void (*list)(struct buf *out);
+} choices[] = {{&export_table[0], export_formats_list},
+               {&export_table[0], outcome_formats_list},
+               {&report_table[0], doc_forms_list}};
+
+void option_choices(const struct option_spec *s, struct buf *out) {
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
+        if (choices[i].option == s) choices[i].list(out);
+}
+
+enum { HELP_COLUMN = 24, HELP_WIDTH = 80 };
+
+/* Words behind the option, in rows of their own where one does not hold them. `column`: used of this one. */
+static void help_words(const char *text, size_t column, struct buf *out) {
+    while (*text) {
+        size_t len = strcspn(text, " ");
+        bool first = column <= HELP_COLUMN;
+        if (column >= HELP_COLUMN && column + !first + len > HELP_WIDTH) {
+            buf_add(out, "\n");
+            column = 0;
+            first = true;
+        }
+        if (column < HELP_COLUMN) {
+            buf_addf(out, "%*s", (int)(HELP_COLUMN - column), "");
+            column = HELP_COLUMN;
+        }
+        buf_addf(out, "%s%.*s", first ? "" : " ", (int)len, text);
+        column += !first + len;
+        text += len + strspn(text + len, " ");
+    }
+    buf_add(out, "\n");
+}
+
+static void help_choices(const struct option_spec *s, struct buf *out) {
+    struct buf lines = {0};
+    option_choices(s, &lines);
+    for (char *rest = lines.data, *line; (line = strsep(&rest, "\n")) != NULL;)
+        if (*line) help_words(line, 0, out);
+    buf_free(&lines);
+}
+
+static void help_line(const struct option_spec *s, struct buf *out) {
+    struct buf left = {0}, words = {0};
+    buf_add(&left, "  ");
+    if (option_letter(s->name)) buf_addf(&left, "-%c, ", option_letter(s->name));
+    buf_addf(&left, "--%s%s%s", s->name, s->argument ? " " : "", s->argument ? s->argument : "");
+    buf_add(&words, s->help);
+    if (s->key)
+        buf_addf(&words, " (%s%s)", s->key, carried_out(s->key) ? "" : "; not available in this build");
+    bool own_row = left.len + 2 > HELP_COLUMN;
+    buf_addf(out, "%s%s", buf_text(&left), own_row ? "\n" : "");
+    help_words(buf_text(&words), own_row ? 0 : left.len, out);
+    help_choices(s, out);
+    buf_free(&left);
+    buf_free(&words);
+}
+
+void options_help(const char *command, struct buf *out) {
+    const struct option_command *c = option_command_find(command);
+    if (!c) return;
+    for (size_t g = 0; g < OPTION_GROUPS_MAX && c->groups[g]; g++) {
+        buf_addf(out, "\n%s:\n", c->groups[g]->title);
+        for (const struct option_spec *s = c->groups[g]->options; s->name; s++) help_line(s, out);
+    }
+}

@@ -1,0 +1,67 @@
+#include "tests/unit/policy_fixture.h"
+
+/* Keys of A B C after A A A B B C: 3 2 1. D puts C out: the age is 1, D has 2, as B has, but B was accessed
+ * before it: E puts B out, age 2, E has 3. F: D, with 2, goes; F has 3. G: A, with 3, goes, having been
+ * accessed before E and F: its three accesses do not keep it for ever. */
+static void worked_example(void **state) {
+    (void)state;
+    struct fixture f;
+    example_open(&f, KVF_EVICTION_LFU, 3);
+    example_accesses(&f, "AAABBCD");
+    expect_content(&f, "", "ABD", "");
+    example_accesses(&f, "E");
+    expect_content(&f, "", "ADE", "");
+    example_accesses(&f, "F");
+    expect_content(&f, "", "AEF", "");
+    example_accesses(&f, "G");
+    expect_content(&f, "", "EFG", "");
+    fixture_close(&f);
+}
+
+/* age: the greatest key of a victim. at: the key. */
+static void keyed(struct mirror *m, int t, int k) {
+    m->e[k].at = m->e[k].n + m->t[t].age;
+    m->e[k].pos = m->e[k].access;
+}
+
+static void arrive(struct mirror *m, int t, int k) {
+    m->e[k].n = 1;
+    keyed(m, t, k);
+}
+
+static void access(struct mirror *m, int t, int k) {
+    m->e[k].n++;
+    keyed(m, t, k);
+}
+
+static int victim(struct mirror *m, int t, int incoming) {
+    (void)incoming;
+    int best = -1;
+    for (int k = 0; k < KEYS; k++) {
+        const struct item *e = &m->e[k], *b = best < 0 ? NULL : &m->e[best];
+        if (item_in(m, t, k) && (!b || e->at < b->at || (e->at == b->at && e->pos < b->pos))) best = k;
+    }
+    return best;
+}
+
+static void evicted(struct mirror *m, int t, int k, const struct item *was) {
+    (void)k;
+    if (was->at > m->t[t].age) m->t[t].age = was->at;
+}
+
+static const struct policy_model model = {
+    .eviction = KVF_EVICTION_LFU, .arrive = arrive, .access = access, .victim = victim, .evicted = evicted};
+
+static void model_agrees(void **state) {
+    (void)state;
+    against_the_model(&model, NULL);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(worked_example),
+        cmocka_unit_test(model_agrees),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("policy_lfu", tests, NULL, NULL);
+}

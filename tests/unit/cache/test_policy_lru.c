@@ -1,0 +1,61 @@
+#include "tests/unit/policy_fixture.h"
+
+/* C falls first, having been accessed longest ago; B, written first, under fifo. */
+static void by_access_and_by_first_write(void **state) {
+    (void)state;
+    for (int fifo = 0; fifo < 2; fifo++) {
+        struct fixture f;
+        example_open(&f, fifo ? KVF_EVICTION_FIFO : KVF_EVICTION_LRU, 3);
+        example_accesses(&f, "ABCABD");
+        expect_content(&f, "", fifo ? "BCD" : "ABD", "");
+        example_accesses(&f, "BE");
+        expect_content(&f, "", fifo ? "CDE" : "BDE", "");
+        fixture_close(&f);
+    }
+}
+
+/* The table has every policy that a scenario can name, under that name. */
+static void each_has_its_policy(void **state) {
+    (void)state;
+#define X(id, text)                                                                                          \
+    assert_non_null(policy_find(KVF_EVICTION_##id));                                                         \
+    assert_string_equal(policy_find(KVF_EVICTION_##id)->name, text);                                         \
+    assert_ptr_equal(policy_named(text), policy_find(KVF_EVICTION_##id));
+    SCENARIO_EVICTION_LIST(X)
+#undef X
+    assert_null(policy_named("mru"));
+}
+
+static void lru_against_the_model(void **state) {
+    (void)state;
+    against_the_model(&model_lru, NULL);
+}
+
+static void fifo_arrive(struct mirror *m, int t, int k) {
+    (void)t;
+    m->e[k].seg = 0;
+    m->e[k].pos = m->e[k].first;
+}
+static void fifo_access(struct mirror *m, int t, int k) {
+    (void)m;
+    (void)t;
+    (void)k;
+}
+static const struct policy_model model_fifo = {
+    .eviction = KVF_EVICTION_FIFO, .arrive = fifo_arrive, .access = fifo_access, .victim = lru_victim};
+
+static void fifo_against_the_model(void **state) {
+    (void)state;
+    against_the_model(&model_fifo, NULL);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(by_access_and_by_first_write),
+        cmocka_unit_test(each_has_its_policy),
+        cmocka_unit_test(lru_against_the_model),
+        cmocka_unit_test(fifo_against_the_model),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("policy_lru", tests, NULL, NULL);
+}

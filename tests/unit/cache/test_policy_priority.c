@@ -1,0 +1,117 @@
+#include "tests/unit/policy_fixture.h"
+
+static const struct policy_rule rules[] = {
+    {.cause = KVF_CAUSE_PREFIX, .klass = -1, .priority = 80, .duration_ns = 20 * KVF_NS_PER_MS},
+    {.cause = -1, .klass = 2, .priority = 10},
+    {.cause = KVF_CAUSE_PREFILL, .klass = 1, .priority = 36, .duration_ns = 5 * KVF_NS_PER_MS},
+    {.cause = KVF_CAUSE_RAG, .klass = -1, .priority = 35},
+};
+enum { RULES = sizeof rules / sizeof rules[0] };
+
+static void configure(struct cache_config *c) {
+    memcpy(c->rules, rules, sizeof rules);
+    c->rule_count = RULES;
+}
+
+static void put_as(struct fixture *f, char letter, enum kvf_cause cause, uint8_t klass) {
+    struct cache_op *op;
+    struct cache_access access = {.cause = cause, .klass = klass};
+    assert_int_equal(cache_write(f->c, key_of(letter), 100, &access, 0, NULL, &op), CACHE_PLANNED);
+    settle(f);
+}
+
+/* A is a prefix, 80 for 20 ms; B of class 2 has 10, C of class 0 35, as has D, a chunk. E puts B out, which
+ * was written last but one, F puts C out, G puts D out. At 20 ms A's time is up: it has 35, and was accessed
+ * before E, F and G. */
+static void worked_example(void **state) {
+    (void)state;
+    struct fixture f;
+    struct err e = {0};
+    example_open(&f, KVF_EVICTION_PRIORITY, 4);
+    cache_close(f.c);
+    configure(&f.config);
+    f.c = cache_open(&f.config, &e);
+    assert_non_null(f.c);
+    put_as(&f, 'A', KVF_CAUSE_PREFIX, 0);
+    put_as(&f, 'C', KVF_CAUSE_PREFILL, 0);
+    put_as(&f, 'B', KVF_CAUSE_PREFILL, 2);
+    put_as(&f, 'D', KVF_CAUSE_RAG, 0);
+    put_as(&f, 'E', KVF_CAUSE_PREFILL, 0);
+    expect_content(&f, "", "ACDE", "");
+    put_as(&f, 'F', KVF_CAUSE_PREFILL, 0);
+    expect_content(&f, "", "ADEF", "");
+    cache_time(f.c, 19 * KVF_NS_PER_MS);
+    put_as(&f, 'G', KVF_CAUSE_PREFILL, 0);
+    expect_content(&f, "", "AEFG", "");
+    cache_time(f.c, 20 * KVF_NS_PER_MS);
+    put_as(&f, 'H', KVF_CAUSE_PREFILL, 0);
+    expect_content(&f, "", "EFGH", "");
+    fixture_close(&f);
+}
+
+/* An access begins the time anew. */
+static void renewed(void **state) {
+    (void)state;
+    struct fixture f;
+    struct err e = {0};
+    example_open(&f, KVF_EVICTION_PRIORITY, 2);
+    cache_close(f.c);
+    configure(&f.config);
+    f.c = cache_open(&f.config, &e);
+    put_as(&f, 'A', KVF_CAUSE_PREFIX, 0);
+    cache_time(f.c, 30 * KVF_NS_PER_MS);
+    get(&f, 'A');
+    cache_time(f.c, 49 * KVF_NS_PER_MS);
+    put_as(&f, 'B', KVF_CAUSE_PREFILL, 0);
+    put_as(&f, 'C', KVF_CAUSE_PREFILL, 0);
+    expect_content(&f, "", "AC", "");
+    fixture_close(&f);
+}
+
+static void place(struct mirror *m, int t, int k) {
+    item_append(m, t, k, 0);
+    m->e[k].at = m->now;
+}
+
+static uint32_t priority_now(const struct mirror *m, int k) {
+    const struct item *e = &m->e[k];
+    for (int r = 0; r < RULES; r++) {
+        if (rules[r].cause >= 0 && rules[r].cause != e->cause) continue;
+        if (rules[r].klass >= 0 && rules[r].klass != e->klass) continue;
+        bool over = rules[r].duration_ns && e->at + rules[r].duration_ns <= m->now;
+        return over ? 35 : rules[r].priority;
+    }
+    return 35;
+}
+
+static int victim(struct mirror *m, int t, int incoming) {
+    (void)incoming;
+    int best = -1;
+    for (int k = 0; k < KEYS; k++) {
+        if (!item_in(m, t, k)) continue;
+        uint32_t mine = priority_now(m, k), least = best < 0 ? 0 : priority_now(m, best);
+        if (best < 0 || mine < least || (mine == least && m->e[k].pos < m->e[best].pos)) best = k;
+    }
+    return best;
+}
+
+static const struct policy_model model = {.eviction = KVF_EVICTION_PRIORITY,
+                                          .arrive = place,
+                                          .access = place,
+                                          .victim = victim,
+                                          .configure = configure};
+
+static void model_agrees(void **state) {
+    (void)state;
+    against_the_model(&model, NULL);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(worked_example),
+        cmocka_unit_test(renewed),
+        cmocka_unit_test(model_agrees),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("policy_priority", tests, NULL, NULL);
+}

@@ -1,0 +1,190 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/limits/assess.h"
+
+static struct scenario *s;
+static struct run_record r;
+
+static int set_up(void **state) {
+    (void)state;
+    s = calloc(1, sizeof *s);
+    run_record_init(&r);
+    return s ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    run_record_free(&r);
+    free(s);
+    return 0;
+}
+
+static void add(const char *metric, double value) {
+    result_add(&r.results, value, 0, "%s", metric);
+}
+
+static void expect(size_t i, const char *metric, const char *op, double target, int passed) {
+    assert_true(i < r.criterion_count);
+    assert_string_equal(r.criteria[i].metric, metric);
+    assert_string_equal(r.criteria[i].op, op);
+    assert_true(r.criteria[i].target == target);
+    if (r.criteria[i].passed != passed)
+        fail_msg("%s %s %g: %d, not %d", metric, op, target, r.criteria[i].passed, passed);
+}
+
+/* The published rules: nvme write P95 under 500 ms and read P95 under 200 ms at the device, cpu reads and
+ * writes together under 150 ms, hit ratio above 30 %. */
+static void expect_latency(int write, int read, int cpu, int hits) {
+    assess_run(s, &r);
+    assert_int_equal(r.criterion_count, 5);
+    expect(4, "refused", "==", 0, -1); /* nothing is known of it */
+    expect(0, "nvme_write_device_p95_ms", "<", 500, write);
+    expect(1, "nvme_read_device_p95_ms", "<", 200, read);
+    expect(2, "cpu_p95_ms", "<", 150, cpu);
+    expect(3, "hit_ratio", ">", 0.3, hits);
+}
+
+static void profile_latency_passes(void **state) {
+    (void)state;
+    add("nvme_write_device_p95_ms", 499.9);
+    add("nvme_read_device_p95_ms", 0.2);
+    add("cpu_p95_ms", 149);
+    add("hit_ratio", 0.3001);
+    expect_latency(1, 1, 1, 1);
+    assert_string_equal(r.criteria[0].unit, "ms");
+    assert_true(r.criteria[0].actual == 499.9);
+    assert_string_equal(r.criteria[3].unit, "");
+}
+
+static void profile_latency_fails_at_the_bounds(void **state) {
+    (void)state;
+    add("nvme_write_device_p95_ms", 500);
+    add("nvme_read_device_p95_ms", 200);
+    add("cpu_p95_ms", 150);
+    add("hit_ratio", 0.3);
+    expect_latency(0, 0, 0, 0);
+}
+
+/* A drive whose whole latency is bad and whose own part is good passes: the profile is about the device. */
+static void profile_latency_is_about_the_device_alone(void **state) {
+    (void)state;
+    add("nvme_write_p95_ms", 12000);
+    add("nvme_read_p95_ms", 12390);
+    add("nvme_write_device_p95_ms", 31);
+    add("nvme_read_device_p95_ms", 9.74);
+    add("cpu_p95_ms", 1);
+    add("hit_ratio", 0.9);
+    expect_latency(1, 1, 1, 1);
+}
+
+static void without_data_nothing_passes(void **state) {
+    (void)state;
+    add("nvme_write_device_p95_ms", KVF_MISSING);
+    add("cpu_p95_ms", 3);
+    expect_latency(-1, -1, 1, -1);
+    assert_true(isnan(r.criteria[0].actual) && isnan(r.criteria[1].actual));
+    assert_string_equal(r.criteria[1].unit, "ms"); /* of the target, which is told all the same */
+    assert_string_equal(r.criteria[3].unit, "");
+}
+
+static void throughput(enum scenario_workload_phase phase, double least) {
+    s->assess.profile = KVF_PROFILE_THROUGHPUT;
+    s->assess.nvme_tok_s = least;
+    s->workload.phase = phase;
+    r.criterion_count = 0;
+    assess_run(s, &r);
+}
+
+static void profile_throughput_asks_for_the_directions_of_the_phase(void **state) {
+    (void)state;
+    add("nvme_tok_s", 1000);
+    add("nvme_read_tok_s", 1000);
+    add("nvme_write_tok_s", 0);
+    add("operation_errors", 0);
+    add("requests_failed", 2);
+    add("refused", 3);
+    add("e2e_p95_ms", 1e6);
+    throughput(KVF_WORKLOAD_PHASE_BOTH, 0);
+    assert_int_equal(r.criterion_count, 5);
+    expect(0, "nvme_read_tok_s", ">", 0, 1);
+    expect(1, "nvme_write_tok_s", ">", 0, 0);
+    expect(2, "operation_errors", "==", 0, 1);
+    expect(3, "requests_failed", "==", 0, 0);
+    expect(4, "refused", "==", 0, 0);
+    throughput(KVF_WORKLOAD_PHASE_DECODE, 0);
+    assert_int_equal(r.criterion_count, 4);
+    expect(0, "nvme_read_tok_s", ">", 0, 1);
+    throughput(KVF_WORKLOAD_PHASE_PREFILL, 0);
+    assert_int_equal(r.criterion_count, 4);
+    expect(0, "nvme_write_tok_s", ">", 0, 0);
+}
+
+static void profile_throughput_with_a_threshold(void **state) {
+    (void)state;
+    add("nvme_tok_s", 1000);
+    add("operation_errors", 0);
+    add("requests_failed", 0);
+    throughput(KVF_WORKLOAD_PHASE_BOTH, 1000);
+    assert_int_equal(r.criterion_count, 4);
+    expect(0, "nvme_tok_s", ">=", 1000, 1);
+    throughput(KVF_WORKLOAD_PHASE_BOTH, 1000.5);
+    expect(0, "nvme_tok_s", ">=", 1000.5, 0);
+}
+
+static void own_criteria_stand_behind_in_their_order(void **state) {
+    (void)state;
+    static const struct {
+        enum scenario_criterion_op op;
+        const char *text;
+        int under, equal, over; /* verdict for an actual of 4, 5 and 6 against 5 */
+    } ops[] = {{KVF_OP_LT, "<", 1, 0, 0},  {KVF_OP_LE, "<=", 1, 1, 0}, {KVF_OP_GT, ">", 0, 0, 1},
+               {KVF_OP_GE, ">=", 0, 1, 1}, {KVF_OP_EQ, "==", 0, 1, 0}, {KVF_OP_NE, "!=", 1, 0, 1}};
+    enum { OPS = sizeof ops / sizeof ops[0] };
+    add("a_ms", 4);
+    add("b_ms", 5);
+    add("c_ms", 6);
+    s->assess.criteria = 3 * OPS + 1;
+    for (uint32_t i = 0; i < OPS; i++)
+        for (uint32_t k = 0; k < 3; k++) {
+            struct scenario_criterion *c = &s->assess.criterion[3 * i + k];
+            snprintf(c->metric, sizeof c->metric, "%c_ms", "abc"[k]);
+            c->op = ops[i].op;
+            c->value = 5;
+        }
+    s->assess.criterion[3 * OPS] =
+        (struct scenario_criterion){.metric = "no_such_ms", .op = KVF_OP_NE, .value = 1};
+    assess_run(s, &r);
+    assert_int_equal(r.criterion_count, 5 + 3 * OPS + 1);
+    for (size_t i = 0; i < OPS; i++) {
+        expect(5 + 3 * i, "a_ms", ops[i].text, 5, ops[i].under);
+        expect(6 + 3 * i, "b_ms", ops[i].text, 5, ops[i].equal);
+        expect(7 + 3 * i, "c_ms", ops[i].text, 5, ops[i].over);
+        assert_string_equal(r.criteria[5 + 3 * i].name, "a_ms");
+    }
+    expect(5 + 3 * OPS, "no_such_ms", "!=", 1, -1); /* "!=" of nothing is no pass either */
+}
+
+#define CASE(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        CASE(profile_latency_passes),
+        CASE(profile_latency_fails_at_the_bounds),
+        CASE(profile_latency_is_about_the_device_alone),
+        CASE(without_data_nothing_passes),
+        CASE(profile_throughput_asks_for_the_directions_of_the_phase),
+        CASE(profile_throughput_with_a_threshold),
+        CASE(own_criteria_stand_behind_in_their_order),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("assess", tests, NULL, NULL);
+}

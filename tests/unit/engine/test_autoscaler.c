@@ -1,0 +1,618 @@
+/* What the autoscaler decides, step by step: expected moves are worked by hand from the rules of the manual.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/scale/autoscaler.h"
+
+static struct autoscaler a;
+static struct autoscaler_config c;
+static struct snapshot_decision d;
+static struct stage_signals in;
+static struct histogram answered[2];
+
+/* Stages of 4 intervals after 2, a cool-down of 5, a hold of 6; class 0 keeps 100 ms, class 1 1,000 ms. */
+static void config(enum autoscaler_mode mode, enum stage_figure figure) {
+    c = (struct autoscaler_config){.mode = mode,
+                                   .rules = {.figure = figure, .limit_saturation = 0.8, .classes = 2},
+                                   .min_users = 1,
+                                   .max_users = 1000,
+                                   .settle_s = 2,
+                                   .stage_s = 4,
+                                   .hold_s = 6,
+                                   .cooldown_s = 5,
+                                   .growth = 2,
+                                   .backoff = 0.7,
+                                   .precision = 0.05,
+                                   .tolerance = 0.02};
+    strcpy(c.rules.name[0], "fast");
+    strcpy(c.rules.name[1], "slow");
+    c.rules.target_ms[0] = 100;
+    c.rules.target_ms[1] = 1000;
+}
+
+static void begin(uint64_t users) {
+    autoscaler_init(&a, &c, users, &d);
+    assert_string_equal(d.action, "start");
+    assert_int_equal(a.users, d.users_after);
+}
+
+/* An interval of a second in which so many of class 0 were answered in so many ms, and some late; nobody of
+ * class 1 asks. */
+static void interval_late(unsigned count, double ms, unsigned late) {
+    memset(&in, 0, sizeof in);
+    for (int k = 0; k < 2; k++) histogram_init(&answered[k]);
+    for (unsigned i = 0; i < count; i++)
+        histogram_record(&answered[0], (uint64_t)((i < late ? 1000 : ms) * 1e6));
+    in = (struct stage_signals){.length_s = 1, .saturation = 0.5, .tokens = 1000, .nvme_tokens = 300};
+    in.klass[0] = (struct stage_class_signals){
+        .latency = &answered[0], .missed = ms > c.rules.target_ms[0] ? count : late, .in_service = 1};
+    in.klass[1].latency = &answered[1];
+}
+
+static void interval(unsigned count, double ms) {
+    interval_late(count, ms, 0);
+}
+
+static bool step(void) {
+    return autoscaler_step(&a, &in, &d);
+}
+
+/* Intervals until something is decided; how many there were. */
+static unsigned until(unsigned count, double ms) {
+    for (unsigned n = 1; n < 200; n++) {
+        interval(count, ms);
+        if (step()) return n;
+    }
+    fail_msg("nothing was decided in 200 intervals");
+    return 0;
+}
+
+/* The next stage has that P95; then this is decided. */
+static void expect(double ms, const char *action, uint64_t users) {
+    uint64_t before = a.users;
+    (void)until(50, ms);
+    if (strcmp(d.action, action) != 0 || d.users_after != users)
+        fail_msg("at %llu users %g ms: %s to %llu (%s), not %s to %llu", (unsigned long long)before, ms,
+                 d.action, (unsigned long long)d.users_after, d.reason, action, (unsigned long long)users);
+    assert_int_equal(d.users_before, before);
+    assert_int_equal(a.users, users);
+}
+
+static void expect_answer(double want, bool found) {
+    bool is;
+    double users = autoscaler_users(&a, &is);
+    assert_int_equal(is, found);
+    if (isnan(want) ? !isnan(users) : users != want) fail_msg("%g users, not %g", users, want);
+}
+
+static void expect_known(const char *want) {
+    char text[200];
+    autoscaler_known(&a, text, sizeof text);
+    assert_string_equal(text, want);
+}
+
+/* ---- qos ---- */
+
+/* 40 are good and 80 too many; 56 and 57 are a user apart. */
+static void qos_step_by_step(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    begin(10);
+    assert_string_equal(d.reason,
+                        "seek the most users that keep every P95 target, between 1 and 1000: begin with 10 "
+                        "users, judged for 4 s after 2 s");
+    expect_known("no answer yet: no stage has ended; the search needs about 60 s more");
+    expect(20, "grow", 20);
+    assert_string_equal(d.reason, "P95 20.1 ms of fast; 0.0 % of 200 requests over 100 ms (at most 5 %), "
+                                  "saturation 0.50: grow to 20 users");
+    expect(30, "grow", 40);
+    expect(40, "grow", 80);
+    expect_known("no answer yet: at least 40 users are good; the search needs about 60 s more");
+    expect(300, "bisect", 60);
+    assert_string_equal(d.reason, "P95 300 ms of fast; 100.0 % of 100 requests over 100 ms (at most 5 %), "
+                                  "saturation 0.50: try 60, between 40 (good) and 80 (too many)");
+    expect(110, "bisect", 50);
+    expect_known("no answer yet: 40 users are good, 60 too many; the search needs about 50 s more");
+    expect_answer(40, false);
+    expect(70, "bisect", 55);
+    expect(95, "bisect", 57);
+    expect(105, "bisect", 56);
+    expect(98, "hold", 56);
+    assert_non_null(strstr(d.reason, ": 56 are good and 57 too many, hold 56 for 6 s"));
+    expect(98, "found", 56);
+    assert_non_null(strstr(d.reason, "0.0 % of 500 requests"));
+    assert_non_null(strstr(d.reason, ": the answer is 56 users, 57 are too many"));
+    expect_known("56 users found, 57 are too many");
+    expect_answer(56, true);
+}
+
+static void stages_last_as_long_as_they_should(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    begin(10);
+    assert_int_equal(until(50, 20), 2 + 4);  /* settle and stage */
+    assert_int_equal(until(50, 300), 2 + 2); /* a clear breach */
+    assert_int_equal(until(50, 110),
+                     5 + 4); /* the cool-down, and a breach that is not clear: the whole stage */
+    assert_int_equal(d.users_after, 12);
+    expect(20, "bisect", 13);
+    expect(20, "bisect", 14);
+    assert_int_equal(until(50, 20), 2 + 4);
+    assert_string_equal(d.action, "hold");
+    assert_int_equal(until(50, 20), 6); /* what is held need not settle */
+    assert_string_equal(d.action, "found");
+}
+
+/* Requests of 5 s: three of them one after the other last longer than the stage. */
+static void a_stage_lasts_several_requests(void **state) {
+    (void)state;
+    for (int mode = AUTOSCALER_QOS; mode <= AUTOSCALER_CAPACITY; mode++) {
+        config((enum autoscaler_mode)mode, mode == AUTOSCALER_QOS ? STAGE_TARGETS : STAGE_TOKENS);
+        begin(10);
+        unsigned n = 0;
+        do {
+            interval(50, 20);
+            in.arrived = in.done = 50;
+            in.e2e_s = 50 * 5;
+            n++;
+        } while (!step());
+        assert_int_equal(n, 2 + 15);
+    }
+}
+
+static void near_the_target_steps_are_small(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    begin(50);
+    expect(93, "grow", 55);
+    expect(80, "grow", 110);
+    c.growth = 1.05;
+    begin(50);
+    expect(93, "grow", 53);
+}
+
+/* Two of 50 late is 4 %: 24 of 600 are 1.1 standard errors under the line, and it takes 60 of 1,500 for the
+ * 1.645 that rule chance out: (75 - 60) / sqrt(1500 x 0.05 x 0.95) = 1.78. */
+static void evidence_of_all_windows_counts(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    c.max_users = 10;
+    begin(10);
+    static const unsigned windows[] = {2 + 12, 6, 6, 6};
+    static const char *const of[] = {"4.0 % of 600", "4.0 % of 900", "4.0 % of 1200", "4.0 % of 1500"};
+    for (int i = 0; i < 4; i++) {
+        unsigned n = 0;
+        do {
+            interval_late(50, 20, 2);
+            n++;
+        } while (!step());
+        assert_int_equal(n, windows[i]);
+        assert_string_equal(d.action, i < 3 ? "hold" : "found");
+        if (!strstr(d.reason, of[i])) fail_msg("%s", d.reason);
+    }
+}
+
+/* A system that carries so many users: three late of a hundred up to there, twelve beyond. */
+static void carry(uint64_t knee, unsigned windows) {
+    for (unsigned n = 0; n < 6 * windows; n++) {
+        interval_late(100, 20, a.users <= knee ? 3 : 12);
+        (void)step();
+    }
+}
+
+static void an_answer_that_turns_bad_is_withdrawn_and_grows_back(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    begin(10);
+    carry(30, 30);
+    expect_answer(30, true);
+    expect_known("30 users found, 31 are too many");
+    carry(30, 400);
+    expect_answer(30, true);
+    carry(20, 400);
+    expect_answer(20, true);
+    carry(45, 400);
+    expect_answer(45, true);
+}
+
+static void a_bad_window_alone_withdraws_nothing(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    c.max_users = 20;
+    begin(10);
+    expect(20, "grow", 20);
+    expect(20, "hold", 20);
+    assert_non_null(strstr(d.reason, ": 20 users are the most allowed, hold them for 6 s"));
+    expect(20, "found", 20);
+    assert_non_null(strstr(d.reason, ": the answer is at least 20 users, the most allowed"));
+    expect_known("at least 20 users, the most allowed");
+    expect_answer(20, true);
+    for (int i = 0; i < 120; i++) {
+        interval(50, i >= 60 && i < 62 ? 300 : 20);
+        assert_false(step());
+    }
+}
+
+static void even_the_fewest_may_be_too_many(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    c.min_users = 5;
+    begin(8);
+    expect(300, "back off", 6);
+    expect(300, "back off", 5);
+    assert_int_equal(until(50, 300), 5 + 4); /* nothing is below: no early end */
+    assert_string_equal(d.action, "too many");
+    assert_int_equal(d.users_after, 5);
+    assert_non_null(strstr(d.reason, ": even 5 users, the fewest allowed, are too many"));
+    expect_known("even 5 users, the fewest allowed, are too many");
+    expect_answer(NAN, false);
+    for (int i = 0; i < 30; i++) {
+        interval(50, 300);
+        assert_false(step());
+    }
+    for (int i = 0; i < 200 && a.answer == AUTOSCALER_TOO_MANY; i++) { /* the machine has come to itself */
+        interval(50, 20);
+        (void)step();
+    }
+    expect_answer(5, true);
+}
+
+/* 340 users of whom 306 wait: 34 think and ask 60 times a second, as often as they are answered. Requests
+ * that wait are let out before 34 are tried. */
+static void far_too_many_are_drained_and_the_knee_is_estimated(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    begin(340);
+    unsigned n = 0;
+    do {
+        interval(50, 5000);
+        in.arrived = in.done = 60;
+        in.klass[0].waiting = 305;
+        in.klass[0].oldest_wait_ms = 5000;
+        in.oldest_ms = 100;
+        n++;
+    } while (!step());
+    assert_int_equal(n, 2 + 2);
+    assert_string_equal(d.action, "back off");
+    assert_int_equal(d.users_after, 1);
+    if (!strstr(d.reason, ": back off to 34 users (") ||
+        !strstr(d.reason, "; drain 306 requests first, with 1 user"))
+        fail_msg("%s", d.reason);
+    for (n = 1; n <= 5; n++) {
+        interval(50, 5000);
+        in.oldest_ms = n < 5 ? 6000 : 0;
+        assert_int_equal(step(), n == 5);
+    }
+    assert_string_equal(d.action, "drained");
+    assert_int_equal(d.users_before, 1);
+    assert_int_equal(d.users_after, 34);
+    assert_string_equal(d.reason, "no request waits any more from before in 5 s: now try 34 users");
+    expect(20, "bisect", 68);
+}
+
+static void limits_are_kept_from_the_start(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    c.min_users = 5;
+    begin(2);
+    assert_int_equal(d.users_before, 2);
+    assert_int_equal(d.users_after, 5);
+    begin(5000);
+    assert_int_equal(d.users_after, 1000);
+    expect(20, "hold", 1000);
+}
+
+static void without_a_hold_the_gap_is_the_answer(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    c.hold_s = 0;
+    begin(1);
+    expect(20, "grow", 2);
+    expect(300, "found", 1);
+    expect_answer(1, true);
+}
+
+static void saturation_is_kept_as_targets_are(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_SATURATION);
+    begin(10);
+    unsigned n = 0;
+    do {
+        interval(50, 20);
+        in.saturation = 0.6;
+        n++;
+    } while (!step());
+    assert_int_equal(n, 6);
+    assert_int_equal(d.users_after, 20);
+    assert_string_equal(
+        d.reason, "saturation 0.60 is under 0.72 (90 % of its limit 0.80), P95 20.1 ms: grow to 20 users");
+    do {
+        interval(50, 20);
+        in.saturation = 0.85;
+    } while (!step());
+    assert_int_equal(d.users_after, 15);
+    assert_non_null(strstr(d.reason, "saturation 0.85 is over its limit 0.80, P95"));
+}
+
+/* ---- what an interval says ---- */
+
+/* Late are 3 of 50, 6 %: within two standard errors of the 5 %, 6 / 5.3 of 600, so that the stage goes on to
+ * three times its length; then more than 5 % is too many. 12 of 50 need no second look. */
+static void what_is_near_the_line_is_looked_at_for_longer(void **state) {
+    (void)state;
+    for (unsigned late = 2; late <= 12; late += 5) {
+        config(AUTOSCALER_QOS, STAGE_TARGETS);
+        begin(10);
+        unsigned n = 0;
+        do {
+            interval_late(50, 20, late == 7 ? 3 : late);
+            n++;
+        } while (!step());
+        assert_int_equal(n, late == 12 ? 2 + 2 : 2 + 12);
+        assert_string_equal(d.action, late == 2 ? "grow" : "back off");
+    }
+}
+
+/* Requests that are not late need no number: what is good by luck is looked at again in the end. */
+static void few_answers_are_taken_together(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    begin(10);
+    assert_int_equal(until(1, 20), 2 + 4);
+    assert_string_equal(d.action, "grow");
+    assert_int_equal(until(1, 110), 2 + 4); /* 4 of 4: (4 - 0.2) / 0.44 standard errors */
+    assert_string_equal(d.action, "bisect");
+    assert_non_null(strstr(d.reason, "100.0 % of 4 requests over 100 ms"));
+}
+
+static void failed_requests_have_missed(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    begin(10);
+    do {
+        interval(98, 20);
+        in.klass[0].failed = 2;
+    } while (!step());
+    assert_string_equal(d.action, "grow");
+    do {
+        interval(90, 20);
+        in.klass[0].failed = 10;
+    } while (!step());
+    assert_string_equal(d.action, "bisect");
+    assert_non_null(strstr(d.reason, "40 of 400 requests of fast failed"));
+    assert_true(isnan(d.p95_ms));
+}
+
+/* Class 1 has 1,000 ms; one of it waits and none is answered. Class 0 would be fine. */
+static void a_starved_class_is_a_breach(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    begin(10);
+    unsigned n = 0;
+    do {
+        interval(50, 20);
+        in.klass[1].waiting = 3;
+        in.klass[1].oldest_wait_ms = 7000;
+        n++;
+    } while (!step());
+    assert_int_equal(n, 2 + 2);
+    assert_string_equal(d.action, "back off");
+    assert_non_null(strstr(d.reason, "slow has waited 7.00 s for an answer (target 1.00 s)"));
+}
+
+static void the_worst_class_counts(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    begin(10);
+    do {
+        interval(50, 50); /* half of its target */
+        for (int i = 0; i < 50; i++) histogram_record(&answered[1], 700 * UINT64_C(1000000));
+        in.klass[1].in_service = 1;
+    } while (!step());
+    assert_non_null(strstr(d.reason, "700 ms of slow; 0.0 % of 200 requests over 1.00 s"));
+    assert_true(fabs(d.p95_ms / 700 - 1) < 0.01);
+}
+
+static void nobody_answered_is_a_breach_and_nobody_asking_is_none(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    begin(10);
+    assert_int_equal(until(0, 0), 2 + 12);
+    assert_string_equal(d.action, "back off");
+    assert_non_null(strstr(d.reason, "nobody was answered in 12 s"));
+    unsigned n = 0;
+    do {
+        interval(0, 0);
+        in.klass[0].in_service = 0;
+        n++;
+    } while (!step());
+    assert_int_equal(n, 5 + 4);
+    assert_non_null(strstr(d.reason, "nobody asked in 4 s"));
+    assert_true(isnan(d.p95_ms));
+}
+
+/* Nothing of the time in which it settles counts; it begins when who came before the change is answered. */
+static void what_came_before_the_change_is_waited_for(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    begin(10);
+    for (unsigned n = 1; n <= 9; n++) {
+        bool old = n <= 3, settles = n <= 5;
+        interval(50, settles ? 5000 : 20);
+        in.oldest_ms = old ? 9000 : 100;
+        assert_int_equal(step(), n == 9);
+    }
+    assert_string_equal(d.action, "grow");
+    unsigned n = 0;
+    do { /* who came while there were fewer is no trouble */
+        interval(50, 300);
+        in.oldest_ms = 1e6;
+        n++;
+    } while (!step());
+    assert_int_equal(n, 2 + 2);
+    n = 0;
+    do { /* one that is never answered is waited for no longer than three stages */
+        interval(50, 20);
+        in.oldest_ms = 1e6;
+        n++;
+    } while (!step());
+    assert_int_equal(n, 12 + 5 + 4);
+}
+
+/* ---- capacity ---- */
+
+/* A stage with that many tokens a second. */
+static void expect_tokens(double tokens, const char *action, uint64_t users) {
+    uint64_t before = a.users;
+    unsigned n = 0;
+    do {
+        interval(50, 20);
+        in.tokens = tokens;
+        assert_true(n++ < 100);
+    } while (!step());
+    if (strcmp(d.action, action) != 0 || d.users_after != users)
+        fail_msg("at %llu users %g tok/s: %s to %llu (%s), not %s to %llu", (unsigned long long)before,
+                 tokens, d.action, (unsigned long long)d.users_after, d.reason, action,
+                 (unsigned long long)users);
+}
+
+/* 100 tok/s a user up to 1,000; 98 % of it are enough. The gap below closes at 2.5 %, the one above at 5 %.
+ */
+static void capacity_step_by_step(void **state) {
+    (void)state;
+    config(AUTOSCALER_CAPACITY, STAGE_TOKENS);
+    begin(3);
+    assert_non_null(strstr(d.reason, "seek the fewest users with the most tok/s"));
+    expect_tokens(300, "double", 6);
+    assert_string_equal(d.reason, "300 tok/s at 3 users: double to 6 users");
+    expect_tokens(600, "double", 12);
+    assert_string_equal(d.reason,
+                        "600 tok/s at 6 users, 100.00 % more than the best, 300: double to 12 users");
+    expect_tokens(1000, "double", 24); /* two thirds more than before still pays */
+    expect_tokens(1000, "bisect", 18);
+    assert_string_equal(
+        d.reason, "1.00k tok/s at 24 users, 0.00 % more than the best, 1.00k; try 18, between 12 and 24");
+    expect_tokens(1000, "bisect", 9); /* three levels are flat: there is no peak above */
+    expect_tokens(900, "bisect", 10);
+    expect_tokens(1000, "found", 10);
+    assert_string_equal(d.reason, "Peak capacity found: 1000 tok/s at 10 users; 900 at 9");
+    expect_known("Peak capacity found: 1000 tok/s at 10 users");
+    expect_answer(10, true);
+    assert_true(a.peak == 1000 && a.peak_users == 10);
+    for (int i = 0; i < 50; i++) {
+        interval(50, 20);
+        assert_false(step());
+    }
+}
+
+/* Half as much again or more: double; less: x 1.5. Above the peak it falls. */
+static void growth_slows_down_where_it_brings_less(void **state) {
+    (void)state;
+    config(AUTOSCALER_CAPACITY, STAGE_TOKENS);
+    begin(10);
+    expect_tokens(100, "double", 20);
+    expect_tokens(150, "double", 40);
+    expect_tokens(200, "grow", 60);
+    expect_tokens(300, "grow", 90); /* as much as that, but it stays with x 1.5 */
+    expect_tokens(280, "bisect", 75);
+    expect_tokens(290, "bisect", 50);
+}
+
+static void from_above_it_goes_down_first(void **state) {
+    (void)state;
+    config(AUTOSCALER_CAPACITY, STAGE_NVME);
+    begin(800);
+    uint64_t users[] = {1000, 400, 200, 100};
+    for (int i = 0; i < 4; i++) {
+        do {
+            interval(50, 20);
+            in.nvme_tokens = 500;
+        } while (!step());
+        assert_int_equal(d.users_after, users[i]);
+    }
+    assert_string_equal(d.reason,
+                        "500 nvme tok/s at 200 users, 0.00 % more than the best, 500: as good; nothing below "
+                        "200 was tried: try 100 users");
+}
+
+static void capacity_at_its_limits(void **state) {
+    (void)state;
+    config(AUTOSCALER_CAPACITY, STAGE_TOKENS);
+    c.max_users = 15;
+    begin(10);
+    expect_tokens(1000, "double", 15);
+    expect_tokens(1500, "bisect", 12);
+    expect_tokens(1200, "bisect", 13);
+    expect_tokens(1300, "bisect", 14);
+    expect_tokens(1400, "found", 15);
+    assert_string_equal(
+        d.reason, "Peak capacity found: 1500 tok/s at 15 users, the most allowed: more might carry more; "
+                  "1400 at 14");
+    c.min_users = c.max_users = 15;
+    begin(15);
+    expect_tokens(1000, "found", 15);
+}
+
+/* A stage without a token lasts three times as long, and goes nowhere. */
+static void nothing_generated_is_no_peak(void **state) {
+    (void)state;
+    config(AUTOSCALER_CAPACITY, STAGE_TOKENS);
+    begin(10);
+    expect_tokens(0, "double", 20);
+    expect_tokens(0, "found", 20);
+    assert_string_equal(d.reason,
+                        "nothing was generated in any of 2 stages: raise autoscaler.stage, 4 s is too short");
+    expect_answer(NAN, false);
+    expect_known("nothing was generated in any stage");
+}
+
+static void intervals_without_length_are_none(void **state) {
+    (void)state;
+    config(AUTOSCALER_QOS, STAGE_TARGETS);
+    begin(10);
+    for (int i = 0; i < 100; i++) {
+        interval(50, 20);
+        in.length_s = i % 2 ? 0 : NAN;
+        assert_false(step());
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(qos_step_by_step),
+        cmocka_unit_test(stages_last_as_long_as_they_should),
+        cmocka_unit_test(near_the_target_steps_are_small),
+        cmocka_unit_test(a_stage_lasts_several_requests),
+        cmocka_unit_test(evidence_of_all_windows_counts),
+        cmocka_unit_test(an_answer_that_turns_bad_is_withdrawn_and_grows_back),
+        cmocka_unit_test(a_bad_window_alone_withdraws_nothing),
+        cmocka_unit_test(far_too_many_are_drained_and_the_knee_is_estimated),
+        cmocka_unit_test(even_the_fewest_may_be_too_many),
+        cmocka_unit_test(limits_are_kept_from_the_start),
+        cmocka_unit_test(without_a_hold_the_gap_is_the_answer),
+        cmocka_unit_test(saturation_is_kept_as_targets_are),
+        cmocka_unit_test(what_is_near_the_line_is_looked_at_for_longer),
+        cmocka_unit_test(few_answers_are_taken_together),
+        cmocka_unit_test(failed_requests_have_missed),
+        cmocka_unit_test(a_starved_class_is_a_breach),
+        cmocka_unit_test(the_worst_class_counts),
+        cmocka_unit_test(nobody_answered_is_a_breach_and_nobody_asking_is_none),
+        cmocka_unit_test(what_came_before_the_change_is_waited_for),
+        cmocka_unit_test(capacity_step_by_step),
+        cmocka_unit_test(growth_slows_down_where_it_brings_less),
+        cmocka_unit_test(from_above_it_goes_down_first),
+        cmocka_unit_test(capacity_at_its_limits),
+        cmocka_unit_test(nothing_generated_is_no_peak),
+        cmocka_unit_test(intervals_without_length_are_none),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("autoscaler", tests, NULL, NULL);
+}

@@ -1,0 +1,101 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/limits/breakeven.h"
+#include "scenario/load.h"
+
+static struct scenario *scenario;
+static struct counters *counters;
+
+/* Reads of 1 to 40 MiB that take latency_us and us_per_mib. */
+static void loads(double latency_us, double us_per_mib) {
+    counters_free(counters, 1);
+    counters = counters_new(1);
+    for (uint64_t mib = 1; mib <= 40; mib++) {
+        uint64_t kib = mib * 1024, us = (uint64_t)(latency_us + us_per_mib * (double)mib);
+        counters_add(&counters->loads[KVF_TIER_REMOTE], 1);
+        counters_add(&counters->load_kib[KVF_TIER_REMOTE], kib);
+        counters_add(&counters->load_kib_kib[KVF_TIER_REMOTE], kib * kib);
+        counters_add(&counters->load_us[KVF_TIER_REMOTE], us);
+        counters_add(&counters->load_kib_us[KVF_TIER_REMOTE], kib * us);
+    }
+}
+
+static double tokens(void) {
+    return breakeven_tokens(scenario, counters, KVF_TIER_REMOTE);
+}
+
+/* 128 KiB a token: 8 tokens are a MiB. */
+static bool loads_sooner(uint64_t n, double latency_us, double us_per_mib) {
+    struct roofline r;
+    assert_int_equal(scenario_roofline(scenario, &r, NULL), 0);
+    return (latency_us + us_per_mib * (double)n / 8) * 1e3 <= (double)roofline_prefill_ns(&r, n, 0);
+}
+
+static void it_is_where_the_curves_cross_for_good(void **state) {
+    static const double links[][2] = {{100000, 20}, {500000, 100}, {2000000, 300}};
+    (void)state;
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+        loads(links[i][0], links[i][1]);
+        uint64_t n = (uint64_t)tokens();
+        assert_true(n > 1 && n < BREAKEVEN_MOST);
+        for (uint64_t above = n + n / 100 + 1; above <= BREAKEVEN_MOST; above *= 2)
+            assert_true(loads_sooner(above, links[i][0], links[i][1]));
+        assert_false(loads_sooner(n - n / 100 - 1, links[i][0], links[i][1]));
+    }
+}
+
+static void a_fast_tier_always_wins_and_a_slow_one_never(void **state) {
+    (void)state;
+    loads(0, 1);
+    assert_true(tokens() == 1);
+    loads(0, 1e6);
+    assert_true(tokens() == 0);
+}
+
+static void what_cannot_be_told_is_missing(void **state) {
+    (void)state;
+    loads(100, 20);
+    atomic_store(&counters->loads[KVF_TIER_REMOTE], BREAKEVEN_LOADS - 1);
+    assert_true(isnan(tokens()));
+    loads(100, 20);
+    scenario->cache.granularity = KVF_GRANULARITY_BLOCK;
+    assert_true(isnan(tokens()));
+    scenario->cache.granularity = KVF_GRANULARITY_REQUEST;
+    scenario->remote.on = false;
+    assert_true(isnan(tokens()));
+    scenario->remote.on = true;
+}
+
+static int set_up(void **state) {
+    struct scenario_report report;
+    (void)state;
+    scenario = calloc(1, sizeof *scenario);
+    int rc = scenario_load(NULL, "{model: llama3.1-8b, tiers: {remote: {capacity: 1GiB}}}", NULL, 0, scenario,
+                           NULL, &report);
+    scenario_report_free(&report);
+    return rc;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    counters_free(counters, 1);
+    free(scenario);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_where_the_curves_cross_for_good),
+        cmocka_unit_test(a_fast_tier_always_wins_and_a_slow_one_never),
+        cmocka_unit_test(what_cannot_be_told_is_missing),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,236 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/sampling/window.h"
+
+static struct window w;
+
+static int begin(void **state) {
+    (void)state;
+    window_begin(&w);
+    return 0;
+}
+
+/* So many requests of so many ms each, in an interval of so many seconds. */
+static struct window_sums interval(double s, double requests, double e2e_ms) {
+    return (struct window_sums){.length_s = s,
+                                .requests = requests,
+                                .e2e_ms = requests * e2e_ms,
+                                .op_s = {[KVF_TIER_NVME] = {[KVF_DIR_READ] = 2 * s}}};
+}
+
+static void add(double s, double requests, double e2e_ms) {
+    struct window_sums i = interval(s, requests, e2e_ms);
+    window_add(&w, &i);
+}
+
+static struct window_sums look(void) {
+    struct window_sums out;
+    window_look(&w, NULL, &out);
+    return out;
+}
+
+static void near(double got, double want) {
+    if (!(fabs(got - want) <= 1e-9 * fabs(want) + 1e-9)) fail_msg("%.17g, not %.17g", got, want);
+}
+
+static void it_begins_empty(void **state) {
+    (void)state;
+    struct window_sums got = look();
+    near(got.length_s, 0);
+    add(1, 3, 100);
+    window_begin(&w);
+    got = look();
+    near(got.length_s, 0);
+    near(got.requests, 0);
+}
+
+/* Request n is of interval n: after 25 intervals those of 15 to 24 are left, 195 in all. */
+static void it_keeps_ten_seconds(void **state) {
+    (void)state;
+    for (int n = 0; n < 25; n++) {
+        add(1, n, 100);
+        near(look().length_s, n < 10 ? n + 1 : 10);
+        near(look().op_s[KVF_TIER_NVME][KVF_DIR_READ], n < 10 ? 2 * (n + 1) : 20);
+    }
+    near(look().requests, 15 + 16 + 17 + 18 + 19 + 20 + 21 + 22 + 23 + 24);
+    near(look().e2e_ms, 195 * 100);
+    for (int n = 0; n < 10; n++) add(1, 0, 0);
+    near(look().requests, 0);
+    assert_true(look().e2e_ms == 0);
+}
+
+/* 200,000 of 1 ms: no more than that many marks, and not much more than ten seconds. */
+static void short_intervals_need_no_more_memory(void **state) {
+    (void)state;
+    for (int n = 0; n < 200000; n++) {
+        add(0.001, 1, 5);
+        if (w.count > WINDOW_MARKS) fail_msg("%u marks", w.count);
+        if (n < 10200) continue;
+        struct window_sums got = look();
+        if (!(got.length_s > 9.999 && got.length_s < 10.2)) fail_msg("%g s", got.length_s);
+        if (!(fabs(got.requests - got.length_s * 1000) < 1.5)) fail_msg("%g requests", got.requests);
+    }
+    near(look().e2e_ms / look().requests, 5);
+}
+
+static void an_interval_that_is_longer_stands_for_itself(void **state) {
+    (void)state;
+    add(60, 7, 100);
+    near(look().length_s, 60);
+    add(60, 4, 100);
+    near(look().length_s, 60);
+    near(look().requests, 4);
+    add(1, 1, 100); /* less than ten seconds by itself */
+    near(look().length_s, 61);
+    near(look().requests, 5);
+}
+
+/* Slow model: every interval is kept, and the newest are summed until they are ten seconds. */
+static void it_agrees_with_a_list_of_all_intervals(void **state) {
+    (void)state;
+    enum { INTERVALS = 3000 };
+    double *s = calloc(INTERVALS, sizeof *s), *requests = calloc(INTERVALS, sizeof *requests);
+    assert_non_null(s);
+    assert_non_null(requests);
+    uint32_t x = 12345;
+    for (int n = 0; n < INTERVALS; n++) {
+        x = x * 1664525 + 1013904223;
+        s[n] = 0.25 + (double)(x >> 24) / 64; /* sums are exact, and each interval far enough for a mark */
+        requests[n] = (double)(x >> 16 & 7);
+        add(s[n], requests[n], 10);
+        double length = 0, sum = 0;
+        for (int k = n; k >= 0 && length < WINDOW_S - 1e-6; k--) {
+            length += s[k];
+            sum += requests[k];
+        }
+        struct window_sums got = look();
+        if (!(fabs(got.length_s - length) < 1e-6 && fabs(got.requests - sum) < 1e-6))
+            fail_msg("interval %d: %g s, not %g; %g requests, not %g", n, got.length_s, length, got.requests,
+                     sum);
+    }
+    free(s);
+    free(requests);
+}
+
+static void what_is_only_looked_at_is_not_kept(void **state) {
+    (void)state;
+    struct window_sums more = interval(0.5, 9, 100), got;
+    add(1, 1, 100);
+    for (int i = 0; i < 3; i++) {
+        window_look(&w, &more, &got);
+        near(got.length_s, 1.5);
+        near(got.requests, 10);
+    }
+    near(look().requests, 1);
+}
+
+/* Three intervals by hand: 2 s at 40 % and 1 s at 100 % are 60 %; a second in which the disk was not to
+ * be read does not count for it. */
+static void means_are_weighted(void **state) {
+    (void)state;
+    struct window_sums a = {.length_s = 2,
+                            .requests = 1,
+                            .e2e_ms = 100,
+                            .queue_ms = 10,
+                            .storage_ms = 40,
+                            .device_busy_s = 0.4 * 2,
+                            .device_known_s = 2,
+                            .host_busy_s = 0.1 * 2,
+                            .host_known_s = 2,
+                            .slots_busy_s = 4 * 2,
+                            .slots_s = 8 * 2,
+                            .lookups = 10,
+                            .misses = 1};
+    struct window_sums b = {.length_s = 1,
+                            .requests = 3,
+                            .e2e_ms = 3 * 300,
+                            .queue_ms = 3 * 30,
+                            .storage_ms = 3 * 20,
+                            .generation_ms = 2 * 50,
+                            .firsts = 4,
+                            .sampled = 40,
+                            .class_judged = {100, 3},
+                            .class_missed = {5, 0},
+                            .tier_busy_s = {[KVF_TIER_NVME] = 0.8},
+                            .device_bytes = 600,
+                            .our_bytes = 100,
+                            .counted_s = 1,
+                            .device_busy_s = 1,
+                            .device_known_s = 1,
+                            .host_busy_s = 0.7,
+                            .host_known_s = 1,
+                            .slots_busy_s = 8,
+                            .slots_s = 8,
+                            .lookups = 30,
+                            .misses = 9,
+                            .op_s = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 0.25}},
+                            .device_s = {[KVF_TIER_CPU] = {[KVF_DIR_WRITE] = 0.2}},
+                            .line_s = {[KVF_TIER_NVME] = {[KVF_DIR_READ] = 0.1}},
+                            .held_s = 0.3};
+    struct window_sums c = {.length_s = 1, .host_busy_s = 1, .host_known_s = 1, .slots_s = 8};
+    struct judge_input in = {.backlog = 77, .slots = 8};
+    window_add(&w, &a);
+    window_add(&w, &b);
+    window_add(&w, &c);
+    struct window_sums all = look();
+    window_means(&all, &in);
+    assert_int_equal(in.requests, 4);
+    near(in.e2e_ms, 250);
+    near(in.queue_ms, 25);
+    near(in.storage_ms, 25);
+    near(in.generation_ms, 25); /* of all requests, also of those that generate nothing */
+    near(in.device_busy_ratio, 0.6);
+    near(in.host_cpu_ratio, 0.475);
+    near(in.slots_ratio, 0.5);
+    near(in.miss_ratio, 0.25);
+    near(in.op_s[KVF_TIER_CPU][KVF_DIR_WRITE], 0.25);
+    near(in.device_s[KVF_TIER_CPU][KVF_DIR_WRITE], 0.2);
+    near(in.line_s[KVF_TIER_NVME][KVF_DIR_READ], 0.1);
+    near(in.held_s, 0.3);
+    near(in.length_s, 4);
+    near(in.first_ratio, 0.1);
+    near(in.tier_busy[KVF_TIER_NVME], 0.2);
+    near(in.device_bytes, 600);
+    near(in.our_bytes, 100);
+    assert_true(in.targets && in.targets_met); /* 95 of 100 */
+    struct window_sums late = {.class_judged = {1}, .class_missed = {1}};
+    window_sums_add(&all, &late);
+    window_means(&all, &in);
+    assert_true(in.targets && !in.targets_met);
+    assert_int_equal(in.backlog, 77);
+    assert_int_equal(in.slots, 8);
+}
+
+static void what_nobody_measured_is_missing(void **state) {
+    (void)state;
+    struct judge_input in = {0};
+    struct window_sums none = look();
+    window_means(&none, &in);
+    assert_int_equal(in.requests, 0);
+    assert_true(isnan(in.e2e_ms) && isnan(in.queue_ms) && isnan(in.storage_ms) && isnan(in.generation_ms));
+    assert_true(isnan(in.device_busy_ratio) && isnan(in.host_cpu_ratio));
+    assert_true(isnan(in.device_bytes) && isnan(in.first_ratio) && !in.targets);
+    assert_true(isnan(in.slots_ratio) && isnan(in.miss_ratio));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(it_begins_empty, begin),
+        cmocka_unit_test_setup(it_keeps_ten_seconds, begin),
+        cmocka_unit_test_setup(short_intervals_need_no_more_memory, begin),
+        cmocka_unit_test_setup(an_interval_that_is_longer_stands_for_itself, begin),
+        cmocka_unit_test_setup(it_agrees_with_a_list_of_all_intervals, begin),
+        cmocka_unit_test_setup(what_is_only_looked_at_is_not_kept, begin),
+        cmocka_unit_test_setup(means_are_weighted, begin),
+        cmocka_unit_test_setup(what_nobody_measured_is_missing, begin),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("window", tests, NULL, NULL);
+}

@@ -1,0 +1,494 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/move/simmover.h"
+
+/* When operations of a simulated run begin and end, worked out by hand. A byte takes a nanosecond of every
+ * tier unless a test says otherwise, the latency is 100 ns, a chunk has 1,000 bytes. */
+
+enum {
+    GPU = KVF_TIER_GPU,
+    CPU = KVF_TIER_CPU,
+    NVME = KVF_TIER_NVME,
+    READ = KVF_DIR_READ,
+    WRITE = KVF_DIR_WRITE
+};
+enum { IO = 1000, LATENCY = 100, OPS = 16 };
+#define GB UINT64_C(1000000000)
+
+struct rig {
+    struct scenario s;
+    struct run_clock clock;
+    struct tier *tiers[KVF_TIERS];
+    struct counters *counters;
+    struct usage usage[USAGES];
+    struct simmover *m;
+    struct cache_op op[OPS];
+    uint64_t zero_ns;
+    uint64_t end_ns[OPS]; /* since zero; 0: not yet */
+    struct transfer as[OPS];
+    bool abandoned[OPS];
+    unsigned ops, order[OPS], ends;
+};
+static struct rig *r;
+
+static void op_ended(void *ctx, const struct transfer *t, bool abandoned, const char *what) {
+    (void)ctx;
+    assert_string_equal(what, "");
+    long i = t->op - r->op;
+    assert_true(i >= 0 && i < OPS && r->end_ns[i] == 0);
+    r->end_ns[i] = run_clock_now(&r->clock) - r->zero_ns;
+    r->as[i] = *t;
+    r->abandoned[i] = abandoned;
+    r->order[r->ends++] = (unsigned)i;
+}
+
+static void speed_set(int tier, uint64_t read, uint64_t write, uint64_t channels) {
+    r->s.emulation[tier] =
+        (struct scenario_emulation){read, write, LATENCY, channels, KVF_DUPLEX_HALF, KVF_UNSET};
+}
+
+static void rig_begin(uint64_t workers, uint32_t buffers) {
+    struct err e = {0};
+    r->s.engine.workers = workers;
+    for (int t = 0; t <= NVME; t++) {
+        struct tier_setup setup = {.scenario = &r->s, .tier = (enum kvf_tier)t, .clock = &r->clock};
+        assert_int_equal(tier_emulated_ops.open(&r->tiers[t], &setup, &e), 0);
+    }
+    struct mover_setup setup = {.scenario = &r->s,
+                                .clock = &r->clock,
+                                .tiers = r->tiers,
+                                .counters = r->counters,
+                                .usage = r->usage,
+                                .buffers = buffers,
+                                .done = op_ended};
+    r->m = simmover_open(&setup);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    run_clock_virtual(&r->clock);
+    r->zero_ns = run_clock_now(&r->clock);
+    r->counters = counters_new(1);
+    for (int t = 0; t < KVF_TIERS; t++) usage_init(&r->usage[t]);
+    r->s.nvme.io_size = IO;
+    for (int t = 0; t < KVF_TIERS; t++) speed_set(t, GB, GB, 1);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    simmover_close(r->m);
+    for (int t = 0; t < KVF_TIERS; t++) tier_emulated_ops.close(r->tiers[t]);
+    counters_free(r->counters, 1);
+    for (int t = 0; t < KVF_TIERS; t++) usage_destroy(&r->usage[t]);
+    free(r);
+    return 0;
+}
+
+static unsigned op_begin(int from, int to, uint64_t bytes) {
+    struct cache_op *op = &r->op[r->ops];
+    *op = (struct cache_op){.from = from, .to = to, .bytes = bytes, .cause = KVF_CAUSE_PREFILL};
+    op->kind = from < 0 ? CACHE_OP_WRITE : to < 0 ? CACHE_OP_READ : CACHE_OP_MOVE;
+    simmover_begin(r->m, op);
+    return r->ops++;
+}
+
+static unsigned op_begin_by(uint32_t worker, int from, int to, uint64_t bytes) {
+    struct cache_op *op = &r->op[r->ops];
+    *op = (struct cache_op){
+        .from = from, .to = to, .bytes = bytes, .cause = KVF_CAUSE_PREFILL, .worker = worker};
+    op->kind = from < 0 ? CACHE_OP_WRITE : to < 0 ? CACHE_OP_READ : CACHE_OP_MOVE;
+    simmover_begin(r->m, op);
+    return r->ops++;
+}
+
+/* What happens until then, and then it is that time. */
+static void time_to(uint64_t ns) {
+    while (simmover_next_ns(r->m) <= r->zero_ns + ns) {
+        run_clock_set(&r->clock, simmover_next_ns(r->m));
+        assert_true(simmover_pump(r->m));
+    }
+    run_clock_set(&r->clock, r->zero_ns + ns);
+    assert_false(simmover_pump(r->m));
+}
+
+static void to_the_end(void) {
+    time_to(GB);
+    assert_true(simmover_next_ns(r->m) == KVF_NEVER);
+    assert_int_equal(r->ends, r->ops);
+    for (int t = 0; t < KVF_TIERS; t++) assert_int_equal(counters_get(&r->counters->chunks_in_flight[t]), 0);
+}
+
+static uint64_t bytes_of(int tier, int dir) {
+    return counters_get(&r->counters->io[tier][dir][KVF_CAUSE_PREFILL].bytes);
+}
+static uint64_t sum_of(const struct histogram *h) {
+    return atomic_load(&h->sum);
+}
+
+/* ---- reads and writes ---- */
+
+static void readers_and_writers_share_a_tier(void **state) {
+    (void)state;
+    rig_begin(2, 4);
+    unsigned a = op_begin(GPU, -1, 5000), b = op_begin(-1, GPU, 700);
+    time_to(5099);
+    assert_int_equal(r->ends, 0);
+    assert_int_equal(counters_get(&r->counters->chunks_in_flight[GPU]), 2);
+    assert_int_equal(bytes_of(GPU, READ), 0); /* bytes count when it is complete */
+    time_to(5100);
+    assert_int_equal(r->end_ns[a], 5100);
+    assert_int_equal(bytes_of(GPU, READ), 5000);
+    to_the_end();
+    assert_int_equal(r->end_ns[b], 5800);
+    assert_int_equal(sum_of(&r->counters->op_total[GPU][WRITE]), 5800);
+    assert_int_equal(sum_of(&r->counters->op_device[GPU][WRITE]), 5800);
+    assert_int_equal(sum_of(&r->counters->op_host[GPU][WRITE]), 0);
+    assert_int_equal(counters_get(&r->counters->io[GPU][WRITE][KVF_CAUSE_PREFILL].ops), 1);
+}
+
+/* One worker copies one entry at a time, though the memory could serve two. */
+static void copies_need_a_worker_each(void **state) {
+    (void)state;
+    speed_set(CPU, 2 * GB, 2 * GB, 2);
+    rig_begin(1, 4);
+    unsigned a = op_begin(CPU, -1, 2000), b = op_begin(-1, CPU, 2000);
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 2100);
+    assert_int_equal(r->end_ns[b], 4200);
+    assert_int_equal(sum_of(&r->counters->op_host[CPU][WRITE]), 2100); /* in line for the worker */
+    assert_int_equal(counters_get(&r->counters->line_ns[CPU][WRITE]), 2100);
+}
+
+static void two_workers_copy_two_entries(void **state) {
+    (void)state;
+    speed_set(CPU, 2 * GB, 2 * GB, 2);
+    rig_begin(2, 4);
+    unsigned a = op_begin(CPU, -1, 2000), b = op_begin(-1, CPU, 2000);
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 2100);
+    assert_int_equal(r->end_ns[b], 2100);
+}
+
+/* Two workers with two buffers each: four chunks in flight. */
+static void buffers_are_waited_for_in_line(void **state) {
+    (void)state;
+    rig_begin(2, 2);
+    unsigned a = op_begin(-1, NVME, 2000), b = op_begin(NVME, -1, 1500);
+    unsigned c = op_begin(NVME, -1, 2000), d = op_begin(NVME, -1, 10);
+    assert_int_equal(counters_get(&r->counters->chunks_in_flight[NVME]), 4);
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 2100);
+    assert_int_equal(r->end_ns[b], 3600);
+    assert_int_equal(r->end_ns[c], 5600); /* at 2,100 it has a's buffers, at 3,500 the channel */
+    assert_int_equal(r->as[c].line_ns, 2100);
+    assert_int_equal(r->end_ns[d], 5610); /* has not overtaken, though there was a buffer for it */
+    assert_int_equal(r->as[d].line_ns, 3600);
+}
+
+/* Two buffers are in flight for latency and a chunk's time, then the next two. */
+static void a_worker_s_depth_paces_a_large_entry(void **state) {
+    (void)state;
+    r->s.emulation[NVME].latency_ns = 5000;
+    rig_begin(1, 2);
+    unsigned a = op_begin(-1, NVME, 8000);
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 4 * (5000 + 1000));
+}
+
+/* ---- moves ---- */
+
+/* The drive is the slower side: 0.5 B/ns. It begins with the first chunk, at 1,100. */
+static void a_move_takes_as_long_as_its_slower_writer(void **state) {
+    (void)state;
+    speed_set(NVME, GB, GB / 2, 1);
+    rig_begin(1, 8);
+    unsigned a = op_begin(GPU, NVME, 4000);
+    time_to(1099);
+    assert_int_equal(counters_get(&r->counters->chunks_in_flight[NVME]), 0);
+    time_to(1100);
+    assert_int_equal(counters_get(&r->counters->chunks_in_flight[NVME]), 4);
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 1100 + 8000 + LATENCY);
+    assert_int_equal(r->as[a].leg[READ].device_ns, 4100);
+    assert_int_equal(r->as[a].leg[WRITE].device_ns, 8100);
+    assert_int_equal(bytes_of(GPU, READ), 4000);
+    assert_int_equal(bytes_of(NVME, WRITE), 4000);
+    /* the slower tier's write counts from the beginning, the faster one's read is its time at the device */
+    assert_int_equal(sum_of(&r->counters->op_total[NVME][WRITE]), 9200);
+    assert_int_equal(sum_of(&r->counters->op_total[GPU][READ]), 4100);
+}
+
+/* The drive reads 0.25 B/ns: the last chunk is there at 16,100, and a chunk and a latency later it is
+ * written. Meanwhile memory serves others. */
+static void a_move_ends_a_chunk_after_its_slower_reader(void **state) {
+    (void)state;
+    speed_set(NVME, GB / 4, GB, 1);
+    rig_begin(4, 8);
+    unsigned a = op_begin(NVME, CPU, 4000);
+    time_to(9000); /* the write has had its 4,000 ns of the channel, from 4,100 on */
+    unsigned b = op_begin(CPU, -1, 300);
+    to_the_end();
+    assert_int_equal(r->end_ns[b], 9400);
+    assert_int_equal(r->end_ns[a], 16100 + 1000 + LATENCY);
+}
+
+/* ---- use ---- */
+
+static uint64_t used_ns(int tier, int dir) {
+    return simmover_used_ns(r->m, tier, (enum kvf_dir)dir);
+}
+
+static uint64_t chunk_ns_of(int tier, int dir, uint64_t ns) {
+    return usage_read(&r->usage[tier], r->zero_ns + ns).chunk_ns[dir];
+}
+
+/* The read of 4,000 bytes is at the gpu until 4,100 and the drive writes from 1,100 to 9,200; a read of 1,000
+ * comes to it at 2,000 and has its channel after the write. */
+static void a_tier_is_used_while_its_channel_has_work(void **state) {
+    (void)state;
+    speed_set(NVME, GB, GB / 2, 1);
+    rig_begin(2, 8);
+    op_begin(GPU, NVME, 4000);
+    time_to(2000);
+    assert_int_equal(used_ns(GPU, READ), 2000);
+    assert_int_equal(used_ns(NVME, WRITE), 900);
+    op_begin(NVME, -1, 1000);
+    time_to(5000);
+    assert_int_equal(counters_get(&r->counters->chunks_in_flight[GPU]), 0); /* though the move goes on */
+    assert_int_equal(chunk_ns_of(GPU, READ, 5000), 4100);
+    assert_int_equal(used_ns(GPU, READ), 4000);
+    assert_int_equal(used_ns(NVME, WRITE), 3900);
+    assert_int_equal(used_ns(NVME, READ), 0);
+    time_to(9500);
+    assert_int_equal(used_ns(NVME, WRITE), 8000);
+    assert_int_equal(used_ns(NVME, READ), 400);
+    to_the_end();
+    assert_int_equal(chunk_ns_of(NVME, WRITE, GB), 4 * 8100); /* its chunks are there together */
+    assert_int_equal(chunk_ns_of(NVME, READ, GB), 10200 - 2000);
+    assert_int_equal(used_ns(NVME, READ), 1000);
+}
+
+/* ---- the end ---- */
+
+static void a_stop_ends_everything_at_once(void **state) {
+    (void)state;
+    rig_begin(1, 1);
+    unsigned a = op_begin(-1, NVME, 5000), b = op_begin(NVME, -1, 5000), c = op_begin(GPU, -1, 90000);
+    time_to(300);
+    simmover_stop(r->m);
+    assert_int_equal(r->ends, 3);
+    assert_true(r->abandoned[a] && r->abandoned[b] && r->abandoned[c]);
+    assert_true(simmover_next_ns(r->m) == KVF_NEVER);
+    for (int t = 0; t < KVF_TIERS; t++) {
+        assert_int_equal(counters_get(&r->counters->chunks_in_flight[t]), 0);
+        assert_int_equal(bytes_of(t, READ) + bytes_of(t, WRITE), 0);
+    }
+}
+
+/* ---- measured tiers ---- */
+
+/* MB/s with one chunk under way and with two; of a device's own memory the same, ten times as fast. */
+static void measured_set(int tier, double one, double two) {
+    struct scenario_service *v = &r->s.service[tier];
+    v->depths = (struct scenario_figures){2, {1, 2}};
+    for (int d = 0; d < KVF_DIRS; d++) {
+        v->rates[d] = (struct scenario_figures){2, {one, two}};
+        if (tier == GPU) v->own_rates[d] = (struct scenario_figures){2, {10 * one, 10 * two}};
+    }
+    v->first_write = 1;
+    r->s.gpu.on = r->s.cpu.on = r->s.nvme.on = true;
+    r->s.nvme.capacity_bytes = 1000000;
+    if (tier == CPU) r->s.emulation[tier].latency_ns = 0;
+}
+
+/* A byte a ns: three chunks one after the other, then the latency. */
+static void a_measured_drive_serves_chunk_by_chunk(void **state) {
+    (void)state;
+    measured_set(NVME, 1000, 1000);
+    r->s.service[NVME].first_write = 2;
+    rig_begin(1, 4);
+    unsigned a = op_begin(NVME, -1, 3000);
+    time_to(3099);
+    assert_int_equal(r->ends, 0);
+    time_to(3100);
+    assert_int_equal(r->end_ns[a], 3100);
+    assert_int_equal(bytes_of(NVME, READ), 3000);
+    assert_int_equal(r->as[a].leg[READ].device_ns, 3100);
+    unsigned b = op_begin(-1, NVME, 2000); /* to new room */
+    time_to(9000);
+    assert_int_equal(r->end_ns[b], 3100 + 4100);
+    assert_in_range(simmover_used_ns(r->m, NVME, KVF_DIR_READ), 2999, 3001);
+    to_the_end();
+}
+
+/* Two buffers for two chunks, which share the drive and are complete together. */
+static void a_measured_drive_has_as_many_chunks_as_there_are_buffers(void **state) {
+    (void)state;
+    measured_set(NVME, 1000, 2000);
+    rig_begin(1, 2);
+    unsigned a = op_begin(NVME, -1, 2000);
+    time_to(10000);
+    assert_int_equal(r->end_ns[a], 1000 + 100);
+    unsigned b = op_begin(NVME, -1, 3000); /* the third goes when a buffer is back, and is alone */
+    time_to(100000);
+    assert_int_equal(r->end_ns[b], 10000 + 1100 + 1100);
+    to_the_end();
+}
+
+static void a_worker_copies_one_after_the_other(void **state) {
+    (void)state;
+    measured_set(CPU, 1000, 1500);
+    rig_begin(2, 4);
+    unsigned a = op_begin_by(0, CPU, -1, 2000), b = op_begin_by(0, -1, CPU, 1000);
+    time_to(10000);
+    assert_int_equal(r->end_ns[a], 2000);
+    assert_int_equal(r->end_ns[b], 4000); /* its buffer was read into, and is filled again before */
+    unsigned c = op_begin_by(0, CPU, -1, 3000), d = op_begin_by(1, CPU, -1, 3000);
+    to_the_end();
+    assert_int_equal(r->end_ns[c], 13000);       /* it began alone */
+    assert_in_range(r->end_ns[d], 13999, 14000); /* half of 1.5 bytes a ns */
+}
+
+/* What falls is copied to its buffers, all of them, and only then handed to the drive. */
+static void a_fall_is_copied_before_it_is_written(void **state) {
+    (void)state;
+    measured_set(CPU, 1000, 1000);
+    measured_set(NVME, 1000, 1000);
+    rig_begin(1, 4);
+    unsigned a = op_begin(CPU, NVME, 3000);
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 3000 + 3000 + 100);
+    assert_int_equal(bytes_of(CPU, READ), 3000);
+    assert_int_equal(bytes_of(NVME, WRITE), 3000);
+}
+
+/* A write is made in a buffer full of noise; one that was read into has to be filled again. */
+static void a_write_fills_a_buffer_that_was_read_into(void **state) {
+    (void)state;
+    measured_set(CPU, 1000, 1000);
+    measured_set(NVME, 1000, 1000);
+    rig_begin(1, 2);
+    unsigned a = op_begin(-1, NVME, 1000);
+    time_to(10000);
+    assert_int_equal(r->end_ns[a], 1100); /* as it was filled at first */
+    unsigned b = op_begin(NVME, -1, 2000);
+    time_to(20000);
+    assert_int_equal(r->end_ns[b], 12100);
+    unsigned c = op_begin(-1, NVME, 1000);
+    time_to(30000);
+    assert_int_equal(r->end_ns[c], 20000 + 1000 + 1100);
+    unsigned d = op_begin(-1, NVME, 1000);
+    to_the_end();
+    assert_int_equal(r->end_ns[d], 31100); /* in the one that the last write left */
+}
+
+/* What an operation at a drive draws is that of all its chunks. */
+static void chunks_of_an_operation_are_fast_or_slow_together(void **state) {
+    (void)state;
+    bool seen[2] = {false, false};
+    measured_set(NVME, 1000, 1000);
+    for (int d = 0; d < KVF_DIRS; d++)
+        r->s.service[NVME].spread[d] = (struct scenario_figures){2, {0.5, 1.5}};
+    rig_begin(1, 4);
+    for (uint64_t i = 0, at = 0; i < OPS; i++, at += 100000) {
+        unsigned a = op_begin(NVME, -1, 8000);
+        time_to(at + 50000);
+        uint64_t took = r->end_ns[a] - at;
+        if (took < 4000 || (took > 4300 && took < 12000) || took > 12300)
+            fail_msg("%llu", (unsigned long long)took);
+        seen[took > 8000] = true;
+        time_to(at + 100000);
+    }
+    assert_true(seen[0] && seen[1]);
+    to_the_end();
+}
+
+static void a_worker_that_copies_does_not_see_its_drive(void **state) {
+    (void)state;
+    measured_set(CPU, 1000, 1000);
+    measured_set(NVME, 1000, 1000);
+    rig_begin(1, 4);
+    unsigned a = op_begin(NVME, -1, 1000); /* complete at 1,100 */
+    time_to(500);
+    unsigned b = op_begin(CPU, -1, 6000); /* four chunks, then the drive's turn */
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 4500);
+    assert_int_equal(r->end_ns[b], 6500);
+}
+
+static void a_device_copies_over_its_link_alone(void **state) {
+    (void)state;
+    for (int t = 0; t <= NVME; t++) measured_set(t, 1000, 1000);
+    rig_begin(1, 4);
+    unsigned a = op_begin(GPU, CPU, 2000);
+    time_to(10000);
+    assert_int_equal(r->end_ns[a], 2100); /* and none of the worker's time */
+    assert_int_equal(bytes_of(CPU, WRITE), 2000);
+    unsigned b = op_begin(GPU, -1, 2000); /* in its own memory, as a whole */
+    to_the_end();
+    assert_int_equal(r->end_ns[b], 10200);
+}
+
+/* What was not measured has its channel: the entry whole, before its bytes pass. */
+static void an_emulated_tier_passes_whole_entries(void **state) {
+    (void)state;
+    measured_set(CPU, 1000, 1000);
+    rig_begin(1, 4);
+    unsigned a = op_begin(GPU, CPU, 2000);
+    time_to(10000);
+    assert_int_equal(r->end_ns[a], 2100 + 2000);
+    unsigned b = op_begin(CPU, GPU, 2000);
+    to_the_end();
+    assert_int_equal(r->end_ns[b], 10000 + 2000 + 2100);
+}
+
+static void a_stop_ends_what_is_measured_too(void **state) {
+    (void)state;
+    for (int t = 0; t <= NVME; t++) measured_set(t, 1000, 1000);
+    rig_begin(2, 2);
+    op_begin_by(0, NVME, CPU, 50000);
+    op_begin_by(1, CPU, -1, 50000);
+    op_begin_by(1, GPU, -1, 50000);
+    time_to(2500);
+    simmover_stop(r->m);
+    assert_int_equal(r->ends, 3);
+    assert_true(simmover_next_ns(r->m) == KVF_NEVER);
+    for (int t = 0; t < KVF_TIERS; t++) assert_int_equal(counters_get(&r->counters->chunks_in_flight[t]), 0);
+}
+
+int main(void) {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(readers_and_writers_share_a_tier),
+        TEST(copies_need_a_worker_each),
+        TEST(two_workers_copy_two_entries),
+        TEST(buffers_are_waited_for_in_line),
+        TEST(a_worker_s_depth_paces_a_large_entry),
+        TEST(a_move_takes_as_long_as_its_slower_writer),
+        TEST(a_move_ends_a_chunk_after_its_slower_reader),
+        TEST(a_tier_is_used_while_its_channel_has_work),
+        TEST(a_stop_ends_everything_at_once),
+        TEST(a_measured_drive_serves_chunk_by_chunk),
+        TEST(a_measured_drive_has_as_many_chunks_as_there_are_buffers),
+        TEST(a_worker_copies_one_after_the_other),
+        TEST(a_fall_is_copied_before_it_is_written),
+        TEST(a_write_fills_a_buffer_that_was_read_into),
+        TEST(chunks_of_an_operation_are_fast_or_slow_together),
+        TEST(a_worker_that_copies_does_not_see_its_drive),
+        TEST(a_device_copies_over_its_link_alone),
+        TEST(an_emulated_tier_passes_whole_entries),
+        TEST(a_stop_ends_what_is_measured_too),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("simmover", tests, NULL, NULL);
+}

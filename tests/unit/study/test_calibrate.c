@@ -1,0 +1,286 @@
+/* Measuring tiers: the parts that do not depend on how fast this machine is. */
+#include "tests/unit/cuda_fixture.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+#include "scenario/load.h"
+#include "study/calibrate/calibrate.h"
+#include "study/calibrate/calibrate_rig.h"
+#include "study/calibrate/calibration.h"
+
+static struct scenario scenario;
+static atomic_bool stop;
+
+static int each_setup(void **state) {
+    (void)state;
+    fake_reset();
+    cuda_api_choose(&fake_api);
+    scenario_default(&scenario);
+    scenario.gpu.on = true;
+    scenario.gpu.backend = KVF_BACKEND_CUDA;
+    scenario.engine.workers = 1; /* the devices of the fixture are one thread's */
+    scenario.engine.staging_bytes = 16 << 20;
+    scenario.engine.noise_bytes = 1 << 20;
+    scenario.nvme.io_depth = 4;
+    atomic_store(&stop, false);
+    return 0;
+}
+
+static struct calibrate_setup setup_of(uint64_t bytes) {
+    return (struct calibrate_setup){
+        .scenario = &scenario, .bytes = bytes, .time_ns = 400 * KVF_NS_PER_MS, .stop = &stop};
+}
+
+/* Lets a call fail once the tier is open. */
+static void fail_now(void *ctx, enum kvf_tier tier, const char *doing) {
+    (void)tier;
+    (void)doing;
+    fake.fail_name = ctx;
+}
+
+static void expect_curve(const struct calibrate_curve *c, uint64_t most, uint64_t entry_bytes) {
+    assert_true(c->points >= 2 && c->depth[0] == 1);
+    assert_int_equal(c->depth[c->points - 1], most);
+    assert_int_equal(c->entry_bytes, entry_bytes);
+    assert_true(c->latency_ns > 0);
+    for (uint32_t p = 0; p < c->points; p++) {
+        if (p) assert_true(c->depth[p] > c->depth[p - 1]);
+        for (int d = 0; d < KVF_DIRS; d++) {
+            const struct calibrate_rate *r = &c->rate[d][p];
+            assert_true(r->low > 0 && r->low <= r->median && r->median <= r->high);
+            assert_true(calibrate_beyond_latency(c, (enum kvf_dir)d, p) >= r->median);
+        }
+    }
+}
+
+static void expect_spread(const double slice[CALIBRATE_SLICES]) {
+    double sum = 0;
+    for (int i = 0; i < CALIBRATE_SLICES; i++) {
+        sum += slice[i];
+        if (i) assert_true(slice[i] >= slice[i - 1]);
+    }
+    assert_true(fabs(sum / CALIBRATE_SLICES - 1) < 1e-9);
+}
+
+/* Half of 32 MiB is a whole entry, half chunks of 1 MiB. */
+static void a_device_is_measured_inside_and_over_its_link(void **state) {
+    struct calibrate_setup setup = setup_of(32 << 20);
+    struct calibrate_result r;
+    struct err e = {0};
+    (void)state;
+    if (calibrate_tier(&setup, KVF_TIER_GPU, &r, &e) != 0) fail_msg("%s", e.text);
+    expect_curve(&r.link, 4, 1 << 20); /* the depth */
+    assert_int_equal(r.own.points, 1);
+    assert_int_equal(r.own.entry_bytes, (16 << 20) - 4096);
+    assert_true(r.own.rate[KVF_DIR_READ][0].low > 0 && r.own.latency_ns > 0);
+    expect_spread(r.spread[KVF_DIR_READ]);
+    expect_spread(r.spread[KVF_DIR_WRITE]);
+    assert_true(r.both.median > 0);
+    assert_true(r.first_write == 1);
+    assert_non_null(strstr(r.description, "1 x Played GPU"));
+    assert_true(fake.kernels > 8 && fake.copies > 8);
+    fake_expect_nothing_left();
+}
+
+/* A device fast enough to be filled in whole: every chunk has its place in memory too, and comes out. */
+static void every_chunk_of_a_device_has_room_beside_it(void **state) {
+    struct rig *rig = NULL;
+    struct err e = {0};
+    uint64_t entry_bytes;
+    (void)state;
+    if (rig_open(&rig, &scenario, KVF_TIER_GPU, 160 << 20, &stop, &e) != 0) fail_msg("%s", e.text);
+    for (int kind = RIG_WRITE; kind <= RIG_OUT; kind += RIG_OUT - RIG_WRITE) {
+        struct rig_window w = {.kind = (enum rig_kind)kind,
+                               .set = RIG_CHUNKS,
+                               .depth = 4,
+                               .once = true,
+                               .ns = 60 * KVF_NS_PER_S};
+        if (rig_run(rig, &w, &e) != 0) fail_msg("%s", e.text);
+        assert_int_equal(w.bytes, 79 << 20);
+    }
+    assert_int_equal(rig_entries(rig, RIG_CHUNKS, &entry_bytes), 79);
+    rig_close(rig);
+    fake_expect_nothing_left();
+}
+
+static void memory_has_no_more_chunks_under_way_than_workers(void **state) {
+    struct calibrate_setup setup = setup_of(32 << 20);
+    struct calibrate_result r;
+    struct err e = {0};
+    (void)state;
+    scenario.engine.workers = 2;
+    assert_int_equal(calibrate_tier(&setup, KVF_TIER_CPU, &r, &e), 0);
+    expect_curve(&r.link, 2, 1 << 20);
+    expect_spread(r.spread[KVF_DIR_READ]);
+    assert_int_equal(r.own.points, 0);
+    assert_in_range(r.filled_bytes, 2 * ((1 << 20) + 4096),
+                    (30 << 20) + 2 * 4096); /* as far as the time went */
+}
+
+static struct rig_window window_run(struct rig *rig, struct rig_window w) {
+    struct err e = {0};
+    w.set = RIG_CHUNKS;
+    w.ns = w.once ? 60 * KVF_NS_PER_S : 20 * KVF_NS_PER_MS;
+    if (rig_run(rig, &w, &e) != 0) fail_msg("%s", e.text);
+    return w;
+}
+
+/* What others take of the processors is no time of the memory: a window takes longer than its copies. */
+static void copies_are_timed_by_the_processor(void **state) {
+    struct rig *rig = NULL;
+    struct err e = {0};
+    struct histogram times[KVF_DIRS];
+    (void)state;
+    for (int d = 0; d < KVF_DIRS; d++) histogram_init(&times[d]);
+    assert_int_equal(rig_open(&rig, &scenario, KVF_TIER_CPU, 16 << 20, &stop, &e), 0);
+    struct rig_window plain =
+        window_run(rig, (struct rig_window){.kind = RIG_WRITE, .depth = 1, .once = true});
+    assert_true(fabs(plain.bytes_s * plain.seconds / (double)plain.bytes - 1) < 1e-9);
+    struct rig_window own = window_run(
+        rig, (struct rig_window){
+                 .kind = RIG_WRITE, .depth = 1, .once = true, .by_processor = true, .times = times});
+    assert_int_equal(own.bytes, 15 << 20);
+    assert_true(own.bytes_s * own.seconds > (double)own.bytes);
+    assert_int_equal(histogram_count(&times[KVF_DIR_WRITE]), 15);
+    assert_true(histogram_mean(&times[KVF_DIR_WRITE]) * 15 / 1e9 <= own.seconds);
+    rig_close(rig);
+}
+
+/* Entries give their places back and take others; what is there is still what was written. */
+static void recycled_entries_have_other_sizes_and_their_bytes(void **state) {
+    struct rig *rig = NULL;
+    struct err e = {0};
+    (void)state;
+    scenario.cache.verify = KVF_VERIFY_FULL;
+    assert_int_equal(rig_open(&rig, &scenario, KVF_TIER_CPU, 16 << 20, &stop, &e), 0);
+    window_run(rig, (struct rig_window){.kind = RIG_WRITE, .depth = 1, .once = true});
+    for (int i = 0; i < 12; i++) {
+        struct rig_window w = window_run(
+            rig, (struct rig_window){.kind = RIG_WRITE, .depth = 2, .recycle = true, .once = true});
+        assert_true(w.bytes >= 15 << 19 && w.bytes < 15 << 20 && w.bytes % 4096 == 0);
+    }
+    assert_true(rig_filled_bytes(rig) >= 15 << 19 && rig_filled_bytes(rig) < 15 << 20);
+    window_run(rig, (struct rig_window){.kind = RIG_MIXED, .depth = 2, .recycle = true});
+    window_run(rig, (struct rig_window){.kind = RIG_READ, .depth = 2});
+    rig_close(rig);
+}
+
+static void what_cannot_be_measured_says_why(void **state) {
+    static const struct {
+        const char *call, *says;
+    } cases[] = {{"fake_stream_new", "failed: unknown error (CUDA error 999)"},
+                 {"fake_generate", "on device 0 (Played GPU) failed: unknown error"},
+                 {"fake_checksum", "on device 0 (Played GPU) failed: unknown error"},
+                 {"fake_event_record", "the gpu tier cannot be measured"},
+                 {"fake_event_query", "the gpu tier cannot be measured"}};
+    struct calibrate_setup setup = setup_of(8 << 20);
+    struct calibrate_result r;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err e = {0};
+        each_setup(NULL);
+        setup.progress = strcmp(cases[i].call, "fake_stream_new") == 0 ? NULL : fail_now;
+        setup.ctx = (void *)(uintptr_t)cases[i].call;
+        if (!setup.progress) fake.fail_name = cases[i].call;
+        assert_true(calibrate_tier(&setup, KVF_TIER_GPU, &r, &e) < 0);
+        if (!strstr(e.text, cases[i].says)) fail_msg("%s: %s", cases[i].call, e.text);
+        fake_expect_nothing_left();
+    }
+    struct err e = {0};
+    each_setup(NULL);
+    setup.progress = NULL;
+    fake.memory_bytes[0] = 256 << 20; /* what is left to the driver */
+    assert_int_equal(calibrate_tier(&setup, KVF_TIER_GPU, &r, &e), -KVF_ERR_NOSPACE);
+    err_clear(&e);
+    each_setup(NULL);
+    scenario.gpu.backend = KVF_BACKEND_EMULATED;
+    assert_int_equal(calibrate_tier(&setup, KVF_TIER_GPU, &r, &e), -KVF_ERR_UNAVAILABLE);
+    assert_string_equal(e.text, "the gpu tier is emulated here");
+    err_clear(&e);
+    atomic_store(&stop, true);
+    assert_int_equal(calibrate_tier(&setup, KVF_TIER_CPU, &r, &e), -KVF_ERR_CANCELLED);
+}
+
+/* No time at all: one operation of each kind, and figures. */
+static void something_is_measured_however_late_it_is(void **state) {
+    struct calibrate_setup setup = setup_of(8 << 20);
+    struct calibrate_result r;
+    struct err e = {0};
+    (void)state;
+    scenario.engine.workers = 2;
+    setup.time_ns = 0;
+    assert_int_equal(calibrate_tier(&setup, KVF_TIER_CPU, &r, &e), 0);
+    expect_curve(&r.link, 2, 1 << 20);
+    assert_int_equal(r.filled_bytes, 2 * ((1 << 20) + 4096)); /* of each worker */
+}
+
+static struct calibrate_curve curve_of(double read, double write, double latency_ns) {
+    struct calibrate_curve c = {
+        .points = 2, .depth = {1, 8}, .entry_bytes = 1000000, .latency_ns = latency_ns};
+    for (int p = 0; p < 2; p++) {
+        c.rate[KVF_DIR_READ][p] = (struct calibrate_rate){read * (p + 1), read * 0.9, read * 2.1};
+        c.rate[KVF_DIR_WRITE][p] = (struct calibrate_rate){write * (p + 1), write, write * 2};
+    }
+    return c;
+}
+
+static void what_is_written_is_what_a_scenario_reads(void **state) {
+    struct calibrate_result gpu = {.link = curve_of(27.7e9, 27.3e9, 8432),
+                                   .own = curve_of(2.0617e12, 1.95e12, 5000),
+                                   .both = {83e9, 80e9, 84e9},
+                                   .first_write = 1,
+                                   .description = "cuda: 1 x Played\nGPU"};
+    struct calibrate_result nvme = {
+        .link = curve_of(1e9, 5e8, 200e3), .both = {1.2e9, 1e9, 1.3e9}, .first_write = 1.25};
+    struct scenario_report report = {0};
+    struct buf yaml = {0};
+    (void)state;
+    for (int i = 0; i < CALIBRATE_SLICES; i++)
+        gpu.spread[0][i] = gpu.spread[1][i] = nvme.spread[0][i] = nvme.spread[1][i] = 0.5 + i / 39.0;
+    buf_add(&yaml, "model: tiny-1b\nmode: simulate\ntiers:\n");
+    calibration_yaml(KVF_TIER_GPU, &gpu, &yaml);
+    assert_non_null(strstr(yaml.data, "of device memory itself"));
+    size_t len = yaml.len;
+    calibration_yaml(KVF_TIER_NVME, &nvme, &yaml);
+    assert_null(strstr(yaml.data + len, "device memory"));
+    int rc = scenario_load(NULL, yaml.data, NULL, 0, &scenario, NULL, &report);
+    if (rc) fail_msg("%s\n%s", yaml.data, buf_text(&report.errors));
+    assert_int_equal(scenario.peak_bytes_per_s[KVF_TIER_GPU][KVF_DIR_READ], 4123400 * UINT64_C(1000000));
+    const struct scenario_emulation *link = &scenario.emulation[KVF_TIER_GPU];
+    assert_int_equal(link->read_bytes_per_s, 55400 * UINT64_C(1000000));
+    assert_int_equal(link->write_bytes_per_s, 54600 * UINT64_C(1000000));
+    assert_int_equal(link->both_bytes_per_s, 83000 * UINT64_C(1000000));
+    assert_int_equal(link->latency_ns, 8430);
+    assert_int_equal(link->channels, 2);
+    assert_int_equal(link->duplex, KVF_DUPLEX_FULL);
+    assert_int_equal(scenario.emulation[KVF_TIER_NVME].duplex, KVF_DUPLEX_HALF);
+    const struct scenario_service *service = &scenario.service[KVF_TIER_NVME];
+    assert_int_equal(service->depths.count, 2);
+    assert_true(service->depths.v[1] == 8);
+    assert_true(service->rates[KVF_DIR_READ].v[0] == 1250);    /* 1 MB in 1 ms, 0.2 ms of it latency */
+    assert_true(service->rates[KVF_DIR_WRITE].v[0] == 555.56); /* in 2 ms */
+    assert_int_equal(service->spread[KVF_DIR_READ].count, CALIBRATE_SLICES);
+    assert_true(service->first_write == 1.25);
+    assert_int_equal(service->own_rates[KVF_DIR_READ].count, 0);
+    service = &scenario.service[KVF_TIER_GPU];
+    assert_int_equal(service->own_rates[KVF_DIR_READ].count, 2);
+    assert_int_equal(service->own_latency_ns, 5000);
+    scenario_report_free(&report);
+    buf_free(&yaml);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_device_is_measured_inside_and_over_its_link, each_setup),
+        cmocka_unit_test_setup(every_chunk_of_a_device_has_room_beside_it, each_setup),
+        cmocka_unit_test_setup(memory_has_no_more_chunks_under_way_than_workers, each_setup),
+        cmocka_unit_test_setup(copies_are_timed_by_the_processor, each_setup),
+        cmocka_unit_test_setup(recycled_entries_have_other_sizes_and_their_bytes, each_setup),
+        cmocka_unit_test_setup(what_cannot_be_measured_says_why, each_setup),
+        cmocka_unit_test_setup(something_is_measured_however_late_it_is, each_setup),
+        cmocka_unit_test_setup(what_is_written_is_what_a_scenario_reads, each_setup),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("calibrate", tests, NULL, NULL);
+}

@@ -1,0 +1,68 @@
+/* What a panel is handed: the moment to show and how. Panels draw this into their pane and compute,
+ * remember and fetch nothing. */
+#ifndef KVF_UI_PANEL_FRAME_H
+#define KVF_UI_PANEL_FRAME_H
+
+#include <stdbool.h>
+
+#include "draw/canvas.h"
+#include "record/provider.h"
+#include "record/run.h"
+#include "record/snapshot.h"
+#include "ui/panel/history.h"
+#include "ui/panel/layout.h"
+
+/* Sorting, filter and place in the table or list of a view; each view has its own. */
+struct frame_table {
+    int sort; /* column, from 0 */
+    bool descending;
+    char filter[64]; /* "" is none; a row stays when its text contains it, letter case ignored */
+    int selected;    /* row under the cursor, from 0; panels cut it to what there is */
+};
+
+struct frame {
+    const struct run_record *run; /* name, model, mode, classes; the rest is being written until `over` */
+    const struct snapshot *snap;  /* the moment shown, or the window that ends there; NULL: no interval yet */
+    const struct verdict *verdict; /* on what is shown; NULL: nobody has judged it */
+    const struct history *history;
+    const struct provider_status *status;
+    double interval_s; /* of the scenario */
+    double planned_s;  /* warm-up and duration; 0: not known */
+    double shown_s;    /* run time of the moment shown, NaN: none; ends the graphs that are no "all" */
+    double newest_s;   /* run time of the newest interval; NaN: none */
+    enum zoom zoom;
+    enum windows_span span;   /* what snap is of: windows, where `windowed` */
+    bool windowed;            /* snap is of a window, not of one interval */
+    bool live;                /* the run goes on and its figures come in */
+    bool over;                /* it has ended: run->results, bottleneck, status are there */
+    bool back;                /* an earlier moment is shown: travelled to, or frozen */
+    bool frozen;              /* by p */
+    bool controls;            /* keys that change the run work (not in watch) */
+    const char *autoscaler;   /* "off", "qos", "capacity": what steers the users now */
+    const char *generation;   /* "none", "fast", "realistic" or "fixed": time per token now */
+    size_t view;              /* index in panels[] */
+    int heat;                 /* scope of the heat map */
+    struct frame_table table; /* of this view */
+    int *list_end;            /* draw() leaves the last useful place in its list here; NULL: nobody asks */
+    bool detail;              /* the selected row in full */
+    double *picked_s;         /* draw() leaves the run time of the selected row here; NULL: nobody asks */
+    const char *message;      /* last word for the footer; NULL: none */
+    const char *question;     /* being asked: prompt text in front of `answer`; NULL: nothing */
+    const char *answer;
+};
+
+/* A view: its name, the parts it consists of, and how they are drawn. */
+struct panel_ops {
+    const char *name;  /* "overview" */
+    const char *title; /* for help: what it answers */
+    int key;           /* '1' */
+    const struct layout_section *sections;
+    size_t section_count;
+    int sort_columns; /* columns a table of it can be sorted by; 0: no table */
+    bool list;        /* arrows and page keys move in it */
+    bool upwards;     /* row 0 of its list is at the bottom: what goes down counts backwards */
+    /* at[i] is where section i stands, empty where there is no room. frame->snap may be NULL. */
+    void (*draw)(struct canvas *c, const struct rect *at, const struct frame *f);
+};
+
+#endif

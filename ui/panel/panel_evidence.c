@@ -1,0 +1,147 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "draw/number.h"
+#include "record/metric.h"
+#include "ui/panel/columns.h"
+#include "ui/panel/panels.h"
+#include "ui/panel/parts.h"
+
+enum { VERDICT, EVIDENCE, SECTIONS };
+
+static const struct layout_section sections[SECTIONS] = {
+    [VERDICT] = {.name = "verdict", .line = 0, .least_cols = 20, .rows = {1, 2, 3}, .urgency = {1, 3, 4}},
+    [EVIDENCE] = {.name = "evidence", .line = 1, .least_cols = 20, .rows = {5}, .urgency = {2}, .grow = 1},
+};
+
+/* All of it one below the other, drawn from a row on, so that any part can be shown. */
+struct page {
+    struct pane pane;
+    int first; /* row of the page at the pane's top */
+    int rows;  /* so far */
+};
+enum { PAGE_MOST = 200, NAME_COLS = 34, VALUE_COLS = 12 };
+
+static bool page_shows(const struct page *p) {
+    return p->rows >= p->first && p->rows < p->first + p->pane.at.rows;
+}
+
+static void page_heading(struct page *p, const char *text) {
+    if (p->rows > 0) p->rows++;
+    if (page_shows(p)) pane_text(&p->pane, p->rows - p->first, 0, TONE_HEADING, text);
+    p->rows++;
+}
+
+/* Breaks a text into rows of the page. */
+static void page_words(struct page *p, enum tone tone, const char *text) {
+    struct canvas c;
+    canvas_init(&c, PAGE_MOST, p->pane.at.cols, p->pane.canvas->style);
+    struct pane whole = pane_whole(&c);
+    int used = pane_wrap(&whole, 0, tone, text);
+    for (int row = 0; row < used; row++, p->rows++)
+        for (int col = 0; page_shows(p) && col < c.cols; col++) {
+            const struct cell *cell = canvas_cell(&c, row, col);
+            if (cell->ch) pane_glyph(&p->pane, p->rows - p->first, col, cell->tone, cell->ch);
+        }
+    canvas_free(&c);
+}
+
+static bool ends_with(const char *s, const char *tail) {
+    size_t len = strlen(s), n = strlen(tail);
+    return len >= n && strcmp(s + len - n, tail) == 0;
+}
+
+/* "nvme_busy" is read as "nvme busy". */
+static void evidence_text(const struct verdict_evidence *e, char *name, char *value) {
+    snprintf(name, sizeof e->name, "%s", e->name);
+    for (char *c = name; *c; c++)
+        if (*c == '_') *c = ' ';
+    if (strcmp(e->unit, "ms") == 0)
+        number_ms(e->value, value);
+    else if (strcmp(e->unit, "B") == 0)
+        number_bytes(e->value, value);
+    else if (strcmp(e->unit, "1/s") == 0)
+        snprintf(number_plain(e->value, value) + strlen(value), NUMBER - strlen(value), "/s");
+    else if (ends_with(e->name, "device_bytes_ratio"))
+        snprintf(number_plain(e->value, value) + strlen(value), NUMBER - strlen(value), "x");
+    else
+        number_percent(e->value, value);
+}
+
+/* Two columns of them where there is room, by column. */
+static void page_evidence(struct page *p, const struct verdict *v) {
+    int each = NAME_COLS + VALUE_COLS + 3, columns = p->pane.at.cols >= 2 * each ? 2 : 1;
+    int rows = ((int)v->evidences + columns - 1) / columns;
+    for (int row = 0; row < rows; row++, p->rows++) {
+        for (int k = 0; page_shows(p) && k < columns; k++) {
+            size_t i = (size_t)(k * rows + row);
+            char name[sizeof v->evidence[0].name], value[NUMBER];
+            if (i >= v->evidences) continue;
+            evidence_text(&v->evidence[i], name, value);
+            int names = columns == 1 ? p->pane.at.cols - VALUE_COLS : NAME_COLS;
+            pane_clip(&p->pane, p->rows - p->first, k * each, names, TONE_NORMAL, name);
+            pane_right(&p->pane, p->rows - p->first, k * each + names + VALUE_COLS, TONE_STRONG, value);
+        }
+    }
+}
+
+static void page_remedies(struct page *p, const struct verdict *v) {
+    char text[240], gain[NUMBER];
+    for (size_t i = 0; i < v->remedies; i++, p->rows++) {
+        const struct verdict_remedy *r = &v->remedy[i];
+        if (!page_shows(p)) continue;
+        verdict_remedy_short(r, parts_sign(p->pane.canvas, PARTS_ARROW), text, sizeof text);
+        const char *better = number_percent(verdict_gain(r), gain);
+        int col = pane_text(&p->pane, p->rows - p->first, 0, TONE_STRONG, text) + 2;
+        pane_textf(&p->pane, p->rows - p->first, col, TONE_DIM, "%s better", better + strspn(better, " "));
+    }
+    if (v->remedies > 0) return;
+    page_words(p, TONE_NORMAL, verdict_advice(v));
+    page_words(p, TONE_DIM,
+               "No change has an estimate: the model of the run's resources does not hold here.");
+}
+
+static void page_fill(struct page *p, const struct frame *f) {
+    const struct verdict *v = f->verdict;
+    page_heading(p, "The sentence");
+    page_words(p, TONE_STRONG, v ? v->sentence : f->snap ? f->snap->bottleneck : "--");
+    if (!v || !v->known) {
+        page_words(p, TONE_DIM, "Only the sentence is kept of this moment.");
+        return;
+    }
+    page_heading(p, "The rule");
+    page_words(p, TONE_NORMAL, verdict_rule(v));
+    page_heading(p, "What would help, as estimated");
+    page_remedies(p, v);
+    if (v->warnings > 0) page_heading(p, "Warnings");
+    for (size_t i = 0; i < v->warnings; i++) page_words(p, TONE_WARN, v->warning[i]);
+    page_heading(p, "The numbers");
+    page_evidence(p, v);
+}
+
+static void draw_evidence(const struct pane *p, const struct frame *f) {
+    struct pane body = pane_part(p, 0, 1, -1, p->at.cols - 2);
+    struct page all = {.pane = body, .first = PAGE_MOST};
+    if (pane_empty(&body)) return;
+    page_fill(&all, f);
+    int most = all.rows > body.at.rows ? all.rows - body.at.rows : 0;
+    int first = f->table.selected < most ? f->table.selected : most;
+    if (f->list_end) *f->list_end = most;
+    struct page shown = {.pane = body, .first = first > 0 ? first : 0};
+    page_fill(&shown, f);
+}
+
+static void draw(struct canvas *c, const struct rect *at, const struct frame *f) {
+    struct pane verdict = pane_at(c, at[VERDICT]), evidence = pane_at(c, at[EVIDENCE]);
+    parts_verdict(&verdict, f);
+    draw_evidence(&evidence, f);
+}
+
+const struct panel_ops panel_evidence = {.name = "evidence",
+                                         .title = "the numbers and the rule behind the verdict",
+                                         .key = 'b',
+                                         .sections = sections,
+                                         .section_count = SECTIONS,
+                                         .list = true,
+                                         .draw = draw};

@@ -1,0 +1,310 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "draw/graph.h"
+#include "draw/number.h"
+#include "ui/panel/columns.h"
+#include "ui/panel/panels.h"
+#include "ui/panel/parts.h"
+
+enum { COUNTS, TABLE, SECTIONS };
+
+static const struct layout_section sections[SECTIONS] = {
+    [COUNTS] = {.name = "counts", .line = 0, .least_cols = 20, .rows = {1}, .urgency = {2}},
+    [TABLE] = {.name = "requests", .line = 1, .least_cols = 20, .rows = {6}, .urgency = {1}, .grow = 1},
+};
+
+/* Sortable columns come first, in the order in which `o` goes through them. */
+enum { USER, TURN, CLASS, CONTEXT, GENERATE, STEP, TIER, AGE, SERVICE, SORTS, TIMELINE = SORTS, COLUMNS };
+
+static const struct column columns[COLUMNS] = {
+    [USER] = {.heading = "user", .cols = 6, .rank = 1},
+    [TURN] = {.heading = "turn", .cols = 5, .rank = 8},
+    [CLASS] = {.heading = "class", .cols = 11, .rank = 4, .most = 20, .left = true},
+    [CONTEXT] = {.heading = "context", .cols = 8, .rank = 6},
+    [GENERATE] = {.heading = "generate", .cols = 9, .rank = 7},
+    [STEP] = {.heading = "step", .cols = 8, .rank = 2, .most = 10, .left = true},
+    [TIER] = {.heading = "tier", .cols = 8, .rank = 5, .most = 16, .left = true},
+    [AGE] = {.heading = "age", .cols = NUMBER_MS + 1, .rank = 3},
+    [SERVICE] = {.heading = "service", .cols = NUMBER_MS + 1, .rank = 9},
+    [TIMELINE] = {.heading = "", .cols = 20, .rank = 10, .most = 120, .left = true},
+};
+enum { MARKER = 1, CELL = 48 }; /* a column in front of a row for the sign of the selected one */
+
+/* A row as it is shown, cell by cell; all of it can be searched. */
+struct row {
+    char cell[SORTS][CELL];
+};
+
+static const char *class_name(const struct frame *f, uint32_t k) {
+    return k < f->snap->classes && k < KVF_CLASSES_MAX ? f->snap->class_name[k] : "?";
+}
+
+static void row_fill(struct row *r, const struct frame *f, const struct snapshot_request *q) {
+    char n[NUMBER];
+    snprintf(r->cell[USER], CELL, "%llu", (unsigned long long)(q->no_user ? q->id : q->user));
+    if (q->no_user)
+        snprintf(r->cell[TURN], CELL, "--");
+    else
+        snprintf(r->cell[TURN], CELL, "%llu", (unsigned long long)q->turn);
+    snprintf(r->cell[CLASS], CELL, "%s", q->no_class ? "--" : class_name(f, q->klass));
+    snprintf(r->cell[CONTEXT], CELL, "%llu", (unsigned long long)q->context_tokens);
+    snprintf(r->cell[GENERATE], CELL, "%llu", (unsigned long long)q->generate_tokens);
+    snprintf(r->cell[STEP], CELL, "%s", q->step);
+    if (q->tier >= 0 && q->tier < KVF_TIERS)
+        tier_label(f, q->tier, r->cell[TIER], CELL);
+    else
+        snprintf(r->cell[TIER], CELL, "--");
+    snprintf(r->cell[AGE], CELL, "%s", number_ms(q->age_ms, n));
+    snprintf(r->cell[SERVICE], CELL, "%s", number_ms(q->service_ms, n));
+}
+
+static bool row_passes(const struct row *r, const char *filter) {
+    char text[SORTS * CELL];
+    size_t len = 0;
+    for (int i = 0; i < SORTS; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%s", i ? " " : "", r->cell[i]);
+    return parts_filter(text, filter);
+}
+
+/* ---- order ---- */
+
+/* Where a request has got to. */
+static int step_rank(const char *step) {
+    static const char *const steps[] = {"lookup", "reads",    "prefill", "retrieve",
+                                        "decode", "generate", "settle"};
+    int i = 0, n = (int)(sizeof steps / sizeof *steps);
+    while (i < n && strcmp(steps[i], step) != 0) i++;
+    return i;
+}
+
+static int order_u(uint64_t a, uint64_t b) {
+    return (a > b) - (a < b);
+}
+
+static int order_f(double a, double b) {
+    return isnan(a) || isnan(b) ? isnan(b) - isnan(a) : (a > b) - (a < b);
+}
+
+static int order(const struct snapshot_request *a, const struct snapshot_request *b, int column) {
+    switch (column) {
+    case USER:
+        return a->no_user ? order_u(a->id, b->id) : order_u(a->user, b->user);
+    case TURN:
+        return order_u(a->turn, b->turn);
+    case CLASS:
+        return order_u(a->klass, b->klass);
+    case CONTEXT:
+        return order_u(a->context_tokens, b->context_tokens);
+    case GENERATE:
+        return order_u(a->generate_tokens, b->generate_tokens);
+    case STEP:
+        return step_rank(a->step) - step_rank(b->step);
+    case TIER:
+        return (a->tier > b->tier) - (a->tier < b->tier);
+    case SERVICE:
+        return order_f(a->service_ms, b->service_ms);
+    default:
+        return order_f(a->age_ms, b->age_ms);
+    }
+}
+
+/* The requests that pass the filter, sorted; equal ones keep the snapshot's order, oldest first. */
+static int rows_pick(const struct frame *f, uint8_t pick[SNAPSHOT_REQUESTS]) {
+    const struct snapshot_request *all = f->snap->request;
+    uint32_t there = f->snap->requests < SNAPSHOT_REQUESTS ? f->snap->requests : SNAPSHOT_REQUESTS;
+    int n = 0, sign = f->table.descending ? -1 : 1;
+    struct row text;
+
+    for (uint32_t r = 0; r < there; r++) {
+        row_fill(&text, f, &all[r]);
+        if (!row_passes(&text, f->table.filter)) continue;
+        int at = n++;
+        for (; at > 0 && sign * order(&all[pick[at - 1]], &all[r], f->table.sort) > 0; at--)
+            pick[at] = pick[at - 1];
+        pick[at] = (uint8_t)r;
+    }
+    return n;
+}
+
+/* ---- drawing ---- */
+
+/* Of a trace that names no users rows are told apart by their number. */
+static bool of_trace(const struct frame *f) {
+    return f->snap->requests > 0 && f->snap->request[0].no_user;
+}
+
+static void draw_counts(const struct pane *p, const struct frame *f, int shown) {
+    enum { NARROW = 60 };
+    int col = MARKER;
+    col += pane_text(p, 0, col, TONE_HEADING, p->at.cols < NARROW ? "In service " : "Requests in service ");
+    col += pane_textf(p, 0, col, TONE_STRONG, "%llu", (unsigned long long)f->snap->interval.in_service_now);
+    if (of_trace(f)) col += pane_text(p, 0, col, TONE_DIM, ", rows of a trace without users");
+    if (f->table.filter[0])
+        pane_textf(p, 0, col, TONE_WARN, ", %d of %u pass \"%s\"", shown, f->snap->requests, f->table.filter);
+    else if (f->snap->requests < f->snap->interval.in_service_now)
+        pane_textf(p, 0, col, TONE_DIM, ", the %u longest shown", f->snap->requests);
+}
+
+static void draw_headings(const struct pane *p, const struct frame *f, const struct column_place *at) {
+    bool ascii = p->canvas->style.ascii;
+    const char *arrow = f->table.descending ? (ascii ? "v" : "▼") : (ascii ? "^" : "▲");
+    char text[CELL];
+    for (int i = 0; i < SORTS; i++) {
+        bool sorts = i == f->table.sort;
+        snprintf(text, sizeof text, "%s%s", i == USER && of_trace(f) ? "row" : columns[i].heading,
+                 sorts ? arrow : "");
+        columns_cell(p, 0, &columns[i], at[i], sorts ? TONE_STRONG : TONE_HEADING, text);
+        if (at[i].cols) pane_hot(p, 0, at[i].col, 1, at[i].cols, sorts ? 'O' : 'o');
+    }
+    if (at[TIMELINE].cols)
+        columns_cell(p, 0, &columns[TIMELINE], at[TIMELINE], TONE_HEADING,
+                     ascii ? "- waited  # in service" : "░ waited  █ in service");
+}
+
+/* A request's age beside the others': what it waited, then its time in service. */
+static void draw_timeline(const struct pane *p, int row, struct column_place at,
+                          const struct snapshot_request *q, double oldest_ms, enum tone tone) {
+    bool ascii = p->canvas->style.ascii;
+    if (at.cols == 0 || !(oldest_ms > 0) || isnan(q->age_ms) || isnan(q->service_ms)) return;
+    int age = (int)lround(q->age_ms / oldest_ms * at.cols);
+    int waited = (int)lround((q->age_ms - q->service_ms) / oldest_ms * at.cols);
+    if (age < 1) age = 1;
+    for (int i = 0; i < age && i < at.cols; i++)
+        pane_glyph(p, row, at.col + i, tone, i < waited ? (ascii ? '-' : 0x2591) : (ascii ? '#' : 0x2588));
+}
+
+static enum tone cell_tone(int column, const struct snapshot_request *q) {
+    if (column == TIER && q->tier >= 0 && q->tier < KVF_TIERS) return tone_of_tier(q->tier);
+    if (column == AGE) return TONE_STRONG;
+    return column == TURN ? TONE_DIM : TONE_NORMAL;
+}
+
+static void draw_row(const struct pane *p, int row, const struct frame *f, const struct column_place *at,
+                     const struct snapshot_request *q, double oldest_ms, bool selected) {
+    struct row text;
+    row_fill(&text, f, q);
+    for (int i = 0; i < SORTS; i++) columns_cell(p, row, &columns[i], at[i], cell_tone(i, q), text.cell[i]);
+    draw_timeline(p, row, at[TIMELINE], q, oldest_ms, TONE_ACCENT);
+    if (!selected) return;
+    pane_text(p, row, 0, TONE_NORMAL, p->canvas->style.ascii ? ">" : "▶");
+    pane_tone(p, row, 0, p->at.cols, TONE_SELECTED);
+}
+
+/* ---- one of them in full ---- */
+
+static const char *step_words(const char *step) {
+    static const struct {
+        const char *step, *words;
+    } table[] = {{"lookup", "looks up its context in the cache, or waits for its turn to"},
+                 {"reads", "waits for reads of what the cache has of its context"},
+                 {"compute", "waits for the modelled GPU"},
+                 {"prefill", "computes and writes its context, or waits for room for it"},
+                 {"retrieve", "reads chunks of a document"},
+                 {"decode", "reads its context again for the tokens it generates"},
+                 {"generate", "generates tokens: nothing is asked of the tiers"},
+                 {"settle", "waits for the last of its writes and moves"}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (strcmp(table[i].step, step) == 0) return table[i].words;
+    return "";
+}
+
+/* Rows that the detail of a request takes, of so many. */
+static int detail_rows(const struct frame *f, int rows) {
+    enum { DETAIL = 7, LIST_LEAST = 3 };
+    return f->detail && rows >= DETAIL + LIST_LEAST ? DETAIL : 0;
+}
+
+static void draw_detail(const struct pane *p, const struct frame *f, const struct snapshot_request *q) {
+    char age[NUMBER], waited[NUMBER], service[NUMBER], target[NUMBER], tier[64];
+    struct parts_class k;
+    bool ascii = p->canvas->style.ascii;
+    double wait_ms = q->age_ms - q->service_ms;
+    number_ms(q->age_ms, age), number_ms(wait_ms, waited), number_ms(q->service_ms, service);
+    for (int col = 0; col < p->at.cols; col++) pane_glyph(p, 0, col, TONE_DIM, ascii ? '-' : 0x2500);
+    if (q->no_user)
+        pane_textf(p, 1, 0, TONE_STRONG, "Row %llu of the trace", (unsigned long long)q->id);
+    else
+        pane_textf(p, 1, 0, TONE_STRONG, "Turn %llu of user %llu, %s", (unsigned long long)q->turn,
+                   (unsigned long long)q->user, class_name(f, q->klass));
+    int col =
+        pane_textf(p, 2, 0, TONE_NORMAL, "age %s: waited %s for a slot, then %s in service",
+                   age + strspn(age, " "), waited + strspn(waited, " "), service + strspn(service, " "));
+    parts_class(f, q->klass, &k);
+    if (!q->no_class && k.target_ms > 0 && q->age_ms > k.target_ms)
+        pane_textf(p, 2, col, TONE_BAD, "; past its target of %s",
+                   number_ms(k.target_ms, target) + strspn(target, " "));
+    struct column_place all = {0, p->at.cols};
+    draw_timeline(p, 3, all, q, q->age_ms, TONE_ACCENT);
+    pane_textf(p, 4, 0, TONE_NORMAL, "now   %s: %s", q->step, step_words(q->step));
+    if (q->tier >= 0 && q->tier < KVF_TIERS)
+        pane_textf(p, 5, 0, TONE_NORMAL, "from  %s: its context was found there, or is being written there",
+                   tier_label(f, q->tier, tier, sizeof tier));
+    else
+        pane_text(p, 5, 0, TONE_NORMAL, "from  nowhere yet: its context is in no tier");
+    pane_textf(p, 6, 0, TONE_NORMAL, "size  %llu tokens of context, %llu to generate",
+               (unsigned long long)q->context_tokens, (unsigned long long)q->generate_tokens);
+}
+
+static double oldest_of(const struct frame *f, const uint8_t *pick, int shown) {
+    double oldest = KVF_MISSING;
+    for (int i = 0; i < shown; i++) oldest = fmax(oldest, f->snap->request[pick[i]].age_ms);
+    return oldest;
+}
+
+static void draw_table(const struct pane *p, const struct frame *f, const uint8_t *pick, int shown) {
+    struct column_place at[COLUMNS];
+    int detail = shown > 0 ? detail_rows(f, p->at.rows) : 0;
+    int rows = p->at.rows - 1 - detail, selected = f->table.selected;
+
+    columns_place(columns, COLUMNS, p->at.cols - MARKER, at);
+    for (int i = 0; i < COLUMNS; i++) at[i].col += MARKER;
+    draw_headings(p, f, at);
+    if (shown == 0) {
+        struct pane body = pane_part(p, 1, MARKER, -1, -1);
+        pane_wrap(&body, 0, TONE_DIM,
+                  f->snap->requests == 0 ? "no request is in service"
+                                         : "no request passes the filter; / changes it");
+        return;
+    }
+    if (f->list_end) *f->list_end = shown - 1;
+    if (selected >= shown) selected = shown - 1;
+    if (selected < 0) selected = 0;
+    int first = selected < rows ? 0 : selected - rows + 1;
+    double oldest_ms = oldest_of(f, pick, shown);
+    for (int i = 0; i < rows && first + i < shown; i++)
+        draw_row(p, 1 + i, f, at, &f->snap->request[pick[first + i]], oldest_ms, first + i == selected);
+    struct pane body = pane_part(p, p->at.rows - detail, MARKER, detail, -1);
+    if (detail > 0 && !pane_empty(&body)) draw_detail(&body, f, &f->snap->request[pick[selected]]);
+}
+
+static void draw(struct canvas *c, const struct rect *at, const struct frame *f) {
+    struct pane counts = pane_at(c, at[COUNTS]), table = pane_at(c, at[TABLE]);
+    uint8_t pick[SNAPSHOT_REQUESTS];
+
+    struct pane text = pane_part(&table, 0, MARKER, -1, -1);
+    if (pane_empty(&text)) return;
+    if (!f->snap) {
+        pane_wrap(&text, 0, TONE_DIM, "no request has begun yet");
+        return;
+    }
+    if (!f->snap->requests_known) {
+        pane_wrap(&text, 0, TONE_DIM,
+                  "Single requests are seen in the live screen of `kvfall run` alone, at the present moment: "
+                  "the database, which `kvfall watch` and earlier moments come from, does not keep them.");
+        return;
+    }
+    int shown = rows_pick(f, pick);
+    if (!pane_empty(&counts)) draw_counts(&counts, f, shown);
+    draw_table(&table, f, pick, shown);
+}
+
+const struct panel_ops panel_requests = {.name = "requests",
+                                         .title = "the 64 requests longest in service, one by one",
+                                         .key = '7',
+                                         .sections = sections,
+                                         .section_count = SECTIONS,
+                                         .sort_columns = SORTS,
+                                         .list = true,
+                                         .draw = draw};

@@ -1,0 +1,127 @@
+/* Pieces that several views share. */
+#ifndef KVF_UI_PANEL_PARTS_H
+#define KVF_UI_PANEL_PARTS_H
+
+#include "draw/canvas.h"
+#include "draw/graph.h"
+#include "ui/panel/frame.h"
+
+/* The first and the last row of the screen, and the line of a terminal that is too small. */
+void parts_header(const struct pane *p, const struct frame *f);
+void parts_footer(const struct pane *p, const struct frame *f);
+/* The last word, over the row above the keys; nothing where there is none. */
+void parts_message(const struct pane *p, const struct frame *f);
+void parts_too_small(const struct pane *p, const struct frame *f);
+
+/* ---- what is shown: a moment, or the whole run ---- */
+
+/* Whether the figures are those of the whole run: it is over with results, and no earlier moment is
+ * shown. What a crashed run has left is its last interval. */
+bool parts_whole_run(const struct frame *f);
+/* Whether the clock has not begun yet. */
+bool parts_preparing(const struct frame *f);
+/* The figures of that interval or of the run, where gauges such as bytes used or requests waiting are
+ * those at its end. What a run has no result for is missing: the steal, the network, what is in flight.
+ * Whole numbers cannot be missing: of a tier that is off they are 0. */
+struct parts_figures {
+    bool any, whole; /* false, false: nothing is known yet, and all below is missing or 0 */
+    struct snapshot_interval interval;
+    struct snapshot_tier tier[KVF_TIERS];
+    struct snapshot_cause cause[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
+};
+void parts_figures(const struct frame *f, struct parts_figures *out);
+/* An amount of what is shown per second of it; missing for a look between intervals, which has no
+ * length. */
+double parts_per_second(const struct frame *f, double amount);
+/* The same for a QoS class, k from 0 on. */
+struct parts_class {
+    const char *name;
+    double waiting, in_service, oldest_ms; /* at the end of what is shown */
+    double overdue;                        /* not done by then and past the P95 target */
+    double arrived_s, done_s, failed_s;    /* per second */
+    double p50_ms, p95_ms, target_ms, met; /* of the latency that it is judged by */
+    bool missed;                           /* less than 95 % are inside, or somebody waits for longer */
+    bool starved;                          /* at the moment shown; of a whole run: in any of its intervals */
+};
+uint32_t parts_classes(const struct frame *f);
+void parts_class(const struct frame *f, uint32_t k, struct parts_class *out);
+/* Its share inside the target, or "starved", which says more than the share of those few it is of. Of a
+ * whole run the share. */
+const char *parts_class_met(const struct frame *f, const struct parts_class *x, char *out);
+bool parts_class_missed(const struct frame *f, uint32_t from); /* any class from that one on */
+double parts_shortest_target_ms(const struct frame *f);        /* of the classes; missing: none has one */
+bool parts_judged_by_e2e(const struct frame *f); /* classes by end-to-end latency, else by ttft */
+
+/* ---- tiers ---- */
+
+/* Before the first interval nobody knows which tiers are on. */
+bool parts_tier_on(const struct frame *f, int tier);
+int parts_tiers_on(const struct frame *f);
+bool parts_tier_emulated(const struct frame *f, int tier);
+/* "gpu emul", "cpu", "nvme vda": how a tier is called where its figures stand. */
+const char *tier_label(const struct frame *f, int tier, char *out, size_t len);
+enum tone tone_of_tier(int tier);
+/* A table of the tiers, a heading and a row each: occupancy bar, used / usable, read and write rate,
+ * P95s, entries, falls. Columns appear by importance as there is room. */
+void parts_tiers(const struct pane *p, const struct frame *f);
+/* A table of the GPUs, with a heading where there is more than a row; nothing where there are none. */
+void parts_gpus(const struct pane *p, const struct frame *f);
+/* The server behind the remote tier, in two rows; the newest interval knows of one. */
+void parts_server(const struct pane *p, const struct frame *f);
+
+/* ---- sentences ---- */
+
+/* What limits, what to try, and where a request's time goes: a row each, as many as there are. */
+void parts_verdict(const struct pane *p, const struct frame *f);
+/* Warnings from a row on, and writes that found no room; returns the rows used. */
+int parts_warnings(const struct pane *p, int row, const struct frame *f);
+/* " (10 s)": the window of the tables, for their headings; "" for one interval or the whole run. */
+const char *parts_span(const struct frame *f, char *out, size_t len);
+/* A table of the classes, with a heading. */
+void parts_class_table(const struct pane *p, const struct frame *f);
+/* Whether requests come at times of their own, with no users whose number could be changed. */
+bool parts_open_loop(const struct frame *f);
+/* "Autoscaler qos   users 50 -> 60 ...", or the users and the last change by hand. */
+void parts_users(const struct pane *p, const struct frame *f);
+
+/* ---- over time ---- */
+
+/* Fills a graph's time and marks from the frame (events by hand, warnings, errors), and draws lines of
+ * series over it: the usual graph of a view. `series` are numbers of history.h. A name that says that a
+ * tier is emulated is never cut. */
+struct parts_line {
+    const char *name;
+    int series;
+    enum tone tone;
+};
+void parts_graph(const struct pane *p, const struct frame *f, const char *title, number_fn *axis, double top,
+                 const struct parts_line *lines, unsigned count); /* top 0: that of the largest */
+/* The same with a target as a level line; NaN: there is none. */
+void parts_graph_target(const struct pane *p, const struct frame *f, const char *title, number_fn *axis,
+                        double target, const struct parts_line *lines, unsigned count);
+/* A line for each tier that is on. */
+void parts_tier_graph(const struct pane *p, const struct frame *f, const char *title, number_fn *axis,
+                      double top, enum series_tier series);
+/* Label, figure and sparkline of a series in one row, "" for those that are not wanted; returns the
+ * columns used. */
+int parts_spark(const struct pane *p, int row, int col, int cols, const struct frame *f, const char *label,
+                const char *figure, int series, double top, enum tone tone);
+/* Where graphs end, as the functions of the history want it: NaN for the newest. */
+double parts_end_s(const struct frame *f);
+/* The marks of a stretch of run time, GRAPH_MARKS at most, the newest first; returns how many. */
+unsigned parts_marks(const struct frame *f, double from_s, double to_s, struct graph_mark *out);
+
+/* ---- events and signs ---- */
+
+/* Signs that have another form in ASCII. */
+enum parts_sign { PARTS_DOT, PARTS_ARROW, PARTS_LEFT_RIGHT, PARTS_SIGNS };
+const char *parts_sign(const struct canvas *c, enum parts_sign sign);
+/* Whether an event was caused by hand or by the autoscaler, is a mark, or went wrong: shown on graphs. */
+bool parts_event_marked(const struct record_event *e, char *sign, enum tone *tone);
+/* Whether an event has happened by the moment shown; one in a row: run time, level, message. */
+bool parts_event_shown(const struct frame *f, const struct record_event *e);
+void parts_event(const struct pane *p, int row, const struct record_event *e);
+/* Whether a text passes a filter: contains it, letter case ignored; "" passes all. */
+bool parts_filter(const char *text, const char *filter);
+
+#endif
