@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "draw/format.h"
 #include "page/server_lines.h"
 #include "page/verdict_lines.h"
 #include "record/standing.h"
