@@ -261,7 +261,9 @@ def _():
                         r"Assessment|Bottleneck:)", got.stdout, re.MULTILINE)
     assert labels == ["Throughput", "Requests", "Latency", "Tiers", "Hits", "Moved", "Entries", "Kernel", "Class",
                       "Errors", "Process", "Assessment", "Bottleneck:"], got
-    assert all(len(line) <= 80 for line in lines) and len(lines) <= 50, got
+    # A machine that others use adds warnings, and the cause to the sentence; they may take lines of their own.
+    usual = re.sub(r"^(Warning|Bottleneck:).*\n( {12}.*\n)*", "", got.stdout, flags=re.MULTILINE).splitlines()
+    assert all(len(line) <= 80 for line in lines) and len(usual) <= 44, got
 
 
 @case("a run of many intervals says whether it was steady, the same everywhere; one of few says nothing")
