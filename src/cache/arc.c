@@ -120,8 +120,6 @@ static size_t arc_memory(const struct policy *p) {
 }
 
 const struct policy_ops policy_arc = {
-    .name = "arc",
-    .id = KVF_EVICTION_ARC,
     .open = arc_open,
     .close = arc_close,
     .insert = arc_insert,

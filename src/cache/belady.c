@@ -60,9 +60,6 @@ static bool belady_check(const struct policy *p, uint64_t *entries) {
 }
 
 const struct policy_ops policy_belady = {
-    .name = "belady",
-    .id = KVF_EVICTION_BELADY,
-    .needs_next_use = true,
     .open = belady_open,
     .close = belady_close,
     .insert = belady_insert,

@@ -49,11 +49,10 @@ static struct cache_op *op_make(struct cache *c, enum cache_op_kind kind, enum k
 static int config_check(const struct cache_config *config, struct err *e) {
     for (int t = 0; t < KVF_TIERS; t++) {
         if (config->placement == KVF_PLACEMENT_INCLUSIVE && config->on[t] &&
-            config->eviction[t] == KVF_EVICTION_LEAF_LRU)
-            return err_set(
-                e, KVF_ERR_UNAVAILABLE,
-                "tier %s: leaf_lru knows one entry of a block, and placement inclusive keeps several",
-                tier_name((enum kvf_tier)t));
+            traits_policy(config->eviction[t])->caps & POLICY_BY_PARENTS)
+            return err_set(e, KVF_ERR_UNAVAILABLE,
+                           "tier %s: %s knows one entry of a block, and placement inclusive keeps several",
+                           tier_name((enum kvf_tier)t), traits_policy(config->eviction[t])->word);
     }
     return 0;
 }
@@ -74,6 +73,7 @@ static void tier_open(struct cache *c, int tier) {
     t->on = true;
     t->usable = c->config.usable_bytes[tier];
     t->policy = policy_find(c->config.eviction[tier]);
+    t->policy_caps = traits_policy(c->config.eviction[tier])->caps;
     struct policy_config policy = {.nodes = &c->entries.nodes,
                                    .usable_bytes = t->usable,
                                    .bytes_of = bytes_of,
@@ -84,8 +84,8 @@ static void tier_open(struct cache *c, int tier) {
                                    .rules = c->config.rules,
                                    .rule_count = c->config.rule_count};
     t->order = t->policy->open(&policy);
-    c->entries.knows_next_use = c->entries.knows_next_use || t->policy->needs_next_use;
-    c->entries.knows_parents = c->entries.knows_parents || t->policy->needs_parents;
+    c->entries.knows_next_use = c->entries.knows_next_use || t->policy_caps & POLICY_LOOKS_AHEAD;
+    c->entries.knows_parents = c->entries.knows_parents || t->policy_caps & POLICY_BY_PARENTS;
 }
 
 struct cache *cache_open(const struct cache_config *config, struct err *e) {

@@ -134,7 +134,7 @@ static int tier_check(const struct cache *c, int tier, const struct census *n, s
     if (!t->on) return 0;
     if (!t->policy->check(t->order, &ordered) || ordered != n->ordered[tier])
         return err_set(e, KVF_ERR_INTERNAL, "cache, %s: the %s order is not that of its entries", name,
-                       t->policy->name);
+                       traits_policy(c->config.eviction[tier])->word);
     return 0;
 }
 

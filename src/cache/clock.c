@@ -62,8 +62,6 @@ static bool clock_check(const struct policy *p, uint64_t *entries) {
 }
 
 const struct policy_ops policy_clock = {
-    .name = "clock",
-    .id = KVF_EVICTION_CLOCK,
     .open = clock_open,
     .close = clock_close,
     .insert = clock_insert,

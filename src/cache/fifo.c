@@ -49,8 +49,6 @@ static bool fifo_check(const struct policy *p, uint64_t *entries) {
 }
 
 const struct policy_ops policy_fifo = {
-    .name = "fifo",
-    .id = KVF_EVICTION_FIFO,
     .open = fifo_open,
     .close = fifo_close,
     .insert = fifo_insert,

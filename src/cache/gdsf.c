@@ -79,8 +79,6 @@ static bool gdsf_check(const struct policy *p, uint64_t *entries) {
 }
 
 const struct policy_ops policy_gdsf = {
-    .name = "gdsf",
-    .id = KVF_EVICTION_GDSF,
     .open = gdsf_open,
     .close = gdsf_close,
     .insert = gdsf_insert,

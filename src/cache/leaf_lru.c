@@ -109,9 +109,6 @@ static size_t leaf_lru_memory(const struct policy *p) {
 }
 
 const struct policy_ops policy_leaf_lru = {
-    .name = "leaf_lru",
-    .id = KVF_EVICTION_LEAF_LRU,
-    .needs_parents = true,
     .open = leaf_lru_open,
     .close = leaf_lru_close,
     .insert = leaf_lru_insert,

@@ -74,8 +74,6 @@ static bool lfu_check(const struct policy *p, uint64_t *entries) {
 }
 
 const struct policy_ops policy_lfu = {
-    .name = "lfu",
-    .id = KVF_EVICTION_LFU,
     .open = lfu_open,
     .close = lfu_close,
     .insert = lfu_insert,

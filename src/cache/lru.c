@@ -47,8 +47,6 @@ static bool lru_check(const struct policy *p, uint64_t *entries) {
 }
 
 const struct policy_ops policy_lru = {
-    .name = "lru",
-    .id = KVF_EVICTION_LRU,
     .open = lru_open,
     .close = lru_close,
     .insert = lru_insert,

@@ -1,4 +1,4 @@
-/* Eviction policies: the order in which a tier's entries fall. One file and one line in the table
+/* Eviction policies: the order in which a tier's entries fall. One file and one row of traits/policies.h
  * each. A policy keeps its order in the node that every entry carries, and what else it needs in
  * its own memory; it sees one tier and knows of no other.
  *
@@ -66,10 +66,6 @@ struct policy_config {
 
 struct policy;
 struct policy_ops {
-    const char *name; /* as in scenarios */
-    enum scenario_eviction id;
-    bool needs_next_use; /* the cache is to keep it for each entry */
-    bool needs_parents;  /* and this */
     struct policy *(*open)(const struct policy_config *config);
     void (*close)(struct policy *p);
     /* A new entry, or one that falls or rises into this tier. */
@@ -94,11 +90,11 @@ struct policy_ops {
 };
 #define POLICY_END UINT32_MAX
 
-extern const struct policy_ops policy_lru, policy_fifo, policy_clock, policy_lfu, policy_slru, policy_twoq,
-    policy_arc, policy_s3fifo, policy_sieve, policy_gdsf, policy_belady, policy_ttl, policy_priority,
-    policy_leaf_lru;
+/* One of every row of traits/policies.h, in cache/policy/. */
+#define X(id, word, token, ...) extern const struct policy_ops policy_##token;
+TRAITS_POLICY_LIST(X)
+#undef X
 
-const struct policy_ops *policy_find(enum scenario_eviction id); /* NULL: not in this build */
-const struct policy_ops *policy_named(const char *name);         /* as in scenarios; NULL: none */
+const struct policy_ops *policy_find(enum scenario_eviction id);
 
 #endif

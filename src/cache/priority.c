@@ -119,8 +119,6 @@ static bool priority_check(const struct policy *p, uint64_t *entries) {
 }
 
 const struct policy_ops policy_priority = {
-    .name = "priority",
-    .id = KVF_EVICTION_PRIORITY,
     .open = priority_open,
     .close = priority_close,
     .insert = priority_insert,

@@ -100,8 +100,6 @@ static size_t s3fifo_memory(const struct policy *p) {
 }
 
 const struct policy_ops policy_s3fifo = {
-    .name = "s3fifo",
-    .id = KVF_EVICTION_S3FIFO,
     .open = s3fifo_open,
     .close = s3fifo_close,
     .insert = s3fifo_insert,

@@ -91,7 +91,7 @@ void seat_link(struct cache *c, uint32_t entry, uint32_t parent) {
     struct lineage to = {parent, (uint32_t)cache_entry(c, parent)->generation};
     struct lineage *at = &c->entries.lineage[entry];
     if (at->parent == to.parent && at->generation == to.generation) return;
-    bool ordered = e->state == ENTRY_RESIDENT && !e->parked && t->policy->needs_parents;
+    bool ordered = e->state == ENTRY_RESIDENT && !e->parked && t->policy_caps & POLICY_BY_PARENTS;
     if (ordered) t->policy->remove(t->order, entry);
     *at = to;
     if (ordered) t->policy->restore(t->order, entry);

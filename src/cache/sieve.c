@@ -104,8 +104,6 @@ static bool sieve_check(const struct policy *p, uint64_t *entries) {
 }
 
 const struct policy_ops policy_sieve = {
-    .name = "sieve",
-    .id = KVF_EVICTION_SIEVE,
     .open = sieve_open,
     .close = sieve_close,
     .insert = sieve_insert,

@@ -64,8 +64,6 @@ static bool slru_check(const struct policy *p, uint64_t *entries) {
 }
 
 const struct policy_ops policy_slru = {
-    .name = "slru",
-    .id = KVF_EVICTION_SLRU,
     .open = slru_open,
     .close = slru_close,
     .insert = slru_insert,

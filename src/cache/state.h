@@ -42,6 +42,7 @@ struct cache_tier {
     uint64_t entries; /* as many as make up used */
     bool relieved;    /* its level has passed the high mark and not come down to the low one */
     const struct policy_ops *policy;
+    uint32_t policy_caps; /* enum traits_policy_caps */
     struct policy *order;
     struct op_list gate; /* planned into it, not started, in the order of planning */
     struct op_list wait; /* writes without a plan that are to have room here, oldest first */

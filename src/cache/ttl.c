@@ -72,8 +72,6 @@ static bool ttl_check(const struct policy *p, uint64_t *entries) {
 }
 
 const struct policy_ops policy_ttl = {
-    .name = "ttl",
-    .id = KVF_EVICTION_TTL,
     .open = ttl_open,
     .close = ttl_close,
     .insert = ttl_insert,

@@ -87,8 +87,6 @@ static size_t twoq_memory(const struct policy *p) {
 }
 
 const struct policy_ops policy_twoq = {
-    .name = "2q",
-    .id = KVF_EVICTION_TWOQ,
     .open = twoq_open,
     .close = twoq_close,
     .insert = twoq_insert,

@@ -93,7 +93,7 @@ static int calibrate_read(struct calibrate *c, const struct options *o, struct e
     if (path && snprintf(s->nvme.path[0], SCENARIO_PATH, "%s", path) >= SCENARIO_PATH)
         return err_set(e, KVF_ERR_USAGE, "the path of --path is longer than %d bytes", SCENARIO_PATH - 1);
     if (path || s->nvme.path_count == 0) s->nvme.path_count = 1;
-    s->nvme.on = s->cpu.on = true;
+    s->tier[KVF_TIER_NVME].on = s->tier[KVF_TIER_CPU].on = true;
     return strcmp(c->output, "-") ? output_file_check(c->output, e) : 0;
 }
 
@@ -132,7 +132,7 @@ static void say(void *ctx, enum kvf_tier tier, const char *doing) {
 }
 
 static bool gpu_is_real(const struct calibrate *c) {
-    return c->scenario.gpu.backend == KVF_BACKEND_CUDA;
+    return c->scenario.tier[KVF_TIER_GPU].backend == KVF_BACKEND_CUDA;
 }
 
 static void say_plan(const struct calibrate *c) {
@@ -264,7 +264,7 @@ int cli_calibrate(const struct options *o) {
     if (rc == 0) rc = check_room(&c, &e);
     if (rc == 0) {
         signals_take();
-        c.scenario.gpu.on = true;
+        c.scenario.tier[KVF_TIER_GPU].on = true;
         machine_choose_gpu(&c.scenario);
         say_plan(&c);
         rc = measure_into(&c, &out, &e);

@@ -60,7 +60,7 @@ static int check(struct scenario *s, const struct scenario_report *report, struc
     struct budget budget;
     struct fit fit = {0};
     char note[RAG_NOTE], reasons[sizeof((struct run_record *)0)->not_comparable];
-    int rc = s->nvme.on && s->mode == KVF_MODE_REAL ? tier_nvme_check_paths(s, e) : 0;
+    int rc = s->tier[KVF_TIER_NVME].on && s->mode == KVF_MODE_REAL ? tier_nvme_check_paths(s, e) : 0;
 
     if (!rc) machine_measure(s, &machine);
     if (!rc && how.fit) fit_apply(&fit, s, &machine);

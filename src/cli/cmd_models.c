@@ -94,7 +94,7 @@ static void print_fall(const struct scenario *s, uint64_t users, uint64_t contex
 
     buf_addf(out, "\n%-6s %12s %14s %12s\n", "tier", "usable", "users", "bytes");
     for (unsigned t = 0; t < KVF_TIERS; t++) {
-        if (!scenario_tier_on(s, (enum kvf_tier)t)) continue;
+        if (!s->tier[t].on) continue;
         uint64_t room = scenario_usable_bytes(s, (enum kvf_tier)t);
         uint64_t fit = context_bytes ? room / context_bytes : left;
         if (fit > left) fit = left;
@@ -115,7 +115,7 @@ static void print_fall(const struct scenario *s, uint64_t users, uint64_t contex
 static uint64_t scenario_context(const struct scenario *s, struct buf *out) {
     double sum = 0, weights = 0, least = 0, most = 0;
     char low[32], high[32], mean[32];
-    if (s->workload.source != KVF_SOURCE_SYNTHETIC || s->workload.personas == 0) return 0;
+    if (!scenario_source_has(s, SOURCE_PERSONAS) || s->workload.personas == 0) return 0;
     for (uint32_t i = 0; i < s->workload.personas; i++) {
         const struct scenario_persona *p = &s->workload.persona[i];
         double lo = (double)p->context.lo * p->spread, hi = (double)p->context.hi;

@@ -30,7 +30,7 @@ void engine_describe(const struct scenario *s, struct run_record *run) {
     }
     for (int t = 0; t < KVF_TIERS; t++)
         for (int d = 0; d < KVF_DIRS; d++) {
-            uint64_t peak = s->peak_bytes_per_s[t][d];
+            uint64_t peak = s->tier[t].peak_bytes_per_s[d];
             run->peak_bytes_s[t][d] = peak == KVF_UNSET ? 0 : (double)peak;
         }
     snprintf(run->trace_path, sizeof run->trace_path, "%s", s->workload.path);

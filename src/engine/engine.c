@@ -96,7 +96,7 @@ static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
 
 static void devices_open(struct engine *e) {
     const struct scenario *s = e->s;
-    if (!s->nvme.on || engine_is_virtual(e)) return;
+    if (!s->tier[KVF_TIER_NVME].on || engine_is_virtual(e)) return;
     e->devices = mem_zalloc(s->nvme.path_count, sizeof *e->devices);
     for (uint32_t i = 0; i < s->nvme.path_count; i++) {
         struct blockdev d;
@@ -174,7 +174,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     e->control_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (e->control_fd < 0) return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for the engine");
     int rc = workload_open(&e->workload, e->s, err);
-    if (rc == 0 && scenario_evicts_by(e->s, KVF_EVICTION_BELADY)) rc = oracle_open(&e->oracle, e->s, err);
+    if (rc == 0 && scenario_policy_has(e->s, POLICY_LOOKS_AHEAD)) rc = oracle_open(&e->oracle, e->s, err);
     if (rc == 0 && !engine_is_virtual(e) &&
         !(e->payload = payload_open(e->s->seed, e->s->engine.noise_bytes, err)))
         rc = -(int)err->code;
@@ -521,7 +521,7 @@ static void control_run(struct control *c) {
 
 static void trace_hash(struct engine *e, struct run_record *run) {
     struct err err = {0};
-    if (e->s->workload.path[0] == '\0' || e->s->workload.source == KVF_SOURCE_SYNTHETIC) return;
+    if (e->s->workload.path[0] == '\0' || !scenario_source_has(e->s, SOURCE_FILE)) return;
     if (listing_sha256(e->s->workload.path, ".json", e->s->workload.limit, run->trace_sha256, &err) != 0) {
         run->trace_sha256[0] = '\0';
         engine_event(e, "warning", "%s", err.text);

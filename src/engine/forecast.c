@@ -83,7 +83,7 @@ static double moved_bytes(const struct forecast *f, int tier, int dir) {
  * other real tiers it is known when they were busy, and that time is divided as the operations' is. */
 static void measure_tier(struct forecast *f, int t) {
     const struct judge_input *in = f->in;
-    const struct scenario_emulation *speed = &f->e->s->emulation[t];
+    const struct scenario_emulation *speed = &f->e->s->tier[t].emulation;
     double ops = in->op_s[t][KVF_DIR_READ] + in->op_s[t][KVF_DIR_WRITE];
     bool copies = t == KVF_TIER_CPU && !in->emulated[t];
     f->servers[t] = in->emulated[t] ? fmax((double)speed->channels, 1)
@@ -271,7 +271,7 @@ static void moved_demands(const struct forecast *f, const struct trial_counts *c
     double part = sample_part(f->e->pipeline.sample);
     double requests = c->contexts > 0 ? (double)f->base.contexts / (double)c->contexts : 1;
     for (int t = 0; t < KVF_TIERS; t++) {
-        const struct scenario_emulation *speed = &f->e->s->emulation[t];
+        const struct scenario_emulation *speed = &f->e->s->tier[t].emulation;
         for (int d = 0; d < KVF_DIRS; d++) {
             double base = (double)f->base.bytes[t][d], now = (double)c->bytes[t][d] * requests;
             double rate = (double)(d == KVF_DIR_READ ? speed->read_bytes_per_s : speed->write_bytes_per_s);

@@ -18,9 +18,9 @@ void overload_check(struct engine *e) {
     if (!engine_is_virtual(e)) return;
     for (int t = 0; t < KVF_TIERS; t++) {
         /* one that was calibrated has a rate for each depth, and a spread */
-        in.on[t] = e->tiers[t] != NULL && !station_measured(&e->s->service[t], false) &&
-                   !station_measured(&e->s->service[t], true);
-        in.link[t] = e->s->emulation[t];
+        in.on[t] = e->tiers[t] != NULL && !station_measured(&e->s->tier[t].service, false) &&
+                   !station_measured(&e->s->tier[t].service, true);
+        in.link[t] = e->s->tier[t].emulation;
         for (int d = 0; d < KVF_DIRS; d++)
             for (int cause = 0; cause < KVF_CAUSES; cause++) {
                 uint64_t n = counters_get(&c->io[t][d][cause].bytes);

@@ -36,7 +36,7 @@ enum { FIT_TRIES = 4096, FILL_TRIES = 64 };
 static bool precondition_begin(struct engine *e) {
     const struct scenario *s = e->s;
     e->prepare.total = s->run.precondition_bytes;
-    if (!s->nvme.on || e->prepare.total == 0 || !sizes_begin(e)) return false;
+    if (!s->tier[KVF_TIER_NVME].on || e->prepare.total == 0 || !sizes_begin(e)) return false;
     admit_from(e, KVF_TIER_NVME);
     return true;
 }
@@ -99,7 +99,7 @@ static bool prepopulate_begin(struct engine *e) {
 static bool fill_tier_next(struct engine *e) {
     struct prepare *p = &e->prepare;
     int next = p->tier - 1;
-    while (next >= 0 && !scenario_tier_on(e->s, (enum kvf_tier)next)) next--;
+    while (next >= 0 && !e->s->tier[next].on) next--;
     if (p->out > 0 || next < 0) return false;
     p->tier = next;
     p->room_bytes = fill_bytes(e, next);

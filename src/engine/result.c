@@ -81,7 +81,7 @@ static void add_tier_dir(struct measure *m, int t, int dir) {
     result_add(m->out, on ? ratio((double)bytes / (double)KVF_GIB, m->wall_s) : KVF_MISSING, 0, "%s_%s_gib_s",
                tier, way);
     result_add(m->out, m->use.busy[t][dir], 0, "%s_%s_busy_ratio", tier, way);
-    uint64_t peak = m->e->s->peak_bytes_per_s[t][dir];
+    uint64_t peak = m->e->s->tier[t].peak_bytes_per_s[dir];
     bool judged = on && peak != KVF_UNSET;
     result_add(m->out, judged ? ratio((double)bytes / (double)peak, m->wall_s) : KVF_MISSING, 0,
                "%s_%s_peak_share", tier, way);
@@ -254,7 +254,7 @@ static void add_io_totals(struct measure *m) {
  * all that it had, which may be less. */
 static void add_asked(struct measure *m) {
     bool limited = m->e->s->run.max_requests > 0;
-    bool ended = m->e->s->workload.source != KVF_SOURCE_SYNTHETIC && atomic_load(&m->e->workload_done);
+    bool ended = scenario_source_has(m->e->s, SOURCE_FILE) && atomic_load(&m->e->workload_done);
     double done = (double)counters_get(&m->to->workers->requests_done);
     double asked = (double)(ended ? m->to->arrived : m->e->s->run.max_requests);
     result_add(m->out, limited ? asked : KVF_MISSING, 0, "requests_asked");
@@ -454,7 +454,7 @@ static void add_devices(struct measure *m) {
 }
 
 static void add_rows(struct measure *m) {
-    if (m->e->s->workload.source == KVF_SOURCE_SYNTHETIC) return;
+    if (!scenario_source_has(m->e->s, SOURCE_FILE)) return;
     const struct workload_rows *r = workload_rows(m->e->workload);
     /* a row that was read to learn its time, which never came; of sharegpt a conversation is a row */
     bool talks = m->e->s->workload.source == KVF_SOURCE_SHAREGPT;

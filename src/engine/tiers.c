@@ -34,8 +34,8 @@ static bool tier_progress(void *ctx, enum kvf_tier tier, double share) {
 static int gpu_check(struct engine *e, struct err *err) {
     const struct scenario *s = e->s;
     char why[400];
-    if (!s->gpu.on || s->gpu.backend == KVF_BACKEND_CUDA) {
-        if (s->gpu.on || s->cache.read_target != KVF_READ_TARGET_GPU) return 0;
+    if (!s->tier[KVF_TIER_GPU].on || scenario_backend_has(s, KVF_TIER_GPU, BACKEND_DEVICE)) {
+        if (s->tier[KVF_TIER_GPU].on || s->cache.read_target != KVF_READ_TARGET_GPU) return 0;
         return err_set(
             err, KVF_ERR_USAGE,
             "cache.read_target is gpu, and the gpu tier is off; give tiers.gpu a capacity, or leave it "
@@ -46,7 +46,7 @@ static int gpu_check(struct engine *e, struct err *err) {
         return err_set(err, KVF_ERR_UNAVAILABLE,
                        "cache.read_target is gpu, and the gpu tier is emulated%s%s; leave it at host",
                        ready ? "" : ": ", ready ? "" : why);
-    if (s->gpu.backend == KVF_BACKEND_AUTO && !ready)
+    if (s->tier[KVF_TIER_GPU].backend == KVF_BACKEND_AUTO && !ready)
         engine_event(e, "info", "the gpu tier is emulated: %s", why);
     return 0;
 }
@@ -74,7 +74,7 @@ int tiers_open(struct engine *e, struct err *err) {
     for (int t = 0; t < KVF_TIERS; t++) {
         enum kvf_tier tier = (enum kvf_tier)t;
         struct run_tier *rt = &e->setup->run->tier[t];
-        if (!scenario_tier_on(s, tier)) continue;
+        if (!s->tier[tier].on) continue;
         struct tier_setup setup = {.scenario = s,
                                    .tier = tier,
                                    .usable_bytes = scenario_usable_bytes(s, tier),

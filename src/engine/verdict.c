@@ -117,7 +117,7 @@ static void describe_links(const struct engine *e, struct judge_input *in) {
     bool real = gpu && !(gpu->ops->caps(gpu) & TIER_EMULATED);
     for (int t = 0; t < KVF_TIERS; t++)
         if (!e->tiers[t] || (t != KVF_TIER_GPU && t != KVF_TIER_REMOTE)) in->link_any[t] = KVF_MISSING;
-    if (!gpu || (!real && !station_measured(&e->s->service[KVF_TIER_GPU], true)))
+    if (!gpu || (!real && !station_measured(&e->s->tier[KVF_TIER_GPU].service, true)))
         in->memory_any = KVF_MISSING;
 }
 

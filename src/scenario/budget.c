@@ -42,7 +42,7 @@ static uint64_t disk_unit(const struct scenario *s) {
 /* Provisioned for the rounding of one entry up to `unit`: nothing when every entry is a multiple of
  * the smallest and that one of the unit. */
 static uint64_t waste_per_entry(const struct scenario *s, uint64_t unit) {
-    if (s->workload.source == KVF_SOURCE_OPS) return unit;
+    if (!scenario_source_has(s, SOURCE_INFERS)) return unit;
     return scenario_min_entry_bytes(s) % unit || s->model.sliding_layers ? unit : 0;
 }
 
@@ -71,7 +71,7 @@ static void resolve_threads(struct scenario *s, const struct budget_machine *m, 
 
 static void resolve_staging(struct scenario *s, struct budget *b) {
     /* Where nothing passes through more, a worker needs one buffer to read into. */
-    uint64_t least = scenario_stages(s) || s->cpu.on ? b->workers * s->nvme.io_size : 0;
+    uint64_t least = scenario_stages(s) || s->tier[KVF_TIER_CPU].on ? b->workers * s->nvme.io_size : 0;
     uint64_t wanted = scenario_stages(s) ? min_u64(least * s->nvme.io_depth, staging_limit) : least;
 
     if (s->engine.staging_bytes == KVF_AUTO) s->engine.staging_bytes = max_u64(wanted, least);
@@ -99,9 +99,9 @@ uint64_t budget_disk_room(const struct scenario *s, const struct budget_machine 
 static int resolve_nvme(struct scenario *s, const struct budget_machine *m, struct err *e) {
     char free_text[32];
 
-    if (!s->nvme.on || s->nvme.capacity_bytes != KVF_AUTO) return 0;
+    if (!s->tier[KVF_TIER_NVME].on || s->tier[KVF_TIER_NVME].capacity_bytes != KVF_AUTO) return 0;
     if (s->mode == KVF_MODE_SIMULATE) {
-        s->nvme.capacity_bytes = any_disk_bytes;
+        s->tier[KVF_TIER_NVME].capacity_bytes = any_disk_bytes;
         return 0;
     }
     uint64_t room = budget_disk_room(s, m), total = free_bytes(s, m, false);
@@ -118,22 +118,22 @@ static int resolve_nvme(struct scenario *s, const struct budget_machine *m, stru
                        "2 GiB, but only %s "
                        "are free under %s; free some, name another tiers.nvme.path, or give a capacity",
                        units_size_human((double)total, free_text, sizeof(free_text)), s->nvme.path[0]);
-    s->nvme.capacity_bytes = capacity;
+    s->tier[KVF_TIER_NVME].capacity_bytes = capacity;
     return 0;
 }
 
 static int resolve_gpu(struct scenario *s, struct err *e) {
     struct scenario_vram v;
-    if (!s->gpu.on || s->gpu.capacity_bytes != KVF_AUTO) return 0;
+    if (!s->tier[KVF_TIER_GPU].on || s->tier[KVF_TIER_GPU].capacity_bytes != KVF_AUTO) return 0;
     int rc = scenario_vram(s, &v, e);
-    if (rc == 0) s->gpu.capacity_bytes = v.capacity_bytes;
+    if (rc == 0) s->tier[KVF_TIER_GPU].capacity_bytes = v.capacity_bytes;
     return rc;
 }
 
 /* Twice the capacity leaves no block of the device as it was, spare ones included. */
 static void resolve_precondition(struct scenario *s) {
     if (s->run.precondition_bytes == KVF_AUTO)
-        s->run.precondition_bytes = s->nvme.on ? 2 * s->nvme.capacity_bytes : 0;
+        s->run.precondition_bytes = s->tier[KVF_TIER_NVME].on ? 2 * s->tier[KVF_TIER_NVME].capacity_bytes : 0;
 }
 
 /* --- the sums --- */
@@ -146,7 +146,7 @@ static uint64_t usual_entry_bytes(const struct scenario *s) {
                          : UINT64_MAX;
 
     if (s->cache.granularity == KVF_GRANULARITY_BLOCK) return min_u64(scenario_block_bytes(s), chunk);
-    if (s->workload.source == KVF_SOURCE_SYNTHETIC) {
+    if (scenario_source_has(s, SOURCE_PERSONAS)) {
         tokens = UINT64_MAX;
         for (uint32_t i = 0; i < s->workload.personas; i++) {
             const struct scenario_persona *p = &s->workload.persona[i];
@@ -160,10 +160,9 @@ static uint64_t usual_entry_bytes(const struct scenario *s) {
 static uint64_t fixed_bytes(const struct scenario *s, const struct budget *b) {
     uint64_t usable = 0, index;
 
-    for (int t = 0; t < KVF_TIERS; t++) usable += scenario_usable_bytes(s, (enum kvf_tier)t);
+    for (int t = 0; t < KVF_TIERS; t++) usable += scenario_usable_bytes(s, t);
     index = min_u64(usable / usual_entry_bytes(s) * INDEX_BYTES, index_limit);
-    bool has_users = s->workload.source == KVF_SOURCE_SYNTHETIC || s->workload.source == KVF_SOURCE_SHAREGPT;
-    uint64_t users = has_users ? s->workload.users * USER_BYTES : 0;
+    uint64_t users = scenario_source_has(s, SOURCE_USERS) ? s->workload.users * USER_BYTES : 0;
     /* a worker has one buffer to stage in even when no tier holds bytes */
     uint64_t buffers = b->workers * (BUDGET_LANDING_BUFFERS + (b->staging_bytes ? 0 : 1));
     return program_bytes + index + b->workers * COUNTER_BYTES + (uint64_t)INTERVALS * INTERVAL_BYTES + users +
@@ -173,12 +172,13 @@ static uint64_t fixed_bytes(const struct scenario *s, const struct budget *b) {
 static void add_up(const struct scenario *s, struct budget *b) {
     uint64_t page = scenario_page_bytes(s), cpu = scenario_usable_bytes(s, KVF_TIER_CPU);
 
-    b->arena_bytes = s->cpu.on ? provisioned(s, cpu, page) : 0;
+    b->arena_bytes = s->tier[KVF_TIER_CPU].on ? provisioned(s, cpu, page) : 0;
     if (s->cpu.huge_pages) b->arena_bytes = round_up(b->arena_bytes, 2 * KVF_MIB);
-    b->noise_bytes = s->cpu.on || scenario_stages(s) ? s->engine.noise_bytes : 0;
+    b->noise_bytes = s->tier[KVF_TIER_CPU].on || scenario_stages(s) ? s->engine.noise_bytes : 0;
     b->fixed_bytes = fixed_bytes(s, b);
     b->memory_bytes = b->arena_bytes + b->staging_bytes + b->noise_bytes + b->fixed_bytes;
-    b->disk_bytes = s->nvme.on ? provisioned(s, s->nvme.capacity_bytes, disk_unit(s)) : 0;
+    b->disk_bytes =
+        s->tier[KVF_TIER_NVME].on ? provisioned(s, s->tier[KVF_TIER_NVME].capacity_bytes, disk_unit(s)) : 0;
 }
 
 /* --- whether it fits --- */
@@ -218,8 +218,8 @@ static void memory_refusal(const struct scenario *s, const struct budget_machine
     uint64_t others = b->memory_bytes - largest->bytes;
     if (largest == &parts[0] && m->memory_available_bytes > others) {
         uint64_t arena = m->memory_available_bytes - others;
-        uint64_t capacity =
-            (uint64_t)((double)s->cpu.capacity_bytes * ((double)arena / (double)b->arena_bytes));
+        uint64_t capacity = (uint64_t)((double)s->tier[KVF_TIER_CPU].capacity_bytes *
+                                       ((double)arena / (double)b->arena_bytes));
         capacity -= capacity % KVF_MIB;
         if (capacity) buf_addf(out, " to %s or less", units_size_exact(capacity, a, sizeof(a)));
     }
@@ -233,8 +233,8 @@ static void disk_refusal(const struct scenario *s, const struct budget_machine *
              "disk: %s are needed (nvme tier %s + rounding %s), but %s are free under %s%s; lower "
              "tiers.nvme.capacity",
              units_size_human((double)b->disk_bytes, a, sizeof(a)),
-             units_size_human((double)s->nvme.capacity_bytes, c, sizeof(c)),
-             units_size_human((double)(b->disk_bytes - s->nvme.capacity_bytes), d, sizeof(d)),
+             units_size_human((double)s->tier[KVF_TIER_NVME].capacity_bytes, c, sizeof(c)),
+             units_size_human((double)(b->disk_bytes - s->tier[KVF_TIER_NVME].capacity_bytes), d, sizeof(d)),
              units_size_human((double)available, g, sizeof(g)), s->nvme.path[0],
              s->nvme.path_count > 1 ? " and the other paths" : "");
     buf_add(out, " or free some");
@@ -250,7 +250,7 @@ static int check_fit(const struct scenario *s, const struct budget_machine *m, c
     int rc = 0;
 
     if (b->memory_bytes > m->memory_available_bytes) memory_refusal(s, m, b, &why);
-    if (s->nvme.on && disk != KVF_UNSET && b->disk_bytes > disk) {
+    if (s->tier[KVF_TIER_NVME].on && disk != KVF_UNSET && b->disk_bytes > disk) {
         if (why.len) buf_add(&why, "; ");
         disk_refusal(s, m, disk, b, &why);
     }
@@ -301,8 +301,9 @@ void budget_text(const struct scenario *s, const struct budget_machine *m, const
         buf_addf(out, "  nothing on disk: a simulation keeps sizes, no bytes\n");
         buf_addf(out, "  simulated: %" PRIu64 " workers, depth %" PRIu64 ", staging %s", b->workers,
                  s->nvme.io_depth, units_size_human((double)b->staging_bytes, x, sizeof(x)));
-        if (s->nvme.on)
-            buf_addf(out, ", nvme tier %s", units_size_human((double)s->nvme.capacity_bytes, x, sizeof(x)));
+        if (s->tier[KVF_TIER_NVME].on)
+            buf_addf(out, ", nvme tier %s",
+                     units_size_human((double)s->tier[KVF_TIER_NVME].capacity_bytes, x, sizeof(x)));
         buf_add(out, "\n");
         return;
     }
@@ -312,18 +313,19 @@ void budget_text(const struct scenario *s, const struct budget_machine *m, const
     (void)snprintf(how, sizeof(how), "capacity %s less headroom %.3g, in pages of %s",
                    units_size_human((double)scenario_capacity_bytes(s, KVF_TIER_CPU), x, sizeof(x)),
                    s->cache.headroom, units_size_human((double)scenario_page_bytes(s), y, sizeof(y)));
-    text_line(out, "cpu tier", b->arena_bytes, s->cpu.on ? how : "off");
+    text_line(out, "cpu tier", b->arena_bytes, s->tier[KVF_TIER_CPU].on ? how : "off");
     (void)snprintf(how, sizeof(how), "%" PRIu64 " workers, chunks of %s, depth %" PRIu64, b->workers,
                    units_size_human((double)s->nvme.io_size, x, sizeof(x)), s->nvme.io_depth);
     text_line(out, "staging", b->staging_bytes,
-              scenario_stages(s) || s->cpu.on ? how : "no tier holds real bytes");
+              scenario_stages(s) || s->tier[KVF_TIER_CPU].on ? how : "no tier holds real bytes");
     text_line(out, "noise", b->noise_bytes, "payload that writes are cut from");
     text_line(out, "fixed", b->fixed_bytes,
               "about: index, counters, users, queue, intervals, landing buffers, the program");
-    if (!s->nvme.on) return;
+    if (!s->tier[KVF_TIER_NVME].on) return;
     buf_addf(out, "disk: %s of %s free", units_size_human((double)b->disk_bytes, x, sizeof(x)),
              disk == KVF_UNSET ? "an unknown number" : units_size_human((double)disk, y, sizeof(y)));
     buf_addf(out, " under %s%s\n", s->nvme.path[0], s->nvme.path_count > 1 ? " and the other paths" : "");
-    text_line(out, "nvme tier", s->nvme.capacity_bytes, "capacity");
-    text_line(out, "rounding", b->disk_bytes - s->nvme.capacity_bytes, "whole blocks for every entry");
+    text_line(out, "nvme tier", s->tier[KVF_TIER_NVME].capacity_bytes, "capacity");
+    text_line(out, "rounding", b->disk_bytes - s->tier[KVF_TIER_NVME].capacity_bytes,
+              "whole blocks for every entry");
 }

@@ -40,14 +40,12 @@ static void check_model(struct loading *l) {
 static void check_tiers(struct loading *l) {
     const struct scenario *s = l->s;
 
-    if (!s->gpu.on && !s->cpu.on && !s->nvme.on && !s->remote.on) {
-        const char *near = l->tier_named[KVF_TIER_GPU]    ? "tiers.gpu.capacity"
-                           : l->tier_named[KVF_TIER_CPU]  ? "tiers.cpu.capacity"
-                           : l->tier_named[KVF_TIER_NVME] ? "tiers.nvme.capacity"
-                                                          : "tiers.remote.capacity";
-        problem_add(l, place_of_key(l, near, NULL), "tiers",
+    int named = 0, on = 0;
+    while (named < KVF_TIERS - 1 && !l->tier_named[named]) named++;
+    while (on < KVF_TIERS && !s->tier[on].on) on++;
+    if (on == KVF_TIERS)
+        problem_add(l, place_of_key(l, key_table[key_of_tier(named, "capacity")].pub.name, NULL), "tiers",
                     "no tier is on; give one a capacity, such as tiers: {cpu: {capacity: 4GiB}}");
-    }
     if (s->nvme.io_size % SECTOR) {
         char size[40];
         problem_add(l, place_of_key(l, "tiers.nvme.io_size", NULL), "tiers.nvme.io_size",
@@ -73,7 +71,7 @@ static void check_remote(struct loading *l) {
     struct url u;
     bool known = false;
 
-    if (!s->remote.on || s->remote.backend != KVF_REMOTE_RESP) return;
+    if (!s->tier[KVF_TIER_REMOTE].on || !scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_SERVER)) return;
     if (!s->remote.url[0]) {
         problem_add(l, place, "tiers.remote.url",
                     "missing; backend resp needs a server, such as redis://127.0.0.1:6379 or "
@@ -97,11 +95,10 @@ static void check_remote(struct loading *l) {
                     SCENARIO_VALUE_MAX / (scenario_value_bytes(s) / s->remote.chunk_tokens));
 }
 
-/* Capacities in blocks: a size of their own only where an entry is one. */
 /* Figures of a measured tier belong to each other. */
 static void check_service(struct loading *l, enum kvf_tier tier) {
     static const char *const lists[] = {"read_rates", "write_rates", "own_read_rates", "own_write_rates"};
-    const struct scenario_service *s = &l->s->service[tier];
+    const struct scenario_service *s = &l->s->tier[tier].service;
     const struct scenario_figures *of[] = {&s->rates[0], &s->rates[1], &s->own_rates[0], &s->own_rates[1]};
     char name[64];
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
@@ -121,24 +118,19 @@ static void check_service(struct loading *l, enum kvf_tier tier) {
     }
 }
 
-static void check_blocks(struct loading *l) {
-    for (int t = 0; t < KVF_TIERS; t++) check_service(l, (enum kvf_tier)t);
-    const struct scenario *s = l->s;
-
-    for (int t = 0; t < KVF_TIERS; t++) {
-        char blocks[64];
-        (void)snprintf(blocks, sizeof(blocks), "tiers.%s.blocks", tier_name((enum kvf_tier)t));
-        if (s->tier_blocks[t] > 0 && s->cache.granularity != KVF_GRANULARITY_BLOCK)
-            problem_add(l, place_of_key(l, blocks, NULL), blocks,
-                        "counts blocks, and granularity is request; set cache.granularity: block, or give a "
-                        "capacity");
-    }
+/* Capacities in blocks: a size of their own only where an entry is one. */
+static void check_blocks(struct loading *l, enum kvf_tier tier) {
+    const char *key = key_table[key_of_tier(tier, "blocks")].pub.name;
+    if (l->s->tier[tier].blocks > 0 && l->s->cache.granularity != KVF_GRANULARITY_BLOCK)
+        problem_add(l, place_of_key(l, key, NULL), key,
+                    "counts blocks, and granularity is request; set cache.granularity: block, or give a "
+                    "capacity");
 }
 
 static void check_preparation(struct loading *l) {
     const struct scenario *s = l->s;
 
-    if (s->run.precondition_bytes > 0 && !s->nvme.on)
+    if (s->run.precondition_bytes > 0 && !s->tier[KVF_TIER_NVME].on)
         problem_add(l, place_of_key(l, "run.precondition", "tiers.nvme.capacity"), "run.precondition",
                     "writes to the nvme tier, which is off; give it a capacity, or set 0");
     if (s->run.max_written_bytes > 0 && s->run.precondition_bytes != KVF_AUTO &&
@@ -147,32 +139,20 @@ static void check_preparation(struct loading *l) {
                     "writes all that run.max_written allows; lower it, or raise that");
 }
 
-static void choice_name(const char *key, unsigned value, char *out, size_t len) {
-    const char *words = key_table[key_index(key)].pub.range;
-    if (!strncmp(words, "null | ", 7)) words += 7;
-    if (!key_word(words, (int)value, out, len)) (void)snprintf(out, len, "?");
-}
-
-bool scenario_at_rate(const struct scenario *s) {
-    return s->workload.arrival.process == KVF_ARRIVAL_POISSON ||
-           s->workload.arrival.process == KVF_ARRIVAL_GAMMA;
-}
-
 /* Every source takes arrivals at a rate, and those that wait for answers. */
 static void check_arrival(struct loading *l, const char *source) {
     const struct scenario *s = l->s;
     const char *key = "workload.arrival.process";
     struct place place = place_of_key(l, key, "workload.source");
-    bool asked = s->workload.source == KVF_SOURCE_SYNTHETIC || s->workload.source == KVF_SOURCE_SHAREGPT;
+    bool timed = scenario_source_has(s, SOURCE_TIMES);
 
-    if (s->workload.arrival.process == KVF_ARRIVAL_TRACE && asked)
+    if (s->workload.arrival.process == KVF_ARRIVAL_TRACE && !timed)
         problem_add(l, place, key,
                     "trace needs a source with times; source %s takes closed, poisson or gamma", source);
-    if (s->workload.arrival.process == KVF_ARRIVAL_PACED && s->workload.source != KVF_SOURCE_SYNTHETIC &&
-        s->workload.source != KVF_SOURCE_AGENTIC)
+    if (s->workload.arrival.process == KVF_ARRIVAL_PACED && !scenario_source_has(s, SOURCE_THINKS))
         problem_add(l, place, key,
                     "paced needs think times, which source %s does not have; take %sclosed, poisson or gamma",
-                    source, asked ? "" : "trace, ");
+                    source, timed ? "trace, " : "");
     if (scenario_at_rate(s) && !(s->workload.arrival.rate > 0))
         problem_add(l, place_of_key(l, "workload.arrival.rate", key), "workload.arrival.rate",
                     "arrivals of process %s need the requests per second, such as rate: 10",
@@ -185,7 +165,7 @@ static void check_granularity(struct loading *l, const char *source) {
     bool block = s->cache.granularity == KVF_GRANULARITY_BLOCK;
     struct place place = place_of_key(l, "cache.granularity", "workload.source");
 
-    uint64_t of_trace = scenario_trace_block_tokens(s->workload.source);
+    uint64_t of_trace = traits_source(s->workload.source)->block_tokens;
 
     if (of_trace > 0) {
         if (!block)
@@ -197,7 +177,7 @@ static void check_granularity(struct loading *l, const char *source) {
                         " tokens of a block of source %s; leave it out",
                         s->cache.block_tokens, of_trace, source);
     }
-    if (s->workload.source == KVF_SOURCE_OPS && block)
+    if (!scenario_source_has(s, SOURCE_INFERS) && block)
         problem_add(l, place, "cache.granularity",
                     "source %s writes and reads whole entries; set cache.granularity: request", source);
 }
@@ -206,8 +186,8 @@ static void check_phase(struct loading *l, const char *source) {
     const struct scenario *s = l->s;
     struct place place = place_of_key(l, "workload.phase", "workload.source");
 
-    if (s->workload.phase != KVF_WORKLOAD_PHASE_DECODE || s->workload.source == KVF_SOURCE_OPS) return;
-    if (s->workload.source != KVF_SOURCE_SYNTHETIC)
+    if (s->workload.phase != KVF_WORKLOAD_PHASE_DECODE) return;
+    if (!scenario_source_has(s, SOURCE_PERSONAS))
         problem_add(
             l, place, "workload.phase",
             "decode reads entries sized by personas, which source %s does not have; take both or prefill",
@@ -233,7 +213,7 @@ static void check_roofline(struct loading *l) {
     if (scenario_roofline(s, &r, &e)) {
         problem_add(l, place_of_key(l, "compute.mode", NULL), "compute", "%s", e.text);
     } else if (scenario_vram(s, &v, &e)) {
-        bool needed = s->gpu.on && s->gpu.capacity_bytes == KVF_AUTO;
+        bool needed = s->tier[KVF_TIER_GPU].on && s->tier[KVF_TIER_GPU].capacity_bytes == KVF_AUTO;
         bool known = s->compute.gpu != ROOFLINE_GPU_CUSTOM || s->compute.vram_bytes != KVF_UNSET;
         if (needed || known)
             problem_add(l, place_of_key(l, needed ? "tiers.gpu.capacity" : "compute.gpu", "compute.mode"),
@@ -242,11 +222,12 @@ static void check_roofline(struct loading *l) {
 }
 
 static void check_compute(struct loading *l) {
+    const struct scenario_tier *gpu = &l->s->tier[KVF_TIER_GPU];
     if (l->s->compute.mode == KVF_COMPUTE_FIXED && !loading_given(l, "compute.ms_per_token"))
         problem_add(l, place_of_key(l, "compute.mode", NULL), "compute.ms_per_token",
                     "missing; mode fixed needs the time per token, such as ms_per_token: 8");
     if (scenario_computes(l->s) && !l->model_bad) check_roofline(l);
-    if (l->s->gpu.on && l->s->gpu.capacity_bytes == KVF_AUTO && l->s->compute.mode != KVF_COMPUTE_ROOFLINE)
+    if (gpu->on && gpu->capacity_bytes == KVF_AUTO && l->s->compute.mode != KVF_COMPUTE_ROOFLINE)
         problem_add(
             l, place_of_key(l, "tiers.gpu.capacity", NULL), "tiers.gpu.capacity",
             "auto is what a modelled GPU leaves for KV; set compute.mode: roofline and compute.gpu, or "
@@ -255,10 +236,9 @@ static void check_compute(struct loading *l) {
 
 static void check_workload(struct loading *l) {
     const struct scenario *s = l->s;
-    char source[24];
+    const char *source = traits_source(s->workload.source)->word;
 
-    choice_name("workload.source", s->workload.source, source, sizeof(source));
-    if (s->workload.source != KVF_SOURCE_SYNTHETIC && !*s->workload.path)
+    if (scenario_source_has(s, SOURCE_FILE) && !*s->workload.path)
         problem_add(l, place_of_key(l, "workload.path", "workload.source"), "workload.path",
                     "missing; source %s reads a file: name it, or give --dataset FILE", source);
     check_arrival(l, source);
@@ -320,7 +300,7 @@ static void check_on_hit(struct loading *l) {
     struct place place = place_of_key(l, "cache.on_hit", "cache.granularity");
     char how[24];
     if (s->cache.on_hit == KVF_ON_HIT_LOAD) return;
-    choice_name("cache.on_hit", s->cache.on_hit, how, sizeof(how));
+    (void)key_word(key_table[key_index("cache.on_hit")].pub.range, (int)s->cache.on_hit, how, sizeof(how));
     if (!scenario_computes(s))
         problem_add(l, place, "cache.on_hit",
                     "%s computes what was found, which needs a modelled GPU and requests that infer; set "
@@ -371,7 +351,8 @@ void scenario_check(struct loading *l) {
     check_tiers(l);
     check_remote(l);
     scenario_check_policies(l);
-    check_blocks(l);
+    for (int t = 0; t < KVF_TIERS; t++) check_service(l, t);
+    for (int t = 0; t < KVF_TIERS; t++) check_blocks(l, t);
     check_preparation(l);
     check_workload(l);
     check_compute(l);

@@ -8,49 +8,49 @@
 
 /* The key that names a tier's policy. */
 static void policy_key(const struct scenario *s, int tier, char *out, size_t len) {
-    if (s->tier_eviction_set[tier])
-        (void)snprintf(out, len, "tiers.%s.eviction", tier_name((enum kvf_tier)tier));
-    else
-        (void)snprintf(out, len, "cache.eviction");
+    bool own = s->tier[tier].eviction_set;
+    (void)snprintf(out, len, "%s%s.eviction", own ? "tiers." : "", own ? tier_name(tier) : "cache");
 }
 
-/* The first tier that is on and has the policy; -1. */
-static int tier_with(const struct scenario *s, enum scenario_eviction eviction) {
-    for (int t = 0; t < KVF_TIERS; t++)
-        if (scenario_tier_on(s, (enum kvf_tier)t) && s->eviction[t] == eviction) return t;
-    return -1;
+/* The first tier that is on whose policy has the capability: its row, and the key that names it; NULL. */
+static const struct traits_policy *policy_with(const struct scenario *s, enum traits_policy_caps caps,
+                                               char *key, size_t len) {
+    for (int t = 0; t < KVF_TIERS; t++) {
+        const struct traits_policy *row = traits_policy(s->tier[t].eviction);
+        if (!s->tier[t].on || (row->caps & caps) == 0) continue;
+        policy_key(s, t, key, len);
+        return row;
+    }
+    return NULL;
 }
 
-static void check_belady(struct loading *l) {
+static void check_looking_ahead(struct loading *l) {
     const struct scenario *s = l->s;
-    int t = tier_with(s, KVF_EVICTION_BELADY);
     char key[32];
+    const struct traits_policy *policy = policy_with(s, POLICY_LOOKS_AHEAD, key, sizeof(key));
 
-    if (t < 0) return;
-    policy_key(s, t, key, sizeof(key));
-    if (s->mode != KVF_MODE_SIMULATE)
+    if (policy && s->mode != KVF_MODE_SIMULATE)
         problem_add(l, place_of_key(l, key, "mode"), key,
-                    "belady looks ahead in the trace, which only a simulation can; set mode: simulate");
-    else if (s->workload.source != KVF_SOURCE_MOONCAKE && s->workload.source != KVF_SOURCE_OPS)
+                    "%s looks ahead in the trace, which only a simulation can; set mode: simulate",
+                    policy->word);
+    else if (policy && !scenario_source_has(s, SOURCE_KNOWN))
         problem_add(l, place_of_key(l, key, "workload.source"), key,
-                    "belady needs to know every access beforehand; take source mooncake or ops");
+                    "%s needs to know every access beforehand; take source mooncake or ops", policy->word);
 }
 
-static void check_leaves(struct loading *l) {
+static void check_parents(struct loading *l) {
     const struct scenario *s = l->s;
-    int t = tier_with(s, KVF_EVICTION_LEAF_LRU);
     char key[32];
+    const struct traits_policy *policy = policy_with(s, POLICY_BY_PARENTS, key, sizeof(key));
 
-    if (t < 0) return;
-    policy_key(s, t, key, sizeof(key));
-    if (s->cache.granularity != KVF_GRANULARITY_BLOCK)
+    if (policy && s->cache.granularity != KVF_GRANULARITY_BLOCK)
         problem_add(l, place_of_key(l, key, "cache.granularity"), key,
-                    "leaf_lru goes by what block follows what; set cache.granularity: block");
-    if (s->cache.placement == KVF_PLACEMENT_INCLUSIVE)
-        problem_add(
-            l, place_of_key(l, key, "cache.placement"), key,
-            "leaf_lru knows one entry of a block, and placement inclusive keeps several; take another "
-            "policy or placement");
+                    "%s goes by what block follows what; set cache.granularity: block", policy->word);
+    if (policy && s->cache.placement == KVF_PLACEMENT_INCLUSIVE)
+        problem_add(l, place_of_key(l, key, "cache.placement"), key,
+                    "%s knows one entry of a block, and placement inclusive keeps several; take another "
+                    "policy or placement",
+                    policy->word);
 }
 
 static bool class_known(const struct scenario *s, const char *name) {
@@ -61,14 +61,12 @@ static bool class_known(const struct scenario *s, const char *name) {
 
 static void check_priorities(struct loading *l) {
     const struct scenario *s = l->s;
-    int t = tier_with(s, KVF_EVICTION_PRIORITY);
     char key[48];
+    const struct traits_policy *policy = policy_with(s, POLICY_BY_RULES, key, sizeof(key));
 
-    if (t >= 0 && s->cache.priorities == 0) {
-        policy_key(s, t, key, sizeof(key));
+    if (policy && s->cache.priorities == 0)
         problem_add(l, place_of_key(l, key, NULL), key,
-                    "priority needs cache.priorities, such as [{cause: prefix, priority: 80}]");
-    }
+                    "%s needs cache.priorities, such as [{cause: prefix, priority: 80}]", policy->word);
     for (uint32_t i = 0; i < s->cache.priorities; i++) {
         const char *name = s->cache.priority[i].klass;
         if (!*name || class_known(s, name)) continue;
@@ -79,7 +77,7 @@ static void check_priorities(struct loading *l) {
 }
 
 void scenario_check_policies(struct loading *l) {
-    check_belady(l);
-    check_leaves(l);
+    check_looking_ahead(l);
+    check_parents(l);
     check_priorities(l);
 }

@@ -14,7 +14,7 @@ static const char *word(const struct scenario *s, const char *key, struct buf *o
 
 static void add_load(const struct scenario *s, struct buf *out) {
     unsigned long long users = s->workload.users;
-    if (s->workload.source == KVF_SOURCE_OPS && s->workload.arrival.process == KVF_ARRIVAL_CLOSED)
+    if (scenario_source_has(s, SOURCE_IN_TURN) && s->workload.arrival.process == KVF_ARRIVAL_CLOSED)
         buf_add(out, "operations, one after the other");
     else if (scenario_at_rate(s))
         buf_addf(out, "%g requests/s", s->workload.arrival.rate);
@@ -31,7 +31,7 @@ static void add_manner(const struct scenario *s, struct buf *out) {
         buf_addf(out, ", %s", word(s, "workload.arrival.process", &name));
     else if (s->workload.arrival.process == KVF_ARRIVAL_PACED)
         buf_add(out, ", paced");
-    if (s->workload.source != KVF_SOURCE_SYNTHETIC) buf_addf(out, " (%s)", word(s, "workload.source", &name));
+    if (scenario_source_has(s, SOURCE_FILE)) buf_addf(out, " (%s)", word(s, "workload.source", &name));
     if (s->workload.phase != KVF_WORKLOAD_PHASE_BOTH)
         buf_addf(out, ", %s alone", word(s, "workload.phase", &name));
     if (scenario_retrieves(s)) buf_add(out, ", with documents");
@@ -51,10 +51,10 @@ static void add_tiers(const struct scenario *s, struct buf *out) {
     const char *separator = " on ";
     for (int t = 0; t < KVF_TIERS; t++) {
         char size[32] = "auto";
-        if (!scenario_tier_on(s, (enum kvf_tier)t)) continue;
-        uint64_t bytes = scenario_capacity_bytes(s, (enum kvf_tier)t);
+        if (!s->tier[t].on) continue;
+        uint64_t bytes = scenario_capacity_bytes(s, t);
         if (bytes != KVF_AUTO) units_size_human((double)bytes, size, sizeof size);
-        buf_addf(out, "%s%s %s", separator, tier_name((enum kvf_tier)t), size);
+        buf_addf(out, "%s%s %s", separator, tier_name(t), size);
         separator = ", ";
     }
 }

@@ -11,9 +11,8 @@
 #include "scenario/keys.h"
 
 enum {
-    STEPS = 1 << 30,          /* fineness of the factor */
-    SHAREGPT_CONTEXT = 16384, /* longest context that the reader of the data set makes */
-    STAGING_CHUNKS = 4        /* of a worker, where memory is scarce */
+    STEPS = 1 << 30,   /* fineness of the factor */
+    STAGING_CHUNKS = 4 /* of a worker, where memory is scarce */
 };
 static const uint64_t least_room = 256 * KVF_MIB; /* of a disk that is worth scaling for */
 
@@ -52,18 +51,13 @@ static uint64_t max_u64(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-static uint64_t *capacity_of(struct scenario *s, int tier) {
-    return scenario_capacity_field(s, (enum kvf_tier)tier);
-}
-
 /* Whether a tier's capacity is a number that can be scaled. */
 static bool stated(const struct scenario *s, int tier) {
-    return scenario_tier_on(s, (enum kvf_tier)tier) &&
-           scenario_capacity_bytes(s, (enum kvf_tier)tier) != KVF_AUTO;
+    return s->tier[tier].on && s->tier[tier].capacity_bytes != KVF_AUTO;
 }
 
 static bool nvme_auto(const struct scenario *s) {
-    return s->nvme.on && s->nvme.capacity_bytes == KVF_AUTO;
+    return s->tier[KVF_TIER_NVME].on && s->tier[KVF_TIER_NVME].capacity_bytes == KVF_AUTO;
 }
 
 static bool effective(const struct scenario *s, const char *key) {
@@ -74,11 +68,10 @@ static bool effective(const struct scenario *s, const char *key) {
 
 /* Of the longest context; 0 where the source does not tell beforehand. */
 static uint64_t largest_entry(const struct scenario *s) {
-    uint64_t tokens = 0;
+    uint64_t tokens = traits_source(s->workload.source)->context_tokens;
 
     if (s->cache.granularity == KVF_GRANULARITY_BLOCK) return scenario_min_entry_bytes(s);
-    if (s->workload.source == KVF_SOURCE_SHAREGPT) tokens = SHAREGPT_CONTEXT;
-    if (s->workload.source == KVF_SOURCE_SYNTHETIC)
+    if (scenario_source_has(s, SOURCE_PERSONAS))
         for (uint32_t i = 0; i < s->workload.personas; i++)
             tokens = max_u64(tokens, s->workload.persona[i].context.hi);
     return model_kv_bytes(&s->model, s->tensor_parallel, tokens);
@@ -105,7 +98,7 @@ static double mean_turns(const struct scenario *s) {
 }
 
 uint64_t fit_user_bytes(const struct scenario *s) {
-    if (s->workload.source != KVF_SOURCE_SYNTHETIC) return 0;
+    if (!scenario_source_has(s, SOURCE_PERSONAS)) return 0;
     uint64_t entry = model_kv_bytes(&s->model, s->tensor_parallel, (uint64_t)llround(mean_context(s)));
     return (uint64_t)((double)entry * mean_turns(s));
 }
@@ -140,9 +133,9 @@ static uint64_t rounded(uint64_t bytes) {
 static void scale(struct fitting *f, struct scenario *s, int steps) {
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!stated(&f->before, t)) continue;
-        uint64_t whole = scenario_capacity_bytes(&f->before, (enum kvf_tier)t);
+        uint64_t whole = f->before.tier[t].capacity_bytes;
         uint64_t part = (uint64_t)((unsigned __int128)whole * (unsigned)steps / STEPS);
-        *capacity_of(s, t) = min_u64(whole, max_u64(max_u64(part, KVF_MIB), f->floor[t]));
+        s->tier[t].capacity_bytes = min_u64(whole, max_u64(max_u64(part, KVF_MIB), f->floor[t]));
     }
 }
 
@@ -172,7 +165,7 @@ static void keep_entries(struct fitting *f, uint64_t count) {
     for (int t = 0; t < KVF_TIERS; t++) {
         f->floor[t] = 0;
         if (!entries || !stated(&f->before, t)) continue;
-        if (scenario_usable_bytes(&f->before, (enum kvf_tier)t) < entries) continue;
+        if (scenario_usable_bytes(&f->before, t) < entries) continue;
         double kept = t >= KVF_TIER_NVME ? 1 : 1 - f->before.cache.headroom;
         f->floor[t] = (uint64_t)((double)entries / kept) / KVF_MIB * KVF_MIB + KVF_MIB;
     }
@@ -207,9 +200,9 @@ static bool lower_staging(struct fitting *f) {
 
 static void say_capacities(struct fitting *f, bool by_memory, bool by_disk) {
     for (int t = 0; t < KVF_TIERS; t++) {
-        const char *name = tier_name((enum kvf_tier)t);
+        const char *name = tier_name(t);
         if (!stated(&f->before, t)) continue;
-        double from = (double)*capacity_of(&f->before, t), to = (double)*capacity_of(f->s, t);
+        double from = (double)f->before.tier[t].capacity_bytes, to = (double)f->s->tier[t].capacity_bytes;
         if (from == to) continue;
         if (t == KVF_TIER_CPU && by_memory)
             say(f, "tiers.cpu.capacity %s -> %s: %s of memory are %s, of which it gets half at most",
@@ -234,7 +227,7 @@ static void fit_tiers(struct fitting *f) {
     scale(f, f->s, memory < disk ? memory : disk);
     for (int t = 0; t < KVF_TIERS; t++)
         if (stated(&f->before, t))
-            *capacity_of(f->s, t) = max_u64(rounded(*capacity_of(f->s, t)), f->floor[t]);
+            f->s->tier[t].capacity_bytes = max_u64(rounded(f->s->tier[t].capacity_bytes), f->floor[t]);
     say_capacities(f, memory <= disk, disk <= memory);
 }
 
@@ -245,7 +238,7 @@ static double total_bytes(struct fitting *f) {
     double sum = 0;
 
     if (budget_resolve(&copy, f->m, true, &b, NULL)) return NAN;
-    for (int t = 0; t < KVF_TIERS; t++) sum += (double)scenario_usable_bytes(&copy, (enum kvf_tier)t);
+    for (int t = 0; t < KVF_TIERS; t++) sum += (double)scenario_usable_bytes(&copy, t);
     return sum;
 }
 
@@ -254,8 +247,8 @@ static double stated_ratio(struct fitting *f) {
 
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!stated(&f->before, t)) continue;
-        before += (double)scenario_usable_bytes(&f->before, (enum kvf_tier)t);
-        after += (double)scenario_usable_bytes(f->s, (enum kvf_tier)t);
+        before += (double)scenario_usable_bytes(&f->before, t);
+        after += (double)scenario_usable_bytes(f->s, t);
     }
     return before > 0 ? after / before : 1;
 }
@@ -310,13 +303,13 @@ static void fit_precondition(struct fitting *f) {
     struct scenario copy = *f->s;
     struct budget b;
 
-    if (!f->s->nvme.on || before == KVF_AUTO || !before) return;
+    if (!f->s->tier[KVF_TIER_NVME].on || before == KVF_AUTO || !before) return;
     if (budget_resolve(&copy, f->m, true, &b, NULL)) return;
     if (nvme_auto(f->s))
-        most = min_u64(before, 2 * copy.nvme.capacity_bytes);
+        most = min_u64(before, 2 * copy.tier[KVF_TIER_NVME].capacity_bytes);
     else
-        most = rounded((uint64_t)((double)before * ((double)f->s->nvme.capacity_bytes /
-                                                    (double)f->before.nvme.capacity_bytes)));
+        most = rounded((uint64_t)((double)before * ((double)f->s->tier[KVF_TIER_NVME].capacity_bytes /
+                                                    (double)f->before.tier[KVF_TIER_NVME].capacity_bytes)));
     if (most >= before) return;
     f->s->run.precondition_bytes = most;
     say(f, "run.precondition %s -> %s: in proportion to the nvme tier", size((double)before).text,
@@ -328,13 +321,13 @@ static void warn_of_large_entries(struct fitting *f) {
     uint64_t entry = largest_entry(f->s), most = 0;
 
     for (int t = 0; t < KVF_TIERS; t++) {
-        if (!scenario_tier_on(f->s, (enum kvf_tier)t)) continue;
+        if (!f->s->tier[t].on) continue;
         if (!stated(f->s, t)) return; /* auto: the rest of a disk */
-        uint64_t usable = scenario_usable_bytes(f->s, (enum kvf_tier)t);
+        uint64_t usable = scenario_usable_bytes(f->s, t);
         most = max_u64(most, usable);
-        if (usable < entry && scenario_usable_bytes(&f->before, (enum kvf_tier)t) >= entry)
+        if (usable < entry && scenario_usable_bytes(&f->before, t) >= entry)
             say(f, "entries of more than %s do not fit into the %s tier any more; the largest has %s",
-                size((double)usable).text, tier_name((enum kvf_tier)t), size((double)entry).text);
+                size((double)usable).text, tier_name(t), size((double)entry).text);
     }
     if (entry > most)
         say(f, "entries of more than %s fit into no tier and are refused", size((double)most).text);
@@ -349,9 +342,9 @@ void fit_apply(struct fit *out, struct scenario *s, const struct budget_machine 
         out->line[0].scaled = false;
         return;
     }
-    f.disk_room = s->nvme.on ? budget_disk_room(s, m) : KVF_UNSET;
+    f.disk_room = s->tier[KVF_TIER_NVME].on ? budget_disk_room(s, m) : KVF_UNSET;
     if (f.disk_room != KVF_UNSET && f.disk_room < least_room) f.disk_room = KVF_UNSET;
-    if (s->gpu.on && s->gpu.backend != KVF_BACKEND_CUDA) {
+    if (s->tier[KVF_TIER_GPU].on && !scenario_backend_has(s, KVF_TIER_GPU, BACKEND_DEVICE)) {
         say(&f, "the gpu tier is emulated: it takes no memory, and its figures are a model's");
         out->line[0].scaled = false;
     }

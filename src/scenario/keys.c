@@ -5,6 +5,7 @@
 #include "scenario/keys.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/build.h"
@@ -85,10 +86,9 @@ const struct key key_table[] = {
     K("run.speed", NUMBER, run.speed, "", "0 to 1000000000", "0", SIMULATE, ALL,
       "How many times faster than real time a simulation goes; 0 is as fast as it can."),
 
-    K("tiers.gpu.capacity", SIZE, gpu.capacity_bytes, "bytes", "auto, or 0 to 1024TiB", "2GiB", ALWAYS, ALL,
-      "Size of the gpu tier, headroom included; 0 is off, auto is what compute.gpu leaves for KV."),
-    K("tiers.gpu.backend", CHOICE, gpu.backend, "", CHOICES(SCENARIO_BACKEND_LIST), "auto", ALWAYS, CUDA_TIER,
-      "What stands behind the tier; auto takes what is there."),
+    CAPACITY("gpu", GPU, "auto, or 0 to 1024TiB", "2GiB",
+             "Size of the gpu tier, headroom included; 0 is off, auto is what compute.gpu leaves for KV."),
+    BACKEND("gpu", GPU, "auto", ALWAYS, CUDA_TIER, "What stands behind the tier; auto takes what is there."),
     K("tiers.gpu.devices", DEVICES, gpu.devices, "", "0 to 63", "[0]", VRAM, CUDA,
       "GPUs by number, or all: entries take turns among them, or are shared by tensor_parallel."),
     K("tiers.gpu.read", CHOICE, gpu.read, "", CHOICES(SCENARIO_GPU_READ_LIST), "hbm", VRAM, CUDA,
@@ -97,23 +97,18 @@ const struct key key_table[] = {
       "What a write does: generate on the device, or copy from the host."),
     K("tiers.gpu.layout", CHOICE, gpu.layout, "", CHOICES(SCENARIO_GPU_LAYOUT_LIST), "contiguous", VRAM, CUDA,
       "An entry in one piece, or in one per layer."),
-    TIER_BLOCKS("gpu", GPU),
-    TIER_EVICTION("gpu", GPU),
-    LINK("gpu", GPU, "55GB/s", "55GB/s", "10us", "full"),
+    TIER_KEYS("gpu", GPU, "55GB/s", "55GB/s", "10us", "full"),
     SERVICE("gpu", GPU),
     SERVICE_OWN("gpu", GPU),
 
-    K("tiers.cpu.capacity", SIZE, cpu.capacity_bytes, "bytes", "0 to 1024TiB", "4GiB", ALWAYS, ALL,
-      "Size of the cpu tier, headroom included; 0 is off."),
+    CAPACITY("cpu", CPU, "0 to 1024TiB", "4GiB", "Size of the cpu tier, headroom included; 0 is off."),
     K("tiers.cpu.huge_pages", BOOLEAN, cpu.huge_pages, "", "", "false", CPU_REAL, ALL,
       "Ask for huge pages for the arena."),
-    TIER_BLOCKS("cpu", CPU),
-    TIER_EVICTION("cpu", CPU),
-    LINK("cpu", CPU, "20GB/s", "20GB/s", "1us", "half"),
+    TIER_KEYS("cpu", CPU, "20GB/s", "20GB/s", "1us", "half"),
     SERVICE("cpu", CPU),
 
-    K("tiers.nvme.capacity", SIZE, nvme.capacity_bytes, "bytes", "auto, or 0 to 1024TiB", "auto", ALWAYS, ALL,
-      "Size of the nvme tier; auto is 90 % of the free space and leaves at least 2 GiB; 0 is off."),
+    CAPACITY("nvme", NVME, "auto, or 0 to 1024TiB", "auto",
+             "Size of the nvme tier; auto is 90 % of the free space and leaves at least 2 GiB; 0 is off."),
     K("tiers.nvme.path", PATHS, nvme.path, "", "", ".", NVME_REAL, ALL,
       "Directory, or several, under which the tier makes its own; entries spread over them."),
     K("tiers.nvme.layout", CHOICE, nvme.layout, "", CHOICES(SCENARIO_NVME_LAYOUT_LIST), "files", NVME_REAL,
@@ -128,16 +123,14 @@ const struct key key_table[] = {
       "Whether a write is flushed to the device before it counts as done."),
     K("tiers.nvme.direct_to_gpu", CHOICE, nvme.direct_to_gpu, "", CHOICES(SCENARIO_DIRECT_TO_GPU_LIST), "off",
       NVME_VRAM, CUDA, "Move between device and GPU without a copy in host memory."),
-    TIER_BLOCKS("nvme", NVME),
-    TIER_EVICTION("nvme", NVME),
-    LINK("nvme", NVME, "7GB/s", "5GB/s", "80us", "half"),
+    TIER_KEYS("nvme", NVME, "7GB/s", "5GB/s", "80us", "half"),
     SERVICE("nvme", NVME),
     SERVICE_FIRST("nvme", NVME),
 
-    K("tiers.remote.capacity", SIZE, remote.capacity_bytes, "bytes", "0 to 1024TiB", "64GiB", ALWAYS, ALL,
-      "Size of the remote tier, a store in the network; 0 is off."),
-    K("tiers.remote.backend", CHOICE, remote.backend, "", CHOICES(SCENARIO_REMOTE_BACKEND_LIST), "modelled",
-      REMOTE, ALL, "What stands behind the tier: a modelled link, or a server; resp is Redis or Valkey."),
+    CAPACITY("remote", REMOTE, "0 to 1024TiB", "64GiB",
+             "Size of the remote tier, a store in the network; 0 is off."),
+    BACKEND("remote", REMOTE, "modelled", OF_TIER, ALL,
+            "What stands behind the tier: a modelled link, or a server; resp is Redis or Valkey."),
     K("tiers.remote.url", URL, remote.url, "", "", "null", REMOTE_REAL, ALL,
       "The server: redis://HOST:PORT/DATABASE, or unix://PATH; a user and password in it are never stored."),
     K("tiers.remote.layout", CHOICE, remote.layout, "", CHOICES(SCENARIO_REMOTE_LAYOUT_LIST), "plain",
@@ -156,9 +149,7 @@ const struct key key_table[] = {
       ALL, "Whether the server is asked for the values of an entry before they are read."),
     K("tiers.remote.timeout", DURATION, remote.timeout_ns, "", "1ms to 1h", "10s", REMOTE_REAL, ALL,
       "Time without progress after which a command or a lost server is given up."),
-    TIER_BLOCKS("remote", REMOTE),
-    TIER_EVICTION("remote", REMOTE),
-    LINK("remote", REMOTE, "1200MB/s", "1200MB/s", "200us", "full"),
+    TIER_KEYS("remote", REMOTE, "1200MB/s", "1200MB/s", "200us", "full"),
 
     K("cache.granularity", CHOICE, cache.granularity, "", CHOICES(SCENARIO_GRANULARITY_LIST), "request",
       ALWAYS, ALL, "What an entry is: a request's context, or a block of tokens."),
@@ -168,7 +159,7 @@ const struct key key_table[] = {
       ALL, "Order in which a request touches its blocks; last first lets leaves go before roots."),
     K("cache.placement", CHOICE, cache.placement, "", CHOICES(SCENARIO_PLACEMENT_LIST), "waterfall", MOVES,
       ALL, "Where a new entry goes and what makes room for it."),
-    K("cache.eviction", CHOICE, cache.eviction, "", CHOICES(SCENARIO_EVICTION_LIST), "lru", EVICTION, ALL,
+    K("cache.eviction", CHOICE, cache.eviction, "", CHOICES(TRAITS_POLICY_LIST), "lru", EVICTION, ALL,
       "Which entry leaves a tier first."),
     KF("cache.promotion", CHOICE, cache.promotion, cache.promotion_set,
        CHOICES_OR_NULL(SCENARIO_PROMOTION_LIST), "null", MOVES, ALL,
@@ -185,9 +176,9 @@ const struct key key_table[] = {
       "Which new entries are let in."),
     K("cache.admission_limit", SIZE, cache.admission_limit_bytes, "bytes", "1 to 1PiB", "1GiB", SIZE_LIMIT,
       ALL, "Largest entry that size_limit lets in."),
-    K("cache.ttl", DURATION, cache.ttl_ns, "", "1us to 30d", "60s", TTL, ALL,
+    K("cache.ttl", DURATION, cache.ttl_ns, "", "1us to 30d", "60s", POLICY, ALL,
       "Life of an entry without an access under ttl."),
-    K("cache.priorities", LIST, cache.priority, "", "0 to 16 members", "[]", PRIORITIES, ALL,
+    K("cache.priorities", LIST, cache.priority, "", "0 to 16 members", "[]", POLICY, ALL,
       "What priority goes by; the first that fits an entry holds."),
     PRIORITY("priority", INTEGER, priority, "", "0 to 100", "required", "The least falls first."),
     PRIORITY("cause", CHOICE, cause, "", CHOICES(SCENARIO_WRITER_LIST), "any", "What writes it."),
@@ -200,14 +191,14 @@ const struct key key_table[] = {
       "What a read checks: nothing, each block's stamp, or every byte."),
     K("cache.read_target", CHOICE, cache.read_target, "", CHOICES(SCENARIO_READ_TARGET_LIST), "host", VRAM,
       CUDA, "Where reads of the cpu and nvme tiers end."),
-    K("cache.lookup_cost", DURATION, cache.lookup_cost_ns, "", "0 to 1h", "0s", LOOKUPS, ALL,
+    K("cache.lookup_cost", DURATION, cache.lookup_cost_ns, "", "0 to 1h", "0s", REQUESTS, ALL,
       "Time of every request before it looks anything up, such as that of an index service."),
 
-    K("workload.source", CHOICE, workload.source, "", CHOICES(SCENARIO_SOURCE_LIST), "synthetic", ALWAYS, ALL,
+    K("workload.source", CHOICE, workload.source, "", CHOICES(TRAITS_SOURCE_LIST), "synthetic", ALWAYS, ALL,
       "Where requests come from."),
     K("workload.path", PATH, workload.path, "", "", "null", FILE, ALL,
       "File of the source, or for agentic a directory of them, relative to the working directory."),
-    K("workload.tokenizer", PATH, workload.tokenizer, "", "", "chars4", SHAREGPT, ALL,
+    K("workload.tokenizer", PATH, workload.tokenizer, "", "", "chars4", SOURCE, ALL,
       "How text is counted: chars4 is a token for 4 characters; else a file of counts or ranks."),
     K("workload.limit", INTEGER, workload.limit, "rows", "0 to 1000000000000", "0", FILE, ALL,
       "Conversations or rows taken from the file; 0 for all."),
@@ -414,8 +405,8 @@ const struct key key_table[] = {
       "Number of runs of profile rates, of capacities of profile miss_ratio without sweep.capacities."),
     K("sweep.capacities", SIZES, sweep.capacity_bytes, "bytes", "4KiB to 1024TiB", "null", SWEPT_SIZES, ALL,
       "Capacities of the table; null spreads sweep.points of them over the working set."),
-    K("sweep.policies", POLICIES, sweep.policies, "", CHOICES(SCENARIO_EVICTION_LIST), "all", SWEPT_SIZES,
-      ALL, "Eviction policies of the table."),
+    K("sweep.policies", POLICIES, sweep.policies, "", CHOICES(TRAITS_POLICY_LIST), "all", SWEPT_SIZES, ALL,
+      "Eviction policies of the table."),
     KF("sweep.tier", CHOICE, sweep.tier, sweep.tier_set, CHOICES_OR_NULL(KVF_TIER_LIST), "null", SWEPT_SIZES,
        ALL, "Tier whose capacity varies, alone; null is the fastest that is on."),
     K("sweep.sample", NUMBER, sweep.sample, "", "0 to 1", "0", SWEPT_SIZES, ALL,
@@ -444,6 +435,12 @@ int key_index(const char *name) {
     for (size_t i = 0; i < key_count; i++)
         if (!strcmp(key_table[i].pub.name, name)) return (int)i;
     return -1;
+}
+
+int key_of_tier(enum kvf_tier tier, const char *name) {
+    char key[64];
+    (void)snprintf(key, sizeof(key), "tiers.%s.%s", tier_name(tier), name);
+    return key_index(key);
 }
 
 bool key_is_section(const char *name) {

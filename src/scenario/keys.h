@@ -49,38 +49,31 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(ALWAYS, "")                                                                                            \
     X(SIMULATE, "the mode is real")                                                                          \
     X(REAL, "the mode is simulate")                                                                          \
-    X(GPU, "the gpu tier is off")                                                                            \
-    X(GPU_LINK, "the gpu tier is off")                                                                       \
+    X(OF_TIER, "") /* the key is of a tier that is off */                                                    \
+    X(LINK, "only an emulated tier has one")                                                                 \
+    X(POLICY, "") /* no tier has the policy that reads it */                                                 \
+    X(SOURCE, "") /* another source reads it */                                                              \
     X(VRAM, "no tier is in device memory")                                                                   \
-    X(CPU, "the cpu tier is off")                                                                            \
     X(CPU_REAL, "it takes no memory")                                                                        \
-    X(CPU_LINK, "only an emulated tier has one")                                                             \
     X(NVME, "the nvme tier is off")                                                                          \
     X(NVME_REAL, "nothing is on a drive")                                                                    \
     X(NVME_VRAM, "no tier is in device memory")                                                              \
-    X(NVME_LINK, "only an emulated tier has one")                                                            \
-    X(REMOTE, "the remote tier is off")                                                                      \
-    X(REMOTE_LINK, "the remote tier is off")                                                                 \
     X(REMOTE_REAL, "no server is contacted")                                                                 \
     X(STAGED, "neither nvme nor a remote server holds bytes")                                                \
     X(EVICTION, "every tier names its own")                                                                  \
     X(SIZE_LIMIT, "cache.admission is not size_limit")                                                       \
-    X(TTL, "no tier's policy is ttl")                                                                        \
-    X(PRIORITIES, "no tier's policy is priority")                                                            \
     X(BELOW, "there is no tier below gpu")                                                                   \
     X(BACKGROUND, "cache.make_room is inline")                                                               \
     X(MOVES, "there is one tier only")                                                                       \
     X(HEADROOM, "gpu and cpu tiers are off")                                                                 \
     X(BYTES, "no tier holds real bytes")                                                                     \
     X(BLOCK, "granularity is request")                                                                       \
-    X(LOOKUPS, "the source is ops")                                                                          \
     X(FILE, "the source is synthetic")                                                                       \
     X(SYNTHETIC, "the source is a file")                                                                     \
     X(USERS, "requests come without users")                                                                  \
     X(TIMES, "arrivals are not a trace's")                                                                   \
     X(RATE, "arrivals are neither poisson nor gamma")                                                        \
     X(GAMMA, "arrivals are not gamma distributed")                                                           \
-    X(SHAREGPT, "the source is not sharegpt")                                                                \
     X(STORED, "the phase is not decode")                                                                     \
     X(AGING, "the scheduler is strict")                                                                      \
     X(SCALED, "the autoscaler is off")                                                                       \
@@ -124,6 +117,8 @@ enum { KEY_MAX = SCENARIO_KEYS_MAX }; /* bound on key_count, for arrays beside t
 const char *key_type(enum key_kind kind);
 /* Index of a key in the table, -1 when there is none. */
 int key_index(const char *name);
+/* Index of the key that every tier has under this name: "capacity". */
+int key_of_tier(enum kvf_tier tier, const char *name);
 /* Whether `name` has keys below it: "run", "tiers.gpu". */
 bool key_is_section(const char *name);
 /* Whether the key belongs to a member of a list. */

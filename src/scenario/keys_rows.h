@@ -6,7 +6,7 @@
 
 #include "scenario/keys.h"
 
-#define CHOICE_WORD(id, name)       " | " name
+#define CHOICE_WORD(id, name, ...)  " | " name
 #define DTYPE_WORD(id, name, bytes) " | " name
 #define CHOICES(LIST)               (&(LIST(CHOICE_WORD))[3])
 #define CHOICES_OR_NULL(LIST)       ("null" LIST(CHOICE_WORD))
@@ -47,66 +47,75 @@
 #define CRITERION(name, kind, field, range, fallback, help)                                                  \
     ROW("assess.criteria[]." name, kind, offsetof(struct scenario_criterion, field),                         \
         SIZE_OF(scenario_criterion, field), 0, "", range, fallback, ALWAYS, ALL, help)
-#define PEAK(tier, TIER, way, DIR)                                                                           \
-    K("tiers." tier ".peak_" way, RATE, peak_bytes_per_s[KVF_TIER_##TIER][KVF_DIR_##DIR], "bytes/s",         \
-      "null, or 1MB/s to 100TB/s", "null", TIER, ALL,                                                        \
+#define PEAK(word, TIER, way, DIR)                                                                           \
+    K("tiers." word ".peak_" way, RATE, tier[KVF_TIER_##TIER].peak_bytes_per_s[KVF_DIR_##DIR], "bytes/s",    \
+      "null, or 1MB/s to 100TB/s", "null", OF_TIER, ALL,                                                     \
       "Bandwidth of " way "s that the tier's device can do; null where that is not known.")
-#define LINK(tier, TIER, read, write, delay, ways)                                                           \
-    PEAK(tier, TIER, "read", READ), PEAK(tier, TIER, "write", WRITE),                                        \
-        KF("tiers." tier ".preset", CHOICE, link_preset[KVF_TIER_##TIER], link_preset_set[KVF_TIER_##TIER],  \
-           CHOICES_OR_NULL(SCENARIO_##TIER##_LINK_LIST), "null", TIER##_LINK, ALL,                           \
+#define LINK(word, TIER, read, write, delay, ways)                                                           \
+    PEAK(word, TIER, "read", READ), PEAK(word, TIER, "write", WRITE),                                        \
+        KF("tiers." word ".preset", CHOICE, tier[KVF_TIER_##TIER].preset, tier[KVF_TIER_##TIER].preset_set,  \
+           CHOICES_OR_NULL(TRAITS_##TIER##_LINK_LIST), "null", LINK, ALL,                                    \
            "Known link that read_bandwidth, write_bandwidth and latency are taken from."),                   \
-        K("tiers." tier ".read_bandwidth", RATE, emulation[KVF_TIER_##TIER].read_bytes_per_s, "bytes/s",     \
-          "1MB/s to 100TB/s", read, TIER##_LINK, ALL,                                                        \
+        K("tiers." word ".read_bandwidth", RATE, tier[KVF_TIER_##TIER].emulation.read_bytes_per_s,           \
+          "bytes/s", "1MB/s to 100TB/s", read, LINK, ALL,                                                    \
           "Bandwidth of reads of the emulated tier, shared by all operations."),                             \
-        K("tiers." tier ".write_bandwidth", RATE, emulation[KVF_TIER_##TIER].write_bytes_per_s, "bytes/s",   \
-          "1MB/s to 100TB/s", write, TIER##_LINK, ALL,                                                       \
+        K("tiers." word ".write_bandwidth", RATE, tier[KVF_TIER_##TIER].emulation.write_bytes_per_s,         \
+          "bytes/s", "1MB/s to 100TB/s", write, LINK, ALL,                                                   \
           "Bandwidth of writes of the emulated tier, shared by all operations."),                            \
-        K("tiers." tier ".latency", DURATION, emulation[KVF_TIER_##TIER].latency_ns, "", "0 to 10s", delay,  \
-          TIER##_LINK, ALL, "Time an operation of the emulated tier takes before its first byte."),          \
-        K("tiers." tier ".channels", INTEGER, emulation[KVF_TIER_##TIER].channels, "operations", "1 to 64",  \
-          "1", TIER##_LINK, ALL,                                                                             \
+        K("tiers." word ".latency", DURATION, tier[KVF_TIER_##TIER].emulation.latency_ns, "", "0 to 10s",    \
+          delay, LINK, ALL, "Time an operation of the emulated tier takes before its first byte."),          \
+        K("tiers." word ".channels", INTEGER, tier[KVF_TIER_##TIER].emulation.channels, "operations",        \
+          "1 to 64", "1", LINK, ALL,                                                                         \
           "Operations that the emulated tier serves at a time, each with its part of the bandwidth."),       \
-        K("tiers." tier ".duplex", CHOICE, emulation[KVF_TIER_##TIER].duplex, "",                            \
-          CHOICES(SCENARIO_DUPLEX_LIST), ways, TIER##_LINK, ALL,                                             \
+        K("tiers." word ".duplex", CHOICE, tier[KVF_TIER_##TIER].emulation.duplex, "",                       \
+          CHOICES(SCENARIO_DUPLEX_LIST), ways, LINK, ALL,                                                    \
           "Whether reads and writes of the emulated tier share its channels, or go both ways at once."),     \
-        K("tiers." tier ".both_bandwidth", RATE, emulation[KVF_TIER_##TIER].both_bytes_per_s, "bytes/s",     \
-          "null, or 1MB/s to 100TB/s", "null", TIER##_LINK, ALL,                                             \
+        K("tiers." word ".both_bandwidth", RATE, tier[KVF_TIER_##TIER].emulation.both_bytes_per_s,           \
+          "bytes/s", "null, or 1MB/s to 100TB/s", "null", LINK, ALL,                                         \
           "Bandwidth of reads and writes together; null where each direction alone is the limit.")
 /* Keys that calibration writes beside the link; only simulations read them. */
-#define SERVICE_LIST(tier, TIER, key, field, unit, range, help)                                              \
-    K("tiers." tier "." key, FIGURES, service[KVF_TIER_##TIER].field, unit, range, "null", TIER##_LINK, ALL, \
+#define SERVICE_LIST(word, TIER, key, field, unit, range, help)                                              \
+    K("tiers." word "." key, FIGURES, tier[KVF_TIER_##TIER].service.field, unit, range, "null", LINK, ALL,   \
       help)
-#define SERVICE(tier, TIER)                                                                                  \
+#define SERVICE(word, TIER)                                                                                  \
     SERVICE_LIST(                                                                                            \
-        tier, TIER, "depths", depths, "chunks", "1 to 1000000",                                              \
+        word, TIER, "depths", depths, "chunks", "1 to 1000000",                                              \
         "Numbers of chunks under way at which the tier was measured, ascending; null: it was not."),         \
-        SERVICE_LIST(tier, TIER, "read_rates", rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",            \
+        SERVICE_LIST(word, TIER, "read_rates", rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",            \
                      "Bandwidth of reads with so many chunks under way, latency apart."),                    \
-        SERVICE_LIST(tier, TIER, "write_rates", rates[KVF_DIR_WRITE], "MB/s", "0.001 to 100000000",          \
+        SERVICE_LIST(word, TIER, "write_rates", rates[KVF_DIR_WRITE], "MB/s", "0.001 to 100000000",          \
                      "Bandwidth of writes with so many chunks under way, latency apart."),                   \
-        SERVICE_LIST(tier, TIER, "read_spread", spread[KVF_DIR_READ], "", "0 to 1000000",                    \
+        SERVICE_LIST(word, TIER, "read_spread", spread[KVF_DIR_READ], "", "0 to 1000000",                    \
                      "Mean times of reads, slice by slice of equal size, in parts of the mean of all."),     \
-        SERVICE_LIST(tier, TIER, "write_spread", spread[KVF_DIR_WRITE], "", "0 to 1000000",                  \
+        SERVICE_LIST(word, TIER, "write_spread", spread[KVF_DIR_WRITE], "", "0 to 1000000",                  \
                      "Mean times of writes, slice by slice of equal size, in parts of the mean of all.")
-#define SERVICE_OWN(tier, TIER)                                                                              \
-    SERVICE_LIST(tier, TIER, "own_read_rates", own_rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",        \
+#define SERVICE_OWN(word, TIER)                                                                              \
+    SERVICE_LIST(word, TIER, "own_read_rates", own_rates[KVF_DIR_READ], "MB/s", "0.001 to 100000000",        \
                  "Bandwidth of reads in device memory with so many entries under way."),                     \
-        SERVICE_LIST(tier, TIER, "own_write_rates", own_rates[KVF_DIR_WRITE], "MB/s", "0.001 to 100000000",  \
+        SERVICE_LIST(word, TIER, "own_write_rates", own_rates[KVF_DIR_WRITE], "MB/s", "0.001 to 100000000",  \
                      "Bandwidth of writes in device memory with so many entries under way."),                \
-        K("tiers." tier ".own_latency", DURATION, service[KVF_TIER_##TIER].own_latency_ns, "", "0 to 10s",   \
-          "0", TIER##_LINK, ALL, "Time an operation in device memory takes besides its bytes.")
-#define SERVICE_FIRST(tier, TIER)                                                                            \
-    K("tiers." tier ".first_write", NUMBER, service[KVF_TIER_##TIER].first_write, "", "0.01 to 1000", "1",   \
-      TIER##_LINK, ALL, "Time of a write to new room on the drive, in parts of one to room written before.")
-#define TIER_EVICTION(tier, TIER)                                                                            \
-    KF("tiers." tier ".eviction", CHOICE, eviction[KVF_TIER_##TIER], tier_eviction_set[KVF_TIER_##TIER],     \
-       CHOICES_OR_NULL(SCENARIO_EVICTION_LIST), "null", TIER, ALL,                                           \
+        K("tiers." word ".own_latency", DURATION, tier[KVF_TIER_##TIER].service.own_latency_ns, "",          \
+          "0 to 10s", "0", LINK, ALL, "Time an operation in device memory takes besides its bytes.")
+#define SERVICE_FIRST(word, TIER)                                                                            \
+    K("tiers." word ".first_write", NUMBER, tier[KVF_TIER_##TIER].service.first_write, "", "0.01 to 1000",   \
+      "1", LINK, ALL, "Time of a write to new room on the drive, in parts of one to room written before.")
+#define TIER_EVICTION(word, TIER)                                                                            \
+    KF("tiers." word ".eviction", CHOICE, tier[KVF_TIER_##TIER].eviction,                                    \
+       tier[KVF_TIER_##TIER].eviction_set, CHOICES_OR_NULL(TRAITS_POLICY_LIST), "null", OF_TIER, ALL,        \
        "Eviction policy of this tier; null takes cache.eviction.")
 
-#define TIER_BLOCKS(tier, TIER)                                                                              \
-    K("tiers." tier ".blocks", INTEGER, tier_blocks[KVF_TIER_##TIER], "blocks", "0 to 1000000000000", "0",   \
+#define TIER_BLOCKS(word, TIER)                                                                              \
+    K("tiers." word ".blocks", INTEGER, tier[KVF_TIER_##TIER].blocks, "blocks", "0 to 1000000000000", "0",   \
       BLOCK, ALL, "Capacity of the tier as a number of blocks, in place of capacity; 0 for none.")
+/* Keys of every tier, with the defaults of its link. */
+#define TIER_KEYS(word, TIER, read, write, delay, ways)                                                      \
+    TIER_BLOCKS(word, TIER), TIER_EVICTION(word, TIER), LINK(word, TIER, read, write, delay, ways)
+#define CAPACITY(word, TIER, range, fallback, help)                                                          \
+    K("tiers." word ".capacity", SIZE, tier[KVF_TIER_##TIER].capacity_bytes, "bytes", range, fallback,       \
+      ALWAYS, ALL, help)
+#define BACKEND(word, TIER, fallback, use, here, help)                                                       \
+    K("tiers." word ".backend", CHOICE, tier[KVF_TIER_##TIER].backend, "",                                   \
+      CHOICES(TRAITS_##TIER##_BACKEND_LIST), fallback, use, here, help)
 
 #define DEFAULT_PERSONAS                                                                                     \
     "[{name: chatbot, share: 1, context: [512, 4096], generate: [50, 200], think: [100ms, 500ms], "          \

@@ -91,10 +91,6 @@ void check_metric(struct loading *l, const char *metric, const char *key, struct
 /* Finds what contradicts itself or is missing. */
 void scenario_check(struct loading *l);
 void scenario_check_policies(struct loading *l); /* the part about policies */
-/* Tokens of a block whose ids the source's files carry; 0: they carry none. */
-uint64_t scenario_trace_block_tokens(enum scenario_source source);
-/* Whether requests arrive at workload.arrival.rate. */
-bool scenario_at_rate(const struct scenario *s);
 
 /* A key's value as YAML flow text, which is JSON with `json`. */
 struct buf;

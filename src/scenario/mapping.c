@@ -214,13 +214,12 @@ static void model_store(struct loading *l, const struct node *n) {
 /* A tier is named by its mapping, its capacity or its blocks; another key alone does not turn it on, nor does
  * a mapping that is included. */
 static void name_tier(struct loading *l, const char *name) {
-    char mapping[32], capacity[48], blocks[48];
-
     for (int t = 0; t < KVF_TIERS; t++) {
-        (void)snprintf(mapping, sizeof(mapping), "tiers.%s", tier_name((enum kvf_tier)t));
-        (void)snprintf(capacity, sizeof(capacity), "%s.capacity", mapping);
-        (void)snprintf(blocks, sizeof(blocks), "%s.blocks", mapping);
-        if (!strcmp(name, mapping) || !strcmp(name, capacity) || !strcmp(name, blocks))
+        char mapping[32];
+        size_t len = (size_t)snprintf(mapping, sizeof(mapping), "tiers.%s", tier_name(t));
+        const char *key = name + len;
+        if (strncmp(name, mapping, len) == 0 &&
+            (!*key || !strcmp(key, ".capacity") || !strcmp(key, ".blocks")))
             l->tier_named[t] = true;
     }
 }

@@ -63,8 +63,7 @@ static unsigned key_differs(const struct key *k, const struct scenario *s, const
 /* The terminal tier is the drive under test: it is on or off, and as large as it is. */
 static unsigned tier_differs(enum kvf_tier t, const struct scenario *s, const struct scenario *rules,
                              struct buf *out) {
-    uint64_t is = scenario_tier_on(s, t) ? scenario_capacity_bytes(s, t) : 0;
-    uint64_t must = scenario_tier_on(rules, t) ? scenario_capacity_bytes(rules, t) : 0;
+    uint64_t is = scenario_capacity_bytes(s, t), must = scenario_capacity_bytes(rules, t);
     char name[32], a[40], b[40];
     bool drive = t == KVF_TIER_NVME;
     if (drive ? !is == !must : is == must) return 0;
@@ -78,7 +77,7 @@ unsigned rules_deviations(const struct scenario *s, const struct scenario *rules
     unsigned n = 0;
     for (size_t i = 0; i < key_count; i++)
         if (is_fixed(&key_table[i])) n += key_differs(&key_table[i], s, rules, out);
-    for (int t = 0; t < KVF_TIERS; t++) n += tier_differs((enum kvf_tier)t, s, rules, out);
+    for (int t = 0; t < KVF_TIERS; t++) n += tier_differs(t, s, rules, out);
     return n;
 }
 

@@ -1,61 +1,41 @@
 #include "scenario/scenario.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
 #include "scenario/loading.h"
 
-/* Agentic conversations have times, too, but what was recorded is how long the agents waited. */
-static bool has_times(enum scenario_source source) {
-    return source == KVF_SOURCE_MOONCAKE || source == KVF_SOURCE_AZURE || source == KVF_SOURCE_BURSTGPT;
-}
-
-uint64_t scenario_trace_block_tokens(enum scenario_source source) {
-    return source == KVF_SOURCE_MOONCAKE ? 512 : source == KVF_SOURCE_AGENTIC ? 64 : 0;
-}
-
 /* The capacities that named tiers would have. */
 void scenario_begin(struct loading *l) {
-    static const char *const capacities[] = {"tiers.gpu.capacity", "tiers.cpu.capacity",
-                                             "tiers.nvme.capacity", "tiers.remote.capacity"};
-    for (size_t i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++)
-        value_default(l, &key_table[key_index(capacities[i])], l->s);
+    for (int t = 0; t < KVF_TIERS; t++) value_default(l, &key_table[key_of_tier(t, "capacity")], l->s);
     l->prompt_lengths = (uint32_t)l->s->workload.prefix.count;
 }
 
 /* A capacity in blocks takes the place of one in bytes; what is loaded again gives both, and they agree. */
 static void finish_blocks(struct loading *l, enum kvf_tier tier) {
-    uint64_t *capacity = scenario_capacity_field(l->s, tier), blocks = l->s->tier_blocks[tier];
-    uint64_t bytes = blocks * scenario_block_bytes(l->s);
-    char key[64], other[64];
+    struct scenario_tier *of = &l->s->tier[tier];
+    uint64_t bytes = of->blocks * scenario_block_bytes(l->s);
+    const char *key = key_table[key_of_tier(tier, "blocks")].pub.name;
 
-    if (blocks == 0 || l->model_bad) return;
-    (void)snprintf(key, sizeof(key), "tiers.%s.blocks", tier_name(tier));
-    (void)snprintf(other, sizeof(other), "tiers.%s.capacity", tier_name(tier));
-    if (loading_given(l, other) && *capacity != bytes)
+    if (of->blocks == 0 || l->model_bad) return;
+    if (l->given[key_of_tier(tier, "capacity")] && of->capacity_bytes != bytes)
         problem_add(l, place_of_key(l, key, NULL), key,
                     "and capacity give the tier two different sizes; leave one of them out");
-    *capacity = bytes;
+    of->capacity_bytes = bytes;
 }
 
 static void finish_tiers(struct loading *l) {
-    struct scenario *s = l->s;
-
     link_presets_apply(l);
     for (int t = 0; t < KVF_TIERS; t++) {
+        struct scenario_tier *of = &l->s->tier[t];
         if (l->tier_named[t])
-            finish_blocks(l, (enum kvf_tier)t);
+            finish_blocks(l, t);
         else
-            *scenario_capacity_field(s, (enum kvf_tier)t) = 0;
+            of->capacity_bytes = 0;
+        of->on = of->capacity_bytes > 0 && !scenario_backend_has(l->s, t, BACKEND_NONE);
+        if (!of->eviction_set) of->eviction = l->s->cache.eviction;
     }
-    s->gpu.on = s->gpu.capacity_bytes > 0 && s->gpu.backend != KVF_BACKEND_OFF;
-    s->cpu.on = s->cpu.capacity_bytes > 0;
-    s->nvme.on = s->nvme.capacity_bytes > 0;
-    s->remote.on = s->remote.capacity_bytes > 0;
-    for (int t = 0; t < KVF_TIERS; t++)
-        if (!s->tier_eviction_set[t]) s->eviction[t] = s->cache.eviction;
 }
 
 static void finish_prompts(struct loading *l) {
@@ -77,8 +57,7 @@ static void finish_prompts(struct loading *l) {
 static void finish_classes(struct loading *l) {
     struct scenario *s = l->s;
 
-    if (!s->qos.classes_set && s->workload.source != KVF_SOURCE_SYNTHETIC &&
-        s->workload.source != KVF_SOURCE_SHAREGPT)
+    if (!s->qos.classes_set && !scenario_source_has(s, SOURCE_USERS))
         for (uint32_t i = 0; i < s->qos.classes; i++) s->qos.klass[i].share = i == 0 ? 1 : 0;
     if (l->defaults) s->qos.classes_set = true;
 }
@@ -99,7 +78,7 @@ void scenario_finish(struct loading *l) {
     struct scenario *s = l->s;
 
     /* before the tiers, whose capacities may be numbers of blocks */
-    uint64_t of_trace = scenario_trace_block_tokens(s->workload.source);
+    uint64_t of_trace = traits_source(s->workload.source)->block_tokens;
     if (of_trace > 0 && !loading_given(l, "cache.block_tokens")) s->cache.block_tokens = of_trace;
     finish_tiers(l);
     finish_prompts(l);
@@ -115,7 +94,8 @@ void scenario_finish(struct loading *l) {
             s->cache.placement == KVF_PLACEMENT_INCLUSIVE ? KVF_PROMOTION_ON_HIT : KVF_PROMOTION_NEVER;
     if (l->defaults) s->cache.promotion_set = true; /* from here on it is this one */
     if (!s->workload.arrival.process_set)
-        s->workload.arrival.process = has_times(s->workload.source) ? KVF_ARRIVAL_TRACE : KVF_ARRIVAL_CLOSED;
+        s->workload.arrival.process =
+            scenario_source_has(s, SOURCE_BY_TIMES) ? KVF_ARRIVAL_TRACE : KVF_ARRIVAL_CLOSED;
     if (l->defaults) s->workload.arrival.process_set = true; /* from here on it is this one */
     switch (s->compute.mode) {
     case KVF_COMPUTE_FAST:
@@ -145,55 +125,27 @@ void scenario_default(struct scenario *s) {
     scenario_finish(&l);
 }
 
-bool scenario_evicts_by(const struct scenario *s, enum scenario_eviction eviction) {
+bool scenario_policy_has(const struct scenario *s, enum traits_policy_caps caps) {
     for (int t = 0; t < KVF_TIERS; t++)
-        if (scenario_tier_on(s, (enum kvf_tier)t) && s->eviction[t] == eviction) return true;
+        if (s->tier[t].on && traits_policy(s->tier[t].eviction)->caps & caps) return true;
     return false;
 }
 
-bool scenario_tier_on(const struct scenario *s, enum kvf_tier tier) {
-    switch (tier) {
-    case KVF_TIER_GPU:
-        return s->gpu.on;
-    case KVF_TIER_CPU:
-        return s->cpu.on;
-    case KVF_TIER_NVME:
-        return s->nvme.on;
-    case KVF_TIER_REMOTE:
-        return s->remote.on;
-    default:
-        return false;
-    }
-}
-
 bool scenario_remote_is_real(const struct scenario *s) {
-    return s->remote.on && s->remote.backend != KVF_REMOTE_MODELLED && s->mode == KVF_MODE_REAL;
+    return s->tier[KVF_TIER_REMOTE].on && s->mode == KVF_MODE_REAL &&
+           scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_SERVER);
 }
 
 bool scenario_stages(const struct scenario *s) {
-    return s->nvme.on || scenario_remote_is_real(s);
+    return s->tier[KVF_TIER_NVME].on || scenario_remote_is_real(s);
 }
 
 uint64_t scenario_value_bytes(const struct scenario *s) {
     return s->remote.chunk_tokens * model_bytes_per_token(&s->model, s->tensor_parallel);
 }
 
-uint64_t *scenario_capacity_field(struct scenario *s, enum kvf_tier tier) {
-    switch (tier) {
-    case KVF_TIER_GPU:
-        return &s->gpu.capacity_bytes;
-    case KVF_TIER_CPU:
-        return &s->cpu.capacity_bytes;
-    case KVF_TIER_NVME:
-        return &s->nvme.capacity_bytes;
-    default:
-        return &s->remote.capacity_bytes;
-    }
-}
-
 uint64_t scenario_capacity_bytes(const struct scenario *s, enum kvf_tier tier) {
-    if (!scenario_tier_on(s, tier)) return 0;
-    return *scenario_capacity_field((struct scenario *)s, tier);
+    return s->tier[tier].on ? s->tier[tier].capacity_bytes : 0;
 }
 
 uint64_t scenario_usable_bytes(const struct scenario *s, enum kvf_tier tier) {
@@ -223,7 +175,7 @@ uint64_t scenario_page_bytes(const struct scenario *s) {
      * only a part of its tokens in the sliding layers. */
     uint64_t full = full_bytes(s), sliding = sliding_bytes(s), grain;
 
-    if (s->workload.source == KVF_SOURCE_OPS) return 4 * KVF_KIB; /* entries of any size */
+    if (!scenario_source_has(s, SOURCE_INFERS)) return 4 * KVF_KIB; /* entries of any size */
     if (s->cache.granularity == KVF_GRANULARITY_BLOCK && !scenario_retrieves(s))
         grain = full * s->cache.block_tokens | sliding * s->cache.block_tokens |
                 sliding * (s->model.window % s->cache.block_tokens);
@@ -248,10 +200,7 @@ uint64_t scenario_min_entry_bytes(const struct scenario *s) {
 }
 
 bool scenario_can_retrieve(const struct scenario *s) {
-    enum scenario_source source = s->workload.source;
-    bool infers = source == KVF_SOURCE_SYNTHETIC || source == KVF_SOURCE_SHAREGPT ||
-                  source == KVF_SOURCE_AZURE || source == KVF_SOURCE_BURSTGPT;
-    return infers && s->workload.phase != KVF_WORKLOAD_PHASE_DECODE;
+    return scenario_source_has(s, SOURCE_PROMPTS) && s->workload.phase != KVF_WORKLOAD_PHASE_DECODE;
 }
 
 bool scenario_retrieves(const struct scenario *s) {
@@ -270,9 +219,13 @@ uint64_t scenario_chunk_tokens(const struct scenario *s) {
     return fits;
 }
 
+bool scenario_at_rate(const struct scenario *s) {
+    return s->workload.arrival.process == KVF_ARRIVAL_POISSON ||
+           s->workload.arrival.process == KVF_ARRIVAL_GAMMA;
+}
+
 static bool arrives_by_itself(const struct scenario *s) {
-    enum scenario_arrival process = s->workload.arrival.process;
-    return process == KVF_ARRIVAL_TRACE || process == KVF_ARRIVAL_POISSON || process == KVF_ARRIVAL_GAMMA;
+    return scenario_at_rate(s) || s->workload.arrival.process == KVF_ARRIVAL_TRACE;
 }
 
 static bool has_p95(const struct scenario *s) {
@@ -290,7 +243,7 @@ const char *scenario_autoscaler_refusal(const struct scenario *s, enum scenario_
     } rules[] = {
         {arrives_by_itself(s), "workload.arrival.process",
          "the autoscaler steers users, and these arrivals do not come from users; take closed or paced"},
-        {s->workload.source == KVF_SOURCE_OPS, "workload.source",
+        {scenario_source_has(s, SOURCE_IN_TURN), "workload.source",
          "the autoscaler steers users, and source ops has one"},
         {s->run.max_requests > 0, "run.max_requests",
          "it is dealt to the users at the start, and users that the autoscaler adds get none; leave it at 0"},
@@ -307,7 +260,7 @@ const char *scenario_autoscaler_refusal(const struct scenario *s, enum scenario_
              !(s->autoscaler.weight_latency + s->autoscaler.weight_queue + s->autoscaler.weight_device > 0),
          "autoscaler.weights.latency", "all weights of the saturation are 0; give one of them a weight"},
         {mode == KVF_AUTOSCALER_CAPACITY && s->autoscaler.objective == KVF_AUTOSCALER_OBJECTIVE_NVME &&
-             !s->nvme.on,
+             !s->tier[KVF_TIER_NVME].on,
          "autoscaler.objective", "nvme_tok_s needs the nvme tier, which is off"},
     };
     if (mode == KVF_AUTOSCALER_OFF) return NULL;

@@ -13,169 +13,127 @@
 #include "base/terms.h"
 #include "model/model.h"
 #include "model/roofline.h"
+#include "traits/traits.h"
 
 #define KVF_AUTO  UINT64_MAX
 #define KVF_UNSET (UINT64_MAX - 1)
 
-#define SCENARIO_MODE_LIST(X)           X(REAL, "real") X(SIMULATE, "simulate")
-#define SCENARIO_BACKEND_LIST(X)        X(AUTO, "auto") X(CUDA, "cuda") X(EMULATED, "emulated") X(OFF, "off")
-#define SCENARIO_GPU_READ_LIST(X)       X(HBM, "hbm") X(D2H, "d2h")
-#define SCENARIO_GPU_WRITE_LIST(X)      X(GENERATE, "generate") X(H2D, "h2d")
-#define SCENARIO_GPU_LAYOUT_LIST(X)     X(CONTIGUOUS, "contiguous") X(LAYERS, "layers")
-#define SCENARIO_NVME_LAYOUT_LIST(X)    X(FILES, "files") X(ARENA, "arena")
-#define SCENARIO_REMOTE_BACKEND_LIST(X) X(MODELLED, "modelled") X(RESP, "resp")
+#define SCENARIO_MODE_LIST(X)      X(KVF_MODE_REAL, "real") X(KVF_MODE_SIMULATE, "simulate")
+#define SCENARIO_GPU_READ_LIST(X)  X(KVF_GPU_READ_HBM, "hbm") X(KVF_GPU_READ_D2H, "d2h")
+#define SCENARIO_GPU_WRITE_LIST(X) X(KVF_GPU_WRITE_GENERATE, "generate") X(KVF_GPU_WRITE_H2D, "h2d")
+#define SCENARIO_GPU_LAYOUT_LIST(X)                                                                          \
+    X(KVF_GPU_LAYOUT_CONTIGUOUS, "contiguous") X(KVF_GPU_LAYOUT_LAYERS, "layers")
+#define SCENARIO_NVME_LAYOUT_LIST(X) X(KVF_NVME_LAYOUT_FILES, "files") X(KVF_NVME_LAYOUT_ARENA, "arena")
 #define SCENARIO_REMOTE_LAYOUT_LIST(X)                                                                       \
-    X(PLAIN, "plain") X(LMCACHE_RESP, "lmcache-resp") X(LMCACHE_REDIS, "lmcache-redis")
-#define SCENARIO_EVICTED_BY_LIST(X)    X(CLIENT, "client") X(SERVER, "server")
-#define SCENARIO_LOOKUP_LIST(X)        X(EXISTS, "exists") X(GET, "get")
-#define SCENARIO_SYNC_LIST(X)          X(NONE, "none") X(DATA, "data")
-#define SCENARIO_DIRECT_TO_GPU_LIST(X) X(OFF, "off") X(AUTO, "auto") X(ON, "on")
-#define SCENARIO_GRANULARITY_LIST(X)   X(REQUEST, "request") X(BLOCK, "block")
-#define SCENARIO_TOUCH_LIST(X)         X(LAST_FIRST, "last_first") X(FORWARD, "forward")
+    X(KVF_REMOTE_LAYOUT_PLAIN, "plain")                                                                      \
+    X(KVF_REMOTE_LAYOUT_LMCACHE_RESP, "lmcache-resp") X(KVF_REMOTE_LAYOUT_LMCACHE_REDIS, "lmcache-redis")
+#define SCENARIO_EVICTED_BY_LIST(X) X(KVF_EVICTED_BY_CLIENT, "client") X(KVF_EVICTED_BY_SERVER, "server")
+#define SCENARIO_LOOKUP_LIST(X)     X(KVF_LOOKUP_EXISTS, "exists") X(KVF_LOOKUP_GET, "get")
+#define SCENARIO_SYNC_LIST(X)       X(KVF_SYNC_NONE, "none") X(KVF_SYNC_DATA, "data")
+#define SCENARIO_DIRECT_TO_GPU_LIST(X)                                                                       \
+    X(KVF_DIRECT_TO_GPU_OFF, "off") X(KVF_DIRECT_TO_GPU_AUTO, "auto") X(KVF_DIRECT_TO_GPU_ON, "on")
+#define SCENARIO_GRANULARITY_LIST(X) X(KVF_GRANULARITY_REQUEST, "request") X(KVF_GRANULARITY_BLOCK, "block")
+#define SCENARIO_TOUCH_LIST(X)       X(KVF_TOUCH_LAST_FIRST, "last_first") X(KVF_TOUCH_FORWARD, "forward")
 #define SCENARIO_PLACEMENT_LIST(X)                                                                           \
-    X(WATERFALL, "waterfall") X(SPILLOVER, "spillover") X(INCLUSIVE, "inclusive")
-#define SCENARIO_ON_HIT_LIST(X)    X(LOAD, "load") X(RECOMPUTE, "recompute") X(FASTER, "faster") X(BOTH, "both")
-#define SCENARIO_MAKE_ROOM_LIST(X) X(INLINE, "inline") X(BACKGROUND, "background")
-#define SCENARIO_EVICTION_LIST(X)                                                                            \
-    X(LRU, "lru")                                                                                            \
-    X(FIFO, "fifo")                                                                                          \
-    X(CLOCK, "clock")                                                                                        \
-    X(LFU, "lfu")                                                                                            \
-    X(SLRU, "slru")                                                                                          \
-    X(TWOQ, "2q")                                                                                            \
-    X(ARC, "arc")                                                                                            \
-    X(S3FIFO, "s3fifo")                                                                                      \
-    X(SIEVE, "sieve")                                                                                        \
-    X(GDSF, "gdsf") X(LEAF_LRU, "leaf_lru") X(TTL, "ttl") X(PRIORITY, "priority") X(BELADY, "belady")
-#define SCENARIO_PROMOTION_LIST(X) X(NEVER, "never") X(ON_HIT, "on_hit") X(SECOND_HIT, "second_hit")
-#define SCENARIO_ADMISSION_LIST(X) X(ALWAYS, "always") X(SECOND_HIT, "second_hit") X(SIZE_LIMIT, "size_limit")
+    X(KVF_PLACEMENT_WATERFALL, "waterfall")                                                                  \
+    X(KVF_PLACEMENT_SPILLOVER, "spillover") X(KVF_PLACEMENT_INCLUSIVE, "inclusive")
+#define SCENARIO_ON_HIT_LIST(X)                                                                              \
+    X(KVF_ON_HIT_LOAD, "load")                                                                               \
+    X(KVF_ON_HIT_RECOMPUTE, "recompute") X(KVF_ON_HIT_FASTER, "faster") X(KVF_ON_HIT_BOTH, "both")
+#define SCENARIO_MAKE_ROOM_LIST(X) X(KVF_MAKE_ROOM_INLINE, "inline") X(KVF_MAKE_ROOM_BACKGROUND, "background")
+#define SCENARIO_PROMOTION_LIST(X)                                                                           \
+    X(KVF_PROMOTION_NEVER, "never")                                                                          \
+    X(KVF_PROMOTION_ON_HIT, "on_hit") X(KVF_PROMOTION_SECOND_HIT, "second_hit")
+#define SCENARIO_ADMISSION_LIST(X)                                                                           \
+    X(KVF_ADMISSION_ALWAYS, "always")                                                                        \
+    X(KVF_ADMISSION_SECOND_HIT, "second_hit") X(KVF_ADMISSION_SIZE_LIMIT, "size_limit")
 /* Writers of entries that priorities tell apart. */
 #define SCENARIO_WRITER_LIST(X)                                                                              \
-    X(ANY, "any") X(PREFILL, "prefill") X(DECODE, "decode") X(PREFIX, "prefix") X(RAG, "rag")
-#define SCENARIO_VERIFY_LIST(X)      X(NONE, "none") X(HEADER, "header") X(FULL, "full")
-#define SCENARIO_READ_TARGET_LIST(X) X(HOST, "host") X(GPU, "gpu")
-#define SCENARIO_SOURCE_LIST(X)                                                                              \
-    X(SYNTHETIC, "synthetic")                                                                                \
-    X(MOONCAKE, "mooncake")                                                                                  \
-    X(AZURE, "azure") X(BURSTGPT, "burstgpt") X(SHAREGPT, "sharegpt") X(AGENTIC, "agentic") X(OPS, "ops")
+    X(KVF_WRITER_ANY, "any")                                                                                 \
+    X(KVF_WRITER_PREFILL, "prefill")                                                                         \
+    X(KVF_WRITER_DECODE, "decode") X(KVF_WRITER_PREFIX, "prefix") X(KVF_WRITER_RAG, "rag")
+#define SCENARIO_VERIFY_LIST(X)                                                                              \
+    X(KVF_VERIFY_NONE, "none") X(KVF_VERIFY_HEADER, "header") X(KVF_VERIFY_FULL, "full")
+#define SCENARIO_READ_TARGET_LIST(X) X(KVF_READ_TARGET_HOST, "host") X(KVF_READ_TARGET_GPU, "gpu")
 #define SCENARIO_ARRIVAL_LIST(X)                                                                             \
-    X(CLOSED, "closed") X(PACED, "paced") X(POISSON, "poisson") X(GAMMA, "gamma") X(TRACE, "trace")
-#define SCENARIO_READS_LIST(X)          X(ALL, "all") X(PREVIOUS, "previous")
-#define SCENARIO_PICK_LIST(X)           X(UNIFORM, "uniform") X(ZIPF, "zipf")
-#define SCENARIO_WORKLOAD_PHASE_LIST(X) X(BOTH, "both") X(PREFILL, "prefill") X(DECODE, "decode")
+    X(KVF_ARRIVAL_CLOSED, "closed")                                                                          \
+    X(KVF_ARRIVAL_PACED, "paced")                                                                            \
+    X(KVF_ARRIVAL_POISSON, "poisson") X(KVF_ARRIVAL_GAMMA, "gamma") X(KVF_ARRIVAL_TRACE, "trace")
+#define SCENARIO_READS_LIST(X) X(KVF_READS_ALL, "all") X(KVF_READS_PREVIOUS, "previous")
+#define SCENARIO_PICK_LIST(X)  X(KVF_PICK_UNIFORM, "uniform") X(KVF_PICK_ZIPF, "zipf")
+#define SCENARIO_WORKLOAD_PHASE_LIST(X)                                                                      \
+    X(KVF_WORKLOAD_PHASE_BOTH, "both")                                                                       \
+    X(KVF_WORKLOAD_PHASE_PREFILL, "prefill") X(KVF_WORKLOAD_PHASE_DECODE, "decode")
 #define SCENARIO_COMPUTE_LIST(X)                                                                             \
-    X(NONE, "none")                                                                                          \
-    X(FAST, "fast")                                                                                          \
-    X(REALISTIC, "realistic") X(FIXED, "fixed") X(DETERMINISTIC, "deterministic") X(ROOFLINE, "roofline")
-#define SCENARIO_SCHEDULER_LIST(X)            X(STRICT, "strict") X(AGING, "aging")
-#define SCENARIO_QOS_LATENCY_LIST(X)          X(TTFT, "ttft") X(E2E, "e2e")
-#define SCENARIO_AUTOSCALER_LIST(X)           X(OFF, "off") X(QOS, "qos") X(CAPACITY, "capacity")
-#define SCENARIO_AUTOSCALER_SIGNAL_LIST(X)    X(TARGETS, "targets") X(SATURATION, "saturation")
-#define SCENARIO_AUTOSCALER_OBJECTIVE_LIST(X) X(THROUGHPUT, "throughput_tok_s") X(NVME, "nvme_tok_s")
-#define SCENARIO_AUTOSCALER_FOUND_LIST(X)     X(HOLD, "hold") X(STOP, "stop")
-#define SCENARIO_RAG_INGEST_LIST(X)           X(BEFORE, "before") X(DURING, "during")
+    X(KVF_COMPUTE_NONE, "none")                                                                              \
+    X(KVF_COMPUTE_FAST, "fast")                                                                              \
+    X(KVF_COMPUTE_REALISTIC, "realistic")                                                                    \
+    X(KVF_COMPUTE_FIXED, "fixed")                                                                            \
+    X(KVF_COMPUTE_DETERMINISTIC, "deterministic") X(KVF_COMPUTE_ROOFLINE, "roofline")
+#define SCENARIO_SCHEDULER_LIST(X)   X(KVF_SCHEDULER_STRICT, "strict") X(KVF_SCHEDULER_AGING, "aging")
+#define SCENARIO_QOS_LATENCY_LIST(X) X(KVF_QOS_LATENCY_TTFT, "ttft") X(KVF_QOS_LATENCY_E2E, "e2e")
+#define SCENARIO_AUTOSCALER_LIST(X)                                                                          \
+    X(KVF_AUTOSCALER_OFF, "off") X(KVF_AUTOSCALER_QOS, "qos") X(KVF_AUTOSCALER_CAPACITY, "capacity")
+#define SCENARIO_AUTOSCALER_SIGNAL_LIST(X)                                                                   \
+    X(KVF_AUTOSCALER_SIGNAL_TARGETS, "targets") X(KVF_AUTOSCALER_SIGNAL_SATURATION, "saturation")
+#define SCENARIO_AUTOSCALER_OBJECTIVE_LIST(X)                                                                \
+    X(KVF_AUTOSCALER_OBJECTIVE_THROUGHPUT, "throughput_tok_s") X(KVF_AUTOSCALER_OBJECTIVE_NVME, "nvme_tok_s")
+#define SCENARIO_AUTOSCALER_FOUND_LIST(X)                                                                    \
+    X(KVF_AUTOSCALER_FOUND_HOLD, "hold") X(KVF_AUTOSCALER_FOUND_STOP, "stop")
+#define SCENARIO_RAG_INGEST_LIST(X) X(KVF_RAG_INGEST_BEFORE, "before") X(KVF_RAG_INGEST_DURING, "during")
 #define SCENARIO_OP_LIST(X)                                                                                  \
-    X(LT, "<")                                                                                               \
-    X(LE, "<=") X(GT, ">") X(GE, ">=") X(EQ, "==") X(NE, "!=")
-/* Presets of links for emulation; their figures are beside the loader. */
-#define SCENARIO_GPU_LINK_LIST(X)                                                                            \
-    X(H100_PCIE5, "h100-pcie5")                                                                              \
-    X(H200, "h200") X(A100_PCIE4, "a100-pcie4") X(L40S, "l40s") X(GH200, "gh200")
-#define SCENARIO_CPU_LINK_LIST(X)  X(DRAM, "dram")
-#define SCENARIO_NVME_LINK_LIST(X) X(NVME_GEN4, "nvme_gen4") X(NVME_GEN3, "nvme_gen3") X(SATA, "sata")
-#define SCENARIO_REMOTE_LINK_LIST(X)                                                                         \
-    X(ETHERNET_10G, "ethernet-10g") X(ETHERNET_25G, "ethernet-25g") X(ETHERNET_100G, "ethernet-100g")
-#define SCENARIO_DUPLEX_LIST(X)  X(HALF, "half") X(FULL, "full")
-#define SCENARIO_PROFILE_LIST(X) X(LATENCY, "latency") X(THROUGHPUT, "throughput")
+    X(KVF_OP_LT, "<")                                                                                        \
+    X(KVF_OP_LE, "<=") X(KVF_OP_GT, ">") X(KVF_OP_GE, ">=") X(KVF_OP_EQ, "==") X(KVF_OP_NE, "!=")
+#define SCENARIO_DUPLEX_LIST(X)  X(KVF_DUPLEX_HALF, "half") X(KVF_DUPLEX_FULL, "full")
+#define SCENARIO_PROFILE_LIST(X) X(KVF_PROFILE_LATENCY, "latency") X(KVF_PROFILE_THROUGHPUT, "throughput")
 #define SCENARIO_SWEEP_LIST(X)                                                                               \
-    X(KEYS, "keys") X(RATES, "rates") X(MISS_RATIO, "miss_ratio") X(CAPACITY, "capacity")
-#define SCENARIO_COMBINE_LIST(X) X(CARTESIAN, "cartesian") X(ZIP, "zip")
+    X(KVF_SWEEP_KEYS, "keys")                                                                                \
+    X(KVF_SWEEP_RATES, "rates") X(KVF_SWEEP_MISS_RATIO, "miss_ratio") X(KVF_SWEEP_CAPACITY, "capacity")
+#define SCENARIO_COMBINE_LIST(X) X(KVF_COMBINE_CARTESIAN, "cartesian") X(KVF_COMBINE_ZIP, "zip")
 
-/* Declares `enum scenario_<lower>` with values KVF_<UPPER>_<ID>. */
-#define SCENARIO_ENUM(lower, UPPER, LIST)            enum scenario_##lower{LIST(SCENARIO_ENUM_VALUE_##UPPER)};
-#define SCENARIO_ENUM_VALUE_MODE(id, name)           KVF_MODE_##id,
-#define SCENARIO_ENUM_VALUE_BACKEND(id, name)        KVF_BACKEND_##id,
-#define SCENARIO_ENUM_VALUE_GPU_READ(id, name)       KVF_GPU_READ_##id,
-#define SCENARIO_ENUM_VALUE_GPU_WRITE(id, name)      KVF_GPU_WRITE_##id,
-#define SCENARIO_ENUM_VALUE_GPU_LAYOUT(id, name)     KVF_GPU_LAYOUT_##id,
-#define SCENARIO_ENUM_VALUE_NVME_LAYOUT(id, name)    KVF_NVME_LAYOUT_##id,
-#define SCENARIO_ENUM_VALUE_REMOTE_BACKEND(id, name) KVF_REMOTE_##id,
-#define SCENARIO_ENUM_VALUE_REMOTE_LAYOUT(id, name)  KVF_REMOTE_LAYOUT_##id,
-#define SCENARIO_ENUM_VALUE_EVICTED_BY(id, name)     KVF_EVICTED_BY_##id,
-#define SCENARIO_ENUM_VALUE_LOOKUP(id, name)         KVF_LOOKUP_##id,
-#define SCENARIO_ENUM_VALUE_DUPLEX(id, name)         KVF_DUPLEX_##id,
-#define SCENARIO_ENUM_VALUE_SYNC(id, name)           KVF_SYNC_##id,
-#define SCENARIO_ENUM_VALUE_DIRECT_TO_GPU(id, name)  KVF_DIRECT_TO_GPU_##id,
-#define SCENARIO_ENUM_VALUE_GRANULARITY(id, name)    KVF_GRANULARITY_##id,
-#define SCENARIO_ENUM_VALUE_TOUCH(id, name)          KVF_TOUCH_##id,
-#define SCENARIO_ENUM_VALUE_PLACEMENT(id, name)      KVF_PLACEMENT_##id,
-#define SCENARIO_ENUM_VALUE_ON_HIT(id, name)         KVF_ON_HIT_##id,
-#define SCENARIO_ENUM_VALUE_MAKE_ROOM(id, name)      KVF_MAKE_ROOM_##id,
-#define SCENARIO_ENUM_VALUE_EVICTION(id, name)       KVF_EVICTION_##id,
-#define SCENARIO_ENUM_VALUE_PROMOTION(id, name)      KVF_PROMOTION_##id,
-#define SCENARIO_ENUM_VALUE_ADMISSION(id, name)      KVF_ADMISSION_##id,
-#define SCENARIO_ENUM_VALUE_WRITER(id, name)         KVF_WRITER_##id,
-#define SCENARIO_ENUM_VALUE_VERIFY(id, name)         KVF_VERIFY_##id,
-#define SCENARIO_ENUM_VALUE_READ_TARGET(id, name)    KVF_READ_TARGET_##id,
-#define SCENARIO_ENUM_VALUE_SOURCE(id, name)         KVF_SOURCE_##id,
-#define SCENARIO_ENUM_VALUE_ARRIVAL(id, name)        KVF_ARRIVAL_##id,
-#define SCENARIO_ENUM_VALUE_READS(id, name)          KVF_READS_##id,
-#define SCENARIO_ENUM_VALUE_PICK(id, name)           KVF_PICK_##id,
-#define SCENARIO_ENUM_VALUE_WORKLOAD_PHASE(id, name) KVF_WORKLOAD_PHASE_##id,
-#define SCENARIO_ENUM_VALUE_COMPUTE(id, name)        KVF_COMPUTE_##id,
-#define SCENARIO_ENUM_VALUE_SCHEDULER(id, name)      KVF_SCHEDULER_##id,
-#define SCENARIO_ENUM_VALUE_QOS_LATENCY(id, name)    KVF_QOS_LATENCY_##id,
-#define SCENARIO_ENUM_VALUE_AUTOSCALER(id, name)     KVF_AUTOSCALER_##id,
-#define SCENARIO_ENUM_VALUE_PROFILE(id, name)        KVF_PROFILE_##id,
-#define SCENARIO_ENUM_VALUE_SIGNAL(id, name)         KVF_AUTOSCALER_SIGNAL_##id,
-#define SCENARIO_ENUM_VALUE_OBJECTIVE(id, name)      KVF_AUTOSCALER_OBJECTIVE_##id,
-#define SCENARIO_ENUM_VALUE_FOUND(id, name)          KVF_AUTOSCALER_FOUND_##id,
-#define SCENARIO_ENUM_VALUE_RAG_INGEST(id, name)     KVF_RAG_INGEST_##id,
-#define SCENARIO_ENUM_VALUE_OP(id, name)             KVF_OP_##id,
-#define SCENARIO_ENUM_VALUE_SWEEP(id, name)          KVF_SWEEP_##id,
-#define SCENARIO_ENUM_VALUE_COMBINE(id, name)        KVF_COMBINE_##id,
+#define SCENARIO_ID(id, ...) id,
 
-SCENARIO_ENUM(mode, MODE, SCENARIO_MODE_LIST)
-SCENARIO_ENUM(backend, BACKEND, SCENARIO_BACKEND_LIST)
-SCENARIO_ENUM(gpu_read, GPU_READ, SCENARIO_GPU_READ_LIST)
-SCENARIO_ENUM(gpu_write, GPU_WRITE, SCENARIO_GPU_WRITE_LIST)
-SCENARIO_ENUM(gpu_layout, GPU_LAYOUT, SCENARIO_GPU_LAYOUT_LIST)
-SCENARIO_ENUM(nvme_layout, NVME_LAYOUT, SCENARIO_NVME_LAYOUT_LIST)
-SCENARIO_ENUM(remote_backend, REMOTE_BACKEND, SCENARIO_REMOTE_BACKEND_LIST)
-SCENARIO_ENUM(remote_layout, REMOTE_LAYOUT, SCENARIO_REMOTE_LAYOUT_LIST)
-SCENARIO_ENUM(evicted_by, EVICTED_BY, SCENARIO_EVICTED_BY_LIST)
-SCENARIO_ENUM(lookup, LOOKUP, SCENARIO_LOOKUP_LIST)
-SCENARIO_ENUM(duplex, DUPLEX, SCENARIO_DUPLEX_LIST)
-SCENARIO_ENUM(sync, SYNC, SCENARIO_SYNC_LIST)
-SCENARIO_ENUM(direct_to_gpu, DIRECT_TO_GPU, SCENARIO_DIRECT_TO_GPU_LIST)
-SCENARIO_ENUM(granularity, GRANULARITY, SCENARIO_GRANULARITY_LIST)
-SCENARIO_ENUM(touch, TOUCH, SCENARIO_TOUCH_LIST)
-SCENARIO_ENUM(placement, PLACEMENT, SCENARIO_PLACEMENT_LIST)
-SCENARIO_ENUM(on_hit, ON_HIT, SCENARIO_ON_HIT_LIST)
-SCENARIO_ENUM(make_room, MAKE_ROOM, SCENARIO_MAKE_ROOM_LIST)
-SCENARIO_ENUM(eviction, EVICTION, SCENARIO_EVICTION_LIST)
-SCENARIO_ENUM(promotion, PROMOTION, SCENARIO_PROMOTION_LIST)
-SCENARIO_ENUM(admission, ADMISSION, SCENARIO_ADMISSION_LIST)
-SCENARIO_ENUM(writer, WRITER, SCENARIO_WRITER_LIST)
-SCENARIO_ENUM(verify, VERIFY, SCENARIO_VERIFY_LIST)
-SCENARIO_ENUM(read_target, READ_TARGET, SCENARIO_READ_TARGET_LIST)
-SCENARIO_ENUM(source, SOURCE, SCENARIO_SOURCE_LIST)
-SCENARIO_ENUM(arrival, ARRIVAL, SCENARIO_ARRIVAL_LIST)
-SCENARIO_ENUM(reads, READS, SCENARIO_READS_LIST)
-SCENARIO_ENUM(pick, PICK, SCENARIO_PICK_LIST)
-SCENARIO_ENUM(workload_phase, WORKLOAD_PHASE, SCENARIO_WORKLOAD_PHASE_LIST)
-SCENARIO_ENUM(compute, COMPUTE, SCENARIO_COMPUTE_LIST)
-SCENARIO_ENUM(scheduler, SCHEDULER, SCENARIO_SCHEDULER_LIST)
-SCENARIO_ENUM(qos_latency, QOS_LATENCY, SCENARIO_QOS_LATENCY_LIST)
-SCENARIO_ENUM(autoscaler, AUTOSCALER, SCENARIO_AUTOSCALER_LIST)
-SCENARIO_ENUM(profile, PROFILE, SCENARIO_PROFILE_LIST)
-SCENARIO_ENUM(autoscaler_signal, SIGNAL, SCENARIO_AUTOSCALER_SIGNAL_LIST)
-SCENARIO_ENUM(autoscaler_objective, OBJECTIVE, SCENARIO_AUTOSCALER_OBJECTIVE_LIST)
-SCENARIO_ENUM(autoscaler_found, FOUND, SCENARIO_AUTOSCALER_FOUND_LIST)
-SCENARIO_ENUM(rag_ingest, RAG_INGEST, SCENARIO_RAG_INGEST_LIST)
-SCENARIO_ENUM(criterion_op, OP, SCENARIO_OP_LIST)
-SCENARIO_ENUM(sweep_profile, SWEEP, SCENARIO_SWEEP_LIST)
-SCENARIO_ENUM(combine, COMBINE, SCENARIO_COMBINE_LIST)
+enum scenario_mode { SCENARIO_MODE_LIST(SCENARIO_ID) };
+enum scenario_gpu_backend { TRAITS_GPU_BACKEND_LIST(SCENARIO_ID) };
+enum scenario_gpu_read { SCENARIO_GPU_READ_LIST(SCENARIO_ID) };
+enum scenario_gpu_write { SCENARIO_GPU_WRITE_LIST(SCENARIO_ID) };
+enum scenario_gpu_layout { SCENARIO_GPU_LAYOUT_LIST(SCENARIO_ID) };
+enum scenario_nvme_layout { SCENARIO_NVME_LAYOUT_LIST(SCENARIO_ID) };
+enum scenario_remote_backend { TRAITS_REMOTE_BACKEND_LIST(SCENARIO_ID) };
+enum scenario_remote_layout { SCENARIO_REMOTE_LAYOUT_LIST(SCENARIO_ID) };
+enum scenario_evicted_by { SCENARIO_EVICTED_BY_LIST(SCENARIO_ID) };
+enum scenario_lookup { SCENARIO_LOOKUP_LIST(SCENARIO_ID) };
+enum scenario_duplex { SCENARIO_DUPLEX_LIST(SCENARIO_ID) };
+enum scenario_sync { SCENARIO_SYNC_LIST(SCENARIO_ID) };
+enum scenario_direct_to_gpu { SCENARIO_DIRECT_TO_GPU_LIST(SCENARIO_ID) };
+enum scenario_granularity { SCENARIO_GRANULARITY_LIST(SCENARIO_ID) };
+enum scenario_touch { SCENARIO_TOUCH_LIST(SCENARIO_ID) };
+enum scenario_placement { SCENARIO_PLACEMENT_LIST(SCENARIO_ID) };
+enum scenario_on_hit { SCENARIO_ON_HIT_LIST(SCENARIO_ID) };
+enum scenario_make_room { SCENARIO_MAKE_ROOM_LIST(SCENARIO_ID) };
+enum scenario_eviction { TRAITS_POLICY_LIST(SCENARIO_ID) };
+enum scenario_promotion { SCENARIO_PROMOTION_LIST(SCENARIO_ID) };
+enum scenario_admission { SCENARIO_ADMISSION_LIST(SCENARIO_ID) };
+enum scenario_writer { SCENARIO_WRITER_LIST(SCENARIO_ID) };
+enum scenario_verify { SCENARIO_VERIFY_LIST(SCENARIO_ID) };
+enum scenario_read_target { SCENARIO_READ_TARGET_LIST(SCENARIO_ID) };
+enum scenario_source { TRAITS_SOURCE_LIST(SCENARIO_ID) };
+enum scenario_arrival { SCENARIO_ARRIVAL_LIST(SCENARIO_ID) };
+enum scenario_reads { SCENARIO_READS_LIST(SCENARIO_ID) };
+enum scenario_pick { SCENARIO_PICK_LIST(SCENARIO_ID) };
+enum scenario_workload_phase { SCENARIO_WORKLOAD_PHASE_LIST(SCENARIO_ID) };
+enum scenario_compute { SCENARIO_COMPUTE_LIST(SCENARIO_ID) };
+enum scenario_scheduler { SCENARIO_SCHEDULER_LIST(SCENARIO_ID) };
+enum scenario_qos_latency { SCENARIO_QOS_LATENCY_LIST(SCENARIO_ID) };
+enum scenario_autoscaler { SCENARIO_AUTOSCALER_LIST(SCENARIO_ID) };
+enum scenario_profile { SCENARIO_PROFILE_LIST(SCENARIO_ID) };
+enum scenario_autoscaler_signal { SCENARIO_AUTOSCALER_SIGNAL_LIST(SCENARIO_ID) };
+enum scenario_autoscaler_objective { SCENARIO_AUTOSCALER_OBJECTIVE_LIST(SCENARIO_ID) };
+enum scenario_autoscaler_found { SCENARIO_AUTOSCALER_FOUND_LIST(SCENARIO_ID) };
+enum scenario_rag_ingest { SCENARIO_RAG_INGEST_LIST(SCENARIO_ID) };
+enum scenario_criterion_op { SCENARIO_OP_LIST(SCENARIO_ID) };
+enum scenario_sweep_profile { SCENARIO_SWEEP_LIST(SCENARIO_ID) };
+enum scenario_combine { SCENARIO_COMBINE_LIST(SCENARIO_ID) };
 
 enum {
     SCENARIO_PATHS_MAX = 16,
@@ -214,6 +172,20 @@ struct scenario_service {
     uint64_t own_latency_ns;                     /* of an operation there */
     struct scenario_figures spread[KVF_DIRS];    /* times in parts of their mean, by slices of equal size */
     double first_write;                          /* time of a write to new room, in parts of one to old */
+};
+/* What every tier has. */
+struct scenario_tier {
+    bool on;                         /* named and of capacity > 0 and backend not off */
+    uint64_t capacity_bytes;         /* KVF_AUTO until budget_resolve() */
+    uint64_t blocks;                 /* capacity in blocks; 0: it is given in bytes */
+    unsigned backend;                /* row of traits_backend(); auto is emulated until a device is seen */
+    enum scenario_eviction eviction; /* cache.eviction unless the tier names its own */
+    bool eviction_set;               /* it does */
+    uint64_t peak_bytes_per_s[KVF_DIRS]; /* what the device can do; KVF_UNSET: not known */
+    unsigned preset;                     /* row of traits_link() */
+    bool preset_set;                     /* there is one */
+    struct scenario_emulation emulation;
+    struct scenario_service service;
 };
 struct scenario_persona {
     char name[SCENARIO_NAME];
@@ -257,23 +229,17 @@ struct scenario {
         double prepopulate;          /* part of the usable bytes that is filled before the clock */
         double speed;                /* simulate: x real time; 0: as fast as possible */
     } run;
-    struct {
-        bool on;                           /* named and of capacity > 0 and backend not off */
-        uint64_t capacity_bytes;           /* KVF_AUTO until scenario_resolve() */
-        enum scenario_backend backend;     /* auto is emulated; whoever sees a device makes it cuda */
+    struct scenario_tier tier[KVF_TIERS];
+    struct {                               /* keys that the gpu tier alone has */
         uint32_t devices[8], device_count; /* count 0: all there are */
         enum scenario_gpu_read read;
         enum scenario_gpu_write write;
         enum scenario_gpu_layout layout;
     } gpu;
     struct {
-        bool on;
-        uint64_t capacity_bytes;
         bool huge_pages;
     } cpu;
     struct {
-        bool on;
-        uint64_t capacity_bytes; /* KVF_AUTO: 90 % of free space, at least 2 GiB left */
         char path[SCENARIO_PATHS_MAX][SCENARIO_PATH];
         uint32_t path_count;
         enum scenario_nvme_layout layout;
@@ -282,10 +248,7 @@ struct scenario {
         enum scenario_sync sync;
         enum scenario_direct_to_gpu direct_to_gpu;
     } nvme;
-    struct { /* a store in the network, such as Redis */
-        bool on;
-        uint64_t capacity_bytes;
-        enum scenario_remote_backend backend;
+    struct {                     /* a store in the network, such as Redis */
         char url[SCENARIO_PATH]; /* without user and password; "" = null */
         enum scenario_remote_layout layout;
         uint64_t chunk_tokens; /* of a value */
@@ -296,14 +259,6 @@ struct scenario {
         enum scenario_lookup lookup;
         uint64_t timeout_ns;
     } remote;
-    uint64_t tier_blocks[KVF_TIERS]; /* capacity in blocks; 0: it is given in bytes */
-    struct scenario_emulation emulation[KVF_TIERS];
-    struct scenario_service service[KVF_TIERS];
-    unsigned link_preset[KVF_TIERS];                /* number in the tier's list of links */
-    bool link_preset_set[KVF_TIERS];                /* there is one */
-    uint64_t peak_bytes_per_s[KVF_TIERS][KVF_DIRS]; /* what the device can do; KVF_UNSET: not known */
-    enum scenario_eviction eviction[KVF_TIERS];     /* cache.eviction unless the tier names its own */
-    bool tier_eviction_set[KVF_TIERS];              /* the tier named its own */
     struct {
         enum scenario_granularity granularity;
         uint64_t block_tokens;
@@ -440,18 +395,26 @@ struct scenario {
     } sweep;
 };
 
+/* What the rows of its source and of a tier's backend say. */
+static inline bool scenario_source_has(const struct scenario *s, enum traits_source_caps caps) {
+    return (traits_source(s->workload.source)->caps & caps) != 0;
+}
+static inline bool scenario_backend_has(const struct scenario *s, enum kvf_tier tier,
+                                        enum traits_backend_caps caps) {
+    return (traits_backend(tier, s->tier[tier].backend)->caps & caps) != 0;
+}
+
 /* All defaults of the key table; no model, no tier named. */
 void scenario_default(struct scenario *s);
 
 /* Usable bytes of a tier: capacity x (1 - headroom) rounded down for gpu and cpu, capacity for
  * nvme and remote; 0 when off. Needs resolved capacities. */
 uint64_t scenario_usable_bytes(const struct scenario *s, enum kvf_tier tier);
-/* Whether a tier that is on has this policy. */
-bool scenario_evicts_by(const struct scenario *s, enum scenario_eviction eviction);
+/* Whether a tier that is on has such a policy. */
+bool scenario_policy_has(const struct scenario *s, enum traits_policy_caps caps);
 /* What runs, from the values that hold, whatever name and description say: "20 users of llama3.1-8b on cpu
  * 4.00 GiB, for 1m". */
 void scenario_describe(const struct scenario *s, char *out, size_t len);
-bool scenario_tier_on(const struct scenario *s, enum kvf_tier tier);
 /* Whether a server holds the remote tier's bytes, and whether any tier's bytes pass through staging buffers.
  */
 bool scenario_remote_is_real(const struct scenario *s);
@@ -460,7 +423,6 @@ bool scenario_stages(const struct scenario *s);
 #define SCENARIO_VALUE_MAX (UINT64_C(512) << 20)
 uint64_t scenario_value_bytes(const struct scenario *s);
 uint64_t scenario_capacity_bytes(const struct scenario *s, enum kvf_tier tier);
-uint64_t *scenario_capacity_field(struct scenario *s, enum kvf_tier tier); /* where it stands */
 /* Entry sizes are multiples of this many bytes (at least 4 KiB pages hold them with the least
  * waste): the largest power of two that divides the bytes of a token (request granularity) or of
  * a block; from 4 KiB to 2 MiB. Source ops has entries of any size from a token up: 4 KiB. */
@@ -469,6 +431,9 @@ uint64_t scenario_page_bytes(const struct scenario *s);
 uint64_t scenario_min_entry_bytes(const struct scenario *s);
 /* Smallest block at granularity block. */
 uint64_t scenario_block_bytes(const struct scenario *s);
+
+/* Whether requests arrive at workload.arrival.rate. */
+bool scenario_at_rate(const struct scenario *s);
 
 /* Whether requests may retrieve chunks of documents: there are documents, and a source whose requests are
  * inference requests without block ids, which do not only decode. The MLPerf KV-cache benchmark keeps an

@@ -104,10 +104,10 @@ void sweep_check(struct loading *l) {
                     "a sweep carries out each point once; leave it at 1, or vary the seed");
     if (s->sweep.profile == KVF_SWEEP_KEYS || s->sweep.profile == KVF_SWEEP_RATES) check_points(l);
     if (s->sweep.profile == KVF_SWEEP_CAPACITY) check_search(l);
-    if (s->sweep.profile == KVF_SWEEP_RATES && s->workload.source == KVF_SOURCE_OPS)
+    if (s->sweep.profile == KVF_SWEEP_RATES && !scenario_source_has(s, SOURCE_INFERS))
         problem_add(l, place_of_key(l, "sweep.profile", NULL), "sweep.profile",
                     "source ops has operations, not requests; rates are about requests");
-    if (s->sweep.tier_set && !scenario_tier_on(s, s->sweep.tier))
+    if (s->sweep.tier_set && !s->tier[s->sweep.tier].on)
         problem_add(l, place_of_key(l, "sweep.tier", NULL), "sweep.tier",
                     "the %s tier is off; give it a capacity, or name one that is on",
                     tier_name(s->sweep.tier));

@@ -1,37 +1,42 @@
 #include "scenario/loading.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Whether a tier that is on takes cache.eviction. */
 static bool uses_common_eviction(const struct scenario *s) {
     for (int t = 0; t < KVF_TIERS; t++)
-        if (scenario_tier_on(s, (enum kvf_tier)t) && !s->tier_eviction_set[t]) return true;
+        if (s->tier[t].on && !s->tier[t].eviction_set) return true;
     return false;
 }
 
-static bool has_turns(const struct scenario *s) {
-    return s->workload.source == KVF_SOURCE_SYNTHETIC && s->workload.phase != KVF_WORKLOAD_PHASE_DECODE;
+static unsigned tiers_on(const struct scenario *s) {
+    unsigned on = 0;
+    for (int t = 0; t < KVF_TIERS; t++) on += s->tier[t].on;
+    return on;
+}
+
+static bool stores_alone(const struct scenario *s) {
+    return s->workload.phase == KVF_WORKLOAD_PHASE_DECODE;
+}
+
+static bool has_turns(const struct scenario *s, enum traits_source_caps caps) {
+    return scenario_source_has(s, caps) && !stores_alone(s);
 }
 
 /* Whether requests are asked by users: always where users are made, else where they wait for answers. */
 static bool has_users(const struct scenario *s) {
-    if (s->workload.source == KVF_SOURCE_SYNTHETIC || s->workload.source == KVF_SOURCE_SHAREGPT) return true;
-    return s->workload.source != KVF_SOURCE_OPS && s->workload.arrival.process != KVF_ARRIVAL_TRACE &&
+    if (scenario_source_has(s, SOURCE_USERS)) return true;
+    return scenario_source_has(s, SOURCE_INFERS) && s->workload.arrival.process != KVF_ARRIVAL_TRACE &&
            !scenario_at_rate(s);
 }
 
-/* A row of an azure or burstgpt trace is a conversation of one turn. */
-static bool has_prefixes(const struct scenario *s) {
-    return has_turns(s) || s->workload.source == KVF_SOURCE_AZURE ||
-           s->workload.source == KVF_SOURCE_BURSTGPT || s->workload.source == KVF_SOURCE_SHAREGPT;
-}
-
 static bool decodes(const struct scenario *s) {
-    return s->workload.source != KVF_SOURCE_OPS && s->workload.phase != KVF_WORKLOAD_PHASE_PREFILL;
+    return scenario_source_has(s, SOURCE_INFERS) && s->workload.phase != KVF_WORKLOAD_PHASE_PREFILL;
 }
 
 static bool has_token_time(const struct scenario *s) {
-    return s->workload.source != KVF_SOURCE_OPS &&
+    return scenario_source_has(s, SOURCE_INFERS) &&
            (s->compute.mode == KVF_COMPUTE_FIXED || s->compute.mode == KVF_COMPUTE_DETERMINISTIC);
 }
 
@@ -41,8 +46,9 @@ static bool swept(const struct scenario *s, enum scenario_sweep_profile profile)
 
 /* Whether a tier goes by it, or a curve. */
 static bool tries_eviction(const struct scenario *s, enum scenario_eviction eviction) {
-    return scenario_evicts_by(s, eviction) ||
-           (swept(s, KVF_SWEEP_MISS_RATIO) && (s->sweep.policies >> eviction & 1));
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (s->tier[t].on && s->tier[t].eviction == eviction) return true;
+    return swept(s, KVF_SWEEP_MISS_RATIO) && (s->sweep.policies >> eviction & 1);
 }
 
 /* Real tiers are estimated by their links. */
@@ -50,38 +56,32 @@ static bool estimates_loads(const struct scenario *s) {
     return s->cache.on_hit == KVF_ON_HIT_FASTER || s->cache.on_hit == KVF_ON_HIT_BOTH;
 }
 
-static bool has_effect(enum key_use use, const struct scenario *s) {
-    bool block = s->cache.granularity == KVF_GRANULARITY_BLOCK;
-    enum scenario_arrival process = s->workload.arrival.process;
+static bool has_link(const struct scenario *s, enum kvf_tier tier) {
+    bool emulated = tier == KVF_TIER_GPU || s->mode == KVF_MODE_SIMULATE ||
+                    (tier == KVF_TIER_REMOTE && !scenario_remote_is_real(s));
+    return emulated || estimates_loads(s);
+}
+
+/* Whether a key has an effect; each of the three knows some of the uses. */
+static bool acts_on_tiers(enum key_use use, const struct scenario *s) {
+    bool real = s->mode == KVF_MODE_REAL;
+    const struct scenario_tier *gpu = &s->tier[KVF_TIER_GPU];
 
     switch (use) {
     case KEY_USE_SIMULATE:
-        return s->mode == KVF_MODE_SIMULATE;
+        return !real;
     case KEY_USE_REAL:
-        return s->mode == KVF_MODE_REAL;
-    case KEY_USE_GPU:
-    case KEY_USE_GPU_LINK:
-        return s->gpu.on;
+        return real;
     case KEY_USE_VRAM:
-        return s->mode == KVF_MODE_REAL && s->gpu.on && s->gpu.backend == KVF_BACKEND_CUDA;
-    case KEY_USE_CPU:
-        return s->cpu.on;
+        return real && gpu->on && scenario_backend_has(s, KVF_TIER_GPU, BACKEND_DEVICE);
     case KEY_USE_CPU_REAL:
-        return s->cpu.on && s->mode == KVF_MODE_REAL;
-    case KEY_USE_CPU_LINK:
-        return s->cpu.on && (s->mode == KVF_MODE_SIMULATE || estimates_loads(s));
+        return s->tier[KVF_TIER_CPU].on && real;
     case KEY_USE_NVME:
-        return s->nvme.on;
+        return s->tier[KVF_TIER_NVME].on;
     case KEY_USE_NVME_REAL:
-        return s->nvme.on && s->mode == KVF_MODE_REAL;
+        return s->tier[KVF_TIER_NVME].on && real;
     case KEY_USE_NVME_VRAM:
-        return has_effect(KEY_USE_NVME_REAL, s) && has_effect(KEY_USE_VRAM, s);
-    case KEY_USE_NVME_LINK:
-        return s->nvme.on && (s->mode == KVF_MODE_SIMULATE || estimates_loads(s));
-    case KEY_USE_REMOTE:
-        return s->remote.on;
-    case KEY_USE_REMOTE_LINK:
-        return s->remote.on && (!scenario_remote_is_real(s) || estimates_loads(s));
+        return acts_on_tiers(KEY_USE_NVME_REAL, s) && acts_on_tiers(KEY_USE_VRAM, s);
     case KEY_USE_REMOTE_REAL:
         return scenario_remote_is_real(s);
     case KEY_USE_STAGED:
@@ -90,58 +90,61 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
         return uses_common_eviction(s);
     case KEY_USE_SIZE_LIMIT:
         return s->cache.admission == KVF_ADMISSION_SIZE_LIMIT;
-    case KEY_USE_TTL:
-        return tries_eviction(s, KVF_EVICTION_TTL);
-    case KEY_USE_PRIORITIES:
-        return tries_eviction(s, KVF_EVICTION_PRIORITY);
     case KEY_USE_BELOW:
-        return s->cpu.on || s->nvme.on || s->remote.on;
+        return tiers_on(s) > gpu->on;
     case KEY_USE_BACKGROUND:
         return s->cache.make_room == KVF_MAKE_ROOM_BACKGROUND;
     case KEY_USE_MOVES:
-        return s->gpu.on + s->cpu.on + s->nvme.on + s->remote.on > 1;
+        return tiers_on(s) > 1;
     case KEY_USE_HEADROOM:
-        return s->gpu.on || s->cpu.on;
+        return gpu->on || s->tier[KVF_TIER_CPU].on;
     case KEY_USE_BYTES:
-        return (s->cpu.on || scenario_stages(s)) && s->mode == KVF_MODE_REAL;
+        return (s->tier[KVF_TIER_CPU].on || scenario_stages(s)) && real;
+    default:
+        return true;
+    }
+}
+
+static bool acts_on_requests(enum key_use use, const struct scenario *s) {
+    bool block = s->cache.granularity == KVF_GRANULARITY_BLOCK;
+    enum scenario_arrival process = s->workload.arrival.process;
+
+    switch (use) {
     case KEY_USE_BLOCK:
         return block;
     case KEY_USE_FILE:
-        return s->workload.source != KVF_SOURCE_SYNTHETIC;
+        return scenario_source_has(s, SOURCE_FILE);
     case KEY_USE_SYNTHETIC:
-        return s->workload.source == KVF_SOURCE_SYNTHETIC;
+        return scenario_source_has(s, SOURCE_PERSONAS);
     case KEY_USE_TIMES:
         return process == KVF_ARRIVAL_TRACE ||
-               (s->workload.source == KVF_SOURCE_AGENTIC && !scenario_at_rate(s));
+               (scenario_source_has(s, SOURCE_RECORDED) && !scenario_at_rate(s));
     case KEY_USE_RATE:
         return scenario_at_rate(s);
     case KEY_USE_GAMMA:
         return process == KVF_ARRIVAL_GAMMA;
-    case KEY_USE_SHAREGPT:
-        return s->workload.source == KVF_SOURCE_SHAREGPT;
     case KEY_USE_STORED:
-        return s->workload.phase == KVF_WORKLOAD_PHASE_DECODE;
+        return stores_alone(s);
     case KEY_USE_AGING:
         return s->qos.scheduler == KVF_SCHEDULER_AGING;
     case KEY_USE_SCALED:
         return s->autoscaler.mode != KVF_AUTOSCALER_OFF;
     case KEY_USE_TURNS:
-        return has_turns(s);
+        return has_turns(s, SOURCE_PERSONAS);
     case KEY_USE_TURN_READS:
-        return (has_turns(s) || s->workload.source == KVF_SOURCE_SHAREGPT) && !block;
+        return has_turns(s, SOURCE_USERS) && !block;
     case KEY_USE_PROMPTS:
-        return has_prefixes(s) && s->workload.prefix.probability > 0;
+        return has_turns(s, SOURCE_PROMPTS) && s->workload.prefix.probability > 0;
     case KEY_USE_PREFIX:
-        return has_prefixes(s);
+        return has_turns(s, SOURCE_PROMPTS);
     case KEY_USE_USERS:
         return has_users(s);
     case KEY_USE_DOCUMENTS:
         return scenario_can_retrieve(s);
     case KEY_USE_RAG:
         return scenario_retrieves(s);
-    case KEY_USE_LOOKUPS:
     case KEY_USE_REQUESTS:
-        return s->workload.source != KVF_SOURCE_OPS;
+        return scenario_source_has(s, SOURCE_INFERS);
     case KEY_USE_DECODE:
         return decodes(s);
     case KEY_USE_REREADS:
@@ -152,6 +155,13 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
         return has_token_time(s);
     case KEY_USE_THROUGHPUT:
         return s->assess.profile == KVF_PROFILE_THROUGHPUT;
+    default:
+        return true;
+    }
+}
+
+static bool acts_on_sweep(enum key_use use, const struct scenario *s) {
+    switch (use) {
     case KEY_USE_SWEPT_KEYS:
         return swept(s, KVF_SWEEP_KEYS);
     case KEY_USE_SWEPT_VARIANTS:
@@ -169,18 +179,71 @@ static bool has_effect(enum key_use use, const struct scenario *s) {
     }
 }
 
+/* The tier that the key of a tier is about. */
+static enum kvf_tier tier_of(const struct key *k) {
+    return (enum kvf_tier)((k->offset - offsetof(struct scenario, tier)) / sizeof(struct scenario_tier));
+}
+
+static const char *tier_is_off(const struct scenario *s, enum kvf_tier tier) {
+#define X(id, name) "the " name " tier is off",
+    static const char *const off[] = {KVF_TIER_LIST(X)};
+#undef X
+    return s->tier[tier].on ? NULL : off[tier];
+}
+
+/* Why no tier and no curve has the policy that reads the key. */
+static const char *policy_missing(const struct key *k, const struct scenario *s) {
+    const struct traits_policy *row = NULL;
+    for (unsigned id = 0; (row = traits_policy(id)) && (!row->key || strcmp(row->key, k->pub.name) != 0);
+         id++) {}
+    return row && !tries_eviction(s, (enum scenario_eviction)(row - traits_policy(0))) ? row->unread : NULL;
+}
+
+static const char *source_missing(const struct key *k, const struct scenario *s) {
+    const struct traits_source *row = NULL;
+    for (unsigned id = 0; (row = traits_source(id)) && (!row->key || strcmp(row->key, k->pub.name) != 0);
+         id++) {}
+    return row != traits_source(s->workload.source) ? row->unread : NULL;
+}
+
+/* Why no tier is there for it at all, which says more than that it holds no real bytes. */
+static const char *tier_missing(enum key_use use, const struct scenario *s) {
+    switch (use) {
+    case KEY_USE_CPU_REAL:
+        return tier_is_off(s, KVF_TIER_CPU);
+    case KEY_USE_NVME_REAL:
+    case KEY_USE_NVME_VRAM:
+        return tier_is_off(s, KVF_TIER_NVME);
+    case KEY_USE_REMOTE_REAL:
+        return tier_is_off(s, KVF_TIER_REMOTE);
+    default:
+        return NULL;
+    }
+}
+
 const char *key_unused_reason(const struct key *k, const struct scenario *s) {
 #define X(id, reason) reason,
     static const char *const reasons[] = {KEY_USE_LIST(X)};
 #undef X
-    enum key_use use = k->use;
-    if (use == KEY_USE_CPU_REAL && !s->cpu.on) use = KEY_USE_CPU;
-    if ((use == KEY_USE_NVME_REAL || use == KEY_USE_NVME_VRAM) && !s->nvme.on) use = KEY_USE_NVME;
-    if (use == KEY_USE_REMOTE_REAL && !s->remote.on) use = KEY_USE_REMOTE;
-    if (use == KEY_USE_REMOTE_LINK && s->remote.on) use = KEY_USE_CPU_LINK;
-    if (use == KEY_USE_NVME_VRAM && s->nvme.direct_to_gpu == KVF_DIRECT_TO_GPU_ON)
+    const char *off;
+    switch (k->use) {
+    case KEY_USE_OF_TIER:
+        return tier_is_off(s, tier_of(k));
+    case KEY_USE_LINK:
+        off = tier_is_off(s, tier_of(k));
+        return off ? off : has_link(s, tier_of(k)) ? NULL : reasons[k->use];
+    case KEY_USE_POLICY:
+        return policy_missing(k, s);
+    case KEY_USE_SOURCE:
+        return source_missing(k, s);
+    default:
+        break;
+    }
+    if ((off = tier_missing(k->use, s))) return off;
+    if (k->use == KEY_USE_NVME_VRAM && s->nvme.direct_to_gpu == KVF_DIRECT_TO_GPU_ON)
         return NULL; /* it refuses the run where there is no such path */
-    return has_effect(k->use, s) ? NULL : reasons[use];
+    bool acts = acts_on_tiers(k->use, s) && acts_on_requests(k->use, s) && acts_on_sweep(k->use, s);
+    return acts ? NULL : reasons[k->use];
 }
 
 void scenario_list_unused(struct scenario_report *r, const struct scenario *s) {

@@ -6,7 +6,7 @@
 #include "scenario/scenario.h"
 
 bool scenario_computes(const struct scenario *s) {
-    return s->compute.mode == KVF_COMPUTE_ROOFLINE && s->workload.source != KVF_SOURCE_OPS;
+    return s->compute.mode == KVF_COMPUTE_ROOFLINE && scenario_source_has(s, SOURCE_INFERS);
 }
 
 uint32_t scenario_compute_devices(const struct scenario *s) {
@@ -86,7 +86,7 @@ void scenario_vram_text(const struct scenario *s, struct buf *out) {
     (void)snprintf(how, sizeof how, "= KV of %s tokens",
                    units_count_human((double)v.tokens, count, sizeof count));
     text_line(out, "left", (double)v.kv_bytes, how);
-    if (!s->gpu.on || s->gpu.capacity_bytes != KVF_AUTO) return;
+    if (!s->tier[KVF_TIER_GPU].on || s->tier[KVF_TIER_GPU].capacity_bytes != KVF_AUTO) return;
     (void)snprintf(how, sizeof how, "tiers.gpu.capacity: auto%s; headroom %.3g is taken off it",
                    s->tensor_parallel > 1 ? ", of one rank as all sizes are" : "", s->cache.headroom);
     text_line(out, "gpu tier", (double)v.capacity_bytes, how);
@@ -94,6 +94,6 @@ void scenario_vram_text(const struct scenario *s, struct buf *out) {
 
 uint64_t scenario_batch_bytes(const struct scenario *s) {
     struct scenario_vram v;
-    if (s->gpu.on) return scenario_usable_bytes(s, KVF_TIER_GPU);
+    if (s->tier[KVF_TIER_GPU].on) return scenario_usable_bytes(s, KVF_TIER_GPU);
     return scenario_vram(s, &v, NULL) == 0 ? v.capacity_bytes : UINT64_MAX;
 }

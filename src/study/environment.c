@@ -118,12 +118,12 @@ char *environment_json(const struct scenario *s) {
     set_count(o, "memory_available_bytes", host.memory_available_bytes);
     json_object_set_new(o, "memory_limited_by_cgroup", json_boolean(host.memory_from_cgroup));
     json_object_set_new(o, "gpu", gpu_object(&host));
-    if (s->nvme.on && s->nvme.direct_to_gpu != KVF_DIRECT_TO_GPU_OFF) {
+    if (s->tier[KVF_TIER_NVME].on && s->nvme.direct_to_gpu != KVF_DIRECT_TO_GPU_OFF) {
         char gds[300];
         tier_gds_versions(gds, sizeof gds);
         set_text(o, "gds", gds);
     }
-    for (uint32_t i = 0; s->nvme.on && i < s->nvme.path_count; i++)
+    for (uint32_t i = 0; s->tier[KVF_TIER_NVME].on && i < s->nvme.path_count; i++)
         json_array_append_new(paths, path_object(s->nvme.path[i]));
     json_object_set_new(o, "nvme_paths", paths);
     json_object_set_new(o, "build", build_object());

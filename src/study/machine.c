@@ -20,7 +20,7 @@ void machine_measure(const struct scenario *s, struct budget_machine *m) {
                                  .memory_from_cgroup = host.memory_from_cgroup,
                                  .cpus = host.cpus_usable};
     for (uint32_t i = 0; i < SCENARIO_PATHS_MAX; i++) m->disk_free_bytes[i] = KVF_UNSET;
-    if (!s->nvme.on) return;
+    if (!s->tier[KVF_TIER_NVME].on) return;
     m->disk_leftover_bytes = tier_nvme_unmarked(s, m->disk_leftovers, sizeof m->disk_leftovers);
     for (uint32_t i = 0; i < s->nvme.path_count && i < SCENARIO_PATHS_MAX; i++) {
         struct statvfs fs;
@@ -36,7 +36,7 @@ void machine_measure(const struct scenario *s, struct budget_machine *m) {
 
 void machine_choose_gpu(struct scenario *s) {
     char why[400];
-    if (s->mode == KVF_MODE_REAL && s->gpu.on && s->gpu.backend == KVF_BACKEND_AUTO &&
-        tier_cuda_ready(s, why, sizeof why))
-        s->gpu.backend = KVF_BACKEND_CUDA;
+    if (s->mode == KVF_MODE_REAL && s->tier[KVF_TIER_GPU].on &&
+        s->tier[KVF_TIER_GPU].backend == KVF_BACKEND_AUTO && tier_cuda_ready(s, why, sizeof why))
+        s->tier[KVF_TIER_GPU].backend = KVF_BACKEND_CUDA;
 }

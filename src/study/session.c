@@ -85,7 +85,7 @@ bool session_unstored(const struct session *s) {
 int session_check(struct scenario *scenario, bool force, struct fit *fit, struct err *e) {
     struct budget_machine machine;
     struct budget budget;
-    if (scenario->nvme.on && scenario->mode == KVF_MODE_REAL) {
+    if (scenario->tier[KVF_TIER_NVME].on && scenario->mode == KVF_MODE_REAL) {
         int rc = tier_nvme_check_paths(scenario, e);
         if (rc != 0) return rc;
         tier_nvme_clean_leftovers(scenario);

@@ -37,7 +37,7 @@ static int emulated_open(struct tier **out, const struct tier_setup *setup, stru
                        tier_name(setup->tier));
     t->base.ops = &tier_emulated_ops;
     t->base.tier = setup->tier;
-    channels_init(&t->channels, &setup->scenario->emulation[setup->tier]);
+    channels_init(&t->channels, &setup->scenario->tier[setup->tier].emulation);
     t->clock = setup->clock;
     *out = &t->base;
     return 0;

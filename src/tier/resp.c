@@ -125,14 +125,15 @@ static void describe(struct resp_tier *t, const struct scenario *s, const char *
         "resp: %s %s at %s, values of %s at most, %" PRIu32 " connections; maxmemory %s, policy %s", kind,
         version, t->server.name, units_size_human((double)t->value_bytes, value, sizeof value),
         t->connections, most, policy);
-    bool small = memory > 0 && memory != UINT64_MAX && memory < s->remote.capacity_bytes;
+    bool small = memory > 0 && memory != UINT64_MAX && memory < s->tier[KVF_TIER_REMOTE].capacity_bytes;
     if (!small || !t->deletes) return;
     char capacity[32];
     (void)snprintf(
         t->notice, sizeof t->notice,
         "the server at %s has a maxmemory of %s, less than tiers.remote.capacity %s; it will refuse "
         "writes, or lose values",
-        t->server.name, most, units_size_human((double)s->remote.capacity_bytes, capacity, sizeof capacity));
+        t->server.name, most,
+        units_size_human((double)s->tier[KVF_TIER_REMOTE].capacity_bytes, capacity, sizeof capacity));
 }
 
 /* Asks the server who it is, which also tells whether it is there at all. */

@@ -47,7 +47,7 @@ static double share_of(const struct station *s, const struct scenario_emulation 
 }
 
 void station_init(struct station *s, const struct scenario *scenario, enum kvf_tier tier, bool own) {
-    const struct scenario_service *service = &scenario->service[tier];
+    const struct scenario_service *service = &scenario->tier[tier].service;
     memset(s, 0, sizeof *s);
     s->depths = &service->depths;
     for (int d = 0; d < KVF_DIRS; d++) {
@@ -58,7 +58,7 @@ void station_init(struct station *s, const struct scenario *scenario, enum kvf_t
         rng_init(&s->rng[d], scenario->seed, KVF_RNG_SERVICE,
                  (uint64_t)tier * 4 + (uint64_t)d + (own ? 2 : 0));
     }
-    s->share = own ? 1 : share_of(s, &scenario->emulation[tier]);
+    s->share = own ? 1 : share_of(s, &scenario->tier[tier].emulation);
     s->together = tier == KVF_TIER_NVME;
 }
 

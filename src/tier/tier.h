@@ -167,11 +167,13 @@ struct tier {
     /* the backend's struct continues here */
 };
 
-extern const struct tier_ops tier_memory_ops;
-extern const struct tier_ops tier_nvme_ops;
-extern const struct tier_ops tier_emulated_ops;
-extern const struct tier_ops tier_cuda_ops;
-extern const struct tier_ops tier_resp_ops;
+/* One of every row of traits/backends.h. */
+#define X(id, word, token, ...) extern const struct tier_ops tier_##token##_ops;
+TRAITS_GPU_BACKEND_LIST(X)
+TRAITS_CPU_BACKEND_LIST(X)
+TRAITS_NVME_BACKEND_LIST(X)
+TRAITS_REMOTE_BACKEND_LIST(X)
+#undef X
 
 /* The backend a scenario's tier uses on this machine; NULL with the reason in `e` when none can. */
 const struct tier_ops *tier_backend(const struct tier_setup *setup, struct err *e);

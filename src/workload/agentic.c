@@ -255,12 +255,10 @@ static enum workload_next agentic_next(struct workload *w, uint64_t user, struct
 
 static int agentic_open(struct workload *w, struct err *e) {
     const struct scenario *s = w->s;
-    int rc = source_file_check(w, true, e);
-    if (rc != 0) return rc;
     struct agentic *g = mem_zalloc(1, sizeof *g);
     w->state = g;
     g->deal = w->users > 0 ? w->users : 1;
-    rc = recordings_open(&g->all, s->workload.path, s->workload.limit, s->cache.block_tokens, e);
+    int rc = recordings_open(&g->all, s->workload.path, s->workload.limit, s->cache.block_tokens, e);
     if (rc == 0 && w->open_loop) sequence_make(g);
     return rc;
 }
@@ -276,10 +274,12 @@ static void agentic_close(struct workload *w) {
     w->state = NULL;
 }
 
-const struct source_ops agentic_ops = {.open = agentic_open,
-                                       .close = agentic_close,
-                                       .grow = agentic_grow,
-                                       .next = agentic_next,
-                                       .more = agentic_more,
-                                       .think_ns = agentic_think_ns,
-                                       .spawned = agentic_spawned};
+static const struct source_ops ops = {.open = agentic_open,
+                                      .close = agentic_close,
+                                      .grow = agentic_grow,
+                                      .next = agentic_next,
+                                      .more = agentic_more,
+                                      .think_ns = agentic_think_ns,
+                                      .spawned = agentic_spawned};
+
+const struct source source_agentic = {.ops = &ops};

@@ -1,4 +1,4 @@
-#include "workload/trace.h"
+#include "workload/source.h"
 
 #include <string.h>
 #include <strings.h>
@@ -78,4 +78,4 @@ static enum trace_outcome azure_parse(const struct trace_line *line, struct trac
     return outcome;
 }
 
-const struct trace_format azure_format = {.timed = true, .conversations = true, .parse = azure_parse};
+const struct source source_azure = {.ops = &trace_ops, .parse = azure_parse};

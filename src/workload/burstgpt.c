@@ -1,4 +1,4 @@
-#include "workload/trace.h"
+#include "workload/source.h"
 
 #include <string.h>
 
@@ -27,4 +27,4 @@ static enum trace_outcome burstgpt_parse(const struct trace_line *line, struct t
     return outcome;
 }
 
-const struct trace_format burstgpt_format = {.timed = true, .conversations = true, .parse = burstgpt_parse};
+const struct source source_burstgpt = {.ops = &trace_ops, .parse = burstgpt_parse};

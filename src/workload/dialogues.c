@@ -17,9 +17,9 @@ static void turn_add(struct dialogues *d) {
         d->turn_cap = d->turn_cap ? 2 * d->turn_cap : 1024;
         d->turn = mem_realloc(d->turn, d->turn_cap * sizeof *d->turn);
     }
-    bool cut = d->asked > DIALOGUE_CONTEXT_MAX;
+    bool cut = d->asked > SOURCE_CONTEXT_MAX;
     d->context_cut += cut;
-    d->turn[d->turns++] = (struct dialogue_turn){cut ? DIALOGUE_CONTEXT_MAX : (uint16_t)d->asked, 0};
+    d->turn[d->turns++] = (struct dialogue_turn){cut ? SOURCE_CONTEXT_MAX : (uint16_t)d->asked, 0};
     d->asked = d->generated = 0;
     d->anybody = false;
 }

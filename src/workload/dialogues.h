@@ -22,7 +22,6 @@
 #include "workload/workload.h"
 
 enum {
-    DIALOGUE_CONTEXT_MAX = 16384, /* tokens of a turn; more are cut off and counted */
     DIALOGUE_GENERATE_MAX = 2048,
     DIALOGUE_TURNS_MAX = 65535 /* a conversation of more is rejected */
 };

@@ -1,4 +1,4 @@
-#include "workload/trace.h"
+#include "workload/source.h"
 
 #include <string.h>
 
@@ -334,4 +334,4 @@ static enum trace_outcome mooncake_parse(const struct trace_line *line, struct t
     return TRACE_ROW;
 }
 
-const struct trace_format mooncake_format = {.timed = true, .has_ids = true, .parse = mooncake_parse};
+const struct source source_mooncake = {.ops = &trace_ops, .parse = mooncake_parse};

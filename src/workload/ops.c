@@ -1,4 +1,4 @@
-#include "workload/trace.h"
+#include "workload/source.h"
 
 #include <string.h>
 #include <strings.h>
@@ -77,4 +77,4 @@ static enum trace_outcome ops_parse(const struct trace_line *line, struct trace_
     return outcome;
 }
 
-const struct trace_format ops_format = {.timed = true, .one_by_one = true, .parse = ops_parse};
+const struct source source_ops = {.ops = &trace_ops, .parse = ops_parse};

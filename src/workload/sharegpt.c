@@ -124,14 +124,6 @@ static int refuse_empty(const struct workload *w, const struct sharegpt *g, stru
 
 static int sharegpt_open(struct workload *w, struct err *e) {
     const struct scenario *s = w->s;
-    if (s->workload.path[0] == '\0')
-        return err_set(e, KVF_ERR_USAGE,
-                       "workload.path: source sharegpt needs the file of its conversations");
-    if (s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)
-        return err_set(
-            e, KVF_ERR_USAGE,
-            "workload.phase: decode needs personas, which source sharegpt does not have; use both or "
-            "prefill");
     struct sharegpt *g = mem_zalloc(1, sizeof *g);
     w->state = g;
     g->deal = w->users > 0 ? w->users : 1;
@@ -150,8 +142,10 @@ static void sharegpt_close(struct workload *w) {
     w->state = NULL;
 }
 
-const struct source_ops sharegpt_ops = {.open = sharegpt_open,
-                                        .close = sharegpt_close,
-                                        .grow = sharegpt_grow,
-                                        .next = sharegpt_next,
-                                        .more = sharegpt_more};
+static const struct source_ops ops = {.open = sharegpt_open,
+                                      .close = sharegpt_close,
+                                      .grow = sharegpt_grow,
+                                      .next = sharegpt_next,
+                                      .more = sharegpt_more};
+
+const struct source source_sharegpt = {.ops = &ops};

@@ -1,5 +1,6 @@
-/* What a workload source is to the rest of this folder: users with a stream each (synthetic) or with
- * the conversations of a file (sharegpt), or rows of a file (trace) in one of several formats. */
+/* What a workload source is to the rest of this room: users with a stream each (synthetic), or with the
+ * conversations of a file (sharegpt, agentic), or rows of a file in one of several formats. Each is one file,
+ * and a row of traits/sources.h, which has what scenarios need to know of it. */
 #ifndef KVF_WORKLOAD_SOURCE_H
 #define KVF_WORKLOAD_SOURCE_H
 
@@ -12,9 +13,8 @@
 #include "workload/arrivals.h"
 #include "workload/prompts.h"
 #include "workload/rag.h"
+#include "workload/trace.h"
 #include "workload/workload.h"
-
-struct trace_format;
 
 struct source_ops {
     int (*open)(struct workload *w, struct err *e); /* on failure `close` is called too */
@@ -31,11 +31,8 @@ struct source_ops {
 };
 
 struct source {
-    const char *name;
-    const struct source_ops *ops;      /* NULL: not in this build */
-    const struct trace_format *format; /* NULL: does not come in rows */
-    bool thinks;                       /* users have think times: arrivals may be paced */
-    bool recorded; /* requests have times, and in an open loop one sequence without users */
+    const struct source_ops *ops;
+    trace_parse *parse; /* NULL: does not come in rows */
 };
 
 /* Arrivals at a rate: the users that can still be asked, in any order. */
@@ -49,6 +46,7 @@ struct workload_rated {
 struct workload {
     const struct scenario *s; /* the caller's, unchanged while the workload is open */
     const struct source *source;
+    const struct traits_source *traits;
     bool open_loop;
     bool at_rate;   /* open loop, arrivals poisson or gamma: `rated` holds */
     uint64_t users; /* it starts with */
@@ -59,7 +57,10 @@ struct workload {
     void *state; /* of the source */
 };
 
-extern const struct source_ops synthetic_ops, sharegpt_ops, agentic_ops, trace_ops;
+#define X(id, word, token, ...) extern const struct source source_##token;
+TRAITS_SOURCE_LIST(X)
+#undef X
+extern const struct source_ops trace_ops; /* of every source that comes in rows */
 
 /* A user's share of run.max_requests, which is dealt to the users that a run starts with; users that come
  * later get none. At a rate users are asked in a fixed order, so there it is counted, not dealt. */
@@ -70,8 +71,6 @@ uint32_t source_share_draw(struct rng *rng, const double *share, size_t stride, 
 uint32_t source_class_draw(const struct scenario *s, struct rng *rng);
 /* Full blocks of that many tokens; 0 at request granularity. */
 uint64_t source_blocks(const struct scenario *s, uint64_t tokens);
-/* A file has to be named, its source has no stored entries, and one that names blocks needs blocks. */
-int source_file_check(const struct workload *w, bool has_ids, struct err *e);
 /* A recorded time or pause at the scenario's speed-up; 0 without delays. And a sum of such, which ends
  * where a run cannot last to. */
 uint64_t source_speed_up(const struct workload *w, uint64_t ns);

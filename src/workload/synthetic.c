@@ -159,7 +159,7 @@ static void synthetic_close(struct workload *w) {
     w->state = NULL;
 }
 
-const struct source_ops synthetic_ops = {
+static const struct source_ops ops = {
     .open = synthetic_open,
     .close = synthetic_close,
     .grow = synthetic_grow,
@@ -169,3 +169,5 @@ const struct source_ops synthetic_ops = {
     .think_ns = synthetic_think_ns,
     .stored_tokens = synthetic_stored_tokens,
 };
+
+const struct source source_synthetic = {.ops = &ops};

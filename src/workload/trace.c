@@ -90,7 +90,7 @@ static enum trace_outcome line_parse(struct workload *w, struct trace *t, enum l
         break;
     }
     t->row.time_ns = TRACE_NO_TIME;
-    enum trace_outcome outcome = w->source->format->parse(&line, &t->row, f);
+    enum trace_outcome outcome = w->source->parse(&line, &t->row, f);
     if (outcome == TRACE_UNUSABLE) {
         t->unusable = t->ended = true;
         memcpy(t->why, f->why, sizeof t->why);
@@ -148,11 +148,9 @@ static void trace_close(struct workload *w) {
 
 static int trace_open(struct workload *w, struct err *e) {
     const char *path = w->s->workload.path;
-    int rc = source_file_check(w, w->source->format->has_ids, e);
-    if (rc != 0) return rc;
     struct trace *t = mem_zalloc(1, sizeof *t);
     w->state = t;
-    rc = lines_open(&t->lines, path, e);
+    int rc = lines_open(&t->lines, path, e);
     if (rc != 0) return rc;
     rng_init(&t->classes, w->s->seed, KVF_RNG_CLASS, 0);
     rng_init(&t->draws, w->s->seed, KVF_RNG_SOURCE, 0);
@@ -164,24 +162,24 @@ static int trace_open(struct workload *w, struct err *e) {
                        path);
     if (t->held) return 0;
     if (t->unusable)
-        return err_set(e, KVF_ERR_USAGE, "\"%s\" cannot be read as source %s: %s", path, w->source->name,
+        return err_set(e, KVF_ERR_USAGE, "\"%s\" cannot be read as source %s: %s", path, w->traits->word,
                        t->why);
     if (w->rows.read == 0)
         return err_set(e, KVF_ERR_USAGE, "\"%s\" has no rows; name a file of source %s in workload.path",
-                       path, w->source->name);
+                       path, w->traits->word);
     bool limited = w->s->workload.limit && w->rows.read >= w->s->workload.limit;
     const char *where = limited ? " within workload.limit" : t->ended ? "" : " in its first 16 MiB";
     return err_set(
         e, KVF_ERR_USAGE,
         "\"%s\" has no usable row of source %s%s (line %llu: %s); check workload.source and workload.path",
-        path, w->source->name, where, (unsigned long long)w->rows.first_rejected_line,
+        path, w->traits->word, where, (unsigned long long)w->rows.first_rejected_line,
         w->rows.first_rejected_why);
 }
 
 /* A row as a conversation of one turn, which may start with a shared prompt. */
 static void request_conversation(const struct workload *w, struct trace *t, struct request *r) {
     r->prefill_only = source_prefill_only(w->s, r->context_tokens);
-    if (!w->source->format->conversations) return;
+    if ((w->traits->caps & SOURCE_PROMPTS) == 0) return;
     r->prompt = prompts_draw(&w->prompts, &t->draws, r->context_tokens);
     if (r->prompt != REQUEST_NO_PROMPT) {
         r->prompt_tokens = w->prompts.tokens[r->prompt];
@@ -206,7 +204,7 @@ static void request_fill(const struct workload *w, struct trace *t, uint64_t use
     if (w->s->qos.classes_set) r->klass = source_class_draw(w->s, &t->classes);
     r->sequence_tokens = row->context_tokens;
     if (row->kind == REQUEST_INFERENCE) request_conversation(w, t, r);
-    if (w->source->format->has_ids) {
+    if (w->traits->block_tokens > 0) {
         request_reserve_ids(r, row->id_count);
         memcpy(r->ids, row->ids, row->id_count * sizeof *r->ids);
         r->id_count = row->id_count;

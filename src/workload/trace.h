@@ -1,4 +1,4 @@
-/* Row formats of traces: one file each knows how a line becomes a row, the trace source does the rest. */
+/* Row formats of traces: one file each knows how a line becomes a row, workload/trace does the rest. */
 #ifndef KVF_WORKLOAD_TRACE_H
 #define KVF_WORKLOAD_TRACE_H
 
@@ -46,16 +46,9 @@ struct trace_line {
     void *layout; /* TRACE_LAYOUT bytes of the format, all zero at the first line, kept from line to line */
 };
 
-struct trace_format {
-    bool timed;         /* rows can carry arrival times */
-    bool one_by_one;    /* without their times, each row is done before the next starts */
-    bool has_ids;       /* rows carry block ids: granularity block, no shared prompts */
-    bool conversations; /* rows are inference requests that may share a prompt */
-    /* Fills the row, or the fault. */
-    enum trace_outcome (*parse)(const struct trace_line *line, struct trace_row *row, struct trace_fault *f);
-};
-
-extern const struct trace_format mooncake_format, azure_format, burstgpt_format, ops_format;
+/* A format: makes a row of a line, or fills the fault. */
+typedef enum trace_outcome trace_parse(const struct trace_line *line, struct trace_row *row,
+                                       struct trace_fault *f);
 
 /* Fills the fault; returns TRACE_REJECTED. */
 enum trace_outcome trace_reject(struct trace_fault *f, enum workload_reject reason, const char *fmt, ...)

@@ -4,17 +4,10 @@
 
 #include "base/buf.h"
 #include "workload/source.h"
-#include "workload/trace.h"
 
-static const struct source sources[] = {
-    [KVF_SOURCE_SYNTHETIC] = {.name = "synthetic", .ops = &synthetic_ops, .thinks = true},
-    [KVF_SOURCE_MOONCAKE] = {.name = "mooncake", .ops = &trace_ops, .format = &mooncake_format},
-    [KVF_SOURCE_AZURE] = {.name = "azure", .ops = &trace_ops, .format = &azure_format},
-    [KVF_SOURCE_BURSTGPT] = {.name = "burstgpt", .ops = &trace_ops, .format = &burstgpt_format},
-    [KVF_SOURCE_SHAREGPT] = {.name = "sharegpt", .ops = &sharegpt_ops},
-    [KVF_SOURCE_AGENTIC] = {.name = "agentic", .ops = &agentic_ops, .thinks = true, .recorded = true},
-    [KVF_SOURCE_OPS] = {.name = "ops", .ops = &trace_ops, .format = &ops_format},
-};
+#define X(id, word, token, ...) [id] = &source_##token,
+static const struct source *const sources[] = {TRAITS_SOURCE_LIST(X)};
+#undef X
 
 uint64_t source_share(const struct workload *w, uint64_t user) {
     uint64_t most = w->s->run.max_requests, users = w->users;
@@ -63,61 +56,16 @@ uint64_t source_speed_up(const struct workload *w, uint64_t ns) {
     return fast < (double)TIME_MAX ? (uint64_t)fast : TIME_MAX;
 }
 
-int source_file_check(const struct workload *w, bool has_ids, struct err *e) {
+/* Fills open_loop and users. */
+static void arrival_resolve(struct workload *w) {
     const struct scenario *s = w->s;
-    const char *source = w->source->name;
-    if (s->workload.path[0] == '\0')
-        return err_set(e, KVF_ERR_USAGE, "workload.path: source %s needs the file of its %s", source,
-                       w->source->format ? "rows" : "conversations");
-    if (s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)
-        return err_set(
-            e, KVF_ERR_USAGE,
-            "workload.phase: decode needs personas, which source %s does not have; use both or prefill",
-            source);
-    if (has_ids && s->cache.granularity != KVF_GRANULARITY_BLOCK)
-        return err_set(e, KVF_ERR_USAGE, "cache.granularity: source %s names blocks; use block", source);
-    return 0;
-}
-
-static int arrival_refuse(const struct workload *w, const char *needs, struct err *e) {
-    const struct trace_format *format = w->source->format;
-    bool timed = w->source->recorded || (format && format->timed);
-    const char *closed = timed ? "trace or closed" : w->source->thinks ? "closed or paced" : "closed";
-    return err_set(e, KVF_ERR_USAGE,
-                   "workload.arrival.process: %s, which source %s does not have; use %s, or poisson or gamma "
-                   "with a rate",
-                   needs, w->source->name, closed);
-}
-
-/* Fills open_loop and users, or says why this source cannot arrive like that. */
-static int arrival_resolve(struct workload *w, struct err *e) {
-    const struct scenario *s = w->s;
-    const struct trace_format *format = w->source->format;
-    bool timed = w->source->recorded || (format && format->timed);
-    switch (s->workload.arrival.process) {
-    case KVF_ARRIVAL_PACED:
-        if (!w->source->thinks) return arrival_refuse(w, "paced needs think times", e);
-        break;
-    case KVF_ARRIVAL_TRACE:
-        if (!timed) return arrival_refuse(w, "trace needs arrival times", e);
-        w->open_loop = true;
-        break;
-    case KVF_ARRIVAL_POISSON:
-    case KVF_ARRIVAL_GAMMA:
-        if (!(s->workload.arrival.rate > 0))
-            return err_set(e, KVF_ERR_USAGE,
-                           "workload.arrival.rate: arrivals at a rate need the requests per second");
-        w->open_loop = w->at_rate = true;
-        arrivals_init(&w->rated.arrivals, s);
-        break;
-    default:
-        break;
-    }
-    if (!format)
-        w->users = w->source->recorded && w->open_loop ? 0 : s->workload.users;
+    w->at_rate = scenario_at_rate(s);
+    w->open_loop = w->at_rate || s->workload.arrival.process == KVF_ARRIVAL_TRACE;
+    if (w->at_rate) arrivals_init(&w->rated.arrivals, s);
+    if (!w->source->parse)
+        w->users = workload_knows_users(w) ? s->workload.users : 0;
     else if (!w->open_loop)
         w->users = workload_one_by_one(w) ? 1 : s->workload.users;
-    return 0;
 }
 
 /* Everybody can be asked, until a source says that somebody has asked the last. */
@@ -130,19 +78,14 @@ static void rated_begin(struct workload *w) {
 
 int workload_open(struct workload **out, const struct scenario *s, struct err *e) {
     *out = NULL;
-    const struct source *source = NULL;
-    if ((size_t)s->workload.source < sizeof sources / sizeof *sources) source = &sources[s->workload.source];
-    if (!source || !source->ops)
-        return err_set(e, KVF_ERR_UNAVAILABLE,
-                       "workload.source: this source is not available in this build; use synthetic, "
-                       "mooncake, azure, burstgpt, sharegpt, agentic or ops");
     struct workload *w = mem_zalloc(1, sizeof *w);
     w->s = s;
-    w->source = source;
+    w->source = sources[s->workload.source];
+    w->traits = traits_source(s->workload.source);
     prompts_init(&w->prompts, s);
     if (scenario_retrieves(s)) rag_init(&w->rag, s);
-    int rc = arrival_resolve(w, e);
-    if (rc == 0) rc = source->ops->open(w, e);
+    arrival_resolve(w);
+    int rc = w->source->ops->open(w, e);
     if (rc != 0) {
         workload_close(w);
         return rc;
@@ -167,11 +110,11 @@ bool workload_open_loop(const struct workload *w) {
 }
 
 bool workload_knows_users(const struct workload *w) {
-    return !(w->source->recorded && w->open_loop);
+    return !(w->traits->caps & SOURCE_RECORDED && w->open_loop);
 }
 
 bool workload_one_by_one(const struct workload *w) {
-    return !w->open_loop && w->source->format && w->source->format->one_by_one;
+    return !w->open_loop && w->traits->caps & SOURCE_IN_TURN;
 }
 
 bool workload_unpaced(const struct workload *w) {

@@ -110,13 +110,15 @@ int main(int argc, char **argv) {
         .ctx = &places,
         .alloc = place_alloc,
         .drop = place_drop};
-    const struct policy_ops *policy = argc > 1 ? policy_named(argv[1]) : NULL;
+    unsigned policy = 0;
     size_t steps = argc > 2 ? strtoul(argv[2], NULL, 10) : STEPS;
-    if (!policy) return fail("usage: bench_cache POLICY [STEPS]");
+    while (policy < TRAITS_POLICIES && (argc < 2 || strcmp(traits_policy(policy)->word, argv[1]) != 0))
+        policy++;
+    if (policy == TRAITS_POLICIES) return fail("usage: bench_cache POLICY [STEPS]");
     if (!sequence_make(&s, steps)) return fail("no memory");
     config.on[KVF_TIER_CPU] = true;
     config.usable_bytes[KVF_TIER_CPU] = RESIDENT * ENTRY_BYTES;
-    config.eviction[KVF_TIER_CPU] = policy->id;
+    config.eviction[KVF_TIER_CPU] = (enum scenario_eviction)policy;
     struct cache *c = cache_open(&config, &e);
     if (!c) return fail(e.text);
     size_t warm = s.count - steps;

@@ -321,7 +321,7 @@ static int files_open(struct bench *x, struct files *f, struct err *e) {
                                .clock = &x->clock,
                                .payload = x->payload,
                                .gpu = x->tier};
-    s->nvme.on = true;
+    s->tier[KVF_TIER_NVME].on = true;
     s->nvme.layout = KVF_NVME_LAYOUT_ARENA;
     s->nvme.direct_to_gpu = KVF_DIRECT_TO_GPU_ON;
     s->nvme.path_count = 1;

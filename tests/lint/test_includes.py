@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from tap import SOURCE, case, main
 
-FLOORS = [["base"], ["metrics", "model", "probe"], ["record"], ["draw"], ["tier", "scenario"], ["cache", "workload"],
+FLOORS = [["base"], ["metrics", "model", "probe", "traits"], ["record"], ["draw"], ["tier", "scenario"], ["cache", "workload"],
           ["engine/limits", "engine/scale", "engine/move", "engine/pipeline"], ["engine"], ["compare", "store"],
           ["page", "export"], ["study"], ["cli"]]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}

@@ -18,7 +18,8 @@ static struct tier_queue *queue;
 
 static inline void scenario_reset(void) {
     scenario = (struct scenario){.tensor_parallel = 1,
-                                 .gpu = {.backend = KVF_BACKEND_CUDA, .device_count = 1},
+                                 .tier = {[KVF_TIER_GPU] = {.backend = KVF_BACKEND_CUDA}},
+                                 .gpu = {.device_count = 1},
                                  .nvme = {.io_size = IO}};
 }
 

@@ -27,7 +27,7 @@ static bool loads_sooner(const struct scenario *s, const struct roofline *r, str
 double breakeven_tokens(const struct scenario *s, const struct counters *d, enum kvf_tier tier) {
     struct roofline r;
     uint64_t low = BREAKEVEN_MOST;
-    if (s->cache.granularity == KVF_GRANULARITY_BLOCK || !scenario_tier_on(s, tier)) return KVF_MISSING;
+    if (s->cache.granularity == KVF_GRANULARITY_BLOCK || !s->tier[tier].on) return KVF_MISSING;
     if (counters_get(&d->loads[tier]) < BREAKEVEN_LOADS || scenario_roofline(s, &r, NULL) != 0)
         return KVF_MISSING;
     struct line l = line_of(d, (int)tier);

@@ -29,11 +29,11 @@ void cacheconfig_fill(struct cache_config *c, const struct scenario *s) {
     c->ttl_ns = s->cache.ttl_ns;
     c->background = s->cache.make_room == KVF_MAKE_ROOM_BACKGROUND;
     for (int t = 0; t < KVF_TIERS; t++) {
-        c->on[t] = scenario_tier_on(s, (enum kvf_tier)t);
+        c->on[t] = s->tier[t].on;
         c->usable_bytes[t] = scenario_usable_bytes(s, (enum kvf_tier)t);
         c->low_bytes[t] = (uint64_t)(s->cache.low_watermark * (double)c->usable_bytes[t]);
         c->high_bytes[t] = (uint64_t)(s->cache.high_watermark * (double)c->usable_bytes[t]);
-        c->eviction[t] = s->eviction[t];
+        c->eviction[t] = s->tier[t].eviction;
     }
     rules_fill(s, c);
 }

@@ -157,7 +157,7 @@ static double bytes_served(struct crew *l, const struct piece *p, int tier) {
     if (p->dir != KVF_DIR_WRITE) return bytes;
     if (l->written_bytes >= scenario_usable_bytes(s, KVF_TIER_NVME)) return bytes;
     l->written_bytes += p->bytes;
-    return bytes * fmax(s->service[tier].first_write, 0.01);
+    return bytes * fmax(s->tier[tier].service.first_write, 0.01);
 }
 
 static void piece_submit(struct crew *l, struct piece *p, uint64_t now_ns) {
@@ -178,8 +178,8 @@ static void piece_arrives(struct crew *l, struct piece *p, uint64_t now_ns) {
 }
 
 static uint64_t latency_of(const struct crew *l, int station) {
-    return station == OWN ? l->setup.scenario->service[KVF_TIER_GPU].own_latency_ns
-                          : l->setup.scenario->emulation[station].latency_ns;
+    return station == OWN ? l->setup.scenario->tier[KVF_TIER_GPU].service.own_latency_ns
+                          : l->setup.scenario->tier[station].emulation.latency_ns;
 }
 
 static bool stations_pump(struct crew *l, uint64_t now_ns) {
@@ -198,17 +198,17 @@ static bool stations_pump(struct crew *l, uint64_t now_ns) {
 
 /* Bytes per ns that one worker copies beside those that are copying already. */
 static double copy_rate(const struct crew *l, enum kvf_dir dir) {
-    const struct scenario_service *s = &l->setup.scenario->service[KVF_TIER_CPU];
+    const struct scenario_service *s = &l->setup.scenario->tier[KVF_TIER_CPU].service;
     double at_once = (double)l->copying + 1;
     return station_rate(&s->depths, &s->rates[dir], at_once) / at_once;
 }
 
 /* How long a worker copies a piece. */
 static uint64_t copy_ns(struct crew *l, enum kvf_dir dir, uint64_t bytes) {
-    const struct scenario_service *s = &l->setup.scenario->service[KVF_TIER_CPU];
+    const struct scenario_service *s = &l->setup.scenario->tier[KVF_TIER_CPU].service;
     double ns = (double)bytes / copy_rate(l, dir) * station_draw(&s->spread[dir], &l->rng[dir]);
     l->used_ns[dir] += (double)bytes / station_rate(&s->depths, &s->rates[dir], 1e9);
-    return (uint64_t)ns + l->setup.scenario->emulation[KVF_TIER_CPU].latency_ns;
+    return (uint64_t)ns + l->setup.scenario->tier[KVF_TIER_CPU].emulation.latency_ns;
 }
 
 /* ---- a worker's turn ---- */
@@ -520,7 +520,7 @@ bool crew_measured(const struct crew *l, int tier) {
 
 bool crew_wanted(const struct scenario *s) {
     for (int t = 0; t < KVF_TIERS; t++)
-        if (scenario_tier_on(s, (enum kvf_tier)t) && station_measured(&s->service[t], false)) return true;
+        if (s->tier[t].on && station_measured(&s->tier[t].service, false)) return true;
     return false;
 }
 
@@ -535,11 +535,11 @@ struct crew *crew_open(const struct mover_setup *setup) {
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!setup->tiers[t]) continue;
         l->caps[t] = setup->tiers[t]->ops->caps(setup->tiers[t]);
-        channels_init(&l->channels[t], &s->emulation[t]);
-        l->measured[t] = station_measured(&s->service[t], false);
+        channels_init(&l->channels[t], &s->tier[t].emulation);
+        l->measured[t] = station_measured(&s->tier[t].service, false);
         if (l->measured[t] && t != KVF_TIER_CPU) station_init(&l->station[t], s, (enum kvf_tier)t, false);
     }
-    l->own = l->measured[KVF_TIER_GPU] && station_measured(&s->service[KVF_TIER_GPU], true);
+    l->own = l->measured[KVF_TIER_GPU] && station_measured(&s->tier[KVF_TIER_GPU].service, true);
     if (l->own) station_init(&l->station[OWN], s, KVF_TIER_GPU, true);
     for (int d = 0; d < KVF_DIRS; d++)
         rng_init(&l->rng[d], s->seed, KVF_RNG_SERVICE, (uint64_t)KVF_TIER_CPU * 4 + (uint64_t)d);

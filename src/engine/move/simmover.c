@@ -302,7 +302,7 @@ struct simmover *simmover_open(const struct mover_setup *setup) {
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!setup->tiers[t]) continue;
         m->caps[t] = setup->tiers[t]->ops->caps(setup->tiers[t]);
-        channels_init(&m->channels[t], &setup->scenario->emulation[t]);
+        channels_init(&m->channels[t], &setup->scenario->tier[t].emulation);
     }
     m->crew = crew_open(setup);
     m->pool[POOL_COPIES].left = setup->scenario->engine.workers;

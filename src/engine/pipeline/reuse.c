@@ -14,7 +14,7 @@ static uint64_t tier_ns(const struct scenario_emulation *link, uint64_t bytes) {
 
 uint64_t reuse_load_ns(const struct scenario *s, const uint64_t bytes[KVF_TIERS]) {
     uint64_t ns = 0;
-    for (int t = 0; t < KVF_TIERS; t++) ns = max_u64(ns, tier_ns(&s->emulation[t], bytes[t]));
+    for (int t = 0; t < KVF_TIERS; t++) ns = max_u64(ns, tier_ns(&s->tier[t].emulation, bytes[t]));
     return ns;
 }
 

@@ -46,7 +46,7 @@ static void tier_use(const struct engine *e, const struct reading *from, const s
     out->in_flight[t] = mean(a->chunk_ns[KVF_DIR_READ] + a->chunk_ns[KVF_DIR_WRITE],
                              b->chunk_ns[KVF_DIR_READ] + b->chunk_ns[KVF_DIR_WRITE], wall_ns);
     double read = out->busy[t][KVF_DIR_READ], write = out->busy[t][KVF_DIR_WRITE];
-    bool full = e->s->emulation[t].duplex == KVF_DUPLEX_FULL;
+    bool full = e->s->tier[t].emulation.duplex == KVF_DUPLEX_FULL;
     out->tier_busy[t] = link ? both(read, write, full) : share(a->any_ns, b->any_ns, wall_ns);
 }
 
@@ -68,7 +68,7 @@ static void link_use(const struct engine *e, const struct reading *from, const s
     }
     out->link_any[t] = timed ? out->tier_busy[t] : share(a[USAGE_LINK].any_ns, b[USAGE_LINK].any_ns, wall_ns);
     if (gpu && timed)
-        out->memory_any = station_measured(&e->s->service[t], true)
+        out->memory_any = station_measured(&e->s->tier[t].service, true)
                               ? both(out->memory_busy[KVF_DIR_READ], out->memory_busy[KVF_DIR_WRITE], false)
                               : KVF_MISSING;
     else if (gpu)

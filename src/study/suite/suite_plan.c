@@ -33,8 +33,9 @@ static void put_machine(const struct suite *s, struct format_page *p) {
     bool gpu = false, emulated = false;
     for (size_t i = 0; i < s->entries; i++) {
         const struct scenario *sc = &s->entry[i].scenario;
-        gpu = gpu || sc->gpu.on;
-        emulated = emulated || (sc->gpu.on && sc->gpu.backend != KVF_BACKEND_CUDA);
+        gpu = gpu || sc->tier[KVF_TIER_GPU].on;
+        emulated =
+            emulated || (sc->tier[KVF_TIER_GPU].on && sc->tier[KVF_TIER_GPU].backend != KVF_BACKEND_CUDA);
     }
     if (!gpu) return;
     format_label(p, FORMAT_HEADING, "GPU");
@@ -90,7 +91,7 @@ static bool same_model(const struct suite *s) {
 
 /* A tier's capacity in five columns. */
 static const char *capacity(const struct scenario *sc, enum kvf_tier t, char *out) {
-    if (!scenario_tier_on(sc, t)) return "--";
+    if (!sc->tier[t].on) return "--";
     uint64_t bytes = scenario_capacity_bytes(sc, t);
     return bytes == KVF_AUTO ? "auto" : number_short((double)bytes, out); /* auto: it could not be sized */
 }

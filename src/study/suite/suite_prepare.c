@@ -44,9 +44,9 @@ static bool set_by_user(const struct suite *s, const char *key) {
  * of a tier is for tests that have it: gpu-only stays so. */
 static bool concerns(const struct suite_test *t, const struct scenario *file, const char *key) {
     if (!key) return true;
-    if (strcmp(key, "tiers.gpu.capacity") == 0) return file->gpu.on;
-    if (strcmp(key, "tiers.cpu.capacity") == 0) return file->cpu.on;
-    if (strcmp(key, "tiers.nvme.capacity") == 0) return file->nvme.on;
+    if (strcmp(key, "tiers.gpu.capacity") == 0) return file->tier[KVF_TIER_GPU].on;
+    if (strcmp(key, "tiers.cpu.capacity") == 0) return file->tier[KVF_TIER_CPU].on;
+    if (strcmp(key, "tiers.nvme.capacity") == 0) return file->tier[KVF_TIER_NVME].on;
     return t->group != SUITE_GROUP_MLPERF ||
            (strcmp(key, "model") != 0 && strcmp(key, "workload.rag.documents") != 0);
 }
@@ -107,7 +107,9 @@ static int load_included(struct suite *s, const char *name, const struct scenari
     struct scenario *with = mem_zalloc(1, sizeof *with);
     int rc = load_with(name, file, count, ignored, with, e);
     *effective = rc == 0 && !same(filed, with);
-    memcpy(with->peak_bytes_per_s, filed->peak_bytes_per_s, sizeof with->peak_bytes_per_s);
+    for (int t = 0; t < KVF_TIERS; t++)
+        memcpy(with->tier[t].peak_bytes_per_s, filed->tier[t].peak_bytes_per_s,
+               sizeof with->tier[t].peak_bytes_per_s);
     *more = rc == 0 && !same(filed, with);
     free(with);
     return rc;
@@ -212,10 +214,12 @@ static void size_by_machine(const struct suite *s, struct suite_entry *entry) {
     const struct suite_test *t = entry->test;
     struct scenario *sc = &entry->scenario;
 
-    if (sc->gpu.on && !set_by_user(s, "tiers.gpu.capacity")) sc->gpu.capacity_bytes = s->gpu_bytes;
-    if (sc->cpu.on && t->cpu_part && !set_by_user(s, "tiers.cpu.capacity"))
-        sc->cpu.capacity_bytes = suite_cpu_bytes(s, t->cpu_part);
-    if (sc->nvme.on && !set_by_user(s, "tiers.nvme.capacity")) sc->nvme.capacity_bytes = s->nvme_bytes;
+    if (sc->tier[KVF_TIER_GPU].on && !set_by_user(s, "tiers.gpu.capacity"))
+        sc->tier[KVF_TIER_GPU].capacity_bytes = s->gpu_bytes;
+    if (sc->tier[KVF_TIER_CPU].on && t->cpu_part && !set_by_user(s, "tiers.cpu.capacity"))
+        sc->tier[KVF_TIER_CPU].capacity_bytes = suite_cpu_bytes(s, t->cpu_part);
+    if (sc->tier[KVF_TIER_NVME].on && !set_by_user(s, "tiers.nvme.capacity"))
+        sc->tier[KVF_TIER_NVME].capacity_bytes = s->nvme_bytes;
     if (s->quick && sc->workload.rag.documents > QUICK_DOCUMENTS)
         sc->workload.rag.documents = QUICK_DOCUMENTS;
     if (set_by_user(s, "workload.users")) return;
@@ -246,8 +250,8 @@ static void size_by_fit(const struct suite *s, struct suite_entry *entry) {
         if (machine.disk_free_bytes[0] != KVF_UNSET)
             small.disk_free_bytes[0] = min_u64(machine.disk_free_bytes[0], quick_disk);
         fit_apply(&small_fit, sc, &small);
-        if (sc->nvme.on && sc->nvme.capacity_bytes == KVF_AUTO)
-            sc->nvme.capacity_bytes = budget_disk_room(sc, &small);
+        if (sc->tier[KVF_TIER_NVME].on && sc->tier[KVF_TIER_NVME].capacity_bytes == KVF_AUTO)
+            sc->tier[KVF_TIER_NVME].capacity_bytes = budget_disk_room(sc, &small);
     }
     fit_apply(&entry->fit, sc, &machine);
     for (unsigned i = 0; i < small_fit.lines;

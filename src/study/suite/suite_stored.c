@@ -53,10 +53,10 @@ static bool is_as_filed(const struct suite_test *test, const json_t *ran) {
 static void read_scenario(const struct run_record *run, bool filed, struct suite_entry *e) {
     json_t *ran = json_loads(run->effective_json ? run->effective_json : "", 0, NULL);
     struct scenario *sc = &e->scenario;
-    sc->gpu.on = run->tier[KVF_TIER_GPU].on;
-    sc->cpu.on = run->tier[KVF_TIER_CPU].on;
-    sc->nvme.on = run->tier[KVF_TIER_NVME].on;
-    sc->cpu.capacity_bytes = run->tier[KVF_TIER_CPU].capacity_bytes;
+    sc->tier[KVF_TIER_GPU].on = run->tier[KVF_TIER_GPU].on;
+    sc->tier[KVF_TIER_CPU].on = run->tier[KVF_TIER_CPU].on;
+    sc->tier[KVF_TIER_NVME].on = run->tier[KVF_TIER_NVME].on;
+    sc->tier[KVF_TIER_CPU].capacity_bytes = run->tier[KVF_TIER_CPU].capacity_bytes;
     sc->workload.users =
         (uint64_t)json_integer_value(json_object_get(json_object_get(ran, "workload"), "users"));
     snprintf(sc->description, sizeof sc->description, "%s", run->description);

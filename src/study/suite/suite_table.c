@@ -52,7 +52,9 @@ const struct suite_entry *suite_find(const struct suite *s, const char *name) {
 
 /* The slowest tier that is on: the last. */
 static enum kvf_tier slowest(const struct scenario *sc) {
-    return sc->nvme.on ? KVF_TIER_NVME : sc->cpu.on ? KVF_TIER_CPU : KVF_TIER_GPU;
+    return sc->tier[KVF_TIER_NVME].on  ? KVF_TIER_NVME
+           : sc->tier[KVF_TIER_CPU].on ? KVF_TIER_CPU
+                                       : KVF_TIER_GPU;
 }
 
 /* ---- the comparison ---- */
@@ -68,7 +70,7 @@ static const char *distribution(const struct suite_entry *e, char *out, size_t l
     out[0] = '\0';
     for (int t = 0; t <= KVF_TIER_NVME; t++) {
         double of_tier = suite_metric(e, "%s_hits", tier_name((enum kvf_tier)t));
-        bool on = scenario_tier_on(&e->scenario, (enum kvf_tier)t) && hits > 0 && kvf_present(of_tier);
+        bool on = e->scenario.tier[t].on && hits > 0 && kvf_present(of_tier);
         used += (size_t)snprintf(out + used, len - used, on ? "%s%.0f" : "%s--", t ? "/" : "",
                                  on ? of_tier / hits * 100 : 0);
     }

@@ -80,7 +80,7 @@ static void mean_memory(const struct suite *s, struct suite_words *w) {
     char share[80] = "";
     if (hits > 0) snprintf(share, sizeof share, ", and answers %.0f %% of the hits", own / hits * 100);
     say(w, "memory", "A cpu tier of %s above nvme carries %.2f times what nvme alone does%s%s.",
-        format_bytes((double)cpu->scenario.cpu.capacity_bytes).text, times, share,
+        format_bytes((double)cpu->scenario.tier[KVF_TIER_CPU].capacity_bytes).text, times, share,
         times < same ? ": too little memory, or the moves cost what it saves" : "");
 }
 
@@ -225,7 +225,8 @@ static void mean_limits(const struct suite *s, struct suite_words *w) {
     bool emulated = false;
     for (size_t i = 0; i < s->entries; i++) {
         const struct suite_entry *e = &s->entry[i];
-        emulated = emulated || (e->runs && e->scenario.gpu.on && e->run[0].tier[KVF_TIER_GPU].emulated);
+        emulated = emulated ||
+                   (e->runs && e->scenario.tier[KVF_TIER_GPU].on && e->run[0].tier[KVF_TIER_GPU].emulated);
         for (uint32_t k = 0; k < e->runs; k++)
             if (e->run[k].status == RUN_FAILED)
                 say(w, "failed", "%s: %s.", e->test->name, e->run[k].status_reason);

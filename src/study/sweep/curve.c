@@ -14,7 +14,7 @@
 uint64_t curve_usable_bytes(const struct scenario *s, enum kvf_tier tier, uint64_t capacity_bytes) {
     struct scenario *one = mem_alloc(sizeof *one);
     memcpy(one, s, sizeof *one);
-    *scenario_capacity_field(one, tier) = capacity_bytes;
+    one->tier[tier].capacity_bytes = capacity_bytes;
     uint64_t usable = scenario_usable_bytes(one, tier);
     free(one);
     return usable;
@@ -81,14 +81,10 @@ void curve_stack(const struct references *r, const struct scenario *s, enum kvf_
 
 int curve_try(const struct references *r, const struct scenario *s, enum kvf_tier tier,
               enum scenario_eviction policy, struct sweep_curve *out, struct err *e) {
-    static const char *const names[] = {
-#define X(id, name) name,
-        SCENARIO_EVICTION_LIST(X)
-#undef X
-    };
+    const struct traits_policy *row = traits_policy(policy);
     uint64_t usable = curve_usable_bytes(s, tier, out->capacity_bytes);
     struct trial_setup setup = {
-        .scenario = s, .part = out->sample, .one_by_one = policy == KVF_EVICTION_BELADY};
+        .scenario = s, .part = out->sample, .one_by_one = (row->caps & POLICY_LOOKS_AHEAD) != 0};
     struct trial_counts counts;
     cacheconfig_fill(&setup.cache, s);
     setup.cache.placement = KVF_PLACEMENT_WATERFALL; /* there is nothing above or below */
@@ -102,6 +98,6 @@ int curve_try(const struct references *r, const struct scenario *s, enum kvf_tie
     if (rc != 0) return rc;
     out->lookups = counts.lookups;
     out->misses = counts.misses;
-    curve_end(out, names[policy], "cache");
+    curve_end(out, row->word, "cache");
     return 0;
 }

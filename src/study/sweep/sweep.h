@@ -47,13 +47,10 @@ struct sweep_line { /* progress on standard error */
     char best[200];
 };
 
-#define X(id, name) +1
-enum { SWEEP_POLICIES = SCENARIO_EVICTION_LIST(X) };
-#undef X
 struct sweep_curves { /* profile miss_ratio: its points go by policy, then capacity */
     struct references references;
     enum kvf_tier tier;
-    enum scenario_eviction policy[SWEEP_POLICIES];
+    enum scenario_eviction policy[TRAITS_POLICIES];
     unsigned policies;
     uint64_t capacity[SCENARIO_SWEEP_CAPACITIES];
     unsigned capacities;

@@ -17,33 +17,24 @@
 enum { ACCESSES_QUICK = 1 << 20 };
 enum { METRIC_MISS_RATIO, METRIC_LOOKUPS, METRIC_MISSES };
 
-static const char *policy_name(enum scenario_eviction policy) {
-    static const char *const names[] = {
-#define X(id, name) name,
-        SCENARIO_EVICTION_LIST(X)
-#undef X
-    };
-    return names[policy];
-}
-
 /* ---- what is tried ---- */
 
 static void policies_choose(struct sweep *s) {
     struct sweep_curves *c = &s->curves;
     uint64_t asked = s->base.scenario.sweep.policies;
-    for (unsigned i = 0; i < SWEEP_POLICIES; i++) {
+    for (unsigned i = 0; i < TRAITS_POLICIES; i++) {
         enum scenario_eviction policy = (enum scenario_eviction)i;
-        const char *why = !policy_find(policy) ? "it is not in this build"
-                          : policy == KVF_EVICTION_LEAF_LRU && !c->references.blocks
+        uint32_t caps = traits_policy(i)->caps;
+        const char *why = caps & POLICY_BY_PARENTS && !c->references.blocks
                               ? "it needs cache.granularity: block"
-                          : policy == KVF_EVICTION_PRIORITY && s->base.scenario.cache.priorities == 0
+                          : caps & POLICY_BY_RULES && s->base.scenario.cache.priorities == 0
                               ? "cache.priorities is empty, so it would be lru"
                               : NULL;
         if (!(asked >> i & 1)) continue;
         if (!why)
             c->policy[c->policies++] = policy;
         else
-            buf_addf(&s->warnings, "Left out: %s, %s.\n", policy_name(policy), why);
+            buf_addf(&s->warnings, "Left out: %s, %s.\n", traits_policy(policy)->word, why);
     }
 }
 
@@ -77,13 +68,13 @@ static void capacities_choose(struct sweep *s) {
 static enum kvf_tier tier_choose(const struct scenario *s) {
     int t = 0;
     if (s->sweep.tier_set) return s->sweep.tier;
-    while (t < KVF_TIERS - 1 && !scenario_tier_on(s, (enum kvf_tier)t)) t++;
+    while (t < KVF_TIERS - 1 && !s->tier[t].on) t++;
     return (enum kvf_tier)t;
 }
 
 void sweep_curve_point(const struct sweep *s, size_t i, const char **policy, uint64_t *capacity) {
     const struct sweep_curves *c = &s->curves;
-    *policy = policy_name(c->policy[i / c->capacities]);
+    *policy = traits_policy(c->policy[i / c->capacities])->word;
     *capacity = c->capacity[i % c->capacities];
 }
 
@@ -212,8 +203,8 @@ static void table_put(const struct sweep *s, unsigned columns, struct buf *out) 
         }
         buf_add(out, "\n");
         for (unsigned p = 0; p < c->policies; p++) {
-            bool ceiling = c->policy[p] == KVF_EVICTION_BELADY;
-            buf_addf(out, "%-*s", NAME, ceiling ? "belady (ceiling)" : policy_name(c->policy[p]));
+            bool ceiling = (traits_policy(c->policy[p])->caps & POLICY_LOOKS_AHEAD) != 0;
+            buf_addf(out, "%-*s", NAME, ceiling ? "belady (ceiling)" : traits_policy(c->policy[p])->word);
             for (unsigned k = from; k < to; k++) {
                 double v = ratio_at(s, p, k);
                 buf_addf(out, "%*s", CELL, isnan(v) ? "--" : format_percent(v).text);
@@ -245,7 +236,7 @@ static void chart_choose(const struct sweep *s, const struct format_style *style
     for (unsigned n = 0; n < count; n++) {
         enum scenario_eviction policy = c->policy[chosen[n]];
         for (unsigned k = 0; k < c->capacities; k++) y[n][k] = ratio_at(s, chosen[n], k);
-        curve[n] = (struct chart_curve){.name = policy_name(policy),
+        curve[n] = (struct chart_curve){.name = traits_policy(policy)->word,
                                         .mark = policy == KVF_EVICTION_LRU      ? '*'
                                                 : policy == KVF_EVICTION_BELADY ? '.'
                                                                                 : 'o',

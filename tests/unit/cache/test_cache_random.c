@@ -272,8 +272,8 @@ static void any_order_stops(void **state) {
 static void every_policy_drains(void **state) {
     (void)state;
     static const enum scenario_eviction policies[] = {
-#define X(id, name) KVF_EVICTION_##id,
-        SCENARIO_EVICTION_LIST(X)
+#define X(id, ...) id,
+        TRAITS_POLICY_LIST(X)
 #undef X
     };
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {

@@ -14,18 +14,6 @@ static void by_access_and_by_first_write(void **state) {
     }
 }
 
-/* The table has every policy that a scenario can name, under that name. */
-static void each_has_its_policy(void **state) {
-    (void)state;
-#define X(id, text)                                                                                          \
-    assert_non_null(policy_find(KVF_EVICTION_##id));                                                         \
-    assert_string_equal(policy_find(KVF_EVICTION_##id)->name, text);                                         \
-    assert_ptr_equal(policy_named(text), policy_find(KVF_EVICTION_##id));
-    SCENARIO_EVICTION_LIST(X)
-#undef X
-    assert_null(policy_named("mru"));
-}
-
 static void lru_against_the_model(void **state) {
     (void)state;
     against_the_model(&model_lru, NULL);
@@ -52,7 +40,6 @@ static void fifo_against_the_model(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_access_and_by_first_write),
-        cmocka_unit_test(each_has_its_policy),
         cmocka_unit_test(lru_against_the_model),
         cmocka_unit_test(fifo_against_the_model),
     };

@@ -68,9 +68,9 @@ static void what_cannot_be_told_is_missing(void **state) {
     scenario->cache.granularity = KVF_GRANULARITY_BLOCK;
     assert_true(isnan(tokens()));
     scenario->cache.granularity = KVF_GRANULARITY_REQUEST;
-    scenario->remote.on = false;
+    scenario->tier[KVF_TIER_REMOTE].on = false;
     assert_true(isnan(tokens()));
-    scenario->remote.on = true;
+    scenario->tier[KVF_TIER_REMOTE].on = true;
 }
 
 static int set_up(void **state) {

@@ -15,7 +15,7 @@ static void setup_cuda(const char *yaml) {
     fake_reset();
     cuda_api_choose(&fake_api);
     setup_of(yaml, 3);
-    t.s.gpu.backend = KVF_BACKEND_CUDA;
+    t.s.tier[KVF_TIER_GPU].backend = KVF_BACKEND_CUDA;
 }
 
 static void expect_checked(void) {
@@ -86,7 +86,7 @@ static void a_lost_device_fails_the_run_and_its_data_stay(void **state) {
 static void a_target_without_a_device_is_refused(void **state) {
     (void)state;
     setup_cuda(TIERS);
-    t.s.gpu.backend = KVF_BACKEND_EMULATED;
+    t.s.tier[KVF_TIER_GPU].backend = KVF_BACKEND_EMULATED;
     t.s.cache.read_target = KVF_READ_TARGET_GPU;
     assert_int_not_equal(engine_run(&t.setup, &t.err), 0);
     assert_string_equal(t.err.text,

@@ -19,7 +19,7 @@ static void setup_gds(const char *yaml, enum scenario_direct_to_gpu wanted, cons
     cuda_api_choose(&fake_api);
     cufile_play(how);
     setup_of(yaml, 3);
-    t.s.gpu.backend = KVF_BACKEND_CUDA;
+    t.s.tier[KVF_TIER_GPU].backend = KVF_BACKEND_CUDA;
     t.s.nvme.direct_to_gpu = wanted;
 }
 
@@ -171,7 +171,7 @@ static void on_is_refused_where_it_cannot_be(void **state) {
     expect_refused(
         "opening cuFile's driver fails: the GPU does not support GPUDirect Storage (cuFile error 5009)");
     setup_gds(TIERS, KVF_DIRECT_TO_GPU_ON, "");
-    t.s.gpu.backend = KVF_BACKEND_EMULATED;
+    t.s.tier[KVF_TIER_GPU].backend = KVF_BACKEND_EMULATED;
     expect_refused("the gpu tier is emulated");
     setup_gds(TIERS, KVF_DIRECT_TO_GPU_ON, "");
     t.s.nvme.direct = false;

@@ -20,11 +20,11 @@ static void keep_last(void *ctx, const struct snapshot *snap) {
     last = *snap;
 }
 
-static void run_on(const char *driver, enum scenario_backend backend) {
+static void run_on(const char *driver, enum scenario_gpu_backend backend) {
     setenv("FAKE_NVML", driver, 1);
     cuda_api_choose(&fake_api);
     setup_of(TIERS, 3);
-    t.s.gpu.backend = backend;
+    t.s.tier[KVF_TIER_GPU].backend = backend;
     t.setup.on_interval = keep_last;
     memset(&last, 0, sizeof last);
 }

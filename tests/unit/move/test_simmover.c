@@ -50,7 +50,7 @@ static void op_ended(void *ctx, const struct transfer *t, bool abandoned, const 
 }
 
 static void speed_set(int tier, uint64_t read, uint64_t write, uint64_t channels) {
-    r->s.emulation[tier] =
+    r->s.tier[tier].emulation =
         (struct scenario_emulation){read, write, LATENCY, channels, KVF_DUPLEX_HALF, KVF_UNSET};
 }
 
@@ -198,7 +198,7 @@ static void buffers_are_waited_for_in_line(void **state) {
 /* Two buffers are in flight for latency and a chunk's time, then the next two. */
 static void a_worker_s_depth_paces_a_large_entry(void **state) {
     (void)state;
-    r->s.emulation[NVME].latency_ns = 5000;
+    r->s.tier[NVME].emulation.latency_ns = 5000;
     rig_begin(1, 2);
     unsigned a = op_begin(-1, NVME, 8000);
     to_the_end();
@@ -299,23 +299,23 @@ static void a_stop_ends_everything_at_once(void **state) {
 
 /* MB/s with one chunk under way and with two; of a device's own memory the same, ten times as fast. */
 static void measured_set(int tier, double one, double two) {
-    struct scenario_service *v = &r->s.service[tier];
+    struct scenario_service *v = &r->s.tier[tier].service;
     v->depths = (struct scenario_figures){2, {1, 2}};
     for (int d = 0; d < KVF_DIRS; d++) {
         v->rates[d] = (struct scenario_figures){2, {one, two}};
         if (tier == GPU) v->own_rates[d] = (struct scenario_figures){2, {10 * one, 10 * two}};
     }
     v->first_write = 1;
-    r->s.gpu.on = r->s.cpu.on = r->s.nvme.on = true;
-    r->s.nvme.capacity_bytes = 1000000;
-    if (tier == CPU) r->s.emulation[tier].latency_ns = 0;
+    r->s.tier[KVF_TIER_GPU].on = r->s.tier[KVF_TIER_CPU].on = r->s.tier[KVF_TIER_NVME].on = true;
+    r->s.tier[KVF_TIER_NVME].capacity_bytes = 1000000;
+    if (tier == CPU) r->s.tier[tier].emulation.latency_ns = 0;
 }
 
 /* A byte a ns: three chunks one after the other, then the latency. */
 static void a_measured_drive_serves_chunk_by_chunk(void **state) {
     (void)state;
     measured_set(NVME, 1000, 1000);
-    r->s.service[NVME].first_write = 2;
+    r->s.tier[NVME].service.first_write = 2;
     rig_begin(1, 4);
     unsigned a = op_begin(NVME, -1, 3000);
     time_to(3099);
@@ -398,7 +398,7 @@ static void chunks_of_an_operation_are_fast_or_slow_together(void **state) {
     bool seen[2] = {false, false};
     measured_set(NVME, 1000, 1000);
     for (int d = 0; d < KVF_DIRS; d++)
-        r->s.service[NVME].spread[d] = (struct scenario_figures){2, {0.5, 1.5}};
+        r->s.tier[NVME].service.spread[d] = (struct scenario_figures){2, {0.5, 1.5}};
     rig_begin(1, 4);
     for (uint64_t i = 0, at = 0; i < OPS; i++, at += 100000) {
         unsigned a = op_begin(NVME, -1, 8000);

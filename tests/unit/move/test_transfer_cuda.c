@@ -126,7 +126,7 @@ static void open_all(enum scenario_gpu_read read, enum scenario_gpu_write write,
     fake_reset();
     cuda_api_choose(&fake_api);
     memset(&scenario, 0, sizeof scenario);
-    scenario.gpu.backend = KVF_BACKEND_CUDA;
+    scenario.tier[KVF_TIER_GPU].backend = KVF_BACKEND_CUDA;
     scenario.gpu.read = read;
     scenario.gpu.write = write;
     scenario.gpu.layout = layout;

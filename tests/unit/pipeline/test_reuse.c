@@ -22,8 +22,9 @@ static struct scenario *links(uint64_t cpu, uint64_t nvme, uint64_t latency_ns) 
     struct scenario *s = calloc(1, sizeof *s);
     assert_non_null(s);
     for (int t = 0; t < KVF_TIERS; t++)
-        s->emulation[t] = (struct scenario_emulation){.read_bytes_per_s = nvme, .latency_ns = latency_ns};
-    s->emulation[CPU].read_bytes_per_s = cpu;
+        s->tier[t].emulation =
+            (struct scenario_emulation){.read_bytes_per_s = nvme, .latency_ns = latency_ns};
+    s->tier[CPU].emulation.read_bytes_per_s = cpu;
     return s;
 }
 
@@ -51,7 +52,7 @@ static void the_faster_one_is_taken(void **state) {
     found.bytes[CPU] = 8192 * UINT64_C(131072);
     struct scenario *s = links(1000000000, 1, 0);
     assert_false(reuse_loads(s, &r, &found));
-    s->emulation[CPU].read_bytes_per_s = 100000000000;
+    s->tier[CPU].emulation.read_bytes_per_s = 100000000000;
     assert_true(reuse_loads(s, &r, &found));
     free(s);
 }

@@ -97,8 +97,9 @@ static void nvme_takes_free_space(void **state) {
         struct err e = {0};
         assert_int_equal(budget_resolve(s, &m, false, &b, &e), 0);
         /* a tenth is cut in whole bytes, the capacity in whole MiB */
-        assert_in_range(s->nvme.capacity_bytes / KVF_MIB, cases[i].capacity - 1, cases[i].capacity);
-        assert_int_equal(b.disk_bytes, s->nvme.capacity_bytes);
+        assert_in_range(s->tier[KVF_TIER_NVME].capacity_bytes / KVF_MIB, cases[i].capacity - 1,
+                        cases[i].capacity);
+        assert_int_equal(b.disk_bytes, s->tier[KVF_TIER_NVME].capacity_bytes);
         free(s);
     }
 }
@@ -115,7 +116,7 @@ static void file_systems_count_once(void **state) {
     m.disk_free_bytes[2] = 22 * KVF_GIB;
     assert_int_equal(budget_resolve(s, &m, false, &b, &e), 0);
     /* 10 - 2 GiB and 90 % of 22 GiB */
-    assert_in_range(s->nvme.capacity_bytes / KVF_MIB, 8 * 1024 + 20275 - 1, 8 * 1024 + 20275);
+    assert_in_range(s->tier[KVF_TIER_NVME].capacity_bytes / KVF_MIB, 8 * 1024 + 20275 - 1, 8 * 1024 + 20275);
     free(s);
 }
 
@@ -204,7 +205,7 @@ static void the_remedy_works(void **state) {
     assert_int_equal(sscanf(at, "capacity to %31s", word), 1);
     assert_int_equal(units_parse_size(word, &capacity), 0);
     assert_in_range(capacity, 4 * KVF_GIB, 5 * KVF_GIB);
-    s->cpu.capacity_bytes = capacity;
+    s->tier[KVF_TIER_CPU].capacity_bytes = capacity;
     assert_int_equal(budget_resolve(s, &m, false, &b, NULL), 0);
     free(s);
 }

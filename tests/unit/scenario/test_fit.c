@@ -65,9 +65,9 @@ static void memory_scales_all_tiers_alike(void **state) {
 
     fit_apply(&f, s, &m);
     /* Half of 24 GiB holds the usable 0.8 of 15 GiB: a factor of 15/32. Of nvme that is 46.875 GiB. */
-    assert_int_equal(s->cpu.capacity_bytes, 15 * GIB);
-    assert_int_equal(s->gpu.capacity_bytes, 7 * GIB + 512 * MIB);
-    assert_int_equal(s->nvme.capacity_bytes, 46 * GIB + 512 * MIB);
+    assert_int_equal(s->tier[KVF_TIER_CPU].capacity_bytes, 15 * GIB);
+    assert_int_equal(s->tier[KVF_TIER_GPU].capacity_bytes, 7 * GIB + 512 * MIB);
+    assert_int_equal(s->tier[KVF_TIER_NVME].capacity_bytes, 46 * GIB + 512 * MIB);
     /* (6 + 12 + 46.5) / (12.8 + 25.6 + 100) of 100 users */
     assert_int_equal(s->workload.users, 46);
     assert_int_equal(f.lines, 5);
@@ -88,8 +88,8 @@ static void a_small_disk_scales_all_tiers_alike(void **state) {
 
     fit_apply(&f, s, &m);
     /* 90 % of 20 GiB are 18 GiB, half of 36 */
-    assert_in_range(s->nvme.capacity_bytes, 17 * GIB + 512 * MIB, 18 * GIB);
-    assert_in_range(s->cpu.capacity_bytes, 2 * GIB - 128 * MIB, 2 * GIB);
+    assert_in_range(s->tier[KVF_TIER_NVME].capacity_bytes, 17 * GIB + 512 * MIB, 18 * GIB);
+    assert_in_range(s->tier[KVF_TIER_CPU].capacity_bytes, 2 * GIB - 128 * MIB, 2 * GIB);
     assert_int_equal(s->workload.users, 4);
     assert_true(says(&f, "tiers.nvme.capacity 36.0 GiB -> "));
     assert_true(says(&f, "too little of /mnt"));
@@ -112,7 +112,7 @@ static void auto_nvme_bounds_the_users(void **state) {
     /* 1,250 tokens x (1 - 0.8^50) / 0.2 */
     assert_in_range(fit_user_bytes(s), 6249 * UINT64_C(131072), 6250 * UINT64_C(131072));
     fit_apply(&f, s, &m);
-    assert_true(s->nvme.capacity_bytes == KVF_AUTO);
+    assert_true(s->tier[KVF_TIER_NVME].capacity_bytes == KVF_AUTO);
     /* 90 GiB / 781.25 MiB */
     assert_int_equal(s->workload.users, 117);
     assert_int_equal(f.lines, 1);
@@ -149,8 +149,8 @@ static void large_entries_go_on_to_fit(void **state) {
     (void)state;
 
     fit_apply(&f, s, &m); /* 100 of 400 GiB */
-    assert_in_range(s->nvme.capacity_bytes, 99 * GIB, 100 * GIB);
-    assert_in_range(s->cpu.capacity_bytes, (uint64_t)(2 * 2.44 / 0.8 * 1024) * MIB,
+    assert_in_range(s->tier[KVF_TIER_NVME].capacity_bytes, 99 * GIB, 100 * GIB);
+    assert_in_range(s->tier[KVF_TIER_CPU].capacity_bytes, (uint64_t)(2 * 2.44 / 0.8 * 1024) * MIB,
                     (uint64_t)(2 * 2.45 / 0.8 * 1024) * MIB);
     free(s);
 
@@ -158,7 +158,7 @@ static void large_entries_go_on_to_fit(void **state) {
     s = make(yaml);
     m = machine(4 * GIB, 1000 * GIB);
     fit_apply(&f, s, &m);
-    assert_int_equal(s->cpu.capacity_bytes, 2 * GIB + 512 * MIB);
+    assert_int_equal(s->tier[KVF_TIER_CPU].capacity_bytes, 2 * GIB + 512 * MIB);
     assert_true(says(&f, "entries of more than 2.00 GiB do not fit into the cpu tier any more"));
     assert_true(says(&f, "the largest has 2.44 GiB"));
     free(s);
@@ -172,7 +172,7 @@ static void entries_that_fit_nowhere_are_named(void **state) {
     (void)state;
 
     fit_apply(&f, s, &m); /* 2 GiB are left */
-    assert_int_equal(s->nvme.capacity_bytes, 2 * GIB);
+    assert_int_equal(s->tier[KVF_TIER_NVME].capacity_bytes, 2 * GIB);
     assert_true(says(&f, "entries of more than 2.00 GiB fit into no tier and are refused"));
     free(s);
 }
@@ -214,7 +214,7 @@ static void a_trace_is_not_scaled_and_that_is_said(void **state) {
     (void)state;
 
     fit_apply(&f, s, &m);
-    assert_int_equal(s->cpu.capacity_bytes, 5 * GIB);
+    assert_int_equal(s->tier[KVF_TIER_CPU].capacity_bytes, 5 * GIB);
     assert_int_equal(s->workload.users, 50);
     assert_true(says(&f, "requests come from a file"));
     free(s);
@@ -244,7 +244,7 @@ static void scarce_memory_takes_from_the_buffers(void **state) {
 
     fit_apply(&f, s, &m);
     assert_int_equal(s->engine.staging_bytes, 8 * 4 * MIB);
-    assert_int_equal(s->nvme.capacity_bytes, GIB);
+    assert_int_equal(s->tier[KVF_TIER_NVME].capacity_bytes, GIB);
     assert_true(says(&f, "engine.staging 256 MiB -> 32.0 MiB"));
     assert_int_equal(budget_resolve(s, &m, false, &b, NULL), 0);
     free(s);
@@ -259,7 +259,7 @@ static void what_cannot_fit_is_left_to_be_refused(void **state) {
     (void)state;
 
     fit_apply(&f, s, &m);
-    assert_int_equal(s->nvme.capacity_bytes, 16 * GIB);
+    assert_int_equal(s->tier[KVF_TIER_NVME].capacity_bytes, 16 * GIB);
     assert_int_equal(budget_resolve(s, &m, false, &b, &e), -KVF_ERR_NOSPACE);
     free(s);
 }

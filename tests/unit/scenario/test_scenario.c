@@ -21,16 +21,17 @@ static void defaults_are_the_published_ones(void **state) {
 
     scenario_default(s);
     assert_string_equal(s->name, "quickstart");
-    assert_true(!s->gpu.on && !s->cpu.on && !s->nvme.on && !*s->model.preset);
+    assert_true(!s->tier[KVF_TIER_GPU].on && !s->tier[KVF_TIER_CPU].on && !s->tier[KVF_TIER_NVME].on &&
+                !*s->model.preset);
     assert_true(s->tensor_parallel == 1 && s->mode == KVF_MODE_REAL && s->seed == 42 && !s->submission);
     assert_true(s->run.duration_ns == 60 * KVF_NS_PER_S && s->run.warmup_ns == 5 * KVF_NS_PER_S);
     assert_true(s->run.interval_ns == KVF_NS_PER_S && !s->run.max_requests && s->run.trials == 1);
     assert_true(s->nvme.path_count == 1 && !strcmp(s->nvme.path[0], ".") && s->nvme.io_size == KVF_MIB);
     assert_true(s->nvme.io_depth == 32 && s->nvme.direct && s->nvme.sync == KVF_SYNC_NONE);
-    assert_int_equal(s->emulation[KVF_TIER_GPU].read_bytes_per_s, 55000000000);
-    assert_int_equal(s->emulation[KVF_TIER_CPU].write_bytes_per_s, 20000000000);
-    assert_int_equal(s->emulation[KVF_TIER_NVME].write_bytes_per_s, 5000000000);
-    assert_int_equal(s->emulation[KVF_TIER_NVME].latency_ns, 80000);
+    assert_int_equal(s->tier[KVF_TIER_GPU].emulation.read_bytes_per_s, 55000000000);
+    assert_int_equal(s->tier[KVF_TIER_CPU].emulation.write_bytes_per_s, 20000000000);
+    assert_int_equal(s->tier[KVF_TIER_NVME].emulation.write_bytes_per_s, 5000000000);
+    assert_int_equal(s->tier[KVF_TIER_NVME].emulation.latency_ns, 80000);
     assert_true(s->cache.block_tokens == 16 && s->cache.eviction == KVF_EVICTION_LRU);
     assert_true(fabs(s->cache.headroom - 0.2) < 1e-12 && s->cache.verify == KVF_VERIFY_NONE);
     assert_true(s->workload.users == 50 && s->workload.arrival.process == KVF_ARRIVAL_CLOSED);
@@ -63,19 +64,20 @@ static void values_follow_from_others(void **state) {
               s);
     assert_int_equal(s->cache.block_tokens, 512);
     /* those of the trace; a token has 2 x 8 heads x 64 x 2 B in each of 16 layers */
-    assert_int_equal(s->cpu.capacity_bytes, 10 * 512 * 32 * KVF_KIB);
+    assert_int_equal(s->tier[KVF_TIER_CPU].capacity_bytes, 10 * 512 * 32 * KVF_KIB);
     assert_int_equal(s->workload.arrival.process, KVF_ARRIVAL_TRACE);
-    assert_int_equal(s->eviction[KVF_TIER_CPU], KVF_EVICTION_FIFO);
-    assert_true(s->cpu.on && !s->nvme.on && !s->gpu.on);
+    assert_int_equal(s->tier[KVF_TIER_CPU].eviction, KVF_EVICTION_FIFO);
+    assert_true(s->tier[KVF_TIER_CPU].on && !s->tier[KVF_TIER_NVME].on && !s->tier[KVF_TIER_GPU].on);
     /* requests of a file belong to the first class */
     assert_true(fabs(s->qos.klass[0].share - 1) < 1e-12 && fabs(s->qos.klass[1].share) < 1e-12);
 
     load_good("model: llama3.1-8b\ntiers: {gpu: {eviction: fifo}, cpu: {}}\ncompute: {mode: realistic}\n", s);
-    assert_true(s->gpu.on && s->gpu.capacity_bytes == 2 * KVF_GIB && s->cpu.capacity_bytes == 4 * KVF_GIB);
-    assert_true(s->eviction[KVF_TIER_GPU] == KVF_EVICTION_FIFO &&
-                s->eviction[KVF_TIER_CPU] == KVF_EVICTION_LRU);
+    assert_true(s->tier[KVF_TIER_GPU].on && s->tier[KVF_TIER_GPU].capacity_bytes == 2 * KVF_GIB &&
+                s->tier[KVF_TIER_CPU].capacity_bytes == 4 * KVF_GIB);
+    assert_true(s->tier[KVF_TIER_GPU].eviction == KVF_EVICTION_FIFO &&
+                s->tier[KVF_TIER_CPU].eviction == KVF_EVICTION_LRU);
     assert_int_equal(s->compute.ns_per_token, 30 * KVF_NS_PER_MS);
-    assert_int_equal(s->gpu.backend, KVF_BACKEND_AUTO);
+    assert_int_equal(s->tier[KVF_TIER_GPU].backend, KVF_BACKEND_AUTO);
 
     load_good(GOOD "cache: {eviction: priority, priorities: [{cause: prefix, priority: 80, duration: 5m}, "
                    "{class: batch, priority: 10}]}\n",
@@ -257,7 +259,7 @@ static void sizes_of_entries_and_tiers(void **state) {
     assert_int_equal(scenario_usable_bytes(s, KVF_TIER_GPU), 8);
     assert_int_equal(scenario_usable_bytes(s, KVF_TIER_NVME), 77);
     assert_int_equal(scenario_capacity_bytes(s, KVF_TIER_GPU), 10);
-    assert_true(scenario_tier_on(s, KVF_TIER_NVME) && !scenario_tier_on(s, KVF_TIER_CPU));
+    assert_true(s->tier[KVF_TIER_NVME].on && !s->tier[KVF_TIER_CPU].on);
     free(s);
 }
 
@@ -336,8 +338,9 @@ static void quickstart_fits_the_machine(void **state) {
         struct scenario_report r;
         scenario_quickstart(cases[i].available, &yaml);
         assert_int_equal(scenario_load(NULL, buf_text(&yaml), NULL, 0, s, NULL, &r), 0);
-        assert_int_equal(s->cpu.capacity_bytes, cases[i].cpu);
-        assert_true(s->gpu.capacity_bytes == 2 * KVF_GIB && s->nvme.capacity_bytes == 8 * KVF_GIB);
+        assert_int_equal(s->tier[KVF_TIER_CPU].capacity_bytes, cases[i].cpu);
+        assert_true(s->tier[KVF_TIER_GPU].capacity_bytes == 2 * KVF_GIB &&
+                    s->tier[KVF_TIER_NVME].capacity_bytes == 8 * KVF_GIB);
         assert_true(s->run.max_written_bytes == 20 * KVF_GIB);
         assert_string_equal(s->nvme.path[0], ".");
         scenario_report_free(&r);

@@ -179,6 +179,12 @@ static const struct {
     {GOOD "workload: {phase: decode, source: azure, path: x}\n",
      "3:19: workload.phase: decode reads entries sized by personas, which source azure does not have; take both "
      "or prefill\n"},
+    {GOOD "workload: {phase: decode, source: ops, path: x}\n",
+     "3:19: workload.phase: decode reads entries sized by personas, which source ops does not have; take both "
+     "or prefill\n"},
+    {GOOD "workload: {source: sharegpt, path: x, arrival: {process: trace}}\n",
+     "3:58: workload.arrival.process: trace needs a source with times; source sharegpt takes closed, poisson or "
+     "gamma\n"},
     {GOOD "workload: {source: ops, path: x}\ncache: {granularity: block}\n",
      "4:22: cache.granularity: source ops writes and reads whole entries; set cache.granularity: "
      "request\n"},
@@ -342,9 +348,10 @@ static void settings_apply_and_name_themselves(void **state) {
     free(errors);
     assert_int_equal(s->model.dtype, MODEL_DTYPE_FP8);
     assert_int_equal(s->model.layers, 32);
-    assert_true(s->cpu.on && s->cpu.huge_pages && s->nvme.on && !s->gpu.on);
-    assert_int_equal(s->cpu.capacity_bytes, KVF_GIB);
-    assert_int_equal(s->nvme.capacity_bytes, 2 * KVF_GIB);
+    assert_true(s->tier[KVF_TIER_CPU].on && s->cpu.huge_pages && s->tier[KVF_TIER_NVME].on &&
+                !s->tier[KVF_TIER_GPU].on);
+    assert_int_equal(s->tier[KVF_TIER_CPU].capacity_bytes, KVF_GIB);
+    assert_int_equal(s->tier[KVF_TIER_NVME].capacity_bytes, 2 * KVF_GIB);
     assert_string_equal(s->description, "");
     assert_int_equal(s->workload.prefix.count, 5);
     for (int i = 0; i < 6; i++) assert_int_equal(s->workload.prefix.prompt_tokens[i], i < 5 ? 64 : 0);
@@ -361,7 +368,7 @@ static void settings_alone_make_a_scenario(void **state) {
     (void)state;
 
     assert_int_equal(scenario_load(NULL, NULL, set, 2, s, NULL, &r), 0);
-    assert_true(s->nvme.on && s->nvme.capacity_bytes == KVF_AUTO);
+    assert_true(s->tier[KVF_TIER_NVME].on && s->tier[KVF_TIER_NVME].capacity_bytes == KVF_AUTO);
     scenario_report_free(&r);
     assert_int_equal(scenario_load(NULL, GOOD2, &users, 1, s, NULL, &r), -KVF_ERR_USAGE);
     assert_string_equal(buf_text(&r.errors), "--users workload.users: must be an integer, not \"none\"\n");
@@ -388,7 +395,7 @@ static struct scenario_emulation link_of(const char *text, const char *const *se
     struct scenario *s = malloc(sizeof(*s));
     char *errors = load(text, strlen(text), set, count, s, NULL);
     assert_string_equal(errors, "");
-    struct scenario_emulation link = s->emulation[tier];
+    struct scenario_emulation link = s->tier[tier].emulation;
     free(errors);
     free(s);
     return link;
@@ -469,9 +476,10 @@ static void included_keys_lie_under_the_scenario(void **state) {
     assert_int_equal(s->seed, 7);
     assert_int_equal(s->tensor_parallel, 2);
     assert_int_equal(s->workload.users, 9);
-    assert_true(!s->gpu.on && s->nvme.on); /* a mapping turns nothing on, a capacity does */
-    assert_int_equal(s->peak_bytes_per_s[KVF_TIER_GPU][KVF_DIR_READ], 1000000000);
-    assert_true(s->peak_bytes_per_s[KVF_TIER_GPU][KVF_DIR_WRITE] == KVF_UNSET);
+    assert_true(!s->tier[KVF_TIER_GPU].on &&
+                s->tier[KVF_TIER_NVME].on); /* a mapping turns nothing on, a capacity does */
+    assert_int_equal(s->tier[KVF_TIER_GPU].peak_bytes_per_s[KVF_DIR_READ], 1000000000);
+    assert_true(s->tier[KVF_TIER_GPU].peak_bytes_per_s[KVF_DIR_WRITE] == KVF_UNSET);
     remove_in("part.yaml");
     free(s);
 }

@@ -32,23 +32,23 @@ static void resolve(void) {
 static void capacity_by_hand(void **state) {
     (void)state;
     load("model: llama3.1-8b\n" AUTO "compute: {mode: roofline, gpu: h100}\n");
-    assert_true(s.gpu.on && s.gpu.capacity_bytes == KVF_AUTO);
+    assert_true(s.tier[KVF_TIER_GPU].on && s.tier[KVF_TIER_GPU].capacity_bytes == KVF_AUTO);
     resolve();
     /* 72e9 - 2 GiB - 16060522496 = 53791993856, of which 410,400 tokens are whole */
-    assert_int_equal(s.gpu.capacity_bytes, UINT64_C(410400) * 131072);
+    assert_int_equal(s.tier[KVF_TIER_GPU].capacity_bytes, UINT64_C(410400) * 131072);
     assert_int_equal(s.engine.slots, 1024);
     /* two L40S at 0.6, no margin: 2 x 28.8e9 - 2 x 8190735360 for Qwen3-8B, 147,456 bytes a token */
     load("model: qwen3-8b\n" AUTO
          "compute: {mode: roofline, gpu: l40s, tp: 2, gpu_memory_utilization: 0.6, activation_margin: 0}\n");
     resolve();
     uint64_t left = UINT64_C(57600000000) - UINT64_C(16381470720);
-    assert_in_range(s.gpu.capacity_bytes, left - 2 * 147456, left);
-    uint64_t whole = s.gpu.capacity_bytes;
+    assert_in_range(s.tier[KVF_TIER_GPU].capacity_bytes, left - 2 * 147456, left);
+    uint64_t whole = s.tier[KVF_TIER_GPU].capacity_bytes;
     /* the same of one of two ranks: half the bytes, as an entry has half */
     load("model: qwen3-8b\ntensor_parallel: 2\n" AUTO
          "compute: {mode: roofline, gpu: l40s, gpu_memory_utilization: 0.6, activation_margin: 0}\n");
     resolve();
-    assert_int_equal(2 * s.gpu.capacity_bytes, whole);
+    assert_int_equal(2 * s.tier[KVF_TIER_GPU].capacity_bytes, whole);
     assert_int_equal(scenario_compute_devices(&s), 2);
 }
 
@@ -57,11 +57,11 @@ static void weights_make_room(void **state) {
     (void)state;
     load("model: qwen3-32b\n" AUTO "compute: {mode: roofline, gpu: h100, tp: 2}\n");
     resolve();
-    uint64_t full = s.gpu.capacity_bytes;
+    uint64_t full = s.tier[KVF_TIER_GPU].capacity_bytes;
     load("model: qwen3-32b-awq\n" AUTO "compute: {mode: roofline, gpu: h100, tp: 2}\n");
     resolve();
     /* 65.5 GB against 19.3 GB */
-    assert_in_range(s.gpu.capacity_bytes - full, UINT64_C(46100000000), UINT64_C(46300000000));
+    assert_in_range(s.tier[KVF_TIER_GPU].capacity_bytes - full, UINT64_C(46100000000), UINT64_C(46300000000));
     assert_int_equal(model_bytes_per_token(&s.model, 1), 262144);
 }
 

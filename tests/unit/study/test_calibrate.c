@@ -17,8 +17,8 @@ static int each_setup(void **state) {
     fake_reset();
     cuda_api_choose(&fake_api);
     scenario_default(&scenario);
-    scenario.gpu.on = true;
-    scenario.gpu.backend = KVF_BACKEND_CUDA;
+    scenario.tier[KVF_TIER_GPU].on = true;
+    scenario.tier[KVF_TIER_GPU].backend = KVF_BACKEND_CUDA;
     scenario.engine.workers = 1; /* the devices of the fixture are one thread's */
     scenario.engine.staging_bytes = 16 << 20;
     scenario.engine.noise_bytes = 1 << 20;
@@ -194,7 +194,7 @@ static void what_cannot_be_measured_says_why(void **state) {
     assert_int_equal(calibrate_tier(&setup, KVF_TIER_GPU, &r, &e), -KVF_ERR_NOSPACE);
     err_clear(&e);
     each_setup(NULL);
-    scenario.gpu.backend = KVF_BACKEND_EMULATED;
+    scenario.tier[KVF_TIER_GPU].backend = KVF_BACKEND_EMULATED;
     assert_int_equal(calibrate_tier(&setup, KVF_TIER_GPU, &r, &e), -KVF_ERR_UNAVAILABLE);
     assert_string_equal(e.text, "the gpu tier is emulated here");
     err_clear(&e);
@@ -246,16 +246,16 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     assert_null(strstr(yaml.data + len, "device memory"));
     int rc = scenario_load(NULL, yaml.data, NULL, 0, &scenario, NULL, &report);
     if (rc) fail_msg("%s\n%s", yaml.data, buf_text(&report.errors));
-    assert_int_equal(scenario.peak_bytes_per_s[KVF_TIER_GPU][KVF_DIR_READ], 4123400 * UINT64_C(1000000));
-    const struct scenario_emulation *link = &scenario.emulation[KVF_TIER_GPU];
+    assert_int_equal(scenario.tier[KVF_TIER_GPU].peak_bytes_per_s[KVF_DIR_READ], 4123400 * UINT64_C(1000000));
+    const struct scenario_emulation *link = &scenario.tier[KVF_TIER_GPU].emulation;
     assert_int_equal(link->read_bytes_per_s, 55400 * UINT64_C(1000000));
     assert_int_equal(link->write_bytes_per_s, 54600 * UINT64_C(1000000));
     assert_int_equal(link->both_bytes_per_s, 83000 * UINT64_C(1000000));
     assert_int_equal(link->latency_ns, 8430);
     assert_int_equal(link->channels, 2);
     assert_int_equal(link->duplex, KVF_DUPLEX_FULL);
-    assert_int_equal(scenario.emulation[KVF_TIER_NVME].duplex, KVF_DUPLEX_HALF);
-    const struct scenario_service *service = &scenario.service[KVF_TIER_NVME];
+    assert_int_equal(scenario.tier[KVF_TIER_NVME].emulation.duplex, KVF_DUPLEX_HALF);
+    const struct scenario_service *service = &scenario.tier[KVF_TIER_NVME].service;
     assert_int_equal(service->depths.count, 2);
     assert_true(service->depths.v[1] == 8);
     assert_true(service->rates[KVF_DIR_READ].v[0] == 1250);    /* 1 MB in 1 ms, 0.2 ms of it latency */
@@ -263,7 +263,7 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     assert_int_equal(service->spread[KVF_DIR_READ].count, CALIBRATE_SLICES);
     assert_true(service->first_write == 1.25);
     assert_int_equal(service->own_rates[KVF_DIR_READ].count, 0);
-    service = &scenario.service[KVF_TIER_GPU];
+    service = &scenario.tier[KVF_TIER_GPU].service;
     assert_int_equal(service->own_rates[KVF_DIR_READ].count, 2);
     assert_int_equal(service->own_latency_ns, 5000);
     scenario_report_free(&report);

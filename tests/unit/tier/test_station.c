@@ -22,10 +22,10 @@ static struct scenario s;
 static void tier_set(double one, double four) {
     memset(&s, 0, sizeof s);
     for (int t = 0; t <= KVF_TIER_NVME; t++) {
-        struct scenario_service *v = &s.service[t];
+        struct scenario_service *v = &s.tier[t].service;
         v->depths = (struct scenario_figures){2, {1, 4}};
         for (int d = 0; d < KVF_DIRS; d++) v->rates[d] = (struct scenario_figures){2, {one, four}};
-        s.emulation[t].duplex = KVF_DUPLEX_HALF;
+        s.tier[t].emulation.duplex = KVF_DUPLEX_HALF;
     }
     s.seed = 7;
 }
@@ -87,7 +87,7 @@ static void directions_are_in_each_others_way_as_measured(void **state) {
     int a, b;
     (void)state;
     tier_set(2000, 2000);
-    s.emulation[KVF_TIER_NVME].both_bytes_per_s = 3000 * UINT64_C(1000000);
+    s.tier[KVF_TIER_NVME].emulation.both_bytes_per_s = 3000 * UINT64_C(1000000);
     station_init(&t, &s, KVF_TIER_NVME, false);
     station_join(&t, &a, KVF_DIR_READ, 30000, 0);
     station_join(&t, &b, KVF_DIR_WRITE, 30000, 0);
@@ -108,7 +108,7 @@ static double mean_wait(enum kvf_tier tier, double load, const struct scenario_f
     double sum = 0;
     uint64_t now = 0, arrival = 0, begun = 0, ended = 0;
     tier_set(1000, 1000);
-    s.service[tier].spread[KVF_DIR_READ] = *spread;
+    s.tier[tier].service.spread[KVF_DIR_READ] = *spread;
     station_init(&t, &s, tier, false);
     rng_init(&rng, 3, KVF_RNG_TEST, 0);
     while (ended < COUNT) {
@@ -144,7 +144,8 @@ static void the_seed_decides_what_is_drawn(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
         tier_set(1000, 1000);
-        s.service[KVF_TIER_NVME].spread[KVF_DIR_READ] = (struct scenario_figures){4, {0.4, 0.8, 1.2, 1.6}};
+        s.tier[KVF_TIER_NVME].service.spread[KVF_DIR_READ] =
+            (struct scenario_figures){4, {0.4, 0.8, 1.2, 1.6}};
         s.seed = i < 2 ? 11 : 12;
         station_init(&t, &s, KVF_TIER_NVME, false);
         first[i] = 0;

@@ -19,7 +19,7 @@ static void set_time(uint64_t ns) {
 }
 
 static struct tier *open_channels(uint64_t read, uint64_t write, uint64_t latency, uint64_t channels) {
-    scenario->emulation[KVF_TIER_GPU] =
+    scenario->tier[KVF_TIER_GPU].emulation =
         (struct scenario_emulation){read, write, latency, channels, KVF_DUPLEX_HALF, KVF_UNSET};
     struct tier_setup setup = {.scenario = scenario,
                                .tier = KVF_TIER_GPU,

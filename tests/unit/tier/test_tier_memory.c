@@ -275,14 +275,14 @@ static void an_arena_beyond_the_address_space_is_an_error(void **state) {
 
 static void a_backend_that_is_not_there_is_named(void **state) {
     (void)state;
-    scenario->gpu.backend = KVF_BACKEND_CUDA;
+    scenario->tier[KVF_TIER_GPU].backend = KVF_BACKEND_CUDA;
     struct tier_setup setup = setup_of(1 << 20, PAGE);
     setup.tier = KVF_TIER_GPU;
     struct err e = {0};
     assert_null(tier_backend(&setup, &e));
     assert_int_equal(e.code, KVF_ERR_UNAVAILABLE);
     assert_non_null(strstr(e.text, "CUDA"));
-    scenario->gpu.backend = KVF_BACKEND_AUTO;
+    scenario->tier[KVF_TIER_GPU].backend = KVF_BACKEND_AUTO;
     struct err none = {0};
     assert_ptr_equal(tier_backend(&setup, &none), &tier_emulated_ops);
     setup.tier = KVF_TIER_NVME;

@@ -434,8 +434,6 @@ static void files_that_cannot_be_used(void **state) {
     refused(KVF_ERR_USAGE, "/nowhere/at all");
     folder_make();
     refused(KVF_ERR_USAGE, "no files that end in .json");
-    scenario.cache.granularity = KVF_GRANULARITY_REQUEST;
-    refused(KVF_ERR_USAGE, "cache.granularity");
 }
 
 static void a_bad_file_among_good_ones_counts_and_is_passed_over(void **state) {

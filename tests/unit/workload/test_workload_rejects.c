@@ -263,7 +263,6 @@ static void too_many_ids(void **state) {
 
 static void unusable_files(void **state) {
     (void)state;
-    refused(KVF_ERR_USAGE, "workload.path");
     strcpy(scenario.workload.path, "/nonexistent/trace");
     refused(KVF_ERR_USAGE, "/nonexistent/trace");
     strcpy(scenario.workload.path, "/tmp");
@@ -302,19 +301,7 @@ static void usable_row_must_come_early(void **state) {
 }
 
 static void scenarios_that_do_not_fit(void **state) {
-    file_write(GOOD, strlen(GOOD));
-    scenario.cache.granularity = KVF_GRANULARITY_REQUEST;
-    refused(KVF_ERR_USAGE, "cache.granularity");
-    scenario.cache.granularity = KVF_GRANULARITY_BLOCK;
-    scenario.workload.arrival.process = KVF_ARRIVAL_PACED;
-    refused(KVF_ERR_USAGE, "paced");
-    scenario.workload.arrival.process = KVF_ARRIVAL_GAMMA;
-    refused(KVF_ERR_USAGE, "workload.arrival.rate");
     scenario.workload.source = KVF_SOURCE_OPS;
-    refused(KVF_ERR_USAGE, "workload.arrival.rate");
-    scenario.workload.arrival.process = KVF_ARRIVAL_PACED;
-    refused(KVF_ERR_USAGE, "ops");
-    scenario_clean(state);
     file_write("write,a,1\n", 10);
     scenario.workload.arrival.process = KVF_ARRIVAL_TRACE;
     refused(KVF_ERR_USAGE, "trace needs arrival times, which \"/tmp/kvf-test-trace-");

@@ -487,22 +487,12 @@ static void nothing_to_begin_with(void **state) {
         refused(KVF_ERR_USAGE, bad[i][1]);
         scenario_clean(NULL);
     }
-    scenario.workload.path[0] = '\0';
-    refused(KVF_ERR_USAGE, "workload.path: source sharegpt needs the file of its conversations");
     strcpy(scenario.workload.path, "/nonexistent/sharegpt.json");
     refused(KVF_ERR_USAGE,
             "No such file or directory; name a file of JSON in workload.path or with --dataset");
     file_write("[{}, " ONE(C1) "]", strlen("[{}, " ONE(C1) "]"));
     scenario.workload.limit = 1;
     refused(KVF_ERR_USAGE, "within workload.limit");
-    scenario.workload.limit = 0;
-    scenario.workload.phase = KVF_WORKLOAD_PHASE_DECODE;
-    refused(KVF_ERR_USAGE, "workload.phase: decode needs personas");
-    scenario.workload.phase = KVF_WORKLOAD_PHASE_BOTH;
-    scenario.workload.arrival.process = KVF_ARRIVAL_PACED;
-    refused(KVF_ERR_USAGE, "paced needs think times, which source sharegpt does not have; use closed");
-    scenario.workload.arrival.process = KVF_ARRIVAL_TRACE;
-    refused(KVF_ERR_USAGE, "trace needs arrival times, which source sharegpt does not have; use closed");
 }
 
 /* A terabyte, none of it stored, stands behind the first conversation, and in front of it. */

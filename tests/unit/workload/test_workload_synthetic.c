@@ -542,14 +542,6 @@ static void deterministic_is_the_middle(void **state) {
     workload_close(w);
 }
 
-static void refused(enum err_code code, const char *word) {
-    struct workload *w = NULL;
-    struct err e = {0};
-    assert_int_equal(workload_open(&w, &scenario, &e), -(int)code);
-    assert_null(w);
-    assert_non_null(strstr(e.text, word));
-}
-
 static void arrivals(void **state) {
     (void)state;
     scenario.workload.arrival.process = KVF_ARRIVAL_PACED;
@@ -558,13 +550,6 @@ static void arrivals(void **state) {
     assert_int_equal(workload_users(w), 50);
     assert_int_equal(workload_rows(w)->read, 0);
     workload_close(w);
-    scenario.workload.arrival.process = KVF_ARRIVAL_TRACE;
-    refused(KVF_ERR_USAGE, "workload.arrival.process");
-    scenario.workload.arrival.process = KVF_ARRIVAL_POISSON;
-    refused(KVF_ERR_USAGE, "workload.arrival.rate");
-    scenario.workload.arrival.process = KVF_ARRIVAL_CLOSED;
-    scenario.workload.source = (enum scenario_source)99; /* as none of the loader's */
-    refused(KVF_ERR_UNAVAILABLE, "workload.source");
     workload_close(NULL);
 }
 

@@ -1,0 +1,28 @@
+/* What can stand behind a tier, a row each; the first of a tier is its default. The operations of a row are
+ * `tier_NAME_ops` in tier/. Where a tier has several, its key `backend` chooses. */
+#ifndef KVF_TRAITS_BACKENDS_H
+#define KVF_TRAITS_BACKENDS_H
+
+enum traits_backend_caps {
+    BACKEND_DEVICE = 1, /* bytes are in the memory of GPUs */
+    BACKEND_SERVER = 2, /* bytes are on a server that tiers.remote.url names */
+    BACKEND_NONE = 4    /* the tier is off */
+};
+
+/* id; word in scenarios; NAME of its operations; capabilities; what it is, for the manual. */
+#define TRAITS_GPU_BACKEND_LIST(X)                                                                           \
+    X(KVF_BACKEND_AUTO, "auto", emulated, 0, "cuda where it can be used, else emulated.")                    \
+    X(KVF_BACKEND_CUDA, "cuda", cuda, BACKEND_DEVICE, "memory of NVIDIA GPUs.")                              \
+    X(KVF_BACKEND_EMULATED, "emulated", emulated, 0,                                                         \
+      "sizes without bytes; operations take the time of the tier's link.")                                   \
+    X(KVF_BACKEND_OFF, "off", emulated, BACKEND_NONE, "no tier, whatever its capacity.")
+#define TRAITS_CPU_BACKEND_LIST(X)                                                                           \
+    X(KVF_CPU_MEMORY, "memory", memory, 0, "an arena in the memory of this machine.")
+#define TRAITS_NVME_BACKEND_LIST(X)                                                                          \
+    X(KVF_NVME_DRIVE, "drive", nvme, 0, "files on a drive, past the page cache.")
+#define TRAITS_REMOTE_BACKEND_LIST(X)                                                                        \
+    X(KVF_REMOTE_MODELLED, "modelled", emulated, 0,                                                          \
+      "sizes without bytes on one shared link; no server is contacted.")                                     \
+    X(KVF_REMOTE_RESP, "resp", resp, BACKEND_SERVER, "values on a server that speaks RESP: Redis or Valkey.")
+
+#endif
