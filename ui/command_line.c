@@ -79,7 +79,7 @@ struct command_line command_line_parse(const char *text) {
     return fits == 1 ? out : (struct command_line){COMMAND_LINES, ""};
 }
 
-/* What may be typed: a name, or a name and a value; NULL behind the last one. */
+/* A completion: a name, or a name and a value; NULL behind the last one. */
 static const char *offer(const char *text, int i, char *out, size_t len) {
     struct command_line c = command_line_parse(text);
     bool named = c.id < COMMAND_LINES && is_name(text, commands[c.id].name) && strchr(text, ' ') &&

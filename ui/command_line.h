@@ -39,7 +39,7 @@ struct command_line command_line_parse(const char *text);
 /* Completes what is typed as far as there is one way to go on, names and values alike; false when nothing
  * was added. */
 bool command_line_complete(char *text, size_t len);
-/* What may come next, "view, users, ...", for the one who types. */
+/* The words that may come next, "view, users, ...". */
 char *command_line_next(const char *text, char *out, size_t len);
 
 #endif

@@ -1,4 +1,4 @@
-/* What is on the screen and what keys do to it, without any terminal: takes in what the provider has,
+/* The screen's content and its keys, without any terminal: takes in what the provider has,
  * keeps the moment shown, the view and the questions asked, and draws the whole picture. One thread. */
 #ifndef KVF_UI_SCREEN_H
 #define KVF_UI_SCREEN_H

@@ -1,4 +1,4 @@
-/* What keys and typed commands do to the screen. For screen_keys, screen_commands and screen_save. */
+/* Effects of keys and typed commands on the screen. For screen_keys, screen_commands and screen_save. */
 #ifndef KVF_UI_SCREEN_INSIDE_H
 #define KVF_UI_SCREEN_INSIDE_H
 

@@ -350,7 +350,7 @@ static bool question_key(struct screen *s, const struct canvas *c, int code, enu
     return true;
 }
 
-/* What is open, the uppermost first; the run itself is never left. */
+/* Closes the uppermost open part; the run itself is never left. */
 static void close_what_is_open(struct screen *s) {
     struct frame_table *t = &s->table[s->view];
     if (s->view == PANEL_help || s->view == PANEL_evidence)

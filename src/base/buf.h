@@ -27,8 +27,8 @@ void *mem_zalloc(size_t count, size_t size);
 void *mem_realloc(void *p, size_t len);
 char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t most);
-/* What is there is large and read all over: huge pages, where the system gives them to who asks, spare most
- * of the walks through page tables. A hint, without effect on small pieces. */
+/* The memory is large and read in random order: huge pages, where the system gives them to who asks, spare
+ * most of the walks through page tables. A hint, without effect on small pieces. */
 void mem_scattered(void *p, size_t len);
 
 #endif

@@ -231,7 +231,7 @@ void cache_stop(struct cache *c);
 
 /* Fills *out. */
 void cache_stats(const struct cache *c, struct cache_stats *out);
-/* What was counted from one reading to a later one; used_bytes, entries and waiting are those of the later.
+/* Counts between two readings; used_bytes, entries and waiting are those of the later.
  * A hit from before the first that has become a miss is left out, so that nothing is less than zero and the
  * identities hold in between too. Any thread. */
 void cache_stats_since(struct cache_stats *out, const struct cache_stats *now,

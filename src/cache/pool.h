@@ -1,4 +1,4 @@
-/* What the cache keeps per entry, per busy entry and per operation, and where that memory comes
+/* State that the cache keeps per entry, per busy entry and per operation, and where that memory comes
  * from: pools that only grow, so that nothing is allocated in the steady state. Caller's lock. */
 #ifndef KVF_CACHE_POOL_H
 #define KVF_CACHE_POOL_H

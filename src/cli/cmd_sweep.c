@@ -79,7 +79,7 @@ static int too_many(const struct sweep *s, struct err *e) {
                    points, (int)SWEEP_POINTS_USUAL);
 }
 
-/* What the points would be refused for, before the first of them runs. In real mode that is all that
+/* Refuses points before the first of them runs. In real mode that is all that
  * `run` would look at; a simulated run looks itself. */
 static int points_refused(const struct sweep *s, struct err *e) {
     const struct sweep_base *b = &s->base;

@@ -1,4 +1,4 @@
-/* What may stand in a place of a command line, for `kvfall complete`: the words that the tables of the
+/* Completions for a place of a command line, for `kvfall complete`: the words that the tables of the
  * program know for it, those that the history holds, or files. One thread. */
 #ifndef KVF_CLI_OFFERS_H
 #define KVF_CLI_OFFERS_H

@@ -1,4 +1,4 @@
-/* What the commands on stored runs have in common: finding a run, asking before one is lost, and writing what
+/* Shared by the commands on stored runs: finding a run, asking before one is lost, and writing what
  * was made of it. */
 #ifndef KVF_CLI_STORED_H
 #define KVF_CLI_STORED_H

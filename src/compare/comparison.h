@@ -15,7 +15,7 @@
 #include "record/series.h"
 #include "record/trials.h"
 
-/* What is known of a side. Nothing of it is kept, all of it has to last until comparison_make() returns. */
+/* One side of a comparison. Nothing of it is kept, all of it has to last until comparison_make() returns. */
 struct comparison_shares;
 struct comparison_input {
     const struct run_record *run;     /* the run, or any of the trials for the whole group */

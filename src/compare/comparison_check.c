@@ -92,7 +92,7 @@ static struct check_mark mark_of(const struct comparison *c) {
     return (struct check_mark){c->failures, c->unheld};
 }
 
-/* What has been said since is its own. */
+/* Whatever follows belongs to this case. */
 static void add_case(struct comparison *c, size_t side, const char *name, const struct check_mark *before) {
     c->held = mem_realloc(c->held, (c->cases + 1) * sizeof *c->held);
     struct comparison_case *one = &c->held[c->cases++];

@@ -9,7 +9,7 @@
 #include "compare/comparison_parts.h"
 #include "draw/format.h"
 
-/* What a side is asked about. */
+/* A question about one side. */
 struct question {
     const struct run_record *run;
     uint64_t seed;                             /* of a group that of its first trial */

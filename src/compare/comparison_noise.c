@@ -10,7 +10,7 @@
  * comparison: beyond noise is what lies outside that of 99 %. */
 const double comparison_levels[COMPARISON_LEVELS] = {0.95, 0.99};
 
-/* What is told at the end of how it was told. */
+/* The evidence behind each judgement, reported at the end. */
 struct judging {
     const struct comparison_input *input;
     struct comparison *c;

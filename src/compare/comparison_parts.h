@@ -1,4 +1,4 @@
-/* What the files of the comparison share. */
+/* Shared by the files of the comparison. */
 #ifndef KVF_COMPARE_COMPARISON_PARTS_H
 #define KVF_COMPARE_COMPARISON_PARTS_H
 
@@ -16,7 +16,7 @@ void comparison_judge(const struct comparison_input *input, struct comparison *c
 /* One sentence on what a side is to the baseline, and why. */
 void comparison_verdict(const struct comparison *c, size_t side, struct buf *out);
 
-/* What the metric is called; "gpu emul read P95" with an emulated tier. */
+/* The metric's label; "gpu emul read P95" with an emulated tier. */
 void comparison_label(const char *metric, const struct comparison_input *input, size_t sides, char *out,
                       size_t len);
 

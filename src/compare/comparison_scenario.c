@@ -29,7 +29,7 @@ static void flat_free(struct flat *f) {
     free(f->item);
 }
 
-/* What says nothing about what was run: texts, where keys came from, and the plan of a sweep whose point
+/* Keys that do not describe the load: texts, where keys came from, and the plan of a sweep whose point
  * it was. */
 static bool passed_over(const char *key) {
     static const char *const keys[] = {"name", "description", "include", "sweep"};

@@ -4,8 +4,8 @@
 
 #include "compare/comparison_parts.h"
 
-/* What a verdict is about, in the order of what users of a cache feel, and what may lie behind it, in the
- * order in which one brings about the next. */
+/* Metrics that users of a cache feel, in order of weight, then their possible causes, each before its effect.
+ */
 static const char *const felt[] = {"e2e_p95_ms",       "ttft_p95_ms", "throughput_tok_s", "storage_io_p95_ms",
                                    "nvme_read_p95_ms", "e2e_p50_ms",  "requests_per_s"};
 static const struct {
@@ -116,8 +116,8 @@ static double lost(const struct comparison *c, const char *metric, size_t side) 
     return kvf_present(n) ? n : 0;
 }
 
-/* Who is refused, fails or waits past its target is no longer in what looks better: the metric of the first
- * of these that got worse; NULL: none did. Counts have no noise of their own. */
+/* Requests that are refused, fail or wait past their target drop out of the metrics that look better: the
+ * metric of the first of these that got worse; NULL: none did. Counts have no noise of their own. */
 static const char *more_lost(const struct comparison *c, size_t side, size_t than) {
     static const char *const counts[] = {"refused", "requests_failed", "requests_dropped"};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
@@ -169,8 +169,8 @@ static void put_by(const struct comparison *c, const char *word, const char *met
              100 * fabs(told(c, metric, side)->relative));
 }
 
-/* What decides for those who ask leads: requests that end in vain, then what is felt, and of that nothing
- * better that comes of misses without these before it. The other way is told as well. */
+/* Leads with what matters to users: failed requests, then latency, and never a gain that comes from misses
+ * without naming the misses first. The other way is told as well. */
 void comparison_verdict(const struct comparison *c, size_t side, struct buf *out) {
     const struct comparison_change *first = NULL;
     const char *what = NULL, *also = NULL, *harm = harm_of(c, side);

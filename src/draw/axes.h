@@ -1,4 +1,4 @@
-/* What everything drawn over time has around it: values at the left, run time below, marks and the
+/* The frame of everything drawn over time: values at the left, run time below, marks and the
  * cursor. Rows of the plot are counted from its top. */
 #ifndef KVF_DRAW_AXES_H
 #define KVF_DRAW_AXES_H

@@ -56,7 +56,7 @@ void escape_xml_cut(const char *text, size_t most, struct buf *out) {
     if (count > most) buf_add(out, "\u2026");
 }
 
-/* What begins a heading, a list or a rule, at the beginning of a line alone. */
+/* Text that begins a heading, a list or a rule, at the beginning of a line alone. */
 static bool begins_block(const char *text) {
     size_t digits = strspn(text, "0123456789");
     char first = text[digits];

@@ -1,4 +1,4 @@
-/* What a chart shows, as plain data: svg_plot() draws it for a page, spark_plot() for plain text. A plot
+/* A chart's content as plain data: svg_plot() draws it for a page, spark_plot() for plain text. A plot
  * copies all that it is given; texts may come from anywhere. One thread at a time. */
 #ifndef KVF_DRAW_PLOT_H
 #define KVF_DRAW_PLOT_H

@@ -68,7 +68,7 @@ void sheet_cell(struct sheet *g, enum sheet_kind kind, const char *text) {
     if (g->form == SHEET_TABLE && v->text) utf8_clean(v->text, g->ascii ? UTF8_ASCII : 0);
 }
 
-/* What a spreadsheet would compute instead of showing it; a number is harmless. */
+/* Text that a spreadsheet would compute instead of showing; a number is harmless. */
 static bool is_formula(const char *text) {
     char *end;
     if (!*text || !strchr("=+-@\t\r", *text)) return false;
@@ -90,7 +90,7 @@ void sheet_csv_text(const char *text, struct buf *out) {
     free(clean);
 }
 
-/* What a column takes, and whether all that it has are numbers. */
+/* A column's width, and whether all its cells are numbers. */
 struct shape {
     unsigned width;
     bool numbers;

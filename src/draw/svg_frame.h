@@ -1,4 +1,4 @@
-/* What the kinds of charts have in common: the sheet they are drawn on, axes with grid and ticks, names. All
+/* Shared by all kinds of charts: the sheet they are drawn on, axes with grid and ticks, names. All
  * figures are units of the picture's own coordinates, from its upper left corner. */
 #ifndef KVF_DRAW_SVG_FRAME_H
 #define KVF_DRAW_SVG_FRAME_H

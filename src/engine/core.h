@@ -1,4 +1,4 @@
-/* What the files of the engine share; nobody else includes it.
+/* Shared by the files of the engine; no other room includes it.
  *
  * Threads: the control thread (the caller of engine_run: phases, sampling, commands), the generator
  * (arrivals), the workers (everything a request needs), the log thread (traces), and outside the
@@ -220,7 +220,7 @@ void engine_wake_control(struct engine *e);
 static inline bool engine_is_virtual(const struct engine *e) {
     return run_clock_is_virtual(&e->clock);
 }
-/* Who carries out what a worker is to do: on a virtual clock one executor does for all. */
+/* The worker that serves an index; on a virtual clock one executor serves all. */
 static inline struct worker *engine_worker(struct engine *e, uint32_t index) {
     return &e->workers[engine_is_virtual(e) ? 0 : index];
 }

@@ -5,7 +5,7 @@
 #include "workload/tokenizer.h"
 #include "workload/workload.h"
 
-/* What can be said of a scenario's workload before anything is made. */
+/* A description of the workload before anything is created. */
 
 int engine_check(const struct scenario *s, struct err *e) {
     struct workload *w = NULL;

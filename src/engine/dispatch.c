@@ -16,7 +16,7 @@
 enum { FLIGHT_SLAB = 256, PREPARED_AHEAD = 2, ARRIVALS_PER_HOLD = 1024, LANES_AT_ONCE = 1024 };
 /* Between holds, when arrivals come faster than they can be taken. */
 #define HOLDS_APART_NS (50 * KVF_NS_PER_US)
-/* Who found the queue full does not try again at once. */
+/* A user who found the queue full pauses before the next try. */
 #define DROPPED_PAUSE_NS KVF_NS_PER_MS
 /* So much behind is no delay of the machine's any more. */
 #define LATE_NS (200 * KVF_NS_PER_MS)
@@ -163,7 +163,7 @@ static void user_goes_on(struct engine *e, uint64_t user, uint64_t at_ns) {
         user_ends(e, user);
 }
 
-/* Those whom a response to the user has started go their own way from here on. */
+/* Lanes started by a response go on independently from here. */
 static void lanes_begin(struct engine *e, uint64_t user, uint64_t now) {
     uint64_t lane, delay_ns;
     while (workload_spawned(e->workload, user, &lane, &delay_ns)) {

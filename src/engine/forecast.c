@@ -34,7 +34,7 @@
 #define SENSIBLE 0.2
 /* A change that leaves less of the throughput is no remedy for misses. */
 #define KEPT 0.95
-/* What a request moves grows no faster than with this power of the requests before it. */
+/* Upper bound of the exponent with which a request's bytes grow with the requests before it. */
 #define GROWTH 1.5
 /* A trial that misses otherwise by this, whatever its capacities, is of another run. */
 #define MISSES_APART 0.05
@@ -198,7 +198,7 @@ static double bytes_per_context(const struct trial_counts *c, unsigned from, uns
     return contexts > 0 ? bytes / contexts : 0;
 }
 
-/* What a request asks of a tier in one part of the accesses. */
+/* A request's demand on a tier in one part of the accesses. */
 static double part_demand(const struct trial_counts *c, unsigned part, int t,
                           const double demand_s[KVF_DIRS]) {
     double sum = 0;
@@ -231,8 +231,9 @@ static double noise_of(const struct forecast *f, const struct trial_counts *trie
     return whole > 0 ? sqrt(sum / (TRIAL_PARTS - 1) / TRIAL_PARTS) / whole : 0;
 }
 
-/* Whoever is answered sooner is further by the end: conversations are longer there, and caches fuller. By how
- * much a request's bytes grow with the requests before it the halves of the trial tell, as exponents. */
+/* Users who are answered sooner have made more requests by the end: conversations are longer there, and
+ * caches fuller. By how much a request's bytes grow with the requests before it the halves of the trial tell,
+ * as exponents. */
 static void growth_of(const struct forecast *f, const struct trial_counts *c,
                       double growth[KVF_TIERS][KVF_DIRS]) {
     uint64_t from;

@@ -1,5 +1,6 @@
-/* What would help: the run's own resources as a queueing network (network.h), its accesses on caches of other
- * sizes (trial.h), and from both an estimate of each change. Control thread, when the run has ended. */
+/* Remedies and their estimates: the run's own resources as a queueing network (network.h), its accesses on
+ * caches of other sizes (trial.h), and from both an estimate of each change. Control thread, when the run has
+ * ended. */
 #ifndef KVF_ENGINE_FORECAST_H
 #define KVF_ENGINE_FORECAST_H
 

@@ -12,7 +12,7 @@
 struct engine;
 struct run_record;
 
-/* What was seen of a worker at a tier when it was last looked at. */
+/* The last observation of a worker at a tier. */
 struct hang_seen {
     uint64_t completions; /* chunks that had come back */
     uint64_t call;        /* number of its call; odd: under way */

@@ -109,7 +109,7 @@ uint64_t ingest_spent_ns(const struct engine *e) {
     return i->spent_ns + (i->out > 0 ? engine_now(e) - i->since_ns : 0);
 }
 
-/* Those that have left for others, which need not be in yet. */
+/* Documents that left for others, which may still be under way. */
 uint64_t ingest_evicted(const struct engine *e) {
     const struct ingest *i = &e->ingest;
     uint64_t most = i->rag ? i->rag->max_documents : 0;

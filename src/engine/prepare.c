@@ -41,7 +41,7 @@ static bool precondition_begin(struct engine *e) {
     return true;
 }
 
-/* What failed is written again, but all in all not more than twice what was asked for. */
+/* Failed entries are written again, but all in all not more than twice what was asked for. */
 static bool precondition_next(struct engine *e, struct flight *f) {
     struct prepare *p = &e->prepare;
     if (p->done_bytes + p->out_bytes >= p->total || p->made_bytes >= 2 * p->total) return false;

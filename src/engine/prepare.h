@@ -1,4 +1,4 @@
-/* What is done before the clock: steps, one after the other, each a stream of entries that are written
+/* Preparation before the clock starts: steps, one after the other, each a stream of entries that are written
  * like those of requests, by all workers side by side, but are no requests of the workload: they are
  * counted nowhere as such, and what they read and write is before the results.
  *

@@ -175,7 +175,7 @@ static uint64_t cause_sum(const struct counters *c, int dir, enum kvf_cause caus
     return n;
 }
 
-/* What is read of a shared prompt or of an earlier turn is neither computed nor written again. */
+/* Tokens read from a shared prompt or an earlier turn are neither computed nor written again. */
 static void add_reuse(struct measure *m) {
     add_count(m, "prefix_seen", counters_get(&m->d->prompt_seen));
     add_count(m, "prefix_found", counters_get(&m->d->prompt_hits));

@@ -105,7 +105,7 @@ static void decided(struct engine *e, const struct snapshot_decision *d) {
     if (d->users_after != users_now(e)) dispatch_set_users(e, d->users_after);
 }
 
-/* What changes without a stage having said anything. */
+/* Notes a change that no stage has caused. */
 static void note_end(struct engine *e, const char *action, const char *reason) {
     struct scaling *s = e->scaling;
     uint64_t users = users_now(e);

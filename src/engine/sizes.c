@@ -32,7 +32,7 @@ void sizes_close(struct sizes *z) {
     free(z);
 }
 
-/* Who has nothing to ask leaves it to the next user. */
+/* A user without a request passes the turn to the next. */
 static bool request_next(struct sizes *z) {
     uint64_t users = workload_open_loop(z->w) ? 1 : workload_users(z->w);
     for (uint64_t i = 0; i < users; i++)

@@ -51,7 +51,7 @@ static int gpu_check(struct engine *e, struct err *err) {
     return 0;
 }
 
-/* What a device will copy from and to is page-locked, once the tier is there. */
+/* Memory that a device copies from and to is page-locked, once the tier is there. */
 static int arena_pin(struct engine *e, struct tier *t, const struct tier_setup *setup, struct err *err) {
     struct tier *gpu = e->tiers[KVF_TIER_GPU];
     uint64_t bytes;

@@ -68,7 +68,7 @@ static void sum_machine(struct window_sums *w, const struct snapshot *snap) {
     }
 }
 
-/* What was new and what was looked up at all, as the sample weighs them: they came at one time. */
+/* New and all lookups as the sample weighs them, so that both belong to the same time. */
 static void sum_reuse(struct engine *e, struct window_sums *w) {
     struct sampler *p = e->sampler;
     double first, lookups;

@@ -89,8 +89,9 @@ static void worker_enter(struct executor *x) {
     cache_time(e->cache, x->ops->now(x));
 }
 
-/* What is another worker's is in its mail before the lock is left: when the run ends the cache is stopped
- * under that lock, and a worker that sees the end then sees its last mail too. It is woken afterwards. */
+/* Operations of another worker are in its mailbox before the lock is released: when the run ends the cache is
+ * stopped under that lock, and a worker that sees the end then sees its last mail too. It is woken
+ * afterwards. */
 static void worker_leave(struct executor *x) {
     struct worker *w = worker_of(x);
     struct engine *e = w->engine;

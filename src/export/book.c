@@ -186,8 +186,8 @@ static lxw_col_t next_column(struct book_page *p) {
     return p->column++;
 }
 
-/* What XML cannot hold and what a terminal would obey become question marks, but for line breaks; the end of
- * what is too long is cut, and so is a character that would be cut through. */
+/* Characters that XML cannot hold or that a terminal would obey become question marks, except line breaks; a
+ * text that is too long is cut, and so is a character that would be cut through. */
 static char *clean(const char *text) {
     enum { CELL_BYTES = 32000 }; /* a cell holds 32,767 units of UTF-16, at most one for each byte */
     size_t len = strlen(text);

@@ -43,7 +43,7 @@ int export_mlperf(const struct export_run *runs, size_t count, struct buf *out, 
 
 /* The summary, intervals and histograms, as one object that kvfall-export(5) describes member by member.
  * The version rises when a member goes or changes its meaning, not when one comes. */
-/* What a field holds is a time of day. */
+/* Whether a field holds a time of day. */
 bool export_field_is_moment(const struct snapshot_field *f);
 
 #define EXPORT_JSON_SCHEMA "kvfall-export"

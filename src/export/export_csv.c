@@ -37,7 +37,7 @@ static void add_wall_clock(const struct snapshot_interval *i, struct buf *out) {
     buf_addf(out, ",%s", text);
 }
 
-/* What all rows of a run begin with. */
+/* The columns that open every row of a run. */
 static void add_run(const struct run_record *run, struct buf *out) {
     export_add_count((uint64_t)run->run_id, out);
     const char *const names[] = {run->uuid, run->name, run->model, run->mode, run->host};

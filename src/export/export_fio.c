@@ -10,7 +10,7 @@
 #include "draw/format.h"
 #include "export/export.h"
 
-/* What a job needs to know of the run. An entry is read or written as chunks of io_size side by side, the
+/* The run as a fio job sees it. An entry is read or written as chunks of io_size side by side, the
  * last of which is what remains of it, in whole pages. */
 
 enum { PAGE = 4096, PERCENT = 100 };
@@ -45,7 +45,7 @@ static double way_measure(const struct run_record *r, enum kvf_dir dir, const ch
     return measure(r, metric);
 }
 
-/* What the entries were at the device, else what they took in all, as of an emulated one. */
+/* The time of entries at the device, else their whole time, as for an emulated tier. */
 static double service_s(const struct run_record *r, enum kvf_dir dir, double ops) {
     char metric[64];
     snprintf(metric, sizeof metric, "nvme_%s_device_mean_ms", dir_name(dir));
@@ -204,9 +204,9 @@ static void add_rate(const struct job *j, struct buf *out) {
     buf_add(out, "\n");
 }
 
-/* What a job has in flight at a time goes out at once; when it is done the job pauses until the next is due.
- * By Little's law (Operations Research 9, 1961) entries that come every `cycle` seconds and stay `stay` are
- * stay / cycle together, rounded up to whole ones, and those are due every so many cycles. */
+/* All operations that a job has in flight are issued at once; when it is done the job pauses until the next
+ * is due. By Little's law (Operations Research 9, 1961) entries that come every `cycle` seconds and stay
+ * `stay` are stay / cycle together, rounded up to whole ones, and those are due every so many cycles. */
 static void add_think_time(const struct job *j, struct buf *out) {
     const struct way *read = &j->way[KVF_DIR_READ], *write = &j->way[KVF_DIR_WRITE];
     double ops = read->ops + write->ops, stay = (read->service_s + write->service_s) / ops;

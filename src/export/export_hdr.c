@@ -66,7 +66,7 @@ static void add_line(struct log *l, const char *scope, const char *phase, double
     buf_add(l->out, "\n");
 }
 
-/* Those of the whole measured part, where intervals have none that add up to it. */
+/* Histograms of the whole measured part, where intervals have none that add up to it. */
 static void add_wholes(struct log *l) {
     const struct run_record *r = &l->run->run;
     for (size_t i = 0; i < r->histogram_count; i++) {

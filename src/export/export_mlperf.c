@@ -103,7 +103,7 @@ static double write_operations(const struct run_record *r) {
     return all_operations(r, KVF_DIR_WRITE);
 }
 
-/* What came to a tier from above: new entries and those that fell. */
+/* Entries that reached a tier from above, new ones and demoted ones. */
 static double offloads(const struct run_record *r, const char *tier) {
     double up = named(r, "%s_write_promotion_ops", tier);
     return named(r, "%s_write_ops", tier) - (kvf_present(up) ? up : 0);
@@ -420,7 +420,7 @@ static json_t *timeline(const struct series *s) {
     return list;
 }
 
-/* What kv-cache.py has no member for and a reader should know. */
+/* Facts for the reader that kv-cache.py has no member for. */
 static json_t *origin(const struct run_record *r) {
     json_t *o = json_object(), *emulated = json_array();
     for (int t = 0; t < KVF_TIERS; t++)

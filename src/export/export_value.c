@@ -14,7 +14,7 @@ void export_add_count(uint64_t v, struct buf *out) {
     buf_bytes(out, p, (size_t)(digits + sizeof digits - p));
 }
 
-/* What nanoseconds make in milliseconds or seconds: at most nine decimals, fifteen digits in all. The
+/* Nanoseconds as milliseconds or seconds: at most nine decimals, fifteen digits in all. The
  * quotient is rounded as a reader rounds the decimal, so that it reads back as the same number. */
 static bool add_decimal(double v, struct buf *out) {
     enum { DECIMALS = 9 };

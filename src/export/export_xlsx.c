@@ -130,7 +130,7 @@ static void add_criterion(struct xlsx *x, struct book_page *p, const struct run_
     }
 }
 
-/* Those of all runs, each where it comes first. */
+/* The criteria of all runs, each at its first occurrence. */
 static void add_criteria(struct xlsx *x, struct book_page *p) {
     for (size_t r = 0; r < x->count; r++)
         for (size_t i = 0; i < x->runs[r].run.criterion_count; i++) {

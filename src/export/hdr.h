@@ -9,10 +9,10 @@
 #include "base/buf.h"
 #include "metrics/histogram.h"
 
-/* What it is in theirs: two significant digits, values from 1 to below 2^46. Below 256 each value has a place
- * of its own there; above, an octave has 128 places, two for each of our buckets. A bucket is written at the
- * one below its middle, so that their percentiles, which are the highest value of a place, come to our own
- * but for a nanosecond: at most 0.79 % off. */
+/* Parameters of the reference format: two significant digits, values from 1 to below 2^46. Below 256 each
+ * value has a place of its own there; above, an octave has 128 places, two for each of our buckets. A bucket
+ * is written at the one below its middle, so that their percentiles, which are the highest value of a place,
+ * come to our own but for a nanosecond: at most 0.79 % off. */
 enum { HDR_DIGITS = 2 };
 
 struct hdr; /* what writing many of them needs; one thread at a time */

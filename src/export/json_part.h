@@ -10,7 +10,7 @@ json_t *json_part_text(const char *s);
 /* NaN and infinities have no form in JSON and mean "missing": null. Whole numbers that a double holds exactly
  * are integers. */
 json_t *json_part_number(double v);
-/* What it is, and of which version of that form: the first members of a document. */
+/* The schema and its version, the first members of a document. */
 void json_part_head(json_t *document, const char *schema, int version);
 
 #endif

@@ -26,7 +26,7 @@ struct writer {
     size_t labels;
 };
 
-/* What a family of a live run is made from. */
+/* The sources of a family of a live run. */
 struct live {
     const struct openmetrics_identity *id;
     const struct snapshot *snap;

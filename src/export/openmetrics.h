@@ -19,7 +19,7 @@ const char *openmetrics_content_type(enum openmetrics_form form); /* as HTTP nam
  * it is preferred to plain text in a version that there is here. */
 enum openmetrics_form openmetrics_choose(const char *accept);
 
-/* What is told of a run apart from what it counts: copies, so that the run itself is left alone. */
+/* A run's labels, as copies, so that no lock on the run is needed. */
 struct openmetrics_identity {
     int64_t run_id; /* 0: not stored */
     char uuid[37], name[64], mode[16], model[64], host[72], version[80];

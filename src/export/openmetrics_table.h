@@ -6,7 +6,7 @@
 
 enum family_type { FAMILY_GAUGE, FAMILY_COUNTER, FAMILY_HISTOGRAM, FAMILY_SUMMARY, FAMILY_INFO };
 
-/* What the values are found in: offsets count from there. */
+/* The structure that holds a value; offsets count from its start. */
 enum family_part {
     FAMILY_IDENTITY, /* openmetrics.c knows these by name */
     FAMILY_SNAPSHOT,

@@ -24,7 +24,7 @@ void outcome_peaks_csv(const struct outcome *o, struct buf *out);
  * code. */
 int outcome_xlsx(const struct outcome *o, struct buf *out, struct err *e);
 
-/* What `export` makes of a sweep; the first is what it makes unless told. */
+/* The formats in which `export` writes a sweep; the first is the default. */
 struct outcome_format {
     const char *name;   /* as --format has it */
     const char *suffix; /* of the files that are written so unless told; NULL: none */

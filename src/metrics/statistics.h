@@ -1,4 +1,4 @@
-/* What repeated measurements say together: median, mean, spread, and how far the mean may be off. Pure;
+/* Statistics of repeated measurements: median, mean, spread, and how far the mean may be off. Pure;
  * any thread. */
 #ifndef KVF_METRICS_STATISTICS_H
 #define KVF_METRICS_STATISTICS_H

@@ -22,7 +22,7 @@ void doc_free(struct doc *d); /* takes NULL */
  * a higher one begins. */
 void doc_section(struct doc *d, unsigned level, const char *title);
 
-/* What a text means; said in words as well wherever it is used. */
+/* The meaning of a text; words carry it too wherever it is used. */
 enum doc_tone { DOC_PLAIN, DOC_GOOD, DOC_WARN, DOC_BAD };
 void doc_text(struct doc *d, enum doc_tone tone, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The one word and the sentence that open a report: "COMPLETED". */
@@ -43,7 +43,7 @@ void doc_cell_tone(struct doc *d, enum doc_tone tone, const char *text);
 void doc_plot(struct doc *d, struct plot *p);
 /* A text of many lines as it is. */
 void doc_code(struct doc *d, const char *text);
-/* What stands between is folded away where the form can do that. No section begins or ends inside; folds do
+/* Content in between is folded away where the form can do that. No section begins or ends inside; folds do
  * not nest. */
 void doc_fold(struct doc *d, const char *title);
 void doc_fold_end(struct doc *d);

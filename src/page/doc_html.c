@@ -5,7 +5,7 @@
 #include "draw/svg.h"
 #include "page/doc_inside.h"
 
-/* What the page is in the middle of. */
+/* The state of the page under way. */
 struct page {
     const struct doc *doc;
     struct buf *out;
@@ -66,7 +66,7 @@ static void put_section(struct page *p, const struct doc_block *b) {
     buf_add(p->out, "\n");
 }
 
-/* What a cell looks like; a long text may be broken anywhere, so that no table grows with it. */
+/* The look of a cell; a long text may be broken anywhere, so that no table grows with it. */
 static void put_class(struct page *p, const struct doc_cell *cell, bool number) {
     enum { LONG = 32 };
     struct buf names = {0};

@@ -6,7 +6,7 @@
 
 enum { COLUMNS = 90 };
 
-/* What a tone says where no colour does; cells say it in words already. */
+/* A sign for a tone where there is no colour; cells say it in words already. */
 static const char *sign(enum doc_tone tone) {
     return tone == DOC_BAD ? "**Problem:** " : tone == DOC_WARN ? "**Note:** " : "";
 }

@@ -24,7 +24,7 @@ static const char *measure_unit(const struct outcome_measure *m) {
     return row && metric_form_percent(row->form) ? "%" : m->unit;
 }
 
-/* What stands along the axis for a point. */
+/* A point's position along the axis. */
 static double x_of(const struct outcome *o, const struct outcome_lines *l, size_t point, size_t across) {
     if (l->x == OUTCOME_DIMENSIONS) return outcome_value(o, point, across);
     const struct outcome_dimension *d = &o->dimension[l->x];

@@ -12,7 +12,7 @@ static bool is_number(const struct outcome_dimension *d) {
     return d->values > 0;
 }
 
-/* What people would put along the axis: a number that takes many values, and seeds last. */
+/* The dimension that belongs along the axis: a number that takes many values, and seeds last. */
 static double worth(const struct outcome_dimension *d) {
     if (d->role == OUTCOME_VARIANT) return d->values > 1 ? 0.5 : 0;
     if (d->values < 2 || strcmp(d->key, "seed") == 0) return 0.25;

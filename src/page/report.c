@@ -569,7 +569,7 @@ static void put_events(struct summary *s) {
     format_end(p);
 }
 
-/* What the measured part tells; without one all of it would be missing. */
+/* The measured part; without one every value would be missing. */
 static void put_measured(struct summary *s) {
     put_throughput(s);
     put_steady(s);

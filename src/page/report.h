@@ -10,7 +10,7 @@
 /* One screen: verdict, throughput, latency table, tiers, hits by cause, kernel's counters beside
  * ours, entry sizes, and last the sentence "Bottleneck: ...". Missing data is "--". */
 void report_text(const struct run_record *r, const struct format_style *style, struct buf *out);
-/* What the summary shows the most important of, whole: a heading and a table, or ": none". */
+/* Whole lists of which the summary shows the most important rows: a heading and a table, or ": none". */
 enum report_section {
     REPORT_DECISIONS, /* of the autoscaler */
     REPORT_EVENTS,

@@ -44,7 +44,7 @@ static void put_pair(char *out, size_t len, struct format_cell left, const char 
     snprintf(out, len, "%s %s %s", left.text, between, right.text);
 }
 
-/* What a row is called: "gpu emul read P95" for a tier whose times are computed, "nvme compat ..." for one
+/* The label of a row: "gpu emul read P95" for a tier whose times are computed, "nvme compat ..." for one
  * that reaches device memory through the host's. */
 static void row_label(const struct trials *t, const char *metric, char *out, size_t len) {
     char label[64];

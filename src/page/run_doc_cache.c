@@ -86,7 +86,7 @@ static void put_causes(const struct run_part *p) {
     run_plot_add(p, plot);
 }
 
-/* What each tier was read and written for. */
+/* Bytes of each tier by cause. */
 static void put_bytes(const struct run_part *p, unsigned w) {
     const char *way = dir_name((enum kvf_dir)w);
     struct plot *plot =

@@ -6,7 +6,7 @@
 
 static const double per_gib = 1.0 / (1024.0 * 1024.0 * 1024.0);
 
-/* What somebody noted while it ran. */
+/* Marks set while the run went on. */
 static void add_notes(struct plot *plot, const struct run_record *r) {
     for (size_t i = 0; i < r->event_count; i++)
         if (strcmp(r->events[i].level, "mark") == 0 && kvf_present(r->events[i].t_s))

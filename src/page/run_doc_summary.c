@@ -42,7 +42,7 @@ static void put_verdict(const struct run_part *p) {
     buf_free(&text);
 }
 
-/* What a reader must know before the figures. */
+/* Cautions that come before the numbers. */
 static void put_cautions(const struct run_part *p) {
     const struct run_record *r = p->run;
     struct buf emulated = {0};
@@ -159,7 +159,7 @@ static void put_troubles(const struct run_part *p) {
     if (left) doc_text(p->doc, DOC_WARN, "And %zu more errors and warnings, listed under Events.", left);
 }
 
-/* What limited the run, and what would help by how much. */
+/* The limit of the run, and the remedies with their estimates. */
 static void put_limit(const struct run_part *p) {
     const struct verdict *v = &p->run->verdict;
     char text[VERDICT_WARNING];

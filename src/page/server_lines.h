@@ -1,4 +1,4 @@
-/* What a summary says of the server behind the remote tier: who it is and what it told; and from what size on
+/* Lines of a summary on the server behind the remote tier: its name and counters; and the size from which
  * loading beats computing again, tier by tier. */
 #ifndef KVF_PAGE_SERVER_LINES_H
 #define KVF_PAGE_SERVER_LINES_H

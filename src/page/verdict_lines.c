@@ -1,6 +1,6 @@
 #include "page/verdict_lines.h"
 
-/* What helps little is left out, and what helps less than three others. */
+/* Only the best three remedies are shown, and none that helps little. */
 static void put_remedies(struct format_page *p, const struct verdict *v) {
     enum { SHOWN = 3 };
     char text[VERDICT_WARNING];

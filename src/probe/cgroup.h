@@ -1,4 +1,4 @@
-/* What the control groups around this process allow, version 1 and 2, every level up to the root.
+/* Limits of the control groups around this process, version 1 and 2, every level up to the root.
  * Any thread. */
 #ifndef KVF_PROBE_CGROUP_H
 #define KVF_PROBE_CGROUP_H

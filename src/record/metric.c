@@ -55,7 +55,7 @@ static const struct variable *variable_at(const char *pattern) {
     return NULL;
 }
 
-/* What the variables of a pattern stand for in a name; none occurs twice. */
+/* The values of a pattern's variables in a name; none occurs twice. */
 struct binding {
     const char *text[VARIABLES];
     size_t len[VARIABLES];

@@ -38,7 +38,7 @@ struct metric {
 extern const struct metric metric_rows[];
 extern const size_t metric_row_count;
 
-/* What tables show unless told otherwise, in this order. */
+/* The default columns of tables, in this order. */
 struct metric_usual {
     const char *name; /* or a pattern with CLASS */
     bool watched;     /* for regressions, unless told */
@@ -58,7 +58,7 @@ bool metric_fits(const char *pattern, const char *name);
 const char *metric_unit(const char *name);
 enum metric_better metric_better(const char *name);        /* METRIC_NEUTRAL without a row */
 const char *metric_better_word(enum metric_better better); /* "higher", "lower", "" */
-/* What people call it: "nvme read P95"; the name itself without a row. */
+/* The label: "nvme read P95"; the name itself without a row. */
 void metric_label(const char *name, char *out, size_t len);
 
 /* Whether a run with these classes can have a measure of that name. */

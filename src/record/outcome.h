@@ -1,4 +1,4 @@
-/* What came out of a sweep: its record, what varied, and every point with what was measured. Plain data, from
+/* The outcome of a sweep: its record, what varied, and every point with what was measured. Plain data, from
  * which the tables at its end, exports and reports are made. One thread at a time. */
 #ifndef KVF_RECORD_OUTCOME_H
 #define KVF_RECORD_OUTCOME_H

@@ -23,7 +23,7 @@ struct provider_status {
 
 struct provider {
     void *ctx;
-    /* What is shown. While the run goes on only what was known before it began may be read: names,
+    /* The run on the screen. While the run goes on only what was known before it began may be read: names,
      * model, mode, seed, classes with their targets, configuration. */
     const struct run_record *run;
     double planned_s;    /* warm-up and duration of the scenario; 0: not known */
@@ -39,7 +39,7 @@ struct provider {
     bool (*at)(void *ctx, double t_s, struct snapshot *out);
     /* The interval `steps` before (negative) or after the one that ended at t_s, cut to what there is. */
     bool (*step)(void *ctx, double t_s, int steps, struct snapshot *out);
-    /* What was measured over a window that ends at run time end_s (NaN: at the newest interval). False when
+    /* The measurements of a window that ends at run time end_s (NaN: at the newest interval). False when
      * it is not to be had, or is the one of *version, which starts at 0 and is updated. May be NULL. */
     bool (*window)(void *ctx, enum windows_span span, double end_s, struct windows_view *out,
                    uint64_t *version);

@@ -1,4 +1,4 @@
-/* What a run has counted so far: sums over all its intervals, from the first request on, the warm-up
+/* A run's counts so far: sums over all its intervals, from the first request on, the warm-up
  * included, preparation not. A newest-value slot of snapshots may be read now and then and miss intervals;
  * these cannot be missed. Plain data, made by the engine, read by whoever serves metrics. */
 #ifndef KVF_RECORD_TOTALS_H

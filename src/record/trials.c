@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "record/metric.h"
 
-/* What the engine says when somebody changes the load: "users 10 by key", "generation 2 ms per token by key",
+/* The engine's words for a change of the load by hand: "users 10 by key", "generation 2 ms per token by key",
  * "autoscaler qos by key". NULL when nobody has. */
 static const char *changed_by_hand(const struct run_record *r) {
     for (size_t i = 0; i < r->event_count; i++) {

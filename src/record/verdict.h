@@ -82,10 +82,10 @@ double verdict_value(const struct verdict *v, const char *name);
 double verdict_gain(const struct verdict_remedy *r);
 /* Below this gain a remedy is in no summary. */
 #define VERDICT_GAIN 0.05
-/* What limits and by how much, without the rest of the sentence: "nvme reads, 98 % busy: 64 % of request
+/* The limit and its share, without the rest of the sentence: "nvme reads, 98 % busy: 64 % of request
  * time, 88 % of it in line". */
 char *verdict_headline(const struct verdict *v, char *out, size_t len);
-/* What to do about it in general, where no remedy has an estimate; and the rule that names it. */
+/* General advice where no remedy has an estimate; and the rule that gives it. */
 const char *verdict_advice(const struct verdict *v);
 const char *verdict_rule(const struct verdict *v);
 /* "2 x cpu capacity: tokens/s 1.20k tok/s to 1.90k tok/s" */

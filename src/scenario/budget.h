@@ -40,8 +40,8 @@ void budget_machine_any(struct budget_machine *m);
  * `force` is false (status 2). */
 int budget_resolve(struct scenario *s, const struct budget_machine *m, bool force, struct budget *b,
                    struct err *e);
-/* What tiers.nvme.capacity: auto may take: 90 % of the free space under the paths and at least 2 GiB of
- * each file system left. KVF_UNSET when it is unknown. */
+/* The capacity that tiers.nvme.capacity: auto may take: 90 % of the free space under the paths and at least 2
+ * GiB of each file system left. KVF_UNSET when it is unknown. */
 uint64_t budget_disk_room(const struct scenario *s, const struct budget_machine *m);
 /* The arithmetic as text lines, for people. */
 void budget_text(const struct scenario *s, const struct budget_machine *m, const struct budget *b,

@@ -1,5 +1,5 @@
-/* What the parts of the loader share while a scenario is being read: where things stand, what is
- * wrong so far, which keys were given. One thread. */
+/* State shared by the parts of the loader while a scenario is being read: positions, problems so far, keys
+ * given. One thread. */
 #ifndef KVF_SCENARIO_LOADING_H
 #define KVF_SCENARIO_LOADING_H
 

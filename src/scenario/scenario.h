@@ -173,7 +173,7 @@ struct scenario_service {
     struct scenario_figures spread[KVF_DIRS];    /* times in parts of their mean, by slices of equal size */
     double first_write;                          /* time of a write to new room, in parts of one to old */
 };
-/* What every tier has. */
+/* Keys of every tier. */
 struct scenario_tier {
     bool on;                         /* named and of capacity > 0 and backend not off */
     uint64_t capacity_bytes;         /* KVF_AUTO until budget_resolve() */
@@ -395,7 +395,7 @@ struct scenario {
     } sweep;
 };
 
-/* What the rows of its source and of a tier's backend say. */
+/* The traits of its source and of a tier's backend. */
 static inline bool scenario_source_has(const struct scenario *s, enum traits_source_caps caps) {
     return (traits_source(s->workload.source)->caps & caps) != 0;
 }
@@ -412,8 +412,8 @@ void scenario_default(struct scenario *s);
 uint64_t scenario_usable_bytes(const struct scenario *s, enum kvf_tier tier);
 /* Whether a tier that is on has such a policy. */
 bool scenario_policy_has(const struct scenario *s, enum traits_policy_caps caps);
-/* What runs, from the values that hold, whatever name and description say: "20 users of llama3.1-8b on cpu
- * 4.00 GiB, for 1m". */
+/* A description from the effective values, independent of name and description: "20 users of llama3.1-8b on
+ * cpu 4.00 GiB, for 1m". */
 void scenario_describe(const struct scenario *s, char *out, size_t len);
 /* Whether a server holds the remote tier's bytes, and whether any tier's bytes pass through staging buffers.
  */

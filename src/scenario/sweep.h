@@ -67,7 +67,7 @@ bool sweep_bounds(const struct scenario *s, double *low, double *high);
 /* The measures that a sweep is about, the one it is judged by first: those of sweep.metrics, else the
  * profile's. How many. Reads sweep and workload.arrival.process alone. */
 unsigned sweep_measures(const struct scenario *s, char out[SWEEP_METRICS_MAX][64]);
-/* What counts the values of a key: "B", "ns", "B/s"; "" for plain numbers and for what is none. */
+/* The unit of a key's values: "B", "ns", "B/s"; "" for plain numbers and for texts. */
 const char *sweep_key_unit(const char *key);
 /* The names of profiles as people write them. */
 const char *sweep_profile_name(enum scenario_sweep_profile profile);

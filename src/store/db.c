@@ -81,7 +81,7 @@ static int io_sentence(struct err *e, sqlite3 *db, const char *path, const char 
                    doing, path, errnum ? strerror(errnum) : "the system reported an input/output error");
 }
 
-/* What the file's own check says of it, on a connection that remembers nothing: SQLITE_OK for a sound one,
+/* The result of the file's own check, on a connection that remembers nothing: SQLITE_OK for a sound one,
  * SQLITE_CORRUPT, or what stands in the way. */
 static int integrity(const char *path, int *errnum) {
     sqlite3 *db = NULL;

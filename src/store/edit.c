@@ -63,7 +63,7 @@ static void add_tag(struct buf *tags, const char *tag, size_t len) {
     buf_bytes(tags, tag, len);
 }
 
-/* What becomes of `old`: with the given tags, or without them. */
+/* The list `old` with the given tags added or removed. */
 static void change_tags(const char *old, const struct store_tags *t, struct buf *out) {
     for (const char *p = old; *p;) {
         size_t n = strcspn(p, ",");

@@ -145,7 +145,7 @@ static bool cursor_row(struct cursor *c) {
     return true;
 }
 
-/* What holds for the whole run is in the file with its first interval only. */
+/* Facts of the whole run reach the file with its first interval. */
 static int read_devices(struct intervals *i) {
     sqlite3_stmt *stmt = i->devices;
     while (sqlite3_step(stmt) == SQLITE_ROW) {

@@ -131,7 +131,7 @@ static void bind_id(const struct copy *c, const char *column, int64_t id) {
         sqlite3_bind_null(c->insert, parameter);
 }
 
-/* What the tables here refuse is the fault of the row. */
+/* A row that the tables refuse is itself at fault. */
 static int insert_row(struct merge *m, const struct copy *c) {
     (void)sqlite3_step(c->insert);
     int rc = sqlite3_reset(c->insert);

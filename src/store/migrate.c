@@ -8,7 +8,8 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* What tables and columns cannot say. A step brings a file of the version before to its version. */
+/* Steps that a comparison of tables and columns cannot find. A step brings a file of the version before to
+ * its version. */
 static const struct {
     int version;
     const char *sql;

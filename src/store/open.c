@@ -139,7 +139,7 @@ static int count_views(sqlite3 *db, int64_t *count) {
     return rc;
 }
 
-/* Whose file it is. An empty one is nobody's and may become ours. All is read in one transaction:
+/* The owner of the file. An empty file has none and may become ours. All is read in one transaction:
  * another process may be creating it. */
 static int check_identity(sqlite3 *db, const char *path, enum store_mode mode, struct err *e) {
     int64_t application = 0, version = 0, tables = 0, views = 0;
@@ -251,7 +251,7 @@ int store_open(struct store **out, const char *path, enum store_mode mode, struc
     return store_open_on(out, path, mode, file_system_type(path), e);
 }
 
-/* What an UPDATE of a run's row writes to the log, with its long texts, and the index of it. */
+/* Bytes that an UPDATE of a run's row, its long texts and its index write to the log. */
 enum { RESERVE_BYTES = 192 * 1024 };
 
 int store_reserve(const char *path) {

@@ -25,8 +25,8 @@
     RESULT("storage_throughput_tok_s")                                                                       \
     RESULT("e2e_p95_ms") RESULT("nvme_read_p95_ms") RESULT("hit_ratio") RESULT("reuse_hit_ratio")
 
-/* What is no number sorts behind all of them: a file of somebody else's may hold it, and a reader that goes
- * on from the last key would come back to it for ever. */
+/* Values that are not numbers sort behind all numbers: a file of somebody else's may hold it, and a reader
+ * that goes on from the last key would come back to it for ever. */
 #define LAST_NUMBER    "9223372036854775807"
 #define SPAN_OF(table) "FROM " table " WHERE run_id = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq"
 
@@ -178,7 +178,7 @@ static int find_run(struct store *s, int query, const char *text, int64_t number
     return rc == SQLITE_OK ? 0 : read_error(s, rc, e);
 }
 
-/* What a reference may name, and the queries that find it. */
+/* The kinds of references to runs, and the queries that find them. */
 static const struct kind {
     const char *one, *many, *list;
     int latest, id, uuid, name, span;
@@ -490,7 +490,7 @@ const char *store_sort_column(size_t i) {
     return i < ORDERS ? orders[i] : NULL;
 }
 
-/* What is best comes first: the latest, the longest, and of a metric its better end. */
+/* The best comes first: the latest, the longest, and of a metric its better end. */
 static bool largest_first(const char *column) {
     return strcmp(column, "started_at") == 0 || strcmp(column, "duration_s") == 0 ||
            metric_better(column) == METRIC_HIGHER;

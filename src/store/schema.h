@@ -98,7 +98,7 @@ void schema_insert_sql(const struct table *t, const char *verb, struct buf *out)
 void schema_create_sql(const struct table *t, const char *name, const char *more, struct buf *out);
 void schema_index_sql(const struct table *t, struct buf *out);
 
-/* What of the schema a file lacks: bring it up inside one transaction. Creates missing tables and indexes,
+/* Completes the schema of a file inside one transaction. Creates missing tables and indexes,
  * adds missing columns, carries out the steps between its user_version and ours, and makes tables strict
  * whose columns took any value. A row that does not fit such a table goes into one of its own, and *told (a
  * sentence, else left alone) says so. 0 or a negative code, with nothing changed. */

@@ -43,7 +43,7 @@ int store_begin_sweep(struct store *s, struct sweep_record *r, struct err *e);
 int store_finish_sweep(struct store *s, const struct sweep_record *r, const struct sweep_curve *curve,
                        size_t points, struct err *e);
 
-/* What a sweep of rates is held against: a run, or all runs of the sweep of rates that it belongs to. */
+/* The baseline of a sweep of rates: a run, or all runs of the sweep of rates that it belongs to. */
 int store_baseline(struct store *s, int64_t run_id, struct sweep_baseline *out, struct err *e);
 
 /* A reference of a sweep, as store_resolve() has those of runs. */

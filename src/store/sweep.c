@@ -38,7 +38,7 @@ static int insert_curves(sqlite3 *db, int64_t sweep_id, const struct sweep_curve
     return inserter_close(&in);
 }
 
-/* What can have changed since the beginning. */
+/* Columns that can have changed since the beginning. */
 static int update_sweep(sqlite3 *db, const struct sweep_record *r, int *changed) {
     sqlite3_stmt *stmt = NULL;
     int rc = db_prepare(db, &stmt,

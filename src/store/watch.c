@@ -394,8 +394,7 @@ static double seconds_of(sqlite3_stmt *stmt, int column) {
     return text && units_parse_duration(text, &ns) == 0 ? (double)ns / 1e9 : 0;
 }
 
-/* What a configuration of another version does not say stays unknown; what cannot be read is an error of
- * SQLite. */
+/* Values missing in a configuration of another version stay unknown; a read failure is an error of SQLite. */
 static int load_plan(struct store_watch *w) {
     sqlite3_stmt *stmt = NULL;
     int rc = db_prepare(w->store->db, &stmt, query_texts[Q_PLAN]);

@@ -23,8 +23,8 @@ int store_watch_open(struct store_watch **out, const char *path, int64_t run_id,
 /* The same by another clock than clock_now_ns(). */
 int store_watch_open_by(struct store_watch **out, const char *path, int64_t run_id, uint64_t (*now_ns)(void),
                         struct err *e);
-/* What of the run could not be read so far: the code of that sentence, or 0. On the thread that asks the
- * provider. */
+/* The part of the run that could not be read so far: the code of that sentence, or 0. On the thread that asks
+ * the provider. */
 int store_watch_unread(const struct store_watch *w, struct err *e);
 /* Valid until the watch is closed. */
 void store_watch_provider(struct store_watch *w, struct provider *out);

@@ -264,7 +264,7 @@ static void tell(struct store_writer *w, bool for_good) {
     if (w->setup.trouble) w->setup.trouble(w->setup.ctx, sentence);
 }
 
-/* What may pass by itself: a full disk, a lock, a file system that fails for a while. */
+/* Errors that may pass by themselves: a full disk, a lock, a file system that fails for a while. */
 static bool may_pass(int rc) {
     switch (rc & 0xff) {
     case SQLITE_BUSY:

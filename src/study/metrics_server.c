@@ -71,7 +71,7 @@ static void answers_drop(struct metrics_server *m) {
     }
 }
 
-/* Whose figures they are; true when that has changed. What another run has left is none of its. */
+/* The run that the values belong to; true when it has changed. Values of an earlier run are dropped. */
 static bool identity_take(struct metrics_server *m) {
     pthread_mutex_lock(&m->lock);
     bool changed = m->shown_changes != m->changes;

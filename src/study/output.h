@@ -1,4 +1,4 @@
-/* What the program says: sentences on standard error, results on standard output, both cleaned for terminals.
+/* The program's output: sentences on standard error, results on standard output, both cleaned for terminals.
  * One thread at a time. */
 #ifndef KVF_STUDY_OUTPUT_H
 #define KVF_STUDY_OUTPUT_H

@@ -13,7 +13,7 @@
 /* A report may hold every request and its text: only the figures are kept of what is read past. */
 enum { CHUNK = 64 * 1024 };
 
-/* What may stand in the outermost object. */
+/* Members of the outermost object. */
 enum key {
     ELAPSED,
     TOTAL_TOKENS,

@@ -1,4 +1,4 @@
-/* What a serving engine's own benchmark measured, from the JSON that it wrote: vllm bench throughput
+/* Results of a serving engine's own benchmark, from its JSON: vllm bench throughput
  * (--output-json), vllm bench serve and its predecessor (--save-result), GuideLLM (benchmarks.json). */
 #ifndef KVF_STUDY_RIVAL_H
 #define KVF_STUDY_RIVAL_H

@@ -112,7 +112,7 @@ static void *abandon_main(void *arg) {
     return NULL;
 }
 
-/* What is on disk goes first, unless the device does not let it in time: then the next start removes it. */
+/* Files on disk are removed first; if the device does not allow it in time, the next start removes them. */
 static void files_remove(void) {
     pthread_t thread;
     struct timespec until;
@@ -131,7 +131,7 @@ static void end_at_once(int number) {
     _exit(SIGNAL_EXIT_BASE + number);
 }
 
-/* What the end of the run waits for, where no screen says it. */
+/* Names what the end of the run waits for, where no screen shows it. */
 static void stop_say(int number) {
     char waits[120] = "";
     size_t used = 0;
@@ -172,8 +172,8 @@ static void signal_taken(const siginfo_t *info) {
     }
 }
 
-/* What whoever started us has had ignored (nohup, a shell's background job) stays so. It has to be
- * left out: a signal that is blocked is kept for sigwait() although it is ignored. */
+/* Signals that our parent had ignored (nohup, a shell's background job) stay ignored. They have to be left
+ * out: a signal that is blocked is kept for sigwait() although it is ignored. */
 static sigset_t signal_set(void) {
     static const int wanted[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
     struct sigaction now;

@@ -65,7 +65,7 @@ static int noise_upload(struct cuda_tier *t, struct cuda_device *d, const void *
     return error ? cuda_error(e, t->api, error, d, "copying noise") : 0;
 }
 
-/* What the kernels make, found by themselves and by the host. */
+/* Content made by the kernels, checked by them and by the host. */
 struct trial {
     uint64_t sum;
     struct cuda_verdict verdict;

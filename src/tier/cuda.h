@@ -1,4 +1,4 @@
-/* What the files of the cuda backend share.
+/* Shared by the files of the cuda backend.
  *
  * Every device has one plain allocation, given out in pages. A place is up to a few parts: the entry is cut
  * into as many slices as devices share it, each whole on one device as long as that has room for it.
@@ -103,7 +103,7 @@ uint64_t cuda_pin_reach(const struct cuda_tier *t, const uint8_t *at, uint64_t b
 
 /* ---- cuda_queue.c: a worker's streams ---- */
 
-/* What an entry consists of, as kernels on that device make and check it. */
+/* An entry's content as kernels on that device make and check it. */
 struct cuda_content cuda_content_of(const struct cuda_tier *t, const struct cuda_device *d,
                                     const struct payload_id *id);
 
@@ -116,7 +116,7 @@ uint64_t cuda_next_ns(const struct tier_queue *q);
 const char *cuda_why(const struct tier_queue *q);
 uint64_t cuda_reach_device(struct tier_queue *q, uint64_t place, uint64_t offset, uint64_t want, void **at,
                            uint32_t *device);
-/* What a queue has for reads that land on a device. */
+/* Bytes of a queue's buffers for reads that land on a device. */
 uint64_t cuda_landing_bytes(const struct scenario *s);
 /* Device memory that the queues of all workers take on each device, at most. */
 uint64_t cuda_queue_bytes(const struct tier_setup *setup);

@@ -19,7 +19,7 @@
 #define CUDA_UNROLLED_8
 #endif
 
-/* What fits the parameters of a kernel beside the rest: these are limited to 4 KiB. */
+/* Limits that keep a kernel's parameters within 4 KiB. */
 enum {
     CUDA_EXTENTS = 120,
     CUDA_BLOCK = 4096,
@@ -61,7 +61,7 @@ struct cuda_content {
     uint64_t window;       /* noise blocks that entries are made from, a power of two */
 };
 
-/* What a check of an entry found. */
+/* The result of checking an entry. */
 struct cuda_verdict {
     uint64_t bad; /* blocks */
 };
@@ -129,7 +129,7 @@ CUDA_BOTH uint64_t cuda_address(const struct cuda_work *w, uint64_t offset) {
 
 /* ---- memory ---- */
 
-/* What is read again stays in the cache of the device; what is read or written once passes by. */
+/* Data that is read again stays in the device's cache; data used once bypasses it. */
 CUDA_BOTH struct cuda_vector cuda_load(uint64_t address, int again) {
     struct cuda_vector v;
 #ifdef __CUDA_ARCH__

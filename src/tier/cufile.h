@@ -66,7 +66,7 @@ int cufile_load(const struct cufile_api **out, struct err *e);
 /* The file that is loaded from now on; NULL: libcufile.so.0, as the loader finds it. Tests only, one thread.
  */
 void cufile_choose(const char *library);
-/* What a code means: words without a subject, "nvidia-fs is not loaded". */
+/* A code in words without a subject, "nvidia-fs is not loaded". */
 const char *cufile_words(int code);
 /* "cuFile 1.15"; "cuFile" where the library does not say. */
 void cufile_name(const struct cufile_api *api, char *out, size_t len);

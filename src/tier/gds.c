@@ -248,7 +248,7 @@ static int try_way(struct gds *g, const struct gds_setup *setup, bool allow, str
     return rc;
 }
 
-/* Whoever says so in the environment means it. */
+/* An explicit wish in the environment counts. */
 static bool environment_says(const char *name, const char *word, const char *digit) {
     const char *said = getenv(name);
     return said && (strcasecmp(said, word) == 0 || strcmp(said, digit) == 0);

@@ -1,4 +1,4 @@
-/* What the parts of the nvme backend share: the run directories, the layouts behind one small table
+/* Shared by the parts of the nvme backend: the run directories, the layouts behind one small table
  * of operations, and the queues. Included by those parts alone. */
 #ifndef KVF_TIER_NVME_H
 #define KVF_TIER_NVME_H

@@ -14,7 +14,7 @@
 #include "tier/nvme.h"
 #include "tier/nvme_rundir.h"
 
-/* Those that are open, for the end at once. */
+/* Open directories, for an immediate end. */
 static struct {
     pthread_mutex_t lock;
     struct nvme_dir *first;

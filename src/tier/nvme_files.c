@@ -201,7 +201,7 @@ static int files_begin(struct nvme_tier *t, struct nvme_op *op) {
     int error = file_resize(op->fd, p->want);
     p->have = p->want;
     if (error == 0) return 0;
-    /* What could not be had whole is given back, so that the others find the room. */
+    /* A file that could not be allocated whole gives its room back to the others. */
     if (ftruncate(op->fd, 0) == 0) p->have = 0;
     close(op->fd);
     return error;

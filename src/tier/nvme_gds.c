@@ -12,7 +12,7 @@
  * they cannot, `auto` leaves it and says why. Compatibility mode is no direct path: `on` takes it and labels
  * it, `auto` does not take it. */
 
-/* What must hold before cuFile is asked. */
+/* Conditions for asking cuFile. */
 static int possible(const struct nvme_tier *t, const struct tier_setup *setup, struct err *e) {
     const struct tier *gpu = setup->gpu;
     struct tier_device_memory m;

@@ -29,7 +29,7 @@
 
 enum { EVENTS = 64, SLOTS_MAX = 4096 };
 
-/* What a chunk's internal words are while it is here. */
+/* A chunk's internal words while it is in this queue. */
 enum { CHUNK_ISSUED, CHUNK_TOTAL, CHUNK_FLYING, CHUNK_OP, CHUNK_SYNCED };
 
 struct nvme_slot {

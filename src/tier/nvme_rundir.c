@@ -129,7 +129,7 @@ static bool is_subdir(const char *name) {
 
 /* ---- what is inside ---- */
 
-/* What becomes of a thing in the directory; `below` is the subdirectory that it is in, or "". */
+/* The fate of an item in the directory; `below` is the subdirectory that it is in, or "". */
 struct visit {
     bool remove;
     uint64_t bytes;           /* of files of ours */

@@ -1,5 +1,5 @@
-/* What makes a directory one of a run, and how it goes: for nvme_dir.c, which makes them, and
- * nvme_leftovers.c, which finds those that nobody removed.
+/* Run directories, their marks and their removal: for nvme_dir.c, which makes them, and nvme_leftovers.c,
+ * which finds leftovers.
  *
  * A run directory is named kvfall-<uid>-<pid>-<tag> and holds a marker file that says which process of
  * which boot made it. The maker keeps the directory and its marker locked while it lives; both are on the

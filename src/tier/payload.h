@@ -1,4 +1,4 @@
-/* What entries consist of: noise, stamped so that every 4 KiB block on a device is unique and names
+/* The content of entries: noise, stamped so that every 4 KiB block on a device is unique and names
  * the entry, its generation, its block and the seed.
  *
  * A block is 4,096 bytes: a 64-byte stamp, then 4,032 bytes of noise taken from noise block
@@ -38,7 +38,7 @@ struct payload; /* noise and seed; read-only after payload_open, any thread */
 struct payload *payload_open(uint64_t seed, uint64_t noise_bytes, struct err *e);
 void payload_close(struct payload *p); /* takes NULL */
 
-/* What another maker of the same content needs: the noise, the constant parts of a stamp, and the hash of
+/* Inputs for another maker of the same content: the noise, the constant parts of a stamp, and the hash of
  * all that does not change from block to block; a stamp's check is mix(mix(base ^ block) + noise_block). */
 const void *payload_noise(const struct payload *p, uint64_t *blocks);
 struct payload_stamp payload_stamp_of(const struct payload *p, const struct payload_id *id, uint64_t *base);

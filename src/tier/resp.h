@@ -1,4 +1,4 @@
-/* What the parts of the resp backend share: a server that speaks RESP (Redis, Valkey), the tier on it, and
+/* Shared by the parts of the resp backend: a server that speaks RESP (Redis, Valkey), the tier on it, and
  * the queues. Included by those parts alone. */
 #ifndef KVF_TIER_RESP_H
 #define KVF_TIER_RESP_H
@@ -32,7 +32,7 @@ struct resp_server {
 int resp_server_find(struct resp_server *s, const struct scenario *scenario, struct err *e);
 /* A socket on its way to the server, which does not block; or -errno. */
 int resp_server_socket(const struct resp_server *s);
-/* What has to be said on a new connection, as commands; returns how many there are. */
+/* The commands that open a new connection; returns their number. */
 unsigned resp_server_greeting(const struct resp_server *s, struct buf *out);
 /* "*2\r\n$3\r\nGET\r\n$1\r\na\r\n" of these words, the last of them NULL. */
 void resp_command(struct buf *out, const char *const *words);
@@ -114,7 +114,7 @@ void resp_about(const struct resp_tier *t, uint64_t bytes, uint8_t out[RESP_ABOU
 struct resp_watch;
 struct resp_watch *resp_watch_open(const struct resp_server *s); /* NULL: there is no thread for it */
 void resp_watch_close(struct resp_watch *w);                     /* takes NULL */
-/* Those that the server tells, as it last told them; NaN before. Any thread. */
+/* The server's own figures as last reported; NaN before. Any thread. */
 void resp_watch_read(struct resp_watch *w, struct tier_server *out);
 
 /* ---- resp_queue.c: the entry operations of a worker ---- */

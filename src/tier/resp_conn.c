@@ -374,7 +374,7 @@ static enum progress get_head(struct resp_conn *c, uint64_t now_ns) {
     }
     return get_refused(c, &h, job->len, now_ns);
 }
-/* What describes the value, all of it; then the value is asked for. */
+/* Reads the value's description, then asks for the value. */
 static enum progress get_about(struct resp_conn *c, uint64_t now_ns) {
     struct resp_head h;
     size_t whole;
@@ -510,7 +510,7 @@ void resp_conn_begin(struct resp_conn *c, struct resp_job *job, uint64_t now_ns)
     }
 }
 
-/* What is left of a value is read and forgotten where that is little; else a new connection is cheaper. */
+/* A short remainder of a value is read and discarded; for a long one a new connection is cheaper. */
 void resp_conn_detach(struct resp_conn *c, uint64_t now_ns) {
     struct resp_job *job = c->job;
     uint64_t left = job->len - job->passed + c->skip + 2;

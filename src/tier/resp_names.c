@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "tier/resp.h"
 
-/* What values are called. A name is made of what the entry is and of the run, so that no other entry, of this
+/* Names of values. A name is made of what the entry is and of the run, so that no other entry, of this
  * run or of another one, ever has the same.
  *
  *   plain          kvfall:<run>:<entry>.<generation>:<value>

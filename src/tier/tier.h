@@ -59,7 +59,7 @@ struct tier_chunk {
     uint64_t internal[8];    /* the backend's, e.g. an iocb */
 };
 
-/* What a tier is told at its opening. */
+/* Inputs for opening a tier. */
 struct tier_setup {
     const struct scenario *scenario;
     enum kvf_tier tier;
@@ -93,7 +93,7 @@ struct tier_device_memory {
                        entry's end, behind which its room goes on to the next */
 };
 
-/* What a server behind a tier says of itself, and what was done with it; counts are since the opening of the
+/* The figures of a server behind a tier, its own and those of our use; counts are since the opening of the
  * tier, or since the server's start. NaN: it does not tell. */
 struct tier_server {
     double connections, round_trips, sent_bytes, received_bytes;
@@ -128,7 +128,7 @@ struct tier_ops {
     unsigned (*reap)(struct tier_queue *q, struct tier_chunk **done, unsigned max); /* never waits */
     int (*fd)(const struct tier_queue *q);           /* readable when something completed; -1: none */
     uint64_t (*next_ns)(const struct tier_queue *q); /* run time of the next timed completion, or KVF_NEVER */
-    /* What follows may be NULL. The sentence behind the last chunk that came back with EREMOTEIO. */
+    /* The members below may be NULL. The sentence behind the last chunk that came back with EREMOTEIO. */
     const char *(*why)(const struct tier_queue *q);
     /* The operation goes no further: no chunk of it is here, and no more will come. */
     void (*forget)(struct tier_queue *q, const void *operation);
@@ -153,7 +153,7 @@ struct tier_ops {
     bool (*device_memory)(const struct tier *t, uint32_t device,
                           struct tier_device_memory *out); /* false: none */
     int (*bind)(struct tier *t, uint32_t device); /* the calling thread will use it; 0 or an error number */
-    /* What the run's events should say of how it was opened; "" or NULL: nothing. */
+    /* A sentence for the run's events on how the tier was opened; "" or NULL: nothing. */
     const char *(*notice)(const struct tier *t);
     /* Of a tier on a server. Never waits; the server's figures may be a second old. Any thread. */
     void (*server)(const struct tier *t, struct tier_server *out);
@@ -189,7 +189,7 @@ enum { TIER_LANDINGS_MAX = 16 };
 static inline uint32_t tier_landings(const struct scenario *s) {
     return s->nvme.io_depth < TIER_LANDINGS_MAX ? (uint32_t)s->nvme.io_depth : TIER_LANDINGS_MAX;
 }
-/* What cuFile and the kernel module nvidia-fs are here, one line. Opens nothing. */
+/* Versions of cuFile and the kernel module nvidia-fs, one line. Opens nothing. */
 void tier_gds_versions(char *out, size_t len);
 
 /* Pages that hold whatever fits the usable bytes, the rounding of every entry provisioned on top. */
@@ -217,7 +217,7 @@ bool tier_leftover_remove(const struct tier_leftover *leftover);
 /* Removes those under the scenario's nvme paths whose process is gone (left by kill -9); returns how many.
  * Names each through log, and with a warning those without a valid marker. */
 unsigned tier_nvme_clean_leftovers(const struct scenario *s);
-/* Those without a valid marker in a few words, "" where there are none; what they take on the disk. */
+/* Directories without a valid marker in a few words, "" for none; returns their bytes on the disk. */
 uint64_t tier_nvme_unmarked(const struct scenario *s, char *out, size_t len);
 /* Asks the server behind the remote tier, where there is one, whether it can be used; nothing is changed
  * there. 0, or -KVF_ERR_UNAVAILABLE with a sentence that says what to do. */

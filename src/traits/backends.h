@@ -1,4 +1,4 @@
-/* What can stand behind a tier, a row each; the first of a tier is its default. The operations of a row are
+/* The backends of a tier, a row each; the first of a tier is its default. The operations of a row are
  * `tier_NAME_ops` in tier/. Where a tier has several, its key `backend` chooses. */
 #ifndef KVF_TRAITS_BACKENDS_H
 #define KVF_TRAITS_BACKENDS_H

@@ -27,7 +27,7 @@ static const struct traits_link nvme_links[] = {TRAITS_NVME_LINK_LIST(X)};
 static const struct traits_link remote_links[] = {TRAITS_REMOTE_LINK_LIST(X)};
 #undef X
 
-/* What every tier has a list of. */
+/* The lists that every tier has. */
 static const struct {
     const struct traits_backend *backends;
     size_t backend_count;

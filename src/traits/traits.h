@@ -1,4 +1,4 @@
-/* What is known of each eviction policy, workload source, backend and link before one is opened. The rows
+/* Static facts of each eviction policy, workload source, backend and link before one is opened. The rows
  * stand in the headers beside this one; scenarios, the cache, workloads, help, completion and the manual read
  * them. Operations are found by the name in a row: a row without them does not link, and a lint fails on
  * operations without a row. Constant; any thread. */

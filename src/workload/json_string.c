@@ -201,7 +201,7 @@ static unsigned escape_bytes(const char *p, size_t len, size_t *taken) {
     return c < 0x80 ? 1 : c < 0x800 ? 2 : 3;
 }
 
-/* What json_piece() would give of the bytes at hand, counted alone, up to where it matters more. */
+/* Counts the bytes that json_piece() would return from the buffer, without copying them. */
 static void run_count(struct json *j) {
     const char *p = j->at, *end = j->end;
     uint64_t chars = 0, bytes = 0;

@@ -45,7 +45,7 @@ uint64_t rag_chunk_tokens(const struct rag *g, uint64_t document, uint32_t chunk
 
 /* Sets `retrieves` and `retrieval` of an inference request from its id and cycle. */
 void rag_draw(const struct rag *g, struct request *r);
-/* What a request retrieves while these documents are in: the document, and up to RAG_TOP_MAX different
+/* A request's retrieval while these documents are in: the document, and up to RAG_TOP_MAX different
  * chunks of it in the order drawn; returns how many: top_k, or all chunks of a document that has no more,
  * or 0 when no document is in. With distribution zipf the n-th document is drawn in proportion to 1 / n
  * and the n-th chunk likewise, chunks one after the other from those that are left. Documents are in the

@@ -30,7 +30,7 @@ struct recording_request {
     uint32_t starts; /* first lane that its response starts, or RECORDING_NONE */
 };
 
-/* What an agent asks by itself, one request after the other: the conversation's own, or a sub-agent's. */
+/* An agent's own sequence of requests: the conversation's own, or a sub-agent's. */
 struct recording_lane {
     uint32_t first;    /* request */
     uint32_t next;     /* lane that the same response starts, or RECORDING_NONE */

@@ -1,4 +1,4 @@
-/* What a workload source is to the rest of this room: users with a stream each (synthetic), or with the
+/* A workload source as the rest of this room sees it: users with a stream each (synthetic), or with the
  * conversations of a file (sharegpt, agentic), or rows of a file in one of several formats. Each is one file,
  * and a row of traits/sources.h, which has what scenarios need to know of it. */
 #ifndef KVF_WORKLOAD_SOURCE_H

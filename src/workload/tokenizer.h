@@ -34,7 +34,7 @@ uint64_t tokenizer_string(struct tokenizer *t, struct json *j);
  * none); otherwise why not. */
 bool tokenizer_end(struct tokenizer *t, const char *id, char *why, size_t len);
 
-/* What `name` is, for the results: "chars4", "FILE (counts)" or "FILE (ranks)". A file that cannot be
+/* A label of `name` for the results: "chars4", "FILE (counts)" or "FILE (ranks)". A file that cannot be
  * read is given as it is. Any thread. */
 void tokenizer_label(const char *name, char *out, size_t len);
 

@@ -280,7 +280,7 @@ static void bench_both(struct bench *x, uint64_t bytes) {
     line(x, what, &p, 0.95);
 }
 
-/* What an operation costs beyond its transfer: both one at a time, in microseconds. */
+/* The cost of an operation beyond its transfer, one at a time, in microseconds. */
 static void bench_overhead(struct bench *x) {
     enum { TIMES = 1000 };
     const uint64_t bytes = 64 * KVF_KIB;
@@ -408,7 +408,7 @@ static void tier_close(struct bench *x) {
     tier_cuda_ops.close(x->tier);
 }
 
-/* What it costs to have a block of 16 tokens in 64 pieces of 32 KiB, as engines did. */
+/* The cost of a block of 16 tokens in 64 pieces of 32 KiB, as engines did. */
 static void bench_layers(struct bench *x) {
     tier_close(x);
     x->scenario.nvme.direct_to_gpu = KVF_DIRECT_TO_GPU_OFF;

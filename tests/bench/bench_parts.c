@@ -1,4 +1,4 @@
-/* What single parts cost, without a run around them.
+/* The cost of single parts, without a run around them.
  *
  *   bench_parts record              ns to record a latency
  *   bench_parts snapshot WORKERS    ms for the sums of a snapshot over so many workers
@@ -91,7 +91,7 @@ static double quantiles_sum(const struct histogram *h) {
            histogram_quantile(h, 0.999) + histogram_mean(h);
 }
 
-/* What the sampler does with the counters for an interval: sum over the workers, difference to the
+/* The sampler's work on the counters for an interval: sum over the workers, difference to the
  * sum before, quantiles, the spread of three latencies, and a copy for the next time. */
 static int snapshot_main(unsigned workers, struct rng *rng) {
     struct counters *c = counters_new(workers), *now = counters_new(1), *last = counters_new(1),

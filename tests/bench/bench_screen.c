@@ -1,4 +1,4 @@
-/* What the screen costs: a made-up run with graphs that are full, at 200x60, on a terminal whose other end
+/* The cost of the screen: a made-up run with graphs that are full, at 200x60, on a terminal whose other end
  * takes everything at once.
  *
  *   bench_screen views              a line for each view: its name, ms to draw and show it anew
@@ -162,7 +162,7 @@ static void rig_close(struct rig *r) {
     ui_fixture_free(r->feed.run);
 }
 
-/* What the screen's thread does for an interval, until the terminal has taken all of it. */
+/* The work of the screen's thread for an interval, until the terminal has taken all of it. */
 static bool redraw(struct rig *r) {
     int rows, cols, row, col;
     r->feed.due = true;

@@ -1,4 +1,4 @@
-/* What requests cost to make, without a run around them.
+/* The cost of making requests, without a run around them.
  *
  *   bench_workload SCENARIO SKIP COUNT
  *

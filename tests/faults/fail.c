@@ -223,7 +223,7 @@ int posix_memalign(void **out, size_t alignment, size_t size) {
         va_end(ap);                                                                                          \
         return fails(GROUP_open) ? -1 : next(at, path, flags, mode);                                         \
     }
-/* What goes to the terminal is for people, and what wakes a thread cannot fail: files alone. */
+/* Only files fail: a terminal is for people, and waking a thread cannot fail. */
 static bool is_file(int fd) {
     struct stat st;
     return fd > STDERR_FILENO && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);

@@ -1,4 +1,4 @@
-/* What runs a fuzz target where libFuzzer is not at hand:
+/* Runs a fuzz target where libFuzzer is not at hand:
  *
  *   fuzz_X --replay INPUT...                   each input once
  *   fuzz_X [--time S] [--runs N] [--seed N] [--max-length N] [--words FILE] [--found FOLDER] INPUT...

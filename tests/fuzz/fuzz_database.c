@@ -18,7 +18,7 @@ static uint64_t number(struct input *in) {
     return v;
 }
 
-/* What the value of the kind is bound to; texts and blobs are what comes next in the input. */
+/* Binds a value of the kind; texts and blobs come from the input. */
 static void bind(sqlite3_stmt *stmt, struct input *in, uint8_t kind) {
     static const int64_t corners[] = {INT64_MAX, INT64_MIN, -1, 0, 1, INT64_MAX - 1, 1 << 30, UINT32_MAX};
     static const double reals[] = {1e308, -1e308, 5e-324, 0.5, 1e19, -0.0, 9.3e18, 1e300 * 1e300};

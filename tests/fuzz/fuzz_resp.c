@@ -1,5 +1,6 @@
-/* What a server of the remote tier says: to a read, a write, a lookup of two values, or to one who only asks.
- * The first byte chooses. Each connection gets the whole input and is closed then; time is the test's. */
+/* Replies of a server of the remote tier: to a read, a write, a lookup of two values, or to one who only
+ * asks. The first byte chooses. Each connection gets the whole input and is closed then; time is the test's.
+ */
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -32,7 +33,7 @@ static void listen_once(struct resp_server *s) {
     *s = kept;
 }
 
-/* Whoever has connected meanwhile is told the input and hears no more. */
+/* Sends the input to every connected client and closes. */
 static void answer(const uint8_t *data, size_t size, int peers[PEERS], int *count) {
     for (int fd; *count < PEERS && (fd = accept(listener, NULL, NULL)) >= 0;) {
         (void)!send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -1,4 +1,4 @@
-/* What holds of a scenario however it was read: it is refused with sentences, or it is emitted as
+/* Properties of a scenario however it was read: it is refused with sentences, or it is emitted as
  * text that loads to the same bytes. */
 #ifndef KVF_TESTS_FUZZ_SCENARIO_H
 #define KVF_TESTS_FUZZ_SCENARIO_H

@@ -54,6 +54,12 @@ def _():
     assert (SOURCE / "README.md").read_text().count("\n") <= 200
 
 
+@case("no comment opens with What, Who or Those: it names its subject")
+def _():
+    opener = re.compile(r"/\* (What|Who|Whom|Whose|Whoever|Those)\b")
+    expect_none(["%s: %s" % (where, line.strip()) for where, line in lines(all_code()) if opener.search(line)])
+
+
 @case("no file of src or ui is longer than %d lines" % LONGEST_FILE)
 def _():
     counts = [(path, len(path.read_bytes().splitlines())) for path in code()]

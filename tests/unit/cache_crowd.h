@@ -33,7 +33,7 @@ static inline struct cache_key number_key(int k) {
     return cache_key_make(CACHE_KEY_TRACE, 1, (uint64_t)k);
 }
 
-/* What was asked for and has not come out yet. */
+/* Requested entries that have not come out yet. */
 struct asked {
     struct cache_op *op; /* NULL: free */
 };

@@ -15,7 +15,7 @@
 
 #include "tier/cufile.h"
 
-/* What it left behind and carried, as it said when it was closed last. */
+/* The library's counts as of its last close. */
 struct cufile_counts {
     int closings, files, buffers, compat;
     unsigned long long read, written;

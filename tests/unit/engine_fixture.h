@@ -191,7 +191,7 @@ static inline void rig_end_at(struct rig *r, uint64_t at, struct cache_op *op) {
     rig_end(r, op, op->failed_wait ? CACHE_ABANDONED : CACHE_DONE);
 }
 
-/* What an executor does when its clock has passed the deadline of a wait. */
+/* The executor's action when its clock has passed the deadline of a wait. */
 static inline void rig_waits_over(struct rig *r) {
     rig_enter(&r->x);
     for (unsigned i = 0; i < r->waits; i++)
@@ -222,7 +222,7 @@ static inline void rig_start_at(struct rig *r, uint64_t at, struct flight *f) {
     pipeline_start(&r->p, &r->x, f);
 }
 
-/* What others see of a flight. */
+/* A flight as other threads see it. */
 static inline void rig_shows(const struct flight *f, enum flight_stage stage, int tier) {
     int at;
     assert_int_equal(flight_shown(f, &at), stage);

@@ -1,4 +1,4 @@
-/* What the tests of the screen's memory share: intervals, and a series to look at. */
+/* Shared by the tests of the screen's memory: intervals, and a series to look at. */
 #ifndef KVF_TESTS_HISTORY_FIXTURE_H
 #define KVF_TESTS_HISTORY_FIXTURE_H
 

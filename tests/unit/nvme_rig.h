@@ -1,4 +1,4 @@
-/* What the tests of the nvme tier share: a directory of their own, a scenario on it, and a worker that
+/* Shared by the tests of the nvme tier: a directory of their own, a scenario on it, and a worker that
  * moves entries as the engine does. */
 #ifndef KVF_TEST_NVME_RIG_H
 #define KVF_TEST_NVME_RIG_H

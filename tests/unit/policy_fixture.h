@@ -241,7 +241,7 @@ static inline void mirror_unpin(struct mirror *m, int k) {
     for (; e->missed > 0; e->missed--) m->t[e->tier].model->access(m, e->tier, k);
 }
 
-/* What is in use when its time is up is out of the order, as when a search meets it. */
+/* An entry in use when its time is up is out of the order, as when a search meets it. */
 static inline void mirror_expire(struct mirror *m) {
     for (int t = 0; t < KVF_TIERS; t++) {
         int k;

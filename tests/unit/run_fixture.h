@@ -174,7 +174,7 @@ static inline void expect_no_errors(void) {
     expect_result("verify_mismatched", 0);
 }
 
-/* What holds in every run, whatever happened in it. */
+/* Identities of every run. */
 static inline void expect_identities(void) {
     static const char *const tier[] = {"gpu", "cpu", "nvme"};
     static const char *const cause[] = {"prefill", "decode",    "conversation", "prefix",

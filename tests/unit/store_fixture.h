@@ -1,4 +1,4 @@
-/* What the store's tests share: a folder that goes away, snapshots with a different number in every
+/* Shared by the store's tests: a folder that goes away, snapshots with a different number in every
  * field, and plain SQL beside the code under test. */
 #ifndef KVF_TESTS_STORE_FIXTURE_H
 #define KVF_TESTS_STORE_FIXTURE_H

@@ -1,4 +1,4 @@
-/* What the tests of traces share: a scenario to change, a file to write, the totals that must hold. */
+/* Shared by the tests of traces: a scenario to change, a file to write, the totals that must hold. */
 #ifndef KVF_TESTS_TRACE_FIXTURE_H
 #define KVF_TESTS_TRACE_FIXTURE_H
 

@@ -1,4 +1,4 @@
-/* What the tests of a watched run share: a clock of their own, a screen that takes all there is, and
+/* Shared by the tests of a watched run: a clock of their own, a screen that takes all there is, and
  * runs to look at. */
 #ifndef KVF_TESTS_WATCH_FIXTURE_H
 #define KVF_TESTS_WATCH_FIXTURE_H
@@ -52,7 +52,7 @@ static inline bool take(struct seen *s) {
     return true;
 }
 
-/* What a screen does ten times a second: all there is, then how it stands. */
+/* A screen's work, ten times a second: all there is, then the state. */
 static inline void turn(struct seen *s) {
     while (take(s)) {}
     while (s->p.event(s->p.ctx, &s->event)) {

@@ -1,4 +1,4 @@
-/* What a panel is handed: the moment to show and how. Panels draw this into their pane and compute,
+/* A panel's input: the moment to show and how. Panels draw this into their pane and compute,
  * remember and fetch nothing. */
 #ifndef KVF_UI_PANEL_FRAME_H
 #define KVF_UI_PANEL_FRAME_H

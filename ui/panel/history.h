@@ -1,4 +1,4 @@
-/* What the screen remembers of a run: every interval goes in once, on arrival, into three rings of
+/* The screen's memory of a run: every interval goes in once, on arrival, into three rings of
  * time slots (last minute, last ten minutes, all), so that a run of any length takes the same memory
  * and is shown in full: where a ring's slots are longer than an interval, several intervals share a
  * slot, by the mean, the largest or the last value as the series asks. The slots of the ring for all

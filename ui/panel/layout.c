@@ -1,6 +1,6 @@
 #include "ui/panel/layout.h"
 
-/* What stands side by side, or a section alone: it has one height, and blocks stand one below the
+/* Sections side by side, or a section alone: it has one height, and blocks stand one below the
  * other. */
 struct block {
     int line;

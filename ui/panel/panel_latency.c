@@ -99,7 +99,7 @@ static double samples(const struct frame *f, const struct latency *l) {
                                            : f->snap->tier[l->tier].write_ops);
 }
 
-/* What there are rows for, in order: requests first, and of the tiers the slowest ones where not all
+/* The rows, in order: requests first, and of the tiers the slowest ones where not all
  * have room. */
 static int choose_rows(const struct frame *f, int room, struct latency *out) {
     int n = 0, first = KVF_TIERS;

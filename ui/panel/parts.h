@@ -71,7 +71,7 @@ void parts_server(const struct pane *p, const struct frame *f);
 
 /* ---- sentences ---- */
 
-/* What limits, what to try, and where a request's time goes: a row each, as many as there are. */
+/* The limit, the remedy and the parts of a request's time: a row each, as many as there are. */
 void parts_verdict(const struct pane *p, const struct frame *f);
 /* Warnings from a row on, and writes that found no room; returns the rows used. */
 int parts_warnings(const struct pane *p, int row, const struct frame *f);

@@ -69,7 +69,7 @@ static int remedies_pick(const struct verdict *v, size_t pick[VERDICT_REMEDIES])
     return n;
 }
 
-/* What stands in brackets in a change goes where there is no room for it. */
+/* The part of a change in brackets is left out where there is no room. */
 static void remedy_text(const struct verdict_remedy *r, const char *arrow, int cols, char *out, size_t len) {
     struct verdict_remedy plain = *r;
     verdict_remedy_short(r, arrow, out, len);

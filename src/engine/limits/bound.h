@@ -1,4 +1,4 @@
-/* What no run can beat: the upper bound of its throughput that follows from the bytes that the requests done
+/* The upper bound of its throughput that follows from the bytes that the requests done
  * had to move, and from the bandwidths of the tiers.
  *
  * A request owes its bytes: what it writes, what it finds and reads, and a read of its context for each batch

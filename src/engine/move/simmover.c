@@ -12,7 +12,7 @@ enum { SLAB = 256 };
 
 enum pool_kind { POOL_COPIES, POOL_STAGED, POOLS };
 
-/* What operations take a part of while they are carried out, and those in line for it. */
+/* A resource that operations share, and the operations in line for it. */
 struct pool {
     uint64_t left;
     struct simulated *first, *last;

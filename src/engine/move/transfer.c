@@ -203,7 +203,7 @@ static void chunk_counted(struct mover *m, struct transfer *t, enum kvf_dir dir,
     counters_add(&m->setup.counters->io[leg->tier][dir][transfer_cause(t, dir)].bytes, len);
 }
 
-/* What a tier that reads by itself has found. */
+/* The result of a check that the tier made itself. */
 static void timed_checked(struct mover *m, const struct transfer *t, const struct tier_chunk *c) {
     int tier = t->leg[c->dir].tier;
     bool checked =

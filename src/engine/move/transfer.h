@@ -69,7 +69,7 @@ struct transfer {
     struct tier_chunk timed_chunk;
 };
 
-/* What a leg is counted under: a read that keeps what it loads promotes it. */
+/* The cause under which a leg is counted: a read that keeps what it loads promotes it. */
 static inline enum kvf_cause transfer_cause(const struct transfer *transfer, enum kvf_dir dir) {
     const struct cache_op *op = transfer->op;
     bool keeps = op->kind == CACHE_OP_READ && dir == KVF_DIR_WRITE && op->to >= 0;
@@ -107,7 +107,7 @@ static inline bool transfer_lost(const struct transfer *transfer) {
     return transfer->error == ENODATA && transfer->error_dir == KVF_DIR_READ;
 }
 
-/* What a complete operation took, into the counters of its worker; caps are the tiers'. */
+/* Adds the times of a complete operation to its worker's counters; caps are the tiers'. */
 void transfer_record(const struct transfer *t, struct counters *c, const uint32_t caps[KVF_TIERS],
                      enum scenario_verify verify);
 

@@ -56,7 +56,7 @@ void transfer_record(const struct transfer *t, struct counters *c, const uint32_
     leg_record(t, KVF_DIR_WRITE, c, caps, verify);
 }
 
-/* What an errno of a tier means: the tier may have a sentence of its own. */
+/* A tier's errno in words: the tier may have a sentence of its own. */
 static const char *error_words(const struct mover *m, int tier, int error) {
     const struct tier_ops *ops = m->setup.tiers[tier]->ops;
     if (error == EBADMSG) return "the data is not what was written";

@@ -1,4 +1,4 @@
-/* What the files of the mover share; nobody else includes it. One worker's thread only. */
+/* Shared by the files of the mover; no other file includes it. One worker's thread only. */
 #ifndef KVF_ENGINE_MOVE_TRANSFER_INSIDE_H
 #define KVF_ENGINE_MOVE_TRANSFER_INSIDE_H
 
@@ -71,7 +71,7 @@ void transfer_use_goes(struct mover *m, int tier, struct tier_chunk *const *batc
 
 /* The next piece between a file and device memory; false when there is no slot. */
 bool transfer_device_issue(struct mover *m, struct transfer *t);
-/* What has gone so is checked there while its slot is kept; false: nothing is checked. */
+/* Checks a direct transfer on the device while its slot is kept; false: nothing is checked. */
 bool transfer_device_check(struct mover *m, struct transfer *t, struct staging *s);
 void transfer_device_checked(struct mover *m, struct transfer *t, const struct staging *s);
 

@@ -1,5 +1,5 @@
-/* What verification says of data that is not what was written: where it is, what should be there and what
- * is, and a copy of the block for who wants to look closer. */
+/* Reports data that differs from what was written: its place, the expected and the found stamp, and a copy of
+ * the block. */
 #ifndef KVF_ENGINE_MOVE_VERIFY_H
 #define KVF_ENGINE_MOVE_VERIFY_H
 

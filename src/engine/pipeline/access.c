@@ -60,7 +60,7 @@ void access_count(struct pipeline *p, struct flight *f, enum kvf_cause cause, in
         f->tier_hits[tier]++;
 }
 
-/* What the cache is told of an access. The rank of a block tells which one it is. */
+/* An access as the cache sees it. The rank of a block tells which one it is. */
 static struct cache_access access_of(const struct pipeline *p, const struct flight *f, enum kvf_cause cause,
                                      uint64_t rank) {
     struct cache_access a = {

@@ -1,4 +1,4 @@
-/* What a request does with the cache, one operation at a time: it looks up, reads, writes, waits. Each
+/* A request's accesses to the cache, one operation at a time: it looks up, reads, writes, waits. Each
  * operation that comes of it is outstanding from here on; the time in which any is, is the request's
  * storage time. Between enter and leave of the executor, on the thread that serves the request. */
 #ifndef KVF_ENGINE_PIPELINE_ACCESS_H
@@ -6,7 +6,7 @@
 
 #include "engine/pipeline/pipeline.h"
 
-/* What an operation is to its request; kept in op->role. */
+/* The role of an operation in its request; kept in op->role. */
 enum access_role {
     ROLE_NONE,
     ROLE_PROMPT_READ,

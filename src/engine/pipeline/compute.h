@@ -79,7 +79,7 @@ uint64_t compute_decode(struct compute *c, struct compute_seq *q, uint64_t now_n
                         uint64_t steps);
 /* A sequence whose prefill has ended, if any, gives up its place. Returns as above. */
 uint64_t compute_leave(struct compute *c, struct compute_seq *q, uint64_t now_ns);
-/* What was asked for and has ended by now, linked by `next` in order of ending; the callers' again. Sets when
+/* The sequences that have ended by now, linked by `next` in order of ending; the callers' again. Sets when
  * to call it next. May be called at any other time too. */
 struct compute_seq *compute_tick(struct compute *c, uint64_t now_ns, uint64_t *next_ns);
 void compute_read(struct compute *c, uint64_t now_ns, struct compute_stats *stats);

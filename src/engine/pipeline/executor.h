@@ -1,4 +1,4 @@
-/* What the pipeline needs from whoever carries its steps out. The real executor is a worker thread;
+/* The pipeline's interface to the executor that carries out its steps. The real executor is a worker thread;
  * a simulated one runs on a virtual clock. The pipeline calls these, and the executor calls the
  * pipeline back; both happen on the one thread that serves the request. */
 #ifndef KVF_ENGINE_PIPELINE_EXECUTOR_H
@@ -23,8 +23,8 @@ struct executor_ops {
     void (*waits)(struct executor *x, struct cache_op *op);
     void (*timer)(struct executor *x, struct flight *f, uint64_t at_ns); /* then pipeline_timer() */
     void (*done)(struct executor *x, struct flight *f); /* the flight is the executor's again */
-    /* What the flight asked of the batching server has ended, which this executor learned: the one that
-     * serves it (f->worker, another) calls pipeline_computed(). NULL where there is one executor. */
+    /* The batching server has finished the flight's work, as this executor learned: the executor that serves
+     * the flight (f->worker, another) calls pipeline_computed(). NULL where there is one executor. */
     void (*computed)(struct executor *x, struct flight *f);
     /* An operation failed or data was wrong: one sentence. */
     void (*error)(struct executor *x, const char *sentence);

@@ -12,7 +12,7 @@
 #include "engine/pipeline/compute.h"
 #include "workload/request.h"
 
-/* What a request in service is doing; the order is that of DESIGN's "a request's life". */
+/* The stage of a request in service; the order is that of DESIGN's "a request's life". */
 #define FLIGHT_STAGE_LIST(X)                                                                                 \
     X(QUEUED, "queued")     /* waits for a slot */                                                           \
     X(ASK, "ask")           /* an index service is asked: a timer runs */                                    \
@@ -87,7 +87,7 @@ static inline struct flight *flight_of_seq(struct compute_seq *q) {
     return (struct flight *)(void *)((char *)q - offsetof(struct flight, seq));
 }
 
-/* What a request in service is doing can be looked at while its worker goes on: one word, so that the
+/* Other threads may read a flight's stage while its worker goes on: one word, so that the
  * stage and the tier in it belong together, with the worker as its only writer. The low byte is the
  * tier + 1: zero is queued and nowhere. */
 static inline void flight_enter(struct flight *f, enum flight_stage stage) {

@@ -1,4 +1,4 @@
-/* What a request asks of the modelled GPU. It computes the context that was not found, then makes the tokens;
+/* A request's work on the modelled GPU. It computes the context that was not found, then makes the tokens;
  * the batching server says when each has ended, and the request goes on where it is served. Without a
  * modelled GPU nothing is asked. On the thread that serves the request, not between enter and leave of the
  * executor. */

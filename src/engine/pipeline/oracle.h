@@ -1,4 +1,4 @@
-/* What a trace will access next: for policy belady, which needs to know. A pass over the whole trace
+/* The next access of each entry of a trace, for policy belady. A pass over the whole trace
  * before the run gives each access of a row the position of the next one of the same key, in the order of
  * the rows: requests that overlap may be served in another one. 8 bytes an access and a row; 32 while it
  * is made. Constant once it is made: any thread. */

@@ -469,7 +469,7 @@ static void write_ended(struct executor *x, struct flight *f, const struct cache
     if (op->role == ROLE_BLOCK_WRITE && op->deadline_ns != 0) f->room_blocked = false;
 }
 
-/* What the request has just written is read before those who wait for room can have it out, so that
+/* A request's own writes are read before waiting writes can evict them, so that
  * every write comes to at least one read and the request to its end. One that retrieves before it decodes
  * may have to write once more. */
 static void own_written(struct pipeline *p, struct executor *x, struct flight *f) {

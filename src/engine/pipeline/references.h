@@ -1,4 +1,4 @@
-/* What the requests of a scenario ask of the cache, one request after another in the order of their arrival,
+/* The cache accesses of a scenario's requests, one request after another in the order of their arrival,
  * as if each were answered at once: the accesses that miss ratios are about, apart from when and how fast.
  * Held in memory, keys as numbers; nothing is read from or written to a tier. */
 #ifndef KVF_ENGINE_PIPELINE_REFERENCES_H
@@ -50,7 +50,7 @@ struct references {
 int references_collect(struct references *r, const struct scenario *s, struct err *e);
 void references_free(struct references *r); /* takes one that is all zero */
 
-/* What a request asks of the cache, one access after another, as the pipeline serves it; chunks of documents
+/* A request's cache accesses, one access after another, as the pipeline serves it; chunks of documents
  * apart. Any thread. */
 struct references_sink {
     void (*access)(void *ctx, enum reference_kind kind, struct cache_key key, uint64_t bytes,

@@ -1,4 +1,4 @@
-/* What a request does with blocks that it has found below the gpu tier: it reads them, computes them again,
+/* Handling of blocks found below the gpu tier: it reads them, computes them again,
  * or both, computing from the head of its context while the tail is being read (Jin et al.: Compute Or Load
  * KV Cache? Why Not Both?, 2024). Estimates of its times as if nobody else were there: reading takes, in the
  * slowest of the tiers that it reads from, latency + bytes / read_bandwidth of the scenario; computing takes

@@ -142,7 +142,7 @@ void sample_request(struct sample *s, uint64_t now_ns) {
     s->now_ns = now_ns;
 }
 
-/* What is looked up and was never written cannot be held. */
+/* An entry that was never written cannot be held. */
 static bool touches(enum reference_kind kind, uint64_t bytes, uint64_t distance) {
     if (kind == REFERENCE_WRITE) return distance == STACK_NEVER; /* of what is there it is no access */
     return distance != STACK_NEVER || bytes > 0;
@@ -211,7 +211,7 @@ static void told(void *ctx, enum reference_kind kind, struct cache_key key, uint
         sample_blocks_end(s, s->scenario->cache.touch_order == KVF_TOUCH_FORWARD);
 }
 
-/* What preconditions a drive is dropped before the run. */
+/* Preconditioning entries are dropped before the run. */
 void sample_flight(struct sample *s, const struct scenario *scenario, const struct flight *f,
                    uint64_t now_ns) {
     bool filler = f->internal && cache_key_kind(f->key) == CACHE_KEY_FILL;

@@ -38,7 +38,7 @@ void sample_flight(struct sample *s, const struct scenario *scenario, const stru
                    uint64_t now_ns);
 void sample_chunk(struct sample *s, enum reference_kind kind, struct cache_key key, uint64_t bytes);
 
-/* What follows is of another request, which is served at that run time. */
+/* The accesses that follow belong to another request, which is served at that run time. */
 void sample_request(struct sample *s, uint64_t now_ns);
 /* One access of it; kind is none of those of blocks. */
 void sample_access(struct sample *s, enum reference_kind kind, struct cache_key key, uint64_t bytes,
@@ -63,7 +63,7 @@ double sample_miss_ratio(const struct sample *s, double bytes, double *error);
 void sample_firsts(const struct sample *s, double *first, double *all);
 /* The bytes with which that part of the reuses hits; NaN: nothing was used again. */
 double sample_reuse_bytes(const struct sample *s, double part);
-/* What is kept, and the index in it of the first access of the measured part. */
+/* The kept accesses, and the index in them of the first access of the measured part. */
 const struct references *sample_references(const struct sample *s, uint64_t *measured_from);
 
 #endif

@@ -1,6 +1,6 @@
 #include "engine/pipeline/settle.h"
 
-/* What a request plans is carried out by its own worker, so that the last move to end is seen there. */
+/* A request's plans are carried out by its own worker, so that the last move to end is seen there. */
 static bool moves_left(struct pipeline *p, struct executor *x) {
     x->ops->enter(x);
     uint64_t moves = cache_moves(p->cache, x->worker);

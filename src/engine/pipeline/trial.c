@@ -32,7 +32,7 @@ static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
     (void)bytes;
 }
 
-/* What is a user's own has the number of its conversation, and that begins with the user's. */
+/* A user's own entries carry the conversation's number, which begins with the user's. */
 static bool of_users(struct cache_key key, uint64_t users) {
     enum cache_key_kind kind = cache_key_kind(key);
     uint64_t owner = key.hi & ((UINT64_C(1) << 56) - 1);

@@ -35,7 +35,7 @@ struct sampler {
  * targets while requests that arrived after it, of other classes, are given slots. */
 enum { SAMPLER_STARVED_TARGETS = 10 };
 
-/* What was in use between two readings: means over that time, and shares of it. */
+/* Resources in use between two readings: means over that time, and shares of it. */
 struct use {
     double waiting, in_service; /* requests */
     double class_waiting[KVF_CLASSES_MAX], class_in_service[KVF_CLASSES_MAX];

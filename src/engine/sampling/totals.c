@@ -24,7 +24,7 @@ static void histogram_pour(const struct histogram *from, struct totals_histogram
     }
 }
 
-/* What was missing in one interval leaves the sum as it is; missing in all is missing. */
+/* A value missing in one interval leaves the sum unchanged; missing in all, the sum is missing. */
 static void sum_add(double *sum, double v, double scale) {
     if (kvf_present(v)) *sum = (kvf_present(*sum) ? *sum : 0) + v * scale;
 }

@@ -1,4 +1,4 @@
-/* What requests and tiers were in use over a time: differences of two readings of integrals. */
+/* Use of requests and tiers over a time: differences of two readings of integrals. */
 #include <math.h>
 #include <stdio.h>
 

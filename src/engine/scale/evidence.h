@@ -1,4 +1,4 @@
-/* What all windows at one number of users say together, and how sure that is.
+/* The combined evidence of all windows at one number of users, and its certainty.
  *
  * An interval adds a deviation from the line and its weight: missed requests less 5 % of those that ended,
  * with their number; or a mean less its limit, with seconds. The sum of deviations is held against its

@@ -1,4 +1,4 @@
-/* What the two searches of the autoscaler share; nobody else includes it. */
+/* Shared by the two searches of the autoscaler; no other file includes it. */
 #ifndef KVF_ENGINE_SCALE_SEEK_H
 #define KVF_ENGINE_SCALE_SEEK_H
 
@@ -7,7 +7,7 @@
 /* One search. */
 struct seek {
     void (*begin)(struct autoscaler *a); /* the first stage, with a->users */
-    /* What a stage that ended leads to: fills action, users_after and reason, and begins the next stage.
+    /* The consequence of a stage that ended: fills action, users_after and reason, and begins the next stage.
      * False: nothing is decided. */
     bool (*judged)(struct autoscaler *a, bool over, struct snapshot_decision *out);
     void (*known)(const struct autoscaler *a, char *out, size_t len);

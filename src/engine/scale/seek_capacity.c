@@ -196,7 +196,7 @@ static bool sure(const struct autoscaler *a, double from, double to, double sign
     return false;
 }
 
-/* What is to be measured again: of the level below the candidate and the candidate the less certain one,
+/* The level to measure again: of the level below the candidate and the candidate the less certain one,
  * where no number within the precision is certain; the highest where that is known less well than both. NULL:
  * none. */
 static const struct autoscaler_level *doubtful(const struct autoscaler *a, unsigned candidate) {

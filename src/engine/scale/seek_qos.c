@@ -86,7 +86,7 @@ static void try_users(struct autoscaler *a, struct snapshot_decision *out, uint6
     seek_stage(a, out, users, &plan);
 }
 
-/* What is held already needs no time to settle. */
+/* A number of users that is held already needs no time to settle. */
 static void hold_users(struct autoscaler *a, struct snapshot_decision *out, uint64_t users, bool cool) {
     struct stage_plan plan = {.length_s = a->config.hold_s > 0 ? a->config.hold_s : a->config.stage_s};
     if (users != a->users)

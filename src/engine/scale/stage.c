@@ -212,7 +212,7 @@ static bool undecided(const struct stage *s, const struct stage_rules *rules, co
     return fabs(r->value - s->plan.line) < SURE * r->noise;
 }
 
-/* Those that wait, when no one else of their class says anything. */
+/* Counts waiting requests of classes without any other signal. */
 static void count_starved(struct stage *s, const struct stage_rules *rules) {
     for (uint32_t k = 0; rules->figure == STAGE_TARGETS && k < rules->classes; k++) {
         struct stage_class *c = &s->klass[k];

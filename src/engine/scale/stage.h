@@ -48,7 +48,7 @@ struct stage_rules { /* the same for all stages of a search */
     double target_ms[KVF_CLASSES_MAX]; /* of P95; NaN: none */
 };
 
-/* What an interval brought. */
+/* The signals of an interval. */
 struct stage_class_signals {
     const struct histogram *latency; /* of the requests done, ns */
     uint64_t missed;                 /* of the requests done: over the target */
@@ -105,7 +105,7 @@ struct stage {
     struct stage_class klass[KVF_CLASSES_MAX];
 };
 
-/* What a stage says; figures are NaN where missing. */
+/* The reading of a stage; missing values are NaN. */
 struct stage_reading {
     double seconds; /* judged */
     unsigned intervals;

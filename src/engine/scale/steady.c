@@ -69,7 +69,7 @@ static signal_fn *leading_signal(const struct steady *s) {
 
 /* ---- 1: the end of the start-up ---- */
 
-/* What does not fill a batch belongs to the last one. */
+/* A remainder that does not fill a batch belongs to the last one. */
 static double batch_rate(const struct steady *s, signal_fn *signal, size_t batch, size_t batches) {
     size_t from = batch * STEADY_BATCH, to = batch + 1 < batches ? from + STEADY_BATCH : s->cells;
     struct steady_cell sum = sum_of(s, from, to);

@@ -1,4 +1,4 @@
-/* What the tiers of this machine can do, measured as runs use them (engine/calibrate_rig.h): bandwidth with
+/* Speeds of this machine's tiers, measured as runs use them (study/calibrate/calibrate_rig.h): bandwidth with
  * several numbers of operations under way, the latency of a small one, the spread of service times, how much
  * both directions are in each other's way. Every figure is the median of windows that are taken in turns. A
  * device is measured over its link, chunk by chunk from and to memory of the host, and in its own memory,

@@ -1,4 +1,4 @@
-/* What measures a tier: as many workers as a run would have, each with a mover of its own
+/* The rig that measures a tier: as many workers as a run would have, each with a mover of its own
  * (engine/transfer.h), so that buffers, stamps, checks, files and chunks are those of runs. A window is a
  * stretch of time in which they keep so many operations of one kind under way; nothing else is: no cache, no
  * requests. Caller's thread and its own. */

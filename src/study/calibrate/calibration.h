@@ -1,4 +1,4 @@
-/* What a calibration found, as the part of a scenario that says so. Any thread. */
+/* The results of a calibration as part of a scenario. Any thread. */
 #ifndef KVF_STUDY_CALIBRATE_CALIBRATION_H
 #define KVF_STUDY_CALIBRATE_CALIBRATION_H
 

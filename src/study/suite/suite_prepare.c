@@ -93,8 +93,8 @@ static bool same(const struct scenario *a, const struct scenario *b) {
     return result;
 }
 
-/* What the included files alone make of the test as filed: anything at all, and more than peaks, which change
- * nothing but how results are shown. */
+/* Whether the included files change the test as filed: at all, and in more than peaks, which affect only how
+ * results are shown. */
 static int load_included(struct suite *s, const char *name, const struct scenario *filed, bool *effective,
                          bool *more, struct err *e) {
     struct scenario_setting file[SETTINGS_MAX];

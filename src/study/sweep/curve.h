@@ -15,7 +15,7 @@
 #include "engine/pipeline/references.h"
 #include "record/sweep.h"
 
-/* What a tier of that capacity holds. */
+/* Usable bytes of a tier of that capacity. */
 uint64_t curve_usable_bytes(const struct scenario *s, enum kvf_tier tier, uint64_t capacity_bytes);
 
 /* LRU at each capacity; the accesses are blocks. Exact where the tier holds the largest request as a whole.

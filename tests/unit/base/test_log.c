@@ -37,7 +37,7 @@ static int teardown(void **state) {
     return 0;
 }
 
-/* What was written so far; the caller frees it. */
+/* The text written so far; the caller frees it. */
 static char *written(struct fixture *f) {
     long len = lseek(fileno(f->file), 0, SEEK_END);
     char *text = calloc(1, (size_t)len + 1);

@@ -71,7 +71,7 @@ static void evicted_for_nothing_and_loaded(void **state) {
     fixture_close(&f);
 }
 
-/* Who reads above keeps the copy below from being the coldest there. */
+/* A read above keeps the copy below from becoming the coldest there. */
 static void read_above_is_recent_below(void **state) {
     (void)state;
     struct fixture f;
@@ -213,7 +213,7 @@ static void dropped_under_way(void **state) {
     fixture_close(&f);
 }
 
-/* Whoever waits for room is not overtaken by loads; the data is read where it is. */
+/* Loads do not overtake a write that waits for room; the data is read where it is. */
 static void no_load_past_a_waiting_write(void **state) {
     (void)state;
     struct fixture f;
@@ -278,7 +278,7 @@ static void sizes_choose_tiers(void **state) {
     fixture_close(&f);
 }
 
-/* What is put into a lower tier before a run stays out of the faster ones. */
+/* Entries put into a lower tier before a run stay out of the faster ones. */
 static void admitted_from_below(void **state) {
     (void)state;
     struct fixture f;

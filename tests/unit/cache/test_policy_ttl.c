@@ -39,7 +39,7 @@ static void worked_example(void **state) {
     fixture_close(&f);
 }
 
-/* What is being read when its time is up goes when its reader has left. */
+/* An entry that is being read when its time is up goes when its reader has left. */
 static void in_use(void **state) {
     (void)state;
     struct fixture f;
@@ -72,7 +72,7 @@ static void the_longest_run(void **state) {
     fixture_close(&f);
 }
 
-/* Who waits for room gets what time has freed. */
+/* A waiting write gets the room that expiry has freed. */
 static void room_for_who_waits(void **state) {
     (void)state;
     struct fixture f;

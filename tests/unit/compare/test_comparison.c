@@ -462,7 +462,7 @@ static void runs_that_are_alike_are_seldom_told_apart(void **state) {
     make(2);
 }
 
-/* What drifts slowly is no scatter of neighbours: rho of 0.95 goes on for twenty intervals. */
+/* A slow drift is no scatter of neighbours: rho of 0.95 goes on for twenty intervals. */
 static void slow_drift_is_seldom_taken_for_a_change(void **state) {
     enum { PAIRS = 200 };
     struct rng r;

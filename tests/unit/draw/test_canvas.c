@@ -189,7 +189,7 @@ static void test_odd_text(void **state) {
     struct canvas c;
     canvas_init(&c, 2, 40, utf8);
     struct pane w = pane_whole(&c);
-    /* What it is, what is shown: marks that join others take no place of their own. */
+    /* A text and its picture: marks that join others take no place of their own. */
     static const char *const cases[][2] = {
         {"e\u0301t\u0301e", "ete"},
         {"a\tb\x01"

@@ -437,7 +437,7 @@ static void test_heat(void **state) {
     canvas_free(&c);
 }
 
-/* What says that a tier is emulated is whole as long as there is room for it alone; the other names give
+/* The word that marks a tier as emulated is whole as long as there is room for it alone; the other names give
  * way, at last all but their letters. */
 static void test_legend_keeps_whole_names(void **state) {
     (void)state;

@@ -127,7 +127,7 @@ static void test_width_holds(void **state) {
     }
 }
 
-/* What is written is what was given, to half of the last digit: read back by another way. */
+/* The text equals the value to half of the last digit: read back by another way. */
 static void test_reads_back(void **state) {
     (void)state;
     static const char units[] = "BKMGTPE";

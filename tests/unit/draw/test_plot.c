@@ -1,4 +1,4 @@
-/* What a chart shows: ranges, and long lines thinned out. */
+/* The content of a chart: ranges, and long lines thinned out. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* What the autoscaler decides, step by step: expected moves are worked by hand from the rules of the manual.
+/* The autoscaler's decisions, step by step: expected moves are worked by hand from the rules of the manual.
  */
 #include <stdarg.h>
 #include <stddef.h>

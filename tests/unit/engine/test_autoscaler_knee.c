@@ -60,7 +60,7 @@ static double factor(void) {
     return fmax(0.2, 1 + sys.noise * rng_normal(&sys.rng));
 }
 
-/* What a second with n users brings. */
+/* The signals of a second with n users. */
 static void second(uint64_t n, struct stage_signals *in) {
     double slower = factor(), more = factor();
     int count = (int)lround(sys.rate[n] * more);

@@ -216,7 +216,7 @@ static int line_compare(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What of a line does not depend on timing: id to generate_tokens, in order. */
+/* The part of a line that does not depend on timing: id to generate_tokens, in order. */
 static char *requests_of(const char *yaml, uint64_t seed) {
     setup_of(yaml, seed);
     t.setup.request_log_path = t.requests;
@@ -306,7 +306,7 @@ static void an_open_loop_states_what_was_offered_and_what_was_achieved(void **st
     run_end();
 }
 
-/* What is offered is what has arrived: that the schedule had more is said. */
+/* The offered load is what has arrived; an event says that the schedule had more. */
 static void arrivals_that_cannot_be_kept_up_with_are_named(void **state) {
     (void)state;
     run_yaml(MODEL_4K "engine: {workers: 1, noise: 1MiB, slots: 1, queue_limit: 10}\n"

@@ -65,7 +65,7 @@ static void published_figures_of_a_run(void **state) {
     run_end();
 }
 
-/* What blocks were found is not computed: the second turn computes what is new, from its last full block on.
+/* Blocks that were found are not computed: the second turn computes what is new, from its last full block on.
  */
 static void found_blocks_are_not_computed(void **state) {
     (void)state;

@@ -114,7 +114,7 @@ static void harm_warmup(void *ctx, const struct snapshot *snap) {
     if (snap->interval.phase == KVF_PHASE_WARMUP) nftw(t.dir, visit, 16, FTW_PHYS);
 }
 
-/* What fails a run is among its failed operations, whenever it failed. */
+/* The failure of a run is among its failed operations, whenever it failed. */
 static void an_error_outside_of_the_measured_part_is_counted(void **state) {
     (void)state;
     setup_of(MODEL_4K ENGINE "tiers: {nvme: {capacity: 4MiB, io_size: 16KiB, io_depth: 4}}\n"

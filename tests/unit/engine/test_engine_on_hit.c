@@ -1,6 +1,6 @@
 #include "tests/unit/run_fixture.h"
 
-/* What a request does with what it finds below the gpu tier. Two rows of a trace with the same sixteen blocks
+/* A request's handling of blocks found below the gpu tier. Two rows of a trace with the same sixteen blocks
  * of 512 tokens, a GiB of KV: the first computes and writes them, the second finds all of them in cpu. */
 
 #define TWO_ROWS                                                                                             \
@@ -110,7 +110,7 @@ static void both_may_be_one(void **state) {
     run_end();
 }
 
-/* What is in the gpu tier is where it is needed. */
+/* Blocks in the gpu tier are where they are needed. */
 static void above_nothing_is_computed_again(void **state) {
     (void)state;
     rows_write("{\"timestamp\": 0, \"input_length\": 1024, \"output_length\": 1, \"hash_ids\": [1, 2]}\n"

@@ -1,4 +1,4 @@
-/* What comes before the clock, and limits on what runs after it. */
+/* Preparation before the clock, and limits on the run after it. */
 #include "tests/unit/run_fixture.h"
 
 /* ---- writes at a time ---- */
@@ -81,7 +81,7 @@ static void a_limit_of_one_does_not_stop_what_it_depends_on(void **state) {
     run_end();
 }
 
-/* Those in line when the run is cut off are neither done nor failed. */
+/* Requests in line when the run is cut off are neither done nor failed. */
 static void what_stands_in_line_at_the_end_is_abandoned(void **state) {
     (void)state;
     setup_of(MODEL_4K
@@ -236,7 +236,7 @@ static void a_run_that_has_written_enough_has_completed(void **state) {
     run_end();
 }
 
-/* What the preparation writes counts: a megabyte of preconditioning leaves one for the run, of which nothing
+/* The bytes of the preparation count: a megabyte of preconditioning leaves one for the run, of which nothing
  * is measured when it alone is more than the limit. */
 static void the_preparation_counts_as_written(void **state) {
     (void)state;

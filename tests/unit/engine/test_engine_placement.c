@@ -29,7 +29,7 @@ static void run_to_its_end(const char *yaml) {
     assert_true(value_of("verify_checked") > 0);
 }
 
-/* What is where, oldest first, worked by hand:
+/* Entries by tier, oldest first, worked by hand:
  *   w a .. j      gpu ghij | cpu cdefghij | nvme abcdefghij
  *   r a in nvme   is loaded for g: hija | c leaves cpu for its copy: defghija
  *   r c in nvme   h leaves gpu: ijac | d leaves cpu: efghijac
@@ -160,7 +160,7 @@ static void blocks_are_copied_too(void **state) {
     run_end();
 }
 
-/* What fills the tiers before the clock is copied as well, and is cleared away with its copies. */
+/* Entries that fill the tiers before the clock are copied as well, and is cleared away with its copies. */
 static void tiers_are_filled_before(void **state) {
     (void)state;
     run_to_its_end(THREE_TIERS USERS

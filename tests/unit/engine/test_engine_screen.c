@@ -1,6 +1,6 @@
 #include "tests/unit/run_fixture.h"
 
-/* What a screen gets to see of a run: requests in service, how latencies are spread, what becomes of a
+/* A run as a screen sees it: requests in service, how latencies are spread, what becomes of a
  * command, events. The callbacks are called on the control thread, between two intervals. */
 
 #define CPU_TIER "tiers: {cpu: {capacity: 4MiB}}\n"
@@ -35,7 +35,7 @@ static bool is_step(const char *name) {
     return false;
 }
 
-/* What is so in every snapshot: oldest slot first, who waits for an answer asks nothing else, and no age
+/* Properties of every snapshot: oldest slot first, who waits for an answer asks nothing else, and no age
  * is more than the time that has run. */
 static void requests_are_sound(const struct snapshot *snap) {
     note_that(snap->requests_known && snap->requests <= SNAPSHOT_REQUESTS);

@@ -10,7 +10,7 @@
                     "cache: {headroom: 0, verify: full}\nworkload: {source: ops}\n"                          \
                     "run: {duration: 100s, warmup: 0s}\n"
 
-/* What is where afterwards, gpu | cpu | nvme, oldest first, worked by hand:
+/* Entries by tier afterwards, gpu | cpu | nvme, oldest first, worked by hand:
  *   w a, w b    ab | |              w c     bc | a |           w d      cd | ab |
  *   w e         de | bc | a         w f     ef | cd | ab       w g      fg | de | bc, a is dropped
  *   r a misses; r b hits nvme, r d cpu, r g gpu; nothing moves up

@@ -66,7 +66,7 @@ static void several_servers_carry_as_many_times_as_much(void **state) {
     near_to(network_throughput(&n), 2.5);
 }
 
-/* What was measured comes out again, from below and from above what strangers would get. */
+/* The measured throughput comes out again, from below and from above what strangers would get. */
 static void a_fit_gives_what_was_measured(void **state) {
     (void)state;
     struct network n = {.station = {{0.2, 1}, {0.2, 1}}, .stations = 2, .users = 4, .think_s = 1};

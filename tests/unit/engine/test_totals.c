@@ -68,7 +68,7 @@ static void test_counts(void **state) {
     assert_int_equal(totals.errors[KVF_TIER_CPU][KVF_DIR_READ], 3);
 }
 
-/* What one interval lacks is not counted as nothing, and does not take away what there was. */
+/* A value that one interval lacks is not counted as 0, and the sum so far stays. */
 static void test_missing(void **state) {
     (void)state;
     snap.interval.device_read_bytes = KVF_MISSING;

@@ -23,8 +23,8 @@ static char *hex(const struct buf *b) {
     return text;
 }
 
-/* What encode() of the Python package hdrhistogram 0.10.8 makes of the same values in a histogram from 1 to
- * 2^46 - 1 with two digits, decompressed. All lie in the lower half of our bucket. */
+/* The output of encode() of the Python package hdrhistogram 0.10.8 for the same values in a histogram from 1
+ * to 2^46 - 1 with two digits, decompressed. All lie in the lower half of our bucket. */
 static void encoding_of_the_reference(void **state) {
     (void)state;
     struct buf out = {0};

@@ -38,7 +38,7 @@ static size_t resident_kib(const void *p) {
     return kib;
 }
 
-/* What is not used is not resident, neither after the start nor after it was summed. */
+/* Unused counters are not resident, neither after the start nor after it was summed. */
 static void test_untouched_costs_nothing(void **state) {
     (void)state;
     struct counters *c = counters_new(WORKERS), *sum = counters_new(1), *earlier = counters_new(1);

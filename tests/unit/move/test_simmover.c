@@ -111,7 +111,7 @@ static unsigned op_begin_by(uint32_t worker, int from, int to, uint64_t bytes) {
     return r->ops++;
 }
 
-/* What happens until then, and then it is that time. */
+/* Runs all events up to that time and sets the clock to it. */
 static void time_to(uint64_t ns) {
     while (simmover_next_ns(r->m) <= r->zero_ns + ns) {
         run_clock_set(&r->clock, simmover_next_ns(r->m));
@@ -359,7 +359,7 @@ static void a_worker_copies_one_after_the_other(void **state) {
     assert_in_range(r->end_ns[d], 13999, 14000); /* half of 1.5 bytes a ns */
 }
 
-/* What falls is copied to its buffers, all of them, and only then handed to the drive. */
+/* A demoted entry is copied to its buffers, all of them, and only then handed to the drive. */
 static void a_fall_is_copied_before_it_is_written(void **state) {
     (void)state;
     measured_set(CPU, 1000, 1000);
@@ -392,7 +392,7 @@ static void a_write_fills_a_buffer_that_was_read_into(void **state) {
     assert_int_equal(r->end_ns[d], 31100); /* in the one that the last write left */
 }
 
-/* What an operation at a drive draws is that of all its chunks. */
+/* An operation's drawn time at a drive holds for all its chunks. */
 static void chunks_of_an_operation_are_fast_or_slow_together(void **state) {
     (void)state;
     bool seen[2] = {false, false};
@@ -439,7 +439,7 @@ static void a_device_copies_over_its_link_alone(void **state) {
     assert_int_equal(r->end_ns[b], 10200);
 }
 
-/* What was not measured has its channel: the entry whole, before its bytes pass. */
+/* A tier that was not calibrated has its channel: the entry whole, before its bytes pass. */
 static void an_emulated_tier_passes_whole_entries(void **state) {
     (void)state;
     measured_set(CPU, 1000, 1000);

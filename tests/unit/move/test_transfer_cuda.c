@@ -283,7 +283,7 @@ static void a_cold_read_ends_on_the_device(void **state) {
     }
 }
 
-/* What the disk has delivered is on its way to the device while the rest is still being read. */
+/* Delivered chunks are on their way to the device while the rest is still being read. */
 static void disk_and_copy_overlap(void **state) {
     (void)state;
     open_all(KVF_GPU_READ_HBM, KVF_GPU_WRITE_GENERATE, KVF_GPU_LAYOUT_CONTIGUOUS);

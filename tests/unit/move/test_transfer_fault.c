@@ -309,7 +309,7 @@ static void nothing_is_checked_unless_asked_for(void **state) {
     movers_close();
 }
 
-/* What a move reads is checked on its way, and what is wrong is not passed on. */
+/* A move checks what it reads and does not pass wrong data on. */
 static void a_move_checks_what_it_reads(void **state) {
     (void)state;
     movers_open(1, KVF_VERIFY_FULL);

@@ -42,7 +42,7 @@ static void so_many_pass_and_the_rest_stands_in_line(void **state) {
     writegate_destroy(&g);
 }
 
-/* Who comes while others stand in line cannot overtake them: each end lets exactly one in. */
+/* A newcomer cannot overtake writes in line: each end lets exactly one in. */
 static void first_come_first_served(void **state) {
     (void)state;
     struct writegate g;
@@ -82,7 +82,7 @@ static void at_the_end_of_a_run_nobody_waits(void **state) {
     writegate_destroy(&g);
 }
 
-/* What was in flight before the measured part counts in it only if it is still. */
+/* Writes in flight before the measured part count in it only if they still are. */
 static void the_most_is_counted_from_a_moment_on(void **state) {
     (void)state;
     struct writegate g;

@@ -457,7 +457,7 @@ static void test_text_of_a_long_criterion(void **state) {
     run_record_free(&r);
 }
 
-/* What nothing was measured of has no lines full of "--"; what did not happen has none full of 0. */
+/* Unmeasured parts have no lines full of "--"; parts that did not happen have none full of 0. */
 static void test_text_without_content(void **state) {
     (void)state;
     static const char *const sections[] = {"Latency", "Hits", "Entries"};
@@ -714,7 +714,7 @@ static void test_json_parts(void **state) {
     run_record_free(&r);
 }
 
-/* What goes through host memory although it was to go past it is never without that word. */
+/* A path through host memory that should bypass it always carries the word. */
 static void test_text_of_compatibility_mode(void **state) {
     (void)state;
     struct run_record r;

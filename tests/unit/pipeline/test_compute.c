@@ -101,7 +101,7 @@ struct reference {
     uint64_t most_batch, most_tokens, prefilled, decoded;
 };
 
-/* Who asked is let in, in order, as far as there is room; the tokens of the step, 0: nothing to do. */
+/* Admits requests in order as far as there is room; the tokens of the step, 0: nothing to do. */
 static uint64_t reference_admit(struct reference *r, roofline_fs now) {
     uint64_t batch = 0, reserved = 0, tokens = 0;
     for (unsigned i = 0; i < r->clients; i++) {

@@ -135,7 +135,7 @@ static void the_last_token_is_computed_at_least(void **state) {
     }
 }
 
-/* Whose timer rings need not be who serves the request: it is handed on, and goes on there. */
+/* The worker whose timer rings may not serve the request: it is handed on, and goes on there. */
 static void it_goes_on_where_it_is_served(void **state) {
     (void)state;
     gpu_open(1000);

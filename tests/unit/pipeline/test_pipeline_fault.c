@@ -250,7 +250,7 @@ static void a_failed_move_drops_its_entry_and_fails_no_request(void **state) {
     rig_close(&r);
 }
 
-/* What is under way is finished with the cache; nothing is begun, nothing ends, nothing is counted. */
+/* Operations under way are finished with the cache; nothing is begun, nothing ends, nothing is counted. */
 static void after_the_stop_nothing_new_is_begun(void **state) {
     (void)state;
     rig_open(&r, 1000, 0, 0);

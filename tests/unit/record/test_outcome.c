@@ -1,4 +1,4 @@
-/* What came out of a sweep: best points, differences and peaks, with figures worked by hand. */
+/* The outcome of a sweep: best points, differences and peaks, with figures worked by hand. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

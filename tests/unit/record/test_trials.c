@@ -101,8 +101,8 @@ static void a_trial_with_requests_left_is_left_out_and_named(void **state) {
     assert_true(s.n == 3 && s.mean == 100 && s.sd == 0);
 }
 
-/* Whose load somebody has changed is no repetition; a pause, a mark and the autoscaler's own are none of
- * that. */
+/* A trial whose load was changed by hand is no repetition; a pause, a mark and the autoscaler's own are none
+ * of that. */
 static void a_trial_that_was_changed_by_hand_is_left_out(void **state) {
     static const char *const messages[] = {"users 10 by key",
                                            "generation 2 ms per token by key",

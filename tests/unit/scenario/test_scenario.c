@@ -263,7 +263,7 @@ static void sizes_of_entries_and_tiers(void **state) {
     free(s);
 }
 
-/* What is emitted, as YAML and as JSON, loads to the same bytes and uses every key. */
+/* Emitted YAML and JSON load to the same bytes and uses every key. */
 static void round_trip(const struct scenario *s) {
     struct scenario *again = malloc(sizeof(*again));
     struct scenario_report r;

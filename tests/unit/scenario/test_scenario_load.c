@@ -265,7 +265,7 @@ static void errors_name_place_key_and_remedy(void **state) {
            "3:8: byte 0x00 is a control character; a scenario is a text in UTF-8\n");
 }
 
-/* What configure found instead. */
+/* The finding of configure. */
 #define NO_CUDA " (CUDA is " KVF_BUILD_CUDA ")"
 static const struct {
     const char *setting, *error;

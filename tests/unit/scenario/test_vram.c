@@ -94,7 +94,7 @@ static void figures_of_ones_own(void **state) {
     assert_int_equal(v.used_bytes, UINT64_C(84600000000));
 }
 
-/* What limits the batch: the gpu tier's usable bytes, else the same arithmetic. */
+/* The limit of the batch: the gpu tier's usable bytes, else the same arithmetic. */
 static void room_of_the_batch(void **state) {
     struct scenario_vram v;
     (void)state;

@@ -55,7 +55,7 @@ static void runs_whose_process_is_gone_are_marked_crashed(void **state) {
     plain_exec(f->db, "UPDATE runs SET pid_start = pid_start - 1 WHERE name = 'pid again'");
     leave_run(f->db, "dead", NULL, NULL);
 
-    /* Who only reads says so already, and changes nothing. */
+    /* A reader sees it already, and changes nothing. */
     s = open_store(f->db, STORE_READ);
     run_record_init(&back);
     assert_int_equal(store_load_run(s, 5, &back, &e), 0);

@@ -2,7 +2,7 @@
 
 #include "store/handle.h"
 
-/* What the store asks and changes while the commands are at work, each statement once. */
+/* The statements that the store runs for the commands, each statement once. */
 enum { STATEMENTS = 256 };
 static char *seen[STATEMENTS];
 static size_t seen_count;

@@ -83,7 +83,7 @@ static void a_sweep_and_its_points_belong_together(void **state) {
     run_record_free(&run);
 }
 
-/* What is called for, in its order, as text. */
+/* The calls in their order, as text. */
 struct heard {
     struct buf text;
 };

@@ -126,7 +126,7 @@ static struct rig_window window_run(struct rig *rig, struct rig_window w) {
     return w;
 }
 
-/* What others take of the processors is no time of the memory: a window takes longer than its copies. */
+/* Processor time of other programs is no time of the memory: a window takes longer than its copies. */
 static void copies_are_timed_by_the_processor(void **state) {
     struct rig *rig = NULL;
     struct err e = {0};

@@ -1,4 +1,4 @@
-/* What the threads of the kernels do, each run here on the host, against the content that payload knows. */
+/* The work of the kernels' threads, run here on the host, against the content that payload knows. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -66,7 +66,7 @@ static uint64_t bad_blocks(int full) {
     return bad;
 }
 
-/* What payload finds wrong in the pieces put together; what lies between them is as it was. */
+/* Blocks that payload finds wrong in the joined pieces; bytes between them are unchanged. */
 static uint64_t wrong_for_payload(void) {
     uint64_t first;
     const uint8_t *after = memory;

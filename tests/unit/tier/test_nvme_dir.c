@@ -19,7 +19,7 @@ int unlinkat(int at, const char *name, int flags) {
     return (int)syscall(SYS_unlinkat, at, name, flags);
 }
 
-/* What goes to standard error meanwhile. */
+/* Captured standard error. */
 static int said_fd, before_fd;
 
 static void listen(void) {

@@ -6,7 +6,7 @@
 
 enum { USABLE = 8 << 20 };
 
-/* What a test varies. */
+/* The parameters that a test varies. */
 struct shape {
     uint32_t devices, tensor_parallel, layers, kv_heads, lora;
     enum scenario_gpu_layout layout;

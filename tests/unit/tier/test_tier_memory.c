@@ -306,7 +306,7 @@ static int group_teardown(void **state) {
     return 0;
 }
 
-/* Who maps memory meanwhile, as a screen that is resized does, waits for one piece and not for the tier. */
+/* A thread that maps memory meanwhile, such as a resized screen, waits for one piece and not for the tier. */
 static void the_arena_is_populated_and_released_in_small_pieces(void **state) {
     (void)state;
     struct tier_setup setup = setup_of(UINT64_C(300) << 20, PAGE);

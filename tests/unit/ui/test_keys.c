@@ -11,7 +11,7 @@
 #include "ui/keys.h"
 #include "ui/panel/panels.h"
 
-/* What a user finds under each key. */
+/* The meaning of each key. */
 static void test_meanings(void **state) {
     (void)state;
     static const struct {

@@ -165,7 +165,7 @@ static void test_steps(void **state) {
     assert_rect(at[2], 8, 0, 2, 50);
 }
 
-/* What is left is handed out only when all steps are taken, in proportion, and up to the limits. */
+/* Remaining space is handed out only when all steps are taken, in proportion, and up to the limits. */
 static void test_growth(void **state) {
     (void)state;
     static const struct layout_section s[] = {

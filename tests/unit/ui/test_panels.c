@@ -333,7 +333,7 @@ static void test_figures_of_the_whole_run(void **state) {
     assert_false(shows(&x, PANEL_overview, 24, 80, "Whole run"));
 }
 
-/* What a crashed run has left has no results: its last interval is shown, and nothing is said of the
+/* A crashed run has no results: its last interval is shown, and nothing is said of the
  * whole run. */
 static void test_crashed(void **state) {
     (void)state;

@@ -243,7 +243,8 @@ static void test_pause_generation_autoscaler(void **state) {
     expect_command(r, COMMAND_AUTOSCALER, 0, NULL);
 }
 
-/* What was pressed holds until the engine's event says what became of it; without one nothing did. */
+/* A pressed key's effect shows until the engine's event reports the outcome; without an event nothing has
+ * changed. */
 static void test_autoscaler_is_what_the_run_says(void **state) {
     struct rig *r = *state;
     feed(r);

@@ -141,7 +141,7 @@ static void somebody(int sig) {
     (void)sig;
 }
 
-/* What is installed goes with the terminal; curses' own handlers never stay. */
+/* Installed handlers go with the terminal; curses' own handlers never stay. */
 static void test_handlers(void **state) {
     (void)state;
     static const int untouched[] = {SIGINT, SIGTERM, SIGTSTP, SIGWINCH, SIGTTOU};

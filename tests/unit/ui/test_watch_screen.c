@@ -17,7 +17,7 @@ enum { PLANNED_S = 125 };
 #define RUN_AND_COMPUTE                                                                                      \
     "\"run\":{\"duration\":\"2m\",\"warmup\":\"5s\",\"interval\":\"1s\"},\"compute\":{\"mode\":\"fast\"}"
 static const char configuration[] = "{" RUN_AND_COMPUTE "}";
-/* Those of the fixture. */
+/* The fixture's configuration. */
 static const char configuration_with_peaks[] =
     "{" RUN_AND_COMPUTE ",\"tiers\":{\"gpu\":{\"peak_read\":\"55GB/s\",\"peak_write\":\"55GB/s\"},"
     "\"cpu\":{\"peak_read\":\"20GB/s\",\"peak_write\":null},"

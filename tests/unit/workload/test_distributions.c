@@ -12,7 +12,7 @@
 
 #include "workload/workload.h"
 
-/* What is drawn, against the distributions that the manual names. Samples on a scale go through the
+/* Drawn values against the distributions that the manual names. Samples on a scale go through the
  * test of Kolmogorov and Smirnov: the largest distance between their distribution and the one meant is
  * below 1.95 / sqrt(n) in 999 of 1,000 cases. Counts go through Pearson's chi-squared test, also at
  * one in a thousand. Seeds are fixed, so a test that passes always does. */

@@ -134,7 +134,7 @@ static void keys_are_plain_text(void **state) {
     workload_close(w);
 }
 
-/* What a skipped value holds is nobody's business as long as its form is right. */
+/* The content of a skipped value does not matter as long as its form is right. */
 static void strings_that_are_not_used(void **state) {
     (void)state;
     struct workload *w = opened_with(

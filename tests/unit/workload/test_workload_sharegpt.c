@@ -424,7 +424,7 @@ static void a_nul_byte_in_a_text(void **state) {
     workload_close(w);
 }
 
-/* What is wrong with the form of the file ends the reading: `rejected` when inside a conversation. */
+/* An error in the form of the file ends the reading: `rejected` when inside a conversation. */
 static void files_that_break_off(void **state) {
     (void)state;
     char deep[200];

@@ -163,7 +163,7 @@ static void ops_row(void **state) {
     workload_close(w);
 }
 
-/* What a run has written with --io-trace: its moves are not repeated, its sizes are kept. */
+/* A trace that a run has written with --io-trace: its moves are not repeated, its sizes are kept. */
 static const char io_rows[] = "Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase\n"
                               "1763650000.000001,Write,4096,Tier-0,16777217/1,Prefill\n"
                               "1763650000.250000,Read,4096,Tier-0,16777217/1,Evict\n"
