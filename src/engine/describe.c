@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "workload/tokenizer.h"
+#include "workload/format/tokenizer.h"
 #include "workload/workload.h"
 
 /* A description of the workload before anything is created. */

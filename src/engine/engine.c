@@ -20,7 +20,7 @@
 #include "engine/sampling/sampler.h"
 #include "engine/scaling.h"
 #include "engine/tracelog.h"
-#include "workload/listing.h"
+#include "workload/format/listing.h"
 
 /* ---- events and errors ---- */
 

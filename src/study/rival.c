@@ -8,7 +8,7 @@
 
 #include "base/incoming.h"
 #include "record/snapshot.h"
-#include "workload/json.h"
+#include "workload/format/json.h"
 
 /* A report may hold every request and its text: only the figures are kept of what is read past. */
 enum { CHUNK = 64 * 1024 };

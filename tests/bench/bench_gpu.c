@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "tier/cuda_api.h"
+#include "tier/cuda/cuda_api.h"
 #include "tier/tier.h"
 
 enum { PAIRS = 7, ENTRIES = 8, FILES = 4, MOST_CHUNKS = 4096 };

@@ -1,6 +1,6 @@
 /* A file of token counts that another tokenizer made. */
 #include "fuzz.h"
-#include "workload/counts.h"
+#include "workload/format/counts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct counts c;

@@ -16,7 +16,7 @@
 
 #include "base/hash.h"
 #include "fuzz.h"
-#include "workload/json.h"
+#include "workload/format/json.h"
 
 struct input {
     const uint8_t *data;

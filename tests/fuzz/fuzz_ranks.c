@@ -2,7 +2,7 @@
  * what follows is counted, whole and byte by byte. The input as it stands is tried as a file as well. */
 #include "base/buf.h"
 #include "fuzz.h"
-#include "workload/ranks.h"
+#include "workload/format/ranks.h"
 
 static void base64_put(struct buf *b, unsigned char byte) {
     static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

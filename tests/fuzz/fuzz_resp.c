@@ -6,7 +6,7 @@
 #include <sys/un.h>
 
 #include "fuzz.h"
-#include "tier/resp.h"
+#include "tier/resp/resp.h"
 
 enum { VALUE = 4096, ENTRY = 2 * VALUE, TURNS = 1000, PEERS = 64 };
 

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
-#include "tier/cuda_api.h"
+#include "tier/cuda/cuda_api.h"
 
 enum { PLAYED_RANGES = 4096, PLAYED_INVALID = 1, PLAYED_LOST = 719 };
 static const uint64_t memory_bytes = UINT64_C(8) << 30;

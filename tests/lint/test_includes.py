@@ -13,13 +13,27 @@ FLOORS = [["base"], ["metrics", "model", "probe", "traits"], ["record"], ["draw"
           ["page", "export"], ["study"], ["cli"]]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 EXCEPTIONS = {("tier", "scenario"), ("scenario", "model")}  # the second goes down a floor anyway
+MOST_FILES = 35  # of a folder
+# Folders with more, each with its number of files, which only falls.
+CROWDED = {"src/base": 36, "src/record": 36}
+# The operations of each row of a header of src/traits: where they stand, and how.
+OPERATIONS = {"policies": ("src/cache/policy", r"^const struct policy_ops policy_(\w+) ="),
+              "sources": ("src/workload", r"^const struct source source_(\w+) ="),
+              "backends": ("src/tier", r"^const struct tier_ops tier_(\w+)_ops =")}
+
+
+def rows(header):
+    """The name of the operations of every row of a header of src/traits."""
+    text = (SOURCE / "src/traits" / (header + ".h")).read_text().replace("\\\n", " ")
+    return set(re.findall(r'\bX\(KVF_\w+, "[^"]+",\s*(\w+)', text))
+
+
 # Rooms whose members stand side by side and know nothing of each other. A member's files carry its
 # name as a word: nvme.c, nvme_ring.c, policy_lru.c.
 MEMBERS = {
-    "tier": ["memory", "nvme", "cuda", "emulated", "resp"],
-    "workload": ["synthetic", "mooncake", "azure", "burstgpt", "sharegpt", "agentic", "ops"],
-    "cache": ["lru", "fifo", "clock", "lfu", "slru", "2q", "twoq", "arc", "s3fifo", "sieve", "gdsf", "ttl",
-              "priority", "belady"],
+    "tier": rows("backends"),
+    "workload": rows("sources"),
+    "cache": rows("policies"),
     "page": ["html", "md", "txt"],
     "export": ["csv", "fio", "hdr", "mlperf", "prometheus", "xlsx"],
     "ui": ["overview", "tiers", "latency", "queue", "autoscaler", "system", "requests", "log", "help"],
@@ -125,6 +139,20 @@ def _():
             if own and other and own != other:
                 found.append(edge(path, name))
     expect_none(found, "members of a room know nothing of each other")
+
+
+@case("every row of src/traits has its operations, and all operations have a row")
+def _():
+    for header, (folder, pattern) in OPERATIONS.items():
+        found = {name for path in (SOURCE / folder).rglob("*.c") for name in re.findall(pattern, path.read_text(), re.MULTILINE)}
+        assert found and found == rows(header), "src/traits/%s.h and %s: %s" % (header, folder, sorted(found ^ rows(header)))
+
+
+@case("no folder has more than %d files" % MOST_FILES)
+def _():
+    folders = [path.parent for path in project_files()]
+    counts = {str(folder.relative_to(SOURCE)): folders.count(folder) for folder in set(folders)}
+    assert {name: count for name, count in counts.items() if count > MOST_FILES} == CROWDED, "split what grows; lower what shrank"
 
 
 @case("curses is included by ui/term/term.c alone")

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tier/cuda_api.h"
+#include "tier/cuda/cuda_api.h"
 
 enum { FAKE_DEVICES = 4, FAKE_TASKS = 4096, FAKE_EVENT = 0x45564e54 };
 

@@ -5,7 +5,7 @@
 #include "tests/unit/cuda_fixture.h"
 
 #include "base/clock.h"
-#include "tier/cuda.h"
+#include "tier/cuda/cuda.h"
 
 enum { IO = 64 * 1024, MOST = 1 << 20 };
 

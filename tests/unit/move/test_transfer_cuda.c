@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "engine/move/transfer.h"
-#include "tier/cuda.h"
+#include "tier/cuda/cuda.h"
 
 enum { IO = 64 * 1024, TOKEN = 4096, MOST = 40 * TOKEN, DISK = 16 };
 enum {

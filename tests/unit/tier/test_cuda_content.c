@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "tier/cuda_content.h"
+#include "tier/cuda/cuda_content.h"
 #include "tier/payload.h"
 
 enum { MEMORY = 8 << 20, GAP = 64, FREE = 0xa5 };

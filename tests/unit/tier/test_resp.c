@@ -5,7 +5,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "tier/resp_reply.h"
+#include "tier/resp/resp_reply.h"
 
 static struct resp_head read_text(const char *text) {
     return resp_head_read(text, strlen(text));

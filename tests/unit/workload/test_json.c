@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "workload/json.h"
+#include "workload/format/json.h"
 
 /* Text that is handed out a few bytes at a time, through the smallest buffer there is. */
 struct drip {

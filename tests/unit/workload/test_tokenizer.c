@@ -1,8 +1,8 @@
 #include "tests/unit/trace_fixture.h"
 
 #include "base/buf.h"
-#include "workload/ranks.h"
-#include "workload/tokenizer.h"
+#include "workload/format/ranks.h"
+#include "workload/format/tokenizer.h"
 
 static struct tokenizer *tokenizer_of(const char *text, size_t len) {
     struct tokenizer *t = NULL;

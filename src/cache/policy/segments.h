@@ -1,0 +1,33 @@
+/* A tier's entries in up to two queues, each in the order in which entries were appended to it, with
+ * their bytes: what policies with more than one segment are built of. The low bit of a node's word
+ * tells the segment; the other bits are the policy's. One caller at a time. */
+#ifndef KVF_CACHE_POLICY_SEGMENTS_H
+#define KVF_CACHE_POLICY_SEGMENTS_H
+
+#include "cache/order.h"
+
+enum { SEGMENTS = 2, SEGMENT_BIT = 1 };
+
+struct segments {
+    struct order queue[SEGMENTS];
+    uint64_t bytes[SEGMENTS];
+    uint64_t tick; /* position of the one appended last */
+    struct policy_config config;
+};
+
+void segments_init(struct segments *s, const struct policy_config *config);
+/* Behind all others; the policy's bits of the word are zero then. */
+void segments_append(struct segments *s, uint32_t entry, unsigned segment);
+void segments_remove(struct segments *s, uint32_t entry);
+void segments_restore(struct segments *s, uint32_t entry); /* to the place that its node tells */
+/* Sound, and each in the segment that its node tells; counts. */
+bool segments_check(const struct segments *s, uint64_t *entries);
+
+static inline uint32_t *segments_word(const struct segments *s, uint32_t entry) {
+    return &(*s->config.nodes)[entry].word;
+}
+static inline uint32_t segments_first(const struct segments *s, unsigned segment) {
+    return order_first(&s->queue[segment]);
+}
+
+#endif

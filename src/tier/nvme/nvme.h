@@ -1,0 +1,151 @@
+/* Shared by the parts of the nvme backend: the run directories, the layouts behind one small table
+ * of operations, and the queues. Included by those parts alone. */
+#ifndef KVF_TIER_NVME_NVME_H
+#define KVF_TIER_NVME_NVME_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "probe/blockdev.h"
+#include "tier/gds.h"
+#include "tier/pager.h"
+#include "tier/tier.h"
+
+enum { NVME_UNIT = 4096 }; /* lengths on the device are multiples of it */
+
+static inline uint64_t nvme_round(uint64_t bytes) {
+    return (bytes + NVME_UNIT - 1) / NVME_UNIT * NVME_UNIT;
+}
+
+/* A run directory: made under one path of the scenario, locked through its marker file while the run
+ * lives, removed at its end. */
+struct nvme_dir {
+    char path[PATH_MAX];   /* of the run directory */
+    int fd;                /* the directory; -1: not made */
+    int marker_fd;         /* holds the lock; -1 */
+    struct nvme_dir *next; /* of those that are open */
+    int spare_fd;          /* kept for the removal, which must list what is inside; -1 */
+    bool direct;           /* files are opened with O_DIRECT */
+    bool to_gpu;           /* files may be given to cuFile */
+    bool in_memory;        /* tmpfs and its like: nothing to sync or drop */
+    char why[200];         /* why not direct; "" */
+    struct blockdev device;
+};
+
+/* Makes the run directory under `path`. */
+int nvme_dir_open(struct nvme_dir *d, const char *path, uint64_t tag, struct err *e);
+/* Removes the directory with all files of our naming; what is not ours, or cannot be removed, stays, with a
+ * warning that names it. */
+void nvme_dir_close(struct nvme_dir *d);
+enum { NVME_FILE_NAME = 24 };
+/* "ab/abcdef0123456789.kv": where the file with this hash is, relative to the directory. */
+void nvme_file_name(uint64_t hash, char out[NVME_FILE_NAME]);
+#define NVME_ARENA_NAME "arena.kv"
+/* The directory goes also where the process ends for lack of memory, from the one call to the other. */
+void nvme_last_keep(const char *path);
+void nvme_last_forget(const char *path);
+/* open() of a file in the directory with the flags that all its data files share; fd or -errno. Makes
+ * the file, and the subdirectory that it is the first of, when asked to. */
+int nvme_dir_file(const struct nvme_dir *d, const char *name, bool create);
+
+/* An entry operation between begin and end on one queue. */
+struct nvme_op {
+    uint64_t place;
+    uint64_t bytes;     /* of the entry */
+    uint64_t done;      /* bytes whose chunks have completed well */
+    uint64_t cursor_at; /* offset that cursor stands at; UINT64_MAX: nowhere */
+    struct pager_cursor cursor;
+    uint32_t refs; /* operations that share it; 0: free */
+    uint32_t next; /* in its hash bucket or the free list */
+    int fd;        /* files: the entry's file; arena: -1 */
+    uint32_t path; /* files: index of the directory */
+    void *file;    /* files: as cuFile knows it; NULL: not yet */
+    enum kvf_dir dir;
+};
+
+struct nvme_tier;
+
+struct nvme_layout {
+    const char *name;
+    int (*open)(struct nvme_tier *t, const struct tier_setup *setup, struct err *e);
+    void (*close)(struct nvme_tier *t);
+    uint64_t (*alloc)(struct nvme_tier *t, uint64_t bytes);
+    void (*drop)(struct nvme_tier *t, uint64_t place, uint64_t bytes);
+    /* Fills the op's own fields; 0 or an errno. */
+    int (*begin)(struct nvme_tier *t, struct nvme_op *op);
+    void (*end)(struct nvme_tier *t, struct nvme_op *op);
+    /* The next piece of the entry that is in one stretch of one file: its length, at most `want`. */
+    uint64_t (*piece)(const struct nvme_tier *t, struct nvme_op *op, uint64_t offset, uint64_t want, int *fd,
+                      uint64_t *file_offset);
+    /* The file whose data must reach the device for this op: fds in turn, -1 behind the last. */
+    int (*sync_fd)(const struct nvme_tier *t, const struct nvme_op *op, unsigned nth);
+};
+extern const struct nvme_layout nvme_files, nvme_arena;
+
+struct nvme_tier {
+    struct tier base;
+    const struct nvme_layout *layout;
+    const struct run_clock *clock;
+    uint64_t run_tag;
+    uint64_t io_size;
+    unsigned pieces_max; /* of one chunk, as the rings provide for */
+    bool sync_data;
+    uint32_t dirs;
+    struct nvme_dir dir[SCENARIO_PATHS_MAX];
+    void *state;                        /* the layout's */
+    struct gds *gds;                    /* to device memory; NULL: through the host's */
+    unsigned gds_pieces;                /* of one chunk, at most */
+    void *gds_file[SCENARIO_PATHS_MAX]; /* arena: the files of sync_fd() */
+    char notice[600];                   /* of the opening; "" */
+};
+
+/* ---- nvme_op.c: operations of a queue ---- */
+
+#define NVME_NO_OP UINT32_MAX
+struct nvme_op_table {
+    struct nvme_op *op;
+    uint32_t *bucket;
+    uint32_t ops, op_free; /* ops: a power of two */
+};
+int nvme_ops_open(struct nvme_op_table *o); /* 0 or ENOMEM */
+void nvme_ops_close(struct nvme_op_table *o);
+uint32_t nvme_op_find(const struct nvme_op_table *o, uint64_t place,
+                      enum kvf_dir dir); /* index or NVME_NO_OP */
+/* As begin and end of struct tier_ops. */
+int nvme_op_begin(struct nvme_op_table *o, struct nvme_tier *t, uint64_t place, uint64_t bytes,
+                  enum kvf_dir dir);
+void nvme_op_end(struct nvme_op_table *o, struct nvme_tier *t, uint64_t place, enum kvf_dir dir);
+
+/* "byte 8192 of FILE", of an operation that reads; "" when there is none. */
+void nvme_op_where(const struct nvme_op_table *o, const struct nvme_tier *t, uint64_t place, uint64_t offset,
+                   char *out, size_t len);
+
+/* ---- nvme_gds.c: to device memory and from there ---- */
+
+/* Decides it as the scenario says, once the layout is open; 0 also when it is off. */
+int nvme_gds_open(struct nvme_tier *t, const struct tier_setup *setup, struct err *e);
+void nvme_gds_close(struct nvme_tier *t);
+/* The file of a piece as cuFile knows it; 0, or cuFile's code. */
+int nvme_gds_file(struct nvme_tier *t, struct nvme_op *op, int fd, void **file);
+/* Before the layout ends the operation. */
+void nvme_gds_end(struct nvme_tier *t, struct nvme_op *op);
+
+/* After an entry operation on a file without direct I/O: waits for its data and drops the cache. */
+void nvme_drop_cache(const struct nvme_dir *d, int fd, enum kvf_dir dir, uint64_t offset, uint64_t len);
+
+int nvme_queue_open(struct tier *t, struct tier_queue **out, uint32_t worker, uint32_t depth, struct err *e);
+void nvme_queue_close(struct tier_queue *q);
+int nvme_queue_begin(struct tier_queue *q, uint64_t place, uint64_t bytes, enum kvf_dir dir);
+void nvme_queue_end(struct tier_queue *q, uint64_t place, enum kvf_dir dir);
+unsigned nvme_queue_submit(struct tier_queue *q, struct tier_chunk **chunks, unsigned n);
+unsigned nvme_queue_reap(struct tier_queue *q, struct tier_chunk **done, unsigned max);
+int nvme_queue_fd(const struct tier_queue *q);
+uint64_t nvme_queue_next_ns(const struct tier_queue *q);
+void nvme_queue_where(struct tier_queue *q, uint64_t place, uint64_t offset, char *out, size_t len);
+const char *nvme_queue_why(const struct tier_queue *q);
+
+#endif

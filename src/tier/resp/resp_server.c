@@ -1,0 +1,312 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/url.h"
+#include "base/utf8.h"
+#include "tier/resp/resp.h"
+
+enum { PORT = 6379, CLIENT_IN = 16 * 1024, REPLY_MAX = 1 << 20 };
+
+/* ---- the address ---- */
+
+static int find_socket(struct resp_server *s, const struct url *u, struct err *e) {
+    struct sockaddr_un *to = (struct sockaddr_un *)(void *)&s->address;
+    if (strlen(u->path) >= sizeof to->sun_path)
+        return err_set(e, KVF_ERR_USAGE, "tiers.remote.url: the path of the socket is longer than %zu bytes",
+                       sizeof to->sun_path - 1);
+    to->sun_family = AF_UNIX;
+    memcpy(to->sun_path, u->path, strlen(u->path) + 1);
+    s->address_len = sizeof *to;
+    (void)snprintf(s->name, sizeof s->name, "%s", u->path);
+    return 0;
+}
+
+static int find_host(struct resp_server *s, const struct url *u, struct err *e) {
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+    char port[8];
+    s->port = u->port ? u->port : PORT;
+    (void)snprintf(port, sizeof port, "%u", s->port);
+    (void)snprintf(s->name, sizeof s->name, strchr(u->host, ':') ? "[%s]:%u" : "%s:%u", u->host, s->port);
+    int rc = getaddrinfo(u->host, port, &hints, &found);
+    if (rc != 0)
+        return err_set(e, KVF_ERR_UNAVAILABLE,
+                       "tiers.remote.url: the host %s is not found (%s); correct it, or give a number",
+                       u->host, gai_strerror(rc));
+    memcpy(&s->address, found->ai_addr, found->ai_addrlen);
+    s->address_len = found->ai_addrlen;
+    freeaddrinfo(found);
+    return 0;
+}
+
+int resp_server_find(struct resp_server *s, const struct scenario *scenario, struct err *e) {
+    struct err why = {0};
+    struct url u;
+    *s = (struct resp_server){.timeout_ns = scenario->remote.timeout_ns};
+    if (url_parse(scenario->remote.url, &u, &why) != 0)
+        return err_set(e, KVF_ERR_USAGE, "tiers.remote.url is no address of a server: %s", why.text);
+    secret_get(&s->secret);
+    bool local = strcmp(u.scheme, "unix") == 0;
+    const char *number = local ? strstr(u.query, "db=") : u.path;
+    if (local && number) number += 3;
+    if (!local && number[0] == '/') number++;
+    unsigned long database = number ? strtoul(number, NULL, 10) : 0;
+    if (number && (number[strspn(number, "0123456789")] != '\0' || database > UINT16_MAX))
+        return err_set(e, KVF_ERR_USAGE, "tiers.remote.url: its database is no number up to 65535");
+    s->database = (uint32_t)database;
+    return local ? find_socket(s, &u, e) : find_host(s, &u, e);
+}
+
+int resp_server_socket(const struct resp_server *s) {
+    int one = 1, fd = socket(s->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -errno;
+    if (s->address.ss_family != AF_UNIX) (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (connect(fd, (const struct sockaddr *)&s->address, s->address_len) == 0 || errno == EINPROGRESS)
+        return fd;
+    int error = errno;
+    close(fd);
+    return -error;
+}
+
+/* ---- commands ---- */
+
+void resp_command(struct buf *out, const char *const *words) {
+    size_t n = 0;
+    while (words[n]) n++;
+    buf_addf(out, "*%zu\r\n", n);
+    for (size_t i = 0; i < n; i++) buf_addf(out, "$%zu\r\n%s\r\n", strlen(words[i]), words[i]);
+}
+
+unsigned resp_server_greeting(const struct resp_server *s, struct buf *out) {
+    const struct secret *k = &s->secret;
+    unsigned n = 0;
+    char number[16];
+    if (k->password[0]) {
+        const char *alone[] = {"AUTH", k->password, NULL}, *both[] = {"AUTH", k->user, k->password, NULL};
+        resp_command(out, k->user[0] ? both : alone);
+        n++;
+    }
+    if (s->database) {
+        (void)snprintf(number, sizeof number, "%" PRIu32, s->database);
+        resp_command(out, (const char *const[]){"SELECT", number, NULL});
+        n++;
+    }
+    return n;
+}
+
+void resp_error_words(const struct resp_server *s, const char *text, size_t text_len, char *out, size_t len) {
+    static const struct {
+        const char *word, *meaning;
+    } known[] = {
+        {"OOM", "has no memory left; give it more maxmemory, or tiers.remote less capacity"},
+        {"READONLY", "is a replica that takes no writes; name its master in tiers.remote.url"},
+        {"NOAUTH", "wants a password; give it in KVFALL_REMOTE_PASSWORD"},
+        {"WRONGPASS",
+         "does not accept the user or the password; correct KVFALL_REMOTE_PASSWORD or the address"},
+        {"ERR AUTH", "does not accept the password; correct KVFALL_REMOTE_PASSWORD or the address"},
+        {"ERR invalid password",
+         "does not accept the password; correct KVFALL_REMOTE_PASSWORD or the address"},
+        {"NOPERM", "does not let this user do that"},
+        {"MOVED", "is a member of a cluster, and others have this value"},
+        {"ASK", "is a member of a cluster, and others have this value"},
+        {"CLUSTERDOWN", "is a member of a cluster that is down"},
+        {"LOADING", "is still loading its data"},
+        {"MISCONF", "takes no writes because it cannot save; start it with --save ''"},
+    };
+    const char *meaning = "refused a command";
+    int shown = text_len > 120 ? 120 : (int)text_len;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t n = strlen(known[i].word);
+        if (text_len < n || memcmp(text, known[i].word, n) != 0) continue;
+        meaning = known[i].meaning;
+        break;
+    }
+    (void)snprintf(out, len, "the server at %s %s (it says: %.*s)", s->name, meaning, shown, text);
+    utf8_clean(out, 0);
+}
+
+/* ---- one command at a time ---- */
+
+struct resp_client {
+    const struct resp_server *server;
+    int fd;
+    char in[CLIENT_IN];
+    size_t len;
+};
+
+static int wait_for(const struct resp_client *c, short events, struct err *e) {
+    struct pollfd p = {.fd = c->fd, .events = events};
+    int ms = (int)(c->server->timeout_ns / KVF_NS_PER_MS), rc;
+    do rc = poll(&p, 1, ms > 0 ? ms : 1);
+    while (rc < 0 && errno == EINTR);
+    if (rc > 0) return 0;
+    return err_set(e, KVF_ERR_UNAVAILABLE, "the server at %s gives no answer within tiers.remote.timeout",
+                   c->server->name);
+}
+
+static int absent(const struct resp_server *s, int error, struct err *e) {
+    char start[URL_WORD + 80];
+    if (s->port)
+        (void)snprintf(start, sizeof start, "redis-server --port %u --save ''", s->port);
+    else
+        (void)snprintf(start, sizeof start, "redis-server --port 0 --unixsocket %s --save ''", s->name);
+    return err_set(
+        e, KVF_ERR_UNAVAILABLE,
+        "no server answers at %s (%s); start one, as with `%s`, or name another in tiers.remote.url", s->name,
+        strerror(error), start);
+}
+
+static int client_send(struct resp_client *c, const struct buf *commands, struct err *e) {
+    for (size_t at = 0; at < commands->len;) {
+        ssize_t n = send(c->fd, commands->data + at, commands->len - at, MSG_NOSIGNAL);
+        if (n > 0) at += (size_t)n;
+        if (n > 0 || (n < 0 && errno == EINTR)) continue;
+        if (n < 0 && errno != EAGAIN)
+            return err_set_errno(e, KVF_ERR_UNAVAILABLE, errno, "the connection to %s is lost",
+                                 c->server->name);
+        int rc = wait_for(c, POLLOUT, e);
+        if (rc != 0) return rc;
+    }
+    return 0;
+}
+
+static int client_more(struct resp_client *c, struct err *e) {
+    for (;;) {
+        ssize_t n = recv(c->fd, c->in + c->len, sizeof c->in - c->len, 0);
+        if (n > 0) {
+            c->len += (size_t)n;
+            return 0;
+        }
+        if (n == 0)
+            return err_set(e, KVF_ERR_UNAVAILABLE, "the server at %s has closed the connection",
+                           c->server->name);
+        if (errno == EINTR) continue;
+        if (errno != EAGAIN)
+            return err_set_errno(e, KVF_ERR_UNAVAILABLE, errno, "the connection to %s is lost",
+                                 c->server->name);
+        int rc = wait_for(c, POLLIN, e);
+        if (rc != 0) return rc;
+    }
+}
+
+static void client_take(struct resp_client *c, size_t n) {
+    memmove(c->in, c->in + n, c->len - n);
+    c->len -= n;
+}
+
+static int client_bulk(struct resp_client *c, uint64_t left, struct buf *reply, struct err *e) {
+    for (left += 2; left > 0;) {
+        if (c->len == 0) {
+            int rc = client_more(c, e);
+            if (rc != 0) return rc;
+        }
+        size_t n = left < c->len ? (size_t)left : c->len, text = left > 2 ? (size_t)(left - 2) : 0;
+        if (reply) buf_bytes(reply, c->in, n < text ? n : text);
+        client_take(c, n);
+        left -= n;
+    }
+    return 0;
+}
+
+static int client_reply(struct resp_client *c, struct buf *reply, struct err *e) {
+    struct resp_head h;
+    char words[400];
+    while ((h = resp_head_read(c->in, c->len)).kind == RESP_MORE) {
+        int rc = client_more(c, e);
+        if (rc != 0) return rc;
+    }
+    if (reply) buf_free(reply);
+    switch (h.kind) {
+    case RESP_ERROR:
+        resp_error_words(c->server, h.text, h.text_len, words, sizeof words);
+        client_take(c, h.len);
+        return err_set(e, KVF_ERR_UNAVAILABLE, "%s", words);
+    case RESP_BULK:
+        client_take(c, h.len);
+        if (h.number <= REPLY_MAX) return client_bulk(c, (uint64_t)h.number, reply, e);
+        return err_set(e, KVF_ERR_UNAVAILABLE,
+                       "the server at %s answers with %" PRId64 " bytes, far too many", c->server->name,
+                       h.number);
+    case RESP_SIMPLE:
+        if (reply) buf_bytes(reply, h.text, h.text_len);
+        client_take(c, h.len);
+        return 0;
+    case RESP_INTEGER:
+    case RESP_NIL:
+        client_take(c, h.len);
+        return 0;
+    default:
+        return err_set(e, KVF_ERR_UNAVAILABLE, "what answers at %s is no Redis or Valkey server: %s",
+                       c->server->name, h.kind == RESP_ARRAY ? "a reply has parts" : h.why);
+    }
+}
+
+int resp_client_call(struct resp_client *c, const struct buf *commands, unsigned count, struct buf *reply,
+                     struct err *e) {
+    struct err first = {0};
+    int rc = client_send(c, commands, &first);
+    for (unsigned i = 0; i < count && (rc == 0 || rc == -KVF_ERR_UNAVAILABLE); i++) {
+        struct err one = {0};
+        rc = client_reply(c, reply, &one);
+        if (rc == 0) continue;
+        if (!err_is(&first)) first = one;
+        break;
+    }
+    return err_is(&first) ? err_set(e, first.code, "%s", first.text) : 0;
+}
+
+struct resp_client *resp_client_open(const struct resp_server *s, struct err *e) {
+    int fd = resp_server_socket(s), error = 0;
+    if (fd < 0) {
+        (void)absent(s, -fd, e);
+        return NULL;
+    }
+    struct resp_client *c = mem_zalloc(1, sizeof *c);
+    socklen_t len = sizeof error;
+    c->server = s;
+    c->fd = fd;
+    int rc = wait_for(c, POLLOUT, e);
+    if (rc == 0 && (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error != 0))
+        rc = absent(s, error ? error : errno, e);
+    struct buf commands = {0};
+    unsigned n = resp_server_greeting(s, &commands);
+    resp_command(&commands, (const char *const[]){"PING", NULL});
+    if (rc == 0) rc = resp_client_call(c, &commands, n + 1, NULL, e);
+    buf_free(&commands);
+    if (rc == 0) return c;
+    resp_client_close(c);
+    return NULL;
+}
+
+void resp_client_close(struct resp_client *c) {
+    if (!c) return;
+    close(c->fd);
+    free(c);
+}
+
+bool resp_info_text(const char *info, const char *name, char *out, size_t len) {
+    size_t n = strlen(name);
+    for (const char *line = info; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
+        if (strncmp(line, name, n) != 0 || line[n] != ':') continue;
+        (void)snprintf(out, len, "%.*s", (int)strcspn(line + n + 1, "\r\n"), line + n + 1);
+        utf8_clean(out, 0);
+        return true;
+    }
+    return false;
+}
+
+uint64_t resp_info_number(const char *info, const char *name) {
+    char text[40], *end;
+    if (!resp_info_text(info, name, text, sizeof text) || text[0] < '0' || text[0] > '9') return UINT64_MAX;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 10);
+    return *end || errno ? UINT64_MAX : v;
+}

@@ -1,0 +1,37 @@
+/* Byte-pair encoding with a file of ranks in tiktoken's format: a line for each token, its bytes in
+ * base64, a space and its rank. It counts tokens; it names none.
+ *
+ * Text is cut into words first: up to three digits; a run of letters, where every byte above 0x7f
+ * counts as a letter, or of other characters, each with one space before it where there is one; a
+ * run of white space without the space that goes to the word behind it. Words are cut at
+ * RANKS_WORD_MAX bytes, which bounds the time for a byte. In a word the neighbours that together
+ * are the token of the lowest rank become one, the leftmost first, until none are a token (Sennrich
+ * et al. 2016, on bytes). A model's own rules for words are finer, so counts are near those of its
+ * tokenizer, not the same.
+ *
+ * Not thread safe. */
+#ifndef KVF_WORKLOAD_FORMAT_RANKS_H
+#define KVF_WORKLOAD_FORMAT_RANKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum {
+    RANKS_WORD_MAX = 256,       /* bytes */
+    RANKS_TOKENS_MAX = 4 << 20, /* tokens of a file */
+    RANKS_BYTES_MAX = 256 << 20 /* bytes of all its tokens */
+};
+
+struct ranks;
+/* Reads the file. One that cannot be read, is none of ranks, names a token twice or lacks one of the
+ * 256 single bytes is -KVF_ERR_USAGE with its line. */
+int ranks_open(struct ranks **out, const char *path, struct err *e);
+void ranks_close(struct ranks *r); /* takes NULL */
+/* A text in pieces that may end anywhere: begin, feed each, end gives its tokens. */
+void ranks_begin(struct ranks *r);
+void ranks_feed(struct ranks *r, const char *bytes, size_t len);
+uint64_t ranks_end(struct ranks *r);
+
+#endif
