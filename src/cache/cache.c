@@ -6,14 +6,6 @@
 #include "base/buf.h"
 #include "cache/state.h"
 
-void moves_add(struct cache *c, uint32_t worker) {
-    if (worker >= c->movers) {
-        c->moves = mem_realloc(c->moves, (worker + 1) * sizeof *c->moves);
-        while (c->movers <= worker) c->moves[c->movers++] = 0;
-    }
-    c->moves[worker]++;
-}
-
 uint64_t cache_moves(const struct cache *c, uint32_t worker) {
     return worker < c->movers ? c->moves[worker] : 0;
 }
@@ -33,7 +25,7 @@ static void entry_access(struct cache *c, uint32_t i, const struct cache_access 
 static struct cache_op *op_make(struct cache *c, enum cache_op_kind kind, enum kvf_cause cause,
                                 uint32_t entry, uint32_t worker, void *owner) {
     const struct entry *e = cache_entry(c, entry);
-    struct cache_op *op = &op_take(&c->ops)->op;
+    struct cache_op *op = &pool_op_take(&c->ops)->op;
     op->kind = kind;
     op->cause = cause;
     op->entry = entry;
@@ -92,7 +84,7 @@ struct cache *cache_open(const struct cache_config *config, struct err *e) {
     if (config_check(config, e)) return NULL;
     struct cache *c = mem_zalloc(1, sizeof *c);
     c->config = *config;
-    busy_pool_init(&c->busies);
+    pool_busies_init(&c->busies);
     index_init(&c->index, &c->entries);
     admission_open(&c->admission, config->admission, config->admission_limit_bytes, ADMISSION_KEYS);
     for (int i = 0; i < KVF_TIERS; i++) {
@@ -108,22 +100,22 @@ void cache_close(struct cache *c) {
     }
     index_close(&c->index);
     admission_close(&c->admission);
-    entry_pool_close(&c->entries);
-    busy_pool_close(&c->busies);
-    op_pool_close(&c->ops);
+    pool_entries_close(&c->entries);
+    pool_busies_close(&c->busies);
+    pool_ops_close(&c->ops);
     free(c->steps);
     free(c->moves);
     free(c);
 }
 
 static uint32_t entry_find(const struct cache *c, struct cache_key key) {
-    return copies_kept(c) ? copy_find(c, key) : index_find(&c->index, key);
+    return copy_kept(c) ? copy_find(c, key) : index_find(&c->index, key);
 }
 
 /* All copies of a key are as recent as it is: those below are there for when the one above has gone. */
 static void key_access(struct cache *c, struct cache_key key, uint32_t i, const struct cache_access *access) {
     uint32_t at[KVF_TIERS] = {i};
-    unsigned n = copies_kept(c) ? index_find_all(&c->index, key, at) : 1;
+    unsigned n = copy_kept(c) ? index_find_all(&c->index, key, at) : 1;
     struct cache_access ranked = *access;
     ranked.rank = rank_next(c, access->rank);
     for (unsigned k = 0; k < n; k++) entry_access(c, at[k], &ranked);
@@ -176,8 +168,8 @@ static bool tier_expire(struct cache *c, struct cache_tier *t, int tier) {
             continue;
         }
         struct cache_key key = cache_entry(c, i)->key;
-        entry_drop(c, i);
-        eviction_count(c, key, tier);
+        finish_drop(c, i);
+        plan_count_eviction(c, key, tier);
         any = true;
     }
     return any;
@@ -222,16 +214,16 @@ struct cache_op *cache_read(struct cache *c, struct cache_key key, const struct 
     op->from = e->tier;
     op->from_place = e->place;
     op->seq = ++c->seq;
-    busy_of(c, e)->pins++;
+    gate_busy_of(c, e)->pins++;
     op_slot(op)->busy = e->busy;
-    ready_push(c, op);
+    gate_ready_push(c, op);
     return op;
 }
 
 /* The key is reserved from here on, also while the write waits for room: others find it WRITING. */
 static struct cache_op *write_make(struct cache *c, struct cache_key key, uint64_t bytes,
                                    const struct cache_access *access, uint32_t worker, void *owner) {
-    uint32_t i = entry_take(&c->entries);
+    uint32_t i = pool_entry_take(&c->entries);
     struct entry *e = cache_entry(c, i);
     e->key = key;
     e->bytes = bytes & ENTRY_BYTES_MAX; /* it is */
@@ -244,7 +236,7 @@ static struct cache_op *write_make(struct cache *c, struct cache_key key, uint64
     e->state = ENTRY_WRITING;
     index_insert(&c->index, i);
     struct cache_op *op = op_make(c, CACHE_OP_WRITE, access->cause, i, worker, owner);
-    struct busy *b = busy_of(c, e);
+    struct busy *b = gate_busy_of(c, e);
     b->first = b->last = op_slot(op);
     return op;
 }
@@ -268,7 +260,7 @@ enum cache_verdict cache_write(struct cache *c, struct cache_key key, uint64_t b
     *op = write_make(c, key, bytes, access, worker, owner);
     (*op)->at = target;
     if (c->stopped) {
-        ready_refuse(c, *op);
+        gate_ready_refuse(c, *op);
         return CACHE_PLANNED;
     }
     if (!c->tier[target].wait.head && plan_write(c, *op)) return CACHE_PLANNED;
@@ -282,7 +274,7 @@ struct cache_op *cache_wait(struct cache *c, struct cache_key key, uint32_t work
     struct cache_op *write = &c->busies.at[cache_entry(c, i)->busy].first->op;
     struct cache_op *op = op_make(c, CACHE_OP_WAIT, write->cause, i, worker, owner);
     if (c->stopped) {
-        ready_refuse(c, op);
+        gate_ready_refuse(c, op);
     } else {
         wait_enter(c, op);
     }
@@ -296,8 +288,8 @@ void cache_admit_from(struct cache *c, int tier) {
 void cache_clear(struct cache *c) {
     for (uint32_t i = 0; i < c->entries.top; i++) {
         const struct entry *e = cache_entry(c, i);
-        if (e->state == ENTRY_COPYING) copies_drop(c, e->key, true);
-        if (e->state == ENTRY_RESIDENT) entry_drop(c, i);
+        if (e->state == ENTRY_COPYING) copy_drop(c, e->key, true);
+        if (e->state == ENTRY_RESIDENT) finish_drop(c, i);
     }
 }
 
@@ -306,7 +298,7 @@ bool cache_cancel(struct cache *c, struct cache_op *op) {
     wait_leave(c, op);
     op->refused = op->kind == CACHE_OP_WRITE;
     c->stats.refused += op->refused;
-    ready_refuse(c, op);
+    gate_ready_refuse(c, op);
     /* It may have held up others that need less. */
     wait_retry(c);
     return true;
@@ -331,10 +323,10 @@ bool cache_wait_over(struct cache *c, struct cache_op *op) {
 bool cache_drop(struct cache *c, struct cache_key key) {
     uint32_t i = entry_find(c, key);
     if (i == ENTRY_NONE || cache_entry(c, i)->state != ENTRY_RESIDENT) return false;
-    if (copies_kept(c))
-        copies_drop(c, key, true);
+    if (copy_kept(c))
+        copy_drop(c, key, true);
     else
-        entry_drop(c, i);
+        finish_drop(c, i);
     if (!c->stopped) gate_open_all(c);
     c->retry_due = true;
     return true;
@@ -352,7 +344,7 @@ struct cache_op *cache_next_ready(struct cache *c) {
     if (!c->ready_head) c->ready_tail = NULL;
     op->next = NULL;
     op->state = CACHE_OP_RUNNING;
-    if (op->kind == CACHE_OP_READ && copies_kept(c)) copy_load(c, op);
+    if (op->kind == CACHE_OP_READ && copy_kept(c)) copy_load(c, op);
     return op;
 }
 
@@ -360,7 +352,7 @@ struct cache_op *cache_next_ready(struct cache *c) {
 static void hit_promote(struct cache *c, const struct cache_op *read) {
     const struct entry *e = cache_entry(c, read->entry);
     if (c->stopped || e->state != ENTRY_RESIDENT || e->generation != read->generation) return;
-    if (e->busy == BUSY_NONE && promotion_due(c, e)) plan_promotion(c, read->entry, read->worker);
+    if (e->busy == BUSY_NONE && plan_promotion_due(c, e)) plan_promotion(c, read->entry, read->worker);
 }
 
 void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry) {
@@ -385,12 +377,12 @@ void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outco
         c->retry_due = true;
     else
         wait_retry(c);
-    if (outcome == CACHE_DONE && copies_kept(c))
-        copies_spread(c, op->key, op->worker);
+    if (outcome == CACHE_DONE && copy_kept(c))
+        copy_spread(c, op->key, op->worker);
     else if (outcome == CACHE_DONE && op->kind == CACHE_OP_READ)
         hit_promote(c, op);
     relief_due(c, op->worker);
-    op_give(&c->ops, op);
+    pool_op_give(&c->ops, op);
 }
 
 void cache_stop(struct cache *c) {
@@ -400,8 +392,8 @@ void cache_stop(struct cache *c) {
         struct op_list *gate = &c->tier[t].gate;
         while (gate->head) {
             struct cache_op *op = gate->head;
-            op_list_remove(gate, op);
-            ready_refuse(c, op);
+            pool_list_remove(gate, op);
+            gate_ready_refuse(c, op);
         }
     }
     for (uint32_t i = 0; i < c->ops.chunk_count; i++) {
@@ -409,7 +401,7 @@ void cache_stop(struct cache *c) {
             struct op_slot *s = &c->ops.chunks[i][j];
             if (!s->live || s->op.state != CACHE_OP_WAITING) continue;
             wait_leave(c, &s->op);
-            ready_refuse(c, &s->op);
+            gate_ready_refuse(c, &s->op);
         }
     }
 }
@@ -463,4 +455,12 @@ size_t cache_memory_bytes(const struct cache *c) {
         c->entries.node_cap * (sizeof(struct policy_node) + (c->entries.next_use ? sizeof(uint64_t) : 0)) +
         index_bytes(&c->index);
     return (all + live - 1) / live;
+}
+
+uint64_t cache_under_way(const struct cache *c) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < c->ops.chunk_count; i++) {
+        for (uint32_t j = 0; j < OP_CHUNK; j++) n += c->ops.chunks[i][j].live;
+    }
+    return n;
 }

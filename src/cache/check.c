@@ -25,7 +25,7 @@ static const char *busy_wrong(const struct cache *c, const struct entry *e) {
 static bool entry_is_indexed(const struct cache *c, uint32_t i) {
     uint32_t at[KVF_TIERS];
     struct cache_key key = cache_entry(c, i)->key;
-    if (!copies_kept(c)) return index_find(&c->index, key) == i;
+    if (!copy_kept(c)) return index_find(&c->index, key) == i;
     unsigned n = index_find_all(&c->index, key, at);
     bool found = false;
     for (unsigned k = 0; k < n; k++) {
@@ -126,7 +126,7 @@ static int tier_check(const struct cache *c, int tier, const struct census *n, s
                        "cache, %s: places of %" PRIu64 " bytes, used %" PRIu64 ", started %" PRIu64
                        ", usable %" PRIu64,
                        name, t->physical, t->used, t->started, t->usable);
-    if (copies_kept(c) && t->level != t->used + t->started)
+    if (copy_kept(c) && t->level != t->used + t->started)
         return err_set(e, KVF_ERR_INTERNAL, "cache, %s: what is planned is not what is there and on its way",
                        name);
     if (t->level > t->usable && !c->uneven)
@@ -156,14 +156,6 @@ static int lookups_check(const struct cache *c, struct err *e) {
     }
     if (by_tier != hits) return err_set(e, KVF_ERR_INTERNAL, "cache: hits by tier are not the hits by cause");
     return 0;
-}
-
-uint64_t cache_under_way(const struct cache *c) {
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < c->ops.chunk_count; i++) {
-        for (uint32_t j = 0; j < OP_CHUNK; j++) n += c->ops.chunks[i][j].live;
-    }
-    return n;
 }
 
 int cache_check(const struct cache *c, struct err *e) {

@@ -11,10 +11,6 @@
  * While it is copied the source is pinned like an entry that is read, so a key with a copy under way has
  * a resident one. An operation that copies is about the source; its slot names the copy. */
 
-bool copies_kept(const struct cache *c) {
-    return c->config.placement == KVF_PLACEMENT_INCLUSIVE;
-}
-
 uint32_t copy_find(const struct cache *c, struct cache_key key) {
     uint32_t at[KVF_TIERS], best = ENTRY_NONE;
     unsigned n = index_find_all(&c->index, key, at);
@@ -25,15 +21,6 @@ uint32_t copy_find(const struct cache *c, struct cache_key key) {
         if (best == ENTRY_NONE || e->tier < cache_entry(c, best)->tier) best = at[k];
     }
     return best;
-}
-
-void eviction_count(struct cache *c, struct cache_key key, int tier) {
-    if (copies_kept(c) && index_find(&c->index, key) != ENTRY_NONE) {
-        c->stats.copies_dropped[tier]++;
-        return;
-    }
-    c->stats.evictions[tier]++;
-    c->stats.chunk_evictions += cache_key_kind(key) == CACHE_KEY_CHUNK;
 }
 
 /* The entries of a key by tier; false while the key is being written. */
@@ -52,7 +39,7 @@ static bool copies_by_tier(const struct cache *c, struct cache_key key, uint32_t
 /* Room for it is planned already. */
 static void copy_begin(struct cache *c, struct cache_op *op, int to) {
     const struct entry *from = cache_entry(c, op->entry);
-    uint32_t i = entry_take(&c->entries);
+    uint32_t i = pool_entry_take(&c->entries);
     struct entry *copy = cache_entry(c, i);
     copy->key = from->key;
     copy->bytes = from->bytes;
@@ -67,7 +54,7 @@ static void copy_begin(struct cache *c, struct cache_op *op, int to) {
     index_insert(&c->index, i);
     op_slot(op)->copy = i;
     op->to = to;
-    place_take(c, op);
+    gate_place_take(c, op);
 }
 
 /* Copies never wait, and overtake no write that does. */
@@ -80,7 +67,7 @@ static bool copy_fits(struct cache *c, int to, const struct entry *e) {
 void copy_load(struct cache *c, struct cache_op *op) {
     struct entry *e = cache_entry(c, op->entry);
     uint32_t at[KVF_TIERS];
-    if (c->stopped || c->busies.at[op_slot(op)->busy].ghost || !promotion_due(c, e)) return;
+    if (c->stopped || c->busies.at[op_slot(op)->busy].ghost || !plan_promotion_due(c, e)) return;
     int to = plan_target(c, e->bytes);
     if (to >= e->tier || !copies_by_tier(c, e->key, at) || at[to] != ENTRY_NONE) return;
     if (!copy_fits(c, to, e)) {
@@ -93,7 +80,7 @@ void copy_load(struct cache *c, struct cache_op *op) {
 
 static void copy_down(struct cache *c, uint32_t from, int to, uint32_t worker) {
     struct entry *e = cache_entry(c, from);
-    struct cache_op *op = &op_take(&c->ops)->op;
+    struct cache_op *op = &pool_op_take(&c->ops)->op;
     op->kind = CACHE_OP_MOVE;
     op->cause = KVF_CAUSE_DEMOTION;
     op->from = e->tier;
@@ -103,15 +90,15 @@ static void copy_down(struct cache *c, uint32_t from, int to, uint32_t worker) {
     op->entry = from;
     op->worker = worker;
     op->rank = e->access;
-    moves_add(c, worker);
+    plan_moves_add(c, worker);
     op->seq = ++c->seq;
-    busy_of(c, e)->pins++;
+    gate_busy_of(c, e)->pins++;
     op_slot(op)->busy = e->busy;
     copy_begin(c, op, to);
-    ready_push(c, op);
+    gate_ready_push(c, op);
 }
 
-void copies_spread(struct cache *c, struct cache_key key, uint32_t worker) {
+void copy_spread(struct cache *c, struct cache_key key, uint32_t worker) {
     uint32_t at[KVF_TIERS], above = ENTRY_NONE;
     if (c->stopped || !copies_by_tier(c, key, at)) return;
     for (int t = 0; t < KVF_TIERS; t++) {
@@ -119,7 +106,7 @@ void copies_spread(struct cache *c, struct cache_key key, uint32_t worker) {
             above = at[t];
             continue;
         }
-        if (above == ENTRY_NONE || !tier_holds(c, t, cache_entry(c, above)->bytes)) continue;
+        if (above == ENTRY_NONE || !plan_tier_holds(c, t, cache_entry(c, above)->bytes)) continue;
         /* One that is on its way to the tier above is copied on when it is there. */
         if (cache_entry(c, above)->state != ENTRY_RESIDENT) return;
         if (copy_fits(c, t, cache_entry(c, above))) {
@@ -134,7 +121,7 @@ void copy_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcom
     uint32_t i = op_slot(op)->copy;
     struct entry *e = cache_entry(c, i);
     if (outcome == CACHE_DONE && e->state == ENTRY_COPYING) {
-        place_settle(c, op);
+        gate_place_settle(c, op);
         e->place = op->to_place;
         e->state = ENTRY_RESIDENT;
         seat_enter(c, i, op->to);
@@ -145,13 +132,13 @@ void copy_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcom
             c->stats.promotions[op->from]++;
         return;
     }
-    place_return(c, op);
+    gate_place_return(c, op);
     c->tier[op->to].level -= op->bytes;
     if (e->state == ENTRY_COPYING) index_remove(&c->index, i);
-    entry_give(&c->entries, i);
+    pool_entry_give(&c->entries, i);
 }
 
-void copies_drop(struct cache *c, struct cache_key key, bool resident) {
+void copy_drop(struct cache *c, struct cache_key key, bool resident) {
     uint32_t at[KVF_TIERS];
     unsigned n = index_find_all(&c->index, key, at);
     for (unsigned k = 0; k < n; k++) {
@@ -160,7 +147,7 @@ void copies_drop(struct cache *c, struct cache_key key, bool resident) {
             index_remove(&c->index, at[k]);
             e->state = ENTRY_UNWANTED;
         } else if (resident && e->state == ENTRY_RESIDENT) {
-            entry_drop(c, at[k]);
+            finish_drop(c, at[k]);
         }
     }
 }

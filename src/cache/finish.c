@@ -31,8 +31,8 @@ static void moves_cut(struct cache *c, struct entry *e, const struct op_slot *ke
         if (!s || s == keep || s->started) return;
         move_unplan(c, e, s);
         if (s->op.state == CACHE_OP_GATED) {
-            op_list_remove(&c->tier[s->op.to].gate, &s->op);
-            ready_refuse(c, &s->op);
+            pool_list_remove(&c->tier[s->op.to].gate, &s->op);
+            gate_ready_refuse(c, &s->op);
         }
         s->detached = true;
     }
@@ -52,12 +52,12 @@ static void entry_hide(struct cache *c, uint32_t i) {
 static void entry_bury(struct cache *c, uint32_t i, bool fell) {
     struct entry *e = cache_entry(c, i);
     if (fell) c->tier[e->tier].level -= e->bytes;
-    place_leave(c, e, !fell);
-    busy_settle(c, i);
-    entry_give(&c->entries, i);
+    gate_place_leave(c, e, !fell);
+    gate_busy_settle(c, i);
+    pool_entry_give(&c->entries, i);
 }
 
-void entry_drop(struct cache *c, uint32_t i) {
+void finish_drop(struct cache *c, uint32_t i) {
     struct entry *e = cache_entry(c, i);
     struct op_slot *first = e->busy == BUSY_NONE ? NULL : c->busies.at[e->busy].first;
     bool fell = first && move_falls(&first->op);
@@ -72,27 +72,27 @@ void entry_drop(struct cache *c, uint32_t i) {
     c->tier[e->seat].level -= e->bytes;
 }
 
-void pin_release(struct cache *c, struct cache_op *op) {
+void finish_pin_release(struct cache *c, struct cache_op *op) {
     uint32_t pinned = op_slot(op)->busy;
     struct busy *b = &c->busies.at[pinned];
     b->pins--;
     if (!b->ghost) {
-        busy_settle(c, op->entry);
+        gate_busy_settle(c, op->entry);
     } else if (b->pins == 0) {
-        place_free(c, b->tier, b->place, b->bytes, b->counted);
-        busy_give(&c->busies, pinned);
+        gate_place_free(c, b->tier, b->place, b->bytes, b->counted);
+        pool_busy_give(&c->busies, pinned);
     }
 }
 
 void finish_read(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry) {
     const struct entry *e = cache_entry(c, op->entry);
-    pin_release(c, op);
+    finish_pin_release(c, op);
     if (op_slot(op)->copy != ENTRY_NONE) copy_finish(c, op, outcome);
     /* The entry's number may belong to another one by now; generations are unique. */
     bool there = e->state == ENTRY_RESIDENT && e->generation == op->generation;
     if (!((outcome == CACHE_FAILED && drop_entry) || outcome == CACHE_LOST) || !there) return;
-    if (copies_kept(c)) copies_drop(c, op->key, false);
-    entry_drop(c, op->entry);
+    if (copy_kept(c)) copy_drop(c, op->key, false);
+    finish_drop(c, op->entry);
 }
 
 void finish_write(struct cache *c, struct cache_op *op, enum cache_outcome outcome) {
@@ -102,19 +102,19 @@ void finish_write(struct cache *c, struct cache_op *op, enum cache_outcome outco
     wait_wake(c, &b->waiters);
     b->first = b->last = NULL;
     if (done) {
-        place_settle(c, op);
+        gate_place_settle(c, op);
         e->place = op->to_place;
         e->tier = e->seat = (uint8_t)op->to;
         e->state = ENTRY_RESIDENT;
         seat_enter(c, op->entry, op->to);
-        busy_settle(c, op->entry);
+        gate_busy_settle(c, op->entry);
         return;
     }
-    busy_settle(c, op->entry);
-    if (op_slot(op)->started) place_return(c, op);
+    gate_busy_settle(c, op->entry);
+    if (op_slot(op)->started) gate_place_return(c, op);
     if (op->to >= 0) c->tier[op->to].level -= op->bytes;
     index_remove(&c->index, op->entry);
-    entry_give(&c->entries, op->entry);
+    pool_entry_give(&c->entries, op->entry);
 }
 
 static void move_arrive(struct cache *c, struct cache_op *op) {
@@ -122,26 +122,26 @@ static void move_arrive(struct cache *c, struct cache_op *op) {
     struct busy *b = &c->busies.at[e->busy];
     b->first = op_slot(op)->chain;
     if (!b->first) b->last = NULL;
-    place_settle(c, op);
-    place_leave(c, e, !move_falls(op));
+    gate_place_settle(c, op);
+    gate_place_leave(c, e, !move_falls(op));
     e->tier = (uint8_t)op->to;
     e->place = op->to_place;
     e->hits = 0;
-    busy_settle(c, op->entry);
+    gate_busy_settle(c, op->entry);
     if (move_falls(op)) {
         c->stats.demotions[op->from]++;
     } else {
         c->stats.promotions[op->from]++;
     }
-    if (e->state == ENTRY_LEAVING && e->busy == BUSY_NONE) entry_evict(c, op->entry);
+    if (e->state == ENTRY_LEAVING && e->busy == BUSY_NONE) plan_evict(c, op->entry);
 }
 
 /* A fall of a leaving entry did not take place: it leaves from the last tier that it reaches. */
 static void leaving_cut(struct cache *c, uint32_t i) {
     struct entry *e = cache_entry(c, i);
     c->tier[e->seat].level -= e->bytes;
-    busy_settle(c, i);
-    if (e->busy == BUSY_NONE) entry_evict(c, i);
+    gate_busy_settle(c, i);
+    if (e->busy == BUSY_NONE) plan_evict(c, i);
 }
 
 void finish_move(struct cache *c, struct cache_op *op, enum cache_outcome outcome) {
@@ -149,7 +149,7 @@ void finish_move(struct cache *c, struct cache_op *op, enum cache_outcome outcom
     if (s->detached) return;
     if (s->copy != ENTRY_NONE) {
         c->stats.move_errors += outcome == CACHE_FAILED;
-        pin_release(c, op);
+        finish_pin_release(c, op);
         copy_finish(c, op, outcome);
         return;
     }
@@ -158,7 +158,7 @@ void finish_move(struct cache *c, struct cache_op *op, enum cache_outcome outcom
         move_arrive(c, op);
         return;
     }
-    if (s->started) place_return(c, op);
+    if (s->started) gate_place_return(c, op);
     if (e->state != ENTRY_RESIDENT) c->tier[e->seat].level += op->bytes; /* taken off when it was hidden */
     if (outcome == CACHE_FAILED || outcome == CACHE_LOST) {
         c->stats.move_errors += outcome == CACHE_FAILED;
@@ -173,6 +173,6 @@ void finish_move(struct cache *c, struct cache_op *op, enum cache_outcome outcom
         leaving_cut(c, op->entry);
     } else {
         c->uneven = true;
-        busy_settle(c, op->entry);
+        gate_busy_settle(c, op->entry);
     }
 }

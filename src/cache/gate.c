@@ -1,26 +1,26 @@
 #include "cache/state.h"
 
-struct busy *busy_of(struct cache *c, struct entry *e) {
+struct busy *gate_busy_of(struct cache *c, struct entry *e) {
     if (e->busy == BUSY_NONE) {
-        e->busy = busy_take(&c->busies);
+        e->busy = pool_busy_take(&c->busies);
         if (e->state == ENTRY_RESIDENT) c->tier[e->seat].idle -= e->bytes;
     }
     return &c->busies.at[e->busy];
 }
 
-void busy_settle(struct cache *c, uint32_t entry) {
+void gate_busy_settle(struct cache *c, uint32_t entry) {
     struct entry *e = cache_entry(c, entry);
     if (e->busy == BUSY_NONE) return;
     struct busy *b = &c->busies.at[e->busy];
     if (b->pins || b->first) return;
-    busy_give(&c->busies, e->busy);
+    pool_busy_give(&c->busies, e->busy);
     e->busy = BUSY_NONE;
     if (e->state != ENTRY_RESIDENT) return;
     c->tier[e->seat].idle += e->bytes;
     if (e->parked) seat_unpark(c, entry);
 }
 
-void ready_push(struct cache *c, struct cache_op *op) {
+void gate_ready_push(struct cache *c, struct cache_op *op) {
     op->state = CACHE_OP_READY;
     op->next = NULL;
     if (c->ready_tail) {
@@ -31,9 +31,9 @@ void ready_push(struct cache *c, struct cache_op *op) {
     c->ready_tail = op;
 }
 
-void ready_refuse(struct cache *c, struct cache_op *op) {
+void gate_ready_refuse(struct cache *c, struct cache_op *op) {
     op->failed_wait = true;
-    ready_push(c, op);
+    gate_ready_push(c, op);
 }
 
 static bool gate_passes(const struct cache *c, struct cache_op *op) {
@@ -44,7 +44,7 @@ static bool gate_passes(const struct cache *c, struct cache_op *op) {
     return c->busies.at[cache_entry(c, op->entry)->busy].first == op_slot(op);
 }
 
-void place_take(struct cache *c, struct cache_op *op) {
+void gate_place_take(struct cache *c, struct cache_op *op) {
     struct cache_tier *t = &c->tier[op->to];
     if (op->kind == CACHE_OP_MOVE) op->from_place = cache_entry(c, op->entry)->place;
     op->to_place = c->config.alloc(c->config.ctx, op->to, op->bytes);
@@ -57,15 +57,15 @@ static void gate_open(struct cache *c, int tier) {
     struct op_list *gate = &c->tier[tier].gate;
     while (gate->head && gate_passes(c, gate->head)) {
         struct cache_op *op = gate->head;
-        op_list_remove(gate, op);
-        place_take(c, op);
-        ready_push(c, op);
+        pool_list_remove(gate, op);
+        gate_place_take(c, op);
+        gate_ready_push(c, op);
     }
 }
 
 void gate_enter(struct cache *c, struct cache_op *op) {
     op->state = CACHE_OP_GATED;
-    op_list_push(&c->tier[op->to].gate, op);
+    pool_list_push(&c->tier[op->to].gate, op);
     gate_open(c, op->to);
 }
 
@@ -78,13 +78,13 @@ static void place_drop(struct cache *c, int tier, uint64_t place, uint64_t bytes
     c->config.drop(c->config.ctx, tier, place, bytes);
 }
 
-void place_return(struct cache *c, struct cache_op *op) {
+void gate_place_return(struct cache *c, struct cache_op *op) {
     op_slot(op)->started = false;
     c->tier[op->to].started -= op->bytes;
     place_drop(c, op->to, op->to_place, op->bytes);
 }
 
-void place_settle(struct cache *c, struct cache_op *op) {
+void gate_place_settle(struct cache *c, struct cache_op *op) {
     struct cache_tier *t = &c->tier[op->to];
     op_slot(op)->started = false;
     t->started -= op->bytes;
@@ -93,7 +93,7 @@ void place_settle(struct cache *c, struct cache_op *op) {
     c->stats.bytes_in[op->to] += op->bytes;
 }
 
-void place_free(struct cache *c, int tier, uint64_t place, uint64_t bytes, bool counted) {
+void gate_place_free(struct cache *c, int tier, uint64_t place, uint64_t bytes, bool counted) {
     struct cache_tier *t = &c->tier[tier];
     t->used -= bytes;
     t->entries--;
@@ -102,10 +102,10 @@ void place_free(struct cache *c, int tier, uint64_t place, uint64_t bytes, bool 
     place_drop(c, tier, place, bytes);
 }
 
-void place_leave(struct cache *c, struct entry *e, bool counted) {
+void gate_place_leave(struct cache *c, struct entry *e, bool counted) {
     struct busy *b = e->busy == BUSY_NONE ? NULL : &c->busies.at[e->busy];
     if (!b || b->pins == 0) {
-        place_free(c, e->tier, e->place, e->bytes, counted);
+        gate_place_free(c, e->tier, e->place, e->bytes, counted);
         return;
     }
     b->ghost = true;
@@ -116,7 +116,7 @@ void place_leave(struct cache *c, struct entry *e, bool counted) {
     struct busy left = *b;
     b->first = b->last = NULL;
     /* The readers stay with the place; the moves to come, if any, go on with the entry. */
-    e->busy = busy_take(&c->busies);
+    e->busy = pool_busy_take(&c->busies);
     struct busy *fresh = &c->busies.at[e->busy];
     fresh->plan = left.plan;
     fresh->first = left.first;

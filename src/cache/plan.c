@@ -2,6 +2,23 @@
 
 #include "base/buf.h"
 
+void plan_moves_add(struct cache *c, uint32_t worker) {
+    if (worker >= c->movers) {
+        c->moves = mem_realloc(c->moves, (worker + 1) * sizeof *c->moves);
+        while (c->movers <= worker) c->moves[c->movers++] = 0;
+    }
+    c->moves[worker]++;
+}
+
+void plan_count_eviction(struct cache *c, struct cache_key key, int tier) {
+    if (copy_kept(c) && index_find(&c->index, key) != ENTRY_NONE) {
+        c->stats.copies_dropped[tier]++;
+        return;
+    }
+    c->stats.evictions[tier]++;
+    c->stats.chunk_evictions += cache_key_kind(key) == CACHE_KEY_CHUNK;
+}
+
 /* A plan in the making is a list of steps: an entry falls from one tier to another, or out. Steps
  * change orders, seats and levels at once, so that each sees what the ones before it did, and are
  * taken back last first when the plan comes to nothing. Nothing else changes before the commit, but
@@ -11,17 +28,17 @@
  * then falls out of a lower tier is hidden at the commit, carries its falls out, and is evicted from
  * the last tier that it reaches. */
 
-bool tier_holds(const struct cache *c, int tier, uint64_t bytes) {
+bool plan_tier_holds(const struct cache *c, int tier, uint64_t bytes) {
     return c->tier[tier].on && bytes <= c->tier[tier].usable;
 }
 
 static bool tier_has_room(const struct cache *c, int tier, uint64_t bytes) {
-    return tier_holds(c, tier, bytes) && c->tier[tier].level + bytes <= c->tier[tier].usable;
+    return plan_tier_holds(c, tier, bytes) && c->tier[tier].level + bytes <= c->tier[tier].usable;
 }
 
 static int tier_below(const struct cache *c, int tier, uint64_t bytes) {
     for (int t = tier + 1; t < KVF_TIERS; t++) {
-        if (tier_holds(c, t, bytes)) return t;
+        if (plan_tier_holds(c, t, bytes)) return t;
     }
     return -1;
 }
@@ -33,7 +50,7 @@ int plan_target(const struct cache *c, uint64_t bytes) {
 /* Spillover evicts in the deepest tier that can hold the entry at all. */
 static int tier_deepest(const struct cache *c, uint64_t bytes) {
     int t = KVF_TIERS - 1;
-    while (!tier_holds(c, t, bytes)) t--;
+    while (!plan_tier_holds(c, t, bytes)) t--;
     return t;
 }
 
@@ -78,7 +95,7 @@ static void step_do(struct cache *c, uint32_t entry, int from, int to) {
     candidate_leave(c, entry, from);
     struct plan_step step = {c->entries.nodes[entry], entry, (int8_t)from, (int8_t)to};
     if (to >= 0) {
-        if (e->busy == BUSY_NONE) e->busy = busy_take(&c->busies);
+        if (e->busy == BUSY_NONE) e->busy = pool_busy_take(&c->busies);
         c->busies.at[e->busy].plan = c->plan + 1;
         seat_enter_planned(c, entry, to);
         candidate_counted(c, entry, to);
@@ -93,7 +110,7 @@ static void step_undo(struct cache *c, const struct plan_step *step) {
         candidate_leave(c, step->entry, step->to);
         e->seat = (uint8_t)step->from;
         if (e->seat == e->tier) {
-            busy_give(&c->busies, e->busy);
+            pool_busy_give(&c->busies, e->busy);
             e->busy = BUSY_NONE;
         }
     }
@@ -129,11 +146,11 @@ static bool room_make(struct cache *c, int tier, uint64_t bytes, const struct ca
     return true;
 }
 
-void entry_evict(struct cache *c, uint32_t entry) {
+void plan_evict(struct cache *c, uint32_t entry) {
     const struct entry *e = cache_entry(c, entry);
-    eviction_count(c, e->key, e->tier);
-    place_free(c, e->tier, e->place, e->bytes, false);
-    entry_give(&c->entries, entry);
+    plan_count_eviction(c, e->key, e->tier);
+    gate_place_free(c, e->tier, e->place, e->bytes, false);
+    pool_entry_give(&c->entries, entry);
 }
 
 static void op_commit(struct cache *c, struct cache_op *op) {
@@ -144,7 +161,7 @@ static void op_commit(struct cache *c, struct cache_op *op) {
 /* A planned move of an entry, behind those that it has already. */
 static struct cache_op *move_make(struct cache *c, uint32_t entry, int from, int to, uint32_t worker) {
     struct entry *e = cache_entry(c, entry);
-    struct op_slot *s = op_take(&c->ops);
+    struct op_slot *s = pool_op_take(&c->ops);
     s->op.kind = CACHE_OP_MOVE;
     s->op.cause = to > from ? KVF_CAUSE_DEMOTION : KVF_CAUSE_PROMOTION;
     s->op.from = from;
@@ -155,8 +172,8 @@ static struct cache_op *move_make(struct cache *c, uint32_t entry, int from, int
     s->op.entry = entry;
     s->op.worker = worker;
     s->op.rank = e->access;
-    moves_add(c, worker);
-    struct busy *b = busy_of(c, e);
+    plan_moves_add(c, worker);
+    struct busy *b = gate_busy_of(c, e);
     if (b->last) {
         b->last->chain = s;
     } else {
@@ -172,7 +189,7 @@ static void step_evict(struct cache *c, uint32_t entry) {
     struct entry *e = cache_entry(c, entry);
     index_remove(&c->index, entry);
     if (e->busy == BUSY_NONE) {
-        entry_evict(c, entry);
+        plan_evict(c, entry);
     } else {
         e->state = ENTRY_LEAVING;
     }
@@ -260,7 +277,7 @@ bool plan_relief(struct cache *c, int tier, uint32_t worker) {
     return true;
 }
 
-bool promotion_due(const struct cache *c, const struct entry *e) {
+bool plan_promotion_due(const struct cache *c, const struct entry *e) {
     if (c->config.promotion == KVF_PROMOTION_SECOND_HIT) return e->hits == HITS_MAX;
     return c->config.promotion == KVF_PROMOTION_ON_HIT;
 }
@@ -273,10 +290,10 @@ void plan_promotion(struct cache *c, uint32_t entry, uint32_t worker) {
     /* Spillover moves nothing out of the way, so only a tier with room will do. */
     int to = falls ? best : tier_with_room(c, from, e->bytes);
     c->step_count = 0;
-    busy_of(c, e)->plan = 0; /* not a victim of its own plan */
+    gate_busy_of(c, e)->plan = 0; /* not a victim of its own plan */
     if (to < 0 || c->tier[best].wait.head || !room_make(c, to, e->bytes, &e->key, falls)) {
         plan_undo(c);
-        busy_settle(c, entry);
+        gate_busy_settle(c, entry);
         c->stats.promotions_skipped++;
         return;
     }

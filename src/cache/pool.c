@@ -27,7 +27,7 @@ static void entries_grow(struct entry_pool *p) {
     nodes_grow(p, p->chunk_count * ENTRY_CHUNK);
 }
 
-uint32_t entry_take(struct entry_pool *p) {
+uint32_t pool_entry_take(struct entry_pool *p) {
     uint32_t i;
     if (p->live < p->top) {
         i = p->free;
@@ -42,7 +42,7 @@ uint32_t entry_take(struct entry_pool *p) {
 }
 
 /* The free list runs through the busy fields; its length is top - live. */
-void entry_give(struct entry_pool *p, uint32_t i) {
+void pool_entry_give(struct entry_pool *p, uint32_t i) {
     struct entry *e = entry_at(p, i);
     e->state = ENTRY_FREE;
     e->busy = p->free;
@@ -50,7 +50,7 @@ void entry_give(struct entry_pool *p, uint32_t i) {
     p->live--;
 }
 
-void entry_pool_close(struct entry_pool *p) {
+void pool_entries_close(struct entry_pool *p) {
     for (uint32_t i = 0; i < p->chunk_count; i++) free(p->chunks[i]);
     free(p->chunks);
     free(p->nodes);
@@ -58,11 +58,11 @@ void entry_pool_close(struct entry_pool *p) {
     free(p->lineage);
 }
 
-void busy_pool_init(struct busy_pool *p) {
+void pool_busies_init(struct busy_pool *p) {
     *p = (struct busy_pool){.free = BUSY_NONE};
 }
 
-uint32_t busy_take(struct busy_pool *p) {
+uint32_t pool_busy_take(struct busy_pool *p) {
     if (p->free == BUSY_NONE) {
         uint32_t cap = p->cap ? 2 * p->cap : 256;
         p->at = mem_realloc(p->at, (size_t)cap * sizeof *p->at);
@@ -78,22 +78,22 @@ uint32_t busy_take(struct busy_pool *p) {
     return i;
 }
 
-void busy_give(struct busy_pool *p, uint32_t i) {
+void pool_busy_give(struct busy_pool *p, uint32_t i) {
     p->at[i].live = false;
     p->at[i].next = p->free;
     p->free = i;
 }
 
-void busy_pool_close(struct busy_pool *p) {
+void pool_busies_close(struct busy_pool *p) {
     free(p->at);
 }
 
-struct op_slot *op_take(struct op_pool *p) {
+struct op_slot *pool_op_take(struct op_pool *p) {
     if (!p->free) {
         struct op_slot *chunk = mem_zalloc(OP_CHUNK, sizeof *chunk);
         p->chunks = mem_realloc(p->chunks, (p->chunk_count + (size_t)1) * sizeof *p->chunks);
         p->chunks[p->chunk_count++] = chunk;
-        for (int i = OP_CHUNK - 1; i >= 0; i--) op_give(p, &chunk[i].op);
+        for (int i = OP_CHUNK - 1; i >= 0; i--) pool_op_give(p, &chunk[i].op);
     }
     struct op_slot *s = op_slot(p->free);
     p->free = s->op.next;
@@ -104,18 +104,18 @@ struct op_slot *op_take(struct op_pool *p) {
     return s;
 }
 
-void op_give(struct op_pool *p, struct cache_op *op) {
+void pool_op_give(struct op_pool *p, struct cache_op *op) {
     op_slot(op)->live = false;
     op->next = p->free;
     p->free = op;
 }
 
-void op_pool_close(struct op_pool *p) {
+void pool_ops_close(struct op_pool *p) {
     for (uint32_t i = 0; i < p->chunk_count; i++) free(p->chunks[i]);
     free(p->chunks);
 }
 
-void op_list_push(struct op_list *l, struct cache_op *op) {
+void pool_list_push(struct op_list *l, struct cache_op *op) {
     op->prev_gate = l->tail;
     op->next_gate = NULL;
     if (l->tail) {
@@ -126,7 +126,7 @@ void op_list_push(struct op_list *l, struct cache_op *op) {
     l->tail = op;
 }
 
-void op_list_push_front(struct op_list *l, struct cache_op *op) {
+void pool_list_push_front(struct op_list *l, struct cache_op *op) {
     op->prev_gate = NULL;
     op->next_gate = l->head;
     if (l->head) {
@@ -137,7 +137,7 @@ void op_list_push_front(struct op_list *l, struct cache_op *op) {
     l->head = op;
 }
 
-void op_list_remove(struct op_list *l, struct cache_op *op) {
+void pool_list_remove(struct op_list *l, struct cache_op *op) {
     if (op->prev_gate) {
         op->prev_gate->next_gate = op->next_gate;
     } else {

@@ -105,25 +105,25 @@ struct op_pool {
 static inline struct entry *entry_at(const struct entry_pool *p, uint32_t i) {
     return &p->chunks[i / ENTRY_CHUNK][i % ENTRY_CHUNK];
 }
-uint32_t entry_take(struct entry_pool *p); /* zeroed, busy BUSY_NONE, state still FREE */
-void entry_give(struct entry_pool *p, uint32_t i);
-void entry_pool_close(struct entry_pool *p);
+uint32_t pool_entry_take(struct entry_pool *p); /* zeroed, busy BUSY_NONE, state still FREE */
+void pool_entry_give(struct entry_pool *p, uint32_t i);
+void pool_entries_close(struct entry_pool *p);
 
-uint32_t busy_take(struct busy_pool *p); /* zeroed; records may move: keep numbers, not pointers */
-void busy_give(struct busy_pool *p, uint32_t i);
-void busy_pool_init(struct busy_pool *p);
-void busy_pool_close(struct busy_pool *p);
+uint32_t pool_busy_take(struct busy_pool *p); /* zeroed; records may move: keep numbers, not pointers */
+void pool_busy_give(struct busy_pool *p, uint32_t i);
+void pool_busies_init(struct busy_pool *p);
+void pool_busies_close(struct busy_pool *p);
 
-struct op_slot *op_take(struct op_pool *p); /* zeroed, live */
-void op_give(struct op_pool *p, struct cache_op *op);
-void op_pool_close(struct op_pool *p);
+struct op_slot *pool_op_take(struct op_pool *p); /* zeroed, live */
+void pool_op_give(struct op_pool *p, struct cache_op *op);
+void pool_ops_close(struct op_pool *p);
 static inline struct op_slot *op_slot(struct cache_op *op) {
     return (struct op_slot *)op;
 }
 
 /* Lists linked through prev_gate and next_gate; an operation is in one at most. */
-void op_list_push(struct op_list *l, struct cache_op *op);
-void op_list_push_front(struct op_list *l, struct cache_op *op);
-void op_list_remove(struct op_list *l, struct cache_op *op);
+void pool_list_push(struct op_list *l, struct cache_op *op);
+void pool_list_push_front(struct op_list *l, struct cache_op *op);
+void pool_list_remove(struct op_list *l, struct cache_op *op);
 
 #endif

@@ -88,12 +88,12 @@ static inline bool move_falls(const struct cache_op *op) {
 }
 
 /* The side record of an entry, made when it has none: it is idle no more. */
-struct busy *busy_of(struct cache *c, struct entry *e);
+struct busy *gate_busy_of(struct cache *c, struct entry *e);
 /* Gives it back when nobody needs it any more: a resident entry is idle again, and no longer parked. */
-void busy_settle(struct cache *c, uint32_t entry);
+void gate_busy_settle(struct cache *c, uint32_t entry);
 
 /* A move or copy that is planned; each that comes to its end is taken off again by cache_finish(). */
-void moves_add(struct cache *c, uint32_t worker);
+void plan_moves_add(struct cache *c, uint32_t worker);
 
 /* --- seats --- */
 struct policy_info seat_info(const struct cache *c, uint32_t entry);
@@ -115,27 +115,27 @@ void seat_link(struct cache *c, uint32_t entry, uint32_t parent);
 void seat_commit(struct cache *c, const struct plan_step *step);
 
 /* --- gates and places --- */
-void ready_push(struct cache *c, struct cache_op *op);
-void ready_refuse(struct cache *c, struct cache_op *op); /* with failed_wait set */
+void gate_ready_push(struct cache *c, struct cache_op *op);
+void gate_ready_refuse(struct cache *c, struct cache_op *op); /* with failed_wait set */
 /* A planned operation: starts at once when it can, else stands at the gate of its tier. */
 void gate_enter(struct cache *c, struct cache_op *op);
 void gate_open_all(struct cache *c); /* starts what can start now */
 /* Takes the place of a started operation back. */
-void place_return(struct cache *c, struct cache_op *op);
+void gate_place_return(struct cache *c, struct cache_op *op);
 /* The bytes of a started operation are an entry of its tier from now on. */
-void place_settle(struct cache *c, struct cache_op *op);
+void gate_place_settle(struct cache *c, struct cache_op *op);
 /* Frees a place that held an entry. counted: its bytes are in the level. */
-void place_free(struct cache *c, int tier, uint64_t place, uint64_t bytes, bool counted);
+void gate_place_free(struct cache *c, int tier, uint64_t place, uint64_t bytes, bool counted);
 /* An entry leaves its place: freed now, or by the last reader. Settle its side record afterwards. */
-void place_leave(struct cache *c, struct entry *e, bool counted);
+void gate_place_leave(struct cache *c, struct entry *e, bool counted);
 
 /* Gives an operation whose room is free its place. */
-void place_take(struct cache *c, struct cache_op *op);
+void gate_place_take(struct cache *c, struct cache_op *op);
 /* The source of a read or a copy is held no more. */
-void pin_release(struct cache *c, struct cache_op *op);
+void finish_pin_release(struct cache *c, struct cache_op *op);
 
 /* --- plans --- */
-bool tier_holds(const struct cache *c, int tier, uint64_t bytes);
+bool plan_tier_holds(const struct cache *c, int tier, uint64_t bytes);
 /* The tier that a new entry of this size goes to; -1: none can hold it. */
 int plan_target(const struct cache *c, uint64_t bytes);
 /* The next one for a write that has waited in vain; -1: none. */
@@ -148,30 +148,32 @@ bool plan_room(struct cache *c, int tier, const struct entry *incoming);
 /* Lets the next victim of a tier fall, or drops it; false: there is none now. */
 bool plan_relief(struct cache *c, int tier, uint32_t worker);
 /* Whether the promotion rule lets an entry that is being read go up. */
-bool promotion_due(const struct cache *c, const struct entry *e);
+bool plan_promotion_due(const struct cache *c, const struct entry *e);
 /* Moves an entry that nobody uses as far up as it can be; counts when there is no room. */
 void plan_promotion(struct cache *c, uint32_t entry, uint32_t worker);
 /* The end of an entry that is in no index and no order, from where it is; its level is taken off. */
-void entry_evict(struct cache *c, uint32_t entry);
+void plan_evict(struct cache *c, uint32_t entry);
 
 /* --- room made ahead --- */
 void relief_due(struct cache *c, uint32_t worker); /* a chance to, at the end of this call of the caller's */
 void relief_run(struct cache *c);
 
 /* --- copies: placement inclusive --- */
-bool copies_kept(const struct cache *c);
+static inline bool copy_kept(const struct cache *c) {
+    return c->config.placement == KVF_PLACEMENT_INCLUSIVE;
+}
 /* An entry has left a tier, out of the index already: out of the cache, or it has copies elsewhere. */
-void eviction_count(struct cache *c, struct cache_key key, int tier);
+void plan_count_eviction(struct cache *c, struct cache_key key, int tier);
 /* The entry that answers for a key: the one being written, or the resident one in the fastest tier. */
 uint32_t copy_find(const struct cache *c, struct cache_key key);
 /* Lets a read that is about to start keep what it loads in the fastest tier that can hold it. */
 void copy_load(struct cache *c, struct cache_op *read);
 /* Starts the copy that is missing below the resident ones of a key, the fastest tier's first. */
-void copies_spread(struct cache *c, struct cache_key key, uint32_t worker);
+void copy_spread(struct cache *c, struct cache_key key, uint32_t worker);
 /* The end of an operation that copies, its source let go. */
 void copy_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome);
 /* Cancels copies of a key in progress; with `resident` drops the resident ones too. */
-void copies_drop(struct cache *c, struct cache_key key, bool resident);
+void copy_drop(struct cache *c, struct cache_key key, bool resident);
 
 /* --- waiting --- */
 void wait_enter(struct cache *c, struct cache_op *op);
@@ -180,7 +182,7 @@ void wait_retry(struct cache *c);                      /* plans what can be plan
 void wait_wake(struct cache *c, struct op_list *waiters);
 
 /* --- ends of operations, and of entries --- */
-void entry_drop(struct cache *c, uint32_t entry); /* resident, whatever is done with it */
+void finish_drop(struct cache *c, uint32_t entry); /* resident, whatever is done with it */
 void finish_read(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry);
 void finish_write(struct cache *c, struct cache_op *op, enum cache_outcome outcome);
 void finish_move(struct cache *c, struct cache_op *op, enum cache_outcome outcome);

@@ -10,13 +10,13 @@ static struct op_list *wait_list(struct cache *c, const struct cache_op *op) {
 
 void wait_enter(struct cache *c, struct cache_op *op) {
     op->state = CACHE_OP_WAITING;
-    op_list_push(wait_list(c, op), op);
+    pool_list_push(wait_list(c, op), op);
     c->stats.waiting++;
     if (op->kind == CACHE_OP_WRITE) c->waiting_writes++;
 }
 
 void wait_leave(struct cache *c, struct cache_op *op) {
-    op_list_remove(wait_list(c, op), op);
+    pool_list_remove(wait_list(c, op), op);
     c->stats.waiting--;
     if (op->kind == CACHE_OP_WRITE) c->waiting_writes--;
 }
@@ -27,9 +27,9 @@ void wait_retry(struct cache *c) {
         struct op_list *wait = &c->tier[t].wait;
         while (wait->head) {
             struct cache_op *op = wait->head;
-            op_list_remove(wait, op);
+            pool_list_remove(wait, op);
             if (!plan_write(c, op)) {
-                op_list_push_front(wait, op);
+                pool_list_push_front(wait, op);
                 break;
             }
             c->stats.waiting--;
@@ -41,8 +41,8 @@ void wait_retry(struct cache *c) {
 void wait_wake(struct cache *c, struct op_list *waiters) {
     while (waiters->head) {
         struct cache_op *op = waiters->head;
-        op_list_remove(waiters, op);
+        pool_list_remove(waiters, op);
         c->stats.waiting--;
-        ready_push(c, op);
+        gate_ready_push(c, op);
     }
 }

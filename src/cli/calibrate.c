@@ -237,7 +237,7 @@ static int scenario_read(struct calibrate *c, const struct options *o) {
         return output_fail(&e);
     }
     int status = setup_scenario(o->operand[0], o, s, NULL, &report);
-    scenario_report_free(&report);
+    scenario_load_free(&report);
     s->mode = KVF_MODE_REAL;
     return status;
 }

@@ -143,7 +143,7 @@ int cmd_check(int argc, char **argv) {
     output_print(&out);
 out:
     buf_free(&out);
-    scenario_report_free(&report);
+    scenario_load_free(&report);
     options_free(&o);
     return status;
 }

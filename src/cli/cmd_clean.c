@@ -39,7 +39,7 @@ static void leftover_line(const struct tier_leftover *l, struct buf *out) {
 static int look(struct cleaning *c, const char *path, struct buf *out, struct err *e) {
     struct tier_leftover *more;
     size_t count;
-    int rc = tier_leftovers_find(path, &more, &count, e);
+    int rc = tier_nvme_leftovers_find(path, &more, &count, e);
     if (rc) return rc;
     if (count > 0) {
         c->found = mem_realloc(c->found, (c->count + count) * sizeof *more);
@@ -89,7 +89,7 @@ static int clean(const struct options *o, struct cleaning *c, struct buf *out, s
     int rc = allowed(o, c, e);
     if (rc) return rc;
     for (size_t i = 0; i < c->count; i++) {
-        if (!goes(&c->found[i]) || !tier_leftover_remove(&c->found[i])) continue;
+        if (!goes(&c->found[i]) || !tier_nvme_leftover_remove(&c->found[i])) continue;
         gone++;
         freed += c->found[i].bytes;
     }

@@ -206,7 +206,7 @@ static int print_named(const struct options *o, struct buf *out, struct err *e) 
         print_model(&m, s.tensor_parallel, out);
         status = print_working_set(&m, o, &s, from_file, out, e);
     }
-    scenario_report_free(&report);
+    scenario_load_free(&report);
     return status;
 }
 

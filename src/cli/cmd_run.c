@@ -162,7 +162,7 @@ static int command_main(struct command_run *c) {
     struct err e = {0};
     int status = setup_scenario(o->scenario, &o->given, &c->scenario, &c->yaml, &report);
     if (status == 0) setup_say_unused(&report);
-    scenario_report_free(&report);
+    scenario_load_free(&report);
     if (status != 0) return status;
     if (output_screen_style(&o->given, &setup.look, &e) != 0 || check_outputs(o, &e) != 0 ||
         check_dump(o, &c->scenario, &e) != 0 ||

@@ -15,7 +15,7 @@ static void check_model(struct loading *l) {
     struct place place = place_of_key(l, "model", NULL);
     struct err e = {0};
 
-    if (!loading_given(l, "model")) {
+    if (!place_given(l, "model")) {
         problem_add(l, place, "model",
                     "missing; name one, such as model: llama3.1-8b (kvfall models lists them)");
         return;
@@ -223,7 +223,7 @@ static void check_roofline(struct loading *l) {
 
 static void check_compute(struct loading *l) {
     const struct scenario_tier *gpu = &l->s->tier[KVF_TIER_GPU];
-    if (l->s->compute.mode == KVF_COMPUTE_FIXED && !loading_given(l, "compute.ms_per_token"))
+    if (l->s->compute.mode == KVF_COMPUTE_FIXED && !place_given(l, "compute.ms_per_token"))
         problem_add(l, place_of_key(l, "compute.mode", NULL), "compute.ms_per_token",
                     "missing; mode fixed needs the time per token, such as ms_per_token: 8");
     if (scenario_computes(l->s) && !l->model_bad) check_roofline(l);
@@ -350,7 +350,7 @@ void scenario_check(struct loading *l) {
     check_model(l);
     check_tiers(l);
     check_remote(l);
-    scenario_check_policies(l);
+    check_policies(l);
     for (int t = 0; t < KVF_TIERS; t++) check_service(l, t);
     for (int t = 0; t < KVF_TIERS; t++) check_blocks(l, t);
     check_preparation(l);

@@ -76,7 +76,7 @@ static void check_priorities(struct loading *l) {
     }
 }
 
-void scenario_check_policies(struct loading *l) {
+void check_policies(struct loading *l) {
     check_looking_ahead(l);
     check_parents(l);
     check_priorities(l);

@@ -237,9 +237,49 @@ static void put_policies(const struct key *k, const struct scenario *s, bool jso
     buf_add(out, "]");
 }
 
-void emit_value(const struct key *k, const void *base, bool json, struct buf *out) {
+/* Kinds that are no single word or number; false: it is none of them. */
+static bool put_several(const struct key *k, const void *base, bool json, struct buf *out) {
     const char *field = (const char *)base + k->offset;
 
+    switch (k->kind) {
+    case KEY_TOKENS:
+    case KEY_TIMES:
+        if (k->flag && !*((const bool *)base + k->flag))
+            buf_add(out, "null");
+        else
+            put_range(k->kind, (const void *)field, json, out);
+        return true;
+    case KEY_PATHS:
+        put_paths(base, json, out);
+        return true;
+    case KEY_LENGTHS:
+        put_lengths(base, out);
+        return true;
+    case KEY_FIGURES:
+        put_figures((const void *)field, out);
+        return true;
+    case KEY_DEVICES:
+        put_devices(base, json, out);
+        return true;
+    case KEY_LIST:
+        put_list(k, base, json, out);
+        return true;
+    case KEY_SIZES:
+        put_sizes(base, json, out);
+        return true;
+    case KEY_POLICIES:
+        put_policies(k, base, json, out);
+        return true;
+    default:
+        return false;
+    }
+}
+
+void emit_value(const struct key *k, const void *base, bool json, struct buf *out) {
+    const char *field = (const char *)base + k->offset;
+    bool nullable = strstr(k->pub.range, "auto") || strstr(k->pub.range, "null");
+
+    if (put_several(k, base, json, out)) return;
     switch (k->kind) {
     case KEY_TEXT:
         put_text(field, json, out);
@@ -251,12 +291,10 @@ void emit_value(const struct key *k, const void *base, bool json, struct buf *ou
         buf_addf(out, "%" PRIu32, *(const uint32_t *)(const void *)field);
         break;
     case KEY_INTEGER:
-        if (strstr(k->pub.range, "auto") ||
-            strstr(k->pub.range, "null")) { /* elsewhere, as in a seed, any number is a number */
+        if (nullable) /* elsewhere, as in a seed, any number is a number */
             put_whole(k->kind, *(const uint64_t *)(const void *)field, json, out);
-            break;
-        }
-        buf_addf(out, "%" PRIu64, *(const uint64_t *)(const void *)field);
+        else
+            buf_addf(out, "%" PRIu64, *(const uint64_t *)(const void *)field);
         break;
     case KEY_SIZE:
     case KEY_DURATION:
@@ -269,13 +307,6 @@ void emit_value(const struct key *k, const void *base, bool json, struct buf *ou
     case KEY_CHOICE:
         put_choice(k, field, (const char *)base + k->flag, json, out);
         break;
-    case KEY_TOKENS:
-    case KEY_TIMES:
-        if (k->flag && !*((const bool *)base + k->flag))
-            buf_add(out, "null");
-        else
-            put_range(k->kind, (const void *)field, json, out);
-        break;
     case KEY_PATH:
     case KEY_URL:
     case KEY_CPUS:
@@ -284,31 +315,10 @@ void emit_value(const struct key *k, const void *base, bool json, struct buf *ou
     case KEY_PRESET:
         put_nullable(strcmp(field, "custom") != 0 ? field : "", json, out);
         break;
-    case KEY_PATHS:
-        put_paths(base, json, out);
-        break;
-    case KEY_LENGTHS:
-        put_lengths(base, out);
-        break;
-    case KEY_FIGURES:
-        put_figures((const void *)field, out);
-        break;
-    case KEY_DEVICES:
-        put_devices(base, json, out);
-        break;
-    case KEY_LIST:
-        put_list(k, base, json, out);
-        break;
     case KEY_AXES:
     case KEY_VARIANTS:
     case KEY_BOUNDS:
         buf_add(out, field); /* JSON, which is YAML */
-        break;
-    case KEY_SIZES:
-        put_sizes(base, json, out);
-        break;
-    case KEY_POLICIES:
-        put_policies(k, base, json, out);
         break;
     default:
         buf_add(out, k->pub.fallback);

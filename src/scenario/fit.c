@@ -61,7 +61,7 @@ static bool nvme_auto(const struct scenario *s) {
 }
 
 static bool effective(const struct scenario *s, const char *key) {
-    return !key_unused_reason(&key_table[key_index(key)], s);
+    return !unused_reason(&key_table[key_index(key)], s);
 }
 
 /* --- sizes of entries --- */

@@ -518,7 +518,7 @@ static void offer(const char *name, const char *candidate, const char **best, un
     *best = candidate;
 }
 
-const char *scenario_nearest_key(const char *name) {
+const char *scenario_keys_nearest(const char *name) {
     static const char *const sections[] = {
         "run",
         "tiers",

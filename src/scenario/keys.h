@@ -124,7 +124,7 @@ bool key_is_section(const char *name);
 /* Whether the key belongs to a member of a list. */
 bool key_in_list(const struct key *k);
 /* NULL when the key has an effect in this scenario, else why not. */
-const char *key_unused_reason(const struct key *k, const struct scenario *s);
+const char *unused_reason(const struct key *k, const struct scenario *s);
 /* Why this build does not carry out all values of the key: "CUDA is off: ..."; NULL: no more is to be said.
  */
 const char *key_absence(const struct key *k);

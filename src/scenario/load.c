@@ -180,7 +180,7 @@ static void setting_load(struct loading *l, const struct scenario_setting *setti
     if (!value && l->problem_count == before) value = node_scalar("");
     if (value) {
         struct node *key = node_scalar(setting->key);
-        pair_store(l, setting->key, key, value);
+        mapping_pair_store(l, setting->key, key, value);
         node_free(key);
     }
     node_free(value);
@@ -222,7 +222,7 @@ int scenario_load(const char *path, const char *builtin, const struct scenario_s
             report->given[i].own = l.given[i] && !l.place[i].file;
             report->given[i].origin = l.place[i].origin;
         }
-        scenario_list_unused(report, s);
+        scenario_unused_list(report, s);
         if (yaml) *yaml = mem_strdup(buf_text(&text));
         if (yaml) url_mask(*yaml);
     }
@@ -232,7 +232,7 @@ int scenario_load(const char *path, const char *builtin, const struct scenario_s
     return report->error_count ? -KVF_ERR_USAGE : 0;
 }
 
-void scenario_report_free(struct scenario_report *r) {
+void scenario_load_free(struct scenario_report *r) {
     if (!r) return;
     buf_free(&r->errors);
     r->error_count = r->unused_count = 0;

@@ -29,10 +29,10 @@ struct scenario_report {
     const char *unused_by[SCENARIO_UNUSED_MAX]; /* origin of the setting that gave it; NULL: the file */
     unsigned unused_count;
 };
-void scenario_report_free(struct scenario_report *r);
+void scenario_load_free(struct scenario_report *r);
 /* Lists the given keys that have no effect in `s`. scenario_load() has done so; again once the backend of the
  * gpu tier is chosen, on which some keys depend. */
-void scenario_list_unused(struct scenario_report *r, const struct scenario *s);
+void scenario_unused_list(struct scenario_report *r, const struct scenario *s);
 
 /* Loads `path` ("-" standard input; NULL: nothing, defaults alone), or the text `builtin` if given, which
  * with a path stands for what is in it: errors and what it includes go by the path.
@@ -62,6 +62,6 @@ struct scenario_key {
 };
 const struct scenario_key *scenario_keys(size_t *count);
 /* Nearest known key or word by edit distance; NULL when nothing is near. */
-const char *scenario_nearest_key(const char *name);
+const char *scenario_keys_nearest(const char *name);
 
 #endif

@@ -47,7 +47,7 @@ struct loading {
 struct place place_of(const struct loading *l, const struct node *n);
 /* The place where a key was given; that of `other`, or the start of the file, when it was not. */
 struct place place_of_key(const struct loading *l, const char *key, const char *other);
-bool loading_given(const struct loading *l, const char *key);
+bool place_given(const struct loading *l, const char *key);
 
 void problem_add(struct loading *l, struct place place, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -64,16 +64,17 @@ void value_default(struct loading *l, const struct key *k, void *base);
 void value_check_available(struct loading *l, const struct key *k, const struct node *n);
 
 /* Lists of mappings. */
-bool list_store(struct loading *l, const struct key *k, const struct node *n);
+bool mapping_list_store(struct loading *l, const struct key *k, const struct node *n);
 /* Keys of a sweep: its axes and variants with every value tried in a scratch scenario, the bounds of what
  * is sought, capacities, policies. False when one cannot be used (reported). */
-bool axes_store(struct loading *l, const char *name, const struct node *n);
-bool variants_store(struct loading *l, const char *name, const struct node *n);
-bool bounds_store(struct loading *l, const char *name, const struct node *n);
-bool sizes_store(struct loading *l, const struct key *k, const struct node *n);
-bool policies_store(struct loading *l, const struct key *k, const struct node *n);
+bool sweep_store_axes(struct loading *l, const char *name, const struct node *n);
+bool sweep_store_variants(struct loading *l, const char *name, const struct node *n);
+bool sweep_store_bounds(struct loading *l, const char *name, const struct node *n);
+bool sweep_store_sizes(struct loading *l, const struct key *k, const struct node *n);
+bool sweep_store_policies(struct loading *l, const struct key *k, const struct node *n);
 /* A key by its whole name, with its value; `key` is where the name stands. */
-void pair_store(struct loading *l, const char *name, const struct node *key, const struct node *value);
+void mapping_pair_store(struct loading *l, const char *name, const struct node *key,
+                        const struct node *value);
 /* A mapping whose keys stand below `prefix` ("" at the top). */
 void mapping_store(struct loading *l, const char *prefix, const struct node *n);
 
@@ -90,7 +91,7 @@ void sweep_check(struct loading *l);
 void check_metric(struct loading *l, const char *metric, const char *key, struct place place);
 /* Finds what contradicts itself or is missing. */
 void scenario_check(struct loading *l);
-void scenario_check_policies(struct loading *l); /* the part about policies */
+void check_policies(struct loading *l); /* the part about policies */
 
 /* A key's value as YAML flow text, which is JSON with `json`. */
 struct buf;

@@ -30,7 +30,7 @@ static const struct list_shape *list_shape(const struct key *k) {
 
 static void fail_unknown(struct loading *l, const struct node *key, const char *shown, const char *name) {
     /* Beyond the errors that are shown the search is not worth its time. */
-    const char *near = l->problem_count < SCENARIO_ERRORS_MAX ? scenario_nearest_key(name) : NULL;
+    const char *near = l->problem_count < SCENARIO_ERRORS_MAX ? scenario_keys_nearest(name) : NULL;
     problem_add(l, place_of(l, key), shown, "unknown key%s%s", near ? "; the nearest is " : "",
                 near ? near : "");
 }
@@ -128,7 +128,7 @@ static void check_names(struct loading *l, const struct key *k, const struct nod
             }
 }
 
-bool list_store(struct loading *l, const struct key *k, const struct node *n) {
+bool mapping_list_store(struct loading *l, const struct key *k, const struct node *n) {
     const struct list_shape *shape = list_shape(k);
     char what[64];
     bool good = true;
@@ -248,12 +248,12 @@ static void key_store(struct loading *l, int index, const struct node *value) {
         sweep_store(l, value);
         return;
     }
-    if (of_model && !loading_given(l, "model")) {
+    if (of_model && !place_given(l, "model")) {
         l->given[key_index("model")] = true;
         l->place[key_index("model")] = place_of(l, value);
     }
     if (k->kind == KEY_LIST) {
-        good = list_store(l, k, value);
+        good = mapping_list_store(l, k, value);
     } else if (k->kind == KEY_PRESET) {
         good = preset_store(l, k->pub.name, value);
     } else {
@@ -266,7 +266,8 @@ static void key_store(struct loading *l, int index, const struct node *value) {
     value_check_available(l, k, value);
 }
 
-void pair_store(struct loading *l, const char *name, const struct node *key, const struct node *value) {
+void mapping_pair_store(struct loading *l, const char *name, const struct node *key,
+                        const struct node *value) {
     int index = key_index(name);
 
     if (strchr(name, '[')) {
@@ -306,7 +307,7 @@ void mapping_store(struct loading *l, const char *prefix, const struct node *n) 
                             "unknown key; a section and its keys are written as nested mappings");
                 continue;
             }
-            pair_store(l, name, key, n->items[i + 1]);
+            mapping_pair_store(l, name, key, n->items[i + 1]);
         }
     }
 }

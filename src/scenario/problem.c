@@ -9,24 +9,6 @@
 
 enum { SHOWN_MAX = 80 }; /* bytes of a key from the command line */
 
-struct place place_of(const struct loading *l, const struct node *n) {
-    struct place p = l->source;
-    p.line = n->line;
-    p.column = n->column;
-    return p;
-}
-
-bool loading_given(const struct loading *l, const char *key) {
-    int i = key_index(key);
-    return i >= 0 && l->given[i];
-}
-
-struct place place_of_key(const struct loading *l, const char *key, const char *other) {
-    if (loading_given(l, key)) return l->place[key_index(key)];
-    if (other && loading_given(l, other)) return l->place[key_index(other)];
-    return (struct place){.line = 1, .column = 1};
-}
-
 void problem_add(struct loading *l, struct place place, const char *key, const char *fmt, ...) {
     char sentence[700];
     va_list ap;

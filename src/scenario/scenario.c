@@ -46,7 +46,7 @@ static void finish_prompts(struct loading *l) {
         for (uint64_t i = 1; i < *count; i++) tokens[i] = tokens[0];
         return;
     }
-    if (loading_given(l, "workload.prefix.count") && *count != l->prompt_lengths)
+    if (place_given(l, "workload.prefix.count") && *count != l->prompt_lengths)
         problem_add(l, place_of_key(l, "workload.prefix.count", NULL), "workload.prefix.count",
                     "%llu, but prompt_tokens has %u lengths; give one length, or leave count out",
                     (unsigned long long)*count, l->prompt_lengths);
@@ -79,7 +79,7 @@ void scenario_finish(struct loading *l) {
 
     /* before the tiers, whose capacities may be numbers of blocks */
     uint64_t of_trace = traits_source(s->workload.source)->block_tokens;
-    if (of_trace > 0 && !loading_given(l, "cache.block_tokens")) s->cache.block_tokens = of_trace;
+    if (of_trace > 0 && !place_given(l, "cache.block_tokens")) s->cache.block_tokens = of_trace;
     finish_tiers(l);
     finish_prompts(l);
     finish_classes(l);
@@ -88,7 +88,7 @@ void scenario_finish(struct loading *l) {
         s->sweep.on = true;
         s->sweep.profile = KVF_SWEEP_KEYS;
     }
-    s->seed_missing = s->submission && !loading_given(l, "seed");
+    s->seed_missing = s->submission && !place_given(l, "seed");
     if (!s->cache.promotion_set)
         s->cache.promotion =
             s->cache.placement == KVF_PLACEMENT_INCLUSIVE ? KVF_PROMOTION_ON_HIT : KVF_PROMOTION_NEVER;
@@ -270,4 +270,32 @@ const char *scenario_autoscaler_refusal(const struct scenario *s, enum scenario_
         return rules[i].why;
     }
     return NULL;
+}
+
+bool scenario_computes(const struct scenario *s) {
+    return s->compute.mode == KVF_COMPUTE_ROOFLINE && scenario_source_has(s, SOURCE_INFERS);
+}
+
+uint32_t scenario_compute_devices(const struct scenario *s) {
+    return s->compute.tp == KVF_UNSET ? s->tensor_parallel : (uint32_t)s->compute.tp;
+}
+
+int scenario_roofline(const struct scenario *s, struct roofline *r, struct err *e) {
+    uint64_t bandwidth = s->compute.bandwidth_bytes_per_s;
+    struct roofline_setup setup = {.gpu = s->compute.gpu,
+                                   .peak_flops = s->compute.peak_flops,
+                                   .bytes_per_s = bandwidth == KVF_UNSET ? 0 : (double)bandwidth,
+                                   .tp = scenario_compute_devices(s),
+                                   .mfu = s->compute.mfu,
+                                   .efficiency = s->compute.efficiency,
+                                   .overhead_ns = s->compute.overhead_ns};
+    if (s->compute.store_bytes_per_s != KVF_UNSET)
+        setup.store_bytes_per_s = (double)s->compute.store_bytes_per_s;
+    return roofline_init(r, &s->model, &setup, e);
+}
+
+uint64_t scenario_batch_bytes(const struct scenario *s) {
+    struct scenario_vram v;
+    if (s->tier[KVF_TIER_GPU].on) return scenario_usable_bytes(s, KVF_TIER_GPU);
+    return scenario_vram(s, &v, NULL) == 0 ? v.capacity_bytes : UINT64_MAX;
 }

@@ -15,7 +15,7 @@ static void ignore_problem(void *arg, size_t line, size_t column, const char *te
 
 static char *value_text(const struct node *n) {
     struct buf text = {0};
-    node_json(n, &text);
+    sweep_node_json(n, &text);
     return text.data;
 }
 
@@ -31,11 +31,11 @@ static void axis_open(struct sweep_axis *a, const struct node *key, const struct
     struct series series;
     char text[SWEEP_VALUE];
     enum key_kind kind = key_table[key_index(a->key)].kind;
-    if (!series_read(&none, "", kind, values, &series)) return;
+    if (!sweep_series_read(&none, "", kind, values, &series)) return;
     a->values = series.points;
     a->value = mem_zalloc(a->values, sizeof(*a->value));
     for (size_t i = 0; i < a->values; i++)
-        a->value[i] = mem_strdup(kind_number_text(kind, series_value(&series, i), text));
+        a->value[i] = mem_strdup(sweep_series_text(kind, sweep_series_value(&series, i), text));
 }
 
 /* Each group of variants is an axis whose values are the names. */
@@ -167,7 +167,7 @@ void sweep_point_label(const struct scenario_setting *setting, size_t count, str
 static bool is_json(const char *value) {
     double v;
     return strchr("[{\"", *value) || !strcmp(value, "null") || !strcmp(value, "true") ||
-           !strcmp(value, "false") || kind_number_parse(KEY_NUMBER, value, &v);
+           !strcmp(value, "false") || sweep_series_number(KEY_NUMBER, value, &v);
 }
 
 void sweep_point_json(const struct scenario_setting *setting, size_t count, struct buf *out) {
@@ -181,12 +181,12 @@ void sweep_point_json(const struct scenario_setting *setting, size_t count, stru
 bool sweep_number_parse(const char *key, const char *text, double *v) {
     int index = key_index(key);
     return index >= 0 && sweep_kind_counts(key_table[index].kind) &&
-           kind_number_parse(key_table[index].kind, text, v);
+           sweep_series_number(key_table[index].kind, text, v);
 }
 
 char *sweep_number_text(const char *key, double v, char out[SWEEP_VALUE]) {
     int index = key_index(key);
-    return kind_number_text(index < 0 ? KEY_NUMBER : key_table[index].kind, v, out);
+    return sweep_series_text(index < 0 ? KEY_NUMBER : key_table[index].kind, v, out);
 }
 
 bool sweep_bounds(const struct scenario *s, double *low, double *high) {

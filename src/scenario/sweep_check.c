@@ -68,7 +68,7 @@ static void check_search(struct loading *l) {
         problem_add(l, place, "sweep.find",
                     "missing; profile capacity needs the key that it seeks, such as tiers.cpu.capacity");
     } else if (index < 0) {
-        const char *near = scenario_nearest_key(sweep->find);
+        const char *near = scenario_keys_nearest(sweep->find);
         problem_add(l, place, "sweep.find", "%s is no key%s%s", sweep->find, near ? "; the nearest is " : "",
                     near ? near : "");
     } else if (!sweep_kind_counts(key_table[index].kind) || key_in_list(&key_table[index]) ||

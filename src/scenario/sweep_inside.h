@@ -14,12 +14,12 @@ struct series {
 };
 
 /* Reads {from, to, points, scale} for values of a kind. False when it cannot be used (reported). */
-bool series_read(struct loading *l, const char *name, enum key_kind kind, const struct node *n,
-                 struct series *out);
-double series_value(const struct series *s, size_t i);
+bool sweep_series_read(struct loading *l, const char *name, enum key_kind kind, const struct node *n,
+                       struct series *out);
+double sweep_series_value(const struct series *s, size_t i);
 
 /* A value as JSON, which YAML reads as the same value. */
-void node_json(const struct node *n, struct buf *out);
+void sweep_node_json(const struct node *n, struct buf *out);
 /* One value of a key, as if the scenario had it: in a scratch scenario. What is wrong is reported where the
  * value stands. */
 bool sweep_value_try(struct loading *l, const char *name, const struct node *key, const struct node *value);
@@ -27,7 +27,7 @@ bool sweep_value_try(struct loading *l, const char *name, const struct node *key
 bool sweep_key_usable(struct loading *l, const char *name, const struct node *n, size_t i);
 
 bool sweep_kind_counts(enum key_kind kind); /* whether its values are numbers */
-bool kind_number_parse(enum key_kind kind, const char *text, double *v);
-char *kind_number_text(enum key_kind kind, double v, char out[SWEEP_VALUE]);
+bool sweep_series_number(enum key_kind kind, const char *text, double *v);
+char *sweep_series_text(enum key_kind kind, double v, char out[SWEEP_VALUE]);
 
 #endif

@@ -12,7 +12,7 @@ bool sweep_kind_counts(enum key_kind kind) {
            kind == KEY_DURATION || kind == KEY_RATE;
 }
 
-bool kind_number_parse(enum key_kind kind, const char *text, double *v) {
+bool sweep_series_number(enum key_kind kind, const char *text, double *v) {
     uint64_t whole = 0;
     char *end;
     int bad = 0;
@@ -31,7 +31,7 @@ bool kind_number_parse(enum key_kind kind, const char *text, double *v) {
     return !bad;
 }
 
-char *kind_number_text(enum key_kind kind, double v, char out[SWEEP_VALUE]) {
+char *sweep_series_text(enum key_kind kind, double v, char out[SWEEP_VALUE]) {
     uint64_t whole = (uint64_t)llround(v);
 
     if (kind == KEY_SIZE) {
@@ -52,7 +52,7 @@ char *kind_number_text(enum key_kind kind, double v, char out[SWEEP_VALUE]) {
     return out;
 }
 
-double series_value(const struct series *s, size_t i) {
+double sweep_series_value(const struct series *s, size_t i) {
     if (i == 0 || s->points < 2) return s->from;
     if (i == s->points - 1) return s->to;
     double part = (double)i / (double)(s->points - 1);
@@ -85,7 +85,7 @@ static bool end_read(struct loading *l, const char *name, enum key_kind kind, co
                      double *v) {
     char what[64];
     if (n->broken) return false;
-    if (n->kind == NODE_SCALAR && kind_number_parse(kind, n->text, v)) return true;
+    if (n->kind == NODE_SCALAR && sweep_series_number(kind, n->text, v)) return true;
     problem_add(l, place_of(l, n), name, "must be a %s, not %s", key_type(kind),
                 node_describe(n, what, sizeof(what)));
     return false;
@@ -94,7 +94,7 @@ static bool end_read(struct loading *l, const char *name, enum key_kind kind, co
 static bool points_read(struct loading *l, const char *name, const struct node *n, size_t *points) {
     double v;
     char what[64];
-    bool good = n->kind == NODE_SCALAR && n->plain && kind_number_parse(KEY_INTEGER, n->text, &v) &&
+    bool good = n->kind == NODE_SCALAR && n->plain && sweep_series_number(KEY_INTEGER, n->text, &v) &&
                 v == floor(v) && v >= 2 && v <= SWEEP_RANGE_MAX;
     if (good)
         *points = (size_t)v;
@@ -132,8 +132,8 @@ static bool series_usable(struct loading *l, const char *name, const struct node
     return true;
 }
 
-bool series_read(struct loading *l, const char *name, enum key_kind kind, const struct node *n,
-                 struct series *out) {
+bool sweep_series_read(struct loading *l, const char *name, enum key_kind kind, const struct node *n,
+                       struct series *out) {
     static const char *const parts[] = {"from", "to", "points", "scale"};
     bool have[4] = {false}, good = true;
 

@@ -30,7 +30,7 @@ static void put_scalar(const struct node *n, struct buf *out) {
                (is_json_number(n->text) || !strcmp(n->text, "true") || !strcmp(n->text, "false"))) {
         buf_add(out, n->text);
     } else if (n->plain && n->text[0] != '+' && strspn(n->text, "-.0123456789eE+") == n->len &&
-               kind_number_parse(KEY_NUMBER, n->text, &v)) {
+               sweep_series_number(KEY_NUMBER, n->text, &v)) {
         buf_addf(out, "%.17g", v);
     } else {
         buf_add(out, "\"");
@@ -46,7 +46,7 @@ static void put_scalar(const struct node *n, struct buf *out) {
     }
 }
 
-void node_json(const struct node *n, struct buf *out) {
+void sweep_node_json(const struct node *n, struct buf *out) {
     if (n->kind == NODE_SCALAR) {
         put_scalar(n, out);
         return;
@@ -58,9 +58,9 @@ void node_json(const struct node *n, struct buf *out) {
         if (mapping && i % 2 == 0) {
             struct node name = *n->items[i];
             name.plain = false; /* names are texts in JSON */
-            node_json(&name, out);
+            sweep_node_json(&name, out);
         } else {
-            node_json(n->items[i], out);
+            sweep_node_json(n->items[i], out);
         }
     }
     buf_add(out, mapping ? "}" : "]");
@@ -73,7 +73,7 @@ bool sweep_value_try(struct loading *l, const char *name, const struct node *key
     memcpy(scratch, l, sizeof(*scratch));
     memcpy(s, l->s, sizeof(*s));
     scratch->s = s;
-    pair_store(scratch, name, key, value);
+    mapping_pair_store(scratch, name, key, value);
     bool good = scratch->problem_count == l->problem_count;
     l->problems = scratch->problems;
     l->problem_count = scratch->problem_count;
@@ -94,9 +94,9 @@ static bool range_try(struct loading *l, const char *shown, const struct node *k
         return false;
     }
     enum key_kind kind = key_table[index].kind;
-    if (!series_read(l, shown, kind, n, &series)) return false;
+    if (!sweep_series_read(l, shown, kind, n, &series)) return false;
     for (size_t end = 0; end < 2; end++) { /* what lies between is inside the same bounds */
-        struct node *value = node_scalar(kind_number_text(kind, end ? series.to : series.from, text));
+        struct node *value = node_scalar(sweep_series_text(kind, end ? series.to : series.from, text));
         value->line = n->line;
         value->column = n->column;
         good = sweep_value_try(l, key->text, key, value) && good;
@@ -148,7 +148,7 @@ static bool axis_try(struct loading *l, const struct node *key, const struct nod
     return good;
 }
 
-bool axes_store(struct loading *l, const char *name, const struct node *n) {
+bool sweep_store_axes(struct loading *l, const char *name, const struct node *n) {
     struct buf text = {0};
     char what[64];
     bool good = true;
@@ -166,7 +166,7 @@ bool axes_store(struct loading *l, const char *name, const struct node *n) {
     for (size_t i = 0; i + 1 < n->count; i += 2)
         good = sweep_key_usable(l, name, n, i) && axis_try(l, n->items[i], n->items[i + 1]) && good;
     if (!good) return false;
-    node_json(n, &text);
+    sweep_node_json(n, &text);
     if (text.len >= sizeof(l->s->sweep.keys)) {
         problem_add(l, place_of(l, n), name, "%zu bytes of values are too many; give ranges", text.len);
         good = false;
@@ -178,7 +178,7 @@ bool axes_store(struct loading *l, const char *name, const struct node *n) {
     return good;
 }
 
-bool bounds_store(struct loading *l, const char *name, const struct node *n) {
+bool sweep_store_bounds(struct loading *l, const char *name, const struct node *n) {
     struct buf text = {0};
     bool null = n->kind == NODE_SCALAR && node_is_null(n);
     bool pair = n->kind == NODE_LIST && n->count == 2 && n->items[0]->kind == NODE_SCALAR &&
@@ -186,7 +186,7 @@ bool bounds_store(struct loading *l, const char *name, const struct node *n) {
     if (null)
         buf_add(&text, "null");
     else if (pair)
-        node_json(n, &text);
+        sweep_node_json(n, &text);
     bool good = text.len > 0 && text.len < sizeof(l->s->sweep.between);
     if (good) {
         memset(l->s->sweep.between, 0, sizeof(l->s->sweep.between));
@@ -212,9 +212,9 @@ static bool sizes_read(struct loading *l, const struct key *k, const struct node
 
     *count = 0;
     if (n->kind == NODE_MAPPING) {
-        if (!series_read(l, name, KEY_SIZE, n, &series)) return false;
+        if (!sweep_series_read(l, name, KEY_SIZE, n, &series)) return false;
         for (; *count < series.points && *count < SCENARIO_SWEEP_CAPACITIES; (*count)++)
-            v[*count] = series_value(&series, *count);
+            v[*count] = sweep_series_value(&series, *count);
         if (series.points <= SCENARIO_SWEEP_CAPACITIES) return true;
         *count = series.points;
     } else if (n->kind != NODE_LIST) {
@@ -231,7 +231,7 @@ static bool sizes_read(struct loading *l, const struct key *k, const struct node
     }
     for (size_t i = 0; i < n->count; i++) {
         const struct node *item = n->items[i];
-        if (item->kind == NODE_SCALAR && kind_number_parse(KEY_SIZE, item->text, &v[i])) continue;
+        if (item->kind == NODE_SCALAR && sweep_series_number(KEY_SIZE, item->text, &v[i])) continue;
         if (!item->broken)
             problem_add(l, place_of(l, item), name, "must be a size such as 16GiB, not %s",
                         node_describe(item, what, sizeof(what)));
@@ -240,7 +240,7 @@ static bool sizes_read(struct loading *l, const struct key *k, const struct node
     return true;
 }
 
-bool sizes_store(struct loading *l, const struct key *k, const struct node *n) {
+bool sweep_store_sizes(struct loading *l, const struct key *k, const struct node *n) {
     struct scenario_sweep *sweep = &l->s->sweep;
     uint64_t bytes[SCENARIO_SWEEP_CAPACITIES] = {0};
     double v[SCENARIO_SWEEP_CAPACITIES];
@@ -263,7 +263,7 @@ bool sizes_store(struct loading *l, const struct key *k, const struct node *n) {
     return true;
 }
 
-bool policies_store(struct loading *l, const struct key *k, const struct node *n) {
+bool sweep_store_policies(struct loading *l, const struct key *k, const struct node *n) {
     uint64_t bits = 0;
     char near[48], what[64];
 
@@ -292,4 +292,93 @@ bool policies_store(struct loading *l, const struct key *k, const struct node *n
     }
     l->s->sweep.policies = bits;
     return true;
+}
+
+/* --- variants --- */
+
+static bool name_usable(struct loading *l, const char *shown, const struct node *n, size_t i) {
+    const struct node *name = n->items[i];
+    char what[64];
+
+    if (name->broken) return false;
+    if (name->kind != NODE_SCALAR || !name->len || name->len > 40 || strpbrk(name->text, "=\"\\\n\t") ||
+        name->len != strlen(name->text)) {
+        problem_add(l, place_of(l, name), shown,
+                    "must be named by up to 40 characters without = and quotes, not %s",
+                    node_describe(name, what, sizeof(what)));
+        return false;
+    }
+    for (size_t j = 0; j < i; j += 2)
+        if (!strcmp(n->items[j]->text, name->text)) {
+            problem_add(l, place_of(l, name), shown, "%s is given twice", name->text);
+            return false;
+        }
+    return true;
+}
+
+static bool variant_try(struct loading *l, const char *shown, const struct node *set) {
+    char what[64];
+    bool good = true;
+
+    if (set->broken) return false;
+    if (set->kind != NODE_MAPPING || set->count > 2 * SWEEP_SET_MAX) {
+        problem_add(l, place_of(l, set), shown,
+                    "must be a mapping of up to %d keys to their values, {} for none, not %s",
+                    (int)SWEEP_SET_MAX, node_describe(set, what, sizeof(what)));
+        return false;
+    }
+    for (size_t i = 0; i + 1 < set->count; i += 2)
+        good = sweep_key_usable(l, shown, set, i) &&
+               sweep_value_try(l, set->items[i]->text, set->items[i], set->items[i + 1]) && good;
+    return good;
+}
+
+static bool group_try(struct loading *l, const char *name, const struct node *group,
+                      const struct node *variants) {
+    char shown[200], what[64];
+    bool good = true;
+
+    (void)snprintf(shown, sizeof(shown), "%s.%s", name, group->text);
+    if (variants->broken) return false;
+    if (variants->kind != NODE_MAPPING || variants->count == 0) {
+        problem_add(l, place_of(l, variants), shown,
+                    "must be a mapping {NAME: {KEY: VALUE, ...}, ...}, not %s",
+                    node_describe(variants, what, sizeof(what)));
+        return false;
+    }
+    for (size_t i = 0; i + 1 < variants->count; i += 2) {
+        char one[300];
+        if (!name_usable(l, shown, variants, i)) {
+            good = false;
+            continue;
+        }
+        (void)snprintf(one, sizeof(one), "%s.%s", shown, variants->items[i]->text);
+        good = variant_try(l, one, variants->items[i + 1]) && good;
+    }
+    return good;
+}
+
+bool sweep_store_variants(struct loading *l, const char *name, const struct node *n) {
+    struct buf text = {0};
+    char what[64];
+    bool good = true;
+
+    if (n->kind != NODE_MAPPING || n->count > 2 * SWEEP_AXES_MAX) {
+        problem_add(l, place_of(l, n), name, "must be a mapping of up to %d groups, not %s",
+                    (int)SWEEP_AXES_MAX, node_describe(n, what, sizeof(what)));
+        return false;
+    }
+    for (size_t i = 0; i + 1 < n->count; i += 2)
+        good = name_usable(l, name, n, i) && group_try(l, name, n->items[i], n->items[i + 1]) && good;
+    if (!good) return false;
+    sweep_node_json(n, &text);
+    good = text.len < sizeof(l->s->sweep.variants);
+    if (good) {
+        memset(l->s->sweep.variants, 0, sizeof(l->s->sweep.variants));
+        memcpy(l->s->sweep.variants, text.data, text.len);
+    } else {
+        problem_add(l, place_of(l, n), name, "%zu bytes of settings are too many", text.len);
+    }
+    buf_free(&text);
+    return good;
 }

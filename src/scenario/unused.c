@@ -221,7 +221,7 @@ static const char *tier_missing(enum key_use use, const struct scenario *s) {
     }
 }
 
-const char *key_unused_reason(const struct key *k, const struct scenario *s) {
+const char *unused_reason(const struct key *k, const struct scenario *s) {
 #define X(id, reason) reason,
     static const char *const reasons[] = {KEY_USE_LIST(X)};
 #undef X
@@ -246,11 +246,11 @@ const char *key_unused_reason(const struct key *k, const struct scenario *s) {
     return acts ? NULL : reasons[k->use];
 }
 
-void scenario_list_unused(struct scenario_report *r, const struct scenario *s) {
+void scenario_unused_list(struct scenario_report *r, const struct scenario *s) {
     r->unused_count = 0;
     for (size_t i = 0; i < key_count; i++) {
         /* An included file may set more than one scenario uses. */
-        const char *why = r->given[i].own ? key_unused_reason(&key_table[i], s) : NULL;
+        const char *why = r->given[i].own ? unused_reason(&key_table[i], s) : NULL;
         if (!why || r->unused_count == SCENARIO_UNUSED_MAX) continue;
         r->unused_by[r->unused_count] = r->given[i].origin;
         (void)snprintf(r->unused[r->unused_count++], sizeof(r->unused[0]), "%s: %s", key_table[i].pub.name,

@@ -452,15 +452,15 @@ bool value_store(struct loading *l, const struct key *k, const char *name, const
     case KEY_INCLUDE:
         return store_include(&v);
     case KEY_AXES:
-        return axes_store(l, name, n);
+        return sweep_store_axes(l, name, n);
     case KEY_VARIANTS:
-        return variants_store(l, name, n);
+        return sweep_store_variants(l, name, n);
     case KEY_BOUNDS:
-        return bounds_store(l, name, n);
+        return sweep_store_bounds(l, name, n);
     case KEY_SIZES:
-        return sizes_store(l, k, n);
+        return sweep_store_sizes(l, k, n);
     case KEY_POLICIES:
-        return policies_store(l, k, n);
+        return sweep_store_policies(l, k, n);
     default:
         return store_nothing(&v);
     }
@@ -479,7 +479,7 @@ void value_default(struct loading *l, const struct key *k, void *base) {
     struct node *n = flow ? node_parse(text, strlen(text), default_problem, name) : node_scalar(text);
 
     if (k->kind == KEY_LIST)
-        (void)list_store(l, k, n);
+        (void)mapping_list_store(l, k, n);
     else
         (void)value_store(l, k, k->pub.name, n, base);
     node_free(n);

@@ -5,28 +5,6 @@
 #include "base/units.h"
 #include "scenario/scenario.h"
 
-bool scenario_computes(const struct scenario *s) {
-    return s->compute.mode == KVF_COMPUTE_ROOFLINE && scenario_source_has(s, SOURCE_INFERS);
-}
-
-uint32_t scenario_compute_devices(const struct scenario *s) {
-    return s->compute.tp == KVF_UNSET ? s->tensor_parallel : (uint32_t)s->compute.tp;
-}
-
-int scenario_roofline(const struct scenario *s, struct roofline *r, struct err *e) {
-    uint64_t bandwidth = s->compute.bandwidth_bytes_per_s;
-    struct roofline_setup setup = {.gpu = s->compute.gpu,
-                                   .peak_flops = s->compute.peak_flops,
-                                   .bytes_per_s = bandwidth == KVF_UNSET ? 0 : (double)bandwidth,
-                                   .tp = scenario_compute_devices(s),
-                                   .mfu = s->compute.mfu,
-                                   .efficiency = s->compute.efficiency,
-                                   .overhead_ns = s->compute.overhead_ns};
-    if (s->compute.store_bytes_per_s != KVF_UNSET)
-        setup.store_bytes_per_s = (double)s->compute.store_bytes_per_s;
-    return roofline_init(r, &s->model, &setup, e);
-}
-
 /* In whole parts, as a part of so many bytes is the same number everywhere. */
 static uint64_t part_of(uint64_t bytes, double part) {
     const uint64_t parts = 1000000;
@@ -90,10 +68,4 @@ void scenario_vram_text(const struct scenario *s, struct buf *out) {
     (void)snprintf(how, sizeof how, "tiers.gpu.capacity: auto%s; headroom %.3g is taken off it",
                    s->tensor_parallel > 1 ? ", of one rank as all sizes are" : "", s->cache.headroom);
     text_line(out, "gpu tier", (double)v.capacity_bytes, how);
-}
-
-uint64_t scenario_batch_bytes(const struct scenario *s) {
-    struct scenario_vram v;
-    if (s->tier[KVF_TIER_GPU].on) return scenario_usable_bytes(s, KVF_TIER_GPU);
-    return scenario_vram(s, &v, NULL) == 0 ? v.capacity_bytes : UINT64_MAX;
 }

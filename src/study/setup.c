@@ -27,7 +27,7 @@ int setup_scenario(const char *path, const struct options *o, struct scenario *s
     if (!path) host_probe(&host);
     int rc = load_once(path, o, host.memory_available_bytes, s, yaml, report);
     if (rc == 0 && !path && s->mode == KVF_MODE_SIMULATE) {
-        scenario_report_free(report);
+        scenario_load_free(report);
         if (yaml) free(*yaml);
         *report = (struct scenario_report){0};
         rc = load_once(path, o, UINT64_MAX, s, yaml, report);
@@ -46,7 +46,7 @@ int setup_scenario(const char *path, const struct options *o, struct scenario *s
         return status ? status : 2;
     }
     machine_choose_gpu(s);
-    scenario_list_unused(report, s);
+    scenario_unused_list(report, s);
     if (yaml && !path) {
         free(*yaml);
         *yaml = mem_strdup("");

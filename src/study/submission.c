@@ -30,7 +30,7 @@ static void find(struct nearest_rules *n, const struct scenario *s) {
         struct scenario_report report = {0};
         if (!strstr(f->yaml, "\nsubmission: true")) continue;
         if (scenario_load(NULL, f->yaml, NULL, 0, one, NULL, &report) == 0) offer(n, s, one);
-        scenario_report_free(&report);
+        scenario_load_free(&report);
     }
     free(one);
 }

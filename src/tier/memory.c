@@ -204,7 +204,7 @@ static int memory_open(struct tier **out, const struct tier_setup *setup, struct
     t->base.ops = &tier_memory_ops;
     t->base.tier = setup->tier;
     t->clock = setup->clock;
-    uint64_t pages = tier_pages(setup);
+    uint64_t pages = tier_setup_pages(setup);
     t->arena_bytes = (pages * setup->page_bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     t->pager = pager_new(pages, setup->page_bytes);
     int rc = 0;

@@ -193,7 +193,7 @@ static inline uint32_t tier_landings(const struct scenario *s) {
 void tier_gds_versions(char *out, size_t len);
 
 /* Pages that hold whatever fits the usable bytes, the rounding of every entry provisioned on top. */
-uint64_t tier_pages(const struct tier_setup *setup);
+uint64_t tier_setup_pages(const struct tier_setup *setup);
 
 /* A directory with the name of a run directory that belongs to this user. */
 enum tier_leftover_state {
@@ -210,10 +210,10 @@ struct tier_leftover {
     uint64_t bytes; /* on the disk, of files of our naming */
 };
 /* All of them in a directory. *out is the caller's to free. 0 or -KVF_ERR_USAGE. */
-int tier_leftovers_find(const char *parent, struct tier_leftover **out, size_t *count, struct err *e);
+int tier_nvme_leftovers_find(const char *parent, struct tier_leftover **out, size_t *count, struct err *e);
 /* Removes one that is ENDED or UNMARKED still, but for what is not ours in it; false: it stays, and the
  * log says why. */
-bool tier_leftover_remove(const struct tier_leftover *leftover);
+bool tier_nvme_leftover_remove(const struct tier_leftover *leftover);
 /* Removes those under the scenario's nvme paths whose process is gone (left by kill -9); returns how many.
  * Names each through log, and with a warning those without a valid marker. */
 unsigned tier_nvme_clean_leftovers(const struct scenario *s);
@@ -221,7 +221,7 @@ unsigned tier_nvme_clean_leftovers(const struct scenario *s);
 uint64_t tier_nvme_unmarked(const struct scenario *s, char *out, size_t len);
 /* Asks the server behind the remote tier, where there is one, whether it can be used; nothing is changed
  * there. 0, or -KVF_ERR_UNAVAILABLE with a sentence that says what to do. */
-int tier_remote_check(const struct scenario *s, struct err *e);
+int tier_resp_check(const struct scenario *s, struct err *e);
 /* Before the process ends at once: removes the directories of its runs that are under way, which cannot go
  * on. May wait for a device. Any thread. */
 void tier_nvme_abandon(void);

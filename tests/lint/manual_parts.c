@@ -4,11 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "record/metric.h"
 #include "scenario/load.h"
 #include "ui/keys.h"
 
 enum { COLUMNS = 110 };
+
+/* A word as mdoc has it: what is no ASCII by its code point. */
+static void put_word(const char *word, size_t len) {
+    for (const char *end = word + len; word < end;) {
+        const char *next = word;
+        int32_t c = utf8_next(&next);
+        printf(c < 0x80 ? "%c" : "\\[u%04X]", (int)c);
+        word = next;
+    }
+}
 
 /* One sentence a line, broken between words where it is longer. */
 static void put_sentences(const char *text) {
@@ -17,7 +28,8 @@ static void put_sentences(const char *text) {
         size_t len = strcspn(text, " ");
         if (column > 0 && column + 1 + len > COLUMNS) column = 0, putchar('\n');
         if (column == 0 && (*text == '.' || *text == '\'')) printf("\\&");
-        printf("%s%.*s", column > 0 ? " " : "", (int)len, text);
+        if (column > 0) putchar(' ');
+        put_word(text, len);
         column += len + (column > 0);
         text += len;
         if (!*text++) break;
@@ -83,6 +95,32 @@ static void put_keys(void) {
     }
 }
 
+static void put_row(const char *word, const char *help) {
+    printf(".It Cm %s\n", word);
+    put_sentences(help);
+}
+
+static void put_policies(void) {
+    for (unsigned i = 0; i < TRAITS_POLICIES; i++) put_row(traits_policy(i)->word, traits_policy(i)->help);
+}
+
+static void put_sources(void) {
+    for (unsigned i = 0; traits_source(i); i++) put_row(traits_source(i)->word, traits_source(i)->help);
+}
+
+static void put_backends(enum kvf_tier tier) {
+    for (unsigned i = 0; traits_backend(tier, i); i++)
+        put_row(traits_backend(tier, i)->word, traits_backend(tier, i)->help);
+}
+
+static void put_gpu_backends(void) {
+    put_backends(KVF_TIER_GPU);
+}
+
+static void put_remote_backends(void) {
+    put_backends(KVF_TIER_REMOTE);
+}
+
 static void put_keyboard(void) {
     for (size_t i = 0; i < keyboard_count; i++) {
         const struct key_entry *entry = &keyboard[i];
@@ -99,7 +137,13 @@ static void put_keyboard(void) {
 static const struct {
     const char *name;
     void (*put)(void);
-} parts[] = {{"measures", put_measures}, {"keys", put_keys}, {"keyboard", put_keyboard}};
+} parts[] = {{"measures", put_measures},
+             {"keys", put_keys},
+             {"keyboard", put_keyboard},
+             {"policies", put_policies},
+             {"sources", put_sources},
+             {"gpu_backends", put_gpu_backends},
+             {"remote_backends", put_remote_backends}};
 
 int main(int argc, char **argv) {
     for (size_t i = 0; argc == 2 && i < sizeof parts / sizeof *parts; i++) {
@@ -107,6 +151,6 @@ int main(int argc, char **argv) {
         parts[i].put();
         return 0;
     }
-    fprintf(stderr, "usage: %s measures | keys | keyboard\n", argv[0]);
+    fprintf(stderr, "usage: %s PART\n", argv[0]);
     return 2;
 }

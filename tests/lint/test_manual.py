@@ -208,14 +208,6 @@ def _():
     assert not wrong, "\n" + "\n".join(wrong)
 
 
-@case("the policies that kvfall-scenario(5) explains are the choices of cache.eviction, in their order")
-def _():
-    text = page("kvfall-scenario.5")
-    choices = re.search(r"^\.It Sy cache\.eviction\nchoice: (.*); default", text, re.MULTILINE).group(1).split(" | ")
-    explained = re.search(r"^\.It Cm lru\n.*?^\.El", text, re.MULTILINE | re.DOTALL).group(0)
-    assert re.findall(r"^\.It Cm (\w+)", explained, re.MULTILINE) == choices, (explained, choices)
-
-
 @case("the commands and options of the pages have the words and arguments of --help")
 def _():
     first = page("kvfall.1")

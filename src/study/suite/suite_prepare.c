@@ -72,9 +72,9 @@ static int load_with(const char *name, const struct scenario_setting *setting, s
         err_set(e, KVF_ERR_USAGE, "%s: %.*s", name, (int)strcspn(buf_text(&report.errors), "\n"),
                 buf_text(&report.errors));
     if (rc == 0) machine_choose_gpu(sc);
-    if (rc == 0) scenario_list_unused(&report, sc);
+    if (rc == 0) scenario_unused_list(&report, sc);
     for (size_t i = 0; i < count; i++) effective[i] = !in_vain(&report, &setting[i]);
-    scenario_report_free(&report);
+    scenario_load_free(&report);
     return rc;
 }
 

@@ -39,7 +39,7 @@ static bool is_as_filed(const struct suite_test *test, const json_t *ran) {
     snprintf(name, sizeof name, "%s/%s", suite_group_name(test->group), test->name);
     const char *yaml = shipped_find(name);
     bool same = yaml && scenario_load(name, yaml, NULL, 0, sc, NULL, &report) == 0;
-    if (yaml) scenario_report_free(&report);
+    if (yaml) scenario_load_free(&report);
     if (same) scenario_emit_json(sc, &json);
     json_t *filed = json_loads(buf_text(&json), 0, NULL);
     for (size_t i = 0; same && i < sizeof parts / sizeof *parts; i++)

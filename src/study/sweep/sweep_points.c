@@ -14,7 +14,7 @@ int sweep_base_load(struct sweep_base *b, const char *path, const struct options
     b->path = path;
     int status = setup_scenario(path, o, &b->scenario, &b->yaml, &report);
     if (status == 0) setup_say_unused(&report);
-    scenario_report_free(&report);
+    scenario_load_free(&report);
     if (status == 0) sweep_base_plan(b);
     return status;
 }
@@ -89,7 +89,7 @@ bool sweep_point_load(const struct sweep_base *b, const struct scenario_setting 
     all[n++] = (struct scenario_setting){.key = "sweep", .value = "null", .origin = "sweep"};
     int rc = scenario_load(b->path, b->yaml, all, n, s, NULL, &report);
     if (rc != 0) buf_add(errors, buf_text(&report.errors));
-    scenario_report_free(&report);
+    scenario_load_free(&report);
     free(all);
     if (rc == 0) machine_choose_gpu(s);
     return rc == 0;

@@ -40,7 +40,7 @@ void cuda_pages_choose(struct cuda_tier *t, const struct tier_setup *setup) {
     page_choose(t, setup);
     struct tier_setup paged = *setup;
     paged.page_bytes = t->page_bytes;
-    uint64_t all = tier_pages(&paged);
+    uint64_t all = tier_setup_pages(&paged);
     t->slices =
         common_divisor(setup->scenario->tensor_parallel ? setup->scenario->tensor_parallel : 1, t->devices);
     t->pages = (all + t->devices - 1) / t->devices;

@@ -154,17 +154,6 @@ static void nvme_drop(struct tier *base, uint64_t place, uint64_t bytes) {
     t->layout->drop(t, place, bytes);
 }
 
-void nvme_drop_cache(const struct nvme_dir *d, int fd, enum kvf_dir dir, uint64_t offset, uint64_t len) {
-    if (d->direct || d->in_memory) return;
-    if (dir == KVF_DIR_WRITE)
-        sync_file_range(fd, (off_t)offset, (off_t)len,
-                        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
-    /* The kernel drops whole folios alone, and one may reach into the neighbours. */
-    uint64_t first = offset / CACHE_UNIT * CACHE_UNIT;
-    uint64_t behind = len ? (offset + len + CACHE_UNIT - 1) / CACHE_UNIT * CACHE_UNIT : first;
-    posix_fadvise(fd, (off_t)first, (off_t)(behind - first), POSIX_FADV_DONTNEED);
-}
-
 const struct tier_ops tier_nvme_ops = {
     .name = "nvme",
     .refusal = nvme_refusal,

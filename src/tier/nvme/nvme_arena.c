@@ -62,7 +62,7 @@ static int arena_open(struct nvme_tier *t, const struct tier_setup *setup, struc
     if (!a) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the nvme tier");
     memset(a->fd, 0xff, sizeof(a->fd));
     t->state = a;
-    uint64_t page = setup->page_bytes, pages = tier_pages(setup);
+    uint64_t page = setup->page_bytes, pages = tier_setup_pages(setup);
     a->stripe = (t->io_size + page - 1) / page * page;
     uint64_t stripes = (pages * page + a->stripe - 1) / a->stripe;
     a->file_bytes = (stripes + t->dirs - 1) / t->dirs * a->stripe;

@@ -40,7 +40,7 @@ void tier_nvme_abandon(void) {
         if (d->spare_fd >= 0) close(d->spare_fd);
         d->spare_fd = -1;
         int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd >= 0) rundir_remove(d->path, fd);
+        if (fd >= 0) nvme_rundir_remove(d->path, fd);
     }
 }
 
@@ -58,12 +58,13 @@ static int dir_make(struct nvme_dir *d) {
  * there is any data, so that a power cut takes all or leaves what the next start knows. */
 static int dir_mark(struct nvme_dir *d, const char *parent) {
     d->marker_fd = openat(d->fd, RUNDIR_MARKER, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (d->marker_fd < 0 || flock(d->marker_fd, LOCK_EX | LOCK_NB) != 0 || rundir_mark(d->marker_fd) != 0)
+    if (d->marker_fd < 0 || flock(d->marker_fd, LOCK_EX | LOCK_NB) != 0 ||
+        nvme_rundir_mark(d->marker_fd) != 0)
         return errno;
-    int error = rundir_sync(d->fd);
+    int error = nvme_rundir_sync(d->fd);
     int fd = error ? -1 : open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (error || fd < 0) return error ? error : errno == EACCES ? 0 : errno; /* writable, not readable */
-    error = rundir_sync(fd);
+    error = nvme_rundir_sync(fd);
     close(fd);
     return error;
 }
@@ -102,7 +103,7 @@ void nvme_dir_close(struct nvme_dir *d) {
     dir_listed(d, false);
     if (d->spare_fd >= 0) close(d->spare_fd); /* so that there is one to list with */
     if (d->fd >= 0)
-        rundir_remove(d->path, d->fd);
+        nvme_rundir_remove(d->path, d->fd);
     else if (d->path[0] && rmdir(d->path) != 0 && errno != ENOENT)
         log_line(KVF_LOG_WARNING, "%s is empty and cannot be removed: %s", d->path, strerror(errno));
     if (d->marker_fd >= 0) close(d->marker_fd);

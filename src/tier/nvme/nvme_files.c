@@ -253,7 +253,7 @@ static int files_open(struct nvme_tier *t, const struct tier_setup *setup, struc
     s->place = map;
     struct tier_setup in_units = *setup;
     in_units.page_bytes = NVME_UNIT;
-    uint64_t limit = tier_pages(&in_units) * NVME_UNIT;
+    uint64_t limit = tier_setup_pages(&in_units) * NVME_UNIT;
     for (uint32_t i = 0; i < t->dirs; i++) {
         s->dir[i].limit = limit / t->dirs;
         for (unsigned b = 0; b < BINS; b++) s->dir[i].bin[b] = NONE;

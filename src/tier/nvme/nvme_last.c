@@ -24,7 +24,7 @@ static struct {
 static void last_act(void) {
     for (int i = 0; i < PLACES; i++) {
         if (atomic_load(&places[i].state) != USED) continue;
-        for (int tries = 0; tries < TRIES && !rundir_remove_now(places[i].path); tries++)
+        for (int tries = 0; tries < TRIES && !nvme_rundir_remove_now(places[i].path); tries++)
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
 }

@@ -40,18 +40,18 @@ static enum tier_leftover_state state_by_marker(struct look *l) {
     bool file =
         l->marker_fd >= 0 && fstat(l->marker_fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
     if (file && flock(l->marker_fd, LOCK_EX | LOCK_NB) != 0) return TIER_LEFTOVER_IN_USE;
-    if (file && rundir_marker_read(l->marker_fd, &m) && m.uid == (unsigned)geteuid()) {
+    if (file && nvme_rundir_marker_read(l->marker_fd, &m) && m.uid == (unsigned)geteuid()) {
         l->pid = m.pid;
-        return rundir_maker_is_gone(&m) ? TIER_LEFTOVER_ENDED : TIER_LEFTOVER_IN_USE;
+        return nvme_rundir_maker_is_gone(&m) ? TIER_LEFTOVER_ENDED : TIER_LEFTOVER_IN_USE;
     }
-    return rundir_pid_may_be_maker(l->pid, l->fd) ? TIER_LEFTOVER_IN_USE : TIER_LEFTOVER_UNMARKED;
+    return nvme_rundir_pid_may_be_maker(l->pid, l->fd) ? TIER_LEFTOVER_IN_USE : TIER_LEFTOVER_UNMARKED;
 }
 
 /* false: it is no directory of our pattern that belongs to us. */
 static bool look_at(int at, const char *name, struct look *l) {
     struct stat st;
     *l = (struct look){.fd = -1, .marker_fd = -1};
-    if (!rundir_name(name, &l->pid) || fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+    if (!nvme_rundir_name(name, &l->pid) || fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
         !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
         return false;
     l->fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -73,7 +73,7 @@ static bool path_of(char out[PATH_MAX], const char *parent, const char *name) {
     return snprintf(out, PATH_MAX, "%s%s%s", parent, slash, name) < PATH_MAX;
 }
 
-int tier_leftovers_find(const char *parent, struct tier_leftover **out, size_t *count, struct err *e) {
+int tier_nvme_leftovers_find(const char *parent, struct tier_leftover **out, size_t *count, struct err *e) {
     int fd = open(parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), error = errno;
     struct stat st;
     *out = NULL;
@@ -97,7 +97,7 @@ int tier_leftovers_find(const char *parent, struct tier_leftover **out, size_t *
             l.marker_fd = -1;
             if (l.fd >= 0) {
                 flock(l.fd, LOCK_UN);
-                one.bytes = rundir_bytes(l.fd);
+                one.bytes = nvme_rundir_bytes(l.fd);
             }
             *out = mem_realloc(*out, (*count + 1) * sizeof **out);
             (*out)[(*count)++] = one;
@@ -108,7 +108,7 @@ int tier_leftovers_find(const char *parent, struct tier_leftover **out, size_t *
     return 0;
 }
 
-bool tier_leftover_remove(const struct tier_leftover *leftover) {
+bool tier_nvme_leftover_remove(const struct tier_leftover *leftover) {
     const char *name = strrchr(leftover->path, '/') + 1;
     char parent[PATH_MAX];
     struct look l;
@@ -118,7 +118,7 @@ bool tier_leftover_remove(const struct tier_leftover *leftover) {
     if (at < 0 || !look_at(at, name, &l)) {
         log_line(KVF_LOG_WARNING, "%s is not there any more", leftover->path);
     } else if (l.state == TIER_LEFTOVER_ENDED || l.state == TIER_LEFTOVER_UNMARKED) {
-        gone = rundir_remove(leftover->path, l.fd);
+        gone = nvme_rundir_remove(leftover->path, l.fd);
         l.fd = -1;
         look_end(&l);
     } else {
@@ -134,10 +134,10 @@ static unsigned clean_path(const char *path) {
     struct tier_leftover *found;
     size_t count;
     unsigned removed = 0, unmarked = 0;
-    if (tier_leftovers_find(path, &found, &count, NULL) != 0) return 0;
+    if (tier_nvme_leftovers_find(path, &found, &count, NULL) != 0) return 0;
     for (size_t i = 0; i < count; i++) {
         char size[32];
-        if (found[i].state == TIER_LEFTOVER_ENDED && tier_leftover_remove(&found[i])) {
+        if (found[i].state == TIER_LEFTOVER_ENDED && tier_nvme_leftover_remove(&found[i])) {
             log_line(KVF_LOG_INFO, "removed %s, left behind by process %ld", found[i].path, found[i].pid);
             removed++;
         }
@@ -169,7 +169,7 @@ uint64_t tier_nvme_unmarked(const struct scenario *s, char *out, size_t len) {
         struct tier_leftover *found;
         size_t count;
         char size[32];
-        if (tier_leftovers_find(s->nvme.path[i], &found, &count, NULL) != 0) continue;
+        if (tier_nvme_leftovers_find(s->nvme.path[i], &found, &count, NULL) != 0) continue;
         for (size_t k = 0; k < count; k++) {
             if (found[k].state != TIER_LEFTOVER_UNMARKED) continue;
             bytes += found[k].bytes;

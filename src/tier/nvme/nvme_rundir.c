@@ -54,7 +54,7 @@ static void host_name(char out[RUNDIR_HOST]) {
     if (!out[0]) snprintf(out, RUNDIR_HOST, "unknown");
 }
 
-int rundir_mark(int marker_fd) {
+int nvme_rundir_mark(int marker_fd) {
     struct rundir_marker m = {.uid = (unsigned)geteuid(), .pid = (long)getpid()};
     m.start = process_start(m.pid);
     boot_id(m.boot);
@@ -66,7 +66,7 @@ int rundir_mark(int marker_fd) {
     return written == len ? fsync(marker_fd) : -1;
 }
 
-bool rundir_marker_read(int marker_fd, struct rundir_marker *m) {
+bool nvme_rundir_marker_read(int marker_fd, struct rundir_marker *m) {
     char text[512], again[512];
     ssize_t len = pread(marker_fd, text, sizeof(text) - 1, 0);
     if (len <= 0) return false;
@@ -78,14 +78,14 @@ bool rundir_marker_read(int marker_fd, struct rundir_marker *m) {
     return strcmp(text, again) == 0;
 }
 
-bool rundir_maker_is_gone(const struct rundir_marker *m) {
+bool nvme_rundir_maker_is_gone(const struct rundir_marker *m) {
     char boot[RUNDIR_BOOT];
     boot_id(boot);
     if (strcmp(m->boot, boot) != 0) return true;
     return process_start(m->pid) != m->start;
 }
 
-bool rundir_pid_may_be_maker(long pid, int dir_fd) {
+bool nvme_rundir_pid_may_be_maker(long pid, int dir_fd) {
     struct timespec wall, since_boot;
     struct statx st;
     unsigned long long start = process_start(pid);
@@ -106,7 +106,7 @@ static bool is_hex(const char *text, size_t len) {
     return true;
 }
 
-bool rundir_name(const char *name, long *pid) {
+bool nvme_rundir_name(const char *name, long *pid) {
     unsigned uid;
     char tag[20] = "", again[96];
     if (sscanf(name, "kvfall-%u-%ld-%17s", &uid, pid, tag) != 3 || strlen(tag) != 16 || !is_hex(tag, 16))
@@ -204,13 +204,13 @@ static void visit_dir(struct visit *v, int dir, const char *below) {
     if (got < 0) visit_failed(v, below, "", errno);
 }
 
-uint64_t rundir_bytes(int dir_fd) {
+uint64_t nvme_rundir_bytes(int dir_fd) {
     struct visit v = {0};
     visit_dir(&v, dir_fd, "");
     return v.bytes;
 }
 
-bool rundir_remove_now(const char *path) {
+bool nvme_rundir_remove_now(const char *path) {
     struct visit v = {.remove = true};
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return errno == ENOENT;
@@ -220,7 +220,7 @@ bool rundir_remove_now(const char *path) {
     return empty && (rmdir(path) == 0 || errno == ENOENT);
 }
 
-int rundir_sync(int dir_fd) {
+int nvme_rundir_sync(int dir_fd) {
     return fsync(dir_fd) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno;
 }
 
@@ -228,7 +228,7 @@ int rundir_sync(int dir_fd) {
 static void mark_again(int dir_fd) {
     int fd = openat(dir_fd, RUNDIR_MARKER, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) return;
-    (void)rundir_mark(fd);
+    (void)nvme_rundir_mark(fd);
     close(fd);
 }
 
@@ -244,7 +244,7 @@ static bool remove_itself(const char *path, int fd) {
     return false;
 }
 
-bool rundir_remove(const char *path, int dir_fd) {
+bool nvme_rundir_remove(const char *path, int dir_fd) {
     struct visit v = {.remove = true};
     visit_dir(&v, dir_fd, ""); /* not by another descriptor: there may be none */
     bool gone = false;

@@ -27,24 +27,24 @@ struct rundir_marker {
 };
 
 /* kvfall-<uid>-<pid>-<16 hex digits> of this user; the process that it names. */
-bool rundir_name(const char *name, long *pid);
+bool nvme_rundir_name(const char *name, long *pid);
 /* Says that this process made the directory; 0, or -1 with errno. The marker is on the device then. */
-int rundir_mark(int marker_fd);
-bool rundir_marker_read(int marker_fd, struct rundir_marker *m);
-bool rundir_maker_is_gone(const struct rundir_marker *m);
+int nvme_rundir_mark(int marker_fd);
+bool nvme_rundir_marker_read(int marker_fd, struct rundir_marker *m);
+bool nvme_rundir_maker_is_gone(const struct rundir_marker *m);
 /* Whether a process of that number is there that is not younger than the directory. */
-bool rundir_pid_may_be_maker(long pid, int dir_fd);
+bool nvme_rundir_pid_may_be_maker(long pid, int dir_fd);
 
 /* 0 or an errno; a file system that syncs no directories has none to lose. */
-int rundir_sync(int dir_fd);
+int nvme_rundir_sync(int dir_fd);
 
 /* Bytes that the files of our naming take on the disk. */
-uint64_t rundir_bytes(int dir_fd);
+uint64_t nvme_rundir_bytes(int dir_fd);
 /* Removes what is ours in the directory, then the marker and the directory itself. With anything else
  * inside it stays, marker and all, so that the next start finds it again; what is in the way is said
  * with its name, and with its errno where a call failed. Takes dir_fd. */
-bool rundir_remove(const char *path, int dir_fd);
+bool nvme_rundir_remove(const char *path, int dir_fd);
 /* The same without a word, for a process that ends at once; false while something is left. */
-bool rundir_remove_now(const char *path);
+bool nvme_rundir_remove_now(const char *path);
 
 #endif

@@ -158,7 +158,7 @@ static int server_ask(struct resp_tier *t, const struct scenario *s, struct err 
     return rc;
 }
 
-int tier_remote_check(const struct scenario *s, struct err *e) {
+int tier_resp_check(const struct scenario *s, struct err *e) {
     struct resp_server server;
     struct err why = {0};
     if (!scenario_remote_is_real(s)) return 0;
