@@ -64,6 +64,6 @@ int main(int argc, char **argv) {
            (double)took / 1e9, (double)first / 1e9);
     request_free(&r);
     workload_close(w);
-    scenario_report_free(&report);
+    scenario_load_free(&report);
     return 0;
 }

@@ -42,7 +42,7 @@ static inline void fuzz_emitted_check(const struct scenario *s) {
             fuzz_require(json_is_object(object));
             json_decref(object);
         }
-        scenario_report_free(&report);
+        scenario_load_free(&report);
         buf_free(&text);
     }
 }
@@ -53,7 +53,7 @@ static inline void fuzz_loaded_check(int rc, const struct scenario *s, struct sc
         fuzz_errors_check(report);
     else
         fuzz_emitted_check(s);
-    scenario_report_free(report);
+    scenario_load_free(report);
 }
 
 #endif

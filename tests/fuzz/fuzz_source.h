@@ -20,7 +20,7 @@ static inline void fuzz_scenario(struct scenario *s, const char *words) {
     int rc = scenario_load(NULL, text, NULL, 0, s, NULL, &report);
     if (rc != 0) fprintf(stderr, "%s\n%s", text, buf_text(&report.errors));
     fuzz_require(rc == 0);
-    scenario_report_free(&report);
+    scenario_load_free(&report);
 }
 
 static inline void fuzz_request_check(const struct scenario *s, const struct request *r) {

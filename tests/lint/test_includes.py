@@ -16,6 +16,13 @@ EXCEPTIONS = {("tier", "scenario"), ("scenario", "model")}  # the second goes do
 MOST_FILES = 35  # of a folder
 # Folders with more, each with its number of files, which only falls.
 CROWDED = {"src/base": 36, "src/record": 36}
+MOST_IN_CIRCLE = 3  # files that call each other
+# Larger circles by their first file, each with its number of files, which only falls.
+CIRCLES = {"src/cli/cmd_sweep.c": 6, "src/compare/comparison.c": 6, "src/engine/dispatch.c": 16,
+           "src/engine/pipeline/access.c": 5, "src/page/doc.c": 4, "ui/screen.c": 4}
+# Rooms whose exported functions are named after their file: nvme_queue.c has nvme_..., or tier_nvme_....
+PREFIXED = ("cache", "model", "scenario", "tier", "traits", "workload")
+EXPORTED = re.compile(r"^(?!static|typedef|extern|return|else)[a-z][\w *]*?[ *](\w+)(\(|(?:\[\])* = )", re.MULTILINE)
 # The operations of each row of a header of src/traits: where they stand, and how.
 OPERATIONS = {"policies": ("src/cache/policy", r"^const struct policy_ops policy_(\w+) ="),
               "sources": ("src/workload", r"^const struct source source_(\w+) ="),
@@ -153,6 +160,74 @@ def _():
     folders = [path.parent for path in project_files()]
     counts = {str(folder.relative_to(SOURCE)): folders.count(folder) for folder in set(folders)}
     assert {name: count for name, count in counts.items() if count > MOST_FILES} == CROWDED, "split what grows; lower what shrank"
+
+
+def bare(path):
+    """The text of a file without comments and strings."""
+    return re.sub(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', " ", path.read_text(errors="replace"), flags=re.DOTALL)
+
+
+def exported(text):
+    """{name: whether it is a function} of all that a .c file has for others."""
+    return {name: mark == "(" for name, mark in EXPORTED.findall(text)}
+
+
+def circles(calls):
+    """Sets of files of which each reaches all others (Tarjan)."""
+    order, low, stack, found = {}, {}, [], []
+
+    def visit(file):
+        order[file] = low[file] = len(order)
+        stack.append(file)
+        for other in calls[file]:
+            if other not in order:
+                visit(other)
+            if other in stack:
+                low[file] = min(low[file], low[other])
+        if low[file] == order[file]:
+            at = stack.index(file)
+            found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for file in calls:
+        if file not in order:
+            visit(file)
+    return found
+
+
+@case("no circle of calls ties more than %d files" % MOST_IN_CIRCLE)
+def _():
+    texts = {str(path.relative_to(SOURCE)): bare(path) for path in project_files() if path.suffix == ".c"}
+    home = {name: file for file, text in texts.items() for name in exported(text)}
+    calls = {}
+    for file, text in texts.items():
+        own = set(re.findall(r"^static [\w *]*?[ *](\w+)[(\[ ]", text, re.MULTILINE))
+        used = set(re.findall(r"(?<![\w.>])[a-z]\w+", text)) - own
+        calls[file] = {home[name] for name in used & set(home)} - {file}
+    sys.setrecursionlimit(10000)
+    large = {files[0]: len(files) for files in circles(calls) if len(files) > MOST_IN_CIRCLE}
+    assert large == CIRCLES, "%s: cut what grew; lower what shrank" % large
+
+
+def prefixes(path):
+    """How names of a file may begin: its first words, one or several of them, with or without its room."""
+    words, found = path.stem.split("_"), set()
+    for count in range(1, len(words) + 1):
+        start = "_".join(words[:count])
+        found |= {start, start + "s", start.removesuffix("s"), start.removesuffix("y") + "ies"}
+    return found | {room_of(path) + "_" + one for one in found}
+
+
+@case("the functions of a file are named after it")
+def _():
+    found = []
+    for path in project_files():
+        if path.suffix != ".c" or room_of(path) not in PREFIXED:
+            continue
+        names = [name for name, function in exported(bare(path)).items() if function]
+        found += ["  %s: %s" % (path.relative_to(SOURCE), name) for name in names
+                  if not any(name == one or name.startswith(one + "_") for one in prefixes(path))]
+    expect_none(found, "file, prefix and noun are one; in the rooms %s" % ", ".join(PREFIXED))
 
 
 @case("curses is included by ui/term/term.c alone")

@@ -9,6 +9,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from tap import SOURCE, Skip, case, main, need_tool
 
 LONGEST_FILE = 600
+LONGEST_FUNCTION = 60
+LONG_FUNCTIONS = {"ui/screen_commands.c: screen_command": 62}  # longer ones, each with its number of lines, which only falls
 CLANG_FORMAT = 14  # other versions format differently
 # In two parts, so that this file does not contain them.
 LEFT_OVER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b|\bnot (yet )?imple" r"mented|place" r"holder")
@@ -65,6 +67,17 @@ def _():
     counts = [(path, len(path.read_bytes().splitlines())) for path in code()]
     expect_none(["%s: %d lines" % (path.relative_to(SOURCE), count) for path, count in counts
                  if count > LONGEST_FILE])
+
+
+@case("no function of src or ui is longer than %d lines" % LONGEST_FUNCTION)
+def _():
+    long = {}
+    for path in code():
+        for found in re.finditer(r"^\w[^;{}#]*?(\w+)\([^;{}]*\)\s*\{\n(.*?)^\}$", path.read_text(), re.MULTILINE | re.DOTALL):
+            count = found.group().count("\n") + 1
+            if count > LONGEST_FUNCTION:
+                long["%s: %s" % (path.relative_to(SOURCE), found.group(1))] = count
+    assert long == LONG_FUNCTIONS, "%s: split what grew; lower what shrank" % long
 
 
 @case("nothing is left for later")

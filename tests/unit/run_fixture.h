@@ -79,7 +79,7 @@ static inline void scenario_of(const char *yaml, uint64_t seed) {
     if (strstr(yaml, "source:")) set[sets++] = (struct scenario_setting){"workload.path", t.rows, "test"};
     if (scenario_load(NULL, yaml, set, sets, &t.s, NULL, &report) != 0)
         fail_msg("%s", buf_text(&report.errors));
-    scenario_report_free(&report);
+    scenario_load_free(&report);
     struct budget_machine machine = {.memory_available_bytes = UINT64_C(1) << 40, .cpus = 2};
     for (int i = 0; i < SCENARIO_PATHS_MAX; i++) machine.disk_free_bytes[i] = UINT64_C(1) << 40;
     struct budget budget;

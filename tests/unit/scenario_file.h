@@ -77,7 +77,7 @@ static char *load(const char *text, size_t len, const char *const *settings, siz
     free(yaml);
     char *errors = short_errors(&report);
     if (keep) memcpy(keep, &report, sizeof(report));
-    if (!keep) scenario_report_free(&report);
+    if (!keep) scenario_load_free(&report);
     return errors;
 }
 

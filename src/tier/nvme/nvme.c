@@ -12,10 +12,7 @@
 /* The nvme tier put together: its directories, whether they take direct I/O, and a layout. The queues,
  * where the work is, are a part of their own. */
 
-enum {
-    FILES_BESIDE = 256,  /* descriptors for everything else in the process */
-    CACHE_UNIT = 2 << 20 /* the largest folio of a page cache */
-};
+enum { FILES_BESIDE = 256 }; /* descriptors for everything else in the process */
 
 static const char *nvme_refusal(const struct tier_setup *setup) {
     (void)setup;

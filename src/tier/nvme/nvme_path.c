@@ -8,7 +8,9 @@
 
 #include "tier/nvme/nvme.h"
 
-/* Which directories the nvme tier works under. */
+/* Which directories the nvme tier works under, and the page cache above them. */
+
+enum { CACHE_UNIT = 2 << 20 }; /* the largest folio of a page cache */
 
 /* Whole trees, and directories that are refused themselves while those below may be used. */
 static const char *const system_trees[] = {"/bin",   "/boot",   "/dev",  "/etc",  "/lib", "/lib32",

@@ -177,13 +177,13 @@ static void index_against_an_array(void **state) {
         struct cache_key key = cache_key_make(CACHE_KEY_TURN, k / 64, k % 64);
         assert_int_equal(index_find(&ix, key), held[k]);
         if (held[k] == ENTRY_NONE) {
-            uint32_t i = entry_take(&pool);
+            uint32_t i = pool_entry_take(&pool);
             entry_at(&pool, i)->key = key;
             index_insert(&ix, i);
             held[k] = i;
         } else if (rng_range(&r, 0, 3) == 0) {
             index_remove(&ix, held[k]);
-            entry_give(&pool, held[k]);
+            pool_entry_give(&pool, held[k]);
             held[k] = ENTRY_NONE;
         }
         assert_int_equal(index_count(&ix), pool.live);
@@ -192,7 +192,7 @@ static void index_against_an_array(void **state) {
     for (uint64_t k = 0; k < KEYS; k++)
         assert_int_equal(index_find(&ix, cache_key_make(CACHE_KEY_TURN, k / 64, k % 64)), held[k]);
     index_close(&ix);
-    entry_pool_close(&pool);
+    pool_entries_close(&pool);
 }
 
 /* So many keys that hashes of 32 bits coincide: what is not there is not found all the same. */
@@ -203,14 +203,14 @@ static void index_tells_equal_hashes_apart(void **state) {
     struct index ix;
     index_init(&ix, &pool);
     for (uint64_t k = 0; k < HELD; k++) {
-        uint32_t i = entry_take(&pool);
+        uint32_t i = pool_entry_take(&pool);
         entry_at(&pool, i)->key = cache_key_make(CACHE_KEY_BLOCK, 1, k);
         index_insert(&ix, i);
     }
     for (uint64_t k = 0; k < ASKED; k++)
         assert_int_equal(index_find(&ix, cache_key_make(CACHE_KEY_BLOCK, 2, k)), ENTRY_NONE);
     index_close(&ix);
-    entry_pool_close(&pool);
+    pool_entries_close(&pool);
 }
 
 int main(void) {

@@ -91,7 +91,7 @@ static void scenario_make(const char *more) {
              "tiers: {cpu: {capacity: 1MiB}}\n%s",
              more);
     if (scenario_load(NULL, text, NULL, 0, &scenario, NULL, &report) != 0) fail_msg("%s", report.errors.data);
-    scenario_report_free(&report);
+    scenario_load_free(&report);
 }
 
 /* A tree of prompts: each request takes a branch and goes a random number of blocks along it. */

@@ -79,7 +79,7 @@ static int set_up(void **state) {
     scenario = calloc(1, sizeof *scenario);
     int rc = scenario_load(NULL, "{model: llama3.1-8b, tiers: {remote: {capacity: 1GiB}}}", NULL, 0, scenario,
                            NULL, &report);
-    scenario_report_free(&report);
+    scenario_load_free(&report);
     return rc;
 }
 

@@ -18,7 +18,7 @@ static struct scenario *make(const char *yaml) {
     assert_non_null(s);
     int rc = scenario_load(NULL, yaml, NULL, 0, s, NULL, &report);
     if (rc) print_message("%s", buf_text(&report.errors));
-    scenario_report_free(&report);
+    scenario_load_free(&report);
     assert_int_equal(rc, 0);
     return s;
 }

@@ -213,7 +213,7 @@ static void keys_without_effect_are_listed(void **state) {
         assert_int_equal(r.unused_count, cases[i].unused ? 1 : 0);
         if (cases[i].unused) assert_string_equal(r.unused[0], cases[i].unused);
         free(errors);
-        scenario_report_free(&r);
+        scenario_load_free(&r);
     }
     free(s);
 }
@@ -278,7 +278,7 @@ static void round_trip(const struct scenario *s) {
         if (rc) print_message("%s\n%s", buf_text(&text), buf_text(&r.errors));
         assert_int_equal(rc, 0);
         assert_memory_equal(s, again, sizeof(*s));
-        scenario_report_free(&r);
+        scenario_load_free(&r);
         buf_free(&text);
     }
     free(again);
@@ -310,7 +310,7 @@ static unsigned load_all_in(const char *folder, struct scenario *s) {
         assert_int_equal(rc, 0);
         if (r.unused_count) print_message("%s: %s\n", name, r.unused[0]);
         assert_int_equal(r.unused_count, 0);
-        scenario_report_free(&r);
+        scenario_load_free(&r);
         round_trip(s);
         count++;
     }
@@ -343,7 +343,7 @@ static void quickstart_fits_the_machine(void **state) {
                     s->tier[KVF_TIER_NVME].capacity_bytes == 8 * KVF_GIB);
         assert_true(s->run.max_written_bytes == 20 * KVF_GIB);
         assert_string_equal(s->nvme.path[0], ".");
-        scenario_report_free(&r);
+        scenario_load_free(&r);
         buf_free(&yaml);
     }
     free(s);

@@ -369,10 +369,10 @@ static void settings_alone_make_a_scenario(void **state) {
 
     assert_int_equal(scenario_load(NULL, NULL, set, 2, s, NULL, &r), 0);
     assert_true(s->tier[KVF_TIER_NVME].on && s->tier[KVF_TIER_NVME].capacity_bytes == KVF_AUTO);
-    scenario_report_free(&r);
+    scenario_load_free(&r);
     assert_int_equal(scenario_load(NULL, GOOD2, &users, 1, s, NULL, &r), -KVF_ERR_USAGE);
     assert_string_equal(buf_text(&r.errors), "--users workload.users: must be an integer, not \"none\"\n");
-    scenario_report_free(&r);
+    scenario_load_free(&r);
     free(s);
 }
 
@@ -384,10 +384,10 @@ static void unreadable_files_are_named(void **state) {
     assert_int_equal(scenario_load("/nonexistent/x.yaml", NULL, NULL, 0, s, NULL, &r), -KVF_ERR_USAGE);
     assert_string_equal(buf_text(&r.errors),
                         "/nonexistent/x.yaml:1:1: cannot be read: No such file or directory\n");
-    scenario_report_free(&r);
+    scenario_load_free(&r);
     assert_int_equal(scenario_load("/", NULL, NULL, 0, s, NULL, &r), -KVF_ERR_USAGE);
     assert_string_equal(buf_text(&r.errors), "/:1:1: cannot be read: Is a directory\n");
-    scenario_report_free(&r);
+    scenario_load_free(&r);
     free(s);
 }
 
@@ -499,14 +499,14 @@ static void errors_of_included_files_have_their_name(void **state) {
                    "%s:4:7: seed: must be an integer, not \"x\"\n",
                    directory, file);
     assert_string_equal(buf_text(&r.errors), expected);
-    scenario_report_free(&r);
+    scenario_load_free(&r);
     include_in("part.yaml", "tiers: {cpu: {capcity: 1}}\n");
     assert_int_equal(scenario_load(file, NULL, NULL, 0, s, NULL, &r), -KVF_ERR_USAGE);
     assert_int_equal(r.error_count, 2);
     (void)snprintf(expected, sizeof(expected), "%s/part.yaml:1:15: tiers.cpu.capcity: unknown key;",
                    directory);
     assert_memory_equal(buf_text(&r.errors), expected, strlen(expected));
-    scenario_report_free(&r);
+    scenario_load_free(&r);
     include_in("part.yaml", "");
     expect("include: [a]\n" GOOD, strlen("include: [a]\n" GOOD), NULL, 0,
            "1:10: include: must be a path, not a list\n");
@@ -534,7 +534,7 @@ static void floods_are_bounded(void **state) {
     assert_int_equal(lines, SCENARIO_ERRORS_MAX + 1);
     assert_non_null(strstr(errors, "and 1043 more errors\n"));
     free(errors);
-    scenario_report_free(&r);
+    scenario_load_free(&r);
     buf_free(&text);
 
     for (int i = 0; i < 40000; i++) buf_add(&text, i ? ",1" : "[1");
@@ -546,12 +546,12 @@ static void floods_are_bounded(void **state) {
 
 static void near_keys_are_found(void **state) {
     (void)state;
-    assert_string_equal(scenario_nearest_key("tiers.gpu.capcity"), "tiers.gpu.capacity");
-    assert_string_equal(scenario_nearest_key("tiers.nvm.latency"), "tiers.nvme.latency");
-    assert_string_equal(scenario_nearest_key("duration"), "run.duration");
-    assert_string_equal(scenario_nearest_key("workloads"), "workload");
-    assert_string_equal(scenario_nearest_key("run.users"), "workload.users");
-    assert_null(scenario_nearest_key("qqqqqqqqqqqq"));
+    assert_string_equal(scenario_keys_nearest("tiers.gpu.capcity"), "tiers.gpu.capacity");
+    assert_string_equal(scenario_keys_nearest("tiers.nvm.latency"), "tiers.nvme.latency");
+    assert_string_equal(scenario_keys_nearest("duration"), "run.duration");
+    assert_string_equal(scenario_keys_nearest("workloads"), "workload");
+    assert_string_equal(scenario_keys_nearest("run.users"), "workload.users");
+    assert_null(scenario_keys_nearest("qqqqqqqqqqqq"));
 }
 
 int main(void) {

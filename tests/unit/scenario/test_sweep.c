@@ -147,7 +147,7 @@ static void a_point_is_the_scenario_with_its_settings(void **state) {
     assert_int_equal(point.seed, 2);
     assert_false(point.sweep.on);
     assert_string_equal(point.sweep.keys, "{}");
-    scenario_report_free(&report);
+    scenario_load_free(&report);
     sweep_plan_free(&plan);
     buf_free(&json);
 }

@@ -15,7 +15,7 @@ static void load(const char *yaml) {
     struct scenario_report r;
     int rc = scenario_load(NULL, yaml, NULL, 0, &s, NULL, &r);
     if (rc) print_message("%s", buf_text(&r.errors));
-    scenario_report_free(&r);
+    scenario_load_free(&r);
     assert_int_equal(rc, 0);
 }
 

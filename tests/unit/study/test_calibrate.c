@@ -266,7 +266,7 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     service = &scenario.tier[KVF_TIER_GPU].service;
     assert_int_equal(service->own_rates[KVF_DIR_READ].count, 2);
     assert_int_equal(service->own_latency_ns, 5000);
-    scenario_report_free(&report);
+    scenario_load_free(&report);
     buf_free(&yaml);
 }
 

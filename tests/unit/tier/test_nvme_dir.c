@@ -296,7 +296,7 @@ static void directories_without_a_valid_marker_are_named_and_can_be_removed(void
     assert_null(strstr(text, live));
     assert_true(tier_nvme_unmarked(scenario, words, sizeof words) >= 100000);
     assert_non_null(strstr(words, path));
-    assert_int_equal(tier_leftovers_find(base, &found_here, &count, &e), 0);
+    assert_int_equal(tier_nvme_leftovers_find(base, &found_here, &count, &e), 0);
     assert_int_equal(count, 2);
     const struct tier_leftover *l = leftover_at(found_here, count, path);
     assert_non_null(l);
@@ -305,10 +305,10 @@ static void directories_without_a_valid_marker_are_named_and_can_be_removed(void
     assert_int_equal(other->state, TIER_LEFTOVER_IN_USE);
     assert_int_equal(other->pid, getpid());
     listen();
-    assert_false(tier_leftover_remove(other));
+    assert_false(tier_nvme_leftover_remove(other));
     heard(text);
     assert_non_null(strstr(text, "in use"));
-    assert_true(tier_leftover_remove(l));
+    assert_true(tier_nvme_leftover_remove(l));
     free(found_here);
     t->ops->close(t);
     expect_empty(base);
@@ -328,7 +328,7 @@ static void links_are_not_followed(void **state) {
     assert_int_equal(symlink(second, inside), 0); /* a subdirectory's name that leads elsewhere */
     join(link, base, "link");
     assert_int_equal(symlink(base, link), 0);
-    assert_int_equal(tier_leftovers_find(link, &all, &count, &e), -KVF_ERR_USAGE);
+    assert_int_equal(tier_nvme_leftovers_find(link, &all, &count, &e), -KVF_ERR_USAGE);
     assert_non_null(strstr(e.text, "symbolic link"));
     unlink(link);
     listen();

@@ -181,9 +181,9 @@ static void rounding_to_pages_never_refuses_what_fits(void **state) {
         assert_true(t->ops->alloc(t, PAGE + 1) != TIER_NO_PLACE);
     t->ops->close(t);
     struct tier_setup exact = setup_of(100 * PAGE, 2 * PAGE);
-    assert_true(tier_pages(&exact) == 100); /* multiples of a page waste nothing */
+    assert_true(tier_setup_pages(&exact) == 100); /* multiples of a page waste nothing */
     scenario->model.sliding_layers = 3;
-    assert_true(tier_pages(&exact) == 100 + 50 + 1);
+    assert_true(tier_setup_pages(&exact) == 100 + 50 + 1);
     scenario->model.sliding_layers = 0;
 }
 
