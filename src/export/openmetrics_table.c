@@ -256,7 +256,7 @@ const struct family families[] = {
     /* results of the measured part of an ended run */
     {ROW(GAUGE, "run_end_time_seconds", "seconds", "when the run ended, since the epoch"), FROM(RECORD, F64)},
     RESULT("measured_seconds", "seconds", "length of the measured part", "measured_s"),
-    RESULT("prepare_seconds", "seconds", "what the preparation took", "prepare_s"),
+    RESULT("prepare_seconds", "seconds", "the duration of the preparation", "prepare_s"),
     RESULT("requests", "", "requests by how they ended", "requests_OUTCOME"),
     RESULT("requests_per_second", "", "requests done per second", "requests_per_s"),
     RESULT("goodput_per_second", "", "requests done inside the P95 target of their class per second",
