@@ -98,7 +98,24 @@
           "0 to 10s", "0", LINK, ALL, "Time an operation in device memory takes besides its bytes.")
 #define SERVICE_FIRST(word, TIER)                                                                            \
     K("tiers." word ".first_write", NUMBER, tier[KVF_TIER_##TIER].service.first_write, "", "0.01 to 1000",   \
-      "1", LINK, ALL, "Time of a write to new room on the drive, in parts of one to room written before.")
+      "1", LINK, ALL, "Time of a write to new room on the drive, in parts of one to room written before."),  \
+        SERVICE_LIST(word, TIER, "begins", begins[0].us, "us", "0 to 1000000000",                            \
+                     "How long a write to room written before holds its worker at its beginning, by slices."), \
+        SERVICE_LIST(word, TIER, "begins_behind", begins[0].behind_us, "us", "0 to 1000000000",              \
+                     "And for each chunk that is at the drive then."),                                       \
+        SERVICE_LIST(word, TIER, "first_begins", begins[1].us, "us", "0 to 1000000000",                      \
+                     "How long a write to new room holds its worker at its beginning, by slices."),          \
+        SERVICE_LIST(word, TIER, "first_begins_behind", begins[1].behind_us, "us", "0 to 1000000000",        \
+                     "And for each chunk that is at the drive then."),                                       \
+        K("tiers." word ".rested_read", NUMBER, tier[KVF_TIER_##TIER].service.rested[KVF_DIR_READ], "",      \
+          "0.01 to 1000", "1", LINK, ALL,                                                                    \
+          "Time of a read from a drive that rested, in parts of one that follows another."),                 \
+        K("tiers." word ".rested_write", NUMBER, tier[KVF_TIER_##TIER].service.rested[KVF_DIR_WRITE], "",    \
+          "0.01 to 1000", "1", LINK, ALL,                                                                    \
+          "Time of a write to a drive that rested, in parts of one that follows another."),                  \
+        K("tiers." word ".staging_rate", NUMBER, tier[KVF_TIER_##TIER].service.staging_mb_per_s, "MB/s",     \
+          "0 to 100000000", "0", LINK, ALL,                                                                  \
+          "Rate at which a worker copies from memory to its buffers for the drive; 0: as it copies elsewhere.")
 #define TIER_EVICTION(word, TIER)                                                                            \
     KF("tiers." word ".eviction", CHOICE, tier[KVF_TIER_##TIER].eviction,                                    \
        tier[KVF_TIER_##TIER].eviction_set, CHOICES_OR_NULL(TRAITS_POLICY_LIST), "null", OF_TIER, ALL,        \

@@ -164,6 +164,11 @@ struct scenario_figures {
     uint64_t count;
     double v[SCENARIO_FIGURES_MAX];
 };
+/* For how long a write to a drive holds its worker at its beginning, by slices of equal size. */
+struct scenario_begins {
+    struct scenario_figures us;        /* with nothing at the drive */
+    struct scenario_figures behind_us; /* and for each chunk that is there */
+};
 /* How a tier of a real machine serves its operations, as calibration measured it. */
 struct scenario_service {
     struct scenario_figures depths;              /* chunks under way, ascending; none: not measured */
@@ -172,6 +177,9 @@ struct scenario_service {
     uint64_t own_latency_ns;                     /* of an operation there */
     struct scenario_figures spread[KVF_DIRS];    /* times in parts of their mean, by slices of equal size */
     double first_write;                          /* time of a write to new room, in parts of one to old */
+    struct scenario_begins begins[2];            /* of writes to room written before, to new room */
+    double rested[KVF_DIRS]; /* time of one at a drive that rested, in parts of one that follows another */
+    double staging_mb_per_s; /* of a worker that copies from memory to its buffers; 0: as any copy */
 };
 /* Keys of every tier. */
 struct scenario_tier {

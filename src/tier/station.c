@@ -80,6 +80,17 @@ static void advance(struct station *s, uint64_t now_ns) {
     s->now_ns = now_ns;
 }
 
+double station_chunks(const struct station *s, uint64_t at_ns) {
+    double sum = 0;
+    for (int d = 0; d < KVF_DIRS; d++) {
+        if (!(s->chunks[d] > 0)) continue;
+        double last_ns = (s->taken[d] - s->passed[d]) / pace(s, d);
+        double passed_ns = at_ns > s->now_ns ? (double)(at_ns - s->now_ns) : 0;
+        sum += s->chunks[d] * fmax(1 - passed_ns / fmax(last_ns, 1), 0);
+    }
+    return sum;
+}
+
 uint64_t station_used_ns(const struct station *s, enum kvf_dir dir, uint64_t now_ns) {
     double ns = now_ns > s->now_ns ? (double)(now_ns - s->now_ns) : 0;
     return (uint64_t)(s->used_ns[dir] + ns * s->speed[dir] / s->most[dir]);
@@ -108,8 +119,18 @@ double station_factor(struct station *s, enum kvf_dir dir) {
     return station_draw(s->spread[dir], &s->rng[dir]);
 }
 
+static bool rests(const struct station *s, uint64_t now_ns) {
+    bool idle = !(s->chunks[KVF_DIR_READ] + s->chunks[KVF_DIR_WRITE] > 0);
+    return idle && (s->joined == 0 || now_ns - s->idle_ns >= STATION_REST_NS);
+}
+
+bool station_rested(const struct station *s, uint64_t now_ns) {
+    return rests(s, now_ns) || now_ns - s->since_ns < STATION_REST_NS;
+}
+
 void station_join(struct station *s, void *who, enum kvf_dir dir, double bytes, uint64_t now_ns) {
     advance(s, now_ns);
+    if (rests(s, now_ns)) s->since_ns = now_ns;
     double from = s->together ? s->passed[dir] : fmax(s->taken[dir], s->passed[dir]);
     s->taken[dir] = from + bytes;
     s->chunks[dir]++;
@@ -134,6 +155,7 @@ bool station_leave(struct station *s, uint64_t now_ns, struct station_end *out) 
         if (next_of(s, d) > now_ns || !heap_pop(&s->busy[d], &item)) continue;
         advance(s, now_ns);
         s->chunks[d]--;
+        s->idle_ns = now_ns;
         speeds_set(s);
         *out = (struct station_end){item.item, (enum kvf_dir)d};
         return true;

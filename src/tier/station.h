@@ -20,15 +20,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/heap.h"
 #include "base/rng.h"
 #include "scenario/scenario.h"
+
+/* After so long with nothing under way a drive has rested: it, or what serves it, is slow for as long again. */
+#define STATION_REST_NS (50 * KVF_NS_PER_MS)
 
 struct station {
     const struct scenario_figures *depths, *rates[KVF_DIRS], *spread[KVF_DIRS];
     double share;
     bool together;   /* all that is under way is served at once */
     uint64_t now_ns; /* of the virtual times */
+    uint64_t idle_ns;  /* nothing has been under way since then, if nothing is */
+    uint64_t since_ns; /* it has not rested since then */
     double
         passed[KVF_DIRS]; /* virtual time: bytes moved since the direction was last idle, together: of each */
     double taken[KVF_DIRS];   /* the same when the last that is under way will be through */
@@ -58,8 +64,12 @@ double station_rate(const struct scenario_figures *depths, const struct scenario
 /* A factor of service times: of any spread, and the next of the station's. */
 double station_draw(const struct scenario_figures *spread, struct rng *rng);
 double station_factor(struct station *s, enum kvf_dir dir);
+/* Whether what joins now finds a drive that rests, or has just rested. */
+bool station_rested(const struct station *s, uint64_t now_ns);
 /* `who` is what leaves when its bytes have passed. */
 void station_join(struct station *s, void *who, enum kvf_dir dir, double bytes, uint64_t now_ns);
+/* About how many are under way at that time, if none joins: by the work that is left of those that are now. */
+double station_chunks(const struct station *s, uint64_t at_ns);
 /* When the next operation has moved its bytes if none joins; KVF_NEVER: there is none. */
 uint64_t station_next_ns(const struct station *s);
 /* For how long, in all and until then, its best rate in a direction was in use. */

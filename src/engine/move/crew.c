@@ -36,7 +36,7 @@ struct crew {
     bool measured[KVF_TIERS], own;
     struct channels channels[KVF_TIERS]; /* of those that were not measured */
     struct station station[STATIONS];    /* of drives and links, and of a device's own memory */
-    struct rng rng[KVF_DIRS];            /* of copies */
+    struct rng rng[KVF_DIRS], begins;    /* of copies, and of what writes begin with */
     double used_ns[KVF_DIRS];            /* of memory */
     uint64_t written_bytes;              /* to nvme, up to what it holds */
     struct hand *hand;
@@ -145,6 +145,10 @@ static void leg_goes(struct crew *l, struct handled *o, enum kvf_dir dir, uint64
     goes(l, leg->tier, dir, 1, now_ns);
 }
 
+static bool room_is_new(const struct crew *l) {
+    return l->written_bytes < scenario_usable_bytes(l->setup.scenario, KVF_TIER_NVME);
+}
+
 /* Room on the drive that was written before takes less time. Chunks of an operation at a drive are fast or
  * slow together: each has the operation's factor, and one of a link its own. */
 static double bytes_served(struct crew *l, const struct piece *p, int tier) {
@@ -152,10 +156,13 @@ static double bytes_served(struct crew *l, const struct piece *p, int tier) {
     struct station *at = &l->station[p->op->whole ? OWN : tier];
     double *factor = &p->op->factor[p->dir], bytes = (double)p->bytes;
     if (tier != KVF_TIER_NVME) return bytes * station_factor(at, p->dir);
-    if (!(*factor > 0)) *factor = fmax(station_factor(at, p->dir), FACTOR_LEAST);
+    if (!(*factor > 0)) {
+        *factor = fmax(station_factor(at, p->dir), FACTOR_LEAST);
+        if (station_rested(at, now_of(l))) *factor *= s->tier[tier].service.rested[p->dir];
+    }
     bytes *= *factor;
     if (p->dir != KVF_DIR_WRITE) return bytes;
-    if (l->written_bytes >= scenario_usable_bytes(s, KVF_TIER_NVME)) return bytes;
+    if (!room_is_new(l)) return bytes;
     l->written_bytes += p->bytes;
     return bytes * fmax(s->tier[tier].service.first_write, 0.01);
 }
@@ -203,10 +210,19 @@ static double copy_rate(const struct crew *l, enum kvf_dir dir) {
     return station_rate(&s->depths, &s->rates[dir], at_once) / at_once;
 }
 
+/* The same to a buffer for the drive, in parts: these are too many for the processor's caches. */
+static double staging_part(const struct crew *l) {
+    const struct scenario_tier *tier = l->setup.scenario->tier;
+    double alone = tier[KVF_TIER_CPU].service.rates[KVF_DIR_READ].v[0];
+    double staging = tier[KVF_TIER_NVME].service.staging_mb_per_s;
+    return staging > 0 && staging < alone ? staging / alone : 1;
+}
+
 /* How long a worker copies a piece. */
-static uint64_t copy_ns(struct crew *l, enum kvf_dir dir, uint64_t bytes) {
+static uint64_t copy_ns(struct crew *l, enum kvf_dir dir, uint64_t bytes, bool staging) {
     const struct scenario_service *s = &l->setup.scenario->tier[KVF_TIER_CPU].service;
-    double ns = (double)bytes / copy_rate(l, dir) * station_draw(&s->spread[dir], &l->rng[dir]);
+    double rate = copy_rate(l, dir) * (staging ? staging_part(l) : 1);
+    double ns = (double)bytes / rate * station_draw(&s->spread[dir], &l->rng[dir]);
     l->used_ns[dir] += (double)bytes / station_rate(&s->depths, &s->rates[dir], 1e9);
     return (uint64_t)ns + l->setup.scenario->tier[KVF_TIER_CPU].emulation.latency_ns;
 }
@@ -222,9 +238,10 @@ static bool leg_copies(const struct handled *o, enum kvf_dir dir) {
 }
 
 /* A buffer that something was read into gets its noise back before a write is made in it. */
-static void fill_buffer(const struct crew *l, struct hand *hand) {
+static void fill_buffer(const struct crew *l, struct hand *hand, bool staging) {
     if (!l->measured[KVF_TIER_CPU]) return;
-    hand->until_ns += (uint64_t)((double)l->setup.scenario->nvme.io_size / copy_rate(l, KVF_DIR_READ));
+    double rate = copy_rate(l, KVF_DIR_READ) * (staging ? staging_part(l) : 1);
+    hand->until_ns += (uint64_t)((double)l->setup.scenario->nvme.io_size / rate);
 }
 
 static void copy(struct crew *l, struct hand *hand, struct handled *o, enum kvf_dir dir, uint64_t bytes) {
@@ -232,10 +249,10 @@ static void copy(struct crew *l, struct hand *hand, struct handled *o, enum kvf_
     if (o->copies && dir == KVF_DIR_READ) {
         hand->landing -= hand->landing > 0;
     } else if (o->copies && hand->landing < LANDING) {
-        fill_buffer(l, hand);
+        fill_buffer(l, hand, false);
         hand->landing++;
     }
-    uint64_t ns = copy_ns(l, dir, bytes);
+    uint64_t ns = copy_ns(l, dir, bytes, !o->copies && dir == KVF_DIR_READ);
     if (leg->start_ns == 0) leg->start_ns = hand->until_ns;
     hand->until_ns += ns;
     hand->copied[dir]++;
@@ -259,7 +276,7 @@ static void take_buffer(struct crew *l, struct hand *hand, struct piece *p, bool
     hand->clean -= clean;
     hand->buffers--;
     p->clean = made;
-    if (made && !clean) fill_buffer(l, hand);
+    if (made && !clean) fill_buffer(l, hand, true);
 }
 
 /* A piece is in its buffer, or on the drive. */
@@ -311,11 +328,26 @@ static bool issue(struct crew *l, struct hand *hand, struct handled *o) {
     return o->t.next_offset == o->t.op->bytes;
 }
 
+/* A write that begins prepares its file. Meanwhile its worker sees nothing else; what that waits for is behind
+ * the chunks that are at the drive, fewer of them as time goes on. */
+static void begin_write(struct crew *l, struct hand *hand, struct handled *o) {
+    const struct scenario_begins *b = &l->setup.scenario->tier[KVF_TIER_NVME].service.begins[room_is_new(l)];
+    if (o->begun || o->t.leg[KVF_DIR_WRITE].tier != KVF_TIER_NVME) return;
+    o->begun = true;
+    if (b->us.count == 0) return;
+    uint64_t slice = rng_range(&l->begins, 0, b->us.count - 1);
+    double behind_us = slice < b->behind_us.count ? b->behind_us.v[slice] : 0;
+    double chunks = station_chunks(&l->station[KVF_TIER_NVME], hand->until_ns);
+    hand->until_ns += (uint64_t)((b->us.v[slice] + behind_us * chunks) * 1e3);
+}
+
 /* Pieces of the first operations of a line while there are buffers or holders for them. */
 static bool issue_line(struct crew *l, struct hand *hand, struct line *line, const uint32_t *left,
                        unsigned most) {
     unsigned n = 0;
-    for (; line->first && n < most && (!left || *left > 0); n++) {
+    for (; line->first; n++) {
+        begin_write(l, hand, line->first); /* also where it has to wait for a buffer then */
+        if (n == most || (left && *left == 0)) break;
         if (!issue(l, hand, line->first)) continue;
         struct handled *o = line_take(line);
         if (o->copies) heap_push(&l->ends, hand->until_ns, l->ties++, o);
@@ -543,6 +575,7 @@ struct crew *crew_open(const struct mover_setup *setup) {
     if (l->own) station_init(&l->station[OWN], s, KVF_TIER_GPU, true);
     for (int d = 0; d < KVF_DIRS; d++)
         rng_init(&l->rng[d], s->seed, KVF_RNG_SERVICE, (uint64_t)KVF_TIER_CPU * 4 + (uint64_t)d);
+    rng_init(&l->begins, s->seed, KVF_RNG_SERVICE, (uint64_t)KVF_TIER_CPU * 4 + KVF_DIRS);
     crew_stop(l);
     return l;
 }

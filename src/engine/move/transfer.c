@@ -90,11 +90,13 @@ static bool begin_leg(struct mover *m, struct transfer *t, enum kvf_dir dir) {
     if (leg->tier < 0 || leg->timed || leg->begun) return true;
     const struct tier_ops *ops = m->setup.tiers[leg->tier]->ops;
     int error = 0;
+    uint64_t since_ns = run_clock_now(m->setup.clock);
     device_enter(m, leg->tier);
     if (ops->begin)
         error = ops->begin(m->queue[leg->tier], dir == KVF_DIR_READ ? t->op->from_place : t->op->to_place,
                            t->op->bytes, dir);
     device_leave(m, leg->tier);
+    leg->begin_ns = run_clock_now(m->setup.clock) - since_ns;
     if (error) {
         transfer_fail(t, dir, error);
         return false;

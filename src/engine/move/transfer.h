@@ -40,6 +40,7 @@ struct transfer_leg {
     int tier;            /* -1: this operation has no such leg */
     bool timed;          /* its tier keeps no bytes */
     bool begun;          /* tier ops begin was called */
+    uint64_t begin_ns;   /* for so long it held the worker */
     uint32_t out;        /* chunks made for it and not complete */
     uint32_t at_device;  /* of which submitted */
     uint64_t done_bytes; /* of completed chunks */

@@ -7,20 +7,31 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/units.h"
 #include "engine/move/transfer.h"
 #include "metrics/histogram.h"
 #include "probe/blockdev.h"
 #include "probe/host.h"
 #include "record/snapshot.h"
 #include "study/calibrate/calibrate_rig.h"
+#include "tier/station.h"
 
 enum {
     FILL_SHARE = 5,    /* one part of so many of the time is for filling */
+    ALONE_SHARE = 4,   /* and of that for writing one entry at a time */
     SUBSLICES = 8,     /* quantiles of a slice whose mean stands for it */
     MOST_DIRECT = 512, /* chunks of copies over a link */
-    OTHERS = 6         /* windows of a round beside those of the curves, at most */
+    OTHERS = 10        /* windows of a round beside those of the curves, at most */
 };
+enum beside { ALONE, BESIDE, BESIDES };
+#define REST_NS       (2 * STATION_REST_NS)
 #define LATENCY_LEAST 0.1 /* of an operation's time is moving at least */
+
+/* What beginnings of writes took. */
+struct begins {
+    struct histogram ns;
+    double chunks; /* at the drive then, summed */
+};
 
 struct calibration {
     const struct calibrate_setup *setup;
@@ -31,7 +42,8 @@ struct calibration {
     double samples[2][KVF_DIRS][CALIBRATE_DEPTHS][CALIBRATE_ROUNDS], both[CALIBRATE_ROUNDS]; /* bytes/s */
     double filling;                                         /* whole entries written for the first time, .. */
     double over[CALIBRATE_ROUNDS], again[CALIBRATE_ROUNDS]; /* .. in their place, and to another's */
-    struct histogram times[KVF_DIRS], small[2], ignored[KVF_DIRS];
+    struct histogram times[KVF_DIRS], rested[KVF_DIRS], small[2], ignored[KVF_DIRS], copies;
+    struct begins begins[CALIBRATE_ROOMS][BESIDES];
 };
 
 static void say(const struct calibration *c, const char *doing) {
@@ -67,31 +79,58 @@ static void curve_begin(struct calibration *c, struct calibrate_curve *curve, en
 
 /* ---- windows ---- */
 
+/* Runs a window in which writes begin in such room, with others or without. */
+static int begins_run(struct calibration *c, struct rig_window *w, enum calibrate_room room, enum beside beside,
+                      struct err *e) {
+    struct begins *b = &c->begins[room][beside];
+    uint64_t before = histogram_count(&b->ns);
+    w->begins = &b->ns;
+    int rc = rig_run(c->rig, w, e);
+    b->chunks += w->chunks_beside * (double)(histogram_count(&b->ns) - before);
+    return rc;
+}
+
 /* Two to a worker keep its queue full while one ends. */
 static uint32_t fill_depth(const struct calibration *c) {
     return 2 * (uint32_t)c->setup->scenario->engine.workers;
 }
 
-static int fill(struct calibration *c, enum rig_set set, enum rig_kind kind, double *bytes_s, struct err *e) {
+static int fill(struct calibration *c, enum rig_set set, enum rig_kind kind, struct err *e) {
     struct rig_window w = {.kind = kind,
                            .set = set,
                            .depth = set == RIG_WHOLES ? fill_depth(c) : (uint32_t)most_of(c),
                            .once = true,
                            .ns = c->setup->time_ns / FILL_SHARE};
     if (w.depth < c->setup->scenario->engine.workers) w.depth = (uint32_t)c->setup->scenario->engine.workers;
-    int rc = rig_run(c->rig, &w, e);
-    *bytes_s = w.bytes_s;
+    return rig_run(c->rig, &w, e);
+}
+
+/* Whole entries of a drive, first one at a time, then as many as keep it busy. */
+static int fill_wholes(struct calibration *c, struct err *e) {
+    uint64_t ns = c->setup->time_ns / FILL_SHARE;
+    struct rig_window alone = {
+        .kind = RIG_WRITE, .set = RIG_WHOLES, .depth = 1, .once = true, .ns = ns / ALONE_SHARE};
+    struct rig_window rest = {.kind = RIG_WRITE,
+                              .set = RIG_WHOLES,
+                              .depth = fill_depth(c),
+                              .once = true,
+                              .on = true,
+                              .by_tier = true,
+                              .ns = ns - ns / ALONE_SHARE};
+    int rc = begins_run(c, &alone, CALIBRATE_FIRST, ALONE, e);
+    if (rc == 0) rc = begins_run(c, &rest, CALIBRATE_FIRST, BESIDE, e);
+    c->filling = rest.bytes_s;
     return rc;
 }
 
 static int fill_all(struct calibration *c, struct err *e) {
-    double ignored;
+    bool drive = c->tier == KVF_TIER_NVME;
     say(c, "filling");
-    int rc = fill(c, RIG_SMALL, RIG_WRITE, &ignored, e);
-    if (rc == 0) rc = fill(c, RIG_WHOLES, RIG_WRITE, &c->filling, e);
-    if (rc == 0) rc = fill(c, RIG_CHUNKS, RIG_WRITE, &ignored, e);
-    if (rc == 0 && rig_is_device(c->rig)) rc = fill(c, RIG_SMALL, RIG_OUT, &ignored, e);
-    if (rc == 0 && rig_is_device(c->rig)) rc = fill(c, RIG_CHUNKS, RIG_OUT, &ignored, e);
+    int rc = fill(c, RIG_SMALL, RIG_WRITE, e);
+    if (rc == 0) rc = drive ? fill_wholes(c, e) : fill(c, RIG_WHOLES, RIG_WRITE, e);
+    if (rc == 0) rc = fill(c, RIG_CHUNKS, RIG_WRITE, e);
+    if (rc == 0 && rig_is_device(c->rig)) rc = fill(c, RIG_SMALL, RIG_OUT, e);
+    if (rc == 0 && rig_is_device(c->rig)) rc = fill(c, RIG_CHUNKS, RIG_OUT, e);
     return rc;
 }
 
@@ -127,26 +166,45 @@ static int measure_both(struct calibration *c, unsigned round, struct err *e) {
                            .depth = drive ? fill_depth(c) : (uint32_t)curve->depth[curve->points - 1],
                            .ns = c->window_ns,
                            .recycle = drive,
+                           .by_tier = drive,
                            .by_processor = c->tier == KVF_TIER_CPU};
-    int rc = rig_run(c->rig, &w, e);
+    int rc = drive ? begins_run(c, &w, CALIBRATE_AGAIN, BESIDE, e) : rig_run(c->rig, &w, e);
     c->both[round] = w.bytes_s;
     return rc;
 }
 
-/* Service times of whole-entry operations, one at a time: the chunks of an entry are fast or slow together.
- */
+/* Service times of whole-entry operations, one at a time, one after the other and with rests between them. The
+ * chunks of an entry are fast or slow together. */
 static int measure_times(struct calibration *c, struct err *e) {
     int rc = 0;
-    for (int d = 0; d < KVF_DIRS && rc == 0; d++) {
-        struct rig_window w = {.kind = kind_of(c, true, (enum kvf_dir)d),
+    for (int d = 0; d < 2 * KVF_DIRS && rc == 0; d++) {
+        bool rests = d >= KVF_DIRS;
+        struct rig_window w = {.kind = kind_of(c, true, (enum kvf_dir)(d % KVF_DIRS)),
                                .set = RIG_WHOLES,
                                .depth = 1,
                                .ns = c->window_ns,
                                .recycle = true,
-                               .times = c->times};
-        rc = rig_run(c->rig, &w, e);
+                               .rest_ns = rests ? REST_NS : 0,
+                               .times = rests ? c->rested : c->times};
+        rc = begins_run(c, &w, CALIBRATE_AGAIN, ALONE, e);
     }
     return rc;
+}
+
+/* Entries from memory to the drive, which has to have them in memory first. */
+static int measure_copies(struct calibration *c, struct err *e) {
+    struct rig_window out = {.kind = RIG_OUT,
+                             .set = RIG_WHOLES,
+                             .depth = fill_depth(c),
+                             .once = true,
+                             .ns = c->setup->time_ns / FILL_SHARE};
+    struct rig_window in = {.kind = RIG_IN,
+                            .set = RIG_WHOLES,
+                            .depth = fill_depth(c),
+                            .ns = c->window_ns,
+                            .copies = &c->copies};
+    int rc = rig_run(c->rig, &out, e);
+    return rc == 0 ? rig_run(c->rig, &in, e) : rc;
 }
 
 /* Whole entries written over, and those of other sizes in their stead, as many at a time as when they were
@@ -158,8 +216,9 @@ static int measure_again(struct calibration *c, unsigned round, struct err *e) {
                                .set = RIG_WHOLES,
                                .depth = fill_depth(c),
                                .ns = c->window_ns,
-                               .recycle = recycle};
-        rc = rig_run(c->rig, &w, e);
+                               .recycle = recycle,
+                               .by_tier = true};
+        rc = recycle ? begins_run(c, &w, CALIBRATE_AGAIN, BESIDE, e) : rig_run(c->rig, &w, e);
         *(recycle ? &c->again[round] : &c->over[round]) = w.bytes_s;
     }
     return rc;
@@ -188,6 +247,7 @@ static int measure_rounds(struct calibration *c, struct err *e) {
         if (rc == 0) rc = measure_small(c, false, e);
         if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_again(c, r, e);
         if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_times(c, e);
+        if (rc == 0 && c->tier == KVF_TIER_NVME) rc = measure_copies(c, e);
         if (rc == 0 && device) rc = measure_curve(c, true, r, e);
         if (rc == 0 && device) rc = measure_small(c, true, e);
     }
@@ -206,15 +266,31 @@ static struct calibrate_rate rate_of(double samples[CALIBRATE_ROUNDS]) {
     return (struct calibrate_rate){samples[CALIBRATE_ROUNDS / 2], samples[0], samples[CALIBRATE_ROUNDS - 1]};
 }
 
-static void spread_of(const struct histogram *h, double out[CALIBRATE_SLICES]) {
+/* Means; returns that of all. Of an empty one 0. */
+static double slices_of(const struct histogram *h, double out[CALIBRATE_SLICES]) {
     double sum = 0;
     for (int i = 0; i < CALIBRATE_SLICES; i++) {
         out[i] = 0;
-        for (int k = 0; k < SUBSLICES; k++)
-            out[i] += histogram_quantile(h, (i + (k + 0.5) / SUBSLICES) / CALIBRATE_SLICES);
+        for (int k = 0; k < SUBSLICES && histogram_count(h) > 0; k++)
+            out[i] += histogram_quantile(h, (i + (k + 0.5) / SUBSLICES) / CALIBRATE_SLICES) / SUBSLICES;
         sum += out[i];
     }
-    for (int i = 0; i < CALIBRATE_SLICES; i++) out[i] = sum > 0 ? out[i] / sum * CALIBRATE_SLICES : 1;
+    return sum / CALIBRATE_SLICES;
+}
+
+static void spread_of(const struct histogram *h, double out[CALIBRATE_SLICES]) {
+    double mean = slices_of(h, out);
+    for (int i = 0; i < CALIBRATE_SLICES; i++) out[i] = mean > 0 ? out[i] / mean : 1;
+}
+
+/* What is at the drive delays a beginning that has to wait for it. */
+static void begins_of(struct calibration *c, enum calibrate_room room) {
+    const struct begins *alone = &c->begins[room][ALONE], *beside = &c->begins[room][BESIDE];
+    double at = histogram_count(&beside->ns) ? beside->chunks / (double)histogram_count(&beside->ns) : 0;
+    double *begin = c->out->begin_ns[room], *behind = c->out->behind_ns[room];
+    slices_of(&alone->ns, begin);
+    slices_of(&beside->ns, behind);
+    for (int i = 0; i < CALIBRATE_SLICES; i++) behind[i] = fmax(behind[i] - begin[i], 0) / fmax(at, 1);
 }
 
 static void rate_times(struct calibrate_rate *r, double times) {
@@ -241,7 +317,14 @@ static void figures_of(struct calibration *c) {
     }
     out->both = rate_of(c->both);
     if (c->tier == KVF_TIER_NVME) recycled(c);
-    for (int d = 0; d < KVF_DIRS; d++) spread_of(&c->times[d], out->spread[d]);
+    for (int d = 0; d < KVF_DIRS; d++) {
+        spread_of(&c->times[d], out->spread[d]);
+        double ratio = histogram_mean(&c->rested[d]) / histogram_mean(&c->times[d]);
+        out->rested[d] = ratio > 0 ? ratio : 1; /* none at all: not a number */
+    }
+    for (int room = 0; room < CALIBRATE_ROOMS; room++) begins_of(c, (enum calibrate_room)room);
+    if (histogram_count(&c->copies) > 0)
+        out->staging_bytes_s = (double)KVF_MIB * 1e9 / fmax(histogram_quantile(&c->copies, 0.5), 1);
     out->first_write = c->filling > 0 && c->tier == KVF_TIER_NVME ? rate_of(c->again).median / c->filling : 1;
     out->filled_bytes = rig_filled_bytes(c->rig);
 }

@@ -14,6 +14,8 @@
 #include "scenario/scenario.h"
 
 enum { CALIBRATE_DEPTHS = 8, CALIBRATE_SLICES = 40, CALIBRATE_ROUNDS = 3 };
+/* Writes to a drive: to room that an entry had before, or to new room. */
+enum calibrate_room { CALIBRATE_AGAIN, CALIBRATE_FIRST, CALIBRATE_ROOMS };
 
 struct calibrate_setup {
     const struct scenario *scenario; /* workers, staging, io_size, io_depth, layout, path, devices, verify */
@@ -45,6 +47,11 @@ struct calibrate_result {
      * equal size, in parts of the mean. */
     double spread[KVF_DIRS][CALIBRATE_SLICES];
     double first_write; /* time of filling, in parts of that of writing again */
+    /* For how long the beginning of a write to a drive holds its worker, ns: with nothing at the drive, and
+     * for each chunk that is there; by slices of equal size. */
+    double begin_ns[CALIBRATE_ROOMS][CALIBRATE_SLICES], behind_ns[CALIBRATE_ROOMS][CALIBRATE_SLICES];
+    double rested[KVF_DIRS]; /* time of an operation at a drive that rested, in parts of one after another */
+    double staging_bytes_s; /* of a worker that copies from memory to its buffers for the drive; 0: none */
     uint64_t filled_bytes;
     /* Others, while it was measured: part of all processors, and the kernel's bytes of the device to ours;
      * NaN: not known. */

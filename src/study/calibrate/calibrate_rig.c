@@ -14,18 +14,23 @@
 #include "base/units.h"
 #include "cache/key.h"
 #include "engine/move/transfer.h"
+#include "probe/host.h"
 
 #define PAGE_BYTES  UINT64_C(4096)
 #define WHOLE_BYTES (64 * KVF_MIB)
 #define WAIT_NS     KVF_NS_PER_MS
 #define UNCOUNTED   5 /* one part of so many of a window is not counted */
+#define CACHES      4 /* beside a drive is so many times as much memory as the processor caches */
 
 enum {
-    WHOLES_SHARE = 2, /* of the bytes, one of so many parts is for whole entries */
-    WHOLE_CHUNKS = 16 /* of one on a drive */
+    WHOLES_SHARE = 2,   /* of the bytes, one of so many parts is for whole entries */
+    WHOLE_CHUNKS = 16,  /* of one on a drive */
+    SIZES = 16,         /* of recycled entries: so many, .. */
+    SIZES_PER_FIRST = 8, /* .. a multiple of that part of their first each */
+    LARGEST = SIZES / SIZES_PER_FIRST
 };
 
-/* An entry: where it is, and in the host's memory beside a device as well. */
+/* An entry: where it is, and in the host's memory as well, or nowhere there. */
 struct piece {
     struct cache_op op;
     uint64_t place, beside;
@@ -37,6 +42,10 @@ struct piece {
 struct pieces {
     struct piece *piece;
     uint64_t count, next, made;
+    uint64_t *beside, besides; /* places there for some of a drive's */
+    uint64_t slots;        /* count, and places of the array for more that are smaller */
+    uint64_t oldest, turn; /* of those that are recycled; how many were */
+    uint64_t live, budget; /* bytes of those that are made; the most that they were */
 };
 
 struct rig_worker {
@@ -48,9 +57,10 @@ struct rig_worker {
     struct counters *counters;
     struct pieces set[RIG_SETS];
     uint32_t out, out_by[KVF_DIRS];
-    uint64_t counted, bytes;
-    uint64_t cpu_ns; /* that what is counted took */
-    bool ever;       /* an operation of this window has begun */
+    uint64_t bytes;  /* of this part of the window, as all below */
+    uint64_t cpu_ns; /* that these took */
+    uint64_t writes, chunks_beside;
+    bool ever; /* an operation has begun */
     struct err err;
 };
 
@@ -59,13 +69,14 @@ struct rig {
     enum kvf_tier which;
     struct tier *tiers[KVF_TIERS];
     struct run_clock clock;
+    struct usage usage[USAGES];
     struct payload *payload;
     struct rig_worker *worker;
     uint32_t workers;
     pthread_barrier_t begin, end;
     bool barriers, device, pinned, closing;
     struct rig_window *window;
-    uint64_t from_ns, until_ns;
+    uint64_t until_ns;
     pthread_mutex_t start_lock; /* held while workers are started */
     pthread_mutex_t times_lock;
     pthread_mutex_t places_lock; /* of the tier; a run has the cache's */
@@ -79,6 +90,16 @@ static enum kvf_dir dir_of(const struct piece *p, enum kvf_tier tier) {
     return p->op.from == (int)tier ? KVF_DIR_READ : KVF_DIR_WRITE;
 }
 
+/* Of an operation that took so long. */
+static void window_record(const struct rig_window *win, const struct transfer *t, const struct piece *p,
+                          enum kvf_dir dir, uint64_t took_ns) {
+    const struct transfer_leg *read = &t->leg[KVF_DIR_READ], *write = &t->leg[KVF_DIR_WRITE];
+    if (win->times) histogram_record(&win->times[dir], took_ns * p->first_bytes / p->bytes);
+    if (win->begins && dir == KVF_DIR_WRITE) histogram_record(win->begins, write->begin_ns);
+    if (win->copies && dir == KVF_DIR_WRITE)
+        histogram_record(win->copies, read->device_ns * KVF_MIB / p->bytes);
+}
+
 static void op_done(void *ctx, const struct transfer *t, bool abandoned, const char *what) {
     struct rig_worker *w = ctx;
     struct rig *r = w->rig;
@@ -86,6 +107,7 @@ static void op_done(void *ctx, const struct transfer *t, bool abandoned, const c
     uint64_t now_ns = run_clock_now(&r->clock), took_ns = now_ns - t->issue_ns;
     enum kvf_dir dir = dir_of(p, r->which);
     if (r->window->by_processor) took_ns = clock_thread_cpu_ns() - p->cpu_ns;
+    if (dir == KVF_DIR_WRITE) took_ns -= t->leg[KVF_DIR_WRITE].begin_ns;
 
     p->busy = false;
     w->out--;
@@ -96,13 +118,9 @@ static void op_done(void *ctx, const struct transfer *t, bool abandoned, const c
         return;
     }
     w->bytes += p->bytes;
-    if (now_ns >= r->from_ns && now_ns < r->until_ns) {
-        w->counted += p->bytes;
-        w->cpu_ns += took_ns;
-    }
-    if (!r->window->times) return;
+    w->cpu_ns += took_ns;
     pthread_mutex_lock(&r->times_lock);
-    histogram_record(&r->window->times[dir], took_ns * p->first_bytes / p->bytes);
+    window_record(r->window, t, p, dir, took_ns);
     pthread_mutex_unlock(&r->times_lock);
 }
 
@@ -112,33 +130,65 @@ static bool next_writes(const struct rig_worker *w, enum rig_kind kind) {
     return kind == RIG_WRITE || kind == RIG_IN;
 }
 
-/* Of half of its first size to all of it, in turns. Where there is no other place it keeps its own. */
-static void piece_recycle(struct rig_worker *w, struct piece *p) {
-    struct rig *r = w->rig;
-    struct tier *t = r->tiers[r->which];
-    uint64_t turn = 5 * p->generation + (uint64_t)(p - w->set[r->window->set].piece);
-    uint64_t sixteenth = p->first_bytes / 16 / PAGE_BYTES * PAGE_BYTES;
-    uint64_t bytes = p->first_bytes - sixteenth * (turn % 9);
-    pthread_mutex_lock(&r->places_lock);
-    t->ops->drop(t, p->place, p->bytes);
-    uint64_t place = t->ops->alloc(t, bytes);
-    if (place == TIER_NO_PLACE)
-        place = t->ops->alloc(t, p->bytes); /* there was room for it */
-    else
-        p->bytes = bytes;
-    p->place = place;
-    pthread_mutex_unlock(&r->places_lock);
+static void piece_drop(struct rig *r, struct pieces *set, struct piece *p) {
+    if (!p->made) return;
+    r->tiers[r->which]->ops->drop(r->tiers[r->which], p->place, p->bytes);
+    set->live -= p->bytes;
+    p->bytes = 0;
+    p->made = false;
 }
 
-static void op_begin(struct rig_worker *w, struct piece *p) {
+/* Of an eighth to twice the size that they had first, each as often. */
+static uint64_t next_bytes(struct pieces *set) {
+    uint64_t part = set->piece[0].first_bytes / SIZES_PER_FIRST / PAGE_BYTES * PAGE_BYTES;
+    uint64_t bytes = part * (1 + 7 * set->turn++ % SIZES);
+    return bytes > 0 ? bytes : set->piece[0].first_bytes;
+}
+
+/* As a cache that is full: the oldest entries go, as many as it takes, and a new one comes. NULL: all are
+ * worked on, or the tier has no place. */
+static struct piece *piece_replace(struct rig *r, struct pieces *set) {
+    struct piece *p = NULL;
+    for (uint64_t i = 0; i < set->slots && !p; i++) {
+        p = &set->piece[set->oldest++ % set->slots];
+        if (p->busy) p = NULL;
+    }
+    if (!p) return NULL;
+    uint64_t bytes = next_bytes(set);
+    if (set->budget == 0) set->budget = set->live;
+    pthread_mutex_lock(&r->places_lock);
+    piece_drop(r, set, p);
+    for (uint64_t i = 0; i < set->slots && set->live + bytes > set->budget; i++) {
+        struct piece *old = &set->piece[(set->oldest + i) % set->slots];
+        if (!old->busy) piece_drop(r, set, old);
+    }
+    p->place = r->tiers[r->which]->ops->alloc(r->tiers[r->which], bytes);
+    pthread_mutex_unlock(&r->places_lock);
+    if (p->place == TIER_NO_PLACE) return NULL;
+    p->made = true;
+    p->beside = TIER_NO_PLACE;
+    p->bytes = bytes;
+    p->first_bytes = set->piece[0].first_bytes;
+    set->live += bytes;
+    set->made = set->slots;
+    return p;
+}
+
+/* Of all workers. */
+static uint64_t chunks_at_tier(const struct rig *r) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < r->workers; i++)
+        n += counters_get(&r->worker[i].counters->chunks_in_flight[r->which]);
+    return n;
+}
+
+static void op_begin(struct rig_worker *w, struct piece *p, bool writes) {
     struct rig *r = w->rig;
-    enum rig_kind kind = r->window->kind;
-    bool writes = next_writes(w, kind), copies = kind >= RIG_OUT;
+    bool copies = r->window->kind >= RIG_OUT;
     int tier = (int)r->which, host = copies ? KVF_TIER_CPU : -1;
 
     p->busy = true;
     if (writes && !copies) p->generation++;
-    if (writes && r->window->recycle) piece_recycle(w, p);
     p->op = (struct cache_op){.kind = copies   ? CACHE_OP_MOVE
                                       : writes ? CACHE_OP_WRITE
                                                : CACHE_OP_READ,
@@ -156,25 +206,49 @@ static void op_begin(struct rig_worker *w, struct piece *p) {
     w->out++;
     w->out_by[writes ? KVF_DIR_WRITE : KVF_DIR_READ]++;
     w->ever = true;
+    if (writes && r->window->begins) {
+        w->chunks_beside += chunks_at_tier(r);
+        w->writes++;
+    }
     if (r->window->by_processor) p->cpu_ns = clock_thread_cpu_ns();
     mover_begin(w->mover, &p->op);
 }
 
-/* The next entry that nobody works on, among those that have been made; NULL: none. */
-static struct piece *piece_take(struct pieces *set, bool once) {
-    uint64_t count = once ? set->count : set->made;
-    if (once) {
-        if (set->next >= count) return NULL;
+/* The next entry, in order, that is made now; or of those that have been made one with a place beside. NULL:
+ * none. */
+static struct piece *piece_once(struct pieces *set, bool beside) {
+    while (set->next < (beside ? set->made : set->count)) {
         struct piece *p = &set->piece[set->next++];
+        if (beside && (!p->made || p->beside == TIER_NO_PLACE)) continue;
+        if (!p->made) set->live += p->bytes;
         p->made = true;
         if (set->next > set->made) set->made = set->next;
         return p;
     }
-    for (uint64_t tries = 0; tries < count; tries++) {
-        struct piece *p = &set->piece[set->next++ % count];
-        if (!p->busy) return p;
+    return NULL;
+}
+
+/* The next that nobody works on, among those that have been made, or that have a place beside as well. */
+static struct piece *piece_take(struct pieces *set, bool beside) {
+    for (uint64_t tries = 0; tries < set->made; tries++) {
+        struct piece *p = &set->piece[set->next++ % set->made];
+        if (p->made && !p->busy && !(beside && p->beside == TIER_NO_PLACE)) return p;
     }
     return NULL;
+}
+
+/* The first entries of a drive that are made now get the places beside. */
+static void beside_give(struct pieces *set) {
+    uint64_t given = 0;
+    for (uint64_t i = 0; i < set->made && set->besides > 0; i++) {
+        struct piece *p = &set->piece[i];
+        p->beside = p->made && given < set->besides ? set->beside[given++] : TIER_NO_PLACE;
+    }
+}
+
+/* Only what went out can go in. */
+static void beside_take(struct pieces *set) {
+    for (uint64_t i = set->next; i < set->made; i++) set->piece[i].beside = TIER_NO_PLACE;
 }
 
 static bool window_open(const struct rig_worker *w, uint64_t now_ns) {
@@ -199,27 +273,39 @@ static uint32_t quota_of(const struct rig_worker *w) {
     return depth / workers + (w->index < depth % workers);
 }
 
+static void rest(uint64_t ns) {
+    struct timespec left = {(time_t)(ns / KVF_NS_PER_S), (long)(ns % KVF_NS_PER_S)};
+    nanosleep(&left, NULL);
+}
+
 static void window_run(struct rig_worker *w) {
     const struct rig_window *win = w->rig->window;
     struct pieces *set = &w->set[win->set];
     uint32_t quota = quota_of(w);
+    bool copies = win->kind >= RIG_OUT;
 
-    w->bytes = w->counted = w->cpu_ns = 0;
+    w->bytes = w->cpu_ns = w->writes = w->chunks_beside = 0;
     w->ever = quota == 0;
-    if (win->once) set->next = 0;
+    if (win->once && !win->on) set->next = 0;
+    if (win->once && win->kind == RIG_OUT) beside_give(set);
     for (bool more = true; more || w->out > 0;) {
         more = more && window_open(w, run_clock_now(&w->rig->clock));
         while (more && w->out < quota) {
-            struct piece *p = piece_take(set, win->once);
+            bool writes = next_writes(w, win->kind);
+            struct piece *p = writes && win->recycle ? piece_replace(w->rig, set)
+                              : win->once            ? piece_once(set, copies)
+                                                     : piece_take(set, copies);
             if (!p) {
                 more = w->out > 0 && !win->once;
                 break;
             }
-            op_begin(w, p);
-            if (w->rig->until_ns == w->rig->from_ns) break;
+            if (win->rest_ns > 0) rest(win->rest_ns);
+            op_begin(w, p, writes);
+            if (win->ns == 0) break;
         }
         if (!mover_pump(w->mover, true) && w->out > 0) wait_for_tiers(w);
     }
+    if (win->once && win->kind == RIG_OUT) beside_take(set);
 }
 
 static void *worker_main(void *arg) {
@@ -230,6 +316,7 @@ static void *worker_main(void *arg) {
                                 .payload = r->payload,
                                 .tiers = r->tiers,
                                 .counters = w->counters,
+                                .usage = r->usage,
                                 .worker = w->index,
                                 .buffers = mover_buffers(&r->scenario),
                                 .done = op_done,
@@ -258,28 +345,40 @@ static int rig_error(struct rig *r, struct err *e) {
     return 0;
 }
 
-int rig_run(struct rig *r, struct rig_window *win, struct err *e) {
-    uint64_t counted = 0, begin_ns = run_clock_now(&r->clock);
-    r->window = win;
-    r->until_ns = begin_ns + win->ns;
-    r->from_ns = win->once ? begin_ns : begin_ns + win->ns / UNCOUNTED;
+/* Begins and ends with nothing under way: many chunks are complete together, and those of one moment more or
+ * less would count for much of a short window. Returns the seconds. */
+static double part_run(struct rig *r, uint64_t ns) {
+    uint64_t begin_ns = run_clock_now(&r->clock);
+    r->until_ns = begin_ns + ns;
     pthread_barrier_wait(&r->begin);
     pthread_barrier_wait(&r->end);
-    win->bytes = 0;
-    win->seconds = (double)(run_clock_now(&r->clock) - begin_ns + 1) / (double)KVF_NS_PER_S;
+    return (double)(run_clock_now(&r->clock) - begin_ns + 1) / (double)KVF_NS_PER_S;
+}
+
+static uint64_t tier_busy_ns(struct rig *r) {
+    return usage_read(&r->usage[r->which], run_clock_now(&r->clock)).any_ns;
+}
+
+int rig_run(struct rig *r, struct rig_window *win, struct err *e) {
+    uint64_t uncounted_ns = win->once ? 0 : win->ns / UNCOUNTED, writes = 0, chunks = 0;
     double by_processor = 0;
+    r->window = win;
+    if (!win->once) part_run(r, uncounted_ns);
+    uint64_t busy_ns = tier_busy_ns(r);
+    win->seconds = part_run(r, win->ns - uncounted_ns);
+    busy_ns = tier_busy_ns(r) - busy_ns;
+    win->bytes = 0;
     for (uint32_t i = 0; i < r->workers; i++) {
         const struct rig_worker *w = &r->worker[i];
-        counted += w->counted;
         win->bytes += w->bytes;
-        if (w->cpu_ns > 0) by_processor += (double)w->counted * (double)KVF_NS_PER_S / (double)w->cpu_ns;
+        writes += w->writes;
+        chunks += w->chunks_beside;
+        if (w->cpu_ns > 0) by_processor += (double)w->bytes * (double)KVF_NS_PER_S / (double)w->cpu_ns;
     }
-    if (win->by_processor && by_processor > 0)
-        win->bytes_s = by_processor;
-    else if (counted > 0 && !win->once)
-        win->bytes_s = (double)counted * (double)KVF_NS_PER_S / (double)(r->until_ns - r->from_ns);
-    else
-        win->bytes_s = (double)win->bytes / win->seconds;
+    win->chunks_beside = writes > 0 ? (double)chunks / (double)writes : 0;
+    win->bytes_s = (double)win->bytes / win->seconds;
+    if (win->by_processor && by_processor > 0) win->bytes_s = by_processor;
+    if (win->by_tier && busy_ns > 0) win->bytes_s = (double)win->bytes * (double)KVF_NS_PER_S / (double)busy_ns;
     return rig_error(r, e);
 }
 
@@ -312,23 +411,48 @@ static int tier_open(struct rig *r, enum kvf_tier tier, uint64_t bytes, uint64_t
 static void set_make(struct rig *r, struct rig_worker *w, enum rig_set set, uint64_t count, uint64_t bytes) {
     struct tier *tier = r->tiers[r->which], *host = r->device ? r->tiers[KVF_TIER_CPU] : NULL;
     struct pieces *s = &w->set[set];
-    s->piece = mem_zalloc(count ? count : 1, sizeof *s->piece);
+    s->slots = 2 * (count + SIZES);
+    s->piece = mem_zalloc(s->slots, sizeof *s->piece);
     for (; s->count < count; s->count++) {
         struct piece *p = &s->piece[s->count];
         p->bytes = p->first_bytes = bytes;
         p->place = tier->ops->alloc(tier, bytes);
-        if (host && set != RIG_WHOLES) p->beside = host->ops->alloc(host, bytes);
-        if (p->place == TIER_NO_PLACE || p->beside == TIER_NO_PLACE)
+        p->beside = host && set != RIG_WHOLES ? host->ops->alloc(host, bytes) : TIER_NO_PLACE;
+        if (p->place == TIER_NO_PLACE || (host && set != RIG_WHOLES && p->beside == TIER_NO_PLACE))
             break; /* an operation there would not end */
     }
 }
 
+static void besides_make(struct rig *r, struct pieces *s, uint64_t count, uint64_t bytes) {
+    struct tier *host = r->tiers[KVF_TIER_CPU];
+    s->beside = mem_zalloc(count ? count : 1, sizeof *s->beside);
+    while (s->besides < count) {
+        uint64_t place = host->ops->alloc(host, bytes);
+        if (place == TIER_NO_PLACE) break;
+        s->beside[s->besides++] = place;
+    }
+}
+
+/* Of each worker. */
+static uint64_t whole_bytes(const struct rig *r, uint64_t each) {
+    uint64_t whole = r->device ? WHOLE_BYTES : WHOLE_CHUNKS * r->scenario.nvme.io_size;
+    if (whole > each / WHOLES_SHARE) whole = each / WHOLES_SHARE;
+    return whole - whole % PAGE_BYTES;
+}
+
+static uint64_t each_bytes(const struct rig *r, uint64_t bytes) {
+    return bytes / r->workers - RIG_SMALL_BYTES;
+}
+
+/* Whole entries of a drive that a worker has in memory as well: more than the processor's caches hold. */
+static uint64_t wholes_beside(const struct rig *r, uint64_t bytes) {
+    uint64_t each = whole_bytes(r, each_bytes(r, bytes)) * r->workers;
+    return r->which == KVF_TIER_NVME ? (CACHES * host_cache_bytes() + each - 1) / each : 0;
+}
+
 /* A device or a drive is half for chunks and half for whole entries, memory is all for chunks. */
 static void sets_make(struct rig *r, uint64_t bytes) {
-    uint64_t chunk = r->scenario.nvme.io_size, each = bytes / r->workers - RIG_SMALL_BYTES;
-    uint64_t whole = r->device ? WHOLE_BYTES : WHOLE_CHUNKS * chunk;
-    if (whole > each / WHOLES_SHARE) whole = each / WHOLES_SHARE;
-    whole -= whole % PAGE_BYTES;
+    uint64_t chunk = r->scenario.nvme.io_size, each = each_bytes(r, bytes), whole = whole_bytes(r, each);
     uint64_t left =
         r->which != KVF_TIER_CPU ? each / WHOLES_SHARE : each; /* of a device as much as beside it */
     uint64_t wholes = (each - left) / whole;
@@ -338,7 +462,14 @@ static void sets_make(struct rig *r, uint64_t bytes) {
         set_make(r, &r->worker[i], RIG_SMALL, 1, RIG_SMALL_BYTES);
         set_make(r, &r->worker[i], RIG_WHOLES, wholes, whole);
         set_make(r, &r->worker[i], RIG_CHUNKS, chunks, chunk);
+        besides_make(r, &r->worker[i].set[RIG_WHOLES], wholes_beside(r, bytes), LARGEST * whole);
     }
+}
+
+/* Memory of the host, for what is there beside the tier. */
+static uint64_t beside_bytes(const struct rig *r, uint64_t bytes) {
+    if (r->device) return bytes / WHOLES_SHARE + KVF_MIB;
+    return LARGEST * wholes_beside(r, bytes) * whole_bytes(r, each_bytes(r, bytes)) * r->workers;
 }
 
 static int workers_start(struct rig *r, struct err *e) {
@@ -372,6 +503,7 @@ int rig_open(struct rig **out, const struct scenario *scenario, enum kvf_tier ti
     r->which = tier;
     r->stop = stop;
     r->workers = (uint32_t)scenario->engine.workers;
+    for (int i = 0; i < USAGES; i++) usage_init(&r->usage[i]);
     pthread_mutex_init(&r->times_lock, NULL);
     pthread_mutex_init(&r->places_lock, NULL);
     pthread_mutex_init(&r->start_lock, NULL);
@@ -389,7 +521,7 @@ int rig_open(struct rig **out, const struct scenario *scenario, enum kvf_tier ti
     if (r->tiers[tier]->ops->caps(r->tiers[tier]) & TIER_EMULATED)
         return err_set(e, KVF_ERR_UNAVAILABLE, "the %s tier is emulated here", tier_name(tier));
     r->device = (r->tiers[tier]->ops->caps(r->tiers[tier]) & TIER_REACHES) != 0;
-    if (r->device) rc = tier_open(r, KVF_TIER_CPU, bytes / WHOLES_SHARE + KVF_MIB, tag, e);
+    if (beside_bytes(r, bytes) > 0) rc = tier_open(r, KVF_TIER_CPU, beside_bytes(r, bytes), tag, e);
     if (rc) return rc;
     sets_make(r, bytes);
     return workers_start(r, e);
@@ -414,10 +546,14 @@ void rig_close(struct rig *r) {
     for (int t = KVF_TIERS - 1; t >= 0; t--)
         if (r->tiers[t]) r->tiers[t]->ops->close(r->tiers[t]);
     for (uint32_t i = 0; i < r->workers; i++) {
-        for (int s = 0; s < RIG_SETS; s++) free(r->worker[i].set[s].piece);
+        for (int s = 0; s < RIG_SETS; s++) {
+            free(r->worker[i].set[s].piece);
+            free(r->worker[i].set[s].beside);
+        }
         counters_free(r->worker[i].counters, 1);
     }
     payload_close(r->payload);
+    for (int i = 0; i < USAGES; i++) usage_destroy(&r->usage[i]);
     pthread_mutex_destroy(&r->times_lock);
     pthread_mutex_destroy(&r->places_lock);
     pthread_mutex_destroy(&r->start_lock);

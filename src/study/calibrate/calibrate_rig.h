@@ -17,7 +17,8 @@
 enum rig_set { RIG_CHUNKS, RIG_WHOLES, RIG_SMALL, RIG_SETS };
 enum { RIG_SMALL_BYTES = 4096 };
 
-/* Read, write: the tier alone. In and out: the copies between a device and memory of the host. */
+/* Read, write: the tier alone. In and out: the copies between a device and memory of the host; in also from
+ * memory to a drive, of whole entries. */
 enum rig_kind { RIG_READ, RIG_WRITE, RIG_MIXED, RIG_OUT, RIG_IN, RIG_BOTH };
 
 struct rig_window {
@@ -25,18 +26,27 @@ struct rig_window {
     enum rig_set set;
     uint32_t depth; /* operations under way, of all workers */
     bool once;      /* every entry of the set once and in order; at most ns, but one at least */
-    uint64_t ns;    /* how long; the first part of it is not counted */
+    bool on;        /* of once: from where the last such window of the set ended */
+    uint64_t ns;    /* how long; what is counted begins, and ends, with nothing under way */
     /* Of copies in memory, with one under way for each worker: time is that for which the worker had a
      * processor. What other programs took of it is no property of the memory. */
     bool by_processor;
-    /* Writes give the place of their entry back and take one for an entry of another size, as those of a run
-     * do: room that was written before, but seldom all of it. */
+    /* Writes are of new entries of many sizes, and the oldest go for them, as in a run whose cache is full:
+     * to room that was written before, but seldom to all of a file or only to that. */
     bool recycle;
+    uint64_t rest_ns; /* between the end of an operation and the beginning of the worker's next */
+    /* bytes_s is that of the time in which something was at the tier. A write whose beginning holds its
+     * worker, which then hands over nothing, takes nothing of the tier's bandwidth. */
+    bool by_tier;
     double bytes_s; /* out: what was moved */
     uint64_t bytes; /* out: in all */
     double seconds; /* out: it lasted in all */
-    struct histogram
-        *times; /* NULL, or one per direction: what operations took, on as many bytes as the first */
+    /* NULL, or one per direction: what operations took, on as many bytes as the first; of writes from the end
+     * of their beginning on. */
+    struct histogram *times;
+    struct histogram *begins; /* NULL, or: for how long each write held its worker at its beginning */
+    double chunks_beside;     /* out: at the tier when writes began; mean, 0 where none did */
+    struct histogram *copies; /* NULL, or: of copies in, what memory took for each MiB */
 };
 
 struct rig;

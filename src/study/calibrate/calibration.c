@@ -45,9 +45,9 @@ static void put_rates(struct buf *out, const char *key, const struct calibrate_c
     buf_add(out, " %\n");
 }
 
-static void put_spread(struct buf *out, const char *key, const double slice[CALIBRATE_SLICES]) {
+static void put_slices(struct buf *out, const char *key, const double slice[CALIBRATE_SLICES], double unit) {
     buf_addf(out, "    %s: ", key);
-    for (int i = 0; i < CALIBRATE_SLICES; i++) buf_addf(out, "%s%.3g", i ? ", " : "[", slice[i]);
+    for (int i = 0; i < CALIBRATE_SLICES; i++) buf_addf(out, "%s%.3g", i ? ", " : "[", slice[i] / unit);
     buf_add(out, "]\n");
 }
 
@@ -70,13 +70,26 @@ static void put_service(const struct calibrate_result *r, struct buf *out) {
     buf_add(out, "]\n");
     put_rates(out, "read_rates", link, KVF_DIR_READ);
     put_rates(out, "write_rates", link, KVF_DIR_WRITE);
-    put_spread(out, "read_spread", r->spread[KVF_DIR_READ]);
-    put_spread(out, "write_spread", r->spread[KVF_DIR_WRITE]);
+    put_slices(out, "read_spread", r->spread[KVF_DIR_READ], 1);
+    put_slices(out, "write_spread", r->spread[KVF_DIR_WRITE], 1);
     if (own->points == 0) return;
     char latency[LATENCY_SHOWN];
     put_rates(out, "own_read_rates", own, KVF_DIR_READ);
     put_rates(out, "own_write_rates", own, KVF_DIR_WRITE);
     buf_addf(out, "    own_latency: %s\n", latency_text(own->latency_ns, latency));
+}
+
+/* What writes to a drive are besides their bytes. */
+static void put_writes(const struct calibrate_result *r, struct buf *out) {
+    const double us = 1e3;
+    buf_addf(out, "    first_write: %.3g\n", r->first_write);
+    put_slices(out, "begins", r->begin_ns[CALIBRATE_AGAIN], us);
+    put_slices(out, "begins_behind", r->behind_ns[CALIBRATE_AGAIN], us);
+    put_slices(out, "first_begins", r->begin_ns[CALIBRATE_FIRST], us);
+    put_slices(out, "first_begins_behind", r->behind_ns[CALIBRATE_FIRST], us);
+    buf_addf(out, "    rested_read: %.3g\n    rested_write: %.3g\n", r->rested[KVF_DIR_READ],
+             r->rested[KVF_DIR_WRITE]);
+    if (r->staging_bytes_s > 0) buf_addf(out, "    staging_rate: %.5g\n", r->staging_bytes_s / 1e6);
 }
 
 /* Of all windows of the tier. */
@@ -128,5 +141,5 @@ void calibration_yaml(enum kvf_tier tier, const struct calibrate_result *r, stru
     buf_addf(out, "    latency: %s\n    channels: %u\n    duplex: %s\n",
              latency_text(link->latency_ns, latency), channels_of(link), duplex_of(r));
     put_service(r, out);
-    if (tier == KVF_TIER_NVME) buf_addf(out, "    first_write: %.3g\n", r->first_write);
+    if (tier == KVF_TIER_NVME) put_writes(r, out);
 }
