@@ -99,14 +99,15 @@
 #define SERVICE_FIRST(word, TIER)                                                                            \
     K("tiers." word ".first_write", NUMBER, tier[KVF_TIER_##TIER].service.first_write, "", "0.01 to 1000",   \
       "1", LINK, ALL, "Time of a write to new room on the drive, in parts of one to room written before."),  \
-        SERVICE_LIST(word, TIER, "begins", begins[0].us, "us", "0 to 1000000000",                            \
-                     "How long a write to room written before holds its worker at its beginning, by slices."), \
+        SERVICE_LIST(                                                                                        \
+            word, TIER, "begins", begins[0].us, "us", "0 to 1000000000",                                     \
+            "How long a write to room written before holds its worker at its beginning, by slices."),        \
         SERVICE_LIST(word, TIER, "begins_behind", begins[0].behind_us, "us", "0 to 1000000000",              \
-                     "And for each chunk that is at the drive then."),                                       \
+                     "What each chunk that is at the drive then adds to it."),                               \
         SERVICE_LIST(word, TIER, "first_begins", begins[1].us, "us", "0 to 1000000000",                      \
                      "How long a write to new room holds its worker at its beginning, by slices."),          \
         SERVICE_LIST(word, TIER, "first_begins_behind", begins[1].behind_us, "us", "0 to 1000000000",        \
-                     "And for each chunk that is at the drive then."),                                       \
+                     "What each chunk that is at the drive then adds to it."),                               \
         K("tiers." word ".rested_read", NUMBER, tier[KVF_TIER_##TIER].service.rested[KVF_DIR_READ], "",      \
           "0.01 to 1000", "1", LINK, ALL,                                                                    \
           "Time of a read from a drive that rested, in parts of one that follows another."),                 \

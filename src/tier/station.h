@@ -25,14 +25,15 @@
 #include "base/rng.h"
 #include "scenario/scenario.h"
 
-/* After so long with nothing under way a drive has rested: it, or what serves it, is slow for as long again. */
+/* After so long with nothing under way a drive has rested: it, or what serves it, is slow for as long again.
+ */
 #define STATION_REST_NS (50 * KVF_NS_PER_MS)
 
 struct station {
     const struct scenario_figures *depths, *rates[KVF_DIRS], *spread[KVF_DIRS];
     double share;
-    bool together;   /* all that is under way is served at once */
-    uint64_t now_ns; /* of the virtual times */
+    bool together;     /* all that is under way is served at once */
+    uint64_t now_ns;   /* of the virtual times */
     uint64_t idle_ns;  /* nothing has been under way since then, if nothing is */
     uint64_t since_ns; /* it has not rested since then */
     double
@@ -68,7 +69,8 @@ double station_factor(struct station *s, enum kvf_dir dir);
 bool station_rested(const struct station *s, uint64_t now_ns);
 /* `who` is what leaves when its bytes have passed. */
 void station_join(struct station *s, void *who, enum kvf_dir dir, double bytes, uint64_t now_ns);
-/* About how many are under way at that time, if none joins: by the work that is left of those that are now. */
+/* About how many are under way at that time, if none joins: by the work that is left of those that are now.
+ */
 double station_chunks(const struct station *s, uint64_t at_ns);
 /* When the next operation has moved its bytes if none joins; KVF_NEVER: there is none. */
 uint64_t station_next_ns(const struct station *s);

@@ -480,6 +480,11 @@ def _():
         for key in ("read_rates", "write_rates"):
             rates = re.search(r"^    %s: \[([\d., e+]+)\] # windows apart by ([\d, ]+) %%$" % key, part, re.MULTILINE)
             assert len(rates.group(1).split(", ")) == len(rates.group(2).split(", ")) == len(depths), (tier, text)
+    for key, many in (("begins", 40), ("begins_behind", 40), ("first_begins", 40), ("first_begins_behind", 40),
+                      ("first_write", 1), ("rested_read", 1), ("rested_write", 1), ("staging_rate", 1)):
+        found = re.search(r"^    %s: \[?([\d., e+-]+)\]?$" % key, text.split("  nvme:")[1], re.MULTILINE)
+        assert found and len(found.group(1).split(", ")) == many, (key, text)
+        assert "    %s:" % key not in text.split("  nvme:")[0], (key, text)
     rate = re.search(r"peak_write: (\S+)", text.split("  nvme:")[1]).group(1)
     checked = run(["check", "--include", "peaks.yaml", "-"], input=SMALL)
     nvme = configuration(checked.stdout).split("  nvme:\n")[1]

@@ -328,8 +328,8 @@ static bool issue(struct crew *l, struct hand *hand, struct handled *o) {
     return o->t.next_offset == o->t.op->bytes;
 }
 
-/* A write that begins prepares its file. Meanwhile its worker sees nothing else; what that waits for is behind
- * the chunks that are at the drive, fewer of them as time goes on. */
+/* A write that begins prepares its file. Meanwhile its worker sees nothing else; what that waits for is
+ * behind the chunks that are at the drive, fewer of them as time goes on. */
 static void begin_write(struct crew *l, struct hand *hand, struct handled *o) {
     const struct scenario_begins *b = &l->setup.scenario->tier[KVF_TIER_NVME].service.begins[room_is_new(l)];
     if (o->begun || o->t.leg[KVF_DIR_WRITE].tier != KVF_TIER_NVME) return;

@@ -4,11 +4,14 @@
  * else. Drives and links serve the chunks of all workers as they were measured to (tier/station.h). Copies of
  * several workers at once share what memory was measured to carry.
  *
- *   read, write of cpu   up to four chunks, then the drive's turn again
+ *   read, write of cpu   up to four chunks, then the drive's turn again;
  *   with a leg on nvme   a buffer for every chunk; what goes from cpu to nvme is copied before it is
- * submitted between cpu and gpu  one copy over the link, nothing passes through the worker in device memory
- * the entry as a whole From or to a tier that was not measured an entry passes whole, before or after, by the
- * tier's channels. */
+ * submitted; between cpu and gpu  one copy over the link, nothing passes through the worker; in device memory
+ * the entry as a whole.
+ *
+ * The beginning of a write to nvme holds its worker as was measured, longer the more is at the drive: files
+ * are made, grown and cut by calls that wait for it. From or to a tier that was not measured an entry passes
+ * whole, before or after, by the tier's channels. */
 #ifndef KVF_ENGINE_MOVE_CREW_H
 #define KVF_ENGINE_MOVE_CREW_H
 

@@ -34,7 +34,7 @@ struct handled {
     uint64_t passed; /* bytes that are where they shall be, as its worker has seen */
     bool whole;      /* in a device's own memory */
     bool copies, direct;
-    bool begun; /* as a write to a drive */
+    bool begun;              /* as a write to a drive */
     double factor[KVF_DIRS]; /* of its service time at the drive; 0: not drawn yet */
 };
 

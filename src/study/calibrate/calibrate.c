@@ -27,7 +27,7 @@ enum beside { ALONE, BESIDE, BESIDES };
 #define REST_NS       (2 * STATION_REST_NS)
 #define LATENCY_LEAST 0.1 /* of an operation's time is moving at least */
 
-/* What beginnings of writes took. */
+/* How long beginnings of writes took. */
 struct begins {
     struct histogram ns;
     double chunks; /* at the drive then, summed */
@@ -80,8 +80,8 @@ static void curve_begin(struct calibration *c, struct calibrate_curve *curve, en
 /* ---- windows ---- */
 
 /* Runs a window in which writes begin in such room, with others or without. */
-static int begins_run(struct calibration *c, struct rig_window *w, enum calibrate_room room, enum beside beside,
-                      struct err *e) {
+static int begins_run(struct calibration *c, struct rig_window *w, enum calibrate_room room,
+                      enum beside beside, struct err *e) {
     struct begins *b = &c->begins[room][beside];
     uint64_t before = histogram_count(&b->ns);
     w->begins = &b->ns;
@@ -173,8 +173,8 @@ static int measure_both(struct calibration *c, unsigned round, struct err *e) {
     return rc;
 }
 
-/* Service times of whole-entry operations, one at a time, one after the other and with rests between them. The
- * chunks of an entry are fast or slow together. */
+/* Service times of whole-entry operations, one at a time, one after the other and with rests between them.
+ * The chunks of an entry are fast or slow together. */
 static int measure_times(struct calibration *c, struct err *e) {
     int rc = 0;
     for (int d = 0; d < 2 * KVF_DIRS && rc == 0; d++) {
@@ -198,11 +198,8 @@ static int measure_copies(struct calibration *c, struct err *e) {
                              .depth = fill_depth(c),
                              .once = true,
                              .ns = c->setup->time_ns / FILL_SHARE};
-    struct rig_window in = {.kind = RIG_IN,
-                            .set = RIG_WHOLES,
-                            .depth = fill_depth(c),
-                            .ns = c->window_ns,
-                            .copies = &c->copies};
+    struct rig_window in = {
+        .kind = RIG_IN, .set = RIG_WHOLES, .depth = fill_depth(c), .ns = c->window_ns, .copies = &c->copies};
     int rc = rig_run(c->rig, &out, e);
     return rc == 0 ? rig_run(c->rig, &in, e) : rc;
 }
@@ -283,7 +280,7 @@ static void spread_of(const struct histogram *h, double out[CALIBRATE_SLICES]) {
     for (int i = 0; i < CALIBRATE_SLICES; i++) out[i] = mean > 0 ? out[i] / mean : 1;
 }
 
-/* What is at the drive delays a beginning that has to wait for it. */
+/* A beginning that has to wait for the drive takes longer the more is there. */
 static void begins_of(struct calibration *c, enum calibrate_room room) {
     const struct begins *alone = &c->begins[room][ALONE], *beside = &c->begins[room][BESIDE];
     double at = histogram_count(&beside->ns) ? beside->chunks / (double)histogram_count(&beside->ns) : 0;

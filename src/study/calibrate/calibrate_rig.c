@@ -15,6 +15,7 @@
 #include "cache/key.h"
 #include "engine/move/transfer.h"
 #include "probe/host.h"
+#include "study/calibrate/calibrate_pieces.h"
 
 #define PAGE_BYTES  UINT64_C(4096)
 #define WHOLE_BYTES (64 * KVF_MIB)
@@ -23,29 +24,8 @@
 #define CACHES      4 /* beside a drive is so many times as much memory as the processor caches */
 
 enum {
-    WHOLES_SHARE = 2,   /* of the bytes, one of so many parts is for whole entries */
-    WHOLE_CHUNKS = 16,  /* of one on a drive */
-    SIZES = 16,         /* of recycled entries: so many, .. */
-    SIZES_PER_FIRST = 8, /* .. a multiple of that part of their first each */
-    LARGEST = SIZES / SIZES_PER_FIRST
-};
-
-/* An entry: where it is, and in the host's memory as well, or nowhere there. */
-struct piece {
-    struct cache_op op;
-    uint64_t place, beside;
-    uint64_t bytes, first_bytes, generation;
-    uint64_t cpu_ns; /* of the worker, when the operation began */
-    bool busy, made;
-};
-
-struct pieces {
-    struct piece *piece;
-    uint64_t count, next, made;
-    uint64_t *beside, besides; /* places there for some of a drive's */
-    uint64_t slots;        /* count, and places of the array for more that are smaller */
-    uint64_t oldest, turn; /* of those that are recycled; how many were */
-    uint64_t live, budget; /* bytes of those that are made; the most that they were */
+    WHOLES_SHARE = 2, /* of the bytes, one of so many parts is for whole entries */
+    WHOLE_CHUNKS = 16 /* of one on a drive */
 };
 
 struct rig_worker {
@@ -91,10 +71,12 @@ static enum kvf_dir dir_of(const struct piece *p, enum kvf_tier tier) {
 }
 
 /* Of an operation that took so long. */
-static void window_record(const struct rig_window *win, const struct transfer *t, const struct piece *p,
+static void window_record(const struct rig_worker *w, const struct transfer *t, const struct piece *p,
                           enum kvf_dir dir, uint64_t took_ns) {
+    const struct rig_window *win = w->rig->window;
+    uint64_t first_bytes = w->set[win->set].first_bytes;
     const struct transfer_leg *read = &t->leg[KVF_DIR_READ], *write = &t->leg[KVF_DIR_WRITE];
-    if (win->times) histogram_record(&win->times[dir], took_ns * p->first_bytes / p->bytes);
+    if (win->times) histogram_record(&win->times[dir], took_ns * first_bytes / p->bytes);
     if (win->begins && dir == KVF_DIR_WRITE) histogram_record(win->begins, write->begin_ns);
     if (win->copies && dir == KVF_DIR_WRITE)
         histogram_record(win->copies, read->device_ns * KVF_MIB / p->bytes);
@@ -120,7 +102,7 @@ static void op_done(void *ctx, const struct transfer *t, bool abandoned, const c
     w->bytes += p->bytes;
     w->cpu_ns += took_ns;
     pthread_mutex_lock(&r->times_lock);
-    window_record(r->window, t, p, dir, took_ns);
+    window_record(w, t, p, dir, took_ns);
     pthread_mutex_unlock(&r->times_lock);
 }
 
@@ -128,50 +110,6 @@ static void op_done(void *ctx, const struct transfer *t, bool abandoned, const c
 static bool next_writes(const struct rig_worker *w, enum rig_kind kind) {
     if (kind == RIG_MIXED || kind == RIG_BOTH) return w->out_by[KVF_DIR_WRITE] < w->out_by[KVF_DIR_READ];
     return kind == RIG_WRITE || kind == RIG_IN;
-}
-
-static void piece_drop(struct rig *r, struct pieces *set, struct piece *p) {
-    if (!p->made) return;
-    r->tiers[r->which]->ops->drop(r->tiers[r->which], p->place, p->bytes);
-    set->live -= p->bytes;
-    p->bytes = 0;
-    p->made = false;
-}
-
-/* Of an eighth to twice the size that they had first, each as often. */
-static uint64_t next_bytes(struct pieces *set) {
-    uint64_t part = set->piece[0].first_bytes / SIZES_PER_FIRST / PAGE_BYTES * PAGE_BYTES;
-    uint64_t bytes = part * (1 + 7 * set->turn++ % SIZES);
-    return bytes > 0 ? bytes : set->piece[0].first_bytes;
-}
-
-/* As a cache that is full: the oldest entries go, as many as it takes, and a new one comes. NULL: all are
- * worked on, or the tier has no place. */
-static struct piece *piece_replace(struct rig *r, struct pieces *set) {
-    struct piece *p = NULL;
-    for (uint64_t i = 0; i < set->slots && !p; i++) {
-        p = &set->piece[set->oldest++ % set->slots];
-        if (p->busy) p = NULL;
-    }
-    if (!p) return NULL;
-    uint64_t bytes = next_bytes(set);
-    if (set->budget == 0) set->budget = set->live;
-    pthread_mutex_lock(&r->places_lock);
-    piece_drop(r, set, p);
-    for (uint64_t i = 0; i < set->slots && set->live + bytes > set->budget; i++) {
-        struct piece *old = &set->piece[(set->oldest + i) % set->slots];
-        if (!old->busy) piece_drop(r, set, old);
-    }
-    p->place = r->tiers[r->which]->ops->alloc(r->tiers[r->which], bytes);
-    pthread_mutex_unlock(&r->places_lock);
-    if (p->place == TIER_NO_PLACE) return NULL;
-    p->made = true;
-    p->beside = TIER_NO_PLACE;
-    p->bytes = bytes;
-    p->first_bytes = set->piece[0].first_bytes;
-    set->live += bytes;
-    set->made = set->slots;
-    return p;
 }
 
 /* Of all workers. */
@@ -214,43 +152,6 @@ static void op_begin(struct rig_worker *w, struct piece *p, bool writes) {
     mover_begin(w->mover, &p->op);
 }
 
-/* The next entry, in order, that is made now; or of those that have been made one with a place beside. NULL:
- * none. */
-static struct piece *piece_once(struct pieces *set, bool beside) {
-    while (set->next < (beside ? set->made : set->count)) {
-        struct piece *p = &set->piece[set->next++];
-        if (beside && (!p->made || p->beside == TIER_NO_PLACE)) continue;
-        if (!p->made) set->live += p->bytes;
-        p->made = true;
-        if (set->next > set->made) set->made = set->next;
-        return p;
-    }
-    return NULL;
-}
-
-/* The next that nobody works on, among those that have been made, or that have a place beside as well. */
-static struct piece *piece_take(struct pieces *set, bool beside) {
-    for (uint64_t tries = 0; tries < set->made; tries++) {
-        struct piece *p = &set->piece[set->next++ % set->made];
-        if (p->made && !p->busy && !(beside && p->beside == TIER_NO_PLACE)) return p;
-    }
-    return NULL;
-}
-
-/* The first entries of a drive that are made now get the places beside. */
-static void beside_give(struct pieces *set) {
-    uint64_t given = 0;
-    for (uint64_t i = 0; i < set->made && set->besides > 0; i++) {
-        struct piece *p = &set->piece[i];
-        p->beside = p->made && given < set->besides ? set->beside[given++] : TIER_NO_PLACE;
-    }
-}
-
-/* Only what went out can go in. */
-static void beside_take(struct pieces *set) {
-    for (uint64_t i = set->next; i < set->made; i++) set->piece[i].beside = TIER_NO_PLACE;
-}
-
 static bool window_open(const struct rig_worker *w, uint64_t now_ns) {
     const struct rig *r = w->rig;
     if (atomic_load(&r->failed) || (r->stop && atomic_load(r->stop))) return false;
@@ -273,6 +174,13 @@ static uint32_t quota_of(const struct rig_worker *w) {
     return depth / workers + (w->index < depth % workers);
 }
 
+static struct piece *replaced(struct rig *r, struct pieces *set) {
+    pthread_mutex_lock(&r->places_lock);
+    struct piece *p = pieces_replace(set);
+    pthread_mutex_unlock(&r->places_lock);
+    return p;
+}
+
 static void rest(uint64_t ns) {
     struct timespec left = {(time_t)(ns / KVF_NS_PER_S), (long)(ns % KVF_NS_PER_S)};
     nanosleep(&left, NULL);
@@ -287,14 +195,14 @@ static void window_run(struct rig_worker *w) {
     w->bytes = w->cpu_ns = w->writes = w->chunks_beside = 0;
     w->ever = quota == 0;
     if (win->once && !win->on) set->next = 0;
-    if (win->once && win->kind == RIG_OUT) beside_give(set);
+    if (win->once && win->kind == RIG_OUT) pieces_beside_give(set);
     for (bool more = true; more || w->out > 0;) {
         more = more && window_open(w, run_clock_now(&w->rig->clock));
         while (more && w->out < quota) {
             bool writes = next_writes(w, win->kind);
-            struct piece *p = writes && win->recycle ? piece_replace(w->rig, set)
-                              : win->once            ? piece_once(set, copies)
-                                                     : piece_take(set, copies);
+            struct piece *p = writes && win->recycle ? replaced(w->rig, set)
+                              : win->once            ? pieces_once(set, copies)
+                                                     : pieces_take(set, copies);
             if (!p) {
                 more = w->out > 0 && !win->once;
                 break;
@@ -305,7 +213,7 @@ static void window_run(struct rig_worker *w) {
         }
         if (!mover_pump(w->mover, true) && w->out > 0) wait_for_tiers(w);
     }
-    if (win->once && win->kind == RIG_OUT) beside_take(set);
+    if (win->once && win->kind == RIG_OUT) pieces_beside_take(set);
 }
 
 static void *worker_main(void *arg) {
@@ -378,7 +286,8 @@ int rig_run(struct rig *r, struct rig_window *win, struct err *e) {
     win->chunks_beside = writes > 0 ? (double)chunks / (double)writes : 0;
     win->bytes_s = (double)win->bytes / win->seconds;
     if (win->by_processor && by_processor > 0) win->bytes_s = by_processor;
-    if (win->by_tier && busy_ns > 0) win->bytes_s = (double)win->bytes * (double)KVF_NS_PER_S / (double)busy_ns;
+    if (win->by_tier && busy_ns > 0)
+        win->bytes_s = (double)win->bytes * (double)KVF_NS_PER_S / (double)busy_ns;
     return rig_error(r, e);
 }
 
@@ -408,31 +317,6 @@ static int tier_open(struct rig *r, enum kvf_tier tier, uint64_t bytes, uint64_t
     return rc;
 }
 
-static void set_make(struct rig *r, struct rig_worker *w, enum rig_set set, uint64_t count, uint64_t bytes) {
-    struct tier *tier = r->tiers[r->which], *host = r->device ? r->tiers[KVF_TIER_CPU] : NULL;
-    struct pieces *s = &w->set[set];
-    s->slots = 2 * (count + SIZES);
-    s->piece = mem_zalloc(s->slots, sizeof *s->piece);
-    for (; s->count < count; s->count++) {
-        struct piece *p = &s->piece[s->count];
-        p->bytes = p->first_bytes = bytes;
-        p->place = tier->ops->alloc(tier, bytes);
-        p->beside = host && set != RIG_WHOLES ? host->ops->alloc(host, bytes) : TIER_NO_PLACE;
-        if (p->place == TIER_NO_PLACE || (host && set != RIG_WHOLES && p->beside == TIER_NO_PLACE))
-            break; /* an operation there would not end */
-    }
-}
-
-static void besides_make(struct rig *r, struct pieces *s, uint64_t count, uint64_t bytes) {
-    struct tier *host = r->tiers[KVF_TIER_CPU];
-    s->beside = mem_zalloc(count ? count : 1, sizeof *s->beside);
-    while (s->besides < count) {
-        uint64_t place = host->ops->alloc(host, bytes);
-        if (place == TIER_NO_PLACE) break;
-        s->beside[s->besides++] = place;
-    }
-}
-
 /* Of each worker. */
 static uint64_t whole_bytes(const struct rig *r, uint64_t each) {
     uint64_t whole = r->device ? WHOLE_BYTES : WHOLE_CHUNKS * r->scenario.nvme.io_size;
@@ -458,18 +342,20 @@ static void sets_make(struct rig *r, uint64_t bytes) {
     uint64_t wholes = (each - left) / whole;
     if (chunk > left) chunk = left - left % PAGE_BYTES;
     uint64_t chunks = left / chunk;
+    struct tier *tier = r->tiers[r->which], *host = r->tiers[KVF_TIER_CPU], *link = r->device ? host : NULL;
     for (uint32_t i = 0; i < r->workers; i++) {
-        set_make(r, &r->worker[i], RIG_SMALL, 1, RIG_SMALL_BYTES);
-        set_make(r, &r->worker[i], RIG_WHOLES, wholes, whole);
-        set_make(r, &r->worker[i], RIG_CHUNKS, chunks, chunk);
-        besides_make(r, &r->worker[i].set[RIG_WHOLES], wholes_beside(r, bytes), LARGEST * whole);
+        struct pieces *set = r->worker[i].set;
+        pieces_make(&set[RIG_SMALL], tier, link, 1, RIG_SMALL_BYTES);
+        pieces_make(&set[RIG_WHOLES], tier, NULL, wholes, whole);
+        pieces_make(&set[RIG_CHUNKS], tier, link, chunks, chunk);
+        pieces_make_spares(&set[RIG_WHOLES], host, wholes_beside(r, bytes));
     }
 }
 
 /* Memory of the host, for what is there beside the tier. */
 static uint64_t beside_bytes(const struct rig *r, uint64_t bytes) {
     if (r->device) return bytes / WHOLES_SHARE + KVF_MIB;
-    return LARGEST * wholes_beside(r, bytes) * whole_bytes(r, each_bytes(r, bytes)) * r->workers;
+    return PIECES_LARGEST * wholes_beside(r, bytes) * whole_bytes(r, each_bytes(r, bytes)) * r->workers;
 }
 
 static int workers_start(struct rig *r, struct err *e) {
@@ -546,10 +432,7 @@ void rig_close(struct rig *r) {
     for (int t = KVF_TIERS - 1; t >= 0; t--)
         if (r->tiers[t]) r->tiers[t]->ops->close(r->tiers[t]);
     for (uint32_t i = 0; i < r->workers; i++) {
-        for (int s = 0; s < RIG_SETS; s++) {
-            free(r->worker[i].set[s].piece);
-            free(r->worker[i].set[s].beside);
-        }
+        for (int s = 0; s < RIG_SETS; s++) pieces_free(&r->worker[i].set[s]);
         counters_free(r->worker[i].counters, 1);
     }
     payload_close(r->payload);
@@ -565,7 +448,7 @@ uint64_t rig_entries(const struct rig *r, enum rig_set set, uint64_t *entry_byte
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < r->workers; i++)
         if (r->worker[i].set[set].made < least) least = r->worker[i].set[set].made;
-    *entry_bytes = r->worker[0].set[set].count ? r->worker[0].set[set].piece[0].bytes : 0;
+    *entry_bytes = r->worker[0].set[set].count ? r->worker[0].set[set].first_bytes : 0;
     return least * r->workers;
 }
 
@@ -590,8 +473,6 @@ uint64_t rig_moved_bytes(const struct rig *r) {
 uint64_t rig_filled_bytes(const struct rig *r) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < r->workers; i++)
-        for (int s = 0; s < RIG_SETS; s++)
-            for (uint64_t k = 0; k < r->worker[i].set[s].made; k++)
-                bytes += r->worker[i].set[s].piece[k].bytes;
+        for (int s = 0; s < RIG_SETS; s++) bytes += pieces_bytes(&r->worker[i].set[s]);
     return bytes;
 }

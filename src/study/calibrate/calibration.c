@@ -79,7 +79,7 @@ static void put_service(const struct calibrate_result *r, struct buf *out) {
     buf_addf(out, "    own_latency: %s\n", latency_text(own->latency_ns, latency));
 }
 
-/* What writes to a drive are besides their bytes. */
+/* Figures of writes to a drive beside their bandwidth. */
 static void put_writes(const struct calibrate_result *r, struct buf *out) {
     const double us = 1e3;
     buf_addf(out, "    first_write: %.3g\n", r->first_write);

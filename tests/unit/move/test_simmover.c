@@ -306,6 +306,7 @@ static void measured_set(int tier, double one, double two) {
         if (tier == GPU) v->own_rates[d] = (struct scenario_figures){2, {10 * one, 10 * two}};
     }
     v->first_write = 1;
+    for (int d = 0; d < KVF_DIRS; d++) v->rested[d] = 1;
     r->s.tier[KVF_TIER_GPU].on = r->s.tier[KVF_TIER_CPU].on = r->s.tier[KVF_TIER_NVME].on = true;
     r->s.tier[KVF_TIER_NVME].capacity_bytes = 1000000;
     if (tier == CPU) r->s.tier[tier].emulation.latency_ns = 0;
@@ -426,6 +427,98 @@ static void a_worker_that_copies_does_not_see_its_drive(void **state) {
     assert_int_equal(r->end_ns[b], 6500);
 }
 
+/* 2 us, and 1 us for each chunk that is at the drive. */
+static void begins_set(bool first) {
+    measured_set(NVME, 1000, 1000);
+    r->s.tier[NVME].service.begins[first] = (struct scenario_begins){{1, {2}}, {1, {1}}};
+}
+
+static void a_write_that_begins_holds_its_worker(void **state) {
+    (void)state;
+    begins_set(true);
+    rig_begin(2, 4);
+    unsigned a = op_begin_by(0, -1, NVME, 1000); /* handed over at 2,000 */
+    time_to(500);
+    unsigned b = op_begin_by(0, NVME, -1, 1000); /* its worker sees it then */
+    time_to(600);
+    unsigned c = op_begin_by(1, NVME, -1, 1000);
+    to_the_end();
+    assert_int_equal(r->end_ns[c], 600 + 1100);
+    assert_int_equal(r->end_ns[a], 2000 + 2000 + 100); /* both share the drive */
+    assert_int_equal(r->end_ns[b], 2000 + 2000 + 100);
+}
+
+/* Half of what was at the drive is through when it begins. */
+static void a_write_begins_behind_what_is_at_the_drive(void **state) {
+    (void)state;
+    begins_set(true);
+    rig_begin(2, 4);
+    op_begin_by(0, NVME, -1, 4000);
+    time_to(2000);
+    unsigned a = op_begin_by(1, -1, NVME, 1000); /* two chunks' worth: 2,000 + 2 x 1,000 */
+    to_the_end();
+    assert_in_range(r->end_ns[a], 2000 + 4000 + 1100, 2000 + 4000 + 1101);
+}
+
+/* The next in line prepares its file already, as long as it takes, and only then hands its worker anything
+ * over. */
+static void a_write_begins_before_it_has_a_buffer(void **state) {
+    (void)state;
+    begins_set(true);
+    rig_begin(1, 1);
+    unsigned a = op_begin(-1, NVME, 1000), b = op_begin(-1, NVME, 1000);
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 4000 + 1100);
+    assert_int_equal(r->end_ns[b], 5100 + 1100);
+}
+
+static void room_written_before_has_beginnings_of_its_own(void **state) {
+    (void)state;
+    begins_set(false);
+    rig_begin(1, 4);
+    unsigned a = op_begin(-1, NVME, 1000); /* to new room: nothing was measured of that */
+    to_the_end();
+    assert_int_equal(r->end_ns[a], 1100);
+    r->s.tier[NVME].capacity_bytes = 0;
+    unsigned b = op_begin(-1, NVME, 1000);
+    time_to(2 * GB);
+    assert_int_equal(r->end_ns[b], GB + 2000 + 1100);
+}
+
+/* Buffers for the drive are many; what goes through them does not stay in the processor's caches. */
+static void copies_to_buffers_for_the_drive_take_longer(void **state) {
+    (void)state;
+    measured_set(CPU, 1000, 1000);
+    measured_set(NVME, 1000, 1000);
+    r->s.tier[NVME].service.staging_mb_per_s = 500;
+    rig_begin(1, 4);
+    unsigned a = op_begin(CPU, NVME, 3000);
+    time_to(20000);
+    assert_int_equal(r->end_ns[a], 6000 + 3000 + 100);
+    unsigned b = op_begin(CPU, -1, 3000), c = op_begin(NVME, CPU, 1000);
+    to_the_end();
+    assert_int_equal(r->end_ns[b], 20000 + 3000);
+    assert_in_range(r->end_ns[c], 20000 + 3000 + 1100 + 1000, 20000 + 3000 + 1100 + 1000);
+}
+
+static void a_drive_that_rested_takes_longer(void **state) {
+    (void)state;
+    measured_set(NVME, 1000, 1000);
+    r->s.tier[NVME].service.rested[READ] = 2;
+    rig_begin(1, 4);
+    unsigned a = op_begin(NVME, -1, 2000);
+    time_to(40 * KVF_NS_PER_MS);
+    assert_int_equal(r->end_ns[a], 4000 + 100);
+    op_begin(NVME, -1, 2000);
+    time_to(80 * KVF_NS_PER_MS);
+    unsigned b = op_begin(NVME, -1, 2000); /* awake by now */
+    time_to(200 * KVF_NS_PER_MS);
+    assert_int_equal(r->end_ns[b], 80 * KVF_NS_PER_MS + 2000 + 100);
+    unsigned c = op_begin(NVME, -1, 2000), d = op_begin(-1, NVME, 2000);
+    to_the_end();
+    assert_true(r->end_ns[c] > r->end_ns[d]); /* writes are not slower here */
+}
+
 static void a_device_copies_over_its_link_alone(void **state) {
     (void)state;
     for (int t = 0; t <= NVME; t++) measured_set(t, 1000, 1000);
@@ -485,6 +578,12 @@ int main(void) {
         TEST(a_write_fills_a_buffer_that_was_read_into),
         TEST(chunks_of_an_operation_are_fast_or_slow_together),
         TEST(a_worker_that_copies_does_not_see_its_drive),
+        TEST(a_write_that_begins_holds_its_worker),
+        TEST(a_write_begins_behind_what_is_at_the_drive),
+        TEST(a_write_begins_before_it_has_a_buffer),
+        TEST(room_written_before_has_beginnings_of_its_own),
+        TEST(copies_to_buffers_for_the_drive_take_longer),
+        TEST(a_drive_that_rested_takes_longer),
         TEST(a_device_copies_over_its_link_alone),
         TEST(an_emulated_tier_passes_whole_entries),
         TEST(a_stop_ends_what_is_measured_too),

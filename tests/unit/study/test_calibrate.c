@@ -2,6 +2,7 @@
 #include "tests/unit/cuda_fixture.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "scenario/load.h"
@@ -147,7 +148,8 @@ static void copies_are_timed_by_the_processor(void **state) {
     rig_close(rig);
 }
 
-/* Entries give their places back and take others; what is there is still what was written. */
+/* As a cache that is full: new entries of many sizes, the oldest go, and never more than there was at first.
+ * What is there is what was written. */
 static void recycled_entries_have_other_sizes_and_their_bytes(void **state) {
     struct rig *rig = NULL;
     struct err e = {0};
@@ -155,15 +157,106 @@ static void recycled_entries_have_other_sizes_and_their_bytes(void **state) {
     scenario.cache.verify = KVF_VERIFY_FULL;
     assert_int_equal(rig_open(&rig, &scenario, KVF_TIER_CPU, 16 << 20, &stop, &e), 0);
     window_run(rig, (struct rig_window){.kind = RIG_WRITE, .depth = 1, .once = true});
+    assert_int_equal(rig_filled_bytes(rig), 15 << 20);
     for (int i = 0; i < 12; i++) {
         struct rig_window w = window_run(
-            rig, (struct rig_window){.kind = RIG_WRITE, .depth = 2, .recycle = true, .once = true});
-        assert_true(w.bytes >= 15 << 19 && w.bytes < 15 << 20 && w.bytes % 4096 == 0);
+            rig, (struct rig_window){.kind = i % 2 ? RIG_MIXED : RIG_WRITE, .depth = 3, .recycle = true});
+        assert_true(w.bytes > 0 && w.bytes % 4096 == 0);
+        assert_in_range(rig_filled_bytes(rig), 12 << 20, 15 << 20);
     }
-    assert_true(rig_filled_bytes(rig) >= 15 << 19 && rig_filled_bytes(rig) < 15 << 20);
-    window_run(rig, (struct rig_window){.kind = RIG_MIXED, .depth = 2, .recycle = true});
     window_run(rig, (struct rig_window){.kind = RIG_READ, .depth = 2});
     rig_close(rig);
+}
+
+static int drive_setup(void **state) {
+    const char *tmp = getenv("TMPDIR");
+    each_setup(state);
+    snprintf(scenario.nvme.path[0], SCENARIO_PATH, "%s/kvf-test-XXXXXX",
+             tmp && tmp[0] == '/' ? tmp : "/var/tmp");
+    scenario.nvme.path_count = 1;
+    scenario.nvme.io_size = 64 << 10;
+    return mkdtemp(scenario.nvme.path[0]) ? 0 : -1;
+}
+
+static int drive_teardown(void **state) {
+    (void)state;
+    return rmdir(scenario.nvme.path[0]); /* nothing is left in it */
+}
+
+/* Each write says how long it held its worker; what falls from memory, how long it was copied. */
+static void writes_to_a_drive_are_taken_apart(void **state) {
+    struct rig *rig = NULL;
+    struct err e = {0};
+    struct histogram begins, copies, times[KVF_DIRS];
+    (void)state;
+    histogram_init(&begins);
+    histogram_init(&copies);
+    for (int d = 0; d < KVF_DIRS; d++) histogram_init(&times[d]);
+    scenario.cache.verify = KVF_VERIFY_FULL;
+    if (rig_open(&rig, &scenario, KVF_TIER_NVME, 64 << 20, &stop, &e) != 0) fail_msg("%s", e.text);
+    struct rig_window w = {.kind = RIG_WRITE,
+                           .set = RIG_WHOLES,
+                           .depth = 1,
+                           .once = true,
+                           .begins = &begins,
+                           .times = times,
+                           .ns = KVF_NS_PER_MS};
+    if (rig_run(rig, &w, &e) != 0) fail_msg("%s", e.text);
+    uint64_t alone = histogram_count(&begins);
+    assert_true(alone > 0 &&
+                w.chunks_beside == 0); /* one at a time: nothing is at the drive when it begins */
+    w.on = true;
+    w.depth = 4;
+    w.ns = 60 * KVF_NS_PER_S;
+    if (rig_run(rig, &w, &e) != 0) fail_msg("%s", e.text);
+    assert_int_equal(histogram_count(&begins), 31); /* about half of 64 MiB is whole entries, of 16 chunks */
+    assert_int_equal(histogram_count(&times[KVF_DIR_WRITE]), 31);
+    assert_int_equal(w.bytes, (31 - alone) << 20);
+    for (int round = 0; round < 2; round++) {
+        struct rig_window out = {.kind = RIG_OUT, .set = RIG_WHOLES, .depth = 2, .once = true, .ns = w.ns};
+        struct rig_window in = {.kind = RIG_IN, .set = RIG_WHOLES, .depth = 2, .copies = &copies, .ns = 1};
+        struct rig_window over = {.kind = RIG_MIXED, .set = RIG_WHOLES, .depth = 4, .recycle = true, .ns = 1};
+        if (rig_run(rig, &out, &e) != 0 || rig_run(rig, &in, &e) != 0) fail_msg("%s", e.text);
+        assert_true(out.bytes > 0 && in.bytes > 0);
+        assert_true(histogram_count(&copies) > 0 && histogram_min(&copies) > 0);
+        if (rig_run(rig, &over, &e) != 0) fail_msg("%s", e.text);
+    }
+    rig_close(rig);
+}
+
+static void a_worker_rests_before_each_operation(void **state) {
+    struct rig *rig = NULL;
+    struct err e = {0};
+    (void)state;
+    assert_int_equal(rig_open(&rig, &scenario, KVF_TIER_CPU, 16 << 20, &stop, &e), 0);
+    struct rig_window w = window_run(
+        rig, (struct rig_window){.kind = RIG_WRITE, .depth = 1, .once = true, .rest_ns = 2 * KVF_NS_PER_MS});
+    assert_int_equal(w.bytes, 15 << 20);
+    assert_true(w.seconds >= 15 * 0.002);
+    rig_close(rig);
+}
+
+static void expect_times(const double slice[CALIBRATE_SLICES], bool ascend) {
+    for (int i = 0; i < CALIBRATE_SLICES; i++) {
+        assert_true(slice[i] >= 0);
+        if (i && ascend) assert_true(slice[i] >= slice[i - 1]);
+    }
+}
+
+static void a_drive_is_measured_as_a_run_uses_it(void **state) {
+    struct calibrate_setup setup = setup_of(64 << 20);
+    struct calibrate_result r;
+    struct err e = {0};
+    (void)state;
+    if (calibrate_tier(&setup, KVF_TIER_NVME, &r, &e) != 0) fail_msg("%s", e.text);
+    expect_curve(&r.link, 4, 64 << 10);
+    for (int room = 0; room < CALIBRATE_ROOMS; room++) {
+        expect_times(r.begin_ns[room], true);
+        expect_times(r.behind_ns[room], false);
+        assert_true(r.begin_ns[room][CALIBRATE_SLICES - 1] > 0);
+    }
+    assert_true(r.staging_bytes_s > 0 && r.first_write > 0);
+    for (int d = 0; d < KVF_DIRS; d++) assert_true(r.rested[d] > 0);
 }
 
 static void what_cannot_be_measured_says_why(void **state) {
@@ -230,14 +323,23 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
                                    .own = curve_of(2.0617e12, 1.95e12, 5000),
                                    .both = {83e9, 80e9, 84e9},
                                    .first_write = 1,
+                                   .rested = {1, 1},
                                    .description = "cuda: 1 x Played\nGPU"};
-    struct calibrate_result nvme = {
-        .link = curve_of(1e9, 5e8, 200e3), .both = {1.2e9, 1e9, 1.3e9}, .first_write = 1.25};
+    struct calibrate_result nvme = {.link = curve_of(1e9, 5e8, 200e3),
+                                    .both = {1.2e9, 1e9, 1.3e9},
+                                    .first_write = 1.25,
+                                    .rested = {1.5, 2},
+                                    .staging_bytes_s = 8.5e9};
     struct scenario_report report = {0};
     struct buf yaml = {0};
     (void)state;
     for (int i = 0; i < CALIBRATE_SLICES; i++)
         gpu.spread[0][i] = gpu.spread[1][i] = nvme.spread[0][i] = nvme.spread[1][i] = 0.5 + i / 39.0;
+    for (int i = 0; i < CALIBRATE_SLICES; i++) {
+        nvme.begin_ns[CALIBRATE_AGAIN][i] = 1e3 * (i + 1);
+        nvme.behind_ns[CALIBRATE_AGAIN][i] = 500;
+        nvme.begin_ns[CALIBRATE_FIRST][i] = 2e6;
+    }
     buf_add(&yaml, "model: tiny-1b\nmode: simulate\ntiers:\n");
     calibration_yaml(KVF_TIER_GPU, &gpu, &yaml);
     assert_non_null(strstr(yaml.data, "of device memory itself"));
@@ -262,6 +364,14 @@ static void what_is_written_is_what_a_scenario_reads(void **state) {
     assert_true(service->rates[KVF_DIR_WRITE].v[0] == 555.56); /* in 2 ms */
     assert_int_equal(service->spread[KVF_DIR_READ].count, CALIBRATE_SLICES);
     assert_true(service->first_write == 1.25);
+    assert_true(service->rested[KVF_DIR_READ] == 1.5 && service->rested[KVF_DIR_WRITE] == 2);
+    assert_true(service->staging_mb_per_s == 8500);
+    for (int room = 0; room < CALIBRATE_ROOMS; room++) {
+        assert_int_equal(service->begins[room].us.count, CALIBRATE_SLICES);
+        assert_int_equal(service->begins[room].behind_us.count, CALIBRATE_SLICES);
+    }
+    assert_true(service->begins[0].us.v[7] == 8 && service->begins[0].behind_us.v[7] == 0.5);
+    assert_true(service->begins[1].us.v[7] == 2000 && service->begins[1].behind_us.v[7] == 0);
     assert_int_equal(service->own_rates[KVF_DIR_READ].count, 0);
     service = &scenario.tier[KVF_TIER_GPU].service;
     assert_int_equal(service->own_rates[KVF_DIR_READ].count, 2);
@@ -277,6 +387,9 @@ int main(void) {
         cmocka_unit_test_setup(memory_has_no_more_chunks_under_way_than_workers, each_setup),
         cmocka_unit_test_setup(copies_are_timed_by_the_processor, each_setup),
         cmocka_unit_test_setup(recycled_entries_have_other_sizes_and_their_bytes, each_setup),
+        cmocka_unit_test_setup_teardown(writes_to_a_drive_are_taken_apart, drive_setup, drive_teardown),
+        cmocka_unit_test_setup(a_worker_rests_before_each_operation, each_setup),
+        cmocka_unit_test_setup_teardown(a_drive_is_measured_as_a_run_uses_it, drive_setup, drive_teardown),
         cmocka_unit_test_setup(what_cannot_be_measured_says_why, each_setup),
         cmocka_unit_test_setup(something_is_measured_however_late_it_is, each_setup),
         cmocka_unit_test_setup(what_is_written_is_what_a_scenario_reads, each_setup),

@@ -80,6 +80,43 @@ static void a_drive_serves_all_at_once(void **state) {
     station_free(&t);
 }
 
+/* Four chunks of 1,000 bytes, one byte a ns: half of the work is left half way through. */
+static void what_is_under_way_gets_less(void **state) {
+    struct station t;
+    int who[4];
+    (void)state;
+    tier_set(1000, 1000);
+    station_init(&t, &s, KVF_TIER_NVME, false);
+    assert_true(station_chunks(&t, 1000) == 0);
+    for (int i = 0; i < 4; i++) station_join(&t, &who[i], KVF_DIR_READ, 1000, 500);
+    assert_true(fabs(station_chunks(&t, 500) - 4) < 1e-9);
+    assert_true(fabs(station_chunks(&t, 2500) - 2) < 1e-9);
+    assert_true(station_chunks(&t, 9000) == 0);
+    station_free(&t);
+}
+
+/* It has rested as long as the rest was; then it is awake until it has rested again. */
+static void a_drive_that_rested_is_slow_for_as_long(void **state) {
+    const uint64_t rest = STATION_REST_NS;
+    struct station t;
+    struct station_end end;
+    int a;
+    (void)state;
+    tier_set(1000, 1000);
+    station_init(&t, &s, KVF_TIER_NVME, false);
+    assert_true(station_rested(&t, 10)); /* nothing was ever there */
+    station_join(&t, &a, KVF_DIR_READ, (double)rest * 2, 10);
+    assert_true(station_rested(&t, rest + 9));
+    assert_false(station_rested(&t, rest + 10));
+    assert_true(station_leave(&t, 2 * rest + 10, &end));
+    assert_false(station_rested(&t, 3 * rest + 9));
+    station_join(&t, &a, KVF_DIR_WRITE, 1, 3 * rest + 9); /* a shorter pause is no rest */
+    assert_false(station_rested(&t, 3 * rest + 9));
+    assert_true(station_leave(&t, 3 * rest + 10, &end));
+    assert_true(station_rested(&t, 4 * rest + 10));
+    station_free(&t);
+}
+
 /* Two directions that move 3,000 MB/s together, of 2,000 each alone. */
 static void directions_are_in_each_others_way_as_measured(void **state) {
     struct station t;
@@ -165,6 +202,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_link_serves_in_order_at_the_rate_of_their_number),
         cmocka_unit_test(a_drive_serves_all_at_once),
+        cmocka_unit_test(what_is_under_way_gets_less),
+        cmocka_unit_test(a_drive_that_rested_is_slow_for_as_long),
         cmocka_unit_test(directions_are_in_each_others_way_as_measured),
         cmocka_unit_test(waits_are_those_of_the_textbook),
         cmocka_unit_test(the_seed_decides_what_is_drawn),
