@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -159,11 +161,30 @@ static int take_mode(int fd, const struct stat *before) {
     return fchmod(fd, mode) == 0 ? 0 : errno;
 }
 
+static char *_Atomic unfinished; /* the name of a temporary file while there is one */
+
+void output_file_abandon(void) {
+    char *name = atomic_exchange(&unfinished, NULL);
+    if (name) (void)unlink(name);
+}
+
+/* Makes the file and says so in one step for whoever takes signals. */
+static int temporary_make(char *name) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int fd = mkostemp(name, O_CLOEXEC), why = errno;
+    if (fd >= 0) atomic_store(&unfinished, name);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = why;
+    return fd;
+}
+
 /* Under another name first, so that the file is the old one or the new one at any time. */
 static int write_aside(const char *path, const struct stat *before, const struct buf *text) {
     struct buf temporary = {0};
     buf_addf(&temporary, "%s.XXXXXX", path);
-    int fd = mkostemp(temporary.data, O_CLOEXEC), why = fd < 0 ? errno : take_mode(fd, before);
+    int fd = temporary_make(temporary.data), why = fd < 0 ? errno : take_mode(fd, before);
     if (fd >= 0) {
         FILE *f = why ? NULL : stream_of(fd);
         if (why)
@@ -174,6 +195,7 @@ static int write_aside(const char *path, const struct stat *before, const struct
         if (why && unlink(temporary.data) != 0 && errno != ENOENT)
             log_line(KVF_LOG_WARNING, "%s, a part of what was to be written, cannot be removed: %s",
                      temporary.data, strerror(errno));
+        atomic_store(&unfinished, NULL);
     }
     buf_free(&temporary);
     return why;

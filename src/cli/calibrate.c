@@ -23,6 +23,7 @@
 #include "study/machine.h"
 #include "study/output.h"
 #include "study/setup.h"
+#include "study/signals.h"
 #include "tier/tier.h"
 
 enum { MEASURED = KVF_TIER_NVME + 1 }; /* what is below is no part of this machine */
@@ -268,6 +269,7 @@ int cli_calibrate(const struct options *o) {
         machine_choose_gpu(&c.scenario);
         say_plan(&c);
         rc = measure_into(&c, &out, &e);
+        signals_end();
     }
     if (rc == 0 && strcmp(c.output, "-") == 0)
         output_print(&out);

@@ -238,11 +238,12 @@ int cmd_watch(int argc, char **argv) {
     struct err e = {0};
     int status = 0;
     int rc = read_options(w, argc, argv, &e);
-    if (rc == 0) rc = signals_start(NULL, NULL, &e);
+    bool screen = rc == 0 && !options_has(&w->o, "dump");
+    if (screen) rc = signals_start(NULL, NULL, &e);
     if (rc == 0) {
         rc = find_run(w, &e);
         if (rc > 0 && !signals_asked()) rc = watch(w, &e);
-        int signal = signals_stop();
+        int signal = screen ? signals_stop() : 0;
         if (signal) status = 128 + signal;
     }
     if (rc < 0) status = output_fail(&e);

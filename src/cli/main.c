@@ -18,6 +18,7 @@
 #include "store/store.h"
 #include "study/options.h"
 #include "study/output.h"
+#include "study/signals.h"
 #include "study/tables.h"
 #include "ui/keys.h"
 
@@ -212,6 +213,7 @@ int main(int argc, char **argv) {
     setlocale(LC_CTYPE, "");
     exhausted_end(_exit);
     json_set_alloc_funcs(mem_alloc, free); /* a document without a part of it would be a wrong one */
+    signals_end();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of a write like others */
     return output_finish(dispatch(argc, argv));

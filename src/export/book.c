@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -128,8 +130,10 @@ static bool write_whole(int fd, const void *data, size_t len) {
 }
 
 static _Noreturn void fill_and_tell(int (*fill)(const void *, struct buf *, struct err *), const void *ctx,
-                                    int fd) {
+                                    int fd, pid_t parent) {
     struct told told = {0};
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1); /* it went before that could help */
     struct buf made = {0};
     int quiet = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (quiet >= 0) (void)dup2(quiet, STDERR_FILENO); /* the caller has the sentence */
@@ -145,10 +149,10 @@ int book_apart(int (*fill)(const void *ctx, struct buf *out, struct err *e), con
     int ends[2], status = 0, error = 0;
     if (pipe2(ends, O_CLOEXEC) != 0) return no_room(e, strerror(errno));
     (void)fflush(NULL); /* what is in no file yet would be written twice */
-    pid_t child = fork();
+    pid_t parent = getpid(), child = fork();
     if (child == 0) {
         close(ends[0]);
-        fill_and_tell(fill, ctx, ends[1]);
+        fill_and_tell(fill, ctx, ends[1], parent);
     }
     if (child < 0) error = errno;
     close(ends[1]);

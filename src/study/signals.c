@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/output_file.h"
 #include "tier/tier.h"
 #include "ui/ui.h"
 
@@ -123,6 +124,7 @@ static void files_remove(void) {
 
 static void end_at_once(int number) {
     ui_emergency();
+    output_file_abandon();
     files_remove();
     if (number == SIGQUIT) {
         signal(SIGQUIT, SIG_DFL);
@@ -151,6 +153,14 @@ static void stop_say(int number) {
         waits, used ? ")" : "");
 }
 
+/* A watch that still reads: no run to stop, no screen to leave. */
+static bool nothing_to_leave(void) {
+    pthread_mutex_lock(&signals.screen_lock);
+    bool nothing = !signals.commands && !signals.screen && !signals.list;
+    pthread_mutex_unlock(&signals.screen_lock);
+    return nothing;
+}
+
 static void signal_taken(const siginfo_t *info) {
     int none = 0, signal = info->si_signo;
     bool asked_by_other = info->si_code == SI_USER && info->si_pid != getpid();
@@ -162,6 +172,8 @@ static void signal_taken(const siginfo_t *info) {
         screen_tell(ui_wake);
     } else if (signal == SIGCONT) {
         screen_tell(ui_resume); /* whoever stopped us, others may have used the terminal since */
+    } else if (nothing_to_leave()) {
+        end_at_once(signal);
     } else if (atomic_compare_exchange_strong(&signals.asked, &none, signal)) {
         signals.asked_ns = clock_now_ns();
         command_send(COMMAND_STOP, signal_name(signal), signal);
@@ -230,8 +242,26 @@ int signals_asked(void) {
 }
 
 int signals_stop(void) {
+    sigset_t set = signal_set();
     atomic_store(&signals.closing, 1);
     pthread_kill(signals.thread, SIGUSR2);
     pthread_join(signals.thread, NULL);
-    return atomic_load(&signals.asked);
+    if (signals_asked()) sigdelset(&set, SIGHUP); /* a terminal that is gone says so more than once */
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    return signals_asked();
+}
+
+/* The signal comes again when this returns, and then ends the process by default. */
+static void end_by(int number) {
+    output_file_abandon();
+    raise(number);
+}
+
+void signals_end(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction act = {.sa_handler = end_by, .sa_flags = (int)SA_RESETHAND}, before;
+    sigemptyset(&act.sa_mask);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* as under nohup */
+            sigaction(numbers[i], &act, NULL);
 }

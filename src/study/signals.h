@@ -1,6 +1,6 @@
 /* Signals of a run or a watch, taken by one thread: SIGINT, SIGTERM and SIGHUP stop it in good order, a
  * second one at once; SIGTSTP pauses it, stops the process and resumes it when it goes on; SIGWINCH is
- * for the screen. */
+ * for the screen. Before and after, and in other commands, one ends the process at once. */
 #ifndef KVF_STUDY_SIGNALS_H
 #define KVF_STUDY_SIGNALS_H
 
@@ -24,6 +24,9 @@ void signals_stop_process(void);
 void signals_list(bool shown);
 bool signals_stop_asked(void);
 int signals_asked(void); /* the first signal that asked for the end, or 0; any thread */
-int signals_stop(void);  /* joins the thread; the same */
+int signals_stop(void);  /* joins the thread; the same. Signals end the process again */
+/* From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process as they do by default, but leave no file
+ * half-written. What was ignored stays so. */
+void signals_end(void);
 
 #endif

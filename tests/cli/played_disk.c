@@ -1,10 +1,12 @@
 /* Loaded before libaio: while the file that PLAYED_HANG names is there, operations go nowhere; they are
- * handed to the kernel when it is gone. */
+ * handed to the kernel when it is gone. And fsync() of a file whose path begins with PLAYED_SYNC never returns. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <libaio.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -52,4 +54,13 @@ int io_submit(io_context_t ctx, long nr, struct iocb *ios[]) {
     }
     pthread_mutex_unlock(&lock);
     return taken;
+}
+
+int fsync(int fd) {
+    const char *held_path = getenv("PLAYED_SYNC");
+    char link[40], path[4096] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (held_path && readlink(link, path, sizeof path - 1) > 0 && strncmp(path, held_path, strlen(held_path)) == 0)
+        for (;;) pause();
+    return (int)syscall(SYS_fsync, fd);
 }

@@ -7,7 +7,7 @@ import pathlib
 import sqlite3
 import subprocess
 
-from tap import SOURCE, Skip, database, finish, home, spawn
+from tap import KVFALL, SOURCE, Skip, database, finish, home, need_tool, scratch, spawn
 
 TIERS = ("gpu", "cpu", "nvme")
 TIERS_ALL = TIERS + ("remote",)
@@ -33,9 +33,9 @@ _SMALL = {
 }
 
 
-def scenario(changes=None):
-    """The small scenario with keys changed by their dotted names; None takes a key away."""
-    whole = copy.deepcopy(_SMALL)
+def changed(scenario, changes):
+    """A scenario with keys changed by their dotted names; None takes a key away."""
+    whole = copy.deepcopy(scenario)
     for name, value in (changes or {}).items():
         *above, last = name.split(".")
         part = whole
@@ -46,6 +46,11 @@ def scenario(changes=None):
         else:
             part[last] = value
     return whole
+
+
+def scenario(changes=None):
+    """The small scenario, changed."""
+    return changed(_SMALL, changes)
 
 
 def write(changes=None, name="small.yaml", folder=None):
@@ -163,6 +168,18 @@ def tree(*folders):
 def run_folders(folder=None):
     """The directories that runs have made, and not removed, below a path."""
     return sorted(pathlib.Path(folder or home() / "work").glob("kvfall-*"))
+
+
+def played_disk(**variables):
+    """The environment of a program with played_disk.c before its libraries, and what that is told to do."""
+    library = scratch("played") / "played.so"
+    got = subprocess.run([need_tool("cc"), "-shared", "-fPIC", "-o", str(library), str(SOURCE / "tests/cli/played_disk.c"),
+                          "-lpthread"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if got.returncode:
+        raise Skip("the library cannot be compiled here: %s" % got.stdout.decode().strip())
+    if "libasan" in subprocess.run(["ldd", str(KVFALL)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode():
+        raise Skip("a program with AddressSanitizer takes no library before its own")
+    return {"LD_PRELOAD": str(library), **variables}
 
 
 def trace(name):

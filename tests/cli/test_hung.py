@@ -2,27 +2,12 @@
 """A device that hangs, played by a library between the program and the kernel: it is said, and a run whose device hangs
 at its end has failed. And what ends a run at once."""
 import json
-import os
 import signal
-import subprocess
 
-from runs import last_run, rows, run_folders, start
-from tap import SOURCE, Skip, case, finish, home, main, need_tool, scratch, wait_until
+from runs import last_run, played_disk, rows, run_folders, start
+from tap import case, finish, home, main, wait_until
 
 LONG = {"run.duration": "60s", "tiers.gpu": None, "tiers.cpu": None}
-
-
-def played():
-    """The environment of a program whose disk hangs while the file hang is there."""
-    library = scratch("played") / "played.so"
-    got = subprocess.run([need_tool("cc"), "-shared", "-fPIC", "-o", str(library), str(SOURCE / "tests/cli/played_disk.c"),
-                          "-lpthread"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if got.returncode:
-        raise Skip("the library cannot be compiled here: %s" % got.stdout.decode().strip())
-    if "libasan" in subprocess.run(["ldd", os.environ.get("KVFALL") or str(SOURCE / "kvfall")],
-                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode():
-        raise Skip("a program with AddressSanitizer takes no library before its own")
-    return {"LD_PRELOAD": str(library), "PLAYED_HANG": str(home() / "hang")}
 
 
 def told(path, *words):
@@ -33,7 +18,7 @@ def begin(*options, **changes):
     """A run, and the file that its progress goes to."""
     log = home() / "stderr.txt"
     with open(log, "w") as file:
-        process = start({**LONG, **changes}, "--json", "out.json", *options, env=played(), stderr=file)
+        process = start({**LONG, **changes}, "--json", "out.json", *options, env=played_disk(PLAYED_HANG=home() / "hang"), stderr=file)
     wait_until(lambda: len(told(log, " measured ")) >= 2, what="progress")
     return process, log
 
