@@ -9,18 +9,28 @@ SILENCE = object()  # no answer, the connection stays
 CLOSE = object()    # the connection ends
 
 
-class Played:
+class Listener:
+    """A socket that is listened to, and a thread that serves it once the rest is there."""
+
+    def __init__(self, name):
+        self.path = str(scratch(name) / "s")
+        self.url = "unix://" + self.path
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen(64)
+
+    def begin(self):
+        threading.Thread(target=self._accept, daemon=True).start()
+
+
+class Played(Listener):
     """Threads behind a socket. `answer(words, usual)` gives the bytes to send for a command, SILENCE or CLOSE; `usual` is
     what a good server would say."""
 
     def __init__(self, answer=lambda words, usual: usual):
-        self.path = str(scratch("played") / "s")
-        self.url = "unix://" + self.path
+        super().__init__("played")
         self.answer, self.values, self.lock = answer, {}, threading.Lock()
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.path)
-        self.listener.listen(64)
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.begin()
 
     def _accept(self):
         while True:
@@ -74,20 +84,15 @@ class Played:
                 return
 
 
-class Proxy:
+class Proxy(Listener):
     """In front of a server on a socket: after `cuts` bytes of an answer or of what is sent a connection is reset, as often
     as `times` says. Bytes before are passed on as they are."""
 
     def __init__(self, server, to_server=None, to_client=None, times=1):
-        self.server, self.times, self.lock = server, times, threading.Lock()
+        super().__init__("proxy")
+        self.server, self.times, self.lock, self.cuts = server, times, threading.Lock(), 0
         self.limit = {"up": to_server, "down": to_client}
-        self.path = str(scratch("proxy") / "s")
-        self.url = "unix://" + self.path
-        self.cuts = 0
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.path)
-        self.listener.listen(64)
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.begin()
 
     def _accept(self):
         while True:

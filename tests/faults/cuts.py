@@ -6,14 +6,10 @@ import struct
 import subprocess
 import time
 
-from rig import Broken, Place, finish, require, scenario
+from rig import Broken, Cannot, Place, finish, require, scenario
 
 EXT4_IOC_SHUTDOWN, NO_LOG_FLUSH = 0x8004587D, 2
 RUN = ["run", "--headless", "tiny.yaml", "--db", "history.db", "--quiet"]
-
-
-class Cannot(Exception):
-    """This cannot be tried here; the text says why."""
 
 
 def call(*args):

@@ -8,8 +8,8 @@ import re
 import subprocess
 import time
 
-from cuts import Cannot, Disk, call, need_root
-from rig import Broken, Place, finish, require, sentence
+from cuts import Disk, call, need_root
+from rig import finish, require, sentence, try_kinds
 
 # Alone on the disk, and read back all the time.
 STORAGE = {"tiers.gpu": None, "tiers.cpu": None, "cache.verify": "full", "run.duration": "8s", "run.max_requests": None,
@@ -32,8 +32,8 @@ def flip(path):
         file.write(bytes([byte[0] ^ 1 << random.randrange(8)]))
 
 
-def fill(path):
-    with open(path, "wb", buffering=0) as file:
+def fill(path, how="wb"):
+    with open(path, how, buffering=0) as file:
         for size in (1 << 20, 1 << 12, 1):
             with contextlib.suppress(OSError):
                 while True:
@@ -115,11 +115,13 @@ def full_database(place, rng):
             process = place.start(["run", "--headless", "tiny.yaml", "--db", place.db])
             time.sleep(rng.random() * 0.8)
             fill(at / "filler")
+            while process.poll() is None:  # what it gives back goes to somebody else
+                fill(at / "filler", "ab")
             status, out, err, _ = outcome(place, process)
-            if place.db.exists() and place.db.stat().st_size:
+            if place.db.exists():
                 place.healthy()
-                made = place.rows("SELECT 1 FROM sqlite_schema WHERE name = 'results'")
-                rows = made and place.rows("SELECT status, (SELECT count(*) FROM results) FROM runs")
+                rows = place.rows("SELECT status, (SELECT count(*) FROM results) FROM runs")
+                require(not rows or rows[0][0] != "running", "a run that has ended goes on", rows, out[-500:], err[-1500:])
                 require(status != 0 or (rows and rows[0][0] == "completed" and rows[0][1] > 100),
                         "status 0 of a run that is not stored", rows, out[-500:], err[-1500:])
             return status != 0
@@ -149,24 +151,12 @@ KINDS = {
 }
 
 
+def attempt(kind, place, rng):
+    noticed = KINDS[kind](place, rng)
+    place.others_untouched()
+    return noticed
+
+
 def campaign(findings, clock, seed, kinds=None, most=None):
     """{kind: [times, times that it failed the run]}, or why it was not tried."""
-    rng, seen = random.Random("%s harm" % seed), {}
-    wanted = list(kinds or KINDS)
-    while wanted and clock.left() > 0 and (most is None or sum(one[0] for one in seen.values()) < most):
-        kind = wanted[sum(one[0] for one in seen.values()) % len(wanted)]
-        with Place() as place:
-            entry = seen.setdefault(kind, [0, 0])
-            try:
-                entry[1] += KINDS[kind](place, rng)
-                place.others_untouched()
-            except Cannot as e:
-                findings.skipped[kind] = str(e)
-                wanted.remove(kind)
-                seen.pop(kind)
-                continue
-            except Broken as e:
-                findings.add("%s: %s" % (kind, str(e.args[0]).splitlines()[0]), "campaign.py --seed %s harm" % seed,
-                             "\n".join(str(arg) for arg in e.args))
-            entry[0] += 1
-    return seen
+    return try_kinds(findings, clock, seed, "harm", kinds or KINDS, attempt, most)

@@ -2,13 +2,11 @@
 import contextlib
 import os
 import pathlib
-import random
 import resource
 import signal
 import time
 
-from cuts import Cannot
-from rig import STATUSES, Broken, Place, require, sentence
+from rig import STATUSES, Cannot, require, sentence, try_kinds
 
 GROUPS = pathlib.Path("/sys/fs/cgroup")  # version 2, or version 1 with its memory controller below
 MIB = 1 << 20
@@ -73,25 +71,13 @@ def control_group(place, rng):
 KINDS = {"address space": address_space, "control group": control_group}
 
 
+def attempt(kind, place, rng):
+    place.scenario()
+    got = place.run(["run", "--headless", "tiny.yaml", "--db", place.db, "--quiet"])
+    require(got[0] == 0, "the rig's own run fails", *got)
+    return KINDS[kind](place, rng)
+
+
 def campaign(findings, clock, seed, most=None):
     """{kind: [times, times that it was too little]}."""
-    rng, seen, wanted = random.Random("%s limits" % seed), {}, list(KINDS)
-    while wanted and clock.left() > 0 and (most is None or sum(one[0] for one in seen.values()) < most):
-        kind = wanted[sum(one[0] for one in seen.values()) % len(wanted)]
-        with Place() as place:
-            entry = seen.setdefault(kind, [0, 0])
-            try:
-                place.scenario()
-                got = place.run(["run", "--headless", "tiny.yaml", "--db", place.db, "--quiet"])
-                require(got[0] == 0, "the rig's own run fails", *got)
-                entry[1] += KINDS[kind](place, rng)
-            except Cannot as e:
-                findings.skipped[kind] = str(e)
-                wanted.remove(kind)
-                seen.pop(kind)
-                continue
-            except Broken as e:
-                findings.add("%s: %s" % (kind, str(e.args[0]).splitlines()[0]), "campaign.py --seed %s limit" % seed,
-                             "\n".join(str(arg) for arg in e.args))
-            entry[0] += 1
-    return seen
+    return try_kinds(findings, clock, seed, "limit", KINDS, attempt, most)

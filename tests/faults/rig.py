@@ -15,6 +15,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from runs import changed
+
 SOURCE = pathlib.Path(os.environ.get("KVFALL_SOURCE") or pathlib.Path(__file__).resolve().parents[2])
 BUILD = pathlib.Path(os.environ.get("KVFALL_BUILD") or SOURCE)
 KVFALL = pathlib.Path(os.environ.get("KVFALL") or BUILD / "kvfall")
@@ -36,18 +39,8 @@ _TINY = {
 
 
 def scenario(changes=None):
-    """The tiny scenario as text (JSON is YAML), keys changed by their dotted names; None takes a key away."""
-    whole = json.loads(json.dumps(_TINY))
-    for name, value in (changes or {}).items():
-        *above, last = name.split(".")
-        part = whole
-        for key in above:
-            part = part.setdefault(key, {})
-        if value is None:
-            part.pop(last, None)
-        else:
-            part[last] = value
-    return json.dumps(whole)
+    """The tiny scenario as text (JSON is YAML), changed."""
+    return json.dumps(changed(_TINY, changes))
 
 
 class Broken(Exception):
@@ -223,6 +216,32 @@ class Clock:
 
     def left(self):
         return self.end - time.monotonic()
+
+
+class Cannot(Exception):
+    """Something cannot be tried here; the text says why."""
+
+
+def try_kinds(findings, clock, seed, part, kinds, attempt, most=None):
+    """attempt(kind, place, rng) for one kind after the other, each in a place of its own, until the time is over:
+    {kind: [times, times that it said yes]}. A kind that cannot be tried is left out, and why is noted."""
+    rng, seen, wanted = random.Random("%s %s" % (seed, part)), {}, list(kinds)
+    while wanted and clock.left() > 0 and (most is None or sum(one[0] for one in seen.values()) < most):
+        kind = wanted[sum(one[0] for one in seen.values()) % len(wanted)]
+        with Place() as place:
+            entry = seen.setdefault(kind, [0, 0])
+            try:
+                entry[1] += attempt(kind, place, rng)
+            except Cannot as e:
+                findings.skipped[kind] = str(e)
+                wanted.remove(kind)
+                seen.pop(kind)
+                continue
+            except Broken as e:
+                findings.add("%s: %s" % (kind, str(e.args[0]).splitlines()[0]), "campaign.py --seed %s %s" % (seed, part),
+                             "\n".join(str(arg) for arg in e.args))
+            entry[0] += 1
+    return seen
 
 
 def chance(seed, *names):

@@ -46,6 +46,15 @@ for _jobs, _what in ((("real", "arena"), "a run with tiers"), (("simulate",), "a
     case("%s under which calls fail: status, sentence, database and directories are as they should be" % _what)(calls_fail)
 
 
+@case("a thread that cannot be started, each of a run: a sentence, and the row of the run says that it failed")
+def _():
+    preloaded()
+    findings = Findings()
+    done, there = inject.campaign(findings, Clock(0), SEED, ("real",), ("thread",), every=True)
+    assert done, there
+    nothing_found(findings)
+
+
 for _kinds, _what in ((("real", "arena", "end", "simulate"), "a run"), (("sweep", "sweep-real", "trials", "suite"), "many runs"),
                       (("calibrate", "live"), "a calibration, and a run on a screen")):
     def killed(kinds=_kinds):
