@@ -11,6 +11,8 @@
 #include "base/exhausted.h"
 #include "store/store.h"
 
+enum { VALUE_MIB_MAX = 64 }; /* of a file from elsewhere; ours are far below */
+
 static const struct {
     unsigned long type;
     const char *name;
@@ -74,8 +76,16 @@ void db_rollback(sqlite3 *db) {
     if (!sqlite3_get_autocommit(db)) db_exec(db, "ROLLBACK");
 }
 
+static int full_sentence(struct err *e, const char *path, const char *doing) {
+    return err_set(e, KVF_ERR_NOSPACE,
+                   "cannot %s the history database '%s': its disk is full; make room, or name a file on another "
+                   "disk with --db",
+                   doing, path);
+}
+
 static int io_sentence(struct err *e, sqlite3 *db, const char *path, const char *doing) {
     int errnum = db ? sqlite3_system_errno(db) : 0;
+    if (errnum == ENOSPC) return full_sentence(e, path, doing);
     return err_set(e, KVF_ERR_IO,
                    "cannot %s the history database '%s': %s; check the disk or name another file with --db",
                    doing, path, errnum ? strerror(errnum) : "the system reported an input/output error");
@@ -129,10 +139,7 @@ int db_error(struct err *e, sqlite3 *db, int rc, const char *path, const char *d
                        "that has ended, or name another file with --db",
                        doing, path);
     case SQLITE_FULL:
-        return err_set(e, KVF_ERR_NOSPACE,
-                       "cannot %s the history database '%s': its disk is full; make room, or name a file on "
-                       "another disk with --db",
-                       doing, path);
+        return full_sentence(e, path, doing);
     case SQLITE_NOTADB:
         return err_set(e, KVF_ERR_USAGE,
                        "'%s' is not a history database (not an SQLite file); name another file with --db",
@@ -155,9 +162,19 @@ int db_error(struct err *e, sqlite3 *db, int rc, const char *path, const char *d
     }
     case SQLITE_IOERR:
         return io_sentence(e, db, path, doing);
+    case SQLITE_TOOBIG:
+        return err_set(e, KVF_ERR_USAGE,
+                       "cannot %s the history database '%s': it holds a value of more than %d MiB, which kvfall never "
+                       "writes; name another file with --db",
+                       doing, path, VALUE_MIB_MAX);
     case SQLITE_NOMEM:
         return err_set(e, KVF_ERR_NOMEM, "cannot %s the history database '%s': memory is exhausted", doing,
                        path);
+    case SQLITE_ERROR:
+        return err_set(e, KVF_ERR_USAGE,
+                       "cannot %s the history database '%s', which is not as kvfall made it: %s; name another file "
+                       "with --db",
+                       doing, path, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
     default:
         return err_set(e, KVF_ERR_INTERNAL, "cannot %s the history database '%s': %s", doing, path,
                        db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
@@ -188,6 +205,7 @@ int db_connect(sqlite3 **out, const char *path, enum db_access access, struct er
     buf_free(&uri);
     if (rc == SQLITE_OK) {
         sqlite3_extended_result_codes(db, 1);
+        (void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, VALUE_MIB_MAX << 20);
         sqlite3_busy_timeout(db, 10000);
         rc = db_exec(db, access == DB_WRITE ? "PRAGMA foreign_keys = ON" : "PRAGMA query_only = ON");
     }

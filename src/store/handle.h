@@ -15,12 +15,14 @@ struct store {
     char notice[800];
     char host[72], boot_id[40]; /* this machine, to tell runs that are gone */
     uint64_t pid_namespace;
+    int reserve; /* a descriptor of what keeps room for the end of a run; -1: nothing does */
+    uint64_t reserve_bytes;
 };
 
 /* The condition of a run that says it is running and is not; needs the SQL function of a store's
  * own connection. */
 #define STORE_RUN_GONE    "status = 'running' AND run_gone(host, boot_id, pid, pid_start, pid_namespace)"
-#define STORE_GONE_REASON "its process ended without a word: killed, or the machine went down"
+#define STORE_GONE_REASON "its process ended before the run did: it was killed, or the machine went down"
 
 /* store_open() on a file system of the given statfs type. */
 int store_open_on(struct store **out, const char *path, enum store_mode mode, long fs_type, struct err *e);

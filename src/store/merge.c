@@ -1,12 +1,15 @@
 #include "store/store.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/moment.h"
 #include "store/db.h"
 #include "store/handle.h"
+#include "store/row.h"
 #include "store/schema.h"
 
 /* Numbers there and here; those of there ascend. */
@@ -95,14 +98,36 @@ static int64_t number_there(const struct copy *c, const char *column) {
     return sqlite3_column_int64(c->select, schema_parameter(c->table, column) - 1);
 }
 
-/* Whether a value is of the kind that its column is for; SQLite stores any other as well. */
-static bool is_of_kind(const struct column *column, sqlite3_value *value) {
+/* What the value of a column is to be and is not; NULL: it is. SQLite stores any other kind as well, and any number. */
+static const char *not_of_kind(const struct column *column, sqlite3_value *value) {
+    static const char *const kinds[] = {"TEXT", "BLOB", "INTEGER", "REAL"};
+    static const int types[] = {SQLITE_TEXT, SQLITE_BLOB, SQLITE_INTEGER, SQLITE_FLOAT};
+    int type = sqlite3_value_type(value), k = 0;
+    while (strncmp(column->decl, kinds[k], strlen(kinds[k])) != 0) k++;
+    bool fits = type == types[k] || (types[k] == SQLITE_FLOAT && type == SQLITE_INTEGER);
+    return type == SQLITE_NULL || fits ? NULL : kinds[k];
+}
+
+static bool is_one_of(const char *name, const char *const *names) {
+    while (*names && strcmp(name, *names) != 0) names++;
+    return *names != NULL;
+}
+
+/* The same for a value of the right kind that no run has. */
+static const char *not_in_range(const struct column *column, sqlite3_value *value) {
+    static const char *const times[] = {"t_s", "length_s", "started_at", "ended_at", NULL};
+    static const char *const numbers[] = {"seq", "n", "trial", "sweep_point", NULL};
+    const double exact = 9007199254740992; /* also as a number of JSON */
+    struct tm tm;
+    double v = sqlite3_value_double(value);
     int type = sqlite3_value_type(value);
-    if (type == SQLITE_NULL) return true;
-    if (strncmp(column->decl, "TEXT", 4) == 0) return type == SQLITE_TEXT;
-    if (strncmp(column->decl, "BLOB", 4) == 0) return type == SQLITE_BLOB;
-    if (strncmp(column->decl, "INTEGER", 7) == 0) return type == SQLITE_INTEGER;
-    return type == SQLITE_FLOAT || type == SQLITE_INTEGER;
+    if (type == SQLITE_NULL) return NULL;
+    if (column->kind == COLUMN_JSON)
+        return row_json((const char *)sqlite3_value_text(value)) ? NULL : "JSON object";
+    if (type == SQLITE_FLOAT && !isfinite(v)) return "finite number";
+    if (is_one_of(column->name, times)) return v == 0 || moment_utc(v, &tm) ? NULL : "time";
+    if (is_one_of(column->name, numbers)) return v >= 0 && v < exact ? NULL : "number of a row";
+    return NULL;
 }
 
 static int bind_row(struct merge *m, const struct copy *c) {
@@ -110,12 +135,13 @@ static int bind_row(struct merge *m, const struct copy *c) {
     for (int i = 0; i < count; i++) {
         const struct column column = schema_column(c->table, (size_t)i);
         sqlite3_value *value = sqlite3_column_value(c->select, i);
-        if (!is_of_kind(&column, value)) {
-            err_set(
-                &m->odd, KVF_ERR_USAGE,
-                "'%s' cannot be merged: a row of its table %s has something in %s that is no %.*s; nothing "
-                "was taken over",
-                m->from->path, c->table->name, column.name, (int)strcspn(column.decl, " "), column.decl);
+        const char *wanted = not_of_kind(&column, value);
+        if (!wanted) wanted = not_in_range(&column, value);
+        if (wanted) {
+            err_set(&m->odd, KVF_ERR_USAGE,
+                    "'%s' cannot be merged: a row of its table %s has something in %s that is no %s; nothing was "
+                    "taken over",
+                    m->from->path, c->table->name, column.name, wanted);
             return SQLITE_MISMATCH;
         }
         sqlite3_bind_value(c->insert, i + 1, value);

@@ -91,6 +91,40 @@ int schema_outdated(sqlite3 *db, bool *outdated) {
     return rc;
 }
 
+/* ---- what a reader of an older file sees in its place ---- */
+
+static int add_null(void *ctx, const struct column *c) {
+    buf_addf(ctx, ", NULL AS %s", c->name);
+    return SQLITE_OK;
+}
+
+/* A reader of intervals takes the columns that there are. */
+static int shade(sqlite3 *db, const struct table *t) {
+    struct buf nulls = {0}, sql = {0};
+    int64_t there = 0;
+    int rc = each_missing(db, t, add_null, &nulls);
+    if (rc == SQLITE_OK)
+        rc = number_of(db, "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?1", t->name, &there);
+    if (!there)
+        buf_addf(&sql, "CREATE TEMP VIEW %s AS SELECT%s WHERE 0", t->name, nulls.len ? buf_text(&nulls) + 1 : " 1");
+    else if (nulls.len && !t->fields)
+        buf_addf(&sql, "CREATE TEMP VIEW %s AS SELECT *%s FROM main.%s", t->name, buf_text(&nulls), t->name);
+    if (rc == SQLITE_OK && sql.len) rc = db_exec(db, buf_text(&sql));
+    buf_free(&nulls);
+    buf_free(&sql);
+    return rc;
+}
+
+int schema_shade(sqlite3 *db) {
+    int64_t version = 0;
+    int rc = db_int(db, "PRAGMA user_version", &version);
+    if (rc != SQLITE_OK || version >= STORE_SCHEMA_VERSION) return rc;
+    rc = db_exec(db, "PRAGMA query_only = OFF");
+    for (enum table_id id = 0; rc == SQLITE_OK && id < TABLES; id++) rc = shade(db, schema_table(id));
+    int end = db_exec(db, "PRAGMA query_only = ON");
+    return rc == SQLITE_OK ? end : rc;
+}
+
 /* ---- what is added ---- */
 
 struct adding {
@@ -306,8 +340,9 @@ static int migrate(sqlite3 *db, struct buf *aside, int64_t *misfits) {
 
 int schema_migrate(sqlite3 *db, const char *path, char *told, size_t told_len, struct err *e) {
     struct buf aside = {0};
-    int64_t misfits = 0;
-    int code = 0, rc = db_exec(db, LOOSE);
+    int64_t misfits = 0, tables = 1;
+    int code = 0, rc = db_int(db, "SELECT count(*) FROM sqlite_master", &tables);
+    if (rc == SQLITE_OK) rc = db_exec(db, LOOSE);
     if (rc == SQLITE_OK) rc = migrate(db, &aside, &misfits);
     if ((rc & 0xff) == SQLITE_CONSTRAINT || (rc & 0xff) == SQLITE_ERROR)
         code = err_set(
@@ -316,7 +351,7 @@ int schema_migrate(sqlite3 *db, const char *path, char *told, size_t told_len, s
             "it with sqlite3, or name another file with --db",
             path, sqlite3_errmsg(db));
     else if (rc != SQLITE_OK)
-        code = db_error(e, db, rc, path, "bring up to date");
+        code = db_error(e, db, rc, path, tables ? "bring up to date" : "create");
     db_rollback(db);
     (void)db_exec(db, NORMAL);
     if (code == 0 && misfits)

@@ -14,6 +14,7 @@
 #include "probe/host.h"
 #include "store/db.h"
 #include "store/handle.h"
+#include "store/reserve.h"
 #include "store/schema.h"
 
 int store_path(const char *option, char *out, size_t len, struct err *e) {
@@ -127,10 +128,11 @@ static int mark_crashed(struct store *s) {
     return rc == SQLITE_OK ? mark_crashed_in(s, MARK_CRASHED("sweeps")) : rc;
 }
 
-/* Tables of ours that are views: those of another program, which may have no end. */
+/* Tables of ours that are views or virtual ones: those of another program, which may have no end. Of either
+ * there is no page, and names have no case. */
 static int count_views(sqlite3 *db, int64_t *count) {
     struct buf sql = {0};
-    buf_add(&sql, "SELECT count(*) FROM sqlite_master WHERE type = 'view' AND name IN (");
+    buf_add(&sql, "SELECT count(*) FROM sqlite_master WHERE rootpage = 0 AND lower(name) IN (");
     for (size_t i = 0; i < TABLES; i++)
         buf_addf(&sql, "%s'%s'", i ? ", " : "", schema_table((enum table_id)i)->name);
     buf_add(&sql, ")");
@@ -180,7 +182,8 @@ static int connect_to(struct store *s, enum db_access access, struct err *e) {
 
 /* Why a file in WAL mode cannot be opened the ordinary way where nothing can be made beside it; NULL: it is
  * something else. */
-static const char *no_journal(int sql) {
+static const char *no_journal(int sql, int errnum) {
+    if (errnum == EMFILE || errnum == ENFILE) return NULL; /* there may be a log, with rows in it */
     switch (sql) {
     case SQLITE_IOERR_SHMOPEN:
     case SQLITE_IOERR_SHMSIZE:
@@ -194,15 +197,21 @@ static const char *no_journal(int sql) {
     return forbidden ? "lies in a folder where nothing can be made" : NULL;
 }
 
+/* With what an older file lacks, as if it were there and empty. */
+static int connect_reading(struct store *s, enum db_access access, struct err *e) {
+    int rc = connect_to(s, access, e), sql = rc == 0 ? schema_shade(s->db) : SQLITE_OK;
+    return sql == SQLITE_OK ? rc : db_error(e, s->db, sql, s->path, "read");
+}
+
 static int open_reading(struct store *s, struct err *e) {
     struct err first = {0};
-    int rc = connect_to(s, DB_READ, &first);
+    int rc = connect_reading(s, DB_READ, &first);
     if (rc == 0) return 0;
-    const char *why = no_journal(s->db ? sqlite3_extended_errcode(s->db) : SQLITE_OK);
+    const char *why = s->db ? no_journal(sqlite3_extended_errcode(s->db), sqlite3_system_errno(s->db)) : NULL;
     if (!why || access(s->path, R_OK) != 0) return err_set(e, first.code, "%s", first.text);
     sqlite3_close(s->db);
     s->db = NULL;
-    rc = connect_to(s, DB_READ_IMMUTABLE, e);
+    rc = connect_reading(s, DB_READ_IMMUTABLE, e);
     if (rc == 0)
         snprintf(s->notice, sizeof s->notice,
                  "the history database '%.200s' %s and is read as it is; intervals of a run that still goes "
@@ -231,17 +240,44 @@ static int open_writing(struct store *s, long fs_type, struct err *e) {
     return sql == SQLITE_OK ? 0 : db_error(e, s->db, sql, s->path, "write");
 }
 
+/* Takes away a file that was made for nothing. Meanwhile nobody writes to it, and whoever waited to do so looks
+ * whether it is still there. */
+static void unmake(struct store *s) {
+    static const char *const beside[] = {"", "-wal", "-shm", "-journal"};
+    struct stat st;
+    int64_t tables = stat(s->path, &st) == 0 && st.st_size == 0 ? 0 : 1; /* no room for a transaction's first page */
+    bool alone = tables && s->db && db_exec(s->db, "BEGIN EXCLUSIVE") == SQLITE_OK;
+    if (alone) (void)db_int(s->db, "SELECT count(*) FROM sqlite_master", &tables);
+    for (size_t i = 0; tables == 0 && i < sizeof beside / sizeof *beside; i++) {
+        struct buf name = {0};
+        buf_addf(&name, "%s%s", s->path, beside[i]);
+        (void)unlink(buf_text(&name));
+        buf_free(&name);
+    }
+    if (alone) db_rollback(s->db);
+}
+
+static bool has_moved(struct store *s) {
+    int moved = 0;
+    (void)sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved != 0;
+}
+
 int store_open_on(struct store **out, const char *path, enum store_mode mode, long fs_type, struct err *e) {
     int rc = check_file(path, mode, e);
     if (rc != 0) return rc;
+    bool makes = mode == STORE_WRITE && access(path, F_OK) != 0;
     struct store *s = mem_zalloc(1, sizeof *s);
     s->path = mem_strdup(path);
+    s->reserve = -1;
     s->pid_namespace = host_pid_namespace();
     host_identity(s->host, sizeof s->host, s->boot_id, sizeof s->boot_id);
     rc = mode == STORE_READ ? open_reading(s, e) : open_writing(s, fs_type, e);
-    if (rc != 0) {
+    if (rc != 0 && makes) unmake(s);
+    bool again = rc == 0 && mode == STORE_WRITE && has_moved(s); /* another's unmake() */
+    if (rc != 0 || again) {
         store_close(s);
-        return rc;
+        return again ? store_open_on(out, path, mode, fs_type, e) : rc;
     }
     *out = s;
     return 0;
@@ -251,23 +287,9 @@ int store_open(struct store **out, const char *path, enum store_mode mode, struc
     return store_open_on(out, path, mode, file_system_type(path), e);
 }
 
-/* Bytes that an UPDATE of a run's row, its long texts and its index write to the log. */
-enum { RESERVE_BYTES = 192 * 1024 };
-
-int store_reserve(const char *path) {
-    char *folder = mem_strdup(path), *slash = strrchr(folder, '/');
-    if (slash) slash[slash == folder] = '\0';
-    int fd = open(slash ? folder : ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-    free(folder);
-    if (fd >= 0 && fallocate(fd, 0, 0, RESERVE_BYTES) != 0) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
 void store_close(struct store *s) {
     if (!s) return;
+    reserve_give_back(s);
     sqlite3_close_v2(s->db);
     free(s->path);
     free(s);

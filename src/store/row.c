@@ -7,16 +7,17 @@
 #include <string.h>
 
 #include "record/run.h"
+#include "workload/format/json.h"
 
 static void bind_text(sqlite3_stmt *stmt, int p, const char *text) {
     sqlite3_bind_text(stmt, p, text, -1, SQLITE_STATIC);
 }
 
 static void bind_real(sqlite3_stmt *stmt, int p, double v) {
-    if (isnan(v))
-        sqlite3_bind_null(stmt, p);
-    else
+    if (isfinite(v))
         sqlite3_bind_double(stmt, p, v);
+    else
+        sqlite3_bind_null(stmt, p);
 }
 
 static void bind_count(sqlite3_stmt *stmt, int p, int64_t v) {
@@ -37,6 +38,7 @@ static void bind_member(sqlite3_stmt *stmt, int p, enum column_kind kind, const 
         bind_text(stmt, p, *(const char *)member ? member : NULL);
         break;
     case COLUMN_STRING:
+    case COLUMN_JSON:
         bind_text(stmt, p, *(char *const *)member);
         break;
     case COLUMN_U64:
@@ -91,14 +93,32 @@ void row_text(sqlite3_stmt *stmt, int column, char *out, size_t size) {
 }
 
 double row_real(sqlite3_stmt *stmt, int column) {
-    return sqlite3_column_type(stmt, column) == SQLITE_NULL ? (double)NAN
-                                                            : sqlite3_column_double(stmt, column);
+    double v = sqlite3_column_double(stmt, column);
+    return sqlite3_column_type(stmt, column) == SQLITE_NULL || !isfinite(v) ? (double)NAN : v;
+}
+
+bool row_json(const char *text) {
+    struct json j;
+    json_open_memory(&j, text, strlen(text));
+    return json_next(&j) == JSON_OBJECT && json_skip(&j, JSON_OBJECT) && json_next(&j) == JSON_END;
 }
 
 static void load_string(sqlite3_stmt *stmt, int i, char **member) {
     const unsigned char *text = sqlite3_column_text(stmt, i);
     free(*member);
     *member = text ? mem_strdup((const char *)text) : NULL;
+}
+
+/* Another program's file may have anything there, and its readers go as deep as a document does. */
+static void load_json(sqlite3_stmt *stmt, int i, char **member) {
+    load_string(stmt, i, member);
+    if (*member && row_json(*member)) return;
+    free(*member);
+    *member = NULL;
+}
+
+static uint64_t ns_of(double ms) {
+    return ms > 0 && ms < (double)INT64_MAX / 1e6 ? (uint64_t)llround(ms * 1e6) : 0;
 }
 
 static void load_status(sqlite3_stmt *stmt, int i, enum run_status *member) {
@@ -124,6 +144,9 @@ static void load_member(sqlite3_stmt *stmt, int i, const struct column *c, void 
     case COLUMN_STRING:
         load_string(stmt, i, member);
         break;
+    case COLUMN_JSON:
+        load_json(stmt, i, member);
+        break;
     case COLUMN_ID:
         *(int64_t *)member = sqlite3_column_int64(stmt, i);
         break;
@@ -138,7 +161,7 @@ static void load_member(sqlite3_stmt *stmt, int i, const struct column *c, void 
         *(double *)member = row_real(stmt, i);
         break;
     case COLUMN_MS:
-        *(uint64_t *)member = (uint64_t)llround(sqlite3_column_double(stmt, i) * 1e6);
+        *(uint64_t *)member = ns_of(sqlite3_column_double(stmt, i));
         break;
     case COLUMN_BOOL:
         *(bool *)member = sqlite3_column_int(stmt, i) != 0;

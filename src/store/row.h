@@ -12,7 +12,7 @@
  * `object`, whose texts must live until the step. NaN and the kinds' "nothing" become NULL. */
 void row_bind(sqlite3_stmt *stmt, const struct table *t, const void *object);
 /* Fills the members of `object` from the current row of "SELECT * FROM t"; members whose columns an
- * older file lacks stay as they are. COLUMN_STRING members are freed and allocated anew. */
+ * older file lacks stay as they are. COLUMN_STRING and COLUMN_JSON members are freed and allocated anew. */
 void row_load(sqlite3_stmt *stmt, const struct table *t, void *object);
 /* The same for many rows of one statement: which column each member comes from, looked up once. */
 struct row_member {
@@ -30,6 +30,8 @@ void row_map_load(const struct row_map *m, sqlite3_stmt *stmt, void *object);
 void row_map_free(struct row_map *m);
 /* A column of the current row as text into a char array; "" for NULL. */
 void row_text(sqlite3_stmt *stmt, int column, char *out, size_t size);
-double row_real(sqlite3_stmt *stmt, int column); /* NaN for NULL */
+double row_real(sqlite3_stmt *stmt, int column); /* NaN for what is no finite number */
+/* Whether a text is one JSON object of the depth that kvfall writes and reads. */
+bool row_json(const char *text);
 
 #endif

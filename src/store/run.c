@@ -8,6 +8,7 @@
 #include "store/db.h"
 #include "store/handle.h"
 #include "store/inserter.h"
+#include "store/reserve.h"
 #include "store/schema.h"
 
 /* The writer may have put a row with the device's name already. */
@@ -57,7 +58,8 @@ static int found_group(sqlite3 *db, struct run_record *r) {
 }
 
 int store_begin_run(struct store *s, struct run_record *r, struct err *e) {
-    int code = db_uuid(r->uuid, e);
+    int code = reserve_take(s, r, e);
+    if (code == 0) code = db_uuid(r->uuid, e);
     if (code != 0) return code;
     if (!r->pid) r->pid = getpid();
     r->status = RUN_RUNNING;
@@ -78,7 +80,7 @@ int store_begin_run(struct store *s, struct run_record *r, struct err *e) {
 
 /* Texts that the record does not have any more, and tags given meanwhile, keep what is stored. */
 static bool keeps(const struct column *c) {
-    return c->kind == COLUMN_STRING || strcmp(c->name, "tags") == 0;
+    return c->kind == COLUMN_STRING || c->kind == COLUMN_JSON || strcmp(c->name, "tags") == 0;
 }
 
 static int update_run(sqlite3 *db, const struct run_record *r, int *changed) {
@@ -208,6 +210,7 @@ int store_end_run(struct store *s, const struct run_record *r, struct err *e) {
 
 int store_finish_run(struct store *s, const struct run_record *r, size_t first_event, struct err *e) {
     int changed = 0;
+    reserve_give_back(s);
     int rc = db_exec(s->db, "BEGIN IMMEDIATE");
     if (rc == SQLITE_OK) rc = update_run(s->db, r, &changed);
     if (rc == SQLITE_OK && !changed) {

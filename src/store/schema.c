@@ -36,9 +36,9 @@ static const struct column runs_columns[] = {
     HAND("pid_start", "INTEGER"),
     HAND("pid_namespace", "INTEGER"),
     MEMBER(TEXT, struct run_record, version, "TEXT"),
-    MEMBER(STRING, struct run_record, environment, "TEXT"),
+    MEMBER(JSON, struct run_record, environment, "TEXT"),
     MEMBER(STRING, struct run_record, scenario_yaml, "TEXT"),
-    MEMBER(STRING, struct run_record, effective_json, "TEXT"),
+    MEMBER(JSON, struct run_record, effective_json, "TEXT"),
     MEMBER(NAME, struct run_record, tags, "TEXT"),
     MEMBER(STRING, struct run_record, note, "TEXT"),
     MEMBER(NAME, struct run_record, trace_path, "TEXT"),
@@ -50,7 +50,7 @@ static const struct column runs_columns[] = {
     MEMBER(NAME, struct run_record, not_comparable, "TEXT"),
     MEMBER(ID, struct run_record, sweep_id, "INTEGER REFERENCES sweeps(sweep_id) ON DELETE SET NULL"),
     MEMBER(TRIAL, struct run_record, sweep_point, "INTEGER"),
-    MEMBER(STRING, struct run_record, sweep_values, "TEXT"),
+    MEMBER(JSON, struct run_record, sweep_values, "TEXT"),
 };
 
 static const struct column run_tiers_columns[] = {
@@ -205,7 +205,7 @@ static const struct column sweeps_columns[] = {
     HAND("pid_namespace", "INTEGER"),
     MEMBER(TEXT, struct sweep_record, version, "TEXT"),
     MEMBER(STRING, struct sweep_record, scenario_yaml, "TEXT"),
-    MEMBER(STRING, struct sweep_record, effective_json, "TEXT"),
+    MEMBER(JSON, struct sweep_record, effective_json, "TEXT"),
     MEMBER(U64, struct sweep_record, points, "INTEGER"),
     MEMBER(U64, struct sweep_record, done, "INTEGER"),
     MEMBER(U64, struct sweep_record, failed, "INTEGER"),

@@ -18,11 +18,12 @@ enum column_kind {
     COLUMN_TEXT,   /* char[size], kept as it is */
     COLUMN_NAME,   /* char[size], "" is NULL */
     COLUMN_STRING, /* char *, NULL is NULL */
+    COLUMN_JSON,   /* the same, of a document; what is none is NULL */
     COLUMN_U64,    /* beyond 2^63 it wraps, and wraps back */
     COLUMN_COUNT,  /* uint64_t, 0 is NULL */
     COLUMN_ID,     /* int64_t, 0 is NULL */
     COLUMN_TRIAL,  /* uint32_t, 0 is NULL */
-    COLUMN_REAL,   /* double, NaN is NULL */
+    COLUMN_REAL,   /* double; what is no finite number is NULL */
     COLUMN_MS,     /* uint64_t ns as REAL ms, 0 is NULL */
     COLUMN_BOOL,
     COLUMN_PASSED, /* int, negative is NULL */
@@ -105,5 +106,8 @@ void schema_index_sql(const struct table *t, struct buf *out);
 int schema_migrate(sqlite3 *db, const char *path, char *told, size_t told_len, struct err *e);
 /* Whether schema_migrate() has anything to do; SQLite's code. */
 int schema_outdated(sqlite3 *db, bool *outdated);
+/* For a connection that reads a file of an older version: tables that it lacks are there and empty, columns
+ * NULL, on this connection alone; those of intervals, which are read by name, apart. SQLite's code. */
+int schema_shade(sqlite3 *db);
 
 #endif

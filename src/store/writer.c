@@ -15,6 +15,7 @@
 #include "store/db.h"
 #include "store/handle.h"
 #include "store/inserter.h"
+#include "store/reserve.h"
 
 /* The thread has a connection of its own, so that it shares nothing with the store's user but the
  * FIFO. Records are taken from the FIFO into `pending` and leave it when the transaction that holds
@@ -198,11 +199,11 @@ static void sync_set(struct store_writer *w, bool waits) {
     (void)db_exec(w->db, waits ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
 }
 
-/* The first `count` pending records in one transaction, all or none. */
+/* The first `count` pending records in one transaction, all or none, and never in the room for the run's end. */
 static int write_records(struct store_writer *w, size_t count) {
     int64_t event = w->next_event;
     unsigned tiers = 0;
-    int rc = step(w->begin);
+    int rc = count > 1 || reserve_stays(w->setup.store, false) ? step(w->begin) : SQLITE_FULL;
     for (int i = 0; i < PARTS; i++) inserter_reset(&w->insert[i]);
     const struct record *r = w->first;
     for (size_t i = 0; rc == SQLITE_OK && i < count; i++, r = r->next) {
@@ -314,6 +315,7 @@ static bool flush(struct store_writer *w) {
     size_t count = w->pending; /* in one transaction, but singly once one of them was refused */
     while (w->pending) {
         if (count > w->pending) count = w->pending;
+        if (count > 1 && !reserve_stays(w->setup.store, true)) count = 1;
         int rc = write_transaction(w, count);
         if (rc == SQLITE_OK) {
             drop_pending(w, count);

@@ -39,7 +39,6 @@ struct session {
     bool unstored;       /* the end of a run is not in the database */
     char db[4096];       /* "" when nothing is stored */
     struct store *store; /* one for all runs */
-    int reserve;         /* of its disk; -1: none */
 
     /* of the run under way */
     const struct session_run *what;
@@ -56,21 +55,14 @@ struct session {
 struct session *session_new(const struct session_setup *setup) {
     struct session *s = mem_zalloc(1, sizeof *s);
     s->setup = *setup;
-    s->reserve = -1;
     s->commands = command_queue_new();
     s->slot = slot_new();
     return s;
 }
 
-static void reserve_give_back(struct session *s) {
-    if (s->reserve >= 0) (void)close(s->reserve);
-    s->reserve = -1;
-}
-
 void session_free(struct session *s) {
     if (!s) return;
     (void)session_end(s);
-    reserve_give_back(s);
     store_close(s->store);
     slot_free(s->slot);
     command_queue_free(s->commands);
@@ -155,7 +147,6 @@ static int store_begin(struct session *s, struct err *e) {
     int rc = store_open_once(s, e);
     if (rc == 0) rc = store_begin_run(s->store, s->run, e);
     if (rc != 0) return rc;
-    if (s->reserve < 0) s->reserve = store_reserve(s->db);
     bool simulate = s->what->scenario->mode == KVF_MODE_SIMULATE;
     s->fifo = fifo_new(FIFO_INTERVALS, simulate);
     struct store_writer_setup setup = {.store = s->store,
@@ -173,24 +164,20 @@ static void event_add(struct session *s, const char *sentence) {
     run_record_event(s->run, &ev);
 }
 
-/* A run whose results are nowhere has not completed, and must not look as if it went on. The room kept for
- * this moment may do for all of them; else for the status. */
-static void store_without_room(struct session *s, size_t events_before, struct err *e) {
+/* A run whose results are nowhere has not completed, and must not look as if it went on. */
+static void store_without_room(struct session *s, const struct err *e) {
     struct run_record *r = s->run;
     struct err again = {0};
-    reserve_give_back(s);
-    if (store_finish_run(s->store, r, events_before, &again) == 0) return;
     char text[sizeof e->text + 60];
+    bool told = s->trouble[0] != '\0'; /* the cause, while the run went on */
     s->unstored = true;
-    snprintf(text, sizeof text, "the end of the run is not in the database: %s", e->text);
+    snprintf(text, sizeof text, "the results are not in the database%s%s", told ? "" : ": ", told ? "" : e->text);
     event_add(s, text);
-    log_line(KVF_LOG_WARNING, "%s", text);
-    if (r->status != RUN_FAILED) {
-        r->status = RUN_FAILED;
-        snprintf(r->status_reason, sizeof r->status_reason, "its results could not be stored: %.260s",
-                 e->text);
-    }
-    err_clear(&again);
+    if (r->status == RUN_FAILED)
+        log_line(KVF_LOG_WARNING, "%s", text);
+    else
+        snprintf(r->status_reason, sizeof r->status_reason, "%.699s", text);
+    r->status = RUN_FAILED;
     if (store_end_run(s->store, r, &again) != 0)
         log_line(KVF_LOG_WARNING, "run %lld stays marked as running until kvfall next writes to the database",
                  (long long)r->run_id);
@@ -213,7 +200,7 @@ static void store_end(struct session *s) {
         s->unstored = true;
         log_line(KVF_LOG_WARNING, "%s", lost_text);
     }
-    if (store_finish_run(s->store, s->run, events_before, &e) != 0) store_without_room(s, events_before, &e);
+    if (store_finish_run(s->store, s->run, events_before, &e) != 0) store_without_room(s, &e);
 }
 
 /* ---- the screen ---- */
@@ -383,6 +370,14 @@ static int run_carry_out(struct session *s, struct err *e) {
     return rc;
 }
 
+/* Its row is there, and nothing more could be started. */
+static void run_give_up(struct session *s, const struct err *e) {
+    s->run->status = RUN_FAILED;
+    snprintf(s->run->status_reason, sizeof s->run->status_reason, "%.699s", e->text);
+    s->run->ended_at = (double)clock_wall_ns() / 1e9;
+    store_end(s);
+}
+
 static int run_one(struct session *s, const struct session_run *what, struct run_record *run, struct err *e) {
     run_record_init(run);
     run_describe(what, run);
@@ -397,7 +392,10 @@ static int run_one(struct session *s, const struct session_run *what, struct run
     int rc = run_may_begin(s, e);
     if (rc == 0) rc = store_begin(s, e);
     if (rc == 0 && s->setup.metrics) rc = metrics_server_begin(s->setup.metrics, s->slot, run, e);
-    if (rc == 0) rc = run_carry_out(s, e);
+    if (rc == 0)
+        rc = run_carry_out(s, e);
+    else if (run->run_id > 0)
+        run_give_up(s, e);
     fifo_free(s->fifo);
     s->fifo = NULL;
     s->what = NULL;

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """`kvfall merge`: runs, groups, suites and sweeps of another database under new numbers, once, wholly or not at all."""
+import contextlib
+import json
+import resource
 import sqlite3
 
 from histories import add_run, insert, make
 from runs import healthy, measure, refused, rows
-from tap import case, database, home, main, run
+from tap import case, database, finish, home, main, run, spawn
 
 
 def other():
@@ -127,14 +130,34 @@ def _():
     assert merge() == "%s: 1 run and 0 sweeps merged\n" % other()
 
 
-@case("a file of the first version, from before the notes and the sweeps, is taken as it is")
-def _():
+def first_version():
+    """A file from before the notes, the sweeps and the verdicts."""
     with make(other()) as db:
         part(db, name="old")
+        for table in ("gpu_intervals", "remote_intervals", "verdicts", "verdict_evidence", "verdict_warnings", "remedies", "sweep_curves"):
+            db.execute("DROP TABLE %s" % table)
         for view in ("run_summary", "tier_p95", "slo_by_class", "best_by_config"):
             db.execute("DROP VIEW %s" % view)
-        db.executescript("DROP INDEX runs_sweep; ALTER TABLE runs DROP COLUMN note; DROP TABLE gpu_intervals;"
+        db.executescript("DROP INDEX runs_sweep; ALTER TABLE runs DROP COLUMN note; ALTER TABLE runs DROP COLUMN sweep_values;"
+                         "ALTER TABLE run_tiers DROP COLUMN compat; ALTER TABLE intervals DROP COLUMN reuse_lookups;"
                          "PRAGMA user_version = 1")
+
+
+@case("a file of the first version is read as it is by every command")
+def _():
+    first_version()
+    before = dump(other())
+    for args in READERS:
+        got = run([*args, "--db", other()])
+        lacking = "there is no run '2'" in got.stderr or "no sweep" in got.stderr or "run 1 ha" in got.stderr
+        assert got.rc == (2 if lacking else 0), (args, got)
+    assert run(["sql", "SELECT count(*) FROM verdicts", "--csv", "--db", other()]).stdout == "count(*)\n0\n"
+    assert dump(other()) == before
+
+
+@case("a file of the first version is taken as it is")
+def _():
+    first_version()
     before = dump(other())
     merge()
     assert [(row["name"], row["note"]) for row in rows("SELECT * FROM runs")] == [("old", None)]
@@ -224,6 +247,65 @@ def _():
     got = run(["merge", other()])
     assert got.rc == 2 and "a row of its table events does not fit" in got.stderr, got
     assert rows("SELECT count(*) AS n FROM runs")[0]["n"] == 0
+
+
+# What no run has, by table and column; the numbers are within what SQLite stores.
+STRANGE = {
+    ("intervals", "seq"): (-1, 2**63 - 1), ("events", "n"): (-(2**63), 2**60), ("decisions", "n"): (-5,), ("runs", "trial"): (-1,),
+    ("intervals", "t_s"): (float("inf"), float("-inf"), -0.5, 1e300), ("events", "t_s"): (-1e300,), ("runs", "started_at"): (float("inf"), -1.0, 1e12),
+    ("runs", "ended_at"): (-1e18,), ("results", "value"): (float("inf"),), ("criteria", "target"): (float("-inf"),),
+    ("intervals", "throughput_tok_s"): (float("inf"),), ("run_classes", "p95_ms"): (float("inf"),),
+    ("runs", "effective_json"): ("", "{", "[]", "1", '{"a": 1} x', '{"a":' * 70 + "1" + "}" * 70, '{"a":' * 200000),
+    ("runs", "environment"): ('{"a": nan}', "[" * 3000 + "]" * 3000, '{"a": "\xff'), ("runs", "sweep_values"): ("x",),
+    ("sweeps", "effective_json"): ("null",), ("sweeps", "started_at"): (float("inf"),),
+}
+READERS = (["history"], ["history", "--json"], ["history", "--sweeps"], ["show", "1"], ["show", "1", "--json", ], ["show", "1", "--events"],
+           ["compare", "1", "2"], ["compare", "1", "2", "--all"], ["report", "1", "2"], ["report", "1", "2", "--format", "txt"],
+           ["watch", "1", "--dump"], ["watch", "1", "--dump", "--view", "latency"], ["report", "sweep:1"], ["export", "sweep:1"]) + tuple(
+    ["export", "1", "--format", form] for form in ("csv", "json", "fio", "hdr", "prometheus", "mlperf"))
+
+
+def strange():
+    """The database of others with a run, and a sweep, whose every value is one that a run may have."""
+    with make(other()) as db:
+        part(db, effective_json='{"run": {"duration": "1s"}}', environment="{}")
+        add_run(db)
+        insert(db, "sweeps", uuid="00000000-aaaa-4000-8000-000000000000", name="s", profile="keys", status="completed")
+
+
+@case("infinite and negative times, numbers without bounds and documents that are none are not merged")
+def _():
+    strange()
+    for (table, column), values in STRANGE.items():
+        for value in values:
+            with contextlib.closing(sqlite3.connect(other(), isolation_level=None)) as db:
+                before = db.execute("SELECT rowid, %s FROM %s" % (column, table)).fetchone() if table in (
+                    "runs", "sweeps") else (None, db.execute("SELECT %s FROM %s" % (column, table)).fetchone()[0])
+                where = " WHERE rowid = 1" if before[0] else ""
+                db.execute("UPDATE %s SET %s = ?%s" % (table, column, where), (value,))
+                got = run(["merge", other()])
+                db.execute("UPDATE %s SET %s = ?%s" % (table, column, where), (before[1],))
+            wanted = "a row of its table %s has something in %s that is no " % (table, column)
+            assert got.rc == 2 and wanted in got.stderr and "nothing was taken over" in got.stderr, (table, column, value, got)
+    assert "2 runs and 1 sweep merged" in merge()
+
+
+@case("a database that has them is read to its end by every command, with a small stack")
+def _():
+    strange()
+    for turn in range(max(map(len, STRANGE.values()))):
+        with contextlib.closing(sqlite3.connect(other(), isolation_level=None)) as db:
+            for (table, column), values in STRANGE.items():
+                db.execute("UPDATE OR IGNORE %s SET %s = ?" % (table, column), (values[turn % len(values)],))
+        for args in READERS:
+            got = finish(spawn([*args, "--db", other()], preexec_fn=small_stack), 60)
+            assert got.rc in (0, 1, 2) and (got.rc == 0 or got.stderr), (turn, args, got)
+            if "--json" in args and got.rc == 0:
+                json.loads(got.stdout, parse_constant=lambda text: 1 / 0)
+
+
+def small_stack():
+    resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 20))
 
 
 main()

@@ -58,9 +58,9 @@ def mounted(*options):
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def fill(path):
+def fill(path, how="wb"):
     """Takes all room of the file system, to the last byte."""
-    with open(path, "wb", buffering=0) as file:
+    with open(path, how, buffering=0) as file:
         for size in (1 << 20, 1 << 12, 1):
             try:
                 while True:
@@ -483,7 +483,7 @@ def number(path, sql):
             return 0
 
 
-@case("a run whose disk is full at its end has status 1, and its results go where room was kept for them")
+@case("a run whose disk another fills on and on has status 1, and how it ended goes where room was kept for it")
 def _():
     log = home() / "stderr.txt"
     with mounted("-o", "size=3m") as folder:
@@ -492,12 +492,37 @@ def _():
         with open(log, "w") as file:
             process = start({**LONG, "run.duration": "2s"}, stderr=file)
         wait_until(lambda: told(log, " measured ") >= 3, what="progress")
-        fill(folder / "filler")
+        while process.poll() is None:
+            fill(folder / "filler", "ab")
         got = finish(process)
         assert got.rc == 1 and told(log, "could not be stored in the database") == 1, (got, log.read_text())
         one = rows("SELECT status, (SELECT count(*) FROM results) AS results FROM runs")[0]
         assert one["status"] == "completed" and one["results"] > 100 or one["status"] == "failed", one
-        assert healthy()
+        assert told(log, "its disk is full") == 1 and healthy(), log.read_text()
+
+
+@case("a run is refused where the end of it would find no room, and leaves no row, no file and no folder of its own")
+def _():
+    with mounted("-o", "size=2m") as folder:
+        path, filler, refusals = folder / "history.db", folder / "filler", set()
+        for free in range(0, 1 << 20, 40 << 10):
+            fill(filler)
+            os.truncate(filler, filler.stat().st_size - free)
+            got = finish(start({"run.max_requests": 1}, "--db", path, "--quiet"))
+            if got.rc == 0 or path.exists():
+                break
+            assert got.rc == 1 and got.stderr.count("\n") == 1 and "its disk is full" in got.stderr, (free, got)
+            assert [one.name for one in folder.iterdir()] == ["filler"] and run_folders() == [], (free, list(folder.iterdir()))
+            refusals.add(re.search("cannot (.*?) the history", got.stderr).group(1))
+        assert "create" in refusals and not refusals - {"open", "create"}, refusals
+        filler.unlink()
+        assert finish(start({"run.max_requests": 1}, "--db", path)).rc == 0
+        before = number(path, "SELECT count(*) FROM runs")
+        fill(filler)
+        got = finish(start(None, "--db", path))
+        assert got.rc == 1 and "its disk is full" in got.stderr and run_folders() == [], got
+        filler.unlink()
+        assert number(path, "SELECT count(*) FROM runs") == before and healthy(path)
 
 
 @case("a run whose results cannot be stored is no completed one, and does not stay marked as running")
@@ -507,8 +532,9 @@ def _():
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, 0))  # no byte more in any file
     got = finish(process)
     assert got.rc == 1 and got.stdout.startswith("FAILED"), got
-    assert "its results could not be stored" in " ".join(got.stdout.split()), got
-    assert got.stderr.count("the end of the run is not in the database") == 1 and ".recover" not in got.stderr, got
+    assert "the results are not in the database" in " ".join(got.stdout.split()), got
+    assert got.stderr.count("the results are not in the database") == 1 and ".recover" not in got.stderr, got
+    assert got.stderr.count("cannot write the history database") == 1, got
     assert "stays marked as running until" in got.stderr, got
     assert [json.loads(run(["history", "--json"]).stdout)[0]["status"]] == ["crashed"]
     assert run(["tag", "1", "ended"]).rc == 0
