@@ -17,8 +17,8 @@ int output_file_check(const char *path, struct err *e);
  * that may be, to the new one. What is no ordinary file (a pipe, a device) is written as it is. 0 or
  * -KVF_ERR_IO / -KVF_ERR_NOSPACE; then `path` is as it was. */
 int output_file_write(const char *path, const struct buf *text, struct err *e);
-/* Removes the temporary file of a write that is under way, for a process that ends now. Safe in a signal handler;
- * one thread writes at a time. */
+/* Removes the temporary file of a write that is under way, for a process that ends now. Safe in a signal
+ * handler; one thread writes at a time. */
 void output_file_abandon(void);
 
 /* For what grows while it is written: a new file, or the old one emptied. `made`: it was not there. NULL with

@@ -77,10 +77,11 @@ void db_rollback(sqlite3 *db) {
 }
 
 static int full_sentence(struct err *e, const char *path, const char *doing) {
-    return err_set(e, KVF_ERR_NOSPACE,
-                   "cannot %s the history database '%s': its disk is full; make room, or name a file on another "
-                   "disk with --db",
-                   doing, path);
+    return err_set(
+        e, KVF_ERR_NOSPACE,
+        "cannot %s the history database '%s': its disk is full; make room, or name a file on another "
+        "disk with --db",
+        doing, path);
 }
 
 static int io_sentence(struct err *e, sqlite3 *db, const char *path, const char *doing) {
@@ -163,18 +164,20 @@ int db_error(struct err *e, sqlite3 *db, int rc, const char *path, const char *d
     case SQLITE_IOERR:
         return io_sentence(e, db, path, doing);
     case SQLITE_TOOBIG:
-        return err_set(e, KVF_ERR_USAGE,
-                       "cannot %s the history database '%s': it holds a value of more than %d MiB, which kvfall never "
-                       "writes; name another file with --db",
-                       doing, path, VALUE_MIB_MAX);
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "cannot %s the history database '%s': it holds a value of more than %d MiB, which kvfall never "
+            "writes; name another file with --db",
+            doing, path, VALUE_MIB_MAX);
     case SQLITE_NOMEM:
         return err_set(e, KVF_ERR_NOMEM, "cannot %s the history database '%s': memory is exhausted", doing,
                        path);
     case SQLITE_ERROR:
-        return err_set(e, KVF_ERR_USAGE,
-                       "cannot %s the history database '%s', which is not as kvfall made it: %s; name another file "
-                       "with --db",
-                       doing, path, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "cannot %s the history database '%s', which is not as kvfall made it: %s; name another file "
+            "with --db",
+            doing, path, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
     default:
         return err_set(e, KVF_ERR_INTERNAL, "cannot %s the history database '%s': %s", doing, path,
                        db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));

@@ -98,7 +98,8 @@ static int64_t number_there(const struct copy *c, const char *column) {
     return sqlite3_column_int64(c->select, schema_parameter(c->table, column) - 1);
 }
 
-/* What the value of a column is to be and is not; NULL: it is. SQLite stores any other kind as well, and any number. */
+/* What the value of a column is to be and is not; NULL: it is. SQLite stores any other kind as well, and any
+ * number. */
 static const char *not_of_kind(const struct column *column, sqlite3_value *value) {
     static const char *const kinds[] = {"TEXT", "BLOB", "INTEGER", "REAL"};
     static const int types[] = {SQLITE_TEXT, SQLITE_BLOB, SQLITE_INTEGER, SQLITE_FLOAT};
@@ -138,10 +139,11 @@ static int bind_row(struct merge *m, const struct copy *c) {
         const char *wanted = not_of_kind(&column, value);
         if (!wanted) wanted = not_in_range(&column, value);
         if (wanted) {
-            err_set(&m->odd, KVF_ERR_USAGE,
-                    "'%s' cannot be merged: a row of its table %s has something in %s that is no %s; nothing was "
-                    "taken over",
-                    m->from->path, c->table->name, column.name, wanted);
+            err_set(
+                &m->odd, KVF_ERR_USAGE,
+                "'%s' cannot be merged: a row of its table %s has something in %s that is no %s; nothing was "
+                "taken over",
+                m->from->path, c->table->name, column.name, wanted);
             return SQLITE_MISMATCH;
         }
         sqlite3_bind_value(c->insert, i + 1, value);

@@ -104,9 +104,11 @@ static int shade(sqlite3 *db, const struct table *t) {
     int64_t there = 0;
     int rc = each_missing(db, t, add_null, &nulls);
     if (rc == SQLITE_OK)
-        rc = number_of(db, "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?1", t->name, &there);
+        rc = number_of(db, "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?1", t->name,
+                       &there);
     if (!there)
-        buf_addf(&sql, "CREATE TEMP VIEW %s AS SELECT%s WHERE 0", t->name, nulls.len ? buf_text(&nulls) + 1 : " 1");
+        buf_addf(&sql, "CREATE TEMP VIEW %s AS SELECT%s WHERE 0", t->name,
+                 nulls.len ? buf_text(&nulls) + 1 : " 1");
     else if (nulls.len && !t->fields)
         buf_addf(&sql, "CREATE TEMP VIEW %s AS SELECT *%s FROM main.%s", t->name, buf_text(&nulls), t->name);
     if (rc == SQLITE_OK && sql.len) rc = db_exec(db, buf_text(&sql));

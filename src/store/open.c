@@ -240,12 +240,13 @@ static int open_writing(struct store *s, long fs_type, struct err *e) {
     return sql == SQLITE_OK ? 0 : db_error(e, s->db, sql, s->path, "write");
 }
 
-/* Takes away a file that was made for nothing. Meanwhile nobody writes to it, and whoever waited to do so looks
- * whether it is still there. */
+/* Takes away a file that was made for nothing. Meanwhile nobody writes to it, and whoever waited to do so
+ * looks whether it is still there. */
 static void unmake(struct store *s) {
     static const char *const beside[] = {"", "-wal", "-shm", "-journal"};
     struct stat st;
-    int64_t tables = stat(s->path, &st) == 0 && st.st_size == 0 ? 0 : 1; /* no room for a transaction's first page */
+    int64_t tables =
+        stat(s->path, &st) == 0 && st.st_size == 0 ? 0 : 1; /* no room for a transaction's first page */
     bool alone = tables && s->db && db_exec(s->db, "BEGIN EXCLUSIVE") == SQLITE_OK;
     if (alone) (void)db_int(s->db, "SELECT count(*) FROM sqlite_master", &tables);
     for (size_t i = 0; tables == 0 && i < sizeof beside / sizeof *beside; i++) {

@@ -34,8 +34,8 @@ void store_close(struct store *s); /* takes NULL */
 const char *store_notice(const struct store *s);
 
 /* Inserts the row of a run that starts (status running) and sets r->run_id and r->uuid; of a first trial
- * without a parent also r->parent_id, to itself. From now on room is kept on the database's disk for how the run
- * ends; where there is none, nothing is inserted: -KVF_ERR_NOSPACE. */
+ * without a parent also r->parent_id, to itself. From now on room is kept on the database's disk for how the
+ * run ends; where there is none, nothing is inserted: -KVF_ERR_NOSPACE. */
 int store_begin_run(struct store *s, struct run_record *r, struct err *e);
 
 /* The same for a sweep: its row as it starts, and what is known at its end, with the points of its curves.
@@ -99,9 +99,9 @@ int store_finish_run(struct store *s, const struct run_record *r, size_t first_e
 int store_end_run(struct store *s, const struct run_record *r, struct err *e);
 int store_end_sweep(struct store *s, const struct sweep_record *r, struct err *e);
 
-/* For a sweep, whose runs are stored by other processes: room on the database's disk in a file without a name, to
- * be given back when the disk is full and it must be put down how the sweep has ended. A descriptor of the
- * caller's to close, which gives the room back; -1 where there is no such room. */
+/* For a sweep, whose runs are stored by other processes: room on the database's disk in a file without a
+ * name, to be given back when the disk is full and it must be put down how the sweep has ended. A descriptor
+ * of the caller's to close, which gives the room back; -1 where there is no such room. */
 int store_reserve(const char *path);
 
 /* A run reference: an id, "latest", "latest~2", a UUID or its unique beginning of at least 8, or a

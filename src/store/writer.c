@@ -199,7 +199,8 @@ static void sync_set(struct store_writer *w, bool waits) {
     (void)db_exec(w->db, waits ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
 }
 
-/* The first `count` pending records in one transaction, all or none, and never in the room for the run's end. */
+/* The first `count` pending records in one transaction, all or none, and never in the room for the run's end.
+ */
 static int write_records(struct store_writer *w, size_t count) {
     int64_t event = w->next_event;
     unsigned tiers = 0;

@@ -171,7 +171,8 @@ static void store_without_room(struct session *s, const struct err *e) {
     char text[sizeof e->text + 60];
     bool told = s->trouble[0] != '\0'; /* the cause, while the run went on */
     s->unstored = true;
-    snprintf(text, sizeof text, "the results are not in the database%s%s", told ? "" : ": ", told ? "" : e->text);
+    snprintf(text, sizeof text, "the results are not in the database%s%s", told ? "" : ": ",
+             told ? "" : e->text);
     event_add(s, text);
     if (r->status == RUN_FAILED)
         log_line(KVF_LOG_WARNING, "%s", text);

@@ -1,5 +1,6 @@
 /* Loaded before libaio: while the file that PLAYED_HANG names is there, operations go nowhere; they are
- * handed to the kernel when it is gone. And fsync() of a file whose path begins with PLAYED_SYNC never returns. */
+ * handed to the kernel when it is gone. And fsync() of a file whose path begins with PLAYED_SYNC never
+ * returns. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <libaio.h>
@@ -60,7 +61,8 @@ int fsync(int fd) {
     const char *held_path = getenv("PLAYED_SYNC");
     char link[40], path[4096] = "";
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    if (held_path && readlink(link, path, sizeof path - 1) > 0 && strncmp(path, held_path, strlen(held_path)) == 0)
+    if (held_path && readlink(link, path, sizeof path - 1) > 0 &&
+        strncmp(path, held_path, strlen(held_path)) == 0)
         for (;;) pause();
     return (int)syscall(SYS_fsync, fd);
 }
