@@ -98,8 +98,8 @@ static int64_t number_there(const struct copy *c, const char *column) {
     return sqlite3_column_int64(c->select, schema_parameter(c->table, column) - 1);
 }
 
-/* What the value of a column is to be and is not; NULL: it is. SQLite stores any other kind as well, and any
- * number. */
+/* The kind that a value of a column is to be of and is not; NULL: it is. SQLite stores any other kind as
+ * well, and any number. */
 static const char *not_of_kind(const struct column *column, sqlite3_value *value) {
     static const char *const kinds[] = {"TEXT", "BLOB", "INTEGER", "REAL"};
     static const int types[] = {SQLITE_TEXT, SQLITE_BLOB, SQLITE_INTEGER, SQLITE_FLOAT};

@@ -12,8 +12,8 @@
 #include "store/db.h"
 #include "store/handle.h"
 
-/* What an UPDATE of a run's row writes besides its texts: pages of indexes, of the tree, frames around them.
- * What a transaction of a record or two writes at most, and one of many. */
+/* An UPDATE of a run's row writes so much besides its texts (pages of indexes, of the tree, frames around
+ * them), a transaction of a record or two at most so much, and one of many. */
 #define ROW_BYTES   (128 * KVF_KIB)
 #define ONE_BYTES   (256 * KVF_KIB)
 #define MANY_BYTES  (64 * KVF_MIB)
