@@ -96,7 +96,8 @@ struct cache *cache_open(const struct cache_config *config, struct err *e) {
 void cache_close(struct cache *c) {
     if (!c) return;
     for (int t = 0; t < KVF_TIERS; t++) {
-        if (c->tier[t].order) c->tier[t].policy->close(c->tier[t].order);
+        if (c->tier[t].order)
+            (c->tier[t].policy->close ? c->tier[t].policy->close : policy_free)(c->tier[t].order);
     }
     index_close(&c->index);
     admission_close(&c->admission);

@@ -67,7 +67,7 @@ struct policy_config {
 struct policy;
 struct policy_ops {
     struct policy *(*open)(const struct policy_config *config);
-    void (*close)(struct policy *p);
+    void (*close)(struct policy *p); /* NULL: free() is all there is to do */
     /* A new entry, or one that falls or rises into this tier. */
     void (*insert)(struct policy *p, uint32_t entry, const struct policy_info *info);
     void (*remove)(struct policy *p, uint32_t entry);
@@ -96,5 +96,6 @@ TRAITS_POLICY_LIST(X)
 #undef X
 
 const struct policy_ops *policy_find(enum scenario_eviction id);
+void policy_free(struct policy *p); /* of one whose operations have no close */
 
 #endif

@@ -27,14 +27,14 @@ static void check_model(struct loading *l) {
     }
     uint32_t heads = s->model.kv_heads, tp = s->tensor_parallel;
     if (!s->model.kv_lora_rank && tp > 1 && heads % tp && tp % heads)
-        problem_add(l, place_of_key(l, "tensor_parallel", "model"), "tensor_parallel",
-                    "%" PRIu32 " KV heads cannot be divided among %" PRIu32
-                    " ranks; take a divisor or a multiple",
-                    heads, tp);
+        problem_of(l, "tensor_parallel", "model",
+                   "%" PRIu32 " KV heads cannot be divided among %" PRIu32
+                   " ranks; take a divisor or a multiple",
+                   heads, tp);
     if (s->cache.granularity == KVF_GRANULARITY_BLOCK && s->model.sliding_layers == s->model.layers)
-        problem_add(l, place_of_key(l, "cache.granularity", "model"), "cache.granularity",
-                    "block needs a layer that keeps every token; all %" PRIu32 " of this model slide",
-                    s->model.layers);
+        problem_of(l, "cache.granularity", "model",
+                   "block needs a layer that keeps every token; all %" PRIu32 " of this model slide",
+                   s->model.layers);
 }
 
 static void check_tiers(struct loading *l) {
@@ -48,17 +48,16 @@ static void check_tiers(struct loading *l) {
                     "no tier is on; give one a capacity, such as tiers: {cpu: {capacity: 4GiB}}");
     if (s->nvme.io_size % SECTOR) {
         char size[40];
-        problem_add(l, place_of_key(l, "tiers.nvme.io_size", NULL), "tiers.nvme.io_size",
-                    "%s is no multiple of 4KiB, which direct I/O needs",
-                    units_size_exact(s->nvme.io_size, size, sizeof(size)));
+        problem_of(l, "tiers.nvme.io_size", NULL, "%s is no multiple of 4KiB, which direct I/O needs",
+                   units_size_exact(s->nvme.io_size, size, sizeof(size)));
     }
     if (scenario_stages(s) && s->engine.staging_bytes != KVF_AUTO &&
         s->engine.staging_bytes < s->nvme.io_size) {
         char pool[40], chunk[40];
-        problem_add(l, place_of_key(l, "engine.staging", "tiers.nvme.io_size"), "engine.staging",
-                    "%s does not hold one chunk of io_size %s; raise it or leave it at auto",
-                    units_size_exact(s->engine.staging_bytes, pool, sizeof(pool)),
-                    units_size_exact(s->nvme.io_size, chunk, sizeof(chunk)));
+        problem_of(l, "engine.staging", "tiers.nvme.io_size",
+                   "%s does not hold one chunk of io_size %s; raise it or leave it at auto",
+                   units_size_exact(s->engine.staging_bytes, pool, sizeof(pool)),
+                   units_size_exact(s->nvme.io_size, chunk, sizeof(chunk)));
     }
 }
 
@@ -87,12 +86,11 @@ static void check_remote(struct loading *l) {
         rc = err_set(&e, KVF_ERR_USAGE, "it names no socket");
     if (rc != 0) problem_add(l, place, "tiers.remote.url", "is no address of a server: %s", e.text);
     if (!l->model_bad && scenario_value_bytes(s) > SCENARIO_VALUE_MAX)
-        problem_add(l, place_of_key(l, "tiers.remote.chunk_tokens", "tiers.remote.backend"),
-                    "tiers.remote.chunk_tokens",
-                    "%" PRIu64 " tokens of this model are more than the 512 MiB of a value of the server; "
-                    "take %" PRIu64 " or fewer",
-                    s->remote.chunk_tokens,
-                    SCENARIO_VALUE_MAX / (scenario_value_bytes(s) / s->remote.chunk_tokens));
+        problem_of(l, "tiers.remote.chunk_tokens", "tiers.remote.backend",
+                   "%" PRIu64 " tokens of this model are more than the 512 MiB of a value of the server; "
+                   "take %" PRIu64 " or fewer",
+                   s->remote.chunk_tokens,
+                   SCENARIO_VALUE_MAX / (scenario_value_bytes(s) / s->remote.chunk_tokens));
 }
 
 /* Figures of a measured tier belong to each other. */
@@ -106,14 +104,13 @@ static void check_service(struct loading *l, enum kvf_tier tier) {
         bool needed = i < KVF_DIRS && s->depths.count > 0;
         bool too_many = of[i]->count > s->depths.count;
         if (too_many || (needed && of[i]->count < s->depths.count))
-            problem_add(l, place_of_key(l, name, NULL), name, "has %llu figures for %llu depths",
-                        (unsigned long long)of[i]->count, (unsigned long long)s->depths.count);
+            problem_of(l, name, NULL, "has %llu figures for %llu depths", (unsigned long long)of[i]->count,
+                       (unsigned long long)s->depths.count);
     }
     (void)snprintf(name, sizeof name, "tiers.%s.depths", tier_name(tier));
     for (uint64_t i = 1; i < s->depths.count; i++) {
         if (s->depths.v[i] > s->depths.v[i - 1]) continue;
-        problem_add(l, place_of_key(l, name, NULL), name, "must ascend, and %g follows %g", s->depths.v[i],
-                    s->depths.v[i - 1]);
+        problem_of(l, name, NULL, "must ascend, and %g follows %g", s->depths.v[i], s->depths.v[i - 1]);
         break;
     }
 }
@@ -122,21 +119,21 @@ static void check_service(struct loading *l, enum kvf_tier tier) {
 static void check_blocks(struct loading *l, enum kvf_tier tier) {
     const char *key = key_table[key_of_tier(tier, "blocks")].pub.name;
     if (l->s->tier[tier].blocks > 0 && l->s->cache.granularity != KVF_GRANULARITY_BLOCK)
-        problem_add(l, place_of_key(l, key, NULL), key,
-                    "counts blocks, and granularity is request; set cache.granularity: block, or give a "
-                    "capacity");
+        problem_of(l, key, NULL,
+                   "counts blocks, and granularity is request; set cache.granularity: block, or give a "
+                   "capacity");
 }
 
 static void check_preparation(struct loading *l) {
     const struct scenario *s = l->s;
 
     if (s->run.precondition_bytes > 0 && !s->tier[KVF_TIER_NVME].on)
-        problem_add(l, place_of_key(l, "run.precondition", "tiers.nvme.capacity"), "run.precondition",
-                    "writes to the nvme tier, which is off; give it a capacity, or set 0");
+        problem_of(l, "run.precondition", "tiers.nvme.capacity",
+                   "writes to the nvme tier, which is off; give it a capacity, or set 0");
     if (s->run.max_written_bytes > 0 && s->run.precondition_bytes != KVF_AUTO &&
         s->run.precondition_bytes >= s->run.max_written_bytes && s->mode == KVF_MODE_REAL)
-        problem_add(l, place_of_key(l, "run.precondition", "run.max_written"), "run.precondition",
-                    "writes all that run.max_written allows; lower it, or raise that");
+        problem_of(l, "run.precondition", "run.max_written",
+                   "writes all that run.max_written allows; lower it, or raise that");
 }
 
 /* Every source takes arrivals at a rate, and those that wait for answers. */
@@ -154,9 +151,9 @@ static void check_arrival(struct loading *l, const char *source) {
                     "paced needs think times, which source %s does not have; take %sclosed, poisson or gamma",
                     source, timed ? "trace, " : "");
     if (scenario_at_rate(s) && !(s->workload.arrival.rate > 0))
-        problem_add(l, place_of_key(l, "workload.arrival.rate", key), "workload.arrival.rate",
-                    "arrivals of process %s need the requests per second, such as rate: 10",
-                    s->workload.arrival.process == KVF_ARRIVAL_POISSON ? "poisson" : "gamma");
+        problem_of(l, "workload.arrival.rate", key,
+                   "arrivals of process %s need the requests per second, such as rate: 10",
+                   s->workload.arrival.process == KVF_ARRIVAL_POISSON ? "poisson" : "gamma");
 }
 
 /* A trace with block ids is made of blocks of its own size; operations of an ops file are whole entries. */
@@ -172,10 +169,9 @@ static void check_granularity(struct loading *l, const char *source) {
             problem_add(l, place, "cache.granularity", "source %s names blocks; set cache.granularity: block",
                         source);
         if (s->cache.block_tokens != of_trace)
-            problem_add(l, place_of_key(l, "cache.block_tokens", "workload.source"), "cache.block_tokens",
-                        "%" PRIu64 " contradicts the %" PRIu64
-                        " tokens of a block of source %s; leave it out",
-                        s->cache.block_tokens, of_trace, source);
+            problem_of(l, "cache.block_tokens", "workload.source",
+                       "%" PRIu64 " contradicts the %" PRIu64 " tokens of a block of source %s; leave it out",
+                       s->cache.block_tokens, of_trace, source);
     }
     if (!scenario_source_has(s, SOURCE_INFERS) && block)
         problem_add(l, place, "cache.granularity",
@@ -205,11 +201,10 @@ static void check_roofline(struct loading *l) {
     struct err e = {0};
 
     if (s->compute.max_batch_tokens < s->compute.max_batch)
-        problem_add(l, place_of_key(l, "compute.max_batch_tokens", "compute.max_batch"),
-                    "compute.max_batch_tokens",
-                    "%" PRIu64 " is less than compute.max_batch %" PRIu64
-                    ", and every sequence takes a token of a step; raise it or lower that",
-                    s->compute.max_batch_tokens, s->compute.max_batch);
+        problem_of(l, "compute.max_batch_tokens", "compute.max_batch",
+                   "%" PRIu64 " is less than compute.max_batch %" PRIu64
+                   ", and every sequence takes a token of a step; raise it or lower that",
+                   s->compute.max_batch_tokens, s->compute.max_batch);
     if (scenario_roofline(s, &r, &e)) {
         problem_add(l, place_of_key(l, "compute.mode", NULL), "compute", "%s", e.text);
     } else if (scenario_vram(s, &v, &e)) {
@@ -228,8 +223,8 @@ static void check_compute(struct loading *l) {
                     "missing; mode fixed needs the time per token, such as ms_per_token: 8");
     if (scenario_computes(l->s) && !l->model_bad) check_roofline(l);
     if (gpu->on && gpu->capacity_bytes == KVF_AUTO && l->s->compute.mode != KVF_COMPUTE_ROOFLINE)
-        problem_add(
-            l, place_of_key(l, "tiers.gpu.capacity", NULL), "tiers.gpu.capacity",
+        problem_of(
+            l, "tiers.gpu.capacity", NULL,
             "auto is what a modelled GPU leaves for KV; set compute.mode: roofline and compute.gpu, or "
             "give a size");
 }
@@ -239,8 +234,8 @@ static void check_workload(struct loading *l) {
     const char *source = traits_source(s->workload.source)->word;
 
     if (scenario_source_has(s, SOURCE_FILE) && !*s->workload.path)
-        problem_add(l, place_of_key(l, "workload.path", "workload.source"), "workload.path",
-                    "missing; source %s reads a file: name it, or give --dataset FILE", source);
+        problem_of(l, "workload.path", "workload.source",
+                   "missing; source %s reads a file: name it, or give --dataset FILE", source);
     check_arrival(l, source);
     check_granularity(l, source);
     check_phase(l, source);
@@ -253,11 +248,8 @@ static void check_shares(struct loading *l) {
     for (uint32_t i = 0; i < s->workload.personas; i++) personas += s->workload.persona[i].share;
     for (uint32_t i = 0; i < s->qos.classes; i++) classes += s->qos.klass[i].share;
     if (personas <= 0)
-        problem_add(l, place_of_key(l, "workload.personas", NULL), "workload.personas",
-                    "all shares are 0; give one of them a weight");
-    if (classes <= 0)
-        problem_add(l, place_of_key(l, "qos.classes", NULL), "qos.classes",
-                    "all shares are 0; give one of them a weight");
+        problem_of(l, "workload.personas", NULL, "all shares are 0; give one of them a weight");
+    if (classes <= 0) problem_of(l, "qos.classes", NULL, "all shares are 0; give one of them a weight");
 }
 
 static void check_targets(struct loading *l) {
@@ -287,11 +279,11 @@ static void check_rag(struct loading *l) {
     uint64_t tokens = s->workload.rag.tokens.hi, most = scenario_chunk_tokens(s) * SCENARIO_CHUNKS_MAX;
 
     if (l->model_bad || !scenario_retrieves(s) || tokens <= most) return;
-    problem_add(
-        l, place_of_key(l, "workload.rag.chunk_tokens", "workload.rag.tokens"), "workload.rag.chunk_tokens",
-        "a document of %" PRIu64 " tokens would have more than %d chunks; take longer chunks or at most "
-        "%" PRIu64 " tokens",
-        tokens, SCENARIO_CHUNKS_MAX, most);
+    problem_of(l, "workload.rag.chunk_tokens", "workload.rag.tokens",
+               "a document of %" PRIu64
+               " tokens would have more than %d chunks; take longer chunks or at most "
+               "%" PRIu64 " tokens",
+               tokens, SCENARIO_CHUNKS_MAX, most);
 }
 
 /* The entries of earlier turns are of no known length in tokens once they have gone; blocks are. */
@@ -315,11 +307,10 @@ static void check_watermarks(struct loading *l) {
     const struct scenario *s = l->s;
     if (s->cache.make_room != KVF_MAKE_ROOM_BACKGROUND) return;
     if (s->cache.low_watermark >= s->cache.high_watermark)
-        problem_add(
-            l, place_of_key(l, "cache.low_watermark", "cache.high_watermark"), "cache.low_watermark",
-            "%g is not under the high_watermark of %g; room is made from the high one down to the low "
-            "one",
-            s->cache.low_watermark, s->cache.high_watermark);
+        problem_of(l, "cache.low_watermark", "cache.high_watermark",
+                   "%g is not under the high_watermark of %g; room is made from the high one down to the low "
+                   "one",
+                   s->cache.low_watermark, s->cache.high_watermark);
 }
 
 void check_metric(struct loading *l, const char *metric, const char *key, struct place place) {
@@ -343,7 +334,7 @@ static void check_criteria(struct loading *l) {
 static void check_autoscaler(struct loading *l) {
     const char *key = NULL;
     const char *why = scenario_autoscaler_refusal(l->s, l->s->autoscaler.mode, &key);
-    if (why) problem_add(l, place_of_key(l, key, "autoscaler.mode"), key, "%s", why);
+    if (why) problem_of(l, key, "autoscaler.mode", "%s", why);
 }
 
 void scenario_check(struct loading *l) {

@@ -30,12 +30,12 @@ static void check_looking_ahead(struct loading *l) {
     const struct traits_policy *policy = policy_with(s, POLICY_LOOKS_AHEAD, key, sizeof(key));
 
     if (policy && s->mode != KVF_MODE_SIMULATE)
-        problem_add(l, place_of_key(l, key, "mode"), key,
-                    "%s looks ahead in the trace, which only a simulation can; set mode: simulate",
-                    policy->word);
+        problem_of(l, key, "mode",
+                   "%s looks ahead in the trace, which only a simulation can; set mode: simulate",
+                   policy->word);
     else if (policy && !scenario_source_has(s, SOURCE_KNOWN))
-        problem_add(l, place_of_key(l, key, "workload.source"), key,
-                    "%s needs to know every access beforehand; take source mooncake or ops", policy->word);
+        problem_of(l, key, "workload.source",
+                   "%s needs to know every access beforehand; take source mooncake or ops", policy->word);
 }
 
 static void check_parents(struct loading *l) {
@@ -44,13 +44,13 @@ static void check_parents(struct loading *l) {
     const struct traits_policy *policy = policy_with(s, POLICY_BY_PARENTS, key, sizeof(key));
 
     if (policy && s->cache.granularity != KVF_GRANULARITY_BLOCK)
-        problem_add(l, place_of_key(l, key, "cache.granularity"), key,
-                    "%s goes by what block follows what; set cache.granularity: block", policy->word);
+        problem_of(l, key, "cache.granularity",
+                   "%s goes by what block follows what; set cache.granularity: block", policy->word);
     if (policy && s->cache.placement == KVF_PLACEMENT_INCLUSIVE)
-        problem_add(l, place_of_key(l, key, "cache.placement"), key,
-                    "%s knows one entry of a block, and placement inclusive keeps several; take another "
-                    "policy or placement",
-                    policy->word);
+        problem_of(l, key, "cache.placement",
+                   "%s knows one entry of a block, and placement inclusive keeps several; take another "
+                   "policy or placement",
+                   policy->word);
 }
 
 static bool class_known(const struct scenario *s, const char *name) {
@@ -65,8 +65,8 @@ static void check_priorities(struct loading *l) {
     const struct traits_policy *policy = policy_with(s, POLICY_BY_RULES, key, sizeof(key));
 
     if (policy && s->cache.priorities == 0)
-        problem_add(l, place_of_key(l, key, NULL), key,
-                    "%s needs cache.priorities, such as [{cause: prefix, priority: 80}]", policy->word);
+        problem_of(l, key, NULL, "%s needs cache.priorities, such as [{cause: prefix, priority: 80}]",
+                   policy->word);
     for (uint32_t i = 0; i < s->cache.priorities; i++) {
         const char *name = s->cache.priority[i].klass;
         if (!*name || class_known(s, name)) continue;

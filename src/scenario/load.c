@@ -117,7 +117,7 @@ static void include_load(struct loading *l, struct place by, const char *path) {
     if (file_read(l, name, &text))
         root = text_parse(l, buf_text(&text), text.len, "the file is empty; it has nothing to include");
     if ((nested = include_of(root)) && !node_is_null(nested))
-        problem_add(l, place_of(l, nested), "include", "an included file cannot include another");
+        problem_at(l, nested, "include", "an included file cannot include another");
     else if (root)
         mapping_store(l, "", root);
     node_free(root);
@@ -132,8 +132,7 @@ static void include_key(struct loading *l, const char *path, const struct node *
 
     if (!n || n->broken || node_is_null(n)) return;
     if (n->kind != NODE_SCALAR || !n->len || n->len != strlen(n->text)) {
-        problem_add(l, place_of(l, n), "include", "must be a path, not %s",
-                    node_describe(n, what, sizeof(what)));
+        problem_at(l, n, "include", "must be a path, not %s", node_describe(n, what, sizeof(what)));
         return;
     }
     struct buf whole = {0};

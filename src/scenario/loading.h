@@ -49,8 +49,11 @@ struct place place_of(const struct loading *l, const struct node *n);
 struct place place_of_key(const struct loading *l, const char *key, const char *other);
 bool place_given(const struct loading *l, const char *key);
 
-void problem_add(struct loading *l, struct place place, const char *key, const char *fmt, ...)
+/* Notes what is wrong at a place, or where a node or a key stands; returns false. */
+bool problem_add(struct loading *l, struct place place, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+#define problem_at(l, n, ...)          problem_add(l, place_of(l, n), __VA_ARGS__)
+#define problem_of(l, key, other, ...) problem_add(l, place_of_key(l, key, other), key, __VA_ARGS__)
 /* Writes all problems in the order of their places and frees them. */
 void problems_report(struct loading *l, struct scenario_report *report);
 

@@ -31,14 +31,12 @@ static const struct list_shape *list_shape(const struct key *k) {
 static void fail_unknown(struct loading *l, const struct node *key, const char *shown, const char *name) {
     /* Beyond the errors that are shown the search is not worth its time. */
     const char *near = l->problem_count < SCENARIO_ERRORS_MAX ? scenario_keys_nearest(name) : NULL;
-    problem_add(l, place_of(l, key), shown, "unknown key%s%s", near ? "; the nearest is " : "",
-                near ? near : "");
+    problem_at(l, key, shown, "unknown key%s%s", near ? "; the nearest is " : "", near ? near : "");
 }
 
 static void fail_mapping(struct loading *l, const struct node *n, const char *name) {
     char what[64];
-    problem_add(l, place_of(l, n), name, "must be a mapping of keys, not %s",
-                node_describe(n, what, sizeof(what)));
+    problem_at(l, n, name, "must be a mapping of keys, not %s", node_describe(n, what, sizeof(what)));
 }
 
 /* Whether a key can be used as a name; what cannot, and a second one of the same name, is reported. */
@@ -47,16 +45,14 @@ static bool key_usable(struct loading *l, const struct node *n, size_t i, const 
     char what[64];
 
     if (key->broken) return false;
-    if (key->kind != NODE_SCALAR || !key->len || key->len != strlen(key->text) || key->len > 60) {
-        problem_add(l, place_of(l, key), prefix, "a key must be a word, not %s",
-                    node_describe(key, what, sizeof(what)));
-        return false;
-    }
+    if (key->kind != NODE_SCALAR || !key->len || key->len != strlen(key->text) || key->len > 60)
+        return problem_at(l, key, prefix, "a key must be a word, not %s",
+                          node_describe(key, what, sizeof(what)));
     for (size_t j = 0; j < i; j += 2) {
         if (n->items[j]->kind != NODE_SCALAR || strcmp(n->items[j]->text, key->text) != 0) continue;
         char name[200];
         (void)snprintf(name, sizeof(name), "%s%s%s", prefix, *prefix ? "." : "", key->text);
-        problem_add(l, place_of(l, key), name, "given twice, first in line %zu", n->items[j]->line);
+        problem_at(l, key, name, "given twice, first in line %zu", n->items[j]->line);
         return false;
     }
     return true;
@@ -110,7 +106,7 @@ static bool member_store(struct loading *l, const struct key *k, size_t number, 
         if (!member_pair(l, k, member, n->items[i], n->items[i + 1], base)) good = false;
     }
     if (!named) {
-        problem_add(l, place_of(l, n), member, "%s is missing; every member has one", named_by);
+        problem_at(l, n, member, "%s is missing; every member has one", named_by);
         good = false;
     }
     return good;
@@ -122,8 +118,7 @@ static void check_names(struct loading *l, const struct key *k, const struct nod
     for (size_t i = 1; i < n->count; i++)
         for (size_t j = 0; j < i; j++)
             if (!strcmp(members + i * size, members + j * size)) {
-                problem_add(l, place_of(l, n->items[i]), k->pub.name, "two members are called \"%s\"",
-                            members + i * size);
+                problem_at(l, n->items[i], k->pub.name, "two members are called \"%s\"", members + i * size);
                 break;
             }
 }
@@ -134,14 +129,12 @@ bool mapping_list_store(struct loading *l, const struct key *k, const struct nod
     bool good = true;
 
     if (n->broken) return false;
-    if (n->kind != NODE_LIST) {
-        problem_add(l, place_of(l, n), k->pub.name, "must be a list of mappings, not %s",
-                    node_describe(n, what, sizeof(what)));
-        return false;
-    }
+    if (n->kind != NODE_LIST)
+        return problem_at(l, n, k->pub.name, "must be a list of mappings, not %s",
+                          node_describe(n, what, sizeof(what)));
     if (n->count < shape->least || n->count > shape->most) {
-        problem_add(l, place_of(l, n), k->pub.name, "a list of %zu; it takes %zu to %zu members", n->count,
-                    shape->least, shape->most);
+        problem_at(l, n, k->pub.name, "a list of %zu; it takes %zu to %zu members", n->count, shape->least,
+                   shape->most);
         return false;
     }
     char *members = mem_zalloc(shape->most, shape->member_size);
@@ -164,11 +157,9 @@ static bool preset_store(struct loading *l, const char *name, const struct node 
     char what[64];
 
     if (n->broken) return false;
-    if (n->kind != NODE_SCALAR) {
-        problem_add(l, place_of(l, n), name, "must be the name of a preset, not %s",
-                    node_describe(n, what, sizeof(what)));
-        return false;
-    }
+    if (n->kind != NODE_SCALAR)
+        return problem_at(l, n, name, "must be the name of a preset, not %s",
+                          node_describe(n, what, sizeof(what)));
     if (node_is_null(n) && !strcmp(name, "model.preset")) {
         memset(m, 0, sizeof(*m));
         (void)snprintf(m->preset, sizeof(m->preset), "custom");
@@ -178,9 +169,8 @@ static bool preset_store(struct loading *l, const char *name, const struct node 
     const struct model_preset *preset = n->len == strlen(n->text) ? model_find(n->text) : NULL;
     if (!preset) {
         const char *near = model_nearest(n->text);
-        problem_add(l, place_of(l, n), name, "%s is no known model; %s%s",
-                    node_describe(n, what, sizeof(what)),
-                    near ? "the nearest is " : "kvfall models lists them", near ? near : "");
+        problem_at(l, n, name, "%s is no known model; %s%s", node_describe(n, what, sizeof(what)),
+                   near ? "the nearest is " : "kvfall models lists them", near ? near : "");
         return false;
     }
     memcpy(m, &preset->model, sizeof(*m));
@@ -201,8 +191,8 @@ static void model_store(struct loading *l, const struct node *n) {
         mapping_store(l, "model", n);
     } else if (n->kind == NODE_LIST || node_is_null(n)) {
         if (!n->broken)
-            problem_add(l, place_of(l, n), "model", "must be the name of a preset or a mapping, not %s",
-                        node_describe(n, what, sizeof(what)));
+            problem_at(l, n, "model", "must be the name of a preset or a mapping, not %s",
+                       node_describe(n, what, sizeof(what)));
         l->model_bad = true;
     } else if (!preset_store(l, "model", n)) {
         l->model_bad = true;
@@ -271,8 +261,7 @@ void mapping_pair_store(struct loading *l, const char *name, const struct node *
     int index = key_index(name);
 
     if (strchr(name, '[')) {
-        problem_add(l, place_of(l, key), name,
-                    "members of a list cannot be set one by one; give the whole list");
+        problem_at(l, key, name, "members of a list cannot be set one by one; give the whole list");
     } else if (index >= 0) {
         key_store(l, index, value);
     } else if (key_is_section(name)) {
@@ -291,8 +280,7 @@ void mapping_store(struct loading *l, const char *prefix, const struct node *n) 
         if (*prefix)
             fail_mapping(l, n, prefix);
         else
-            problem_add(l, place_of(l, n), "",
-                        "a scenario is a mapping of keys such as `model: llama3.1-8b`");
+            problem_at(l, n, "", "a scenario is a mapping of keys such as `model: llama3.1-8b`");
         return;
     }
     /* A preset first: the other fields of a model override it wherever it stands. */
@@ -303,8 +291,8 @@ void mapping_store(struct loading *l, const char *prefix, const struct node *n) 
             if (first != (pass == 0) || !key_usable(l, n, i, prefix)) continue;
             (void)snprintf(name, sizeof(name), "%s%s%s", prefix, *prefix ? "." : "", key->text);
             if (strchr(key->text, '.')) {
-                problem_add(l, place_of(l, key), name,
-                            "unknown key; a section and its keys are written as nested mappings");
+                problem_at(l, key, name,
+                           "unknown key; a section and its keys are written as nested mappings");
                 continue;
             }
             mapping_pair_store(l, name, key, n->items[i + 1]);

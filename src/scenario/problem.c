@@ -9,7 +9,7 @@
 
 enum { SHOWN_MAX = 80 }; /* bytes of a key from the command line */
 
-void problem_add(struct loading *l, struct place place, const char *key, const char *fmt, ...) {
+bool problem_add(struct loading *l, struct place place, const char *key, const char *fmt, ...) {
     char sentence[700];
     va_list ap;
 
@@ -20,6 +20,7 @@ void problem_add(struct loading *l, struct place place, const char *key, const c
     l->problems[l->problem_count] = (struct problem){
         .place = place, .number = l->problem_count, .key = mem_strdup(key), .text = mem_strdup(sentence)};
     l->problem_count++;
+    return false;
 }
 
 static int compare(size_t a, size_t b) {

@@ -20,8 +20,7 @@ static void finish_blocks(struct loading *l, enum kvf_tier tier) {
 
     if (of->blocks == 0 || l->model_bad) return;
     if (l->given[key_of_tier(tier, "capacity")] && of->capacity_bytes != bytes)
-        problem_add(l, place_of_key(l, key, NULL), key,
-                    "and capacity give the tier two different sizes; leave one of them out");
+        problem_of(l, key, NULL, "and capacity give the tier two different sizes; leave one of them out");
     of->capacity_bytes = bytes;
 }
 
@@ -47,9 +46,9 @@ static void finish_prompts(struct loading *l) {
         return;
     }
     if (place_given(l, "workload.prefix.count") && *count != l->prompt_lengths)
-        problem_add(l, place_of_key(l, "workload.prefix.count", NULL), "workload.prefix.count",
-                    "%llu, but prompt_tokens has %u lengths; give one length, or leave count out",
-                    (unsigned long long)*count, l->prompt_lengths);
+        problem_of(l, "workload.prefix.count", NULL,
+                   "%llu, but prompt_tokens has %u lengths; give one length, or leave count out",
+                   (unsigned long long)*count, l->prompt_lengths);
     *count = l->prompt_lengths;
 }
 

@@ -35,25 +35,25 @@ static void check_points(struct loading *l) {
     struct sweep_plan plan;
 
     if (sweep->profile == KVF_SWEEP_KEYS && none) {
-        problem_add(l, place_of_key(l, "sweep.keys", "sweep.profile"), "sweep.keys",
-                    "missing; profile keys needs keys with their values, such as "
-                    "keys: {workload.users: [10, 100]}");
+        problem_of(l, "sweep.keys", "sweep.profile",
+                   "missing; profile keys needs keys with their values, such as "
+                   "keys: {workload.users: [10, 100]}");
         return;
     }
     sweep_plan_open(&plan, l->s);
     if (plan.wanted > plan.axes)
-        problem_add(l, place_of_key(l, "sweep.variants", NULL), "sweep.variants",
-                    "%u groups and keys; a sweep varies up to %d", plan.wanted, (int)SWEEP_AXES_MAX);
+        problem_of(l, "sweep.variants", NULL, "%u groups and keys; a sweep varies up to %d", plan.wanted,
+                   (int)SWEEP_AXES_MAX);
     for (unsigned i = 1; plan.zip && i < plan.axes; i++)
         if (plan.axis[i].values != plan.axis[0].values)
-            problem_add(l, place_of_key(l, "sweep.keys", NULL), "sweep.keys",
-                        "%s has %zu values and %s has %zu; zip takes as many of each, or combine: cartesian",
-                        plan.axis[0].key, plan.axis[0].values, plan.axis[i].key, plan.axis[i].values);
+            problem_of(l, "sweep.keys", NULL,
+                       "%s has %zu values and %s has %zu; zip takes as many of each, or combine: cartesian",
+                       plan.axis[0].key, plan.axis[0].values, plan.axis[i].key, plan.axis[i].values);
     for (unsigned i = plan.groups; i < plan.axes; i++)
         for (unsigned g = 0; g < plan.groups; g++)
             if (!strcmp(plan.axis[g].key, plan.axis[i].key))
-                problem_add(l, place_of_key(l, "sweep.variants", NULL), "sweep.variants",
-                            "%s is one of sweep.keys too; give the group another name", plan.axis[i].key);
+                problem_of(l, "sweep.variants", NULL,
+                           "%s is one of sweep.keys too; give the group another name", plan.axis[i].key);
     check_baseline(l, &plan);
     sweep_plan_free(&plan);
 }
@@ -76,23 +76,20 @@ static void check_search(struct loading *l) {
         problem_add(l, place, "sweep.find", "%s has no values to search; take a number, size or duration",
                     sweep->find);
     } else if (!sweep_bounds(l->s, &low, &high)) {
-        problem_add(l, place_of_key(l, "sweep.between", "sweep.find"), "sweep.between",
-                    "must be two values of %s, such as [%s]", sweep->find,
-                    key_table[index].kind == KEY_SIZE ? "1GiB, 1TiB" : "low, high");
+        problem_of(l, "sweep.between", "sweep.find", "must be two values of %s, such as [%s]", sweep->find,
+                   key_table[index].kind == KEY_SIZE ? "1GiB, 1TiB" : "low, high");
     } else if (low >= high) {
-        problem_add(l, place_of_key(l, "sweep.between", "sweep.find"), "sweep.between",
-                    "ends before it begins; give the lower end first");
+        problem_of(l, "sweep.between", "sweep.find", "ends before it begins; give the lower end first");
     }
     if (!*sweep->target.metric)
-        problem_add(l, place_of_key(l, "sweep.target.metric", "sweep.profile"), "sweep.target.metric",
-                    "missing; profile capacity needs a target, such as "
-                    "target: {metric: hit_ratio, op: \">=\", value: 0.8}");
+        problem_of(l, "sweep.target.metric", "sweep.profile",
+                   "missing; profile capacity needs a target, such as "
+                   "target: {metric: hit_ratio, op: \">=\", value: 0.8}");
     else
         check_metric(l, sweep->target.metric, "sweep.target.metric",
                      place_of_key(l, "sweep.target.metric", "sweep.profile"));
     if (sweep->target.op == KVF_OP_EQ || sweep->target.op == KVF_OP_NE)
-        problem_add(l, place_of_key(l, "sweep.target.op", NULL), "sweep.target.op",
-                    "a search needs a side: <, <=, > or >=");
+        problem_of(l, "sweep.target.op", NULL, "a search needs a side: <, <=, > or >=");
 }
 
 void sweep_check(struct loading *l) {
@@ -100,15 +97,14 @@ void sweep_check(struct loading *l) {
 
     if (!s->sweep.on) return;
     if (s->run.trials > 1)
-        problem_add(l, place_of_key(l, "run.trials", NULL), "run.trials",
-                    "a sweep carries out each point once; leave it at 1, or vary the seed");
+        problem_of(l, "run.trials", NULL,
+                   "a sweep carries out each point once; leave it at 1, or vary the seed");
     if (s->sweep.profile == KVF_SWEEP_KEYS || s->sweep.profile == KVF_SWEEP_RATES) check_points(l);
     if (s->sweep.profile == KVF_SWEEP_CAPACITY) check_search(l);
     if (s->sweep.profile == KVF_SWEEP_RATES && !scenario_source_has(s, SOURCE_INFERS))
-        problem_add(l, place_of_key(l, "sweep.profile", NULL), "sweep.profile",
-                    "source ops has operations, not requests; rates are about requests");
+        problem_of(l, "sweep.profile", NULL,
+                   "source ops has operations, not requests; rates are about requests");
     if (s->sweep.tier_set && !s->tier[s->sweep.tier].on)
-        problem_add(l, place_of_key(l, "sweep.tier", NULL), "sweep.tier",
-                    "the %s tier is off; give it a capacity, or name one that is on",
-                    tier_name(s->sweep.tier));
+        problem_of(l, "sweep.tier", NULL, "the %s tier is off; give it a capacity, or name one that is on",
+                   tier_name(s->sweep.tier));
 }

@@ -86,8 +86,7 @@ static bool end_read(struct loading *l, const char *name, enum key_kind kind, co
     char what[64];
     if (n->broken) return false;
     if (n->kind == NODE_SCALAR && sweep_series_number(kind, n->text, v)) return true;
-    problem_add(l, place_of(l, n), name, "must be a %s, not %s", key_type(kind),
-                node_describe(n, what, sizeof(what)));
+    problem_at(l, n, name, "must be a %s, not %s", key_type(kind), node_describe(n, what, sizeof(what)));
     return false;
 }
 
@@ -99,8 +98,8 @@ static bool points_read(struct loading *l, const char *name, const struct node *
     if (good)
         *points = (size_t)v;
     else if (!n->broken)
-        problem_add(l, place_of(l, n), name, "must be an integer from 2 to %d, not %s", (int)SWEEP_RANGE_MAX,
-                    node_describe(n, what, sizeof(what)));
+        problem_at(l, n, name, "must be an integer from 2 to %d, not %s", (int)SWEEP_RANGE_MAX,
+                   node_describe(n, what, sizeof(what)));
     return good;
 }
 
@@ -109,24 +108,21 @@ static bool scale_read(struct loading *l, const char *name, const struct node *n
     *log = n->kind == NODE_SCALAR && strcmp(n->text, "log") == 0;
     if (*log || (n->kind == NODE_SCALAR && strcmp(n->text, "linear") == 0)) return true;
     if (!n->broken)
-        problem_add(l, place_of(l, n), name, "must be linear or log, not %s",
-                    node_describe(n, what, sizeof(what)));
+        problem_at(l, n, name, "must be linear or log, not %s", node_describe(n, what, sizeof(what)));
     return false;
 }
 
 static bool series_usable(struct loading *l, const char *name, const struct node *n, struct series *s) {
-    if (s->log && !(s->from > 0 && s->to > 0)) {
-        problem_add(l, place_of(l, n), name, "a scale of log needs ends above 0");
-        return false;
-    }
+    if (s->log && !(s->from > 0 && s->to > 0))
+        return problem_at(l, n, name, "a scale of log needs ends above 0");
     if (s->from == s->to) {
-        problem_add(l, place_of(l, n), name, "from and to are the same; give a list of one value");
+        problem_at(l, n, name, "from and to are the same; give a list of one value");
         return false;
     }
     s->grain = s->kind == KEY_NUMBER ? 0 : series_grain(s);
     if (s->kind != KEY_NUMBER && s->grain == 0) {
-        problem_add(l, place_of(l, n), name,
-                    "%zu points do not fit between from and to without repeating one; take fewer", s->points);
+        problem_at(l, n, name, "%zu points do not fit between from and to without repeating one; take fewer",
+                   s->points);
         return false;
     }
     return true;
@@ -144,8 +140,8 @@ bool sweep_series_read(struct loading *l, const char *name, enum key_kind kind, 
         size_t part = 0;
         while (part < 4 && (key->kind != NODE_SCALAR || strcmp(key->text, parts[part]) != 0)) part++;
         if (part == 4 || have[part]) {
-            problem_add(l, place_of(l, key), name, "%s; a range has from, to, points and scale",
-                        part == 4 ? "unknown key" : "a key given twice");
+            problem_at(l, key, name, "%s; a range has from, to, points and scale",
+                       part == 4 ? "unknown key" : "a key given twice");
             good = false;
             continue;
         }
@@ -159,8 +155,7 @@ bool sweep_series_read(struct loading *l, const char *name, enum key_kind kind, 
     }
     for (int part = 0; part < 3; part++) {
         if (have[part]) continue;
-        problem_add(l, place_of(l, n), name, "%s is missing; a range is {from, to, points, scale}",
-                    parts[part]);
+        problem_at(l, n, name, "%s is missing; a range is {from, to, points, scale}", parts[part]);
         good = false;
     }
     return good && series_usable(l, name, n, out);

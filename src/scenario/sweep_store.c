@@ -89,8 +89,7 @@ static bool range_try(struct loading *l, const char *shown, const struct node *k
     bool good = true;
 
     if (index < 0 || !sweep_kind_counts(key_table[index].kind)) {
-        problem_add(l, place_of(l, n), shown,
-                    "a range is for numbers, sizes and durations; give a list of values");
+        problem_at(l, n, shown, "a range is for numbers, sizes and durations; give a list of values");
         return false;
     }
     enum key_kind kind = key_table[index].kind;
@@ -111,20 +110,16 @@ bool sweep_key_usable(struct loading *l, const char *name, const struct node *n,
     char what[64];
 
     if (key->broken) return false;
-    if (key->kind != NODE_SCALAR || !key->len || key->len > 60 || key->len != strlen(key->text)) {
-        problem_add(l, place_of(l, key), name, "must be the name of a key, not %s",
-                    node_describe(key, what, sizeof(what)));
-        return false;
-    }
+    if (key->kind != NODE_SCALAR || !key->len || key->len > 60 || key->len != strlen(key->text))
+        return problem_at(l, key, name, "must be the name of a key, not %s",
+                          node_describe(key, what, sizeof(what)));
     for (size_t j = 0; j < i; j += 2)
-        if (n->items[j]->kind == NODE_SCALAR && !strcmp(n->items[j]->text, key->text)) {
-            problem_add(l, place_of(l, key), name, "%s is given twice", key->text);
-            return false;
-        }
+        if (n->items[j]->kind == NODE_SCALAR && !strcmp(n->items[j]->text, key->text))
+            return problem_at(l, key, name, "%s is given twice", key->text);
     for (size_t j = 0; j < sizeof(fixed) / sizeof(fixed[0]); j++) {
         size_t len = strlen(fixed[j]);
         if (strncmp(key->text, fixed[j], len) != 0 || (key->text[len] && key->text[len] != '.')) continue;
-        problem_add(l, place_of(l, key), name, "%s cannot vary inside a sweep", key->text);
+        problem_at(l, key, name, "%s cannot vary inside a sweep", key->text);
         return false;
     }
     return true;
@@ -137,11 +132,8 @@ static bool axis_try(struct loading *l, const struct node *key, const struct nod
     (void)snprintf(shown, sizeof(shown), "sweep.keys.%s", key->text);
     if (values->broken) return false;
     if (values->kind == NODE_MAPPING) return range_try(l, shown, key, values);
-    if (values->kind != NODE_LIST || values->count == 0) {
-        problem_add(l, place_of(l, values), shown,
-                    "must be a list of values or a range {from, to, points, scale}");
-        return false;
-    }
+    if (values->kind != NODE_LIST || values->count == 0)
+        return problem_at(l, values, shown, "must be a list of values or a range {from, to, points, scale}");
     bool known = key_index(key->text) >= 0 || key_is_section(key->text); /* else once is enough */
     for (size_t i = 0; i < (known ? values->count : 1); i++)
         good = sweep_value_try(l, key->text, key, values->items[i]) && good;
@@ -153,14 +145,11 @@ bool sweep_store_axes(struct loading *l, const char *name, const struct node *n)
     char what[64];
     bool good = true;
 
-    if (n->kind != NODE_MAPPING) {
-        problem_add(l, place_of(l, n), name, "must be a mapping of keys to their values, not %s",
-                    node_describe(n, what, sizeof(what)));
-        return false;
-    }
+    if (n->kind != NODE_MAPPING)
+        return problem_at(l, n, name, "must be a mapping of keys to their values, not %s",
+                          node_describe(n, what, sizeof(what)));
     if (n->count > 2 * SWEEP_AXES_MAX) {
-        problem_add(l, place_of(l, n), name, "%zu keys; a sweep varies up to %d", n->count / 2,
-                    (int)SWEEP_AXES_MAX);
+        problem_at(l, n, name, "%zu keys; a sweep varies up to %d", n->count / 2, (int)SWEEP_AXES_MAX);
         return false;
     }
     for (size_t i = 0; i + 1 < n->count; i += 2)
@@ -168,7 +157,7 @@ bool sweep_store_axes(struct loading *l, const char *name, const struct node *n)
     if (!good) return false;
     sweep_node_json(n, &text);
     if (text.len >= sizeof(l->s->sweep.keys)) {
-        problem_add(l, place_of(l, n), name, "%zu bytes of values are too many; give ranges", text.len);
+        problem_at(l, n, name, "%zu bytes of values are too many; give ranges", text.len);
         good = false;
     } else {
         memset(l->s->sweep.keys, 0, sizeof(l->s->sweep.keys));
@@ -192,7 +181,7 @@ bool sweep_store_bounds(struct loading *l, const char *name, const struct node *
         memset(l->s->sweep.between, 0, sizeof(l->s->sweep.between));
         memcpy(l->s->sweep.between, text.data, text.len);
     } else {
-        problem_add(l, place_of(l, n), name, "must be a range [low, high]");
+        problem_at(l, n, name, "must be a range [low, high]");
     }
     buf_free(&text);
     return good;
@@ -218,23 +207,22 @@ static bool sizes_read(struct loading *l, const struct key *k, const struct node
         if (series.points <= SCENARIO_SWEEP_CAPACITIES) return true;
         *count = series.points;
     } else if (n->kind != NODE_LIST) {
-        problem_add(l, place_of(l, n), name, "must be a %s, not %s", key_type(k->kind),
-                    node_describe(n, what, sizeof(what)));
+        problem_at(l, n, name, "must be a %s, not %s", key_type(k->kind),
+                   node_describe(n, what, sizeof(what)));
         return false;
     } else {
         *count = n->count;
     }
     if (*count < 1 || *count > SCENARIO_SWEEP_CAPACITIES) {
-        problem_add(l, place_of(l, n), name, "%zu capacities; it takes 1 to %d", *count,
-                    (int)SCENARIO_SWEEP_CAPACITIES);
+        problem_at(l, n, name, "%zu capacities; it takes 1 to %d", *count, (int)SCENARIO_SWEEP_CAPACITIES);
         return false;
     }
     for (size_t i = 0; i < n->count; i++) {
         const struct node *item = n->items[i];
         if (item->kind == NODE_SCALAR && sweep_series_number(KEY_SIZE, item->text, &v[i])) continue;
         if (!item->broken)
-            problem_add(l, place_of(l, item), name, "must be a size such as 16GiB, not %s",
-                        node_describe(item, what, sizeof(what)));
+            problem_at(l, item, name, "must be a size such as 16GiB, not %s",
+                       node_describe(item, what, sizeof(what)));
         return false;
     }
     return true;
@@ -250,8 +238,7 @@ bool sweep_store_sizes(struct loading *l, const struct key *k, const struct node
         if (!sizes_read(l, k, n, v, &count)) return false;
         for (size_t i = 0; i < count; i++) {
             if (v[i] < 4096 || v[i] > 1024.0 * 1099511627776.0) {
-                problem_add(l, place_of(l, n), k->pub.name, "a capacity is out of range; each is %s",
-                            k->pub.range);
+                problem_at(l, n, k->pub.name, "a capacity is out of range; each is %s", k->pub.range);
                 return false;
             }
             bytes[i] = (uint64_t)v[i];
@@ -271,11 +258,9 @@ bool sweep_store_policies(struct loading *l, const struct key *k, const struct n
         l->s->sweep.policies = SWEEP_ALL_POLICIES;
         return true;
     }
-    if (n->kind != NODE_LIST || n->count == 0) {
-        problem_add(l, place_of(l, n), k->pub.name, "must be all, or a list of policies, not %s",
-                    node_describe(n, what, sizeof(what)));
-        return false;
-    }
+    if (n->kind != NODE_LIST || n->count == 0)
+        return problem_at(l, n, k->pub.name, "must be all, or a list of policies, not %s",
+                          node_describe(n, what, sizeof(what)));
     for (size_t i = 0; i < n->count; i++) {
         const struct node *item = n->items[i];
         int index = item->kind == NODE_SCALAR ? key_word_index(k->pub.range, item->text) : -1;
@@ -283,9 +268,8 @@ bool sweep_store_policies(struct loading *l, const struct key *k, const struct n
             const char *nearest = item->kind == NODE_SCALAR
                                       ? key_nearest_word(k->pub.range, item->text, near, sizeof(near))
                                       : NULL;
-            problem_add(l, place_of(l, item), k->pub.name, "%s is none of %s%s%s",
-                        node_describe(item, what, sizeof(what)), k->pub.range,
-                        nearest ? "; the nearest is " : "", nearest ? nearest : "");
+            problem_at(l, item, k->pub.name, "%s is none of %s%s%s", node_describe(item, what, sizeof(what)),
+                       k->pub.range, nearest ? "; the nearest is " : "", nearest ? nearest : "");
             return false;
         }
         bits |= UINT64_C(1) << index;
@@ -302,17 +286,12 @@ static bool name_usable(struct loading *l, const char *shown, const struct node 
 
     if (name->broken) return false;
     if (name->kind != NODE_SCALAR || !name->len || name->len > 40 || strpbrk(name->text, "=\"\\\n\t") ||
-        name->len != strlen(name->text)) {
-        problem_add(l, place_of(l, name), shown,
-                    "must be named by up to 40 characters without = and quotes, not %s",
-                    node_describe(name, what, sizeof(what)));
-        return false;
-    }
+        name->len != strlen(name->text))
+        return problem_at(l, name, shown, "must be named by up to 40 characters without = and quotes, not %s",
+                          node_describe(name, what, sizeof(what)));
     for (size_t j = 0; j < i; j += 2)
-        if (!strcmp(n->items[j]->text, name->text)) {
-            problem_add(l, place_of(l, name), shown, "%s is given twice", name->text);
-            return false;
-        }
+        if (!strcmp(n->items[j]->text, name->text))
+            return problem_at(l, name, shown, "%s is given twice", name->text);
     return true;
 }
 
@@ -321,12 +300,10 @@ static bool variant_try(struct loading *l, const char *shown, const struct node 
     bool good = true;
 
     if (set->broken) return false;
-    if (set->kind != NODE_MAPPING || set->count > 2 * SWEEP_SET_MAX) {
-        problem_add(l, place_of(l, set), shown,
-                    "must be a mapping of up to %d keys to their values, {} for none, not %s",
-                    (int)SWEEP_SET_MAX, node_describe(set, what, sizeof(what)));
-        return false;
-    }
+    if (set->kind != NODE_MAPPING || set->count > 2 * SWEEP_SET_MAX)
+        return problem_at(l, set, shown,
+                          "must be a mapping of up to %d keys to their values, {} for none, not %s",
+                          (int)SWEEP_SET_MAX, node_describe(set, what, sizeof(what)));
     for (size_t i = 0; i + 1 < set->count; i += 2)
         good = sweep_key_usable(l, shown, set, i) &&
                sweep_value_try(l, set->items[i]->text, set->items[i], set->items[i + 1]) && good;
@@ -340,12 +317,9 @@ static bool group_try(struct loading *l, const char *name, const struct node *gr
 
     (void)snprintf(shown, sizeof(shown), "%s.%s", name, group->text);
     if (variants->broken) return false;
-    if (variants->kind != NODE_MAPPING || variants->count == 0) {
-        problem_add(l, place_of(l, variants), shown,
-                    "must be a mapping {NAME: {KEY: VALUE, ...}, ...}, not %s",
-                    node_describe(variants, what, sizeof(what)));
-        return false;
-    }
+    if (variants->kind != NODE_MAPPING || variants->count == 0)
+        return problem_at(l, variants, shown, "must be a mapping {NAME: {KEY: VALUE, ...}, ...}, not %s",
+                          node_describe(variants, what, sizeof(what)));
     for (size_t i = 0; i + 1 < variants->count; i += 2) {
         char one[300];
         if (!name_usable(l, shown, variants, i)) {
@@ -363,11 +337,9 @@ bool sweep_store_variants(struct loading *l, const char *name, const struct node
     char what[64];
     bool good = true;
 
-    if (n->kind != NODE_MAPPING || n->count > 2 * SWEEP_AXES_MAX) {
-        problem_add(l, place_of(l, n), name, "must be a mapping of up to %d groups, not %s",
-                    (int)SWEEP_AXES_MAX, node_describe(n, what, sizeof(what)));
-        return false;
-    }
+    if (n->kind != NODE_MAPPING || n->count > 2 * SWEEP_AXES_MAX)
+        return problem_at(l, n, name, "must be a mapping of up to %d groups, not %s", (int)SWEEP_AXES_MAX,
+                          node_describe(n, what, sizeof(what)));
     for (size_t i = 0; i + 1 < n->count; i += 2)
         good = name_usable(l, name, n, i) && group_try(l, name, n->items[i], n->items[i + 1]) && good;
     if (!good) return false;
@@ -377,7 +349,7 @@ bool sweep_store_variants(struct loading *l, const char *name, const struct node
         memset(l->s->sweep.variants, 0, sizeof(l->s->sweep.variants));
         memcpy(l->s->sweep.variants, text.data, text.len);
     } else {
-        problem_add(l, place_of(l, n), name, "%zu bytes of settings are too many", text.len);
+        problem_at(l, n, name, "%zu bytes of settings are too many", text.len);
     }
     buf_free(&text);
     return good;

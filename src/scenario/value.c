@@ -100,15 +100,14 @@ static const char *kind_phrase(enum key_kind kind) {
 
 static bool fail_type(const struct storing *v, const char *name, const struct node *n, const char *phrase) {
     char what[64];
-    problem_add(v->l, place_of(v->l, n), name, "must be %s, not %s", phrase,
-                node_describe(n, what, sizeof(what)));
+    problem_at(v->l, n, name, "must be %s, not %s", phrase, node_describe(n, what, sizeof(what)));
     return false;
 }
 
 static bool fail_range(const struct storing *v, const char *name, const struct node *n) {
     char what[64];
-    problem_add(v->l, place_of(v->l, n), name, "%s is out of range; it must be %s",
-                node_quote(n->text, what, sizeof(what)), v->k->pub.range);
+    problem_at(v->l, n, name, "%s is out of range; it must be %s", node_quote(n->text, what, sizeof(what)),
+               v->k->pub.range);
     return false;
 }
 
@@ -177,11 +176,9 @@ static bool store_choice(const struct storing *v) {
     bool nullable = !strncmp(words, "null | ", 7);
     char near[48], what[64];
 
-    if (v->n->kind != NODE_SCALAR) {
-        problem_add(v->l, place_of(v->l, v->n), v->name, "must be one of %s, not %s", words,
-                    node_describe(v->n, what, sizeof(what)));
-        return false;
-    }
+    if (v->n->kind != NODE_SCALAR)
+        return problem_at(v->l, v->n, v->name, "must be one of %s, not %s", words,
+                          node_describe(v->n, what, sizeof(what)));
     bool null = nullable && node_is_null(v->n);
     if (v->flag) *v->flag = !null;
     if (null) return true;
@@ -190,9 +187,8 @@ static bool store_choice(const struct storing *v) {
     int index = whole ? key_word_index(words, model_format_name(v->n->text)) : -1;
     if (index < 0) {
         const char *nearest = key_nearest_word(words, v->n->text, near, sizeof(near));
-        problem_add(v->l, place_of(v->l, v->n), v->name, "%s is none of %s%s%s",
-                    node_describe(v->n, what, sizeof(what)), v->k->pub.range,
-                    nearest ? "; the nearest is " : "", nearest ? nearest : "");
+        problem_at(v->l, v->n, v->name, "%s is none of %s%s%s", node_describe(v->n, what, sizeof(what)),
+                   v->k->pub.range, nearest ? "; the nearest is " : "", nearest ? nearest : "");
         return false;
     }
     *(unsigned *)v->field = (unsigned)index;
@@ -206,13 +202,9 @@ static bool copy_text(const struct storing *v, const struct node *n, char *out, 
         if ((*p < 0x20 && !(lines && (*p == '\n' || *p == '\t'))) || *p == 0x7f) clean = false;
         if (*p == 0xc2 && p[1] < 0xa0) clean = false; /* C1 controls */
     }
-    if (!clean) {
-        problem_add(v->l, place_of(v->l, n), v->name, "control characters have no place here");
-        return false;
-    }
+    if (!clean) return problem_at(v->l, n, v->name, "control characters have no place here");
     if (n->len >= size) {
-        problem_add(v->l, place_of(v->l, n), v->name, "%zu bytes are too many; at most %zu fit", n->len,
-                    size - 1);
+        problem_at(v->l, n, v->name, "%zu bytes are too many; at most %zu fit", n->len, size - 1);
         return false;
     }
     memset(out, 0, size);
@@ -228,17 +220,14 @@ static bool store_text(const struct storing *v) {
         memset(v->field, 0, v->k->size);
         return true;
     }
-    if (!v->n->len && !may_be_empty) {
-        problem_add(v->l, place_of(v->l, v->n), v->name, "must not be empty");
-        return false;
-    }
+    if (!v->n->len && !may_be_empty) return problem_at(v->l, v->n, v->name, "must not be empty");
     return copy_text(v, v->n, v->field, v->k->size, may_be_empty);
 }
 
 static bool copy_path(const struct storing *v, const char *name, const struct node *n, char *out) {
     if (n->kind != NODE_SCALAR || node_is_null(n)) return fail_type(v, name, n, "a path");
     if (!n->len) {
-        problem_add(v->l, place_of(v->l, n), name, "must not be empty; the current directory is .");
+        problem_at(v->l, n, name, "must not be empty; the current directory is .");
         return false;
     }
     return copy_text(v, n, out, SCENARIO_PATH, false);
@@ -255,7 +244,7 @@ static bool store_path(const struct storing *v) {
 /* Bounds of a list: false (reported) when there are too few or too many members. */
 static bool list_fits(const struct storing *v, size_t most) {
     if (v->n->count >= 1 && v->n->count <= most) return true;
-    problem_add(v->l, place_of(v->l, v->n), v->name, "a list of %zu; it takes 1 to %zu", v->n->count, most);
+    problem_at(v->l, v->n, v->name, "a list of %zu; it takes 1 to %zu", v->n->count, most);
     return false;
 }
 
@@ -274,7 +263,7 @@ static bool store_paths(const struct storing *v) {
             if (item->broken || !copy_path(v, v->name, item, path[count])) return false;
             for (uint32_t i = 0; i < count; i++) {
                 if (strcmp(path[i], path[count]) != 0) continue;
-                problem_add(v->l, place_of(v->l, item), v->name, "a path named twice");
+                problem_at(v->l, item, v->name, "a path named twice");
                 return false;
             }
         }
@@ -363,9 +352,8 @@ static bool store_range(const struct storing *v) {
     bool high = read_whole(v, v->name, n->items[1], &range.hi);
     if (!low || !high) return false;
     if (range.lo > range.hi) {
-        problem_add(v->l, place_of(v->l, n), v->name,
-                    "the range [%s, %s] ends before it begins; give the lower end first", n->items[0]->text,
-                    n->items[1]->text);
+        problem_at(v->l, n, v->name, "the range [%s, %s] ends before it begins; give the lower end first",
+                   n->items[0]->text, n->items[1]->text);
         return false;
     }
     *(struct scenario_range *)v->field = range;
@@ -400,16 +388,14 @@ static bool store_cpus(const struct storing *v) {
 
 static bool store_nothing(const struct storing *v) {
     if (v->n->kind == NODE_SCALAR && node_is_null(v->n)) return true;
-    problem_add(v->l, place_of(v->l, v->n), v->name, "not available in this build; leave it at %s",
-                v->k->pub.fallback);
+    problem_at(v->l, v->n, v->name, "not available in this build; leave it at %s", v->k->pub.fallback);
     return false;
 }
 
 /* That of a file has been carried out when the file was read. */
 static bool store_include(const struct storing *v) {
     if (!v->l->source.origin || (v->n->kind == NODE_SCALAR && node_is_null(v->n))) return true;
-    problem_add(v->l, place_of(v->l, v->n), v->name,
-                "stands in a file; on the command line give --include FILE");
+    problem_at(v->l, v->n, v->name, "stands in a file; on the command line give --include FILE");
     return false;
 }
 
@@ -504,14 +490,13 @@ void value_check_available(struct loading *l, const struct key *k, const struct 
     if (!fine) {
         if (key_absence(k)) (void)snprintf(build, sizeof(build), "in this build (%s)", key_absence(k));
         if (!*here)
-            problem_add(l, place_of(l, n), k->pub.name, "not available %s; leave it at %s", build,
-                        buf_text(&usual));
+            problem_at(l, n, k->pub.name, "not available %s; leave it at %s", build, buf_text(&usual));
         else if (*here == '!')
-            problem_add(l, place_of(l, n), k->pub.name, "%s is not available in this build; give %s",
-                        here + 1, kind_phrase(k->kind));
+            problem_at(l, n, k->pub.name, "%s is not available in this build; give %s", here + 1,
+                       kind_phrase(k->kind));
         else
-            problem_add(l, place_of(l, n), k->pub.name, "%s is not available %s; it takes %s",
-                        buf_text(&text), build, here);
+            problem_at(l, n, k->pub.name, "%s is not available %s; it takes %s", buf_text(&text), build,
+                       here);
         value_default(l, k, l->s);
     }
     buf_free(&text);

@@ -44,14 +44,6 @@ static void arc_insert(struct policy *p, uint32_t entry, const struct policy_inf
     segments_append(&p->s, entry, ghosts_find(&p->ghosts, info->key, NULL) >= 0 ? T2 : T1);
 }
 
-static void arc_remove(struct policy *p, uint32_t entry) {
-    segments_remove(&p->s, entry);
-}
-
-static void arc_restore(struct policy *p, uint32_t entry) {
-    segments_restore(&p->s, entry);
-}
-
 static void arc_touch(struct policy *p, uint32_t entry, const struct policy_info *info) {
     (void)info;
     segments_remove(&p->s, entry);
@@ -123,8 +115,8 @@ const struct policy_ops policy_arc = {
     .open = arc_open,
     .close = arc_close,
     .insert = arc_insert,
-    .remove = arc_remove,
-    .restore = arc_restore,
+    .remove = segments_policy_remove,
+    .restore = segments_policy_restore,
     .touch = arc_touch,
     .first = arc_first,
     .admitted = arc_admitted,

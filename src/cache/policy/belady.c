@@ -1,9 +1,7 @@
 #include "cache/policy.h"
 
-#include <stdlib.h>
-
 #include "base/buf.h"
-#include "cache/order.h"
+#include "cache/policy/ordered.h"
 
 /* The offline optimum: L. A. Belady, "A Study of Replacement Algorithms for a Virtual-Storage Computer",
  * IBM Systems Journal 5(2), 1966 (MIN). The victim is the entry that is accessed again last of all; it
@@ -24,10 +22,6 @@ static struct policy *belady_open(const struct policy_config *config) {
     return p;
 }
 
-static void belady_close(struct policy *p) {
-    free(p);
-}
-
 static uint64_t rank_of(const struct policy_info *info) {
     if (info->next_use == 0 || info->next_use >= LATER) return info->access & (LATER - 1);
     return UINT64_MAX - info->next_use;
@@ -37,35 +31,16 @@ static void belady_insert(struct policy *p, uint32_t entry, const struct policy_
     order_insert(&p->order, entry, rank_of(info));
 }
 
-static void belady_remove(struct policy *p, uint32_t entry) {
-    order_remove(&p->order, entry);
-}
-
-static void belady_restore(struct policy *p, uint32_t entry) {
-    order_restore(&p->order, entry);
-}
-
 static void belady_touch(struct policy *p, uint32_t entry, const struct policy_info *info) {
     order_move(&p->order, entry, rank_of(info));
 }
 
-static uint32_t belady_first(struct policy *p, const struct cache_key *incoming) {
-    (void)incoming;
-    return order_first(&p->order);
-}
-
-static bool belady_check(const struct policy *p, uint64_t *entries) {
-    *entries = order_count(&p->order);
-    return order_check(&p->order);
-}
-
 const struct policy_ops policy_belady = {
     .open = belady_open,
-    .close = belady_close,
     .insert = belady_insert,
-    .remove = belady_remove,
-    .restore = belady_restore,
+    .remove = ordered_remove,
+    .restore = ordered_restore,
     .touch = belady_touch,
-    .first = belady_first,
-    .check = belady_check,
+    .first = ordered_first,
+    .check = ordered_check,
 };

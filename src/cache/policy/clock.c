@@ -1,9 +1,7 @@
 #include "cache/policy.h"
 
-#include <stdlib.h>
-
 #include "base/buf.h"
-#include "cache/order.h"
+#include "cache/policy/ordered.h"
 
 /* CLOCK: F. J. Corbató, "A Paging Experiment with the Multics System", MIT Project MAC report
  * MAC-M-384, 1968. Entries stand in a ring; an access sets an entry's bit; the hand takes the next
@@ -22,22 +20,10 @@ static struct policy *clock_open(const struct policy_config *config) {
     return p;
 }
 
-static void clock_close(struct policy *p) {
-    free(p);
-}
-
 static void clock_insert(struct policy *p, uint32_t entry, const struct policy_info *info) {
     (void)info;
     (*p->ring.nodes)[entry].word = 0;
     order_insert(&p->ring, entry, ++p->tick);
-}
-
-static void clock_remove(struct policy *p, uint32_t entry) {
-    order_remove(&p->ring, entry);
-}
-
-static void clock_restore(struct policy *p, uint32_t entry) {
-    order_restore(&p->ring, entry);
 }
 
 static void clock_touch(struct policy *p, uint32_t entry, const struct policy_info *info) {
@@ -56,18 +42,12 @@ static uint32_t clock_first(struct policy *p, const struct cache_key *incoming) 
     return entry;
 }
 
-static bool clock_check(const struct policy *p, uint64_t *entries) {
-    *entries = order_count(&p->ring);
-    return order_check(&p->ring);
-}
-
 const struct policy_ops policy_clock = {
     .open = clock_open,
-    .close = clock_close,
     .insert = clock_insert,
-    .remove = clock_remove,
-    .restore = clock_restore,
+    .remove = ordered_remove,
+    .restore = ordered_restore,
     .touch = clock_touch,
     .first = clock_first,
-    .check = clock_check,
+    .check = ordered_check,
 };

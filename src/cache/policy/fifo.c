@@ -1,9 +1,7 @@
 #include "cache/policy.h"
 
-#include <stdlib.h>
-
 #include "base/buf.h"
-#include "cache/order.h"
+#include "cache/policy/ordered.h"
 
 /* The entry written first falls first; accesses change nothing. */
 struct policy {
@@ -16,20 +14,8 @@ static struct policy *fifo_open(const struct policy_config *config) {
     return p;
 }
 
-static void fifo_close(struct policy *p) {
-    free(p);
-}
-
 static void fifo_insert(struct policy *p, uint32_t entry, const struct policy_info *info) {
     order_insert(&p->order, entry, info->first);
-}
-
-static void fifo_remove(struct policy *p, uint32_t entry) {
-    order_remove(&p->order, entry);
-}
-
-static void fifo_restore(struct policy *p, uint32_t entry) {
-    order_restore(&p->order, entry);
 }
 
 static void fifo_touch(struct policy *p, uint32_t entry, const struct policy_info *info) {
@@ -38,23 +24,12 @@ static void fifo_touch(struct policy *p, uint32_t entry, const struct policy_inf
     (void)info;
 }
 
-static uint32_t fifo_first(struct policy *p, const struct cache_key *incoming) {
-    (void)incoming;
-    return order_first(&p->order);
-}
-
-static bool fifo_check(const struct policy *p, uint64_t *entries) {
-    *entries = order_count(&p->order);
-    return order_check(&p->order);
-}
-
 const struct policy_ops policy_fifo = {
     .open = fifo_open,
-    .close = fifo_close,
     .insert = fifo_insert,
-    .remove = fifo_remove,
-    .restore = fifo_restore,
+    .remove = ordered_remove,
+    .restore = ordered_restore,
     .touch = fifo_touch,
-    .first = fifo_first,
-    .check = fifo_check,
+    .first = ordered_first,
+    .check = ordered_check,
 };

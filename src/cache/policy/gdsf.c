@@ -1,9 +1,7 @@
 #include "cache/policy.h"
 
-#include <stdlib.h>
-
 #include "base/buf.h"
-#include "cache/order.h"
+#include "cache/policy/ordered.h"
 
 /* Greedy-Dual-Size-Frequency: L. Cherkasova, "Improving WWW Proxies Performance with
  * Greedy-Dual-Size-Frequency Caching Policy", Hewlett-Packard Laboratories report HPL-98-69 (R.1), 1998.
@@ -31,10 +29,6 @@ static struct policy *gdsf_open(const struct policy_config *config) {
     return p;
 }
 
-static void gdsf_close(struct policy *p) {
-    free(p);
-}
-
 static uint64_t rank_of(const struct policy *p, uint32_t accesses, const struct policy_info *info) {
     uint64_t bytes = info->bytes ? info->bytes : 1;
     uint64_t worth = p->age + accesses * (PARTS + PARTS * UNIT / bytes);
@@ -47,23 +41,10 @@ static void gdsf_insert(struct policy *p, uint32_t entry, const struct policy_in
     order_insert(&p->order, entry, rank_of(p, 1, info));
 }
 
-static void gdsf_remove(struct policy *p, uint32_t entry) {
-    order_remove(&p->order, entry);
-}
-
-static void gdsf_restore(struct policy *p, uint32_t entry) {
-    order_restore(&p->order, entry);
-}
-
 static void gdsf_touch(struct policy *p, uint32_t entry, const struct policy_info *info) {
     uint32_t *accesses = &(*p->order.nodes)[entry].word;
     if (*accesses < UINT32_MAX) ++*accesses;
     order_move(&p->order, entry, rank_of(p, *accesses, info));
-}
-
-static uint32_t gdsf_first(struct policy *p, const struct cache_key *incoming) {
-    (void)incoming;
-    return order_first(&p->order);
 }
 
 static void gdsf_evicted(struct policy *p, struct cache_key key, uint64_t bytes,
@@ -73,19 +54,13 @@ static void gdsf_evicted(struct policy *p, struct cache_key key, uint64_t bytes,
     if (was->rank >> ACCESS_BITS > p->age) p->age = was->rank >> ACCESS_BITS;
 }
 
-static bool gdsf_check(const struct policy *p, uint64_t *entries) {
-    *entries = order_count(&p->order);
-    return order_check(&p->order);
-}
-
 const struct policy_ops policy_gdsf = {
     .open = gdsf_open,
-    .close = gdsf_close,
     .insert = gdsf_insert,
-    .remove = gdsf_remove,
-    .restore = gdsf_restore,
+    .remove = ordered_remove,
+    .restore = ordered_restore,
     .touch = gdsf_touch,
-    .first = gdsf_first,
+    .first = ordered_first,
     .evicted = gdsf_evicted,
-    .check = gdsf_check,
+    .check = ordered_check,
 };

@@ -1,9 +1,7 @@
 #include "cache/policy.h"
 
-#include <stdlib.h>
-
 #include "base/buf.h"
-#include "cache/order.h"
+#include "cache/policy/ordered.h"
 
 /* LFU with dynamic aging: M. Arlitt, L. Cherkasova, J. Dilley, R. Friedrich, T. Jin, "Evaluating Content
  * Management Techniques for Web Proxy Caches", ACM SIGMETRICS Performance Evaluation Review 27(4), 2000.
@@ -27,10 +25,6 @@ static struct policy *lfu_open(const struct policy_config *config) {
     return p;
 }
 
-static void lfu_close(struct policy *p) {
-    free(p);
-}
-
 static uint64_t rank_of(const struct policy *p, uint32_t accesses, uint64_t access) {
     uint64_t key = accesses + p->age;
     if (key > KEY_MOST) key = KEY_MOST;
@@ -42,23 +36,10 @@ static void lfu_insert(struct policy *p, uint32_t entry, const struct policy_inf
     order_insert(&p->order, entry, rank_of(p, 1, info->access));
 }
 
-static void lfu_remove(struct policy *p, uint32_t entry) {
-    order_remove(&p->order, entry);
-}
-
-static void lfu_restore(struct policy *p, uint32_t entry) {
-    order_restore(&p->order, entry);
-}
-
 static void lfu_touch(struct policy *p, uint32_t entry, const struct policy_info *info) {
     uint32_t *accesses = &(*p->order.nodes)[entry].word;
     if (*accesses < KEY_MOST) ++*accesses;
     order_move(&p->order, entry, rank_of(p, *accesses, info->access));
-}
-
-static uint32_t lfu_first(struct policy *p, const struct cache_key *incoming) {
-    (void)incoming;
-    return order_first(&p->order);
 }
 
 static void lfu_evicted(struct policy *p, struct cache_key key, uint64_t bytes,
@@ -68,19 +49,13 @@ static void lfu_evicted(struct policy *p, struct cache_key key, uint64_t bytes,
     if (was->rank >> ACCESS_BITS > p->age) p->age = was->rank >> ACCESS_BITS;
 }
 
-static bool lfu_check(const struct policy *p, uint64_t *entries) {
-    *entries = order_count(&p->order);
-    return order_check(&p->order);
-}
-
 const struct policy_ops policy_lfu = {
     .open = lfu_open,
-    .close = lfu_close,
     .insert = lfu_insert,
-    .remove = lfu_remove,
-    .restore = lfu_restore,
+    .remove = ordered_remove,
+    .restore = ordered_restore,
     .touch = lfu_touch,
-    .first = lfu_first,
+    .first = ordered_first,
     .evicted = lfu_evicted,
-    .check = lfu_check,
+    .check = ordered_check,
 };

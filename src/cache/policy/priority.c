@@ -1,7 +1,5 @@
 #include "cache/policy.h"
 
-#include <stdlib.h>
-
 #include "base/buf.h"
 #include "cache/order.h"
 
@@ -28,10 +26,6 @@ static struct policy *priority_open(const struct policy_config *config) {
     p->config = *config;
     for (uint32_t r = 0; r <= config->rule_count; r++) order_init(&p->order[r], config->nodes);
     return p;
-}
-
-static void priority_close(struct policy *p) {
-    free(p);
 }
 
 static struct order *order_of(struct policy *p, uint32_t entry) {
@@ -120,7 +114,6 @@ static bool priority_check(const struct policy *p, uint64_t *entries) {
 
 const struct policy_ops policy_priority = {
     .open = priority_open,
-    .close = priority_close,
     .insert = priority_insert,
     .remove = priority_remove,
     .restore = priority_restore,

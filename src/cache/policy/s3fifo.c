@@ -41,14 +41,6 @@ static void s3fifo_insert(struct policy *p, uint32_t entry, const struct policy_
     segments_append(&p->s, entry, ghosts_find(&p->ghosts, info->key, NULL) >= 0 ? MAIN : SMALL);
 }
 
-static void s3fifo_remove(struct policy *p, uint32_t entry) {
-    segments_remove(&p->s, entry);
-}
-
-static void s3fifo_restore(struct policy *p, uint32_t entry) {
-    segments_restore(&p->s, entry);
-}
-
 static void s3fifo_touch(struct policy *p, uint32_t entry, const struct policy_info *info) {
     (void)info;
     uint32_t *word = segments_word(&p->s, entry);
@@ -103,8 +95,8 @@ const struct policy_ops policy_s3fifo = {
     .open = s3fifo_open,
     .close = s3fifo_close,
     .insert = s3fifo_insert,
-    .remove = s3fifo_remove,
-    .restore = s3fifo_restore,
+    .remove = segments_policy_remove,
+    .restore = segments_policy_restore,
     .touch = s3fifo_touch,
     .first = s3fifo_first,
     .admitted = s3fifo_admitted,

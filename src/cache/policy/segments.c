@@ -38,3 +38,11 @@ bool segments_check(const struct segments *s, uint64_t *entries) {
     }
     return true;
 }
+
+void segments_policy_remove(struct policy *p, uint32_t entry) {
+    segments_remove((struct segments *)(void *)p, entry);
+}
+
+void segments_policy_restore(struct policy *p, uint32_t entry) {
+    segments_restore((struct segments *)(void *)p, entry);
+}

@@ -20,6 +20,9 @@ void segments_init(struct segments *s, const struct policy_config *config);
 void segments_append(struct segments *s, uint32_t entry, unsigned segment);
 void segments_remove(struct segments *s, uint32_t entry);
 void segments_restore(struct segments *s, uint32_t entry); /* to the place that its node tells */
+/* Of policies whose struct policy begins with its struct segments, for their tables as they are. */
+void segments_policy_remove(struct policy *p, uint32_t entry);
+void segments_policy_restore(struct policy *p, uint32_t entry);
 /* Sound, and each in the segment that its node tells; counts. */
 bool segments_check(const struct segments *s, uint64_t *entries);
 

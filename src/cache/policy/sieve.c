@@ -1,7 +1,5 @@
 #include "cache/policy.h"
 
-#include <stdlib.h>
-
 #include "base/buf.h"
 
 /* SIEVE: Y. Zhang, J. Yang, Y. Yue, Y. Vigfusson, K. V. Rashmi, "SIEVE is Simpler than LRU: an
@@ -25,10 +23,6 @@ static struct policy *sieve_open(const struct policy_config *config) {
     *p = (struct policy){
         .nodes = config->nodes, .oldest = POLICY_END, .newest = POLICY_END, .hand = POLICY_END};
     return p;
-}
-
-static void sieve_close(struct policy *p) {
-    free(p);
 }
 
 static void sieve_link(struct policy *p, uint32_t entry, uint32_t older, uint32_t newer) {
@@ -105,7 +99,6 @@ static bool sieve_check(const struct policy *p, uint64_t *entries) {
 
 const struct policy_ops policy_sieve = {
     .open = sieve_open,
-    .close = sieve_close,
     .insert = sieve_insert,
     .remove = sieve_remove,
     .restore = sieve_restore,

@@ -1,7 +1,5 @@
 #include "cache/policy.h"
 
-#include <stdlib.h>
-
 #include "base/buf.h"
 #include "cache/policy/segments.h"
 
@@ -25,21 +23,9 @@ static struct policy *slru_open(const struct policy_config *config) {
     return p;
 }
 
-static void slru_close(struct policy *p) {
-    free(p);
-}
-
 static void slru_insert(struct policy *p, uint32_t entry, const struct policy_info *info) {
     (void)info;
     segments_append(&p->s, entry, PROBATION);
-}
-
-static void slru_remove(struct policy *p, uint32_t entry) {
-    segments_remove(&p->s, entry);
-}
-
-static void slru_restore(struct policy *p, uint32_t entry) {
-    segments_restore(&p->s, entry);
 }
 
 static void slru_touch(struct policy *p, uint32_t entry, const struct policy_info *info) {
@@ -65,10 +51,9 @@ static bool slru_check(const struct policy *p, uint64_t *entries) {
 
 const struct policy_ops policy_slru = {
     .open = slru_open,
-    .close = slru_close,
     .insert = slru_insert,
-    .remove = slru_remove,
-    .restore = slru_restore,
+    .remove = segments_policy_remove,
+    .restore = segments_policy_restore,
     .touch = slru_touch,
     .first = slru_first,
     .check = slru_check,

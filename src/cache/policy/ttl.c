@@ -1,9 +1,7 @@
 #include "cache/policy.h"
 
-#include <stdlib.h>
-
 #include "base/buf.h"
-#include "cache/order.h"
+#include "cache/policy/ordered.h"
 
 /* Time to live: J. Jung, A. W. Berger, H. Balakrishnan, "Modeling TTL-based Internet Caches", INFOCOM 2003.
  * An entry leaves the cache when it has not been accessed for cache.ttl; when room is needed before, the one
@@ -27,10 +25,6 @@ static struct policy *ttl_open(const struct policy_config *config) {
     return p;
 }
 
-static void ttl_close(struct policy *p) {
-    free(p);
-}
-
 static uint64_t rank_now(struct policy *p) {
     uint64_t tick = ++p->tick & ((UINT64_C(1) << TICK_BITS) - 1);
     return *p->config.now_ns >> TIME_SHIFT << TICK_BITS | tick;
@@ -41,22 +35,9 @@ static void ttl_insert(struct policy *p, uint32_t entry, const struct policy_inf
     order_insert(&p->order, entry, rank_now(p));
 }
 
-static void ttl_remove(struct policy *p, uint32_t entry) {
-    order_remove(&p->order, entry);
-}
-
-static void ttl_restore(struct policy *p, uint32_t entry) {
-    order_restore(&p->order, entry);
-}
-
 static void ttl_touch(struct policy *p, uint32_t entry, const struct policy_info *info) {
     (void)info;
     order_move(&p->order, entry, rank_now(p));
-}
-
-static uint32_t ttl_first(struct policy *p, const struct cache_key *incoming) {
-    (void)incoming;
-    return order_first(&p->order);
 }
 
 static uint32_t ttl_expired(struct policy *p) {
@@ -66,19 +47,13 @@ static uint32_t ttl_expired(struct policy *p) {
     return since + p->config.ttl_ns <= *p->config.now_ns ? entry : POLICY_END;
 }
 
-static bool ttl_check(const struct policy *p, uint64_t *entries) {
-    *entries = order_count(&p->order);
-    return order_check(&p->order);
-}
-
 const struct policy_ops policy_ttl = {
     .open = ttl_open,
-    .close = ttl_close,
     .insert = ttl_insert,
-    .remove = ttl_remove,
-    .restore = ttl_restore,
+    .remove = ordered_remove,
+    .restore = ordered_restore,
     .touch = ttl_touch,
-    .first = ttl_first,
+    .first = ordered_first,
     .expired = ttl_expired,
-    .check = ttl_check,
+    .check = ordered_check,
 };

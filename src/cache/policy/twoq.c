@@ -43,14 +43,6 @@ static void twoq_insert(struct policy *p, uint32_t entry, const struct policy_in
     segments_append(&p->s, entry, back ? AM : A1IN);
 }
 
-static void twoq_remove(struct policy *p, uint32_t entry) {
-    segments_remove(&p->s, entry);
-}
-
-static void twoq_restore(struct policy *p, uint32_t entry) {
-    segments_restore(&p->s, entry);
-}
-
 static void twoq_touch(struct policy *p, uint32_t entry, const struct policy_info *info) {
     (void)info;
     if (*segments_word(&p->s, entry) != AM) return;
@@ -90,8 +82,8 @@ const struct policy_ops policy_twoq = {
     .open = twoq_open,
     .close = twoq_close,
     .insert = twoq_insert,
-    .remove = twoq_remove,
-    .restore = twoq_restore,
+    .remove = segments_policy_remove,
+    .restore = segments_policy_restore,
     .touch = twoq_touch,
     .first = twoq_first,
     .admitted = twoq_admitted,
