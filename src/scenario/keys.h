@@ -44,58 +44,64 @@
 enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
 #undef X
 
-/* id: what makes a key have an effect, and why it has none otherwise */
+/* id: what makes a key have an effect; why it has none otherwise; the condition, of a `struct scenario *s`,
+ * for scenario/unused alone. Those without a condition go by the key. */
 #define KEY_USE_LIST(X)                                                                                      \
-    X(ALWAYS, "")                                                                                            \
-    X(SIMULATE, "the mode is real")                                                                          \
-    X(REAL, "the mode is simulate")                                                                          \
-    X(OF_TIER, "") /* the key is of a tier that is off */                                                    \
-    X(LINK, "only an emulated tier has one")                                                                 \
-    X(POLICY, "") /* no tier has the policy that reads it */                                                 \
-    X(SOURCE, "") /* another source reads it */                                                              \
-    X(VRAM, "no tier is in device memory")                                                                   \
-    X(CPU_REAL, "it takes no memory")                                                                        \
-    X(NVME, "the nvme tier is off")                                                                          \
-    X(NVME_REAL, "nothing is on a drive")                                                                    \
-    X(NVME_VRAM, "no tier is in device memory")                                                              \
-    X(REMOTE_REAL, "no server is contacted")                                                                 \
-    X(STAGED, "neither nvme nor a remote server holds bytes")                                                \
-    X(EVICTION, "every tier names its own")                                                                  \
-    X(SIZE_LIMIT, "cache.admission is not size_limit")                                                       \
-    X(BELOW, "there is no tier below gpu")                                                                   \
-    X(BACKGROUND, "cache.make_room is inline")                                                               \
-    X(MOVES, "there is one tier only")                                                                       \
-    X(HEADROOM, "gpu and cpu tiers are off")                                                                 \
-    X(BYTES, "no tier holds real bytes")                                                                     \
-    X(BLOCK, "granularity is request")                                                                       \
-    X(FILE, "the source is synthetic")                                                                       \
-    X(SYNTHETIC, "the source is a file")                                                                     \
-    X(USERS, "requests come without users")                                                                  \
-    X(TIMES, "arrivals are not a trace's")                                                                   \
-    X(RATE, "arrivals are neither poisson nor gamma")                                                        \
-    X(GAMMA, "arrivals are not gamma distributed")                                                           \
-    X(STORED, "the phase is not decode")                                                                     \
-    X(AGING, "the scheduler is strict")                                                                      \
-    X(SCALED, "the autoscaler is off")                                                                       \
-    X(TURNS, "no synthetic conversations")                                                                   \
-    X(TURN_READS, "turns read no entries")                                                                   \
-    X(PREFIX, "no request can have a prefix")                                                                \
-    X(PROMPTS, "no request has a prefix")                                                                    \
-    X(DOCUMENTS, "no request can retrieve chunks")                                                           \
-    X(RAG, "no request retrieves chunks")                                                                    \
-    X(REQUESTS, "the source is ops")                                                                         \
-    X(DECODE, "nothing is decoded")                                                                          \
-    X(REREADS, "there are no decode reads")                                                                  \
-    X(ROOFLINE, "compute.mode is not roofline")                                                              \
-    X(TOKEN_TIME, "compute.mode does not use it")                                                            \
-    X(THROUGHPUT, "the profile is latency")                                                                  \
-    X(SWEPT_KEYS, "the sweep's profile is not keys")                                                         \
-    X(SWEPT_VARIANTS, "the sweep's profile is neither keys nor rates")                                       \
-    X(SWEPT_POINTS, "the sweep's profile has no number of points")                                           \
-    X(SWEPT_RUNS, "the sweep is not made of runs")                                                           \
-    X(SWEPT_SIZES, "the sweep's profile is not miss_ratio")                                                  \
-    X(SOUGHT, "the sweep's profile is not capacity")
-#define X(id, reason) KEY_USE_##id,
+    X(ALWAYS, "", true)                                                                                      \
+    X(SIMULATE, "the mode is real", !is_real(s))                                                             \
+    X(REAL, "the mode is simulate", is_real(s))                                                              \
+    X(OF_TIER, "", true) /* the key is of a tier that is off */                                              \
+    X(LINK, "only an emulated tier has one", true)                                                           \
+    X(POLICY, "", true) /* no tier has the policy that reads it */                                           \
+    X(SOURCE, "", true) /* another source reads it */                                                        \
+    X(VRAM, "no tier is in device memory", has_vram(s))                                                      \
+    X(CPU_REAL, "it takes no memory", is_real(s) && s->tier[KVF_TIER_CPU].on)                                \
+    X(NVME, "the nvme tier is off", s->tier[KVF_TIER_NVME].on)                                               \
+    X(NVME_REAL, "nothing is on a drive", is_real(s) && s->tier[KVF_TIER_NVME].on)                           \
+    X(NVME_VRAM, "no tier is in device memory", has_vram(s) && s->tier[KVF_TIER_NVME].on)                    \
+    X(REMOTE_REAL, "no server is contacted", scenario_remote_is_real(s))                                     \
+    X(STAGED, "neither nvme nor a remote server holds bytes", scenario_stages(s))                            \
+    X(EVICTION, "every tier names its own", uses_common_eviction(s))                                         \
+    X(SIZE_LIMIT, "cache.admission is not size_limit", s->cache.admission == KVF_ADMISSION_SIZE_LIMIT)       \
+    X(BELOW, "there is no tier below gpu", tiers_on(s) > s->tier[KVF_TIER_GPU].on)                           \
+    X(BACKGROUND, "cache.make_room is inline", s->cache.make_room == KVF_MAKE_ROOM_BACKGROUND)               \
+    X(MOVES, "there is one tier only", tiers_on(s) > 1)                                                      \
+    X(HEADROOM, "gpu and cpu tiers are off", s->tier[KVF_TIER_GPU].on || s->tier[KVF_TIER_CPU].on)           \
+    X(BYTES, "no tier holds real bytes", (s->tier[KVF_TIER_CPU].on || scenario_stages(s)) && is_real(s))     \
+    X(BLOCK, "granularity is request", by_blocks(s))                                                         \
+    X(FILE, "the source is synthetic", scenario_source_has(s, SOURCE_FILE))                                  \
+    X(SYNTHETIC, "the source is a file", scenario_source_has(s, SOURCE_PERSONAS))                            \
+    X(USERS, "requests come without users", has_users(s))                                                    \
+    X(TIMES, "arrivals are not a trace's",                                                                   \
+      s->workload.arrival.process == KVF_ARRIVAL_TRACE ||                                                    \
+          (scenario_source_has(s, SOURCE_RECORDED) && !scenario_at_rate(s)))                                 \
+    X(RATE, "arrivals are neither poisson nor gamma", scenario_at_rate(s))                                   \
+    X(GAMMA, "arrivals are not gamma distributed", s->workload.arrival.process == KVF_ARRIVAL_GAMMA)         \
+    X(STORED, "the phase is not decode", stores_alone(s))                                                    \
+    X(AGING, "the scheduler is strict", s->qos.scheduler == KVF_SCHEDULER_AGING)                             \
+    X(SCALED, "the autoscaler is off", s->autoscaler.mode != KVF_AUTOSCALER_OFF)                             \
+    X(TURNS, "no synthetic conversations", has_turns(s, SOURCE_PERSONAS))                                    \
+    X(TURN_READS, "turns read no entries", has_turns(s, SOURCE_USERS) && !by_blocks(s))                      \
+    X(PREFIX, "no request can have a prefix", has_turns(s, SOURCE_PROMPTS))                                  \
+    X(PROMPTS, "no request has a prefix",                                                                    \
+      has_turns(s, SOURCE_PROMPTS) && s->workload.prefix.probability > 0)                                    \
+    X(DOCUMENTS, "no request can retrieve chunks", scenario_can_retrieve(s))                                 \
+    X(RAG, "no request retrieves chunks", scenario_retrieves(s))                                             \
+    X(REQUESTS, "the source is ops", scenario_source_has(s, SOURCE_INFERS))                                  \
+    X(DECODE, "nothing is decoded", decodes(s))                                                              \
+    X(REREADS, "there are no decode reads", decodes(s) && !by_blocks(s))                                     \
+    X(ROOFLINE, "compute.mode is not roofline", scenario_computes(s))                                        \
+    X(TOKEN_TIME, "compute.mode does not use it", has_token_time(s))                                         \
+    X(THROUGHPUT, "the profile is latency", s->assess.profile == KVF_PROFILE_THROUGHPUT)                     \
+    X(SWEPT_KEYS, "the sweep's profile is not keys", swept(s, KVF_SWEEP_KEYS))                               \
+    X(SWEPT_VARIANTS, "the sweep's profile is neither keys nor rates",                                       \
+      swept(s, KVF_SWEEP_KEYS) || swept(s, KVF_SWEEP_RATES))                                                 \
+    X(SWEPT_POINTS, "the sweep's profile has no number of points",                                           \
+      swept(s, KVF_SWEEP_RATES) || (swept(s, KVF_SWEEP_MISS_RATIO) && s->sweep.capacities == 0))             \
+    X(SWEPT_RUNS, "the sweep is not made of runs", s->sweep.on && !swept(s, KVF_SWEEP_MISS_RATIO))           \
+    X(SWEPT_SIZES, "the sweep's profile is not miss_ratio", swept(s, KVF_SWEEP_MISS_RATIO))                  \
+    X(SOUGHT, "the sweep's profile is not capacity", swept(s, KVF_SWEEP_CAPACITY))
+#define X(id, ...) KEY_USE_##id,
 enum key_use { KEY_USE_LIST(X) KEY_USES };
 #undef X
 

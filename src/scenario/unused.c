@@ -62,122 +62,35 @@ static bool has_link(const struct scenario *s, enum kvf_tier tier) {
     return emulated || estimates_loads(s);
 }
 
-/* Whether a key has an effect; each of the three knows some of the uses. */
-static bool acts_on_tiers(enum key_use use, const struct scenario *s) {
-    bool real = s->mode == KVF_MODE_REAL;
-    const struct scenario_tier *gpu = &s->tier[KVF_TIER_GPU];
-
-    switch (use) {
-    case KEY_USE_SIMULATE:
-        return !real;
-    case KEY_USE_REAL:
-        return real;
-    case KEY_USE_VRAM:
-        return real && gpu->on && scenario_backend_has(s, KVF_TIER_GPU, BACKEND_DEVICE);
-    case KEY_USE_CPU_REAL:
-        return s->tier[KVF_TIER_CPU].on && real;
-    case KEY_USE_NVME:
-        return s->tier[KVF_TIER_NVME].on;
-    case KEY_USE_NVME_REAL:
-        return s->tier[KVF_TIER_NVME].on && real;
-    case KEY_USE_NVME_VRAM:
-        return acts_on_tiers(KEY_USE_NVME_REAL, s) && acts_on_tiers(KEY_USE_VRAM, s);
-    case KEY_USE_REMOTE_REAL:
-        return scenario_remote_is_real(s);
-    case KEY_USE_STAGED:
-        return scenario_stages(s);
-    case KEY_USE_EVICTION:
-        return uses_common_eviction(s);
-    case KEY_USE_SIZE_LIMIT:
-        return s->cache.admission == KVF_ADMISSION_SIZE_LIMIT;
-    case KEY_USE_BELOW:
-        return tiers_on(s) > gpu->on;
-    case KEY_USE_BACKGROUND:
-        return s->cache.make_room == KVF_MAKE_ROOM_BACKGROUND;
-    case KEY_USE_MOVES:
-        return tiers_on(s) > 1;
-    case KEY_USE_HEADROOM:
-        return gpu->on || s->tier[KVF_TIER_CPU].on;
-    case KEY_USE_BYTES:
-        return (s->tier[KVF_TIER_CPU].on || scenario_stages(s)) && real;
-    default:
-        return true;
-    }
+static bool is_real(const struct scenario *s) {
+    return s->mode == KVF_MODE_REAL;
 }
 
-static bool acts_on_requests(enum key_use use, const struct scenario *s) {
-    bool block = s->cache.granularity == KVF_GRANULARITY_BLOCK;
-    enum scenario_arrival process = s->workload.arrival.process;
-
-    switch (use) {
-    case KEY_USE_BLOCK:
-        return block;
-    case KEY_USE_FILE:
-        return scenario_source_has(s, SOURCE_FILE);
-    case KEY_USE_SYNTHETIC:
-        return scenario_source_has(s, SOURCE_PERSONAS);
-    case KEY_USE_TIMES:
-        return process == KVF_ARRIVAL_TRACE ||
-               (scenario_source_has(s, SOURCE_RECORDED) && !scenario_at_rate(s));
-    case KEY_USE_RATE:
-        return scenario_at_rate(s);
-    case KEY_USE_GAMMA:
-        return process == KVF_ARRIVAL_GAMMA;
-    case KEY_USE_STORED:
-        return stores_alone(s);
-    case KEY_USE_AGING:
-        return s->qos.scheduler == KVF_SCHEDULER_AGING;
-    case KEY_USE_SCALED:
-        return s->autoscaler.mode != KVF_AUTOSCALER_OFF;
-    case KEY_USE_TURNS:
-        return has_turns(s, SOURCE_PERSONAS);
-    case KEY_USE_TURN_READS:
-        return has_turns(s, SOURCE_USERS) && !block;
-    case KEY_USE_PROMPTS:
-        return has_turns(s, SOURCE_PROMPTS) && s->workload.prefix.probability > 0;
-    case KEY_USE_PREFIX:
-        return has_turns(s, SOURCE_PROMPTS);
-    case KEY_USE_USERS:
-        return has_users(s);
-    case KEY_USE_DOCUMENTS:
-        return scenario_can_retrieve(s);
-    case KEY_USE_RAG:
-        return scenario_retrieves(s);
-    case KEY_USE_REQUESTS:
-        return scenario_source_has(s, SOURCE_INFERS);
-    case KEY_USE_DECODE:
-        return decodes(s);
-    case KEY_USE_REREADS:
-        return decodes(s) && !block;
-    case KEY_USE_ROOFLINE:
-        return scenario_computes(s);
-    case KEY_USE_TOKEN_TIME:
-        return has_token_time(s);
-    case KEY_USE_THROUGHPUT:
-        return s->assess.profile == KVF_PROFILE_THROUGHPUT;
-    default:
-        return true;
-    }
+static bool by_blocks(const struct scenario *s) {
+    return s->cache.granularity == KVF_GRANULARITY_BLOCK;
 }
 
-static bool acts_on_sweep(enum key_use use, const struct scenario *s) {
-    switch (use) {
-    case KEY_USE_SWEPT_KEYS:
-        return swept(s, KVF_SWEEP_KEYS);
-    case KEY_USE_SWEPT_VARIANTS:
-        return swept(s, KVF_SWEEP_KEYS) || swept(s, KVF_SWEEP_RATES);
-    case KEY_USE_SWEPT_POINTS:
-        return swept(s, KVF_SWEEP_RATES) || (swept(s, KVF_SWEEP_MISS_RATIO) && s->sweep.capacities == 0);
-    case KEY_USE_SWEPT_RUNS:
-        return s->sweep.on && !swept(s, KVF_SWEEP_MISS_RATIO);
-    case KEY_USE_SWEPT_SIZES:
-        return swept(s, KVF_SWEEP_MISS_RATIO);
-    case KEY_USE_SOUGHT:
-        return swept(s, KVF_SWEEP_CAPACITY);
-    default:
-        return true;
-    }
+static bool has_vram(const struct scenario *s) {
+    return is_real(s) && s->tier[KVF_TIER_GPU].on && scenario_backend_has(s, KVF_TIER_GPU, BACKEND_DEVICE);
 }
+
+#define X(id, reason, condition)                                                                             \
+    static bool acts_##id(const struct scenario *s) {                                                        \
+        (void)s;                                                                                             \
+        return condition;                                                                                    \
+    }
+KEY_USE_LIST(X)
+#undef X
+
+/* Whether and why not, by use. */
+static const struct {
+    bool (*acts)(const struct scenario *s);
+    const char *reason;
+} uses[] = {
+#define X(id, reason, condition) {acts_##id, reason},
+    KEY_USE_LIST(X)
+#undef X
+};
 
 /* The tier that the key of a tier is about. */
 static enum kvf_tier tier_of(const struct key *k) {
@@ -222,16 +135,13 @@ static const char *tier_missing(enum key_use use, const struct scenario *s) {
 }
 
 const char *unused_reason(const struct key *k, const struct scenario *s) {
-#define X(id, reason) reason,
-    static const char *const reasons[] = {KEY_USE_LIST(X)};
-#undef X
     const char *off;
     switch (k->use) {
     case KEY_USE_OF_TIER:
         return tier_is_off(s, tier_of(k));
     case KEY_USE_LINK:
         off = tier_is_off(s, tier_of(k));
-        return off ? off : has_link(s, tier_of(k)) ? NULL : reasons[k->use];
+        return off ? off : has_link(s, tier_of(k)) ? NULL : uses[k->use].reason;
     case KEY_USE_POLICY:
         return policy_missing(k, s);
     case KEY_USE_SOURCE:
@@ -242,8 +152,7 @@ const char *unused_reason(const struct key *k, const struct scenario *s) {
     if ((off = tier_missing(k->use, s))) return off;
     if (k->use == KEY_USE_NVME_VRAM && s->nvme.direct_to_gpu == KVF_DIRECT_TO_GPU_ON)
         return NULL; /* it refuses the run where there is no such path */
-    bool acts = acts_on_tiers(k->use, s) && acts_on_requests(k->use, s) && acts_on_sweep(k->use, s);
-    return acts ? NULL : reasons[k->use];
+    return uses[k->use].acts(s) ? NULL : uses[k->use].reason;
 }
 
 void scenario_unused_list(struct scenario_report *r, const struct scenario *s) {
