@@ -18,7 +18,7 @@ static const struct outcome_format *format_of(const char *path) {
     size_t len = strlen(path);
     for (size_t i = 0; i < outcome_format_count; i++) {
         const char *suffix = outcome_formats[i].suffix;
-        if (suffix && len > strlen(suffix) && strcmp(path + len - strlen(suffix), suffix) == 0)
+        if (len > strlen(suffix) && strcmp(path + len - strlen(suffix), suffix) == 0)
             return &outcome_formats[i];
     }
     return NULL;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,14 +97,20 @@ static int take_file(int file, struct buf *out) {
     return lseek(file, 0, SEEK_SET) < 0 ? errno : take_rest(file, out);
 }
 
+static bool room_left(const struct book *b) {
+    struct statvfs fs;
+    const char *folder = temporary_folder();
+    return !folder || statvfs(folder, &fs) != 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= b->bytes;
+}
+
 int book_close(struct book *b, struct buf *out, struct err *e) {
-    size_t from = out->len;
+    bool room = room_left(b);
     lxw_error failed = workbook_close(b->workbook); /* frees it too */
-    int why = failed ? 0 : take_file(b->file, out);
+    int why = failed || !room ? 0 : take_file(b->file, out);
     close(b->file);
     if (failed) return no_room(e, lxw_strerror(failed));
     if (why) return no_room(e, strerror(why));
-    if (!book_whole(b, out->data + from, out->len - from))
+    if (!room)
         return err_set(
             e, KVF_ERR_NOSPACE,
             "cannot make the workbook: the folder for temporary files is full; name another in $TMPDIR");
@@ -175,14 +182,13 @@ int book_apart(int (*fill)(const void *ctx, struct buf *out, struct err *e), con
 }
 
 int book_begin(struct book_page *p, struct book *b, const char *name, struct err *e) {
-    if (b->sheets == BOOK_PAGES_MAX) return no_room(e, "it has too many sheets");
-    b->sheets++;
     *p = (struct book_page){.book = b, .sheet = workbook_add_worksheet(b->workbook, name)};
     return p->sheet ? 0 : no_room(e, "a sheet could not be begun");
 }
 
-static void wrote(struct book_page *p, lxw_error failed) {
-    if (!failed) p->book->cells[p->book->sheets - 1]++;
+static void wrote(struct book_page *p, size_t text_len) {
+    enum { CELL_BYTES = 80 }; /* with its tags */
+    p->book->bytes += CELL_BYTES + text_len;
 }
 
 static lxw_col_t next_column(struct book_page *p) {
@@ -209,13 +215,15 @@ void book_text(struct book_page *p, enum book_style style, const char *text) {
     lxw_col_t column = next_column(p);
     if (!text[0]) return;
     char *copy = clean(text);
-    wrote(p, worksheet_write_string(p->sheet, p->row, column, copy, p->book->style[style]));
+    worksheet_write_string(p->sheet, p->row, column, copy, p->book->style[style]);
+    wrote(p, strlen(copy));
     free(copy);
 }
 
 void book_number(struct book_page *p, enum book_style style, double v) {
     lxw_col_t column = next_column(p);
-    if (isfinite(v)) wrote(p, worksheet_write_number(p->sheet, p->row, column, v, p->book->style[style]));
+    if (isfinite(v)) worksheet_write_number(p->sheet, p->row, column, v, p->book->style[style]);
+    wrote(p, 0);
 }
 
 void book_count(struct book_page *p, enum book_style style, uint64_t v) {
@@ -230,15 +238,16 @@ void book_count(struct book_page *p, enum book_style style, uint64_t v) {
 }
 
 void book_flag(struct book_page *p, enum book_style style, bool v) {
-    wrote(p, worksheet_write_boolean(p->sheet, p->row, next_column(p), v, p->book->style[style]));
+    worksheet_write_boolean(p->sheet, p->row, next_column(p), v, p->book->style[style]);
+    wrote(p, 0);
 }
 
 void book_time(struct book_page *p, double epoch_s) {
     lxw_col_t column = next_column(p);
     struct tm tm;
     if (moment_utc(epoch_s, &tm))
-        wrote(p, worksheet_write_unixtime(p->sheet, p->row, column, (int64_t)epoch_s,
-                                          p->book->style[BOOK_TIME]));
+        worksheet_write_unixtime(p->sheet, p->row, column, (int64_t)epoch_s, p->book->style[BOOK_TIME]);
+    wrote(p, 0);
 }
 
 void book_skip(struct book_page *p) {

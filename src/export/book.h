@@ -26,14 +26,13 @@ enum book_style {
     BOOK_DIFFERS, /* from the other runs */
     BOOK_STYLES
 };
-enum { BOOK_ROWS_MAX = 1048576 /* of a page, in Excel */, BOOK_PAGES_MAX = 16 };
+enum { BOOK_ROWS_MAX = 1048576 }; /* of a page, in Excel */
 
 struct book {
     lxw_workbook *workbook;
     lxw_format *style[BOOK_STYLES];
     int file; /* in memory */
-    size_t sheets;
-    uint64_t cells[BOOK_PAGES_MAX]; /* that each has */
+    uint64_t bytes; /* that its cells take in temporary files, about */
 };
 struct book_page {
     struct book *book;
@@ -51,11 +50,9 @@ int book_apart(int (*fill)(const void *ctx, struct buf *out, struct err *e), con
 /* `created_s`, since the epoch, is the date that it bears: the same content makes the same bytes. 0, or
  * -KVF_ERR_IO where its temporary files cannot be made; then there is nothing to free. */
 int book_open(struct book *b, double created_s, struct err *e);
-/* Adds the whole file to `out`, and frees the book. -KVF_ERR_NOSPACE where the temporary files had no room.
- */
+/* Adds the whole file to `out`, and frees the book. -KVF_ERR_NOSPACE where the temporary files have no room: the
+ * library does not look at what becomes of its writes to them. */
 int book_close(struct book *b, struct buf *out, struct err *e);
-/* Whether an archive holds all parts and cells of a book that was closed, none of them cut short. */
-bool book_whole(const struct book *b, const void *archive, size_t len);
 
 /* A page, which others may follow once it is filled. -KVF_ERR_IO as above. */
 int book_begin(struct book_page *p, struct book *b, const char *name, struct err *e);

@@ -18,8 +18,6 @@ void outcome_json(const struct outcome *o, struct buf *out);
 /* A row for each point: where it is, how it ended, every measure of the runs. Of profile miss_ratio a row for
  * each policy and capacity. */
 void outcome_csv(const struct outcome *o, struct buf *out);
-/* A row for each combination of variants, or the best point alone without them. */
-void outcome_peaks_csv(const struct outcome *o, struct buf *out);
 /* A workbook with the sheets sweep, peaks and points; of profile miss_ratio sweep and curves. 0 or a negative
  * code. */
 int outcome_xlsx(const struct outcome *o, struct buf *out, struct err *e);
@@ -27,14 +25,12 @@ int outcome_xlsx(const struct outcome *o, struct buf *out, struct err *e);
 /* The formats in which `export` writes a sweep; the first is the default. */
 struct outcome_format {
     const char *name;   /* as --format has it */
-    const char *suffix; /* of the files that are written so unless told; NULL: none */
+    const char *suffix; /* of the files that are written so unless told */
     const char *help;   /* one phrase */
     bool binary;        /* nothing for a terminal */
     int (*write)(const struct outcome *o, struct buf *out, struct err *e);
 };
 extern const struct outcome_format outcome_formats[];
 extern const size_t outcome_format_count;
-/* Adds a line for each that runs do not have: help. */
-void outcome_formats_list(struct buf *out);
 
 #endif

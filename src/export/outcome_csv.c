@@ -29,8 +29,8 @@ static const char *number_column(const struct outcome_dimension *d) {
                                          : NULL;
 }
 
-static void add_dimension_heads(const struct outcome *o, unsigned from, struct buf *out) {
-    for (unsigned d = from; d < o->dimensions; d++) {
+static void add_dimension_heads(const struct outcome *o, struct buf *out) {
+    for (unsigned d = 0; d < o->dimensions; d++) {
         const char *number = number_column(&o->dimension[d]);
         add_text(o->dimension[d].key, out);
         if (number) {
@@ -42,13 +42,11 @@ static void add_dimension_heads(const struct outcome *o, unsigned from, struct b
     }
 }
 
-/* `point` SIZE_MAX: nowhere. */
-static void add_place(const struct outcome *o, size_t point, unsigned from, struct buf *out) {
-    for (unsigned d = from; d < o->dimensions; d++) {
-        const struct outcome_value *v =
-            point == SIZE_MAX ? NULL : &o->dimension[d].value[o->point[point].at[d]];
-        add_text(v ? v->text : "", out);
-        if (number_column(&o->dimension[d])) add_number(v ? v->number : NAN, out);
+static void add_place(const struct outcome *o, size_t point, struct buf *out) {
+    for (unsigned d = 0; d < o->dimensions; d++) {
+        const struct outcome_value *v = &o->dimension[d].value[o->point[point].at[d]];
+        add_text(v->text, out);
+        if (number_column(&o->dimension[d])) add_number(v->number, out);
     }
 }
 
@@ -67,66 +65,26 @@ static void curves_csv(const struct outcome *o, struct buf *out) {
     }
 }
 
-static void add_measure_heads(const struct outcome *o, size_t count, struct buf *out) {
-    for (size_t m = 0; m < count; m++) add_text(o->measure[m].name, out);
-}
-
 void outcome_csv(const struct outcome *o, struct buf *out) {
     if (strcmp(o->record.profile, "miss_ratio") == 0) {
         curves_csv(o, out);
         return;
     }
     buf_add(out, "sweep_id,name,point");
-    add_dimension_heads(o, 0, out);
+    add_dimension_heads(o, out);
     buf_add(out, ",state,run_id");
-    add_measure_heads(o, o->measures, out);
+    for (size_t m = 0; m < o->measures; m++) add_text(o->measure[m].name, out);
     buf_add(out, "\n");
     for (size_t i = 0; i < o->points; i++) {
         const struct outcome_point *p = &o->point[i];
         buf_addf(out, "%" PRId64, o->record.sweep_id);
         add_text(o->record.name, out);
         buf_addf(out, ",%zu", p->number);
-        add_place(o, i, 0, out);
+        add_place(o, i, out);
         add_text(outcome_state_name(p->state), out);
         buf_add(out, ",");
         if (p->run_id) buf_addf(out, "%" PRId64, p->run_id);
         for (size_t m = 0; m < o->measures; m++) add_number(outcome_measured(o, i, m), out);
         buf_add(out, "\n");
     }
-}
-
-static void add_peak(const struct outcome *o, const struct outcome_peak *p, struct buf *out) {
-    buf_addf(out, "%" PRId64, o->record.sweep_id);
-    add_text(o->record.name, out);
-    for (unsigned g = 0; g < o->groups; g++)
-        add_text(o->dimension[g].value[outcome_variant(o, p->configuration, g)].text, out);
-    buf_add(out, ",");
-    if (p->point != SIZE_MAX) buf_addf(out, "%zu", o->point[p->point].number);
-    add_place(o, p->point, o->groups, out);
-    add_number(p->delta, out);
-    for (size_t m = 0; m < o->chosen; m++) add_number(p->value[m], out);
-    buf_add(out, "\n");
-}
-
-/* Where configurations have no peaks of their own. */
-static void add_best(const struct outcome *o, struct buf *out) {
-    size_t best = outcome_best(o);
-    struct outcome_peak p = {outcome_configuration(o, best), best, o->point[best].value, NAN};
-    p.delta = outcome_delta(o, best, outcome_judge(o));
-    add_peak(o, &p, out);
-}
-
-void outcome_peaks_csv(const struct outcome *o, struct buf *out) {
-    size_t count;
-    struct outcome_peak *peak = outcome_peaks(o, &count);
-    buf_add(out, "sweep_id,name");
-    for (unsigned g = 0; g < o->groups; g++) add_text(o->dimension[g].key, out);
-    buf_add(out, ",point");
-    add_dimension_heads(o, o->groups, out);
-    buf_add(out, ",delta");
-    add_measure_heads(o, o->chosen, out);
-    buf_add(out, "\n");
-    for (size_t i = 0; i < count; i++) add_peak(o, &peak[i], out);
-    if (count == 0 && outcome_best(o) != SIZE_MAX) add_best(o, out);
-    outcome_peaks_free(peak, count);
 }

@@ -236,6 +236,35 @@ void outcome_put_charts(const struct outcome *o, struct doc *d) {
     outcome_lines_free(&l);
 }
 
+/* ---- peaks ---- */
+
+void outcome_put_heat(const struct outcome *o, const struct outcome_peak *peak, size_t count, struct doc *d) {
+    enum { ROWS = 24, COLUMNS = 16 };
+    const struct outcome_dimension *x = &o->dimension[o->groups - 1];
+    const char *metric = o->measure[outcome_judge(o)].name;
+    struct buf text = {0};
+    if (count == 0 || count / x->values > ROWS || x->values > COLUMNS) return;
+    buf_addf(&text, "%s against %s", outcome_measure_title(metric).text, o->baseline);
+    struct plot *p = plot_new(PLOT_HEAT, buf_text(&text));
+    plot_axis(&p->x, x->title, "");
+    plot_axis(&p->y, "difference", "%");
+    p->diverging = true;
+    p->less_better = metric_better(metric) == METRIC_LOWER;
+    plot_caption(
+        p, "Blue is better than the baseline, orange worse: %s is better. Hatched cells have no finished point.",
+        p->less_better ? "less" : "more");
+    for (size_t v = 0; v < x->values; v++) plot_category(p, x->value[v].text);
+    for (size_t row = 0; row < count; row += x->values) {
+        text.len = 0;
+        for (unsigned g = 0; g + 1 < o->groups; g++)
+            buf_addf(&text, "%s%s", g ? ", " : "", o->dimension[g].value[outcome_variant(o, row, g)].text);
+        struct plot_line *line = plot_line_room(p, text.len ? buf_text(&text) : "peak", x->values, false);
+        for (size_t v = 0; v < x->values; v++) line->y[v] = peak[row + v].delta;
+    }
+    buf_free(&text);
+    doc_plot(d, p);
+}
+
 /* ---- a search ---- */
 
 void outcome_put_search(const struct outcome *o, struct doc *d) {

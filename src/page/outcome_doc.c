@@ -119,6 +119,7 @@ static void put_peaks(const struct outcome *o, struct doc *d) {
         for (size_t m = 0; m < o->chosen; m++)
             if (m != judge) doc_cell(d, outcome_cell(o, p->value[m], m).text);
     }
+    if (o->base_group != SIZE_MAX) outcome_put_heat(o, peak, count, d);
     outcome_peaks_free(peak, count);
 }
 
@@ -257,8 +258,6 @@ struct doc *outcome_doc(const struct outcome *o) {
     } else {
         outcome_put_charts(o, d);
         put_peaks(o, d);
-        doc_section(d, 1, "Differences from the baseline");
-        outcome_put_heat(o, d);
     }
     if (!curves) put_points(o, d);
     doc_section(d, 1, "Scenario");

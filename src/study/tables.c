@@ -315,7 +315,6 @@ static const struct {
     const struct option_spec *option;
     void (*list)(struct buf *out);
 } choices[] = {{&export_table[0], export_formats_list},
-               {&export_table[0], outcome_formats_list},
                {&report_table[0], doc_forms_list}};
 
 void option_choices(const struct option_spec *s, struct buf *out) {

@@ -154,22 +154,4 @@ def _():
         database().unlink()
 
 
-@case("a workbook that is cut short, as temporary files are, is not written")
-def _():
-    two_runs()
-    with contextlib.closing(sqlite3.connect(database())) as db, db:
-        for n in range(2000):
-            histories.insert(db, "results", run_id=1, n=10 + n, metric="measure_%d" % n, value=n / 7, unit="ms")
-    size = len(export("1"))
-    pages = zipfile.ZipFile(home() / "work/runs.xlsx").infolist()
-    largest = max(info.file_size for info in pages)
-    limit = (size + largest) // 2  # the archive stays below it
-    assert size < limit < largest, (size, largest)
-    got = finish(spawn(["export", "1", "--output", "short.xlsx"], preexec_fn=lambda: resource.setrlimit(
-        resource.RLIMIT_FSIZE, (limit, limit))))
-    assert got.rc == 1 and got.stdout == "" and got.stderr == (
-        "kvfall: cannot make the workbook: the folder for temporary files is full; name another in $TMPDIR\n"), got
-    assert sorted(os.listdir(home() / "work")) == ["runs.xlsx"]
-
-
 main()
