@@ -110,40 +110,24 @@ static int check_sweep(const struct options *o, const struct scenario *s, char *
     return bad > 0 ? 2 : 0;
 }
 
-int cmd_check(int argc, char **argv) {
-    struct options o;
-    struct err e = {0};
+int cmd_check(const struct options *o, struct command_reply *r, struct err *e) {
     struct scenario scenario;
     struct scenario_report report = {0};
     char *yaml = NULL;
-    struct buf out = {0};
-    int status = 0;
 
-    if (options_parse(&o, argc, argv, &e)) {
-        status = output_fail(&e);
-        goto out;
+    if (options_has(o, "keys")) return print_keys();
+    if (!o->operands)
+        return err_set(e, KVF_ERR_USAGE,
+                       "check needs a scenario: `kvfall check FILE`, or - for standard input");
+    int status = setup_scenario(o->operand[0], o, &scenario, &yaml, &report);
+    if (!status) {
+        struct how how = {.force = options_has(o, "force"), .fit = options_has(o, "fit")};
+        if (check(&scenario, &report, how, &r->text, e)) {
+            output_fail(e);
+            status = 2; /* whatever the reason: this scenario cannot run here as it is */
+        }
+        if (check_sweep(o, &scenario, yaml, &r->text)) status = 2;
     }
-    if (options_has(&o, "keys")) {
-        status = print_keys();
-        goto out;
-    }
-    if (!o.operands) {
-        err_set(&e, KVF_ERR_USAGE, "check needs a scenario: `kvfall check FILE`, or - for standard input");
-        status = output_fail(&e);
-        goto out;
-    }
-    status = setup_scenario(o.operand[0], &o, &scenario, &yaml, &report);
-    if (status) goto out;
-    struct how how = {.force = options_has(&o, "force"), .fit = options_has(&o, "fit")};
-    if (check(&scenario, &report, how, &out, &e)) {
-        output_fail(&e);
-        status = 2; /* whatever the reason: this scenario cannot run here as it is */
-    }
-    if (check_sweep(&o, &scenario, yaml, &out)) status = 2;
-    output_print(&out);
-out:
-    buf_free(&out);
     scenario_load_free(&report);
-    options_free(&o);
     return status;
 }

@@ -3,11 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
-#include "study/options.h"
 #include "study/output.h"
 #include "tier/tier.h"
 
@@ -99,22 +97,10 @@ static int clean(const struct options *o, struct cleaning *c, struct buf *out, s
     return err_set(e, KVF_ERR_IO, "%zu of %zu directories could not be removed", c->going - gone, c->going);
 }
 
-int cmd_clean(int argc, char **argv) {
-    struct options o;
-    struct err e = {0};
+int cmd_clean(const struct options *o, struct command_reply *r, struct err *e) {
     struct cleaning c = {0};
-    struct buf out = {0};
-    int status = 0;
-
-    if (options_parse(&o, argc, argv, &e)) {
-        options_free(&o);
-        return output_fail(&e);
-    }
-    int rc = clean(&o, &c, &out, &e);
-    if (rc != -KVF_ERR_USAGE || c.going > 0) output_print(&out);
-    if (rc) status = output_fail(&e);
+    int rc = clean(o, &c, &r->text, e);
+    if (rc == -KVF_ERR_USAGE && c.going == 0) buf_free(&r->text);
     free(c.found);
-    buf_free(&out);
-    options_free(&o);
-    return status;
+    return rc;
 }

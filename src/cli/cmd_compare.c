@@ -192,28 +192,18 @@ static int write_junit(const struct options *o, const struct comparison *c, stru
     return rc;
 }
 
-int cmd_compare(int argc, char **argv) {
-    struct options o;
+int cmd_compare(const struct options *o, struct command_reply *r, struct err *e) {
     struct asked asked = {0};
     struct comparison c = {0};
-    struct buf out = {0};
-    struct err e = {0};
-    int status = 0;
-
-    int rc = options_parse(&o, argc, argv, &e);
-    if (!rc) rc = compare(&o, &c, &asked, &e);
-    if (!rc) print(&o, &c, asked.form, &out);
-    if (!rc) rc = stored_output_write(&o, &out, &e);
-    if (!rc) rc = write_junit(&o, &c, &e);
-    if (rc)
-        status = output_fail(&e);
-    else if (c.failures)
-        status = FAILED_STATUS;
-    /* who does not see the text is told what failed all the same */
-    for (size_t i = 0; !rc && i < c.failures && (asked.form != SHEET_TABLE || stored_output(&o)); i++)
+    int rc = compare(o, &c, &asked, e);
+    if (!rc) print(o, &c, asked.form, &r->text);
+    if (!rc) rc = stored_output_write(o, &r->text, e);
+    if (!rc) rc = write_junit(o, &c, e);
+    /* a reader without the text is told what failed all the same */
+    for (size_t i = 0; !rc && i < c.failures && (asked.form != SHEET_TABLE || stored_output(o)); i++)
         output_say("kvfall: %s\n", c.failure[i]);
+    if (!rc && c.failures) rc = FAILED_STATUS;
     comparison_free(&c);
-    buf_free(&out);
-    options_free(&o);
-    return status;
+    buf_free(&r->text);
+    return rc;
 }

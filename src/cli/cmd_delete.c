@@ -1,9 +1,7 @@
 #include <inttypes.h>
 
-#include "base/buf.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
-#include "study/output.h"
 
 struct deletion {
     struct store *store;
@@ -41,20 +39,10 @@ static int delete_runs(const struct options *o, struct deletion *d, struct buf *
     return rc;
 }
 
-int cmd_delete(int argc, char **argv) {
-    struct options o;
-    struct err e = {0};
+int cmd_delete(const struct options *o, struct command_reply *r, struct err *e) {
     struct deletion d = {0};
-    struct buf out = {0};
-    int status = 0;
-
-    if (options_parse(&o, argc, argv, &e) || delete_runs(&o, &d, &out, &e))
-        status = output_fail(&e);
-    else
-        output_print(&out);
+    int rc = delete_runs(o, &d, &r->text, e);
     store_close(d.store);
     buf_free(&d.question);
-    buf_free(&out);
-    options_free(&o);
-    return status;
+    return rc;
 }

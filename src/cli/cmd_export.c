@@ -70,18 +70,11 @@ static int export_runs(const struct options *o, struct buf *out, struct err *e) 
     return rc;
 }
 
-int cmd_export(int argc, char **argv) {
-    struct options o;
-    struct buf out = {0};
-    struct err e = {0};
-
+int cmd_export(const struct options *o, struct command_reply *r, struct err *e) {
     const char *sweep = NULL;
-    int rc = options_parse(&o, argc, argv, &e);
-    if (!rc) rc = stored_sweep_alone(&o, &sweep, &e);
-    if (!rc) rc = sweep ? export_sweep(&o, sweep, &out, &e) : export_runs(&o, &out, &e);
-    if (!rc) rc = stored_output_write(&o, &out, &e);
-    int status = rc ? output_fail(&e) : 0;
-    buf_free(&out);
-    options_free(&o);
-    return status;
+    int rc = stored_sweep_alone(o, &sweep, e);
+    if (!rc) rc = sweep ? export_sweep(o, sweep, &r->text, e) : export_runs(o, &r->text, e);
+    if (!rc) rc = stored_output_write(o, &r->text, e);
+    buf_free(&r->text);
+    return rc;
 }

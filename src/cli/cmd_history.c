@@ -340,30 +340,19 @@ static void print_listing(struct listing *l, const struct options *o, const char
                             : "no runs yet in %s\n",
                  path);
     }
-    (l->form == SHEET_TABLE ? output_print : output_print_data)(&l->text);
 }
 
-int cmd_history(int argc, char **argv) {
-    struct options o;
-    struct err e = {0};
-    struct listing l = {.array = json_array()};
+int cmd_history(const struct options *o, struct command_reply *r, struct err *e) {
+    struct format_style style = output_style(o);
+    struct listing l = {.array = json_array(),
+                        .ascii = style.ascii,
+                        .narrow = isatty(STDOUT_FILENO) == 1 && style.columns < TABLE_COLUMNS};
     char path[1024];
-    int status = 0;
-
-    int rc = options_parse(&o, argc, argv, &e);
-    if (!rc) {
-        struct format_style style = output_style(&o);
-        l.ascii = style.ascii;
-        l.narrow = isatty(STDOUT_FILENO) == 1 && style.columns < TABLE_COLUMNS;
-        rc = output_form(&o, &l.form, &e);
-    }
-    if (!rc) rc = list(&o, &l, path, sizeof path, &e);
-    if (rc)
-        status = output_fail(&e);
-    else
-        print_listing(&l, &o, path);
+    int rc = output_form(o, &l.form, e);
+    if (!rc) rc = list(o, &l, path, sizeof path, e);
+    if (!rc) print_listing(&l, o, path);
+    if (l.form != SHEET_TABLE) r->print = output_print_data;
+    r->text = l.text;
     json_decref(l.array);
-    buf_free(&l.text);
-    options_free(&o);
-    return status;
+    return rc;
 }

@@ -1,9 +1,7 @@
 #include <inttypes.h>
 
-#include "base/buf.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
-#include "study/output.h"
 
 static const char *plural(uint64_t n) {
     return n == 1 ? "" : "s";
@@ -20,7 +18,7 @@ static void tell(const char *file, const struct store_merged *m, struct buf *out
 }
 
 /* Each file is merged wholly or not at all; what came before one that cannot be stays. */
-static int merge(const struct options *o, struct buf *out, struct err *e) {
+int cmd_merge(const struct options *o, struct command_reply *r, struct err *e) {
     struct store *into = NULL;
     int rc = 0;
     if (!o->operands) return err_set(e, KVF_ERR_USAGE, "merge needs the history database to copy from");
@@ -30,23 +28,9 @@ static int merge(const struct options *o, struct buf *out, struct err *e) {
         rc = stored_open_at(o->operand[i], STORE_READ, &from, e);
         if (!rc && !into) rc = stored_open(o, STORE_WRITE, &into, e);
         if (!rc) rc = store_merge(into, from, &done, e);
-        if (!rc) tell(o->operand[i], &done, out);
+        if (!rc) tell(o->operand[i], &done, &r->text);
         store_close(from);
     }
     store_close(into);
     return rc;
-}
-
-int cmd_merge(int argc, char **argv) {
-    struct options o;
-    struct err e = {0};
-    struct buf out = {0};
-
-    int rc = options_parse(&o, argc, argv, &e);
-    if (!rc) rc = merge(&o, &out, &e);
-    output_print(&out);
-    int status = rc ? output_fail(&e) : 0;
-    buf_free(&out);
-    options_free(&o);
-    return status;
 }

@@ -210,27 +210,11 @@ static int print_named(const struct options *o, struct buf *out, struct err *e) 
     return status;
 }
 
-int cmd_models(int argc, char **argv) {
-    struct options o;
-    struct err e = {0};
-    struct buf out = {0};
-    int status = 0;
-
-    if (options_parse(&o, argc, argv, &e)) {
-        status = output_fail(&e);
-    } else if (!o.operands) {
-        if (asks_working_set(&o)) {
-            err_set(&e, KVF_ERR_USAGE, "name the model: `kvfall models NAME --users N --context TOKENS`");
-            status = output_fail(&e);
-        } else {
-            print_presets(&out);
-        }
-    } else {
-        status = print_named(&o, &out, &e);
-        if (err_is(&e)) status = output_fail(&e);
-    }
-    if (!status) output_print(&out);
-    buf_free(&out);
-    options_free(&o);
-    return status;
+int cmd_models(const struct options *o, struct command_reply *r, struct err *e) {
+    if (!o->operands && asks_working_set(o))
+        return err_set(e, KVF_ERR_USAGE, "name the model: `kvfall models NAME --users N --context TOKENS`");
+    if (!o->operands) print_presets(&r->text);
+    int rc = o->operands ? print_named(o, &r->text, e) : 0;
+    if (rc) buf_free(&r->text);
+    return rc;
 }

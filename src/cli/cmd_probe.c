@@ -179,33 +179,21 @@ static const char *calibrate_option(const struct options *o) {
     return NULL;
 }
 
-int cmd_probe(int argc, char **argv) {
-    struct options o;
-    struct err e = {0};
-    struct buf out = {0};
+int cmd_probe(const struct options *o, struct command_reply *r, struct err *e) {
+    const char *here = ".";
+    const char *const *paths = o->operands ? o->operand : &here;
+    size_t count = o->operands ? o->operands : 1;
     int status = 0;
-
-    if (options_parse(&o, argc, argv, &e)) {
-        status = output_fail(&e);
-    } else if (options_has(&o, "calibrate")) {
-        status = cli_calibrate(&o);
-    } else if (calibrate_option(&o)) {
-        err_set(&e, KVF_ERR_USAGE, "--%s belongs to --calibrate; paths to look at are given by themselves",
-                calibrate_option(&o));
-        status = output_fail(&e);
-    } else {
-        const char *here = ".";
-        const char *const *paths = o.operands ? o.operand : &here;
-        size_t count = o.operands ? o.operands : 1;
-        add_host(&out);
-        for (size_t i = 0; i < count; i++) {
-            if (add_path(paths[i], &out, &e) == 0) continue;
-            status = output_fail(&e); /* the other paths are still worth telling */
-            err_clear(&e);
-        }
+    if (options_has(o, "calibrate")) return cli_calibrate(o);
+    if (calibrate_option(o))
+        return err_set(e, KVF_ERR_USAGE,
+                       "--%s belongs to --calibrate; paths to look at are given by themselves",
+                       calibrate_option(o));
+    add_host(&r->text);
+    for (size_t i = 0; i < count; i++) {
+        if (add_path(paths[i], &r->text, e) == 0) continue;
+        status = output_fail(e); /* the other paths are still worth telling */
+        err_clear(e);
     }
-    output_print(&out);
-    buf_free(&out);
-    options_free(&o);
     return status;
 }

@@ -3,12 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
-#include "study/output.h"
 
 struct pruning {
     struct store *store;
@@ -60,21 +58,11 @@ static int prune(const struct options *o, struct pruning *p, struct buf *out, st
     return rc;
 }
 
-int cmd_prune(int argc, char **argv) {
-    struct options o;
-    struct err e = {0};
+int cmd_prune(const struct options *o, struct command_reply *r, struct err *e) {
     struct pruning p = {0};
-    struct buf out = {0};
-    int status = 0;
-
-    if (options_parse(&o, argc, argv, &e) || prune(&o, &p, &out, &e))
-        status = output_fail(&e);
-    else
-        output_print(&out);
+    int rc = prune(o, &p, &r->text, e);
     store_close(p.store);
     free(p.run_id);
     buf_free(&p.list);
-    buf_free(&out);
-    options_free(&o);
-    return status;
+    return rc;
 }

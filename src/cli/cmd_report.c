@@ -9,7 +9,6 @@
 #include "cli/stored.h"
 #include "page/outcome_doc.h"
 #include "page/run_doc.h"
-#include "study/options.h"
 #include "study/output.h"
 #include "study/suite/suite.h"
 #include "study/sweep/sweep.h"
@@ -127,7 +126,8 @@ static int make_suite_doc(struct store *store, const char *ref, struct doc **out
 
 /* ---- the command ---- */
 
-static int report(const struct options *o, struct err *e) {
+int cmd_report(const struct options *o, struct command_reply *r, struct err *e) {
+    (void)r;
     const struct doc_form *form;
     struct store *store = NULL;
     struct doc *doc = NULL;
@@ -150,13 +150,4 @@ static int report(const struct options *o, struct err *e) {
     doc_free(doc);
     buf_free(&out);
     return rc;
-}
-
-int cmd_report(int argc, char **argv) {
-    struct options o;
-    struct err e = {0};
-    int rc = options_parse(&o, argc, argv, &e);
-    if (!rc) rc = report(&o, &e);
-    options_free(&o);
-    return rc ? output_fail(&e) : 0;
 }

@@ -1,12 +1,7 @@
-#include "base/buf.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
 #include "export/run_json.h"
 #include "page/report.h"
-#include "record/run.h"
-#include "record/trials.h"
-#include "store/store.h"
-#include "study/options.h"
 #include "study/output.h"
 
 /* The run to show, and its group if it is a trial. */
@@ -14,12 +9,10 @@ struct shown {
     struct store *store;
     struct run_record run;
     struct trials trials;
-    struct err e;
 };
 
-static int load(const struct options *o, struct shown *s) {
+static int load(const struct options *o, struct shown *s, struct err *e) {
     int64_t id;
-    struct err *e = &s->e;
 
     if (options_has(o, "json") + options_has(o, "scenario") > 1)
         return err_set(e, KVF_ERR_USAGE, "--json and --scenario exclude each other; choose one");
@@ -46,34 +39,20 @@ static void print_json(const struct shown *s, struct buf *out) {
         run_json(&s->run, out);
 }
 
-/* Of another database's scenario nothing reaches a terminal that it would obey, not even through a pager. */
-static void (*print_as(const struct options *o))(const struct buf *) {
-    return options_has(o, "json")       ? output_print_data
-           : options_has(o, "scenario") ? output_print
-                                        : output_print_styled;
-}
-
-int cmd_show(int argc, char **argv) {
-    struct options o;
+int cmd_show(const struct options *o, struct command_reply *r, struct err *e) {
     struct shown s = {0};
-    struct buf out = {0};
-    int status = 0;
-
     run_record_init(&s.run);
-    if (options_parse(&o, argc, argv, &s.e) || load(&o, &s)) {
-        status = output_fail(&s.e);
-    } else {
-        if (options_has(&o, "scenario"))
-            buf_add(&out, s.run.scenario_yaml ? s.run.scenario_yaml : "");
-        else if (options_has(&o, "json"))
-            print_json(&s, &out);
-        else
-            print_text(&o, &s, &out);
-        print_as (&o)(&out);
+    int rc = load(o, &s, e);
+    if (!rc && options_has(o, "json")) {
+        print_json(&s, &r->text);
+        r->print = output_print_data;
+    } else if (!rc && options_has(o, "scenario")) { /* nothing of it reaches a terminal that would obey it */
+        buf_add(&r->text, s.run.scenario_yaml ? s.run.scenario_yaml : "");
+    } else if (!rc) {
+        print_text(o, &s, &r->text);
+        r->print = output_print_styled;
     }
-    buf_free(&out);
     trials_free(&s.trials);
     run_record_free(&s.run);
-    options_free(&o);
-    return status;
+    return rc;
 }

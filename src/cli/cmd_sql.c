@@ -1,6 +1,3 @@
-#include <string.h>
-
-#include "base/buf.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
 #include "draw/sheet.h"
@@ -27,28 +24,14 @@ static int query(const struct options *o, struct sheet *g, struct err *e) {
     return rc;
 }
 
-int cmd_sql(int argc, char **argv) {
-    struct options o;
-    struct err e = {0};
-    struct buf out = {0};
-    struct sheet *g = NULL;
+int cmd_sql(const struct options *o, struct command_reply *r, struct err *e) {
     enum sheet_form form;
-    int status = 0;
-
-    int rc = options_parse(&o, argc, argv, &e);
-    if (!rc) rc = output_form(&o, &form, &e);
-    if (!rc) {
-        g = sheet_new(form, output_style(&o).ascii);
-        rc = query(&o, g, &e);
-    }
-    if (rc) {
-        status = output_fail(&e);
-    } else {
-        sheet_print(g, &out);
-        (form == SHEET_TABLE ? output_print : output_print_data)(&out);
-    }
+    int rc = output_form(o, &form, e);
+    if (rc) return rc;
+    struct sheet *g = sheet_new(form, output_style(o).ascii);
+    rc = query(o, g, e);
+    if (!rc) sheet_print(g, &r->text);
+    if (form != SHEET_TABLE) r->print = output_print_data;
     sheet_free(g);
-    buf_free(&out);
-    options_free(&o);
-    return status;
+    return rc;
 }

@@ -1,10 +1,12 @@
-#include "base/buf.h"
+#include <string.h>
+
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
 #include "study/output.h"
 
-static int change(const struct options *o, struct buf *now, struct err *e) {
+int cmd_tag(const struct options *o, struct command_reply *r, struct err *e) {
+    struct buf *now = &r->text;
     struct store *store = NULL;
     struct store_tags tags = {.tag = o->operand + 1,
                               .count = o->operands ? o->operands - 1 : 0,
@@ -15,24 +17,10 @@ static int change(const struct options *o, struct buf *now, struct err *e) {
     int rc = stored_open_run(o, tags.count ? STORE_CHANGE : STORE_READ, &store, &run_id, e);
     if (!rc) rc = store_tag(store, run_id, &tags, now, e);
     store_close(store);
-    return rc;
-}
-
-int cmd_tag(int argc, char **argv) {
-    struct options o;
-    struct err e = {0};
-    struct buf now = {0}, out = {0};
-    int status = 0;
-
-    if (options_parse(&o, argc, argv, &e) || change(&o, &now, &e)) {
-        status = output_fail(&e);
-    } else if (now.len) {
-        utf8_clean(now.data, output_style(&o).ascii ? UTF8_ASCII : 0);
-        buf_addf(&out, "%s\n", now.data);
-        output_print(&out);
+    if (!rc && now->len) {
+        utf8_clean(now->data, output_style(o).ascii ? UTF8_ASCII : 0);
+        now->len = strlen(now->data);
+        buf_add(now, "\n");
     }
-    buf_free(&now);
-    buf_free(&out);
-    options_free(&o);
-    return status;
+    return rc;
 }

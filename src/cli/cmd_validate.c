@@ -73,7 +73,7 @@ static void table(const struct run_record *run, const struct rival *r, struct bu
     row(out, "TPOT mean ms", result_value(l, "tpot_mean_ms"), r->tpot_mean_ms);
 }
 
-static int validate(const struct options *o, struct buf *out, struct err *e) {
+int cmd_validate(const struct options *o, struct command_reply *r, struct err *e) {
     struct run_record run;
     struct rival rival;
     double within = WITHIN_DEFAULT;
@@ -97,24 +97,11 @@ static int validate(const struct options *o, struct buf *out, struct err *e) {
             (long long)run.run_id);
     if (!rc) {
         bool inside = fabs(ours / rival.total_tok_s - 1) <= within;
-        table(&run, &rival, out);
-        buf_addf(out, "\ntotal tokens/s %s %g %% of the engine's\n", inside ? "is within" : "is not within",
-                 100 * within);
+        table(&run, &rival, &r->text);
+        buf_addf(&r->text, "\ntotal tokens/s %s %g %% of the engine's\n",
+                 inside ? "is within" : "is not within", 100 * within);
         rc = inside ? 0 : OUTSIDE_STATUS;
     }
     run_record_free(&run);
     return rc;
-}
-
-int cmd_validate(int argc, char **argv) {
-    struct options o;
-    struct err e = {0};
-    struct buf out = {0};
-    int status;
-
-    if (options_parse(&o, argc, argv, &e) || (status = validate(&o, &out, &e)) < 0) status = output_fail(&e);
-    output_print(&out);
-    buf_free(&out);
-    options_free(&o);
-    return status;
 }

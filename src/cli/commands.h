@@ -1,6 +1,5 @@
-/* The commands of the program. Each takes its own name as argv[0] and returns the exit status: 0
- * done, 1 failed, 2 usage or scenario error, 3 an assessment failed, 130 and 143 stopped by a
- * signal. */
+/* The commands of the program and their exit statuses: 0 done, 1 failed, 2 usage or scenario error, 3 an
+ * assessment failed, 130 and 143 stopped by a signal. */
 #ifndef KVF_CLI_COMMANDS_H
 #define KVF_CLI_COMMANDS_H
 
@@ -8,12 +7,27 @@
 #include "base/err.h"
 #include "draw/format.h"
 #include "draw/sheet.h"
+#include "study/options.h"
+
+/* The answer of a command for standard output, and how it is written there: output_print() unless told. */
+struct command_reply {
+    struct buf text;
+    void (*print)(const struct buf *text);
+};
+/* Acts on its options: 0, an exit status that has been explained, or a negative code with *e. The text is
+ * printed in any case. */
+typedef int command_act(const struct options *o, struct command_reply *r, struct err *e);
+
+/* Parses the command line, acts on it and prints the reply: the exit status. */
+int command_answer(command_act *act, int argc, char **argv);
 
 struct command_entry {
     const char *name;
     const char *arguments; /* as usage has them: "RUN [TAG]...", "[TEST|GROUP]..." */
     const char *help;      /* one line */
-    int (*run)(int argc, char **argv);
+    int (*run)(int argc,
+               char **argv); /* with its own name as argv[0]: the exit status; NULL: it has an act */
+    command_act *act;
 };
 size_t command_count(void);
 const struct command_entry *command_at(size_t i);           /* in the order of the help */
@@ -22,25 +36,10 @@ const struct command_entry *command_find(const char *name); /* NULL: unknown */
 int cmd_run(int argc, char **argv);
 int cmd_suite(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);
-int cmd_check(int argc, char **argv);
-int cmd_models(int argc, char **argv);
-int cmd_probe(int argc, char **argv);
-int cmd_history(int argc, char **argv);
-int cmd_show(int argc, char **argv);
-int cmd_compare(int argc, char **argv);
-int cmd_export(int argc, char **argv);
-int cmd_report(int argc, char **argv);
-int cmd_tag(int argc, char **argv);
-int cmd_note(int argc, char **argv);
-int cmd_delete(int argc, char **argv);
-int cmd_prune(int argc, char **argv);
-int cmd_clean(int argc, char **argv);
-int cmd_vacuum(int argc, char **argv);
-int cmd_merge(int argc, char **argv);
-int cmd_sql(int argc, char **argv);
-int cmd_schema(int argc, char **argv);
 int cmd_complete(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
-int cmd_validate(int argc, char **argv);
+command_act cmd_check, cmd_models, cmd_probe, cmd_history, cmd_show, cmd_compare, cmd_export, cmd_report,
+    cmd_tag, cmd_note, cmd_delete, cmd_prune, cmd_clean, cmd_vacuum, cmd_merge, cmd_sql, cmd_schema,
+    cmd_validate;
 
 #endif

@@ -22,36 +22,38 @@
 #include "study/tables.h"
 #include "ui/keys.h"
 
-static int cmd_help(int argc, char **argv);
+static int cmd_help(const struct options *o, struct command_reply *r, struct err *e);
 
 static const struct command_entry commands[] = {
-    {"run", "[SCENARIO]", "run a scenario, else the quickstart, on the screen or --headless", cmd_run},
-    {"suite", "[TEST|GROUP]...", "run many tests on one plan and compare the results", cmd_suite},
-    {"sweep", "SCENARIO", "run a scenario with some keys varied, and compare the runs", cmd_sweep},
-    {"check", "SCENARIO", "print what a scenario means and needs, without running it", cmd_check},
+    {"run", "[SCENARIO]", "run a scenario, else the quickstart, on the screen or --headless", .run = cmd_run},
+    {"suite", "[TEST|GROUP]...", "run many tests on one plan and compare the results", .run = cmd_suite},
+    {"sweep", "SCENARIO", "run a scenario with some keys varied, and compare the runs", .run = cmd_sweep},
+    {"check", "SCENARIO", "print what a scenario means and needs, without running it", .act = cmd_check},
     {"models", "[NAME [SCENARIO]]", "list models, or show how a working set spreads over the tiers",
-     cmd_models},
-    {"clean", "PATH...", "remove what killed runs and power cuts left on a disk", cmd_clean},
+     .act = cmd_models},
+    {"clean", "PATH...", "remove what killed runs and power cuts left on a disk", .act = cmd_clean},
     {"probe", "[PATH]... | --calibrate [SCENARIO]",
-     "show what this machine offers: memory, CPUs, GPU, devices", cmd_probe},
-    {"watch", "[RUN]", "show a run of the database on the screen, live or past", cmd_watch},
-    {"history", "", "list the runs of the database, newest first", cmd_history},
-    {"show", "[RUN]", "print the summary of a stored run, the latest unless told", cmd_show},
-    {"compare", "RUN...", "compare runs: scenarios, metrics, and what is noise", cmd_compare},
-    {"export", "[RUN]...", "write stored runs in a form for other programs", cmd_export},
-    {"report", "[RUN]...", "write stored runs as a report with charts: HTML, Markdown or text", cmd_report},
-    {"validate", "[RUN]", "compare the tokens per second of a run with a serving engine's", cmd_validate},
-    {"tag", "RUN [TAG]...", "give a run tags, or list its tags", cmd_tag},
-    {"note", "RUN [TEXT]", "give a run a note, or print it", cmd_note},
-    {"delete", "RUN...", "delete runs from the database", cmd_delete},
-    {"prune", "", "delete the oldest runs of the database", cmd_prune},
-    {"vacuum", "", "return the room of deleted runs to the disk", cmd_vacuum},
-    {"merge", "FILE...", "copy the runs of another database into this one", cmd_merge},
-    {"sql", "STATEMENT", "query the database with a SELECT of your own", cmd_sql},
-    {"schema", "", "print the schema of the database as SQL", cmd_schema},
+     "show what this machine offers: memory, CPUs, GPU, devices", .act = cmd_probe},
+    {"watch", "[RUN]", "show a run of the database on the screen, live or past", .run = cmd_watch},
+    {"history", "", "list the runs of the database, newest first", .act = cmd_history},
+    {"show", "[RUN]", "print the summary of a stored run, the latest unless told", .act = cmd_show},
+    {"compare", "RUN...", "compare runs: scenarios, metrics, and what is noise", .act = cmd_compare},
+    {"export", "[RUN]...", "write stored runs in a form for other programs", .act = cmd_export},
+    {"report", "[RUN]...", "write stored runs as a report with charts: HTML, Markdown or text",
+     .act = cmd_report},
+    {"validate", "[RUN]", "compare the tokens per second of a run with a serving engine's",
+     .act = cmd_validate},
+    {"tag", "RUN [TAG]...", "give a run tags, or list its tags", .act = cmd_tag},
+    {"note", "RUN [TEXT]", "give a run a note, or print it", .act = cmd_note},
+    {"delete", "RUN...", "delete runs from the database", .act = cmd_delete},
+    {"prune", "", "delete the oldest runs of the database", .act = cmd_prune},
+    {"vacuum", "", "return the room of deleted runs to the disk", .act = cmd_vacuum},
+    {"merge", "FILE...", "copy the runs of another database into this one", .act = cmd_merge},
+    {"sql", "STATEMENT", "query the database with a SELECT of your own", .act = cmd_sql},
+    {"schema", "", "print the schema of the database as SQL", .act = cmd_schema},
     {"complete", "[--] [WORD]...", "list the words that may come next on a command line, for shells",
-     cmd_complete},
-    {"help", "[COMMAND]", "explain a command, or list the keys of the screen (help keys)", cmd_help},
+     .run = cmd_complete},
+    {"help", "[COMMAND]", "explain a command, or list the keys of the screen (help keys)", .act = cmd_help},
 };
 enum { COMMANDS_KNOWN = sizeof commands / sizeof commands[0] };
 
@@ -104,26 +106,18 @@ static void command_help(const struct command_entry *c, struct buf *out) {
     options_help(c->name, out);
 }
 
-static int cmd_help(int argc, char **argv) {
-    struct options o;
-    struct err e = {0};
-    struct buf out = {0};
-    int status = 0;
-
-    if (options_parse(&o, argc, argv, &e)) return output_fail(&e);
-    const struct command_entry *c = o.operands ? command_find(o.operand[0]) : NULL;
-    if (o.operands && strcmp(o.operand[0], "keys") == 0)
-        keys_text(&out);
-    else if (o.operands && !c)
-        status = unknown_command(o.operand[0]);
+static int cmd_help(const struct options *o, struct command_reply *r, struct err *e) {
+    const struct command_entry *c = o->operands ? command_find(o->operand[0]) : NULL;
+    (void)e;
+    if (o->operands && strcmp(o->operand[0], "keys") == 0)
+        keys_text(&r->text);
+    else if (o->operands && !c)
+        return unknown_command(o->operand[0]);
     else if (c)
-        command_help(c, &out);
+        command_help(c, &r->text);
     else
-        program_help(&out);
-    output_print(&out);
-    buf_free(&out);
-    options_free(&o);
-    return status;
+        program_help(&r->text);
+    return 0;
 }
 
 static int print_version(void) {
@@ -145,7 +139,7 @@ static bool wants_help(int argc, char **argv) {
 static int run_command(const struct command_entry *c, int argc, char **argv) {
     /* A run goes on where its database finds no memory for a while, and says so. */
     if (c->run != cmd_run && c->run != cmd_sweep && c->run != cmd_suite) store_memory_or_end();
-    if (!wants_help(argc, argv)) return c->run(argc, argv);
+    if (!wants_help(argc, argv)) return c->run ? c->run(argc, argv) : command_answer(c->act, argc, argv);
     struct buf out = {0};
     command_help(c, &out);
     output_print(&out);
@@ -176,7 +170,8 @@ static int usage_error(void) {
 static int dispatch(int argc, char **argv) {
     int first = 1;
     for (; first < argc && options_common(argv[first]); first++)
-        if (strcmp(argv[first], "--help") == 0) return cmd_help(1, (char *[]){(char[]){"help"}, NULL});
+        if (strcmp(argv[first], "--help") == 0)
+            return command_answer(cmd_help, 1, (char *[]){(char[]){"help"}, NULL});
     if (first == argc) return usage_error();
     if (strcmp(argv[first], "--version") == 0) return print_version();
     if (argv[first][0] == '-') {

@@ -224,7 +224,7 @@ static inline void history_merge(void) {
 
 enum { WORDS = 8 };
 static const struct {
-    int (*run)(int argc, char **argv);
+    command_act *act;
     const char *word[WORDS];
 } history_commands[] = {
     {cmd_history, {"history"}},
@@ -274,7 +274,7 @@ static inline void history_read_as(unsigned which) {
     argv[argc] = NULL;
     FILE *out = stdout, *err = stderr;
     stdout = stderr = nowhere;
-    int status = history_commands[which].run(argc, argv);
+    int status = command_answer(history_commands[which].act, argc, argv);
     stdout = out;
     stderr = err;
     fuzz_require(status >= 0 && status <= 3);
