@@ -35,3 +35,10 @@ int cmd_sql(const struct options *o, struct command_reply *r, struct err *e) {
     sheet_free(g);
     return rc;
 }
+
+int cmd_schema(const struct options *o, struct command_reply *r, struct err *e) {
+    (void)o;
+    (void)e;
+    store_schema(&r->text);
+    return 0;
+}

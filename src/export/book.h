@@ -31,7 +31,7 @@ enum { BOOK_ROWS_MAX = 1048576 }; /* of a page, in Excel */
 struct book {
     lxw_workbook *workbook;
     lxw_format *style[BOOK_STYLES];
-    int file; /* in memory */
+    int file;       /* in memory */
     uint64_t bytes; /* that its cells take in temporary files, about */
 };
 struct book_page {
@@ -50,8 +50,8 @@ int book_apart(int (*fill)(const void *ctx, struct buf *out, struct err *e), con
 /* `created_s`, since the epoch, is the date that it bears: the same content makes the same bytes. 0, or
  * -KVF_ERR_IO where its temporary files cannot be made; then there is nothing to free. */
 int book_open(struct book *b, double created_s, struct err *e);
-/* Adds the whole file to `out`, and frees the book. -KVF_ERR_NOSPACE where the temporary files have no room: the
- * library does not look at what becomes of its writes to them. */
+/* Adds the whole file to `out`, and frees the book. -KVF_ERR_NOSPACE where the temporary files have no room:
+ * the library does not look at what becomes of its writes to them. */
 int book_close(struct book *b, struct buf *out, struct err *e);
 
 /* A page, which others may follow once it is filled. -KVF_ERR_IO as above. */

@@ -251,7 +251,8 @@ void outcome_put_heat(const struct outcome *o, const struct outcome_peak *peak, 
     p->diverging = true;
     p->less_better = metric_better(metric) == METRIC_LOWER;
     plot_caption(
-        p, "Blue is better than the baseline, orange worse: %s is better. Hatched cells have no finished point.",
+        p,
+        "Blue is better than the baseline, orange worse: %s is better. Hatched cells have no finished point.",
         p->less_better ? "less" : "more");
     for (size_t v = 0; v < x->values; v++) plot_category(p, x->value[v].text);
     for (size_t row = 0; row < count; row += x->values) {

@@ -314,8 +314,7 @@ static bool carried_out(const char *key) {
 static const struct {
     const struct option_spec *option;
     void (*list)(struct buf *out);
-} choices[] = {{&export_table[0], export_formats_list},
-               {&report_table[0], doc_forms_list}};
+} choices[] = {{&export_table[0], export_formats_list}, {&report_table[0], doc_forms_list}};
 
 void option_choices(const struct option_spec *s, struct buf *out) {
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)
