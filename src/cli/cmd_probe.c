@@ -10,6 +10,7 @@
 #include "cli/calibrate.h"
 #include "cli/commands.h"
 #include "probe/blockdev.h"
+#include "probe/filesystem.h"
 #include "probe/host.h"
 #include "probe/nvml.h"
 #include "study/options.h"
@@ -148,6 +149,22 @@ static const char *direct_answer(enum blockdev_direct d) {
     return d == BLOCKDEV_DIRECT_YES ? "yes" : d == BLOCKDEV_DIRECT_NO ? "no" : "unknown";
 }
 
+static void add_abilities(const char *path, struct buf *out) {
+    struct filesystem fs;
+    int error = filesystem_try(path, &fs);
+    for (int a = 0; a < FILESYSTEM_ABILITIES; a++) {
+        buf_addf(out, "%-16s", a ? "" : "  it can");
+        if (error)
+            buf_addf(out, "not tried: no file can be made there (%s)\n", strerror(error));
+        else if (fs.error[a])
+            buf_addf(out, "not %s (%s): %s\n", filesystem_ability((enum filesystem_ability)a),
+                     strerror(fs.error[a]), filesystem_without((enum filesystem_ability)a));
+        else
+            buf_addf(out, "%s\n", filesystem_ability((enum filesystem_ability)a));
+        if (error) break;
+    }
+}
+
 static int add_path(const char *path, struct buf *out, struct err *e) {
     struct blockdev d = {0};
     struct statvfs fs;
@@ -163,6 +180,7 @@ static int add_path(const char *path, struct buf *out, struct err *e) {
     buf_addf(out, "%-16s%s", "  direct I/O", direct_answer(d.direct));
     if (d.direct_why[0]) buf_addf(out, ": %s", d.direct_why);
     buf_add(out, "\n");
+    add_abilities(path, out);
     if (statvfs(path, &fs) == 0) {
         char room[32];
         units_size_human((double)fs.f_bavail * (double)fs.f_frsize, room, sizeof room);

@@ -9,6 +9,7 @@ void server_lines(struct format_page *p, const struct run_record *run) {
     format_label(p, FORMAT_HEADING, "remote is");
     format_words(p, remote->description);
     format_end(p);
+    if (!kvf_present(result_value(r, "remote_round_trips"))) return; /* a directory */
     format_label(p, FORMAT_HEADING, "Server");
     format_item(p, "round trips %s", format_count(result_value(r, "remote_round_trips")).text);
     format_item(p, "lookup P95 %s", format_ms(result_value(r, "remote_lookup_p95_ms")).text);

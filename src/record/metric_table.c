@@ -246,7 +246,7 @@ const struct metric metric_rows[] = {
      "Bytes of completed chunks for this cause."},
     {"TIER_DIR_CAUSE_p95_ms", MS, DOWN, "TIER DIR CAUSE P95", "Entry operations for this cause."},
     {"remote_lost", COUNT, DOWN, "lost by the server",
-     "Reads whose entry the server of the remote tier did not have any more; each is a miss. Missing without a "
+     "Reads whose entry the store behind the remote tier did not have any more; each is a miss. Missing without a "
      "server."},
     {"remote_round_trips", COUNT, FREE, "remote round trips",
      "Commands, and batches of small ones, that the server of the remote tier answered."},

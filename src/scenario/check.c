@@ -61,31 +61,46 @@ static void check_tiers(struct loading *l) {
     }
 }
 
-/* The rules for a remote tier that is a server. */
-static void check_remote(struct loading *l) {
+/* What is wrong with the address of each kind of store; 0 where nothing is. */
+static int check_server_url(const struct url *u, struct err *e) {
     static const char *const schemes[] = {"redis", "valkey", "unix"};
+    bool known = false;
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) known |= !strcmp(u->scheme, schemes[i]);
+    if (!known) return err_set(e, KVF_ERR_USAGE, "its scheme is none of redis, valkey and unix");
+    if (!strcmp(u->scheme, "unix") != !u->host[0])
+        return err_set(e, KVF_ERR_USAGE, "redis:// needs a host, and unix:/// a path alone");
+    if (!strcmp(u->scheme, "unix") && !u->path[0]) return err_set(e, KVF_ERR_USAGE, "it names no socket");
+    return 0;
+}
+
+static int check_directory_url(const struct url *u, struct err *e) {
+    if (strcmp(u->scheme, "file") != 0) return err_set(e, KVF_ERR_USAGE, "its scheme is not file");
+    if (u->host[0] || !u->path[0])
+        return err_set(e, KVF_ERR_USAGE, "file:/// needs the absolute path of a directory, and no host");
+    return 0;
+}
+
+/* The rules for a remote tier that is a store. */
+static void check_remote(struct loading *l) {
     const struct scenario *s = l->s;
     struct place place = place_of_key(l, "tiers.remote.url", "tiers.remote.backend");
+    bool server = scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_SERVER);
     struct err e = {0};
     struct url u;
-    bool known = false;
 
-    if (!s->tier[KVF_TIER_REMOTE].on || !scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_SERVER)) return;
+    if (!s->tier[KVF_TIER_REMOTE].on || !scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_STORE)) return;
     if (!s->remote.url[0]) {
-        problem_add(l, place, "tiers.remote.url",
-                    "missing; backend resp needs a server, such as redis://127.0.0.1:6379 or "
-                    "unix:///run/redis.sock");
+        problem_add(l, place, "tiers.remote.url", "missing; backend %s",
+                    server ? "resp needs a server, such as redis://127.0.0.1:6379 or unix:///run/redis.sock"
+                           : "file needs a directory, such as file:///mnt/shared");
         return;
     }
     int rc = url_parse(s->remote.url, &u, &e);
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) known |= !strcmp(u.scheme, schemes[i]);
-    if (rc == 0 && !known) rc = err_set(&e, KVF_ERR_USAGE, "its scheme is none of redis, valkey and unix");
-    if (rc == 0 && !strcmp(u.scheme, "unix") != !u.host[0])
-        rc = err_set(&e, KVF_ERR_USAGE, "redis:// needs a host, and unix:/// a path alone");
-    if (rc == 0 && !strcmp(u.scheme, "unix") && !u.path[0])
-        rc = err_set(&e, KVF_ERR_USAGE, "it names no socket");
-    if (rc != 0) problem_add(l, place, "tiers.remote.url", "is no address of a server: %s", e.text);
-    if (!l->model_bad && scenario_value_bytes(s) > SCENARIO_VALUE_MAX)
+    if (rc == 0) rc = server ? check_server_url(&u, &e) : check_directory_url(&u, &e);
+    if (rc != 0)
+        problem_add(l, place, "tiers.remote.url", "is no address of a %s: %s",
+                    server ? "server" : "directory", e.text);
+    if (server && !l->model_bad && scenario_value_bytes(s) > SCENARIO_VALUE_MAX)
         problem_of(l, "tiers.remote.chunk_tokens", "tiers.remote.backend",
                    "%" PRIu64 " tokens of this model are more than the 512 MiB of a value of the server; "
                    "take %" PRIu64 " or fewer",

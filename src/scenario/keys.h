@@ -60,6 +60,8 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(NVME_REAL, "nothing is on a drive", is_real(s) && s->tier[KVF_TIER_NVME].on)                           \
     X(NVME_VRAM, "no tier is in device memory", has_vram(s) && s->tier[KVF_TIER_NVME].on)                    \
     X(REMOTE_REAL, "no server is contacted", scenario_remote_is_real(s))                                     \
+    X(REMOTE_SERVER, "no server is contacted",                                                               \
+      scenario_remote_is_real(s) && scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_SERVER))                \
     X(STAGED, "neither nvme nor a remote server holds bytes", scenario_stages(s))                            \
     X(EVICTION, "every tier names its own", uses_common_eviction(s))                                         \
     X(SIZE_LIMIT, "cache.admission is not size_limit", s->cache.admission == KVF_ADMISSION_SIZE_LIMIT)       \

@@ -132,7 +132,7 @@ bool scenario_policy_has(const struct scenario *s, enum traits_policy_caps caps)
 
 bool scenario_remote_is_real(const struct scenario *s) {
     return s->tier[KVF_TIER_REMOTE].on && s->mode == KVF_MODE_REAL &&
-           scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_SERVER);
+           scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_STORE);
 }
 
 bool scenario_stages(const struct scenario *s) {

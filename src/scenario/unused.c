@@ -128,6 +128,7 @@ static const char *tier_missing(enum key_use use, const struct scenario *s) {
     case KEY_USE_NVME_VRAM:
         return tier_is_off(s, KVF_TIER_NVME);
     case KEY_USE_REMOTE_REAL:
+    case KEY_USE_REMOTE_SERVER:
         return tier_is_off(s, KVF_TIER_REMOTE);
     default:
         return NULL;

@@ -13,27 +13,6 @@
 
 enum { VALUE_MIB_MAX = 64 }; /* of a file from elsewhere; ours are far below */
 
-static const struct {
-    unsigned long type;
-    const char *name;
-} network_types[] = {
-    {0x6969, "NFS"},        {0x517b, "SMB"},      {0xff534d42, "CIFS"},   {0xfe534d42, "SMB"},
-    {0x01021997, "9P"},     {0x65735546, "FUSE"}, {0x00c36400, "Ceph"},   {0x0bd00bd0, "Lustre"},
-    {0x47504653, "GPFS"},   {0x5346414f, "AFS"},  {0x6b414653, "AFS"},    {0x73757245, "Coda"},
-    {0x7461636f, "OCFS2"},  {0x01161970, "GFS2"}, {0x19830326, "BeeGFS"}, {0xaad7aaea, "PanFS"},
-    {0x786f4256, "vboxsf"}, {0x564c, "NCP"},      {0xbacbacbc, "VMHGFS"},
-};
-
-bool db_network_fs(long f_type, const char **name) {
-    unsigned long type = (unsigned long)f_type & 0xffffffffUL; /* sign-extended on some machines */
-    for (size_t i = 0; i < sizeof network_types / sizeof *network_types; i++) {
-        if (network_types[i].type != type) continue;
-        if (name) *name = network_types[i].name;
-        return true;
-    }
-    return false;
-}
-
 static sqlite3_mem_methods memory;
 
 static void *memory_or_end(int bytes) {

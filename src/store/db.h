@@ -32,8 +32,5 @@ void db_rollback(sqlite3 *db);
 int db_error(struct err *e, sqlite3 *db, int rc, const char *path, const char *doing);
 /* A random UUID: version 4, variant 1 (RFC 9562). 0 or -KVF_ERR_IO. */
 int db_uuid(char out[37], struct err *e);
-/* True for the f_type of a file system whose files other machines may write too; *name (may be
- * NULL) is what people call it. WAL needs shared memory between all writers, so not there. */
-bool db_network_fs(long f_type, const char **name);
 
 #endif

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "probe/filesystem.h"
 #include "probe/host.h"
 #include "store/db.h"
 #include "store/handle.h"
@@ -222,7 +223,8 @@ static int open_reading(struct store *s, struct err *e) {
 
 static int open_writing(struct store *s, long fs_type, struct err *e) {
     const char *fs_name = "";
-    bool network = db_network_fs(fs_type, &fs_name), outdated;
+    /* WAL needs shared memory between all writers. */
+    bool network = filesystem_network(fs_type, &fs_name), outdated;
     int rc = connect_to(s, DB_WRITE, e);
     if (rc != 0) return rc;
     if (sqlite3_db_readonly(s->db, "main") == 1) return db_error(e, s->db, SQLITE_READONLY, s->path, "write");

@@ -82,7 +82,7 @@ int session_check(struct scenario *scenario, bool force, struct fit *fit, struct
         if (rc != 0) return rc;
         tier_nvme_clean_leftovers(scenario);
     }
-    int there = tier_resp_check(scenario, e);
+    int there = tier_remote_check(scenario, e);
     if (there != 0) return there;
     machine_measure(scenario, &machine);
     if (fit) fit_apply(fit, scenario, &machine);

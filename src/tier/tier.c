@@ -21,3 +21,8 @@ const struct tier_ops *tier_backend(const struct tier_setup *setup, struct err *
         err_set(e, KVF_ERR_UNAVAILABLE, "the %s tier cannot be used: %s", tier_name(setup->tier), why);
     return NULL;
 }
+
+int tier_remote_check(const struct scenario *s, struct err *e) {
+    const struct tier_ops *ops = ops_of[KVF_TIER_REMOTE][s->tier[KVF_TIER_REMOTE].backend];
+    return scenario_remote_is_real(s) && ops->check ? ops->check(s, e) : 0;
+}

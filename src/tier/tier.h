@@ -104,6 +104,8 @@ struct tier_ops {
     const char *name; /* "memory", "nvme", "emulated", "cuda", "resp" */
     /* NULL, or a malloc-free static sentence why this backend cannot be used here. */
     const char *(*refusal)(const struct tier_setup *setup);
+    /* Whether what is behind it can be used; changes nothing there. NULL: nothing to ask. */
+    int (*check)(const struct scenario *s, struct err *e);
     int (*open)(struct tier **out, const struct tier_setup *setup, struct err *e);
     void (*close)(struct tier *t); /* removes what open created; takes NULL */
     /* One line: backend, device, file system, direct or why not. */
@@ -219,9 +221,9 @@ bool tier_nvme_leftover_remove(const struct tier_leftover *leftover);
 unsigned tier_nvme_clean_leftovers(const struct scenario *s);
 /* Directories without a valid marker in a few words, "" for none; returns their bytes on the disk. */
 uint64_t tier_nvme_unmarked(const struct scenario *s, char *out, size_t len);
-/* Asks the server behind the remote tier, where there is one, whether it can be used; nothing is changed
+/* Asks the store behind the remote tier, where there is one, whether it can be used; nothing is changed
  * there. 0, or -KVF_ERR_UNAVAILABLE with a sentence that says what to do. */
-int tier_resp_check(const struct scenario *s, struct err *e);
+int tier_remote_check(const struct scenario *s, struct err *e);
 /* Before the process ends at once: removes the directories of its runs that are under way, which cannot go
  * on. May wait for a device. Any thread. */
 void tier_nvme_abandon(void);

@@ -5,8 +5,9 @@
 
 enum traits_backend_caps {
     BACKEND_DEVICE = 1, /* bytes are in the memory of GPUs */
-    BACKEND_SERVER = 2, /* bytes are on a server that tiers.remote.url names */
-    BACKEND_NONE = 4    /* the tier is off */
+    BACKEND_STORE = 2,  /* bytes are in a store that tiers.remote.url names */
+    BACKEND_SERVER = 4, /* which is a server that is spoken to */
+    BACKEND_NONE = 8    /* the tier is off */
 };
 
 /* id; word in scenarios; NAME of its operations; capabilities; what it is, for the manual. */
@@ -23,6 +24,9 @@ enum traits_backend_caps {
 #define TRAITS_REMOTE_BACKEND_LIST(X)                                                                        \
     X(KVF_REMOTE_MODELLED, "modelled", emulated, 0,                                                          \
       "sizes without bytes on one shared link; no server is contacted.")                                     \
-    X(KVF_REMOTE_RESP, "resp", resp, BACKEND_SERVER, "values on a server that speaks RESP: Redis or Valkey.")
+    X(KVF_REMOTE_RESP, "resp", resp, BACKEND_STORE | BACKEND_SERVER,                                         \
+      "values on a server that speaks RESP: Redis or Valkey.")                                               \
+    X(KVF_REMOTE_FILE, "file", nvme_shared, BACKEND_STORE,                                                   \
+      "files in a directory that machines share: NFS, Lustre, GPFS, CephFS.")
 
 #endif

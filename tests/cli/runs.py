@@ -170,16 +170,20 @@ def run_folders(folder=None):
     return sorted(pathlib.Path(folder or home() / "work").glob("kvfall-*"))
 
 
-def played_disk(**variables):
-    """The environment of a program with played_disk.c before its libraries, and what that is told to do."""
+def preloaded(source, **variables):
+    """The environment of a program with a library of the tests before its own, and what that is told to do."""
     library = scratch("played") / "played.so"
-    got = subprocess.run([need_tool("cc"), "-shared", "-fPIC", "-o", str(library), str(SOURCE / "tests/cli/played_disk.c"),
+    got = subprocess.run([need_tool("cc"), "-shared", "-fPIC", "-o", str(library), str(SOURCE / "tests/cli" / source),
                           "-lpthread"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if got.returncode:
         raise Skip("the library cannot be compiled here: %s" % got.stdout.decode().strip())
     if "libasan" in subprocess.run(["ldd", str(KVFALL)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode():
         raise Skip("a program with AddressSanitizer takes no library before its own")
     return {"LD_PRELOAD": str(library), **variables}
+
+
+def played_disk(**variables):
+    return preloaded("played_disk.c", **variables)
 
 
 def trace(name):

@@ -123,6 +123,8 @@ def runs(path):
         options += ["--dataset", trace("sharegpt/fastchat_dummy_conversation.json")]
     if "backend: resp" in text:
         options += ["--set", "tiers.remote.url=" + Redis().url]
+    if "backend: file" in text:
+        options += ["--set", "tiers.remote.url=file://%s" % scratch("shared")]
     scaled = "\nautoscaler:" in text
     options += ["--duration", "1s"] if scaled else ["--duration", "30s", "--max-requests", "5"]
     checked = run(["check", path, *options, *fit(path)])

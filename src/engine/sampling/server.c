@@ -49,9 +49,10 @@ void server_snap(const struct engine *e, struct snapshot *snap, const struct cou
 void server_results(const struct engine *e, const struct reading *from, const struct reading *to,
                     const struct counters *d, struct result_list *out) {
     const struct tier_server *a = &from->server, *b = &to->server;
-    bool known = tier_of(e) != NULL;
+    const struct tier *remote = e->tiers[KVF_TIER_REMOTE];
+    bool known = tier_of(e) != NULL, stores = remote && !(remote->ops->caps(remote) & TIER_EMULATED);
     double none = KVF_MISSING, hits = since(b->hits, a->hits), misses = since(b->misses, a->misses);
-    result_add(out, known ? (double)counters_get(&d->lost[KVF_TIER_REMOTE]) : none, 0, "remote_lost");
+    result_add(out, stores ? (double)counters_get(&d->lost[KVF_TIER_REMOTE]) : none, 0, "remote_lost");
     result_add(out, known ? b->round_trips - a->round_trips : none, 0, "remote_round_trips");
     result_add(out, known ? b->used_bytes : none, 0, "remote_server_used_bytes");
     result_add(out, known ? since(b->evicted_keys, a->evicted_keys) : none, 0, "remote_server_evicted_keys");

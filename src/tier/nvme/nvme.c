@@ -14,7 +14,7 @@
 
 enum { FILES_BESIDE = 256 }; /* descriptors for everything else in the process */
 
-static const char *nvme_refusal(const struct tier_setup *setup) {
+const char *nvme_tier_refusal(const struct tier_setup *setup) {
     (void)setup;
     io_context_t ctx = NULL;
     int rc = io_setup(1, &ctx);
@@ -65,7 +65,7 @@ static void raise_file_limit(const struct tier_setup *setup) {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void nvme_close(struct tier *base) {
+void nvme_tier_close(struct tier *base) {
     struct nvme_tier *t = (struct nvme_tier *)base;
     if (!t) return;
     nvme_gds_close(t);
@@ -74,46 +74,70 @@ static void nvme_close(struct tier *base) {
     free(t);
 }
 
-static int nvme_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
-    const struct scenario *s = setup->scenario;
-    int rc = tier_nvme_check_paths(s, e);
-    if (rc != 0) return rc;
+int nvme_tier_open(struct nvme_tier **out, const struct tier_setup *setup, const struct nvme_plan *plan,
+                   struct err *e) {
+    int rc = 0;
     struct nvme_tier *t = calloc(1, sizeof(*t));
-    if (!t) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the nvme tier");
-    t->base.ops = &tier_nvme_ops;
+    if (!t) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the %s tier", tier_name(setup->tier));
+    t->base.ops = plan->ops;
     t->base.tier = setup->tier;
     t->clock = setup->clock;
-    t->run_tag = setup->run_tag;
-    t->io_size = s->nvme.io_size;
-    t->sync_data = s->nvme.sync == KVF_SYNC_DATA;
-    t->layout = s->nvme.layout == KVF_NVME_LAYOUT_ARENA ? &nvme_arena : &nvme_files;
+    t->run_tag = plan->tag;
+    t->io_size = setup->scenario->nvme.io_size;
+    t->sync_data = plan->sync_data;
+    t->layout = plan->layout;
     if (t->layout == &nvme_files) raise_file_limit(setup);
-    for (uint32_t i = 0; i < s->nvme.path_count && rc == 0; i++) {
-        rc = nvme_dir_open(&t->dir[i], s->nvme.path[i], setup->run_tag, e);
+    for (uint32_t i = 0; i < plan->paths && rc == 0; i++) {
+        rc = nvme_dir_open(&t->dir[i], plan->key, plan->path[i], plan->tag, e);
         if (rc != 0) break;
         t->dirs++;
-        t->dir[i].to_gpu = s->nvme.direct_to_gpu != KVF_DIRECT_TO_GPU_OFF;
-        rc = decide_direct(&t->dir[i], s->nvme.direct, e);
+        t->dir[i].to_gpu = plan->to_gpu;
+        rc = decide_direct(&t->dir[i], plan->direct, e);
     }
     if (rc == 0) rc = t->layout->open(t, setup, e);
-    if (rc == 0) rc = nvme_gds_open(t, setup, e);
-    if (rc != 0) {
-        nvme_close(&t->base);
-        return rc;
-    }
-    *out = &t->base;
-    return 0;
+    if (rc == 0)
+        *out = t;
+    else
+        nvme_tier_close(&t->base);
+    return rc;
+}
+
+static int nvme_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
+    const struct scenario *s = setup->scenario;
+    struct nvme_plan plan = {.ops = &tier_nvme_ops,
+                             .key = "tiers.nvme.path",
+                             .path = s->nvme.path,
+                             .paths = s->nvme.path_count,
+                             .layout = s->nvme.layout == KVF_NVME_LAYOUT_ARENA ? &nvme_arena : &nvme_files,
+                             .tag = setup->run_tag,
+                             .direct = s->nvme.direct,
+                             .sync_data = s->nvme.sync == KVF_SYNC_DATA,
+                             .to_gpu = s->nvme.direct_to_gpu != KVF_DIRECT_TO_GPU_OFF};
+    struct nvme_tier *t = NULL;
+    int rc = tier_nvme_check_paths(s, e);
+    if (rc == 0) rc = nvme_tier_open(&t, setup, &plan, e);
+    if (rc != 0) return rc;
+    rc = nvme_gds_open(t, setup, e);
+    if (rc == 0)
+        *out = &t->base;
+    else
+        nvme_tier_close(&t->base);
+    return rc;
+}
+
+void nvme_dir_way(const struct nvme_dir *d, char *out, size_t len) {
+    if (d->direct)
+        snprintf(out, len, "direct I/O");
+    else
+        snprintf(out, len, "buffered I/O%s (%s)",
+                 d->in_memory ? "" : " with the cache dropped after each entry", d->why);
 }
 
 static void describe_dir(const struct nvme_dir *d, char *out, size_t len) {
     const struct blockdev *b = &d->device;
     char model[160] = "", way[320];
     if (b->model[0]) snprintf(model, sizeof(model), " (%s)", b->model);
-    if (d->direct)
-        snprintf(way, sizeof(way), "direct I/O");
-    else
-        snprintf(way, sizeof(way), "buffered I/O%s (%s)",
-                 d->in_memory ? "" : " with the cache dropped after each entry", d->why);
+    nvme_dir_way(d, way, sizeof(way));
     snprintf(out, len, "%s on %s%s, %s", b->fs_type[0] ? b->fs_type : "an unknown file system",
              b->present ? b->name : "no block device", model, way);
 }
@@ -131,35 +155,35 @@ static void nvme_describe(const struct tier *base, char *out, size_t len) {
         snprintf(out + at, len - at, "; layout %s, sync %s", t->layout->name, t->sync_data ? "data" : "none");
 }
 
-static uint32_t nvme_caps(const struct tier *base) {
+uint32_t nvme_tier_caps(const struct tier *base) {
     const struct nvme_tier *t = (const struct nvme_tier *)base;
     if (!t->gds) return TIER_HOLDS_BYTES;
     return TIER_HOLDS_BYTES | TIER_TAKES_DEVICE | (gds_compat(t->gds) ? TIER_COMPAT : 0);
 }
 
-static const char *nvme_notice(const struct tier *base) {
+const char *nvme_tier_notice(const struct tier *base) {
     return ((const struct nvme_tier *)base)->notice;
 }
 
-static uint64_t nvme_alloc(struct tier *base, uint64_t bytes) {
+uint64_t nvme_tier_alloc(struct tier *base, uint64_t bytes) {
     struct nvme_tier *t = (struct nvme_tier *)base;
     return t->layout->alloc(t, bytes);
 }
 
-static void nvme_drop(struct tier *base, uint64_t place, uint64_t bytes) {
+void nvme_tier_drop(struct tier *base, uint64_t place, uint64_t bytes) {
     struct nvme_tier *t = (struct nvme_tier *)base;
     t->layout->drop(t, place, bytes);
 }
 
 const struct tier_ops tier_nvme_ops = {
     .name = "nvme",
-    .refusal = nvme_refusal,
+    .refusal = nvme_tier_refusal,
     .open = nvme_open,
-    .close = nvme_close,
+    .close = nvme_tier_close,
     .describe = nvme_describe,
-    .caps = nvme_caps,
-    .alloc = nvme_alloc,
-    .drop = nvme_drop,
+    .caps = nvme_tier_caps,
+    .alloc = nvme_tier_alloc,
+    .drop = nvme_tier_drop,
     .queue_open = nvme_queue_open,
     .queue_close = nvme_queue_close,
     .begin = nvme_queue_begin,
@@ -170,5 +194,5 @@ const struct tier_ops tier_nvme_ops = {
     .next_ns = nvme_queue_next_ns,
     .why = nvme_queue_why,
     .where = nvme_queue_where,
-    .notice = nvme_notice,
+    .notice = nvme_tier_notice,
 };

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "probe/blockdev.h"
+#include "probe/filesystem.h"
 #include "tier/gds.h"
 #include "tier/pager.h"
 #include "tier/tier.h"
@@ -36,8 +37,8 @@ struct nvme_dir {
     struct blockdev device;
 };
 
-/* Makes the run directory under `path`. */
-int nvme_dir_open(struct nvme_dir *d, const char *path, uint64_t tag, struct err *e);
+/* Makes the run directory under `path`, which the scenario's `key` names. */
+int nvme_dir_open(struct nvme_dir *d, const char *key, const char *path, uint64_t tag, struct err *e);
 /* Removes the directory with all files of our naming; what is not ours, or cannot be removed, stays, with a
  * warning that names it. */
 void nvme_dir_close(struct nvme_dir *d);
@@ -100,8 +101,39 @@ struct nvme_tier {
     struct gds *gds;                    /* to device memory; NULL: through the host's */
     unsigned gds_pieces;                /* of one chunk, at most */
     void *gds_file[SCENARIO_PATHS_MAX]; /* arena: the files of sync_fd() */
-    char notice[600];                   /* of the opening; "" */
+    char notice[900];                   /* of the opening; "" */
+    struct filesystem filesystem;       /* of a shared directory */
 };
+
+/* ---- nvme.c: what the tiers of this machinery share ---- */
+
+/* Where one is, and how it goes about it. */
+struct nvme_plan {
+    const struct tier_ops *ops;
+    const char *key; /* of the scenario, which names its directories */
+    const char (*path)[SCENARIO_PATH];
+    uint32_t paths;
+    const struct nvme_layout *layout;
+    uint64_t tag; /* of its run directories */
+    bool direct, sync_data, to_gpu;
+};
+int nvme_tier_open(struct nvme_tier **out, const struct tier_setup *setup, const struct nvme_plan *plan,
+                   struct err *e);
+void nvme_tier_close(struct tier *t);
+const char *nvme_tier_refusal(const struct tier_setup *setup);
+uint32_t nvme_tier_caps(const struct tier *t);
+uint64_t nvme_tier_alloc(struct tier *t, uint64_t bytes);
+void nvme_tier_drop(struct tier *t, uint64_t place, uint64_t bytes);
+const char *nvme_tier_notice(const struct tier *t);
+/* "direct I/O", or how else and why. */
+void nvme_dir_way(const struct nvme_dir *d, char *out, size_t len);
+
+/* ---- nvme_path.c, nvme_leftovers.c ---- */
+
+/* One directory that the scenario's `key` names; as tier_nvme_check_paths(). */
+int nvme_path_check(const char *key, const char *path, struct err *e);
+/* As tier_nvme_clean_leftovers(), of one directory. */
+unsigned nvme_path_clean(const char *path);
 
 /* ---- nvme_op.c: operations of a queue ---- */
 

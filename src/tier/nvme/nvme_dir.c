@@ -58,9 +58,9 @@ static int dir_make(struct nvme_dir *d) {
  * there is any data, so that a power cut takes all or leaves what the next start knows. */
 static int dir_mark(struct nvme_dir *d, const char *parent) {
     d->marker_fd = openat(d->fd, RUNDIR_MARKER, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (d->marker_fd < 0 || flock(d->marker_fd, LOCK_EX | LOCK_NB) != 0 ||
-        nvme_rundir_mark(d->marker_fd) != 0)
-        return errno;
+    if (d->marker_fd < 0) return errno;
+    if (flock(d->marker_fd, LOCK_EX | LOCK_NB) != 0 && !nvme_rundir_lockless(errno)) return errno;
+    if (nvme_rundir_mark(d->marker_fd) != 0) return errno;
     int error = nvme_rundir_sync(d->fd);
     int fd = error ? -1 : open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (error || fd < 0) return error ? error : errno == EACCES ? 0 : errno; /* writable, not readable */
@@ -69,22 +69,21 @@ static int dir_mark(struct nvme_dir *d, const char *parent) {
     return error;
 }
 
-int nvme_dir_open(struct nvme_dir *d, const char *path, uint64_t tag, struct err *e) {
+int nvme_dir_open(struct nvme_dir *d, const char *key, const char *path, uint64_t tag, struct err *e) {
     d->fd = d->marker_fd = -1;
     d->path[0] = '\0';
     char real[PATH_MAX]; /* absolute, so that it is found again from wherever the process is then */
     d->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (d->spare_fd < 0)
-        return err_set_errno(e, KVF_ERR_IO, errno, "tiers.nvme.path: %s cannot be used", path);
+    if (d->spare_fd < 0) return err_set_errno(e, KVF_ERR_IO, errno, "%s: %s cannot be used", key, path);
     if (!realpath(path, real)) {
         nvme_dir_close(d);
-        return err_set_errno(e, KVF_ERR_IO, errno, "tiers.nvme.path: %s cannot be used", path);
+        return err_set_errno(e, KVF_ERR_IO, errno, "%s: %s cannot be used", key, path);
     }
     if (snprintf(d->path, sizeof(d->path), "%s/kvfall-%u-%ld-%016" PRIx64, real, (unsigned)geteuid(),
                  (long)getpid(), tag) >= (int)sizeof(d->path)) {
         d->path[0] = '\0';
         nvme_dir_close(d);
-        return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: the name %s is too long", path);
+        return err_set(e, KVF_ERR_USAGE, "%s: the name %s is too long", key, path);
     }
     int error = dir_make(d);
     if (error == EEXIST || (error && d->fd < 0 && access(d->path, F_OK) != 0)) d->path[0] = '\0';

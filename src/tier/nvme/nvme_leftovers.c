@@ -39,10 +39,11 @@ static enum tier_leftover_state state_by_marker(struct look *l) {
     l->marker_fd = openat(l->fd, RUNDIR_MARKER, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     bool file =
         l->marker_fd >= 0 && fstat(l->marker_fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
-    if (file && flock(l->marker_fd, LOCK_EX | LOCK_NB) != 0) return TIER_LEFTOVER_IN_USE;
+    if (file && flock(l->marker_fd, LOCK_EX | LOCK_NB) != 0 && !nvme_rundir_lockless(errno))
+        return TIER_LEFTOVER_IN_USE;
     if (file && nvme_rundir_marker_read(l->marker_fd, &m) && m.uid == (unsigned)geteuid()) {
         l->pid = m.pid;
-        return nvme_rundir_maker_is_gone(&m) ? TIER_LEFTOVER_ENDED : TIER_LEFTOVER_IN_USE;
+        return nvme_rundir_maker_is_gone(&m, l->fd) ? TIER_LEFTOVER_ENDED : TIER_LEFTOVER_IN_USE;
     }
     return nvme_rundir_pid_may_be_maker(l->pid, l->fd) ? TIER_LEFTOVER_IN_USE : TIER_LEFTOVER_UNMARKED;
 }
@@ -130,7 +131,7 @@ bool tier_nvme_leftover_remove(const struct tier_leftover *leftover) {
 }
 
 /* Of one path, at the start of a run: what has a marker goes, the rest is named. */
-static unsigned clean_path(const char *path) {
+unsigned nvme_path_clean(const char *path) {
     struct tier_leftover *found;
     size_t count;
     unsigned removed = 0, unmarked = 0;
@@ -156,7 +157,7 @@ static unsigned clean_path(const char *path) {
 
 unsigned tier_nvme_clean_leftovers(const struct scenario *s) {
     unsigned removed = 0;
-    for (uint32_t i = 0; i < s->nvme.path_count; i++) removed += clean_path(s->nvme.path[i]);
+    for (uint32_t i = 0; i < s->nvme.path_count; i++) removed += nvme_path_clean(s->nvme.path[i]);
     return removed;
 }
 

@@ -33,41 +33,39 @@ static bool is_system(const char *real) {
     return false;
 }
 
-static int check_path(const char *given, struct err *e) {
+int nvme_path_check(const char *key, const char *given, struct err *e) {
     char path[SCENARIO_PATH], target[SCENARIO_PATH], real[PATH_MAX];
     snprintf(path, sizeof(path), "%s", given);
     for (size_t len = strlen(path); len > 1 && path[len - 1] == '/'; len--) path[len - 1] = '\0';
     struct stat st;
-    if (path[0] == '\0') return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path is empty; name a directory");
+    if (path[0] == '\0') return err_set(e, KVF_ERR_USAGE, "%s is empty; name a directory", key);
     if (lstat(path, &st) != 0) {
         if (errno == ENOENT)
-            return err_set(e, KVF_ERR_USAGE,
-                           "tiers.nvme.path: %s does not exist; make the directory or name another", path);
-        return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: %s cannot be used: %s", path, strerror(errno));
+            return err_set(e, KVF_ERR_USAGE, "%s: %s does not exist; make the directory or name another", key,
+                           path);
+        return err_set(e, KVF_ERR_USAGE, "%s: %s cannot be used: %s", key, path, strerror(errno));
     }
     if (S_ISLNK(st.st_mode)) {
         ssize_t len = readlink(path, target, sizeof(target) - 1);
         target[len > 0 ? len : 0] = '\0';
-        return err_set(e, KVF_ERR_USAGE,
-                       "tiers.nvme.path: %s is a symbolic link to %s; name the directory itself", path,
-                       target);
+        return err_set(e, KVF_ERR_USAGE, "%s: %s is a symbolic link to %s; name the directory itself", key,
+                       path, target);
     }
     if (!S_ISDIR(st.st_mode))
-        return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: %s is not a directory; name one", path);
+        return err_set(e, KVF_ERR_USAGE, "%s: %s is not a directory; name one", key, path);
     if (!realpath(path, real))
-        return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: %s cannot be used: %s", path, strerror(errno));
+        return err_set(e, KVF_ERR_USAGE, "%s: %s cannot be used: %s", key, path, strerror(errno));
     if (is_system(real))
-        return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: %s is a system directory; name one of your own",
-                       real);
+        return err_set(e, KVF_ERR_USAGE, "%s: %s is a system directory; name one of your own", key, real);
     if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) != 0)
-        return err_set(e, KVF_ERR_USAGE, "tiers.nvme.path: %s is not writable (%s); name another directory",
-                       path, strerror(errno));
+        return err_set(e, KVF_ERR_USAGE, "%s: %s is not writable (%s); name another directory", key, path,
+                       strerror(errno));
     return 0;
 }
 
 int tier_nvme_check_paths(const struct scenario *s, struct err *e) {
     for (uint32_t i = 0; i < s->nvme.path_count; i++) {
-        int rc = check_path(s->nvme.path[i], e);
+        int rc = nvme_path_check("tiers.nvme.path", s->nvme.path[i], e);
         if (rc != 0) return rc;
         struct stat a, b;
         for (uint32_t j = 0; j < i; j++)

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "probe/filesystem.h"
 #include "tier/nvme/nvme.h"
 
 /* ---- who made it ---- */
@@ -78,8 +79,10 @@ bool nvme_rundir_marker_read(int marker_fd, struct rundir_marker *m) {
     return strcmp(text, again) == 0;
 }
 
-bool nvme_rundir_maker_is_gone(const struct rundir_marker *m) {
-    char boot[RUNDIR_BOOT];
+bool nvme_rundir_maker_is_gone(const struct nvme_rundir_marker *m, int dir_fd) {
+    char boot[RUNDIR_BOOT], host[RUNDIR_HOST];
+    host_name(host);
+    if (strcmp(m->host, host) != 0 && filesystem_is_shared(dir_fd)) return false;
     boot_id(boot);
     if (strcmp(m->boot, boot) != 0) return true;
     return process_start(m->pid) != m->start;
@@ -218,6 +221,10 @@ bool nvme_rundir_remove_now(const char *path) {
     bool empty = v.failed == 0 && v.foreign == 0 && (unlinkat(fd, RUNDIR_MARKER, 0) == 0 || errno == ENOENT);
     close(fd);
     return empty && (rmdir(path) == 0 || errno == ENOENT);
+}
+
+bool nvme_rundir_lockless(int error) {
+    return error == ENOSYS || error == ENOLCK || error == EOPNOTSUPP || error == EINVAL;
 }
 
 int nvme_rundir_sync(int dir_fd) {

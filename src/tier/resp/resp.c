@@ -158,10 +158,9 @@ static int server_ask(struct resp_tier *t, const struct scenario *s, struct err 
     return rc;
 }
 
-int tier_resp_check(const struct scenario *s, struct err *e) {
+static int resp_check(const struct scenario *s, struct err *e) {
     struct resp_server server;
     struct err why = {0};
-    if (!scenario_remote_is_real(s)) return 0;
     struct resp_client *c = resp_server_find(&server, s, &why) == 0 ? resp_client_open(&server, &why) : NULL;
     resp_client_close(c);
     return c ? 0 : err_set(e, why.code, "the remote tier cannot be used: %s", why.text);
@@ -220,6 +219,7 @@ static uint32_t resp_caps(const struct tier *base) {
 const struct tier_ops tier_resp_ops = {
     .name = "resp",
     .refusal = resp_refusal,
+    .check = resp_check,
     .open = resp_open,
     .close = resp_close,
     .describe = resp_describe,
