@@ -61,7 +61,7 @@ static void check_tiers(struct loading *l) {
     }
 }
 
-/* What is wrong with the address of each kind of store; 0 where nothing is. */
+/* The address of each kind of store: 0, or the fault of it. */
 static int check_server_url(const struct url *u, struct err *e) {
     static const char *const schemes[] = {"redis", "valkey", "unix"};
     bool known = false;

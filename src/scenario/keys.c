@@ -131,7 +131,7 @@ const struct key key_table[] = {
     CAPACITY("remote", REMOTE, "0 to 1024TiB", "64GiB",
              "Size of the remote tier, a store in the network; 0 is off."),
     BACKEND("remote", REMOTE, "modelled", OF_TIER, ALL,
-            "The store behind the tier: a modelled link, or a server; resp is Redis or Valkey."),
+            "The store behind the tier: a modelled link, a server, or a directory."),
     K("tiers.remote.url", URL, remote.url, "", "", "null", REMOTE_REAL, ALL,
       "The store: redis://HOST:PORT/DATABASE or unix://PATH, file:///DIRECTORY; a user and password in it are "
       "never stored."),

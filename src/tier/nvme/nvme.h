@@ -105,7 +105,7 @@ struct nvme_tier {
     struct filesystem filesystem;       /* of a shared directory */
 };
 
-/* ---- nvme.c: what the tiers of this machinery share ---- */
+/* ---- nvme.c: shared by the tiers of this machinery ---- */
 
 /* Where one is, and how it goes about it. */
 struct nvme_plan {

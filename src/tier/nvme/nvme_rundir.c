@@ -79,7 +79,7 @@ bool nvme_rundir_marker_read(int marker_fd, struct rundir_marker *m) {
     return strcmp(text, again) == 0;
 }
 
-bool nvme_rundir_maker_is_gone(const struct nvme_rundir_marker *m, int dir_fd) {
+bool nvme_rundir_maker_is_gone(const struct rundir_marker *m, int dir_fd) {
     char boot[RUNDIR_BOOT], host[RUNDIR_HOST];
     host_name(host);
     if (strcmp(m->host, host) != 0 && filesystem_is_shared(dir_fd)) return false;

@@ -32,7 +32,7 @@ static size_t add(char *out, size_t len, size_t at, const char *before, const ch
     return at + (size_t)n;
 }
 
-/* What the file system cannot, and what follows; "" where it can do all. */
+/* Abilities that the file system lacks, with their effect if asked for; "" where it has all. */
 static void lacks(const struct nvme_dir *d, const struct filesystem *fs, bool with_effect, char *out,
                   size_t len) {
     size_t at = 0;
