@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/compared.h"
 #include "cli/stored.h"
+#include "page/comparison_doc.h"
 #include "study/options.h"
 #include "study/output.h"
 

@@ -54,9 +54,9 @@ static int print_results(const struct suite *s, const struct format_style *style
     }
     if (!alone) {
         buf_add(&out, "\n");
-        suite_table_text(s, style, &out);
-        buf_add(&out, "\n");
-        suite_meaning_text(&words, style, &out);
+        struct doc *end = suite_doc_end(s, &words);
+        doc_terminal(end, style, &out);
+        doc_free(end);
     }
     (alone ? output_print_data : output_print_styled)(&out);
     buf_free(&out);

@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "cli/stored.h"
 #include "export/outcome.h"
-#include "page/outcome_text.h"
+#include "page/outcome_doc.h"
 #include "probe/host.h"
 #include "store/store.h"
 #include "study/output.h"
@@ -256,12 +256,13 @@ static int print_results(struct sweep *s, const struct format_style *style) {
         if (output_file_write(json, &out, &e) != 0 && status == 0) status = output_fail(&e);
         buf_free(&out);
     }
-    if (!alone && s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO)
-        sweep_curve_text(s, style, &out);
-    else if (!alone)
-        outcome_table(&all, style, &out);
-    if (!alone) outcome_closing(&all, &out);
-    if (!alone) put_number(s, &out);
+    if (!alone && s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO) sweep_curve_text(s, style, &out);
+    if (!alone) {
+        struct doc *end = outcome_doc_end(&all, s->base.scenario.sweep.profile != KVF_SWEEP_MISS_RATIO);
+        doc_terminal(end, style, &out);
+        doc_free(end);
+        put_number(s, &out);
+    }
     (alone ? output_print_data : output_print_styled)(&out);
     buf_free(&out);
     outcome_free(&all);

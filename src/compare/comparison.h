@@ -151,9 +151,7 @@ void comparison_check(struct comparison *c, const struct comparison_limit *limit
 
 #define COMPARISON_JSON_SCHEMA "kvfall-comparison"
 enum { COMPARISON_JSON_VERSION = 1 }; /* as of a run */
-/* For people: 80 columns for two runs, as many tables as more of them need; one JSON object; and a row of CSV
- * for each metric and side. */
-void comparison_text(const struct comparison *c, const struct format_style *style, struct buf *out);
+/* One JSON object; and a row of CSV for each metric and side. */
 void comparison_json(const struct comparison *c, struct buf *out);
 void comparison_junit(const struct comparison *c,
                       struct buf *out); /* what was held, as a test suite in XML */

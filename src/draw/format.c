@@ -91,13 +91,15 @@ struct format_cell format_measure(double v, const char *unit, const char *metric
     return c;
 }
 
-static const char *tone_code(enum format_tone tone) {
+void format_coloured(const struct format_style *style, enum format_tone tone, const char *text,
+                     struct buf *out) {
     static const char *const codes[] = {[FORMAT_PLAIN] = "",
                                         [FORMAT_HEADING] = "\033[1m",
                                         [FORMAT_GOOD] = "\033[1;32m",
                                         [FORMAT_WARN] = "\033[1;33m",
                                         [FORMAT_BAD] = "\033[1;31m"};
-    return codes[tone];
+    bool coloured = style->colour && tone != FORMAT_PLAIN;
+    buf_addf(out, "%s%s%s", coloured ? codes[tone] : "", text, coloured ? "\033[0m" : "");
 }
 
 static bool is_continuation(unsigned char c) {
@@ -127,8 +129,7 @@ void format_page_init(struct format_page *p, const struct format_style *style, s
 }
 
 void format_label(struct format_page *p, enum format_tone tone, const char *label) {
-    bool coloured = p->style->colour && tone != FORMAT_PLAIN;
-    buf_addf(p->out, "%s%s%s", coloured ? tone_code(tone) : "", label, coloured ? "\033[0m" : "");
+    format_coloured(p->style, tone, label, p->out);
     unsigned used = format_width(label);
     buf_addf(p->out, "%*s", used < FORMAT_LABEL ? (int)(FORMAT_LABEL - used) : 1, "");
     p->column = used < FORMAT_LABEL ? FORMAT_LABEL : used + 1;
@@ -188,6 +189,6 @@ void format_line(struct format_page *p, enum format_tone tone, const char *fmt, 
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     utf8_clean(text, p->style->ascii ? UTF8_ASCII : 0);
-    bool coloured = p->style->colour && tone != FORMAT_PLAIN;
-    buf_addf(p->out, "%s%s%s\n", coloured ? tone_code(tone) : "", text, coloured ? "\033[0m" : "");
+    format_coloured(p->style, tone, text, p->out);
+    buf_add(p->out, "\n");
 }

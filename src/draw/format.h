@@ -34,6 +34,9 @@ unsigned format_width(const char *text); /* columns it takes: its characters */
 char *format_fit(const char *text, unsigned columns, bool ascii, char *out, size_t len);
 
 enum format_tone { FORMAT_PLAIN, FORMAT_HEADING, FORMAT_GOOD, FORMAT_WARN, FORMAT_BAD };
+/* Adds a text in its colour, where the style has colours. */
+void format_coloured(const struct format_style *style, enum format_tone tone, const char *text,
+                     struct buf *out);
 enum { FORMAT_LABEL = 12 }; /* columns of the label that opens a line */
 
 /* Lines of label and items; an item that does not fit goes to the next line, under the first. Text

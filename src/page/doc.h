@@ -23,7 +23,12 @@ void doc_free(struct doc *d); /* takes NULL */
 void doc_section(struct doc *d, unsigned level, const char *title);
 
 /* The meaning of a text; words carry it too wherever it is used. */
-enum doc_tone { DOC_PLAIN, DOC_GOOD, DOC_WARN, DOC_BAD };
+enum doc_tone {
+    DOC_PLAIN = FORMAT_PLAIN,
+    DOC_GOOD = FORMAT_GOOD,
+    DOC_WARN = FORMAT_WARN,
+    DOC_BAD = FORMAT_BAD
+};
 void doc_text(struct doc *d, enum doc_tone tone, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The one word and the sentence that open a report: "COMPLETED". */
 void doc_verdict(struct doc *d, enum doc_tone tone, const char *word, const char *sentence);
@@ -47,6 +52,10 @@ void doc_code(struct doc *d, const char *text);
  * not nest. */
 void doc_fold(struct doc *d, const char *title);
 void doc_fold_end(struct doc *d);
+
+/* The end of a command on a terminal: no headings, facts under short labels, tables as wide as they are, each
+ * but the first under its caption. */
+void doc_terminal(const struct doc *d, const struct format_style *style, struct buf *out);
 
 /* One table of forms drives --format, the help and the manual. */
 struct doc_form {

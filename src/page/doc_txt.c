@@ -11,6 +11,7 @@ enum { LABEL = 20, GAP = 2, NARROWEST = 10, LONG_CELL = 16 };
 struct sheet_page {
     const struct format_style *style;
     unsigned columns;
+    bool dense; /* doc_terminal() */
     struct buf *out;
 };
 
@@ -106,7 +107,10 @@ static unsigned least_width(const struct doc_block *b, size_t c, char *const *te
 static unsigned widths_fit(const struct sheet_page *p, const struct doc_block *b, char *const *text,
                            size_t rows, unsigned *width) {
     unsigned *least = mem_zalloc(b->columns, sizeof *least), gap = GAP;
-    for (size_t c = 0; c < b->columns; c++) least[c] = least_width(b, c, text, rows);
+    for (size_t c = 0; c < b->columns; c++)
+        least[c] = !p->dense                               ? least_width(b, c, text, rows)
+                   : b->numbers[c] || width[c] < LONG_CELL ? width[c]
+                                                           : LONG_CELL;
     for (;;) {
         unsigned sum = 0;
         size_t widest = b->columns;
@@ -122,9 +126,25 @@ static unsigned widths_fit(const struct sheet_page *p, const struct doc_block *b
     return gap;
 }
 
+/* Of a table that may be wider than the screen: narrow where that makes it fit. */
+static unsigned gap_fit(const struct sheet_page *p, const struct doc_block *b, const unsigned *width) {
+    size_t sum = 0;
+    for (size_t c = 0; c < b->columns; c++) sum += width[c];
+    size_t gaps = b->columns - 1;
+    return sum + GAP * gaps > p->columns && sum + gaps <= p->columns ? GAP - 1 : GAP;
+}
+
+/* Of a row: that of its most telling cell. */
+static enum doc_tone row_tone(const struct doc_block *b, size_t row) {
+    enum doc_tone tone = DOC_PLAIN;
+    for (size_t i = (row - 1) * b->columns; i < b->cells && i < row * b->columns; i++)
+        if (b->cell[i].tone > tone) tone = b->cell[i].tone;
+    return tone;
+}
+
 /* A row of texts, as many lines as the longest of them needs. They are the caller's. */
 static void put_cells(const struct sheet_page *p, const struct doc_block *b, char *const *text,
-                      const unsigned *width, unsigned gap) {
+                      const unsigned *width, unsigned gap, enum format_tone tone) {
     size_t *at = mem_zalloc(b->columns, sizeof *at);
     bool more = true;
     while (more) {
@@ -145,7 +165,8 @@ static void put_cells(const struct sheet_page *p, const struct doc_block *b, cha
             if (text[c][at[c]]) more = true;
             free(piece);
         }
-        buf_addf(p->out, "%s\n", buf_text(&line));
+        format_coloured(p->style, p->dense ? tone : FORMAT_PLAIN, buf_text(&line), p->out);
+        buf_add(p->out, "\n");
         buf_free(&line);
     }
     free(at);
@@ -153,7 +174,7 @@ static void put_cells(const struct sheet_page *p, const struct doc_block *b, cha
 
 static void put_table(const struct sheet_page *p, const struct doc_block *b) {
     if (b->columns == 0) return;
-    if (*b->title) put_words(p, b->title, 0, 0);
+    if (*b->title && !p->dense) put_words(p, b->title, 0, 0);
     size_t rows = 1 + (b->cells + b->columns - 1) / b->columns;
     unsigned *width = mem_zalloc(b->columns, sizeof *width);
     char **text = mem_zalloc(rows * b->columns, sizeof *text);
@@ -164,11 +185,13 @@ static void put_table(const struct sheet_page *p, const struct doc_block *b) {
         if (w > width[c]) width[c] = w;
     }
     unsigned gap = widths_fit(p, b, text, rows, width);
-    for (size_t r = 0; r < rows; r++) put_cells(p, b, text + r * b->columns, width, gap);
+    if (p->dense) gap = gap_fit(p, b, width);
+    for (size_t r = 0; r < rows; r++)
+        put_cells(p, b, text + r * b->columns, width, gap,
+                  r ? (enum format_tone)row_tone(b, r) : FORMAT_HEADING);
     for (size_t i = 0; i < rows * b->columns; i++) free(text[i]);
     free(text);
     free(width);
-    buf_add(p->out, "\n");
 }
 
 /* ---- blocks ---- */
@@ -184,6 +207,7 @@ static void put_plot(const struct sheet_page *p, const struct plot *plot) {
         struct doc_block table;
         doc_plot_table(plot, &table);
         put_table(p, &table);
+        buf_add(p->out, "\n");
         doc_block_free(&table);
     }
     if (*plot->caption) put_words(p, plot->caption, 0, 0);
@@ -229,6 +253,7 @@ static void put_block(const struct sheet_page *p, const struct doc_block *b) {
         break;
     case DOC_TABLE:
         put_table(p, b);
+        buf_add(p->out, "\n");
         break;
     case DOC_PLOT:
         put_plot(p, b->plot);
@@ -251,7 +276,7 @@ static bool is_line_chart(const struct doc_block *b) {
 }
 
 void doc_plain(const struct doc *d, const struct format_style *style, struct buf *out) {
-    struct sheet_page p = {style, style->columns && style->columns < 80 ? style->columns : 80, out};
+    struct sheet_page p = {style, style->columns && style->columns < 80 ? style->columns : 80, false, out};
     bool noted = false;
     put_heading(&p, d->title, '=');
     if (*d->subtitle) put_words(&p, d->subtitle, 0, 0);
@@ -263,5 +288,44 @@ void doc_plain(const struct doc *d, const struct format_style *style, struct buf
         noted |= is_line_chart(b);
         put_block(&p, b);
         if (item && (i + 1 == d->blocks || d->block[i + 1].kind != b->kind)) buf_add(out, "\n");
+    }
+}
+
+/* ---- dense ---- */
+
+static bool is_pair(const struct doc_block *b) {
+    return b->kind == DOC_FACT || b->kind == DOC_VERDICT;
+}
+
+static void put_fact(const struct sheet_page *p, const struct doc_block *b, bool again) {
+    struct format_page page;
+    format_page_init(&page, p->style, p->out);
+    format_label(&page, b->kind == DOC_FACT ? FORMAT_HEADING : (enum format_tone)b->tone,
+                 again ? "" : b->title);
+    format_words(&page, b->text);
+    format_end(&page);
+}
+
+void doc_terminal(const struct doc *d, const struct format_style *style, struct buf *out) {
+    struct sheet_page p = {style, style->columns ? style->columns : 80, true, out};
+    const struct doc_block *before = NULL;
+    bool began = out->len > 0 && strcmp(buf_text(out), "\n") != 0; /* an empty line stands between the two */
+    for (size_t i = 0; i < d->blocks; i++) {
+        const struct doc_block *b = &d->block[i];
+        if (b->kind == DOC_SECTION) continue;
+        bool goes_on =
+            before && ((is_pair(b) && is_pair(before)) || (b->kind == DOC_TEXT && before->kind == DOC_TEXT));
+        if (!goes_on && (before || began)) buf_add(out, "\n");
+        if (is_pair(b)) {
+            put_fact(&p, b, goes_on && strcmp(before->title, b->title) == 0);
+        } else if (b->kind == DOC_TABLE) {
+            if (before && *b->title) put_words(&p, b->title, 0, 0);
+            put_table(&p, b);
+        } else if (b->kind == DOC_TEXT) {
+            put_words(&p, b->text, 0, 0);
+        } else {
+            put_block(&p, b);
+        }
+        before = b;
     }
 }

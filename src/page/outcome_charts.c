@@ -238,12 +238,18 @@ void outcome_put_charts(const struct outcome *o, struct doc *d) {
 
 /* ---- peaks ---- */
 
-void outcome_put_heat(const struct outcome *o, const struct outcome_peak *peak, size_t count, struct doc *d) {
+void outcome_put_heat(const struct outcome *o, struct doc *d) {
     enum { ROWS = 24, COLUMNS = 16 };
+    if (o->groups == 0 || o->base_group == SIZE_MAX) return;
+    size_t count;
+    struct outcome_peak *peak = outcome_peaks(o, &count);
     const struct outcome_dimension *x = &o->dimension[o->groups - 1];
+    if (count == 0 || count / x->values > ROWS || x->values > COLUMNS) {
+        outcome_peaks_free(peak, count);
+        return;
+    }
     const char *metric = o->measure[outcome_judge(o)].name;
     struct buf text = {0};
-    if (count == 0 || count / x->values > ROWS || x->values > COLUMNS) return;
     buf_addf(&text, "%s against %s", outcome_measure_title(metric).text, o->baseline);
     struct plot *p = plot_new(PLOT_HEAT, buf_text(&text));
     plot_axis(&p->x, x->title, "");
@@ -263,6 +269,7 @@ void outcome_put_heat(const struct outcome *o, const struct outcome_peak *peak, 
         for (size_t v = 0; v < x->values; v++) line->y[v] = peak[row + v].delta;
     }
     buf_free(&text);
+    outcome_peaks_free(peak, count);
     doc_plot(d, p);
 }
 

@@ -95,12 +95,13 @@ static void put_peaks(const struct outcome *o, struct doc *d) {
     size_t count, judge = outcome_judge(o);
     struct outcome_peak *peak = outcome_peaks(o, &count);
     if (count > 0) {
+        bool against = o->base_group != SIZE_MAX;
+        struct buf caption = {0};
+        buf_addf(&caption, "Peaks by %s%s%s:", o->measure[judge].name, against ? ", against " : "",
+                 against ? o->baseline : "");
         doc_section(d, 1, "Peaks");
-        doc_text(d, DOC_PLAIN,
-                 "The best %s of each combination of variants, with the other figures of the same point%s%s.",
-                 o->measure[judge].name, o->base_group != SIZE_MAX ? ", against " : "",
-                 o->base_group != SIZE_MAX ? o->baseline : "");
-        doc_table(d, "Peaks");
+        doc_table(d, buf_text(&caption));
+        buf_free(&caption);
         for (unsigned g = 0; g < o->groups; g++) doc_column(d, o->dimension[g].key, false);
         doc_column(d, outcome_measure_title(o->measure[judge].name).text, true);
         if (o->base_group != SIZE_MAX) doc_column(d, "change", true);
@@ -119,7 +120,6 @@ static void put_peaks(const struct outcome *o, struct doc *d) {
         for (size_t m = 0; m < o->chosen; m++)
             if (m != judge) doc_cell(d, outcome_cell(o, p->value[m], m).text);
     }
-    if (o->base_group != SIZE_MAX) outcome_put_heat(o, peak, count, d);
     outcome_peaks_free(peak, count);
 }
 
@@ -143,20 +143,14 @@ static void put_point(const struct outcome *o, size_t i, bool all_done, struct d
     if (!all_done) doc_cell_tone(d, tones[p->state], outcome_state_name(p->state));
 }
 
-static void put_points(const struct outcome *o, struct doc *d) {
-    size_t shown = o->points < POINTS_MOST ? o->points : POINTS_MOST;
-    bool all_done = true;
-    if (shown == 0) return;
-    doc_section(d, 1, "All points");
-    for (size_t i = 0; i < o->points; i++) {
-        const struct outcome_point *p = &o->point[i];
-        all_done = all_done && p->state == OUTCOME_DONE;
-        if (p->state == OUTCOME_FAILED) doc_text(d, DOC_BAD, "Point %zu failed: %s", p->number, p->why);
-    }
-    if (shown < o->points)
-        doc_text(d, DOC_PLAIN, "The first %zu of %zu points; `kvfall export sweep:%" PRId64 "` has all.",
-                 shown, o->points, o->record.sweep_id);
-    if (shown > POINTS_OPEN) doc_fold(d, "Table of the points");
+static bool points_done(const struct outcome *o) {
+    for (size_t i = 0; i < o->points; i++)
+        if (o->point[i].state != OUTCOME_DONE) return false;
+    return true;
+}
+
+static void put_points_table(const struct outcome *o, size_t shown, struct doc *d) {
+    bool all_done = points_done(o);
     doc_table(d, "Points");
     doc_column(d, "point", true);
     for (unsigned k = 0; k < o->dimensions; k++) doc_column(d, o->dimension[k].title, false);
@@ -167,6 +161,24 @@ static void put_points(const struct outcome *o, struct doc *d) {
     doc_column(d, "run", true);
     if (!all_done) doc_column(d, "state", false);
     for (size_t i = 0; i < shown; i++) put_point(o, i, all_done, d);
+}
+
+static void put_failures(const struct outcome *o, struct doc *d) {
+    for (size_t i = 0; i < o->points; i++)
+        if (o->point[i].state == OUTCOME_FAILED)
+            doc_text(d, DOC_BAD, "Point %zu failed: %s", o->point[i].number, o->point[i].why);
+}
+
+static void put_points(const struct outcome *o, struct doc *d) {
+    size_t shown = o->points < POINTS_MOST ? o->points : POINTS_MOST;
+    if (shown == 0) return;
+    doc_section(d, 1, "All points");
+    put_failures(o, d);
+    if (shown < o->points)
+        doc_text(d, DOC_PLAIN, "The first %zu of %zu points; `kvfall export sweep:%" PRId64 "` has all.",
+                 shown, o->points, o->record.sweep_id);
+    if (shown > POINTS_OPEN) doc_fold(d, "Table of the points");
+    put_points_table(o, shown, d);
     if (shown > POINTS_OPEN) doc_fold_end(d);
 }
 
@@ -258,11 +270,34 @@ struct doc *outcome_doc(const struct outcome *o) {
     } else {
         outcome_put_charts(o, d);
         put_peaks(o, d);
+        outcome_put_heat(o, d);
     }
     if (!curves) put_points(o, d);
     doc_section(d, 1, "Scenario");
     doc_fold(d, "As it was given");
     doc_code(d, r->scenario_yaml ? r->scenario_yaml : "");
     doc_fold_end(d);
+    return d;
+}
+
+struct doc *outcome_doc_end(const struct outcome *o, bool table) {
+    struct doc *d = doc_new("", "");
+    size_t best = outcome_best(o);
+    if (table) put_points_table(o, o->points, d);
+    if (table && best != SIZE_MAX && strcmp(o->record.profile, "keys") == 0) {
+        struct buf at = {0};
+        outcome_label(o, best, &at);
+        doc_text(d, DOC_PLAIN, "Best %s: %s at %s", o->measure[0].name,
+                 outcome_cell(o, outcome_value(o, best, 0), 0).text, buf_text(&at));
+        buf_free(&at);
+    }
+    if (table) put_peaks(o, d);
+    put_failures(o, d);
+    if (o->record.answer[0]) doc_text(d, DOC_PLAIN, "%s", o->record.answer);
+    for (const char *line = o->warnings ? o->warnings : ""; *line; line += strspn(line, "\n")) {
+        size_t len = strcspn(line, "\n");
+        doc_text(d, DOC_WARN, "%.*s", (int)len, line);
+        line += len;
+    }
     return d;
 }

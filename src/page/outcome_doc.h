@@ -8,13 +8,16 @@
 
 /* The document copies what it needs; the caller frees it. */
 struct doc *outcome_doc(const struct outcome *o);
+/* The end of `kvfall sweep`: the tables of points and peaks where `table`, what failed, the answer, warnings.
+ */
+struct doc *outcome_doc_end(const struct outcome *o, bool table);
 
 /* Its charts, each a block of the document (outcome_charts.c). */
 void outcome_put_charts(const struct outcome *o, struct doc *d);
 void outcome_put_search(const struct outcome *o, struct doc *d); /* profile capacity */
 void outcome_put_curves(const struct outcome *o, struct doc *d); /* profile miss_ratio */
 /* Differences of the peaks from the baseline's: the last group of variants across, the others in rows. */
-void outcome_put_heat(const struct outcome *o, const struct outcome_peak *peak, size_t count, struct doc *d);
+void outcome_put_heat(const struct outcome *o, struct doc *d);
 
 /* How the points fall into lines over an axis. */
 enum { OUTCOME_LINES = 12 }; /* that one chart shows */

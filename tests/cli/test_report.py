@@ -204,11 +204,10 @@ def _():
     overlay = next(figure for figure in root.iter(XHTML + "figure") if words(figure[0]) == "Throughput")
     names = [words(node) for node in overlay.iter(SVG + "text")]
     assert "run 1 one" in names and "run 2 two" in names, names
-    rows = {row[0]: row[1:] for row in table(root, "Measures and their change")}
-    assert rows["measure"] == ["run 1", "run 2", "change", "95 % interval", ""]
-    assert rows["tokens/s"][:3] == ["1.23k tok/s", "2.47k tok/s", "+100.0 %"] and rows["tokens/s"][4].startswith("better")
-    assert rows["end-to-end P95"][:3] == ["20.0 ms", "20.0 ms", "0.0 %"], rows
-    assert rows["end-to-end P95"][4].startswith("same")
+    rows = {row[0]: row[1:] for row in table(root, "Metrics and their change")}
+    assert rows["metric"] == ["run 1", "run 2", "change", "relative", "", "noise", "95 % interval"], rows
+    assert rows["tokens/s"][:5] == ["1.23k", "2.47k", "+1.23k", "+100.0 %", "better"], rows
+    assert rows["end-to-end P95"][:5] == ["20.0 ms", "20.0 ms", "0 ms", "0.0 %", "same"], rows
     assert run(["report", "1", "2", "1"]).rc == 2
 
 
@@ -219,7 +218,7 @@ def _():
             add_run(db, name="run-%d" % number, results=dict(RESULTS, throughput_tok_s=100.0 + number))
     root = page(report(*map(str, range(1, 11))))
     assert sections(root).count("Verdict") == 10 and "Latency" not in sections(root)
-    assert table(root, "Measures and their change")[1][:3] == ["tokens/s", "100 tok/s", "101 tok/s (+1.0 %, better)"]
+    assert table(root, "Metrics and their change")[1][:3] == ["tokens/s", "100", "101 (+1.0 %, better?)"]
 
 
 @case("a trial is shown with its group")

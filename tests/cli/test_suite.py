@@ -30,7 +30,7 @@ TINY = ["--path", ".", "--set", "model={preset: tiny-1b, layers: 1}", "--set", "
 COUNTED = ["--duration", "30s", "--set", "run.max_requests=20"]  # ends with the twentieth
 SIZE = r"(?: +--| +\d[\d.]*[KMGT])"
 PLAN_ROW = re.compile(r"^(\S+) +(?:(\S+) +)?(\d+(?:/\d+)?)" + SIZE * 3 + r" +((?:\d+ x )?\d\d:\d\d|not run)$")
-TABLE_ROW = re.compile(r"^(\S+) +(\S+) +(\S+) +(\S+(?: [mun]?s)?) +(\S+(?: [mun]?s)?) +(\d+ %|--) +(\S+/\S+/\S+)  (\S.*)$")
+TABLE_ROW = re.compile(r"^(\S+) +(\S+) +(\S+) +(\S+(?: [mun]?s)?) +(\S+(?: [mun]?s)?) +(\d+ %|--) +(\S+/\S+/\S+) +(\S.*)$")
 
 
 def data_set():
@@ -47,7 +47,7 @@ def planned(output):
 
 def table(output):
     """The comparison: {name: cells}."""
-    part = output.split("\nTest                   tok/s ", 1)[1].split("\n            storage: ", 1)[0].splitlines()[1:]
+    part = re.split(r"^test  +tok/s .*\n", output, maxsplit=1, flags=re.M)[1].split("\n\nstorage: ", 1)[0].splitlines()
     found = [TABLE_ROW.match(line) for line in part]
     assert all(found), part
     return {row.group(1): row.groups()[1:] for row in found}
@@ -269,7 +269,7 @@ def _():
                "--duration", "30s", "--set", "run.max_requests=30", "--json", "t.json"])
     assert got.rc == 0, got
     narrow(got.stdout)
-    ranks = re.findall(r"^ +(\d) (\S+) +(\S+) ± (\S+) +(\S+) % +(\S+)x +(\S+) % +3 of 3$", got.stdout, re.MULTILINE)
+    ranks = re.findall(r"^ +(\d) +(\S+) +(\S+) +(\S+) +(\S+) % +(\S+)x +(\S+) % +3 of 3$", got.stdout, re.MULTILINE)
     assert [rank[0] for rank in ranks] == ["1", "2", "3", "4"] and {rank[1] for rank in ranks} == set(TIERS), got
     tests = json.loads((home() / "work/t.json").read_text())["tests"]
     mean = {}

@@ -60,7 +60,7 @@ def _():
     assert (one[0]["points"], one[0]["done"], one[0]["failed"]) == (6, 6, 0), one
     assert healthy()
     table = got.stdout.split("\n\n")[0].splitlines()
-    assert re.match(r"point  capacity  users  throughput_tok_s  hit_ratio ", table[0]), got
+    assert re.match(r"point +capacity +users +throughput_tok_s +hit_ratio ", table[0]), got
     assert [line.split()[1:3] for line in table[1:]] == [[cpu, str(users)] for cpu, users in wanted], got
     assert "Sweep 1: 6 of 6 points done." in got.stdout, got
     assert re.search(r"^\[6/6\] tiers.cpu.capacity=8MiB workload.users=6: throughput_tok_s ", got.stderr, re.M), got
@@ -71,7 +71,7 @@ def _():
     got, out = sweep({"sweep": {"keys": {"workload.users": [1, 8]}, "baseline": 1, "metrics": "requests_done"}})
     first, second = (point["results"]["requests_done"] for point in out["points"])
     assert first["delta"] == 0 and abs(second["delta"] - (second["value"] / first["value"] - 1)) < 1e-9, out
-    assert re.search(r"^ *2 .* %+\+?.* %|^ *2  8 +\d+ +[+-]\d", got.stdout, re.M), got
+    assert re.search(r"^ *2 .* %+\+?.* %|^ *2 +8 +\d+ +[+-]\d", got.stdout, re.M), got
 
 
 @case("a whole number of tokens a second reads like its neighbours")
@@ -91,7 +91,7 @@ def _():
     got, _ = sweep({**SIMULATED, "sweep": {"keys": {"seed": [1, 2]}, "metrics": "hit_ratio, hit_ration"}})
     assert "Warning: no run has a measure called hit_ration" in got.stdout, got
     got, _ = sweep({**SIMULATED, "workload.arrival": {"process": "poisson", "rate": 5}, "sweep": {"keys": {"seed": [1, 2]}}})
-    assert re.match(r"point  seed +hit_ratio +throughput_tok_s", got.stdout) and "Warning" not in got.stdout, got
+    assert re.match(r"point +seed +hit_ratio +throughput_tok_s", got.stdout) and "Warning" not in got.stdout, got
 
 
 @case("zip, --db none, --quiet and JSON alone")
@@ -119,7 +119,7 @@ def _():
     changes = {**SIMULATED, "tiers.gpu": None, "workload.prefix": {"probability": 0}, "run.duration": "10s",
                "run.max_requests": 60, "workload.conversation": {"max_turns": 1}}
     got, out = sweep({**changes, "sweep": find})
-    assert out["sweep"]["answer"] in got.stdout, got
+    assert out["sweep"]["answer"] in " ".join(got.stdout.split()), got
     met = {point["values"]["tiers.cpu.capacity"]: point["results"]["hit_ratio"]["value"] >= 0.999
            for point in out["points"]}
     answer = re.match(r"Required for hit_ratio >= 99.9 %: tiers.cpu.capacity of (\S+), which gives .*; (\S+) gives",
@@ -129,10 +129,10 @@ def _():
     assert answer and met[answer.group(1)], out["sweep"]
     assert not answer.group(2) or not met[answer.group(2)], out["sweep"]
     got, out = sweep({**changes, "sweep": {**find, "target": {"metric": "hit_ratio", "op": ">", "value": 1}}})
-    assert "cannot be met within the bounds: tiers.cpu.capacity of 64MiB" in got.stdout, got
+    assert "cannot be met within the bounds: tiers.cpu.capacity of 64MiB" in " ".join(got.stdout.split()), got
     assert len(out["points"]) == 2, out
     got, out = sweep({**changes, "sweep": {**find, "target": {"metric": "hit_ratio", "op": ">=", "value": 0}}})
-    assert "is met at the lower bound already: tiers.cpu.capacity of 1MiB" in got.stdout, got
+    assert "is met at the lower bound already: tiers.cpu.capacity of 1MiB" in " ".join(got.stdout.split()), got
     got, out = sweep({**changes, "sweep": {**find, "target": {"metric": "no_such", "op": ">=", "value": 0}}}, rc=2)
     assert 'sweep.target.metric: "no_such" is no metric' in got.stderr, got
 
@@ -148,8 +148,8 @@ def _():
     assert all(abs(a - b) < 1e-6 * b for a, b in zip(steps, wanted)), (steps, wanted)
     most = max(point["results"]["throughput_tok_s"]["value"] for point in out["points"])
     peak = max(out["points"][2:], key=lambda point: point["results"]["throughput_tok_s"]["value"])
-    said = re.search(r"^Max throughput \S+ tok/s at (\S+) req/s, with a mean TTFT of (\S+) (\S+) and a mean TPOT of [^.]*\.\S* "
-                     r"\S+ Apart from it, closed loop with every slot in use: \S+ tok/s\.$", got.stdout, re.M)
+    said = re.search(r"Max throughput \S+ tok/s at (\S+) req/s, with a mean TTFT of (\S+) (\S+) and a mean TPOT of [^.]*\.\S* "
+                     r"\S+ Apart from it, closed loop with every slot in use: \S+ tok/s\. ", " ".join(got.stdout.split()))
     assert said, got
     assert abs(float(said.group(1)) / peak["values"]["workload.arrival.rate"] - 1) < 0.01, (said, peak)
     ttft = float(said.group(2)) * {"us": 1e-3, "ms": 1, "s": 1e3}[said.group(3)]
@@ -160,7 +160,7 @@ def _():
     assert [row["users"] for row in modes[:2]] == [1, 4], modes
     got, _ = sweep({**SIMULATED, "sweep": {"profile": "rates", "points": 2, "baseline": "1"},
                     "compute": {"mode": "fixed", "ms_per_token": 0.05}, "engine.slots": 4})
-    assert re.search(r"Against sweep 1: throughput [+-]\d", got.stdout), (got, most)
+    assert re.search(r"Against sweep 1: throughput [+-]\d", " ".join(got.stdout.split())), (got, most)
     refuse_baseline = run(["sweep", write({**TINY, "sweep": {"profile": "rates", "baseline": "99"}})])
     assert refuse_baseline.rc == 2 and "99" in refuse_baseline.stderr, refuse_baseline
 
@@ -243,7 +243,7 @@ def _():
     for number in (1, 2):
         assert re.search(r"point %d \(run.duration=60s seed=%d run.speed=1\) failed: its process was killed by signal 9"
                          % (number, number), got.stderr), got
-    assert re.search(r"^ *3  1s .*\d$", got.stdout, re.M) and "1 of 3 points done" in got.stdout, got
+    assert re.search(r"^ *3 +1s .*\d done$", got.stdout, re.M) and "1 of 3 points done" in got.stdout, got
     assert rows("SELECT status, done, failed, status_reason FROM sweeps") == [
         {"status": "failed", "done": 1, "failed": 2, "status_reason": "2 of 3 points failed"}]
 
@@ -433,7 +433,7 @@ for _number, _status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
         wait_until(lambda: intervals() > 1, what="an interval in the database")
         process.send_signal(number)
         got = finish(process)
-        assert got.rc == status and re.search(r"^ *1  3MiB .* stopped$", got.stdout, re.M), got
+        assert got.rc == status and re.search(r"^ *1 +3MiB .* stopped$", got.stdout, re.M), got
         assert "0 of 6 points done, stopped" in got.stdout, got
         assert [row["status"] for row in rows("SELECT status FROM runs")] == ["interrupted"]
         assert rows("SELECT status FROM sweeps")[0]["status"] == "interrupted"
@@ -445,7 +445,7 @@ for _number, _status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
         process.send_signal(number)
         got = finish(process)
         assert got.rc == status and len(re.findall(r" stopped$", got.stdout, re.M)) == 2, got
-        assert re.search(r"^ *3  62s .* not run$", got.stdout, re.M), got
+        assert re.search(r"^ *3 +62s .* not run$", got.stdout, re.M), got
         assert {row["status"] for row in rows("SELECT status FROM runs")} == {"interrupted"}
         assert healthy()
     case("%s stops simulated points, each in good order" % _number.name)(stopped_apart)

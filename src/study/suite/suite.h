@@ -114,19 +114,8 @@ double suite_metric(const struct suite_entry *e, const char *fmt, ...) __attribu
 double suite_metric_largest(const struct suite_entry *e, const char *metric);
 const struct suite_entry *suite_find(const struct suite *s, const char *name); /* NULL: not in the plan */
 
-/* A test's line of the comparison, and what its columns mean. */
-struct suite_verdict {
-    char text[64];
-    enum format_tone tone;
-};
-struct suite_row {
-    struct format_cell tok_s, storage, e2e, read, hits, where;
-    struct suite_verdict verdict;
-};
-struct suite_row suite_row(const struct suite_entry *e);
-extern const char *const suite_row_note;
-/* The comparison, one line a test, and for group tiers the ranking. */
-void suite_table_text(const struct suite *s, const struct format_style *style, struct buf *out);
+/* Adds the comparison, a row a test, and for group tiers the ranking. */
+void suite_put_tables(const struct suite *s, struct doc *d);
 /* The meaning of the figures, in sentences. */
 struct suite_words {
     struct {
@@ -136,7 +125,6 @@ struct suite_words {
     unsigned lines;
 };
 void suite_meaning(const struct suite *s, struct suite_words *w);
-void suite_meaning_text(const struct suite_words *w, const struct format_style *style, struct buf *out);
 #define SUITE_JSON_SCHEMA "kvfall-suite"
 enum { SUITE_JSON_VERSION = 1 }; /* as of a run */
 /* {"schema", "version", "suite": {...}, "tests": [{..., "runs": [as of `run --json`]}], "meaning": [...]} */
@@ -148,5 +136,7 @@ int suite_stored(struct store *store, int64_t first_id, struct suite *out, struc
 void suite_stored_free(struct suite *s);
 /* The report on it as a document, the caller's to free. */
 struct doc *suite_doc(const struct suite *s);
+/* The end of `kvfall suite`: the tables and their meaning. */
+struct doc *suite_doc_end(const struct suite *s, const struct suite_words *w);
 
 #endif

@@ -6,13 +6,6 @@
 #include "record/metric.h"
 #include "study/suite/suite.h"
 
-static enum doc_tone doc_tone_of(enum format_tone tone) {
-    return tone == FORMAT_GOOD   ? DOC_GOOD
-           : tone == FORMAT_WARN ? DOC_WARN
-           : tone == FORMAT_BAD  ? DOC_BAD
-                                 : DOC_PLAIN;
-}
-
 /* ---- all of them ---- */
 
 static void put_verdict(const struct suite *s, struct doc *d) {
@@ -36,23 +29,6 @@ static void put_verdict(const struct suite *s, struct doc *d) {
                                      : "PARTIAL",
                 buf_text(&text));
     buf_free(&text);
-}
-
-static void put_comparison(const struct suite *s, struct doc *d) {
-    static const char *const columns[] = {"tok/s", "storage", "e2e P95", "read P95", "hits", "g/c/n %"};
-    doc_section(d, 1, "Comparison");
-    doc_table(d, "Tests");
-    doc_column(d, "test", false);
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) doc_column(d, columns[i], true);
-    doc_column(d, "verdict", false);
-    for (size_t i = 0; i < s->entries; i++) {
-        struct suite_row r = suite_row(&s->entry[i]);
-        const struct format_cell *const cells[] = {&r.tok_s, &r.storage, &r.e2e, &r.read, &r.hits, &r.where};
-        doc_cell(d, s->entry[i].test->name);
-        for (size_t k = 0; k < sizeof cells / sizeof *cells; k++) doc_cell(d, cells[k]->text);
-        doc_cell_tone(d, doc_tone_of(r.verdict.tone), r.verdict.text);
-    }
-    doc_text(d, DOC_PLAIN, "%s.", suite_row_note);
 }
 
 static void put_bars(const struct suite *s, struct doc *d) {
@@ -165,8 +141,16 @@ struct doc *suite_doc(const struct suite *s) {
     suite_meaning(s, &words);
     put_verdict(s, d);
     put_words(&words, d);
-    put_comparison(s, d);
+    doc_section(d, 1, "Comparison");
+    suite_put_tables(s, d);
     put_bars(s, d);
     for (size_t i = 0; i < s->entries; i++) put_test(&s->entry[i], d);
+    return d;
+}
+
+struct doc *suite_doc_end(const struct suite *s, const struct suite_words *w) {
+    struct doc *d = doc_new("", "");
+    suite_put_tables(s, d);
+    put_words(w, d);
     return d;
 }

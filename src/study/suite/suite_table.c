@@ -8,8 +8,6 @@
 #include "metrics/statistics.h"
 #include "study/suite/suite.h"
 
-enum { NAME = 21 };
-
 /* ---- what came out ---- */
 
 bool suite_done(const struct suite_entry *e) {
@@ -59,9 +57,9 @@ static enum kvf_tier slowest(const struct scenario *sc) {
 
 /* ---- the comparison ---- */
 
-const char *const suite_row_note =
+static const char row_note[] =
     "storage: tokens a second of storage I/O; read P95: entries from the slowest tier; g/c/n: hits in gpu, cpu "
-    "and nvme; verdict: criteria met, of all: one without data, such as of a tier that is off, is not met";
+    "and nvme; verdict: criteria met, of all: one without data, such as of a tier that is off, is not met.";
 
 /* How the hits fall over the tiers, in per cent: "60/30/10", "--" for a tier that is off. */
 static const char *distribution(const struct suite_entry *e, char *out, size_t len) {
@@ -77,16 +75,21 @@ static const char *distribution(const struct suite_entry *e, char *out, size_t l
     return out;
 }
 
+struct verdict_cell {
+    char text[64];
+    enum doc_tone tone;
+};
+
 /* Criteria that all runs have met, of those of a run; else how it ended. */
-static struct suite_verdict verdict_of(const struct suite_entry *e) {
-    struct suite_verdict v = {"not run", FORMAT_WARN};
+static struct verdict_cell verdict_of(const struct suite_entry *e) {
+    struct verdict_cell v = {"not run", DOC_WARN};
     if (e->runs == 0) return v;
     size_t met = 0, all = e->run[0].criterion_count;
     for (uint32_t i = 0; i < e->runs; i++) {
-        if (e->run[i].status == RUN_FAILED) return (struct suite_verdict){"failed", FORMAT_BAD};
-        if (e->run[i].status != RUN_COMPLETED) return (struct suite_verdict){"stopped", FORMAT_WARN};
+        if (e->run[i].status == RUN_FAILED) return (struct verdict_cell){"failed", DOC_BAD};
+        if (e->run[i].status != RUN_COMPLETED) return (struct verdict_cell){"stopped", DOC_WARN};
     }
-    if (!suite_done(e)) return (struct suite_verdict){"partial", FORMAT_WARN};
+    if (!suite_done(e)) return (struct verdict_cell){"partial", DOC_WARN};
     for (size_t k = 0; k < all; k++) {
         bool passed = true;
         for (uint32_t i = 0; i < e->runs; i++) {
@@ -96,39 +99,40 @@ static struct suite_verdict verdict_of(const struct suite_entry *e) {
         }
         met += passed;
     }
-    if (!all) return (struct suite_verdict){"done", FORMAT_PLAIN};
-    v.tone = met == all ? FORMAT_GOOD : FORMAT_PLAIN;
+    if (!all) return (struct verdict_cell){"done", DOC_PLAIN};
+    v.tone = met == all ? DOC_GOOD : DOC_PLAIN;
     snprintf(v.text, sizeof v.text, "%s %zu/%zu", met == all ? "met" : "miss", met, all);
     return v;
 }
 
-struct suite_row suite_row(const struct suite_entry *e) {
-    struct suite_row r = {.tok_s = format_count(round(suite_metric(e, "throughput_tok_s"))),
-                          .storage = format_count(round(suite_metric(e, "storage_throughput_tok_s"))),
-                          .e2e = format_ms(suite_metric(e, "e2e_p95_ms")),
-                          .read =
-                              format_ms(suite_metric(e, "%s_read_p95_ms", tier_name(slowest(&e->scenario)))),
-                          .hits = {"--"},
-                          .verdict = verdict_of(e)};
+static void add_columns(struct doc *d, const char *const *name, size_t count) {
+    for (size_t i = 0; i < count; i++) doc_column(d, name[i], true);
+}
+#define COLUMNS(d, names) add_columns(d, names, sizeof(names) / sizeof *(names))
+
+static void put_row(const struct suite_entry *e, struct doc *d) {
     double ratio = suite_metric(e, "reuse_hit_ratio");
-    if (kvf_present(ratio)) snprintf(r.hits.text, sizeof r.hits.text, "%.0f %%", ratio * 100);
-    distribution(e, r.where.text, sizeof r.where.text);
-    return r;
+    char hits[24] = "--", where[64];
+    struct verdict_cell verdict = verdict_of(e);
+    if (kvf_present(ratio)) snprintf(hits, sizeof hits, "%.0f %%", ratio * 100);
+    doc_cell(d, e->test->name);
+    doc_cell(d, format_count(round(suite_metric(e, "throughput_tok_s"))).text);
+    doc_cell(d, format_count(round(suite_metric(e, "storage_throughput_tok_s"))).text);
+    doc_cell(d, format_ms(suite_metric(e, "e2e_p95_ms")).text);
+    doc_cell(d, format_ms(suite_metric(e, "%s_read_p95_ms", tier_name(slowest(&e->scenario)))).text);
+    doc_cell(d, hits);
+    doc_cell(d, distribution(e, where, sizeof where));
+    doc_cell_tone(d, verdict.tone, verdict.text);
 }
 
-static void put_row(const struct suite_entry *e, struct format_page *p) {
-    struct suite_row r = suite_row(e);
-    format_line(p, r.verdict.tone, "%-*s %6s %7s %8s %8s %5s %9s  %s", NAME, e->test->name, r.tok_s.text,
-                r.storage.text, r.e2e.text, r.read.text, r.hits.text, r.where.text, r.verdict.text);
-}
-
-static void put_comparison(const struct suite *s, struct format_page *p) {
-    format_line(p, FORMAT_HEADING, "%-*s %6s %7s %8s %8s %5s %9s  %s", NAME, "Test", "tok/s", "storage",
-                "e2e P95", "read P95", "hits", "g/c/n %", "verdict");
-    for (size_t i = 0; i < s->entries; i++) put_row(&s->entry[i], p);
-    format_label(p, FORMAT_PLAIN, "");
-    format_words(p, suite_row_note);
-    format_end(p);
+static void put_comparison(const struct suite *s, struct doc *d) {
+    static const char *const columns[] = {"tok/s", "storage", "e2e P95", "read P95", "hits", "g/c/n %"};
+    doc_table(d, "Tests");
+    doc_column(d, "test", false);
+    COLUMNS(d, columns);
+    doc_column(d, "verdict", false);
+    for (size_t i = 0; i < s->entries; i++) put_row(&s->entry[i], d);
+    doc_text(d, DOC_PLAIN, "%s", row_note);
 }
 
 /* ---- tiers, ranked ---- */
@@ -144,10 +148,6 @@ static int by_score(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-static struct format_cell percent(double ratio) {
-    return format_percent(ratio);
-}
-
 static size_t rank(const struct suite *s, struct ranked *out) {
     size_t n = 0;
     for (size_t i = 0; i < s->entries; i++) {
@@ -160,52 +160,52 @@ static size_t rank(const struct suite *s, struct ranked *out) {
     return n;
 }
 
-static void put_ranks(const struct ranked *r, size_t n, double nvme, struct format_page *p) {
-    const char *spread = p->style->ascii ? "+-" : "\u00b1";
-    int width = p->style->ascii ? 19 : 20; /* printf counts its bytes */
-    format_line(p, FORMAT_HEADING, "%-4s %-*s %19s %8s %8s %7s %7s", "Rank", NAME - 1, "Storage throughput",
-                "tok/s, mean and SD", "CV", "x nvme", "hits", "trials");
+static void put_ranks(const struct ranked *r, size_t n, double nvme, struct doc *d) {
+    static const char *const columns[] = {"tok/s", "SD", "CV", "x nvme", "hits", "trials"};
+    doc_table(d, "Ranked by storage throughput, mean over trials:");
+    doc_column(d, "rank", true);
+    doc_column(d, "hierarchy", false);
+    COLUMNS(d, columns);
     for (size_t i = 0; i < n; i++) {
-        char place[32] = "--", score[96] = "--", trials[32];
+        char place[32], trials[32];
         const struct suite_entry *e = r[i].entry;
+        const struct statistics *score = &r[i].score;
+        bool known = suite_done(e) && score->n;
         snprintf(trials, sizeof trials, "%zu of %u", trials_complete(&e->group), e->trials);
-        if (suite_done(e) && r[i].score.n) {
-            snprintf(place, sizeof place, "%zu", i + 1);
-            snprintf(score, sizeof score, "%s %s %s", format_count(round(r[i].score.mean)).text, spread,
-                     format_count(round(r[i].score.sd)).text);
-        }
-        format_line(p, FORMAT_PLAIN, "%4s %-*s %*s %8s %8s %7s %7s", place, NAME - 1, e->test->name,
-                    suite_done(e) ? width : 19, score, percent(r[i].score.cv).text,
-                    format_times(r[i].score.mean / nvme).text,
-                    percent(suite_metric(e, "reuse_hit_ratio")).text, trials);
+        snprintf(place, sizeof place, "%zu", i + 1);
+        doc_cell(d, known ? place : NULL);
+        doc_cell(d, e->test->name);
+        doc_cell(d, known ? format_count(round(score->mean)).text : NULL);
+        doc_cell(d, known ? format_count(round(score->sd)).text : NULL);
+        doc_cell(d, format_percent(score->cv).text);
+        doc_cell(d, format_times(score->mean / nvme).text);
+        doc_cell(d, format_percent(suite_metric(e, "reuse_hit_ratio")).text);
+        doc_cell(d, trials);
     }
 }
 
-static void put_moved(const struct ranked *r, size_t n, struct format_page *p) {
-    format_line(p, FORMAT_HEADING, "%-*s %9s %9s %7s %9s %9s %9s", NAME - 1, "Means over trials", "read",
-                "written", "ratio", "gpu P95", "cpu P95", "nvme P95");
+static void put_moved(const struct ranked *r, size_t n, struct doc *d) {
+    static const char *const columns[] = {"read", "written", "ratio", "gpu P95", "cpu P95", "nvme P95"};
+    doc_table(d, "Means over trials:");
+    doc_column(d, "hierarchy", false);
+    COLUMNS(d, columns);
     for (size_t i = 0; i < n; i++) {
         const struct suite_entry *e = r[i].entry;
-        format_line(p, FORMAT_PLAIN, "%-*s %9s %9s %7s %9s %9s %9s", NAME - 1, e->test->name,
-                    format_bytes(suite_metric(e, "total_read_bytes")).text,
-                    format_bytes(suite_metric(e, "total_write_bytes")).text,
-                    format_rate(suite_metric(e, "read_write_ratio")).text,
-                    format_ms(suite_metric(e, "gpu_read_p95_ms")).text,
-                    format_ms(suite_metric(e, "cpu_read_p95_ms")).text,
-                    format_ms(suite_metric(e, "nvme_read_p95_ms")).text);
+        doc_cell(d, e->test->name);
+        doc_cell(d, format_bytes(suite_metric(e, "total_read_bytes")).text);
+        doc_cell(d, format_bytes(suite_metric(e, "total_write_bytes")).text);
+        doc_cell(d, format_rate(suite_metric(e, "read_write_ratio")).text);
+        for (int t = 0; t <= KVF_TIER_NVME; t++)
+            doc_cell(d, format_ms(suite_metric(e, "%s_read_p95_ms", tier_name((enum kvf_tier)t))).text);
     }
 }
 
-void suite_table_text(const struct suite *s, const struct format_style *style, struct buf *out) {
+void suite_put_tables(const struct suite *s, struct doc *d) {
     struct ranked ranks[SUITE_MOST];
-    struct format_page p;
-    format_page_init(&p, style, out);
-    put_comparison(s, &p);
+    const struct suite_entry *nvme = suite_find(s, "tiers-nvme");
+    put_comparison(s, d);
     size_t n = rank(s, ranks);
     if (n == 0) return;
-    const struct suite_entry *nvme = suite_find(s, "tiers-nvme");
-    format_end(&p);
-    put_ranks(ranks, n, nvme ? suite_metric(nvme, "storage_throughput_tok_s") : KVF_MISSING, &p);
-    format_end(&p);
-    put_moved(ranks, n, &p);
+    put_ranks(ranks, n, nvme ? suite_metric(nvme, "storage_throughput_tok_s") : KVF_MISSING, d);
+    put_moved(ranks, n, d);
 }

@@ -279,14 +279,3 @@ void suite_meaning(const struct suite *s, struct suite_words *w) {
     mean_limits(s, w);
     mean_stored(s, w);
 }
-
-void suite_meaning_text(const struct suite_words *w, const struct format_style *style, struct buf *out) {
-    struct format_page p;
-    format_page_init(&p, style, out);
-    for (unsigned i = 0; i < w->lines; i++) {
-        bool again = i > 0 && strcmp(w->line[i].topic, w->line[i - 1].topic) == 0;
-        format_label(&p, FORMAT_HEADING, again ? "" : w->line[i].topic);
-        format_words(&p, w->line[i].text);
-        format_end(&p);
-    }
-}

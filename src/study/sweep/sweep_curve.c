@@ -8,7 +8,7 @@
 #include "cache/policy.h"
 #include "draw/format.h"
 #include "export/outcome.h"
-#include "page/outcome_text.h"
+#include "page/outcome_doc.h"
 #include "study/output.h"
 #include "study/sweep/chart.h"
 #include "study/sweep/sweep.h"
@@ -291,7 +291,9 @@ int sweep_curve_after_run(const struct options *o, const struct scenario *sc, bo
     sweep_curve_text(s, style, out);
     struct outcome all;
     sweep_outcome(s, &all);
-    outcome_closing(&all, out);
+    struct doc *end = outcome_doc_end(&all, false);
+    doc_terminal(end, style, out);
+    doc_free(end);
     outcome_free(&all);
     sweep_curve_free(&s->curves);
     buf_free(&s->warnings);

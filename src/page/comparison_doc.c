@@ -1,0 +1,176 @@
+#include "page/comparison_doc.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* ---- what is compared ---- */
+
+static void put_sides(struct doc *d, const struct comparison *c) {
+    struct buf limits = {0};
+    bool any = false;
+    for (size_t s = 1; s < c->sides; s++) doc_fact(d, "Verdict", c->verdict[s]);
+    for (size_t s = 0; s < c->sides; s++) {
+        const struct comparison_side *side = &c->side[s];
+        struct buf text = {0};
+        buf_addf(&text, "%s: %s", side->label, side->title);
+        doc_fact(d, s ? "Compared" : "Baseline", buf_text(&text));
+        buf_free(&text);
+        any = any || side->limited_by[0];
+        buf_addf(&limits, "%s%s: %s", s ? "; " : "", side->label,
+                 side->limited_by[0] ? side->limited_by : "--");
+    }
+    if (any) doc_fact(d, "Limited by", buf_text(&limits));
+    buf_free(&limits);
+}
+
+static void put_differences(struct doc *d, const struct comparison *c) {
+    if (c->differences == 0) {
+        doc_text(d, DOC_PLAIN, "The scenarios are alike: no key differs.");
+        return;
+    }
+    doc_table(d, "Keys of the scenarios that differ");
+    doc_column(d, "key", false);
+    for (size_t s = 0; s < c->sides; s++) doc_column(d, c->side[s].label, false);
+    for (size_t i = 0; i < c->differences; i++) {
+        doc_cell(d, c->difference[i].key);
+        for (size_t s = 0; s < c->sides; s++) doc_cell(d, c->difference[i].value[s]);
+    }
+}
+
+/* ---- metrics ---- */
+
+static bool known_anywhere(const struct comparison *c, const struct comparison_metric *m) {
+    for (size_t s = 0; s < c->sides; s++)
+        if (kvf_present(m->change[s].value)) return true;
+    return false;
+}
+
+static enum doc_tone tone_of(const struct comparison_change *v) {
+    if (v->noise != COMPARISON_BEYOND) return DOC_PLAIN;
+    return v->direction == COMPARISON_IMPROVED   ? DOC_GOOD
+           : v->direction == COMPARISON_WORSENED ? DOC_BAD
+                                                 : DOC_PLAIN;
+}
+
+static void begin_metrics(struct doc *d, const struct comparison *c) {
+    doc_table(d, "Metrics and their change against the baseline");
+    doc_column(d, "metric", false);
+    doc_column(d, c->side[0].label, true);
+}
+
+/* One side against the baseline, with all that is known. */
+static void put_pair(struct doc *d, const struct comparison *c, bool interval) {
+    static const char *const columns[] = {"change", "relative", "", "noise"};
+    begin_metrics(d, c);
+    doc_column(d, c->side[1].label, true);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) doc_column(d, columns[i], true);
+    if (interval) doc_column(d, "95 % interval", true);
+    for (size_t i = 0; i < c->metrics; i++) {
+        const struct comparison_metric *m = &c->metric[i];
+        const struct comparison_change *v = &m->change[1];
+        if (!known_anywhere(c, m)) continue;
+        doc_cell(d, m->label);
+        doc_cell(d, comparison_cell(m->change[0].value, m).text);
+        doc_cell(d, comparison_cell(v->value, m).text);
+        doc_cell(d, comparison_delta(v->absolute, m).text);
+        doc_cell(d, comparison_percent(v->relative).text);
+        doc_cell_tone(d, tone_of(v), comparison_direction_word(v->direction));
+        doc_cell_tone(d, tone_of(v), comparison_noise_word(v->noise));
+        if (!interval) continue;
+        char text[96] = "--";
+        if (!isnan(v->low))
+            snprintf(text, sizeof text, "%s to %s", comparison_percent(v->low).text,
+                     comparison_percent(v->high).text);
+        doc_cell(d, text);
+    }
+}
+
+/* "better" beyond noise, "better?" where that is not known, "noise" within it. */
+static struct format_cell change_word(const struct comparison_change *v) {
+    struct format_cell c;
+    bool same = v->direction == COMPARISON_SAME;
+    bool certain = v->noise == COMPARISON_BEYOND || v->direction == COMPARISON_MISSING || same;
+    snprintf(c.text, sizeof c.text, "%s%s", comparison_direction_word(v->direction), certain ? "" : "?");
+    if (v->noise == COMPARISON_WITHIN && !same) snprintf(c.text, sizeof c.text, "noise");
+    return c;
+}
+
+/* One side's cells: three, or all in one that a page can break. */
+static void put_side(struct doc *d, const struct comparison_metric *m, const struct comparison_change *v,
+                     bool page) {
+    struct format_cell value = comparison_cell(v->value, m), change = comparison_percent(v->relative),
+                       word = change_word(v);
+    struct buf whole = {0};
+    buf_addf(&whole, kvf_present(v->relative) ? "%s (%s, %s)" : "%s", value.text, change.text, word.text);
+    if (!page) doc_cell(d, value.text);
+    if (!page) doc_cell(d, change.text);
+    doc_cell_tone(d, tone_of(v), page ? buf_text(&whole) : word.text);
+    buf_free(&whole);
+}
+
+/* Sides from `first` on, each against the baseline. */
+static void put_some(struct doc *d, const struct comparison *c, size_t first, size_t end, bool page) {
+    begin_metrics(d, c);
+    for (size_t s = first; s < end; s++) {
+        doc_column(d, c->side[s].label, true);
+        if (!page) doc_column(d, "change", true);
+        if (!page) doc_column(d, "", true);
+    }
+    for (size_t i = 0; i < c->metrics; i++) {
+        const struct comparison_metric *m = &c->metric[i];
+        if (!known_anywhere(c, m)) continue;
+        doc_cell(d, m->label);
+        doc_cell(d, comparison_cell(m->change[0].value, m).text);
+        for (size_t s = first; s < end; s++) put_side(d, m, &m->change[s], page);
+    }
+}
+
+static void put_metrics(struct doc *d, const struct comparison *c, unsigned columns) {
+    enum { LABEL = 20, VALUE = 10, SIDE = 25, WIDE = 100 };
+    bool any = false;
+    for (size_t i = 0; i < c->metrics; i++) any = any || known_anywhere(c, &c->metric[i]);
+    if (!any) {
+        doc_text(d, DOC_PLAIN, "There is no metric to compare.");
+        return;
+    }
+    if (c->sides == 2) {
+        put_pair(d, c, columns == 0 || columns >= WIDE);
+        return;
+    }
+    size_t fit = columns == 0                      ? c->sides
+                 : columns >= LABEL + VALUE + SIDE ? (columns - LABEL - VALUE) / SIDE
+                                                   : 1;
+    for (size_t s = 1; s < c->sides; s += fit)
+        put_some(d, c, s, s + fit < c->sides ? s + fit : c->sides, columns == 0);
+    doc_text(d, DOC_PLAIN, "noise: within noise; better?, worse?: whether within noise is not known");
+}
+
+void comparison_put(struct doc *d, const struct comparison *c, unsigned columns) {
+    put_sides(d, c);
+    for (size_t i = 0; i < c->warnings; i++) doc_text(d, DOC_WARN, "Warning: %s", c->warning[i]);
+    put_differences(d, c);
+    put_metrics(d, c, columns);
+    for (size_t i = 0; i < c->notes; i++) doc_fact(d, "Noise", c->note[i]);
+}
+
+/* ---- the terminal ---- */
+
+static void put_check(struct doc *d, const struct comparison *c) {
+    if (!c->checked) return;
+    struct buf words = {0};
+    bool nothing = c->unheld > 0 && c->unheld == c->limits * (c->sides - 1);
+    buf_add(&words, c->failures ? "FAILED:" : nothing ? "passed, nothing could be held:" : "passed:");
+    for (size_t i = 0; i < c->limits; i++)
+        buf_addf(&words, "%s %s %.4g %%", i ? "," : "", c->limit[i].metric, 100 * c->limit[i].most);
+    doc_verdict(d, c->failures ? DOC_BAD : DOC_GOOD, "Check", buf_text(&words));
+    buf_free(&words);
+    for (size_t i = 0; i < c->failures; i++) doc_fact(d, "", c->failure[i]);
+}
+
+void comparison_text(const struct comparison *c, const struct format_style *style, struct buf *out) {
+    struct doc *d = doc_new("", "");
+    comparison_put(d, c, style->columns ? style->columns : 80);
+    put_check(d, c);
+    doc_terminal(d, style, out);
+    doc_free(d);
+}
