@@ -63,10 +63,10 @@ static void check_tiers(struct loading *l) {
 
 /* The address of each kind of store: 0, or the fault of it. */
 static int check_server_url(const struct url *u, struct err *e) {
-    static const char *const schemes[] = {"redis", "valkey", "unix"};
+    static const char *const schemes[] = {"redis", "rediss", "valkey", "unix"};
     bool known = false;
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) known |= !strcmp(u->scheme, schemes[i]);
-    if (!known) return err_set(e, KVF_ERR_USAGE, "its scheme is none of redis, valkey and unix");
+    if (!known) return err_set(e, KVF_ERR_USAGE, "its scheme is none of redis, rediss, valkey and unix");
     if (!strcmp(u->scheme, "unix") != !u->host[0])
         return err_set(e, KVF_ERR_USAGE, "redis:// needs a host, and unix:/// a path alone");
     if (!strcmp(u->scheme, "unix") && !u->path[0]) return err_set(e, KVF_ERR_USAGE, "it names no socket");

@@ -133,7 +133,7 @@ const struct key key_table[] = {
     BACKEND("remote", REMOTE, "modelled", OF_TIER, ALL,
             "The store behind the tier: a modelled link, a server, or a directory."),
     K("tiers.remote.url", URL, remote.url, "", "", "null", REMOTE_REAL, ALL,
-      "The store: redis://HOST:PORT/DATABASE or unix://PATH, file:///DIRECTORY; a user and password in it are "
+      "The store: redis://HOST:PORT/DATABASE, rediss:// with TLS, unix://PATH, file:///DIRECTORY; a user and password in it are "
       "never stored."),
     K("tiers.remote.layout", CHOICE, remote.layout, "", CHOICES(SCENARIO_REMOTE_LAYOUT_LIST), "plain",
       REMOTE_SERVER, ALL, "How entries are named and cut into values."),
@@ -152,6 +152,8 @@ const struct key key_table[] = {
       REMOTE_SERVER, ALL, "Whether the server is asked for the values of an entry before they are read."),
     K("tiers.remote.timeout", DURATION, remote.timeout_ns, "", "1ms to 1h", "10s", REMOTE_SERVER, ALL,
       "Time without progress after which a command or a lost server is given up."),
+    K("tiers.remote.insecure", BOOLEAN, remote.insecure, "", "", "false", REMOTE_SERVER, ALL,
+      "Take any certificate of a server that is spoken to through TLS."),
     TIER_KEYS("remote", REMOTE, "1200MB/s", "1200MB/s", "200us", "full"),
 
     K("cache.granularity", CHOICE, cache.granularity, "", CHOICES(SCENARIO_GRANULARITY_LIST), "request",

@@ -266,6 +266,7 @@ struct scenario {
         enum scenario_evicted_by evicted_by;
         enum scenario_lookup lookup;
         uint64_t timeout_ns;
+        bool insecure; /* certificates are not checked */
     } remote;
     struct {
         enum scenario_granularity granularity;

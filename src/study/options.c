@@ -67,6 +67,12 @@ static int add_setting(struct options *o, const struct option_spec *spec, const 
         s->origin = "--include";
         break;
     case OPTION_FLAG:
+        if (!spec->key) return 0;
+        buf_addf(&origin, "--%s", spec->name);
+        s->key = spec->key;
+        s->origin = own(o, origin.data);
+        s->value = "true";
+        break;
     case OPTION_VALUE:
         return 0;
     }

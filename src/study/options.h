@@ -12,7 +12,7 @@
 #include "scenario/load.h"
 
 enum option_use {
-    OPTION_FLAG,     /* a switch */
+    OPTION_FLAG,     /* a switch; with a key a setting of it to true */
     OPTION_VALUE,    /* takes a value; the last one given counts */
     OPTION_SET,      /* KEY=VALUE, a setting of any key */
     OPTION_KEY,      /* a setting of `key` to the value as YAML */

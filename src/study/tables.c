@@ -35,6 +35,8 @@ static const struct option_spec short_options[] = {
     {"profile", "NAME", OPTION_KEY, "assess.profile", "criteria that the run is held against"},
     {"rag", "[N]", OPTION_AUTO_KEY, "workload.rag.documents",
      "documents ingested for retrieval, 10 unless told"},
+    {"insecure", NULL, OPTION_FLAG, "tiers.remote.insecure",
+     "take any certificate of the remote tier's server"},
     {"dataset", "FILE", OPTION_TEXT_KEY, "workload.path", "trace or data set that the source reads"},
     {"rate", "N", OPTION_KEY, "workload.arrival.rate", "requests per second of the whole source"},
     {"max-requests", "N", OPTION_KEY, "run.max_requests", "end after this many requests; 0 is no limit"},

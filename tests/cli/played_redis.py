@@ -10,13 +10,19 @@ CLOSE = object()    # the connection ends
 
 
 class Listener:
-    """A socket that is listened to, and a thread that serves it once the rest is there."""
+    """A socket that is listened to, of TCP if it stands for a server there, and a thread that serves it once the rest is
+    there."""
 
-    def __init__(self, name):
-        self.path = str(scratch(name) / "s")
-        self.url = "unix://" + self.path
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.path)
+    def __init__(self, name, server=None):
+        self.kind = socket.AF_INET if server and server.tcp else socket.AF_UNIX
+        self.listener = socket.socket(self.kind)
+        if self.kind == socket.AF_INET:
+            self.listener.bind(("127.0.0.1", 0))
+            self.url = "%s:%d" % (server.url.rpartition(":")[0], self.listener.getsockname()[1])
+        else:
+            self.path = str(scratch(name) / "s")
+            self.url = "unix://" + self.path
+            self.listener.bind(self.path)
         self.listener.listen(64)
 
     def begin(self):
@@ -89,7 +95,7 @@ class Proxy(Listener):
     as `times` says. Bytes before are passed on as they are."""
 
     def __init__(self, server, to_server=None, to_client=None, times=1):
-        super().__init__("proxy")
+        super().__init__("proxy", server)
         self.server, self.times, self.lock, self.cuts = server, times, threading.Lock(), 0
         self.limit = {"up": to_server, "down": to_client}
         self.begin()
@@ -98,7 +104,7 @@ class Proxy(Listener):
         while True:
             try:
                 near, _ = self.listener.accept()
-                far = socket.socket(socket.AF_UNIX)
+                far = socket.socket(self.kind)
                 far.connect(self.server.address)
             except OSError:
                 return

@@ -1,6 +1,7 @@
 """Redis servers for the test scripts: real ones on a socket or port of their own, gone with the case, and a client
 to look into them."""
 import socket
+import ssl
 import subprocess
 
 from tap import Skip, need_tool, run, scratch, spawn, wait_until
@@ -15,11 +16,15 @@ class Refused(Exception):
 class Client:
     """A connection that sends one command and waits for its reply."""
 
-    def __init__(self, address, password=None):
+    def __init__(self, address, password=None, tls=False):
         kind = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
         self.socket = socket.socket(kind, socket.SOCK_STREAM)
         self.socket.settimeout(20)
         self.socket.connect(address)
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            self.socket = context.wrap_socket(self.socket)
         self.file = self.socket.makefile("rb")
         if password:
             self.call("AUTH", password)
@@ -53,17 +58,30 @@ class Client:
         self.socket.close()
 
 
-class Redis:
-    """A server; .url is what a scenario calls it."""
+def certificate(name="IP:127.0.0.1"):
+    """A certificate of its own authority for a name, and its key: two files."""
+    folder = scratch("tls")
+    pair = folder / "certificate.pem", folder / "key.pem"
+    got = subprocess.run([need_tool("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                          "-nodes", "-days", "2", "-subj", "/CN=kvfall test", "-addext", "subjectAltName=" + name,
+                          "-out", pair[0], "-keyout", pair[1]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert got.returncode == 0, got.stdout.decode()
+    return pair
 
-    def __init__(self, tcp=False, password=None, maxmemory="256mb", policy="noeviction", more=()):
+
+class Redis:
+    """A server; .url is what a scenario calls it. With `tls`, a pair of files, it speaks nothing else."""
+
+    def __init__(self, tcp=False, password=None, maxmemory="256mb", policy="noeviction", more=(), tls=None):
         program = need_tool("redis-server")
         self.password, self.folder = password, scratch("redis")
         options = ["--save", "", "--appendonly", "no", "--maxmemory", maxmemory, "--maxmemory-policy", policy,
                    "--dir", self.folder, "--loglevel", "warning", *more]
         if password:
             options += ["--requirepass", password]
-        self.arguments, self.program, self.tcp = options, program, tcp
+        if tls:
+            options += ["--tls-cert-file", tls[0], "--tls-key-file", tls[1], "--tls-auth-clients", "no"]
+        self.arguments, self.program, self.tcp, self.tls = options, program, tcp or tls, tls
         self.port = None
         self.start()
 
@@ -77,8 +95,8 @@ class Redis:
                 chosen.bind(("127.0.0.1", 0))
                 self.port = chosen.getsockname()[1]
         self.address = ("127.0.0.1", self.port)
-        self.url = "redis://127.0.0.1:%d" % self.port
-        return ["--port", self.port, "--bind", "127.0.0.1"]
+        self.url = "%s://127.0.0.1:%d" % ("rediss" if self.tls else "redis", self.port)
+        return [*(["--port", 0, "--tls-port"] if self.tls else ["--port"]), self.port, "--bind", "127.0.0.1"]
 
     def start(self):
         for _ in range(START_TRIES):
@@ -104,7 +122,7 @@ class Redis:
             client.close()
 
     def client(self):
-        return Client(self.address, self.password)
+        return Client(self.address, self.password, self.tls)
 
     def kill(self):
         self.process.kill()

@@ -60,6 +60,7 @@ SHORT_FORMS = {
     "gpu": ("tiers.gpu.capacity", "3GiB", "capacity: 3GiB"),
     "cpu": ("tiers.cpu.capacity", "5GiB", "capacity: 5GiB"),
     "nvme": ("tiers.nvme.capacity", "6GiB", "capacity: 6GiB"),
+    "insecure": ("tiers.remote.insecure", None, None),
     "generation": ("compute.mode", "fast", "mode: fast"),
     "max-requests": ("run.max_requests", "123", "max_requests: 123"),
     "duration": ("run.duration", "90s", "duration: 90s"),

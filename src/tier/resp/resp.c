@@ -108,6 +108,7 @@ static void resp_close(struct tier *base) {
     }
     for (size_t s = 0; s < t->slab_count; s++) free(t->slabs[s]);
     free(t->slabs);
+    resp_server_forget(&t->server);
     free(t);
 }
 
@@ -122,17 +123,27 @@ static void describe(struct resp_tier *t, const struct scenario *s, const char *
     if (memory > 0 && memory != UINT64_MAX) units_size_human((double)memory, most, sizeof most);
     (void)snprintf(
         t->description, sizeof t->description,
-        "resp: %s %s at %s, values of %s at most, %" PRIu32 " connections; maxmemory %s, policy %s", kind,
+        "resp: %s %s at %s, values of %s at most, %" PRIu32 " connections; maxmemory %s, policy %s%s", kind,
         version, t->server.name, units_size_human((double)t->value_bytes, value, sizeof value),
-        t->connections, most, policy);
+        t->connections, most, policy,
+        !t->server.tls       ? ""
+        : s->remote.insecure ? "; TLS without a check of its certificate (--insecure)"
+                             : "; TLS");
+    size_t at = 0;
+    if (t->server.tls && s->remote.insecure)
+        at = (size_t)snprintf(
+            t->notice, sizeof t->notice,
+            "--insecure: whoever answers at %s is taken for the server; its certificate is not "
+            "checked",
+            t->server.name);
     bool small = memory > 0 && memory != UINT64_MAX && memory < s->tier[KVF_TIER_REMOTE].capacity_bytes;
-    if (!small || !t->deletes) return;
+    if (!small || !t->deletes || at >= sizeof t->notice) return;
     char capacity[32];
     (void)snprintf(
-        t->notice, sizeof t->notice,
-        "the server at %s has a maxmemory of %s, less than tiers.remote.capacity %s; it will refuse "
+        t->notice + at, sizeof t->notice - at,
+        "%sthe server at %s has a maxmemory of %s, less than tiers.remote.capacity %s; it will refuse "
         "writes, or lose values",
-        t->server.name, most,
+        at ? "; " : "", t->server.name, most,
         units_size_human((double)s->tier[KVF_TIER_REMOTE].capacity_bytes, capacity, sizeof capacity));
 }
 
@@ -163,6 +174,7 @@ static int resp_check(const struct scenario *s, struct err *e) {
     struct err why = {0};
     struct resp_client *c = resp_server_find(&server, s, &why) == 0 ? resp_client_open(&server, &why) : NULL;
     resp_client_close(c);
+    resp_server_forget(&server);
     return c ? 0 : err_set(e, why.code, "the remote tier cannot be used: %s", why.text);
 }
 
@@ -186,6 +198,7 @@ static int resp_open(struct tier **out, const struct tier_setup *setup, struct e
     int rc = resp_server_find(&t->server, s, &why);
     if (rc == 0) rc = server_ask(t, s, &why);
     if (rc != 0) {
+        resp_server_forget(&t->server);
         free(t);
         return err_set(e, why.code, "the remote tier cannot be used: %s", why.text);
     }

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/secret.h"
 #include "tier/resp/resp_reply.h"
+#include "tier/resp/resp_tls.h"
 #include "tier/tier.h"
 
 /* ---- resp_server.c: where it is, and talking to it one command at a time ---- */
@@ -27,9 +28,12 @@ struct resp_server {
     uint32_t database;
     struct secret secret;
     uint64_t timeout_ns;
+    struct ssl_ctx_st *tls; /* NULL: in the clear */
+    char host[URL_WORD];    /* that its certificate must be of */
 };
 /* Finds the address; contacts nobody but a name service. 0 or -KVF_ERR_UNAVAILABLE. */
 int resp_server_find(struct resp_server *s, const struct scenario *scenario, struct err *e);
+void resp_server_forget(struct resp_server *s); /* also one that was not found */
 /* A socket on its way to the server, which does not block; or -errno. */
 int resp_server_socket(const struct resp_server *s);
 /* The commands that open a new connection; returns their number. */
@@ -182,6 +186,7 @@ struct resp_conn {
     struct tier_queue *q;
     enum resp_state state;
     int fd;               /* -1 */
+    struct ssl_st *tls;   /* of an encrypted one */
     uint32_t events;      /* that are watched */
     uint64_t deadline_ns; /* without progress it is given up then; KVF_NEVER */
     uint64_t retry_ns;    /* DOWN: when it is tried again */
@@ -235,6 +240,13 @@ void resp_op_fail(struct tier_queue *q, struct resp_op *op, int error);
 /* The answer to one of a lookup's questions came, or will not come. */
 void resp_item_answered(struct tier_queue *q, const struct resp_item *item, bool there);
 void resp_item_lost(struct tier_queue *q, const struct resp_item *item);
+
+/* ---- resp_ask.c ---- */
+
+/* Puts a SET of the job's value, which follows, or of its description, into what the connection sends; a GET.
+ */
+void resp_ask_set(struct resp_conn *c, enum resp_name which);
+void resp_ask_get(struct resp_conn *c, enum resp_name which);
 
 /* ---- resp_conn.c ---- */
 

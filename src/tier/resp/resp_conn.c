@@ -79,6 +79,8 @@ static void shut(struct resp_conn *c, uint64_t now_ns) {
         if (--q->ready == 0) q->down_ns = now_ns;
     }
     if (c->state == CONN_IDLE) idle_remove(c);
+    resp_tls_end(c->tls);
+    c->tls = NULL;
     if (c->fd >= 0) close(c->fd);
     c->fd = -1;
     c->events = 0;
@@ -136,12 +138,15 @@ static int job_pieces(const struct resp_job *job, struct iovec *iov, int room, b
 }
 
 static ssize_t pass(struct resp_conn *c, struct iovec *iov, int n, bool send) {
-    struct msghdr m = {.msg_iov = iov, .msg_iovlen = (size_t)n};
-    ssize_t rc;
-    do rc = send ? sendmsg(c->fd, &m, MSG_NOSIGNAL) : recvmsg(c->fd, &m, 0);
-    while (rc < 0 && errno == EINTR);
+    ssize_t rc = resp_tls_pass(c->fd, c->tls, iov, n, send);
     if (rc > 0) count(send ? &c->q->tier->sent_bytes : &c->q->tier->received_bytes, (uint64_t)rc);
     return rc;
+}
+
+static bool is_quiet(struct resp_conn *c) {
+    char byte;
+    struct iovec iov = {&byte, 1};
+    return pass(c, &iov, 1, false) < 0 && errno == EAGAIN;
 }
 
 /* The command, with a SET's value and what follows it. */
@@ -253,38 +258,6 @@ static void batch_run(struct resp_conn *c, uint64_t now_ns) {
 
 /* ---- values ---- */
 
-/* A SET of the job's value, which follows, or of what describes it. */
-static void ask_set(struct resp_conn *c, enum resp_name which) {
-    const struct resp_tier *t = c->q->tier;
-    char key[RESP_KEY], life[24], tail[RESP_TAIL];
-    size_t key_len = resp_key(t, c->job->op->place, c->job->value, which, key);
-    uint64_t len = which == RESP_NAME_ABOUT ? RESP_ABOUT : c->job->len;
-    int n = snprintf(c->out, RESP_OUT, "*%d\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%" PRIu64 "\r\n",
-                     t->ttl_ms ? 5 : 3, key_len, key, len);
-    int digits = snprintf(life, sizeof life, "%" PRIu64, t->ttl_ms);
-    int m = t->ttl_ms ? snprintf(tail, sizeof tail, "\r\n$2\r\nPX\r\n$%d\r\n%s\r\n", digits, life)
-                      : snprintf(tail, sizeof tail, "\r\n");
-    c->out_at = c->tail_at = c->tail_len = 0;
-    c->out_len = (size_t)n;
-    c->about = which == RESP_NAME_ABOUT;
-    if (c->about) {
-        resp_about(t, c->job->len, (uint8_t *)c->out + n);
-        memcpy(c->out + n + RESP_ABOUT, tail, (size_t)m);
-        c->out_len += RESP_ABOUT + (size_t)m;
-    } else {
-        memcpy(c->tail, tail, (size_t)m);
-        c->tail_len = (size_t)m;
-    }
-}
-
-static void ask_get(struct resp_conn *c, enum resp_name which) {
-    char key[RESP_KEY];
-    size_t key_len = resp_key(c->q->tier, c->job->op->place, c->job->value, which, key);
-    c->out_at = c->tail_at = c->tail_len = 0;
-    c->about = which == RESP_NAME_ABOUT;
-    c->out_len = (size_t)snprintf(c->out, RESP_OUT, "*2\r\n$3\r\nGET\r\n$%zu\r\n%s\r\n", key_len, key);
-}
-
 static void job_ended(struct resp_conn *c) {
     struct resp_job *job = c->job;
     c->failures = 0;
@@ -324,7 +297,7 @@ static void set_run(struct resp_conn *c, uint64_t now_ns) {
     } else if (h.kind == RESP_SIMPLE && c->q->tier->pairs && !c->about) {
         line_taken(c, h.len);
         count(&c->q->tier->trips, 1);
-        ask_set(c, RESP_NAME_ABOUT);
+        resp_ask_set(c, RESP_NAME_ABOUT);
         set_run(c, now_ns);
     } else if (h.kind == RESP_SIMPLE) {
         job_ended(c);
@@ -387,7 +360,7 @@ static enum progress get_about(struct resp_conn *c, uint64_t now_ns) {
     whole = h.len + RESP_ABOUT + 2;
     line_taken(c, whole);
     count(&c->q->tier->trips, 1);
-    ask_get(c, RESP_NAME_VALUE);
+    resp_ask_get(c, RESP_NAME_VALUE);
     return send_all(c, now_ns);
 }
 
@@ -413,7 +386,7 @@ static void take_early(struct resp_conn *c) {
 
 static enum progress get_body(struct resp_conn *c, uint64_t now_ns) {
     struct resp_job *job = c->job;
-    for (int i = 0; i < RECEIVES; i++) {
+    for (int i = 0; i < RECEIVES || resp_tls_holds(c->tls); i++) {
         struct iovec iov[RESP_PIECES + 1];
         bool whole = false;
         int n = 0;
@@ -501,11 +474,11 @@ void resp_conn_begin(struct resp_conn *c, struct resp_job *job, uint64_t now_ns)
     c->items = 0;
     if (job->op->dir == KVF_DIR_WRITE) {
         c->state = CONN_SET;
-        ask_set(c, RESP_NAME_VALUE);
+        resp_ask_set(c, RESP_NAME_VALUE);
         set_run(c, now_ns);
     } else {
         c->state = CONN_GET;
-        ask_get(c, resp_asked(c->q->tier));
+        resp_ask_get(c, resp_asked(c->q->tier));
         get_run(c, now_ns);
     }
 }
@@ -541,12 +514,27 @@ static void greet(struct resp_conn *c, uint64_t now_ns) {
     resp_conn_batch(c, now_ns);
 }
 
+static void shake_run(struct resp_conn *c, uint64_t now_ns) {
+    const struct resp_server *s = &c->q->tier->server;
+    char why[400] = "there is no memory for a connection";
+    if (!c->tls) c->tls = resp_tls_begin(s->tls, c->fd, s->host);
+    enum resp_tls_wants wants = c->tls ? resp_tls_shake(c->tls, s->name, why, sizeof why) : TLS_REFUSED;
+    if (wants == TLS_DONE)
+        greet(c, now_ns);
+    else if (wants == TLS_REFUSED)
+        resp_conn_break(c, now_ns, "%s", why);
+    else
+        watch(c, wants == TLS_READ ? EPOLLIN : EPOLLOUT); /* the deadline is that of connecting */
+}
+
 static void connect_run(struct resp_conn *c, uint64_t now_ns) {
     int error = 0;
     socklen_t len = sizeof error;
     if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0) error = errno;
     if (error)
         resp_conn_break(c, now_ns, "no server answers at %s: %s", c->q->tier->server.name, strerror(error));
+    else if (c->q->tier->server.tls)
+        shake_run(c, now_ns);
     else
         greet(c, now_ns);
 }
@@ -582,8 +570,8 @@ void resp_conn_run(struct resp_conn *c, uint64_t now_ns) {
     case CONN_DRAIN:
         drain_run(c, now_ns);
         break;
-    case CONN_IDLE: /* nothing was asked, so this is its end, or nonsense */
-        lost(c, now_ns, 0);
+    case CONN_IDLE: /* nothing was asked, so this is its end, nonsense, or what TLS says for itself */
+        if (!is_quiet(c)) lost(c, now_ns, 0);
         break;
     case CONN_DOWN:
         break;

@@ -55,6 +55,9 @@ int resp_server_find(struct resp_server *s, const struct scenario *scenario, str
         return err_set(e, KVF_ERR_USAGE, "tiers.remote.url is no address of a server: %s", why.text);
     secret_get(&s->secret);
     bool local = strcmp(u.scheme, "unix") == 0;
+    (void)snprintf(s->host, sizeof s->host, "%s", u.host);
+    int rc = strcmp(u.scheme, "rediss") == 0 ? resp_tls_open(&s->tls, scenario->remote.insecure, e) : 0;
+    if (rc != 0) return rc;
     const char *number = local ? strstr(u.query, "db=") : u.path;
     if (local && number) number += 3;
     if (!local && number[0] == '/') number++;
@@ -63,6 +66,11 @@ int resp_server_find(struct resp_server *s, const struct scenario *scenario, str
         return err_set(e, KVF_ERR_USAGE, "tiers.remote.url: its database is no number up to 65535");
     s->database = (uint32_t)database;
     return local ? find_socket(s, &u, e) : find_host(s, &u, e);
+}
+
+void resp_server_forget(struct resp_server *s) {
+    resp_tls_close(s->tls);
+    s->tls = NULL;
 }
 
 int resp_server_socket(const struct resp_server *s) {
@@ -138,6 +146,7 @@ void resp_error_words(const struct resp_server *s, const char *text, size_t text
 struct resp_client {
     const struct resp_server *server;
     int fd;
+    struct ssl_st *tls;
     char in[CLIENT_IN];
     size_t len;
 };
@@ -153,8 +162,13 @@ static int wait_for(const struct resp_client *c, short events, struct err *e) {
 }
 
 static int absent(const struct resp_server *s, int error, struct err *e) {
-    char start[URL_WORD + 80];
-    if (s->port)
+    char start[URL_WORD + 120];
+    if (s->tls)
+        (void)snprintf(start, sizeof start,
+                       "redis-server --port 0 --tls-port %u --tls-cert-file CERT --tls-key-file KEY "
+                       "--tls-auth-clients no --save ''",
+                       s->port);
+    else if (s->port)
         (void)snprintf(start, sizeof start, "redis-server --port %u --save ''", s->port);
     else
         (void)snprintf(start, sizeof start, "redis-server --port 0 --unixsocket %s --save ''", s->name);
@@ -166,9 +180,10 @@ static int absent(const struct resp_server *s, int error, struct err *e) {
 
 static int client_send(struct resp_client *c, const struct buf *commands, struct err *e) {
     for (size_t at = 0; at < commands->len;) {
-        ssize_t n = send(c->fd, commands->data + at, commands->len - at, MSG_NOSIGNAL);
+        struct iovec iov = {commands->data + at, commands->len - at};
+        ssize_t n = resp_tls_pass(c->fd, c->tls, &iov, 1, true);
         if (n > 0) at += (size_t)n;
-        if (n > 0 || (n < 0 && errno == EINTR)) continue;
+        if (n > 0) continue;
         if (n < 0 && errno != EAGAIN)
             return err_set_errno(e, KVF_ERR_UNAVAILABLE, errno, "the connection to %s is lost",
                                  c->server->name);
@@ -180,7 +195,8 @@ static int client_send(struct resp_client *c, const struct buf *commands, struct
 
 static int client_more(struct resp_client *c, struct err *e) {
     for (;;) {
-        ssize_t n = recv(c->fd, c->in + c->len, sizeof c->in - c->len, 0);
+        struct iovec iov = {c->in + c->len, sizeof c->in - c->len};
+        ssize_t n = resp_tls_pass(c->fd, c->tls, &iov, 1, false);
         if (n > 0) {
             c->len += (size_t)n;
             return 0;
@@ -188,7 +204,6 @@ static int client_more(struct resp_client *c, struct err *e) {
         if (n == 0)
             return err_set(e, KVF_ERR_UNAVAILABLE, "the server at %s has closed the connection",
                            c->server->name);
-        if (errno == EINTR) continue;
         if (errno != EAGAIN)
             return err_set_errno(e, KVF_ERR_UNAVAILABLE, errno, "the connection to %s is lost",
                                  c->server->name);
@@ -263,6 +278,23 @@ int resp_client_call(struct resp_client *c, const struct buf *commands, unsigned
     return err_is(&first) ? err_set(e, first.code, "%s", first.text) : 0;
 }
 
+static int client_shake(struct resp_client *c, struct err *e) {
+    char why[400];
+    if (!c->server->tls) return 0;
+    c->tls = resp_tls_begin(c->server->tls, c->fd, c->server->host);
+    if (!c->tls) return err_set(e, KVF_ERR_NOMEM, "there is no memory for a connection");
+    for (;;) {
+        enum resp_tls_wants wants = resp_tls_shake(c->tls, c->server->name, why, sizeof why);
+        if (wants == TLS_DONE) return 0;
+        if (wants == TLS_REFUSED) return err_set(e, KVF_ERR_UNAVAILABLE, "%s", why);
+        if (wait_for(c, wants == TLS_READ ? POLLIN : POLLOUT, NULL) != 0)
+            return err_set(e, KVF_ERR_UNAVAILABLE,
+                           "the server at %s does not answer to TLS within tiers.remote.timeout; redis:// is "
+                           "without",
+                           c->server->name);
+    }
+}
+
 struct resp_client *resp_client_open(const struct resp_server *s, struct err *e) {
     int fd = resp_server_socket(s), error = 0;
     if (fd < 0) {
@@ -276,6 +308,7 @@ struct resp_client *resp_client_open(const struct resp_server *s, struct err *e)
     int rc = wait_for(c, POLLOUT, e);
     if (rc == 0 && (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0 || error != 0))
         rc = absent(s, error ? error : errno, e);
+    if (rc == 0) rc = client_shake(c, e);
     struct buf commands = {0};
     unsigned n = resp_server_greeting(s, &commands);
     resp_command(&commands, (const char *const[]){"PING", NULL});
@@ -288,6 +321,7 @@ struct resp_client *resp_client_open(const struct resp_server *s, struct err *e)
 
 void resp_client_close(struct resp_client *c) {
     if (!c) return;
+    resp_tls_end(c->tls);
     close(c->fd);
     free(c);
 }

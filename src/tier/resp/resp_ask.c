@@ -1,0 +1,38 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tier/resp/resp.h"
+
+/* The commands of a value, as a connection sends them. */
+
+void resp_ask_set(struct resp_conn *c, enum resp_name which) {
+    const struct resp_tier *t = c->q->tier;
+    char key[RESP_KEY], life[24], tail[RESP_TAIL];
+    size_t key_len = resp_key(t, c->job->op->place, c->job->value, which, key);
+    uint64_t len = which == RESP_NAME_ABOUT ? RESP_ABOUT : c->job->len;
+    int n = snprintf(c->out, RESP_OUT, "*%d\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%" PRIu64 "\r\n",
+                     t->ttl_ms ? 5 : 3, key_len, key, len);
+    int digits = snprintf(life, sizeof life, "%" PRIu64, t->ttl_ms);
+    int m = t->ttl_ms ? snprintf(tail, sizeof tail, "\r\n$2\r\nPX\r\n$%d\r\n%s\r\n", digits, life)
+                      : snprintf(tail, sizeof tail, "\r\n");
+    c->out_at = c->tail_at = c->tail_len = 0;
+    c->out_len = (size_t)n;
+    c->about = which == RESP_NAME_ABOUT;
+    if (c->about) {
+        resp_about(t, c->job->len, (uint8_t *)c->out + n);
+        memcpy(c->out + n + RESP_ABOUT, tail, (size_t)m);
+        c->out_len += RESP_ABOUT + (size_t)m;
+    } else {
+        memcpy(c->tail, tail, (size_t)m);
+        c->tail_len = (size_t)m;
+    }
+}
+
+void resp_ask_get(struct resp_conn *c, enum resp_name which) {
+    char key[RESP_KEY];
+    size_t key_len = resp_key(c->q->tier, c->job->op->place, c->job->value, which, key);
+    c->out_at = c->tail_at = c->tail_len = 0;
+    c->about = which == RESP_NAME_ABOUT;
+    c->out_len = (size_t)snprintf(c->out, RESP_OUT, "*2\r\n$3\r\nGET\r\n$%zu\r\n%s\r\n", key_len, key);
+}
