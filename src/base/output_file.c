@@ -90,6 +90,14 @@ static int failed(const char *what, const char *path, int why, enum err_code cod
     return err_set_errno(e, code, why, "cannot %s%s", what, path);
 }
 
+int output_file_links(const char *path, struct err *e) {
+    bool nameless;
+    char *real;
+    int why = resolve(path, &real, &nameless);
+    free(real);
+    return why ? failed("write ", path, why, KVF_ERR_USAGE, e) : 0;
+}
+
 int output_file_check(const char *path, struct err *e) {
     struct stat st;
     bool nameless;

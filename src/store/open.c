@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/output_file.h"
 #include "probe/filesystem.h"
 #include "probe/host.h"
 #include "store/db.h"
@@ -59,6 +60,7 @@ static int make_parents(const char *path, struct err *e) {
 /* Refuses what SQLite would only stumble over (or, as with a FIFO, wait for). */
 static int check_file(const char *path, enum store_mode mode, struct err *e) {
     struct stat st;
+    if (mode != STORE_READ && output_file_links(path, e) != 0) return -KVF_ERR_USAGE;
     if (stat(path, &st) == 0) {
         if (S_ISDIR(st.st_mode))
             return err_set(
@@ -225,9 +227,11 @@ static int open_writing(struct store *s, long fs_type, struct err *e) {
     const char *fs_name = "";
     /* WAL needs shared memory between all writers. */
     bool network = filesystem_network(fs_type, &fs_name), outdated;
-    int rc = connect_to(s, DB_WRITE, e);
-    if (rc != 0) return rc;
-    if (sqlite3_db_readonly(s->db, "main") == 1) return db_error(e, s->db, SQLITE_READONLY, s->path, "write");
+    struct err first = {0};
+    int rc = connect_to(s, DB_WRITE, &first);
+    if (s->db && sqlite3_db_readonly(s->db, "main") == 1)
+        return db_error(e, s->db, SQLITE_READONLY, s->path, "write");
+    if (rc != 0) return err_set(e, first.code, "%s", first.text);
     int sql = db_journal(s->db, !network);
     if (sql == SQLITE_OK) sql = schema_outdated(s->db, &outdated);
     if (sql != SQLITE_OK) return db_error(e, s->db, sql, s->path, "open");

@@ -8,7 +8,7 @@ import stat
 
 import runs
 from histories import add_run, make
-from tap import Skip, case, home, main, run, scratch
+from tap import Skip, case, database, home, main, run, scratch
 
 NOBODY = 65534
 
@@ -75,6 +75,25 @@ def _():
             link.unlink()
 
 
+@case("a database is not written through such a link, and is read through it")
+def _():
+    if os.geteuid() != 0:
+        raise Skip("making a link of another user needs root")
+    writers("/dev/null")
+    shared = scratch("shared")
+    shared.chmod(0o1777)
+    for target, there in ((home() / "work/none.db", False), (database(), True)):
+        link = shared / "history.db"
+        link.symlink_to(target)
+        os.lchown(link, NOBODY, NOBODY)
+        for args in (["run", "--headless", runs.write()], ["tag", "1", "x"], ["vacuum"], ["merge", database()]):
+            got = run([*args, "--db", link])
+            assert got.rc == 2 and "another user's" in got.stderr or not there and "there is no history" in got.stderr, (args, got)
+            assert target.exists() == there, args
+        assert run(["note", "1", "--db", link]).rc == (0 if there else 2)
+        link.unlink()
+
+
 @case("links of one's own, of the directory's owner, and in directories of one's own are followed")
 def _():
     def written(link):
@@ -115,19 +134,25 @@ def _():
     assert got.rc == 1 and "nobody has read from this pipe for 5 s" in got.stderr, got
 
 
-@case("a database with a view in the place of a table is refused by readers and by merge")
+FOREIGN = {"a view": "CREATE VIEW intervals AS", "a view in capitals": "CREATE VIEW INTERVALS AS",
+           "a virtual table": "CREATE VIRTUAL TABLE Intervals USING fts5(run_id, seq); CREATE VIEW other AS"}
+
+
+@case("a database with a view or a virtual table in the place of a table is refused by readers and by merge")
 def _():
     writers("/dev/null")
     path = home() / "work/foreign.db"
-    with make(path) as db:
-        add_run(db)
-    with contextlib.closing(sqlite3.connect(path)) as db:
-        db.executescript("CREATE TABLE i2 AS SELECT * FROM intervals; DROP TABLE intervals; CREATE VIEW intervals AS WITH RECURSIVE "
-                         "c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT i2.* FROM c, i2")
-    for words in (["export", "1", "--db", path], ["report", "1", "--db", path], ["watch", "1", "--dump", "--db", path],
-                  ["merge", path]):
-        got = run(words, timeout=60)
-        assert got.rc == 2 and "views stand where its tables should" in got.stderr, (words, got)
+    for what, begins in FOREIGN.items():
+        path.unlink(missing_ok=True)
+        with make(path) as db:
+            add_run(db)
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.executescript("CREATE TABLE i2 AS SELECT * FROM intervals; DROP TABLE intervals; " + begins + " WITH RECURSIVE "
+                             "c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT i2.* FROM c, i2")
+        for words in (["export", "1", "--db", path], ["report", "1", "--db", path], ["watch", "1", "--dump", "--db", path],
+                      ["tag", "1", "x", "--db", path], ["merge", path]):
+            got = run(words, timeout=60)
+            assert got.rc == 2 and "views stand where its tables should" in got.stderr, (what, words, got)
 
 
 main()

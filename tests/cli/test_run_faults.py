@@ -421,6 +421,22 @@ def _():
     assert run(["show", "--db", "history.db"]).rc == 0
 
 
+@case("a database on a read-only file system is read, and whoever would write to it is told that it is read-only")
+def _():
+    measure({"run.max_requests": 1})
+    with mounted() as folder:
+        path = folder / "history.db"
+        shutil.copy(database(), path)
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+        for args in (["history"], ["show", "1"], ["note", "1"], ["tag", "1"], ["report", "1"], ["watch", "1", "--dump"]):
+            got = run([*args, "--db", path])
+            assert got.rc == 0 and "is read as it is" in got.stderr, (args, got)
+        for args in (["note", "1", "x"], ["tag", "1", "x"], ["vacuum"], ["delete", "1", "--yes"], ["merge", database()],
+                     ["run", "--headless", write({"run.max_requests": 1})]):
+            got = run([*args, "--db", path])
+            assert got.rc == 2 and "it is read-only" in got.stderr and got.stderr.count("\n") == 1, (args, got)
+
+
 def told(path, word):
     """How many lines of a file say it by now."""
     return sum(word in line for line in path.read_text().splitlines())
