@@ -124,19 +124,19 @@ void screen_window(struct screen *s, enum windows_span span) {
     if (s->back) look_back_window(s);
 }
 
-static bool feed_events(struct screen *s) {
+static bool feed_events(struct screen *s, bool *more) {
     const struct provider *p = s->setup->provider;
     struct record_event e;
-    bool any = false;
-    for (int n = 0; n < EVENTS_AT_ONCE && p->event && p->event(p->ctx, &e); n++) {
+    int n = 0;
+    for (; n < EVENTS_AT_ONCE && p->event && p->event(p->ctx, &e); n++) {
         if (!p->stored && isnan(e.t_s)) e.t_s = s->newest_s; /* one of ours, not the engine's */
         history_event(s->history, &e);
         bool old = p->stored && kvf_present(s->newest_s) && e.t_s < s->newest_s - 10 * p->interval_s;
         bool wrong = strcmp(e.level, "warning") == 0 || strcmp(e.level, "error") == 0;
         if (wrong && !old) screen_say(s, "%s", e.message);
-        any = true;
     }
-    return any;
+    *more = n == EVENTS_AT_ONCE;
+    return n > 0;
 }
 
 static bool feed_status(struct screen *s) {
@@ -166,7 +166,7 @@ bool screen_feed(struct screen *s, unsigned most, bool *more) {
     bool changed = feed_snapshots(s, most, &again);
     if (!again) {
         changed = feed_window(s) || changed;
-        changed = feed_events(s) || changed;
+        changed = feed_events(s, &again) || changed;
         changed = feed_status(s) || changed;
         if (!isnan(s->to_begin_at_s) && s->any) {
             screen_travel(s, s->to_begin_at_s);

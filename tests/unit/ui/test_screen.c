@@ -17,7 +17,7 @@ struct source {
     struct ui_fixture *x;
     unsigned given;
     struct record_event event;
-    bool has_event;
+    unsigned events_left; /* the same one again and again */
     struct provider_status status;
 };
 
@@ -63,9 +63,9 @@ static bool source_window(void *ctx, enum windows_span span, double end_s, struc
 
 static bool source_event(void *ctx, struct record_event *out) {
     struct source *s = ctx;
-    if (!s->has_event) return false;
+    if (s->events_left == 0) return false;
     *out = s->event;
-    s->has_event = false;
+    s->events_left--;
     return true;
 }
 
@@ -467,13 +467,22 @@ static void test_events(void **state) {
     press(r, '6'); /* the overview shows the last events as well */
     size_t before = history_events(r->screen.history);
     r->source.event = (struct record_event){.t_s = 40, .level = "warning", .message = "the disk is slow"};
-    r->source.has_event = true;
+    r->source.events_left = 1;
     feed(r);
     assert_int_equal(history_events(r->screen.history), before + 1);
     assert_true(shows(r, "the disk is slow"));
     r->screen.message_until_ns = 1;
     assert_true(screen_tick(&r->screen));
     assert_false(shows(r, "the disk is slow"));
+}
+
+static void test_many_events(void **state) {
+    struct rig *r = *state;
+    feed(r);
+    r->source.event = (struct record_event){.t_s = 40, .level = "info", .message = "again"};
+    r->source.events_left = 5000;
+    feed(r);
+    assert_int_equal(r->source.events_left, 0);
 }
 
 static void test_mouse(void **state) {
@@ -636,6 +645,7 @@ int main(void) {
         CASE(freeze),
         CASE(peek),
         CASE(events),
+        CASE(many_events),
         CASE(mouse),
         CASE(window),
         CASE(zoom_heat_scheme),
