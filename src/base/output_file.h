@@ -12,7 +12,8 @@
 
 /* Whether it could be written, without making anything; a usage error when not. */
 int output_file_check(const char *path, struct err *e);
-/* Whether the links at `path` may be followed, for a file that is written by other means; a usage error when not. */
+/* Whether the links at `path` may be followed, for a file that is written by other means; a usage error when
+ * not. */
 int output_file_links(const char *path, struct err *e);
 
 /* Writes a temporary file beside `path` and renames it; what is replaced leaves its mode, and its owner where
