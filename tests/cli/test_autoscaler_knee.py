@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The autoscaler in simulated runs against knees that runs with a fixed number of users know. KVF_TESTS_LONG=1 in the
 environment: searches from every start with every seed; else from every start with one seed, each seed in its turn."""
+import json
 import os
 
 from knees import Knee, near, starts
-from tap import case, home, main, run
+from tap import SOURCE, case, home, main, run
 
 MINUTES_10, HOURS_3 = 600, 10800
 knees = {}
@@ -61,6 +62,15 @@ def _():
     for number in (1, 8, 34):
         knee, users = system(number, "capacity")
         all_near(knee, users, MINUTES_10, range(1, 3))
+
+
+@case("on a fast drive the shipped searches for the peak answer in their prescribed time")
+def _():
+    for name, users in (("s4-peak-capacity", 1), ("s8-everything", 2)):
+        got = run(["run", str(SOURCE / "configs/smoke" / (name + ".yaml")), "--headless", "--quiet", "--db", "none",
+                   "--set", "mode=simulate", "--set", "tiers.nvme.preset=nvme_gen4", "--nvme", "2TiB", "--json", "-"])
+        found = {key: entry["value"] for key, entry in json.loads(got.stdout)["results"].items()}
+        assert (found["autoscaler_users"], found["autoscaler_found"]) == (users, 1), (name, got)
 
 
 main()

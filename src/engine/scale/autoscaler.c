@@ -277,17 +277,18 @@ bool autoscaler_step(struct autoscaler *a, const struct stage_signals *in, struc
     return true;
 }
 
-/* How long the rest of the search takes: the gap is halved until it is closed, and both ends are confirmed.
- */
+/* How long the rest of the search takes: nobody is waited for any longer, the gap is halved until it is
+ * closed, and both ends are confirmed. */
 static double left_s(const struct autoscaler *a) {
     enum { UNKNOWN = 10, CONFIRM = 3 };
     uint64_t from, to;
-    double stages = UNKNOWN;
+    double stages = UNKNOWN, drain_s = 0;
+    if (a->draining) drain_s = fmax(0, a->drain_plan.wait_s - a->drained_s);
     if (seek_of(a)->gap(a, &from, &to)) {
         double wanted = fmax(1, a->config.precision / 2 * (double)to);
         stages = fmax(0, ceil(log2((double)(to - from) / wanted))) + CONFIRM;
     }
-    return stages * (a->stages ? a->elapsed_s / a->stages : a->config.settle_s + a->config.stage_s);
+    return drain_s + stages * (a->stages ? a->elapsed_s / a->stages : a->config.settle_s + a->config.stage_s);
 }
 
 void autoscaler_known(const struct autoscaler *a, char *out, size_t len) {

@@ -131,12 +131,12 @@ static const char *unit(const struct autoscaler *a) {
 /* Against the highest so far while it grows, else against the best. */
 static void say_level(struct snapshot_decision *out, const struct autoscaler *a,
                       const struct autoscaler_level *l, double than) {
+    double more = than > 0 ? 100 * (l->value / than - 1) : 0;
     seek_say(out, "%s %s at %s", seek_count(l->value).text, unit(a), seek_users(l->users).text);
-    if (!(than > 0)) return;
-    double more = 100 * (l->value / than - 1);
-    seek_say(out, ", %.2f %% %s than the best, %s", fabs(more), more < 0 ? "less" : "more",
-             seek_count(than).text);
-    if (!a->growing && l->good) seek_say(out, ": as good");
+    if (than > 0)
+        seek_say(out, ", %.2f %% %s than the best, %s", fabs(more), more < 0 ? "less" : "more",
+                 seek_count(than).text);
+    if (than > 0 && !a->growing && l->good) seek_say(out, ": as good");
     if (a->last.piled) seek_say(out, "; requests pile up");
 }
 
@@ -155,6 +155,8 @@ static bool found(struct autoscaler *a, struct snapshot_decision *out) {
     a->users = out->users_after = l->users;
     seek_say(out, "Peak capacity found: %.0f %s at %s", l->tokens_s, unit(a), seek_users(l->users).text);
     if (most) seek_say(out, ", the most allowed: more might carry more");
+    if (l->users == a->config.min_users && a->last.piled)
+        seek_say(out, ", the fewest allowed, and they ask for more than is answered");
     if (l > a->level) seek_say(out, "; %.0f at %llu", l[-1].tokens_s, (unsigned long long)l[-1].users);
     if (high != l) seek_say(out, "; most were %.0f at %llu", high->tokens_s, (unsigned long long)high->users);
     return true;

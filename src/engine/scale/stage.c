@@ -6,9 +6,11 @@
 #include "base/clock.h"
 #include "record/snapshot.h"
 
-#define SURE   2.0 /* standard errors: enough to end a stage as planned */
-#define CLEAR  5.0 /* enough to end it early .. */
-#define BEYOND 1.2 /* .. when it is over the line by so much */
+#define SURE   2.0  /* standard errors: enough to end a stage as planned */
+#define CLEAR  5.0  /* enough to end it early .. */
+#define PILED  1.25 /* times the requests that are unfinished at any time where all are answered */
+#define LASTED 1.5  /* times the mean request: since the users changed as many come as go */
+#define BEYOND 1.2  /* .. when it is over the line by so much */
 enum { CLEAR_LEAST = 2 /* intervals */ };
 
 bool stage_limited(const struct stage_rules *rules) {
@@ -148,9 +150,9 @@ static double value_of(const struct stage_reading *r, const struct stage_rules *
 static bool piled(const struct stage *s) {
     double lasts_s = s->done ? s->e2e_s / (double)s->done : 0, few = STAGE_FEW / 2.0;
     double arrived_s = (double)s->arrived / s->judged_s;
-    if (s->judged_s < 2 * lasts_s) return false;
+    if (s->since_s < LASTED * lasts_s) return false; /* they may be coming still */
     return (double)s->arrived > 1.5 * (double)s->done + few &&
-           (double)s->unfinished > 2 * arrived_s * lasts_s + few;
+           (double)s->unfinished > PILED * arrived_s * lasts_s + few;
 }
 
 void stage_read(const struct stage *s, const struct stage_rules *rules, struct stage_reading *out) {

@@ -574,6 +574,30 @@ static void nothing_generated_is_no_peak(void **state) {
     expect_known("nothing was generated in any stage");
 }
 
+/* A user asks ten times a second whether there is an answer or not, and four are answered, however many ask:
+ * the longer it goes on the longer they take. No number of users would bring more. */
+static void users_who_ask_for_more_than_is_answered_are_enough(void **state) {
+    (void)state;
+    config(AUTOSCALER_CAPACITY, STAGE_TOKENS);
+    c.rules.paced = true;
+    begin(5);
+    assert_int_equal(a.users, 1);
+    for (unsigned t = 1; t == 1 || !step() || strcmp(d.action, "found") != 0; t++) {
+        assert_true(t < 60);
+        assert_int_equal(a.users, 1);
+        interval(4, 700 * t);
+        in.arrived = 10;
+        in.done = 4;
+        in.e2e_s = 4 * 0.7 * t;
+        in.tokens = 400;
+        in.klass[0].in_service = 6 * t;
+    }
+    expect_answer(1, true);
+    assert_non_null(
+        strstr(d.reason, "at 1 user, the fewest allowed, and they ask for more than is answered"));
+    expect_known("Peak capacity found: 400 tok/s at 1 user");
+}
+
 static void intervals_without_length_are_none(void **state) {
     (void)state;
     config(AUTOSCALER_QOS, STAGE_TARGETS);
@@ -611,6 +635,7 @@ int main(void) {
         cmocka_unit_test(from_above_it_goes_down_first),
         cmocka_unit_test(capacity_at_its_limits),
         cmocka_unit_test(nothing_generated_is_no_peak),
+        cmocka_unit_test(users_who_ask_for_more_than_is_answered_are_enough),
         cmocka_unit_test(intervals_without_length_are_none),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
