@@ -105,6 +105,11 @@ void axes_time(const struct pane *p, double from_s, double to_s) {
         pane_glyph(p, p->at.rows - 1, GRAPH_AXIS + col, TONE_DIM, (unsigned char)r.text[col]);
 }
 
+void axes_ends(const struct pane *p, const char *low, const char *high) {
+    (void)pane_text(p, p->at.rows - 1, GRAPH_AXIS, TONE_DIM, low);
+    (void)pane_right(p, p->at.rows - 1, p->at.cols, TONE_DIM, high);
+}
+
 void axes_marks(const struct pane *p, double from_s, double to_s, const struct graph_mark *marks,
                 unsigned count) {
     struct pane plot = axes_plot(p);

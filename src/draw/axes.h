@@ -16,6 +16,8 @@ void axes_frame(const struct pane *p);
 void axes_value(const struct pane *p, int row, number_fn *fn, double v);
 /* The last row: run time at both ends and at round times between. */
 void axes_time(const struct pane *p, double from_s, double to_s);
+/* The last row: two labels at its ends. */
+void axes_ends(const struct pane *p, const char *low, const char *high);
 /* The signs of marks in the top row of the plot, each in the column of its time, whatever is drawn there. */
 void axes_marks(const struct pane *p, double from_s, double to_s, const struct graph_mark *marks,
                 unsigned count);

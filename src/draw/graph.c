@@ -216,7 +216,10 @@ void graph_draw(const struct pane *p, const struct graph *g) {
     draw_title(p, g, pane_empty(&plot) ? 0 : lines, letters);
     if (pane_empty(&plot)) return;
     axes_frame(p);
-    axes_time(p, g->from_s, g->to_s);
+    if (g->ends[0])
+        axes_ends(p, g->ends[0], g->ends[1]);
+    else
+        axes_time(p, g->from_s, g->to_s);
     if (g->top > 0 && isfinite(g->top)) {
         draw_values(p, g, plot.at.rows);
         for (unsigned i = 0; i < lines; i++) {

@@ -36,6 +36,7 @@ struct graph {
     number_fn *axis;     /* how values are written at the axis */
     double top;          /* the axis ends here; <= 0: no data yet, which is said */
     double from_s, to_s; /* run time at both ends */
+    const char *ends[2]; /* what stands there instead; NULL: the times */
     double cursor_s;     /* a moment to point out; NaN: none */
     unsigned lines;
     struct graph_line line[GRAPH_LINES];

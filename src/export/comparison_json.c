@@ -102,8 +102,5 @@ void comparison_json(const struct comparison *c, struct buf *out) {
     json_object_set_new(o, "metrics", metrics);
     json_object_set_new(o, "notes", texts(c->note, c->notes));
     json_object_set_new(o, "check", check_object(c));
-    char *dump = json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    if (dump) buf_addf(out, "%s\n", dump);
-    free(dump);
-    json_decref(o);
+    json_part_print(o, out);
 }

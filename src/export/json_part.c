@@ -3,8 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/buf.h"
-
 json_t *json_part_text(const char *s) {
     json_t *v = s ? json_string(s) : json_null();
     if (v) return v;
@@ -14,6 +12,14 @@ json_t *json_part_text(const char *s) {
     v = json_string(copy);
     free(copy);
     return v;
+}
+
+void json_part_print(json_t *document, struct buf *out) {
+    enum { EXACT_DIGITS = 17 }; /* a double read back from them is the same double */
+    char *dump = json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(EXACT_DIGITS));
+    if (dump) buf_addf(out, "%s\n", dump);
+    free(dump);
+    json_decref(document);
 }
 
 void json_part_head(json_t *document, const char *schema, int version) {

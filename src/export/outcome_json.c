@@ -122,8 +122,5 @@ void outcome_json(const struct outcome *o, struct buf *out) {
     json_object_set_new(whole, "peaks", peaks_array(o));
     json_object_set_new(whole, "curves", curves);
     json_object_set_new(whole, "warnings", warnings_array(o));
-    char *dump = json_dumps(whole, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    if (dump) buf_addf(out, "%s\n", dump);
-    free(dump);
-    json_decref(whole);
+    json_part_print(whole, out);
 }

@@ -10,8 +10,6 @@
 #include "base/moment.h"
 #include "export/json_part.h"
 
-enum { EXACT_DIGITS = 17 }; /* a double read back from them is the same double */
-
 static json_t *count(uint64_t v) {
     return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
 }
@@ -282,26 +280,15 @@ static json_t *document(const struct run_record *r) {
     return o;
 }
 
-/* Takes the document. */
-static void print(json_t *o, struct buf *out) {
-    char *dump = json_dumps(o, JSON_INDENT(2) | JSON_REAL_PRECISION(EXACT_DIGITS));
-    if (dump) {
-        buf_add(out, dump);
-        buf_add(out, "\n");
-        free(dump);
-    }
-    json_decref(o);
-}
-
 void run_json(const struct run_record *r, struct buf *out) {
-    print(document(r), out);
+    json_part_print(document(r), out);
 }
 
 void run_json_members(const struct run_record *r, unsigned indent, struct buf *out) {
     struct buf whole = {0};
     json_t *o = json_object();
     document_fill(o, r);
-    print(o, &whole);
+    json_part_print(o, &whole);
     /* Lines of an indented dump hold no line breaks of their own; the first and the last are the braces. */
     for (char *line = whole.data, *end; line && (end = strchr(line, '\n')) != NULL; line = end + 1) {
         bool brace = line == whole.data || *line == '}';
@@ -369,5 +356,5 @@ void run_json_trials(const struct run_record *r, const struct trials *t, struct 
     json_object_set_new(group, "passed", json_boolean(trials_passed(t)));
     json_object_set_new(group, "metrics", statistics_object(t));
     json_object_set_new(o, "trials", group);
-    print(o, out);
+    json_part_print(o, out);
 }

@@ -382,7 +382,8 @@ def _():
         assert misses["belady"] == optimum(path, n, limit), (n, misses)
         assert len(misses) > 10 and min(misses.values()) == misses["belady"], misses
     assert max(len(line) for line in got.stdout.splitlines()) <= 80, got
-    assert "belady (ceiling)" in got.stdout and re.search(r"^[ \d%]*\S+ lru$", got.stdout, re.M), got
+    assert "belady (ceiling)" in got.stdout and re.search(r"^Miss ratio over capacity .* l lru ", got.stdout, re.M), got
+    assert re.search(r"^ {8}[\d.]+ [KMGT]iB +[\d.]+ [KMGT]iB$", got.stdout, re.M), got
 
 
 @case("miss ratios of LRU on the Mooncake trace are those of a few lines of Python, in a run too")

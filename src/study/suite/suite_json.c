@@ -84,9 +84,5 @@ void suite_json(const struct suite *s, const struct suite_words *w, struct buf *
     json_object_set_new(o, "suite", suite_object(s));
     json_object_set_new(o, "tests", tests);
     json_object_set_new(o, "meaning", meaning);
-    char *dump = json_dumps(o, JSON_INDENT(2));
-    buf_add(out, dump ? dump : "{}");
-    buf_add(out, "\n");
-    free(dump);
-    json_decref(o);
+    json_part_print(o, out);
 }

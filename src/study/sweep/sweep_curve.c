@@ -8,9 +8,9 @@
 #include "cache/policy.h"
 #include "draw/format.h"
 #include "export/outcome.h"
+#include "draw/graph.h"
 #include "page/outcome_doc.h"
 #include "study/output.h"
-#include "study/sweep/chart.h"
 #include "study/sweep/sweep.h"
 
 /* Accesses of the sample that a policy is tried on, unless told: a second or so for each capacity. */
@@ -215,13 +215,54 @@ static void table_put(const struct sweep *s, unsigned columns, struct buf *out) 
     }
 }
 
+enum { CHART_ROWS = 14, CHART_COLUMNS = 125 };
+
+/* The ratio at a part of the logarithmic scale of capacities, on a straight line between two of them. */
+static double ratio_between(const struct sweep *s, unsigned policy, double part) {
+    const struct sweep_curves *c = &s->curves;
+    double low = log((double)c->capacity[0]);
+    double at = low + part * (log((double)c->capacity[c->capacities - 1]) - low);
+    unsigned k = 1;
+    while (k + 1 < c->capacities && log((double)c->capacity[k]) < at) k++;
+    double from = log((double)c->capacity[k - 1]), to = log((double)c->capacity[k]);
+    double share = to > from ? fmin(fmax((at - from) / (to - from), 0), 1) : 0;
+    return ratio_at(s, policy, k - 1) + share * (ratio_at(s, policy, k) - ratio_at(s, policy, k - 1));
+}
+
+static void chart_put(const struct sweep *s, const unsigned *policy, unsigned count,
+                      const struct format_style *style, struct buf *out) {
+    const struct sweep_curves *c = &s->curves;
+    struct canvas canvas;
+    char low[24], high[24];
+    int columns = style->columns && style->columns < CHART_COLUMNS ? (int)style->columns : CHART_COLUMNS;
+    canvas_init(&canvas, CHART_ROWS, columns, (struct style){.ascii = style->ascii, .scheme = SCHEME_MONO});
+    struct pane pane = pane_whole(&canvas);
+    size_t points = graph_points(&pane);
+    float *values = mem_zalloc(count * points + 1, sizeof *values);
+    struct graph g = {.title = "Miss ratio over capacity",
+                      .axis = number_percent,
+                      .ends = {units_size_human((double)c->capacity[0], low, sizeof low),
+                               units_size_human((double)c->capacity[c->capacities - 1], high, sizeof high)},
+                      .cursor_s = (double)NAN,
+                      .lines = count};
+    for (unsigned n = 0; n < count; n++) {
+        float *line = values + n * points;
+        for (size_t i = 0; i < points; i++) {
+            line[i] = (float)ratio_between(s, policy[n], points > 1 ? (double)i / (double)(points - 1) : 0);
+            g.top = fmax(g.top, (double)line[i]);
+        }
+        g.line[n] = (struct graph_line){.name = traits_policy(c->policy[policy[n]])->word, .values = line};
+    }
+    graph_draw(&pane, &g);
+    canvas_text(&canvas, out);
+    canvas_free(&canvas);
+    free(values);
+}
+
 /* LRU, the best of the others that do not know what comes, and the ceiling. */
 static void chart_choose(const struct sweep *s, const struct format_style *style, struct buf *out) {
     const struct sweep_curves *c = &s->curves;
     unsigned chosen[3], count = 0, best = UINT32_MAX;
-    double y[3][SCENARIO_SWEEP_CAPACITIES], x[SCENARIO_SWEEP_CAPACITIES];
-    struct chart_curve curve[3];
-    char low[24], high[24];
     for (unsigned p = 0; p < c->policies; p++) {
         bool online = c->policy[p] != KVF_EVICTION_LRU && c->policy[p] != KVF_EVICTION_BELADY;
         double mean = mean_ratio(s, p);
@@ -232,20 +273,7 @@ static void chart_choose(const struct sweep *s, const struct format_style *style
             best = p;
     }
     if (best != UINT32_MAX) chosen[count++] = best;
-    if (count == 0 || c->capacities < 2) return;
-    for (unsigned n = 0; n < count; n++) {
-        enum scenario_eviction policy = c->policy[chosen[n]];
-        for (unsigned k = 0; k < c->capacities; k++) y[n][k] = ratio_at(s, chosen[n], k);
-        curve[n] = (struct chart_curve){.name = traits_policy(policy)->word,
-                                        .mark = policy == KVF_EVICTION_LRU      ? '*'
-                                                : policy == KVF_EVICTION_BELADY ? '.'
-                                                                                : 'o',
-                                        .y = y[n]};
-    }
-    for (unsigned k = 0; k < c->capacities; k++) x[k] = (double)c->capacity[k];
-    units_size_human(x[0], low, sizeof low);
-    units_size_human(x[c->capacities - 1], high, sizeof high);
-    chart_put(curve, count, x, c->capacities, low, high, style, out);
+    if (count > 0 && c->capacities > 1) chart_put(s, chosen, count, style, out);
 }
 
 void sweep_curve_text(const struct sweep *s, const struct format_style *style, struct buf *out) {
