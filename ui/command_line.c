@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "draw/style.h"
-#include "ui/panel/panels.h"
-
 #define X(id, name, argument, help) {name, argument, help},
 static const struct { const char *name, *argument, *help; } commands[COMMAND_LINES] = {COMMAND_LINE_LIST(X)};
 #undef X
@@ -24,30 +21,27 @@ const char *command_line_help(enum command_line_id id) {
 }
 
 /* The i-th word that may follow a command; NULL: there is none, or any text may. */
-static const char *value_of(enum command_line_id id, int i) {
+static const char *value_of(enum command_line_id id, int i, char *out, size_t len) {
     static const char *const modes[] = {"off", "qos", "capacity", NULL};
     static const char *const generations[] = {"none", "fast", "realistic", NULL};
-    static const char *const windows[] = {"1s", "10s", "60s", "run", NULL};
-    static const char *const zooms[] = {"1min", "10min", "all", NULL};
-    static const char *const speeds[] = {"max", NULL};
-    static const char *const times[] = {"end", NULL};
     switch (id) {
     case COMMAND_LINE_VIEW:
-        return i < PANELS ? panels[i]->name : NULL;
-    case COMMAND_LINE_SET_THEME:
-        return i < SCHEMES ? scheme_name((enum scheme)i) : NULL;
+        return setting_word(SETTING_VIEW, i, out, len);
     case COMMAND_LINE_AUTOSCALER:
         return modes[i];
     case COMMAND_LINE_GENERATION:
         return generations[i];
-    case COMMAND_LINE_SET_WINDOW:
-        return windows[i];
-    case COMMAND_LINE_SET_ZOOM:
-        return zooms[i];
     case COMMAND_LINE_SPEED:
-        return speeds[i];
+        return i == 0 ? "max" : NULL;
     case COMMAND_LINE_TIME:
-        return times[i];
+        return i == 0 ? "end" : NULL;
+    case COMMAND_LINE_SAVE:
+        return i == 0 ? "config" : NULL;
+#define X(more, id, name, argument, help)                                                                    \
+    case COMMAND_LINE_SET_##id:                                                                              \
+        return setting_word(SETTING_##id, i, out, len);
+        SETTING_LIST(X, )
+#undef X
     default:
         return NULL;
     }
@@ -85,7 +79,8 @@ static const char *offer(const char *text, int i, char *out, size_t len) {
     bool named = c.id < COMMAND_LINES && is_name(text, commands[c.id].name) && strchr(text, ' ') &&
                  c.argument > text && c.argument[-1] == ' ';
     if (!named) return i < COMMAND_LINES ? commands[i].name : NULL;
-    const char *value = value_of(c.id, i);
+    char word[40];
+    const char *value = value_of(c.id, i, word, sizeof word);
     if (!value) return NULL;
     snprintf(out, len, "%s %s", commands[c.id].name, value);
     return out;

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "ui/settings.h"
+
+#define COMMAND_LINE_SET(X, id, name, argument, help) X(SET_##id, "set " name, argument, help)
 /* X(id, name, what follows, what it does) */
 #define COMMAND_LINE_LIST(X)                                                                                 \
     X(VIEW, "view", "NAME", "show a view")                                                                   \
@@ -17,10 +20,8 @@
     X(MARK, "mark", "NOTE", "mark this moment")                                                              \
     X(TIME, "time", "TIME", "go to a run time, or to the end")                                               \
     X(FILTER, "filter", "TEXT", "show only rows with this text")                                             \
-    X(SET_THEME, "set theme", "NAME", "colours")                                                             \
-    X(SET_WINDOW, "set window", "SPAN", "1s, 10s, 60s or run")                                               \
-    X(SET_ZOOM, "set zoom", "SPAN", "1min, 10min or all")                                                    \
-    X(SAVE, "save", "FILE", "write the screen to a .svg, .txt or .ansi file")                                \
+    SETTING_LIST(COMMAND_LINE_SET, X)                                                                        \
+    X(SAVE, "save", "FILE", "write the screen to a .svg, .txt or .ansi file, or keep settings: config")      \
     X(HELP, "help", "", "the keys")                                                                          \
     X(QUIT, "quit", "", "end the run, or the look at it")
 #define X(id, name, argument, help) COMMAND_LINE_##id,

@@ -9,12 +9,7 @@
 #include "base/clock.h"
 #include "ui/panel/parts.h"
 
-enum {
-    MESSAGE_S = 5,
-    EVENTS_AT_ONCE = 1000,
-    DUMP_PATIENCE_S = 10,
-    REQUESTS_BY_AGE = 7 /* the column of the table, from 0 */
-};
+enum { MESSAGE_S = 5, EVENTS_AT_ONCE = 1000, DUMP_PATIENCE_S = 10 };
 
 void screen_say(struct screen *s, const char *fmt, ...) {
     va_list ap;
@@ -30,13 +25,28 @@ void screen_init(struct screen *s, const struct ui_setup *setup) {
     s->style = setup->style;
     s->history = history_new();
     s->newest_s = s->picked_s = KVF_MISSING;
-    s->zoom = ZOOM_MINUTE;
-    s->span = WINDOWS_TEN;
     snprintf(s->generation, sizeof s->generation, "%s", setup->provider->generation);
-    for (size_t i = 0; setup->view && i < PANELS; i++)
-        if (strcmp(panels[i]->name, setup->view) == 0) s->view = i;
     s->to_begin_at_s = setup->at_s;
-    s->table[PANEL_requests] = (struct frame_table){.sort = REQUESTS_BY_AGE, .descending = true};
+    struct settings begin = setup->settings ? *setup->settings : settings_default();
+    if (setup->view) setting_set(&begin, SETTING_VIEW, setup->view);
+    s->theme = begin.theme; /* the style has it, where colours may be used */
+    s->view = begin.view;
+    s->span = begin.window;
+    s->zoom = s->zoom_asked = begin.zoom;
+    s->table[PANEL_requests] =
+        (struct frame_table){.sort = begin.sort, .descending = begin.descending, .hidden = begin.hidden};
+}
+
+struct settings screen_settings(const struct screen *s) {
+    const struct frame_table *t = &s->table[PANEL_requests];
+    bool aside = s->view == PANEL_help || s->view == PANEL_evidence;
+    return (struct settings){.theme = s->theme,
+                             .view = (enum panel)(aside ? s->view_before : s->view),
+                             .window = s->span,
+                             .zoom = s->zoom_asked,
+                             .sort = t->sort,
+                             .descending = t->descending,
+                             .hidden = t->hidden};
 }
 
 void screen_free(struct screen *s) {

@@ -9,6 +9,7 @@
 #include "ui/panel/frame.h"
 #include "ui/panel/panels.h"
 #include "ui/prompt.h"
+#include "ui/settings.h"
 #include "ui/ui.h"
 
 /* The question in the footer. */
@@ -17,6 +18,7 @@ enum screen_asking { ASKING_NOTHING, ASKING_MARK, ASKING_FILTER, ASKING_TIME, AS
 struct screen {
     const struct ui_setup *setup;
     struct style style;
+    enum scheme theme; /* that was asked for; SCHEMES: none was */
     struct history *history;
     struct snapshot newest;  /* the last interval, brought up to date by looks in between */
     struct snapshot arrived; /* as it came; also earlier ones */
@@ -36,6 +38,7 @@ struct screen {
 
     size_t view, view_before; /* the last one that is neither help nor evidence */
     enum zoom zoom;
+    enum zoom zoom_asked; /* before the end of the run chose all */
     int heat;
     struct frame_table table[PANELS];
     char filter_before[64]; /* of the one that is being typed */
@@ -68,6 +71,7 @@ const char *screen_autoscaler(const struct screen *s);
 void screen_say(struct screen *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void screen_init(struct screen *s, const struct ui_setup *setup);
 void screen_free(struct screen *s);
+struct settings screen_settings(const struct screen *s); /* what it is set to now */
 /* Takes in what is new; true when the picture may have changed. At most `most` intervals a call, so
  * that a long stored run does not keep keys waiting; *more (may be NULL) says there are more. */
 bool screen_feed(struct screen *s, unsigned most, bool *more);

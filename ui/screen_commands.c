@@ -9,52 +9,20 @@
 #include "ui/screen.h"
 #include "ui/screen_inside.h"
 
-static void set_view(struct screen *s, const char *name) {
-    char names[200];
-    for (size_t i = 0; i < PANELS; i++) {
-        if (strcmp(panels[i]->name, name) != 0) continue;
-        screen_show_view(s, i);
+static void set(struct screen *s, enum setting id, const char *text) {
+    char refusal[300];
+    struct settings to = screen_settings(s);
+    struct frame_table *t = &s->table[PANEL_requests];
+    if (!setting_set(&to, id, text)) {
+        screen_say(s, "%s", setting_refusal(id, text, refusal, sizeof refusal));
         return;
     }
-    screen_say(s, "there is no view \"%.40s\"; the views are %s", name, ui_view_names(names, sizeof names));
-}
-
-static void set_theme(struct screen *s, const char *name) {
-    char names[120];
-    enum scheme scheme = scheme_parse(name);
-    if (scheme < SCHEMES)
-        s->style.scheme = scheme;
-    else
-        screen_say(s, "there is no theme \"%.40s\"; the themes are %s", name,
-                   command_line_next("set theme ", names, sizeof names));
-}
-
-/* "10s" is "10 s": names that are typed have no blank. */
-static bool same_name(const char *name, const char *typed) {
-    for (; *name || *typed; name++) {
-        if (*name == ' ') continue;
-        if (*name != *typed) return false;
-        typed++;
-    }
-    return true;
-}
-
-static void set_window(struct screen *s, const char *name) {
-    int i = 0;
-    while (i < WINDOWS_SPANS && !same_name(windows_name((enum windows_span)i), name)) i++;
-    if (i < WINDOWS_SPANS)
-        screen_window(s, (enum windows_span)i);
-    else
-        screen_say(s, "a window is 1s, 10s, 60s or run");
-}
-
-static void set_zoom(struct screen *s, const char *name) {
-    int i = 0;
-    while (i < ZOOMS && !same_name(zoom_name((enum zoom)i), name)) i++;
-    if (i < ZOOMS)
-        s->zoom = (enum zoom)i;
-    else
-        screen_say(s, "graphs show 1min, 10min or all");
+    if (id == SETTING_THEME) s->style.scheme = s->theme = to.theme;
+    if (id == SETTING_VIEW) screen_show_view(s, to.view);
+    if (id == SETTING_WINDOW) screen_window(s, to.window);
+    if (id == SETTING_ZOOM) s->zoom = s->zoom_asked = to.zoom;
+    if (id == SETTING_SORT) t->sort = to.sort, t->descending = to.descending;
+    if (id == SETTING_COLUMNS) t->hidden = to.hidden;
 }
 
 static void set_users(struct screen *s, const char *text) {
@@ -114,7 +82,7 @@ enum screen_wish screen_command(struct screen *s, const struct canvas *c, const 
     }
     switch (line.id) {
     case COMMAND_LINE_VIEW:
-        set_view(s, line.argument);
+        set(s, SETTING_VIEW, line.argument);
         break;
     case COMMAND_LINE_USERS:
         set_users(s, line.argument);
@@ -139,15 +107,12 @@ enum screen_wish screen_command(struct screen *s, const struct canvas *c, const 
     case COMMAND_LINE_FILTER:
         set_filter(s, line.argument);
         break;
-    case COMMAND_LINE_SET_THEME:
-        set_theme(s, line.argument);
+#define X(more, id, name, follows, help)                                                                     \
+    case COMMAND_LINE_SET_##id:                                                                              \
+        set(s, SETTING_##id, line.argument);                                                                 \
         break;
-    case COMMAND_LINE_SET_WINDOW:
-        set_window(s, line.argument);
-        break;
-    case COMMAND_LINE_SET_ZOOM:
-        set_zoom(s, line.argument);
-        break;
+        SETTING_LIST(X, )
+#undef X
     case COMMAND_LINE_SAVE:
         screen_save_as(s, c, line.argument);
         break;

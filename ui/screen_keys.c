@@ -430,10 +430,10 @@ static void act_on_time(struct screen *s, enum action a) {
         freeze(s);
         break;
     case ACTION_ZOOM_OUT:
-        s->zoom = (enum zoom)((s->zoom + 1) % ZOOMS);
+        s->zoom = s->zoom_asked = (enum zoom)((s->zoom + 1) % ZOOMS);
         break;
     case ACTION_ZOOM_IN:
-        s->zoom = (enum zoom)((s->zoom + ZOOMS - 1) % ZOOMS);
+        s->zoom = s->zoom_asked = (enum zoom)((s->zoom + ZOOMS - 1) % ZOOMS);
         break;
     default:
         break;
@@ -494,7 +494,7 @@ static void act_on_view(struct screen *s, const struct canvas *c, const struct k
         s->heat = (s->heat + 1) % SNAPSHOT_HEATS;
         break;
     case ACTION_SCHEME:
-        s->style.scheme = (enum scheme)((s->style.scheme + 1) % SCHEMES);
+        s->style.scheme = s->theme = (enum scheme)((s->style.scheme + 1) % SCHEMES);
         screen_say(s, "colours: %s", scheme_name(s->style.scheme));
         break;
     case ACTION_SAVE:

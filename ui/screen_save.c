@@ -49,6 +49,19 @@ void screen_save(struct screen *s, const struct canvas *c, bool svg) {
     buf_free(&text);
 }
 
+static void settings_keep(struct screen *s) {
+    struct settings now = screen_settings(s);
+    struct buf path = {0};
+    struct err e = {0};
+    if (!s->setup->keep)
+        screen_say(s, "there is no place to keep settings in: HOME is not set");
+    else if (s->setup->keep(&now, &path, &e) == 0)
+        screen_say(s, "theme, view, window, zoom, sort and columns are kept in %s", buf_text(&path));
+    else
+        screen_say(s, "%s", e.text);
+    buf_free(&path);
+}
+
 void screen_save_as(struct screen *s, const struct canvas *c, const char *path) {
     static const struct {
         const char *ending;
@@ -57,9 +70,13 @@ void screen_save_as(struct screen *s, const struct canvas *c, const char *path) 
     const char *dot = strrchr(path, '.');
     struct buf text = {0};
     size_t i = 0, n = sizeof forms / sizeof forms[0];
+    if (strcmp(path, "config") == 0) {
+        settings_keep(s);
+        return;
+    }
     while (dot && i < n && strcmp(dot, forms[i].ending) != 0) i++;
     if (!dot || i == n) {
-        screen_say(s, "the name of the file ends in .svg, .txt or .ansi");
+        screen_say(s, "the name of the file ends in .svg, .txt or .ansi, or is config for the settings");
         return;
     }
     FILE *f = fopen(path, "wx");

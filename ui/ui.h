@@ -12,14 +12,18 @@
 #include "record/command.h"
 #include "record/provider.h"
 
+struct settings;
 struct ui_setup {
     const struct provider *provider; /* used on the screen's thread alone */
     struct command_queue *commands;  /* NULL: the run cannot be changed (watch) */
     struct style style;
-    bool colour;      /* false: NO_COLOR, --no-color */
-    int fd;           /* the terminal, standard output */
-    const char *view; /* to begin with, by name; NULL: the overview */
-    double at_s;      /* run time to begin at; NaN: the newest */
+    bool colour;                     /* false: NO_COLOR, --no-color */
+    int fd;                          /* the terminal, standard output */
+    const struct settings *settings; /* to begin with; NULL: as without any */
+    const char *view;                /* to begin with, by name; NULL: that of the settings */
+    double at_s;                     /* run time to begin at; NaN: the newest */
+    /* Keeps the settings for later screens, `path` says where; NULL: there is no such place. */
+    int (*keep)(const struct settings *now, struct buf *path, struct err *e);
 };
 
 struct ui;

@@ -15,12 +15,14 @@
 #include "study/metrics_server.h"
 #include "study/options.h"
 #include "study/output.h"
+#include "study/preferences.h"
 #include "study/session.h"
 #include "study/setup.h"
 #include "study/sweep/sweep.h"
 
 /* The command line and the result. */
 struct command_run {
+    struct preferences preferences;
     struct run_options options;
     struct scenario scenario;
     char *yaml;
@@ -164,7 +166,7 @@ static int command_main(struct command_run *c) {
     if (status == 0) setup_say_unused(&report);
     scenario_load_free(&report);
     if (status != 0) return status;
-    if (output_screen_style(&o->given, &setup.look, &e) != 0 || check_outputs(o, &e) != 0 ||
+    if (output_screen_style(&o->given, &c->preferences, &setup.look, &e) != 0 || check_outputs(o, &e) != 0 ||
         check_dump(o, &c->scenario, &e) != 0 ||
         (o->metrics && metrics_server_open(o->metrics, &metrics, &e) != 0) ||
         session_check(&c->scenario, o->force, o->fit ? &c->fit : NULL, &e) != 0) {
@@ -185,9 +187,12 @@ static int command_main(struct command_run *c) {
 int cmd_run(int argc, char **argv) {
     struct command_run *c = mem_zalloc(1, sizeof *c);
     struct err e = {0};
+    char **arguments = NULL;
     int status;
     run_record_init(&c->run);
-    if (run_options_parse(argc, argv, &c->options, &e) != 0)
+    if (preferences_load(&c->preferences, &e) == 0)
+        arguments = preferences_arguments(&c->preferences, &argc, argv);
+    if (!arguments || run_options_parse(argc, arguments, &c->options, &e) != 0)
         status = output_fail(&e);
     else
         status = command_main(c);
@@ -195,6 +200,8 @@ int cmd_run(int argc, char **argv) {
     trials_free(&c->trials);
     run_record_free(&c->run);
     run_options_free(&c->options);
+    preferences_free(&c->preferences);
+    free(arguments);
     free(c->yaml);
     free(c);
     return status;

@@ -14,6 +14,7 @@
 #include "store/watch.h"
 #include "study/options.h"
 #include "study/output.h"
+#include "study/preferences.h"
 #include "study/signals.h"
 #include "ui/ui.h"
 
@@ -21,6 +22,7 @@ enum { DUMP_COLS = 80, DUMP_ROWS = 24, SIZE_MAX_COLS = 1000, SIZE_MAX_ROWS = 500
 
 struct watching {
     struct options o;
+    struct preferences preferences;
     char path[4096];
     int64_t run_id;
     double at_s; /* NaN: not asked for */
@@ -151,8 +153,7 @@ static int read_options(struct watching *w, int argc, char **argv, struct err *e
     if (at && !ui_parse_time(at, &w->at_s))
         return err_set(e, KVF_ERR_USAGE, "--at is a run time such as 00:42, 1:02:07 or 90s, not \"%s\"", at);
     w->view = options_value(&w->o, "view");
-    if (!w->view) w->view = "overview";
-    if (!ui_view_known(w->view))
+    if (w->view && !ui_view_known(w->view))
         return err_set(e, KVF_ERR_USAGE, "there is no view \"%s\"; the views are %s", w->view,
                        ui_view_names(names, sizeof names));
     w->cols = DUMP_COLS;
@@ -160,7 +161,8 @@ static int read_options(struct watching *w, int argc, char **argv, struct err *e
     rc = read_size(w, e);
     if (rc == 0) rc = read_file(&w->o, e);
     w->setup.fd = STDOUT_FILENO;
-    if (rc == 0) rc = output_screen_style(&w->o, &w->setup, e);
+    if (rc == 0) rc = preferences_load(&w->preferences, e);
+    if (rc == 0) rc = output_screen_style(&w->o, &w->preferences, &w->setup, e);
     if (rc == 0 && !options_has(&w->o, "dump") && ui_check(STDOUT_FILENO, e) != 0) {
         char why[sizeof e->text];
         snprintf(why, sizeof why, "%s", e->text);
@@ -247,6 +249,7 @@ int cmd_watch(int argc, char **argv) {
         if (signal) status = 128 + signal;
     }
     if (rc < 0) status = output_fail(&e);
+    preferences_free(&w->preferences);
     options_free(&w->o);
     free(w);
     return status;

@@ -51,6 +51,7 @@ static const struct command_entry commands[] = {
     {"merge", "FILE...", "copy the runs of another database into this one", .act = cmd_merge},
     {"sql", "STATEMENT", "query the database with a SELECT of your own", .act = cmd_sql},
     {"schema", "", "print the schema of the database as SQL", .act = cmd_schema},
+    {"config", "", "list the settings of your own file, and where each comes from", .act = cmd_config},
     {"complete", "[--] [WORD]...", "list the words that may come next on a command line, for shells",
      .run = cmd_complete},
     {"help", "[COMMAND]", "explain a command, or list the keys of the screen (help keys)", .act = cmd_help},

@@ -12,6 +12,7 @@
 
 #include "base/utf8.h"
 #include "study/options.h"
+#include "study/preferences.h"
 #include "ui/ui.h"
 
 void output_say(const char *fmt, ...) {
@@ -133,30 +134,24 @@ static bool light_background(void) {
     return last && (strcmp(last, ";7") == 0 || strcmp(last, ";15") == 0);
 }
 
-/* "dark, light, mono or ..." */
-static const char *theme_names(char *out, size_t len) {
-    size_t used = 0;
-    for (int s = 0; s < SCHEMES && used < len; s++)
-        used += (size_t)snprintf(out + used, len - used, "%s%s",
-                                 s == 0             ? ""
-                                 : s + 1 == SCHEMES ? " or "
-                                                    : ", ",
-                                 scheme_name((enum scheme)s));
-    return out;
-}
-
-int output_screen_style(const struct options *o, struct ui_setup *setup, struct err *e) {
+int output_screen_style(const struct options *o, const struct preferences *p, struct ui_setup *setup,
+                        struct err *e) {
     const char *theme = options_value(o, "theme"), *no_color = getenv("NO_COLOR");
     const char *wanted = getenv("KVFALL_THEME");
     bool by_variable = !theme && wanted && *wanted;
-    char names[120];
+    struct settings chosen = p->screen;
+    char refusal[300];
     if (by_variable) theme = wanted;
+    setup->settings = &p->screen;
+    setup->keep = preferences_keep;
     setup->colour = !(no_color && *no_color) && !options_has(o, "no-color");
     setup->style.ascii = output_style(o).ascii;
-    setup->style.scheme = theme ? scheme_parse(theme) : light_background() ? SCHEME_LIGHT : SCHEME_DARK;
-    if (setup->style.scheme == SCHEMES)
-        return err_set(e, KVF_ERR_USAGE, "%s is %s, not \"%s\"", by_variable ? "KVFALL_THEME" : "--theme",
-                       theme_names(names, sizeof names), theme);
+    if (theme && !setting_set(&chosen, SETTING_THEME, theme))
+        return err_set(e, KVF_ERR_USAGE, "%s%s", by_variable ? "KVFALL_THEME: " : "--",
+                       setting_refusal(SETTING_THEME, theme, refusal, sizeof refusal));
+    setup->style.scheme = chosen.theme < SCHEMES ? chosen.theme
+                          : light_background()   ? SCHEME_LIGHT
+                                                 : SCHEME_DARK;
     if (!setup->colour) setup->style.scheme = SCHEME_MONO;
     return 0;
 }

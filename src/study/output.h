@@ -9,6 +9,7 @@
 #include "draw/sheet.h"
 
 struct options;
+struct preferences;
 struct ui_setup;
 
 /* Says the error on standard error as "kvfall: sentence" and returns its exit status. */
@@ -28,10 +29,11 @@ int output_finish(int status);
 /* After a screen: a terminal that takes nothing for ten seconds more ends the program with `status`
  * instead of keeping it. */
 void output_bound(int status);
-/* How a screen on standard output is to look: --theme, else light where COLORFGBG says that the
- * terminal is, else dark; mono by --no-color and NO_COLOR; ASCII as in output_style(). 0 or
- * -KVF_ERR_USAGE. */
-int output_screen_style(const struct options *o, struct ui_setup *setup, struct err *e);
+/* How a screen on standard output is to look and begin: --theme, else KVFALL_THEME, else the user's own file,
+ * else light where COLORFGBG says that the terminal is, else dark; mono by --no-color and NO_COLOR; ASCII as
+ * in output_style(). The preferences outlive the setup. 0 or -KVF_ERR_USAGE. */
+int output_screen_style(const struct options *o, const struct preferences *p, struct ui_setup *setup,
+                        struct err *e);
 /* How standard output wants its text: colour on a terminal unless --no-color or NO_COLOR, ASCII
  * with --ascii or in a locale without UTF-8, the terminal's width. */
 struct format_style output_style(const struct options *o);

@@ -195,11 +195,11 @@ static const struct option_group prune_group = {"Prune", prune_table};
 static const struct option_spec clean_table[] = {{"yes", NULL, OPTION_FLAG, NULL, "do not ask"}, {0}};
 static const struct option_group clean_group = {"Clean", clean_table};
 
-static const struct option_spec sql_table[] = {
+static const struct option_spec rows_table[] = {
     {"json", NULL, OPTION_FLAG, NULL, "print a JSON array of objects"},
     {"csv", NULL, OPTION_FLAG, NULL, "print CSV"},
     {0}};
-static const struct option_group sql_group = {"Sql", sql_table};
+static const struct option_group rows_group = {"Form", rows_table};
 
 /* Where what a command makes goes. */
 static const struct option_spec output_options[] = {
@@ -258,8 +258,9 @@ static const struct option_command tables[] = {
     {"prune", 0, {&prune_group, &database, &common}},
     {"vacuum", 0, {&database, &common}},
     {"merge", OPTIONS_OPERANDS_MAX, {&database, &common}},
-    {"sql", 1, {&sql_group, &database, &common}},
+    {"sql", 1, {&rows_group, &database, &common}},
     {"schema", 0, {&common}},
+    {"config", 0, {&rows_group, &common}},
     {"complete", OPTIONS_OPERANDS_MAX, {&common}},
     {"help", 1, {&common}},
 };

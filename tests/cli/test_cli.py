@@ -42,6 +42,7 @@ Commands:
   merge     copy the runs of another database into this one
   sql       query the database with a SELECT of your own
   schema    print the schema of the database as SQL
+  config    list the settings of your own file, and where each comes from
   complete  list the words that may come next on a command line, for shells
   help      explain a command, or list the keys of the screen (help keys)
 

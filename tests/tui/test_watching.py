@@ -71,6 +71,27 @@ def _():
             same_modes(t, before)
 
 
+@case("settings that were kept are those that the next screen begins with")
+def _():
+    make("alpha")
+    with Terminal() as t:
+        t.start("watch", "latest")
+        t.wait_for("LIMITED BY")
+        t.keys(":")
+        t.type("set view tiers")
+        t.keys("Enter")
+        t.wait_for("demoted/s")
+        t.keys(":")
+        t.type("save config")
+        t.keys("Enter")
+        t.wait_for("are kept in")
+        t.keys("q")
+        assert t.status() == 0
+        assert (home() / ".config/kvfall/config").read_text() == 'view: "tiers"\n'
+        t.start("watch", "latest")
+        t.wait_for("demoted/s")
+
+
 @case("trials stand in the list with their numbers, however long the name is")
 def _():
     make("alpha", {"run.trials": 2})

@@ -18,6 +18,7 @@ struct frame_table {
     bool descending;
     char filter[64]; /* "" is none; a row stays when its text contains it, letter case ignored */
     int selected;    /* row under the cursor, from 0; panels cut it to what there is */
+    unsigned hidden; /* bit i: column i is left out */
 };
 
 struct frame {
@@ -58,9 +59,10 @@ struct panel_ops {
     int key;           /* '1' */
     const struct layout_section *sections;
     size_t section_count;
-    int sort_columns; /* columns a table of it can be sorted by; 0: no table */
-    bool list;        /* arrows and page keys move in it */
-    bool upwards;     /* row 0 of its list is at the bottom: what goes down counts backwards */
+    int sort_columns;                       /* columns a table of it can be sorted by; 0: no table */
+    const char *(*column_name)(int column); /* of those; NULL: no table */
+    bool list;                              /* arrows and page keys move in it */
+    bool upwards; /* row 0 of its list is at the bottom: what goes down counts backwards */
     /* at[i] is where section i stands, empty where there is no room. frame->snap may be NULL. */
     void (*draw)(struct canvas *c, const struct rect *at, const struct frame *f);
 };

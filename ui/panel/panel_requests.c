@@ -147,6 +147,16 @@ static void draw_counts(const struct pane *p, const struct frame *f, int shown) 
         pane_textf(p, 0, col, TONE_DIM, ", the %u longest shown", f->snap->requests);
 }
 
+/* The columns that are not hidden, as far as there is room. */
+static void place_columns(const struct frame *f, int room, struct column_place at[COLUMNS]) {
+    struct column shown[COLUMNS];
+    memcpy(shown, columns, sizeof shown);
+    for (int i = 0; i < SORTS; i++)
+        if (f->table.hidden & 1u << i) shown[i].rank = COLUMNS + 1, shown[i].cols = room + 1;
+    columns_place(shown, COLUMNS, room, at);
+    for (int i = 0; i < COLUMNS; i++) at[i].col += MARKER;
+}
+
 static void draw_headings(const struct pane *p, const struct frame *f, const struct column_place *at) {
     bool ascii = p->canvas->style.ascii;
     const char *arrow = f->table.descending ? (ascii ? "v" : "▼") : (ascii ? "^" : "▲");
@@ -258,8 +268,7 @@ static void draw_table(const struct pane *p, const struct frame *f, const uint8_
     int detail = shown > 0 ? detail_rows(f, p->at.rows) : 0;
     int rows = p->at.rows - 1 - detail, selected = f->table.selected;
 
-    columns_place(columns, COLUMNS, p->at.cols - MARKER, at);
-    for (int i = 0; i < COLUMNS; i++) at[i].col += MARKER;
+    place_columns(f, p->at.cols - MARKER, at);
     draw_headings(p, f, at);
     if (shown == 0) {
         struct pane body = pane_part(p, 1, MARKER, -1, -1);
@@ -300,11 +309,16 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
     draw_table(&table, f, pick, shown);
 }
 
+static const char *column_name(int column) {
+    return column >= 0 && column < SORTS ? columns[column].heading : "?";
+}
+
 const struct panel_ops panel_requests = {.name = "requests",
                                          .title = "the 64 requests longest in service, one by one",
                                          .key = '7',
                                          .sections = sections,
                                          .section_count = SECTIONS,
                                          .sort_columns = SORTS,
+                                         .column_name = column_name,
                                          .list = true,
                                          .draw = draw};

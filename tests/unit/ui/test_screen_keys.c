@@ -173,6 +173,15 @@ static void type(struct rig *r, const char *text) {
     for (; *text; text++) press(r, (unsigned char)*text);
 }
 
+static bool shows(struct rig *r, const char *text) {
+    struct buf b = {0};
+    screen_draw(&r->screen, &r->canvas);
+    canvas_text(&r->canvas, &b);
+    bool found = strstr(buf_text(&b), text);
+    buf_free(&b);
+    return found;
+}
+
 static void commands_do_what_keys_do(void **state) {
     (void)state;
     struct rig *r = rig_new(false);
@@ -230,6 +239,57 @@ static void commands_do_what_keys_do(void **state) {
     rig_free(r);
 }
 
+static struct settings kept;
+static int keep(const struct settings *now, struct buf *path, struct err *e) {
+    kept = *now;
+    buf_add(path, "/home/x/config");
+    return kept.zoom == ZOOM_ALL ? err_set(e, KVF_ERR_IO, "the disk is full") : 0;
+}
+
+/* A setting shows at once and is kept. */
+static void settings_are_set_shown_and_kept(void **state) {
+    (void)state;
+    struct rig *r = rig_new(false);
+    press(r, '7');
+    assert_true(shows(r, "context") && shows(r, "service"));
+    press(r, ':');
+    type(r, "set columns user,step,age\r");
+    assert_true(shows(r, "step") && !shows(r, "context") && !shows(r, "turn"));
+    press(r, ':');
+    type(r, "set sort -us\t\r");
+    assert_true(shows(r, "user▼"));
+    press(r, ':');
+    type(r, "set columns colour\r");
+    assert_non_null(strstr(r->screen.message, "columns is all, user, "));
+    press(r, ':');
+    type(r, "save config\r");
+    assert_non_null(strstr(r->screen.message, "no place to keep settings"));
+    r->setup.keep = keep;
+    press(r, '?');
+    press(r, ':');
+    type(r, "save config\r");
+    assert_non_null(strstr(r->screen.message, "/home/x/config"));
+    char text[100];
+    assert_int_equal(kept.view, PANEL_requests); /* help is no view to begin with */
+    assert_int_equal(kept.theme, SCHEMES);       /* nobody asked for one */
+    assert_string_equal(setting_text(&kept, SETTING_COLUMNS, text, sizeof text), "user,step,age");
+    assert_string_equal(setting_text(&kept, SETTING_SORT, text, sizeof text), "-user");
+    press(r, 'c');
+    press(r, ':');
+    type(r, "set zoom all\r");
+    press(r, ':');
+    type(r, "save config\r");
+    assert_string_equal(r->screen.message, "the disk is full");
+    assert_int_equal(kept.theme, r->screen.style.scheme);
+    r->setup.settings = &kept;
+    struct screen again;
+    screen_init(&again, &r->setup);
+    struct settings now = screen_settings(&again);
+    assert_memory_equal(&now, &kept, sizeof now);
+    screen_free(&again);
+    rig_free(r);
+}
+
 static void every_command_is_completed_and_carried_out(void **state) {
     (void)state;
     for (int i = 0; i < COMMAND_LINES; i++) {
@@ -271,15 +331,6 @@ static void a_filter_works_while_it_is_typed(void **state) {
     rig_free(r);
 }
 
-static bool shows(struct rig *r, const char *text) {
-    struct buf b = {0};
-    screen_draw(&r->screen, &r->canvas);
-    canvas_text(&r->canvas, &b);
-    bool found = strstr(buf_text(&b), text);
-    buf_free(&b);
-    return found;
-}
-
 static void enter_opens_a_request_and_the_time_of_an_event(void **state) {
     (void)state;
     struct rig *r = rig_new(false);
@@ -309,6 +360,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_key_has_an_effect),
         cmocka_unit_test(commands_do_what_keys_do),
+        cmocka_unit_test(settings_are_set_shown_and_kept),
         cmocka_unit_test(every_command_is_completed_and_carried_out),
         cmocka_unit_test(a_filter_works_while_it_is_typed),
         cmocka_unit_test(enter_opens_a_request_and_the_time_of_an_event),
