@@ -25,8 +25,10 @@ enum {
     KEY_CODE_BACK_TAB,
     KEY_CODE_ENTER,
     KEY_CODE_ESCAPE,
-    KEY_CODE_MOUSE, /* with row and column */
-    KEY_CODE_OTHER, /* a function key without a meaning here */
+    KEY_CODE_MOUSE,  /* with row and column */
+    KEY_CODE_OTHER,  /* a function key without a meaning here */
+    KEY_CODE_COLUMN, /* a click on the head of column 0; others follow */
+    KEY_CODE_COLUMN_LAST = KEY_CODE_COLUMN + 31,
     KEY_CODE_INTERRUPT = 3,
     KEY_CODE_REDRAW = 12,
     KEY_CODE_SUSPEND = 26,

@@ -4,10 +4,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "ui/command_line.h"
 #include "ui/screen.h"
 #include "ui/screen_inside.h"
+
+bool ui_parse_time(const char *text, double *s) {
+    unsigned long part[3] = {0};
+    double fraction = 0;
+    int n = 0;
+    uint64_t ns;
+    if (units_parse_duration(text, &ns) == 0) {
+        *s = (double)ns / (double)KVF_NS_PER_S;
+        return true;
+    }
+    for (const char *p = text;; p++) {
+        char *end;
+        if (n == 3 || *p < '0' || *p > '9') return false;
+        part[n++] = strtoul(p, &end, 10);
+        if (end - p > 6) return false;
+        p = end;
+        if (*p == '.' && strspn(p + 1, "0123456789") == strlen(p + 1)) {
+            fraction = strtod(p, NULL);
+            break;
+        }
+        if (*p == '\0') break;
+        if (*p != ':') return false;
+    }
+    *s = 0;
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && part[i] > 59) return false;
+        *s = *s * 60 + (double)part[i];
+    }
+    *s += fraction;
+    return true;
+}
 
 static void set(struct screen *s, enum setting id, const char *text) {
     char refusal[300];

@@ -544,8 +544,19 @@ static bool changes_run(enum action a) {
            a == ACTION_SPEED_FREE;
 }
 
+/* The key that a click stands for; 0: none, or the click has done all there is to do. */
+static int clicked(struct screen *s, const struct canvas *c, int row, int col) {
+    double t_s = canvas_time_at(c, row, col);
+    int code = canvas_hot_at(c, row, col);
+    if (s->asking != ASKING_NOTHING) return 0;
+    if (kvf_present(t_s)) screen_travel(s, t_s);
+    if (code < KEY_CODE_COLUMN || code > KEY_CODE_COLUMN_LAST) return code;
+    s->table[s->view].sort = code - KEY_CODE_COLUMN;
+    return 0;
+}
+
 enum screen_wish screen_key(struct screen *s, const struct canvas *c, int code, int row, int col) {
-    if (code == KEY_CODE_MOUSE) code = s->asking == ASKING_NOTHING ? canvas_hot_at(c, row, col) : 0;
+    if (code == KEY_CODE_MOUSE) code = clicked(s, c, row, col);
     if (code == 0) return WISH_NOTHING;
     if (code == KEY_CODE_SUSPEND) return WISH_SUSPEND;
     if (code == KEY_CODE_ABORT) return WISH_ABORT;
@@ -558,35 +569,4 @@ enum screen_wish screen_key(struct screen *s, const struct canvas *c, int code, 
     if (own_end && leaves && code != KEY_CODE_OTHER) return WISH_LEAVE;
     s->message[0] = '\0';
     return k ? act(s, c, k) : WISH_NOTHING;
-}
-
-bool ui_parse_time(const char *text, double *s) {
-    unsigned long part[3] = {0};
-    double fraction = 0;
-    int n = 0;
-    uint64_t ns;
-    if (units_parse_duration(text, &ns) == 0) {
-        *s = (double)ns / (double)KVF_NS_PER_S;
-        return true;
-    }
-    for (const char *p = text;; p++) {
-        char *end;
-        if (n == 3 || *p < '0' || *p > '9') return false;
-        part[n++] = strtoul(p, &end, 10);
-        if (end - p > 6) return false;
-        p = end;
-        if (*p == '.' && strspn(p + 1, "0123456789") == strlen(p + 1)) {
-            fraction = strtod(p, NULL);
-            break;
-        }
-        if (*p == '\0') break;
-        if (*p != ':') return false;
-    }
-    *s = 0;
-    for (int i = 0; i < n; i++) {
-        if (i > 0 && part[i] > 59) return false;
-        *s = *s * 60 + (double)part[i];
-    }
-    *s += fraction;
-    return true;
 }

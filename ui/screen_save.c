@@ -35,6 +35,19 @@ static void picture_write(struct screen *s, const struct buf *text, FILE *f, con
                    stays ? ", of which a part stays" : "", strerror(errnum));
 }
 
+/* The screen once more, without a line that is being typed; a text has no colours to tell curves apart. */
+static void picture_draw(struct screen *s, const struct canvas *c,
+                         void (*write)(const struct canvas *c, struct buf *out), struct buf *out) {
+    enum scheme scheme = s->style.scheme;
+    struct canvas clean;
+    if (write == canvas_text) s->style.scheme = SCHEME_MONO;
+    canvas_init(&clean, c->rows, c->cols, s->style);
+    screen_draw(s, &clean);
+    write(&clean, out);
+    canvas_free(&clean);
+    s->style.scheme = scheme;
+}
+
 void screen_save(struct screen *s, const struct canvas *c, bool svg) {
     char name[80], path[100];
     struct buf text = {0};
@@ -43,7 +56,7 @@ void screen_save(struct screen *s, const struct canvas *c, bool svg) {
     localtime_r(&now, &tm);
     size_t n = (size_t)snprintf(name, sizeof name, "kvfall-%s-", panels[s->view]->name);
     strftime(name + n, sizeof name - n, "%Y%m%d-%H%M%S", &tm);
-    (svg ? canvas_svg : canvas_text)(c, &text);
+    picture_draw(s, c, svg ? canvas_svg : canvas_text, &text);
     FILE *f = picture_file(path, sizeof path, name, svg ? "svg" : "txt");
     picture_write(s, &text, f, path);
     buf_free(&text);
@@ -84,11 +97,7 @@ void screen_save_as(struct screen *s, const struct canvas *c, const char *path) 
         screen_say(s, "%.200s is there already; choose another name", path);
         return;
     }
-    struct canvas clean; /* without the line that was typed */
-    canvas_init(&clean, c->rows, c->cols, c->style);
-    screen_draw(s, &clean);
-    forms[i].write(&clean, &text);
-    canvas_free(&clean);
+    picture_draw(s, c, forms[i].write, &text);
     picture_write(s, &text, f, path);
     buf_free(&text);
 }

@@ -199,6 +199,7 @@ static int dump(const struct watching *w, const struct provider *p, const struct
                                  .cols = w->cols,
                                  .style = w->setup.style,
                                  .svg = is_svg(stored_output(&w->o))};
+    if (!picture.svg) picture.style.scheme = SCHEME_MONO; /* a text has no colours to tell curves apart */
     int rc = ui_dump(p, &picture, &text, e);
     if (rc == 0) rc = store_watch_unread(watched, e); /* the picture would lack what could not be read */
     if (rc == 0) rc = stored_output_write(&w->o, &text, e);

@@ -1,6 +1,8 @@
 #include "draw/axes.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -79,9 +81,7 @@ void axes_frame(const struct pane *p) {
         pane_glyph(p, row + 1, LABEL_COLS, TONE_DIM, p->canvas->style.ascii ? '|' : 0x2502);
 }
 
-void axes_value(const struct pane *p, int row, number_fn *fn, double v) {
-    char text[NUMBER], *label = fn(v, text);
-
+static void value_text(const struct pane *p, int row, char *label) {
     while (*label == ' ') label++;
     /* A rate is longer than the axis is wide: the title says that it is one. */
     size_t len = strlen(label);
@@ -94,6 +94,23 @@ void axes_value(const struct pane *p, int row, number_fn *fn, double v) {
     pane_glyph(p, row + 1, LABEL_COLS, TONE_DIM, p->canvas->style.ascii ? '+' : 0x2524);
 }
 
+void axes_value(const struct pane *p, int row, number_fn *fn, double v) {
+    char text[NUMBER];
+    value_text(p, row, fn(v, text));
+}
+
+void axes_part(const struct pane *p, int row, number_fn *fn, double whole, double share) {
+    char text[NUMBER], part[NUMBER + 16], *end, *label = fn(whole, text);
+    double value = strtod(label, &end);
+    if (end == label) {
+        axes_value(p, row, fn, whole * share);
+        return;
+    }
+    /* "0 ms", but no "0k" */
+    snprintf(part, sizeof part, "%.3g%s", value * share, share > 0 || *end == ' ' ? end : "");
+    value_text(p, row, part);
+}
+
 void axes_time(const struct pane *p, double from_s, double to_s) {
     struct pane plot = axes_plot(p);
     struct time_row r = {.cols = plot.at.cols, .from_s = from_s, .to_s = to_s};
@@ -101,6 +118,7 @@ void axes_time(const struct pane *p, double from_s, double to_s) {
     memset(r.text, ' ', sizeof r.text);
     row_ends(&r);
     row_ticks(&r);
+    pane_hot_time(&plot, from_s, to_s);
     for (int col = 0; col < r.cols; col++)
         pane_glyph(p, p->at.rows - 1, GRAPH_AXIS + col, TONE_DIM, (unsigned char)r.text[col]);
 }

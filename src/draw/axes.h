@@ -12,9 +12,10 @@
 struct pane axes_plot(const struct pane *p);
 /* Clears the plot and draws the line at its left. */
 void axes_frame(const struct pane *p);
-/* A value beside a row of the plot. */
+/* A value beside a row of the plot, or that share of a value, in the unit of the whole. */
 void axes_value(const struct pane *p, int row, number_fn *fn, double v);
-/* The last row: run time at both ends and at round times between. */
+void axes_part(const struct pane *p, int row, number_fn *fn, double whole, double share);
+/* The last row: run time at both ends and at round times between. A click on the plot is one on its time. */
 void axes_time(const struct pane *p, double from_s, double to_s);
 /* The last row: two labels at its ends. */
 void axes_ends(const struct pane *p, const char *low, const char *high);

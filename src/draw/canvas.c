@@ -1,6 +1,7 @@
 #include "draw/canvas.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,13 +75,24 @@ const struct cell *canvas_cell(const struct canvas *c, int row, int col) {
     return &c->cells[(size_t)row * (size_t)c->cols + (size_t)col];
 }
 
-int canvas_hot_at(const struct canvas *c, int row, int col) {
+static const struct hot *hot_at(const struct canvas *c, int row, int col) {
     for (unsigned i = c->hots; i-- > 0;) {
         const struct rect *r = &c->hot[i].at;
         if (row >= r->row && row - r->row < r->rows && col >= r->col && col - r->col < r->cols)
-            return c->hot[i].key;
+            return &c->hot[i];
     }
-    return 0;
+    return NULL;
+}
+
+int canvas_hot_at(const struct canvas *c, int row, int col) {
+    const struct hot *h = hot_at(c, row, col);
+    return h ? h->key : 0;
+}
+
+double canvas_time_at(const struct canvas *c, int row, int col) {
+    const struct hot *h = hot_at(c, row, col);
+    if (!h || h->key) return (double)NAN;
+    return h->from_s + (h->to_s - h->from_s) * (col - h->at.col + 0.5) / h->at.cols;
 }
 
 void canvas_text(const struct canvas *c, struct buf *out) {
@@ -285,11 +297,19 @@ void pane_tone(const struct pane *p, int row, int col, int cols, enum tone tone)
     for (int i = 0; i < cols; i++) at[i].tone = (uint8_t)tone;
 }
 
+static void hot_add(const struct pane *p, struct hot hot) {
+    struct canvas *c = p->canvas;
+    hot.at = p->at;
+    if (!pane_empty(p) && c->hots < CANVAS_HOTS) c->hot[c->hots++] = hot;
+}
+
 void pane_hot(const struct pane *p, int row, int col, int rows, int cols, int key) {
     struct pane part = pane_part(p, row, col, rows, cols);
-    struct canvas *c = p->canvas;
-    if (pane_empty(&part) || c->hots == CANVAS_HOTS) return;
-    c->hot[c->hots++] = (struct hot){.at = part.at, .key = key};
+    hot_add(&part, (struct hot){.key = key});
+}
+
+void pane_hot_time(const struct pane *p, double from_s, double to_s) {
+    hot_add(p, (struct hot){.from_s = from_s, .to_s = to_s});
 }
 
 int text_columns(const char *text) {

@@ -21,7 +21,8 @@ struct cell {
 /* A place that can be clicked: as if the key had been pressed. */
 struct hot {
     struct rect at;
-    int key;
+    int key;             /* 0: it is a stretch of time */
+    double from_s, to_s; /* at both of its ends */
 };
 
 enum { CANVAS_ROWS_MAX = 512, CANVAS_COLS_MAX = 1024, CANVAS_HOTS = 128 };
@@ -44,6 +45,8 @@ void canvas_clear(struct canvas *c);   /* blanks in TONE_NORMAL, no hot places *
 const struct cell *canvas_cell(const struct canvas *c, int row, int col);
 /* The key of the hot place there that was added last; 0 when there is none. */
 int canvas_hot_at(const struct canvas *c, int row, int col);
+/* The time of a column of the chart there; NaN when there is none. */
+double canvas_time_at(const struct canvas *c, int row, int col);
 /* The picture as text: rows end in a newline, blanks at their ends left out. */
 void canvas_text(const struct canvas *c, struct buf *out);
 /* The picture as an SVG of its own: coloured as a terminal of 256 colours shows it, its text as text. */
@@ -81,6 +84,7 @@ void pane_glyph(const struct pane *p, int row, int col, enum tone tone, uint32_t
 void pane_fill(const struct pane *p, enum tone tone, uint32_t ch);
 void pane_tone(const struct pane *p, int row, int col, int cols, enum tone tone); /* repaint what is there */
 void pane_hot(const struct pane *p, int row, int col, int rows, int cols, int key);
+void pane_hot_time(const struct pane *p, double from_s, double to_s); /* all of it, from left to right */
 
 int text_columns(const char *text); /* that pane_text would use, unlimited, in a UTF-8 style */
 

@@ -12,9 +12,10 @@ enum {
     LEVELS = 8,
     TRACK = 0xb7,
     BRAILLE = 0x2800,
-    DOTS = 4,          /* of braille one above the other */
-    LETTER_EVERY = 24, /* columns from one letter of a line to the next, without colours */
-    LEGEND_LEAST = 3   /* columns of a name in a legend that is short of room */
+    LINE_SIGN = 0x2501, /* before a name of the legend, in its tone */
+    DOTS = 4,           /* of braille one above the other */
+    LETTER_EVERY = 24,  /* columns from one letter of a line to the next, without colours */
+    LEGEND_LEAST = 3    /* columns of a name in a legend that is short of room */
 };
 
 /* Dots of a cell's left and right half, from the top. */
@@ -122,17 +123,19 @@ static int line_row(const struct pane *plot, const struct graph_line *line, doub
     return step < 0 ? -1 : plot->at.rows - 1 - step / DOTS;
 }
 
-/* A letter at the newest value says which line it is where tones cannot; lines that end together have
- * theirs side by side. Without colours it comes again to the left. */
+static bool without_tones(const struct pane *p) {
+    return p->canvas->style.scheme == SCHEME_MONO;
+}
+
+/* A letter at the newest value, and again to the left, says which line it is where tones cannot; lines that
+ * end together have theirs side by side. */
 static void line_name(const struct pane *plot, const struct graph *g, unsigned i, char letter) {
-    bool mono = plot->canvas->style.scheme == SCHEME_MONO;
     const struct graph_line *line = &g->line[i];
 
     for (int col = plot->at.cols - 1 - 2 * (int)i; col >= 0; col--) {
         int row = line_row(plot, line, g->top, col);
         if (row < 0) continue;
         pane_glyph(plot, row, col, line->tone, (unsigned char)letter);
-        if (!mono) return;
         col -= LETTER_EVERY - 1;
     }
 }
@@ -192,7 +195,8 @@ static void draw_title(const struct pane *p, const struct graph *g, unsigned lin
         enum tone tone = g->line[i].tone;
         int cols = name_cols(g, i, most);
         if (lettered) {
-            pane_glyph(p, 0, col, tone, (unsigned char)letters[i]);
+            bool letter = cols == 0 || p->canvas->style.ascii || without_tones(p);
+            pane_glyph(p, 0, col, tone, letter ? (unsigned char)letters[i] : LINE_SIGN);
             col += cols ? 2 : 1;
         }
         if (cols) col += pane_clip(p, 0, col, cols, tone, line_text(g, i));
@@ -202,8 +206,8 @@ static void draw_title(const struct pane *p, const struct graph *g, unsigned lin
 
 static void draw_values(const struct pane *p, const struct graph *g, int rows) {
     axes_value(p, 0, g->axis, g->top);
-    if (rows >= 5) axes_value(p, rows / 2, g->axis, g->top / 2);
-    if (rows >= 2) axes_value(p, rows - 1, g->axis, 0);
+    if (rows >= 5) axes_part(p, rows / 2, g->axis, g->top, 0.5);
+    if (rows >= 2) axes_part(p, rows - 1, g->axis, g->top, 0);
 }
 
 void graph_draw(const struct pane *p, const struct graph *g) {
@@ -228,7 +232,7 @@ void graph_draw(const struct pane *p, const struct graph *g) {
             else
                 line_dots(&plot, &g->line[i], g->top);
         }
-        for (unsigned i = 0; i < lines && lines > 1 && !p->canvas->style.ascii; i++)
+        for (unsigned i = 0; i < lines && lines > 1 && !p->canvas->style.ascii && without_tones(p); i++)
             line_name(&plot, g, i, letters[i]);
     } else {
         axes_no_data(p);

@@ -44,10 +44,11 @@ struct graph {
     struct graph_mark mark[GRAPH_MARKS];
 };
 /* Title and legend in the first row, values at the left in GRAPH_AXIS columns (top, middle when there
- * are five rows of plot, 0), run time in the last row, marks over the top row of the plot. Lines are drawn in
- * braille, each dot joined to the one before; in ASCII each line has a letter of its own (the first of its
- * name, upper case when taken). Where two lines meet in a cell the later one gives the tone. Below 3 rows or
- * 16 columns only the title is drawn. */
+ * are five rows of plot, 0; all in the unit of the top), run time in the last row, marks over the top row of
+ * the plot. Lines are drawn in braille, each dot joined to the one before; without colours each has letters
+ * of its own on it (the first of its name, upper case when taken), and in ASCII it consists of them. Where
+ * two lines meet in a cell the later one gives the tone. Below 3 rows or 16 columns only the title is drawn.
+ */
 void graph_draw(const struct pane *p, const struct graph *g);
 size_t graph_points(const struct pane *p); /* values a line needs for this pane */
 

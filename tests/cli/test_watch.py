@@ -84,6 +84,13 @@ def _():
         assert not others, (others, got)
 
 
+def alike(coloured, plain):
+    """Whether rows are the same but for letters on the lines of a graph, which stand for colours."""
+    return len(coloured) == len(plain) and all(
+        one == other or (one == "\u2501" or "\u2800" <= one <= "\u28ff") and other.isalnum()
+        for one, other in zip(coloured, plain))
+
+
 @case("--dump -o FILE.svg is the same screen in colour: well-formed, its text as text, small")
 def _():
     finished()
@@ -101,7 +108,7 @@ def _():
             for span in text:
                 column, wide = int(span.get("x")) // 10, int(span.get("textLength")) // 10
                 rows[row] = rows[row].ljust(column) + span.text.ljust(wide)
-        assert [row.rstrip() for row in rows] == plain, (rows, plain)
+        assert all(map(alike, (row.rstrip() for row in rows), plain)), (rows, plain)
         used = set(re.findall(r'class="t(\d+)"', file.read_text()))
         assert len(used) > 4 and file.stat().st_size < 60000, (used, file.stat().st_size)
         assert all(".t%s{fill:#" % tone in file.read_text() for tone in used)

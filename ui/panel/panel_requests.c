@@ -4,6 +4,7 @@
 
 #include "draw/graph.h"
 #include "draw/number.h"
+#include "ui/keys.h"
 #include "ui/panel/columns.h"
 #include "ui/panel/panels.h"
 #include "ui/panel/parts.h"
@@ -166,7 +167,7 @@ static void draw_headings(const struct pane *p, const struct frame *f, const str
         snprintf(text, sizeof text, "%s%s", i == USER && of_trace(f) ? "row" : columns[i].heading,
                  sorts ? arrow : "");
         columns_cell(p, 0, &columns[i], at[i], sorts ? TONE_STRONG : TONE_HEADING, text);
-        if (at[i].cols) pane_hot(p, 0, at[i].col, 1, at[i].cols, sorts ? 'O' : 'o');
+        if (at[i].cols) pane_hot(p, 0, at[i].col, 1, at[i].cols, sorts ? 'O' : KEY_CODE_COLUMN + i);
     }
     if (at[TIMELINE].cols)
         columns_cell(p, 0, &columns[TIMELINE], at[TIMELINE], TONE_HEADING,

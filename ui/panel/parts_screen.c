@@ -167,6 +167,7 @@ struct hint {
     int code, second; /* of a pair like +/-; 0 */
     int rank;         /* 1 is the last to go */
     bool selected;    /* the view shown */
+    bool tabs;        /* each character of the key is one; code is that of the view shown */
     int cols;         /* 0: no room */
 };
 enum { HINTS = 32, HINT_GAP = 2, WIDE_COLS = 150, SENTENCE_LEAST = 40 };
@@ -202,7 +203,12 @@ static void hint_pair(struct hints *h, enum action a, enum action b, int rank, c
 
 static void hints_of_views(struct hints *h, const struct frame *f, bool wide) {
     if (!wide) {
-        hint_pair(h, ACTION_VIEW_NEXT, ACTION_VIEW_NEXT, 3, "1-8", "views");
+        struct hint *x = &h->hint[h->count++];
+        *x = (struct hint){.rank = 3, .label = "views", .tabs = true};
+        for (int v = 0; v <= PANEL_log; v++) {
+            x->key[v] = (char)panels[v]->key;
+            if ((size_t)v == f->view) x->code = panels[v]->key;
+        }
         return;
     }
     for (int v = 0; v <= PANEL_log; v++) {
@@ -254,7 +260,7 @@ static void hints_fit(struct hints *h, int room) {
     for (int rank = 1; rank <= 14; rank++) {
         for (int i = 0; i < h->count; i++) {
             struct hint *x = &h->hint[i];
-            int need = text_columns(x->key) + 1 + text_columns(x->label) + HINT_GAP;
+            int need = text_columns(x->key) + (x->label[0] ? 1 : 0) + text_columns(x->label) + HINT_GAP;
             if (x->rank != rank) continue;
             if (need > room) return;
             x->cols = need - HINT_GAP;
@@ -271,7 +277,11 @@ static void hints_draw(const struct pane *p, const struct hints *h, int col) {
         pane_text(p, 0, col, TONE_KEY, x->key);
         pane_text(p, 0, col + key + 1, TONE_NORMAL, x->label);
         if (x->selected) pane_tone(p, 0, col, x->cols, TONE_SELECTED);
-        pane_hot(p, 0, col, 1, x->cols, x->code);
+        if (!x->tabs) pane_hot(p, 0, col, 1, x->cols, x->code);
+        for (int k = 0; x->tabs && x->key[k]; k++) {
+            if (x->key[k] == x->code) pane_tone(p, 0, col + k, 1, TONE_SELECTED);
+            pane_hot(p, 0, col + k, 1, 1, x->key[k]);
+        }
         /* Of a pair the second key's part is behind the stroke. */
         if (x->second) pane_hot(p, 0, col + key - (key - 1) / 2, 1, (key - 1) / 2, x->second);
         col += x->cols + HINT_GAP;
@@ -332,6 +342,7 @@ static void footer_verdict(const struct pane *p, const struct frame *f) {
     int end = p->at.cols - 1, cols = -HINT_GAP;
 
     hints_of_views(&h, f, false);
+    h.hint[0].label[0] = '\0'; /* figures need the room more */
     hint_pair(&h, ACTION_BACK, ACTION_FORWARD, 4, parts_sign(p->canvas, PARTS_LEFT_RIGHT), "time");
     hint_add(&h, ACTION_HELP, 2, f->view == PANEL_help ? "back" : "keys");
     hint_add(&h, ACTION_QUIT, 1, "leave");

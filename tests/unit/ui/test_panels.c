@@ -272,8 +272,8 @@ static void test_verdict_in_every_view(void **state) {
     (void)state;
     char line[400];
     for (size_t view = 0; view < PANELS; view++) {
-        const char *keys = view == PANEL_help ? "1-8 views  <-/-> time  ? back  q leave"
-                                              : "1-8 views  <-/-> time  ? keys  q leave";
+        const char *keys = view == PANEL_help ? "12345678  <-/-> time  ? back  q leave"
+                                              : "12345678  <-/-> time  ? keys  q leave";
         footer_of(fixture[UI_OVER], view, 160, line, sizeof line);
         assert_non_null(strstr(
             line,
@@ -284,7 +284,7 @@ static void test_verdict_in_every_view(void **state) {
         assert_non_null(strstr(line, keys));
         footer_of(fixture[UI_OVER], view, 40, line, sizeof line);
         assert_int_equal(strncmp(line, " ", 1), 0);
-        assert_string_equal(line + 1, keys);
+        assert_string_equal(line + strspn(line, " "), keys);
     }
     /* The sentence in full, whose end stands alone in its row. */
     assert_true(shows(fixture[UI_OVER], PANEL_evidence, 24, 80, "device, 74 % in line for it (last 10 s)\n"));
@@ -295,8 +295,8 @@ static void test_verdict_in_every_view(void **state) {
     run.status = RUN_FAILED;
     snprintf(run.status_reason, sizeof run.status_reason, "nvme: short read");
     footer_of(&x, PANEL_log, 80, line, sizeof line);
-    assert_string_equal(line,
-                        " failed  nvme: short read                1-8 views  <-/-> time  ? keys  q leave");
+    assert_string_equal(
+        line, " failed  nvme: short read                12345678 views  <-/-> time  ? keys  q leave");
     /* An earlier moment has the keys that come back from it. */
     x.frame.back = true;
     footer_of(&x, PANEL_overview, 80, line, sizeof line);
@@ -492,6 +492,10 @@ static void test_keys_can_be_clicked(void **state) {
     assert_int_equal(canvas_hot_at(&c, 23, place_of(&c, "keys")), '?');
     assert_int_equal(canvas_hot_at(&c, 23, place_of(&c, "quit") - 2), 'q');
     assert_int_equal(canvas_hot_at(&c, 22, 3), 0);
+    /* Each digit is a tab, and that of the view shown stands out. */
+    assert_int_equal(canvas_hot_at(&c, 23, place_of(&c, "12345678") + 4), '5');
+    assert_int_equal(canvas_cell(&c, 23, place_of(&c, "12345678"))->tone, TONE_SELECTED);
+    assert_int_equal(canvas_cell(&c, 23, place_of(&c, "12345678") + 1)->tone, TONE_KEY);
     canvas_resize(&c, 24, 200);
     ui_fixture_draw(&c, fixture[UI_LIVE], PANEL_queue, parts_header, parts_footer);
     assert_int_equal(canvas_hot_at(&c, 23, place_of(&c, "system")), '6');
@@ -506,11 +510,12 @@ static void test_hints(void **state) {
     struct ui_fixture x = *fixture[UI_LIVE];
     struct snapshot s = *x.frame.snap;
     footer_of(&x, PANEL_overview, 80, line, sizeof line);
-    assert_string_equal(line, " 1-8 views  space pause  +/- users  m mark  i window: 10 s  ? keys  q quit");
-    footer_of(&x, PANEL_overview, 120, line, sizeof line);
+    assert_string_equal(line,
+                        " 12345678 views  space pause  +/- users  m mark  i window: 10 s  ? keys  q quit");
+    footer_of(&x, PANEL_overview, 126, line, sizeof line);
     assert_non_null(strstr(line, "z zoom: 1 min"));
     x.frame.zoom = ZOOM_ALL;
-    footer_of(&x, PANEL_overview, 120, line, sizeof line);
+    footer_of(&x, PANEL_overview, 126, line, sizeof line);
     assert_non_null(strstr(line, "z zoom: all"));
     /* Arrivals of a trace have no users to add. */
     assert_true(shows(&x, PANEL_overview, 24, 80, "Users 50"));

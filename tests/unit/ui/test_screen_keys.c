@@ -285,7 +285,11 @@ static void settings_are_set_shown_and_kept(void **state) {
     struct screen again;
     screen_init(&again, &r->setup);
     struct settings now = screen_settings(&again);
-    assert_memory_equal(&now, &kept, sizeof now);
+    for (int id = 0; id < SETTINGS; id++) {
+        char was[200];
+        setting_text(&kept, (enum setting)id, was, sizeof was);
+        assert_string_equal(setting_text(&now, (enum setting)id, text, sizeof text), was);
+    }
     screen_free(&again);
     rig_free(r);
 }
@@ -347,6 +351,48 @@ static void enter_opens_a_request_and_the_time_of_an_event(void **state) {
     rig_free(r);
 }
 
+static void click(struct rig *r, int row, int col) {
+    assert_int_equal(screen_key(&r->screen, &r->canvas, KEY_CODE_MOUSE, row, col), WISH_NOTHING);
+    screen_draw(&r->screen, &r->canvas);
+}
+
+/* Where a text stands on the canvas. */
+static void find(struct rig *r, const char *text, int *row, int *col) {
+    for (*row = 0; *row < r->canvas.rows; ++*row)
+        for (*col = 0; *col < r->canvas.cols; ++*col) {
+            size_t n = 0;
+            while (text[n] && canvas_cell(&r->canvas, *row, *col + (int)n)->ch == (unsigned char)text[n]) n++;
+            if (!text[n]) return;
+        }
+    fail_msg("there is no %s", text);
+}
+
+/* A click on a chart goes to its time, on a tab to the view, on the head of a column to its order. */
+static void clicks_go_where_they_point(void **state) {
+    (void)state;
+    struct rig *r = rig_new(false);
+    int row, col;
+    press(r, '3');
+    find(r, "01:00", &row, &col); /* below the plots; the middle of the label is its time */
+    click(r, row - 2, col + 2);
+    assert_true(r->screen.back && fabs(r->screen.past.interval.t_s - 60) <= 1.5);
+    click(r, row - 2, 0); /* the axis has no time */
+    assert_true(fabs(r->screen.past.interval.t_s - 60) <= 1.5);
+    press(r, KEY_CODE_END);
+    find(r, "12345678", &row, &col);
+    click(r, row, col + 6);
+    assert_int_equal(r->screen.view, PANEL_requests);
+    find(r, "context", &row, &col);
+    click(r, row, col);
+    assert_true(shows(r, "context▼"));
+    click(r, row, col); /* once more turns it around */
+    assert_true(shows(r, "context▲"));
+    press(r, ':');
+    click(r, row, col); /* not while something is typed */
+    assert_true(shows(r, "context▲"));
+    rig_free(r);
+}
+
 /* A message does not cover the keys. */
 static void keys_stay_under_a_message(void **state) {
     (void)state;
@@ -364,6 +410,7 @@ int main(void) {
         cmocka_unit_test(every_command_is_completed_and_carried_out),
         cmocka_unit_test(a_filter_works_while_it_is_typed),
         cmocka_unit_test(enter_opens_a_request_and_the_time_of_an_event),
+        cmocka_unit_test(clicks_go_where_they_point),
         cmocka_unit_test(keys_stay_under_a_message),
     };
     char folder[] = "/tmp/kvfall-test-XXXXXX";
