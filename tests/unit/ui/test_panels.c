@@ -296,7 +296,7 @@ static void test_verdict_in_every_view(void **state) {
     snprintf(run.status_reason, sizeof run.status_reason, "nvme: short read");
     footer_of(&x, PANEL_log, 80, line, sizeof line);
     assert_string_equal(
-        line, " failed  nvme: short read                12345678 views  <-/-> time  ? keys  q leave");
+        line, " failed  nvme: short read                 12345678  <-/-> time  ? keys  q leave");
     /* An earlier moment has the keys that come back from it. */
     x.frame.back = true;
     footer_of(&x, PANEL_overview, 80, line, sizeof line);
