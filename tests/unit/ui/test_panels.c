@@ -295,8 +295,8 @@ static void test_verdict_in_every_view(void **state) {
     run.status = RUN_FAILED;
     snprintf(run.status_reason, sizeof run.status_reason, "nvme: short read");
     footer_of(&x, PANEL_log, 80, line, sizeof line);
-    assert_string_equal(
-        line, " failed  nvme: short read                 12345678  <-/-> time  ? keys  q leave");
+    assert_string_equal(line,
+                        " failed  nvme: short read                 12345678  <-/-> time  ? keys  q leave");
     /* An earlier moment has the keys that come back from it. */
     x.frame.back = true;
     footer_of(&x, PANEL_overview, 80, line, sizeof line);
