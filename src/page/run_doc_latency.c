@@ -5,6 +5,7 @@
 
 #include "metrics/histogram.h"
 #include "page/run_doc_inside.h"
+#include "record/metric.h"
 
 static const struct {
     const char *metric, *label, *title;
@@ -140,6 +141,29 @@ static void put_entry_table(const struct run_part *p) {
             }
 }
 
+/* Contexts of some sizes: loading them from each tier against computing them again. */
+static void put_load_table(const struct run_part *p) {
+    static const char *const sizes[] = {
+#define X(size, tokens) size,
+        METRIC_SIZE_LIST(X)
+#undef X
+    };
+    if (!kvf_present(run_metric(p, "recompute_%s_ms", sizes[0]))) return;
+    doc_table(p->doc, "Of a context: loading it against computing it again, alone on the GPU of compute.gpu");
+    doc_column(p->doc, "tokens", false);
+    doc_column(p->doc, "compute again", true);
+    for (unsigned t = KVF_TIER_CPU; t < KVF_TIERS; t++)
+        if (p->run->tier[t].on) doc_column(p->doc, run_tier_label(p->run, t).text, true);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        double again = run_metric(p, "recompute_%s_ms", sizes[i]);
+        doc_cell(p->doc, sizes[i]);
+        run_cell_ms(p->doc, again);
+        for (unsigned t = KVF_TIER_CPU; t < KVF_TIERS; t++)
+            if (p->run->tier[t].on)
+                run_cell_ms(p->doc, run_metric(p, "%s_load_%s_ms", tier_name((enum kvf_tier)t), sizes[i]));
+    }
+}
+
 void run_doc_latency(const struct run_part *p) {
     if (!run_measured(p) && p->series->count == 0) return;
     doc_section(p->doc, p->level, "Latency");
@@ -149,6 +173,7 @@ void run_doc_latency(const struct run_part *p) {
         else
             doc_text(p->doc, DOC_PLAIN, "No request was done, so there are no latencies of requests.");
         put_entry_table(p);
+        put_load_table(p);
     }
     if (p->series->count > 0) put_over_time(p);
     put_distributions(p);

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "record/metric.h"
+
 void server_lines(struct format_page *p, const struct run_record *run) {
     const struct run_tier *remote = &run->tier[KVF_TIER_REMOTE];
     const struct result_list *r = &run->results;
@@ -17,6 +19,24 @@ void server_lines(struct format_page *p, const struct run_record *run) {
     format_item(p, "memory %s", format_bytes(result_value(r, "remote_server_used_bytes")).text);
     format_item(p, "evicted %s", format_count(result_value(r, "remote_server_evicted_keys")).text);
     format_item(p, "its hits %s", format_percent(result_value(r, "remote_server_hit_ratio")).text);
+    format_end(p);
+}
+
+static double load_of(const struct result_list *r, int tier, const char *size) {
+    char name[64];
+    snprintf(name, sizeof name, "%s_load_%s_ms", tier_name((enum kvf_tier)tier), size);
+    return result_value(r, name);
+}
+
+/* Contexts of one size: computing them again, then loading them from each tier. */
+static void load_line(struct format_page *p, const struct result_list *r, const char *size) {
+    char name[64];
+    snprintf(name, sizeof name, "recompute_%s_ms", size);
+    format_label(p, FORMAT_HEADING, "");
+    format_item(p, "%s tokens: computing %s", size, format_ms(result_value(r, name)).text);
+    for (int t = KVF_TIER_CPU; t < KVF_TIERS; t++)
+        if (kvf_present(load_of(r, t, size)))
+            format_item(p, "%s %s", tier_name((enum kvf_tier)t), format_ms(load_of(r, t, size)).text);
     format_end(p);
 }
 
@@ -39,4 +59,8 @@ void break_even_line(struct format_page *p, const struct run_record *run) {
             format_item(p, "%s never", tier);
     }
     if (any) format_end(p);
+    if (!any) return;
+#define X(size, tokens) load_line(p, &run->results, size);
+    METRIC_SIZE_LIST(X)
+#undef X
 }

@@ -38,6 +38,13 @@ static const char *cause_word(size_t i) {
     return i < KVF_CAUSES ? cause_name((enum kvf_cause)i) : NULL;
 }
 
+static const char *size_word(size_t i) {
+#define X(word, tokens) word,
+    static const char *const words[] = {METRIC_SIZE_LIST(X)};
+#undef X
+    return i < sizeof words / sizeof words[0] ? words[i] : NULL;
+}
+
 static const char *stat_word(size_t i) {
     return i < sizeof stats / sizeof stats[0] ? stats[i].word : NULL;
 }
@@ -45,8 +52,8 @@ static const char *stat_word(size_t i) {
 static const struct variable {
     const char *name;
     const char *(*word)(size_t i); /* NULL: any text that is not empty */
-} variables[] = {{"TIER", tier_word}, {"DIR", dir_word}, {"CAUSE", cause_word},
-                 {"STAT", stat_word}, {"CLASS", NULL},   {"REASON", NULL}};
+} variables[] = {{"TIER", tier_word}, {"DIR", dir_word}, {"CAUSE", cause_word}, {"STAT", stat_word},
+                 {"SIZE", size_word}, {"CLASS", NULL},   {"REASON", NULL}};
 enum { VARIABLES = sizeof variables / sizeof variables[0] };
 
 static const struct variable *variable_at(const char *pattern) {

@@ -26,8 +26,11 @@ enum metric_form { METRIC_FORM_LIST(X) METRIC_FORMS };
 const char *metric_form_unit(enum metric_form form);
 bool metric_form_percent(enum metric_form form); /* whether its values are written in percent */
 
-/* In pattern and label TIER, DIR, CAUSE and STAT stand for the names of these, CLASS for a QoS class of the
- * scenario, REASON for any word. */
+/* Contexts for which loading is held against computing again: a word of names, and tokens. */
+#define METRIC_SIZE_LIST(X) X("1k", 1000) X("4k", 4000) X("16k", 16000) X("64k", 64000)
+
+/* In pattern and label TIER, DIR, CAUSE, SIZE and STAT stand for the names of these, CLASS for a QoS class of
+ * the scenario, REASON for any word. */
 struct metric {
     const char *pattern;
     enum metric_form form;

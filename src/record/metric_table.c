@@ -261,6 +261,10 @@ const struct metric metric_rows[] = {
      "From so many tokens of context on a read from the tier takes less time than a prefill of them, alone on the GPU "
      "of compute.gpu: time = a + b x bytes, fitted to the reads of requests. 0: not up to 1,048,576. Missing under "
      "20 reads, without a GPU to compare with, and where entries are blocks."},
+    {"TIER_load_SIZE_ms", MS, DOWN, "TIER load of SIZE",
+     "Time to read so many thousand tokens of context from the tier, by the line that TIER_break_even_tokens is of."},
+    {"recompute_SIZE_ms", MS, FREE, "computing SIZE again",
+     "Prefill of so many thousand tokens, alone on the GPU of compute.gpu. Missing where no tier has a load of them."},
     {"entry_bytes_min", BYTES, FREE, "smallest entry", "Smallest entry that a request wrote."},
     {"entry_bytes_mean", BYTES, FREE, "mean entry", "Mean size of the entries that requests wrote."},
     {"entry_bytes_p95", BYTES, FREE, "entry P95", "P95 of their sizes."},

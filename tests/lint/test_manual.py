@@ -100,7 +100,7 @@ def families():
 
 MEASURE_WORDS = {"TIER": "(gpu|cpu|nvme|remote)", "DIR": "(read|write)", "STAT": "(mean|p50|p95|p99|p999|p9999|max)",
                  "CAUSE": "(prefill|decode|conversation|prefix|rag|demotion|promotion|precondition)",
-                 "CLASS": "(interactive|responsive|batch)", "REASON": "[a-z_]+"}
+                 "SIZE": "(1k|4k|16k|64k)", "CLASS": "(interactive|responsive|batch)", "REASON": "[a-z_]+"}
 
 
 def schema(path):

@@ -51,6 +51,21 @@ static void it_is_where_the_curves_cross_for_good(void **state) {
     }
 }
 
+static void sizes_have_the_time_of_the_line_and_that_of_a_prefill(void **state) {
+    struct result_list out = {0};
+    struct roofline r;
+    (void)state;
+    loads(100000, 20);
+    breakeven_results(scenario, counters, &out);
+    assert_int_equal(scenario_roofline(scenario, &r, NULL), 0);
+    assert_true(fabs(result_value(&out, "recompute_4k_ms") - (double)roofline_prefill_ns(&r, 4000, 0) / 1e6) <
+                1e-6);
+    assert_true(fabs(result_value(&out, "remote_load_4k_ms") - 110) < 0.01); /* 100 ms and 500 MiB x 20 us */
+    assert_true(fabs(result_value(&out, "remote_load_64k_ms") - 260) < 0.01);
+    assert_true(isnan(result_value(&out, "cpu_load_4k_ms")));
+    result_list_free(&out);
+}
+
 static void a_fast_tier_always_wins_and_a_slow_one_never(void **state) {
     (void)state;
     loads(0, 1);
@@ -93,6 +108,7 @@ static int tear_down(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_where_the_curves_cross_for_good),
+        cmocka_unit_test(sizes_have_the_time_of_the_line_and_that_of_a_prefill),
         cmocka_unit_test(a_fast_tier_always_wins_and_a_slow_one_never),
         cmocka_unit_test(what_cannot_be_told_is_missing),
     };
