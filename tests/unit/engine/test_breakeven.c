@@ -63,7 +63,7 @@ static void sizes_have_the_time_of_the_line_and_that_of_a_prefill(void **state) 
     assert_true(fabs(result_value(&out, "remote_load_4k_ms") - 110) < 0.01); /* 100 ms and 500 MiB x 20 us */
     assert_true(fabs(result_value(&out, "remote_load_64k_ms") - 260) < 0.01);
     assert_true(isnan(result_value(&out, "cpu_load_4k_ms")));
-    result_list_free(&out);
+    free(out.items);
 }
 
 static void a_fast_tier_always_wins_and_a_slow_one_never(void **state) {
