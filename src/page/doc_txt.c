@@ -102,20 +102,28 @@ static unsigned least_width(const struct doc_block *b, size_t c, char *const *te
     return least < LONG_CELL ? least : LONG_CELL;
 }
 
+/* Of a table that may be wider than the screen: narrow where that makes it fit. */
+static unsigned gap_fit(const struct sheet_page *p, const struct doc_block *b, const unsigned *width) {
+    size_t sum = 0;
+    for (size_t c = 0; c < b->columns; c++) sum += width[c];
+    size_t gaps = b->columns - 1;
+    return sum + GAP * gaps > p->columns && sum + gaps <= p->columns ? GAP - 1 : GAP;
+}
+
 /* Columns give way, the widest of those that can first, until the table fits, at last the gaps between them.
  * Returns how wide those are. */
 static unsigned widths_fit(const struct sheet_page *p, const struct doc_block *b, char *const *text,
                            size_t rows, unsigned *width) {
-    unsigned *least = mem_zalloc(b->columns, sizeof *least), gap = GAP;
+    unsigned *least = mem_zalloc(b->columns, sizeof *least), gap = p->dense ? gap_fit(p, b, width) : GAP;
     for (size_t c = 0; c < b->columns; c++)
-        least[c] = !p->dense                               ? least_width(b, c, text, rows)
-                   : b->numbers[c] || width[c] < LONG_CELL ? width[c]
-                                                           : LONG_CELL;
+        least[c] = !p->dense                                         ? least_width(b, c, text, rows)
+                   : c == 0 || b->numbers[c] || width[c] < LONG_CELL ? width[c]
+                                                                     : LONG_CELL;
     for (;;) {
         unsigned sum = 0;
         size_t widest = b->columns;
         for (size_t c = 0; c < b->columns; c++) {
-            sum += width[c] + (c ? GAP : 0);
+            sum += width[c] + (c ? gap : 0);
             if (width[c] > least[c] && (widest == b->columns || width[c] > width[widest])) widest = c;
         }
         if (sum > p->columns && widest == b->columns) gap = GAP - 1;
@@ -124,14 +132,6 @@ static unsigned widths_fit(const struct sheet_page *p, const struct doc_block *b
     }
     free(least);
     return gap;
-}
-
-/* Of a table that may be wider than the screen: narrow where that makes it fit. */
-static unsigned gap_fit(const struct sheet_page *p, const struct doc_block *b, const unsigned *width) {
-    size_t sum = 0;
-    for (size_t c = 0; c < b->columns; c++) sum += width[c];
-    size_t gaps = b->columns - 1;
-    return sum + GAP * gaps > p->columns && sum + gaps <= p->columns ? GAP - 1 : GAP;
 }
 
 /* Of a row: that of its most telling cell. */
