@@ -164,17 +164,11 @@ static void put_member(const char *prefix, const void *member, bool json, struct
 }
 
 static size_t member_count(const struct key *k, const struct scenario *s) {
-    if (k->offset == offsetof(struct scenario, qos.klass)) return s->qos.classes;
-    if (k->offset == offsetof(struct scenario, cache.priority)) return s->cache.priorities;
-    return k->offset == offsetof(struct scenario, assess.criterion) ? s->assess.criteria
-                                                                    : s->workload.personas;
+    return *(const uint32_t *)(const void *)((const char *)s + key_list(k)->count);
 }
 
 static const void *member_at(const struct key *k, const struct scenario *s, size_t i) {
-    if (k->offset == offsetof(struct scenario, qos.klass)) return &s->qos.klass[i];
-    if (k->offset == offsetof(struct scenario, cache.priority)) return &s->cache.priority[i];
-    if (k->offset == offsetof(struct scenario, assess.criterion)) return &s->assess.criterion[i];
-    return &s->workload.persona[i];
+    return (const char *)s + key_list(k)->array + i * key_list(k)->member_size;
 }
 
 static void put_list(const struct key *k, const struct scenario *s, bool json, struct buf *out) {

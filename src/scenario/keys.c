@@ -502,6 +502,23 @@ const char *key_nearest_word(const char *words, const char *word, char *out, siz
     return found ? out : NULL;
 }
 
+static const struct key_list lists[] = {
+    {"workload.personas", offsetof(struct scenario, workload.persona), sizeof(struct scenario_persona),
+     offsetof(struct scenario, workload.personas), 1, SCENARIO_PERSONAS_MAX, "name", true},
+    {"qos.classes", offsetof(struct scenario, qos.klass), sizeof(struct scenario_class),
+     offsetof(struct scenario, qos.classes), 1, KVF_CLASSES_MAX, "name", true},
+    {"cache.priorities", offsetof(struct scenario, cache.priority), sizeof(struct scenario_priority),
+     offsetof(struct scenario, cache.priorities), 0, SCENARIO_PRIORITIES_MAX, "priority", false},
+    {"assess.criteria", offsetof(struct scenario, assess.criterion), sizeof(struct scenario_criterion),
+     offsetof(struct scenario, assess.criteria), 0, SCENARIO_CRITERIA_MAX, "metric", false},
+};
+
+const struct key_list *key_list(const struct key *k) {
+    const struct key_list *shape = lists;
+    while (strcmp(k->pub.name, shape->name) != 0) shape++;
+    return shape;
+}
+
 /* The part of a dotted name behind the last dot. */
 static const char *last_part(const char *name) {
     const char *dot = strrchr(name, '.');

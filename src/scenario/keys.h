@@ -114,7 +114,7 @@ struct key {
     size_t offset;    /* in struct scenario, or in the member of the list it belongs to */
     size_t size;      /* of the field */
     size_t flag;      /* offset of a bool "was given", 0: none */
-    const char *here; /* values this build carries out: "*" all, "" the default, "!x" all but x, "a | b" */
+    const char *here; /* values this build carries out: "*" all, "" the default, "!x" all but x */
 };
 
 extern const struct key key_table[];
@@ -131,6 +131,14 @@ int key_of_tier(enum kvf_tier tier, const char *name);
 bool key_is_section(const char *name);
 /* Whether the key belongs to a member of a list. */
 bool key_in_list(const struct key *k);
+/* A list of mappings: where its members lie, and how many there are. */
+struct key_list {
+    const char *name;
+    size_t array, member_size, count, least, most;
+    const char *named_by; /* the key every member has, its first field */
+    bool distinct;        /* no two members have the same there */
+};
+const struct key_list *key_list(const struct key *k);
 /* NULL when the key has an effect in this scenario, else why not. */
 const char *unused_reason(const struct key *k, const struct scenario *s);
 /* Why this build does not carry out all values of the key: "CUDA is off: ..."; NULL: no more is to be said.

@@ -11,7 +11,7 @@
 #define CHOICES(LIST)               (&(LIST(CHOICE_WORD))[3])
 #define CHOICES_OR_NULL(LIST)       ("null" LIST(CHOICE_WORD))
 
-/* ALL: this build carries out every value; NONE: the default only. */
+/* ALL: this build carries out every value; NONE: the default only; "!x": all but x. */
 #define ALL  "*"
 #define NONE ""
 /* Values that a tier in device memory carries out. */
@@ -20,7 +20,7 @@
 #define CUDA_TIER ALL
 #else
 #define CUDA      NONE
-#define CUDA_TIER "auto | emulated | off"
+#define CUDA_TIER "!cuda"
 #endif
 
 #define ROW(name_, kind_, offset_, size_, flag_, unit_, range_, fallback_, use_, here_, help_)               \

@@ -4,30 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The lists of mappings: where their members lie, and how many there are. */
-struct list_shape {
-    const char *name;
-    size_t array, member_size, count, least, most;
-    const char *named_by; /* the key every member has, its first field */
-    bool distinct;        /* no two members have the same there */
-};
-static const struct list_shape lists[] = {
-    {"workload.personas", offsetof(struct scenario, workload.persona), sizeof(struct scenario_persona),
-     offsetof(struct scenario, workload.personas), 1, SCENARIO_PERSONAS_MAX, "name", true},
-    {"qos.classes", offsetof(struct scenario, qos.klass), sizeof(struct scenario_class),
-     offsetof(struct scenario, qos.classes), 1, KVF_CLASSES_MAX, "name", true},
-    {"cache.priorities", offsetof(struct scenario, cache.priority), sizeof(struct scenario_priority),
-     offsetof(struct scenario, cache.priorities), 0, SCENARIO_PRIORITIES_MAX, "priority", false},
-    {"assess.criteria", offsetof(struct scenario, assess.criterion), sizeof(struct scenario_criterion),
-     offsetof(struct scenario, assess.criteria), 0, SCENARIO_CRITERIA_MAX, "metric", false},
-};
-
-static const struct list_shape *list_shape(const struct key *k) {
-    const struct list_shape *shape = lists;
-    while (strcmp(k->pub.name, shape->name) != 0) shape++;
-    return shape;
-}
-
 static void fail_unknown(struct loading *l, const struct node *key, const char *shown, const char *name) {
     /* Beyond the errors that are shown the search is not worth its time. */
     const char *near = l->problem_count < SCENARIO_ERRORS_MAX ? scenario_keys_nearest(name) : NULL;
@@ -86,7 +62,7 @@ static bool member_pair(struct loading *l, const struct key *k, const char *memb
 
 static bool member_store(struct loading *l, const struct key *k, size_t number, const struct node *n,
                          void *base) {
-    const char *named_by = list_shape(k)->named_by;
+    const char *named_by = key_list(k)->named_by;
     char member[120];
     bool good = true, named = false;
 
@@ -124,7 +100,7 @@ static void check_names(struct loading *l, const struct key *k, const struct nod
 }
 
 bool mapping_list_store(struct loading *l, const struct key *k, const struct node *n) {
-    const struct list_shape *shape = list_shape(k);
+    const struct key_list *shape = key_list(k);
     char what[64];
     bool good = true;
 

@@ -472,33 +472,31 @@ void value_default(struct loading *l, const struct key *k, void *base) {
     free(name);
 }
 
+/* The words of a choice but one. */
+static void put_words_but(const char *words, const char *but, struct buf *out) {
+    char word[48];
+    for (int i = 0; key_word(words, i, word, sizeof(word)); i++)
+        if (strcmp(word, but) != 0) buf_addf(out, "%s%s", out->len ? " | " : "", word);
+}
+
 void value_check_available(struct loading *l, const struct key *k, const struct node *n) {
-    struct buf text = {0}, usual = {0};
+    struct buf text = {0}, usual = {0}, words = {0};
     const char *here = k->here;
     char build[240] = "in this build";
-    bool fine;
 
     if (!l->defaults || !strcmp(here, "*")) return;
     emit_value(k, l->s, false, &text);
     emit_value(k, l->defaults, false, &usual);
-    if (!*here)
-        fine = !strcmp(buf_text(&text), buf_text(&usual));
-    else if (*here == '!')
-        fine = strcmp(buf_text(&text), here + 1) != 0;
-    else
-        fine = key_word_index(here, buf_text(&text)) >= 0;
-    if (!fine) {
-        if (key_absence(k)) (void)snprintf(build, sizeof(build), "in this build (%s)", key_absence(k));
-        if (!*here)
-            problem_at(l, n, k->pub.name, "not available %s; leave it at %s", build, buf_text(&usual));
-        else if (*here == '!')
-            problem_at(l, n, k->pub.name, "%s is not available in this build; give %s", here + 1,
-                       kind_phrase(k->kind));
-        else
-            problem_at(l, n, k->pub.name, "%s is not available %s; it takes %s", buf_text(&text), build,
-                       here);
-        value_default(l, k, l->s);
-    }
+    put_words_but(k->pub.range, here + (*here == '!'), &words);
+    if (key_absence(k)) (void)snprintf(build, sizeof(build), "in this build (%s)", key_absence(k));
+    bool fine = *here ? strcmp(buf_text(&text), here + 1) != 0 : !strcmp(buf_text(&text), buf_text(&usual));
+    if (!fine && *here)
+        problem_at(l, n, k->pub.name, "%s is not available %s; it takes %s", here + 1, build,
+                   buf_text(&words));
+    else if (!fine)
+        problem_at(l, n, k->pub.name, "not available %s; leave it at %s", build, buf_text(&usual));
+    if (!fine) value_default(l, k, l->s);
     buf_free(&text);
     buf_free(&usual);
+    buf_free(&words);
 }
