@@ -43,9 +43,9 @@ def _():
                 path.write_text(old)
                 args = args + ["--force"] if "-o" in args and name != "calibrate" else args
             process = spawn(args, env=env, preexec_fn=no_core)
-            wait_until(lambda: [left for left in written() if left != "output"], what="the file of %s" % name)
+            wait_until(lambda: [left for left in written() if left != "output"], 200, "the file of %s" % name)
             process.send_signal(number)
-            got = finish(process, timeout=30)
+            got = finish(process)
             assert got.rc == -number, (name, number, got)
             assert written() == (["output"] if old else []), (name, number, written(), got)
             assert not old or path.read_text() == old, (name, number)
@@ -62,10 +62,10 @@ def _():
 
     path = home() / "work/output"
     process = spawn(writers(path)["export"], env=runs.played_disk(PLAYED_SYNC=path), preexec_fn=nohup)
-    wait_until(written, what="the file")
+    wait_until(written, 200, "the file")
     process.send_signal(signal.SIGHUP)
     process.send_signal(signal.SIGTERM)
-    assert finish(process, timeout=30).rc == -signal.SIGTERM and written() == []
+    assert finish(process).rc == -signal.SIGTERM and written() == []
 
 
 main()

@@ -82,6 +82,7 @@ def cut_one(place, rng):
         place.db = disk.at / "history.db"
         try:
             if place.db.exists() and place.db.stat().st_size:
+                place.rows("SELECT count(*) FROM sqlite_schema", mode="rw")  # rolls back the transaction that was cut
                 place.healthy()
                 rows = place.rows("SELECT status, (SELECT count(*) FROM results r WHERE r.run_id = runs.run_id) > 100 FROM runs "
                                   "WHERE run_id <= ? ORDER BY run_id", ended) if ended else []

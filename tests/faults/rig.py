@@ -139,8 +139,8 @@ class Place:
 
     # -- the database -------------------------------------------------------------------------------
 
-    def rows(self, sql, *values):
-        with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % self.db, uri=True, timeout=20)) as db:
+    def rows(self, sql, *values, mode="ro"):
+        with contextlib.closing(sqlite3.connect("file:%s?mode=%s" % (self.db, mode), uri=True, timeout=20)) as db:
             return db.execute(sql, values).fetchall()
 
     def healthy(self):
