@@ -9,6 +9,7 @@
 
 #include "base/moment.h"
 #include "compare/comparison_parts.h"
+#include "record/standing.h"
 
 /* ---- sides ---- */
 
@@ -43,6 +44,26 @@ static void describe_side(const struct comparison_input *i, struct comparison_si
     }
     moment_local_text(run->started_at, when);
     snprintf(s->title, sizeof s->title, "%s, %s%s", run->name, when, end);
+}
+
+static bool far_more(const struct standing *a, const struct standing *b) {
+    for (size_t i = 0; i < STANDING_UNDONE; i++)
+        if (comparison_far_more(a->undone[i] / fmax((double)a->trials, 1),
+                                b->undone[i] / fmax((double)b->trials, 1)))
+            return true;
+    return false;
+}
+
+/* Less work is sooner done: the sides that left some undone, and whether far more or less than the baseline.
+ */
+static void find_undone(const struct comparison_input *input, struct comparison *c) {
+    struct standing base, s;
+    for (size_t i = 0; i < c->sides; i++) {
+        const struct trials *t = comparison_group(&input[i]) ? input[i].trials : NULL;
+        standing_of(input[i].run, t, i ? &s : &base);
+        standing_undone(i ? &s : &base, c->side[i].undone, sizeof c->side[i].undone);
+        if (i) c->side[i].undone_more = far_more(&s, &base) - far_more(&base, &s);
+    }
 }
 
 /* ---- metrics ---- */
@@ -187,6 +208,7 @@ void comparison_make(const struct comparison_input *input, size_t sides, const s
                      struct comparison *out) {
     *out = (struct comparison){.sides = sides, .side = mem_zalloc(sides, sizeof *out->side)};
     for (size_t s = 0; s < sides; s++) describe_side(&input[s], &out->side[s]);
+    find_undone(input, out);
     comparison_scenarios(input, out);
     comparison_fairness(input, out);
     add_metrics(input, wish, out);

@@ -44,6 +44,8 @@ struct comparison_side {
     size_t trials, complete; /* of a group; 0 for a run by itself */
     bool results;            /* whether there are any */
     char limited_by[32];     /* "cpu, capacity", of the run's own verdict; "": nobody has judged */
+    char undone[200];        /* "3 requests failed" (record/standing.h); "" */
+    int undone_more;         /* 1: far more than of the baseline, -1: far less, else 0 */
 };
 
 struct comparison_difference { /* a key of the scenario that is not alike everywhere */
@@ -62,8 +64,10 @@ enum comparison_direction {
 enum comparison_noise { COMPARISON_UNKNOWN, COMPARISON_WITHIN, COMPARISON_BEYOND };
 enum comparison_reason { /* why a noise is not told, although there would be figures for it */
                          COMPARISON_TOLD,
-                         COMPARISON_USERS,    /* other seeds have drawn other users, whom no interval knows */
-                         COMPARISON_NEIGHBOUR /* another program used what the metric depends on */
+                         COMPARISON_USERS, /* other seeds have drawn other users, whom no interval knows */
+                         COMPARISON_NEIGHBOUR, /* another program used what the metric depends on */
+                         COMPARISON_UNDONE, /* better where more of the work was not done, which is no gain */
+                         COMPARISON_FEW     /* too few samples for an interval with two ends */
 };
 enum comparison_method {
     COMPARISON_NONE,
@@ -166,6 +170,7 @@ struct format_cell comparison_percent(double relative); /* "+5.6 %" */
 const char *comparison_direction_word(enum comparison_direction d); /* "better", "worse", "same", "--" */
 const char *comparison_noise_word(enum comparison_noise n);         /* "beyond", "within", "--" */
 const char *comparison_reason_name(enum comparison_reason r);       /* "neighbour", ...; "" for none */
+const char *comparison_reason_text(enum comparison_reason r);       /* "another program had a part in it" */
 const char *comparison_method_name(enum comparison_method m);       /* "rank_test", ...; "" for none */
 
 #endif

@@ -28,6 +28,8 @@ static void check_side(struct comparison *c, const struct comparison_side *s) {
         fail(c, "%s: none of %zu trials is complete.", s->label, s->trials);
     else if (!s->trials && s->status != RUN_COMPLETED)
         fail(c, "%s %s.", s->label, ends[s->status]);
+    else if (s->undone_more > 0)
+        fail(c, "%s left more undone than %s: %s.", s->label, c->side[0].label, s->undone);
 }
 
 /* Whether the noise of a side is known of any metric that is held. */
@@ -42,12 +44,10 @@ static bool noise_known(const struct comparison *c, size_t side) {
 /* Whether a change beyond its limit is left alone, since nothing could be told of it, and says so. */
 static bool left_unheld(struct comparison *c, const struct comparison_limit *limit, size_t side,
                         const struct comparison_change *change) {
-    static const char *const why[] = {[COMPARISON_USERS] = "other seeds drew other users",
-                                      [COMPARISON_NEIGHBOUR] = "another program had a part in it"};
     bool told = change->noise == COMPARISON_BEYOND || isnan(change->relative);
     if (change->reason != COMPARISON_TOLD)
         comparison_note(c, "%s of %s is not held to its limit: %s.", limit->metric, c->side[side].label,
-                        why[change->reason]);
+                        comparison_reason_text(change->reason));
     else if (limit->usual && !told && fabs(change->relative) > limit->most && noise_known(c, side))
         comparison_note(
             c,

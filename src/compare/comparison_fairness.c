@@ -273,6 +273,9 @@ void comparison_fairness(const struct comparison_input *input, struct comparison
         else
             warn_run(r, c, &c->side[s]);
         warn_state(r, c, &q[s]);
+        if (c->side[s].undone[0])
+            comparison_warn(c, "The throughput of %s is not comparable: %s.", c->side[s].label,
+                            c->side[s].undone);
     }
     warn_differences(q, c);
     warn_tiers(q, c);

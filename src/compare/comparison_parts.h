@@ -16,6 +16,11 @@ void comparison_judge(const struct comparison_input *input, struct comparison *c
 /* One sentence on what a side is to the baseline, and why. */
 void comparison_verdict(const struct comparison *c, size_t side, struct buf *out);
 
+/* So many more, and so many times as many as before, are more than chance. */
+static inline bool comparison_far_more(double n, double than) {
+    return n > 1.25 * than + 1;
+}
+
 /* The metric's label; "gpu emul read P95" with an emulated tier. */
 void comparison_label(const char *metric, const struct comparison_input *input, size_t sides, char *out,
                       size_t len);

@@ -17,6 +17,7 @@ struct reach_side {
     double bytes, cpu;      /* as above; NaN: not known */
     bool on_device, on_cpu; /* whether a neighbour was */
     bool users_differ;      /* from those of the baseline */
+    int undone_more;        /* as of the comparison's side */
 };
 struct comparison_reach {
     size_t sides;
@@ -137,12 +138,14 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
     struct comparison_reach *r = mem_zalloc(1, sizeof *r);
     r->sides = c->sides;
     r->side = mem_zalloc(c->sides, sizeof *r->side);
-    bool users = false, neighbours = false;
+    bool users = false, neighbours = false, undone = false;
     for (size_t s = 0; s < c->sides; s++) {
         find_neighbours(&input[s], c, s, &r->side[s]);
         neighbours = neighbours || r->side[s].on_device || r->side[s].on_cpu;
         r->side[s].users_differ = s > 0 && users_differ(&input[0], &input[s]);
         users = users || r->side[s].users_differ;
+        r->side[s].undone_more = c->side[s].undone_more;
+        undone = undone || c->side[s].undone_more != 0;
     }
     if (neighbours)
         comparison_note(
@@ -152,13 +155,25 @@ struct comparison_reach *comparison_reach_new(const struct comparison_input *inp
         comparison_note(
             c, "Nothing is claimed between runs of different seeds, whose users are others: give both "
                "one seed, or compare trials (run.trials), of which each has another.");
+    if (undone)
+        comparison_note(
+            c, "Nothing is claimed to be better where more requests fail or are dropped, writes fall "
+               "through or copies are skipped: less work is done sooner.");
     return r;
+}
+
+/* Of the two sides the one that looks better did less of what was asked. */
+static bool better_undone(const struct reach_side *s, const struct comparison_metric *m,
+                          enum comparison_direction direction) {
+    return is_measured(m) && ((s->undone_more > 0 && direction == COMPARISON_IMPROVED) ||
+                              (s->undone_more < 0 && direction == COMPARISON_WORSENED));
 }
 
 enum comparison_reason comparison_reach_reason(const struct comparison_reach *r, size_t side,
                                                const struct comparison_metric *m) {
     if (r->side[side].users_differ && is_measured(m)) return COMPARISON_USERS;
     if (disturbed(&r->side[0], m) || disturbed(&r->side[side], m)) return COMPARISON_NEIGHBOUR;
+    if (better_undone(&r->side[side], m, m->change[side].direction)) return COMPARISON_UNDONE;
     return COMPARISON_TOLD;
 }
 

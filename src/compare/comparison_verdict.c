@@ -22,10 +22,6 @@ static const struct {
     {"queue_wait_p95_ms", "requests wait longer for a slot", "requests wait less for a slot"},
 };
 
-/* So many more, and so many times as many as before, are more than chance. */
-#define HARM       1
-#define HARM_TIMES 1.25
-
 static const char *is_or_are(const struct comparison_side *s) {
     return strncmp(s->label, "runs", 4) == 0 ? "are" : "is";
 }
@@ -83,22 +79,22 @@ static void put_cause(const struct comparison *c, size_t side, enum comparison_d
 
 /* Why nothing is said, of the first metric that would have been something to say. */
 static void put_nothing(const struct comparison *c, size_t side, struct buf *out) {
-    static const char *const why[] = {[COMPARISON_USERS] = "their seeds drew different users",
-                                      [COMPARISON_NEIGHBOUR] =
-                                          "another program had a part in what was measured"};
     const char *base = c->side[0].label, *other = c->side[side].label;
-    bool known = false;
+    bool known = false, few = false;
     for (size_t i = 0; i < sizeof felt / sizeof felt[0]; i++) {
         const struct comparison_metric *m = comparison_metric(c, felt[i]);
         const struct comparison_change *v = m ? &m->change[side] : NULL;
-        if (v && v->reason != COMPARISON_TOLD) {
-            buf_addf(out, "Nothing is claimed of %s against %s: %s.", other, base, why[v->reason]);
+        few = few || (v && v->reason == COMPARISON_FEW);
+        if (v && v->reason != COMPARISON_TOLD && v->reason != COMPARISON_FEW) {
+            buf_addf(out, "Nothing is claimed of %s against %s: %s.", other, base,
+                     comparison_reason_text(v->reason));
             return;
         }
         known = known || (v && v->noise != COMPARISON_UNKNOWN);
     }
     if (known)
-        buf_addf(out, "No difference between %s and %s goes beyond noise.", base, other);
+        buf_addf(out, "No difference between %s and %s goes beyond noise%s.", base, other,
+                 few ? ", as far as there are samples enough to tell" : "");
     else
         buf_addf(out, "Whether %s and %s differ beyond noise is not known.", base, other);
 }
@@ -119,9 +115,10 @@ static double lost(const struct comparison *c, const char *metric, size_t side) 
 /* Requests that are refused, fail or wait past their target drop out of the metrics that look better: the
  * metric of the first of these that got worse; NULL: none did. Counts have no noise of their own. */
 static const char *more_lost(const struct comparison *c, size_t side, size_t than) {
-    static const char *const counts[] = {"refused", "requests_failed", "requests_dropped"};
+    static const char *const counts[] = {"refused", "requests_failed", "requests_dropped", "fell_through",
+                                         "copies_skipped"};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        if (lost(c, counts[i], side) > HARM_TIMES * lost(c, counts[i], than) + HARM) return counts[i];
+        if (comparison_far_more(lost(c, counts[i], side), lost(c, counts[i], than))) return counts[i];
     return NULL;
 }
 
@@ -143,6 +140,8 @@ static const char *harm_words(const char *metric) {
     return strcmp(metric, "refused") == 0            ? "writes are refused"
            : strcmp(metric, "requests_failed") == 0  ? "requests fail"
            : strcmp(metric, "requests_dropped") == 0 ? "requests are dropped"
+           : strcmp(metric, "fell_through") == 0     ? "writes fall through"
+           : strcmp(metric, "copies_skipped") == 0   ? "copies are skipped"
                                                      : "requests miss their target";
 }
 

@@ -32,9 +32,22 @@ const char *comparison_noise_word(enum comparison_noise n) {
 }
 
 const char *comparison_reason_name(enum comparison_reason r) {
-    static const char *const names[] = {
-        [COMPARISON_TOLD] = "", [COMPARISON_USERS] = "other_users", [COMPARISON_NEIGHBOUR] = "neighbour"};
+    static const char *const names[] = {[COMPARISON_TOLD] = "",
+                                        [COMPARISON_USERS] = "other_users",
+                                        [COMPARISON_NEIGHBOUR] = "neighbour",
+                                        [COMPARISON_UNDONE] = "work_undone",
+                                        [COMPARISON_FEW] = "few_samples"};
     return names[r];
+}
+
+const char *comparison_reason_text(enum comparison_reason r) {
+    static const char *const texts[] = {
+        [COMPARISON_TOLD] = "",
+        [COMPARISON_USERS] = "their seeds drew different users",
+        [COMPARISON_NEIGHBOUR] = "another program had a part in what was measured",
+        [COMPARISON_UNDONE] = "the side that looks better left more work undone",
+        [COMPARISON_FEW] = "there are too few samples"};
+    return texts[r];
 }
 
 const char *comparison_method_name(enum comparison_method m) {

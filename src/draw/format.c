@@ -42,6 +42,13 @@ struct format_cell format_count(double n) {
     return c;
 }
 
+struct format_cell format_tok_s(double v) {
+    if (!isfinite(v)) return missing;
+    struct format_cell c;
+    units_count_human(v, c.text, sizeof c.text);
+    return c;
+}
+
 struct format_cell format_exact(double n) {
     if (!isfinite(n)) return missing;
     char digits[40];
@@ -83,12 +90,16 @@ struct format_cell format_measure(double v, const char *unit, const char *metric
     if (!isfinite(v)) return missing;
     if (strcmp(unit, "GiB/s") == 0 || strcmp(unit, "1/s") == 0)
         number = format_rate(v);
-    else if (strcmp(unit, "tok/s") == 0) /* a whole one looks like its neighbours */
-        units_count_human(v, number.text, sizeof number.text);
+    else if (strcmp(unit, "tok/s") == 0)
+        number = format_tok_s(v);
     else
         number = format_count(v);
     snprintf(c.text, sizeof c.text, "%.20s%s%.12s", number.text, *unit ? " " : "", unit);
     return c;
+}
+
+struct format_cell format_actual(double v, const char *unit, const char *metric) {
+    return isfinite(v) ? format_measure(v, unit, metric) : (struct format_cell){"no data"};
 }
 
 void format_coloured(const struct format_style *style, enum format_tone tone, const char *text,

@@ -22,12 +22,15 @@ struct format_cell format_ms(double ms);         /* "42.0 ms" */
 struct format_cell format_bytes(double bytes);   /* "1.25 GiB" */
 struct format_cell format_count(double n);       /* exact below 100,000, else "145k" */
 struct format_cell format_exact(double n);       /* every digit, in groups: "12,031" */
+struct format_cell format_tok_s(double v);       /* tokens/s, in three digits everywhere: "1.40k" */
 struct format_cell format_rate(double v);        /* two decimals, for GiB/s */
 struct format_cell format_seconds(double s);     /* as format_ms */
 struct format_cell format_percent(double ratio); /* "97.2 %" */
 struct format_cell format_times(double ratio);   /* "1.02x" */
 /* A measure in its unit, "12.4k tok/s"; ratios and shares, which have none, as percent. */
 struct format_cell format_measure(double v, const char *unit, const char *metric);
+/* The same of what a criterion is held against: "no data" where it is missing. */
+struct format_cell format_actual(double v, const char *unit, const char *metric);
 
 unsigned format_width(const char *text); /* columns it takes: its characters */
 /* A text in exactly so many columns: with spaces behind it, or cut, which its last character says. */

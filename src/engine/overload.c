@@ -6,6 +6,9 @@
 #include "engine/limits/bound.h"
 #include "tier/station.h"
 
+/* From here on what the warm-up did is told: the measured part is shorter than two and a half requests. */
+#define CARRIED 0.2
+
 static bool moved_by_requests(int cause) {
     return cause != KVF_CAUSE_DEMOTION && cause != KVF_CAUSE_PROMOTION && cause != KVF_CAUSE_PRECONDITION;
 }
@@ -77,6 +80,13 @@ void overload_warn(const struct engine *e, struct run_record *run) {
                      "%.0f copies to slower tiers were skipped for want of room; less was written than "
                      "cache.placement asks for",
                      skipped);
+    double carried = result_value(&run->results, "tokens_carried_ratio");
+    if (carried >= CARRIED)
+        verdict_warn(
+            &run->verdict,
+            "%.0f %% of the tokens counted are work done before the measured part, which is too short for "
+            "requests of this length; make run.duration several times as long",
+            100 * carried);
     if (fell > 0)
         verdict_warn(&run->verdict,
                      "%.0f writes waited in vain for room and fell through to a lower tier (%s); the load is "

@@ -288,23 +288,25 @@ static void add_throughput(struct measure *m) {
     add_count(m, "requests_failed", counters_get(&m->d->requests_failed));
     add_count(m, "requests_refused", counters_get(&m->d->requests_refused));
     add_count(m, "requests_dropped", m->to->dropped - m->from->dropped);
+    double ended = (double)done + (double)counters_get(&m->d->requests_failed) +
+                   (double)(m->to->dropped - m->from->dropped),
+           arrived = (double)(m->to->arrived - m->from->arrived);
+    result_add(m->out, ended + (double)m->to->queued + (double)m->to->in_service - arrived, 0,
+               "requests_open_at_start");
     result_add(m->out, (double)m->to->queued, 0, "requests_queued_at_end");
     result_add(m->out, (double)m->to->in_service, 0, "requests_in_service_at_end");
     result_add(m->out, m->use.waiting, 0, "queue_depth_mean");
     result_add(m->out, m->use.in_service, 0, "in_service_mean");
     result_add(m->out, tokens, 0, "tokens_generated");
+    result_add(m->out, ratio((double)counters_get(&m->d->carried_tokens), tokens), 0, "tokens_carried_ratio");
     result_add(m->out, ratio((double)counters_get(&m->d->context_tokens), (double)done), done,
                "context_tokens_mean");
     const struct histogram *size = &m->d->entry_bytes;
     uint64_t n = histogram_count(size);
-    /* the mean is exact, the others are middles of buckets: keep them in order. Where there is one bucket
-     * alone, as with blocks of one size, the mean says more than its middle. */
-    double mean = histogram_mean(size);
-    bool alike = histogram_min(size) == histogram_max(size);
-    result_add(m->out, fmin(histogram_min(size), mean), n, "entry_bytes_min");
-    result_add(m->out, mean, n, "entry_bytes_mean");
-    result_add(m->out, alike ? mean : histogram_quantile(size, 0.95), n, "entry_bytes_p95");
-    result_add(m->out, alike ? mean : fmax(histogram_max(size), mean), n, "entry_bytes_max");
+    result_add(m->out, histogram_min(size), n, "entry_bytes_min");
+    result_add(m->out, histogram_mean(size), n, "entry_bytes_mean");
+    result_add(m->out, histogram_quantile(size, 0.95), n, "entry_bytes_p95");
+    result_add(m->out, histogram_max(size), n, "entry_bytes_max");
 }
 
 /* Requests inside the P95 target of their class; those of a class without one are, when they end well. Every
@@ -347,6 +349,19 @@ static void add_load(struct measure *m) {
     result_add(m->out, offered, 0, "offered_requests_per_s");
     result_add(m->out, achieved, 0, "achieved_requests_per_s");
     result_add(m->out, ratio(achieved, offered), 0, "achieved_ratio");
+    double grown = fmax((double)m->to->queued - (double)m->from->queued, 0);
+    result_add(m->out, kvf_present(offered) ? ratio(grown, arrived) : KVF_MISSING, 0, "unserved_ratio");
+}
+
+/* Of a class that waited for half of the measured part or longer nothing was done. */
+static void add_unserved(struct measure *m) {
+    uint64_t n = 0;
+    for (uint32_t k = 0; k < m->e->s->qos.classes; k++) {
+        uint64_t since_ns = m->to->open_ns[k];
+        bool waited = since_ns < m->to->run_ns && (double)(m->to->run_ns - since_ns) / 1e9 > m->wall_s / 2;
+        n += waited && counters_get(&m->d->klass[k].done) == 0;
+    }
+    add_count(m, "classes_unserved", n);
 }
 
 static void add_requests(struct measure *m) {
@@ -406,7 +421,10 @@ static void add_class(struct measure *m, uint32_t k) {
     result_add(m->out, (double)(to->arrived - from->arrived), 0, "class_%s_arrived", name);
     result_add(m->out, (double)done, 0, "class_%s_done", name);
     result_add(m->out, (double)lost, 0, "class_%s_failed", name);
+    result_add(m->out, (double)(done + lost + to->queued + to->in_service - (to->arrived - from->arrived)), 0,
+               "class_%s_open_at_start", name);
     result_add(m->out, (double)to->queued, 0, "class_%s_queued_at_end", name);
+    result_add(m->out, (double)to->in_service, 0, "class_%s_in_service_at_end", name);
     result_add(m->out, m->use.class_waiting[k], 0, "class_%s_queue_depth_mean", name);
     result_add(m->out, m->use.class_in_service[k], 0, "class_%s_in_service_mean", name);
     snprintf(prefix, sizeof prefix, "class_%s_ttft", name);
@@ -531,6 +549,7 @@ void result_fill(struct engine *e, struct run_record *run) {
     add_requests(&m);
     add_goodput(&m);
     add_batch(&m);
+    add_unserved(&m);
     for (uint32_t k = 0; k < e->s->qos.classes; k++) add_class(&m, k);
     add_cache(&m);
     add_reuse(&m);

@@ -32,6 +32,7 @@ static json_t *side_object(const struct comparison_side *s) {
     json_object_set_new(o, "trials", s->trials ? json_integer((json_int_t)s->trials) : json_null());
     json_object_set_new(o, "complete_trials",
                         s->trials ? json_integer((json_int_t)s->complete) : json_null());
+    json_object_set_new(o, "undone", s->undone[0] ? json_part_text(s->undone) : json_null());
     return o;
 }
 

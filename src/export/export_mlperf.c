@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "export/export.h"
 #include "export/json_part.h"
+#include "record/standing.h"
 
 enum { EXACT_DIGITS = 17 }; /* a double read back from them is the same double */
 #define PER_GIB (1.0 / (double)KVF_GIB)
@@ -264,7 +265,7 @@ static void add_tier(json_t *o, const struct run_record *r, size_t t) {
 
 static size_t criteria_passed(const struct run_record *r) {
     size_t passed = 0;
-    for (size_t i = 0; i < r->criterion_count; i++) passed += r->criteria[i].passed == 1;
+    for (size_t i = 0; i < r->criterion_count; i++) passed += r->criteria[i].passed;
     return passed;
 }
 
@@ -423,6 +424,7 @@ static json_t *timeline(const struct series *s) {
 /* Facts for the reader that kv-cache.py has no member for. */
 static json_t *origin(const struct run_record *r) {
     json_t *o = json_object(), *emulated = json_array();
+    char undone[STANDING_TEXT];
     for (int t = 0; t < KVF_TIERS; t++)
         if (r->tier[t].on && r->tier[t].emulated)
             json_array_append_new(emulated, json_string(tier_name((enum kvf_tier)t)));
@@ -440,6 +442,8 @@ static json_t *origin(const struct run_record *r) {
     json_object_set_new(o, "sla_latency", r->qos_latency[0] ? json_part_text(r->qos_latency) : json_null());
     json_object_set_new(o, "not_comparable",
                         r->not_comparable[0] ? json_part_text(r->not_comparable) : json_null());
+    standing_run_undone(r, undone);
+    json_object_set_new(o, "undone", undone[0] ? json_part_text(undone) : json_null());
     return o;
 }
 

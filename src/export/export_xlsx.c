@@ -123,10 +123,10 @@ static void add_criterion(struct xlsx *x, struct book_page *p, const struct run_
         if (!c)
             book_skip(p);
         else
-            book_text(p, c->passed > 0 ? BOOK_GOOD : BOOK_BAD,
-                      c->passed > 0    ? "PASS"
-                      : c->passed == 0 ? "FAIL"
-                                       : "NO DATA");
+            book_text(p, c->passed ? BOOK_GOOD : BOOK_BAD,
+                      c->passed                ? "PASS"
+                      : kvf_present(c->actual) ? "FAIL"
+                                               : "FAIL, no data");
     }
 }
 

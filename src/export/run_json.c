@@ -9,6 +9,7 @@
 
 #include "base/moment.h"
 #include "export/json_part.h"
+#include "record/standing.h"
 
 static json_t *count(uint64_t v) {
     return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
@@ -33,6 +34,7 @@ static json_t *embedded(const char *object) {
 
 static json_t *run_object(const struct run_record *r) {
     json_t *o = json_object();
+    char undone[STANDING_TEXT];
     json_object_set_new(o, "run_id", r->run_id > 0 ? json_integer(r->run_id) : json_null());
     json_object_set_new(o, "uuid", text_or_null(r->uuid));
     json_object_set_new(o, "parent_id", r->parent_id > 0 ? json_integer(r->parent_id) : json_null());
@@ -56,6 +58,7 @@ static json_t *run_object(const struct run_record *r) {
     json_object_set_new(o, "bottleneck", text_or_null(r->verdict.sentence));
     json_object_set_new(o, "steady_state", text_or_null(r->steady));
     json_object_set_new(o, "not_comparable", text_or_null(r->not_comparable));
+    json_object_set_new(o, "undone", text_or_null(standing_run_undone(r, undone)));
     json_t *trace = json_object();
     json_object_set_new(trace, "path", text_or_null(r->trace_path));
     json_object_set_new(trace, "sha256", text_or_null(r->trace_sha256));
@@ -243,7 +246,7 @@ static json_t *criteria_array(const struct run_record *r) {
         json_object_set_new(entry, "target", json_part_number(c->target));
         json_object_set_new(entry, "actual", json_part_number(c->actual));
         json_object_set_new(entry, "unit", json_part_text(c->unit));
-        json_object_set_new(entry, "passed", c->passed < 0 ? json_null() : json_boolean(c->passed));
+        json_object_set_new(entry, "passed", json_boolean(c->passed));
         json_array_append_new(list, entry);
     }
     return list;

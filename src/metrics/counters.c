@@ -102,6 +102,39 @@ void counters_sum(struct counters *sum, const struct counters *c, unsigned count
     }
 }
 
+void counters_restart(struct counters *c, unsigned count) {
+    for (unsigned w = 0; w < count; w++) {
+        for (size_t i = 0; i < HISTOGRAMS; i++)
+            if (histogram_count(member(&c[w], i))) histogram_restart(member(&c[w], i));
+        for (size_t k = 0; k < KVF_CLASSES_MAX; k++) {
+            if (!histogram_count(&c[w].klass[k].e2e)) continue;
+            histogram_restart(&c[w].klass[k].e2e);
+            histogram_restart(&c[w].klass[k].ttft);
+        }
+    }
+}
+
+void counters_extend(struct counters *sum, const struct counters *earlier) {
+    for (size_t i = 0; i < HISTOGRAMS; i++)
+        if (histogram_count(member_const(earlier, i)))
+            histogram_extend(member(sum, i), member_const(earlier, i));
+    for (size_t k = 0; k < KVF_CLASSES_MAX; k++) {
+        if (!histogram_count(&earlier->klass[k].e2e)) continue;
+        histogram_extend(&sum->klass[k].e2e, &earlier->klass[k].e2e);
+        histogram_extend(&sum->klass[k].ttft, &earlier->klass[k].ttft);
+    }
+}
+
+void counters_forget(struct counters *sum) {
+    for (size_t i = 0; i < HISTOGRAMS; i++)
+        if (histogram_count(member(sum, i))) histogram_forget(member(sum, i));
+    for (size_t k = 0; k < KVF_CLASSES_MAX; k++) {
+        if (!histogram_count(&sum->klass[k].e2e)) continue;
+        histogram_forget(&sum->klass[k].e2e);
+        histogram_forget(&sum->klass[k].ttft);
+    }
+}
+
 static void less(_Atomic uint64_t *v, const _Atomic uint64_t *earlier) {
     set(v, counters_get(v) - counters_get(earlier));
 }

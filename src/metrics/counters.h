@@ -51,6 +51,7 @@ struct counters {
     _Atomic uint64_t requests_failed;
     _Atomic uint64_t requests_refused; /* of these: a write of it found no room */
     _Atomic uint64_t tokens_generated;
+    _Atomic uint64_t carried_tokens;    /* of these: work that was done before the measured part began */
     _Atomic uint64_t owed_bytes;        /* that the requests done had to move (engine/bound.h) */
     _Atomic uint64_t context_tokens;    /* of the requests done */
     _Atomic uint64_t prompt_seen;       /* requests that start with a shared prompt */
@@ -90,6 +91,11 @@ void counters_free(struct counters *c, unsigned count);
  * leaves chunks_in_flight, which says how many there are now. */
 void counters_sum(struct counters *sum, const struct counters *c, unsigned count);
 void counters_subtract(struct counters *sum, const struct counters *earlier);
+/* Of all histograms: their least and largest values are of the time from here on; a sum gets those of an
+ * earlier one besides; or forgets its own (histogram_restart, _extend, _forget). */
+void counters_restart(struct counters *c, unsigned count);
+void counters_extend(struct counters *sum, const struct counters *earlier);
+void counters_forget(struct counters *sum);
 /* Bytes that `count` writers moved at a tier in a direction, for all causes. Any thread, while they count. */
 uint64_t counters_bytes(const struct counters *c, unsigned count, int tier, int dir);
 

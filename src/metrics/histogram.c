@@ -52,8 +52,36 @@ static void bracket(struct histogram *h, uint32_t lo, uint32_t hi) {
     if (hi > end) STORE(h->hi, hi);
 }
 
+static void extremes_put(struct histogram *h, uint64_t most, uint64_t least) {
+    if (LOAD(h->most) < most) STORE(h->most, most);
+    if (LOAD(h->least) < least) STORE(h->least, least);
+}
+
+static void extremes_note(struct histogram *h, uint64_t value) {
+    uint32_t asked = LOAD(h->asked);
+    if (LOAD(h->done) != asked) {
+        histogram_forget(h);
+        STORE(h->done, asked);
+    }
+    extremes_put(h, value, ~value);
+}
+
+void histogram_restart(struct histogram *h) {
+    STORE(h->asked, LOAD(h->asked) + 1);
+}
+
+void histogram_extend(struct histogram *dst, const struct histogram *earlier) {
+    extremes_put(dst, LOAD(earlier->most), LOAD(earlier->least));
+}
+
+void histogram_forget(struct histogram *h) {
+    STORE(h->most, 0);
+    STORE(h->least, 0);
+}
+
 void histogram_record(struct histogram *h, uint64_t value) {
     uint32_t b = histogram_bucket_of(value);
+    extremes_note(h, value);
     STORE(h->bucket[b], LOAD(h->bucket[b]) + 1);
     STORE(h->sum, LOAD(h->sum) + value);
     STORE(h->count, LOAD(h->count) + 1);
@@ -75,6 +103,9 @@ void histogram_add(struct histogram *dst, const struct histogram *src) {
     STORE(dst->count, LOAD(dst->count) + added);
     STORE(dst->sum, LOAD(dst->sum) + LOAD(src->sum));
     bracket(dst, lo, hi);
+    if (LOAD(dst->asked) < LOAD(src->asked)) STORE(dst->asked, LOAD(src->asked));
+    STORE(dst->done, LOAD(dst->asked));
+    if (LOAD(src->done) == LOAD(src->asked)) extremes_put(dst, LOAD(src->most), LOAD(src->least));
 }
 
 void histogram_subtract(struct histogram *dst, const struct histogram *src) {
@@ -96,6 +127,8 @@ void histogram_subtract(struct histogram *dst, const struct histogram *src) {
     STORE(dst->lo, empty ? 0 : lo);
     STORE(dst->hi, empty ? 0 : hi);
     if (empty) STORE(dst->sum, 0); /* of an addition that was seen half done */
+    /* else they are of what was taken away too */
+    if (empty || (taken > 0 && LOAD(src->asked) == LOAD(dst->asked))) histogram_forget(dst);
 }
 
 void histogram_copy(struct histogram *dst, const struct histogram *src) {
@@ -105,23 +138,6 @@ void histogram_copy(struct histogram *dst, const struct histogram *src) {
 
 uint64_t histogram_count(const struct histogram *h) {
     return LOAD(h->count);
-}
-
-double histogram_mean(const struct histogram *h) {
-    unsigned __int128 least = 0, most = 0;
-    uint64_t count = 0;
-
-    for (uint32_t b = LOAD(h->lo), hi = LOAD(h->hi); b < hi; b++) {
-        uint64_t n = LOAD(h->bucket[b]);
-        uint64_t high = b == HISTOGRAM_BUCKETS - 1 ? UINT64_MAX : histogram_bucket_high(b);
-        least += (unsigned __int128)n * histogram_bucket_low(b);
-        most += (unsigned __int128)n * high;
-        count += n;
-    }
-    if (count == 0) return (double)NAN;
-    unsigned __int128 sum = LOAD(h->sum);
-    sum = sum < least ? least : sum > most ? most : sum;
-    return (double)sum / (double)count;
 }
 
 /* The bucket in which the value of the given rank (from 1) lies; the last used if there are fewer. */
@@ -146,10 +162,49 @@ static uint64_t nearest_rank(double q, uint64_t count) {
     return rank < 1 ? 1 : rank >= (double)count ? count : (uint64_t)rank;
 }
 
+/* The extremes, where they are of the time since the restart and lie where the values begin and end. */
+static bool least_known(const struct histogram *h, double *v) {
+    uint64_t least = ~LOAD(h->least);
+    *v = (double)least;
+    return LOAD(h->least) != 0 && LOAD(h->done) == LOAD(h->asked) &&
+           histogram_bucket_of(least) == bucket_of_rank(h, 1);
+}
+
+static bool most_known(const struct histogram *h, double *v) {
+    uint64_t most = LOAD(h->most);
+    *v = (double)most;
+    return most != 0 && LOAD(h->done) == LOAD(h->asked) &&
+           histogram_bucket_of(most) == bucket_of_rank(h, histogram_count(h));
+}
+
+/* Of all values none is beyond the least and the largest. */
+static double inside(const struct histogram *h, double v) {
+    double least, most;
+    if (least_known(h, &least)) v = fmax(v, least);
+    return most_known(h, &most) ? fmin(v, most) : v;
+}
+
+double histogram_mean(const struct histogram *h) {
+    unsigned __int128 least = 0, most = 0;
+    uint64_t count = 0;
+
+    for (uint32_t b = LOAD(h->lo), hi = LOAD(h->hi); b < hi; b++) {
+        uint64_t n = LOAD(h->bucket[b]);
+        uint64_t high = b == HISTOGRAM_BUCKETS - 1 ? UINT64_MAX : histogram_bucket_high(b);
+        least += (unsigned __int128)n * histogram_bucket_low(b);
+        most += (unsigned __int128)n * high;
+        count += n;
+    }
+    if (count == 0) return (double)NAN;
+    unsigned __int128 sum = LOAD(h->sum);
+    sum = sum < least ? least : sum > most ? most : sum;
+    return inside(h, (double)sum / (double)count);
+}
+
 double histogram_quantile(const struct histogram *h, double q) {
     uint64_t count = histogram_count(h);
     if (count == 0 || isnan(q)) return (double)NAN;
-    return bucket_middle(bucket_of_rank(h, nearest_rank(q, count)));
+    return inside(h, bucket_middle(bucket_of_rank(h, nearest_rank(q, count))));
 }
 
 double histogram_quantile_inside(const struct histogram *h, double q, double *width) {
@@ -162,16 +217,20 @@ double histogram_quantile_inside(const struct histogram *h, double q, double *wi
     uint64_t low = histogram_bucket_low(bucket);
     *width = (double)(histogram_bucket_high(bucket) - low + 1);
     if (bucket < LINEAR) return (double)low; /* the only value that it holds */
-    return (double)low - 0.5 + *width * ((double)(rank - seen) - 0.5) / (double)LOAD(h->bucket[bucket]);
+    return inside(h, (double)low - 0.5 +
+                         *width * ((double)(rank - seen) - 0.5) / (double)LOAD(h->bucket[bucket]));
 }
 
 double histogram_min(const struct histogram *h) {
-    return histogram_count(h) ? bucket_middle(bucket_of_rank(h, 1)) : (double)NAN;
+    double least;
+    if (!histogram_count(h)) return (double)NAN;
+    return least_known(h, &least) ? least : bucket_middle(bucket_of_rank(h, 1));
 }
 
 double histogram_max(const struct histogram *h) {
-    uint64_t count = histogram_count(h);
-    return count ? bucket_middle(bucket_of_rank(h, count)) : (double)NAN;
+    double most;
+    if (!histogram_count(h)) return (double)NAN;
+    return most_known(h, &most) ? most : bucket_middle(bucket_of_rank(h, histogram_count(h)));
 }
 
 double histogram_share_below(const struct histogram *h, uint64_t limit) {
@@ -232,6 +291,7 @@ static inline int get_varint(const uint8_t **p, const uint8_t *end, uint64_t *v)
 size_t histogram_encode(const struct histogram *h, uint8_t *out, size_t cap) {
     struct coder c = {.out = out, .cap = cap};
     uint32_t next = 0, used = 0;
+    double most;
 
     put_byte(&c, FORM_VERSION);
     put_varint(&c, LOAD(h->sum));
@@ -243,7 +303,17 @@ size_t histogram_encode(const struct histogram *h, uint8_t *out, size_t cap) {
         next = b + 1;
         used++;
     }
+    if (used && most_known(h, &most)) put_varint(&c, LOAD(h->most) - histogram_bucket_low(next - 1));
     return used ? c.len : 0;
+}
+
+/* The number without a partner at the end: how far the largest value lies above where its bucket begins. */
+static int decode_most(struct histogram *h, uint64_t above) {
+    uint32_t last = LOAD(h->hi) - 1;
+    uint64_t low = histogram_bucket_low(last);
+    if (above > UINT64_MAX - low || histogram_bucket_of(low + above) != last) return -1;
+    STORE(h->most, low + above);
+    return 0;
 }
 
 static int decode_buckets(struct histogram *h, const uint8_t *p, const uint8_t *end) {
@@ -251,15 +321,16 @@ static int decode_buckets(struct histogram *h, const uint8_t *p, const uint8_t *
 
     while (p < end) {
         uint64_t gap, n;
-        if (get_varint(&p, end, &gap) || get_varint(&p, end, &n)) return -1;
+        if (get_varint(&p, end, &gap)) return -1;
+        if (p == end) return count ? decode_most(h, gap) : -1;
+        if (get_varint(&p, end, &n)) return -1;
         if (gap >= HISTOGRAM_BUCKETS - next || n == 0 || n > UINT64_MAX - count) return -1;
         uint32_t b = (uint32_t)(next + gap);
         STORE(h->bucket[b], n);
         bracket(h, b, b + 1);
-        count += n;
+        STORE(h->count, count += n);
         next = b + 1;
     }
-    STORE(h->count, count);
     return count ? 0 : -1;
 }
 
@@ -289,7 +360,9 @@ int histogram_coded_below(const uint8_t *data, size_t len, const uint32_t *bucke
     if (*p++ != FORM_VERSION || get_varint(&p, end, &sum)) return -1;
     while (p < end) {
         uint64_t gap;
-        if (get_varint(&p, end, &gap) || get_varint(&p, end, &many)) return -1;
+        if (get_varint(&p, end, &gap)) return -1;
+        if (p == end && *count) break; /* of the largest value */
+        if (get_varint(&p, end, &many)) return -1;
         if (gap >= HISTOGRAM_BUCKETS - next || many == 0 || many > UINT64_MAX - *count) return -1;
         for (; at < n && bucket[at] < next + gap; at++) below[at] = *count;
         *count += many;

@@ -10,7 +10,12 @@
  * The writer stores counts with relaxed atomics (load, add, store: one writer, no locked
  * instruction); `lo` and `hi` bracket the buckets ever used so that readers touch little memory. A
  * reader may see an addition half done (count without sum); histogram_copy() therefore takes the
- * count from the buckets that it copied. */
+ * count from the buckets that it copied.
+ *
+ * The least and the largest value are kept beside the buckets since the last histogram_restart(), which a
+ * reader asks for and the writer does with its next value: so a difference of two states has them, where a
+ * restart came with the earlier one. histogram_extend() puts them together again over several restarts. A
+ * value that came between reading and restart is known by its bucket alone. */
 #ifndef KVF_METRICS_HISTOGRAM_H
 #define KVF_METRICS_HISTOGRAM_H
 
@@ -30,6 +35,10 @@ struct histogram {
     _Atomic uint64_t sum;   /* of the values, exact */
     _Atomic uint32_t lo;    /* lowest bucket used; means nothing while hi is 0 */
     _Atomic uint32_t hi;    /* highest bucket used + 1; 0 when empty */
+    _Atomic uint32_t asked; /* restarts; the reader writes it */
+    _Atomic uint32_t done;  /* of which the writer has seen; what follows is of the time since */
+    _Atomic uint64_t most;  /* largest value; 0: not known, or 0 */
+    _Atomic uint64_t least; /* all ones less the smallest value; 0: not known */
     _Atomic uint64_t bucket[HISTOGRAM_BUCKETS];
 };
 
@@ -42,6 +51,11 @@ void histogram_record(struct histogram *h, uint64_t value);
 void histogram_add(struct histogram *dst, const struct histogram *src);
 void histogram_subtract(struct histogram *dst, const struct histogram *src);
 void histogram_copy(struct histogram *dst, const struct histogram *src);
+/* The least and the largest value are of the time from here on. One reader, while it is written. */
+void histogram_restart(struct histogram *h);
+/* To those of `dst`, a copy, come those of an earlier state; or they are forgotten. */
+void histogram_extend(struct histogram *dst, const struct histogram *earlier);
+void histogram_forget(struct histogram *h);
 uint64_t histogram_count(const struct histogram *h);
 double histogram_mean(const struct histogram *h); /* exact; NaN when empty. A sum that a reader caught
                                                      half done is held inside what the buckets allow */
@@ -51,7 +65,8 @@ double histogram_quantile(const struct histogram *h, double q);
 /* The same rank, with the values of its bucket spread evenly over it; *width is the bucket's. It may be off
  * by more than the middle when they are not, but it does not jump from bucket to bucket. */
 double histogram_quantile_inside(const struct histogram *h, double q, double *width);
-double histogram_min(const struct histogram *h); /* of its bucket's middle; NaN when empty */
+/* Exact where known, else the middle of the bucket; NaN when empty. */
+double histogram_min(const struct histogram *h);
 double histogram_max(const struct histogram *h);
 /* Share of values <= limit, by whole buckets; NaN when empty. */
 double histogram_share_below(const struct histogram *h, uint64_t limit);
@@ -62,10 +77,11 @@ uint32_t histogram_bucket_of(uint64_t value);
 uint64_t histogram_bucket_low(uint32_t bucket);  /* smallest value of a bucket */
 uint64_t histogram_bucket_high(uint32_t bucket); /* largest value of a bucket */
 
-/* Sparse form: version byte, varint sum, then for each used bucket varint gap and varint count.
- * encode writes at most `cap` bytes and returns the length needed (0 for an empty histogram);
- * HISTOGRAM_ENCODED_MAX always suffices. decode returns 0, or -1 on bytes that are no histogram. */
-enum { HISTOGRAM_ENCODED_MAX = 11 + HISTOGRAM_BUCKETS * 12 };
+/* Sparse form: version byte, varint sum, then for each used bucket varint gap and varint count; at the end,
+ * where the largest value is known, a varint of how far it lies above the beginning of its bucket. encode
+ * writes at most `cap` bytes and returns the length needed (0 for an empty histogram); HISTOGRAM_ENCODED_MAX
+ * always suffices. decode returns 0, or -1 on bytes that are no histogram. */
+enum { HISTOGRAM_ENCODED_MAX = 21 + HISTOGRAM_BUCKETS * 12 };
 size_t histogram_encode(const struct histogram *h, uint8_t *out, size_t cap);
 int histogram_decode(struct histogram *h, const uint8_t *data, size_t len);
 /* Of a coded one, without decoding it: how many values there are, and in below[i] how many of them lie in

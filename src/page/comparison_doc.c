@@ -75,12 +75,16 @@ static void put_pair(struct doc *d, const struct comparison *c, bool interval) {
         doc_cell(d, comparison_delta(v->absolute, m).text);
         doc_cell(d, comparison_percent(v->relative).text);
         doc_cell_tone(d, tone_of(v), comparison_direction_word(v->direction));
-        doc_cell_tone(d, tone_of(v), comparison_noise_word(v->noise));
+        doc_cell_tone(d, tone_of(v),
+                      v->reason == COMPARISON_FEW ? "too few" : comparison_noise_word(v->noise));
         if (!interval) continue;
         char text[96] = "--";
-        if (!isnan(v->low))
+        if (!isnan(v->low) && !isnan(v->high))
             snprintf(text, sizeof text, "%s to %s", comparison_percent(v->low).text,
                      comparison_percent(v->high).text);
+        else if (!isnan(v->low) || !isnan(v->high))
+            snprintf(text, sizeof text, "%s %s", isnan(v->low) ? "at most" : "at least",
+                     comparison_percent(isnan(v->low) ? v->high : v->low).text);
         doc_cell(d, text);
     }
 }

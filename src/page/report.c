@@ -8,7 +8,7 @@
 
 #include "base/units.h"
 #include "page/server_lines.h"
-#include "page/verdict_lines.h"
+#include "page/summary_lines.h"
 #include "record/standing.h"
 
 enum { EVENTS_SHOWN = 5, DECISIONS_SHOWN = 12, DECISIONS_FIRST = 3 };
@@ -89,11 +89,11 @@ static void put_verdict(struct summary *s) {
 static void put_throughput(struct summary *s) {
     struct format_page *p = &s->page;
     format_label(p, FORMAT_HEADING, "Throughput");
-    format_item(p, "%s tok/s", format_count(metric(s, "throughput_tok_s")).text);
+    format_item(p, "%s tok/s", format_tok_s(metric(s, "throughput_tok_s")).text);
     format_item(p, "%s requests/s", format_rate(metric(s, "requests_per_s")).text);
-    format_item(p, "storage %s tok/s", format_count(metric(s, "storage_throughput_tok_s")).text);
+    format_item(p, "storage %s tok/s", format_tok_s(metric(s, "storage_throughput_tok_s")).text);
     if (s->run->tier[KVF_TIER_NVME].on)
-        format_item(p, "nvme %s tok/s", format_count(metric(s, "nvme_tok_s")).text);
+        format_item(p, "nvme %s tok/s", format_tok_s(metric(s, "nvme_tok_s")).text);
     format_end(p);
     if (kvf_present(metric(s, "offered_requests_per_s"))) {
         format_label(p, FORMAT_HEADING, "Load");
@@ -315,111 +315,6 @@ static void put_kernel(struct summary *s) {
     format_end(p);
 }
 
-static bool class_used(const struct summary *s, const struct run_class *c) {
-    return metric(s, "class_%s_arrived", c->name) != 0 || metric(s, "class_%s_queued_at_end", c->name) > 0;
-}
-
-/* A class's targets, as the names of the results have them. */
-enum { TARGETS = 4, TARGET_COLS = 7, CLASS_COLS = 13 };
-static const char *const target_names[TARGETS] = {"p95", "p99", "p999", "p9999"};
-
-static uint64_t target_ns(const struct run_class *c, int i) {
-    const uint64_t ns[TARGETS] = {c->p95_ns, c->p99_ns, c->p999_ns, c->p9999_ns};
-    return ns[i];
-}
-
-/* "!120 ms/100ms": what came out, what was asked for, and a sign when that was missed. */
-static struct format_cell target_cell(const struct summary *s, const struct run_class *c, int i) {
-    struct format_cell cell = {""};
-    char target[40];
-    if (target_ns(c, i) == 0) return cell;
-    units_duration_exact(target_ns(c, i), target, sizeof target);
-    if (strlen(target) > TARGET_COLS) units_duration_human((double)target_ns(c, i), target, sizeof target);
-    double actual = metric(s, "slo_%s_%s_ms", c->name, target_names[i]);
-    bool missed = metric(s, "slo_%s_%s_met", c->name, target_names[i]) == 0;
-    snprintf(cell.text, sizeof cell.text, "%s%.12s/%.12s", missed ? "!" : "", format_ms(actual).text, target);
-    return cell;
-}
-
-/* Offered load, backlog and the oldest wait stand beside what was met, so that a starved class
- * cannot look fast. Classes that nobody belonged to are left out. */
-static void put_classes(struct summary *s) {
-    bool any = false;
-    for (uint32_t i = 0; i < s->run->classes; i++) {
-        const struct run_class *c = &s->run->klass[i];
-        char name[SNAPSHOT_NAME + CLASS_COLS], heading[24];
-        if (!class_used(s, c)) continue;
-        snprintf(heading, sizeof heading, "%.4s P95/target", s->run->qos_latency);
-        if (!any)
-            format_line(&s->page, FORMAT_HEADING, "%-15s%9s%18s%9s%9s%9s%11s", "Class", "SLO met", heading,
-                        "arrived", "done", "waiting", "oldest");
-        any = true;
-        struct format_cell target = target_cell(s, c, 0);
-        format_line(&s->page, FORMAT_PLAIN, "  %s%9s%18s%9s%9s%9s%11s",
-                    format_fit(c->name, CLASS_COLS, s->page.style->ascii, name, sizeof name),
-                    format_percent(metric(s, "slo_%s_met_ratio", c->name)).text,
-                    target.text[0] ? target.text : "--",
-                    format_count(metric(s, "class_%s_arrived", c->name)).text,
-                    format_count(metric(s, "class_%s_done", c->name)).text,
-                    format_count(metric(s, "class_%s_queued_at_end", c->name)).text,
-                    format_ms(metric(s, "class_%s_oldest_wait_ms", c->name)).text);
-    }
-}
-
-/* Whether a class has an answer for one of these targets. */
-static bool target_known(const struct summary *s, const struct run_class *c, int i) {
-    return target_ns(c, i) > 0 && kvf_present(metric(s, "slo_%s_%s_met", c->name, target_names[i]));
-}
-
-/* The percentiles above the P95, those of which a class has an answer. */
-static void put_targets(struct summary *s) {
-    static const char *const headings[TARGETS] = {"P95", "P99", "P99.9", "P99.99"};
-    bool known[TARGETS] = {false};
-    char line[160], name[SNAPSHOT_NAME + CLASS_COLS];
-    int used = snprintf(line, sizeof line, "%-15s", "Higher targets");
-    for (int i = 1; i < TARGETS; i++) {
-        for (uint32_t k = 0; k < s->run->classes; k++)
-            known[i] = known[i] || target_known(s, &s->run->klass[k], i);
-        if (known[i]) used += snprintf(line + used, sizeof line - (size_t)used, "%16s", headings[i]);
-    }
-    if (used == 15) return; /* nothing was asked for, or too few requests for an answer */
-    format_line(&s->page, FORMAT_HEADING, "%s", line);
-    for (uint32_t k = 0; k < s->run->classes; k++) {
-        const struct run_class *c = &s->run->klass[k];
-        bool any = false;
-        if (!class_used(s, c)) continue;
-        format_fit(c->name, CLASS_COLS, s->page.style->ascii, name, sizeof name);
-        used = snprintf(line, sizeof line, "  %s", name);
-        for (int i = 1; i < TARGETS; i++) {
-            if (!known[i]) continue;
-            any = any || target_ns(c, i) > 0;
-            used += snprintf(line + used, sizeof line - (size_t)used, "%16s", target_cell(s, c, i).text);
-        }
-        if (any) format_line(&s->page, FORMAT_PLAIN, "%s", line);
-    }
-}
-
-/* A class may look fast because hardly anybody of it was served. */
-static void put_starved(struct summary *s) {
-    struct format_page *p = &s->page;
-    struct buf who = {0};
-    for (uint32_t k = 0; k < s->run->classes; k++) {
-        double starved_s = metric(s, "class_%s_starved_s", s->run->klass[k].name);
-        if (!(starved_s > 0)) continue;
-        buf_addf(&who, "%s%s for %s", who.len ? ", " : "", s->run->klass[k].name,
-                 format_seconds(starved_s).text);
-    }
-    if (who.len) {
-        buf_add(&who,
-                ": it got no slot while later requests of other classes did, and its oldest waited for more "
-                "than ten times its P95 target");
-        format_label(p, FORMAT_WARN, "Starved");
-        format_words(p, buf_text(&who));
-        format_end(p);
-    }
-    buf_free(&who);
-}
-
 static void put_decision(struct summary *s, size_t i) {
     const struct snapshot_decision *d = &s->run->decisions[i];
     struct format_page *p = &s->page;
@@ -449,7 +344,7 @@ static void put_autoscaler(struct summary *s) {
     else
         format_item(p, "no answer");
     if (kvf_present(metric(s, "peak_throughput_tok_s")))
-        format_item(p, "%s tok/s with %s users", format_count(metric(s, "peak_throughput_tok_s")).text,
+        format_item(p, "%s tok/s with %s users", format_tok_s(metric(s, "peak_throughput_tok_s")).text,
                     format_count(metric(s, "users_at_peak")).text);
     format_item(p, "%zu decision%s", n, n == 1 ? "" : "s");
     format_end(p);
@@ -516,7 +411,7 @@ static void put_process(struct summary *s) {
 static void criterion_texts(const struct run_criterion *c, struct format_cell *target,
                             struct format_cell *actual) {
     *target = format_measure(c->target, c->unit, c->metric);
-    *actual = format_measure(c->actual, c->unit, c->metric);
+    *actual = format_actual(c->actual, c->unit, c->metric);
     if (c->target == c->actual || strcmp(target->text, actual->text) != 0) return;
     snprintf(target->text, sizeof target->text, "%.12g %s", c->target, c->unit);
     snprintf(actual->text, sizeof actual->text, "%.12g %s", c->actual, c->unit);
@@ -526,23 +421,20 @@ static void put_criteria(struct summary *s) {
     const struct run_record *r = s->run;
     struct format_page *p = &s->page;
     size_t passed = 0;
-    for (size_t i = 0; i < r->criterion_count; i++) passed += r->criteria[i].passed == 1;
+    for (size_t i = 0; i < r->criterion_count; i++) passed += r->criteria[i].passed;
     if (r->criterion_count == 0) return;
     format_label(p, passed == r->criterion_count ? FORMAT_GOOD : FORMAT_WARN, "Assessment");
     format_item(p, "%zu of %zu criteria passed", passed, r->criterion_count);
     format_end(p);
     for (size_t i = 0; i < r->criterion_count; i++) {
         const struct run_criterion *c = &r->criteria[i];
-        enum format_tone tone = c->passed < 0 ? FORMAT_WARN : c->passed ? FORMAT_PLAIN : FORMAT_BAD;
+        enum format_tone tone = c->passed ? FORMAT_PLAIN : FORMAT_BAD;
         struct format_cell target, actual;
         criterion_texts(c, &target, &actual);
         bool long_name = format_width(c->name) > 30;
         if (long_name) format_line(p, tone, "  %s", c->name);
         format_line(p, tone, "  %-30s%3s %-14s%18s  %s", long_name ? "" : c->name, c->op, target.text,
-                    actual.text,
-                    c->passed < 0 ? "NO DATA"
-                    : c->passed   ? "PASS"
-                                  : "FAIL");
+                    actual.text, c->passed ? "PASS" : "FAIL");
     }
 }
 
@@ -580,9 +472,7 @@ static void put_measured(struct summary *s) {
     put_rag(s);
     put_moved(s);
     put_kernel(s);
-    put_classes(s);
-    put_targets(s);
-    put_starved(s);
+    class_lines(&s->page, s->run);
     put_autoscaler(s);
     put_rows(s);
     put_errors(s);

@@ -70,10 +70,10 @@ static void criteria(const struct run_record *r, const struct format_style *styl
         const struct run_criterion *c = &r->criteria[i];
         text(g, c->name);
         text(g, c->metric);
-        measure(g, c->actual, format_measure(c->actual, c->unit, c->metric));
+        measure(g, 0, format_actual(c->actual, c->unit, c->metric));
         text(g, c->op);
         measure(g, c->target, format_measure(c->target, c->unit, c->metric));
-        text(g, c->passed < 0 ? "NO DATA" : c->passed ? "PASS" : "FAIL");
+        text(g, c->passed ? "PASS" : "FAIL");
     }
     finish(g, style, "Criteria", r->criterion_count, out);
 }

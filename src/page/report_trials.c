@@ -88,7 +88,7 @@ static void put_trial(struct format_page *p, const struct trial *t) {
         format_words(p, t->incomplete);
     } else {
         format_item(p, "%s", format_seconds(t->measured_s).text);
-        format_item(p, "%s tok/s", format_count(t->throughput_tok_s).text);
+        format_item(p, "%s tok/s", format_tok_s(t->throughput_tok_s).text);
         format_item(p, "e2e P95 %s", format_ms(t->e2e_p95_ms).text);
         if (t->criteria) format_item(p, "%zu of %zu criteria", t->passed, t->criteria);
     }

@@ -18,10 +18,10 @@ static void put_class_table(const struct run_part *p) {
     doc_column(d, heading, true);
     doc_column(d, "target", true);
     doc_column(d, "verdict", false);
-    doc_column(d, "arrived", true);
+    doc_column(d, "requests", true);
     doc_column(d, "done", true);
     doc_column(d, "failed", true);
-    doc_column(d, "waiting", true);
+    doc_column(d, "open", true);
     doc_column(d, "oldest wait", true);
     for (uint32_t k = 0; k < r->classes; k++) {
         const struct run_class *c = &r->klass[k];
@@ -38,10 +38,15 @@ static void put_class_table(const struct run_part *p) {
                       met == 1   ? "met"
                       : met == 0 ? "missed"
                                  : NULL);
-        run_cell_measure(d, run_metric(p, "class_%s_arrived", c->name), "", "");
-        run_cell_measure(d, run_metric(p, "class_%s_done", c->name), "", "");
-        run_cell_measure(d, run_metric(p, "class_%s_failed", c->name), "", "");
-        run_cell_measure(d, run_metric(p, "class_%s_queued_at_end", c->name), "", "");
+        double done = run_metric(p, "class_%s_done", c->name),
+               failed = run_metric(p, "class_%s_failed", c->name),
+               open = run_metric(p, "class_%s_queued_at_end", c->name),
+               served = run_metric(p, "class_%s_in_service_at_end", c->name);
+        if (kvf_present(served)) open += served;
+        run_cell_measure(d, done + failed + open, "", "");
+        run_cell_measure(d, done, "", "");
+        run_cell_measure(d, failed, "", "");
+        run_cell_measure(d, open, "", "");
         run_cell_ms(d, run_metric(p, "class_%s_oldest_wait_ms", c->name));
     }
 }

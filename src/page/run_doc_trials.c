@@ -7,8 +7,9 @@
 #include "record/metric.h"
 
 static void put_statistics(struct doc *d, const struct trials *t) {
-    static const char *const columns[] = {"values", "median", "mean", "SD", "CV", "95 % low", "95 % high"};
-    doc_table(d, "Over the complete trials: the interval is that of the mean, by Student's t");
+    static const char *const columns[] = {"values", "median", "mean", "SD", "CV", "interval from", "to"};
+    doc_table(
+        d, "Over the complete trials: the interval holds the true mean with 95 % confidence, by Student's t");
     doc_column(d, "measure", false);
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) doc_column(d, columns[i], true);
     const struct trial_metric **usual = mem_alloc(t->metrics * sizeof *usual);

@@ -58,7 +58,7 @@ struct run_criterion {
     char op[4];            /* how: "<", ">=", ...; "" likewise */
     double target, actual; /* actual NaN: missing */
     char unit[12];         /* of both */
-    int passed;            /* 1, 0, or -1: no data, which is no pass */
+    bool passed;           /* no data, where `actual` is missing, is no pass */
 };
 struct run_histogram { /* a whole-run histogram, coded */
     char scope[48];    /* "e2e", "nvme_read", "nvme_read_device", "gpu_write", ... */

@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/units.h"
+#include "record/phrase.h"
+
 static const char *const quantiles[] = {"p95", "p99", "p999", "p9999"};
 enum { QUANTILES = sizeof quantiles / sizeof quantiles[0] };
 
@@ -23,24 +26,74 @@ static void add_targets(struct standing *s, const struct run_record *r, const st
     }
 }
 
+static const struct {
+    const char *metric, *one, *many;
+} undone[STANDING_UNDONE] = {{"requests_failed", "request failed", "requests failed"},
+                             {"requests_dropped", "arrival was dropped", "arrivals were dropped"},
+                             {"fell_through", "write fell through", "writes fell through"},
+                             {"copies_skipped", "copy was skipped", "copies were skipped"}};
+
+const char *standing_undone_metric(size_t i) {
+    return undone[i].metric;
+}
+
+static double known(double v) {
+    return kvf_present(v) ? v : 0;
+}
+
+static void add_undone(struct standing *s, const struct run_record *r, const struct trials *t) {
+    for (size_t i = 0; i < STANDING_UNDONE; i++) {
+        const struct trial_metric *m = s->trials ? trials_metric(t, undone[i].metric) : NULL;
+        if (!s->trials) s->undone[i] = known(result_value(&r->results, undone[i].metric));
+        for (size_t k = 0; m && k < m->count; k++) s->undone[i] += known(m->value[k]);
+    }
+}
+
+bool standing_comparable(const struct standing *s) {
+    for (size_t i = 0; i < STANDING_UNDONE; i++)
+        if (s->undone[i] > 0) return false;
+    return true;
+}
+
+const char *standing_undone(const struct standing *s, char *out, size_t len) {
+    struct phrase text = {.out = out, .cap = len};
+    size_t kinds = 0, told = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < STANDING_UNDONE; i++) kinds += s->undone[i] > 0;
+    for (size_t i = 0; i < STANDING_UNDONE; i++) {
+        char number[32];
+        if (!(s->undone[i] > 0)) continue;
+        phrase_add(&text, "%s%s %s",
+                   told == 0           ? ""
+                   : told + 1 == kinds ? " and "
+                                       : ", ",
+                   units_count_human(s->undone[i], number, sizeof number),
+                   s->undone[i] == 1 ? undone[i].one : undone[i].many);
+        told++;
+    }
+    return out;
+}
+
 void standing_of(const struct run_record *r, const struct trials *t, struct standing *out) {
     *out = (struct standing){.trials = t ? t->count : 0};
     add_targets(out, r, t);
+    add_undone(out, r, t);
     for (size_t i = 0; i < out->trials; i++) {
         out->criteria += t->trial[i].criteria;
         out->passed += t->trial[i].passed;
     }
     if (out->trials) return;
     out->criteria = r->criterion_count;
-    for (size_t i = 0; i < r->criterion_count; i++) out->passed += r->criteria[i].passed == 1;
+    for (size_t i = 0; i < r->criterion_count; i++) out->passed += r->criteria[i].passed;
 }
 
 bool standing_good(const struct standing *s) {
-    return s->missed == 0 && s->passed == s->criteria;
+    return s->missed == 0 && s->passed == s->criteria && standing_comparable(s);
 }
 
 const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
-    char targets[64] = "", criteria[64] = "";
+    char targets[64] = "", criteria[64] = "", lost[STANDING_TEXT - 160] = "";
+    struct phrase text = {.out = out, .cap = STANDING_TEXT};
     if (s->targets && s->missed)
         snprintf(targets, sizeof targets, "%zu of %zu targets missed", s->missed, s->targets);
     else if (s->targets == 1)
@@ -49,8 +102,17 @@ const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
         snprintf(targets, sizeof targets, "all %zu targets met", s->targets);
     if (s->criteria)
         snprintf(criteria, sizeof criteria, "%zu of %zu criteria passed", s->passed, s->criteria);
-    snprintf(out, STANDING_TEXT, "%s%s%s", targets, targets[0] && criteria[0] ? ", " : "", criteria);
+    standing_undone(s, lost, sizeof lost);
+    out[0] = '\0';
+    phrase_add(&text, "%s%s%s", targets, targets[0] && criteria[0] ? ", " : "", criteria);
+    if (lost[0]) phrase_add(&text, "%sthroughput not comparable: %s", text.len ? ", " : "", lost);
     return out;
+}
+
+const char *standing_run_undone(const struct run_record *r, char out[STANDING_TEXT]) {
+    struct standing s;
+    standing_of(r, NULL, &s);
+    return standing_undone(&s, out, STANDING_TEXT);
 }
 
 bool standing_line(const struct run_record *r, char out[STANDING_TEXT]) {

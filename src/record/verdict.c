@@ -94,7 +94,6 @@ static bool ends_with(const char *s, const char *tail) {
 }
 
 static char *figure(const char *metric, double v, char *out, size_t len) {
-    char number[32];
     if (isnan(v))
         snprintf(out, len, "--");
     else if (ends_with(metric, "_ms"))
@@ -102,8 +101,7 @@ static char *figure(const char *metric, double v, char *out, size_t len) {
     else if (ends_with(metric, "_ratio"))
         snprintf(out, len, "%.1f %%", 100 * v);
     else
-        snprintf(out, len, "%s%s", units_count_human(v, number, sizeof number),
-                 ends_with(metric, "_tok_s") ? " tok/s" : "");
+        units_count_human(v, out, len); /* a rate has its unit in its label */
     return out;
 }
 

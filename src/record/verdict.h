@@ -88,7 +88,7 @@ char *verdict_headline(const struct verdict *v, char *out, size_t len);
 /* General advice where no remedy has an estimate; and the rule that gives it. */
 const char *verdict_advice(const struct verdict *v);
 const char *verdict_rule(const struct verdict *v);
-/* "2 x cpu capacity: tokens/s 1.20k tok/s to 1.90k tok/s" */
+/* "2 x cpu capacity: tokens/s 1.20k to 1.90k" */
 char *verdict_remedy_text(const struct verdict_remedy *r, char *out, size_t len);
 /* The same in few columns: "2 x cpu capacity: tokens/s 1.20k -> 1.90k", with that arrow. */
 char *verdict_remedy_short(const struct verdict_remedy *r, const char *arrow, char *out, size_t len);

@@ -230,7 +230,7 @@ const struct key key_table[] = {
     PERSONA("context", TOKENS, context, "tokens", "1 to 100000000", "[512, 4096]",
             "Context of a user's requests, drawn once per user."),
     PERSONA("generate", TOKENS, generate, "tokens", "0 to 100000000", "[50, 200]",
-            "Tokens generated per request, drawn once per user."),
+            "Tokens generated per request, drawn once per user; 0 answers with none."),
     PERSONA("think", TIMES, think_ns, "", "0 to 24h", "[100ms, 500ms]",
             "Think time, drawn once per user; each varies by 20 %."),
     PERSONA("spread", NUMBER, spread, "", "above 0 to 1", "0.25",

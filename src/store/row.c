@@ -64,12 +64,6 @@ static void bind_member(sqlite3_stmt *stmt, int p, enum column_kind kind, const 
     case COLUMN_BOOL:
         sqlite3_bind_int(stmt, p, *(const bool *)member);
         break;
-    case COLUMN_PASSED:
-        if (*(const int *)member < 0)
-            sqlite3_bind_null(stmt, p);
-        else
-            sqlite3_bind_int(stmt, p, *(const int *)member);
-        break;
     case COLUMN_STATUS:
         bind_text(stmt, p, run_status_name(*(const enum run_status *)member));
         break;
@@ -164,10 +158,7 @@ static void load_member(sqlite3_stmt *stmt, int i, const struct column *c, void 
         *(uint64_t *)member = ns_of(sqlite3_column_double(stmt, i));
         break;
     case COLUMN_BOOL:
-        *(bool *)member = sqlite3_column_int(stmt, i) != 0;
-        break;
-    case COLUMN_PASSED:
-        *(int *)member = sqlite3_column_type(stmt, i) == SQLITE_NULL ? -1 : sqlite3_column_int(stmt, i);
+        *(bool *)member = sqlite3_column_int(stmt, i) > 0;
         break;
     case COLUMN_STATUS:
         load_status(stmt, i, member);

@@ -26,7 +26,6 @@ enum column_kind {
     COLUMN_REAL,   /* double; what is no finite number is NULL */
     COLUMN_MS,     /* uint64_t ns as REAL ms, 0 is NULL */
     COLUMN_BOOL,
-    COLUMN_PASSED, /* int, negative is NULL */
     COLUMN_STATUS, /* enum run_status by name */
     COLUMN_PHASE   /* uint64_t holding an enum kvf_run_phase, by name */
 };

@@ -43,14 +43,13 @@ static uint64_t range_draw(const struct workload *w, struct rng *rng, const stru
     return lengths_fixed(w) ? range->lo + (range->hi - range->lo) / 2 : drawn;
 }
 
-/* Uniform between spread x size and size, and never nothing. */
+/* Uniform between spread x size and size, and nothing of nothing alone. */
 static uint64_t spread_draw(const struct workload *w, struct rng *rng, uint64_t size, double spread) {
     double least = ceil((double)size * spread - 1e-9);
     uint64_t lo = least < 1 ? 1 : (uint64_t)least;
-    if (size < 1) size = 1;
-    if (lo > size) lo = size;
-    uint64_t drawn = rng_range(rng, lo, size);
-    return lengths_fixed(w) ? size : drawn;
+    if (lo > size && size > 0) lo = size;
+    uint64_t drawn = rng_range(rng, lo, size > 0 ? size : 1); /* those that follow are the same either way */
+    return lengths_fixed(w) || size == 0 ? size : drawn;
 }
 
 static void user_make(const struct workload *w, struct user *u, uint64_t number) {

@@ -97,8 +97,16 @@ def check_identities(summary):
         assert abs(value["hit_ratio"] - value["hits"] / value["lookups"]) < 1e-9, value
     ended = value["requests_done"] + value["requests_failed"] + value["requests_dropped"]
     there = value["requests_queued_at_end"] + value["requests_in_service_at_end"]
-    if summary["run"]["configuration"]["run"]["warmup"] == "0s":
-        assert value["requests_arrived"] == ended + there, value
+    assert value["requests_open_at_start"] + value["requests_arrived"] == ended + there, value
+    assert value["requests_open_at_start"] == 0 or summary["run"]["configuration"]["run"]["warmup"] != "0s", value
+    for one in (qos["name"] for qos in summary["qos"]):
+        part = {what: value["class_%s_%s" % (one, what)] for what in (
+            "open_at_start", "arrived", "done", "failed", "queued_at_end", "in_service_at_end")}
+        assert part["open_at_start"] + part["arrived"] == part["done"] + part["failed"] + part["queued_at_end"] + part[
+            "in_service_at_end"], (one, part)
+    lost = sum(value[what] or 0 for what in ("requests_failed", "requests_dropped", "fell_through", "copies_skipped"))
+    assert (summary["run"]["undone"] is not None) == (lost > 0), (lost, summary["run"])
+    assert not lost or not all(one["passed"] for one in summary["criteria"]), summary["criteria"]
     for way in ("read", "write"):
         assert value["total_%s_bytes" % way] == sum(value["%s_%s_bytes" % (tier, way)] for tier in on), value
         for tier in on:

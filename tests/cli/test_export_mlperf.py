@@ -65,7 +65,7 @@ def whole_run(**more):
             histories.insert(db, "run_classes", run_id=run_id, n=n, **{"class": name}, share=0.5, p95_ms=p95)
         for n, (name, target, actual, unit, passed) in enumerate((
                 ("nvme read P95, device", 200, 2102.5, "ms", 0), ("hit ratio", 0.25, 0.7, "", 1),
-                ("nvme write P95, device", 500, None, "ms", -1))):
+                ("nvme write P95, device", 500, None, "ms", None))):
             histories.insert(db, "criteria", run_id=run_id, n=n, name=name, metric="m", op="<", target=target,
                              actual=actual, unit=unit, passed=passed)
         for seq, (action, before, after) in enumerate((("start", 50, 50), ("grow", 50, 90), ("too many", 90, 70),

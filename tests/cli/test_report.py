@@ -61,7 +61,7 @@ def _():
         for n, (change, metric, now, estimate) in enumerate(remedies):
             histories.insert(db, "remedies", run_id=small, n=n, change=change, metric=metric, now=now, estimate=estimate)
         histories.insert(db, "verdict_warnings", run_id=small, n=0, message="3 writes were refused")
-    helps = ("Would help: 2 x nvme bandwidth (one more drive): tokens/s 1.00k tok/s to 1.50k tok/s (estimate).",
+    helps = ("Would help: 2 x nvme bandwidth (one more drive): tokens/s 1.00k to 1.50k (estimate).",
              "Would help: 4 x cpu capacity: end-to-end mean 80.0 ms to 60.0 ms (estimate).")
     root = page(report(str(small)))
     assert facts(root, "Limited by") == ["cpu, capacity"], facts(root, "Limited by")
@@ -169,7 +169,8 @@ def _():
 def _():
     with histories.make() as db:
         run_id = add_run(db, results=dict(RESULTS, slo_gold_met_ratio=0.5, slo_gold_p95_ms=12.5, slo_gold_p95_met=0,
-                                          class_gold_arrived=40, class_gold_done=39, class_gold_queued_at_end=1))
+                                          class_gold_arrived=40, class_gold_done=37, class_gold_failed=2,
+                                          class_gold_queued_at_end=1, class_gold_in_service_at_end=3))
         histories.insert(db, "run_classes", run_id=run_id, n=0, share=1, p95_ms=10.0, **{"class": "gold"})
         for seq in range(10):
             histories.insert(db, "qos_intervals", run_id=run_id, seq=seq, met_ratio=0.5, ttft_p95_ms=11.0, queued=seq,
@@ -185,7 +186,7 @@ def _():
     assert "GPU temperature" not in charts(root)
     texts = [words(node) for node in root.iter(SVG + "text")]
     assert "GPU 0" in texts and "GPU 3" in texts and "target gold 10.0 ms" in texts, texts
-    assert table(root, "Classes")[1] == ["gold", "50.0 %", "12.5 ms", "10.0 ms", "missed", "40", "39", "--", "1", "--"]
+    assert table(root, "Classes")[1] == ["gold", "50.0 %", "12.5 ms", "10.0 ms", "missed", "43", "37", "2", "4", "--"]
     assert table(root, "Decisions")[1:] == [["3.00 s", "grow", "10 -> 20", "40.0 %", "--", "8.00 ms", "because of grow"],
                                             ["4.00 s", "found", "20 -> 15", "40.0 %", "--", "8.00 ms", "because of found"]]
     marks = [words(node.find(SVG + "title")) for node in root.iter(SVG + "g") if node.get("class") == "e"]

@@ -43,9 +43,9 @@ def _():
         "2.50 s  mark   here?[m\n")
     assert show("1", "--criteria") == summary + (
         "\nCriteria\n"
-        "criterion  measure           actual       target  verdict\n"
-        "hits       hit_ratio         50.0 %  >=   30.0 %  PASS\n"
-        "reads      nvme_read_p95_ms      --  <   5.00 ms  NO DATA\n")
+        "criterion  measure            actual       target  verdict\n"
+        "hits       hit_ratio          50.0 %  >=   30.0 %  PASS\n"
+        "reads      nvme_read_p95_ms  no data  <   5.00 ms  FAIL\n")
     assert show("1", "--measures") == summary + (
         "\nMeasures\n"
         "measure    value  unit  samples\n"

@@ -205,13 +205,13 @@ def _():
 def _():
     quiet = three({"assess.profile": "throughput", "tiers.gpu": None, "tiers.cpu": None})
     got, summary = measure(quiet, "--assert")
-    assert re.search(r"^Trials .*(\n .*)?15 of 15 criteria\s+passed", got.stdout, re.MULTILINE), got
+    assert re.search(r"^Trials .*(\n .*)?24 of 24 criteria\s+passed", got.stdout, re.MULTILINE), got
     assert summary["trials"]["passed"] is True, got
     missed = {**quiet, "assess.criteria": [{"metric": "requests_done", "op": ">", "value": 60}]}
     got, summary = measure(missed, "--assert", rc=3)
-    assert re.search(r"^Trials .*(\n .*)?15 of 18 criteria\s+passed", got.stdout, re.MULTILINE), got
+    assert re.search(r"^Trials .*(\n .*)?24 of 27 criteria\s+passed", got.stdout, re.MULTILINE), got
     assert summary["trials"]["passed"] is False, got
-    assert len(re.findall(r"5 of 6 criteria$", got.stdout, re.MULTILINE)) == 3, got
+    assert len(re.findall(r"8 of 9 criteria$", got.stdout, re.MULTILINE)) == 3, got
 
 
 @case("one trial is a run like any other")

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "draw/number.h"
+#include "record/standing.h"
 #include "ui/panel/parts.h"
 
 enum { NARROW_COLS = 60, LABEL_COLS = 11, LABEL_NARROW = 6, TEXT = KVF_BOTTLENECK + 120 };
@@ -235,11 +236,15 @@ static void draw_request(const struct pane *p, int row, const struct frame *f) {
 
 int parts_warnings(const struct pane *p, int row, const struct frame *f) {
     const struct snapshot_interval *i = f->snap ? &f->snap->interval : NULL;
-    char text[VERDICT_WARNING + 4];
+    char text[STANDING_TEXT + 40], undone[STANDING_TEXT];
     int used = 0;
     for (size_t k = 0; f->verdict && k < f->verdict->warnings; k++) {
         snprintf(text, sizeof text, "! %s", f->verdict->warning[k]);
         used += pane_wrap(p, row + used, TONE_WARN, text);
+    }
+    if (parts_whole_run(f) && standing_run_undone(f->run, undone)[0]) {
+        snprintf(text, sizeof text, "! throughput not comparable: %s", undone);
+        used += pane_wrap(p, row + used, TONE_BAD, text);
     }
     if (!parts_whole_run(f) && i && i->fell_through + i->refused > 0) {
         snprintf(text, sizeof text, "! no room: %llu writes fell through to a lower tier, %llu were refused",

@@ -17,6 +17,15 @@ static void class_count(struct pipeline *p, struct executor *x, const struct fli
     if (target == KVF_UNSET || (judged_by_ttft ? ttft : e2e) <= target) counters_add(&k->met, 1);
 }
 
+/* Tokens count when their request is done. Those of one that was in service before the measured part began
+ * are in part the work of that time, by the time that it took then. */
+static uint64_t carried_tokens(const struct pipeline *p, const struct flight *f, uint64_t now) {
+    uint64_t from = atomic_load_explicit(&p->measured_from_ns, memory_order_relaxed);
+    if (f->slot_ns >= from || now <= from) return 0;
+    double part = (double)(from - f->slot_ns) / (double)(now - f->slot_ns);
+    return (uint64_t)(part * (double)f->req.generate_tokens + 0.5);
+}
+
 void account_flight(struct pipeline *p, struct executor *x, struct flight *f) {
     struct counters *c = x->counters;
     const struct request *r = &f->req;
@@ -40,6 +49,7 @@ void account_flight(struct pipeline *p, struct executor *x, struct flight *f) {
     if (f->first_token_ns) histogram_record(&c->latency[REQUEST_LATENCY_TTFT], ttft);
     if (r->kind != REQUEST_INFERENCE) return;
     counters_add(&c->tokens_generated, r->generate_tokens);
+    counters_add(&c->carried_tokens, carried_tokens(p, f, now));
     histogram_record(&c->latency[REQUEST_LATENCY_GENERATION], generation);
     uint64_t steps = inference_tokens_left(f);
     if (steps > 0) histogram_record(&c->latency[REQUEST_LATENCY_TPOT], generation / steps);

@@ -325,6 +325,23 @@ static void reading_note(struct sampler *p, const struct snapshot *snap) {
     now->sampled = p->sampled;
 }
 
+/* Extremes from before are of no part that is told. */
+static void extremes_from_here(struct engine *e) {
+    counters_forget(e->sampler->last.workers);
+    histogram_forget(e->sampler->last.lateness);
+    counters_restart(e->counters, e->worker_count);
+    histogram_restart(e->lateness);
+}
+
+/* Extremes of the interval count for all of its part; the next one begins with none. */
+static void extremes_go_on(struct engine *e) {
+    struct sampler *p = e->sampler;
+    counters_extend(p->now.workers, p->last.workers);
+    histogram_extend(p->now.lateness, p->last.lateness);
+    counters_restart(e->counters, e->worker_count);
+    histogram_restart(e->lateness);
+}
+
 void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     struct sampler *p = e->sampler;
     struct record *r = record_new(RECORD_SNAPSHOT);
@@ -346,6 +363,7 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     totals_publish(e, &r->snap);
     reading_note(p, &r->snap);
     lookback_interval(e, &r->snap);
+    extremes_go_on(e);
     reading_swap(&p->last, &p->now); /* the next one is taken anew */
     if (e->setup->slot) slot_put(e->setup->slot, &r->snap);
     if (e->setup->on_interval) e->setup->on_interval(e->setup->ctx, &r->snap);
@@ -375,6 +393,7 @@ void sampler_begin(struct engine *e) {
     verdict_measure_from_here(e);
     steady_begin(&p->steady, 0);
     gpus_measure_from_here(&p->gpus);
+    extremes_from_here(e);
     lookback_begin(e);
 }
 
@@ -388,6 +407,8 @@ void sampler_measure_from_here(struct engine *e) {
     sample_measure_from_here(e->pipeline.sample);
     verdict_measure_from_here(e);
     steady_begin(&p->steady, seconds(p->last.run_ns - p->zero_ns));
+    atomic_store(&e->pipeline.measured_from_ns, p->last.run_ns);
+    extremes_from_here(e);
 }
 
 void sampler_measure_to_here(struct engine *e) {

@@ -75,16 +75,10 @@ static void put_criteria(const struct suite_entry *e, struct doc *d) {
             snprintf(trial, sizeof trial, "%u", k + 1);
             doc_cell(d, c->name);
             if (e->runs > 1) doc_cell(d, trial);
-            doc_cell(d, kvf_present(c->actual) ? format_measure(c->actual, c->unit, c->metric).text : NULL);
+            doc_cell(d, format_actual(c->actual, c->unit, c->metric).text);
             doc_cell(d, c->op);
             doc_cell(d, format_measure(c->target, c->unit, c->metric).text);
-            doc_cell_tone(d,
-                          c->passed == 1   ? DOC_GOOD
-                          : c->passed == 0 ? DOC_BAD
-                                           : DOC_WARN,
-                          c->passed == 1   ? "PASS"
-                          : c->passed == 0 ? "FAIL"
-                                           : "no data");
+            doc_cell_tone(d, c->passed ? DOC_GOOD : DOC_BAD, c->passed ? "PASS" : "FAIL");
         }
 }
 

@@ -94,8 +94,8 @@ static void line_result(struct line *l, const struct run_record *r) {
         line_put(l, "FAILED: %s", r->status_reason);
     else
         line_put(l, "%s tok/s  storage %s tok/s  e2e P95 %s%s",
-                 format_count(round(result_value(v, "throughput_tok_s"))).text,
-                 format_count(round(result_value(v, "storage_throughput_tok_s"))).text,
+                 format_tok_s(result_value(v, "throughput_tok_s")).text,
+                 format_tok_s(result_value(v, "storage_throughput_tok_s")).text,
                  format_ms(result_value(v, "e2e_p95_ms")).text,
                  r->status == RUN_INTERRUPTED ? "  stopped" : "");
     line_end(l);

@@ -116,8 +116,8 @@ static void put_row(const struct suite_entry *e, struct doc *d) {
     struct verdict_cell verdict = verdict_of(e);
     if (kvf_present(ratio)) snprintf(hits, sizeof hits, "%.0f %%", ratio * 100);
     doc_cell(d, e->test->name);
-    doc_cell(d, format_count(round(suite_metric(e, "throughput_tok_s"))).text);
-    doc_cell(d, format_count(round(suite_metric(e, "storage_throughput_tok_s"))).text);
+    doc_cell(d, format_tok_s(suite_metric(e, "throughput_tok_s")).text);
+    doc_cell(d, format_tok_s(suite_metric(e, "storage_throughput_tok_s")).text);
     doc_cell(d, format_ms(suite_metric(e, "e2e_p95_ms")).text);
     doc_cell(d, format_ms(suite_metric(e, "%s_read_p95_ms", tier_name(slowest(&e->scenario)))).text);
     doc_cell(d, hits);

@@ -32,10 +32,6 @@ static double tok_s(const struct suite_entry *e) {
     return suite_metric(e, "throughput_tok_s");
 }
 
-static struct format_cell tokens(double v) {
-    return format_count(round(v));
-}
-
 /* Where an entry read from nvme spends its time. */
 static void say_reads(const struct suite_entry *e, char *out, size_t len) {
     double all = suite_metric(e, "nvme_read_p95_ms"), device = suite_metric(e, "nvme_read_device_p95_ms");
@@ -66,9 +62,9 @@ static void mean_nvme(const struct suite *s, struct suite_words *w) {
     double share = all ? tok_s(alone) / tok_s(all) : KVF_MISSING;
     if (kvf_present(share))
         say(w, "nvme alone", "carries %.0f %% of what gpu, cpu and nvme carry together (%s of %s tok/s).%s",
-            share * 100, tokens(tok_s(alone)).text, tokens(tok_s(all)).text, reads);
+            share * 100, format_tok_s(tok_s(alone)).text, format_tok_s(tok_s(all)).text, reads);
     else
-        say(w, "nvme alone", "carries %s tok/s.%s", tokens(tok_s(alone)).text, reads);
+        say(w, "nvme alone", "carries %s tok/s.%s", format_tok_s(tok_s(alone)).text, reads);
 }
 
 static void mean_memory(const struct suite *s, struct suite_words *w) {
@@ -147,8 +143,9 @@ static void mean_peak(const struct suite_entry *e, struct suite_words *w) {
     if (!e) return;
     double peak = suite_metric(e, "peak_throughput_tok_s"), users = suite_metric(e, "users_at_peak");
     if (kvf_present(peak) && kvf_present(users))
-        say(w, "peak", "%s: %s tok/s at %.0f users is the most it found%s.", e->test->name, tokens(peak).text,
-            users, suite_metric(e, "autoscaler_found") == 0 ? " in its time; the search had not ended" : "");
+        say(w, "peak", "%s: %s tok/s at %.0f users is the most it found%s.", e->test->name,
+            format_tok_s(peak).text, users,
+            suite_metric(e, "autoscaler_found") == 0 ? " in its time; the search had not ended" : "");
     else
         say_unfinished(e, "peak", w);
 }
@@ -162,7 +159,7 @@ static void mean_mlperf(const struct suite *s, struct suite_words *w) {
         double moved = suite_metric(e, "nvme_read_gib_s") + suite_metric(e, "nvme_write_gib_s");
         say(w, "mlperf", "Option %c: storage throughput %s tok/s, nvme %s GiB/s, %sread P95 %s.",
             e->test->name[strlen(e->test->name) - 1],
-            tokens(suite_metric(e, "storage_throughput_tok_s")).text, format_rate(moved).text,
+            format_tok_s(suite_metric(e, "storage_throughput_tok_s")).text, format_rate(moved).text,
             e->trials > 1 ? "largest " : "", format_ms(suite_metric_largest(e, "nvme_read_p95_ms")).text);
         scaled = scaled || !e->as_filed;
     }

@@ -41,12 +41,16 @@ static void expect(size_t i, const char *metric, const char *op, double target, 
         fail_msg("%s %s %g: %d, not %d", metric, op, target, r.criteria[i].passed, passed);
 }
 
+/* Both profiles ask for these besides. */
+enum { UNDONE = 4 };
+static const char *const undone[UNDONE] = {"refused", "fell_through", "requests_dropped", "classes_unserved"};
+
 /* The published rules: nvme write P95 under 500 ms and read P95 under 200 ms at the device, cpu reads and
  * writes together under 150 ms, hit ratio above 30 %. */
 static void expect_latency(int write, int read, int cpu, int hits) {
     assess_run(s, &r);
-    assert_int_equal(r.criterion_count, 5);
-    expect(4, "refused", "==", 0, -1); /* nothing is known of it */
+    assert_int_equal(r.criterion_count, 4 + UNDONE);
+    for (size_t i = 0; i < UNDONE; i++) expect(4 + i, undone[i], "==", 0, 0); /* nothing is known of them */
     expect(0, "nvme_write_device_p95_ms", "<", 500, write);
     expect(1, "nvme_read_device_p95_ms", "<", 200, read);
     expect(2, "cpu_p95_ms", "<", 150, cpu);
@@ -90,7 +94,7 @@ static void without_data_nothing_passes(void **state) {
     (void)state;
     add("nvme_write_device_p95_ms", KVF_MISSING);
     add("cpu_p95_ms", 3);
-    expect_latency(-1, -1, 1, -1);
+    expect_latency(0, 0, 1, 0);
     assert_true(isnan(r.criteria[0].actual) && isnan(r.criteria[1].actual));
     assert_string_equal(r.criteria[1].unit, "ms"); /* of the target, which is told all the same */
     assert_string_equal(r.criteria[3].unit, "");
@@ -114,17 +118,17 @@ static void profile_throughput_asks_for_the_directions_of_the_phase(void **state
     add("refused", 3);
     add("e2e_p95_ms", 1e6);
     throughput(KVF_WORKLOAD_PHASE_BOTH, 0);
-    assert_int_equal(r.criterion_count, 5);
+    assert_int_equal(r.criterion_count, 4 + UNDONE);
     expect(0, "nvme_read_tok_s", ">", 0, 1);
     expect(1, "nvme_write_tok_s", ">", 0, 0);
     expect(2, "operation_errors", "==", 0, 1);
     expect(3, "requests_failed", "==", 0, 0);
     expect(4, "refused", "==", 0, 0);
     throughput(KVF_WORKLOAD_PHASE_DECODE, 0);
-    assert_int_equal(r.criterion_count, 4);
+    assert_int_equal(r.criterion_count, 3 + UNDONE);
     expect(0, "nvme_read_tok_s", ">", 0, 1);
     throughput(KVF_WORKLOAD_PHASE_PREFILL, 0);
-    assert_int_equal(r.criterion_count, 4);
+    assert_int_equal(r.criterion_count, 3 + UNDONE);
     expect(0, "nvme_write_tok_s", ">", 0, 0);
 }
 
@@ -134,10 +138,33 @@ static void profile_throughput_with_a_threshold(void **state) {
     add("operation_errors", 0);
     add("requests_failed", 0);
     throughput(KVF_WORKLOAD_PHASE_BOTH, 1000);
-    assert_int_equal(r.criterion_count, 4);
+    assert_int_equal(r.criterion_count, 3 + UNDONE);
     expect(0, "nvme_tok_s", ">=", 1000, 1);
     throughput(KVF_WORKLOAD_PHASE_BOTH, 1000.5);
     expect(0, "nvme_tok_s", ">=", 1000.5, 0);
+}
+
+/* Work that was not done fails a criterion of its own, in either profile. */
+static void work_undone_passes_nothing(void **state) {
+    (void)state;
+    static const char *const names[] = {"refused", "fell_through", "copies_skipped", "requests_dropped",
+                                        "classes_unserved"};
+    s->cache.placement = KVF_PLACEMENT_INCLUSIVE;
+    for (size_t i = 0; i < 5; i++) add(names[i], 0);
+    add("unserved_ratio", 0.049);
+    for (size_t broken = 0; broken <= 5; broken++) {
+        for (size_t i = 0; i < 5; i++) r.results.items[i].value = i == broken;
+        r.results.items[5].value = broken == 5 ? 0.05 : 0.049;
+        s->assess.profile = KVF_PROFILE_LATENCY;
+        r.criterion_count = 0;
+        assess_run(s, &r);
+        assert_int_equal(r.criterion_count, 10);
+        for (size_t i = 0; i < 5; i++) expect(4 + i, names[i], "==", 0, i != broken);
+        expect(9, "unserved_ratio", "<", 0.05, broken != 5);
+        throughput(KVF_WORKLOAD_PHASE_BOTH, 1);
+        assert_int_equal(r.criterion_count, 8); /* an open loop may be more than the tiers carry */
+        for (size_t i = 0; i < 5; i++) expect(3 + i, names[i], "==", 0, i != broken);
+    }
 }
 
 static void own_criteria_stand_behind_in_their_order(void **state) {
@@ -163,14 +190,15 @@ static void own_criteria_stand_behind_in_their_order(void **state) {
     s->assess.criterion[3 * OPS] =
         (struct scenario_criterion){.metric = "no_such_ms", .op = KVF_OP_NE, .value = 1};
     assess_run(s, &r);
-    assert_int_equal(r.criterion_count, 5 + 3 * OPS + 1);
+    enum { FIRST = 4 + UNDONE };
+    assert_int_equal(r.criterion_count, FIRST + 3 * OPS + 1);
     for (size_t i = 0; i < OPS; i++) {
-        expect(5 + 3 * i, "a_ms", ops[i].text, 5, ops[i].under);
-        expect(6 + 3 * i, "b_ms", ops[i].text, 5, ops[i].equal);
-        expect(7 + 3 * i, "c_ms", ops[i].text, 5, ops[i].over);
-        assert_string_equal(r.criteria[5 + 3 * i].name, "a_ms");
+        expect(FIRST + 3 * i, "a_ms", ops[i].text, 5, ops[i].under);
+        expect(FIRST + 1 + 3 * i, "b_ms", ops[i].text, 5, ops[i].equal);
+        expect(FIRST + 2 + 3 * i, "c_ms", ops[i].text, 5, ops[i].over);
+        assert_string_equal(r.criteria[FIRST + 3 * i].name, "a_ms");
     }
-    expect(5 + 3 * OPS, "no_such_ms", "!=", 1, -1); /* "!=" of nothing is no pass either */
+    expect(FIRST + 3 * OPS, "no_such_ms", "!=", 1, 0); /* "!=" of nothing is no pass either */
 }
 
 #define CASE(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -183,6 +211,7 @@ int main(void) {
         CASE(without_data_nothing_passes),
         CASE(profile_throughput_asks_for_the_directions_of_the_phase),
         CASE(profile_throughput_with_a_threshold),
+        CASE(work_undone_passes_nothing),
         CASE(own_criteria_stand_behind_in_their_order),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

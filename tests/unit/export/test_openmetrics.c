@@ -330,7 +330,7 @@ static void test_results(void **state) {
     (void)state;
     struct run_record a, b;
     const struct run_record *runs[] = {&a, &b};
-    struct run_criterion passed = {.name = "P95", .passed = 1}, unknown = {.name = "rate", .passed = -1};
+    struct run_criterion passed = {.name = "P95", .passed = 1}, unknown = {.name = "rate", .passed = false};
     run_fill(&a, 12, "first");
     run_fill(&b, 0, "second");
     result_add(&a.results, 250, 200, "e2e_mean_ms");

@@ -49,7 +49,7 @@ static void end(struct run_record *r) {
     run_record_free(r);
 }
 
-static void criterion(struct run_record *r, int passed) {
+static void criterion(struct run_record *r, bool passed) {
     run_record_criterion(r, &(struct run_criterion){.name = "x", .passed = passed});
 }
 
@@ -235,7 +235,7 @@ static void the_group_passes_when_every_complete_trial_does(void **state) {
     assert_true(trials_passed(&t));
     begin(&r, 3);
     criterion(&r, 1);
-    criterion(&r, -1); /* no data is no pass */
+    criterion(&r, 0); /* no data is no pass */
     end(&r);
     assert_true(t.trial[2].passed == 1);
     assert_false(trials_passed(&t));

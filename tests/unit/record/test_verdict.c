@@ -61,7 +61,7 @@ static void a_remedy_reads_as_a_sentence(void **state) {
                           hits = {"4 x nvme capacity", "reuse_hit_ratio", 0.427, 0.9};
     char text[VERDICT_WARNING];
     assert_string_equal(verdict_remedy_text(&tokens, text, sizeof text),
-                        "2 x cpu capacity: tokens/s 1.23k tok/s to 2.35k tok/s");
+                        "2 x cpu capacity: tokens/s 1.23k to 2.35k");
     assert_string_equal(verdict_remedy_text(&slow, text, sizeof text),
                         "half the users: end-to-end P95 300 ms to 150 ms");
     assert_string_equal(verdict_remedy_text(&hits, text, sizeof text),
