@@ -18,6 +18,8 @@ struct chooser {
     int *match; /* lines that pass the filter */
     int matches, selected;
     struct prompt filter;
+    const char *message; /* NULL: the keys stand there */
+    bool asking;         /* whether the selected line is to be deleted */
 };
 
 static void filter_apply(struct chooser *c) {
@@ -43,9 +45,13 @@ static void chooser_draw(const struct chooser *c, struct canvas *canvas) {
     if (c->matches == 0) pane_text(&all, 2, 1, TONE_DIM, "none matches the filter");
     if (c->filter.question)
         snprintf(line, sizeof line, "%s%s_", c->filter.question, c->filter.text);
+    else if (c->asking)
+        snprintf(line, sizeof line, "Delete this run with all that belongs to it? y/n");
+    else if (c->message)
+        snprintf(line, sizeof line, "%s", c->message);
     else
-        snprintf(line, sizeof line, "arrows move  Enter shows  / filters  q leaves      %d of %d",
-                 c->matches ? c->selected + 1 : 0, c->matches);
+        snprintf(line, sizeof line, "arrows move  Enter shows  / filters  %sq leaves      %d of %d",
+                 c->list->deletes ? "d deletes  " : "", c->matches ? c->selected + 1 : 0, c->matches);
     pane_clip(&all, canvas->rows - 1, 1, canvas->cols - 1, TONE_KEY, line);
 }
 
@@ -64,6 +70,13 @@ static int chooser_key(struct chooser *c, int code, int page) {
         filter_key(c, code);
         return CHOOSING;
     }
+    c->message = NULL;
+    if (c->asking) {
+        c->asking = false;
+        *c->list->deletes = code == 'y';
+        return code == 'y' ? c->match[c->selected] : CHOOSING;
+    }
+    if (code == 'd' || code == KEY_CODE_DELETE) c->asking = c->list->deletes && c->matches;
     if (code == 'q' || code == KEY_CODE_ESCAPE || code == KEY_CODE_INTERRUPT) return CHOSEN_NONE;
     if (code == KEY_CODE_ENTER && c->matches) return c->match[c->selected];
     if (code == '/') {
@@ -107,6 +120,7 @@ static int chooser_run(struct chooser *c, struct canvas *canvas, struct term *t)
         while ((code = term_key(t, &row, &col)) != 0) {
             dirty = true;
             if (code == KEY_CODE_MOUSE) {
+                if (c->asking) continue;
                 c->selected = mouse_line(c, canvas, row);
                 continue;
             }
@@ -130,7 +144,7 @@ static int chooser_run(struct chooser *c, struct canvas *canvas, struct term *t)
 }
 
 int ui_choose(const struct ui_list *list, const struct ui_setup *setup, struct err *e) {
-    struct chooser c = {.list = list};
+    struct chooser c = {.list = list, .selected = list->at, .message = list->message};
     struct canvas canvas;
     struct term *t;
 

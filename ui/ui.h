@@ -63,11 +63,14 @@ int ui_dump(const struct provider *provider, const struct ui_picture *picture, s
 bool ui_parse_time(const char *text, double *s);
 
 /* A list of lines to choose one from, the whole screen, on the calling thread. Returns its index, or -1
- * when it was left without choosing. */
+ * when it was left without choosing. One that is to be deleted, which was asked, is returned likewise. */
 struct ui_list {
     const char *title, *heading;
     const char *const *lines;
     int count;
+    int at;                   /* line that the bar stands on at first */
+    const char *message;      /* for the last row, until a key is pressed; NULL: none */
+    bool *deletes;            /* told that the one returned is to be deleted; NULL: none can be */
     bool (*leave)(void);      /* asked now and then: true ends it */
     void (*stop)(void);       /* Ctrl-Z: stops the process */
     bool (*stop_asked)(void); /* asked now and then: true does that too */

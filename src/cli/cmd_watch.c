@@ -29,6 +29,9 @@ struct watching {
     const char *view;
     int rows, cols;
     struct ui_setup setup;
+    bool listed;    /* without a run on the command line: leaving one comes back to the list */
+    int list_at;    /* line of the run chosen last */
+    char said[400]; /* of a deletion, for the list */
 };
 
 /* ---- the list to choose from ---- */
@@ -66,6 +69,7 @@ static void add_run(void *ctx, const struct store_row *r) {
     buf_addf(&line, "%5lld  ", (long long)r->run_id);
     add_name(&line, r);
     buf_addf(&line, "  %-11s  %-16s  %6s  %7s", r->status, when, tok, e2e);
+    if (r->tags[0]) buf_addf(&line, "  %s", r->tags);
     if (l->count == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 64;
         l->line = mem_realloc(l->line, (size_t)l->cap * sizeof *l->line);
@@ -85,11 +89,28 @@ static bool signal_came(void) {
     return signals_asked() != 0;
 }
 
-/* 1: a run was chosen, 0: none, or a negative code. */
+/* Of a run that goes on or cannot be deleted the list tells why. */
+static void delete_run(struct watching *w, int64_t run_id) {
+    struct store *store = NULL;
+    struct err e = {0};
+    uint64_t deleted;
+    int rc = store_open(&store, w->path, STORE_CHANGE, &e);
+    if (rc == 0) rc = store_delete(store, &run_id, 1, false, &deleted, &e);
+    store_close(store);
+    if (rc == 0)
+        snprintf(w->said, sizeof w->said, "%llu run%s deleted", (unsigned long long)deleted,
+                 deleted == 1 ? "" : "s");
+    else
+        snprintf(w->said, sizeof w->said, "%.399s", e.text);
+}
+
+/* 1: a run was chosen, 0: none, or a negative code. A deleted one makes room for the next choice. */
 static int choose(struct watching *w, struct store *store, struct err *e) {
     static const struct store_filter all = {0};
     struct run_lines l = {0};
+    bool deletes = false;
     int rc = store_list(store, &all, add_run, &l, e);
+    if (rc == 0 && l.count == 0 && w->said[0]) return 0; /* the last one has been deleted */
     if (rc == 0 && l.count == 0)
         rc = err_set(e, KVF_ERR_USAGE,
                      "there is nothing to watch: the history database '%s' holds no runs yet", w->path);
@@ -98,13 +119,21 @@ static int choose(struct watching *w, struct store *store, struct err *e) {
                                .heading = heading,
                                .lines = (const char *const *)l.line,
                                .count = l.count,
+                               .at = w->list_at,
+                               .message = w->said[0] ? w->said : NULL,
+                               .deletes = &deletes,
                                .leave = signal_came,
                                .stop = signals_stop_process,
                                .stop_asked = signals_stop_asked};
         signals_list(true);
         int chosen = ui_choose(&list, &w->setup, e);
         signals_list(false);
-        if (chosen >= 0) {
+        w->said[0] = '\0';
+        if (chosen >= 0) w->list_at = chosen;
+        if (chosen >= 0 && deletes) {
+            delete_run(w, l.run_id[chosen]);
+            rc = 2;
+        } else if (chosen >= 0) {
             w->run_id = l.run_id[chosen];
             rc = 1;
         } else if (err_is(e)) {
@@ -184,7 +213,8 @@ static int find_run(struct watching *w, struct err *e) {
         rc = store_resolve(store, ref, &w->run_id, e);
         if (rc == 0) rc = 1;
     } else if (rc == 0) {
-        rc = choose(w, store, e);
+        do rc = choose(w, store, e);
+        while (rc == 2 && !signals_asked());
     }
     store_close(store);
     return rc;
@@ -219,7 +249,7 @@ static int show(struct watching *w, struct err *e) {
     ui_wait(ui);
     signals_screen(NULL);
     ui_close(ui);
-    output_bound(signals_asked() ? 128 + signals_asked() : 0);
+    if (!w->listed || signals_asked()) output_bound(signals_asked() ? 128 + signals_asked() : 0);
     log_hold(false);
     return 0;
 }
@@ -244,8 +274,12 @@ int cmd_watch(int argc, char **argv) {
     bool screen = rc == 0 && !options_has(&w->o, "dump");
     if (screen) rc = signals_start(NULL, NULL, &e);
     if (rc == 0) {
-        rc = find_run(w, &e);
-        if (rc > 0 && !signals_asked()) rc = watch(w, &e);
+        w->listed = screen && !w->o.operands;
+        while ((rc = find_run(w, &e)) > 0 && !signals_asked()) {
+            rc = watch(w, &e);
+            w->at_s = (double)NAN;
+            if (rc != 0 || !w->listed) break;
+        }
         int signal = screen ? signals_stop() : 0;
         if (signal) status = 128 + signal;
     }

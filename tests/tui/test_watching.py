@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from reports import case
 from runs import last_run, rows, start, write
 from screens import (RUNNING, SMALL, VIEWS, Line, begin, clock, hold, intervals, leave, same_modes, under_way)
-from tap import database, finish, home, main, wait_until
+from tap import database, finish, home, main, run, wait_until
 from tmux import Terminal
 
 SHORT = {**SMALL, "run.interval": "100ms"}
@@ -59,6 +59,12 @@ def _():
         t.wait_for("3 of 3")
         t.keys("Home", "Down", "Enter")
         t.wait_for(re.compile(r"^ kvfall  beta .* COMPLETED", re.MULTILINE))
+        t.keys("q")  # back to the list, with the bar where it was
+        t.wait_for("2 of 3")
+        t.keys("Down", "Enter")
+        t.wait_for(re.compile(r"^ kvfall  alpha .* COMPLETED", re.MULTILINE))
+        t.keys("q")
+        t.wait_for("3 of 3")
         t.keys("q")
         assert t.status() == 0
         same_modes(t, before)
@@ -69,6 +75,32 @@ def _():
             t.keys(key)
             assert t.status() == 0
             same_modes(t, before)
+
+
+@case("d deletes a run of the list after a question; tags are filtered like all else")
+def _():
+    make_three()
+    assert run(["tag", "beta", "nightly"]).rc == 0
+    with Terminal() as t:
+        t.start("watch")
+        t.wait_for("1 of 3")
+        t.keys("/")
+        t.type("nightly")
+        t.wait_gone("alpha")
+        t.keys("Enter", "d")
+        t.wait_for("Delete this run")
+        t.keys("n")
+        t.wait_for("1 of 1")
+        t.keys("d")
+        t.wait_for("Delete this run")
+        t.keys("y")
+        t.wait_for("1 run deleted")
+        t.wait_for("gamma")
+        t.keys("Home")
+        t.wait_for("1 of 2")
+        t.keys("q")
+        assert t.status() == 0
+    assert [row["name"] for row in rows("SELECT name FROM runs ORDER BY run_id")] == ["alpha", "gamma"]
 
 
 @case("settings that were kept are those that the next screen begins with")
@@ -134,6 +166,8 @@ def _():
         t.wait_for("1 of 1")
         t.keys("Enter")
         t.wait_for(re.compile(r"^ kvfall  alpha .* COMPLETED", re.MULTILINE))
+        t.keys("q")
+        t.wait_for("of 3")
         t.keys("q")
         assert t.status() == 0
 
