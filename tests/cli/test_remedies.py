@@ -145,8 +145,8 @@ def _():
     path = SOURCE / "configs/quickstart.yaml"
     got = finish(spawn(["run", path, "--headless", "--quiet", "--db", home() / "work/verdict.db",
                         *[o for k, v in BASE.items() for o in ("--set", "%s=%s" % (k, v))]]))
-    assert got.rc == 0 and re.search(r"^Would help: +2 x nvme bandwidth \(one more drive\): tokens/s [\d.]+k? tok/s to "
-                                     r"[\d.]+k? tok/s \(estimate\)$|^ +2 x nvme bandwidth", got.stdout, re.MULTILINE), got
+    assert got.rc == 0 and re.search(r"^Would help: +2 x nvme bandwidth \(one more drive\): tokens/s [\d.]+k? to "
+                                     r"[\d.]+k? \(estimate\)$|^ +2 x nvme bandwidth", got.stdout, re.MULTILINE), got
     rows = finish(spawn(["sql", "--db", home() / "work/verdict.db", "--json",
                          "SELECT v.limited_by, r.change, r.estimate > r.now AS more FROM verdicts AS v JOIN remedies AS r "
                          "USING (run_id) WHERE r.metric = 'throughput_tok_s' ORDER BY r.n LIMIT 1"]))
