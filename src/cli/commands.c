@@ -8,8 +8,10 @@ int command_answer(command_act *act, int argc, char **argv) {
     struct err e = {0};
     int rc = options_parse(&o, argc, argv, &e);
     if (!rc) rc = act(&o, &r, &e);
-    r.print(&r.text);
-    if (rc < 0) rc = output_fail(&e);
+    if (rc < 0)
+        rc = output_fail(&e);
+    else
+        r.print(&r.text);
     buf_free(&r.text);
     options_free(&o);
     return rc;

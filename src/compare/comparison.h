@@ -66,8 +66,7 @@ enum comparison_reason { /* why a noise is not told, although there would be fig
                          COMPARISON_TOLD,
                          COMPARISON_USERS, /* other seeds have drawn other users, whom no interval knows */
                          COMPARISON_NEIGHBOUR, /* another program used what the metric depends on */
-                         COMPARISON_UNDONE, /* better where more of the work was not done, which is no gain */
-                         COMPARISON_FEW     /* too few samples for an interval with two ends */
+                         COMPARISON_UNDONE /* better where more of the work was not done, which is no gain */
 };
 enum comparison_method {
     COMPARISON_NONE,

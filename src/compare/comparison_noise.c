@@ -184,11 +184,6 @@ static void judge_blocks(const struct comparison_scatter *base, const struct com
         high[k] = centre + grain + (paired ? half[k] : hypot(side->above[k], base->below[k]));
     }
     set_noise(out, COMPARISON_BLOCKS, low[COMPARISON_JUDGED] > 0 || high[COMPARISON_JUDGED] < 0);
-    if (out->noise == COMPARISON_WITHIN &&
-        !(isfinite(low[COMPARISON_JUDGED]) && isfinite(high[COMPARISON_JUDGED]))) { /* anything is inside */
-        out->noise = COMPARISON_UNKNOWN;
-        out->reason = COMPARISON_FEW;
-    }
     out->low = isfinite(low[COMPARISON_SHOWN]) ? expm1(low[COMPARISON_SHOWN]) : KVF_MISSING;
     out->high = isfinite(high[COMPARISON_SHOWN]) ? expm1(high[COMPARISON_SHOWN]) : KVF_MISSING;
 }
@@ -267,22 +262,6 @@ static void note_methods(const struct judging *j) {
             "repetition would be off. Trials do (run.trials).");
 }
 
-static void note_few(const struct judging *j) {
-    size_t n = 0;
-    for (size_t i = 0; i < j->c->metrics; i++) {
-        bool few = false;
-        for (size_t s = 1; s < j->c->sides; s++)
-            few = few || j->c->metric[i].change[s].reason == COMPARISON_FEW;
-        n += few;
-    }
-    if (n)
-        comparison_note(
-            j->c,
-            "Of %zu measure%s there are too few samples for an interval with two ends: nothing is claimed of "
-            "%s.",
-            n, n == 1 ? "" : "s", n == 1 ? "it" : "them");
-}
-
 static void note_short(const struct judging *j) {
     for (size_t s = 0; s < j->c->sides; s++) {
         size_t n = comparison_intervals(&j->input[s]);
@@ -297,7 +276,6 @@ void comparison_judge(const struct comparison_input *input, struct comparison *c
     struct judging j = {.input = input, .c = c, .reach = comparison_reach_new(input, c)};
     for (size_t i = 0; i < c->metrics; i++) judge_metric(&j, &c->metric[i]);
     note_methods(&j);
-    note_few(&j);
     note_short(&j);
     comparison_reach_free(j.reach);
 }

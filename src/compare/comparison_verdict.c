@@ -80,12 +80,11 @@ static void put_cause(const struct comparison *c, size_t side, enum comparison_d
 /* Why nothing is said, of the first metric that would have been something to say. */
 static void put_nothing(const struct comparison *c, size_t side, struct buf *out) {
     const char *base = c->side[0].label, *other = c->side[side].label;
-    bool known = false, few = false;
+    bool known = false;
     for (size_t i = 0; i < sizeof felt / sizeof felt[0]; i++) {
         const struct comparison_metric *m = comparison_metric(c, felt[i]);
         const struct comparison_change *v = m ? &m->change[side] : NULL;
-        few = few || (v && v->reason == COMPARISON_FEW);
-        if (v && v->reason != COMPARISON_TOLD && v->reason != COMPARISON_FEW) {
+        if (v && v->reason != COMPARISON_TOLD) {
             buf_addf(out, "Nothing is claimed of %s against %s: %s.", other, base,
                      comparison_reason_text(v->reason));
             return;
@@ -93,8 +92,7 @@ static void put_nothing(const struct comparison *c, size_t side, struct buf *out
         known = known || (v && v->noise != COMPARISON_UNKNOWN);
     }
     if (known)
-        buf_addf(out, "No difference between %s and %s goes beyond noise%s.", base, other,
-                 few ? ", as far as there are samples enough to tell" : "");
+        buf_addf(out, "No difference between %s and %s goes beyond noise.", base, other);
     else
         buf_addf(out, "Whether %s and %s differ beyond noise is not known.", base, other);
 }

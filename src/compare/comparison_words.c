@@ -35,8 +35,7 @@ const char *comparison_reason_name(enum comparison_reason r) {
     static const char *const names[] = {[COMPARISON_TOLD] = "",
                                         [COMPARISON_USERS] = "other_users",
                                         [COMPARISON_NEIGHBOUR] = "neighbour",
-                                        [COMPARISON_UNDONE] = "work_undone",
-                                        [COMPARISON_FEW] = "few_samples"};
+                                        [COMPARISON_UNDONE] = "work_undone"};
     return names[r];
 }
 
@@ -45,8 +44,7 @@ const char *comparison_reason_text(enum comparison_reason r) {
         [COMPARISON_TOLD] = "",
         [COMPARISON_USERS] = "their seeds drew different users",
         [COMPARISON_NEIGHBOUR] = "another program had a part in what was measured",
-        [COMPARISON_UNDONE] = "the side that looks better left more work undone",
-        [COMPARISON_FEW] = "there are too few samples"};
+        [COMPARISON_UNDONE] = "the side that looks better left more work undone"};
     return texts[r];
 }
 

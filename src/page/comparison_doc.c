@@ -75,8 +75,7 @@ static void put_pair(struct doc *d, const struct comparison *c, bool interval) {
         doc_cell(d, comparison_delta(v->absolute, m).text);
         doc_cell(d, comparison_percent(v->relative).text);
         doc_cell_tone(d, tone_of(v), comparison_direction_word(v->direction));
-        doc_cell_tone(d, tone_of(v),
-                      v->reason == COMPARISON_FEW ? "too few" : comparison_noise_word(v->noise));
+        doc_cell_tone(d, tone_of(v), comparison_noise_word(v->noise));
         if (!interval) continue;
         char text[96] = "--";
         if (!isnan(v->low) && !isnan(v->high))

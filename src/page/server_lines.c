@@ -41,7 +41,7 @@ static void load_line(struct format_page *p, const struct result_list *r, const 
 }
 
 void break_even_line(struct format_page *p, const struct run_record *run) {
-    bool any = false;
+    bool any = false, always = true;
     char name[64];
     for (int t = KVF_TIER_CPU; t < KVF_TIERS; t++) {
         const char *tier = tier_name((enum kvf_tier)t);
@@ -51,6 +51,7 @@ void break_even_line(struct format_page *p, const struct run_record *run) {
         if (!any) format_label(p, FORMAT_HEADING, "Break-even");
         if (!any) format_item(p, "loading beats computing again");
         any = true;
+        always = always && tokens == 1;
         if (tokens == 1)
             format_item(p, "%s always", tier);
         else if (tokens > 0)
@@ -59,7 +60,7 @@ void break_even_line(struct format_page *p, const struct run_record *run) {
             format_item(p, "%s never", tier);
     }
     if (any) format_end(p);
-    if (!any) return;
+    if (always) return; /* there is nothing to weigh */
 #define X(size, tokens) load_line(p, &run->results, size);
     METRIC_SIZE_LIST(X)
 #undef X

@@ -43,7 +43,7 @@ def _():
     pairs = compare.Pairs(kvfall, drawn, folder())
     a, b = pairs.run(1), pairs.run(2)
     got = run(["compare", str(a), str(b), "--db", pairs.db, "--fail-over", "0%"])
-    assert got.rc == 0 and "is not held to its limit: other seeds drew other users" in " ".join(got.stdout.split()), got
+    assert got.rc == 0 and "is not held to its limit: their seeds drew different users" in " ".join(got.stdout.split()), got
 
 
 main()

@@ -170,7 +170,7 @@ def own(*criteria):
 
 COMPARED = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
             "!=": operator.ne}
-UNDONE = {"writes refused": "refused", "writes fell through": "fell_through", "arrivals dropped": "requests_dropped",
+UNDONE = {"failed requests": "requests_failed", "writes refused": "refused", "writes fell through": "fell_through", "arrivals dropped": "requests_dropped",
           "classes unserved": "classes_unserved"}
 STORAGE = {**COUNTED, "tiers.gpu": None, "tiers.cpu": None}  # every lookup that hits reads from nvme
 
@@ -184,18 +184,18 @@ def _():
     assert [one[:3] for one in told[:4]] == [
         ("nvme_write_device_p95_ms", "<", 500), ("nvme_read_device_p95_ms", "<", 200), ("cpu_p95_ms", "<", 150),
         ("hit_ratio", ">", 0.3)], told
-    assert told[4:8] == [(name, "==", 0, 0, True) for name in UNDONE.values()], told
-    assert told[8:10] == [("requests_done", "==", 60, 60, True), ("requests_done", "<", 60, 60, False)], told
-    assert told[11] == ("batch_steps", "!=", 1, None, False), told
-    for metric, op, target, actual, passed in told[:11]:
+    assert told[4:9] == [(name, "==", 0, 0, True) for name in UNDONE.values()], told
+    assert told[9:11] == [("requests_done", "==", 60, 60, True), ("requests_done", "<", 60, 60, False)], told
+    assert told[12] == ("batch_steps", "!=", 1, None, False), told
+    for metric, op, target, actual, passed in told[:12]:
         assert actual == result(summary, metric) and passed == COMPARED[op](actual, target), told
     passes = [one[4] for one in told].count(True)
-    assert "Assessment  %d of 12 criteria passed\n" % passes in got.stdout, got
+    assert "Assessment  %d of 13 criteria passed\n" % passes in got.stdout, got
     assert re.search(r"batch_steps +!= 1 +no data  FAIL$", got.stdout, re.MULTILINE), got
     words = {True: "PASS", False: "FAIL"}
     named = verdicts(got)
     assert list(named)[:4] == ["nvme write P95, device", "nvme read P95, device", "cpu read and write P95", "hit ratio with decode"]
-    assert list(named.values()) == [words[told[i][4]] for i in (0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11)], got  # of one name the last
+    assert list(named.values()) == [words[told[i][4]] for i in (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12)], got  # of one name the last
     assert any("batch_steps" in event["message"] for event in summary["events"]), summary["events"]
     stored = rows("SELECT metric, op, target, actual, passed FROM criteria ORDER BY n")
     assert [tuple(one.values()) for one in stored] == told, stored  # False is 0
@@ -225,13 +225,13 @@ def _():
 def _():
     storage = {**STORAGE, "assess.profile": "throughput"}
     got, _ = measure(storage, "--assert")
-    assert list(verdicts(got)) == ["nvme reads", "nvme writes", "failed operations", "failed requests", *UNDONE], got
+    assert list(verdicts(got)) == ["nvme reads", "nvme writes", "failed operations", *UNDONE], got
     got, _ = measure({**storage, "workload.phase": "prefill"}, "--assert")
-    assert list(verdicts(got)) == ["nvme writes", "failed operations", "failed requests", *UNDONE], got
+    assert list(verdicts(got)) == ["nvme writes", "failed operations", *UNDONE], got
     got, _ = measure({**storage, "workload.phase": "decode"}, "--assert")
-    assert list(verdicts(got)) == ["nvme reads", "failed operations", "failed requests", *UNDONE], got
+    assert list(verdicts(got)) == ["nvme reads", "failed operations", *UNDONE], got
     got, _ = measure({**storage, "assess.nvme_tok_s": 1e12}, "--assert", rc=3)
-    assert verdicts(got) == {"nvme traffic": "FAIL", "failed operations": "PASS", "failed requests": "PASS",
+    assert verdicts(got) == {"nvme traffic": "FAIL", "failed operations": "PASS",
                              **dict.fromkeys(UNDONE, "PASS")}, got
     got, _ = measure({**storage, "tiers.nvme": None, "tiers.cpu": {"capacity": "16MiB"}}, "--assert", rc=3)
     assert verdicts(got)["nvme reads"] == "FAIL" and re.search(r"nvme reads .* no data  FAIL$", got.stdout, re.MULTILINE), got
@@ -266,7 +266,7 @@ def _():
                       "Errors", "Process", "Assessment", "Bottleneck:"], got
     # A machine that others use adds warnings, and the cause to the sentence; they may take lines of their own.
     usual = re.sub(r"^(Warning|Bottleneck:).*\n( {12}.*\n)*", "", got.stdout, flags=re.MULTILINE).splitlines()
-    assert all(len(line) <= 80 for line in lines) and len(usual) <= 47, got
+    assert all(len(line) <= 80 for line in lines) and len(usual) <= 48, got
 
 
 @case("a run of many intervals says whether it was steady, the same everywhere; one of few says nothing")

@@ -111,7 +111,7 @@ static void qos_step_by_step(void **state) {
                         "users, judged for 4 s after 2 s");
     expect_known("no answer yet: no stage has ended; the search needs about 60 s more");
     expect(20, "grow", 20);
-    assert_string_equal(d.reason, "P95 20.1 ms of fast; 0.0 % of 200 requests over 100 ms (at most 5 %), "
+    assert_string_equal(d.reason, "P95 20.0 ms of fast; 0.0 % of 200 requests over 100 ms (at most 5 %), "
                                   "saturation 0.50: grow to 20 users");
     expect(30, "grow", 40);
     expect(40, "grow", 80);
@@ -333,7 +333,7 @@ static void saturation_is_kept_as_targets_are(void **state) {
     assert_int_equal(n, 6);
     assert_int_equal(d.users_after, 20);
     assert_string_equal(
-        d.reason, "saturation 0.60 is under 0.72 (90 % of its limit 0.80), P95 20.1 ms: grow to 20 users");
+        d.reason, "saturation 0.60 is under 0.72 (90 % of its limit 0.80), P95 20.0 ms: grow to 20 users");
     do {
         interval(50, 20);
         in.saturation = 0.85;
