@@ -165,8 +165,8 @@ def _():
         assert max(len(line) for line in text.splitlines()) <= 80 and len(text.splitlines()) == 24, text
         t.keys("p")
         t.wait_for("FROZEN")
-        seen, frozen_s = rows("SELECT max(seq) AS n FROM intervals")[0]["n"], clock(t)
-        wait_until(lambda: rows("SELECT max(seq) AS n FROM intervals")[0]["n"] > seen + 10, what="ten intervals more")
+        seen, frozen_s = rows("SELECT coalesce(max(seq), 0) AS n FROM intervals")[0]["n"], clock(t)
+        wait_until(lambda: rows("SELECT coalesce(max(seq), 0) AS n FROM intervals")[0]["n"] > seen + 10, what="ten intervals more")
         assert "FROZEN" in t.title() and clock(t) == frozen_s, t.screen()
         t.keys("p")
         t.wait_for(RUNNING)
