@@ -1,5 +1,5 @@
-/* Loaded before the C library: the file system of a network as some are mounted, without locks, fallocate and fsync
- * of a directory. */
+/* Loaded before the C library: the file system of a network as some are mounted, without locks, fallocate and
+ * fsync of a directory. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/stat.h>

@@ -110,6 +110,11 @@ void sweep_values_json(const struct sweep_base *b, const struct sweep_point *p, 
 size_t sweep_point_add(struct sweep *s, uint64_t planned);
 
 /* ---- running (sweep_run.c, sweep_child.c) ---- */
+
+/* Loads, checks and runs a point in this process; `last` of the session's runs. 0 or a negative code: then
+ * the record may be empty. */
+int sweep_point_run(const struct sweep *s, size_t point, struct session *session, bool last,
+                    struct run_record *run, struct err *e);
 /* Runs the points from..to - 1; ends early when s->stopped. */
 void sweep_run(struct sweep *s, size_t from, size_t to);
 /* The process of a point: makes its run and writes what came out to `fd`. Does not return. */

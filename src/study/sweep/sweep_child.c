@@ -34,19 +34,17 @@ static bool tell(int fd, const struct run_record *run, enum run_status status, c
             write_all(fd, run->results.items, told.results * sizeof *run->results.items));
 }
 
-/* Loads, checks and runs; how it ended, and why if it failed. */
-static enum run_status child_run(const struct sweep *s, size_t point, struct session *session,
-                                 struct run_record *run, char why[400]) {
+int sweep_point_run(const struct sweep *s, size_t point, struct session *session, bool last,
+                    struct run_record *run, struct err *e) {
     struct scenario *sc = mem_alloc(sizeof *sc);
     struct scenario_setting setting[SWEEP_AXES_MAX];
     struct buf errors = {0}, values = {0};
-    struct err e = {0};
     const struct sweep_point *p = &s->point[point];
-    enum run_status status = RUN_FAILED;
+    int rc;
 
     unsigned count = sweep_settings(&s->base, p->planned, p->sought, setting);
     if (!sweep_point_load(&s->base, setting, count, sc, &errors)) {
-        snprintf(why, 400, "%.*s", (int)strcspn(buf_text(&errors), "\n"), buf_text(&errors));
+        rc = err_set(e, KVF_ERR_USAGE, "%.*s", (int)strcspn(buf_text(&errors), "\n"), buf_text(&errors));
         goto out;
     }
     sweep_load_apply(p, sc);
@@ -56,17 +54,24 @@ static enum run_status child_run(const struct sweep *s, size_t point, struct ses
                                .sweep_id = s->record.sweep_id,
                                .sweep_point = (uint32_t)point + 1,
                                .sweep_values = buf_text(&values),
-                               .last = true};
-    int rc = session_check(sc, s->force, NULL, &e);
-    if (rc == 0) rc = session_run(session, &what, run, &e);
-    status = rc == -KVF_ERR_CANCELLED ? RUN_INTERRUPTED : rc != 0 ? RUN_FAILED : run->status;
-    snprintf(why, 400, "%.399s", rc != 0 ? e.text : run->status_reason);
-    (void)session_end(session);
+                               .last = last};
+    rc = session_check(sc, s->force, NULL, e);
+    if (rc == 0) rc = session_run(session, &what, run, e);
 out:
     buf_free(&errors);
     buf_free(&values);
     free(sc);
-    return status;
+    return rc;
+}
+
+/* How the run of a point ended, and why if it failed. */
+static enum run_status child_run(const struct sweep *s, size_t point, struct session *session,
+                                 struct run_record *run, char why[400]) {
+    struct err e = {0};
+    int rc = sweep_point_run(s, point, session, true, run, &e);
+    snprintf(why, 400, "%.399s", rc != 0 ? e.text : run->status_reason);
+    (void)session_end(session);
+    return rc == -KVF_ERR_CANCELLED ? RUN_INTERRUPTED : rc != 0 ? RUN_FAILED : run->status;
 }
 
 void sweep_child(const struct sweep *s, size_t point, int fd) {

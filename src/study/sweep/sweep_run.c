@@ -239,39 +239,18 @@ static void on_prepare(void *ctx, const char *what, double share) {
     sweep_line_tick(ctx);
 }
 
-static void run_here(struct sweep *s, size_t point, struct scenario *sc) {
-    struct scenario_setting setting[SWEEP_AXES_MAX];
-    struct buf errors = {0}, values = {0};
+static void run_here(struct sweep *s, size_t point) {
     struct run_record run;
     struct err e = {0};
-    struct sweep_point *p = &s->point[point];
-
-    unsigned count = sweep_settings(&s->base, p->planned, p->sought, setting);
     run_record_init(&run);
-    if (!sweep_point_load(&s->base, setting, count, sc, &errors)) {
-        sweep_point_fail(s, point, buf_text(&errors));
-        goto out;
-    }
-    sweep_load_apply(p, sc);
-    sweep_values_json(&s->base, p, &values);
-    struct session_run what = {.scenario = sc,
-                               .yaml = s->base.yaml,
-                               .sweep_id = s->record.sweep_id,
-                               .sweep_point = (uint32_t)point + 1,
-                               .sweep_values = buf_text(&values),
-                               .last = false};
-    int rc = session_check(sc, s->force, NULL, &e);
-    if (rc == 0) rc = session_run(s->session, &what, &run, &e);
+    int rc = sweep_point_run(s, point, s->session, false, &run, &e);
     if (rc == -KVF_ERR_CANCELLED)
-        p->state = OUTCOME_WAITS;
+        s->point[point].state = OUTCOME_WAITS;
     else if (rc != 0)
         sweep_point_fail(s, point, e.text);
     else
         sweep_point_take(s, point, &run);
-out:
     run_record_free(&run);
-    buf_free(&errors);
-    buf_free(&values);
 }
 
 static void run_one_by_one(struct sweep *s, size_t from, size_t to) {
@@ -286,19 +265,17 @@ static void run_one_by_one(struct sweep *s, size_t from, size_t to) {
                                       .ctx = s};
         s->session = session_new(&setup);
     }
-    struct scenario *sc = mem_alloc(sizeof *sc);
     for (size_t i = from; i < to && !s->stopped; i++) {
         s->point[i].state = OUTCOME_RUNS;
         s->line.running = 1;
         s->line.share = 0;
         sweep_line_tick(s);
-        run_here(s, i, sc);
+        run_here(s, i);
         s->line.running = 0;
         s->line.share = 0;
         sweep_line_point(s, i);
         s->stopped = session_stopped(s->session);
     }
-    free(sc);
 }
 
 void sweep_run(struct sweep *s, size_t from, size_t to) {
