@@ -1,6 +1,8 @@
 #include "base/url.h"
 
 #include <ctype.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,4 +123,27 @@ int url_parse(const char *text, struct url *u, struct err *e) {
     if (*query == '?' && !decode(query + 1, strcspn(query + 1, "#"), u->query, sizeof u->query))
         return wrong(e, "what follows its ? cannot be read");
     return 0;
+}
+
+/* ---- the secret ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct url_secret kept; /* under lock */
+
+bool url_secret_take(char *url) {
+    struct url_secret s;
+    if (!url_take_user(url, s.user, s.password)) return false;
+    if (s.user[0] && !s.password[0] && strspn(s.user, "*") == strlen(s.user)) return true;
+    pthread_mutex_lock(&lock);
+    kept = s;
+    pthread_mutex_unlock(&lock);
+    return true;
+}
+
+void url_secret(struct url_secret *s) {
+    pthread_mutex_lock(&lock);
+    *s = kept;
+    pthread_mutex_unlock(&lock);
+    const char *given = getenv("KVFALL_REMOTE_PASSWORD");
+    if (!s->password[0] && given) (void)snprintf(s->password, sizeof s->password, "%s", given);
 }

@@ -29,4 +29,16 @@ bool url_take_user(char *text, char *user, char *password);
  * shown. The text never grows. */
 void url_mask(char *text);
 
+/* User and password of the remote store. They come from its address or from the environment, and stay in
+ * this process: no text that is stored or printed has them. Any thread. */
+struct url_secret {
+    char user[URL_WORD], password[URL_WORD]; /* "" none */
+};
+
+/* Takes user and password out of an address and keeps them; what masks them is taken out and not kept.
+ * Whether the text has changed. */
+bool url_secret_take(char *url);
+/* User and password of the last address that gave any; without a password there, KVFALL_REMOTE_PASSWORD. */
+void url_secret(struct url_secret *s);
+
 #endif

@@ -23,7 +23,9 @@ enum totals_latency { TOTALS_LATENCY_LIST(X) TOTALS_LATENCIES };
 
 /* Upper bounds in seconds, 1, 2.5 and 5 of each decade from 10 us to 100 s; one more counter for the rest. */
 enum { TOTALS_BOUNDS = 22 };
-extern const double totals_bounds_s[TOTALS_BOUNDS];
+static const double totals_bounds_s[TOTALS_BOUNDS] = {1e-5, 2.5e-5, 5e-5,   1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3,
+                                                      5e-3, 1e-2,   2.5e-2, 5e-2, 0.1,    0.25, 0.5,  1,
+                                                      2.5,  5,      10,     25,   50,     100};
 
 struct totals_histogram {
     uint64_t count[TOTALS_BOUNDS + 1]; /* values in each, not cumulated */

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/exhausted.h"
-#include "base/secret.h"
+#include "base/url.h"
 
 enum { DEPTH_MAX = 16, NODES_MAX = 20000, QUOTE_MAX = 48 };
 
@@ -32,7 +32,7 @@ static void node_set_text(struct node *n, const char *text, size_t len) {
     if (len) memcpy(n->text, text, len);
     n->text[len] = '\0';
     n->len = len;
-    if (strlen(n->text) == len && secret_take(n->text)) n->len = strlen(n->text);
+    if (strlen(n->text) == len && url_secret_take(n->text)) n->len = strlen(n->text);
 }
 
 struct node *node_scalar(const char *text) {

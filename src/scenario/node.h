@@ -22,7 +22,7 @@ struct node {
 /* Called with each thing that is wrong and its place. */
 typedef void node_problem_fn(void *arg, size_t line, size_t column, const char *text);
 
-/* Parses one document. Addresses in it lose their user and password to base/secret.h. NULL when there is
+/* Parses one document. Addresses in it lose their user and password to base/url.h. NULL when there is
  * none: the text is empty (no problem is reported), or it is not usable YAML (reported). The caller frees the
  * tree. */
 struct node *node_parse(const char *text, size_t len, node_problem_fn *problem, void *arg);

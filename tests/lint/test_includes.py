@@ -15,7 +15,7 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 EXCEPTIONS = {("tier", "scenario"), ("scenario", "model")}  # the second goes down a floor anyway
 MOST_FILES = 35  # of a folder
 # Folders with more, each with its number of files, which only falls.
-CROWDED = {"src/base": 36, "src/record": 36}
+CROWDED = {}
 MOST_IN_CIRCLE = 3  # files that call each other
 # Larger circles by their first file, each with its number of files, which only falls.
 CIRCLES = {"src/cli/cmd_sweep.c": 6, "src/compare/comparison.c": 6, "src/engine/dispatch.c": 16,

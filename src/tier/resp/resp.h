@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/secret.h"
+#include "base/url.h"
 #include "tier/resp/resp_reply.h"
 #include "tier/resp/resp_tls.h"
 #include "tier/tier.h"
@@ -26,7 +26,7 @@ struct resp_server {
     char name[URL_WORD + 16]; /* as people write it: "127.0.0.1:6379", "/run/redis.sock" */
     uint16_t port;            /* 0: a socket */
     uint32_t database;
-    struct secret secret;
+    struct url_secret secret;
     uint64_t timeout_ns;
     struct ssl_ctx_st *tls; /* NULL: in the clear */
     char host[URL_WORD];    /* that its certificate must be of */

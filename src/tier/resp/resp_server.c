@@ -53,7 +53,7 @@ int resp_server_find(struct resp_server *s, const struct scenario *scenario, str
     *s = (struct resp_server){.timeout_ns = scenario->remote.timeout_ns};
     if (url_parse(scenario->remote.url, &u, &why) != 0)
         return err_set(e, KVF_ERR_USAGE, "tiers.remote.url is no address of a server: %s", why.text);
-    secret_get(&s->secret);
+    url_secret(&s->secret);
     bool local = strcmp(u.scheme, "unix") == 0;
     (void)snprintf(s->host, sizeof s->host, "%s", u.host);
     int rc = strcmp(u.scheme, "rediss") == 0 ? resp_tls_open(&s->tls, scenario->remote.insecure, e) : 0;
@@ -94,7 +94,7 @@ void resp_command(struct buf *out, const char *const *words) {
 }
 
 unsigned resp_server_greeting(const struct resp_server *s, struct buf *out) {
-    const struct secret *k = &s->secret;
+    const struct url_secret *k = &s->secret;
     unsigned n = 0;
     char number[16];
     if (k->password[0]) {

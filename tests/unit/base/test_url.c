@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/secret.h"
 #include "base/url.h"
 
 static void parts_are_told_apart(void **state) {
@@ -76,21 +75,21 @@ static void user_information_is_masked_wherever_it_stands(void **state) {
 
 static void secrets_are_kept_apart_from_addresses(void **state) {
     char url[] = "redis://me:hush@h:1", masked[] = "redis://***@h:1", plain[] = "redis://h:1";
-    struct secret s;
+    struct url_secret s;
     (void)state;
     unsetenv("KVFALL_REMOTE_PASSWORD");
-    assert_true(secret_take(url));
+    assert_true(url_secret_take(url));
     assert_string_equal(url, "redis://h:1");
-    assert_true(secret_take(masked));
+    assert_true(url_secret_take(masked));
     assert_string_equal(masked, "redis://h:1");
-    assert_false(secret_take(plain));
-    secret_get(&s);
+    assert_false(url_secret_take(plain));
+    url_secret(&s);
     assert_string_equal(s.user, "me");
     assert_string_equal(s.password, "hush");
     char user_alone[] = "redis://me@h";
-    assert_true(secret_take(user_alone));
+    assert_true(url_secret_take(user_alone));
     setenv("KVFALL_REMOTE_PASSWORD", "given", 1);
-    secret_get(&s);
+    url_secret(&s);
     assert_string_equal(s.password, "given");
 }
 
