@@ -21,172 +21,201 @@
 #include "study/options.h"
 #include "study/output.h"
 
-enum { LIMIT_DEFAULT = 20, NAME_COLUMNS = 22, MODEL_COLUMNS = 21, NAME_NARROW = 20, TABLE_COLUMNS = 156 };
+enum { LIMIT_DEFAULT = 20, TABLE_COLUMNS = 156 };
+
+/* ---- the columns ---- */
+
+/* One list drives the table, JSON and CSV. */
+enum cell { KEY, TRIAL, COUNT, TEXT, NAME, STATUS, MOMENT, REAL, POINTS };
+struct column {
+    const char *name; /* in JSON and CSV; NULL: not there */
+    enum cell cell;
+    size_t offset;
+    const char *title;                    /* in the table; NULL: not there */
+    int width;                            /* there, below 0: to the left; 0: as long as it is */
+    int narrow;                           /* where the whole table does not fit; 0: not there */
+    struct format_cell (*form)(double v); /* of REAL, in the table */
+};
+
+#define AT(member) offsetof(struct store_row, member)
+static const struct column run_columns[] = {
+    {"run_id", KEY, AT(run_id), "run", 5, 5, NULL},
+    {"started_at", MOMENT, AT(started_at), "started", -16, -16, NULL},
+    {"status", TEXT, AT(status), "status", -11, -11, NULL},
+    {"name", NAME, AT(name), "name", -22, -20, NULL},
+    {"model", TEXT, AT(model), "model", -21, 0, NULL},
+    {"mode", TEXT, AT(mode), "mode", -8, 0, NULL},
+    {"host", TEXT, AT(host), NULL, 0, 0, NULL},
+    {"duration_s", REAL, AT(duration_s), "length", 8, 0, format_seconds},
+    {"throughput_tok_s", REAL, AT(throughput_tok_s), "tok/s", 8, 8, format_tok_s},
+    {"storage_throughput_tok_s", REAL, AT(storage_throughput_tok_s), "storage", 8, 0, format_tok_s},
+    {"e2e_p95_ms", REAL, AT(e2e_p95_ms), "e2e P95", 8, 8, format_ms},
+    {"nvme_read_p95_ms", REAL, AT(nvme_read_p95_ms), "read P95", 8, 0, format_ms},
+    {"hit_ratio", REAL, AT(hit_ratio), NULL, 0, 0, format_percent},
+    {"reuse_hit_ratio", REAL, AT(reuse_hit_ratio), "hits", 7, 0, format_percent},
+    {NULL, REAL, AT(hit_ratio), "+decode", 7, 0, format_percent},
+    {"parent_id", KEY, AT(parent_id), NULL, 0, 0, NULL},
+    {"trial", TRIAL, AT(trial), NULL, 0, 0, NULL},
+    {"trials", TRIAL, AT(trials), NULL, 0, 0, NULL},
+    {"tags", TEXT, AT(tags), NULL, 0, 0, NULL},
+};
+#undef AT
+
+#define AT(member) offsetof(struct sweep_record, member)
+static const struct column sweep_columns[] = {
+    {"sweep_id", KEY, AT(sweep_id), "sweep", 5, 5, NULL},
+    {"uuid", TEXT, AT(uuid), NULL, 0, 0, NULL},
+    {"started_at", MOMENT, AT(started_at), "started", -16, -16, NULL},
+    {"status", STATUS, AT(status), "status", -11, -11, NULL},
+    {"name", TEXT, AT(name), "name", -22, -22, NULL},
+    {"profile", TEXT, AT(profile), "profile", -10, -10, NULL},
+    {"mode", TEXT, AT(mode), NULL, 0, 0, NULL},
+    {"model", TEXT, AT(model), NULL, 0, 0, NULL},
+    {"host", TEXT, AT(host), NULL, 0, 0, NULL},
+    {"points", COUNT, AT(points), NULL, 0, 0, NULL},
+    {"done", COUNT, AT(done), NULL, 0, 0, NULL},
+    {"failed", COUNT, AT(failed), NULL, 0, 0, NULL},
+    {NULL, POINTS, 0, "points", 0, 0, NULL},
+};
+#undef AT
 
 struct listing {
     enum sheet_form form;
     bool ascii;
     bool narrow; /* a terminal that the whole table does not fit */
+    const struct column *columns;
+    size_t count;
     struct buf text;
     json_t *array;
     uint64_t rows;
 };
 
-static const char *human(char *(*format)(double, char *, size_t), double v, char *out, size_t len) {
-    if (!isfinite(v))
-        snprintf(out, len, "--");
-    else
-        format(v, out, len);
-    return out;
-}
+/* ---- for programs ---- */
 
-static char *percent(double v, char *out, size_t len) {
-    snprintf(out, len, "%.1f %%", v * 100);
-    return out;
-}
-
-/* A text of exactly `width` columns, cut or filled up. */
-static void add_column(struct listing *l, const char *text, unsigned width) {
-    char copy[128];
-    snprintf(copy, sizeof copy, "%s", text);
-    utf8_clean(copy, l->ascii ? UTF8_ASCII : 0);
-    size_t len = 0;
-    for (unsigned n = 0; copy[len]; len++) {
-        n += ((unsigned char)copy[len] & 0xc0) != 0x80;
-        if (n > width) break;
+static json_t *value_of(const struct column *c, const void *row) {
+    const void *at = (const char *)row + c->offset;
+    switch (c->cell) {
+    case KEY:
+        return json_part_id(*(const int64_t *)at);
+    case TRIAL:
+        return json_part_id(*(const uint32_t *)at);
+    case COUNT:
+        return json_part_count(*(const uint64_t *)at);
+    case STATUS:
+        return json_part_text(run_status_name(*(const enum run_status *)at));
+    case MOMENT:
+        return json_part_moment(*(const double *)at, 0);
+    case TEXT:
+    case NAME:
+        return json_part_text(at);
+    default:
+        return isfinite(*(const double *)at) ? json_real(*(const double *)at) : json_null();
     }
-    copy[len] = '\0';
-    buf_addf(&l->text, "  %s%*s", copy, (int)(width - format_width(copy)), "");
 }
+
+static void csv_value(const json_t *v, struct buf *out) {
+    if (json_is_string(v))
+        sheet_csv_text(json_string_value(v), out);
+    else if (json_is_integer(v))
+        buf_addf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+    else if (json_is_real(v))
+        buf_addf(out, "%.17g", json_real_value(v));
+}
+
+static void data_row(struct listing *l, const void *row) {
+    json_t *o = json_object(), *v;
+    const char *name, *between = "";
+    for (size_t i = 0; i < l->count; i++)
+        if (l->columns[i].name) json_object_set_new(o, l->columns[i].name, value_of(&l->columns[i], row));
+    if (l->form == SHEET_JSON) {
+        json_array_append_new(l->array, o);
+        return;
+    }
+    for (size_t i = 0; i < l->count && l->rows == 0; i++)
+        if (l->columns[i].name) buf_addf(&l->text, "%s%s", i ? "," : "", l->columns[i].name);
+    if (l->rows == 0) buf_add(&l->text, "\n");
+    json_object_foreach(o, name, v) {
+        buf_add(&l->text, between);
+        csv_value(v, &l->text);
+        between = ",";
+    }
+    buf_add(&l->text, "\n");
+    json_decref(o);
+}
+
+/* ---- for people ---- */
+
+enum { CELL = 128 };
 
 /* "small 2/3" for a trial, whose number is never cut. */
-static void add_name(struct listing *l, const struct store_row *r, unsigned width) {
-    char trial[32], name[sizeof r->name + sizeof trial];
-    if (!r->trial) {
-        add_column(l, r->name, width);
-        return;
-    }
-    int tail = snprintf(trial, sizeof trial, " %u/%u", r->trial, r->trials);
+static void name_text(const struct listing *l, const struct store_row *r, unsigned width, char *out) {
+    char trial[32] = "", name[CELL / 2 + 32];
+    if (r->trial) snprintf(trial, sizeof trial, " %u/%u", r->trial, r->trials);
     snprintf(name, sizeof name, "%s", r->name);
-    size_t len = strlen(name);
-    while (len > 0 && format_width(name) + (unsigned)tail > width) { /* whole characters */
-        while (len > 1 && ((unsigned char)name[len - 1] & 0xc0) == 0x80) len--;
-        name[--len] = '\0';
+    unsigned room = width - (unsigned)strlen(trial);
+    if (r->trial && format_width(name) > room) format_fit(r->name, room, l->ascii, name, sizeof name);
+    snprintf(out, CELL, "%s%s", name, trial);
+}
+
+static void cell_text(const struct listing *l, const struct column *c, const void *row, char out[CELL]) {
+    const void *at = (const char *)row + c->offset;
+    const struct sweep_record *sweep = row;
+    if (c->cell == REAL)
+        snprintf(out, CELL, "%s", c->form(*(const double *)at).text);
+    else if (c->cell == MOMENT)
+        moment_local_text(*(const double *)at, out);
+    else if (c->cell == NAME)
+        name_text(l, row, (unsigned)abs(l->narrow ? c->narrow : c->width), out);
+    else if (c->cell == KEY)
+        snprintf(out, CELL, "%" PRId64, *(const int64_t *)at);
+    else if (c->cell == POINTS && sweep->status != RUN_RUNNING)
+        snprintf(out, CELL, "%" PRIu64 " of %" PRIu64, sweep->done, sweep->points);
+    else if (c->cell == POINTS)
+        snprintf(out, CELL, "--");
+    else
+        snprintf(out, CELL, "%s", c->cell == STATUS ? run_status_name(sweep->status) : (const char *)at);
+    utf8_clean(out, l->ascii ? UTF8_ASCII : 0);
+}
+
+/* `row` NULL: the headings. */
+static void table_row(struct listing *l, const void *row) {
+    const char *gap = "";
+    for (size_t i = 0; i < l->count; i++) {
+        const struct column *c = &l->columns[i];
+        int wide = l->narrow ? c->narrow : c->width;
+        unsigned width = (unsigned)abs(wide), used;
+        char text[CELL], fit[CELL * 4];
+        if (!c->title || (l->narrow && wide == 0)) continue;
+        snprintf(text, sizeof text, "%s", c->title);
+        if (row) cell_text(l, c, row, text);
+        used = format_width(text);
+        if (wide < 0 && used > width) format_fit(text, width, l->ascii, fit, sizeof fit);
+        buf_addf(&l->text, "%s%*s%s%*s", gap, wide > (int)used ? wide - (int)used : 0, "",
+                 wide < 0 && used > width ? fit : text, wide < 0 && used < width ? (int)(width - used) : 0,
+                 "");
+        gap = "  ";
     }
-    snprintf(name + len, sizeof name - len, "%s", trial);
-    add_column(l, name, width);
-}
-
-/* The columns that fit 80 characters. */
-static void narrow_row(struct listing *l, const struct store_row *r) {
-    char when[MOMENT_TEXT], tok[24], e2e[24];
-    if (l->rows == 0)
-        buf_addf(&l->text, "%5s  %-16s  %-11s  %-*s  %8s  %8s\n", "run", "started", "status", NAME_NARROW,
-                 "name", "tok/s", "e2e P95");
-    moment_local_text(r->started_at, when);
-    human(units_count_human, r->throughput_tok_s, tok, sizeof tok);
-    human(units_duration_human, r->e2e_p95_ms * 1e6, e2e, sizeof e2e);
-    buf_addf(&l->text, "%5" PRId64 "  %-16s  %-11s", r->run_id, when, r->status);
-    add_name(l, r, NAME_NARROW);
-    buf_addf(&l->text, "  %8s  %8s\n", tok, e2e);
-}
-
-static void table_row(struct listing *l, const struct store_row *r) {
-    if (l->narrow) {
-        narrow_row(l, r);
-        return;
-    }
-    char when[MOMENT_TEXT], length[24], tok[24], storage[24], e2e[24], nvme[24], hits[24], all[24];
-    if (l->rows == 0)
-        buf_addf(&l->text, "%5s  %-16s  %-11s  %-*s  %-*s  %-8s  %8s  %8s  %8s  %8s  %8s  %7s  %7s\n", "run",
-                 "started", "status", NAME_COLUMNS, "name", MODEL_COLUMNS, "model", "mode", "length", "tok/s",
-                 "storage", "e2e P95", "read P95", "hits", "+decode");
-    moment_local_text(r->started_at, when);
-    human(units_duration_human, r->duration_s * 1e9, length, sizeof length);
-    human(units_count_human, r->throughput_tok_s, tok, sizeof tok);
-    human(units_count_human, r->storage_throughput_tok_s, storage, sizeof storage);
-    human(units_duration_human, r->e2e_p95_ms * 1e6, e2e, sizeof e2e);
-    human(units_duration_human, r->nvme_read_p95_ms * 1e6, nvme, sizeof nvme);
-    human(percent, r->reuse_hit_ratio, hits, sizeof hits);
-    human(percent, r->hit_ratio, all, sizeof all);
-    buf_addf(&l->text, "%5" PRId64 "  %-16s  %-11s", r->run_id, when, r->status);
-    add_name(l, r, NAME_COLUMNS);
-    add_column(l, r->model, MODEL_COLUMNS);
-    buf_addf(&l->text, "  %-8s  %8s  %8s  %8s  %8s  %8s  %7s  %7s\n", r->mode, length, tok, storage, e2e,
-             nvme, hits, all);
-}
-
-static json_t *number(double v) {
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
-static void json_row(struct listing *l, const struct store_row *r) {
-    char when[MOMENT_TEXT];
-    json_t *o = json_object();
-    moment_iso(r->started_at, 0, when);
-    json_object_set_new(o, "run_id", json_integer(r->run_id));
-    json_object_set_new(o, "started_at", when[0] ? json_string(when) : json_null());
-    json_object_set_new(o, "status", json_part_text(r->status));
-    json_object_set_new(o, "name", json_part_text(r->name));
-    json_object_set_new(o, "model", json_part_text(r->model));
-    json_object_set_new(o, "mode", json_part_text(r->mode));
-    json_object_set_new(o, "host", json_part_text(r->host));
-    json_object_set_new(o, "duration_s", number(r->duration_s));
-    json_object_set_new(o, "throughput_tok_s", number(r->throughput_tok_s));
-    json_object_set_new(o, "storage_throughput_tok_s", number(r->storage_throughput_tok_s));
-    json_object_set_new(o, "e2e_p95_ms", number(r->e2e_p95_ms));
-    json_object_set_new(o, "nvme_read_p95_ms", number(r->nvme_read_p95_ms));
-    json_object_set_new(o, "hit_ratio", number(r->hit_ratio));
-    json_object_set_new(o, "reuse_hit_ratio", number(r->reuse_hit_ratio));
-    json_object_set_new(o, "parent_id", r->parent_id ? json_integer(r->parent_id) : json_null());
-    json_object_set_new(o, "trial", r->trial ? json_integer(r->trial) : json_null());
-    json_object_set_new(o, "trials", r->trial ? json_integer(r->trials) : json_null());
-    json_object_set_new(o, "tags", json_part_text(r->tags));
-    json_array_append_new(l->array, o);
-}
-
-/* 0 is no number. */
-static void csv_whole(uint64_t n, struct buf *out) {
-    buf_add(out, ",");
-    if (n) buf_addf(out, "%" PRIu64, n);
-}
-
-static void csv_row(struct listing *l, const struct store_row *r) {
-    const char *const texts[] = {r->status, r->name, r->model, r->mode, r->host};
-    const double numbers[] = {r->duration_s,     r->throughput_tok_s, r->storage_throughput_tok_s,
-                              r->e2e_p95_ms,     r->nvme_read_p95_ms, r->hit_ratio,
-                              r->reuse_hit_ratio};
-    char when[MOMENT_TEXT];
-    if (l->rows == 0)
-        buf_add(
-            &l->text,
-            "run_id,started_at,status,name,model,mode,host,duration_s,throughput_tok_s,"
-            "storage_throughput_tok_s,e2e_p95_ms,nvme_read_p95_ms,hit_ratio,reuse_hit_ratio,parent_id,trial,trials,tags\n");
-    moment_iso(r->started_at, 0, when);
-    buf_addf(&l->text, "%" PRId64 ",%s", r->run_id, when);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        buf_add(&l->text, ",");
-        sheet_csv_text(texts[i], &l->text);
-    }
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        buf_add(&l->text, ",");
-        if (isfinite(numbers[i])) buf_addf(&l->text, "%.17g", numbers[i]);
-    }
-    csv_whole((uint64_t)r->parent_id, &l->text);
-    csv_whole(r->trial, &l->text);
-    csv_whole(r->trials, &l->text);
-    buf_add(&l->text, ",");
-    sheet_csv_text(r->tags, &l->text);
     buf_add(&l->text, "\n");
 }
 
-static void add_row(void *ctx, const struct store_row *r) {
-    static void (*const rows[])(struct listing *, const struct store_row *) = {
-        [SHEET_TABLE] = table_row, [SHEET_JSON] = json_row, [SHEET_CSV] = csv_row};
-    struct listing *l = ctx;
-    rows[l->form](l, r);
+static void add_row(struct listing *l, const void *row) {
+    if (l->form == SHEET_TABLE && l->rows == 0) table_row(l, NULL);
+    if (l->form == SHEET_TABLE)
+        table_row(l, row);
+    else
+        data_row(l, row);
     l->rows++;
 }
+
+static void add_run(void *ctx, const struct store_row *r) {
+    add_row(ctx, r);
+}
+
+static void add_sweep(void *ctx, const struct sweep_record *r) {
+    add_row(ctx, r);
+}
+
+/* ---- the filters ---- */
 
 /* A day, or a minute of it, in local time, or how long ago; `end`: when it is over. */
 static int read_date(const struct options *o, const char *name, bool end, double *out, struct err *e) {
@@ -239,62 +268,6 @@ static int read_filter(const struct options *o, struct store_filter *f, struct e
     return 0;
 }
 
-/* ---- sweeps ---- */
-
-static void sweep_row(struct listing *l, const struct sweep_record *r) {
-    char when[MOMENT_TEXT], points[48];
-    if (l->rows == 0)
-        buf_addf(&l->text, "%5s  %-16s  %-11s  %-*s  %-10s  %s\n", "sweep", "started", "status", NAME_COLUMNS,
-                 "name", "profile", "points");
-    moment_local_text(r->started_at, when);
-    snprintf(points, sizeof points, "%" PRIu64 " of %" PRIu64, r->done, r->points);
-    buf_addf(&l->text, "%5" PRId64 "  %-16s  %-11s", r->sweep_id, when, run_status_name(r->status));
-    add_column(l, r->name, NAME_COLUMNS);
-    buf_addf(&l->text, "  %-10s  %s\n", r->profile, r->status == RUN_RUNNING ? "--" : points);
-}
-
-static void sweep_json_row(struct listing *l, const struct sweep_record *r) {
-    char when[MOMENT_TEXT];
-    json_t *o = json_object();
-    moment_iso(r->started_at, 0, when);
-    json_object_set_new(o, "sweep_id", json_integer(r->sweep_id));
-    json_object_set_new(o, "uuid", json_part_text(r->uuid));
-    json_object_set_new(o, "started_at", when[0] ? json_string(when) : json_null());
-    json_object_set_new(o, "status", json_part_text(run_status_name(r->status)));
-    json_object_set_new(o, "name", json_part_text(r->name));
-    json_object_set_new(o, "profile", json_part_text(r->profile));
-    json_object_set_new(o, "mode", json_part_text(r->mode));
-    json_object_set_new(o, "model", json_part_text(r->model));
-    json_object_set_new(o, "host", json_part_text(r->host));
-    json_object_set_new(o, "points", json_integer((json_int_t)r->points));
-    json_object_set_new(o, "done", json_integer((json_int_t)r->done));
-    json_object_set_new(o, "failed", json_integer((json_int_t)r->failed));
-    json_array_append_new(l->array, o);
-}
-
-static void sweep_csv_row(struct listing *l, const struct sweep_record *r) {
-    const char *const texts[] = {run_status_name(r->status), r->name, r->profile, r->mode, r->model, r->host};
-    char when[MOMENT_TEXT];
-    if (l->rows == 0)
-        buf_add(&l->text,
-                "sweep_id,uuid,started_at,status,name,profile,mode,model,host,points,done,failed\n");
-    moment_iso(r->started_at, 0, when);
-    buf_addf(&l->text, "%" PRId64 ",%s,%s", r->sweep_id, r->uuid, when);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        buf_add(&l->text, ",");
-        sheet_csv_text(texts[i], &l->text);
-    }
-    buf_addf(&l->text, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", r->points, r->done, r->failed);
-}
-
-static void add_sweep(void *ctx, const struct sweep_record *r) {
-    static void (*const rows[])(struct listing *, const struct sweep_record *) = {
-        [SHEET_TABLE] = sweep_row, [SHEET_JSON] = sweep_json_row, [SHEET_CSV] = sweep_csv_row};
-    struct listing *l = ctx;
-    rows[l->form](l, r);
-    l->rows++;
-}
-
 /* ---- the command ---- */
 
 static const char *const of_runs[] = {"name", "model", "host",  "status", "mode",
@@ -321,7 +294,7 @@ static int list(const struct options *o, struct listing *l, char *path, size_t l
     if (rc || access(path, F_OK) != 0) return rc;
     rc = stored_open_at(path, STORE_READ, &store, e);
     if (!rc && sweeps) rc = store_list_sweeps(store, filter.limit, add_sweep, l, e);
-    if (!rc && !sweeps) rc = store_list(store, &filter, add_row, l, e);
+    if (!rc && !sweeps) rc = store_list(store, &filter, add_run, l, e);
     store_close(store);
     return rc;
 }
@@ -344,9 +317,13 @@ static void print_listing(struct listing *l, const struct options *o, const char
 
 int cmd_history(const struct options *o, struct command_reply *r, struct err *e) {
     struct format_style style = output_style(o);
+    bool sweeps = options_has(o, "sweeps");
     struct listing l = {.array = json_array(),
                         .ascii = style.ascii,
-                        .narrow = isatty(STDOUT_FILENO) == 1 && style.columns < TABLE_COLUMNS};
+                        .narrow = !sweeps && isatty(STDOUT_FILENO) == 1 && style.columns < TABLE_COLUMNS,
+                        .columns = sweeps ? sweep_columns : run_columns,
+                        .count = sweeps ? sizeof sweep_columns / sizeof *sweep_columns
+                                        : sizeof run_columns / sizeof *run_columns};
     char path[1024];
     int rc = output_form(o, &l.form, e);
     if (!rc) rc = list(o, &l, path, sizeof path, e);

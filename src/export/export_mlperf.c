@@ -274,16 +274,16 @@ static json_t *health(const struct run_record *r) {
     json_t *o = json_object(), *list = json_array();
     for (size_t i = 0; i < total; i++) {
         const struct run_criterion *c = &r->criteria[i];
-        json_t *one = json_object();
-        json_object_set_new(one, "name", json_part_text(c->name));
-        json_object_set_new(one, "target", json_part_number(c->target));
-        json_object_set_new(one, "actual", json_part_number(c->actual));
-        json_object_set_new(one, "unit", json_part_text(c->unit[0] ? c->unit : "ratio"));
-        json_object_set_new(one, "passed", json_boolean(c->passed == 1));
-        json_array_append_new(list, one);
+        json_array_append_new(list, JSON_OBJECT({"name", json_part_text(c->name)},
+                                                {"target", json_part_number(c->target)},
+                                                {"actual", json_part_number(c->actual)},
+                                                {"unit", json_part_text(c->unit[0] ? c->unit : "ratio")},
+                                                {"passed", json_boolean(c->passed == 1)}));
     }
     json_object_set_new(o, "overall_status",
-                        !total ? json_null() : json_part_text(passed == total ? "PASS" : "FAIL"));
+                        json_part_text(!total            ? NULL
+                                       : passed == total ? "PASS"
+                                                         : "FAIL"));
     json_object_set_new(o, "criteria", list);
     json_object_set_new(o, "passed_count", json_integer((json_int_t)passed));
     json_object_set_new(o, "total_count", json_integer((json_int_t)total));
@@ -350,15 +350,12 @@ static json_t *scaling_history(const struct run_record *r) {
         const struct snapshot_decision *d = &r->decisions[i];
         const char *action = action_of(d);
         double run_s = r->decision_t_s ? r->decision_t_s[i] : KVF_MISSING;
-        json_t *o = json_object();
-        json_object_set_new(o, "timestamp", moment(r->started_at + value(r, "prepare_s") + run_s));
-        json_object_set_new(o, "mode", json_part_text(d->mode));
-        json_object_set_new(o, "action", json_part_text(action));
-        json_object_set_new(o, "users", json_integer((json_int_t)d->users_after));
-        json_object_set_new(o, "saturation_level", json_part_number(d->saturation));
-        json_object_set_new(o, "read_latency_p95_ms", json_null());
-        json_object_set_new(o, "write_latency_p95_ms", json_null());
-        json_object_set_new(o, "throughput_tokens_per_sec", json_part_number(d->throughput_tok_s));
+        json_t *o = JSON_OBJECT({"timestamp", moment(r->started_at + value(r, "prepare_s") + run_s)},
+                                {"mode", json_part_text(d->mode)}, {"action", json_part_text(action)},
+                                {"users", json_integer((json_int_t)d->users_after)},
+                                {"saturation_level", json_part_number(d->saturation)},
+                                {"read_latency_p95_ms", json_null()}, {"write_latency_p95_ms", json_null()},
+                                {"throughput_tokens_per_sec", json_part_number(d->throughput_tok_s)});
         /* under the name that their files have, and under the short one that readers of them look for */
         static const char *const peaks[] = {"peak_throughput_tokens_per_sec", "peak_throughput"};
         for (size_t p = 0; p < sizeof peaks / sizeof *peaks && strcmp(action, "stop") == 0; p++)
@@ -373,16 +370,12 @@ static json_t *scaling_summary(const struct run_record *r) {
     if (!kvf_present(value(r, "autoscaler_decisions"))) return json_null();
     size_t n = r->decision_count, moves = 0;
     for (size_t i = 0; i < n; i++) moves += r->decisions[i].users_after != r->decisions[i].users_before;
-    json_t *o = json_object();
-    json_object_set_new(o, "initial_users",
-                        n ? json_integer((json_int_t)r->decisions[0].users_before) : json_null());
-    json_object_set_new(o, "final_users",
-                        n ? json_integer((json_int_t)r->decisions[n - 1].users_after) : json_null());
-    json_object_set_new(o, "total_scale_events", json_integer((json_int_t)moves));
-    json_object_set_new(o, "peak_user_count", json_part_number(value(r, "users_at_peak")));
-    json_object_set_new(o, "peak_throughput_tokens_per_sec",
-                        json_part_number(value(r, "peak_throughput_tok_s")));
-    return o;
+    return JSON_OBJECT(
+        {"initial_users", n ? json_integer((json_int_t)r->decisions[0].users_before) : json_null()},
+        {"final_users", n ? json_integer((json_int_t)r->decisions[n - 1].users_after) : json_null()},
+        {"total_scale_events", json_integer((json_int_t)moves)},
+        {"peak_user_count", json_part_number(value(r, "users_at_peak"))},
+        {"peak_throughput_tokens_per_sec", json_part_number(value(r, "peak_throughput_tok_s"))});
 }
 
 /* ---- the whole ---- */
@@ -413,10 +406,9 @@ static json_t *timeline(const struct series *s) {
         if (v->phase != KVF_PHASE_MEASURED) continue;
         elapsed_s += v->length_s;
         tokens += (double)v->tokens;
-        json_t *o = json_object();
-        json_object_set_new(o, "timestamp", json_part_number(elapsed_s));
-        json_object_set_new(o, "throughput_tokens_per_sec", json_part_number(ratio(tokens, elapsed_s)));
-        json_array_append_new(list, o);
+        json_array_append_new(
+            list, JSON_OBJECT({"timestamp", json_part_number(elapsed_s)},
+                              {"throughput_tokens_per_sec", json_part_number(ratio(tokens, elapsed_s))}));
     }
     return list;
 }
@@ -439,11 +431,10 @@ static json_t *origin(const struct run_record *r) {
     json_object_set_new(o, "writes_fell_through", json_part_number(value(r, "fell_through")));
     json_object_set_new(o, "writes_refused", json_part_number(value(r, "refused")));
     json_object_set_new(o, "requests_refused", json_part_number(value(r, "requests_refused")));
-    json_object_set_new(o, "sla_latency", r->qos_latency[0] ? json_part_text(r->qos_latency) : json_null());
-    json_object_set_new(o, "not_comparable",
-                        r->not_comparable[0] ? json_part_text(r->not_comparable) : json_null());
+    json_object_set_new(o, "sla_latency", json_part_some(r->qos_latency));
+    json_object_set_new(o, "not_comparable", json_part_some(r->not_comparable));
     standing_run_undone(r, undone);
-    json_object_set_new(o, "undone", undone[0] ? json_part_text(undone) : json_null());
+    json_object_set_new(o, "undone", json_part_some(undone));
     return o;
 }
 

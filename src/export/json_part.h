@@ -12,9 +12,25 @@ json_t *json_part_text(const char *s);
 /* NaN and infinities have no form in JSON and mean "missing": null. Whole numbers that a double holds exactly
  * are integers. */
 json_t *json_part_number(double v);
+/* The same where "" means missing too. */
+json_t *json_part_some(const char *s);
+/* A number of things; a key of the database, of which 0 and below are none: null. */
+json_t *json_part_count(uint64_t n);
+json_t *json_part_id(int64_t id);
+/* A point in time, ISO 8601 in UTC with so many decimals, or null. */
+json_t *json_part_moment(double epoch_s, int decimals);
+/* An object of these members, in this order, whose values it takes: JSON_OBJECT({"name", value}, ..). */
+struct json_member {
+    const char *name;
+    json_t *value;
+};
+json_t *json_part_object(const struct json_member *members); /* the last one has no name */
+#define JSON_OBJECT(...) json_part_object((const struct json_member[]){__VA_ARGS__, {NULL, NULL}})
+/* The first members of a document whose schema and its version are NAME_SCHEMA and NAME_VERSION. */
+#define JSON_HEAD(name)                                                                                      \
+    {"schema", json_string(name##_SCHEMA)}, {                                                                \
+        "version", json_integer(name##_VERSION)                                                              \
+    }
 /* Adds a whole document in lines, and takes it. */
 void json_part_print(json_t *document, struct buf *out);
-/* The schema and its version, the first members of a document. */
-void json_part_head(json_t *document, const char *schema, int version);
-
 #endif

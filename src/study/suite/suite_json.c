@@ -11,19 +11,12 @@ static json_t *count(uint64_t v) {
 }
 
 static json_t *suite_object(const struct suite *s) {
-    json_t *o = json_object();
-    json_object_set_new(o, "host", json_part_text(s->host.name));
-    json_object_set_new(o, "cpus", json_integer(s->host.cpus_usable));
-    json_object_set_new(o, "memory_bytes", count(s->host.memory_bytes));
-    json_object_set_new(o, "gpu", s->host.gpu[0] ? json_part_text(s->host.gpu) : json_null());
-    json_object_set_new(o, "path", json_part_text(s->dir));
-    json_object_set_new(o, "path_reason", json_part_text(s->dir_why));
-    json_object_set_new(o, "device", s->drive_known ? json_part_text(s->drive.device.name) : json_null());
-    json_object_set_new(o, "free_bytes", count(s->disk_free));
-    json_object_set_new(o, "quick", json_boolean(s->quick));
-    json_object_set_new(o, "parent_id", s->parent_id > 0 ? json_integer(s->parent_id) : json_null());
-    json_object_set_new(o, "stopped", json_boolean(s->stopped));
-    return o;
+    return JSON_OBJECT({"host", json_part_text(s->host.name)}, {"cpus", json_integer(s->host.cpus_usable)},
+                       {"memory_bytes", count(s->host.memory_bytes)}, {"gpu", json_part_some(s->host.gpu)},
+                       {"path", json_part_text(s->dir)}, {"path_reason", json_part_text(s->dir_why)},
+                       {"device", json_part_text(s->drive_known ? s->drive.device.name : NULL)},
+                       {"free_bytes", count(s->disk_free)}, {"quick", json_boolean(s->quick)},
+                       {"parent_id", json_part_id(s->parent_id)}, {"stopped", json_boolean(s->stopped)});
 }
 
 static json_t *runs_array(const struct suite_entry *e) {
@@ -47,42 +40,32 @@ static json_t *capacity(const struct scenario *sc, enum kvf_tier t) {
 }
 
 static json_t *test_object(const struct suite_entry *e) {
-    json_t *o = json_object(), *scaled = json_array();
+    json_t *scaled = json_array();
     char text[sizeof e->run[0].description];
     if (e->runs)
         snprintf(text, sizeof text, "%s", e->run[0].description);
     else
         scenario_describe(&e->scenario, text, sizeof text);
-    json_object_set_new(o, "name", json_part_text(e->test->name));
-    json_object_set_new(o, "group", json_part_text(suite_group_name(e->test->group)));
-    json_object_set_new(o, "description", json_part_text(text));
-    json_object_set_new(o, "model", json_part_text(e->scenario.model.preset));
-    json_object_set_new(o, "users", count(e->scenario.workload.users));
-    json_object_set_new(o, "gpu_bytes", capacity(&e->scenario, KVF_TIER_GPU));
-    json_object_set_new(o, "cpu_bytes", capacity(&e->scenario, KVF_TIER_CPU));
-    json_object_set_new(o, "nvme_bytes", capacity(&e->scenario, KVF_TIER_NVME));
-    json_object_set_new(o, "trials", json_integer(e->trials));
-    json_object_set_new(o, "duration_s", json_real((double)e->scenario.run.duration_ns / 1e9));
-    json_object_set_new(o, "refused", e->refused[0] ? json_part_text(e->refused) : json_null());
     for (unsigned i = 0; i < e->fit.lines; i++)
         json_array_append_new(scaled, json_part_text(e->fit.line[i].text));
-    json_object_set_new(o, "scaled", scaled);
-    json_object_set_new(o, "runs", runs_array(e));
-    return o;
+    return JSON_OBJECT(
+        {"name", json_part_text(e->test->name)}, {"group", json_part_text(suite_group_name(e->test->group))},
+        {"description", json_part_text(text)}, {"model", json_part_text(e->scenario.model.preset)},
+        {"users", count(e->scenario.workload.users)}, {"gpu_bytes", capacity(&e->scenario, KVF_TIER_GPU)},
+        {"cpu_bytes", capacity(&e->scenario, KVF_TIER_CPU)},
+        {"nvme_bytes", capacity(&e->scenario, KVF_TIER_NVME)}, {"trials", json_integer(e->trials)},
+        {"duration_s", json_real((double)e->scenario.run.duration_ns / 1e9)},
+        {"refused", json_part_some(e->refused)}, {"scaled", scaled}, {"runs", runs_array(e)});
 }
 
 void suite_json(const struct suite *s, const struct suite_words *w, struct buf *out) {
-    json_t *o = json_object(), *tests = json_array(), *meaning = json_array();
+    json_t *tests = json_array(), *meaning = json_array();
     for (size_t i = 0; i < s->entries; i++) json_array_append_new(tests, test_object(&s->entry[i]));
     for (unsigned i = 0; i < w->lines; i++) {
-        json_t *line = json_object();
-        json_object_set_new(line, "topic", json_part_text(w->line[i].topic));
-        json_object_set_new(line, "text", json_part_text(w->line[i].text));
-        json_array_append_new(meaning, line);
+        json_array_append_new(meaning, JSON_OBJECT({"topic", json_part_text(w->line[i].topic)},
+                                                   {"text", json_part_text(w->line[i].text)}));
     }
-    json_part_head(o, SUITE_JSON_SCHEMA, SUITE_JSON_VERSION);
-    json_object_set_new(o, "suite", suite_object(s));
-    json_object_set_new(o, "tests", tests);
-    json_object_set_new(o, "meaning", meaning);
-    json_part_print(o, out);
+    json_part_print(JSON_OBJECT(JSON_HEAD(SUITE_JSON), {"suite", suite_object(s)}, {"tests", tests},
+                                {"meaning", meaning}),
+                    out);
 }
