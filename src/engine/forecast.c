@@ -109,12 +109,6 @@ static void stations_of(const struct forecast *f, double demand_s[KVF_TIERS][KVF
     }
 }
 
-/* The network has no station for the program's threads, for another program or for the gate of writes. */
-static bool outside_the_model(enum verdict_limit limit) {
-    return limit == VERDICT_NONE || limit == VERDICT_HOST_CPU || limit == VERDICT_NEIGHBOUR ||
-           limit == VERDICT_WRITES;
-}
-
 /* Whether there is anything to ask the model for. */
 static bool measure(struct forecast *f) {
     const struct judge_input *in = f->in;
@@ -405,21 +399,6 @@ static void add(struct forecast *f, const struct change *c, const char *what) {
         offer(f, what, "reuse_hit_ratio", 1 - f->in->miss_ratio, got.hit_ratio);
 }
 
-static void add_tier(struct forecast *f, int t) {
-    const char *tier = tier_name((enum kvf_tier)t);
-    struct change c = as_it_is;
-    char what[80];
-    for (int times = 2; times <= 4; times *= 2) {
-        c.capacity[t] = times;
-        snprintf(what, sizeof what, "%d x %s capacity", times, tier);
-        add(f, &c, what);
-    }
-    c = as_it_is;
-    c.bandwidth[t] = 2;
-    snprintf(what, sizeof what, "2 x %s bandwidth%s", tier, t == KVF_TIER_NVME ? " (one more drive)" : "");
-    add(f, &c, what);
-}
-
 /* ---- while the run goes on ---- */
 
 /* Misses of caches of these sizes one below the other, by the sample's distances. */
@@ -432,12 +411,11 @@ static void curve_of(const struct forecast *f, const double usable[KVF_TIERS], d
 }
 
 /* Hits move up with a larger tier, and with them the reads. */
-static void add_larger(struct forecast *f, int t, int times) {
+static void add_larger(struct forecast *f, int t, double times, const char *what) {
     double usable[KVF_TIERS], now[KVF_TIERS], then[KVF_TIERS], demand_s[KVF_TIERS][KVF_DIRS];
     double steady[KVF_TIERS][KVF_DIRS] = {{0}}, above = 1, above_then = 1;
     struct network n = f->network;
     struct estimate got = {0};
-    char what[80];
     memcpy(usable, f->in->usable_bytes, sizeof usable);
     memcpy(demand_s, f->demand_s, sizeof demand_s);
     curve_of(f, usable, now);
@@ -450,7 +428,6 @@ static void add_larger(struct forecast *f, int t, int times) {
         if (f->in->on[i] && hits > ALIKE) demand_s[i][KVF_DIR_READ] *= hits_then / hits;
         above = now[i], above_then = then[i];
     }
-    snprintf(what, sizeof what, "%d x %s capacity", times, tier_name((enum kvf_tier)t));
     settle_on(f, &n, demand_s, steady, &got);
     if (f->tok_s > 0) offer(f, what, "throughput_tok_s", f->tok_s, f->tok_s * got.per_s / f->per_s);
     if (f->verdict->cause == VERDICT_CAUSE_CAPACITY && got.per_s >= KEPT * f->per_s && !f->in->misses_free)
@@ -474,6 +451,54 @@ static void add_other(struct forecast *f, const struct change *c, const char *wh
         offer(f, what, "e2e_mean_ms", f->in->e2e_ms, fmax(n.users / got.per_s - n.think_s, 0) * 1e3);
 }
 
+/* ---- the changes ---- */
+
+static void consider(struct forecast *f, const struct change *c, const char *what) {
+    if (f->results) {
+        add(f, c, what);
+        return;
+    }
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (c->capacity[t] <= 1) continue;
+        add_larger(f, t, c->capacity[t], what);
+        return;
+    }
+    /* fewer users ask the same of the tiers as long as few of their lookups miss */
+    if (c->users >= 1 || !(f->in->miss_ratio > OTHER_HITS)) add_other(f, c, what);
+}
+
+static void consider_tier(struct forecast *f, int t) {
+    const char *tier = tier_name((enum kvf_tier)t);
+    struct change c = as_it_is;
+    char what[80];
+    for (int times = 2; times <= 4 && verdict_helps(f->verdict, VERDICT_HELP_BIGGER); times *= 2) {
+        c.capacity[t] = times;
+        snprintf(what, sizeof what, "%d x %s capacity", times, tier);
+        consider(f, &c, what);
+    }
+    if (t != (int)judge_most_loaded_tier(f->in) || !verdict_helps(f->verdict, VERDICT_HELP_FASTER)) return;
+    c = as_it_is;
+    c.bandwidth[t] = 2;
+    snprintf(what, sizeof what, "2 x %s bandwidth%s", tier, t == KVF_TIER_NVME ? " (one more drive)" : "");
+    consider(f, &c, what);
+}
+
+/* Changes that address what the verdict names. Of a run that has ended nothing is said of slots and users
+ * while a queue grows. */
+static void consider_all(struct forecast *f) {
+    const struct judge_input *in = f->in;
+    bool crowd = !f->results || f->settled;
+    struct change c = as_it_is;
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (in->on[t]) consider_tier(f, t);
+    c.slots = 2;
+    if (crowd && verdict_helps(f->verdict, VERDICT_HELP_MORE_SLOTS)) consider(f, &c, "2 x slots");
+    c = as_it_is;
+    c.users = 0.5;
+    if (crowd && f->closed && in->users >= 2 && verdict_helps(f->verdict, VERDICT_HELP_FEWER_USERS))
+        consider(f, &c, "half the users");
+}
+
 void forecast_recent(struct engine *e, const struct judge_input *in, const struct snapshot *snap,
                      struct verdict *v) {
     enum { USERS_MOST = 1000 }; /* more of them take too long here */
@@ -484,28 +509,10 @@ void forecast_recent(struct engine *e, const struct judge_input *in, const struc
                          .offered_s = (double)i->arrived / in->length_s,
                          .inside = i->queue_depth_mean + i->in_service,
                          .tok_s = i->throughput_tok_s};
-    struct change c = as_it_is;
-    if (in->users > USERS_MOST || e->slots > USERS_MOST) return;
-    if (outside_the_model(v->limited_by) || !measure(&f)) return;
+    if (in->users > USERS_MOST || e->slots > USERS_MOST || !measure(&f)) return;
     sample_look(e->pipeline.sample);
-    for (int t = 0; t < KVF_TIERS; t++)
-        for (int times = 2; in->on[t] && times <= 4; times *= 2) add_larger(&f, t, times);
+    consider_all(&f);
     sample_looked(e->pipeline.sample);
-    for (int t = 0; t < KVF_TIERS; t++) {
-        char what[80];
-        if (!in->on[t]) continue;
-        c = as_it_is;
-        c.bandwidth[t] = 2;
-        snprintf(what, sizeof what, "2 x %s bandwidth%s", tier_name((enum kvf_tier)t),
-                 t == KVF_TIER_NVME ? " (one more drive)" : "");
-        add_other(&f, &c, what);
-    }
-    c = as_it_is;
-    c.slots = 2;
-    if (in->slots_ratio >= 0.5) add_other(&f, &c, "2 x slots");
-    c = as_it_is;
-    c.users = 0.5; /* they ask the same of the tiers as long as few of their lookups miss */
-    if (f.closed && in->users >= 2 && !(in->miss_ratio > OTHER_HITS)) add_other(&f, &c, "half the users");
 }
 
 void forecast_remedies(struct engine *e, const struct judge_input *in, struct run_record *run) {
@@ -517,14 +524,7 @@ void forecast_remedies(struct engine *e, const struct judge_input *in, struct ru
                          .offered_s = result_value(r, "requests_arrived") / in->length_s,
                          .inside = result_value(r, "queue_depth_mean") + result_value(r, "in_service_mean"),
                          .tok_s = result_value(r, "throughput_tok_s")};
-    if (outside_the_model(run->verdict.limited_by) || !measure(&f)) return;
+    if (!measure(&f)) return;
     try_base(&f);
-    for (int t = 0; t < KVF_TIERS; t++)
-        if (in->on[t]) add_tier(&f, t);
-    struct change c = as_it_is;
-    c.slots = 2;
-    if (in->slots_ratio >= 0.5 && f.settled) add(&f, &c, "2 x slots");
-    c = as_it_is;
-    c.users = 0.5;
-    if (f.closed && f.settled && in->users >= 2) add(&f, &c, "half the users");
+    consider_all(&f);
 }

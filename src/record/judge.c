@@ -128,12 +128,21 @@ static void consider_tier(const struct judge_input *in, int t, struct resource *
         *most = (struct resource){VERDICT_LINK, tier, in->link_any[t]};
 }
 
-/* The largest service demand: as each has had the same time, the one that was busy for most of it. Slots
- * are what requests hold while they use the others, and no resource here. */
-static struct resource most_loaded(const struct judge_input *in) {
+static struct resource most_loaded_tier(const struct judge_input *in) {
     struct resource most = {VERDICT_NONE, KVF_TIERS, (double)NAN};
     for (int t = 0; t < KVF_TIERS; t++)
         if (in->on[t]) consider_tier(in, t, &most);
+    return most;
+}
+
+enum kvf_tier judge_most_loaded_tier(const struct judge_input *in) {
+    return most_loaded_tier(in).tier;
+}
+
+/* The largest service demand: as each has had the same time, the one that was busy for most of it. Slots
+ * are what requests hold while they use the others, and no resource here. */
+static struct resource most_loaded(const struct judge_input *in) {
+    struct resource most = most_loaded_tier(in);
     if (busier(in->compute_busy, most.busy))
         most = (struct resource){VERDICT_COMPUTE, KVF_TIERS, in->compute_busy};
     /* the program's own threads are a part of it: it is named only where it is full */
@@ -167,10 +176,6 @@ static double requests_per_s(const struct judge_input *in) {
     return in->length_s > 0 ? (double)in->requests / in->length_s : (double)NAN;
 }
 
-static const char *computing(const struct judge_input *in) {
-    return in->prefill_ms > 0 ? "prefill and generation" : "generation";
-}
-
 /* The parts of the mean end-to-end latency. */
 enum part { PART_QUEUE, PART_STORAGE, PART_COMPUTE, PART_REST, PARTS };
 
@@ -189,7 +194,9 @@ static void add_parts(struct phrase *t, const struct judge_input *in) {
     double part[PARTS];
     int whole[PARTS];
     char e2e[24];
-    const char *const names[PARTS] = {"queue wait", "storage I/O", computing(in), "the rest"};
+    const char *const names[PARTS] = {"queue wait", "storage I/O",
+                                      in->prefill_ms > 0 ? "prefill and generation" : "generation",
+                                      "the rest"};
     if (!(in->e2e_ms > 0) || isinf(in->e2e_ms)) return;
     parts_of(in, part);
     phrase_percents(part, whole, PARTS);
@@ -259,9 +266,10 @@ static void nothing_done(struct phrase *t, const struct judge_input *in, struct 
     struct leader l = find_leader(in);
     if (l.found)
         say(v, l.limit ? VERDICT_WRITES : verdict_limit_of(l.tier), VERDICT_CAUSE_LATENCY, l.share);
+    else if (in->slots_ratio >= FULL)
+        say(v, VERDICT_SLOTS, VERDICT_CAUSE_CONCURRENCY, in->slots_ratio);
     else
-        say(v, in->slots_ratio >= FULL ? VERDICT_SLOTS : VERDICT_LOAD,
-            in->slots_ratio >= FULL ? VERDICT_CAUSE_CONCURRENCY : VERDICT_CAUSE_DEMAND, in->slots_ratio);
+        say(v, VERDICT_LOAD, VERDICT_CAUSE_DEMAND, in->slots_ratio);
     phrase_add(t, "no request was completed");
     if (l.found) {
         phrase_add(t, "; so far ");
@@ -362,8 +370,9 @@ static void saturated(struct phrase *t, const struct judge_input *in, struct ver
         phrase_add(t, "; ");
         add_leader(t, &l, in);
     }
-    if (in->slots_ratio >= FULL) add_slots(t, in);
-    if (in->slots_ratio >= FULL) add_backlog(t, in);
+    if (!(in->slots_ratio >= FULL)) return;
+    add_slots(t, in);
+    add_backlog(t, in);
 }
 
 /* The batch is as small as its room makes it: the GPU would do more at once. */
@@ -522,38 +531,12 @@ static void add_window(struct phrase *t, const struct judge_input *in) {
         phrase_add(t, " (last %.0f s)", fmax(round(in->length_s), 1));
 }
 
-static void add_busy(struct verdict *v, const char *what, double busy, double rate) {
-    char name[48];
-    snprintf(name, sizeof name, "%s_busy", what);
-    verdict_add_evidence(v, name, busy, "");
-    snprintf(name, sizeof name, "%s_demand_ms", what);
-    if (rate > 0) verdict_add_evidence(v, name, busy / rate * 1e3, "ms");
-}
-
-/* Of an emulated gpu or a remote tier the link's time is the tier's. */
-static void add_links(struct verdict *v, const struct judge_input *in, double rate, double *sum_s) {
-    char name[48];
-    for (int t = 0; t < KVF_TIERS; t++) {
-        if (!in->on[t] || isnan(in->link_any[t])) continue;
-        snprintf(name, sizeof name, "%s_link", tier_name((enum kvf_tier)t));
-        add_busy(v, name, in->link_any[t], rate);
-    }
-    if (!in->on[KVF_TIER_GPU] || isnan(in->memory_any)) return;
-    add_busy(v, "gpu_memory", in->memory_any, rate);
-    if (rate > 0 && in->emulated[KVF_TIER_GPU]) *sum_s += in->memory_any / rate;
-}
-
 static void evidence(struct verdict *v, const struct judge_input *in) {
-    double rate = requests_per_s(in), part[PARTS], sum_s = 0, think_s;
+    double rate = requests_per_s(in), part[PARTS], sum_s, think_s;
     if (in->requests > 0) verdict_add_evidence(v, "requests_per_s", rate, "1/s");
     double most = most_loaded(in).busy;
     if (in->requests > 0 && most > 0) verdict_add_evidence(v, "throughput_bound_per_s", rate / most, "1/s");
-    for (int t = 0; t < KVF_TIERS; t++) {
-        if (!in->on[t]) continue;
-        add_busy(v, tier_name((enum kvf_tier)t), in->tier_busy[t], rate);
-        if (rate > 0 && in->tier_busy[t] > 0) sum_s += in->tier_busy[t] / rate;
-    }
-    add_links(v, in, rate, &sum_s);
+    sum_s = judge_loads(v, in, rate);
     verdict_add_evidence(v, "compute_busy", in->compute_busy, "");
     verdict_add_evidence(v, "host_cpu_busy", in->host_cpu_ratio, "");
     verdict_add_evidence(v, "own_cpu_busy", in->own_cpu_ratio, "");

@@ -73,6 +73,12 @@ void judge_run(const struct judge_input *in, struct verdict *v);
 /* Adds to the evidence where the mean end-to-end latency is spent: each tier's part of `storage`, the share
  * of it that is storage time and no wait for room. */
 void judge_places(struct verdict *v, const struct judge_input *in, double storage);
+/* Adds to the evidence how busy each tier and link was, and with `rate`, requests per second, its service
+ * demand. Gives the sum of the tiers' demands, in seconds per request. */
+double judge_loads(struct verdict *v, const struct judge_input *in, double rate);
+/* The tier that is, or whose link is, busy for the largest part of the time; KVF_TIERS: none is known to be.
+ */
+enum kvf_tier judge_most_loaded_tier(const struct judge_input *in);
 /* The kernel's bytes to ours where that says that somebody else uses the device, else 0. */
 double judge_foreign(const struct judge_input *in);
 

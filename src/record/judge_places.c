@@ -21,3 +21,35 @@ void judge_places(struct verdict *v, const struct judge_input *in, double storag
         verdict_add_evidence(v, name, storage * part[i / 3][i % 3] / total, "");
     }
 }
+
+static void add_busy(struct verdict *v, const char *what, double busy, double rate) {
+    char name[48];
+    snprintf(name, sizeof name, "%s_busy", what);
+    verdict_add_evidence(v, name, busy, "");
+    snprintf(name, sizeof name, "%s_demand_ms", what);
+    if (rate > 0) verdict_add_evidence(v, name, busy / rate * 1e3, "ms");
+}
+
+/* Of an emulated gpu or a remote tier the link's time is the tier's. */
+static void add_links(struct verdict *v, const struct judge_input *in, double rate, double *sum_s) {
+    char name[48];
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (!in->on[t] || isnan(in->link_any[t])) continue;
+        snprintf(name, sizeof name, "%s_link", tier_name((enum kvf_tier)t));
+        add_busy(v, name, in->link_any[t], rate);
+    }
+    if (!in->on[KVF_TIER_GPU] || isnan(in->memory_any)) return;
+    add_busy(v, "gpu_memory", in->memory_any, rate);
+    if (rate > 0 && in->emulated[KVF_TIER_GPU]) *sum_s += in->memory_any / rate;
+}
+
+double judge_loads(struct verdict *v, const struct judge_input *in, double rate) {
+    double sum_s = 0;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (!in->on[t]) continue;
+        add_busy(v, tier_name((enum kvf_tier)t), in->tier_busy[t], rate);
+        if (rate > 0 && in->tier_busy[t] > 0) sum_s += in->tier_busy[t] / rate;
+    }
+    add_links(v, in, rate, &sum_s);
+    return sum_s;
+}

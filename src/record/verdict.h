@@ -88,6 +88,15 @@ char *verdict_headline(const struct verdict *v, char *out, size_t len);
 /* General advice where no remedy has an estimate; and the rule that gives it. */
 const char *verdict_advice(const struct verdict *v);
 const char *verdict_rule(const struct verdict *v);
+/* Changes that address what limits. The others are no remedies, whatever a model promises of them: a sentence
+ * that names nvme is not followed by one more slot. */
+enum verdict_help {
+    VERDICT_HELP_BIGGER = 1, /* more capacity of any tier */
+    VERDICT_HELP_FASTER = 2, /* more bandwidth of the tier that is most loaded */
+    VERDICT_HELP_MORE_SLOTS = 4,
+    VERDICT_HELP_FEWER_USERS = 8,
+};
+bool verdict_helps(const struct verdict *v, enum verdict_help change);
 /* "2 x cpu capacity: tokens/s 1.20k to 1.90k" */
 char *verdict_remedy_text(const struct verdict_remedy *r, char *out, size_t len);
 /* The same in few columns: "2 x cpu capacity: tokens/s 1.20k -> 1.90k", with that arrow. */

@@ -56,43 +56,51 @@ char *verdict_headline(const struct verdict *v, char *out, size_t len) {
     return out;
 }
 
-/* ---- advice and rules ---- */
+/* ---- advice, rules, and the changes that fit ---- */
 
 static const struct words {
     enum verdict_limit limit;
     enum verdict_cause cause; /* VERDICT_CAUSES: any */
+    unsigned helps;
     const char *advice, *rule;
 } table[] = {
-    {VERDICT_NONE, VERDICT_CAUSES, "nothing has to change: there is room for more load",
+    {VERDICT_NONE, VERDICT_CAUSES, 0, "nothing has to change: there is room for more load",
      "Every class keeps its P95 target for 95 % of its requests and no queue grows: nothing is a bottleneck, and "
      "the most loaded resource is named."},
-    {VERDICT_LOAD, VERDICT_CAUSES, "more load: more users, or a higher rate of arrivals",
+    {VERDICT_LOAD, VERDICT_CAUSES, VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER,
+     "more load: more users, or a higher rate of arrivals",
      "No target is set or missed and no resource is busy for 85 % of its time: too few requests arrive to use "
      "what there is."},
-    {VERDICT_COMPUTE, VERDICT_CAUSE_BANDWIDTH, "a faster GPU, or fewer users: no tier would help",
+    {VERDICT_COMPUTE, VERDICT_CAUSE_BANDWIDTH, 0, "a faster GPU, or fewer users: no tier would help",
      "The modelled GPU is the resource that is busy for the largest part of the time, 85 % or more."},
-    {VERDICT_COMPUTE, VERDICT_CAUSES, "a faster GPU: requests hardly wait for the cache",
+    {VERDICT_COMPUTE, VERDICT_CAUSES, VERDICT_HELP_BIGGER, "a faster GPU: requests hardly wait for the cache",
      "No resource is busy for 85 % of its time, and prefill and generation are the largest part of the end-to-end "
      "latency."},
-    {VERDICT_HOST_CPU, VERDICT_CAUSES, "more or faster cores, or fewer users",
+    {VERDICT_HOST_CPU, VERDICT_CAUSES, 0, "more or faster cores, or fewer users",
      "The host's CPUs are busy for 95 % of the time with this program's work, or most of a request's time nothing "
      "of it is under way."},
-    {VERDICT_SLOTS, VERDICT_CAUSES, "more slots (engine.slots): nothing inside is saturated",
+    {VERDICT_SLOTS, VERDICT_CAUSES, VERDICT_HELP_MORE_SLOTS | VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER,
+     "more slots (engine.slots): nothing inside is saturated",
      "Requests wait for a slot while no resource that they use inside is busy for 85 % of its time."},
-    {VERDICT_WRITES, VERDICT_CAUSES, "a larger engine.max_concurrent_writes",
+    {VERDICT_WRITES, VERDICT_CAUSES, 0, "a larger engine.max_concurrent_writes",
      "Of all storage time the largest part is spent by writes in line for their turn."},
-    {VERDICT_NEIGHBOUR, VERDICT_CAUSES, "stop the other program, or move this one to resources of its own",
+    {VERDICT_NEIGHBOUR, VERDICT_CAUSES, 0, "stop the other program, or move this one to resources of its own",
      "The kernel counted 1.2 times our bytes or more for the device that would be named, or other programs have "
      "the host's CPUs."},
-    {VERDICT_LINK, VERDICT_CAUSES, "a faster link, a larger tier above it, or fewer users",
+    {VERDICT_LINK, VERDICT_CAUSES, VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER | VERDICT_HELP_FEWER_USERS,
+     "a faster link, a larger tier above it, or fewer users",
      "The link is the resource that is busy for the largest part of the time, 85 % or more: it bounds throughput."},
-    {VERDICT_LIMITS, VERDICT_CAUSE_CAPACITY, "a larger tier, or fewer users",
+    {VERDICT_LIMITS, VERDICT_CAUSE_CAPACITY,
+     VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER | VERDICT_HELP_FEWER_USERS, "a larger tier, or fewer users",
      "The working set, the bytes with which 99 % of the reuses would hit, is larger than what the tiers hold, and "
      "20 % or more of the lookups miss what was there before and had to leave."},
-    {VERDICT_LIMITS, VERDICT_CAUSE_BANDWIDTH, "a faster device, a larger tier above it, or fewer users",
+    {VERDICT_LIMITS, VERDICT_CAUSE_BANDWIDTH,
+     VERDICT_HELP_BIGGER | VERDICT_HELP_FASTER | VERDICT_HELP_FEWER_USERS,
+     "a faster device, a larger tier above it, or fewer users",
      "It is the resource that is busy for the largest part of the time, 85 % or more: a request's demand on it "
      "bounds throughput."},
-    {VERDICT_LIMITS, VERDICT_CAUSES, "a device with a shorter latency, or a larger tier above it",
+    {VERDICT_LIMITS, VERDICT_CAUSES, VERDICT_HELP_BIGGER | VERDICT_HELP_FEWER_USERS,
+     "a device with a shorter latency, or a larger tier above it",
      "No resource is busy for 85 % of its time, and its operations are the largest part of the end-to-end "
      "latency."},
 };
@@ -113,4 +121,8 @@ const char *verdict_advice(const struct verdict *v) {
 
 const char *verdict_rule(const struct verdict *v) {
     return v->known ? words_of(v)->rule : "";
+}
+
+bool verdict_helps(const struct verdict *v, enum verdict_help change) {
+    return v->known && (words_of(v)->helps & change) != 0;
 }

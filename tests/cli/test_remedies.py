@@ -78,6 +78,21 @@ def changed(change, configuration):
     return {"workload.users": int(configuration["workload"]["users"]) // 2}
 
 
+def fits(verdict):
+    """Whether each remedy addresses what the verdict names."""
+    busy = {one["name"][:-len("_busy")]: one["value"] for one in verdict["evidence"]
+            if re.fullmatch(r"(gpu|cpu|nvme|remote)(_link|_memory)?_busy", one["name"])}
+    slowest = max(busy, key=busy.get).split("_")[0]
+    limit = verdict["limited_by"]
+    for change in (one["change"] for one in verdict["remedies"]):
+        bandwidth = re.match(r"2 x (\w+) bandwidth", change)
+        if bandwidth and bandwidth[1] != slowest:
+            return False
+        if (change == "2 x slots" and limit != "slots") or (change == "half the users" and limit in ("slots", "load")):
+            return False
+    return True
+
+
 def held_against_runs(scenarios, changes_tried):
     """Each estimate beside a run with its change, of the first changes of a scenario; those that are off, and how many
     scenarios had any."""
@@ -87,6 +102,7 @@ def held_against_runs(scenarios, changes_tried):
         before = simulate(scenario, changes)
         remedies = before["verdict"]["remedies"]
         told += remedies != []
+        assert fits(before["verdict"]), (name, before["verdict"])
         for change in list(dict.fromkeys(one["change"] for one in remedies))[:changes_tried]:
             after = simulate(scenario, {**changes, **changed(change, before["run"]["configuration"])})
             for one in (one for one in remedies if one["change"] == change):
