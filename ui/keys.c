@@ -16,7 +16,7 @@ const struct key_entry keyboard[] = {
     {'8', "8", ACTION_VIEW, PANEL_log, "log: events and warnings"},
     {'b', "b", ACTION_EVIDENCE, 0, "evidence: numbers and rule behind the verdict, and back"},
     {'?', "?", ACTION_HELP, 0, "help, and back"},
-    {KEY_CODE_ENTER, "Enter", ACTION_OPEN, 0, "open what is selected: a request's detail, an event's time"},
+    {KEY_CODE_ENTER, "Enter", ACTION_OPEN, 0, "open the selected tier, class or request, or an event's time"},
     {KEY_CODE_ESCAPE, "Esc", ACTION_CLOSE, 0, "close what is open: help, evidence, detail, filter, the past"},
     {':', ":", ACTION_COMMAND, 0, "type a command, such as users 50; Tab completes it"},
     {'\t', "Tab", ACTION_VIEW_NEXT, 0, "next view"},

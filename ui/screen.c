@@ -7,7 +7,9 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "ui/detail/details.h"
 #include "ui/panel/parts.h"
+#include "ui/screen_inside.h"
 
 enum { MESSAGE_S = 5, EVENTS_AT_ONCE = 1000, DUMP_PATIENCE_S = 10 };
 
@@ -216,6 +218,15 @@ bool screen_travel(struct screen *s, double t_s) {
     return true;
 }
 
+const struct screen_generation screen_generations[SCREEN_GENERATIONS] = {
+    {"none", 0}, {"fast", 2}, {"realistic", 30}};
+
+const char *screen_generation_name(double ms_per_token) {
+    for (int i = 0; i < SCREEN_GENERATIONS; i++)
+        if (fabs(ms_per_token - screen_generations[i].ms) < 1e-6) return screen_generations[i].name;
+    return NULL;
+}
+
 /* The generation mode at the moment shown: that of the scenario, or of the last change before it. */
 static const char *generation_of(const struct screen *s, double shown_s) {
     static const char mark[] = "generation ";
@@ -271,6 +282,8 @@ static struct frame frame_of(const struct screen *s) {
                                            : NULL,
                           .span = s->span,
                           .windowed = windowed,
+                          .window = w,
+                          .open = s->opened ? s->open[s->opened - 1] : (struct frame_thing){FRAME_NOTHING, 0},
                           .history = s->history,
                           .status = &s->status,
                           .interval_s = p->interval_s,
@@ -306,11 +319,28 @@ static void place_sections(const struct frame *f, const struct panel_ops *panel,
     layout_sections(sections, n, body, out);
 }
 
+const struct panel_ops *screen_panel(const struct screen *s) {
+    return s->opened ? details[s->open[s->opened - 1].kind] : panels[s->view];
+}
+
+/* The row of what is selected is inverse, with a sign of its own where its margin is free. */
+static void show_pick(const struct screen *s, struct canvas *c) {
+    struct pane all = pane_whole(c);
+    for (unsigned i = 0; i < s->rows.count; i++) {
+        const struct rect *at = &s->rows.row[i].at;
+        if (s->rows.row[i].thing.kind != s->pick.kind || s->rows.row[i].thing.number != s->pick.number)
+            continue;
+        if (canvas_cell(c, at->row, at->col)->ch == ' ')
+            pane_text(&all, at->row, at->col, TONE_NORMAL, c->style.ascii ? ">" : "\u25b6");
+        pane_tone(&all, at->row, at->col, at->cols, TONE_SELECTED);
+    }
+}
+
 void screen_draw(struct screen *s, struct canvas *c) {
     struct frame f = frame_of(s);
     struct layout_screen l = layout_screen(c->rows, c->cols);
     struct rect at[LAYOUT_SECTIONS];
-    const struct panel_ops *panel = panels[s->view];
+    const struct panel_ops *panel = screen_panel(s);
 
     canvas_clear(c);
     c->style = s->style;
@@ -324,9 +354,12 @@ void screen_draw(struct screen *s, struct canvas *c) {
     place_sections(&f, panel, l.body, at);
     f.list_end = &s->list_end;
     f.picked_s = &s->picked_s;
+    f.rows = &s->rows;
+    s->rows.count = 0;
     s->picked_s = KVF_MISSING;
     s->list_end = 0;
     panel->draw(c, at, &f);
+    show_pick(s, c);
     parts_footer(&footer, &f);
     struct pane message = pane_at(c, (struct rect){l.footer.row - 1, 0, 1, c->cols});
     parts_message(&message, &f);

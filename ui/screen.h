@@ -15,6 +15,8 @@
 /* The question in the footer. */
 enum screen_asking { ASKING_NOTHING, ASKING_MARK, ASKING_FILTER, ASKING_TIME, ASKING_COMMAND, ASKING_QUIT };
 
+enum { SCREEN_OPEN = 4 };
+
 struct screen {
     const struct ui_setup *setup;
     struct style style;
@@ -41,10 +43,14 @@ struct screen {
     enum zoom zoom_asked; /* before the end of the run chose all */
     int heat;
     struct frame_table table[PANELS];
-    char filter_before[64]; /* of the one that is being typed */
-    bool detail;            /* of the selected request */
-    double picked_s;        /* run time of what is selected in the list that was drawn last; NaN: none */
-    int list_end;           /* last place in the list that was drawn last */
+    char filter_before[64];               /* of the one that is being typed */
+    bool detail;                          /* of the selected request */
+    struct frame_rows rows;               /* of what was drawn last */
+    struct frame_thing pick;              /* the selected one of them */
+    struct frame_thing open[SCREEN_OPEN]; /* details, one opened from the other */
+    int opened;
+    double picked_s; /* run time of what is selected in the list that was drawn last; NaN: none */
+    int list_end;    /* last place in the list that was drawn last */
     struct prompt prompt;
     enum screen_asking asking;
     char message[400];
@@ -79,6 +85,8 @@ bool screen_feed(struct screen *s, unsigned most, bool *more);
 enum screen_wish screen_key(struct screen *s, const struct canvas *c, int code, int row, int col);
 /* The name of a time per token among the modes that g goes through; NULL when it is none of them. */
 const char *screen_generation_name(double ms_per_token);
+/* The view, or the detail that is open over it. */
+const struct panel_ops *screen_panel(const struct screen *s);
 /* Shows `arrived`, which a provider has filled with an earlier moment. */
 void screen_look_back(struct screen *s);
 /* Shows the moment at or before run time t_s; false with a message when there is none to be had. */

@@ -1,10 +1,23 @@
-/* Effects of keys and typed commands on the screen. For screen_keys, screen_commands and screen_save. */
+/* Effects of keys and typed commands on the screen. For the files of the screen. */
 #ifndef KVF_UI_SCREEN_INSIDE_H
 #define KVF_UI_SCREEN_INSIDE_H
 
 #include "ui/screen.h"
 
+/* Times per token of the contract's modes; any other mode of the scenario is left by the first press. */
+enum { SCREEN_GENERATIONS = 3 };
+extern const struct screen_generation {
+    const char *name;
+    unsigned ms;
+} screen_generations[SCREEN_GENERATIONS];
+
 void screen_show_view(struct screen *s, size_t view);
+/* The place of what is selected among the rows that were drawn; -1: it is none of them. */
+int screen_picked(const struct screen *s);
+void screen_move(struct screen *s, int by);            /* the selection, or the place in a list */
+void screen_open(struct screen *s);                    /* the detail of a row, the time of an event */
+void screen_close(struct screen *s);                   /* the uppermost open part; never the run */
+void screen_click(struct screen *s, int row, int col); /* selects a row, or opens it */
 /* Changes of the run: each says what became of it. */
 void screen_users(struct screen *s, uint64_t to);
 void screen_pause(struct screen *s, bool pause);

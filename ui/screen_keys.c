@@ -94,36 +94,23 @@ static void change_pause(struct screen *s) {
     screen_pause(s, !paused);
 }
 
-/* Times per token of the contract's modes; any other mode of the scenario is left by the first press. */
-static const struct {
-    const char *name;
-    unsigned ms;
-} generations[] = {{"none", 0}, {"fast", 2}, {"realistic", 30}};
-enum { GENERATIONS = sizeof generations / sizeof generations[0] };
-
-const char *screen_generation_name(double ms_per_token) {
-    for (int i = 0; i < GENERATIONS; i++)
-        if (fabs(ms_per_token - generations[i].ms) < 1e-6) return generations[i].name;
-    return NULL;
-}
-
 static void generation_to(struct screen *s, int i) {
-    if (!order(s, COMMAND_GENERATION, generations[i].ms * KVF_NS_PER_MS, "key")) return;
-    snprintf(s->generation, sizeof s->generation, "%s", generations[i].name);
-    screen_say(s, "generation %s: %u ms per token", generations[i].name, generations[i].ms);
+    if (!order(s, COMMAND_GENERATION, screen_generations[i].ms * KVF_NS_PER_MS, "key")) return;
+    snprintf(s->generation, sizeof s->generation, "%s", screen_generations[i].name);
+    screen_say(s, "generation %s: %u ms per token", screen_generations[i].name, screen_generations[i].ms);
 }
 
 bool screen_generation_to(struct screen *s, const char *mode) {
     int i = 0;
-    while (i < GENERATIONS && strcmp(generations[i].name, mode) != 0) i++;
-    if (i < GENERATIONS) generation_to(s, i);
-    return i < GENERATIONS;
+    while (i < SCREEN_GENERATIONS && strcmp(screen_generations[i].name, mode) != 0) i++;
+    if (i < SCREEN_GENERATIONS) generation_to(s, i);
+    return i < SCREEN_GENERATIONS;
 }
 
 static void change_generation(struct screen *s) {
     int i = 0;
-    while (i < GENERATIONS && strcmp(generations[i].name, s->generation) != 0) i++;
-    generation_to(s, i < GENERATIONS ? (i + 1) % GENERATIONS : 0);
+    while (i < SCREEN_GENERATIONS && strcmp(screen_generations[i].name, s->generation) != 0) i++;
+    generation_to(s, i < SCREEN_GENERATIONS ? (i + 1) % SCREEN_GENERATIONS : 0);
 }
 
 /* Whether there is a speed to change; else why not is said. */
@@ -196,12 +183,6 @@ static void change_autoscaler(struct screen *s) {
 
 /* ---- what is shown ---- */
 
-void screen_show_view(struct screen *s, size_t view) {
-    bool aside = s->view == PANEL_help || s->view == PANEL_evidence;
-    if (!aside) s->view_before = s->view;
-    s->view = view;
-}
-
 static void change_window(struct screen *s) {
     enum windows_span next = (enum windows_span)((s->span + 1) % WINDOWS_SPANS);
     if (s->status.ended && !s->back) {
@@ -236,14 +217,6 @@ static void travel(struct screen *s, int steps) {
         screen_look_back(s);
     else
         screen_say(s, "that moment could not be read from the database; it may not be there yet");
-}
-
-static void move(struct screen *s, int by) {
-    struct frame_table *t = &s->table[s->view];
-    if (panels[s->view]->upwards) by = -by;
-    t->selected += by;
-    if (t->selected > s->list_end) t->selected = s->list_end;
-    if (t->selected < 0) t->selected = 0;
 }
 
 static void sort(struct screen *s) {
@@ -350,44 +323,21 @@ static bool question_key(struct screen *s, const struct canvas *c, int code, enu
     return true;
 }
 
-/* Closes the uppermost open part; the run itself is never left. */
-static void close_what_is_open(struct screen *s) {
-    struct frame_table *t = &s->table[s->view];
-    if (s->view == PANEL_help || s->view == PANEL_evidence)
-        screen_show_view(s, s->view_before);
-    else if (s->detail)
-        s->detail = false;
-    else if (t->filter[0])
-        t->filter[0] = '\0';
-    else if (s->back)
-        s->back = s->frozen = false;
-}
-
-/* A request's detail, or the time of an event or a decision. */
-static void open_selected(struct screen *s) {
-    if (s->view == PANEL_requests)
-        s->detail = !s->detail;
-    else if (kvf_present(s->picked_s))
-        screen_travel(s, s->picked_s);
-    else
-        screen_say(s, "nothing is selected here; views 5, 7 and 8 have lists");
-}
-
 /* ---- keys ---- */
 
 static void act_on_list(struct screen *s, enum action a) {
     switch (a) {
     case ACTION_UP:
-        move(s, -1);
+        screen_move(s, -1);
         break;
     case ACTION_DOWN:
-        move(s, 1);
+        screen_move(s, 1);
         break;
     case ACTION_PAGE_UP:
-        move(s, -PAGE);
+        screen_move(s, -PAGE);
         break;
     case ACTION_PAGE_DOWN:
-        move(s, PAGE);
+        screen_move(s, PAGE);
         break;
     case ACTION_SORT:
         sort(s);
@@ -502,10 +452,10 @@ static void act_on_view(struct screen *s, const struct canvas *c, const struct k
         screen_save(s, c, k->action == ACTION_SAVE_SVG);
         break;
     case ACTION_OPEN:
-        open_selected(s);
+        screen_open(s);
         break;
     case ACTION_CLOSE:
-        close_what_is_open(s);
+        screen_close(s);
         break;
     case ACTION_COMMAND:
         ask(s, ASKING_COMMAND, ":", "");
@@ -550,6 +500,7 @@ static int clicked(struct screen *s, const struct canvas *c, int row, int col) {
     int code = canvas_hot_at(c, row, col);
     if (s->asking != ASKING_NOTHING) return 0;
     if (kvf_present(t_s)) screen_travel(s, t_s);
+    if (code == 0 && isnan(t_s)) screen_click(s, row, col);
     if (code < KEY_CODE_COLUMN || code > KEY_CODE_COLUMN_LAST) return code;
     s->table[s->view].sort = code - KEY_CODE_COLUMN;
     return 0;
@@ -564,7 +515,7 @@ enum screen_wish screen_key(struct screen *s, const struct canvas *c, int code, 
     if (question_key(s, c, code, &wish)) return wish;
     const struct key_entry *k = key_find(code);
     bool own_end = s->status.ended && s->setup->commands;
-    bool opens = k && k->action == ACTION_OPEN && panels[s->view]->list;
+    bool opens = k && k->action == ACTION_OPEN && (screen_panel(s)->list || screen_picked(s) >= 0);
     bool leaves = !k || changes_run(k->action) || (k->action == ACTION_OPEN && !opens);
     if (own_end && leaves && code != KEY_CODE_OTHER) return WISH_LEAVE;
     s->message[0] = '\0';

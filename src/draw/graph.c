@@ -46,6 +46,16 @@ void graph_bar(const struct pane *p, int row, int col, int cols, double share, e
     }
 }
 
+enum tone graph_grade(double share) {
+    return share >= GRAPH_AT ? TONE_BAD : share >= GRAPH_NEAR ? TONE_WARN : TONE_GOOD;
+}
+
+void graph_bar_graded(const struct pane *p, int row, int col, int cols, double share) {
+    graph_bar(p, row, col, cols, share, TONE_GOOD);
+    for (int i = 0; i < cols && i < share * cols; i++)
+        pane_tone(p, row, col + i, 1, graph_grade((double)i / cols));
+}
+
 /* The step of a value between 0 and top, of `steps` from 0 on; -1 for what is missing. */
 static int value_step(double v, double top, int steps) {
     if (isnan(v)) return -1;

@@ -22,10 +22,23 @@ const char *windows_name(enum windows_span s);
 enum windows_span windows_parse(const char *name); /* WINDOWS_SPANS when unknown */
 double windows_seconds(enum windows_span s);       /* 0 for all of the run */
 
+/* P50, P95 and P99 in ms; NaN where the samples are too few. */
+struct windows_levels {
+    double p50_ms, p95_ms, p99_ms;
+};
+/* Of an entry's read or write: all of it, its part at the device, the rest of it (in line for it, software).
+ */
+enum windows_part { WINDOWS_TOTAL, WINDOWS_DEVICE, WINDOWS_LINE, WINDOWS_PARTS };
+/* Of a class's requests. */
+enum windows_latency { WINDOWS_TTFT, WINDOWS_E2E, WINDOWS_LATENCIES };
+
 /* Of one window: a snapshot whose counts, rates, percentiles and means are of all of its time, which is
- * interval.length_s, and whose gauges are those at its end; and the verdict on it. */
+ * interval.length_s, and whose gauges are those at its end; levels that no snapshot has; and the verdict on
+ * it. */
 struct windows_view {
     struct snapshot snap;
+    struct windows_levels op[KVF_TIERS][KVF_DIRS][WINDOWS_PARTS];
+    struct windows_levels klass[KVF_CLASSES_MAX][WINDOWS_LATENCIES];
     struct verdict verdict;
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "ui/detail/details.h"
 #include "ui/panel/frame.h"
 #include "ui/panel/panels.h"
 
@@ -34,8 +35,9 @@ struct ui_fixture {
     struct run_record run;
     struct provider_status status;
     struct history *history;
-    struct snapshot *snap;  /* UI_INTERVALS of them, and one more when it is over */
-    struct verdict verdict; /* of the window that the frame shows */
+    struct snapshot *snap;      /* UI_INTERVALS of them, and one more when it is over */
+    struct verdict verdict;     /* of the window that the frame shows */
+    struct windows_view window; /* its levels */
     struct frame frame;
 };
 
@@ -543,6 +545,23 @@ static inline void ui_fill_run(struct ui_fixture *x, enum ui_variant v) {
     }
 }
 
+/* The levels of the window that the newest interval stands for. */
+static inline void ui_fill_window(struct windows_view *w, const struct snapshot *s) {
+    static const double parts[WINDOWS_PARTS] = {1, 0.3, 0.7};
+    for (int t = 0; t < KVF_TIERS; t++)
+        for (int d = 0; d < KVF_DIRS; d++)
+            for (int k = 0; k < WINDOWS_PARTS; k++) {
+                const struct snapshot_tier *v = &s->tier[t];
+                double p95 = (d == KVF_DIR_READ ? v->read_p95_ms : v->write_p95_ms) * parts[k];
+                w->op[t][d][k] = (struct windows_levels){p95 / 3, p95, p95 * 1.8};
+            }
+    for (uint32_t k = 0; k < s->classes; k++) {
+        const struct snapshot_qos *q = &s->qos[k];
+        w->klass[k][WINDOWS_TTFT] = (struct windows_levels){q->ttft_p50_ms, q->ttft_p95_ms, KVF_MISSING};
+        w->klass[k][WINDOWS_E2E] = (struct windows_levels){q->e2e_p50_ms, q->e2e_p95_ms, q->e2e_p95_ms * 1.5};
+    }
+}
+
 static inline struct ui_fixture *ui_fixture_new(enum ui_variant v) {
     struct ui_fixture *x = mem_zalloc(1, sizeof *x);
     int intervals = UI_INTERVALS + (v == UI_OVER);
@@ -576,6 +595,8 @@ static inline struct ui_fixture *ui_fixture_new(enum ui_variant v) {
     ui_fill_verdict(windowed ? &x->verdict : &x->run.verdict);
     f->verdict = windowed ? &x->verdict : v == UI_OVER ? &x->run.verdict : NULL;
     f->windowed = windowed, f->span = WINDOWS_TEN;
+    ui_fill_window(&x->window, shown);
+    f->window = windowed ? &x->window : NULL;
     if (v == UI_PREPARING) {
         f->snap = NULL, f->shown_s = f->newest_s = KVF_MISSING;
         snprintf(x->status.preparing, sizeof x->status.preparing, "faulting in the cpu tier");
@@ -597,17 +618,19 @@ static inline void ui_fixture_free(struct ui_fixture *x) {
     free(x);
 }
 
-/* A view of the frame on a screen of that size, with the first and the last row. */
+/* A view of the frame, or the detail that is open, on a screen of that size, with the first and the last row.
+ */
 static inline void ui_fixture_draw(struct canvas *c, const struct ui_fixture *x, size_t view,
                                    void (*header)(const struct pane *, const struct frame *),
                                    void (*footer)(const struct pane *, const struct frame *)) {
     struct frame f = x->frame;
     struct rect at[LAYOUT_SECTIONS] = {0};
     struct layout_screen s = layout_screen(c->rows, c->cols);
+    const struct panel_ops *panel = f.open.kind ? details[f.open.kind] : panels[view];
     f.view = view;
     canvas_clear(c);
-    layout_sections(panels[view]->sections, panels[view]->section_count, s.body, at);
-    panels[view]->draw(c, at, &f);
+    layout_sections(panel->sections, panel->section_count, s.body, at);
+    panel->draw(c, at, &f);
     struct pane head = pane_at(c, s.header), foot = pane_at(c, s.footer);
     header(&head, &f);
     footer(&foot, &f);

@@ -21,6 +21,22 @@ struct frame_table {
     unsigned hidden; /* bit i: column i is left out */
 };
 
+/* Something that a row stands for and that has a detail of its own. */
+enum frame_kind { FRAME_NOTHING, FRAME_TIER, FRAME_CLASS, FRAME_GPU, FRAME_DRIVE, FRAME_KINDS };
+struct frame_thing {
+    enum frame_kind kind;
+    uint64_t number; /* of the tier, class, device */
+};
+/* Rows that were drawn, from the top; each can be selected, opened and clicked. */
+enum { FRAME_ROWS_MOST = 96 };
+struct frame_rows {
+    unsigned count;
+    struct {
+        struct frame_thing thing;
+        struct rect at; /* its first column is the margin */
+    } row[FRAME_ROWS_MOST];
+};
+
 struct frame {
     const struct run_record *run; /* name, model, mode, classes; the rest is being written until `over` */
     const struct snapshot *snap;  /* the moment shown, or the window that ends there; NULL: no interval yet */
@@ -32,23 +48,26 @@ struct frame {
     double shown_s;    /* run time of the moment shown, NaN: none; ends the graphs that are no "all" */
     double newest_s;   /* run time of the newest interval; NaN: none */
     enum zoom zoom;
-    enum windows_span span;   /* what snap is of: windows, where `windowed` */
-    bool windowed;            /* snap is of a window, not of one interval */
-    bool live;                /* the run goes on and its figures come in */
-    bool over;                /* it has ended: run->results, bottleneck, status are there */
-    bool back;                /* an earlier moment is shown: travelled to, or frozen */
-    bool frozen;              /* by p */
-    bool controls;            /* keys that change the run work (not in watch) */
-    const char *autoscaler;   /* "off", "qos", "capacity": what steers the users now */
-    const char *generation;   /* "none", "fast", "realistic" or "fixed": time per token now */
-    size_t view;              /* index in panels[] */
-    int heat;                 /* scope of the heat map */
-    struct frame_table table; /* of this view */
-    int *list_end;            /* draw() leaves the last useful place in its list here; NULL: nobody asks */
-    bool detail;              /* the selected row in full */
-    double *picked_s;         /* draw() leaves the run time of the selected row here; NULL: nobody asks */
-    const char *message;      /* last word for the footer; NULL: none */
-    const char *question;     /* being asked: prompt text in front of `answer`; NULL: nothing */
+    enum windows_span span;            /* what snap is of: windows, where `windowed` */
+    bool windowed;                     /* snap is of a window, not of one interval */
+    const struct windows_view *window; /* that one; NULL: none, or nobody has its levels */
+    bool live;                         /* the run goes on and its figures come in */
+    bool over;                         /* it has ended: run->results, bottleneck, status are there */
+    bool back;                         /* an earlier moment is shown: travelled to, or frozen */
+    bool frozen;                       /* by p */
+    bool controls;                     /* keys that change the run work (not in watch) */
+    const char *autoscaler;            /* "off", "qos", "capacity": what steers the users now */
+    const char *generation;            /* "none", "fast", "realistic" or "fixed": time per token now */
+    size_t view;                       /* index in panels[] */
+    int heat;                          /* scope of the heat map */
+    struct frame_table table;          /* of this view */
+    int *list_end;           /* draw() leaves the last useful place in its list here; NULL: nobody asks */
+    bool detail;             /* the selected row in full */
+    struct frame_thing open; /* of a detail: of what */
+    struct frame_rows *rows; /* draw() leaves its rows here; NULL: nobody asks */
+    double *picked_s;        /* draw() leaves the run time of the selected row here; NULL: nobody asks */
+    const char *message;     /* last word for the footer; NULL: none */
+    const char *question;    /* being asked: prompt text in front of `answer`; NULL: nothing */
     const char *answer;
 };
 

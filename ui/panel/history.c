@@ -39,7 +39,7 @@ static void joins_fill(uint8_t *joins) {
     for (int t = 0; t < KVF_TIERS; t++) memcpy(joins + series_tier(t, 0), tier_joins, sizeof tier_joins);
     for (int c = 0; c < KVF_CLASSES_MAX; c++)
         memcpy(joins + series_class(c, 0), class_joins, sizeof class_joins);
-    memcpy(joins + SERIES_GPU0, gpu_joins, sizeof gpu_joins);
+    for (int g = 0; g < SNAPSHOT_GPUS_MAX; g++) memcpy(joins + series_gpu(g, 0), gpu_joins, sizeof gpu_joins);
 }
 
 /* Values that cannot be drawn are missing. */
@@ -117,7 +117,10 @@ static void fill_values(float *v, const struct snapshot *s) {
         at[SERIES_CLASS_OLDEST_MS] = value_of(s->qos[c].oldest_wait_ms);
         at[SERIES_CLASS_VIOLATIONS] = rate_of(s->qos[c].violations, s);
     }
-    if (s->gpus) v[series_gpu(SERIES_GPU_UTILISATION)] = value_of(s->gpu[0].utilisation);
+    for (uint32_t g = 0; g < s->gpus && g < SNAPSHOT_GPUS_MAX; g++) {
+        v[series_gpu((int)g, SERIES_GPU_UTILISATION)] = value_of(s->gpu[g].utilisation);
+        v[series_gpu((int)g, SERIES_GPU_MEMORY)] = value_of(s->gpu[g].memory_used_bytes);
+    }
 }
 
 /* When an interval began. Without a length it reaches back to the one before. */

@@ -66,8 +66,10 @@ enum { HISTORY_SLOTS = 1200, HISTORY_EVENTS = 1000, HISTORY_DECISIONS = 500 };
     X(MET, MEAN)                                                                                             \
     X(OLDEST_MS, MAX)                                                                                        \
     X(VIOLATIONS, MEAN) /* per second */
-#define SERIES_GPU_LIST(X) X(UTILISATION, MEAN)
-#define X(id, join)        SERIES_##id,
+#define SERIES_GPU_LIST(X)                                                                                   \
+    X(UTILISATION, MEAN)                                                                                     \
+    X(MEMORY, LAST) /* bytes in use */
+#define X(id, join) SERIES_##id,
 enum series_run { SERIES_RUN_LIST(X) SERIES_RUN };
 #undef X
 #define X(id, join) SERIES_TIER_##id,
@@ -77,23 +79,23 @@ enum series_tier { SERIES_TIER_LIST(X) SERIES_OF_TIER };
 enum series_class { SERIES_CLASS_LIST(X) SERIES_OF_CLASS };
 #undef X
 #define X(id, join) SERIES_GPU_##id,
-enum series_gpu { SERIES_GPU_LIST(X) SERIES_OF_GPU }; /* of the first device */
+enum series_gpu { SERIES_GPU_LIST(X) SERIES_OF_GPU };
 #undef X
 enum {
     SERIES_TIER0 = SERIES_RUN,
     SERIES_CLASS0 = SERIES_TIER0 + KVF_TIERS * SERIES_OF_TIER,
     SERIES_GPU0 = SERIES_CLASS0 + KVF_CLASSES_MAX * SERIES_OF_CLASS,
-    SERIES_NUMBER = SERIES_GPU0 + SERIES_OF_GPU
+    SERIES_NUMBER = SERIES_GPU0 + SNAPSHOT_GPUS_MAX * SERIES_OF_GPU
 };
-/* The number of a tier's or a class's series, for the functions below. */
+/* The number of a tier's, a class's or a device's series, for the functions below. */
 static inline int series_tier(int tier, enum series_tier s) {
     return SERIES_TIER0 + tier * SERIES_OF_TIER + (int)s;
 }
 static inline int series_class(int class, enum series_class s) {
     return SERIES_CLASS0 + class * SERIES_OF_CLASS + (int)s;
 }
-static inline int series_gpu(enum series_gpu s) {
-    return SERIES_GPU0 + (int)s;
+static inline int series_gpu(int place, enum series_gpu s) {
+    return SERIES_GPU0 + place * SERIES_OF_GPU + (int)s;
 }
 
 struct history;

@@ -120,6 +120,8 @@ static void draw_class(const struct pane *p, int row, const struct frame *f, con
     struct parts_class x;
 
     parts_class(f, k, &x);
+    struct pane body = pane_part(p, 0, MARGIN, -1, -1);
+    parts_row(&body, row, f, FRAME_CLASS, k);
     if (x.missed) pane_text(p, row, 0, TONE_BAD, "!");
     columns_cell(p, row, &c[CLASS], at[CLASS], class_tone(k), x.name);
     draw_cells(p, row, f, c, at, &x);

@@ -100,6 +100,7 @@ static void draw_disk(const struct pane *p, const struct frame *f, const struct 
          SERIES_DISK_WRITE, 0, TONE_WRITE, false},
         {"Disk queue", "queue", i->device_queue, number_plain, "", SERIES_DISK_QUEUE, 0, TONE_SECOND, false},
     };
+    if (p->at.rows > (int)(sizeof figures / sizeof *figures) && device[0]) parts_row(p, 0, f, FRAME_DRIVE, 0);
     draw_figures(p, f, "Disk", device[0] ? device : "none known under the nvme tier", figures,
                  sizeof figures / sizeof *figures);
 }
@@ -170,7 +171,7 @@ static void draw_memory_graph(const struct pane *p, const struct frame *f) {
 static void draw_busy_graph(const struct pane *p, const struct frame *f) {
     const struct parts_line lines[] = {
         {"disk", SERIES_DISK_BUSY, TONE_NVME},
-        {"GPU", series_gpu(SERIES_GPU_UTILISATION), TONE_GPU},
+        {"GPU", series_gpu(0, SERIES_GPU_UTILISATION), TONE_GPU},
     };
     bool gpu = f->snap && f->snap->gpus > 0;
     parts_graph(p, f, "Busy", number_percent, 1, lines, gpu ? 2 : 1);

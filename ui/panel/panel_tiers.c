@@ -429,6 +429,7 @@ static void draw_disk(const struct pane *p, const struct frame *f, const struct 
         columns_place(disk_columns, DISK_COLUMNS, p->at.cols, at);
     columns_headings(p, 0, disk_columns, DISK_COLUMNS, at);
     if (f->snap) pane_clip(p, 0, 5, at[DISK_NAME].cols - 5, TONE_NVME, f->snap->tier_device[KVF_TIER_NVME]);
+    parts_row(p, 0, f, FRAME_DRIVE, 0);
     draw_disk_row(p, 1, at, f, "read", TONE_READ, r);
     draw_disk_row(p, 2, at, f, "write", TONE_WRITE, w);
     if (p->at.rows > 3) draw_disk_row(p, 3, at, f, "both", TONE_NORMAL, both);

@@ -69,6 +69,25 @@ void parts_gpus(const struct pane *p, const struct frame *f);
 /* The server behind the remote tier, in two rows; the newest interval knows of one. */
 void parts_server(const struct pane *p, const struct frame *f);
 
+/* ---- details ---- */
+
+/* Leaves a row for the keys and the mouse; the column before the pane is its margin. */
+void parts_row(const struct pane *p, int row, const struct frame *f, enum frame_kind kind, uint64_t number);
+/* Percentiles of a tier's reads or writes, and of a class: of the window, of the whole run, or of an interval
+ * as far as that has them. */
+struct windows_levels parts_op_levels(const struct frame *f, int tier, int dir, enum windows_part part);
+struct windows_levels parts_class_levels(const struct frame *f, uint32_t k, enum windows_latency latency);
+/* Figures with their names, in as many columns as have room, row by row. */
+struct parts_facts {
+    const struct pane *p;
+    int count, columns;
+};
+struct parts_facts parts_facts(const struct pane *p);
+void parts_fact(struct parts_facts *x, const char *name, enum tone tone, const char *figure);
+/* A table of levels: a heading, then a row each. */
+void parts_levels_heading(const struct pane *p, const struct frame *f, const char *title);
+void parts_levels(const struct pane *p, int row, const char *name, enum tone tone, struct windows_levels x);
+
 /* ---- sentences ---- */
 
 /* The limit, the remedy and the parts of a request's time: a row each, as many as there are. */

@@ -35,6 +35,7 @@ static void draw_class(const struct pane *p, int row, const struct frame *f, uin
     char text[NUMBER];
 
     parts_class(f, k, &x);
+    parts_row(&body, row, f, FRAME_CLASS, k);
     double active = parts_whole_run(f) ? x.waiting : x.waiting + x.in_service;
     if (x.missed) pane_text(p, row, 0, TONE_BAD, "!");
     columns_cell(&body, row, &c[NAME], at[NAME], TONE_NORMAL, x.name);

@@ -75,9 +75,9 @@ static void draw_device(const struct pane *p, int row, const struct form *as, co
     with_unit(p, row, MEM, as, at, g->clock_mem_mhz, as->mhz);
     columns_cell(p, row, &c[ECC], at[ECC], g->ecc_errors > 0 ? TONE_BAD : TONE_NORMAL,
                  number_count(g->ecc_errors, text));
-    if (g == f->snap->gpu)
-        parts_spark(p, row, at[TREND].col, at[TREND].cols, f, "", "", series_gpu(SERIES_GPU_UTILISATION), 1,
-                    TONE_GPU);
+    parts_spark(p, row, at[TREND].col, at[TREND].cols, f, "", "",
+                series_gpu((int)(g - f->snap->gpu), SERIES_GPU_UTILISATION), 1, TONE_GPU);
+    parts_row(p, row, f, FRAME_GPU, g->device);
 }
 
 void parts_gpus(const struct pane *p, const struct frame *f) {

@@ -293,7 +293,10 @@ static void footer_keys(const struct pane *p, const struct frame *f) {
     hints_of_views(&h, f, p->at.cols >= WIDE_COLS);
     hints_of_run(&h, f);
     hints_of_picture(&h, f, parts_sign(p->canvas, PARTS_LEFT_RIGHT));
-    if (f->view == PANEL_evidence) hint_add(&h, ACTION_EVIDENCE, 2, "back");
+    if (f->open.kind)
+        hint_add(&h, ACTION_CLOSE, 2, "back");
+    else if (f->view == PANEL_evidence)
+        hint_add(&h, ACTION_EVIDENCE, 2, "back");
     hint_add(&h, ACTION_HELP, 2, f->view == PANEL_help ? "back" : "keys");
     hint_add(&h, ACTION_QUIT, 1, f->controls ? "quit" : "leave");
     hints_fit(&h, p->at.cols - 2);

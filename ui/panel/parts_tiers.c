@@ -117,10 +117,8 @@ static void tier_row_fill(struct tier_row *r, const struct frame *f, const struc
                            .falls = parts_per_second(f, (double)v->demotions + (double)v->evictions)};
 }
 
-/* From here on a resource is judged to be near its limit, and at it. */
-static enum tone busy_tone(double busy) {
-    return busy >= JUDGE_SATURATED ? TONE_BAD : busy >= 0.6 ? TONE_WARN : TONE_GOOD;
-}
+_Static_assert(GRAPH_AT == JUDGE_SATURATED,
+               "a bar is red from where a resource is judged to be at its limit");
 
 static void draw_tier_bytes(const struct pane *p, int row, const struct tier_row *r, const struct column *c,
                             const struct column_place *at) {
@@ -148,7 +146,7 @@ static void draw_tier(const struct pane *p, int row, const struct frame *f, cons
     }
     if (!x->any) return;
     tier_row_fill(&r, f, x, t);
-    if (at[BAR].cols) graph_bar(p, row, at[BAR].col, at[BAR].cols, r.busy, busy_tone(r.busy));
+    if (at[BAR].cols) graph_bar_graded(p, row, at[BAR].col, at[BAR].cols, r.busy);
     columns_cell(p, row, &c[TIME], at[TIME], TONE_STRONG, number_percent(r.busy, text));
     columns_cell(p, row, &c[REUSE], at[REUSE], TONE_NORMAL, number_percent(r.reuse, text));
     draw_tier_bytes(p, row, &r, c, at);
@@ -229,6 +227,9 @@ void parts_tiers(const struct pane *p, const struct frame *f) {
     int tiers = parts_tier_on(f, KVF_TIER_REMOTE) ? KVF_TIERS : KVF_TIER_REMOTE;
     bool all = body.at.rows > tiers + 1 || parts_tiers_on(f) >= body.at.rows;
     for (int t = 0; t < tiers; t++)
-        if (parts_tier_on(f, t) || (all && (f->snap || f->over))) draw_tier(&body, row++, f, &x, t, c, at);
+        if (parts_tier_on(f, t) || (all && (f->snap || f->over))) {
+            if (parts_tier_on(f, t)) parts_row(&body, row, f, FRAME_TIER, (uint64_t)t);
+            draw_tier(&body, row++, f, &x, t, c, at);
+        }
     if (row < body.at.rows && x.any) draw_misses(&body, row, f, &x, c, at);
 }

@@ -110,7 +110,11 @@ static void test_fields(void **state) {
     s->gpus = 2;
     s->gpu[0].utilisation = 0.61;
     s->gpu[1].utilisation = 1;
-    want[series_gpu(SERIES_GPU_UTILISATION)] = 0.61;
+    s->gpu[0].memory_used_bytes = MISSING;
+    s->gpu[1].memory_used_bytes = 62;
+    want[series_gpu(0, SERIES_GPU_UTILISATION)] = 0.61;
+    want[series_gpu(1, SERIES_GPU_UTILISATION)] = 1;
+    want[series_gpu(1, SERIES_GPU_MEMORY)] = 62;
 
     history_add(h, s);
     for (int i = 0; i < SERIES_NUMBER; i++) {

@@ -42,7 +42,9 @@ static int compare(enum ui_variant v, size_t view, int rows, int cols, bool asci
     if (view == PANEL_requests)
         x.frame.table = (struct frame_table){.sort = REQUESTS_BY_AGE, .descending = true};
     char name[96], *have = picture(&x, view, rows, cols, ascii);
-    snprintf(name, sizeof name, "%s%s%s-%dx%d%s.txt", panels[view]->name, v == UI_LIVE ? "" : "-",
+    const char *detail = x.frame.open.kind ? "detail-" : "";
+    const struct panel_ops *panel = x.frame.open.kind ? details[x.frame.open.kind] : panels[view];
+    snprintf(name, sizeof name, "%s%s%s%s-%dx%d%s.txt", detail, panel->name, v == UI_LIVE ? "" : "-",
              v == UI_LIVE ? "" : ui_variant_name(v), rows, cols, ascii ? "-ascii" : "");
     int wrong = golden_compare("screen", name, have);
     free(have);
@@ -84,6 +86,37 @@ static void test_goldens_of_other_runs(void **state) {
     judge(wrong);
 }
 
+static int compare_detail(enum ui_variant v, enum frame_kind kind, uint64_t number, int rows, int cols,
+                          bool ascii) {
+    struct frame *f = &fixture[v]->frame;
+    f->open = (struct frame_thing){kind, number};
+    int wrong = compare(v, PANEL_overview, rows, cols, ascii);
+    f->open = (struct frame_thing){FRAME_NOTHING, 0};
+    return wrong;
+}
+
+static void test_goldens_of_details(void **state) {
+    (void)state;
+    static const struct {
+        enum frame_kind kind;
+        uint64_t number;
+        enum ui_variant variant;
+    } things[] = {{FRAME_TIER, KVF_TIER_NVME, UI_LIVE},
+                  {FRAME_CLASS, 2, UI_LIVE},
+                  {FRAME_GPU, 0, UI_AUTO},
+                  {FRAME_DRIVE, 0, UI_LIVE}};
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof things / sizeof *things; i++) {
+        wrong += compare_detail(things[i].variant, things[i].kind, things[i].number, 24, 80, false);
+        wrong += compare_detail(things[i].variant, things[i].kind, things[i].number, 10, 40, true);
+        wrong += compare_detail(things[i].variant, things[i].kind, things[i].number, 60, 200, false);
+    }
+    wrong += compare_detail(UI_OVER, FRAME_TIER, KVF_TIER_NVME, 24, 80, false);
+    wrong += compare_detail(UI_OVER, FRAME_CLASS, 0, 24, 80, false);
+    wrong += compare_detail(UI_WATCH, FRAME_TIER, KVF_TIER_NVME, 24, 80, false);
+    judge(wrong);
+}
+
 /* ---- the sweep ---- */
 
 static void check_cells(const struct canvas *c, const char *view, enum ui_variant v, bool ascii) {
@@ -111,13 +144,17 @@ static void test_sweep(void **state) {
     struct canvas c;
     canvas_init(&c, 1, 1, (struct style){.ascii = false});
     for (int v = 0; v < UI_VARIANTS; v++) {
-        for (size_t view = 0; view < PANELS; view++) {
+        for (size_t view = 0; view < PANELS + FRAME_KINDS; view++) { /* details behind the views */
+            struct ui_fixture x = *fixture[v];
+            size_t kind = view >= PANELS ? view - PANELS : FRAME_NOTHING;
+            x.frame.open = (struct frame_thing){(enum frame_kind)kind, (uint64_t)v % 5};
             for (int k = 0; k < ROWS * COLS; k++) {
                 if (v != UI_LIVE && (k + v + (int)view) % 7 != 0) continue;
                 c.style.ascii = (k + v) % 2;
                 canvas_resize(&c, rows[k / COLS], cols[k % COLS]);
-                ui_fixture_draw(&c, fixture[v], view, parts_header, parts_footer);
-                check_cells(&c, panels[view]->name, (enum ui_variant)v, c.style.ascii);
+                ui_fixture_draw(&c, &x, view < PANELS ? view : 0, parts_header, parts_footer);
+                check_cells(&c, view < PANELS ? panels[view]->name : "a detail", (enum ui_variant)v,
+                            c.style.ascii);
             }
         }
     }
@@ -654,6 +691,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_goldens_of_a_running_run),
         cmocka_unit_test(test_goldens_of_other_runs),
+        cmocka_unit_test(test_goldens_of_details),
         cmocka_unit_test(test_sweep),
         cmocka_unit_test(test_lists_at_any_place),
         cmocka_unit_test(test_states_in_the_header),

@@ -351,6 +351,44 @@ static void enter_opens_a_request_and_the_time_of_an_event(void **state) {
     rig_free(r);
 }
 
+/* Down to a row, Enter into it, Esc back to the row. */
+static void rows_open_and_close(void **state) {
+    (void)state;
+    static const struct {
+        int view, downs;
+        const char *shows;
+    } things[] = {{'1', 1, "gpu emul  busy"}, {'1', 3, "nvme vda  busy"}, {'1', 5, "responsive"},
+                  {'2', 4, "kernel read"},    {'4', 1, "interactive"},    {'6', 1, "kernel read"}};
+    struct rig *r = rig_new(false);
+    press(r, KEY_CODE_ENTER);
+    assert_true(shows(r, "up and down select a row"));
+    for (size_t i = 0; i < sizeof things / sizeof things[0]; i++) {
+        press(r, things[i].view);
+        for (int k = 0; k < things[i].downs; k++) press(r, KEY_CODE_DOWN);
+        struct frame_thing pick = r->screen.pick;
+        press(r, KEY_CODE_ENTER);
+        if (r->screen.opened != 1 || !shows(r, things[i].shows) || !shows(r, "Esc back"))
+            fail_msg("the detail %zu does not show %s", i, things[i].shows);
+        press(r, KEY_CODE_ESCAPE);
+        assert_true(r->screen.opened == 0 && r->screen.pick.kind == pick.kind &&
+                    r->screen.pick.number == pick.number);
+        press(r, KEY_CODE_ESCAPE);
+        assert_int_equal(r->screen.pick.kind, FRAME_NOTHING);
+    }
+    /* from a tier into the drive below it, and all the way back */
+    press(r, '1');
+    press(r, 'k'); /* from none to the last row */
+    press(r, 'k'), press(r, 'k'), press(r, 'k');
+    press(r, KEY_CODE_ENTER);
+    assert_true(shows(r, "nvme vda  busy"));
+    press(r, 'j');
+    press(r, KEY_CODE_ENTER);
+    assert_true(r->screen.opened == 2 && shows(r, "kernel read"));
+    press(r, '3'); /* a view closes details */
+    assert_int_equal(r->screen.opened, 0);
+    rig_free(r);
+}
+
 static void click(struct rig *r, int row, int col) {
     assert_int_equal(screen_key(&r->screen, &r->canvas, KEY_CODE_MOUSE, row, col), WISH_NOTHING);
     screen_draw(&r->screen, &r->canvas);
@@ -387,6 +425,14 @@ static void clicks_go_where_they_point(void **state) {
     assert_true(shows(r, "context▼"));
     click(r, row, col); /* once more turns it around */
     assert_true(shows(r, "context▲"));
+    press(r, '1');
+    find(r, "nvme vda", &row, &col);
+    click(r, row, col); /* selects the row */
+    assert_true(r->screen.opened == 0 && r->screen.pick.kind == FRAME_TIER);
+    click(r, row, col); /* opens it */
+    assert_int_equal(r->screen.opened, 1);
+    press(r, '7');
+    find(r, "context", &row, &col);
     press(r, ':');
     click(r, row, col); /* not while something is typed */
     assert_true(shows(r, "context▲"));
@@ -410,6 +456,7 @@ int main(void) {
         cmocka_unit_test(every_command_is_completed_and_carried_out),
         cmocka_unit_test(a_filter_works_while_it_is_typed),
         cmocka_unit_test(enter_opens_a_request_and_the_time_of_an_event),
+        cmocka_unit_test(rows_open_and_close),
         cmocka_unit_test(clicks_go_where_they_point),
         cmocka_unit_test(keys_stay_under_a_message),
     };

@@ -1,0 +1,11 @@
+/* Details: a view of one thing, opened from its row and closed by Esc. */
+#ifndef KVF_UI_DETAIL_DETAILS_H
+#define KVF_UI_DETAIL_DETAILS_H
+
+#include "ui/panel/frame.h"
+
+/* By kind; NULL for nothing. */
+extern const struct panel_ops *const details[FRAME_KINDS];
+extern const struct panel_ops detail_tier, detail_class, detail_gpu, detail_drive;
+
+#endif

@@ -1,0 +1,92 @@
+/* Rows: which one is selected, and the details that they open. */
+#include "ui/screen_inside.h"
+
+void screen_show_view(struct screen *s, size_t view) {
+    bool aside = s->view == PANEL_help || s->view == PANEL_evidence;
+    if (!aside) s->view_before = s->view;
+    s->view = view;
+    s->opened = 0;
+    s->pick = (struct frame_thing){FRAME_NOTHING, 0};
+}
+
+/* The place of what is selected among the rows that were drawn; -1: it is none of them. */
+int screen_picked(const struct screen *s) {
+    int i = (int)s->rows.count - 1;
+    while (i >= 0 &&
+           (s->rows.row[i].thing.kind != s->pick.kind || s->rows.row[i].thing.number != s->pick.number))
+        i--;
+    return i;
+}
+
+/* From row to row; from none to the first one, or to the last. */
+static void move_pick(struct screen *s, int by) {
+    int at = screen_picked(s), last = (int)s->rows.count - 1;
+    if (last < 0) return;
+    at = at < 0 ? by > 0 ? 0 : last : at + by;
+    s->pick = s->rows.row[at < 0 ? 0 : at > last ? last : at].thing;
+}
+
+void screen_move(struct screen *s, int by) {
+    struct frame_table *t = &s->table[s->view];
+    if (!screen_panel(s)->list) {
+        move_pick(s, by);
+        return;
+    }
+    if (panels[s->view]->upwards) by = -by;
+    t->selected += by;
+    if (t->selected > s->list_end) t->selected = s->list_end;
+    if (t->selected < 0) t->selected = 0;
+}
+
+static void open_thing(struct screen *s, struct frame_thing thing) {
+    if (s->opened == SCREEN_OPEN) return;
+    s->open[s->opened++] = thing;
+    s->pick = (struct frame_thing){FRAME_NOTHING, 0};
+}
+
+/* Its row is selected again. */
+static void close_thing(struct screen *s) {
+    s->pick = s->open[--s->opened];
+}
+
+/* Closes the uppermost open part; the run itself is never left. */
+void screen_close(struct screen *s) {
+    struct frame_table *t = &s->table[s->view];
+    if (s->view == PANEL_help || s->view == PANEL_evidence)
+        screen_show_view(s, s->view_before);
+    else if (s->opened)
+        close_thing(s);
+    else if (s->pick.kind)
+        s->pick = (struct frame_thing){FRAME_NOTHING, 0};
+    else if (s->detail)
+        s->detail = false;
+    else if (t->filter[0])
+        t->filter[0] = '\0';
+    else if (s->back)
+        s->back = s->frozen = false;
+}
+
+/* The detail of a row, or the time of an event or a decision. */
+void screen_open(struct screen *s) {
+    if (s->view == PANEL_requests)
+        s->detail = !s->detail;
+    else if (screen_picked(s) >= 0)
+        open_thing(s, s->pick);
+    else if (kvf_present(s->picked_s) && !s->opened)
+        screen_travel(s, s->picked_s);
+    else
+        screen_say(s, s->rows.count ? "up and down select a row, Enter opens it"
+                                    : "there is nothing to select here; views 1, 2, 4, 5, 7 and 8 have rows");
+}
+
+/* A click selects a row; another one opens it. */
+void screen_click(struct screen *s, int row, int col) {
+    for (unsigned i = 0; i < s->rows.count; i++) {
+        const struct rect *at = &s->rows.row[i].at;
+        if (row != at->row || col < at->col || col >= at->col + at->cols) continue;
+        bool again = screen_picked(s) == (int)i;
+        s->pick = s->rows.row[i].thing;
+        if (again) open_thing(s, s->pick);
+        return;
+    }
+}
