@@ -49,22 +49,23 @@ static void play(struct resp_tier *t, enum kvf_dir dir, const uint8_t *data, siz
     struct tier_chunk *one = &chunk;
     int peers[PEERS], count = 0;
     atomic_store(&run_time.paused_at_ns, KVF_NS_PER_S);
-    fuzz_require(resp_queue_open(&t->base, &q, 0, 1, NULL) == 0);
+    struct tier *base = &t->remote.base;
+    fuzz_require(remote_queue_open(base, &q, 0, 1, NULL) == 0);
     chunk.operation = &chunk;
-    chunk.place = t->base.ops->alloc(&t->base, ENTRY);
-    fuzz_require(resp_queue_submit(q, &one, 1) == 1);
+    chunk.place = remote_alloc(base, ENTRY);
+    fuzz_require(remote_queue_submit(q, &one, 1) == 1);
     int turn = 0;
     for (one = NULL; !one && turn < TURNS; turn++) {
         answer(data, size, peers, &count);
-        if (resp_queue_reap(q, &one, 1) == 1) break;
-        uint64_t next = resp_queue_next_ns(q), now = run_clock_now(&run_time);
+        if (remote_queue_reap(q, &one, 1) == 1) break;
+        uint64_t next = remote_queue_next_ns(q), now = run_clock_now(&run_time);
         if (turn % 4 == 3 && next != KVF_NEVER && next > now) atomic_store(&run_time.paused_at_ns, next);
     }
     fuzz_require(one == &chunk);
     fuzz_require(chunk.error == 0 || chunk.error == EREMOTEIO || chunk.error == ENODATA);
-    if (chunk.error == EREMOTEIO) fuzz_require_sentence(resp_queue_why(q));
-    resp_queue_forget(q, &chunk);
-    resp_queue_close(q);
+    if (chunk.error == EREMOTEIO) fuzz_require_sentence(remote_queue_why(q));
+    remote_queue_forget(q, &chunk);
+    remote_queue_close(q);
     answer(data, 0, peers, &count);
     while (count > 0) close(peers[--count]);
 }
@@ -72,17 +73,19 @@ static void play(struct resp_tier *t, enum kvf_dir dir, const uint8_t *data, siz
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0) return 0;
     uint8_t mode = *data;
-    struct resp_tier t = {.base = {.ops = &tier_resp_ops, .tier = KVF_TIER_REMOTE},
-                          .clock = &run_time,
-                          .value_bytes = VALUE,
+    struct resp_tier t = {.remote = {.base = {.ops = &tier_resp_ops, .tier = KVF_TIER_REMOTE},
+                                     .wire = &resp_conn_wire,
+                                     .clock = &run_time,
+                                     .name = "the fuzzed server",
+                                     .value_bytes = VALUE,
+                                     .timeout_ns = KVF_NS_PER_S,
+                                     .connections = 2,
+                                     .workers = 1,
+                                     .one_by_one = mode & 1,
+                                     .asks = mode & 2},
                           .token_bytes = 64,
-                          .timeout_ns = KVF_NS_PER_S,
-                          .connections = 2,
-                          .workers = 1,
                           .plain = !(mode & 1),
                           .pairs = mode & 1,
-                          .one_by_one = mode & 1,
-                          .asks = mode & 2,
                           .ttl_ms = mode & 8 ? 5 : 0};
     listen_once(&t.server);
     if (mode & 16) { /* what is read before a run */
@@ -98,7 +101,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     play(&t, mode & 4 ? KVF_DIR_WRITE : KVF_DIR_READ, data + 1, size - 1);
-    for (size_t i = 0; i < t.slab_count; i++) free(t.slabs[i]);
-    free(t.slabs);
+    remote_close(&t.remote);
     return 0;
 }

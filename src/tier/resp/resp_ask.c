@@ -7,10 +7,10 @@
 /* The commands of a value, as a connection sends them. */
 
 void resp_ask_set(struct resp_conn *c, enum resp_name which) {
-    const struct resp_tier *t = c->q->tier;
-    char key[RESP_KEY], life[24], tail[RESP_TAIL];
-    size_t key_len = resp_key(t, c->job->op->place, c->job->value, which, key);
-    uint64_t len = which == RESP_NAME_ABOUT ? RESP_ABOUT : c->job->len;
+    const struct resp_tier *t = resp_of(c->remote.q);
+    char key[REMOTE_KEY], life[24], tail[RESP_TAIL];
+    size_t key_len = resp_key(t, c->remote.job->op->place, c->remote.job->value, which, key);
+    uint64_t len = which == RESP_NAME_ABOUT ? RESP_ABOUT : c->remote.job->len;
     int n = snprintf(c->out, RESP_OUT, "*%d\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%" PRIu64 "\r\n",
                      t->ttl_ms ? 5 : 3, key_len, key, len);
     int digits = snprintf(life, sizeof life, "%" PRIu64, t->ttl_ms);
@@ -20,7 +20,7 @@ void resp_ask_set(struct resp_conn *c, enum resp_name which) {
     c->out_len = (size_t)n;
     c->about = which == RESP_NAME_ABOUT;
     if (c->about) {
-        resp_about(t, c->job->len, (uint8_t *)c->out + n);
+        resp_about(t, c->remote.job->len, (uint8_t *)c->out + n);
         memcpy(c->out + n + RESP_ABOUT, tail, (size_t)m);
         c->out_len += RESP_ABOUT + (size_t)m;
     } else {
@@ -30,9 +30,28 @@ void resp_ask_set(struct resp_conn *c, enum resp_name which) {
 }
 
 void resp_ask_get(struct resp_conn *c, enum resp_name which) {
-    char key[RESP_KEY];
-    size_t key_len = resp_key(c->q->tier, c->job->op->place, c->job->value, which, key);
+    char key[REMOTE_KEY];
+    size_t key_len =
+        resp_key(resp_of(c->remote.q), c->remote.job->op->place, c->remote.job->value, which, key);
     c->out_at = c->tail_at = c->tail_len = 0;
     c->about = which == RESP_NAME_ABOUT;
     c->out_len = (size_t)snprintf(c->out, RESP_OUT, "*2\r\n$3\r\nGET\r\n$%zu\r\n%s\r\n", key_len, key);
+}
+
+void resp_ask_items(struct resp_conn *c) {
+    const struct resp_tier *t = resp_of(c->remote.q);
+    struct buf out = {0};
+    char key[REMOTE_KEY];
+    for (unsigned i = 0; i < c->remote.items; i++) {
+        const struct remote_item *item = &c->remote.item[i];
+        if (item->kind == ITEM_DELETE) {
+            resp_delete(t, item->place, item->value, &out);
+        } else {
+            (void)resp_key(t, item->place, item->value, resp_asked(t), key);
+            resp_command(&out, (const char *const[]){"EXISTS", key, NULL});
+        }
+    }
+    memcpy(c->out, out.data, out.len);
+    c->out_len = out.len;
+    buf_free(&out);
 }

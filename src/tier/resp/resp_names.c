@@ -18,9 +18,9 @@
 
 enum { FORMAT_2LTD = 1, SHAPE = 3 };
 
-static uint64_t hash_of(const struct resp_tier *t, const struct resp_place *p, uint64_t value,
+static uint64_t hash_of(const struct resp_tier *t, const struct remote_place *p, uint64_t value,
                         uint64_t part) {
-    uint64_t h = hash_mix64(t->run_tag + part);
+    uint64_t h = hash_mix64(t->remote.run_tag + part);
     h = hash_mix64(h ^ p->key_hi);
     h = hash_mix64(h ^ p->key_lo);
     h = hash_mix64(h ^ p->generation);
@@ -51,46 +51,40 @@ void resp_names_open(struct resp_tier *t, const struct scenario *s) {
                               0,
                               latent ? m->kv_lora_rank + m->rope_head_dim : heads * m->head_dim};
     for (size_t i = 0; i < sizeof about / sizeof *about; i++) put_le(t->about + 4 * i, about[i]);
-    t->token_bytes = (uint32_t)(t->value_bytes / s->remote.chunk_tokens);
+    t->token_bytes = (uint32_t)(t->remote.value_bytes / s->remote.chunk_tokens);
     switch (s->remote.layout) {
     case KVF_REMOTE_LAYOUT_LMCACHE_RESP:
-        (void)snprintf(t->head, sizeof t->head, "%s@%08x@%x@", m->preset, 0u, 0u);
+        (void)snprintf(t->remote.head, sizeof t->remote.head, "%s@%08x@%x@", m->preset, 0u, 0u);
         break;
     case KVF_REMOTE_LAYOUT_LMCACHE_REDIS:
-        (void)snprintf(t->head, sizeof t->head, "%s@%" PRIu32 "@%u@", m->preset, s->tensor_parallel, 0u);
+        (void)snprintf(t->remote.head, sizeof t->remote.head, "%s@%" PRIu32 "@%u@", m->preset,
+                       s->tensor_parallel, 0u);
         (void)snprintf(t->tail, sizeof t->tail, "@%s", dtypes[m->dtype].name);
-        t->pairs = t->one_by_one = true;
+        t->pairs = t->remote.one_by_one = true;
         break;
     default:
-        (void)snprintf(t->head, sizeof t->head, "%s%016" PRIx64 ":", s->remote.key_prefix, t->run_tag);
         t->plain = true;
         break;
     }
 }
 
-uint64_t resp_values(const struct resp_tier *t, uint64_t bytes) {
-    return bytes / t->value_bytes + (bytes % t->value_bytes != 0);
-}
-
-size_t resp_key(const struct resp_tier *t, const struct resp_place *p, uint64_t value, enum resp_name which,
-                char out[RESP_KEY]) {
+size_t resp_key(const struct resp_tier *t, const struct remote_place *p, uint64_t value, enum resp_name which,
+                char out[REMOTE_KEY]) {
     char name[160];
-    if (t->plain)
-        (void)snprintf(name, sizeof name, "%016" PRIx64 "%016" PRIx64 ".%" PRIu64 ":%" PRIu64, p->key_hi,
-                       p->key_lo, p->generation, value);
-    else if (t->pairs)
+    if (t->plain) return remote_name(&t->remote, p, value, out);
+    if (t->pairs)
         (void)snprintf(name, sizeof name, "%016" PRIx64, hash_of(t, p, value, 0));
     else
         (void)snprintf(name, sizeof name, "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64,
                        hash_of(t, p, value, 0), hash_of(t, p, value, 1), hash_of(t, p, value, 2),
                        hash_of(t, p, value, 3));
     const char *what = !t->pairs ? "" : which == RESP_NAME_ABOUT ? "metadata" : "kv_bytes";
-    int n = snprintf(out, RESP_KEY, "%s%s%s%s", t->head, name, t->tail, what);
-    return n > 0 && n < RESP_KEY ? (size_t)n : 0;
+    int n = snprintf(out, REMOTE_KEY, "%s%s%s%s", t->remote.head, name, t->tail, what);
+    return n > 0 && n < REMOTE_KEY ? (size_t)n : 0;
 }
 
-void resp_delete(const struct resp_tier *t, const struct resp_place *p, uint64_t value, struct buf *out) {
-    char key[RESP_KEY], about[RESP_KEY];
+void resp_delete(const struct resp_tier *t, const struct remote_place *p, uint64_t value, struct buf *out) {
+    char key[REMOTE_KEY], about[REMOTE_KEY];
     (void)resp_key(t, p, value, RESP_NAME_VALUE, key);
     if (t->pairs) (void)resp_key(t, p, value, RESP_NAME_ABOUT, about);
     resp_command(out, (const char *const[]){"UNLINK", key, t->pairs ? about : NULL, NULL});

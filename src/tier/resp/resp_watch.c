@@ -105,12 +105,13 @@ void resp_watch_close(struct resp_watch *w) {
 
 void resp_watch_read(struct resp_watch *w, struct tier_server *out) {
     struct tier_server last;
-    if (!w) {
-        read_info("", out);
-        return;
-    }
+    if (!w) return;
     pthread_mutex_lock(&w->lock);
     last = w->last;
     pthread_mutex_unlock(&w->lock);
+    last.connections = out->connections;
+    last.round_trips = out->round_trips;
+    last.sent_bytes = out->sent_bytes;
+    last.received_bytes = out->received_bytes;
     *out = last;
 }

@@ -1,0 +1,71 @@
+#include <inttypes.h>
+#include <poll.h>
+
+#include "base/log.h"
+#include "tier/remote/remote.h"
+
+/* The end of a run: what it has left in the store is deleted by a queue like those of its workers. */
+
+enum { TRIES = 3 };
+
+/* Values that are still there, and the places that have them; with `bury`, they are put up for deletion. */
+static uint64_t values_left(struct remote_tier *t, bool bury, uint64_t *places) {
+    uint64_t left = 0;
+    *places = 0;
+    for (size_t s = 0; s < t->slab_count; s++)
+        for (int i = 0; i < REMOTE_PLACES; i++) {
+            struct remote_place *p = &t->slabs[s][i];
+            if (!p->stored) continue;
+            left += remote_values(t, p->bytes);
+            ++*places;
+            if (bury) remote_push(&t->dead, p);
+        }
+    return left;
+}
+
+/* No connection is up, and each was tried several times. */
+static bool is_gone(const struct tier_queue *q) {
+    for (uint32_t i = 0; i < q->conns; i++)
+        if (!remote_conn_at(q, i)->down || remote_conn_at(q, i)->failures < TRIES) return false;
+    return true;
+}
+
+/* Until so many places are deleted, or none was for too long. */
+static void work(struct tier_queue *q, uint64_t places) {
+    struct remote_tier *t = q->tier;
+    uint64_t since_ns = run_clock_now(t->clock), now_ns = since_ns;
+    while (q->deleted < places && !is_gone(q) && now_ns - since_ns < t->timeout_ns) {
+        struct pollfd p = {.fd = remote_queue_fd(q), .events = POLLIN};
+        uint64_t before = q->deleted, next_ns;
+        (void)remote_queue_reap(q, NULL, 0);
+        next_ns = remote_queue_next_ns(q);
+        now_ns = run_clock_now(t->clock);
+        if (q->deleted > before) since_ns = now_ns;
+        uint64_t wait_ns = next_ns > now_ns ? next_ns - now_ns : 0, most_ns = t->timeout_ns;
+        if (q->deleted == before)
+            (void)poll(&p, 1, (int)((wait_ns < most_ns ? wait_ns : most_ns) / KVF_NS_PER_MS) + 1);
+    }
+}
+
+void remote_clean(struct remote_tier *t) {
+    struct run_clock clock = {0}; /* the run's may stand still */
+    const struct run_clock *before = t->clock;
+    struct tier_queue *q;
+    atomic_store(&t->dead, NULL);
+    atomic_store(&t->buried, NULL);
+    uint64_t places, left = values_left(t, true, &places);
+    if (left == 0) return;
+    t->clock = &clock;
+    t->workers = 1;
+    if (remote_queue_open(&t->base, &q, 0, 1, NULL) == 0) {
+        work(q, places);
+        remote_queue_close(q);
+    }
+    t->clock = before;
+    left = values_left(t, false, &places);
+    if (left > 0)
+        log_line(KVF_LOG_WARNING,
+                 "%" PRIu64
+                 " values stay on the server at %s: they could not be deleted; their names begin with %s",
+                 left, t->name, t->head);
+}

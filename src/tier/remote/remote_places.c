@@ -1,0 +1,101 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "tier/remote/remote.h"
+
+/* Places are names of values. The cache's index decides what is there; what it drops is put on a stack, and
+ * whichever worker comes next deletes it. What is left at the end goes with the tier. */
+
+void remote_push(_Atomic(struct remote_place *) *stack, struct remote_place *p) {
+    struct remote_place *head = atomic_load(stack);
+    do p->next = head;
+    while (!atomic_compare_exchange_weak(stack, &head, p));
+}
+
+static void places_more(struct remote_tier *t) {
+    t->free = atomic_exchange(&t->buried, NULL);
+    if (t->free) return;
+    struct remote_place *slab = mem_zalloc(REMOTE_PLACES, sizeof *slab);
+    t->slabs = mem_realloc(t->slabs, (t->slab_count + 1) * sizeof(struct remote_place *));
+    t->slabs[t->slab_count++] = slab;
+    for (int i = 0; i < REMOTE_PLACES; i++) {
+        slab[i].next = t->free;
+        t->free = &slab[i];
+    }
+}
+
+uint64_t remote_alloc(struct tier *base, uint64_t bytes) {
+    struct remote_tier *t = (struct remote_tier *)base;
+    if (!t->free) places_more(t);
+    struct remote_place *p = t->free;
+    t->free = p->next;
+    *p = (struct remote_place){.bytes = bytes};
+    return (uint64_t)(uintptr_t)p;
+}
+
+void remote_drop(struct tier *base, uint64_t place, uint64_t bytes) {
+    struct remote_tier *t = (struct remote_tier *)base;
+    struct remote_place *p = (struct remote_place *)(uintptr_t)place;
+    (void)bytes;
+    if (!p->stored) {
+        p->next = t->free;
+        t->free = p;
+    } else if (t->deletes) {
+        remote_push(&t->dead, p);
+    }
+}
+
+uint32_t remote_caps(const struct tier *base) {
+    (void)base;
+    return TIER_HOLDS_BYTES | TIER_IN_ORDER;
+}
+
+void remote_open(struct remote_tier *t, const struct tier_setup *setup) {
+    const struct scenario *s = setup->scenario;
+    t->base.tier = setup->tier;
+    t->clock = setup->clock;
+    t->value_bytes = scenario_value_bytes(s);
+    t->run_tag = setup->run_tag;
+    t->timeout_ns = s->remote.timeout_ns;
+    t->workers = setup->workers ? setup->workers : 1;
+    t->connections = s->remote.connections < t->workers ? t->workers : (uint32_t)s->remote.connections;
+    t->asks = s->remote.lookup == KVF_LOOKUP_EXISTS;
+    t->deletes = s->remote.evicted_by == KVF_EVICTED_BY_CLIENT;
+    (void)snprintf(t->head, sizeof t->head, "%s%016" PRIx64 ":", s->remote.key_prefix, t->run_tag);
+}
+
+void remote_close(struct remote_tier *t) {
+    for (size_t s = 0; s < t->slab_count; s++) free(t->slabs[s]);
+    free(t->slabs);
+}
+
+uint64_t remote_values(const struct remote_tier *t, uint64_t bytes) {
+    return bytes / t->value_bytes + (bytes % t->value_bytes != 0);
+}
+
+size_t remote_name(const struct remote_tier *t, const struct remote_place *p, uint64_t value,
+                   char out[REMOTE_KEY]) {
+    int n = snprintf(out, REMOTE_KEY, "%s%016" PRIx64 "%016" PRIx64 ".%" PRIu64 ":%" PRIu64, t->head,
+                     p->key_hi, p->key_lo, p->generation, value);
+    return n > 0 && n < REMOTE_KEY ? (size_t)n : 0;
+}
+
+void remote_figures(const struct tier *base, struct tier_server *out) {
+    const struct remote_tier *t = (const struct remote_tier *)base;
+    const double none = (double)NAN;
+    *out = (struct tier_server){
+        .connections = (double)atomic_load_explicit(&t->up, memory_order_relaxed),
+        .round_trips = (double)atomic_load_explicit(&t->trips, memory_order_relaxed),
+        .sent_bytes = (double)atomic_load_explicit(&t->sent_bytes, memory_order_relaxed),
+        .received_bytes = (double)atomic_load_explicit(&t->received_bytes, memory_order_relaxed),
+        .used_bytes = none,
+        .max_bytes = none,
+        .evicted_keys = none,
+        .expired_keys = none,
+        .ops_per_s = none,
+        .hits = none,
+        .misses = none};
+}
