@@ -40,9 +40,9 @@ double result_quantile_ms(const struct histogram *h, double q) {
     return KVF_MISSING;
 }
 
-uint64_t result_met(const struct counters_class *c, uint64_t ended) {
-    uint64_t met = counters_get(&c->met);
-    return met < ended ? met : ended;
+uint64_t result_met(const struct counters_class *c) {
+    uint64_t done = counters_get(&c->done), missed = counters_get(&c->missed);
+    return missed < done ? done - missed : 0;
 }
 
 static double ratio(double part, double whole) {
@@ -313,8 +313,7 @@ static void add_throughput(struct measure *m) {
  * answer counts as a whole, so that it is not worth serving many badly. */
 static void add_goodput(struct measure *m) {
     uint64_t met = 0, done = counters_get(&m->d->requests_done);
-    for (uint32_t k = 0; k < m->e->s->qos.classes; k++)
-        met += result_met(&m->d->klass[k], counters_get(&m->d->klass[k].done));
+    for (uint32_t k = 0; k < m->e->s->qos.classes; k++) met += result_met(&m->d->klass[k]);
     result_add(m->out, ratio((double)met, m->wall_s), done, "goodput_per_s");
 }
 
@@ -410,7 +409,7 @@ static void add_class(struct measure *m, uint32_t k) {
     uint64_t done = counters_get(&c->done), lost = counters_get(&c->failed) + to->dropped - from->dropped;
     /* operations that have no first token are judged as a whole */
     bool ttft = m->e->s->qos.latency == KVF_QOS_LATENCY_TTFT && histogram_count(&c->ttft) > 0;
-    struct kept kept = {&m->e->s->qos.klass[k], done + lost, result_met(c, done + lost), m->to->overdue[k],
+    struct kept kept = {&m->e->s->qos.klass[k], done + lost, result_met(c), m->to->overdue[k],
                         ttft ? &c->ttft : &c->e2e};
     bool judged = kept.klass->p95_ns != KVF_UNSET;
     result_add(m->out, judged ? ratio((double)kept.met, (double)(kept.all + kept.overdue[0])) : KVF_MISSING,

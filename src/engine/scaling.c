@@ -183,11 +183,6 @@ static void tell_answer(struct engine *e, enum autoscaler_answer before, const s
     s->finished = e->s->autoscaler.when_found == KVF_AUTOSCALER_FOUND_STOP;
 }
 
-static uint64_t missed_of(const struct counters_class *c) {
-    uint64_t done = counters_get(&c->done), met = counters_get(&c->met);
-    return done > met ? done - met : 0;
-}
-
 static void signals_of(const struct engine *e, const struct snapshot *snap, const struct counters *d,
                        struct stage_signals *in) {
     const struct snapshot_interval *i = &snap->interval;
@@ -209,7 +204,7 @@ static void signals_of(const struct engine *e, const struct snapshot *snap, cons
     if (in->done) in->e2e_s = histogram_mean(e2e) * (double)in->done / 1e9;
     for (uint32_t k = 0; k < snap->classes; k++)
         in->klass[k] = (struct stage_class_signals){.latency = ttft ? &d->klass[k].ttft : &d->klass[k].e2e,
-                                                    .missed = missed_of(&d->klass[k]),
+                                                    .missed = counters_get(&d->klass[k].missed),
                                                     .failed = snap->qos[k].failed,
                                                     .waiting = snap->qos[k].queued,
                                                     .in_service = snap->qos[k].in_service_now,

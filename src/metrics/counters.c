@@ -73,7 +73,7 @@ static void set(_Atomic uint64_t *v, uint64_t n) {
 static void class_add(struct counters_class *sum, const struct counters_class *k) {
     set(&sum->done, counters_get(&sum->done) + counters_get(&k->done));
     set(&sum->failed, counters_get(&sum->failed) + counters_get(&k->failed));
-    set(&sum->met, counters_get(&sum->met) + counters_get(&k->met));
+    set(&sum->missed, counters_get(&sum->missed) + counters_get(&k->missed));
     histogram_add(&sum->e2e, &k->e2e);
     histogram_add(&sum->ttft, &k->ttft);
 }
@@ -81,7 +81,7 @@ static void class_add(struct counters_class *sum, const struct counters_class *k
 static void class_clear(struct counters_class *k) {
     set(&k->done, 0);
     set(&k->failed, 0);
-    set(&k->met, 0);
+    set(&k->missed, 0);
     histogram_clear(&k->e2e);
     histogram_clear(&k->ttft);
 }
@@ -157,7 +157,7 @@ void counters_subtract(struct counters *sum, const struct counters *earlier) {
         const struct counters_class *then = &earlier->klass[k];
         less(&now->done, &then->done);
         less(&now->failed, &then->failed);
-        less(&now->met, &then->met);
+        less(&now->missed, &then->missed);
         histogram_less(&now->e2e, &then->e2e);
         histogram_less(&now->ttft, &then->ttft);
     }

@@ -33,7 +33,7 @@ struct counters_io {
 struct counters_class {
     _Atomic uint64_t done;
     _Atomic uint64_t failed;
-    _Atomic uint64_t met; /* of done: inside the P95 target of its class */
+    _Atomic uint64_t missed; /* of done: beyond the P95 target of their class */
     struct histogram e2e;
     struct histogram ttft;
 };

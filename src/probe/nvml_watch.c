@@ -13,8 +13,9 @@
 enum { PATIENCE_S = 2, STALE_PERIODS = 3 };
 #define STALE_LEAST_NS (2 * KVF_NS_PER_S)
 
-/* The thread alone uses the library; what it has seen and when to end pass under the lock. Two own the
- * struct: the thread, and whoever started it until nvml_watch_stop(); the last one to leave frees it. */
+/* The thread alone uses the library, and closes it before it says that it has ended; what it has seen and
+ * when to end pass under the lock. Two own the struct: the thread, and whoever started it until
+ * nvml_watch_stop(); the last one to leave frees it. */
 struct nvml_watch {
     pthread_t thread;
     pthread_mutex_t lock;
@@ -57,7 +58,6 @@ static void leave(struct nvml_watch *w) {
     bool last = --w->owners == 0;
     pthread_mutex_unlock(&w->lock);
     if (!last) return;
-    nvml_close(w->nvml);
     pthread_cond_destroy(&w->wake);
     pthread_mutex_destroy(&w->lock);
     free(w);
@@ -77,6 +77,9 @@ static void *watch_main(void *arg) {
         pthread_mutex_lock(&w->lock);
         pthread_cond_broadcast(&w->wake);
     }
+    pthread_mutex_unlock(&w->lock);
+    nvml_close(w->nvml);
+    pthread_mutex_lock(&w->lock);
     w->ended = true;
     pthread_cond_broadcast(&w->wake);
     pthread_mutex_unlock(&w->lock);
@@ -110,6 +113,7 @@ int nvml_watch_start(struct nvml_watch **out, struct nvml *n, const uint32_t *in
     if (errnum) {
         w->owners = 1;
         leave(w);
+        nvml_close(n);
         return err_set_errno(e, KVF_ERR_INTERNAL, errnum, "cannot start the thread that watches the GPUs");
     }
     pthread_detach(w->thread);

@@ -14,7 +14,7 @@ static void class_count(struct pipeline *p, struct executor *x, const struct fli
     histogram_record(&k->e2e, e2e);
     if (f->first_token_ns != 0) histogram_record(&k->ttft, ttft);
     uint64_t target = p->scenario->qos.klass[f->req.klass].p95_ns;
-    if (target == KVF_UNSET || (judged_by_ttft ? ttft : e2e) <= target) counters_add(&k->met, 1);
+    if (target != KVF_UNSET && (judged_by_ttft ? ttft : e2e) > target) counters_add(&k->missed, 1);
 }
 
 /* Tokens count when their request is done. Those of one that was in service before the measured part began

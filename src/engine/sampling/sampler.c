@@ -181,7 +181,7 @@ static bool is_served(const struct reading *now, const struct reading *last, uin
 }
 
 /* Every miss counts once: when the request is past its target, or when it ends beyond it. One that ends while
- * the reading is taken may be seen twice or not at all; the next interval makes up for it. */
+ * the reading is taken may be in neither count; the next interval makes up for it. */
 static double violations_since(struct sampler *p, uint32_t k, uint64_t ended_beyond, bool peek) {
     int64_t newly = (int64_t)p->now.overdue[k][0] - (int64_t)p->last.overdue[k][0];
     int64_t n = (int64_t)ended_beyond + newly + p->missed_debt[k];
@@ -210,10 +210,10 @@ static void snap_class(struct engine *e, const struct reading *last, struct snap
     v->ttft_p50_ms = quantile_ms(&c->ttft, 0.5);
     v->ttft_p95_ms = quantile_ms(&c->ttft, 0.95);
     uint64_t ended = v->done + v->failed, target_ns = e->s->qos.klass[k].p95_ns;
-    uint64_t met = result_met(c, ended);
     bool judged = target_ns != KVF_UNSET;
-    v->met_ratio = judged ? per((double)met, (double)(ended + v->overdue)) : KVF_MISSING;
-    v->violations = judged ? violations_since(e->sampler, k, ended - met, snap->peek) : KVF_MISSING;
+    v->met_ratio = judged ? per((double)result_met(c), (double)(ended + v->overdue)) : KVF_MISSING;
+    uint64_t ended_beyond = counters_get(&c->missed) + v->failed;
+    v->violations = judged ? violations_since(e->sampler, k, ended_beyond, snap->peek) : KVF_MISSING;
     bool waits = now->oldest_ns[k] < now->run_ns;
     bool old =
         waits && (double)(now->run_ns - now->oldest_ns[k]) > SAMPLER_STARVED_TARGETS * (double)target_ns;

@@ -84,9 +84,9 @@ void sampler_measure_to_here(struct engine *e);
 void result_fill(struct engine *e, struct run_record *run);
 /* Adds the criteria, and a warning for each that is about a metric the run does not have. */
 void result_assess(struct engine *e, struct run_record *run);
-/* Requests of a class inside its P95 target, of so many that have ended between two readings. Who is counted
- * as done is counted as inside a moment later, and a reading may come between. */
-uint64_t result_met(const struct counters_class *c, uint64_t ended);
+/* Requests of a class that ended inside its P95 target between two readings. A request is counted as done a
+ * moment before it is counted as late, and a reading may come between: never more than were done. */
+uint64_t result_met(const struct counters_class *c);
 /* Quantile in ms, NaN where the samples are too few for it (100 for P99, 1,000, 10,000). */
 double result_quantile_ms(const struct histogram *h, double q);
 

@@ -94,7 +94,7 @@ static void fill(struct counters *c, uint64_t k) {
     for (int q = 0; q < KVF_CLASSES_MAX; q++) {
         counters_add(&c->klass[q].done, 12 * k);
         counters_add(&c->klass[q].failed, 13 * k);
-        counters_add(&c->klass[q].met, 14 * k);
+        counters_add(&c->klass[q].missed, 14 * k);
         histogram_record(&c->klass[q].e2e, k * 5000);
         histogram_record(&c->klass[q].ttft, k * 500);
     }
@@ -137,7 +137,7 @@ static void check_total(const struct counters *c, uint64_t n, uint64_t k, uint64
     for (int q = 0; q < KVF_CLASSES_MAX; q++) {
         assert_int_equal(c->klass[q].done, 12 * k);
         assert_int_equal(c->klass[q].failed, 13 * k);
-        assert_int_equal(c->klass[q].met, 14 * k);
+        assert_int_equal(c->klass[q].missed, 14 * k);
         check_histogram(&c->klass[q].e2e, n, k * 5000);
         check_histogram(&c->klass[q].ttft, n, k * 500);
     }

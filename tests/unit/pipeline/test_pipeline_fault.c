@@ -192,7 +192,7 @@ static void a_failed_read_is_no_hit_and_fails_the_request(void **state) {
     assert_int_equal(counters_get(&c->requests_done), 0);
     assert_int_equal(counters_get(&c->klass[0].failed), 1);
     assert_int_equal(counters_get(&c->klass[0].done), 0);
-    assert_int_equal(counters_get(&c->klass[0].met), 0);
+    assert_int_equal(counters_get(&c->klass[0].missed), 0);
     assert_int_equal(counters_get(&c->tokens_generated), 0);
     for (int l = 0; l < REQUEST_LATENCIES; l++) assert_int_equal(rig_samples(&r, l), 0);
     rig_close(&r);

@@ -226,6 +226,21 @@ static void an_opening_that_hangs_is_given_up_and_cleaned_up_behind(void **state
     dlclose(library);
 }
 
+/* Nothing of it is under way any more: the process may end, or open the library again. */
+static void a_watch_that_is_stopped_has_closed_the_library(void **state) {
+    const uint32_t index[] = {0};
+    struct err e = {0};
+    (void)state;
+    void *library = hanging_set_up();
+    for (unsigned i = 0, before = shutdowns(); i < 20; i++) {
+        struct nvml_watch *w = NULL;
+        assert_int_equal(nvml_watch_start(&w, open_fake("devices=1"), index, 1, 1, &e), 0);
+        nvml_watch_stop(w);
+        assert_int_equal(shutdowns(), before + i + 1);
+    }
+    dlclose(library);
+}
+
 /* From the first look on, or later: its figures are missing, and nobody waits for it without end. */
 static void a_watch_that_hangs_is_left_behind(void **state) {
     const uint32_t index[] = {0};
@@ -266,6 +281,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_used_says_why),
         cmocka_unit_test(a_device_is_found_by_uuid_or_address),
         cmocka_unit_test(a_watch_goes_on_looking),
+        cmocka_unit_test(a_watch_that_is_stopped_has_closed_the_library),
         cmocka_unit_test(an_opening_that_hangs_is_given_up_and_cleaned_up_behind),
         cmocka_unit_test(a_watch_that_hangs_is_left_behind),
         cmocka_unit_test(a_library_that_hangs_at_its_end_is_left_behind),
