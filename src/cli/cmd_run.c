@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "export/run_json.h"
 #include "page/report.h"
+#include "page/run_doc.h"
 #include "study/metrics_server.h"
 #include "study/options.h"
 #include "study/output.h"
@@ -120,7 +121,7 @@ static int print_summary(struct command_run *c) {
     if (!json_alone) {
         struct format_style style = output_style(&c->options.given);
         report_text(&c->run, &style, &text);
-        if (group) report_trials_text(&c->run, &c->trials, &style, &text);
+        if (group) run_trials_text(&c->run, &c->trials, &style, &text);
         if (wants_curves(c)) {
             int curves =
                 sweep_curve_after_run(&c->options.given, &c->scenario, c->options.quiet, &style, &text);

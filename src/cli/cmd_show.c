@@ -2,6 +2,7 @@
 #include "cli/stored.h"
 #include "export/run_json.h"
 #include "page/report.h"
+#include "page/run_doc.h"
 #include "study/output.h"
 
 /* The run to show, and its group if it is a trial. */
@@ -27,9 +28,9 @@ static int load(const struct options *o, struct shown *s, struct err *e) {
 static void print_text(const struct options *o, const struct shown *s, struct buf *out) {
     struct format_style style = output_style(o);
     report_text(&s->run, &style, out);
-    if (s->trials.count > 0) report_trials_text(&s->run, &s->trials, &style, out);
-    for (enum report_section i = 0; i < REPORT_SECTIONS; i++)
-        if (options_has(o, report_section_name(i))) report_section(i, &s->run, &style, out);
+    if (s->trials.count > 0) run_trials_text(&s->run, &s->trials, &style, out);
+    for (enum run_list i = 0; i < RUN_LISTS; i++)
+        if (options_has(o, run_list_name(i))) run_list_text(i, &s->run, &style, out);
 }
 
 static void print_json(const struct shown *s, struct buf *out) {

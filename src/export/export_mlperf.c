@@ -3,7 +3,6 @@
  * instead, because it takes what is absent for nothing and stumbles over null. kvfall-mlperf(7) has the
  * mapping. */
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,15 +38,7 @@ static double value(const struct run_record *r, const char *metric) {
     return result_value(&r->results, metric);
 }
 
-static double named(const struct run_record *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static double named(const struct run_record *r, const char *fmt, ...) {
-    char metric[96];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(metric, sizeof metric, fmt, args);
-    va_end(args);
-    return value(r, metric);
-}
+#define named(r, ...) result_named(&(r)->results, __VA_ARGS__)
 
 static double ratio(double part, double whole) {
     return whole > 0 ? part / whole : KVF_MISSING;

@@ -316,12 +316,6 @@ int xlsx_metrics(struct xlsx *x, struct err *e) {
 
 /* ---- qos ---- */
 
-static double class_result(const struct run_record *r, const char *name, const char *what) {
-    char metric[96];
-    snprintf(metric, sizeof metric, "slo_%s_%s", name, what);
-    return result_value(&r->results, metric);
-}
-
 static void add_class(struct book_page *p, const struct run_record *r, const struct run_class *c) {
     const struct {
         const char *name;
@@ -333,12 +327,12 @@ static void add_class(struct book_page *p, const struct run_record *r, const str
     book_text(p, BOOK_PLAIN, c->name);
     book_number(p, BOOK_RATIO, c->share);
     book_text(p, BOOK_PLAIN, r->qos_latency);
-    book_number(p, BOOK_RATIO, class_result(r, c->name, "met_ratio"));
-    book_number(p, BOOK_COUNT, class_result(r, c->name, "violations"));
+    book_number(p, BOOK_RATIO, result_named(&r->results, "slo_%s_%s", c->name, "met_ratio"));
+    book_number(p, BOOK_COUNT, result_named(&r->results, "slo_%s_%s", c->name, "violations"));
     for (size_t q = 0; q < sizeof quantiles / sizeof quantiles[0]; q++) {
         double target = quantiles[q].target_ns ? (double)quantiles[q].target_ns / 1e6 : (double)NAN;
         book_number(p, BOOK_MILLI, target);
-        book_number(p, BOOK_MILLI, class_result(r, c->name, quantiles[q].name));
+        book_number(p, BOOK_MILLI, result_named(&r->results, "slo_%s_%s", c->name, quantiles[q].name));
     }
 }
 

@@ -128,12 +128,6 @@ static json_t *target(uint64_t ns) {
     return json_part_number(ns ? (double)ns / 1e6 : KVF_MISSING);
 }
 
-static double class_result(const struct run_record *r, const char *name, const char *what) {
-    char metric[96];
-    snprintf(metric, sizeof metric, "slo_%s_%s", name, what);
-    return result_value(&r->results, metric);
-}
-
 /* A class's four percentiles: what they came to ("p95_ms"), or whether the target was kept ("p95"). */
 static json_t *target_values(const struct run_record *r, const char *name, const char *what, bool verdict) {
     static const char *const quantiles[] = {"p95", "p99", "p999", "p9999"};
@@ -141,7 +135,7 @@ static json_t *target_values(const struct run_record *r, const char *name, const
     for (size_t i = 0; i < sizeof quantiles / sizeof quantiles[0]; i++) {
         char key[16];
         snprintf(key, sizeof key, "%s_%s", quantiles[i], what);
-        double v = class_result(r, name, key);
+        double v = result_named(&r->results, "slo_%s_%s", name, key);
         if (verdict)
             json_object_set_new(o, quantiles[i], isfinite(v) ? json_boolean(v != 0) : json_null());
         else
@@ -163,8 +157,10 @@ static json_t *qos_array(const struct run_record *r) {
                                         {"p999_ms", target(c->p999_ns)}, {"p9999_ms", target(c->p9999_ns)}));
         json_object_set_new(entry, "actual", target_values(r, c->name, "ms", false));
         json_object_set_new(entry, "met", target_values(r, c->name, "met", true));
-        json_object_set_new(entry, "met_ratio", json_part_number(class_result(r, c->name, "met_ratio")));
-        json_object_set_new(entry, "violations", json_part_number(class_result(r, c->name, "violations")));
+        json_object_set_new(entry, "met_ratio",
+                            json_part_number(result_named(&r->results, "slo_%s_%s", c->name, "met_ratio")));
+        json_object_set_new(entry, "violations",
+                            json_part_number(result_named(&r->results, "slo_%s_%s", c->name, "violations")));
         json_object_set_new(entry, "metrics", group(r, prefix));
         json_array_append_new(list, entry);
     }

@@ -28,8 +28,7 @@ static void put_differences(struct doc *d, const struct comparison *c) {
         doc_text(d, DOC_PLAIN, "The scenarios are alike: no key differs.");
         return;
     }
-    doc_table(d, "Keys of the scenarios that differ");
-    doc_column(d, "key", false);
+    doc_table(d, "Keys of the scenarios that differ", "key");
     for (size_t s = 0; s < c->sides; s++) doc_column(d, c->side[s].label, false);
     for (size_t i = 0; i < c->differences; i++) {
         doc_cell(d, c->difference[i].key);
@@ -53,18 +52,15 @@ static enum doc_tone tone_of(const struct comparison_change *v) {
 }
 
 static void begin_metrics(struct doc *d, const struct comparison *c) {
-    doc_table(d, "Metrics and their change against the baseline");
-    doc_column(d, "metric", false);
+    doc_table(d, "Metrics and their change against the baseline", "metric");
     doc_column(d, c->side[0].label, true);
 }
 
 /* One side against the baseline, with all that is known. */
 static void put_pair(struct doc *d, const struct comparison *c, bool interval) {
-    static const char *const columns[] = {"change", "relative", "", "noise"};
     begin_metrics(d, c);
     doc_column(d, c->side[1].label, true);
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) doc_column(d, columns[i], true);
-    if (interval) doc_column(d, "95 % interval", true);
+    doc_columns(d, interval ? ">change|>relative|>|>noise|>95 % interval" : ">change|>relative|>|>noise");
     for (size_t i = 0; i < c->metrics; i++) {
         const struct comparison_metric *m = &c->metric[i];
         const struct comparison_change *v = &m->change[1];
@@ -116,8 +112,7 @@ static void put_some(struct doc *d, const struct comparison *c, size_t first, si
     begin_metrics(d, c);
     for (size_t s = first; s < end; s++) {
         doc_column(d, c->side[s].label, true);
-        if (!page) doc_column(d, "change", true);
-        if (!page) doc_column(d, "", true);
+        if (!page) doc_columns(d, ">change|>");
     }
     for (size_t i = 0; i < c->metrics; i++) {
         const struct comparison_metric *m = &c->metric[i];

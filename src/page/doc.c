@@ -118,10 +118,6 @@ void doc_tile(struct doc *d, const char *label, const char *value, const char *n
     b->note = mem_strdup(note);
 }
 
-void doc_table(struct doc *d, const char *caption) {
-    add(d, DOC_TABLE)->title = mem_strdup(caption);
-}
-
 static void block_column(struct doc_block *b, const char *name, bool numbers) {
     b->column = mem_realloc(b->column, (b->columns + 1) * sizeof *b->column);
     b->numbers = mem_realloc(b->numbers, (b->columns + 1) * sizeof *b->numbers);
@@ -139,6 +135,23 @@ static void block_cell(struct doc_block *b, enum doc_tone tone, const char *text
 
 void doc_column(struct doc *d, const char *name, bool numbers) {
     block_column(&d->block[d->blocks - 1], name, numbers);
+}
+
+void doc_columns(struct doc *d, const char *columns) {
+    for (bool more = true; more;) {
+        bool numbers = *columns == '>';
+        size_t len = strcspn(columns += numbers, "|");
+        char *name = mem_strndup(columns, len);
+        doc_column(d, name, numbers);
+        free(name);
+        more = columns[len] == '|';
+        columns += len + more;
+    }
+}
+
+void doc_table(struct doc *d, const char *caption, const char *columns) {
+    add(d, DOC_TABLE)->title = mem_strdup(caption);
+    if (columns) doc_columns(d, columns);
 }
 
 void doc_cell(struct doc *d, const char *text) {

@@ -38,8 +38,11 @@ void doc_fact(struct doc *d, const char *label, const char *text);
 void doc_tile(struct doc *d, const char *label, const char *value, const char *note);
 
 /* A table: begin, then its columns, then cells row after row; a row is whole when the next block begins. The
- * first column names its row. `numbers`: stands to the right. A cell that is NULL is missing, "--". */
-void doc_table(struct doc *d, const char *caption);
+ * first column names its row. A list of columns has bars between their names, and > before one whose cells
+ * stand to the right: "tier|>used|>entries"; NULL is an empty one. A cell that is NULL is missing, "--". */
+void doc_table(struct doc *d, const char *caption, const char *columns);
+void doc_columns(struct doc *d, const char *columns);
+/* A name from outside, in which a bar is no border; `numbers`: to the right. */
 void doc_column(struct doc *d, const char *name, bool numbers);
 void doc_cell(struct doc *d, const char *text);
 void doc_cell_tone(struct doc *d, enum doc_tone tone, const char *text);

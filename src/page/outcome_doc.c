@@ -100,7 +100,7 @@ static void put_peaks(const struct outcome *o, struct doc *d) {
         buf_addf(&caption, "Peaks by %s%s%s:", o->measure[judge].name, against ? ", against " : "",
                  against ? o->baseline : "");
         doc_section(d, 1, "Peaks");
-        doc_table(d, buf_text(&caption));
+        doc_table(d, buf_text(&caption), NULL);
         buf_free(&caption);
         for (unsigned g = 0; g < o->groups; g++) doc_column(d, o->dimension[g].key, false);
         doc_column(d, outcome_measure_title(o->measure[judge].name).text, true);
@@ -151,8 +151,7 @@ static bool points_done(const struct outcome *o) {
 
 static void put_points_table(const struct outcome *o, size_t shown, struct doc *d) {
     bool all_done = points_done(o);
-    doc_table(d, "Points");
-    doc_column(d, "point", true);
+    doc_table(d, "Points", ">point");
     for (unsigned k = 0; k < o->dimensions; k++) doc_column(d, o->dimension[k].title, false);
     for (size_t m = 0; m < o->chosen; m++) {
         doc_column(d, outcome_measure_title(o->measure[m].name).text, true);
@@ -198,8 +197,7 @@ static void put_curve_table(const struct outcome *o, struct doc *d) {
         if (k == capacities && k < sizeof capacity / sizeof *capacity)
             capacity[capacities++] = o->curve[i].capacity_bytes;
     }
-    doc_table(d, "Miss ratios by policy and capacity");
-    doc_column(d, "policy", false);
+    doc_table(d, "Miss ratios by policy and capacity", "policy");
     for (size_t k = 0; k < capacities; k++) doc_column(d, format_bytes((double)capacity[k]).text, true);
     for (size_t from = 0; from < o->curves; from++) {
         if (!is_first_of_policy(o, from)) continue;
@@ -215,13 +213,7 @@ static void put_curve_table(const struct outcome *o, struct doc *d) {
 
 static void put_curve_counts(const struct outcome *o, struct doc *d) {
     doc_fold(d, "Lookups, misses and samples");
-    doc_table(d, "Lookups and misses");
-    doc_column(d, "policy", false);
-    doc_column(d, "capacity", true);
-    doc_column(d, "lookups", true);
-    doc_column(d, "misses", true);
-    doc_column(d, "sample", true);
-    doc_column(d, "method", false);
+    doc_table(d, "Lookups and misses", "policy|>capacity|>lookups|>misses|>sample|method");
     for (size_t i = 0; i < o->curves; i++) {
         const struct sweep_curve *c = &o->curve[i];
         char sample[24];

@@ -1,12 +1,12 @@
 #include "page/report.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
+#include "page/run_doc_inside.h"
 #include "page/server_lines.h"
 #include "page/summary_lines.h"
 #include "record/standing.h"
@@ -18,14 +18,7 @@ struct summary {
     struct format_page page;
 };
 
-__attribute__((format(printf, 2, 3))) static double metric(const struct summary *s, const char *fmt, ...) {
-    char name[64];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(name, sizeof name, fmt, args);
-    va_end(args);
-    return result_value(&s->run->results, name);
-}
+#define metric(s, ...) result_named(&(s)->run->results, __VA_ARGS__)
 
 static double ratio(double part, double whole) {
     return whole > 0 ? part / whole : KVF_MISSING;
@@ -407,16 +400,6 @@ static void put_process(struct summary *s) {
     format_end(p);
 }
 
-/* Values that look alike in three digits and are judged differently get more of them. */
-static void criterion_texts(const struct run_criterion *c, struct format_cell *target,
-                            struct format_cell *actual) {
-    *target = format_measure(c->target, c->unit, c->metric);
-    *actual = format_actual(c->actual, c->unit, c->metric);
-    if (c->target == c->actual || strcmp(target->text, actual->text) != 0) return;
-    snprintf(target->text, sizeof target->text, "%.12g %s", c->target, c->unit);
-    snprintf(actual->text, sizeof actual->text, "%.12g %s", c->actual, c->unit);
-}
-
 static void put_criteria(struct summary *s) {
     const struct run_record *r = s->run;
     struct format_page *p = &s->page;
@@ -430,7 +413,7 @@ static void put_criteria(struct summary *s) {
         const struct run_criterion *c = &r->criteria[i];
         enum format_tone tone = c->passed ? FORMAT_PLAIN : FORMAT_BAD;
         struct format_cell target, actual;
-        criterion_texts(c, &target, &actual);
+        run_criterion_cells(c, &actual, &target);
         bool long_name = format_width(c->name) > 30;
         if (long_name) format_line(p, tone, "  %s", c->name);
         format_line(p, tone, "  %-30s%3s %-14s%18s  %s", long_name ? "" : c->name, c->op, target.text,
@@ -438,17 +421,12 @@ static void put_criteria(struct summary *s) {
     }
 }
 
-static enum format_tone event_tone(const struct record_event *e) {
-    if (strcmp(e->level, "error") == 0) return FORMAT_BAD;
-    return strcmp(e->level, "warning") == 0 ? FORMAT_WARN : FORMAT_PLAIN;
-}
-
 static void put_events(struct summary *s) {
     struct format_page *p = &s->page;
     size_t bad = 0;
     for (size_t i = 0; i < s->run->event_count; i++) {
         const struct record_event *e = &s->run->events[i];
-        enum format_tone tone = event_tone(e);
+        enum format_tone tone = (enum format_tone)run_event_tone(e);
         if (tone == FORMAT_PLAIN || bad++ >= EVENTS_SHOWN) continue;
         format_label(p, tone, tone == FORMAT_BAD ? "Error" : "Warning");
         if (kvf_present(e->t_s)) format_item(p, "at %s", format_seconds(e->t_s).text);

@@ -25,4 +25,23 @@ enum { RUN_DOC_WHOLE = 8 };
  * the caller frees it. */
 struct doc *run_doc_new(const struct run_doc_source *runs, size_t count, const struct comparison *c);
 
+/* Whole lists of which a summary shows the most important rows. */
+enum run_list {
+    RUN_DECISIONS, /* of the autoscaler */
+    RUN_EVENTS,
+    RUN_CRITERIA, /* of the assessment */
+    RUN_MEASURES, /* all results */
+    RUN_LISTS
+};
+const char *run_list_name(enum run_list list); /* "decisions", ... */
+/* On a terminal: a heading and a table, as wide as it is, or ": none". */
+void run_list_text(enum run_list list, const struct run_record *r, const struct format_style *style,
+                   struct buf *out);
+/* For a run that is one of several trials: a line for each, then median, mean, spread and confidence interval
+ * of the usual metrics. */
+void run_trials_text(const struct run_record *r, const struct trials *t, const struct format_style *style,
+                     struct buf *out);
+/* The table of criteria of one run, or of its trials one after the other; nothing where there are none. */
+void run_doc_criteria(struct doc *d, const struct run_record *runs, size_t count);
+
 #endif

@@ -5,11 +5,8 @@
 
 static void put_tiers(const struct run_part *p) {
     struct doc *d = p->doc;
-    static const char *const columns[] = {"used",      "usable",     "entries",  "hits",
-                                          "demotions", "promotions", "evictions"};
-    doc_table(d, "Tiers at the end of the measured part");
-    doc_column(d, "tier", false);
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) doc_column(d, columns[i], true);
+    doc_table(d, "Tiers at the end of the measured part",
+              "tier|>used|>usable|>entries|>hits|>demotions|>promotions|>evictions");
     for (unsigned t = 0; t < KVF_TIERS; t++) {
         const struct run_tier *tier = &p->run->tier[t];
         static const char *const counts[] = {"entries", "hits", "demotions", "promotions", "evictions"};
@@ -25,13 +22,7 @@ static void put_tiers(const struct run_part *p) {
 
 static void put_traffic(const struct run_part *p) {
     struct doc *d = p->doc;
-    doc_table(d, "Moved in the measured part");
-    doc_column(d, "tier", false);
-    doc_column(d, "", false);
-    doc_column(d, "entries", true);
-    doc_column(d, "bytes", true);
-    doc_column(d, "GiB/s", true);
-    doc_column(d, "of peak", true);
+    doc_table(d, "Moved in the measured part", "tier||>entries|>bytes|>GiB/s|>of peak");
     for (unsigned t = 0; t < KVF_TIERS; t++)
         for (unsigned w = 0; w < KVF_DIRS; w++) {
             const char *tier = tier_name((enum kvf_tier)t), *way = dir_name((enum kvf_dir)w);
@@ -41,8 +32,7 @@ static void put_traffic(const struct run_part *p) {
             run_cell_measure(d, run_metric(p, "%s_%s_ops", tier, way), "", "");
             run_cell_measure(d, run_metric(p, "%s_%s_bytes", tier, way), "B", "");
             doc_cell(d, format_rate(run_metric(p, "%s_%s_gib_s", tier, way)).text);
-            double peak = run_metric(p, "%s_%s_peak_share", tier, way);
-            doc_cell(d, kvf_present(peak) ? format_percent(peak).text : NULL);
+            doc_cell(d, format_percent(run_metric(p, "%s_%s_peak_share", tier, way)).text);
         }
 }
 
@@ -54,12 +44,7 @@ static void put_causes(const struct run_part *p) {
         plot_free(plot);
         return;
     }
-    doc_table(d, "Lookups by cause");
-    doc_column(d, "cause", false);
-    doc_column(d, "lookups", true);
-    doc_column(d, "hits", true);
-    doc_column(d, "misses", true);
-    doc_column(d, "hit ratio", true);
+    doc_table(d, "Lookups by cause", "cause|>lookups|>hits|>misses|>hit ratio");
     double hits[KVF_CAUSES], misses[KVF_CAUSES];
     for (unsigned c = 0; c < KVF_CAUSES; c++) {
         const char *cause = cause_name((enum kvf_cause)c);

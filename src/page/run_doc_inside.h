@@ -31,8 +31,14 @@ void run_doc_trials(const struct run_part *p); /* the group it is one of */
 void run_doc_several(struct doc *d, const struct run_doc_source *runs, size_t count,
                      const struct comparison *c);
 
+void run_doc_list(struct doc *d, enum run_list list, const struct run_record *r);
+enum doc_tone run_event_tone(const struct record_event *e);
+/* Values that look alike in three digits and are judged differently get more of them. */
+void run_criterion_cells(const struct run_criterion *c, struct format_cell *actual,
+                         struct format_cell *target);
+
 /* A measure of the run, NaN when missing. */
-double run_metric(const struct run_part *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define run_metric(part, ...) result_named(&(part)->run->results, __VA_ARGS__)
 bool run_measured(const struct run_part *p); /* something was */
 /* "gpu (emulated)", "nvme (compat)", "cpu". */
 struct format_cell run_tier_label(const struct run_record *r, unsigned tier);

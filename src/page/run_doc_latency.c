@@ -16,7 +16,6 @@ static const struct {
 enum { REQUESTS = sizeof requests / sizeof requests[0], OVER_TIME = 4 };
 
 static const char *const statistics[] = {"mean", "p50", "p95", "p99", "p999", "p9999", "max"};
-static const char *const headings[] = {"mean", "P50", "P95", "P99", "P99.9", "P99.99", "max"};
 enum { STATISTICS = sizeof statistics / sizeof statistics[0] };
 
 static void put_over_time(const struct run_part *p) {
@@ -98,10 +97,9 @@ static void put_distributions(const struct run_part *p) {
 }
 
 static void begin_table(struct doc *d, const char *caption, const char *first) {
-    doc_table(d, caption);
+    doc_table(d, caption, NULL);
     doc_column(d, first, false);
-    for (size_t i = 0; i < STATISTICS; i++) doc_column(d, headings[i], true);
-    doc_column(d, "samples", true);
+    doc_columns(d, ">mean|>P50|>P95|>P99|>P99.9|>P99.99|>max|>samples");
 }
 
 static void put_row(const struct run_part *p, const char *label, const char *metric) {
@@ -149,9 +147,8 @@ static void put_load_table(const struct run_part *p) {
 #undef X
     };
     if (!kvf_present(run_metric(p, "recompute_%s_ms", sizes[0]))) return;
-    doc_table(p->doc, "Of a context: loading it against computing it again, alone on the GPU of compute.gpu");
-    doc_column(p->doc, "tokens", false);
-    doc_column(p->doc, "compute again", true);
+    doc_table(p->doc, "Of a context: loading it against computing it again, alone on the GPU of compute.gpu",
+              "tokens|>compute again");
     for (unsigned t = KVF_TIER_CPU; t < KVF_TIERS; t++)
         if (p->run->tier[t].on) doc_column(p->doc, run_tier_label(p->run, t).text, true);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {

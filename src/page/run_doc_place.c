@@ -148,10 +148,8 @@ static void put_differences(struct doc *d, const char *prefix, json_t *mine, con
             char *was =
                 json_is_string(other) ? NULL : json_dumps(other, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
             if ((*rows)++ == 0) {
-                doc_table(d, "Keys with other values than the defaults, as they took effect");
-                doc_column(d, "key", false);
-                doc_column(d, "value", false);
-                doc_column(d, "default", false);
+                doc_table(d, "Keys with other values than the defaults, as they took effect",
+                          "key|value|default");
             }
             doc_cell(d, buf_text(&key));
             doc_cell(d, text ? text : json_string_value(value));
@@ -209,17 +207,7 @@ void run_doc_measures(const struct run_part *p) {
     struct doc *d = p->doc;
     if (p->run->results.count == 0) return;
     doc_section(d, p->level, "All measures");
-    doc_fold(d, "By their names, as the manual and the database have them, without those that have no value");
-    doc_table(d, "");
-    doc_column(d, "measure", false);
-    doc_column(d, "value", true);
-    doc_column(d, "samples", true);
-    for (size_t i = 0; i < p->run->results.count; i++) {
-        const struct result *m = &p->run->results.items[i];
-        if (!kvf_present(m->value)) continue; /* of what the run did not have */
-        doc_cell(d, m->metric);
-        run_cell_measure(d, m->value, m->unit, m->metric);
-        doc_cell(d, m->samples ? format_count((double)m->samples).text : NULL);
-    }
+    doc_fold(d, "By their names, as the manual and the database have them");
+    run_doc_list(d, RUN_MEASURES, p->run);
     doc_fold_end(d);
 }

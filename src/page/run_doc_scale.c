@@ -12,23 +12,15 @@ static void put_class_table(const struct run_part *p) {
     snprintf(heading, sizeof heading, "%s P95", strcmp(r->qos_latency, "e2e") == 0 ? "end-to-end" : "TTFT");
     doc_table(
         d,
-        "Classes; arrivals, backlog and the oldest wait stand beside what was met, so that a class that is not served cannot look fast");
-    doc_column(d, "class", false);
-    doc_column(d, "SLO met", true);
+        "Classes; arrivals, backlog and the oldest wait stand beside what was met, so that a class that is not served cannot look fast",
+        "class|>SLO met");
     doc_column(d, heading, true);
-    doc_column(d, "target", true);
-    doc_column(d, "verdict", false);
-    doc_column(d, "requests", true);
-    doc_column(d, "done", true);
-    doc_column(d, "failed", true);
-    doc_column(d, "open", true);
-    doc_column(d, "oldest wait", true);
+    doc_columns(d, ">target|verdict|>requests|>done|>failed|>open|>oldest wait");
     for (uint32_t k = 0; k < r->classes; k++) {
         const struct run_class *c = &r->klass[k];
         double met = run_metric(p, "slo_%s_p95_met", c->name);
         doc_cell(d, c->name);
-        double share = run_metric(p, "slo_%s_met_ratio", c->name);
-        doc_cell(d, kvf_present(share) ? format_percent(share).text : NULL);
+        doc_cell(d, format_percent(run_metric(p, "slo_%s_met_ratio", c->name)).text);
         run_cell_ms(d, run_metric(p, "slo_%s_p95_ms", c->name));
         run_cell_ms(d, c->p95_ns ? (double)c->p95_ns / 1e6 : KVF_MISSING);
         doc_cell_tone(d,
@@ -131,32 +123,6 @@ static void mark_decisions(const struct run_part *p, struct plot *plot) {
     }
 }
 
-static void put_decisions(const struct run_part *p) {
-    struct doc *d = p->doc;
-    doc_table(d, "Decisions");
-    doc_column(d, "time", true);
-    doc_column(d, "action", false);
-    doc_column(d, "users", true);
-    doc_column(d, "saturation", true);
-    doc_column(d, "throughput", true);
-    doc_column(d, "P95", true);
-    doc_column(d, "reason", false);
-    for (size_t i = 0; i < p->run->decision_count; i++) {
-        const struct snapshot_decision *s = &p->run->decisions[i];
-        char users[96];
-        double t_s = p->run->decision_t_s[i];
-        snprintf(users, sizeof users, "%s -> %s", format_count((double)s->users_before).text,
-                 format_count((double)s->users_after).text);
-        doc_cell(d, kvf_present(t_s) ? format_seconds(t_s).text : NULL);
-        doc_cell(d, s->action);
-        doc_cell(d, users);
-        doc_cell(d, kvf_present(s->saturation) ? format_percent(s->saturation).text : NULL);
-        run_cell_measure(d, s->throughput_tok_s, "tok/s", "");
-        run_cell_ms(d, s->p95_ms);
-        doc_cell(d, s->reason);
-    }
-}
-
 void run_doc_autoscaler(const struct run_part *p) {
     if (p->run->decision_count == 0) return;
     doc_section(p->doc, p->level, "Autoscaler");
@@ -173,5 +139,5 @@ void run_doc_autoscaler(const struct run_part *p) {
         saturation->y.high = 1;
         run_plot_add(p, saturation);
     }
-    put_decisions(p);
+    run_doc_list(p->doc, RUN_DECISIONS, p->run);
 }

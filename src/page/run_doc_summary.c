@@ -68,32 +68,6 @@ static void put_cautions(const struct run_part *p) {
         doc_text(p->doc, run_metric(p, "steady") == 1 ? DOC_PLAIN : DOC_WARN, "Steady state: %s", r->steady);
 }
 
-static void put_criteria(const struct run_part *p) {
-    const struct run_record *r = p->run;
-    struct doc *d = p->doc;
-    if (r->criterion_count == 0) return;
-    doc_table(d, "Assessment");
-    doc_column(d, "criterion", false);
-    doc_column(d, "measured", true);
-    doc_column(d, "", false);
-    doc_column(d, "target", true);
-    doc_column(d, "verdict", false);
-    for (size_t i = 0; i < r->criterion_count; i++) {
-        const struct run_criterion *c = &r->criteria[i];
-        struct format_cell actual = format_actual(c->actual, c->unit, c->metric);
-        struct format_cell target = format_measure(c->target, c->unit, c->metric);
-        if (c->actual != c->target && strcmp(actual.text, target.text) == 0) { /* alike in three digits */
-            snprintf(actual.text, sizeof actual.text, "%.12g %s", c->actual, c->unit);
-            snprintf(target.text, sizeof target.text, "%.12g %s", c->target, c->unit);
-        }
-        doc_cell(d, c->name);
-        doc_cell(d, actual.text);
-        doc_cell(d, c->op);
-        doc_cell(d, target.text);
-        doc_cell_tone(d, c->passed ? DOC_GOOD : DOC_BAD, c->passed ? "PASS" : "FAIL");
-    }
-}
-
 static void tile(const struct run_part *p, const char *label, double v, const char *unit, const char *metric,
                  const char *note) {
     if (kvf_present(v)) doc_tile(p->doc, label, format_measure(v, unit, metric).text, note);
@@ -131,17 +105,13 @@ static void put_tiles(const struct run_part *p) {
          "", "", "by the autoscaler");
 }
 
-static enum doc_tone event_tone(const char *level) {
-    return strcmp(level, "error") == 0 ? DOC_BAD : strcmp(level, "warning") == 0 ? DOC_WARN : DOC_PLAIN;
-}
-
 /* Errors and warnings belong to the verdict; all events stand further down. */
 static void put_troubles(const struct run_part *p) {
     enum { MOST = 8 };
     size_t shown = 0, left = 0;
     for (size_t i = 0; i < p->run->event_count; i++) {
         const struct record_event *e = &p->run->events[i];
-        enum doc_tone tone = event_tone(e->level);
+        enum doc_tone tone = run_event_tone(e);
         if (tone == DOC_PLAIN) continue;
         if (shown++ < MOST)
             doc_text(p->doc, tone, "%s%s%s: %s", tone == DOC_BAD ? "Error" : "Warning",
@@ -172,7 +142,7 @@ void run_doc_summary(const struct run_part *p) {
     put_tiles(p);
     put_cautions(p);
     put_troubles(p);
-    put_criteria(p);
+    run_doc_criteria(p->doc, p->run, 1);
     doc_fact(p->doc, "Tags", p->run->tags);
     doc_fact(p->doc, "Note", p->run->note);
 }
@@ -188,15 +158,6 @@ void run_doc_events(const struct run_part *p) {
         snprintf(title, sizeof title, "All %zu events", p->run->event_count);
         doc_fold(d, title);
     }
-    doc_table(d, "");
-    doc_column(d, "time", true);
-    doc_column(d, "level", false);
-    doc_column(d, "message", false);
-    for (size_t i = 0; i < p->run->event_count; i++) {
-        const struct record_event *e = &p->run->events[i];
-        doc_cell(d, kvf_present(e->t_s) ? format_seconds(e->t_s).text : NULL);
-        doc_cell_tone(d, event_tone(e->level), e->level);
-        doc_cell(d, e->message);
-    }
+    run_doc_list(d, RUN_EVENTS, p->run);
     if (many) doc_fold_end(d);
 }

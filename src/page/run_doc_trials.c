@@ -1,68 +1,109 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "page/run_doc_inside.h"
 #include "record/metric.h"
+#include "record/standing.h"
+
+static void put_heading(const struct run_part *p) {
+    const struct trials *t = p->trials;
+    size_t complete = trials_complete(t);
+    struct standing standing;
+    char stands[STANDING_TEXT];
+    struct buf text = {0};
+    buf_addf(&text, "%zu of %u run, %zu complete", t->count, t->asked, complete);
+    if (complete < t->count) buf_addf(&text, ", %zu incomplete and left out", t->count - complete);
+    standing_of(p->run, t, &standing);
+    if (standing_text(&standing, stands)[0]) buf_addf(&text, ", %s", complete ? stands : "none to be judged");
+    doc_fact(p->doc, "Trials", buf_text(&text));
+    buf_free(&text);
+}
+
+static void put_each(struct doc *d, const struct trials *t) {
+    doc_table(d, "Each trial", ">trial|>run|>measured|>tokens/s|>end-to-end P95|>criteria");
+    for (size_t i = 0; i < t->count; i++) {
+        const struct trial *one = &t->trial[i];
+        char run[24], criteria[48];
+        snprintf(run, sizeof run, "%lld", (long long)one->run_id);
+        snprintf(criteria, sizeof criteria, "%zu of %zu", one->passed, one->criteria);
+        doc_cell(d, format_exact(one->number).text);
+        doc_cell(d, one->run_id > 0 ? run : NULL);
+        doc_cell(d, format_seconds(one->measured_s).text);
+        run_cell_measure(d, one->throughput_tok_s, "tok/s", "");
+        run_cell_ms(d, one->e2e_p95_ms);
+        doc_cell(d, one->criteria ? criteria : NULL);
+    }
+    for (size_t i = 0; i < t->count; i++)
+        if (t->trial[i].incomplete[0])
+            doc_text(d, DOC_WARN, "Trial %u is left out: %s", t->trial[i].number, t->trial[i].incomplete);
+}
+
+/* "gpu emul read P95" for a tier whose times are computed, "nvme compat ..." for one that reaches device
+ * memory through the host's. */
+static void row_label(const struct trials *t, const char *metric, char *out, size_t len) {
+    char label[64];
+    metric_label(metric, label, sizeof label);
+    for (int i = 0; i < KVF_TIERS; i++) {
+        const char *tier = tier_name((enum kvf_tier)i);
+        size_t n = strlen(tier);
+        bool labelled = t->emulated[i] || t->compat[i];
+        if (!labelled || strncmp(label, tier, n) != 0) continue;
+        snprintf(out, len, "%s %s%s", tier, t->emulated[i] ? "emul" : "compat", label + n);
+        return;
+    }
+    snprintf(out, len, "%s", label);
+}
+
+/* Rates have their unit in the label. */
+static void put_value(struct doc *d, double v, const struct trial_metric *m) {
+    const struct metric *row = metric_find(m->metric);
+    bool rate = row && (row->form == METRIC_TOK_S || row->form == METRIC_PER_S || row->form == METRIC_GIB_S);
+    doc_cell(d, (rate ? format_tok_s(v) : format_measure(v, m->unit, m->metric)).text);
+}
 
 static void put_statistics(struct doc *d, const struct trials *t) {
-    static const char *const columns[] = {"values", "median", "mean", "SD", "CV", "interval from", "to"};
-    doc_table(
-        d, "Over the complete trials: the interval holds the true mean with 95 % confidence, by Student's t");
-    doc_column(d, "measure", false);
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) doc_column(d, columns[i], true);
     const struct trial_metric **usual = mem_alloc(t->metrics * sizeof *usual);
     size_t count = trials_usual(t, usual);
+    doc_table(d,
+              "Over complete trials; the true mean is between both limits with 95 % confidence (Student's t)",
+              "metric|>n|>median|>mean|>SD|>CV|>95 % from|>to");
     for (size_t i = 0; i < count; i++) {
-        const struct trial_metric *m = usual[i];
         struct statistics s;
         char label[64];
-        trials_statistics(t, m, &s);
+        trials_statistics(t, usual[i], &s);
         if (s.n == 0) continue;
-        const double values[] = {s.median, s.mean, s.sd};
-        metric_label(m->metric, label, sizeof label);
+        row_label(t, usual[i]->metric, label, sizeof label);
         doc_cell(d, label);
-        doc_cell(d, format_count((double)s.n).text);
-        for (size_t k = 0; k < 3; k++) run_cell_measure(d, values[k], m->unit, m->metric);
-        doc_cell(d, isfinite(s.cv) ? format_percent(s.cv).text : NULL);
-        run_cell_measure(d, s.ci95_low, m->unit, m->metric);
-        run_cell_measure(d, s.ci95_high, m->unit, m->metric);
+        doc_cell(d, format_exact((double)s.n).text);
+        put_value(d, s.median, usual[i]);
+        put_value(d, s.mean, usual[i]);
+        put_value(d, s.sd, usual[i]);
+        doc_cell(d, format_percent(s.cv).text);
+        put_value(d, s.ci95_low, usual[i]);
+        put_value(d, s.ci95_high, usual[i]);
     }
     free(usual);
 }
 
-static void put_each(struct doc *d, const struct trials *t) {
-    doc_table(d, "Trials");
-    doc_column(d, "trial", false);
-    doc_column(d, "run", true);
-    doc_column(d, "measured", true);
-    doc_column(d, "tokens/s", true);
-    doc_column(d, "end-to-end P95", true);
-    doc_column(d, "criteria", true);
-    doc_column(d, "left out because", false);
-    for (size_t i = 0; i < t->count; i++) {
-        const struct trial *one = &t->trial[i];
-        char number[24], criteria[48];
-        snprintf(number, sizeof number, "%u", one->number);
-        snprintf(criteria, sizeof criteria, "%zu of %zu", one->passed, one->criteria);
-        doc_cell(d, number);
-        doc_cell(d, format_count((double)one->run_id).text);
-        doc_cell(d, kvf_present(one->measured_s) ? format_seconds(one->measured_s).text : NULL);
-        run_cell_measure(d, one->throughput_tok_s, "tok/s", "");
-        run_cell_ms(d, one->e2e_p95_ms);
-        doc_cell(d, one->criteria ? criteria : NULL);
-        doc_cell_tone(d, one->incomplete[0] ? DOC_WARN : DOC_PLAIN,
-                      one->incomplete[0] ? one->incomplete : NULL);
-    }
-}
-
 void run_doc_trials(const struct run_part *p) {
     const struct trials *t = p->trials;
-    if (!t || t->count < 2) return;
+    if (!t || t->count == 0) return;
     doc_section(p->doc, p->level, "Trials");
-    doc_text(p->doc, trials_complete(t) == t->count ? DOC_PLAIN : DOC_WARN,
-             "%zu of %u trials are stored, %zu of them complete.", t->count, t->asked, trials_complete(t));
+    put_heading(p);
     put_each(p->doc, t);
-    if (trials_complete(t) > 1) put_statistics(p->doc, t);
+    if (trials_complete(t) > 1)
+        put_statistics(p->doc, t);
+    else if (trials_complete(t) == 1)
+        doc_text(p->doc, DOC_PLAIN, "Mean and spread need two complete trials.");
+}
+
+void run_trials_text(const struct run_record *r, const struct trials *t, const struct format_style *style,
+                     struct buf *out) {
+    struct doc *d = doc_new("", "");
+    run_doc_trials(&(struct run_part){.doc = d, .run = r, .trials = t, .level = 1});
+    doc_terminal(d, style, out);
+    doc_free(d);
 }

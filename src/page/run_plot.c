@@ -1,18 +1,8 @@
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "page/run_doc_inside.h"
-
-double run_metric(const struct run_part *p, const char *fmt, ...) {
-    char name[64];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(name, sizeof name, fmt, args);
-    va_end(args);
-    return result_value(&p->run->results, name);
-}
 
 bool run_measured(const struct run_part *p) {
     return kvf_present(run_metric(p, "measured_s"));

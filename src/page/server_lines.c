@@ -22,31 +22,23 @@ void server_lines(struct format_page *p, const struct run_record *run) {
     format_end(p);
 }
 
-static double load_of(const struct result_list *r, int tier, const char *size) {
-    char name[64];
-    snprintf(name, sizeof name, "%s_load_%s_ms", tier_name((enum kvf_tier)tier), size);
-    return result_value(r, name);
-}
-
 /* Contexts of one size: computing them again, then loading them from each tier. */
 static void load_line(struct format_page *p, const struct result_list *r, const char *size) {
-    char name[64];
-    snprintf(name, sizeof name, "recompute_%s_ms", size);
     format_label(p, FORMAT_HEADING, "");
-    format_item(p, "%s tokens: computing %s", size, format_ms(result_value(r, name)).text);
-    for (int t = KVF_TIER_CPU; t < KVF_TIERS; t++)
-        if (kvf_present(load_of(r, t, size)))
-            format_item(p, "%s %s", tier_name((enum kvf_tier)t), format_ms(load_of(r, t, size)).text);
+    format_item(p, "%s tokens: computing %s", size, format_ms(result_named(r, "recompute_%s_ms", size)).text);
+    for (int t = KVF_TIER_CPU; t < KVF_TIERS; t++) {
+        const char *tier = tier_name((enum kvf_tier)t);
+        double load_ms = result_named(r, "%s_load_%s_ms", tier, size);
+        if (kvf_present(load_ms)) format_item(p, "%s %s", tier, format_ms(load_ms).text);
+    }
     format_end(p);
 }
 
 void break_even_line(struct format_page *p, const struct run_record *run) {
     bool any = false, always = true;
-    char name[64];
     for (int t = KVF_TIER_CPU; t < KVF_TIERS; t++) {
         const char *tier = tier_name((enum kvf_tier)t);
-        snprintf(name, sizeof name, "%s_break_even_tokens", tier);
-        double tokens = result_value(&run->results, name);
+        double tokens = result_named(&run->results, "%s_break_even_tokens", tier);
         if (!kvf_present(tokens)) continue;
         if (!any) format_label(p, FORMAT_HEADING, "Break-even");
         if (!any) format_item(p, "loading beats computing again");

@@ -1,6 +1,5 @@
 #include "page/summary_lines.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,14 +13,7 @@ struct classes {
     struct format_page *page;
 };
 
-__attribute__((format(printf, 2, 3))) static double metric(const struct classes *s, const char *fmt, ...) {
-    char name[64];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(name, sizeof name, fmt, args);
-    va_end(args);
-    return result_value(&s->run->results, name);
-}
+#define metric(s, ...) result_named(&(s)->run->results, __VA_ARGS__)
 
 static bool class_used(const struct classes *s, const struct run_class *c) {
     return metric(s, "class_%s_arrived", c->name) != 0 || metric(s, "class_%s_queued_at_end", c->name) > 0;

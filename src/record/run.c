@@ -55,6 +55,15 @@ double result_value(const struct result_list *l, const char *metric) {
     return r ? r->value : KVF_MISSING;
 }
 
+double result_named(const struct result_list *l, const char *fmt, ...) {
+    char name[96];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(name, sizeof name, fmt, ap);
+    va_end(ap);
+    return result_value(l, name);
+}
+
 void run_record_init(struct run_record *r) {
     memset(r, 0, sizeof *r);
     r->started_at = KVF_MISSING;

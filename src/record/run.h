@@ -38,6 +38,8 @@ void result_add(struct result_list *l, double value, uint64_t samples, const cha
 void result_put(struct result_list *l, const struct result *result);
 /* The value of a metric; NaN when missing or absent. */
 double result_value(const struct result_list *l, const char *metric);
+/* The same of a name that is put together: "%s_read_p95_ms". */
+double result_named(const struct result_list *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const struct result *result_find(const struct result_list *l, const char *metric);
 
 struct run_tier { /* a tier as the run used it */

@@ -33,9 +33,9 @@ def _():
     summary = show("1")
     assert show("1", "--decisions") == summary + (
         "\nDecisions\n"
-        "  time  mode  action  users  now  saturation  tok/s      P95  reason\n"
-        "4.00 s  qos   grow       50   60      42.0 %  --     38.0 ms  P95 is under its target\n"
-        "5.00 s  qos   end        60   60          --  --          --  --\n")
+        "  time  mode  action     users  saturation  throughput      P95  reason\n"
+        "4.00 s  qos   grow    50 -> 60      42.0 %          --  38.0 ms  P95 is under its target\n"
+        "5.00 s  qos   end     60 -> 60          --          --       --  --\n")
     assert show("1", "--events") == summary + (
         "\nEvents\n"
         "  time  level  message\n"
@@ -43,14 +43,14 @@ def _():
         "2.50 s  mark   here?[m\n")
     assert show("1", "--criteria") == summary + (
         "\nCriteria\n"
-        "criterion  measure            actual       target  verdict\n"
-        "hits       hit_ratio          50.0 %  >=   30.0 %  PASS\n"
-        "reads      nvme_read_p95_ms  no data  <   5.00 ms  FAIL\n")
+        "criterion  metric            measured       target  verdict\n"
+        "hits       hit_ratio           50.0 %  >=   30.0 %  PASS\n"
+        "reads      nvme_read_p95_ms   no data  <   5.00 ms  FAIL\n")
     assert show("1", "--measures") == summary + (
         "\nMeasures\n"
         "measure    value  unit  samples\n"
-        "hit_ratio    0.5  --    --\n"
-        "misses        --  --    --\n")
+        "hit_ratio    0.5  --         --\n"
+        "misses        --  --         --\n")
     both = show("1", "--events", "--decisions")
     assert both.index("\nDecisions\n") < both.index("\nEvents\n")
 

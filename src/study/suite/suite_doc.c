@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/moment.h"
+#include "page/run_doc.h"
 #include "record/metric.h"
 #include "study/suite/suite.h"
 
@@ -58,30 +59,6 @@ static void put_words(const struct suite_words *w, struct doc *d) {
 
 /* ---- one test ---- */
 
-static void put_criteria(const struct suite_entry *e, struct doc *d) {
-    const struct run_record *r = &e->run[0];
-    if (r->criterion_count == 0) return;
-    doc_table(d, "Criteria");
-    doc_column(d, "criterion", false);
-    if (e->runs > 1) doc_column(d, "trial", true);
-    doc_column(d, "actual", true);
-    doc_column(d, "", false);
-    doc_column(d, "target", true);
-    doc_column(d, "verdict", false);
-    for (uint32_t k = 0; k < e->runs; k++)
-        for (size_t i = 0; i < e->run[k].criterion_count; i++) {
-            const struct run_criterion *c = &e->run[k].criteria[i];
-            char trial[16];
-            snprintf(trial, sizeof trial, "%u", k + 1);
-            doc_cell(d, c->name);
-            if (e->runs > 1) doc_cell(d, trial);
-            doc_cell(d, format_actual(c->actual, c->unit, c->metric).text);
-            doc_cell(d, c->op);
-            doc_cell(d, format_measure(c->target, c->unit, c->metric).text);
-            doc_cell_tone(d, c->passed ? DOC_GOOD : DOC_BAD, c->passed ? "PASS" : "FAIL");
-        }
-}
-
 static void put_tiers(const struct run_record *r, struct doc *d) {
     for (int t = 0; t < KVF_TIERS; t++) {
         struct buf text = {0};
@@ -114,7 +91,7 @@ static void put_test(const struct suite_entry *e, struct doc *d) {
     doc_fact(d, "Began", when);
     put_tiers(r, d);
     doc_fact(d, "Bottleneck", r->verdict.sentence);
-    put_criteria(e, d);
+    run_doc_criteria(d, e->run, e->runs);
     buf_free(&runs);
 }
 

@@ -105,11 +105,6 @@ static struct verdict_cell verdict_of(const struct suite_entry *e) {
     return v;
 }
 
-static void add_columns(struct doc *d, const char *const *name, size_t count) {
-    for (size_t i = 0; i < count; i++) doc_column(d, name[i], true);
-}
-#define COLUMNS(d, names) add_columns(d, names, sizeof(names) / sizeof *(names))
-
 static void put_row(const struct suite_entry *e, struct doc *d) {
     double ratio = suite_metric(e, "reuse_hit_ratio");
     char hits[24] = "--", where[64];
@@ -126,11 +121,7 @@ static void put_row(const struct suite_entry *e, struct doc *d) {
 }
 
 static void put_comparison(const struct suite *s, struct doc *d) {
-    static const char *const columns[] = {"tok/s", "storage", "e2e P95", "read P95", "hits", "g/c/n %"};
-    doc_table(d, "Tests");
-    doc_column(d, "test", false);
-    COLUMNS(d, columns);
-    doc_column(d, "verdict", false);
+    doc_table(d, "Tests", "test|>tok/s|>storage|>e2e P95|>read P95|>hits|>g/c/n %|verdict");
     for (size_t i = 0; i < s->entries; i++) put_row(&s->entry[i], d);
     doc_text(d, DOC_PLAIN, "%s", row_note);
 }
@@ -161,11 +152,8 @@ static size_t rank(const struct suite *s, struct ranked *out) {
 }
 
 static void put_ranks(const struct ranked *r, size_t n, double nvme, struct doc *d) {
-    static const char *const columns[] = {"tok/s", "SD", "CV", "x nvme", "hits", "trials"};
-    doc_table(d, "Ranked by storage throughput, mean over trials:");
-    doc_column(d, "rank", true);
-    doc_column(d, "hierarchy", false);
-    COLUMNS(d, columns);
+    doc_table(d, "Ranked by storage throughput, mean over trials:",
+              ">rank|hierarchy|>tok/s|>SD|>CV|>x nvme|>hits|>trials");
     for (size_t i = 0; i < n; i++) {
         char place[32], trials[32];
         const struct suite_entry *e = r[i].entry;
@@ -185,10 +173,7 @@ static void put_ranks(const struct ranked *r, size_t n, double nvme, struct doc 
 }
 
 static void put_moved(const struct ranked *r, size_t n, struct doc *d) {
-    static const char *const columns[] = {"read", "written", "ratio", "gpu P95", "cpu P95", "nvme P95"};
-    doc_table(d, "Means over trials:");
-    doc_column(d, "hierarchy", false);
-    COLUMNS(d, columns);
+    doc_table(d, "Means over trials:", "hierarchy|>read|>written|>ratio|>gpu P95|>cpu P95|>nvme P95");
     for (size_t i = 0; i < n; i++) {
         const struct suite_entry *e = r[i].entry;
         doc_cell(d, e->test->name);

@@ -14,6 +14,7 @@
 
 #include "export/run_json.h"
 #include "page/report.h"
+#include "page/run_doc.h"
 
 #define NONE KVF_MISSING
 
@@ -287,10 +288,10 @@ static void test_text_of_trials(void **state) {
     struct run_record r;
     run_record_init(&r);
     fill_trials(&t);
-    report_trials_text(&r, &t, &(struct format_style){.ascii = true}, &out);
+    run_trials_text(&r, &t, &(struct format_style){.ascii = true}, &out);
     expect_golden(&out, "trials.txt");
-    report_trials_text(&r, &t, &(struct format_style){0}, &wide);
-    assert_non_null(strstr(wide.data, "12.4k \xc2\xb1 1.24k"));
+    run_trials_text(&r, &t, &(struct format_style){0}, &wide);
+    assert_non_null(strstr(wide.data, "gpu emul read P95"));
     assert_in_range(longest_line(out.data), 60, 80);
     assert_int_equal(longest_line(wide.data), longest_line(out.data));
     run_record_free(&r);
@@ -313,10 +314,12 @@ static void test_text_of_one_complete_trial(void **state) {
     add(&r, "throughput_tok_s", 12400, "tok/s");
     add(&r, "e2e_p95_ms", 120, "ms");
     trials_add(&t, &r);
-    report_trials_text(&r, &t, &(struct format_style){.ascii = true}, &out);
-    assert_string_equal(out.data, "Trials      1 of 3 run  1 complete\n"
-                                  "  1         60.0 s  12.4k tok/s  e2e P95 120 ms\n"
-                                  "  Mean and spread need two complete trials.\n");
+    run_trials_text(&r, &t, &(struct format_style){.ascii = true}, &out);
+    assert_string_equal(out.data, "Trials      1 of 3 run, 1 complete\n\n"
+                                  "Each trial\n"
+                                  "trial  run  measured     tokens/s  end-to-end P95  criteria\n"
+                                  "    1   --    60.0 s  12.4k tok/s          120 ms        --\n\n"
+                                  "Mean and spread need two complete trials.\n");
     buf_free(&out);
     run_record_free(&r);
     trials_free(&t);
@@ -333,9 +336,9 @@ static void test_text_of_no_complete_trial(void **state) {
     r.status = RUN_INTERRUPTED;
     strcpy(r.status_reason, "stopped by key");
     trials_add(&t, &r);
-    report_trials_text(&r, &t, &(struct format_style){.ascii = true}, &out);
-    assert_string_equal(out.data, "Trials      1 of 3 run  0 complete  1 incomplete and left out\n"
-                                  "  1         INCOMPLETE: interrupted: stopped by key\n");
+    run_trials_text(&r, &t, &(struct format_style){.ascii = true}, &out);
+    assert_non_null(strstr(out.data, "Trials      1 of 3 run, 0 complete, 1 incomplete and left out\n"));
+    assert_non_null(strstr(out.data, "\nTrial 1 is left out: interrupted: stopped by key\n"));
     buf_free(&out);
     run_record_free(&r);
     trials_free(&t);

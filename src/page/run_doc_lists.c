@@ -1,0 +1,118 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "page/run_doc_inside.h"
+
+enum doc_tone run_event_tone(const struct record_event *e) {
+    return strcmp(e->level, "error") == 0 ? DOC_BAD : strcmp(e->level, "warning") == 0 ? DOC_WARN : DOC_PLAIN;
+}
+
+void run_criterion_cells(const struct run_criterion *c, struct format_cell *actual,
+                         struct format_cell *target) {
+    *actual = format_actual(c->actual, c->unit, c->metric);
+    *target = format_measure(c->target, c->unit, c->metric);
+    if (c->actual == c->target || strcmp(actual->text, target->text) != 0) return;
+    snprintf(actual->text, sizeof actual->text, "%.12g %s", c->actual, c->unit);
+    snprintf(target->text, sizeof target->text, "%.12g %s", c->target, c->unit);
+}
+
+void run_doc_criteria(struct doc *d, const struct run_record *runs, size_t count) {
+    if (count == 0 || runs->criterion_count == 0) return;
+    doc_table(d, "Assessment", count > 1 ? "criterion|>trial|metric" : "criterion|metric");
+    doc_columns(d, ">measured||>target|verdict");
+    for (size_t k = 0; k < count; k++)
+        for (size_t i = 0; i < runs[k].criterion_count; i++) {
+            const struct run_criterion *c = &runs[k].criteria[i];
+            struct format_cell actual, target;
+            run_criterion_cells(c, &actual, &target);
+            doc_cell(d, c->name);
+            if (count > 1) doc_cell(d, format_exact((double)k + 1).text);
+            doc_cell(d, *c->metric ? c->metric : NULL);
+            doc_cell(d, actual.text);
+            doc_cell(d, c->op);
+            doc_cell(d, target.text);
+            doc_cell_tone(d, c->passed ? DOC_GOOD : DOC_BAD, c->passed ? "PASS" : "FAIL");
+        }
+}
+
+static void criteria(struct doc *d, const struct run_record *r) {
+    run_doc_criteria(d, r, 1);
+}
+
+static void decisions(struct doc *d, const struct run_record *r) {
+    doc_table(d, "Decisions", ">time|mode|action|>users|>saturation|>throughput|>P95|reason");
+    for (size_t i = 0; i < r->decision_count; i++) {
+        const struct snapshot_decision *s = &r->decisions[i];
+        char users[96];
+        snprintf(users, sizeof users, "%s -> %s", format_count((double)s->users_before).text,
+                 format_count((double)s->users_after).text);
+        doc_cell(d, format_seconds(r->decision_t_s[i]).text);
+        doc_cell(d, s->mode);
+        doc_cell(d, s->action);
+        doc_cell(d, users);
+        doc_cell(d, format_percent(s->saturation).text);
+        run_cell_measure(d, s->throughput_tok_s, "tok/s", "");
+        run_cell_ms(d, s->p95_ms);
+        doc_cell(d, *s->reason ? s->reason : NULL);
+    }
+}
+
+static void events(struct doc *d, const struct run_record *r) {
+    doc_table(d, "Events", ">time|level|message");
+    for (size_t i = 0; i < r->event_count; i++) {
+        const struct record_event *e = &r->events[i];
+        doc_cell(d, format_seconds(e->t_s).text);
+        doc_cell_tone(d, run_event_tone(e), e->level);
+        doc_cell(d, e->message);
+    }
+}
+
+/* To the digit, as programs have them. */
+static void measures(struct doc *d, const struct run_record *r) {
+    doc_table(d, "Measures", "measure|>value|unit|>samples");
+    for (size_t i = 0; i < r->results.count; i++) {
+        const struct result *m = &r->results.items[i];
+        char value[40];
+        snprintf(value, sizeof value, "%.9g", m->value);
+        doc_cell(d, m->metric);
+        doc_cell(d, kvf_present(m->value) ? value : NULL);
+        doc_cell(d, *m->unit ? m->unit : NULL);
+        doc_cell(d, m->samples ? format_exact((double)m->samples).text : NULL);
+    }
+}
+
+static const struct {
+    const char *name, *title;
+    void (*put)(struct doc *d, const struct run_record *r);
+} lists[RUN_LISTS] = {[RUN_DECISIONS] = {"decisions", "Decisions", decisions},
+                      [RUN_EVENTS] = {"events", "Events", events},
+                      [RUN_CRITERIA] = {"criteria", "Criteria", criteria},
+                      [RUN_MEASURES] = {"measures", "Measures", measures}};
+
+const char *run_list_name(enum run_list list) {
+    return lists[list].name;
+}
+
+void run_doc_list(struct doc *d, enum run_list list, const struct run_record *r) {
+    lists[list].put(d, r);
+}
+
+void run_list_text(enum run_list list, const struct run_record *r, const struct format_style *style,
+                   struct buf *out) {
+    const size_t rows[RUN_LISTS] = {[RUN_DECISIONS] = r->decision_count,
+                                    [RUN_EVENTS] = r->event_count,
+                                    [RUN_CRITERIA] = r->criterion_count,
+                                    [RUN_MEASURES] = r->results.count};
+    const struct format_style wide = {style->colour, style->ascii, 65536};
+    struct doc *d = doc_new("", "");
+    struct buf table = {0};
+    struct format_page p;
+    format_page_init(&p, style, out);
+    buf_add(out, "\n");
+    format_line(&p, FORMAT_HEADING, "%s%s", lists[list].title, rows[list] ? "" : ": none");
+    if (rows[list]) run_doc_list(d, list, r);
+    doc_terminal(d, &wide, &table);
+    buf_add(out, buf_text(&table));
+    buf_free(&table);
+    doc_free(d);
+}
