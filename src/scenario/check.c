@@ -73,6 +73,20 @@ static int check_server_url(const struct url *u, struct err *e) {
     return 0;
 }
 
+static int check_bucket_url(const struct url *u, struct err *e) {
+    bool aws = !strcmp(u->scheme, "s3");
+    if (!aws && strcmp(u->scheme, "http") != 0 && strcmp(u->scheme, "https") != 0)
+        return err_set(e, KVF_ERR_USAGE, "its scheme is none of s3, https and http");
+    if (aws && (!u->host[0] || u->port))
+        return err_set(e, KVF_ERR_USAGE, "s3:// needs a bucket, as in s3://BUCKET/PREFIX, and no port");
+    if (!aws && !u->host[0]) return err_set(e, KVF_ERR_USAGE, "it names no host");
+    if (!aws && (u->path[0] != '/' || !u->path[1] || u->path[1] == '/'))
+        return err_set(e, KVF_ERR_USAGE, "it names no bucket, as in %s://HOST:PORT/BUCKET/PREFIX", u->scheme);
+    if (u->query[0] && (aws || strcmp(u->query, "style=virtual") != 0))
+        return err_set(e, KVF_ERR_USAGE, "what follows its ? is not style=virtual");
+    return 0;
+}
+
 static int check_directory_url(const struct url *u, struct err *e) {
     if (strcmp(u->scheme, "file") != 0) return err_set(e, KVF_ERR_USAGE, "its scheme is not file");
     if (u->host[0] || !u->path[0])
@@ -80,27 +94,35 @@ static int check_directory_url(const struct url *u, struct err *e) {
     return 0;
 }
 
+static const struct {
+    const char *noun, *example;
+    int (*check)(const struct url *u, struct err *e);
+} stores[] = {
+    [KVF_REMOTE_RESP] = {"server", "redis://127.0.0.1:6379 or unix:///run/redis.sock", check_server_url},
+    [KVF_REMOTE_S3] = {"bucket", "s3://kvcache or http://127.0.0.1:8333/kvcache", check_bucket_url},
+    [KVF_REMOTE_FILE] = {"directory", "file:///mnt/shared", check_directory_url}};
+
 /* The rules for a remote tier that is a store. */
 static void check_remote(struct loading *l) {
     const struct scenario *s = l->s;
     struct place place = place_of_key(l, "tiers.remote.url", "tiers.remote.backend");
-    bool server = scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_SERVER);
+    unsigned backend = s->tier[KVF_TIER_REMOTE].backend;
     struct err e = {0};
     struct url u;
 
     if (!s->tier[KVF_TIER_REMOTE].on || !scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_STORE)) return;
     if (!s->remote.url[0]) {
-        problem_add(l, place, "tiers.remote.url", "missing; backend %s",
-                    server ? "resp needs a server, such as redis://127.0.0.1:6379 or unix:///run/redis.sock"
-                           : "file needs a directory, such as file:///mnt/shared");
+        problem_add(l, place, "tiers.remote.url", "missing; backend %s needs a %s, such as %s",
+                    traits_backend(KVF_TIER_REMOTE, backend)->word, stores[backend].noun,
+                    stores[backend].example);
         return;
     }
     int rc = url_parse(s->remote.url, &u, &e);
-    if (rc == 0) rc = server ? check_server_url(&u, &e) : check_directory_url(&u, &e);
+    if (rc == 0) rc = stores[backend].check(&u, &e);
     if (rc != 0)
-        problem_add(l, place, "tiers.remote.url", "is no address of a %s: %s",
-                    server ? "server" : "directory", e.text);
-    if (server && !l->model_bad && scenario_value_bytes(s) > SCENARIO_VALUE_MAX)
+        problem_add(l, place, "tiers.remote.url", "is no address of a %s: %s", stores[backend].noun, e.text);
+    if (scenario_backend_has(s, KVF_TIER_REMOTE, BACKEND_SERVER) && !l->model_bad &&
+        scenario_value_bytes(s) > SCENARIO_VALUE_MAX)
         problem_of(l, "tiers.remote.chunk_tokens", "tiers.remote.backend",
                    "%" PRIu64 " tokens of this model are more than the 512 MiB of a value of the server; "
                    "take %" PRIu64 " or fewer",

@@ -276,7 +276,10 @@ void emit_value(const struct key *k, const void *base, bool json, struct buf *ou
     if (put_several(k, base, json, out)) return;
     switch (k->kind) {
     case KEY_TEXT:
-        put_text(field, json, out);
+        if (strcmp(k->pub.fallback, "null") == 0)
+            put_nullable(field, json, out);
+        else
+            put_text(field, json, out);
         break;
     case KEY_BOOLEAN:
         buf_add(out, *(const bool *)field ? "true" : "false");

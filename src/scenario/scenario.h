@@ -256,8 +256,9 @@ struct scenario {
         enum scenario_sync sync;
         enum scenario_direct_to_gpu direct_to_gpu;
     } nvme;
-    struct {                     /* a store in the network, such as Redis */
-        char url[SCENARIO_PATH]; /* without user and password; "" = null */
+    struct {                        /* a store in the network, such as Redis */
+        char url[SCENARIO_PATH];    /* without user and password; "" = null */
+        char region[SCENARIO_NAME]; /* "" = null */
         enum scenario_remote_layout layout;
         uint64_t chunk_tokens; /* of a value */
         uint64_t connections;  /* of all workers */

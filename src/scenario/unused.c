@@ -129,6 +129,8 @@ static const char *tier_missing(enum key_use use, const struct scenario *s) {
         return tier_is_off(s, KVF_TIER_NVME);
     case KEY_USE_REMOTE_REAL:
     case KEY_USE_REMOTE_SERVER:
+    case KEY_USE_REMOTE_RESP:
+    case KEY_USE_REMOTE_S3:
         return tier_is_off(s, KVF_TIER_REMOTE);
     default:
         return NULL;

@@ -213,7 +213,7 @@ static bool copy_text(const struct storing *v, const struct node *n, char *out, 
 }
 
 static bool store_text(const struct storing *v) {
-    bool may_be_empty = !strcmp(v->k->pub.fallback, "\"\"");
+    bool may_be_empty = !strcmp(v->k->pub.fallback, "\"\"") || !strcmp(v->k->pub.fallback, "null");
     if (v->n->kind != NODE_SCALAR || (node_is_null(v->n) && !may_be_empty))
         return fail_type(v, v->name, v->n, "text");
     if (node_is_null(v->n)) {

@@ -26,6 +26,8 @@ enum traits_backend_caps {
       "sizes without bytes on one shared link; no server is contacted.")                                     \
     X(KVF_REMOTE_RESP, "resp", resp, BACKEND_STORE | BACKEND_SERVER,                                         \
       "values on a server that speaks RESP: Redis or Valkey.")                                               \
+    X(KVF_REMOTE_S3, "s3", s3, BACKEND_STORE | BACKEND_SERVER,                                               \
+      "objects in a bucket of a server that speaks S3: AWS, SeaweedFS, MinIO, Ceph.")                        \
     X(KVF_REMOTE_FILE, "file", nvme_shared, BACKEND_STORE,                                                   \
       "files in a directory that machines share: NFS, Lustre, GPFS, CephFS.")
 

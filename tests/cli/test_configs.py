@@ -3,6 +3,7 @@
 import json
 import re
 
+from played_s3 import PlayedS3
 from runs import TIERS, check_identities, result, trace
 from servers import Redis
 from tap import SOURCE, case, home, main, run, scratch
@@ -123,13 +124,17 @@ def runs(path):
         options += ["--dataset", trace("sharegpt/fastchat_dummy_conversation.json")]
     if "backend: resp" in text:
         options += ["--set", "tiers.remote.url=" + Redis().url]
+    played = PlayedS3() if "backend: s3" in text else None
+    env = played.env if played else None
+    if played:
+        options += ["--set", "tiers.remote.url=" + played.url]
     if "backend: file" in text:
         options += ["--set", "tiers.remote.url=file://%s" % scratch("shared")]
     scaled = "\nautoscaler:" in text
     options += ["--duration", "1s"] if scaled else ["--duration", "30s", "--max-requests", "5"]
     checked = run(["check", path, *options, *fit(path)])
     assert checked.rc == 0 and checked.stderr == "", checked
-    got = run(["run", "--headless", *fit(path), path, "--json", "-", *options])
+    got = run(["run", "--headless", *fit(path), path, "--json", "-", *options], env=env)
     assert got.rc == 0, got
     summary = json.loads(got.stdout)
     check_identities(summary)

@@ -16,7 +16,13 @@
 #include "base/url.h"
 #include "tier/tier.h"
 
-enum { REMOTE_KEY = 256, REMOTE_BATCH = 64, REMOTE_PIECES = 16, REMOTE_PLACES = 512 };
+enum {
+    REMOTE_SERVER = 2 * URL_WORD + 64,
+    REMOTE_KEY = 256,
+    REMOTE_BATCH = 64,
+    REMOTE_PIECES = 16,
+    REMOTE_PLACES = 512
+};
 
 /* An entry's values in the store; a place of the cache is a pointer to one. */
 struct remote_place {
@@ -33,7 +39,7 @@ struct remote_tier {
     struct tier base;
     const struct remote_wire *wire;
     const struct run_clock *clock;
-    char name[URL_WORD + 16]; /* of the server, as people write it: "127.0.0.1:6379", "/run/redis.sock" */
+    char name[REMOTE_SERVER]; /* of the server, as people write it: "127.0.0.1:6379", "/run/redis.sock" */
     uint64_t value_bytes;
     uint64_t run_tag;
     uint64_t timeout_ns;
@@ -225,7 +231,7 @@ struct tier_queue {
     struct tier_chunk *done_head, **done_end;
     void **slabs;
     size_t slab_count;
-    char why[600];
+    char why[2 * REMOTE_SERVER];
 };
 
 static inline struct remote_conn *remote_conn_at(const struct tier_queue *q, uint32_t i) {

@@ -1,0 +1,105 @@
+#include "tier/s3/s3.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/units.h"
+
+/* A tier in a bucket of an object store: an object for each value. */
+
+/* Older versions sign requests in a way that S3 does not accept. */
+#define LEAST_VERSION "7.88.0"
+enum { LEAST_NUMBER = 0x075800 };
+
+static const char *s3_refusal(const struct tier_setup *setup) {
+    (void)setup;
+    if (curl_version_info(CURLVERSION_NOW)->version_num >= LEAST_NUMBER) return NULL;
+    return "libcurl is older than " LEAST_VERSION
+           ", which is needed to sign requests to S3; install a newer one";
+}
+
+static void s3_free(struct s3_tier *t) {
+    remote_close(&t->remote);
+    s3_server_forget(&t->server);
+    free(t);
+}
+
+static void s3_close(struct tier *base) {
+    struct s3_tier *t = (struct s3_tier *)base;
+    if (!t) return;
+    remote_clean(&t->remote);
+    s3_free(t);
+}
+
+static void describe(struct s3_tier *t, const char *kind) {
+    const struct s3_server *s = &t->server;
+    char value[32];
+    (void)snprintf(t->description, sizeof t->description,
+                   "s3: bucket %s at %s (%s), objects of %s at most, %" PRIu32 " connections, region %s%s",
+                   s->bucket, s->name, kind[0] ? kind : "of no name",
+                   units_size_human((double)t->remote.value_bytes, value, sizeof value),
+                   t->remote.connections, s->region,
+                   !s->tls       ? ""
+                   : s->insecure ? "; TLS without a check of its certificate (--insecure)"
+                                 : "; TLS");
+    if (s->tls && s->insecure)
+        (void)snprintf(
+            t->notice, sizeof t->notice,
+            "--insecure: whoever answers at %s is taken for the server; its certificate is not checked",
+            s->name);
+}
+
+static int server_open(struct s3_server *server, const struct scenario *s, char *kind, size_t len,
+                       struct err *e) {
+    struct err why = {0};
+    int rc = s3_server_find(server, s, &why);
+    if (rc == 0) rc = s3_server_ask(server, kind, len, &why);
+    return rc == 0 ? 0 : err_set(e, why.code, "the remote tier cannot be used: %s", why.text);
+}
+
+static int s3_check(const struct scenario *s, struct err *e) {
+    struct s3_server server;
+    char kind[64];
+    int rc = server_open(&server, s, kind, sizeof kind, e);
+    s3_server_forget(&server);
+    return rc;
+}
+
+static int s3_open(struct tier **out, const struct tier_setup *setup, struct err *e) {
+    struct s3_tier *t = calloc(1, sizeof *t);
+    char kind[64];
+    if (!t) return err_set(e, KVF_ERR_NOMEM, "there is no memory for the remote tier");
+    t->remote.base.ops = &tier_s3_ops;
+    t->remote.wire = &s3_conn_wire;
+    remote_open(&t->remote, setup);
+    int rc = server_open(&t->server, setup->scenario, kind, sizeof kind, e);
+    if (rc != 0) {
+        s3_free(t);
+        return rc;
+    }
+    (void)snprintf(t->remote.name, sizeof t->remote.name, "%s", t->server.name);
+    describe(t, kind);
+    *out = &t->remote.base;
+    return 0;
+}
+
+static void s3_describe(const struct tier *base, char *out, size_t len) {
+    (void)snprintf(out, len, "%s", ((const struct s3_tier *)base)->description);
+}
+
+static const char *s3_notice(const struct tier *base) {
+    return ((const struct s3_tier *)base)->notice;
+}
+
+const struct tier_ops tier_s3_ops = {
+    .name = "s3",
+    .refusal = s3_refusal,
+    .check = s3_check,
+    .open = s3_open,
+    .close = s3_close,
+    .describe = s3_describe,
+    REMOTE_QUEUE_OPS,
+    .notice = s3_notice,
+    .server = remote_figures,
+};
