@@ -221,7 +221,7 @@ static void value_ended(struct s3_conn *c, long status) {
     struct tier_queue *q = c->remote.q;
     struct remote_job *job = c->remote.job;
     bool read = job->op->dir == KVF_DIR_READ;
-    bool good = status / 100 == 2 && (!read || job->passed == job->len) && !c->misfit;
+    bool good = status / 100 == 2 && (!read || (fits(c) && job->passed == job->len));
     if (good) c->remote.failures = 0;
     if (!good && !c->misfit) refused(c);
     to_idle(c);
