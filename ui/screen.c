@@ -296,6 +296,7 @@ static struct frame frame_of(const struct screen *s) {
                           .back = s->back,
                           .frozen = s->frozen,
                           .controls = s->setup->commands != NULL && !s->status.ended,
+                          .inside = s->setup->board != NULL,
                           .autoscaler = screen_autoscaler(s),
                           .generation = generation_of(s, snap ? snap->interval.t_s : KVF_MISSING),
                           .view = s->view,

@@ -69,7 +69,16 @@ struct screen {
 };
 
 enum { SCREEN_FEED = 500 }; /* intervals to take in before keys are looked at again */
-enum screen_wish { WISH_NOTHING, WISH_SUSPEND, WISH_REDRAW, WISH_ABORT, WISH_LEAVE };
+enum screen_wish {
+    WISH_NOTHING,
+    WISH_SUSPEND,
+    WISH_REDRAW,
+    WISH_ABORT,
+    WISH_LEAVE,
+    WISH_OPEN, /* of a study: the run of the selected row */
+    WISH_BACK, /* from a run of a study to its table */
+    WISH_QUIT  /* the study, which asks */
+};
 
 /* The autoscaler's mode at the moment shown: "off", "qos" or "capacity". */
 const char *screen_autoscaler(const struct screen *s);

@@ -16,7 +16,8 @@ void screen_show_view(struct screen *s, size_t view);
 int screen_picked(const struct screen *s);
 void screen_move(struct screen *s, int by);            /* the selection, or the place in a list */
 void screen_open(struct screen *s);                    /* the detail of a row, the time of an event */
-void screen_close(struct screen *s);                   /* the uppermost open part; never the run */
+/* The uppermost open part; a run is left only for the study that it is of. */
+enum screen_wish screen_close(struct screen *s);
 void screen_click(struct screen *s, int row, int col); /* selects a row, or opens it */
 /* Changes of the run: each says what became of it. */
 void screen_users(struct screen *s, uint64_t to);

@@ -276,7 +276,9 @@ static enum screen_wish answered(struct screen *s, const struct canvas *c, enum 
 }
 
 void screen_ask_quit(struct screen *s, enum screen_wish *wish) {
-    if (s->status.ended || !s->setup->commands)
+    if (s->setup->board)
+        *wish = WISH_QUIT;
+    else if (s->status.ended || !s->setup->commands)
         *wish = WISH_LEAVE;
     else
         s->asking = ASKING_QUIT;
@@ -454,9 +456,6 @@ static void act_on_view(struct screen *s, const struct canvas *c, const struct k
     case ACTION_OPEN:
         screen_open(s);
         break;
-    case ACTION_CLOSE:
-        screen_close(s);
-        break;
     case ACTION_COMMAND:
         ask(s, ASKING_COMMAND, ":", "");
         break;
@@ -477,6 +476,8 @@ static enum screen_wish act(struct screen *s, const struct canvas *c, const stru
         return WISH_REDRAW;
     case ACTION_ABORT:
         return WISH_ABORT;
+    case ACTION_CLOSE:
+        return screen_close(s);
     default:
         act_on_view(s, c, k);
         act_on_run(s, k->action);

@@ -49,8 +49,7 @@ static void close_thing(struct screen *s) {
     s->pick = s->open[--s->opened];
 }
 
-/* Closes the uppermost open part; the run itself is never left. */
-void screen_close(struct screen *s) {
+enum screen_wish screen_close(struct screen *s) {
     struct frame_table *t = &s->table[s->view];
     if (s->view == PANEL_help || s->view == PANEL_evidence)
         screen_show_view(s, s->view_before);
@@ -64,6 +63,9 @@ void screen_close(struct screen *s) {
         t->filter[0] = '\0';
     else if (s->back)
         s->back = s->frozen = false;
+    else if (s->setup->board)
+        return WISH_BACK;
+    return WISH_NOTHING;
 }
 
 /* The detail of a row, or the time of an event or a decision. */

@@ -13,8 +13,10 @@
 #include "record/provider.h"
 
 struct settings;
+struct board;
 struct ui_setup {
-    const struct provider *provider; /* used on the screen's thread alone */
+    const struct provider *provider; /* used on the screen's thread alone; NULL with a board */
+    struct board *board;             /* a study of several runs, whose table is shown; NULL: one run */
     struct command_queue *commands;  /* NULL: the run cannot be changed (watch) */
     struct style style;
     bool colour;                     /* false: NO_COLOR, --no-color */
@@ -42,6 +44,17 @@ void ui_resume(struct ui *ui);  /* and back */
  * takes nothing after the run has ended. */
 void ui_wait(struct ui *ui);
 void ui_close(struct ui *ui); /* leaves, waits, frees; takes NULL */
+
+/* With a board, one thread: the run of a row of it begins, which can be looked at until it ends. The provider
+ * and the queue, which may be NULL, stay good until then. */
+void ui_run_begins(struct ui *ui, size_t row, const struct provider *provider,
+                   struct command_queue *commands);
+void ui_run_ends(struct ui *ui, const struct provider *provider);
+/* From ui_hold() to ui_go_on() the screen's thread holds no lock, so that the process may be forked. In the
+ * child ui_forget() leaves the terminal to the parent. */
+void ui_hold(struct ui *ui);
+void ui_go_on(struct ui *ui);
+void ui_forget(void);
 
 bool ui_view_known(const char *name);
 /* "overview, tiers, ..." for messages. */

@@ -79,6 +79,14 @@ void log_hold(bool hold) {
     pthread_mutex_unlock(&lock);
 }
 
+void log_forget(void) {
+    pthread_mutex_init(&lock, NULL); /* whoever had it is not here */
+    for (unsigned i = 0; i < held_count; i++) free(held[(held_first + i) % HELD_MAX]);
+    held_first = held_count = 0;
+    held_lost = 0;
+    holding = false;
+}
+
 void log_behind_open_line(bool open) {
     pthread_mutex_lock(&lock);
     open_line = open;

@@ -16,10 +16,13 @@
 #include "probe/host.h"
 #include "store/store.h"
 #include "study/output.h"
+#include "study/signals.h"
 #include "study/sweep/sweep.h"
 
 static void sweep_free(struct sweep *s) {
     session_free(s->session);
+    showing_free(&s->showing);
+    free(s->row);
     sweep_base_free(&s->base);
     sweep_curve_free(&s->curves);
     free(s->record.effective_json);
@@ -243,10 +246,14 @@ static void put_number(const struct sweep *s, struct buf *out) {
             id, s->record.done, s->record.points, s->stopped ? ", stopped" : "", id, id);
 }
 
+static int exit_status(const struct sweep *s) {
+    return s->unstored ? 1 : s->signal ? 128 + s->signal : s->record.failed > 0 ? 1 : 0;
+}
+
 static int print_results(struct sweep *s, const struct format_style *style) {
     const char *json = options_value(s->base.options, "json");
     bool alone = json && strcmp(json, "-") == 0;
-    int status = s->unstored ? 1 : s->signal ? 128 + s->signal : s->record.failed > 0 ? 1 : 0;
+    int status = exit_status(s);
     struct outcome all;
     struct buf out = {0};
     struct err e = {0};
@@ -288,10 +295,6 @@ static int carry_out(struct sweep *s, struct err *e) {
         break;
     }
     sweep_line_end(s);
-    if (s->session) {
-        int signal = session_end(s->session);
-        if (!s->signal) s->signal = signal;
-    }
     return rc;
 }
 
@@ -324,6 +327,14 @@ static int prepare(struct sweep *s, const struct options *o) {
     return 0;
 }
 
+/* How it ended stays on the screen until somebody has seen it. */
+static void leave_screen(struct sweep *s) {
+    if (!s->signal) s->signal = signals_asked();
+    sweep_show_end(s);
+    showing_close(&s->showing, exit_status(s));
+    sweep_run_end(s);
+}
+
 static int command_main(struct sweep *s, const struct options *o) {
     struct format_style style = output_style(o);
     struct err e = {0};
@@ -332,20 +343,23 @@ static int command_main(struct sweep *s, const struct options *o) {
     s->keep_going = options_has(o, "keep-going");
     s->headless = options_has(o, "headless");
     s->line.quiet = options_has(o, "quiet");
+    if (showing_prepare(&s->showing, o, s->headless, &e) != 0) return output_fail(&e);
     int status = prepare(s, o);
     if (status != 0) return status;
     s->metrics = sweep_measures(&s->base.scenario, s->metric);
     describe(s);
     if (with_store(s, true, &e) != 0) return output_fail(&e);
-    if (carry_out(s, &e) != 0) {
+    if (sweep_run_begin(s, &e) != 0 || carry_out(s, &e) != 0) {
         s->record.status = RUN_FAILED;
         snprintf(s->record.status_reason, sizeof s->record.status_reason, "%.299s", e.text);
         s->record.ended_at = (double)clock_wall_ns() / 1e9;
         store_end(s);
+        leave_screen(s);
         return output_fail(&e);
     }
     conclude(s);
     store_end(s);
+    leave_screen(s);
     return print_results(s, &style);
 }
 

@@ -1,10 +1,10 @@
 #include "record/newest.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#include "base/buf.h"
+#include "base/exhausted.h"
 
 enum { WORD = sizeof(uint64_t) };
 
@@ -18,16 +18,22 @@ struct newest {
     _Atomic uint64_t at[]; /* both, one behind the other */
 };
 
+static size_t newest_bytes(size_t words) {
+    return sizeof(struct newest) + 2 * words * WORD;
+}
+
 struct newest *newest_new(size_t len) {
     size_t words = (len + WORD - 1) / WORD;
-    struct newest *n = mem_zalloc(1, sizeof *n + 2 * words * WORD);
+    struct newest *n =
+        mmap(NULL, newest_bytes(words), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (n == MAP_FAILED) memory_exhausted(newest_bytes(words));
     n->len = len;
     n->words = words;
     return n;
 }
 
 void newest_free(struct newest *n) {
-    free(n);
+    if (n) (void)munmap(n, newest_bytes(n->words));
 }
 
 static size_t word_len(const struct newest *n, size_t i) {

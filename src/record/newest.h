@@ -1,7 +1,7 @@
 /* A newest-value cell: one writer puts plain data in, any number of readers take the newest out and may skip
  * some. A sequence lock over two copies: the writer writes the older copy and then bumps the version, so it
  * never waits; a reader copies and retries if the version moved meanwhile. The copies are arrays of atomic
- * words: no data race, no lock. */
+ * words: no data race, no lock. They are shared with processes that are forked later. */
 #ifndef KVF_RECORD_NEWEST_H
 #define KVF_RECORD_NEWEST_H
 

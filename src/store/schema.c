@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "record/outcome.h"
 #include "record/run.h"
-#include "record/sweep.h"
 #include "store/store.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

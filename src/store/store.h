@@ -9,10 +9,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "record/outcome.h"
 #include "record/publish.h"
 #include "record/run.h"
 #include "record/series.h"
-#include "record/sweep.h"
 
 enum { STORE_APPLICATION_ID = 0x6b766631 /* "kvf1" */, STORE_SCHEMA_VERSION = 9 };
 

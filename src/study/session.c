@@ -47,6 +47,7 @@ struct session {
     struct fifo *fifo;
     struct store_writer *writer;
     struct live *live;     /* NULL: headless */
+    uint64_t done;         /* requests so far */
     uint64_t woken_ns;     /* real time of the screen's last interval */
     struct ui *_Atomic ui; /* the database's writer looks at it too */
     char trouble[400];     /* the database's, once; the writer's thread until it has been joined */
@@ -56,7 +57,7 @@ struct session *session_new(const struct session_setup *setup) {
     struct session *s = mem_zalloc(1, sizeof *s);
     s->setup = *setup;
     s->commands = command_queue_new();
-    s->slot = slot_new();
+    s->slot = setup->slot ? setup->slot : slot_new();
     return s;
 }
 
@@ -64,7 +65,7 @@ void session_free(struct session *s) {
     if (!s) return;
     (void)session_end(s);
     store_close(s->store);
-    slot_free(s->slot);
+    if (!s->setup.slot) slot_free(s->slot);
     command_queue_free(s->commands);
     free(s);
 }
@@ -92,7 +93,7 @@ int session_check(struct scenario *scenario, bool force, struct fit *fit, struct
 
 /* ---- the record and the database ---- */
 
-static void run_describe(const struct session_run *what, struct run_record *r) {
+void session_describe(const struct session_run *what, struct run_record *r) {
     const struct scenario *sc = what->scenario;
     struct buf json = {0};
     struct host host;
@@ -206,20 +207,47 @@ static void store_end(struct session *s) {
 
 /* ---- the screen ---- */
 
-static void screen_prepare(void *ctx, const char *what, double share) {
-    struct session *s = ctx;
-    live_prepare(s->live, what, share);
-    ui_wake(s->ui);
+/* How much of the run is done: by its time, or by its requests where those end it. */
+static double run_share(const struct session *s, const struct snapshot *snap) {
+    const struct scenario *sc = s->what->scenario;
+    double whole_s = (double)(sc->run.warmup_ns + sc->run.duration_ns) / (double)KVF_NS_PER_S;
+    double by_time = whole_s > 0 ? snap->interval.t_s / whole_s : 0;
+    double by_count = sc->run.max_requests > 0 ? (double)s->done / (double)sc->run.max_requests : 0;
+    return by_time > by_count ? by_time : by_count;
 }
 
-static void screen_interval(void *ctx, const struct snapshot *snap) {
+static void told_prepare(void *ctx, const char *what, double share) {
+    struct session *s = ctx;
+    char doing[120];
+    snprintf(doing, sizeof doing, "%.90s, %.0f %%", what, share * 100);
+    if (s->setup.showing) board_share(s->setup.showing->board, s->what->row, 0, doing);
+    if (s->ui) {
+        live_prepare(s->live, what, share);
+        ui_wake(s->ui);
+    } else if (s->setup.on_prepare) {
+        s->setup.on_prepare(s->setup.ctx, what, share);
+    } else {
+        progress_prepare(&s->progress, what, share);
+    }
+}
+
+static void told_interval(void *ctx, const struct snapshot *snap) {
     struct session *s = ctx;
     uint64_t now_ns = clock_now_ns();
-    live_prepare(s->live, "", 1); /* done: there are intervals */
+    s->done += snap->interval.done;
     /* thousands a second come from a simulation, and nobody sees more than a few */
-    if (snap->simulated && now_ns - s->woken_ns < SIMULATED_WAKE_NS) return;
-    s->woken_ns = now_ns;
-    ui_wake(s->ui); /* it is in the slot */
+    bool seen = !snap->simulated || now_ns - s->woken_ns >= SIMULATED_WAKE_NS;
+    if (seen) s->woken_ns = now_ns;
+    if (seen && s->setup.showing)
+        board_share(s->setup.showing->board, s->what->row, run_share(s, snap), "");
+    if (s->ui) {
+        live_prepare(s->live, "", 1); /* done: there are intervals */
+        if (seen) ui_wake(s->ui);     /* it is in the slot */
+    } else if (s->setup.on_interval) {
+        s->setup.on_interval(s->setup.ctx, snap);
+    } else {
+        progress_interval(&s->progress, snap);
+    }
 }
 
 static void screen_event(void *ctx, const struct record_event *e) {
@@ -228,10 +256,23 @@ static void screen_event(void *ctx, const struct record_event *e) {
     ui_wake(s->ui);
 }
 
+/* The run can be looked at from the study's screen. */
+static void study_open(struct session *s) {
+    struct ui *ui = s->setup.showing->ui;
+    if (!ui) return;
+    s->live = live_new(s->what->scenario, s->run, s->slot, s->db[0] ? s->db : NULL);
+    ui_run_begins(ui, s->what->row, live_provider(s->live), s->commands);
+    s->ui = ui;
+}
+
 /* Standard output is a terminal that can show it, and nobody asked for less. What does not work is said
  * in a sentence and the runs go on without. */
 static void screen_open(struct session *s) {
     struct err e = {0};
+    if (s->setup.showing) {
+        study_open(s);
+        return;
+    }
     if (s->setup.headless || isatty(STDOUT_FILENO) != 1) return;
     if (ui_check(STDOUT_FILENO, &e) == 0) {
         struct ui_setup setup = s->setup.look;
@@ -258,6 +299,13 @@ static void screen_open(struct session *s) {
  * none. */
 static void screen_close(struct session *s, bool ran) {
     if (!s->ui) return;
+    if (s->setup.showing) {
+        ui_run_ends(s->ui, live_provider(s->live));
+        s->ui = NULL;
+        live_free(s->live);
+        s->live = NULL;
+        return;
+    }
     if (ran) {
         if (!s->what->last && s->run->status != RUN_INTERRUPTED) ui_hurry(s->ui);
         live_ended(s->live);
@@ -276,27 +324,22 @@ static void screen_close(struct session *s, bool ran) {
 static int engine_carry_out(struct session *s, struct err *e) {
     struct session_setup *own = &s->setup;
     bool callers = own->on_prepare || own->on_interval;
+    s->done = 0;
     struct engine_setup setup = {.scenario = s->what->scenario,
                                  .run = s->run,
                                  .slot = s->slot,
                                  .totals = own->metrics ? metrics_server_totals(own->metrics) : NULL,
-                                 .windows = s->live ? live_windows(s->live) : NULL,
+                                 .windows = s->live ? live_windows(s->live) : own->windows,
                                  .fifo = s->fifo,
                                  .commands = s->commands,
                                  .io_trace_path = s->what->io_trace,
                                  .request_log_path = s->what->request_log,
                                  .verify_dump = s->what->verify_dump,
                                  .keep_going = own->keep_going};
-    if (s->ui) {
-        setup.on_prepare = screen_prepare;
-        setup.on_interval = screen_interval;
-        setup.on_event = screen_event;
-        setup.ctx = s;
-    } else {
-        setup.on_prepare = callers ? own->on_prepare : progress_prepare;
-        setup.on_interval = callers ? own->on_interval : progress_interval;
-        setup.ctx = callers ? own->ctx : &s->progress;
-    }
+    setup.on_prepare = told_prepare;
+    setup.on_interval = told_interval;
+    setup.on_event = s->ui ? screen_event : NULL;
+    setup.ctx = s;
     int rc = engine_run(&setup, e);
     if (!s->ui && !callers) progress_end(&s->progress);
     s->run->ended_at = (double)clock_wall_ns() / 1e9;
@@ -307,15 +350,23 @@ static int engine_carry_out(struct session *s, struct err *e) {
     return rc;
 }
 
+static int take_signals(struct session *s, struct err *e) {
+    int rc = signals_start(s->commands, s->slot, e);
+    s->signals = rc == 0;
+    return rc;
+}
+
+int session_show(struct session *s, struct err *e) {
+    int rc = s->signals ? 0 : take_signals(s, e);
+    if (rc == 0) showing_open(s->setup.showing, s->commands);
+    return rc;
+}
+
 /* The first run takes over the signals. What was asked of a run before is none of the next one's
  * business, but for the wish that there be none. */
 static int run_may_begin(struct session *s, struct err *e) {
     struct command c;
-    if (!s->signals) {
-        int rc = signals_start(s->commands, s->slot, e);
-        s->signals = rc == 0;
-        return rc;
-    }
+    if (!s->signals) return take_signals(s, e);
     while (command_take(s->commands, &c)) {}
     if (!session_stopped(s)) return 0;
     s->run->status = RUN_INTERRUPTED;
@@ -381,7 +432,7 @@ static void run_give_up(struct session *s, const struct err *e) {
 
 static int run_one(struct session *s, const struct session_run *what, struct run_record *run, struct err *e) {
     run_record_init(run);
-    run_describe(what, run);
+    session_describe(what, run);
     s->what = what;
     s->run = run;
     s->trouble[0] = '\0';
@@ -489,7 +540,9 @@ int session_repeat(struct session *s, const struct session_run *what, struct run
 }
 
 bool session_stopped(const struct session *s) {
-    return s->stopped || (s->signals && signals_asked() != 0);
+    const struct showing *showing = s->setup.showing;
+    return s->stopped || (s->signals && signals_asked() != 0) ||
+           (showing && showing->board && board_stop_asked(showing->board));
 }
 
 int session_end(struct session *s) {

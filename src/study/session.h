@@ -13,6 +13,7 @@
 #include "scenario/fit.h"
 #include "scenario/scenario.h"
 #include "study/metrics_server.h"
+#include "study/showing.h"
 #include "ui/ui.h"
 
 struct session_setup {              /* the same for all runs; texts must outlive the session */
@@ -22,6 +23,9 @@ struct session_setup {              /* the same for all runs; texts must outlive
     bool quiet;                     /* no progress on standard error */
     struct metrics_server *metrics; /* tells of the runs, and is closed after them; NULL: none */
     struct ui_setup look;           /* output_screen_style(), fd and at_s; the rest is filled in */
+    struct showing *showing;        /* of the study that the runs are of; NULL: each has its own screen */
+    struct slot *slot;              /* for snapshots; NULL: one of its own */
+    struct windows *windows;        /* likewise, of a run without a screen here; NULL: none */
     /* The caller's own progress instead of the usual lines where there is no screen; told on the
      * engine's control thread. Both NULL: the usual lines. */
     void (*on_prepare)(void *ctx, const char *what, double share);
@@ -42,11 +46,16 @@ struct session_run {                 /* one run; texts are copied */
     const char *verify_dump; /* a directory, for the engine; NULL: none */
     const struct fit *fit;   /* what was scaled, or NULL; events of the run */
     const char *fit_by;      /* who scaled; NULL: --fit, in session_check() */
+    size_t row;              /* of the study's board */
     bool last;               /* its screen stays until somebody has seen how it ended */
 };
 
 struct session *session_new(const struct session_setup *setup);
 void session_free(struct session *s); /* takes NULL */
+/* Takes over the signals and opens the study's screen, before the first run. 0 or a negative code. */
+int session_show(struct session *s, struct err *e);
+/* What is known of a run before it begins, into an initialised record. */
+void session_describe(const struct session_run *what, struct run_record *run);
 
 /* Whether the scenario can be run here and now: paths (what dead runs left there is removed), memory and
  * disk unless `force`, the trace. With `fit`, which may be NULL, it is scaled to this machine first.

@@ -251,6 +251,15 @@ int signals_stop(void) {
     return signals_asked();
 }
 
+void signals_forget(void) {
+    sigset_t set = signal_set();
+    pthread_mutex_init(&signals.screen_lock, NULL); /* whoever had it is not here */
+    signals.screen = NULL;
+    signals.commands = NULL;
+    atomic_store(&signals.asked, 0);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 /* The signal comes again when this returns, and then ends the process by default. */
 static void end_by(int number) {
     output_file_abandon();

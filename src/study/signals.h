@@ -23,6 +23,8 @@ void signals_stop_process(void);
  * come since it asked last. Any thread. */
 void signals_list(bool shown);
 bool signals_stop_asked(void);
+/* In a forked child: as before signals_start(), and no screen is told. */
+void signals_forget(void);
 int signals_asked(void); /* the first signal that asked for the end, or 0; any thread */
 int signals_stop(void);  /* joins the thread; the same. Signals end the process again */
 /* From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process as they do by default, but leave no file

@@ -111,7 +111,7 @@ static const struct option_group suite_scenario = {"Scenario (all tests, but mod
 static const struct option_spec sweep_table[] = {
     {"points", "N", OPTION_VALUE, NULL, "number of points of the profiles rates and miss_ratio"},
     {"jobs", "N", OPTION_VALUE, NULL, "simulated points at a time, as many as there are cores unless told"},
-    {"headless", NULL, OPTION_FLAG, NULL, "accepted for scripts; a sweep has no screen"},
+    {"headless", NULL, OPTION_FLAG, NULL, "no screen: progress on standard error, then the table"},
     {"json", "FILE", OPTION_VALUE, NULL, "write everything as JSON; - prints it instead of the table"},
     {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing"},
     {"force", NULL, OPTION_FLAG, NULL, "allow more than 10000 points, and too little memory or disk"},
@@ -240,7 +240,7 @@ static const struct option_group validate_group = {"Validate", validate_table};
 static const struct option_command tables[] = {
     {"run", 1, {&run_group, &screen, &shorts, &common}},
     {"suite", OPTIONS_OPERANDS_MAX, {&suite_group, &suite_scenario, &common}},
-    {"sweep", 1, {&sweep_group, &shorts, &common}},
+    {"sweep", 1, {&sweep_group, &screen, &shorts, &common}},
     {"check", 1, {&check_group, &shorts, &common}},
     {"models", 2, {&models_group, &setting, &common}},
     {"probe", OPTIONS_OPERANDS_MAX, {&probe_group, &common}},

@@ -56,6 +56,7 @@ struct frame {
     bool back;                         /* an earlier moment is shown: travelled to, or frozen */
     bool frozen;                       /* by p */
     bool controls;                     /* keys that change the run work (not in watch) */
+    bool inside;                       /* it is a run of a study: Esc goes back to its table */
     const char *autoscaler;            /* "off", "qos", "capacity": what steers the users now */
     const char *generation;            /* "none", "fast", "realistic" or "fixed": time per token now */
     size_t view;                       /* index in panels[] */

@@ -298,7 +298,8 @@ static void footer_keys(const struct pane *p, const struct frame *f) {
     else if (f->view == PANEL_evidence)
         hint_add(&h, ACTION_EVIDENCE, 2, "back");
     hint_add(&h, ACTION_HELP, 2, f->view == PANEL_help ? "back" : "keys");
-    hint_add(&h, ACTION_QUIT, 1, f->controls ? "quit" : "leave");
+    if (f->inside) hint_add(&h, ACTION_CLOSE, 2, "back");
+    hint_add(&h, ACTION_QUIT, 1, f->controls || f->inside ? "quit" : "leave");
     hints_fit(&h, p->at.cols - 2);
     hints_draw(p, &h, 1);
 }

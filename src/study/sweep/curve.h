@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "engine/pipeline/references.h"
-#include "record/sweep.h"
+#include "record/outcome.h"
 
 /* Usable bytes of a tier of that capacity. */
 uint64_t curve_usable_bytes(const struct scenario *s, enum kvf_tier tier, uint64_t capacity_bytes);

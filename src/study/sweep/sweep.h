@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "draw/format.h"
 #include "record/outcome.h"
-#include "record/sweep.h"
 #include "scenario/sweep.h"
 #include "store/store.h"
 #include "study/options.h"
@@ -77,6 +76,9 @@ struct sweep {
     char baseline_name[80];                   /* of profile rates: a run of the database */
     double baseline_value[SWEEP_METRICS_MAX]; /* NaN: none */
     struct session *session;                  /* real mode */
+    struct showing showing;                   /* its board NULL: nobody looks */
+    struct board_row *row;                    /* by point, as the board has them */
+    struct command_queue *commands;           /* of the screen, where points are processes */
     struct sweep_line line;
     struct sweep_record record;
     struct buf warnings; /* lines that stand below the table */
@@ -111,19 +113,44 @@ size_t sweep_point_add(struct sweep *s, uint64_t planned);
 
 /* ---- running (sweep_run.c, sweep_child.c) ---- */
 
+struct sweep_face;
+
 /* Loads, checks and runs a point in this process; `last` of the session's runs. 0 or a negative code: then
  * the record may be empty. */
 int sweep_point_run(const struct sweep *s, size_t point, struct session *session, bool last,
                     struct run_record *run, struct err *e);
+/* Before the first and after the last point: the screen, the signals. 0 or a negative code. */
+int sweep_run_begin(struct sweep *s, struct err *e);
+void sweep_run_end(struct sweep *s);
 /* Runs the points from..to - 1; ends early when s->stopped. */
 void sweep_run(struct sweep *s, size_t from, size_t to);
-/* The process of a point: makes its run and writes what came out to `fd`. Does not return. */
-_Noreturn void sweep_child(const struct sweep *s, size_t point, int fd);
+/* The process of a point: makes its run, which can be seen through `face` or NULL, and writes what came out to
+ * `fd`. Does not return. */
+_Noreturn void sweep_child(const struct sweep *s, size_t point, const struct sweep_face *face, int fd);
 /* Reads the output of a point's process into the point. False if it is incomplete. */
 bool sweep_child_result(struct sweep *s, size_t point, const void *data, size_t len);
 /* Takes the measures of a run that has ended into the point. */
 void sweep_point_take(struct sweep *s, size_t point, const struct run_record *run);
 void sweep_point_fail(struct sweep *s, size_t point, const char *why);
+
+/* ---- the screen (sweep_show.c) ---- */
+
+/* Publishes the points there are, one that has changed, and the end. */
+void sweep_show_points(struct sweep *s);
+void sweep_show_point(struct sweep *s, size_t i);
+void sweep_show_end(struct sweep *s);
+/* A run that another process makes, as a screen here sees it: what it is, and memory that both have. NULL when
+ * there is no screen, or nothing to see. */
+struct sweep_face {
+    struct run_record run;
+    struct slot *slot;
+    struct live *live;
+    double whole_s, share;
+    uint64_t version;
+};
+struct sweep_face *sweep_face_new(const struct sweep *s, size_t point);
+void sweep_face_free(struct sweep_face *f); /* takes NULL */
+double sweep_face_share(struct sweep_face *f); /* done of the run */
 
 /* ---- progress (sweep_line.c) ---- */
 void sweep_line_begin(struct sweep *s, size_t total);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "study/live.h"
 #include "study/sweep/sweep.h"
 
 /* The message of a point's process: this, then the results. Both ends are the same program. */
@@ -74,12 +75,14 @@ static enum run_status child_run(const struct sweep *s, size_t point, struct ses
     return rc == -KVF_ERR_CANCELLED ? RUN_INTERRUPTED : rc != 0 ? RUN_FAILED : run->status;
 }
 
-void sweep_child(const struct sweep *s, size_t point, int fd) {
+void sweep_child(const struct sweep *s, size_t point, const struct sweep_face *face, int fd) {
     struct session_setup setup = {.db = s->db,
                                   .headless = true,
                                   .keep_going = s->keep_going,
                                   .quiet = true,
-                                  .look = {.fd = STDOUT_FILENO, .at_s = KVF_MISSING}};
+                                  .look = {.fd = STDOUT_FILENO, .at_s = KVF_MISSING},
+                                  .slot = face ? face->slot : NULL,
+                                  .windows = face ? live_windows(face->live) : NULL};
     struct session *session = session_new(&setup);
     struct run_record run;
     char why[400] = "";

@@ -23,6 +23,7 @@ static size_t columns(void) {
 
 void sweep_line_begin(struct sweep *s, size_t total) {
     const char *term = getenv("TERM");
+    s->line.quiet = s->line.quiet || s->showing.ui;
     s->line.terminal = isatty(STDERR_FILENO) == 1 && !(term && strcmp(term, "dumb") == 0);
     s->line.total = total;
     if (s->line.begin_ns == 0) s->line.begin_ns = clock_wall_ns();

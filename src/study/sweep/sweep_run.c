@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "study/live.h"
+#include "study/signals.h"
 #include "study/sweep/sweep.h"
 
 void sweep_point_fail(struct sweep *s, size_t point, const char *why) {
@@ -45,6 +47,7 @@ struct child {
     pid_t pid;             /* 0: a free place */
     int result_fd, log_fd; /* -1: at its end */
     size_t point;
+    struct sweep_face *face; /* for the screen; NULL: nobody looks */
     struct buf result, log;
 };
 
@@ -53,19 +56,19 @@ struct children {
     struct child *child;
     struct pollfd *fds;
     unsigned jobs, running;
-    int signals; /* signalfd */
+    int signals; /* signalfd; -1: there is a screen, and commands tell */
     sigset_t before;
     unsigned asked; /* signals so far */
 };
 
 /* The other end of what the child writes and says; a process group of its own, so that the terminal's
  * interrupt reaches it through the parent, once. */
-static _Noreturn void child_begin(const struct children *c, size_t point, const int result[2],
-                                  const int log[2], pid_t parent) {
+static _Noreturn void child_begin(const struct children *c, size_t point, const struct sweep_face *face,
+                                  const int result[2], const int log[2], pid_t parent) {
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(1); /* it went before that could help */
-    close(c->signals);
+    if (c->signals >= 0) close(c->signals);
     close(result[0]);
     close(log[0]);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -73,7 +76,8 @@ static _Noreturn void child_begin(const struct children *c, size_t point, const 
     (void)dup2(log[1], STDERR_FILENO);
     log_behind_open_line(false);
     (void)sigprocmask(SIG_SETMASK, &c->before, NULL);
-    sweep_child(c->sweep, point, result[1]);
+    showing_forget(&c->sweep->showing);
+    sweep_child(c->sweep, point, face, result[1]);
 }
 
 static void child_start(struct children *c, size_t point) {
@@ -91,9 +95,13 @@ static void child_start(struct children *c, size_t point) {
         close(result[1]);
         return;
     }
+    struct sweep_face *face = sweep_face_new(c->sweep, point);
+    struct ui *ui = c->sweep->showing.ui;
     fflush(NULL);
+    if (ui) ui_hold(ui); /* the child has no thread that would give its locks back */
     pid_t pid = fork();
-    if (pid == 0) child_begin(c, point, result, log, parent);
+    if (pid == 0) child_begin(c, point, face, result, log, parent);
+    if (ui) ui_go_on(ui);
     close(result[1]);
     close(log[1]);
     if (pid < 0) {
@@ -101,12 +109,16 @@ static void child_start(struct children *c, size_t point) {
         snprintf(why, sizeof why, "its process could not be started: %s", strerror(errno));
         close(result[0]);
         close(log[0]);
+        sweep_face_free(face);
         sweep_point_fail(c->sweep, point, why);
         return;
     }
-    *child = (struct child){.pid = pid, .result_fd = result[0], .log_fd = log[0], .point = point};
+    *child = (struct child){
+        .pid = pid, .result_fd = result[0], .log_fd = log[0], .point = point, .face = face};
     c->sweep->point[point].state = OUTCOME_RUNS;
     c->running++;
+    if (face) ui_run_begins(ui, point, live_provider(face->live), NULL);
+    sweep_show_point(c->sweep, point);
 }
 
 /* Its messages, each with the number of the point. */
@@ -142,6 +154,9 @@ static void child_end(struct children *c, struct child *child) {
     else if (why[0])
         sweep_point_fail(s, child->point, why);
     s->line.running = --c->running;
+    if (child->face) ui_run_ends(s->showing.ui, live_provider(child->face->live));
+    sweep_face_free(child->face);
+    sweep_show_point(s, child->point);
     sweep_line_point(s, child->point);
     buf_free(&child->result);
     buf_free(&child->log);
@@ -171,52 +186,91 @@ static void child_serve(struct children *c, struct child *child, bool result, bo
     if (child->log_fd < 0 && child->result_fd < 0) child_end(c, child);
 }
 
-/* The first signal is passed on, and runs end in good order; the next one kills. */
+static void children_tell(const struct children *c, int signal) {
+    for (unsigned i = 0; i < c->jobs; i++)
+        if (c->child[i].pid) (void)kill(c->child[i].pid, signal);
+}
+
+/* The first wish is passed on, and runs end in good order; the next one kills. */
+static void stop_serve(struct children *c, int signal) {
+    c->sweep->stopped = true;
+    if (!c->sweep->signal) c->sweep->signal = signal;
+    c->asked++;
+    children_tell(c, c->asked > 1 ? SIGKILL : SIGINT);
+}
+
 static void signal_serve(struct children *c) {
     struct signalfd_siginfo info;
-    if (read(c->signals, &info, sizeof info) != (ssize_t)sizeof info) return;
-    c->sweep->stopped = true;
-    if (!c->sweep->signal) c->sweep->signal = (int)info.ssi_signo;
-    c->asked++;
+    if (read(c->signals, &info, sizeof info) == (ssize_t)sizeof info) stop_serve(c, (int)info.ssi_signo);
+}
+
+/* The same from the screen, and what Ctrl-Z asks for: simulations have clocks of their own. */
+static void commands_serve(struct children *c) {
+    struct command command;
+    while (command_take(c->sweep->commands, &command)) {
+        if (command.kind == COMMAND_STOP) stop_serve(c, (int)command.value);
+        if (command.kind == COMMAND_PAUSE) children_tell(c, SIGSTOP);
+        if (command.kind == COMMAND_RESUME) children_tell(c, SIGCONT);
+    }
+}
+
+static void wish_serve(struct children *c) {
+    if (c->signals >= 0)
+        signal_serve(c);
+    else
+        commands_serve(c);
+}
+
+static void shares_show(const struct children *c) {
     for (unsigned i = 0; i < c->jobs; i++)
-        if (c->child[i].pid) (void)kill(c->child[i].pid, c->asked > 1 ? SIGKILL : SIGINT);
+        if (c->child[i].pid && c->child[i].face)
+            board_share(c->sweep->showing.board, c->child[i].point, sweep_face_share(c->child[i].face), "");
 }
 
 static void children_wait(struct children *c) {
     enum { TICK_MS = 200 };
     nfds_t n = 0;
-    c->fds[n++] = (struct pollfd){.fd = c->signals, .events = POLLIN};
+    int wishes = c->signals >= 0 ? c->signals : command_fd(c->sweep->commands);
+    c->fds[n++] = (struct pollfd){.fd = wishes, .events = POLLIN};
     for (unsigned i = 0; i < c->jobs; i++) { /* poll() passes over negative ones */
         bool used = c->child[i].pid != 0;
         c->fds[n++] = (struct pollfd){.fd = used ? c->child[i].result_fd : -1, .events = POLLIN};
         c->fds[n++] = (struct pollfd){.fd = used ? c->child[i].log_fd : -1, .events = POLLIN};
     }
     if (poll(c->fds, n, TICK_MS) <= 0) return;
-    if (c->fds[0].revents) signal_serve(c);
+    if (c->fds[0].revents) wish_serve(c);
     for (unsigned i = 0; i < c->jobs; i++)
         if (c->child[i].pid)
             child_serve(c, &c->child[i], c->fds[1 + 2 * i].revents != 0, c->fds[2 + 2 * i].revents != 0);
 }
 
-static void run_processes(struct sweep *s, size_t from, size_t to) {
-    struct children c = {.sweep = s, .jobs = s->jobs};
+/* Signals that are taken here where no screen has its own way (study/signals.h). */
+static void signals_take(struct children *c) {
     sigset_t taken;
     sigemptyset(&taken);
-    sigaddset(&taken, SIGINT);
-    sigaddset(&taken, SIGTERM);
-    sigaddset(&taken, SIGHUP);
-    (void)sigprocmask(SIG_BLOCK, &taken, &c.before);
-    c.signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (!c->sweep->showing.ui) {
+        sigaddset(&taken, SIGINT);
+        sigaddset(&taken, SIGTERM);
+        sigaddset(&taken, SIGHUP);
+    }
+    (void)sigprocmask(SIG_BLOCK, &taken, &c->before);
+    c->signals = c->sweep->showing.ui ? -1 : signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void run_processes(struct sweep *s, size_t from, size_t to) {
+    struct children c = {.sweep = s, .jobs = s->jobs};
+    signals_take(&c);
     c.child = mem_zalloc(c.jobs, sizeof *c.child);
     c.fds = mem_zalloc(1 + 2 * (size_t)c.jobs, sizeof *c.fds);
     while (c.running > 0 || (from < to && !s->stopped)) {
         while (from < to && !s->stopped && c.running < c.jobs) child_start(&c, from++);
         s->line.running = c.running;
+        shares_show(&c);
         sweep_line_tick(s);
         children_wait(&c);
     }
-    signal_serve(&c); /* what came after the last point */
-    close(c.signals);
+    wish_serve(&c); /* what came after the last point */
+    if (c.signals >= 0) close(c.signals);
     (void)sigprocmask(SIG_SETMASK, &c.before, NULL);
     free(c.child);
     free(c.fds);
@@ -254,32 +308,58 @@ static void run_here(struct sweep *s, size_t point) {
 }
 
 static void run_one_by_one(struct sweep *s, size_t from, size_t to) {
-    if (!s->session) {
-        struct session_setup setup = {.db = s->db,
-                                      .headless = true,
-                                      .keep_going = s->keep_going,
-                                      .quiet = true,
-                                      .look = {.fd = STDOUT_FILENO, .at_s = KVF_MISSING},
-                                      .on_prepare = on_prepare,
-                                      .on_interval = on_interval,
-                                      .ctx = s};
-        s->session = session_new(&setup);
-    }
     for (size_t i = from; i < to && !s->stopped; i++) {
         s->point[i].state = OUTCOME_RUNS;
         s->line.running = 1;
         s->line.share = 0;
+        sweep_show_point(s, i);
         sweep_line_tick(s);
         run_here(s, i);
         s->line.running = 0;
         s->line.share = 0;
+        sweep_show_point(s, i);
         sweep_line_point(s, i);
         s->stopped = session_stopped(s->session);
     }
 }
 
+/* Whether each point is a process of its own. */
+static bool by_processes(const struct sweep *s) {
+    return s->base.scenario.mode == KVF_MODE_SIMULATE ||
+           s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO;
+}
+
+int sweep_run_begin(struct sweep *s, struct err *e) {
+    struct session_setup setup = {.db = s->db,
+                                  .headless = true,
+                                  .keep_going = s->keep_going,
+                                  .quiet = true,
+                                  .look = {.fd = STDOUT_FILENO, .at_s = KVF_MISSING},
+                                  .showing = &s->showing,
+                                  .on_prepare = on_prepare,
+                                  .on_interval = on_interval,
+                                  .ctx = s};
+    if (by_processes(s)) {
+        if (s->showing.headless || isatty(STDOUT_FILENO) != 1) return 0;
+        s->commands = command_queue_new();
+        int rc = signals_start(s->commands, NULL, e);
+        if (rc == 0) showing_open(&s->showing, s->commands);
+        return rc;
+    }
+    s->session = session_new(&setup);
+    return session_show(s->session, e);
+}
+
+void sweep_run_end(struct sweep *s) {
+    int signal = s->session ? session_end(s->session) : s->commands ? signals_stop() : 0;
+    if (!s->signal) s->signal = signal;
+    command_queue_free(s->commands);
+    s->commands = NULL;
+}
+
 void sweep_run(struct sweep *s, size_t from, size_t to) {
-    if (s->base.scenario.mode == KVF_MODE_SIMULATE || s->base.scenario.sweep.profile == KVF_SWEEP_MISS_RATIO)
+    sweep_show_points(s);
+    if (by_processes(s))
         run_processes(s, from, to);
     else
         run_one_by_one(s, from, to);

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "record/newest.h"
 #include "record/publish.h"
 
 const char *const record_scope_names[RECORD_SCOPES] = {[RECORD_E2E] = "e2e",
@@ -147,4 +148,34 @@ bool fifo_drained(struct fifo *f) {
 
 uint64_t fifo_dropped(const struct fifo *f) {
     return atomic_load_explicit(&f->dropped, memory_order_relaxed);
+}
+
+/* ---- the slot ---- */
+
+struct slot {
+    struct newest *newest; /* of struct snapshot */
+};
+
+struct slot *slot_new(void) {
+    struct slot *s = mem_zalloc(1, sizeof *s);
+    s->newest = newest_new(sizeof(struct snapshot));
+    return s;
+}
+
+void slot_free(struct slot *s) {
+    if (!s) return;
+    newest_free(s->newest);
+    free(s);
+}
+
+void slot_put(struct slot *s, const struct snapshot *snap) {
+    newest_put(s->newest, snap);
+}
+
+bool slot_get(struct slot *s, struct snapshot *out, uint64_t *version) {
+    return newest_get(s->newest, out, version);
+}
+
+uint64_t slot_version(const struct slot *s) {
+    return newest_version(s->newest);
 }

@@ -1,0 +1,89 @@
+/* A study of several runs (a sweep, a suite, trials, a calibration) as its screen and its lines of progress
+ * see it: what it is, and a row for each point. The study publishes it, one thread at a time; any thread may
+ * read. One lock, held for a copy. */
+#ifndef KVF_RECORD_BOARD_H
+#define KVF_RECORD_BOARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/outcome.h"
+
+enum { BOARD_MEASURES = 6, BOARD_LINES = 8, BOARD_TEXT = 96 };
+
+struct board_measure {
+    char name[64]; /* of the catalogue; its row says which way is better */
+    char title[24];
+    char unit[12];
+};
+
+struct board_head {
+    char kind[12];       /* "sweep" */
+    char name[64];       /* of the scenario */
+    char point[12];      /* what a row is: "point", "test", "trial", "tier" */
+    struct board_measure measure[BOARD_MEASURES];
+    unsigned measures;   /* the first one decides which point is best */
+    bool ranked;         /* points can be better than one another */
+    char axis[64];       /* what the curve is over; "": there is none */
+    char axis_unit[8];   /* as axis_value() takes it */
+    char line[BOARD_LINES][BOARD_TEXT]; /* names of the curves */
+    unsigned lines;
+    size_t expected;     /* points that there will be at least; 0: nobody knows */
+    char end[300];       /* how it ended, one sentence */
+    enum run_status status; /* RUN_RUNNING while it goes on */
+};
+
+struct board_row {
+    char label[BOARD_TEXT];
+    enum outcome_state state;
+    double weight; /* its part of the whole: seconds it is planned to take, or 1 */
+    double share;  /* done of it while it runs, 0 to 1 */
+    double x;      /* on the axis; NaN: it has no place there */
+    unsigned line; /* its curve; BOARD_LINES or above: none */
+    double value[BOARD_MEASURES]; /* NaN: missing */
+    int64_t run_id; /* 0: not stored */
+    char note[200]; /* what it is doing, or why it failed; "" */
+};
+
+/* A copy. */
+struct board_view {
+    struct board_head head;
+    struct board_row *row; /* malloc'd */
+    size_t rows, cap;
+    double gone_s; /* since the beginning; stands still after the end */
+    uint64_t version;
+};
+
+struct board;
+struct board *board_new(void);    /* begins now; aborts when memory is exhausted */
+void board_free(struct board *b); /* takes NULL */
+
+/* The study's thread: */
+void board_head(struct board *b, const struct board_head *head);
+/* Row i, which is one of those that are there or the next. */
+void board_row(struct board *b, size_t i, const struct board_row *row);
+/* How far a row that runs is, and what it does just now; no such row: nothing. Any thread. */
+void board_share(struct board *b, size_t i, double share, const char *note);
+void board_end(struct board *b, enum run_status status, const char *sentence);
+
+/* Any thread: */
+/* Brings the copy, zeroed at first, up to date; true when it was not. */
+bool board_copy(struct board *b, struct board_view *v);
+void board_view_free(struct board_view *v);
+struct board_row board_row_new(const char *label); /* one that waits, of weight 1, without values */
+/* The part of the study that is done, by weight, and the time left at the pace so far; NaN: not known. */
+void board_progress(struct board *b, double *share, double *left_s);
+double board_view_share(const struct board_view *v);
+double board_view_left_s(const struct board_view *v);
+size_t board_view_count(const struct board_view *v, enum outcome_state state);
+/* Row of the best value of the first measure; SIZE_MAX: none yet, or none is better than another. */
+size_t board_view_best(const struct board_view *v);
+/* "42 %, 1:10 left": for lines of progress. `out` has room for 48. */
+char *board_progress_text(struct board *b, char *out);
+
+/* Somebody at the screen wants the study to end. The flag stays. */
+void board_stop(struct board *b);
+bool board_stop_asked(const struct board *b);
+
+#endif
