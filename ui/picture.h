@@ -7,7 +7,7 @@
 
 #include "draw/canvas.h"
 
-struct picture { /* drawn anew, without a line that is being typed */
+struct picture {                               /* drawn anew, without a line that is being typed */
     void (*draw)(void *ctx, struct canvas *c); /* in the canvas' style */
     void *ctx;
     int rows, cols;

@@ -118,7 +118,8 @@ static void draw_for_picture(void *ctx, struct canvas *c) {
 }
 
 static void save(struct study *s, const struct canvas *c, bool svg) {
-    struct picture p = {.draw = draw_for_picture, .ctx = s, .rows = c->rows, .cols = c->cols, .style = s->style};
+    struct picture p = {
+        .draw = draw_for_picture, .ctx = s, .rows = c->rows, .cols = c->cols, .style = s->style};
     char said[sizeof s->message];
     s->message[0] = '\0';
     picture_save(&p, s->view.head.kind, svg, said, sizeof said);
@@ -128,8 +129,7 @@ static void save(struct study *s, const struct canvas *c, bool svg) {
 static void act_on_picture(struct study *s, const struct canvas *c, enum action a) {
     if (a == ACTION_HELP) s->help = !s->help;
     if (a == ACTION_CLOSE) s->help = false;
-    if (a == ACTION_HEAT && s->view.head.measures > 0)
-        s->measure = (s->measure + 1) % s->view.head.measures;
+    if (a == ACTION_HEAT && s->view.head.measures > 0) s->measure = (s->measure + 1) % s->view.head.measures;
     if (a == ACTION_SCHEME) {
         s->style.scheme = (enum scheme)((s->style.scheme + 1) % SCHEMES);
         study_say(s, "colours: %s", scheme_name(s->style.scheme));

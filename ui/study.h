@@ -16,9 +16,9 @@ struct study {
     struct command_queue *commands;
     struct style style;
     struct board_view view;
-    size_t selected;  /* row under the cursor */
-    bool follows;     /* it goes with the run that goes on, until a key moves it */
-    unsigned measure; /* that the chart shows */
+    size_t selected;   /* row under the cursor */
+    bool follows;      /* it goes with the run that goes on, until a key moves it */
+    unsigned measure;  /* that the chart shows */
     bool help, asking; /* asking: whether to stop */
     bool stop_sent;    /* that was confirmed: nobody needs to be told how it ended */
     char message[300];

@@ -60,7 +60,8 @@ static void draw_header(const struct pane *p, const struct study *s) {
     }
     int col = 1;
     if (!narrow) col += pane_text(p, 0, col, TONE_TITLE, "kvfall") + 2;
-    snprintf(name, sizeof name, "%s %s %s", v->head.kind, parts_sign(p->canvas, PARTS_DOT), v->head.name);
+    snprintf(name, sizeof name, "%s %s %s", v->head.kind,
+             v->head.name[0] ? parts_sign(p->canvas, PARTS_DOT) : "", v->head.name);
     col += pane_clip(p, 0, col, end - col, TONE_TITLE, name) + 2;
     int bar = end - col > 20 ? 20 : end - col;
     if (bar < 6 || !kvf_present(share) || v->head.status != RUN_RUNNING) return;
@@ -85,8 +86,9 @@ static void draw_best(const struct pane *p, const struct study *s) {
     }
     if (best != SIZE_MAX) {
         col += pane_text(p, 0, col, TONE_HEADING, v->head.status == RUN_RUNNING ? "Best so far" : "Best") + 2;
-        snprintf(text, sizeof text, "%s %s at %s", v->head.measure[0].title, measured(v, best, 0).text,
-                 v->row[best].label);
+        bool plain = strcmp(v->head.measure[0].unit, "tok/s") == 0; /* says what it is */
+        snprintf(text, sizeof text, "%s%s%s at %s", plain ? "" : v->head.measure[0].title, plain ? "" : " ",
+                 measured(v, best, 0).text, v->row[best].label);
         col += pane_clip(p, 0, col, p->at.cols - 1 - col, TONE_STRONG, text) + 2;
     }
     if (v->head.end[0] && p->at.cols - 1 - col > 12)
@@ -104,13 +106,16 @@ static int label_cols(const struct board_view *v) {
     return most < 44 ? most : 44;
 }
 
-static void columns_of(const struct board_view *v, struct column c[COLUMNS]) {
-    const struct column absent = {.heading = "", .cols = CANVAS_COLS_MAX, .rank = COLUMNS};
-    int label = label_cols(v);
+static void columns_of(const struct board_view *v, bool narrow, struct column c[COLUMNS]) {
+    const struct column absent = {.heading = "", .cols = CANVAS_COLS_MAX, .rank = 2 * COLUMNS};
+    int label = label_cols(v), least = narrow ? 14 : 26;
     c[MARK] = (struct column){.heading = "", .cols = 1, .rank = 1};
     c[NUMBER_OF] = (struct column){.heading = "#", .cols = 4, .rank = 5};
-    c[LABEL] = (struct column){
-        .heading = v->head.point, .cols = label < 26 ? label : 26, .rank = 2, .most = label, .left = true};
+    c[LABEL] = (struct column){.heading = v->head.point,
+                               .cols = label < least ? label : least,
+                               .rank = 2,
+                               .most = label,
+                               .left = true};
     c[STATE] = (struct column){.heading = "state", .cols = 8, .rank = 3, .left = true};
     for (unsigned m = 0; m < BOARD_MEASURES; m++) {
         int cols = m < v->head.measures ? text_columns(v->head.measure[m].title) : 0;
@@ -120,12 +125,13 @@ static void columns_of(const struct board_view *v, struct column c[COLUMNS]) {
                                                : absent;
     }
     c[RUN] = (struct column){.heading = "run", .cols = 6, .rank = 6 + BOARD_MEASURES};
-    c[NOTE] = (struct column){.heading = "", .cols = 12, .rank = 7 + BOARD_MEASURES, .most = 80, .left = true};
+    c[NOTE] =
+        (struct column){.heading = "", .cols = 12, .rank = 7 + BOARD_MEASURES, .most = 80, .left = true};
 }
 
 static enum tone state_tone(enum outcome_state s) {
-    return s == OUTCOME_DONE     ? TONE_GOOD
-           : s == OUTCOME_FAILED ? TONE_BAD
+    return s == OUTCOME_DONE      ? TONE_GOOD
+           : s == OUTCOME_FAILED  ? TONE_BAD
            : s == OUTCOME_STOPPED ? TONE_WARN
            : s == OUTCOME_RUNS    ? TONE_STRONG
                                   : TONE_DIM;
@@ -135,9 +141,9 @@ static enum tone state_tone(enum outcome_state s) {
 static void draw_note(const struct pane *p, int row, const struct column_place at[COLUMNS],
                       const struct board_row *r) {
     bool failed = r->state == OUTCOME_FAILED;
-    int col = failed && at[MEASURE0].cols ? at[MEASURE0].col : at[NOTE].col;
-    if (!r->note[0] || (!failed && at[NOTE].cols == 0) || col == 0) return;
-    pane_clip(p, row, col, p->at.cols - col, failed ? TONE_BAD : TONE_DIM, r->note);
+    struct column_place to = failed && at[MEASURE0].cols ? at[MEASURE0] : at[NOTE];
+    if (r->note[0] && to.cols > 0)
+        pane_clip(p, row, to.col, p->at.cols - to.col, failed ? TONE_BAD : TONE_DIM, r->note);
 }
 
 static void draw_row(const struct pane *p, int row, const struct column c[COLUMNS],
@@ -171,7 +177,7 @@ static void draw_table(const struct pane *p, struct study *s) {
     struct column_place at[COLUMNS];
     const struct board_view *v = &s->view;
     int rows = p->at.rows - 1;
-    columns_of(v, c);
+    columns_of(v, p->at.cols < NARROW, c);
     columns_place(c, COLUMNS, p->at.cols - 2, at);
     for (int i = 0; i < COLUMNS; i++) at[i].col++;
     columns_headings(p, 0, c, COLUMNS, at);

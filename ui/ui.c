@@ -28,7 +28,7 @@ static const uint64_t end_patience_ns = 3 * KVF_NS_PER_S;
 static const uint64_t leave_patience_ns = 500 * KVF_NS_PER_MS;
 
 struct ui_run { /* a run that can be looked at */
-    size_t row;  /* of the board */
+    size_t row; /* of the board */
     struct ui_setup setup;
     struct screen screen;
     struct ui_run *next;

@@ -19,31 +19,31 @@ struct board_measure {
 };
 
 struct board_head {
-    char kind[12];       /* "sweep" */
-    char name[64];       /* of the scenario */
-    char point[12];      /* what a row is: "point", "test", "trial", "tier" */
+    char kind[12];  /* "sweep" */
+    char name[64];  /* of the scenario */
+    char point[12]; /* what a row is: "point", "test", "trial", "tier" */
     struct board_measure measure[BOARD_MEASURES];
-    unsigned measures;   /* the first one decides which point is best */
-    bool ranked;         /* points can be better than one another */
-    char axis[64];       /* what the curve is over; "": there is none */
-    char axis_unit[8];   /* as axis_value() takes it */
+    unsigned measures;                  /* the first one decides which point is best */
+    bool ranked;                        /* points can be better than one another */
+    char axis[64];                      /* what the curve is over; "": there is none */
+    char axis_unit[8];                  /* as axis_value() takes it */
     char line[BOARD_LINES][BOARD_TEXT]; /* names of the curves */
     unsigned lines;
-    size_t expected;     /* points that there will be at least; 0: nobody knows */
-    char end[300];       /* how it ended, one sentence */
+    size_t expected;        /* points that there will be at least; 0: nobody knows */
+    char end[300];          /* how it ended, one sentence */
     enum run_status status; /* RUN_RUNNING while it goes on */
 };
 
 struct board_row {
     char label[BOARD_TEXT];
     enum outcome_state state;
-    double weight; /* its part of the whole: seconds it is planned to take, or 1 */
-    double share;  /* done of it while it runs, 0 to 1 */
-    double x;      /* on the axis; NaN: it has no place there */
-    unsigned line; /* its curve; BOARD_LINES or above: none */
+    double weight;                /* its part of the whole: seconds it is planned to take, or 1 */
+    double share;                 /* done of it while it runs, 0 to 1 */
+    double x;                     /* on the axis; NaN: it has no place there */
+    unsigned line;                /* its curve; BOARD_LINES or above: none */
     double value[BOARD_MEASURES]; /* NaN: missing */
-    int64_t run_id; /* 0: not stored */
-    char note[200]; /* what it is doing, or why it failed; "" */
+    int64_t run_id;               /* 0: not stored */
+    char note[200];               /* what it is doing, or why it failed; "" */
 };
 
 /* A copy. */

@@ -238,8 +238,7 @@ static void told_interval(void *ctx, const struct snapshot *snap) {
     /* thousands a second come from a simulation, and nobody sees more than a few */
     bool seen = !snap->simulated || now_ns - s->woken_ns >= SIMULATED_WAKE_NS;
     if (seen) s->woken_ns = now_ns;
-    if (seen && s->setup.showing)
-        board_share(s->setup.showing->board, s->what->row, run_share(s, snap), "");
+    if (seen && s->setup.showing) board_share(s->setup.showing->board, s->what->row, run_share(s, snap), "");
     if (s->ui) {
         live_prepare(s->live, "", 1); /* done: there are intervals */
         if (seen) ui_wake(s->ui);     /* it is in the slot */

@@ -124,8 +124,8 @@ int sweep_run_begin(struct sweep *s, struct err *e);
 void sweep_run_end(struct sweep *s);
 /* Runs the points from..to - 1; ends early when s->stopped. */
 void sweep_run(struct sweep *s, size_t from, size_t to);
-/* The process of a point: makes its run, which can be seen through `face` or NULL, and writes what came out to
- * `fd`. Does not return. */
+/* The process of a point: makes its run, which can be seen through `face` or NULL, and writes what came out
+ * to `fd`. Does not return. */
 _Noreturn void sweep_child(const struct sweep *s, size_t point, const struct sweep_face *face, int fd);
 /* Reads the output of a point's process into the point. False if it is incomplete. */
 bool sweep_child_result(struct sweep *s, size_t point, const void *data, size_t len);
@@ -139,8 +139,8 @@ void sweep_point_fail(struct sweep *s, size_t point, const char *why);
 void sweep_show_points(struct sweep *s);
 void sweep_show_point(struct sweep *s, size_t i);
 void sweep_show_end(struct sweep *s);
-/* A run that another process makes, as a screen here sees it: what it is, and memory that both have. NULL when
- * there is no screen, or nothing to see. */
+/* A run that another process makes, as a screen here sees it: what it is, and memory that both have. NULL
+ * when there is no screen, or nothing to see. */
 struct sweep_face {
     struct run_record run;
     struct slot *slot;
@@ -149,7 +149,7 @@ struct sweep_face {
     uint64_t version;
 };
 struct sweep_face *sweep_face_new(const struct sweep *s, size_t point);
-void sweep_face_free(struct sweep_face *f); /* takes NULL */
+void sweep_face_free(struct sweep_face *f);    /* takes NULL */
 double sweep_face_share(struct sweep_face *f); /* done of the run */
 
 /* ---- progress (sweep_line.c) ---- */

@@ -40,7 +40,8 @@ static void put_eta(const struct sweep_line *l, struct buf *out) {
     char clock[24];
     if (l->total == 0 || !(done > 0)) return;
     double left_ns = gone_ns * ((double)l->total - done) / done;
-    buf_addf(out, "  ETA %s", units_clock((uint64_t)(left_ns > 0 ? left_ns : 0), clock, sizeof clock));
+    buf_addf(out, "  %.0f %%  ETA %s", floor(100 * done / (double)l->total),
+             units_clock((uint64_t)(left_ns > 0 ? left_ns : 0), clock, sizeof clock));
 }
 
 static void line_put(struct sweep *s) {

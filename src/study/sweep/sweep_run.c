@@ -113,8 +113,8 @@ static void child_start(struct children *c, size_t point) {
         sweep_point_fail(c->sweep, point, why);
         return;
     }
-    *child = (struct child){
-        .pid = pid, .result_fd = result[0], .log_fd = log[0], .point = point, .face = face};
+    *child =
+        (struct child){.pid = pid, .result_fd = result[0], .log_fd = log[0], .point = point, .face = face};
     c->sweep->point[point].state = OUTCOME_RUNS;
     c->running++;
     if (face) ui_run_begins(ui, point, live_provider(face->live), NULL);

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Studies of several runs in a real terminal: their table, the run that goes on, and the ways out."""
+import os
+import pathlib
+import re
+import signal
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from reports import case
+from runs import rows, run_folders, write
+from screens import process_state, same_modes
+from tap import main, wait_until
+from tmux import Terminal
+
+# Points that end by themselves at once, and points that never do.
+SHORT = {"mode": "simulate", "run.duration": "2m", "run.interval": "1s"}
+ENDLESS = {**SHORT, "run.duration": "9000h"}
+USERS = {"keys": {"workload.users": [2, 4, 8]}}
+
+
+def sweep(t, scenario, *options, before=""):
+    write({**scenario, "sweep": USERS})
+    t.start("sweep", "small.yaml", *options, before=before)
+
+
+def stored():
+    return rows("SELECT status, status_reason, done FROM sweeps ORDER BY sweep_id DESC LIMIT 1")[0]
+
+
+@case("a sweep fills its table, says the best, and stays until a key; then its results are printed")
+def _():
+    with Terminal(30, 100) as t:
+        before = t.modes()
+        sweep(t, SHORT)
+        t.wait_for("COMPLETED")
+        screen = t.screen()
+        assert re.search(r"^ +\*? +1 users 2 +done +\S+ tok/s", screen, re.MULTILINE), screen
+        assert "3/3" in t.title() and re.search(r"^ Best +\S+ tok/s at users [248]", screen, re.MULTILINE), screen
+        assert "over users" in screen, screen
+        assert not t.ended()
+        t.keys("q")
+        assert t.status() == 0
+        assert "Sweep 1: 3 of 3 points done." in t.all(), t.all()
+        same_modes(t, before)
+    assert stored()["status"] == "completed" and stored()["done"] == 3
+
+
+@case("Enter opens the run that goes on, with its views; Esc comes back to the table; q asks there")
+def _():
+    with Terminal(30, 100) as t:
+        sweep(t, ENDLESS, "--jobs", "1")
+        t.wait_for("0/3")
+        t.wait_for(re.compile(r"^ +1 users 2 +[█▏▎▍▌▋▊▉·]+ *$", re.MULTILINE))
+        t.keys("Enter")
+        t.wait_for("Class (10 s)")
+        t.keys("2")
+        t.wait_for("demoted/s")
+        t.keys("+")
+        t.wait_for("it can be watched, not changed")
+        t.keys("?")
+        t.wait_for("shift-Tab")
+        t.keys("Escape")
+        t.wait_for("demoted/s")
+        t.keys("Escape")
+        t.wait_for("users 4")
+        t.keys("Enter")
+        t.wait_for("demoted/s")  # where it was left
+        t.keys("q")
+        t.wait_for("Stop the sweep and keep what is done? y/n")
+        t.keys("n")
+        t.wait_gone("y/n")
+        assert "RUNNING" in t.title()
+        t.keys("q")
+        t.wait_for("y/n")
+        t.keys("y")
+        assert t.status() == 0
+        assert "Sweep 1: 0 of 3 points done, stopped." in t.all(), t.all()
+    assert stored()["status"] == "interrupted"
+    assert rows("SELECT status FROM runs") == [{"status": "interrupted"}] and run_folders() == []
+
+
+@case("SIGINT ends a sweep in good order, exit status 130, with the terminal as it was")
+def _():
+    with Terminal(30, 100) as t:
+        before = t.modes()
+        sweep(t, ENDLESS)
+        t.wait_for("0/3")
+        (pid,) = t.children()
+        os.kill(pid, signal.SIGINT)
+        assert t.status() == 130
+        same_modes(t, before)
+    assert stored()["status"] == "interrupted"
+
+
+@case("Ctrl-Z stops a sweep with its points and gives the terminal back; fg goes on; sizes change meanwhile")
+def _():
+    with Terminal(30, 100) as t:
+        before = t.modes()
+        sweep(t, ENDLESS, "--jobs", "1")
+        t.wait_for(re.compile(r"^ +1 users 2 +[█▏▎▍▌▋▊▉·]+ *$", re.MULTILINE))
+        t.keys("C-z")
+        t.status()
+        (pid,) = t.children()
+        point = int(pathlib.Path("/proc/%d/task/%d/children" % (pid, pid)).read_text().split()[0])
+        wait_until(lambda: process_state(pid) == "T" and process_state(point) == "T", what="both stand still")
+        t.resize(10, 40)
+        t.foreground()
+        lines = t.wait_size(10, 40, "q stop")
+        assert "0/3 RUNNING" in lines[0], lines
+        wait_until(lambda: process_state(point) != "T", what="the point goes on")
+        t.resize(60, 200)
+        t.wait_size(60, 200, "q stop")
+        t.resize(8, 30)
+        t.wait_for("40x10 needed")
+        t.resize(24, 80)
+        t.wait_size(24, 80, "q stop")
+        t.keys("q", "y")
+        assert t.status() == 0
+        same_modes(t, before)
+
+
+@case("--headless has no screen but lines with percentage and time left; so has a terminal that can show none")
+def _():
+    for options, before in ((["--headless"], ""), ([], "TERM=dumb ")):
+        with Terminal(30, 100) as t:
+            sweep(t, SHORT, *options, before=before)
+            assert t.status() == 0
+            assert re.search(r"3/3.*  100 %  ETA 00:00", t.all()), t.all()
+
+
+@case("without colours and outside UTF-8 the table says the same")
+def _():
+    for before in ("NO_COLOR=1 ", "LC_ALL=C "):
+        with Terminal(30, 100) as t:
+            sweep(t, SHORT, before=before)
+            screen = t.wait_for("COMPLETED")
+            assert re.search(r"^ +\*? +3 users 8 +done +\S+ tok/s", screen, re.MULTILINE), screen
+            if "LC_ALL" in before:
+                assert screen.isascii(), screen
+            else:
+                assert not re.search(r"\x1b\[[0-9;]*3[0-8]", t.coloured())
+            t.keys("q")
+            assert t.status() == 0
+
+
+main()
