@@ -137,7 +137,7 @@ static enum tone state_tone(enum outcome_state s) {
                                   : TONE_DIM;
 }
 
-/* What failed says why where its figures would stand. */
+/* A failed point says why where its figures would stand. */
 static void draw_note(const struct pane *p, int row, const struct column_place at[COLUMNS],
                       const struct board_row *r) {
     bool failed = r->state == OUTCOME_FAILED;

@@ -1,3 +1,5 @@
+#include "record/publish.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -6,7 +8,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "record/newest.h"
-#include "record/publish.h"
 
 const char *const record_scope_names[RECORD_SCOPES] = {[RECORD_E2E] = "e2e",
                                                        [RECORD_NVME_READ] = "nvme_read",

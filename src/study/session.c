@@ -93,7 +93,7 @@ int session_check(struct scenario *scenario, bool force, struct fit *fit, struct
 
 /* ---- the record and the database ---- */
 
-void session_describe(const struct session_run *what, struct run_record *r) {
+static void run_describe(const struct session_run *what, struct run_record *r) {
     const struct scenario *sc = what->scenario;
     struct buf json = {0};
     struct host host;
@@ -431,7 +431,7 @@ static void run_give_up(struct session *s, const struct err *e) {
 
 static int run_one(struct session *s, const struct session_run *what, struct run_record *run, struct err *e) {
     run_record_init(run);
-    session_describe(what, run);
+    run_describe(what, run);
     s->what = what;
     s->run = run;
     s->trouble[0] = '\0';

@@ -54,8 +54,6 @@ struct session *session_new(const struct session_setup *setup);
 void session_free(struct session *s); /* takes NULL */
 /* Takes over the signals and opens the study's screen, before the first run. 0 or a negative code. */
 int session_show(struct session *s, struct err *e);
-/* What is known of a run before it begins, into an initialised record. */
-void session_describe(const struct session_run *what, struct run_record *run);
 
 /* Whether the scenario can be run here and now: paths (what dead runs left there is removed), memory and
  * disk unless `force`, the trace. With `fit`, which may be NULL, it is scaled to this machine first.

@@ -72,12 +72,6 @@ static enum kvf_tier tier_choose(const struct scenario *s) {
     return (enum kvf_tier)t;
 }
 
-void sweep_curve_point(const struct sweep *s, size_t i, const char **policy, uint64_t *capacity) {
-    const struct sweep_curves *c = &s->curves;
-    *policy = traits_policy(c->policy[i / c->capacities])->word;
-    *capacity = c->capacity[i % c->capacities];
-}
-
 /* LRU over blocks that are all let in, where the tier holds every request as a whole: all capacities at once.
  * A larger request would put out blocks of its own, which depends on the order of its writes. */
 static bool by_stack(const struct sweep *s, size_t i) {

@@ -242,3 +242,9 @@ size_t sweep_point_add(struct sweep *s, uint64_t planned) {
     for (unsigned m = 0; m < SWEEP_METRICS_MAX; m++) p->value[m] = NAN;
     return s->points++;
 }
+
+void sweep_curve_point(const struct sweep *s, size_t i, const char **policy, uint64_t *capacity) {
+    const struct sweep_curves *c = &s->curves;
+    *policy = traits_policy(c->policy[i / c->capacities])->word;
+    *capacity = c->capacity[i % c->capacities];
+}
