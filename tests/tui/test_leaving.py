@@ -98,7 +98,7 @@ def _():
         assert not t.ended(), t.screen()
         t.keys("q")
         assert t.status() == 0
-        assert re.search(r"^Trials +2 of 2 run  2 complete", t.all(), re.MULTILINE), t.all()
+        assert re.search(r"^Trials +2 of 2 run, 2 complete", t.all(), re.MULTILINE), t.all()
         assert t.all().index("Bottleneck:") < t.all().index("Trials "), t.all()
         same_modes(t, before)
 
@@ -111,7 +111,7 @@ def _():
         assert leave(t) == 0
         assert rows("SELECT count(*) AS n FROM runs")[0]["n"] == 1
         interrupted(t, "key")
-        assert "Trials      1 of 3 run  0 complete" in t.all(), t.all()
+        assert "Trials      1 of 3 run, 0 complete" in t.all(), t.all()
 
 
 @case("SIGTERM while the verdict stands: the run had completed, exit status 0")
