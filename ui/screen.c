@@ -170,6 +170,10 @@ static bool feed_status(struct screen *s) {
         changed = true;
     }
     s->status = now;
+    if (s->back && !s->past_windowed && now.reading) {
+        look_back_window(s);
+        changed = changed || s->past_windowed;
+    }
     return changed;
 }
 
@@ -180,6 +184,7 @@ bool screen_feed(struct screen *s, unsigned most, bool *more) {
         changed = feed_window(s) || changed;
         changed = feed_events(s, &again) || changed;
         changed = feed_status(s) || changed;
+        again = again || s->status.reading;
         if (!isnan(s->to_begin_at_s) && s->any) {
             screen_travel(s, s->to_begin_at_s);
             s->to_begin_at_s = KVF_MISSING;

@@ -24,21 +24,9 @@ struct measure {
 static const struct {
     const char *name;
     double q;
-    uint64_t samples; /* fewer leave it missing */
-} quantiles[] = {
-    {"p50", 0.5, 1}, {"p95", 0.95, 1}, {"p99", 0.99, 100}, {"p999", 0.999, 1000}, {"p9999", 0.9999, 10000}};
+} quantiles[] = {{"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}, {"p9999", 0.9999}};
 enum { QUANTILES = sizeof quantiles / sizeof quantiles[0] };
 _Static_assert(QUANTILES == 1 + SAMPLER_TARGETS, "classes have targets of all quantiles but the median");
-
-double result_quantile_ms(const struct histogram *h, double q) {
-    uint64_t n = histogram_count(h);
-    for (int i = 0; i < QUANTILES; i++)
-        if (quantiles[i].q >= q && n >= quantiles[i].samples)
-            return histogram_quantile(h, q) / (double)KVF_NS_PER_MS;
-        else if (quantiles[i].q >= q)
-            break;
-    return KVF_MISSING;
-}
 
 uint64_t result_met(const struct counters_class *c) {
     uint64_t done = counters_get(&c->done), missed = counters_get(&c->missed);
@@ -53,7 +41,7 @@ static void add_latency(struct measure *m, const char *prefix, const struct hist
     uint64_t n = histogram_count(h);
     result_add(m->out, histogram_mean(h) / 1e6, n, "%s_mean_ms", prefix);
     for (int i = 0; i < QUANTILES; i++)
-        result_add(m->out, result_quantile_ms(h, quantiles[i].q), n, "%s_%s_ms", prefix, quantiles[i].name);
+        result_add(m->out, levels_ms(h, quantiles[i].q), n, "%s_%s_ms", prefix, quantiles[i].name);
     result_add(m->out, histogram_max(h) / 1e6, n, "%s_max_ms", prefix);
 }
 
@@ -121,7 +109,7 @@ static void add_tiers(struct measure *m) {
         add_tier_dir(m, t, KVF_DIR_WRITE);
         histogram_copy(both, &m->d->op_total[t][KVF_DIR_READ]);
         histogram_add(both, &m->d->op_total[t][KVF_DIR_WRITE]);
-        result_add(m->out, result_quantile_ms(both, 0.95), histogram_count(both), "%s_p95_ms", tier);
+        result_add(m->out, levels_ms(both, 0.95), histogram_count(both), "%s_p95_ms", tier);
     }
     free(both);
 }
@@ -386,7 +374,7 @@ struct kept {
 static double target_met(const struct kept *k, int i) {
     uint64_t target_ns = sampler_target_ns(k->klass, i), n = histogram_count(k->latency);
     uint64_t all = k->all + k->overdue[i];
-    if (target_ns == KVF_UNSET || all < quantiles[1 + i].samples) return KVF_MISSING;
+    if (target_ns == KVF_UNSET || all < levels_samples(quantiles[1 + i].q)) return KVF_MISSING;
     if (i == 0) return (double)k->met >= 0.95 * (double)all;
     double q = quantiles[1 + i].q * (double)all / (double)n; /* among those that have a latency */
     return n > 0 && q <= 1 && histogram_quantile(k->latency, q) <= (double)target_ns;
@@ -395,7 +383,7 @@ static double target_met(const struct kept *k, int i) {
 static void add_targets(struct measure *m, const struct kept *k) {
     for (int i = 0; i < SAMPLER_TARGETS; i++) {
         const char *name = k->klass->name, *quantile = quantiles[1 + i].name;
-        result_add(m->out, result_quantile_ms(k->latency, quantiles[1 + i].q), histogram_count(k->latency),
+        result_add(m->out, levels_ms(k->latency, quantiles[1 + i].q), histogram_count(k->latency),
                    "slo_%s_%s_ms", name, quantile);
         result_add(m->out, target_met(k, i), k->all + k->overdue[i], "slo_%s_%s_met", name, quantile);
     }

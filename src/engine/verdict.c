@@ -112,47 +112,37 @@ static struct window_sums sums_of(const struct sampler *p, const struct reading 
 /* ---- what the rule wants beside them ---- */
 
 /* A tier without a link of its own has none that is idle either. */
-static void describe_links(const struct engine *e, struct judge_input *in) {
+static struct window_facts facts_of(const struct engine *e) {
     const struct tier *gpu = e->tiers[KVF_TIER_GPU];
     bool real = gpu && !(gpu->ops->caps(gpu) & TIER_EMULATED);
+    struct window_facts f = {
+        .computes = e->pipeline.compute != NULL,
+        .misses_free = !e->pipeline.compute && e->s->cache.granularity == KVF_GRANULARITY_REQUEST,
+        .open_loop = workload_open_loop(e->workload),
+        .gpu_memory = gpu && (real || station_measured(&e->s->tier[KVF_TIER_GPU].service, true)),
+        .reuse_bytes = e->sampler->reuse_bytes,
+        .reuse_error = e->sampler->reuse_error};
     for (int t = 0; t < KVF_TIERS; t++)
-        if (!e->tiers[t] || (t != KVF_TIER_GPU && t != KVF_TIER_REMOTE)) in->link_any[t] = KVF_MISSING;
-    if (!gpu || (!real && !station_measured(&e->s->tier[KVF_TIER_GPU].service, true)))
-        in->memory_any = KVF_MISSING;
+        f.linked[t] = e->tiers[t] && (t == KVF_TIER_GPU || t == KVF_TIER_REMOTE);
+    return f;
 }
 
-static void describe(struct engine *e, const struct cache_stats *cache, struct judge_input *in) {
-    for (int t = 0; t < KVF_TIERS; t++) {
-        in->on[t] = e->tiers[t] != NULL;
-        in->usable_bytes[t] = in->used_bytes[t] = KVF_MISSING;
-        if (!in->on[t]) continue;
-        in->usable_bytes[t] = (double)scenario_usable_bytes(e->s, (enum kvf_tier)t);
-        in->used_bytes[t] = (double)cache->used_bytes[t];
-        in->emulated[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_EMULATED) != 0;
-        in->compat[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_COMPAT) != 0;
-    }
-    describe_links(e, in);
-    if (!e->pipeline.compute) in->compute_busy = KVF_MISSING;
-    in->misses_free = !e->pipeline.compute && e->s->cache.granularity == KVF_GRANULARITY_REQUEST;
-    in->kv_use = in->batch_waiting = KVF_MISSING;
-    if (workload_open_loop(e->workload)) in->users = KVF_MISSING;
-    in->slots = e->slots;
-}
-
-static void describe_reuse(struct engine *e, struct judge_input *in) {
+/* The sample of accesses, as it is now. */
+static void look_at_reuse(struct engine *e) {
+    struct sampler *p = e->sampler;
     double held = 0;
-    for (int t = 0; t < KVF_TIERS; t++) held += in->on[t] ? in->usable_bytes[t] : 0;
+    for (int t = 0; t < KVF_TIERS; t++)
+        held += e->tiers[t] ? (double)scenario_usable_bytes(e->s, (enum kvf_tier)t) : 0;
     sample_look(e->pipeline.sample);
-    in->reuse_bytes = sample_reuse_bytes(e->pipeline.sample, VERDICT_REUSES);
-    sample_miss_ratio(e->pipeline.sample, held, &in->reuse_error);
+    p->reuse_bytes = sample_reuse_bytes(e->pipeline.sample, VERDICT_REUSES);
+    sample_miss_ratio(e->pipeline.sample, held, &p->reuse_error);
     sample_looked(e->pipeline.sample);
 }
 
 void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use) {
     struct sampler *p = e->sampler;
     struct window_sums interval = sums_of(p, &p->last, snap, use), recent;
-    struct judge_input in = {.backlog = snap->interval.queue_depth,
-                             .oldest_ms = snap->interval.oldest_wait_ms};
+    struct judge_input in = {.whole = false};
     static struct verdict v; /* control thread only */
     sum_reuse(e, &interval);
     if (!snap->peek) {
@@ -163,10 +153,10 @@ void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use
     }
     window_look(&p->window, snap->peek ? &interval : NULL, &recent);
     window_means(&recent, &in);
-    describe(e, &p->now.cache, &in);
-    describe_reuse(e, &in);
-    p->reuse_bytes = in.reuse_bytes;
-    p->reuse_error = in.reuse_error;
+    look_at_reuse(e);
+    p->interval = interval;
+    p->facts = facts_of(e);
+    window_describe(&p->facts, snap, &in);
     v.warnings = 0;
     judge_run(&in, &v);
     snprintf(snap->bottleneck, sizeof snap->bottleneck, "%s", v.sentence);
@@ -176,15 +166,12 @@ void verdict_between(struct engine *e, const struct reading *from, const struct 
                      const struct use *use, bool forecasts, struct verdict *out) {
     struct sampler *p = e->sampler;
     struct window_sums w = sums_of(p, from, snap, use);
-    struct judge_input in = {.backlog = snap->interval.queue_depth,
-                             .oldest_ms = snap->interval.oldest_wait_ms};
+    struct judge_input in = {.whole = false};
     w.users_s = p->now.users_s - from->users_s;
     w.firsts = p->now.firsts - from->firsts;
     w.sampled = p->now.sampled - from->sampled;
     window_means(&w, &in);
-    describe(e, &p->now.cache, &in);
-    in.reuse_bytes = p->reuse_bytes;
-    in.reuse_error = p->reuse_error;
+    window_describe(&p->facts, snap, &in);
     enum verdict_limit limit = out->limited_by;
     enum verdict_cause cause = out->cause;
     out->warnings = 0;
@@ -230,18 +217,35 @@ static void describe_results(const struct result_list *of, struct judge_input *i
     in->batch_waiting = result_value(of, "batch_waiting_mean");
 }
 
-void verdict_run(struct engine *e, struct run_record *run) {
-    struct sampler *p = e->sampler;
-    const struct reading *end = &p->end;
-    struct judge_input in = {.backlog = end->queued, .whole = true};
-    window_means(&p->measured, &in);
-    describe(e, &end->cache, &in);
-    describe_reuse(e, &in);
-    describe_results(&run->results, &in);
-    targets_of(e, run, &in);
+/* The described part of a snapshot, at the end of the measured part. */
+static void end_of(const struct engine *e, struct snapshot *s) {
+    const struct reading *end = &e->sampler->end;
+    *s = (struct snapshot){.interval = {.slots = e->slots, .queue_depth = end->queued}};
+    for (int t = 0; t < KVF_TIERS; t++) {
+        s->tier_on[t] = e->tiers[t] != NULL;
+        if (!e->tiers[t]) continue;
+        s->tier_emulated[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_EMULATED) != 0;
+        s->tier_compat[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_COMPAT) != 0;
+        s->tier[t].capacity_bytes = scenario_usable_bytes(e->s, (enum kvf_tier)t);
+        s->tier[t].used_bytes = end->cache.used_bytes[t];
+    }
     for (uint32_t k = 0; k < e->s->qos.classes; k++)
         if (end->oldest_ns[k] < end->run_ns)
-            in.oldest_ms = fmax(in.oldest_ms, (double)(end->run_ns - end->oldest_ns[k]) / 1e6);
+            s->interval.oldest_wait_ms =
+                fmax(s->interval.oldest_wait_ms, (double)(end->run_ns - end->oldest_ns[k]) / 1e6);
+}
+
+void verdict_run(struct engine *e, struct run_record *run) {
+    struct sampler *p = e->sampler;
+    static struct snapshot end; /* control thread only; too large for its stack */
+    struct judge_input in = {.whole = true};
+    end_of(e, &end);
+    look_at_reuse(e);
+    p->facts = facts_of(e);
+    window_means(&p->measured, &in);
+    window_describe(&p->facts, &end, &in);
+    describe_results(&run->results, &in);
+    targets_of(e, run, &in);
     judge_run(&in, &run->verdict);
     forecast_remedies(e, &in, run);
 }

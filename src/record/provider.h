@@ -16,6 +16,7 @@ struct provider_status {
     bool stalled;        /* the run says it goes on and nothing has come for a while (watch) */
     bool storing;        /* the engine has ended; the database still takes what it has left */
     bool paused;         /* it stands still: for stored ones, whose intervals do not say so */
+    bool reading;        /* a window is being put together: ask for it again at once */
     bool behind;         /* there is more that could not be read just now: ask again */
     char preparing[120]; /* what is done before the clock, "" otherwise */
     double prepared;     /* share of it, 0 to 1 */

@@ -28,6 +28,7 @@ struct record *record_new(enum record_kind kind) {
 void record_free(struct record *r) {
     if (!r) return;
     for (size_t i = 0; i < RECORD_SCOPES; i++) free(r->coded[i]);
+    free(r->kept);
     free(r);
 }
 

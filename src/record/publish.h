@@ -50,6 +50,8 @@ struct record {
     struct record_event event;
     uint8_t *coded[RECORD_SCOPES]; /* owned by the record; NULL when empty */
     size_t coded_len[RECORD_SCOPES];
+    uint8_t *kept; /* what windows are put together from, coded; owned likewise, NULL: nothing */
+    size_t kept_len;
 };
 struct record *record_new(enum record_kind kind); /* zeroed; aborts when memory is exhausted */
 void record_free(struct record *r);               /* takes NULL */

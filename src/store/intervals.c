@@ -103,7 +103,7 @@ static void put_decision(struct intervals *i, const struct cursor *c, struct sna
     if (s->decisions < SNAPSHOT_DECISIONS) row_map_load(&c->map, c->stmt, &s->decision[s->decisions++]);
 }
 
-static int scope_of(sqlite3_stmt *stmt, int column) {
+int intervals_scope(sqlite3_stmt *stmt, int column) {
     const char *scope = (const char *)sqlite3_column_text(stmt, column);
     int n = 0;
     while (n < RECORD_SCOPES && (!scope || strcmp(scope, record_scope_names[n]) != 0)) n++;
@@ -113,7 +113,7 @@ static int scope_of(sqlite3_stmt *stmt, int column) {
 static void put_histogram(struct intervals *i, const struct cursor *c, struct snapshot *s) {
     const uint8_t *data = sqlite3_column_blob(c->stmt, 2);
     size_t len = (size_t)sqlite3_column_bytes(c->stmt, 2);
-    int n = scope_of(c->stmt, 1);
+    int n = intervals_scope(c->stmt, 1);
     if (n >= SNAPSHOT_HEATS || !data || histogram_decode(&i->decoded, data, len) != 0) return;
     histogram_spread(&i->decoded, snapshot_heat_edge_ms(0) * 1e6, s->heat[n], SNAPSHOT_HEAT_BINS);
 }
@@ -271,7 +271,7 @@ static int load_histograms(struct store *s, const struct run_record *run, struct
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         int64_t seq = sqlite3_column_int64(stmt, 0);
         while (at + 1 < out->count && (int64_t)out->interval[at].seq < seq) at++;
-        int scope = scope_of(stmt, 1);
+        int scope = intervals_scope(stmt, 1);
         const void *data = sqlite3_column_blob(stmt, 2);
         if (data && scope < RECORD_SCOPES && (int64_t)out->interval[at].seq == seq)
             series_add_histogram(out, at, scope, data, (size_t)sqlite3_column_bytes(stmt, 2));

@@ -21,5 +21,7 @@ void intervals_close(struct intervals *i); /* takes NULL */
  * read transaction; none is open before or after. *count tells how many there were. What a file of an
  * older version lacks is missing. SQLite's code, with *count 0 after a failure. */
 int intervals_read(struct intervals *i, int64_t from, size_t most, struct snapshot *out, size_t *count);
+/* The scope that a column of the current row names (enum record_scope); RECORD_SCOPES when it is none. */
+int intervals_scope(sqlite3_stmt *stmt, int column);
 
 #endif

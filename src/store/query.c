@@ -140,6 +140,10 @@ const char *const query_texts[] = {
     [Q_INTERVAL_REMOTE] = "SELECT seq, * " SPAN_OF("remote_intervals"),
     [Q_INTERVAL_DECISIONS] = "SELECT seq, * " SPAN_OF("decisions") ", n",
     [Q_INTERVAL_HISTOGRAMS] = "SELECT seq, scope, data " SPAN_OF("interval_histograms"),
+    [Q_INTERVAL_WINDOWS] = "SELECT seq, data " SPAN_OF("interval_windows"),
+    [Q_MEASURED] =
+        "SELECT seq FROM intervals WHERE run_id = ?1 AND seq BETWEEN 0 AND ?2 AND phase = 'measured' "
+        "ORDER BY seq LIMIT 1",
     [Q_EVENTS_FROM] =
         "SELECT n, * FROM events WHERE run_id = ?1 AND n BETWEEN ?2 AND " LAST_NUMBER " ORDER BY n LIMIT ?3",
     [Q_ENDS] = "SELECT (SELECT seq FROM intervals WHERE run_id = ?1 AND seq >= 0 ORDER BY seq LIMIT 1), "

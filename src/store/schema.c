@@ -106,6 +106,12 @@ static const struct column interval_histograms_columns[] = {
     HAND("data", "BLOB NOT NULL"),
 };
 
+static const struct column interval_windows_columns[] = {
+    RUN_ID,
+    HAND("seq", "INTEGER NOT NULL"),
+    HAND("data", "BLOB NOT NULL"),
+};
+
 static const struct column decisions_columns[] = {
     RUN_ID,
     HAND("seq", "INTEGER NOT NULL"),
@@ -258,6 +264,8 @@ static const struct table tables[TABLES] = {
                                 PART(remote), NULL, 0, KEY("run_id, seq"), NULL, 0, false},
     [TABLE_INTERVAL_HISTOGRAMS] = {"interval_histograms", PLAIN(interval_histograms_columns),
                                    KEY("run_id, seq, scope"), NULL, 0, true},
+    [TABLE_INTERVAL_WINDOWS] = {"interval_windows", PLAIN(interval_windows_columns), KEY("run_id, seq"), NULL,
+                                0, true},
     [TABLE_DECISIONS] = {"decisions", PLAIN(decisions_columns), KEY("run_id, seq, n"), NULL, 0, false},
     [TABLE_EVENTS] = {"events", PLAIN(events_columns), KEY("run_id, n"), NULL, 0, false},
     [TABLE_RESULTS] = {"results", PLAIN(results_columns), KEY("run_id, metric"), NULL, 0, false},

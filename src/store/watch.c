@@ -15,6 +15,7 @@
 #include "store/handle.h"
 #include "store/intervals.h"
 #include "store/row.h"
+#include "store/span.h"
 
 /* Everything is read in batches, each in a transaction that is over when the call returns: a reader
  * that stays in one keeps the log from being taken over and, with a rollback journal, writers out.
@@ -38,6 +39,7 @@ enum watch_stmt {
     STMT_UP_TO,
     STMT_AFTER,
     STMT_BEFORE,
+    STMT_MEASURED,
     STMTS
 };
 
@@ -50,6 +52,12 @@ struct store_watch {
     char generation[16];
     sqlite3_stmt *stmt[STMTS];
     struct intervals *intervals;
+    struct {
+        struct span *span; /* NULL: nobody has asked yet */
+        bool reading;      /* not ready */
+    } window[2];           /* that ends at the newest interval, and at an earlier one */
+    int64_t newest_seq;    /* of those given */
+    double newest_s;
 
     /* looks: nothing is read before retry_ns */
     uint64_t poll_ns, look_ns, retry_ns;
@@ -229,6 +237,8 @@ static bool watch_next(void *ctx, struct snapshot *out, uint64_t *version) {
     *version = out->interval.seq + 1;
     w->next_seq = (int64_t)*version;
     w->any = true;
+    w->newest_seq = (int64_t)out->interval.seq;
+    w->newest_s = out->interval.t_s;
     return true;
 }
 
@@ -307,6 +317,55 @@ static bool watch_step(void *ctx, double t_s, int steps, struct snapshot *out) {
     return travel(ctx, t_s, steps, out);
 }
 
+/* ---- windows ---- */
+
+/* The first interval of a window that ends at end_s with `to`. Intervals end a little early or late. */
+static bool window_from(struct store_watch *w, enum windows_span span, double end_s, int64_t to, int *rc,
+                        int64_t *from) {
+    double at_s, seconds = windows_seconds(span), before_s = end_s - seconds + w->interval_s / 2;
+    int64_t last;
+    if (seconds <= 0) {
+        sqlite3_bind_int64(w->stmt[STMT_MEASURED], 2, to);
+        return one_row(w->stmt[STMT_MEASURED], rc, from, NULL, NULL) ||
+               (*rc == SQLITE_OK && one_row(w->stmt[STMT_ENDS], rc, from, &last, NULL));
+    }
+    if (!seek(w, before_s, false, rc, from, &at_s)) return false;
+    if (at_s <= before_s) ++*from;
+    if (*from > to) *from = to;
+    return true;
+}
+
+/* A stamp is of the span and of the interval that it ends with. */
+static bool watch_window(void *ctx, enum windows_span span, double end_s, struct windows_view *out,
+                         uint64_t *version) {
+    struct store_watch *w = ctx;
+    bool newest = isnan(end_s), whole = w->complete && result_find(&w->run.results, "measured_s");
+    struct span **s = &w->window[!newest].span;
+    enum span_state state = SPAN_NONE;
+    int rc = SQLITE_OK;
+    int64_t from, to = w->newest_seq;
+    double at_s;
+    w->window[!newest].reading = false;
+    if (w->deleted || w->now_ns() < w->retry_ns || (newest && (!w->any || whole))) return false;
+    if (newest) end_s = w->newest_s;
+    bool found = newest || seek(w, end_s, false, &rc, &to, &at_s);
+    uint64_t stamp = (uint64_t)(to + 1) * WINDOWS_SPANS + (uint64_t)span;
+    if (found && stamp == *version) return false;
+    found = found && window_from(w, span, end_s, to, &rc, &from);
+    if (found && !*s) rc = span_open(s, w->store->db, &w->run);
+    if (found && rc == SQLITE_OK) rc = span_move(*s, from, to, &state);
+    if (rc != SQLITE_OK) trouble(w, rc);
+    w->window[!newest].reading = state == SPAN_MORE;
+    if (rc != SQLITE_OK || state != SPAN_READY) return false;
+    span_view(*s, out);
+    *version = stamp;
+    return true;
+}
+
+bool store_watch_reading(const struct store_watch *w) {
+    return w->window[0].reading || w->window[1].reading;
+}
+
 /* ---- events ---- */
 
 static void fill_events(struct store_watch *w) {
@@ -378,6 +437,7 @@ static void watch_status(void *ctx, struct provider_status *out) {
     if (all && w->complete && !w->warning_count) w->ended = true;
     out->ended = w->ended;
     out->paused = w->paused && !w->over;
+    out->reading = store_watch_reading(w);
     out->behind = w->now_ns() < w->retry_ns || (w->over && !w->ended);
     if (w->over) return;
     if (silence_ns < SILENCE_NS) silence_ns = SILENCE_NS;
@@ -417,8 +477,9 @@ static int prepare_all(struct store_watch *w, struct err *e) {
     static const struct {
         enum watch_stmt stmt;
         enum query query;
-    } kept[] = {{STMT_STATE, Q_STATE}, {STMT_EVENTS, Q_EVENTS_FROM}, {STMT_ENDS, Q_ENDS},
-                {STMT_UP_TO, Q_UP_TO}, {STMT_AFTER, Q_AFTER},        {STMT_BEFORE, Q_BEFORE}};
+    } kept[] = {{STMT_STATE, Q_STATE},      {STMT_EVENTS, Q_EVENTS_FROM}, {STMT_ENDS, Q_ENDS},
+                {STMT_UP_TO, Q_UP_TO},      {STMT_AFTER, Q_AFTER},        {STMT_BEFORE, Q_BEFORE},
+                {STMT_MEASURED, Q_MEASURED}};
     sqlite3 *db = w->store->db;
     int rc = db_prepare(db, &w->stmt[STMT_VERSION], "PRAGMA data_version");
     for (size_t i = 0; rc == SQLITE_OK && i < sizeof kept / sizeof *kept; i++) {
@@ -475,6 +536,7 @@ void store_watch_provider(struct store_watch *w, struct provider *out) {
                              .next = watch_next,
                              .at = watch_at,
                              .step = watch_step,
+                             .window = watch_window,
                              .event = watch_event,
                              .status = watch_status};
     snprintf(out->generation, sizeof out->generation, "%s", w->generation);
@@ -484,6 +546,7 @@ void store_watch_close(struct store_watch *w) {
     if (!w) return;
     for (int i = 0; i < STMTS; i++) sqlite3_finalize(w->stmt[i]);
     intervals_close(w->intervals);
+    for (int i = 0; i < 2; i++) span_close(w->window[i].span);
     store_close(w->store);
     run_record_free(&w->run);
     free(w);

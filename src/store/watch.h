@@ -12,6 +12,7 @@
 #ifndef KVF_STORE_WATCH_H
 #define KVF_STORE_WATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -28,6 +29,8 @@ int store_watch_open_by(struct store_watch **out, const char *path, int64_t run_
 int store_watch_unread(const struct store_watch *w, struct err *e);
 /* Valid until the watch is closed. */
 void store_watch_provider(struct store_watch *w, struct provider *out);
+/* Whether a window that was asked for is still being put together. */
+bool store_watch_reading(const struct store_watch *w);
 void store_watch_close(struct store_watch *w); /* takes NULL */
 
 #endif

@@ -36,6 +36,7 @@ enum part {
     PART_REMOTE,
     PART_QOS,
     PART_HISTOGRAM,
+    PART_WINDOW,
     PART_DECISION,
     PART_EVENT,
     PART_RUN_TIER,
@@ -54,6 +55,7 @@ static const struct {
     [PART_REMOTE] = {TABLE_REMOTE_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_QOS] = {TABLE_QOS_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_HISTOGRAM] = {TABLE_INTERVAL_HISTOGRAMS, "INSERT OR REPLACE", ""},
+    [PART_WINDOW] = {TABLE_INTERVAL_WINDOWS, "INSERT OR REPLACE", ""},
     [PART_DECISION] = {TABLE_DECISIONS, "INSERT OR REPLACE", ""},
     [PART_EVENT] = {TABLE_EVENTS, "INSERT OR REPLACE", ""},
     [PART_RUN_TIER] = {TABLE_RUN_TIERS, "INSERT", " ON CONFLICT DO UPDATE SET device = excluded.device"},
@@ -176,6 +178,14 @@ static void write_histograms(struct store_writer *w, const struct record *r, int
     }
 }
 
+static void write_window(struct store_writer *w, const struct record *r, int64_t seq) {
+    struct inserter *in = &w->insert[PART_WINDOW];
+    if (!r->kept) return;
+    inserter_number(in, "seq", seq);
+    inserter_blob(in, "data", r->kept, r->kept_len);
+    inserter_row(in, NULL);
+}
+
 static void write_snapshot(struct store_writer *w, const struct record *r) {
     int64_t seq = (int64_t)r->snap.interval.seq;
     inserter_row(&w->insert[PART_INTERVAL], &r->snap);
@@ -186,6 +196,7 @@ static void write_snapshot(struct store_writer *w, const struct record *r) {
     write_remote(w, &r->snap, seq);
     write_decisions(w, &r->snap, seq);
     write_histograms(w, r, seq);
+    write_window(w, r, seq);
 }
 
 static int step(sqlite3_stmt *stmt) {

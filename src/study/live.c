@@ -78,6 +78,7 @@ static void live_status(void *ctx, struct provider_status *out) {
     pthread_mutex_lock(&l->lock);
     *out = l->status;
     pthread_mutex_unlock(&l->lock);
+    out->reading = l->past && store_watch_reading(l->past);
 }
 
 void live_prepare(struct live *l, const char *what, double share) {

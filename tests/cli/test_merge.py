@@ -37,6 +37,7 @@ def part(db, **values):
     insert(db, "remote_intervals", run_id=run_id, seq=0, lost=2)
     insert(db, "qos_intervals", run_id=run_id, seq=0, **{"class": "fast"})
     insert(db, "interval_histograms", run_id=run_id, seq=0, scope="e2e", data=b"\x01\x02")
+    insert(db, "interval_windows", run_id=run_id, seq=0, data=b"\x01\xff")
     insert(db, "decisions", run_id=run_id, seq=0, n=0, reason="why")
     insert(db, "events", run_id=run_id, n=0, message="it rains")
     insert(db, "criteria", run_id=run_id, n=0, name="c", passed=1)

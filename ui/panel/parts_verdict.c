@@ -83,9 +83,10 @@ static void remedy_text(const struct verdict_remedy *r, const char *arrow, int c
 /* Remedies as far as they fit; else what helps in general. */
 static void try_text(const struct pane *p, const struct frame *f, int cols, char *out, size_t len) {
     /* of an earlier moment of a run that has ended what would have helped it */
-    const struct verdict *v = f->verdict ? f->verdict : f->over ? &f->run->verdict : NULL;
+    bool own = f->verdict && (f->verdict->remedies > 0 || !f->over);
+    const struct verdict *v = own ? f->verdict : f->over ? &f->run->verdict : NULL;
     const char *arrow = parts_sign(p->canvas, PARTS_ARROW);
-    const char *told = f->verdict ? " (est.)" : " (est., run)";
+    const char *told = own ? " (est.)" : " (est., run)";
     size_t pick[VERDICT_REMEDIES], used = 0;
     int n = v ? remedies_pick(v, pick) : 0, shown = 0;
     out[0] = '\0';

@@ -85,26 +85,6 @@ static void remote_stretch(struct snapshot_remote *r, double times) {
     for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++) *amounts[i] *= times;
 }
 
-static struct windows_levels levels_of(const struct histogram *h) {
-    return (struct windows_levels){result_quantile_ms(h, 0.5), result_quantile_ms(h, 0.95),
-                                   result_quantile_ms(h, 0.99)};
-}
-
-/* Of p->delta. */
-static void levels_fill(const struct counters *d, uint32_t classes, struct windows_view *v) {
-    for (int t = 0; t < KVF_TIERS; t++) {
-        for (int dir = 0; dir < KVF_DIRS; dir++) {
-            v->op[t][dir][WINDOWS_TOTAL] = levels_of(&d->op_total[t][dir]);
-            v->op[t][dir][WINDOWS_DEVICE] = levels_of(&d->op_device[t][dir]);
-            v->op[t][dir][WINDOWS_LINE] = levels_of(&d->op_host[t][dir]);
-        }
-    }
-    for (uint32_t k = 0; k < classes; k++) {
-        v->klass[k][WINDOWS_TTFT] = levels_of(&d->klass[k].ttft);
-        v->klass[k][WINDOWS_E2E] = levels_of(&d->klass[k].e2e);
-    }
-}
-
 static void publish(struct engine *e, const struct reading *from, const struct snapshot *snap,
                     enum windows_span span) {
     struct sampler *p = e->sampler;
@@ -120,7 +100,7 @@ static void publish(struct engine *e, const struct reading *from, const struct s
     memset(s->heat, 0, sizeof s->heat);
     s->peek = true; /* what is counted once is counted by intervals */
     sampler_between(e, from, s, &use);
-    levels_fill(p->delta, s->classes, v);
+    levels_view(v, p->delta, s->classes);
     s->peek = false;
     s->interval.saturation = snap->interval.saturation;
     if (snap->interval.length_s > 0)

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "engine/pipeline/sample.h"
+#include "engine/sampling/kept.h"
 #include "engine/sampling/lookback.h"
 #include "engine/scaling.h"
 #include "engine/verdict.h"
@@ -20,41 +21,11 @@ static double per(double amount, double whole) {
     return whole > 0 ? amount / whole : KVF_MISSING;
 }
 
-static double quantile_ms(const struct histogram *h, double q) {
-    return histogram_quantile(h, q) / (double)KVF_NS_PER_MS;
-}
-
-static double mean_ms(const struct histogram *h) {
-    return histogram_mean(h) / (double)KVF_NS_PER_MS;
-}
-
 static uint64_t sum_causes(const uint64_t counts[KVF_CAUSES], bool with_decode) {
     uint64_t n = 0;
     for (int c = 0; c < KVF_CAUSES; c++)
         if (with_decode || c != KVF_CAUSE_DECODE) n += counts[c];
     return n;
-}
-
-static void snap_latencies(struct snapshot_interval *i, const struct counters *d) {
-    const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E], *ttft = &d->latency[REQUEST_LATENCY_TTFT];
-    const struct histogram *wait = &d->latency[REQUEST_LATENCY_QUEUE_WAIT];
-    const struct histogram *io = &d->latency[REQUEST_LATENCY_STORAGE_IO];
-    const struct histogram *gen = &d->latency[REQUEST_LATENCY_GENERATION];
-#define QUANTILES(name, h)                                                                                   \
-    i->name##_p50_ms = quantile_ms(h, 0.5);                                                                  \
-    i->name##_p95_ms = quantile_ms(h, 0.95);                                                                 \
-    i->name##_p99_ms = result_quantile_ms(h, 0.99);                                                          \
-    i->name##_p999_ms = result_quantile_ms(h, 0.999)
-    QUANTILES(e2e, e2e);
-    QUANTILES(ttft, ttft);
-    QUANTILES(queue_wait, wait);
-    QUANTILES(storage_io, io);
-#undef QUANTILES
-    i->generation_p95_ms = quantile_ms(gen, 0.95);
-    i->e2e_mean_ms = mean_ms(e2e);
-    i->queue_wait_mean_ms = mean_ms(wait);
-    i->storage_io_mean_ms = mean_ms(io);
-    i->generation_mean_ms = mean_ms(gen);
 }
 
 static void snap_host(struct snapshot_interval *i, const struct reading *now, const struct reading *last,
@@ -119,18 +90,17 @@ static void snap_interval(struct engine *e, const struct reading *last, struct s
     for (int t = 0; t < KVF_TIERS; t++)
         for (int dir = 0; dir < KVF_DIRS; dir++) i->errors += counters_get(&d->errors[t][dir]);
     i->workers_cpu_s = engine_is_virtual(e) ? KVF_MISSING : seconds(counters_get(&d->cpu_ns));
-    snap_latencies(i, d);
+    levels_interval(i, d);
     static struct histogram late; /* control thread only; too large for its stack */
     histogram_copy(&late, now->lateness);
     histogram_subtract(&late, last->lateness);
-    i->lateness_p99_ms = quantile_ms(&late, 0.99);
+    i->lateness_p99_ms = histogram_quantile(&late, 0.99) / (double)KVF_NS_PER_MS;
     snap_host(i, now, last, s);
 }
 
 static void snap_tier(struct engine *e, struct snapshot *snap, const struct counters *d,
                       const struct use *use, int t) {
     const struct cache_stats *cache = &e->sampler->cache;
-    const struct histogram *read = &d->op_total[t][KVF_DIR_READ], *write = &d->op_total[t][KVF_DIR_WRITE];
     struct snapshot_tier *v = &snap->tier[t];
     v->capacity_bytes = scenario_usable_bytes(e->s, (enum kvf_tier)t);
     v->used_bytes = cache->used_bytes[t];
@@ -147,16 +117,7 @@ static void snap_tier(struct engine *e, struct snapshot *snap, const struct coun
         v->read_bytes += snap->cause[t][KVF_DIR_READ][c].bytes;
         v->write_bytes += snap->cause[t][KVF_DIR_WRITE][c].bytes;
     }
-    v->read_p50_ms = quantile_ms(read, 0.5);
-    v->read_p95_ms = quantile_ms(read, 0.95);
-    v->read_p99_ms = result_quantile_ms(read, 0.99);
-    v->write_p50_ms = quantile_ms(write, 0.5);
-    v->write_p95_ms = quantile_ms(write, 0.95);
-    v->write_p99_ms = result_quantile_ms(write, 0.99);
-    v->read_device_p95_ms = quantile_ms(&d->op_device[t][KVF_DIR_READ], 0.95);
-    v->write_device_p95_ms = quantile_ms(&d->op_device[t][KVF_DIR_WRITE], 0.95);
-    v->read_host_p95_ms = quantile_ms(&d->op_host[t][KVF_DIR_READ], 0.95);
-    v->write_host_p95_ms = quantile_ms(&d->op_host[t][KVF_DIR_WRITE], 0.95);
+    levels_tier(v, d, t);
     v->io_in_flight = counters_get(&d->chunks_in_flight[t]);
     v->io_in_flight_mean = use->in_flight[t];
     v->busy_ratio = use->tier_busy[t];
@@ -205,10 +166,7 @@ static void snap_class(struct engine *e, const struct reading *last, struct snap
     v->failed = counters_get(&c->failed) + dropped;
     v->oldest_wait_ms = now->open_ns[k] < now->run_ns ? seconds(now->run_ns - now->open_ns[k]) * 1e3 : 0;
     v->overdue = now->overdue[k][0];
-    v->e2e_p50_ms = quantile_ms(&c->e2e, 0.5);
-    v->e2e_p95_ms = quantile_ms(&c->e2e, 0.95);
-    v->ttft_p50_ms = quantile_ms(&c->ttft, 0.5);
-    v->ttft_p95_ms = quantile_ms(&c->ttft, 0.95);
+    levels_class(v, c);
     uint64_t ended = v->done + v->failed, target_ns = e->s->qos.klass[k].p95_ns;
     bool judged = target_ns != KVF_UNSET;
     v->met_ratio = judged ? per((double)result_met(c), (double)(ended + v->overdue)) : KVF_MISSING;
@@ -292,18 +250,9 @@ static void record_code(struct record *r, int scope, const struct histogram *h) 
     r->coded_len[scope] = histogram_encode(h, r->coded[scope], need);
 }
 
-static void record_histograms(struct record *r, const struct counters *d) {
-    const struct histogram *const of[RECORD_SCOPES] = {
-        [RECORD_E2E] = &d->latency[REQUEST_LATENCY_E2E],
-        [RECORD_NVME_READ] = &d->op_total[KVF_TIER_NVME][KVF_DIR_READ],
-        [RECORD_NVME_WRITE] = &d->op_total[KVF_TIER_NVME][KVF_DIR_WRITE],
-        [RECORD_TTFT] = &d->latency[REQUEST_LATENCY_TTFT],
-        [RECORD_QUEUE_WAIT] = &d->latency[REQUEST_LATENCY_QUEUE_WAIT],
-        [RECORD_STORAGE_IO] = &d->latency[REQUEST_LATENCY_STORAGE_IO],
-        [RECORD_GPU_READ] = &d->op_total[KVF_TIER_GPU][KVF_DIR_READ],
-        [RECORD_CPU_READ] = &d->op_total[KVF_TIER_CPU][KVF_DIR_READ],
-        [RECORD_NVME_READ_DEVICE] = &d->op_device[KVF_TIER_NVME][KVF_DIR_READ]};
-    for (int scope = 0; scope < RECORD_SCOPES; scope++) record_code(r, scope, of[scope]);
+static void record_histograms(struct record *r, struct sampler *p) {
+    for (int scope = 0; scope < RECORD_SCOPES; scope++) record_code(r, scope, kept_scope(p->delta, scope));
+    r->kept = kept_code(&p->interval, &p->facts, p->delta, &r->kept_len);
 }
 
 static void totals_publish(struct engine *e, const struct snapshot *snap) {
@@ -348,7 +297,7 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     snapshot_make(e, phase, false, &r->snap);
     r->snap.interval.seq = p->seq++;
     scaling_interval(e, &r->snap, p->delta);
-    record_histograms(r, p->delta);
+    record_histograms(r, p);
     double s = r->snap.interval.length_s;
     for (uint32_t k = 0; k < r->snap.classes && phase != KVF_PHASE_DRAIN; k++)
         if (r->snap.qos[k].starved > 0) p->starved_s[k] += s;

@@ -5,6 +5,7 @@
 
 #include "base/terms.h"
 #include "engine/sampling/gpus.h"
+#include "engine/sampling/levels.h"
 #include "engine/sampling/reading.h"
 #include "engine/sampling/totals.h"
 #include "engine/sampling/window.h"
@@ -18,6 +19,8 @@ struct sampler {
     struct cache_stats cache;    /* of the interval, like delta */
     struct window window;        /* for the sentence on the bottleneck */
     struct window_sums measured; /* of the measured part, for the verdict on the run */
+    struct window_sums interval; /* of the last one */
+    struct window_facts facts;   /* at its end */
     double firsts, sampled;      /* of the sample, up to the last interval */
     struct steady steady;        /* of the measured part */
     struct gpus gpus;
@@ -87,7 +90,5 @@ void result_assess(struct engine *e, struct run_record *run);
 /* Requests of a class that ended inside its P95 target between two readings. A request is counted as done a
  * moment before it is counted as late, and a reading may come between: never more than were done. */
 uint64_t result_met(const struct counters_class *c);
-/* Quantile in ms, NaN where the samples are too few for it (100 for P99, 1,000, 10,000). */
-double result_quantile_ms(const struct histogram *h, double q);
 
 #endif

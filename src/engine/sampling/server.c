@@ -37,7 +37,7 @@ void server_snap(const struct engine *e, struct snapshot *snap, const struct cou
                                  .lost = (double)counters_get(&d->lost[KVF_TIER_REMOTE]),
                                  .lookup_p50_ms = histogram_quantile(h, 0.5) / 1e6,
                                  .lookup_p95_ms = histogram_quantile(h, 0.95) / 1e6,
-                                 .lookup_p99_ms = result_quantile_ms(h, 0.99),
+                                 .lookup_p99_ms = levels_ms(h, 0.99),
                                  .server_used_bytes = now->used_bytes,
                                  .server_max_bytes = now->max_bytes,
                                  .server_evicted_keys = since(now->evicted_keys, last->evicted_keys),

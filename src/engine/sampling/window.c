@@ -96,3 +96,25 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
     }
     window_targets(s, in);
 }
+
+void window_describe(const struct window_facts *f, const struct snapshot *snap, struct judge_input *in) {
+    for (int t = 0; t < KVF_TIERS; t++) {
+        const struct snapshot_tier *v = &snap->tier[t];
+        in->on[t] = snap->tier_on[t];
+        in->usable_bytes[t] = in->on[t] ? (double)v->capacity_bytes : KVF_MISSING;
+        in->used_bytes[t] = in->on[t] ? (double)v->used_bytes : KVF_MISSING;
+        in->emulated[t] = in->on[t] && snap->tier_emulated[t];
+        in->compat[t] = in->on[t] && snap->tier_compat[t];
+        if (!(f->linked[t] > 0)) in->link_any[t] = KVF_MISSING;
+    }
+    if (!(f->gpu_memory > 0)) in->memory_any = KVF_MISSING;
+    if (!(f->computes > 0)) in->compute_busy = KVF_MISSING;
+    if (f->open_loop > 0) in->users = KVF_MISSING;
+    in->misses_free = f->misses_free > 0;
+    in->kv_use = in->batch_waiting = KVF_MISSING;
+    in->slots = snap->interval.slots;
+    in->backlog = snap->interval.queue_depth;
+    in->oldest_ms = snap->interval.oldest_wait_ms;
+    in->reuse_bytes = f->reuse_bytes;
+    in->reuse_error = f->reuse_error;
+}

@@ -6,6 +6,7 @@
 
 #include "base/terms.h"
 #include "record/judge.h"
+#include "record/snapshot.h"
 
 #define WINDOW_S 10.0
 
@@ -36,6 +37,16 @@ struct window_sums {
     double lookups, misses;                       /* without decode */
 };
 
+/* Facts that the rule wants beside sums and beside what a snapshot has: doubles alone as well. */
+struct window_facts {
+    double computes;                 /* 1: there is a modelled GPU; 0 */
+    double misses_free;              /* 1: a miss makes no work */
+    double open_loop;                /* 1: requests come without users */
+    double gpu_memory;               /* 1: how busy the gpu's own memory is can be told */
+    double linked[KVF_TIERS];        /* 1: the tier has a link of its own */
+    double reuse_bytes, reuse_error; /* of the sample of accesses */
+};
+
 /* Sums so far at a few moments, the oldest of them the newest that is ten seconds back. */
 enum { WINDOW_MARKS = 64 };
 struct window {
@@ -53,5 +64,7 @@ void window_look(const struct window *w, const struct window_sums *more, struct 
 /* The means and shares that the rule wants; what it wants of the present moment is left as it is. Targets are
  * met where 95 % of each class's requests did. */
 void window_means(const struct window_sums *s, struct judge_input *in);
+/* Tiers, slots, the backlog and the rest of what the rule wants; after window_means(). */
+void window_describe(const struct window_facts *f, const struct snapshot *snap, struct judge_input *in);
 
 #endif

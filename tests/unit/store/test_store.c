@@ -356,6 +356,9 @@ static void deleting_a_run_leaves_nothing_of_it(void **state) {
     all[0]->coded[0] = mem_alloc(1);
     all[0]->coded[0][0] = 1;
     all[0]->coded_len[0] = 1;
+    all[0]->kept = mem_alloc(1);
+    all[0]->kept[0] = 1;
+    all[0]->kept_len = 1;
     write_all(s, r.run_id, all, 2);
     fill_end(&r);
     assert_int_equal(store_finish_run(s, &r, 0, &e), 0);

@@ -1,0 +1,29 @@
+/* Snapshots of intervals that follow each other, put together: sums, means over their time, and what holds at
+ * their end. Percentiles are made from histograms (levels.h). Pure. */
+#ifndef KVF_ENGINE_SAMPLING_JOIN_H
+#define KVF_ENGINE_SAMPLING_JOIN_H
+
+#include "record/snapshot.h"
+
+enum { JOIN_FIELDS = 80 };
+struct join_part {
+    double sum[JOIN_FIELDS];     /* of amounts; of means times the seconds in which they were known */
+    double known_s[JOIN_FIELDS]; /* those seconds */
+};
+struct join {
+    double length_s;
+    struct join_part interval, tier[KVF_TIERS], qos[KVF_CLASSES_MAX], remote;
+    double met[KVF_CLASSES_MAX]; /* requests inside their target */
+    struct snapshot_cause cause[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
+};
+
+/* Adds an interval, or takes away one that was added (sign -1). A zeroed join is empty. */
+void join_add(struct join *j, const struct snapshot *s, int sign);
+/* Of all that were added: `last` is the last of them. What percentiles say is missing. */
+void join_snapshot(const struct join *j, const struct snapshot *last, struct snapshot *out);
+
+/* How a field of a part is put together, for the test that each has its way. */
+enum join_way { JOIN_SUM, JOIN_MEAN, JOIN_LAST, JOIN_LEVEL, JOIN_DERIVED };
+enum join_way join_way(const char *field);
+
+#endif

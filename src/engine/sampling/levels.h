@@ -1,0 +1,19 @@
+/* Percentiles of what is in counters, as snapshots and windows have them: those of samples that are too few
+ * are missing. Pure. */
+#ifndef KVF_ENGINE_SAMPLING_LEVELS_H
+#define KVF_ENGINE_SAMPLING_LEVELS_H
+
+#include "metrics/counters.h"
+#include "record/windows.h"
+
+/* Percentiles and means of requests, but for lateness. */
+void levels_interval(struct snapshot_interval *i, const struct counters *d);
+void levels_tier(struct snapshot_tier *v, const struct counters *d, int tier);
+void levels_class(struct snapshot_qos *v, const struct counters_class *c);
+/* The levels that no snapshot has. */
+void levels_view(struct windows_view *v, const struct counters *d, uint32_t classes);
+/* Quantile in ms, NaN where the samples are too few for it (100 for P99, 1,000, 10,000). */
+double levels_ms(const struct histogram *h, double q);
+uint64_t levels_samples(double q); /* that it takes */
+
+#endif
