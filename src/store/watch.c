@@ -325,8 +325,13 @@ static bool window_from(struct store_watch *w, enum windows_span span, double en
     double at_s, seconds = windows_seconds(span), before_s = end_s - seconds + w->interval_s / 2;
     int64_t last;
     if (seconds <= 0) {
-        sqlite3_bind_int64(w->stmt[STMT_MEASURED], 2, to);
-        return one_row(w->stmt[STMT_MEASURED], rc, from, NULL, NULL) ||
+        sqlite3_stmt **measured = &w->stmt[STMT_MEASURED];
+        /* a file of an older version may have no phases, and then it has no windows either */
+        if (!*measured && db_prepare(w->store->db, measured, query_texts[Q_MEASURED]) != SQLITE_OK)
+            return false;
+        sqlite3_bind_int64(*measured, 1, w->run.run_id);
+        sqlite3_bind_int64(*measured, 2, to);
+        return one_row(*measured, rc, from, NULL, NULL) ||
                (*rc == SQLITE_OK && one_row(w->stmt[STMT_ENDS], rc, from, &last, NULL));
     }
     if (!seek(w, before_s, false, rc, from, &at_s)) return false;
@@ -477,9 +482,8 @@ static int prepare_all(struct store_watch *w, struct err *e) {
     static const struct {
         enum watch_stmt stmt;
         enum query query;
-    } kept[] = {{STMT_STATE, Q_STATE},      {STMT_EVENTS, Q_EVENTS_FROM}, {STMT_ENDS, Q_ENDS},
-                {STMT_UP_TO, Q_UP_TO},      {STMT_AFTER, Q_AFTER},        {STMT_BEFORE, Q_BEFORE},
-                {STMT_MEASURED, Q_MEASURED}};
+    } kept[] = {{STMT_STATE, Q_STATE}, {STMT_EVENTS, Q_EVENTS_FROM}, {STMT_ENDS, Q_ENDS},
+                {STMT_UP_TO, Q_UP_TO}, {STMT_AFTER, Q_AFTER},        {STMT_BEFORE, Q_BEFORE}};
     sqlite3 *db = w->store->db;
     int rc = db_prepare(db, &w->stmt[STMT_VERSION], "PRAGMA data_version");
     for (size_t i = 0; rc == SQLITE_OK && i < sizeof kept / sizeof *kept; i++) {
