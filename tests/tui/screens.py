@@ -67,6 +67,13 @@ def intervals():
         return 0
 
 
+def left_out(seconds):
+    """So much of the time between the start and the end of the last run is in no interval of it."""
+    about = last_run()
+    counted = rows("SELECT sum(length_s) AS s FROM intervals WHERE run_id = ?", about["run_id"])[0]["s"]
+    assert about["ended_at"] - about["started_at"] - counted >= seconds, (about, counted)
+
+
 def under_way(least=2):
     wait_until(lambda: intervals() >= least, what="%d intervals in the database" % least)
 

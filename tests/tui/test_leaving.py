@@ -9,8 +9,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from reports import case
 from runs import healthy, last_run, rows, run_folders, write
-from screens import (RUNNING, SMALL, VIEWS, Line, begin, events, hold, interrupted, intervals, leave, process_state,
-                     same_modes, stopped_by, under_way)
+from screens import (RUNNING, SMALL, VIEWS, Line, begin, events, hold, interrupted, intervals, leave, left_out,
+                     process_state, same_modes, stopped_by, under_way)
 from tap import KVFALL, database, home, main, need_tool, run, wait_until
 from tmux import Terminal
 
@@ -32,24 +32,19 @@ for _number, _status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SI
 def _():
     with Terminal() as t:
         before = t.modes()
-        begin(t, {"run.duration": "2s"})
+        begin(t)
         pid = last_run()["pid"]
         t.keys("C-z")
         t.status()  # the shell has the terminal
         wait_until(lambda: process_state(pid) == "T", what="the stop")
         same_modes(t, before)
-        hold(3)
+        hold(2)
         t.foreground()
-        t.wait_for(re.compile("RUNNING|COMPLETED"))
+        t.wait_for(RUNNING)
         assert t.flag("alternate_on") == "1"
-        t.wait_for("COMPLETED")
-        t.keys("q")
-        assert t.status() == 0
+        assert leave(t) == 0
         same_modes(t, before)
-        about = last_run()
-        assert about["status"] == "completed" and about["ended_at"] - about["started_at"] > 5, about
-        assert rows("SELECT max(t_s) AS t FROM intervals")[0]["t"] < 4
-        assert rows("SELECT max(length_s) AS s FROM intervals")[0]["s"] < 2
+        left_out(2)
         said = events()
         assert [one for one in said if "SIG" in one] == ["paused by SIGTSTP", "resumed by SIGCONT"], said
 
@@ -241,10 +236,7 @@ def _():
         assert ends.process.wait(30) == 0
     stopped_by("SIGTERM")
     path = home() / "work/ends.db"
-    about = last_run(path)
-    assert about["status"] == "completed" and healthy(path), about
-    took = rows("SELECT max(length_s) AS longest, sum(length_s) AS whole FROM intervals", path=path)[0]
-    assert took["longest"] < 1 and took["whole"] < 4, took
+    assert last_run(path)["status"] == "completed" and healthy(path)
 
 
 @case("a terminal that goes away: the run ends as interrupted, exit status 129")
