@@ -15,10 +15,13 @@ workload: {users: 1, phase: prefill, prefix: {probability: 0}, conversation: {en
            personas: [{name: a, context: [16000, 16000], generate: [100, 100], think: [%s, %s], spread: %s}]}
 autoscaler: {max_users: 1000000}
 """
-# Bandwidth in MB/s, target, think time; seconds of a fixed run that say enough; where to begin.
-SYSTEMS = {1: (1024, "64ms", "125ms", 5400, 1), 8: (512, "300ms", "500ms", 5400, 8), 34: (2048, "195ms", "500ms", 5400, 34),
-           110: (2048, "200ms", "2s", 5400, 110), 1000: (8192, "100ms", "5s", 1200, 1000),
-           10000: (8192, "300ms", "45s", 1200, 10000)}
+# Bandwidth in MB/s, target, think time; seconds of a fixed run that say enough; where each mode's knee may be.
+SYSTEMS = {1: (1024, "64ms", "125ms", 1800, {"qos": 1, "capacity": 4}),
+           8: (512, "300ms", "500ms", 1800, {"qos": 8, "capacity": 6}),
+           34: (2048, "195ms", "500ms", 1800, {"qos": 34, "capacity": 20}),
+           110: (2048, "200ms", "2s", 5400, {"qos": 110, "capacity": 73}),
+           1000: (8192, "100ms", "5s", 1200, {"qos": 1073, "capacity": 692}),
+           10000: (8192, "300ms", "45s", 1200, {"qos": 10000, "capacity": 6000})}
 WITHIN = 0.05
 SPREAD = {"qos": 0.1, "capacity": 0.8}  # a request takes between this part and all of its user's sizes
 
@@ -26,8 +29,8 @@ SPREAD = {"qos": 0.1, "capacity": 0.8}  # a request takes between this part and 
 class Knee:
     """run(arguments) starts kvfall and returns when it has ended; folder is for files."""
     def __init__(self, run, folder, system, mode):
-        bandwidth, target, think, self.fixed_s, self.guess = SYSTEMS[system]
-        self.run, self.mode, self.known = run, mode, {}
+        bandwidth, target, think, self.fixed_s, guesses = SYSTEMS[system]
+        self.run, self.mode, self.known, self.guess = run, mode, {}, guesses[mode]
         self.path = pathlib.Path(folder) / ("knee-%d-%s.yaml" % (system, mode))
         self.path.write_text(SCENARIO % (bandwidth, bandwidth, target, think, think, SPREAD[mode]))
 
@@ -52,14 +55,16 @@ class Knee:
         return self.fixed(users) >= 0.95 if self.mode == "qos" else self.fixed(users) < 0.98 * best
 
     def knee(self):
-        """By halving between fixed numbers of users: the most that keep the target, or the fewest with 98 % of the most."""
-        best = max(self.fixed(int(factor * self.guess) + 2) for factor in (1.3, 2, 3)) if self.mode == "capacity" else None
-        low, high = int(0.9 * self.guess) - 1, int(1.1 * self.guess) + 1
-        if (low > 0 and not self.few(low, best)) or self.few(high, best):  # not around there: anywhere
+        """The most that keep the target, or the fewest with 98 % of the most, between fixed numbers of users: where it may
+        be when runs say so, else by halving."""
+        best = max(self.fixed(int(factor * self.guess) + 2) for factor in (2, 3)) if self.mode == "capacity" else None
+        step = max(1, self.guess // 400)
+        low = self.guess if self.mode == "qos" else self.guess - step
+        high = low + step
+        if (low > 0 and not self.few(low, best)) or self.few(high, best):  # not there: anywhere
             low, high = 0, 1
             while self.few(high, best):
                 low, high = high, 2 * high if high < self.guess / 2 else max(high + 1, int(1.2 * high))
-        low = max(low, 0)
         while high - low > max(1, low // 400):
             middle = (low + high) // 2
             low, high = (middle, high) if self.few(middle, best) else (low, middle)
