@@ -169,6 +169,7 @@ static bool feed_status(struct screen *s) {
         s->newest.interval.paused = now.paused;
         changed = true;
     }
+    if (p->stored) s->window.snap.interval.paused = now.paused;
     s->status = now;
     if (s->back && !s->past_windowed && now.reading) {
         look_back_window(s);
