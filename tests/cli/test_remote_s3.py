@@ -139,7 +139,7 @@ def _():
 
 @case("an object of another size is no hit, and one with other bytes is found by verification")
 def _():
-    failed(played("GET", lambda usual: (200, b"abc")), "has an object of 3 bytes where 131072 were written")
+    failed(played("GET", lambda usual: (200, b"abc")), "has an object of 3 bytes where ")
     failed(played("GET", lambda usual: (200, b"")), "has an object of 0 bytes where")
     other = played("GET", lambda usual: (200, usual[1][:-2000] + bytes(2000)))
     got, summary = operations(other, "--keep-going")

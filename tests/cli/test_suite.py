@@ -287,8 +287,9 @@ def _():
         assert abs(float(times) - mean[name] / mean["tiers-nvme"]) < 0.006 * max(1, float(times)), (ranks, mean)
     for first in (1, 4, 10):  # whose trials are their own, though one run is the parent of all
         shown = run(["show", first + 1]).stdout
-        assert re.search(r"^Trials +3 of 3 run ", shown, re.MULTILINE), shown
-        assert re.findall(r"^  \d +run (\d+) ", shown, re.MULTILINE) == [str(first + i) for i in range(3)], shown
+        assert re.search(r"^Trials +3 of 3 run,", shown, re.MULTILINE), shown
+        each = shown[shown.index("\nEach trial\n"):].split("\n\n")[0]
+        assert re.findall(r"^ +\d +(\d+) ", each, re.MULTILINE) == [str(first + i) for i in range(3)], shown
     moved = re.findall(r"^(tiers-\S+) +(\S+ \S*B) +(\S+ \S*B) +[\d.]+ ", got.stdout, re.MULTILINE)
     assert [name for name, _, _ in moved] == [rank[1] for rank in ranks], got
     assert re.search(r"multiple of nvme alone \(published for an H100 NVL\): tiers-gpu [\d.]+ \(6\.4\)",
