@@ -483,19 +483,20 @@ static void consider_tier(struct forecast *f, int t) {
     consider(f, &c, what);
 }
 
-/* Changes that address what the verdict names. Of a run that has ended nothing is said of slots and users
- * while a queue grows. */
+/* Changes that address what the verdict names. Of users who wait for answers nothing is said when a run
+ * has ended in which some of them starved: the network counts all of them. */
 static void consider_all(struct forecast *f) {
     const struct judge_input *in = f->in;
     bool crowd = !f->results || f->settled;
     struct change c = as_it_is;
+    if (f->closed && !crowd) return;
     for (int t = 0; t < KVF_TIERS; t++)
         if (in->on[t]) consider_tier(f, t);
     c.slots = 2;
     if (crowd && verdict_helps(f->verdict, VERDICT_HELP_MORE_SLOTS)) consider(f, &c, "2 x slots");
     c = as_it_is;
     c.users = 0.5;
-    if (crowd && f->closed && in->users >= 2 && verdict_helps(f->verdict, VERDICT_HELP_FEWER_USERS))
+    if (f->closed && in->users >= 2 && verdict_helps(f->verdict, VERDICT_HELP_FEWER_USERS))
         consider(f, &c, "half the users");
 }
 
