@@ -247,7 +247,7 @@ static void warn_state(const struct run_record *r, struct comparison *c, const s
     char who[32];
     snprintf(who, sizeof who, "Run %lld", (long long)r->run_id);
     if (strncmp(r->steady, missed, sizeof missed - 1) == 0)
-        comparison_warn(c, "%s never was steady: %s.", who, r->steady + sizeof missed - 1);
+        comparison_warn(c, "%s never reached a steady state: %s.", who, r->steady + sizeof missed - 1);
     if (r->not_comparable[0])
         comparison_warn(c, "%s is not comparable as a submission: %s.", who, r->not_comparable);
     const char *flags = json_string_value(inside(q->environment, "build", "flags"));

@@ -152,12 +152,12 @@ static void put_harm(const struct comparison *c, size_t side, const char *harm, 
     buf_add(out, ")");
 }
 
-/* "run 4 misses more lookups than run 1 (...), and so reads less" */
+/* "run 4 misses more lookups than run 1 (...), and so reads less a request" */
 static void put_misses(const struct comparison *c, size_t side, struct buf *out) {
     buf_addf(out, "%s %s more lookups than %s (", c->side[side].label,
              is_or_are(&c->side[side])[0] == 'a' ? "miss" : "misses", c->side[0].label);
     put_values(c, "reuse_hit_ratio", side, out);
-    buf_addf(out, "), and so read%s less", is_or_are(&c->side[side])[0] == 'a' ? "" : "s");
+    buf_addf(out, "), and so read%s less a request", is_or_are(&c->side[side])[0] == 'a' ? "" : "s");
 }
 
 static void put_by(const struct comparison *c, const char *word, const char *metric, size_t side,

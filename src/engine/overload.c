@@ -60,7 +60,7 @@ void overload_warn(const struct engine *e, struct run_record *run) {
         verdict_warn(
             &run->verdict,
             "%.0f writes were refused, larger than every tier or without room in time, and %.0f requests "
-            "failed by that; they are not in the throughput and miss their targets",
+            "failed as a result; they are not in the throughput and miss their targets",
             refused, failed);
     double gone = result_value(&run->results, "requests_failed") - failed;
     if (gone > 0 && e->s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)

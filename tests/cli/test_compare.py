@@ -233,7 +233,7 @@ def _():
     before = {"throughput_tok_s": 100, "reuse_hit_ratio": 0.7, "requests_done": 1000, "requests_failed": 0,
               "refused": 0, "slo_batch_met_ratio": 0.9}
     said = verdict_on(before, {**before, "throughput_tok_s": 141, "reuse_hit_ratio": 0.2})
-    assert said == ("Runs 5-8 miss more lookups than runs 1-4 (hit ratio 20.0 % after 70.1 %), and so reads less: "
+    assert said == ("Runs 5-8 miss more lookups than runs 1-4 (hit ratio 20.0 % after 70.1 %), and so reads less a request: "
                     "better in tokens/s by 41 %.").replace("reads", "read"), said
     said = verdict_on(before, {**before, "throughput_tok_s": 200, "requests_failed": 835, "refused": 835})
     assert said == "Runs 5-8 are worse than runs 1-4: more writes are refused (writes refused 836 after 0).", said

@@ -261,7 +261,7 @@ static bool back_off(struct autoscaler *a, struct snapshot_decision *out) {
     act(out, a, true, "back off");
     if (far) {
         to = seek_times(a, bad, fmax(carried, 1) / (double)bad);
-        seek_say(out, ": back off to %s (they fill %.3g requests/s)", seek_users(to).text, a->last.done_s);
+        seek_say(out, ": back off to %s (%.3g requests/s were done)", seek_users(to).text, a->last.done_s);
     } else {
         seek_say(out, ": back off to %s (x %.3g), cool down %s", seek_users(to).text, a->config.backoff,
                  seek_s(a->config.cooldown_s).text);

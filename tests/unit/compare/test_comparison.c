@@ -259,7 +259,7 @@ static void what_is_unfair(void **state) {
     expect_warning("The kinds of verification differ: none (run 10), full (run 11).");
     expect_warning(
         "The traces differ: t.csv (SHA-256 0123456789ab) (run 10), t.csv (SHA-256 1123456789ab) (run 11).");
-    expect_warning("Run 10 never was steady: throughput fell by 20 % over the last 5 s.");
+    expect_warning("Run 10 never reached a steady state: throughput fell by 20 % over the last 5 s.");
     expect_warning("Run 11 is not comparable as a submission: seed.");
     expect_warning("The measured parts differ in length by more than 5 %: 60.0 s (run 10), 30.0 s (run 11).");
     assert_false(warned("drivers"));
