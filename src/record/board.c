@@ -9,7 +9,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/units.h"
 #include "record/metric.h"
 #include "record/snapshot.h"
 
@@ -157,29 +156,6 @@ size_t board_view_best(const struct board_view *v) {
         if (best == SIZE_MAX || (lower ? x < v->row[best].value[0] : x > v->row[best].value[0])) best = i;
     }
     return best;
-}
-
-void board_progress(struct board *b, double *share, double *left_s) {
-    pthread_mutex_lock(&b->lock);
-    b->now.gone_s = gone_s(b);
-    *share = board_view_share(&b->now);
-    *left_s = board_view_left_s(&b->now);
-    pthread_mutex_unlock(&b->lock);
-}
-
-char *board_progress_text(struct board *b, char *out) {
-    enum { ROOM = 48 };
-    double share, left_s;
-    char clock[24];
-    board_progress(b, &share, &left_s);
-    if (kvf_present(left_s))
-        snprintf(out, ROOM, "%.0f %%, %s left", floor(share * 100),
-                 units_clock((uint64_t)(left_s * (double)KVF_NS_PER_S), clock, sizeof clock));
-    else if (kvf_present(share))
-        snprintf(out, ROOM, "%.0f %%", floor(share * 100));
-    else
-        out[0] = '\0';
-    return out;
 }
 
 void board_stop(struct board *b) {

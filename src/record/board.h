@@ -73,14 +73,11 @@ bool board_copy(struct board *b, struct board_view *v);
 void board_view_free(struct board_view *v);
 struct board_row board_row_new(const char *label); /* one that waits, of weight 1, without values */
 /* The part of the study that is done, by weight, and the time left at the pace so far; NaN: not known. */
-void board_progress(struct board *b, double *share, double *left_s);
 double board_view_share(const struct board_view *v);
 double board_view_left_s(const struct board_view *v);
 size_t board_view_count(const struct board_view *v, enum outcome_state state);
 /* Row of the best value of the first measure; SIZE_MAX: none yet, or none is better than another. */
 size_t board_view_best(const struct board_view *v);
-/* "42 %, 1:10 left": for lines of progress. `out` has room for 48. */
-char *board_progress_text(struct board *b, char *out);
 
 /* Somebody at the screen wants the study to end. The flag stays. */
 void board_stop(struct board *b);
