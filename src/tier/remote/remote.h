@@ -44,10 +44,11 @@ struct remote_tier {
     uint64_t run_tag;
     uint64_t timeout_ns;
     uint32_t connections, workers;
-    bool asks;                                              /* a lookup goes before a read */
-    bool deletes;                                           /* what the cache drops */
-    bool one_by_one;                                        /* a lookup asks for one value after another */
-    char head[REMOTE_KEY / 2];                              /* of every name */
+    bool asks;                           /* a lookup goes before a read */
+    bool deletes;                        /* what the cache drops */
+    bool one_by_one;                     /* a lookup asks for one value after another */
+    char head[REMOTE_KEY / 2];           /* of every name */
+    char description[1400], notice[800]; /* of the server, by the backend; "" nothing to say */
     _Atomic uint64_t up, trips, sent_bytes, received_bytes; /* connections; by all workers */
     struct remote_place *free;                              /* the cache lock's */
     struct remote_place **slabs;                            /* likewise */
@@ -74,6 +75,11 @@ uint64_t remote_values(const struct remote_tier *t, uint64_t bytes); /* of an en
 /* <head><entry>.<generation>:<value>; its length. */
 size_t remote_name(const struct remote_tier *t, const struct remote_place *p, uint64_t value,
                    char out[REMOTE_KEY]);
+/* Members of struct tier_ops as well. */
+void remote_describe(const struct tier *t, char *out, size_t len);
+const char *remote_notice(const struct tier *t);
+/* The end of a description, of a server behind TLS or without; sets the notice that belongs to --insecure. */
+const char *remote_tls_words(struct remote_tier *t, bool tls, bool insecure);
 /* Our own figures; all of the server's are NaN. Any thread. */
 void remote_figures(const struct tier *t, struct tier_server *out);
 
@@ -249,11 +255,12 @@ int remote_queue_fd(const struct tier_queue *q);
 uint64_t remote_queue_next_ns(const struct tier_queue *q);
 const char *remote_queue_why(const struct tier_queue *q);
 void remote_queue_where(struct tier_queue *q, uint64_t place, uint64_t offset, char *out, size_t len);
-#define REMOTE_QUEUE_OPS                                                                                     \
+#define REMOTE_OPS                                                                                           \
     .alloc = remote_alloc, .drop = remote_drop, .queue_open = remote_queue_open,                             \
     .queue_close = remote_queue_close, .submit = remote_queue_submit, .reap = remote_queue_reap,             \
     .fd = remote_queue_fd, .next_ns = remote_queue_next_ns, .why = remote_queue_why,                         \
-    .forget = remote_queue_forget, .where = remote_queue_where, .caps = remote_caps
+    .forget = remote_queue_forget, .where = remote_queue_where, .caps = remote_caps,                         \
+    .describe = remote_describe, .notice = remote_notice
 
 /* Gives a waiting connection something to do, as long as there is something. */
 void remote_queue_assign(struct tier_queue *q);

@@ -99,3 +99,20 @@ void remote_figures(const struct tier *base, struct tier_server *out) {
         .hits = none,
         .misses = none};
 }
+
+void remote_describe(const struct tier *t, char *out, size_t len) {
+    (void)snprintf(out, len, "%s", ((const struct remote_tier *)t)->description);
+}
+
+const char *remote_notice(const struct tier *t) {
+    return ((const struct remote_tier *)t)->notice;
+}
+
+const char *remote_tls_words(struct remote_tier *t, bool tls, bool insecure) {
+    if (!tls) return "";
+    if (!insecure) return "; TLS";
+    (void)snprintf(
+        t->notice, sizeof t->notice,
+        "--insecure: whoever answers at %s is taken for the server; its certificate is not checked", t->name);
+    return "; TLS without a check of its certificate (--insecure)";
+}

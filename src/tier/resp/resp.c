@@ -37,29 +37,21 @@ static void describe(struct resp_tier *t, const struct scenario *s, const char *
     (void)resp_info_text(info, "maxmemory_policy", policy, sizeof policy);
     uint64_t memory = resp_info_number(info, "maxmemory");
     if (memory > 0 && memory != UINT64_MAX) units_size_human((double)memory, most, sizeof most);
-    (void)snprintf(
-        t->description, sizeof t->description,
-        "resp: %s %s at %s, values of %s at most, %" PRIu32 " connections; maxmemory %s, policy %s%s", kind,
-        version, t->server.name, units_size_human((double)t->remote.value_bytes, value, sizeof value),
-        t->remote.connections, most, policy,
-        !t->server.tls       ? ""
-        : s->remote.insecure ? "; TLS without a check of its certificate (--insecure)"
-                             : "; TLS");
-    size_t at = 0;
-    if (t->server.tls && s->remote.insecure)
-        at = (size_t)snprintf(
-            t->notice, sizeof t->notice,
-            "--insecure: whoever answers at %s is taken for the server; its certificate is not "
-            "checked",
-            t->server.name);
+    struct remote_tier *r = &t->remote;
+    (void)snprintf(r->description, sizeof r->description,
+                   "resp: %s %s at %s, values of %s at most, %" PRIu32
+                   " connections; maxmemory %s, policy %s%s",
+                   kind, version, r->name, units_size_human((double)r->value_bytes, value, sizeof value),
+                   r->connections, most, policy, remote_tls_words(r, t->server.tls, s->remote.insecure));
     bool small = memory > 0 && memory != UINT64_MAX && memory < s->tier[KVF_TIER_REMOTE].capacity_bytes;
-    if (!small || !t->remote.deletes || at >= sizeof t->notice) return;
+    size_t at = strlen(r->notice);
+    if (!small || !r->deletes) return;
     char capacity[32];
     (void)snprintf(
-        t->notice + at, sizeof t->notice - at,
+        r->notice + at, sizeof r->notice - at,
         "%sthe server at %s has a maxmemory of %s, less than tiers.remote.capacity %s; it will refuse "
         "writes, or lose values",
-        at ? "; " : "", t->server.name, most,
+        at ? "; " : "", r->name, most,
         units_size_human((double)s->tier[KVF_TIER_REMOTE].capacity_bytes, capacity, sizeof capacity));
 }
 
@@ -105,12 +97,12 @@ static int resp_open(struct tier **out, const struct tier_setup *setup, struct e
     resp_names_open(t, s);
     struct err why = {0};
     int rc = resp_server_find(&t->server, s, &why);
+    (void)snprintf(t->remote.name, sizeof t->remote.name, "%s", t->server.name);
     if (rc == 0) rc = server_ask(t, s, &why);
     if (rc != 0) {
         resp_free(t);
         return err_set(e, why.code, "the remote tier cannot be used: %s", why.text);
     }
-    (void)snprintf(t->remote.name, sizeof t->remote.name, "%s", t->server.name);
     t->watch = resp_watch_open(&t->server);
     *out = &t->remote.base;
     return 0;
@@ -122,22 +114,12 @@ static void resp_figures(const struct tier *base, struct tier_server *out) {
     resp_watch_read(t->watch, out);
 }
 
-static void resp_describe(const struct tier *base, char *out, size_t len) {
-    (void)snprintf(out, len, "%s", ((const struct resp_tier *)base)->description);
-}
-
-static const char *resp_notice(const struct tier *base) {
-    return ((const struct resp_tier *)base)->notice;
-}
-
 const struct tier_ops tier_resp_ops = {
     .name = "resp",
     .refusal = resp_refusal,
     .check = resp_check,
     .open = resp_open,
     .close = resp_close,
-    .describe = resp_describe,
-    REMOTE_QUEUE_OPS,
-    .notice = resp_notice,
+    REMOTE_OPS,
     .server = resp_figures,
 };

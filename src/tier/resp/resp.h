@@ -68,7 +68,6 @@ struct resp_tier {
     char tail[32];             /* of every name that is not plain */
     uint8_t about[RESP_ABOUT]; /* what describes a whole value; its length comes first */
     uint32_t token_bytes;
-    char description[400], notice[400];
     struct resp_watch *watch;
 };
 static inline struct resp_tier *resp_of(const struct tier_queue *q) {

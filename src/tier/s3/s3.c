@@ -34,20 +34,13 @@ static void s3_close(struct tier *base) {
 
 static void describe(struct s3_tier *t, const char *kind) {
     const struct s3_server *s = &t->server;
+    struct remote_tier *r = &t->remote;
     char value[32];
-    (void)snprintf(t->description, sizeof t->description,
+    (void)snprintf(r->description, sizeof r->description,
                    "s3: bucket %s at %s (%s), objects of %s at most, %" PRIu32 " connections, region %s%s",
                    s->bucket, s->name, kind[0] ? kind : "of no name",
-                   units_size_human((double)t->remote.value_bytes, value, sizeof value),
-                   t->remote.connections, s->region,
-                   !s->tls       ? ""
-                   : s->insecure ? "; TLS without a check of its certificate (--insecure)"
-                                 : "; TLS");
-    if (s->tls && s->insecure)
-        (void)snprintf(
-            t->notice, sizeof t->notice,
-            "--insecure: whoever answers at %s is taken for the server; its certificate is not checked",
-            s->name);
+                   units_size_human((double)r->value_bytes, value, sizeof value), r->connections, s->region,
+                   remote_tls_words(r, s->tls, s->insecure));
 }
 
 static int server_open(struct s3_server *server, const struct scenario *s, char *kind, size_t len,
@@ -84,22 +77,12 @@ static int s3_open(struct tier **out, const struct tier_setup *setup, struct err
     return 0;
 }
 
-static void s3_describe(const struct tier *base, char *out, size_t len) {
-    (void)snprintf(out, len, "%s", ((const struct s3_tier *)base)->description);
-}
-
-static const char *s3_notice(const struct tier *base) {
-    return ((const struct s3_tier *)base)->notice;
-}
-
 const struct tier_ops tier_s3_ops = {
     .name = "s3",
     .refusal = s3_refusal,
     .check = s3_check,
     .open = s3_open,
     .close = s3_close,
-    .describe = s3_describe,
-    REMOTE_QUEUE_OPS,
-    .notice = s3_notice,
+    REMOTE_OPS,
     .server = remote_figures,
 };

@@ -52,7 +52,6 @@ int s3_server_ask(const struct s3_server *s, char *kind, size_t len, struct err 
 struct s3_tier {
     struct remote_tier remote;
     struct s3_server server;
-    char description[1400], notice[800];
 };
 static inline struct s3_tier *s3_of(const struct tier_queue *q) {
     return (struct s3_tier *)q->tier;
