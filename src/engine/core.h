@@ -206,6 +206,9 @@ uint64_t worker_next_ns(const struct worker *w);
 int tiers_open(struct engine *e, struct err *err);
 void tiers_close(struct engine *e); /* those that there are */
 
+/* Which tiers there are, of which kind, and their capacity (describe.c). */
+void describe_tiers(const struct engine *e, struct snapshot *snap);
+
 /* At the end of a simulated run: no request is counted as done whose bytes were not moved (engine/bound.h).
  */
 void overload_check(struct engine *e);

@@ -2,10 +2,11 @@
 
 #include <stdio.h>
 
+#include "engine/core.h"
 #include "workload/format/tokenizer.h"
 #include "workload/workload.h"
 
-/* A description of the workload before anything is created. */
+/* Descriptions: of the workload before anything is created, of the tiers that there are. */
 
 int engine_check(const struct scenario *s, struct err *e) {
     struct workload *w = NULL;
@@ -36,4 +37,15 @@ void engine_describe(const struct scenario *s, struct run_record *run) {
     snprintf(run->trace_path, sizeof run->trace_path, "%s", s->workload.path);
     if (s->workload.source == KVF_SOURCE_SHAREGPT)
         tokenizer_label(s->workload.tokenizer, run->tokenizer, sizeof run->tokenizer);
+}
+
+void describe_tiers(const struct engine *e, struct snapshot *snap) {
+    for (int t = 0; t < KVF_TIERS; t++) {
+        const struct tier *tier = e->tiers[t];
+        snap->tier_on[t] = tier != NULL;
+        if (!tier) continue;
+        snap->tier_emulated[t] = (tier->ops->caps(tier) & TIER_EMULATED) != 0;
+        snap->tier_compat[t] = (tier->ops->caps(tier) & TIER_COMPAT) != 0;
+        snap->tier[t].capacity_bytes = scenario_usable_bytes(e->s, (enum kvf_tier)t);
+    }
 }

@@ -221,14 +221,8 @@ static void describe_results(const struct result_list *of, struct judge_input *i
 static void end_of(const struct engine *e, struct snapshot *s) {
     const struct reading *end = &e->sampler->end;
     *s = (struct snapshot){.interval = {.slots = e->slots, .queue_depth = end->queued}};
-    for (int t = 0; t < KVF_TIERS; t++) {
-        s->tier_on[t] = e->tiers[t] != NULL;
-        if (!e->tiers[t]) continue;
-        s->tier_emulated[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_EMULATED) != 0;
-        s->tier_compat[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_COMPAT) != 0;
-        s->tier[t].capacity_bytes = scenario_usable_bytes(e->s, (enum kvf_tier)t);
-        s->tier[t].used_bytes = end->cache.used_bytes[t];
-    }
+    describe_tiers(e, s);
+    for (int t = 0; t < KVF_TIERS; t++) s->tier[t].used_bytes = end->cache.used_bytes[t];
     for (uint32_t k = 0; k < e->s->qos.classes; k++)
         if (end->oldest_ns[k] < end->run_ns)
             s->interval.oldest_wait_ms =

@@ -18,6 +18,9 @@ enum {
     FIRST_CLASS = 1 + KVF_TIERS * PARTS_OF_TIER,
     HISTOGRAMS = FIRST_CLASS + KVF_CLASSES_MAX * WINDOWS_LATENCIES
 };
+/* Places are those of the members: who adds, removes or moves one takes the next FORM, or stored numbers
+ * would be read as others. */
+_Static_assert(FORM == 1 && SUMS == 92 && FACTS == 10, "FORM is of these members");
 _Static_assert(SUMS + FACTS < NUMBERS_END, "each number has a place");
 _Static_assert(HISTOGRAMS < 256, "each histogram has a number");
 

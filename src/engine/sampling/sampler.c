@@ -102,7 +102,6 @@ static void snap_tier(struct engine *e, struct snapshot *snap, const struct coun
                       const struct use *use, int t) {
     const struct cache_stats *cache = &e->sampler->cache;
     struct snapshot_tier *v = &snap->tier[t];
-    v->capacity_bytes = scenario_usable_bytes(e->s, (enum kvf_tier)t);
     v->used_bytes = cache->used_bytes[t];
     v->entries = cache->entries[t];
     v->hits = cache->tier_hits[t];
@@ -189,13 +188,9 @@ static void snap_heat(struct snapshot *snap, const struct counters *d) {
 }
 
 static void snap_tiers(struct engine *e, struct snapshot *snap, const struct use *use) {
-    for (int t = 0; t < KVF_TIERS; t++) {
-        snap->tier_on[t] = e->tiers[t] != NULL;
-        if (!e->tiers[t]) continue;
-        snap->tier_emulated[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_EMULATED) != 0;
-        snap->tier_compat[t] = (e->tiers[t]->ops->caps(e->tiers[t]) & TIER_COMPAT) != 0;
-        snap_tier(e, snap, e->sampler->delta, use, t);
-    }
+    describe_tiers(e, snap);
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (e->tiers[t]) snap_tier(e, snap, e->sampler->delta, use, t);
     if (e->device_count > 0)
         snprintf(snap->tier_device[KVF_TIER_NVME], SNAPSHOT_NAME, "%.31s", e->devices[0].disk);
 }
