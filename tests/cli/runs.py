@@ -213,3 +213,14 @@ def refused(args, *words, **how):
     after = tree(home())
     assert after == before, (sorted(set(after) ^ set(before)), got)
     return got
+
+
+def kept_and_read(summary):
+    """Bytes were written to the remote tier and read back, nothing was lost, and every block was what was written."""
+    remote_tier = summary["tiers"]["remote"]
+    assert remote_tier["on"] and not remote_tier["emulated"], remote_tier
+    assert summary["run"]["status"] == "completed", summary["run"]
+    assert result(summary, "remote_write_bytes") > 0 and result(summary, "remote_read_bytes") > 0, summary["results"]
+    assert result(summary, "remote_hits") > 0, summary["results"]
+    assert result(summary, "verify_mismatched") == 0 < result(summary, "verify_checked"), summary["results"]
+    assert result(summary, "operation_errors") == 0 == result(summary, "remote_lost"), summary["results"]

@@ -2,7 +2,7 @@
 """The remote tier in a directory that machines share."""
 import signal
 
-from runs import measure, preloaded, refused, result, rows, run_folders, start, write
+from runs import kept_and_read, measure, preloaded, refused, result, rows, run_folders, start, write
 from tap import case, finish, home, main, run, scratch, wait_until
 
 SMALL = {"tiers.gpu": None, "tiers.cpu.capacity": "1MiB", "tiers.nvme.capacity": "1MiB", "cache.verify": "full",
@@ -16,21 +16,11 @@ def on(folder, base=None, **more):
                                                 **more}}
 
 
-def moved(summary):
-    """Bytes were written there and read back, and every block was what was written."""
-    remote = summary["tiers"]["remote"]
-    assert remote["on"] and not remote["emulated"], remote
-    assert summary["run"]["status"] == "completed", summary["run"]
-    assert result(summary, "remote_write_bytes") > 0 and result(summary, "remote_read_bytes") > 0, summary["results"]
-    assert result(summary, "verify_mismatched") == 0 < result(summary, "verify_checked"), summary["results"]
-    assert result(summary, "operation_errors") == 0 == result(summary, "remote_lost"), summary["results"]
-
-
 @case("what falls out of nvme is kept in the directory and read from there, and nothing stays")
 def _():
     folder = scratch("shared", on_disk=True)
     got, summary = measure(on(folder))
-    moved(summary)
+    kept_and_read(summary)
     assert summary["tiers"]["remote"]["description"].startswith("file: "), summary["tiers"]
     assert list(folder.iterdir()) == [] == run_folders(), list(folder.iterdir())
     assert "round trips" not in got.stdout and "remote is" in got.stdout, got
@@ -40,9 +30,9 @@ def _():
 def _():
     folder = home() / "work"
     _, summary = measure({**on(folder), "tiers.nvme.path": str(folder)})
-    moved(summary)
+    kept_and_read(summary)
     _, summary = measure({**on(folder), "tiers.nvme": None, "tiers.cpu": None, "run.max_requests": 40})
-    moved(summary)
+    kept_and_read(summary)
     assert run_folders() == []
 
 
@@ -52,7 +42,7 @@ def _():
     shown = run(["probe", folder]).stdout
     direct = "direct I/O    yes" in shown
     _, summary = measure(on(folder))
-    moved(summary)
+    kept_and_read(summary)
     description = summary["tiers"]["remote"]["description"]
     assert ("direct I/O" in description) == direct and ("buffered I/O" in description) != direct, (shown, description)
     said = " ".join(event["message"] for event in summary["events"])
@@ -65,7 +55,7 @@ def _():
 def _():
     folder, lacking = scratch("shared", on_disk=True), preloaded("played_fs.c")
     _, summary = measure(on(folder), env=lacking)
-    moved(summary)
+    kept_and_read(summary)
     assert "no fsync of a directory, no locks, no fallocate" in summary["tiers"]["remote"]["description"], summary["tiers"]
     said = " ".join(event["message"] for event in summary["events"])
     for words in ("no locks: other machines cannot tell", "no fallocate: a full file system is met"):

@@ -4,7 +4,7 @@ import re
 import struct
 import threading
 
-from runs import TOKEN_BYTES, last_run, measure, refused, result, write
+from runs import TOKEN_BYTES, kept_and_read, last_run, measure, refused, result, write
 from servers import Redis, remote
 from tap import case, home, main, wait_until
 
@@ -16,22 +16,11 @@ def on(server, **more):
     return {**SMALL, "tiers.remote": remote(server, chunk_tokens=64, **more)}
 
 
-def moved(summary):
-    """Bytes were written to the server and read back, and every block was what was written."""
-    remote_tier = summary["tiers"]["remote"]
-    assert remote_tier["on"] and not remote_tier["emulated"], remote_tier
-    assert summary["run"]["status"] == "completed", summary["run"]
-    assert result(summary, "remote_write_bytes") > 0 and result(summary, "remote_read_bytes") > 0, summary["results"]
-    assert result(summary, "remote_hits") > 0, summary["results"]
-    assert result(summary, "verify_mismatched") == 0 < result(summary, "verify_checked"), summary["results"]
-    assert result(summary, "operation_errors") == 0, summary["results"]
-
-
 @case("over a socket: what falls out of nvme is kept on the server and read from there")
 def _():
     server = Redis()
     _, summary = measure(on(server))
-    moved(summary)
+    kept_and_read(summary)
     assert re.match(r"resp: Redis [\d.]+ at ", summary["tiers"]["remote"]["description"]), summary["tiers"]
     assert server.keys() == [], "values are left behind"
 
@@ -41,7 +30,7 @@ def _():
     server = Redis(tcp=True, password="hush-hush")
     changes = {**on(server, url=server.url + "/3"), "tiers.gpu": {"capacity": "1MiB", "backend": "emulated"}}
     _, summary = measure(changes, env={"KVFALL_REMOTE_PASSWORD": "hush-hush"})
-    moved(summary)
+    kept_and_read(summary)
     assert "hush" not in str(last_run()), last_run()
 
 
@@ -52,7 +41,7 @@ def _():
         changes = {**on(server), "tiers.nvme.io_size": io_size, "run.max_requests": 60}
         changes["tiers.remote"]["chunk_tokens"] = tokens
         _, summary = measure(changes)
-        moved(summary)
+        kept_and_read(summary)
         assert server.keys() == []
 
 
@@ -75,11 +64,11 @@ def operations(server, text, **more):
 @case("an entry is as many values as its tokens need, looked up and read once and deleted at the end")
 def _():
     summary, calls = operations(Redis(), "write,1/1,200\nread,1/1,200\n")
-    moved(summary)
+    kept_and_read(summary)
     assert [calls[name] for name in ("set", "exists", "get", "unlink")] == [4] * 4, calls
     assert result(summary, "remote_lookup_mean_ms") > 0 and result(summary, "remote_lost") == 0, summary["results"]
     summary, calls = operations(Redis(), "write,1/1,200\nread,1/1,200\n", lookup="get")
-    moved(summary)
+    kept_and_read(summary)
     assert "exists" not in calls and calls["get"] == 4, calls
     assert result(summary, "remote_lookup_mean_ms") is None, summary["results"]
 
@@ -108,7 +97,7 @@ def recorded(**more):
     server = Redis()
     recorder = Recorder(server)
     summary, _ = operations(server, "write,1/1,200\nread,1/1,200\n", connections=1, **more)
-    moved(summary)
+    kept_and_read(summary)
     wait_until(lambda: sum(one[0] == "UNLINK" for one in recorder.commands) == 4, 60, "the last command")
     return recorder.commands
 

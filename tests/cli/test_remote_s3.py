@@ -3,7 +3,7 @@
 import re
 
 from played_s3 import CLOSE, SECRET, SILENCE, Cut, PlayedS3, error
-from runs import last_run, measure, refused, result, write
+from runs import kept_and_read, last_run, measure, refused, result, write
 from servers import certificate
 from tap import case, finish, home, main, spawn
 
@@ -15,22 +15,11 @@ def on(server, **more):
     return {**SMALL, "tiers.remote": {"capacity": "64MiB", "backend": "s3", "url": server.url, "chunk_tokens": 64, **more}}
 
 
-def moved(summary):
-    """Bytes were written to the server and read back, and every block was what was written."""
-    remote_tier = summary["tiers"]["remote"]
-    assert remote_tier["on"] and not remote_tier["emulated"], remote_tier
-    assert summary["run"]["status"] == "completed", summary["run"]
-    assert result(summary, "remote_write_bytes") > 0 and result(summary, "remote_read_bytes") > 0, summary["results"]
-    assert result(summary, "remote_hits") > 0, summary["results"]
-    assert result(summary, "verify_mismatched") == 0 < result(summary, "verify_checked"), summary["results"]
-    assert result(summary, "operation_errors") == 0 == result(summary, "remote_lost"), summary["results"]
-
-
 @case("what falls out of nvme is kept in the bucket and read from there, every request signed; nothing stays")
 def _():
     server = PlayedS3()
     _, summary = measure(on(server), env=server.env)
-    moved(summary)
+    kept_and_read(summary)
     assert re.match(r"s3: bucket kvcache at 127.0.0.1:\d+ \(Played-S3\)", summary["tiers"]["remote"]["description"])
     assert server.objects == {}, sorted(server.objects)
     assert server.count("DELETE") == server.count("PUT") > 0, server.requests[-10:]
@@ -71,7 +60,7 @@ def failed(server, *words, **more):
 def _():
     server = PlayedS3()
     _, summary = operations(server)
-    moved(summary)
+    kept_and_read(summary)
     assert [server.count(one) for one in ("PUT", "DELETE")] == [4, 4], server.requests
     heads = [name for method, name in server.requests if method == "HEAD" and name]
     assert len(heads) == 8 and result(summary, "remote_lookup_mean_ms") > 0, heads
@@ -87,7 +76,7 @@ def _():
     for tokens, io_size in ((1000, "4KiB"), (3, "64KiB"), (256, "64KiB"), (7, "4KiB")):
         _, summary = measure({**on(server, chunk_tokens=tokens), "tiers.nvme.io_size": io_size, "run.max_requests": 60},
                              env=server.env)
-        moved(summary)
+        kept_and_read(summary)
         assert server.objects == {}
 
 
@@ -97,12 +86,12 @@ def _():
     names = []
     server.answer = lambda method, name, usual: (names.append((method, name)), usual)[1]
     _, summary = operations(server, url=server.url + "/some folder/of%40mine/", region="eu-central-7")
-    moved(summary)
+    kept_and_read(summary)
     assert all(name.startswith("some folder/of@mine/kvfall:") for method, name in names if method == "PUT"), names
     server = PlayedS3()
     host = "http://localhost:%d/kvcache/below?style=virtual" % server.port
     _, summary = operations(server, url=host)
-    moved(summary)
+    kept_and_read(summary)
     assert "kvcache.localhost" in summary["tiers"]["remote"]["description"], summary["tiers"]
 
 
@@ -111,11 +100,11 @@ def _():
     pair = certificate()
     server = PlayedS3(tls=pair)
     _, summary = measure(on(server), env={**server.env, "SSL_CERT_FILE": str(pair[0])})
-    moved(summary)
+    kept_and_read(summary)
     refused(["run", "--headless", write(on(server))], "the certificate of the server at", "is not trusted", "SSL_CERT_FILE",
             "--insecure", env=server.env)
     _, summary = measure(on(server), "--insecure", env=server.env)
-    moved(summary)
+    kept_and_read(summary)
     assert "TLS without a check of its certificate (--insecure)" in summary["tiers"]["remote"]["description"]
     assert any("--insecure" in event["message"] for event in summary["events"]), summary["events"]
 
@@ -125,7 +114,7 @@ def _():
     for method, fault in (("GET", lambda usual: Cut(5000)), ("PUT", lambda usual: CLOSE), ("GET", lambda usual: CLOSE),
                           ("HEAD", lambda usual: CLOSE)):
         _, summary = operations(played(method, fault, times=2))
-        moved(summary)
+        kept_and_read(summary)
     failed(played("GET", lambda usual: Cut(5000)), "remote read of entry 1/1", "the connection to")
 
 
@@ -151,7 +140,7 @@ def _():
     slow = lambda usual: error(503, "SlowDown", "Reduce your request rate.")
     for method in ("PUT", "GET", "HEAD", "DELETE"):
         _, summary = operations(played(method, slow, times=3))
-        moved(summary)
+        kept_and_read(summary)
     failed(played("PUT", slow), "remote write of entry 1/1", "lower tiers.remote.connections", "503 SlowDown")
 
 

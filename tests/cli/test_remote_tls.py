@@ -5,7 +5,7 @@ import socket
 import threading
 
 from played_redis import Proxy
-from runs import last_run, measure, refused, result, rows, write
+from runs import kept_and_read, last_run, measure, refused, result, rows, write
 from servers import Redis, certificate, remote
 from tap import case, main, run
 
@@ -21,14 +21,6 @@ def trust(pair):
     return {"SSL_CERT_FILE": str(pair[0])}
 
 
-def moved(summary):
-    """Bytes were written to the server and read back, and every block was what was written."""
-    assert summary["run"]["status"] == "completed", summary["run"]
-    assert result(summary, "remote_write_bytes") > 0 and result(summary, "remote_read_bytes") > 0, summary["results"]
-    assert result(summary, "verify_mismatched") == 0 < result(summary, "verify_checked"), summary["results"]
-    assert result(summary, "operation_errors") == 0 == result(summary, "remote_lost"), summary["results"]
-
-
 @case("values of many sizes go there and back, with a password, another database and the server's figures")
 def _():
     pair = certificate()
@@ -36,7 +28,7 @@ def _():
     for tokens, io_size in ((1000, "4KiB"), (3, "64KiB"), (256, "64KiB")):
         changes = {**on(server, url=server.url + "/3", chunk_tokens=tokens), "tiers.nvme.io_size": io_size}
         _, summary = measure(changes, env={"KVFALL_REMOTE_PASSWORD": "hush-hush", **trust(pair)})
-        moved(summary)
+        kept_and_read(summary)
         assert summary["tiers"]["remote"]["description"].endswith("; TLS"), summary["tiers"]
     assert result(summary, "remote_server_used_bytes") > 0, summary["results"]
     assert server.keys() == [], "values are left behind"
@@ -48,7 +40,7 @@ def _():
     server = Redis(tls=pair)
     for layout in ("lmcache-resp", "lmcache-redis"):
         _, summary = measure(on(server, layout=layout), env=trust(pair))
-        moved(summary)
+        kept_and_read(summary)
 
 
 @case("a certificate that nobody vouches for, or of another name, is refused before anything is said")
@@ -70,7 +62,7 @@ def _():
 def _():
     server = Redis(tls=certificate("DNS:other.example"))
     got, summary = measure(on(server), "--insecure")
-    moved(summary)
+    kept_and_read(summary)
     words = "TLS without a check of its certificate (--insecure)"
     assert words in " ".join(got.stdout.split()), got
     assert words in summary["tiers"]["remote"]["description"], summary["tiers"]
@@ -88,7 +80,7 @@ def _():
         proxy = Proxy(Redis(tls=pair), times=2, **cut)
         _, summary = measure({**on(proxy), "tiers.nvme.io_size": "256KiB"}, env=trust(pair))
         assert proxy.cuts == 2, (cut, proxy.cuts)
-        moved(summary)
+        kept_and_read(summary)
 
 
 @case("a server in the clear is told apart")
