@@ -227,11 +227,15 @@ static void add_backlog(struct phrase *t, const struct judge_input *in) {
         phrase_add(t, "; %s waiting", units_count_human((double)in->backlog, count, sizeof count));
 }
 
-double judge_foreign(const struct judge_input *in) {
-    double excess = in->device_bytes - in->our_bytes;
-    if (!(in->our_bytes >= 0) || !(excess > FOREIGN_BYTES_PER_S * in->length_s)) return 0;
-    double ratio = in->our_bytes > 0 ? in->device_bytes / in->our_bytes : (double)INFINITY;
+double judge_foreign_bytes(double kernel, double ours, double length_s) {
+    double excess = kernel - ours;
+    if (!(ours >= 0) || !(excess > FOREIGN_BYTES_PER_S * length_s)) return 0;
+    double ratio = ours > 0 ? kernel / ours : (double)INFINITY;
     return ratio > JUDGE_FOREIGN ? ratio : 0;
+}
+
+double judge_foreign(const struct judge_input *in) {
+    return judge_foreign_bytes(in->device_bytes, in->our_bytes, in->length_s);
 }
 
 static void warn_of_neighbour(struct verdict *v, const struct judge_input *in) {

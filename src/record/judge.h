@@ -81,5 +81,6 @@ double judge_loads(struct verdict *v, const struct judge_input *in, double rate)
 enum kvf_tier judge_most_loaded_tier(const struct judge_input *in);
 /* The kernel's bytes to ours where that says that somebody else uses the device, else 0. */
 double judge_foreign(const struct judge_input *in);
+double judge_foreign_bytes(double kernel, double ours, double length_s);
 
 #endif

@@ -18,10 +18,10 @@ static const struct layout_section sections[SECTIONS] = {
 };
 
 /* The kernel's bytes to ours, and whether somebody else uses the drive. */
-static void draw_foreign(const struct pane *p, double kernel, double ours) {
+static void draw_foreign(const struct pane *p, double kernel, double ours, double length_s) {
     double ratio = ours > 0 ? kernel / ours : KVF_MISSING;
     if (!kvf_present(ratio)) return;
-    bool foreign = ratio > JUDGE_FOREIGN;
+    bool foreign = judge_foreign_bytes(kernel, ours, length_s) > 0;
     pane_textf(p, 1, 0, foreign ? TONE_WARN : TONE_DIM, "the kernel counts %.2f times the bytes of kvfall%s",
                ratio, foreign ? ": another program uses the drive" : "");
 }
@@ -83,7 +83,7 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
     graph_bar_graded(&p[HEAD], 0, col, BAR, i->device_busy_ratio);
     pane_text(&p[HEAD], 0, col + BAR + 1, TONE_STRONG, number_percent(i->device_busy_ratio, text));
     draw_foreign(&p[HEAD], i->device_read_bytes + i->device_write_bytes,
-                 (double)(v->read_bytes + v->write_bytes));
+                 (double)(v->read_bytes + v->write_bytes), i->length_s);
     draw_facts(&p[FACTS], f, i, v);
     draw_graphs(p, f);
 }
