@@ -94,7 +94,3 @@ void err_clear(struct err *e) {
 int err_exit_status(enum err_code code) {
     return (unsigned)code < KVF_ERR_CODES ? codes[code].status : 1;
 }
-
-const char *err_meaning(enum err_code code) {
-    return (unsigned)code < KVF_ERR_CODES ? codes[code].meaning : "unknown error";
-}

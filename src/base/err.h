@@ -35,8 +35,7 @@ int err_set_errno(struct err *e, enum err_code code, int errnum, const char *fmt
     __attribute__((format(printf, 4, 5)));
 bool err_is(const struct err *e);
 void err_clear(struct err *e);
-/* Exit status and meaning of a code. Any thread. */
+/* Exit status of a code. Any thread. */
 int err_exit_status(enum err_code code);
-const char *err_meaning(enum err_code code);
 
 #endif

@@ -33,7 +33,7 @@ static bool folder_writable(const char *path) {
     return writable;
 }
 
-bool output_file_may_follow(const struct stat *folder, const struct stat *link, unsigned user) {
+static bool output_file_may_follow(const struct stat *folder, const struct stat *link, unsigned user) {
     bool shared = (folder->st_mode & S_ISVTX) && (folder->st_mode & S_IWOTH);
     return !shared || link->st_uid == user || link->st_uid == folder->st_uid;
 }

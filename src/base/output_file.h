@@ -30,6 +30,5 @@ FILE *output_file_open(const char *path, const char *what, bool *made, enum err_
 
 /* Whether whoever may own st may be trusted to lead there: the rule above, for a link and its directory. */
 struct stat;
-bool output_file_may_follow(const struct stat *folder, const struct stat *link, unsigned user);
 
 #endif

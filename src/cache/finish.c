@@ -72,7 +72,8 @@ void finish_drop(struct cache *c, uint32_t i) {
     c->tier[e->seat].level -= e->bytes;
 }
 
-void finish_pin_release(struct cache *c, struct cache_op *op) {
+/* The source of a read or a copy is held no more. */
+static void finish_pin_release(struct cache *c, struct cache_op *op) {
     uint32_t pinned = op_slot(op)->busy;
     struct busy *b = &c->busies.at[pinned];
     b->pins--;

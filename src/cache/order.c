@@ -99,12 +99,6 @@ uint32_t order_first(const struct order *o) {
     return policy_before(*o->nodes, a, b) ? a : b;
 }
 
-uint32_t order_last(const struct order *o) {
-    uint32_t a = o->tail, b = o->rest.max;
-    if (a == NONE || b == NONE) return a == NONE ? b : a;
-    return policy_before(*o->nodes, a, b) ? b : a;
-}
-
 /* The first of the list behind an entry of the treap, or the other way round. */
 static uint32_t other_behind(const struct order *o, uint32_t entry, bool listed) {
     const struct policy_node *n = *o->nodes;

@@ -26,7 +26,6 @@ void order_remove(struct order *o, uint32_t entry);              /* must be in i
 void order_restore(struct order *o, uint32_t entry);             /* puts it back with the rank it has */
 void order_move(struct order *o, uint32_t entry, uint64_t rank); /* must be in it; gives it another rank */
 uint32_t order_first(const struct order *o);
-uint32_t order_last(const struct order *o);
 uint32_t order_next(const struct order *o, uint32_t entry); /* O(n) at worst */
 /* Walks everything: sorted, links and ends right, as many as counted. */
 bool order_check(const struct order *o);

@@ -2,7 +2,7 @@
 
 /* Between the entries and the policies: what a policy is told, and when. */
 
-struct policy_info seat_info(const struct cache *c, uint32_t entry) {
+static struct policy_info seat_info(const struct cache *c, uint32_t entry) {
     const struct entry *e = cache_entry(c, entry);
     return (struct policy_info){.key = e->key,
                                 .bytes = e->bytes,

@@ -95,8 +95,6 @@ void gate_busy_settle(struct cache *c, uint32_t entry);
 /* A move or copy that is planned; each that comes to its end is taken off again by cache_finish(). */
 void plan_moves_add(struct cache *c, uint32_t worker);
 
-/* --- seats --- */
-struct policy_info seat_info(const struct cache *c, uint32_t entry);
 /* Into the order of a tier for good; planned: until the plan is committed or taken back. */
 void seat_enter(struct cache *c, uint32_t entry, int tier);
 void seat_enter_planned(struct cache *c, uint32_t entry, int tier);
@@ -131,8 +129,6 @@ void gate_place_leave(struct cache *c, struct entry *e, bool counted);
 
 /* Gives an operation whose room is free its place. */
 void gate_place_take(struct cache *c, struct cache_op *op);
-/* The source of a read or a copy is held no more. */
-void finish_pin_release(struct cache *c, struct cache_op *op);
 
 /* --- plans --- */
 bool plan_tier_holds(const struct cache *c, int tier, uint64_t bytes);

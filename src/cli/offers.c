@@ -36,17 +36,19 @@ void offers_word(struct offers *o, const char *word, const char *phrase) {
     o->count++;
 }
 
-void offers_files(struct offers *o, const char *endings) {
+/* Says that the shell should offer files with one of the endings ("yaml yml"; "": all), or directories. */
+static void offers_files(struct offers *o, const char *endings) {
     buf_addf(o->out, ":files%s%s\n", *endings ? " " : "", endings);
     o->count++;
 }
 
-void offers_directories(struct offers *o) {
+static void offers_directories(struct offers *o) {
     buf_add(o->out, ":directories\n");
     o->count++;
 }
 
-void offers_open(struct offers *o) {
+/* Says that words are to be typed on, with no space behind them. */
+static void offers_open(struct offers *o) {
     buf_add(o->out, ":open\n");
 }
 
@@ -271,6 +273,31 @@ static void results(struct offers *o) {
 /* ---- kinds of arguments ---- */
 
 /* Rows of one command stand before those of all; what has no row is free text. */
+/* Members of lists have no name of their own on a command line. */
+static void offers_setting(struct offers *o) {
+    const char *equals = strchr(o->begun, '=');
+    if (!equals) {
+        offers_open(o);
+        for (size_t i = 0; i < key_count; i++) {
+            struct buf word = {0};
+            buf_addf(&word, "%s=", key_table[i].pub.name);
+            if (!key_in_list(&key_table[i])) offers_word(o, buf_text(&word), key_table[i].pub.help);
+            buf_free(&word);
+        }
+        return;
+    }
+    struct buf key = {0}, before = {0};
+    struct offers value = *o;
+    buf_bytes(&key, o->begun, (size_t)(equals - o->begun));
+    buf_addf(&before, "%s%s=", o->before, buf_text(&key));
+    value.begun = equals + 1;
+    value.before = buf_text(&before);
+    offers_key(&value, buf_text(&key));
+    o->count = value.count;
+    buf_free(&key);
+    buf_free(&before);
+}
+
 static const struct {
     const char *command; /* NULL: any */
     const char *kind;    /* as usage calls the argument, or the option with its dashes */
@@ -370,29 +397,4 @@ void offers_key(struct offers *o, const char *key) {
     default:
         break;
     }
-}
-
-/* Members of lists have no name of their own on a command line. */
-void offers_setting(struct offers *o) {
-    const char *equals = strchr(o->begun, '=');
-    if (!equals) {
-        offers_open(o);
-        for (size_t i = 0; i < key_count; i++) {
-            struct buf word = {0};
-            buf_addf(&word, "%s=", key_table[i].pub.name);
-            if (!key_in_list(&key_table[i])) offers_word(o, buf_text(&word), key_table[i].pub.help);
-            buf_free(&word);
-        }
-        return;
-    }
-    struct buf key = {0}, before = {0};
-    struct offers value = *o;
-    buf_bytes(&key, o->begun, (size_t)(equals - o->begun));
-    buf_addf(&before, "%s%s=", o->before, buf_text(&key));
-    value.begun = equals + 1;
-    value.before = buf_text(&before);
-    offers_key(&value, buf_text(&key));
-    o->count = value.count;
-    buf_free(&key);
-    buf_free(&before);
 }

@@ -21,19 +21,13 @@ struct offers {
 
 /* Offers `word` if it goes on with what was begun. What a shell's line cannot hold is left out. */
 void offers_word(struct offers *o, const char *word, const char *phrase);
-/* Says that the shell should offer files with one of the endings ("yaml yml"; "": all), or directories. */
-void offers_files(struct offers *o, const char *endings);
-void offers_directories(struct offers *o);
-/* Says that words are to be typed on, with no space behind them. */
-void offers_open(struct offers *o);
 
 /* Offers what an argument of this kind may be: as usage and help call it, "RUN", "TEST|GROUP", "FILE", or as
  * "--view" the value of that option. Nothing for kinds that are free text. */
 void offers_kind(struct offers *o, const char *kind, size_t len);
 /* Offers the values of an option that has a table of them. */
 void offers_choices(struct offers *o, const struct option_spec *spec);
-/* Offers values of a scenario key, or KEY= and then its values. */
+/* Offers values of a scenario key. */
 void offers_key(struct offers *o, const char *key);
-void offers_setting(struct offers *o);
 
 #endif

@@ -46,7 +46,8 @@ void graph_bar(const struct pane *p, int row, int col, int cols, double share, e
     }
 }
 
-enum tone graph_grade(double share) {
+/* That tone of a share alone. */
+static enum tone graph_grade(double share) {
     return share >= GRAPH_AT ? TONE_BAD : share >= GRAPH_NEAR ? TONE_WARN : TONE_GOOD;
 }
 

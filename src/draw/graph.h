@@ -18,8 +18,6 @@ void graph_bar(const struct pane *p, int row, int col, int cols, double share, e
 #define GRAPH_NEAR 0.6
 #define GRAPH_AT   0.85
 void graph_bar_graded(const struct pane *p, int row, int col, int cols, double share);
-/* That tone of a share alone. */
-enum tone graph_grade(double share);
 
 /* One row, a value a column in blocks of eight levels (seven signs in ASCII), the newest at the right; values
  * are those of history_series with graph_spark_points(). NaN is a gap. top 0 means nothing to show. */

@@ -9,9 +9,3 @@ static const char *const names[] = {SCHEME_LIST(X)};
 const char *scheme_name(enum scheme s) {
     return (unsigned)s < SCHEMES ? names[s] : "?";
 }
-
-enum scheme scheme_parse(const char *name) {
-    for (int i = 0; i < SCHEMES; i++)
-        if (strcmp(name, names[i]) == 0) return (enum scheme)i;
-    return SCHEMES;
-}

@@ -55,6 +55,5 @@ struct style {
 };
 
 const char *scheme_name(enum scheme s);
-enum scheme scheme_parse(const char *name); /* SCHEMES when unknown */
 
 #endif

@@ -233,17 +233,6 @@ double histogram_max(const struct histogram *h) {
     return most_known(h, &most) ? most : bucket_middle(bucket_of_rank(h, histogram_count(h)));
 }
 
-double histogram_share_below(const struct histogram *h, uint64_t limit) {
-    uint64_t below = 0, count = 0;
-
-    for (uint32_t b = LOAD(h->lo), hi = LOAD(h->hi); b < hi; b++) {
-        uint64_t n = LOAD(h->bucket[b]);
-        count += n;
-        if (histogram_bucket_high(b) <= limit) below += n;
-    }
-    return count ? (double)below / (double)count : (double)NAN;
-}
-
 void histogram_spread(const struct histogram *h, double first, uint32_t *bins, size_t n) {
     size_t bin = 0;
 

@@ -68,8 +68,6 @@ double histogram_quantile_inside(const struct histogram *h, double q, double *wi
 /* Exact where known, else the middle of the bucket; NaN when empty. */
 double histogram_min(const struct histogram *h);
 double histogram_max(const struct histogram *h);
-/* Share of values <= limit, by whole buckets; NaN when empty. */
-double histogram_share_below(const struct histogram *h, uint64_t limit);
 /* Adds the values to n bins of two an octave: bin b takes those from first * 2^(b/2) on (a value is taken
  * as the middle of its bucket), the first and the last also what lies beyond. A full bin stays full. */
 void histogram_spread(const struct histogram *h, double first, uint32_t *bins, size_t n);

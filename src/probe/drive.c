@@ -22,7 +22,7 @@ static const char *const exchange_types[] = {"vfat", "exfat", "ntfs", "ntfs3", "
 static const char *const class_names[] = {DRIVE_CLASS_LIST(X)};
 #undef X
 
-const char *drive_class_name(enum drive_class c) {
+static const char *drive_class_name(enum drive_class c) {
     return (unsigned)c < DRIVE_CLASSES ? class_names[c] : "?";
 }
 

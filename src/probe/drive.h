@@ -19,7 +19,6 @@
 #define X(id, name) DRIVE_##id,
 enum drive_class { DRIVE_CLASS_LIST(X) DRIVE_CLASSES };
 #undef X
-const char *drive_class_name(enum drive_class c);
 
 struct drive {
     char dir[512]; /* a directory on it where this process may make others */

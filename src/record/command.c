@@ -7,10 +7,6 @@
 
 enum { CELLS = 64 };
 
-#define X(id, name) name,
-static const char *const command_names[] = {COMMAND_LIST(X)};
-#undef X
-
 /* Vyukov's bounded queue with one consumer. Cell i serves the tickets i, i + CELLS, ...; its `turn`
  * is the ticket when it is free for it, ticket + 1 when it is filled. A producer owns a cell between
  * winning `tail` and publishing `turn`; the consumer owns it from there until it sets the turn of the
@@ -98,8 +94,4 @@ bool command_take(struct command_queue *q, struct command *out) {
 
 int command_fd(const struct command_queue *q) {
     return q->fd;
-}
-
-const char *command_name(enum command_kind kind) {
-    return (unsigned)kind < COMMANDS ? command_names[kind] : "?";
 }

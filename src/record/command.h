@@ -35,6 +35,5 @@ void command_queue_free(struct command_queue *q);
 bool command_put(struct command_queue *q, const struct command *c); /* any thread; false when full (64) */
 bool command_take(struct command_queue *q, struct command *out);    /* engine's control thread only */
 int command_fd(const struct command_queue *q); /* an eventfd readable while commands wait */
-const char *command_name(enum command_kind kind);
 
 #endif

@@ -21,12 +21,6 @@ const char *windows_name(enum windows_span s) {
     return (unsigned)s < WINDOWS_SPANS ? spans[s].name : "?";
 }
 
-enum windows_span windows_parse(const char *name) {
-    int s = 0;
-    while (s < WINDOWS_SPANS && strcmp(spans[s].name, name) != 0) s++;
-    return (enum windows_span)s;
-}
-
 double windows_seconds(enum windows_span s) {
     return (unsigned)s < WINDOWS_SPANS ? spans[s].seconds : 0;
 }
@@ -49,8 +43,4 @@ void windows_put(struct windows *w, enum windows_span s, const struct windows_vi
 
 bool windows_get(struct windows *w, enum windows_span s, struct windows_view *out, uint64_t *version) {
     return newest_get(w->newest[s], out, version);
-}
-
-uint64_t windows_version(const struct windows *w, enum windows_span s) {
-    return newest_version(w->newest[s]);
 }

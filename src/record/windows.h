@@ -19,8 +19,7 @@
 enum windows_span { WINDOWS_LIST(X) WINDOWS_SPANS };
 #undef X
 const char *windows_name(enum windows_span s);
-enum windows_span windows_parse(const char *name); /* WINDOWS_SPANS when unknown */
-double windows_seconds(enum windows_span s);       /* 0 for all of the run */
+double windows_seconds(enum windows_span s); /* 0 for all of the run */
 
 /* P50, P95 and P99 in ms; NaN where the samples are too few. */
 struct windows_levels {
@@ -50,6 +49,5 @@ void windows_put(struct windows *w, enum windows_span s, const struct windows_vi
 /* Copies the newest one; false (out untouched) when there is none newer than *version, which starts at 0 and
  * is updated. Any thread. */
 bool windows_get(struct windows *w, enum windows_span s, struct windows_view *out, uint64_t *version);
-uint64_t windows_version(const struct windows *w, enum windows_span s); /* of the newest one, 0: none */
 
 #endif

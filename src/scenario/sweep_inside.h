@@ -20,11 +20,6 @@ double sweep_series_value(const struct series *s, size_t i);
 
 /* A value as JSON, which YAML reads as the same value. */
 void sweep_node_json(const struct node *n, struct buf *out);
-/* One value of a key, as if the scenario had it: in a scratch scenario. What is wrong is reported where the
- * value stands. */
-bool sweep_value_try(struct loading *l, const char *name, const struct node *key, const struct node *value);
-/* Whether member i of a mapping names a key that may vary, once (else reported). */
-bool sweep_key_usable(struct loading *l, const char *name, const struct node *n, size_t i);
 
 bool sweep_kind_counts(enum key_kind kind); /* whether its values are numbers */
 bool sweep_series_number(enum key_kind kind, const char *text, double *v);

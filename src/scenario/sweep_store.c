@@ -66,7 +66,10 @@ void sweep_node_json(const struct node *n, struct buf *out) {
     buf_add(out, mapping ? "}" : "]");
 }
 
-bool sweep_value_try(struct loading *l, const char *name, const struct node *key, const struct node *value) {
+/* One value of a key, as if the scenario had it: in a scratch scenario. What is wrong is reported where the
+ * value stands. */
+static bool sweep_value_try(struct loading *l, const char *name, const struct node *key,
+                            const struct node *value) {
     struct loading *scratch = mem_alloc(sizeof(*scratch));
     struct scenario *s = mem_alloc(sizeof(*s));
 
@@ -104,7 +107,8 @@ static bool range_try(struct loading *l, const char *shown, const struct node *k
     return good;
 }
 
-bool sweep_key_usable(struct loading *l, const char *name, const struct node *n, size_t i) {
+/* Whether member i of a mapping names a key that may vary, once (else reported). */
+static bool sweep_key_usable(struct loading *l, const char *name, const struct node *n, size_t i) {
     static const char *const fixed[] = {"sweep", "include", "mode", "run.trials"};
     const struct node *key = n->items[i];
     char what[64];

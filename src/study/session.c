@@ -469,7 +469,9 @@ int session_run(struct session *s, const struct session_run *what, struct run_re
 
 /* ---- trials ---- */
 
-char *session_trial_file(const char *path, uint32_t trial) {
+/* The name of a trial's log: "ops.csv.zst" is "ops-trial2.csv.zst"; what is no ordinary file stays as it
+ * is. malloc'd; NULL for NULL. */
+static char *session_trial_file(const char *path, uint32_t trial) {
     struct stat st;
     if (!path) return NULL;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))

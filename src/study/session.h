@@ -74,9 +74,6 @@ int session_run(struct session *s, const struct session_run *what, struct run_re
  * trials it is session_run() and `group` stays empty. */
 int session_repeat(struct session *s, const struct session_run *what, struct run_record *run,
                    struct trials *group, struct err *e);
-/* The name of a trial's log: "ops.csv.zst" is "ops-trial2.csv.zst"; what is no ordinary file stays as it
- * is. malloc'd; NULL for NULL. */
-char *session_trial_file(const char *path, uint32_t trial);
 
 /* Whether somebody wants no further run: a signal, or a run that was stopped by hand. */
 bool session_stopped(const struct session *s);

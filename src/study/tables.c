@@ -277,7 +277,8 @@ static const struct {
     char letter;
 } letters[] = {{"output", 'o'}};
 
-char option_letter(const char *name) {
+/* The letter of an option's short form, NUL for none. */
+static char option_letter(const char *name) {
     for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++)
         if (strcmp(letters[i].name, name) == 0) return letters[i].letter;
     return '\0';

@@ -31,7 +31,4 @@ bool options_common(const char *argument);
 /* Adds a line for each value of an option of which the values are a table: "csv: a row for each run". */
 void option_choices(const struct option_spec *s, struct buf *out);
 
-/* The letter of an option's short form, NUL for none. */
-char option_letter(const char *name);
-
 #endif

@@ -89,7 +89,8 @@ static void forget_farthest(struct autoscaler *a, uint64_t users) {
     a->levels--;
 }
 
-struct autoscaler_level *seek_level(struct autoscaler *a, uint64_t users) {
+/* The level of so many users, a new one in its place if need be; the least useful one makes room. */
+static struct autoscaler_level *seek_level(struct autoscaler *a, uint64_t users) {
     if (a->levels == AUTOSCALER_LEVELS && !seek_known(a, users)) forget_farthest(a, users);
     unsigned at = a->levels;
     while (at > 0 && a->level[at - 1].users >= users) at--;

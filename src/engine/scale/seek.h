@@ -26,8 +26,6 @@ void seek_stage(struct autoscaler *a, struct snapshot_decision *out, uint64_t us
 double seek_estimate(const struct autoscaler *a);
 /* users x factor, at least one away from users, inside what is allowed. */
 uint64_t seek_times(const struct autoscaler *a, uint64_t users, double factor);
-/* The level of so many users, a new one in its place if need be; the least useful one makes room. */
-struct autoscaler_level *seek_level(struct autoscaler *a, uint64_t users);
 /* Adds the stage that has ended to its level. Where three in a row contradict what was seen there before, the
  * system is another one by now, and only they count. */
 struct autoscaler_level *seek_take(struct autoscaler *a);

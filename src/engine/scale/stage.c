@@ -13,7 +13,8 @@
 #define BEYOND 1.2  /* .. when it is over the line by so much */
 enum { CLEAR_LEAST = 2 /* intervals */ };
 
-bool stage_limited(const struct stage_rules *rules) {
+/* by targets or saturation */
+static bool stage_limited(const struct stage_rules *rules) {
     return rules->figure == STAGE_TARGETS || rules->figure == STAGE_SATURATION;
 }
 

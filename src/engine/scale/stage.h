@@ -131,6 +131,5 @@ void stage_begin(struct stage *s, const struct stage_plan *plan, const struct ev
 /* Takes an interval; WITHIN and OVER end the stage. */
 enum stage_state stage_step(struct stage *s, const struct stage_rules *rules, const struct stage_signals *in);
 void stage_read(const struct stage *s, const struct stage_rules *rules, struct stage_reading *out);
-bool stage_limited(const struct stage_rules *rules); /* by targets or saturation */
 
 #endif

@@ -332,9 +332,6 @@ static void test_c_locale(void **state) {
 static void test_schemes(void **state) {
     (void)state;
     assert_string_equal(scheme_name(SCHEME_LIGHT), "light");
-    for (int i = 0; i < SCHEMES; i++) assert_int_equal(scheme_parse(scheme_name((enum scheme)i)), i);
-    assert_int_equal(scheme_parse("Dark"), SCHEMES);
-    assert_int_equal(scheme_parse(""), SCHEMES);
 }
 
 /* Random drawing into small panes: nothing outside them changes but a half that lost its other one, and

@@ -127,7 +127,7 @@ static void test_empty(void **state) {
 
     assert_int_equal(histogram_count(h), 0);
     assert_true(isnan(histogram_mean(h)) && isnan(histogram_quantile(h, 0.5)));
-    assert_true(isnan(histogram_min(h)) && isnan(histogram_max(h)) && isnan(histogram_share_below(h, 10)));
+    assert_true(isnan(histogram_min(h)) && isnan(histogram_max(h)));
     assert_int_equal(histogram_encode(h, &byte, 1), 0);
     histogram_add(h, other);
     histogram_subtract(h, other);
@@ -146,21 +146,6 @@ static void test_values_out_of_range(void **state) {
     assert_true(histogram_quantile(h, 0.5) == 0);
     assert_true(histogram_mean(h) == 0x1p59); /* the sum stays exact beyond the last bucket */
     assert_true(histogram_max(h) == 0x1p60);  /* and so does the largest */
-    free(h);
-}
-
-static void test_share_below(void **state) {
-    (void)state;
-    struct histogram *h = fresh();
-    for (uint64_t v = 1; v <= 100; v++) histogram_record(h, v);
-    assert_true(histogram_share_below(h, 0) == 0);
-    assert_true(histogram_share_below(h, 25) == 0.25);
-    assert_true(histogram_share_below(h, 100) == 1);
-    histogram_record(h, 1000000);
-    assert_true(fabs(histogram_share_below(h, 999000) - 100.0 / 101) < 1e-12 ||
-                histogram_share_below(h, 999000) == 1); /* its bucket may end before */
-    assert_true(histogram_share_below(h, 900000) < 1);
-    assert_true(histogram_share_below(h, 1100000) == 1);
     free(h);
 }
 
@@ -494,7 +479,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_nearest_rank),
     cmocka_unit_test(test_empty),
     cmocka_unit_test(test_values_out_of_range),
-    cmocka_unit_test(test_share_below),
     cmocka_unit_test(test_spread),
     cmocka_unit_test(test_add_and_subtract),
     cmocka_unit_test(test_bracket),

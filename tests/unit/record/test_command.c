@@ -18,13 +18,6 @@ static bool readable(const struct command_queue *q) {
     return poll(&p, 1, 0) == 1;
 }
 
-static void test_names(void **state) {
-    (void)state;
-    assert_string_equal(command_name(COMMAND_PAUSE), "pause");
-    assert_string_equal(command_name(COMMAND_ABORT), "abort");
-    assert_string_equal(command_name(COMMANDS), "?");
-}
-
 static void test_order_and_flag(void **state) {
     (void)state;
     struct command_queue *q = command_queue_new();
@@ -182,9 +175,9 @@ static void test_no_lost_wake(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_names), cmocka_unit_test(test_order_and_flag),
-    cmocka_unit_test(test_full),  cmocka_unit_test(test_text_is_ended),
-    cmocka_unit_test(test_race),  cmocka_unit_test(test_no_lost_wake),
+    cmocka_unit_test(test_order_and_flag), cmocka_unit_test(test_full),
+    cmocka_unit_test(test_text_is_ended),  cmocka_unit_test(test_race),
+    cmocka_unit_test(test_no_lost_wake),
 };
 
 int main(void) {
