@@ -38,6 +38,7 @@ struct windows_view {
     struct snapshot snap;
     struct windows_levels op[KVF_TIERS][KVF_DIRS][WINDOWS_PARTS];
     struct windows_levels klass[KVF_CLASSES_MAX][WINDOWS_LATENCIES];
+    double break_even_tokens[KVF_TIERS]; /* of the run so far; NaN: not known (engine/limits/breakeven.h) */
     struct verdict verdict;
 };
 

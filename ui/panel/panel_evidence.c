@@ -102,12 +102,34 @@ static void page_remedies(struct page *p, const struct verdict *v) {
                "No change has an estimate: the model of the run's resources does not hold here.");
 }
 
+/* Tier by tier below the first, which nothing is weighed against. */
+static void page_break_even(struct page *p, const struct frame *f) {
+    char text[240], tokens[NUMBER];
+    int len = 0;
+    for (int t = KVF_TIER_CPU; t < KVF_TIERS; t++) {
+        double from = parts_break_even(f, t);
+        if (!kvf_present(from)) continue;
+        const char *before = len > 0 ? ", " : "", *tier = tier_name((enum kvf_tier)t), *count;
+        size_t left = sizeof text - (size_t)len;
+        count = number_count(from, tokens);
+        if (from > 1)
+            len += snprintf(text + len, left, "%s%s from %s tokens on", before, tier,
+                            count + strspn(count, " "));
+        else
+            len += snprintf(text + len, left, "%s%s %s", before, tier, from > 0 ? "always" : "never");
+    }
+    if (len == 0) return;
+    page_heading(p, "Loading is quicker than computing again");
+    page_words(p, TONE_NORMAL, text);
+}
+
 static void page_fill(struct page *p, const struct frame *f) {
     const struct verdict *v = f->verdict;
     page_heading(p, "The sentence");
     page_words(p, TONE_STRONG, v ? v->sentence : f->snap ? f->snap->bottleneck : "--");
     if (!v || !v->known) {
         page_words(p, TONE_DIM, "Only the sentence is kept of this moment.");
+        page_break_even(p, f);
         return;
     }
     page_heading(p, "The rule");
@@ -118,6 +140,7 @@ static void page_fill(struct page *p, const struct frame *f) {
     for (size_t i = 0; i < v->warnings; i++) page_words(p, TONE_WARN, v->warning[i]);
     page_heading(p, "The numbers");
     page_evidence(p, v);
+    page_break_even(p, f);
 }
 
 static void draw_evidence(const struct pane *p, const struct frame *f) {

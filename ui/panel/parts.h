@@ -75,6 +75,9 @@ void parts_server(const struct pane *p, const struct frame *f);
 void parts_row(const struct pane *p, int row, const struct frame *f, enum frame_kind kind, uint64_t number);
 /* Percentiles of a tier's reads or writes, and of a class: of the window, of the whole run, or of an interval
  * as far as that has them. */
+/* From how many tokens of context on loading from the tier beats computing again; 0: never; NaN: not known.
+ */
+double parts_break_even(const struct frame *f, int tier);
 struct windows_levels parts_op_levels(const struct frame *f, int tier, int dir, enum windows_part part);
 struct windows_levels parts_class_levels(const struct frame *f, uint32_t k, enum windows_latency latency);
 /* Figures with their names, in as many columns as have room, row by row. */

@@ -65,6 +65,13 @@ struct windows_levels parts_op_levels(const struct frame *f, int tier, int dir, 
     return f->snap ? levels_of_interval(&f->snap->tier[tier], dir == KVF_DIR_READ, part) : unknown;
 }
 
+double parts_break_even(const struct frame *f, int tier) {
+    char metric[64];
+    snprintf(metric, sizeof metric, "%s_break_even_tokens", tier_name((enum kvf_tier)tier));
+    if (f->over) return result_value(&f->run->results, metric);
+    return f->window ? f->window->break_even_tokens[tier] : KVF_MISSING;
+}
+
 struct windows_levels parts_class_levels(const struct frame *f, uint32_t k, enum windows_latency latency) {
     bool e2e = latency == WINDOWS_E2E;
     const struct snapshot_qos *q = f->snap && k < f->snap->classes ? &f->snap->qos[k] : NULL;

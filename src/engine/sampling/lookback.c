@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "engine/limits/breakeven.h"
 #include "engine/sampling/sampler.h"
 #include "engine/verdict.h"
 
@@ -75,6 +76,7 @@ void lookback_begin(struct engine *e) {
         marks_add(&l->marks[s], &e->sampler->last);
     }
     memset(l->view, 0, sizeof l->view);
+    for (int t = 0; t < KVF_TIERS; t++) l->view[WINDOWS_RUN].break_even_tokens[t] = KVF_MISSING;
 }
 
 /* A server's figures stay those of the newest interval: their amounts are brought to the window's length, so
@@ -101,6 +103,11 @@ static void publish(struct engine *e, const struct reading *from, const struct s
     s->peek = true; /* what is counted once is counted by intervals */
     sampler_between(e, from, s, &use);
     levels_view(v, p->delta, s->classes);
+    for (int t = 0; t < KVF_TIERS; t++) {
+        double *of_run = &p->lookback->view[WINDOWS_RUN].break_even_tokens[t];
+        if (span == WINDOWS_RUN) *of_run = breakeven_tokens(e->s, p->delta, (enum kvf_tier)t);
+        v->break_even_tokens[t] = *of_run;
+    }
     s->peek = false;
     s->interval.saturation = snap->interval.saturation;
     if (snap->interval.length_s > 0)
