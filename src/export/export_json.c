@@ -154,6 +154,12 @@ static void add_gpus(struct page *p, const struct series *s) {
     page_close(p, "]");
 }
 
+static void add_remote(struct page *p, const struct series *s) {
+    struct columns c = {s->remote, sizeof *s->remote, s->count, snapshot_remote_fields,
+                        s->remote ? snapshot_remote_field_count : 0};
+    add_columns(p, "remote_intervals", &c);
+}
+
 /* A number for each bucket that counted anything. */
 static void add_buckets(struct page *p, const char *name, const struct histogram *h,
                         uint64_t (*number)(const struct histogram *h, uint32_t bucket)) {
@@ -216,6 +222,7 @@ static void add_run(struct page *p, const struct export_run *r) {
     add_causes(p, &r->series);
     add_classes(p, &r->series);
     add_gpus(p, &r->series);
+    add_remote(p, &r->series);
     add_histograms(p, &r->run);
     page_close(p, "}");
 }

@@ -13,6 +13,7 @@ void series_free(struct series *s) {
     free(s->qos);
     free(s->cause);
     free(s->gpu);
+    free(s->remote);
     free(s->heat);
     free(s->histogram);
     buf_free(&s->coded);
@@ -26,6 +27,7 @@ static void grow(struct series *s) {
     if (s->parts & SERIES_CLASSES) s->qos = mem_realloc(s->qos, s->cap * sizeof *s->qos);
     if (s->parts & SERIES_CAUSES) s->cause = mem_realloc(s->cause, s->cap * sizeof *s->cause);
     if (s->gpu) s->gpu = mem_realloc(s->gpu, s->cap * sizeof *s->gpu);
+    if (s->remote) s->remote = mem_realloc(s->remote, s->cap * sizeof *s->remote);
     if (s->parts & SERIES_HEAT) s->heat = mem_realloc(s->heat, s->cap * sizeof *s->heat);
 }
 
@@ -43,11 +45,14 @@ static void keep_names(struct series *s, const struct snapshot *snap) {
     if (snap->gpus > s->gpus) s->gpus = snap->gpus;
 }
 
+static void blank_fields(void *part, const struct snapshot_field *fields, size_t count) {
+    for (size_t f = 0; f < count; f++)
+        if (fields[f].type == SNAPSHOT_F) *(double *)((char *)part + fields[f].offset) = KVF_MISSING;
+}
+
 static void blank_gpu(struct snapshot_gpu *g, uint64_t device) {
     *g = (struct snapshot_gpu){.device = device};
-    for (size_t f = 0; f < snapshot_gpu_field_count; f++)
-        if (snapshot_gpu_fields[f].type == SNAPSHOT_F)
-            *(double *)((char *)g + snapshot_gpu_fields[f].offset) = KVF_MISSING;
+    blank_fields(g, snapshot_gpu_fields, snapshot_gpu_field_count);
 }
 
 /* Room for them comes with the first: most machines have none, and it is a large part of all. Called before
@@ -66,10 +71,23 @@ static void add_gpus(struct series *s, size_t i, const struct snapshot *snap) {
             blank_gpu(&s->gpu[i][g], i && g < s->gpus ? s->gpu[i - 1][g].device : 0);
 }
 
+/* Room for it comes with the first as well. */
+static void add_remote(struct series *s, size_t i, const struct snapshot *snap) {
+    if (!(s->parts & SERIES_REMOTE) || (!s->remote && !snap->remote_known)) return;
+    size_t from = s->remote ? i : 0;
+    if (!s->remote) s->remote = mem_alloc(s->cap * sizeof *s->remote);
+    for (size_t k = from; k <= i; k++) {
+        s->remote[k] = (struct snapshot_remote){0};
+        blank_fields(&s->remote[k], snapshot_remote_fields, snapshot_remote_field_count);
+    }
+    if (snap->remote_known) s->remote[i] = snap->remote;
+}
+
 void series_add(struct series *s, const struct snapshot *snap) {
     if (s->count == s->cap) grow(s);
     size_t i = s->count++;
     add_gpus(s, i, snap);
+    add_remote(s, i, snap);
     keep_names(s, snap);
     s->interval[i] = snap->interval;
     if (s->tier) memcpy(s->tier[i], snap->tier, sizeof s->tier[i]);

@@ -17,8 +17,9 @@ enum series_part {
     SERIES_CAUSES = 4,
     SERIES_GPUS = 8,
     SERIES_HEAT = 16,
-    SERIES_ALL = 31,
-    SERIES_HISTOGRAMS = 32 /* beside all: the coded ones, which are as large as the rest */
+    SERIES_REMOTE = 32,
+    SERIES_ALL = 63,
+    SERIES_HISTOGRAMS = 64 /* beside all: the coded ones, which are as large as the rest */
 };
 
 /* A coded histogram of an interval: its bytes in `coded` of the series. */
@@ -42,6 +43,7 @@ struct series {
     uint32_t gpus;                                 /* most of an interval */
     struct snapshot_gpu (*gpu)[SNAPSHOT_GPUS_MAX]; /* missing but for the device behind those of the interval;
                                                       NULL while no interval has any */
+    struct snapshot_remote *remote; /* missing where an interval has none; NULL while none has any */
     uint32_t (*heat)[SNAPSHOT_HEATS][SNAPSHOT_HEAT_BINS];
     struct series_histogram *histogram; /* in the order of the intervals; none where nothing was counted */
     size_t histograms, histogram_cap;

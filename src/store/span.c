@@ -22,8 +22,7 @@ struct span {
 
 int span_open(struct span **out, sqlite3 *db, const struct run_record *run) {
     struct span *s = mem_zalloc(1, sizeof *s);
-    int rc =
-        intervals_open(&s->intervals, db, run, SERIES_TIERS | SERIES_CAUSES | SERIES_CLASSES | SERIES_GPUS);
+    int rc = intervals_open(&s->intervals, db, run, SERIES_ALL & ~(unsigned)SERIES_HEAT);
     if (rc == SQLITE_OK) rc = db_prepare(db, &s->kept_rows, query_texts[Q_INTERVAL_WINDOWS]);
     if (rc == SQLITE_OK) rc = db_prepare(db, &s->histograms, query_texts[Q_INTERVAL_HISTOGRAMS]);
     if (rc == SQLITE_OK) rc = sqlite3_bind_int64(s->kept_rows, 1, run->run_id);
