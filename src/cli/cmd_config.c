@@ -28,7 +28,7 @@ static void add_row(struct sheet *g, const struct preferences *p, int i) {
 }
 
 static void list(const struct preferences *p, enum sheet_form form, bool ascii, struct buf *out) {
-    struct sheet *g = sheet_new(form, ascii);
+    struct sheet *g = sheet_new(form, ascii, 0);
     static const char *const columns[] = {"key", "value", "from", "what"};
     for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++) sheet_column(g, columns[c]);
     for (int i = 0; i < PREFERENCES; i++) add_row(g, p, i);

@@ -82,7 +82,7 @@ static const struct column sweep_columns[] = {
 struct listing {
     enum sheet_form form;
     bool ascii;
-    bool narrow; /* a terminal that the whole table does not fit */
+    bool narrow; /* the whole table does not fit */
     const struct column *columns;
     size_t count;
     struct buf text;
@@ -114,12 +114,15 @@ static json_t *value_of(const struct column *c, const void *row) {
 }
 
 static void csv_value(const json_t *v, struct buf *out) {
-    if (json_is_string(v))
+    if (json_is_string(v)) {
         sheet_csv_text(json_string_value(v), out);
-    else if (json_is_integer(v))
+    } else if (json_is_integer(v)) {
         buf_addf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
-    else if (json_is_real(v))
-        buf_addf(out, "%.17g", json_real_value(v));
+    } else if (json_is_real(v)) {
+        char number[UNITS_REAL];
+        units_format_real(json_real_value(v), number);
+        buf_add(out, number);
+    }
 }
 
 static void data_row(struct listing *l, const void *row) {
@@ -303,9 +306,7 @@ static void print_listing(struct listing *l, const struct options *o, const char
     bool filtered = false, sweeps = options_has(o, "sweeps");
     for (size_t i = 0; i < FILTERS; i++) filtered |= options_has(o, of_runs[i]);
     if (l->form == SHEET_JSON) {
-        char *dump = json_dumps(l->array, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-        if (dump) buf_addf(&l->text, "%s\n", dump);
-        free(dump);
+        json_part_print(json_incref(l->array), 2, &l->text);
     } else if (l->form == SHEET_TABLE && l->rows == 0) {
         buf_addf(&l->text,
                  sweeps     ? "no sweeps yet in %s\n"
@@ -320,7 +321,7 @@ int cmd_history(const struct options *o, struct command_reply *r, struct err *e)
     bool sweeps = options_has(o, "sweeps");
     struct listing l = {.array = json_array(),
                         .ascii = style.ascii,
-                        .narrow = !sweeps && isatty(STDOUT_FILENO) == 1 && style.columns < TABLE_COLUMNS,
+                        .narrow = !sweeps && !options_has(o, "full") && style.columns < TABLE_COLUMNS,
                         .columns = sweeps ? sweep_columns : run_columns,
                         .count = sweeps ? sizeof sweep_columns / sizeof *sweep_columns
                                         : sizeof run_columns / sizeof *run_columns};

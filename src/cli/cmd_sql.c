@@ -25,10 +25,11 @@ static int query(const struct options *o, struct sheet *g, struct err *e) {
 }
 
 int cmd_sql(const struct options *o, struct command_reply *r, struct err *e) {
+    struct format_style style = output_style(o);
     enum sheet_form form;
     int rc = output_form(o, &form, e);
     if (rc) return rc;
-    struct sheet *g = sheet_new(form, output_style(o).ascii);
+    struct sheet *g = sheet_new(form, style.ascii, options_has(o, "full") ? 0 : style.columns);
     rc = query(o, g, e);
     if (!rc) sheet_print(g, &r->text);
     if (form != SHEET_TABLE) r->print = output_print_data;

@@ -210,7 +210,7 @@ int main(int argc, char **argv) {
     exhausted_end(_exit);
     json_set_alloc_funcs(mem_alloc, free); /* a document without a part of it would be a wrong one */
     signals_end();
-    signal(SIGPIPE, SIG_IGN);
+    output_start();
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of a write like others */
     return output_finish(dispatch(argc, argv));
 }

@@ -1,6 +1,7 @@
 #include "draw/sheet.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,14 +16,16 @@ struct sheet_value {
 struct sheet {
     enum sheet_form form;
     bool ascii;
+    unsigned fit; /* columns of a table, whose numbers are rounded then; 0: as wide as it is, exact */
     char **names;
     size_t columns;
     struct sheet_value *values; /* row after row */
     size_t count, cap;
 };
 
-struct sheet *sheet_new(enum sheet_form form, bool ascii) {
+struct sheet *sheet_new(enum sheet_form form, bool ascii, unsigned fit) {
     struct sheet *g = mem_zalloc(1, sizeof *g);
+    g->fit = fit;
     g->form = form;
     g->ascii = ascii;
     return g;
@@ -65,6 +68,12 @@ void sheet_cell(struct sheet *g, enum sheet_kind kind, const char *text) {
     }
     struct sheet_value *v = &g->values[g->count++];
     *v = (struct sheet_value){kind, kind == SHEET_NULL ? NULL : mem_strdup(text)};
+    if (g->fit && g->form == SHEET_TABLE && kind == SHEET_NUMBER && strpbrk(text, ".e")) {
+        struct buf rounded = {0};
+        buf_addf(&rounded, "%.6g", strtod(text, NULL));
+        free(v->text);
+        v->text = rounded.data;
+    }
     if (g->form == SHEET_TABLE && v->text) utf8_clean(v->text, g->ascii ? UTF8_ASCII : 0);
 }
 
@@ -110,20 +119,74 @@ static struct shape measure(const struct sheet *g, size_t column) {
     return s;
 }
 
-static void add_padded(const char *text, const struct shape *s, bool last, struct buf *out) {
+static void add_padded(const struct sheet *g, const char *text, const struct shape *s, bool last,
+                       struct buf *out) {
     unsigned width = format_width(text);
-    int gap = s->width > width ? (int)(s->width - width) : 0;
+    if (width > s->width) { /* taken in */
+        char *cut = mem_alloc(4 * (size_t)s->width + 4);
+        format_fit(text, s->width, g->ascii, cut, 4 * (size_t)s->width + 4);
+        buf_addf(out, "%s%s", cut, last ? "\n" : "  ");
+        free(cut);
+        return;
+    }
+    int gap = (int)(s->width - width);
     buf_addf(out, "%*s%s%*s%s", s->numbers ? gap : 0, "", text, s->numbers || last ? 0 : gap, "",
              last ? "\n" : "  ");
+}
+
+/* Takes columns of text in, the widest first, until all fit; false: they cannot. */
+static bool fit_columns(struct shape *shapes, size_t count, unsigned columns) {
+    enum { TEXT_LEAST = 12 };
+    unsigned total = 0;
+    for (size_t c = 0; c < count; c++) total += shapes[c].width + (c ? 2 : 0);
+    while (total > columns) {
+        struct shape *widest = NULL;
+        for (size_t c = 0; c < count; c++)
+            if (!shapes[c].numbers && (!widest || shapes[c].width > widest->width)) widest = &shapes[c];
+        if (!widest || widest->width <= TEXT_LEAST) return false;
+        widest->width--;
+        total--;
+    }
+    return true;
+}
+
+/* A line for each value, for rows that are too wide: names to the left, texts broken at spaces. */
+static void print_records(const struct sheet *g, unsigned columns, struct buf *out) {
+    unsigned names = 0;
+    for (size_t c = 0; c < g->columns; c++)
+        if (format_width(g->names[c]) > names) names = format_width(g->names[c]);
+    if (names + 2 >= columns) names = columns / 2;
+    unsigned room = columns - names - 2;
+    for (size_t i = 0; i < g->count; i++) {
+        const char *name = g->names[i % g->columns], *at = g->values[i].text ? g->values[i].text : "--";
+        if (i && i % g->columns == 0) buf_add(out, "\n");
+        buf_addf(out, "%s%*s", name, (int)(format_width(name) < names ? names - format_width(name) : 0) + 2,
+                 "");
+        while (format_width(at) > room) {
+            size_t len = 0, space = 0;
+            for (unsigned n = 0; n <= room && at[len]; n++) {
+                if (at[len] == ' ') space = len;
+                if (n < room)
+                    for (len++; ((unsigned char)at[len] & 0xc0) == 0x80;) len++;
+            }
+            if (space) len = space;
+            buf_addf(out, "%.*s\n%*s", (int)len, at, (int)names + 2, "");
+            at += len + (space > 0);
+        }
+        buf_addf(out, "%s\n", at);
+    }
 }
 
 static void print_table(const struct sheet *g, struct buf *out) {
     struct shape *shapes = mem_zalloc(g->columns, sizeof *shapes);
     for (size_t c = 0; c < g->columns; c++) shapes[c] = measure(g, c);
-    for (size_t c = 0; c < g->columns; c++) add_padded(g->names[c], &shapes[c], c + 1 == g->columns, out);
-    for (size_t i = 0; i < g->count; i++) {
+    bool records = g->fit && g->count && !fit_columns(shapes, g->columns, g->fit);
+    if (records) print_records(g, g->fit, out);
+    for (size_t c = 0; !records && c < g->columns; c++)
+        add_padded(g, g->names[c], &shapes[c], c + 1 == g->columns, out);
+    for (size_t i = 0; !records && i < g->count; i++) {
         size_t c = i % g->columns;
-        add_padded(g->values[i].text ? g->values[i].text : "--", &shapes[c], c + 1 == g->columns, out);
+        add_padded(g, g->values[i].text ? g->values[i].text : "--", &shapes[c], c + 1 == g->columns, out);
     }
     free(shapes);
 }
@@ -143,32 +206,38 @@ static void print_csv(const struct sheet *g, struct buf *out) {
     }
 }
 
-static json_t *json_value(const struct sheet_value *v) {
-    json_t *json = NULL;
-    if (v->kind == SHEET_NUMBER) {
-        json = json_loads(v->text, JSON_DECODE_ANY, NULL); /* no infinity there */
-    } else if (v->kind == SHEET_TEXT) {
-        json = json_string(v->text);
-        if (!json) { /* not UTF-8 */
-            char *clean = mem_strdup(v->text);
-            utf8_clean(clean, UTF8_LINES | UTF8_ASCII);
-            json = json_string(clean);
-            free(clean);
-        }
+static void json_text(const char *text, struct buf *out) {
+    json_t *json = json_string(text);
+    if (!json) { /* not UTF-8 */
+        char *clean = mem_strdup(text);
+        utf8_clean(clean, UTF8_LINES | UTF8_ASCII);
+        json = json_string(clean);
+        free(clean);
     }
-    return json ? json : json_null();
+    char *dump = json_dumps(json, JSON_ENCODE_ANY);
+    buf_add(out, dump ? dump : "null");
+    free(dump);
+    json_decref(json);
+}
+
+static void json_value(const struct sheet_value *v, struct buf *out) {
+    if (v->kind == SHEET_TEXT)
+        json_text(v->text, out);
+    else
+        buf_add(out, v->kind == SHEET_NUMBER && isfinite(strtod(v->text, NULL)) ? v->text : "null");
 }
 
 static void print_json(const struct sheet *g, struct buf *out) {
     buf_add(out, "[");
     for (size_t i = 0; g->columns && i < g->count; i += g->columns) {
-        json_t *row = json_object();
-        for (size_t c = 0; c < g->columns; c++)
-            json_object_set_new_nocheck(row, g->names[c], json_value(&g->values[i + c]));
-        char *text = json_dumps(row, JSON_REAL_PRECISION(17));
-        buf_addf(out, "%s\n  %s", i ? "," : "", text ? text : "null");
-        free(text);
-        json_decref(row);
+        buf_add(out, i ? ",\n  {" : "\n  {");
+        for (size_t c = 0; c < g->columns; c++) {
+            buf_add(out, c ? ", " : "");
+            json_text(g->names[c], out);
+            buf_add(out, ": ");
+            json_value(&g->values[i + c], out);
+        }
+        buf_add(out, "}");
     }
     buf_add(out, g->count ? "\n]\n" : "]\n");
 }

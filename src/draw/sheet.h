@@ -10,9 +10,11 @@
 enum sheet_form { SHEET_TABLE, SHEET_CSV, SHEET_JSON };
 enum sheet_kind { SHEET_NULL, SHEET_NUMBER, SHEET_TEXT };
 
-/* Missing values are "--", nothing, and null. A column of numbers stands to the right. */
+/* `fit`: a table takes that many columns: numbers have six digits, long texts are cut, and where that is not
+ * enough each row is a list of names and values. 0: as wide as it is, and exact. Missing values are "--",
+ * nothing, and null. A column of numbers stands to the right. */
 struct sheet;
-struct sheet *sheet_new(enum sheet_form form, bool ascii);
+struct sheet *sheet_new(enum sheet_form form, bool ascii, unsigned fit);
 void sheet_free(struct sheet *g); /* takes NULL */
 /* All columns come before the first cell; a name that was there gets its number behind it. */
 void sheet_column(struct sheet *g, const char *name);

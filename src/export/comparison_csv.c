@@ -41,7 +41,7 @@ void comparison_csv(const struct comparison *c, struct buf *out) {
     static const char *const columns[] = {"metric", "unit",      "better",   "run_id", "label",
                                           "value",  "change",    "relative", "low95",  "high95",
                                           "p",      "direction", "noise",    "method"};
-    struct sheet *g = sheet_new(SHEET_CSV, false);
+    struct sheet *g = sheet_new(SHEET_CSV, false, 0);
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) sheet_column(g, columns[i]);
     for (size_t i = 0; i < c->metrics; i++)
         for (size_t s = 0; s < c->sides; s++) add_row(g, c, &c->metric[i], s);

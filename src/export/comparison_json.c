@@ -67,5 +67,5 @@ void comparison_json(const struct comparison *c, struct buf *out) {
                                 {"sides", sides}, {"warnings", texts(c->warning, c->warnings)},
                                 {"differences", differences}, {"metrics", metrics},
                                 {"notes", texts(c->note, c->notes)}, {"check", check_object(c)}),
-                    out);
+                    2, out);
 }

@@ -16,7 +16,6 @@
 #include "export/json_part.h"
 #include "record/standing.h"
 
-enum { EXACT_DIGITS = 17 }; /* a double read back from them is the same double */
 #define PER_GIB (1.0 / (double)KVF_GIB)
 
 static const struct {
@@ -431,8 +430,13 @@ static json_t *origin(const struct run_record *r) {
 
 int export_mlperf(const struct export_run *runs, size_t count, struct buf *out, struct err *e) {
     const struct run_record *r = &runs->run;
-    json_t *o = json_object();
     (void)count;
+    if (r->results.count == 0)
+        return err_set(
+            e, KVF_ERR_CANCELLED,
+            "run %lld has no results, so there is nothing to submit; `kvfall show %lld` says how it ended",
+            (long long)r->run_id, (long long)r->run_id);
+    json_t *o = json_object();
     add_figures(o, r, FIGURES(top_figures));
     if (r->criterion_count)
         json_object_set_new(o, "overall_passed", json_boolean(criteria_passed(r) == r->criterion_count));
@@ -440,10 +444,6 @@ int export_mlperf(const struct export_run *runs, size_t count, struct buf *out, 
     json_object_set_new(o, "seed", json_integer((json_int_t)r->seed));
     json_object_set_new(o, "summary", summary(r));
     json_object_set_new(o, "kvfall", origin(r));
-    char *dump = json_dumps(o, JSON_INDENT(4) | JSON_REAL_PRECISION(EXACT_DIGITS));
-    json_decref(o);
-    if (!dump) return err_set(e, KVF_ERR_NOMEM, "the results cannot be written as JSON");
-    buf_addf(out, "%s\n", dump);
-    free(dump);
+    json_part_print(o, 4, out);
     return 0;
 }

@@ -1,9 +1,13 @@
 #include "export/json_part.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/moment.h"
+#include "base/units.h"
 
 json_t *json_part_text(const char *s) {
     json_t *v = s ? json_string(s) : json_null();
@@ -39,10 +43,26 @@ json_t *json_part_object(const struct json_member *members) {
     return o;
 }
 
-void json_part_print(json_t *document, struct buf *out) {
+/* The end of a string, behind its quotes. */
+static const char *string_end(const char *at) {
+    for (at++; *at && *at != '"'; at++)
+        if (*at == '\\') at++;
+    return *at ? at + 1 : at;
+}
+
+void json_part_print(json_t *document, unsigned indent, struct buf *out) {
     enum { EXACT_DIGITS = 17 }; /* a double read back from them is the same double */
-    char *dump = json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(EXACT_DIGITS));
-    if (dump) buf_addf(out, "%s\n", dump);
+    char *dump = json_dumps(document, JSON_INDENT(indent) | JSON_REAL_PRECISION(EXACT_DIGITS)), *end;
+    for (const char *at = dump ? dump : "null"; *at; at = end) {
+        size_t number = strspn(at, "+-.0123456789eE");
+        end = *at == '"' ? (char *)string_end(at) : (char *)at + (number ? number : 1);
+        char real[UNITS_REAL];
+        bool is_real =
+            *at != '"' && (*at == '-' || isdigit((unsigned char)*at)) && strcspn(at, ".eE") < number;
+        if (is_real) units_format_real(strtod(at, NULL), real);
+        buf_bytes(out, is_real ? real : at, is_real ? strlen(real) : (size_t)(end - at));
+    }
+    buf_add(out, "\n");
     free(dump);
     json_decref(document);
 }

@@ -31,6 +31,7 @@ json_t *json_part_object(const struct json_member *members); /* the last one has
     {"schema", json_string(name##_SCHEMA)}, {                                                                \
         "version", json_integer(name##_VERSION)                                                              \
     }
-/* Adds a whole document in lines, and takes it. */
-void json_part_print(json_t *document, struct buf *out);
+/* Adds a whole document in lines, with numbers in the shortest form that reads back the same, and takes it.
+ */
+void json_part_print(json_t *document, unsigned indent, struct buf *out);
 #endif

@@ -92,5 +92,5 @@ void outcome_json(const struct outcome *o, struct buf *out) {
     json_part_print(JSON_OBJECT(JSON_HEAD(OUTCOME_JSON), {"sweep", sweep_object(o)}, {"points", points},
                                 {"peaks", peaks_array(o)}, {"curves", curves},
                                 {"warnings", warnings_array(o)}),
-                    out);
+                    2, out);
 }

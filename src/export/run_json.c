@@ -223,12 +223,12 @@ static json_t *document(const struct run_record *r) {
 }
 
 void run_json(const struct run_record *r, struct buf *out) {
-    json_part_print(document(r), out);
+    json_part_print(document(r), 2, out);
 }
 
 void run_json_members(const struct run_record *r, unsigned indent, struct buf *out) {
     struct buf whole = {0};
-    json_part_print(members(r), &whole);
+    json_part_print(members(r), 2, &whole);
     /* Lines of an indented dump hold no line breaks of their own; the first and the last are the braces. */
     for (char *line = whole.data, *end; line && (end = strchr(line, '\n')) != NULL; line = end + 1) {
         bool brace = line == whole.data || *line == '}';
@@ -285,5 +285,5 @@ void run_json_trials(const struct run_record *r, const struct trials *t, struct 
         o, "trials",
         JSON_OBJECT({"asked", json_integer(t->asked)}, {"runs", runs}, {"incomplete", incomplete_array(t)},
                     {"passed", json_boolean(trials_passed(t))}, {"metrics", statistics_object(t)}));
-    json_part_print(o, out);
+    json_part_print(o, 2, out);
 }

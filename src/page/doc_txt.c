@@ -172,6 +172,19 @@ static void put_cells(const struct sheet_page *p, const struct doc_block *b, cha
     free(at);
 }
 
+/* A row of a table that is wider than the screen: its name, and below it each column with its value. */
+static void put_record(const struct sheet_page *p, const struct doc_block *b, char *const *text, size_t row) {
+    enum { INDENT = 2 };
+    struct buf words = {0};
+    for (size_t c = 1; c < b->columns; c++)
+        buf_addf(&words, "%s%s%s%s", c > 1 ? ", " : "", text[c], *text[c] ? " " : "",
+                 text[row * b->columns + c]);
+    put_words(p, text[row * b->columns], 0, 0);
+    buf_addf(p->out, "%*s", INDENT, "");
+    put_words(p, buf_text(&words), INDENT, INDENT);
+    buf_free(&words);
+}
+
 static void put_table(const struct sheet_page *p, const struct doc_block *b) {
     if (b->columns == 0) return;
     if (*b->title && !p->dense) put_words(p, b->title, 0, 0);
@@ -186,9 +199,14 @@ static void put_table(const struct sheet_page *p, const struct doc_block *b) {
     }
     unsigned gap = widths_fit(p, b, text, rows, width);
     if (p->dense) gap = gap_fit(p, b, width);
+    size_t sum = gap * (b->columns - 1);
+    for (size_t c = 0; c < b->columns; c++) sum += width[c];
     for (size_t r = 0; r < rows; r++)
-        put_cells(p, b, text + r * b->columns, width, gap,
-                  r ? (enum format_tone)row_tone(b, r) : FORMAT_HEADING);
+        if (p->dense && sum > p->columns && r)
+            put_record(p, b, text, r);
+        else if (!p->dense || sum <= p->columns)
+            put_cells(p, b, text + r * b->columns, width, gap,
+                      r ? (enum format_tone)row_tone(b, r) : FORMAT_HEADING);
     for (size_t i = 0; i < rows * b->columns; i++) free(text[i]);
     free(text);
     free(width);

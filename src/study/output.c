@@ -80,15 +80,28 @@ void output_print_data(const struct buf *text) {
         put_out(text);
 }
 
+static bool pipe_ends; /* a reader that has gone ends this program, as it was started */
+
+void output_start(void) {
+    pipe_ends = signal(SIGPIPE, SIG_IGN) != SIG_IGN;
+}
+
 int output_finish(int status) {
     errno = 0;
     bool failed = fflush(stdout) != 0;
     int why = print_errno ? print_errno : errno;
     if (!failed && !ferror(stdout)) return status;
+    if (why == EPIPE && pipe_ends) {
+        if (status) return status;
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    }
     output_say("kvfall: not everything could be written to standard output: %s\n",
                why ? strerror(why) : "an earlier write failed");
     return status ? status : 1;
 }
+
+enum { COLUMNS_LEAST = 40, COLUMNS_MOST = 10000 };
 
 struct format_style output_style(const struct options *o) {
     const char *no_color = getenv("NO_COLOR");
@@ -100,8 +113,11 @@ struct format_style output_style(const struct options *o) {
     style.colour = terminal && !dumb && !(no_color && *no_color) && !options_has(o, "no-color");
     style.ascii = options_has(o, "ascii") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
     struct winsize size;
-    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+    const char *told = terminal ? NULL : getenv("COLUMNS");
+    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= COLUMNS_LEAST)
         style.columns = size.ws_col;
+    else if (told && atoi(told) >= COLUMNS_LEAST && atoi(told) <= COLUMNS_MOST)
+        style.columns = (unsigned)atoi(told);
     return style;
 }
 

@@ -23,8 +23,10 @@ void output_print(const struct buf *text);
 void output_print_styled(const struct buf *text);
 /* The same for what programs read: to the byte, unless standard output is a terminal. */
 void output_print_data(const struct buf *text);
-/* Exit status of the program: `status`, or 1 with a sentence when standard output could not take
- * everything. */
+/* Once, before anything is written: a pipe without a reader is an error of a write like others. */
+void output_start(void);
+/* Exit status of the program: `status`, or 1 with a sentence when standard output could not take everything.
+ * After a success a reader that has gone ends the process by SIGPIPE, unless its parent ignores that. */
 int output_finish(int status);
 /* After a screen: a terminal that takes nothing for ten seconds more ends the program with `status`
  * instead of keeping it. */
@@ -35,7 +37,7 @@ void output_bound(int status);
 int output_screen_style(const struct options *o, const struct preferences *p, struct ui_setup *setup,
                         struct err *e);
 /* How standard output wants its text: colour on a terminal unless --no-color or NO_COLOR, ASCII
- * with --ascii or in a locale without UTF-8, the terminal's width. */
+ * with --ascii or in a locale without UTF-8. The width is the terminal's, else that of COLUMNS, else 80. */
 struct format_style output_style(const struct options *o);
 /* The form of a list: --json, --csv, else a table. 0, or -KVF_ERR_USAGE for both. */
 int output_form(const struct options *o, enum sheet_form *form, struct err *e);

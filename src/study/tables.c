@@ -155,6 +155,7 @@ static const struct option_spec history_table[] = {
     {"until", "DATE", OPTION_VALUE, NULL, "runs that began then or earlier"},
     {"sort", "COLUMN", OPTION_VALUE, NULL, "best first by a column of --csv, else newest first"},
     {"reverse", NULL, OPTION_FLAG, NULL, "the other way round"},
+    {"full", NULL, OPTION_FLAG, NULL, "all columns of the table, wider than the terminal"},
     {"json", NULL, OPTION_FLAG, NULL, "print a JSON array"},
     {"csv", NULL, OPTION_FLAG, NULL, "print CSV"},
     {0}};
@@ -200,6 +201,10 @@ static const struct option_spec rows_table[] = {
     {"csv", NULL, OPTION_FLAG, NULL, "print CSV"},
     {0}};
 static const struct option_group rows_group = {"Form", rows_table};
+
+static const struct option_spec sql_table[] = {
+    {"full", NULL, OPTION_FLAG, NULL, "a table with every digit and text, wider than the terminal"}, {0}};
+static const struct option_group sql_group = {"Table", sql_table};
 
 /* Where what a command makes goes. */
 static const struct option_spec output_options[] = {
@@ -258,7 +263,7 @@ static const struct option_command tables[] = {
     {"prune", 0, {&prune_group, &database, &common}},
     {"vacuum", 0, {&database, &common}},
     {"merge", OPTIONS_OPERANDS_MAX, {&database, &common}},
-    {"sql", 1, {&rows_group, &database, &common}},
+    {"sql", 1, {&sql_group, &rows_group, &database, &common}},
     {"schema", 0, {&common}},
     {"config", 0, {&rows_group, &common}},
     {"complete", OPTIONS_OPERANDS_MAX, {&common}},

@@ -585,13 +585,17 @@ def _():
 @case("history lists the newest first")
 def _():
     stored()
-    got = run(["history"])
+    got = run(["history", "--full"])
     lines = got.stdout.splitlines()
     assert got.rc == 0 and len(lines) == 3, got
     assert lines[1].split()[:5] == ["2", "2023-11-14", "23:13", "failed", "second"], got
     assert lines[2].rstrip().endswith("1.24k       312    120 ms        --   93.1 %   97.0 %"), got
     assert lines[1].count("--") == 6, got
     assert len({len(line) for line in lines}) == 1, got
+    for columns, widest in ((None, 80), ("200", 170), ("40", 80)):
+        piped = run(["history"], env={"COLUMNS": columns} if columns else {}).stdout.splitlines()
+        assert 70 <= max(map(len, piped)) <= widest, piped
+    assert run(["history"], env={"COLUMNS": "200"}).stdout == got.stdout
 
 
 @case("history filters by name, model, status and number")

@@ -186,4 +186,20 @@ def _():
     assert one["remote_intervals"]["lost"] == [None, 1, None, 3, None], one["remote_intervals"]
 
 
+@case("numbers have their shortest form that reads back the same, in every JSON and CSV")
+def _():
+    def shortest(text):
+        digits = re.sub("[^0-9]", "", text.split("e")[0]).strip("0")
+        assert digits == re.sub("[^0-9]", "", repr(float(text)).split("e")[0]).strip("0"), text
+        return float(text)
+    with histories.make() as db:
+        for n in (1, 2):
+            histories.add_run(db, results={"throughput_tok_s": n * 0.1 + 0.2, "e2e_p95_ms": n / 3, "measured_s": 1.1 * n})
+    for command in (["show"], ["history"], ["compare", "1", "2"], ["sql", "SELECT value FROM results"]):
+        json.loads(run([*command, "--json"]).stdout, parse_float=shortest)
+    json.loads(run(["export", "--format", "mlperf"]).stdout, parse_float=shortest)
+    for text in re.findall(r"(?<=,)[0-9]+\.[0-9]+(?=[,\n])", run(["history", "--csv"]).stdout):
+        shortest(text)
+
+
 main()

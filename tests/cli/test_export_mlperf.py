@@ -200,10 +200,18 @@ def _():
                                           {"timestamp": 2.5, "throughput_tokens_per_sec": 160}], got
 
 
-@case("a run without figures has none, and nothing that mlpstorage would stumble over")
+@case("a run without results has nothing to submit: status 1 and a sentence")
 def _():
     with histories.make() as db:
         histories.add_run(db, status="failed")
+    got = run(["export", "--format", "mlperf"])
+    assert got.rc == 1 and got.stdout == "" and "run 1 has no results" in got.stderr, got
+
+
+@case("a run with few figures has no others, and nothing that mlpstorage would stumble over")
+def _():
+    with histories.make() as db:
+        histories.add_run(db, results={"measured_s": 1.5}, status="failed")
     got = export()
     summary = got["summary"]
     cache = summary["cache_stats"]

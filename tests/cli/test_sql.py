@@ -24,12 +24,27 @@ def _():
         add_run(db, "short", {"throughput_tok_s": 5})
         add_run(db, "a longer name", {"throughput_tok_s": 12345.5})
         add_run(db, "none")
-    assert ask("SELECT run_id, name, value FROM runs LEFT JOIN results USING (run_id) ORDER BY run_id") == (
+    assert ask("SELECT run_id, name, value FROM runs LEFT JOIN results USING (run_id) ORDER BY run_id", "--full") == (
         "run_id  name             value\n"
         "     1  short              5.0\n"
         "     2  a longer name  12345.5\n"
         "     3  none                --\n")
     assert ask("SELECT name FROM runs WHERE 0") == "name\n"
+
+
+@case("a table fits the width: numbers are rounded, texts are cut, and rows that are too wide become lists")
+def _():
+    with make():
+        pass
+    got = run(["sql", "SELECT 2.0/3 AS a, 'one two three four' AS b"], env={"COLUMNS": "40"})
+    assert got.stdout == "       a  b\n0.666667  one two three four\n", got
+    wide = "SELECT 2.0/3 AS a, '%s' AS b" % ("word " * 20).strip()
+    lines = run(["sql", wide], env={"COLUMNS": "40"}).stdout.splitlines()
+    assert len(lines) == 2 and len(lines[1]) == 40 and lines[1].endswith("\u2026"), lines
+    many = "SELECT " + ", ".join("1.0/3 AS long_name_%d" % n for n in range(5)) + ", '%s' AS b" % ("word " * 20).strip()
+    lines = run(["sql", many], env={"COLUMNS": "40"}).stdout.splitlines()
+    assert lines[0] == "long_name_0  0.333333" and max(map(len, lines)) <= 40 and " ".join(lines).count("word") == 20, lines
+    assert "0.3333333333333333  " in run(["sql", many, "--full"], env={"COLUMNS": "40"}).stdout
 
 
 @case("CSV and JSON keep values as they are")

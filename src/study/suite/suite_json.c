@@ -67,5 +67,5 @@ void suite_json(const struct suite *s, const struct suite_words *w, struct buf *
     }
     json_part_print(JSON_OBJECT(JSON_HEAD(SUITE_JSON), {"suite", suite_object(s)}, {"tests", tests},
                                 {"meaning", meaning}),
-                    out);
+                    2, out);
 }
