@@ -154,6 +154,14 @@ def scrape(port, openmetrics=True, host="127.0.0.1"):
     return Scrape(body, openmetrics)
 
 
+def serving(process):
+    """The port that a run says on its first line of standard error."""
+    line = process.stderr.readline().decode()
+    found = re.fullmatch(r"kvfall: metrics at http://(127\.0\.0\.1|\[::1\]):(\d+)/metrics\n", line)
+    assert found, line
+    return int(found.group(2))
+
+
 def scrape_after(port, intervals, **how):
     """A scrape whose counters have taken in that many intervals at least."""
     def enough():

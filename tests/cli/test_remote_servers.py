@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""The remote tier on the servers that people run beside Redis, and on one that two runs share."""
+import json
+import re
+import signal
+
+from exposition import scrape, serving
+from runs import check_identities, kept_and_read, measure, result, write
+from servers import Redis, SeaweedFS, remote, valkey
+from tap import case, finish, home, main, spawn, wait_until
+
+SMALL = {"tiers.gpu": None, "tiers.cpu.capacity": "1MiB", "tiers.nvme.capacity": "1MiB", "cache.verify": "full",
+         "run.duration": "5m", "run.max_requests": 120}
+
+
+def bucket(server, **more):
+    return {"capacity": "64MiB", "backend": "s3", "url": server.url, "chunk_tokens": 64, **more}
+
+
+@case("Valkey: what falls out of nvme is kept there, and nothing stays")
+def _():
+    server = valkey()
+    _, summary = measure({**SMALL, "tiers.remote": remote(server, chunk_tokens=64)})
+    kept_and_read(summary)
+    assert re.match(r"resp: Valkey [\d.]+ at ", summary["tiers"]["remote"]["description"]), summary["tiers"]
+    assert server.keys() == [], "values are left behind"
+
+
+@case("SeaweedFS: what falls out of nvme is kept in the bucket, and nothing stays")
+def _():
+    server = SeaweedFS()
+    _, summary = measure({**SMALL, "tiers.remote": bucket(server)}, env=server.env)
+    kept_and_read(summary)
+    assert "bucket kvcache at 127.0.0.1:" in summary["tiers"]["remote"]["description"], summary["tiers"]
+    # a second run in the same bucket begins with nothing, and finds what it has written itself
+    _, summary = measure({**SMALL, "tiers.remote": bucket(server, lookup="get")}, env=server.env)
+    kept_and_read(summary)
+
+
+def counted(port, name):
+    return scrape(port).total("kvfall_tier_%s_total" % name, tier="remote")
+
+
+@case("SeaweedFS that is killed and comes back: errors are counted, and the run goes on")
+def _():
+    server = SeaweedFS()
+    path, summary_path = write({**SMALL, "tiers.remote": bucket(server, timeout="500ms"), "run.max_requests": 0,
+                                "run.interval": "200ms"}), home() / "work/summary.json"
+    going = spawn(["run", "--headless", path, "--keep-going", "--json", summary_path, "--metrics", "127.0.0.1:0"],
+                  env=server.env)
+    port = serving(going)
+    wait_until(lambda: counted(port, "transferred_bytes") > 0, 60, "bytes in the bucket")
+    server.kill()
+    wait_until(lambda: counted(port, "errors") > 0, 60, "an error that is counted")
+    server.start()
+    before = counted(port, "transferred_bytes")
+    wait_until(lambda: counted(port, "transferred_bytes") > before, 60, "bytes in the bucket that came back")
+    going.send_signal(signal.SIGINT)
+    got = finish(going)
+    assert got.rc == 130, got
+    summary = json.loads(summary_path.read_text())
+    check_identities(summary)
+    assert result(summary, "operation_errors") > 0 == result(summary, "verify_mismatched"), summary["results"]
+
+
+main()
