@@ -106,7 +106,17 @@ static int label_cols(const struct board_view *v) {
     return most < 44 ? most : 44;
 }
 
-static void columns_of(const struct board_view *v, bool narrow, struct column c[COLUMNS]) {
+static bool has_chart(const struct study *s) {
+    return s->view.head.axis[0] && s->view.head.measures > 0;
+}
+
+/* What has no axis is compared by bars behind its figures. */
+static bool has_bars(const struct study *s) {
+    return !s->view.head.axis[0] && s->view.head.measures > 0;
+}
+
+static void columns_of(const struct study *s, bool narrow, struct column c[COLUMNS]) {
+    const struct board_view *v = &s->view;
     const struct column absent = {.heading = "", .cols = CANVAS_COLS_MAX, .rank = 2 * COLUMNS};
     int label = label_cols(v), least = narrow ? 14 : 26;
     c[MARK] = (struct column){.heading = "", .cols = 1, .rank = 1};
@@ -125,8 +135,11 @@ static void columns_of(const struct board_view *v, bool narrow, struct column c[
                                                : absent;
     }
     c[RUN] = (struct column){.heading = "run", .cols = 6, .rank = 6 + BOARD_MEASURES};
-    c[NOTE] =
-        (struct column){.heading = "", .cols = 12, .rank = 7 + BOARD_MEASURES, .most = 80, .left = true};
+    c[NOTE] = (struct column){.heading = has_bars(s) ? v->head.measure[s->measure].title : "",
+                              .cols = 12,
+                              .rank = has_bars(s) ? 5 : 7 + BOARD_MEASURES,
+                              .most = 80,
+                              .left = true};
 }
 
 static enum tone state_tone(enum outcome_state s) {
@@ -137,9 +150,18 @@ static enum tone state_tone(enum outcome_state s) {
                                   : TONE_DIM;
 }
 
+/* The value of a row in parts of the largest. */
+static double part_of_most(const struct study *s, const struct board_row *r) {
+    double most = 0;
+    for (size_t i = 0; i < s->view.rows; i++) most = fmax(most, s->view.row[i].value[s->measure]);
+    return most > 0 ? r->value[s->measure] / most : 0;
+}
+
 /* A failed point says why where its figures would stand. */
 static void draw_note(const struct pane *p, int row, const struct column_place at[COLUMNS],
-                      const struct board_row *r) {
+                      const struct study *s, const struct board_row *r) {
+    if (has_bars(s) && r->state == OUTCOME_DONE && kvf_present(r->value[s->measure]) && at[NOTE].cols > 0)
+        graph_bar(p, row, at[NOTE].col, at[NOTE].cols, part_of_most(s, r), TONE_ACCENT);
     bool failed = r->state == OUTCOME_FAILED;
     struct column_place to = failed && at[MEASURE0].cols ? at[MEASURE0] : at[NOTE];
     if (r->note[0] && to.cols > 0)
@@ -151,6 +173,7 @@ static void draw_row(const struct pane *p, int row, const struct column c[COLUMN
     const struct board_view *v = &s->view;
     const struct board_row *r = &v->row[i];
     bool best = i == board_view_best(v);
+    bool comes = r->state == OUTCOME_WAITS && v->head.status == RUN_RUNNING;
     char text[32];
     columns_cell(p, row, &c[MARK], at[MARK], TONE_GOOD, best ? "*" : " ");
     snprintf(text, sizeof text, "%zu", i + 1);
@@ -159,7 +182,8 @@ static void draw_row(const struct pane *p, int row, const struct column c[COLUMN
     if (r->state == OUTCOME_RUNS && at[STATE].cols > 0)
         graph_bar(p, row, at[STATE].col, at[STATE].cols, r->share, TONE_STRONG);
     else
-        columns_cell(p, row, &c[STATE], at[STATE], state_tone(r->state), outcome_state_name(r->state));
+        columns_cell(p, row, &c[STATE], at[STATE], state_tone(r->state),
+                     comes ? "waiting" : outcome_state_name(r->state));
     for (unsigned m = 0; m < v->head.measures; m++)
         if (kvf_present(r->value[m]))
             columns_cell(p, row, &c[MEASURE0 + m], at[MEASURE0 + m], m == 0 ? TONE_STRONG : TONE_NORMAL,
@@ -168,7 +192,7 @@ static void draw_row(const struct pane *p, int row, const struct column c[COLUMN
             columns_cell(p, row, &c[MEASURE0 + m], at[MEASURE0 + m], TONE_DIM, "--");
     snprintf(text, sizeof text, "%lld", (long long)r->run_id);
     if (r->run_id > 0) columns_cell(p, row, &c[RUN], at[RUN], TONE_DIM, text);
-    draw_note(p, row, at, r);
+    draw_note(p, row, at, s, r);
     if (i == s->selected) pane_tone(p, row, 0, p->at.cols, TONE_SELECTED);
 }
 
@@ -177,7 +201,7 @@ static void draw_table(const struct pane *p, struct study *s) {
     struct column_place at[COLUMNS];
     const struct board_view *v = &s->view;
     int rows = p->at.rows - 1;
-    columns_of(v, p->at.cols < NARROW, c);
+    columns_of(s, p->at.cols < NARROW, c);
     columns_place(c, COLUMNS, p->at.cols - 2, at);
     for (int i = 0; i < COLUMNS; i++) at[i].col++;
     columns_headings(p, 0, c, COLUMNS, at);
@@ -263,10 +287,6 @@ static number_fn *axis_of(const struct board_measure *m) {
     return number_count;
 }
 
-static bool has_chart(const struct study *s) {
-    return s->view.head.axis[0] && s->view.head.measures > 0;
-}
-
 static void draw_chart(const struct pane *p, const struct study *s) {
     static const enum tone tones[BOARD_LINES] = {TONE_ACCENT, TONE_SECOND, TONE_THIRD, TONE_NORMAL,
                                                  TONE_STRONG, TONE_READ,   TONE_WRITE, TONE_DIM};
@@ -323,7 +343,7 @@ static void draw_footer(const struct pane *p, const struct study *s) {
     } hints[] = {{"q", over ? "leave" : "stop", 'q', true},
                  {"?", s->help ? "back" : "keys", '?', true},
                  {"Enter", "the run", KEY_CODE_ENTER, !over},
-                 {"e", "chart", 'e', has_chart(s)},
+                 {"e", has_chart(s) ? "chart" : "bars", 'e', s->view.head.measures > 1},
                  {"S", "save", 'S', true},
                  {"c", "colours", 'c', true}};
     char text[160];

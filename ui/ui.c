@@ -41,6 +41,7 @@ struct ui {
     pthread_mutex_t busy;
     struct ui_run *runs;
     struct ui_run *shown; /* NULL: the table of the study */
+    size_t awaited;       /* row whose run is shown when it begins; SIZE_MAX: none */
     struct study study;
     struct canvas canvas;
     struct term *term;
@@ -87,16 +88,17 @@ static void abort_at_once(struct ui *ui) {
     for (;;) pause();
 }
 
-/* The run of the row that was chosen. */
+/* The run of the row that was chosen; one that is about to begin opens when it does. */
 static void open_run(struct ui *ui) {
     for (struct ui_run *r = ui->runs; r; r = r->next)
         if (r->row == ui->study.selected) ui->shown = r;
-    if (!ui->shown)
-        study_say(&ui->study, "there is no run to look at: this %s has none, or it has just begun or ended",
-                  ui->study.view.head.point);
+    if (ui->shown) return;
+    ui->awaited = ui->study.selected;
+    study_say(&ui->study, "this %s has no run to look at yet", ui->study.view.head.point);
 }
 
 static enum screen_wish wish_of(struct ui *ui, int code, int row, int col) {
+    ui->awaited = SIZE_MAX;
     enum screen_wish wish = ui->shown ? screen_key(&ui->shown->screen, &ui->canvas, code, row, col)
                                       : study_key(&ui->study, &ui->canvas, code, row, col);
     if (wish == WISH_OPEN) open_run(ui);
@@ -270,7 +272,9 @@ void ui_run_begins(struct ui *ui, size_t row, const struct provider *provider,
     ui_hold(ui);
     r->next = ui->runs;
     ui->runs = r;
+    if (row == ui->awaited) ui->shown = r;
     ui_go_on(ui);
+    if (row == ui->awaited) ui_wake(ui);
 }
 
 static void run_free(struct ui_run *r) {
@@ -311,6 +315,7 @@ int ui_open(struct ui **out, const struct ui_setup *setup, struct err *e) {
     struct ui *ui = mem_zalloc(1, sizeof *ui);
     sigset_t all, before;
     ui->setup = *setup;
+    ui->awaited = SIZE_MAX;
     pthread_mutex_init(&ui->busy, NULL);
     study_init(&ui->study, setup->board, setup->commands, setup->style);
     if (!setup->board) {

@@ -19,6 +19,8 @@
 #include "study/preferences.h"
 #include "study/session.h"
 #include "study/setup.h"
+#include "study/showing.h"
+#include "study/signals.h"
 #include "study/sweep/sweep.h"
 
 /* The command line and the result. */
@@ -29,8 +31,9 @@ struct command_run {
     char *yaml;
     struct fit fit;
     struct session *session;
-    struct run_record run; /* of trials the last one */
-    struct trials trials;  /* empty without */
+    struct showing showing; /* of trials */
+    struct run_record run;  /* of trials the last one */
+    struct trials trials;   /* empty without */
     int signal;
 };
 
@@ -134,6 +137,27 @@ static int print_summary(struct command_run *c) {
     return status;
 }
 
+/* How the trials ended stays on the screen until somebody has seen it. */
+static void leave_screen(struct command_run *c) {
+    struct statistics st;
+    char end[160] = "";
+    const struct trial_metric *m = trials_metric(&c->trials, "throughput_tok_s");
+    enum run_status how = stopped_short(c) ? RUN_INTERRUPTED : RUN_COMPLETED;
+    for (size_t i = 0; i < c->trials.count; i++)
+        if (c->trials.trial[i].status == RUN_FAILED) how = RUN_FAILED;
+    if (m) {
+        trials_statistics(&c->trials, m, &st);
+        snprintf(end, sizeof end, "mean %s tok/s of %llu trials", format_tok_s(st.mean).text,
+                 (unsigned long long)st.n);
+        if (kvf_present(st.cv))
+            snprintf(end + strlen(end), sizeof end - strlen(end), ", coefficient of variation %.1f %%",
+                     st.cv * 100);
+    }
+    c->signal = signals_asked();
+    board_end(c->showing.board, how, end);
+    showing_close(&c->showing, exit_status(c));
+}
+
 static int run_scenario(struct command_run *c, struct err *e) {
     struct session_run what = {.scenario = &c->scenario,
                                .yaml = c->yaml,
@@ -141,7 +165,9 @@ static int run_scenario(struct command_run *c, struct err *e) {
                                .request_log = c->options.request_log,
                                .verify_dump = c->options.verify_dump,
                                .fit = c->options.fit ? &c->fit : NULL};
-    int rc = session_repeat(c->session, &what, &c->run, &c->trials, e);
+    int rc = c->showing.board ? session_show(c->session, e) : 0;
+    if (rc == 0) rc = session_repeat(c->session, &what, &c->run, &c->trials, e);
+    if (c->showing.board) leave_screen(c);
     c->signal = session_end(c->session);
     return rc;
 }
@@ -169,6 +195,7 @@ static int command_main(struct command_run *c) {
     if (status != 0) return status;
     if (output_screen_style(&o->given, &c->preferences, &setup.look, &e) != 0 || check_outputs(o, &e) != 0 ||
         check_dump(o, &c->scenario, &e) != 0 ||
+        (c->scenario.run.trials > 1 && showing_prepare(&c->showing, &o->given, o->headless, &e) != 0) ||
         (o->metrics && metrics_server_open(o->metrics, &metrics, &e) != 0) ||
         session_check(&c->scenario, o->force, o->fit ? &c->fit : NULL, &e) != 0) {
         /* refused before anything was made: the scenario asks for what is not to be had */
@@ -179,6 +206,7 @@ static int command_main(struct command_run *c) {
     setup_say_fit(&c->fit);
     say_metrics(metrics);
     setup.metrics = metrics;
+    if (c->showing.board) setup.showing = &c->showing;
     c->session = session_new(&setup);
     if (run_scenario(c, &e) == 0) return print_summary(c);
     session_release(c->session, err_exit_status(e.code));
@@ -198,6 +226,7 @@ int cmd_run(int argc, char **argv) {
     else
         status = command_main(c);
     session_free(c->session);
+    showing_free(&c->showing);
     trials_free(&c->trials);
     run_record_free(&c->run);
     run_options_free(&c->options);

@@ -6,10 +6,12 @@
 #include "base/output_file.h"
 #include "cli/commands.h"
 #include "study/output.h"
+#include "study/signals.h"
 #include "study/suite/suite.h"
 
 static void suite_free(struct suite *s) {
     session_free(s->session);
+    showing_free(&s->showing);
     for (size_t i = 0; i < s->entries; i++) {
         for (uint32_t k = 0; k < s->entry[i].runs; k++) run_record_free(&s->entry[i].run[k]);
         free(s->entry[i].run);
@@ -104,7 +106,8 @@ static int suite_main(struct suite *s, const struct format_style *style, struct 
     s->begin_ns = clock_now_ns();
     s->quick = options_has(s->options, "quick");
     s->named = s->options->operands > 0;
-    int rc = suite_choose(s->options->operand, s->options->operands, chosen, &count, e);
+    int rc = showing_prepare(&s->showing, s->options, options_has(s->options, "headless"), e);
+    if (rc == 0) rc = suite_choose(s->options->operand, s->options->operands, chosen, &count, e);
     if (rc == 0 && json && !alone) rc = output_file_check(json, e);
     if (rc == 0) rc = suite_look(s, e);
     if (rc == 0) rc = suite_prepare(s, chosen, count, e);
@@ -113,7 +116,10 @@ static int suite_main(struct suite *s, const struct format_style *style, struct 
     suite_keep_time(s, 0);
     if (!alone) print_plan(s, style);
     if (options_has(s->options, "plan")) return json ? print_plan_json(s, json) : 0;
-    suite_run(s);
+    rc = suite_run(s, e);
+    s->signal = signals_asked();
+    suite_leave(s, suite_status(s));
+    if (rc) return output_fail(e);
     return print_results(s, style);
 }
 

@@ -150,8 +150,17 @@ static void add_eta(struct line *l, const struct progress *p, const struct snaps
         if (by_count < left) left = by_count;
     }
     if (left < 0) left = 0;
+    double share = t_s + left > 0 ? t_s / (t_s + left) : 0;
+    if (p->trials > 1) { /* of all of them */
+        share = (p->trial - 1 + share) / p->trials;
+        left += (p->trials - p->trial) * (t_s + left);
+    }
     if (snap->simulated) add_real(l, snap, &left);
-    add(l, RANK_ETA, "ETA %s", units_clock((uint64_t)(left * 1e9), clock, sizeof clock));
+    units_clock((uint64_t)(left * 1e9), clock, sizeof clock);
+    if (p->trials > 1)
+        add(l, RANK_ETA, "%.0f %%  ETA %s", floor(share * 100), clock);
+    else
+        add(l, RANK_ETA, "ETA %s", clock);
 }
 
 /* Decisions of the autoscaler get lines of their own, which stay. */

@@ -508,6 +508,30 @@ static void trial_say(const struct session *s, const struct trials *group) {
     }
 }
 
+/* A row of the study's board for each trial; one past the group's runs, unless there is none to come. */
+static void trial_show(const struct session *s, const struct session_run *what,
+                       const struct run_record *run) {
+    const struct scenario *sc = what->scenario;
+    struct board *board = s->setup.showing ? s->setup.showing->board : NULL;
+    struct board_head h = {.kind = "trials", .point = "trial", .axis = "trial", .expected = sc->run.trials};
+    struct board_row r;
+    char label[32];
+    if (!board) return;
+    snprintf(h.name, sizeof h.name, "%.63s", sc->name);
+    showing_run_measures(&h);
+    board_head(board, &h);
+    for (size_t i = what->row; i < sc->run.trials; i++) {
+        snprintf(label, sizeof label, "trial %zu", i + 1);
+        r = board_row_new(label);
+        r.x = (double)(i + 1);
+        r.line = 0;
+        if (i == what->row && run) showing_run_row(&r, run);
+        if (i == what->row && !run) r.state = OUTCOME_RUNS;
+        board_row(board, i, &r);
+    }
+    showing_wake(s->setup.showing);
+}
+
 int session_repeat(struct session *s, const struct session_run *what, struct run_record *run,
                    struct trials *group, struct err *e) {
     struct session_run one = *what;
@@ -520,6 +544,8 @@ int session_repeat(struct session *s, const struct session_run *what, struct run
     for (one.trial = 1; one.trial <= trials && !session_stopped(s); one.trial++) {
         struct run_record now;
         one.last = one.trial == trials;
+        one.row = one.trial - 1;
+        trial_show(s, &one, NULL);
         int rc = trial_run(s, &one, &now, e);
         if (rc != 0 && (one.trial == 1 || e->code == KVF_ERR_CANCELLED)) {
             run_record_free(&now);
@@ -532,6 +558,7 @@ int session_repeat(struct session *s, const struct session_run *what, struct run
         }
         if (one.trial == 1) one.parent_id = now.run_id;
         trials_add(group, &now);
+        trial_show(s, &one, &now);
         trial_say(s, group);
         run_record_free(run);
         *run = now;

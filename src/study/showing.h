@@ -7,6 +7,7 @@
 
 #include "record/board.h"
 #include "record/command.h"
+#include "record/run.h"
 #include "study/options.h"
 #include "study/preferences.h"
 #include "ui/ui.h"
@@ -30,6 +31,9 @@ void showing_open(struct showing *s, struct command_queue *commands);
  * end. Then what was held back behind it comes out; a terminal that takes nothing more ends the program with
  * `status`. */
 void showing_close(struct showing *s, int status);
+/* The measures of a study whose rows are runs, and a row of what a run came to. */
+void showing_run_measures(struct board_head *h);
+void showing_run_row(struct board_row *r, const struct run_record *run);
 void showing_wake(const struct showing *s); /* there is something new to see */
 /* A child process has neither screen nor signals nor messages of its parent's. */
 void showing_forget(struct showing *s);

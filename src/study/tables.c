@@ -89,6 +89,7 @@ static const struct option_spec suite_table[] = {
     {"duration", "[TEST=]TIME", OPTION_VALUE, NULL, "measured part of each test, or of one"},
     {"users", "N", OPTION_VALUE, NULL, "users of a usual load, 50 unless told"},
     {"high-users", "N", OPTION_VALUE, NULL, "users of a high load, 10 per GiB of memory unless told"},
+    {"headless", NULL, OPTION_FLAG, NULL, "no screen: progress on standard error, then the table"},
     {"json", "FILE", OPTION_VALUE, NULL, "write everything as JSON; - prints it instead of the text"},
     {"db", "FILE", OPTION_VALUE, NULL, "history database; none stores nothing"},
     {"keep-going", NULL, OPTION_FLAG, NULL, "count failed operations, do not fail a test for them"},
@@ -244,7 +245,7 @@ static const struct option_group validate_group = {"Validate", validate_table};
 
 static const struct option_command tables[] = {
     {"run", 1, {&run_group, &screen, &shorts, &common}},
-    {"suite", OPTIONS_OPERANDS_MAX, {&suite_group, &suite_scenario, &common}},
+    {"suite", OPTIONS_OPERANDS_MAX, {&suite_group, &suite_scenario, &screen, &common}},
     {"sweep", 1, {&sweep_group, &screen, &shorts, &common}},
     {"check", 1, {&check_group, &shorts, &common}},
     {"models", 2, {&models_group, &setting, &common}},

@@ -33,6 +33,14 @@ _SMALL = {
 }
 
 
+# A test of a suite that takes less than a second and a few MiB.
+TINY = ["--path", ".", "--set", "model={preset: tiny-1b, layers: 1}", "--set", "tiers.gpu.capacity=2MiB",
+        "--set", "tiers.cpu.capacity=3MiB", "--set", "tiers.nvme.capacity=8MiB", "--set", "run.warmup=0s",
+        "--set", "tiers.nvme.io_size=64KiB", "--set", "engine.noise=1MiB", "--set", "engine.workers=2",
+        "--set", "engine.room_wait=100ms", "--users", "6", "--high-users", "12", "--set",
+        "workload.personas=[{name: brief, context: [32, 256], generate: [20, 60], think: [2ms, 10ms]}]"]
+
+
 def changed(scenario, changes):
     """A scenario with keys changed by their dotted names; None takes a key away."""
     whole = copy.deepcopy(scenario)

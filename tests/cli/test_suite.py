@@ -12,7 +12,7 @@ import sqlite3
 import struct
 import termios
 
-from runs import check_identities, refused, rows, run_folders, trace, tree
+from runs import TINY, check_identities, refused, rows, run_folders, trace, tree
 from tap import SOURCE, case, finish, home, main, run, spawn, wait_until
 
 WRAPPER = ["gpu-only", "cpu-only", "storage-only", "gpu-cpu", "cpu-storage", "gpu-cpu-storage", "storage-saturation",
@@ -21,12 +21,6 @@ MLPERF = ["mlperf-closed-1", "mlperf-closed-2", "mlperf-closed-3"]
 SMOKE = ["s1-storage-saturation", "s2-three-tiers", "s3-users-at-qos", "s4-peak-capacity", "s5-submission-8b",
          "s6-submission-70b", "s7-rag", "s8-everything", "s9-sharegpt"]
 TIERS = ["tiers-gpu", "tiers-gpu-cpu", "tiers-gpu-cpu-nvme", "tiers-nvme"]
-# A test that takes less than a second and a few MiB.
-TINY = ["--path", ".", "--set", "model={preset: tiny-1b, layers: 1}", "--set", "tiers.gpu.capacity=2MiB",
-        "--set", "tiers.cpu.capacity=3MiB", "--set", "tiers.nvme.capacity=8MiB", "--set", "run.warmup=0s",
-        "--set", "tiers.nvme.io_size=64KiB", "--set", "engine.noise=1MiB", "--set", "engine.workers=2",
-        "--set", "engine.room_wait=100ms", "--users", "6", "--high-users", "12", "--set",
-        "workload.personas=[{name: brief, context: [32, 256], generate: [20, 60], think: [2ms, 10ms]}]"]
 COUNTED = ["--duration", "30s", "--set", "run.max_requests=20"]  # ends with the twentieth
 SIZE = r"(?: +--| +\d[\d.]*[KMGT])"
 PLAN_ROW = re.compile(r"^(\S+) +(?:(\S+) +)?(\d+(?:/\d+)?)" + SIZE * 3 + r" +((?:\d+ x )?\d\d:\d\d|not run)$")
@@ -375,7 +369,7 @@ def _():
     shown = [line for line in re.split(r"[\r\n]+", text) if line]
     assert all(len(line) < 60 for line in shown), shown
     for number, name in ((1, "gpu-only"), (2, "cpu-only")):
-        live = [line for line in shown if re.match(r"\[%d/2\] %s +00:00  \S+ tok/s  " % (number, name), line)]
+        live = [line for line in shown if re.match(r"\[%d/2\] %s +00:0\d  \d+ %%  left \d\d:\d\d  \S" % (number, name), line)]
         assert len(live) >= 3, shown
 
 

@@ -225,6 +225,7 @@ def _():
     got, _ = measure(three())
     assert [len(re.findall(r"^trial %d/3  \d\d:\d\d measured" % n, got.stderr, re.MULTILINE)) > 0 for n in (1, 2, 3)] == \
         [True] * 3, got
+    assert re.search(r"^trial 2/3  .*  [3-6]\d %  ETA \d\d:\d\d$", got.stderr, re.MULTILINE), got
     assert re.search(r"^kvfall: trial 1 of 3: \S+ tok/s$", got.stderr, re.MULTILINE), got
     got, _ = measure(three(), "--quiet")
     assert got.stderr == "", got

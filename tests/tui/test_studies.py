@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from reports import case
-from runs import rows, run_folders, write
+from runs import TINY, rows, run_folders, write
 from screens import process_state, same_modes
 from tap import main, wait_until
 from tmux import Terminal
@@ -78,6 +78,69 @@ def _():
         assert "Sweep 1: 0 of 3 points done, stopped." in t.all(), t.all()
     assert stored()["status"] == "interrupted"
     assert rows("SELECT status FROM runs") == [{"status": "interrupted"}] and run_folders() == []
+
+
+@case("trials have a row each, a curve over their number and the mean at the end; then the summary comes")
+def _():
+    with Terminal(30, 100) as t:
+        before = t.modes()
+        write({**SHORT, "run.trials": 3})
+        t.start("run", "small.yaml")
+        t.wait_for("COMPLETED")
+        screen = t.screen()
+        assert "3/3" in t.title() and "trials" in t.title(), screen
+        assert re.search(r"^ mean \S+ tok/s of 3 trials, coefficient of variation \S+ %", screen, re.MULTILINE), screen
+        for n in (1, 2, 3):
+            assert re.search(r"^ +%d trial %d done +\S+ tok/s" % (n, n), screen, re.MULTILINE), screen
+        assert "tokens/s over trial" in screen, screen
+        t.keys("q")
+        assert t.status() == 0
+        assert "Each trial" in t.all(), t.all()
+        same_modes(t, before)
+
+
+@case("Enter opens the trial that goes on; stopped by q, the others do not run")
+def _():
+    with Terminal(30, 100) as t:
+        write({**ENDLESS, "run.trials": 3})
+        t.start("run", "small.yaml")
+        t.wait_for(re.compile(r"^ +1 trial 1 +[█▏▎▍▌▋▊▉·]+ *$", re.MULTILINE))
+        assert re.search(r"^ +3 trial 3 waiting", t.screen(), re.MULTILINE), t.screen()
+        t.keys("Enter")
+        t.wait_for("Class (10 s)")
+        t.keys("Escape")
+        t.wait_for("trial 2")
+        t.keys("q")
+        t.wait_for("Stop the trials and keep what is done? y/n")
+        t.keys("y")
+        assert t.status() == 0
+    assert rows("SELECT status FROM runs") == [{"status": "interrupted"}]
+
+
+@case("a suite fills its table with bars to compare by; Enter opens the test that goes on; then its table comes")
+def _():
+    with Terminal(30, 130) as t:
+        before = t.modes()
+        t.start("suite", "gpu-only", "cpu-only", "gpu-cpu", *TINY, "--set", "run.interval=100ms", "--duration", "9m",
+                "--duration", "gpu-only=300ms")
+        t.wait_for(re.compile(r"^ \*? +1 gpu-only done +\S+ tok/s .* █+ *$", re.MULTILINE))
+        t.wait_for(re.compile(r"^ +2 cpu-only +[█▏▎▍▌▋▊▉·]+ *$", re.MULTILINE))
+        screen = t.screen()
+        assert re.search(r"^ Best so far +\S+ tok/s at gpu-only", screen, re.MULTILINE), screen
+        assert re.search(r"^ +3 gpu-cpu +waiting", screen, re.MULTILINE) and "1/3" in t.title(), screen
+        t.keys("Enter")
+        t.wait_for("cpu-only")
+        t.wait_for("Class (10 s)")
+        t.keys("Escape")
+        t.wait_for("gpu-cpu")
+        t.keys("q")
+        t.wait_for("Stop the suite and keep what is done? y/n")
+        t.keys("y")
+        assert t.status() == 0
+        same_modes(t, before)
+        assert re.search(r"^gpu-only .* (met|miss|--)", t.all(), re.MULTILINE), t.all()
+    assert rows("SELECT name, status FROM runs ORDER BY run_id") == [
+        {"name": "gpu-only", "status": "completed"}, {"name": "cpu-only", "status": "interrupted"}]
 
 
 @case("SIGINT ends a sweep in good order, exit status 130, with the terminal as it was")

@@ -18,6 +18,7 @@
 #include "store/store.h"
 #include "study/options.h"
 #include "study/session.h"
+#include "study/showing.h"
 
 /* A group is a folder of configs/; its name stands for all of its tests. */
 #define SUITE_GROUP_LIST(X)                                                                                  \
@@ -76,6 +77,7 @@ struct suite {
     struct suite_entry *entry;
     size_t entries;
     struct session *session;
+    struct showing showing;
     uint64_t begin_ns;
     int64_t parent_id; /* the first run */
     bool stopped;
@@ -103,8 +105,13 @@ void suite_list_text(const struct format_style *style, struct buf *out);
 /* --quick ends in time, unless durations were given: what is left of it is shared out among the tests from
  * this one on. */
 void suite_keep_time(struct suite *s, size_t from);
-/* Runs the plan; the session is there. Stops early when somebody wants no further run. */
-void suite_run(struct suite *s);
+/* Runs the plan on the screen, or with lines of progress; suite_leave() after it. Stops early when somebody
+ * wants no further run. 0, or a negative code when signals cannot be taken. */
+int suite_run(struct suite *s, struct err *e);
+/* Publishes a row for each run of the plan. The next run of `now` goes on: its row; NULL: none does. */
+size_t suite_show(const struct suite *s, const struct suite_entry *now);
+/* How it ended stays on the screen until somebody has seen it; `status` is the program's. */
+void suite_leave(struct suite *s, int status);
 
 /* Whether a test has a run that counts. */
 bool suite_done(const struct suite_entry *e);

@@ -22,6 +22,7 @@ struct line {
     const struct suite_entry *entry;
     size_t number; /* of the test, from 1 */
     uint32_t trial;
+    size_t row; /* of the board */
     bool quiet, terminal, open;
     uint64_t last_ns; /* when it was last written */
 };
@@ -57,14 +58,24 @@ static void line_end(struct line *l) {
     log_behind_open_line(false);
 }
 
-/* How long the rest of the suite takes, this run included. */
-static double left_s(const struct line *l, double of_run_s) {
-    const struct suite *s = l->suite;
-    double one = suite_entry_s(l->entry) / l->entry->trials;
-    double sum = one - of_run_s + (l->entry->trials - l->trial) * (one + SUITE_AROUND_S);
-    for (size_t i = l->number; i < s->entries; i++)
+/* The time that all tests from this one on take, with what is around them. */
+static double ahead_s(const struct suite *s, size_t from) {
+    double sum = 0;
+    for (size_t i = from; i < s->entries; i++)
         if (!s->entry[i].refused[0]) sum += suite_entry_s(&s->entry[i]) + s->entry[i].trials * SUITE_AROUND_S;
-    return sum > 0 ? sum : 0;
+    return sum;
+}
+
+/* "42 %  left 01:20", by plan: `of_run_s` of this run is over. */
+static const char *rest(const struct line *l, double of_run_s, char out[40]) {
+    char clock[24];
+    double one = suite_entry_s(l->entry) / l->entry->trials, all = ahead_s(l->suite, 0);
+    double left = one - of_run_s + (l->entry->trials - l->trial) * (one + SUITE_AROUND_S);
+    left += ahead_s(l->suite, l->number);
+    if (left < 0) left = 0;
+    snprintf(out, 40, "%.0f %%  left %s", all > 0 ? floor(100 - 100 * left / all) : 100.0,
+             units_clock((uint64_t)(left * 1e9), clock, sizeof clock));
+    return out;
 }
 
 static void on_prepare(void *ctx, const char *what, double share) {
@@ -78,22 +89,23 @@ static void on_prepare(void *ctx, const char *what, double share) {
 static void on_interval(void *ctx, const struct snapshot *snap) {
     struct line *l = ctx;
     const struct snapshot_interval *i = &snap->interval;
-    char clock[24], eta[24], tok[32] = "--";
+    char clock[24], left[40], tok[32] = "--";
     if (l->quiet || !l->terminal) return;
     if (kvf_present(i->throughput_tok_s)) units_count_human(i->throughput_tok_s, tok, sizeof tok);
-    line_put(l, "%s  %s tok/s  %llu users  e2e P95 %s  left %s",
-             units_clock((uint64_t)(i->t_s * 1e9), clock, sizeof clock), tok, (unsigned long long)i->users,
-             format_ms(i->e2e_p95_ms).text,
-             units_clock((uint64_t)(left_s(l, i->t_s) * 1e9), eta, sizeof eta));
+    line_put(l, "%s  %s  %s tok/s  %llu users  e2e P95 %s",
+             units_clock((uint64_t)(i->t_s * 1e9), clock, sizeof clock), rest(l, i->t_s, left), tok,
+             (unsigned long long)i->users, format_ms(i->e2e_p95_ms).text);
 }
 
 static void line_result(struct line *l, const struct run_record *r) {
     const struct result_list *v = &r->results;
+    char left[40];
     if (l->quiet) return;
     if (r->status == RUN_FAILED)
         line_put(l, "FAILED: %s", r->status_reason);
     else
-        line_put(l, "%s tok/s  storage %s tok/s  e2e P95 %s%s",
+        line_put(l, "%s  %s tok/s  storage %s tok/s  e2e P95 %s%s",
+                 rest(l, suite_entry_s(l->entry) / l->entry->trials, left),
                  format_tok_s(result_value(v, "throughput_tok_s")).text,
                  format_tok_s(result_value(v, "storage_throughput_tok_s")).text,
                  format_ms(result_value(v, "e2e_p95_ms")).text,
@@ -135,7 +147,8 @@ static void run_trial(struct suite *s, struct suite_entry *entry, struct line *l
                                .parent_id = s->parent_id,
                                .trial = entry->trials > 1 ? line->trial : 0,
                                .fit = entry->fit.lines ? &entry->fit : NULL,
-                               .fit_by = "suite"};
+                               .fit_by = "suite",
+                               .row = line->row};
     int rc = session_run(s->session, &what, run, &e);
     if (rc == -KVF_ERR_CANCELLED) {
         run_record_free(run);
@@ -151,31 +164,34 @@ static void run_trial(struct suite *s, struct suite_entry *entry, struct line *l
     line_result(line, run);
 }
 
-void suite_run(struct suite *s) {
+int suite_run(struct suite *s, struct err *e) {
     bool quiet = options_has(s->options, "quiet");
     const char *term = getenv("TERM");
     struct line line = {.suite = s,
-                        .quiet = quiet,
                         .terminal = isatty(STDERR_FILENO) == 1 && !(term && strcmp(term, "dumb") == 0)};
     struct session_setup setup = {.db = options_value(s->options, "db"),
                                   .headless = true,
                                   .keep_going = options_has(s->options, "keep-going"),
                                   .quiet = quiet,
                                   .look = {.fd = STDOUT_FILENO, .at_s = KVF_MISSING},
+                                  .showing = &s->showing,
                                   .on_prepare = on_prepare,
                                   .on_interval = on_interval,
                                   .ctx = &line};
     s->session = session_new(&setup);
-    for (size_t i = 0; i < s->entries && !s->stopped; i++) {
+    int rc = session_show(s->session, e);
+    line.quiet = quiet || s->showing.ui;
+    for (size_t i = 0; i < s->entries && rc == 0 && !s->stopped; i++) {
         struct suite_entry *entry = &s->entry[i];
         if (entry->refused[0]) continue;
         suite_keep_time(s, i);
         line.entry = entry;
         line.number = i + 1;
         for (line.trial = 1; line.trial <= entry->trials && !s->stopped; line.trial++) {
+            line.row = suite_show(s, entry);
             run_trial(s, entry, &line);
             s->stopped = session_stopped(s->session);
         }
     }
-    s->signal = session_end(s->session);
+    return rc;
 }

@@ -74,10 +74,11 @@ static struct board *suite_board(void) {
     for (size_t i = 0; i < 4; i++) {
         struct board_row r = board_row_new(tests[i]);
         r.weight = 60;
-        r.state = i == 0 ? OUTCOME_DONE : i == 1 ? OUTCOME_STOPPED : i == 2 ? OUTCOME_RUNS : OUTCOME_WAITS;
+        r.state = i == 0 || i == 3 ? OUTCOME_DONE : i == 1 ? OUTCOME_STOPPED : OUTCOME_RUNS;
         r.share = 0;
         if (i == 2) snprintf(r.note, sizeof r.note, "preparing the nvme tier, 40 %%");
         if (i == 0) r.value[0] = 123456, r.value[1] = 0.75;
+        if (i == 3) r.value[0] = 61728, r.value[1] = 3;
         board_row(b, i, &r);
     }
     board_end(b, RUN_INTERRUPTED, "stopped with 2 tests not done");
