@@ -272,9 +272,10 @@ void ui_run_begins(struct ui *ui, size_t row, const struct provider *provider,
     ui_hold(ui);
     r->next = ui->runs;
     ui->runs = r;
-    if (row == ui->awaited) ui->shown = r;
+    bool awaited = row == ui->awaited;
+    if (awaited) ui->shown = r;
     ui_go_on(ui);
-    if (row == ui->awaited) ui_wake(ui);
+    if (awaited) ui_wake(ui);
 }
 
 static void run_free(struct ui_run *r) {
