@@ -110,7 +110,7 @@ static bool has_chart(const struct study *s) {
     return s->view.head.axis[0] && s->view.head.measures > 0;
 }
 
-/* What has no axis is compared by bars behind its figures. */
+/* Bars behind the figures compare rows that have no place on an axis. */
 static bool has_bars(const struct study *s) {
     return !s->view.head.axis[0] && s->view.head.measures > 0;
 }

@@ -82,33 +82,6 @@ def _():
         same_modes(t, before)
 
 
-@case("trials: a screen after the other, the verdict of the last stays, then summary and table")
-def _():
-    with Terminal(rows=50, cols=100) as t:
-        before = t.modes()
-        begin(t, {"run.duration": "700ms", "run.trials": 2})
-        t.wait_for("trial 1/2")
-        t.wait_for(re.compile("trial 2/2.*COMPLETED"))
-        wait_until(lambda: last_run()["trial"] == 2 and last_run()["status"] == "completed", what="the last trial's end")
-        assert not t.ended(), t.screen()
-        t.keys("q")
-        assert t.status() == 0
-        assert re.search(r"^Trials +2 of 2 run, 2 complete", t.all(), re.MULTILINE), t.all()
-        assert t.all().index("Bottleneck:") < t.all().index("Trials "), t.all()
-        same_modes(t, before)
-
-
-@case("trials: q ends the one that goes on and those after it, exit status 0")
-def _():
-    with Terminal() as t:
-        begin(t, {"run.trials": 3})
-        t.wait_for("trial 1/3")
-        assert leave(t) == 0
-        assert rows("SELECT count(*) AS n FROM runs")[0]["n"] == 1
-        interrupted(t, "key")
-        assert "Trials      1 of 3 run, 0 complete" in t.all(), t.all()
-
-
 @case("SIGTERM while the verdict stands: the run had completed, exit status 0")
 def _():
     with Terminal() as t:

@@ -95,7 +95,8 @@ def _():
         assert "tokens/s over trial" in screen, screen
         t.keys("q")
         assert t.status() == 0
-        assert "Each trial" in t.all(), t.all()
+        assert re.search(r"^Trials +3 of 3 run, 3 complete", t.all(), re.MULTILINE), t.all()
+        assert t.all().index("Bottleneck:") < t.all().index("Trials "), t.all()
         same_modes(t, before)
 
 
@@ -114,6 +115,7 @@ def _():
         t.wait_for("Stop the trials and keep what is done? y/n")
         t.keys("y")
         assert t.status() == 0
+        assert re.search(r"^Trials +1 of 3 run, 0 complete", t.all(), re.MULTILINE), t.all()
     assert rows("SELECT status FROM runs") == [{"status": "interrupted"}]
 
 
