@@ -21,6 +21,9 @@
 #ifndef KVF_BUILD_CUDA
 #define KVF_BUILD_CUDA "off: built without configure"
 #endif
+#ifndef KVF_BUILD_BPF
+#define KVF_BUILD_BPF "off: built without configure"
+#endif
 #ifndef KVF_BUILD_SANITIZER
 #define KVF_BUILD_SANITIZER "off: built without configure"
 #endif
@@ -38,15 +41,22 @@ __attribute__((weak)) const char *build_version(void) {
 }
 
 const struct build_fact build_facts[] = {
-    {"compiler", KVF_BUILD_COMPILER},   {"flags", KVF_BUILD_FLAGS},
-    {"libraries", KVF_BUILD_LIBRARIES}, {"cuda", KVF_BUILD_CUDA},
-    {"sanitizer", KVF_BUILD_SANITIZER}, {"hardening", KVF_BUILD_HARDENING},
-    {"coverage", KVF_BUILD_COVERAGE},   {NULL, NULL}};
+    {"compiler", KVF_BUILD_COMPILER},   {"flags", KVF_BUILD_FLAGS},       {"libraries", KVF_BUILD_LIBRARIES},
+    {"cuda", KVF_BUILD_CUDA},           {"bpf", KVF_BUILD_BPF},           {"sanitizer", KVF_BUILD_SANITIZER},
+    {"hardening", KVF_BUILD_HARDENING}, {"coverage", KVF_BUILD_COVERAGE}, {NULL, NULL}};
 
 const char *build_without_cuda(void) {
 #ifdef KVF_HAVE_CUDA
     return NULL;
 #else
     return "CUDA is " KVF_BUILD_CUDA;
+#endif
+}
+
+const char *build_without_bpf(void) {
+#ifdef KVF_HAVE_BPF
+    return NULL;
+#else
+    return "BPF is " KVF_BUILD_BPF;
 #endif
 }

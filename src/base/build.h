@@ -13,5 +13,7 @@ extern const struct build_fact build_facts[];
 
 /* Why this build has no CUDA, as configure found: "CUDA is off: nvcc was not found"; NULL: it has. */
 const char *build_without_cuda(void);
+/* The same of the trace of the block layer: "BPF is off: libbpf was not found". */
+const char *build_without_bpf(void);
 
 #endif

@@ -159,6 +159,7 @@ struct engine {
     struct scaling *scaling;
     struct blockdev *devices;
     uint32_t device_count;
+    struct block_trace *block; /* NULL: the block layer is not traced */
 };
 
 /* The generator: arrivals, the queue, slots. */

@@ -182,10 +182,12 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
         rc =
             tracelog_open(&e->log, e->s, setup->io_trace_path, setup->request_log_path, e->worker_count, err);
     if (rc == 0 && engine_is_virtual(e)) tracelog_virtual(e->log, &e->clock);
+    if (rc == 0) rc = blocks_refused(e->s, err);
     if (rc == 0) rc = tiers_open(e, err);
     if (rc != 0) return rc;
     devices_open(e);
-    rc = cache_start(e, err);
+    rc = blocks_open(e, err);
+    if (rc == 0) rc = cache_start(e, err);
     e->pipeline = (struct pipeline){.scenario = e->s,
                                     .cache = e->cache,
                                     .oracle = e->oracle,
@@ -244,6 +246,7 @@ static void engine_close(struct engine *e) {
     sample_close(e->pipeline.sample);
     counters_free(e->counters, e->worker_count);
     free(e->workers);
+    block_close(e->block);
     free(e->devices);
     payload_close(e->payload);
     dispatch_destroy(e);

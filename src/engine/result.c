@@ -21,12 +21,8 @@ struct measure {
     struct use use;
 };
 
-static const struct {
-    const char *name;
-    double q;
-} quantiles[] = {{"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}, {"p9999", 0.9999}};
-enum { QUANTILES = sizeof quantiles / sizeof quantiles[0] };
-_Static_assert(QUANTILES == 1 + SAMPLER_TARGETS, "classes have targets of all quantiles but the median");
+_Static_assert(LEVELS_QUANTILES == 1 + SAMPLER_TARGETS,
+               "classes have targets of all quantiles but the median");
 
 uint64_t result_met(const struct counters_class *c) {
     uint64_t done = counters_get(&c->done), missed = counters_get(&c->missed);
@@ -38,11 +34,7 @@ static double ratio(double part, double whole) {
 }
 
 static void add_latency(struct measure *m, const char *prefix, const struct histogram *h) {
-    uint64_t n = histogram_count(h);
-    result_add(m->out, histogram_mean(h) / 1e6, n, "%s_mean_ms", prefix);
-    for (int i = 0; i < QUANTILES; i++)
-        result_add(m->out, levels_ms(h, quantiles[i].q), n, "%s_%s_ms", prefix, quantiles[i].name);
-    result_add(m->out, histogram_max(h) / 1e6, n, "%s_max_ms", prefix);
+    levels_results(m->out, prefix, h);
 }
 
 static void add_count(struct measure *m, const char *name, uint64_t n) {
@@ -374,16 +366,16 @@ struct kept {
 static double target_met(const struct kept *k, int i) {
     uint64_t target_ns = sampler_target_ns(k->klass, i), n = histogram_count(k->latency);
     uint64_t all = k->all + k->overdue[i];
-    if (target_ns == KVF_UNSET || all < levels_samples(quantiles[1 + i].q)) return KVF_MISSING;
+    if (target_ns == KVF_UNSET || all < levels_samples(levels_quantiles[1 + i].q)) return KVF_MISSING;
     if (i == 0) return (double)k->met >= 0.95 * (double)all;
-    double q = quantiles[1 + i].q * (double)all / (double)n; /* among those that have a latency */
+    double q = levels_quantiles[1 + i].q * (double)all / (double)n; /* among those that have a latency */
     return n > 0 && q <= 1 && histogram_quantile(k->latency, q) <= (double)target_ns;
 }
 
 static void add_targets(struct measure *m, const struct kept *k) {
     for (int i = 0; i < SAMPLER_TARGETS; i++) {
-        const char *name = k->klass->name, *quantile = quantiles[1 + i].name;
-        result_add(m->out, levels_ms(k->latency, quantiles[1 + i].q), histogram_count(k->latency),
+        const char *name = k->klass->name, *quantile = levels_quantiles[1 + i].name;
+        result_add(m->out, levels_ms(k->latency, levels_quantiles[1 + i].q), histogram_count(k->latency),
                    "slo_%s_%s_ms", name, quantile);
         result_add(m->out, target_met(k, i), k->all + k->overdue[i], "slo_%s_%s_met", name, quantile);
     }
@@ -496,26 +488,17 @@ static void add_steady(struct measure *m, struct run_record *run) {
     steady_sentence(&r, run->steady, sizeof run->steady);
 }
 
-static void keep(struct run_record *run, const char *scope, const struct histogram *h) {
-    if (histogram_count(h) == 0) return;
-    size_t len = histogram_encode(h, NULL, 0);
-    uint8_t *data = mem_alloc(len);
-    len = histogram_encode(h, data, len);
-    run_record_histogram(run, scope, data, len);
-    free(data);
-}
-
 static void keep_histograms(struct measure *m, struct run_record *run) {
     char scope[48];
     for (int l = 0; l < REQUEST_LATENCIES; l++)
-        keep(run, request_latency_name((enum request_latency)l), &m->d->latency[l]);
+        levels_keep(run, request_latency_name((enum request_latency)l), &m->d->latency[l]);
     for (int t = 0; t < KVF_TIERS; t++)
         for (int dir = 0; dir < KVF_DIRS; dir++) {
             const char *tier = tier_name((enum kvf_tier)t), *way = dir_name((enum kvf_dir)dir);
             snprintf(scope, sizeof scope, "%s_%s", tier, way);
-            keep(run, scope, &m->d->op_total[t][dir]);
+            levels_keep(run, scope, &m->d->op_total[t][dir]);
             snprintf(scope, sizeof scope, "%s_%s_device", tier, way);
-            keep(run, scope, &m->d->op_device[t][dir]);
+            levels_keep(run, scope, &m->d->op_device[t][dir]);
         }
 }
 
@@ -547,6 +530,7 @@ void result_fill(struct engine *e, struct run_record *run) {
     add_latency(&m, "remote_lookup", &m.d->lookup);
     add_io_totals(&m);
     add_machine(&m);
+    blocks_results(m.from, m.to, m.out);
     add_devices(&m);
     result_add(&run->results, (double)e->preconditioned_bytes, 0, "precondition_bytes");
     result_add(&run->results, (double)e->prepopulated_bytes, 0, "prepopulate_bytes");
@@ -558,6 +542,7 @@ void result_fill(struct engine *e, struct run_record *run) {
     verdict_run(e, run);
     overload_warn(e, run);
     keep_histograms(&m, run);
+    blocks_histograms(m.from, m.to, run);
 }
 
 void result_assess(struct engine *e, struct run_record *run) {

@@ -88,6 +88,14 @@ void histogram_record(struct histogram *h, uint64_t value) {
     bracket(h, b, b + 1);
 }
 
+void histogram_record_many(struct histogram *h, uint64_t value, uint64_t n, uint64_t sum) {
+    uint32_t b = histogram_bucket_of(value);
+    STORE(h->bucket[b], LOAD(h->bucket[b]) + n);
+    STORE(h->sum, LOAD(h->sum) + sum);
+    STORE(h->count, LOAD(h->count) + n);
+    bracket(h, b, b + 1);
+}
+
 void histogram_add(struct histogram *dst, const struct histogram *src) {
     uint32_t hi = LOAD(src->hi);
     uint32_t lo = LOAD(src->lo);

@@ -46,6 +46,8 @@ struct histogram {
 void histogram_init(struct histogram *h);
 /* Under 50 ns. The one writer thread only. */
 void histogram_record(struct histogram *h, uint64_t value);
+/* `n` values of one bucket that add up to `sum`, whose extremes are not known. */
+void histogram_record_many(struct histogram *h, uint64_t value, uint64_t n, uint64_t sum);
 /* dst += src, dst -= src (src an earlier state of dst), dst = src. dst is private to the caller;
  * src may be written meanwhile. Cheap when src is empty; only [lo, hi) of either is touched. */
 void histogram_add(struct histogram *dst, const struct histogram *src);

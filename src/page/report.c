@@ -221,6 +221,7 @@ static void put_tiers(struct summary *s) {
     const struct run_tier *gpu = &s->run->tier[KVF_TIER_GPU], *nvme = &s->run->tier[KVF_TIER_NVME];
     if (gpu->on && !gpu->emulated) put_tier_is(s, "gpu is", gpu);
     if (nvme->on) put_tier_is(s, "nvme is", nvme);
+    split_line(&s->page, s->run);
     server_lines(&s->page, s->run);
     break_even_line(&s->page, s->run);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "record/metric.h"
+#include "record/phrase.h"
 
 void server_lines(struct format_page *p, const struct run_record *run) {
     const struct run_tier *remote = &run->tier[KVF_TIER_REMOTE];
@@ -56,4 +57,30 @@ void break_even_line(struct format_page *p, const struct run_record *run) {
 #define X(size, tokens) load_line(p, &run->results, size);
     METRIC_SIZE_LIST(X)
 #undef X
+}
+
+bool split_shares(const struct run_record *run, enum kvf_dir dir, double share[3]) {
+    static const char *const part[3] = {"host", "kernel", "device"};
+    bool known = true;
+    for (int i = 0; i < 3; i++) {
+        share[i] = result_named(&run->results, "nvme_%s_%s_share", dir_name(dir), part[i]);
+        known = known && kvf_present(share[i]);
+    }
+    return known;
+}
+
+/* "nvme reads: device 97 %, kernel 2 %, kvfall 1 %" */
+void split_line(struct format_page *p, const struct run_record *run) {
+    bool any = false;
+    for (int d = 0; d < KVF_DIRS; d++) {
+        double share[3];
+        int whole[3];
+        if (!split_shares(run, (enum kvf_dir)d, share)) continue;
+        phrase_percents(share, whole, 3);
+        if (!any) format_label(p, FORMAT_HEADING, "Time of");
+        format_item(p, "nvme %ss: device %d %%, kernel %d %%, kvfall %d %%", dir_name((enum kvf_dir)d),
+                    whole[2], whole[1], whole[0]);
+        any = true;
+    }
+    if (any) format_end(p);
 }

@@ -1,5 +1,5 @@
-/* Lines of a summary on the server behind the remote tier: its name and counters; and the size from which
- * loading beats computing again, tier by tier. */
+/* Lines of a summary on the server behind the remote tier: its name and counters; on the size from which
+ * loading beats computing again, tier by tier; and on where the time of an nvme read and write passes. */
 #ifndef KVF_PAGE_SERVER_LINES_H
 #define KVF_PAGE_SERVER_LINES_H
 
@@ -8,5 +8,9 @@
 
 void server_lines(struct format_page *p, const struct run_record *run); /* nothing where there is none */
 void break_even_line(struct format_page *p, const struct run_record *run);
+void split_line(struct format_page *p, const struct run_record *run); /* nothing without a trace */
+/* Host, kernel, device: parts of the mean entry read or written from and to nvme. False where the block layer
+ * was not traced, or nothing ended. */
+bool split_shares(const struct run_record *run, enum kvf_dir dir, double share[3]);
 
 #endif

@@ -32,6 +32,8 @@
 #define SCENARIO_SYNC_LIST(X)       X(KVF_SYNC_NONE, "none") X(KVF_SYNC_DATA, "data")
 #define SCENARIO_DIRECT_TO_GPU_LIST(X)                                                                       \
     X(KVF_DIRECT_TO_GPU_OFF, "off") X(KVF_DIRECT_TO_GPU_AUTO, "auto") X(KVF_DIRECT_TO_GPU_ON, "on")
+#define SCENARIO_BLOCK_TRACE_LIST(X)                                                                         \
+    X(KVF_BLOCK_TRACE_AUTO, "auto") X(KVF_BLOCK_TRACE_ON, "on") X(KVF_BLOCK_TRACE_OFF, "off")
 #define SCENARIO_GRANULARITY_LIST(X) X(KVF_GRANULARITY_REQUEST, "request") X(KVF_GRANULARITY_BLOCK, "block")
 #define SCENARIO_TOUCH_LIST(X)       X(KVF_TOUCH_LAST_FIRST, "last_first") X(KVF_TOUCH_FORWARD, "forward")
 #define SCENARIO_PLACEMENT_LIST(X)                                                                           \
@@ -105,6 +107,7 @@ enum scenario_evicted_by { SCENARIO_EVICTED_BY_LIST(SCENARIO_ID) };
 enum scenario_lookup { SCENARIO_LOOKUP_LIST(SCENARIO_ID) };
 enum scenario_duplex { SCENARIO_DUPLEX_LIST(SCENARIO_ID) };
 enum scenario_sync { SCENARIO_SYNC_LIST(SCENARIO_ID) };
+enum scenario_block_trace { SCENARIO_BLOCK_TRACE_LIST(SCENARIO_ID) };
 enum scenario_direct_to_gpu { SCENARIO_DIRECT_TO_GPU_LIST(SCENARIO_ID) };
 enum scenario_granularity { SCENARIO_GRANULARITY_LIST(SCENARIO_ID) };
 enum scenario_touch { SCENARIO_TOUCH_LIST(SCENARIO_ID) };
@@ -234,8 +237,9 @@ struct scenario {
         uint64_t duration_ns, warmup_ns, interval_ns, max_requests, trials;
         uint64_t precondition_bytes; /* to nvme before the clock; KVF_AUTO: 2 x its capacity */
         uint64_t max_written_bytes;  /* to nvme, preparation included; 0: no limit */
-        double prepopulate;          /* part of the usable bytes that is filled before the clock */
-        double speed;                /* simulate: x real time; 0: as fast as possible */
+        enum scenario_block_trace block_trace;
+        double prepopulate; /* part of the usable bytes that is filled before the clock */
+        double speed;       /* simulate: x real time; 0: as fast as possible */
     } run;
     struct scenario_tier tier[KVF_TIERS];
     struct {                               /* keys that the gpu tier alone has */

@@ -7,7 +7,7 @@ import shutil
 from tap import SOURCE, case, main, run, scratch
 
 REAL = ["bash", "env", "cat", "dirname", "rm", "grep", "nproc", "flock", "awk"]
-TOOLS = ["gcc", "make", "autoconf", "automake", "autoreconf", "pkg-config"]
+TOOLS = ["gcc", "make", "autoconf", "automake", "autoreconf", "pkg-config", "clang"]
 PACKAGES = {"gcc": "gcc", "make": "make", "autoconf": "autoconf", "automake": "automake", "pkg-config": "pkg-config"}
 
 
@@ -118,7 +118,8 @@ def _():
     machine.bootstrap("build")
     built = requested(machine.called("apt-get")[-1])
     assert built == {"libncurses-dev", "libyaml-dev", "libsqlite3-dev", "libjansson-dev", "libzstd-dev", "libssl-dev",
-                     "zlib1g-dev", "libxlsxwriter-dev", "libcurl4-openssl-dev", "libmicrohttpd-dev"}, built
+                     "zlib1g-dev", "libxlsxwriter-dev", "libcurl4-openssl-dev", "libmicrohttpd-dev",
+                     "libbpf-dev"}, built
     machine.bootstrap("check")
     assert requested(machine.called("apt-get")[-1]) - built == {"libcmocka-dev", "python3", "mandoc", "tmux", "git", "zsh", "redis-server",
                                                                          "bash-completion"}, machine.calls
@@ -139,7 +140,8 @@ def _():
     assert got.rc == 0, got
     assert requested(machine.called("dnf")[0]) == {"ncurses-devel", "libyaml-devel", "sqlite-devel", "jansson-devel",
                                                    "libzstd-devel", "openssl-devel",
-                                                   "zlib-devel", "libxlsxwriter-devel", "libcurl-devel", "libmicrohttpd-devel"}, machine.calls
+                                                   "zlib-devel", "libxlsxwriter-devel", "libcurl-devel", "libmicrohttpd-devel",
+                                                   "libbpf-devel"}, machine.calls
 
 
 @case("sudo is used by other users than root")

@@ -10,7 +10,7 @@ import sqlite3
 
 from tap import SOURCE, case, database, finish, home, main, run, scratch, spawn, wait_until
 
-COMMANDS = ["run", "suite", "sweep", "check", "models", "trace", "probe", "watch", "history", "show", "compare", "export", "report",
+COMMANDS = ["run", "suite", "sweep", "check", "models", "probe", "watch", "history", "show", "compare", "export", "report",
             "validate", "tag", "note", "delete", "prune", "vacuum", "merge", "sql", "schema", "complete", "help"]
 
 HELP = """\
@@ -25,7 +25,6 @@ Commands:
   sweep     run a scenario with some keys varied, and compare the runs
   check     print what a scenario means and needs, without running it
   models    list models, or show how a working set spreads over the tiers
-  trace     describe a trace, or write a part of it
   clean     remove what killed runs and power cuts left on a disk
   probe     show what this machine offers: memory, CPUs, GPU, devices
   watch     show a run of the database on the screen, live or past
@@ -62,6 +61,7 @@ SHORT_FORMS = {
     "gpu": ("tiers.gpu.capacity", "3GiB", "capacity: 3GiB"),
     "cpu": ("tiers.cpu.capacity", "5GiB", "capacity: 5GiB"),
     "nvme": ("tiers.nvme.capacity", "6GiB", "capacity: 6GiB"),
+    "block-trace": ("run.block_trace", "off", "block_trace: off"),
     "insecure": ("tiers.remote.insecure", None, None),
     "generation": ("compute.mode", "fast", "mode: fast"),
     "max-requests": ("run.max_requests", "123", "max_requests: 123"),
@@ -138,8 +138,9 @@ def _():
     lines = got.stdout.splitlines()
     assert got.rc == 0 and re.fullmatch(r"kvfall \d+\.\d+\.\d+(\+[0-9a-z.]+)?", lines[0]), got
     facts = dict(line.split(None, 1) for line in lines[1:])
-    assert set(facts) == {"compiler", "flags", "libraries", "cuda", "sanitizer", "hardening", "coverage"}, got
+    assert set(facts) == {"compiler", "flags", "libraries", "cuda", "bpf", "sanitizer", "hardening", "coverage"}, got
     assert re.match(r"on|off: .+", facts["cuda"]), got
+    assert re.match(r"on: libbpf [1-9]|off: .+", facts["bpf"]), got
 
 
 @case("COMMAND --help and help COMMAND agree, and name the command's arguments")

@@ -1,5 +1,8 @@
 #include "engine/sampling/levels.h"
 
+#include <stdlib.h>
+
+#include "base/buf.h"
 #include "base/clock.h"
 
 static const struct {
@@ -81,4 +84,24 @@ void levels_view(struct windows_view *v, const struct counters *d, uint32_t clas
         v->klass[k][WINDOWS_TTFT] = levels_of(&d->klass[k].ttft);
         v->klass[k][WINDOWS_E2E] = levels_of(&d->klass[k].e2e);
     }
+}
+
+const struct levels_quantile levels_quantiles[LEVELS_QUANTILES] = {
+    {"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}, {"p9999", 0.9999}};
+
+void levels_results(struct result_list *out, const char *prefix, const struct histogram *h) {
+    uint64_t n = histogram_count(h);
+    result_add(out, mean_ms(h), n, "%s_mean_ms", prefix);
+    for (int i = 0; i < LEVELS_QUANTILES; i++)
+        result_add(out, levels_ms(h, levels_quantiles[i].q), n, "%s_%s_ms", prefix, levels_quantiles[i].name);
+    result_add(out, histogram_max(h) / 1e6, n, "%s_max_ms", prefix);
+}
+
+void levels_keep(struct run_record *run, const char *scope, const struct histogram *h) {
+    if (histogram_count(h) == 0) return;
+    size_t len = histogram_encode(h, NULL, 0);
+    uint8_t *data = mem_alloc(len);
+    len = histogram_encode(h, data, len);
+    run_record_histogram(run, scope, data, len);
+    free(data);
 }

@@ -4,6 +4,7 @@
 #define KVF_ENGINE_SAMPLING_LEVELS_H
 
 #include "metrics/counters.h"
+#include "record/run.h"
 #include "record/windows.h"
 
 /* Percentiles and means of requests, but for lateness. */
@@ -15,5 +16,15 @@ void levels_view(struct windows_view *v, const struct counters *d, uint32_t clas
 /* Quantile in ms, NaN where the samples are too few for it (100 for P99, 1,000, 10,000). */
 double levels_ms(const struct histogram *h, double q);
 uint64_t levels_samples(double q); /* that it takes */
+
+enum { LEVELS_QUANTILES = 5 }; /* the median, and those that classes may have targets of */
+extern const struct levels_quantile {
+    const char *name;
+    double q;
+} levels_quantiles[LEVELS_QUANTILES];
+/* Mean, quantiles and the largest of times in ns, as "PREFIX_p95_ms" and so on. */
+void levels_results(struct result_list *out, const char *prefix, const struct histogram *h);
+/* Adds a histogram that is not empty, coded. */
+void levels_keep(struct run_record *run, const char *scope, const struct histogram *h);
 
 #endif

@@ -16,16 +16,20 @@ int reading_open(struct reading *r, struct err *e) {
 void reading_close(struct reading *r) {
     counters_free(r->workers, 1);
     free(r->lateness);
+    free(r->block);
 }
 
 void reading_copy(struct reading *to, const struct reading *from) {
     struct counters *workers = to->workers;
     struct histogram *lateness = to->lateness;
+    struct block_counts *block = to->block;
     counters_sum(workers, from->workers, 1);
     histogram_copy(lateness, from->lateness);
     *to = *from;
     to->workers = workers;
     to->lateness = lateness;
+    to->block = block;
+    if (from->block) *blocks_room(to) = *from->block;
 }
 
 void reading_swap(struct reading *a, struct reading *b) {
@@ -142,4 +146,5 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     else
         host_count(&r->host);
     devices_read(e, r);
+    if (e->block) block_read(e->block, blocks_room(r));
 }

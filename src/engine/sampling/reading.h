@@ -4,6 +4,7 @@
 #define KVF_ENGINE_SAMPLING_READING_H
 
 #include "base/terms.h"
+#include "block/block.h"
 #include "cache/cache.h"
 #include "engine/core.h"
 
@@ -35,6 +36,7 @@ struct reading {
     struct host_counts host;
     struct blockdev_counters device;
     bool device_present;
+    struct block_counts *block; /* its own copy; NULL: the block layer is not traced */
     /* Sums over the intervals up to this one, set as it ends. */
     double violations[KVF_CLASSES_MAX];
     double users_s;

@@ -59,6 +59,14 @@ void server_snap(const struct engine *e, struct snapshot *snap, const struct cou
 void server_results(const struct engine *e, const struct reading *from, const struct reading *to,
                     const struct counters *delta, struct result_list *out);
 
+/* The trace of the block layer, where the scenario wants one and the kernel permits it: 0, or the reason
+ * where it must be. blocks_refused() asks before anything is created. */
+int blocks_refused(const struct scenario *s, struct err *err);
+int blocks_open(struct engine *e, struct err *err);
+struct block_counts *blocks_room(struct reading *r); /* its copy, made when it is first wanted */
+void blocks_results(const struct reading *from, const struct reading *to, struct result_list *out);
+void blocks_histograms(const struct reading *from, const struct reading *to, struct run_record *run);
+
 enum { USE_WHY = 160 };
 /* The longest sleep of the control thread under run.max_written; KVF_NEVER without it. */
 uint64_t use_written_look_ns(const struct engine *e);

@@ -1,0 +1,67 @@
+#include "block/block.h"
+
+static const char *const size_names[BLOCK_SIZES + 1] = {"4k", "16k", "64k", "256k", "1m", "more", "all"};
+const char *block_size_name(int size) {
+    return size_names[size];
+}
+
+/* As in the kernel's blk_types.h, which keeps the numbers. */
+static const char *const status_names[BLOCK_STATUSES] = {[1] = "operation not supported",
+                                                         [2] = "timeout",
+                                                         [3] = "no space",
+                                                         [4] = "link failure",
+                                                         [5] = "target failure",
+                                                         [6] = "reservation conflict",
+                                                         [7] = "medium error",
+                                                         [8] = "protection error",
+                                                         [9] = "out of kernel memory",
+                                                         [10] = "I/O error",
+                                                         [12] = "again",
+                                                         [13] = "device resource",
+                                                         [14] = "zone resource",
+                                                         [15] = "zone open limit",
+                                                         [16] = "zone active limit",
+                                                         [17] = "device offline",
+                                                         [18] = "duration limit",
+                                                         [19] = "invalid"};
+const char *block_status_name(unsigned status) {
+    return status < BLOCK_STATUSES && status_names[status] ? status_names[status] : "other error";
+}
+
+_Static_assert(sizeof(struct block_spread) % sizeof(unsigned long long) == 0 &&
+                   sizeof(struct block_events) % sizeof(unsigned long long) == 0 &&
+                   sizeof(struct block_user_counts) % sizeof(unsigned long long) == 0,
+               "all of them are counts alone");
+
+void block_add_up(void *out, const void *in, size_t bytes, int sign) {
+    unsigned long long *o = out;
+    const unsigned long long *i = in;
+    for (size_t n = 0; n < bytes / sizeof *o; n++) o[n] += sign > 0 ? i[n] : -i[n];
+}
+
+void block_since(const struct block_counts *to, const struct block_counts *from, struct block_counts *out) {
+    if (out != to) *out = *to;
+    block_add_up(out->spread, from->spread, sizeof out->spread, -1);
+    block_add_up(&out->events, &from->events, sizeof out->events, -1);
+    block_add_up(out->user, from->user, sizeof out->user, -1);
+}
+
+/* The middle of a bin, as the program in the kernel fills them. */
+static uint64_t bin_ns(int bin) {
+    int n = bin - 1, octave = BLOCK_FIRST_BIT + 1 + (n >> BLOCK_SUB_BITS);
+    uint64_t part = (uint64_t)(n & ((1 << BLOCK_SUB_BITS) - 1)), width = UINT64_C(1)
+                                                                         << (octave - BLOCK_SUB_BITS);
+    if (bin == 0) return UINT64_C(1) << BLOCK_FIRST_BIT;
+    if (bin == BLOCK_BINS - 1) return UINT64_C(1) << BLOCK_LAST_BIT;
+    return (UINT64_C(1) << octave) + part * width + width / 2;
+}
+
+void block_histogram(const struct block_counts *c, int dir, int stage, int size, struct histogram *out) {
+    for (int s = 0; s < BLOCK_SIZES; s++) {
+        const struct block_spread *from = &c->spread[dir][stage][s];
+        uint64_t sum = from->sum_ns;
+        if (size != BLOCK_SIZES && s != size) continue;
+        for (int b = 0; b < BLOCK_BINS; b++)
+            if (from->bin[b] > 0) histogram_record_many(out, bin_ns(b), from->bin[b], sum), sum = 0;
+    }
+}

@@ -1,0 +1,62 @@
+/* The way of a run's I/O through the kernel's block layer, and whose the other I/O on its drives is. A
+ * program in the kernel follows each operation from queue to device to completion and keeps sums and
+ * histograms alone.
+ *
+ * One thread owns a trace. */
+#ifndef KVF_BLOCK_BLOCK_H
+#define KVF_BLOCK_BLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "block/block_shared.h"
+#include "metrics/histogram.h"
+#include "probe/blockdev.h"
+
+struct block_trace;
+
+enum { BLOCK_NAMED = 256 }; /* processes and groups with a count of their own; the last is of all others */
+
+/* Everything since the trace was opened. */
+struct block_counts {
+    struct block_spread spread[BLOCK_DIRS][BLOCK_STAGES][BLOCK_SIZES];
+    struct block_events events;
+    struct block_user_counts user[BLOCK_NAMED]; /* places stay the same */
+    uint32_t users;
+};
+
+struct block_user {
+    char process[BLOCK_COMM];
+    char cgroup[128]; /* its path; "" for the first group and where it is not known */
+};
+
+/* Why there can be no trace here, as a sentence with its remedy: 0, or -KVF_ERR_UNAVAILABLE. The kernel may
+ * still refuse. `root`: where /proc and /sys are looked for, "" for the machine itself. Any thread. */
+int block_permitted(const char *root, struct err *e);
+/* Follows what this process does on the drives under `devices`, through partitions, mapped and striped
+ * devices. 0, -KVF_ERR_UNAVAILABLE or -KVF_ERR_NOMEM. */
+int block_open(struct block_trace **out, const struct blockdev *devices, uint32_t count, struct err *e);
+void block_close(struct block_trace *t); /* takes NULL */
+/* The counts now. Some microseconds, and about 2 ms on 64 CPUs. */
+void block_read(struct block_trace *t, struct block_counts *out);
+const struct block_user *block_user(const struct block_trace *t, uint32_t place);
+
+/* Adds bytes / 8 counts to as many others, or takes them away (sign -1). */
+void block_add_up(void *out, const void *in, size_t bytes, int sign);
+/* `to` less `from`, an earlier reading. `out` may be `to`. */
+void block_since(const struct block_counts *to, const struct block_counts *from, struct block_counts *out);
+/* Adds the times of a direction and stage, of a class of sizes or of all (BLOCK_SIZES), to `out`: a value is
+ * the middle of its bin, their sum is exact. */
+void block_histogram(const struct block_counts *c, int dir, int stage, int size, struct histogram *out);
+/* "4k", "16k", ... "1m", "more". */
+const char *block_size_name(int size);
+/* The kernel's word for a status of a failed request: "I/O error". */
+const char *block_status_name(unsigned status);
+
+/* The kernel's numbers of the drives under a device, and of the device itself: at most BLOCK_DEVICES in all,
+ * of which `have` are there. Returns how many there are then. */
+uint32_t block_devices(const char *root, unsigned major, unsigned minor, uint32_t *number, uint32_t have);
+
+#endif

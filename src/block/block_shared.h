@@ -1,0 +1,59 @@
+/* The counts that the program in the kernel keeps and this one reads. Nothing is included: the kernel's side
+ * has types of its own. */
+#ifndef KVF_BLOCK_BLOCK_SHARED_H
+#define KVF_BLOCK_BLOCK_SHARED_H
+
+enum { BLOCK_READ, BLOCK_WRITE, BLOCK_DIRS };
+enum { BLOCK_Q2D, BLOCK_D2C, BLOCK_STAGES }; /* queued to issued, issued to completed */
+enum {
+    BLOCK_DEVICES = 16,  /* that can be watched */
+    BLOCK_SIZES = 6,     /* classes of request sizes: up to 4, 16, 64, 256 KiB, 1 MiB, and larger */
+    BLOCK_SUB_BITS = 4,  /* an octave is cut into 16 bins: one at v is at most v / 16 wide */
+    BLOCK_FIRST_BIT = 9, /* all under 1,024 ns is in the first bin */
+    BLOCK_LAST_BIT = 38, /* from 2^38 ns, 275 s, on in the last */
+    BLOCK_BINS = (BLOCK_LAST_BIT - BLOCK_FIRST_BIT - 1) * (1 << BLOCK_SUB_BITS) + 2,
+    BLOCK_SPREADS = BLOCK_DIRS * BLOCK_STAGES * BLOCK_SIZES,
+    BLOCK_STATUSES = 32, /* of a request that failed: the kernel's BLK_STS_... */
+    BLOCK_IO_ERROR = 10, /* of them BLK_STS_IOERR */
+    BLOCK_COMM = 16,
+    BLOCK_USERS = 4096 /* processes and groups told apart */
+};
+
+/* The one value of the map "setup". */
+struct block_setup {
+    unsigned device_count, devices[BLOCK_DEVICES]; /* whole disks, as the kernel numbers them */
+    unsigned own_tgid;                             /* as its first namespace counts */
+};
+
+/* Values of the map "spread", which are per CPU: (dir * BLOCK_STAGES + stage) * BLOCK_SIZES + size. */
+struct block_spread {
+    unsigned long long sum_ns;
+    unsigned long long bin[BLOCK_BINS];
+};
+
+struct block_dir_counts {
+    unsigned long long requests, request_bytes; /* issued to the device */
+    unsigned long long depth;           /* sum over them of the requests there, anybody's, itself included */
+    unsigned long long bios, bio_bytes; /* operations that came to the block layer and ended */
+    unsigned long long bio_ns, bio_device_ns; /* of these from queued, or first issued, to completed */
+};
+/* The one value of the map "counts", per CPU; of this program's own I/O but for the last. */
+struct block_events {
+    struct block_dir_counts dir[BLOCK_DIRS];
+    unsigned long long merges, splits, flushes, discards;
+    unsigned long long errors[BLOCK_STATUSES];
+    unsigned long long lost; /* events that found no room in a map, anybody's */
+};
+
+/* Key and value of the map "users": the requests of others. */
+struct block_user_key {
+    unsigned long long cgroup; /* its id */
+    char comm[BLOCK_COMM];     /* of the process; of the kernel's workers one of these */
+};
+#define BLOCK_WRITEBACK "(writeback)"
+#define BLOCK_WORKER    "(kernel)"
+struct block_user_counts {
+    unsigned long long bytes[BLOCK_DIRS], requests[BLOCK_DIRS];
+};
+
+#endif

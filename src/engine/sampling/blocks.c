@@ -1,0 +1,109 @@
+/* The trace of the kernel's block layer: its part of readings and results. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "engine/sampling/sampler.h"
+
+int blocks_refused(const struct scenario *s, struct err *err) {
+    bool drive = s->tier[KVF_TIER_NVME].on && s->mode == KVF_MODE_REAL;
+    return drive && s->run.block_trace == KVF_BLOCK_TRACE_ON ? block_permitted("", err) : 0;
+}
+
+int blocks_open(struct engine *e, struct err *err) {
+    bool must = e->s->run.block_trace == KVF_BLOCK_TRACE_ON;
+    if (engine_is_virtual(e) || !e->tiers[KVF_TIER_NVME] || e->s->run.block_trace == KVF_BLOCK_TRACE_OFF)
+        return 0;
+    if (!must && block_permitted("", NULL) != 0) return 0;
+    int rc = block_open(&e->block, e->devices, e->device_count, must ? err : NULL);
+    return must ? rc : 0;
+}
+
+struct block_counts *blocks_room(struct reading *r) {
+    if (!r->block) r->block = mem_zalloc(1, sizeof *r->block);
+    return r->block;
+}
+
+static double ratio(double part, double whole) {
+    return whole > 0 ? part / whole : KVF_MISSING;
+}
+
+/* All zero without a trace. Control thread only; too large for its stack. */
+static struct block_counts *between(const struct reading *from, const struct reading *to) {
+    static struct block_counts c;
+    memset(&c, 0, sizeof c);
+    if (from->block && to->block) block_since(to->block, from->block, &c);
+    return &c;
+}
+
+static const struct histogram *times(const struct block_counts *c, int dir, int stage, int size) {
+    static struct histogram h; /* likewise */
+    histogram_init(&h);
+    block_histogram(c, dir, stage, size, &h);
+    return &h;
+}
+
+/* An entry's time is the host's, or passes between submission and completion of its chunks. Of the latter as
+ * much is the drive's as of the chunks' time. That is an integral over the same time, which a chunk at its
+ * ends is a part of, while the kernel counts what has ended: of its own time the drive has no more. */
+static void add_shares(const struct reading *from, const struct reading *to, const struct block_dir_counts *n,
+                       int dir, struct result_list *out) {
+    const char *way = dir_name((enum kvf_dir)dir);
+    char name[48];
+    snprintf(name, sizeof name, "nvme_%s_host_share", way);
+    double host = result_value(out, name), device_ns = (double)n->bio_device_ns;
+    double chunks_ns =
+        (double)(to->usage[KVF_TIER_NVME].chunk_ns[dir] - from->usage[KVF_TIER_NVME].chunk_ns[dir]);
+    double of_bios = ratio(device_ns, (double)n->bio_ns), of_chunks = ratio(device_ns, chunks_ns);
+    double device = kvf_present(of_bios) ? (1 - host) * fmin(of_bios, of_chunks) : KVF_MISSING;
+    result_add(out, 1 - host - device, n->bios, "nvme_%s_kernel_share", way);
+    result_add(out, device, n->bios, "nvme_%s_device_share", way);
+}
+
+static void add_dir(const struct block_counts *c, int dir, bool known, struct result_list *out) {
+    static const char *const stages[BLOCK_STAGES] = {"q2d", "d2c"};
+    const struct block_dir_counts *n = &c->events.dir[dir];
+    const char *way = dir_name((enum kvf_dir)dir);
+    char prefix[48];
+    for (int stage = 0; stage < BLOCK_STAGES; stage++) {
+        snprintf(prefix, sizeof prefix, "nvme_%s_%s", way, stages[stage]);
+        levels_results(out, prefix, times(c, dir, stage, BLOCK_SIZES));
+    }
+    double requests = (double)n->requests;
+    result_add(out, known ? requests : KVF_MISSING, 0, "nvme_%s_requests", way);
+    result_add(out, ratio((double)n->request_bytes, requests), n->requests, "nvme_request_bytes_%s", way);
+    result_add(out, ratio(requests, (double)n->bios), n->bios, "nvme_%s_requests_per_chunk", way);
+    result_add(out, ratio((double)n->depth, requests), n->requests, "nvme_%s_depth_mean", way);
+}
+
+void blocks_results(const struct reading *from, const struct reading *to, struct result_list *out) {
+    const struct block_counts *c = between(from, to);
+    bool known = from->block && to->block;
+    double none = KVF_MISSING;
+    uint64_t errors = 0;
+    for (int s = 0; s < BLOCK_STATUSES; s++) errors += c->events.errors[s];
+    for (int dir = 0; dir < KVF_DIRS; dir++) {
+        add_shares(from, to, &c->events.dir[dir], dir, out);
+        add_dir(c, dir, known, out);
+    }
+    result_add(out, known ? (double)c->events.merges : none, 0, "nvme_merges");
+    result_add(out, known ? (double)c->events.splits : none, 0, "nvme_splits");
+    result_add(out, known ? (double)c->events.flushes : none, 0, "nvme_flushes");
+    result_add(out, known ? (double)c->events.discards : none, 0, "nvme_discards");
+    result_add(out, known ? (double)errors : none, 0, "nvme_request_errors");
+}
+
+void blocks_histograms(const struct reading *from, const struct reading *to, struct run_record *run) {
+    static const char *const stages[BLOCK_STAGES] = {"q2d", "d2c"};
+    char scope[48];
+    const struct block_counts *c = between(from, to);
+    for (int dir = 0; dir < KVF_DIRS; dir++)
+        for (int stage = 0; stage < BLOCK_STAGES; stage++)
+            for (int size = 0; size <= BLOCK_SIZES; size++) {
+                bool all = size == BLOCK_SIZES;
+                snprintf(scope, sizeof scope, "nvme_%s_%s%s%s", dir_name((enum kvf_dir)dir), stages[stage],
+                         all ? "" : "_", all ? "" : block_size_name(size));
+                levels_keep(run, scope, times(c, dir, stage, size));
+            }
+}

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""run.block_trace: what a real run says of the kernel's block layer, and why it says nothing."""
+import json
+import re
+import sqlite3
+
+from runs import measure, result, start, write
+from tap import KVFALL, Skip, case, finish, home, main, need_tool, run
+
+DRIVE = {"tiers.gpu.capacity": 0, "tiers.cpu.capacity": 0, "tiers.nvme.io_size": "16KiB"}
+WAYS = ("read", "write")
+
+
+def traced(changes=None, *options):
+    """What measure() gives of a run with the trace, where there can be one."""
+    got = finish(start({**DRIVE, "run.duration": "10ms", "run.block_trace": "on"}, "--db", "none"))
+    if got.rc == 2 and "the block layer cannot be traced: " in got.stderr:
+        raise Skip(got.stderr.strip().splitlines()[-1])
+    return measure({**DRIVE, "run.block_trace": "on", **(changes or {})}, *options)
+
+
+@case("host, kernel and device share a read's time, and a write's, and the summary says so in a line")
+def _():
+    got, summary = traced({"run.duration": "1s"})
+    shares = {}
+    for way in WAYS:
+        shares[way] = [result(summary, "nvme_%s_%s_share" % (way, part)) for part in ("device", "kernel", "host")]
+        assert abs(sum(shares[way]) - 1) < 1e-9 and min(shares[way]) >= 0, (way, shares)
+        assert shares[way][0] > 0, (way, shares)
+        for stage in ("q2d", "d2c"):
+            assert 0 < result(summary, "nvme_%s_%s_p50_ms" % (way, stage)) <= result(summary, "nvme_%s_%s_max_ms" % (way, stage))
+    lines = re.findall(r"nvme (read|write)s: device (\d+) %, kernel (\d+) %, kvfall (\d+) %", " ".join(got.stdout.split()))
+    assert [way for way, *_ in lines] == list(WAYS), got
+    for way, *parts in lines:
+        assert sum(map(int, parts)) == 100, got
+        assert all(abs(int(part) - 100 * share) < 1 for part, share in zip(parts, shares[way])), (parts, shares[way])
+
+
+@case("requests carry the bytes of the tier, and their histograms by size hold all of them")
+def _():
+    _, summary = traced({"run.duration": "1s"})
+    for way in WAYS:
+        requests, mean = result(summary, "nvme_%s_requests" % way), result(summary, "nvme_request_bytes_%s" % way)
+        ours, kernel = result(summary, "nvme_%s_bytes" % way), result(summary, "device_%s_bytes" % way)
+        assert 0.8 * ours <= requests * mean <= 1.02 * kernel + (1 << 20), (way, requests, mean, ours, kernel)
+        assert result(summary, "nvme_%s_depth_mean" % way) >= 1
+    with sqlite3.connect(home() / ".local/share/kvfall/history.db") as db:
+        scopes = {scope for scope, in db.execute("SELECT scope FROM histograms WHERE scope LIKE 'nvme%'")}
+    assert {"nvme_read_q2d", "nvme_read_d2c", "nvme_write_q2d", "nvme_write_d2c"} <= scopes, scopes
+    assert any(re.fullmatch(r"nvme_read_d2c_(4k|16k|64k|256k|1m|more)", scope) for scope in scopes), scopes
+
+
+@case("without the capabilities on is refused and names them, auto says nothing, and off has no figures")
+def _():
+    setpriv = need_tool("setpriv")
+    without = ["--bounding-set=-sys_admin,-cap_38,-cap_39", "--inh-caps=-all", "--", KVFALL, "run", "--headless",
+               write(DRIVE), "--db", "none", "--json", "bare.json"]
+    bare = run(without, program=setpriv)
+    if "setpriv:" in bare.stderr:
+        raise Skip(bare.stderr.strip())
+    assert bare.rc == 0 and "BPF" not in bare.stdout + bare.stderr and "block layer" not in bare.stdout + bare.stderr, bare
+    summary = json.loads((home() / "work/bare.json").read_text())
+    assert [result(summary, "nvme_read_" + name) for name in ("q2d_p95_ms", "kernel_share", "requests")] == [None] * 3
+    got = run([*without, "--block-trace", "on"], program=setpriv)
+    assert got.rc == 2 and not got.stdout, got
+    why = "in this build BPF is off: " if "BPF is off" in got.stderr else "CAP_BPF and CAP_PERFMON are missing; run as root"
+    assert "the block layer cannot be traced: " + why in got.stderr, got
+    off = finish(start({**DRIVE, "run.block_trace": "off"}, "--db", "none"))
+    assert off.rc == 0 and "Time of" not in off.stdout, off
+
+
+@case("a simulation, and a run without a drive, have no trace to refuse")
+def _():
+    got = run(["run", "--headless", write({**DRIVE, "mode": "simulate"}), "--db", "none", "--set", "run.block_trace=on"])
+    assert got.rc == 0 and "cannot be traced" not in got.stderr, got
+
+
+main()

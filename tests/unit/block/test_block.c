@@ -1,0 +1,191 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/build.h"
+#include "block/block.h"
+
+/* ---- a machine of files ---- */
+
+static char root[64];
+
+static int on_remove(const char *path, const struct stat *st, int type, struct FTW *at) {
+    (void)st, (void)type, (void)at;
+    return remove(path);
+}
+
+static int make_root(void **state) {
+    (void)state;
+    snprintf(root, sizeof root, "/tmp/kvfall-block-XXXXXX");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int drop_root(void **state) {
+    (void)state;
+    return nftw(root, on_remove, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void full_path(char out[512], const char *path) {
+    int len = snprintf(out, 512, "%s/%s", root, path);
+    assert_in_range(len, 1, 511);
+    for (char *slash = out + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; *slash++ = '/') {
+        *slash = '\0';
+        assert_true(mkdir(out, 0700) == 0 || errno == EEXIST);
+    }
+}
+
+static void put(const char *path, const char *text) {
+    char full[512];
+    full_path(full, path);
+    FILE *f = fopen(full, "we");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void link_to(const char *path, const char *target) {
+    char full[512];
+    full_path(full, path);
+    assert_int_equal(symlink(target, full), 0);
+}
+
+/* ---- why not ---- */
+
+static void permits(const char *caps) {
+    char status[128];
+    snprintf(status, sizeof status, "Name:\tkvfall\nCapInh:\t0\nCapEff:\t%s\n", caps);
+    put("proc/self/status", status);
+    put("sys/kernel/btf/vmlinux", "types");
+}
+
+static void assert_refused(const char *why) {
+    struct err e = {0};
+    assert_int_equal(block_permitted(root, &e), -KVF_ERR_UNAVAILABLE);
+    if (!strstr(e.text, why)) fail_msg("\"%s\" does not say \"%s\"", e.text, why);
+    assert_true(strncmp(e.text, "the block layer cannot be traced: ", 34) == 0);
+    assert_null(strchr(e.text, '\n'));
+}
+
+static void each_reason_is_a_sentence_with_its_remedy(void **state) {
+    (void)state;
+    if (build_without_bpf()) {
+        assert_refused(build_without_bpf());
+        return;
+    }
+    permits("000001ffffffffff");
+    assert_int_equal(block_permitted(root, NULL), 0);
+    permits("000000c000000000"); /* these two alone */
+    assert_int_equal(block_permitted(root, NULL), 0);
+    permits("0000000000200000"); /* CAP_SYS_ADMIN, as before there were the others */
+    assert_int_equal(block_permitted(root, NULL), 0);
+    permits("0000000000000000");
+    assert_refused("CAP_BPF and CAP_PERFMON are missing; run as root, or give them");
+    permits("0000004000000000");
+    assert_refused("CAP_BPF is missing");
+    permits("0000008000000000");
+    assert_refused("CAP_PERFMON is missing");
+    permits("000001ffffffffff");
+    put("sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+    assert_int_equal(block_permitted(root, NULL), 0);
+    put("sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
+    assert_refused("locked down for confidentiality");
+    put("sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
+    char types[512];
+    full_path(types, "sys/kernel/btf/vmlinux");
+    assert_int_equal(unlink(types), 0);
+    assert_refused("CONFIG_DEBUG_INFO_BTF");
+}
+
+/* ---- which drives ---- */
+
+static void a_mapped_device_stands_for_all_that_it_is_made_of(void **state) {
+    (void)state;
+    uint32_t number[BLOCK_DEVICES];
+    put("sys/block/nvme0n1/dev", "259:0\n");
+    put("sys/block/nvme0n1/nvme0n1p2/partition", "2\n");
+    put("sys/block/nvme0n1/nvme0n1p2/dev", "259:2\n");
+    put("sys/block/nvme1n1/dev", "259:5\n");
+    put("sys/block/md0/dev", "9:0\n");
+    put("sys/block/md0/slaves/here", "");
+    link_to("sys/block/md0/slaves/nvme0n1p2", "../../nvme0n1/nvme0n1p2");
+    link_to("sys/block/md0/slaves/nvme1n1", "../../nvme1n1");
+    put("sys/block/dm-3/dev", "253:3\n");
+    put("sys/block/dm-3/slaves/here", "");
+    link_to("sys/block/dm-3/slaves/md0", "../../md0");
+    put("sys/dev/block/here", "");
+    link_to("sys/dev/block/253:3", "../../block/dm-3");
+    link_to("sys/dev/block/259:2", "../../block/nvme0n1/nvme0n1p2");
+
+    assert_int_equal(block_devices(root, 259, 2, number, 0), 1);
+    assert_int_equal(number[0], 259 << 20 | 0); /* the disk, as the kernel numbers it */
+    assert_int_equal(block_devices(root, 259, 2, number, 1), 1);
+    assert_int_equal(block_devices(root, 253, 3, number, 1), 4);
+    uint32_t sum = 0;
+    for (int i = 0; i < 4; i++) sum += number[i];
+    assert_int_equal(sum, (259u << 20) + (253u << 20 | 3) + (9u << 20) + (259u << 20 | 5));
+    assert_int_equal(block_devices(root, 8, 0, number, 0), 0);
+}
+
+/* ---- counts ---- */
+
+static void bins_become_histograms_with_their_sum(void **state) {
+    (void)state;
+    static struct block_counts before, after, c;
+    static struct histogram h;
+    /* 1 ms lies in the octave from 2^19 ns on, the 14th of its 16 parts: from 950,272 to 983,040 it is the
+     * 13th */
+    int octave = (19 - BLOCK_FIRST_BIT - 1) * 16;
+    before.spread[BLOCK_WRITE][BLOCK_D2C][2].bin[1 + octave + 14] = 5;
+    before.spread[BLOCK_WRITE][BLOCK_D2C][2].sum_ns = 5000000;
+    after = before;
+    after.spread[BLOCK_WRITE][BLOCK_D2C][2].bin[1 + octave + 14] += 3;
+    after.spread[BLOCK_WRITE][BLOCK_D2C][2].sum_ns += 3000000;
+    after.spread[BLOCK_WRITE][BLOCK_D2C][5].bin[BLOCK_BINS - 1] = 1;
+    after.spread[BLOCK_WRITE][BLOCK_D2C][5].sum_ns = 1;
+    after.events.dir[BLOCK_READ].requests = 7;
+    after.user[3].bytes[BLOCK_READ] = 11;
+    block_since(&after, &before, &c);
+    assert_int_equal(c.events.dir[BLOCK_READ].requests, 7);
+    assert_int_equal(c.user[3].bytes[BLOCK_READ], 11);
+    block_histogram(&c, BLOCK_WRITE, BLOCK_D2C, 2, &h);
+    assert_int_equal(histogram_count(&h), 3);
+    assert_true(histogram_mean(&h) == 1e6);
+    double p50 = histogram_quantile(&h, 0.5);
+    assert_true(p50 > 0.97e6 && p50 < 1.03e6);
+    histogram_init(&h);
+    block_histogram(&c, BLOCK_WRITE, BLOCK_D2C, BLOCK_SIZES, &h);
+    assert_int_equal(histogram_count(&h), 4);
+    histogram_init(&h);
+    block_histogram(&c, BLOCK_READ, BLOCK_D2C, BLOCK_SIZES, &h);
+    assert_int_equal(histogram_count(&h), 0);
+}
+
+static void sizes_and_statuses_have_names(void **state) {
+    (void)state;
+    assert_string_equal(block_size_name(0), "4k");
+    assert_string_equal(block_size_name(BLOCK_SIZES - 1), "more");
+    assert_string_equal(block_status_name(10), "I/O error");
+    assert_string_equal(block_status_name(31), "other error");
+    assert_string_equal(block_status_name(99), "other error");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_reason_is_a_sentence_with_its_remedy, make_root, drop_root),
+        cmocka_unit_test_setup_teardown(a_mapped_device_stands_for_all_that_it_is_made_of, make_root,
+                                        drop_root),
+        cmocka_unit_test(bins_become_histograms_with_their_sum),
+        cmocka_unit_test(sizes_and_statuses_have_names),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,220 @@
+/* The trace against a loop device that nobody else uses: what is done to it is known exactly. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "block/block.h"
+
+enum { MIB = 1 << 20, SIZE = 32 * MIB };
+
+static struct rig {
+    char file[64], device[32], why[300];
+    int backing, loop, fd;
+    struct blockdev under;
+    struct block_trace *trace;
+    void *data;
+} rig;
+
+/* Leaves in rig.why why the rest cannot be told here. */
+static void rig_open(void) {
+    struct err e = {0};
+    struct stat st;
+    rig.backing = rig.loop = rig.fd = -1;
+    snprintf(rig.file, sizeof rig.file, "/var/tmp/kvfall-block-XXXXXX");
+    if (block_permitted("", &e) != 0) {
+        snprintf(rig.why, sizeof rig.why, "%.290s", e.text);
+        return;
+    }
+    int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+    int n = control >= 0 ? ioctl(control, LOOP_CTL_GET_FREE) : -1;
+    if (control >= 0) close(control);
+    snprintf(rig.device, sizeof rig.device, "/dev/loop%d", n);
+    rig.backing = mkstemp(rig.file);
+    if (n < 0 || rig.backing < 0 || ftruncate(rig.backing, SIZE) != 0 ||
+        (rig.loop = open(rig.device, O_RDWR | O_CLOEXEC)) < 0 ||
+        ioctl(rig.loop, LOOP_SET_FD, rig.backing) != 0 ||
+        (rig.fd = open(rig.device, O_RDWR | O_DIRECT | O_CLOEXEC)) < 0 || fstat(rig.fd, &st) != 0) {
+        snprintf(rig.why, sizeof rig.why, "no loop device can be made here: %s", strerror(errno));
+        return;
+    }
+    rig.under = (struct blockdev){.present = true, .major = major(st.st_rdev), .minor = minor(st.st_rdev)};
+    if (block_open(&rig.trace, &rig.under, 1, &e) != 0) snprintf(rig.why, sizeof rig.why, "%.290s", e.text);
+}
+
+static int setup(void **state) {
+    (void)state;
+    rig = (struct rig){0};
+    rig_open();
+    return posix_memalign(&rig.data, 4096, MIB) == 0 ? 0 : -1;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    block_close(rig.trace);
+    if (rig.fd >= 0) close(rig.fd);
+    if (rig.loop >= 0) {
+        ioctl(rig.loop, LOOP_CLR_FD);
+        close(rig.loop);
+    }
+    if (rig.backing >= 0) {
+        close(rig.backing);
+        unlink(rig.file);
+    }
+    free(rig.data);
+    return 0;
+}
+
+static void needs_the_trace(void) {
+    if (!rig.why[0]) return;
+    print_message("# %s\n", rig.why);
+    skip();
+}
+
+static void transfer(int dir, size_t bytes, unsigned times) {
+    for (unsigned i = 0; i < times; i++) {
+        off_t at = (off_t)(i * bytes) % (SIZE / 2);
+        ssize_t n =
+            dir == BLOCK_WRITE ? pwrite(rig.fd, rig.data, bytes, at) : pread(rig.fd, rig.data, bytes, at);
+        assert_int_equal(n, bytes);
+    }
+}
+
+static uint64_t spread_count(const struct block_counts *c, int dir, int stage, int size) {
+    uint64_t n = 0;
+    for (int b = 0; b < BLOCK_BINS; b++) n += c->spread[dir][stage][size].bin[b];
+    return n;
+}
+
+static void every_request_is_counted_once_in_its_class(void **state) {
+    (void)state;
+    static struct block_counts c;
+    needs_the_trace();
+    memset(rig.data, 1, MIB);
+    transfer(BLOCK_WRITE, 4096, 300);
+    transfer(BLOCK_WRITE, 65536, 40);
+    transfer(BLOCK_READ, 16384, 200);
+    block_read(rig.trace, &c);
+    const struct block_dir_counts *r = &c.events.dir[BLOCK_READ], *w = &c.events.dir[BLOCK_WRITE];
+    assert_int_equal(w->requests, 340);
+    assert_int_equal(w->request_bytes, 300 * 4096 + 40 * 65536);
+    assert_int_equal(w->bios, 340);
+    assert_int_equal(w->bio_bytes, w->request_bytes);
+    assert_int_equal(r->requests, 200);
+    assert_int_equal(r->request_bytes, 200 * 16384);
+    for (int stage = 0; stage < BLOCK_STAGES; stage++) {
+        assert_int_equal(spread_count(&c, BLOCK_WRITE, stage, 0), 300);
+        assert_int_equal(spread_count(&c, BLOCK_WRITE, stage, 2), 40);
+        assert_int_equal(spread_count(&c, BLOCK_READ, stage, 1), 200);
+    }
+    assert_int_equal(r->depth, 200); /* one at a time */
+    assert_int_equal(c.events.splits + c.events.merges + c.events.lost + c.users, 0);
+    /* one request each: both clocks of it are those of its operation */
+    uint64_t both = 0;
+    for (int stage = 0; stage < BLOCK_STAGES; stage++) both += c.spread[BLOCK_READ][stage][1].sum_ns;
+    assert_int_equal(both, r->bio_ns);
+    assert_int_equal(c.spread[BLOCK_READ][BLOCK_D2C][1].sum_ns, r->bio_device_ns);
+}
+
+/* The largest request of the device is made 64 KiB, so that each operation of 1 MiB becomes 16 requests. */
+static void what_is_split_is_one_operation(void **state) {
+    (void)state;
+    static struct block_counts c;
+    char path[96];
+    needs_the_trace();
+    snprintf(path, sizeof path, "/sys/block/%s/queue/max_sectors_kb", strrchr(rig.device, '/') + 1);
+    FILE *f = fopen(path, "we");
+    if (!f || fputs("64", f) < 0 || fclose(f) != 0) {
+        print_message("# %s cannot be set\n", path);
+        skip();
+    }
+    transfer(BLOCK_READ, MIB, 10);
+    block_read(rig.trace, &c);
+    const struct block_dir_counts *r = &c.events.dir[BLOCK_READ];
+    assert_int_equal(r->requests, 160);
+    assert_int_equal(r->request_bytes, 10 * MIB);
+    assert_int_equal(r->bios, 10);
+    assert_int_equal(r->bio_bytes, 10 * MIB);
+    assert_int_equal(c.events.splits, 150);
+    assert_true(r->bio_device_ns > 0 && r->bio_device_ns < r->bio_ns);
+}
+
+static void a_neighbour_has_its_name_and_its_bytes(void **state) {
+    (void)state;
+    static struct block_counts c;
+    needs_the_trace();
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_NAME, "neighbour");
+        for (int i = 0; i < 70; i++)
+            if (pwrite(rig.fd, rig.data, 65536, (off_t)i * 65536) != 65536) _exit(1);
+        for (int i = 0; i < 30; i++)
+            if (pread(rig.fd, rig.data, 4096, (off_t)i * 4096) != 4096) _exit(1);
+        _exit(0);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    transfer(BLOCK_READ, 4096, 5);
+    block_read(rig.trace, &c);
+    assert_int_equal(c.users, 1);
+    assert_string_equal(block_user(rig.trace, 0)->process, "neighbour");
+    assert_int_equal(c.user[0].bytes[BLOCK_WRITE], 70 * 65536);
+    assert_int_equal(c.user[0].requests[BLOCK_WRITE], 70);
+    assert_int_equal(c.user[0].bytes[BLOCK_READ], 30 * 4096);
+    assert_int_equal(c.events.dir[BLOCK_READ].requests, 5);
+    assert_int_equal(c.events.dir[BLOCK_WRITE].requests, 0);
+}
+
+static void a_device_cut_short_fails_with_its_status(void **state) {
+    (void)state;
+    static struct block_counts c;
+    needs_the_trace();
+    assert_int_equal(ftruncate(rig.backing, MIB), 0);
+    transfer(BLOCK_READ, 4096, 3);
+    for (int i = 0; i < 7; i++) assert_int_equal(pread(rig.fd, rig.data, 4096, 20 * MIB + i * 4096), -1);
+    block_read(rig.trace, &c);
+    assert_int_equal(c.events.errors[BLOCK_IO_ERROR], 7);
+    uint64_t all = 0;
+    for (int s = 0; s < BLOCK_STATUSES; s++) all += c.events.errors[s];
+    assert_int_equal(all, 7);
+}
+
+static void flushes_and_discards_are_counted(void **state) {
+    (void)state;
+    static struct block_counts c;
+    uint64_t range[2] = {0, MIB};
+    needs_the_trace();
+    for (int i = 0; i < 4; i++) assert_int_equal(fsync(rig.fd), 0);
+    bool discards = ioctl(rig.fd, 0x1277 /* BLKDISCARD */, range) == 0;
+    block_read(rig.trace, &c);
+    assert_int_equal(c.events.flushes, 4);
+    assert_int_equal(c.events.discards, discards ? 1 : 0);
+    assert_int_equal(c.events.dir[BLOCK_WRITE].requests, 0);
+}
+
+int main(void) {
+#define ON_A_LOOP(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        ON_A_LOOP(every_request_is_counted_once_in_its_class),
+        ON_A_LOOP(what_is_split_is_one_operation),
+        ON_A_LOOP(a_neighbour_has_its_name_and_its_bytes),
+        ON_A_LOOP(a_device_cut_short_fails_with_its_status),
+        ON_A_LOOP(flushes_and_discards_are_counted),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
