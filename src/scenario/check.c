@@ -205,7 +205,7 @@ static void check_granularity(struct loading *l, const char *source) {
         if (!block)
             problem_add(l, place, "cache.granularity", "source %s names blocks; set cache.granularity: block",
                         source);
-        if (s->cache.block_tokens != of_trace)
+        if (s->cache.block_tokens != of_trace && !scenario_source_has(s, SOURCE_BLOCKS))
             problem_of(l, "cache.block_tokens", "workload.source",
                        "%" PRIu64 " contradicts the %" PRIu64 " tokens of a block of source %s; leave it out",
                        s->cache.block_tokens, of_trace, source);

@@ -245,6 +245,24 @@ static const struct option_spec validate_table[] = {
     {0}};
 static const struct option_group validate_group = {"Validate", validate_table};
 
+static const struct option_spec trace_table[] = {
+    {"source", "NAME", OPTION_VALUE, NULL, "kind of the file, else as its first bytes tell"},
+    {"block-tokens", "N", OPTION_VALUE, NULL,
+     "tokens of a block of a mooncake file, else as its first row says, or 512"},
+    {"model", "NAME", OPTION_TEXT_KEY, "model", "model whose KV cache gives tokens their bytes"},
+    {"policies", "LIST", OPTION_VALUE, NULL,
+     "policies beside lru in the miss ratios; 2q,arc,s3fifo unless told"},
+    {"cut", "FROM..TO", OPTION_VALUE, NULL, "requests of that time alone: 10:00..11:00, 90s..5m"},
+    {"sample", "PART", OPTION_VALUE, NULL, "this part of the sessions alone, such as 0.1"},
+    {"seed", "N", OPTION_VALUE, NULL, "seed of --sample, 42 unless told"},
+    {"json", "FILE", OPTION_VALUE, NULL, "write the description as JSON; - prints it instead of the text"},
+    {"report", "FILE", OPTION_VALUE, NULL, "write it as a page: FILE.html, FILE.md or FILE.txt"},
+    {"output", "FILE", OPTION_VALUE, NULL, "write the requests to FILE instead, anonymised"},
+    {"format", "NAME", OPTION_VALUE, NULL, "of --output: mooncake, csv or oracleGeneral"},
+    {"force", NULL, OPTION_FLAG, NULL, "overwrite an existing file"},
+    {0}};
+static const struct option_group trace_group = {"Trace", trace_table};
+
 static const struct option_command tables[] = {
     {"run", 1, {&run_group, &screen, &shorts, &common}},
     {"suite", OPTIONS_OPERANDS_MAX, {&suite_group, &suite_scenario, &screen, &common}},
@@ -252,6 +270,7 @@ static const struct option_command tables[] = {
     {"check", 1, {&check_group, &shorts, &common}},
     {"models", 2, {&models_group, &setting, &common}},
     {"probe", OPTIONS_OPERANDS_MAX, {&probe_group, &common}},
+    {"trace", OPTIONS_OPERANDS_MAX, {&trace_group, &common}},
     {"clean", OPTIONS_OPERANDS_MAX, {&clean_group, &common}},
     {"watch", 1, {&watch_group, &output, &screen, &database, &common}},
     {"history", 0, {&history_group, &database, &common}},

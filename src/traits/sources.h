@@ -14,7 +14,8 @@ enum traits_source_caps {
     SOURCE_BY_TIMES = 128, /* and are, unless told otherwise */
     SOURCE_RECORDED = 256, /* its times are pauses of recorded users; in an open loop it has no users */
     SOURCE_IN_TURN = 512,  /* without times each request is done before the next starts */
-    SOURCE_KNOWN = 1024    /* every access is known beforehand */
+    SOURCE_KNOWN = 1024,   /* every access is known beforehand */
+    SOURCE_BLOCKS = 2048   /* its files may say how many tokens their blocks have */
 };
 
 enum { SOURCE_CONTEXT_MAX = 16384 }; /* tokens that contexts of sharegpt are cut at */
@@ -27,9 +28,12 @@ enum { SOURCE_CONTEXT_MAX = 16384 }; /* tokens that contexts of sharegpt are cut
       SOURCE_INFERS | SOURCE_PERSONAS | SOURCE_USERS | SOURCE_PROMPTS | SOURCE_THINKS, 0, 0, NULL,           \
       "no file: users of the personas below, who hold conversations.")                                       \
     X(KVF_SOURCE_MOONCAKE, "mooncake", mooncake,                                                             \
-      SOURCE_FILE | SOURCE_INFERS | SOURCE_TIMES | SOURCE_BY_TIMES | SOURCE_KNOWN, 512, 0, NULL,             \
+      SOURCE_FILE | SOURCE_INFERS | SOURCE_TIMES | SOURCE_BY_TIMES | SOURCE_KNOWN | SOURCE_BLOCKS, 512, 0,   \
+      NULL,                                                                                                  \
       "JSON lines with timestamp, input_length, output_length and hash_ids. Granularity must be block; a "   \
-      "block has 512 tokens, which block_size, if a row has it, must say.")                                  \
+      "block has 512 tokens unless cache.block_tokens says otherwise, which block_size, if a row has it, "   \
+      "must agree with. A row's class is used where qos.classes has it; session_id and model are for "       \
+      "kvfall trace.")                                                                                       \
     X(KVF_SOURCE_AZURE, "azure", azure,                                                                      \
       SOURCE_FILE | SOURCE_INFERS | SOURCE_PROMPTS | SOURCE_TIMES | SOURCE_BY_TIMES, 0, 0, NULL,             \
       "CSV with TIMESTAMP, ContextTokens and GeneratedTokens.")                                              \

@@ -90,6 +90,7 @@ static enum trace_outcome line_parse(struct workload *w, struct trace *t, enum l
         break;
     }
     t->row.time_ns = TRACE_NO_TIME;
+    t->row.block_tokens = w->s->cache.block_tokens ? w->s->cache.block_tokens : 1;
     enum trace_outcome outcome = w->source->parse(&line, &t->row, f);
     if (outcome == TRACE_UNUSABLE) {
         t->unusable = t->ended = true;
@@ -189,6 +190,14 @@ static void request_conversation(const struct workload *w, struct trace *t, stru
     r->conversation_blocks = source_blocks(w->s, r->context_tokens);
 }
 
+/* The class that the row names, where the scenario has one of that name; else drawn by share. */
+static uint32_t class_of(const struct scenario *s, struct trace *t) {
+    uint32_t drawn = source_class_draw(s, &t->classes);
+    for (uint32_t c = 0; c < s->qos.classes && t->row.klass[0]; c++)
+        if (strcmp(s->qos.klass[c].name, t->row.klass) == 0) return c;
+    return drawn;
+}
+
 static void request_fill(const struct workload *w, struct trace *t, uint64_t user, struct request *r) {
     const struct trace_row *row = &t->row;
     r->id = r->conversation = w->rows.read;
@@ -201,7 +210,7 @@ static void request_fill(const struct workload *w, struct trace *t, uint64_t use
         r->user = user;
     else if (!w->at_rate)
         r->arrival_ns = source_speed_up(w, source_time_sum(t->base_ns, row->time_ns - t->origin_ns));
-    if (w->s->qos.classes_set) r->klass = source_class_draw(w->s, &t->classes);
+    if (w->s->qos.classes_set) r->klass = class_of(w->s, t);
     r->sequence_tokens = row->context_tokens;
     if (row->kind == REQUEST_INFERENCE) request_conversation(w, t, r);
     if (w->traits->block_tokens > 0) {
@@ -235,6 +244,11 @@ static enum workload_next trace_next(struct workload *w, uint64_t user, struct r
     w->rows.emitted++;
     request_fill(w, t, user, r);
     return WORKLOAD_REQUEST;
+}
+
+const struct trace_row *trace_row_of(const struct workload *w) {
+    const struct trace *t = w->state;
+    return w->source->parse ? &t->row : NULL;
 }
 
 const struct source_ops trace_ops = {

@@ -15,6 +15,7 @@
 enum { TRACE_IDS_MAX = 1 << 20 }; /* ids of one row: bounds the memory of a request */
 enum { TRACE_LAYOUT = 64 };       /* bytes that a format has for what a header says */
 enum { TRACE_KEY = 48 };          /* bytes of a key, its NUL counted */
+enum { TRACE_NAME = 64 };         /* bytes of a name, its NUL counted */
 enum { TRACE_COLUMNS = 64 };      /* most of a table with a header */
 
 struct trace_row {
@@ -23,7 +24,10 @@ struct trace_row {
     uint64_t entry_bytes; /* instead of context tokens; 0: those */
     enum request_kind kind;
     char key[TRACE_KEY];
-    uint64_t *ids; /* reused from row to row, owned by the trace */
+    uint64_t block_tokens;                     /* set before: of a block of its ids */
+    uint64_t session;                          /* what tells sessions apart; 0: the row names none */
+    char model[TRACE_NAME], klass[TRACE_NAME]; /* "" where the row names none */
+    uint64_t *ids;                             /* reused from row to row, owned by the trace */
     uint32_t id_count, id_cap;
 };
 
@@ -49,6 +53,10 @@ struct trace_line {
 /* A format: makes a row of a line, or fills the fault. */
 typedef enum trace_outcome trace_parse(const struct trace_line *line, struct trace_row *row,
                                        struct trace_fault *f);
+
+/* The row of the request that workload_next() gave last, until the next call of any of workload's; NULL: its
+ * source does not come in rows. */
+const struct trace_row *trace_row_of(const struct workload *w);
 
 /* Fills the fault; returns TRACE_REJECTED. */
 enum trace_outcome trace_reject(struct trace_fault *f, enum workload_reject reason, const char *fmt, ...)

@@ -4,12 +4,23 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/hash.h"
 
 /* One object a line, read by a strict scanner of its own: a row costs no allocation, and what the
  * rest of the object holds is checked and skipped without being built. */
 
-enum { MOONCAKE_BLOCK_TOKENS = 512, MOONCAKE_DEPTH_MAX = 64 };
-enum { MOONCAKE_INPUT, MOONCAKE_OUTPUT, MOONCAKE_TIME, MOONCAKE_IDS, MOONCAKE_BLOCK };
+enum { MOONCAKE_DEPTH_MAX = 64 };
+enum {
+    MOONCAKE_INPUT,
+    MOONCAKE_OUTPUT,
+    MOONCAKE_TIME,
+    MOONCAKE_IDS,
+    MOONCAKE_BLOCK,
+    MOONCAKE_SESSION,
+    MOONCAKE_MODEL,
+    MOONCAKE_CLASS,
+    MOONCAKE_KEYS
+};
 
 struct scan {
     const char *at;
@@ -270,17 +281,52 @@ static bool ids_scan(struct scan *s) {
     return true;
 }
 
+/* A string or a number tells sessions apart by its text; anything else names none. */
+static bool session_scan(struct scan *s) {
+    const char *text = s->at;
+    size_t len;
+    struct number n;
+    if (*text == '"') {
+        if (!string_scan(s, &text, &len)) return false;
+    } else if (number_begins(s)) {
+        if (!number_scan(s, &n)) return false;
+        len = (size_t)(s->at - text);
+    } else {
+        return value_skip(s);
+    }
+    s->row->session = hash_bytes(text, len, 0) | 1;
+    return true;
+}
+
+/* A short string without escapes; anything else is no name. */
+static bool name_scan(struct scan *s, char name[TRACE_NAME]) {
+    const char *text;
+    size_t len;
+    if (*s->at != '"') return value_skip(s);
+    if (!string_scan(s, &text, &len)) return false;
+    if (len < TRACE_NAME && !memchr(text, '\\', len)) memcpy(name, text, len);
+    return true;
+}
+
+static bool block_scan(struct scan *s, const char *what) {
+    uint64_t block = 0;
+    if (!tokens_scan(s, what, &block)) return false;
+    if (block != s->row->block_tokens && s->outcome == TRACE_ROW)
+        s->outcome = trace_reject(s->fault, WORKLOAD_REJECT_ID_COUNT, "%s is not cache.block_tokens, %llu",
+                                  what, (unsigned long long)s->row->block_tokens);
+    return true;
+}
+
 /* The value of a key, at its first byte; keys not known are checked for form and skipped. */
 static bool member_scan(struct scan *s, const char *key, size_t len) {
     static const char *const names[] = {"input_length", "output_length", "timestamp", "hash_ids",
-                                        "block_size"};
-    static const unsigned char lengths[] = {12, 13, 9, 8, 10};
+                                        "block_size",   "session_id",    "model",     "class"};
+    static const unsigned char lengths[] = {12, 13, 9, 8, 10, 10, 5, 5};
     unsigned which = 0;
-    while (which <= MOONCAKE_BLOCK && (lengths[which] != len || memcmp(names[which], key, len) != 0)) which++;
-    if (which > MOONCAKE_BLOCK) return value_skip(s);
+    while (which < MOONCAKE_KEYS && (lengths[which] != len || memcmp(names[which], key, len) != 0)) which++;
+    if (which == MOONCAKE_KEYS) return value_skip(s);
     if (s->seen & 1u << which) return form_fault(s, "a key is there twice");
     s->seen |= 1u << which;
-    uint64_t block = 0;
     switch (which) {
     case MOONCAKE_INPUT:
         return tokens_scan(s, names[which], &s->row->context_tokens);
@@ -290,11 +336,14 @@ static bool member_scan(struct scan *s, const char *key, size_t len) {
         return time_scan(s);
     case MOONCAKE_IDS:
         return ids_scan(s);
+    case MOONCAKE_SESSION:
+        return session_scan(s);
+    case MOONCAKE_MODEL:
+        return name_scan(s, s->row->model);
+    case MOONCAKE_CLASS:
+        return name_scan(s, s->row->klass);
     default:
-        if (!tokens_scan(s, names[which], &block)) return false;
-        if (block != MOONCAKE_BLOCK_TOKENS)
-            value_fault(s, WORKLOAD_REJECT_ID_COUNT, names[which], "is not 512");
-        return true;
+        return block_scan(s, names[which]);
     }
 }
 
@@ -324,13 +373,16 @@ static enum trace_outcome mooncake_parse(const struct trace_line *line, struct t
     struct scan s = {.at = line->text, .row = row, .fault = f, .outcome = TRACE_ROW};
     row->kind = REQUEST_INFERENCE;
     row->id_count = 0;
+    row->session = 0;
+    memset(row->model, 0, sizeof row->model);
+    memset(row->klass, 0, sizeof row->klass);
     if (!object_scan(&s) || s.outcome != TRACE_ROW) return s.outcome;
     if (row->context_tokens == 0) return TRACE_ROW; /* has its own reason, whatever its ids */
-    uint64_t blocks = (row->context_tokens + MOONCAKE_BLOCK_TOKENS - 1) / MOONCAKE_BLOCK_TOKENS;
+    uint64_t block = row->block_tokens, blocks = (row->context_tokens + block - 1) / block;
     if (blocks != row->id_count)
-        return trace_reject(f, WORKLOAD_REJECT_ID_COUNT, "%u hash_ids for %llu tokens, %llu blocks of 512",
+        return trace_reject(f, WORKLOAD_REJECT_ID_COUNT, "%u hash_ids for %llu tokens, %llu blocks of %llu",
                             row->id_count, (unsigned long long)row->context_tokens,
-                            (unsigned long long)blocks);
+                            (unsigned long long)blocks, (unsigned long long)block);
     return TRACE_ROW;
 }
 

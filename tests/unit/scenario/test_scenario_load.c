@@ -170,9 +170,8 @@ static const struct {
      "3:20: workload.path: missing; source azure reads a file: name it, or give --dataset FILE\n"},
     {GOOD "workload: {source: mooncake, path: x}\n",
      "3:20: cache.granularity: source mooncake names blocks; set cache.granularity: block\n"},
-    {GOOD "workload: {source: mooncake, path: x}\ncache: {granularity: block, block_tokens: 16}\n",
-     "4:43: cache.block_tokens: 16 contradicts the 512 tokens of a block of source mooncake; leave it "
-     "out\n"},
+    {GOOD "workload: {source: agentic, path: x}\ncache: {granularity: block, block_tokens: 16}\n",
+     "4:43: cache.block_tokens: 16 contradicts the 64 tokens of a block of source agentic; leave it out\n"},
     {GOOD "workload: {phase: decode}\ncache: {granularity: block}\n",
      "3:19: workload.phase: decode reads whole entries; set cache.granularity: request, or take both or "
      "prefill\n"},

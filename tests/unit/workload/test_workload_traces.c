@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "workload/trace.h"
+
 /* ---- the published traces, their sums worked out with another program ---- */
 
 struct published {
@@ -64,6 +66,35 @@ static void azure_conversation_trace(void **state) {
 }
 
 /* ---- what becomes of a row ---- */
+
+/* Blocks of another size, and a class that the scenario has; one that it has not is drawn. */
+static void mooncake_optional_keys(void **state) {
+    (void)state;
+    struct workload *w;
+    scenario.cache.block_tokens = 16;
+    scenario.qos.classes_set = true;
+    snprintf(scenario.qos.klass[0].name, sizeof scenario.qos.klass[0].name, "fast");
+    snprintf(scenario.qos.klass[1].name, sizeof scenario.qos.klass[1].name, "slow");
+    w = opened_with(
+        KVF_SOURCE_MOONCAKE,
+        "{\"timestamp\":0,\"input_length\":17,\"output_length\":1,\"hash_ids\":[1,2],\"block_size\":16,"
+        "\"session_id\":7,\"class\":\"slow\",\"model\":\"m\"}\n"
+        "{\"timestamp\":1,\"input_length\":33,\"output_length\":1,\"hash_ids\":[1,2,3],\"session_id\":"
+        "7,\"class\":\"fast\"}\n"
+        "{\"timestamp\":2,\"input_length\":1,\"output_length\":1,\"hash_ids\":[1],\"session_id\":\"7b\"}\n");
+    next_expect(w);
+    uint64_t session = trace_row_of(w)->session;
+    assert_int_equal(request.klass, 1);
+    assert_string_equal(trace_row_of(w)->model, "m");
+    assert_int_not_equal(session, 0);
+    next_expect(w);
+    assert_int_equal(request.klass, 0);
+    assert_string_equal(trace_row_of(w)->model, "");
+    assert_int_equal(trace_row_of(w)->session, session);
+    next_expect(w);
+    assert_int_not_equal(trace_row_of(w)->session, session);
+    workload_close(w);
+}
 
 static void mooncake_row(void **state) {
     (void)state;
@@ -363,6 +394,7 @@ static void shared_prompts(void **state) {
     workload_close(w);
     scenario_clean(state);
     scenario.workload.prefix.probability = 1;
+    scenario.cache.block_tokens = 512;
     w = opened_with(KVF_SOURCE_MOONCAKE, ROW("0", "1024", "1", "1,2"));
     next_expect(w);
     assert_int_equal(request.prompt, REQUEST_NO_PROMPT);
@@ -413,6 +445,7 @@ int main(void) {
         TEST(mooncake_synthetic_trace),
         TEST(azure_code_trace),
         TEST(azure_conversation_trace),
+        TEST(mooncake_optional_keys),
         TEST(mooncake_row),
         TEST(azure_row),
         TEST(header_is_optional),

@@ -1,0 +1,152 @@
+#include "study/trace/trace_input.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "scenario/load.h"
+#include "workload/lines.h"
+#include "workload/trace.h"
+
+/* ---- which source ---- */
+
+static const char *source_of_header(const char *line) {
+    static const struct {
+        const char *word, *source;
+    } marks[] = {{"hash_ids", "mooncake"}, {"contexttokens", "azure"},     {"request tokens", "burstgpt"},
+                 {"op,key", "ops"},        {"timestamp,operation", "ops"}, {"conversations", "sharegpt"}};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (strcasestr(line, marks[i].word)) return marks[i].source;
+    return line[strspn(line, " \t")] == '[' ? "sharegpt" : NULL;
+}
+
+/* By the first line that is not blank; a line too long to hold is ShareGPT's one array. "block_size" of it is
+ * what a block has. */
+static int source_find(const char *path, const char **source, uint64_t *block_tokens, struct err *e) {
+    struct lines l;
+    struct stat st;
+    char *text;
+    size_t len;
+    *source = NULL;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        *source = "agentic";
+        return 0;
+    }
+    int rc = lines_open(&l, path, e);
+    if (rc) return rc;
+    enum lines_result r = lines_next(&l, &text, &len);
+    while (r == LINES_TEXT && text[strspn(text, " \t")] == '\0') r = lines_next(&l, &text, &len);
+    if (r == LINES_LONG) *source = "sharegpt";
+    if (r == LINES_TEXT && text[0] == '[' && len == 1) {
+        *source = "sharegpt";
+    } else if (r == LINES_TEXT) {
+        const char *block = strstr(text, "\"block_size\":");
+        if (strstr(text, "\"requests\"") || (text[0] == '{' && !strstr(text, "hash_ids")))
+            *source = "agentic";
+        else
+            *source = source_of_header(text);
+        if (block) *block_tokens = strtoull(block + strlen("\"block_size\":"), NULL, 10);
+    }
+    lines_close(&l);
+    if (!*source)
+        return err_set(e, KVF_ERR_USAGE,
+                       "%s does not look like a trace that kvfall reads; name its kind with --source", path);
+    return 0;
+}
+
+/* ---- its scenario ---- */
+
+static void yaml_text(struct buf *out, const char *text) {
+    buf_add(out, "'");
+    for (; *text; text++) buf_bytes(out, *text == '\'' ? "''" : text, *text == '\'' ? 2 : 1);
+    buf_add(out, "'");
+}
+
+/* A tier that holds everything, and requests at their own times. */
+static int scenario_make(struct trace_input *in, const char *path, const char *source, uint64_t block_tokens,
+                         const struct options *o, struct err *e) {
+    struct buf yaml = {0};
+    struct scenario_report report = {0};
+    const struct traits_source *t = NULL;
+    for (unsigned i = 0; traits_source(i); i++)
+        if (strcmp(traits_source(i)->word, source) == 0) t = traits_source(i);
+    if (!t || !(t->caps & SOURCE_FILE))
+        return err_set(e, KVF_ERR_USAGE, "--source: there is no source \"%s\" with a file", source);
+    in->source = t;
+    in->timed = (t->caps & SOURCE_TIMES) != 0;
+    in->blocks = t->block_tokens > 0;
+    bool blocks = in->blocks || strcmp(source, "sharegpt") == 0;
+    buf_addf(&yaml,
+             "name: trace\nmodel: llama3.1-8b\nmode: simulate\ntiers: {cpu: {capacity: 1TiB}}\n"
+             "run: {duration: 10000h, warmup: 0s}\ncache: {granularity: %s",
+             blocks ? "block" : "request");
+    if (block_tokens > 0 && t->caps & SOURCE_BLOCKS)
+        buf_addf(&yaml, ", block_tokens: %llu", (unsigned long long)block_tokens);
+    buf_addf(&yaml, "}\nworkload: {source: %s, ", source);
+    if (in->timed)
+        buf_add(&yaml, "arrival: {process: trace}, path: ");
+    else
+        buf_add(&yaml, "users: 1, path: ");
+    yaml_text(&yaml, path);
+    buf_add(&yaml, "}\n");
+    int rc = scenario_load(NULL, buf_text(&yaml), o->setting, o->settings, &in->s, NULL, &report);
+    if (rc) {
+        size_t len = strcspn(buf_text(&report.errors), "\n");
+        rc = err_set(e, KVF_ERR_USAGE, "%.*s", (int)len, buf_text(&report.errors));
+    }
+    scenario_load_free(&report);
+    buf_free(&yaml);
+    return rc;
+}
+
+/* ---- requests ---- */
+
+int trace_input_open(struct trace_input *in, const char *path, const struct options *o, struct err *e) {
+    const char *source = options_value(o, "source"), *found;
+    uint64_t block_tokens = 0;
+    int rc = source_find(path, &found, &block_tokens, source ? &(struct err){0} : e);
+    if (rc && !source) return rc;
+    rc = options_number(o, "block-tokens", 1, 1 << 20, &block_tokens, e);
+    if (!rc) rc = scenario_make(in, path, source ? source : found, block_tokens, o, e);
+    if (!rc) rc = workload_open(&in->w, &in->s, e);
+    if (rc && !in->w && in->timed && strcmp(in->source->word, "ops") == 0) { /* operations without times */
+        in->timed = false;
+        in->s.workload.arrival.process = KVF_ARRIVAL_CLOSED;
+        err_clear(e);
+        rc = workload_open(&in->w, &in->s, e);
+    }
+    return rc;
+}
+
+bool trace_input_next(struct trace_input *in, struct trace_item *item) {
+    if (workload_next(in->w, 0, &in->q) != WORKLOAD_REQUEST) return false;
+    const struct request *q = &in->q;
+    const struct trace_row *row = trace_row_of(in->w);
+    uint64_t known = row ? row->session : q->conversation + 1;
+    if (known && in->number) known = hash_mix64(known ^ in->number << 56) | 1;
+    *item = (struct trace_item){.q = q,
+                                .at_ns = in->timed ? q->arrival_ns : 0,
+                                .model = row ? row->model : "",
+                                .klass = row ? row->klass : ""};
+    uint64_t apart = hash_mix64(in->number << 56 ^ q->cycle);
+    for (uint32_t i = 0; i < q->id_count && (in->number || q->cycle); i++)
+        in->q.ids[i] = hash_mix64(q->ids[i] ^ apart);
+    in->named = in->named || (row && row->session);
+    if (in->blocks)
+        item->session = sessions_next(&in->sessions, q->ids, q->id_count, in->s.cache.block_tokens,
+                                      q->sequence_tokens, q->generate_tokens, known, &item->seen);
+    else
+        item->session = row ? 0 : known;
+    return true;
+}
+
+void trace_input_close(struct trace_input *in) {
+    workload_close(in->w);
+    request_free(&in->q);
+    sessions_free(&in->sessions);
+    memset(in, 0, sizeof *in);
+}

@@ -1,0 +1,136 @@
+#include "study/trace/trace_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/output_file.h"
+
+/* libCacheSim's oracleGeneral: little-endian, packed, -1 for no further access. */
+struct __attribute__((packed)) access_record {
+    uint32_t time_s;
+    uint64_t id;
+    uint32_t bytes;
+    int64_t next;
+};
+
+enum trace_form trace_form_named(const char *word) {
+#define X(id, name, help, ending)                                                                            \
+    if (strcmp(word, name) == 0) return TRACE_FORM_##id;
+    TRACE_FORM_LIST(X)
+#undef X
+    return TRACE_FORMS;
+}
+
+int trace_write_begin(struct trace_write *w, const char *path, enum trace_form form, uint64_t block_tokens,
+                      uint64_t block_bytes, struct err *e) {
+    memset(w, 0, sizeof *w);
+    *w = (struct trace_write){
+        .path = path, .form = form, .block_tokens = block_tokens, .block_bytes = block_bytes};
+    if (form != TRACE_FORM_MOONCAKE && block_bytes > UINT32_MAX)
+        return err_set(e, KVF_ERR_USAGE,
+                       "a block of %" PRIu64 " tokens has %" PRIu64 " bytes, and the traces of cache "
+                       "simulators hold less than 4 GiB; take another --model",
+                       block_tokens, block_bytes);
+    w->file = output_file_open(path, "trace", &(bool){false}, KVF_ERR_USAGE, e);
+    if (!w->file) return -(int)e->code;
+    if (form == TRACE_FORM_CSV) fputs("time_s,obj_id,obj_size\n", w->file);
+    return 0;
+}
+
+static uint64_t dense(struct idmap *m, uint64_t key) {
+    uint64_t *at = idmap_at(m, key);
+    if (*at == 0) *at = m->count;
+    return *at - 1;
+}
+
+static void name_print(struct buf *out, const char *key, const char *text) {
+    if (!text[0]) return;
+    buf_addf(out, ", \"%s\": \"", key);
+    for (; *text; text++)
+        buf_bytes(out, (unsigned char)*text < 0x20 || *text == '"' || *text == '\\' ? "?" : text, 1);
+    buf_add(out, "\"");
+}
+
+/* Digits of a number, quicker than by a format: most of a line is ids. */
+static void digits(struct buf *out, uint64_t v) {
+    char text[24], *at = text + sizeof text;
+    do *--at = (char)('0' + v % 10);
+    while (v /= 10);
+    buf_bytes(out, at, (size_t)(text + sizeof text - at));
+}
+
+void trace_line_print(struct trace_write *w, const struct trace_line_out *line, struct buf *out) {
+    uint64_t ms = line->at_ns / KVF_NS_PER_MS, us = line->at_ns / 1000 % 1000;
+    buf_add(out, "{\"timestamp\": ");
+    digits(out, ms);
+    if (us) buf_addf(out, ".%03" PRIu64, us);
+    buf_addf(out, ", \"input_length\": %" PRIu64 ", \"output_length\": %" PRIu64 ", \"hash_ids\": [",
+             line->input_tokens, line->output_tokens);
+    for (uint32_t i = 0; i < line->count; i++) {
+        if (i) buf_bytes(out, ", ", 2);
+        digits(out, dense(&w->ids, line->ids[i]));
+    }
+    buf_add(out, "]");
+    if (w->block_tokens != 512) buf_addf(out, ", \"block_size\": %" PRIu64, w->block_tokens);
+    if (line->session) buf_addf(out, ", \"session_id\": %" PRIu64, dense(&w->sessions, line->session));
+    name_print(out, "model", line->model);
+    name_print(out, "class", line->klass);
+    buf_add(out, "}\n");
+}
+
+void trace_write_add(struct trace_write *w, const struct trace_line_out *line) {
+    struct buf text = {0};
+    w->requests++;
+    w->accesses += line->count;
+    if (w->form == TRACE_FORM_MOONCAKE) trace_line_print(w, line, &text);
+    for (uint32_t i = 0; i < line->count && w->form != TRACE_FORM_MOONCAKE; i++) {
+        struct access_record r = {(uint32_t)(line->at_ns / KVF_NS_PER_S), dense(&w->ids, line->ids[i]),
+                                  (uint32_t)w->block_bytes, -1};
+        if (w->form == TRACE_FORM_ORACLE)
+            buf_bytes(&text, &r, sizeof r);
+        else
+            buf_addf(&text, "%.6f,%" PRIu64 ",%" PRIu32 "\n", (double)line->at_ns / (double)KVF_NS_PER_S,
+                     r.id, r.bytes);
+    }
+    if (text.len) fwrite(text.data, 1, text.len, w->file);
+    buf_free(&text);
+}
+
+/* From the last access to the first: what comes next is known then. */
+static int link_accesses(const struct trace_write *w) {
+    size_t len = (size_t)w->accesses * sizeof(struct access_record);
+    struct idmap next = {0};
+    int fd = open(w->path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return errno;
+    struct access_record *at = len ? mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : NULL;
+    int errnum = errno;
+    close(fd);
+    if (at == MAP_FAILED) return errnum;
+    for (uint64_t i = w->accesses; i-- > 0;) {
+        uint64_t *n = idmap_at(&next, at[i].id);
+        at[i].next = *n ? (int64_t)*n : -1;
+        *n = i + 1; /* accesses are counted from 1 */
+    }
+    idmap_free(&next);
+    if (at) munmap(at, len);
+    return 0;
+}
+
+int trace_write_end(struct trace_write *w, struct err *e) {
+    int errnum = 0;
+    if (w->file && (fflush(w->file) != 0 || ferror(w->file))) errnum = errno ? errno : EIO;
+    if (w->file && !errnum && w->form == TRACE_FORM_ORACLE) errnum = link_accesses(w);
+    if (w->file && fclose(w->file) != 0 && !errnum) errnum = errno;
+    idmap_free(&w->ids);
+    idmap_free(&w->sessions);
+    w->file = NULL;
+    if (!errnum) return 0;
+    return err_set_errno(e, errnum == ENOSPC ? KVF_ERR_NOSPACE : KVF_ERR_IO, errnum, "cannot write %s",
+                         w->path);
+}

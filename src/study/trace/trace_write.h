@@ -1,0 +1,53 @@
+/* Traces as files: Mooncake's JSON lines, or the accesses to blocks as cache simulators read them. Block ids
+ * and sessions are numbered anew, densely and from 0, in the order in which they come: nothing of the old
+ * names is left. One thread. */
+#ifndef KVF_STUDY_TRACE_TRACE_WRITE_H
+#define KVF_STUDY_TRACE_TRACE_WRITE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "workload/idmap.h"
+
+/* X(word, what it is, ending of its files): the first row is what is written unless told. */
+#define TRACE_FORM_LIST(X)                                                                                   \
+    X(MOONCAKE, "mooncake", "JSON lines, which source mooncake reads", ".jsonl")                             \
+    X(CSV, "csv", "a row for each access to a block: time, id, size", ".csv")                                \
+    X(ORACLE, "oracleGeneral", "the same in binary with the next access to each, as libCacheSim has it",     \
+      ".oracleGeneral")
+#define X(id, word, help, ending) TRACE_FORM_##id,
+enum trace_form { TRACE_FORM_LIST(X) TRACE_FORMS };
+#undef X
+
+/* A request to be written. */
+struct trace_line_out {
+    uint64_t at_ns, input_tokens, output_tokens;
+    const uint64_t *ids;
+    uint32_t count;
+    uint64_t session;          /* 0: none */
+    const char *model, *klass; /* ""; control characters, quotes and backslashes become "?" */
+};
+
+struct trace_write {
+    FILE *file;
+    const char *path;
+    enum trace_form form;
+    uint64_t block_tokens, block_bytes; /* bytes: of a block, for the accesses */
+    struct idmap ids, sessions;         /* to the new number + 1 */
+    uint64_t requests, accesses;
+};
+
+/* The form of a word; TRACE_FORMS: unknown. */
+enum trace_form trace_form_named(const char *word);
+/* Creates the file. 0 or a negative code; ended by the caller in any case. */
+int trace_write_begin(struct trace_write *w, const char *path, enum trace_form form, uint64_t block_tokens,
+                      uint64_t block_bytes, struct err *e);
+void trace_write_add(struct trace_write *w, const struct trace_line_out *line);
+/* Completes and closes the file. 0 or -KVF_ERR_IO, -KVF_ERR_NOSPACE. */
+int trace_write_end(struct trace_write *w, struct err *e);
+/* One request as a line of Mooncake's. */
+void trace_line_print(struct trace_write *w, const struct trace_line_out *line, struct buf *out);
+
+#endif

@@ -1,0 +1,41 @@
+#include "workload/idmap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+
+static struct idmap_slot *slot_of(const struct idmap *m, uint64_t key) {
+    uint64_t i = hash_mix64(key) & (m->slots - 1);
+    while (m->slot[i].value && m->slot[i].key != key) i = (i + 1) & (m->slots - 1);
+    return &m->slot[i];
+}
+
+static void grow(struct idmap *m) {
+    struct idmap old = *m;
+    m->slots = old.slots ? 2 * old.slots : 1024;
+    m->slot = mem_zalloc(m->slots, sizeof *m->slot);
+    for (uint64_t i = 0; i < old.slots; i++)
+        if (old.slot[i].value) *slot_of(m, old.slot[i].key) = old.slot[i];
+    free(old.slot);
+}
+
+uint64_t *idmap_at(struct idmap *m, uint64_t key) {
+    if (2 * m->count >= m->slots) grow(m);
+    struct idmap_slot *s = slot_of(m, key);
+    if (s->value == 0) {
+        s->key = key;
+        m->count++;
+    }
+    return &s->value;
+}
+
+uint64_t idmap_get(const struct idmap *m, uint64_t key) {
+    return m->slots ? slot_of(m, key)->value : 0;
+}
+
+void idmap_free(struct idmap *m) {
+    free(m->slot);
+    memset(m, 0, sizeof *m);
+}

@@ -1,0 +1,22 @@
+/* A table from 64-bit numbers to numbers other than 0: open addressing, 16 bytes a slot, at most half full.
+ * One thread; aborts when memory is exhausted. */
+#ifndef KVF_WORKLOAD_IDMAP_H
+#define KVF_WORKLOAD_IDMAP_H
+
+#include <stdint.h>
+
+struct idmap_slot {
+    uint64_t key, value; /* value 0: free */
+};
+struct idmap { /* all zero is an empty one */
+    struct idmap_slot *slot;
+    uint64_t slots, count;
+};
+
+/* The value of a key, 0 when it is new: then the caller sets it before the next call. Good until then. */
+uint64_t *idmap_at(struct idmap *m, uint64_t key);
+/* The value of a key; 0: it is not there. */
+uint64_t idmap_get(const struct idmap *m, uint64_t key);
+void idmap_free(struct idmap *m); /* leaves it empty */
+
+#endif

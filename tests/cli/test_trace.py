@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""trace: a description against figures worked out here, and what it writes."""
+import collections
+import json
+import random
+import struct
+import xml.dom.minidom
+
+import runs
+from tap import case, home, main, run
+
+BLOCK = 512
+
+
+def made(requests=400, seed=7):
+    """Sessions that share one of two prompts and grow turn by turn, in the order of their times."""
+    rng, rows, fresh = random.Random(seed), [], iter(range(100, 10 ** 9))
+    prompts = [[1, 2, 3], [4, 5]]
+    while len(rows) < requests:
+        at, ids, prompt = rng.uniform(0, 3000e3), [], rng.choice(prompts)
+        for turn in range(rng.randint(1, 6)):
+            new = rng.randint(1, 4)
+            ids = ids + [next(fresh) for _ in range(new)]
+            whole = prompt + ids
+            rows.append({"timestamp": int(at), "input_length": len(whole) * BLOCK, "output_length": rng.randint(1, 300),
+                         "hash_ids": whole, "session_id": "s%d" % (ids[0])})
+            at += rng.uniform(1e3, 90e3)
+    rows = sorted(rows, key=lambda row: row["timestamp"])
+    return [{**row, "timestamp": row["timestamp"] - rows[0]["timestamp"]} for row in rows]
+
+
+def written(rows, name="made.jsonl"):
+    path = home() / "work" / name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def described(*args):
+    got = run(["trace", *args, "--json", "-"])
+    assert got.rc == 0, got
+    return json.loads(got.stdout)
+
+
+def lru(rows, blocks):
+    """Misses over lookups: found is what has all blocks before it; the first blocks are the most recent."""
+    held, lookups, misses = collections.OrderedDict(), 0, 0
+    for row in rows:
+        ids, found = row["hash_ids"], 0
+        while found < len(ids) and ids[found] in held:
+            found += 1
+        lookups, misses = lookups + len(ids), misses + len(ids) - found
+        for block in reversed(ids):
+            held.pop(block, None)
+            held[block] = True
+        while len(held) > blocks:
+            held.popitem(last=False)
+    return misses / lookups
+
+
+@case("counts, lengths, sessions and arrivals are those of the rows")
+def _():
+    rows = made()
+    said = described(written(rows))
+    sessions = collections.Counter(row["session_id"] for row in rows)
+    assert (said["requests"], said["rejected"], said["source"]) == (len(rows), 0, "mooncake"), said
+    assert said["input_tokens"] == sum(row["input_length"] for row in rows)
+    assert said["output_tokens"] == sum(row["output_length"] for row in rows)
+    assert said["input"]["max"] == max(row["input_length"] for row in rows)
+    assert said["sessions"] == len(sessions) and said["turns"]["max"] == max(sessions.values())
+    assert abs(said["span_s"] - rows[-1]["timestamp"] / 1000) < 1e-6
+    counts = collections.Counter(row["timestamp"] // 60000 for row in rows)
+    whole = [counts[window] for window in range(rows[-1]["timestamp"] // 60000)]
+    mean = sum(whole) / len(whole)
+    variance = sum((count - mean) ** 2 for count in whole) / (len(whole) - 1)
+    minute = next(scale for scale in said["arrivals"]["scales"] if scale["window_s"] == 60)
+    assert abs(minute["dispersion"] - variance / mean) < 1e-9, (minute, variance / mean)
+    assert minute["busiest"] == max(counts.values())
+    assert sum(said["arrivals"]["requests"]) == len(rows)
+
+
+@case("sharing and the tree of blocks are those of the rows")
+def _():
+    rows, known, shared, children = made(), set(), 0, collections.defaultdict(set)
+    for row in rows:
+        found = 0
+        while found < len(row["hash_ids"]) and row["hash_ids"][found] in known:
+            found += 1
+        shared += found
+        known.update(row["hash_ids"])
+        for parent, child in zip(row["hash_ids"], row["hash_ids"][1:]):
+            children[parent].add(child)
+    said = described(written(rows))["sharing"]
+    assert abs(said["seen_ratio"] - shared * BLOCK / sum(row["input_length"] for row in rows)) < 1e-12, said
+    assert said["blocks"] == len(known) and said["most_children"] == max(map(len, children.values())), said
+    branches = sum(len(of) > 1 for of in children.values())
+    assert abs(said["branch_ratio"] - branches / len(children)) < 1e-12, (said, branches, len(children))
+
+
+@case("miss ratios of lru are those of a cache worked out block by block, and no policy is below belady")
+def _():
+    rows = made()
+    said = described(written(rows), "--policies", "arc,2q,belady")["reuse"]
+    block_bytes = 2 * 32 * 8 * 128 * 2 * BLOCK
+    assert said["sample"] == 1
+    for capacity, ratio in zip(said["capacity_bytes"], said["miss_ratio"]["lru"]):
+        exact = [lru(rows, int(capacity * factor / block_bytes)) for factor in (0.9, 1.1)]
+        assert exact[1] - 1e-9 <= ratio <= exact[0] + 1e-9, (capacity, ratio, exact)
+    for name, ratios in said["miss_ratio"].items():
+        assert all(ours >= best - 0.01 for ours, best in zip(ratios, said["miss_ratio"]["belady"])), (name, said)
+    distinct = len({block for row in rows for block in row["hash_ids"]})
+    assert abs(said["working_set_bytes"][-1] - distinct * block_bytes) < 1, said
+
+
+@case("what is written is the same trace under other names")
+def _():
+    rows = made()
+    path, out = written(rows), home() / "work/out.jsonl"
+    got = run(["trace", path, "-o", out])
+    assert got.rc == 0 and "%d requests" % len(rows) in got.stdout, got
+    again = [json.loads(line) for line in out.read_text().splitlines()]
+    names = {}
+    for row, other in zip(rows, again):
+        assert (row["timestamp"], row["input_length"], row["output_length"]) == (
+            other["timestamp"], other["input_length"], other["output_length"])
+        assert other["hash_ids"] == [names.setdefault(block, len(names)) for block in row["hash_ids"]]
+    first, second = described(path), described(out)
+    assert {**first, "trace": 0} == {**second, "trace": 0}
+    runs.refused(["trace", path, "-o", out], "is there already", "--force")
+
+
+@case("sessions of a trace that names none are told from its blocks")
+def _():
+    rows = made()
+    bare = [{key: value for key, value in row.items() if key != "session_id"} for row in rows]
+    for row in bare: # a next turn holds the answer too
+        row["output_length"] = 1
+    said = described(written(bare))
+    assert said["sessions"] == len({row["session_id"] for row in rows}), said["sessions"]
+
+
+@case("a part of the time and a part of the sessions")
+def _():
+    rows = made(2000)
+    path, out = written(rows), home() / "work/part.jsonl"
+    run(["trace", path, "--cut", "0:10..0:20", "-o", out])
+    inside = [row for row in rows if 600e3 <= row["timestamp"] < 1200e3]
+    again = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["timestamp"] + inside[0]["timestamp"] for row in again] == [row["timestamp"] for row in inside]
+    assert described(path, "--cut", "10m..20m")["requests"] == len(inside)
+    half = described(path, "--sample", "0.5")
+    turns = described(path)["turns"]["mean"]
+    assert 0.4 < half["requests"] / len(rows) < 0.6 and abs(half["turns"]["mean"] / turns - 1) < 0.1, half
+    for args in (["--cut", "10"], ["--cut", "5m..4m"], ["--cut", "..0:61"], ["--sample", "0"], ["--sample", "x"],
+                 ["--policies", "no"], ["--report", "x.pdf"], ["--format", "no", "-o", out, "--force"]):
+        runs.refused(["trace", path, *args], args[0] if args[0] != "--report" else "x.pdf")
+    runs.refused(["trace"], "needs a file")
+    runs.refused(["trace", path, "--cut", "9:00..10:00"], "no request is left")
+
+
+@case("joined files follow each other and share nothing")
+def _():
+    path = written(made())
+    one, two = described(path), described(path, path)
+    assert two["requests"] == 2 * one["requests"] and two["sessions"] == 2 * one["sessions"]
+    assert two["sharing"]["blocks"] == 2 * one["sharing"]["blocks"]
+    assert abs(two["sharing"]["seen_ratio"] - one["sharing"]["seen_ratio"]) < 1e-12
+    assert two["span_s"] > 2 * one["span_s"]
+
+
+@case("accesses for cache simulators name the next access to each block")
+def _():
+    rows = made()
+    path, binary, table = written(rows), home() / "work/a.oracleGeneral", home() / "work/a.csv"
+    assert run(["trace", path, "-o", binary, "--format", "oracleGeneral"]).rc == 0
+    assert run(["trace", path, "-o", table, "--format", "csv"]).rc == 0
+    got = list(struct.iter_unpack("<IQIq", binary.read_bytes()))
+    accesses = [(row["timestamp"], block) for row in rows for block in row["hash_ids"]]
+    names, following, after = {}, [], {}
+    for _, block in accesses:
+        names.setdefault(block, len(names))
+    for number in range(len(accesses), 0, -1):
+        following.append(after.get(accesses[number - 1][1], -1))
+        after[accesses[number - 1][1]] = number
+    wanted = [(at // 1000, names[block], 64 << 20, then) for (at, block), then in zip(accesses, reversed(following))]
+    assert got == wanted, next(pair for pair in zip(got, wanted) if pair[0] != pair[1])
+    lines = table.read_text().splitlines()
+    assert lines[0] == "time_s,obj_id,obj_size" and len(lines) == len(wanted) + 1
+    assert lines[-1].split(",")[1:] == [str(wanted[-1][1]), str(64 << 20)]
+
+
+@case("every kind of file is known by its first line, and says what it can")
+def _():
+    work = home() / "work"
+    (work / "azure.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n"
+                                    "2023-11-16 18:15:50.9951690,396,109")
+    (work / "burst.csv").write_text("Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+                                    "5,ChatGPT,472,18,490,Conversation log\n45,ChatGPT,9,0,9,Conversation log\n"
+                                    "118,GPT-4,276,23,299,Conversation log\n")
+    (work / "ops.csv").write_text("op,key,tokens\nwrite,a,100\nread,a,100\n")
+    (work / "share.json").write_text('[{"id": "x", "conversations": [{"from": "human", "value": "hello there"},'
+                                     '{"from": "gpt", "value": "hi"}]}]')
+    for name, source, count in (("azure.csv", "azure", 2), ("burst.csv", "burstgpt", 2), ("ops.csv", "ops", 2),
+                                ("share.json", "sharegpt", 1)):
+        said = described(work / name)
+        assert (said["source"], said["requests"]) == (source, count), said
+        assert run(["trace", work / name]).rc == 0
+    (work / "no.txt").write_text("hello\n")
+    runs.refused(["trace", work / "no.txt"], "--source")
+    runs.refused(["trace", work / "missing"], "missing")
+    runs.refused(["trace", work / "azure.csv", "-o", work / "x"], "names no blocks")
+    runs.refused(["trace", work / "azure.csv", "--source", "mooncake"], "no usable row")
+
+
+@case("pages and text say the same, and a page is well-formed")
+def _():
+    path, page = written(made()), home() / "work/page.html"
+    text = run(["trace", path, "--ascii"])
+    assert text.rc == 0 and text.stdout.isascii(), text
+    for word in ("Requests", "mooncake", "turns of a session", "dispersion", "Branches", "s3fifo", "working set over time"):
+        assert word in text.stdout, (word, text.stdout)
+    assert run(["trace", path, "--report", page]).rc == 0
+    whole = page.read_text()
+    xml.dom.minidom.parseString(whole)
+    assert "Prefix sharing" in whole and "miss ratio over capacity" in whole
+
+
+@case("the published conversation trace: its totals, and lru within the error of the sample")
+def _():
+    path = runs.trace("mooncake/conversation_trace.jsonl")
+    said = described(path)
+    assert (said["requests"], said["input_tokens"], said["output_tokens"]) == (12031, 144793823, 4122048), said
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    reuse = said["reuse"]
+    assert reuse["sample"] < 1
+    for i in (2, 5, 7):
+        exact = lru(rows, int(reuse["capacity_bytes"][i] / (64 << 20)))
+        assert abs(reuse["miss_ratio"]["lru"][i] - exact) < 4 * reuse["error"][i] + 0.01, (i, reuse, exact)
+
+
+main()
