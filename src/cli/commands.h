@@ -40,6 +40,6 @@ int cmd_complete(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 command_act cmd_check, cmd_models, cmd_probe, cmd_history, cmd_show, cmd_compare, cmd_export, cmd_report,
     cmd_tag, cmd_note, cmd_delete, cmd_prune, cmd_clean, cmd_vacuum, cmd_merge, cmd_sql, cmd_schema,
-    cmd_config, cmd_validate, cmd_trace;
+    cmd_config, cmd_validate, cmd_trace, cmd_record;
 
 #endif

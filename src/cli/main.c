@@ -31,6 +31,7 @@ static const struct command_entry commands[] = {
     {"check", "SCENARIO", "print what a scenario means and needs, without running it", .act = cmd_check},
     {"models", "[NAME [SCENARIO]]", "list models, or show how a working set spreads over the tiers",
      .act = cmd_models},
+    {"record", "[LOG]...", "make a trace of the request log of a gateway or an engine", .act = cmd_record},
     {"trace", "FILE...", "describe a trace, or write a part of it", .act = cmd_trace},
     {"clean", "PATH...", "remove what killed runs and power cuts left on a disk", .act = cmd_clean},
     {"probe", "[PATH]... | --calibrate [SCENARIO]",

@@ -263,6 +263,17 @@ static const struct option_spec trace_table[] = {
     {0}};
 static const struct option_group trace_group = {"Trace", trace_table};
 
+static const struct option_spec record_table[] = {
+    {"output", "FILE", OPTION_VALUE, NULL, "write the trace to FILE"},
+    {"force", NULL, OPTION_FLAG, NULL, "overwrite an existing file"},
+    {"follow", NULL, OPTION_FLAG, NULL, "go on with what is added to the log, until a signal"},
+    {"map", "FIELD=PATH", OPTION_VALUE, NULL,
+     "where a line has its time, prompt, input, output, model, session or class"},
+    {"block-tokens", "N", OPTION_VALUE, NULL, "tokens of a block, 512 unless told"},
+    {"salt", "FILE", OPTION_VALUE, NULL, "keep the salt of the hashes, so that recordings can be joined"},
+    {0}};
+static const struct option_group record_group = {"Record", record_table};
+
 static const struct option_command tables[] = {
     {"run", 1, {&run_group, &screen, &shorts, &common}},
     {"suite", OPTIONS_OPERANDS_MAX, {&suite_group, &suite_scenario, &screen, &common}},
@@ -270,6 +281,7 @@ static const struct option_command tables[] = {
     {"check", 1, {&check_group, &shorts, &common}},
     {"models", 2, {&models_group, &setting, &common}},
     {"probe", OPTIONS_OPERANDS_MAX, {&probe_group, &common}},
+    {"record", OPTIONS_OPERANDS_MAX, {&record_group, &common}},
     {"trace", OPTIONS_OPERANDS_MAX, {&trace_group, &common}},
     {"clean", OPTIONS_OPERANDS_MAX, {&clean_group, &common}},
     {"watch", 1, {&watch_group, &output, &screen, &database, &common}},

@@ -10,7 +10,7 @@ import sqlite3
 
 from tap import SOURCE, case, database, finish, home, main, run, scratch, spawn, wait_until
 
-COMMANDS = ["run", "suite", "sweep", "check", "models", "trace", "probe", "watch", "history", "show", "compare", "export", "report",
+COMMANDS = ["run", "suite", "sweep", "check", "models", "record", "trace", "probe", "watch", "history", "show", "compare", "export", "report",
             "validate", "tag", "note", "delete", "prune", "vacuum", "merge", "sql", "schema", "complete", "help"]
 
 HELP = """\
@@ -25,6 +25,7 @@ Commands:
   sweep     run a scenario with some keys varied, and compare the runs
   check     print what a scenario means and needs, without running it
   models    list models, or show how a working set spreads over the tiers
+  record    make a trace of the request log of a gateway or an engine
   trace     describe a trace, or write a part of it
   clean     remove what killed runs and power cuts left on a disk
   probe     show what this machine offers: memory, CPUs, GPU, devices

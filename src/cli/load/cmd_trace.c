@@ -145,7 +145,6 @@ static void rows_count(struct trace_stats *t, const struct trace_input *in) {
     const struct workload_rows *rows = workload_rows(in->w);
     for (int i = 0; i < WORKLOAD_REJECTS; i++) t->rejected += rows->rejected[i];
     t->rows += rows->read;
-    t->gaps += rows->lost;
     t->files++;
 }
 

@@ -64,9 +64,6 @@ static void put_head(const struct trace_stats *t, struct doc *d) {
     fact_names(d, "Models", t->model);
     fact_names(d, "Classes", t->klass);
     buf_free(&text);
-    if (t->gaps > 0)
-        doc_text(d, DOC_WARN, "The recording has gaps: %s events or requests were lost while it was made.",
-                 format_exact((double)t->gaps).text);
 }
 
 static void put_length(struct doc *d, const char *name, const struct histogram *h, double scale,

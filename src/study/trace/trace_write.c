@@ -74,7 +74,8 @@ void trace_line_print(struct trace_write *w, const struct trace_line_out *line, 
              line->input_tokens, line->output_tokens);
     for (uint32_t i = 0; i < line->count; i++) {
         if (i) buf_bytes(out, ", ", 2);
-        digits(out, dense(&w->ids, line->ids[i]));
+        uint64_t number = dense(&w->ids, line->ids[i]);
+        digits(out, w->keep_ids ? line->ids[i] : number);
     }
     buf_add(out, "]");
     if (w->block_tokens != 512) buf_addf(out, ", \"block_size\": %" PRIu64, w->block_tokens);

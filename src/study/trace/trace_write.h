@@ -4,6 +4,7 @@
 #ifndef KVF_STUDY_TRACE_TRACE_WRITE_H
 #define KVF_STUDY_TRACE_TRACE_WRITE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -37,6 +38,7 @@ struct trace_write {
     uint64_t block_tokens, block_bytes; /* bytes: of a block, for the accesses */
     struct idmap ids, sessions;         /* to the new number + 1 */
     uint64_t requests, accesses;
+    bool keep_ids; /* ids stay as they are */
 };
 
 /* The form of a word; TRACE_FORMS: unknown. */

@@ -1,0 +1,118 @@
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/stored.h"
+#include "study/capture/capture.h"
+#include "study/output.h"
+
+static volatile sig_atomic_t stop;
+
+static void asked_to_stop(int number) {
+    stop = number;
+}
+
+/* The first signal ends the recording in good order, a second one the process. What is ignored stays so. */
+static void take_signals(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction now, act = {.sa_handler = asked_to_stop, .sa_flags = (int)SA_RESETHAND};
+        if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &act, NULL);
+    }
+}
+
+static void figures(const struct capture *c, struct buf *out) {
+    buf_addf(out, "%s requests, %s tokens in, %s out, %s of the blocks seen before",
+             format_exact((double)c->out.requests).text, format_count((double)c->input_tokens).text,
+             format_count((double)c->output_tokens).text,
+             format_percent(c->blocks ? (double)c->known_blocks / (double)c->blocks : 0).text);
+}
+
+/* One line that is written over each second, on a terminal alone. */
+static void tell(const struct capture *c) {
+    static uint64_t before_ns, before_requests, before_tokens;
+    uint64_t now = clock_now_ns(), tokens = c->input_tokens + c->output_tokens;
+    double s = (double)(now - before_ns) / (double)KVF_NS_PER_S;
+    struct buf line = {0};
+    struct stat st;
+    if (!isatty(STDERR_FILENO)) return;
+    figures(c, &line);
+    if (before_ns)
+        buf_addf(&line, " | %s requests/s, %s tok/s",
+                 format_count((double)(c->out.requests - before_requests) / s).text,
+                 format_count((double)(tokens - before_tokens) / s).text);
+    if (fstat(fileno(c->out.file), &st) == 0) buf_addf(&line, ", %s", format_bytes((double)st.st_size).text);
+    fprintf(stderr, "\r\033[K%s", buf_text(&line));
+    buf_free(&line);
+    before_ns = now;
+    before_requests = c->out.requests;
+    before_tokens = tokens;
+}
+
+static void summary(const struct capture *c, struct buf *out) {
+    buf_addf(out, "%s: ", c->out.path);
+    figures(c, out);
+    buf_addf(out, "\n");
+    for (unsigned i = 0; i < CAPTURE_REJECTS; i++)
+        if (c->rejected[i] > 0)
+            buf_addf(out, "Left out: %" PRIu64 " of %" PRIu64 " lines %s.\n", c->rejected[i], c->lines,
+                     capture_reject_text((enum capture_reject)i));
+    if (c->counted_tokens > 0 && c->logged_tokens != c->counted_tokens)
+        buf_addf(out,
+                 "Tokens of prompts: %s of those that the log counts; text has a token for 4 characters.\n",
+                 format_percent(c->counted_tokens / c->logged_tokens).text);
+}
+
+static int set_up(const struct options *o, struct capture *c, struct err *e) {
+    const char *path = stored_output(o);
+    c->block_tokens = 512;
+    if (!path) return err_set(e, KVF_ERR_USAGE, "record needs a file to write: --output FILE");
+    int rc = options_number(o, "block-tokens", 1, 1 << 20, &c->block_tokens, e);
+    if (!rc) rc = capture_map(c, NULL, e);
+    for (size_t i = 0; i < o->given_count && !rc; i++)
+        if (strcmp(o->given[i].spec->name, "map") == 0) rc = capture_map(c, o->given[i].value, e);
+    if (!rc && options_has(o, "follow") && o->operands != 1)
+        rc = err_set(e, KVF_ERR_USAGE, "--follow goes on with one file; name it alone");
+    for (size_t i = 0; i < o->operands && !rc; i++)
+        if (strcmp(o->operand[i], "-") != 0 && access(o->operand[i], R_OK) != 0)
+            rc = err_set(e, KVF_ERR_USAGE, "the log %s cannot be read; name a file, or - for standard input",
+                         o->operand[i]);
+    if (!rc) rc = stored_output_check(o, e);
+    if (!rc) rc = capture_salt(c, options_value(o, "salt"), e);
+    if (!rc) rc = trace_write_begin(&c->out, path, TRACE_FORM_MOONCAKE, c->block_tokens, 0, e);
+    c->out.keep_ids = options_has(o, "salt");
+    return rc;
+}
+
+int cmd_record(const struct options *o, struct command_reply *r, struct err *e) {
+    struct capture *c = mem_zalloc(1, sizeof *c);
+    int rc = set_up(o, c, e);
+    c->stop = &stop;
+    if (!rc) {
+        take_signals();
+        for (size_t i = 0; i < o->operands && !rc; i++)
+            rc = capture_read(c, o->operand[i], options_has(o, "follow"), tell, e);
+        if (o->operands == 0) rc = capture_read(c, "-", false, tell, e);
+        capture_flush(c, 0);
+        if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
+        if (!rc && stop) rc = 128 + (int)stop;
+    }
+    if (c->out.file) {
+        struct err ended = {0};
+        summary(c, &r->text);
+        if (trace_write_end(&c->out, &ended) != 0 && rc >= 0) {
+            *e = ended;
+            rc = -(int)ended.code;
+        }
+    }
+    capture_free(c);
+    free(c);
+    return rc;
+}

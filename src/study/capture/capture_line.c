@@ -1,0 +1,204 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "study/capture/capture.h"
+#include "study/capture/siphash.h"
+#include "workload/format/json.h"
+
+enum { PATH = 192, NAME = 128 };
+
+struct scan {
+    struct capture *c;
+    struct json j;
+    char path[PATH]; /* of the value at hand: keys with dots between, lists without a mark of their own */
+    size_t len[JSON_DEPTH_MAX + 2];
+    double time_s;
+    uint64_t input, output, session;
+    char model[NAME], klass[NAME];
+};
+
+/* ---- values ---- */
+
+/* Seconds since the epoch, whatever unit they are told in, or a date of ISO 8601, in UTC unless it says. */
+static double time_of(const char *text) {
+    char *end;
+    struct tm tm = {0};
+    double v = strtod(text, &end);
+    if (*end == '\0' && end > text) return v > 1e17 ? v / 1e9 : v > 1e14 ? v / 1e6 : v > 1e11 ? v / 1e3 : v;
+    const char *at = strptime(text, "%Y-%m-%d", &tm);
+    if (at && (*at == 'T' || *at == ' ')) at = strptime(at + 1, "%H:%M:%S", &tm);
+    if (!at) return (double)NAN;
+    double s = (double)timegm(&tm);
+    if (*at == '.') {
+        s += strtod(at, &end);
+        at = end;
+    }
+    int hours, minutes = 0;
+    if ((*at == '+' || *at == '-') && sscanf(at + 1, "%2d:%2d", &hours, &minutes) >= 1)
+        s -= (*at == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
+    return s;
+}
+
+static void text_take(struct json *j, char out[NAME]) {
+    uint64_t len;
+    const char *text = json_text(j, &len);
+    if (text && len < NAME) memcpy(out, text, len + 1);
+}
+
+/* Numbers of a list as they stand in the line, all but the last, which the reader takes: most of a line with
+ * token ids is these. */
+static void tokens_quick(struct scan *s) {
+    for (const char *at = s->j.at; at < s->j.end;) {
+        uint64_t token = 0;
+        const char *from = at;
+        while (at < s->j.end && *at >= '0' && *at <= '9' && at - from < 18)
+            token = 10 * token + (uint64_t)(*at++ - '0');
+        if (at == from || at == s->j.end || *at != ',' || (*from == '0' && at - from > 1)) return;
+        for (at++; at < s->j.end && *at == ' ';) at++;
+        capture_blocks_token(s->c, token);
+        s->j.at = at;
+    }
+}
+
+/* Everything in a prompt that is text or a number, in the order of the line; a list of numbers is tokens,
+ * which take the place of text. */
+static bool prompt_take(struct scan *s, enum json_token token) {
+    static const char apart = 0x1e;
+    unsigned depth = json_depth(&s->j) - (token == JSON_OBJECT || token == JSON_ARRAY);
+    for (;; token = json_next(&s->j)) {
+        const char *piece;
+        size_t len;
+        uint64_t number;
+        bool skip = s->c->now.exact;
+        if (token == JSON_ERROR || token == JSON_END) return false;
+        if (token == JSON_ARRAY) {
+            if (s->j.at < s->j.end && *s->j.at >= '0' && *s->j.at <= '9' && !skip) {
+                s->c->now = (struct capture_blocks){
+                    .bytes = s->c->now.bytes, .ids = s->c->now.ids, .cap = s->c->now.cap};
+                s->c->now.bytes.len = 0;
+                tokens_quick(s);
+            }
+        } else if (token == JSON_STRING && !skip) {
+            while (json_piece(&s->j, &piece, &len)) capture_blocks_text(s->c, piece, len);
+            capture_blocks_text(s->c, &apart, 1);
+        } else if (token == JSON_NUMBER && s->j.depth > depth &&
+                   (s->j.objects >> (s->j.depth - 1) & 1) == 0) {
+            if (json_fixed(&s->j, 0, UINT64_MAX / 2, &number) == JSON_NUMBER_OK)
+                capture_blocks_token(s->c, number);
+        }
+        if (json_depth(&s->j) <= depth && token != JSON_KEY) return true;
+    }
+}
+
+static bool value_take(struct scan *s, enum capture_field field, enum json_token token) {
+    char text[NAME] = "";
+    bool scalar = token == JSON_STRING || token == JSON_NUMBER;
+    if (field == CAPTURE_PROMPT) return prompt_take(s, token);
+    if (!scalar) return json_skip(&s->j, token);
+    text_take(&s->j, text);
+    switch (field) {
+    case CAPTURE_TIME:
+        if (isnan(s->time_s)) s->time_s = time_of(text);
+        break;
+    case CAPTURE_INPUT:
+        s->input = strtoull(text, NULL, 10);
+        break;
+    case CAPTURE_OUTPUT:
+        s->output = strtoull(text, NULL, 10);
+        break;
+    case CAPTURE_MODEL:
+        memcpy(s->model, text, sizeof s->model);
+        break;
+    case CAPTURE_CLASS:
+        memcpy(s->klass, text, sizeof s->klass);
+        break;
+    default:
+        if (text[0] && !s->session) s->session = siphash(s->c->salt, text, strlen(text)) | 1;
+    }
+    return true;
+}
+
+/* ---- a line ---- */
+
+static void key_take(struct scan *s) {
+    uint64_t len;
+    const char *key = json_text(&s->j, &len);
+    unsigned depth = json_depth(&s->j);
+    size_t at = s->len[depth - 1];
+    if (!key) return;
+    int n = snprintf(s->path + at, PATH - at, "%s%s", at ? "." : "", key);
+    s->len[depth] = at + (n > 0 && (size_t)n < PATH - at ? (size_t)n : 0);
+    s->path[s->len[depth]] = '\0';
+}
+
+static bool scan_all(struct scan *s) {
+    enum json_token token = json_next(&s->j);
+    if (token != JSON_OBJECT) return false;
+    while ((token = json_next(&s->j)) != JSON_END) {
+        unsigned field = CAPTURE_FIELDS;
+        if (token == JSON_ERROR) return false;
+        if (token == JSON_KEY) {
+            key_take(s);
+            token = json_next(&s->j);
+            for (unsigned i = 0; i < s->c->path_count && field == CAPTURE_FIELDS; i++)
+                if (strcmp(s->c->paths[i].path, s->path) == 0) field = s->c->paths[i].field;
+            if (field < CAPTURE_FIELDS && !value_take(s, (enum capture_field)field, token)) return false;
+            if (token == JSON_ERROR) return false;
+        }
+        if (field == CAPTURE_FIELDS && token == JSON_ARRAY && !json_skip(&s->j, token)) return false;
+        if (field == CAPTURE_FIELDS && token == JSON_OBJECT)
+            s->len[json_depth(&s->j)] = s->len[json_depth(&s->j) - 1];
+    }
+    return true;
+}
+
+static void request_add(struct scan *s) {
+    struct capture *c = s->c;
+    size_t ids = c->now.count * sizeof *c->now.ids, model = strlen(s->model) + 1,
+           klass = strlen(s->klass) + 1;
+    char *memory = mem_alloc(sizeof(struct trace_line_out) + ids + model + klass);
+    struct trace_line_out *line = (void *)memory;
+    uint64_t *to = (void *)(memory + sizeof *line);
+    if (ids) memcpy(to, c->now.ids, ids);
+    memcpy((char *)to + ids, s->model, model);
+    memcpy((char *)to + ids + model, s->klass, klass);
+    *line = (struct trace_line_out){.input_tokens = capture_blocks_tokens(c),
+                                    .output_tokens = s->output,
+                                    .ids = to,
+                                    .count = c->now.count,
+                                    .session = s->session,
+                                    .model = (char *)to + ids,
+                                    .klass = (char *)to + ids + model};
+    if (s->input > 0) {
+        c->logged_tokens += (double)s->input;
+        c->counted_tokens += (double)line->input_tokens;
+    }
+    heap_push(&c->waiting, (uint64_t)(s->time_s * 1e9), c->order++, line);
+    if (c->waiting.count > CAPTURE_WAITING) capture_flush(c, CAPTURE_WAITING);
+}
+
+void capture_line(struct capture *c, char *text, size_t len) {
+    struct scan s = {.c = c, .time_s = (double)NAN};
+    c->now = (struct capture_blocks){.bytes = c->now.bytes, .ids = c->now.ids, .cap = c->now.cap};
+    c->now.bytes.len = 0;
+    if (text[strspn(text, " \t\r")] == '\0' && strlen(text) == len) return;
+    json_open_memory(&s.j, text, len);
+    s.j.lenient = true;
+    bool whole = scan_all(&s);
+    if (!whole) {
+        capture_reject(c, CAPTURE_REJECT_MALFORMED);
+        return;
+    }
+    capture_blocks_end(c);
+    if (!(s.time_s > 0) || s.time_s > 1e10) {
+        capture_reject(c, CAPTURE_REJECT_NO_TIME);
+    } else if (!c->now.any || c->now.count == 0) {
+        capture_reject(c, CAPTURE_REJECT_NO_PROMPT);
+    } else {
+        c->lines++;
+        request_add(&s);
+    }
+}

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""record: what becomes of a gateway's log, and that a replay of it is a replay of what the gateway saw."""
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+
+import runs
+from tap import case, finish, home, main, run, spawn, wait_until
+
+BLOCK = 16
+
+
+def requests(count=120, seed=5):
+    """Conversations over two system prompts, as token ids: what a gateway saw, in the order of their times."""
+    rng, at, talks, made = random.Random(seed), 1.7e9, {}, []
+    for _ in range(count):
+        at = round(at + rng.expovariate(4), 3)
+        who = rng.randrange(count // 8)
+        history = talks.setdefault(who, [[7] * 64, list(range(50, 130))][who % 2][:])
+        history += [rng.randrange(32000) for _ in range(rng.randint(5, 90))]
+        made.append({"at": at, "tokens": history[:], "out": rng.randint(1, 40), "who": "user-%d" % who})
+    return made
+
+
+def logged(made, name="log.jsonl"):
+    path = home() / "work" / name
+    path.write_text("".join(json.dumps(
+        {"created": one["at"], "model": "m", "session_id": one["who"], "prompt_token_ids": one["tokens"],
+         "usage": {"prompt_tokens": len(one["tokens"]), "completion_tokens": one["out"]}}) + "\n" for one in made))
+    return path
+
+
+def direct(made):
+    """The same requests as a trace made here: a block is known by all tokens up to its end."""
+    names, rows = {}, []
+    for one in made:
+        tokens = one["tokens"]
+        ends = range(BLOCK, len(tokens) + BLOCK, BLOCK)
+        rows.append({"timestamp": round((one["at"] - made[0]["at"]) * 1000), "input_length": len(tokens),
+                     "output_length": one["out"],
+                     "hash_ids": [names.setdefault(tuple(tokens[:end]), len(names)) for end in ends], "block_size": BLOCK})
+    return rows
+
+
+def recorded(*args, out="out.jsonl", rc=0, **how):
+    path = home() / "work" / out
+    got = run(["record", *args, "-o", path, "--force", "--block-tokens", BLOCK], **how)
+    assert got.rc == rc, got
+    return [json.loads(line) for line in path.read_text().splitlines()], got
+
+
+@case("a recording has the requests, blocks, sessions and lengths that the gateway saw")
+def _():
+    made = requests()
+    rows, got = recorded(logged(made))
+    assert "%d requests" % len(made) in got.stdout, got
+    sessions = {}
+    for row, wanted, one in zip(rows, direct(made), made):
+        assert {key: row[key] for key in wanted} == {**wanted, "timestamp": row["timestamp"]}, (row, wanted)
+        assert abs(row["timestamp"] - wanted["timestamp"]) < 0.01
+        assert row["session_id"] == sessions.setdefault(one["who"], len(sessions)) and row["model"] == "m"
+    assert len(rows) == len(made)
+
+
+@case("a replay of the recording looks up, hits and moves what a replay of the requests does")
+def _():
+    made, results = requests(400), []
+    plain, out = home() / "work/direct.jsonl", home() / "work/out.jsonl"
+    plain.write_text("".join(json.dumps(row) + "\n" for row in direct(made)))
+    recorded(logged(made))
+    for path in (plain, out):
+        _, summary = runs.measure({"model": "tiny-1b", "mode": "simulate", "cache": {"granularity": "block", "block_tokens": BLOCK},
+                                   "tiers": {"gpu": {"capacity": "64MiB"}, "cpu": {"capacity": "128MiB"}},
+                                   "run": {"duration": "1h", "warmup": "0s"},
+                                   "workload": {"source": "mooncake", "path": str(path)}})
+        results.append({name: runs.result(summary, name) for name in (
+            "lookups", "hits", "misses", "gpu_hits", "cpu_hits", "gpu_write_bytes", "cpu_write_bytes", "total_read_bytes", "requests_done")})
+    assert results[0] == results[1] and results[0]["requests_done"] == 400 and results[0]["hits"] > 0, results
+
+
+@case("text leaves nothing behind but the shape of its blocks")
+def _():
+    talk, lines = [{"role": "system", "content": "A secret phrase that nobody may read. " * 20}], []
+    for turn in range(5):
+        talk.append({"role": "user", "content": [{"type": "text", "text": "Question %d, with zebras and ürümqi. " % turn * 9}]})
+        lines.append(json.dumps({"timestamp": "2026-03-01T10:00:%02d.5+01:00" % turn, "request": {"body": {"messages": talk, "model": "m"}},
+                                 "response": {"usage": {"completion_tokens": 3}}}))
+    path = home() / "work/text.jsonl"
+    path.write_text("\n".join(lines))
+    rows, got = recorded(path)
+    text = (home() / "work/out.jsonl").read_text()
+    assert not re.search(r"secret|phrase|zebra|Question|user|system", text) and "secret" not in got.stdout + got.stderr, text
+    assert [row["timestamp"] for row in rows] == [0, 1000, 2000, 3000, 4000]
+    for row, later in zip(rows, rows[1:]):
+        whole = row["input_length"] // BLOCK
+        assert later["hash_ids"][:whole] == row["hash_ids"][:whole] and later["input_length"] > row["input_length"], (row, later)
+    assert len(rows[0]["hash_ids"]) == -(-rows[0]["input_length"] // BLOCK)
+    again, _ = recorded(path, out="again.jsonl")
+    assert again == rows, "ids are dense whatever the salt"
+
+
+@case("a kept salt joins recordings, and is the owner's alone")
+def _():
+    made, salt = requests(), home() / "work/salt"
+    half = len(made) // 2
+    first, _ = recorded(logged(made[:half]), "--salt", salt, out="a.jsonl")
+    assert os.stat(salt).st_mode & 0o777 == 0o600 and os.stat(salt).st_size == 16
+    second, _ = recorded(logged(made[half:]), "--salt", salt, out="b.jsonl")
+    one = [block for row in direct(made) for block in row["hash_ids"]]
+    both = [block for row in first + second for block in row["hash_ids"]]
+    names = {}
+    assert one == [names.setdefault(block, len(names)) for block in both]
+    other, _ = recorded(logged(made[half:]), "--salt", home() / "work/other", out="c.jsonl")
+    assert not {block for row in other for block in row["hash_ids"]} & set(both)
+    salt.chmod(0o644)
+    got = run(["record", logged(made), "-o", home() / "work/d.jsonl", "--salt", salt])
+    assert got.rc == 2 and "chmod 600" in got.stderr, got
+
+
+@case("what is no request is left out and counted with its reason")
+def _():
+    made = requests(20)
+    good = logged(made).read_text().splitlines()
+    whole = json.loads(good[3])
+    bad = [good[1][:60], "not json", "[1]", json.dumps({**whole, "created": None}), json.dumps({**whole, "created": "soon"}),
+           json.dumps({"created": 1.7e9, "usage": {}}), json.dumps({"created": 1.7e9, "prompt_token_ids": []}),
+           "x" * (17 << 20), "\x00", json.dumps({**whole, "created": 1.6e9})]
+    path = home() / "work/bad.jsonl"
+    path.write_text("\n".join([good[0], *bad[:5], "", *good[1:10], *bad[5:], *good[10:]]) + "\n")
+    rows, got = recorded(path)
+    for said in ("4 of 30 lines no JSON object", "2 of 30 lines without a time", "2 of 30 lines without a prompt",
+                 "1 of 30 lines longer than 16 MiB"):
+        assert said in got.stdout, (said, got)
+    assert len(rows) == len(made) + 1, "a request far before the others is the first of them"
+
+
+@case("fields stand where --map says")
+def _():
+    path = home() / "work/mapped.jsonl"
+    path.write_text(json.dumps({"at": {"ms": 1700000000123}, "q": {"toks": list(range(40))}, "n": 9, "tier": "fast"}) + "\n")
+    rows, _ = recorded(path, "--map", "time=at.ms", "--map", "prompt=q.toks", "--map", "output=n", "--map", "class=tier")
+    assert [(row["input_length"], row["output_length"], row["class"]) for row in rows] == [(40, 9, "fast")], rows
+    for args, words in ((["--map", "colour=x"], ("--map", "FIELD=PATH")), ([home() / "work/none"], ("cannot be read",)),
+                        (["--follow"], ("--follow",)), ([home() / "work"], ("directory",))):
+        got = run(["record", *args, "-o", home() / "work/e.jsonl", "--force"], input="")
+        assert got.rc == 2 and all(word in got.stderr for word in words), got
+    runs.refused(["record", path], "--output")
+
+
+@case("standard input, rows out of order and interleaved logs come in the order of their times")
+def _():
+    made = requests()
+    shuffled = logged(made).read_text().splitlines()
+    random.Random(1).shuffle(shuffled)
+    rows, _ = recorded(input="\n".join(shuffled))
+    assert [row["input_length"] for row in rows] == [len(one["tokens"]) for one in made]
+    rows, _ = recorded(logged(made[::2], "a.log"), logged(made[1::2], "b.log"))
+    assert [row["output_length"] for row in rows] == [one["out"] for one in made]
+
+
+@case("a growing log is followed through a rotation, and what a kill leaves is whole")
+def _():
+    made, out = requests(60), home() / "work/live.jsonl"
+    path = logged(made[:20], "live.log")
+    process = spawn(["record", path, "--follow", "-o", out, "--block-tokens", BLOCK])
+
+    def seen(count):
+        wait_until(lambda: out.exists() and out.read_bytes().count(b"\n") == count, what="%d requests" % count)
+
+    seen(20)
+    more = logged(made[20:40], "more.log").read_text()
+    with open(path, "a") as log:
+        log.write(more[:-30])
+        log.flush()
+        seen(39)
+        log.write(more[-30:])
+    seen(40)
+    os.rename(path, home() / "work/live.log.1")
+    logged(made[40:], "live.log")
+    seen(60)
+    process.send_signal(signal.SIGTERM)
+    got = finish(process, 30)
+    assert got.rc == 143 and "60 requests" in got.stdout, got
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["hash_ids"] for row in rows] == [row["hash_ids"] for row in direct(made)]
+    process = spawn(["record", path, "--follow", "-o", out, "--force", "--block-tokens", BLOCK])
+    seen(20)
+    process.send_signal(signal.SIGKILL)
+    finish(process, 30)
+    assert len([json.loads(line) for line in out.read_text().splitlines()]) == 20
+
+
+main()
