@@ -157,6 +157,7 @@ void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use
     p->interval = interval;
     p->facts = facts_of(e);
     window_describe(&p->facts, snap, &in);
+    blocks_neighbours(e, &p->last, &p->now, &in);
     v.warnings = 0;
     judge_run(&in, &v);
     snprintf(snap->bottleneck, sizeof snap->bottleneck, "%s", v.sentence);
@@ -172,6 +173,7 @@ void verdict_between(struct engine *e, const struct reading *from, const struct 
     w.sampled = p->now.sampled - from->sampled;
     window_means(&w, &in);
     window_describe(&p->facts, snap, &in);
+    blocks_neighbours(e, from, &p->now, &in);
     enum verdict_limit limit = out->limited_by;
     enum verdict_cause cause = out->cause;
     out->warnings = 0;
@@ -239,6 +241,7 @@ void verdict_run(struct engine *e, struct run_record *run) {
     window_means(&p->measured, &in);
     window_describe(&p->facts, &end, &in);
     describe_results(&run->results, &in);
+    blocks_neighbours(e, &p->base, &p->end, &in);
     targets_of(e, run, &in);
     judge_run(&in, &run->verdict);
     forecast_remedies(e, &in, run);

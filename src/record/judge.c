@@ -240,19 +240,21 @@ double judge_foreign(const struct judge_input *in) {
 
 static void warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
     double ratio = judge_foreign(in);
-    char theirs[24];
+    char theirs[24], names[JUDGE_NEIGHBOURS * 80];
     if (others_compute(in))
         verdict_warn(v, "other programs had the host's CPUs: %.0f %% busy, %.0f %% by this one",
                      percent(in->host_cpu_ratio), percent(in->own_cpu_ratio));
     if (ratio == 0) return;
     units_size_human(in->device_bytes - in->our_bytes, theirs, sizeof theirs);
+    judge_names(in, names, sizeof names);
     if (isinf(ratio))
-        verdict_warn(v, "another program used the device under nvme: %s that are none of ours", theirs);
+        verdict_warn(v, "another program used the device under nvme: %s that are none of ours%s", theirs,
+                     names);
     else
         verdict_warn(v,
                      "another program used the device under nvme: the kernel counted %.3g times our bytes, "
-                     "%s more",
-                     ratio, theirs);
+                     "%s more%s",
+                     ratio, theirs, names);
 }
 
 /* Requests that have ended say nothing of those that wait for longer than they took. */
@@ -298,6 +300,8 @@ static void neighbour(struct phrase *t, const struct judge_input *in, struct ver
     say(v, VERDICT_NEIGHBOUR, VERDICT_CAUSE_FOREIGN, 1 - fmin(in->our_bytes / in->device_bytes, 1));
     phrase_add(t, "another program on the device under nvme: the kernel counted %.3g times our bytes",
                judge_foreign(in));
+    if (in->neighbours > 0)
+        phrase_add(t, ", %.0f %% of them by %s", percent(in->neighbour[0].share), in->neighbour[0].name);
     if (l.found && !l.limit) {
         phrase_add(t, "; ");
         add_leader(t, &l, in);
@@ -566,6 +570,10 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
     if (terminal(in) >= 0) verdict_add_evidence(v, "tiers_hold", held_bytes(in), "B");
     if (judge_foreign(in) > 0 && !isinf(judge_foreign(in)))
         verdict_add_evidence(v, "device_bytes_ratio", judge_foreign(in), "");
+    if (judge_foreign(in) > 0 && in->neighbours > 0) {
+        verdict_add_evidence(v, "neighbour_bytes", in->neighbour[0].bytes, "B");
+        verdict_add_evidence(v, "neighbour_share", in->neighbour[0].share, "");
+    }
 }
 
 void judge_run(const struct judge_input *in, struct verdict *v) {

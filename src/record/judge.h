@@ -9,6 +9,13 @@
 #include "base/terms.h"
 #include "record/verdict.h"
 
+/* Other programs with most bytes at the device under nvme, the largest first. */
+enum { JUDGE_NEIGHBOURS = 5 };
+struct judge_neighbour {
+    char name[48];       /* of the process, and of its group */
+    double bytes, share; /* share: of all bytes there */
+};
+
 /* Means per completed request, sums, and shares of the time; NaN where missing. */
 struct judge_input {
     double length_s; /* of the time it is about, pauses excluded */
@@ -27,8 +34,10 @@ struct judge_input {
     double link_busy[KVF_TIERS][KVF_DIRS], link_any[KVF_TIERS], memory_busy[KVF_DIRS], memory_any;
     bool on[KVF_TIERS], emulated[KVF_TIERS], compat[KVF_TIERS];
     double usable_bytes[KVF_TIERS], used_bytes[KVF_TIERS];
-    double device_busy_ratio;             /* kernel's utilisation of the disk */
-    double device_bytes, our_bytes;       /* the kernel's count for the device, and ours of the nvme tier */
+    double device_busy_ratio;       /* kernel's utilisation of the disk */
+    double device_bytes, our_bytes; /* the kernel's count for the device, and ours of the nvme tier */
+    uint32_t neighbours;            /* that are known by name */
+    struct judge_neighbour neighbour[JUDGE_NEIGHBOURS];
     double compute_busy;                  /* of a modelled GPU; missing without one */
     double host_cpu_ratio, own_cpu_ratio; /* of all CPUs; of which this process */
     double slots_ratio;                   /* mean in service / slots */
@@ -76,6 +85,8 @@ void judge_places(struct verdict *v, const struct judge_input *in, double storag
 /* Adds to the evidence how busy each tier and link was, and with `rate`, requests per second, its service
  * demand. Gives the sum of the tiers' demands, in seconds per request. */
 double judge_loads(struct verdict *v, const struct judge_input *in, double rate);
+/* ": fio 12.3 GiB, writeback 1.20 GiB"; "" where nobody is known by name. */
+void judge_names(const struct judge_input *in, char *out, size_t len);
 /* The tier that is, or whose link is, busy for the largest part of the time; KVF_TIERS: none is known to be.
  */
 enum kvf_tier judge_most_loaded_tier(const struct judge_input *in);

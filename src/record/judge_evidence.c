@@ -1,7 +1,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/units.h"
 #include "record/judge.h"
+#include "record/phrase.h"
 
 void judge_places(struct verdict *v, const struct judge_input *in, double storage) {
     static const char *const where[3] = {"device", "line", "host"};
@@ -52,4 +54,14 @@ double judge_loads(struct verdict *v, const struct judge_input *in, double rate)
     }
     add_links(v, in, rate, &sum_s);
     return sum_s;
+}
+
+void judge_names(const struct judge_input *in, char *out, size_t len) {
+    struct phrase t = {.out = out, .cap = len};
+    char bytes[24];
+    out[0] = '\0';
+    for (uint32_t i = 0; i < in->neighbours && i < 3; i++) {
+        units_size_human(in->neighbour[i].bytes, bytes, sizeof bytes);
+        phrase_add(&t, "%s %s %s", i == 0 ? ":" : ",", in->neighbour[i].name, bytes);
+    }
 }

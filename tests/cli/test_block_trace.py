@@ -2,20 +2,26 @@
 """run.block_trace: what a real run says of the kernel's block layer, and why it says nothing."""
 import json
 import re
+import signal
 import sqlite3
+import subprocess
 
 from runs import measure, result, start, write
-from tap import KVFALL, Skip, case, finish, home, main, need_tool, run
+from tap import KVFALL, Skip, case, finish, home, main, need_tool, run, wait_until
 
 DRIVE = {"tiers.gpu.capacity": 0, "tiers.cpu.capacity": 0, "tiers.nvme.io_size": "16KiB"}
 WAYS = ("read", "write")
 
 
-def traced(changes=None, *options):
-    """What measure() gives of a run with the trace, where there can be one."""
+def need_trace():
     got = finish(start({**DRIVE, "run.duration": "10ms", "run.block_trace": "on"}, "--db", "none"))
     if got.rc == 2 and "the block layer cannot be traced: " in got.stderr:
         raise Skip(got.stderr.strip().splitlines()[-1])
+
+
+def traced(changes=None, *options):
+    """What measure() gives of a run with the trace, where there can be one."""
+    need_trace()
     return measure({**DRIVE, "run.block_trace": "on", **(changes or {})}, *options)
 
 
@@ -48,6 +54,28 @@ def _():
         scopes = {scope for scope, in db.execute("SELECT scope FROM histograms WHERE scope LIKE 'nvme%'")}
     assert {"nvme_read_q2d", "nvme_read_d2c", "nvme_write_q2d", "nvme_write_d2c"} <= scopes, scopes
     assert any(re.fullmatch(r"nvme_read_d2c_(4k|16k|64k|256k|1m|more)", scope) for scope in scopes), scopes
+
+
+@case("a run beside fio on the same drive names fio, with its bytes")
+def _():
+    fio = need_tool("fio")
+    need_trace()
+    job = [fio, "--name=beside", "--filename=%s" % (home() / "work/beside.bin"), "--size=256MiB", "--rw=write", "--bs=256k", "--direct=1",
+           "--ioengine=libaio", "--iodepth=4", "--output-format=json", "--fallocate=none"]
+    runner = start({**DRIVE, "run.block_trace": "on", "run.duration": "60s", "run.interval": "200ms"}, "--db", "none", "--json", "beside.json",
+                   "--set", "qos.classes=[{name: all, p95: 1us}]", stderr=open(home() / "work/progress", "w"))
+    wait_until(lambda: "measured" in (home() / "work/progress").read_text(), what="the measured part")
+    done = subprocess.run(job, capture_output=True, text=True, cwd=home() / "work")
+    assert done.returncode == 0, done
+    theirs = json.loads(done.stdout)["jobs"][0]["write"]["io_bytes"]
+    runner.send_signal(signal.SIGINT)
+    finish(runner)
+    verdict = json.loads((home() / "work/beside.json").read_text())["verdict"]
+    evidence = {one["name"]: one["value"] for one in verdict["evidence"]}
+    assert any(re.search(r"another program used the device under nvme: .*: fio( in \S+)? [\d.]+ [KMG]iB", one)
+               for one in verdict["warnings"]), verdict
+    assert abs(evidence["neighbour_bytes"] / theirs - 1) < 0.02, (evidence["neighbour_bytes"], theirs)
+    assert 0 < evidence["neighbour_share"] < 1, evidence
 
 
 @case("without the capabilities on is refused and names them, auto says nothing, and off has no figures")

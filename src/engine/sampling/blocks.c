@@ -107,3 +107,34 @@ void blocks_histograms(const struct reading *from, const struct reading *to, str
                 levels_keep(run, scope, times(c, dir, stage, size));
             }
 }
+
+/* "fio", "fio in system.slice/bench.service"; the kernel's writeback is nobody's alone. */
+static void name_of(const struct block_user *u, char *out, size_t len) {
+    bool writeback = strcmp(u->process, BLOCK_WRITEBACK) == 0;
+    snprintf(out, len, "%s%s%.28s",
+             writeback                               ? "writeback"
+             : strcmp(u->process, BLOCK_WORKER) == 0 ? "the kernel"
+                                                     : u->process,
+             u->cgroup[0] ? writeback ? " of " : " in " : "", u->cgroup);
+}
+
+void blocks_neighbours(const struct engine *e, const struct reading *from, const struct reading *to,
+                       struct judge_input *in) {
+    const struct block_counts *c = between(from, to);
+    double all = (double)(c->events.dir[BLOCK_READ].request_bytes + c->events.dir[BLOCK_WRITE].request_bytes);
+    in->neighbours = 0;
+    for (uint32_t i = 0; i < c->users; i++) {
+        double bytes = (double)c->user[i].bytes[BLOCK_READ] + (double)c->user[i].bytes[BLOCK_WRITE];
+        uint32_t at = in->neighbours;
+        all += bytes;
+        if (!(bytes > 0)) continue;
+        while (at > 0 && in->neighbour[at - 1].bytes < bytes) at--;
+        if (at == JUDGE_NEIGHBOURS) continue;
+        if (in->neighbours < JUDGE_NEIGHBOURS) in->neighbours++;
+        memmove(&in->neighbour[at + 1], &in->neighbour[at],
+                (in->neighbours - at - 1) * sizeof in->neighbour[0]);
+        in->neighbour[at].bytes = bytes;
+        name_of(block_user(e->block, i), in->neighbour[at].name, sizeof in->neighbour[at].name);
+    }
+    for (uint32_t i = 0; i < in->neighbours; i++) in->neighbour[i].share = ratio(in->neighbour[i].bytes, all);
+}

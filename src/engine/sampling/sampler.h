@@ -65,6 +65,9 @@ int blocks_refused(const struct scenario *s, struct err *err);
 int blocks_open(struct engine *e, struct err *err);
 struct block_counts *blocks_room(struct reading *r); /* its copy, made when it is first wanted */
 void blocks_results(const struct reading *from, const struct reading *to, struct result_list *out);
+/* Others with most bytes there, the largest first. */
+void blocks_neighbours(const struct engine *e, const struct reading *from, const struct reading *to,
+                       struct judge_input *in);
 void blocks_histograms(const struct reading *from, const struct reading *to, struct run_record *run);
 
 enum { USE_WHY = 160 };
