@@ -24,6 +24,9 @@
 #ifndef KVF_BUILD_BPF
 #define KVF_BUILD_BPF "off: built without configure"
 #endif
+#ifndef KVF_BUILD_MPI
+#define KVF_BUILD_MPI "off: built without configure"
+#endif
 #ifndef KVF_BUILD_SANITIZER
 #define KVF_BUILD_SANITIZER "off: built without configure"
 #endif
@@ -40,10 +43,16 @@ __attribute__((weak)) const char *build_version(void) {
     return PACKAGE_VERSION;
 }
 
-const struct build_fact build_facts[] = {
-    {"compiler", KVF_BUILD_COMPILER},   {"flags", KVF_BUILD_FLAGS},       {"libraries", KVF_BUILD_LIBRARIES},
-    {"cuda", KVF_BUILD_CUDA},           {"bpf", KVF_BUILD_BPF},           {"sanitizer", KVF_BUILD_SANITIZER},
-    {"hardening", KVF_BUILD_HARDENING}, {"coverage", KVF_BUILD_COVERAGE}, {NULL, NULL}};
+const struct build_fact build_facts[] = {{"compiler", KVF_BUILD_COMPILER},
+                                         {"flags", KVF_BUILD_FLAGS},
+                                         {"libraries", KVF_BUILD_LIBRARIES},
+                                         {"cuda", KVF_BUILD_CUDA},
+                                         {"bpf", KVF_BUILD_BPF},
+                                         {"mpi", KVF_BUILD_MPI},
+                                         {"sanitizer", KVF_BUILD_SANITIZER},
+                                         {"hardening", KVF_BUILD_HARDENING},
+                                         {"coverage", KVF_BUILD_COVERAGE},
+                                         {NULL, NULL}};
 
 const char *build_without_cuda(void) {
 #ifdef KVF_HAVE_CUDA

@@ -17,6 +17,7 @@
 #include "study/options.h"
 #include "study/output.h"
 #include "study/preferences.h"
+#include "study/ranks/ranks.h"
 #include "study/session.h"
 #include "study/setup.h"
 #include "study/showing.h"
@@ -31,6 +32,7 @@ struct command_run {
     char *yaml;
     struct fit fit;
     struct session *session;
+    struct rank *rank;      /* NULL: alone */
     struct showing showing; /* of trials */
     struct run_record run;  /* of trials the last one */
     struct trials trials;   /* empty without */
@@ -179,52 +181,72 @@ static void say_metrics(const struct metrics_server *m) {
         log_line(KVF_LOG_WARNING, "everybody who can reach this machine can read them");
 }
 
-static int command_main(struct command_run *c) {
+/* Refused before anything is made: the scenario asks for what is not to be had. */
+static bool is_refused(struct command_run *c, struct session_setup *setup, struct err *e) {
+    const struct run_options *o = &c->options;
+    if (output_screen_style(&o->given, &c->preferences, &setup->look, e) == 0 && check_outputs(o, e) == 0 &&
+        check_dump(o, &c->scenario, e) == 0 &&
+        (c->scenario.run.trials < 2 || showing_prepare(&c->showing, &o->given, o->headless, e) == 0) &&
+        (!o->metrics || metrics_server_open(o->metrics, &setup->metrics, e) == 0) &&
+        session_check(&c->scenario, o->force, o->fit ? &c->fit : NULL, e) == 0)
+        return false;
+    metrics_server_close(setup->metrics);
+    return true;
+}
+
+/* Rank 0 tells and stores what came of it. */
+static int command_carry_out(struct command_run *c) {
     const struct run_options *o = &c->options;
     struct session_setup setup = {.db = o->db,
                                   .headless = o->headless,
                                   .keep_going = o->keep_going,
                                   .quiet = o->quiet,
+                                  .rank = c->rank,
                                   .look = {.fd = STDOUT_FILENO, .at_s = KVF_MISSING}};
+    struct err e = {0};
+    if (is_refused(c, &setup, &e)) {
+        output_fail(&e);
+        ranks_give_up(c->rank, e.text);
+        c->rank = NULL;
+        return 2;
+    }
+    setup_say_fit(&c->fit);
+    say_metrics(setup.metrics);
+    if (c->showing.board) setup.showing = &c->showing;
+    c->session = session_new(&setup);
+    int rc = run_scenario(c, &e);
+    if (c->scenario.ranks.number > 0) return 0;
+    if (rc == 0) return print_summary(c);
+    session_release(c->session, err_exit_status(e.code));
+    return output_fail(&e);
+}
+
+static int command_main(struct command_run *c, int argc, char **argv) {
+    struct run_options *o = &c->options;
     struct scenario_report report;
-    struct metrics_server *metrics = NULL;
     struct err e = {0};
     int status = setup_scenario(o->scenario, &o->given, &c->scenario, &c->yaml, &report);
     if (status == 0) setup_say_unused(&report);
     scenario_load_free(&report);
     if (status != 0) return status;
-    if (output_screen_style(&o->given, &c->preferences, &setup.look, &e) != 0 || check_outputs(o, &e) != 0 ||
-        check_dump(o, &c->scenario, &e) != 0 ||
-        (c->scenario.run.trials > 1 && showing_prepare(&c->showing, &o->given, o->headless, &e) != 0) ||
-        (o->metrics && metrics_server_open(o->metrics, &metrics, &e) != 0) ||
-        session_check(&c->scenario, o->force, o->fit ? &c->fit : NULL, &e) != 0) {
-        /* refused before anything was made: the scenario asks for what is not to be had */
-        metrics_server_close(metrics);
-        output_fail(&e);
-        return 2;
-    }
-    setup_say_fit(&c->fit);
-    say_metrics(metrics);
-    setup.metrics = metrics;
-    if (c->showing.board) setup.showing = &c->showing;
-    c->session = session_new(&setup);
-    if (run_scenario(c, &e) == 0) return print_summary(c);
-    session_release(c->session, err_exit_status(e.code));
-    return output_fail(&e);
+    if (ranks_join(o, argc, argv, &c->scenario, &c->rank, &e) != 0) return output_fail(&e);
+    status = command_carry_out(c);
+    rank_leave(c->rank, true);
+    return status;
 }
 
 int cmd_run(int argc, char **argv) {
     struct command_run *c = mem_zalloc(1, sizeof *c);
     struct err e = {0};
     char **arguments = NULL;
-    int status;
+    int status, given = argc;
     run_record_init(&c->run);
     if (preferences_load(&c->preferences, &e) == 0)
         arguments = preferences_arguments(&c->preferences, &argc, argv);
     if (!arguments || run_options_parse(argc, arguments, &c->options, &e) != 0)
         status = output_fail(&e);
     else
-        status = command_main(c);
+        status = command_main(c, given, argv);
     session_free(c->session);
     showing_free(&c->showing);
     trials_free(&c->trials);

@@ -43,6 +43,7 @@
 #include "probe/host.h"
 #include "workload/workload.h"
 
+struct together;
 struct tracelog;
 
 struct wait_list { /* by deadline */
@@ -155,6 +156,8 @@ struct engine {
     size_t event_count, event_cap;
 
     /* the control thread's own */
+    struct together *together; /* NULL: the only rank */
+    uint64_t moment;           /* intervals ended, as all ranks count them: together.h */
     struct sampler *sampler;
     struct scaling *scaling;
     struct blockdev *devices;

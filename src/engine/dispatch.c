@@ -379,9 +379,10 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
         e->klass[f->req.klass].in_service--;
         service_leave(e, f);
         if (closed_loop(e)) {
-            lanes_begin(e, f->req.user, engine_now(e));
-            uint64_t at = engine_now(e) + workload_think_ns(e->workload, f->req.user);
-            user_goes_on(e, f->req.user, at);
+            uint64_t user = workload_own(e->workload, f->req.user);
+            lanes_begin(e, user, engine_now(e));
+            uint64_t at = engine_now(e) + workload_think_ns(e->workload, user);
+            user_goes_on(e, user, at);
             generator_earlier(e, at);
         } else if (workload_unpaced(e->workload)) {
             rows_arrive(e, engine_now(e));

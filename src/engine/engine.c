@@ -19,45 +19,11 @@
 #include "engine/pipeline/sample.h"
 #include "engine/sampling/sampler.h"
 #include "engine/scaling.h"
+#include "engine/sampling/together.h"
 #include "engine/tracelog.h"
 #include "workload/format/listing.h"
 
-/* ---- events and errors ---- */
-
-void engine_event(struct engine *e, const char *level, const char *fmt, ...) {
-    struct record_event ev = {.t_s = KVF_MISSING};
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(ev.message, sizeof ev.message, fmt, ap);
-    va_end(ap);
-    snprintf(ev.level, sizeof ev.level, "%s", level);
-    pthread_mutex_lock(&e->error_lock);
-    if (atomic_load(&e->arrivals_on))
-        ev.t_s = (double)(engine_now(e) - e->sampler->zero_ns) / (double)KVF_NS_PER_S;
-    if (e->event_count == e->event_cap) {
-        e->event_cap = e->event_cap ? 2 * e->event_cap : 16;
-        e->events = mem_realloc(e->events, e->event_cap * sizeof *e->events);
-    }
-    e->events[e->event_count++] = ev;
-    pthread_mutex_unlock(&e->error_lock);
-}
-
-enum { ERRORS_NAMED = 10 };
-
-void engine_error(struct engine *e, const char *sentence) {
-    pthread_mutex_lock(&e->error_lock);
-    uint64_t n = e->error_count++;
-    if (n == 0) snprintf(e->error, sizeof e->error, "%s", sentence);
-    pthread_mutex_unlock(&e->error_lock);
-    if (n < ERRORS_NAMED) engine_event(e, "error", "%s", sentence);
-    if (!atomic_exchange(&e->failed, true)) engine_wake_control(e);
-}
-
-void engine_wake_control(struct engine *e) {
-    uint64_t one = 1;
-    atomic_store(&e->control_woken, true);
-    (void)!write(e->control_fd, &one, sizeof one);
-}
+/* ---- events ---- */
 
 /* Into the record of the run and, in order with the intervals, to the database. */
 static void events_flush(struct engine *e) {
@@ -70,6 +36,7 @@ static void events_flush(struct engine *e) {
     for (size_t i = 0; i < count; i++) {
         run_record_event(e->setup->run, &events[i]);
         if (e->setup->on_event) e->setup->on_event(e->setup->ctx, &events[i]);
+        together_event(e, &events[i]);
         if (!e->setup->fifo) continue;
         struct record *r = record_new(RECORD_EVENT);
         r->event = events[i];
@@ -199,6 +166,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     if (rc == 0) rc = workers_start(e, err);
     if (rc == 0) hang_open(e);
     if (rc == 0) rc = sampler_open(e, err);
+    if (rc == 0) rc = together_open(e, err);
     scaling_open(e);
     if (rc == 0) rc = dispatch_start(e, err);
     return rc;
@@ -239,6 +207,7 @@ static void engine_close(struct engine *e) {
     }
     tiers_close(e);
     hang_close(e);
+    together_close(e);
     sampler_close(e);
     scaling_close(e);
     cache_close(e->cache);
@@ -339,7 +308,7 @@ static void users_change(struct engine *e, const struct command *cmd) {
         engine_event(e, "info", "users %llu by %s%s", (unsigned long long)users, cmd->text,
                      users < cmd->value ? ", who asked for more than there may be" : "");
         scaling_by_hand(e, cmd);
-        dispatch_set_users(e, users);
+        together_set_users(e, users);
     }
 }
 
@@ -368,6 +337,8 @@ static void speed_change(struct engine *e, const struct command *cmd) {
 
 static void command_obey(struct control *c, const struct command *cmd) {
     struct engine *e = c->e;
+    if (cmd->kind == COMMAND_PAUSE || cmd->kind == COMMAND_RESUME || cmd->kind == COMMAND_GENERATION)
+        together_command(e, cmd);
     switch (cmd->kind) {
     case COMMAND_PAUSE:
         pause_or_resume(e, true, cmd->text);
@@ -401,20 +372,21 @@ static void command_obey(struct control *c, const struct command *cmd) {
 
 static void control_wait(struct control *c, uint64_t until_ns) {
     struct engine *e = c->e;
-    struct pollfd p[2] = {{.fd = e->control_fd, .events = POLLIN},
-                          {.fd = e->setup->commands ? command_fd(e->setup->commands) : -1, .events = POLLIN}};
+    struct pollfd p[3] = {{.fd = e->control_fd, .events = POLLIN},
+                          {.fd = e->setup->commands ? command_fd(e->setup->commands) : -1, .events = POLLIN},
+                          {.fd = together_fd(e), .events = POLLIN}};
     uint64_t wait = KVF_NEVER, look = hang_patience_ns(e), written = use_written_look_ns(e);
     char why[USE_WHY];
     if (!run_clock_paused(&e->clock)) {
         uint64_t now = engine_now(e);
         wait = until_ns > now ? until_ns - now : 0;
         /* what was asked at the end of an interval comes before the next */
-        if (engine_is_virtual(e)) wait = poll(p, 2, 0) > 0 ? 0 : simulator_run(e, until_ns);
+        if (engine_is_virtual(e)) wait = poll(p, 3, 0) > 0 ? 0 : simulator_run(e, until_ns);
     }
     if (look < wait) wait = look;
     if (written < wait) wait = written;
     struct timespec limit = {(time_t)(wait / KVF_NS_PER_S), (long)(wait % KVF_NS_PER_S)};
-    ppoll(p, 2, wait == KVF_NEVER ? NULL : &limit, NULL);
+    ppoll(p, 3, wait == KVF_NEVER ? NULL : &limit, NULL);
     hang_look(e);
     if (use_written_out(e, c->phase == KVF_PHASE_PREPARE, why))
         control_end(c, c->phase == KVF_PHASE_PREPARE ? RUN_FAILED : RUN_COMPLETED, "%s", why);
@@ -426,6 +398,7 @@ static void control_wait(struct control *c, uint64_t until_ns) {
     }
     /* Of changes of the users that follow each other the last one is meant. */
     struct command cmd, next;
+    while (together_hear(e, &cmd)) command_obey(c, &cmd);
     bool more = e->setup->commands && command_take(e->setup->commands, &cmd);
     while (more) {
         more = command_take(e->setup->commands, &next);
@@ -437,6 +410,10 @@ static void control_wait(struct control *c, uint64_t until_ns) {
     }
     events_flush(e);
     if (atomic_load(&e->failed) && !e->setup->keep_going) control_end(c, RUN_FAILED, "%s", e->error);
+    enum run_status status;
+    char because[400];
+    if (!c->ended && together_ends(e, &status, because, sizeof because))
+        control_end(c, status, "%s", because);
 }
 
 static void step_carry_out(struct control *c, const struct prepare_step *step) {
@@ -467,6 +444,15 @@ static bool prepare(struct control *c) {
     return !c->ended;
 }
 
+/* Ranks begin together, and those that are ready before the others wait. */
+static bool begin_together(struct control *c) {
+    struct engine *e = c->e;
+    if (scenario_ranks(e->s) > 1 && e->setup->on_prepare)
+        e->setup->on_prepare(e->setup->ctx, "waiting for the other ranks", 1);
+    while (!c->ended && !together_begins(e)) control_wait(c, engine_now(e));
+    return !c->ended;
+}
+
 static void phase_begin(struct control *c, enum kvf_run_phase phase, uint64_t length_ns) {
     uint64_t now = c->e->sampler->last.run_ns;
     c->phase = phase;
@@ -479,6 +465,7 @@ static void control_step(struct control *c) {
     struct engine *e = c->e;
     uint64_t now = engine_now(e);
     if (c->phase == KVF_PHASE_WARMUP && now >= c->phase_end_ns && !c->ended) {
+        e->moment = TOGETHER_MEASURED;
         sampler_interval(e, c->phase);
         sampler_measure_from_here(e);
         phase_begin(c, KVF_PHASE_MEASURED, e->s->run.duration_ns);
@@ -486,20 +473,21 @@ static void control_step(struct control *c) {
     } else if (c->phase == KVF_PHASE_MEASURED && now >= c->phase_end_ns) {
         control_end(c, RUN_COMPLETED, "%s", "");
     } else if (now >= c->next_sample_ns && !c->ended) {
-        sampler_interval(e, c->phase);
         /* absolute deadlines; what a stall of the machine skipped is not made up for */
-        while (c->next_sample_ns <= now) c->next_sample_ns += e->s->run.interval_ns;
+        for (; c->next_sample_ns <= now; e->moment++) c->next_sample_ns += e->s->run.interval_ns;
+        sampler_interval(e, c->phase);
     }
     if (scaling_finished(e) && !c->ended) {
         c->closed = true;
         control_end(c, RUN_COMPLETED,
                     "the autoscaler has found its answer, and autoscaler.when_found is stop");
     }
-    if (atomic_load(&e->workload_done)) control_end(c, RUN_COMPLETED, "%s", "");
+    if (atomic_load(&e->workload_done) && together_done(e)) control_end(c, RUN_COMPLETED, "%s", "");
 }
 
 static void control_run(struct control *c) {
     struct engine *e = c->e;
+    e->moment = 1;
     sampler_begin(e);
     tracelog_arm(e->log, e->sampler->zero_ns);
     dispatch_begin_arrivals(e, e->sampler->zero_ns);
@@ -517,6 +505,8 @@ static void control_run(struct control *c) {
                      "the run ended during the warm-up, so the warm-up was counted as measured; run.warmup: "
                      "0 avoids this");
     scaling_end(e);
+    e->moment = TOGETHER_END;
+    together_end(e, e->setup->run->status, e->setup->run->status_reason);
     if (!c->closed) sampler_interval(e, KVF_PHASE_MEASURED);
     sampler_measure_to_here(e);
     tracelog_disarm(e->log);
@@ -552,11 +542,16 @@ static void run_finish(struct engine *e, bool ran) {
         identities_check(e);
     }
     if (ran) {
+        e->moment = TOGETHER_DRAINED;
+        events_flush(e); /* before the last counts: what comes after them is heard no more */
+        if (atomic_load(&e->failed) && !e->setup->keep_going) together_end(e, RUN_FAILED, e->error);
         sampler_interval(e, KVF_PHASE_DRAIN);
         if (atomic_load(&e->failed) && !e->setup->keep_going && run->status == RUN_COMPLETED) {
             run->status = RUN_FAILED;
             snprintf(run->status_reason, sizeof run->status_reason, "%s", e->error);
         }
+        if (run->status == RUN_COMPLETED)
+            (void)together_ends(e, &run->status, run->status_reason, sizeof run->status_reason);
         result_fill(e, run);
         assess_nothing_done(run);
         hang_fail(e, run);
@@ -564,6 +559,7 @@ static void run_finish(struct engine *e, bool ran) {
         ingest_finish(e);
         dispatch_finish(e);
     }
+    together_results(e, run);
     result_assess(e, run);
     trace_hash(e, run);
     if (e->setup->fifo && fifo_dropped(e->setup->fifo) > 0)
@@ -593,7 +589,9 @@ int engine_run(const struct engine_setup *setup, struct err *e) {
     uint64_t took =
         engine_is_virtual(engine) ? engine_now(engine) - engine->sampler->zero_ns : clock_now_ns() - begun;
     result_add(&run->results, (double)took / 1e9, 0, "prepare_s");
+    ran = ran && begin_together(&c);
     if (ran) control_run(&c);
+    together_end(engine, run->status, run->status_reason);
     run_finish(engine, ran);
     engine_close(engine);
     return 0;

@@ -116,7 +116,7 @@ static bool measure(struct forecast *f) {
     f->requests = (double)in->requests;
     f->per_s = f->requests / in->length_s;
     f->closed = in->users > 0 && process != KVF_ARRIVAL_PACED;
-    if (!(f->per_s > 0) || !(in->e2e_ms > 0)) return false;
+    if (!(f->per_s > 0) || !(in->e2e_ms > 0) || scenario_ranks(f->e->s) > 1) return false;
     f->settled = fabs(f->inside - f->per_s * in->e2e_ms / 1e3) <= SETTLED * f->inside;
     if (f->e->s->autoscaler.mode != KVF_AUTOSCALER_OFF || in->compute_busy >= JUDGE_SATURATED) return false;
     for (int t = 0; t < KVF_TIERS; t++)

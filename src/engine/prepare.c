@@ -150,7 +150,7 @@ static bool stored_next(struct engine *e, struct flight *f) {
     uint64_t i = e->prepare.made, each = e->s->workload.decode.entries;
     if (i == e->prepare.total) return false;
     uint32_t index = (uint32_t)(i % each);
-    f->key = cache_key_make(CACHE_KEY_STORED, i / each, index);
+    f->key = cache_key_make(CACHE_KEY_STORED, workload_number(e->workload, i / each), index);
     f->bytes = model_kv_bytes(&e->s->model, e->s->tensor_parallel,
                               workload_stored_tokens(e->workload, i / each, index));
     f->cause = KVF_CAUSE_PRECONDITION;

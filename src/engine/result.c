@@ -309,11 +309,12 @@ static void add_batch(struct measure *m) {
     double fs = m->wall_s * 1e15, room = (double)scenario_batch_bytes(m->e->s);
     if (!m->e->pipeline.compute) return;
     double kv = scenario_batch_bytes(m->e->s) == UINT64_MAX ? KVF_MISSING : (double)(b->kv - a->kv) / room;
+    double all_fs = fs * scenario_ranks(m->e->s); /* each rank has such a GPU */
     result_add(m->out, prefill_mean_ms(m), counters_get(&m->d->requests_done), "prefill_mean_ms");
     result_add(m->out, ratio((double)(b->running - a->running), fs), 0, "batch_running_mean");
     result_add(m->out, ratio((double)(b->waiting - a->waiting), fs), 0, "batch_waiting_mean");
-    result_add(m->out, ratio((double)(b->busy - a->busy), fs), 0, "batch_busy_ratio");
-    result_add(m->out, ratio(kv, fs), 0, "kv_use_mean");
+    result_add(m->out, ratio((double)(b->busy - a->busy), all_fs), 0, "batch_busy_ratio");
+    result_add(m->out, ratio(kv, all_fs), 0, "kv_use_mean");
     result_add(m->out, (double)(b->steps - a->steps), 0, "batch_steps");
     result_add(m->out, (double)(b->prefill_tokens - a->prefill_tokens), 0, "prefill_tokens_computed");
 }
@@ -538,7 +539,8 @@ void result_fill(struct engine *e, struct run_record *run) {
     add_steady(&m, run);
     scaling_results(e, m.out);
     result_add(m.out, ratio(p->host_busy_sum, p->host_busy_s), 0, "host_cpu_ratio");
-    result_add(m.out, ratio(m.use.in_service, (double)e->slots), 0, "slots_busy_ratio");
+    result_add(m.out, ratio(m.use.in_service, (double)(e->slots * scenario_ranks(e->s))), 0,
+               "slots_busy_ratio");
     verdict_run(e, run);
     overload_warn(e, run);
     keep_histograms(&m, run);

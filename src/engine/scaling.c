@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "engine/scale/saturation.h"
+#include "engine/sampling/together.h"
 
 /* Of one moment: the end of one search, the begin of the next. An interval takes no more. */
 enum { PENDING = SNAPSHOT_DECISIONS };
@@ -32,7 +33,7 @@ static double target_ms(const struct scenario_class *c) {
 /* Users that wait for their answers cannot be more than the slots unless there are more of them. */
 static bool can_wait(const struct engine *e, uint64_t users) {
     bool closed = !workload_open_loop(e->workload) && e->s->workload.arrival.process != KVF_ARRIVAL_PACED;
-    return !closed || users > e->slots;
+    return !closed || users > e->slots * scenario_ranks(e->s);
 }
 
 double scaling_saturation(struct engine *e, const struct snapshot *snap) {
@@ -93,6 +94,7 @@ static struct autoscaler_config config_of(const struct scenario *s, enum autosca
 }
 
 static uint64_t users_now(struct engine *e) {
+    if (e->together) return together_users(e);
     pthread_mutex_lock(&e->queue_lock);
     uint64_t users = e->session.active;
     pthread_mutex_unlock(&e->queue_lock);
@@ -102,7 +104,7 @@ static uint64_t users_now(struct engine *e) {
 static void decided(struct engine *e, const struct snapshot_decision *d) {
     struct scaling *s = e->scaling;
     if (s->pendings < PENDING) s->pending[s->pendings++] = *d;
-    if (d->users_after != users_now(e)) dispatch_set_users(e, d->users_after);
+    if (d->users_after != users_now(e)) together_set_users(e, d->users_after);
 }
 
 /* Notes a change that no stage has caused. */
@@ -302,7 +304,7 @@ void scaling_results(const struct engine *e, struct result_list *out) {
 
 void scaling_open(struct engine *e) {
     e->scaling = mem_zalloc(1, sizeof *e->scaling);
-    e->scaling->mode = (enum autoscaler_mode)e->s->autoscaler.mode;
+    if (e->s->ranks.number == 0) e->scaling->mode = (enum autoscaler_mode)e->s->autoscaler.mode;
 }
 
 void scaling_close(struct engine *e) {

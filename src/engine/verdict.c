@@ -79,8 +79,9 @@ static void sum_reuse(struct engine *e, struct window_sums *w) {
     w->sampled = lookups - p->sampled;
 }
 
-static struct window_sums sums_of(const struct sampler *p, const struct reading *from,
+static struct window_sums sums_of(const struct engine *e, const struct reading *from,
                                   const struct snapshot *snap, const struct use *use) {
+    const struct sampler *p = e->sampler;
     const struct snapshot_interval *i = &snap->interval;
     const struct counters *d = p->delta;
     const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E];
@@ -98,7 +99,7 @@ static struct window_sums sums_of(const struct sampler *p, const struct reading 
                             .users_s = (double)i->users * i->length_s,
                             .lookups = (double)reuses(p->cache.lookups),
                             .misses = (double)reuses(p->cache.misses)};
-    w.compute_busy_s = (double)(p->now.compute.busy - from->compute.busy) / 1e15;
+    w.compute_busy_s = (double)(p->now.compute.busy - from->compute.busy) / 1e15 / scenario_ranks(e->s);
     for (uint32_t k = 0; k < snap->classes; k++) {
         if (!kvf_present(snap->qos[k].violations)) continue;
         w.class_judged[k] = (double)(snap->qos[k].done + snap->qos[k].failed);
@@ -127,21 +128,21 @@ static struct window_facts facts_of(const struct engine *e) {
     return f;
 }
 
-/* The sample of accesses, as it is now. */
+/* The sample of accesses, as it is now: of this rank's, which stand for those of all. */
 static void look_at_reuse(struct engine *e) {
     struct sampler *p = e->sampler;
     double held = 0;
     for (int t = 0; t < KVF_TIERS; t++)
         held += e->tiers[t] ? (double)scenario_usable_bytes(e->s, (enum kvf_tier)t) : 0;
     sample_look(e->pipeline.sample);
-    p->reuse_bytes = sample_reuse_bytes(e->pipeline.sample, VERDICT_REUSES);
+    p->reuse_bytes = sample_reuse_bytes(e->pipeline.sample, VERDICT_REUSES) * scenario_ranks(e->s);
     sample_miss_ratio(e->pipeline.sample, held, &p->reuse_error);
     sample_looked(e->pipeline.sample);
 }
 
 void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use) {
     struct sampler *p = e->sampler;
-    struct window_sums interval = sums_of(p, &p->last, snap, use), recent;
+    struct window_sums interval = sums_of(e, &p->last, snap, use), recent;
     struct judge_input in = {.whole = false};
     static struct verdict v; /* control thread only */
     sum_reuse(e, &interval);
@@ -166,7 +167,7 @@ void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use
 void verdict_between(struct engine *e, const struct reading *from, const struct snapshot *snap,
                      const struct use *use, bool forecasts, struct verdict *out) {
     struct sampler *p = e->sampler;
-    struct window_sums w = sums_of(p, from, snap, use);
+    struct window_sums w = sums_of(e, from, snap, use);
     struct judge_input in = {.whole = false};
     w.users_s = p->now.users_s - from->users_s;
     w.firsts = p->now.firsts - from->firsts;
@@ -222,7 +223,8 @@ static void describe_results(const struct result_list *of, struct judge_input *i
 /* The described part of a snapshot, at the end of the measured part. */
 static void end_of(const struct engine *e, struct snapshot *s) {
     const struct reading *end = &e->sampler->end;
-    *s = (struct snapshot){.interval = {.slots = e->slots, .queue_depth = end->queued}};
+    *s =
+        (struct snapshot){.interval = {.slots = e->slots * scenario_ranks(e->s), .queue_depth = end->queued}};
     describe_tiers(e, s);
     for (int t = 0; t < KVF_TIERS; t++) s->tier[t].used_bytes = end->cache.used_bytes[t];
     for (uint32_t k = 0; k < e->s->qos.classes; k++)

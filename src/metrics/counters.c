@@ -86,6 +86,85 @@ static void class_clear(struct counters_class *k) {
     histogram_clear(&k->ttft);
 }
 
+static void counters_clear(struct counters *c) {
+    for (size_t i = 0; i < SCALARS; i++) set(scalar(c, i), 0);
+    for (size_t i = 0; i < HISTOGRAMS; i++) histogram_clear(member(c, i));
+    for (size_t k = 0; k < KVF_CLASSES_MAX; k++) class_clear(&c->klass[k]);
+}
+
+void counters_merge(struct counters *sum, const struct counters *c) {
+    for (size_t i = 0; i < SCALARS; i++)
+        set(scalar(sum, i), counters_get(scalar_const(sum, i)) + counters_get(scalar_const(c, i)));
+    for (size_t i = 0; i < HISTOGRAMS; i++) histogram_add(member(sum, i), member_const(c, i));
+    for (size_t k = 0; k < KVF_CLASSES_MAX; k++) class_add(&sum->klass[k], &c->klass[k]);
+}
+
+/* ---- on the way to another process ---- */
+
+/* Words that are not zero, each behind how many zeroes: two varints; a gap that leads to the end closes it.
+ */
+enum { WORDS = sizeof(struct counters) / sizeof(uint64_t) };
+static_assert(sizeof(struct counters) % sizeof(uint64_t) == 0, "counters are words");
+
+static void varint_add(struct buf *out, uint64_t v) {
+    unsigned char bytes[10];
+    size_t n = 0;
+    for (; v >= 0x80; v >>= 7) bytes[n++] = (unsigned char)(v | 0x80);
+    bytes[n++] = (unsigned char)v;
+    buf_bytes(out, bytes, n);
+}
+
+static bool varint_take(const unsigned char **at, const unsigned char *end, uint64_t *v) {
+    *v = 0;
+    for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
+        unsigned char byte = *(*at)++;
+        *v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) return true;
+    }
+    return false;
+}
+
+void counters_pack(const struct counters *c, struct buf *out) {
+    size_t from = 0;
+    for (size_t i = 0; i < WORDS; i++) {
+        uint64_t v = counters_get(scalar_const(c, i));
+        if (v == 0) continue;
+        varint_add(out, i - from);
+        varint_add(out, v);
+        from = i + 1;
+    }
+    varint_add(out, WORDS - from);
+}
+
+/* Histograms are trusted to bracket what is in them: buckets outside would never be seen. */
+static bool brackets_hold(const struct histogram *h) {
+    uint32_t lo = atomic_load(&h->lo), hi = atomic_load(&h->hi);
+    return hi <= HISTOGRAM_BUCKETS && lo <= hi;
+}
+
+static bool unpacked_well(const struct counters *c) {
+    for (size_t i = 0; i < HISTOGRAMS; i++)
+        if (!brackets_hold(member_const(c, i))) return false;
+    for (size_t k = 0; k < KVF_CLASSES_MAX; k++)
+        if (!brackets_hold(&c->klass[k].e2e) || !brackets_hold(&c->klass[k].ttft)) return false;
+    return true;
+}
+
+int counters_unpack(struct counters *c, const unsigned char *bytes, size_t len) {
+    const unsigned char *at = bytes, *end = bytes + len;
+    uint64_t gap, v;
+    counters_clear(c);
+    for (size_t i = 0; varint_take(&at, end, &gap);) {
+        if (gap > WORDS - i) break;
+        i += gap;
+        if (i == WORDS) return at == end && unpacked_well(c) ? 0 : -1;
+        if (!varint_take(&at, end, &v)) break;
+        atomic_store_explicit(scalar(c, i++), v, memory_order_relaxed);
+    }
+    counters_clear(c);
+    return -1;
+}
+
 void counters_sum(struct counters *sum, const struct counters *c, unsigned count) {
     for (size_t i = 0; i < SCALARS; i++) {
         uint64_t n = 0;

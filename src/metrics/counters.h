@@ -5,8 +5,10 @@
 
 #include <stdalign.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/terms.h"
 #include "metrics/histogram.h"
 
@@ -91,6 +93,11 @@ void counters_free(struct counters *c, unsigned count);
  * leaves chunks_in_flight, which says how many there are now. */
 void counters_sum(struct counters *sum, const struct counters *c, unsigned count);
 void counters_subtract(struct counters *sum, const struct counters *earlier);
+/* sum += c, both private to the caller. */
+void counters_merge(struct counters *sum, const struct counters *c);
+/* For another process of the same build. unpack: 0, or -1 and all zero on bytes that are no counters. */
+void counters_pack(const struct counters *c, struct buf *out);
+int counters_unpack(struct counters *c, const unsigned char *bytes, size_t len);
 /* Of all histograms: their least and largest values are of the time from here on; a sum gets those of an
  * earlier one besides; or forgets its own (histogram_restart, _extend, _forget). */
 void counters_restart(struct counters *c, unsigned count);

@@ -67,6 +67,9 @@ void scenario_describe(const struct scenario *s, char *out, size_t len) {
     add_manner(s, &text);
     add_tiers(s, &text);
     buf_addf(&text, ", for %s", units_duration_exact(s->run.duration_ns, duration, sizeof duration));
+    if (scenario_ranks(s) > 1)
+        buf_addf(&text, ", on %u ranks, %s", s->ranks.count,
+                 s->ranks.users == KVF_DEAL_TOTAL ? "which share the load" : "each with such a load");
     snprintf(out, len, "%s", buf_text(&text));
     buf_free(&text);
 }

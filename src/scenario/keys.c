@@ -395,6 +395,10 @@ const struct key key_table[] = {
     CRITERION("metric", TEXT, metric, "", "required", "A metric of the results."),
     CRITERION("op", CHOICE, op, CHOICES(SCENARIO_OP_LIST), "<=", "How it is compared; in quotes."),
     CRITERION("value", NUMBER, value, "-1e300 to 1e300", "0", "The threshold, in the metric's unit."),
+    K("ranks.users", CHOICE, ranks.users, "", CHOICES(SCENARIO_DEAL_LIST), "total", ALWAYS, ALL,
+      "Whether users, rates and max_requests are those of all ranks together, or of each."),
+    K("ranks.start", CHOICE, ranks.start, "", CHOICES(SCENARIO_START_LIST), "barrier", ALWAYS, ALL,
+      "How ranks begin: together, when the last one is prepared."),
     ROW("sweep", SWEEP, 0, 0, 0, "", "", "null", ALWAYS, ALL,
         "The plan of kvfall sweep: null, or a mapping of the keys below."),
     KF("sweep.profile", CHOICE, sweep.profile, sweep.on, CHOICES_OR_NULL(SCENARIO_SWEEP_LIST), "null", ALWAYS,
@@ -565,6 +569,7 @@ const char *scenario_keys_nearest(const char *name) {
         "engine",
         "autoscaler",
         "autoscaler.weights",
+        "ranks",
         "sweep.target",
     };
     const char *best = NULL;

@@ -218,6 +218,10 @@ uint64_t scenario_chunk_tokens(const struct scenario *s) {
     return fits;
 }
 
+uint32_t scenario_ranks(const struct scenario *s) {
+    return s->ranks.count > 0 ? s->ranks.count : 1;
+}
+
 bool scenario_at_rate(const struct scenario *s) {
     return s->workload.arrival.process == KVF_ARRIVAL_POISSON ||
            s->workload.arrival.process == KVF_ARRIVAL_GAMMA;

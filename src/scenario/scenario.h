@@ -91,6 +91,8 @@
 #define SCENARIO_SWEEP_LIST(X)                                                                               \
     X(KVF_SWEEP_KEYS, "keys")                                                                                \
     X(KVF_SWEEP_RATES, "rates") X(KVF_SWEEP_MISS_RATIO, "miss_ratio") X(KVF_SWEEP_CAPACITY, "capacity")
+#define SCENARIO_DEAL_LIST(X)    X(KVF_DEAL_TOTAL, "total") X(KVF_DEAL_PER_RANK, "per_rank")
+#define SCENARIO_START_LIST(X)   X(KVF_START_BARRIER, "barrier")
 #define SCENARIO_COMBINE_LIST(X) X(KVF_COMBINE_CARTESIAN, "cartesian") X(KVF_COMBINE_ZIP, "zip")
 
 #define SCENARIO_ID(id, ...) id,
@@ -136,6 +138,8 @@ enum scenario_autoscaler_found { SCENARIO_AUTOSCALER_FOUND_LIST(SCENARIO_ID) };
 enum scenario_rag_ingest { SCENARIO_RAG_INGEST_LIST(SCENARIO_ID) };
 enum scenario_criterion_op { SCENARIO_OP_LIST(SCENARIO_ID) };
 enum scenario_sweep_profile { SCENARIO_SWEEP_LIST(SCENARIO_ID) };
+enum scenario_deal { SCENARIO_DEAL_LIST(SCENARIO_ID) };
+enum scenario_start { SCENARIO_START_LIST(SCENARIO_ID) };
 enum scenario_combine { SCENARIO_COMBINE_LIST(SCENARIO_ID) };
 
 enum {
@@ -383,6 +387,12 @@ struct scenario {
         struct scenario_criterion criterion[SCENARIO_CRITERIA_MAX];
         uint32_t criteria;
     } assess;
+    struct {
+        enum scenario_deal users; /* users, rates and max_requests */
+        enum scenario_start start;
+        /* no keys; set by whoever joins the ranks, and 0 in a run of one process */
+        unsigned count, number, beside; /* ranks of the run, which this is, those on this host */
+    } ranks;
     struct scenario_sweep {
         bool on; /* there is one; else the rest is at its defaults */
         enum scenario_sweep_profile profile;
@@ -448,6 +458,7 @@ uint64_t scenario_block_bytes(const struct scenario *s);
 
 /* Whether requests arrive at workload.arrival.rate. */
 bool scenario_at_rate(const struct scenario *s);
+uint32_t scenario_ranks(const struct scenario *s); /* processes that share the run: 1 alone */
 
 /* Whether requests may retrieve chunks of documents: there are documents, and a source whose requests are
  * inference requests without block ids, which do not only decode. The MLPerf KV-cache benchmark keeps an

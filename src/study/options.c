@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "rank/rank.h"
 #include "study/tables.h"
 
 static int unknown_option(const struct option_command *c, const char *argument, size_t len, struct err *e) {
@@ -218,7 +219,7 @@ int run_options_parse(int argc, char **argv, struct run_options *r, struct err *
     r->request_log = options_value(o, "request-log");
     r->verify_dump = options_value(o, "verify-dump");
     r->metrics = options_value(o, "metrics");
-    return 0;
+    return options_number(o, "ranks", 1, RANKS_MAX, &r->ranks, e);
 }
 
 void run_options_free(struct run_options *r) {

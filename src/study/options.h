@@ -62,6 +62,7 @@ int options_number(const struct options *o, const char *name, uint64_t least, ui
 struct run_options {
     struct options given; /* settings, and how to write to standard output */
     const char *scenario; /* path, "-" for standard input, NULL for the built-in quickstart */
+    uint64_t ranks;       /* processes that share the run; 0: not given */
     bool headless, check_assessment, fit, force, keep_going, quiet;
     const char *db;          /* as given: a path, "none", or NULL for the usual place */
     const char *json;        /* a path, "-", or NULL */

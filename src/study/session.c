@@ -334,13 +334,16 @@ static int engine_carry_out(struct session *s, struct err *e) {
                                  .io_trace_path = s->what->io_trace,
                                  .request_log_path = s->what->request_log,
                                  .verify_dump = s->what->verify_dump,
-                                 .keep_going = own->keep_going};
+                                 .keep_going = own->keep_going,
+                                 .rank = own->rank};
     setup.on_prepare = told_prepare;
     setup.on_interval = told_interval;
     setup.on_event = s->ui ? screen_event : NULL;
     setup.ctx = s;
     int rc = engine_run(&setup, e);
     if (!s->ui && !callers) progress_end(&s->progress);
+    if (own->rank && rc != 0) rank_send_all(own->rank, RANK_ENDED, RUN_FAILED, e->text, strlen(e->text));
+    if (own->rank) rank_next_run(own->rank);
     s->run->ended_at = (double)clock_wall_ns() / 1e9;
     if (rc != 0) {
         s->run->status = RUN_FAILED;
@@ -469,9 +472,7 @@ int session_run(struct session *s, const struct session_run *what, struct run_re
 
 /* ---- trials ---- */
 
-/* The name of a trial's log: "ops.csv.zst" is "ops-trial2.csv.zst"; what is no ordinary file stays as it
- * is. malloc'd; NULL for NULL. */
-static char *session_trial_file(const char *path, uint32_t trial) {
+char *session_numbered_file(const char *path, const char *of, unsigned number) {
     struct stat st;
     if (!path) return NULL;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
@@ -480,15 +481,15 @@ static char *session_trial_file(const char *path, uint32_t trial) {
     const char *dot = *name ? strchr(name + 1, '.') : NULL; /* that of a hidden file begins its name */
     size_t stem = dot ? (size_t)(dot - path) : strlen(path);
     struct buf out = {0};
-    buf_addf(&out, "%.*s-trial%u%s", (int)stem, path, trial, path + stem);
+    buf_addf(&out, "%.*s-%s%u%s", (int)stem, path, of, number, path + stem);
     return out.data;
 }
 
 static int trial_run(struct session *s, const struct session_run *what, struct run_record *run,
                      struct err *e) {
     struct session_run one = *what;
-    char *io_trace = session_trial_file(what->io_trace, what->trial);
-    char *request_log = session_trial_file(what->request_log, what->trial);
+    char *io_trace = session_numbered_file(what->io_trace, "trial", what->trial);
+    char *request_log = session_numbered_file(what->request_log, "trial", what->trial);
     one.io_trace = io_trace;
     one.request_log = request_log;
     int rc = session_run(s, &one, run, e);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "rank/rank.h"
 #include "record/run.h"
 #include "record/trials.h"
 #include "scenario/fit.h"
@@ -22,6 +23,7 @@ struct session_setup {              /* the same for all runs; texts must outlive
     bool keep_going;                /* errors of operations do not fail a run */
     bool quiet;                     /* no progress on standard error */
     struct metrics_server *metrics; /* tells of the runs, and is closed after them; NULL: none */
+    struct rank *rank;              /* this one of several that share the runs; NULL: alone */
     struct ui_setup look;           /* output_screen_style(), fd and at_s; the rest is filled in */
     struct showing *showing;        /* of the study that the runs are of; NULL: each has its own screen */
     struct slot *slot;              /* for snapshots; NULL: one of its own */
@@ -74,6 +76,9 @@ int session_run(struct session *s, const struct session_run *what, struct run_re
  * trials it is session_run() and `group` stays empty. */
 int session_repeat(struct session *s, const struct session_run *what, struct run_record *run,
                    struct trials *group, struct err *e);
+/* The name of a log of several: "ops.csv.zst" is "ops-trial2.csv.zst" for "trial" and 2; what is no ordinary
+ * file stays as it is. malloc'd; NULL for NULL. */
+char *session_numbered_file(const char *path, const char *of, unsigned number);
 
 /* Whether somebody wants no further run: a signal, or a run that was stopped by hand. */
 bool session_stopped(const struct session *s);

@@ -1,8 +1,13 @@
 #include "workload/source.h"
 
+uint64_t source_copies(const struct workload *w) {
+    return w->s->ranks.users == KVF_DEAL_PER_RANK ? w->ranks : 1;
+}
+
 uint64_t source_share(const struct workload *w, uint64_t user) {
     uint64_t most = w->s->run.max_requests, users = w->users;
     if (most == 0 || w->at_rate) return SOURCE_UNLIMITED;
+    most *= source_copies(w);
     if (user >= users) return 0;
     return most / users + (user < most % users ? 1 : 0);
 }

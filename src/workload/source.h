@@ -48,8 +48,9 @@ struct workload {
     const struct source *source;
     const struct traits_source *traits;
     bool open_loop;
-    bool at_rate;   /* open loop, arrivals poisson or gamma: `rated` holds */
-    uint64_t users; /* it starts with */
+    bool at_rate;           /* open loop, arrivals poisson or gamma: `rated` holds */
+    uint64_t users;         /* it starts with, those of the other ranks included */
+    unsigned ranks, number; /* of the run, and which this is */
     struct workload_rated rated;
     struct prompts prompts;
     struct rag rag; /* documents 0: no request retrieves */
@@ -66,6 +67,8 @@ extern const struct source_ops trace_ops; /* of every source that comes in rows 
  * later get none. At a rate users are asked in a fixed order, so there it is counted, not dealt. */
 #define SOURCE_UNLIMITED UINT64_MAX
 uint64_t source_share(const struct workload *w, uint64_t user);
+/* How often the scenario's users, rate and max_requests are there: once, or for each rank. */
+uint64_t source_copies(const struct workload *w);
 /* An index of `n` drawn by relative weight; the weights are `stride` bytes apart. */
 uint32_t source_share_draw(struct rng *rng, const double *share, size_t stride, uint32_t n);
 uint32_t source_class_draw(const struct scenario *s, struct rng *rng);

@@ -15,10 +15,11 @@ static void arrival_resolve(struct workload *w) {
     w->at_rate = scenario_at_rate(s);
     w->open_loop = w->at_rate || s->workload.arrival.process == KVF_ARRIVAL_TRACE;
     if (w->at_rate) arrivals_init(&w->rated.arrivals, s);
+    if (w->at_rate) w->rated.arrivals.mean_ns /= (double)source_copies(w);
     if (!w->source->parse)
-        w->users = workload_knows_users(w) ? s->workload.users : 0;
+        w->users = workload_knows_users(w) ? s->workload.users * source_copies(w) : 0;
     else if (!w->open_loop)
-        w->users = workload_one_by_one(w) ? 1 : s->workload.users;
+        w->users = workload_one_by_one(w) ? 1 : s->workload.users * source_copies(w);
 }
 
 /* Everybody can be asked, until a source says that somebody has asked the last. */
@@ -35,6 +36,8 @@ int workload_open(struct workload **out, const struct scenario *s, struct err *e
     w->s = s;
     w->source = sources[s->workload.source];
     w->traits = traits_source(s->workload.source);
+    w->ranks = scenario_ranks(s);
+    w->number = s->ranks.number;
     prompts_init(&w->prompts, s);
     if (scenario_retrieves(s)) rag_init(&w->rag, s);
     arrival_resolve(w);
@@ -43,7 +46,7 @@ int workload_open(struct workload **out, const struct scenario *s, struct err *e
         workload_close(w);
         return rc;
     }
-    workload_grow_users(w, w->users);
+    workload_grow_users(w, workload_users(w));
     rated_begin(w);
     *out = w;
     return 0;
@@ -74,12 +77,28 @@ bool workload_unpaced(const struct workload *w) {
     return w->open_loop && !w->at_rate && w->s->workload.arrival.speedup <= 0;
 }
 
+/* ---- dealt out to ranks: users in turn ---- */
+
 uint64_t workload_users(const struct workload *w) {
-    return w->users;
+    return w->users / w->ranks + (w->number < w->users % w->ranks);
+}
+
+uint64_t workload_number(const struct workload *w, uint64_t user) {
+    return user >= WORKLOAD_LANES ? user : user * w->ranks + w->number;
+}
+
+uint64_t workload_own(const struct workload *w, uint64_t number) {
+    return number >= WORKLOAD_LANES ? number : number / w->ranks;
+}
+
+/* Requests without users are dealt by what they go on with: a conversation stays where it is. */
+static bool is_own(const struct workload *w, const struct request *r) {
+    uint64_t of = w->source->parse ? r->conversation : r->user;
+    return w->ranks == 1 || of % w->ranks == w->number;
 }
 
 void workload_grow_users(struct workload *w, uint64_t n) {
-    if (w->source->ops->grow) w->source->ops->grow(w, n);
+    if (w->source->ops->grow && n > 0) w->source->ops->grow(w, workload_number(w, n - 1) + 1);
 }
 
 /* Draws the user that asks next at a rate; false when nobody has a request left. */
@@ -95,7 +114,7 @@ static bool rated_pick(struct workload *w, uint64_t *user) {
 }
 
 static bool rated_ended(const struct workload *w) {
-    uint64_t most = w->s->run.max_requests;
+    uint64_t most = w->s->run.max_requests * source_copies(w);
     return most > 0 && w->rated.asked >= most;
 }
 
@@ -117,31 +136,35 @@ static bool rated_more(struct workload *w) {
 }
 
 enum workload_next workload_next(struct workload *w, uint64_t user, struct request *r) {
-    *r = (struct request){
-        .ids = r->ids, .id_cap = r->id_cap, .arrival_ns = r->arrival_ns, .prompt = REQUEST_NO_PROMPT};
-    enum workload_next next = w->at_rate ? rated_next(w, r) : w->source->ops->next(w, user, r);
-    if (next == WORKLOAD_REQUEST && w->rag.documents > 0) rag_draw(&w->rag, r);
+    enum workload_next next;
+    do {
+        *r = (struct request){
+            .ids = r->ids, .id_cap = r->id_cap, .arrival_ns = r->arrival_ns, .prompt = REQUEST_NO_PROMPT};
+        next = w->at_rate ? rated_next(w, r) : w->source->ops->next(w, workload_number(w, user), r);
+        if (next == WORKLOAD_REQUEST && w->rag.documents > 0) rag_draw(&w->rag, r);
+    } while (next == WORKLOAD_REQUEST && !is_own(w, r));
     return next;
 }
 
 bool workload_more(struct workload *w, uint64_t user) {
-    return w->at_rate ? rated_more(w) : w->source->ops->more(w, user);
+    return w->at_rate ? rated_more(w) : w->source->ops->more(w, workload_number(w, user));
 }
 
 uint64_t workload_first_delay_ns(struct workload *w, uint64_t user) {
-    return w->source->ops->first_delay_ns ? w->source->ops->first_delay_ns(w, user) : 0;
+    return w->source->ops->first_delay_ns ? w->source->ops->first_delay_ns(w, workload_number(w, user)) : 0;
 }
 
 uint64_t workload_think_ns(struct workload *w, uint64_t user) {
-    return w->source->ops->think_ns ? w->source->ops->think_ns(w, user) : 0;
+    return w->source->ops->think_ns ? w->source->ops->think_ns(w, workload_number(w, user)) : 0;
 }
 
 bool workload_spawned(struct workload *w, uint64_t user, uint64_t *spawned, uint64_t *delay_ns) {
-    return w->source->ops->spawned && w->source->ops->spawned(w, user, spawned, delay_ns);
+    return w->source->ops->spawned && w->source->ops->spawned(w, workload_number(w, user), spawned, delay_ns);
 }
 
 uint64_t workload_stored_tokens(struct workload *w, uint64_t user, uint32_t index) {
-    return w->source->ops->stored_tokens ? w->source->ops->stored_tokens(w, user, index) : 0;
+    return w->source->ops->stored_tokens ? w->source->ops->stored_tokens(w, workload_number(w, user), index)
+                                         : 0;
 }
 
 const struct rag *workload_rag(const struct workload *w) {

@@ -61,6 +61,10 @@ bool workload_unpaced(const struct workload *w);
  * are asked by turns); state for up to n users, kept once made. */
 uint64_t workload_users(const struct workload *w);
 void workload_grow_users(struct workload *w, uint64_t n);
+/* Users are dealt out to the ranks of a run in turn. All functions here take a user's place among those of
+ * this rank; requests name the number among those of all. A single rank has them all, and both are one. */
+uint64_t workload_number(const struct workload *w, uint64_t user);
+uint64_t workload_own(const struct workload *w, uint64_t number);
 
 enum workload_next { WORKLOAD_REQUEST, WORKLOAD_END };
 /* The next request of a user (users), or the next one of all (open loop, user ignored). END: this user

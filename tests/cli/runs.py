@@ -135,7 +135,8 @@ def check_laws(value, configuration, on):
     wall = value["measured_s"]
     if not wall:
         return
-    assert abs(value["slots_busy_ratio"] - value["in_service_mean"] / configuration["engine"]["slots"]) < 1e-9, value
+    slots = configuration["engine"]["slots"] * value.get("ranks", 1)
+    assert abs(value["slots_busy_ratio"] - value["in_service_mean"] / slots) < 1e-9, value
     waited = value["requests_done"] * (value["queue_wait_mean_ms"] or 0) / 1e3
     spent = value["requests_done"] * (value["e2e_mean_ms"] or 0) / 1e3
     edges = (value["requests_queued_at_end"] + value["requests_in_service_at_end"] + value["requests_failed"]) * wall

@@ -122,7 +122,16 @@ def _():
                      "libbpf-dev"}, built
     machine.bootstrap("check")
     assert requested(machine.called("apt-get")[-1]) - built == {"libcmocka-dev", "python3", "mandoc", "tmux", "git", "zsh", "redis-server",
-                                                                         "bash-completion"}, machine.calls
+                                                                         "bash-completion", "libopenmpi-dev", "openmpi-bin"}, machine.calls
+
+
+@case("Debian: a run over ranks asks for MPI, any other run does not")
+def _():
+    machine = Machine("apt-get")
+    machine.bootstrap("run", "--headless")
+    assert machine.called("apt-get") == [], machine.calls
+    machine.bootstrap("run", "--ranks", "2")
+    assert requested(machine.called("apt-get")[-1]) == {"libopenmpi-dev", "openmpi-bin"}, machine.calls
 
 
 @case("Debian: a package that dpkg knows is not installed again")
@@ -186,8 +195,8 @@ def _():
 @case("tests that could not be built before are configured in, with the same options")
 def _():
     machine = Machine("apt-get")
-    needs = re.search(r"^check_needs='(.*?)'", (SOURCE / "bootstrap").read_text(), re.MULTILINE | re.DOTALL).group(1)
-    for name in re.findall(r"^command (\S+)", needs, re.MULTILINE):
+    needs = re.findall(r"^(?:check|ranks)_needs='(.*?)'", (SOURCE / "bootstrap").read_text(), re.MULTILINE | re.DOTALL)
+    for name in re.findall(r"^command (\S+)", "".join(needs), re.MULTILINE):
         machine.tool(name, "exit 0", quiet=True)
     machine.bootstrap("check")
     assert machine.called("config.status")[0] == "config.status --recheck", machine.calls

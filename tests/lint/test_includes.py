@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from tap import SOURCE, case, main
 
-FLOORS = [["base"], ["metrics", "model", "probe", "traits"], ["block", "record"], ["draw"], ["tier", "scenario"], ["cache", "workload"],
+FLOORS = [["base"], ["metrics", "model", "probe", "traits"], ["block", "rank", "record"], ["draw"], ["tier", "scenario"], ["cache", "workload"],
           ["engine/limits", "engine/scale", "engine/move", "engine/pipeline"], ["engine"], ["compare", "store"],
           ["page", "export"], ["study"], ["cli"]]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
@@ -18,8 +18,8 @@ MOST_FILES = 35  # of a folder
 CROWDED = {}
 MOST_IN_CIRCLE = 3  # files that call each other
 # Larger circles by their first file, each with its number of files, which only falls.
-CIRCLES = {"src/cli/cmd_sweep.c": 6, "src/compare/comparison.c": 6, "src/engine/dispatch.c": 15,
-           "src/engine/pipeline/access.c": 5, "src/page/doc.c": 4}
+CIRCLES = {"src/cli/cmd_sweep.c": 6, "src/compare/comparison.c": 6, "src/engine/pipeline/access.c": 5,
+           "src/page/doc.c": 4}
 # Rooms whose exported functions are named after their file: nvme_queue.c has nvme_..., or tier_nvme_....
 PREFIXED = ("cache", "model", "scenario", "tier", "traits", "workload")
 EXPORTED = re.compile(r"^(?!static|typedef|extern|return|else)[a-z][\w *]*?[ *](\w+)(\(|(?:\[\])* = )", re.MULTILINE)
@@ -48,7 +48,7 @@ MEMBERS = {
 UI_READS = {"ui", "base", "record", "draw"}
 # Libraries that are the business of one room.
 LIBRARIES = {"sqlite3.h": "store", "yaml.h": "scenario", "libaio.h": "tier", "cuda_runtime.h": "tier",
-             "cuda_runtime_api.h": "tier", "microhttpd.h": "study", "bpf/libbpf.h": "block"}
+             "cuda_runtime_api.h": "tier", "microhttpd.h": "study", "bpf/libbpf.h": "block", "mpi.h": "rank"}
 CURSES = re.compile(r"(n?curses[a-z]*|ncursesw?/.*|panel|menu|form|term)\.h$")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 

@@ -32,7 +32,7 @@ def build_depends():
 @case("debian/control builds from what bootstrap installs")
 def _():
     build, tests = build_depends()
-    assert build - {"debhelper-compat"} == needs("build_needs") - ALWAYS, build ^ needs("build_needs")
+    assert build - {"debhelper-compat", "libopenmpi-dev"} == needs("build_needs") - ALWAYS, build ^ needs("build_needs")
     assert tests <= needs("check_needs"), tests - needs("check_needs")
     assert {"libcmocka-dev", "python3"} <= tests  # else configure leaves the tests out
 

@@ -148,3 +148,107 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     devices_read(e, r);
     if (e->block) block_read(e->block, blocks_room(r));
 }
+
+/* ---- of other ranks ---- */
+
+static void words_add(uint64_t *sum, const uint64_t *more, size_t bytes) {
+    for (size_t i = 0; i < bytes / sizeof *sum; i++) sum[i] += more[i];
+}
+#define ADD_ALL(field)                                                                                       \
+    words_add((uint64_t *)(void *)&to->field, (const uint64_t *)(const void *)&from->field, sizeof to->field)
+
+/* A moment of another run clock, of the same age here. */
+static uint64_t same_age(const struct reading *to, const struct reading *from, uint64_t theirs_ns) {
+    if (theirs_ns == KVF_NEVER || theirs_ns > from->run_ns)
+        return theirs_ns == KVF_NEVER ? KVF_NEVER : to->run_ns;
+    uint64_t age_ns = from->run_ns - theirs_ns;
+    return age_ns < to->run_ns ? to->run_ns - age_ns : 0;
+}
+
+static void oldest_merge(struct reading *to, const struct reading *from) {
+    for (int k = 0; k < KVF_CLASSES_MAX; k++) {
+        uint64_t waits = same_age(to, from, from->oldest_ns[k]), open = same_age(to, from, from->open_ns[k]);
+        if (waits < to->oldest_ns[k]) to->oldest_ns[k] = waits;
+        if (open < to->open_ns[k]) to->open_ns[k] = open;
+    }
+}
+
+/* A machine is counted once, whatever runs on it. */
+static void machine_merge(struct reading *to, const struct reading *from, bool same_host) {
+    struct host_counts *a = &to->host;
+    const struct host_counts *b = &from->host;
+    a->process_user_s += b->process_user_s;
+    a->process_sys_s += b->process_sys_s;
+    a->process_rss_bytes += b->process_rss_bytes;
+    a->process_rss_peak_bytes += b->process_rss_peak_bytes;
+    if (same_host) return;
+    a->cpu_busy_ticks += b->cpu_busy_ticks;
+    a->cpu_total_ticks += b->cpu_total_ticks;
+    a->cpu_steal_ticks += b->cpu_steal_ticks;
+    a->available_bytes += b->available_bytes;
+    a->net_rx_bytes += b->net_rx_bytes;
+    a->net_tx_bytes += b->net_tx_bytes;
+    to->device_present = to->device_present && from->device_present;
+    ADD_ALL(device);
+}
+
+void reading_merge(struct reading *to, const struct reading *from, bool same_host) {
+    counters_merge(to->workers, from->workers);
+    histogram_add(to->lateness, from->lateness);
+    ADD_ALL(cache);
+    ADD_ALL(klass);
+    to->arrived += from->arrived;
+    to->dropped += from->dropped;
+    to->queued += from->queued;
+    to->in_service += from->in_service;
+    to->users += from->users;
+    ADD_ALL(overdue);
+    ADD_ALL(usage);
+    ADD_ALL(link_ns);
+    ADD_ALL(memory_ns);
+    to->documents_in += from->documents_in;
+    to->documents_evicted += from->documents_evicted;
+    if (from->writes_most > to->writes_most) to->writes_most = from->writes_most;
+    to->server.connections += from->server.connections;
+    to->server.round_trips += from->server.round_trips;
+    to->server.sent_bytes += from->server.sent_bytes;
+    to->server.received_bytes += from->server.received_bytes;
+    to->compute.busy += from->compute.busy;
+    to->compute.running += from->compute.running;
+    to->compute.waiting += from->compute.waiting;
+    to->compute.kv += from->compute.kv;
+    to->compute.prefill_tokens += from->compute.prefill_tokens;
+    to->compute.decode_tokens += from->compute.decode_tokens;
+    to->compute.steps += from->compute.steps;
+    oldest_merge(to, from);
+    machine_merge(to, from, same_host);
+}
+
+void reading_pack(const struct reading *r, struct buf *out) {
+    struct reading plain = *r;
+    uint64_t coded = histogram_encode(r->lateness, NULL, 0);
+    plain.workers = NULL;
+    plain.lateness = NULL;
+    buf_bytes(out, &plain, sizeof plain);
+    buf_bytes(out, &coded, sizeof coded);
+    unsigned char *bytes = mem_alloc(coded + 1);
+    buf_bytes(out, bytes, histogram_encode(r->lateness, bytes, coded));
+    free(bytes);
+    counters_pack(r->workers, out);
+}
+
+int reading_unpack(struct reading *r, const unsigned char *bytes, size_t len) {
+    struct counters *workers = r->workers;
+    struct histogram *lateness = r->lateness;
+    uint64_t coded;
+    if (len < sizeof *r + sizeof coded) return -1;
+    memcpy(&coded, bytes + sizeof *r, sizeof coded);
+    size_t at = sizeof *r + sizeof coded;
+    if (coded > len - at) return -1;
+    memcpy(r, bytes, sizeof *r);
+    r->workers = workers;
+    r->lateness = lateness;
+    histogram_init(lateness);
+    if (coded > 0 && histogram_decode(lateness, bytes + at, coded) != 0) return -1;
+    return counters_unpack(workers, bytes + at + coded, len - at - coded);
+}

@@ -51,4 +51,11 @@ void reading_swap(struct reading *a, struct reading *b);
 /* Everybody's counters now. The requests in service go straight into `snap`, which may be NULL. */
 void reading_take(struct engine *e, struct reading *r, struct snapshot *snap);
 
+/* Adds another rank's counts of the same moment: every sum is then of both, and gauges of requests and bytes
+ * are sums as well. Ages count from each one's own clock. same_host: its machine is in `to` already. */
+void reading_merge(struct reading *to, const struct reading *from, bool same_host);
+/* For another process of the same build. unpack, into an open one: 0, or -1 on bytes that are no reading. */
+void reading_pack(const struct reading *r, struct buf *out);
+int reading_unpack(struct reading *r, const unsigned char *bytes, size_t len);
+
 #endif

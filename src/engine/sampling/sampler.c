@@ -9,6 +9,7 @@
 #include "engine/sampling/kept.h"
 #include "engine/sampling/lookback.h"
 #include "engine/scaling.h"
+#include "engine/sampling/together.h"
 #include "engine/verdict.h"
 
 /* ---- the snapshot of an interval ---- */
@@ -72,7 +73,7 @@ static void snap_interval(struct engine *e, const struct reading *last, struct s
     i->queue_depth_mean = use->waiting;
     i->in_service = use->in_service;
     i->in_service_now = now->in_service;
-    i->slots = e->slots;
+    i->slots = e->slots * scenario_ranks(e->s);
     i->arrived = now->arrived - last->arrived;
     i->dropped = now->dropped - last->dropped;
     i->done = counters_get(&d->requests_done);
@@ -219,6 +220,10 @@ static void snapshot_make(struct engine *e, enum kvf_run_phase phase, bool peek,
     snap->speed = snap->simulated ? e->simulator.speed : KVF_MISSING;
     snap->interval.phase = phase;
     reading_take(e, &p->now, snap);
+    if (peek)
+        together_peek(e, &p->now);
+    else
+        together_reading(e, &p->now, e->moment);
     sampler_between(e, &p->last, snap, &use);
     snap->interval.saturation = scaling_saturation(e, snap);
     gpus_snap(e, &p->gpus, snap);
@@ -309,6 +314,7 @@ void sampler_interval(struct engine *e, enum kvf_run_phase phase) {
     lookback_interval(e, &r->snap);
     extremes_go_on(e);
     reading_swap(&p->last, &p->now); /* the next one is taken anew */
+    together_go(e);
     if (e->setup->slot) slot_put(e->setup->slot, &r->snap);
     if (e->setup->on_interval) e->setup->on_interval(e->setup->ctx, &r->snap);
     if (e->setup->fifo)
@@ -329,6 +335,11 @@ void sampler_peek(struct engine *e, enum kvf_run_phase phase) {
 void sampler_begin(struct engine *e) {
     struct sampler *p = e->sampler;
     reading_take(e, &p->now, NULL);
+    if (e->moment > 0) { /* the run begins */
+        together_reading(e, &p->now, e->moment);
+        together_go(e);
+        e->moment++;
+    }
     reading_copy(&p->last, &p->now);
     reading_copy(&p->base, &p->now);
     p->zero_ns = p->now.run_ns;

@@ -1,0 +1,413 @@
+#include "engine/sampling/together.h"
+
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+/* From START to the beginning, for the message to arrive; without a sign of life for so long a rank is lost.
+ */
+#define LEAD_NS (50 * KVF_NS_PER_MS)
+#define LOST_NS (8 * KVF_NS_PER_S)
+/* Rank 0 waits so long for the others' counts while the run is real, and less than half an interval. */
+#define LATE_NS KVF_NS_PER_S
+enum { PREPARED_MS = 5, WAIT_MS = 10 };
+
+struct member {
+    struct rank_message *first, **tail; /* readings that have come */
+    struct reading reading;             /* newest one in use */
+    uint64_t moment;                    /* of it; 0: none */
+    bool ready, done, ended, lost;
+    uint64_t done_moment; /* in the interval after it */
+    int64_t late_ns;      /* that it began after the time named */
+};
+struct together {
+    struct rank *rank;
+    unsigned number, count;
+    struct member *members; /* rank 0: the others, by number */
+    uint64_t users;         /* of all ranks */
+    uint64_t go;            /* moment up to which rank 0 has all counts */
+    bool said_ready, said_done, said_end, said_failed;
+    uint64_t start_ns, begun_ns; /* monotonic; 0: not named, not begun */
+    struct command *commands;    /* of rank 0, not taken yet */
+    size_t kept;
+    bool ends; /* because of somebody else */
+    enum run_status status;
+    char why[400];
+};
+
+/* Goes with the first of its readings. */
+struct note {
+    int64_t late_ns;
+};
+
+int together_fd(const struct engine *e) {
+    return e->together ? rank_fd(e->together->rank) : -1;
+}
+
+uint64_t together_users(const struct engine *e) {
+    return e->together->users;
+}
+
+void together_set_users(struct engine *e, uint64_t users) {
+    struct together *t = e->together;
+    struct command cmd = {.kind = COMMAND_USERS, .value = users, .text = "rank 0"};
+    if (!t) {
+        dispatch_set_users(e, users);
+        return;
+    }
+    if (t->number == 0) rank_send_all(t->rank, RANK_COMMAND, 0, &cmd, sizeof cmd);
+    t->users = users;
+    dispatch_set_users(e, users / t->count + (t->number < users % t->count));
+}
+
+void together_event(struct engine *e, const struct record_event *ev) {
+    struct together *t = e->together;
+    if (t && t->number > 0 && strcmp(ev->level, "info") != 0)
+        rank_send(t->rank, 0, RANK_EVENT, strcmp(ev->level, "error") == 0, ev->message, strlen(ev->message));
+}
+
+int together_open(struct engine *e, struct err *err) {
+    struct rank *rank = e->setup->rank;
+    int rc = 0;
+    if (!rank) return 0;
+    struct together *t = e->together = mem_zalloc(1, sizeof *t);
+    t->rank = rank;
+    t->number = rank_number(rank);
+    t->count = rank_count(rank);
+    t->users = e->s->workload.users * (e->s->ranks.users == KVF_DEAL_PER_RANK ? t->count : 1);
+    if (t->number > 0) return 0;
+    t->members = mem_zalloc(t->count, sizeof *t->members);
+    for (unsigned i = 1; i < t->count && rc == 0; i++) {
+        t->members[i].tail = &t->members[i].first;
+        rc = reading_open(&t->members[i].reading, err);
+    }
+    return rc;
+}
+
+void together_close(struct engine *e) {
+    struct together *t = e->together;
+    if (!t) return;
+    for (unsigned i = 1; t->members && i < t->count; i++) {
+        struct member *m = &t->members[i];
+        for (struct rank_message *next; m->first; m->first = next) {
+            next = m->first->next;
+            free(m->first);
+        }
+        reading_close(&m->reading);
+    }
+    free(t->members);
+    free(t->commands);
+    free(t);
+    e->together = NULL;
+}
+
+/* ---- what comes ---- */
+
+static void end_because(struct together *t, enum run_status status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void end_because(struct together *t, enum run_status status, const char *fmt, ...) {
+    va_list ap;
+    if (t->ends) return;
+    t->ends = true;
+    t->status = status;
+    va_start(ap, fmt);
+    vsnprintf(t->why, sizeof t->why, fmt, ap);
+    va_end(ap);
+}
+
+static void rank_failed(struct engine *e, unsigned i, const char *what) {
+    struct together *t = e->together;
+    if (e->setup->keep_going)
+        engine_event(e, "error", "rank %u on %s %s; the run goes on without it", i, rank_host(t->rank, i),
+                     what);
+    else
+        end_because(t, RUN_FAILED, "rank %u on %s %s", i, rank_host(t->rank, i), what);
+}
+
+/* Said with the end of a workload, or of a run: its status, and the moment before it. */
+static uint64_t end_code(const struct engine *e, enum run_status status) {
+    return e->moment << 8 | (uint64_t)status;
+}
+
+/* A rank says that its workload has ended (RUN_RUNNING), or its run, and how; rank 0 that of all. */
+static void ended_take(struct engine *e, const struct rank_message *m) {
+    struct together *t = e->together;
+    char why[300];
+    snprintf(why, sizeof why, "%.*s", (int)m->len, (const char *)m->bytes);
+    enum run_status status = (enum run_status)(m->number & 0xff);
+    if (t->number > 0) {
+        end_because(t, status, "%s", why);
+        return;
+    }
+    struct member *from = &t->members[m->from];
+    if (!from->done) from->done_moment = m->number >> 8;
+    from->done = true;
+    if (status == RUN_RUNNING) return;
+    from->ended = true;
+    if (status == RUN_FAILED) {
+        char what[340];
+        snprintf(what, sizeof what, "failed: %s", why);
+        rank_failed(e, m->from, what);
+    } else if (status == RUN_INTERRUPTED) {
+        end_because(t, status, "rank %u on %s was stopped: %s", m->from, rank_host(t->rank, m->from), why);
+    }
+}
+
+static void command_keep(struct together *t, const struct rank_message *m) {
+    if (m->len != sizeof *t->commands) return;
+    t->commands = mem_realloc(t->commands, (t->kept + 1) * sizeof *t->commands);
+    memcpy(&t->commands[t->kept++], m->bytes, sizeof *t->commands);
+}
+
+static void reading_keep(struct together *t, struct rank_message *m) {
+    struct member *from = &t->members[m->from];
+    m->next = NULL;
+    *from->tail = m;
+    from->tail = &m->next;
+}
+
+static void message_take(struct engine *e, struct rank_message *m) {
+    struct together *t = e->together;
+    bool first = t->number == 0 && m->from > 0 && m->from < t->count;
+    if (m->kind == RANK_READING && first) {
+        reading_keep(t, m);
+        return;
+    }
+    if (m->kind == RANK_READY && first)
+        t->members[m->from].ready = true;
+    else if (m->kind == RANK_START && t->number > 0)
+        t->start_ns = m->number;
+    else if (m->kind == RANK_COMMAND && t->number > 0)
+        command_keep(t, m);
+    else if (m->kind == RANK_GO && t->number > 0)
+        t->go = m->number;
+    else if (m->kind == RANK_EVENT && first)
+        engine_event(e, m->number ? "error" : "warning", "rank %u on %s: %.*s", m->from,
+                     rank_host(t->rank, m->from), (int)m->len, (const char *)m->bytes);
+    else if (m->kind == RANK_ENDED)
+        ended_take(e, m);
+    free(m);
+}
+
+static void silence_look(struct engine *e) {
+    struct together *t = e->together;
+    for (unsigned i = 0; i < t->count; i++) {
+        if (t->number > 0 && i > 0) break;
+        if (i == t->number || rank_silent_ns(t->rank, i) < LOST_NS) continue;
+        if (t->number > 0) {
+            end_because(t, RUN_FAILED, "rank 0 has given no sign of life for %.0f s",
+                        (double)LOST_NS / (double)KVF_NS_PER_S);
+        } else if (!t->members[i].lost && !t->members[i].ended) {
+            char what[80];
+            t->members[i].lost = t->members[i].done = true;
+            snprintf(what, sizeof what, "is lost: it has given no sign of life for %.0f s",
+                     (double)LOST_NS / (double)KVF_NS_PER_S);
+            rank_failed(e, i, what);
+        }
+    }
+}
+
+static void hear(struct engine *e) {
+    struct together *t = e->together;
+    struct rank_message *m;
+    while ((m = rank_take(t->rank)) != NULL) message_take(e, m);
+    silence_look(e);
+}
+
+bool together_hear(struct engine *e, struct command *out) {
+    struct together *t = e->together;
+    if (!t) return false;
+    hear(e);
+    if (t->kept == 0) return false;
+    *out = t->commands[0];
+    memmove(t->commands, t->commands + 1, --t->kept * sizeof *t->commands);
+    return true;
+}
+
+void together_command(struct engine *e, const struct command *cmd) {
+    struct together *t = e->together;
+    if (t && t->number == 0) rank_send_all(t->rank, RANK_COMMAND, 0, cmd, sizeof *cmd);
+}
+
+/* ---- beginning and end ---- */
+
+static void wait_for_message(const struct together *t, int ms) {
+    struct pollfd p = {.fd = rank_fd(t->rank), .events = POLLIN};
+    poll(&p, 1, ms);
+}
+
+/* Rank 0: a time that all can keep, once everybody is prepared and his clock is known. */
+static void start_name(struct engine *e) {
+    struct together *t = e->together;
+    int64_t offset_ns;
+    uint64_t error_ns;
+    for (unsigned i = 1; i < t->count; i++)
+        if (!t->members[i].ready || !rank_clock_offset(t->rank, i, &offset_ns, &error_ns)) return;
+    t->start_ns = clock_now_ns() + LEAD_NS;
+    for (unsigned i = 1; i < t->count; i++) {
+        rank_clock_offset(t->rank, i, &offset_ns, &error_ns);
+        rank_send(t->rank, i, RANK_START, t->start_ns + (uint64_t)offset_ns, NULL, 0);
+    }
+}
+
+bool together_begins(struct engine *e) {
+    struct together *t = e->together;
+    if (!t) return true;
+    if (!t->said_ready && t->number > 0) rank_send(t->rank, 0, RANK_READY, 0, NULL, 0);
+    t->said_ready = true;
+    if (t->number == 0 && t->start_ns == 0) start_name(e);
+    if (t->start_ns == 0) {
+        wait_for_message(t, PREPARED_MS);
+        return false;
+    }
+    uint64_t now = clock_now_ns();
+    if (now < t->start_ns) {
+        struct timespec rest = {0, (long)(t->start_ns - now)};
+        if (t->start_ns - now > LEAD_NS) return false;
+        nanosleep(&rest, NULL);
+    }
+    t->begun_ns = clock_now_ns();
+    return true;
+}
+
+bool together_ends(struct engine *e, enum run_status *status, char *why, size_t len) {
+    const struct together *t = e->together;
+    if (!t || !t->ends) return false;
+    *status = t->status;
+    snprintf(why, len, "%s", t->why);
+    return true;
+}
+
+bool together_done(struct engine *e) {
+    struct together *t = e->together;
+    if (!t) return true;
+    if (t->number > 0) {
+        if (!t->said_done) rank_send(t->rank, 0, RANK_ENDED, end_code(e, RUN_RUNNING), NULL, 0);
+        t->said_done = true;
+        return false; /* rank 0 says when */
+    }
+    for (unsigned i = 1; i < t->count; i++)
+        if (!t->members[i].done || (engine_is_virtual(e) && t->members[i].done_moment >= e->moment))
+            return false;
+    return true;
+}
+
+void together_end(struct engine *e, enum run_status status, const char *why) {
+    struct together *t = e->together;
+    if (!t || t->said_failed || (t->said_end && status != RUN_FAILED)) return;
+    t->said_end = true;
+    t->said_failed = status == RUN_FAILED;
+    if (t->number == 0)
+        rank_send_all(t->rank, RANK_ENDED, end_code(e, status), why, strlen(why));
+    else
+        rank_send(t->rank, 0, RANK_ENDED, end_code(e, status), why, strlen(why));
+}
+
+/* ---- readings ---- */
+
+static void reading_send(struct together *t, const struct reading *r, uint64_t moment) {
+    struct buf bytes = {0};
+    struct note note = {.late_ns = (int64_t)(t->begun_ns - t->start_ns)};
+    buf_bytes(&bytes, &note, sizeof note);
+    reading_pack(r, &bytes);
+    rank_send(t->rank, 0, RANK_READING, moment, bytes.data, bytes.len);
+    buf_free(&bytes);
+}
+
+/* The newest reading up to that moment; those before it are of no use any more. */
+static void member_bring(struct engine *e, unsigned i, uint64_t moment) {
+    struct member *m = &e->together->members[i];
+    struct note note;
+    while (m->first && m->first->number <= moment) {
+        struct rank_message *of = m->first, *next = of->next;
+        m->first = next;
+        if (!next) m->tail = &m->first;
+        if (!next || next->number > moment) {
+            bool whole = of->len > sizeof note &&
+                         reading_unpack(&m->reading, of->bytes + sizeof note, of->len - sizeof note) == 0;
+            if (whole) memcpy(&note, of->bytes, sizeof note), m->late_ns = note.late_ns;
+            if (whole)
+                m->moment = of->number;
+            else
+                rank_failed(e, i, "sent counts that cannot be read");
+        }
+        free(of);
+    }
+}
+
+/* Whether everybody's counts of that moment, or of a later one, are there. */
+static bool all_there(const struct together *t, uint64_t moment) {
+    for (unsigned i = 1; i < t->count; i++) {
+        const struct member *m = &t->members[i];
+        if (!m->lost && m->moment < moment && !m->first) return false;
+    }
+    return true;
+}
+
+static void members_merge(struct engine *e, struct reading *r) {
+    struct together *t = e->together;
+    for (unsigned i = 1; i < t->count; i++)
+        if (t->members[i].moment > 0) reading_merge(r, &t->members[i].reading, rank_shares_host(t->rank, i));
+}
+
+static uint64_t patience_ns(const struct engine *e, uint64_t moment) {
+    uint64_t half = e->s->run.interval_ns / 2;
+    if (engine_is_virtual(e) || moment >= TOGETHER_END) return KVF_NEVER;
+    return half < LATE_NS ? half : LATE_NS;
+}
+
+void together_reading(struct engine *e, struct reading *r, uint64_t moment) {
+    struct together *t = e->together;
+    if (!t) return;
+    if (t->number > 0) {
+        reading_send(t, r, moment);
+        while (engine_is_virtual(e) && moment < TOGETHER_END && t->go < moment && !t->ends) {
+            wait_for_message(t, WAIT_MS);
+            hear(e);
+        }
+        return;
+    }
+    uint64_t patience = patience_ns(e, moment),
+             until = patience == KVF_NEVER ? KVF_NEVER : clock_now_ns() + patience;
+    for (;;) {
+        hear(e);
+        for (unsigned i = 1; i < t->count; i++) member_bring(e, i, moment);
+        if (all_there(t, moment) || clock_now_ns() >= until) break;
+        wait_for_message(t, WAIT_MS);
+    }
+    members_merge(e, r);
+}
+
+void together_go(struct engine *e) {
+    struct together *t = e->together;
+    if (t && t->number == 0 && engine_is_virtual(e)) rank_send_all(t->rank, RANK_GO, e->moment, NULL, 0);
+}
+
+void together_peek(struct engine *e, struct reading *r) {
+    struct together *t = e->together;
+    if (t && t->number == 0) members_merge(e, r);
+}
+
+void together_results(struct engine *e, struct run_record *run) {
+    struct together *t = e->together;
+    int64_t first = 0, last = 0;
+    unsigned hosts = 1, lost = 0;
+    if (!t || t->number > 0) return;
+    if (t->begun_ns > 0) first = last = (int64_t)(t->begun_ns - t->start_ns);
+    for (unsigned i = 1; i < t->count; i++) {
+        const struct member *m = &t->members[i];
+        hosts += !rank_shares_host(t->rank, i);
+        lost += m->lost;
+        if (m->moment == 0) continue;
+        if (m->late_ns < first) first = m->late_ns;
+        if (m->late_ns > last) last = m->late_ns;
+    }
+    result_add(&run->results, t->count, 0, "ranks");
+    result_add(&run->results, hosts, 0, "rank_hosts");
+    result_add(&run->results, lost, 0, "ranks_lost");
+    result_add(&run->results, (double)(last - first) / (double)KVF_NS_PER_MS, 0, "start_skew_ms");
+}

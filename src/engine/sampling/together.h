@@ -1,0 +1,54 @@
+/* One run over several ranks: they begin together, rank 0 adds up what all have counted, and its commands
+ * reach everybody. Rank 0's sampler then reads the whole run; every other one its own part. Control thread
+ * only; alone, `together` is NULL and all of this does nothing. */
+#ifndef KVF_ENGINE_SAMPLING_TOGETHER_H
+#define KVF_ENGINE_SAMPLING_TOGETHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/sampling/reading.h"
+#include "rank/rank.h"
+
+/* Ends of intervals in the order in which all ranks come to them. */
+enum { TOGETHER_PHASE_BITS = 40 };
+#define TOGETHER_MEASURED (UINT64_C(1) << TOGETHER_PHASE_BITS)
+#define TOGETHER_END      (UINT64_C(2) << TOGETHER_PHASE_BITS)
+#define TOGETHER_DRAINED  (UINT64_C(3) << TOGETHER_PHASE_BITS)
+
+struct together;
+int together_open(struct engine *e, struct err *err);
+void together_close(struct engine *e);
+/* This rank is prepared. True when rank 0 has named the time at which all begin, and that has come; called
+ * until then, it takes some milliseconds at most. */
+bool together_begins(struct engine *e);
+/* Descriptor that becomes readable as something comes from the others; -1 alone. */
+int together_fd(const struct engine *e);
+/* Users of several ranks, and a change: each rank gets its share. A change by rank 0 reaches all. */
+uint64_t together_users(const struct engine *e);
+void together_set_users(struct engine *e, uint64_t users);
+/* Another rank than 0: what it has to say, for the record of the run. */
+void together_event(struct engine *e, const struct record_event *ev);
+/* Hears the others. A command of rank 0's for this rank, one at a time; false: no more. */
+bool together_hear(struct engine *e, struct command *out);
+/* Rank 0: hands a command on to all others. */
+void together_command(struct engine *e, const struct command *cmd);
+/* Why the run has to end because of the others, how, and the sentence; false: it goes on. */
+bool together_ends(struct engine *e, enum run_status *status, char *why, size_t len);
+/* Tells the others that this rank's workload has ended, once; true when that is so of all of them, in a
+ * simulation at the end of an interval. */
+bool together_done(struct engine *e);
+/* This rank's run ends, and how; said once, but for a failure that is found later. */
+void together_end(struct engine *e, enum run_status status, const char *why);
+/* At the end of an interval: rank 0 waits for those of the others, for as long as that takes in a simulation
+ * and for a part of an interval else, and adds them to `r`; the others send it. */
+void together_reading(struct engine *e, struct reading *r, uint64_t moment);
+/* Rank 0, after an interval: ranks that simulate may begin the next one, which keeps their virtual clocks
+ * together. */
+void together_go(struct engine *e);
+/* Adds what is known of the others, for a look between intervals. Rank 0. */
+void together_peek(struct engine *e, struct reading *r);
+/* Rank 0: ranks, hosts and the skew of the start. */
+void together_results(struct engine *e, struct run_record *run);
+
+#endif

@@ -1,0 +1,19 @@
+/* One run over several processes: joins them and settles what each of them does. Main thread. */
+#ifndef KVF_STUDY_RANKS_RANKS_H
+#define KVF_STUDY_RANKS_RANKS_H
+
+#include "base/err.h"
+#include "rank/rank.h"
+#include "scenario/scenario.h"
+#include "study/options.h"
+
+/* Joins the others, or starts them for --ranks: argv is the command line from the command's name on. *out is
+ * NULL for a run of one process. Otherwise the scenario learns its rank, and a rank other than 0 has neither
+ * screen nor database nor output of its own; logs carry the rank in their name, in texts that `o` owns. 0 or
+ * -KVF_ERR_USAGE. */
+int ranks_join(struct run_options *o, int argc, char **argv, struct scenario *s, struct rank **out,
+               struct err *e);
+/* Tells the others that this rank will not run, and leaves them. */
+void ranks_give_up(struct rank *r, const char *why);
+
+#endif

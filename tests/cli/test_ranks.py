@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""One run over several processes that MPI starts on this machine: the requests of one process dealt out, one record
+of the whole, and ends that reach everybody."""
+import json
+
+from runs import check_identities, last_run, result, rows, start, write
+from tap import BUILD, KVFALL, Skip, case, finish, home, main, run
+
+OF_A_REQUEST = ("id", "class", "phase", "conversation", "turn", "context_tokens", "generate_tokens")
+SHARED = {"run": {"duration": "60s", "warmup": "0s", "interval": "100ms", "max_requests": 96}, "workload.users": 10}
+
+
+def need_mpi():
+    if not (BUILD / "kvfall-mpi.so").exists():
+        raise Skip("this build has no plugin for MPI: %s" % next(
+            line.strip() for line in run(["--version"]).stdout.splitlines() if "mpi" in line))
+
+
+def together(ranks, changes=None, *options):
+    """A run of that many processes: its JSON, and the requests that each rank has logged."""
+    need_mpi()
+    work = home() / "work"
+    for old in work.glob("log*"):
+        old.unlink()
+    more = ["--ranks", ranks] if ranks > 1 else []
+    got = finish(start({**SHARED, **(changes or {})}, *more, "--json", work / "out.json", "--request-log", work / "log.jsonl",
+                       *options), timeout=60)
+    assert got.rc == 0, got
+    names = ["log-rank%d.jsonl" % rank for rank in range(ranks)] if ranks > 1 else ["log.jsonl"]
+    logs = [[json.loads(line) for line in (work / name).read_text().splitlines()] for name in names]
+    return json.loads((work / "out.json").read_text()), logs
+
+
+def asked(logs):
+    return sorted(json.dumps([line[part] for part in OF_A_REQUEST]) for log in logs for line in log)
+
+
+@case("two processes share one run: one summary, one record, the requests of one process")
+def _():
+    alone, whole = together(1)
+    summary, logs = together(2)
+    check_identities(summary)
+    assert asked(logs) == asked(whole), "other requests"
+    assert all(logs), "a rank had none"
+    assert result(summary, "ranks") == 2 and result(summary, "rank_hosts") == 1 and result(summary, "ranks_lost") == 0
+    assert result(summary, "requests_done") == 96 == sum(map(len, logs)), summary["results"]["requests_done"]
+    assert result(summary, "tokens_generated") == sum(line["generate_tokens"] for log in logs for line in log)
+    assert "on 2 ranks, which share the load" in summary["run"]["description"], summary["run"]
+    assert [one["name"] for one in rows("SELECT name FROM runs")] == ["small", "small"]
+    assert last_run()["status"] == "completed"
+    for tier in ("gpu", "cpu", "nvme"):
+        assert summary["tiers"][tier]["usable_bytes"] == 2 * alone["tiers"][tier]["usable_bytes"], tier
+
+
+@case("the same seed asks the same of 1, 2, 3, 4 and 8 ranks, and a simulation of ranks is the same each time")
+def _():
+    simulated = {"mode": "simulate", "workload.users": 11}
+    _, whole = together(1, simulated)
+    for ranks in (2, 3, 4, 8):
+        _, logs = together(ranks, simulated)
+        assert asked(logs) == asked(whole), "other requests with %d ranks" % ranks
+        conversations = [{line["conversation"] for line in log} for log in logs]
+        assert sum(map(len, conversations)) == len(set.union(*conversations)), "a conversation on two ranks"
+    first, again = (together(3, simulated) for _ in range(2))
+    assert first[1] == again[1], "other request logs"
+    same = [{name: value for name, value in one["results"].items() if not name.startswith(("cpu_", "rss_", "start_skew", "host_", "real_"))}
+            for one, _ in (first, again)]
+    assert same[0] == same[1], sorted(name for name in same[0] if same[0][name] != same[1].get(name))
+
+
+@case("each rank may have the scenario's whole load, with users of its own")
+def _():
+    summary, logs = together(2, {"mode": "simulate", "ranks.users": "per_rank"})
+    assert result(summary, "requests_done") == 192, summary["results"]["requests_done"]
+    assert not {line["id"] for line in logs[0]} & {line["id"] for line in logs[1]}
+    assert "on 2 ranks, each with such a load" in summary["run"]["description"], summary["run"]
+
+
+@case("arrivals at a rate are those of one process, dealt out")
+def _():
+    rated = {"mode": "simulate", "workload.arrival": {"process": "poisson", "rate": 500}}
+    _, whole = together(1, rated)
+    _, logs = together(3, rated)
+    assert asked(logs) == asked(whole)
+    arrivals = [sorted((line["id"], line["arrival_s"]) for log in of for line in log) for of in (whole, logs)]
+    assert arrivals[0] == arrivals[1], "other times"
+
+
+@case("started by a launcher without the plugin, one sentence and status 2")
+def _():
+    alone = home() / "alone"
+    alone.mkdir()
+    program = alone / "kvfall"
+    program.write_bytes(KVFALL.read_bytes())
+    program.chmod(0o755)
+    got = run(["run", "--headless", write()], program=program, env={"OMPI_COMM_WORLD_SIZE": "2"})
+    assert got.rc == 2 and "--with-mpi" in got.stderr and len(got.stderr.splitlines()) == 1, got
+    got = run(["run", "--headless", "--ranks", "2", write()], program=program)
+    assert got.rc == 2 and "--with-mpi" in got.stderr, got
+
+
+main()
