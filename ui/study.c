@@ -102,6 +102,7 @@ static void move(struct study *s, long by) {
 static enum screen_wish open_row(struct study *s) {
     const struct board_row *r = s->selected < s->view.rows ? &s->view.row[s->selected] : NULL;
     if (s->view.head.status != RUN_RUNNING) return WISH_LEAVE;
+    if (s->view.head.parts) return WISH_NOTHING;
     if (r && r->state == OUTCOME_RUNS) return WISH_OPEN;
     if (r && r->run_id > 0)
         study_say(s, "this %s is over; `kvfall watch %lld` shows its run", s->view.head.point,

@@ -342,13 +342,16 @@ static void draw_footer(const struct pane *p, const struct study *s) {
         bool shown;
     } hints[] = {{"q", over ? "leave" : "stop", 'q', true},
                  {"?", s->help ? "back" : "keys", '?', true},
-                 {"Enter", "the run", KEY_CODE_ENTER, !over},
+                 {"Enter", "the run", KEY_CODE_ENTER, !over && !s->view.head.parts},
                  {"e", has_chart(s) ? "chart" : "bars", 'e', s->view.head.measures > 1},
                  {"S", "save", 'S', true},
                  {"c", "colours", 'c', true}};
     char text[160];
     if (s->asking) {
-        snprintf(text, sizeof text, "Stop the %s and keep what is done? y/n", s->view.head.kind);
+        snprintf(text, sizeof text,
+                 s->view.head.parts ? "Stop the %s? Nothing is kept of a part. y/n"
+                                    : "Stop the %s and keep what is done? y/n",
+                 s->view.head.kind);
         pane_clip(p, 0, 1, p->at.cols - 2, TONE_KEY, text);
         return;
     }

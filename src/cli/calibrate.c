@@ -1,12 +1,13 @@
 #include "cli/calibrate.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/build.h"
@@ -23,6 +24,7 @@
 #include "study/machine.h"
 #include "study/output.h"
 #include "study/setup.h"
+#include "study/showing.h"
 #include "study/signals.h"
 #include "tier/tier.h"
 
@@ -46,14 +48,20 @@ struct calibrate {
     struct host host;
     const char *output; /* "-" for standard output */
     uint64_t time_ns, disk_bytes, cpu_bytes;
+    struct showing showing;
+    struct command_queue *commands; /* of the screen; NULL: there is none */
+    struct calibrate_result result[MEASURED];
+    int tier;     /* under way; those before it are measured */
+    double share; /* of it */
+    char doing[40];
 };
 
-static atomic_bool stop;
+static struct board *stopped; /* by a signal; set before any can come */
 static volatile sig_atomic_t stop_signal;
 
 static void on_signal(int number) {
     stop_signal = number;
-    atomic_store(&stop, true);
+    board_stop(stopped);
 }
 
 static void signals_take(void) {
@@ -127,13 +135,120 @@ static int check_room(struct calibrate *c, struct err *e) {
 
 /* ---- measuring ---- */
 
-static void say(void *ctx, enum kvf_tier tier, const char *doing) {
-    (void)ctx;
-    log_line(KVF_LOG_INFO, "calibrate: %s the %s tier", doing, tier_name(tier));
-}
-
 static bool gpu_is_real(const struct calibrate *c) {
     return c->scenario.tier[KVF_TIER_GPU].backend == KVF_BACKEND_CUDA;
+}
+
+static int first_tier(const struct calibrate *c) {
+    return gpu_is_real(c) ? KVF_TIER_GPU : KVF_TIER_CPU;
+}
+
+static uint64_t part_ns(const struct calibrate *c, enum kvf_tier tier) {
+    unsigned all = 0;
+    for (int t = first_tier(c); t < MEASURED; t++) all += parts[t];
+    return c->time_ns / all * parts[tier];
+}
+
+/* ---- the screen ---- */
+
+enum { READS, WRITES, LATENCY, MEASURES };
+
+/* A measured tier: a row for each number of operations under way. */
+static size_t show_measured(const struct calibrate *c, int t, size_t row) {
+    const struct calibrate_result *r = &c->result[t];
+    const struct calibrate_curve *curve = r->own.points ? &r->own : &r->link;
+    for (uint32_t p = 0; p < curve->points; p++) {
+        char label[BOARD_TEXT];
+        snprintf(label, sizeof label, "%s, %llu under way", tier_name((enum kvf_tier)t),
+                 (unsigned long long)curve->depth[p]);
+        struct board_row to = board_row_new(label);
+        to.state = OUTCOME_DONE;
+        to.weight = (double)part_ns(c, (enum kvf_tier)t) / curve->points;
+        to.x = (double)curve->depth[p];
+        to.line = (unsigned)(t - first_tier(c));
+        to.value[READS] = curve->rate[KVF_DIR_READ][p].median / (double)KVF_GIB;
+        to.value[WRITES] = curve->rate[KVF_DIR_WRITE][p].median / (double)KVF_GIB;
+        if (p == 0) to.value[LATENCY] = curve->latency_ns / 1e6;
+        board_row(c->showing.board, row++, &to);
+    }
+    return row;
+}
+
+static void show(const struct calibrate *c) {
+    static const struct board_measure measures[MEASURES] = {{"nvme_read_gib_s", "reads", "GiB/s"},
+                                                            {"nvme_write_gib_s", "writes", "GiB/s"},
+                                                            {"nvme_read_p95_ms", "small read", "ms"}};
+    struct board_head h = {.kind = "calibration",
+                           .point = "tier",
+                           .parts = true,
+                           .axis = "operations under way",
+                           .measures = MEASURES};
+    size_t row = 0;
+    memcpy(h.measure, measures, sizeof measures);
+    for (int t = first_tier(c); t < MEASURED; t++) {
+        snprintf(h.line[h.lines++], BOARD_TEXT, "%s", tier_name((enum kvf_tier)t));
+        if (t < c->tier) {
+            row = show_measured(c, t, row);
+            continue;
+        }
+        struct board_row r = board_row_new(tier_name((enum kvf_tier)t));
+        r.state = t == c->tier ? OUTCOME_RUNS : OUTCOME_WAITS;
+        r.weight = (double)part_ns(c, (enum kvf_tier)t);
+        if (t == c->tier) r.share = c->share;
+        if (t == c->tier) snprintf(r.note, sizeof r.note, "%s", c->doing);
+        board_row(c->showing.board, row++, &r);
+    }
+    h.expected = row;
+    board_head(c->showing.board, &h);
+    showing_wake(&c->showing);
+}
+
+static void say(void *ctx, enum kvf_tier tier, const char *doing, double share) {
+    struct calibrate *c = ctx;
+    struct board_view v = {.rows = 0};
+    char clock[24];
+    if (c->commands && signals_asked()) board_stop(c->showing.board);
+    if (doing) snprintf(c->doing, sizeof c->doing, "%s the %s tier", doing, tier_name(tier));
+    c->share = share;
+    show(c);
+    if (!doing || c->showing.ui) return;
+    board_copy(c->showing.board, &v);
+    double left_s = board_view_left_s(&v);
+    if (!kvf_present(left_s)) left_s = (double)c->time_ns / (double)KVF_NS_PER_S;
+    log_line(KVF_LOG_INFO, "calibrate: %s; %.0f %% done, %s left", c->doing,
+             floor(100 * board_view_share(&v)), units_clock((uint64_t)(left_s * 1e9), clock, sizeof clock));
+    board_view_free(&v);
+}
+
+/* Where the terminal can show it, the screen, which hears of signals; else they are taken here. */
+static int screen_begin(struct calibrate *c, struct err *e) {
+    stopped = c->showing.board;
+    if (c->showing.headless || isatty(STDOUT_FILENO) != 1) {
+        signals_take();
+        return 0;
+    }
+    c->commands = command_queue_new();
+    int rc = signals_start(c->commands, NULL, e);
+    if (rc == 0) showing_open(&c->showing, c->commands);
+    return rc;
+}
+
+static void screen_end(struct calibrate *c, int rc, const struct err *e) {
+    char end[300] = "";
+    if (c->commands) stop_signal = signals_asked();
+    int status = rc == -KVF_ERR_CANCELLED && stop_signal ? 128 + stop_signal
+                 : rc                                    ? err_exit_status(e->code)
+                                                         : 0;
+    snprintf(end, sizeof end, "%.299s", rc ? e->text : "the keys come when this screen is left");
+    if (rc == 0 && strcmp(c->output, "-") != 0) snprintf(end, sizeof end, "goes to %.280s", c->output);
+    board_end(c->showing.board,
+              rc == 0                    ? RUN_COMPLETED
+              : rc == -KVF_ERR_CANCELLED ? RUN_INTERRUPTED
+                                         : RUN_FAILED,
+              end);
+    showing_close(&c->showing, status);
+    if (c->commands) (void)signals_stop();
+    command_queue_free(c->commands);
 }
 
 static void say_plan(const struct calibrate *c) {
@@ -149,20 +264,15 @@ static void say_plan(const struct calibrate *c) {
         log_line(KVF_LOG_INFO, "calibrate: no gpu tier: %s", why);
 }
 
-static uint64_t part_ns(const struct calibrate *c, enum kvf_tier tier) {
-    unsigned all = 0;
-    for (int t = gpu_is_real(c) ? 0 : KVF_TIER_CPU; t < MEASURED; t++) all += parts[t];
-    return c->time_ns / all * parts[tier];
-}
-
-static int calibrate_one(const struct calibrate *c, enum kvf_tier tier, struct calibrate_result *r,
-                         struct err *e) {
+static int calibrate_one(struct calibrate *c, enum kvf_tier tier, struct calibrate_result *r, struct err *e) {
     const uint64_t bytes[MEASURED] = {GPU_SIZE, c->cpu_bytes, c->disk_bytes};
     struct calibrate_setup setup = {.scenario = &c->scenario,
                                     .bytes = bytes[tier],
                                     .time_ns = part_ns(c, tier),
-                                    .stop = &stop,
-                                    .progress = say};
+                                    .stop = board_stop_flag(c->showing.board),
+                                    .progress = say,
+                                    .ctx = c};
+    c->tier = (int)tier;
     int rc = calibrate_tier(&setup, tier, r, e);
     while (tier == KVF_TIER_GPU && rc == -KVF_ERR_NOSPACE && setup.bytes > GPU_LEAST) {
         setup.bytes /= 2; /* as far as the device has room */
@@ -208,16 +318,18 @@ static void warn_shared(enum kvf_tier tier, const struct calibrate_result *r) {
             r->device_times > CALIBRATION_BYTES_MOST ? " and used its device" : "");
 }
 
-static int measure_into(const struct calibrate *c, struct buf *out, struct err *e) {
-    struct calibrate_result r;
+static int measure_into(struct calibrate *c, struct buf *out, struct err *e) {
     put_head(c, out);
-    for (int t = gpu_is_real(c) ? 0 : KVF_TIER_CPU; t < MEASURED; t++) {
-        int rc = calibrate_one(c, (enum kvf_tier)t, &r, e);
+    for (int t = first_tier(c); t < MEASURED; t++) {
+        struct calibrate_result *r = &c->result[t];
+        int rc = calibrate_one(c, (enum kvf_tier)t, r, e);
         if (rc) return rc;
-        calibration_yaml((enum kvf_tier)t, &r, out);
-        warn_apart((enum kvf_tier)t, &r);
-        warn_shared((enum kvf_tier)t, &r);
+        calibration_yaml((enum kvf_tier)t, r, out);
+        warn_apart((enum kvf_tier)t, r);
+        warn_shared((enum kvf_tier)t, r);
     }
+    c->tier = MEASURED;
+    show(c);
     return 0;
 }
 
@@ -253,22 +365,24 @@ static void workers_set(struct calibrate *c) {
 }
 
 int cli_calibrate(const struct options *o) {
-    struct calibrate c = {0};
+    struct calibrate c = {.tier = -1};
     struct buf out = {0};
     struct err e = {0};
     int status = scenario_read(&c, o), rc;
 
     if (status) return status;
-    rc = calibrate_read(&c, o, &e);
+    rc = showing_prepare(&c.showing, o, options_has(o, "headless"), &e);
+    if (rc == 0) rc = calibrate_read(&c, o, &e);
     host_probe(&c.host);
     workers_set(&c);
     if (rc == 0) rc = check_room(&c, &e);
     if (rc == 0) {
-        signals_take();
         c.scenario.tier[KVF_TIER_GPU].on = true;
         machine_choose_gpu(&c.scenario);
         say_plan(&c);
-        rc = measure_into(&c, &out, &e);
+        rc = screen_begin(&c, &e);
+        if (rc == 0) rc = measure_into(&c, &out, &e);
+        screen_end(&c, rc, &e);
         signals_end();
     }
     if (rc == 0 && strcmp(c.output, "-") == 0)
@@ -278,5 +392,6 @@ int cli_calibrate(const struct options *o) {
     if (rc != 0) status = output_fail(&e);
     if (rc == -KVF_ERR_CANCELLED && stop_signal) status = 128 + stop_signal;
     buf_free(&out);
+    showing_free(&c.showing);
     return status;
 }

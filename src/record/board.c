@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,4 +163,8 @@ void board_stop(struct board *b) {
 
 bool board_stop_asked(const struct board *b) {
     return atomic_load(&b->stop);
+}
+
+const atomic_bool *board_stop_flag(const struct board *b) {
+    return &b->stop;
 }

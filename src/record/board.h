@@ -4,6 +4,7 @@
 #ifndef KVF_RECORD_BOARD_H
 #define KVF_RECORD_BOARD_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,7 @@ struct board_head {
     char axis_unit[8];                  /* as axis_value() takes it */
     char line[BOARD_LINES][BOARD_TEXT]; /* names of the curves */
     unsigned lines;
+    bool parts;             /* rows are parts of one thing: none is a run, and half of it is nothing */
     size_t expected;        /* points that there will be at least; 0: nobody knows */
     char end[300];          /* how it ended, one sentence */
     enum run_status status; /* RUN_RUNNING while it goes on */
@@ -82,5 +84,7 @@ size_t board_view_best(const struct board_view *v);
 /* Somebody at the screen wants the study to end. The flag stays. */
 void board_stop(struct board *b);
 bool board_stop_asked(const struct board *b);
+const atomic_bool *
+board_stop_flag(const struct board *b); /* the same; signal handlers may set it by board_stop() */
 
 #endif

@@ -143,6 +143,7 @@ static const struct option_spec probe_table[] = {
     {"output", "FILE", OPTION_VALUE, NULL, "with --calibrate: write the keys to FILE, - unless told"},
     {"size", "SIZE", OPTION_VALUE, NULL, "with --calibrate: use that much disk, 2GiB unless told"},
     {"time", "TIME", OPTION_VALUE, NULL, "with --calibrate: take about that long, 30s unless told"},
+    {"headless", NULL, OPTION_FLAG, NULL, "with --calibrate: no screen, progress on standard error"},
     {0}};
 static const struct option_group probe_group = {"Probe", probe_table};
 
@@ -281,7 +282,7 @@ static const struct option_command tables[] = {
     {"sweep", 1, {&sweep_group, &screen, &shorts, &common}},
     {"check", 1, {&check_group, &shorts, &common}},
     {"models", 2, {&models_group, &setting, &common}},
-    {"probe", OPTIONS_OPERANDS_MAX, {&probe_group, &common}},
+    {"probe", OPTIONS_OPERANDS_MAX, {&probe_group, &screen, &common}},
     {"record", OPTIONS_OPERANDS_MAX, {&record_group, &common}},
     {"trace", OPTIONS_OPERANDS_MAX, {&trace_group, &common}},
     {"clean", OPTIONS_OPERANDS_MAX, {&clean_group, &common}},

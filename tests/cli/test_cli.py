@@ -474,6 +474,8 @@ def _():
     got = run(["probe", "--calibrate", "--path", ".", "--size", "16MiB", "--time", "300ms", "--output", "peaks.yaml"])
     assert (got.rc, got.stdout) == (0, ""), got
     assert "writes 16.0 MiB of files into a directory of its own under ." in got.stderr, got
+    shares = [int(n) for n in re.findall(r"calibrate: .* the \w+ tier; (\d+) % done, \d\d:\d\d left$", got.stderr, re.MULTILINE)]
+    assert len(shares) == 10 and shares == sorted(shares) and shares[0] == 0 and shares[5] == 33 and shares[-1] > 60, got
     assert [name for name in created() if not name.endswith("/peaks.yaml")] == [], created()
     text = (home() / "work/peaks.yaml").read_text()
     for tier in ("cpu", "nvme"):

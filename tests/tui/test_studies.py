@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from reports import case
 from runs import TINY, rows, run_folders, write
 from screens import process_state, same_modes
-from tap import main, wait_until
+from tap import home, main, wait_until
 from tmux import Terminal
 
 # Points that end by themselves at once, and points that never do.
@@ -143,6 +143,35 @@ def _():
         assert re.search(r"^gpu-only .* (met|miss|--)", t.all(), re.MULTILINE), t.all()
     assert rows("SELECT name, status FROM runs ORDER BY run_id") == [
         {"name": "gpu-only", "status": "completed"}, {"name": "cpu-only", "status": "interrupted"}]
+
+
+@case("a calibration has a row a tier, then one for each depth, and a curve; Enter opens nothing; its keys come after it")
+def _():
+    with Terminal(30, 100) as t:
+        before = t.modes()
+        t.start("probe", "--calibrate", "--size", "16MiB", "--time", "300ms", "-o", "peaks.yaml")
+        t.wait_for(re.compile("calibration.*COMPLETED"))
+        screen = t.screen()
+        assert re.search(r"^ +\d nvme, 1 under way +done +\S+ GiB/s +\S+ GiB/s +[\d.]+ [nu]s", screen, re.MULTILINE), screen
+        assert "goes to peaks.yaml" in screen and "reads over operations under way" in screen, screen
+        t.keys("q")
+        assert t.status() == 0
+        same_modes(t, before)
+    assert "peak_read:" in (home() / "work/peaks.yaml").read_text()
+
+
+@case("a calibration is stopped by q after a question: nothing is written, nothing left behind")
+def _():
+    with Terminal(30, 100) as t:
+        t.start("probe", "--calibrate", "--size", "16MiB", "--time", "1h", "-o", "peaks.yaml")
+        t.wait_for(re.compile(r"^ +1 cpu .*(filling|round 1 of) the cpu tier", re.MULTILINE))
+        assert "Enter" not in t.screen()
+        t.keys("Enter", "q")
+        t.wait_for("Stop the calibration? Nothing is kept of a part. y/n")
+        t.keys("y")
+        assert t.status() == 1
+        assert "stopped while the cpu tier was measured" in t.all(), t.all()
+    assert not (home() / "work/peaks.yaml").exists() and run_folders() == []
 
 
 @case("SIGINT ends a sweep in good order, exit status 130, with the terminal as it was")

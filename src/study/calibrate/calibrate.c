@@ -44,10 +44,19 @@ struct calibration {
     double over[CALIBRATE_ROUNDS], again[CALIBRATE_ROUNDS]; /* .. in their place, and to another's */
     struct histogram times[KVF_DIRS], rested[KVF_DIRS], small[2], ignored[KVF_DIRS], copies;
     struct begins begins[CALIBRATE_ROOMS][BESIDES];
+    unsigned windows, done; /* of the rounds, about; those that are over */
 };
 
 static void say(const struct calibration *c, const char *doing) {
-    if (c->setup->progress) c->setup->progress(c->setup->ctx, c->tier, doing);
+    double share = c->windows > 0 ? 1.0 / FILL_SHARE + (1 - 1.0 / FILL_SHARE) * c->done / c->windows : 0;
+    if (c->setup->progress) c->setup->progress(c->setup->ctx, c->tier, doing, fmin(share, 1));
+}
+
+static int window_run(struct calibration *c, struct rig_window *w, struct err *e) {
+    int rc = rig_run(c->rig, w, e);
+    if (c->windows > 0) c->done++;
+    say(c, NULL);
+    return rc;
 }
 
 /* ---- depths ---- */
@@ -85,7 +94,7 @@ static int begins_run(struct calibration *c, struct rig_window *w, enum calibrat
     struct begins *b = &c->begins[room][beside];
     uint64_t before = histogram_count(&b->ns);
     w->begins = &b->ns;
-    int rc = rig_run(c->rig, w, e);
+    int rc = window_run(c, w, e);
     b->chunks += w->chunks_beside * (double)(histogram_count(&b->ns) - before);
     return rc;
 }
@@ -102,7 +111,7 @@ static int fill(struct calibration *c, enum rig_set set, enum rig_kind kind, str
                            .once = true,
                            .ns = c->setup->time_ns / FILL_SHARE};
     if (w.depth < c->setup->scenario->engine.workers) w.depth = (uint32_t)c->setup->scenario->engine.workers;
-    return rig_run(c->rig, &w, e);
+    return window_run(c, &w, e);
 }
 
 /* Whole entries of a drive, first one at a time, then as many as keep it busy. */
@@ -151,7 +160,7 @@ static int measure_curve(struct calibration *c, bool own, unsigned round, struct
                                    .ns = c->window_ns,
                                    .by_processor = c->tier == KVF_TIER_CPU,
                                    .times = p == 0 && !own && c->tier != KVF_TIER_NVME ? c->times : NULL};
-            rc = rig_run(c->rig, &w, e);
+            rc = window_run(c, &w, e);
             c->samples[own][d][p][round] = w.bytes_s;
         }
     return rc;
@@ -168,7 +177,7 @@ static int measure_both(struct calibration *c, unsigned round, struct err *e) {
                            .recycle = drive,
                            .by_tier = drive,
                            .by_processor = c->tier == KVF_TIER_CPU};
-    int rc = drive ? begins_run(c, &w, CALIBRATE_AGAIN, BESIDE, e) : rig_run(c->rig, &w, e);
+    int rc = drive ? begins_run(c, &w, CALIBRATE_AGAIN, BESIDE, e) : window_run(c, &w, e);
     c->both[round] = w.bytes_s;
     return rc;
 }
@@ -200,8 +209,8 @@ static int measure_copies(struct calibration *c, struct err *e) {
                              .ns = c->setup->time_ns / FILL_SHARE};
     struct rig_window in = {
         .kind = RIG_IN, .set = RIG_WHOLES, .depth = fill_depth(c), .ns = c->window_ns, .copies = &c->copies};
-    int rc = rig_run(c->rig, &out, e);
-    return rc == 0 ? rig_run(c->rig, &in, e) : rc;
+    int rc = window_run(c, &out, e);
+    return rc == 0 ? window_run(c, &in, e) : rc;
 }
 
 /* Whole entries written over, and those of other sizes in their stead, as many at a time as when they were
@@ -215,7 +224,7 @@ static int measure_again(struct calibration *c, unsigned round, struct err *e) {
                                .ns = c->window_ns,
                                .recycle = recycle,
                                .by_tier = true};
-        rc = recycle ? begins_run(c, &w, CALIBRATE_AGAIN, BESIDE, e) : rig_run(c->rig, &w, e);
+        rc = recycle ? begins_run(c, &w, CALIBRATE_AGAIN, BESIDE, e) : window_run(c, &w, e);
         *(recycle ? &c->again[round] : &c->over[round]) = w.bytes_s;
     }
     return rc;
@@ -227,7 +236,7 @@ static int measure_small(struct calibration *c, bool own, struct err *e) {
                            .depth = 1,
                            .ns = c->window_ns,
                            .times = c->ignored};
-    int rc = rig_run(c->rig, &w, e);
+    int rc = window_run(c, &w, e);
     histogram_add(&c->small[own], &c->ignored[KVF_DIR_READ]);
     for (int d = 0; d < KVF_DIRS; d++) histogram_init(&c->ignored[d]);
     return rc;
@@ -375,8 +384,8 @@ static int measure_all(struct calibration *c, struct err *e) {
     curve_begin(c, &c->out->link, RIG_CHUNKS, most_of(c));
     uint64_t wholes = rig_entries(c->rig, RIG_WHOLES, &entry_bytes);
     if (device && wholes > 0) curve_begin(c, &c->out->own, RIG_WHOLES, 32);
-    unsigned windows = CALIBRATE_ROUNDS * (KVF_DIRS * (c->out->link.points + c->out->own.points) + OTHERS);
-    c->window_ns = c->setup->time_ns / FILL_SHARE * (FILL_SHARE - 1) / windows;
+    c->windows = CALIBRATE_ROUNDS * (KVF_DIRS * (c->out->link.points + c->out->own.points) + OTHERS);
+    c->window_ns = c->setup->time_ns / FILL_SHARE * (FILL_SHARE - 1) / c->windows;
     rc = measure_rounds(c, e);
     count(c, &after);
     others_of(&before, &after, c->out);
@@ -391,6 +400,7 @@ int calibrate_tier(const struct calibrate_setup *setup, enum kvf_tier tier, stru
     c->out = out;
     c->tier = tier;
     *out = (struct calibrate_result){.cpu_others = KVF_MISSING, .device_times = KVF_MISSING};
+    say(c, "opening");
     int rc = rig_open(&c->rig, setup->scenario, tier, setup->bytes, setup->stop, e);
     if (rc == 0) {
         rig_describe(c->rig, out->description, sizeof out->description);

@@ -34,9 +34,10 @@ static struct calibrate_setup setup_of(uint64_t bytes) {
 }
 
 /* Lets a call fail once the tier is open. */
-static void fail_now(void *ctx, enum kvf_tier tier, const char *doing) {
+static void fail_now(void *ctx, enum kvf_tier tier, const char *doing, double share) {
     (void)tier;
-    (void)doing;
+    if (!doing || strcmp(doing, "filling") != 0) return;
+    assert_true(share == 0);
     fake.fail_name = ctx;
 }
 
