@@ -77,12 +77,25 @@ bool ui_parse_time(const char *text, double *s);
 
 /* A list of lines to choose one from, the whole screen, on the calling thread. Returns its index, or -1
  * when it was left without choosing. One that is to be deleted, which was asked, is returned likewise. */
+enum { UI_SPARK = 12 };
+struct ui_glance {
+    char verdict[300];
+    float spark[UI_SPARK]; /* NaN: a gap */
+    unsigned points;
+};
+struct pair;
 struct ui_list {
     const char *title, *heading;
     const char *const *lines;
     int count;
-    int at;                   /* line that the bar stands on at first */
-    const char *message;      /* for the last row, until a key is pressed; NULL: none */
+    int at;              /* line that the bar stands on at first */
+    const char *message; /* for the last row, until a key is pressed; NULL: none */
+    /* More about a line, asked once for each that comes into sight; NULL: there is none. */
+    void (*glance)(void *ctx, int line, struct ui_glance *out);
+    /* Two lines were marked: their picture, or NULL with a sentence in `why`; the caller's. NULL: no marks.
+     */
+    const struct pair *(*pair)(void *ctx, int first, int second, char *why, size_t len);
+    void *ctx;
     bool *deletes;            /* told that the one returned is to be deleted; NULL: none can be */
     bool (*leave)(void);      /* asked now and then: true ends it */
     void (*stop)(void);       /* Ctrl-Z: stops the process */

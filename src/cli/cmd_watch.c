@@ -8,6 +8,7 @@
 #include "base/moment.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/compared.h"
 #include "cli/stored.h"
 #include "draw/canvas.h"
 #include "store/store.h"
@@ -16,6 +17,7 @@
 #include "study/output.h"
 #include "study/preferences.h"
 #include "study/signals.h"
+#include "ui/pair.h"
 #include "ui/ui.h"
 
 enum { DUMP_COLS = 80, DUMP_ROWS = 24, SIZE_MAX_COLS = 1000, SIZE_MAX_ROWS = 500, NAME_COLUMNS = 20 };
@@ -37,6 +39,8 @@ struct watching {
 /* ---- the list to choose from ---- */
 
 struct run_lines {
+    struct store *store; /* to look closer at one */
+    struct pair pair;    /* of the two marked last */
     char **line;
     int64_t *run_id;
     int count, cap;
@@ -83,6 +87,103 @@ static void lines_free(struct run_lines *l) {
     for (int i = 0; i < l->count; i++) free(l->line[i]);
     free(l->line);
     free(l->run_id);
+    free(l->pair.row);
+}
+
+static void glance(void *ctx, int line, struct ui_glance *out) {
+    struct run_lines *l = ctx;
+    struct store_glance g;
+    struct err e = {0};
+    _Static_assert((int)UI_SPARK >= (int)STORE_GLANCE_POINTS, "the curve has room");
+    if (store_glance(l->store, l->run_id[line], &g, &e) != 0) return; /* the list has said what it knows */
+    snprintf(out->verdict, sizeof out->verdict, "%s", g.verdict);
+    memcpy(out->spark, g.tok_s, sizeof g.tok_s);
+    out->points = g.points;
+}
+
+/* ---- two of them on one screen ---- */
+
+static void pair_side(struct pair *p, int i, const struct comparison_input *in) {
+    const struct run_record *run = in->run;
+    const char *sentence = run->verdict.sentence;
+    char when[MOMENT_TEXT];
+    moment_local_text(run->started_at, when);
+    snprintf(p->title[i], sizeof p->title[i], "run %lld  %s  %s", (long long)run->run_id, run->name, when);
+    snprintf(p->verdict[i], sizeof p->verdict[i], "%.*s", (int)strcspn(sentence, ":"), sentence);
+    if (strncmp(sentence, "none:", 5) == 0) snprintf(p->verdict[i], sizeof p->verdict[i], "all targets met");
+    if (in->series->count > 0) p->to_s = fmax(p->to_s, in->series->interval[in->series->count - 1].t_s);
+}
+
+/* A change beyond noise is judged; another is told alone. */
+static void pair_row(struct pair_row *r, const struct comparison_metric *m) {
+    const struct comparison_change *b = &m->change[1];
+    const struct metric *known = metric_find(m->metric);
+    bool ratio = known && metric_form_percent(known->form);
+    bool judged = b->noise == COMPARISON_BEYOND;
+    snprintf(r->label, sizeof r->label, "%s", m->label);
+    for (int i = 0; i < 2; i++)
+        snprintf(r->value[i], sizeof r->value[i], "%s",
+                 kvf_present(m->change[i].value) ? comparison_cell(m->change[i].value, m).text : "--");
+    snprintf(r->change, sizeof r->change, "%s%s",
+             ratio ? comparison_delta(b->absolute, m).text : comparison_percent(b->relative).text,
+             b->noise == COMPARISON_WITHIN ? " (noise)" : "");
+    r->tone = judged && b->direction == COMPARISON_IMPROVED   ? TONE_GOOD
+              : judged && b->direction == COMPARISON_WORSENED ? TONE_BAD
+                                                              : TONE_DIM;
+}
+
+static double curve_value(const struct snapshot_interval *i, int curve) {
+    return curve == 0   ? i->throughput_tok_s
+           : curve == 1 ? i->e2e_p95_ms
+           : curve == 2 ? i->reuse_hit_ratio
+                        : (double)i->queue_depth;
+}
+
+static void pair_curves(struct pair *p, int side, const struct series *s) {
+    static const struct pair_curve kinds[PAIR_CURVES] = {
+        {.title = "Throughput, tok/s", "tok/s", number_count},
+        {.title = "End-to-end P95", "ms", number_ms},
+        {.title = "Hit ratio", "%", number_percent},
+        {.title = "Requests waiting", "", number_count}};
+    for (int k = 0; k < PAIR_CURVES; k++) {
+        struct pair_curve *c = &p->curve[k];
+        size_t at = 0;
+        c->title = kinds[k].title;
+        c->unit = kinds[k].unit;
+        c->axis = kinds[k].axis;
+        for (size_t i = 0; i < PAIR_POINTS; i++) {
+            double t_s = p->to_s * ((double)i + 1) / PAIR_POINTS;
+            while (at < s->count && s->interval[at].t_s < t_s) at++;
+            c->values[side][i] = at < s->count ? (float)curve_value(&s->interval[at], k) : (float)KVF_MISSING;
+        }
+    }
+}
+
+static void pair_fill(struct pair *p, const struct compared *two) {
+    struct comparison c;
+    static const struct comparison_wish usual = {0};
+    comparison_make(two->input, 2, &usual, &c);
+    p->to_s = 0;
+    for (int i = 0; i < 2; i++) pair_side(p, i, &two->input[i]);
+    for (int i = 0; i < 2; i++) pair_curves(p, i, two->input[i].series);
+    p->row = mem_realloc(p->row, (c.metrics + 1) * sizeof *p->row);
+    for (p->rows = 0; p->rows < c.metrics; p->rows++) pair_row(&p->row[p->rows], &c.metric[p->rows]);
+    comparison_free(&c);
+}
+
+static const struct pair *pair(void *ctx, int first, int second, char *why, size_t len) {
+    struct run_lines *l = ctx;
+    char reference[2][24];
+    const char *const both[] = {reference[0], reference[1]};
+    struct compared two = {0};
+    struct err e = {0};
+    snprintf(reference[0], sizeof reference[0], "%lld", (long long)l->run_id[first]);
+    snprintf(reference[1], sizeof reference[1], "%lld", (long long)l->run_id[second]);
+    int rc = compared_load(l->store, both, 2, true, &two, &e);
+    if (rc == 0) pair_fill(&l->pair, &two);
+    compared_free(&two);
+    if (rc != 0) snprintf(why, len, "%.299s", e.text);
+    return rc == 0 ? &l->pair : NULL;
 }
 
 static bool signal_came(void) {
@@ -107,7 +208,7 @@ static void delete_run(struct watching *w, int64_t run_id) {
 /* 1: a run was chosen, 0: none, or a negative code. A deleted one makes room for the next choice. */
 static int choose(struct watching *w, struct store *store, struct err *e) {
     static const struct store_filter all = {0};
-    struct run_lines l = {0};
+    struct run_lines l = {.store = store};
     bool deletes = false;
     int rc = store_list(store, &all, add_run, &l, e);
     if (rc == 0 && l.count == 0 && w->said[0]) return 0; /* the last one has been deleted */
@@ -121,6 +222,9 @@ static int choose(struct watching *w, struct store *store, struct err *e) {
                                .count = l.count,
                                .at = w->list_at,
                                .message = w->said[0] ? w->said : NULL,
+                               .glance = glance,
+                               .pair = pair,
+                               .ctx = &l,
                                .deletes = &deletes,
                                .leave = signal_came,
                                .stop = signals_stop_process,

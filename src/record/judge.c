@@ -10,8 +10,6 @@
 /* From here on a part of a whole explains it; slots are full. */
 #define DOMINANT 0.5
 #define FULL     0.95
-/* So many of all lookups miss what was there before: the tiers are too small. */
-#define CAPACITY 0.2
 /* Part of end-to-end from which waiting for room is told, and waiting for a slot can limit. */
 #define ROOM  0.05
 #define WAITS 0.1
@@ -337,7 +335,7 @@ static double capacity_misses(const struct judge_input *in) {
 }
 
 static bool too_small(const struct judge_input *in) {
-    return terminal(in) >= 0 && capacity_misses(in) >= CAPACITY && in->reuse_bytes > held_bytes(in);
+    return terminal(in) >= 0 && capacity_misses(in) >= VERDICT_MISSES && in->reuse_bytes > held_bytes(in);
 }
 
 static void capacity(struct phrase *t, const struct judge_input *in, struct verdict *v) {
@@ -484,7 +482,8 @@ static bool capacity_explains(const struct judge_input *in, const struct resourc
     double computed = in->prefill_ms + in->generation_ms;
     if (!too_small(in)) return false;
     if (!bound) return stores;
-    if (bound->limit == VERDICT_COMPUTE) return capacity_misses(in) * in->prefill_ms >= CAPACITY * computed;
+    if (bound->limit == VERDICT_COMPUTE)
+        return capacity_misses(in) * in->prefill_ms >= VERDICT_MISSES * computed;
     return bound->limit != VERDICT_HOST_CPU;
 }
 

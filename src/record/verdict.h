@@ -82,6 +82,8 @@ double verdict_value(const struct verdict *v, const char *name);
 double verdict_gain(const struct verdict_remedy *r);
 /* Below this gain a remedy is in no summary. */
 #define VERDICT_GAIN 0.05
+/* So many of all lookups miss what was there before: the tiers are too small. */
+#define VERDICT_MISSES 0.2
 /* The limit and its share, without the rest of the sentence: "nvme reads, 98 % busy: 64 % of request
  * time, 88 % of it in line". */
 char *verdict_headline(const struct verdict *v, char *out, size_t len);

@@ -115,7 +115,11 @@ static const struct words *words_of(const struct verdict *v) {
     return &table[i];
 }
 
+/* Misses are no bottleneck where all targets are met, and what a larger tier is for all the same. */
 const char *verdict_advice(const struct verdict *v) {
+    if (v->known && v->limited_by == VERDICT_NONE &&
+        verdict_value(v, "capacity_miss_ratio") >= VERDICT_MISSES)
+        return "a larger tier: many lookups miss for want of room";
     return v->known ? words_of(v)->advice : "";
 }
 

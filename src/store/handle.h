@@ -50,6 +50,8 @@ enum query {
     Q_TRIALS,
     Q_TAGS,
     Q_NOTE,
+    Q_GLANCE,
+    Q_GLANCE_RATES,
     Q_COUNT,
     Q_GOING_ON,
     Q_MEMBERS,

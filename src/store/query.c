@@ -75,6 +75,9 @@ const char *const query_texts[] = {
                  "WHERE r.run_id = ?1 AND t.trial IS NOT NULL ORDER BY t.trial, t.run_id",
     [Q_TAGS] = "SELECT tags FROM runs WHERE run_id = ?1",
     [Q_NOTE] = "SELECT note FROM runs WHERE run_id = ?1",
+    [Q_GLANCE] = "SELECT bottleneck FROM runs WHERE run_id = ?1",
+    [Q_GLANCE_RATES] = "SELECT avg(throughput_tok_s) FROM intervals WHERE run_id = ?1 GROUP BY "
+                       "seq * ?2 / (SELECT max(seq) + 1 FROM intervals WHERE run_id = ?1)",
     [Q_COUNT] = "SELECT count(*) FROM runs",
     [Q_GOING_ON] = "SELECT count(*) FROM runs WHERE (run_id = ?1 OR parent_id = ?1) AND status = 'running'",
     [Q_MEMBERS] = "SELECT count(*) FROM runs WHERE parent_id = ?1 AND run_id <> ?1",

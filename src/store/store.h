@@ -160,6 +160,14 @@ const char *store_sort_column(size_t i);
 /* Calls row() for each, in order. An unknown `sort` is -KVF_ERR_USAGE. */
 int store_list(struct store *s, const struct store_filter *f,
                void (*row)(void *ctx, const struct store_row *r), void *ctx, struct err *e);
+/* A run at a glance: the sentence of its verdict, "" without one, and its throughput in equal parts. */
+enum { STORE_GLANCE_POINTS = 12 };
+struct store_glance {
+    char verdict[300];
+    float tok_s[STORE_GLANCE_POINTS]; /* NaN: missing */
+    unsigned points;
+};
+int store_glance(struct store *s, int64_t run_id, struct store_glance *out, struct err *e);
 /* Adds tags to a run, or removes them; without any, only asks. The tags that it has then, with commas
  * between, go into *now. A change is one transaction, on a store opened for changes. */
 struct store_tags {

@@ -77,6 +77,34 @@ def _():
             same_modes(t, before)
 
 
+@case("the list has a curve of each run and the verdict of the one under the bar; two that are marked stand side by side")
+def _():
+    make_three()
+    with Terminal(30, 120) as t:
+        t.start("watch")
+        t.wait_for("1 of 3")
+        (verdict,) = rows("SELECT bottleneck FROM runs WHERE name = 'gamma'")
+        t.wait_for(" %s" % verdict["bottleneck"][:60])
+        for name in ("alpha", "beta", "gamma"):
+            assert re.search(r"^ .*%s .* [▁▂▃▄▅▆▇█ ]*[▁▂▃▄▅▆▇█]" % name, t.screen(), re.MULTILINE), t.screen()
+        t.keys("m")
+        t.wait_for("m on another run shows both")
+        t.keys("End", "m")
+        screen = t.wait_for("two runs")
+        assert re.search(r"^ A +run 3 +gamma .*\n B +run 1 +alpha ", screen, re.MULTILINE), screen
+        stored = {row["run_id"]: row["value"] for row in rows("SELECT run_id, value FROM results WHERE metric = 'requests_per_s'")}
+        (line,) = re.findall(r"^ requests/s +(\S+) +(\S+) +([+-][\d.]+) %", screen, re.MULTILINE)
+        assert abs(float(line[0]) / stored[3] - 1) < 0.02 and abs(float(line[1]) / stored[1] - 1) < 0.02, (line, stored)
+        assert abs(float(line[2]) - (stored[1] / stored[3] - 1) * 100) < 0.2, (line, stored)
+        for title in ("Throughput, tok/s", "End-to-end P95"):
+            assert re.search(title + r" .*━ A +━ B", screen), screen
+        t.keys("Escape")
+        t.wait_for("3 of 3")
+        t.keys("Home", "m", "m")  # a mark is taken away by its key
+        t.keys("q")
+        assert t.status() == 0
+
+
 @case("d deletes a run of the list after a question; tags are filtered like all else")
 def _():
     make_three()

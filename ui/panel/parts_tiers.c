@@ -178,14 +178,20 @@ static void draw_misses(const struct pane *p, int row, const struct frame *f, co
     if (at[REUSE].cols == 0) columns_cell(p, row, &c[TIME], at[TIME], TONE_NORMAL, text);
     int col = at[REUSE].cols ? at[REUSE].col + at[REUSE].cols + 1 : at[TIME].col + at[TIME].cols + 1;
     number_short(wants, set), number_short(holds, hold), number_percent(fmax(left, 0), out);
-    int used = snprintf(text, sizeof text, "of lookups");
+    int used = snprintf(text, sizeof text, "of lookups; ");
     if (kvf_present(wants))
-        used += snprintf(text + used, sizeof text - (size_t)used, "; working set %s %s tiers %s",
+        used += snprintf(text + used, sizeof text - (size_t)used, "working set %s %s tiers %s",
                          set + strspn(set, " "), wants > holds ? ">" : "<", hold + strspn(hold, " "));
+    else
+        used -= 2;
     if (kvf_present(left) && col + used + 26 < p->at.cols)
-        snprintf(text + used, sizeof text - (size_t)used, "; %s miss for want of room",
-                 out + strspn(out, " "));
-    pane_clip(p, row, col, p->at.cols - col, TONE_DIM, text);
+        used += snprintf(text + used, sizeof text - (size_t)used, "; %s miss for want of room",
+                         out + strspn(out, " "));
+    text[used] = '\0';
+    /* the numbers are worth more than their unit */
+    const char *shown = col + used > p->at.cols && kvf_present(wants) ? strchr(text, ';') + 2 : text;
+    pane_clip(p, row, col, p->at.cols - col, wants > holds && left >= VERDICT_MISSES ? TONE_WARN : TONE_DIM,
+              shown);
 }
 
 /* The widest label there is, inside bounds. */

@@ -80,7 +80,16 @@ static void remedy_text(const struct verdict_remedy *r, const char *arrow, int c
     verdict_remedy_short(&plain, arrow, out, len);
 }
 
-/* Remedies as far as they fit; else what helps in general. */
+/* A change that is estimated to gain less than this part is not the answer. */
+#define GAIN_SMALL 0.2
+
+static bool gains_little(const struct verdict *v) {
+    double most = 0;
+    for (size_t i = 0; i < v->remedies; i++) most = fmax(most, verdict_gain(&v->remedy[i]));
+    return most < GAIN_SMALL;
+}
+
+/* Remedies as far as they fit; else, and before those that gain little, what helps in general. */
 static void try_text(const struct pane *p, const struct frame *f, int cols, char *out, size_t len) {
     /* of an earlier moment of a run that has ended what would have helped it */
     bool own = f->verdict && (f->verdict->remedies > 0 || !f->over);
@@ -90,6 +99,11 @@ static void try_text(const struct pane *p, const struct frame *f, int cols, char
     size_t pick[VERDICT_REMEDIES], used = 0;
     int n = v ? remedies_pick(v, pick) : 0, shown = 0;
     out[0] = '\0';
+    if (n > 0 && gains_little(v)) {
+        used = (size_t)snprintf(out, len, "%s", verdict_advice(v));
+        shown = 1;
+    }
+    bool general = shown > 0;
     for (int k = 0; k < n && shown < 3; k++) {
         char one[200];
         int room = cols - text_columns(out) - (shown ? 6 : 0) - (int)strlen(told);
@@ -99,9 +113,9 @@ static void try_text(const struct pane *p, const struct frame *f, int cols, char
         if (used >= len) return;
         shown++;
     }
-    if (shown)
+    if (shown > general)
         snprintf(out + used, len - used, "%s", told);
-    else
+    else if (!general)
         snprintf(out, len, "%s", v ? verdict_advice(v) : "");
 }
 
@@ -156,7 +170,7 @@ static int pieces_of(const struct verdict *v, struct piece *list) {
     double rest = 1;
     piece_add(list, &n, "queue", verdict_value(v, "queue_wait_share"), TONE_THIRD);
     piece_add(list, &n, "compute", verdict_value(v, "compute_share"), TONE_ACCENT);
-    piece_add(list, &n, "no room", verdict_value(v, "room_wait_share"), TONE_WARN);
+    piece_add(list, &n, "wait for room", verdict_value(v, "room_wait_share"), TONE_WARN);
     for (int t = 0; t < KVF_TIERS; t++) pieces_of_tier(list, &n, v, t);
     for (int i = 0; i < n; i++) rest -= list[i].share;
     piece_add(list, &n, "rest", rest, TONE_DIM);

@@ -22,8 +22,8 @@ struct calibrate_setup {
     uint64_t bytes;                  /* of the tier, shared by the workers */
     uint64_t time_ns;                /* of all that is measured of it */
     const atomic_bool *stop;         /* true: give up */
-    /* Told when something is begun, "filling", with how much of the tier is done, 0 to 1; after every window with NULL, the
-     * same goes on. May be NULL. */
+    /* Told when something is begun, "filling", with how much of the tier is done, 0 to 1; and with NULL after
+     * every window, when the same goes on. May be NULL. */
     void (*progress)(void *ctx, enum kvf_tier tier, const char *doing, double share);
     void *ctx;
 };

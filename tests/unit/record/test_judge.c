@@ -523,6 +523,13 @@ static void every_verdict_has_advice_and_a_rule(void **state) {
     }
     struct verdict unknown = {.known = false};
     assert_string_equal(verdict_advice(&unknown), "");
+    struct verdict met = {.known = true, .limited_by = VERDICT_NONE, .cause = VERDICT_CAUSES};
+    verdict_add_evidence(&met, "capacity_miss_ratio", 0.19, "");
+    assert_string_equal(verdict_advice(&met), "nothing has to change: there is room for more load");
+    verdict_add_evidence(&unknown, "capacity_miss_ratio", 0.8, "");
+    unknown.known = true;
+    unknown.limited_by = VERDICT_NONE;
+    assert_string_equal(verdict_advice(&unknown), "a larger tier: many lookups miss for want of room");
     struct verdict_remedy r = {"2 x nvme bandwidth", "throughput_tok_s", 9940, 13800};
     char text[200];
     assert_string_equal(verdict_remedy_short(&r, "->", text, sizeof text),
