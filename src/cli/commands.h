@@ -36,6 +36,7 @@ const struct command_entry *command_find(const char *name); /* NULL: unknown */
 int cmd_run(int argc, char **argv);
 int cmd_suite(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);
+int cmd_plan(int argc, char **argv);
 int cmd_complete(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
 command_act cmd_check, cmd_models, cmd_probe, cmd_history, cmd_show, cmd_compare, cmd_export, cmd_report,

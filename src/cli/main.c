@@ -28,6 +28,8 @@ static const struct command_entry commands[] = {
     {"run", "[SCENARIO]", "run a scenario, else the quickstart, on the screen or --headless", .run = cmd_run},
     {"suite", "[TEST|GROUP]...", "run many tests on one plan and compare the results", .run = cmd_suite},
     {"sweep", "SCENARIO", "run a scenario with some keys varied, and compare the runs", .run = cmd_sweep},
+    {"plan", "SCENARIO", "find the cheapest machine that carries a scenario within its targets",
+     .run = cmd_plan},
     {"check", "SCENARIO", "print what a scenario means and needs, without running it", .act = cmd_check},
     {"models", "[NAME [SCENARIO]]", "list models, or show how a working set spreads over the tiers",
      .act = cmd_models},

@@ -154,7 +154,7 @@ enum {
     SCENARIO_CHUNKS_MAX = 65536, /* of a document */
     SCENARIO_RAG_DOCUMENTS = 10, /* of rag.documents: auto */
     SCENARIO_NAME = 64,
-    SCENARIO_SWEEP_TEXT = 8192, /* of the keys of a sweep */
+    SCENARIO_SWEEP_TEXT = 32768, /* of the keys of a sweep */
     SCENARIO_SWEEP_CAPACITIES = 64
 };
 

@@ -14,7 +14,7 @@
 #define SWEEP_ALL_POLICIES UINT64_MAX
 enum {
     SWEEP_AXES_MAX = 8,
-    SWEEP_METRICS_MAX = 12,
+    SWEEP_METRICS_MAX = 24,
     SWEEP_RANGE_MAX = 100000,   /* points of one {from, to, points} */
     SWEEP_POINTS_USUAL = 10000, /* more are asked for by --force */
     SWEEP_VALUE = 40,           /* bytes of a number as text */

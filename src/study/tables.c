@@ -124,6 +124,20 @@ static const struct option_spec sweep_table[] = {
     {0}};
 static const struct option_group sweep_group = {"Sweep", sweep_table};
 
+static const struct option_spec plan_table[] = {
+    {"parts", "FILE", OPTION_VALUE, NULL,
+     "catalogue of parts with prices, the example that is shipped unless told"},
+    {"target", "CLASS.p95=TIME", OPTION_VALUE, NULL,
+     "target of a class, instead of the scenario's; may be repeated"},
+    {"confirm", NULL, OPTION_FLAG, NULL, "then a real run of the answer, scaled to this machine"},
+    {"jobs", "N", OPTION_VALUE, NULL, "simulations at a time, as many as there are cores unless told"},
+    {"headless", NULL, OPTION_FLAG, NULL, "no screen: progress on standard error, then the answer"},
+    {"json", "FILE", OPTION_VALUE, NULL, "write everything as JSON; - prints it instead of the answer"},
+    {"quiet", NULL, OPTION_FLAG, NULL, "no progress"},
+    {"format", "NAME", OPTION_VALUE, NULL, "txt unless told or clear from the ending of FILE:"},
+    {0}};
+static const struct option_group plan_group = {"Plan", plan_table};
+
 static const struct option_spec check_table[] = {
     {"keys", NULL, OPTION_FLAG, NULL, "print the names of all keys instead, one a line"},
     {"fit", NULL, OPTION_FLAG, NULL, "print the scenario as `run --fit` would scale it"},
@@ -280,6 +294,7 @@ static const struct option_command tables[] = {
     {"run", 1, {&run_group, &screen, &shorts, &common}},
     {"suite", OPTIONS_OPERANDS_MAX, {&suite_group, &suite_scenario, &screen, &common}},
     {"sweep", 1, {&sweep_group, &screen, &shorts, &common}},
+    {"plan", 1, {&plan_group, &output, &screen, &shorts, &common}},
     {"check", 1, {&check_group, &shorts, &common}},
     {"models", 2, {&models_group, &setting, &common}},
     {"probe", OPTIONS_OPERANDS_MAX, {&probe_group, &screen, &common}},
@@ -359,7 +374,9 @@ static bool carried_out(const char *key) {
 static const struct {
     const struct option_spec *option;
     void (*list)(struct buf *out);
-} choices[] = {{&export_table[0], export_formats_list}, {&report_table[0], doc_forms_list}};
+} choices[] = {{&export_table[0], export_formats_list},
+               {&report_table[0], doc_forms_list},
+               {&plan_table[7], doc_forms_list}};
 
 void option_choices(const struct option_spec *s, struct buf *out) {
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++)

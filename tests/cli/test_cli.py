@@ -23,6 +23,7 @@ Commands:
   run       run a scenario, else the quickstart, on the screen or --headless
   suite     run many tests on one plan and compare the results
   sweep     run a scenario with some keys varied, and compare the runs
+  plan      find the cheapest machine that carries a scenario within its targets
   check     print what a scenario means and needs, without running it
   models    list models, or show how a working set spreads over the tiers
   record    make a trace of the request log of a gateway or an engine

@@ -8,7 +8,7 @@ from runs import TIERS, check_identities, result, trace
 from servers import Redis
 from tap import SOURCE, case, home, main, run, scratch
 
-PATHS = sorted((SOURCE / "configs").glob("**/*.yaml"))
+PATHS = sorted(path for path in (SOURCE / "configs").glob("**/*.yaml") if not path.stem.startswith("parts-"))  # a catalogue is none
 # What a file takes on a machine of any size. A run ends by its requests, but an autoscaler's by its time: users that
 # it adds get none of a number that is dealt at the start.
 TINY = ["--set", "model={preset: tiny-1b, layers: 1}", "--set", "run.warmup=0s",
@@ -115,7 +115,7 @@ def runs(path):
         if re.search(r"^  %s: *(\{capacity: (?!0\})|$)" % tier, text, re.MULTILINE):
             options += ["--" + tier, size]
     options += ["--cache-dir", "."] if "  nvme:" in text else []
-    if "think: [5s, 15s]" in text:  # readers: their first requests come late
+    if "think: [5s, 15s]" in text or "think: [30s, 120s]" in text:  # readers: their first requests come late
         options += ["--set", "workload.personas=[{name: hurried, context: [512, 2048], think: [1ms, 100ms]}]"]
     named = re.search(r"shared/traces/(\S+)", text)
     if named:

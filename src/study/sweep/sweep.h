@@ -38,7 +38,8 @@ struct sweep_base {
     struct sweep_plan plan;   /* profiles keys and rates */
 };
 
-struct sweep_line { /* progress on standard error */
+struct sweep_line {   /* progress on standard error */
+    const char *what; /* that goes on; NULL: "sweep" */
     bool quiet, terminal, open;
     uint64_t begin_ns, last_ns;
     size_t finished, running, total; /* total 0: not known beforehand */

@@ -47,7 +47,7 @@ static void put_eta(const struct sweep_line *l, struct buf *out) {
 static void line_put(struct sweep *s) {
     struct sweep_line *l = &s->line;
     struct buf text = {0};
-    buf_add(&text, "sweep ");
+    buf_addf(&text, "%s ", l->what ? l->what : "sweep");
     put_count(l, &text);
     buf_add(&text, " done");
     if (l->running > 0) buf_addf(&text, "  %zu running", l->running);

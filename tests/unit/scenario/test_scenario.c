@@ -299,7 +299,7 @@ static unsigned load_all_in(const char *folder, struct scenario *s) {
     assert_non_null(d);
     for (const struct dirent *entry; (entry = readdir(d));) {
         struct scenario_report r;
-        if (entry->d_name[0] == '.') continue;
+        if (entry->d_name[0] == '.' || strncmp(entry->d_name, "parts-", 6) == 0) continue; /* a catalogue */
         (void)snprintf(name, sizeof(name), "%.80s/%.300s", folder, entry->d_name);
         if (!strstr(entry->d_name, ".yaml")) {
             count += load_all_in(name, s);

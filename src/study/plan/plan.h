@@ -1,0 +1,157 @@
+/* The planner: which machine of a catalogue carries a scenario's load within its targets at the least cost.
+ *
+ * Every GPU with every amount of memory and every set of drives is a machine: a point of a sweep that varies
+ * settings in place of parts (study/sweep). How much longer each machine keeps is read off the miss-ratio
+ * curve of the scenario, without running it; what adds nothing there is not run. Of the others the search
+ * runs those that decide most: where a machine misses a target, so do all that have no more of any part, and
+ * where one meets them all, none that costs more is the cheapest. Drives that wear out too early are bought
+ * again. Simulations of the search are short; one that comes near a target is repeated in full, and so is the
+ * answer. The machines that are run, and so the answer, do not depend on the number of cores. One thread. */
+#ifndef KVF_STUDY_PLAN_PLAN_H
+#define KVF_STUDY_PLAN_PLAN_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "page/doc.h"
+#include "study/plan/parts.h"
+#include "study/sweep/sweep.h"
+
+enum { PLAN_OPTIONS_MAX = 128, PLAN_LENGTHS = 2 };
+enum plan_length { PLAN_SHORT, PLAN_FULL };
+
+struct plan_option {         /* one way to fill a place of the machine */
+    const struct part *part; /* NULL: nothing there */
+    double count;            /* pieces; of ram bytes */
+    double price, watts;     /* of all of them */
+    char name[80];           /* "2 x H100 80 GB" */
+    char *settings;          /* keys and values as a JSON object, malloc'd */
+    char refused[300];       /* why no machine with it can run the model; "": it can */
+};
+
+enum plan_state {
+    PLAN_OPEN,      /* not run, and not needed for the answer */
+    PLAN_MEETS,     /* every target */
+    PLAN_MISSES,    /* a target */
+    PLAN_FAILED,    /* its simulation did not end well */
+    PLAN_WEAKER,    /* no more of any part than machine `by`, which misses */
+    PLAN_POINTLESS, /* keeps no more than machine `by`, which is cheaper */
+};
+
+struct plan_class { /* of the scenario, with a P95 target */
+    char name[32];
+    double target_ms;
+};
+
+struct plan_result {
+    bool done;
+    double tok_s, ttft_ms, requests;  /* ttft_ms: P95 */
+    double hourly;                    /* cost of an hour, with the drives that are worn out replaced */
+    double per_mtok;                  /* of a million tokens */
+    double written_per_day;           /* bytes to all drives */
+    double years;                     /* until they are worn out; NaN: no drive, INFINITY: no writes */
+    double class_ms[KVF_CLASSES_MAX]; /* P95 by plan_class */
+    bool met[KVF_CLASSES_MAX];
+    unsigned worst; /* class farthest from its target */
+    double over;    /* its P95 against the target: 0.38 is 38 % beyond */
+};
+
+struct plan_machine {
+    unsigned at[PART_KINDS]; /* options */
+    double price, watts;
+    double hourly;            /* least cost of an hour: with one set of drives */
+    double found[PART_KINDS]; /* part of the lookups found by the curve in GPU, host memory, drives */
+    double predicted_s;       /* mean time to first token by the curve, with nobody else there */
+    enum plan_state state;
+    size_t by;     /* index of a machine */
+    char why[300]; /* PLAN_FAILED */
+    struct plan_result result[PLAN_LENGTHS];
+};
+
+struct plan_break_even { /* of a tier of the answer */
+    const char *tier;
+    double load_tok_s; /* tokens that it loads a second */
+};
+
+struct plan_compared { /* one measure of the real run */
+    const char *name, *unit;
+    double real, simulated;
+};
+struct plan_confirmed {
+    bool done;
+    char description[400];
+    struct buf scaled; /* what --fit changed, a line each */
+    struct plan_compared measure[3];
+};
+
+struct plan {
+    struct parts parts;
+    struct options options; /* the command's, with targets and the sweep of the parts */
+    size_t given;           /* of its settings, those that a run of a machine needs too */
+    struct plan_option option[PART_KINDS][PLAN_OPTIONS_MAX];
+    unsigned options_of[PART_KINDS];
+    struct plan_machine *machine; /* by GPU, then memory, then drives */
+    size_t machines;
+    uint64_t over_limit[4]; /* combinations left out: GPUs, drives, memory, power */
+    struct plan_class klass[KVF_CLASSES_MAX];
+    unsigned classes;
+    uint64_t short_ns, full_ns; /* measured parts */
+    struct sweep sweep;
+    size_t pick, cheaper; /* indices; SIZE_MAX: none */
+    double disagree;      /* the answer's full simulation against the short one, the measure farthest apart */
+    const char *disagree_in;
+    double prefill_tok_s; /* of the answer's GPUs */
+    struct plan_break_even even[PART_KINDS];
+    unsigned evens;
+    uint64_t simulated, lookups;
+    double took_s;
+    struct plan_confirmed confirmed;
+};
+
+/* ---- machines (plan_machines.c) ---- */
+/* Options, machines within the limits, and the text of the sweep. 0 or a negative code. */
+int plan_machines(struct plan *p, struct err *e);
+void plan_sweep_text(const struct plan *p, uint64_t short_ns, uint64_t full_ns, struct buf *out);
+void plan_machines_free(struct plan *p);
+/* The number of a machine's simulation in the sweep. */
+uint64_t plan_point(const struct plan *p, const struct plan_machine *m, enum plan_length length);
+/* The scenario of a machine, with capacities resolved. False: errors, a line each. */
+bool plan_scenario(const struct plan *p, const struct plan_machine *m, enum plan_length length,
+                   struct scenario *s, struct buf *errors);
+/* Cost of an hour of what is written off in the catalogue's years. */
+double plan_written_off(const struct plan *p, double price);
+/* The machine with another option in one place; SIZE_MAX: there is none. */
+size_t plan_beside(const struct plan *p, size_t machine, enum part_kind place, int steps);
+/* Whether `a` has at least as much of every part as `b`. */
+bool plan_covers(const struct plan *p, const struct plan_machine *a, const struct plan_machine *b);
+/* "2 x H100 80 GB, 512 GiB of DDR5, 1 x PM9A3". */
+void plan_name(const struct plan *p, const struct plan_machine *m, struct buf *out);
+/* Its settings as options of `kvfall run`. */
+void plan_command(const struct plan *p, const struct plan_machine *m, struct buf *out);
+
+/* ---- the search (plan_search.c, plan_curve.c) ---- */
+/* Reads off the miss-ratio curve what each machine finds; marks those that keep no more than a cheaper one.
+ */
+int plan_curve(struct plan *p, struct err *e);
+void plan_search(struct plan *p);
+/* The result that counts: the full one where there is one. NULL: not run. */
+const struct plan_result *plan_result(const struct plan_machine *m);
+/* The result that can be held against others: the short one, which all have, but for a machine that was run
+ * in full at once. */
+const struct plan_result *plan_alike(const struct plan_machine *m);
+/* The cost of an hour of it, as far as is known. */
+double plan_hourly(const struct plan_machine *m);
+/* Whether no machine that was run and meets the targets is better in cost, TTFT and power. */
+bool plan_on_front(const struct plan *p, size_t machine);
+
+/* ---- the answer (plan_doc.c, plan_json.c, plan_confirm.c) ---- */
+/* The answer in one sentence. */
+void plan_sentence(const struct plan *p, struct buf *out);
+struct doc *plan_doc(const struct plan *p);
+#define PLAN_JSON_SCHEMA "kvfall-plan"
+enum { PLAN_JSON_VERSION = 1 };
+void plan_json(const struct plan *p, struct buf *out);
+/* Runs the answer for real, scaled to this machine, and simulates the same. 0 or a negative code. */
+int plan_confirm(struct plan *p, struct err *e);
+
+#endif

@@ -1,0 +1,437 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "study/plan/plan.h"
+
+/* ---- texts ---- */
+
+static struct format_cell money(const struct plan *p, double v) {
+    struct format_cell c;
+    if (!isfinite(v))
+        snprintf(c.text, sizeof c.text, "--");
+    else
+        snprintf(c.text, sizeof c.text,
+                 v < 1      ? "%.3f %s"
+                 : v < 1000 ? "%.2f %s"
+                            : "%.0f %s",
+                 v, p->parts.currency);
+    return c;
+}
+
+static struct format_cell beyond(double over) {
+    struct format_cell c;
+    if (isinf(over))
+        snprintf(c.text, sizeof c.text, "with no request done");
+    else
+        snprintf(c.text, sizeof c.text, "by %.0f %%", 100 * over);
+    return c;
+}
+
+static struct format_cell years(double v) {
+    struct format_cell c;
+    if (isnan(v))
+        snprintf(c.text, sizeof c.text, "--");
+    else if (v > 100)
+        snprintf(c.text, sizeof c.text, "over 100 years");
+    else
+        snprintf(c.text, sizeof c.text, "%.1f years", v);
+    return c;
+}
+
+static struct format_cell watts(double v) {
+    struct format_cell c;
+    snprintf(c.text, sizeof c.text, "%.0f W", v);
+    return c;
+}
+
+static void put_load(const struct plan *p, struct buf *out) {
+    const struct scenario *s = &p->sweep.base.scenario;
+    if (s->workload.arrival.process == KVF_ARRIVAL_TRACE)
+        buf_add(out, "the trace");
+    else if (scenario_at_rate(s))
+        buf_addf(out, "%g requests a second", s->workload.arrival.rate);
+    else
+        buf_addf(out, "%" PRIu64 " user%s", s->workload.users, s->workload.users == 1 ? "" : "s");
+}
+
+static void put_miss(const struct plan *p, const struct plan_result *r, struct buf *out) {
+    if (r->over > 0)
+        buf_addf(out, "misses %s P95 %s", p->klass[r->worst].name, beyond(r->over).text);
+    else
+        buf_addf(out, "misses %s P95 when the requests still waiting at the end count",
+                 p->klass[r->worst].name);
+}
+
+/* The machine that comes nearest to its targets, when none meets them. */
+static size_t nearest(const struct plan *p) {
+    size_t best = SIZE_MAX;
+    for (size_t i = 0; i < p->machines; i++) {
+        const struct plan_result *r = plan_result(&p->machine[i]);
+        if (r && (best == SIZE_MAX || r->over < plan_result(&p->machine[best])->over)) best = i;
+    }
+    return best;
+}
+
+static void put_cheaper(const struct plan *p, struct buf *out) {
+    const struct plan_machine *m = p->cheaper != SIZE_MAX ? &p->machine[p->cheaper] : NULL;
+    const struct plan_result *r = m ? plan_result(m) : NULL;
+    if (!m) {
+        buf_add(out, "; no machine of the catalogue is cheaper.");
+        return;
+    }
+    buf_add(out, "; the next cheaper, ");
+    plan_name(p, m, out);
+    buf_add(out, ", ");
+    if (r)
+        put_miss(p, r, out);
+    else
+        buf_add(out, "was not simulated");
+    buf_add(out, ".");
+}
+
+void plan_sentence(const struct plan *p, struct buf *out) {
+    if (p->pick == SIZE_MAX) {
+        size_t near = nearest(p);
+        buf_add(out, p->sweep.stopped ? "Stopped before a machine was found that carries "
+                                      : "No machine of the catalogue carries ");
+        put_load(p, out);
+        buf_add(out, " within every target");
+        if (near != SIZE_MAX) {
+            buf_add(out, "; the nearest, ");
+            plan_name(p, &p->machine[near], out);
+            buf_add(out, ", ");
+            put_miss(p, plan_result(&p->machine[near]), out);
+        }
+        buf_add(out, ".");
+        return;
+    }
+    const struct plan_machine *m = &p->machine[p->pick];
+    plan_name(p, m, out);
+    buf_add(out, " carry ");
+    put_load(p, out);
+    buf_addf(out, " within every target at %s a million tokens", money(p, plan_result(m)->per_mtok).text);
+    if (p->sweep.stopped)
+        buf_add(out, "; the search was stopped, a cheaper machine may be left.");
+    else
+        put_cheaper(p, out);
+}
+
+/* ---- tables ---- */
+
+static const char *state_text(const struct plan *p, const struct plan_machine *m, char out[200]) {
+    struct buf name = {0};
+    if (m->by != SIZE_MAX) plan_name(p, &p->machine[m->by], &name);
+    switch (m->state) {
+    case PLAN_MEETS:
+        snprintf(out, 200, "meets every target");
+        break;
+    case PLAN_MISSES:
+        snprintf(out, 200, "misses %s%s%s", p->klass[plan_result(m)->worst].name,
+                 plan_result(m)->over > 0 ? " " : ": requests still wait at the end",
+                 plan_result(m)->over > 0 ? beyond(plan_result(m)->over).text : "");
+        break;
+    case PLAN_FAILED:
+        snprintf(out, 200, "cannot run: %.180s",
+                 m->why[0] ? m->why : p->option[PART_GPU][m->at[PART_GPU]].refused);
+        break;
+    case PLAN_WEAKER:
+        snprintf(out, 200, "has less than %.150s", buf_text(&name));
+        break;
+    case PLAN_POINTLESS:
+        snprintf(out, 200, "keeps no more than %.150s", buf_text(&name));
+        break;
+    case PLAN_OPEN:
+        snprintf(out, 200, "not simulated");
+        break;
+    }
+    buf_free(&name);
+    return out;
+}
+
+static void put_parts(const struct plan *p, const struct plan_machine *m, struct doc *d) {
+    for (int kind = 0; kind < PART_KINDS; kind++) doc_cell(d, p->option[kind][m->at[kind]].name);
+}
+
+static void put_ms(double ms, bool met, struct doc *d) {
+    doc_cell_tone(d, met ? DOC_PLAIN : DOC_WARN, isnan(ms) ? NULL : format_ms(ms).text);
+}
+
+struct priced {
+    double hourly;
+    size_t machine;
+};
+
+static int by_hour(const void *a, const void *b) {
+    const struct priced *x = a, *y = b;
+    if (x->hourly != y->hourly) return (x->hourly > y->hourly) - (x->hourly < y->hourly);
+    return (x->machine > y->machine) - (x->machine < y->machine);
+}
+
+/* All machines by what an hour of them costs; the caller's to free. */
+static struct priced *by_price(const struct plan *p) {
+    struct priced *all = mem_zalloc(p->machines + 1, sizeof *all);
+    for (size_t i = 0; i < p->machines; i++) all[i] = (struct priced){plan_hourly(&p->machine[i]), i};
+    qsort(all, p->machines, sizeof *all, by_hour);
+    return all;
+}
+
+static void put_front(const struct plan *p, struct doc *d) {
+    struct priced *all = by_price(p);
+    double *x = mem_zalloc(p->machines + 1, sizeof *x), *y = mem_zalloc(p->machines + 1, sizeof *y);
+    size_t count = 0;
+    doc_section(d, 1, "The front");
+    doc_text(
+        d, DOC_PLAIN,
+        "Of the machines that were simulated and meet every target, no other beats these in cost, time to "
+        "first token and power at once. The answer costs least an hour.");
+    doc_table(d, "Machines on the front",
+              "GPUs|memory|drives|>a million tokens|>an hour|>TTFT P95|>power|>drives last");
+    for (size_t i = 0; i < p->machines; i++) {
+        const struct plan_machine *m = &p->machine[all[i].machine];
+        const struct plan_result *r = plan_alike(m);
+        if (!plan_on_front(p, all[i].machine) && all[i].machine != p->pick) continue;
+        put_parts(p, m, d);
+        doc_cell(d, money(p, r->per_mtok).text);
+        doc_cell(d, money(p, r->hourly).text);
+        put_ms(r->ttft_ms, true, d);
+        doc_cell(d, watts(m->watts).text);
+        doc_cell(d, isnan(r->years) ? NULL : years(r->years).text);
+        x[count] = r->per_mtok;
+        y[count++] = r->ttft_ms;
+    }
+    struct plot *plot = plot_new(PLOT_LINES, "Cost against time to first token");
+    plot_axis(&plot->x, "cost of a million tokens", "");
+    plot_axis(&plot->y, "TTFT P95", "ms");
+    plot_caption(plot, "In %s. Each mark is a machine of the table above.", p->parts.currency);
+    plot_line(plot, "front", count, x, sizeof *x, y, sizeof *y)->marks = true;
+    doc_plot(d, plot);
+    free(x);
+    free(y);
+    free(all);
+}
+
+/* ---- around the answer ---- */
+
+static void put_change(const struct plan *p, const char *what, size_t i, struct doc *d) {
+    const struct plan_machine *m = &p->machine[i], *pick = &p->machine[p->pick];
+    const struct plan_result *r = plan_alike(m), *of = plan_alike(pick);
+    char hour[40], state[200], ttft[40];
+    snprintf(hour, sizeof hour, "%+.1f %%", 100 * (r ? r->hourly / of->hourly - 1 : (double)NAN));
+    if (r) snprintf(ttft, sizeof ttft, "%+.1f %%", 100 * (r->ttft_ms / of->ttft_ms - 1));
+    doc_cell(d, what);
+    doc_cell(d, r ? hour : NULL);
+    doc_cell(d, r && isfinite(r->ttft_ms) ? ttft : NULL);
+    doc_cell(d, r && isfinite(r->ttft_ms) ? format_ms(r->ttft_ms).text : NULL);
+    doc_cell(d, state_text(p, m, state));
+}
+
+static void put_beside(const struct plan *p, struct doc *d) {
+    doc_section(d, 1, "One step more, one step less");
+    doc_table(d, "The answer with one part changed", "change|>an hour|>TTFT P95|>then|verdict");
+    for (int kind = 0; kind < PART_KINDS; kind++)
+        for (int step = -1; step <= 1; step += 2) {
+            size_t i = plan_beside(p, p->pick, (enum part_kind)kind, step);
+            char what[120];
+            if (i == SIZE_MAX) continue;
+            snprintf(what, sizeof what, "%s%s", p->option[kind][p->machine[i].at[kind]].name,
+                     p->option[kind][p->machine[i].at[kind]].part ? ""
+                     : kind == PART_DRIVE                         ? " of the drives"
+                                                                  : " of the memory");
+            put_change(p, what, i, d);
+        }
+}
+
+static void put_even(const struct plan *p, struct doc *d) {
+    doc_section(d, 1, "Loading or computing again");
+    doc_text(
+        d, DOC_PLAIN,
+        "The GPUs compute %s tokens of a prompt a second; loading what they have computed before pays where a "
+        "tier is faster.",
+        format_tok_s(p->prefill_tok_s).text);
+    doc_table(d, "What each tier loads, with nobody else there",
+              "tier|>tokens loaded a second|>times computing");
+    for (unsigned i = 0; i < p->evens; i++) {
+        doc_cell(d, p->even[i].tier);
+        doc_cell(d, format_tok_s(p->even[i].load_tok_s).text);
+        doc_cell(d, format_times(p->even[i].load_tok_s / p->prefill_tok_s).text);
+    }
+}
+
+static void put_answer(const struct plan *p, struct doc *d) {
+    const struct plan_machine *m = &p->machine[p->pick];
+    const struct plan_result *r = plan_result(m);
+    const struct plan_option *drives = &p->option[PART_DRIVE][m->at[PART_DRIVE]];
+    struct buf text = {0};
+    char size[24];
+    doc_tile(d, "a million tokens", money(p, r->per_mtok).text, "hardware written off, and electricity");
+    doc_tile(d, "TTFT P95", format_ms(r->ttft_ms).text, "of all requests");
+    doc_tile(d, "power", watts(m->watts).text, "as the parts are rated");
+    doc_tile(d, "drives last", years(r->years).text,
+             drives->part ? "by their rated endurance" : "there are none");
+    doc_section(d, 1, "The answer");
+    for (int kind = 0; kind < PART_KINDS; kind++) {
+        static const char *const labels[PART_KINDS] = {"GPUs", "Memory", "Drives"};
+        doc_fact(d, labels[kind], p->option[kind][m->at[kind]].name);
+    }
+    buf_addf(&text, "%s to buy, %s an hour over %g years", money(p, m->price).text, money(p, r->hourly).text,
+             p->parts.years);
+    doc_fact(d, "Cost", buf_text(&text));
+    buf_free(&text);
+    buf_addf(&text, "%s tok/s, %s requests done", format_tok_s(r->tok_s).text,
+             format_count(r->requests).text);
+    doc_fact(d, "Throughput", buf_text(&text));
+    buf_free(&text);
+    for (unsigned k = 0; k < p->classes; k++) {
+        buf_addf(&text, "P95 %s of at most %s", format_ms(r->class_ms[k]).text,
+                 format_ms(p->klass[k].target_ms).text);
+        doc_fact(d, p->klass[k].name, buf_text(&text));
+        buf_free(&text);
+    }
+    if (drives->part) {
+        buf_addf(&text, "%s a day; rated for %s each",
+                 units_size_human(r->written_per_day, size, sizeof size),
+                 format_bytes(drives->part->endurance).text);
+        doc_fact(d, "Written", buf_text(&text));
+        buf_free(&text);
+        if (r->years < p->parts.years)
+            doc_text(d, DOC_WARN,
+                     "The drives are worn out after %s: the cost has %.1f sets of them, for %g years.",
+                     years(r->years).text, p->parts.years / r->years, p->parts.years);
+    }
+    if (!isnan(p->disagree)) {
+        buf_addf(&text, "the full simulation and the short one of the search differ by %.1f %% in %s",
+                 100 * fabs(p->disagree), p->disagree_in);
+        doc_fact(d, "Confirmed", buf_text(&text));
+        buf_free(&text);
+    }
+    plan_command(p, m, &text);
+    doc_fact(d, "Run it", buf_text(&text));
+    buf_free(&text);
+}
+
+static void put_confirmed(const struct plan *p, struct doc *d) {
+    const struct plan_confirmed *c = &p->confirmed;
+    if (!c->done) return;
+    doc_section(d, 1, "A real run");
+    doc_text(d, DOC_PLAIN, "%s", c->description);
+    for (const char *line = buf_text(&c->scaled); *line; line += strspn(line, "\n")) {
+        size_t len = strcspn(line, "\n");
+        doc_text(d, DOC_WARN, "%.*s", (int)len, line);
+        line += len;
+    }
+    doc_table(d, "The answer on this machine, real and simulated", "measure|>real|>simulated|>difference");
+    for (size_t i = 0; i < sizeof c->measure / sizeof *c->measure; i++) {
+        const struct plan_compared *m = &c->measure[i];
+        char apart[40];
+        snprintf(apart, sizeof apart, "%+.1f %%", 100 * (m->simulated / m->real - 1));
+        doc_cell(d, m->name);
+        doc_cell(d, isnan(m->real) ? NULL : format_measure(m->real, m->unit, m->name).text);
+        doc_cell(d, isnan(m->simulated) ? NULL : format_measure(m->simulated, m->unit, m->name).text);
+        doc_cell(d, isfinite(m->simulated / m->real) ? apart : NULL);
+    }
+}
+
+/* ---- the rest ---- */
+
+static void put_search(const struct plan *p, struct doc *d) {
+    struct buf text = {0};
+    char clock[24];
+    uint64_t by_state[PLAN_POINTLESS + 1] = {0};
+    for (size_t i = 0; i < p->machines; i++) by_state[p->machine[i].state]++;
+    doc_section(d, 1, "How it was found");
+    buf_addf(&text, "%zu within the limits", p->machines);
+    static const char *const limits[] = {"GPUs", "drives", "memory", "power"};
+    for (size_t i = 0; i < 4; i++)
+        if (p->over_limit[i] > 0)
+            buf_addf(&text, "; %" PRIu64 " left out for their %s", p->over_limit[i], limits[i]);
+    doc_fact(d, "Machines", buf_text(&text));
+    buf_free(&text);
+    buf_addf(&text, "%" PRIu64 " in %s", p->simulated,
+             units_duration_human(p->took_s * 1e9, clock, sizeof clock));
+    doc_fact(d, "Simulations", buf_text(&text));
+    buf_free(&text);
+    buf_addf(&text,
+             "%" PRIu64 " keep no more than a cheaper one on the miss-ratio curve of %s lookups; %" PRIu64
+             " have less than one that misses a target; %" PRIu64
+             " cost more than the answer and were not needed",
+             by_state[PLAN_POINTLESS], format_exact((double)p->lookups).text, by_state[PLAN_WEAKER],
+             by_state[PLAN_OPEN]);
+    doc_fact(d, "Not simulated", buf_text(&text));
+    buf_free(&text);
+    for (unsigned g = 0; g < p->options_of[PART_GPU]; g++)
+        if (p->option[PART_GPU][g].refused[0])
+            doc_text(d, DOC_WARN, "%s cannot run it: %s", p->option[PART_GPU][g].name,
+                     p->option[PART_GPU][g].refused);
+}
+
+static void put_all(const struct plan *p, struct doc *d) {
+    struct priced *all = by_price(p);
+    char text[200];
+    doc_section(d, 1, "Machines that were simulated");
+    doc_table(d, "By what an hour of them costs", "GPUs|memory|drives|>an hour");
+    for (unsigned k = 0; k < p->classes; k++) {
+        snprintf(text, sizeof text, "%s P95", p->klass[k].name);
+        doc_column(d, text, true);
+    }
+    doc_columns(d, "verdict");
+    for (size_t i = 0; i < p->machines; i++) {
+        const struct plan_machine *m = &p->machine[all[i].machine];
+        const struct plan_result *r = plan_result(m);
+        if (!r) continue;
+        put_parts(p, m, d);
+        doc_cell(d, money(p, r->hourly).text);
+        for (unsigned k = 0; k < p->classes; k++) put_ms(r->class_ms[k], r->met[k], d);
+        doc_cell_tone(d, m->state == PLAN_MEETS ? DOC_GOOD : DOC_WARN, state_text(p, m, text));
+    }
+    free(all);
+}
+
+static void put_catalogue(const struct plan *p, struct doc *d) {
+    static const char *const each[PART_KINDS] = {"one", "a GiB", "one"};
+    const struct parts *c = &p->parts;
+    doc_section(d, 1, "The catalogue");
+    doc_text(d, DOC_PLAIN,
+             "%s of %s, %s: prices in %s, written off in %g years; a kWh at %g, %g drawn for each used.",
+             c->file, c->date, c->name, c->currency, c->years, c->electricity, c->pue);
+    doc_table(d, "Parts", "part|>price|>power|of|source");
+    for (int kind = 0; kind < PART_KINDS; kind++)
+        for (unsigned i = 0; i < c->count[kind]; i++) {
+            const struct part *part = &c->part[kind][i];
+            char power[40];
+            snprintf(power, sizeof power, "%g W", part->watts);
+            doc_cell(d, part->name);
+            doc_cell(d, money(p, part->price).text);
+            doc_cell(d, power);
+            doc_cell(d, each[kind]);
+            doc_cell(d, part->source);
+        }
+}
+
+struct doc *plan_doc(const struct plan *p) {
+    struct buf sentence = {0}, subtitle = {0};
+    const struct scenario *s = &p->sweep.base.scenario;
+    bool found = p->pick != SIZE_MAX;
+    plan_sentence(p, &sentence);
+    buf_addf(&subtitle, "%s, parts of %s of %s; simulated, nothing was measured", s->model.preset,
+             p->parts.name, p->parts.date);
+    struct doc *d = doc_new(s->name[0] ? s->name : "plan", buf_text(&subtitle));
+    doc_verdict(d, found && !p->sweep.stopped ? DOC_GOOD : DOC_WARN, found ? "FOUND" : "NONE",
+                buf_text(&sentence));
+    buf_free(&sentence);
+    buf_free(&subtitle);
+    if (found) {
+        put_answer(p, d);
+        put_confirmed(p, d);
+        put_front(p, d);
+        put_beside(p, d);
+        if (p->evens > 0) put_even(p, d);
+    }
+    put_search(p, d);
+    put_all(p, d);
+    put_catalogue(p, d);
+    return d;
+}

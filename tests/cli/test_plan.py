@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""kvfall plan: the answer against simulations of every machine, limits, targets, catalogues that are wrong, forms."""
+import json
+import shlex
+
+from runs import write
+from tap import case, database, home, main, run
+
+YEARS, ELECTRICITY, PUE = 4, 0.1, 1.25
+SERVER = {"price": 1000, "watts": 100}
+GPU = {"name": "G", "gpu": "h100", "count": [1, 2], "price": 3000, "watts": 500, "link": "1GB/s", "source": "made up"}
+RAM = {"name": "M", "sizes": ["256MiB", "1GiB", "4GiB"], "price": 500, "watts": 2, "source": "made up"}
+SLOW = {"name": "slow", "count": [1, 2], "capacity": "4GB", "read_bandwidth": "100MB/s", "write_bandwidth": "100MB/s",
+        "latency": "100us", "price": 50, "watts": 5, "endurance": "1000TB", "source": "made up"}
+FAST = {**SLOW, "name": "fast", "read_bandwidth": "1GB/s", "write_bandwidth": "1GB/s", "price": 400}
+PARTS = {"catalogue": {"name": "made-up", "date": "2026-11-23", "currency": "EUR"}, "server": SERVER,
+         "limits": {"gpus": 2, "drives": 2, "ram": "4GiB", "watts": 5000},
+         "costs": {"years": YEARS, "electricity": ELECTRICITY, "pue": PUE},
+         "gpus": [GPU], "ram": [RAM], "drives": [SLOW, FAST]}
+# One GPU holds the weights of tiny-1b and 0.6 GiB of KV; the contexts of 60 users take more than a GiB.
+LOAD = {"model": {"preset": "tiny-1b"}, "mode": "simulate", "seed": 7,
+        "run": {"duration": "40s", "warmup": "60s", "interval": "5s"},
+        "tiers": {"gpu": {"capacity": "auto", "read_bandwidth": "100TB/s", "write_bandwidth": "100TB/s"},
+                  "cpu": {"capacity": "1GiB"}, "nvme": {"capacity": "4GB", "path": "."}},
+        "cache": {"granularity": "block", "block_tokens": 64, "headroom": 0, "placement": "inclusive"},
+        "compute": {"mode": "roofline", "gpu": "h100", "vram": "2500MiB", "activation_margin": "0", "peak_flops": 2e13,
+                    "gpu_memory_utilization": 1},
+        "workload": {"users": 60, "arrival": {"process": "closed"},
+                     "personas": [{"name": "chat", "context": [100, 400], "generate": [20, 80], "think": ["4s", "12s"]}],
+                     "conversation": {"end_probability": 0.1, "max_turns": 12}, "prefix": {"probability": 0}},
+        "qos": {"classes": [{"name": "all", "share": 1, "p95": "350ms"}]}}
+
+
+def catalogue(name="parts.yaml", **sections):
+    path = home() / "work" / name
+    path.write_text(json.dumps({**PARTS, **sections}))
+    return path
+
+
+def scenario(**changes):
+    path = home() / "work/load.yaml"
+    path.write_text(json.dumps({"name": "load", **LOAD, **changes}))
+    return path
+
+
+def plan(*options, rc=0, parts=None, load=None):
+    """Makes a plan; returns its Result and what --json says."""
+    got = run(["plan", load or scenario(), "--parts", parts or catalogue(), "--headless", "--json", "plan.json", *options])
+    assert got.rc == rc, got
+    path = home() / "work/plan.json"
+    return got, json.loads(path.read_text()) if path.exists() else None
+
+
+def simulated(machine):
+    """The results of the command that the plan prints for a machine."""
+    words = shlex.split(machine["command"])
+    assert words[:2] == ["kvfall", "run"], words
+    got = run(words[1:] + ["--headless", "--quiet", "--db", "none", "--json", "-"])
+    assert got.rc == 0, got
+    return {name: one["value"] for name, one in json.loads(got.stdout)["results"].items()}
+
+
+def options_of(machine):
+    """(GPUs, GiB of memory, drives' number and kind) by their names."""
+    drives = machine["drives"].split(" x ")
+    gib = {"256 MiB of M": 0.25, "1.00 GiB of M": 1, "4.00 GiB of M": 4, "none": 0}[machine["memory"]]
+    return int(machine["gpus"].split()[0]), gib, (int(drives[0]) if len(drives) == 2 else 0), drives[-1]
+
+
+def hourly(machine, results):
+    """What an hour costs, worked out from the catalogue and the results."""
+    gpus, gib, drives, kind = options_of(machine)
+    of = {"slow": SLOW, "fast": FAST, "none": {"price": 0, "watts": 0}}[kind]
+    price = SERVER["price"] + gpus * GPU["price"] + gib * RAM["price"] + drives * of["price"]
+    watts = SERVER["watts"] + gpus * GPU["watts"] + gib * RAM["watts"] + drives * of["watts"]
+    if drives:
+        life = drives * 1e15 / (results["nvme_write_bytes"] / results["measured_s"] * 86400) / 365.25
+        price += max(0, YEARS / life - 1) * drives * of["price"]
+    return price / (YEARS * 8766) + watts * PUE / 1000 * ELECTRICITY
+
+
+@case("the answer is that of simulating every machine in full")
+def _():
+    got, out = plan()
+    machines = out["machines"]
+    assert len(machines) == 2 * 3 * 5, len(machines)
+    costs = {}
+    for machine in machines:
+        results = simulated(machine)
+        machine["passes"] = results["slo_all_p95_met"] == 1
+        machine["costs"] = hourly(machine, results)
+        if machine["passes"]:
+            costs[machine["name"]] = machine["costs"]
+        if machine["full"]:
+            for name in ("throughput_tok_s", "ttft_p95_ms"):
+                assert machine["full"][name] == results[name], (name, machine)
+            assert abs(machine["full"]["cost_per_hour"] - machine["costs"]) < 1e-9 * machine["costs"], machine
+            tokens = results["throughput_tok_s"] * 3600
+            assert abs(machine["full"]["cost_per_million_tokens"] * tokens / 1e6 - machine["costs"]) < 1e-9, machine
+        if machine["state"] in ("meets", "misses") and machine["full"]:
+            assert (machine["state"] == "meets") == machine["passes"], machine
+    assert 0 < len(costs) < len(machines), costs
+    assert out["pick"] == min(costs, key=costs.get), (out["pick"], costs)
+    assert all(not machine["passes"] for machine in machines if machine["state"] == "has_less"), machines
+    states = {machine["state"] for machine in machines}
+    assert {"meets", "misses"} <= states and out["simulated"] < 2 * len(machines), (states, out["simulated"])
+    assert abs(out["short_against_full"]) < 0.1, out["short_against_full"]
+    cheaper = [machine for machine in machines if machine["name"] == out["next_cheaper"]]
+    assert not cheaper or cheaper[0]["state"] == "misses", cheaper
+    first = " ".join(got.stdout.split("FOUND", 1)[1].split("\n\n")[0].split())
+    assert first.startswith(out["pick"] + " carry 60 users within every target at ") and "EUR a million" in first, first
+    assert first == out["sentence"], (first, out["sentence"])
+
+
+@case("the front has no machine that another one beats")
+def _():
+    _, out = plan()
+    front = [machine for machine in out["machines"] if machine["front"]]
+    assert front, out
+
+    def axes(machine):
+        of = machine["short"] or machine["full"]
+        return of["cost_per_million_tokens"], of["ttft_p95_ms"], machine["watts"]
+
+    met = [machine for machine in out["machines"] if machine["state"] == "meets"]
+    for machine in met:
+        beaten = any(all(a <= b for a, b in zip(axes(other), axes(machine))) and axes(other) != axes(machine) for other in met)
+        assert machine["front"] != beaten, (machine, axes(machine))
+
+
+@case("the same with one job and with several")
+def _():
+    _, one = plan("--jobs", "1")
+    _, three = plan("--jobs", "3")
+    del one["took_s"], three["took_s"]
+    assert one == three
+
+
+@case("limits leave machines out, and are named when nothing is left")
+def _():
+    _, out = plan(parts=catalogue(limits={"gpus": 1, "drives": 1}))
+    sizes = [options_of(machine) for machine in out["machines"]]
+    assert len(sizes) == 1 * 3 * 3 and all(gpus == 1 and drives <= 1 for gpus, _, drives, _ in sizes), sizes
+    _, out = plan(parts=catalogue(limits={"watts": 616}))  # 100, 500, 2 a GiB, 5 a drive
+    assert max(machine["watts"] for machine in out["machines"]) == 613, out["machines"]
+    assert len(out["machines"]) == 3 * 5 - 2, out["machines"]
+    got = run(["plan", scenario(), "--parts", catalogue(limits={"gpus": 0}), "--headless"])
+    assert got.rc == 2 and "within its limits" in got.stderr and " 30, 0, 0 and 0 " in got.stderr, got
+
+
+@case("a target of the command line decides; one that nothing meets is said, with status 3")
+def _():
+    _, easy = plan("--target", "all.p95=60s")
+    cheapest = min(easy["machines"], key=lambda machine: machine["least_cost_per_hour"])
+    assert easy["pick"] == cheapest["name"] and easy["next_cheaper"] is None, easy["pick"]
+    assert "no machine of the catalogue is cheaper" in easy["sentence"], easy["sentence"]
+    assert cheapest["full"]["classes"]["all"]["target_ms"] == 60000, cheapest
+    got, hard = plan("--target", "all.p95=1us", rc=3)
+    assert hard["pick"] is None and hard["sentence"].startswith("No machine of the catalogue carries 60 users"), hard
+    assert "misses all P95 by " in hard["sentence"] and "NONE" in got.stdout, hard["sentence"]
+    for text, words in (("none.p95=1s", 'no class "none"'), ("all.p95=", "CLASS.p95=TIME"), ("all=1s", "CLASS.p95=TIME")):
+        got = run(["plan", scenario(), "--parts", catalogue(), "--target", text])
+        assert got.rc == 2 and words in got.stderr, got
+
+
+@case("a GPU that cannot hold the model is named, and nothing is run with it")
+def _():
+    small = {**GPU, "name": "S", "gpu": "l40s", "count": 1}
+    large = scenario(model="llama3.1-70b-instruct", compute={"mode": "roofline"})
+    ram, drives = [{**RAM, "sizes": "1GiB"}], []
+    got = run(["plan", large, "--parts", catalogue(gpus=[small], ram=ram, drives=drives), "--headless"])
+    assert got.rc == 2 and "leave nothing for KV" in got.stderr, got
+    _, out = plan("--target", "all.p95=1000s", load=large, parts=catalogue(gpus=[small, {**GPU, "count": [1, 4]}], limits={}, ram=ram, drives=drives))
+    states = {machine["gpus"]: machine["state"] for machine in out["machines"]}
+    assert states["1 x S"] == "cannot_run" and states["1 x G"] == "cannot_run" and states["4 x G"] == "meets", states
+    assert out["pick"] == "4 x G, 1.00 GiB of M", out["pick"]
+    why = [machine["why"] for machine in out["machines"] if machine["gpus"] == "1 x S"]
+    assert "leave nothing for KV" in why[0], why
+
+
+@case("every bad entry of a catalogue is named with file and line")
+def _():
+    path = home() / "work/bad.yaml"
+    path.write_text("""catalogue: {name: bad, date: 2026-11-23, currency: EUR}
+server: {price: cheap, watts: 1}
+costs: {years: 4, electricity: 0.1, pue: 0.5}
+gpus:
+  - {name: A, gpu: h10, count: 1, price: 1, watts: 1, link: 1GB/s, source: s}
+  - {name: A, gpu: h100, count: [2, 2], prize: 1, watts: 1, link: 1GB, source: s}
+ram: []
+drives:
+  - name: D
+    count: 1.5
+extra: 1
+""")
+    got = run(["plan", scenario(), "--parts", path])
+    assert got.rc == 2 and not got.stdout and not database().exists(), got
+    for line in ('bad.yaml:2:17: server.price: must be a number, not "cheap"',
+                 "bad.yaml:3:42: costs.pue: 0.5 is outside 1 to 10",
+                 'bad.yaml:5:20: gpus[1].gpu: there is no GPU "h10"; did you mean "h100"?',
+                 "bad.yaml:6:33: gpus[2].count: has a value twice",
+                 "bad.yaml:6:41: gpus[2].prize: there is no such key; did you mean price?",
+                 "bad.yaml:6:67: gpus[2].link: must be a rate such as 7GB/s",
+                 "gpus[2]: price is missing", 'gpus[2]: there is another part named "A"',
+                 "bad.yaml:10:12: drives[1].count: must be a whole number", "drives[1]: source is missing",
+                 'bad.yaml:11:1: there is no section "extra"', "cannot be used, "):
+        assert line in got.stderr, (line, got.stderr)
+    for text, words in (("", "the catalogue is empty"), ("- 1", "a catalogue is a mapping"), ("a: [", "bad.yaml:"),
+                        ("{gpus: []}", "gpus: there is no GPU to plan with")):
+        path.write_text(text)
+        got = run(["plan", scenario(), "--parts", path])
+        assert got.rc == 2 and words in got.stderr, got
+    got = run(["plan", scenario(), "--parts", "nowhere.yaml"])
+    assert got.rc == 2 and "nowhere.yaml" in got.stderr, got
+
+
+@case("a scenario that cannot be planned says why")
+def _():
+    got = run(["plan"])
+    assert got.rc == 2 and "plan needs a scenario" in got.stderr, got
+    for load, words in ((write({"tiers.nvme": None}), "compute.mode to roofline"),
+                        (scenario(qos={"classes": [{"name": "all", "share": 1}]}), "--target")):
+        got = run(["plan", load, "--parts", catalogue()])
+        assert got.rc == 2 and words in got.stderr, got
+
+
+@case("the answer as a page, as Markdown and as JSON alone")
+def _():
+    for name, words in (("plan.html", "<html"), ("plan.md", "# load")):
+        got = run(["plan", scenario(), "--parts", catalogue(), "--quiet", "--headless", "-o", name])
+        text = (home() / "work" / name).read_text()
+        assert (got.rc, got.stdout, got.stderr) == (0, "", "") and words in text and "60 users" in text, got
+        assert "Cost against time to first token" in text and "made up" in text, text
+    got = run(["plan", scenario(), "--parts", catalogue(), "--quiet", "--headless", "--json", "-"])
+    assert got.rc == 0 and json.loads(got.stdout)["schema"] == "kvfall-plan", got
+    got = run(["plan", scenario(), "--parts", catalogue(), "--format", "nothing"])
+    assert got.rc == 2 and "no form of report" in got.stderr, got
+
+
+@case("progress has the share and the time left")
+def _():
+    got, out = plan()
+    lines = [line for line in got.stderr.splitlines() if line.startswith("[")]
+    assert len(lines) == out["simulated"] and all(" %  ETA " in line for line in lines), got.stderr
+
+
+@case("--confirm runs the answer for real and simulates the same")
+def _():
+    small = scenario(run={"duration": "2s", "warmup": "0s", "interval": "500ms"},
+                     tiers={"gpu": {"capacity": "auto", "backend": "emulated", "read_bandwidth": "100TB/s",
+                                    "write_bandwidth": "100TB/s"},
+                            "cpu": {"capacity": "64MiB"}, "nvme": {"capacity": "64MB", "path": "."}})
+    parts = catalogue(ram=[{**RAM, "sizes": ["64MiB"]}], drives=[{**FAST, "capacity": "256MB", "count": 1}])
+    _, out = plan("--confirm", "--target", "all.p95=60s", parts=parts, load=small)
+    measures = out["confirmed"]["measures"]
+    assert set(measures) == {"reuse_hit_ratio", "throughput_tok_s", "ttft_p95_ms"}, out["confirmed"]
+    assert measures["throughput_tok_s"]["real"] > 0 and measures["throughput_tok_s"]["simulated"] > 0, measures
+    assert "60 users" in out["confirmed"]["description"], out["confirmed"]
+
+
+main()
