@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -24,7 +25,7 @@
 extern const char rank_place[]; /* where it is installed; of the Makefile */
 
 /* Nothing tells when a message comes: it is looked for, often while messages come, and seldom after. */
-enum { LOOK_LEAST_US = 100, LOOK_MOST_US = 10000, BEAT_MS = 500, QUESTIONS = 40, JOIN_S = 60 };
+enum { LOOK_LEAST_US = 100, LOOK_MOST_US = 10000, BEAT_MS = 500, QUESTIONS = 40, JOIN_S = 60, END_S = 5 };
 #define HOT_NS    (20 * KVF_NS_PER_MS)
 #define LEAVE_NS  (2 * KVF_NS_PER_S)
 #define ASK_LATER (50 * KVF_NS_PER_MS)
@@ -421,14 +422,21 @@ int rank_join(struct rank **out, unsigned own, char *const argv[], struct err *e
     return 0;
 }
 
+static struct rank *given_up; /* what a thread that hangs may still touch */
+
 void rank_leave(struct rank *r, bool orderly) {
+    struct timespec until;
     uint64_t one = 1;
     if (!r) return;
     atomic_store(&r->orderly, orderly);
     atomic_store(&r->leaving, true);
     (void)!write(r->wake_fd, &one, sizeof one);
-    pthread_join(r->thread, NULL);
-    rank_free(r); /* the library stays: what it has set going may outlive this */
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += END_S;
+    given_up = r;
+    if (pthread_timedjoin_np(r->thread, NULL, &until) != 0) return; /* MPI waits for a rank that is lost */
+    given_up = NULL;
+    rank_free(r); /* the library stays: threads of its own may outlive this */
 }
 
 /* ---- for the control thread ---- */

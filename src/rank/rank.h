@@ -49,7 +49,7 @@ const char *rank_library(char *why, size_t len);
  * the others on this machine, own - 1 times `argv`. A single process joins nobody: *out is NULL then, with 0.
  * Errors: -KVF_ERR_USAGE with the remedy. */
 int rank_join(struct rank **out, unsigned own, char *const argv[], struct err *e);
-/* When all is sent; `orderly` waits for the others to leave as well. Takes NULL. */
+/* When all is sent; `orderly` waits some seconds for the others to leave as well. Takes NULL. */
 void rank_leave(struct rank *r, bool orderly);
 
 /* Runs follow each other: messages of an earlier one are dropped, those of a later one wait for it. */

@@ -2,9 +2,14 @@
 """One run over several processes that MPI starts on this machine: the requests of one process dealt out, one record
 of the whole, and ends that reach everybody."""
 import json
+import os
+import pathlib
+import re
+import signal
+import sqlite3
 
 from runs import check_identities, last_run, result, rows, start, write
-from tap import BUILD, KVFALL, Skip, case, finish, home, main, run
+from tap import BUILD, KVFALL, Skip, case, database, finish, home, main, run, wait_until
 
 OF_A_REQUEST = ("id", "class", "phase", "conversation", "turn", "context_tokens", "generate_tokens")
 SHARED = {"run": {"duration": "60s", "warmup": "0s", "interval": "100ms", "max_requests": 96}, "workload.users": 10}
@@ -84,6 +89,75 @@ def _():
     assert asked(logs) == asked(whole)
     arrivals = [sorted((line["id"], line["arrival_s"]) for log in of for line in log) for of in (whole, logs)]
     assert arrivals[0] == arrivals[1], "other times"
+
+
+def measures(pid):
+    try:
+        return rows("SELECT 1 FROM intervals JOIN runs USING (run_id) WHERE pid = ? AND phase = 'measured' AND done > 0", pid)
+    except sqlite3.OperationalError:  # it is still being made
+        return False
+
+
+def running(*options):
+    """A run of three processes that has measured something: the process of rank 0, and those of the others."""
+    need_mpi()
+    process = start({**SHARED, "run": {"duration": "10m", "warmup": "0s", "interval": "200ms"}}, "--ranks", "3", "--quiet", *options)
+    wait_until(lambda: measures(process.pid), what="an interval")
+    found = []
+    for one in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = one.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if str(home()).encode() in b" ".join(words) and b"--ranks" in words and int(one.parent.name) != process.pid:
+            found.append(int(one.parent.name))
+    assert len(found) == 2, found
+    return process, found
+
+
+def gone(processes):
+    return not any(os.path.exists("/proc/%d" % one) for one in processes)
+
+
+@case("SIGINT at any rank ends all in order, with what was measured")
+def _():
+    process, others = running()
+    process.send_signal(signal.SIGINT)
+    got = finish(process)
+    assert got.rc == 130 and last_run()["status"] == "interrupted", got
+    wait_until(lambda: gone(others), what="the end of the others")
+    process, others = running()
+    os.kill(others[0], signal.SIGINT)
+    got = finish(process)
+    assert last_run()["status"] == "interrupted" and "stopped by SIGINT" in got.stdout, got
+    assert re.search(r"rank [12] on \S+ was stopped", got.stdout), got
+    wait_until(lambda: gone(others), what="the end of the others")
+    assert rows("SELECT value FROM results WHERE metric = 'requests_done'")[-1]["value"] > 0
+
+
+@case("a rank that is killed or stopped is named, the run has failed, and the others end")
+def _():
+    for number in (signal.SIGKILL, signal.SIGSTOP):
+        process, others = running()
+        os.kill(others[0], number)
+        got = finish(process)
+        assert got.rc == 1 and last_run()["status"] == "failed", got
+        assert re.search(r"rank [12] on \S+ is lost", got.stdout), got
+        os.kill(others[0], signal.SIGCONT) if number == signal.SIGSTOP else None
+        wait_until(lambda: gone(others), what="the end of the others")
+        assert rows("SELECT value FROM results WHERE metric = 'ranks_lost'")[-1]["value"] == 1
+
+
+@case("with --keep-going the run goes on without a rank that was killed")
+def _():
+    process, others = running("--keep-going")
+    os.kill(others[0], signal.SIGKILL)
+    wait_until(lambda: rows("SELECT message FROM events WHERE message LIKE '%goes on without it%'"), what="the event")
+    at = rows("SELECT max(seq) AS seq FROM intervals")[0]["seq"]
+    wait_until(lambda: rows("SELECT 1 FROM intervals WHERE done > 0 AND seq > ?", at + 2), what="more intervals")
+    process.send_signal(signal.SIGINT)
+    got = finish(process)
+    assert last_run()["status"] == "interrupted" and "goes on without it" in got.stdout, got
 
 
 @case("started by a launcher without the plugin, one sentence and status 2")

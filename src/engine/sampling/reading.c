@@ -229,6 +229,7 @@ void reading_pack(const struct reading *r, struct buf *out) {
     uint64_t coded = histogram_encode(r->lateness, NULL, 0);
     plain.workers = NULL;
     plain.lateness = NULL;
+    plain.block = NULL;
     buf_bytes(out, &plain, sizeof plain);
     buf_bytes(out, &coded, sizeof coded);
     unsigned char *bytes = mem_alloc(coded + 1);
@@ -238,17 +239,17 @@ void reading_pack(const struct reading *r, struct buf *out) {
 }
 
 int reading_unpack(struct reading *r, const unsigned char *bytes, size_t len) {
-    struct counters *workers = r->workers;
-    struct histogram *lateness = r->lateness;
+    struct reading own = *r; /* with what it points at */
     uint64_t coded;
     if (len < sizeof *r + sizeof coded) return -1;
     memcpy(&coded, bytes + sizeof *r, sizeof coded);
     size_t at = sizeof *r + sizeof coded;
     if (coded > len - at) return -1;
     memcpy(r, bytes, sizeof *r);
-    r->workers = workers;
-    r->lateness = lateness;
-    histogram_init(lateness);
-    if (coded > 0 && histogram_decode(lateness, bytes + at, coded) != 0) return -1;
-    return counters_unpack(workers, bytes + at + coded, len - at - coded);
+    r->workers = own.workers;
+    r->lateness = own.lateness;
+    r->block = own.block;
+    histogram_init(r->lateness);
+    if (coded > 0 && histogram_decode(r->lateness, bytes + at, coded) != 0) return -1;
+    return counters_unpack(r->workers, bytes + at + coded, len - at - coded);
 }

@@ -16,6 +16,7 @@ static void launcher_settle(void) {
                                               {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
                                               {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
                                               {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+                                              {"OMPI_MCA_orte_enable_recovery", "1"},
                                               {"PRTE_ALLOW_RUN_AS_ROOT", "1"},
                                               {"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
                                               {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
