@@ -13,6 +13,7 @@
   autoscaler
             searches for knees of 1 to 10,000 users that are known, in simulated runs
   truth     what a calibrated simulation says beside the real run: seven cases
+  remote    values on a Redis server and in an S3 bucket against redis-benchmark and libcurl
   gpu       the gpu tier against copies and fills by the runtime, on the GPU that is here
   results   a large history: listed, shown, compared, reported; bytes of an interval
   compare   how often equal runs are told apart, and whether a slower tier is found
@@ -65,7 +66,7 @@ def needs(options):
     """The sentence that says what is missing, or None."""
     if not os.access(str(KVFALL), os.X_OK):
         return "%s is not there; build it with ./bootstrap build, or run make bench" % KVFALL
-    for name, users in (("bench_cache", {"cache"}), ("bench_copy", {"memory"}), ("bench_gpu", {"gpu"}), ("bench_parts", {"parts"}), ("bench_screen", {"screen"}),
+    for name, users in (("bench_cache", {"cache"}), ("bench_copy", {"memory"}), ("bench_curl", {"remote"}), ("bench_gpu", {"gpu"}), ("bench_parts", {"parts"}), ("bench_screen", {"screen"}),
                         ("bench_workload", {"workload"})):
         if users & set(options.bench) and not os.access(str(BUILD / "tests/bench" / name), os.X_OK):
             return "%s is not built; run make bench" % (BUILD / "tests/bench" / name)

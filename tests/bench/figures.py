@@ -9,6 +9,7 @@ from measure import (GIB, KIB, MIB, SOURCE, Trouble, Unfit, direct_io_works, pea
 from autoscaler import autoscaler
 from compare import compare
 from gpu import gpu
+from remote import remote
 from results import results
 from screen import screen
 from simulate import simulate
@@ -402,5 +403,6 @@ def cache(bench):
 BENCHES = {"nvme": nvme, "memory": memory, "gpu": gpu, "rss": rss, "users": users, "start": start, "parts": parts,
            "cache": cache, "workload": workload, "screen": screen, "results": results,
            "compare": compare,
+           "remote": remote,
            "simulate": lambda bench: simulate(bench, *trace_of_mooncake(bench)), "autoscaler": autoscaler,
            "truth": truth}

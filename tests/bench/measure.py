@@ -106,9 +106,11 @@ class Bench:
 
     # ---- processes ----
 
-    def start(self, argv, env=None):
+    def start(self, argv, env=None, quiet=False):
+        """quiet: nobody will read what it says."""
+        out = subprocess.DEVNULL if quiet else subprocess.PIPE
         try:
-            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                        cwd=self.scratch, env=env, universal_newlines=True,
                                        preexec_fn=end_with_parent)
         except OSError as e:
@@ -132,13 +134,13 @@ class Bench:
                                                     " ".join((err.strip() or out.strip()).split("\n")[-4:])))
         return out
 
-    def kvfall_start(self, scenario, *more):
+    def kvfall_start(self, scenario, *more, env=None):
         """kvfall on a scenario given as text; finish with kvfall_results."""
         path = self.path("scenario.yaml")
         with open(path, "w") as out:
             out.write(scenario)
         argv = [str(KVFALL), "run", "--headless", path, "--quiet", "--json", "-"]
-        return self.start(argv + (list(more) if "--db" in more else list(more) + ["--db", "none"]))
+        return self.start(argv + (list(more) if "--db" in more else list(more) + ["--db", "none"]), env=env)
 
     def kvfall_results(self, process, patience=PATIENCE_S):
         """{metric: value} of the run."""

@@ -1,0 +1,196 @@
+"""A remote tier's values against the usual clients of the same server: redis-benchmark, and libcurl's parallel transfers."""
+import os
+import resource
+import shutil
+import socket
+import time
+import urllib.error
+import urllib.request
+
+from measure import BUILD, GIB, MIB, Trouble, Unfit, size
+
+CONNECTIONS = 8
+TOKENS, TOKEN_LAYER = 512, 4096  # of an entry, and of a token in one layer of llama3.1-8b
+VALUES = ((1, 256), (4, 512), (16, 512))  # MiB of a value, tokens of it
+WEED = BUILD / "tests/venv/bin/weed"      # where the tests put it
+KEYS = {"AWS_ACCESS_KEY_ID": "kvfall", "AWS_SECRET_ACCESS_KEY": "hush-hush-hush"}
+
+
+def free_ports(count):
+    chosen = [socket.socket() for _ in range(count)]
+    for one in chosen:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in chosen]
+    for one in chosen:
+        one.close()
+    return ports
+
+
+def until(ready, what):
+    for _ in range(600):
+        if ready():
+            return
+        time.sleep(0.1)
+    raise Trouble("no answer of %s in a minute" % what)
+
+
+def scenario(bench, backend, value, tokens, entries, reads, seconds, warmup):
+    entry = value * MIB * (TOKENS // tokens)
+    return """
+name: bench
+model: {preset: llama3.1-8b, layers: %d}
+run: {duration: %dms, warmup: %dms}
+tiers: {gpu: {capacity: 0}, cpu: {capacity: 0}, remote: {capacity: %d, %s, chunk_tokens: %d, connections: %d, lookup: get}}
+cache: {granularity: block, block_tokens: %d, headroom: 0, verify: none}
+workload: {source: mooncake, path: "%s", arrival: {speedup: 0}}
+engine: {workers: %d, slots: %d}
+""" % (entry // TOKENS // TOKEN_LAYER, seconds * 1000, warmup * 1000, entries * entry, backend, tokens, CONNECTIONS, TOKENS,
+       bench.trace(entries, max(entries * 4, 60 * GIB // entry), reads), bench.workers, 3 * CONNECTIONS)
+
+
+def ours(bench, backend, value, tokens, entries, reads, seconds, env=None):
+    """(GiB/s, seconds of processor time a GiB)"""
+    way, warmup = "read" if reads else "write", 1
+    while True:
+        try:
+            r = bench.kvfall_results(bench.kvfall_start(
+                scenario(bench, backend, value, tokens, entries, reads, seconds, warmup), env=env))
+        except Trouble as why:
+            if not reads or warmup > 60 or "no request was done" not in str(why):
+                raise
+            r = None
+        # entries that were still being written are no reading
+        if r and (not reads or r["remote_write_ops"] == 0):
+            break
+        if warmup > 60:
+            raise Unfit("%s are not written in 60 s" % size(entries * value * MIB))
+        warmup *= 2
+    moved = r["remote_%s_bytes" % way] / GIB
+    if r["measured_s"] < 0.9 * seconds or moved == 0:
+        raise Trouble("the run ended early")
+    return moved / r["measured_s"], (r["cpu_user_s"] + r["cpu_sys_s"]) / moved
+
+
+def theirs(bench, argv, moved, env=None):
+    """Likewise, of a client that moves so many bytes."""
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    bench.finish(bench.start(argv, env=env))
+    took, after = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return moved / GIB / took, cpu / (moved / GIB)
+
+
+def rows(bench, what, pairs, least, most):
+    bench.row_ratio(what, [(a[0], b[0]) for a, b in pairs], "%.2f GiB/s", least=least)
+    bench.row_ratio("  CPU time", [(a[1] * 1e3, b[1] * 1e3) for a, b in pairs], "%.0f ms/GiB", most=most)
+
+
+def stop(bench, process):
+    process.terminate()
+    process.communicate()
+    bench.processes.remove(process)
+
+
+# ---- Redis ----
+
+def redis_fill(path, entries, length):
+    """The values that redis-benchmark asks for."""
+    value = os.urandom(length)
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(path)
+        for i in range(entries):
+            client.sendall(b"*3\r\n$3\r\nSET\r\n$16\r\nkey:%012d\r\n$%d\r\n%s\r\n" % (i, length, value))
+            if client.recv(16) != b"+OK\r\n":
+                raise Trouble("redis-server does not take a value of %s" % size(length))
+
+
+def redis(bench):
+    if not shutil.which("redis-server") or not shutil.which("redis-benchmark"):
+        raise Unfit("redis-server and redis-benchmark are missing; install the packages redis-server and redis-tools")
+    path, room = bench.path("redis.sock"), min(GIB, bench.memory // 6)
+    server = bench.start(["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--loglevel", "warning"],
+                         quiet=True)
+    until(lambda: os.path.exists(path) or server.poll() is not None, "redis-server")
+    seconds = 1.5 if bench.quick else 4
+    for value, tokens in VALUES:
+        entries = room // (value * MIB) // 2
+        redis_fill(path, entries, value * MIB)
+        for reads in (True, False):
+            command = ["GET", "key:__rand_int__"] if reads else ["-t", "set"]
+            state = {"requests": 2 * entries}
+
+            def client(threads):
+                argv = ["redis-benchmark", "-s", path, "-c", str(CONNECTIONS), "-d", str(value * MIB), "-r", str(entries),
+                        "-n", str(state["requests"]), "-q", *(["--threads", str(threads)] if threads > 1 else []), *command]
+                return theirs(bench, argv, state["requests"] * value * MIB)
+
+            # as long as a run, by the better of its two forms
+            threads = max((1, bench.workers), key=lambda one: client(one)[0])
+            state["requests"] = max(entries, int(seconds * client(threads)[0] * GIB / (value * MIB)))
+            what = "resp %s, values of %s" % ("read" if reads else "write", size(value * MIB))
+            pairs = bench.pair(what, lambda: ours(bench, "backend: resp, url: \"unix://%s\"" % path, value, tokens, entries,
+                                                  reads, seconds), lambda: client(threads))
+            rows(bench, what, pairs, 1.5, 0.5)
+    stop(bench, server)
+    bench.notes.append("resp: one redis-server on a Unix socket, %d connections; yardstick redis-benchmark with as many, in "
+                       "one thread or %d, whichever is faster." % (CONNECTIONS, bench.workers))
+
+
+# ---- S3 ----
+
+def status(url):
+    try:
+        return urllib.request.urlopen(url, timeout=5).status
+    except urllib.error.HTTPError as refused:
+        return refused.code
+    except OSError:
+        return None
+
+
+def weed_start(bench):
+    """(process, address of the bucket)"""
+    names = ("master", "volume", "filer", "s3", "admin")
+    ports = free_ports(2 * len(names))
+    words = [str(word) for i, one in enumerate(names)
+             for word in ("-%s.port" % one, ports[2 * i], "-%s.port.grpc" % one, ports[2 * i + 1])]
+    process = bench.start([str(WEED), "mini", "-dir", bench.folder("weed"), "-ip", "127.0.0.1", "-ip.bind", "127.0.0.1", *words,
+                           "-s3.port.iceberg", "0", "-s3.port.lance", "0", "-webdav=false", "-master.telemetry=false",
+                           "-bucket", "kvcache"], env={**os.environ, **KEYS}, quiet=True)
+    bucket = "http://127.0.0.1:%d/kvcache" % ports[6]
+    until(lambda: process.poll() is not None
+          or status("http://127.0.0.1:%d/buckets/kvcache/" % ports[4]) == 200 and status(bucket) == 403, "SeaweedFS")
+    return process, bucket
+
+
+def s3(bench):
+    if not WEED.exists():
+        raise Unfit("the server would be %s, which tests/cli/test_remote_servers.py gets from PyPI" % WEED)
+    server, bucket = weed_start(bench)
+    seconds = 1.5 if bench.quick else 4
+    for value, tokens in VALUES:
+        put = max(CONNECTIONS, 128 // value)
+        for reads in (False, True):
+            state = {"requests": put}
+
+            def client():
+                argv = [bench.program("bench_curl"), "read" if reads else "write", bucket, *KEYS.values(), value * MIB, put,
+                        state["requests"], CONNECTIONS]
+                return theirs(bench, [str(word) for word in argv], state["requests"] * value * MIB)
+
+            state["requests"] = max(put, int(seconds * client()[0] * GIB / (value * MIB)))
+            what = "s3 %s, objects of %s" % ("read" if reads else "write", size(value * MIB))
+            pairs = bench.pair(what, lambda: ours(bench, "backend: s3, url: \"%s\"" % bucket, value, tokens, put, reads,
+                                                  seconds, env={**os.environ, **KEYS}), client)
+            rows(bench, what, pairs, 0.95, None)
+    stop(bench, server)
+    bench.notes.append("s3: one SeaweedFS on loopback, %d connections; yardstick libcurl's multi interface with as many transfers "
+                       "at a time."
+                       % CONNECTIONS)
+
+
+def remote(bench):
+    for name, one in (("resp", redis), ("s3", s3)):
+        try:
+            one(bench)
+        except Unfit as why:
+            bench.row_none(name, str(why))
