@@ -197,6 +197,10 @@ static int chooser_run(struct chooser *c, struct canvas *canvas, struct term *t)
         }
         while ((code = term_key(t, &row, &col)) != 0) {
             dirty = true;
+            if (code == KEY_CODE_DARK || code == KEY_CODE_LIGHT) {
+                canvas->style.scheme = code == KEY_CODE_LIGHT ? SCHEME_LIGHT : SCHEME_DARK;
+                continue;
+            }
             if (code == KEY_CODE_MOUSE) {
                 if (c->asking || c->pair) continue;
                 c->selected = mouse_line(c, canvas, row);
@@ -228,6 +232,7 @@ int ui_choose(const struct ui_list *list, const struct ui_setup *setup, struct e
 
     int rc = term_open(&t, setup->fd, setup->colour, e);
     if (rc != 0) return CHOSEN_NONE;
+    if (setup->asks_background) term_ask_background(t);
     c.match = mem_alloc((size_t)list->count * sizeof *c.match + 1);
     c.glance = mem_zalloc((size_t)list->count + 1, sizeof *c.glance);
     c.glanced = mem_zalloc((size_t)list->count + 1, sizeof *c.glanced);

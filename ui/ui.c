@@ -97,7 +97,17 @@ static void open_run(struct ui *ui) {
     study_say(&ui->study, "this %s has no run to look at yet", ui->study.view.head.point);
 }
 
+/* An answer of the terminal: all screens take the scheme of its background. */
+static void background(struct ui *ui, enum scheme scheme) {
+    ui->setup.style.scheme = ui->study.style.scheme = scheme;
+    for (struct ui_run *r = ui->runs; r; r = r->next) r->screen.style.scheme = scheme;
+}
+
 static enum screen_wish wish_of(struct ui *ui, int code, int row, int col) {
+    if (code == KEY_CODE_DARK || code == KEY_CODE_LIGHT) {
+        background(ui, code == KEY_CODE_LIGHT ? SCHEME_LIGHT : SCHEME_DARK);
+        return WISH_NOTHING;
+    }
     ui->awaited = SIZE_MAX;
     enum screen_wish wish = ui->shown ? screen_key(&ui->shown->screen, &ui->canvas, code, row, col)
                                       : study_key(&ui->study, &ui->canvas, code, row, col);
@@ -232,6 +242,7 @@ static void *screen_main(void *arg) {
     if (opened) {
         canvas_init(&ui->canvas, 24, 80, ui->setup.style);
         canvas_reserve(&ui->canvas);
+        if (ui->setup.asks_background) term_ask_background(ui->term);
     }
     sem_post(&ui->opened);
     if (!opened) return NULL;

@@ -20,6 +20,7 @@ struct ui_setup {
     struct command_queue *commands;  /* NULL: the run cannot be changed (watch) */
     struct style style;
     bool colour;                     /* false: NO_COLOR, --no-color */
+    bool asks_background;            /* nobody chose a theme: the terminal's background does */
     int fd;                          /* the terminal, standard output */
     const struct settings *settings; /* to begin with; NULL: as without any */
     const char *view;                /* to begin with, by name; NULL: that of the settings */

@@ -168,6 +168,7 @@ int output_screen_style(const struct options *o, const struct preferences *p, st
     setup->style.scheme = chosen.theme < SCHEMES ? chosen.theme
                           : light_background()   ? SCHEME_LIGHT
                                                  : SCHEME_DARK;
+    setup->asks_background = setup->colour && chosen.theme >= SCHEMES;
     if (!setup->colour) setup->style.scheme = SCHEME_MONO;
     return 0;
 }

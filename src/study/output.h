@@ -32,7 +32,8 @@ int output_finish(int status);
  * instead of keeping it. */
 void output_bound(int status);
 /* How a screen on standard output is to look and begin: --theme, else KVFALL_THEME, else the user's own file,
- * else light where COLORFGBG says that the terminal is, else dark; mono by --no-color and NO_COLOR; ASCII as
+ * else as the terminal answers to the question for its background, before that light where COLORFGBG says so,
+ * else dark; mono by --no-color and NO_COLOR; ASCII as
  * in output_style(). The preferences outlive the setup. 0 or -KVF_ERR_USAGE. */
 int output_screen_style(const struct options *o, const struct preferences *p, struct ui_setup *setup,
                         struct err *e);

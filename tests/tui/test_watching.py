@@ -105,6 +105,28 @@ def _():
         assert t.status() == 0
 
 
+@case("the terminal's background chooses between dark and light, in a run and in the list; a theme of the user's does not ask")
+def _():
+    make("alpha")
+
+    def first_line(background, *options):
+        with Terminal() as t:
+            t._ask("select-pane", "-t", "case", "-P", "bg=%s" % background)
+            t.start("watch", "1", *options)
+            t.wait_for("COMPLETED")
+            wanted = options and options[-1] or ("light" if background == "#ffffff" else "dark")
+            if wanted in looks:
+                wait_until(lambda: t.coloured().split("\n")[0] == looks[wanted], what="the %s theme" % wanted)
+            return t.coloured().split("\n")[0]
+
+    looks = {}
+    looks["light"] = first_line("#000000", "--theme", "light")
+    looks["dark"] = first_line("#ffffff", "--theme", "dark")
+    assert looks["light"] != looks["dark"]
+    first_line("#ffffff")
+    first_line("#002b36")
+
+
 @case("d deletes a run of the list after a question; tags are filtered like all else")
 def _():
     make_three()

@@ -534,6 +534,15 @@ int term_open(struct term **out, int fd, bool colour, struct err *e) {
     return 0;
 }
 
+/* The console of old kernels would print the question. */
+void term_ask_background(struct term *t) {
+    static const char question[] = "\033]11;?\033\\";
+    const char *type = getenv("TERM");
+    if (!t->colours || (type && strncmp(type, "linux", 5) == 0)) return;
+    buf_add(&t->enter, question);
+    if (t->active) term_out_add(&t->out, question, sizeof question - 1);
+}
+
 void term_close(struct term *t, uint64_t patience_ns) {
     if (!t) return;
     leave(t, patience_ns);

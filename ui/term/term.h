@@ -25,6 +25,9 @@ int term_check(int fd, struct err *e);
  * is, see term_wake). Crash handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT are installed
  * first and hand on to those before them. colour: the terminal's colours may be used. */
 int term_open(struct term **out, int fd, bool colour, struct err *e);
+/* Asks the terminal for its background, now and whenever the screen is taken over: the answer comes, if any
+ * does, as KEY_CODE_DARK or KEY_CODE_LIGHT among the keys. */
+void term_ask_background(struct term *t);
 /* Gives the screen back: what is still to be sent gets `patience_ns` at most. Takes NULL. */
 void term_close(struct term *t, uint64_t patience_ns);
 

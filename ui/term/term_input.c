@@ -1,5 +1,7 @@
 #include "ui/term/term_input.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ui/keys.h"
@@ -213,6 +215,41 @@ static size_t single_at(const unsigned char *s, size_t len, struct key *key) {
     return 3;
 }
 
+/* "rgb:ffff/ffff/dddd", each part of one to four digits: light when the eye sees more than half of white. */
+static int background_code(const unsigned char *s, size_t len) {
+    static const double weight[3] = {0.299, 0.587, 0.114};
+    char text[SEQUENCE_MAX + 1];
+    char *at = text + 4;
+    double light = 0;
+    if (len < 5 || len > SEQUENCE_MAX || memcmp(s, "rgb:", 4) != 0) return 0;
+    memcpy(text, s, len);
+    text[len] = '\0';
+    for (int i = 0; i < 3; i++) {
+        char *end;
+        if (!isxdigit((unsigned char)*at)) return 0;
+        unsigned long part = strtoul(at, &end, 16), most = (1UL << (4 * (end - at))) - 1;
+        if (end - at > 4 || *end != (i < 2 ? '/' : '\0')) return 0;
+        light += weight[i] * (double)part / (double)most;
+        at = end + 1;
+    }
+    return light > 0.5 ? KEY_CODE_LIGHT : KEY_CODE_DARK;
+}
+
+/* Escape ] ..., ended by BEL or Escape \: what the terminal answers. Its length, 0 when it is not complete;
+ * 1 when it is none. */
+static size_t answer_at(const unsigned char *s, size_t len, struct key *key) {
+    for (size_t i = 2; i < len && i < SEQUENCE_MAX; i++) {
+        bool bell = s[i] == '\a', string = s[i] == ESC && i + 1 < len && s[i + 1] == '\\';
+        if (s[i] == ESC && i + 1 == len) return 0;
+        if (!bell && !string) continue;
+        if (i > 5 && memcmp(s + 2, "11;", 3) == 0) key->code = background_code(s + 5, i - 5);
+        return bell ? i + 1 : i + 2;
+    }
+    if (len < SEQUENCE_MAX) return 0;
+    key->code = KEY_CODE_ESCAPE;
+    return 1;
+}
+
 static size_t escape_at(const struct term_input *in, bool final, struct key *key) {
     const unsigned char *s = in->bytes;
     size_t len = in->len, n = named_at(in, key);
@@ -220,11 +257,11 @@ static size_t escape_at(const struct term_input *in, bool final, struct key *key
     if (n) return n;
     if (!final && named_begins(in)) return 0;
     if (len == 1 && !final) return 0;
-    if (len == 1 || (s[1] != '[' && s[1] != 'O')) {
+    if (len == 1 || !strchr("[O]", s[1]) || s[1] == '\0' || (final && len == 2 && s[1] == ']')) {
         key->code = KEY_CODE_ESCAPE;
         return 1;
     }
-    n = s[1] == '[' ? control_at(s, len, key) : single_at(s, len, key);
+    n = s[1] == '[' ? control_at(s, len, key) : s[1] == ']' ? answer_at(s, len, key) : single_at(s, len, key);
     if (n || !final) return n;
     key->code = KEY_CODE_OTHER; /* a line that lags: better nothing than its letters as keys */
     return len;

@@ -37,6 +37,43 @@ static void expect_all(const struct sent *sent, size_t count) {
 }
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
+/* Answers to the question for the background (OSC 11), in the widths and endings that terminals have. */
+static void test_background(void **state) {
+    (void)state;
+    static const struct sent sent[] = {
+        {"\033]11;rgb:ffff/ffff/ffff\033\\", KEY_CODE_LIGHT},
+        {"\033]11;rgb:0000/0000/0000\007", KEY_CODE_DARK},
+        {"\033]11;rgb:fd/f6/e3\033\\", KEY_CODE_LIGHT},
+        {"\033]11;rgb:00/2b/36\007", KEY_CODE_DARK},
+        {"\033]11;rgb:f/f/d\007", KEY_CODE_LIGHT},
+        {"\033]11;rgb:0000/0000/ffff\007", KEY_CODE_DARK},
+        {"\033]11;rgb:12345/0/0\007", 0},
+        {"\033]11;white\007", 0},
+        {"\033]11;rgb:ff/ff\007", 0},
+        {"\033]10;rgb:ffff/ffff/ffff\007", 0},
+        {"\033]52;c;YQ==\033\\", 0},
+    };
+    expect_all(sent, COUNT(sent));
+}
+
+/* An answer in pieces waits for its end; Alt-] is two keys when nothing follows. */
+static void test_background_in_pieces(void **state) {
+    (void)state;
+    struct term_input in = {0};
+    int row, col;
+    put(&in, "\033]11;rgb:ff", 12);
+    assert_int_equal(term_input_key(&in, false, &row, &col), -1);
+    put(&in, "ff/ffff/ffff\033", 13);
+    assert_int_equal(term_input_key(&in, false, &row, &col), -1);
+    put(&in, "\\q", 2);
+    assert_int_equal(term_input_key(&in, false, &row, &col), KEY_CODE_LIGHT);
+    assert_int_equal(term_input_key(&in, false, &row, &col), 'q');
+    put(&in, "\033]", 2);
+    assert_int_equal(term_input_key(&in, false, &row, &col), -1);
+    assert_int_equal(term_input_key(&in, true, &row, &col), KEY_CODE_ESCAPE);
+    assert_int_equal(term_input_key(&in, true, &row, &col), ']');
+}
+
 /* As xterm's control sequences, the Linux console's console_codes(4) and rxvt's manual list them. */
 static void test_keys(void **state) {
     (void)state;
@@ -237,8 +274,14 @@ static void test_noise(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),  cmocka_unit_test(test_nothing), cmocka_unit_test(test_mouse),
-        cmocka_unit_test(test_cut),   cmocka_unit_test(test_escape),  cmocka_unit_test(test_named),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_background),
+        cmocka_unit_test(test_background_in_pieces),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_mouse),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_escape),
+        cmocka_unit_test(test_named),
         cmocka_unit_test(test_noise),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
