@@ -123,7 +123,7 @@ static void read_members(struct reading *r, struct node *parent, yaml_event_type
 }
 
 static void refuse_tag(struct reading *r, const yaml_event_t *event, const yaml_char_t *tag) {
-    if (tag) report(r, event->start_mark, "YAML tags (!...) are not used in scenarios; leave it out");
+    if (tag) report(r, event->start_mark, "YAML tags (!...) are not used here; leave it out");
 }
 
 /* The value that begins with `event`; NULL only when reading stops. */
@@ -156,7 +156,7 @@ static struct node *read_node(struct reading *r, const yaml_event_t *event, int 
         read_members(r, n, YAML_MAPPING_END_EVENT, depth + 1);
         return n;
     default: /* an alias; the parser lets nothing else through here */
-        report(r, event->start_mark, "YAML aliases (*name) are not used in scenarios; write the value out");
+        report(r, event->start_mark, "YAML aliases (*name) are not used here; write the value out");
         n = node_new(NODE_SCALAR, line, column);
         node_set_text(n, "", 0);
         n->broken = true;
