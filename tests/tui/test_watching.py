@@ -105,7 +105,7 @@ def _():
         assert t.status() == 0
 
 
-@case("the terminal's background chooses between dark and light, in a run and in the list; a theme of the user's does not ask")
+@case("the terminal's background chooses between dark and light; a theme of the user's stays")
 def _():
     make("alpha")
 

@@ -61,7 +61,7 @@ static void test_background_in_pieces(void **state) {
     (void)state;
     struct term_input in = {0};
     int row, col;
-    put(&in, "\033]11;rgb:ff", 12);
+    put(&in, "\033]11;rgb:ff", 11);
     assert_int_equal(term_input_key(&in, false, &row, &col), -1);
     put(&in, "ff/ffff/ffff\033", 13);
     assert_int_equal(term_input_key(&in, false, &row, &col), -1);
