@@ -527,6 +527,8 @@ static void rejected_event(struct engine *e) {
         engine_event(e, "warning", "%llu of %llu rows of the trace were rejected, the first at line %llu: %s",
                      (unsigned long long)(r->read - r->emitted), (unsigned long long)r->read,
                      (unsigned long long)r->first_rejected_line, r->first_rejected_why);
+    if (r->lost > 0)
+        engine_event(e, "warning", "the trace has gaps; lost messages: %llu", (unsigned long long)r->lost);
     if (r->stopped_why[0])
         engine_event(e, "warning", "the file of the workload was read no further: %s", r->stopped_why);
 }

@@ -282,6 +282,8 @@ static const struct option_group trace_group = {"Trace", trace_table};
 static const struct option_spec record_table[] = {
     {"output", "FILE", OPTION_VALUE, NULL, "write the trace to FILE"},
     {"force", NULL, OPTION_FLAG, NULL, "overwrite an existing file"},
+    {"events", "ADDRESS[,REPLAY]", OPTION_VALUE, NULL,
+     "record the KV events of an engine instead; may be repeated"},
     {"follow", NULL, OPTION_FLAG, NULL, "go on with what is added to the log, until a signal"},
     {"map", "FIELD=PATH", OPTION_VALUE, NULL,
      "where a line has its time, prompt, input, output, model, session or class"},

@@ -242,6 +242,7 @@ static enum workload_next trace_next(struct workload *w, uint64_t user, struct r
     t->read++;
     w->rows.read++;
     w->rows.emitted++;
+    w->rows.lost += t->row.lost;
     request_fill(w, t, user, r);
     return WORKLOAD_REQUEST;
 }

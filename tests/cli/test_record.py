@@ -8,22 +8,8 @@ import signal
 import subprocess
 
 import runs
+from played_events import BLOCK, requests
 from tap import case, finish, home, main, run, spawn, wait_until
-
-BLOCK = 16
-
-
-def requests(count=120, seed=5):
-    """Conversations over two system prompts, as token ids: what a gateway saw, in the order of their times."""
-    rng, at, talks, made = random.Random(seed), 1.7e9, {}, []
-    for _ in range(count):
-        at = round(at + rng.expovariate(4), 3)
-        who = rng.randrange(count // 8)
-        history = talks.setdefault(who, [[7] * 64, list(range(50, 130))][who % 2][:])
-        history += [rng.randrange(32000) for _ in range(rng.randint(5, 90))]
-        made.append({"at": at, "tokens": history[:], "out": rng.randint(1, 40), "who": "user-%d" % who})
-    return made
-
 
 def logged(made, name="log.jsonl"):
     path = home() / "work" / name

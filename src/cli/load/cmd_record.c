@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "cli/stored.h"
-#include "study/capture/capture.h"
+#include "study/capture/capture_events.h"
 #include "study/output.h"
 
 static volatile sig_atomic_t stop;
@@ -78,6 +78,9 @@ static int set_up(const struct options *o, struct capture *c, struct err *e) {
     if (!rc) rc = capture_map(c, NULL, e);
     for (size_t i = 0; i < o->given_count && !rc; i++)
         if (strcmp(o->given[i].spec->name, "map") == 0) rc = capture_map(c, o->given[i].value, e);
+    if (!rc && options_has(o, "events") && o->operands > 0)
+        rc = err_set(e, KVF_ERR_USAGE, "--events records an engine's events, and no log; leave %s out",
+                     o->operand[0]);
     if (!rc && options_has(o, "follow") && o->operands != 1)
         rc = err_set(e, KVF_ERR_USAGE, "--follow goes on with one file; name it alone");
     for (size_t i = 0; i < o->operands && !rc; i++)
@@ -91,15 +94,55 @@ static int set_up(const struct options *o, struct capture *c, struct err *e) {
     return rc;
 }
 
+static void events_summary(const struct capture_events *ev, struct buf *out) {
+    buf_addf(out,
+             "Events: %" PRIu64 " blocks stored, %" PRIu64 " of them again, %" PRIu64
+             " removed; cleared %" PRIu64 " times, started anew %" PRIu64 ".\n",
+             ev->stored, ev->again, ev->removed, ev->cleared, ev->restarts);
+    if (histogram_count(&ev->residence) > 0)
+        buf_addf(out, "Residence: P50 %s, P90 %s, mean %s.\n",
+                 format_seconds(histogram_quantile(&ev->residence, 0.5) / 1e9).text,
+                 format_seconds(histogram_quantile(&ev->residence, 0.9) / 1e9).text,
+                 format_seconds(histogram_mean(&ev->residence) / 1e9).text);
+    if (ev->replayed > 0) buf_addf(out, "Asked for again: %" PRIu64 " batches came.\n", ev->replayed);
+    if (ev->lost > 0) buf_addf(out, "The recording has gaps. Lost batches: %" PRIu64 ".\n", ev->lost);
+    if (ev->orphans > 0)
+        buf_addf(out,
+                 "Without what came before them: %" PRIu64 " runs of blocks, which were stored earlier.\n",
+                 ev->orphans);
+    if (ev->malformed > 0)
+        buf_addf(out, "Left out: %" PRIu64 " of %" PRIu64 " batches that are no events.\n", ev->malformed,
+                 ev->batches);
+}
+
+static int record_events(const struct options *o, struct capture *c, struct buf *out, struct err *e) {
+    struct capture_events *ev = mem_alloc(sizeof *ev);
+    const char *endpoint[EVENTS_PODS];
+    unsigned count = 0;
+    capture_events_init(ev, c);
+    for (size_t i = 0; i < o->given_count && count < EVENTS_PODS; i++)
+        if (strcmp(o->given[i].spec->name, "events") == 0) endpoint[count++] = o->given[i].value;
+    int rc = capture_events_receive(ev, endpoint, count, tell, e);
+    if (!rc) events_summary(ev, out);
+    capture_events_free(ev);
+    free(ev);
+    return rc;
+}
+
 int cmd_record(const struct options *o, struct command_reply *r, struct err *e) {
     struct capture *c = mem_zalloc(1, sizeof *c);
+    struct buf told = {0};
+    bool events = options_has(o, "events");
     int rc = set_up(o, c, e);
     c->stop = &stop;
     if (!rc) {
         take_signals();
         for (size_t i = 0; i < o->operands && !rc; i++)
             rc = capture_read(c, o->operand[i], options_has(o, "follow"), tell, e);
-        if (o->operands == 0) rc = capture_read(c, "-", false, tell, e);
+        if (events)
+            rc = record_events(o, c, &told, e);
+        else if (o->operands == 0)
+            rc = capture_read(c, "-", false, tell, e);
         capture_flush(c, 0);
         if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
         if (!rc && stop) rc = 128 + (int)stop;
@@ -107,11 +150,13 @@ int cmd_record(const struct options *o, struct command_reply *r, struct err *e) 
     if (c->out.file) {
         struct err ended = {0};
         summary(c, &r->text);
+        buf_add(&r->text, buf_text(&told));
         if (trace_write_end(&c->out, &ended) != 0 && rc >= 0) {
             *e = ended;
             rc = -(int)ended.code;
         }
     }
+    buf_free(&told);
     capture_free(c);
     free(c);
     return rc;

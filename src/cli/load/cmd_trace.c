@@ -114,6 +114,7 @@ static void write_item(struct trace_write *to, const struct trace_item *item) {
                                   .ids = item->q->ids,
                                   .count = item->q->id_count,
                                   .session = item->session,
+                                  .lost = item->lost,
                                   .model = item->model,
                                   .klass = item->klass};
     trace_write_add(to, &line);
@@ -145,6 +146,7 @@ static void rows_count(struct trace_stats *t, const struct trace_input *in) {
     const struct workload_rows *rows = workload_rows(in->w);
     for (int i = 0; i < WORKLOAD_REJECTS; i++) t->rejected += rows->rejected[i];
     t->rows += rows->read;
+    t->lost += rows->lost;
     t->files++;
 }
 

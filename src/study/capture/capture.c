@@ -155,6 +155,22 @@ void capture_blocks_end(struct capture *c) {
 
 /* ---- requests in order ---- */
 
+void capture_request(struct capture *c, uint64_t at_ns, const struct trace_line_out *line) {
+    size_t ids = line->count * sizeof *line->ids, model = strlen(line->model) + 1,
+           klass = strlen(line->klass) + 1;
+    char *memory = mem_alloc(sizeof *line + ids + model + klass), *names = memory + sizeof *line + ids;
+    struct trace_line_out *kept = (void *)memory;
+    *kept = *line;
+    kept->ids = (void *)(memory + sizeof *line);
+    if (ids) memcpy(memory + sizeof *line, line->ids, ids);
+    kept->model = memcpy(names, line->model, model);
+    kept->klass = memcpy(names + model, line->klass, klass);
+    heap_push(&c->waiting, at_ns, c->order++, kept);
+    c->waiting_bytes += sizeof *line + ids;
+    if (c->waiting.count > CAPTURE_WAITING) capture_flush(c, CAPTURE_WAITING);
+    while (c->waiting_bytes > CAPTURE_WAITING_BYTES) capture_flush(c, c->waiting.count - 1);
+}
+
 void capture_flush(struct capture *c, uint64_t most) {
     struct heap_item item;
     while (c->waiting.count > most && heap_pop(&c->waiting, &item)) {
@@ -172,6 +188,7 @@ void capture_flush(struct capture *c, uint64_t most) {
             c->blocks += line->count;
             c->known_blocks += line->count - (c->out.ids.count - known);
         }
+        c->waiting_bytes -= sizeof *line + line->count * sizeof *line->ids;
         free(line);
     }
     if (most == 0) fflush(c->out.file);

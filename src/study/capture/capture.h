@@ -43,7 +43,12 @@ enum capture_reject { CAPTURE_REJECT_LIST(X) CAPTURE_REJECTS };
 #undef X
 const char *capture_reject_text(enum capture_reject r);
 
-enum { CAPTURE_PATHS = 64, CAPTURE_WAITING = 16384, CAPTURE_IDS_MAX = TRACE_IDS_MAX };
+enum {
+    CAPTURE_PATHS = 64,
+    CAPTURE_WAITING = 16384,
+    CAPTURE_WAITING_BYTES = 64 << 20,
+    CAPTURE_IDS_MAX = TRACE_IDS_MAX
+};
 
 /* Blocks of one prompt, as its tokens or characters come. */
 struct capture_blocks {
@@ -63,6 +68,7 @@ struct capture {
         char path[96];
     } paths[CAPTURE_PATHS];
     unsigned path_count;
+    uint64_t waiting_bytes;
     struct heap waiting; /* requests that are put in order, by time */
     uint64_t started_ns, written_ns;
     uint64_t lines, rejected[CAPTURE_REJECTS], order;
@@ -79,6 +85,8 @@ int capture_map(struct capture *c, const char *map, struct err *e);
 int capture_salt(struct capture *c, const char *path, struct err *e);
 /* A line of the log, without its end; the text may be changed. */
 void capture_line(struct capture *c, char *text, size_t len);
+/* A request at a time since the epoch; what it points to is copied. */
+void capture_request(struct capture *c, uint64_t at_ns, const struct trace_line_out *line);
 void capture_reject(struct capture *c, enum capture_reject why);
 /* Writes requests that wait for earlier ones, all but `most`, and hands what is written to the system. */
 void capture_flush(struct capture *c, uint64_t most);

@@ -155,31 +155,6 @@ static bool scan_all(struct scan *s) {
     return true;
 }
 
-static void request_add(struct scan *s) {
-    struct capture *c = s->c;
-    size_t ids = c->now.count * sizeof *c->now.ids, model = strlen(s->model) + 1,
-           klass = strlen(s->klass) + 1;
-    char *memory = mem_alloc(sizeof(struct trace_line_out) + ids + model + klass);
-    struct trace_line_out *line = (void *)memory;
-    uint64_t *to = (void *)(memory + sizeof *line);
-    if (ids) memcpy(to, c->now.ids, ids);
-    memcpy((char *)to + ids, s->model, model);
-    memcpy((char *)to + ids + model, s->klass, klass);
-    *line = (struct trace_line_out){.input_tokens = capture_blocks_tokens(c),
-                                    .output_tokens = s->output,
-                                    .ids = to,
-                                    .count = c->now.count,
-                                    .session = s->session,
-                                    .model = (char *)to + ids,
-                                    .klass = (char *)to + ids + model};
-    if (s->input > 0) {
-        c->logged_tokens += (double)s->input;
-        c->counted_tokens += (double)line->input_tokens;
-    }
-    heap_push(&c->waiting, (uint64_t)(s->time_s * 1e9), c->order++, line);
-    if (c->waiting.count > CAPTURE_WAITING) capture_flush(c, CAPTURE_WAITING);
-}
-
 void capture_line(struct capture *c, char *text, size_t len) {
     struct scan s = {.c = c, .time_s = (double)NAN};
     c->now = (struct capture_blocks){.bytes = c->now.bytes, .ids = c->now.ids, .cap = c->now.cap};
@@ -198,7 +173,18 @@ void capture_line(struct capture *c, char *text, size_t len) {
     } else if (!c->now.any || c->now.count == 0) {
         capture_reject(c, CAPTURE_REJECT_NO_PROMPT);
     } else {
+        struct trace_line_out line = {.input_tokens = capture_blocks_tokens(c),
+                                      .output_tokens = s.output,
+                                      .ids = c->now.ids,
+                                      .count = c->now.count,
+                                      .session = s.session,
+                                      .model = s.model,
+                                      .klass = s.klass};
         c->lines++;
-        request_add(&s);
+        if (s.input > 0) {
+            c->logged_tokens += (double)s.input;
+            c->counted_tokens += (double)line.input_tokens;
+        }
+        capture_request(c, (uint64_t)(s.time_s * 1e9), &line);
     }
 }

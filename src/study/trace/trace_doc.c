@@ -63,6 +63,9 @@ static void put_head(const struct trace_stats *t, struct doc *d) {
     }
     fact_names(d, "Models", t->model);
     fact_names(d, "Classes", t->klass);
+    if (t->lost > 0)
+        doc_text(d, DOC_WARN, "The recording has gaps. Lost messages of the engine: %s.",
+                 format_exact((double)t->lost).text);
     buf_free(&text);
 }
 

@@ -130,6 +130,7 @@ bool trace_input_next(struct trace_input *in, struct trace_item *item) {
     if (known && in->number) known = hash_mix64(known ^ in->number << 56) | 1;
     *item = (struct trace_item){.q = q,
                                 .at_ns = in->timed ? q->arrival_ns : 0,
+                                .lost = row ? row->lost : 0,
                                 .model = row ? row->model : "",
                                 .klass = row ? row->klass : ""};
     uint64_t apart = hash_mix64(in->number << 56 ^ q->cycle);

@@ -15,6 +15,7 @@
 struct trace_item {
     const struct request *q;
     uint64_t at_ns;            /* arrival, from the first request on; 0 without times */
+    uint64_t lost;             /* events before it that a recording lost */
     uint64_t session;          /* 0: not known */
     uint32_t seen;             /* leading blocks that came before, of a trace with block ids */
     const char *model, *klass; /* "" where the trace names none */

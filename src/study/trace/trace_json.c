@@ -77,6 +77,7 @@ void trace_json(const struct trace_stats *t, const char *name, struct buf *out) 
                     {"source", json_string(t->in->source->word)},
                     {"model", json_part_text(t->in->s.model.preset)},
                     {"requests", json_part_count(t->requests)}, {"rejected", json_part_count(t->rejected)},
+                    {"lost", json_part_count(t->lost)},
                     {"span_s", json_part_number(t->in->timed ? (double)t->span_ns / (double)KVF_NS_PER_S
                                                              : (double)NAN)},
                     {"input_tokens", json_part_number(t->input_tokens)},

@@ -51,7 +51,7 @@ struct trace_curve {
 
 struct trace_stats {
     const struct trace_input *in; /* of the file that was read last */
-    uint64_t requests, rows, rejected, files;
+    uint64_t requests, rows, rejected, files, lost;
     uint64_t span_ns, largest_bytes; /* of a request */
     double input_tokens, output_tokens, seen_tokens;
     struct histogram *input, *output, *depth, *shared, *turns, *between; /* between: ns from turn to turn */

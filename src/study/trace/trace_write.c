@@ -80,6 +80,7 @@ void trace_line_print(struct trace_write *w, const struct trace_line_out *line, 
     buf_add(out, "]");
     if (w->block_tokens != 512) buf_addf(out, ", \"block_size\": %" PRIu64, w->block_tokens);
     if (line->session) buf_addf(out, ", \"session_id\": %" PRIu64, dense(&w->sessions, line->session));
+    if (line->lost) buf_addf(out, ", \"lost\": %" PRIu64, line->lost);
     name_print(out, "model", line->model);
     name_print(out, "class", line->klass);
     buf_add(out, "}\n");

@@ -28,6 +28,7 @@ struct trace_line_out {
     const uint64_t *ids;
     uint32_t count;
     uint64_t session;          /* 0: none */
+    uint64_t lost;             /* events or requests before it that could not be recorded */
     const char *model, *klass; /* ""; control characters, quotes and backslashes become "?" */
 };
 

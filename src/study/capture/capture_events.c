@@ -1,0 +1,218 @@
+#include "study/capture/capture_events.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "study/capture/msgpack.h"
+#include "study/capture/siphash.h"
+
+void capture_events_init(struct capture_events *ev, struct capture *c) {
+    memset(ev, 0, sizeof *ev);
+    ev->c = c;
+}
+
+void capture_events_free(struct capture_events *ev) {
+    free(ev->node);
+    free(ev->held);
+    idmap_free(&ev->by_id);
+    idmap_free(&ev->by_hash);
+}
+
+/* One event's fields, whatever their order; lists are read where they stand. */
+struct event {
+    struct msgpack_item type;
+    struct msgpack hashes, tokens;
+    uint64_t hash_count, token_count, parent, block_tokens;
+    bool has_parent;
+};
+
+/* Integers and strings of bytes are hashes alike. */
+static bool hash_of(const struct capture_events *ev, const struct msgpack_item *item, uint64_t *out) {
+    if (item->kind != MSGPACK_INT && item->kind != MSGPACK_BYTES) return false;
+    uint64_t own =
+        item->kind == MSGPACK_INT ? hash_mix64(item->number) : hash_bytes(item->bytes, item->count, 1);
+    *out = hash_mix64(own ^ hash_mix64(ev->pod + 1));
+    return true;
+}
+
+static bool list_take(struct msgpack *m, struct msgpack *list, uint64_t *count) {
+    struct msgpack_item item;
+    struct msgpack from = *m;
+    if (!msgpack_next(m, &item)) return false;
+    if (item.kind == MSGPACK_ARRAY) {
+        *list = *m;
+        *count = item.count;
+    }
+    *m = from;
+    return msgpack_skip(m);
+}
+
+enum field { TYPE, HASHES, PARENT, TOKENS, BLOCK_TOKENS, OTHER };
+
+static bool field_take(struct capture_events *ev, struct msgpack *m, enum field f, struct event *out) {
+    struct msgpack_item item;
+    if (f == HASHES) return list_take(m, &out->hashes, &out->hash_count);
+    if (f == TOKENS) return list_take(m, &out->tokens, &out->token_count);
+    if (f == OTHER) return msgpack_skip(m);
+    struct msgpack from = *m;
+    if (!msgpack_next(m, &item)) return false;
+    if (f == TYPE) out->type = item;
+    if (f == PARENT) out->has_parent = hash_of(ev, &item, &out->parent);
+    if (f == BLOCK_TOKENS && item.kind == MSGPACK_INT) out->block_tokens = item.number;
+    if (item.kind != MSGPACK_ARRAY && item.kind != MSGPACK_MAP) return true;
+    *m = from;
+    return msgpack_skip(m);
+}
+
+/* As a map by names, or as a list with the name of the event first. */
+static bool event_read(struct capture_events *ev, struct msgpack *m, struct event *out) {
+    static const char *const names[] = {"type", "block_hashes", "parent_block_hash", "token_ids",
+                                        "block_size"};
+    struct msgpack_item item, key;
+    memset(out, 0, sizeof *out);
+    if (!msgpack_next(m, &item) || (item.kind != MSGPACK_ARRAY && item.kind != MSGPACK_MAP)) return false;
+    for (uint64_t i = 0; i < item.count; i++) {
+        unsigned f = i < OTHER ? (unsigned)i : OTHER;
+        if (item.kind == MSGPACK_MAP) {
+            if (!msgpack_next(m, &key)) return false;
+            for (f = 0; f < OTHER && !msgpack_is(&key, names[f]); f++) continue;
+        } else if (i >= PARENT && !msgpack_is(&out->type, "BlockStored")) {
+            f = OTHER;
+        }
+        if (!field_take(ev, m, (enum field)f, out)) return false;
+    }
+    return true;
+}
+
+/* ---- what blocks there are ---- */
+
+static uint32_t node_of(struct capture_events *ev, uint64_t id, uint32_t parent) {
+    uint64_t *at = idmap_at(&ev->by_id, id);
+    if (*at) return (uint32_t)*at - 1;
+    if (ev->nodes == ev->node_cap) {
+        ev->node_cap = ev->node_cap ? 2 * ev->node_cap : 1024;
+        ev->node = mem_realloc(ev->node, ev->node_cap * sizeof *ev->node);
+    }
+    ev->node[ev->nodes] = (struct capture_node){id, parent, parent ? ev->node[parent - 1].depth + 1 : 1};
+    *at = ++ev->nodes;
+    return ev->nodes - 1;
+}
+
+static struct capture_held *held_of(struct capture_events *ev, uint64_t hash) {
+    uint64_t number = idmap_get(&ev->by_hash, hash);
+    return number ? &ev->held[number - 1] : NULL;
+}
+
+static void held_add(struct capture_events *ev, uint64_t hash, uint32_t node) {
+    uint64_t *at = idmap_at(&ev->by_hash, hash);
+    if (*at == 0) {
+        if (ev->helds == ev->held_cap) {
+            ev->held_cap = ev->held_cap ? 2 * ev->held_cap : 1024;
+            ev->held = mem_realloc(ev->held, ev->held_cap * sizeof *ev->held);
+        }
+        *at = ++ev->helds;
+    } else {
+        ev->again++;
+    }
+    ev->held[*at - 1] = (struct capture_held){node, ev->epoch[ev->pod], true, ev->batch_ns};
+}
+
+/* ---- events ---- */
+
+static void request_of(struct capture_events *ev, uint32_t node) {
+    uint32_t depth = ev->node[node].depth;
+    uint64_t *ids = mem_alloc((size_t)depth * sizeof *ids);
+    for (uint32_t at = node + 1, i = depth; at && i > 0; at = ev->node[at - 1].parent)
+        ids[--i] = ev->node[at - 1].id;
+    struct trace_line_out line = {.input_tokens = (uint64_t)depth * ev->block_tokens,
+                                  .ids = ids,
+                                  .count = depth,
+                                  .lost = ev->lost - ev->lost_told,
+                                  .model = "",
+                                  .klass = ""};
+    ev->lost_told = ev->lost;
+    capture_request(ev->c, ev->batch_ns, &line);
+    free(ids);
+}
+
+static void stored(struct capture_events *ev, struct event *x) {
+    struct msgpack_item item;
+    uint64_t words[2], before = 0, hash, per = x->hash_count ? x->token_count / x->hash_count : 0;
+    const struct capture_held *parent = x->has_parent ? held_of(ev, x->parent) : NULL;
+    uint32_t node = parent ? parent->node + 1 : 0;
+    if (x->hash_count == 0 || (node && ev->node[node - 1].depth + x->hash_count > CAPTURE_IDS_MAX)) return;
+    if (ev->block_tokens == 0) {
+        uint64_t told = x->block_tokens ? x->block_tokens : per;
+        ev->c->out.block_tokens = ev->block_tokens = told > 0 && told <= 1 << 20 ? told : 16;
+    }
+    if (x->has_parent && !parent) ev->orphans++;
+    before = node ? ev->node[node - 1].id : x->has_parent ? x->parent : 0;
+    for (uint64_t b = 0; b < x->hash_count; b++) {
+        if (!msgpack_next(&x->hashes, &item) || !hash_of(ev, &item, &hash)) return;
+        words[0] = before;
+        words[1] = per ? 0 : hash; /* without tokens a block is known by the engine's hash alone */
+        for (uint64_t t = 0; t < per && msgpack_next(&x->tokens, &item); t++)
+            words[1] = siphash(ev->c->salt, (uint64_t[]){words[1], item.number}, 2 * sizeof(uint64_t));
+        before = siphash(ev->c->salt, words, sizeof words) >> 1;
+        node = node_of(ev, before, node) + 1;
+        held_add(ev, hash, node - 1);
+        ev->stored++;
+    }
+    request_of(ev, node - 1);
+}
+
+static void removed(struct capture_events *ev, struct event *x) {
+    struct msgpack_item item;
+    uint64_t hash;
+    for (uint64_t b = 0; b < x->hash_count && msgpack_next(&x->hashes, &item); b++) {
+        struct capture_held *h = hash_of(ev, &item, &hash) ? held_of(ev, hash) : NULL;
+        ev->removed++;
+        if (h && h->there && h->epoch == ev->epoch[ev->pod] && ev->batch_ns >= h->stored_ns)
+            histogram_record(&ev->residence, ev->batch_ns - h->stored_ns);
+        if (h) h->there = false;
+    }
+}
+
+static bool events_take(struct capture_events *ev, struct msgpack *m) {
+    struct msgpack_item list;
+    if (!msgpack_next(m, &list) || list.kind != MSGPACK_ARRAY) return false;
+    for (uint64_t i = 0; i < list.count; i++) {
+        struct event x;
+        if (!event_read(ev, m, &x)) return false;
+        if (msgpack_is(&x.type, "BlockStored")) stored(ev, &x);
+        if (msgpack_is(&x.type, "BlockRemoved")) removed(ev, &x);
+        if (!msgpack_is(&x.type, "AllBlocksCleared")) continue;
+        ev->cleared++;
+        ev->epoch[ev->pod]++;
+    }
+    return true;
+}
+
+bool capture_events_batch(struct capture_events *ev, unsigned pod, const void *payload, size_t len) {
+    struct msgpack m = {payload, (const uint8_t *)payload + len}, events = m;
+    struct msgpack_item whole, key, ts = {.kind = MSGPACK_NIL};
+    bool found = false,
+         good = msgpack_next(&m, &whole) && (whole.kind == MSGPACK_ARRAY || whole.kind == MSGPACK_MAP);
+    ev->pod = pod;
+    ev->batches++;
+    for (uint64_t i = 0; good && i < whole.count; i++) {
+        uint64_t f = i;
+        if (whole.kind == MSGPACK_MAP) {
+            good = msgpack_next(&m, &key);
+            f = !good ? 2 : msgpack_is(&key, "ts") ? 0 : msgpack_is(&key, "events") ? 1 : 2;
+        }
+        struct msgpack from = m;
+        if (good && f == 0) good = msgpack_next(&from, &ts);
+        if (good && f == 1) {
+            events = m;
+            found = true;
+        }
+        good = good && msgpack_skip(&m);
+    }
+    good = good && found && ts.kind == MSGPACK_FLOAT && ts.real > 0 && ts.real < 1e10;
+    if (good) ev->batch_ns = (uint64_t)(ts.real * 1e9);
+    good = good && events_take(ev, &events);
+    ev->malformed += !good;
+    return good;
+}

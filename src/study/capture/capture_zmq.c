@@ -1,0 +1,217 @@
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "study/capture/capture_events.h"
+
+/* The part of libzmq's interface that is used, as zmq.h has it since 4.0. It is loaded when events are
+ * recorded, so that nothing else needs the library. */
+enum {
+    ZMQ_SUB = 2,
+    ZMQ_DEALER = 5,
+    ZMQ_SUBSCRIBE = 6,
+    ZMQ_RCVMORE = 13,
+    ZMQ_LINGER = 17,
+    ZMQ_RCVHWM = 24,
+    ZMQ_SNDMORE = 2,
+    ZMQ_POLLIN = 1
+};
+struct zmq_item {
+    void *socket;
+    int fd;
+    short events, revents;
+};
+struct zmq_part {
+    _Alignas(8) unsigned char opaque[64];
+};
+struct zmq {
+    void *(*ctx_new)(void);
+    int (*ctx_term)(void *ctx);
+    void *(*socket)(void *ctx, int type);
+    int (*close)(void *socket);
+    int (*setsockopt)(void *socket, int option, const void *value, size_t len);
+    int (*getsockopt)(void *socket, int option, void *value, size_t *len);
+    int (*connect)(void *socket, const char *endpoint);
+    int (*poll)(struct zmq_item *items, int count, long ms);
+    int (*send)(void *socket, const void *data, size_t len, int flags);
+    int (*msg_init)(struct zmq_part *part);
+    int (*msg_recv)(struct zmq_part *part, void *socket, int flags);
+    void *(*msg_data)(struct zmq_part *part);
+    size_t (*msg_size)(const struct zmq_part *part);
+    int (*msg_close)(struct zmq_part *part);
+    const char *(*strerror)(int number);
+    int (*error)(void);
+};
+
+static int zmq_load(struct zmq *z, struct err *e) {
+    static const char *const names[] = {
+        "ctx_new", "ctx_term", "socket",   "close",    "setsockopt", "getsockopt", "connect",  "poll",
+        "send",    "msg_init", "msg_recv", "msg_data", "msg_size",   "msg_close",  "strerror", "errno"};
+    void **to[] = {
+        (void **)&z->ctx_new,    (void **)&z->ctx_term,   (void **)&z->socket,   (void **)&z->close,
+        (void **)&z->setsockopt, (void **)&z->getsockopt, (void **)&z->connect,  (void **)&z->poll,
+        (void **)&z->send,       (void **)&z->msg_init,   (void **)&z->msg_recv, (void **)&z->msg_data,
+        (void **)&z->msg_size,   (void **)&z->msg_close,  (void **)&z->strerror, (void **)&z->error};
+    void *library = dlopen("libzmq.so.5", RTLD_NOW);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "zmq_%s", names[i]);
+        *to[i] = library ? dlsym(library, name) : NULL;
+        if (!*to[i])
+            return err_set(
+                e, KVF_ERR_USAGE,
+                "--events needs ZeroMQ's library libzmq.so.5, which is not here; install libzmq5 (Debian, "
+                "Ubuntu) or zeromq (Fedora)");
+    }
+    return 0;
+}
+
+struct pod {
+    void *events, *replay; /* replay NULL: none */
+};
+struct receiver {
+    struct zmq z;
+    struct capture_events *ev;
+    struct pod pod[EVENTS_PODS];
+};
+
+/* A message of three parts: what stands before the sequence number, the number, the payload. */
+struct message {
+    struct zmq_part part[3];
+    unsigned parts;
+};
+
+static bool message_take(const struct zmq *z, void *socket, struct message *m) {
+    int more = 1;
+    for (m->parts = 0; more; m->parts++) {
+        struct zmq_part spare, *part = m->parts < 3 ? &m->part[m->parts] : &spare;
+        size_t len = sizeof more;
+        z->msg_init(part);
+        if (z->msg_recv(part, socket, 0) < 0 || z->getsockopt(socket, ZMQ_RCVMORE, &more, &len) != 0)
+            more = 0;
+        if (part == &spare) z->msg_close(part);
+    }
+    return m->parts == 3 && z->msg_size(&m->part[1]) == 8;
+}
+
+static void message_free(const struct zmq *z, struct message *m) {
+    for (unsigned i = 0; i < m->parts && i < 3; i++) z->msg_close(&m->part[i]);
+}
+
+static uint64_t sequence_of(const struct zmq *z, struct message *m) {
+    const unsigned char *at = z->msg_data(&m->part[1]);
+    uint64_t n = 0;
+    for (int i = 0; i < 8; i++) n = n << 8 | at[i];
+    return n;
+}
+
+static void batch_take(struct receiver *r, unsigned pod, struct message *m) {
+    capture_events_batch(r->ev, pod, r->z.msg_data(&m->part[2]), r->z.msg_size(&m->part[2]));
+}
+
+/* Asks for the batches from `from` up to `to`, that one left out, which counts what does not come as lost. */
+static void replay(struct receiver *r, unsigned pod, uint64_t from, uint64_t to, bool counts) {
+    enum { PATIENCE_MS = 2000 };
+    const struct zmq *z = &r->z;
+    void *socket = r->pod[pod].replay;
+    unsigned char start[8];
+    uint64_t next = from;
+    for (int i = 0; i < 8; i++) start[i] = (unsigned char)(from >> (56 - 8 * i));
+    bool goes_on =
+        socket && z->send(socket, "", 0, ZMQ_SNDMORE) >= 0 && z->send(socket, start, sizeof start, 0) >= 0;
+    while (goes_on) {
+        struct zmq_item item = {.socket = socket, .events = ZMQ_POLLIN};
+        struct message m;
+        if (z->poll(&item, 1, PATIENCE_MS) <= 0 || *r->ev->c->stop) break;
+        if (message_take(z, socket, &m)) {
+            uint64_t n = sequence_of(z, &m);
+            goes_on = n != UINT64_MAX;
+            if (goes_on && n >= next && n < to) {
+                if (counts) r->ev->lost += n - next;
+                next = n + 1;
+                r->ev->replayed++;
+                batch_take(r, pod, &m);
+            }
+        }
+        message_free(z, &m);
+    }
+    if (counts) r->ev->lost += to - next;
+}
+
+static void event_take(struct receiver *r, unsigned pod) {
+    struct capture_events *ev = r->ev;
+    struct message m;
+    if (message_take(&r->z, r->pod[pod].events, &m)) {
+        uint64_t n = sequence_of(&r->z, &m), expected = ev->expected[pod];
+        bool first = expected == 0, restart = !first && n < expected;
+        if (restart) { /* the engine counts from 0 again, and its cache is empty */
+            ev->restarts++;
+            ev->epoch[pod]++;
+        }
+        if (first || restart ? n > 0 : n > expected)
+            replay(r, pod, first || restart ? 0 : expected, n, !first);
+        batch_take(r, pod, &m);
+        ev->expected[pod] = n + 1;
+    }
+    message_free(&r->z, &m);
+}
+
+static int pod_open(struct receiver *r, void *ctx, const char *text, struct pod *p, struct err *e) {
+    const struct zmq *z = &r->z;
+    const char *comma = strchr(text, ',');
+    char endpoint[256];
+    int many = 100000, none = 0;
+    snprintf(endpoint, sizeof endpoint, "%.*s", comma ? (int)(comma - text) : (int)strlen(text), text);
+    p->events = z->socket(ctx, ZMQ_SUB);
+    z->setsockopt(p->events, ZMQ_SUBSCRIBE, "", 0);
+    z->setsockopt(p->events, ZMQ_RCVHWM, &many, sizeof many);
+    z->setsockopt(p->events, ZMQ_LINGER, &none, sizeof none);
+    if (z->connect(p->events, endpoint) != 0)
+        return err_set(e, KVF_ERR_USAGE,
+                       "--events: \"%s\" is no address to receive from: %s; it looks like tcp://host:5557",
+                       endpoint, z->strerror(z->error()));
+    if (!comma) return 0;
+    p->replay = z->socket(ctx, ZMQ_DEALER);
+    z->setsockopt(p->replay, ZMQ_RCVHWM, &many, sizeof many);
+    z->setsockopt(p->replay, ZMQ_LINGER, &none, sizeof none);
+    if (z->connect(p->replay, comma + 1) == 0) return 0;
+    return err_set(e, KVF_ERR_USAGE,
+                   "--events: \"%s\" is no address that replays: %s; it looks like tcp://host:5558",
+                   comma + 1, z->strerror(z->error()));
+}
+
+static void receive(struct receiver *r, unsigned count, void (*tell)(const struct capture *c)) {
+    struct zmq_item item[EVENTS_PODS] = {{0}};
+    uint64_t flushed_ns = clock_now_ns();
+    for (unsigned i = 0; i < count; i++)
+        item[i] = (struct zmq_item){.socket = r->pod[i].events, .events = ZMQ_POLLIN};
+    while (!*r->ev->c->stop) {
+        enum { WAIT_MS = 100 };
+        int ready = r->z.poll(item, (int)count, WAIT_MS);
+        for (unsigned i = 0; i < count && ready > 0; i++)
+            if (item[i].revents & ZMQ_POLLIN) event_take(r, i);
+        if (clock_now_ns() - flushed_ns < KVF_NS_PER_S / 2) continue;
+        capture_flush(r->ev->c, 0);
+        tell(r->ev->c);
+        flushed_ns = clock_now_ns();
+    }
+}
+
+int capture_events_receive(struct capture_events *ev, const char *const *endpoints, unsigned count,
+                           void (*tell)(const struct capture *c), struct err *e) {
+    struct receiver *r = mem_zalloc(1, sizeof *r);
+    int rc = zmq_load(&r->z, e);
+    void *ctx = rc ? NULL : r->z.ctx_new();
+    r->ev = ev;
+    for (unsigned i = 0; i < count && !rc; i++) rc = pod_open(r, ctx, endpoints[i], &r->pod[i], e);
+    if (!rc) receive(r, count, tell);
+    for (unsigned i = 0; i < count && ctx; i++) {
+        if (r->pod[i].events) r->z.close(r->pod[i].events);
+        if (r->pod[i].replay) r->z.close(r->pod[i].replay);
+    }
+    if (ctx) r->z.ctx_term(ctx);
+    free(r);
+    return rc;
+}

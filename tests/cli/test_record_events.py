@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""record --events: what an engine publishes becomes a trace with its blocks, and gaps are asked for again."""
+import json
+import re
+import signal
+
+import runs
+from played_events import BLOCK, Engine, requests
+from tap import case, finish, home, main, run, spawn, wait_until
+
+
+def recording(engines, serve, replay=True, rc=143):
+    out = home() / "work/events.jsonl"
+    process = spawn(["record", "-o", out, "--force"] + [word for engine in engines for word in (
+        "--events", engine.address + ("," + engine.replay if replay else ""))])
+    try:
+        for engine in engines:
+            wait_until(engine.subscribed, what="a subscription")
+        rows = serve()
+        wait_until(lambda: out.exists() and out.read_bytes().count(b"\n") == rows, what="%d rows" % rows)
+        process.send_signal(signal.SIGTERM)
+        got = finish(process, 30)
+    finally:
+        for engine in engines:
+            engine.close()
+    assert got.rc == rc, got
+    return [json.loads(line) for line in out.read_text().splitlines()], got
+
+
+def alike(lists, others):
+    """The same lists of blocks under other names."""
+    names = {}
+    return len(lists) == len(others) and all(
+        [names.setdefault(block, len(names)) for block in one] == other for one, other in zip(lists, others))
+
+
+def served(engine, made, **how):
+    """The prefixes of the requests of which something was stored."""
+    wanted = []
+    for number, one in enumerate(made):
+        found, names = engine.serve(one["at"], one["tokens"], **(how.get("each", lambda number: {})(number)))
+        if found < len(names):
+            wanted.append(names)
+    return wanted
+
+
+for arrays in (False, True):
+    @case("each stored run of blocks is a request with its whole prefix, from %s" % ("lists" if arrays else "maps"))
+    def _(arrays=arrays):
+        engine, wanted = Engine(400, BLOCK, arrays), []
+        rows, got = recording([engine], lambda: wanted.extend(served(engine, requests(200))) or len(wanted))
+        assert alike(wanted, [row["hash_ids"] for row in rows]), got
+        assert all(row["block_size"] == BLOCK and row["input_length"] == BLOCK * len(row["hash_ids"]) for row in rows)
+        assert "%d blocks stored" % engine.stored in got.stdout and "%d removed" % engine.removed in got.stdout, got
+        assert engine.removed > 0 and "Residence: P50" in got.stdout and "lost" not in got.stdout, got
+
+
+@case("batches that were not heard are asked for again; those that nobody has are counted, in every replay too")
+def _():
+    engine, wanted, lost = Engine(10 ** 6, BLOCK), [], []
+
+    def each(number):
+        if number == 60:
+            lost.append(number)
+        return {"heard": number % 20 not in (7, 8) and number != 60, "kept": number != 60}
+
+    def serve():
+        made = [{"at": 1.7e9 + number, "tokens": [number] * BLOCK * 3} for number in range(100)]
+        wanted.extend(served(engine, made, each=each))
+        del wanted[60]
+        return len(wanted)
+
+    rows, got = recording([engine], serve)
+    assert alike(wanted, [row["hash_ids"] for row in rows]), got
+    assert "Asked for again: 10 batches came" in got.stdout and "Lost batches: 1" in got.stdout, got
+    assert sum(row.get("lost", 0) for row in rows) == 1
+    path = home() / "work/events.jsonl"
+    assert json.loads(run(["trace", path, "--json", "-"]).stdout)["lost"] == 1
+    _, summary = runs.measure({"model": "tiny-1b", "mode": "simulate", "cache": {"granularity": "block", "block_tokens": BLOCK},
+                               "tiers": {"cpu": {"capacity": "1GiB"}}, "run": {"duration": "1h", "warmup": "0s"},
+                               "workload": {"source": "mooncake", "path": str(path)}})
+    assert "lost messages: 1" in json.dumps(summary["events"]), summary["events"]
+
+
+@case("two pods at once share blocks that have the same tokens")
+def _():
+    engines, wanted = [Engine(10 ** 6, BLOCK), Engine(10 ** 6, BLOCK, arrays=True)], []
+
+    def serve():
+        for number, one in enumerate(requests(80)):
+            found, names = engines[number % 2].serve(one["at"], one["tokens"])
+            if found < len(names):
+                wanted.append(names)
+        return len(wanted)
+
+    rows, got = recording(engines, serve)
+    assert sorted(len(row["hash_ids"]) for row in rows) == sorted(map(len, wanted)), got
+    assert len({block for row in rows for block in row["hash_ids"]}) == len({name for names in wanted for name in names})
+
+
+@case("an engine that starts anew, a cleared cache and messages that are no events are survived and counted")
+def _():
+    engine = Engine(10 ** 6, BLOCK)
+
+    def serve():
+        engine.serve(1.7e9, list(range(64)))
+        engine.publish(1.7e9 + 1, [{"type": "AllBlocksCleared"}])
+        engine.sent[engine.sequence] = b"\xdd\xff\xff\xff\xff\x01"
+        engine._send(engine.publisher, b"t", engine.sequence.to_bytes(8, "big"), engine.sent[engine.sequence])
+        engine._send(engine.publisher, b"alone")
+        engine.sequence, engine.sent, engine.cache = 0, {}, type(engine.cache)()
+        engine.serve(1.7e9 + 2, list(range(64)))
+        return 2
+
+    rows, got = recording([engine], serve)
+    assert rows[0]["hash_ids"] == rows[1]["hash_ids"] == [0, 1, 2, 3], rows
+    assert "cleared 1 times, started anew 1" in got.stdout and "1 of 4 batches that are no events" in got.stdout, got
+    assert re.search("4 of them again", got.stdout), got
+
+
+@case("an address that is none is refused")
+def _():
+    engine = Engine(1, BLOCK)
+    engine.close()
+    out = home() / "work/none.jsonl"
+    for address in ("nonsense", "tcp://127.0.0.1:1,nonsense"):
+        got = run(["record", "--events", address, "-o", out, "--force"])
+        assert got.rc == 2 and "tcp://host:555" in got.stderr, got
+    got = run(["record", out, "--events", "tcp://127.0.0.1:1", "-o", out, "--force"])
+    assert got.rc == 2 and "--events" in got.stderr, got
+
+
+main()
