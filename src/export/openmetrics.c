@@ -345,6 +345,7 @@ static void put_live(struct writer *w, const struct live *in) {
     if (f->part == FAMILY_CLASS) put_classes(w, in);
     if (f->part == FAMILY_GPU) put_gpus(w, in);
     if (f->part == FAMILY_REMOTE && in->snap->remote_known) put_points(w, (const char *)&in->snap->remote, 0);
+    if (f->part == FAMILY_BLOCK && in->snap->block_known) put_points(w, (const char *)&in->snap->block, 0);
     if (f->part == FAMILY_TOTALS && in->totals) put_arrays(w, in, f->by, 0);
 }
 

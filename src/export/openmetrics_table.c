@@ -12,6 +12,7 @@
 #define Q(field) offsetof(struct snapshot_qos, field)
 #define G(field) offsetof(struct snapshot_gpu, field)
 #define V(field) offsetof(struct snapshot_remote, field)
+#define B(field) offsetof(struct snapshot_block, field)
 #define MS       .scale = 1e-3
 
 #define ROW(t, n, u, h)   .type = FAMILY_##t, .name = "kvfall_" n, .unit = u, .help = h
@@ -206,6 +207,25 @@ const struct family families[] = {
      FROM(REMOTE, F64), AT(V(server_ops_per_s))},
     {ROW(GAUGE, "remote_server_hit_ratio", "ratio", "its keyspace hits / hits and misses" INTERVAL),
      FROM(REMOTE, F64), AT(V(server_hit_ratio))},
+
+    /* the kernel's block layer */
+    {ROW(SUMMARY, "interval_block_queued_seconds", "seconds",
+         "requests to the drive from queued to issued" INTERVAL),
+     FROM(BLOCK, F64), MS,
+     SPLIT2("direction", "quantile", P(B(read_q2d_p50_ms), "read", "0.5"),
+            P(B(read_q2d_p95_ms), "read", "0.95"), P(B(write_q2d_p50_ms), "write", "0.5"),
+            P(B(write_q2d_p95_ms), "write", "0.95"))},
+    {ROW(SUMMARY, "interval_block_device_seconds", "seconds",
+         "requests to the drive from issued to completed" INTERVAL),
+     FROM(BLOCK, F64), MS,
+     SPLIT2("direction", "quantile", P(B(read_d2c_p50_ms), "read", "0.5"),
+            P(B(read_d2c_p95_ms), "read", "0.95"), P(B(write_d2c_p50_ms), "write", "0.5"),
+            P(B(write_d2c_p95_ms), "write", "0.95"))},
+    {ROW(GAUGE, "block_requests", "", "requests that the kernel issued to the drive" INTERVAL),
+     FROM(BLOCK, F64), SPLIT("direction", P(B(read_requests), "read"), P(B(write_requests), "write"))},
+    {ROW(GAUGE, "block_others_bytes", "bytes", "requests of other programs to the drive" INTERVAL),
+     FROM(BLOCK, F64),
+     SPLIT("direction", P(B(others_read_bytes), "read"), P(B(others_write_bytes), "write"))},
 
     /* the machine */
     {ROW(COUNTER, "process_cpu_seconds_total", "seconds", "CPU time of the process"), FROM(TOTALS, F64),

@@ -14,6 +14,7 @@ enum family_part {
     FAMILY_CLASS,  /* each QoS class */
     FAMILY_GPU,    /* each device */
     FAMILY_REMOTE, /* the server behind the remote tier */
+    FAMILY_BLOCK,  /* the kernel's block layer */
     FAMILY_TOTALS,
     FAMILY_RESULT, /* by the names of results */
     FAMILY_RECORD  /* openmetrics.c knows these by name */

@@ -24,6 +24,10 @@ const struct snapshot_field snapshot_gpu_fields[] = {SNAPSHOT_GPU_FIELDS(X)};
 const struct snapshot_field snapshot_remote_fields[] = {SNAPSHOT_REMOTE_FIELDS(X)};
 #undef X
 
+#define X(type, name, unit, help) {#name, unit, help, SNAPSHOT_##type, offsetof(struct snapshot_block, name)},
+const struct snapshot_field snapshot_block_fields[] = {SNAPSHOT_BLOCK_FIELDS(X)};
+#undef X
+
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 const size_t snapshot_interval_field_count = COUNT(snapshot_interval_fields);
 const size_t snapshot_tier_field_count = COUNT(snapshot_tier_fields);
@@ -31,6 +35,7 @@ const size_t snapshot_cause_field_count = COUNT(snapshot_cause_fields);
 const size_t snapshot_qos_field_count = COUNT(snapshot_qos_fields);
 const size_t snapshot_gpu_field_count = COUNT(snapshot_gpu_fields);
 const size_t snapshot_remote_field_count = COUNT(snapshot_remote_fields);
+const size_t snapshot_block_field_count = COUNT(snapshot_block_fields);
 
 double snapshot_value(const void *part, const struct snapshot_field *f) {
     const char *at = (const char *)part + f->offset;

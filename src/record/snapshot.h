@@ -175,6 +175,35 @@ static inline bool kvf_present(double v) {
     X(F, server_ops_per_s, "1/s", "commands of all its clients a second, as it tells it")                    \
     X(F, server_hit_ratio, "", "its keyspace hits / hits and misses, of all its clients")
 
+#define SNAPSHOT_BLOCK_FIELDS(X)                                                                             \
+    X(F, read_requests, "", "reads of this program that the kernel issued to the drive")                     \
+    X(F, read_request_bytes, "B", "their bytes")                                                             \
+    X(F, read_depth, "", "requests at the drive as one of them was issued, mean over them")                  \
+    X(F, read_q2d_p50_ms, "ms", "of them from queued to issued, P50")                                        \
+    X(F, read_q2d_p95_ms, "ms", "of them from queued to issued, P95")                                        \
+    X(F, read_q2d_p99_ms, "ms", "of them from queued to issued, P99")                                        \
+    X(F, read_d2c_p50_ms, "ms", "of them from issued to completed, P50")                                     \
+    X(F, read_d2c_p95_ms, "ms", "of them from issued to completed, P95")                                     \
+    X(F, read_d2c_p99_ms, "ms", "of them from issued to completed, P99")                                     \
+    X(F, write_requests, "", "writes of this program that the kernel issued to the drive")                   \
+    X(F, write_request_bytes, "B", "their bytes")                                                            \
+    X(F, write_depth, "", "requests at the drive as one of them was issued, mean over them")                 \
+    X(F, write_q2d_p50_ms, "ms", "of them from queued to issued, P50")                                       \
+    X(F, write_q2d_p95_ms, "ms", "of them from queued to issued, P95")                                       \
+    X(F, write_q2d_p99_ms, "ms", "of them from queued to issued, P99")                                       \
+    X(F, write_d2c_p50_ms, "ms", "of them from issued to completed, P50")                                    \
+    X(F, write_d2c_p95_ms, "ms", "of them from issued to completed, P95")                                    \
+    X(F, write_d2c_p99_ms, "ms", "of them from issued to completed, P99")                                    \
+    X(F, merges, "", "operations that joined a request which waited in the kernel")                          \
+    X(F, splits, "", "pieces that the kernel split off operations")                                          \
+    X(F, flushes, "", "times that the drive was told to empty its cache")                                    \
+    X(F, discards, "", "times that the drive was told of room that is free again")                           \
+    X(F, request_errors, "", "requests that the drive did not carry out")                                    \
+    X(F, others_read_bytes, "B", "bytes of reads of others that the kernel issued to the drive")             \
+    X(F, others_write_bytes, "B", "bytes of writes of others, likewise")                                     \
+    X(F, others_requests, "", "requests of others")                                                          \
+    X(F, events_lost, "", "events of anybody that found no room to be counted")
+
 #define SNAPSHOT_TYPE_U           uint64_t
 #define SNAPSHOT_TYPE_F           double
 #define X(type, name, unit, help) SNAPSHOT_TYPE_##type name;
@@ -196,9 +225,19 @@ struct snapshot_gpu {
 struct snapshot_remote {
     SNAPSHOT_REMOTE_FIELDS(X)
 };
+struct snapshot_block {
+    SNAPSHOT_BLOCK_FIELDS(X)
+};
 #undef X
 
 enum { SNAPSHOT_GPUS_MAX = 8, SNAPSHOT_NAME = 32, SNAPSHOT_DECISIONS = 4 };
+
+/* A process, or more of one name in a group, that others' I/O on the drive is of. */
+enum { SNAPSHOT_NEIGHBOURS = 5 };
+struct snapshot_neighbour {
+    char process[16], cgroup[64]; /* cgroup: its path, "" for the first one */
+    uint64_t read_bytes, write_bytes, requests;
+};
 
 /* The autoscaler's decision in an interval. */
 struct snapshot_decision {
@@ -245,6 +284,10 @@ struct snapshot {
     struct snapshot_gpu gpu[SNAPSHOT_GPUS_MAX];
     bool remote_known; /* a server is behind the remote tier */
     struct snapshot_remote remote;
+    bool block_known; /* the kernel's block layer is traced */
+    struct snapshot_block block;
+    uint32_t neighbours; /* those with most bytes, the largest first */
+    struct snapshot_neighbour neighbour[SNAPSHOT_NEIGHBOURS];
     uint32_t decisions;
     struct snapshot_decision decision[SNAPSHOT_DECISIONS];
     char bottleneck[KVF_BOTTLENECK]; /* one sentence by the bottleneck rule */
@@ -272,8 +315,10 @@ extern const struct snapshot_field snapshot_cause_fields[];
 extern const struct snapshot_field snapshot_qos_fields[];
 extern const struct snapshot_field snapshot_gpu_fields[];
 extern const struct snapshot_field snapshot_remote_fields[];
+extern const struct snapshot_field snapshot_block_fields[];
 extern const size_t snapshot_interval_field_count, snapshot_tier_field_count, snapshot_cause_field_count,
-    snapshot_qos_field_count, snapshot_gpu_field_count, snapshot_remote_field_count;
+    snapshot_qos_field_count, snapshot_gpu_field_count, snapshot_remote_field_count,
+    snapshot_block_field_count;
 
 /* The value of a field of a part, NaN when missing. Any thread. */
 double snapshot_value(const void *part, const struct snapshot_field *f);

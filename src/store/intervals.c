@@ -22,6 +22,8 @@ enum part {
     PART_CLASS,
     PART_GPU,
     PART_REMOTE,
+    PART_BLOCK,
+    PART_NEIGHBOUR,
     PART_DECISION,
     PART_HISTOGRAM,
     PARTS
@@ -98,6 +100,17 @@ static void put_remote(struct intervals *i, const struct cursor *c, struct snaps
     row_map_load(&c->map, c->stmt, &s->remote);
 }
 
+static void put_block(struct intervals *i, const struct cursor *c, struct snapshot *s) {
+    (void)i;
+    s->block_known = true;
+    row_map_load(&c->map, c->stmt, &s->block);
+}
+
+static void put_neighbour(struct intervals *i, const struct cursor *c, struct snapshot *s) {
+    (void)i;
+    if (s->neighbours < SNAPSHOT_NEIGHBOURS) row_map_load(&c->map, c->stmt, &s->neighbour[s->neighbours++]);
+}
+
 static void put_decision(struct intervals *i, const struct cursor *c, struct snapshot *s) {
     (void)i;
     if (s->decisions < SNAPSHOT_DECISIONS) row_map_load(&c->map, c->stmt, &s->decision[s->decisions++]);
@@ -130,6 +143,8 @@ static const struct {
     [PART_CLASS] = {Q_INTERVAL_CLASSES, TABLE_QOS_INTERVALS, SERIES_CLASSES, put_class},
     [PART_GPU] = {Q_INTERVAL_GPUS, TABLE_GPU_INTERVALS, SERIES_GPUS, put_gpu},
     [PART_REMOTE] = {Q_INTERVAL_REMOTE, TABLE_REMOTE_INTERVALS, SERIES_REMOTE, put_remote},
+    [PART_BLOCK] = {Q_INTERVAL_BLOCK, TABLE_BLOCK_INTERVALS, 0, put_block},
+    [PART_NEIGHBOUR] = {Q_INTERVAL_NEIGHBOURS, TABLE_NEIGHBOUR_INTERVALS, 0, put_neighbour},
     [PART_DECISION] = {Q_INTERVAL_DECISIONS, TABLE_DECISIONS, 0, put_decision},
     [PART_HISTOGRAM] = {Q_INTERVAL_HISTOGRAMS, TABLE_INTERVAL_HISTOGRAMS, SERIES_HEAT, put_histogram},
 };
@@ -217,6 +232,7 @@ static void blank_snapshot(struct snapshot *s) {
     for (int g = 0; g < SNAPSHOT_GPUS_MAX; g++)
         blank_part(&s->gpu[g], snapshot_gpu_fields, snapshot_gpu_field_count);
     blank_part(&s->remote, snapshot_remote_fields, snapshot_remote_field_count);
+    blank_part(&s->block, snapshot_block_fields, snapshot_block_field_count);
     for (int d = 0; d < SNAPSHOT_DECISIONS; d++)
         s->decision[d].saturation = s->decision[d].throughput_tok_s = s->decision[d].p95_ms = KVF_MISSING;
 }

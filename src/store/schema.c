@@ -94,6 +94,17 @@ static const struct column cause_intervals_head[] = {
 };
 static const struct column gpu_intervals_head[] = {RUN_ID, HAND("seq", "INTEGER NOT NULL")};
 static const struct column remote_intervals_head[] = {RUN_ID, HAND("seq", "INTEGER NOT NULL")};
+static const struct column block_intervals_head[] = {RUN_ID, HAND("seq", "INTEGER NOT NULL")};
+static const struct column neighbour_intervals_columns[] = {
+    RUN_ID,
+    HAND("seq", "INTEGER NOT NULL"),
+    HAND("n", "INTEGER NOT NULL"),
+    MEMBER(TEXT, struct snapshot_neighbour, process, "TEXT"),
+    MEMBER(TEXT, struct snapshot_neighbour, cgroup, "TEXT"),
+    MEMBER(U64, struct snapshot_neighbour, read_bytes, "INTEGER"),
+    MEMBER(U64, struct snapshot_neighbour, write_bytes, "INTEGER"),
+    MEMBER(U64, struct snapshot_neighbour, requests, "INTEGER"),
+};
 static const struct column qos_intervals_head[] = {
     RUN_ID,
     HAND("seq", "INTEGER NOT NULL"),
@@ -262,6 +273,10 @@ static const struct table tables[TABLES] = {
                              0, KEY("run_id, seq, class"), NULL, 0, false},
     [TABLE_REMOTE_INTERVALS] = {"remote_intervals", remote_intervals_head, COUNT(remote_intervals_head),
                                 PART(remote), NULL, 0, KEY("run_id, seq"), NULL, 0, false},
+    [TABLE_BLOCK_INTERVALS] = {"block_intervals", block_intervals_head, COUNT(block_intervals_head),
+                               PART(block), NULL, 0, KEY("run_id, seq"), NULL, 0, false},
+    [TABLE_NEIGHBOUR_INTERVALS] = {"neighbour_intervals", PLAIN(neighbour_intervals_columns),
+                                   KEY("run_id, seq, n"), NULL, 0, false},
     [TABLE_INTERVAL_HISTOGRAMS] = {"interval_histograms", PLAIN(interval_histograms_columns),
                                    KEY("run_id, seq, scope"), NULL, 0, true},
     [TABLE_INTERVAL_WINDOWS] = {"interval_windows", PLAIN(interval_windows_columns), KEY("run_id, seq"), NULL,

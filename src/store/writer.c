@@ -34,6 +34,8 @@ enum part {
     PART_CAUSE,
     PART_GPU,
     PART_REMOTE,
+    PART_BLOCK,
+    PART_NEIGHBOUR,
     PART_QOS,
     PART_HISTOGRAM,
     PART_WINDOW,
@@ -53,6 +55,8 @@ static const struct {
     [PART_CAUSE] = {TABLE_CAUSE_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_GPU] = {TABLE_GPU_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_REMOTE] = {TABLE_REMOTE_INTERVALS, "INSERT OR REPLACE", ""},
+    [PART_BLOCK] = {TABLE_BLOCK_INTERVALS, "INSERT OR REPLACE", ""},
+    [PART_NEIGHBOUR] = {TABLE_NEIGHBOUR_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_QOS] = {TABLE_QOS_INTERVALS, "INSERT OR REPLACE", ""},
     [PART_HISTOGRAM] = {TABLE_INTERVAL_HISTOGRAMS, "INSERT OR REPLACE", ""},
     [PART_WINDOW] = {TABLE_INTERVAL_WINDOWS, "INSERT OR REPLACE", ""},
@@ -157,6 +161,18 @@ static void write_remote(struct store_writer *w, const struct snapshot *snap, in
     if (snap->remote_known) inserter_row(in, &snap->remote);
 }
 
+static void write_block(struct store_writer *w, const struct snapshot *snap, int64_t seq) {
+    struct inserter *in = &w->insert[PART_BLOCK];
+    inserter_number(in, "seq", seq);
+    if (snap->block_known) inserter_row(in, &snap->block);
+    in = &w->insert[PART_NEIGHBOUR];
+    inserter_number(in, "seq", seq);
+    for (uint32_t i = 0; i < snap->neighbours && i < SNAPSHOT_NEIGHBOURS; i++) {
+        inserter_number(in, "n", i);
+        inserter_row(in, &snap->neighbour[i]);
+    }
+}
+
 static void write_decisions(struct store_writer *w, const struct snapshot *snap, int64_t seq) {
     struct inserter *in = &w->insert[PART_DECISION];
     inserter_number(in, "seq", seq);
@@ -194,6 +210,7 @@ static void write_snapshot(struct store_writer *w, const struct record *r) {
     write_classes(w, &r->snap, seq);
     write_gpus(w, &r->snap, seq);
     write_remote(w, &r->snap, seq);
+    write_block(w, &r->snap, seq);
     write_decisions(w, &r->snap, seq);
     write_histograms(w, r, seq);
     write_window(w, r, seq);

@@ -51,6 +51,10 @@ def _():
         assert 0.8 * ours <= requests * mean <= 1.02 * kernel + (1 << 20), (way, requests, mean, ours, kernel)
         assert result(summary, "nvme_%s_depth_mean" % way) >= 1
     with sqlite3.connect(home() / ".local/share/kvfall/history.db") as db:
+        sums = db.execute("SELECT sum(read_requests), sum(write_requests), sum(read_request_bytes), max(events_lost) FROM block_intervals"
+                          " JOIN intervals USING (run_id, seq) WHERE phase = 'measured'").fetchone()
+        assert sums == (result(summary, "nvme_read_requests"), result(summary, "nvme_write_requests"), sums[2], 0), sums
+        assert abs(sums[2] - sums[0] * result(summary, "nvme_request_bytes_read")) < 1, sums
         scopes = {scope for scope, in db.execute("SELECT scope FROM histograms WHERE scope LIKE 'nvme%'")}
     assert {"nvme_read_q2d", "nvme_read_d2c", "nvme_write_q2d", "nvme_write_d2c"} <= scopes, scopes
     assert any(re.fullmatch(r"nvme_read_d2c_(4k|16k|64k|256k|1m|more)", scope) for scope in scopes), scopes

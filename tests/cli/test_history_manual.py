@@ -9,7 +9,7 @@ from tap import SOURCE, case, database, home, main, run
 
 QUERIES_A_TABLE = 2
 PARTS = {"intervals": "INTERVAL", "tier_intervals": "TIER", "cause_intervals": "CAUSE", "gpu_intervals": "GPU",
-         "qos_intervals": "QOS", "remote_intervals": "REMOTE"}
+         "qos_intervals": "QOS", "remote_intervals": "REMOTE", "block_intervals": "BLOCK"}
 
 
 def plain(text):
@@ -134,7 +134,7 @@ def small_sweep():
 @case("the queries find what a run and a sweep have stored")
 def _():
     # What a short run on one emulated tier has no rows for.
-    silent = {"verdict_warnings", "remedies", "gpu_intervals", "remote_intervals", "decisions", "criteria", "events", "interval_histograms"}
+    silent = {"verdict_warnings", "remedies", "gpu_intervals", "remote_intervals", "block_intervals", "neighbour_intervals", "decisions", "criteria", "events", "interval_histograms"}
     small_sweep()
     with small_run() as db:
         number = db.execute("SELECT max(run_id) FROM runs").fetchone()[0]

@@ -167,6 +167,11 @@ static inline struct record *make_record(uint64_t seq) {
     fill_part(&s->gpu[0], snapshot_gpu_fields, snapshot_gpu_field_count, 4000);
     s->remote_known = true;
     fill_part(&s->remote, snapshot_remote_fields, snapshot_remote_field_count, 6000);
+    s->block_known = true;
+    fill_part(&s->block, snapshot_block_fields, snapshot_block_field_count, 7000);
+    s->neighbours = 2;
+    s->neighbour[0] = (struct snapshot_neighbour){"fio", "bench/a", 1, 2, 3};
+    s->neighbour[1] = (struct snapshot_neighbour){"(writeback)", "", 4, 5, 6};
     snprintf(s->bottleneck, sizeof s->bottleneck, "nvme reads, 71 %% of storage time");
     return r;
 }

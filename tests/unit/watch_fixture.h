@@ -162,6 +162,11 @@ static inline void assert_same(const struct snapshot *a, const struct snapshot *
     assert_true(a->remote_known == b->remote_known);
     if (a->remote_known)
         assert_fields("remote", snapshot_remote_fields, snapshot_remote_field_count, &a->remote, &b->remote);
+    assert_true(a->block_known == b->block_known);
+    if (a->block_known)
+        assert_fields("block", snapshot_block_fields, snapshot_block_field_count, &a->block, &b->block);
+    assert_int_equal(a->neighbours, b->neighbours);
+    assert_memory_equal(a->neighbour, b->neighbour, a->neighbours * sizeof *a->neighbour);
     assert_decisions(a, b);
     assert_string_equal(a->bottleneck, b->bottleneck);
     assert_false(b->peek || b->requests_known || b->requests);

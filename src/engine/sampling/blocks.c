@@ -44,6 +44,12 @@ static const struct histogram *times(const struct block_counts *c, int dir, int 
     return &h;
 }
 
+static uint64_t errors_of(const struct block_counts *c) {
+    uint64_t errors = 0;
+    for (int s = 0; s < BLOCK_STATUSES; s++) errors += c->events.errors[s];
+    return errors;
+}
+
 /* An entry's time is the host's, or passes between submission and completion of its chunks. Of the latter as
  * much is the drive's as of the chunks' time. That is an integral over the same time, which a chunk at its
  * ends is a part of, while the kernel counts what has ended: of its own time the drive has no more. */
@@ -81,8 +87,6 @@ void blocks_results(const struct reading *from, const struct reading *to, struct
     const struct block_counts *c = between(from, to);
     bool known = from->block && to->block;
     double none = KVF_MISSING;
-    uint64_t errors = 0;
-    for (int s = 0; s < BLOCK_STATUSES; s++) errors += c->events.errors[s];
     for (int dir = 0; dir < KVF_DIRS; dir++) {
         add_shares(from, to, &c->events.dir[dir], dir, out);
         add_dir(c, dir, known, out);
@@ -91,7 +95,7 @@ void blocks_results(const struct reading *from, const struct reading *to, struct
     result_add(out, known ? (double)c->events.splits : none, 0, "nvme_splits");
     result_add(out, known ? (double)c->events.flushes : none, 0, "nvme_flushes");
     result_add(out, known ? (double)c->events.discards : none, 0, "nvme_discards");
-    result_add(out, known ? (double)errors : none, 0, "nvme_request_errors");
+    result_add(out, known ? (double)errors_of(c) : none, 0, "nvme_request_errors");
 }
 
 void blocks_histograms(const struct reading *from, const struct reading *to, struct run_record *run) {
@@ -108,10 +112,34 @@ void blocks_histograms(const struct reading *from, const struct reading *to, str
             }
 }
 
+/* The five with most bytes, the largest first; *all gets the bytes of everybody, ours too. */
+static uint32_t top_of(const struct engine *e, const struct block_counts *c, struct snapshot_neighbour *out,
+                       double *all) {
+    uint32_t count = 0;
+    *all = (double)(c->events.dir[BLOCK_READ].request_bytes + c->events.dir[BLOCK_WRITE].request_bytes);
+    for (uint32_t i = 0; i < c->users; i++) {
+        const struct block_user_counts *n = &c->user[i];
+        uint64_t bytes = n->bytes[BLOCK_READ] + n->bytes[BLOCK_WRITE];
+        uint32_t at = count;
+        *all += (double)bytes;
+        while (at > 0 && out[at - 1].read_bytes + out[at - 1].write_bytes < bytes) at--;
+        if (bytes == 0 || at == SNAPSHOT_NEIGHBOURS) continue;
+        if (count < SNAPSHOT_NEIGHBOURS) count++;
+        memmove(&out[at + 1], &out[at], (count - at - 1) * sizeof *out);
+        const struct block_user *u = block_user(e->block, i);
+        out[at] = (struct snapshot_neighbour){.read_bytes = n->bytes[BLOCK_READ],
+                                              .write_bytes = n->bytes[BLOCK_WRITE],
+                                              .requests = n->requests[BLOCK_READ] + n->requests[BLOCK_WRITE]};
+        snprintf(out[at].process, sizeof out[at].process, "%s", u->process);
+        snprintf(out[at].cgroup, sizeof out[at].cgroup, "%.63s", u->cgroup);
+    }
+    return count;
+}
+
 /* "fio", "fio in system.slice/bench.service"; the kernel's writeback is nobody's alone. */
-static void name_of(const struct block_user *u, char *out, size_t len) {
+static void name_of(const struct snapshot_neighbour *u, char *out, size_t len) {
     bool writeback = strcmp(u->process, BLOCK_WRITEBACK) == 0;
-    snprintf(out, len, "%s%s%.28s",
+    snprintf(out, len, "%.15s%s%.28s",
              writeback                               ? "writeback"
              : strcmp(u->process, BLOCK_WORKER) == 0 ? "the kernel"
                                                      : u->process,
@@ -120,21 +148,54 @@ static void name_of(const struct block_user *u, char *out, size_t len) {
 
 void blocks_neighbours(const struct engine *e, const struct reading *from, const struct reading *to,
                        struct judge_input *in) {
-    const struct block_counts *c = between(from, to);
-    double all = (double)(c->events.dir[BLOCK_READ].request_bytes + c->events.dir[BLOCK_WRITE].request_bytes);
-    in->neighbours = 0;
-    for (uint32_t i = 0; i < c->users; i++) {
-        double bytes = (double)c->user[i].bytes[BLOCK_READ] + (double)c->user[i].bytes[BLOCK_WRITE];
-        uint32_t at = in->neighbours;
-        all += bytes;
-        if (!(bytes > 0)) continue;
-        while (at > 0 && in->neighbour[at - 1].bytes < bytes) at--;
-        if (at == JUDGE_NEIGHBOURS) continue;
-        if (in->neighbours < JUDGE_NEIGHBOURS) in->neighbours++;
-        memmove(&in->neighbour[at + 1], &in->neighbour[at],
-                (in->neighbours - at - 1) * sizeof in->neighbour[0]);
-        in->neighbour[at].bytes = bytes;
-        name_of(block_user(e->block, i), in->neighbour[at].name, sizeof in->neighbour[at].name);
+    struct snapshot_neighbour top[SNAPSHOT_NEIGHBOURS];
+    double all;
+    in->neighbours = top_of(e, between(from, to), top, &all);
+    for (uint32_t i = 0; i < in->neighbours; i++) {
+        struct judge_neighbour *n = &in->neighbour[i];
+        n->bytes = (double)(top[i].read_bytes + top[i].write_bytes);
+        n->share = ratio(n->bytes, all);
+        name_of(&top[i], n->name, sizeof n->name);
     }
-    for (uint32_t i = 0; i < in->neighbours; i++) in->neighbour[i].share = ratio(in->neighbour[i].bytes, all);
+}
+
+#define STAGE(way, stage)                                                                                    \
+    h = times(c, dir, stage_##stage, BLOCK_SIZES);                                                           \
+    b->way##_##stage##_p50_ms = levels_ms(h, 0.5);                                                           \
+    b->way##_##stage##_p95_ms = levels_ms(h, 0.95);                                                          \
+    b->way##_##stage##_p99_ms = levels_ms(h, 0.99)
+#define DIRECTION(way)                                                                                       \
+    n = &c->events.dir[dir];                                                                                 \
+    b->way##_requests = (double)n->requests;                                                                 \
+    b->way##_request_bytes = (double)n->request_bytes;                                                       \
+    b->way##_depth = ratio((double)n->depth, (double)n->requests);                                           \
+    STAGE(way, q2d);                                                                                         \
+    STAGE(way, d2c)
+void blocks_snap(const struct engine *e, const struct reading *from, struct snapshot *snap) {
+    enum { stage_q2d = BLOCK_Q2D, stage_d2c = BLOCK_D2C };
+    const struct reading *to = &e->sampler->now;
+    snap->block_known = from->block && to->block;
+    snap->neighbours = 0;
+    if (!snap->block_known) return;
+    const struct block_counts *c = between(from, to);
+    const struct block_dir_counts *n;
+    const struct histogram *h;
+    struct snapshot_block *b = &snap->block;
+    double all;
+    *b = (struct snapshot_block){.merges = (double)c->events.merges,
+                                 .splits = (double)c->events.splits,
+                                 .flushes = (double)c->events.flushes,
+                                 .discards = (double)c->events.discards,
+                                 .request_errors = (double)errors_of(c),
+                                 .events_lost = (double)c->events.lost};
+    for (uint32_t i = 0; i < c->users; i++) {
+        b->others_read_bytes += (double)c->user[i].bytes[BLOCK_READ];
+        b->others_write_bytes += (double)c->user[i].bytes[BLOCK_WRITE];
+        b->others_requests += (double)(c->user[i].requests[BLOCK_READ] + c->user[i].requests[BLOCK_WRITE]);
+    }
+    int dir = BLOCK_READ;
+    DIRECTION(read);
+    dir = BLOCK_WRITE;
+    DIRECTION(write);
+    snap->neighbours = top_of(e, c, snap->neighbour, &all);
 }

@@ -39,12 +39,25 @@ static const char *const sums[] = {"arrived",
                                    "received_bytes",
                                    "lost",
                                    "server_evicted_keys",
-                                   "server_expired_keys"};
+                                   "server_expired_keys",
+                                   "read_requests",
+                                   "write_requests",
+                                   "read_request_bytes",
+                                   "write_request_bytes",
+                                   "merges",
+                                   "splits",
+                                   "flushes",
+                                   "discards",
+                                   "request_errors",
+                                   "others_read_bytes",
+                                   "others_write_bytes",
+                                   "others_requests",
+                                   "events_lost"};
 /* Means over its time. */
-static const char *const means[] = {"queue_depth_mean",  "in_service",        "host_cpu_ratio",
-                                    "host_steal_ratio",  "device_busy_ratio", "device_queue",
-                                    "io_in_flight_mean", "busy_ratio",        "read_busy_ratio",
-                                    "write_busy_ratio",  "queued_mean"};
+static const char *const means[] = {
+    "queue_depth_mean", "in_service",        "host_cpu_ratio", "host_steal_ratio", "device_busy_ratio",
+    "device_queue",     "io_in_flight_mean", "busy_ratio",     "read_busy_ratio",  "write_busy_ratio",
+    "queued_mean",      "read_depth",        "write_depth"};
 /* Made from others. */
 static const char *const derived[] = {"length_s",  "throughput_tok_s", "requests_per_s",
                                       "hit_ratio", "reuse_hit_ratio",  "met_ratio"};
@@ -76,16 +89,18 @@ struct ways {
     unsigned char way[JOIN_FIELDS];
     bool known;
 };
-enum { INTERVAL, TIER, QOS, REMOTE, WAYS };
+enum { INTERVAL, TIER, QOS, REMOTE, BLOCK, WAYS };
 
 static const struct ways *ways_of(int part) {
     static _Thread_local struct ways ways[WAYS];
     struct ways *w = &ways[part];
     if (w->known) return w;
     const struct snapshot_field *const fields[WAYS] = {snapshot_interval_fields, snapshot_tier_fields,
-                                                       snapshot_qos_fields, snapshot_remote_fields};
+                                                       snapshot_qos_fields, snapshot_remote_fields,
+                                                       snapshot_block_fields};
     const size_t counts[WAYS] = {snapshot_interval_field_count, snapshot_tier_field_count,
-                                 snapshot_qos_field_count, snapshot_remote_field_count};
+                                 snapshot_qos_field_count, snapshot_remote_field_count,
+                                 snapshot_block_field_count};
     w->fields = fields[part];
     w->count = counts[part] < JOIN_FIELDS ? counts[part] : JOIN_FIELDS;
     for (size_t i = 0; i < w->count; i++) w->way[i] = (unsigned char)join_way(w->fields[i].name);
@@ -123,11 +138,19 @@ static void part_fill(const struct join_part *p, const struct ways *w, void *par
     }
 }
 
+/* Percentiles that no histogram is kept of stay those of the newest interval. */
+static void levels_stay(const struct ways *w, const void *last, void *part) {
+    for (size_t i = 0; i < w->count; i++)
+        if (w->way[i] == JOIN_LEVEL)
+            *(double *)((char *)part + w->fields[i].offset) = snapshot_value(last, &w->fields[i]);
+}
+
 void join_add(struct join *j, const struct snapshot *s, int sign) {
     double length_s = s->interval.length_s;
     j->length_s += sign * length_s;
     part_add(&j->interval, ways_of(INTERVAL), &s->interval, length_s, sign);
     if (s->remote_known) part_add(&j->remote, ways_of(REMOTE), &s->remote, length_s, sign);
+    if (s->block_known) part_add(&j->block, ways_of(BLOCK), &s->block, length_s, sign);
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!s->tier_on[t]) continue;
         part_add(&j->tier[t], ways_of(TIER), &s->tier[t], length_s, sign);
@@ -170,9 +193,11 @@ void join_snapshot(const struct join *j, const struct snapshot *last, struct sna
     part_fill(&j->interval, ways_of(INTERVAL), &out->interval);
     if (out->remote_known) {
         part_fill(&j->remote, ways_of(REMOTE), &out->remote);
-        out->remote.lookup_p50_ms = last->remote.lookup_p50_ms; /* those of the newest interval stay */
-        out->remote.lookup_p95_ms = last->remote.lookup_p95_ms;
-        out->remote.lookup_p99_ms = last->remote.lookup_p99_ms;
+        levels_stay(ways_of(REMOTE), &last->remote, &out->remote);
+    }
+    if (out->block_known) {
+        part_fill(&j->block, ways_of(BLOCK), &out->block);
+        levels_stay(ways_of(BLOCK), &last->block, &out->block);
     }
     for (int t = 0; t < KVF_TIERS; t++)
         if (out->tier_on[t]) part_fill(&j->tier[t], ways_of(TIER), &out->tier[t]);

@@ -12,7 +12,7 @@ struct join_part {
 };
 struct join {
     double length_s;
-    struct join_part interval, tier[KVF_TIERS], qos[KVF_CLASSES_MAX], remote;
+    struct join_part interval, tier[KVF_TIERS], qos[KVF_CLASSES_MAX], remote, block;
     double met[KVF_CLASSES_MAX]; /* requests inside their target */
     struct snapshot_cause cause[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
 };

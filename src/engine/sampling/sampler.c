@@ -207,6 +207,7 @@ void sampler_between(struct engine *e, const struct reading *from, struct snapsh
     snap->classes = e->s->qos.classes;
     for (uint32_t k = 0; k < snap->classes; k++) snap_class(e, from, snap, use, k);
     server_snap(e, snap, p->delta);
+    blocks_snap(e, from, snap);
     snap_heat(snap, p->delta);
 }
 

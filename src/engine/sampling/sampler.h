@@ -65,6 +65,8 @@ int blocks_refused(const struct scenario *s, struct err *err);
 int blocks_open(struct engine *e, struct err *err);
 struct block_counts *blocks_room(struct reading *r); /* its copy, made when it is first wanted */
 void blocks_results(const struct reading *from, const struct reading *to, struct result_list *out);
+/* From that reading to the sampler's newest. */
+void blocks_snap(const struct engine *e, const struct reading *from, struct snapshot *snap);
 /* Others with most bytes there, the largest first. */
 void blocks_neighbours(const struct engine *e, const struct reading *from, const struct reading *to,
                        struct judge_input *in);

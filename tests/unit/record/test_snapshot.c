@@ -33,6 +33,7 @@ static void test_tables_cover_structs(void **state) {
         {snapshot_qos_fields, snapshot_qos_field_count, sizeof(struct snapshot_qos)},
         {snapshot_gpu_fields, snapshot_gpu_field_count, sizeof(struct snapshot_gpu)},
         {snapshot_remote_fields, snapshot_remote_field_count, sizeof(struct snapshot_remote)},
+        {snapshot_block_fields, snapshot_block_field_count, sizeof(struct snapshot_block)},
     };
     for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++) {
         assert_int_equal(parts[p].count * 8, parts[p].size);

@@ -246,6 +246,12 @@ static void every_field_of_a_snapshot_is_a_column(void **state) {
                 &snap.qos[1]);
     assert_part(f->db, "remote_intervals", "seq = 7", snapshot_remote_fields, snapshot_remote_field_count,
                 &snap.remote);
+    assert_part(f->db, "block_intervals", "seq = 7", snapshot_block_fields, snapshot_block_field_count,
+                &snap.block);
+    assert_string_equal(plain_text(f->db,
+                                   "SELECT group_concat(n || process || cgroup || read_bytes || ' ' || "
+                                   "write_bytes || ' ' || requests) FROM neighbour_intervals"),
+                        "0fiobench/a1 2 3,1(writeback)4 5 6");
     assert_part(f->db, "gpu_intervals", "seq = 7", snapshot_gpu_fields, snapshot_gpu_field_count,
                 &snap.gpu[0]);
     assert_string_equal(plain_text(f->db, "SELECT scope || hex(data) FROM interval_histograms"),

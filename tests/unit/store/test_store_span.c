@@ -153,7 +153,8 @@ static void every_field_has_its_way(void **state) {
     } parts[] = {{snapshot_interval_fields, snapshot_interval_field_count},
                  {snapshot_tier_fields, snapshot_tier_field_count},
                  {snapshot_qos_fields, snapshot_qos_field_count},
-                 {snapshot_remote_fields, snapshot_remote_field_count}};
+                 {snapshot_remote_fields, snapshot_remote_field_count},
+                 {snapshot_block_fields, snapshot_block_field_count}};
     (void)state;
     for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++)
         for (size_t i = 0; i < parts[p].count; i++) {
