@@ -1,5 +1,6 @@
 #include "compare/comparison.h"
 
+#include <jansson.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -25,6 +26,15 @@ static void label_group(const struct trials *t, char *out, size_t len) {
         snprintf(out, len, "runs %" PRId64 "...%" PRId64, first->run_id, last->run_id);
 }
 
+/* Where it is known that nothing is computed again for them. */
+static bool misses_free(const struct run_record *run) {
+    json_t *root = run->effective_json ? json_loads(run->effective_json, 0, NULL) : NULL;
+    const char *mode = json_string_value(json_object_get(json_object_get(root, "compute"), "mode"));
+    bool nothing = mode && strcmp(mode, "roofline") != 0;
+    json_decref(root);
+    return nothing;
+}
+
 static void describe_side(const struct comparison_input *i, struct comparison_side *s) {
     const struct run_record *run = i->run;
     char when[MOMENT_TEXT], end[48] = "";
@@ -34,6 +44,7 @@ static void describe_side(const struct comparison_input *i, struct comparison_si
     snprintf(s->name, sizeof s->name, "%s", run->name);
     snprintf(s->label, sizeof s->label, "run %" PRId64, run->run_id);
     s->results = run->results.count > 0;
+    s->misses_free = misses_free(run);
     verdict_limit_text(&run->verdict, s->limited_by, sizeof s->limited_by);
     if (comparison_group(i)) {
         s->trials = i->trials->count;
@@ -61,7 +72,7 @@ static void find_undone(const struct comparison_input *input, struct comparison 
     for (size_t i = 0; i < c->sides; i++) {
         const struct trials *t = comparison_group(&input[i]) ? input[i].trials : NULL;
         standing_of(input[i].run, t, i ? &s : &base);
-        standing_undone(i ? &s : &base, c->side[i].undone, sizeof c->side[i].undone);
+        standing_undone((i ? &s : &base)->undone, c->side[i].undone, sizeof c->side[i].undone);
         if (i) c->side[i].undone_more = far_more(&s, &base) - far_more(&base, &s);
     }
 }

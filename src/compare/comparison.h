@@ -44,7 +44,8 @@ struct comparison_side {
     size_t trials, complete; /* of a group; 0 for a run by itself */
     bool results;            /* whether there are any */
     char limited_by[32];     /* "cpu, capacity", of the run's own verdict; "": nobody has judged */
-    char undone[200];        /* "3 requests failed" (record/standing.h); "" */
+    char undone[320];        /* "3 requests failed" (record/standing.h); "" */
+    bool misses_free;        /* what misses is not computed again: a miss makes no work */
     int undone_more;         /* 1: far more than of the baseline, -1: far less, else 0 */
 };
 

@@ -48,6 +48,12 @@ static double moved_ms(const struct comparison *c, const char *metric, size_t si
     return m && ms && told(c, metric, side) ? m->change[side].value - m->change[0].value : 0;
 }
 
+/* A miss that makes no work explains nothing that takes longer. */
+static bool explains(const struct comparison *c, size_t side, const char *metric) {
+    bool hits = strcmp(metric, "reuse_hit_ratio") == 0 || strcmp(metric, "hit_ratio") == 0;
+    return !hits || !(c->side[0].misses_free || c->side[side].misses_free);
+}
+
 /* Of a part of a latency only what makes up half of its change is a cause; the rest is said of what lies
  * behind, in its order. */
 static void put_cause(const struct comparison *c, size_t side, enum comparison_direction direction,
@@ -70,6 +76,7 @@ static void put_cause(const struct comparison *c, size_t side, enum comparison_d
     for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
         const struct comparison_change *v = told(c, behind[i].metric, side);
         if (!v || v->direction != direction || strcmp(behind[i].metric, what) == 0) continue;
+        if (!explains(c, side, behind[i].metric)) continue;
         buf_addf(out, " because %s (", direction == COMPARISON_WORSENED ? behind[i].worse : behind[i].better);
         put_values(c, behind[i].metric, side, out);
         buf_add(out, ")");
@@ -113,8 +120,8 @@ static double lost(const struct comparison *c, const char *metric, size_t side) 
 /* Requests that are refused, fail or wait past their target drop out of the metrics that look better: the
  * metric of the first of these that got worse; NULL: none did. Counts have no noise of their own. */
 static const char *more_lost(const struct comparison *c, size_t side, size_t than) {
-    static const char *const counts[] = {"refused", "requests_failed", "requests_dropped", "fell_through",
-                                         "copies_skipped"};
+    static const char *const counts[] = {"refused",      "requests_failed", "requests_dropped",
+                                         "fell_through", "not_admitted",    "copies_skipped"};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         if (comparison_far_more(lost(c, counts[i], side), lost(c, counts[i], than))) return counts[i];
     return NULL;
@@ -139,6 +146,7 @@ static const char *harm_words(const char *metric) {
            : strcmp(metric, "requests_failed") == 0  ? "requests fail"
            : strcmp(metric, "requests_dropped") == 0 ? "requests are dropped"
            : strcmp(metric, "fell_through") == 0     ? "writes fall through"
+           : strcmp(metric, "not_admitted") == 0     ? "writes are not admitted"
            : strcmp(metric, "copies_skipped") == 0   ? "copies are skipped"
                                                      : "requests miss their target";
 }

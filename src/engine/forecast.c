@@ -8,6 +8,8 @@
 #include "engine/limits/network.h"
 #include "engine/pipeline/sample.h"
 #include "engine/pipeline/trial.h"
+#include "engine/sampling/sampler.h"
+#include "record/standing.h"
 
 /* Bytes that the trial moves otherwise than the run did, of all: beyond this it is of another run. */
 #define OTHERWISE 0.3
@@ -40,7 +42,8 @@
 #define MISSES_APART 0.05
 /* Miss ratios of the trial and of the run that are the same. */
 #define ALIKE 0.005
-/* An open loop is at its limit when it does less than this of what is offered. */
+/* An open loop is at its limit when it does less than this of what is offered and the rest waits for a slot:
+ * those in service are only not done yet. */
 #define ACHIEVED 0.97
 
 struct forecast {
@@ -48,7 +51,8 @@ struct forecast {
     const struct judge_input *in;
     struct verdict *verdict;              /* gets the remedies */
     const struct result_list *results;    /* of a run that has ended; NULL: it goes on */
-    double offered_s, inside, tok_s;      /* arrivals per second, requests there, tokens per second */
+    double arrived, waiting;              /* requests; of them those that wait for a slot at the end */
+    double inside, tok_s;                 /* mean number of requests there, tokens per second */
     double requests, per_s;               /* done, in the measured part */
     double demand_s[KVF_TIERS][KVF_DIRS]; /* of a request, of all servers of the tier */
     double servers[KVF_TIERS];
@@ -125,7 +129,8 @@ static bool measure(struct forecast *f) {
         f->network = (struct network){.slots = f->e->slots,
                                       .users = in->users,
                                       .think_s = fmax(in->users / f->per_s - in->e2e_ms / 1e3, 0)};
-    else if (f->per_s < ACHIEVED * f->offered_s) /* as if the slots were users who ask at once */
+    else if (f->requests < ACHIEVED * f->arrived &&
+             f->waiting > (1 - ACHIEVED) * f->arrived) /* as if the slots were users who ask at once */
         f->network = (struct network){.slots = f->e->slots, .users = (double)f->e->slots};
     else
         return false;
@@ -500,6 +505,12 @@ static void consider_all(struct forecast *f) {
         consider(f, &c, "half the users");
 }
 
+/* Whether less was done than asked for: a model of all of it says nothing of that. */
+static bool undone_of_late(const struct engine *e, const struct snapshot_interval *i) {
+    const struct cache_stats *c = &e->sampler->cache; /* of the last interval */
+    return i->failed + i->dropped + i->fell_through + c->not_admitted + c->copies_skipped > 0;
+}
+
 void forecast_recent(struct engine *e, const struct judge_input *in, const struct snapshot *snap,
                      struct verdict *v) {
     enum { USERS_MOST = 1000 }; /* more of them take too long here */
@@ -507,10 +518,11 @@ void forecast_recent(struct engine *e, const struct judge_input *in, const struc
     struct forecast f = {.e = e,
                          .in = in,
                          .verdict = v,
-                         .offered_s = (double)i->arrived / in->length_s,
+                         .arrived = (double)i->arrived,
+                         .waiting = (double)i->queue_depth,
                          .inside = i->queue_depth_mean + i->in_service,
                          .tok_s = i->throughput_tok_s};
-    if (in->users > USERS_MOST || e->slots > USERS_MOST || !measure(&f)) return;
+    if (in->users > USERS_MOST || e->slots > USERS_MOST || undone_of_late(e, i) || !measure(&f)) return;
     sample_look(e->pipeline.sample);
     consider_all(&f);
     sample_looked(e->pipeline.sample);
@@ -518,14 +530,17 @@ void forecast_recent(struct engine *e, const struct judge_input *in, const struc
 
 void forecast_remedies(struct engine *e, const struct judge_input *in, struct run_record *run) {
     const struct result_list *r = &run->results;
+    double undone[STANDING_UNDONE];
     struct forecast f = {.e = e,
                          .in = in,
                          .verdict = &run->verdict,
                          .results = r,
-                         .offered_s = result_value(r, "requests_arrived") / in->length_s,
+                         .arrived = result_value(r, "requests_arrived"),
+                         .waiting = result_value(r, "requests_queued_at_end"),
                          .inside = result_value(r, "queue_depth_mean") + result_value(r, "in_service_mean"),
                          .tok_s = result_value(r, "throughput_tok_s")};
-    if (!measure(&f)) return;
+    standing_count(r, undone);
+    if (!standing_comparable(undone) || !measure(&f)) return;
     try_base(&f);
     consider_all(&f);
 }

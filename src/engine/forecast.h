@@ -9,8 +9,9 @@
 #include "record/run.h"
 
 /* Adds remedies to the run's verdict: 2 and 4 times each tier's capacity, twice its bandwidth, twice the
- * slots, half the users. None where the model does not hold: an autoscaler changes the users, a modelled GPU
- * is saturated, or the accesses tried at the run's own capacities do not move the bytes that it moved. */
+ * slots, half the users. None where the model does not hold: work was left undone (standing.h), an autoscaler
+ * changes the users, a modelled GPU is saturated, or the accesses tried at the run's own capacities do not
+ * move the bytes that it moved. */
 void forecast_remedies(struct engine *e, const struct judge_input *in, struct run_record *run);
 
 /* The same of a run that goes on, from what was measured over some time, of which `snap` is: the network

@@ -49,37 +49,59 @@ static const char *by_tier(const struct run_record *run, char *out, size_t len) 
     return out;
 }
 
-void overload_warn(const struct engine *e, struct run_record *run) {
-    char tiers[80];
-    double fell = result_value(&run->results, "fell_through"),
-           refused = result_value(&run->results, "refused");
+/* "1 write was", "12 writes were" */
+struct counted {
+    char text[64];
+};
+static struct counted counted(double n, const char *one, const char *many) {
+    struct counted c;
+    snprintf(c.text, sizeof c.text, "%.0f %s", n, n == 1 ? one : many);
+    return c;
+}
+
+static void warn_of_requests(const struct engine *e, struct run_record *run) {
+    double refused = result_value(&run->results, "refused");
     double failed = result_value(&run->results, "requests_refused");
-    double dropped = result_value(&run->results, "requests_dropped"),
-           skipped = result_value(&run->results, "copies_skipped");
+    double dropped = result_value(&run->results, "requests_dropped");
     if (refused > 0)
         verdict_warn(
             &run->verdict,
-            "%.0f writes were refused, larger than every tier or without room in time, and %.0f requests "
-            "failed as a result; they are not in the throughput and miss their targets",
-            refused, failed);
+            "%s refused, larger than every tier or without room in time, and %s failed as a result, outside "
+            "the throughput and with targets missed",
+            counted(refused, "write was", "writes were").text, counted(failed, "request", "requests").text);
     double gone = result_value(&run->results, "requests_failed") - failed;
     if (gone > 0 && e->s->workload.phase == KVF_WORKLOAD_PHASE_DECODE)
         verdict_warn(
             &run->verdict,
-            "%.0f requests failed, nearly all because the entry that they were to read was no longer in the "
-            "cache; make its last tier larger",
-            gone);
+            "%s failed, nearly always because the entry to be read was no longer in the cache; make its last "
+            "tier larger",
+            counted(gone, "request", "requests").text);
     if (dropped > 0)
         verdict_warn(
             &run->verdict,
-            "%.0f arrivals were dropped because the queue was full (engine.queue_limit); they are not in "
-            "the throughput and miss their targets",
-            dropped);
+            "%s dropped because the queue was full (engine.queue_limit), outside the throughput and with "
+            "targets missed",
+            counted(dropped, "arrival was", "arrivals were").text);
+}
+
+void overload_warn(const struct engine *e, struct run_record *run) {
+    char tiers[80];
+    double fell = result_value(&run->results, "fell_through"),
+           kept_out = result_value(&run->results, "not_admitted"),
+           skipped = result_value(&run->results, "copies_skipped");
+    warn_of_requests(e, run);
+    if (kept_out > 0)
+        verdict_warn(&run->verdict, "%s not admitted (cache.admission)%s",
+                     counted(kept_out, "write was", "writes were").text,
+                     scenario_computes(e->s)
+                         ? ": what they hold is computed again when it is needed"
+                         : ": what they hold is neither written, nor read back, nor computed again, so the "
+                           "throughput is that of less work");
     if (skipped > 0)
-        verdict_warn(&run->verdict,
-                     "%.0f copies to slower tiers were skipped for want of room; less was written than "
-                     "cache.placement asks for",
-                     skipped);
+        verdict_warn(
+            &run->verdict,
+            "%s skipped for want of room in a slower tier; less was written than cache.placement asks for",
+            counted(skipped, "copy was", "copies were").text);
     double carried = result_value(&run->results, "tokens_carried_ratio");
     if (carried >= CARRIED)
         verdict_warn(
@@ -88,8 +110,9 @@ void overload_warn(const struct engine *e, struct run_record *run) {
             "requests of this length; make run.duration several times as long",
             100 * carried);
     if (fell > 0)
-        verdict_warn(&run->verdict,
-                     "%.0f writes waited in vain for room and fell through to a lower tier (%s); the load is "
-                     "more than the tiers take in, whatever the throughput",
-                     fell, by_tier(run, tiers, sizeof tiers));
+        verdict_warn(
+            &run->verdict,
+            "%s through to a lower tier (%s) after a wait for room; the load is more than the tiers take "
+            "in, whatever the throughput",
+            counted(fell, "write fell", "writes fell").text, by_tier(run, tiers, sizeof tiers));
 }

@@ -333,13 +333,15 @@ static void add_load(struct measure *m) {
     result_add(m->out, kvf_present(offered) ? ratio(grown, arrived) : KVF_MISSING, 0, "unserved_ratio");
 }
 
-/* Of a class that waited for half of the measured part or longer nothing was done. */
+/* Nothing was done of a class of which one waited for half of the measured part or longer, or it got no slot
+ * for that long while others did. */
 static void add_unserved(struct measure *m) {
     uint64_t n = 0;
     for (uint32_t k = 0; k < m->e->s->qos.classes; k++) {
         uint64_t since_ns = m->to->open_ns[k];
         bool waited = since_ns < m->to->run_ns && (double)(m->to->run_ns - since_ns) / 1e9 > m->wall_s / 2;
-        n += waited && counters_get(&m->d->klass[k].done) == 0;
+        bool starved = m->e->sampler->starved_s[k] > m->wall_s / 2;
+        n += starved || (waited && counters_get(&m->d->klass[k].done) == 0);
     }
     add_count(m, "classes_unserved", n);
 }

@@ -7,8 +7,12 @@
 #include "engine/sampling/sampler.h"
 
 enum {
-    LOOKS = 256,    /* times between looks at the real clock, where nobody waits for it */
-    STILL = 1000000 /* turns at one time after which it is not believed that time will go on */
+    LOOKS = 256,     /* times between looks at the real clock, where nobody waits for it */
+    TURN_LOOKS = 16, /* turns at one time between such looks */
+    STILL = 1000000, /* turns at one time after which it is not believed that time will go on */
+    /* requests that ended at one time, and more of them for each user who asks again at once */
+    STILL_ENDED = 10000,
+    STILL_EACH = 20
 };
 #define SLICE_NS       (50 * KVF_NS_PER_MS)
 #define BEHIND_WAIT_NS (5 * KVF_NS_PER_MS)
@@ -63,21 +67,38 @@ static uint64_t pace_ns(struct engine *e, uint64_t run_ns) {
 static void stands_still(struct engine *e) {
     char text[240], at[32];
     double s = (double)(engine_now(e) - e->sampler->zero_ns);
-    snprintf(text, sizeof text,
-             "the simulation stands still at %s: requests follow each other and take no time; give the users "
-             "think times, the tiers a latency and room for an entry, or compute a time per token",
-             units_duration_human(s, at, sizeof at));
+    snprintf(
+        text, sizeof text,
+        "the simulation stands still at %s: requests follow each other and take no time; give the users "
+        "think times, the tiers a latency and room for an entry, engine.room_wait more than 0, or compute a "
+        "time per token",
+        units_duration_human(s, at, sizeof at));
     engine_error(e, text);
 }
 
-/* Everything that can happen now. */
-static void instant(struct engine *e, uint64_t now_ns) {
+/* Rows of a trace come to an end; users who wait for answers go on asking. */
+static bool is_still(struct engine *e, uint64_t now_ns) {
+    struct simulator *s = &e->simulator;
+    const struct counters *c = e->counters; /* of the one worker */
+    uint64_t ended = counters_get(&c->requests_done) + counters_get(&c->requests_failed);
+    if (s->turns == 0 || s->still_ns != now_ns) {
+        s->still_ns = now_ns;
+        s->turns = 0;
+        s->ended = ended;
+    }
+    bool asks = !workload_open_loop(e->workload);
+    return s->turns++ >= STILL || (asks && ended - s->ended > STILL_ENDED + STILL_EACH * e->session.active);
+}
+
+/* Everything that can happen now; false when it takes longer than a slice of real time. */
+static bool instant(struct engine *e, uint64_t now_ns, uint64_t begun_ns) {
     bool any = true;
-    for (unsigned n = 0; any; n++) {
-        if (n == STILL) {
+    for (unsigned n = 1; any; n++) {
+        if (is_still(e, now_ns)) {
             stands_still(e);
-            return;
+            return true;
         }
+        if (n % TURN_LOOKS == 0 && clock_now_ns() - begun_ns > SLICE_NS) return false;
         any = false;
         if (dispatch_next_ns(e) <= now_ns) {
             dispatch_turn(e);
@@ -85,6 +106,7 @@ static void instant(struct engine *e, uint64_t now_ns) {
         }
         any = worker_turn(&e->workers[0], false) || any;
     }
+    return true;
 }
 
 /* A database that is slower than the simulation is waited for, so that no interval is lost. */
@@ -92,7 +114,7 @@ uint64_t simulator_run(struct engine *e, uint64_t until_ns) {
     uint64_t begun_ns = clock_now_ns();
     if (e->setup->fifo && fifo_behind(e->setup->fifo)) return BEHIND_WAIT_NS;
     for (unsigned n = 1;; n++) {
-        instant(e, engine_now(e));
+        if (!instant(e, engine_now(e), begun_ns)) return 0;
         if (atomic_load(&e->control_woken)) return 0;
         uint64_t next = dispatch_next_ns(e), event = worker_next_ns(&e->workers[0]);
         if (event < next) next = event;

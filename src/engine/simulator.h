@@ -16,6 +16,9 @@ struct simulator {
     uint64_t begun_real_ns;  /* real time of the run's start */
     uint64_t paused_real_ns; /* since when it stands still; 0: it does not */
     uint64_t pauses_ns;      /* real time of those that have ended */
+    uint64_t still_ns;       /* the time at which the clock is, and since it came there: */
+    uint64_t turns;          /* turns, and */
+    uint64_t ended;          /* requests that had ended by then */
 };
 
 struct engine;

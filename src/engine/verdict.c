@@ -84,10 +84,12 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
     const struct sampler *p = e->sampler;
     const struct snapshot_interval *i = &snap->interval;
     const struct counters *d = p->delta;
-    const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E];
+    const struct histogram *e2e = &d->latency[REQUEST_LATENCY_E2E], *ttft = &d->latency[REQUEST_LATENCY_TTFT];
     struct window_sums w = {.length_s = i->length_s,
                             .requests = (double)histogram_count(e2e),
                             .e2e_ms = sum_ms(e2e),
+                            .ttft_ms = sum_ms(ttft),
+                            .first_tokens = (double)histogram_count(ttft),
                             .queue_ms = sum_ms(&d->latency[REQUEST_LATENCY_QUEUE_WAIT]),
                             .storage_ms = sum_ms(&d->latency[REQUEST_LATENCY_STORAGE_IO]),
                             .prefill_ms = (double)counters_get(&d->prefill_ns) / 1e6,
@@ -116,16 +118,26 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
 static struct window_facts facts_of(const struct engine *e) {
     const struct tier *gpu = e->tiers[KVF_TIER_GPU];
     bool real = gpu && !(gpu->ops->caps(gpu) & TIER_EMULATED);
-    struct window_facts f = {
-        .computes = e->pipeline.compute != NULL,
-        .misses_free = !e->pipeline.compute && e->s->cache.granularity == KVF_GRANULARITY_REQUEST,
-        .open_loop = workload_open_loop(e->workload),
-        .gpu_memory = gpu && (real || station_measured(&e->s->tier[KVF_TIER_GPU].service, true)),
-        .reuse_bytes = e->sampler->reuse_bytes,
-        .reuse_error = e->sampler->reuse_error};
+    struct window_facts f = {.computes = e->pipeline.compute != NULL,
+                             .misses_free = !e->pipeline.compute,
+                             .by_ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT,
+                             .capacity_ratio = e->sampler->capacity_ratio,
+                             .open_loop = workload_open_loop(e->workload),
+                             .gpu_memory =
+                                 gpu && (real || station_measured(&e->s->tier[KVF_TIER_GPU].service, true)),
+                             .reuse_bytes = e->sampler->reuse_bytes,
+                             .reuse_error = e->sampler->reuse_error};
     for (int t = 0; t < KVF_TIERS; t++)
         f.linked[t] = e->tiers[t] && (t == KVF_TIER_GPU || t == KVF_TIER_REMOTE);
     return f;
+}
+
+/* Whether entries may be missing that there was room for. */
+static bool turns_away(const struct scenario *s) {
+    bool away = s->cache.admission != KVF_ADMISSION_ALWAYS;
+    for (int t = 0; t < KVF_TIERS; t++)
+        away = away || (s->tier[t].on && s->tier[t].eviction == KVF_EVICTION_TTL);
+    return away;
 }
 
 /* The sample of accesses, as it is now: of this rank's, which stand for those of all. */
@@ -136,7 +148,8 @@ static void look_at_reuse(struct engine *e) {
         held += e->tiers[t] ? (double)scenario_usable_bytes(e->s, (enum kvf_tier)t) : 0;
     sample_look(e->pipeline.sample);
     p->reuse_bytes = sample_reuse_bytes(e->pipeline.sample, VERDICT_REUSES) * scenario_ranks(e->s);
-    sample_miss_ratio(e->pipeline.sample, held, &p->reuse_error);
+    double by_size = sample_miss_ratio(e->pipeline.sample, held, &p->reuse_error);
+    p->capacity_ratio = turns_away(e->s) ? by_size : KVF_MISSING;
     sample_looked(e->pipeline.sample);
 }
 

@@ -24,7 +24,7 @@ static json_t *sweep_object(const struct outcome *o) {
         {"ended_at", number(r->ended_at)}, {"points", json_integer((json_int_t)r->points)},
         {"done", json_integer((json_int_t)r->done)}, {"failed", json_integer((json_int_t)r->failed)},
         {"answer", json_part_some(r->answer)},
-        {"best_point", index_of(o, strcmp(r->profile, "keys") == 0 ? outcome_best(o) : SIZE_MAX)});
+        {"best_point", index_of(o, strcmp(r->profile, "keys") == 0 ? outcome_best(o, 0) : SIZE_MAX)});
 }
 
 static json_t *results_object(const struct outcome *o, size_t i) {
@@ -41,7 +41,10 @@ static json_t *results_object(const struct outcome *o, size_t i) {
 static json_t *point_object(const struct outcome *o, size_t i) {
     const struct outcome_point *p = &o->point[i];
     json_t *values = p->settings ? json_loads(p->settings, 0, NULL) : NULL;
-    return JSON_OBJECT({"point", index_of(o, i)}, {"values", values ? values : json_null()},
+    char undone[STANDING_TEXT];
+    return JSON_OBJECT({"point", index_of(o, i)},
+                       {"undone", json_part_some(standing_undone(o->point[i].undone, undone, sizeof undone))},
+                       {"values", values ? values : json_null()},
                        {"state", json_part_some(outcome_state_name(p->state))},
                        {"reason", json_part_some(p->why)}, {"run_id", json_part_id(p->run_id)},
                        {"results", results_object(o, i)});

@@ -63,7 +63,7 @@ struct counters {
     _Atomic uint64_t recomputed_tokens; /* of these */
     _Atomic uint64_t room_ns;           /* of the requests done, with a write of it waiting for room */
     _Atomic uint64_t prefill_ns;        /* of the requests done, on the modelled GPU and waiting for it */
-    _Atomic uint64_t writes_held;       /* entry writes of requests that stood in line for their turn */
+    _Atomic uint64_t writes_held;       /* entry writes of requests that waited for their turn */
     _Atomic uint64_t writes_held_ns;    /* for so long in all */
     _Atomic uint64_t rag_requests;      /* done, that read chunks of a document */
     _Atomic uint64_t rag_empty;         /* done, that found no document to read chunks of */

@@ -38,12 +38,8 @@ static void put_verdict(const struct outcome *o, struct doc *d) {
 static void put_best(const struct outcome *o, struct doc *d) {
     size_t measure[OUTCOME_CHARTS], count = outcome_charted(o, measure);
     for (size_t i = 0; i < count && i < 4; i++) {
-        size_t best = SIZE_MAX, m = measure[i];
+        size_t m = measure[i], best = outcome_best(o, m);
         bool lower = metric_better(o->measure[m].name) == METRIC_LOWER;
-        for (size_t k = 0; k < o->points; k++) {
-            double v = outcome_value(o, k, m), most = best == SIZE_MAX ? NAN : outcome_value(o, best, m);
-            if (!isnan(v) && (best == SIZE_MAX || (lower ? v < most : v > most))) best = k;
-        }
         if (best == SIZE_MAX) continue;
         struct buf label = {0}, note = {0};
         buf_addf(&label, "%s %s", lower ? "least" : "most", outcome_measure_title(o->measure[m].name).text);
@@ -123,14 +119,20 @@ static void put_peaks(const struct outcome *o, struct doc *d) {
     outcome_peaks_free(peak, count);
 }
 
-static void put_point(const struct outcome *o, size_t i, bool all_done, struct doc *d) {
+static bool all_comparable(const struct outcome *o) {
+    for (size_t i = 0; i < o->points; i++)
+        if (!standing_comparable(o->point[i].undone)) return false;
+    return true;
+}
+
+static void put_point(const struct outcome *o, size_t i, bool all_done, bool comparable, struct doc *d) {
     static const enum doc_tone tones[] = {[OUTCOME_WAITS] = DOC_WARN,
                                           [OUTCOME_RUNS] = DOC_PLAIN,
                                           [OUTCOME_DONE] = DOC_PLAIN,
                                           [OUTCOME_FAILED] = DOC_BAD,
                                           [OUTCOME_STOPPED] = DOC_WARN};
     const struct outcome_point *p = &o->point[i];
-    char number[24], run[24];
+    char number[24], run[24], undone[STANDING_TEXT];
     snprintf(number, sizeof number, "%zu", p->number);
     snprintf(run, sizeof run, "%" PRId64, p->run_id);
     doc_cell(d, number);
@@ -139,6 +141,9 @@ static void put_point(const struct outcome *o, size_t i, bool all_done, struct d
         doc_cell(d, outcome_cell(o, outcome_value(o, i, m), m).text);
         if (o->compared) doc_cell(d, outcome_change(outcome_delta(o, i, m)).text);
     }
+    if (!comparable)
+        doc_cell_tone(d, DOC_WARN,
+                      standing_undone(o->point[i].undone, undone, sizeof undone)[0] ? undone : NULL);
     doc_cell(d, p->run_id ? run : NULL);
     if (!all_done) doc_cell_tone(d, tones[p->state], outcome_state_name(p->state));
 }
@@ -150,16 +155,28 @@ static bool points_done(const struct outcome *o) {
 }
 
 static void put_points_table(const struct outcome *o, size_t shown, struct doc *d) {
-    bool all_done = points_done(o);
+    bool all_done = points_done(o), comparable = all_comparable(o);
     doc_table(d, "Points", ">point");
     for (unsigned k = 0; k < o->dimensions; k++) doc_column(d, o->dimension[k].title, false);
     for (size_t m = 0; m < o->chosen; m++) {
         doc_column(d, outcome_measure_title(o->measure[m].name).text, true);
         if (o->compared) doc_column(d, "change", true);
     }
+    if (!comparable) doc_column(d, "left undone", false);
     doc_column(d, "run", true);
     if (!all_done) doc_column(d, "state", false);
-    for (size_t i = 0; i < shown; i++) put_point(o, i, all_done, d);
+    for (size_t i = 0; i < shown; i++) put_point(o, i, all_done, comparable, d);
+}
+
+/* Why a point that looks best is not called so. */
+static void put_incomparable(const struct outcome *o, struct doc *d) {
+    size_t left = 0;
+    for (size_t i = 0; i < o->points; i++) left += !standing_comparable(o->point[i].undone);
+    if (left > 0)
+        doc_text(
+            d, DOC_WARN,
+            "%zu of %zu points left work undone, which takes less time: %s not comparable, and %s called best.",
+            left, o->points, left == 1 ? "it is" : "they are", left == 1 ? "is not" : "none of them is");
 }
 
 static void put_failures(const struct outcome *o, struct doc *d) {
@@ -173,6 +190,7 @@ static void put_points(const struct outcome *o, struct doc *d) {
     if (shown == 0) return;
     doc_section(d, 1, "All points");
     put_failures(o, d);
+    put_incomparable(o, d);
     if (shown < o->points)
         doc_text(d, DOC_PLAIN, "The first %zu of %zu points; `kvfall export sweep:%" PRId64 "` has all.",
                  shown, o->points, o->record.sweep_id);
@@ -274,7 +292,7 @@ struct doc *outcome_doc(const struct outcome *o) {
 
 struct doc *outcome_doc_end(const struct outcome *o, bool table) {
     struct doc *d = doc_new("", "");
-    size_t best = outcome_best(o);
+    size_t best = outcome_best(o, 0);
     if (table) put_points_table(o, o->points, d);
     if (table && best != SIZE_MAX && strcmp(o->record.profile, "keys") == 0) {
         struct buf at = {0};
@@ -284,6 +302,7 @@ struct doc *outcome_doc_end(const struct outcome *o, bool table) {
         buf_free(&at);
     }
     if (table) put_peaks(o, d);
+    if (table) put_incomparable(o, d);
     put_failures(o, d);
     if (o->record.answer[0]) doc_text(d, DOC_PLAIN, "%s", o->record.answer);
     for (const char *line = o->warnings ? o->warnings : ""; *line; line += strspn(line, "\n")) {

@@ -337,9 +337,11 @@ static void put_autoscaler(struct summary *s) {
         format_item(p, "no answer, best known %s users", format_count(users).text);
     else
         format_item(p, "no answer");
-    if (kvf_present(metric(s, "peak_throughput_tok_s")))
-        format_item(p, "%s tok/s with %s users", format_tok_s(metric(s, "peak_throughput_tok_s")).text,
-                    format_count(metric(s, "users_at_peak")).text);
+    double peak = metric(s, "peak_throughput_tok_s"), at = metric(s, "users_at_peak");
+    if (kvf_present(peak))
+        format_item(p,
+                    at == users ? "%s tok/s with %s users" : "the most in one stage: %s tok/s with %s users",
+                    format_tok_s(peak).text, format_count(at).text);
     format_item(p, "%zu decision%s", n, n == 1 ? "" : "s");
     format_end(p);
     for (size_t i = 0; i < n; i++) {
@@ -374,6 +376,8 @@ static void put_errors(struct summary *s) {
     format_item(p, "%s operations failed", format_count(metric(s, "operation_errors")).text);
     if (metric(s, "fell_through") > 0)
         format_item(p, "%s writes fell through", format_count(metric(s, "fell_through")).text);
+    if (metric(s, "not_admitted") > 0)
+        format_item(p, "%s writes not admitted", format_count(metric(s, "not_admitted")).text);
     format_item(p, "%s refused for room", format_count(metric(s, "refused")).text);
     double checked = metric(s, "verify_checked"), unverified = metric(s, "verify_unverified");
     double mismatched = metric(s, "verify_mismatched");

@@ -105,19 +105,13 @@ static void put_bytes(const struct run_part *p, unsigned w) {
 static void put_facts(const struct run_part *p) {
     static const struct {
         const char *label, *metric, *unit;
-    } facts[] = {{"Read", "total_read_bytes", "B"},
-                 {"Written", "total_write_bytes", "B"},
-                 {"Read / written", "read_write_ratio", ""},
-                 {"Amplification", "amplification", ""},
-                 {"Mean entry", "entry_bytes_mean", "B"},
-                 {"Largest entry", "entry_bytes_max", "B"},
-                 {"Mean context", "context_tokens_mean", ""},
-                 {"Fell through", "fell_through", ""},
-                 {"Refused for room", "refused", ""},
-                 {"Failed operations", "operation_errors", ""},
-                 {"Prefixes saved", "prefix_bytes_saved", "B"},
-                 {"RAG read", "rag_bytes_read", "B"},
-                 {"Preconditioned", "precondition_bytes", "B"}};
+    } facts[] = {{"Read", "total_read_bytes", "B"},           {"Written", "total_write_bytes", "B"},
+                 {"Read / written", "read_write_ratio", ""},  {"Amplification", "amplification", ""},
+                 {"Mean entry", "entry_bytes_mean", "B"},     {"Largest entry", "entry_bytes_max", "B"},
+                 {"Mean context", "context_tokens_mean", ""}, {"Fell through", "fell_through", ""},
+                 {"Refused for room", "refused", ""},         {"Failed operations", "operation_errors", ""},
+                 {"Not admitted", "not_admitted", ""},        {"Prefixes saved", "prefix_bytes_saved", "B"},
+                 {"RAG read", "rag_bytes_read", "B"},         {"Preconditioned", "precondition_bytes", "B"}};
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
         double v = run_metric(p, "%s", facts[i].metric);
         if (!kvf_present(v) || (v == 0 && i > 9)) continue;

@@ -49,8 +49,8 @@ static void put_starved(const struct run_part *p) {
         if (s > 0)
             doc_text(
                 p->doc, DOC_WARN,
-                "Starved: %s for %s: it got no slot while later requests of other classes did, and its oldest waited "
-                "for more than ten times its P95 target.",
+                "Starved: %s for %s: later requests of other classes got slots first, and the oldest of the class "
+                "waited more than ten times its P95 target.",
                 p->run->klass[k].name, format_seconds(s).text);
     }
 }

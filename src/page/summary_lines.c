@@ -112,9 +112,10 @@ static void put_starved(const struct classes *s) {
                  format_seconds(starved_s).text);
     }
     if (who.len) {
-        buf_add(&who,
-                ": it got no slot while later requests of other classes did, and its oldest waited for more "
-                "than ten times its P95 target");
+        buf_add(
+            &who,
+            ": later requests of other classes got slots first, and the oldest of the class waited more than "
+            "ten times its P95 target");
         format_label(p, FORMAT_WARN, "Starved");
         format_words(p, buf_text(&who));
         format_end(p);

@@ -151,7 +151,7 @@ size_t board_view_best(const struct board_view *v) {
     bool lower = metric_better(v->head.measure[0].name) == METRIC_LOWER;
     for (size_t i = 0; i < v->rows; i++) {
         double x = v->row[i].value[0];
-        if (v->row[i].state != OUTCOME_DONE || isnan(x)) continue;
+        if (v->row[i].state != OUTCOME_DONE || isnan(x) || v->row[i].undone) continue;
         if (best == SIZE_MAX || (lower ? x < v->row[best].value[0] : x > v->row[best].value[0])) best = i;
     }
     return best;

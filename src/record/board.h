@@ -45,6 +45,7 @@ struct board_row {
     unsigned line;                /* its curve; BOARD_LINES or above: none */
     double value[BOARD_MEASURES]; /* NaN: missing */
     int64_t run_id;               /* 0: not stored */
+    bool undone;                  /* work was, so that it is not comparable */
     char note[200];               /* what it is doing, or why it failed; "" */
 };
 
@@ -78,7 +79,8 @@ struct board_row board_row_new(const char *label); /* one that waits, of weight 
 double board_view_share(const struct board_view *v);
 double board_view_left_s(const struct board_view *v);
 size_t board_view_count(const struct board_view *v, enum outcome_state state);
-/* Row of the best value of the first measure; SIZE_MAX: none yet, or none is better than another. */
+/* Row of the best value of the first measure, of those that left nothing undone; SIZE_MAX: none yet, or none
+ * is better than another. */
 size_t board_view_best(const struct board_view *v);
 
 /* Somebody at the screen wants the study to end. The flag stays. */

@@ -13,15 +13,6 @@
 /* Part of end-to-end from which waiting for room is told, and waiting for a slot can limit. */
 #define ROOM  0.05
 #define WAITS 0.1
-/* Less than this of another program is no neighbour but a file system's own. */
-#define FOREIGN_BYTES_PER_S (1024. * 1024)
-
-/* Part of a whole, 0 to 1; NaN when either is missing or there is no whole. Every comparison with
- * it is then false, so that missing data is never the bottleneck. */
-static double share(double part, double whole) {
-    if (!(whole > 0) || isinf(whole) || isnan(part)) return (double)NAN;
-    return fmin(fmax(part / whole, 0), 1);
-}
 
 static double percent(double ratio) {
     return round(100 * fmin(ratio, 1));
@@ -29,60 +20,21 @@ static double percent(double ratio) {
 
 /* ---- operations ---- */
 
-/* The tier and direction with most operation time, or the limit on writes in flight. */
-struct leader {
-    bool found;
-    bool limit; /* writes in line for their turn took most; the rest but the share is unset */
-    enum kvf_tier tier;
-    enum kvf_dir dir;
-    double share;        /* of all operation time */
-    double device_share; /* of its own time; NaN when missing */
-    double line_share;   /* of its own time, in line for the device; NaN when missing */
-};
-
-static struct leader find_leader(const struct judge_input *in) {
-    struct leader l = {.device_share = (double)NAN};
-    double total = 0, most = 0;
-    for (unsigned t = 0; t < KVF_TIERS; t++) {
-        for (unsigned d = 0; d < KVF_DIRS; d++) {
-            double s = in->op_s[t][d];
-            if (!(s > 0) || isinf(s)) continue;
-            total += s;
-            if (s <= most) continue;
-            most = s;
-            l.found = true;
-            l.tier = (enum kvf_tier)t;
-            l.dir = (enum kvf_dir)d;
-        }
-    }
-    if (in->held_s > 0) total += in->held_s;
-    if (in->held_s > most) {
-        l.found = l.limit = true;
-        l.share = share(in->held_s, total);
-        return l;
-    }
-    if (!l.found) return l;
-    l.share = share(most, total);
-    l.device_share = share(in->device_s[l.tier][l.dir], most);
-    l.line_share = share(in->line_s[l.tier][l.dir], most);
-    /* Lines count when they end, operations when all of them does: in a short time the parts may be more. */
-    if (l.line_share > 1 - l.device_share) l.line_share = 1 - l.device_share;
-    return l;
-}
-
 /* Figures of an emulated tier are never without that word, nor those of compatibility mode. */
 static const char *emulated_word(const struct judge_input *in, enum kvf_tier t) {
     return in->emulated[t] ? " (emulated)" : in->compat[t] ? " (compat)" : "";
 }
 
-/* "nvme reads, 71 % of storage time: 65 % at the device, 30 % in line for it, 5 % on the host side" */
-static void add_leader(struct phrase *t, const struct leader *l, const struct judge_input *in) {
+/* "nvme reads, 71 % of operation time: 65 % at the device, 30 % in line for it, 5 % on the host side"; the
+ * time of all operations, those of moves included, which is not the time that requests are in storage. */
+static void add_leader(struct phrase *t, const struct judge_leader *l, const struct judge_input *in) {
     if (l->limit) {
-        phrase_add(t, "writes in line for their turn (engine.max_concurrent_writes), %.0f %% of storage time",
+        phrase_add(t,
+                   "writes waiting for their turn (engine.max_concurrent_writes), %.0f %% of operation time",
                    percent(l->share));
         return;
     }
-    phrase_add(t, "%s%s %ss, %.0f %% of storage time", tier_name(l->tier), emulated_word(in, l->tier),
+    phrase_add(t, "%s%s %ss, %.0f %% of operation time", tier_name(l->tier), emulated_word(in, l->tier),
                dir_name(l->dir), percent(l->share));
     if (isnan(l->device_share)) return;
     double line = isnan(l->line_share) ? 0 : l->line_share;
@@ -174,13 +126,21 @@ static double requests_per_s(const struct judge_input *in) {
     return in->length_s > 0 ? (double)in->requests / in->length_s : (double)NAN;
 }
 
-/* The parts of the mean end-to-end latency. */
+/* The latency that the targets are of; without targets it is end-to-end. */
+static bool by_first_token(const struct judge_input *in) {
+    return in->targets && in->ttft_ms > 0 && !isinf(in->ttft_ms);
+}
+
+/* The parts of a mean latency. Up to the first token nothing is generated, and of the time in storage there
+ * is as much as fits beside the rest. */
 enum part { PART_QUEUE, PART_STORAGE, PART_COMPUTE, PART_REST, PARTS };
 
-static void parts_of(const struct judge_input *in, double part[PARTS]) {
-    part[PART_QUEUE] = share(in->queue_ms, in->e2e_ms);
-    part[PART_STORAGE] = share(in->storage_ms, in->e2e_ms);
-    part[PART_COMPUTE] = share(in->generation_ms + in->prefill_ms, in->e2e_ms);
+static void parts_of(const struct judge_input *in, bool first_token, double part[PARTS]) {
+    double whole = first_token ? in->ttft_ms : in->e2e_ms, storage = in->storage_ms;
+    if (first_token) storage = fmin(storage, fmax(whole - in->queue_ms - in->prefill_ms, 0));
+    part[PART_QUEUE] = judge_share(in->queue_ms, whole);
+    part[PART_STORAGE] = judge_share(storage, whole);
+    part[PART_COMPUTE] = judge_share((first_token ? 0 : in->generation_ms) + in->prefill_ms, whole);
     part[PART_REST] = 0;
     double sum = 0;
     for (int i = 0; i < PART_REST; i++) sum += isnan(part[i]) ? part[i] = 0 : part[i];
@@ -191,49 +151,50 @@ static void parts_of(const struct judge_input *in, double part[PARTS]) {
 static void add_parts(struct phrase *t, const struct judge_input *in) {
     double part[PARTS];
     int whole[PARTS];
-    char e2e[24];
+    char text[24];
+    bool first = by_first_token(in);
+    double mean = first ? in->ttft_ms : in->e2e_ms, room = judge_share(in->room_ms, mean);
     const char *const names[PARTS] = {"queue wait", "storage I/O",
-                                      in->prefill_ms > 0 ? "prefill and generation" : "generation",
+                                      first                ? "prefill"
+                                      : in->prefill_ms > 0 ? "prefill and generation"
+                                                           : "generation",
                                       "the rest"};
-    if (!(in->e2e_ms > 0) || isinf(in->e2e_ms)) return;
-    parts_of(in, part);
+    if (!(mean > 0) || isinf(mean)) return;
+    parts_of(in, first, part);
     phrase_percents(part, whole, PARTS);
-    phrase_add(t, "; of %s mean end-to-end", units_duration_human(in->e2e_ms * 1e6, e2e, sizeof e2e));
+    phrase_add(t, "; of %s mean %s", units_duration_human(mean * 1e6, text, sizeof text),
+               first ? "time to first token" : "end-to-end");
     const char *before = " ";
     for (int i = 0; i < PARTS; i++) {
         if (whole[i] == 0) continue;
         phrase_add(t, "%s%s %d %%", before, names[i], whole[i]);
-        double room = share(in->room_ms, in->e2e_ms);
         if (i == PART_STORAGE && room >= ROOM)
             phrase_add(t, " (%d %% with a write waiting for room)", (int)fmin(percent(room), whole[i]));
         before = ", ";
     }
 }
 
+/* "7.6 of 8": the mean of few has a digit behind the point, as it is seldom whole. */
+static const char *busy_slots(const struct judge_input *in, char out[48]) {
+    double busy = fmin(in->slots_ratio, 1) * (double)in->slots, tenths = round(10 * busy) / 10;
+    bool whole = in->slots >= 100 || tenths == round(tenths);
+    snprintf(out, 48, "%.*f of %.0f", whole ? 0 : 1, busy, (double)in->slots);
+    return out;
+}
+
 static void add_slots(struct phrase *t, const struct judge_input *in) {
+    char busy[48];
     if (!(in->slots_ratio >= 0)) return;
-    double ratio = fmin(in->slots_ratio, 1);
     if (in->slots)
-        phrase_add(t, "; %.0f of %.0f slots busy", round(ratio * (double)in->slots), (double)in->slots);
+        phrase_add(t, "; %s slots busy", busy_slots(in, busy));
     else
-        phrase_add(t, "; slots %.0f %% busy", percent(ratio));
+        phrase_add(t, "; slots %.0f %% busy", percent(in->slots_ratio));
 }
 
 static void add_backlog(struct phrase *t, const struct judge_input *in) {
     char count[24];
     if (in->backlog)
         phrase_add(t, "; %s waiting", units_count_human((double)in->backlog, count, sizeof count));
-}
-
-double judge_foreign_bytes(double kernel, double ours, double length_s) {
-    double excess = kernel - ours;
-    if (!(ours >= 0) || !(excess > FOREIGN_BYTES_PER_S * length_s)) return 0;
-    double ratio = ours > 0 ? kernel / ours : (double)INFINITY;
-    return ratio > JUDGE_FOREIGN ? ratio : 0;
-}
-
-double judge_foreign(const struct judge_input *in) {
-    return judge_foreign_bytes(in->device_bytes, in->our_bytes, in->length_s);
 }
 
 static void warn_of_neighbour(struct verdict *v, const struct judge_input *in) {
@@ -267,7 +228,7 @@ static void say(struct verdict *v, enum verdict_limit limit, enum verdict_cause 
 }
 
 static void nothing_done(struct phrase *t, const struct judge_input *in, struct verdict *v) {
-    struct leader l = find_leader(in);
+    struct judge_leader l = judge_leader_of(in);
     if (l.found)
         say(v, l.limit ? VERDICT_WRITES : verdict_limit_of(l.tier), VERDICT_CAUSE_LATENCY, l.share);
     else if (in->slots_ratio >= FULL)
@@ -283,18 +244,26 @@ static void nothing_done(struct phrase *t, const struct judge_input *in, struct 
     add_backlog(t, in);
 }
 
+/* Where lookups miss at no cost, less was asked of the tiers than users of a cache that hits ask. */
+static void add_free_misses(struct phrase *t, const struct judge_input *in) {
+    if (in->misses_free && percent(in->miss_ratio) >= 1)
+        phrase_add(t, "; %.0f %% of lookups miss, which makes no work here", percent(in->miss_ratio));
+}
+
 static void nothing_limits(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     struct resource most = most_loaded(in);
     say(v, VERDICT_NONE, VERDICT_CAUSES, most.busy);
     phrase_add(t, "none: all targets met");
-    if (isnan(most.busy)) return;
-    phrase_add(t, "; the most loaded is ");
-    add_resource(t, &most, in);
-    phrase_add(t, ", %.0f %% busy", percent(most.busy));
+    if (most.busy >= 0) {
+        phrase_add(t, "; the most loaded is ");
+        add_resource(t, &most, in);
+        phrase_add(t, ", %.0f %% busy", percent(most.busy));
+    }
+    add_free_misses(t, in);
 }
 
 static void neighbour(struct phrase *t, const struct judge_input *in, struct verdict *v, double busy) {
-    struct leader l = find_leader(in);
+    struct judge_leader l = judge_leader_of(in);
     say(v, VERDICT_NEIGHBOUR, VERDICT_CAUSE_FOREIGN, 1 - fmin(in->our_bytes / in->device_bytes, 1));
     phrase_add(t, "another program on the device under nvme: the kernel counted %.3g times our bytes",
                judge_foreign(in));
@@ -323,35 +292,46 @@ static int terminal(const struct judge_input *in) {
     return last;
 }
 
-static double held_bytes(const struct judge_input *in) {
+static double sum_on(const struct judge_input *in, const double bytes[KVF_TIERS]) {
     double sum = 0;
-    for (int t = 0; t < KVF_TIERS; t++) sum += in->on[t] && in->usable_bytes[t] > 0 ? in->usable_bytes[t] : 0;
+    for (int t = 0; t < KVF_TIERS; t++) sum += in->on[t] && bytes[t] > 0 ? bytes[t] : 0;
     return sum;
 }
 
-/* Misses of what was there before and had to leave, of all lookups. */
+static double held_bytes(const struct judge_input *in) {
+    return sum_on(in, in->usable_bytes);
+}
+
+/* Misses of what was there before and had to leave, of all lookups: no more than tiers of this size must
+ * miss, where others are of what has expired or was not let in. */
 static double capacity_misses(const struct judge_input *in) {
-    return in->miss_ratio - in->first_ratio;
+    double by_size = in->capacity_ratio > 0 ? fmin(in->miss_ratio, in->capacity_ratio) : in->miss_ratio;
+    return by_size - in->first_ratio;
+}
+
+/* Tiers with room left miss what a rule keeps out or lets expire. */
+static bool has_room(const struct judge_input *in) {
+    return in->capacity_ratio > 0 && sum_on(in, in->used_bytes) < held_bytes(in) / 2;
 }
 
 static bool too_small(const struct judge_input *in) {
-    return terminal(in) >= 0 && capacity_misses(in) >= VERDICT_MISSES && in->reuse_bytes > held_bytes(in);
+    return !has_room(in) && terminal(in) >= 0 && capacity_misses(in) >= VERDICT_MISSES &&
+           in->reuse_bytes > held_bytes(in);
 }
 
 static void capacity(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     enum kvf_tier last = (enum kvf_tier)terminal(in);
-    struct leader l = find_leader(in);
+    struct judge_leader l = judge_leader_of(in);
     char needs[24], holds[24], error[24] = "";
     say(v, verdict_limit_of(last), VERDICT_CAUSE_CAPACITY, capacity_misses(in));
     if (in->reuse_error > 0) snprintf(error, sizeof error, " +- %.1f", 100 * in->reuse_error);
-    phrase_add(
-        t,
-        "%s capacity: the working set takes %s, and the tiers hold %s; %.1f%s %% of lookups miss what they could not "
-        "keep",
-        tier_name(last), units_size_human(in->reuse_bytes, needs, sizeof needs),
-        units_size_human(held_bytes(in), holds, sizeof holds), 100 * capacity_misses(in), error);
+    phrase_add(t, "%s capacity: the working set takes %s, and the tiers hold %s; %.1f%s %% of lookups %s",
+               tier_name(last), units_size_human(in->reuse_bytes, needs, sizeof needs),
+               units_size_human(held_bytes(in), holds, sizeof holds), 100 * capacity_misses(in), error,
+               in->capacity_ratio > 0 ? "would miss in any LRU cache of that size"
+                                      : "miss what they could not keep");
     if (in->misses_free)
-        phrase_add(t, "; a miss makes no work here, so that more room brings hits rather than throughput");
+        phrase_add(t, "; a miss makes no work here, so more room brings hits, not throughput");
     if (in->tier_busy[last] >= JUDGE_SATURATED)
         phrase_add(t, "; %s %.0f %% busy", tier_name(last), percent(in->tier_busy[last]));
     add_parts(t, in);
@@ -362,7 +342,7 @@ static void capacity(struct phrase *t, const struct judge_input *in, struct verd
 
 static void saturated(struct phrase *t, const struct judge_input *in, struct verdict *v,
                       const struct resource *r) {
-    struct leader l = find_leader(in);
+    struct judge_leader l = judge_leader_of(in);
     char demand[24];
     say(v, r->limit, VERDICT_CAUSE_BANDWIDTH, r->busy);
     add_resource(t, r, in);
@@ -401,11 +381,12 @@ static bool crowded(const struct judge_input *in) {
 }
 
 /* Room comes from moves, one after the other: neither bandwidth nor slots bring it sooner. */
-static void room(struct phrase *t, const struct judge_input *in, struct verdict *v, const struct leader *l) {
+static void room(struct phrase *t, const struct judge_input *in, struct verdict *v,
+                 const struct judge_leader *l) {
     struct resource most = most_loaded(in);
-    say(v, verdict_limit_of(l->tier), VERDICT_CAUSE_LATENCY, share(in->room_ms, in->e2e_ms));
+    say(v, verdict_limit_of(l->tier), VERDICT_CAUSE_LATENCY, judge_share(in->room_ms, in->e2e_ms));
     phrase_add(t, "writes that wait for room, %.0f %% of the time in storage",
-               percent(share(in->room_ms, in->storage_ms)));
+               percent(judge_share(in->room_ms, in->storage_ms)));
     if (!isnan(most.busy)) {
         phrase_add(t, "; of what makes room, ");
         add_resource(t, &most, in);
@@ -415,7 +396,8 @@ static void room(struct phrase *t, const struct judge_input *in, struct verdict 
     add_backlog(t, in);
 }
 
-static void gate(struct phrase *t, const struct judge_input *in, struct verdict *v, const struct leader *l) {
+static void gate(struct phrase *t, const struct judge_input *in, struct verdict *v,
+                 const struct judge_leader *l) {
     say(v, VERDICT_WRITES, VERDICT_CAUSE_CONCURRENCY, l->share);
     add_leader(t, l, in);
     add_parts(t, in);
@@ -426,9 +408,9 @@ static void gate(struct phrase *t, const struct judge_input *in, struct verdict 
 static void slots(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     struct resource most = most_loaded(in);
     say(v, VERDICT_SLOTS, VERDICT_CAUSE_CONCURRENCY, in->slots_ratio);
+    char busy[48];
     if (in->slots)
-        phrase_add(t, "slots: %.0f of %.0f busy", round(fmin(in->slots_ratio, 1) * (double)in->slots),
-                   (double)in->slots);
+        phrase_add(t, "slots: %s busy", busy_slots(in, busy));
     else
         phrase_add(t, "slots: %.0f %% busy", percent(in->slots_ratio));
     add_backlog(t, in);
@@ -443,7 +425,7 @@ static void slots(struct phrase *t, const struct judge_input *in, struct verdict
 /* The response time is what the operations take by themselves. */
 static void latency(struct phrase *t, const struct judge_input *in, struct verdict *v,
                     const double part[PARTS]) {
-    struct leader l = find_leader(in);
+    struct judge_leader l = judge_leader_of(in);
     if (part[PART_REST] > fmax(part[PART_COMPUTE], part[PART_STORAGE])) {
         say(v, VERDICT_HOST_CPU, VERDICT_CAUSE_LATENCY, part[PART_REST]);
         phrase_add(t, "the program itself: most of the time nothing of a request is under way");
@@ -453,8 +435,9 @@ static void latency(struct phrase *t, const struct judge_input *in, struct verdi
     if (part[PART_COMPUTE] >= part[PART_STORAGE] || !l.found) {
         say(v, VERDICT_COMPUTE, VERDICT_CAUSE_LATENCY, part[PART_COMPUTE]);
         phrase_add(t, "%s, not the cache",
-                   in->prefill_ms > 0 ? "prefill and generation on the GPU and in its batch"
-                                      : "generation, token time");
+                   by_first_token(in)   ? "prefill on the GPU and in its batch"
+                   : in->prefill_ms > 0 ? "prefill and generation on the GPU and in its batch"
+                                        : "generation, token time");
         add_parts(t, in);
         return;
     }
@@ -474,6 +457,7 @@ static void load(struct phrase *t, const struct judge_input *in, struct verdict 
         add_resource(t, &most, in);
         phrase_add(t, ", is %.0f %% busy", percent(most.busy));
     }
+    add_free_misses(t, in);
     add_parts(t, in);
 }
 
@@ -490,14 +474,15 @@ static bool capacity_explains(const struct judge_input *in, const struct resourc
 /* The bound on throughput, or on latency where nothing bounds throughput. */
 static void limited(struct phrase *t, const struct judge_input *in, struct verdict *v) {
     struct resource most = most_loaded(in);
-    struct leader l = find_leader(in);
-    double part[PARTS];
-    parts_of(in, part);
+    struct judge_leader l = judge_leader_of(in);
+    double part[PARTS], all[PARTS];
+    parts_of(in, false, all);
+    parts_of(in, by_first_token(in), part);
     bool bound = most.busy >= JUDGE_SATURATED, waits = part[PART_QUEUE] >= WAITS || backlog_grows(in),
          full = (in->slots_ratio >= FULL && in->backlog > 0 && waits) || part[PART_QUEUE] >= DOMINANT;
     bool stores = part[PART_STORAGE] > part[PART_COMPUTE], tiers = stores && l.found && !l.limit;
     /* generation is a timer: other programs take nothing of it */
-    bool timed = part[PART_COMPUTE] > part[PART_STORAGE] + part[PART_REST];
+    bool timed = all[PART_COMPUTE] > all[PART_STORAGE] + all[PART_REST];
     bool disk = bound ? most.tier == KVF_TIER_NVME : tiers && l.tier == KVF_TIER_NVME;
 
     if (disk && judge_foreign(in) > 0)
@@ -549,13 +534,13 @@ static void evidence(struct verdict *v, const struct judge_input *in) {
     verdict_add_evidence(v, "own_cpu_busy", in->own_cpu_ratio, "");
     verdict_add_evidence(v, "slots_busy", in->slots_ratio, "");
     if (in->requests > 0 && in->e2e_ms > 0) {
-        parts_of(in, part);
+        parts_of(in, false, part);
         verdict_add_evidence(v, "queue_wait_share", part[PART_QUEUE], "");
         verdict_add_evidence(v, "storage_io_share", part[PART_STORAGE], "");
-        verdict_add_evidence(v, "room_wait_share", share(in->room_ms, in->e2e_ms), "");
+        verdict_add_evidence(v, "room_wait_share", judge_share(in->room_ms, in->e2e_ms), "");
         verdict_add_evidence(v, "room_wait_ms", in->room_ms, "ms");
         verdict_add_evidence(v, "compute_share", part[PART_COMPUTE], "");
-        double room = share(in->room_ms, in->e2e_ms);
+        double room = judge_share(in->room_ms, in->e2e_ms);
         judge_places(v, in, part[PART_STORAGE] - (room > 0 ? fmin(room, part[PART_STORAGE]) : 0));
         /* the response time law gives the time between an answer and the next question */
         think_s = in->users / rate - in->e2e_ms / 1e3;

@@ -23,10 +23,11 @@ struct judge_input {
     double room_ms;  /* of storage_ms, with a write that waits for room */
     double e2e_ms, queue_ms, storage_ms, prefill_ms,
         generation_ms;                    /* per request; 0 for what it does not do */
+    double ttft_ms;                       /* where targets are of the time to first token; else missing */
     double op_s[KVF_TIERS][KVF_DIRS];     /* sum of entry operation times */
     double device_s[KVF_TIERS][KVF_DIRS]; /* of which at the device */
     double line_s[KVF_TIERS][KVF_DIRS];   /* of which in line for it */
-    double held_s; /* in line for their turn under engine.max_concurrent_writes; in none of these */
+    double held_s; /* waiting for their turn under engine.max_concurrent_writes; in none of these */
     double busy[KVF_TIERS][KVF_DIRS]; /* share of its time that a tier worked for a direction */
     double tier_busy[KVF_TIERS];      /* for either; half duplex has one time for both */
     /* The link to a tier, gpu's and remote's, and the gpu's own memory. A tier with a link is not busy itself
@@ -48,8 +49,9 @@ struct judge_input {
     double oldest_ms;          /* age of the one that waits longest by then; 0 when none waits */
     bool targets, targets_met; /* classes have some; each keeps all of its */
     /* of lookups without decode's: that missed, that an unlimited cache would miss as well, and the bytes
-     * with which 99 % of the reuses would hit; error: standard error of the second and of what follows from
-     * it, 0: exact */
+     * with which 99 % of the reuses would hit; capacity_ratio: what an LRU cache of the tiers' size would
+     * miss, where a rule keeps entries out or lets them expire, so that not every miss is one of capacity,
+     * else 0 or missing; error: standard error of the second and of what follows from it, 0: exact */
     double miss_ratio, first_ratio, capacity_ratio, reuse_bytes, reuse_error;
     bool misses_free; /* a miss makes no work: nothing is computed or written again for it */
     double kv_use,
@@ -67,7 +69,7 @@ struct judge_input {
  * - no request done: so, and what operations took most time so far
  * - targets met and no backlog: none, and the most loaded resource
  * - a neighbour: the tier that would be named is on a device that another program uses
- * - the gate of writes: most storage time is in line for it
+ * - the gate of writes: most operation time is spent waiting at it
  * - the gpu's capacity: a saturated GPU whose batch has no room for more KV, while sequences wait
  * - capacity: a fifth of the lookups or more miss what the tiers could not keep, and their work, or the GPU's
  * for what was missed, would be named
@@ -76,7 +78,7 @@ struct judge_input {
  * - waiting for room: half of the time in storage or more, with a crowd in service
  * - slots: full, with requests that wait for them, and nothing inside saturated
  * - load: without targets to miss, X <= N / (R + Z)
- * - latency: the largest part of the end-to-end latency
+ * - latency: the largest part of the latency that the targets are of, time to first token or end-to-end
  * Shares of one sentence add up to 100 %. */
 void judge_run(const struct judge_input *in, struct verdict *v);
 /* Adds to the evidence where the mean end-to-end latency is spent: each tier's part of `storage`, the share
@@ -90,6 +92,20 @@ void judge_names(const struct judge_input *in, char *out, size_t len);
 /* The tier that is, or whose link is, busy for the largest part of the time; KVF_TIERS: none is known to be.
  */
 enum kvf_tier judge_most_loaded_tier(const struct judge_input *in);
+/* Part of a whole, 0 to 1; NaN when either is missing or there is no whole. Every comparison with it is then
+ * false, so that missing data is never the bottleneck. */
+double judge_share(double part, double whole);
+/* The tier and direction with most operation time, or the limit on writes in flight. */
+struct judge_leader {
+    bool found;
+    bool limit; /* writes waiting for their turn took most; the rest but the share is unset */
+    enum kvf_tier tier;
+    enum kvf_dir dir;
+    double share;        /* of all operation time */
+    double device_share; /* of its own time; NaN when missing */
+    double line_share;   /* of its own time, in line for the device; NaN when missing */
+};
+struct judge_leader judge_leader_of(const struct judge_input *in);
 /* The kernel's bytes to ours where that says that somebody else uses the device, else 0. */
 double judge_foreign(const struct judge_input *in);
 double judge_foreign_bytes(double kernel, double ours, double length_s);

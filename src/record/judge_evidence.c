@@ -5,6 +5,55 @@
 #include "record/judge.h"
 #include "record/phrase.h"
 
+/* Less than this of another program is no neighbour but a file system's own. */
+#define FOREIGN_BYTES_PER_S (1024. * 1024)
+
+double judge_share(double part, double whole) {
+    if (!(whole > 0) || isinf(whole) || isnan(part)) return (double)NAN;
+    return fmin(fmax(part / whole, 0), 1);
+}
+
+struct judge_leader judge_leader_of(const struct judge_input *in) {
+    struct judge_leader l = {.device_share = (double)NAN};
+    double total = 0, most = 0;
+    for (unsigned t = 0; t < KVF_TIERS; t++) {
+        for (unsigned d = 0; d < KVF_DIRS; d++) {
+            double s = in->op_s[t][d];
+            if (!(s > 0) || isinf(s)) continue;
+            total += s;
+            if (s <= most) continue;
+            most = s;
+            l.found = true;
+            l.tier = (enum kvf_tier)t;
+            l.dir = (enum kvf_dir)d;
+        }
+    }
+    if (in->held_s > 0) total += in->held_s;
+    if (in->held_s > most) {
+        l.found = l.limit = true;
+        l.share = judge_share(in->held_s, total);
+        return l;
+    }
+    if (!l.found) return l;
+    l.share = judge_share(most, total);
+    l.device_share = judge_share(in->device_s[l.tier][l.dir], most);
+    l.line_share = judge_share(in->line_s[l.tier][l.dir], most);
+    /* Lines count when they end, operations when all of them does: in a short time the parts may be more. */
+    if (l.line_share > 1 - l.device_share) l.line_share = 1 - l.device_share;
+    return l;
+}
+
+double judge_foreign_bytes(double kernel, double ours, double length_s) {
+    double excess = kernel - ours;
+    if (!(ours >= 0) || !(excess > FOREIGN_BYTES_PER_S * length_s)) return 0;
+    double ratio = ours > 0 ? kernel / ours : (double)INFINITY;
+    return ratio > JUDGE_FOREIGN ? ratio : 0;
+}
+
+double judge_foreign(const struct judge_input *in) {
+    return judge_foreign_bytes(in->device_bytes, in->our_bytes, in->length_s);
+}
+
 void judge_places(struct verdict *v, const struct judge_input *in, double storage) {
     static const char *const where[3] = {"device", "line", "host"};
     double part[KVF_TIERS][3] = {{0}}, total = fmax(in->held_s, 0);

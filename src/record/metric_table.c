@@ -85,7 +85,8 @@ const struct metric metric_rows[] = {
     {"requests_left", COUNT, FREE, "requests left",
      "Of requests_asked those not done when the run ended. Missing without a limit."},
     {"classes_unserved", COUNT, DOWN, "classes unserved",
-     "Classes of which no request was done, while one waited for half of the measured part or longer."},
+     "Classes of which no request was done, while one waited for half of the measured part or longer, and classes "
+     "that starved for longer than half of it."},
     {"requests_open_at_start", COUNT, FREE, "open at the start",
      "Requests that waited or were in service when the measured part began: they and requests_arrived are done, failed, "
      "dropped, queued or in service at the end."},
@@ -198,7 +199,7 @@ const struct metric metric_rows[] = {
      "them."},
     {"refused", COUNT, DOWN, "writes refused",
      "Writes that no tier can hold, or that found no room in the last tier in time; their requests fail."},
-    {"not_admitted", COUNT, FREE, "writes not admitted", "Writes that cache.admission turned away."},
+    {"not_admitted", COUNT, DOWN, "writes not admitted", "Writes that cache.admission turned away."},
     {"prefix_seen", COUNT, FREE, "prompts seen",
      "Requests done that began with a shared prompt: prefix_found + prefix_rebuilt. prefix_hits counts lookups "
      "instead, of blocks at granularity block, and those of requests that were not done as well."},
@@ -320,8 +321,7 @@ const struct metric metric_rows[] = {
      "KV tokens read from all tiers / tokens generated: total_read_bytes / bytes per token / tokens_generated."},
     {"writes_in_flight_max", COUNT, FREE, "writes in flight at most",
      "Under engine.max_concurrent_writes: most entry writes of requests in flight at a time."},
-    {"writes_held", COUNT, FREE, "writes held",
-     "Under the same limit: writes that stood in line for their turn."},
+    {"writes_held", COUNT, FREE, "writes held", "Under the same limit: writes that waited for their turn."},
     {"writes_held_mean_ms", MS, DOWN, "writes held mean", "Mean time that these stood in line."},
     {"precondition_bytes", BYTES, FREE, "preconditioned",
      "Bytes that run.precondition wrote to nvme; no other measure counts them."},
@@ -409,6 +409,7 @@ const struct metric_usual metric_usual[] = {
     {.name = "requests_dropped", .quiet = true},
     {.name = "refused", .quiet = true},
     {.name = "fell_through", .quiet = true},
+    {.name = "not_admitted", .quiet = true},
     {.name = "copies_skipped", .quiet = true},
     {.name = "total_read_bytes"},
     {.name = "total_write_bytes"},

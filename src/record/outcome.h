@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "record/run.h"
+#include "record/standing.h"
 
 /* The record of a sweep: what its runs have in common. Plain data for the database and the summaries. */
 struct sweep_record {
@@ -78,6 +79,7 @@ struct outcome_point {
     char why[300];                 /* why it failed; "" */
     double *value;                 /* by measure, malloc'd; outcome_measured() reads it */
     size_t values;
+    double undone[STANDING_UNDONE]; /* as standing.h has them */
     size_t against; /* index of the point that differences are given against; SIZE_MAX: none */
 };
 struct outcome_measure {
@@ -129,7 +131,8 @@ double outcome_value(const struct outcome *o, size_t point, size_t measure);
 size_t outcome_measure_find(const struct outcome *o, const char *name); /* SIZE_MAX: none */
 /* Against the point's baseline, as a part: 0.05 is 5 % more; NaN: missing. */
 double outcome_delta(const struct outcome *o, size_t point, size_t measure);
-size_t outcome_best(const struct outcome *o); /* by the first measure; SIZE_MAX: none */
+/* By a measure, of the points that left nothing undone: less work is done sooner. SIZE_MAX: none. */
+size_t outcome_best(const struct outcome *o, size_t measure);
 /* The measure whose best value is a peak: throughput where the load varies, else the first. */
 size_t outcome_judge(const struct outcome *o);
 bool outcome_by_load(const struct outcome *o); /* profile rates */

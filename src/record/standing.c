@@ -31,44 +31,55 @@ static const struct {
 } undone[STANDING_UNDONE] = {{"requests_failed", "request failed", "requests failed"},
                              {"requests_dropped", "arrival was dropped", "arrivals were dropped"},
                              {"fell_through", "write fell through", "writes fell through"},
+                             {"not_admitted", "write was not admitted", "writes were not admitted"},
                              {"copies_skipped", "copy was skipped", "copies were skipped"}};
 
 const char *standing_undone_metric(size_t i) {
     return undone[i].metric;
 }
 
+size_t standing_undone_find(const char *metric) {
+    size_t i = 0;
+    while (i < STANDING_UNDONE && strcmp(undone[i].metric, metric) != 0) i++;
+    return i;
+}
+
 static double known(double v) {
     return kvf_present(v) ? v : 0;
 }
 
+void standing_count(const struct result_list *results, double counts[STANDING_UNDONE]) {
+    for (size_t i = 0; i < STANDING_UNDONE; i++) counts[i] = known(result_value(results, undone[i].metric));
+}
+
 static void add_undone(struct standing *s, const struct run_record *r, const struct trials *t) {
-    for (size_t i = 0; i < STANDING_UNDONE; i++) {
-        const struct trial_metric *m = s->trials ? trials_metric(t, undone[i].metric) : NULL;
-        if (!s->trials) s->undone[i] = known(result_value(&r->results, undone[i].metric));
+    if (!s->trials) standing_count(&r->results, s->undone);
+    for (size_t i = 0; s->trials && i < STANDING_UNDONE; i++) {
+        const struct trial_metric *m = trials_metric(t, undone[i].metric);
         for (size_t k = 0; m && k < m->count; k++) s->undone[i] += known(m->value[k]);
     }
 }
 
-bool standing_comparable(const struct standing *s) {
+bool standing_comparable(const double counts[STANDING_UNDONE]) {
     for (size_t i = 0; i < STANDING_UNDONE; i++)
-        if (s->undone[i] > 0) return false;
+        if (counts[i] > 0) return false;
     return true;
 }
 
-const char *standing_undone(const struct standing *s, char *out, size_t len) {
+const char *standing_undone(const double counts[STANDING_UNDONE], char *out, size_t len) {
     struct phrase text = {.out = out, .cap = len};
     size_t kinds = 0, told = 0;
     out[0] = '\0';
-    for (size_t i = 0; i < STANDING_UNDONE; i++) kinds += s->undone[i] > 0;
+    for (size_t i = 0; i < STANDING_UNDONE; i++) kinds += counts[i] > 0;
     for (size_t i = 0; i < STANDING_UNDONE; i++) {
         char number[32];
-        if (!(s->undone[i] > 0)) continue;
+        if (!(counts[i] > 0)) continue;
         phrase_add(&text, "%s%s %s",
                    told == 0           ? ""
                    : told + 1 == kinds ? " and "
                                        : ", ",
-                   units_count_human(s->undone[i], number, sizeof number),
-                   s->undone[i] == 1 ? undone[i].one : undone[i].many);
+                   units_count_human(counts[i], number, sizeof number),
+                   counts[i] == 1 ? undone[i].one : undone[i].many);
         told++;
     }
     return out;
@@ -88,7 +99,7 @@ void standing_of(const struct run_record *r, const struct trials *t, struct stan
 }
 
 bool standing_good(const struct standing *s) {
-    return s->missed == 0 && s->passed == s->criteria && standing_comparable(s);
+    return s->missed == 0 && s->passed == s->criteria && standing_comparable(s->undone);
 }
 
 const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
@@ -102,7 +113,7 @@ const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
         snprintf(targets, sizeof targets, "all %zu targets met", s->targets);
     if (s->criteria)
         snprintf(criteria, sizeof criteria, "%zu of %zu criteria passed", s->passed, s->criteria);
-    standing_undone(s, lost, sizeof lost);
+    standing_undone(s->undone, lost, sizeof lost);
     out[0] = '\0';
     phrase_add(&text, "%s%s%s", targets, targets[0] && criteria[0] ? ", " : "", criteria);
     if (lost[0]) phrase_add(&text, "%sthroughput not comparable: %s", text.len ? ", " : "", lost);
@@ -112,7 +123,7 @@ const char *standing_text(const struct standing *s, char out[STANDING_TEXT]) {
 const char *standing_run_undone(const struct run_record *r, char out[STANDING_TEXT]) {
     struct standing s;
     standing_of(r, NULL, &s);
-    return standing_undone(&s, out, STANDING_TEXT);
+    return standing_undone(s.undone, out, STANDING_TEXT);
 }
 
 bool standing_line(const struct run_record *r, char out[STANDING_TEXT]) {

@@ -6,9 +6,9 @@
 #include "record/trials.h"
 
 /* Work that was asked for and not done, or not as the scenario asks: requests that failed or were dropped,
- * writes that did not get the place they waited for, copies that were not made. What is left is less work,
- * and its throughput is no measure of the whole. */
-enum { STANDING_UNDONE = 4 };
+ * writes that did not get the place they waited for or were not admitted, copies that were not made. What is
+ * left is less work, and its throughput is no measure of the whole. */
+enum { STANDING_UNDONE = 5 };
 struct standing {
     size_t targets, missed;  /* of the classes' latencies, as far as they could be judged */
     size_t criteria, passed; /* no data is no pass */
@@ -23,13 +23,17 @@ bool standing_good(const struct standing *s);
 /* The metric behind undone[i]; whether any is above 0; and "1,715 requests failed and 3 writes fell through",
  * "" where none is. */
 const char *standing_undone_metric(size_t i);
-bool standing_comparable(const struct standing *s);
-const char *standing_undone(const struct standing *s, char *out, size_t len);
+/* Index of a metric among them; STANDING_UNDONE: it is none. */
+size_t standing_undone_find(const char *metric);
+bool standing_comparable(const double undone[STANDING_UNDONE]);
+const char *standing_undone(const double undone[STANDING_UNDONE], char *out, size_t len);
 /* "2 of 6 targets missed, 4 of 4 criteria passed, throughput not comparable: 3 requests failed"; "" where
  * nothing is judged. */
-enum { STANDING_TEXT = 280 };
+enum { STANDING_TEXT = 320 };
 const char *standing_text(const struct standing *s, char out[STANDING_TEXT]);
-/* The same counts, of the run alone. */
+/* The counts of a run's results. */
+void standing_count(const struct result_list *results, double undone[STANDING_UNDONE]);
+/* The same counts as text, of the run alone. */
 const char *standing_run_undone(const struct run_record *r, char out[STANDING_TEXT]);
 /* The text of the run alone; whether it is good. */
 bool standing_line(const struct run_record *r, char out[STANDING_TEXT]);

@@ -74,8 +74,8 @@ static const struct words {
     {VERDICT_COMPUTE, VERDICT_CAUSE_BANDWIDTH, 0, "a faster GPU, or fewer users: no tier would help",
      "The modelled GPU is the resource that is busy for the largest part of the time, 85 % or more."},
     {VERDICT_COMPUTE, VERDICT_CAUSES, VERDICT_HELP_BIGGER, "a faster GPU: requests hardly wait for the cache",
-     "No resource is busy for 85 % of its time, and prefill and generation are the largest part of the end-to-end "
-     "latency."},
+     "No resource is busy for 85 % of its time, and prefill and generation are the largest part of the latency that "
+     "the targets are of."},
     {VERDICT_HOST_CPU, VERDICT_CAUSES, 0, "more or faster cores, or fewer users",
      "The host's CPUs are busy for 95 % of the time with this program's work, or most of a request's time nothing "
      "of it is under way."},
@@ -83,7 +83,7 @@ static const struct words {
      "more slots (engine.slots): nothing inside is saturated",
      "Requests wait for a slot while no resource that they use inside is busy for 85 % of its time."},
     {VERDICT_WRITES, VERDICT_CAUSES, 0, "a larger engine.max_concurrent_writes",
-     "Of all storage time the largest part is spent by writes in line for their turn."},
+     "Of all operation time, moves included, writes waiting for their turn take the largest part."},
     {VERDICT_NEIGHBOUR, VERDICT_CAUSES, 0, "stop the other program, or move this one to resources of its own",
      "The kernel counted 1.2 times our bytes or more for the device that would be named, or other programs have "
      "the host's CPUs."},
@@ -101,8 +101,8 @@ static const struct words {
      "bounds throughput."},
     {VERDICT_LIMITS, VERDICT_CAUSES, VERDICT_HELP_BIGGER | VERDICT_HELP_FEWER_USERS,
      "a device with a shorter latency, or a larger tier above it",
-     "No resource is busy for 85 % of its time, and its operations are the largest part of the end-to-end "
-     "latency."},
+     "No resource is busy for 85 % of its time, and its operations are the largest part of the latency that the "
+     "targets are of."},
 };
 
 static const struct words *words_of(const struct verdict *v) {

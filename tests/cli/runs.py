@@ -112,7 +112,8 @@ def check_identities(summary):
             "open_at_start", "arrived", "done", "failed", "queued_at_end", "in_service_at_end")}
         assert part["open_at_start"] + part["arrived"] == part["done"] + part["failed"] + part["queued_at_end"] + part[
             "in_service_at_end"], (one, part)
-    lost = sum(value[what] or 0 for what in ("requests_failed", "requests_dropped", "fell_through", "copies_skipped"))
+    lost = sum(value[what] or 0 for what in (
+        "requests_failed", "requests_dropped", "fell_through", "not_admitted", "copies_skipped"))
     assert (summary["run"]["undone"] is not None) == (lost > 0), (lost, summary["run"])
     assert not lost or not all(one["passed"] for one in summary["criteria"]), summary["criteria"]
     for way in ("read", "write"):

@@ -2,10 +2,11 @@
 """Overload never looks like success: whatever has too little room, waits too short a time or has too many users is no
 faster than the bytes allow that it had to move."""
 import json
+import re
 
 from reports import case
 from runs import measure, result, rows
-from tap import home, main, run
+from tap import SOURCE, home, main, run
 
 TOKEN_BYTES = 2048  # tiny-1b of one layer: 2 x 4 heads x 128 x 2 bytes
 BANDWIDTH = {"gpu": (10, 10), "cpu": (3, 3), "nvme": (2, 1)}  # MB/s, read and write
@@ -104,6 +105,87 @@ def _():
     refused = {one["name"]: one for one in summary["criteria"]}["writes refused"]
     assert refused["passed"] is False and refused["actual"] == value["refused"], refused
     assert "Warning %d writes were refused, larger than every tier or without room in time" % value["refused"] in summary["text"], summary["text"]
+
+
+def quick(changes, *options):
+    """Of the quickstart in simulate: the JSON summary, and the text as one line."""
+    path = home() / "work/quick.json"
+    got = run(["run", SOURCE / "configs/quickstart.yaml", "--headless", "--quiet", "--db", home() / "work/quick.db", "--json", path,
+               "--set", "mode=simulate", *[one for key, value in changes.items() for one in ("--set", "%s=%s" % (key, value))],
+               *options])
+    assert got.rc == 0, got
+    return json.loads(path.read_text()), " ".join(got.stdout.split())
+
+
+ADMISSION = {"second_hit": {"cache.admission": "second_hit"},
+             "size_limit": {"cache.admission": "size_limit", "cache.admission_limit": "128MiB"}}
+
+
+@case("what is not admitted is work undone: said in the result, a criterion, a warning, and comparable to nothing")
+def _():
+    whole, _ = quick({})
+    assert whole["run"]["undone"] is None and not any(one["name"] == "writes not admitted" for one in whole["criteria"]), whole
+    for name, rule in ADMISSION.items():
+        got, text = quick(rule)
+        out = result(got, "not_admitted")
+        assert out > 0 and result(got, "throughput_tok_s") > 1.5 * result(whole, "throughput_tok_s"), (name, got["results"])
+        assert re.search(r"throughput not comparable: [\d.]+k? writes were not admitted", text), text
+        assert "Warning %d writes were not admitted (cache.admission)" % out in text and got["verdict"]["remedies"] == [], text
+        criterion = {one["name"]: one for one in got["criteria"]}["writes not admitted"]
+        assert criterion["passed"] is False and criterion["actual"] == out, criterion
+        runs = [str(one["run"]["run_id"]) for one in (whole, got)]
+        told = run(["compare", "--db", home() / "work/quick.db", *runs])
+        flat = " ".join(told.stdout.split())
+        assert "Run %s is worse than run %s: more writes are not admitted" % tuple(reversed(runs)) in flat, told
+        gate = run(["compare", "--db", home() / "work/quick.db", "--fail-over", "5", *runs])
+        assert gate.rc == 3 and "writes were not admitted" in gate.stdout + gate.stderr, gate
+        assert not re.search(r"^tokens/s .* beyond$", told.stdout, re.MULTILINE), told
+
+
+def swept(sweep):
+    """The lines of a sweep of the quickstart in simulate, as one line, and its export."""
+    path = home() / "work/sweep.yaml"
+    text = (SOURCE / "configs/quickstart.yaml").read_text() + "\nmode: simulate\nsweep: " + json.dumps(sweep) + "\n"
+    path.write_text(text)
+    got = run(["sweep", path, "--headless", "--db", home() / "work/swept.db"])
+    assert got.rc == 0, got
+    out = json.loads(run(["export", "sweep:latest", "--format", "json", "--db", home() / "work/swept.db"]).stdout)
+    page = run(["report", "sweep:latest", "--format", "txt", "--db", home() / "work/swept.db"])
+    return " ".join(got.stdout.split()), out, " ".join(page.stdout.split())
+
+
+@case("a sweep calls no point best that left work undone, in its table, its export and its report")
+def _():
+    text, out, page = swept({"keys": {"cache.admission": ["always", "second_hit"]}})
+    always, second = out["points"]
+    rate = [one["results"]["throughput_tok_s"]["value"] for one in (always, second)]
+    assert rate[1] > rate[0] and always["undone"] is None and "not admitted" in second["undone"], out["points"]
+    assert out["sweep"]["best_point"] == 1 and "Best throughput_tok_s" in text and "at cache.admission=always" in text, text
+    assert "1 of 2 points left work undone" in text and "1 of 2 points left work undone" in page, (text, page)
+    assert re.search(r"most throughput_tok_s \S+ tok/s \(point 1: always\)", page), page
+
+
+@case("a search for a capacity takes no point that left work undone for one that meets the target")
+def _():
+    sweep = {"profile": "capacity", "find": "tiers.cpu.capacity", "between": ["1GiB", "16GiB"], "precision": 0.2,
+             "target": {"metric": "throughput_tok_s", "op": ">=", "value": 1}}
+    text, out, _ = swept(sweep)
+    assert "is met at the lower bound already" in text and "less was not tried" in text, text
+    path = home() / "work/second.yaml"
+    path.write_text((home() / "work/sweep.yaml").read_text() + "cache: {admission: second_hit}\n")
+    got = run(["sweep", path, "--headless", "--db", home() / "work/swept.db"])
+    flat = " ".join(got.stdout.split())
+    assert "cannot be met within the bounds" in flat and "writes were not admitted" in flat, got
+
+
+@case("a class that starves passes no assessment, though one or two of its requests were done")
+def _():
+    for slots, starved in ((1, 2), (50, 0)):
+        got, text = quick({"engine.slots": slots, "qos.scheduler": "strict"})
+        few = result(got, "class_responsive_done")
+        assert slots == 50 or 0 < few < 10, (few, text)
+        criterion = {one["name"]: one for one in got["criteria"]}["classes unserved"]
+        assert criterion["passed"] is (starved == 0) and criterion["actual"] == starved, criterion
 
 
 @case("what fell through is counted by tier in intervals, results, exports, the summary and the report")

@@ -102,6 +102,7 @@ def held_against_runs(scenarios, changes_tried):
         before = simulate(scenario, changes)
         remedies = before["verdict"]["remedies"]
         told += remedies != []
+        assert before["run"]["undone"] is None or remedies == [], (name, before["run"]["undone"], remedies)
         assert fits(before["verdict"]), (name, before["verdict"])
         for change in list(dict.fromkeys(one["change"] for one in remedies))[:changes_tried]:
             after = simulate(scenario, {**changes, **changed(change, before["run"]["configuration"])})
@@ -126,7 +127,7 @@ def _():
 @case("and in eleven scenarios that it had never seen, whatever is told there")
 def _():
     wrong, told = held_against_runs([(name, "quickstart", changes) for name, changes in UNSEEN], 9)
-    assert not wrong and told >= 10, (wrong, told)
+    assert not wrong and told >= 8, (wrong, told)
 
 
 @case("idle users with every target met have no bottleneck, and nothing to remedy")

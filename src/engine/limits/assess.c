@@ -79,6 +79,8 @@ static void judge_undone(const struct scenario *s, struct run_record *run) {
     judge(run, "failed requests", "requests_failed", KVF_OP_EQ, 0);
     judge(run, "writes refused", "refused", KVF_OP_EQ, 0);
     judge(run, "writes fell through", "fell_through", KVF_OP_EQ, 0);
+    if (s->cache.admission != KVF_ADMISSION_ALWAYS)
+        judge(run, "writes not admitted", "not_admitted", KVF_OP_EQ, 0);
     if (s->cache.placement == KVF_PLACEMENT_INCLUSIVE)
         judge(run, "copies skipped", "copies_skipped", KVF_OP_EQ, 0);
     judge(run, "arrivals dropped", "requests_dropped", KVF_OP_EQ, 0);

@@ -30,8 +30,8 @@ struct sampler {
     double starved_s[KVF_CLASSES_MAX];    /* of the intervals in which the class was starved */
     int64_t missed_debt[KVF_CLASSES_MAX]; /* counted as missed already, and not in the counters then */
     double host_busy_sum, host_busy_s;
-    double reuse_bytes, reuse_error; /* of the last verdict, for those of the same moment */
-    struct lookback *lookback;       /* NULL: nobody asks for windows */
+    double reuse_bytes, reuse_error, capacity_ratio; /* of the last verdict, for those of the same moment */
+    struct lookback *lookback;                       /* NULL: nobody asks for windows */
 };
 
 /* A class is starved when it gets no slot and its oldest request waits for longer than this many of its P95

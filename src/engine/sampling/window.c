@@ -69,6 +69,7 @@ void window_means(const struct window_sums *s, struct judge_input *in) {
     in->storage_ms = per(s->storage_ms, s->requests);
     in->prefill_ms = s->requests > 0 ? s->prefill_ms / s->requests : 0;
     in->generation_ms = per(s->generation_ms, s->requests);
+    in->ttft_ms = per(s->ttft_ms, s->first_tokens);
     in->device_busy_ratio = per(s->device_busy_s, s->device_known_s);
     in->device_bytes = s->counted_s > 0 ? s->device_bytes : KVF_MISSING;
     in->our_bytes = s->counted_s > 0 ? s->our_bytes : KVF_MISSING;
@@ -110,7 +111,9 @@ void window_describe(const struct window_facts *f, const struct snapshot *snap, 
     if (!(f->gpu_memory > 0)) in->memory_any = KVF_MISSING;
     if (!(f->computes > 0)) in->compute_busy = KVF_MISSING;
     if (f->open_loop > 0) in->users = KVF_MISSING;
+    if (!(f->by_ttft > 0)) in->ttft_ms = KVF_MISSING;
     in->misses_free = f->misses_free > 0;
+    in->capacity_ratio = f->capacity_ratio;
     in->kv_use = in->batch_waiting = KVF_MISSING;
     in->slots = snap->interval.slots;
     in->backlog = snap->interval.queue_depth;

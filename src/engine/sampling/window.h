@@ -17,6 +17,7 @@ struct window_sums {
     double requests; /* completed */
     double e2e_ms, queue_ms, storage_ms, prefill_ms;
     double generation_ms;
+    double ttft_ms, first_tokens;     /* of those that have one */
     double op_s[KVF_TIERS][KVF_DIRS]; /* of entry operations */
     double device_s[KVF_TIERS][KVF_DIRS];
     double line_s[KVF_TIERS][KVF_DIRS];
@@ -24,7 +25,7 @@ struct window_sums {
     double link_s[KVF_TIERS][KVF_DIRS], link_any_s[KVF_TIERS];
     double memory_s[KVF_DIRS], memory_any_s; /* of the gpu */
     double room_ms;                          /* of requests, waiting for room */
-    double held_s;                           /* writes in line for their turn */
+    double held_s;                           /* writes waiting for their turn */
     double compute_busy_s;
     double users_s;
     double device_bytes, our_bytes,
@@ -41,6 +42,8 @@ struct window_sums {
 struct window_facts {
     double computes;                 /* 1: there is a modelled GPU; 0 */
     double misses_free;              /* 1: a miss makes no work */
+    double by_ttft;                  /* 1: targets are of the time to first token */
+    double capacity_ratio;           /* as the rule has it */
     double open_loop;                /* 1: requests come without users */
     double gpu_memory;               /* 1: how busy the gpu's own memory is can be told */
     double linked[KVF_TIERS];        /* 1: the tier has a link of its own */

@@ -262,7 +262,7 @@ static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {
     if (i == 0 && users > a->config.min_users) return go_below(a, out, users);
     const struct autoscaler_level *best = lucky(a);
     if (best) {
-        seek_say(out, "; %llu are the best, which may be luck: measure again",
+        seek_say(out, "; %llu users did best, which may be chance: measure them again",
                  (unsigned long long)best->users);
         return go(a, out, "again", best->users);
     }
@@ -275,7 +275,7 @@ static bool narrow(struct autoscaler *a, struct snapshot_decision *out) {
     }
     const struct autoscaler_level *far = i ? unlucky(a, i) : NULL;
     if (far) {
-        seek_say(out, "; %llu may be as good: measure again", (unsigned long long)far->users);
+        seek_say(out, "; %llu users may do as well: measure them again", (unsigned long long)far->users);
         return go(a, out, "again", far->users);
     }
     const struct autoscaler_level *from = below >= above ? &a->level[i - 1] : &a->level[i];
@@ -395,11 +395,15 @@ static void capacity_known(const struct autoscaler *a, char *out, size_t len) {
         used = snprintf(out, len, "no answer yet: no stage has ended");
     else
         used = snprintf(out, len, "%s%.0f %s at %s",
-                        a->answer == AUTOSCALER_SEEKING ? "no answer yet: best so far "
-                                                        : "Peak capacity found: ",
+                        a->answer == AUTOSCALER_SEEKING ? "no answer yet: so far " : "Peak capacity found: ",
                         a->peak, unit(a), seek_users(a->peak_users).text);
-    if (a->answer == AUTOSCALER_SEEKING && used > 0 && (size_t)used < len && capacity_gap(a, &from, &to))
-        snprintf(out + used, len - (size_t)used, ", %llu are too few", (unsigned long long)from);
+    if (a->answer != AUTOSCALER_SEEKING || !a->levels || used <= 0 || (size_t)used >= len) return;
+    const struct autoscaler_level *high = highest_of(a), *c = &a->level[candidate_of(a)];
+    if (high != c && high->tokens_s > a->peak)
+        used += snprintf(out + used, len - (size_t)used, "; most were %.0f at %llu", high->tokens_s,
+                         (unsigned long long)high->users);
+    if (capacity_gap(a, &from, &to) && c[-1].value < c->value && (size_t)used < len)
+        snprintf(out + used, len - (size_t)used, "; %.0f at %llu", c[-1].tokens_s, (unsigned long long)from);
 }
 
 const struct seek seek_capacity = {.begin = capacity_begin,

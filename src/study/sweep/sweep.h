@@ -27,6 +27,7 @@ struct sweep_point {
     int64_t run_id;                  /* 0: not stored */
     char why[300];                   /* why it failed */
     double value[SWEEP_METRICS_MAX]; /* NaN: missing */
+    double undone[STANDING_UNDONE];  /* by which it is not comparable */
 };
 
 /* The scenario and the settings that points are made from. */

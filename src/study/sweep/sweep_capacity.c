@@ -7,7 +7,7 @@
 #include "scenario/load.h"
 #include "study/sweep/sweep.h"
 
-static bool is_met(const struct sweep *s, double v) {
+static bool holds(const struct sweep *s, double v) {
     double target = s->base.scenario.sweep.target.value;
     switch (s->base.scenario.sweep.target.op) {
     case KVF_OP_LT:
@@ -21,6 +21,16 @@ static bool is_met(const struct sweep *s, double v) {
     }
 }
 
+/* A point that left work undone meets no target, unless that is what the target counts. */
+static bool counts(const struct sweep *s, size_t i) {
+    bool asked = standing_undone_find(s->base.scenario.sweep.target.metric) < STANDING_UNDONE;
+    return asked || standing_comparable(s->point[i].undone);
+}
+
+static bool is_met(const struct sweep *s, size_t i) {
+    return counts(s, i) && holds(s, s->point[i].value[0]);
+}
+
 static const char *target_text(const struct sweep *s, char out[160]) {
     static const char *const ops[] = {"<", "<=", ">", ">=", "==", "!="};
     const struct scenario_sweep *sweep = &s->base.scenario.sweep;
@@ -31,6 +41,20 @@ static const char *target_text(const struct sweep *s, char out[160]) {
 
 static struct format_cell measured(const struct sweep *s, size_t i) {
     return format_measure(s->point[i].value[0], s->unit[0], s->metric[0]);
+}
+
+/* "512 tok/s, but 3 writes fell through" */
+struct given {
+    char text[80 + STANDING_TEXT];
+};
+static struct given given(const struct sweep *s, size_t i) {
+    struct given g = {"--"};
+    char undone[STANDING_TEXT];
+    if (i == SIZE_MAX) return g;
+    bool less = !counts(s, i);
+    snprintf(g.text, sizeof g.text, "%s%s%s", measured(s, i).text, less ? ", but " : "",
+             less ? standing_undone(s->point[i].undone, undone, sizeof undone) : "");
+    return g;
 }
 
 static size_t point_at(const struct sweep *s, double v) {
@@ -60,7 +84,8 @@ static void warn_not_monotone(struct sweep *s) {
                 !sweep_number_parse(find, s->point[b].sought, &vb) || !(va < vb) || isnan(ma) || isnan(mb))
                 continue;
             bool worse = lower ? mb > ma : mb < ma;
-            if (!worse || (is_met(s, ma) == is_met(s, mb) && fabs(mb - ma) <= 0.01 * fabs(ma))) continue;
+            if (!worse || !counts(s, a) || !counts(s, b)) continue;
+            if ((holds(s, ma) == holds(s, mb) && fabs(mb - ma) <= 0.01 * fabs(ma))) continue;
             buf_addf(
                 &s->warnings,
                 "Warning: %s is %s at %s and %s at the larger %s: it does not only get better, so smaller "
@@ -81,18 +106,16 @@ static void answer(struct sweep *s, const struct bisect *b) {
     struct buf text = {0};
     switch (b->state) {
     case BISECT_AT_LOW:
-        buf_addf(&text,
-                 "%s is met at the lower bound already: %s of %s gives %s; no more than that is required.",
-                 target, find, high, at_high != SIZE_MAX ? measured(s, at_high).text : "--");
+        buf_addf(&text, "%s is met at the lower bound already: %s of %s gives %s; less was not tried.",
+                 target, find, high, given(s, at_high).text);
         break;
     case BISECT_NOT_MET:
         buf_addf(&text, "%s cannot be met within the bounds: %s of %s, the upper one, gives %s.", target,
-                 find, high, at_high != SIZE_MAX ? measured(s, at_high).text : "--");
+                 find, high, given(s, at_high).text);
         break;
     case BISECT_FOUND:
         buf_addf(&text, "Required for %s: %s of %s, which gives %s; %s gives %s and is not enough.", target,
-                 find, high, at_high != SIZE_MAX ? measured(s, at_high).text : "--", low,
-                 at_low != SIZE_MAX ? measured(s, at_low).text : "--");
+                 find, high, given(s, at_high).text, low, given(s, at_low).text);
         break;
     case BISECT_GOES_ON:
         break;
@@ -136,7 +159,7 @@ void sweep_capacity(struct sweep *s) {
             sweep_run(s, i, i + 1);
         }
         if (!usable(s, i)) break;
-        bisect_tell(&b, is_met(s, s->point[i].value[0]));
+        bisect_tell(&b, is_met(s, i));
     }
     answer(s, &b);
     warn_not_monotone(s);

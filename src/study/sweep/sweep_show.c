@@ -90,7 +90,13 @@ static void point_row(const struct sweep *s, size_t i, struct board_row *r) {
         bool rate = s->base.scenario.sweep.profile == KVF_SWEEP_RATES;
         if (rate && strcmp(s->metric[m], "requests_per_s") == 0) r->x = p->value[m];
     }
-    snprintf(r->note, sizeof r->note, "%.199s", p->why);
+    char undone[STANDING_TEXT];
+    r->undone = !standing_comparable(p->undone);
+    if (r->undone)
+        snprintf(r->note, sizeof r->note, "not comparable: %.180s",
+                 standing_undone(p->undone, undone, sizeof undone));
+    else
+        snprintf(r->note, sizeof r->note, "%.199s", p->why);
 }
 
 void sweep_show_points(struct sweep *s) {

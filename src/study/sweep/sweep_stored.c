@@ -212,6 +212,8 @@ static void add_result(void *ctx, uint32_t number, const char *metric, double va
     place_points(r);
     while (r->at < o->points && o->point[r->at].number < number) r->at++;
     if (r->at == o->points || o->point[r->at].number != number) return;
+    size_t left = standing_undone_find(metric);
+    if (left < STANDING_UNDONE && value > 0) o->point[r->at].undone[left] = value;
     size_t m = r->measure < o->measures ? r->measure : 0;
     if (m == o->measures || strcmp(o->measure[m].name, metric) != 0 || !o->measure[m].unit[0])
         m = outcome_measure(o, metric, unit);

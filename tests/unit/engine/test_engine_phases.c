@@ -41,7 +41,7 @@ static void so_many_writes_are_in_flight_and_no_more(void **state) {
     /* standing in line is storage time of the request and none of the tier's */
     assert_true(value_of("storage_io_mean_ms") > value_of("gpu_write_mean_ms"));
     /* six of eight wait for two at any time, so that most storage time is spent in line */
-    if (!strstr(t.run.verdict.sentence, "writes in line for their turn (engine.max_concurrent_writes), "))
+    if (!strstr(t.run.verdict.sentence, "writes waiting for their turn (engine.max_concurrent_writes), "))
         fail_msg("the bottleneck: %s", t.run.verdict.sentence);
     run_end();
 }

@@ -208,6 +208,30 @@ static void a_simulation_that_stands_still_fails(void **state) {
     run_end();
 }
 
+/* Nobody waits for room, so most requests are refused at once, and the users ask again: that ends it too,
+ * where a request is many blocks as well. */
+static void requests_refused_at_once_end_it(void **state) {
+    (void)state;
+    static const char *const granularity[] = {"request", "block"};
+    for (int i = 0; i < 2; i++) {
+        char scenario[800];
+        snprintf(scenario, sizeof scenario,
+                 SIMULATE MODEL_4K
+                 "engine: {slots: 50, room_wait: 0s}\n"
+                 "tiers: {gpu: {capacity: 64MiB, latency: 80us}}\n"
+                 "cache: {granularity: %s}\n"
+                 "workload: {users: 50, prefix: {probability: 0}, personas: [{name: a, context: "
+                 "[1000, 3000], generate: [1, 1], think: [0s, 0s]}]}\n"
+                 "run: {duration: 1h, warmup: 0s}\n",
+                 granularity[i]);
+        setup_of(scenario, 1);
+        run_go();
+        expect_status(RUN_FAILED);
+        assert_non_null(strstr(t.run.status_reason, "the simulation stands still at "));
+        run_end();
+    }
+}
+
 static void ask_for_speed(void *ctx, const struct snapshot *snap) {
     (void)ctx;
     note_that(!snap->simulated);
@@ -273,6 +297,7 @@ int main(void) {
         TEST(a_run_of_a_year_is_stopped),
         TEST(a_paused_one_is_stopped),
         TEST(a_simulation_that_stands_still_fails),
+        TEST(requests_refused_at_once_end_it),
         TEST(a_real_run_has_no_speed),
         TEST(a_slow_reader_is_waited_for),
     };

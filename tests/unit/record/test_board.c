@@ -97,6 +97,21 @@ static void test_the_best_is_done_and_by_the_better_direction(void **state) {
     assert_int_equal(best_of("e2e_p95_ms", true, NAN, 20, 1), 1);
     assert_true(best_of("e2e_p95_ms", true, NAN, NAN, 1) == SIZE_MAX);
     assert_true(best_of("throughput_tok_s", false, 10, 20, 30) == SIZE_MAX);
+
+    struct board *b = board_new();
+    struct board_view v = {.rows = 0};
+    struct board_head h = head_of("throughput_tok_s", 2);
+    board_head(b, &h);
+    put(b, 0, OUTCOME_DONE, 1, 10);
+    struct board_row faster = board_row_new("less work");
+    faster.state = OUTCOME_DONE;
+    faster.value[0] = 20;
+    faster.undone = true;
+    board_row(b, 1, &faster);
+    assert_true(board_copy(b, &v));
+    assert_int_equal(board_view_best(&v), 0);
+    board_view_free(&v);
+    board_free(b);
 }
 
 static void test_a_copy_is_taken_when_something_is_new(void **state) {

@@ -39,6 +39,8 @@ static struct judge_input unknown(void) {
                              .users = NAN,
                              .miss_ratio = NAN,
                              .first_ratio = NAN,
+                             .capacity_ratio = NAN,
+                             .ttft_ms = NAN,
                              .reuse_bytes = NAN,
                              .requests = 100};
     for (int t = 0; t < KVF_TIERS; t++) {
@@ -110,6 +112,76 @@ static void with_all_targets_met_nothing_is_a_bottleneck(void **state) {
     assert_int_equal(judged(&in).limited_by, VERDICT_SLOTS);
 }
 
+/* Lookups that miss at no cost ask less of the tiers: a target is not met by the cache alone then. */
+static void misses_that_are_free_are_told_of_a_run_without_a_limit(void **state) {
+    (void)state;
+    struct judge_input in = means(40, 0, 40, 0);
+    in.targets_met = true;
+    works(&in, NVME, 3, 1, 0.3, 0.04);
+    in.miss_ratio = 0.66;
+    EXPECT(&in, VERDICT_NONE, VERDICT_CAUSES,
+           "none: all targets met; the most loaded is nvme reads, 34 % busy");
+    in.misses_free = true;
+    EXPECT(
+        &in, VERDICT_NONE, VERDICT_CAUSES,
+        "none: all targets met; the most loaded is nvme reads, 34 % busy; 66 % of lookups miss, which makes no "
+        "work here");
+    in.targets = false;
+    assert_non_null(strstr(judged(&in).sentence, "66 % of lookups miss, which makes no work here"));
+    in.targets = true;
+    in.miss_ratio = 0.001;
+    assert_null(strstr(judged(&in).sentence, "miss"));
+}
+
+/* 1 s to the first token, 4 s behind it: a target of the time to first token is not missed for what comes
+ * after. */
+static void the_latency_of_the_targets_is_divided(void **state) {
+    (void)state;
+    struct judge_input in = means(5000, 200, 1000, 3800);
+    works(&in, NVME, 60, 20, 0.4, 0.1);
+    struct verdict v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_COMPUTE);
+    assert_non_null(
+        strstr(v.sentence, "of 5.00 s mean end-to-end queue wait 4 %, storage I/O 20 %, generation 76 %"));
+    in.ttft_ms = 1000;
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_NVME);
+    assert_int_equal(v.cause, VERDICT_CAUSE_LATENCY);
+    assert_non_null(
+        strstr(v.sentence, "; of 1.00 s mean time to first token queue wait 20 %, storage I/O 80 %"));
+    assert_null(strstr(v.sentence, "generation"));
+    /* the evidence is of the whole request all the same */
+    assert_true(fabs(verdict_value(&v, "storage_io_share") - 0.2) < 1e-9);
+    in.prefill_ms = 700;
+    v = judged(&in);
+    assert_int_equal(v.limited_by, VERDICT_COMPUTE);
+    assert_non_null(
+        strstr(v.sentence, "time to first token queue wait 20 %, storage I/O 10 %, prefill 70 %"));
+    in.targets = false;
+    assert_non_null(strstr(judged(&in).sentence, "mean end-to-end"));
+}
+
+/* Half of the lookups miss, most of them what has expired or was never let in. */
+static void capacity_is_not_blamed_for_what_a_rule_keeps_out(void **state) {
+    (void)state;
+    struct judge_input in = means(400, 0, 400, 0);
+    works(&in, NVME, 20, 10, 0.4, 0.1);
+    in.miss_ratio = 0.6;
+    in.first_ratio = 0.1;
+    in.reuse_bytes = 40 * GIB;
+    in.used_bytes[NVME] = 4 * GIB;
+    assert_int_equal(judged(&in).cause, VERDICT_CAUSE_CAPACITY);
+    assert_non_null(strstr(judged(&in).sentence, "50.0 % of lookups miss what they could not keep"));
+    in.capacity_ratio = 0.4;
+    assert_non_null(
+        strstr(judged(&in).sentence, "30.0 % of lookups would miss in any LRU cache of that size"));
+    in.capacity_ratio = 0.2;
+    assert_int_equal(judged(&in).cause, VERDICT_CAUSE_LATENCY);
+    in.capacity_ratio = 0.4;
+    in.used_bytes[NVME] = GIB; /* there is room: it is not that which lacks */
+    assert_int_equal(judged(&in).cause, VERDICT_CAUSE_LATENCY);
+}
+
 /* Without targets nobody can say that it is too slow: only that more could come. */
 static void too_few_arrivals_are_load(void **state) {
     (void)state;
@@ -131,7 +203,7 @@ static void the_largest_demand_bounds_throughput(void **state) {
     EXPECT(
         &in, VERDICT_NVME, VERDICT_CAUSE_BANDWIDTH,
         "nvme reads, 98 % busy: 98.0 ms a request bounds throughput at 10.2 requests/s; of 400 ms mean "
-        "end-to-end queue wait 10 %, storage I/O 80 %, the rest 10 %; nvme reads, 71 % of storage time: 100 % "
+        "end-to-end queue wait 10 %, storage I/O 80 %, the rest 10 %; nvme reads, 71 % of operation time: 100 % "
         "at the device");
     struct verdict v = judged(&in);
     assert_true(fabs(verdict_value(&v, "nvme_demand_ms") - 98) < 1e-9);
@@ -231,9 +303,10 @@ static void full_slots_are_named_when_nothing_inside_is(void **state) {
     in.slots_ratio = 0.96;
     in.slots = 4;
     in.backlog = 177;
-    EXPECT(&in, VERDICT_SLOTS, VERDICT_CAUSE_CONCURRENCY,
-           "slots: 4 of 4 busy; 177 waiting; inside, nvme reads 2 % busy is the most loaded; of 4.13 s mean "
-           "end-to-end queue wait 48 %, generation 52 %");
+    EXPECT(
+        &in, VERDICT_SLOTS, VERDICT_CAUSE_CONCURRENCY,
+        "slots: 3.8 of 4 busy; 177 waiting; inside, nvme reads 2 % busy is the most loaded; of 4.13 s mean "
+        "end-to-end queue wait 48 %, generation 52 %");
     in.slots_ratio = 0.5;
     in.backlog = 0;
     EXPECT(
@@ -283,7 +356,7 @@ static void a_tier_too_small_is_a_cause_of_its_own(void **state) {
     EXPECT(
         &in, VERDICT_CPU, VERDICT_CAUSE_CAPACITY,
         "cpu capacity: the working set takes 11.0 GiB, and the tiers hold 4.00 GiB; 42.7 % of lookups miss what they "
-        "could not keep; cpu 90 % busy; of 400 ms mean end-to-end storage I/O 100 %; cpu writes, 75 % of storage time: "
+        "could not keep; cpu 90 % busy; of 400 ms mean end-to-end storage I/O 100 %; cpu writes, 75 % of operation time: "
         "100 % at the device");
     in.reuse_error = 0.012;
     assert_non_null(strstr(judged(&in).sentence, "42.7 +- 1.2 % of lookups"));
@@ -350,7 +423,7 @@ static void waiting_for_room_is_no_want_of_slots(void **state) {
     assert_int_equal(judged(&in).limited_by, VERDICT_NVME);
 }
 
-/* Of 40 s of storage time 30 s are spent in line for a turn among the writes. */
+/* Of 40 s of operation time 30 s are spent in line for a turn among the writes. */
 static void the_limit_on_writes_is_named(void **state) {
     (void)state;
     struct judge_input in = means(100, 5, 90, 0);
@@ -358,11 +431,11 @@ static void the_limit_on_writes_is_named(void **state) {
     in.held_s = 30;
     EXPECT(
         &in, VERDICT_WRITES, VERDICT_CAUSE_CONCURRENCY,
-        "writes in line for their turn (engine.max_concurrent_writes), 79 % of storage time; of 100 ms mean "
+        "writes waiting for their turn (engine.max_concurrent_writes), 79 % of operation time; of 100 ms mean "
         "end-to-end queue wait 5 %, storage I/O 90 %, the rest 5 %");
     in.held_s = 6; /* less than another part it is no bottleneck, but its time counts as storage time */
     EXPECT(&in, VERDICT_NVME, VERDICT_CAUSE_LATENCY,
-           "nvme writes, 57 % of storage time: 100 % at the device; 50 % busy: their latency, not their "
+           "nvme writes, 57 % of operation time: 100 % at the device; 50 % busy: their latency, not their "
            "bandwidth; of 100 ms mean end-to-end queue wait 5 %, storage I/O 90 %, the rest 5 %");
 }
 
@@ -379,7 +452,7 @@ static void before_a_request_has_ended_operations_tell(void **state) {
     in.backlog = 4120;
     EXPECT(
         &in, VERDICT_NVME, VERDICT_CAUSE_LATENCY,
-        "no request was completed; so far nvme writes, 75 % of storage time: 90 % at the device, 10 % on the "
+        "no request was completed; so far nvme writes, 75 % of operation time: 90 % at the device, 10 % on the "
         "host side; 256 of 256 slots busy; 4.12k waiting");
     in = unknown();
     EXPECT(&in, VERDICT_NONE, VERDICT_CAUSES,
@@ -434,7 +507,7 @@ static void percents_of_a_sentence_add_up(void **state) {
         struct verdict v = judged(&in);
         assert_int_equal(percents_in(v.sentence, "mean end-to-end", ";"), 100);
         if (v.limited_by == VERDICT_NVME)
-            assert_int_equal(percents_in(v.sentence, "of storage time:", ";"), 100);
+            assert_int_equal(percents_in(v.sentence, "of operation time:", ";"), 100);
     }
 }
 
@@ -542,6 +615,9 @@ int main(void) {
         cmocka_unit_test(full_slots_come_before_a_busy_host_where_time_is_a_timer),
         cmocka_unit_test(every_verdict_has_advice_and_a_rule),
         cmocka_unit_test(with_all_targets_met_nothing_is_a_bottleneck),
+        cmocka_unit_test(misses_that_are_free_are_told_of_a_run_without_a_limit),
+        cmocka_unit_test(the_latency_of_the_targets_is_divided),
+        cmocka_unit_test(capacity_is_not_blamed_for_what_a_rule_keeps_out),
         cmocka_unit_test(too_few_arrivals_are_load),
         cmocka_unit_test(the_largest_demand_bounds_throughput),
         cmocka_unit_test(cpus_that_work_for_others_are_a_neighbour),

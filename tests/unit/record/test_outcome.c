@@ -57,13 +57,38 @@ static void peaks_are_the_best_of_each_combination(void **state) {
     outcome_peaks_free(peak, count);
 
     o.point[7].state = OUTCOME_STOPPED; /* what it gave is no result */
-    assert_int_equal(outcome_best(&o), 6);
+    assert_int_equal(outcome_best(&o, 0), 6);
     assert_true(outcome_measured(&o, 7, 0) == 80 && isnan(outcome_value(&o, 7, 0)));
     o.point[2].state = o.point[3].state = OUTCOME_FAILED;
     peak = outcome_peaks(&o, &count);
     assert_true(peak[1].point == SIZE_MAX && isnan(peak[1].value[0]));
     assert_true(peak[3].point == 6 && isnan(peak[3].delta));
     outcome_peaks_free(peak, count);
+    outcome_free(&o);
+}
+
+/* Less work is done sooner: such a point is best of nothing, and no peak. */
+static void a_point_that_left_work_undone_is_not_the_best(void **state) {
+    struct outcome o;
+    char text[STANDING_TEXT];
+    size_t count;
+    (void)state;
+    fill(&o);
+    for (size_t i = 0; i < STANDING_UNDONE; i++) {
+        o.point[7].undone[i] = 3;
+        assert_false(standing_comparable(o.point[7].undone));
+        assert_non_null(strstr(standing_undone(o.point[7].undone, text, sizeof text), "3 "));
+        assert_int_equal(outcome_best(&o, 0), 6);
+        assert_int_equal(outcome_best(&o, 1), 6);
+        struct outcome_peak *peak = outcome_peaks(&o, &count);
+        assert_int_equal(peak[3].point, 6);
+        outcome_peaks_free(peak, count);
+        o.point[7].undone[i] = 0;
+    }
+    assert_true(standing_comparable(o.point[7].undone) &&
+                standing_undone(o.point[7].undone, text, sizeof text)[0] == '\0');
+    for (size_t i = 0; i < 8; i++) o.point[i].undone[1] = 1;
+    assert_true(outcome_best(&o, 0) == SIZE_MAX);
     outcome_free(&o);
 }
 
@@ -96,9 +121,9 @@ static void the_first_measure_says_what_is_best(void **state) {
     struct outcome o;
     (void)state;
     fill(&o);
-    assert_int_equal(outcome_best(&o), 7);
+    assert_int_equal(outcome_best(&o, 0), 7);
     strcpy(o.measure[0].name, "miss_ratio");
-    assert_int_equal(outcome_best(&o), 0);
+    assert_int_equal(outcome_best(&o, 0), 0);
     assert_true(metric_better("ttft_p95_ms") == METRIC_LOWER && metric_better("prepare_s") == METRIC_LOWER);
     assert_false(metric_better("requests_per_s") == METRIC_LOWER ||
                  metric_better("nvme_read_gib_s") == METRIC_LOWER);
@@ -113,6 +138,7 @@ static void the_first_measure_says_what_is_best(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peaks_are_the_best_of_each_combination),
+        cmocka_unit_test(a_point_that_left_work_undone_is_not_the_best),
         cmocka_unit_test(with_a_load_all_figures_are_those_of_the_peak),
         cmocka_unit_test(differences_are_parts_of_the_baseline),
         cmocka_unit_test(the_first_measure_says_what_is_best),
