@@ -144,6 +144,7 @@ int cmd_report(const struct options *o, struct command_reply *r, struct err *e) 
                                    : make_doc(o, store, &doc, e);
     store_close(store);
     if (!rc) {
+        doc_script(doc, !options_has(o, "no-script"));
         form->write(doc, &style, &out);
         rc = stored_output_write(o, &out, e);
     }

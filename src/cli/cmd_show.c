@@ -15,8 +15,8 @@ struct shown {
 static int load(const struct options *o, struct shown *s, struct err *e) {
     int64_t id;
 
-    if (options_has(o, "json") + options_has(o, "scenario") > 1)
-        return err_set(e, KVF_ERR_USAGE, "--json and --scenario exclude each other; choose one");
+    if (options_has(o, "json") + options_has(o, "scenario") + options_has(o, "effective") > 1)
+        return err_set(e, KVF_ERR_USAGE, "--json, --scenario and --effective exclude each other; choose one");
     int rc = stored_open(o, STORE_READ, &s->store, e);
     if (!rc) rc = store_resolve(s->store, o->operands ? o->operand[0] : "latest", &id, e);
     if (!rc) rc = store_load_run(s->store, id, &s->run, e);
@@ -49,6 +49,8 @@ int cmd_show(const struct options *o, struct command_reply *r, struct err *e) {
         r->print = output_print_data;
     } else if (!rc && options_has(o, "scenario")) { /* nothing of it reaches a terminal that would obey it */
         buf_add(&r->text, s.run.scenario_yaml ? s.run.scenario_yaml : "");
+    } else if (!rc && options_has(o, "effective")) {
+        buf_addf(&r->text, "%s\n", s.run.effective_json ? s.run.effective_json : "");
     } else if (!rc) {
         print_text(o, &s, &r->text);
         r->print = output_print_styled;

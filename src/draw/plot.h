@@ -36,6 +36,7 @@ struct plot_line {
     bool area;             /* LINES: filled down to the axis, lightly */
     bool steps;            /* LINES: holds each value to the next one */
     bool marks;            /* LINES: a mark at each point, for measured points that are few */
+    bool dots;             /* LINES: marks alone, no line */
     double *upper;         /* LINES: with y the band from y to upper, no line; NULL: a line */
 };
 struct plot_span { /* part of x that is another phase */

@@ -18,15 +18,22 @@ static bool is_long(const struct plot_line *l) {
     return l->count > 2 * SVG_PARTS;
 }
 
-/* A line as a path: a gap where values are missing, a dot where one stands alone. */
-static void path_add(const struct svg_frame *f, const double *x, const double *y, size_t count, bool steps) {
+/* Dots, of which only the end of the stroke is seen: they keep their form when a chart is stretched. */
+static void dot_add(double x, double y, struct buf *out) {
+    buf_addf(out, "M%.1f %.1fh.01", x, y);
+}
+
+/* A line as a path: a gap where values are missing. What stands alone between two gaps is a dot, in `dots`.
+ */
+static void path_add(const struct svg_frame *f, const double *x, const double *y, size_t count, bool steps,
+                     struct buf *dots) {
     bool down = false, alone = false;
     double before = 0;
     for (size_t i = 0; i < count; i++) {
         bool there =
             isfinite(x[i]) && isfinite(y[i]) && !(f->y.log && !(y[i] > 0)) && !(f->x.log && !(x[i] > 0));
         if (!there) {
-            if (alone) buf_add(f->out, "h.1");
+            if (alone) dot_add(svg_frame_x(f, x[i - 1]), before, dots);
             down = alone = false;
             continue;
         }
@@ -42,7 +49,18 @@ static void path_add(const struct svg_frame *f, const double *x, const double *y
         down = true;
         before = py;
     }
-    if (alone) buf_add(f->out, "h.1");
+    if (alone) dot_add(svg_frame_x(f, x[count - 1]), before, dots);
+}
+
+static void draw_path(const struct svg_frame *f, const struct plot_line *l, const double *x, const double *y,
+                      size_t count, bool steps) {
+    struct buf dots = {0};
+    buf_addf(f->out, "<path class=\"l k%u d%u\" d=\"", l->colour % PLOT_COLOURS, l->dash % PLOT_DASHES);
+    path_add(f, x, y, count, steps, &dots);
+    buf_add(f->out, "\"/>");
+    if (dots.len)
+        buf_addf(f->out, "<path class=\"q k%u\" d=\"%s\"/>", l->colour % PLOT_COLOURS, buf_text(&dots));
+    buf_free(&dots);
 }
 
 /* The area between the line and the axis, a piece for each stretch without gaps. */
@@ -77,11 +95,11 @@ static void band_add(const struct svg_frame *f, const struct plot_line *l) {
 }
 
 static void draw_marks(const struct svg_frame *f, const struct plot_line *l) {
-    for (size_t i = 0; i < l->count; i++) {
-        if (!isfinite(l->y[i]) || (f->y.log && !(l->y[i] > 0))) continue;
-        buf_addf(f->out, "<circle class=\"f k%u\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>",
-                 l->colour % PLOT_COLOURS, svg_frame_x(f, l->x[i]), svg_frame_y(f, l->y[i]));
-    }
+    buf_addf(f->out, "<path class=\"q k%u\" d=\"", l->colour % PLOT_COLOURS);
+    for (size_t i = 0; i < l->count; i++)
+        if (isfinite(l->y[i]) && !(f->y.log && !(l->y[i] > 0)))
+            dot_add(svg_frame_x(f, l->x[i]), svg_frame_y(f, l->y[i]), f->out);
+    buf_add(f->out, "\"/>");
 }
 
 /* A long line: the means as a line, in a band of all that there is. */
@@ -98,9 +116,8 @@ static void draw_long(const struct svg_frame *f, const struct plot_line *l) {
     }
     buf_addf(f->out, "<path class=\"w k%u\" d=\"", l->colour % PLOT_COLOURS);
     band_add(f, &(struct plot_line){.x = x, .y = least, .upper = most, .count = count});
-    buf_addf(f->out, "\"/><path class=\"l k%u d%u\" d=\"", l->colour % PLOT_COLOURS, l->dash % PLOT_DASHES);
-    path_add(f, x, mean, count, false);
     buf_add(f->out, "\"/>");
+    draw_path(f, l, x, mean, count, false);
     free(x);
     free(mean);
     free(least);
@@ -125,10 +142,8 @@ static void draw_line(const struct svg_frame *f, const struct plot_line *l) {
         area_add(f, l);
         buf_add(f->out, "\"/>");
     }
-    buf_addf(f->out, "<path class=\"l k%u d%u\" d=\"", colour, l->dash % PLOT_DASHES);
-    path_add(f, l->x, l->y, l->count, l->steps);
-    buf_add(f->out, "\"/>");
-    if (l->marks) draw_marks(f, l);
+    if (!l->dots) draw_path(f, l, l->x, l->y, l->count, l->steps);
+    if (l->marks || l->dots) draw_marks(f, l);
 }
 
 /* ---- stacks ---- */
@@ -163,12 +178,11 @@ static void draw_stack(const struct svg_frame *f) {
             below[i] = isfinite(above[i]) ? above[i] : 0;
             above[i] = below[i] + own[i];
         }
-        buf_addf(f->out, "<path class=\"b k%u\" d=\"", l->colour % PLOT_COLOURS);
+        buf_addf(f->out, "<g data-k=\"%zu\"><path class=\"b k%u\" d=\"", k, l->colour % PLOT_COLOURS);
         band_add(f, &band);
-        buf_addf(f->out, "\"/><path class=\"l k%u d%u\" d=\"", l->colour % PLOT_COLOURS,
-                 l->dash % PLOT_DASHES);
-        path_add(f, x, above, band.count, false);
         buf_add(f->out, "\"/>");
+        draw_path(f, l, x, above, band.count, false);
+        buf_add(f->out, "</g>");
         for (size_t i = 0; i < band.count; i++) /* what is missing has no height */
             if (!isfinite(above[i])) above[i] = below[i];
     }
@@ -220,14 +234,18 @@ static size_t names_place(const struct svg_frame *f, struct name *names) {
 static void draw_names(const struct svg_frame *f) {
     struct name *names = mem_zalloc(f->plot->lines + 1, sizeof *names);
     size_t n = names_place(f, names);
+    buf_add(f->out, "<g class=\"names\">");
     for (size_t i = 0; i < n; i++) {
+        buf_addf(f->out, "<g data-k=\"%td\">", names[i].line - f->plot->line);
         if (names[i].line->upper)
             buf_addf(f->out, "<rect class=\"a k%u\" x=\"%.1f\" y=\"%.1f\" width=\"20\" height=\"8\"/>",
                      names[i].line->colour % PLOT_COLOURS, f->right + 6, names[i].y - 4);
         else
             svg_swatch(f->out, names[i].line, f->right + 6, names[i].y);
         svg_text(f->out, f->right + 31, names[i].y + 4, "", names[i].line->name, SVG_NAME_CHARS);
+        buf_add(f->out, "</g>");
     }
+    buf_add(f->out, "</g>");
     free(names);
 }
 
@@ -351,15 +369,19 @@ static void frame_make(struct svg_frame *f) {
 }
 
 static void chart_draw(const struct plot *p, const char *id, struct buf *out) {
-    struct svg_frame f = {.plot = p, .out = out};
+    struct svg_frame f = {.plot = p, .id = id, .out = out};
     frame_make(&f);
     svg_frame_open(&f, id);
     svg_frame_spans(&f);
     svg_frame_axes(&f);
-    if (p->kind == PLOT_STACK)
-        draw_stack(&f);
-    else
-        for (size_t k = 0; k < p->lines; k++) draw_line(&f, &p->line[k]);
+    svg_frame_data(&f);
+    if (p->kind == PLOT_STACK) draw_stack(&f);
+    for (size_t k = 0; p->kind != PLOT_STACK && k < p->lines; k++) {
+        buf_addf(out, "<g data-k=\"%zu\">", k);
+        draw_line(&f, &p->line[k]);
+        buf_add(out, "</g>");
+    }
+    buf_add(out, "</g></g>");
     draw_names(&f);
     draw_strips(&f);
     svg_frame_marks(&f);
@@ -400,6 +422,8 @@ const char *svg_style(void) {
            ".plot .s{fill:var(--shade)}.plot .t{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:2 3}"
            ".plot .m{fill:var(--ink)}"
            ".plot .l{fill:none;stroke:currentColor;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}"
+           ".plot .q{fill:none;stroke:currentColor;stroke-width:6;stroke-linecap:round}"
+           ".plot .d path{vector-effect:non-scaling-stroke}"
            ".plot .f{fill:currentColor}.plot .a{fill:currentColor;fill-opacity:.18}"
            ".plot .w{fill:currentColor;fill-opacity:.22;stroke:currentColor;stroke-opacity:.35;stroke-width:.5}"
            ".plot .b{fill:currentColor;fill-opacity:.45}.plot .c{stroke:var(--page);stroke-width:1}"

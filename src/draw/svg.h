@@ -17,8 +17,8 @@ void svg_plot(const struct plot *p, const char *id, struct buf *out);
 /* A sample of a line, for a legend of the page's own. */
 void svg_key(const struct plot_line *l, struct buf *out);
 
-/* Lines with more than twice as many points are drawn by plot_thin() into so many parts: a band from the
- * least to the most with the mean in it. */
-enum { SVG_PARTS = 300 };
+/* Lines with more than twice as many points are drawn by plot_thin() into so many parts, about one for each
+ * pixel of the picture: a band from the least to the most with the mean in it. */
+enum { SVG_PARTS = 560 };
 
 #endif

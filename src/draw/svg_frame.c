@@ -53,8 +53,14 @@ void svg_frame_open(const struct svg_frame *f, const char *id) {
     buf_addf(
         f->out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
-        "aria-labelledby=\"%s-t %s-d\"><title id=\"%s-t\">",
-        f->width, f->height, id, id, id);
+        "aria-labelledby=\"%s-t %s-d\"",
+        f->width, f->height, id, id);
+    /* Where the axes are, for a page that moves them; how wide it is without the names, for a narrow one. */
+    if (p->kind == PLOT_LINES || p->kind == PLOT_STACK)
+        buf_addf(f->out, " data-x=\"%.9g %.9g %.1f %.1f %.1f %.1f %s %s\" style=\"--wide:%.0f%%\"", f->x.low,
+                 f->x.high, f->left, f->right, f->top, f->bottom, f->x.log ? "log" : "linear", p->x.unit,
+                 100 * f->width / (f->right + 16));
+    buf_addf(f->out, "><title id=\"%s-t\">", id);
     escape_xml(p->title, f->out);
     buf_addf(f->out, "</title><desc id=\"%s-d\">", id);
     for (size_t k = 0; k < p->lines; k++) {
@@ -75,6 +81,15 @@ void svg_frame_open(const struct svg_frame *f, const char *id) {
         escape_xml(p->caption, f->out);
     }
     buf_add(f->out, "</desc>");
+}
+
+void svg_frame_data(const struct svg_frame *f) {
+    enum { STROKE = 3 };
+    buf_addf(f->out,
+             "<clipPath id=\"%s-c\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/></clipPath>"
+             "<g clip-path=\"url(#%s-c)\"><g class=\"d\">",
+             f->id, f->left - STROKE, f->top - STROKE, f->right - f->left + 2 * STROKE,
+             f->bottom - f->top + 2 * STROKE, f->id);
 }
 
 void svg_frame_close(const struct svg_frame *f) {
@@ -100,6 +115,7 @@ static void axis_name(const struct plot_axis *a, const struct axis *scale, struc
 static void draw_x(const struct svg_frame *f) {
     struct buf name = {0};
     axis_name(&f->plot->x, &f->x, &name);
+    buf_add(f->out, "<g class=\"ticks\">");
     for (size_t i = 0; i < f->x.ticks; i++) {
         double at = svg_frame_x(f, f->x.tick[i]);
         buf_addf(f->out, "<path class=\"g\" d=\"M%.1f %.1fV%.1f\"/>", at, f->top, f->bottom + 4);
@@ -107,6 +123,7 @@ static void draw_x(const struct svg_frame *f) {
         svg_text(f->out, last ? f->width - 1 : at, f->bottom + 17,
                  last ? "text-anchor=\"end\"" : "text-anchor=\"middle\"", f->x.text[i], AXIS_TEXT);
     }
+    buf_add(f->out, "</g>");
     svg_text(f->out, (f->left + f->right) / 2, f->bottom + 33, "text-anchor=\"middle\" class=\"n\"",
              buf_text(&name), 60);
     buf_free(&name);
@@ -132,20 +149,27 @@ void svg_frame_axes(const struct svg_frame *f) {
 
 void svg_frame_spans(const struct svg_frame *f) {
     double free_from = f->left;
+    buf_addf(f->out, "<g class=\"phases\" clip-path=\"url(#%s-c)\"><g class=\"d\">", f->id);
+    for (size_t i = 0; i < f->plot->spans; i++) {
+        const struct plot_span *s = &f->plot->span[i];
+        double from = svg_frame_x(f, s->from), to = svg_frame_x(f, s->to);
+        if (to > from)
+            buf_addf(f->out, "<rect class=\"s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>", from,
+                     f->top, to - from, f->bottom - f->top);
+    }
+    buf_add(f->out, "</g>");
     for (size_t i = 0; i < f->plot->spans; i++) {
         const struct plot_span *s = &f->plot->span[i];
         double from = svg_frame_x(f, s->from), to = svg_frame_x(f, s->to);
         double width = svg_text_width(s->name, SVG_NAME_CHARS) + 6;
-        if (!(to > from)) continue;
-        buf_addf(f->out, "<rect class=\"s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>", from,
-                 f->top, to - from, f->bottom - f->top);
         /* beside a narrow one, where there is room for it before the next */
         double at = fmax(from, free_from);
         double limit = i + 1 < f->plot->spans ? svg_frame_x(f, f->plot->span[i + 1].from) : f->right;
-        if (at + width > fmax(limit, to)) continue;
+        if (!(to > from) || at + width > fmax(limit, to)) continue;
         svg_text(f->out, at + 3, f->top + 11, "class=\"p\"", s->name, SVG_NAME_CHARS);
         free_from = at + width;
     }
+    buf_add(f->out, "</g>");
 }
 
 /* Targets as lines across, each with its text above it, or below the one above; events as lines down. */
@@ -163,7 +187,7 @@ void svg_frame_marks(const struct svg_frame *f) {
         } else {
             double x = svg_frame_x(f, m->at);
             if (!(m->at >= f->x.low && m->at <= f->x.high)) continue;
-            buf_addf(f->out, "<g class=\"e\"><title>");
+            buf_addf(f->out, "<g class=\"e\" data-at=\"%.9g\"><title>", m->at);
             escape_xml(m->text, f->out);
             buf_addf(
                 f->out,

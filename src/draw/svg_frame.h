@@ -13,6 +13,7 @@ enum { SVG_WIDTH = 640, SVG_HEIGHT = 260, SVG_LINE = 15, SVG_NAME_CHARS = 20 };
 
 struct svg_frame {
     const struct plot *plot;
+    const char *id; /* of the element */
     struct buf *out;
     double width, height;            /* of the picture */
     double left, top, right, bottom; /* edges of the area that the axes enclose */
@@ -26,6 +27,9 @@ double svg_frame_x(const struct svg_frame *f, double v); /* where a value stands
 double svg_frame_y(const struct svg_frame *f, double v);
 /* Grid, ticks and labels of both axes; phases below and marks above what is drawn. */
 void svg_frame_axes(const struct svg_frame *f);
+/* Opens two groups for what is drawn of the data: cut at the edges of the axes, and below that the one that
+ * may be moved and stretched along x. */
+void svg_frame_data(const struct svg_frame *f);
 void svg_frame_spans(const struct svg_frame *f);
 void svg_frame_marks(const struct svg_frame *f);
 

@@ -56,6 +56,10 @@ void doc_block_free(struct doc_block *b) {
     *b = (struct doc_block){0};
 }
 
+void doc_script(struct doc *d, bool on) {
+    d->script = on;
+}
+
 void doc_free(struct doc *d) {
     if (!d) return;
     for (size_t i = 0; i < d->blocks; i++) doc_block_free(&d->block[i]);

@@ -2,8 +2,8 @@
  * is built once and written as a page of HTML, as Markdown or as plain text. All texts are copied and may
  * come from anywhere: each form makes them harmless. One thread at a time.
  *
- * The page is one file without scripts or anything fetched, and well-formed XML; it follows light and dark
- * screens and paper, and reads from 360 pixels on. */
+ * The page is one file, and well-formed XML, that fetches nothing and runs nothing but doc_script(); it
+ * follows light and dark screens and paper, and reads from 360 pixels on. */
 #ifndef KVF_PAGE_DOC_H
 #define KVF_PAGE_DOC_H
 
@@ -17,6 +17,10 @@
 struct doc;
 struct doc *doc_new(const char *title, const char *subtitle);
 void doc_free(struct doc *d); /* takes NULL */
+
+/* Whether a page has a script that adds to it what needs one: values at a shared cursor, zoom, series that
+ * are switched, tables that are sorted, links to a time. Without it, or where none runs, all stands there. */
+void doc_script(struct doc *d, bool on);
 
 /* Begins a section, of level 1 (those of the table of contents) to 3; it ends where the next of its level or
  * a higher one begins. */

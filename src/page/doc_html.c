@@ -1,4 +1,6 @@
+#include <openssl/evp.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "draw/escape.h"
@@ -77,12 +79,20 @@ static void put_class(struct page *p, const struct doc_cell *cell, bool number) 
     buf_free(&names);
 }
 
+enum { CARD_COLUMNS = 3 };
+
 static void put_row(struct page *p, const struct doc_block *b, size_t from) {
     buf_add(p->out, "<tr>");
     for (size_t c = 0; c < b->columns; c++) {
         const struct doc_cell *cell = from + c < b->cells ? &b->cell[from + c] : &(struct doc_cell){0};
         buf_add(p->out, c ? "<td" : "<th scope=\"row\"");
         put_class(p, cell, b->numbers[c]);
+        if (c && b->columns > CARD_COLUMNS &&
+            *b->column[c]) { /* what a narrow screen, where rows are cards, says */
+            buf_add(p->out, " data-of=\"");
+            escape_xml(b->column[c], p->out);
+            buf_add(p->out, "\"");
+        }
         buf_add(p->out, ">");
         escape_xml(cell->text ? cell->text : "--", p->out);
         buf_add(p->out, c ? "</td>" : "</th>");
@@ -94,7 +104,7 @@ static void put_table(struct page *p, const struct doc_block *b) {
     if (b->columns == 0) return;
     buf_add(p->out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
     escape_xml(*b->title ? b->title : "figures", p->out);
-    buf_add(p->out, "\"><table>");
+    buf_add(p->out, b->columns > CARD_COLUMNS ? "\"><table class=\"cards\">" : "\"><table>");
     if (*b->title) element(p, "caption", "", b->title);
     buf_add(p->out, "<thead><tr>");
     for (size_t c = 0; c < b->columns; c++)
@@ -138,12 +148,9 @@ static void put_caption(struct page *p, const struct plot *plot) {
 static void put_plot(struct page *p, const struct plot *plot) {
     char id[24];
     struct doc_block table;
-    struct buf name = {0};
-    buf_addf(&name, "p%u", p->plot++);
-    strncpy(id, buf_text(&name), sizeof id - 1);
-    id[sizeof id - 1] = '\0';
-    buf_free(&name);
-    buf_addf(p->out, "<figure%s>", plot->kind == PLOT_HEAT && plot->categories > 8 ? " class=\"wide\"" : "");
+    snprintf(id, sizeof id, "p%u", p->plot++);
+    buf_addf(p->out, "<figure id=\"%s\"%s>", id,
+             plot->kind == PLOT_HEAT && plot->categories > 8 ? " class=\"wide\"" : "");
     char heading[] = "h2";
     heading[1] = (char)('2' + p->depth); /* below that of its section */
     element(p, heading, "", plot->title);
@@ -239,6 +246,11 @@ static const char style[] =
     "h1,h2,h3,h4,h5,p,dd,dt,td,th,summary,caption,figcaption{overflow-wrap:anywhere;unicode-bidi:isolate}"
     "h2{font-size:1.35rem;margin:2.2rem 0 .8rem;padding-top:.6rem;border-top:1px solid var(--rule)}"
     "h3{font-size:1.08rem;margin:1.6rem 0 .6rem}h4{font-size:1rem;margin:1rem 0 .4rem}"
+    ".live .key{display:flex}.live .key li{cursor:pointer}.live .key li[aria-pressed=false]{opacity:.45;text-decoration:line-through}"
+    ".live .plot{touch-action:pan-y}.live .plot .h{pointer-events:none}.live .plot[data-x]{cursor:crosshair}.zoomed .ticks,.zoomed .phases text{display:none}"
+    ".plot .band{fill-opacity:.7;pointer-events:none}.said{min-height:2.5em;margin:0;font-size:.8rem;line-height:1.25;white-space:pre-wrap;"
+    "color:var(--soft);font-variant-numeric:tabular-nums}.reset{font:inherit;font-size:.82rem}.sorts{cursor:pointer}"
+    ".sorts[aria-sort=ascending]::after{content:\" \\2191\"}.sorts[aria-sort=descending]::after{content:\" \\2193\"}\n"
     "a{color:var(--k0)}nav{padding-top:.9rem}nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;list-style:none;"
     "margin:0;padding:0;font-size:.9rem}\n"
     "p{margin:.5rem 0;max-width:76rem}"
@@ -259,7 +271,7 @@ static const char style[] =
     "font-variant-numeric:tabular-nums}\n"
     ".plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,34rem),1fr));gap:1.4rem 2rem;margin:1rem 0}"
     "figure h3,figure h4,figure h5{font-size:.95rem;margin:0 0 .2rem}figure{margin:0;min-width:0}figure.wide{grid-column:1/-1}figcaption{color:var(--soft);font-size:.85rem}"
-    "figure .scroll{overflow-x:auto}figure .scroll .plot{min-width:30rem}"
+    "figure .scroll{overflow-x:auto}"
     ".key{display:none;flex-wrap:wrap;gap:0 1rem;list-style:none;margin:.2rem 0;padding:0;font-size:.82rem;color:var(--soft)}"
     ".key svg{display:inline-block;vertical-align:middle;width:26px;height:10px;margin-right:.35rem}figure details{font-size:.85rem;color:var(--soft)}\n"
     ".scroll{overflow-x:auto;max-width:100%}table{border-collapse:collapse;font-size:.9rem;margin:.6rem 0;"
@@ -272,9 +284,13 @@ static const char style[] =
     "font:.83rem/1.45 ui-monospace,monospace;margin:.6rem 0}summary{cursor:pointer;padding:.25rem 0}"
     "td.long,th.long{overflow-wrap:anywhere;min-width:13rem;white-space:normal}.fold{margin:.8rem 0}.fold summary{font-weight:600}"
     "footer{color:var(--soft);font-size:.85rem;padding-top:2rem;padding-bottom:2rem}\n"
-    "@media (max-width:600px){body{font-size:15px}.key{display:flex}header,main,footer,nav{padding-left:.8rem;padding-right:.8rem}"
+    "@media (max-width:600px){body{font-size:15px}.key{display:flex}.names{display:none}figure .scroll{overflow:hidden}"
+    ".plot[data-x]{width:var(--wide);max-width:none}pre{white-space:pre-wrap;overflow-wrap:anywhere}.scroll{overflow:visible}"
+    ".cards,.cards tbody,.cards tr,.cards caption{display:block}.cards thead{display:none}.cards tr{padding:.3rem 0;border-bottom:1px solid var(--rule)}"
+    ".cards th,.cards td{display:flex;justify-content:space-between;gap:1rem;border:0;padding:.08rem 0;position:static;text-align:right;white-space:normal;overflow-wrap:anywhere}"
+    ".cards th{font-weight:600;text-align:left}.cards td::before{content:attr(data-of);color:var(--soft);text-align:left;font-weight:400}header,main,footer,nav{padding-left:.8rem;padding-right:.8rem}"
     ".tiles{grid-template-columns:repeat(2,1fr)}.facts div{grid-template-columns:7.5rem 1fr}tbody th{min-width:6.5rem}td{min-width:0}th,td{padding:.25rem .5rem}}\n"
-    "@media print{@page{margin:14mm}body{font-size:10pt}nav{display:none}header,main,footer{max-width:none;padding:0}"
+    "@media print{.said,.reset{display:none}.live .key{display:none}@page{margin:14mm}body{font-size:10pt}nav{display:none}header,main,footer{max-width:none;padding:0}"
     "h2,h3,h4,h5{break-after:avoid}figure,tr,.tiles div,.verdict,.facts div{break-inside:avoid}thead{display:table-header-group}"
     ".level1+.level1{break-before:auto}.scroll,pre{overflow:visible}pre{white-space:pre-wrap;overflow-wrap:anywhere}"
     ".plots{display:block}figure{margin-bottom:1rem}figure .scroll .plot{min-width:0;max-width:17cm}figure details{display:none}tbody th{position:static;background:none}"
@@ -299,12 +315,29 @@ static void put_contents(struct page *p) {
     buf_add(p->out, "</ul></nav>\n");
 }
 
-/* The policy lets the page fetch nothing and run nothing, whatever a name in it may hold. */
+static const char script_open[] = "//<![CDATA[\n", script_close[] = "//]]>\n"; /* it is XML as well */
+
+/* The name of the script in the policy: the base64 of the SHA-256 of all that stands in its element. */
+static void put_hash(struct buf *out) {
+    struct buf text = {0};
+    unsigned char hash[EVP_MAX_MD_SIZE], base64[2 * EVP_MAX_MD_SIZE];
+    unsigned len = 0;
+    buf_addf(&text, "%s%s%s", script_open, page_script, script_close);
+    if (EVP_Digest(text.data, text.len, hash, &len, EVP_sha256(), NULL) != 1)
+        len = 0; /* then it does not run */
+    EVP_EncodeBlock(base64, hash, (int)len);
+    buf_addf(out, "; script-src 'sha256-%s'", (const char *)base64);
+    buf_free(&text);
+}
+
+/* The policy lets the page fetch nothing and run nothing but its script, whatever a name in it may hold. */
 static void put_head(struct page *p) {
     buf_add(p->out, "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\"><head>\n"
                     "<meta charset=\"utf-8\"/>\n"
                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                    "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\"/>\n"
+                    "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'");
+    if (p->doc->script) put_hash(p->out);
+    buf_add(p->out, "\"/>\n"
                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
                     "<meta name=\"color-scheme\" content=\"light dark\"/>\n"
                     "<meta name=\"generator\" content=\"kvfall\"/>\n"
@@ -325,5 +358,7 @@ void doc_page(const struct doc *d, const struct format_style *format_style, stru
     for (size_t i = 0; i < d->blocks; i++) put_block(&p, &d->block[i]);
     list_turn(&p, DOC_SECTION);
     sections_close(&p, 1);
-    buf_add(out, "</main>\n</body></html>\n");
+    buf_add(out, "</main>\n");
+    if (d->script) buf_addf(out, "<script>%s%s%s</script>\n", script_open, page_script, script_close);
+    buf_add(out, "</body></html>\n");
 }

@@ -36,9 +36,13 @@ struct doc_block {
 
 struct doc {
     char *title, *subtitle;
+    bool script;
     struct doc_block *block;
     size_t blocks, cap;
 };
+
+/* The script of the page, made of page.js. */
+extern const char page_script[];
 
 /* The figures of a chart as a table block, for those who cannot see it: of lines and stacks the least, the
  * mean, the most and the last value, of bars and heat maps all. The caller frees it with doc_block_free(). */

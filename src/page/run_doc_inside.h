@@ -11,7 +11,7 @@
 struct run_part {
     struct doc *doc;
     const struct run_record *run;
-    const struct series *series;
+    const struct series *series; /* NULL on a terminal */
     const struct trials *trials; /* NULL: none */
     unsigned level;              /* of its chapters */
 };

@@ -135,6 +135,16 @@ static void put_limit(const struct run_part *p) {
                  verdict_remedy_text(&v->remedy[i], text, sizeof text));
 }
 
+/* The scenario as it took effect has every setting and the seed. */
+static void put_repeat(const struct run_part *p) {
+    const struct run_record *r = p->run;
+    char text[160];
+    if (r->run_id <= 0 || !r->effective_json || r->trial) return; /* a trial is part of its group */
+    snprintf(text, sizeof text, "kvfall show %lld --effective > run-%lld.yaml && kvfall run run-%lld.yaml",
+             (long long)r->run_id, (long long)r->run_id, (long long)r->run_id);
+    doc_fact(p->doc, "Repeat it", text);
+}
+
 void run_doc_summary(const struct run_part *p) {
     doc_section(p->doc, p->level, "Verdict");
     put_verdict(p);
@@ -143,6 +153,7 @@ void run_doc_summary(const struct run_part *p) {
     put_cautions(p);
     put_troubles(p);
     run_doc_criteria(p->doc, p->run, 1);
+    put_repeat(p);
     doc_fact(p->doc, "Tags", p->run->tags);
     doc_fact(p->doc, "Note", p->run->note);
 }

@@ -88,12 +88,45 @@ static void put_statistics(struct doc *d, const struct trials *t) {
     free(usual);
 }
 
+/* Each trial as a dot, in the interval of their mean. */
+static void put_plot(struct doc *d, const struct trials *t, const char *metric, const char *title,
+                     const char *label, const char *unit) {
+    const struct trial_metric *m = trials_metric(t, metric);
+    struct statistics s;
+    if (!m || trials_complete(t) < 2) return;
+    trials_statistics(t, m, &s);
+    struct plot *plot = plot_new(PLOT_LINES, title);
+    plot_axis(&plot->x, "complete trial", "");
+    plot_axis(&plot->y, label, unit);
+    plot->y.low = 0;
+    if (kvf_present(s.ci95_low) && kvf_present(s.ci95_high)) {
+        double x[] = {0.5, (double)m->count + 0.5}, low[] = {s.ci95_low, s.ci95_low};
+        struct plot_line *band = plot_line(plot, "95 % of the mean", 2, x, sizeof *x, low, sizeof *low);
+        band->upper = mem_alloc(2 * sizeof *band->upper);
+        band->upper[0] = band->upper[1] = s.ci95_high;
+        band->colour = 1;
+    }
+    struct plot_line *dots = plot_line_room(plot, "trials", m->count, true);
+    dots->dots = true;
+    dots->colour = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        dots->x[i] = (double)i + 1;
+        dots->y[i] = m->value[i];
+        plot_tick(plot, (double)i + 1, format_exact((double)i + 1).text);
+    }
+    doc_plot(d, plot);
+}
+
 void run_doc_trials(const struct run_part *p) {
     const struct trials *t = p->trials;
     if (!t || t->count == 0) return;
     doc_section(p->doc, p->level, "Trials");
     put_heading(p);
     put_each(p->doc, t);
+    if (p->series) { /* not on a terminal */
+        put_plot(p->doc, t, "throughput_tok_s", "Throughput of each trial", "tokens generated", "tok/s");
+        put_plot(p->doc, t, "e2e_p95_ms", "End-to-end P95 of each trial", "latency", "ms");
+    }
     if (trials_complete(t) > 1)
         put_statistics(p->doc, t);
     else if (trials_complete(t) == 1)

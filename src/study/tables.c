@@ -187,6 +187,7 @@ static const struct option_spec show_table[] = {
     {"criteria", NULL, OPTION_FLAG, NULL, "add the criteria with their metrics"},
     {"measures", NULL, OPTION_FLAG, NULL, "add all metrics by name"},
     {"scenario", NULL, OPTION_FLAG, NULL, "print the scenario as given instead"},
+    {"effective", NULL, OPTION_FLAG, NULL, "print the scenario as it took effect: a file that runs again"},
     {0}};
 static const struct option_group show_group = {"Show", show_table};
 
@@ -251,7 +252,9 @@ static const struct option_spec export_table[] = {
 static const struct option_group export_group = {"Export", export_table};
 
 static const struct option_spec report_table[] = {
-    {"format", "NAME", OPTION_VALUE, NULL, "html unless told or clear from the ending of FILE:"}, {0}};
+    {"no-script", NULL, OPTION_FLAG, NULL, "a page without cursor, zoom and sorting, which runs nothing"},
+    {"format", "NAME", OPTION_VALUE, NULL, "html unless told or clear from the ending of FILE:"},
+    {0}};
 static const struct option_group report_group = {"Report", report_table};
 
 static const struct option_spec validate_table[] = {

@@ -1,4 +1,6 @@
 """Pages that `kvfall report` writes, for the test scripts: what holds of each of them, and what stands on it."""
+import base64
+import hashlib
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -8,15 +10,15 @@ XHTML, SVG = "{http://www.w3.org/1999/xhtml}", "{http://www.w3.org/2000/svg}"
 HOSTILE = '<script>alert(1)</script> "q" \'s\' ]]> &amp; | `c` **b** [x](http://evil) \x1b[31m\u202eRTL\u200f\nline'
 ELEMENTS = {"html", "head", "meta", "link", "title", "style", "body", "header", "nav", "main", "section", "h1", "h2", "h3",
             "h4", "h5", "p", "strong", "span", "ul", "li", "a", "dl", "dt", "dd", "div", "table", "caption", "thead", "tbody",
-            "tr", "th", "td", "figure", "figcaption", "details", "summary", "pre"}
-SHAPES = {"svg", "title", "desc", "path", "rect", "circle", "text", "g"}
+            "tr", "th", "td", "figure", "figcaption", "details", "summary", "pre", "script"}
+SHAPES = {"svg", "title", "desc", "path", "rect", "circle", "text", "g", "clipPath"}
 ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "rel", "href", "id", "class", "tabindex", "role",
               "aria-hidden", "aria-label", "aria-labelledby", "scope", "d", "x", "y", "width", "height", "cx", "cy", "r", "viewBox",
-              "text-anchor", "fill-opacity", "pointer-events"}
+              "text-anchor", "fill-opacity", "pointer-events", "data-x", "data-k", "data-at", "data-of", "style", "clip-path"}
 
 
 def page(text):
-    """The page as a tree, if it is well-formed XML of known elements that fetches and runs nothing."""
+    """The page as a tree, if it is well-formed XML of known elements that fetches nothing and runs its one script alone."""
     assert text.startswith("<!DOCTYPE html>\n"), text[:80]
     root = ElementTree.fromstring(text)
     for node in root.iter():
@@ -36,6 +38,13 @@ def page(text):
     assert "url(" not in style and "@import" not in style
     policy = [node.get("content") for node in root.iter(XHTML + "meta") if node.get("http-equiv") == "Content-Security-Policy"]
     assert len(policy) == 1 and policy[0].startswith("default-src 'none'; style-src 'unsafe-inline'"), policy
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.S)
+    assert len(scripts) == len(list(root.iter(XHTML + "script"))) <= 1, "a script that is not the page's"
+    allowed = ["script-src 'sha256-%s'" % base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
+    assert re.findall("script-src [^;]*", policy[0]) == allowed, (policy, allowed)
+    text = re.sub(r"<script>.*?</script>", "", text, flags=re.S)
+    for node in root.iter():
+        assert re.fullmatch("(--wide:[0-9]+%)?", node.get("style", "")), node.get("style")
     assert "nan" not in re.findall(r"\b(nan|inf)\b", text.lower()), "a number that is none"
     return root
 

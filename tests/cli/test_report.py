@@ -3,6 +3,7 @@ import os
 import re
 
 import histories
+import runs
 from pages import HOSTILE, RESULTS, SVG, XHTML, add_intervals, add_run, charts, page, sections, table, words
 from tap import case, finish, home, main, run, spawn
 
@@ -162,7 +163,8 @@ def _():
     assert {"gpu (emulated)", "cpu", "nvme", "remote"} <= legend, legend
     assert "Throughput" not in charts(page(report("hollow")))
     lines = [node.get("d") for node in page(report("gaps")).iter(SVG + "path") if node.get("class") == "l k0 d0"]
-    assert [lines[0].count(letter) for letter in "MLh"] == [3, 3, 1], lines[0]  # 0 to 2, 5 alone as a dot, 7 to 8
+    assert [lines[0].count(letter) for letter in "ML"] == [3, 3], lines[0]  # 0 to 2, 5 alone, 7 to 8
+    assert [path.get("d").count("h.01") for path in page(report("gaps")).iter(SVG + "path") if path.get("class", "").startswith("q ")][0] == 1
 
 
 @case("GPUs, classes and the autoscaler have their chapters where a run has them")
@@ -236,6 +238,24 @@ def _():
     assert [row[3] for row in table(root, "Each trial")[1:]] == ["10 tok/s", "20 tok/s", "60 tok/s"], table(root, "Each trial")
     # 10, 20, 60: mean 30, sample deviation sqrt(700) = 26.46, t(0.975, 2) = 4.303, so 30 -+ 65.7, and none below zero
     assert table(root, "Over complete trials")[1] == ["tokens/s", "3", "20", "30", "26.5", "88.2 %", "0", "95.7"]
+    assert "Throughput of each trial" in charts(root)
+    dots = [path.get("d") for path in root.iter(SVG + "path") if path.get("class") == "q k0" and path.get("d").count("h.01") == 3]
+    heights = [float(y) for y in re.findall(r"M[0-9.]+ ([0-9.]+)h", dots[0])]
+    assert abs((heights[0] - heights[1]) * 4 - (heights[1] - heights[2])) < 0.5, heights  # 10, 20, 60
+
+
+@case("the command that it names repeats the run exactly")
+def _():
+    assert run(["run", "--headless", "--set", "mode=simulate", "--set", "workload.users=7", "--seed", "11", "--duration", "5s"]).rc == 0
+    told = re.search("kvfall show 1 --effective > run-1.yaml && kvfall run run-1.yaml", words(page(report("1"))))
+    assert told
+    file = home() / "work/run-1.yaml"
+    file.write_text(run(["show", "1", "--effective"]).stdout)
+    assert run(["run", "run-1.yaml", "--headless"]).rc == 0
+    first, again = ({row["metric"]: row["value"] for row in runs.rows("SELECT metric, value FROM results WHERE run_id = %d" % n)}
+                    for n in (1, 2))
+    first.pop("real_s"), again.pop("real_s")
+    assert first == again and first["requests_done"] > 0, (first, again)
 
 
 @case("a file is written whole, over one that is there only with --force; its ending decides the form")
@@ -316,11 +336,11 @@ def _():
     root = page(text)
     assert len(text) < 1500000, len(text)
     figure = next(figure for figure in root.iter(XHTML + "figure") if words(figure[0]) == "Throughput")
-    assert "3600 points in 300 parts: the mean of each, in a band from the least to the most" in words(figure)
+    assert "3600 points in 560 parts: the mean of each, in a band from the least to the most" in words(figure)
     band, line = (next(node.get("d") for node in figure.iter(SVG + "path") if node.get("class") == name)
                   for name in ("w k0", "l k0 d0"))
     edges, means = ([float(y) for y in re.findall(r"[ML][0-9.]+ ([0-9.]+)", path)] for path in (band, line))
-    assert len(edges) == 600 and len(means) == 300, (len(edges), len(means))
+    assert len(edges) == 1120 and len(means) == 560, (len(edges), len(means))
     assert min(edges) < 30 and sorted(edges)[1] > 200, "one spike, at the top"
     assert 30 < min(means) < 220, "which the mean of its twelve intervals is not"
     assert any("100k tok/s" in words(node) for node in figure.iter(SVG + "title"))

@@ -68,6 +68,7 @@ def _():
     assert show("1", "--scenario") == SCENARIO
     assert show("latest", "--scenario") == ""
     refused(["show", "1", "--scenario", "--json"], "exclude each other")
+    refused(["show", "1", "--effective", "--json"], "exclude each other")
     refused(["show", "7"], "there is no run '7'")
 
 

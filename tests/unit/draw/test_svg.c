@@ -96,11 +96,13 @@ static void gaps_stay_gaps(void **state) {
     plot_line(p, "", 7, x, sizeof *x, y, sizeof *y);
     char *svg = drawn(p), *line = strstr(svg, "<path class=\"l k0 d0\""), *end;
     assert_non_null(line);
+    const char *dot = strstr(line, "<path class=\"q k0\" d=\"");
+    assert_non_null(dot);
+    assert_int_equal(count_of(dot, "h.01"), 1); /* the one alone is a dot */
     end = strstr(line, "/>");
     *end = '\0';
     assert_int_equal(count_of(line, "M"), 3);
     assert_int_equal(count_of(line, "L"), 2);
-    assert_int_equal(count_of(line, "h.1"), 1); /* the one alone is a dot */
     free(svg);
     plot_free(p);
 }
