@@ -212,6 +212,10 @@ static void memory_refusal(const struct scenario *s, const struct budget_machine
     for (size_t i = 0; i < 4; i++)
         buf_addf(out, "%s%s %s", i ? " + " : "", parts[i].name,
                  units_size_human((double)parts[i].bytes, a, sizeof(a)));
+    if (m->memory_available_bytes == 0) {
+        buf_add(out, "), and the system does not say how much there is: mount /proc, or start with --force");
+        return;
+    }
     buf_addf(out, "), but %s are %s; lower %s",
              units_size_human((double)m->memory_available_bytes, c, sizeof(c)),
              m->memory_from_cgroup ? "left under the limit of the cgroup" : "available", largest->key);

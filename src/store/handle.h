@@ -19,6 +19,10 @@ struct store {
     uint64_t reserve_bytes;
 };
 
+/* What SQL of kvfall has beyond SQLite's: the table histogram_buckets(run_id, scope), and bytes(text) of a
+ * size such as 16GiB, NULL of what is none. 0 or a code of SQLite. */
+int store_functions(sqlite3 *db);
+
 /* The condition of a run that says it is running and is not; needs the SQL function of a store's
  * own connection. */
 #define STORE_RUN_GONE    "status = 'running' AND run_gone(host, boot_id, pid, pid_start, pid_namespace)"

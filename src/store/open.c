@@ -179,6 +179,7 @@ static int connect_to(struct store *s, enum db_access access, struct err *e) {
     int rc = db_connect(&s->db, s->path, access, e);
     if (rc != 0) return rc;
     int sql = sqlite3_create_function(s->db, "run_gone", 5, SQLITE_UTF8, s, run_gone, NULL, NULL);
+    if (sql == SQLITE_OK) sql = store_functions(s->db);
     if (sql != SQLITE_OK) return db_error(e, s->db, sql, s->path, "open");
     return check_identity(s->db, s->path, access == DB_WRITE ? STORE_WRITE : STORE_READ, e);
 }

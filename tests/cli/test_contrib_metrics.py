@@ -48,6 +48,13 @@ def queries(board):
     return found
 
 
+def alerts():
+    """The same of the alert rules."""
+    text = (SOURCE / "contrib/prometheus/kvfall-alerts.yml").read_text()
+    found = re.findall(r"- alert: (\w+)\n +expr: ([^\n]+)\n(.*?)(?=\n +- alert|\Z)", text, re.DOTALL)
+    return [("alert " + name, expression, re.sub(r"\{\{ \$labels\.(\w+) \}\}", r"{{\1}}", rest)) for name, expression, rest in found]
+
+
 def labels_seen(got):
     """{metric: names of its labels}; what Prometheus adds is in them."""
     found = {}
@@ -64,13 +71,18 @@ def documented():
         r"^\.It Va (kvfall_\w+) Pq \w+(?: by (.*))?$", text, re.MULTILINE)}
 
 
-@case("the dashboard asks for nothing that a run does not serve, and for labels that are there")
+@case("the dashboard and the alerts ask for nothing that a run does not serve, and for labels that are there")
 def _():
     seen = labels_seen(scraped())
     # counts of the kernel are there only where the nvme tier lies on a block device
     seen.update((name, labels) for name, labels in documented().items()
                 if name.startswith("kvfall_device_") and name not in seen)
-    asked = queries(dashboard())
+    asked = queries(dashboard()) + alerts()
+    assert len(alerts()) == 3
+    for where, expression, _ in asked:
+        if "quantile(" in expression:
+            assert re.fullmatch(r"histogram_quantile\([0-9.]+, sum by \([a-z, ]*\ble\) \(rate\(kvfall_\w+_bucket\{[^}]*\}\[[^]]+\]\)\)\)", expression), where
+    assert sum("histogram_quantile(" in expression for _, expression, _ in asked) >= 9
     used = set()
     for where, expression, legend in asked:
         names = METRIC.findall(expression)
@@ -116,7 +128,7 @@ def _():
 def _():
     promtool = need_tool("promtool")
     rules = []
-    for number, (_, expression, _) in enumerate(queries(dashboard())):
+    for number, (_, expression, _) in enumerate(queries(dashboard()) + alerts()):
         plain = (expression.replace("$__rate_interval", "1m").replace("$__interval", "1m")
                  .replace("$instance", ".*"))
         assert "$" not in plain, expression

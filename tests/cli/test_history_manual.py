@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """kvfall-history(5) agrees with the database: columns, types and units, and what its examples do."""
 import contextlib
+import json
 import re
 import sqlite3
 
@@ -143,6 +144,31 @@ def _():
                 continue
             found = [text for text in queries(section) if db.execute(text, {"run": number, "sweep": 1}).fetchall()]
             assert found, "no query of %s finds anything" % table
+
+
+@case("it opens with ten questions, whose queries kvfall sql answers")
+def _():
+    page = (SOURCE / "man/kvfall-history.5").read_text()
+    asked = re.findall(r"^\.Ss ([^\n]*\?)\n\.Bd -literal[^\n]*\n(SELECT.*?;)\n\.Ed", page.split("\n.Sh TABLES\n")[0], re.MULTILINE | re.DOTALL)
+    assert len(asked) == 10, [question for question, _ in asked]
+    with small_run() as db:
+        results = dict(db.execute("SELECT metric, value FROM results"))
+    for question, query in asked:
+        got = run(["sql", plain(query).replace(":run", "1"), "--json"])
+        assert got.rc == 0, (question, got)
+        found = json.loads(got.stdout)
+        assert found or question.startswith(("Were its targets", "What would help")), question
+        if "histogram_buckets" in query:
+            assert sum(row["count"] for row in found) == results["requests_done"] and found[-1]["below_ratio"] == 1, found
+            half = next(row for row in found if row["below_ratio"] >= 0.5)
+            assert half["low_ms"] <= results["e2e_p50_ms"] <= half["high_ms"], (half, results["e2e_p50_ms"])
+        if "bytes(" in query:
+            assert found[0]["cpu_bytes"] == 0, found
+    both = json.loads(run(["sql", "SELECT scope, sum(count) AS n FROM histogram_buckets(1) WHERE scope IN ('e2e', 'ttft') GROUP BY scope",
+                           "--json"]).stdout)
+    assert [row["scope"] for row in both] == ["e2e", "ttft"] and both[0]["n"] == results["requests_done"], both
+    sizes = json.loads(run(["sql", "SELECT bytes('16GiB') AS a, bytes('4096') AS b, bytes('auto') AS c, bytes(NULL) AS d", "--json"]).stdout)
+    assert sizes == [{"a": 16 << 30, "b": 4096, "c": None, "d": None}], sizes
 
 
 @case("the page's Python reads the histograms that were stored")
