@@ -295,7 +295,7 @@ static int prepare(struct suite *s, const struct suite_test *t, struct suite_ent
     else
         size_by_fit(s, entry);
     drop_emulated_note(&entry->fit);
-    if (s->quick) note(&entry->fit, "--quick: a short run on small tiers; a look, not a measurement");
+    if (s->quick) note(&entry->fit, SUITE_QUICK_NOTE "a short run on small tiers; a look, not a measurement");
     sc->scaled = sc->scaled || s->quick;
     /* One trial where it is one test among many; the group asked for by name is the whole procedure. */
     bool once = !s->named && !set_by_user(s, "run.trials");
@@ -334,6 +334,18 @@ static void level_users(struct suite *s) {
         note(&entry->fit, "workload.users %" PRIu64 " -> %" PRIu64 ": as in the hierarchy that has fewest",
              *users, least);
         *users = least;
+    }
+}
+
+void suite_note_left_out(struct suite *s) {
+    struct suite_entry *first = s->entry;
+    while (first < s->entry + s->entries && first->refused[0]) first++;
+    if (first == s->entry + s->entries) return;
+    for (size_t i = 0; i < s->entries; i++) {
+        unsigned line = first->fit.lines;
+        if (!s->entry[i].refused[0]) continue;
+        note(&first->fit, SUITE_LEFT_OUT "%s: %s", s->entry[i].test->name, s->entry[i].refused);
+        if (first->fit.lines > line) first->fit.line[line].scaled = false;
     }
 }
 

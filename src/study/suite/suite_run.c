@@ -181,6 +181,7 @@ int suite_run(struct suite *s, struct err *e) {
     s->session = session_new(&setup);
     int rc = session_show(s->session, e);
     line.quiet = quiet || s->showing.ui;
+    suite_note_left_out(s);
     for (size_t i = 0; i < s->entries && rc == 0 && !s->stopped; i++) {
         struct suite_entry *entry = &s->entry[i];
         if (entry->refused[0]) continue;

@@ -92,6 +92,22 @@ static struct suite_entry *entry_of(struct suite *s, const struct run_record *ru
     return e;
 }
 
+/* What the events of its runs say of the suite. */
+static void read_events(struct suite *s, const struct run_record *run) {
+    static const char by[] = "suite: ", quick[] = SUITE_QUICK_NOTE, left_out[] = SUITE_LEFT_OUT;
+    for (size_t i = 0; i < run->event_count; i++) {
+        const char *at = run->events[i].message;
+        if (strncmp(at, by, sizeof by - 1) != 0) continue;
+        at += sizeof by - 1;
+        s->quick = s->quick || strncmp(at, quick, sizeof quick - 1) == 0;
+        const char *name = at + sizeof left_out - 1, *why;
+        if (strncmp(at, left_out, sizeof left_out - 1) != 0 || !(why = strstr(name, ": "))) continue;
+        struct run_record none = {0};
+        snprintf(none.name, sizeof none.name, "%.*s", (int)(why - name), name);
+        snprintf(entry_of(s, &none)->refused, sizeof s->entry->refused, "%s", why + 2);
+    }
+}
+
 static int add_run(struct reading *r, int64_t id, struct err *e) {
     struct run_record run;
     run_record_init(&run);
@@ -104,6 +120,7 @@ static int add_run(struct reading *r, int64_t id, struct err *e) {
     entry->run = mem_realloc(entry->run, (entry->runs + 1) * sizeof *entry->run);
     entry->run[entry->runs++] = run;
     trials_add(&entry->group, &run);
+    read_events(r->suite, &run);
     return 0;
 }
 
