@@ -70,6 +70,19 @@ def _():
     assert "\x1b" not in report("suite:1", "--format", "txt")
 
 
+@case("a quick suite is known as one, with the tests that it left out")
+def _():
+    with histories.make() as db:
+        first = add_test(db, "gpu-only", None, 100.0, ["gpu"])
+        db.execute("UPDATE runs SET parent_id = run_id")
+        add_test(db, "cpu-only", first, 50.0, ["cpu"])
+        for message in ("suite: --quick: a short run on small tiers", "suite: not run: sharegpt-replay: it needs the data set: FILE"):
+            histories.insert(db, "events", run_id=first, level="info", message=message)
+    told = words(page(report("suite:1")))
+    assert "Short runs on small tiers: a look, not a measurement." in told, told
+    assert "sharegpt-replay: it needs the data set: FILE." in told, told
+
+
 @case("a run of no suite is said to be none")
 def _():
     with histories.make() as db:
