@@ -178,3 +178,9 @@ int store_functions(sqlite3 *db) {
     return sqlite3_create_function(db, "bytes", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
                                    NULL, bytes, NULL, NULL);
 }
+
+void store_functions_ready(sqlite3 *db) {
+    sqlite3_stmt *stmt = NULL;
+    (void)sqlite3_prepare_v2(db, "SELECT 1 FROM histogram_buckets(0)", -1, &stmt, NULL);
+    sqlite3_finalize(stmt);
+}

@@ -19,9 +19,12 @@ struct store {
     uint64_t reserve_bytes;
 };
 
-/* What SQL of kvfall has beyond SQLite's: the table histogram_buckets(run_id, scope), and bytes(text) of a
- * size such as 16GiB, NULL of what is none. 0 or a code of SQLite. */
+/* Adds to SQL, beyond what SQLite has, the table histogram_buckets(run_id, scope) and bytes(text) of a size
+ * such as 16GiB, NULL of what is none. 0 or a code of SQLite. */
 int store_functions(sqlite3 *db);
+/* The table declares itself where it is first read, which no statement that only reads may do: do so before.
+ */
+void store_functions_ready(sqlite3 *db);
 
 /* The condition of a run that says it is running and is not; needs the SQL function of a store's
  * own connection. */

@@ -98,6 +98,7 @@ int store_select(struct store *s, const char *sql, const struct store_reader *r,
     sqlite3_stmt *stmt = NULL;
     const char *tail = NULL;
     int code;
+    store_functions_ready(s->db);
     sqlite3_set_authorizer(s->db, authorize, NULL);
     int rc = sqlite3_prepare_v2(s->db, sql, -1, &stmt, &tail);
     if (rc != SQLITE_OK)

@@ -244,6 +244,8 @@ def _():
     tables = schema(path)
     with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % path, uri=True)) as db:
         for statement in examples:
+            if re.search(r"\bhistogram_buckets\(|\bbytes\(", statement):
+                continue  # functions of kvfall sql, which tests/cli/test_history_manual.py asks
             try:
                 bound = {name: 1 for name in re.findall(r":([a-z_]+)", statement)}
                 db.execute(statement, bound).fetchall()

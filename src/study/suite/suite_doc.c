@@ -115,7 +115,8 @@ struct doc *suite_doc(const struct suite *s) {
     doc_section(d, 1, "Comparison");
     suite_put_tables(s, d);
     put_bars(s, d);
-    for (size_t i = 0; i < s->entries; i++) put_test(&s->entry[i], d);
+    for (size_t i = 0; i < s->entries; i++)
+        if (s->entry[i].runs > 0) put_test(&s->entry[i], d);
     return d;
 }
 

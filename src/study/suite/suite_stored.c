@@ -92,7 +92,7 @@ static struct suite_entry *entry_of(struct suite *s, const struct run_record *ru
     return e;
 }
 
-/* What the events of its runs say of the suite. */
+/* The events of its runs tell what no row of the suite does. */
 static void read_events(struct suite *s, const struct run_record *run) {
     static const char by[] = "suite: ", quick[] = SUITE_QUICK_NOTE, left_out[] = SUITE_LEFT_OUT;
     for (size_t i = 0; i < run->event_count; i++) {
