@@ -22,6 +22,7 @@ enum rng_stream {
     KVF_RNG_DOCUMENT,  /* lengths of documents */
     KVF_RNG_RETRIEVAL, /* which requests retrieve, and what */
     KVF_RNG_RESAMPLE,  /* draws of a comparison */
+    KVF_RNG_ROUTER,    /* pods of routing random */
     KVF_RNG_SERVICE    /* service times of a measured tier and direction */
 };
 

@@ -104,6 +104,8 @@ struct cache_config {
     void *ctx;
     uint64_t (*alloc)(void *ctx, int tier, uint64_t bytes);
     void (*drop)(void *ctx, int tier, uint64_t place, uint64_t bytes);
+    /* An entry came to be in a tier, or left it; likewise. NULL: nobody asks. */
+    void (*moved)(void *ctx, struct cache_key key, int tier, bool stored);
 };
 
 /* Totals since the opening; plain numbers, read under the same lock. */

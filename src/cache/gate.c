@@ -84,8 +84,13 @@ void gate_place_return(struct cache *c, struct cache_op *op) {
     place_drop(c, op->to, op->to_place, op->bytes);
 }
 
+void gate_moved(const struct cache *c, struct cache_key key, int tier, bool stored) {
+    if (c->config.moved) c->config.moved(c->config.ctx, key, tier, stored);
+}
+
 void gate_place_settle(struct cache *c, struct cache_op *op) {
     struct cache_tier *t = &c->tier[op->to];
+    gate_moved(c, op->key, op->to, true);
     op_slot(op)->started = false;
     t->started -= op->bytes;
     t->used += op->bytes;
@@ -103,6 +108,7 @@ void gate_place_free(struct cache *c, int tier, uint64_t place, uint64_t bytes, 
 }
 
 void gate_place_leave(struct cache *c, struct entry *e, bool counted) {
+    gate_moved(c, e->key, e->tier, false);
     struct busy *b = e->busy == BUSY_NONE ? NULL : &c->busies.at[e->busy];
     if (!b || b->pins == 0) {
         gate_place_free(c, e->tier, e->place, e->bytes, counted);

@@ -149,6 +149,7 @@ static bool room_make(struct cache *c, int tier, uint64_t bytes, const struct ca
 void plan_evict(struct cache *c, uint32_t entry) {
     const struct entry *e = cache_entry(c, entry);
     plan_count_eviction(c, e->key, e->tier);
+    gate_moved(c, e->key, e->tier, false);
     gate_place_free(c, e->tier, e->place, e->bytes, false);
     pool_entry_give(&c->entries, entry);
 }

@@ -122,6 +122,8 @@ void gate_open_all(struct cache *c); /* starts what can start now */
 void gate_place_return(struct cache *c, struct cache_op *op);
 /* The bytes of a started operation are an entry of its tier from now on. */
 void gate_place_settle(struct cache *c, struct cache_op *op);
+/* Tells whoever asks that an entry came to be in a tier, or left it. */
+void gate_moved(const struct cache *c, struct cache_key key, int tier, bool stored);
 /* Frees a place that held an entry. counted: its bytes are in the level. */
 void gate_place_free(struct cache *c, int tier, uint64_t place, uint64_t bytes, bool counted);
 /* An entry leaves its place: freed now, or by the last reader. Settle its side record afterwards. */

@@ -6,7 +6,7 @@
  * Locks, in order; a thread that holds one takes only later ones:
  *   queue_lock   queue, slots, who is in service, sessions, workload, free flights. Held for an
  *                arrival, a completion or a sum of the counters (under 1 ms an interval).
- *   cache_lock   the cache and the tiers' places. Held for one decision.
+ *   cache_lock   the caches and the tiers' places. Held for one decision.
  *   writes.lock  who of the entry writes has its turn. Held for one operation.
  *   error_lock   the first error and the list of events.
  *   compute's    the batch of the modelled GPU; taken inside its functions, which call nobody.
@@ -29,14 +29,13 @@
 #include "engine/move/simmover.h"
 #include "engine/move/transfer.h"
 #include "engine/move/verify.h"
-#include "engine/move/writegate.h"
 #include "engine/pipeline/executor.h"
 #include "engine/pipeline/flight.h"
-#include "engine/pipeline/pipeline.h"
+#include "engine/pods.h"
 #include "engine/prepare.h"
-#include "engine/queue.h"
 #include "engine/session.h"
 #include "engine/simulator.h"
+#include "fleet/lineup.h"
 #include "metrics/counters.h"
 #include "metrics/usage.h"
 #include "probe/blockdev.h"
@@ -53,6 +52,7 @@ struct wait_list { /* by deadline */
 struct worker {
     struct executor x; /* first: the pipeline's view of a worker */
     struct engine *engine;
+    struct pod *pod; /* that it serves */
     pthread_t thread;
     bool started;
     int wake_fd;
@@ -98,24 +98,29 @@ struct engine {
     struct payload *payload;
     struct tier *tiers[KVF_TIERS];
     bool pinning; /* the tier that opens is being page-locked */
-    struct cache *cache;
-    pthread_mutex_t cache_lock;
-    struct pipeline pipeline; /* its compute is closed with the engine */
-    struct writegate writes;
+    struct pod *pods;
+    uint32_t pod_count;
+    struct fleet *fleet; /* of several pods, queue_lock; NULL: there is one */
+    struct fleet_stats fleet_base, fleet_end;
+    uint64_t *hashes; /* of the blocks of the request that is being routed */
+    uint32_t hash_cap;
+    pthread_mutex_t cache_lock; /* of all caches */
     struct counters *counters;
+    uint32_t counter_count; /* of them: one for each thread that serves requests */
     struct usage usage[USAGES];
     struct worker *workers;
-    uint32_t worker_count;
-    sem_t workers_open; /* posted by every worker when its opening has ended */
+    uint32_t worker_count; /* threads; on a virtual clock one for each pod, without a thread */
+    struct lineup lineup;  /* of these */
+    sem_t workers_open;    /* posted by every worker when its opening has ended */
     struct tracelog *log;
 
     pthread_mutex_t queue_lock;
-    struct queue queue;
     struct session session;
     struct workload *workload;
-    struct oracle *oracle; /* of policy belady, else NULL */
-    uint64_t slots, in_service;
-    uint32_t *crew_load; /* requests in service of each worker that a simulation models; NULL: none */
+    struct oracle *oracle;       /* of policy belady, else NULL */
+    uint64_t slots;              /* of a pod */
+    uint64_t queued, in_service; /* of all */
+    struct pod *touched;         /* pods whose slots are to be filled */
     struct class_counts klass[KVF_CLASSES_MAX];
     uint64_t arrived, dropped, counted_ns;
     struct histogram *lateness; /* arrivals behind schedule, ns; generator writes */
@@ -200,8 +205,8 @@ void worker_wake(struct worker *w);
 void worker_post_flight(struct worker *w, struct flight *f);
 void worker_post_op(struct worker *w, struct cache_op *op);
 
-/* Virtual clock: one worker without a thread, on the control thread. worker_turn() begins and ends what can
- * be now and says whether there was any, worker_next_ns() says when there will be. */
+/* Virtual clock: the worker of a pod, without a thread, on the control thread. worker_turn() begins and ends
+ * what can be now and says whether there was any, worker_next_ns() says when there will be. */
 void worker_simulate(struct engine *e, struct worker *w);
 bool worker_turn(struct worker *w, bool paused);
 uint64_t worker_next_ns(const struct worker *w);
@@ -226,10 +231,6 @@ void engine_error(struct engine *e, const char *sentence); /* counted; the first
 void engine_wake_control(struct engine *e);
 static inline bool engine_is_virtual(const struct engine *e) {
     return run_clock_is_virtual(&e->clock);
-}
-/* The worker that serves an index; on a virtual clock one executor serves all. */
-static inline struct worker *engine_worker(struct engine *e, uint32_t index) {
-    return &e->workers[engine_is_virtual(e) ? 0 : index];
 }
 static inline uint64_t engine_now(const struct engine *e) {
     return run_clock_now(&e->clock);

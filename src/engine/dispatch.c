@@ -59,12 +59,12 @@ static struct worker *least_loaded(struct engine *e) {
 }
 
 /* Number of the worker, or of the one that it stands for, that serves a request. */
-static uint32_t crew_enter(struct engine *e, const struct worker *w) {
+static uint32_t crew_enter(struct pod *p, const struct worker *w) {
     uint32_t best = 0;
-    if (!e->crew_load) return w->x.worker;
-    for (uint32_t i = 1; i < e->s->engine.workers; i++)
-        if (e->crew_load[i] < e->crew_load[best]) best = i;
-    e->crew_load[best]++;
+    if (!p->crew_load) return w->x.worker;
+    for (uint32_t i = 1; i < p->engine->s->engine.workers; i++)
+        if (p->crew_load[i] < p->crew_load[best]) best = i;
+    p->crew_load[best]++;
     return best;
 }
 
@@ -94,16 +94,19 @@ void dispatch_count_time(struct engine *e, uint64_t now_ns) {
 /* A request gets a slot before older ones of other classes. */
 static void overtaking_count(struct engine *e, const struct flight *f) {
     for (uint32_t k = 0; k < e->s->qos.classes; k++)
-        if (k != f->req.klass && queue_oldest_ns(&e->queue, k) < f->req.arrival_ns) e->klass[k].overtaken++;
+        if (k != f->req.klass && queue_oldest_ns(&e->pods[f->pod].queue, k) < f->req.arrival_ns)
+            e->klass[k].overtaken++;
 }
 
 /* From the moment it is posted a flight is its worker's: everything that others read of it while it is
  * served is written before. */
-static void slots_fill(struct engine *e) {
-    while (e->in_service < e->slots && e->queue.count > 0 && !atomic_load(&e->stopping)) {
-        struct flight *f = queue_pop(&e->queue);
-        struct worker *w = least_loaded(e);
+static void pod_fill(struct engine *e, struct pod *p) {
+    while (p->in_service < e->slots && p->queue.count > 0 && !atomic_load(&e->stopping)) {
+        struct flight *f = queue_pop(&p->queue);
+        struct worker *w = engine_is_virtual(e) ? &e->workers[p->number] : least_loaded(e);
+        e->queued--;
         e->in_service++;
+        p->in_service++;
         f->slot_ns = engine_now(e);
         if (!f->internal) {
             dispatch_count_time(e, f->slot_ns);
@@ -113,9 +116,34 @@ static void slots_fill(struct engine *e) {
             service_enter(e, f);
         }
         w->in_service++;
-        f->worker = crew_enter(e, w);
+        f->worker = crew_enter(p, w);
         worker_post_flight(w, f);
     }
+}
+
+static void pod_touch(struct engine *e, struct pod *p) {
+    if (p->touched) return;
+    p->touched = true;
+    p->next_touched = e->touched;
+    e->touched = p;
+}
+
+/* Of those pods that got or lost a request. */
+static void slots_fill(struct engine *e) {
+    struct pod *p;
+    while ((p = e->touched) != NULL) {
+        e->touched = p->next_touched;
+        p->touched = false;
+        pod_fill(e, p);
+    }
+}
+
+static bool flight_enqueue(struct engine *e, struct flight *f) {
+    struct pod *p = &e->pods[f->pod];
+    if (!queue_push(&p->queue, f)) return false;
+    e->queued++;
+    pod_touch(e, p);
+    return true;
 }
 
 /* ---- arrivals ---- */
@@ -135,8 +163,11 @@ static bool arrive(struct engine *e, struct flight *f, uint64_t now) {
     e->arrived++;
     k->arrived++;
     histogram_record(e->lateness, now > f->req.arrival_ns ? now - f->req.arrival_ns : 0);
-    if (e->queue.count >= e->queue.limit) slots_fill(e);
-    if (!queue_push(&e->queue, f)) {
+    pods_route(e, f);
+    const struct queue *q = &e->pods[f->pod].queue;
+    if (q->count >= q->limit) slots_fill(e);
+    if (!flight_enqueue(e, f)) {
+        pods_done(e, f, false);
         e->dropped++;
         k->dropped++;
         flight_release(e, f);
@@ -202,7 +233,7 @@ static void user_asks(struct engine *e, uint64_t user, uint64_t at_ns, uint64_t 
  * as many. */
 static bool row_is_due(const struct engine *e, uint64_t now) {
     if (!workload_unpaced(e->workload)) return e->begin_ns + e->next_row->req.arrival_ns <= now;
-    return e->queue.count < e->slots && e->queue.count < e->queue.limit;
+    return e->queued < e->slots * e->pod_count && e->queued < e->s->engine.queue_limit;
 }
 
 /* A part of what is due at a time: who needs the lock meanwhile gets it. The next row is read by then,
@@ -252,7 +283,7 @@ static bool arrivals_due(struct engine *e) {
 static void workload_done_check(struct engine *e) {
     uint64_t active = e->session.active;
     bool ended = workload_open_loop(e->workload) ? e->source_ended : active > 0 && e->users_ended >= active;
-    if (!e->arrivals_on || !ended || e->lanes > 0 || e->in_service > 0 || e->queue.count > 0) return;
+    if (!e->arrivals_on || !ended || e->lanes > 0 || e->in_service > 0 || e->queued > 0) return;
     if (!atomic_exchange(&e->workload_done, true)) engine_wake_control(e);
 }
 
@@ -317,7 +348,7 @@ static void *generator_main(void *arg) {
 
 /* Entries of the step under way, so many that no slot waits for the next. */
 static void prepare_push(struct engine *e) {
-    while (e->step && e->prepare.out < PREPARED_AHEAD * e->slots && e->queue.count < e->queue.limit) {
+    while (e->step && e->prepare.out < PREPARED_AHEAD * e->slots && e->queued < e->s->engine.queue_limit) {
         struct flight *f = flight_new(e);
         f->internal = true;
         f->req.kind = REQUEST_WRITE;
@@ -327,7 +358,7 @@ static void prepare_push(struct engine *e) {
             flight_release(e, f);
             break;
         }
-        queue_push(&e->queue, f);
+        flight_enqueue(e, f);
         e->prepare.made++;
         e->prepare.made_bytes += f->bytes;
         e->prepare.out_bytes += f->bytes;
@@ -369,15 +400,19 @@ void dispatch_done(struct engine *e, struct worker *w, struct flight *f) {
         pthread_mutex_unlock(&e->queue_lock);
         return;
     }
+    struct pod *p = &e->pods[f->pod];
     e->in_service--;
+    p->in_service--;
+    pod_touch(e, p);
     w->in_service--;
-    if (e->crew_load) e->crew_load[f->worker]--;
+    if (p->crew_load) p->crew_load[f->worker]--;
     if (f->internal) {
         prepared_one(e, f);
     } else {
         dispatch_count_time(e, engine_now(e));
         e->klass[f->req.klass].in_service--;
         service_leave(e, f);
+        pods_done(e, f, true);
         if (closed_loop(e)) {
             uint64_t user = workload_own(e->workload, f->req.user);
             lanes_begin(e, user, engine_now(e));
@@ -489,8 +524,7 @@ void dispatch_wake(struct engine *e) {
 
 void dispatch_init(struct engine *e) {
     pthread_mutex_init(&e->queue_lock, NULL);
-    bool aging = e->s->qos.scheduler == KVF_SCHEDULER_AGING;
-    queue_init(&e->queue, e->s->engine.queue_limit, aging ? e->s->qos.aging_ns : 0);
+    pods_init(e);
     session_init(&e->session);
     e->slots = e->s->engine.slots;
     e->generator_fd = -1;
@@ -502,7 +536,8 @@ void dispatch_init(struct engine *e) {
 int dispatch_start(struct engine *e, struct err *err) {
     if (!workload_open_loop(e->workload)) e->session.active = workload_users(e->workload);
     if (engine_is_virtual(e)) {
-        if (crew_wanted(e->s)) e->crew_load = mem_zalloc(e->s->engine.workers, sizeof *e->crew_load);
+        for (uint32_t i = 0; i < e->pod_count && crew_wanted(e->s); i++)
+            e->pods[i].crew_load = mem_zalloc(e->s->engine.workers, sizeof *e->pods[i].crew_load);
         e->generator_wake_ns = 0; /* nobody sleeps who would have to be woken earlier */
         return 0;
     }
@@ -528,9 +563,7 @@ void dispatch_destroy(struct engine *e) {
         free(e->slabs[i]);
     }
     free(e->slabs);
-    free(e->crew_load);
     free(e->lateness);
-    queue_destroy(&e->queue);
     session_destroy(&e->session);
     pthread_mutex_destroy(&e->queue_lock);
 }

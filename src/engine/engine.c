@@ -14,7 +14,6 @@
 #include "base/units.h"
 #include "engine/core.h"
 #include "engine/limits/assess.h"
-#include "engine/limits/cacheconfig.h"
 #include "engine/pipeline/oracle.h"
 #include "engine/pipeline/sample.h"
 #include "engine/sampling/sampler.h"
@@ -45,18 +44,6 @@ static void events_flush(struct engine *e) {
     free(events);
 }
 
-/* ---- places, for the cache ---- */
-
-static uint64_t place_alloc(void *ctx, int tier, uint64_t bytes) {
-    struct tier *t = ((struct engine *)ctx)->tiers[tier];
-    return t->ops->alloc(t, bytes);
-}
-
-static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
-    struct tier *t = ((struct engine *)ctx)->tiers[tier];
-    t->ops->drop(t, place, bytes);
-}
-
 /* ---- opening ---- */
 
 #define TOKEN_NS_MAX (1000000 * KVF_NS_PER_MS)
@@ -75,23 +62,17 @@ static void devices_open(struct engine *e) {
     }
 }
 
-static int cache_start(struct engine *e, struct err *err) {
-    struct cache_config c = {.ctx = e, .alloc = place_alloc, .drop = place_drop};
-    cacheconfig_fill(&c, e->s);
-    for (int t = 0; t < KVF_TIERS; t++) c.on[t] = e->tiers[t] != NULL;
-    e->cache = cache_open(&c, err);
-    return e->cache ? 0 : -(int)err->code;
-}
-
 static int workers_start(struct engine *e, struct err *err) {
     int rc = 0;
-    e->counters = counters_new(e->worker_count);
+    e->counter_count = engine_is_virtual(e) ? 1 : e->worker_count;
+    e->counters = counters_new(e->counter_count);
     if (!e->counters)
         return err_set(err, KVF_ERR_NOMEM, "no memory for the counters of %u workers", e->worker_count);
     e->workers = mem_zalloc(e->worker_count, sizeof *e->workers);
     for (uint32_t i = 0; i < e->worker_count; i++) e->workers[i].wake_fd = -1;
     if (engine_is_virtual(e)) {
-        worker_simulate(e, &e->workers[0]);
+        lineup_open(&e->lineup, e->worker_count);
+        for (uint32_t i = 0; i < e->worker_count; i++) worker_simulate(e, &e->workers[i]);
         return 0;
     }
     for (uint32_t i = 0; i < e->worker_count && rc == 0; i++) rc = worker_start(e, &e->workers[i], i, err);
@@ -104,24 +85,6 @@ static int workers_start(struct engine *e, struct err *err) {
     return rc;
 }
 
-static void write_post(void *ctx, struct cache_op *op) {
-    worker_post_op(engine_worker(ctx, op->worker), op);
-}
-
-/* The modelled GPU: its room for KV is the gpu tier's, in the bytes of one rank as all sizes are. */
-static int compute_start(struct engine *e, struct err *err) {
-    const struct scenario *s = e->s;
-    struct compute_config c = {.max_batch = s->compute.max_batch,
-                               .max_batch_tokens = s->compute.max_batch_tokens,
-                               .kv_bytes = scenario_batch_bytes(s)};
-    if (!scenario_computes(s)) return 0;
-    int rc = scenario_roofline(s, &c.roofline, err);
-    c.full_bytes = model_full_bytes_per_token(&s->model, s->tensor_parallel);
-    c.slide_bytes = model_bytes_per_token(&s->model, s->tensor_parallel) - c.full_bytes;
-    if (rc == 0) e->pipeline.compute = compute_open(&c);
-    return rc;
-}
-
 /* In the order in which things can be refused: what creates nothing first. */
 static int engine_open(struct engine *e, const struct engine_setup *setup, struct err *err) {
     e->setup = setup;
@@ -130,14 +93,13 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     if (e->s->mode == KVF_MODE_SIMULATE) {
         run_clock_virtual(&e->clock);
         simulator_begin(e);
-        e->worker_count = 1; /* that does what all would */
+        e->worker_count = (uint32_t)e->s->fleet.pods; /* each does what all of a pod would */
     }
     pthread_mutex_init(&e->cache_lock, NULL);
     pthread_mutex_init(&e->error_lock, NULL);
     sem_init(&e->workers_open, 0, 0);
     dispatch_init(e);
     for (int t = 0; t < USAGES; t++) usage_init(&e->usage[t]);
-    writegate_init(&e->writes, e->s->engine.max_concurrent_writes, write_post, e);
     e->control_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (e->control_fd < 0) return err_set_errno(err, KVF_ERR_IO, errno, "no event descriptor for the engine");
     int rc = workload_open(&e->workload, e->s, err);
@@ -146,23 +108,16 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
         !(e->payload = payload_open(e->s->seed, e->s->engine.noise_bytes, err)))
         rc = -(int)err->code;
     if (rc == 0)
-        rc =
-            tracelog_open(&e->log, e->s, setup->io_trace_path, setup->request_log_path, e->worker_count, err);
+        rc = tracelog_open(&e->log, e->s, setup->io_trace_path, setup->request_log_path,
+                           engine_is_virtual(e) ? 1 : e->worker_count, err);
     if (rc == 0 && engine_is_virtual(e)) tracelog_virtual(e->log, &e->clock);
     if (rc == 0) rc = blocks_refused(e->s, err);
     if (rc == 0) rc = tiers_open(e, err);
     if (rc != 0) return rc;
     devices_open(e);
     rc = blocks_open(e, err);
-    if (rc == 0) rc = cache_start(e, err);
-    e->pipeline = (struct pipeline){.scenario = e->s,
-                                    .cache = e->cache,
-                                    .oracle = e->oracle,
-                                    .sample = sample_open(),
-                                    .settles = workload_one_by_one(e->workload)};
+    if (rc == 0) rc = pods_open(e, err);
     ingest_init(e);
-    atomic_store(&e->pipeline.ns_per_token, e->s->compute.ns_per_token);
-    if (rc == 0) rc = compute_start(e, err);
     if (rc == 0) rc = workers_start(e, err);
     if (rc == 0) hang_open(e);
     if (rc == 0) rc = sampler_open(e, err);
@@ -175,18 +130,11 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
 /* ---- the end ---- */
 
 static bool workers_stop(struct engine *e) {
-    struct cache_op *op;
     atomic_store(&e->stopping, true);
     dispatch_stop(e);
     for (uint32_t i = 0; e->workers && i < e->worker_count; i++)
         if (e->workers[i].started) worker_wake(&e->workers[i]);
-    if (e->cache) {
-        pthread_mutex_lock(&e->cache_lock);
-        cache_stop(e->cache);
-        while ((op = cache_next_ready(e->cache)) != NULL) worker_post_op(engine_worker(e, op->worker), op);
-        pthread_mutex_unlock(&e->cache_lock);
-    }
-    writegate_stop(&e->writes);
+    pods_stop(e);
     atomic_store(&e->drained, true);
     for (uint32_t i = 0; e->workers && i < e->worker_count; i++) {
         uint64_t one = 1;
@@ -210,17 +158,15 @@ static void engine_close(struct engine *e) {
     together_close(e);
     sampler_close(e);
     scaling_close(e);
-    cache_close(e->cache);
-    compute_close(e->pipeline.compute);
-    sample_close(e->pipeline.sample);
-    counters_free(e->counters, e->worker_count);
+    pods_close(e);
+    lineup_close(&e->lineup);
+    counters_free(e->counters, e->counter_count);
     free(e->workers);
     block_close(e->block);
     free(e->devices);
     payload_close(e->payload);
     dispatch_destroy(e);
     for (int t = 0; t < USAGES; t++) usage_destroy(&e->usage[t]);
-    writegate_destroy(&e->writes);
     oracle_close(e->oracle);
     workload_close(e->workload);
     if (e->control_fd >= 0) close(e->control_fd);
@@ -235,7 +181,7 @@ static void engine_close(struct engine *e) {
 static void identities_check(struct engine *e) {
     struct err broken = {0};
     uint64_t done = 0, failed = 0;
-    for (uint32_t w = 0; w < e->worker_count; w++) {
+    for (uint32_t w = 0; w < e->counter_count; w++) {
         done += counters_get(&e->counters[w].requests_done);
         failed += counters_get(&e->counters[w].requests_failed);
     }
@@ -244,9 +190,12 @@ static void identities_check(struct engine *e) {
         queued += e->klass[k].queued;
         in_service += e->klass[k].in_service;
     }
-    if (cache_check(e->cache, &broken) != 0) engine_error(e, broken.text);
+    uint64_t left = 0;
+    for (uint32_t i = 0; i < e->pod_count; i++) {
+        if (cache_check(e->pods[i].cache, &broken) != 0) engine_error(e, broken.text);
+        left += cache_under_way(e->pods[i].cache);
+    }
     char text[200];
-    uint64_t left = cache_under_way(e->cache);
     if (left > 0) {
         snprintf(text, sizeof text, "operations do not add up: %llu were begun and not ended",
                  (unsigned long long)left);
@@ -314,12 +263,12 @@ static void users_change(struct engine *e, const struct command *cmd) {
 
 static void generation_change(struct engine *e, const struct command *cmd) {
     uint64_t ns = cmd->value < TOKEN_NS_MAX ? cmd->value : TOKEN_NS_MAX;
-    if (e->pipeline.compute) {
+    if (e->pods[0].pipeline.compute) {
         engine_event(e, "warning", "generation cannot be changed: the modelled GPU sets the time");
         return;
     }
     engine_event(e, "info", "generation %.3g ms per token by %s", (double)ns / 1e6, cmd->text);
-    atomic_store(&e->pipeline.ns_per_token, ns);
+    for (uint32_t i = 0; i < e->pod_count; i++) atomic_store(&e->pods[i].pipeline.ns_per_token, ns);
 }
 
 static void speed_change(struct engine *e, const struct command *cmd) {

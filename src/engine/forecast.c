@@ -120,18 +120,18 @@ static bool measure(struct forecast *f) {
     f->requests = (double)in->requests;
     f->per_s = f->requests / in->length_s;
     f->closed = in->users > 0 && process != KVF_ARRIVAL_PACED;
-    if (!(f->per_s > 0) || !(in->e2e_ms > 0) || scenario_ranks(f->e->s) > 1) return false;
+    if (!(f->per_s > 0) || !(in->e2e_ms > 0) || pods_machines(f->e) > 1) return false;
     f->settled = fabs(f->inside - f->per_s * in->e2e_ms / 1e3) <= SETTLED * f->inside;
     if (f->e->s->autoscaler.mode != KVF_AUTOSCALER_OFF || in->compute_busy >= JUDGE_SATURATED) return false;
     for (int t = 0; t < KVF_TIERS; t++)
         if (in->on[t]) measure_tier(f, t);
     if (f->closed)
-        f->network = (struct network){.slots = f->e->slots,
+        f->network = (struct network){.slots = pods_slots(f->e),
                                       .users = in->users,
                                       .think_s = fmax(in->users / f->per_s - in->e2e_ms / 1e3, 0)};
     else if (f->requests < ACHIEVED * f->arrived &&
              f->waiting > (1 - ACHIEVED) * f->arrived) /* as if the slots were users who ask at once */
-        f->network = (struct network){.slots = f->e->slots, .users = (double)f->e->slots};
+        f->network = (struct network){.slots = pods_slots(f->e), .users = (double)pods_slots(f->e)};
     else
         return false;
     stations_of(f, f->demand_s, &f->network);
@@ -156,7 +156,7 @@ static double effective_times(const struct forecast *f, const struct change *c, 
 static int try_change(const struct forecast *f, const struct change *c, struct trial_counts *out) {
     uint64_t from;
     struct err err = {0};
-    const struct references *r = sample_references(f->e->pipeline.sample, &from);
+    const struct references *r = sample_references(f->e->pods[0].pipeline.sample, &from);
     struct trial_setup setup = {.scenario = f->e->s,
                                 .part = 1,
                                 .counts_from = from,
@@ -165,7 +165,7 @@ static int try_change(const struct forecast *f, const struct change *c, struct t
     for (int t = 0; t < KVF_TIERS; t++)
         setup.cache.usable_bytes[t] =
             (uint64_t)((double)setup.cache.usable_bytes[t] * effective_times(f, c, c->capacity[t]) *
-                       sample_part(f->e->pipeline.sample));
+                       sample_part(f->e->pods[0].pipeline.sample));
     return trial_run(r, &setup, out, &err);
 }
 
@@ -236,7 +236,7 @@ static double noise_of(const struct forecast *f, const struct trial_counts *trie
 static void growth_of(const struct forecast *f, const struct trial_counts *c,
                       double growth[KVF_TIERS][KVF_DIRS]) {
     uint64_t from;
-    const struct references *r = sample_references(f->e->pipeline.sample, &from);
+    const struct references *r = sample_references(f->e->pods[0].pipeline.sample, &from);
     double begin = (double)from, all = (double)r->count, bytes[2];
     const unsigned half = TRIAL_PARTS / 2;
     double apart = log((begin + 3 * all) / (3 * begin + all)); /* of the middles of both halves */
@@ -251,7 +251,7 @@ static void growth_of(const struct forecast *f, const struct trial_counts *c,
 }
 
 static void try_base(struct forecast *f) {
-    double part = sample_part(f->e->pipeline.sample), all = 0, otherwise = 0;
+    double part = sample_part(f->e->pods[0].pipeline.sample), all = 0, otherwise = 0;
     if (try_effective(f) != 0) return;
     for (int t = 0; t < KVF_TIERS; t++) {
         for (int d = 0; d < KVF_DIRS && f->in->on[t]; d++) {
@@ -268,7 +268,7 @@ static void try_base(struct forecast *f) {
 /* The demands with what the trial moved instead of what it moves at the run's capacities. */
 static void moved_demands(const struct forecast *f, const struct trial_counts *c,
                           double demand_s[KVF_TIERS][KVF_DIRS]) {
-    double part = sample_part(f->e->pipeline.sample);
+    double part = sample_part(f->e->pods[0].pipeline.sample);
     double requests = c->contexts > 0 ? (double)f->base.contexts / (double)c->contexts : 1;
     for (int t = 0; t < KVF_TIERS; t++) {
         const struct scenario_emulation *speed = &f->e->s->tier[t].emulation;
@@ -326,7 +326,8 @@ static void settle_on(const struct forecast *f, struct network *n, double demand
 
 /* A hit of a block is one of all before it: a sample of blocks does not tell where those end. */
 static bool thinned(const struct forecast *f) {
-    return f->e->s->cache.granularity == KVF_GRANULARITY_BLOCK && sample_part(f->e->pipeline.sample) < 1;
+    return f->e->s->cache.granularity == KVF_GRANULARITY_BLOCK &&
+           sample_part(f->e->pods[0].pipeline.sample) < 1;
 }
 
 static bool estimate(const struct forecast *f, const struct change *c, struct estimate *out) {
@@ -411,7 +412,7 @@ static void curve_of(const struct forecast *f, const double usable[KVF_TIERS], d
     double bytes = 0;
     for (int t = 0; t < KVF_TIERS; t++) {
         bytes += f->in->on[t] ? usable[t] : 0;
-        miss[t] = bytes > 0 ? sample_miss_ratio(f->e->pipeline.sample, bytes, NULL) : 1;
+        miss[t] = bytes > 0 ? sample_miss_ratio(f->e->pods[0].pipeline.sample, bytes, NULL) : 1;
     }
 }
 
@@ -522,10 +523,10 @@ void forecast_recent(struct engine *e, const struct judge_input *in, const struc
                          .waiting = (double)i->queue_depth,
                          .inside = i->queue_depth_mean + i->in_service,
                          .tok_s = i->throughput_tok_s};
-    if (in->users > USERS_MOST || e->slots > USERS_MOST || undone_of_late(e, i) || !measure(&f)) return;
-    sample_look(e->pipeline.sample);
+    if (in->users > USERS_MOST || pods_slots(e) > USERS_MOST || undone_of_late(e, i) || !measure(&f)) return;
+    sample_look(e->pods[0].pipeline.sample);
     consider_all(&f);
-    sample_looked(e->pipeline.sample);
+    sample_looked(e->pods[0].pipeline.sample);
 }
 
 void forecast_remedies(struct engine *e, const struct judge_input *in, struct run_record *run) {

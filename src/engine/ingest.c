@@ -13,7 +13,7 @@ static uint64_t most_ahead(const struct ingest *i) {
 
 static void window_set(struct engine *e) {
     const struct ingest *i = &e->ingest;
-    pipeline_documents_set(&e->pipeline, (struct rag_window){(uint32_t)ingest_evicted(e), (uint32_t)i->in});
+    pipeline_documents_set(&e->pods[0].pipeline, (struct rag_window){(uint32_t)ingest_evicted(e), (uint32_t)i->in});
 }
 
 static void document_begin(struct engine *e, struct flight *f) {
@@ -96,7 +96,7 @@ void ingest_init(struct engine *e) {
     const struct scenario *s = e->s;
     struct ingest *i = &e->ingest;
     char note[RAG_NOTE];
-    i->rag = e->pipeline.rag = workload_rag(e->workload);
+    i->rag = workload_rag(e->workload);
     if (!i->rag) return;
     if (rag_note(s, note, sizeof note)) engine_event(e, "warning", "%s", note);
     if (s->workload.rag.ingest != KVF_RAG_INGEST_DURING) return;

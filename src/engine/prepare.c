@@ -8,7 +8,7 @@
 
 static void admit_from(struct engine *e, int tier) {
     pthread_mutex_lock(&e->cache_lock);
-    cache_admit_from(e->cache, tier);
+    cache_admit_from(e->pods[0].cache, tier);
     pthread_mutex_unlock(&e->cache_lock);
 }
 
@@ -61,7 +61,7 @@ static double precondition_progress(const struct engine *e, char *what, size_t l
 
 static uint64_t bytes_written(const struct engine *e, enum kvf_tier tier) {
     uint64_t bytes = 0;
-    for (uint32_t w = 0; w < e->worker_count; w++)
+    for (uint32_t w = 0; w < e->counter_count; w++)
         bytes += counters_get(&e->counters[w].io[tier][KVF_DIR_WRITE][KVF_CAUSE_PRECONDITION].bytes);
     return bytes;
 }
@@ -75,8 +75,8 @@ static void precondition_end(struct engine *e, bool complete) {
     units_size_human((double)e->preconditioned_bytes, volume, sizeof volume);
     engine_event(e, "info", "preconditioned: %s were written to nvme, and the cache is empty again", volume);
     pthread_mutex_lock(&e->cache_lock);
-    cache_clear(e->cache);
-    cache_admit_from(e->cache, 0);
+    cache_clear(e->pods[0].cache);
+    cache_admit_from(e->pods[0].cache, 0);
     pthread_mutex_unlock(&e->cache_lock);
 }
 
@@ -118,7 +118,7 @@ static bool prepopulate_next(struct engine *e, struct flight *f) {
     f->key = cache_key_make(CACHE_KEY_FILL, 0, p->made);
     f->cause = KVF_CAUSE_PRECONDITION;
     pthread_mutex_lock(&e->cache_lock);
-    f->rank = cache_ranks(e->cache, 1);
+    f->rank = cache_ranks(e->pods[0].cache, 1);
     pthread_mutex_unlock(&e->cache_lock);
     return true;
 }

@@ -183,7 +183,7 @@ static void add_rag(struct measure *m) {
 
 /* Of the gate; without a limit nobody counts. */
 static void add_writes(struct measure *m) {
-    bool limited = m->e->writes.limit > 0;
+    bool limited = m->e->pods[0].writes.limit > 0;
     uint64_t held = counters_get(&m->d->writes_held);
     double held_ms = (double)counters_get(&m->d->writes_held_ns) / 1e6;
     result_add(m->out, limited ? (double)m->to->writes_most : KVF_MISSING, 0, "writes_in_flight_max");
@@ -307,9 +307,9 @@ static double prefill_mean_ms(const struct measure *m) {
 static void add_batch(struct measure *m) {
     const struct compute_stats *a = &m->from->compute, *b = &m->to->compute;
     double fs = m->wall_s * 1e15, room = (double)scenario_batch_bytes(m->e->s);
-    if (!m->e->pipeline.compute) return;
+    if (!m->e->pods[0].pipeline.compute) return;
     double kv = scenario_batch_bytes(m->e->s) == UINT64_MAX ? KVF_MISSING : (double)(b->kv - a->kv) / room;
-    double all_fs = fs * scenario_ranks(m->e->s); /* each rank has such a GPU */
+    double all_fs = fs * pods_machines(m->e); /* each has such a GPU */
     result_add(m->out, prefill_mean_ms(m), counters_get(&m->d->requests_done), "prefill_mean_ms");
     result_add(m->out, ratio((double)(b->running - a->running), fs), 0, "batch_running_mean");
     result_add(m->out, ratio((double)(b->waiting - a->waiting), fs), 0, "batch_waiting_mean");
@@ -350,6 +350,8 @@ static void add_requests(struct measure *m) {
     struct histogram *late = mem_zalloc(1, sizeof *late);
     for (int l = 0; l < REQUEST_LATENCIES; l++)
         add_latency(m, request_latency_name((enum request_latency)l), &m->d->latency[l]);
+    const struct histogram *ttft = &m->d->latency[REQUEST_LATENCY_TTFT];
+    result_add(m->out, levels_ms(ttft, 0.9), histogram_count(ttft), "ttft_p90_ms");
     histogram_copy(late, m->to->lateness);
     histogram_subtract(late, m->from->lateness);
     add_latency(m, "lateness", late);
@@ -541,8 +543,8 @@ void result_fill(struct engine *e, struct run_record *run) {
     add_steady(&m, run);
     scaling_results(e, m.out);
     result_add(m.out, ratio(p->host_busy_sum, p->host_busy_s), 0, "host_cpu_ratio");
-    result_add(m.out, ratio(m.use.in_service, (double)(e->slots * scenario_ranks(e->s))), 0,
-               "slots_busy_ratio");
+    result_add(m.out, ratio(m.use.in_service, (double)pods_slots(e)), 0, "slots_busy_ratio");
+    pods_results(e, run);
     verdict_run(e, run);
     overload_warn(e, run);
     keep_histograms(&m, run);

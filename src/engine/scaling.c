@@ -33,7 +33,7 @@ static double target_ms(const struct scenario_class *c) {
 /* Users that wait for their answers cannot be more than the slots unless there are more of them. */
 static bool can_wait(const struct engine *e, uint64_t users) {
     bool closed = !workload_open_loop(e->workload) && e->s->workload.arrival.process != KVF_ARRIVAL_PACED;
-    return !closed || users > e->slots * scenario_ranks(e->s);
+    return !closed || users > pods_slots(e);
 }
 
 double scaling_saturation(struct engine *e, const struct snapshot *snap) {

@@ -7,6 +7,7 @@
 #include "engine/sampling/sampler.h"
 
 enum {
+    TURNS = 64,      /* of pods between arrivals */
     LOOKS = 256,     /* times between looks at the real clock, where nobody waits for it */
     TURN_LOOKS = 16, /* turns at one time between such looks */
     STILL = 1000000, /* turns at one time after which it is not believed that time will go on */
@@ -79,8 +80,9 @@ static void stands_still(struct engine *e) {
 /* Rows of a trace come to an end; users who wait for answers go on asking. */
 static bool is_still(struct engine *e, uint64_t now_ns) {
     struct simulator *s = &e->simulator;
-    const struct counters *c = e->counters; /* of the one worker */
-    uint64_t ended = counters_get(&c->requests_done) + counters_get(&c->requests_failed);
+    uint64_t ended = 0;
+    for (uint32_t w = 0; w < e->worker_count; w++)
+        ended += counters_get(&e->counters[w].requests_done) + counters_get(&e->counters[w].requests_failed);
     if (s->turns == 0 || s->still_ns != now_ns) {
         s->still_ns = now_ns;
         s->turns = 0;
@@ -88,6 +90,24 @@ static bool is_still(struct engine *e, uint64_t now_ns) {
     }
     bool asks = !workload_open_loop(e->workload);
     return s->turns++ >= STILL || (asks && ended - s->ended > STILL_ENDED + STILL_EACH * e->session.active);
+}
+
+/* One turn of every pod that has something to do; whether any did something. One that did has another turn,
+ * after arrivals. */
+static bool workers_turn(struct engine *e, uint64_t now_ns) {
+    uint32_t due[TURNS], n;
+    bool any = false;
+    while ((n = lineup_due(&e->lineup, now_ns, due, TURNS)) > 0) {
+        for (uint32_t i = 0; i < n; i++) {
+            struct worker *w = &e->workers[due[i]];
+            bool did = worker_turn(w, false);
+            lineup_set(&e->lineup, due[i], worker_next_ns(w));
+            if (did) lineup_call(&e->lineup, due[i]);
+            any = any || did;
+        }
+        if (any) return true;
+    }
+    return false;
 }
 
 /* Everything that can happen now; false when it takes longer than a slice of real time. */
@@ -104,7 +124,7 @@ static bool instant(struct engine *e, uint64_t now_ns, uint64_t begun_ns) {
             dispatch_turn(e);
             any = true;
         }
-        any = worker_turn(&e->workers[0], false) || any;
+        any = workers_turn(e, now_ns) || any;
     }
     return true;
 }
@@ -116,7 +136,7 @@ uint64_t simulator_run(struct engine *e, uint64_t until_ns) {
     for (unsigned n = 1;; n++) {
         if (!instant(e, engine_now(e), begun_ns)) return 0;
         if (atomic_load(&e->control_woken)) return 0;
-        uint64_t next = dispatch_next_ns(e), event = worker_next_ns(&e->workers[0]);
+        uint64_t next = dispatch_next_ns(e), event = lineup_next_ns(&e->lineup);
         if (event < next) next = event;
         bool reached = next > until_ns;
         if (reached) next = until_ns;

@@ -16,6 +16,7 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/output_file.h"
+#include "fleet/fleet.h"
 
 enum { RING_ROWS = 4096, FLUSH_BYTES = 1 << 20, PATH_LEN = 1024 };
 
@@ -30,6 +31,8 @@ struct request_row {
         e2e_ns;
     uint32_t klass, turn, tier_hits[KVF_TIERS], misses;
     bool prefill_only, decode_only, failed;
+    uint32_t pod, expected;
+    uint8_t reason;
     char op; /* 'r', 'w' of an ops file, else 0 */
 };
 struct row {
@@ -110,6 +113,9 @@ void tracelog_request(struct tracelog *l, uint32_t worker, const struct flight *
                             .klass = r->klass,
                             .turn = r->turn,
                             .misses = f->misses,
+                            .pod = f->pod,
+                            .expected = f->expected_blocks,
+                            .reason = f->reason,
                             .prefill_only = r->prefill_only,
                             .decode_only = r->decode_only,
                             .failed = f->failed,
@@ -224,7 +230,11 @@ static void request_line(struct tracelog *l, const struct request_row *q) {
              (double)q->storage_ns / ms, (double)q->generation_ns / ms, (double)q->e2e_ns / ms);
     for (int t = 0; t < KVF_TIERS; t++)
         buf_addf(&l->lines, "%s\"%s\":%u", t ? "," : "", tier_name((enum kvf_tier)t), q->tier_hits[t]);
-    buf_addf(&l->lines, "},\"misses\":%u,\"failed\":%s}\n", q->misses, q->failed ? "true" : "false");
+    buf_addf(&l->lines, "},\"misses\":%u,\"failed\":%s", q->misses, q->failed ? "true" : "false");
+    if (l->s->fleet.pods > 1)
+        buf_addf(&l->lines, ",\"pod\":%u,\"routed_by\":\"%s\",\"expected_blocks\":%u", q->pod,
+                 fleet_reason_word((enum fleet_reason)q->reason), q->expected);
+    buf_add(&l->lines, "}\n");
     if (l->lines.len < FLUSH_BYTES) return;
     file_write(l, l->requests, l->lines.data, l->lines.len);
     l->lines.len = 0;

@@ -72,9 +72,9 @@ static void sum_machine(struct window_sums *w, const struct snapshot *snap) {
 static void sum_reuse(struct engine *e, struct window_sums *w) {
     struct sampler *p = e->sampler;
     double first, lookups;
-    sample_look(e->pipeline.sample);
-    sample_firsts(e->pipeline.sample, &first, &lookups);
-    sample_looked(e->pipeline.sample);
+    sample_look(e->pods[0].pipeline.sample);
+    sample_firsts(e->pods[0].pipeline.sample, &first, &lookups);
+    sample_looked(e->pods[0].pipeline.sample);
     w->firsts = first - p->firsts;
     w->sampled = lookups - p->sampled;
 }
@@ -101,7 +101,7 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
                             .users_s = (double)i->users * i->length_s,
                             .lookups = (double)reuses(p->cache.lookups),
                             .misses = (double)reuses(p->cache.misses)};
-    w.compute_busy_s = (double)(p->now.compute.busy - from->compute.busy) / 1e15 / scenario_ranks(e->s);
+    w.compute_busy_s = (double)(p->now.compute.busy - from->compute.busy) / 1e15 / pods_machines(e);
     for (uint32_t k = 0; k < snap->classes; k++) {
         if (!kvf_present(snap->qos[k].violations)) continue;
         w.class_judged[k] = (double)(snap->qos[k].done + snap->qos[k].failed);
@@ -118,8 +118,8 @@ static struct window_sums sums_of(const struct engine *e, const struct reading *
 static struct window_facts facts_of(const struct engine *e) {
     const struct tier *gpu = e->tiers[KVF_TIER_GPU];
     bool real = gpu && !(gpu->ops->caps(gpu) & TIER_EMULATED);
-    struct window_facts f = {.computes = e->pipeline.compute != NULL,
-                             .misses_free = !e->pipeline.compute,
+    struct window_facts f = {.computes = e->pods[0].pipeline.compute != NULL,
+                             .misses_free = !e->pods[0].pipeline.compute,
                              .by_ttft = e->s->qos.latency == KVF_QOS_LATENCY_TTFT,
                              .capacity_ratio = e->sampler->capacity_ratio,
                              .open_loop = workload_open_loop(e->workload),
@@ -146,11 +146,11 @@ static void look_at_reuse(struct engine *e) {
     double held = 0;
     for (int t = 0; t < KVF_TIERS; t++)
         held += e->tiers[t] ? (double)scenario_usable_bytes(e->s, (enum kvf_tier)t) : 0;
-    sample_look(e->pipeline.sample);
-    p->reuse_bytes = sample_reuse_bytes(e->pipeline.sample, VERDICT_REUSES) * scenario_ranks(e->s);
-    double by_size = sample_miss_ratio(e->pipeline.sample, held, &p->reuse_error);
+    sample_look(e->pods[0].pipeline.sample);
+    p->reuse_bytes = sample_reuse_bytes(e->pods[0].pipeline.sample, VERDICT_REUSES) * scenario_ranks(e->s);
+    double by_size = sample_miss_ratio(e->pods[0].pipeline.sample, held, &p->reuse_error);
     p->capacity_ratio = turns_away(e->s) ? by_size : KVF_MISSING;
-    sample_looked(e->pipeline.sample);
+    sample_looked(e->pods[0].pipeline.sample);
 }
 
 void verdict_snap(struct engine *e, struct snapshot *snap, const struct use *use) {
@@ -236,8 +236,7 @@ static void describe_results(const struct result_list *of, struct judge_input *i
 /* The described part of a snapshot, at the end of the measured part. */
 static void end_of(const struct engine *e, struct snapshot *s) {
     const struct reading *end = &e->sampler->end;
-    *s =
-        (struct snapshot){.interval = {.slots = e->slots * scenario_ranks(e->s), .queue_depth = end->queued}};
+    *s = (struct snapshot){.interval = {.slots = pods_slots(e), .queue_depth = end->queued}};
     describe_tiers(e, s);
     for (int t = 0; t < KVF_TIERS; t++) s->tier[t].used_bytes = end->cache.used_bytes[t];
     for (uint32_t k = 0; k < e->s->qos.classes; k++)

@@ -27,6 +27,10 @@ static struct worker *worker_of(struct executor *x) {
 
 void worker_wake(struct worker *w) {
     uint64_t one = 1;
+    if (engine_is_virtual(w->engine)) {
+        lineup_call(&w->engine->lineup, w->pod->number);
+        return;
+    }
     if (atomic_exchange(&w->sleeping, 0)) (void)!write(w->wake_fd, &one, sizeof one);
 }
 
@@ -84,9 +88,9 @@ static uint64_t worker_now(struct executor *x) {
 }
 
 static void worker_enter(struct executor *x) {
-    struct engine *e = worker_of(x)->engine;
-    pthread_mutex_lock(&e->cache_lock);
-    cache_time(e->cache, x->ops->now(x));
+    struct worker *w = worker_of(x);
+    pthread_mutex_lock(&w->engine->cache_lock);
+    cache_time(w->pod->cache, x->ops->now(x));
 }
 
 /* Operations of another worker are in its mailbox before the lock is released: when the run ends the cache is
@@ -98,9 +102,9 @@ static void worker_leave(struct executor *x) {
     uint64_t woken[WORKERS_MAX / 64] = {0};
     struct cache_op *op;
     bool any = false;
-    while ((op = cache_next_ready(e->cache)) != NULL) {
+    while ((op = cache_next_ready(w->pod->cache)) != NULL) {
         uint32_t whose = op->worker; /* once in the mail it is not looked at any more */
-        if (engine_worker(e, whose) == w) {
+        if (engine_is_virtual(e) || &e->workers[whose] == w) {
             run_append(w, op);
             continue;
         }
@@ -148,7 +152,8 @@ static void worker_done(struct executor *x, struct flight *f) {
 }
 
 static void worker_computed(struct executor *x, struct flight *f) {
-    worker_post_flight(engine_worker(worker_of(x)->engine, f->worker), f);
+    struct worker *w = worker_of(x);
+    worker_post_flight(engine_is_virtual(w->engine) ? w : &w->engine->workers[f->worker], f);
 }
 
 static void worker_error(struct executor *x, const char *sentence) {
@@ -168,7 +173,7 @@ static const struct executor_ops worker_executor_ops = {.now = worker_now,
 
 static bool op_is_limited(const struct worker *w, const struct cache_op *op) {
     const struct flight *f = op->owner;
-    return w->engine->writes.limit > 0 && op->kind == CACHE_OP_WRITE && f && !f->internal;
+    return w->pod->writes.limit > 0 && op->kind == CACHE_OP_WRITE && f && !f->internal;
 }
 
 /* Whether a write that could begin has to stand in line first. It is not this worker's then until it has
@@ -177,7 +182,7 @@ static bool write_held(struct worker *w, struct cache_op *op) {
     if (!op_is_limited(w, op)) return false;
     if (!op->has_turn) {
         op->held_since_ns = worker_now(&w->x);
-        return !writegate_enter(&w->engine->writes, op);
+        return !writegate_enter(&w->pod->writes, op);
     }
     counters_add(&w->x.counters->writes_held, 1);
     counters_add(&w->x.counters->writes_held_ns, worker_now(&w->x) - op->held_since_ns);
@@ -191,8 +196,8 @@ static void transfer_done(void *ctx, const struct transfer *t, bool abandoned, c
     bool lost = transfer_lost(t), failed = t->error != 0 && !lost;
     if (failed) w->x.ops->error(&w->x, what);
     tracelog_op(w->engine->log, w->x.worker, t->op, failed || lost || abandoned ? NULL : t);
-    if (t->op->has_turn) writegate_leave(&w->engine->writes);
-    pipeline_op_done(&w->engine->pipeline, &w->x, t->op,
+    if (t->op->has_turn) writegate_leave(&w->pod->writes);
+    pipeline_op_done(&w->pod->pipeline, &w->x, t->op,
                      failed      ? CACHE_FAILED
                      : lost      ? CACHE_LOST
                      : abandoned ? CACHE_ABANDONED
@@ -217,7 +222,7 @@ static bool run_ready(struct worker *w) {
         if (op->kind == CACHE_OP_WAIT || op->failed_wait || w->x.stopping) {
             bool ended = op->kind == CACHE_OP_WAIT && !op->failed_wait;
             if (op->kind != CACHE_OP_WAIT) tracelog_op(w->engine->log, w->x.worker, op, NULL);
-            pipeline_op_done(&w->engine->pipeline, &w->x, op, ended ? CACHE_DONE : CACHE_ABANDONED);
+            pipeline_op_done(&w->pod->pipeline, &w->x, op, ended ? CACHE_DONE : CACHE_ABANDONED);
         } else if (!write_held(w, op)) {
             pipeline_op_begins(op);
             if (w->simulated)
@@ -233,7 +238,7 @@ static bool run_timers(struct worker *w, uint64_t now) {
     struct heap_item item;
     bool any = false;
     while (heap_min_key(&w->timers) <= now && heap_pop(&w->timers, &item)) {
-        pipeline_timer(&w->engine->pipeline, &w->x, item.item);
+        pipeline_timer(&w->pod->pipeline, &w->x, item.item);
         any = true;
     }
     return any;
@@ -251,8 +256,8 @@ static uint64_t waits_end_ns(const struct worker *w) {
 static void wait_ends(struct worker *w, struct cache_op *op, uint64_t now) {
     wait_over(op);
     if (w->x.stopping) {
-        (void)cache_cancel(w->engine->cache, op);
-    } else if (cache_wait_over(w->engine->cache, op)) {
+        (void)cache_cancel(w->pod->cache, op);
+    } else if (cache_wait_over(w->pod->cache, op)) {
         op->deadline_ns = now + w->engine->s->engine.room_wait_ns;
         worker_waits(&w->x, op);
     }
@@ -315,9 +320,9 @@ static bool ops_pump(struct worker *w, bool issue) {
 }
 
 static void flight_start(struct worker *w, struct flight *f, uint64_t now_ns) {
-    struct engine *e = w->engine;
-    sample_flight(e->pipeline.sample, e->s, f, now_ns);
-    pipeline_start(&e->pipeline, &w->x, f);
+    struct pipeline *p = &w->pod->pipeline;
+    sample_flight(p->sample, p->scenario, f, now_ns);
+    pipeline_start(p, &w->x, f);
 }
 
 bool worker_turn(struct worker *w, bool paused) {
@@ -333,7 +338,7 @@ bool worker_turn(struct worker *w, bool paused) {
         if (f->stage == FLIGHT_QUEUED)
             flight_start(w, f, now);
         else
-            pipeline_computed(&e->pipeline, &w->x, f);
+            pipeline_computed(&w->pod->pipeline, &w->x, f);
     }
     if (!w->x.stopping) any = run_timers(w, now) || any;
     any = run_deadlines(w, now) || any;
@@ -419,13 +424,16 @@ static void *worker_main(void *arg) {
 }
 
 static void worker_init(struct engine *e, struct worker *w, uint32_t index) {
+    bool shares = engine_is_virtual(e); /* the control thread is all workers */
     w->engine = e;
-    w->x = (struct executor){.ops = &worker_executor_ops, .counters = &e->counters[index], .worker = index};
+    w->pod = &e->pods[shares ? index : 0];
+    uint32_t thread = shares ? 0 : index;
+    w->x = (struct executor){.ops = &worker_executor_ops, .counters = &e->counters[thread], .worker = thread};
     w->run_tail = &w->run;
 }
 
 void worker_simulate(struct engine *e, struct worker *w) {
-    worker_init(e, w, 0);
+    worker_init(e, w, (uint32_t)(w - e->workers));
     struct mover_setup setup = mover_setup_of(w);
     w->simulated = simmover_open(&setup);
 }

@@ -74,6 +74,7 @@ void run_record_free(struct run_record *r) {
     if (!r) return;
     for (size_t i = 0; i < r->histogram_count; i++) free(r->histograms[i].data);
     free(r->histograms);
+    free(r->pods);
     free(r->criteria);
     free(r->decision_t_s);
     free(r->decisions);
@@ -103,6 +104,11 @@ void run_record_decision(struct run_record *r, const struct snapshot_decision *d
     r->decision_t_s = mem_realloc(r->decision_t_s, (n + 1) * sizeof *r->decision_t_s);
     r->decisions[n] = *d;
     r->decision_t_s[n] = t_s;
+}
+
+void run_record_pod(struct run_record *r, const struct run_pod *p) {
+    r->pods = mem_realloc(r->pods, (r->pod_count + 1) * sizeof *r->pods);
+    r->pods[r->pod_count++] = *p;
 }
 
 void run_record_histogram(struct run_record *r, const char *scope, const uint8_t *data, size_t len) {

@@ -54,6 +54,14 @@ struct run_class {
     double share;
     uint64_t p95_ns, p99_ns, p999_ns, p9999_ns; /* targets; 0: none */
 };
+struct run_pod { /* a pod of a fleet, in the measured part */
+    uint64_t pod;
+    uint64_t requests_routed, requests_done, tokens;
+    uint64_t lookups, hits[KVF_TIERS];
+    uint64_t expected_blocks, wrong_blocks; /* that routers took to be there; of these were not */
+    uint64_t used_bytes[KVF_TIERS];         /* at its end */
+    double load_mean;                       /* requests queued and in service */
+};
 struct run_criterion {
     char name[64];         /* as people call it */
     char metric[64];       /* the measure that is judged; "" in old databases */
@@ -107,6 +115,8 @@ struct run_record {
     size_t criterion_count;
     struct run_histogram *histograms;
     size_t histogram_count;
+    struct run_pod *pods; /* of a fleet; else none */
+    size_t pod_count;
     struct verdict verdict;
     char not_comparable[1000]; /* rules that a submission breaks; "": none, or it is no submission */
     char steady[160];          /* since when the run was steady, or why it was not; "": not known */
@@ -117,6 +127,7 @@ void run_record_free(struct run_record *r); /* what it owns, not the struct */
 void run_record_event(struct run_record *r, const struct record_event *e);
 void run_record_criterion(struct run_record *r, const struct run_criterion *c);
 void run_record_decision(struct run_record *r, const struct snapshot_decision *d, double t_s);
+void run_record_pod(struct run_record *r, const struct run_pod *p);
 void run_record_histogram(struct run_record *r, const char *scope, const uint8_t *data,
                           size_t len); /* copies */
 

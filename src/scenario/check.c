@@ -387,6 +387,7 @@ void scenario_check(struct loading *l) {
     check_rag(l);
     check_watermarks(l);
     check_on_hit(l);
+    check_fleet(l);
     check_shares(l);
     check_targets(l);
     check_criteria(l);

@@ -303,6 +303,9 @@ const struct key key_table[] = {
       "Sequences in the batch at a time."),
     K("compute.max_batch_tokens", INTEGER, compute.max_batch_tokens, "tokens", "1 to 100000000", "8192",
       ROOFLINE, ALL, "Tokens of a step, decodes and chunks of prefill together."),
+    K("compute.share_prefix", BOOLEAN, compute.share_prefix, "", "", "false", ROOFLINE, ALL,
+      "At granularity block, sequences that found blocks in the gpu tier use these, as paged attention does; "
+      "else each has a copy."),
     K("compute.gpu_memory_utilization", NUMBER, compute.gpu_memory_utilization, "", "0.01 to 1", "0.9",
       ROOFLINE, ALL, "Part of a GPU's memory that weights, activations and KV may take together."),
     K("compute.activation_margin", SIZE, compute.activation_margin_bytes, "bytes", "0 to 1TiB", "2GiB",
@@ -350,6 +353,7 @@ const struct key key_table[] = {
     K("engine.cpus", CPUS, engine.cpus, "", "", "null", REAL, ALL,
       "CPUs that workers are bound to, such as \"0-3,8\", with quotes inside braces; null for any."),
 
+    FLEET_KEYS,
     K("autoscaler.mode", CHOICE, autoscaler.mode, "", CHOICES(SCENARIO_AUTOSCALER_LIST), "off", ALWAYS, ALL,
       "The goal that steers the number of users."),
     K("autoscaler.signal", CHOICE, autoscaler.signal, "", CHOICES(SCENARIO_AUTOSCALER_SIGNAL_LIST), "targets",
@@ -567,6 +571,10 @@ const char *scenario_keys_nearest(const char *name) {
         "compute",
         "qos",
         "engine",
+        "fleet",
+        "fleet.weights",
+        "fleet.index",
+        "fleet.index.tier_weights",
         "autoscaler",
         "autoscaler.weights",
         "ranks",

@@ -85,6 +85,9 @@ enum key_kind { KEY_KIND_LIST(X) KEY_KINDS };
     X(GAMMA, "arrivals are not gamma distributed", s->workload.arrival.process == KVF_ARRIVAL_GAMMA)         \
     X(STORED, "the phase is not decode", stores_alone(s))                                                    \
     X(AGING, "the scheduler is strict", s->qos.scheduler == KVF_SCHEDULER_AGING)                             \
+    X(FLEET, "there is one pod", s->fleet.pods > 1)                                                          \
+    X(BY_PREFIX, "no router goes by prefixes", routes(s, ROUTING_BY_BLOCKS))                                 \
+    X(INDEX, "no router asks an index", routes(s, ROUTING_ASKS_INDEX))                                       \
     X(SCALED, "the autoscaler is off", s->autoscaler.mode != KVF_AUTOSCALER_OFF)                             \
     X(TURNS, "no synthetic conversations", has_turns(s, SOURCE_PERSONAS))                                    \
     X(TURN_READS, "turns read no entries", has_turns(s, SOURCE_USERS) && !by_blocks(s))                      \

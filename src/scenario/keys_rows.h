@@ -135,6 +135,28 @@
     K("tiers." word ".backend", CHOICE, tier[KVF_TIER_##TIER].backend, "",                                   \
       CHOICES(TRAITS_##TIER##_BACKEND_LIST), fallback, use, here, help)
 
+#define TIER_WEIGHT(word, TIER, fallback)                                                                    \
+    K("fleet.index.tier_weights." word, NUMBER, fleet.index.tier_weight[KVF_TIER_##TIER], "", "0 to 1000",   \
+      fallback, INDEX, ALL, "Worth of a block in the " word " tier.")
+#define FLEET_KEYS                                                                                           \
+    K("fleet.pods", INTEGER, fleet.pods, "pods", "1 to 100000", "1", SIMULATE, ALL,                          \
+      "Serving machines of a simulation, each with tiers, slots and a GPU of its own."),                     \
+        K("fleet.routers", INTEGER, fleet.routers, "routers", "1 to 1024", "1", FLEET, ALL,                  \
+          "Routers that take requests in turn; of estimated each has a memory of its own."),                 \
+        K("fleet.routing", CHOICE, fleet.routing, "", CHOICES(TRAITS_ROUTING_LIST), "round_robin", FLEET,    \
+          ALL, "How a router finds the pod of a request."),                                                  \
+        K("fleet.weights.prefix", NUMBER, fleet.prefix_weight, "", "0 to 1000", "1", BY_PREFIX, ALL,         \
+          "Weight of the part of a request's blocks that a pod is known to hold."),                          \
+        K("fleet.weights.load", NUMBER, fleet.load_weight, "", "0 to 1000", "1", BY_PREFIX, ALL,             \
+          "Weight of a pod's place between the most and the least loaded."),                                 \
+        K("fleet.index.backend", CHOICE, fleet.index.backend, "", CHOICES(SCENARIO_INDEX_LIST), "memory",    \
+          INDEX, "!resp",                                                                                    \
+          "Where the index of blocks is kept: in this process, or in a Redis or Valkey server."),            \
+        K("fleet.index.staleness", DURATION, fleet.index.staleness_ns, "", "0 to 1h", "50ms", INDEX, ALL,    \
+          "Time until the index knows what a pod stored or dropped."),                                       \
+        TIER_WEIGHT("gpu", GPU, "1"), TIER_WEIGHT("cpu", CPU, "0.8"), TIER_WEIGHT("nvme", NVME, "0.5"),      \
+        TIER_WEIGHT("remote", REMOTE, "0.3")
+
 #define DEFAULT_PERSONAS                                                                                     \
     "[{name: chatbot, share: 1, context: [512, 4096], generate: [50, 200], think: [100ms, 500ms], "          \
     "spread: 0.25}]"

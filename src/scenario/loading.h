@@ -95,6 +95,7 @@ void check_metric(struct loading *l, const char *metric, const char *key, struct
 /* Finds what contradicts itself or is missing. */
 void scenario_check(struct loading *l);
 void check_policies(struct loading *l); /* the part about policies */
+void check_fleet(struct loading *l);    /* and about a fleet */
 
 /* A key's value as YAML flow text, which is JSON with `json`. */
 struct buf;

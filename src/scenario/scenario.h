@@ -93,6 +93,7 @@
     X(KVF_SWEEP_RATES, "rates") X(KVF_SWEEP_MISS_RATIO, "miss_ratio") X(KVF_SWEEP_CAPACITY, "capacity")
 #define SCENARIO_DEAL_LIST(X)    X(KVF_DEAL_TOTAL, "total") X(KVF_DEAL_PER_RANK, "per_rank")
 #define SCENARIO_START_LIST(X)   X(KVF_START_BARRIER, "barrier")
+#define SCENARIO_INDEX_LIST(X)   X(KVF_INDEX_MEMORY, "memory") X(KVF_INDEX_RESP, "resp")
 #define SCENARIO_COMBINE_LIST(X) X(KVF_COMBINE_CARTESIAN, "cartesian") X(KVF_COMBINE_ZIP, "zip")
 
 #define SCENARIO_ID(id, ...) id,
@@ -123,6 +124,8 @@ enum scenario_writer { SCENARIO_WRITER_LIST(SCENARIO_ID) };
 enum scenario_verify { SCENARIO_VERIFY_LIST(SCENARIO_ID) };
 enum scenario_read_target { SCENARIO_READ_TARGET_LIST(SCENARIO_ID) };
 enum scenario_source { TRAITS_SOURCE_LIST(SCENARIO_ID) };
+enum scenario_routing { TRAITS_ROUTING_LIST(SCENARIO_ID) };
+enum scenario_index { SCENARIO_INDEX_LIST(SCENARIO_ID) };
 enum scenario_arrival { SCENARIO_ARRIVAL_LIST(SCENARIO_ID) };
 enum scenario_reads { SCENARIO_READS_LIST(SCENARIO_ID) };
 enum scenario_pick { SCENARIO_PICK_LIST(SCENARIO_ID) };
@@ -352,6 +355,7 @@ struct scenario {
         uint64_t overhead_ns;                       /* of a step */
         uint64_t store_bytes_per_s;                 /* of new KV inside steps; KVF_UNSET: beside them */
         uint64_t max_batch, max_batch_tokens;       /* sequences; tokens of a step */
+        bool share_prefix;                          /* blocks in the gpu tier take no room in the batch */
         double gpu_memory_utilization;              /* part of a device's memory that is used at all */
         uint64_t activation_margin_bytes;           /* of a device */
         double peak_flops;                          /* of a device; 0: of the gpu */
@@ -369,6 +373,16 @@ struct scenario {
         uint64_t workers, slots, queue_limit, max_concurrent_writes, room_wait_ns, staging_bytes, noise_bytes;
         char cpus[256]; /* "" = null; a list like "0-3,8" */
     } engine;
+    struct {
+        uint64_t pods, routers;
+        enum scenario_routing routing;
+        double prefix_weight, load_weight;
+        struct {
+            enum scenario_index backend;
+            uint64_t staleness_ns; /* of what the index says */
+            double tier_weight[KVF_TIERS];
+        } index;
+    } fleet;
     struct {
         enum scenario_autoscaler mode;
         enum scenario_autoscaler_signal signal;

@@ -74,6 +74,10 @@ static bool has_vram(const struct scenario *s) {
     return is_real(s) && s->tier[KVF_TIER_GPU].on && scenario_backend_has(s, KVF_TIER_GPU, BACKEND_DEVICE);
 }
 
+static bool routes(const struct scenario *s, enum traits_routing_caps caps) {
+    return s->fleet.pods > 1 && (traits_routing(s->fleet.routing)->caps & caps) != 0;
+}
+
 #define X(id, reason, condition)                                                                             \
     static bool acts_##id(const struct scenario *s) {                                                        \
         (void)s;                                                                                             \

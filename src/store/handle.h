@@ -53,6 +53,7 @@ enum query {
     Q_VERDICT_EVIDENCE,
     Q_VERDICT_WARNINGS,
     Q_REMEDIES,
+    Q_PODS,
     Q_HISTOGRAMS,
     Q_TRIALS,
     Q_TAGS,

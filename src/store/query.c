@@ -70,6 +70,7 @@ const char *const query_texts[] = {
     [Q_VERDICT_EVIDENCE] = "SELECT * FROM verdict_evidence WHERE run_id = ?1 ORDER BY n",
     [Q_VERDICT_WARNINGS] = "SELECT * FROM verdict_warnings WHERE run_id = ?1 ORDER BY n",
     [Q_REMEDIES] = "SELECT * FROM remedies WHERE run_id = ?1 ORDER BY n",
+    [Q_PODS] = "SELECT * FROM run_pods WHERE run_id = ?1 ORDER BY pod",
     [Q_HISTOGRAMS] = "SELECT scope, data FROM histograms WHERE run_id = ?1 ORDER BY rowid",
     [Q_TRIALS] = "SELECT t.run_id FROM runs r JOIN runs t ON t.parent_id = r.parent_id AND t.name = r.name "
                  "WHERE r.run_id = ?1 AND t.trial IS NOT NULL ORDER BY t.trial, t.run_id",
@@ -375,6 +376,12 @@ static void load_remedy(sqlite3_stmt *stmt, void *ctx) {
     verdict_add_remedy(&((struct run_record *)ctx)->verdict, r.change, r.metric, r.now, r.estimate);
 }
 
+static void load_pod(sqlite3_stmt *stmt, void *ctx) {
+    struct run_pod pod = {0};
+    row_load(stmt, schema_table(TABLE_RUN_PODS), &pod);
+    run_record_pod(ctx, &pod);
+}
+
 static void load_histogram(sqlite3_stmt *stmt, void *ctx) {
     char scope[48];
     row_text(stmt, 0, scope, sizeof scope);
@@ -400,6 +407,7 @@ int store_load_run(struct store *s, int64_t run_id, struct run_record *r, struct
             {Q_RUN, load_run},        {Q_TIERS, load_tier},         {Q_PEAKS, load_peaks},
             {Q_CLASSES, load_class},  {Q_DECISIONS, load_decision}, {Q_EVENTS, load_event},
             {Q_RESULTS, load_result}, {Q_CRITERIA, load_criterion}, {Q_HISTOGRAMS, load_histogram},
+            {Q_PODS, load_pod},
         },
       judged[] = {
           {Q_VERDICT, load_verdict},

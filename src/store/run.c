@@ -180,6 +180,15 @@ static int insert_verdict(sqlite3 *db, const struct run_record *r) {
     return inserter_close(&in);
 }
 
+static int insert_pods(sqlite3 *db, const struct run_record *r) {
+    struct inserter in = inserter_open(db, TABLE_RUN_PODS, "INSERT OR REPLACE", "");
+    for (size_t i = 0; i < r->pod_count; i++) {
+        inserter_number(&in, "run_id", r->run_id);
+        inserter_row(&in, &r->pods[i]);
+    }
+    return inserter_close(&in);
+}
+
 static int insert_histograms(sqlite3 *db, const struct run_record *r) {
     struct inserter in = inserter_open(db, TABLE_HISTOGRAMS, "INSERT OR REPLACE", "");
     for (size_t i = 0; i < r->histogram_count; i++) {
@@ -224,6 +233,7 @@ int store_finish_run(struct store *s, const struct run_record *r, size_t first_e
     if (rc == SQLITE_OK) rc = insert_events(s->db, r, first_event);
     if (rc == SQLITE_OK) rc = insert_results(s->db, r);
     if (rc == SQLITE_OK) rc = insert_verdict(s->db, r);
+    if (rc == SQLITE_OK) rc = insert_pods(s->db, r);
     if (rc == SQLITE_OK) rc = insert_histograms(s->db, r);
     if (rc == SQLITE_OK) rc = db_exec(s->db, "COMMIT");
     if (rc == SQLITE_OK) return 0;

@@ -198,6 +198,25 @@ static const struct column remedies_columns[] = {
     MEMBER(REAL, struct verdict_remedy, estimate, "REAL"),
 };
 
+static const struct column run_pods_columns[] = {
+    RUN_ID,
+    MEMBER(U64, struct run_pod, pod, "INTEGER NOT NULL"),
+    MEMBER(U64, struct run_pod, requests_routed, "INTEGER"),
+    MEMBER(U64, struct run_pod, requests_done, "INTEGER"),
+    MEMBER(U64, struct run_pod, tokens, "INTEGER"),
+    MEMBER(U64, struct run_pod, lookups, "INTEGER"),
+    NAMED(U64, struct run_pod, hits[KVF_TIER_GPU], "gpu_hits", "INTEGER"),
+    NAMED(U64, struct run_pod, hits[KVF_TIER_CPU], "cpu_hits", "INTEGER"),
+    NAMED(U64, struct run_pod, hits[KVF_TIER_NVME], "nvme_hits", "INTEGER"),
+    NAMED(U64, struct run_pod, hits[KVF_TIER_REMOTE], "remote_hits", "INTEGER"),
+    NAMED(U64, struct run_pod, used_bytes[KVF_TIER_GPU], "gpu_used_bytes", "INTEGER"),
+    NAMED(U64, struct run_pod, used_bytes[KVF_TIER_CPU], "cpu_used_bytes", "INTEGER"),
+    NAMED(U64, struct run_pod, used_bytes[KVF_TIER_NVME], "nvme_used_bytes", "INTEGER"),
+    MEMBER(U64, struct run_pod, expected_blocks, "INTEGER"),
+    MEMBER(U64, struct run_pod, wrong_blocks, "INTEGER"),
+    MEMBER(REAL, struct run_pod, load_mean, "REAL"),
+};
+
 static const struct column histograms_columns[] = {
     RUN_ID,
     HAND("scope", "TEXT NOT NULL"),
@@ -291,6 +310,7 @@ static const struct table tables[TABLES] = {
     [TABLE_VERDICT_WARNINGS] = {"verdict_warnings", PLAIN(verdict_warnings_columns), KEY("run_id, n"), NULL,
                                 0, false},
     [TABLE_REMEDIES] = {"remedies", PLAIN(remedies_columns), KEY("run_id, n"), NULL, 0, false},
+    [TABLE_RUN_PODS] = {"run_pods", PLAIN(run_pods_columns), KEY("run_id, pod"), NULL, 0, false},
     [TABLE_HISTOGRAMS] = {"histograms", PLAIN(histograms_columns), KEY("run_id, scope"), NULL, 0, true},
     [TABLE_SWEEPS] = {"sweeps", PLAIN(sweeps_columns), NULL, sweeps_indexes, COUNT(sweeps_indexes), true},
     [TABLE_SWEEP_CURVES] = {"sweep_curves", PLAIN(sweep_curves_columns),

@@ -12,6 +12,7 @@ static const struct traits_source sources[] = {TRAITS_SOURCE_LIST(X)};
 #undef X
 
 #define X(id, word, token, caps, help) {word, caps, help},
+static const struct traits_routing routings[] = {TRAITS_ROUTING_LIST(X)};
 static const struct traits_backend gpu_backends[] = {TRAITS_GPU_BACKEND_LIST(X)};
 static const struct traits_backend cpu_backends[] = {TRAITS_CPU_BACKEND_LIST(X)};
 static const struct traits_backend nvme_backends[] = {TRAITS_NVME_BACKEND_LIST(X)};
@@ -46,6 +47,10 @@ const struct traits_policy *traits_policy(unsigned id) {
 
 const struct traits_source *traits_source(unsigned id) {
     return id < COUNT(sources) ? &sources[id] : NULL;
+}
+
+const struct traits_routing *traits_routing(unsigned id) {
+    return id < COUNT(routings) ? &routings[id] : NULL;
 }
 
 const struct traits_backend *traits_backend(enum kvf_tier tier, unsigned id) {

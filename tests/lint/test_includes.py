@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from tap import SOURCE, case, main
 
-FLOORS = [["base"], ["metrics", "model", "probe", "traits"], ["block", "rank", "record"], ["draw"], ["tier", "scenario"], ["cache", "workload"],
+FLOORS = [["base"], ["metrics", "model", "probe", "traits"], ["block", "rank", "record"], ["draw"], ["tier", "scenario"], ["cache", "workload", "fleet"],
           ["engine/limits", "engine/scale", "engine/move", "engine/pipeline"], ["engine"], ["compare", "store"],
           ["page", "export"], ["study"], ["cli"]]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
@@ -26,6 +26,7 @@ EXPORTED = re.compile(r"^(?!static|typedef|extern|return|else)[a-z][\w *]*?[ *](
 # The operations of each row of a header of src/traits: where they stand, and how.
 OPERATIONS = {"policies": ("src/cache/policy", r"^const struct policy_ops policy_(\w+) ="),
               "sources": ("src/workload", r"^const struct source source_(\w+) ="),
+              "routings": ("src/fleet", r"^const struct routing_ops routing_(\w+) ="),
               "backends": ("src/tier", r"^const struct tier_ops tier_(\w+)_ops =")}
 
 

@@ -284,7 +284,7 @@ static void wait_for_place(struct compute *c, struct compute_seq *q, roofline_fs
     count_to(c, now);
     q->number = c->number++;
     q->chunk = 0;
-    q->reserved = length_bytes(c, length);
+    q->reserved = length_bytes(c, length > q->shared ? length - q->shared : 0);
     list_append(&c->waiting, q);
     c->waits++;
     if (has_place(c, c->waiting.first)) change_at(c, now);

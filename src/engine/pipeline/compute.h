@@ -49,7 +49,8 @@ struct compute_seq {
     uint64_t context;  /* tokens whose KV there is */
     uint64_t left;     /* to prefill, or to decode before that has begun */
     uint64_t chunk;    /* of the prefill, in the step under way */
-    uint64_t reserved; /* bytes of KV of its whole length */
+    uint64_t shared;   /* tokens whose KV others in the batch may have too: no room of its own; the caller's */
+    uint64_t reserved; /* bytes of KV of its whole length, without what it shares */
 };
 
 /* Sums over time, to be subtracted: femtoseconds in which a step was under way, and femtoseconds x sequences

@@ -34,6 +34,9 @@ struct flight {
     struct flight *next;                        /* queue heap spill, mailbox, settling or free list */
     struct flight *service_prev, *service_next; /* in service, by when they got their slot; queue_lock */
     uint32_t worker;                            /* who serves it */
+    uint32_t pod, router;                       /* where, and who sent it there */
+    uint8_t reason;                             /* enum fleet_reason */
+    uint32_t expected_blocks;                   /* that the router took to be there */
     enum flight_stage stage;                    /* set by flight_enter() */
     _Atomic uint32_t shown;                     /* stage and tier for those who look on */
     bool internal;                              /* preparation: no request of the workload, counted nowhere */

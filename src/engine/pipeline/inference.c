@@ -65,6 +65,8 @@ bool inference_prefill(struct pipeline *p, struct executor *x, struct flight *f)
         return true;
     }
     f->prefill_ns = now;
+    if (p->scenario->compute.share_prefix && p->scenario->cache.granularity == KVF_GRANULARITY_BLOCK)
+        f->seq.shared = f->tier_hits[KVF_TIER_GPU] * p->scenario->cache.block_tokens;
     tick_at(x, compute_prefill(p->compute, &f->seq, now, n, cached, f->req.generate_tokens));
     return true;
 }

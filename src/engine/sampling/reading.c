@@ -106,7 +106,7 @@ static void overdue_take(const struct engine *e, struct reading *r) {
             uint64_t target_ns = sampler_target_ns(&e->s->qos.klass[k], i);
             bool can_be =
                 target_ns != KVF_UNSET && target_ns < r->run_ns && r->oldest_ns[k] < r->run_ns - target_ns;
-            r->overdue[k][i] = can_be ? queue_older(&e->queue, k, r->run_ns - target_ns) : 0;
+            r->overdue[k][i] = can_be ? pods_older(e, k, r->run_ns - target_ns) : 0;
         }
     }
     overdue_in_service(e, r);
@@ -115,7 +115,7 @@ static void overdue_take(const struct engine *e, struct reading *r) {
 /* The requests in service go straight into `snap`, which may be NULL. */
 void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     pthread_mutex_lock(&e->queue_lock);
-    counters_sum(r->workers, e->counters, e->worker_count);
+    counters_sum(r->workers, e->counters, e->counter_count);
     r->run_ns = engine_now(e);
     dispatch_count_time(e, r->run_ns);
     memcpy(r->klass, e->klass, sizeof r->klass);
@@ -124,7 +124,7 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     r->queued = 0;
     for (uint32_t k = 0; k < e->s->qos.classes; k++) {
         r->queued += e->klass[k].queued;
-        r->oldest_ns[k] = queue_oldest_ns(&e->queue, k);
+        r->oldest_ns[k] = pods_oldest_ns(e, k);
     }
     overdue_take(e, r);
     r->users = e->session.active;
@@ -135,12 +135,12 @@ void reading_take(struct engine *e, struct reading *r, struct snapshot *snap) {
     pthread_mutex_unlock(&e->queue_lock);
     reading_in_service(e, r);
     pthread_mutex_lock(&e->cache_lock);
-    cache_stats(e->cache, &r->cache);
+    pods_cache_stats(e, &r->cache);
     pthread_mutex_unlock(&e->cache_lock);
     use_take(e, r);
     server_take(e, r);
-    r->writes_most = writegate_most(&e->writes);
-    if (e->pipeline.compute) compute_read(e->pipeline.compute, r->run_ns, &r->compute);
+    r->writes_most = pods_writes_most(e);
+    pods_compute_read(e, r->run_ns, &r->compute);
     if (engine_is_virtual(e))
         r->host = host_counts_missing;
     else

@@ -73,7 +73,7 @@ static void snap_interval(struct engine *e, const struct reading *last, struct s
     i->queue_depth_mean = use->waiting;
     i->in_service = use->in_service;
     i->in_service_now = now->in_service;
-    i->slots = e->slots * scenario_ranks(e->s);
+    i->slots = pods_slots(e);
     i->arrived = now->arrived - last->arrived;
     i->dropped = now->dropped - last->dropped;
     i->done = counters_get(&d->requests_done);
@@ -279,7 +279,7 @@ static void reading_note(struct sampler *p, const struct snapshot *snap) {
 static void extremes_from_here(struct engine *e) {
     counters_forget(e->sampler->last.workers);
     histogram_forget(e->sampler->last.lateness);
-    counters_restart(e->counters, e->worker_count);
+    counters_restart(e->counters, e->counter_count);
     histogram_restart(e->lateness);
 }
 
@@ -288,7 +288,7 @@ static void extremes_go_on(struct engine *e) {
     struct sampler *p = e->sampler;
     counters_extend(p->now.workers, p->last.workers);
     histogram_extend(p->now.lateness, p->last.lateness);
-    counters_restart(e->counters, e->worker_count);
+    counters_restart(e->counters, e->counter_count);
     histogram_restart(e->lateness);
 }
 
@@ -346,6 +346,7 @@ void sampler_begin(struct engine *e) {
     p->zero_ns = p->now.run_ns;
     totals_begin(&p->totals);
     window_begin(&p->window);
+    pods_measure_from_here(e);
     verdict_measure_from_here(e);
     steady_begin(&p->steady, 0);
     gpus_measure_from_here(&p->gpus);
@@ -359,15 +360,19 @@ void sampler_measure_from_here(struct engine *e) {
     p->host_busy_sum = p->host_busy_s = 0;
     memset(p->starved_s, 0, sizeof p->starved_s);
     gpus_measure_from_here(&p->gpus);
-    writegate_most_from_here(&e->writes);
-    sample_measure_from_here(e->pipeline.sample);
+    for (uint32_t i = 0; i < e->pod_count; i++) {
+        writegate_most_from_here(&e->pods[i].writes);
+        atomic_store(&e->pods[i].pipeline.measured_from_ns, p->last.run_ns);
+    }
+    pods_measure_from_here(e);
+    sample_measure_from_here(e->pods[0].pipeline.sample);
     verdict_measure_from_here(e);
     steady_begin(&p->steady, seconds(p->last.run_ns - p->zero_ns));
-    atomic_store(&e->pipeline.measured_from_ns, p->last.run_ns);
     extremes_from_here(e);
 }
 
 void sampler_measure_to_here(struct engine *e) {
+    pods_measure_to_here(e);
     reading_copy(&e->sampler->end, &e->sampler->last);
     gpus_measure_to_here(&e->sampler->gpus);
 }

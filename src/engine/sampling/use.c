@@ -6,16 +6,25 @@
 #include "engine/sampling/sampler.h"
 #include "tier/station.h"
 
+/* Mean of the pods: of a tier's channels, or (-1) of the gpu's own memory. */
+static uint64_t simulated_ns(const struct engine *e, int tier, enum kvf_dir dir) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < e->pod_count; i++) {
+        const struct simmover *m = e->workers[i].simulated;
+        sum += tier < 0 ? simmover_memory_used_ns(m, dir) : simmover_used_ns(m, tier, dir);
+    }
+    return sum / e->pod_count;
+}
+
 void use_take(struct engine *e, struct reading *r) {
-    const struct simmover *simulated = e->workers[0].simulated;
     for (int u = 0; u < USAGES; u++) r->usage[u] = usage_read(&e->usage[u], r->run_ns);
-    for (int d = 0; d < KVF_DIRS; d++)
-        r->memory_ns[d] = simulated ? simmover_memory_used_ns(simulated, (enum kvf_dir)d) : 0;
+    bool simulated = e->workers[0].simulated != NULL;
+    for (int d = 0; d < KVF_DIRS; d++) r->memory_ns[d] = simulated ? simulated_ns(e, -1, (enum kvf_dir)d) : 0;
     for (int t = 0; t < KVF_TIERS; t++) {
         const struct tier *tier = e->tiers[t];
         if (!tier) continue;
         for (int d = 0; d < KVF_DIRS; d++)
-            r->link_ns[t][d] = simulated            ? simmover_used_ns(simulated, t, (enum kvf_dir)d)
+            r->link_ns[t][d] = simulated            ? simulated_ns(e, t, (enum kvf_dir)d)
                                : tier->ops->used_ns ? tier->ops->used_ns(tier, (enum kvf_dir)d, r->run_ns)
                                                     : 0;
     }
@@ -117,7 +126,7 @@ bool use_written_out(const struct engine *e, bool prepares, char why[USE_WHY]) {
     uint64_t most = e->s->run.max_written_bytes;
     char size[40];
     if (!limits_writes(e) ||
-        counters_bytes(e->counters, e->worker_count, KVF_TIER_NVME, KVF_DIR_WRITE) < most)
+        counters_bytes(e->counters, e->counter_count, KVF_TIER_NVME, KVF_DIR_WRITE) < most)
         return false;
     snprintf(why, USE_WHY, "%s were written to nvme%s, as many as run.max_written allows",
              units_size_human((double)most, size, sizeof size), prepares ? " in the preparation" : "");

@@ -1,0 +1,319 @@
+#include "engine/pods.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "engine/core.h"
+#include "engine/limits/cacheconfig.h"
+#include "engine/pipeline/entries.h"
+#include "engine/pipeline/sample.h"
+#include "engine/sampling/sampler.h"
+
+/* ---- what the cache of a pod calls ---- */
+
+static uint64_t place_alloc(void *ctx, int tier, uint64_t bytes) {
+    struct tier *t = ((struct pod *)ctx)->engine->tiers[tier];
+    return t->ops->alloc(t, bytes);
+}
+
+static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
+    struct tier *t = ((struct pod *)ctx)->engine->tiers[tier];
+    t->ops->drop(t, place, bytes);
+}
+
+static void block_moved(void *ctx, struct cache_key key, int tier, bool stored) {
+    struct pod *p = ctx;
+    fleet_event(p->engine->fleet, engine_now(p->engine), cache_key_hash(key), p->number, (enum kvf_tier)tier,
+                stored);
+}
+
+static void write_post(void *ctx, struct cache_op *op) {
+    struct pod *p = ctx;
+    uint32_t worker = engine_is_virtual(p->engine) ? p->number : op->worker;
+    worker_post_op(&p->engine->workers[worker], op);
+}
+
+/* ---- opening, closing ---- */
+
+void pods_init(struct engine *e) {
+    bool aging = e->s->qos.scheduler == KVF_SCHEDULER_AGING;
+    e->pod_count = engine_is_virtual(e) ? (uint32_t)e->s->fleet.pods : 1;
+    e->pods = mem_zalloc(e->pod_count, sizeof *e->pods);
+    for (uint32_t i = 0; i < e->pod_count; i++) {
+        struct pod *p = &e->pods[i];
+        p->engine = e;
+        p->number = i;
+        queue_init(&p->queue, e->s->engine.queue_limit, aging ? e->s->qos.aging_ns : 0);
+        writegate_init(&p->writes, e->s->engine.max_concurrent_writes, write_post, p);
+    }
+}
+
+static int cache_start(struct pod *p, struct err *err) {
+    struct engine *e = p->engine;
+    struct cache_config c = {
+        .ctx = p, .alloc = place_alloc, .drop = place_drop, .moved = e->fleet ? block_moved : NULL};
+    cacheconfig_fill(&c, e->s);
+    for (int t = 0; t < KVF_TIERS; t++) c.on[t] = e->tiers[t] != NULL;
+    p->cache = cache_open(&c, err);
+    return p->cache ? 0 : -(int)err->code;
+}
+
+/* The modelled GPU: its room for KV is the gpu tier's, in the bytes of one rank as all sizes are. */
+static int compute_start(struct pod *p, struct err *err) {
+    const struct scenario *s = p->engine->s;
+    struct compute_config c = {.max_batch = s->compute.max_batch,
+                               .max_batch_tokens = s->compute.max_batch_tokens,
+                               .kv_bytes = scenario_batch_bytes(s)};
+    if (!scenario_computes(s)) return 0;
+    int rc = scenario_roofline(s, &c.roofline, err);
+    c.full_bytes = model_full_bytes_per_token(&s->model, s->tensor_parallel);
+    c.slide_bytes = model_bytes_per_token(&s->model, s->tensor_parallel) - c.full_bytes;
+    if (rc == 0) p->pipeline.compute = compute_open(&c);
+    return rc;
+}
+
+static int pod_open(struct pod *p, struct sample *sample, struct err *err) {
+    struct engine *e = p->engine;
+    int rc = cache_start(p, err);
+    p->pipeline = (struct pipeline){.scenario = e->s,
+                                    .cache = p->cache,
+                                    .oracle = e->oracle,
+                                    .rag = workload_rag(e->workload),
+                                    .sample = sample,
+                                    .settles = workload_one_by_one(e->workload)};
+    atomic_store(&p->pipeline.ns_per_token, e->s->compute.ns_per_token);
+    return rc == 0 ? compute_start(p, err) : rc;
+}
+
+/* Blocks that the tiers of a pod hold. */
+static uint64_t pod_blocks(const struct scenario *s) {
+    uint64_t bytes = 0;
+    for (int t = 0; t < KVF_TIERS; t++)
+        if (s->tier[t].on) bytes += scenario_usable_bytes(s, (enum kvf_tier)t);
+    return bytes / scenario_block_bytes(s);
+}
+
+int pods_open(struct engine *e, struct err *err) {
+    struct sample *sample = sample_open();
+    int rc = 0;
+    if (e->pod_count > 1) e->fleet = fleet_open(e->s, pod_blocks(e->s));
+    for (uint32_t i = 0; i < e->pod_count && rc == 0; i++) rc = pod_open(&e->pods[i], sample, err);
+    if (rc != 0 && !e->pods[0].pipeline.sample) sample_close(sample);
+    return rc;
+}
+
+void pods_stop(struct engine *e) {
+    struct cache_op *op;
+    for (uint32_t i = 0; i < e->pod_count; i++) {
+        struct pod *p = &e->pods[i];
+        if (p->cache) {
+            pthread_mutex_lock(&e->cache_lock);
+            cache_stop(p->cache);
+            while ((op = cache_next_ready(p->cache)) != NULL) write_post(p, op);
+            pthread_mutex_unlock(&e->cache_lock);
+        }
+        writegate_stop(&p->writes);
+    }
+}
+
+void pods_close(struct engine *e) {
+    if (!e->pods) return;
+    sample_close(e->pods[0].pipeline.sample);
+    for (uint32_t i = 0; i < e->pod_count; i++) {
+        struct pod *p = &e->pods[i];
+        cache_close(p->cache);
+        compute_close(p->pipeline.compute);
+        queue_destroy(&p->queue);
+        writegate_destroy(&p->writes);
+        free(p->crew_load);
+    }
+    fleet_close(e->fleet);
+    free(e->hashes);
+    free(e->pods);
+}
+
+/* ---- routing ---- */
+
+static uint32_t blocks_of(const struct request *r) {
+    return r->ids ? r->id_count : (uint32_t)(r->prompt_blocks + r->conversation_blocks);
+}
+
+static void hashes_fill(struct engine *e, const struct request *r, uint32_t blocks) {
+    if (blocks > e->hash_cap) {
+        e->hash_cap = 2 * blocks;
+        e->hashes = mem_realloc(e->hashes, e->hash_cap * sizeof *e->hashes);
+    }
+    for (uint32_t i = 0; i < blocks; i++) e->hashes[i] = cache_key_hash(block_key(r, i));
+}
+
+void pods_count_time(struct pod *p, uint64_t now_ns) {
+    uint64_t load = p->engine->fleet ? fleet_load(p->engine->fleet, p->number) : 0;
+    p->counts.load_ns += load * (now_ns - p->counts.counted_ns);
+    p->counts.counted_ns = now_ns;
+}
+
+void pods_route(struct engine *e, struct flight *f) {
+    if (!e->fleet) return;
+    struct fleet_request q = {.session = f->req.conversation, .now_ns = engine_now(e)};
+    if (fleet_asks_blocks(e->fleet)) {
+        q.blocks = blocks_of(&f->req);
+        hashes_fill(e, &f->req, q.blocks);
+        q.block = e->hashes;
+    }
+    /* its load changes with the choice, and the time before it is that of the load before */
+    struct fleet_choice c = fleet_route(e->fleet, &q);
+    struct pod *p = &e->pods[c.pod];
+    p->counts.load_ns += (fleet_load(e->fleet, c.pod) - 1) * (q.now_ns - p->counts.counted_ns);
+    p->counts.counted_ns = q.now_ns;
+    p->counts.routed++;
+    f->pod = c.pod;
+    f->router = c.router;
+    f->reason = (uint8_t)c.reason;
+    f->expected_blocks = c.expected;
+}
+
+void pods_done(struct engine *e, struct flight *f, bool served) {
+    if (!e->fleet) return;
+    struct pod *p = &e->pods[f->pod];
+    pods_count_time(p, engine_now(e));
+    fleet_done(e->fleet, f->pod);
+    if (!served || f->failed) return;
+    p->counts.done++;
+    p->counts.tokens += f->req.generate_tokens;
+    p->counts.expected_blocks += f->expected_blocks;
+    if (f->expected_blocks > f->hit_blocks) p->counts.wrong_blocks += f->expected_blocks - f->hit_blocks;
+}
+
+/* ---- sums ---- */
+
+_Static_assert(sizeof(struct cache_stats) % sizeof(uint64_t) == 0, "cache_stats is made of counts alone");
+
+void pods_cache_stats(const struct engine *e, struct cache_stats *out) {
+    struct cache_stats one;
+    cache_stats(e->pods[0].cache, out);
+    for (uint32_t i = 1; i < e->pod_count; i++) {
+        cache_stats(e->pods[i].cache, &one);
+        const uint64_t *from = (const uint64_t *)&one;
+        uint64_t *to = (uint64_t *)out;
+        for (size_t n = 0; n < sizeof one / sizeof *to; n++) to[n] += from[n];
+    }
+}
+
+void pods_compute_read(const struct engine *e, uint64_t now_ns, struct compute_stats *out) {
+    struct compute_stats one;
+    *out = (struct compute_stats){0};
+    for (uint32_t i = 0; i < e->pod_count && e->pods[0].pipeline.compute; i++) {
+        compute_read(e->pods[i].pipeline.compute, now_ns, &one);
+        out->busy += one.busy;
+        out->running += one.running;
+        out->waiting += one.waiting;
+        out->kv += one.kv;
+        out->prefill_tokens += one.prefill_tokens;
+        out->decode_tokens += one.decode_tokens;
+        out->steps += one.steps;
+    }
+}
+
+uint64_t pods_slots(const struct engine *e) {
+    return e->slots * pods_machines(e);
+}
+
+uint32_t pods_machines(const struct engine *e) {
+    return e->pod_count * scenario_ranks(e->s);
+}
+
+uint64_t pods_writes_most(struct engine *e) {
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < e->pod_count; i++) {
+        uint64_t n = writegate_most(&e->pods[i].writes);
+        if (n > most) most = n;
+    }
+    return most;
+}
+
+uint64_t pods_oldest_ns(const struct engine *e, uint32_t klass) {
+    uint64_t oldest = KVF_NEVER;
+    for (uint32_t i = 0; i < e->pod_count; i++) {
+        uint64_t at = queue_oldest_ns(&e->pods[i].queue, klass);
+        if (at < oldest) oldest = at;
+    }
+    return oldest;
+}
+
+uint64_t pods_older(const struct engine *e, uint32_t klass, uint64_t arrival_ns) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < e->pod_count; i++) n += queue_older(&e->pods[i].queue, klass, arrival_ns);
+    return n;
+}
+
+/* ---- results ---- */
+
+void pods_measure_from_here(struct engine *e) {
+    uint64_t now_ns = engine_now(e);
+    if (!e->fleet) return;
+    for (uint32_t i = 0; i < e->pod_count; i++) {
+        struct pod *p = &e->pods[i];
+        pods_count_time(p, now_ns);
+        p->base = p->counts;
+        cache_stats(p->cache, &p->base_cache);
+    }
+    fleet_read(e->fleet, &e->fleet_base);
+}
+
+void pods_measure_to_here(struct engine *e) {
+    if (!e->fleet) return;
+    for (uint32_t i = 0; i < e->pod_count; i++) {
+        struct pod *p = &e->pods[i];
+        pods_count_time(p, engine_now(e));
+        p->end = p->counts;
+        cache_stats(p->cache, &p->end_cache);
+    }
+    fleet_read(e->fleet, &e->fleet_end);
+}
+
+static struct run_pod pod_row(const struct pod *p, double measured_ns) {
+    struct cache_stats c;
+    struct run_pod row = {.pod = p->number};
+    cache_stats_since(&c, &p->end_cache, &p->base_cache);
+    row.requests_routed = p->end.routed - p->base.routed;
+    row.requests_done = p->end.done - p->base.done;
+    row.tokens = p->end.tokens - p->base.tokens;
+    row.expected_blocks = p->end.expected_blocks - p->base.expected_blocks;
+    row.wrong_blocks = p->end.wrong_blocks - p->base.wrong_blocks;
+    row.load_mean = measured_ns > 0 ? (double)(p->end.load_ns - p->base.load_ns) / measured_ns : KVF_MISSING;
+    for (int k = 0; k < KVF_CAUSES; k++) row.lookups += c.lookups[k];
+    for (int t = 0; t < KVF_TIERS; t++) {
+        row.hits[t] = c.tier_hits[t];
+        row.used_bytes[t] = c.used_bytes[t];
+    }
+    return row;
+}
+
+void pods_results(struct engine *e, struct run_record *run) {
+    const struct sampler *p = e->sampler;
+    double measured_ns = (double)(p->end.run_ns - p->base.run_ns), most = 0, sum = 0;
+    uint64_t expected = 0, wrong = 0;
+    if (!e->fleet) return;
+    for (uint32_t i = 0; i < e->pod_count; i++) {
+        struct run_pod row = pod_row(&e->pods[i], measured_ns);
+        run_record_pod(run, &row);
+        sum += row.load_mean;
+        if (row.load_mean > most) most = row.load_mean;
+        expected += row.expected_blocks;
+        wrong += row.wrong_blocks;
+    }
+    const struct fleet_stats *a = &e->fleet_base, *b = &e->fleet_end;
+    struct result_list *out = &run->results;
+    result_add(out, (double)e->pod_count, 0, "pods");
+    result_add(out, sum > 0 ? most * (double)e->pod_count / sum : KVF_MISSING, e->pod_count,
+               "load_imbalance");
+    result_add(out, (double)expected, 0, "routed_blocks");
+    result_add(out, (double)wrong, 0, "routed_blocks_wrong");
+    result_add(out, expected > 0 ? (double)wrong / (double)expected : KVF_MISSING, expected,
+               "routed_wrong_ratio");
+    result_add(out, (double)(b->lookups - a->lookups), 0, "index_lookups");
+    result_add(out, (double)(b->events - a->events), 0, "index_events");
+    result_add(out, (double)b->entries, 0, "index_entries");
+    result_add(out, (double)b->bytes, 0, "index_bytes");
+}

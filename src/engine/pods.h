@@ -1,0 +1,72 @@
+/* The serving machines of a run: one, or in a simulation the pods of a fleet. Each has its cache, its queue,
+ * its slots and its modelled GPU; a fleet finds the pod of every request. On a real clock the one pod is that
+ * of all workers; on a virtual one each pod has the worker of its number, and all run on the control thread.
+ */
+#ifndef KVF_ENGINE_PODS_H
+#define KVF_ENGINE_PODS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cache/cache.h"
+#include "engine/move/writegate.h"
+#include "engine/pipeline/pipeline.h"
+#include "engine/queue.h"
+#include "fleet/fleet.h"
+#include "record/run.h"
+
+struct engine;
+struct worker;
+
+/* Counted since the begin of the run; queue_lock. */
+struct pod_counts {
+    uint64_t routed, done, tokens;
+    uint64_t expected_blocks, wrong_blocks; /* that routers took to be there; of these were not */
+    uint64_t load_ns; /* requests queued and in service, over time, complete to counted_ns */
+    uint64_t counted_ns;
+};
+
+struct pod {
+    struct engine *engine;
+    uint32_t number;
+    struct cache *cache;
+    struct pipeline pipeline; /* its compute is closed with the pod */
+    struct writegate writes;
+    struct queue queue;
+    uint64_t in_service;
+    uint32_t *crew_load; /* requests in service of each worker that a simulation models; NULL: none */
+    struct pod_counts counts, base, end; /* base and end: of the measured part */
+    struct cache_stats base_cache, end_cache;
+    bool touched; /* in the list of those whose slots are to be filled */
+    struct pod *next_touched;
+};
+
+/* In the order of opening: queues and gates; then caches and GPUs, with workload and tiers open. */
+void pods_init(struct engine *e);
+int pods_open(struct engine *e, struct err *err);
+void pods_close(struct engine *e);
+void pods_stop(struct engine *e); /* the run ends: caches and gates let everything go */
+
+/* Which pod serves a request that has arrived. The caller holds queue_lock. */
+void pods_route(struct engine *e, struct flight *f);
+/* A routed request has ended, or found the queue full. Likewise. */
+void pods_done(struct engine *e, struct flight *f, bool served);
+/* Brings the load's integral of a pod up to that run time. */
+void pods_count_time(struct pod *p, uint64_t now_ns);
+
+/* Sums over all pods. The caller holds cache_lock for the first. */
+void pods_cache_stats(const struct engine *e, struct cache_stats *out);
+void pods_compute_read(const struct engine *e, uint64_t now_ns, struct compute_stats *out);
+uint32_t pods_machines(const struct engine *e); /* of the whole run, pods and ranks */
+uint64_t pods_slots(const struct engine *e);    /* of these */
+uint64_t pods_writes_most(struct engine *e);    /* of the pod with the most */
+/* Scheduled arrival of the longest waiting request of a class; how many of it arrived before a time. */
+uint64_t pods_oldest_ns(const struct engine *e, uint32_t klass);
+uint64_t pods_older(const struct engine *e, uint32_t klass, uint64_t arrival_ns);
+
+void pods_measure_from_here(struct engine *e);
+void pods_measure_to_here(struct engine *e);
+/* Measures of the fleet and a row for each pod; nothing where there is one. */
+void pods_results(struct engine *e, struct run_record *run);
+
+#endif

@@ -1,0 +1,166 @@
+#include "fleet/fleet.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "fleet/routing.h"
+
+#define X(id, word, token, ...) [id] = &routing_##token,
+static const struct routing_ops *const routings[] = {TRAITS_ROUTING_LIST(X)};
+#undef X
+
+enum { EVENTS_LEAST = 1024 };
+
+struct event {
+    uint64_t at_ns, block; /* at: when it happened */
+    uint32_t pod;
+    uint8_t tier;
+    bool stored;
+};
+
+struct fleet {
+    const struct scenario *s;
+    const struct routing_ops *ops;
+    uint32_t caps;
+    struct loads loads;
+    struct holders *index;
+    struct router *routers;
+    uint32_t router_count;
+    /* a ring of events that the index has not been told, by time */
+    struct event *events;
+    uint64_t first, last, cap;
+    struct fleet_stats stats;
+};
+
+#define X(id, word) word,
+static const char *const reasons[] = {FLEET_REASON_LIST(X)};
+#undef X
+
+const char *fleet_reason_word(enum fleet_reason r) {
+    return reasons[r];
+}
+
+bool fleet_asks_blocks(const struct fleet *f) {
+    return (f->caps & ROUTING_BY_BLOCKS) != 0;
+}
+
+/* ---- events ---- */
+
+void fleet_event(struct fleet *f, uint64_t now_ns, uint64_t block, uint32_t pod, enum kvf_tier tier,
+                 bool stored) {
+    if (!f->index) return;
+    if (f->last - f->first == f->cap) {
+        uint64_t cap = f->cap ? 2 * f->cap : EVENTS_LEAST;
+        struct event *grown = mem_alloc(cap * sizeof *grown);
+        for (uint64_t i = f->first; i < f->last; i++) grown[i % cap] = f->events[i % f->cap];
+        free(f->events);
+        f->events = grown;
+        f->cap = cap;
+    }
+    f->events[f->last++ % f->cap] = (struct event){now_ns, block, pod, (uint8_t)tier, stored};
+}
+
+/* Tells the index what is older than the staleness. */
+static void index_advance(struct fleet *f, uint64_t now_ns) {
+    uint64_t staleness_ns = f->s->fleet.index.staleness_ns;
+    for (; f->first < f->last; f->first++) {
+        const struct event *e = &f->events[f->first % f->cap];
+        if (e->at_ns + staleness_ns > now_ns) return;
+        if (e->stored)
+            holders_add(f->index, e->block, e->pod, (enum kvf_tier)e->tier);
+        else
+            holders_remove(f->index, e->block, e->pod, (enum kvf_tier)e->tier);
+        f->stats.events++;
+    }
+}
+
+/* ---- choices ---- */
+
+static double load_score(const struct loads *l, uint32_t pod) {
+    uint64_t least = l->load[loads_least(l)], most = l->load[loads_most(l)];
+    return most == least ? 1 : (double)(most - l->load[pod]) / (double)(most - least);
+}
+
+void routing_by_prefix(const struct router *r, struct holders *known, const struct fleet_request *q,
+                       struct fleet_choice *out) {
+    const struct loads *l = r->loads;
+    const struct holders_prefix *p;
+    uint32_t found = holders_match(known, q->block, q->blocks, r->s->fleet.index.tier_weight, &p);
+    out->pod = loads_least(l);
+    out->reason = FLEET_REASON_LOAD;
+    double best = r->s->fleet.load_weight * load_score(l, out->pod);
+    for (uint32_t i = 0; i < found; i++) {
+        if (l->down[p[i].pod]) continue;
+        double score = r->s->fleet.prefix_weight * p[i].weight / (double)q->blocks +
+                       r->s->fleet.load_weight * load_score(l, p[i].pod);
+        bool tied = score == best, fewer = l->load[p[i].pod] < l->load[out->pod];
+        bool lower = l->load[p[i].pod] == l->load[out->pod] && p[i].pod <= out->pod;
+        if (score < best || (tied && !fewer && !lower)) continue;
+        best = score;
+        *out = (struct fleet_choice){
+            .pod = p[i].pod, .router = out->router, .reason = FLEET_REASON_PREFIX, .expected = p[i].blocks};
+    }
+}
+
+struct fleet_choice fleet_route(struct fleet *f, const struct fleet_request *q) {
+    struct router *r = &f->routers[f->stats.requests++ % f->router_count];
+    struct fleet_choice choice = {.router = r->number};
+    if (f->index) index_advance(f, q->now_ns);
+    if (f->index) f->stats.lookups += q->blocks;
+    f->ops->choose(r, q, &choice);
+    r->turn++;
+    loads_change(&f->loads, choice.pod, 1);
+    return choice;
+}
+
+void fleet_done(struct fleet *f, uint32_t pod) {
+    loads_change(&f->loads, pod, -1);
+}
+
+uint64_t fleet_load(const struct fleet *f, uint32_t pod) {
+    return f->loads.load[pod];
+}
+
+void fleet_read(const struct fleet *f, struct fleet_stats *out) {
+    *out = f->stats;
+    if (f->index) {
+        out->entries = holders_count(f->index);
+        out->bytes = holders_bytes(f->index);
+    }
+    for (uint32_t i = 0; i < f->router_count; i++) {
+        if (!f->routers[i].memory) continue;
+        out->entries += holders_count(f->routers[i].memory);
+        out->bytes += holders_bytes(f->routers[i].memory);
+    }
+}
+
+/* ---- opening, closing ---- */
+
+struct fleet *fleet_open(const struct scenario *s, uint64_t pod_blocks) {
+    struct fleet *f = mem_zalloc(1, sizeof *f);
+    uint32_t pods = (uint32_t)s->fleet.pods;
+    f->s = s;
+    f->ops = routings[s->fleet.routing];
+    f->caps = traits_routing(s->fleet.routing)->caps;
+    loads_open(&f->loads, pods);
+    if (f->caps & ROUTING_ASKS_INDEX) f->index = holders_open(pods, 0);
+    f->router_count = (uint32_t)s->fleet.routers;
+    f->routers = mem_zalloc(f->router_count, sizeof *f->routers);
+    for (uint32_t i = 0; i < f->router_count; i++) {
+        struct router *r = &f->routers[i];
+        *r = (struct router){.s = s, .loads = &f->loads, .index = f->index, .number = i};
+        rng_init(&r->rng, s->seed, KVF_RNG_ROUTER, i);
+        if (f->caps & ROUTING_REMEMBERS) r->memory = holders_open(pods, pod_blocks ? pod_blocks : 1);
+    }
+    return f;
+}
+
+void fleet_close(struct fleet *f) {
+    if (!f) return;
+    loads_close(&f->loads);
+    holders_close(f->index);
+    for (uint32_t i = 0; i < f->router_count; i++) holders_close(f->routers[i].memory);
+    free(f->routers);
+    free(f->events);
+    free(f);
+}

@@ -1,0 +1,66 @@
+/* The routers of a fleet and the index that they ask: which pod serves a request, and why. Decisions only: no
+ * I/O, no threads, no clock; the same calls give the same answers. One thread.
+ *
+ *     pods: events (stored, removed) ──staleness──► index ─┐
+ *     routers take requests in turn: request ──► routing ──┴─► pod, reason
+ *
+ * Of routings by prefix a pod's score is
+ *     weights.prefix × (tier weights of its consecutive blocks from the first ÷ blocks of the request)
+ *   + weights.load × (most loaded − its load) ÷ (most loaded − least loaded), 1 where all are equal,
+ * and the pod with the highest is taken, of equals the one with fewer requests, then the lower number. */
+#ifndef KVF_FLEET_FLEET_H
+#define KVF_FLEET_FLEET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/terms.h"
+#include "scenario/scenario.h"
+
+/* id, word in the request log */
+#define FLEET_REASON_LIST(X)                                                                                 \
+    X(NONE, "none") /* one pod, or not a request of the workload */                                          \
+    X(DRAWN, "drawn")                                                                                        \
+    X(TURN, "turn")                                                                                          \
+    X(LOAD, "load") /* the least loaded; of routings by prefix: no pod with a prefix was better */           \
+    X(SESSION, "session")                                                                                    \
+    X(PREFIX, "prefix")
+#define X(id, word) FLEET_REASON_##id,
+enum fleet_reason { FLEET_REASON_LIST(X) FLEET_REASONS };
+#undef X
+const char *fleet_reason_word(enum fleet_reason r);
+
+struct fleet_request {
+    uint64_t session;      /* conversation */
+    const uint64_t *block; /* hashes of the keys of its blocks; NULL where the routing does not ask */
+    uint32_t blocks;
+    uint64_t now_ns;
+};
+struct fleet_choice {
+    uint32_t pod, router;
+    enum fleet_reason reason;
+    uint32_t expected; /* blocks from the first that the router takes to be there */
+};
+/* Since the opening. */
+struct fleet_stats {
+    uint64_t requests, lookups; /* routed; blocks asked of the index */
+    uint64_t entries, bytes;    /* now, of the index or of all routers' memories */
+    uint64_t events;            /* that the index has been told */
+};
+
+struct fleet;
+/* pod_blocks: blocks that the tiers of one pod hold, which is what a router remembers of it. */
+struct fleet *fleet_open(const struct scenario *s, uint64_t pod_blocks);
+void fleet_close(struct fleet *f);             /* takes NULL */
+bool fleet_asks_blocks(const struct fleet *f); /* whether requests need their blocks */
+/* The pod of a request. It has one more to do from now on, until fleet_done(). */
+struct fleet_choice fleet_route(struct fleet *f, const struct fleet_request *q);
+void fleet_done(struct fleet *f, uint32_t pod);
+uint64_t fleet_load(const struct fleet *f, uint32_t pod); /* requests that it has */
+/* A block came to be in a tier of a pod, or left it. Times do not go back. */
+void fleet_event(struct fleet *f, uint64_t now_ns, uint64_t block, uint32_t pod, enum kvf_tier tier,
+                 bool stored);
+void fleet_read(const struct fleet *f, struct fleet_stats *out);
+
+#endif

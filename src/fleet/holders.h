@@ -1,0 +1,32 @@
+/* Which pods hold which block, in which tiers: an open-addressing table from block to a chain of holders.
+ * Blocks are 64-bit hashes of keys; two keys of one hash would be taken for one another, which among 10^9
+ * blocks has a chance of 3 %. With a limit each pod keeps its most recent blocks only. One thread. */
+#ifndef KVF_FLEET_HOLDERS_H
+#define KVF_FLEET_HOLDERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/terms.h"
+
+struct holders;
+/* limit: blocks of a pod, the least recently added forgotten first; 0: no limit. */
+struct holders *holders_open(uint32_t pods, uint64_t limit);
+void holders_close(struct holders *h); /* takes NULL */
+/* The pod has the block in that tier (too); with a limit it is the pod's most recent. */
+void holders_add(struct holders *h, uint64_t block, uint32_t pod, enum kvf_tier tier);
+void holders_remove(struct holders *h, uint64_t block, uint32_t pod, enum kvf_tier tier); /* if it is there */
+
+/* What a pod has of the beginning of a request. */
+struct holders_prefix {
+    uint32_t pod;
+    uint32_t blocks; /* consecutive from the first */
+    double weight;   /* of these, each by the fastest tier that holds it */
+};
+/* Every pod that has the first block, in any order; valid until the next call. Returns how many. */
+uint32_t holders_match(struct holders *h, const uint64_t *block, uint32_t blocks,
+                       const double weight[KVF_TIERS], const struct holders_prefix **out);
+uint64_t holders_count(const struct holders *h); /* pairs of a block and a pod */
+size_t holders_bytes(const struct holders *h);   /* memory of the table, its blocks and holders */
+
+#endif

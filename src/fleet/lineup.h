@@ -1,0 +1,27 @@
+/* Which of many has something to do next: a time for each, with the earliest at hand (of equals the lowest
+ * number), in a tournament tree; and a list of those that were called out of turn. One thread. */
+#ifndef KVF_FLEET_LINEUP_H
+#define KVF_FLEET_LINEUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lineup {
+    uint32_t count, width; /* width: leaves of the tree, a power of two */
+    uint64_t *at_ns;       /* of each; KVF_NEVER: nothing to do */
+    uint32_t *first;       /* winners: root at 1 */
+    uint32_t *called;      /* in order of calling */
+    uint32_t calls;
+    bool *is_called;
+};
+
+void lineup_open(struct lineup *l, uint32_t count); /* nobody has anything to do */
+void lineup_close(struct lineup *l);
+void lineup_set(struct lineup *l, uint32_t i, uint64_t at_ns);
+void lineup_call(struct lineup *l, uint32_t i);
+uint64_t lineup_next_ns(const struct lineup *l); /* 0: somebody was called */
+/* Takes out of the list those called so far and those whose time has come, as far as `room` goes: of the
+ * former all, in order of calling, before the latter. Returns how many; their times are KVF_NEVER then. */
+uint32_t lineup_due(struct lineup *l, uint64_t now_ns, uint32_t *out, uint32_t room);
+
+#endif

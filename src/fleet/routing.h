@@ -1,0 +1,33 @@
+/* A routing as the fleet sees it: one file each, and a row of traits/routings.h. */
+#ifndef KVF_FLEET_ROUTING_H
+#define KVF_FLEET_ROUTING_H
+
+#include "base/rng.h"
+#include "fleet/fleet.h"
+#include "fleet/holders.h"
+#include "fleet/loads.h"
+
+struct router {
+    const struct scenario *s;
+    const struct loads *loads;
+    struct holders *index;  /* shared by all routers; NULL where nobody asks it */
+    struct holders *memory; /* its own; NULL where it keeps none */
+    struct rng rng;
+    uint64_t turn; /* requests so far */
+    uint32_t number;
+};
+
+struct routing_ops {
+    /* Sets pod, reason and expected. At least one pod is up. */
+    void (*choose)(struct router *r, const struct fleet_request *q, struct fleet_choice *out);
+};
+
+#define X(id, word, token, ...) extern const struct routing_ops routing_##token;
+TRAITS_ROUTING_LIST(X)
+#undef X
+
+/* The best pod by prefix and load. */
+void routing_by_prefix(const struct router *r, struct holders *known, const struct fleet_request *q,
+                       struct fleet_choice *out);
+
+#endif
