@@ -7,10 +7,11 @@
 #include "engine/sampling/sampler.h"
 
 enum {
-    TURNS = 64,      /* of pods between arrivals */
-    LOOKS = 256,     /* times between looks at the real clock, where nobody waits for it */
-    TURN_LOOKS = 16, /* turns at one time between such looks */
-    STILL = 1000000, /* turns at one time after which it is not believed that time will go on */
+    TURNS = 64,        /* of pods between arrivals */
+    LOOKS = 256,       /* times between looks at the real clock, where nobody waits for it */
+    TURN_LOOKS = 16,   /* turns at one time between such looks */
+    STILL = 1000000,   /* turns at one time after which it is not believed that time will go on */
+    STILL_LOOKS = 256, /* turns at one time between looks at what has ended */
     /* requests that ended at one time, and more of them for each user who asks again at once */
     STILL_ENDED = 10000,
     STILL_EACH = 20
@@ -80,16 +81,15 @@ static void stands_still(struct engine *e) {
 /* Rows of a trace come to an end; users who wait for answers go on asking. */
 static bool is_still(struct engine *e, uint64_t now_ns) {
     struct simulator *s = &e->simulator;
+    if (s->still_ns != now_ns) s->turns = 0;
+    s->still_ns = now_ns;
+    if (++s->turns >= STILL) return true;
+    if (s->turns % STILL_LOOKS || workload_open_loop(e->workload)) return false;
     uint64_t ended = 0;
     for (uint32_t w = 0; w < e->worker_count; w++)
         ended += counters_get(&e->counters[w].requests_done) + counters_get(&e->counters[w].requests_failed);
-    if (s->turns == 0 || s->still_ns != now_ns) {
-        s->still_ns = now_ns;
-        s->turns = 0;
-        s->ended = ended;
-    }
-    bool asks = !workload_open_loop(e->workload);
-    return s->turns++ >= STILL || (asks && ended - s->ended > STILL_ENDED + STILL_EACH * e->session.active);
+    if (s->turns == STILL_LOOKS) s->ended = ended;
+    return ended - s->ended > STILL_ENDED + STILL_EACH * e->session.active;
 }
 
 /* One turn of every pod that has something to do; whether any did something. One that did has another turn,

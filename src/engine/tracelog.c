@@ -298,6 +298,11 @@ int tracelog_open(struct tracelog **out, const struct scenario *s, const char *i
                   const char *request_log, uint32_t workers, struct err *e) {
     *out = NULL;
     if (!io_trace && !request_log) return 0;
+    if (io_trace && s->fleet.pods > 1)
+        return err_set(
+            e, KVF_ERR_USAGE,
+            "--io-trace follows the tiers of one machine, and fleet.pods is %llu; take --request-log",
+            (unsigned long long)s->fleet.pods);
     struct tracelog *l = mem_zalloc(1, sizeof *l);
     l->s = s;
     l->next_seq = 1;

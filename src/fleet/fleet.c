@@ -77,8 +77,8 @@ static void index_advance(struct fleet *f, uint64_t now_ns) {
 /* ---- choices ---- */
 
 static double load_score(const struct loads *l, uint32_t pod) {
-    uint64_t least = l->load[loads_least(l)], most = l->load[loads_most(l)];
-    return most == least ? 1 : (double)(most - l->load[pod]) / (double)(most - least);
+    uint64_t most = l->load[loads_most(l)];
+    return most == 0 ? 1 : (double)(most - l->load[pod]) / (double)most;
 }
 
 void routing_by_prefix(const struct router *r, struct holders *known, const struct fleet_request *q,

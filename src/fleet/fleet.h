@@ -6,7 +6,7 @@
  *
  * Of routings by prefix a pod's score is
  *     weights.prefix × (tier weights of its consecutive blocks from the first ÷ blocks of the request)
- *   + weights.load × (most loaded − its load) ÷ (most loaded − least loaded), 1 where all are equal,
+ *   + weights.load × (1 − its load ÷ the load of the most loaded), 1 where nobody has any,
  * and the pod with the highest is taken, of equals the one with fewer requests, then the lower number. */
 #ifndef KVF_FLEET_FLEET_H
 #define KVF_FLEET_FLEET_H

@@ -148,7 +148,7 @@
         K("fleet.weights.prefix", NUMBER, fleet.prefix_weight, "", "0 to 1000", "1", BY_PREFIX, ALL,         \
           "Weight of the part of a request's blocks that a pod is known to hold."),                          \
         K("fleet.weights.load", NUMBER, fleet.load_weight, "", "0 to 1000", "1", BY_PREFIX, ALL,             \
-          "Weight of a pod's place between the most and the least loaded."),                                 \
+          "Weight of a pod's load, as a part of that of the most loaded, taken off 1."),                     \
         K("fleet.index.backend", CHOICE, fleet.index.backend, "", CHOICES(SCENARIO_INDEX_LIST), "memory",    \
           INDEX, "!resp",                                                                                    \
           "Where the index of blocks is kept: in this process, or in a Redis or Valkey server."),            \

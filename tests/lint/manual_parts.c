@@ -104,6 +104,10 @@ static void put_policies(void) {
     for (unsigned i = 0; i < TRAITS_POLICIES; i++) put_row(traits_policy(i)->word, traits_policy(i)->help);
 }
 
+static void put_routings(void) {
+    for (unsigned i = 0; traits_routing(i); i++) put_row(traits_routing(i)->word, traits_routing(i)->help);
+}
+
 static void put_sources(void) {
     for (unsigned i = 0; traits_source(i); i++) put_row(traits_source(i)->word, traits_source(i)->help);
 }
@@ -137,13 +141,10 @@ static void put_keyboard(void) {
 static const struct {
     const char *name;
     void (*put)(void);
-} parts[] = {{"measures", put_measures},
-             {"keys", put_keys},
-             {"keyboard", put_keyboard},
-             {"policies", put_policies},
-             {"sources", put_sources},
-             {"gpu_backends", put_gpu_backends},
-             {"remote_backends", put_remote_backends}};
+} parts[] = {{"measures", put_measures},         {"keys", put_keys},
+             {"keyboard", put_keyboard},         {"policies", put_policies},
+             {"routings", put_routings},         {"sources", put_sources},
+             {"gpu_backends", put_gpu_backends}, {"remote_backends", put_remote_backends}};
 
 int main(int argc, char **argv) {
     for (size_t i = 0; argc == 2 && i < sizeof parts / sizeof *parts; i++) {

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""Fleets: the decision of each routing recomputed by a model of its own, conservation, and what is refused."""
+import json
+import random
+
+from runs import refused, rows
+from tap import SOURCE, case, home, main, run
+
+PODS, BLOCKS, STALENESS_MS, APART_MS, TOKEN_MS = 3, 24, 1500, 700, 1000
+MASK = (1 << 64) - 1
+
+
+def requests():
+    """Prompts of six families, each with a tail of its own, at fixed times: some are long in service."""
+    draw, made, fresh = random.Random(5), [], 1000
+    for number in range(120):
+        family = draw.randrange(6)
+        ids = [family * 10 + i for i in range(draw.randrange(3, 7))] + list(range(fresh, fresh + draw.randrange(3)))
+        fresh += 10
+        made.append({"timestamp": number * APART_MS, "input_length": 512 * len(ids), "output_length": draw.randrange(1, 6),
+                     "hash_ids": ids})
+    return made
+
+
+def scenario(routing, **more):
+    (home() / "work").mkdir(exist_ok=True)
+    trace = home() / "work/fleet.jsonl"
+    trace.write_text("".join(json.dumps(row) + "\n" for row in requests()))
+    fleet = {"pods": PODS, "routing": routing, "index": {"staleness": "%dms" % STALENESS_MS}}
+    fleet.update(more)
+    text = {"name": "fleet", "model": "llama3.1-8b", "mode": "simulate", "run": {"duration": "10m", "warmup": "0s"},
+            "tiers": {"gpu": {"blocks": BLOCKS, "read_bandwidth": "10TB/s", "write_bandwidth": "10TB/s"}},
+            "cache": {"granularity": "block", "headroom": 0},
+            "workload": {"source": "mooncake", "path": str(trace)},
+            "compute": {"mode": "fixed", "ms_per_token": TOKEN_MS}, "engine": {"slots": 64}, "fleet": fleet}
+    path = home() / "work/fleet.yaml"
+    path.write_text(json.dumps(text))
+    return path
+
+
+def simulated(routing, *options, **more):
+    log = home() / "work/requests.jsonl"
+    got = run(["run", str(scenario(routing, **more)), "--headless", "--json", "-", "--request-log", str(log), *options])
+    assert got.rc == 0, got
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    return json.loads(got.stdout), sorted(lines, key=lambda line: line["id"])
+
+
+def mix(x):
+    x = ((x ^ (x >> 30)) * 0xbf58476d1ce4e5b9) & MASK
+    x = ((x ^ (x >> 27)) * 0x94d049bb133111eb) & MASK
+    return x ^ (x >> 31)
+
+
+class Pod:
+    def __init__(self):
+        self.rank, self.clock, self.ends = {}, 0, []
+
+    def serve(self, ids):
+        """Blocks found from the first; what is stored and dropped. The first block becomes the most recent."""
+        found = 0
+        while found < len(ids) and ids[found] in self.rank:
+            found += 1
+        new = [i for i in ids if i not in self.rank]
+        for place, i in enumerate(reversed(ids)):
+            self.rank[i] = self.clock + place
+        self.clock += len(ids)
+        gone = sorted(self.rank, key=self.rank.get)[:max(0, len(self.rank) - BLOCKS)]
+        for i in gone:
+            del self.rank[i]
+        return found, new, gone
+
+
+def prefix(known, ids):
+    n = 0
+    while n < len(ids) and ids[n] in known:
+        n += 1
+    return n
+
+
+def model(routing, weight=(1, 1)):
+    """(pod, reason, expected, found) of every request."""
+    pods, index, memory, events, out = [Pod() for _ in range(PODS)], [set() for _ in range(PODS)], None, [], []
+    memory = [Pod() for _ in range(PODS)]
+    for turn, r in enumerate(requests()):
+        now, ids = r["timestamp"], r["hash_ids"]
+        while events and events[0][0] + STALENESS_MS < now:
+            _, p, new, gone = events.pop(0)
+            index[p] = (index[p] | set(new)) - set(gone)
+        load = [sum(end > now for end in p.ends) for p in pods]
+        least = min(range(PODS), key=lambda p: (load[p], p))
+        expected = [0] * PODS
+        if routing in ("precise", "estimated"):
+            known = index if routing == "precise" else [m.rank for m in memory]
+            expected = [prefix(k, ids) for k in known]
+            score = [weight[0] * expected[p] / len(ids) + weight[1] * (1 - load[p] / max(load) if max(load) else 1)
+                     for p in range(PODS)]
+            # the least loaded is a candidate whatever it holds; others are by what they hold
+            among = [p for p in range(PODS) if expected[p] or p == least]
+            pod = min(among, key=lambda p: (-round(score[p], 12), load[p], p))
+            reason = "prefix" if expected[pod] else "load"
+        else:
+            pod, reason = {"round_robin": (turn % PODS, "turn"), "least_loaded": (least, "load"),
+                           "session": (mix(turn + 1) % PODS, "session")}[routing]
+        memory[pod].serve(ids)
+        found, new, gone = pods[pod].serve(ids)
+        events.append((now, pod, new, gone))
+        pods[pod].ends.append(now + TOKEN_MS * r["output_length"])
+        out.append((pod, reason, expected[pod], found))
+    return out
+
+
+def decided(lines):
+    return [(line["pod"], line["routed_by"], line["expected_blocks"], line["hits"]["gpu"]) for line in lines]
+
+
+def check(routing, **more):
+    weights = more.get("weights", {"prefix": 1, "load": 1})
+    got, want = decided(simulated(routing, **more)[1]), model(routing, (weights["prefix"], weights["load"]))
+    assert len(got) == len(want) == 120
+    for number, pair in enumerate(zip(got, want)):
+        assert pair[0] == pair[1], "request %d: %s, and the model says %s" % (number, *pair)
+    return want
+
+
+@case("round_robin, least_loaded and session decide as the model does")
+def _():
+    for routing in ("round_robin", "least_loaded", "session"):
+        check(routing)
+
+
+@case("precise decides as the model does, with an index that is stale")
+def _():
+    want = check("precise")
+    assert any(expected > found for _, _, expected, found in want), "no request found less than the index said"
+    assert {reason for _, reason, _, _ in want} == {"prefix", "load"}
+
+
+@case("estimated decides as the model does, by what it sent")
+def _():
+    assert {reason for _, reason, _, _ in check("estimated")} == {"prefix", "load"}
+
+
+@case("weights move decisions from prefix to load, as in the model")
+def _():
+    by_prefix, by_load = (check("precise", weights={"prefix": p, "load": l}) for p, l in ((10, 1), (1, 10)))
+    assert [w[0] for w in by_prefix] != [w[0] for w in by_load]
+
+
+@case("hits, lookups and requests of the pods add up to the whole, in results and in the database")
+def _():
+    summary, lines = simulated("precise")
+    value = {name: m["value"] for name, m in summary["results"].items()}
+    pods = rows("SELECT * FROM run_pods ORDER BY pod")
+    assert [p["pod"] for p in pods] == [0, 1, 2], pods
+    assert sum(p["gpu_hits"] for p in pods) == value["gpu_hits"] == sum(line["hits"]["gpu"] for line in lines)
+    assert sum(p["lookups"] for p in pods) == value["lookups"]
+    assert sum(p["requests_done"] for p in pods) == value["requests_done"] == 120
+    assert sum(p["requests_routed"] for p in pods) == 120 and value["pods"] == 3
+    wrong = sum(max(0, line["expected_blocks"] - line["hits"]["gpu"]) for line in lines)
+    assert value["routed_blocks_wrong"] == wrong == sum(p["wrong_blocks"] for p in pods) > 0
+    loads = [p["load_mean"] for p in pods]
+    assert abs(value["load_imbalance"] - max(loads) / (sum(loads) / 3)) < 1e-9
+    assert value["index_lookups"] == sum(len(r["hash_ids"]) for r in requests())
+
+
+@case("the same bytes every time, for every routing and any number of workers")
+def _():
+    for routing in ("random", "round_robin", "least_loaded", "session", "estimated", "precise"):
+        logs, results = [], []
+        for workers in ("2", "7", "2"):
+            summary, lines = simulated(routing, "--db", "none", "--set", "engine.workers=" + workers)
+            logs.append(lines)
+            results.append({k: m["value"] for k, m in summary["results"].items() if k != "real_s"})
+        assert logs[0] == logs[1] == logs[2], routing
+        assert results[0] == results[1] == results[2], routing
+
+
+@case("random uses every pod, and another seed other ones")
+def _():
+    first, other = (decided(simulated("random", "--db", "none", "--seed", seed)[1]) for seed in ("1", "2"))
+    assert {pod for pod, *_ in first} == {0, 1, 2} and first != other
+    assert {reason for _, reason, *_ in first} == {"drawn"}
+
+
+@case("one pod is what a run without a fleet is")
+def _():
+    def one(**fleet):
+        path = scenario("round_robin")
+        text = json.loads(path.read_text())
+        text["fleet"] = fleet
+        path.write_text(json.dumps(text))
+        got = run(["run", str(path), "--headless", "--db", "none", "--json", "-"])
+        assert got.rc == 0, got
+        return {k: m for k, m in json.loads(got.stdout)["results"].items() if k != "real_s"}
+    assert one() == one(pods=1)
+    assert "pods" not in one()
+
+
+@case("what cannot be routed is refused, with the key and the remedy")
+def _():
+    def words(*expected, routing="precise", **fleet):
+        refused(["check", str(scenario(routing, **fleet))], *expected)
+    words("fleet.routing", "least_loaded", routing="least_load")
+    words("fleet.pods", "1 to 100000", pods=0)
+    words("fleet.index.backend", "resp", index={"backend": "resp"})
+    words("fleet.weights", "both weights are 0", weights={"prefix": 0, "load": 0})
+    path = scenario("precise")
+    refused(["run", str(path), "--headless", "--io-trace", "ops.csv"], "--io-trace", "--request-log")
+    refused(["check", str(path), "--set", "mode=real"], "fleet.pods", "mode: simulate")
+    refused(["check", str(path), "--set", "run.prepopulate=0.5"], "run.prepopulate", "tiers of a fleet begin empty")
+    refused(["check", str(path), "--set", "workload.source=synthetic", "--set", "cache.granularity=request"],
+            "fleet.routing", "cache.granularity: block")
+
+
+@case("llm-d's comparison: the order of the routings, and how far apart they are")
+def _():
+    path = SOURCE / "configs/fleet/llm-d-8-pods.yaml"
+    published = {"precise": (540, 8730, ()), "estimated": (31100, 6944, ("--set", "fleet.weights.load=40")),
+                 "random": (92600, 4429, ())}
+    p90 = []
+    for routing, (ms, tok_s, options) in published.items():
+        got = run(["run", str(path), "--headless", "--db", "none", "--json", "-", "--set", "fleet.routing=" + routing, *options],
+                  timeout=300)
+        assert got.rc == 0, got
+        value = {name: m["value"] for name, m in json.loads(got.stdout)["results"].items()}
+        assert ms / 2 <= value["ttft_p90_ms"] <= 2 * ms, (routing, value["ttft_p90_ms"])
+        assert 0.75 * tok_s <= value["throughput_tok_s"] <= 1.25 * tok_s, (routing, value["throughput_tok_s"])
+        p90.append(value["ttft_p90_ms"])
+    assert p90 == sorted(p90), p90
+
+
+main()
