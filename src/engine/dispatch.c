@@ -524,7 +524,6 @@ void dispatch_wake(struct engine *e) {
 
 void dispatch_init(struct engine *e) {
     pthread_mutex_init(&e->queue_lock, NULL);
-    pods_init(e);
     session_init(&e->session);
     e->slots = e->s->engine.slots;
     e->generator_fd = -1;

@@ -85,6 +85,11 @@ static int workers_start(struct engine *e, struct err *err) {
     return rc;
 }
 
+static void write_post(void *ctx, struct cache_op *op) {
+    struct pod *p = ctx;
+    worker_post_op(&p->engine->workers[engine_is_virtual(p->engine) ? p->number : op->worker], op);
+}
+
 /* In the order in which things can be refused: what creates nothing first. */
 static int engine_open(struct engine *e, const struct engine_setup *setup, struct err *err) {
     e->setup = setup;
@@ -98,6 +103,7 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
     pthread_mutex_init(&e->cache_lock, NULL);
     pthread_mutex_init(&e->error_lock, NULL);
     sem_init(&e->workers_open, 0, 0);
+    pods_init(e, write_post);
     dispatch_init(e);
     for (int t = 0; t < USAGES; t++) usage_init(&e->usage[t]);
     e->control_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -129,12 +135,23 @@ static int engine_open(struct engine *e, const struct engine_setup *setup, struc
 
 /* ---- the end ---- */
 
+static void pod_stop(struct pod *p) {
+    struct cache_op *op;
+    if (p->cache) {
+        pthread_mutex_lock(&p->engine->cache_lock);
+        cache_stop(p->cache);
+        while ((op = cache_next_ready(p->cache)) != NULL) write_post(p, op);
+        pthread_mutex_unlock(&p->engine->cache_lock);
+    }
+    writegate_stop(&p->writes);
+}
+
 static bool workers_stop(struct engine *e) {
     atomic_store(&e->stopping, true);
     dispatch_stop(e);
     for (uint32_t i = 0; e->workers && i < e->worker_count; i++)
         if (e->workers[i].started) worker_wake(&e->workers[i]);
-    pods_stop(e);
+    for (uint32_t i = 0; i < e->pod_count; i++) pod_stop(&e->pods[i]);
     atomic_store(&e->drained, true);
     for (uint32_t i = 0; e->workers && i < e->worker_count; i++) {
         uint64_t one = 1;

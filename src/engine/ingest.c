@@ -13,7 +13,8 @@ static uint64_t most_ahead(const struct ingest *i) {
 
 static void window_set(struct engine *e) {
     const struct ingest *i = &e->ingest;
-    pipeline_documents_set(&e->pods[0].pipeline, (struct rag_window){(uint32_t)ingest_evicted(e), (uint32_t)i->in});
+    pipeline_documents_set(&e->pods[0].pipeline,
+                           (struct rag_window){(uint32_t)ingest_evicted(e), (uint32_t)i->in});
 }
 
 static void document_begin(struct engine *e, struct flight *f) {

@@ -28,15 +28,9 @@ static void block_moved(void *ctx, struct cache_key key, int tier, bool stored) 
                 stored);
 }
 
-static void write_post(void *ctx, struct cache_op *op) {
-    struct pod *p = ctx;
-    uint32_t worker = engine_is_virtual(p->engine) ? p->number : op->worker;
-    worker_post_op(&p->engine->workers[worker], op);
-}
-
 /* ---- opening, closing ---- */
 
-void pods_init(struct engine *e) {
+void pods_init(struct engine *e, void (*post)(void *ctx, struct cache_op *op)) {
     bool aging = e->s->qos.scheduler == KVF_SCHEDULER_AGING;
     e->pod_count = engine_is_virtual(e) ? (uint32_t)e->s->fleet.pods : 1;
     e->pods = mem_zalloc(e->pod_count, sizeof *e->pods);
@@ -45,7 +39,7 @@ void pods_init(struct engine *e) {
         p->engine = e;
         p->number = i;
         queue_init(&p->queue, e->s->engine.queue_limit, aging ? e->s->qos.aging_ns : 0);
-        writegate_init(&p->writes, e->s->engine.max_concurrent_writes, write_post, p);
+        writegate_init(&p->writes, e->s->engine.max_concurrent_writes, post, p);
     }
 }
 
@@ -101,20 +95,6 @@ int pods_open(struct engine *e, struct err *err) {
     for (uint32_t i = 0; i < e->pod_count && rc == 0; i++) rc = pod_open(&e->pods[i], sample, err);
     if (rc != 0 && !e->pods[0].pipeline.sample) sample_close(sample);
     return rc;
-}
-
-void pods_stop(struct engine *e) {
-    struct cache_op *op;
-    for (uint32_t i = 0; i < e->pod_count; i++) {
-        struct pod *p = &e->pods[i];
-        if (p->cache) {
-            pthread_mutex_lock(&e->cache_lock);
-            cache_stop(p->cache);
-            while ((op = cache_next_ready(p->cache)) != NULL) write_post(p, op);
-            pthread_mutex_unlock(&e->cache_lock);
-        }
-        writegate_stop(&p->writes);
-    }
 }
 
 void pods_close(struct engine *e) {

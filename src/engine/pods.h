@@ -41,11 +41,11 @@ struct pod {
     struct pod *next_touched;
 };
 
-/* In the order of opening: queues and gates; then caches and GPUs, with workload and tiers open. */
-void pods_init(struct engine *e);
+/* In the order of opening: queues and gates, with what hands a write to the worker that carries it out; then
+ * caches and GPUs, with workload and tiers open. */
+void pods_init(struct engine *e, void (*post)(void *pod, struct cache_op *op));
 int pods_open(struct engine *e, struct err *err);
 void pods_close(struct engine *e);
-void pods_stop(struct engine *e); /* the run ends: caches and gates let everything go */
 
 /* Which pod serves a request that has arrived. The caller holds queue_lock. */
 void pods_route(struct engine *e, struct flight *f);

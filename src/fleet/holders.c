@@ -51,7 +51,7 @@ static void table_grow(struct holders *h) {
     free(old);
 }
 
-/* Those behind a slot that is emptied move up, so that every search still finds its block. */
+/* Blocks behind a slot that is emptied move up, so that every search still finds its block. */
 static void slot_empty(struct holders *h, uint32_t at) {
     uint32_t hole = at;
     h->blocks--;

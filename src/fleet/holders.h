@@ -17,7 +17,7 @@ void holders_close(struct holders *h); /* takes NULL */
 void holders_add(struct holders *h, uint64_t block, uint32_t pod, enum kvf_tier tier);
 void holders_remove(struct holders *h, uint64_t block, uint32_t pod, enum kvf_tier tier); /* if it is there */
 
-/* What a pod has of the beginning of a request. */
+/* The beginning of a request that a pod has. */
 struct holders_prefix {
     uint32_t pod;
     uint32_t blocks; /* consecutive from the first */

@@ -4,7 +4,7 @@
 
 /* Keys that contradict a fleet of pods, and keys that a routing needs. */
 
-/* What a pod cannot be given before the clock: preparation writes to one cache. */
+/* Preparation writes to one cache, so a fleet has none. */
 static void check_fleet_preparation(struct loading *l) {
     const struct scenario *s = l->s;
     if (s->run.precondition_bytes > 0)

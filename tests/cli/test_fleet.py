@@ -206,7 +206,7 @@ def _():
     words("fleet.index.backend", "resp", index={"backend": "resp"})
     words("fleet.weights", "both weights are 0", weights={"prefix": 0, "load": 0})
     path = scenario("precise")
-    refused(["run", str(path), "--headless", "--io-trace", "ops.csv"], "--io-trace", "--request-log")
+    refused(["run", str(path), "--headless", "--db", "none", "--io-trace", "ops.csv"], "--io-trace", "--request-log")
     refused(["check", str(path), "--set", "mode=real"], "fleet.pods", "mode: simulate")
     refused(["check", str(path), "--set", "run.prepopulate=0.5"], "run.prepopulate", "tiers of a fleet begin empty")
     refused(["check", str(path), "--set", "workload.source=synthetic", "--set", "cache.granularity=request"],

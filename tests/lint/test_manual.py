@@ -43,13 +43,14 @@ def small_run(*more):
 
 def metrics_stored():
     """The names of all results of a run with users and documents, of one on a modelled GPU, of one with an autoscaler,
-    of one with conversations of a file, of the replay of an I/O trace at a rate, one row of it rejected, and of a simulation."""
+    of one with conversations of a file, of the replay of an I/O trace at a rate, one row of it rejected, of a simulation and of a fleet."""
     trace, dataset = home() / "work/ops.csv", home() / "work/dataset.json"
     dataset.write_text('[{"conversations": [{"from": "human", "value": "?"}, {"from": "gpt", "value": "!"}]}]')
     trace.write_text("Timestamp,Operation,Object_Size_Bytes,Tier,Key,Phase\n1,Write,99999,Tier-0,a,Prefill\n"
                      "2,Read,99999,Tier-0,a,Evict\n3,Burn,99999,Tier-0,a,Prefill\n")
     small_run("--rag", "2", "--set", "workload.rag.tokens=[600, 600]")
     small_run("--set", "mode=simulate")
+    small_run("--set", "mode=simulate", "--set", "fleet.pods=2")
     small_run("--set", "compute={mode: roofline, gpu: h200}")
     small_run("--max-requests", "0", "--autoscaler", "qos", "--set", "autoscaler.max_users=4", "--set",
               "autoscaler={stage: 20ms, settle: 0s, hold: 0s, when_found: stop}", "--set", "run.interval=10ms", "--set",

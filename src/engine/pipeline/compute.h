@@ -45,11 +45,11 @@ enum compute_state {
 struct compute_seq {
     struct compute_seq *prev, *next;
     enum compute_state state;
-    uint64_t number;   /* order of asking */
-    uint64_t context;  /* tokens whose KV there is */
-    uint64_t left;     /* to prefill, or to decode before that has begun */
-    uint64_t chunk;    /* of the prefill, in the step under way */
-    uint64_t shared;   /* tokens whose KV others in the batch may have too: no room of its own; the caller's */
+    uint64_t number;  /* order of asking */
+    uint64_t context; /* tokens whose KV there is */
+    uint64_t left;    /* to prefill, or to decode before that has begun */
+    uint64_t chunk;   /* of the prefill, in the step under way */
+    uint64_t shared;  /* tokens whose KV others in the batch may have too: no room of its own; the caller's */
     uint64_t reserved; /* bytes of KV of its whole length, without what it shares */
 };
 
