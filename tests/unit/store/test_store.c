@@ -57,6 +57,7 @@ static void fill_end(struct run_record *r) {
         (struct run_criterion){"nvme write P95", "nvme_write_p95_ms", "<=", 500, KVF_MISSING, "ms", -1};
     run_record_histogram(r, "e2e", (const uint8_t *)"\1\0\2", 3);
     run_record_histogram(r, "nvme_read_device", (const uint8_t *)"\1\7", 2);
+    run_record_pod(r, &(struct run_pod){.pod = 1, .requests_done = 7, .hits = {3, 2}, .load_mean = 0.5});
 }
 
 static void assert_same_start(const struct run_record *a, const struct run_record *b) {
