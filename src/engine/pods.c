@@ -89,8 +89,13 @@ static uint64_t pod_blocks(const struct scenario *s) {
 }
 
 int pods_open(struct engine *e, struct err *err) {
-    struct sample *sample = sample_open();
     int rc = 0;
+    if (e->pod_count > 1 && scenario_ranks(e->s) > 1)
+        return err_set(
+            err, KVF_ERR_USAGE,
+            "a fleet of %u pods is simulated in one process; run it without ranks, or set fleet.pods: 1",
+            e->pod_count);
+    struct sample *sample = sample_open();
     if (e->pod_count > 1) e->fleet = fleet_open(e->s, pod_blocks(e->s));
     for (uint32_t i = 0; i < e->pod_count && rc == 0; i++) rc = pod_open(&e->pods[i], sample, err);
     if (rc != 0 && !e->pods[0].pipeline.sample) sample_close(sample);

@@ -138,6 +138,11 @@
 #define TIER_WEIGHT(word, TIER, fallback)                                                                    \
     K("fleet.index.tier_weights." word, NUMBER, fleet.index.tier_weight[KVF_TIER_##TIER], "", "0 to 1000",   \
       fallback, INDEX, ALL, "Worth of a block in the " word " tier.")
+#define RANK_KEYS                                                                                            \
+    K("ranks.users", CHOICE, ranks.users, "", CHOICES(SCENARIO_DEAL_LIST), "total", ALWAYS, ALL,             \
+      "Whether users, rates and max_requests are those of all ranks together, or of each."),                 \
+        K("ranks.start", CHOICE, ranks.start, "", CHOICES(SCENARIO_START_LIST), "barrier", ALWAYS, ALL,      \
+          "How ranks begin: together, when the last one is prepared.")
 #define FLEET_KEYS                                                                                           \
     K("fleet.pods", INTEGER, fleet.pods, "pods", "1 to 100000", "1", SIMULATE, ALL,                          \
       "Serving machines of a simulation, each with tiers, slots and a GPU of its own."),                     \
