@@ -37,6 +37,8 @@ def expected():
     places.update(("share/kvfall/" + path, path) for path in CONFIGS + CONTRIB)
     places["share/bash-completion/completions/kvfall"] = "contrib/completion/kvfall"
     places["share/zsh/site-functions/_kvfall"] = "contrib/completion/_kvfall"
+    if (BUILD / "kvfall-mpi.so").exists():  # where configure has found MPI
+        places["lib/kvfall/kvfall-mpi.so"] = BUILD / "kvfall-mpi.so"
     return places
 
 
