@@ -122,7 +122,7 @@ void tracelog_request(struct tracelog *l, uint32_t worker, const struct flight *
                             .op = r->kind == REQUEST_READ    ? 'r'
                                   : r->kind == REQUEST_WRITE ? 'w'
                                                              : '\0'};
-    memcpy(q.tier_hits, f->tier_hits, sizeof q.tier_hits);
+    for (int t = 0; t < KVF_TIERS; t++) q.tier_hits[t] = f->tier_hits[t];
     struct row row = {.is_op = false, .request = q};
     ring_put(l, worker, &row);
 }

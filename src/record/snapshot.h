@@ -250,6 +250,7 @@ struct snapshot_decision {
 
 /* A request in service, for the live screen alone: those longest in service, in no table of the database. */
 enum { SNAPSHOT_REQUESTS = 64 };
+enum { SNAPSHOT_STEPS = 9 }; /* ask, lookup, reads, compute, prefill, retrieve, decode, generate, settle */
 struct snapshot_request {
     bool no_user, no_class;  /* of a trace that names none */
     uint64_t id;             /* of the request; of a trace its row */
@@ -259,8 +260,10 @@ struct snapshot_request {
     double age_ms;     /* since its scheduled arrival */
     double service_ms; /* since it got its slot */
     uint32_t klass;
-    int32_t tier;  /* where its context was found or is being written; -1: nowhere yet */
-    char step[12]; /* lookup, reads, compute, prefill, decode, generate */
+    int32_t tier;                   /* where its context was found or is being written; -1: nowhere yet */
+    char step[12];                  /* where it is, one of the steps */
+    double step_ms[SNAPSHOT_STEPS]; /* so far, with the time that the present one takes */
+    uint32_t found[KVF_TIERS], not_found; /* entries that it looked up */
 };
 
 /* How the latencies of an interval are spread, for the heat map: bin b holds those of at least

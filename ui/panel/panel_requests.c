@@ -205,30 +205,82 @@ static void draw_row(const struct pane *p, int row, const struct frame *f, const
 
 /* ---- one of them in full ---- */
 
-static const char *step_words(const char *step) {
-    static const struct {
-        const char *step, *words;
-    } table[] = {{"lookup", "looks up its context in the cache, or waits for its turn to"},
-                 {"reads", "waits for reads of what the cache has of its context"},
-                 {"compute", "waits for the modelled GPU"},
-                 {"prefill", "computes and writes its context, or waits for room for it"},
-                 {"retrieve", "reads chunks of a document"},
-                 {"decode", "reads its context again for the tokens it generates"},
-                 {"generate", "generates tokens: nothing is asked of the tiers"},
-                 {"settle", "waits for the last of its writes and moves"}};
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (strcmp(table[i].step, step) == 0) return table[i].words;
+static const struct step {
+    const char *name, *words;
+} steps[SNAPSHOT_STEPS] = {{"ask", "asks an index service"},
+                           {"lookup", "looks up its context in the cache, or waits for its turn to"},
+                           {"reads", "waits for reads of what the cache has of its context"},
+                           {"compute", "waits for the modelled GPU"},
+                           {"prefill", "computes and writes its context, or waits for room for it"},
+                           {"retrieve", "reads chunks of a document"},
+                           {"decode", "reads its context again for the tokens it generates"},
+                           {"generate", "generates tokens: nothing is asked of the tiers"},
+                           {"settle", "waits for the last of its writes and moves"}};
+
+static const char *step_words(const char *name) {
+    for (size_t i = 0; i < SNAPSHOT_STEPS; i++)
+        if (strcmp(steps[i].name, name) == 0) return steps[i].words;
     return "";
+}
+
+/* Its steps one after the other, as long as they took, and below them their times; the present one stands
+ * out. */
+static void draw_steps(const struct pane *p, int row, const struct snapshot_request *q) {
+    static const enum tone tones[] = {TONE_ACCENT, TONE_SECOND, TONE_THIRD};
+    bool ascii = p->canvas->style.ascii;
+    double wait_ms = q->age_ms - q->service_ms, done_ms = 0;
+    char text[NUMBER];
+    int at = 0, col = 0, shown = 0;
+    for (int s = -1; s < SNAPSHOT_STEPS; s++) {
+        double ms = s < 0 ? wait_ms : q->step_ms[s];
+        bool now = s >= 0 && strcmp(steps[s].name, q->step) == 0;
+        if (!(ms > 0) && !now) continue;
+        enum tone tone = s < 0 ? TONE_DIM : tones[shown++ % 3];
+        done_ms += ms;
+        int to = q->age_ms > 0 ? (int)lround(fmin(done_ms / q->age_ms, 1) * p->at.cols) : 0;
+        for (; at < to; at++)
+            pane_glyph(p, row, at, tone,
+                       s < 0   ? (ascii ? '-' : 0x2591)
+                       : ascii ? (uint32_t)steps[s].name[0]
+                               : 0x2588);
+        number_ms(ms, text);
+        if (col > 0) col += 2;
+        col += pane_clip(p, row + 1, col, p->at.cols - col, now ? TONE_STRONG : tone,
+                         s < 0 ? "waited" : steps[s].name) +
+               1;
+        col += pane_clip(p, row + 1, col, p->at.cols - col, now ? TONE_STRONG : TONE_NORMAL,
+                         text + strspn(text, " "));
+    }
+}
+
+/* The tiers where it found what it looked up. */
+static void draw_found(const struct pane *p, int row, const struct frame *f,
+                       const struct snapshot_request *q) {
+    char tier[64];
+    int col = pane_text(p, row, 0, TONE_NORMAL, "from  ");
+    bool any = false;
+    for (int t = 0; t < KVF_TIERS; t++) {
+        if (q->found[t] == 0) continue;
+        col += pane_textf(p, row, col, tone_of_tier(t), "%s%s %u", any ? ", " : "",
+                          tier_label(f, t, tier, sizeof tier), q->found[t]);
+        any = true;
+    }
+    if (q->not_found > 0)
+        col += pane_textf(p, row, col, TONE_WARN, "%s%u found nowhere", any ? "; " : "", q->not_found);
+    if (any || q->not_found > 0)
+        pane_textf(p, row, col, TONE_DIM, " of the entries it looked up");
+    else
+        pane_text(p, row, col, TONE_DIM, "nowhere yet: it has looked nothing up");
 }
 
 /* Rows that the detail of a request takes, of so many. */
 static int detail_rows(const struct frame *f, int rows) {
-    enum { DETAIL = 7, LIST_LEAST = 3 };
+    enum { DETAIL = 8, LIST_LEAST = 3 };
     return f->detail && rows >= DETAIL + LIST_LEAST ? DETAIL : 0;
 }
 
 static void draw_detail(const struct pane *p, const struct frame *f, const struct snapshot_request *q) {
-    char age[NUMBER], waited[NUMBER], service[NUMBER], target[NUMBER], tier[64];
+    char age[NUMBER], waited[NUMBER], service[NUMBER], target[NUMBER];
     struct parts_class k;
     bool ascii = p->canvas->style.ascii;
     double wait_ms = q->age_ms - q->service_ms;
@@ -246,15 +298,10 @@ static void draw_detail(const struct pane *p, const struct frame *f, const struc
     if (!q->no_class && k.target_ms > 0 && q->age_ms > k.target_ms)
         pane_textf(p, 2, col, TONE_BAD, "; past its target of %s",
                    number_ms(k.target_ms, target) + strspn(target, " "));
-    struct column_place all = {0, p->at.cols};
-    draw_timeline(p, 3, all, q, q->age_ms, TONE_ACCENT);
-    pane_textf(p, 4, 0, TONE_NORMAL, "now   %s: %s", q->step, step_words(q->step));
-    if (q->tier >= 0 && q->tier < KVF_TIERS)
-        pane_textf(p, 5, 0, TONE_NORMAL, "from  %s: its context was found there, or is being written there",
-                   tier_label(f, q->tier, tier, sizeof tier));
-    else
-        pane_text(p, 5, 0, TONE_NORMAL, "from  nowhere yet: its context is in no tier");
-    pane_textf(p, 6, 0, TONE_NORMAL, "size  %llu tokens of context, %llu to generate",
+    draw_steps(p, 3, q);
+    pane_textf(p, 5, 0, TONE_NORMAL, "now   %s: %s", q->step, step_words(q->step));
+    draw_found(p, 6, f, q);
+    pane_textf(p, 7, 0, TONE_NORMAL, "size  %llu tokens of context, %llu to generate",
                (unsigned long long)q->context_tokens, (unsigned long long)q->generate_tokens);
 }
 

@@ -55,9 +55,9 @@ bool access_wait(struct pipeline *p, struct executor *x, struct flight *f, struc
 void access_count(struct pipeline *p, struct flight *f, enum kvf_cause cause, int tier) {
     cache_count_lookup(p->cache, cause, tier);
     if (tier < 0)
-        f->misses++;
+        flight_count(&f->misses, 1);
     else
-        f->tier_hits[tier]++;
+        flight_count(&f->tier_hits[tier], 1);
 }
 
 /* An access as the cache sees it. The rank of a block tells which one it is. */

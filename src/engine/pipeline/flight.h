@@ -39,6 +39,8 @@ struct flight {
     uint32_t expected_blocks;                   /* that the router took to be there */
     enum flight_stage stage;                    /* set by flight_enter() */
     _Atomic uint32_t shown;                     /* stage and tier for those who look on */
+    _Atomic uint64_t since_ns;                  /* when it entered the stage */
+    _Atomic uint64_t spent_ns[FLIGHT_STAGES];   /* in those before, by stage */
     bool internal;                              /* preparation: no request of the workload, counted nowhere */
     struct cache_key key;                       /* internal: of the one entry that it writes */
     uint64_t bytes;                             /* internal: of that entry */
@@ -70,8 +72,8 @@ struct flight {
     bool decode_counted;   /* its one lookup is counted */
     bool decode_read;      /* and has been read once: the other reads are no hits of their own */
     int decode_tier;       /* where that lookup hit; -1: miss */
-    uint32_t tier_hits[KVF_TIERS];
-    uint32_t misses;
+    _Atomic uint32_t tier_hits[KVF_TIERS]; /* its worker writes, others look on */
+    _Atomic uint32_t misses;
     uint64_t timer_ns; /* when the worker's timer for it rings; since when its tokens are there */
     /* with a modelled GPU */
     struct compute_seq seq;
@@ -92,11 +94,21 @@ static inline struct flight *flight_of_seq(struct compute_seq *q) {
 
 /* Other threads may read a flight's stage while its worker goes on: one word, so that the
  * stage and the tier in it belong together, with the worker as its only writer. The low byte is the
- * tier + 1: zero is queued and nowhere. */
-static inline void flight_enter(struct flight *f, enum flight_stage stage) {
+ * tier + 1: zero is queued and nowhere. The times may lag behind by one stage. */
+static inline void flight_enter(struct flight *f, enum flight_stage stage, uint64_t now_ns) {
+    uint64_t since = atomic_load_explicit(&f->since_ns, memory_order_relaxed);
+    uint64_t spent = atomic_load_explicit(&f->spent_ns[f->stage], memory_order_relaxed);
+    atomic_store_explicit(&f->since_ns, now_ns, memory_order_relaxed); /* first: no time is seen twice */
+    if (since > 0 && now_ns > since)
+        atomic_store_explicit(&f->spent_ns[f->stage], spent + now_ns - since, memory_order_release);
     uint32_t tier = atomic_load_explicit(&f->shown, memory_order_relaxed) & 0xff;
     f->stage = stage;
     atomic_store_explicit(&f->shown, (uint32_t)stage << 8 | tier, memory_order_relaxed);
+}
+/* One more, or fewer, of what it found; its worker alone. */
+static inline void flight_count(_Atomic uint32_t *count, int by) {
+    uint32_t n = atomic_load_explicit(count, memory_order_relaxed);
+    atomic_store_explicit(count, n + (uint32_t)by, memory_order_relaxed);
 }
 /* Where its context was found or is being written; -1: nowhere. */
 static inline void flight_at(struct flight *f, int tier) {

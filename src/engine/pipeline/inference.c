@@ -56,7 +56,7 @@ void inference_head(struct pipeline *p, struct executor *x, struct flight *f) {
 bool inference_prefill(struct pipeline *p, struct executor *x, struct flight *f) {
     uint64_t cached, n;
     if (!computes(p, f) || f->req.decode_only) return false;
-    flight_enter(f, FLIGHT_COMPUTE);
+    flight_enter(f, FLIGHT_COMPUTE, x->ops->now(x));
     f->computing = f->prefilled = true;
     n = inference_tokens(p, f, &cached);
     uint64_t now = x->ops->now(x);

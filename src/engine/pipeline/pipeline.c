@@ -34,7 +34,7 @@ static void turn_begin(struct pipeline *p, struct executor *x, struct flight *f,
 
 static void reads_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     const struct request *r = &f->req;
-    flight_enter(f, FLIGHT_READS);
+    flight_enter(f, FLIGHT_READS, x->ops->now(x));
     x->ops->enter(x);
     if (r->kind == REQUEST_READ) {
         turn_begin(p, x, f, own_key(r));
@@ -48,7 +48,7 @@ static void reads_begin(struct pipeline *p, struct executor *x, struct flight *f
 }
 
 static void prefill_begin(struct pipeline *p, struct executor *x, struct flight *f) {
-    flight_enter(f, FLIGHT_PREFILL);
+    flight_enter(f, FLIGHT_PREFILL, x->ops->now(x));
     if (f->req.kind == REQUEST_READ) return;
     enum cache_verdict verdict;
     x->ops->enter(x);
@@ -143,7 +143,7 @@ static void blocks_touch(struct pipeline *p, struct executor *x, struct flight *
  * anything is counted or pinned, and the scan begins again. */
 static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight *f) {
     const struct request *r = &f->req;
-    flight_enter(f, FLIGHT_LOOKUP);
+    flight_enter(f, FLIGHT_LOOKUP, x->ops->now(x));
     f->blocks = r->ids ? r->id_count : (uint32_t)(r->prompt_blocks + r->conversation_blocks);
     x->ops->enter(x);
     uint32_t i = 0;
@@ -156,7 +156,7 @@ static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight 
         if (presence != CACHE_RESIDENT) break;
     }
     if (!waiting) {
-        flight_enter(f, FLIGHT_READS);
+        flight_enter(f, FLIGHT_READS, x->ops->now(x));
         f->hit_blocks = i;
         blocks_touch(p, x, f);
     }
@@ -175,7 +175,7 @@ static void block_link(struct pipeline *p, const struct flight *f, uint32_t i) {
 static void blocks_write(struct pipeline *p, struct executor *x, struct flight *f) {
     const struct request *r = &f->req;
     enum kvf_cause cause = r->kind == REQUEST_INGEST ? KVF_CAUSE_RAG : KVF_CAUSE_PREFILL;
-    flight_enter(f, FLIGHT_PREFILL);
+    flight_enter(f, FLIGHT_PREFILL, x->ops->now(x));
     while (f->next_block < f->blocks && !f->room_blocked && !f->refused) {
         x->ops->enter(x);
         for (int n = 0; n < PLANS_PER_HOLD && f->next_block < f->blocks && !f->room_blocked && !f->refused;
@@ -202,7 +202,7 @@ static void chunk_begin(struct pipeline *p, struct executor *x, struct flight *f
 static void retrieve_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     uint32_t chunk[RAG_TOP_MAX];
     uint64_t document;
-    flight_enter(f, FLIGHT_RETRIEVE);
+    flight_enter(f, FLIGHT_RETRIEVE, x->ops->now(x));
     f->wait_deadline_ns = 0;
     uint32_t chunks = rag_pick(p->rag, pipeline_documents(p), f->req.retrieval, &document, chunk);
     f->retrieved = chunks > 0;
@@ -237,8 +237,8 @@ static void ingest_begin(struct pipeline *p, struct executor *x, struct flight *
 
 /* ---- decode, generation, end ---- */
 
-static void decode_begin(struct pipeline *p, struct flight *f) {
-    flight_enter(f, FLIGHT_DECODE);
+static void decode_begin(struct pipeline *p, struct executor *x, struct flight *f) {
+    flight_enter(f, FLIGHT_DECODE, x->ops->now(x));
     uint64_t batch = p->scenario->workload.decode.batch_tokens;
     f->reads_left = (uint32_t)(1 + (f->req.generate_tokens + batch - 1) / batch);
     f->decode_bytes = f->req.decode_only ? 0 : own_bytes(p->scenario, &f->req);
@@ -291,7 +291,7 @@ static void decode_step(struct pipeline *p, struct executor *x, struct flight *f
 
 static void flight_end(struct pipeline *p, struct executor *x, struct flight *f) {
     if (settle_begin(p, x, f)) return;
-    flight_enter(f, FLIGHT_ENDED);
+    flight_enter(f, FLIGHT_ENDED, x->ops->now(x));
     inference_leave(p, x, f);
     if (!f->internal) account_flight(p, x, f);
 }
@@ -304,7 +304,7 @@ static void first_token(struct executor *x, struct flight *f) {
 static void generate_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     uint64_t now = x->ops->now(x);
     if (f->first_token_ns == 0 && f->req.kind != REQUEST_READ) first_token(x, f);
-    flight_enter(f, FLIGHT_GENERATE);
+    flight_enter(f, FLIGHT_GENERATE, now);
     f->generate_ns = now;
     if (inference_generate(p, x, f)) return;
     uint64_t ns = f->req.kind == REQUEST_INFERENCE && !p->compute
@@ -323,7 +323,7 @@ static bool decodes(const struct pipeline *p, const struct request *r) {
 
 static void answer_begin(struct pipeline *p, struct executor *x, struct flight *f) {
     if (decodes(p, &f->req))
-        decode_begin(p, f);
+        decode_begin(p, x, f);
     else
         generate_begin(p, x, f);
 }
@@ -342,7 +342,7 @@ static void prefill_ended(struct pipeline *p, struct executor *x, struct flight 
 
 static void flight_first(struct pipeline *p, struct executor *x, struct flight *f) {
     if (f->req.decode_only)
-        decode_begin(p, f);
+        decode_begin(p, x, f);
     else if (f->req.kind == REQUEST_INGEST)
         ingest_begin(p, x, f);
     else if (f->req.kind == REQUEST_INFERENCE && p->scenario->cache.granularity == KVF_GRANULARITY_BLOCK)
@@ -432,7 +432,7 @@ void pipeline_computed(struct pipeline *p, struct executor *x, struct flight *f)
 void pipeline_start(struct pipeline *p, struct executor *x, struct flight *f) {
     uint64_t cost = p->scenario->cache.lookup_cost_ns;
     if (cost > 0 && !f->internal && f->req.kind == REQUEST_INFERENCE) {
-        flight_enter(f, FLIGHT_ASK);
+        flight_enter(f, FLIGHT_ASK, x->ops->now(x));
         x->ops->timer(x, f, x->ops->now(x) + cost);
     } else {
         flight_run(p, x, f);
@@ -446,7 +446,7 @@ void pipeline_timer(struct pipeline *p, struct executor *x, struct flight *f) {
     }
     if (f->stage == FLIGHT_ASK) {
         f->timer_ns = 0;
-        flight_enter(f, FLIGHT_QUEUED);
+        flight_enter(f, FLIGHT_QUEUED, x->ops->now(x));
         flight_run(p, x, f);
         return;
     }
@@ -537,8 +537,8 @@ static void hit_withdrawn(struct pipeline *p, struct flight *f, const struct cac
     int tier = op->role == ROLE_DECODE_READ ? f->decode_tier : op->from;
     if (tier >= 0) {
         cache_recount_miss(p->cache, op->cause, tier);
-        f->tier_hits[tier]--;
-        f->misses++;
+        flight_count(&f->tier_hits[tier], -1);
+        flight_count(&f->misses, 1);
     }
     if (op->role == ROLE_DECODE_READ) f->decode_tier = -1;
 }

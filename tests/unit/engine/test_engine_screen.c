@@ -42,6 +42,9 @@ static void requests_are_sound(const struct snapshot *snap) {
     for (uint32_t i = 0; i < snap->requests; i++) {
         const struct snapshot_request *r = &snap->request[i];
         note_that(is_step(r->step));
+        double steps_ms = 0;
+        for (int k = 0; k < SNAPSHOT_STEPS; k++) steps_ms += r->step_ms[k];
+        note_that(steps_ms <= r->service_ms + 1e-6);
         note_that(r->tier >= -1 && r->tier < KVF_TIERS);
         note_that(r->turn >= 1);
         note_that(r->service_ms >= 0 && r->age_ms >= r->service_ms);
@@ -88,6 +91,7 @@ static void the_oldest_in_service_are_shown(void **state) {
     for (uint32_t i = 0; i < last.requests; i++) {
         const struct snapshot_request *r = &last.request[i];
         assert_string_equal(r->step, "generate");
+        assert_true(r->step_ms[SNAPSHOT_STEPS - 2] > 0); /* generates since a while ago */
         assert_int_equal(r->tier, KVF_TIER_CPU);
         assert_int_equal(r->turn, 1);
         assert_true(r->user < 100 && r->klass < t.s.qos.classes);

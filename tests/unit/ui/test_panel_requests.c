@@ -152,6 +152,35 @@ static void a_missing_time_is_the_smallest(void **state) {
     assert_non_null(strstr(row_text(FIRST), "--"));
 }
 
+static void the_detail_has_every_step_and_where_entries_were_found(void **state) {
+    (void)state;
+    four();
+    struct snapshot_request *q = &x.snap.request[0]; /* 450 ms waited, 450 ms in service, generates now */
+    q->step_ms[2] = 90, q->step_ms[4] = 270, q->step_ms[7] = 90;
+    q->found[KVF_TIER_CPU] = 1, q->found[KVF_TIER_NVME] = 3, q->not_found = 2;
+    x.frame.detail = true;
+    x.frame.table.sort = AGE;
+    x.frame.table.descending = true;
+    draw(24, 102);
+    const char *bar = row_text(19);
+    assert_int_equal(strspn(bar + 2, "-"), 50);
+    assert_int_equal(strspn(bar + 52, "r"), 10);
+    assert_int_equal(strspn(bar + 62, "p"), 30);
+    assert_int_equal(strspn(bar + 92, "g"), 10);
+    assert_non_null(strstr(row_text(20), "waited 450 ms  reads 90.0 ms  prefill 270 ms  generate 90.0 ms"));
+    const char *from = row_text(22);
+    assert_non_null(strstr(from, "cpu 1, "));
+    assert_non_null(strstr(from, " 3; 2 found nowhere of the entries it looked up"));
+    memset(q->step_ms, 0, sizeof q->step_ms);
+    memset(q->found, 0, sizeof q->found);
+    q->not_found = 0;
+    canvas_clear(&x.canvas);
+    draw(24, 102);
+    assert_non_null(strstr(row_text(20), "waited 450 ms  generate 0 ms"));
+    assert_non_null(strstr(row_text(22), "nowhere yet: it has looked nothing up"));
+    x.frame.detail = false;
+}
+
 static void heading_says_the_order_and_can_be_clicked(void **state) {
     (void)state;
     four();
@@ -268,6 +297,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(sorts_by_every_column, set_up, tear_down),
         cmocka_unit_test_setup_teardown(equal_rows_keep_their_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_missing_time_is_the_smallest, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_detail_has_every_step_and_where_entries_were_found, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(heading_says_the_order_and_can_be_clicked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(filter_keeps_rows_that_contain_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(none_in_service, set_up, tear_down),
