@@ -1,6 +1,6 @@
 #include <errno.h>
-#include <poll.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
