@@ -2,6 +2,7 @@
 """The figures of speed and memory, each beside its yardstick: bench.py [--quick] [BENCH]...
 
   nvme      entry reads and writes of four sizes against fio: bandwidth, CPU time per GiB
+  block     the trace of the kernel's block layer, on : off
   memory    the same on the memory tier against threads that only copy
   rss       peak memory with entries of 2.5 GiB and 16 workers, after 10 s and at the end
   users     100,000 users on timers: CPU, memory, lateness; what the database costs whom

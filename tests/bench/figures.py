@@ -7,6 +7,7 @@ import time
 from measure import (GIB, KIB, MIB, SOURCE, Trouble, Unfit, direct_io_works, peak_memory, size, thread_table,
                      watch)
 from autoscaler import autoscaler
+from block import block
 from compare import compare
 from gpu import gpu
 from remote import remote
@@ -400,7 +401,7 @@ def cache(bench):
                        "an eighth of them. A decision is a lookup, a plan or a victim.")
 
 
-BENCHES = {"nvme": nvme, "memory": memory, "gpu": gpu, "rss": rss, "users": users, "start": start, "parts": parts,
+BENCHES = {"nvme": nvme, "block": lambda bench: block(bench, entry_scenario), "memory": memory, "gpu": gpu, "rss": rss, "users": users, "start": start, "parts": parts,
            "cache": cache, "workload": workload, "screen": screen, "results": results,
            "compare": compare,
            "remote": remote,
