@@ -25,7 +25,7 @@ def present(*patterns):
 
 
 def compare(name, there):
-    listed = LISTS.get(name, [])
+    listed = [word for one in LISTS.get(name, []) for word in (LISTS.get(one[2:-1], [one]) if one[:2] == "$(" else [one])]
     problems = ["add to %s: %s" % (name, path) for path in sorted(there - set(listed))]
     problems += ["%s names %s, which is not there" % (name, path) for path in sorted(set(listed) - there)]
     problems += ["%s names %s twice" % (name, path) for path in sorted(set(listed)) if listed.count(path) > 1]
