@@ -119,10 +119,6 @@ static void judge_changes(const double *first, const double *second, size_t n,
     double error = s.sd / sqrt((double)n), half[COMPARISON_LEVELS];
     for (size_t k = 0; k < COMPARISON_LEVELS; k++)
         half[k] = statistics_student_t(comparison_levels[k], n - 1) * error;
-    if (!isfinite(half[COMPARISON_JUDGED])) {
-        free(change);
-        return;
-    }
     set_noise(out, COMPARISON_PAIRS, fabs(s.mean) > half[COMPARISON_JUDGED]);
     if (base != 0) {
         out->low = fmax((s.mean - half[COMPARISON_SHOWN]) / fabs(base), -1);
@@ -187,10 +183,7 @@ static void judge_blocks(const struct comparison_scatter *base, const struct com
         low[k] = centre - grain - (paired ? half[k] : hypot(side->below[k], base->above[k]));
         high[k] = centre + grain + (paired ? half[k] : hypot(side->above[k], base->below[k]));
     }
-    bool beyond = low[COMPARISON_JUDGED] > 0 || high[COMPARISON_JUDGED] < 0;
-    bool bounded = isfinite(low[COMPARISON_JUDGED]) && isfinite(high[COMPARISON_JUDGED]);
-    if (beyond || bounded)
-        set_noise(out, COMPARISON_BLOCKS, beyond); /* without bounds nothing lies within them */
+    set_noise(out, COMPARISON_BLOCKS, low[COMPARISON_JUDGED] > 0 || high[COMPARISON_JUDGED] < 0);
     out->low = isfinite(low[COMPARISON_SHOWN]) ? expm1(low[COMPARISON_SHOWN]) : KVF_MISSING;
     out->high = isfinite(high[COMPARISON_SHOWN]) ? expm1(high[COMPARISON_SHOWN]) : KVF_MISSING;
 }
