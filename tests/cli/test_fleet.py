@@ -208,6 +208,7 @@ def _():
     path = scenario("precise")
     refused(["run", str(path), "--headless", "--db", "none", "--io-trace", "ops.csv"], "--io-trace", "--request-log")
     refused(["check", str(path), "--set", "mode=real"], "fleet.pods", "mode: simulate")
+    refused(["check", str(path), "--set", "tiers.remote.capacity=1GiB"], "tiers.remote.capacity", "share a remote tier")
     refused(["check", str(path), "--set", "run.prepopulate=0.5"], "run.prepopulate", "tiers of a fleet begin empty")
     refused(["check", str(path), "--set", "workload.source=synthetic", "--set", "cache.granularity=request"],
             "fleet.routing", "cache.granularity: block")
