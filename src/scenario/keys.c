@@ -534,9 +534,9 @@ static const char *last_part(const char *name) {
 }
 
 /* How far a mistyped name is from a key, in hundredths of an edit. The right last part in the wrong
- * section counts for little, and the less the nearer the section. */
+ * section counts for little, and the less the nearer the section; ranks are seldom meant. */
 static unsigned name_distance(const char *name, const char *key) {
-    unsigned edits = nearest_distance(name, key), moved = 150 + edits;
+    unsigned edits = nearest_distance(name, key), moved = edits + (strncmp(key, "ranks.", 6) ? 150 : 160);
     if (strcmp(last_part(name), last_part(key)) != 0 || edits * 100 < moved) return edits * 100;
     return moved;
 }
