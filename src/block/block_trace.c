@@ -87,14 +87,16 @@ int block_open(struct block_trace **out, const struct blockdev *devices, uint32_
     int rc = t->object ? bpf_object__load(t->object) : -errno;
     if (rc != 0) rc = refused(e, rc, "load a program");
     if (rc == 0) rc = set_up(t, devices, count, e);
-    t->spread = map_of(t, "spread");
-    t->counts = map_of(t, "counts");
-    t->users = map_of(t, "users");
-    t->cpus = libbpf_num_possible_cpus();
-    size_t most = sizeof(struct block_spread) > sizeof(struct block_events) ? sizeof(struct block_spread)
-                                                                            : sizeof(struct block_events);
-    if (rc == 0) t->per_cpu = mem_zalloc((size_t)t->cpus, most);
-    if (rc == 0) rc = attach(t, e);
+    if (rc == 0) {
+        size_t most = sizeof(struct block_spread) > sizeof(struct block_events) ? sizeof(struct block_spread)
+                                                                                : sizeof(struct block_events);
+        t->spread = map_of(t, "spread");
+        t->counts = map_of(t, "counts");
+        t->users = map_of(t, "users");
+        t->cpus = libbpf_num_possible_cpus();
+        t->per_cpu = mem_zalloc((size_t)t->cpus, most);
+        rc = attach(t, e);
+    }
     if (rc != 0) {
         block_close(t);
         t = NULL;

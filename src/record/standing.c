@@ -48,13 +48,22 @@ static double known(double v) {
     return kvf_present(v) ? v : 0;
 }
 
+/* Where a GPU is modelled, what was not kept is computed again: that work is done, and in the figures. */
+enum { UNDONE_COMPUTED = 2 }; /* kinds before the writes and copies */
+static const char computes[] = "batch_running_mean";
+
 void standing_count(const struct result_list *results, double counts[STANDING_UNDONE]) {
-    for (size_t i = 0; i < STANDING_UNDONE; i++) counts[i] = known(result_value(results, undone[i].metric));
+    size_t kinds = kvf_present(result_value(results, computes)) ? UNDONE_COMPUTED : STANDING_UNDONE;
+    for (size_t i = 0; i < STANDING_UNDONE; i++)
+        counts[i] = i < kinds ? known(result_value(results, undone[i].metric)) : 0;
 }
 
 static void add_undone(struct standing *s, const struct run_record *r, const struct trials *t) {
+    const struct trial_metric *batch = s->trials ? trials_metric(t, computes) : NULL;
+    size_t kinds =
+        batch && batch->count > 0 && kvf_present(batch->value[0]) ? UNDONE_COMPUTED : STANDING_UNDONE;
     if (!s->trials) standing_count(&r->results, s->undone);
-    for (size_t i = 0; s->trials && i < STANDING_UNDONE; i++) {
+    for (size_t i = 0; s->trials && i < kinds; i++) {
         const struct trial_metric *m = trials_metric(t, undone[i].metric);
         for (size_t k = 0; m && k < m->count; k++) s->undone[i] += known(m->value[k]);
     }

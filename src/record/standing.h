@@ -7,7 +7,8 @@
 
 /* Work that was asked for and not done, or not as the scenario asks: requests that failed or were dropped,
  * writes that did not get the place they waited for or were not admitted, copies that were not made. What is
- * left is less work, and its throughput is no measure of the whole. */
+ * left is less work, and its throughput is no measure of the whole. Writes and copies count only where no GPU
+ * is modelled: one that is computes again what was not kept. */
 enum { STANDING_UNDONE = 5 };
 struct standing {
     size_t targets, missed;  /* of the classes' latencies, as far as they could be judged */

@@ -62,7 +62,8 @@ def _():
 
 @case("a run beside fio on the same drive names fio, with its bytes")
 def _():
-    fio = need_tool("fio")
+    fio = home() / "work/fio-beside"  # a name of its own: another test may run fio meanwhile
+    fio.symlink_to(need_tool("fio"))
     need_trace()
     job = [fio, "--name=beside", "--filename=%s" % (home() / "work/beside.bin"), "--size=256MiB", "--rw=write", "--bs=256k", "--direct=1",
            "--ioengine=libaio", "--iodepth=4", "--output-format=json", "--fallocate=none"]
@@ -76,9 +77,11 @@ def _():
     finish(runner)
     verdict = json.loads((home() / "work/beside.json").read_text())["verdict"]
     evidence = {one["name"]: one["value"] for one in verdict["evidence"]}
-    assert any(re.search(r"another program used the device under nvme: .*: fio( in \S+)? [\d.]+ [KMG]iB", one)
-               for one in verdict["warnings"]), verdict
-    assert abs(evidence["neighbour_bytes"] / theirs - 1) < 0.02, (evidence["neighbour_bytes"], theirs)
+    # fio by its name, whatever else this machine writes to the drive meanwhile
+    named = [float(size) for one in verdict["warnings"]
+             for size in re.findall(r"another program used the device under nvme: .*\bfio-beside(?: in \S+)? ([\d.]+) MiB", one)]
+    assert len(named) == 1 and abs(named[0] * (1 << 20) / theirs - 1) < 0.02, (verdict, theirs)
+    assert evidence["neighbour_bytes"] >= 0.98 * theirs, (evidence["neighbour_bytes"], theirs)
     assert 0 < evidence["neighbour_share"] < 1, evidence
 
 

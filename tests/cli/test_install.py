@@ -14,7 +14,7 @@ PLACES = {"prefix": PREFIX, "exec_prefix": PREFIX, "bindir": PREFIX + "/bin", "d
 PAGES = ["man/%s" % path.name for path in (SOURCE / "man").glob("*.[1-9]")]
 CONFIGS = [str(path.relative_to(SOURCE)) for path in (SOURCE / "configs").rglob("*.yaml")]
 CONTRIB = [str(path.relative_to(SOURCE)) for path in (SOURCE / "contrib").rglob("*")
-           if path.is_file() and path.parent.name not in ("completion", "__pycache__")]
+           if path.is_file() and path.parent.name not in ("completion", "github", "packages", "__pycache__")]
 
 
 def make(*words, **variables):

@@ -37,6 +37,7 @@ def part(db, **values):
     insert(db, "remote_intervals", run_id=run_id, seq=0, lost=2)
     insert(db, "block_intervals", run_id=run_id, seq=0, merges=3)
     insert(db, "neighbour_intervals", run_id=run_id, seq=0, n=0, process="fio")
+    insert(db, "run_pods", run_id=run_id, pod=0)
     insert(db, "qos_intervals", run_id=run_id, seq=0, **{"class": "fast"})
     insert(db, "interval_histograms", run_id=run_id, seq=0, scope="e2e", data=b"\x01\x02")
     insert(db, "interval_windows", run_id=run_id, seq=0, data=b"\x01\xff")

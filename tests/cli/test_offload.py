@@ -12,7 +12,8 @@ CONFIGURATIONS = ("none", "native", "lmcache-local", "lmcache-redis", "lmcache-v
 def sweep(name, *settings):
     """The table and what --json says, of a sweep that is scaled down."""
     options = [word for setting in settings for word in ("--set", setting)]
-    got = run(["sweep", FOLDER / (name + ".yaml"), "--db", "none", "--quiet", "--json", "out.json", *options])
+    got = run(["sweep", FOLDER / (name + ".yaml"), "--db", "none", "--quiet", "--json", "out.json", *options],
+              env={"COLUMNS": "200"})
     assert got.rc == 0, got
     out = json.loads((home() / "work/out.json").read_text())
     assert all(point["state"] == "done" for point in out["points"]), out

@@ -268,7 +268,7 @@ def _():
     # A slow tier does not always beat computing: then the sizes at which it does take four.
     usual = re.sub(r"^(Warning|Bottleneck:).*\n( {12}.*\n)*|^ +\d+k tokens: computing.*\n", "", got.stdout,
                    flags=re.MULTILINE).splitlines()
-    assert all(len(line) <= 80 for line in lines) and len(usual) <= 48, got
+    assert all(len(line) <= 80 for line in lines) and len(usual) <= 50, got
 
 
 @case("a run of many intervals says whether it was steady, the same everywhere; one of few says nothing")

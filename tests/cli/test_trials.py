@@ -45,7 +45,7 @@ def _():
 
 def part_of_a_whole(name):
     """Whether a metric cannot be above 1."""
-    return name.endswith(("_ratio", "_host_share", "_line_share")) and name not in ("read_write_ratio", "achieved_ratio")
+    return name.endswith(("_ratio", "_host_share", "_line_share", "_kernel_share", "_device_share")) and name not in ("read_write_ratio", "achieved_ratio")
 
 
 @case("median, mean, spread and interval of every metric are those of the runs in the database")

@@ -384,7 +384,8 @@ static enum trace_outcome mooncake_parse(const struct trace_line *line, struct t
     if (row->context_tokens == 0) return TRACE_ROW; /* has its own reason, whatever its ids */
     uint64_t block = row->block_tokens, blocks = (row->context_tokens + block - 1) / block;
     if (blocks != row->id_count)
-        return trace_reject(f, WORKLOAD_REJECT_ID_COUNT, "%u hash_ids for %llu tokens, %llu blocks of %llu",
+        return trace_reject(f, WORKLOAD_REJECT_ID_COUNT,
+                            "%u hash_ids for %llu tokens, %llu blocks of cache.block_tokens %llu",
                             row->id_count, (unsigned long long)row->context_tokens,
                             (unsigned long long)blocks, (unsigned long long)block);
     return TRACE_ROW;

@@ -207,7 +207,8 @@ static void item_check(const struct reader *f, struct item *i) {
     if (i->context == 0) fault(i, WORKLOAD_REJECT_EMPTY, "the request has no tokens in it");
     uint64_t full = i->context / f->block_tokens;
     if (i->ids != full && i->ids != full + (i->context % f->block_tokens > 0))
-        fault(i, WORKLOAD_REJECT_ID_COUNT, "%u hash_ids for %llu tokens, %llu blocks of %llu", i->ids,
+        fault(i, WORKLOAD_REJECT_ID_COUNT,
+              "%u hash_ids for %llu tokens, %llu blocks of cache.block_tokens %llu", i->ids,
               (unsigned long long)i->context, (unsigned long long)full, (unsigned long long)f->block_tokens);
 }
 

@@ -422,31 +422,6 @@ static void put_intervals(size_t side, struct rng *r, double mean, double sd, do
     input[side].series = &series[side];
 }
 
-/* All tokens in one interval, which many resamples leave out: of a change that has no bounds nobody can say
- * that it is within them. */
-static void a_change_without_bounds_is_not_within(void **state) {
-    struct rng r;
-    (void)state;
-    rng_init(&r, 5, KVF_RNG_TEST, 0);
-    for (size_t s = 0; s < 2; s++) {
-        struct snapshot *snap = mem_zalloc(1, sizeof *snap);
-        put_intervals(s, &r, 10000, 0, 0, 1);
-        series_free(&series[s]);
-        for (size_t i = 0; i < INTERVALS; i++) {
-            snap->interval.seq = i;
-            snap->interval.phase = KVF_PHASE_MEASURED;
-            snap->interval.length_s = 1;
-            snap->interval.tokens = i == 7 + s ? 10000 + 500 * s : 0;
-            series_add(&series[s], snap);
-        }
-        free(snap);
-    }
-    make(2);
-    const struct comparison_change *got = change_of("throughput_tok_s", 1);
-    if (isnan(got->low) || isnan(got->high)) assert_int_equal(got->noise, COMPARISON_UNKNOWN);
-    assert_int_not_equal(got->noise, COMPARISON_WITHIN);
-}
-
 static void runs_by_their_intervals(void **state) {
     struct rng r;
     (void)state;
@@ -908,7 +883,6 @@ int main(void) {
         CASE(a_run_against_three_trials),
         CASE(two_trials_are_too_few),
         CASE(runs_by_their_intervals),
-        CASE(a_change_without_bounds_is_not_within),
         CASE(runs_that_are_alike_are_seldom_told_apart),
         CASE(slow_drift_is_seldom_taken_for_a_change),
         CASE(twins_are_told_apart_interval_by_interval),
