@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
@@ -182,7 +183,9 @@ static void expect_near(bool qos, double answer, uint64_t knee, uint64_t start, 
 static const uint64_t starts[] = {1, 10, 110, 800, MOST};
 enum { STARTS = sizeof starts / sizeof starts[0] };
 
-static void find(const struct autoscaler_config *c, enum curve curve, double noise, uint64_t seeds) {
+/* With noise every start has so many seeds; KVF_TESTS_LONG=1 in the environment: 20. */
+static void find(const struct autoscaler_config *c, enum curve curve, double noise) {
+    uint64_t seeds = getenv("KVF_TESTS_LONG") ? 20 : 5;
     for (uint64_t seed = 1; seed <= (noise > 0 ? seeds : 1); seed++) {
         for (int i = 0; i < STARTS; i++) {
             system_make(curve, noise, c->rules.target_ms[0], seed);
@@ -201,34 +204,34 @@ static void qos_finds_the_knee(void **state) {
     struct autoscaler_config c = config_of(AUTOSCALER_QOS, STAGE_TARGETS);
     static const double noises[] = {0, 0.05, 0.1};
     for (int i = 0; i < 3; i++) {
-        find(&c, BOUNDS, noises[i], 20);
-        find(&c, MVA, noises[i], 20);
+        find(&c, BOUNDS, noises[i]);
+        find(&c, MVA, noises[i]);
     }
 }
 
 static void qos_finds_the_limit_of_saturation(void **state) {
     (void)state;
     struct autoscaler_config c = config_of(AUTOSCALER_QOS, STAGE_SATURATION);
-    find(&c, BOUNDS, 0, 1);
-    find(&c, BOUNDS, 0.05, 20);
-    find(&c, BOUNDS, 0.1, 20);
+    find(&c, BOUNDS, 0);
+    find(&c, BOUNDS, 0.05);
+    find(&c, BOUNDS, 0.1);
 }
 
 static void capacity_finds_the_knee(void **state) {
     (void)state;
     struct autoscaler_config c = config_of(AUTOSCALER_CAPACITY, STAGE_TOKENS);
-    find(&c, BOUNDS, 0, 1);
-    find(&c, MVA, 0, 1);
-    find(&c, BOUNDS, 0.05, 20);
+    find(&c, BOUNDS, 0);
+    find(&c, MVA, 0);
+    find(&c, BOUNDS, 0.05);
     c.rules.figure = STAGE_NVME;
-    find(&c, BOUNDS, 0, 1);
+    find(&c, BOUNDS, 0);
 }
 
 static void capacity_finds_a_peak(void **state) {
     (void)state;
     struct autoscaler_config c = config_of(AUTOSCALER_CAPACITY, STAGE_TOKENS);
-    find(&c, THRASH, 0, 1);
-    find(&c, THRASH, 0.05, 20);
+    find(&c, THRASH, 0);
+    find(&c, THRASH, 0.05);
 }
 
 /* The standard error of ten intervals that scatter by 10 % is 3.2 %, more than the tolerance of 2 %: stages
@@ -237,9 +240,9 @@ static void capacity_finds_the_knee_in_noise_with_longer_stages(void **state) {
     (void)state;
     struct autoscaler_config c = config_of(AUTOSCALER_CAPACITY, STAGE_TOKENS);
     c.stage_s = 40;
-    find(&c, BOUNDS, 0.1, 20);
-    find(&c, THRASH, 0.1, 20);
-    find(&c, MVA, 0.05, 20);
+    find(&c, BOUNDS, 0.1);
+    find(&c, THRASH, 0.1);
+    find(&c, MVA, 0.05);
 }
 
 /* 1 % of an answer of about a thousand users. */
