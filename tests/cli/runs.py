@@ -21,7 +21,8 @@ TOKEN_BYTES = 2048  # one layer of tiny-1b: 2 x 4 heads x 128 x 2 B
 _SMALL = {
     "name": "small",
     "model": {"preset": "tiny-1b", "layers": 1},
-    "run": {"duration": "400ms", "warmup": "0s", "interval": "100ms"},
+    # programs in the kernel take a tenth of a second to load, where they may be loaded at all
+    "run": {"duration": "400ms", "warmup": "0s", "interval": "100ms", "block_trace": "off"},
     "tiers": {"gpu": {"capacity": "2MiB", "backend": "emulated"}, "cpu": {"capacity": "3MiB"},
               "nvme": {"capacity": "8MiB", "path": ".", "io_size": "64KiB"}},
     "workload": {
@@ -36,7 +37,7 @@ _SMALL = {
 # A test of a suite that takes less than a second and a few MiB.
 TINY = ["--path", ".", "--set", "model={preset: tiny-1b, layers: 1}", "--set", "tiers.gpu.capacity=2MiB",
         "--set", "tiers.cpu.capacity=3MiB", "--set", "tiers.nvme.capacity=8MiB", "--set", "run.warmup=0s",
-        "--set", "tiers.nvme.io_size=64KiB", "--set", "engine.noise=1MiB", "--set", "engine.workers=2",
+        "--set", "tiers.nvme.io_size=64KiB", "--set", "run.block_trace=off", "--set", "engine.noise=1MiB", "--set", "engine.workers=2",
         "--set", "engine.room_wait=100ms", "--users", "6", "--high-users", "12", "--set",
         "workload.personas=[{name: brief, context: [32, 256], generate: [20, 60], think: [2ms, 10ms]}]"]
 

@@ -9,7 +9,7 @@ import subprocess
 from runs import measure, result, start, write
 from tap import KVFALL, Skip, case, finish, home, main, need_tool, run, wait_until
 
-DRIVE = {"tiers.gpu.capacity": 0, "tiers.cpu.capacity": 0, "tiers.nvme.io_size": "16KiB"}
+DRIVE = {"run.block_trace": "auto", "tiers.gpu.capacity": 0, "tiers.cpu.capacity": 0, "tiers.nvme.io_size": "16KiB"}
 WAYS = ("read", "write")
 
 
@@ -77,10 +77,11 @@ def _():
     finish(runner)
     verdict = json.loads((home() / "work/beside.json").read_text())["verdict"]
     evidence = {one["name"]: one["value"] for one in verdict["evidence"]}
-    # fio by its name, whatever else this machine writes to the drive meanwhile
+    # fio by its name, whatever else this machine writes to the drive meanwhile; where that fills the file system's
+    # journal, fio itself may have to write some of it
     named = [float(size) for one in verdict["warnings"]
              for size in re.findall(r"another program used the device under nvme: .*\bfio-beside(?: in \S+)? ([\d.]+) MiB", one)]
-    assert len(named) == 1 and abs(named[0] * (1 << 20) / theirs - 1) < 0.02, (verdict, theirs)
+    assert len(named) == 1 and 0.98 < named[0] * (1 << 20) / theirs < 1.1, (named, theirs, verdict["warnings"])
     assert evidence["neighbour_bytes"] >= 0.98 * theirs, (evidence["neighbour_bytes"], theirs)
     assert 0 < evidence["neighbour_share"] < 1, evidence
 
