@@ -137,7 +137,7 @@ def _():
         assert got.rc == 0, got
         return got.stdout.partition("Keys without effect here:\n")[2].partition("#\n")[0]
 
-    used = {"engine.noise": None, "workload.tokenizer": "chars4", "workload.conversation": {"reads": "previous"},
+    used = {"engine.noise": None, "run.block_trace": None, "workload.tokenizer": "chars4", "workload.conversation": {"reads": "previous"},
             "workload.users": 3, "workload.limit": 7, "workload.arrival": {"cycles": 2},
             "workload.prefix": {"probability": 0.5, "prompt_tokens": 4}}
     assert unused(used) == "#   none\n", unused(used)
