@@ -1,5 +1,6 @@
 #include "page/server_lines.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "record/metric.h"
@@ -69,17 +70,23 @@ bool split_shares(const struct run_record *run, enum kvf_dir dir, double share[3
     return known;
 }
 
-/* "nvme reads: device 97 %, kernel 2 %, kvfall 1 %" */
+/* "nvme reads: device 97 %, kernel 2 %, kvfall 1 %"; an operation that stands in line for the tier waits for
+ * the drive, not for the program. */
 void split_line(struct format_page *p, const struct run_record *run) {
     bool any = false;
     for (int d = 0; d < KVF_DIRS; d++) {
-        double share[3];
-        int whole[3];
+        double share[4];
+        int whole[4];
+        char line[32] = "";
         if (!split_shares(run, (enum kvf_dir)d, share)) continue;
-        phrase_percents(share, whole, 3);
+        double in_line = result_named(&run->results, "nvme_%s_line_share", dir_name((enum kvf_dir)d));
+        share[3] = kvf_present(in_line) ? fmin(in_line, share[0]) : 0;
+        share[0] -= share[3];
+        phrase_percents(share, whole, 4);
+        if (whole[3] > 0) snprintf(line, sizeof line, "in line %d %%, ", whole[3]);
         if (!any) format_label(p, FORMAT_HEADING, "Time of");
-        format_item(p, "nvme %ss: device %d %%, kernel %d %%, kvfall %d %%", dir_name((enum kvf_dir)d),
-                    whole[2], whole[1], whole[0]);
+        format_item(p, "nvme %ss: %sdevice %d %%, kernel %d %%, kvfall %d %%", dir_name((enum kvf_dir)d),
+                    line, whole[2], whole[1], whole[0]);
         any = true;
     }
     if (any) format_end(p);

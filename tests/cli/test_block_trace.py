@@ -35,11 +35,15 @@ def _():
         assert shares[way][0] > 0, (way, shares)
         for stage in ("q2d", "d2c"):
             assert 0 < result(summary, "nvme_%s_%s_p50_ms" % (way, stage)) <= result(summary, "nvme_%s_%s_max_ms" % (way, stage))
-    lines = re.findall(r"nvme (read|write)s: device (\d+) %, kernel (\d+) %, kvfall (\d+) %", " ".join(got.stdout.split()))
+    lines = re.findall(r"nvme (read|write)s: (?:in line (\d+) %, )?device (\d+) %, kernel (\d+) %, kvfall (\d+) %",
+                       " ".join(got.stdout.split()))
     assert [way for way, *_ in lines] == list(WAYS), got
     for way, *parts in lines:
-        assert sum(map(int, parts)) == 100, got
-        assert all(abs(int(part) - 100 * share) < 1 for part, share in zip(parts, shares[way])), (parts, shares[way])
+        device, kernel, host = shares[way]
+        line = min(result(summary, "nvme_%s_line_share" % way) or 0, host)  # in line for the tier is not kvfall's own time
+        parts = [int(part or 0) for part in parts]
+        assert sum(parts) == 100, got
+        assert all(abs(part - 100 * share) < 1 for part, share in zip(parts, (line, device, kernel, host - line))), (parts, shares)
 
 
 @case("requests carry the bytes of the tier, and their histograms by size hold all of them")

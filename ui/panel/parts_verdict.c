@@ -54,13 +54,17 @@ static void draw_limit(const struct pane *p, const struct frame *f) {
     put_clauses(p, 0, col, p->at.cols - col, TONE_STRONG, text);
 }
 
-/* Which remedies come first: larger tiers where they are too small, then what helps most; each change once.
- */
+/* A change that is estimated to gain less than this part is not the answer. */
+#define GAIN_SMALL 0.2
+
+/* Which remedies come first: larger tiers where they are too small and that is the answer, then what helps
+ * most; each change once. */
 static int remedies_pick(const struct verdict *v, size_t pick[VERDICT_REMEDIES]) {
     int n = 0;
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < v->remedies; i++) {
-            bool first = v->cause == VERDICT_CAUSE_CAPACITY && strstr(v->remedy[i].change, " capacity");
+            bool first = v->cause == VERDICT_CAUSE_CAPACITY && strstr(v->remedy[i].change, " capacity") &&
+                         verdict_gain(&v->remedy[i]) >= GAIN_SMALL;
             bool again = verdict_gain(&v->remedy[i]) < VERDICT_GAIN || first != (round == 0);
             for (int k = 0; k < n && !again; k++)
                 again = strcmp(v->remedy[pick[k]].change, v->remedy[i].change) == 0;
@@ -79,9 +83,6 @@ static void remedy_text(const struct verdict_remedy *r, const char *arrow, int c
     *bracket = '\0';
     verdict_remedy_short(&plain, arrow, out, len);
 }
-
-/* A change that is estimated to gain less than this part is not the answer. */
-#define GAIN_SMALL 0.2
 
 static bool gains_little(const struct verdict *v) {
     double most = 0;
