@@ -90,10 +90,11 @@ def _():
         t.keys("m")
         t.wait_for("m on another run shows both")
         t.keys("End", "m")
-        screen = t.wait_for("two runs")
+        t.wait_for("two runs")
+        screen = t.wait_for(" requests/s ")
         assert re.search(r"^ A +run 3 +gamma .*\n B +run 1 +alpha ", screen, re.MULTILINE), screen
         stored = {row["run_id"]: row["value"] for row in rows("SELECT run_id, value FROM results WHERE metric = 'requests_per_s'")}
-        (line,) = re.findall(r"^ requests/s +(\S+) +(\S+) +([+-][\d.]+) %", screen, re.MULTILINE)
+        (line,) = re.findall(r"^ requests/s +(\S+) +(\S+) +([+-]?[\d.]+) %", screen, re.MULTILINE)
         assert abs(float(line[0]) / stored[3] - 1) < 0.02 and abs(float(line[1]) / stored[1] - 1) < 0.02, (line, stored)
         assert abs(float(line[2]) - (stored[1] / stored[3] - 1) * 100) < 0.2, (line, stored)
         for title in ("Throughput, tok/s", "End-to-end P95"):
