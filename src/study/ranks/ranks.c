@@ -10,13 +10,14 @@
 #include "study/session.h"
 
 /* Launchers refuse to start more processes than there are cores, and to be used by root, until told
- * otherwise. */
+ * otherwise. All processes are on this machine, and reach each other by its loopback. */
 static void launcher_settle(void) {
     static const char *const settings[][2] = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                                               {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
                                               {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
                                               {"OMPI_MCA_hwloc_base_binding_policy", "none"},
                                               {"OMPI_MCA_orte_enable_recovery", "1"},
+                                              {"OMPI_MCA_btl_tcp_if_include", "lo"},
                                               {"PRTE_ALLOW_RUN_AS_ROOT", "1"},
                                               {"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
                                               {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
