@@ -20,6 +20,7 @@ static void entry_access(struct cache *c, uint32_t i, const struct cache_access 
     if (access->rank > e->access) e->access = access->rank;
     if (c->entries.next_use) c->entries.next_use[i] = access->next_use;
     seat_touch(c, i);
+    shared_touch(c, e, access);
 }
 
 static struct cache_op *op_make(struct cache *c, enum cache_op_kind kind, enum kvf_cause cause,
@@ -179,6 +180,7 @@ static bool tier_expire(struct cache *c, struct cache_tier *t, int tier) {
 void cache_time(struct cache *c, uint64_t now_ns) {
     bool any = false;
     c->now_ns = now_ns;
+    if (c->config.shared) cache_time(c->config.shared, now_ns);
     for (int i = 0; i < KVF_TIERS; i++) {
         struct cache_tier *t = &c->tier[i];
         if (t->on && t->policy->expired) any = tier_expire(c, t, i) || any;
@@ -193,6 +195,7 @@ bool cache_links(const struct cache *c) {
 }
 
 void cache_link(struct cache *c, struct cache_key block, struct cache_key before) {
+    if (c->config.shared) cache_link(c->config.shared, block, before);
     if (!c->entries.knows_parents) return;
     uint32_t i = index_find(&c->index, block), parent = index_find(&c->index, before);
     if (i == ENTRY_NONE || parent == ENTRY_NONE || i == parent) return;

@@ -106,6 +106,9 @@ struct cache_config {
     void (*drop)(void *ctx, int tier, uint64_t place, uint64_t bytes);
     /* An entry came to be in a tier, or left it; likewise. NULL: nobody asks. */
     void (*moved)(void *ctx, struct cache_key key, int tier, bool stored);
+    /* Another cache, of the remote tier alone, that this one and others share as theirs: it outlives them,
+     * and they have one thread or one lock. Not with placement inclusive. NULL: the tier is its own. */
+    struct cache *shared;
 };
 
 /* Totals since the opening; plain numbers, read under the same lock. */
@@ -139,6 +142,11 @@ void cache_close(struct cache *c); /* takes NULL; drops no places */
 enum cache_presence { CACHE_ABSENT, CACHE_RESIDENT, CACHE_WRITING };
 /* Where an entry stands; no access, nothing counted. */
 enum cache_presence cache_peek(const struct cache *c, struct cache_key key);
+
+/* Before a lookup where the remote tier is shared: an entry that others have put there is found from now on,
+ * and one that it has dropped no more. A request refreshes all its keys before it looks for the first, for
+ * one entry may push out another. */
+void cache_shared_refresh(struct cache *c, struct cache_key key);
 
 /* Counts one lookup of `cause`; `tier` (-1: miss) is where it hit. cache_read does not count. */
 void cache_count_lookup(struct cache *c, enum kvf_cause cause, int tier);

@@ -11,7 +11,8 @@ void plan_moves_add(struct cache *c, uint32_t worker) {
 }
 
 void plan_count_eviction(struct cache *c, struct cache_key key, int tier) {
-    if (copy_kept(c) && index_find(&c->index, key) != ENTRY_NONE) {
+    if (c->config.shared && tier == KVF_TIER_REMOTE) return; /* the store counts its own */
+    if ((copy_kept(c) && index_find(&c->index, key) != ENTRY_NONE) || shared_has(c, KVF_TIER_REMOTE, key)) {
         c->stats.copies_dropped[tier]++;
         return;
     }
@@ -128,6 +129,12 @@ static bool room_possible(const struct cache *c, int tier, uint64_t bytes) {
     return t->level + bytes <= t->usable + t->idle;
 }
 
+/* Where a victim goes; -1: out of the cache. */
+static int fall_to(const struct cache *c, int tier, const struct entry *e, bool falls) {
+    int below = falls ? tier_below(c, tier, e->bytes) : -1;
+    return below >= 0 && shared_has(c, below, e->key) ? -1 : below;
+}
+
 /* Lets victims fall, or drops them with `falls` false, until `bytes` more have room in the tier.
  * Recursion is as deep as there are tiers, and touches none above: the victim stays where it is
  * while the tier below makes room for it. */
@@ -138,9 +145,8 @@ static bool room_make(struct cache *c, int tier, uint64_t bytes, const struct ca
         uint32_t victim = victim_find(c, tier, incoming);
         if (victim == POLICY_END) return false;
         const struct entry *e = cache_entry(c, victim);
-        uint64_t size = e->bytes;
-        int below = falls ? tier_below(c, tier, size) : -1;
-        if (below >= 0 && !room_make(c, below, size, &e->key, falls)) return false;
+        int below = fall_to(c, tier, e, falls);
+        if (below >= 0 && !room_make(c, below, e->bytes, &e->key, falls)) return false;
         step_do(c, victim, tier, below);
     }
     return true;
@@ -266,7 +272,7 @@ bool plan_relief(struct cache *c, int tier, uint32_t worker) {
     if (victim == POLICY_END) return false;
     const struct entry *e = cache_entry(c, victim);
     bool falls = c->config.placement == KVF_PLACEMENT_WATERFALL;
-    int below = falls ? tier_below(c, tier, e->bytes) : -1;
+    int below = fall_to(c, tier, e, falls);
     c->step_count = 0;
     if (below >= 0 && !room_make(c, below, e->bytes, &e->key, falls)) {
         plan_undo(c);

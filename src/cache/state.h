@@ -173,6 +173,13 @@ void copy_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcom
 /* Cancels copies of a key in progress; with `resident` drops the resident ones too. */
 void copy_drop(struct cache *c, struct cache_key key, bool resident);
 
+/* --- a remote tier that several caches share --- */
+/* Whether an entry has no need to fall to that tier: it is there. */
+bool shared_has(const struct cache *c, int tier, struct cache_key key);
+/* The operation has brought its entry to its tier: the store gets it too. */
+void shared_put(struct cache *c, const struct cache_op *op);
+void shared_touch(struct cache *c, const struct entry *e, const struct cache_access *access);
+
 /* --- waiting --- */
 void wait_enter(struct cache *c, struct cache_op *op);
 void wait_leave(struct cache *c, struct cache_op *op); /* WRITE or WAIT */

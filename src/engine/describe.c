@@ -46,6 +46,6 @@ void describe_tiers(const struct engine *e, struct snapshot *snap) {
         if (!tier) continue;
         snap->tier_emulated[t] = (tier->ops->caps(tier) & TIER_EMULATED) != 0;
         snap->tier_compat[t] = (tier->ops->caps(tier) & TIER_COMPAT) != 0;
-        snap->tier[t].capacity_bytes = scenario_usable_bytes(e->s, (enum kvf_tier)t) * pods_machines(e);
+        snap->tier[t].capacity_bytes = scenario_usable_bytes(e->s, (enum kvf_tier)t) * pods_tiers(e, t);
     }
 }

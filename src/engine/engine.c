@@ -208,10 +208,8 @@ static void identities_check(struct engine *e) {
         in_service += e->klass[k].in_service;
     }
     uint64_t left = 0;
-    for (uint32_t i = 0; i < e->pod_count; i++) {
-        if (cache_check(e->pods[i].cache, &broken) != 0) engine_error(e, broken.text);
-        left += cache_under_way(e->pods[i].cache);
-    }
+    if (pods_check(e, &broken) != 0) engine_error(e, broken.text);
+    for (uint32_t i = 0; i < e->pod_count; i++) left += cache_under_way(e->pods[i].cache);
     char text[200];
     if (left > 0) {
         snprintf(text, sizeof text, "operations do not add up: %llu were begun and not ended",

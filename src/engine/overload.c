@@ -24,6 +24,7 @@ void overload_check(struct engine *e) {
         in.on[t] = e->tiers[t] != NULL && !station_measured(&e->s->tier[t].service, false) &&
                    !station_measured(&e->s->tier[t].service, true);
         in.link[t] = e->s->tier[t].emulation;
+        in.links[t] = pods_tiers(e, t);
         for (int d = 0; d < KVF_DIRS; d++)
             for (int cause = 0; cause < KVF_CAUSES; cause++) {
                 uint64_t n = counters_get(&c->io[t][d][cause].bytes);

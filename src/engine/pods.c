@@ -9,6 +9,7 @@
 #include "engine/pipeline/entries.h"
 #include "engine/pipeline/sample.h"
 #include "engine/sampling/sampler.h"
+#include "tier/channels.h"
 
 /* ---- what the cache of a pod calls ---- */
 
@@ -22,8 +23,10 @@ static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
     t->ops->drop(t, place, bytes);
 }
 
+/* What is in a remote tier that all share is the store's, whose number is that behind the last pod's. */
 static void block_moved(void *ctx, struct cache_key key, int tier, bool stored) {
     struct pod *p = ctx;
+    if (tier == KVF_TIER_REMOTE && p != &p->engine->store) return;
     fleet_event(p->engine->fleet, engine_now(p->engine), cache_key_hash(key), p->number, (enum kvf_tier)tier,
                 stored);
 }
@@ -45,10 +48,14 @@ void pods_init(struct engine *e, void (*post)(void *ctx, struct cache_op *op)) {
 
 static int cache_start(struct pod *p, struct err *err) {
     struct engine *e = p->engine;
-    struct cache_config c = {
-        .ctx = p, .alloc = place_alloc, .drop = place_drop, .moved = e->fleet ? block_moved : NULL};
+    struct cache_config c = {.ctx = p,
+                             .alloc = place_alloc,
+                             .drop = place_drop,
+                             .moved = e->fleet ? block_moved : NULL,
+                             .shared = e->store.cache};
     cacheconfig_fill(&c, e->s);
-    for (int t = 0; t < KVF_TIERS; t++) c.on[t] = e->tiers[t] != NULL;
+    for (int t = 0; t < KVF_TIERS; t++)
+        c.on[t] = e->tiers[t] != NULL && (p != &e->store || t == KVF_TIER_REMOTE);
     p->cache = cache_open(&c, err);
     return p->cache ? 0 : -(int)err->code;
 }
@@ -80,11 +87,20 @@ static int pod_open(struct pod *p, struct sample *sample, struct err *err) {
     return rc == 0 ? compute_start(p, err) : rc;
 }
 
+static int store_open(struct engine *e, struct err *err) {
+    if (!e->fleet || !e->tiers[KVF_TIER_REMOTE]) return 0;
+    e->store.engine = e;
+    e->store.number = e->pod_count;
+    e->store_link = mem_alloc(sizeof *e->store_link);
+    channels_init(e->store_link, &e->s->tier[KVF_TIER_REMOTE].emulation);
+    return cache_start(&e->store, err);
+}
+
 /* Blocks that the tiers of a pod hold. */
 static uint64_t pod_blocks(const struct scenario *s) {
     uint64_t bytes = 0;
     for (int t = 0; t < KVF_TIERS; t++)
-        if (s->tier[t].on) bytes += scenario_usable_bytes(s, (enum kvf_tier)t);
+        if (s->tier[t].on && t != KVF_TIER_REMOTE) bytes += scenario_usable_bytes(s, (enum kvf_tier)t);
     return bytes / scenario_block_bytes(s);
 }
 
@@ -97,6 +113,7 @@ int pods_open(struct engine *e, struct err *err) {
             e->pod_count);
     struct sample *sample = sample_open();
     if (e->pod_count > 1) e->fleet = fleet_open(e->s, pod_blocks(e->s));
+    rc = store_open(e, err);
     for (uint32_t i = 0; i < e->pod_count && rc == 0; i++) rc = pod_open(&e->pods[i], sample, err);
     if (rc != 0 && !e->pods[0].pipeline.sample) sample_close(sample);
     return rc;
@@ -113,6 +130,8 @@ void pods_close(struct engine *e) {
         writegate_destroy(&p->writes);
         free(p->crew_load);
     }
+    cache_close(e->store.cache);
+    free(e->store_link);
     fleet_close(e->fleet);
     free(e->hashes);
     free(e->pods);
@@ -183,6 +202,21 @@ void pods_cache_stats(const struct engine *e, struct cache_stats *out) {
         uint64_t *to = (uint64_t *)out;
         for (size_t n = 0; n < sizeof one / sizeof *to; n++) to[n] += from[n];
     }
+    if (!e->store.cache) return;
+    const int t = KVF_TIER_REMOTE;
+    cache_stats(e->store.cache, &one);
+    out->used_bytes[t] = one.used_bytes[t];
+    out->entries[t] = one.entries[t];
+    out->bytes_in[t] = one.bytes_in[t];
+    out->bytes_out[t] = one.bytes_out[t];
+    out->evictions[t] = one.evictions[t];
+    out->decisions += one.decisions;
+}
+
+int pods_check(const struct engine *e, struct err *err) {
+    int rc = e->store.cache ? cache_check(e->store.cache, err) : 0;
+    for (uint32_t i = 0; i < e->pod_count && rc == 0; i++) rc = cache_check(e->pods[i].cache, err);
+    return rc;
 }
 
 void pods_compute_read(const struct engine *e, uint64_t now_ns, struct compute_stats *out) {
@@ -206,6 +240,10 @@ uint64_t pods_slots(const struct engine *e) {
 
 uint32_t pods_machines(const struct engine *e) {
     return e->pod_count * scenario_ranks(e->s);
+}
+
+uint32_t pods_tiers(const struct engine *e, int tier) {
+    return tier == KVF_TIER_REMOTE ? scenario_ranks(e->s) : pods_machines(e);
 }
 
 uint64_t pods_writes_most(struct engine *e) {
@@ -270,7 +308,7 @@ static struct run_pod pod_row(const struct pod *p, double measured_ns) {
     for (int k = 0; k < KVF_CAUSES; k++) row.lookups += c.lookups[k];
     for (int t = 0; t < KVF_TIERS; t++) {
         row.hits[t] = c.tier_hits[t];
-        row.used_bytes[t] = c.used_bytes[t];
+        if (t != KVF_TIER_REMOTE) row.used_bytes[t] = c.used_bytes[t];
     }
     return row;
 }

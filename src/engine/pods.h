@@ -45,6 +45,7 @@ struct pod {
  * caches and GPUs, with workload and tiers open. */
 void pods_init(struct engine *e, void (*post)(void *pod, struct cache_op *op));
 int pods_open(struct engine *e, struct err *err);
+int pods_check(const struct engine *e, struct err *err); /* all caches; as cache_check() */
 void pods_close(struct engine *e);
 
 /* Which pod serves a request that has arrived. The caller holds queue_lock. */
@@ -58,6 +59,7 @@ void pods_count_time(struct pod *p, uint64_t now_ns);
 void pods_cache_stats(const struct engine *e, struct cache_stats *out);
 void pods_compute_read(const struct engine *e, uint64_t now_ns, struct compute_stats *out);
 uint32_t pods_machines(const struct engine *e); /* of the whole run, pods and ranks */
+uint32_t pods_tiers(const struct engine *e, int tier); /* of these, with a tier of that kind of their own */
 uint64_t pods_slots(const struct engine *e);    /* of these */
 uint64_t pods_writes_most(struct engine *e);    /* of the pod with the most */
 /* Scheduled arrival of the longest waiting request of a class; how many of it arrived before a time. */

@@ -99,9 +99,8 @@ int tiers_open(struct engine *e, struct err *err) {
         rt->compat = (ops->caps(e->tiers[t]) & TIER_COMPAT) != 0;
         const char *notice = ops->notice ? ops->notice(e->tiers[t]) : NULL;
         if (notice && notice[0]) engine_event(e, rt->compat ? "warning" : "info", "%s", notice);
-        uint32_t machines = pods_machines(e); /* each has such a tier */
-        rt->capacity_bytes = scenario_capacity_bytes(s, tier) * machines;
-        rt->usable_bytes = setup.usable_bytes * machines;
+        rt->capacity_bytes = scenario_capacity_bytes(s, tier) * pods_tiers(e, t);
+        rt->usable_bytes = setup.usable_bytes * pods_tiers(e, t);
         ops->describe(e->tiers[t], rt->description, sizeof rt->description);
     }
     return 0;

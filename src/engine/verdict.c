@@ -140,12 +140,14 @@ static bool turns_away(const struct scenario *s) {
     return away;
 }
 
-/* The sample of accesses, as it is now: of this rank's, which stand for those of all. */
+/* The sample of accesses, as it is now: of this rank's, which stand for those of all, and of all its pods'. */
 static void look_at_reuse(struct engine *e) {
     struct sampler *p = e->sampler;
     double held = 0;
     for (int t = 0; t < KVF_TIERS; t++)
-        held += e->tiers[t] ? (double)scenario_usable_bytes(e->s, (enum kvf_tier)t) : 0;
+        held += e->tiers[t] ? (double)scenario_usable_bytes(e->s, (enum kvf_tier)t) * pods_tiers(e, t) /
+                                  scenario_ranks(e->s)
+                            : 0;
     sample_look(e->pods[0].pipeline.sample);
     p->reuse_bytes = sample_reuse_bytes(e->pods[0].pipeline.sample, VERDICT_REUSES) * scenario_ranks(e->s);
     double by_size = sample_miss_ratio(e->pods[0].pipeline.sample, held, &p->reuse_error);

@@ -395,6 +395,7 @@ static struct mover_setup mover_setup_of(struct worker *w) {
                                 .given_up = &e->hang.given_up,
                                 .dump = &e->dump,
                                 .tiers = e->tiers,
+                                .store = e->store_link,
                                 .counters = w->x.counters,
                                 .usage = e->usage,
                                 .worker = w->x.worker,

@@ -89,8 +89,13 @@ void routing_by_prefix(const struct router *r, struct holders *known, const stru
     out->pod = loads_least(l);
     out->reason = FLEET_REASON_LOAD;
     double best = r->s->fleet.load_weight * load_score(l, out->pod);
+    for (uint32_t i = 0; i < found; i++) { /* what every pod can read */
+        if (p[i].pod != l->pods) continue;
+        out->expected = p[i].blocks;
+        best += r->s->fleet.prefix_weight * p[i].weight / (double)q->blocks;
+    }
     for (uint32_t i = 0; i < found; i++) {
-        if (l->down[p[i].pod]) continue;
+        if (p[i].pod == l->pods || l->down[p[i].pod]) continue;
         double score = r->s->fleet.prefix_weight * p[i].weight / (double)q->blocks +
                        r->s->fleet.load_weight * load_score(l, p[i].pod);
         bool tied = score == best, fewer = l->load[p[i].pod] < l->load[out->pod];

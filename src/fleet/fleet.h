@@ -7,7 +7,8 @@
  * Of routings by prefix a pod's score is
  *     weights.prefix × (tier weights of its consecutive blocks from the first ÷ blocks of the request)
  *   + weights.load × (1 − its load ÷ the load of the most loaded), 1 where nobody has any,
- * and the pod with the highest is taken, of equals the one with fewer requests, then the lower number. */
+ * (a block of the remote tier that all share counts for every pod), and the pod with the highest is taken, of
+ * equals the one with fewer requests, then the lower number. */
 #ifndef KVF_FLEET_FLEET_H
 #define KVF_FLEET_FLEET_H
 
@@ -58,7 +59,8 @@ bool fleet_asks_blocks(const struct fleet *f); /* whether requests need their bl
 struct fleet_choice fleet_route(struct fleet *f, const struct fleet_request *q);
 void fleet_done(struct fleet *f, uint32_t pod);
 uint64_t fleet_load(const struct fleet *f, uint32_t pod); /* requests that it has */
-/* A block came to be in a tier of a pod, or left it. Times do not go back. */
+/* A block came to be in a tier of a pod, or left it; pod fleet.pods is the remote tier that they share. Times do
+ * not go back. */
 void fleet_event(struct fleet *f, uint64_t now_ns, uint64_t block, uint32_t pod, enum kvf_tier tier,
                  bool stored);
 void fleet_read(const struct fleet *f, struct fleet_stats *out);

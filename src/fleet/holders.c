@@ -158,22 +158,30 @@ static double weight_of(uint32_t pod_tiers, const double weight[KVF_TIERS]) {
     return weight[tier];
 }
 
+static bool prefix_goes_on(struct holders_prefix *p, uint32_t number, double weight) {
+    if (p->blocks != number) return false;
+    p->blocks++;
+    p->weight += weight;
+    return true;
+}
+
 /* Pods that have the block behind all before it; whether there was any. */
 static bool match_one(struct holders *h, uint32_t slot, uint32_t number, const double weight[KVF_TIERS],
                       uint32_t *found) {
-    bool any = false;
+    bool any = false, stored = false;
     for (uint32_t i = h->slots[slot] ? h->slots[slot] - 1 : NONE; i != NONE; i = h->holder[i].next) {
         uint32_t pod = h->holder[i].pod_tiers >> TIER_BITS;
         if (number == 0) {
             h->found[*found] = (struct holders_prefix){.pod = pod};
             h->place[pod] = ++*found;
         }
-        struct holders_prefix *p = h->place[pod] ? &h->found[h->place[pod] - 1] : NULL;
-        if (!p || p->blocks != number) continue;
-        p->blocks++;
-        p->weight += weight_of(h->holder[i].pod_tiers, weight);
-        any = true;
+        stored = stored || pod == h->pods;
+        if (h->place[pod] == 0) continue;
+        struct holders_prefix *p = &h->found[h->place[pod] - 1];
+        any = prefix_goes_on(p, number, weight_of(h->holder[i].pod_tiers, weight)) || any;
     }
+    for (uint32_t i = 0; i < *found && stored; i++)
+        any = prefix_goes_on(&h->found[i], number, weight[KVF_TIER_REMOTE]) || any;
     return any;
 }
 
@@ -202,8 +210,8 @@ struct holders *holders_open(uint32_t pods, uint64_t limit) {
     h->spare = NONE;
     h->pods = pods;
     h->limit = limit;
-    h->found = mem_zalloc(pods, sizeof *h->found);
-    h->place = mem_zalloc(pods, sizeof *h->place);
+    h->found = mem_zalloc(pods + 1, sizeof *h->found);
+    h->place = mem_zalloc(pods + 1, sizeof *h->place);
     if (limit) h->list = mem_alloc(pods * sizeof *h->list);
     for (uint32_t p = 0; limit && p < pods; p++) h->list[p] = (struct pod_list){NONE, NONE, 0};
     return h;

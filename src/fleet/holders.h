@@ -1,4 +1,5 @@
 /* Which pods hold which block, in which tiers: an open-addressing table from block to a chain of holders.
+ * Behind the last pod, by number, comes the store that all of them can read: their remote tier.
  * Blocks are 64-bit hashes of keys; two keys of one hash would be taken for one another, which among 10^9
  * blocks has a chance of 3 %. With a limit each pod keeps its most recent blocks only. One thread. */
 #ifndef KVF_FLEET_HOLDERS_H
@@ -23,7 +24,9 @@ struct holders_prefix {
     uint32_t blocks; /* consecutive from the first */
     double weight;   /* of these, each by the fastest tier that holds it */
 };
-/* Every pod that has the first block, in any order; valid until the next call. Returns how many. */
+/* Every pod that has the first block, and the store if it has, in any order; valid until the next call. What
+ * is in the store continues the prefix of each. Of the others nothing is said: those that come to hold blocks
+ * behind a first one which the store alone has count as having what the store has. Returns how many. */
 uint32_t holders_match(struct holders *h, const uint64_t *block, uint32_t blocks,
                        const double weight[KVF_TIERS], const struct holders_prefix **out);
 uint64_t holders_count(const struct holders *h); /* pairs of a block and a pod */

@@ -34,8 +34,8 @@ void check_fleet(struct loading *l) {
     if ((routing->caps & ROUTING_BY_BLOCKS) && s->fleet.prefix_weight == 0 && s->fleet.load_weight == 0)
         problem_of(l, "fleet.weights.prefix", "fleet.weights.load",
                    "both weights are 0, and %s needs one of them", routing->word);
-    if (s->tier[KVF_TIER_REMOTE].on)
-        problem_of(l, "tiers.remote.capacity", "fleet.pods",
-                   "the pods of a fleet do not share a remote tier in this version; set 0, or fleet.pods: 1");
+    if (s->tier[KVF_TIER_REMOTE].on && s->cache.placement == KVF_PLACEMENT_INCLUSIVE)
+        problem_of(l, "cache.placement", "fleet.pods",
+                   "the remote tier that pods share takes what falls, not copies; take waterfall or spillover");
     check_fleet_preparation(l);
 }

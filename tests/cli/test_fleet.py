@@ -6,7 +6,7 @@ import random
 from runs import refused, rows
 from tap import SOURCE, case, home, main, run
 
-PODS, BLOCKS, STALENESS_MS, APART_MS, TOKEN_MS = 3, 24, 1500, 700, 1000
+PODS, BLOCKS, STORED, STALENESS_MS, APART_MS, TOKEN_MS = 3, 24, 60, 1500, 700, 1000
 MASK = (1 << 64) - 1
 
 
@@ -22,7 +22,7 @@ def requests():
     return made
 
 
-def scenario(routing, **more):
+def scenario(routing, store=0, **more):
     (home() / "work").mkdir(exist_ok=True)
     trace = home() / "work/fleet.jsonl"
     trace.write_text("".join(json.dumps(row) + "\n" for row in requests()))
@@ -33,12 +33,15 @@ def scenario(routing, **more):
             "cache": {"granularity": "block", "headroom": 0},
             "workload": {"source": "mooncake", "path": str(trace)},
             "compute": {"mode": "fixed", "ms_per_token": TOKEN_MS}, "engine": {"slots": 64}, "fleet": fleet}
+    if store:
+        text["tiers"]["remote"] = {"blocks": store, "read_bandwidth": "10TB/s", "write_bandwidth": "10TB/s"}
     path = home() / "work/fleet.yaml"
     path.write_text(json.dumps(text))
     return path
 
 
 def simulated(routing, *options, **more):
+    """Summary and request log."""
     log = home() / "work/requests.jsonl"
     got = run(["run", str(scenario(routing, **more)), "--headless", "--json", "-", "--request-log", str(log), *options])
     assert got.rc == 0, got
@@ -50,6 +53,70 @@ def mix(x):
     x = ((x ^ (x >> 30)) * 0xbf58476d1ce4e5b9) & MASK
     x = ((x ^ (x >> 27)) * 0x94d049bb133111eb) & MASK
     return x ^ (x >> 31)
+
+
+class Store:
+    """The remote tier that all pods share: the last that was put there or read there stays longest."""
+    def __init__(self, blocks):
+        self.rank, self.clock, self.blocks, self.evicted = {}, 0, blocks, 0
+
+    def access(self, i):
+        self.clock += 1
+        self.rank[i] = self.clock
+
+    def put(self, i):
+        """The block that makes room, if one has to."""
+        self.access(i)
+        if len(self.rank) <= self.blocks:
+            return []
+        self.evicted += 1
+        gone = min(self.rank, key=self.rank.get)
+        del self.rank[gone]
+        return [gone]
+
+
+class Reader:
+    """A pod with a gpu tier above the store. What it knows to be in the store is an order of its own."""
+    def __init__(self, store):
+        self.store, self.rank, self.seen, self.clock, self.ends = store, {}, {}, 0, []
+
+    def see(self, i, rank):
+        self.seen[i] = rank
+        if len(self.seen) > self.store.blocks:
+            del self.seen[min(self.seen, key=self.seen.get)]
+
+    def refresh(self, ids):
+        for i in ids:
+            if i not in self.rank and i not in self.seen and i in self.store.rank:
+                self.clock += 1
+                self.see(i, self.clock)
+            elif i in self.seen and i not in self.store.rank:
+                del self.seen[i]
+
+    def serve(self, ids):
+        """Blocks found in the gpu tier and in the store, and what the store has got and lost."""
+        self.refresh(ids)
+        known = self.rank.keys() | self.seen.keys()
+        found = ids[:prefix(known, ids)]
+        hits = (sum(i in self.rank for i in found), sum(i in self.seen for i in found))
+        new, falls, put, gone = [i for i in ids if i not in known], [], [], []
+        for place, i in enumerate(reversed(ids)):
+            if i in self.seen:
+                self.seen[i] = self.clock + place + 1
+                self.store.access(i)
+            else:
+                self.rank[i] = self.clock + place + 1
+        self.clock += len(ids)
+        while len(self.rank) > BLOCKS:
+            i = min(self.rank, key=self.rank.get)
+            rank = self.rank.pop(i)
+            if i not in self.store.rank:
+                falls.append(i)
+                self.see(i, rank)
+        for i in falls:
+            put.append(i)
+            gone += self.store.put(i)
+        return hits, new, put, gone
 
 
 class Pod:
@@ -136,6 +203,67 @@ def _():
     assert {reason for _, reason, _, _ in want} == {"prefix", "load"}
 
 
+@case("pods find in a shared remote tier what others have put there, as in the model; its room is counted once")
+def _():
+    summary, lines = simulated("round_robin", store=STORED)
+    store, want = Store(STORED), []
+    pods, wrote, others = [Reader(store) for _ in range(PODS)], {}, 0
+    for turn, r in enumerate(requests()):
+        pod = pods[turn % PODS]
+        far = [i for i in r["hash_ids"] if i not in pod.rank]
+        hits, new, put, _ = pod.serve(r["hash_ids"])
+        others += sum(wrote.get(i, pod) is not pod for i in far[:hits[1]])
+        wrote.update((i, pod) for i in put)
+        want.append((turn % PODS, *hits))
+    got = [(line["pod"], line["hits"]["gpu"], line["hits"].get("remote", 0)) for line in lines]
+    for number, pair in enumerate(zip(got, want)):
+        assert pair[0] == pair[1], "request %d: %s, and the model says %s" % (number, *pair)
+    assert others > 50 and store.evicted > 50, (others, store.evicted)
+    value = {name: m["value"] for name, m in summary["results"].items()}
+    block = value["remote_used_bytes"] / value["remote_entries"]
+    assert value["remote_entries"] == len(store.rank) == STORED and block == 512 * 131072
+    assert value["remote_hits"] == sum(w[2] for w in want) and value["evictions"] == store.evicted
+    assert summary["tiers"]["remote"]["usable_bytes"] == STORED * block, summary["tiers"]
+    assert summary["tiers"]["gpu"]["usable_bytes"] == PODS * BLOCKS * block
+    assert sum(p["remote_hits"] for p in rows("SELECT * FROM run_pods")) == value["remote_hits"]
+
+
+@case("precise counts what is in the shared tier for every pod, as in the model")
+def _():
+    lines = simulated("precise", store=STORED)[1]
+    store, index, common, events = Store(STORED), [set() for _ in range(PODS)], set(), []
+    pods = [Reader(store) for _ in range(PODS)]
+    for number, (r, line) in enumerate(zip(requests(), lines)):
+        now, ids = r["timestamp"], r["hash_ids"]
+        while events and events[0][0] + STALENESS_MS < now:
+            _, p, new, left, put, gone = events.pop(0)
+            index[p] = (index[p] | new) - left
+            common = (common | set(put)) - set(gone)
+        load = [sum(end > now for end in p.ends) for p in pods]
+        least = min(range(PODS), key=lambda p: (load[p], p))
+
+        def reach(known):
+            worth = []
+            for i in ids:
+                if i not in known | common:
+                    break
+                worth.append(1 if i in known else 0.3)
+            return len(worth), sum(worth)
+        known = [index[p] if ids[0] in index[p] else set() for p in range(PODS)]
+        score = {p: reach(known[p])[1] / len(ids) + (1 - load[p] / max(load) if max(load) else 1)
+                 for p in range(PODS) if known[p] or p == least}
+        pod = min(score, key=lambda p: (-round(score[p], 12), load[p], p))
+        before = set(pods[pod].rank)
+        hits, _, put, gone = pods[pod].serve(ids)
+        after = set(pods[pod].rank)
+        events.append((now, pod, after - before, before - after, put, gone))
+        pods[pod].ends.append(now + TOKEN_MS * r["output_length"])
+        want = (pod, "prefix" if known[pod] else "load", reach(known[pod])[0], *hits)
+        got = (line["pod"], line["routed_by"], line["expected_blocks"], line["hits"]["gpu"], line["hits"].get("remote", 0))
+        assert got == want, "request %d: %s, and the model says %s" % (number, got, want)
+    assert len(lines) == 120
+
+
 @case("estimated decides as the model does, by what it sent")
 def _():
     assert {reason for _, reason, _, _ in check("estimated")} == {"prefix", "load"}
@@ -166,10 +294,11 @@ def _():
 
 @case("the same bytes every time, for every routing and any number of workers")
 def _():
-    for routing in ("random", "round_robin", "least_loaded", "session", "estimated", "precise"):
+    cases = [(routing, 0) for routing in ("random", "round_robin", "least_loaded", "session", "estimated", "precise")]
+    for routing, store in [*cases, ("precise", STORED)]:
         logs, results = [], []
         for workers in ("2", "7", "2"):
-            summary, lines = simulated(routing, "--db", "none", "--set", "engine.workers=" + workers)
+            summary, lines = simulated(routing, "--db", "none", "--set", "engine.workers=" + workers, store=store)
             logs.append(lines)
             results.append({k: m["value"] for k, m in summary["results"].items() if k != "real_s"})
         assert logs[0] == logs[1] == logs[2], routing
@@ -208,7 +337,8 @@ def _():
     path = scenario("precise")
     refused(["run", str(path), "--headless", "--db", "none", "--io-trace", "ops.csv"], "--io-trace", "--request-log")
     refused(["check", str(path), "--set", "mode=real"], "fleet.pods", "mode: simulate")
-    refused(["check", str(path), "--set", "tiers.remote.capacity=1GiB"], "tiers.remote.capacity", "share a remote tier")
+    refused(["check", str(path), "--set", "tiers.remote.capacity=1GiB", "--set", "cache.placement=inclusive"], "cache.placement",
+            "waterfall or spillover")
     refused(["check", str(path), "--set", "run.prepopulate=0.5"], "run.prepopulate", "tiers of a fleet begin empty")
     refused(["check", str(path), "--set", "workload.source=synthetic", "--set", "cache.granularity=request"],
             "fleet.routing", "cache.granularity: block")

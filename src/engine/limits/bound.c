@@ -16,14 +16,16 @@ static bool fits(double needed_s, uint64_t run_ns) {
     return needed_s <= s * (1 + 1e-6) + 1e-3;
 }
 
+/* All links busy all of that time. */
 static double tier_needs_s(const struct bound_input *in, int t) {
     const struct scenario_emulation *link = &in->link[t];
-    double read = seconds_of(in->bytes[t][KVF_DIR_READ], link->read_bytes_per_s);
-    double write = seconds_of(in->bytes[t][KVF_DIR_WRITE], link->write_bytes_per_s);
+    double links = in->links[t] > 0 ? in->links[t] : 1;
+    double read = seconds_of(in->bytes[t][KVF_DIR_READ], link->read_bytes_per_s) / links;
+    double write = seconds_of(in->bytes[t][KVF_DIR_WRITE], link->write_bytes_per_s) / links;
     if (link->duplex != KVF_DUPLEX_FULL) return read + write;
     uint64_t both = link->both_bytes_per_s == KVF_UNSET ? 0 : link->both_bytes_per_s;
-    return fmax(fmax(read, write),
-                seconds_of(in->bytes[t][KVF_DIR_READ] + in->bytes[t][KVF_DIR_WRITE], both));
+    uint64_t bytes = in->bytes[t][KVF_DIR_READ] + in->bytes[t][KVF_DIR_WRITE];
+    return fmax(fmax(read, write), seconds_of(bytes, both) / links);
 }
 
 int bound_check(const struct bound_input *in, struct err *e) {

@@ -25,6 +25,7 @@ struct bound_input {
     bool on[KVF_TIERS];
     uint64_t bytes[KVF_TIERS][KVF_DIRS]; /* completed, whatever for */
     struct scenario_emulation link[KVF_TIERS];
+    uint32_t links[KVF_TIERS]; /* of that kind, over which the bytes went; 0 is 1 */
     uint64_t run_ns;
 };
 

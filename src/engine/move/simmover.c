@@ -33,7 +33,7 @@ struct simulated {
 struct simmover {
     struct mover_setup setup;
     uint32_t caps[KVF_TIERS];
-    struct channels channels[KVF_TIERS];
+    struct channels own[KVF_TIERS], *channels[KVF_TIERS];
     struct crew *crew; /* for operations at measured tiers; NULL: there are none */
     struct pool pool[POOLS];
     struct heap events; /* of operations under way: the write of a move begins, or the end */
@@ -82,7 +82,7 @@ static void at_device(struct simmover *m, const struct simulated *s, enum kvf_di
 /* A worker has a window of buffers: it cannot be faster than one round of them after the other. */
 static uint64_t window_ns(const struct simmover *m, const struct simulated *s, enum kvf_dir dir) {
     const struct transfer_leg *leg = &s->t.leg[dir];
-    const struct channels *c = &m->channels[leg->tier];
+    const struct channels *c = m->channels[leg->tier];
     uint64_t io_size = m->setup.scenario->nvme.io_size, bytes = s->t.op->bytes;
     if (leg->tier != KVF_TIER_NVME || bytes <= io_size * m->setup.buffers) return 0;
     uint64_t window = io_size * m->setup.buffers, rounds = (bytes + window - 1) / window;
@@ -92,19 +92,19 @@ static uint64_t window_ns(const struct simmover *m, const struct simulated *s, e
 /* The time that the leg's bytes, or those of one chunk of it, take a channel. */
 static uint64_t chunk_ns(const struct simmover *m, const struct simulated *s, enum kvf_dir dir) {
     uint64_t chunk = min_u64(m->setup.scenario->nvme.io_size, s->t.op->bytes);
-    return channels_busy_ns(&m->channels[s->t.leg[dir].tier], dir, chunk);
+    return channels_busy_ns(m->channels[s->t.leg[dir].tier], dir, chunk);
 }
 
 /* Hands a leg to its tier and returns when it is served. */
 static struct channels_turn leg_begin(struct simmover *m, struct simulated *s, enum kvf_dir dir,
                                       uint64_t now_ns) {
     struct transfer_leg *leg = &s->t.leg[dir];
-    struct channels_turn turn = channels_take(&m->channels[leg->tier], dir, s->t.op->bytes, now_ns);
+    struct channels_turn turn = channels_take(m->channels[leg->tier], dir, s->t.op->bytes, now_ns);
     leg->since_ns = now_ns;
     if (leg->start_ns == 0) leg->start_ns = now_ns;
     leg->end_ns = max_u64(turn.complete_ns, turn.start_ns + window_ns(m, s, dir));
     s->from_ns[dir] = turn.start_ns;
-    s->to_ns[dir] = turn.start_ns + channels_busy_ns(&m->channels[leg->tier], dir, s->t.op->bytes);
+    s->to_ns[dir] = turn.start_ns + channels_busy_ns(m->channels[leg->tier], dir, s->t.op->bytes);
     at_device(m, s, dir, true);
     return turn;
 }
@@ -121,7 +121,7 @@ static void write_begin(struct simmover *m, struct simulated *s, uint64_t now_ns
     struct transfer_leg *read = &s->t.leg[KVF_DIR_READ], *write = &s->t.leg[KVF_DIR_WRITE];
     leg_begin(m, s, KVF_DIR_WRITE, now_ns);
     if (has_leg(s, KVF_DIR_READ)) {
-        uint64_t latency_ns = m->channels[write->tier].speed.latency_ns;
+        uint64_t latency_ns = m->channels[write->tier]->speed.latency_ns;
         write->end_ns = max_u64(write->end_ns, read->end_ns + chunk_ns(m, s, KVF_DIR_WRITE) + latency_ns);
         s->read_open = true;
         s->read_tie = m->begun;
@@ -140,7 +140,7 @@ static void operation_begin(struct simmover *m, struct simulated *s, uint64_t no
     }
     struct channels_turn turn = leg_begin(m, s, KVF_DIR_READ, now_ns);
     s->reading = has_leg(s, KVF_DIR_WRITE);
-    uint64_t latency_ns = m->channels[s->t.leg[KVF_DIR_READ].tier].speed.latency_ns;
+    uint64_t latency_ns = m->channels[s->t.leg[KVF_DIR_READ].tier]->speed.latency_ns;
     if (s->reading)
         event_add(m, s, turn.start_ns + chunk_ns(m, s, KVF_DIR_READ) + latency_ns);
     else
@@ -279,7 +279,7 @@ uint64_t simmover_next_ns(const struct simmover *m) {
 }
 
 uint64_t simmover_used_ns(const struct simmover *m, int tier, enum kvf_dir dir) {
-    const struct channels *c = &m->channels[tier];
+    const struct channels *c = m->channels[tier];
     if (crew_measured(m->crew, tier)) return crew_used_ns(m->crew, tier, dir);
     uint64_t used = atomic_load(&c->taken_ns[dir]), now_ns = run_clock_now(m->setup.clock);
     for (uint64_t i = 0; i < m->events.count; i++) {
@@ -302,7 +302,8 @@ struct simmover *simmover_open(const struct mover_setup *setup) {
     for (int t = 0; t < KVF_TIERS; t++) {
         if (!setup->tiers[t]) continue;
         m->caps[t] = setup->tiers[t]->ops->caps(setup->tiers[t]);
-        channels_init(&m->channels[t], &setup->scenario->tier[t].emulation);
+        m->channels[t] = t == KVF_TIER_REMOTE && setup->store ? setup->store : &m->own[t];
+        if (m->channels[t] == &m->own[t]) channels_init(&m->own[t], &setup->scenario->tier[t].emulation);
     }
     m->crew = crew_open(setup);
     m->pool[POOL_COPIES].left = setup->scenario->engine.workers;

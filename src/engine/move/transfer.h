@@ -84,6 +84,7 @@ static inline uint32_t mover_buffers(const struct scenario *s) {
     return n > 0 ? (uint32_t)n : 1;
 }
 
+struct channels;
 struct mover;
 struct verify_dump;
 struct mover_setup {
@@ -91,6 +92,7 @@ struct mover_setup {
     const struct run_clock *clock;
     const struct payload *payload;
     struct tier *const *tiers;    /* KVF_TIERS; NULL: off */
+    struct channels *store;       /* simulated: of a remote tier that pods share; NULL: it is its own */
     const _Atomic bool *given_up; /* whoever comes back from a tier after that stands still; NULL */
     struct verify_dump *dump;     /* NULL: blocks that fail verification are not kept */
     struct counters *counters;

@@ -119,6 +119,7 @@ bool access_write(struct pipeline *p, struct executor *x, struct flight *f, stru
 
 bool access_missed(struct pipeline *p, struct executor *x, struct flight *f, struct cache_key key,
                    enum kvf_cause cause, enum access_role read, enum access_role wait) {
+    cache_shared_refresh(p->cache, key);
     if (cache_peek(p->cache, key) == CACHE_WRITING && access_wait(p, x, f, key, cause, wait)) return false;
     int tier = cache_where(p->cache, key);
     access_count(p, f, cause, tier);

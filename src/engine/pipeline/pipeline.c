@@ -148,6 +148,8 @@ static void blocks_lookup(struct pipeline *p, struct executor *x, struct flight 
     x->ops->enter(x);
     uint32_t i = 0;
     bool waiting = false;
+    for (uint32_t k = 0; k < f->blocks && p->scenario->fleet.pods > 1; k++)
+        cache_shared_refresh(p->cache, block_key(r, k));
     for (; i < f->blocks; i++) {
         struct cache_key key = block_key(r, i);
         enum cache_presence presence = cache_peek(p->cache, key);
@@ -267,6 +269,7 @@ static void decode_ends(struct flight *f) {
 static void decode_look(struct pipeline *p, struct executor *x, struct flight *f) {
     struct cache_key key = own_key(&f->req);
     enum cache_verdict verdict;
+    cache_shared_refresh(p->cache, key);
     enum cache_presence presence = cache_peek(p->cache, key);
     if (presence == CACHE_WRITING && access_wait(p, x, f, key, KVF_CAUSE_DECODE, ROLE_DECODE_WAIT)) return;
     if (!f->decode_counted) {

@@ -4,11 +4,14 @@
 
 #include "base/units.h"
 #include "engine/sampling/sampler.h"
+#include "tier/channels.h"
 #include "tier/station.h"
 
-/* Mean of the pods: of a tier's channels, or (-1) of the gpu's own memory. */
+/* Mean of the pods: of a tier's channels, or (-1) of the gpu's own memory; of those that all share the time
+ * itself. */
 static uint64_t simulated_ns(const struct engine *e, int tier, enum kvf_dir dir) {
     uint64_t sum = 0;
+    if (tier == KVF_TIER_REMOTE && e->store_link) return channels_used_ns(e->store_link, dir, engine_now(e));
     for (uint32_t i = 0; i < e->pod_count; i++) {
         const struct simmover *m = e->workers[i].simulated;
         sum += tier < 0 ? simmover_memory_used_ns(m, dir) : simmover_used_ns(m, tier, dir);
