@@ -20,7 +20,10 @@ static void entry_access(struct cache *c, uint32_t i, const struct cache_access 
     if (access->rank > e->access) e->access = access->rank;
     if (c->entries.next_use) c->entries.next_use[i] = access->next_use;
     seat_touch(c, i);
-    shared_touch(c, e, access);
+    if (!c->config.shared || e->tier != KVF_TIER_REMOTE) return;
+    struct cache_access there = *access;
+    there.rank = 0; /* in the order in which all caches come */
+    cache_touch(c->config.shared, e->key, &there);
 }
 
 static struct cache_op *op_make(struct cache *c, enum cache_op_kind kind, enum kvf_cause cause,
@@ -361,6 +364,7 @@ static void hit_promote(struct cache *c, const struct cache_op *read) {
 
 void cache_finish(struct cache *c, struct cache_op *op, enum cache_outcome outcome, bool drop_entry) {
     if (op->failed_wait) outcome = CACHE_ABANDONED;
+    if (outcome == CACHE_DONE) shared_put(c, op);
     switch (op->kind) {
     case CACHE_OP_READ:
         finish_read(c, op, outcome, drop_entry);

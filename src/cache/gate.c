@@ -96,7 +96,6 @@ void gate_place_settle(struct cache *c, struct cache_op *op) {
     t->used += op->bytes;
     t->entries++;
     c->stats.bytes_in[op->to] += op->bytes;
-    shared_put(c, op);
 }
 
 void gate_place_free(struct cache *c, int tier, uint64_t place, uint64_t bytes, bool counted) {

@@ -45,21 +45,11 @@ static uint64_t next_use_of(const struct cache *c, uint32_t entry) {
     return c->entries.next_use ? c->entries.next_use[entry] : 0;
 }
 
-bool shared_has(const struct cache *c, int tier, struct cache_key key) {
-    return c->config.shared && tier == KVF_TIER_REMOTE &&
-           index_find(&c->config.shared->index, key) != ENTRY_NONE;
-}
-
-void shared_put(struct cache *c, const struct cache_op *op) {
-    if (!c->config.shared || op->to != KVF_TIER_REMOTE || shared_has(c, op->to, op->key)) return;
+void shared_put(struct cache *c, struct cache_op *op) {
+    const struct op_slot *s = op_slot(op);
+    if (!c->config.shared || op->to != KVF_TIER_REMOTE || !s->started || s->detached) return;
+    if (cache_entry(c, op->entry)->state == ENTRY_DOOMED || shared_has(c, op->to, op->key)) return;
     entry_appear(c->config.shared, cache_entry(c, op->entry), next_use_of(c, op->entry));
-}
-
-void shared_touch(struct cache *c, const struct entry *e, const struct cache_access *access) {
-    if (!c->config.shared || e->tier != KVF_TIER_REMOTE) return;
-    struct cache_access there = *access;
-    there.rank = 0; /* in the order in which all caches come */
-    cache_touch(c->config.shared, e->key, &there);
 }
 
 void cache_shared_refresh(struct cache *c, struct cache_key key) {
@@ -71,6 +61,9 @@ void cache_shared_refresh(struct cache *c, struct cache_key key) {
         return;
     }
     const struct entry *e = cache_entry(c, here);
-    if (there == ENTRY_NONE && e->tier == KVF_TIER_REMOTE && e->seat == KVF_TIER_REMOTE)
-        (void)cache_drop(c, key);
+    bool settled = e->state == ENTRY_RESIDENT && e->tier == KVF_TIER_REMOTE && e->seat == KVF_TIER_REMOTE;
+    if (there != ENTRY_NONE || !settled) return;
+    finish_drop(c, here);
+    if (!c->stopped) gate_open_all(c);
+    c->retry_due = true;
 }

@@ -175,10 +175,12 @@ void copy_drop(struct cache *c, struct cache_key key, bool resident);
 
 /* --- a remote tier that several caches share --- */
 /* Whether an entry has no need to fall to that tier: it is there. */
-bool shared_has(const struct cache *c, int tier, struct cache_key key);
-/* The operation has brought its entry to its tier: the store gets it too. */
-void shared_put(struct cache *c, const struct cache_op *op);
-void shared_touch(struct cache *c, const struct entry *e, const struct cache_access *access);
+static inline bool shared_has(const struct cache *c, int tier, struct cache_key key) {
+    return c->config.shared && tier == KVF_TIER_REMOTE &&
+           index_find(&c->config.shared->index, key) != ENTRY_NONE;
+}
+/* The operation ends well: what it brings to the remote tier the store gets too. */
+void shared_put(struct cache *c, struct cache_op *op);
 
 /* --- waiting --- */
 void wait_enter(struct cache *c, struct cache_op *op);

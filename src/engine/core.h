@@ -103,7 +103,7 @@ struct engine {
     uint32_t pod_count;
     struct pod store; /* the remote tier of several pods: no more than a cache; without: they have none */
     struct channels *store_link; /* to it; NULL likewise */
-    struct fleet *fleet; /* of several pods, queue_lock; NULL: there is one */
+    struct fleet *fleet;         /* of several pods, queue_lock; NULL: there is one */
     struct fleet_stats fleet_base, fleet_end;
     uint64_t *hashes; /* of the blocks of the request that is being routed */
     uint32_t hash_cap;

@@ -23,7 +23,7 @@ static void place_drop(void *ctx, int tier, uint64_t place, uint64_t bytes) {
     t->ops->drop(t, place, bytes);
 }
 
-/* What is in a remote tier that all share is the store's, whose number is that behind the last pod's. */
+/* A remote tier that all share is the store's alone, whose number is that behind the last pod's. */
 static void block_moved(void *ctx, struct cache_key key, int tier, bool stored) {
     struct pod *p = ctx;
     if (tier == KVF_TIER_REMOTE && p != &p->engine->store) return;

@@ -58,10 +58,10 @@ void pods_count_time(struct pod *p, uint64_t now_ns);
 /* Sums over all pods. The caller holds cache_lock for the first. */
 void pods_cache_stats(const struct engine *e, struct cache_stats *out);
 void pods_compute_read(const struct engine *e, uint64_t now_ns, struct compute_stats *out);
-uint32_t pods_machines(const struct engine *e); /* of the whole run, pods and ranks */
+uint32_t pods_machines(const struct engine *e);        /* of the whole run, pods and ranks */
 uint32_t pods_tiers(const struct engine *e, int tier); /* of these, with a tier of that kind of their own */
-uint64_t pods_slots(const struct engine *e);    /* of these */
-uint64_t pods_writes_most(struct engine *e);    /* of the pod with the most */
+uint64_t pods_slots(const struct engine *e);           /* of these */
+uint64_t pods_writes_most(struct engine *e);           /* of the pod with the most */
 /* Scheduled arrival of the longest waiting request of a class; how many of it arrived before a time. */
 uint64_t pods_oldest_ns(const struct engine *e, uint32_t klass);
 uint64_t pods_older(const struct engine *e, uint32_t klass, uint64_t arrival_ns);

@@ -140,7 +140,8 @@ static bool turns_away(const struct scenario *s) {
     return away;
 }
 
-/* The sample of accesses, as it is now: of this rank's, which stand for those of all, and of all its pods'. */
+/* The sample of accesses, as it is now: of this rank's, which stand for those of all, and of all its pods'.
+ */
 static void look_at_reuse(struct engine *e) {
     struct sampler *p = e->sampler;
     double held = 0;

@@ -59,8 +59,8 @@ bool fleet_asks_blocks(const struct fleet *f); /* whether requests need their bl
 struct fleet_choice fleet_route(struct fleet *f, const struct fleet_request *q);
 void fleet_done(struct fleet *f, uint32_t pod);
 uint64_t fleet_load(const struct fleet *f, uint32_t pod); /* requests that it has */
-/* A block came to be in a tier of a pod, or left it; pod fleet.pods is the remote tier that they share. Times do
- * not go back. */
+/* A block came to be in a tier of a pod, or left it; pod fleet.pods is the remote tier that they share. Times
+ * do not go back. */
 void fleet_event(struct fleet *f, uint64_t now_ns, uint64_t block, uint32_t pod, enum kvf_tier tier,
                  bool stored);
 void fleet_read(const struct fleet *f, struct fleet_stats *out);

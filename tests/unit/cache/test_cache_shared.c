@@ -53,7 +53,7 @@ static void found_by_others(void **state) {
     crowd_close(&w);
 }
 
-/* What an entry falls to has it already: it is dropped without a move, and that is no eviction. */
+/* An entry that the store has is dropped without a move, and that is no eviction. */
 static void falls_without_a_move(void **state) {
     (void)state;
     struct crowd w;
@@ -112,7 +112,7 @@ static void read_of_what_is_dropped(void **state) {
     crowd_close(&w);
 }
 
-/* What goes up stays for the others. */
+/* An entry that goes up stays for the others. */
 static void promoted_and_kept(void **state) {
     (void)state;
     struct crowd w;
@@ -179,6 +179,7 @@ static void anything_in_any_order(void **state) {
 }
 
 int main(void) {
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(found_by_others),   cmocka_unit_test(falls_without_a_move),
         cmocka_unit_test(order_of_all),      cmocka_unit_test(read_of_what_is_dropped),
