@@ -35,7 +35,8 @@ void check_fleet(struct loading *l) {
         problem_of(l, "fleet.weights.prefix", "fleet.weights.load",
                    "both weights are 0, and %s needs one of them", routing->word);
     if (s->tier[KVF_TIER_REMOTE].on && s->cache.placement == KVF_PLACEMENT_INCLUSIVE)
-        problem_of(l, "cache.placement", "fleet.pods",
-                   "the remote tier that pods share takes what falls, not copies; take waterfall or spillover");
+        problem_of(
+            l, "cache.placement", "fleet.pods",
+            "the remote tier that pods share takes what falls, not copies; take waterfall or spillover");
     check_fleet_preparation(l);
 }

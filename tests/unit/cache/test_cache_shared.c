@@ -185,5 +185,5 @@ int main(void) {
         cmocka_unit_test(order_of_all),      cmocka_unit_test(read_of_what_is_dropped),
         cmocka_unit_test(promoted_and_kept), cmocka_unit_test(anything_in_any_order),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("cache_shared", tests, NULL, NULL);
 }
