@@ -5,6 +5,12 @@ const char *block_size_name(int size) {
     return size_names[size];
 }
 
+const char *block_size_label(int size) {
+    static const char *const labels[BLOCK_SIZES] = {"up to 4 KiB",   "up to 16 KiB", "up to 64 KiB",
+                                                    "up to 256 KiB", "up to 1 MiB",  "over 1 MiB"};
+    return labels[size];
+}
+
 /* As in the kernel's blk_types.h, which keeps the numbers. */
 static const char *const status_names[BLOCK_STATUSES] = {[1] = "operation not supported",
                                                          [2] = "timeout",

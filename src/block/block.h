@@ -50,8 +50,9 @@ void block_since(const struct block_counts *to, const struct block_counts *from,
 /* Adds the times of a direction and stage, of a class of sizes or of all (BLOCK_SIZES), to `out`: a value is
  * the middle of its bin, their sum is exact. */
 void block_histogram(const struct block_counts *c, int dir, int stage, int size, struct histogram *out);
-/* "4k", "16k", ... "1m", "more". */
+/* "4k", "16k", ... "1m", "more"; "up to 4 KiB", ... "over 1 MiB". */
 const char *block_size_name(int size);
+const char *block_size_label(int size);
 /* The kernel's word for a status of a failed request: "I/O error". */
 const char *block_status_name(unsigned status);
 

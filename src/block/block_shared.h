@@ -1,5 +1,7 @@
 /* The counts that the program in the kernel keeps and this one reads. Nothing is included: the kernel's side
- * has types of its own. */
+ * has types of its own.
+ *
+ * SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
 #ifndef KVF_BLOCK_BLOCK_SHARED_H
 #define KVF_BLOCK_BLOCK_SHARED_H
 

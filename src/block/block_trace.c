@@ -25,8 +25,9 @@ enum { PROGRAMS = 16, HANDLE_KERNFS = 0xfe };
 struct block_trace {
     struct bpf_object *object;
     struct bpf_link *link[PROGRAMS];
+    int program[PROGRAMS]; /* descriptors of those attached */
     unsigned links;
-    int spread, counts, users; /* descriptors of maps */
+    int spread, counts, users; /* likewise of maps */
     int cpus;
     void *per_cpu; /* room for a value of every CPU */
     struct block_user_key key[BLOCK_NAMED];
@@ -52,18 +53,37 @@ static int map_of(struct block_trace *t, const char *name) {
     return bpf_object__find_map_fd_by_name(t->object, name);
 }
 
+/* Which drives, and whether one of them is made of others: what comes to such a one is in no request. */
+static int find_drives(struct block_setup *s, const struct blockdev *devices, uint32_t count, bool *stacked,
+                       struct err *e) {
+    *s = (struct block_setup){0};
+    *stacked = false;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t before = s->device_count;
+        s->device_count = block_devices("", devices[i].major, devices[i].minor, s->devices, before);
+        *stacked = *stacked || s->device_count > before + 1;
+    }
+    if (s->device_count > 0) return 0;
+    return err_set(e, KVF_ERR_UNAVAILABLE,
+                   "the block layer cannot be traced: no block device is under the nvme tier");
+}
+
+static int load(struct block_trace *t, bool stacked, struct err *e) {
+    LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "kvfall");
+    libbpf_set_print(quiet);
+    t->object = bpf_object__open_mem(block_object, sizeof block_object, &opts);
+    if (!t->object) return refused(e, -errno, "load a program");
+    bpf_program__set_autoload(bpf_object__find_program_by_name(t->object, "bio_ended"), stacked);
+    int rc = bpf_object__load(t->object);
+    return rc ? refused(e, rc, "load a program") : 0;
+}
+
 /* The program must run in this process to learn which one it is. */
-static int set_up(struct block_trace *t, const struct blockdev *devices, uint32_t count, struct err *e) {
+static int set_up(struct block_trace *t, const struct block_setup *s, struct err *e) {
     struct bpf_program *self = bpf_object__find_program_by_name(t->object, "own_process");
     LIBBPF_OPTS(bpf_test_run_opts, run);
-    struct block_setup s = {0};
     uint32_t zero = 0;
-    for (uint32_t i = 0; i < count; i++)
-        s.device_count = block_devices("", devices[i].major, devices[i].minor, s.devices, s.device_count);
-    if (s.device_count == 0)
-        return err_set(e, KVF_ERR_UNAVAILABLE,
-                       "the block layer cannot be traced: no block device is under the nvme tier");
-    int rc = bpf_map_update_elem(map_of(t, "setup"), &zero, &s, BPF_ANY);
+    int rc = bpf_map_update_elem(map_of(t, "setup"), &zero, s, BPF_ANY);
     if (rc == 0) rc = bpf_prog_test_run_opts(bpf_program__fd(self), &run);
     return rc ? refused(e, rc, "run a program") : 0;
 }
@@ -71,9 +91,10 @@ static int set_up(struct block_trace *t, const struct blockdev *devices, uint32_
 static int attach(struct block_trace *t, struct err *e) {
     struct bpf_program *p;
     bpf_object__for_each_program(p, t->object) {
-        if (strcmp(bpf_program__section_name(p), "syscall") == 0) continue;
+        if (strcmp(bpf_program__section_name(p), "syscall") == 0 || !bpf_program__autoload(p)) continue;
         struct bpf_link *l = bpf_program__attach(p);
         if (!l) return refused(e, -errno, "call a program at its tracepoints");
+        t->program[t->links] = bpf_program__fd(p);
         t->link[t->links++] = l;
     }
     return 0;
@@ -81,12 +102,11 @@ static int attach(struct block_trace *t, struct err *e) {
 
 int block_open(struct block_trace **out, const struct blockdev *devices, uint32_t count, struct err *e) {
     struct block_trace *t = mem_zalloc(1, sizeof *t);
-    LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "kvfall");
-    libbpf_set_print(quiet);
-    t->object = bpf_object__open_mem(block_object, sizeof block_object, &opts);
-    int rc = t->object ? bpf_object__load(t->object) : -errno;
-    if (rc != 0) rc = refused(e, rc, "load a program");
-    if (rc == 0) rc = set_up(t, devices, count, e);
+    struct block_setup s;
+    bool stacked;
+    int rc = find_drives(&s, devices, count, &stacked, e);
+    if (rc == 0) rc = load(t, stacked, e);
+    if (rc == 0) rc = set_up(t, &s, e);
     if (rc == 0) {
         size_t most = sizeof(struct block_spread) > sizeof(struct block_events) ? sizeof(struct block_spread)
                                                                                 : sizeof(struct block_events);
@@ -169,10 +189,22 @@ static void read_users(struct block_trace *t, struct block_counts *out) {
     out->users = t->user_count;
 }
 
+/* A program that an interrupt finds at work on its CPU is left out by the kernel. */
+static uint64_t missed(const struct block_trace *t) {
+    uint64_t n = 0;
+    for (unsigned i = 0; i < t->links; i++) {
+        struct bpf_prog_info info = {0};
+        uint32_t len = sizeof info;
+        if (bpf_obj_get_info_by_fd(t->program[i], &info, &len) == 0) n += info.recursion_misses;
+    }
+    return n;
+}
+
 void block_read(struct block_trace *t, struct block_counts *out) {
     struct block_spread *to = &out->spread[0][0][0];
     for (uint32_t i = 0; i < BLOCK_SPREADS; i++) read_per_cpu(t, t->spread, i, &to[i], sizeof to[i]);
     read_per_cpu(t, t->counts, 0, &out->events, sizeof out->events);
+    out->events.lost += missed(t);
     read_users(t, out);
 }
 

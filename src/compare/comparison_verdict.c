@@ -13,6 +13,9 @@ static const struct {
 } behind[] = {
     {"reuse_hit_ratio", "more lookups miss", "fewer lookups miss"},
     {"hit_ratio", "more lookups miss", "fewer lookups miss"},
+    {"nvme_read_d2c_p95_ms", "the drive takes longer for reads", "the drive takes less time for reads"},
+    {"nvme_read_q2d_p95_ms", "reads wait longer in the kernel's queue",
+     "reads wait less in the kernel's queue"},
     {"nvme_read_device_p95_ms", "nvme reads take longer at the device",
      "nvme reads take less time at the device"},
     {"nvme_write_p95_ms", "nvme writes take longer", "nvme writes are faster"},

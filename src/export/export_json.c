@@ -154,10 +154,13 @@ static void add_gpus(struct page *p, const struct series *s) {
     page_close(p, "]");
 }
 
-static void add_remote(struct page *p, const struct series *s) {
+static void add_optional(struct page *p, const struct series *s) {
     struct columns c = {s->remote, sizeof *s->remote, s->count, snapshot_remote_fields,
                         s->remote ? snapshot_remote_field_count : 0};
     add_columns(p, "remote_intervals", &c);
+    c = (struct columns){s->block, sizeof *s->block, s->count, snapshot_block_fields,
+                         s->block ? snapshot_block_field_count : 0};
+    add_columns(p, "block_intervals", &c);
 }
 
 /* A number for each bucket that counted anything. */
@@ -222,7 +225,7 @@ static void add_run(struct page *p, const struct export_run *r) {
     add_causes(p, &r->series);
     add_classes(p, &r->series);
     add_gpus(p, &r->series);
-    add_remote(p, &r->series);
+    add_optional(p, &r->series);
     add_histograms(p, &r->run);
     page_close(p, "}");
 }

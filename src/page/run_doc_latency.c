@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "block/block.h"
 #include "metrics/histogram.h"
 #include "page/run_doc_inside.h"
+#include "page/server_lines.h"
 #include "record/metric.h"
 
 static const struct {
@@ -161,6 +163,90 @@ static void put_load_table(const struct run_part *p) {
     }
 }
 
+/* ---- requests at the drive, where the block layer was traced ---- */
+
+/* Of the mean entry, part by part. */
+static void put_split(const struct run_part *p) {
+    static const char *const names[SPLIT_PARTS] = {"in line for the tier", "kvfall", "the kernel's queue",
+                                                   "the drive"};
+    double ms[SPLIT_PARTS][KVF_DIRS], share[SPLIT_PARTS];
+    size_t n = 0;
+    struct plot *plot = plot_new(PLOT_BARS, "Where the time of an nvme entry goes");
+    plot->stacked = true;
+    plot_axis(&plot->x, "mean entry", "");
+    plot_axis(&plot->y, "time", "ms");
+    for (unsigned d = 0; d < KVF_DIRS; d++) {
+        const char *way = dir_name((enum kvf_dir)d);
+        if (!split_shares(p->run, (enum kvf_dir)d, share)) continue;
+        double whole = run_metric(p, "nvme_%s_mean_ms", way);
+        for (int i = 0; i < SPLIT_PARTS; i++) ms[i][n] = share[i] * whole;
+        plot_category(plot, way);
+        n++;
+    }
+    for (int i = 0; i < SPLIT_PARTS; i++) plot_line(plot, names[i], n, NULL, 0, ms[i], sizeof **ms);
+    run_plot_add(p, plot);
+}
+
+/* The kept times of requests of a direction, stage and size: false when there were none. */
+static bool request_times(const struct run_part *p, unsigned dir, const char *stage, int size,
+                          struct histogram *h) {
+    char scope[48];
+    snprintf(scope, sizeof scope, "nvme_%s_%s_%s", dir_name((enum kvf_dir)dir), stage, block_size_name(size));
+    const struct run_histogram *coded = histogram_of(p->run, scope);
+    return coded && histogram_decode(h, coded->data, coded->len) == 0 && histogram_count(h) > 0;
+}
+
+static void put_request_sizes(const struct run_part *p) {
+    enum { MOST = KVF_DIRS * BLOCK_SIZES };
+    struct histogram *h = mem_zalloc(2, sizeof *h), *queued = h, *issued = h + 1;
+    struct plot *plot = plot_new(PLOT_BARS, "Requests at the drive, by size");
+    double ms[2][MOST];
+    size_t n = 0;
+    for (unsigned d = 0; d < KVF_DIRS; d++)
+        for (int size = 0; size < BLOCK_SIZES; size++) {
+            char label[48];
+            if (!request_times(p, d, "q2d", size, queued) || !request_times(p, d, "d2c", size, issued))
+                continue;
+            if (n == 0)
+                doc_table(p->doc,
+                          "Of a request to the drive, by its size: in the kernel's queue, then at the drive",
+                          "request|>requests|>queue mean|>queue P95|>drive mean|>drive P50|>drive P95|>drive P99");
+            snprintf(label, sizeof label, "%s %s", dir_name((enum kvf_dir)d), block_size_label(size));
+            doc_cell(p->doc, label);
+            doc_cell(p->doc, format_count((double)histogram_count(issued)).text);
+            run_cell_ms(p->doc, histogram_mean(queued) / 1e6);
+            run_cell_ms(p->doc, histogram_quantile(queued, 0.95) / 1e6);
+            run_cell_ms(p->doc, histogram_mean(issued) / 1e6);
+            run_cell_ms(p->doc, histogram_quantile(issued, 0.5) / 1e6);
+            run_cell_ms(p->doc, histogram_quantile(issued, 0.95) / 1e6);
+            run_cell_ms(p->doc, histogram_quantile(issued, 0.99) / 1e6);
+            plot_category(plot, label);
+            ms[0][n] = histogram_mean(queued) / 1e6;
+            ms[1][n++] = histogram_mean(issued) / 1e6;
+        }
+    plot->stacked = true;
+    plot_axis(&plot->x, "size of the request", "");
+    plot_axis(&plot->y, "mean time", "ms");
+    plot_line(plot, "in the kernel's queue", n, NULL, 0, ms[0], sizeof **ms);
+    plot_line(plot, "at the drive", n, NULL, 0, ms[1], sizeof **ms);
+    run_plot_add(p, plot);
+    free(h);
+}
+
+static void put_request_distributions(const struct run_part *p) {
+    for (unsigned d = 0; d < KVF_DIRS; d++) {
+        struct plot *plot =
+            run_plot_distribution(d == KVF_DIR_READ ? "Reads at the drive by request size, distribution"
+                                                    : "Writes at the drive by request size, distribution");
+        for (int size = 0; size < BLOCK_SIZES; size++) {
+            char scope[48];
+            snprintf(scope, sizeof scope, "nvme_%s_d2c_%s", dir_name((enum kvf_dir)d), block_size_name(size));
+            run_plot_curve(plot, p->run, scope, block_size_label(size), (unsigned)size);
+        }
+        run_plot_add(p, plot);
+    }
+}
+
 void run_doc_latency(const struct run_part *p) {
     if (!run_measured(p) && p->series->count == 0) return;
     doc_section(p->doc, p->level, "Latency");
@@ -171,7 +257,10 @@ void run_doc_latency(const struct run_part *p) {
             doc_text(p->doc, DOC_PLAIN, "No request was done, so there are no latencies of requests.");
         put_entry_table(p);
         put_load_table(p);
+        put_split(p);
+        put_request_sizes(p);
     }
     if (p->series->count > 0) put_over_time(p);
     put_distributions(p);
+    put_request_distributions(p);
 }

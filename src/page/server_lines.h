@@ -9,8 +9,9 @@
 void server_lines(struct format_page *p, const struct run_record *run); /* nothing where there is none */
 void break_even_line(struct format_page *p, const struct run_record *run);
 void split_line(struct format_page *p, const struct run_record *run); /* nothing without a trace */
-/* Host, kernel, device: parts of the mean entry read or written from and to nvme. False where the block layer
- * was not traced, or nothing ended. */
-bool split_shares(const struct run_record *run, enum kvf_dir dir, double share[3]);
+/* Parts of the mean entry read from nvme or written to it. False where the block layer was not traced, or
+ * nothing ended. */
+enum split_part { SPLIT_LINE, SPLIT_KVFALL, SPLIT_KERNEL, SPLIT_DEVICE, SPLIT_PARTS };
+bool split_shares(const struct run_record *run, enum kvf_dir dir, double share[SPLIT_PARTS]);
 
 #endif

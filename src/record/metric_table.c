@@ -414,6 +414,8 @@ const struct metric_usual metric_usual[] = {
     {.name = "nvme_read_p95_ms"},
     {.name = "nvme_read_p99_ms"},
     {.name = "nvme_read_device_p95_ms"},
+    {.name = "nvme_read_d2c_p95_ms", .quiet = true},
+    {.name = "nvme_read_q2d_p95_ms", .quiet = true},
     {.name = "nvme_write_p95_ms"},
     {.name = "nvme_read_gib_s"},
     {.name = "nvme_write_gib_s"},

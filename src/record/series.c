@@ -14,6 +14,7 @@ void series_free(struct series *s) {
     free(s->cause);
     free(s->gpu);
     free(s->remote);
+    free(s->block);
     free(s->heat);
     free(s->histogram);
     buf_free(&s->coded);
@@ -28,6 +29,7 @@ static void grow(struct series *s) {
     if (s->parts & SERIES_CAUSES) s->cause = mem_realloc(s->cause, s->cap * sizeof *s->cause);
     if (s->gpu) s->gpu = mem_realloc(s->gpu, s->cap * sizeof *s->gpu);
     if (s->remote) s->remote = mem_realloc(s->remote, s->cap * sizeof *s->remote);
+    if (s->block) s->block = mem_realloc(s->block, s->cap * sizeof *s->block);
     if (s->parts & SERIES_HEAT) s->heat = mem_realloc(s->heat, s->cap * sizeof *s->heat);
 }
 
@@ -71,23 +73,29 @@ static void add_gpus(struct series *s, size_t i, const struct snapshot *snap) {
             blank_gpu(&s->gpu[i][g], i && g < s->gpus ? s->gpu[i - 1][g].device : 0);
 }
 
-/* Room for it comes with the first as well. */
-static void add_remote(struct series *s, size_t i, const struct snapshot *snap) {
-    if (!(s->parts & SERIES_REMOTE) || (!s->remote && !snap->remote_known)) return;
-    size_t from = s->remote ? i : 0;
-    if (!s->remote) s->remote = mem_alloc(s->cap * sizeof *s->remote);
-    for (size_t k = from; k <= i; k++) {
-        s->remote[k] = (struct snapshot_remote){0};
-        blank_fields(&s->remote[k], snapshot_remote_fields, snapshot_remote_field_count);
-    }
-    if (snap->remote_known) s->remote[i] = snap->remote;
+/* Room for them comes with the first as well. `at`: where the array is kept; all their fields are F. */
+static void add_part(struct series *s, void *at, size_t bytes, size_t i, const void *part,
+                     const struct snapshot_field *fields, size_t count) {
+    char *array;
+    memcpy(&array, at, sizeof array);
+    if (!array && !part) return;
+    size_t from = array ? i : 0;
+    if (!array) array = mem_alloc(s->cap * bytes);
+    for (size_t k = from; k <= i; k++) blank_fields(array + k * bytes, fields, count);
+    if (part) memcpy(array + i * bytes, part, bytes);
+    memcpy(at, &array, sizeof array);
 }
 
 void series_add(struct series *s, const struct snapshot *snap) {
     if (s->count == s->cap) grow(s);
     size_t i = s->count++;
     add_gpus(s, i, snap);
-    add_remote(s, i, snap);
+    if (s->parts & SERIES_REMOTE)
+        add_part(s, &s->remote, sizeof *s->remote, i, snap->remote_known ? &snap->remote : NULL,
+                 snapshot_remote_fields, snapshot_remote_field_count);
+    if (s->parts & SERIES_BLOCK)
+        add_part(s, &s->block, sizeof *s->block, i, snap->block_known ? &snap->block : NULL,
+                 snapshot_block_fields, snapshot_block_field_count);
     keep_names(s, snap);
     s->interval[i] = snap->interval;
     if (s->tier) memcpy(s->tier[i], snap->tier, sizeof s->tier[i]);

@@ -18,8 +18,9 @@ enum series_part {
     SERIES_GPUS = 8,
     SERIES_HEAT = 16,
     SERIES_REMOTE = 32,
-    SERIES_ALL = 63,
-    SERIES_HISTOGRAMS = 64 /* beside all: the coded ones, which are as large as the rest */
+    SERIES_BLOCK = 64,
+    SERIES_ALL = 127,
+    SERIES_HISTOGRAMS = 128 /* beside all: the coded ones, which are as large as the rest */
 };
 
 /* A coded histogram of an interval: its bytes in `coded` of the series. */
@@ -44,6 +45,7 @@ struct series {
     struct snapshot_gpu (*gpu)[SNAPSHOT_GPUS_MAX]; /* missing but for the device behind those of the interval;
                                                       NULL while no interval has any */
     struct snapshot_remote *remote; /* missing where an interval has none; NULL while none has any */
+    struct snapshot_block *block;   /* likewise */
     uint32_t (*heat)[SNAPSHOT_HEATS][SNAPSHOT_HEAT_BINS];
     struct series_histogram *histogram; /* in the order of the intervals; none where nothing was counted */
     size_t histograms, histogram_cap;

@@ -11,7 +11,8 @@ from tap import SOURCE, case, database, main, run
 
 KEYS = {"intervals": ("run_id", "bottleneck"), "tier_intervals": ("run_id", "seq", "tier"),
         "cause_intervals": ("run_id", "seq", "tier", "dir", "cause"), "qos_intervals": ("run_id", "seq", "class"),
-        "gpu_intervals": ("run_id", "seq"), "remote_intervals": ("run_id", "seq")}
+        "gpu_intervals": ("run_id", "seq"), "remote_intervals": ("run_id", "seq"),
+        "block_intervals": ("run_id", "seq")}
 WORDS = {"TIER": runs.TIERS_ALL, "DIR": ("read", "write"), "CAUSE": runs.CAUSES,
          "CLASS": ("interactive", "responsive", "batch")}
 TYPES = {"string": lambda v: isinstance(v, str), "boolean": lambda v: isinstance(v, bool),
@@ -71,6 +72,7 @@ def full_run():
             for device in (0, 3):
                 histories.insert(db, "gpu_intervals", run_id=1, seq=seq, device=device, power_w=71.5 + device)
             histories.insert(db, "remote_intervals", run_id=1, seq=seq, round_trips=3 * seq, server_used_bytes=1e6 + seq)
+            histories.insert(db, "block_intervals", run_id=1, seq=seq, read_requests=seq, read_d2c_p95_ms=0.5 * seq)
         histories.insert(db, "remedies", run_id=1, n=0, change="twice the slots", metric="e2e_mean_ms", now=2.0, estimate=1.0)
     got, shown = run(["export", "--format", "json"]), run(["show", "--json"])
     assert got.rc == 0 and shown.rc == 0, got
@@ -129,7 +131,8 @@ def _():
     for name in ("interactive", "responsive", "batch"):
         assert one["qos_intervals"][name] == columns("qos_intervals", "AND class = '%s'" % name), name
     assert one["gpu_intervals"] == [columns("gpu_intervals", "AND device = %d" % d) for d in (0, 3)]
-    assert one["remote_intervals"] == columns("remote_intervals"), one["remote_intervals"]
+    for name in ("remote_intervals", "block_intervals"):
+        assert one[name] == columns(name), one[name]
     moved = runs.rows("SELECT tier, dir, cause, sum(ops) AS ops, sum(bytes) AS bytes FROM cause_intervals "
                       "GROUP BY tier, dir, cause HAVING ops OR bytes")
     causes = one["cause_intervals"]
@@ -166,10 +169,11 @@ def _():
     assert second["run"]["ended_at"] is None and second["intervals"]["seq"] == [], second
     assert second["tier_intervals"] == {} and second["histograms"] == {} and second["gpu_intervals"] == [], second
     assert second["remote_intervals"] == {} == one["remote_intervals"], second
+    assert second["block_intervals"] == {} == one["block_intervals"], second
     assert run(["export", "2", "1", "--format", "json"]).stdout == got.stdout
 
 
-@case("a GPU or a server that is there for a while keeps its place, and has nulls for the rest")
+@case("a GPU, a server or a trace that is there for a while keeps its place, and has nulls for the rest")
 def _():
     with histories.make() as db:
         run_id = histories.add_run(db)
@@ -177,6 +181,7 @@ def _():
             histories.insert(db, "intervals", run_id=run_id, seq=seq)
             if len(devices) == 1:
                 histories.insert(db, "remote_intervals", run_id=run_id, seq=seq, lost=seq)
+                histories.insert(db, "block_intervals", run_id=run_id, seq=seq, merges=seq)
             for device in devices:
                 histories.insert(db, "gpu_intervals", run_id=run_id, seq=seq, device=device, power_w=10.0 * device)
     one = json.loads(run(["export", "--format", "json"]).stdout)["runs"][0]
@@ -184,6 +189,7 @@ def _():
     assert [gpu["power_w"] for gpu in one["gpu_intervals"]] == [[None, 20, 20, 20, None],
                                                                 [None, None, 30, None, None]], one["gpu_intervals"]
     assert one["remote_intervals"]["lost"] == [None, 1, None, 3, None], one["remote_intervals"]
+    assert one["block_intervals"]["merges"] == [None, 1, None, 3, None], one["block_intervals"]
 
 
 @case("numbers have their shortest form that reads back the same, in every JSON and CSV")

@@ -26,9 +26,10 @@ static void draw_foreign(const struct pane *p, double kernel, double ours, doubl
                ratio, foreign ? ": another program uses the drive" : "");
 }
 
-static void draw_facts(const struct pane *p, const struct frame *f, const struct snapshot_interval *i,
-                       const struct snapshot_tier *v) {
+static void draw_facts(const struct pane *p, const struct frame *f, const struct parts_figures *m) {
     struct parts_facts x = parts_facts(p);
+    const struct snapshot_interval *i = &m->interval;
+    const struct snapshot_tier *v = &m->tier[KVF_TIER_NVME];
     char text[NUMBER];
     const double kernel[] = {i->device_read_bytes, i->device_write_bytes},
                  ours[] = {(double)v->read_bytes, (double)v->write_bytes},
@@ -49,6 +50,10 @@ static void draw_facts(const struct pane *p, const struct frame *f, const struct
                number_ms(parts_op_levels(f, KVF_TIER_NVME, KVF_DIR_READ, WINDOWS_DEVICE).p95_ms, text));
     parts_fact(&x, "dev P95 write", TONE_NORMAL,
                number_ms(parts_op_levels(f, KVF_TIER_NVME, KVF_DIR_WRITE, WINDOWS_DEVICE).p95_ms, text));
+    for (int d = 0; d < KVF_DIRS; d++)
+        if (kvf_present(m->d2c_p95_ms[d]))
+            parts_fact(&x, d == KVF_DIR_READ ? "d2c P95 read" : "d2c P95 write", TONE_NORMAL,
+                       number_ms(m->d2c_p95_ms[d], text));
 }
 
 static void draw_graphs(const struct pane *p, const struct frame *f) {
@@ -84,7 +89,7 @@ static void draw(struct canvas *c, const struct rect *at, const struct frame *f)
     pane_text(&p[HEAD], 0, col + BAR + 1, TONE_STRONG, number_percent(i->device_busy_ratio, text));
     draw_foreign(&p[HEAD], i->device_read_bytes + i->device_write_bytes,
                  (double)(v->read_bytes + v->write_bytes), i->length_s);
-    draw_facts(&p[FACTS], f, i, v);
+    draw_facts(&p[FACTS], f, &m);
     draw_graphs(p, f);
 }
 

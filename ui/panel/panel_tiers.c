@@ -58,11 +58,12 @@ static enum tone tone_of_dir(int dir) {
 struct io_figures {
     double p50_ms, p95_ms, p99_ms, device_ms, host_ms;
     double ops_s, entry_bytes, bytes_s, of_peak;
+    double d2c_ms;
 };
 
 static struct io_figures io_figures(const struct frame *f, const struct parts_figures *m, int t, int dir) {
     const double no = KVF_MISSING;
-    struct io_figures x = {no, no, no, no, no, no, no, no, no};
+    struct io_figures x = {no, no, no, no, no, no, no, no, no, no};
     if (!m->any) return x;
     const struct snapshot_tier *v = &m->tier[t];
     bool read = dir == KVF_DIR_READ;
@@ -73,6 +74,7 @@ static struct io_figures io_figures(const struct frame *f, const struct parts_fi
     x.p99_ms = read ? v->read_p99_ms : v->write_p99_ms;
     x.device_ms = read ? v->read_device_p95_ms : v->write_device_p95_ms;
     x.host_ms = read ? v->read_host_p95_ms : v->write_host_p95_ms;
+    x.d2c_ms = t == KVF_TIER_NVME ? m->d2c_p95_ms[dir] : KVF_MISSING;
     x.ops_s = parts_per_second(f, ops);
     x.bytes_s = parts_per_second(f, bytes);
     x.entry_bytes = ops > 0 ? bytes / ops : KVF_MISSING;
@@ -89,6 +91,7 @@ enum {
     IO_P95,
     IO_P99,
     IO_DEVICE,
+    IO_D2C,
     IO_HOST,
     IO_OPS,
     IO_ENTRY,
@@ -103,10 +106,11 @@ static const struct column io_columns[IO_COLUMNS] = {
     [IO_P95] = {.heading = "P95", .cols = NUMBER_MS, .rank = 3},
     [IO_P99] = {.heading = "P99", .cols = NUMBER_MS, .rank = 5},
     [IO_DEVICE] = {.heading = "dev P95", .cols = NUMBER_MS, .rank = 6},
-    [IO_HOST] = {.heading = "host P95", .cols = 8, .rank = 7},
-    [IO_OPS] = {.heading = "ops/s", .cols = NUMBER_COUNT, .rank = 8},
-    [IO_ENTRY] = {.heading = "mean size", .cols = 9, .rank = 10},
-    [IO_TREND] = {.heading = "bytes/s lately", .cols = 14, .rank = 9, .most = 90, .left = true},
+    [IO_D2C] = {.heading = "d2c P95", .cols = NUMBER_MS, .rank = 7},
+    [IO_HOST] = {.heading = "host P95", .cols = 8, .rank = 8},
+    [IO_OPS] = {.heading = "ops/s", .cols = NUMBER_COUNT, .rank = 9},
+    [IO_ENTRY] = {.heading = "mean size", .cols = 9, .rank = 11},
+    [IO_TREND] = {.heading = "bytes/s lately", .cols = 14, .rank = 10, .most = 90, .left = true},
 };
 
 static void draw_io_row(const struct pane *p, int row, const struct column_place *at, const struct frame *f,
@@ -126,6 +130,7 @@ static void draw_io_row(const struct pane *p, int row, const struct column_place
                  {IO_P95, TONE_STRONG, number_ms(x.p95_ms, (char[NUMBER]){0})},
                  {IO_P99, TONE_NORMAL, number_ms(x.p99_ms, (char[NUMBER]){0})},
                  {IO_DEVICE, TONE_NORMAL, number_ms(x.device_ms, (char[NUMBER]){0})},
+                 {IO_D2C, TONE_NORMAL, number_ms(x.d2c_ms, (char[NUMBER]){0})},
                  {IO_HOST, TONE_NORMAL, number_ms(x.host_ms, (char[NUMBER]){0})},
                  {IO_OPS, TONE_NORMAL, number_count(x.ops_s, (char[NUMBER]){0})},
                  {IO_ENTRY, TONE_NORMAL, number_bytes(x.entry_bytes, text)}};
@@ -186,6 +191,8 @@ static void draw_io(const struct pane *p, const struct frame *f, const struct pa
     memcpy(c, io_columns, sizeof c);
     /* Of the last rank and wider than any screen, a column has no place. */
     if (!peaks_known(f)) c[IO_PEAK].rank = IO_COLUMNS, c[IO_PEAK].cols = INT16_MAX;
+    if (!kvf_present(m->d2c_p95_ms[KVF_DIR_READ]) && !kvf_present(m->d2c_p95_ms[KVF_DIR_WRITE]))
+        c[IO_D2C].rank = IO_COLUMNS + 1, c[IO_D2C].cols = INT16_MAX;
     columns_place(c, IO_COLUMNS, p->at.cols, at);
     columns_headings(p, 0, c, IO_COLUMNS, at);
     for (int t = 0; t < KVF_TIERS; t++) {

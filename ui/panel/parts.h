@@ -28,6 +28,7 @@ struct parts_figures {
     struct snapshot_interval interval;
     struct snapshot_tier tier[KVF_TIERS];
     struct snapshot_cause cause[KVF_TIERS][KVF_DIRS][KVF_CAUSES];
+    double d2c_p95_ms[KVF_DIRS]; /* of requests at the drive, by the kernel */
 };
 void parts_figures(const struct frame *f, struct parts_figures *out);
 /* An amount of what is shown per second of it; missing for a look between intervals, which has no

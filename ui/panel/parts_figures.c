@@ -108,8 +108,13 @@ static void tier_of_run(struct parts_figures *x, const struct frame *f, int t) {
 
 void parts_figures(const struct frame *f, struct parts_figures *out) {
     static const struct result_list none;
-    *out = (struct parts_figures){.any = f->snap || parts_whole_run(f), .whole = parts_whole_run(f)};
+    *out = (struct parts_figures){.any = f->snap || parts_whole_run(f),
+                                  .whole = parts_whole_run(f),
+                                  .d2c_p95_ms = {KVF_MISSING, KVF_MISSING}};
     if (out->whole) {
+        for (int d = 0; d < KVF_DIRS; d++)
+            out->d2c_p95_ms[d] =
+                result_named(&f->run->results, "nvme_%s_d2c_p95_ms", dir_name((enum kvf_dir)d));
         interval_of_run(&out->interval, f);
         for (int t = 0; t < KVF_TIERS; t++)
             if (parts_tier_on(f, t)) tier_of_run(out, f, t);
@@ -117,6 +122,10 @@ void parts_figures(const struct frame *f, struct parts_figures *out) {
         out->interval = f->snap->interval;
         memcpy(out->tier, f->snap->tier, sizeof out->tier);
         memcpy(out->cause, f->snap->cause, sizeof out->cause);
+        if (f->snap->block_known) {
+            out->d2c_p95_ms[KVF_DIR_READ] = f->snap->block.read_d2c_p95_ms;
+            out->d2c_p95_ms[KVF_DIR_WRITE] = f->snap->block.write_d2c_p95_ms;
+        }
     } else {
         fill_from_results(&none, "", &out->interval, snapshot_interval_fields, snapshot_interval_field_count);
         for (int t = 0; t < KVF_TIERS; t++)

@@ -54,9 +54,15 @@ static void judge(struct run_record *run, const char *name, const char *metric, 
     run_record_criterion(run, &c);
 }
 
+/* By the kernel's clock where it was read. */
+static void judge_device(struct run_record *run, const char *name, const char *kernel, const char *ours,
+                         double target_ms) {
+    judge(run, name, kvf_present(result_value(&run->results, kernel)) ? kernel : ours, KVF_OP_LT, target_ms);
+}
+
 static void judge_latency(struct run_record *run) {
-    judge(run, "nvme write P95, device", "nvme_write_device_p95_ms", KVF_OP_LT, 500);
-    judge(run, "nvme read P95, device", "nvme_read_device_p95_ms", KVF_OP_LT, 200);
+    judge_device(run, "nvme write P95, device", "nvme_write_d2c_p95_ms", "nvme_write_device_p95_ms", 500);
+    judge_device(run, "nvme read P95, device", "nvme_read_d2c_p95_ms", "nvme_read_device_p95_ms", 200);
     judge(run, "cpu read and write P95", "cpu_p95_ms", KVF_OP_LT, 150);
     judge(run, "hit ratio with decode", "hit_ratio", KVF_OP_GT, 0.30);
 }

@@ -1,62 +1,7 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-#include <errno.h>
-#include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "tests/unit/sysfs_fixture.h"
 
 #include "base/build.h"
 #include "block/block.h"
-
-/* ---- a machine of files ---- */
-
-static char root[64];
-
-static int on_remove(const char *path, const struct stat *st, int type, struct FTW *at) {
-    (void)st, (void)type, (void)at;
-    return remove(path);
-}
-
-static int make_root(void **state) {
-    (void)state;
-    snprintf(root, sizeof root, "/tmp/kvfall-block-XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int drop_root(void **state) {
-    (void)state;
-    return nftw(root, on_remove, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-static void full_path(char out[512], const char *path) {
-    int len = snprintf(out, 512, "%s/%s", root, path);
-    assert_in_range(len, 1, 511);
-    for (char *slash = out + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; *slash++ = '/') {
-        *slash = '\0';
-        assert_true(mkdir(out, 0700) == 0 || errno == EEXIST);
-    }
-}
-
-static void put(const char *path, const char *text) {
-    char full[512];
-    full_path(full, path);
-    FILE *f = fopen(full, "we");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
-static void link_to(const char *path, const char *target) {
-    char full[512];
-    full_path(full, path);
-    assert_int_equal(symlink(target, full), 0);
-}
 
 /* ---- why not ---- */
 

@@ -1,62 +1,8 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-#include <errno.h>
+#include "tests/unit/sysfs_fixture.h"
+
 #include <fcntl.h>
-#include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "probe/blockdev.h"
-
-/* A /sys and a mountinfo made for the device number of a directory of our own. */
-static char root[200], mountinfo[260], sys[260], dev[40];
-
-static int on_remove(const char *path, const struct stat *st, int type, struct FTW *at) {
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
-/* Makes the directories above a path below /sys. */
-static void full_path(char out[512], const char *path) {
-    int len = snprintf(out, 512, "%s/%s", sys, path);
-    assert_in_range(len, 1, 511);
-    for (char *slash = out + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; *slash++ = '/') {
-        *slash = '\0';
-        assert_true(mkdir(out, 0700) == 0 || errno == EEXIST);
-    }
-}
-
-static void put(const char *path, const char *text) {
-    char full[512];
-    full_path(full, path);
-    FILE *f = fopen(full, "we");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
-static void link_to(const char *path, const char *target) {
-    char full[512];
-    full_path(full, path);
-    unlink(full);
-    assert_int_equal(symlink(target, full), 0);
-}
-
-static void put_mounts(const char *text) {
-    FILE *f = fopen(mountinfo, "we");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
 
 static void find(struct blockdev *b) {
     struct err e = {0};
@@ -66,16 +12,16 @@ static void find(struct blockdev *b) {
 static void a_partition_is_traced_to_its_disk(void **state) {
     (void)state;
     char link[64], target[] = "../../devices/pci0/nvme/nvme0/nvme0n1/nvme0n1p2";
-    snprintf(link, sizeof(link), "dev/block/%s", dev);
+    snprintf(link, sizeof(link), "sys/dev/block/%s", dev);
     link_to(link, target);
-    put("devices/pci0/nvme/nvme0/nvme0n1/nvme0n1p2/partition", "2\n");
-    put("devices/pci0/nvme/nvme0/nvme0n1/nvme0n1p2/stat", "  10 1 2048 30 40 2 6 70 3 90 100 0 0 0 0 0 0\n");
-    put("devices/pci0/nvme/nvme0/nvme0n1/queue/logical_block_size", "512\n");
-    put("devices/pci0/nvme/nvme0/nvme0n1/queue/physical_block_size", "4096\n");
-    put("devices/pci0/nvme/nvme0/nvme0n1/queue/rotational", "0\n");
-    put("devices/pci0/nvme/nvme0/nvme0n1/device/model", "SuperDrive 9000 4TB           \n");
-    put("devices/pci0/nvme/nvme0/nvme0n1/device/firmware_rev", "FW42  \n");
-    put_mounts("20 1 8:1 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw,discard\n");
+    put("sys/devices/pci0/nvme/nvme0/nvme0n1/nvme0n1p2/partition", "2\n");
+    put("sys/devices/pci0/nvme/nvme0/nvme0n1/nvme0n1p2/stat", "  10 1 2048 30 40 2 6 70 3 90 100 0 0 0 0 0 0\n");
+    put("sys/devices/pci0/nvme/nvme0/nvme0n1/queue/logical_block_size", "512\n");
+    put("sys/devices/pci0/nvme/nvme0/nvme0n1/queue/physical_block_size", "4096\n");
+    put("sys/devices/pci0/nvme/nvme0/nvme0n1/queue/rotational", "0\n");
+    put("sys/devices/pci0/nvme/nvme0/nvme0n1/device/model", "SuperDrive 9000 4TB           \n");
+    put("sys/devices/pci0/nvme/nvme0/nvme0n1/device/firmware_rev", "FW42  \n");
+    put("mountinfo", "20 1 8:1 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw,discard\n");
     struct blockdev b;
     find(&b);
     assert_true(b.present);
@@ -95,19 +41,19 @@ static void a_partition_is_traced_to_its_disk(void **state) {
     assert_true(c.read_ios == 10 && c.read_bytes == 2048 * 512 && c.read_ms == 30);
     assert_true(c.write_ios == 40 && c.write_bytes == 6 * 512 && c.write_ms == 70);
     assert_true(c.in_flight == 3 && c.io_ticks_ms == 90 && c.time_in_queue_ms == 100);
-    put("devices/pci0/nvme/nvme0/nvme0n1/nvme0n1p2/stat", "1 2 3\n");
+    put("sys/devices/pci0/nvme/nvme0/nvme0n1/nvme0n1p2/stat", "1 2 3\n");
     assert_int_equal(blockdev_counters_in(sys, &b, &c), -1);
 }
 
 static void a_whole_scsi_disk_has_its_revision(void **state) {
     (void)state;
     char link[64];
-    snprintf(link, sizeof(link), "dev/block/%s", dev);
+    snprintf(link, sizeof(link), "sys/dev/block/%s", dev);
     link_to(link, "../../devices/host0/sdq");
-    put("devices/host0/sdq/device/model", "Spinner\n");
-    put("devices/host0/sdq/device/rev", "0001\n");
-    put("devices/host0/sdq/queue/logical_block_size", "4096\n");
-    put("devices/host0/sdq/queue/rotational", "1\n");
+    put("sys/devices/host0/sdq/device/model", "Spinner\n");
+    put("sys/devices/host0/sdq/device/rev", "0001\n");
+    put("sys/devices/host0/sdq/queue/logical_block_size", "4096\n");
+    put("sys/devices/host0/sdq/queue/rotational", "1\n");
     struct blockdev b;
     find(&b);
     assert_string_equal(b.name, "sdq");
@@ -122,12 +68,12 @@ static void a_whole_scsi_disk_has_its_revision(void **state) {
 static void a_mapped_disk_shows_its_members_model(void **state) {
     (void)state;
     char link[64];
-    snprintf(link, sizeof(link), "dev/block/%s", dev);
+    snprintf(link, sizeof(link), "sys/dev/block/%s", dev);
     link_to(link, "../../devices/virtual/dm-0");
-    put("devices/virtual/dm-0/queue/logical_block_size", "512\n");
-    put("devices/pci1/nvme5n1/device/model", "Member\n");
-    put("devices/pci1/nvme5n1/nvme5n1p1/partition", "1\n");
-    link_to("devices/virtual/dm-0/slaves/nvme5n1p1", "../../../pci1/nvme5n1/nvme5n1p1");
+    put("sys/devices/virtual/dm-0/queue/logical_block_size", "512\n");
+    put("sys/devices/pci1/nvme5n1/device/model", "Member\n");
+    put("sys/devices/pci1/nvme5n1/nvme5n1p1/partition", "1\n");
+    link_to("sys/devices/virtual/dm-0/slaves/nvme5n1p1", "../../../pci1/nvme5n1/nvme5n1p1");
     struct blockdev b;
     find(&b);
     assert_string_equal(b.name, "dm-0");
@@ -145,7 +91,7 @@ static void the_innermost_and_latest_mount_counts(void **state) {
              "24 20 8:5 / %.10s rw - vfat /dev/four rw\n"
              "half a line\n",
              root, root, root, root);
-    put_mounts(text);
+    put("mountinfo", text);
     struct blockdev b;
     find(&b);
     assert_string_equal(b.fs_type, "btrfs");
@@ -163,13 +109,13 @@ static void what_has_no_device_says_so(void **state) {
                  {"nfs4 box:/x rw", "another machine"},
                  {"strangefs none rw", "names no block device under strangefs"}};
     char link[64], full[512];
-    snprintf(link, sizeof(link), "dev/block/%s", dev);
+    snprintf(link, sizeof(link), "sys/dev/block/%s", dev);
     full_path(full, link);
     unlink(full);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[400];
         snprintf(text, sizeof(text), "20 1 0:99 / / rw - %s\n", cases[i].mount);
-        put_mounts(text);
+        put("mountinfo", text);
         struct blockdev b;
         struct blockdev_counters c;
         find(&b);
@@ -226,23 +172,6 @@ static void memory_file_systems_have_no_direct_io(void **state) {
     assert_int_equal(b.direct, BLOCKDEV_DIRECT_NO);
 }
 
-static int group_setup(void **state) {
-    (void)state;
-    const char *tmp = getenv("TMPDIR");
-    struct stat st;
-    snprintf(root, sizeof(root), "%s/kvf-blockdev-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/var/tmp");
-    if (!mkdtemp(root) || stat(root, &st) != 0) return -1;
-    snprintf(dev, sizeof(dev), "%u:%u", major(st.st_dev), minor(st.st_dev));
-    snprintf(mountinfo, sizeof(mountinfo), "%s/mountinfo", root);
-    snprintf(sys, sizeof(sys), "%s/sys", root);
-    return 0;
-}
-
-static int group_teardown(void **state) {
-    (void)state;
-    return nftw(root, on_remove, 16, FTW_DEPTH | FTW_PHYS);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_partition_is_traced_to_its_disk),
@@ -255,5 +184,5 @@ int main(void) {
         cmocka_unit_test(memory_file_systems_have_no_direct_io),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("blockdev", tests, group_setup, group_teardown);
+    return cmocka_run_group_tests_name("blockdev", tests, make_root_of_device, drop_root);
 }

@@ -1,53 +1,15 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-#include <errno.h>
-#include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
+#include "tests/unit/sysfs_fixture.h"
 
 #include "base/units.h"
 #include "probe/drive.h"
 
-/* A /sys and a mountinfo made for the device number of a directory of our own. */
-static char root[200], mountinfo[260], sys[260], dev[40];
-
-static void write_text(const char *path, const char *text) {
-    FILE *f = fopen(path, "we");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
-static void make_dirs(char *path) {
-    for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; *slash++ = '/') {
-        *slash = '\0';
-        assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
-    }
-}
-
-static void put(const char *name, const char *text) {
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", sys, name);
-    make_dirs(path);
-    write_text(path, text);
-}
-
 /* Our device number is this disk. */
 static void be(const char *disk, const char *rotational) {
-    char link[512], target[200], name[300];
-    snprintf(link, sizeof link, "%s/dev/block/%s", sys, dev);
-    make_dirs(link);
-    unlink(link);
+    char link[64], target[200], name[300];
+    snprintf(link, sizeof link, "sys/dev/block/%s", dev);
     snprintf(target, sizeof target, "../../block/%s", disk);
-    assert_int_equal(symlink(target, link), 0);
-    snprintf(name, sizeof name, "block/%s/queue/rotational", disk);
+    link_to(link, target);
+    snprintf(name, sizeof name, "sys/block/%s/queue/rotational", disk);
     put(name, rotational);
 }
 
@@ -55,7 +17,7 @@ static void mount_as(const char *type) {
     char text[600];
     snprintf(text, sizeof text, "20 1 8:1 / / rw - ext4 /dev/x rw\n21 20 8:2 / %s rw - %s /dev/y rw\nhalf\n",
              root, type);
-    write_text(mountinfo, text);
+    put("mountinfo", text);
 }
 
 static unsigned list(struct drive *d, unsigned max) {
@@ -91,8 +53,8 @@ static void a_mapped_drive_is_what_it_is_mapped_to(void **state) {
 
     mount_as("ext4");
     be("dm-3", "0\n");
-    put("block/dm-3/slaves/dm-1", "");
-    put("block/dm-1/slaves/nvme1n1p3", "");
+    put("sys/block/dm-3/slaves/dm-1", "");
+    put("sys/block/dm-1/slaves/nvme1n1p3", "");
     assert_true(list(d, 4) >= 1);
     assert_string_equal(d[0].device.disk, "dm-3");
     assert_int_equal(d[0].class, DRIVE_NVME);
@@ -181,30 +143,6 @@ static void this_machine_answers(void **state) {
     }
 }
 
-static int on_remove(const char *path, const struct stat *st, int type, struct FTW *at) {
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
-static int group_setup(void **state) {
-    (void)state;
-    const char *tmp = getenv("TMPDIR");
-    struct stat st;
-    snprintf(root, sizeof root, "%s/kvf-drive-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/var/tmp");
-    if (!mkdtemp(root) || stat(root, &st) != 0) return -1;
-    snprintf(dev, sizeof dev, "%u:%u", major(st.st_dev), minor(st.st_dev));
-    snprintf(mountinfo, sizeof mountinfo, "%s/mountinfo", root);
-    snprintf(sys, sizeof sys, "%s/sys", root);
-    return 0;
-}
-
-static int group_teardown(void **state) {
-    (void)state;
-    return nftw(root, on_remove, 16, FTW_DEPTH | FTW_PHYS);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_come_from_the_kernel),
@@ -216,5 +154,5 @@ int main(void) {
         cmocka_unit_test(this_machine_answers),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests_name("drive", tests, group_setup, group_teardown);
+    return cmocka_run_group_tests_name("drive", tests, make_root_of_device, drop_root);
 }

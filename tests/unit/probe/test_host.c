@@ -1,56 +1,12 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/unit/sysfs_fixture.h"
 
-#include <ftw.h>
 #include <math.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/units.h"
 #include "probe/host.h"
-
-/* A machine made of files. */
-static char root[64];
-
-static int make_root(void **state) {
-    (void)state;
-    snprintf(root, sizeof root, "/tmp/kvfall-host-XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw) {
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
-static int remove_root(void **state) {
-    (void)state;
-    return nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-static void put(const char *path, const char *text) {
-    char full[400];
-    snprintf(full, sizeof full, "%s%s", root, path);
-    for (char *p = full + strlen(root) + 1; (p = strchr(p, '/')); *p++ = '/') {
-        *p = '\0';
-        mkdir(full, 0755);
-    }
-    FILE *f = fopen(full, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
 
 #define MEMINFO "MemTotal:       16384 kB\nMemFree:         100 kB\nMemAvailable:    8192 kB\n"
 #define MIB(n)  ((n)*1048576.0)
@@ -276,7 +232,7 @@ static void a_process_is_known_by_pid_and_start(void **state) {
     assert_int_equal(host_process_start(pid), 0);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, make_root, drop_root)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
