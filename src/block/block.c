@@ -52,6 +52,15 @@ void block_since(const struct block_counts *to, const struct block_counts *from,
     block_add_up(out->user, from->user, sizeof out->user, -1);
 }
 
+uint64_t block_merges(const struct block_counts *c) {
+    uint64_t n = 0;
+    for (int dir = 0; dir < BLOCK_DIRS; dir++) {
+        const struct block_dir_counts *d = &c->events.dir[dir];
+        if (d->parts > d->requests) n += d->parts - d->requests;
+    }
+    return n;
+}
+
 /* The middle of a bin, as the program in the kernel fills them. */
 static uint64_t bin_ns(int bin) {
     int n = bin - 1, octave = BLOCK_FIRST_BIT + 1 + (n >> BLOCK_SUB_BITS);

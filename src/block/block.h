@@ -47,6 +47,8 @@ const struct block_user *block_user(const struct block_trace *t, uint32_t place)
 void block_add_up(void *out, const void *in, size_t bytes, int sign);
 /* `to` less `from`, an earlier reading. `out` may be `to`. */
 void block_since(const struct block_counts *to, const struct block_counts *from, struct block_counts *out);
+/* Operations, or pieces of them, that joined the request of another. */
+uint64_t block_merges(const struct block_counts *c);
 /* Adds the times of a direction and stage, of a class of sizes or of all (BLOCK_SIZES), to `out`: a value is
  * the middle of its bin, their sum is exact. */
 void block_histogram(const struct block_counts *c, int dir, int stage, int size, struct histogram *out);

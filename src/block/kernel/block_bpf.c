@@ -71,29 +71,46 @@ struct request {
 enum req_flag_bits { __REQ_PREFLUSH = 18 };
 
 enum { OP_MASK = 0xff, OP_READ = 0, OP_WRITE = 1, OP_FLUSH = 2, OP_DISCARD = 3 };
-enum { PF_KTHREAD = 0x00200000, MERGED_MOST = 256, CELL_BITS = 15, CELL_PROBES = 8 };
+enum { PF_KTHREAD = 0x00200000, MERGED_MOST = 256, BUCKET_BITS = 12, BUCKET = 8, NONE = 0xffffffff };
 
 __u64 in_flight = 0;
 __u64 base = 0; /* address of in_flight, as a number */
 
-/* A bio under way. A cell is found by the address of its bio, at one of a few places: an array that is read
- * in place costs a tenth of a hash map. */
+/* Bios under way are found by their names in a table of buckets, each a cache line; what is known of one is a
+ * line at the same place of another array. Both are read in place, which costs a small part of a hash map. */
+struct bucket {
+    __u64 name[BUCKET]; /* 0: free */
+};
 struct cell {
-    __u64 bio;                  /* its name; 0: free */
-    __u64 queued_ns, issued_ns; /* issued: with its request; 0: it is not at the device */
-    __u64 first_ns;             /* the first request with a part of it was issued; 0: none yet */
+    __u64 queued_ns, issued_ns; /* issued: of its request, where it is the first in it; 0: not at the device */
+    __u64 first_ns;             /* the first request with a part of it was issued; 0: none has ended yet */
     __u64 whole;                /* of a piece that was split off: the bio that it is a part of */
     __u32 bytes, ended;
-    __u32 own, depth;           /* depth: at the device as its request came there, that one included */
-    struct block_user_key user; /* of others' */
+    __u32 dir, own;
+    __u32 depth; /* at the device as its request came there, that one included */
+    __u32 unused[3];
 };
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1 << CELL_BITS);
+    __uint(max_entries, 1 << BUCKET_BITS);
+    __uint(map_flags, BPF_F_MMAPABLE); /* begins at a page, so that no value is in two lines */
+    __type(key, __u32);
+    __type(value, struct bucket);
+} buckets SEC(".maps");
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, BUCKET << BUCKET_BITS);
+    __uint(map_flags, BPF_F_MMAPABLE);
     __type(key, __u32);
     __type(value, struct cell);
 } cells SEC(".maps");
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, BUCKET << BUCKET_BITS);
+    __type(key, __u32);
+    __type(value, struct block_user_key);
+} cell_users SEC(".maps"); /* of others' */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -198,9 +215,11 @@ static __always_inline void user_key(struct task_struct *t, struct bio *bio, __u
         __builtin_memcpy(key->comm, BLOCK_WORKER, sizeof BLOCK_WORKER);
 }
 
-static __always_inline void user_add(const struct block_user_key *of, __u32 dir, __u64 bytes, __u64 n) {
-    struct block_user_key key = *of;
+static __always_inline void user_add(__u32 place, __u32 dir, __u64 bytes, __u64 n) {
+    struct block_user_key *of = bpf_map_lookup_elem(&cell_users, &place), key;
     struct block_user_counts *u, none = {};
+    if (!of) return;
+    key = *of;
     u = bpf_map_lookup_elem(&users, &key);
     if (!u) {
         bpf_map_update_elem(&users, &key, &none, BPF_NOEXIST);
@@ -222,33 +241,48 @@ static __always_inline __u64 name_of(struct bio *bio) {
     return (__u64)bio - (__u64)&in_flight;
 }
 
-static __always_inline struct cell *cell_at(__u64 bio, __u32 probe) {
-    __u32 at = (((bio >> 6) * 0x9e3779b97f4a7c15ULL) >> (64 - CELL_BITS)) + probe;
-    at &= (1 << CELL_BITS) - 1;
-    return bpf_map_lookup_elem(&cells, &at);
+static __always_inline __u32 bucket_of(__u64 name) {
+    return ((name >> 6) * 0x9e3779b97f4a7c15ULL) >> (64 - BUCKET_BITS);
 }
 
-static __always_inline struct cell *cell_of(__u64 bio) {
-    for (__u32 i = 0; i < CELL_PROBES; i++) {
-        struct cell *c = cell_at(bio, i);
-        if (c && c->bio == bio) return c;
-    }
-    return 0;
+/* Its place, or NONE. */
+static __always_inline __u32 find(__u64 name) {
+    __u32 at = bucket_of(name);
+    struct bucket *b = bpf_map_lookup_elem(&buckets, &at);
+    for (__u32 i = 0; b && i < BUCKET; i++)
+        if (b->name[i] == name) return at * BUCKET + i;
+    return NONE;
 }
 
-/* A free cell, or the one that a bio at this address left when its end was not seen. */
-static __always_inline struct cell *cell_claim(__u64 bio) {
-    struct cell *c = cell_of(bio);
-    if (c) {
-        if (c->issued_ns) __sync_fetch_and_add(&in_flight, -1ULL);
-        return c;
-    }
-    for (__u32 i = 0; i < CELL_PROBES; i++) {
-        c = cell_at(bio, i);
-        if (c && c->bio == 0 && __sync_val_compare_and_swap(&c->bio, 0, bio) == 0) return c;
-    }
+static __always_inline struct cell *cell_at(__u32 place) {
+    return bpf_map_lookup_elem(&cells, &place);
+}
+
+static __always_inline struct cell *cell_of(__u64 name) {
+    return cell_at(find(name));
+}
+
+static __always_inline void let_go(__u32 place) {
+    __u32 at = place / BUCKET;
+    struct bucket *b = bpf_map_lookup_elem(&buckets, &at);
+    if (b) b->name[place % BUCKET] = 0;
+}
+
+/* A free place, or the one that a bio at this address left when its end was not seen. */
+static __always_inline __u32 claim(__u64 name) {
+    __u32 at = bucket_of(name);
+    struct bucket *b = bpf_map_lookup_elem(&buckets, &at);
+    for (__u32 i = 0; b && i < BUCKET; i++)
+        if (b->name[i] == name) {
+            struct cell *c = cell_at(at * BUCKET + i);
+            if (c && c->issued_ns) __sync_fetch_and_add(&in_flight, -1ULL);
+            return at * BUCKET + i;
+        }
+    for (__u32 i = 0; b && i < BUCKET; i++)
+        if (b->name[i] == 0 && __sync_val_compare_and_swap(&b->name[i], 0, name) == 0)
+            return at * BUCKET + i;
     lost();
-    return 0;
+    return NONE;
 }
 
 SEC("tp_btf/block_bio_queue")
@@ -257,28 +291,32 @@ int BPF_PROG(bio_queued, struct bio *bio) {
     struct block_setup *s = set_up();
     struct block_events *e;
     struct cell *c;
-    __u32 op, opf, own, bytes;
+    __u32 op, opf, own, bytes, place;
     if (!s || !is_watched(s, bio)) return 0;
     opf = bio->bi_opf;
     op = opf & OP_MASK;
     own = t->tgid == s->own_tgid;
     bytes = bio->bi_iter.bi_size;
-    if (own && (e = counters())) {
-        if (op == OP_FLUSH || opf >> bpf_core_enum_value(enum req_flag_bits, __REQ_PREFLUSH) & 1)
+    if (own && (op > OP_WRITE || opf >> bpf_core_enum_value(enum req_flag_bits, __REQ_PREFLUSH) & 1) &&
+        (e = counters())) {
+        if (op == OP_DISCARD)
+            e->discards++;
+        else if (op <= OP_FLUSH)
             e->flushes++;
-        if (op == OP_DISCARD) e->discards++;
     }
     if (op > OP_WRITE || bytes == 0) return 0;
-    c = cell_claim(name_of(bio));
+    place = claim(name_of(bio));
+    c = cell_at(place);
     if (!c) return 0;
     c->issued_ns = c->first_ns = c->whole = 0;
     c->bytes = bytes;
     c->ended = 0;
+    c->dir = op;
     c->own = own;
     if (!own) {
-        struct block_user_key user = {};
-        user_key(t, bio, op, &user);
-        c->user = user;
+        struct block_user_key *user = bpf_map_lookup_elem(&cell_users, &place), key = {};
+        user_key(t, bio, op, &key);
+        if (user) *user = key;
     }
     c->queued_ns = bpf_ktime_get_ns();
     return 0;
@@ -287,50 +325,36 @@ int BPF_PROG(bio_queued, struct bio *bio) {
 /* `bio` is the piece; what remains keeps the name of the whole. */
 SEC("tp_btf/block_split")
 int BPF_PROG(bio_split, struct bio *bio) {
-    __u64 name = name_of(bio), whole = 0;
+    __u64 whole = 0;
     struct block_events *e = counters();
     struct cell *of, *piece;
+    __u32 from, to;
     bpf_core_read(&whole, sizeof whole, &bio->bi_private);
     whole -= base;
-    of = cell_of(whole);
+    from = find(whole);
+    of = cell_at(from);
     if (!of || !e) return 0;
     if (of->own) e->splits++;
-    piece = cell_claim(name);
+    to = claim(name_of(bio));
+    piece = cell_at(to);
     if (!piece) return 0;
     *piece = *of;
-    piece->bio = name;
     piece->issued_ns = 0;
     piece->whole = whole;
+    if (!of->own) {
+        struct block_user_key *user = bpf_map_lookup_elem(&cell_users, &to),
+                              *same = bpf_map_lookup_elem(&cell_users, &from);
+        if (user && same) *user = *same;
+    }
     return 0;
-}
-
-static __always_inline int merged(struct bio *bio) {
-    struct cell *c = cell_of(name_of(bio));
-    struct block_events *e = counters();
-    if (c && c->own && e) e->merges++;
-    return 0;
-}
-
-SEC("tp_btf/block_bio_backmerge")
-int BPF_PROG(bio_merged_behind, struct bio *bio) {
-    return merged(bio);
-}
-
-SEC("tp_btf/block_bio_frontmerge")
-int BPF_PROG(bio_merged_before, struct bio *bio) {
-    return merged(bio);
-}
-
-SEC("tp_btf/block_rq_merge")
-int BPF_PROG(request_merged, struct request *rq) {
-    return rq->bio ? merged(rq->bio) : 0;
 }
 
 /* Of mapped and striped devices alone: the bio that came to one of them is in no request. */
 SEC("tp_btf/block_bio_complete")
 int BPF_PROG(bio_ended, struct request_queue *q, struct bio *bio) {
-    struct cell *c = cell_of(name_of(bio));
-    if (c && !c->issued_ns) c->bio = 0;
+    __u32 place = find(name_of(bio));
+    struct cell *c = cell_at(place);
+    if (c && !c->issued_ns) let_go(place);
     return 0;
 }
 
@@ -340,52 +364,13 @@ int BPF_PROG(bio_ended, struct request_queue *q, struct bio *bio) {
  * are not inlined are checked by themselves as the program is loaded, not once for each way that leads to
  * them. */
 
-/* A bio goes to the device, or comes back (now_ns 0). */
-__attribute__((noinline)) int bio_issued(__u64 bio, __u64 now_ns) {
-    struct cell *c = cell_of(bio), *whole;
-    __u64 was_ns;
-    if (!c) return 0;
-    was_ns = c->issued_ns;
-    c->issued_ns = now_ns;
-    whole = c->whole ? cell_of(c->whole) : c;
-    if (!whole) return 0;
-    if (now_ns ? whole->first_ns == 0 : whole->first_ns == was_ns) whole->first_ns = now_ns;
-    return 0;
-}
-
-/* A bio of so many bytes has come back, or what there was left of it. An operation has ended when all of its
- * bytes have. Returns what is left then for the bios behind it. */
-__attribute__((noinline)) int bio_completed(__u64 bio, __u32 bytes, __u32 left, __u32 dir, __u64 now_ns) {
-    struct cell *c = cell_of(bio), *whole;
-    struct block_events *e = counters();
-    __u32 done = bytes < left ? bytes : left;
-    if (!c || !e) return left - done;
-    whole = c->whole ? cell_of(c->whole) : c;
-    if (c != whole && done == bytes) c->bio = 0;
-    if (!whole || __sync_fetch_and_add(&whole->ended, done) + done < whole->bytes) return left - done;
-    if (whole->own && whole->first_ns) {
-        struct block_dir_counts *d = &e->dir[dir & 1];
-        d->bios++;
-        d->bio_bytes += whole->bytes;
-        d->bio_ns += now_ns - whole->queued_ns;
-        d->bio_device_ns += now_ns - whole->first_ns;
-    }
-    whole->bio = 0;
-    return left - done;
-}
-
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(request_issued, struct request *rq) {
     struct bio *bio = rq->bio;
     struct cell *c = bio ? cell_of(name_of(bio)) : 0;
-    __u64 now_ns;
     if (!c) return 0;
     c->depth = __sync_fetch_and_add(&in_flight, 1) + 1;
-    now_ns = bpf_ktime_get_ns();
-    for (__u32 i = 0; i < MERGED_MOST && bio; i++) {
-        bio_issued(name_of(bio), now_ns);
-        bio = bio->bi_next;
-    }
+    c->issued_ns = bpf_ktime_get_ns();
     return 0;
 }
 
@@ -396,55 +381,88 @@ int BPF_PROG(request_came_back, struct request *rq) {
     struct cell *c = bio ? cell_of(name_of(bio)) : 0;
     if (!c || !c->issued_ns) return 0;
     __sync_fetch_and_add(&in_flight, -1ULL);
-    for (__u32 i = 0; i < MERGED_MOST && bio; i++) {
-        bio_issued(name_of(bio), 0);
-        bio = bio->bi_next;
-    }
+    c->issued_ns = 0;
     return 0;
 }
 
 /* So many bytes of a request have come back. One that comes back in parts counts with the last of them, and by
- * its size. Returns whether it is known. */
-__attribute__((noinline)) int request_counted(__u64 first, __u32 bytes, __u32 last, __u32 dir, __u64 now_ns) {
-    struct cell *c = cell_of(first);
+ * its size. Returns when it was issued; 0: it is not known. */
+__attribute__((noinline)) __u64 request_counted(__u64 first, __u32 bytes, __u32 last, int error, __u64 now_ns) {
+    __u32 place = find(first), dir, slot;
+    struct cell *c = cell_at(place);
     struct block_events *e = counters();
     struct block_dir_counts *d;
-    __u32 slot;
     if (!c || !c->issued_ns || !e) return 0;
-    dir &= 1;
+    dir = c->dir & 1;
     if (last) __sync_fetch_and_add(&in_flight, -1ULL);
     if (!c->own) {
-        user_add(&c->user, dir, bytes, last);
-        return 1;
+        user_add(place, dir, bytes, last);
+        return c->issued_ns;
     }
+    if (error < 0) error = BLOCK_IO_ERROR; /* older kernels tell an errno */
+    if (error) e->errors[error & (BLOCK_STATUSES - 1)]++;
     d = &e->dir[dir];
     d->request_bytes += bytes;
-    if (!last) return 1;
+    if (!last) return c->issued_ns;
     d->requests++;
     d->depth += c->depth;
     slot = dir * BLOCK_STAGES * BLOCK_SIZES + size_class(bytes);
     spread_add(slot + BLOCK_Q2D * BLOCK_SIZES, c->issued_ns - c->queued_ns);
     spread_add(slot + BLOCK_D2C * BLOCK_SIZES, now_ns - c->issued_ns);
-    return 1;
+    return c->issued_ns;
 }
 
-static __always_inline void count_error(struct bio *bio, int error) {
-    struct cell *c = cell_of(name_of(bio));
+/* A bio of so many bytes has come back, or what there was left of it. An operation has ended when all of its
+ * bytes have. Returns what is left then for the bios behind it. */
+__attribute__((noinline)) __u32 bio_completed(__u64 bio, __u32 bytes, __u32 left, __u64 issued_ns,
+                                              __u64 now_ns) {
+    __u32 place = find(bio), whole_place = place, done = bytes < left ? bytes : left;
+    struct cell *c = cell_at(place), *whole = c;
     struct block_events *e = counters();
-    __u32 status = error < 0 ? BLOCK_IO_ERROR : error; /* older kernels tell an errno */
-    if (e && c && c->own) e->errors[status & (BLOCK_STATUSES - 1)]++;
+    if (!c || !e) return left - done;
+    if (c->whole) {
+        whole_place = find(c->whole);
+        whole = cell_at(whole_place);
+        if (done == bytes) let_go(place);
+    }
+    if (c->own && done == bytes) e->dir[c->dir & 1].parts++;
+    if (!whole) return left - done;
+    if (!whole->first_ns || issued_ns < whole->first_ns) whole->first_ns = issued_ns;
+    if (__sync_fetch_and_add(&whole->ended, done) + done < whole->bytes) return left - done;
+    if (whole->own) {
+        struct block_dir_counts *d = &e->dir[whole->dir & 1];
+        d->bios++;
+        d->bio_bytes += whole->bytes;
+        d->bio_ns += now_ns - whole->queued_ns;
+        d->bio_device_ns += now_ns - whole->first_ns;
+    }
+    let_go(whole_place);
+    return left - done;
+}
+
+/* A part of a request has come back: whichever bio is the first of the rest, what is known is with it. */
+__attribute__((noinline)) int bio_carries(__u64 first, __u64 bio) {
+    struct cell *c = cell_of(first), *to = cell_of(bio);
+    if (!c || !to || c == to) return 0;
+    to->issued_ns = c->issued_ns;
+    to->depth = c->depth;
+    return 0;
 }
 
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(request_completed, struct request *rq, int error, unsigned int bytes) {
-    struct bio *bio = rq->bio;
-    __u32 dir = rq->cmd_flags & 1, left = bytes;
-    __u64 now_ns = bpf_ktime_get_ns();
-    if (!bio || !request_counted(name_of(bio), bytes, bytes >= rq->__data_len, dir, now_ns)) return 0;
-    if (error) count_error(bio, error);
+    struct bio *bio = rq->bio, *first = bio;
+    __u32 left = bytes, last = bytes >= rq->__data_len;
+    __u64 now_ns = bpf_ktime_get_ns(), issued_ns;
+    if (!bio || !(issued_ns = request_counted(name_of(bio), bytes, last, error, now_ns))) return 0;
+    for (__u32 i = 0; i < MERGED_MOST && bio && !last; i++) {
+        bio_carries(name_of(first), name_of(bio));
+        bio = bio->bi_next;
+    }
+    bio = first;
     for (__u32 i = 0; i < MERGED_MOST && bio && left; i++) {
         struct bio *next = bio->bi_next;
-        left = bio_completed(name_of(bio), bio->bi_iter.bi_size, left, dir, now_ns);
+        left = bio_completed(name_of(bio), bio->bi_iter.bi_size, left, issued_ns, now_ns);
         bio = next;
     }
     return 0;

@@ -91,7 +91,7 @@ void blocks_results(const struct reading *from, const struct reading *to, struct
         add_shares(from, to, &c->events.dir[dir], dir, out);
         add_dir(c, dir, known, out);
     }
-    result_add(out, known ? (double)c->events.merges : none, 0, "nvme_merges");
+    result_add(out, known ? (double)block_merges(c) : none, 0, "nvme_merges");
     result_add(out, known ? (double)c->events.splits : none, 0, "nvme_splits");
     result_add(out, known ? (double)c->events.flushes : none, 0, "nvme_flushes");
     result_add(out, known ? (double)c->events.discards : none, 0, "nvme_discards");
@@ -182,7 +182,7 @@ void blocks_snap(const struct engine *e, const struct reading *from, struct snap
     const struct histogram *h;
     struct snapshot_block *b = &snap->block;
     double all;
-    *b = (struct snapshot_block){.merges = (double)c->events.merges,
+    *b = (struct snapshot_block){.merges = (double)block_merges(c),
                                  .splits = (double)c->events.splits,
                                  .flushes = (double)c->events.flushes,
                                  .discards = (double)c->events.discards,

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libaio.h>
 #include <linux/loop.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,7 +122,7 @@ static void every_request_is_counted_once_in_its_class(void **state) {
         assert_int_equal(spread_count(&c, BLOCK_READ, stage, 1), 200);
     }
     assert_int_equal(r->depth, 200); /* one at a time */
-    assert_int_equal(c.events.splits + c.events.merges + c.events.lost + c.users, 0);
+    assert_int_equal(c.events.splits + block_merges(&c) + c.events.lost + c.users, 0);
     /* one request each: both clocks of it are those of its operation */
     uint64_t both = 0;
     for (int stage = 0; stage < BLOCK_STAGES; stage++) both += c.spread[BLOCK_READ][stage][1].sum_ns;
@@ -150,6 +151,35 @@ static void what_is_split_is_one_operation(void **state) {
     assert_int_equal(r->bio_bytes, 10 * MIB);
     assert_int_equal(c.events.splits, 150);
     assert_true(r->bio_device_ns > 0 && r->bio_device_ns < r->bio_ns);
+}
+
+/* Neighbours that are submitted together go to the device together. */
+static void what_is_merged_stays_an_operation_each(void **state) {
+    enum { OPERATIONS = 24 };
+    static struct block_counts c;
+    struct iocb control[OPERATIONS], *list[OPERATIONS];
+    struct io_event event[OPERATIONS];
+    io_context_t aio = 0;
+    (void)state;
+    needs_the_trace();
+    assert_int_equal(io_setup(OPERATIONS, &aio), 0);
+    for (int i = 0; i < OPERATIONS; i++) {
+        list[i] = &control[i];
+        io_prep_pwrite(list[i], rig.fd, rig.data, 4096, MIB + i * 4096);
+    }
+    assert_int_equal(io_submit(aio, OPERATIONS, list), OPERATIONS);
+    assert_int_equal(io_getevents(aio, OPERATIONS, OPERATIONS, event, NULL), OPERATIONS);
+    for (int i = 0; i < OPERATIONS; i++) assert_int_equal(event[i].res, 4096);
+    io_destroy(aio);
+    block_read(rig.trace, &c);
+    const struct block_dir_counts *w = &c.events.dir[BLOCK_WRITE];
+    assert_int_equal(w->bios, OPERATIONS);
+    assert_int_equal(w->bio_bytes, OPERATIONS * 4096);
+    assert_int_equal(w->request_bytes, OPERATIONS * 4096);
+    assert_in_range(w->requests, 1, OPERATIONS / 2);
+    assert_int_equal(block_merges(&c), OPERATIONS - w->requests);
+    assert_int_equal(c.events.lost, 0);
+    assert_true(w->bio_device_ns <= w->bio_ns);
 }
 
 static void a_neighbour_has_its_name_and_its_bytes(void **state) {
@@ -211,6 +241,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         ON_A_LOOP(every_request_is_counted_once_in_its_class),
         ON_A_LOOP(what_is_split_is_one_operation),
+        ON_A_LOOP(what_is_merged_stays_an_operation_each),
         ON_A_LOOP(a_neighbour_has_its_name_and_its_bytes),
         ON_A_LOOP(a_device_cut_short_fails_with_its_status),
         ON_A_LOOP(flushes_and_discards_are_counted),
