@@ -5,7 +5,8 @@
 const struct export_format export_formats[] = {
     {"csv", ".csv", "a row for each run, interval and tier", true, SERIES_TIERS, false, false, export_csv},
     {"json", ".json", "summary, intervals and histograms, see kvfall-export(5)", true,
-     SERIES_TIERS | SERIES_CLASSES | SERIES_CAUSES | SERIES_GPUS | SERIES_REMOTE, false, false, export_json},
+     SERIES_TIERS | SERIES_CLASSES | SERIES_CAUSES | SERIES_GPUS | SERIES_REMOTE | SERIES_BLOCK, false, false,
+     export_json},
     {"hdr", ".hlog", "latency histograms of a run, a log of HdrHistogram", true, SERIES_HISTOGRAMS, true,
      false, export_hdr},
     {"fio", ".fio", "a fio job with the I/O mix of a run on nvme", false, 0, true, false, export_fio},

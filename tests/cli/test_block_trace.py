@@ -46,6 +46,31 @@ def _():
         assert all(abs(part - 100 * share) < 1 for part, share in zip(parts, (line, device, kernel, host - line))), (parts, shares)
 
 
+@case("summary, assessment, report and comparison have the kernel's latency of the drive beside ours")
+def _():
+    got, summary = traced({"run.duration": "1s"})
+    p95 = {way: (result(summary, "nvme_%s_d2c_p95_ms" % way), result(summary, "nvme_%s_device_p95_ms" % way)) for way in WAYS}
+    said = re.search(r"Drive P95 +(.*?)\n\S", got.stdout, re.DOTALL).group(1)
+    for way, kernel, ours, apart, word in re.findall(r"(read|write) ([\d.]+) ms a request by the kernel, ([\d.]+) ms an entry by kvfall, ([\d.]+) ms (more|less)",
+                                                     " ".join(said.split())):
+        want = [*p95.pop(way)]
+        want.append(abs(want[1] - want[0]))
+        assert all(abs(float(text) - value) <= 0.006 * value + 0.006 for text, value in zip((kernel, ours, apart), want)), (got, want)
+        assert word == ("less" if want[1] < want[0] else "more"), got
+    assert not p95, got
+    judged = {one["metric"]: one for one in summary["criteria"]}
+    for way in WAYS:
+        assert judged["nvme_%s_d2c_p95_ms" % way]["actual"] == result(summary, "nvme_%s_d2c_p95_ms" % way), judged
+        assert "nvme_%s_device_p95_ms" % way not in judged
+    page = run(["report", "--format", "md"])
+    assert page.rc == 0 and "Where the time of an nvme entry goes" in page.stdout and "Requests at the drive, by size" in page.stdout, page
+    rows = re.findall(r"^\| (read|write) (up to|over) \d+ [KM]iB +\|(.*)\|$", page.stdout, re.MULTILINE)
+    assert {way for way, *_ in rows} >= set(WAYS) and all(re.search(r"\d ms|\d us", cells) for *_, cells in rows), rows
+    measure({**DRIVE, "run.block_trace": "on", "run.duration": "1s"})
+    both = run(["compare", "1", "2"])
+    assert both.rc == 0 and "drive's read P95" in both.stdout and "nvme read queued in the kernel P95" in both.stdout, both
+
+
 @case("requests carry the bytes of the tier, and their histograms by size hold all of them")
 def _():
     _, summary = traced({"run.duration": "1s"})

@@ -441,6 +441,25 @@ static void test_compatibility_mode_is_named(void **state) {
     assert_true(named >= 3);
 }
 
+static void test_the_tiers_have_the_kernels_latency_where_it_is_traced(void **state) {
+    (void)state;
+    struct ui_fixture x = *fixture[UI_AUTO];
+    struct snapshot snap = *x.frame.snap;
+    x.frame.snap = &snap;
+    size_t tiers = 0;
+    while (strcmp(panels[tiers]->name, "tiers") != 0) tiers++;
+    snap.block_known = false;
+    char *without = picture(&x, tiers, 40, 160, true);
+    snap.block_known = true;
+    snap.block = (struct snapshot_block){.read_d2c_p95_ms = 7.25, .write_d2c_p95_ms = KVF_MISSING};
+    char *with = picture(&x, tiers, 40, 160, true);
+    assert_null(strstr(without, "d2c P95"));
+    assert_non_null(strstr(with, "d2c P95"));
+    assert_non_null(strstr(with, "7.25 ms"));
+    free(with);
+    free(without);
+}
+
 static void test_a_missed_target_has_a_sign(void **state) {
     (void)state;
     struct ui_fixture x = *fixture[UI_LIVE];
@@ -703,6 +722,7 @@ int main(void) {
         cmocka_unit_test(test_a_look_has_no_rates),
         cmocka_unit_test(test_tiers_before_the_first_interval),
         cmocka_unit_test(test_compatibility_mode_is_named),
+        cmocka_unit_test(test_the_tiers_have_the_kernels_latency_where_it_is_traced),
         cmocka_unit_test(test_a_missed_target_has_a_sign),
         cmocka_unit_test(test_a_starved_class_is_called_so),
         cmocka_unit_test(test_preparing),
