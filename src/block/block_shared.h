@@ -35,9 +35,9 @@ struct block_spread {
 
 struct block_dir_counts {
     unsigned long long requests, request_bytes; /* that the device has ended */
-    unsigned long long depth;           /* sum over them: requests there as it came, anybody's, itself included */
-    unsigned long long parts;           /* of operations, in these: over their number where some were merged */
-    unsigned long long bios, bio_bytes; /* operations that came to the block layer and ended */
+    unsigned long long depth; /* sum over them: requests there as it came, anybody's, itself included */
+    unsigned long long parts; /* of operations, in these: over their number where some were merged */
+    unsigned long long bios, bio_bytes;       /* operations that came to the block layer and ended */
     unsigned long long bio_ns, bio_device_ns; /* of these from queued, or first issued, to completed */
 };
 /* The one value of the map "counts", per CPU; of this program's own I/O but for the last. */

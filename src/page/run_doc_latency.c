@@ -208,9 +208,10 @@ static void put_request_sizes(const struct run_part *p) {
             if (!request_times(p, d, "q2d", size, queued) || !request_times(p, d, "d2c", size, issued))
                 continue;
             if (n == 0)
-                doc_table(p->doc,
-                          "Of a request to the drive, by its size: in the kernel's queue, then at the drive",
-                          "request|>requests|>queue mean|>queue P95|>drive mean|>drive P50|>drive P95|>drive P99");
+                doc_table(
+                    p->doc,
+                    "Of a request to the drive, by its size: in the kernel's queue, then at the drive",
+                    "request|>requests|>queue mean|>queue P95|>drive mean|>drive P50|>drive P95|>drive P99");
             snprintf(label, sizeof label, "%s %s", dir_name((enum kvf_dir)d), block_size_label(size));
             doc_cell(p->doc, label);
             doc_cell(p->doc, format_count((double)histogram_count(issued)).text);

@@ -64,7 +64,8 @@ void break_even_line(struct format_page *p, const struct run_record *run) {
 bool split_shares(const struct run_record *run, enum kvf_dir dir, double share[SPLIT_PARTS]) {
     const struct result_list *r = &run->results;
     const char *way = dir_name(dir);
-    double host = result_named(r, "nvme_%s_host_share", way), line = result_named(r, "nvme_%s_line_share", way);
+    double host = result_named(r, "nvme_%s_host_share", way),
+           line = result_named(r, "nvme_%s_line_share", way);
     share[SPLIT_KERNEL] = result_named(r, "nvme_%s_kernel_share", way);
     share[SPLIT_DEVICE] = result_named(r, "nvme_%s_device_share", way);
     share[SPLIT_LINE] = kvf_present(line) ? fmin(line, host) : 0;

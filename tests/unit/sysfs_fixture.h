@@ -17,7 +17,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-static char root[200];                           /* stands for / */
+static char root[200];                         /* stands for / */
 static char sys[260], mountinfo[260], dev[40]; /* in it; the number of the device that it is on, "8:1" */
 
 static inline int on_remove(const char *path, const struct stat *st, int type, struct FTW *at) {

@@ -6,9 +6,10 @@
  * request, which goes to the device. The clock of a bio begins when it is queued; a piece that is split off
  * counts for its whole. Nothing is copied to user space but sums and histograms.
  *
- * Unlike the rest of the project, which is under Apache-2.0 alone, this file and block_shared.h, from which the
- * program in the kernel is built, may be used under any of three licences. The headers of libbpf that it takes
- * in are under LGPL-2.1 or BSD-2-Clause, those of the kernel under GPL-2.0 with the note on system calls.
+ * Unlike the rest of the project, which is under Apache-2.0 alone, this file and block_shared.h, from which
+ * the program in the kernel is built, may be used under any of three licences. The headers of libbpf that it
+ * takes in are under LGPL-2.1 or BSD-2-Clause, those of the kernel under GPL-2.0 with the note on system
+ * calls.
  *
  * SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
 #include <linux/bpf.h>
@@ -82,9 +83,10 @@ struct bucket {
     __u64 name[BUCKET]; /* 0: free */
 };
 struct cell {
-    __u64 queued_ns, issued_ns; /* issued: of its request, where it is the first in it; 0: not at the device */
-    __u64 first_ns;             /* the first request with a part of it was issued; 0: none has ended yet */
-    __u64 whole;                /* of a piece that was split off: the bio that it is a part of */
+    __u64 queued_ns,
+        issued_ns;  /* issued: of its request, where it is the first in it; 0: not at the device */
+    __u64 first_ns; /* the first request with a part of it was issued; 0: none has ended yet */
+    __u64 whole;    /* of a piece that was split off: the bio that it is a part of */
     __u32 bytes, ended;
     __u32 dir, own;
     __u32 depth; /* at the device as its request came there, that one included */
@@ -279,8 +281,7 @@ static __always_inline __u32 claim(__u64 name) {
             return at * BUCKET + i;
         }
     for (__u32 i = 0; b && i < BUCKET; i++)
-        if (b->name[i] == 0 && __sync_val_compare_and_swap(&b->name[i], 0, name) == 0)
-            return at * BUCKET + i;
+        if (b->name[i] == 0 && __sync_val_compare_and_swap(&b->name[i], 0, name) == 0) return at * BUCKET + i;
     lost();
     return NONE;
 }
@@ -385,9 +386,10 @@ int BPF_PROG(request_came_back, struct request *rq) {
     return 0;
 }
 
-/* So many bytes of a request have come back. One that comes back in parts counts with the last of them, and by
- * its size. Returns when it was issued; 0: it is not known. */
-__attribute__((noinline)) __u64 request_counted(__u64 first, __u32 bytes, __u32 last, int error, __u64 now_ns) {
+/* So many bytes of a request have come back. One that comes back in parts counts with the last of them, and
+ * by its size. Returns when it was issued; 0: it is not known. */
+__attribute__((noinline)) __u64 request_counted(__u64 first, __u32 bytes, __u32 last, int error,
+                                                __u64 now_ns) {
     __u32 place = find(first), dir, slot;
     struct cell *c = cell_at(place);
     struct block_events *e = counters();
@@ -477,5 +479,6 @@ int own_process(void *context) {
     return 0;
 }
 
-/* The kernel lends its clock and its reads of memory to programs alone that say they are under the GPL too. */
+/* The kernel lends its clock and its reads of memory to programs alone that say they are under the GPL too.
+ */
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -8,9 +8,9 @@
 
 /* Adds run->criteria from run->results. Profile latency is that of the MLPerf Storage KV-cache benchmark, its
  * device latency that of requests by the kernel where the block layer was traced; throughput asks for nvme
- * traffic (assess.nvme_tok_s, or any at all in each direction that the phase uses) and for no errors. Both ask
- * that nothing is refused, falls through, is skipped or dropped and that no class is left unserved; latency
- * asks that the queue of an open loop does not grow. */
+ * traffic (assess.nvme_tok_s, or any at all in each direction that the phase uses) and for no errors. Both
+ * ask that nothing is refused, falls through, is skipped or dropped and that no class is left unserved;
+ * latency asks that the queue of an open loop does not grow. */
 void assess_run(const struct scenario *s, struct run_record *run);
 /* A completed run in which no request was done has failed, whatever else went well. */
 void assess_nothing_done(struct run_record *run);

@@ -15,7 +15,8 @@ static void a_partition_is_traced_to_its_disk(void **state) {
     snprintf(link, sizeof(link), "sys/dev/block/%s", dev);
     link_to(link, target);
     put("sys/devices/pci0/nvme/nvme0/nvme0n1/nvme0n1p2/partition", "2\n");
-    put("sys/devices/pci0/nvme/nvme0/nvme0n1/nvme0n1p2/stat", "  10 1 2048 30 40 2 6 70 3 90 100 0 0 0 0 0 0\n");
+    put("sys/devices/pci0/nvme/nvme0/nvme0n1/nvme0n1p2/stat",
+        "  10 1 2048 30 40 2 6 70 3 90 100 0 0 0 0 0 0\n");
     put("sys/devices/pci0/nvme/nvme0/nvme0n1/queue/logical_block_size", "512\n");
     put("sys/devices/pci0/nvme/nvme0/nvme0n1/queue/physical_block_size", "4096\n");
     put("sys/devices/pci0/nvme/nvme0/nvme0n1/queue/rotational", "0\n");
